@@ -60,10 +60,13 @@ pub(crate) fn divide(
     *age = Some(eviction_age(capacity, streams, guess, held));
 }
 
-/// Instructions from empty until these streams, of speed 1, hold so many bytes together.
-pub(crate) fn time_to_fill<const N: usize>(bytes: f64, mut streams: [Stream<'_>; N]) -> f64 {
-    let guess = lower_bound(bytes, &streams);
-    eviction_age(bytes, &mut streams, guess, &mut [0.0; N])
+/// Instructions from empty until a thread's data and code hold so many bytes together.
+pub(crate) fn time_to_fill(bytes: f64, data: &MissCurve, code: &MissCurve) -> f64 {
+    // With data alone it would take longer, and code holds no more than it would by then.
+    let (of_code, _) = code.held_near(data.fill_for(bytes), &mut 0);
+    let guess = data.fill_for((bytes - of_code).max(0.5 * bytes));
+    let mut streams = [Stream::of(data), Stream::of(code)];
+    eviction_age(bytes, &mut streams, guess, &mut [0.0; 2])
 }
 
 /// The age, s, at which lines leave the cache, and in `held` what each stream then holds. From a

@@ -147,6 +147,14 @@ fn likelihood(claims: &[Claim], set: u32, but: usize) -> f64 {
 /// Max-min fair rates of the threads in `set`, none above its part of `most`, 0 for the others; they
 /// are taken from what is left.
 fn fill(left: &mut [f64; RESOURCES], claims: &[Claim], most: &Rates, set: u32) -> Rates {
+    let mut all = *left;
+    for i in members(set) {
+        take_for(&mut all, &claims[i], most[i]);
+    }
+    if all.iter().all(|&there| there >= 0.0) {
+        *left = all;
+        return *most;
+    }
     let mut rates = Rates::default();
     let mut rising = set;
     while rising != 0 {
@@ -186,9 +194,13 @@ fn room(
 fn take(left: &mut [f64; RESOURCES], claims: &[Claim], rates: &mut Rates, rising: u32, step: f64) {
     for i in members(rising) {
         rates[i] += step;
-        for (there, used) in left.iter_mut().zip(claims[i].use_of) {
-            *there -= step * used;
-        }
+        take_for(left, &claims[i], step);
+    }
+}
+
+fn take_for(left: &mut [f64; RESOURCES], claim: &Claim, rate: f64) {
+    for (there, used) in left.iter_mut().zip(claim.use_of) {
+        *there -= rate * used;
     }
 }
 

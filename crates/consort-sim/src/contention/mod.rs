@@ -28,6 +28,6 @@ mod types;
 mod units;
 mod window;
 
-pub(crate) use caches::{Stream, time_to_fill};
+pub(crate) use caches::time_to_fill;
 pub use solve::Solver;
 pub use types::{Demand, Flow, LockQueue, Running, Solution, Stack, ThreadRates};

@@ -25,6 +25,8 @@ use std::sync::Arc;
 
 /// Relative change of every rate below which the iteration has converged.
 const TOLERANCE: f64 = 1e-6;
+/// Change below which a core rests until the others have come as far.
+const SETTLED: f64 = 0.5 * TOLERANCE;
 /// Iterations at most.
 const MOST_ITERATIONS: u32 = 1000;
 /// Share of the new value in each step, at first.
@@ -77,8 +79,10 @@ impl Solver {
         let mut iterations = 0;
         let mut step = STEP;
         let mut before = f64::INFINITY;
-        while residual > TOLERANCE && iterations < MOST_ITERATIONS {
+        let mut complete = false;
+        while !(complete && residual <= TOLERANCE) && iterations < MOST_ITERATIONS {
             iterations += 1;
+            complete = state.wake();
             state.update(&sharing);
             residual = state.step(step, &sharing);
             if iterations.is_multiple_of(PATIENCE) {
@@ -88,7 +92,8 @@ impl Solver {
                 before = residual;
             }
         }
-        let mut solution = state.solution(&sharing, &self.chip, residual, iterations);
+        let converged = complete && residual <= TOLERANCE;
+        let mut solution = state.solution(&sharing, &self.chip, converged, residual, iterations);
         if !solution.converged {
             restrain(&self.chip, &sharing, &mut solution);
         }
@@ -103,6 +108,8 @@ struct State<'a> {
     next: Vec<Guess>,
     /// Pace of each core.
     paces: Vec<Pace>,
+    /// Whether each thread rests: nothing changes on its core any more, as far as is known.
+    rests: Vec<bool>,
     held: Vec<Held>,
     terms: Vec<Terms>,
     /// Instructions per cycle while active.
@@ -134,6 +141,7 @@ impl<'a> State<'a> {
             guess: vec![Guess::default(); n],
             next: vec![Guess::default(); n],
             paces: vec![Pace::default(); sharing.cores.len()],
+            rests: vec![false; n],
             held: sharing.settings.iter().map(first_held).collect(),
             terms: vec![Terms::default(); n],
             rate: vec![0.0; n],
@@ -189,10 +197,20 @@ impl<'a> State<'a> {
         }
     }
 
-    /// One pass over every shared structure.
+    /// Wakes all cores once all rest, to see whether they disturb each other; true if none rests.
+    fn wake(&mut self) -> bool {
+        if self.rests.iter().all(|&rests| rests) {
+            self.rests.fill(false);
+        }
+        !self.rests.contains(&true)
+    }
+
+    /// One pass over every shared structure of which not all users rest.
     fn update(&mut self, sharing: &Sharing<'_>) {
         for (at, cache) in sharing.caches.iter().enumerate() {
-            self.divide_cache(at, cache, sharing);
+            if cache.users.iter().any(|user| !self.rests[user.thread]) {
+                self.divide_cache(at, cache, sharing);
+            }
         }
         self.divide_predictors(sharing);
         self.divide_windows(sharing);
@@ -200,8 +218,10 @@ impl<'a> State<'a> {
         self.share_dividers(sharing);
         self.divide_miss_queues(sharing);
         for (i, setting) in sharing.settings.iter().enumerate() {
-            self.held[i].pace = 1.0 / self.rate[i];
-            self.terms[i] = setting.terms(&self.held[i]);
+            if !self.rests[i] {
+                self.held[i].pace = 1.0 / self.rate[i];
+                self.terms[i] = setting.terms(&self.held[i]);
+            }
         }
         self.dispatch(sharing);
         self.queue_for_stations(sharing);
@@ -282,6 +302,9 @@ impl<'a> State<'a> {
 
     fn new_guess(&mut self, sharing: &Sharing<'_>) {
         for (i, setting) in sharing.settings.iter().enumerate() {
+            if self.rests[i] {
+                continue;
+            }
             let queue = self.queue_s(sharing, i);
             let lock_s = self.guess[i].lock_s;
             let time_s = self.unqueued_s[i] + queue + lock_s;
@@ -310,11 +333,15 @@ impl<'a> State<'a> {
     fn step(&mut self, share: f64, sharing: &Sharing<'_>) -> f64 {
         let mut residual: f64 = 0.0;
         for (members, pace) in sharing.cores.iter().zip(&mut self.paces) {
+            if self.rests[members[0]] {
+                continue;
+            }
             let changes = members.iter().map(|&i| self.guess[i].change(&self.next[i]));
             let share = pace.share(share, changes);
             residual = residual.max(pace.largest);
             for &i in members {
                 self.guess[i].approach(&self.next[i], share);
+                self.rests[i] = pace.largest <= SETTLED;
             }
         }
         residual

@@ -24,7 +24,7 @@ use super::counts::{add_flow, add_stack};
 use super::energy::EnergyMeter;
 use super::thread::Thread;
 use crate::chip::{Chip, Place};
-use crate::contention::{Flow, Stack, Stream, ThreadRates, time_to_fill};
+use crate::contention::{Flow, Stack, ThreadRates, time_to_fill};
 use crate::program::{Lines, MissCurve, MixSpec, Phase};
 
 /// First age, instructions, up to which additional misses are taken together.
@@ -109,7 +109,7 @@ impl Filling<'_> {
         }
         match self.code {
             None => self.data.fill_for(bytes),
-            Some(code) => time_to_fill(bytes, [Stream::of(self.data), Stream::of(code)]),
+            Some(code) => time_to_fill(bytes, self.data, code),
         }
     }
 

@@ -11,7 +11,7 @@ use crate::math::exp;
 impl State<'_> {
     pub(super) fn divide_windows(&mut self, sharing: &Sharing<'_>) {
         for members in &sharing.cores {
-            if !sharing.settings[members[0]].shares_window() {
+            if self.rests[members[0]] || !sharing.settings[members[0]].shares_window() {
                 continue;
             }
             let mut pressures = core::mem::take(&mut self.pressures);
@@ -71,6 +71,9 @@ impl State<'_> {
 
     pub(super) fn dispatch(&mut self, sharing: &Sharing<'_>) {
         for (members, supply) in sharing.cores.iter().zip(&sharing.supplies) {
+            if self.rests[members[0]] {
+                continue;
+            }
             let rates = share(supply, &self.claims(sharing, members)[..members.len()]);
             for (&rate, &i) in rates.iter().zip(members) {
                 self.rate[i] = rate;

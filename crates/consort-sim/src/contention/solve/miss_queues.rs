@@ -36,6 +36,9 @@ impl State<'_> {
     pub(super) fn divide_miss_queues(&mut self, sharing: &Sharing<'_>) {
         let mut flights = core::mem::take(&mut self.flights);
         for members in &sharing.cores {
+            if self.rests[members[0]] {
+                continue;
+            }
             flights.clear();
             flights.extend(members.iter().map(|&i| self.flight(sharing, i)));
             for (at, &i) in members.iter().enumerate() {

@@ -27,6 +27,9 @@ impl State<'_> {
     /// Notes how much of its predictor each thread has.
     pub(super) fn divide_predictors(&mut self, sharing: &Sharing<'_>) {
         for (members, kib) in &sharing.predictors {
+            if self.rests[members[0]] {
+                continue;
+            }
             let trainers: Vec<Trainer> =
                 members.iter().map(|&i| self.trainer(sharing, i)).collect();
             for (k, &i) in members.iter().enumerate() {

@@ -12,6 +12,9 @@ impl State<'_> {
     /// Cycles that an operation waits for its ports more than if its thread ran alone.
     pub(super) fn queue_for_units(&mut self, sharing: &Sharing<'_>) {
         for (members, queues) in sharing.cores.iter().zip(&sharing.unit_queues) {
+            if self.rests[members[0]] {
+                continue;
+            }
             for queue in queues {
                 self.wait_for_ports(sharing, members, queue);
             }
@@ -21,6 +24,9 @@ impl State<'_> {
     /// Notes what co-runners use of each thread's dividers: no more than leaves it an equal share.
     pub(super) fn share_dividers(&mut self, sharing: &Sharing<'_>) {
         for members in sharing.cores.iter().filter(|members| members.len() > 1) {
+            if self.rests[members[0]] {
+                continue;
+            }
             for kind in 0..KINDS {
                 self.share_divider(sharing, members, kind);
             }
