@@ -8,3 +8,4 @@ mod figures;
 mod tables;
 
 pub use analysis::{Analysis, Question};
+pub(crate) use tables::variation;

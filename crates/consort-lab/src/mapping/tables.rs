@@ -212,7 +212,20 @@ fn key_resources(analysis: &Analysis) -> Result<Table, TableError> {
     Ok(table)
 }
 
+/// Largest range of a use, percent, that is shown.
+const WIDEST_PERCENT: f64 = 1e5;
+
+/// Range of the use of a resource, percent; `cell` makes one of the number, or of the numbers of
+/// several seeds. One that begins at next to nothing has no range to speak of.
+pub(crate) fn variation(percent: &[f64], cell: impl FnOnce(&[f64]) -> Cell) -> Cell {
+    if percent.iter().any(|&range| range > WIDEST_PERCENT) {
+        return Cell::missing("more than a thousandfold: next to none under some mapping");
+    }
+    cell(percent)
+}
+
 fn judged(found: &KeyResource, reason: &str) -> Vec<Cell> {
+    let variation = |varies: f64| variation(&[100.0 * varies], |range| Cell::Number(range[0]));
     let key = match found.key {
         Some(true) => Cell::Text("yes".to_owned()),
         Some(false) => Cell::Text("no".to_owned()),
@@ -226,7 +239,7 @@ fn judged(found: &KeyResource, reason: &str) -> Vec<Cell> {
             pair,
         } => [
             text("direct"),
-            Cell::Number(100.0 * varies),
+            variation(*varies),
             Cell::Number(100.0 * moves),
             Cell::Text(format!("{} / {}", pair.0, beside(&pair.1))),
         ],
@@ -236,7 +249,7 @@ fn judged(found: &KeyResource, reason: &str) -> Vec<Cell> {
             alone,
         } => [
             text("indirect"),
-            Cell::Number(100.0 * varies),
+            variation(*varies),
             Cell::missing("no counter of its stall cycles"),
             Cell::Text(format!(
                 "improved alone in {alone} of {improved} pairs of mappings"

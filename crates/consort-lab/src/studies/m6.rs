@@ -8,6 +8,7 @@
 
 use super::mapping::{notes, sweep};
 use crate::frame::interval;
+use crate::mapping::variation;
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_core::mapping::analysis::{Finding, KeyResource, Thresholds, key_resources};
@@ -104,7 +105,7 @@ impl Judged {
         vec![
             (if key { "yes" } else { "no" }).into(),
             approach.into(),
-            interval(&self.values(n, |found| Some(ranges(found)?.0))),
+            variation(&self.values(n, |found| Some(ranges(found)?.0)), interval),
             self.moves(n),
             Cell::Text(place),
             Cell::Count(self.by_seed.iter().filter(same).count() as u64),
