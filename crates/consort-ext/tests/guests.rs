@@ -21,6 +21,10 @@ fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
+/// Scenarios that hold at the first try or not at all: they are about who is refused, which masks a
+/// thread has and what an end leaves behind, not about when a thread runs.
+const FIRM: [&str; 4] = ["refused", "mask", "killed", "dropped"];
+
 /// A call that failed, and its last words.
 type Failed<'a> = (&'a str, String);
 
@@ -28,7 +32,8 @@ type Failed<'a> = (&'a str, String);
 /// measured, and fails with the words of those that failed.
 ///
 /// An emulated processor stands still whenever its host has something else to do, and then threads
-/// are late by no fault of the scheduler's: those that fail get one more try in a fresh guest.
+/// may be late by no fault of the scheduler's: what is about times gets one more try in a fresh
+/// guest, and what else fails does not ([`FIRM`]).
 fn show(cores: u32, ways: u32, calls: &[&'static str]) {
     let program = option_env!("CARGO_BIN_EXE_ext-guest").filter(|_| cfg!(feature = "bpf"));
     let Some(program) = program else {
@@ -43,6 +48,8 @@ fn show(cores: u32, ways: u32, calls: &[&'static str]) {
     if first.is_empty() {
         return;
     }
+    let is_firm = first.iter().any(|(call, _)| FIRM.contains(call));
+    assert!(!is_firm, "{first:?}");
     say(&format!("failed, tried once more: {first:?}"));
     let failed: Vec<&str> = first.iter().map(|&(call, _)| call).collect();
     let then = boot(&failed);
@@ -78,11 +85,13 @@ fn boot<'a>(
 
 #[test]
 fn four_cores_of_two_ways() {
-    let shared = "full double mask stale moves gangs forks looks cost";
+    let shared = "full double stale moves gangs forks looks cost";
     show(
         4,
         2,
-        &["refused", shared, "relief", "stall", "killed", "dropped"],
+        &[
+            "refused", "mask", shared, "relief", "stall", "killed", "dropped",
+        ],
     );
 }
 
@@ -110,17 +119,15 @@ fn consort_run_has_its_plans_followed() {
         return;
     };
     let consort = Path::new(&consort);
-    let first = lacking(&host, consort);
-    if first.is_empty() {
-        return;
+    // A thread may be off its place for a moment where its emulated processor stands still.
+    if !is_never_nudged(&host, consort) {
+        say("nudged, tried once more");
+        assert!(is_never_nudged(&host, consort), "nudged twice");
     }
-    say(&format!("failed, tried once more: {first:?} lacking"));
-    let then = lacking(&host, consort);
-    assert!(then.is_empty(), "first {first:?}, then {then:?} lacking");
 }
 
-/// Makes the run in a guest, and returns what its report should say and does not.
-fn lacking(host: &Host, consort: &Path) -> Vec<&'static str> {
+/// Makes the run in a guest; true if all threads were where the plan had them whenever it looked.
+fn is_never_nudged(host: &Host, consort: &Path) -> bool {
     let vm = Vm::new(GuestTopology::smt(4, 2));
     let vm = vm.program("/bin/consort", consort).unwrap();
     let demo = consort.with_file_name("consort-demo");
@@ -140,11 +147,8 @@ fn lacking(host: &Host, consort: &Path) -> Vec<&'static str> {
     let report = outcome.output("run").unwrap();
     say(report);
     assert_eq!(outcome.output("state").unwrap(), "disabled");
-    let mut lines = vec![
-        "\"enactor\": \"ext\"",
-        "\"restored\": true",
-        "\"nudges\": 0",
-    ];
-    lines.retain(|line| !report.contains(line));
-    lines
+    for line in ["\"enactor\": \"ext\"", "\"restored\": true"] {
+        assert!(report.contains(line), "{line}: {report}");
+    }
+    report.contains("\"nudges\": 0")
 }

@@ -371,3 +371,16 @@ fn l2mp(analysis: &Analysis) -> Result<Table, TableError> {
     }
     Ok(table)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_from_next_to_nothing_is_no_number() {
+        let shown = |percent: &[f64]| variation(percent, |range| Cell::Number(range[0])).value();
+        assert_eq!(shown(&[551.0, 549.0]), Some(551.0));
+        // One of three seeds begins at 10^-17 lines per thousand instructions.
+        assert_eq!(shown(&[340.0, 2e18, 341.0]), None);
+    }
+}

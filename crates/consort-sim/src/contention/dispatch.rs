@@ -147,6 +147,7 @@ fn likelihood(claims: &[Claim], set: u32, but: usize) -> f64 {
 /// Max-min fair rates of the threads in `set`, none above its part of `most`, 0 for the others; they
 /// are taken from what is left.
 fn fill(left: &mut [f64; RESOURCES], claims: &[Claim], most: &Rates, set: u32) -> Rates {
+    // As a rule fetch and turns have left so little that there is enough for all.
     let mut all = *left;
     for i in members(set) {
         take_for(&mut all, &claims[i], most[i]);

@@ -75,25 +75,8 @@ impl Solver {
     pub fn solve(&self, running: &[Running<'_>]) -> Solution {
         let sharing = Sharing::new(&self.chip, running);
         let mut state = State::new(&sharing);
-        let mut residual = f64::INFINITY;
-        let mut iterations = 0;
-        let mut step = STEP;
-        let mut before = f64::INFINITY;
-        let mut complete = false;
-        while !(complete && residual <= TOLERANCE) && iterations < MOST_ITERATIONS {
-            iterations += 1;
-            complete = state.wake();
-            state.update(&sharing);
-            residual = state.step(step, &sharing);
-            if iterations.is_multiple_of(PATIENCE) {
-                if residual > HARDLY * before {
-                    step = (0.5 * step).max(SMALLEST_STEP);
-                }
-                before = residual;
-            }
-        }
-        let converged = complete && residual <= TOLERANCE;
-        let mut solution = state.solution(&sharing, &self.chip, converged, residual, iterations);
+        let (residual, iterations) = state.settle(&sharing);
+        let mut solution = state.solution(&sharing, &self.chip, residual, iterations);
         if !solution.converged {
             restrain(&self.chip, &sharing, &mut solution);
         }
@@ -197,9 +180,32 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Wakes all cores once all rest, to see whether they disturb each other; true if none rests.
-    fn wake(&mut self) -> bool {
-        if self.rests.iter().all(|&rests| rests) {
+    /// Iterates until nothing changes any more, or for too long. The largest change of a rate in
+    /// the last pass, in which no core rested, and the number of iterations.
+    fn settle(&mut self, sharing: &Sharing<'_>) -> (f64, u32) {
+        let (mut residual, mut before) = (f64::INFINITY, f64::INFINITY);
+        let mut step = STEP;
+        for iterations in 1..=MOST_ITERATIONS {
+            let is_whole = self.wake(iterations == MOST_ITERATIONS);
+            self.update(sharing);
+            residual = self.step(step, sharing);
+            if is_whole && residual <= TOLERANCE {
+                return (residual, iterations);
+            }
+            if iterations.is_multiple_of(PATIENCE) {
+                if residual > HARDLY * before {
+                    step = (0.5 * step).max(SMALLEST_STEP);
+                }
+                before = residual;
+            }
+        }
+        (residual, MOST_ITERATIONS)
+    }
+
+    /// Wakes all cores once all rest, to see whether they disturb each other, or when told to; true
+    /// if none rests.
+    fn wake(&mut self, now: bool) -> bool {
+        if now || self.rests.iter().all(|&rests| rests) {
             self.rests.fill(false);
         }
         !self.rests.contains(&true)
@@ -385,3 +391,6 @@ fn first_held(setting: &Setting<'_>) -> Held {
         ..Held::default()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,6 @@
 //! The iteration's last state as rates, stacks and flows of each thread.
 
-use super::State;
+use super::{State, TOLERANCE};
 use crate::chip::Chip;
 use crate::contention::dispatch::LostTo;
 use crate::contention::layout::Sharing;
@@ -12,7 +12,6 @@ impl State<'_> {
         &self,
         sharing: &Sharing<'_>,
         chip: &Chip,
-        converged: bool,
         residual: f64,
         iterations: u32,
     ) -> Solution {
@@ -23,7 +22,7 @@ impl State<'_> {
         let packages = chip.domains().packages;
         Solution {
             threads: threads.collect(),
-            converged,
+            converged: residual <= TOLERANCE,
             residual: if residual.is_finite() { residual } else { 0.0 },
             iterations,
             memory_utilisation: (0..nodes).map(utilisation).collect(),

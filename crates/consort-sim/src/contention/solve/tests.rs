@@ -1,0 +1,69 @@
+//! Promise: cores that rest keep nobody from the rates that hold for all of them.
+
+use super::*;
+use crate::contention::Demand;
+use crate::machine::presets;
+use crate::program::Phase;
+use crate::program::presets as programs;
+
+/// A set that fills a machine with programs in a mixed order.
+fn demands(chip: &Chip, seed: usize) -> Vec<Demand> {
+    let names: Vec<&str> = programs::names().collect();
+    let demand = |pu: usize| {
+        let program = programs::find(names[(31 * seed + 17 * pu) % names.len()]).unwrap();
+        Demand {
+            phase: Arc::new(Phase::new(&program.phases[0])),
+            intensity: 1.0,
+            program: pu as u32,
+            text: pu as u32,
+            shared_data: 0.0,
+            shared_code: 0.0,
+            lock: None,
+            home_node: chip.places()[pu].node,
+        }
+    };
+    (0..chip.places().len()).map(demand).collect()
+}
+
+fn running(demands: &[Demand]) -> Vec<Running<'_>> {
+    let each = demands.iter().enumerate();
+    each.map(|(pu, demand)| Running { pu, demand }).collect()
+}
+
+/// The largest change of a rate in a pass over all cores, after a set has settled.
+fn change_afterwards(chip: &Chip, demands: &[Demand]) -> f64 {
+    let running = running(demands);
+    let sharing = Sharing::new(chip, &running);
+    let mut state = State::new(&sharing);
+    let (residual, _) = state.settle(&sharing);
+    assert!(residual <= TOLERANCE, "{residual}");
+    state.rests.fill(false);
+    state.update(&sharing);
+    state.step(STEP, &sharing)
+}
+
+#[test]
+fn what_has_settled_stands_when_no_core_rests() {
+    for (machine, smt) in [("power7", 4), ("power8", 2), ("core-i7-6700", 2)] {
+        let chip = Chip::new(&presets::find(machine).unwrap(), Some(smt)).unwrap();
+        for seed in 0..8 {
+            let change = change_afterwards(&chip, &demands(&chip, seed));
+            assert!(change <= TOLERANCE, "{machine}, {seed}: {change}");
+        }
+    }
+}
+
+#[test]
+fn all_cores_wake_once_all_rest_and_before_the_last_pass() {
+    let chip = Chip::new(&presets::find("power8").unwrap(), Some(2)).unwrap();
+    let demands = demands(&chip, 0);
+    let running = running(&demands);
+    let sharing = Sharing::new(&chip, &running);
+    let mut state = State::new(&sharing);
+    assert!(state.wake(false));
+    state.rests[0] = true;
+    assert!(!state.wake(false) && state.rests[0]);
+    assert!(state.wake(true) && !state.rests[0]);
+    state.rests.fill(true);
+    assert!(state.wake(false) && !state.rests.contains(&true));
+}
