@@ -125,8 +125,9 @@ fn the_share_of_data_in_common_is_measured() {
         within(0.05, spec.threads.unwrap().shared_data, share);
         within(0.05, threads.data.by_several as f64, common);
         within(0.05, threads.data.lines as f64, 3.0 * own + common);
-        // Stacks, and what adds up.
-        assert!(threads.data.written < 30, "{:?}", threads.data);
+        // Common data are only read; stacks and what adds up are written, and more of it where threads wait.
+        let data = &threads.data;
+        assert!((data.written as f64) < 0.05 * common, "{data:?}");
     }
 }
 
