@@ -2,7 +2,10 @@
 //! depend on which, and that the tree keeps the shape that ARCHITECTURE.md
 //! describes.
 
-#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+#![expect(clippy::panic, clippy::unwrap_used, reason = "a test may fail loudly")]
+
+mod circles;
+mod imports;
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
