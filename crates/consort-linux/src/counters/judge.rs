@@ -1,4 +1,5 @@
-//! Judgements on events, and the rows of a check that bear them: right within a tolerance, or wrong with a guess at the mistake.
+//! Judgements on events, and the rows of a check that bear them: right within a tolerance, or wrong
+//! with a guess at the mistake.
 
 use serde::Serialize;
 

@@ -1,8 +1,8 @@
-//! Folders in which journals may be kept, with a spare one where none of the usual ones can be used.
+//! Folders in which journals may be kept, with a spare one where no usual one can be used.
 //!
 //! The name of a spare folder is chosen at random (`mkdtemp(3)`), so that nobody can take it first,
 //! and begins with the user's number, so that later runs find it: journals in it are recovered, and
-//! runs of one group meet in it. A folder that is there is used again, whether or not a usual folder
+//! runs of one group meet in it. A folder that is there is used again, whether or not a usual one
 //! has become usable meanwhile; it is never deleted.
 
 use super::runtime_dir::RuntimeDir;

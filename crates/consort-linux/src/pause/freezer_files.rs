@@ -1,11 +1,11 @@
 //! The freezer's files in each version of cgroups.
 //!
 //! Version 1 has a freezer controller (Linux
-//! `Documentation/admin-guide/cgroup-v1/freezer-subsystem.rst`), version 2 a freezer in every cgroup
+//! `Documentation/admin-guide/cgroup-v1/freezer-subsystem.rst`), version 2 a freezer in each cgroup
 //! (Linux `Documentation/admin-guide/cgroup-v2.rst`, "cgroup.freeze" and "cgroup.events"; since
 //! Linux 5.2).
 //!
-//! Pitfalls: in version 1 the state reads FREEZING between request and standstill, and it is brought
+//! Pitfalls: in version 1 the state reads FREEZING between request and standstill, and is brought
 //! up to date by reading it; a frozen process cannot even be killed. In version 2 the root cgroup
 //! has neither file.
 

@@ -1,5 +1,5 @@
-//! Words in which the plugin tells of execution: accesses to memory, and what they and the next block
-//! tell of an operation.
+//! Words in which the plugin tells of execution: accesses to memory, and what they and the next
+//! block tell of an operation.
 
 use consort_ops::{Branch, Kind, Op, Turn};
 

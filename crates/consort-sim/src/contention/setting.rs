@@ -1,5 +1,5 @@
-//! A thread's setting: the core that it runs on, what follows from its demand there, and its part of
-//! every shared structure.
+//! A thread's setting: the core that it runs on, what follows from its demand there, and its part
+//! of every shared structure.
 
 use super::buffers::Buffers;
 use super::claims::RESOURCES;
@@ -73,7 +73,7 @@ pub(crate) struct Setting<'a> {
     pub(crate) units: [UnitUse; CLASSES],
     /// Parallelism of the whole window; see [`Setting::parallelism`].
     pub(crate) whole: f64,
-    /// Whether the chip counts what an out-of-order core would take in order.
+    /// True if the chip counts what an out-of-order core would take in order.
     pub(crate) counts_in_order: bool,
     /// [`Setting::dependences`] while no co-runner uses the units, cycles per instruction; 0 on an
     /// out-of-order core where nobody counts it.
