@@ -1,13 +1,58 @@
-//! Figures of a program file, worked out from the counts of a profile.
+//! Figures of a stretch of execution, and those of a program file, worked out from its counts.
 
 use consort_ops::Kind;
 
-use crate::measure::{PREDICTOR_KIB, PowerLaw, SCHEMES, WINDOWS, power_law};
-use crate::profile::Figures;
+use crate::measure::{
+    Counts, DIVIDERS, LATENCIES, LostTargets, MemoryFigures, Mispredictions, Mix, NEAR,
+    PREDICTOR_KIB, PowerLaw, Resolution, SCHEMES, WINDOWS, power_law,
+};
 
 /// The predictor, in KiB, for which a program file gives mispredictions, as an index of
 /// [`PREDICTOR_KIB`].
 pub(crate) const REFERENCE_PREDICTOR: usize = 3;
+
+/// Index of the window of 128 instructions.
+const WINDOW: usize = 3;
+
+/// Measurements of a stretch of execution.
+#[derive(Debug, Clone)]
+pub struct Figures {
+    /// Instructions and operations.
+    pub mix: Mix,
+    /// Instructions per cycle in each of [`WINDOWS`].
+    pub ilp: [f64; WINDOWS.len()],
+    /// Long misses that overlap in each of [`WINDOWS`].
+    pub mlp: [f64; WINDOWS.len()],
+    /// Mean distance from a value to its first use, instructions.
+    pub use_distance: f64,
+    /// Mean distance from a load to the first use of what it loaded, instructions.
+    pub load_use_distance: f64,
+    /// Shares of values used first after 1, 2, ... [`NEAR`] instructions: computed, and loaded.
+    pub near_uses: [[f64; NEAR]; 2],
+    /// Mispredictions with each of [`PREDICTOR_KIB`], by scheme.
+    pub mispredictions: Mispredictions,
+    /// Mispredicted targets of indirect branches with each of
+    /// [`TARGET_ENTRIES`](crate::measure::TARGET_ENTRIES).
+    pub lost_targets: LostTargets,
+    /// Operations of each class of [`LATENCIES`] on the chain that takes longest, per instruction
+    /// of the chain of most instructions, both in a window of 128.
+    pub chain: [f64; LATENCIES.len()],
+    /// Share of the instructions in a window of 128 that wait for operands, 0 to 1.
+    pub waiting: f64,
+    /// The same of those that pass a floating-point scheduler, if any do.
+    pub waiting_fp: Option<f64>,
+    /// [`TimingCounts::fp_spread`](crate::measure::TimingCounts::fp_spread).
+    pub fp_spread: Option<f64>,
+    /// Divisions per instruction of integers and of floating point, and by what share the longest
+    /// chain gets longer with one divider that each takes for as many cycles as [`DIVIDERS`] has.
+    pub divisions: [(f64, [f64; DIVIDERS.len()]); 2],
+    /// [`TimingCounts::unevenness`](crate::measure::TimingCounts::unevenness).
+    pub unevenness: f64,
+    /// Behaviour of mispredicted branches, by scheme, if there were any.
+    pub resolution: [Option<Resolution>; SCHEMES.len()],
+    /// Caches, prefetching and pages.
+    pub memory: MemoryFigures,
+}
 
 /// Shares of instructions as a program file has them. An instruction that loads and computes on
 /// general registers counts as the load.
@@ -28,6 +73,27 @@ pub struct Shares {
 }
 
 impl Figures {
+    pub(crate) fn of(counts: &Counts) -> Self {
+        Self {
+            mix: counts.mix.clone(),
+            ilp: counts.dataflow.ilp(),
+            mlp: counts.dataflow.mlp(),
+            use_distance: counts.distances.mean(),
+            load_use_distance: counts.distances.mean_of_loads(),
+            near_uses: counts.distances.near(),
+            mispredictions: counts.mispredictions,
+            lost_targets: counts.lost_targets,
+            memory: counts.memory.figures(),
+            chain: chain(counts),
+            waiting: counts.timing.waiting_share(),
+            waiting_fp: counts.timing.fp.waiting_share(),
+            fp_spread: counts.timing.fp_spread(),
+            divisions: divisions(counts),
+            unevenness: counts.timing.unevenness(),
+            resolution: counts.timing.branches.resolution(),
+        }
+    }
+
     /// Shares of the mix; they sum to 1.
     #[must_use]
     pub fn shares(&self) -> Shares {
@@ -81,6 +147,18 @@ impl Figures {
     pub fn per_kilo(&self, count: u64) -> f64 {
         1000.0 * count as f64 / self.mix.instructions.max(1) as f64
     }
+}
+
+fn chain(counts: &Counts) -> [f64; LATENCIES.len()] {
+    let longest = counts.dataflow.cycles()[WINDOW].max(1) as f64;
+    counts.timing.path.map(|count| count as f64 / longest)
+}
+
+fn divisions(counts: &Counts) -> [(f64, [f64; DIVIDERS.len()]); 2] {
+    let instructions = counts.mix.instructions.max(1) as f64;
+    let of = |kind: Kind| counts.mix.of(kind) as f64 / instructions;
+    let [integers, fp] = counts.timing.lengthening();
+    [(of(Kind::Divide), integers), (of(Kind::FpDivide), fp)]
 }
 
 /// The power law of measured values; constant and 0 where nothing was measured.

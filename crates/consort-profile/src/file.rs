@@ -4,9 +4,9 @@ use std::fmt::Write;
 
 use consort_ops::trace::Sampling;
 
-use crate::figures::{REFERENCE_PREDICTOR, Shares, law};
+use crate::figures::{Figures, REFERENCE_PREDICTOR, Shares, law};
 use crate::measure::{CAPACITIES, DIVIDERS, PREDICTOR_KIB, Resolution, WINDOWS};
-use crate::profile::{Figures, Profile};
+use crate::profile::Profile;
 use crate::threads::Threads;
 
 /// The window, in instructions, for which a program file gives overlap.

@@ -17,7 +17,7 @@ pub mod recorder;
 mod spread;
 mod threads;
 
-pub use figures::Shares;
+pub use figures::{Figures, Shares};
 pub use file::{Told, plain};
-pub use profile::{Figures, Profile, Profiler};
+pub use profile::{Profile, Profiler};
 pub use threads::{Barriers, Locks, Role, Shared, Threads};

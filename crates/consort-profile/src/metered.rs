@@ -96,7 +96,7 @@ impl Metered {
         self.heard += run.mix.instructions;
         self.within += run.mix.instructions;
         if self.counting {
-            self.mix.run(run);
+            self.mix.block(run.mix, run.branch());
             let lines = run.lines.iter();
             lines.for_each(|&(address, count)| self.stretch.instructions(address, count));
         }

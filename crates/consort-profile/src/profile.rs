@@ -6,11 +6,8 @@ use consort_ops::trace::{About, Recorder, Sampling, Trace};
 use consort_ops::{Kind, Op};
 
 use crate::crew::Crew;
+use crate::figures::Figures;
 use crate::interval::{Interval, Intervals};
-use crate::measure::{
-    Counts, DIVIDERS, LATENCIES, LostTargets, MemoryFigures, Mispredictions, Mix, NEAR, Resolution,
-    SCHEMES, WINDOWS,
-};
 use crate::metered::{Ended, Metered};
 use crate::phases::phases;
 use crate::recorder::{Atomic, Call, Event, Extent, Run, Sink, Stage};
@@ -65,84 +62,6 @@ pub struct Profile {
     pub threads: Option<Threads>,
     /// System calls that were seen; what the kernel does in them is not.
     pub system_calls: u64,
-}
-
-/// Measurements of a stretch of execution.
-#[derive(Debug, Clone)]
-pub struct Figures {
-    /// Instructions and operations.
-    pub mix: Mix,
-    /// Instructions per cycle in each of [`WINDOWS`].
-    pub ilp: [f64; WINDOWS.len()],
-    /// Long misses that overlap in each of [`WINDOWS`].
-    pub mlp: [f64; WINDOWS.len()],
-    /// Mean distance from a value to its first use, instructions.
-    pub use_distance: f64,
-    /// Mean distance from a load to the first use of what it loaded, instructions.
-    pub load_use_distance: f64,
-    /// Shares of values used first after 1, 2, ... [`NEAR`] instructions: computed, and loaded.
-    pub near_uses: [[f64; NEAR]; 2],
-    /// Mispredictions with each of [`PREDICTOR_KIB`](crate::measure::PREDICTOR_KIB), by scheme.
-    pub mispredictions: Mispredictions,
-    /// Mispredicted targets of indirect branches with each of
-    /// [`TARGET_ENTRIES`](crate::measure::TARGET_ENTRIES).
-    pub lost_targets: LostTargets,
-    /// Operations of each class of [`LATENCIES`] on the chain that takes longest, per instruction
-    /// of the chain of most instructions, both in a window of 128.
-    pub chain: [f64; LATENCIES.len()],
-    /// Share of the instructions in a window of 128 that wait for operands, 0 to 1.
-    pub waiting: f64,
-    /// The same of those that pass a floating-point scheduler, if any do.
-    pub waiting_fp: Option<f64>,
-    /// [`TimingCounts::fp_spread`](crate::measure::TimingCounts::fp_spread).
-    pub fp_spread: Option<f64>,
-    /// Divisions per instruction of integers and of floating point, and by what share the longest
-    /// chain gets longer with one divider that each takes for as many cycles as [`DIVIDERS`] has.
-    pub divisions: [(f64, [f64; DIVIDERS.len()]); 2],
-    /// [`TimingCounts::unevenness`](crate::measure::TimingCounts::unevenness).
-    pub unevenness: f64,
-    /// Behaviour of mispredicted branches, by scheme, if there were any.
-    pub resolution: [Option<Resolution>; SCHEMES.len()],
-    /// Caches, prefetching and pages.
-    pub memory: MemoryFigures,
-}
-
-impl Figures {
-    pub(crate) fn of(counts: &Counts) -> Self {
-        Self {
-            mix: counts.mix.clone(),
-            ilp: counts.dataflow.ilp(),
-            mlp: counts.dataflow.mlp(),
-            use_distance: counts.distances.mean(),
-            load_use_distance: counts.distances.mean_of_loads(),
-            near_uses: counts.distances.near(),
-            mispredictions: counts.mispredictions,
-            lost_targets: counts.lost_targets,
-            memory: counts.memory.figures(),
-            chain: chain(counts),
-            waiting: counts.timing.waiting_share(),
-            waiting_fp: counts.timing.fp.waiting_share(),
-            fp_spread: counts.timing.fp_spread(),
-            divisions: divisions(counts),
-            unevenness: counts.timing.unevenness(),
-            resolution: counts.timing.branches.resolution(),
-        }
-    }
-}
-
-/// Index of the window of 128 instructions.
-const WINDOW: usize = 3;
-
-fn chain(counts: &Counts) -> [f64; LATENCIES.len()] {
-    let longest = counts.dataflow.cycles()[WINDOW].max(1) as f64;
-    counts.timing.path.map(|count| count as f64 / longest)
-}
-
-fn divisions(counts: &Counts) -> [(f64, [f64; DIVIDERS.len()]); 2] {
-    let instructions = counts.mix.instructions.max(1) as f64;
-    let of = |kind: Kind| counts.mix.of(kind) as f64 / instructions;
-    let [integers, fp] = counts.timing.lengthening();
-    [(of(Kind::Divide), integers), (of(Kind::FpDivide), fp)]
 }
 
 impl Profile {

@@ -19,7 +19,7 @@ mod values;
 pub(crate) use jobs::Jobs;
 pub(crate) use lab::{BenchArgs, ReproduceArgs, ValidateArgs};
 pub(crate) use listings::{
-    LIVE, MachineArgs, MachineTask, PoliciesArgs, ProgramsArgs, SchemaArgs, SchemaKind,
+    MachineArgs, MachineTask, PoliciesArgs, ProgramsArgs, SchemaArgs, SchemaKind,
 };
 pub(crate) use map::MapArgs;
 pub(crate) use out::{ListOut, NumbersOut, own, table};
@@ -37,7 +37,7 @@ pub(crate) use sweep::{
 };
 pub(crate) use time::parse_interval;
 pub(crate) use train::TrainArgs;
-pub(crate) use values::COMPLETE;
+pub(crate) use values::{COMPLETE, LIVE};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;

@@ -1,6 +1,6 @@
 //! A client's side of the control socket.
 
-use super::desk::{Peer, peer_of};
+use super::conversation::{Peer, peer_of};
 use super::message::{Answer, MAX_ANSWER_BYTES, Request, RequestError};
 use crate::enact::runtime_dirs;
 use nix::unistd::Uid;

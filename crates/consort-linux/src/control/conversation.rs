@@ -1,10 +1,11 @@
 //! One peer at the control socket: the requests received from it, and the answers still to be sent.
 
-use super::desk::Peer;
 use super::message::{Answer, MAX_ANSWER_BYTES, Request};
 use crate::group::{Lines, MAX_LINE_BYTES};
+use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
+use nix::unistd::Uid;
 use std::collections::VecDeque;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
@@ -13,6 +14,32 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Most requests that may wait for their turn; a peer that sends more is hung up on.
 const MOST_WAITING: usize = 64;
+
+/// The client at the other end of a connection, as the kernel tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// Id of the effective user.
+    pub uid: u32,
+    /// Process id; 0 for a process in another PID namespace.
+    pub pid: u32,
+}
+
+impl Peer {
+    /// Returns true for clients that may ask for everything: root, and the user that runs the
+    /// daemon.
+    pub fn is_master(self) -> bool {
+        self.uid == 0 || self.uid == Uid::effective().as_raw()
+    }
+}
+
+/// Effective user and process at the other end.
+pub(super) fn peer_of(stream: &UnixStream) -> io::Result<Peer> {
+    let peer = getsockopt(stream, PeerCredentials)?;
+    Ok(Peer {
+        uid: peer.uid(),
+        pid: peer.pid().cast_unsigned(),
+    })
+}
 
 /// A peer that is connected.
 #[derive(Debug)]
@@ -30,7 +57,7 @@ pub(super) struct Conversation {
 }
 
 impl Conversation {
-    pub(super) fn new(stream: UnixStream, peer: Peer) -> std::io::Result<Self> {
+    pub(super) fn new(stream: UnixStream, peer: Peer) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
         Ok(Self {
             stream,

@@ -1,9 +1,7 @@
 //! The daemon's side of the control socket.
 
-use super::conversation::Conversation;
+use super::conversation::{Conversation, Peer, peer_of};
 use super::message::{Answer, Request};
-use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
-use nix::unistd::Uid;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs::Permissions;
@@ -21,15 +19,6 @@ const MOST: usize = 64;
 const MOST_OF_USER: usize = 16;
 /// Requests that one user may make per second; the same number may also come at once.
 const REQUESTS_PER_S: u32 = 200;
-
-/// The client at the other end of a connection, as the kernel tells it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Peer {
-    /// Id of the effective user.
-    pub uid: u32,
-    /// Process id; 0 for a process in another PID namespace.
-    pub pid: u32,
-}
 
 /// A request that the run is to carry out; [`Desk::answer`] it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,14 +71,6 @@ pub struct Desk {
 struct Budget {
     requests: f64,
     at: Instant,
-}
-
-impl Peer {
-    /// Returns true for clients that may ask for everything: root, and the user that runs the
-    /// daemon.
-    pub fn is_master(self) -> bool {
-        self.uid == 0 || self.uid == Uid::effective().as_raw()
-    }
 }
 
 impl Budget {
@@ -238,15 +219,6 @@ fn listen(path: &Path, for_all: bool) -> io::Result<UnixListener> {
     std::fs::set_permissions(path, Permissions::from_mode(mode))?;
     listener.set_nonblocking(true)?;
     Ok(listener)
-}
-
-/// Effective user and process at the other end.
-pub(super) fn peer_of(stream: &UnixStream) -> io::Result<Peer> {
-    let peer = getsockopt(stream, PeerCredentials)?;
-    Ok(Peer {
-        uid: peer.uid(),
-        pid: peer.pid().cast_unsigned(),
-    })
 }
 
 #[cfg(test)]

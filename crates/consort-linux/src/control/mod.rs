@@ -34,5 +34,6 @@ mod desk;
 mod message;
 
 pub use client::{Call, CallError, call, socket_of, sockets};
-pub use desk::{Asked, Clerk, Desk, DeskError, Peer};
+pub use conversation::Peer;
+pub use desk::{Asked, Clerk, Desk, DeskError};
 pub use message::{Answer, Attachment, MAX_ANSWER_BYTES, Request, RequestError, VERSION};

@@ -8,13 +8,12 @@
 //! count (operations, slots, causes of stalls) are opened and read, and only their refusal is an
 //! error.
 
-use super::judge::{Verdict, judge, judge_cycles};
+use super::judge::{CheckRow, Verdict, judge_cycles};
 use super::pmu::Pmu;
 use super::program::event_spec;
 use super::{check_software, core_pmus};
 use crate::events::{Event, EventFile, PmuEvents, Unit};
 use crate::perf::{CounterGroup, PerfError, Target};
-use serde::Serialize;
 use std::path::Path;
 
 /// Counts of a loop that are known from its instructions.
@@ -41,55 +40,6 @@ pub struct CheckKernel<'a> {
     pub run: &'a dyn Fn(u64),
     /// Counts of the same number of iterations.
     pub counts: &'a dyn Fn(u64) -> ExpectedCounts,
-}
-
-/// One event over one loop.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct CheckRow {
-    /// The event, with its PMU for hardware events.
-    pub event: String,
-    /// The loop.
-    pub kernel: String,
-    /// Count that is right for the loop; `None` where nothing exact is known.
-    pub expected: Option<f64>,
-    /// Count that was read; `None` when skipped.
-    pub measured: Option<f64>,
-    /// Error of the count: (measured - expected) / expected.
-    pub relative_error: Option<f64>,
-    /// Judgement of the event by this loop.
-    #[serde(flatten)]
-    pub verdict: Verdict,
-}
-
-impl CheckRow {
-    pub(crate) fn skipped(event: String, kernel: &str, reason: String) -> Self {
-        Self {
-            event,
-            kernel: kernel.to_owned(),
-            expected: None,
-            measured: None,
-            relative_error: None,
-            verdict: Verdict::Skipped(reason),
-        }
-    }
-
-    pub(crate) fn judged(
-        event: String,
-        kernel: &str,
-        expected: f64,
-        measured: f64,
-        tolerance: f64,
-    ) -> Self {
-        let (error, verdict) = judge(expected, measured, tolerance);
-        Self {
-            event,
-            kernel: kernel.to_owned(),
-            expected: Some(expected),
-            measured: Some(measured),
-            relative_error: Some(error),
-            verdict,
-        }
-    }
 }
 
 /// Iterations of the short and the long run.

@@ -1,6 +1,6 @@
 //! The self-test of the software events, against known activity of the test itself.
 
-use super::check::CheckRow;
+use super::judge::CheckRow;
 use crate::perf::{CounterGroup, EventSpec, PerfError, Target, page_bytes};
 use nix::time::{ClockId, clock_gettime};
 use perf_event_open_sys::bindings;

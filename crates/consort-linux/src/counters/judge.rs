@@ -1,4 +1,5 @@
-//! Judgements on events: right within a tolerance, or wrong with a guess at the mistake.
+//! Judgements on events, and the rows of a check that bear them: right within a tolerance, or wrong
+//! with a guess at the mistake.
 
 use serde::Serialize;
 
@@ -12,6 +13,55 @@ pub enum Verdict {
     Wrong(String),
     /// The event was not measured; the text has the reason.
     Skipped(String),
+}
+
+/// One event over one loop.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CheckRow {
+    /// The event, with its PMU for hardware events.
+    pub event: String,
+    /// The loop.
+    pub kernel: String,
+    /// Count that is right for the loop; `None` where nothing exact is known.
+    pub expected: Option<f64>,
+    /// Count that was read; `None` when skipped.
+    pub measured: Option<f64>,
+    /// Error of the count: (measured - expected) / expected.
+    pub relative_error: Option<f64>,
+    /// Judgement of the event by this loop.
+    #[serde(flatten)]
+    pub verdict: Verdict,
+}
+
+impl CheckRow {
+    pub(crate) fn skipped(event: String, kernel: &str, reason: String) -> Self {
+        Self {
+            event,
+            kernel: kernel.to_owned(),
+            expected: None,
+            measured: None,
+            relative_error: None,
+            verdict: Verdict::Skipped(reason),
+        }
+    }
+
+    pub(crate) fn judged(
+        event: String,
+        kernel: &str,
+        expected: f64,
+        measured: f64,
+        tolerance: f64,
+    ) -> Self {
+        let (error, verdict) = judge(expected, measured, tolerance);
+        Self {
+            event,
+            kernel: kernel.to_owned(),
+            expected: Some(expected),
+            measured: Some(measured),
+            relative_error: Some(error),
+            verdict,
+        }
+    }
 }
 
 /// Ratios of measured to expected that betray a known mistake.

@@ -30,9 +30,9 @@ mod software;
 mod threads;
 
 pub use budget::{Budget, nmi_watchdog};
-pub use check::{CheckKernel, CheckRow, ExpectedCounts, check};
+pub use check::{CheckKernel, ExpectedCounts, check};
 pub use derive::{Rates, fill};
-pub use judge::Verdict;
+pub use judge::{CheckRow, Verdict};
 pub use plan::{CounterPlan, PlanInput, PlannedGroup, Sharing, Unplanned, plan};
 pub use pmu::{Pmu, core_pmus};
 pub use probe::{TierStatus, Tiers, probe};

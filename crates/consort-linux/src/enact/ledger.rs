@@ -5,10 +5,22 @@
 
 use super::original::{Original, effective};
 use super::record::{Program, Record};
-use super::restore::Seen;
 use crate::pause::FreezerCgroup;
 use consort_core::{PuSet, ThreadId};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// A mask as it is found on a thread of a tree.
+pub(crate) struct Seen<'a> {
+    /// Pid of the program at the root of the tree.
+    pub root: u32,
+    /// The mask.
+    pub pus: &'a PuSet,
+    /// PUs that the cpuset allows.
+    pub allowed: &'a PuSet,
+    /// Time of the thread's birth, clock ticks since boot; none for one that had its original mask
+    /// when it was taken in.
+    pub born: Option<u64>,
+}
 
 /// The sum of a journal's records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

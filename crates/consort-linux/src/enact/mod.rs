@@ -34,6 +34,7 @@
 mod adopt;
 mod affinity;
 mod apply;
+mod candidate_dirs;
 mod checked_write;
 mod elsewhere;
 mod enactor;
@@ -57,11 +58,11 @@ mod report;
 mod restore;
 mod runtime_dir;
 mod signals;
-mod spare_dir;
 mod wait;
 mod witness;
 
 pub use adopt::{AdoptError, ChildStatus};
+pub use candidate_dirs::runtime_dirs;
 pub use enactor::{EnactConfig, EnactError, Enactor, ThreadState};
 pub use guardian::{GuardianError, Health};
 pub use guardian_main::guardian_main;
@@ -73,6 +74,6 @@ pub(crate) use recover::wait_for_guardians;
 pub use recover::{RecoverReport, recover_stale};
 pub use report::{ApplyReport, Refusal, RestoreReport, Wanted};
 pub(crate) use runtime_dir::RuntimeDir;
-pub use runtime_dir::{RuntimeDirError, runtime_dirs};
+pub use runtime_dir::RuntimeDirError;
 pub use signals::{Relay, SignalEvent, Signals, relay};
 pub use wait::{ChildEvent, exit_code};

@@ -8,7 +8,7 @@ use super::affinity::{self, Mask};
 use super::checked_write::{Outcome, write};
 use super::family;
 use super::host::{AllowedPus, Host};
-use super::ledger::Ledger;
+use super::ledger::{Ledger, Seen};
 use super::original::Original;
 use super::report::RestoreReport;
 use crate::cookies::{Kernel, RealKernel};
@@ -23,19 +23,6 @@ use std::time::Duration;
 const SETTLE_STEPS: u32 = 8;
 /// Number of passes after which a fight with somebody else is given up.
 const MAX_PASSES: u32 = 2_000;
-
-/// A mask as it is found on a thread of a tree.
-pub(crate) struct Seen<'a> {
-    /// Pid of the program at the root of the tree.
-    pub root: u32,
-    /// The mask.
-    pub pus: &'a PuSet,
-    /// PUs that the cpuset allows.
-    pub allowed: &'a PuSet,
-    /// Time of the thread's birth, clock ticks since boot; none for one that had its original mask
-    /// when it was taken in.
-    pub born: Option<u64>,
-}
 
 /// Restores everything that a ledger knows; `ours` tells whether a mask can be Consort's doing.
 pub(crate) fn restore(

@@ -1,6 +1,5 @@
 //! The folder for journals: short-lived, private, and safe from others.
 
-use super::spare_dir::with_spare;
 use nix::fcntl::{OFlag, open};
 use nix::sys::stat::{Mode, fstat};
 use nix::unistd::Uid;
@@ -35,28 +34,6 @@ pub enum RuntimeDirError {
     /// No folder was given.
     #[error("no runtime folder was given")]
     NoneGiven,
-}
-
-/// Folders for journals, best first: `$XDG_RUNTIME_DIR/consort`, then `/run/consort` for root or
-/// `/tmp/consort-<uid>` for others. Where none of these can be used, since somebody else has taken
-/// the name or nothing may be written there, a new private folder `/tmp/consort-<uid>.XXXXXX` is
-/// made. Later runs find it by its name and owner.
-pub fn runtime_dirs() -> Vec<PathBuf> {
-    let xdg = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-    let uid = Uid::effective();
-    with_spare(candidates(xdg, uid), Path::new("/tmp"), uid)
-}
-
-fn candidates(xdg: Option<PathBuf>, uid: Uid) -> Vec<PathBuf> {
-    let xdg = xdg.filter(|dir| dir.is_absolute());
-    let fallback = match uid.is_root() {
-        true => PathBuf::from("/run/consort"),
-        false => PathBuf::from(format!("/tmp/consort-{uid}")),
-    };
-    xdg.map(|dir| dir.join("consort"))
-        .into_iter()
-        .chain([fallback])
-        .collect()
 }
 
 /// A folder that was checked, held open so that it cannot be exchanged.
@@ -124,15 +101,6 @@ fn unusable(path: &Path, source: io::Error) -> RuntimeDirError {
 mod tests {
     use super::*;
     use std::os::unix::fs::{PermissionsExt, symlink};
-
-    #[test]
-    fn users_and_root_have_different_fallbacks() {
-        let dirs = candidates(Some("/run/user/7".into()), Uid::from_raw(7));
-        assert_eq!(dirs[0], Path::new("/run/user/7/consort"));
-        assert_eq!(dirs[1], Path::new("/tmp/consort-7"));
-        let dirs = candidates(Some("relative".into()), Uid::from_raw(0));
-        assert_eq!(dirs, [Path::new("/run/consort")]);
-    }
 
     #[test]
     fn a_folder_is_made_private() {

@@ -121,14 +121,6 @@ impl fmt::Display for Expr {
     }
 }
 
-impl std::str::FromStr for Expr {
-    type Err = ExprError;
-
-    fn from_str(text: &str) -> Result<Self, ExprError> {
-        super::expr_parser::parse(text)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

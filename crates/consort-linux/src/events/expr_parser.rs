@@ -1,20 +1,24 @@
 //! Recursive descent over the text of a formula.
 
 use super::expr::{Expr, ExprError, MAX_DEPTH, Op};
+use std::str::FromStr;
 
-/// Parses a whole formula.
-pub(crate) fn parse(text: &str) -> Result<Expr, ExprError> {
-    let mut parser = Parser {
-        text: text.as_bytes(),
-        at: 0,
-        depth: 0,
-    };
-    let expr = parser.sum()?;
-    match parser.peek() {
-        None => Ok(expr),
-        Some(_) => Err(ExprError::Operator {
-            column: parser.at + 1,
-        }),
+impl FromStr for Expr {
+    type Err = ExprError;
+
+    fn from_str(text: &str) -> Result<Self, ExprError> {
+        let mut parser = Parser {
+            text: text.as_bytes(),
+            at: 0,
+            depth: 0,
+        };
+        let expr = parser.sum()?;
+        match parser.peek() {
+            None => Ok(expr),
+            Some(_) => Err(ExprError::Operator {
+                column: parser.at + 1,
+            }),
+        }
     }
 }
 

@@ -2,23 +2,8 @@
 
 use super::file::{Event, EventFile, EventFileError, Part, PmuEvents, SignalFormula};
 use super::schema::{RawEvent, RawFile, RawFormula, RawPmu};
-use super::validate;
+use super::validate::{self, Problem};
 use std::ops::Range;
-
-/// A fault, and the bytes of the file that have it.
-pub(crate) struct Problem {
-    pub at: Range<usize>,
-    pub what: String,
-}
-
-impl Problem {
-    pub(crate) fn new(at: Range<usize>, what: impl Into<String>) -> Self {
-        Self {
-            at,
-            what: what.into(),
-        }
-    }
-}
 
 /// Parses and validates an event file; `file` is its name for errors.
 ///

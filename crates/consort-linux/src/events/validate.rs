@@ -1,11 +1,25 @@
 //! Rules for event files beyond their form.
 
-use super::parse::Problem;
 use super::schema::{MatchRule, Place, RawEvent, RawFile, RawFormula, RawPmu, Unit};
 use consort_core::Signal;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use toml::Spanned;
+
+/// A fault, and the bytes of the file that have it.
+pub(crate) struct Problem {
+    pub at: Range<usize>,
+    pub what: String,
+}
+
+impl Problem {
+    pub(crate) fn new(at: Range<usize>, what: impl Into<String>) -> Self {
+        Self {
+            at,
+            what: what.into(),
+        }
+    }
+}
 
 type Checked = Result<(), Problem>;
 

@@ -1,7 +1,7 @@
 //! Control groups that are managed as programs, with the processes that enter and leave them.
 
 use super::Live;
-use super::resident::AttachError;
+use super::error::AttachError;
 use crate::cgroup::{CgroupPattern, Found, Rule, Rules};
 use crate::control::{Attachment, Peer};
 use crate::proc::name_of;

@@ -1,6 +1,6 @@
 //! The course of a run: the command, if one was started, the signals that are for it, and its end.
 
-use super::LiveError;
+use super::error::LiveError;
 use super::urgency::Urgency;
 use super::warnings::Warnings;
 use crate::enact::{ChildEvent, Launched, SignalEvent, Signals, exit_code};

@@ -1,19 +1,21 @@
 //! A member of a group: it started its command, and another run manages it.
 
-use super::join::{GroupSpec, GroupSummary};
-use super::launch::{LiveError, Settings, program_name};
+use super::error::LiveError;
+use super::launch::program_name;
+use super::membership::{GroupSpec, GroupSummary};
 use super::relay::children_cpu_s;
-use super::succession::hand_over;
+use super::settings::Settings;
 use super::warnings::Warnings;
 use super::{Finished, Held, Host, Live, SampleCounts};
-use crate::enact::{ChildEvent, Launched, Relay, Signals, exit_code, launch, relay};
-use crate::group::{Candidate, Heard, Member, Terms};
+use crate::enact::{ChildEvent, Launched, Relay, Signals, exit_code, identify, launch, relay};
+use crate::group::{Candidate, GroupError, Heard, Joining, Member, Terms};
 use consort_core::Tier;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::signal::Signal;
 use nix::sys::time::TimeSpec;
 use std::os::fd::AsFd;
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -245,4 +247,21 @@ impl Follower {
             warnings: self.warnings.into_vec(),
         }
     }
+}
+
+/// Hands a process over, held or running; returns false when the leader is gone.
+pub(super) fn hand_over(
+    root: &Path,
+    member: &mut Member,
+    pid: u32,
+    name: &str,
+) -> Result<bool, GroupError> {
+    // The leader checks again, and refuses a process that is gone already.
+    let start_ticks = identify(root, pid, pid).map_or(0, |id| id.start_ticks);
+    let name = name.to_owned();
+    member.hand_over(Joining {
+        pid,
+        start_ticks,
+        name,
+    })
 }

@@ -10,8 +10,9 @@ mod taking;
 pub(super) use carry_out::Reach;
 pub(super) use taking::Taken;
 
-use super::launch::{LiveError, Settings};
+use super::error::LiveError;
 use super::roster::Roster;
+use super::settings::Settings;
 use super::warnings::Warnings;
 use super::{Held, clock};
 use crate::enact::{Enactor, Refusal, RestoreReport, Wanted};

@@ -4,108 +4,22 @@ use super::census::Census;
 use super::clock::Clock;
 use super::course::Course;
 use super::descriptors::Descriptors;
+use super::error::LiveError;
 use super::hands::Hands;
 use super::residence::Residence;
 use super::roster::Roster;
-use super::senses::{Recorded, Sampling, SamplingWish, Senses, accept};
+use super::senses::{Sampling, SamplingWish, Senses, accept};
+use super::settings::{LaunchSpec, Settings};
 use super::site::Site;
 use super::trees::Trees;
 use super::warnings::Warnings;
 use super::{Host, Live};
-use crate::discovery::ProcError;
-use crate::enact::{
-    EnactConfig, EnactError, Enactor, LaunchError, Launched, Signals, launch, recover_stale,
-};
-use crate::enforce::EnactChoice;
+use crate::enact::{EnactConfig, Enactor, Launched, Signals, launch, recover_stale};
 use crate::group::{GroupError, Leader};
-use crate::pause::PauseKind;
 use crate::sampling::Sampler;
-use nix::errno::Errno;
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
-use thiserror::Error;
-
-/// A command to start, and the way to manage it.
-#[derive(Debug)]
-pub struct LaunchSpec {
-    /// The command.
-    pub command: Command,
-    /// The quantum.
-    pub interval: Duration,
-    /// True if plans are made and not carried out.
-    pub dry_run: bool,
-    /// True if threads are managed whose affinity somebody has set on purpose.
-    pub override_affinity: bool,
-    /// Enactors that may keep threads in their places.
-    pub enactors: EnactChoice,
-    /// True if core-scheduling cookies are to keep other threads off the cores of a plan.
-    pub cookies: bool,
-    /// Mechanisms that may pause programs, best first, usually [`PauseKind::ALL`]; those that the
-    /// host does not have are passed over.
-    pub pausing: Vec<PauseKind>,
-    /// Measures that this host cannot count.
-    pub recorded: Option<Recorded>,
-    /// Folders for the journal, and the words that start the guardian.
-    pub enact: EnactConfig,
-}
-
-/// Reason for which a command could not be managed.
-#[derive(Debug, Error)]
-pub enum LiveError {
-    /// The command could not be started; nothing was changed.
-    #[error(transparent)]
-    Launch(#[from] LaunchError),
-    /// Journal or guardian could not be set up; nothing was started.
-    #[error(transparent)]
-    Enact(#[from] EnactError),
-    /// The group could not be entered; nothing was started.
-    #[error(transparent)]
-    Group(#[from] GroupError),
-    /// `/proc` cannot be read.
-    #[error("threads cannot be watched: {0}")]
-    Proc(#[from] ProcError),
-    /// Waiting for signals and samples failed.
-    #[error("waiting for signals and samples failed: {0}")]
-    Wait(Errno),
-    /// A plan is older than one that was carried out.
-    #[error("plan {generation} is not newer than plan {last}")]
-    StalePlan {
-        /// The plan's generation.
-        generation: u64,
-        /// Generation of the last plan that was carried out.
-        last: u64,
-    },
-}
-
-impl LaunchSpec {
-    pub(super) fn split(self) -> (Command, Settings) {
-        let settings = Settings {
-            interval: self.interval,
-            dry_run: self.dry_run,
-            override_affinity: self.override_affinity,
-            enactors: self.enactors,
-            cookies: self.cookies,
-            pausing: self.pausing,
-            recorded: self.recorded,
-            enact: self.enact,
-        };
-        (self.command, settings)
-    }
-}
-
-/// The way to manage, whatever the command.
-#[derive(Clone, Debug)]
-pub(super) struct Settings {
-    pub(super) interval: Duration,
-    pub(super) dry_run: bool,
-    pub(super) override_affinity: bool,
-    pub(super) enactors: EnactChoice,
-    pub(super) cookies: bool,
-    pub(super) pausing: Vec<PauseKind>,
-    pub(super) recorded: Option<Recorded>,
-    pub(super) enact: EnactConfig,
-}
+use std::time::Instant;
 
 /// A command that was started, and everything that is needed to manage it.
 pub(super) struct Running {

@@ -1,6 +1,7 @@
 //! Signals and the command's end, while a quantum passes.
 
-use super::{Live, LiveError};
+use super::Live;
+use super::error::LiveError;
 use crate::enact::{Relay, SignalEvent, relay};
 use crate::group::Leader;
 use nix::errno::Errno;

@@ -1,11 +1,20 @@
 //! State of a run without a command: its control groups, its socket, and the requests.
 
 use super::cgroups::Groups;
-use super::resident::{Order, Until};
+use super::settings::Until;
 use crate::control::{Asked, Desk};
 use std::collections::BTreeSet;
 use std::os::fd::BorrowedFd;
 use std::time::Instant;
+
+/// A request that the owner of the control loop is to carry out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Read the configuration again; a conversation, if given, waits for the outcome.
+    Reload(Option<u64>),
+    /// Go on with this policy; the conversation waits for the outcome.
+    Policy(String, u64),
+}
 
 /// Groups, socket and requests of a run without a command; nothing is in it for other runs.
 #[derive(Default)]

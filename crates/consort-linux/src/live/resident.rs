@@ -6,90 +6,19 @@
 
 use super::Host;
 use super::Live;
-use super::launch::{LiveError, Running, Settings, recovered};
-use super::residence::Residence;
+use super::error::{AttachError, LiveError};
+use super::launch::{Running, recovered};
+use super::membership::millis;
+use super::residence::{Order, Residence};
+use super::settings::ResideSpec;
 use crate::control::{Asked, Desk, Peer, Request};
-use crate::discovery::Unmanageable;
-use crate::enact::{EnactConfig, Enactor, Signals};
-use crate::enforce::EnactChoice;
+use crate::enact::{Enactor, Signals};
 use crate::group::{Demands, GroupError, GroupName, Leader, Open, Place, Terms, enter};
-use crate::pause::PauseKind;
 use crate::proc::{children_of, name_of};
 use nix::sys::signal::Signal;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-use thiserror::Error;
-
-/// The way to manage processes and groups that are attached.
-#[derive(Clone, Debug)]
-pub struct ResideSpec {
-    /// The quantum.
-    pub interval: Duration,
-    /// True if plans are made and not carried out.
-    pub dry_run: bool,
-    /// True if threads are managed whose affinity somebody has set on purpose.
-    pub override_affinity: bool,
-    /// Enactors that may keep threads in their places.
-    pub enactors: EnactChoice,
-    /// True if core-scheduling cookies are to keep other threads off the cores of a plan.
-    pub cookies: bool,
-    /// Folders for the journal, and the words that start the guardian.
-    pub enact: EnactConfig,
-    /// Condition that ends the run.
-    pub until: Until,
-    /// Policy, as text, of a run that leads the group of daemons; none for others.
-    pub leads: Option<String>,
-}
-
-/// Condition that ends a run without a command.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Until {
-    /// SIGINT, SIGTERM or SIGQUIT.
-    #[default]
-    Told,
-    /// The same signals, or the end of everything that was attached.
-    Empty,
-}
-
-/// Reason for which a process cannot be attached.
-#[derive(Debug, Error, PartialEq, Eq)]
-pub enum AttachError {
-    /// There is no process of this number.
-    #[error("there is no process {0}")]
-    Gone(u32),
-    /// The process is Consort, or its guardian.
-    #[error("process {0} is consort itself")]
-    Own(u32),
-    /// The process is the ancestor of all others.
-    #[error("process 1 is what everything has come from; attach control groups instead")]
-    Everything,
-    /// The process must be left alone.
-    #[error("process {0} cannot be managed: {1}")]
-    Unmanageable(u32, Unmanageable),
-    /// The process belongs to another user than the one that asks.
-    #[error("process {pid} belongs to user {owner}, and user {asker} asks for it")]
-    NotYours {
-        /// The process.
-        pid: u32,
-        /// Real user id of the process.
-        owner: u32,
-        /// User id of the one that asks.
-        asker: u32,
-    },
-    /// The process is managed already.
-    #[error("process {0} is managed already")]
-    Managed(u32),
-}
-
-/// A request that the owner of the control loop is to carry out.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// Read the configuration again; a conversation, if given, waits for the outcome.
-    Reload(Option<u64>),
-    /// Go on with this policy; the conversation waits for the outcome.
-    Policy(String, u64),
-}
+use std::time::Instant;
 
 /// Leads the group of daemons, so that `consort run` can hand its commands over.
 fn lead(enactor: &Enactor, spec: &ResideSpec, policy: &str) -> Result<Leader, GroupError> {
@@ -107,7 +36,7 @@ fn lead(enactor: &Enactor, spec: &ResideSpec, policy: &str) -> Result<Leader, Gr
         leader: std::process::id(),
         run: enactor.run_id().to_owned(),
         policy: policy.to_owned(),
-        interval_ms: super::join::millis(spec.interval),
+        interval_ms: millis(spec.interval),
         dry_run: spec.dry_run,
         profile: None,
         open: Open::default(),
@@ -143,18 +72,9 @@ impl Live {
             start: Instant::now(),
             warnings,
         };
-        let settings = Settings {
-            interval: spec.interval,
-            dry_run: spec.dry_run,
-            override_affinity: spec.override_affinity,
-            enactors: spec.enactors,
-            cookies: spec.cookies,
-            pausing: PauseKind::ALL.to_vec(),
-            recorded: None,
-            enact: spec.enact,
-        };
-        let mut live = Self::take_over(host, &settings, running)?;
-        live.residence = Residence::new(spec.until);
+        let until = spec.until;
+        let mut live = Self::take_over(host, &spec.settings(), running)?;
+        live.residence = Residence::new(until);
         Ok(live)
     }
 

@@ -4,7 +4,7 @@
 //! turn, makes the policy that was asked for, and reports the outcome by [`Live::settle`]. Until
 //! then the member waits, with nothing started.
 
-use super::join::millis;
+use super::membership::millis;
 use super::{Live, Recorded};
 use crate::group::{Demands, Leader, Open, Terms};
 use consort_core::Offers;

@@ -4,13 +4,13 @@
 //! that Consort narrowed may be in force, and would be taken for an original.
 
 use super::Live;
-use super::follower::{Followed, Follower, Standing};
-use super::join::terms;
-use super::launch::{LiveError, Running};
+use super::error::LiveError;
+use super::follower::{Followed, Follower, Standing, hand_over};
+use super::launch::Running;
+use super::membership::terms;
 use super::senses::Recorded;
-use crate::enact::{Enactor, identify, recover_stale};
-use crate::group::{Candidate, GroupError, Joining, Member, Place, try_enter};
-use std::path::Path;
+use crate::enact::{Enactor, recover_stale};
+use crate::group::{Candidate, Place, try_enter};
 use std::time::{Duration, Instant};
 
 /// Longest wait for the guardian of an old leader.
@@ -95,21 +95,4 @@ impl Follower {
         read.map_err(|error| self.warnings.insert(error.to_string()))
             .ok()
     }
-}
-
-/// Hands a process over, held or running; returns false when the leader is gone.
-pub(super) fn hand_over(
-    root: &Path,
-    member: &mut Member,
-    pid: u32,
-    name: &str,
-) -> Result<bool, GroupError> {
-    // The leader checks again, and refuses a process that is gone already.
-    let start_ticks = identify(root, pid, pid).map_or(0, |id| id.start_ticks);
-    let name = name.to_owned();
-    member.hand_over(Joining {
-        pid,
-        start_ticks,
-        name,
-    })
 }

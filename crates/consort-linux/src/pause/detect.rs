@@ -1,6 +1,6 @@
 //! The pausing mechanisms that a host offers, found out without writing anything.
 
-use super::frozen::controller;
+use super::freezer_files::controller;
 use super::kind::PauseKind;
 use crate::cgroup::{CgroupVersion, Hierarchy};
 use crate::read;

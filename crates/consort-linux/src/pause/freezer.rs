@@ -3,9 +3,8 @@
 //! Being below it, all limits of that cgroup keep holding. Being made for the processes of one
 //! cgroup only, it tells where each of them, and each child born in it, has to go back to.
 
-use super::frozen::Files;
+use super::freezer_files::Files;
 use super::moves::move_to;
-use super::{freezer_v1, freezer_v2};
 use crate::cgroup::CgroupVersion;
 use crate::proc::ProcessHandle;
 use nix::errno::Errno;
@@ -38,10 +37,7 @@ impl FreezerCgroup {
     }
 
     fn files(&self) -> Files {
-        match self.version {
-            CgroupVersion::V1 => freezer_v1::FILES,
-            CgroupVersion::V2 => freezer_v2::FILES,
-        }
+        Files::of(self.version)
     }
 
     /// Makes the cgroup; one that exists already is no error.

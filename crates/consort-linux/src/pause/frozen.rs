@@ -6,6 +6,7 @@
 
 use super::error::HoldError;
 use super::freezer::{FreezerCgroup, PREFIX};
+use super::freezer_files::controller;
 use super::journalled::PauseJournal;
 use super::mechanism::Mechanism;
 use super::tree::Members;
@@ -17,25 +18,6 @@ use consort_core::ProgramId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
-
-/// Names and values of the freezer's files in one version of cgroups.
-#[derive(Clone, Copy)]
-pub(super) struct Files {
-    /// The file that takes requests.
-    pub request: &'static str,
-    pub freeze: &'static str,
-    pub thaw: &'static str,
-    /// Returns true if all processes in the cgroup of this directory stand still.
-    pub is_frozen: fn(&Path) -> bool,
-}
-
-/// The version 1 controller that a version's freezer needs; version 2 needs none.
-pub(super) fn controller(version: CgroupVersion) -> Option<&'static str> {
-    match version {
-        CgroupVersion::V1 => Some("freezer"),
-        CgroupVersion::V2 => None,
-    }
-}
 
 /// One program's processes in cgroups of their own.
 #[derive(Debug)]

@@ -5,7 +5,7 @@
 //! been another process's. Such a stranger, if it is found in the new cgroup, is sent to its
 //! parent's cgroup, where it was born.
 
-use super::frozen::controller;
+use super::freezer_files::controller;
 use crate::cgroup::{CgroupVersion, Hierarchy};
 use crate::proc::{ProcessHandle, parent_of};
 use crate::read;

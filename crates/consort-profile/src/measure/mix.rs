@@ -3,7 +3,6 @@
 use consort_ops::{Branch, Kind, Op};
 
 use super::Tally;
-use crate::recorder::Run;
 
 /// Counts of instructions and operations.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -47,10 +46,10 @@ impl Mix {
         self.vector_accesses += u64::from(op.data.is_some_and(|data| data.is_vector));
     }
 
-    /// Takes a block.
-    pub fn run(&mut self, run: &Run) {
-        self.merge(run.mix, u64::wrapping_add);
-        if let Some(branch) = run.turning.map(|turning| turning.branch) {
+    /// Takes a block: counts of its operations but for where its branch went, and that branch.
+    pub fn block(&mut self, operations: &Self, branch: Option<Branch>) {
+        self.merge(operations, u64::wrapping_add);
+        if let Some(branch) = branch {
             self.branch(branch);
         }
     }

@@ -35,5 +35,5 @@ pub use pipelines::{PipelineCounts, Resolution};
 pub use stack::{CAPACITIES, Depths, LruStack};
 pub use tally::Tally;
 pub use targets::{LostTargets, TARGET_ENTRIES, TargetTables};
-pub use timing::{LATENCIES, Timing};
-pub use timing_counts::{SchedulerCounts, TimingCounts};
+pub use timing::Timing;
+pub use timing_counts::{LATENCIES, SchedulerCounts, TimingCounts};

@@ -11,22 +11,13 @@
 
 use consort_ops::{Kind, Op, Register};
 
-use super::TimingCounts;
 use super::branches::SCHEMES;
 use super::dividers::{Dividers, Schedules, wait};
 use super::pipelines::{Each, Pipelines, UNINTERRUPTED};
 use super::recent::{Recent, pieces};
-
-/// Classes of operations on a chain.
-pub const CLASSES: usize = 7;
-/// Cycles of an operation of each class: plain, load, floating point, multiplication, division,
-/// floating-point division, vector (L1 hits; about those of Skylake in Fog's instruction tables).
-pub const LATENCIES: [u64; CLASSES] = [1, 4, 4, 3, 24, 14, 1];
+use super::timing_counts::{LATENCIES, Path, TimingCounts};
 
 const WINDOW: usize = 128;
-
-/// Operations on a chain, by class.
-pub(super) type Path = [u64; CLASSES];
 
 /// Cycles at which a value is there.
 #[derive(Debug, Clone, Copy, Default)]

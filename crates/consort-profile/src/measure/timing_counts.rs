@@ -3,7 +3,15 @@
 use super::Tally;
 use super::dividers::{DIVIDERS, Schedules};
 use super::pipelines::{PipelineCounts, UNINTERRUPTED_WIDTH};
-use super::timing::Path;
+
+/// Classes of operations on a chain.
+pub const CLASSES: usize = 7;
+/// Cycles of an operation of each class: plain, load, floating point, multiplication, division,
+/// floating-point division, vector (L1 hits; about those of Skylake in Fog's instruction tables).
+pub const LATENCIES: [u64; CLASSES] = [1, 4, 4, 3, 24, 14, 1];
+
+/// Operations on a chain, by class.
+pub(super) type Path = [u64; CLASSES];
 
 /// Operations on the longest chain, and the resolution of mispredicted branches.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

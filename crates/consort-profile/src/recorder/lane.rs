@@ -1,56 +1,14 @@
 //! One thread's words made into operations.
 
-use consort_ops::{Branch, Kind, Op, Turn};
+use consort_ops::Op;
 
 use super::RecordError;
 use super::blocks::{Block, Blocks};
 use super::sink::{Atomic, Call, Sink, Stage};
-use super::wire::words;
+use super::words::{Word, locate, outcome, words};
 use crate::measure::Touch;
 
-const ADDRESS_BITS: u32 = 50;
-const ADDRESS: u64 = (1 << ADDRESS_BITS) - 1;
 const LOW_60: u64 = (1 << 60) - 1;
-
-/// Access to memory as the emulator reports it.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Word {
-    address: u64,
-    bytes: u64,
-    instruction: usize,
-    store: bool,
-    taken: bool,
-}
-
-impl Word {
-    const fn new(word: u64) -> Self {
-        Self {
-            address: Self::address(word),
-            bytes: 1 << (word >> 59 & 7),
-            instruction: (word >> 50 & 0x1ff) as usize,
-            store: word >> 62 & 1 == 1,
-            taken: false,
-        }
-    }
-
-    /// The address. Those of user programs are below 2^47.
-    pub(super) const fn address(word: u64) -> u64 {
-        word & ADDRESS
-    }
-
-    /// All but the address.
-    pub(super) const fn form(word: u64) -> u64 {
-        word >> ADDRESS_BITS
-    }
-
-    /// The form of an access of the instruction with this number; none where there is none of so
-    /// many bytes.
-    pub(super) fn form_of(instruction: usize, bytes: u64, is_store: bool) -> Option<u64> {
-        let is_one = bytes.is_power_of_two() && bytes <= 8 && instruction < 512;
-        let size = u64::from(bytes.trailing_zeros());
-        is_one.then_some(u64::from(is_store) << 12 | size << 9 | instruction as u64)
-    }
-}
 
 /// A thread whose last block waits for where it went on.
 #[derive(Debug)]
@@ -252,50 +210,10 @@ impl Told {
     }
 }
 
-/// Finds where the operation's data was; nowhere when it did not come to an access. What the
-/// emulator does in pieces is put together; what it reads and writes in one is told once.
-fn locate(op: &mut Op, accesses: &mut [Word]) -> bool {
-    let store = op.kind == Kind::Store;
-    let free = accesses
-        .iter()
-        .position(|word| !word.taken && word.store == store);
-    let Some(at) = free.or_else(|| accesses.len().checked_sub(1)) else {
-        return false;
-    };
-    let Some(data) = &mut op.data else {
-        return false;
-    };
-    data.address = accesses[at].address;
-    let mut end = data.address;
-    for word in &mut accesses[at..] {
-        let follows = word.store == store && word.address == end;
-        if !follows || (data.bytes > 0 && end - data.address >= u64::from(data.bytes)) {
-            break;
-        }
-        word.taken = true;
-        end += word.bytes;
-    }
-    if data.bytes == 0 {
-        data.bytes = u16::try_from(end - data.address).unwrap_or(u16::MAX);
-    }
-    true
-}
-
-/// Outcome of a branch that was followed by code at `next`; as expected where nothing followed.
-pub(super) fn outcome(op: &Op, branch: Branch, next: Option<u64>) -> Branch {
-    let through = op.address.wrapping_add(u64::from(op.length));
-    let target = next.unwrap_or(through);
-    Branch {
-        taken: target != through || branch.turn != Turn::Conditional,
-        target,
-        ..branch
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use consort_ops::Access;
+    use consort_ops::{Access, Kind};
 
     #[derive(Default)]
     struct Heard(Vec<Op>, Vec<Call>, Vec<Atomic>);

@@ -9,6 +9,7 @@ mod plan;
 mod program;
 mod sink;
 mod wire;
+mod words;
 
 pub use error::RecordError;
 pub use sink::{Atomic, Call, Deed, Event, Run, Sink, Stage};

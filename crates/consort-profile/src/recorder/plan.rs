@@ -3,8 +3,8 @@
 
 use consort_ops::{Branch, Kind, Op};
 
-use super::lane::{Word, outcome};
 use super::sink::Run;
+use super::words::{Word, outcome};
 use crate::measure::{Mix, Sort, Touch, Turning, line_of};
 
 /// Plan of a block of which every operation is executed once, in order.
@@ -147,7 +147,7 @@ mod tests {
         fn run(&mut self, _: usize, run: &Run) -> bool {
             if self.whole {
                 self.runs += 1;
-                self.heard.mix.run(run);
+                self.heard.mix.block(run.mix, run.branch());
                 self.heard.touches.extend(run.touches);
                 self.heard.turnings.extend(run.turning);
             }

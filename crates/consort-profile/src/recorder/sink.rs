@@ -1,6 +1,6 @@
 //! Events told of a program while it runs.
 
-use consort_ops::Op;
+use consort_ops::{Branch, Op};
 
 use crate::measure::{Mix, Touch, Turning};
 
@@ -75,6 +75,14 @@ pub struct Run<'a> {
     pub touches: &'a [Touch],
     /// Outcome of its branch, if it ends with one.
     pub turning: Option<Turning>,
+}
+
+impl Run<'_> {
+    /// The branch that it ends with, if any.
+    #[must_use]
+    pub fn branch(&self) -> Option<Branch> {
+        self.turning.map(|turning| turning.branch)
+    }
 }
 
 /// Hears what threads execute. Threads are counted from 0 as they begin, the first being the one

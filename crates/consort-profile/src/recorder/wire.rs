@@ -5,6 +5,7 @@ use std::io::{self, BufReader, Read};
 
 use super::blocks::Blocks;
 use super::lane::Lane;
+use super::words::words;
 use super::{Call, Deed, EndReason, Event, RecordError, Sink};
 
 const DESCRIBED: u32 = 1;
@@ -114,10 +115,4 @@ fn event(words: &[u64; EVENT]) -> Result<Event, RecordError> {
         executed,
         executed_by_first,
     })
-}
-
-/// Little-endian words of 64 bits.
-pub(super) fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
-    let (words, _) = bytes.as_chunks::<8>();
-    words.iter().map(|word| u64::from_le_bytes(*word))
 }

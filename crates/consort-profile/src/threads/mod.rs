@@ -16,8 +16,8 @@ pub(crate) use locks::LockMeter;
 pub(crate) use sharing::Sharing;
 pub(crate) use team::Team;
 
+use crate::figures::Figures;
 use crate::measure::{Counts, Tally};
-use crate::profile::Figures;
 
 /// Share of the mean of other threads below which the first one, besides what it does alone,
 /// counts as one that only looks after them.

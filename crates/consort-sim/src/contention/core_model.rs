@@ -35,8 +35,11 @@ pub(crate) struct CoreModel {
     /// Cycles without fetch behind a taken branch.
     pub(crate) bubble: f64,
     /// Dividers of integers and of floating point.
-    pub(crate) dividers: [Divider; 2],
+    pub(crate) dividers: [Divider; DIVIDER_KINDS],
 }
+
+/// Kinds of dividers: of integers, of floating point.
+pub(crate) const DIVIDER_KINDS: usize = 2;
 
 /// Dividers of one kind, behind the ports that take divisions.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -4,17 +4,14 @@
 //! for so many cycles ([`DivisionSpec`]). Several dividers are one that is taken for less, what co-runners
 //! leave of one is a divider that is taken for longer, and on a core whose chains take longer the same
 //! groups wait less.
-//!
 
-use super::pipeline::{Held, Setting};
+use super::core_model::DIVIDER_KINDS;
+use super::setting::{Held, Setting};
 use crate::program::DivisionSpec;
-
-/// Kinds of dividers: of integers, of floating point.
-pub(crate) const KINDS: usize = 2;
 
 impl Setting<'_> {
     /// Divisions per instruction, by kind.
-    fn divisions(&self) -> [Option<DivisionSpec>; KINDS] {
+    fn divisions(&self) -> [Option<DivisionSpec>; DIVIDER_KINDS] {
         let ilp = &self.demand.phase.spec.ilp;
         [ilp.int_divisions, ilp.fp_divisions]
     }

@@ -3,7 +3,8 @@
 //! Dispatch at the rate of width and ports; an instruction stops at an operand that is not there.
 //! Distances from values to their first uses are as measured, else distributed exponentially.
 
-use super::pipeline::{Held, Setting, Terms};
+use super::pipeline::Terms;
+use super::setting::{Held, Setting};
 use super::units::CLASSES;
 use crate::math::exp;
 

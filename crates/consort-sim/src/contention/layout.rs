@@ -2,11 +2,9 @@
 
 use super::buffers::{buffers, fp_waiting, window};
 use super::claims::{RESOURCES, Supply};
-use super::limits::Limits;
-use super::misses::Sets;
 use super::needs::Needs;
-use super::pipeline::{Alone, Prefetching, Setting};
-use super::resolution::Resolving;
+use super::sets::Sets;
+use super::setting::{Alone, Limits, Prefetching, Resolving, Setting};
 use super::stations::Station;
 use super::supply::{supply, unit_queues};
 use super::twins::Twins;

@@ -1,24 +1,11 @@
 //! Limits that a core sets on one thread: dispatch, ports, fetch, and the chain of its operations.
 
-use super::pipeline::Setting;
+use super::setting::{Limits, Setting};
 use crate::machine::detail::Work;
 use crate::program::ChainSpec;
 
 /// Cycles per instruction of a chain, at least.
 const SHORTEST: f64 = 0.01;
-
-/// Instructions per cycle that a core sustains for one thread.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Limits {
-    /// By dispatch.
-    pub(crate) dispatch: f64,
-    /// By dispatch and ports.
-    pub(crate) ports: f64,
-    /// By dispatch and fetch, which fill the window.
-    pub(crate) front: f64,
-    /// By dispatch, ports and fetch.
-    pub(crate) all: f64,
-}
 
 impl Setting<'_> {
     /// Instructions per cycle that the core sustains for this thread alone.

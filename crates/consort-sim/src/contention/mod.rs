@@ -19,6 +19,8 @@ mod needs;
 mod pipeline;
 mod resolution;
 mod restrain;
+mod sets;
+mod setting;
 mod solve;
 mod stations;
 mod supply;

@@ -1,7 +1,7 @@
 //! Mispredicted branches: until when they wait, and what is dispatched behind them meanwhile.
 
 use super::misses::Misses;
-use super::pipeline::Setting;
+use super::setting::{Resolving, Setting};
 use crate::chip::KIB;
 use crate::machine::detail::PredictorKind;
 use crate::program::ResolutionSpec;
@@ -16,17 +16,6 @@ const RESOLUTION: ResolutionSpec = ResolutionSpec {
 const RESOLUTION_BYTES: f64 = 32.0 * KIB;
 /// Misses per instruction of which too few were seen to tell how they are spread.
 const FEW_MISSES: f64 = 1e-4;
-
-/// Resolution of mispredicted branches on a core, whatever runs beside.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Resolving {
-    /// Cycles until a branch is resolved, over the latency of the chain that it waits for.
-    steps: f64,
-    /// Loads that miss for whose data it waits, per miss and instruction.
-    misses: f64,
-    /// Share of its wait that is over before it is dispatched where dispatch is slow, 0 to 1.
-    pub(crate) absorbed: f64,
-}
 
 impl Setting<'_> {
     /// Works out what no co-runner changes.

@@ -11,8 +11,9 @@ mod units;
 
 use super::caches::{Stream, divide};
 use super::layout::{CacheUser, SharedCache, Sharing};
-use super::pipeline::{Held, Setting, Terms};
+use super::pipeline::Terms;
 use super::restrain::{core_loads, restrain};
+use super::setting::{Held, Setting};
 use super::stations::{Visitor, wait};
 use super::types::{LockQueue, Running, Solution, ThreadRates};
 use super::window::Pressure;

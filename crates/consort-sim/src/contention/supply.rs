@@ -2,7 +2,7 @@
 
 use super::claims::{FETCH, RESOURCES, SLOTS, Supply};
 use super::core_model::PortSet;
-use super::pipeline::Setting;
+use super::setting::Setting;
 use super::units::{CLASSES, UnitQueue};
 
 /// Returns the supply of a core, and notes in `settings` the use that each thread makes of it.

@@ -57,7 +57,7 @@ impl Thread {
         self.counts.execute(done, &mix, &self.rates);
         self.counts.energy_j += done * self.instruction_j;
         if self.warming.is_open() {
-            self.counts.warm(done, &self.warming);
+            self.warming.count(done, &mut self.counts);
         }
         self.counts.spin_s += s * (1.0 - self.progress);
         let kernel_cycles = self.kernel_cycles();

@@ -2,7 +2,6 @@
 //!
 //! Additive: the counts of an interval are the sum of the counts of its parts.
 
-use super::warming::Warming;
 use crate::contention::{Flow, Stack, ThreadRates};
 use crate::program::MixSpec;
 
@@ -92,14 +91,6 @@ impl Counts {
         add_classes(&mut self.classes, mix, instructions);
         add_flow(&mut self.flow, &rates.flow, instructions);
         add_stack(&mut self.stack, &rates.stack, instructions);
-    }
-
-    /// Adds what instructions miss additionally in caches that are not warm yet.
-    pub(crate) fn warm(&mut self, instructions: f64, warming: &Warming) {
-        add_flow(&mut self.flow, &warming.flow, instructions);
-        add_stack(&mut self.stack, &warming.stack, instructions);
-        self.refill_cycles += warming.cycles() * instructions;
-        self.energy_j += warming.energy_j * instructions;
     }
 
     /// Adds time in the kernel on a PU, s.

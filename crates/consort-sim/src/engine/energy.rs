@@ -1,24 +1,11 @@
-//! Energy: what the engine asks of a chip's model, and the account of what was used.
+//! Account of the energy that was used.
 
 use super::kernel::Kernel;
+use super::meter::EnergyMeter;
 use super::thread::Thread;
 use super::warming::{Here, Warming};
 use crate::chip::Chip;
-use crate::contention::Flow;
-use crate::program::MixSpec;
 use std::sync::Arc;
-
-/// Power and energy of a chip's parts.
-pub trait EnergyMeter {
-    /// Energy of one instruction with its accesses on a core, J.
-    fn instruction_j(&self, core: usize, mix: &MixSpec, flow: &Flow) -> f64;
-
-    /// Static power of a core, W: `busy` when any of its PUs runs something.
-    fn core_w(&self, core: usize, busy: bool) -> f64;
-
-    /// Power of what is not a core, W.
-    fn uncore_w(&self) -> f64;
-}
 
 /// Energy of the whole machine.
 pub(crate) struct Account {

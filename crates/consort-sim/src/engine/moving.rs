@@ -4,8 +4,9 @@
 //! of the caches there: of what the thread lacks ([`super::content`]), as it runs
 //! ([`super::warming`]).
 
-use super::content::{Caches, Inflow, LEVELS};
+use super::content::Caches;
 use super::kernel::Kernel;
+use super::left_behind::{Inflow, LEVELS};
 use super::thread::Thread;
 use super::warming::Arrived;
 use crate::chip::{Chip, Place};

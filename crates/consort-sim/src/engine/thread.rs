@@ -1,9 +1,9 @@
 //! One software thread: where it is in its work, where it is on the chip, what it has done.
 
 use super::burst::Burst;
-use super::content::{LEVELS, LeftBehind};
 use super::counts::Counts;
 use super::io::Io;
+use super::left_behind::{LEVELS, LeftBehind};
 use super::lock::frequent::Returns;
 use super::lock::point::Points;
 use super::phases::Cycle;
@@ -165,6 +165,19 @@ impl Thread {
     /// Cycles per instruction in the kernel for locks whose acquisitions are no events.
     pub(crate) fn kernel_cycles(&self) -> f64 {
         self.returns.rate() * self.wait_cycles
+    }
+
+    /// Its rates where it is, with what it misses because its caches there are not warm.
+    pub(crate) fn present_rates(&self) -> ThreadRates {
+        self.warming.on_top_of(&self.rates, self.hz)
+    }
+
+    /// Returns the bytes of each level that it holds where it is.
+    pub(crate) fn held_bytes(&self, line_bytes: f64) -> [f64; LEVELS] {
+        let phase = &self.demand.phase;
+        // What has passed since the anchor is not in the levels yet.
+        self.warming
+            .held_bytes(&self.rates, phase, self.passed, line_bytes)
     }
 
     /// Instructions per second of time on the PU.

@@ -19,10 +19,9 @@
 //! Pitfalls: the traffic is counted, but slows nobody else down. A thread's first cache contents
 //! are there when it starts.
 
-use super::content::LEVELS;
-use super::counts::{add_flow, add_stack};
-use super::energy::EnergyMeter;
-use super::thread::Thread;
+use super::counts::{Counts, add_flow, add_stack};
+use super::left_behind::LEVELS;
+use super::meter::EnergyMeter;
 use crate::chip::{Chip, Place};
 use crate::contention::{Flow, Stack, ThreadRates, time_to_fill};
 use crate::program::{Lines, MissCurve, MixSpec, Phase};
@@ -335,33 +334,45 @@ impl Warming {
     }
 }
 
-impl Thread {
-    /// Its rates where it is, with what it misses because its caches there are not warm.
-    pub(crate) fn present_rates(&self) -> ThreadRates {
-        let mut rates = self.rates;
-        let more = self.warming.cycles();
+impl Warming {
+    /// Adds what instructions miss additionally to counts.
+    pub(crate) fn count(&self, instructions: f64, counts: &mut Counts) {
+        add_flow(&mut counts.flow, &self.flow, instructions);
+        add_stack(&mut counts.stack, &self.stack, instructions);
+        counts.refill_cycles += self.cycles() * instructions;
+        counts.energy_j += self.energy_j * instructions;
+    }
+
+    /// Rates at a clock of so many Hz, with what is missed because caches are not warm.
+    pub(crate) fn on_top_of(&self, rates: &ThreadRates, hz: f64) -> ThreadRates {
+        let mut rates = *rates;
+        let more = self.cycles();
         if more > 0.0 {
-            rates.ips = 1.0 / (1.0 / rates.ips + more / self.hz);
+            rates.ips = 1.0 / (1.0 / rates.ips + more / hz);
             rates.cpi += more;
-            add_flow(&mut rates.flow, &self.warming.flow, 1.0);
-            add_stack(&mut rates.stack, &self.warming.stack, 1.0);
+            add_flow(&mut rates.flow, &self.flow, 1.0);
+            add_stack(&mut rates.stack, &self.stack, 1.0);
         }
         rates
     }
 
-    /// Returns the bytes of each level that it holds where it is.
-    pub(crate) fn held_bytes(&self, line_bytes: f64) -> [f64; LEVELS] {
-        let warming = &self.warming;
-        if let Some(arrived) = &warming.arrived {
+    /// Returns the bytes of each level that a thread of these rates holds which has run so many
+    /// instructions since its levels were last told of any.
+    pub(crate) fn held_bytes(
+        &self,
+        rates: &ThreadRates,
+        phase: &Phase,
+        passed: f64,
+        line_bytes: f64,
+    ) -> [f64; LEVELS] {
+        if let Some(arrived) = &self.arrived {
             return arrived.found;
         }
-        let mut held = held_bytes(&self.rates);
-        if warming.is_open() {
-            let phase = &self.demand.phase;
+        let mut held = held_bytes(rates);
+        if self.is_open() {
             let space = Lines::of_data(&phase.spec, line_bytes).space;
             for (number, held) in held.iter_mut().enumerate() {
-                // What has passed since the anchor is not in the levels yet.
-                let filled = warming.levels[number].filled + self.passed;
+                let filled = self.levels[number].filled + passed;
                 let steps = &mut [0; 2];
                 let there = filling(phase, number, line_bytes).after(filled, steps).0;
                 *held = held.min(there * space);

@@ -1,7 +1,7 @@
 //! The search for the idlest PU: by domain, then by core, then by PU; ties by the seed.
 
 use super::View;
-use crate::engine::Draw;
+use crate::engine::draw::Draw;
 
 /// The allowed PU of `among` whose core is idlest, and on it the idlest.
 pub(crate) fn idlest(

@@ -21,7 +21,7 @@ use super::attempts::Attempts;
 use super::idlest::{idlest, idlest_llc, least};
 use super::shape::Domain;
 use super::{Arrival, OsInfo, OsModel, Shape, TICK_MS, View, next_tick_ms};
-use crate::engine::Draw;
+use crate::engine::draw::Draw;
 
 pub(crate) const INFO: OsInfo = OsInfo {
     name: "linux",

@@ -14,7 +14,7 @@
 
 use super::idlest::least;
 use super::{Arrival, OsInfo, OsModel, View};
-use crate::engine::Draw;
+use crate::engine::draw::Draw;
 use core::cmp::Reverse;
 
 pub(crate) const INFO: OsInfo = OsInfo {

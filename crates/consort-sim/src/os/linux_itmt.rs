@@ -9,7 +9,7 @@
 use super::idlest::least;
 use super::linux::Linux;
 use super::{Arrival, OsInfo, OsModel, Shape, View};
-use crate::engine::Draw;
+use crate::engine::draw::Draw;
 use core::cmp::Reverse;
 
 pub(crate) const INFO: OsInfo = OsInfo {

@@ -18,7 +18,7 @@ mod view;
 pub(crate) use shape::Shape;
 pub(crate) use view::View;
 
-use crate::engine::Draw;
+use crate::engine::draw::Draw;
 use thiserror::Error;
 
 /// Time between two looks at every PU, however balanced, ms.

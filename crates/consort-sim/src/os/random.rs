@@ -2,7 +2,7 @@
 
 use super::idlest::least;
 use super::{Arrival, OsInfo, OsModel, View};
-use crate::engine::Draw;
+use crate::engine::draw::Draw;
 
 pub(crate) const INFO: OsInfo = OsInfo {
     name: "random",

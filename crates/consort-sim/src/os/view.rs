@@ -1,7 +1,8 @@
 //! View that a model of the operating system has of the machine.
 
 use super::Shape;
-use crate::engine::{Pu, Thread};
+use crate::engine::pu::Pu;
+use crate::engine::thread::Thread;
 use consort_core::PuId;
 
 /// The machine's queues at an instant. Threads and PUs by index.

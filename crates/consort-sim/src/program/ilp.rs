@@ -1,7 +1,6 @@
 //! Parallelism of instructions: what a window finds of it, what waits, and what the longest chain is
 //! made of.
 
-use super::spec::MixSpec;
 use crate::math::{interpolated, pow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -189,19 +188,5 @@ impl ChainSpec {
     pub(crate) fn reference_latency(&self) -> f64 {
         let short = self.plain + self.vector + 4.0 * (self.load + self.fp) + 3.0 * self.multiply;
         (short + 24.0 * self.divide + 14.0 * self.fp_divide).max(1e-3)
-    }
-
-    /// A chain of operations as they are in the mix: with the latencies for which chains are told it
-    /// takes 1.02 times as long as the traced programs' on average, and each is 16 percent off.
-    pub(super) fn of(mix: &MixSpec) -> Self {
-        Self {
-            plain: 1.0 - mix.load - mix.fp - mix.vector,
-            load: mix.load,
-            fp: mix.fp,
-            multiply: 0.0,
-            divide: 0.0,
-            fp_divide: 0.0,
-            vector: mix.vector,
-        }
     }
 }

@@ -1,6 +1,5 @@
 //! Errors of reading and resolving a workload, each in one line.
 
-use super::source::LoadError;
 use crate::describe::DescribeError;
 use thiserror::Error;
 
@@ -64,3 +63,8 @@ pub enum WorkloadError {
     #[error(transparent)]
     Load(#[from] LoadError),
 }
+
+/// A description that cannot be read; the message is one line and names the file.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct LoadError(pub String);

@@ -18,11 +18,11 @@ mod resolve;
 mod source;
 mod spec;
 
-pub use error::WorkloadError;
+pub use error::{LoadError, WorkloadError};
 pub use expr::{Item, Term, WorkloadExpr};
 pub use file::WorkloadFile;
 pub use resolve::{Instance, Workload};
-pub use source::{Described, LoadError, ProgramSource};
+pub use source::{Described, ProgramSource};
 pub use spec::{EntrySpec, WorkloadSpec};
 
 /// Most instances of one workload, and most threads of one instance.

@@ -1,9 +1,9 @@
 //! Sources from which workloads take their programs.
 
+use super::error::LoadError;
 use super::file::WorkloadFile;
 use crate::program::ProgramSpec;
 use std::sync::Arc;
-use thiserror::Error;
 
 /// Presets, folders of the user, or whatever else knows programs.
 pub trait ProgramSource {
@@ -40,8 +40,3 @@ pub enum Described {
     /// A workload.
     Workload(WorkloadFile),
 }
-
-/// A description that cannot be read; the message is one line and names the file.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{0}")]
-pub struct LoadError(pub String);

@@ -1,6 +1,6 @@
 //! Arguments of the verbs that show what there is: machines, policies, programs, formats.
 
-use super::values;
+use super::values::{self, LIVE};
 use super::{Format, ListOut, ProbeArgs};
 use clap::{Args, Subcommand, ValueEnum};
 use consort_core::PuSet;
@@ -44,9 +44,6 @@ pub(crate) enum MachineTask {
                             consort run --topology cores.toml -- ./solver input")]
     Probe(ProbeArgs),
 }
-
-/// Name of the machine that this runs on.
-pub(crate) const LIVE: &str = "live";
 
 /// Arguments of `policies`.
 #[derive(Debug, Args)]

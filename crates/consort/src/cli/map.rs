@@ -1,8 +1,8 @@
 //! Arguments of `map`.
 
 use super::time::parse_simulated;
-use super::values;
-use super::{Format, Jobs, LIVE};
+use super::values::{self, LIVE};
+use super::{Format, Jobs};
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,6 +1,5 @@
 //! Completions that only the program knows: names of policies, machines, programs and studies.
 
-use super::LIVE;
 use crate::descriptions::{self, Programs};
 use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter};
 use clap_complete::{ArgValueCandidates, ArgValueCompleter};
@@ -15,6 +14,9 @@ use std::path::Path;
 
 /// The environment variable by which a shell asks for completions.
 pub(crate) const COMPLETE: &str = "CONSORT_COMPLETE";
+
+/// Name of the machine that this runs on.
+pub(crate) const LIVE: &str = "live";
 
 /// Names that stand for no policy of our own, in simulations.
 const SYSTEMS: [&str; 5] = [

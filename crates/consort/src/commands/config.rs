@@ -1,13 +1,12 @@
 //! `consort config`: what the configuration says, and having it read again.
 
 use super::ask::{reach, refused};
+use super::manage::check_policies;
 use crate::cli::{ConfigArgs, ConfigTask, Format};
 use crate::config::{self, Config};
-use crate::failure::{as_bad_input, bad_input};
+use crate::failure::as_bad_input;
 use crate::output;
 use anyhow::Result;
-use consort_core::policies;
-use consort_core::policy::PolicySpec;
 use consort_linux::control::Request;
 use std::process::ExitCode;
 
@@ -29,26 +28,6 @@ pub(crate) fn execute(args: &ConfigArgs) -> Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Policies that cannot exist anywhere are told before a daemon meets them.
-pub(crate) fn check_policies(config: &Config) -> Result<()> {
-    let tables = [("run", &config.run), ("daemon", &config.daemon)];
-    let named = tables
-        .into_iter()
-        .filter_map(|(table, of)| Some((table, of.policy.as_ref()?)));
-    let entries = config.manage.iter();
-    let assigned = entries.filter_map(|entry| Some(("[[manage]]", entry.policy.as_ref()?)));
-    for (table, policy) in named.chain(assigned) {
-        let spec: PolicySpec = policy
-            .parse()
-            .map_err(|error| bad_input(format!("{table}: {error}")))?;
-        let known = spec.name == super::manage::AUTO || policies::find(&spec.name).is_ok();
-        if let (false, Err(error)) = (known, policies::find(&spec.name)) {
-            return Err(bad_input(format!("{table}: {error}")));
-        }
-    }
-    Ok(())
 }
 
 fn show(config: &Config, format: Format) -> Result<()> {

@@ -4,7 +4,8 @@ use super::{State, TOLERANCE};
 use crate::chip::Chip;
 use crate::contention::dispatch::LostTo;
 use crate::contention::layout::Sharing;
-use crate::contention::pipeline::{Setting, Terms};
+use crate::contention::pipeline::Terms;
+use crate::contention::setting::Setting;
 use crate::contention::types::{Flow, Solution, Stack, ThreadRates};
 
 impl State<'_> {

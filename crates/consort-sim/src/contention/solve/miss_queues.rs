@@ -7,7 +7,7 @@
 
 use super::State;
 use crate::contention::layout::Sharing;
-use crate::contention::pipeline::Setting;
+use crate::contention::setting::Setting;
 use crate::machine::{PrefetchScope, Scope};
 
 /// Lines that a thread has on their way, on average.

@@ -1,7 +1,7 @@
 //! Functional units that the threads of a core share: what operations wait for co-runners'.
 
 use super::State;
-use crate::contention::dividers::KINDS;
+use crate::contention::core_model::DIVIDER_KINDS;
 use crate::contention::layout::Sharing;
 use crate::contention::units::UnitQueue;
 
@@ -27,7 +27,7 @@ impl State<'_> {
             if self.rests[members[0]] {
                 continue;
             }
-            for kind in 0..KINDS {
+            for kind in 0..DIVIDER_KINDS {
                 self.share_divider(sharing, members, kind);
             }
         }

@@ -5,6 +5,7 @@ mod process;
 mod resident;
 
 pub(crate) use load::{LOAD, work};
+pub(crate) use resident::all;
 
 use crate::cli::{BenchArgs, Format};
 use crate::failure::bad_input;
@@ -65,13 +66,6 @@ pub(crate) fn execute(args: &BenchArgs) -> Result<ExitCode> {
         output::people(&mut out, &footer(effort))?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Every bench: those of the simulator and the policies, then those of the live side.
-pub(crate) fn all() -> Vec<Box<dyn Bench>> {
-    let mut all = consort_bench::all();
-    all.push(Box::new(resident::Resident));
-    all
 }
 
 fn list(benches: &[Box<dyn Bench>], args: &BenchArgs) -> Result<()> {

@@ -12,7 +12,14 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// The bench.
-pub(super) struct Resident;
+struct Resident;
+
+/// Every bench: those of the simulator and the policies, then that of the daemon.
+pub(crate) fn all() -> Vec<Box<dyn Bench>> {
+    let mut all = consort_bench::all();
+    all.push(Box::new(Resident));
+    all
+}
 
 /// Threads, and what looks at them.
 #[derive(Clone, Copy)]

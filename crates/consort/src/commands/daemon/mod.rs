@@ -6,8 +6,7 @@ mod snapshot;
 
 pub(crate) use snapshot::{CoreLine, Explanation, Status, ThreadLine};
 
-use super::config::check_policies;
-use super::manage::{self, Setup};
+use super::manage::{self, Setup, check_policies};
 use crate::cli::{DaemonArgs, ManageArgs};
 use crate::config::{self, Config};
 use crate::failure::as_bad_input;

@@ -2,7 +2,7 @@
 
 use super::models::{self, SYMBIOTIC};
 use crate::cli::ManageArgs;
-use crate::config::RunConfig;
+use crate::config::{Config, RunConfig};
 use crate::failure::bad_input;
 use anyhow::Result;
 use consort_core::policy::{Form, Policy, PolicyError, PolicyInfo, PolicySpec, Wishes};
@@ -206,6 +206,26 @@ fn unfed(error: PolicyError) -> anyhow::Error {
         }
         other => bad_input(other),
     }
+}
+
+/// Refuses a configuration with policies that cannot exist anywhere, before a daemon meets them.
+pub(crate) fn check_policies(config: &Config) -> Result<()> {
+    let tables = [("run", &config.run), ("daemon", &config.daemon)];
+    let named = tables
+        .into_iter()
+        .filter_map(|(table, of)| Some((table, of.policy.as_ref()?)));
+    let entries = config.manage.iter();
+    let assigned = entries.filter_map(|entry| Some(("[[manage]]", entry.policy.as_ref()?)));
+    for (table, policy) in named.chain(assigned) {
+        let spec: PolicySpec = policy
+            .parse()
+            .map_err(|error| bad_input(format!("{table}: {error}")))?;
+        let known = spec.name == AUTO || policies::find(&spec.name).is_ok();
+        if let (false, Err(error)) = (known, policies::find(&spec.name)) {
+            return Err(bad_input(format!("{table}: {error}")));
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

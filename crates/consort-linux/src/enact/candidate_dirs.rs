@@ -1,9 +1,9 @@
-//! A folder for journals where none of the usual ones can be used.
+//! Folders in which journals may be kept, with a spare one where no usual one can be used.
 //!
-//! Its name is chosen at random (`mkdtemp(3)`), so that nobody can take it first, and begins with
-//! the user's number, so that later runs find it: journals in it are recovered, and runs of one
-//! group meet in it. A folder that is there is used again, whether or not a usual folder has become
-//! usable meanwhile; it is never deleted.
+//! The name of a spare folder is chosen at random (`mkdtemp(3)`), so that nobody can take it first,
+//! and begins with the user's number, so that later runs find it: journals in it are recovered, and
+//! runs of one group meet in it. A folder that is there is used again, whether or not a usual one
+//! has become usable meanwhile; it is never deleted.
 
 use super::runtime_dir::RuntimeDir;
 use nix::unistd::{Uid, mkdtemp};
@@ -15,8 +15,30 @@ use std::time::Duration;
 /// hostile; then two runs that start at once may make a folder each, and be two groups.
 const ATTEMPTS: u32 = 50;
 
+/// Folders for journals, best first: `$XDG_RUNTIME_DIR/consort`, then `/run/consort` for root or
+/// `/tmp/consort-<uid>` for others. Where none of these can be used, since somebody else has taken
+/// the name or nothing may be written there, a new private folder `/tmp/consort-<uid>.XXXXXX` is
+/// made. Later runs find it by its name and owner.
+pub fn runtime_dirs() -> Vec<PathBuf> {
+    let xdg = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let uid = Uid::effective();
+    with_spare(candidates(xdg, uid), Path::new("/tmp"), uid)
+}
+
+fn candidates(xdg: Option<PathBuf>, uid: Uid) -> Vec<PathBuf> {
+    let xdg = xdg.filter(|dir| dir.is_absolute());
+    let fallback = match uid.is_root() {
+        true => PathBuf::from("/run/consort"),
+        false => PathBuf::from(format!("/tmp/consort-{uid}")),
+    };
+    xdg.map(|dir| dir.join("consort"))
+        .into_iter()
+        .chain([fallback])
+        .collect()
+}
+
 /// Returns the folders with the spare ones of this user in `parent`; makes one if none can be used.
-pub(super) fn with_spare(mut dirs: Vec<PathBuf>, parent: &Path, uid: Uid) -> Vec<PathBuf> {
+fn with_spare(mut dirs: Vec<PathBuf>, parent: &Path, uid: Uid) -> Vec<PathBuf> {
     let usual = dirs.len();
     dirs.extend(spares(parent, uid));
     if dirs.len() > usual || RuntimeDir::first_usable(&dirs).is_ok() {
@@ -80,6 +102,15 @@ mod tests {
 
     fn dirs(parent: &tempfile::TempDir, usual: &[PathBuf]) -> Vec<PathBuf> {
         with_spare(usual.to_vec(), parent.path(), Uid::from_raw(7))
+    }
+
+    #[test]
+    fn users_and_root_have_different_fallbacks() {
+        let dirs = candidates(Some("/run/user/7".into()), Uid::from_raw(7));
+        assert_eq!(dirs[0], Path::new("/run/user/7/consort"));
+        assert_eq!(dirs[1], Path::new("/tmp/consort-7"));
+        let dirs = candidates(Some("relative".into()), Uid::from_raw(0));
+        assert_eq!(dirs, [Path::new("/run/consort")]);
     }
 
     #[test]
