@@ -109,7 +109,8 @@ pub fn compare_runs(
     runs: usize,
     context: &Context<'_>,
 ) -> Result<Compared, ExperimentError> {
-    let ready = contenders.iter().map(|c| c.ready(experiment, context));
+    let ready =
+        { contenders.iter() }.map(|c| c.ready(&experiment.chip, &experiment.workload, context));
     let contenders = &ready.collect::<Result<Vec<_>, _>>()?;
     let work = experiment.work(context.seed())?;
     let results = all_runs(experiment, contenders, &work, runs, context)?;
