@@ -109,9 +109,8 @@ pub fn compare_runs(
     runs: usize,
     context: &Context<'_>,
 ) -> Result<Compared, ExperimentError> {
-    let ready =
-        { contenders.iter() }.map(|c| c.ready(&experiment.chip, &experiment.workload, context));
-    let contenders = &ready.collect::<Result<Vec<_>, _>>()?;
+    let ready = |c: &Contender| c.ready(&experiment.chip, &experiment.workload, context);
+    let contenders = &contenders.iter().map(ready).collect::<Result<Vec<_>, _>>()?;
     let work = experiment.work(context.seed())?;
     let results = all_runs(experiment, contenders, &work, runs, context)?;
     let base: Vec<f64> = results[baseline].iter().map(|r| r.stp).collect();

@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// A simulated machine with its energy model.
 ///
 /// # Errors
-/// An unknown operating system, or programs that the machine cannot run.
+/// Instances without threads or work, an operating system that does not exist.
 pub fn machine(
     chip: &Arc<Chip>,
     instances: &[Instance],
