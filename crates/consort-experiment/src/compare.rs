@@ -110,7 +110,8 @@ pub fn compare_runs(
     context: &Context<'_>,
 ) -> Result<Compared, ExperimentError> {
     let ready = |c: &Contender| c.ready(&experiment.chip, &experiment.workload, context);
-    let contenders = &contenders.iter().map(ready).collect::<Result<Vec<_>, _>>()?;
+    let ready: Result<Vec<Contender>, _> = contenders.iter().map(ready).collect();
+    let contenders = &ready?;
     let work = experiment.work(context.seed())?;
     let results = all_runs(experiment, contenders, &work, runs, context)?;
     let base: Vec<f64> = results[baseline].iter().map(|r| r.stp).collect();
