@@ -1,12 +1,12 @@
 //! Runs of each program alone, which set its work and its reference.
 
 use super::error::ExperimentError;
-use super::run::{Quiet, machine};
+use super::machine::unwatched;
 use crate::Stop;
 use consort_core::Machine;
 use consort_sim::SimMachine;
 use consort_sim::chip::Chip;
-use consort_sim::engine::{Instance, RunMode, Settings};
+use consort_sim::engine::Instance;
 use consort_sim::program::ThreadsSpec;
 use consort_sim::workload;
 use std::sync::Arc;
@@ -90,13 +90,6 @@ impl Alone<'_> {
     }
 
     fn machine(&self, instructions: f64) -> Result<SimMachine, ExperimentError> {
-        let settings = Settings {
-            seed: self.seed,
-            mode: RunMode::Once,
-            os: "linux".to_owned(),
-            logical_cores: false,
-            free_migration: false,
-        };
         let alone = Instance {
             program: Arc::clone(&self.instance.program),
             threads: self.instance.threads,
@@ -104,8 +97,7 @@ impl Alone<'_> {
             start_ms: 0.0,
         };
         let quantum_ns = (self.seconds * 1e9) as u64;
-        let quiet = Box::new(Quiet::default());
-        machine(self.chip, &[alone], &settings, quantum_ns, quiet)
+        unwatched(self.chip, &[alone], self.seed, quantum_ns)
     }
 
     /// Part of endless work that it does in the time.

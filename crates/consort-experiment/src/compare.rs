@@ -109,8 +109,9 @@ pub fn compare_runs(
     runs: usize,
     context: &Context<'_>,
 ) -> Result<Compared, ExperimentError> {
-    let ready = contenders.iter().map(|c| c.ready(experiment, context));
-    let contenders = &ready.collect::<Result<Vec<_>, _>>()?;
+    let ready = |c: &Contender| c.ready(&experiment.chip, &experiment.workload, context);
+    let ready: Result<Vec<Contender>, _> = contenders.iter().map(ready).collect();
+    let contenders = &ready?;
     let work = experiment.work(context.seed())?;
     let results = all_runs(experiment, contenders, &work, runs, context)?;
     let base: Vec<f64> = results[baseline].iter().map(|r| r.stp).collect();

@@ -4,7 +4,6 @@ use super::coschedule;
 use super::custom::Custom;
 use super::error::ExperimentError;
 use super::oracle::{self, Oracle, Truth};
-use super::run::Experiment;
 use super::slots::Quest;
 use crate::Context;
 use consort_core::coscheduling::Slot;
@@ -14,6 +13,7 @@ use consort_core::policy::{Policy, PolicySpec};
 use consort_core::{Offers, requested};
 use consort_sim::chip::Chip;
 use consort_sim::engine::EngineError;
+use consort_sim::workload::Workload;
 use std::sync::Arc;
 
 /// Operating systems that are contenders by name, with no policy on top. `random` is a policy
@@ -109,21 +109,22 @@ impl Contender {
         }
     }
 
-    /// The same contender, ready to run an experiment: what it has to know before is found on the
-    /// context's workers. [`Experiment::run`] does that for each run of one that is not ready.
+    /// The same contender, ready to run a workload on a machine: what it has to know before is found
+    /// on the context's workers. Each run of one that is not ready does that anew.
     ///
     /// # Errors
     /// More programs or cores than can be searched.
     pub fn ready(
         &self,
-        experiment: &Experiment,
+        chip: &Arc<Chip>,
+        workload: &Workload,
         context: &Context<'_>,
     ) -> Result<Self, ExperimentError> {
         let mut ready = self.clone();
         if let Who::Coschedule(round) = &mut ready.who
             && round.slots.is_none()
         {
-            let found = coschedule::search(experiment, round.quest, context)?;
+            let found = coschedule::search(chip, workload, round.quest, context)?;
             round.slots = Some(Arc::new(found));
         }
         Ok(ready)

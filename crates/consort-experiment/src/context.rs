@@ -1,6 +1,7 @@
 //! Seed, scale and workers that experiments run with.
 
 use crate::Stop;
+use crate::error::JobsError;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::any::Any;
@@ -8,7 +9,6 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
-use thiserror::Error;
 
 /// Amount of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -27,17 +27,6 @@ impl fmt::Display for Scale {
             Self::Full => "full",
         })
     }
-}
-
-/// Reason why not all jobs of a stage were done.
-#[derive(Debug, Error)]
-pub enum JobsError {
-    /// The threads to run on could not be started.
-    #[error("cannot start worker threads: {0}")]
-    Workers(String),
-    /// Somebody asked to stop.
-    #[error("stopped on request")]
-    Stopped,
 }
 
 /// Progress of a stage of a study.

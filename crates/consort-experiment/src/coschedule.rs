@@ -9,12 +9,14 @@
 //! phases that are longer.
 
 use super::error::ExperimentError;
-use super::run::Experiment;
 use super::slots::{Members, Quantum, Quest, Suite, best_rounds};
 use crate::Context;
 use consort_core::coscheduling::{Objective, Slot};
 use consort_core::policy::PolicyError;
+use consort_sim::chip::Chip;
+use consort_sim::workload::Workload;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The contender's name.
 pub(super) const NAME: &str = "oracle-coschedule";
@@ -60,11 +62,12 @@ pub(super) fn quest(options: &BTreeMap<String, String>) -> Result<Quest, PolicyE
 
 /// The slots of the best round, programs numbered in the order of the workload.
 pub(super) fn search(
-    experiment: &Experiment,
+    chip: &Arc<Chip>,
+    workload: &Workload,
     quest: Quest,
     context: &Context<'_>,
 ) -> Result<Vec<Slot>, ExperimentError> {
-    let suite = Suite::new(&experiment.chip, &experiment.workload);
+    let suite = Suite::new(chip, workload);
     let found = best_rounds(&suite, &[quest], QUANTUM, context)?;
     let slots = found.into_iter().map(|best| best.round.slots);
     Ok(slots.flatten().collect())
@@ -73,6 +76,7 @@ pub(super) fn search(
 #[cfg(test)]
 mod tests {
     use super::super::contender::Contender;
+    use super::super::run::Experiment;
     use super::super::testing::{chip, pair};
     use super::*;
     use crate::Scale;
@@ -96,7 +100,7 @@ mod tests {
         let mut workload = pair(["streamcluster", "bodytrack"]);
         for entry in &mut workload.entries {
             entry.threads = 8;
-            entry.program = std::sync::Arc::new(super::super::slots::framed(&entry.program));
+            entry.program = Arc::new(super::super::slots::framed(&entry.program));
         }
         let experiment = Experiment {
             chip: chip("xeon-e5320"),
@@ -109,7 +113,9 @@ mod tests {
         let context = Context::new(1, Scale::Quick, workers(2), &|_| ());
         let run = |name| {
             let contender = Contender::new(name, "linux").unwrap();
-            let contender = contender.ready(&experiment, &context).unwrap();
+            let contender = contender
+                .ready(&experiment.chip, &experiment.workload, &context)
+                .unwrap();
             experiment.run(&contender, &work, 1, None).unwrap()
         };
         let (gang, best) = (run("gang"), run("oracle-coschedule:objective=throughput"));

@@ -1,6 +1,5 @@
 //! Errors of carrying out an experiment.
 
-use crate::context::JobsError;
 use consort_core::coscheduling::ExhaustiveError;
 use consort_core::policy::PolicyError;
 use consort_core::topology::TopologyError;
@@ -78,4 +77,15 @@ pub enum ExperimentError {
     /// Workers could not be started.
     #[error(transparent)]
     Workers(#[from] JobsError),
+}
+
+/// Reason why not all jobs of a stage were done.
+#[derive(Debug, Error)]
+pub enum JobsError {
+    /// The threads to run on could not be started.
+    #[error("cannot start worker threads: {0}")]
+    Workers(String),
+    /// Somebody asked to stop.
+    #[error("stopped on request")]
+    Stopped,
 }

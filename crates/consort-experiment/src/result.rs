@@ -4,12 +4,12 @@ use super::alone::Work;
 use super::contender::Contender;
 use super::counters::Counters;
 use super::decision_time::DecisionTime;
-use super::run::Experiment;
 use consort_core::ThreadId;
 use consort_core::metrics::{Slowdowns, energy_delay_js};
 use consort_sim::SimMachine;
+use consort_sim::chip::Chip;
 use consort_sim::engine::{InstanceResult, Oracle};
-use consort_sim::workload::Instance;
+use consort_sim::workload::{Instance, Workload};
 use serde::Serialize;
 
 /// Results of one program.
@@ -77,7 +77,8 @@ pub struct RunResult {
 impl RunResult {
     /// Result that a machine tells at the end of a run; nothing yet of host time and the policy.
     pub(super) fn gather(
-        experiment: &Experiment,
+        chip: &Chip,
+        workload: &Workload,
         contender: &Contender,
         work: &[Work],
         seed: u64,
@@ -85,7 +86,7 @@ impl RunResult {
     ) -> Self {
         let results = machine.results();
         let oracle = machine.oracle();
-        let programs = programs(&experiment.workload.entries, work, &results, oracle);
+        let programs = programs(&workload.entries, work, &results, oracle);
         let slowdowns = programs.iter().map(|p| p.slowdown).collect();
         // Times are positive, so there are slowdowns; without programs there is no run.
         let slowdowns = Slowdowns::new(slowdowns).ok();
@@ -95,8 +96,8 @@ impl RunResult {
         let instructions: f64 = results.iter().map(|r| r.instructions).sum();
         let counts = oracle.threads().filter_map(|id| oracle.counts(id));
         Self {
-            machine: experiment.chip.spec().name.clone(),
-            workload: experiment.workload.text.clone(),
+            machine: chip.spec().name.clone(),
+            workload: workload.text.clone(),
             policy: contender.name().to_owned(),
             os: contender.os().to_owned(),
             seed,

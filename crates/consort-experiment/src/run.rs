@@ -4,17 +4,17 @@ use super::alone::{Work, measure_alone};
 use super::contender::Contender;
 use super::decision_time::{DecisionTime, Listener, Timed};
 use super::error::ExperimentError;
+use super::machine::machine;
 use super::oracle::Revealed;
 use super::result::RunResult;
 use crate::Context;
 use crate::Scale;
 use crate::Stop;
 use consort_core::policy::{Form, Policy};
-use consort_core::{Backoff, ControlLoop, Offers, Sample, Signal, ThreadId};
+use consort_core::{Backoff, ControlLoop, Signal};
 use consort_sim::SimMachine;
 use consort_sim::chip::Chip;
-use consort_sim::energy::EnergyModel;
-use consort_sim::engine::{Counts, Instance, Observer, RunMode, SampleSource, Settings};
+use consort_sim::engine::{Instance, Observer, RunMode, Settings};
 use consort_sim::pmu::{Request, SimulatedPmu};
 use consort_sim::workload::Workload;
 use std::cell::RefCell;
@@ -157,7 +157,8 @@ impl Experiment {
         let (mut wheel, decisions) = self.wheel(contender, work, seed, mode, told)?;
         let moves = self.turn_until_done(&mut wheel, work, 1)?;
         let decision_us = *decisions.borrow();
-        let mut result = RunResult::gather(self, contender, work, seed, wheel.machine().inner());
+        let (chip, machine) = (&self.chip, wheel.machine().inner());
+        let mut result = RunResult::gather(chip, &self.workload, contender, work, seed, machine);
         result.moves = moves;
         result.decision_us = decision_us;
         result.host_s = start.elapsed().as_secs_f64();
@@ -205,7 +206,8 @@ impl Experiment {
             return Ok(contender.clone());
         }
         let workers = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-        contender.ready(self, &Context::new(seed, Scale::Full, workers, &|_| ()))
+        let context = Context::new(seed, Scale::Full, workers, &|_| ());
+        contender.ready(&self.chip, &self.workload, &context)
     }
 
     /// The quantum under a contender: the one that is set, or its own.
@@ -292,37 +294,6 @@ fn request(signals: &[Signal]) -> Request {
     Request {
         signals: (!signals.is_empty()).then(|| signals.to_vec()),
         ..Request::default()
-    }
-}
-
-/// A simulated machine with its energy model.
-pub fn machine(
-    chip: &Arc<Chip>,
-    instances: &[Instance],
-    settings: &Settings,
-    quantum_ns: u64,
-    source: Box<dyn SampleSource>,
-) -> Result<SimMachine, ExperimentError> {
-    let meter = Box::new(EnergyModel::new(chip));
-    let chip = Arc::clone(chip);
-    Ok(SimMachine::new(
-        chip, instances, settings, quantum_ns, meter, source,
-    )?)
-}
-
-/// No samples: nobody watches.
-#[derive(Debug, Default)]
-pub struct Quiet {
-    offers: Offers,
-}
-
-impl SampleSource for Quiet {
-    fn offers(&self) -> &Offers {
-        &self.offers
-    }
-
-    fn sample(&mut self, _: ThreadId, _: &Counts, _: u64) -> Sample {
-        Sample::default()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Requests to stop, heard by whatever runs long.
 
-use crate::ExperimentError;
+use crate::error::ExperimentError;
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,25 +1,7 @@
 //! Decoding of one instruction, whatever the instruction set.
 
-use crate::{Arch, Code, Instruction, a64, x86};
-
-/// Reason why bytes are not an instruction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum DecodeError {
-    /// The bytes end inside the instruction.
-    #[error("code at {address:#x} ends inside an instruction; more bytes behind it are needed")]
-    Truncated {
-        /// Address of the instruction.
-        address: u64,
-    },
-    /// No user program can run these bytes.
-    #[error("no {arch:?} instruction of a user program at {address:#x}; it may be data")]
-    Invalid {
-        /// The instruction set that was tried.
-        arch: Arch,
-        /// Address at which the instruction would start.
-        address: u64,
-    },
-}
+use crate::instruction::Step;
+use crate::{Arch, Code, DecodeError, Instruction, a64, x86};
 
 /// Decodes the instruction at the start of `bytes`, which lies at `address`.
 ///
@@ -32,16 +14,6 @@ pub fn decode(arch: Arch, bytes: &[u8], address: u64) -> Result<Instruction, Dec
         Arch::X86_64 | Arch::X86_32 => x86::decode(arch, bytes, address),
         Arch::Aarch64 => a64::decode(bytes, address),
     }
-}
-
-/// Length and target of an instruction met in passing: [`decode`] without the
-/// work on its operands.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Step {
-    /// Length in bytes.
-    pub(crate) len: usize,
-    /// Target of its branch, if it says so itself.
-    pub(crate) target: Option<u64>,
 }
 
 /// Steps over instructions at any offset of the same code.

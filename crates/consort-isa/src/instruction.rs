@@ -1,6 +1,6 @@
-//! Facts about one decoded instruction.
+//! Facts about one decoded instruction, and the reason why bytes are none.
 
-use crate::{Class, Linear, Operand, RegisterSet};
+use crate::{Arch, Class, Linear, Operand, RegisterSet};
 
 /// Use that an instruction makes of memory. Calls and returns touch the stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -119,4 +119,33 @@ impl Instruction {
     pub(crate) const fn may_fill_store_buffer(&self) -> bool {
         self.memory.writes && !self.memory.stack && !matches!(self.class, Class::Branch)
     }
+}
+
+/// Length and target of an instruction met in passing: an [`Instruction`] without the work on its
+/// operands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Step {
+    /// Length in bytes.
+    pub(crate) len: usize,
+    /// Target of its branch, if it says so itself.
+    pub(crate) target: Option<u64>,
+}
+
+/// Reason why bytes are not an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    /// The bytes end inside the instruction.
+    #[error("code at {address:#x} ends inside an instruction; more bytes behind it are needed")]
+    Truncated {
+        /// Address of the instruction.
+        address: u64,
+    },
+    /// No user program can run these bytes.
+    #[error("no {arch:?} instruction of a user program at {address:#x}; it may be data")]
+    Invalid {
+        /// The instruction set that was tried.
+        arch: Arch,
+        /// Address at which the instruction would start.
+        address: u64,
+    },
 }

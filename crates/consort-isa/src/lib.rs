@@ -86,12 +86,10 @@ pub use arch::{Arch, Code};
 pub use blame::{Blame, Cause, Certainty, blame};
 pub use block::{Around, BlockError, BlockFacts, Entry, Rounds, Stride, Suspicion};
 pub use class::{Class, Mix};
-pub use decode::{DecodeError, decode};
-pub use estimate::{
-    Bounds, CycleStack, Estimate, Estimator, Footprint, L1_HIT_CYCLES, RETIRE_WIDTH, SamplePoint,
-};
-pub use host::Host;
-pub use instruction::{Flow, Instruction, MemoryUse, UnitUse};
+pub use decode::decode;
+pub use estimate::{Bounds, CycleStack, Estimate, Estimator, Footprint, SamplePoint};
+pub use host::{Host, L1_HIT_CYCLES, RETIRE_WIDTH};
+pub use instruction::{DecodeError, Flow, Instruction, MemoryUse, UnitUse};
 pub use operand::{Access, GENERAL_REGISTERS, Linear, Operand, RegisterValues};
 pub use operations::operations;
 pub use registers::{Register, RegisterSet};

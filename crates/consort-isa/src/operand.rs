@@ -1,6 +1,6 @@
 //! Memory operands, and their addresses given the values of the registers.
 
-use crate::{Instruction, Register, RegisterSet};
+use crate::{Register, RegisterSet};
 
 /// Number of general registers that there are values of: those of x86-64.
 pub const GENERAL_REGISTERS: usize = 16;
@@ -98,15 +98,13 @@ impl KnownValues {
         self.0.get(usize::from(number)).copied().flatten()
     }
 
-    /// Follows an instruction: what it makes of known values by shift and addition is known, what
-    /// else it writes is not.
-    pub(crate) fn follow(&mut self, instruction: &Instruction) {
-        let made = instruction
-            .linear
-            .map(|linear| (linear.to, self.made_by(linear)));
+    /// Follows an instruction that `writes` these registers: what it makes of known values by shift
+    /// and addition (`linear`) is known, what else it writes is not.
+    pub(crate) fn follow(&mut self, linear: Option<Linear>, writes: RegisterSet) {
+        let made = linear.map(|linear| (linear.to, self.made_by(linear)));
         for number in 0..GENERAL_REGISTERS {
             let register = u8::try_from(number).map(Register::General);
-            if register.is_ok_and(|register| instruction.writes.contains(register)) {
+            if register.is_ok_and(|register| writes.contains(register)) {
                 self.0[number] = None;
             }
         }

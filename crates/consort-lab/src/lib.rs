@@ -29,6 +29,6 @@ mod testing;
 pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("CONSORT_FINGERPRINT"));
 
 pub use descriptions::Descriptions;
-pub use registry::{Registry, UnknownStudy};
+pub use registry::{Registry, UnknownStudy, registry};
 pub use store::{Store, StoreError, StoreKey};
 pub use study::{FileStudy, Study, StudyError, StudyInfo, StudyOutput, StudyReport};

@@ -1,6 +1,9 @@
-//! Finding studies by id.
+//! The studies that there are, and finding them by id.
 
-use crate::study::{Study, StudyInfo};
+use crate::simulate::Presets;
+use crate::studies::FILES;
+use crate::study::{FileStudy, Study, StudyInfo};
+use consort_sim::describe::DescribeError;
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -19,6 +22,19 @@ pub struct UnknownStudy {
     pub id: String,
     /// The id that may have been meant, or all that there are.
     pub hint: String,
+}
+
+/// Every study that comes with Consort, in the order of the list.
+///
+/// # Errors
+/// None: a test reads every file.
+pub fn registry() -> Result<Registry, DescribeError> {
+    let study = |(name, text): &(&str, &str)| {
+        let study = FileStudy::built_in(name, text, Arc::new(Presets))?;
+        Ok(Arc::new(study) as Arc<dyn Study>)
+    };
+    let studies: Result<Vec<_>, DescribeError> = FILES.iter().map(study).collect();
+    studies.map(Registry::new)
 }
 
 impl Registry {
@@ -85,15 +101,17 @@ impl Registry {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::studies::{ANALYSES, experiment, experiment_names};
     use crate::testing::Sums;
+    use std::collections::BTreeSet;
 
-    fn registry() -> Registry {
+    fn two() -> Registry {
         let studies = ["A1", "B2"].map(|id| Arc::new(Sums::named(id)) as Arc<dyn Study>);
         Registry::new(studies.to_vec())
     }
 
     fn check(ids: &[&str], expect: &[&str]) {
-        let chosen = registry().select(ids).unwrap();
+        let chosen = two().select(ids).unwrap();
         let chosen: Vec<&str> = chosen
             .iter()
             .map(|study| study.info().id.as_str())
@@ -110,16 +128,54 @@ mod tests {
 
     #[test]
     fn an_unknown_study_is_named_with_what_there_is() {
-        let near = registry().find("a11").err().unwrap();
+        let near = two().find("a11").err().unwrap();
         assert_eq!(near.to_string(), "unknown study 'a11'; did you mean 'A1'?");
-        let far = registry().select(&["A1", "nonsense"]).err().unwrap();
+        let far = two().select(&["A1", "nonsense"]).err().unwrap();
         assert_eq!(far.hint, "known: A1, B2, all");
     }
 
     #[test]
     fn the_list_is_in_the_registry_s_order() {
-        let registry = registry();
+        let registry = two();
         let ids: Vec<&str> = registry.list().map(|info| info.id.as_str()).collect();
         assert_eq!(ids, ["A1", "B2"]);
+    }
+
+    /// Returns true where ids can be typed by people and become file names: they are plain, differ
+    /// in more than case, and none is `all`.
+    fn are_usable(registry: &Registry) -> bool {
+        let ids: Vec<&str> = registry.list().map(|info| info.id.as_str()).collect();
+        let lower: BTreeSet<String> = ids.iter().map(|id| id.to_lowercase()).collect();
+        let plain = |id: &&str| id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+        lower.len() == ids.len() && ids.iter().all(|id| plain(id) && *id != "all")
+    }
+
+    #[test]
+    fn ids_are_unique_and_plain() {
+        let sums = |ids: &[&str]| {
+            let studies = ids
+                .iter()
+                .map(|id| Arc::new(Sums::named(id)) as Arc<dyn Study>);
+            Registry::new(studies.collect())
+        };
+        assert!(are_usable(&registry().unwrap()));
+        assert!(!are_usable(&sums(&["A1", "a1"])));
+        assert!(!are_usable(&sums(&["all"])));
+    }
+
+    #[test]
+    fn every_file_is_right_down_to_machines_and_suites() {
+        for (name, text) in FILES {
+            FileStudy::parse(name, text, Arc::new(Presets)).unwrap();
+        }
+        assert!(experiment_names().all(|name| experiment(name).is_some()));
+    }
+
+    #[test]
+    fn every_analysis_of_a_study_has_its_file() {
+        let registry = registry().unwrap();
+        for (name, _) in ANALYSES.studies {
+            assert!(registry.find(name).is_ok(), "{name}");
+        }
     }
 }

@@ -111,7 +111,7 @@ impl Study {
 /// Ids of the studies that come with Consort.
 #[pyfunction]
 pub(crate) fn studies() -> PyResult<Vec<String>> {
-    let registry = consort_lab::studies::registry().map_err(Failure::run)?;
+    let registry = consort_lab::registry().map_err(Failure::run)?;
     Ok(registry.list().map(|info| info.id.clone()).collect())
 }
 
@@ -166,6 +166,6 @@ fn find(text: &str) -> Result<Arc<dyn LabStudy>, Failure> {
         let study = FileStudy::parse(text, &content, Arc::new(Descriptions));
         return Ok(Arc::new(study.map_err(Failure::input)?));
     }
-    let registry = consort_lab::studies::registry().map_err(Failure::run)?;
+    let registry = consort_lab::registry().map_err(Failure::run)?;
     registry.find(text).map_err(Failure::input)
 }

@@ -5,13 +5,14 @@
 //! without scripts, and on paper, nothing but the sorting is missing.
 
 use crate::cell::Cell;
+pub use crate::escape::escape;
 use crate::figure::Figure;
 use crate::svg::{SvgError, draw};
 use crate::table::{Column, Row, Table};
-use consort_core::visible;
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
+
 /// A page of facts, figures and tables.
 ///
 /// # Errors
@@ -43,22 +44,6 @@ pub fn document(title: &str, body: &str) -> String {
          <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n{body}\
          <script>\n{SCRIPT}</script>\n</body>\n</html>\n"
     )
-}
-
-/// Text that is nothing but text in HTML, inside and outside of quotes, all of it visible.
-pub fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in visible(text).chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            other => escaped.push(other),
-        }
-    }
-    escaped
 }
 
 /// A list of texts with a heading; nothing where there are none.

@@ -8,6 +8,7 @@
 
 mod cell;
 mod csv;
+mod escape;
 mod figure;
 mod headline;
 pub mod html;

@@ -47,7 +47,7 @@ fn runs(
     let experiment = &case.experiment;
     let wanted: Vec<(usize, u64)> = units.map(|unit| sweep.within(unit)).collect();
     let ready = |(n, contender): (usize, &Contender)| match wanted.iter().any(|(p, _)| *p == n) {
-        true => contender.ready(experiment, context),
+        true => contender.ready(&experiment.chip, &experiment.workload, context),
         false => Ok(contender.clone()),
     };
     let contenders = sweep.contenders.iter().enumerate().map(ready);

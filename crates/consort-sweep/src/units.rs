@@ -43,7 +43,7 @@ impl Sweep {
         let studies = match spec.studies.as_slice() {
             [] => Vec::new(),
             ids => {
-                let known = consort_lab::studies::registry();
+                let known = consort_lab::registry();
                 known
                     .map_err(|error| SweepError::Studies(error.to_string()))?
                     .select(ids)?

@@ -15,10 +15,12 @@ mod consistency;
 mod data;
 mod error;
 mod group;
+mod groups;
 mod independent;
 mod long;
 mod placement;
 mod reference;
+mod reference_summary;
 mod speed;
 mod statistics;
 mod tables;
@@ -27,9 +29,10 @@ mod validation;
 pub use check::{Check, ErrorKind, Published};
 pub use data::Data;
 pub use error::ValidateError;
-pub use group::{GROUPS, Group, GroupOutput, Inputs, UnknownGroup, select};
+pub use group::{Group, GroupOutput, Inputs};
+pub use groups::{GROUPS, UnknownGroup, select};
 pub use long::of_checks;
-pub use reference::{ReferenceSummary, Shares};
+pub use reference_summary::{ReferenceSummary, Shares};
 pub use validation::{Disagreement, GroupSummary, Note, Validation, run};
 
 #[cfg(test)]

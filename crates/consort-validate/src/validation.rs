@@ -3,7 +3,7 @@
 use super::check::Check;
 use super::error::ValidateError;
 use super::group::{Group, Inputs};
-use super::reference::ReferenceSummary;
+use super::reference_summary::ReferenceSummary;
 use consort_report::{Figure, Table};
 use serde::Serialize;
 

@@ -169,7 +169,7 @@ fn every_word_and_every_metric_leads_to_an_item() {
 
 #[test]
 fn every_study_of_a_paper_is_on_its_page_with_its_time() {
-    let registry = consort_lab::studies::registry().unwrap();
+    let registry = consort_lab::registry().unwrap();
     let mut of_papers = BTreeSet::new();
     for paper in papers() {
         for row in rows(&text(&paper), 5) {

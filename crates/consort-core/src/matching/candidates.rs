@@ -4,7 +4,6 @@
 //! time alone.
 
 use super::ascent::{Edge, Slacks, ascend};
-use super::coarse;
 use super::scaled::Scaled;
 
 /// Rounds of dual ascent without a warm start, and with one.
@@ -29,9 +28,9 @@ pub(super) struct Start {
 }
 
 impl Start {
-    /// A start without anything known.
-    pub(super) fn cold(costs: &Scaled<'_>) -> Self {
-        Self::new(costs, coarse::duals(costs.costs()), ROUNDS)
+    /// A start at duals, in units of cost, that are a first guess.
+    pub(super) fn cold(costs: &Scaled<'_>, duals: Vec<f64>) -> Self {
+        Self::new(costs, duals, ROUNDS)
     }
 
     /// A start at duals, in units of cost, that are near the best.

@@ -15,8 +15,13 @@ const SHARE: usize = 4;
 /// Below so many threads the means are good enough.
 const FEWEST: usize = 200;
 
+/// A start without anything known.
+pub(super) fn start(costs: &Scaled<'_>) -> Start {
+    Start::cold(costs, duals(costs.costs()))
+}
+
 /// Duals to start from, in units of cost.
-pub(super) fn duals(costs: &Costs) -> Vec<f64> {
+fn duals(costs: &Costs) -> Vec<f64> {
     if costs.threads() < FEWEST {
         return means(costs);
     }
@@ -38,7 +43,7 @@ fn part(threads: usize) -> Vec<usize> {
 
 fn solved(costs: &Costs) -> Vec<f64> {
     let scaled = Scaled::new(costs);
-    let mut fractional = Fractional::new(&scaled, Start::cold(&scaled));
+    let mut fractional = Fractional::new(&scaled, start(&scaled));
     fractional.solve();
     fractional.duals()
 }

@@ -3,6 +3,7 @@
 use super::ascent::means;
 use super::blossom::Solver;
 use super::candidates::Start;
+use super::coarse;
 use super::fractional::Fractional;
 use super::scaled::Scaled;
 use super::{Costs, MatchingError};
@@ -106,7 +107,7 @@ pub(super) fn perfect(costs: &Costs, offsets: &[f64]) -> (Vec<usize>, Vec<f64>) 
     let scaled = Scaled::new(costs);
     let means = means(costs);
     let warm = shifted(offsets, &means).and_then(|duals| near(&scaled, duals));
-    let cold = || Fractional::new(&scaled, Start::cold(&scaled));
+    let cold = || Fractional::new(&scaled, coarse::start(&scaled));
     let mut fractional = warm.unwrap_or_else(cold);
     fractional.solve();
     let offsets = fractional

@@ -1,5 +1,5 @@
 use super::blossom::Solver;
-use super::candidates::Start;
+use super::coarse;
 use super::fractional::Fractional;
 use super::scaled::Scaled;
 use super::*;
@@ -96,10 +96,10 @@ proptest! {
     fn duals_prove_every_matching(half in 1usize..40, kind in 0usize..6, seed: u64) {
         let costs = random(2 * half, kind, &mut Pcg64::seed_from_u64(seed));
         let scaled = Scaled::new(&costs);
-        let mut solver = Solver::new(&scaled, Start::cold(&scaled));
+        let mut solver = Solver::new(&scaled, coarse::start(&scaled));
         solver.solve();
         prop_assert_eq!(solver.prove(), Ok(()));
-        let mut fractional = Fractional::new(&scaled, Start::cold(&scaled));
+        let mut fractional = Fractional::new(&scaled, coarse::start(&scaled));
         fractional.solve();
         let mut started = Solver::new(&scaled, fractional.into_start());
         started.solve();
@@ -150,7 +150,7 @@ fn duals_prove_matchings_of_1024_threads() {
     ];
     for costs in &all {
         let scaled = Scaled::new(costs);
-        let mut fractional = Fractional::new(&scaled, Start::cold(&scaled));
+        let mut fractional = Fractional::new(&scaled, coarse::start(&scaled));
         fractional.solve();
         let mut solver = Solver::new(&scaled, fractional.into_start());
         solver.solve();

@@ -1,7 +1,6 @@
 //! Errors of reading and using a model.
 
-use super::level::MAX_WAYS;
-use super::parameters::MAX_PARAMETER;
+use super::parameters::{MAX_PARAMETER, MAX_WAYS};
 use thiserror::Error;
 
 /// Reason why a model cannot be read or used.

@@ -1,10 +1,7 @@
 //! The forward model at one number of threads per core.
 
 use super::error::ModelError;
-use super::parameters::{MAX_PARAMETER, Parameters};
-
-/// Most threads per core that a model may be for: those of POWER8.
-pub const MAX_WAYS: u32 = 8;
+use super::parameters::{MAX_PARAMETER, MAX_WAYS, Parameters};
 
 /// The parameters of all components at one SMT level.
 #[doc(alias = "forward model")]

@@ -1,7 +1,7 @@
 //! Linear systems of as many unknowns as threads share a core.
 
 /// Most unknowns: the threads of the widest core.
-pub(super) const MOST: usize = super::level::MAX_WAYS as usize;
+pub(super) const MOST: usize = super::parameters::MAX_WAYS as usize;
 
 /// One value per thread of a core; those past the number of threads are unused.
 pub(super) type Row = [f64; MOST];

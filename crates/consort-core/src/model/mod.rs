@@ -27,9 +27,9 @@ pub use correction::{Corrections, Update};
 pub use embedded::{embedded, embedded_names};
 pub use error::ModelError;
 pub use invert::Inverse;
-pub use level::{Level, MAX_WAYS};
+pub use level::Level;
 pub use pairs::PairSlowdowns;
-pub use parameters::{MAX_PARAMETER, Parameters};
+pub use parameters::{MAX_PARAMETER, MAX_WAYS, Parameters};
 pub use provenance::{Accuracy, Deviation, Provenance};
 pub use whole::Model;
 

@@ -1,4 +1,7 @@
-//! The four coefficients of one component.
+//! The four coefficients of one component, and the bounds of a model.
+
+/// Most threads per core that a model may be for: those of POWER8.
+pub const MAX_WAYS: u32 = 8;
 
 /// Largest magnitude of a coefficient. Published ones stay below 2; the bound
 /// keeps every prediction finite.

@@ -76,10 +76,6 @@ impl Members {
     }
 }
 
-/// Distance from linear scaling within which a program runs alone where only others may share:
-/// the source's 10 percent.
-pub const NEAR_LINEAR: f64 = 0.1;
-
 /// Searches for several things; any number of workers finds the same.
 ///
 /// # Errors

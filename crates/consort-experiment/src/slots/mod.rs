@@ -14,8 +14,8 @@ mod steady;
 mod suite;
 mod trials;
 
-pub use best::{BestRound, Members, NEAR_LINEAR, Quest, best_rounds};
+pub use best::{BestRound, Members, Quest, best_rounds};
 pub use frames::framed;
-pub use steady::Steady;
+pub use steady::{NEAR_LINEAR, Steady};
 pub use suite::Suite;
 pub use trials::{Quantum, Trials};

@@ -8,7 +8,6 @@
 //!
 //! Pitfall: static power is that of the first core, of which all others are taken to be copies.
 
-use super::best::NEAR_LINEAR;
 use super::suite::Suite;
 use super::trials::{Detailed, Trials};
 use crate::Context;
@@ -25,6 +24,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 const NS_PER_S: f64 = 1e9;
+
+/// Distance from linear scaling within which a program runs alone where only others may share:
+/// the source's 10 percent.
+pub const NEAR_LINEAR: f64 = 0.1;
 
 /// The estimator.
 pub struct Steady<'a> {

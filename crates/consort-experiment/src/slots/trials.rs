@@ -6,13 +6,13 @@
 
 use super::suite::Suite;
 use crate::error::ExperimentError;
-use crate::run::{Quiet, machine};
+use crate::machine::unwatched;
 use consort_core::coscheduling::{Measure, Slot, Team, Trial};
 use consort_core::policies::seats;
 use consort_core::{Machine, Placement, Plan, ProgramId, ThreadId};
 use consort_sim::SimMachine;
 use consort_sim::chip::Chip;
-use consort_sim::engine::{Counts, Instance, RunMode, Settings};
+use consort_sim::engine::{Counts, Instance};
 use std::sync::Arc;
 
 /// Instructions that no program does within a quantum.
@@ -105,21 +105,8 @@ impl<'a> Trials<'a> {
             start_ms: 0.0,
         };
         let instances: Vec<Instance> = self.suite.members(slot).iter().map(member).collect();
-        let settings = Settings {
-            seed: self.seed,
-            mode: RunMode::Once,
-            os: "linux".to_owned(),
-            logical_cores: false,
-            free_migration: false,
-        };
         let quantum_ns = (self.quantum.length_s * NS_PER_S) as u64;
-        machine(
-            self.suite.chip(),
-            &instances,
-            &settings,
-            quantum_ns,
-            Box::<Quiet>::default(),
-        )
+        unwatched(self.suite.chip(), &instances, self.seed, quantum_ns)
     }
 
     /// Every program on its cores, with as many threads where it can.

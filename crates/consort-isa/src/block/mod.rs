@@ -176,7 +176,7 @@ impl BlockFacts {
             if access.is_some() {
                 return access;
             }
-            known.follow(instruction);
+            known.follow(instruction.linear, instruction.writes);
         }
         None
     }

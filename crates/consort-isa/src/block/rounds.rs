@@ -1,7 +1,7 @@
 //! One round of a loop: how long it takes at least, and how far it moves through memory.
 
 use super::Operand;
-use crate::estimate::{L1_HIT_CYCLES, RETIRE_WIDTH};
+use crate::host::{L1_HIT_CYCLES, RETIRE_WIDTH};
 use crate::{Instruction, Register, UnitUse};
 
 /// Loads and stores that first-level caches serve per cycle: two loads and one store, the least of

@@ -14,13 +14,7 @@
 
 use super::histogram::Pile;
 use super::tally::{KINDS, NONE, Tally};
-
-/// The most instructions that retire in one cycle. 8 is the width of AMD Zen
-/// ("Software Optimization Guide for AMD Family 17h Models 30h", section 2.9:
-/// eight macro ops per cycle) and of Arm Neoverse N1 and V1 (their software
-/// optimisation guides). Where it is too large stalls look shorter than they
-/// are, where too small longer.
-pub const RETIRE_WIDTH: f64 = 8.0;
+use crate::host::RETIRE_WIDTH;
 
 /// Half a sample stands for what chance may have kept from a pile (the prior of
 /// Jeffreys for a count).

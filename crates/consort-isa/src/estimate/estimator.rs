@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::calibrate::{RETIRE_WIDTH, as_f64, worth};
+use super::calibrate::{as_f64, worth};
 use super::footprint::Lines;
 use super::histogram::Histogram;
 use super::pace;
@@ -16,27 +16,14 @@ use super::pool::Pool;
 use super::reach::Level;
 use super::split::{Split, split};
 use super::tally::{KINDS, by_suspicion};
-use super::{Bounds, CycleStack, Estimate};
-use crate::{Access, BlockFacts, Host, Mix};
+use super::{Bounds, CycleStack, Estimate, SamplePoint};
+use crate::host::RETIRE_WIDTH;
+use crate::{BlockFacts, Host, Mix};
 
 /// Samples from which a block that is no loop is judged by itself. At 64 the
 /// standard error of an even share of a block of eight instructions is a third
 /// of it, and a pile of twice the even share is past three of them.
 const OWN_JUDGEMENT_SAMPLES: u32 = 64;
-
-/// One sample.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SamplePoint {
-    /// The sampled address.
-    pub address: u64,
-    /// The address in memory that the code there is about, where it is known
-    /// ([`BlockFacts::accessed`]).
-    pub accessed: Option<Access>,
-    /// The number of the PU.
-    pub pu: u32,
-    /// The CPU time that it stands for, ns, or in any one unit where speeds do not matter.
-    pub weight: f64,
-}
 
 /// The samples of one thread.
 #[derive(Clone, Debug, Default)]

@@ -12,12 +12,24 @@ mod tally;
 
 use serde::Serialize;
 
-use crate::Mix;
+use crate::{Access, Mix};
 
-pub use calibrate::RETIRE_WIDTH;
-pub use estimator::{Estimator, SamplePoint};
+pub use estimator::Estimator;
 pub use footprint::Footprint;
-pub use split::L1_HIT_CYCLES;
+
+/// One sample.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SamplePoint {
+    /// The sampled address.
+    pub address: u64,
+    /// The address in memory that the code there is about, where it is known
+    /// ([`crate::BlockFacts::accessed`]).
+    pub accessed: Option<Access>,
+    /// The number of the PU.
+    pub pu: u32,
+    /// The CPU time that it stands for, ns, or in any one unit where speeds do not matter.
+    pub weight: f64,
+}
 
 /// The least and the most that a share may be by the rule of the estimate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]

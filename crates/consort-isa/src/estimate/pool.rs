@@ -5,12 +5,13 @@
 //! are on average, with the average number of instructions per suspicion, and
 //! with all their samples.
 
-use super::calibrate::{RETIRE_WIDTH, UNSEEN_SAMPLES, Worth, as_f64};
+use super::calibrate::{UNSEEN_SAMPLES, Worth, as_f64};
 use super::histogram::{Histogram, Pile};
 use super::reach::Reach;
 use super::split::{Split, split};
 use super::tally::{KINDS, NONE, by_suspicion};
 use crate::Host;
+use crate::host::RETIRE_WIDTH;
 
 /// The samples under one suspicion.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,14 +1,10 @@
 //! Share of a pile that is a stall, by suspicion and worth.
 
 use super::Bounds;
-use super::calibrate::{RETIRE_WIDTH, Worth, as_f64};
+use super::calibrate::{Worth, as_f64};
 use super::reach::Level;
 use crate::Suspicion;
-
-/// Cycles from a load to its use when it hits the first-level cache: 4 on Arm
-/// Neoverse and AMD Zen, 5 on Intel from Sunny Cove on (their optimisation
-/// guides). A wait of this length says nothing about memory.
-pub const L1_HIT_CYCLES: f64 = 5.0;
+use crate::host::{L1_HIT_CYCLES, RETIRE_WIDTH};
 
 /// Cycles from a load to its use when it hits the second level: 12 to 14 on AMD Zen, 14 on Intel from
 /// Skylake-SP on (their optimisation guides).

@@ -13,7 +13,7 @@ use iced_x86::{
 
 use std::cell::RefCell;
 
-use crate::decode::Step;
+use crate::instruction::Step;
 use crate::{Arch, Class, DecodeError, Flow, Instruction};
 
 thread_local! {

@@ -4,8 +4,10 @@
 //! counted on a live machine.
 
 mod analysis;
+mod answers;
 mod figures;
 mod tables;
 
-pub use analysis::{Analysis, Question};
+pub use analysis::Analysis;
+pub use answers::Question;
 pub(crate) use tables::variation;

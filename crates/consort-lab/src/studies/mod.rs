@@ -39,12 +39,9 @@ pub use asymmetry::ideal::IdealRoundRobin;
 pub use asymmetry::migration::ExchangePath;
 pub use sensitivity::hypercube;
 
-use crate::registry::Registry;
-use crate::simulate::{ExperimentSpec, Presets};
-use crate::study::{Analyses, FileStudy, Study};
-use consort_sim::describe::DescribeError;
+use crate::simulate::ExperimentSpec;
+use crate::study::Analyses;
 use mapping::{pairs, per_program};
-use std::sync::Arc;
 
 macro_rules! files {
     ($folder:literal: $($name:literal),* $(,)?) => {
@@ -56,7 +53,7 @@ macro_rules! files {
 }
 
 /// The files of the studies, in the order of the list.
-const FILES: &[(&str, &str)] = files![
+pub(crate) const FILES: &[(&str, &str)] = files![
     "": "w1", "w2", "w3", "w4", "w5", "w6", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "a1", "a2", "a3", "a4", "a5", "a6", "a7", "a8", "a9", "a10", "a11", "a12", "a13", "a14", "a15", "h1", "h2", "h3", "h4", "h5", "h6", "m1", "m2", "m3", "m4", "m5", "m6", "m7", "m8", "m9", "m10", "m11", "m12", "m13", "m14", "m15", "x1", "x3", "x5",
 ];
 
@@ -141,62 +138,4 @@ pub(crate) fn experiment(name: &str) -> Option<ExperimentSpec> {
 pub(crate) fn experiment_names() -> impl Iterator<Item = &'static str> + Clone {
     let names = EXPERIMENTS.iter();
     names.filter_map(|(name, _)| name.strip_suffix(".toml"))
-}
-
-/// Every study that comes with Consort, in the order of the list.
-///
-/// # Errors
-/// None: a test reads every file.
-pub fn registry() -> Result<Registry, DescribeError> {
-    let study = |(name, text): &(&str, &str)| {
-        let study = FileStudy::built_in(name, text, Arc::new(Presets))?;
-        Ok(Arc::new(study) as Arc<dyn Study>)
-    };
-    let studies: Result<Vec<_>, DescribeError> = FILES.iter().map(study).collect();
-    studies.map(Registry::new)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::collections::BTreeSet;
-
-    /// Returns true where ids can be typed by people and become file names: they are plain, differ
-    /// in more than case, and none is `all`.
-    fn are_usable(registry: &Registry) -> bool {
-        let ids: Vec<&str> = registry.list().map(|info| info.id.as_str()).collect();
-        let lower: BTreeSet<String> = ids.iter().map(|id| id.to_lowercase()).collect();
-        let plain = |id: &&str| id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
-        lower.len() == ids.len() && ids.iter().all(|id| plain(id) && *id != "all")
-    }
-
-    #[test]
-    fn ids_are_unique_and_plain() {
-        use crate::testing::Sums;
-        let sums = |ids: &[&str]| {
-            let studies = ids
-                .iter()
-                .map(|id| Arc::new(Sums::named(id)) as Arc<dyn Study>);
-            Registry::new(studies.collect())
-        };
-        assert!(are_usable(&registry().unwrap()));
-        assert!(!are_usable(&sums(&["A1", "a1"])));
-        assert!(!are_usable(&sums(&["all"])));
-    }
-
-    #[test]
-    fn every_file_is_right_down_to_machines_and_suites() {
-        for (name, text) in FILES {
-            FileStudy::parse(name, text, Arc::new(Presets)).unwrap();
-        }
-        assert!(experiment_names().all(|name| experiment(name).is_some()));
-    }
-
-    #[test]
-    fn every_analysis_of_a_study_has_its_file() {
-        let registry = registry().unwrap();
-        for (name, _) in ANALYSES.studies {
-            assert!(registry.find(name).is_ok(), "{name}");
-        }
-    }
 }

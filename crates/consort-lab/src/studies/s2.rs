@@ -7,7 +7,6 @@
 //! worst first; columns `slowdown`, `predicted`, `mean_abs_percent`, `component` (the one that is
 //! furthest off). Figure `histogram`.
 
-use super::symbiosis::bins;
 use super::symbiosis::errors::{self, FORWARD};
 use super::symbiosis::training::{Lesson, lesson};
 use crate::study::file::StudyFile;
@@ -26,7 +25,7 @@ pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput
     tables.push(file.table("programs", programs.iter().map(Program::row))?);
     Ok(StudyOutput {
         tables,
-        figures: vec![bins::figure(file, &lesson, &FORWARD)?],
+        figures: vec![errors::figure(file, &lesson, &FORWARD)?],
         notes: vec![errors::note(&lesson, &FORWARD), worst(&programs)],
         runs: 1,
     })

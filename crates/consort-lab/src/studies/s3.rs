@@ -5,7 +5,6 @@
 //! `mean_abs_percent`. Table `guesses`: row `trained` and `held-out`; column `kept_percent`.
 //! Figure `histogram`.
 
-use super::symbiosis::bins;
 use super::symbiosis::errors::{self, INVERSE};
 use super::symbiosis::failed;
 use super::symbiosis::training::{Lesson, lesson};
@@ -34,7 +33,7 @@ pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput
     ];
     Ok(StudyOutput {
         tables,
-        figures: vec![bins::figure(file, &lesson, &INVERSE)?],
+        figures: vec![errors::figure(file, &lesson, &INVERSE)?],
         notes,
         runs: 1,
     })

@@ -1,16 +1,26 @@
 //! Checks of a study file, key by key.
 
+use super::analyses::{SIMULATE, named};
 use super::file::{CellSpec, Loop, PhraseSpec, StudyFile};
-use super::run::{SIMULATE, named};
 use crate::frame;
 use crate::simulate::{CaseSpec, Entrant, ExperimentSpec, Ground};
 use crate::studies::{self, ANALYSES};
 use consort_core::hint;
-use consort_sim::describe::{DescribeError, Problems};
+use consort_sim::describe::{self, DescribeError, Problems};
 use consort_sim::workload::Workload;
 
+impl StudyFile {
+    /// Reads and checks a study; `file` is its name in messages.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with its line and key.
+    pub fn parse(file: &str, text: &str) -> Result<Self, DescribeError> {
+        describe::parse(file, text, study)
+    }
+}
+
 /// Notes everything that cannot be, but for machines and programs.
-pub(super) fn study(file: &StudyFile, problems: &mut Problems) {
+fn study(file: &StudyFile, problems: &mut Problems) {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
     let usable = !file.id.is_empty() && file.id.bytes().all(plain);
     problems.require(usable, "id", "is no id; use letters, digits, '-' and '_'");

@@ -3,10 +3,8 @@
 //! A study is a TOML file. [`StudyFile::parse`] reads and checks one; whatever is wrong is one
 //! line that names file, line and key. docs/extending.md shows a whole study.
 
-use super::check;
 use crate::frame::View;
 use crate::simulate::ExperimentSpec;
-use consort_sim::describe::{self, DescribeError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -450,13 +448,5 @@ impl StudyFile {
         let mut schema = schemars::schema_for!(Self);
         schema.insert("title".to_owned(), "Consort study".into());
         schema.to_value()
-    }
-
-    /// Reads and checks a study; `file` is its name in messages.
-    ///
-    /// # Errors
-    /// The first thing that is wrong, with its line and key.
-    pub fn parse(file: &str, text: &str) -> Result<Self, DescribeError> {
-        describe::parse(file, text, check::study)
     }
 }

@@ -3,6 +3,7 @@
 //! [`mod@file`] is a study as data; [`FileStudy`] runs one: experiments give frames, and headline,
 //! tables, figures and notes are views of them.
 
+mod analyses;
 mod check;
 mod figures;
 pub mod file;
@@ -13,8 +14,8 @@ mod run;
 mod tables;
 pub(crate) mod template;
 
+pub(crate) use analyses::Analyses;
 pub(crate) use frames::{Frames, Words};
-pub(crate) use run::Analyses;
 pub use run::FileStudy;
 
 use consort_experiment::{Context, JobsError, Scale};

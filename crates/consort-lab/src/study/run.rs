@@ -1,8 +1,9 @@
 //! A study file at work: experiments give frames, and the views of the file are taken of them.
 
+use super::analyses::{SIMULATE, named};
 use super::file::{NoteSpec, StudyFile, TableSpec};
 use super::frames::Frames;
-use super::{Study, StudyError, StudyInfo, StudyOutput, figures, notes, tables};
+use super::{Study, StudyError, StudyInfo, StudyOutput, check, figures, notes, tables};
 use crate::frame::Frame;
 use crate::simulate::{self, ExperimentSpec, Ground, failed};
 use crate::studies;
@@ -11,33 +12,6 @@ use consort_report::Table;
 use consort_sim::describe::DescribeError;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
-
-/// Maker of the frame of an experiment that is more than its cases under its policies.
-pub(crate) type Experimenter = fn(&Context<'_>, &ExperimentSpec) -> Result<Frame, StudyError>;
-/// Maker of a table that is more than a view.
-pub(crate) type TableMaker = fn(&TableSpec, &Frames) -> Result<Table, StudyError>;
-/// Writer of notes that are more than texts with phrases.
-pub(crate) type NoteMaker = fn(&Frames) -> Vec<String>;
-/// A study that is analysis as a whole.
-pub(crate) type Whole = fn(&Context<'_>, &StudyFile) -> Result<StudyOutput, StudyError>;
-
-/// Analysis that comes with Consort, by the names that study files have for it.
-pub(crate) struct Analyses {
-    pub(crate) experiments: &'static [(&'static str, Experimenter)],
-    pub(crate) tables: &'static [(&'static str, TableMaker)],
-    pub(crate) notes: &'static [(&'static str, NoteMaker)],
-    pub(crate) studies: &'static [(&'static str, Whole)],
-}
-
-/// Entry of a list, by its name.
-pub(crate) fn named<T: Copy>(all: &[(&str, T)], name: &str) -> Option<T> {
-    all.iter()
-        .find(|(known, _)| *known == name)
-        .map(|(_, what)| *what)
-}
-
-/// The experiment that an entry of the file names as its kind.
-pub(crate) const SIMULATE: &str = "simulate";
 
 /// A study that a file describes.
 pub struct FileStudy {
@@ -64,7 +38,7 @@ impl FileStudy {
     ) -> Result<Self, DescribeError> {
         let mut study = Self::built_in(name, text, ground)?;
         study.owner = name.to_owned();
-        let described = super::check::ground(name, text, &study.file, &*study.ground)?;
+        let described = check::ground(name, text, &study.file, &*study.ground)?;
         let mut hash = DefaultHasher::new();
         (text, described).hash(&mut hash);
         study.version = format!("{:016x}", hash.finish());

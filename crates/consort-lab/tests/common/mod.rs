@@ -2,8 +2,8 @@
 
 use consort_experiment::{Made, Scale};
 use consort_lab::StudyOutput;
+use consort_lab::registry;
 use consort_lab::runner::{Settings, run};
-use consort_lab::studies::registry;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::Mutex;

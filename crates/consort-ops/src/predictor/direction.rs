@@ -1,10 +1,8 @@
 //! Predictors of the direction of conditional branches.
 
 use super::Scheme;
-use super::history::{History, Lanes, MOST_BITS, TAG_BITS, place};
+use super::history::{HISTORIES, History, Lanes, MOST_BITS, TAG_BITS, place};
 
-/// Histories of the tagged tables, branches: a geometric series (Seznec and Michaud, 2006).
-pub(super) const HISTORIES: [u32; 5] = [5, 12, 29, 64, 126];
 const TABLES: usize = HISTORIES.len();
 /// Bits of an entry: a counter of 3, a usefulness of 2, a tag of 11.
 const TAGGED_BITS: f64 = 16.0;

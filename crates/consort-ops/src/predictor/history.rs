@@ -1,9 +1,10 @@
 //! History of a thread's branches: outcomes, and origins of calls.
 
 use super::SCATTER;
-use super::direction::HISTORIES;
 use crate::{Branch, Turn};
 
+/// Histories of the tagged tables, branches: a geometric series (Seznec and Michaud, 2006).
+pub(super) const HISTORIES: [u32; 5] = [5, 12, 29, 64, 126];
 /// Bits of the tag of an entry of the tagged tables.
 pub(super) const TAG_BITS: u32 = 11;
 

@@ -85,7 +85,7 @@ fn draw_chart(text: &mut String, figure: &Figure, chart: &dyn Chart) -> Drawn<()
 /// Says to those who do not see the figure what it is, and to those who read in the dark how it
 /// looks there.
 fn with_label(svg: &str, figure: &Figure) -> String {
-    let label = super::html::escape(figure.title());
+    let label = crate::escape::escape(figure.title());
     let opening = format!("<svg role=\"img\" aria-label=\"{label}\" ");
     let style = format!(">\n<style>\n{DARK}</style>\n");
     svg.replacen("<svg ", &opening, 1)

@@ -13,11 +13,10 @@ mod square;
 mod summary;
 mod tables;
 
-pub use summary::{ReferenceSummary, Shares};
-
 use super::check::{Check, Published, Tolerance, Topic};
 use super::error::ValidateError;
 use super::group::{GroupOutput, Inputs};
+use super::reference_summary::ReferenceSummary;
 use case::Case;
 use consort_experiment::traced::Traced;
 use consort_ops::trace::Sampling;

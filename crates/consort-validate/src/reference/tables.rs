@@ -3,7 +3,7 @@
 use super::case::{Case, antt, stp};
 use super::ground::Ground;
 use super::runs::Both;
-use super::summary::ReferenceSummary;
+use crate::reference_summary::ReferenceSummary;
 use consort_experiment::traced::Traced;
 use consort_reference::Cause;
 use consort_report::{

@@ -6,7 +6,6 @@ use clap_complete::{ArgValueCandidates, ArgValueCompleter};
 use consort_core::mapping::Scheme;
 use consort_core::policies::REGISTRY;
 use consort_core::policy::PolicyInfo;
-use consort_lab::studies;
 use consort_sim::workload::ProgramSource;
 use nix::unistd::{AccessFlags, access};
 use std::ffi::OsStr;
@@ -107,7 +106,7 @@ pub(super) fn study_ids() -> ArgValueCandidates {
         let titled = |info: &consort_lab::StudyInfo| {
             CompletionCandidate::new(&info.id).help(Some(info.title.clone().into()))
         };
-        let known = studies::registry();
+        let known = consort_lab::registry();
         let ids = known.iter().flat_map(|known| known.list().map(titled));
         both(plain(["list", "all"]), ids.collect())
     })

@@ -2,8 +2,8 @@
 
 use super::section::{Section, Source};
 use crate::model::error::ModelError;
-use crate::model::level::{Level, MAX_WAYS};
-use crate::model::parameters::{MAX_PARAMETER, Parameters};
+use crate::model::level::Level;
+use crate::model::parameters::{MAX_PARAMETER, MAX_WAYS, Parameters};
 use crate::model::provenance::{Accuracy, Deviation, Provenance};
 use crate::model::whole::Model;
 use toml::de::DeTable;

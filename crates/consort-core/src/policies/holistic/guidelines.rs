@@ -5,11 +5,11 @@ use super::candidate::Candidate;
 use super::characteristics::{Characteristic, Characteristics};
 use super::crowd::{Crowd, Members, Signature};
 use super::learnt::sharing_and_excess;
-use super::levels::{How, Level, Scene, Weighed};
-use super::memory::{Memory, Remembered};
-use super::phase::Phase;
+use super::levels::Scene;
+use super::memory::Memory;
 use super::report;
 use super::shape::Shape;
+use super::stage::{Settled, Stage};
 use super::trials::{Outcome, Trials};
 use crate::plan::Decision;
 use crate::policy::View;
@@ -27,28 +27,6 @@ const PATIENCE: u32 = 3;
 /// Length of quanta until a mapping is chosen, ns: trials are to cost little. It also tells the
 /// control loop that they are for measuring.
 const TRIAL_NS: u64 = 50_000_000;
-
-/// Stage of the work on a load.
-#[derive(Clone, Debug)]
-pub(super) enum Stage {
-    /// Watched for so many quanta.
-    Looking(u32),
-    /// Mappings are tried.
-    Trying(Box<Trials>),
-    /// A mapping was chosen.
-    Settled(Box<Settled>),
-}
-
-/// A mapping that was chosen.
-#[derive(Clone, Debug)]
-pub(super) struct Settled {
-    pub(super) candidate: Candidate,
-    /// None where nothing could be measured.
-    pub(super) outcome: Option<Outcome>,
-    phase: Phase,
-    /// Quanta until it may be tried again.
-    rest: u64,
-}
 
 /// State of the guidelines for the present load.
 pub(super) struct Guidelines {
@@ -100,7 +78,7 @@ impl Guidelines {
 
     /// Takes the characteristics of the last quantum in.
     fn characterise(&mut self, crowd: &Crowd<'_>) {
-        let free = self.candidate() == Candidate::Os;
+        let free = self.stage.candidate() == Candidate::Os;
         for group in &crowd.groups {
             let last = Characteristics::of(group, free);
             let known = self.known.entry(Arc::clone(&group.name)).or_default();
@@ -158,9 +136,7 @@ impl Guidelines {
                 }
             }
             Stage::Settled(settled) => {
-                settled.rest = settled.rest.saturating_sub(1);
-                let changed = settled.outcome.is_some() && settled.phase.note(crowd);
-                if changed && settled.rest == 0 {
+                if settled.is_over(crowd) {
                     self.stage = Stage::Looking(0);
                 }
             }
@@ -225,16 +201,8 @@ impl Guidelines {
         }
     }
 
-    fn candidate(&self) -> Candidate {
-        match &self.stage {
-            Stage::Looking(_) => Candidate::Os,
-            Stage::Trying(trials) => trials.candidate(),
-            Stage::Settled(settled) => settled.candidate,
-        }
-    }
-
     fn place(&mut self, topology: &Topology, crowd: &Crowd<'_>, decision: &mut Decision) {
-        let candidate = self.candidate();
+        let candidate = self.stage.candidate();
         let before = self.assignment.take();
         let known = self.known(crowd);
         let assignment = match before {
@@ -248,32 +216,6 @@ impl Guidelines {
         decision.report.notes.push(report::stage(&self.stage));
         decision.report.notes.extend(self.said.iter().cloned());
         self.assignment = Some(assignment);
-    }
-}
-
-impl Settled {
-    fn of(remembered: Remembered) -> Self {
-        Self {
-            candidate: remembered.outcome.chosen,
-            outcome: Some(remembered.outcome),
-            phase: Phase::default(),
-            rest: remembered.rest,
-        }
-    }
-
-    /// Settles on the choice of the levels if it promises anything over the operating system.
-    fn unmeasured(scene: &Scene<'_>, levels: &[Level]) -> Self {
-        let decided = |level: &&Level| level.how != How::Undecided;
-        let best = levels.iter().any(|l| decided(&l)).then(|| levels.last());
-        let best: Option<&Weighed> = best.flatten().map(Level::best);
-        let os = scene.weigh(Candidate::Os).bill.total();
-        let better = best.filter(|b| b.bill.total() <= os);
-        Self {
-            candidate: better.map_or(Candidate::Os, |b| b.candidate),
-            outcome: None,
-            phase: Phase::default(),
-            rest: 0,
-        }
     }
 }
 

@@ -44,6 +44,7 @@ mod priorities;
 mod report;
 mod rules;
 mod shape;
+mod stage;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

@@ -13,7 +13,6 @@
 pub(super) mod asymmetry;
 mod away;
 pub(super) mod beside;
-pub(super) mod bins;
 mod causes;
 mod chips;
 pub(super) mod errors;

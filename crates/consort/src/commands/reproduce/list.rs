@@ -7,7 +7,6 @@ use crate::output::{self, Column, number, text};
 use crate::table_file;
 use anyhow::Result;
 use consort_lab::StudyInfo;
-use consort_lab::studies;
 use std::process::ExitCode;
 
 /// About how long takes longer than this many seconds is told in minutes.
@@ -30,7 +29,7 @@ pub(super) fn execute(args: &ReproduceArgs) -> Result<ExitCode> {
             "'{LIST}' stands alone, without '{other}'; leave out one of them"
         )));
     }
-    let known = studies::registry().map_err(bad_input)?;
+    let known = consort_lab::registry().map_err(bad_input)?;
     let studies: Vec<StudyInfo> = known.list().cloned().collect();
     table_file::list(cli::table(&args.out), COLUMNS, &studies)?;
     let mut out = output::stdout();

@@ -31,7 +31,7 @@ pub(crate) fn execute(args: &ReproduceArgs) -> Result<ExitCode> {
     if args.studies.iter().any(|id| id.eq_ignore_ascii_case(LIST)) {
         return list::execute(args);
     }
-    let known = consort_lab::studies::registry().map_err(bad_input)?;
+    let known = consort_lab::registry().map_err(bad_input)?;
     let studies = own::select(&known, &args.studies)?;
     let reference = Reference::read(args.reference.as_deref())?;
     let file = TableFile::beside(&args.out)?;
