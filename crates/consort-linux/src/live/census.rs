@@ -2,12 +2,14 @@
 //! any, and by `/proc` when it is time to compare.
 
 use crate::discovery::{Discovery, ProcError, ThreadEvent, Unmanageable};
+use crate::proc::latest_number;
 use crate::sampling::Batch;
 use consort_core::ThreadId;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Shortest time between two scans of `/proc` that only complete the records.
+/// Shortest time between two scans of `/proc` that only complete the records, and longest between
+/// two where nothing says that threads have begun.
 const LEAST_PAUSE: Duration = Duration::from_secs(1);
 /// Ratio of the time between scans to the time that one takes, so that crowds of processes cost no
 /// more than a tenth of a percent of one PU.
@@ -18,8 +20,14 @@ const PAUSE_PER_ONLY_SCAN: u32 = 20;
 /// Threads that are there, found by records and scans.
 pub(super) struct Census {
     discovery: Discovery,
+    root: PathBuf,
     /// Time at which `/proc` is next compared with what records have told.
     next_scan: Instant,
+    /// Time from which it is even if no thread has begun.
+    overdue: Instant,
+    /// Number of the host's latest thread before the last scan; none where the next one is to look
+    /// whatever it is.
+    latest: Option<u32>,
     /// Number of threads that ended between being found and being taken in.
     gone_at_once: u64,
 }
@@ -29,7 +37,10 @@ impl Census {
     pub(super) fn new(root: &Path, pids: &[u32], now: Instant) -> Result<Self, ProcError> {
         Ok(Self {
             discovery: Discovery::new(root, pids)?,
+            root: root.to_owned(),
             next_scan: now,
+            overdue: now,
+            latest: None,
             gone_at_once: 0,
         })
     }
@@ -37,13 +48,14 @@ impl Census {
     /// Watches a process and all that it starts as well.
     pub(super) fn watch(&mut self, pid: u32) {
         self.discovery.watch(pid);
+        self.latest = None;
     }
 
     /// Watches a process that runs already: scans at the end of this quantum, and announces the
     /// threads of processes that are `lost` again.
     pub(super) fn search(&mut self, pid: u32, lost: impl Fn(u32) -> bool) {
         self.discovery.find_again(lost);
-        self.discovery.watch(pid);
+        self.watch(pid);
         self.next_scan = Instant::now();
     }
 
@@ -74,12 +86,26 @@ impl Census {
 
     /// Compares with `/proc` when it is time to; returns what has changed.
     pub(super) fn scan_if_due(&mut self, now: Instant) -> Option<Vec<ThreadEvent>> {
-        (now >= self.next_scan).then(|| self.discovery.scan())
+        if now < self.next_scan {
+            return None;
+        }
+        let latest = latest_number(&self.root);
+        if now < self.overdue && latest.is_some() && latest == self.latest {
+            return None;
+        }
+        self.latest = latest;
+        Some(self.discovery.scan())
+    }
+
+    /// Has the next scan look even if no thread has begun, as one was found to be gone.
+    pub(super) fn missed_end(&mut self) {
+        self.latest = None;
     }
 
     /// Sets the time of the next scan, after what the one that was `begun` has found was taken in.
-    /// Scans come at every quantum where there are no records, unless that would take more than a
-    /// twentieth of a PU, and now and then where there are.
+    /// Scans come at every quantum in which some thread of the host has begun where there are no
+    /// records, unless that would take more than a twentieth of a PU, and now and then where there
+    /// are.
     pub(super) fn scanned(&mut self, begun: Instant, has_records: bool) {
         let took = begun.elapsed();
         let pause = if has_records {
@@ -88,6 +114,7 @@ impl Census {
             took * PAUSE_PER_ONLY_SCAN
         };
         self.next_scan = begun + pause;
+        self.overdue = begun + LEAST_PAUSE;
     }
 
     /// Counts a thread that ended before it was taken in.
@@ -104,6 +131,7 @@ impl Census {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::proc::process;
 
     /// Returns true if a scan of this length puts the next one off by more than this, counted from
     /// its beginning.
@@ -120,6 +148,41 @@ mod tests {
         let took = Duration::from_millis(10);
         assert!(is_put_off(took, false, Duration::from_millis(199)));
         assert!(is_put_off(took, true, Duration::from_millis(9_999)));
+    }
+
+    #[test]
+    fn nothing_is_scanned_again_before_a_thread_has_begun_or_a_second_has_passed() {
+        let dir = tempfile::tempdir().unwrap();
+        process(dir.path(), 10, 1, &[(10, "x", 1)]);
+        let latest = |number: u32| {
+            let text = format!("0.00 0.00 0.00 1/1 {number}\n");
+            std::fs::write(dir.path().join("proc/loadavg"), text).unwrap();
+        };
+        latest(10);
+        let begun = Instant::now();
+        let mut census = Census::new(dir.path(), &[10], begun).unwrap();
+        let found = |after_ms: u64, census: &mut Census| {
+            let now = begun + Duration::from_millis(after_ms);
+            let events = census.scan_if_due(now);
+            if events.is_some() {
+                census.next_scan = now;
+                census.overdue = now + LEAST_PAUSE;
+            }
+            events.map(|events| events.len())
+        };
+        assert_eq!(found(0, &mut census), Some(1));
+        // One that comes without a number of its own, as threads that are restored do.
+        process(dir.path(), 11, 10, &[(11, "y", 1)]);
+        assert_eq!(found(500, &mut census), None);
+        assert_eq!(found(1000, &mut census), Some(1));
+        latest(12);
+        assert_eq!(found(1100, &mut census), Some(0));
+        census.missed_end();
+        assert_eq!(found(1200, &mut census), Some(0));
+        assert_eq!(found(1300, &mut census), None);
+        std::fs::remove_file(dir.path().join("proc/loadavg")).unwrap();
+        assert_eq!(found(1400, &mut census), Some(0));
+        assert_eq!(found(1500, &mut census), Some(0));
     }
 
     #[test]

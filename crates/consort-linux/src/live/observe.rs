@@ -79,6 +79,7 @@ impl Live {
         let seen = self.roster.seen_mut(id)?;
         if !(self.senses).look(id, seen, paused, interval, &mut sample) {
             self.part_with(id, sample);
+            self.census.missed_end();
             return None;
         }
         let last_pu = seen.last_pu();

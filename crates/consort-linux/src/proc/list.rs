@@ -63,6 +63,13 @@ fn closure(pids: &BTreeSet<u32>, children: &BTreeMap<u32, Vec<u32>>) -> BTreeSet
     found
 }
 
+/// Number that the thread or process that began last has got, whoever it belongs to
+/// (`proc_loadavg(5)`); none where the host does not tell.
+pub(crate) fn latest_number(root: &Path) -> Option<u32> {
+    let text = read::text(&root.join("proc/loadavg"))?;
+    text.split_ascii_whitespace().nth(4)?.parse().ok()
+}
+
 /// The numbers among the names in a directory, in order.
 pub(crate) fn numbers_in(dir: &Path) -> Result<Vec<u32>, ProcError> {
     let entries = std::fs::read_dir(dir).map_err(|e| ProcError::io(dir, &e))?;
@@ -99,6 +106,15 @@ pub(crate) mod tests {
         }
         let found = children_of(dir.path(), &BTreeSet::from([10])).unwrap();
         assert_eq!(found, BTreeSet::from([10, 11, 12]));
+    }
+
+    #[test]
+    fn the_latest_number_changes_with_every_thread() {
+        let Some(before) = latest_number(Path::new("/")) else {
+            return;
+        };
+        let thread = std::thread::spawn(|| latest_number(Path::new("/")));
+        assert_ne!(thread.join().unwrap(), Some(before));
     }
 
     #[test]

@@ -133,7 +133,7 @@ impl File {
     }
 
     /// A path from the root, if it leads through this crate.
-    fn from_root(&self, names: &[String]) -> Option<Names> {
+    fn rooted(&self, names: &[String]) -> Option<Names> {
         let (first, rest) = names.split_first()?;
         match first.as_str() {
             "crate" => Some(rest.to_vec()),
@@ -149,7 +149,7 @@ impl File {
     }
 
     fn mention(&mut self, names: &[String]) {
-        let path = self.from_root(names);
+        let path = self.rooted(names);
         self.mentions.extend(path);
     }
 
@@ -163,7 +163,7 @@ impl File {
                 }
             }
             UseTree::Glob(_) => {
-                let all = self.from_root(before).filter(|_| is_public);
+                let all = self.rooted(before).filter(|_| is_public);
                 self.hands_on_all.extend(all);
                 self.mention(before);
             }
@@ -176,7 +176,7 @@ impl File {
     /// Takes in one name that is imported under another.
     fn takes(&mut self, names: &[String], under: &syn::Ident, is_public: bool) {
         self.mention(names);
-        if let Some(origin) = self.from_root(names).filter(|_| is_public) {
+        if let Some(origin) = self.rooted(names).filter(|_| is_public) {
             self.hands_on.insert(under.to_string(), origin);
         }
     }
