@@ -90,6 +90,7 @@ pub(super) fn run(inputs: &Inputs<'_>) -> Result<GroupOutput, ValidateError> {
         checks: checks(&summary),
         tables: vec![
             tables::grounds(&by_ground(&cases, &drawn, &grounds))?,
+            tables::alone(&alone, names)?,
             tables::worst(
                 &ran,
                 |case, place| of_case(&alone, &grounds, case, place),

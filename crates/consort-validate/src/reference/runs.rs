@@ -122,6 +122,11 @@ impl Bench<'_> {
 }
 
 impl Alone {
+    /// All of them, by ground, place and program.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&(usize, usize, usize), &Both)> {
+        self.0.iter()
+    }
+
     /// A program alone at a place, or at the one that is like it.
     pub(super) fn at(
         &self,

@@ -2,7 +2,7 @@
 
 use super::case::{Case, antt, stp};
 use super::ground::Ground;
-use super::runs::Both;
+use super::runs::{Alone, Both};
 use crate::reference_summary::ReferenceSummary;
 use consort_experiment::traced::Traced;
 use consort_reference::Cause;
@@ -115,25 +115,39 @@ fn percent(share: Option<f64>) -> Cell {
     cell(share.map(|share| 100.0 * share))
 }
 
+/// Columns of a row for each engine.
+fn causes() -> Vec<Column> {
+    let mut columns = vec![
+        Column::plain("engine", "engine"),
+        Column::plain("slowdown", "slowdown"),
+        Column::plain("cpi", "cycles per instruction"),
+    ];
+    let terms = TERMS.iter();
+    columns.extend(terms.map(|(key, title, ..)| Column::plain(key, title)));
+    columns
+}
+
+/// Every program alone on every ground, term by term.
+pub(super) fn alone(alone: &Alone, names: Names<'_>) -> Result<Table, TableError> {
+    let title = "Programs alone: cycles per instruction by cause";
+    let mut table = Table::new("reference-alone", title, causes())?;
+    for (&(ground, place, program), both) in alone.iter() {
+        let (ground, program) = (names.grounds[ground].key, names.programs[program].name());
+        let key = format!("{ground}/{place}/{program}");
+        push_both(&mut table, &key, [1.0; 2], both)?;
+    }
+    Ok(table)
+}
+
 /// The threads whose slowdowns are farthest off, alone and together, term by term.
 pub(super) fn worst(
     cases: &[(Case, Vec<Both>)],
     alone: impl Fn(&Case, usize) -> Option<Both>,
     names: Names<'_>,
 ) -> Result<Table, TableError> {
-    let mut columns = vec![
-        Column::plain("engine", "engine"),
-        Column::plain("slowdown", "slowdown"),
-        Column::plain("cpi", "cycles per instruction"),
-    ];
-    columns.extend(
-        TERMS
-            .iter()
-            .map(|(key, title, ..)| Column::plain(key, title)),
-    );
     let title =
         "The slowdowns that are farthest off: cycles per instruction by cause, alone and together";
-    let mut table = Table::new("reference-worst", title, columns)?;
+    let mut table = Table::new("reference-worst", title, causes())?;
     let mut order: Vec<&(Case, Vec<Both>)> = cases.iter().collect();
     order.sort_by(|a, b| b.0.worst().1.total_cmp(&a.0.worst().1));
     for (case, threads) in order.into_iter().take(WORST) {
@@ -145,28 +159,27 @@ pub(super) fn worst(
             ("together", Some(&threads[place])),
         ] {
             let Some(both) = both else { continue };
-            let together = when == "together";
-            let slowdown = |value: f64| Cell::from(if together { value } else { 1.0 });
-            let fast = terms_of_fast(&both.fast.stack);
-            push(
-                &mut table,
-                &format!("{key}/{when}/fast"),
-                "fast",
-                slowdown(case.fast[place]),
-                &fast,
-            )?;
-            let reference = terms_of_reference(both);
-            let row = format!("{key}/{when}/reference");
-            push(
-                &mut table,
-                &row,
-                "reference",
-                slowdown(case.reference[place]),
-                &reference,
-            )?;
+            let slowdowns = match when {
+                "together" => [case.fast[place], case.reference[place]],
+                _ => [1.0; 2],
+            };
+            push_both(&mut table, &format!("{key}/{when}"), slowdowns, both)?;
         }
     }
     Ok(table)
+}
+
+/// Adds a thread's rows, that of the fast engine first.
+fn push_both(
+    table: &mut Table,
+    key: &str,
+    [fast, reference]: [f64; 2],
+    both: &Both,
+) -> Result<(), TableError> {
+    let terms = terms_of_fast(&both.fast.stack);
+    push(table, &format!("{key}/fast"), "fast", fast.into(), &terms)?;
+    let (row, terms) = (format!("{key}/reference"), terms_of_reference(both));
+    push(table, &row, "reference", reference.into(), &terms)
 }
 
 fn push(
