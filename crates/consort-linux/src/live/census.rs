@@ -154,6 +154,13 @@ mod tests {
     fn nothing_is_scanned_again_before_a_thread_has_begun_or_a_second_has_passed() {
         let dir = tempfile::tempdir().unwrap();
         process(dir.path(), 10, 1, &[(10, "x", 1)]);
+        let own = dir.path().join("proc/self");
+        std::fs::create_dir_all(&own).unwrap();
+        std::fs::write(
+            own.join("status"),
+            "Uid:\t0\t0\t0\t0\nCapEff:\t0000000000800000\n",
+        )
+        .unwrap();
         let latest = |number: u32| {
             let text = format!("0.00 0.00 0.00 1/1 {number}\n");
             std::fs::write(dir.path().join("proc/loadavg"), text).unwrap();
