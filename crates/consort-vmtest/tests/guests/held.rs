@@ -38,6 +38,25 @@ fn report(outcome: &Outcome, name: &str) -> Value {
     report
 }
 
+/// Runs whose threads were not held as long as they should, of one guest that runs all of them; none
+/// where no guest can. Masks are put back at the first try, or it fails.
+fn not_held(runs: &[Scenario]) -> Option<Vec<&'static str>> {
+    let vm = runs
+        .iter()
+        .fold(guest(GuestTopology::smt(4, 2)), |vm, run| run.add_to(vm));
+    let outcome = boot(&vm)?;
+    let is_held = |run: &&Scenario| {
+        // None where no plan could be judged.
+        let adherence = report(&outcome, run.name)["adherence"].as_f64();
+        adherence.is_some_and(|share| match run.name {
+            "nudge-full" | "pin-full" => share >= HELD,
+            _ => share > 0.0,
+        })
+    };
+    let failed = runs.iter().filter(|run| !is_held(run));
+    Some(failed.map(|run| run.name).collect())
+}
+
 #[test]
 fn places_are_held_by_nudges_and_by_pins() {
     let runs = [
@@ -48,27 +67,17 @@ fn places_are_held_by_nudges_and_by_pins() {
         run("nudge-sleepers", "nudge", 4, 4, 0),
         run("nudge-foreign", "nudge", 4, 0, 2),
     ];
-    let vm = runs
-        .iter()
-        .fold(guest(GuestTopology::smt(4, 2)), |vm, run| run.add_to(vm));
-    let Some(outcome) = boot(&vm) else {
+    let Some(failed) = not_held(&runs) else {
         return;
     };
-    let reports = runs.map(|run| (run.name, report(&outcome, run.name)));
-    let adherence = |name: &str| {
-        let (_, report) = reports.iter().find(|(other, _)| *other == name).unwrap();
-        report["adherence"].as_f64().unwrap()
-    };
-    for name in ["nudge-full", "pin-full"] {
-        assert!(adherence(name) >= HELD, "{name}");
-    }
-    for name in [
-        "nudge-twice",
-        "pin-twice",
-        "nudge-sleepers",
-        "nudge-foreign",
-    ] {
-        assert!(adherence(name) > 0.0, "{name}");
+    // A busy host can keep a guest from any of it: one more try, of those alone.
+    let again: Vec<Scenario> = runs
+        .into_iter()
+        .filter(|run| failed.contains(&run.name))
+        .collect();
+    if !again.is_empty() {
+        println!("not held, one more try: {failed:?}");
+        assert_eq!(not_held(&again), Some(Vec::new()));
     }
 }
 
