@@ -21,9 +21,10 @@ struct File {
     defines: BTreeSet<String>,
     /// All that it mentions of the crate.
     mentions: Vec<Names>,
-    /// Names that it hands on, and modules of which it hands on all.
-    hands_on: BTreeMap<String, Names>,
-    hands_on_all: Vec<Names>,
+    /// Names that it imports, which modules inside it and elsewhere may take from it, and modules of
+    /// which it imports all.
+    imports: BTreeMap<String, Names>,
+    imports_all: Vec<Names>,
 }
 
 impl Imports {
@@ -70,7 +71,7 @@ impl Imports {
         imported.filter(move |other| !other.starts_with(file) && !file.starts_with(other))
     }
 
-    /// The file that defines what a path names, also where others hand it on.
+    /// The file that defines what a path names, also where others import it first.
     fn definer(&self, names: &[String]) -> Option<&Names> {
         let cut = (0..=names.len()).rev();
         let known = cut
@@ -84,11 +85,11 @@ impl Imports {
         if file.defines.contains(name) {
             return Some(module);
         }
-        if let Some(origin) = file.hands_on.get(name) {
+        if let Some(origin) = file.imports.get(name) {
             return self.definer(&[origin, rest].concat());
         }
         let all = file
-            .hands_on_all
+            .imports_all
             .iter()
             .filter_map(|all| self.files.get_key_value(all));
         let mut definers = all.filter(|(_, file)| file.defines.contains(name));
@@ -153,31 +154,36 @@ impl File {
         self.mentions.extend(path);
     }
 
-    fn uses(&mut self, tree: &UseTree, before: &[String], is_public: bool) {
+    fn uses(&mut self, tree: &UseTree, before: &[String]) {
         let with = |name: &syn::Ident| [before, &[name.to_string()]].concat();
         match tree {
-            UseTree::Path(path) => self.uses(&path.tree, &with(&path.ident), is_public),
+            UseTree::Path(path) => self.uses(&path.tree, &with(&path.ident)),
             UseTree::Group(group) => {
                 for tree in &group.items {
-                    self.uses(tree, before, is_public);
+                    self.uses(tree, before);
                 }
             }
             UseTree::Glob(_) => {
-                let all = self.rooted(before).filter(|_| is_public);
-                self.hands_on_all.extend(all);
+                let all = self.rooted(before);
+                self.imports_all.extend(all);
                 self.mention(before);
             }
             UseTree::Name(name) if name.ident == "self" => self.mention(before),
-            UseTree::Name(name) => self.takes(&with(&name.ident), &name.ident, is_public),
-            UseTree::Rename(name) => self.takes(&with(&name.ident), &name.rename, is_public),
+            UseTree::Name(name) => self.takes(&with(&name.ident), &name.ident),
+            UseTree::Rename(name) => self.takes(&with(&name.ident), &name.rename),
         }
     }
 
     /// Takes in one name that is imported under another.
-    fn takes(&mut self, names: &[String], under: &syn::Ident, is_public: bool) {
+    fn takes(&mut self, names: &[String], under: &syn::Ident) {
         self.mention(names);
-        if let Some(origin) = self.rooted(names).filter(|_| is_public) {
-            self.hands_on.insert(under.to_string(), origin);
+        let here = [&self.module[..], &[under.to_string()]].concat();
+        // What leads through its own name is another crate of that name.
+        let origin = self
+            .rooted(names)
+            .filter(|origin| !origin.starts_with(&here));
+        if let Some(origin) = origin {
+            self.imports.insert(under.to_string(), origin);
         }
     }
 }
@@ -193,8 +199,7 @@ impl<'a> Visit<'a> for File {
     }
 
     fn visit_item_use(&mut self, item: &'a syn::ItemUse) {
-        let is_public = !matches!(item.vis, syn::Visibility::Inherited);
-        self.uses(&item.tree, &[], is_public);
+        self.uses(&item.tree, &[]);
     }
 
     fn visit_path(&mut self, path: &'a syn::Path) {
