@@ -54,6 +54,7 @@ pub struct Enacted {
     pub pinned: Vec<ThreadId>,
     /// Threads that somebody else has moved and that are no longer managed.
     pub released: Vec<ThreadId>,
-    /// Things that could not be done, one sentence each.
+    /// Things that could not be done, and whatever else the user is to know since the last plan, one
+    /// sentence each.
     pub warnings: Vec<String>,
 }

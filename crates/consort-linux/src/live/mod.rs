@@ -190,7 +190,9 @@ impl Machine for Live {
         self.clock.plan(plan.quantum_ns.map(Duration::from_nanos));
         let quantum = self.clock.pace().quantum();
         let (hands, reach) = self.hands_and_reach();
-        Ok(hands.carry_out(plan, quantum, reach))
+        let mut enacted = hands.carry_out(plan, quantum, reach);
+        enacted.warnings.extend(self.warnings.tell());
+        Ok(enacted)
     }
 }
 

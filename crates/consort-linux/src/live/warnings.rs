@@ -1,4 +1,5 @@
-//! Warnings for the user at the end of a run, each once and in bounded number.
+//! Warnings for the user, each once and in bounded number: as they come, and all at the end of a
+//! run.
 
 use std::collections::BTreeSet;
 
@@ -9,6 +10,8 @@ const MOST: usize = 100;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Warnings {
     kept: BTreeSet<String>,
+    /// Those that were taken in since the last were told.
+    untold: Vec<String>,
     /// Number of warnings for which there was no room, repetitions included.
     dropped: u64,
 }
@@ -16,11 +19,20 @@ pub(super) struct Warnings {
 impl Warnings {
     /// Takes in a warning, unless it is there already.
     pub(super) fn insert(&mut self, text: String) {
-        if self.kept.len() < MOST {
-            self.kept.insert(text);
-        } else if !self.kept.contains(&text) {
-            self.dropped += 1;
+        if self.kept.contains(&text) {
+            return;
         }
+        if self.kept.len() == MOST {
+            self.dropped += 1;
+            return;
+        }
+        self.untold.push(text.clone());
+        self.kept.insert(text);
+    }
+
+    /// Takes the warnings that came since the last call, oldest first.
+    pub(super) fn tell(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.untold)
     }
 
     /// All warnings, with the number of further ones as the last.
@@ -48,5 +60,15 @@ mod tests {
         let all = warnings.into_vec();
         assert_eq!(all.len(), MOST + 1);
         assert_eq!(all.last().map(String::as_str), Some("7 further warnings"));
+    }
+
+    #[test]
+    fn what_is_new_is_told_once_and_all_at_the_end() {
+        let mut warnings = Warnings::default();
+        warnings.extend(["late".to_owned(), "alone".to_owned(), "late".to_owned()]);
+        assert_eq!(warnings.tell(), ["late", "alone"]);
+        warnings.insert("alone".to_owned());
+        assert!(warnings.tell().is_empty());
+        assert_eq!(warnings.into_vec(), ["alone", "late"]);
     }
 }

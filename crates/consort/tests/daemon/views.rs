@@ -1,7 +1,7 @@
 //! Views of a daemon: threads and the chip, and metrics.
 
-use super::common::{skipped, wait_for};
-use super::{Daemon, Spinner, stderr};
+use super::common::{own_mask, skipped, wait_for};
+use super::{Daemon, Spinner, has_choice, stderr};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
@@ -19,6 +19,27 @@ fn one_view_as_text_has_the_thread_and_the_chip() {
     });
     assert!(view.contains("policy "), "{view}");
     assert!(view.contains("\nP0 "), "{view}");
+}
+
+#[test]
+fn who_is_let_alone_is_told_at_once() {
+    if !has_choice() {
+        return;
+    }
+    let own = own_mask();
+    let first = own.split([',', '-']).next().unwrap();
+    let mut shell = Command::new("sh");
+    let starter = "first=$1; shift
+        taskset -c $first sh -c 'while kill -0 $PPID; do :; done' 2>/dev/null &
+        exec sh \"$@\"";
+    shell.args(["-c", starter, "sh", first]);
+    let spinner = Spinner::of(shell);
+    let daemon = Daemon::with("", &["--policy", "spread"]);
+    daemon.ask(&["attach", &spinner.id()]);
+    let told = "was set on purpose";
+    wait_for("the log", || daemon.log().contains(told).then_some(()));
+    let status = daemon.status();
+    assert!(status["warnings"].to_string().contains(told), "{status:#}");
 }
 
 /// Body of a page.
