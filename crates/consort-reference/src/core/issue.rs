@@ -13,6 +13,12 @@ impl Core<'_> {
             return self.issue_in_order(memory);
         }
         let mut ready = std::mem::take(&mut self.ready);
+        self.ports.begin();
+        for &(_, at, seq) in &ready {
+            if let Some(flying) = self.contexts[at].get(seq) {
+                self.ports.want(flying.works, at);
+            }
+        }
         let before = ready.len();
         ready.retain(|&(_, at, seq)| !self.try_issue(at, seq, memory));
         let any = ready.len() < before;

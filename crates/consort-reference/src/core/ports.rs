@@ -7,8 +7,11 @@ use consort_sim::machine::tables::CoreTables;
 /// Ports of a core.
 #[derive(Clone, Debug)]
 pub(crate) struct Ports {
-    /// Those that take the fewest kinds of work first.
     ports: Vec<Port>,
+    /// Ready operations by thread and by work.
+    wanted: Vec<[u32; Work::COUNT]>,
+    /// One over the ports that take a work.
+    per_port: [f32; Work::COUNT],
     times: [WorkSpec; Work::COUNT],
     /// Bits of all work that some port takes.
     taken: u16,
@@ -45,6 +48,16 @@ pub(crate) struct Works {
     pub(crate) second: u16,
 }
 
+impl Works {
+    /// Positions of the works.
+    fn each(self) -> impl Iterator<Item = usize> {
+        let works = [self.first, self.second].into_iter();
+        works
+            .filter(|&bits| bits != 0)
+            .map(|bits| bits.trailing_zeros() as usize)
+    }
+}
+
 fn bit(work: Work) -> u16 {
     1 << work.index()
 }
@@ -73,7 +86,10 @@ impl Ports {
                 divides: 0,
             }));
         }
-        ports.sort_by_key(|port| port.takes.count_ones());
+        let per_port = std::array::from_fn(|work| {
+            let taking = ports.iter().filter(|port| port.takes >> work & 1 == 1);
+            1.0 / taking.count().max(1) as f32
+        });
         let taken = ports.iter().fold(0, |all, port| all | port.takes);
         let held = tables
             .issue
@@ -81,6 +97,8 @@ impl Ports {
             .fold(0, |all, queue| all | bits(&queue.holds));
         Self {
             ports,
+            wanted: vec![[0; Work::COUNT]; threads],
+            per_port,
             times: tables.times,
             taken,
             named: taken | held,
@@ -107,6 +125,18 @@ impl Ports {
         Works { first, second }
     }
 
+    /// Forgets the operations that were ready.
+    pub(crate) fn begin(&mut self) {
+        self.wanted.fill([0; Work::COUNT]);
+    }
+
+    /// Notes an operation of a thread that is ready.
+    pub(crate) fn want(&mut self, works: Works, thread: usize) {
+        for work in works.each() {
+            self.wanted[thread][work] += 1;
+        }
+    }
+
     /// Issues an operation of a thread if all ports that it needs are free.
     pub(crate) fn issue(&mut self, works: Works, thread: usize, cycle: u64) -> bool {
         let Some(first) = self.find(works.first, thread, cycle, usize::MAX) else {
@@ -117,6 +147,10 @@ impl Ports {
         };
         self.occupy(first, works.first, cycle);
         self.occupy(second, works.second, cycle);
+        for work in works.each() {
+            let wanted = &mut self.wanted[thread][work];
+            *wanted = wanted.saturating_sub(1);
+        }
         true
     }
 
@@ -134,7 +168,8 @@ impl Ports {
         latency(works.first) + latency(works.second).saturating_sub(1)
     }
 
-    /// A free port for some work; `usize::MAX` where none is needed.
+    /// The free port for some work that the fewest other operations wait for; `usize::MAX` where none
+    /// is needed.
     fn find(&self, work: u16, thread: usize, cycle: u64, but: usize) -> Option<usize> {
         if work & self.taken == 0 {
             return Some(usize::MAX);
@@ -148,7 +183,26 @@ impl Ports {
             let usable = port.takes & work != 0 && taken <= cycle && port.owner.has(thread);
             (usable && at != but).then_some(at)
         };
-        self.ports.iter().enumerate().find_map(free)
+        let mut usable = self.ports.iter().enumerate().filter_map(free);
+        let first = usable.next()?;
+        let least = usable.map(|at| (at, self.demand(at)));
+        let first = (first, self.demand(first));
+        let (at, _) = least.fold(first, |a, b| if b.1 < a.1 { b } else { a });
+        Some(at)
+    }
+
+    /// Ready operations that a port is wanted for, each divided among the ports that take it.
+    fn demand(&self, at: usize) -> f32 {
+        let port = &self.ports[at];
+        let threads = self.wanted.iter().enumerate();
+        let its = threads.filter(|(thread, _)| port.owner.has(*thread));
+        let of_thread = |(_, wanted): (usize, &[u32; Work::COUNT])| {
+            let works = (0..Work::COUNT).filter(|work| port.takes >> work & 1 == 1);
+            works
+                .map(|work| wanted[work] as f32 * self.per_port[work])
+                .sum::<f32>()
+        };
+        its.map(of_thread).sum()
     }
 
     fn occupy(&mut self, at: usize, work: u16, cycle: u64) {
@@ -182,6 +236,24 @@ fn per_thread(count: u32, threads: usize) -> Vec<Owner> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use consort_sim::machine::presets;
+
+    #[test]
+    fn an_integer_leaves_the_pipes_of_loads_to_loads_that_wait() {
+        let spec = presets::find("power7").unwrap();
+        let core = spec.core_types.values().next().unwrap();
+        let mut ports = Ports::new(&CoreTables::new(core).with_threads(1), 1);
+        // Two pipes take integers alone, two take integers, loads and stores.
+        let kinds = [Kind::Integer, Kind::Integer, Kind::Load, Kind::Load];
+        let works = kinds.map(|kind| ports.works(&Op::new(kind, 0)));
+        works.iter().for_each(|works| ports.want(*works, 0));
+        assert_eq!(works.map(|works| ports.issue(works, 0, 1)), [true; 4]);
+        let integer = works[0];
+        assert_eq!(
+            [0; 5].map(|_| ports.issue(integer, 0, 2)),
+            [true, true, true, true, false]
+        );
+    }
 
     /// Works are looked up by the position of an operation's kind.
     #[test]
