@@ -7,6 +7,7 @@ use consort_sim::machine::tables::CoreTables;
 /// Ports of a core.
 #[derive(Clone, Debug)]
 pub(crate) struct Ports {
+    /// Those that take the fewest kinds of work first.
     ports: Vec<Port>,
     /// Ready operations by thread and by work.
     wanted: Vec<[u32; Work::COUNT]>,
@@ -86,6 +87,7 @@ impl Ports {
                 divides: 0,
             }));
         }
+        ports.sort_by_key(|port| port.takes.count_ones());
         let per_port = std::array::from_fn(|work| {
             let taking = ports.iter().filter(|port| port.takes >> work & 1 == 1);
             1.0 / taking.count().max(1) as f32
@@ -183,12 +185,9 @@ impl Ports {
             let usable = port.takes & work != 0 && taken <= cycle && port.owner.has(thread);
             (usable && at != but).then_some(at)
         };
-        let mut usable = self.ports.iter().enumerate().filter_map(free);
-        let first = usable.next()?;
-        let least = usable.map(|at| (at, self.demand(at)));
-        let first = (first, self.demand(first));
-        let (at, _) = least.fold(first, |a, b| if b.1 < a.1 { b } else { a });
-        Some(at)
+        let usable = self.ports.iter().enumerate().filter_map(free);
+        // Of equals the first, which is all there is to tell where issue is in order.
+        usable.min_by(|&a, &b| self.demand(a).total_cmp(&self.demand(b)))
     }
 
     /// Ready operations that a port is wanted for, each divided among the ports that take it.

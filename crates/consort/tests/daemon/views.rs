@@ -34,12 +34,15 @@ fn who_is_let_alone_is_told_at_once() {
         exec sh \"$@\"";
     shell.args(["-c", starter, "sh", first]);
     let spinner = Spinner::of(shell);
-    let daemon = Daemon::with("", &["--policy", "spread"]);
+    let mut daemon = Daemon::with("", &["--policy", "spread"]);
     daemon.ask(&["attach", &spinner.id()]);
     let told = "was set on purpose";
     wait_for("the log", || daemon.log().contains(told).then_some(()));
     let status = daemon.status();
     assert!(status["warnings"].to_string().contains(told), "{status:#}");
+    daemon.signal("-TERM");
+    daemon.child.wait().unwrap();
+    assert_eq!(daemon.log().matches(told).count(), 1, "{}", daemon.log());
 }
 
 /// Body of a page.

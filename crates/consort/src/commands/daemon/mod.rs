@@ -162,7 +162,9 @@ impl<'a> Daemon<'a> {
         }
         self.service.stopping();
         let finished = self.wheel.into_machine().finish();
-        for warning in &finished.warnings {
+        let shared = self.shared.borrow();
+        let told = |warning: &&String| shared.has_told(warning);
+        for warning in finished.warnings.iter().filter(|warning| !told(warning)) {
             tracing::warn!("{warning}");
         }
         match finished.restored {

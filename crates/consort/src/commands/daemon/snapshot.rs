@@ -235,6 +235,11 @@ impl Snapshot {
         self.turn = Some(turn);
     }
 
+    /// Returns true for a warning of an earlier plan.
+    pub(super) fn has_told(&self, warning: &str) -> bool {
+        self.warnings.iter().any(|told| told == warning)
+    }
+
     /// Numbers of the whole daemon.
     pub(super) fn totals(&self) -> Totals {
         let seen = self.turn.as_ref().map(|turn| &turn.observation);
