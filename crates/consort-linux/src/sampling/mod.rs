@@ -14,6 +14,7 @@ mod attach;
 mod batch;
 mod blocks;
 mod calibrate;
+mod churn;
 mod code;
 mod config;
 mod error;

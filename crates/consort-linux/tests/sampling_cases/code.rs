@@ -1,10 +1,12 @@
 //! Code is found and told apart, whatever it comes from.
 
 use super::elf::{Elf, FP_64, INT_32};
-use super::harness::{Held, Story, attach, can_sample, eventually, launch, sampled};
+use super::harness::{Held, Story, all_pus, attach, can_sample, follow, launch, sampled};
 use crate::skip::skipped;
-use consort_linux::sampling::SamplerConfig;
+use consort_linux::sampling::{Sampler, SamplerConfig};
 use std::path::Path;
+use std::thread::sleep;
+use std::time::Duration;
 
 /// The loops have eight of ten instructions of their kind, so at least half of
 /// any fair account of the time is theirs.
@@ -91,14 +93,18 @@ fn the_vdso_is_read() {
 #[test]
 fn processes_that_have_ended_are_read_from_their_files() {
     if can_sample() {
-        // On a busy host a child may be stopped for so long that it is read while it lives.
-        eventually(|| {
-            let story = launch(&sampled(), &["forks", "600"]);
-            assert_fp(&story);
-            let read = story.code.from_file > 0;
-            read.then_some(())
-                .ok_or_else(|| format!("{:?}", story.code))
-        });
+        let mut child = Held::new(&sampled(), &["forks", "200"]);
+        let config = SamplerConfig::default();
+        let sampler = Sampler::attach_launch(child.pid(), &all_pus(), config).unwrap();
+        child.let_go();
+        while !child.has_ended() {
+            sleep(Duration::from_millis(10));
+        }
+        // The rings are read once nothing of the program is left.
+        let story = follow(&mut child, sampler);
+        assert_fp(&story);
+        assert!(story.code.from_file > 0, "{:?}", story.code);
+        assert_eq!(story.code.from_memory, 0, "{:?}", story.code);
     }
 }
 
