@@ -191,7 +191,7 @@ impl Machine for Live {
         let quantum = self.clock.pace().quantum();
         let (hands, reach) = self.hands_and_reach();
         let mut enacted = hands.carry_out(plan, quantum, reach);
-        enacted.warnings.extend(self.warnings.tell());
+        enacted.warnings.extend(self.warnings.tell(Instant::now()));
         Ok(enacted)
     }
 }

@@ -1,19 +1,42 @@
 //! Warnings for the user, each once and in bounded number: as they come, and all at the end of a
 //! run.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
+use std::time::{Duration, Instant};
 
-/// Most warnings that are kept: a run of weeks with one for each thread must not grow.
+/// Most warnings that are kept, and that are taken in within [`REFILL`]: a run of weeks with one
+/// for each thread must neither grow nor fill a log.
 const MOST: usize = 100;
+/// Time in which room for [`MOST`] warnings comes back.
+const REFILL: Duration = Duration::from_secs(3600);
 
-/// Warnings, without repetitions.
-#[derive(Clone, Debug, Default)]
+/// The latest warnings, without repetitions.
+#[derive(Clone, Debug)]
 pub(super) struct Warnings {
     kept: BTreeSet<String>,
+    /// The same, oldest first.
+    order: VecDeque<String>,
     /// Those that were taken in since the last were told.
     untold: Vec<String>,
+    /// Number of warnings that may be taken in now.
+    room: f64,
+    /// Time up to which room has come back.
+    refilled: Instant,
     /// Number of warnings for which there was no room, repetitions included.
     dropped: u64,
+}
+
+impl Default for Warnings {
+    fn default() -> Self {
+        Self {
+            kept: BTreeSet::new(),
+            order: VecDeque::new(),
+            untold: Vec::new(),
+            room: MOST as f64,
+            refilled: Instant::now(),
+            dropped: 0,
+        }
+    }
 }
 
 impl Warnings {
@@ -22,20 +45,31 @@ impl Warnings {
         if self.kept.contains(&text) {
             return;
         }
-        if self.kept.len() == MOST {
+        if self.room < 1.0 {
             self.dropped += 1;
             return;
         }
+        self.room -= 1.0;
+        if self.kept.len() == MOST
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.kept.remove(&oldest);
+        }
         self.untold.push(text.clone());
+        self.order.push_back(text.clone());
         self.kept.insert(text);
     }
 
-    /// Takes the warnings that came since the last call, oldest first.
-    pub(super) fn tell(&mut self) -> Vec<String> {
+    /// Takes the warnings that came since the last call, oldest first; `now` room comes back.
+    pub(super) fn tell(&mut self, now: Instant) -> Vec<String> {
+        let passed = now.saturating_duration_since(self.refilled);
+        let came = MOST as f64 * passed.as_secs_f64() / REFILL.as_secs_f64();
+        self.room = (self.room + came).min(MOST as f64);
+        self.refilled = now;
         std::mem::take(&mut self.untold)
     }
 
-    /// All warnings, with the number of further ones as the last.
+    /// The latest warnings, with the number of those that were not taken in as the last.
     pub(super) fn into_vec(self) -> Vec<String> {
         let more = (self.dropped > 0).then(|| format!("{} further warnings", self.dropped));
         self.kept.into_iter().chain(more).collect()
@@ -63,12 +97,30 @@ mod tests {
     }
 
     #[test]
+    fn after_a_flood_there_is_room_again_for_the_latest() {
+        let mut warnings = Warnings::default();
+        let start = warnings.refilled;
+        warnings.extend((0..MOST + 7).map(|n| format!("thread {n:03}")));
+        assert_eq!(warnings.tell(start).len(), MOST);
+        warnings.insert("too soon".to_owned());
+        assert!(warnings.tell(start + REFILL / 50).is_empty());
+        warnings.extend(["one", "two", "three"].map(str::to_owned));
+        assert_eq!(warnings.tell(start + 100 * REFILL), ["one", "two"]);
+        warnings.extend((0..MOST).map(|n| format!("later {n:03}")));
+        assert_eq!(warnings.tell(start + 100 * REFILL).len(), MOST);
+        let all = warnings.into_vec();
+        assert!(all.iter().any(|text| text == "9 further warnings"));
+        assert_eq!(all.len(), MOST + 1);
+    }
+
+    #[test]
     fn what_is_new_is_told_once_and_all_at_the_end() {
         let mut warnings = Warnings::default();
         warnings.extend(["late".to_owned(), "alone".to_owned(), "late".to_owned()]);
-        assert_eq!(warnings.tell(), ["late", "alone"]);
+        let now = warnings.refilled;
+        assert_eq!(warnings.tell(now), ["late", "alone"]);
         warnings.insert("alone".to_owned());
-        assert!(warnings.tell().is_empty());
+        assert!(warnings.tell(now).is_empty());
         assert_eq!(warnings.into_vec(), ["alone", "late"]);
     }
 }
