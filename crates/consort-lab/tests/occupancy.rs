@@ -2,6 +2,8 @@
 //! files name, the same bytes for any number of workers, and what must hold for any outcome.
 
 mod common;
+#[path = "common/headline.rs"]
+mod headline;
 
 use common::output;
 use consort_lab::StudyOutput;
@@ -32,6 +34,7 @@ fn check(id: &str, cases: &[&str], classes: &[&str]) {
         "{id} depends on the number of workers"
     );
     let output: StudyOutput = serde_json::from_str(&one).expect("it was written");
+    headline::check(id, &output);
     assert_eq!(output.runs, 3);
     let policies = &POLICIES[..1 + classes.len()];
     let rows = crossed(cases, policies);
@@ -250,13 +253,8 @@ fn a_longer_class_takes_longer() {
 
 /// The published figures are the gains in time until all have finished.
 #[test]
-fn the_headline_of_the_w_studies_has_a_value() {
-    for id in ["W1", "W2", "W3", "W4", "W5", "W6"] {
-        let output = output(id, 2);
-        let headline = &output.tables[0];
-        assert_eq!(headline.key(), "headline", "{id}");
-        let cells = headline.rows().iter();
-        let values = cells.filter_map(|row| headline.cell(&row.key, "value")?.value());
-        assert!(values.into_iter().any(f64::is_finite), "{id}");
+fn the_headline_of_w1_and_w2_has_a_value() {
+    for id in ["W1", "W2"] {
+        headline::check(id, &output(id, 2));
     }
 }
