@@ -6,14 +6,15 @@
 //! both may use is free.
 
 use crate::plan::{Decision, Fact, Placement, Reason};
-use crate::policy::{OptionInfo, Options, Policy, PolicyError, PolicyInfo, PolicyRng, View};
-use crate::{PuId, PuSet, Signal, Tier};
+use crate::policy::{ALL_USUAL, Opened, OptionInfo, Options, Policy, PolicyInfo, PolicyRng, View};
+use crate::{Offers, PuId, PuSet, Signal, Tier, Topology};
 
 pub(crate) const INFO: PolicyInfo = PolicyInfo {
     name: "packed",
     family: "example",
     source: "none: docs/extending.md",
     needs: &[Signal::CpuTime],
+    uses: ALL_USUAL,
     tier_min: Tier::Proc,
     quantum_ms: 1000,
     live: true,
@@ -24,10 +25,10 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
         default: "0.1",
         meaning: "share of a PU from which on a thread counts as busy, 0 to 1",
     }],
-    build,
+    open,
 };
 
-fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
+fn open(_: &Topology, _: &Offers, options: &Options<'_>) -> Opened {
     let busy = options.share("busy")?;
     Ok(Box::new(Packed { busy }))
 }

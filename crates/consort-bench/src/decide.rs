@@ -8,7 +8,7 @@ use super::error::BenchError;
 use super::synthetic::{observations, offers};
 use consort_experiment::ExperimentError;
 
-use consort_core::policy::{Policy, PolicyInfo, PolicyRng, PolicySpec, View};
+use consort_core::policy::{Policy, PolicyError, PolicyInfo, PolicyRng, PolicySpec, View};
 use consort_core::topology::{CoreType, PuFacts};
 use consort_core::{Observation, PuId, Topology, policies};
 use rand::SeedableRng;
@@ -108,13 +108,12 @@ impl Decide {
     fn case(&self, cores: u32, effort: Effort) -> Result<Option<Case>, BenchError> {
         let name = format!("{}-{}", self.name(), self.crowd.smt * cores);
         let spec: PolicySpec = self.policy.name.parse().map_err(ExperimentError::from)?;
-        let mut policy = policies::build(&spec).map_err(ExperimentError::from)?;
         let topology = self.crowd.topology(cores)?;
         let offers = offers()?;
-        policy.survey(&topology);
-        if policy.prepare(&topology, &offers).is_err() {
-            return Ok(None);
-        }
+        let policy = match policies::open(&topology, &offers, &spec) {
+            Err(PolicyError::Unfit { .. }) => return Ok(None),
+            opened => opened.map_err(ExperimentError::from)?,
+        };
         let seen = observations(&topology, &offers, self.crowd.siblings, QUANTA);
         let measure = ns_each(effort, deciding(policy, topology, seen));
         Ok(Some(Case::measured(name, "ns", measure)))

@@ -3,7 +3,7 @@
 
 use super::error::BenchError;
 use consort_core::policy::PolicySpec;
-use consort_core::{Backoff, ControlLoop, policies};
+use consort_core::{Backoff, ControlLoop, Machine, policies};
 use consort_experiment::ExperimentError;
 use consort_sim::SimMachine;
 use consort_sim::chip::Chip;
@@ -92,7 +92,7 @@ impl Setting {
             Box::new(pmu),
         )?;
         let random: PolicySpec = "random".parse()?;
-        let policy = policies::build(&random)?;
+        let policy = policies::open(machine.topology(), machine.offers(), &random)?;
         Ok(ControlLoop::new(machine, policy, Backoff::off(), SEED))
     }
 }

@@ -6,9 +6,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a bench may fail loudly")]
 
-use consort_core::policy::{Policy, PolicyRng, View};
+use consort_core::policy::{PolicyRng, View};
 use consort_core::{
-    Observation, Reading, Sample, Signal, ThreadId, ThreadObservation, Tier, Topology, policies,
+    Observation, Offers, Reading, Sample, Signal, ThreadId, ThreadObservation, Tier, Topology,
+    policies,
 };
 use divan::Bencher;
 use rand::{RngExt, SeedableRng};
@@ -55,7 +56,9 @@ fn observation(threads: u32, topology: &Topology, rng: &mut PolicyRng) -> Observ
 fn decide(bencher: Bencher<'_, '_>, name: &str, (threads, cores): (u32, u32)) {
     let topology = Topology::uniform(cores, 2).unwrap();
     let mut rng = PolicyRng::seed_from_u64(1);
-    let mut policy: Box<dyn Policy> = policies::build(&name.parse().unwrap()).unwrap();
+    let needs = policies::find(name).unwrap().needs.iter();
+    let offers: Offers = needs.map(|&signal| (signal, Tier::Counters)).collect();
+    let mut policy = policies::open(&topology, &offers, &name.parse().unwrap()).unwrap();
     let mut next = PolicyRng::seed_from_u64(2);
     bencher
         .with_inputs(|| observation(threads, &topology, &mut next))

@@ -1,7 +1,5 @@
 //! The automatic choice of a policy: the best one that the tier can feed.
 
-use crate::policies;
-use crate::policy::{PolicyError, PolicyInfo};
 use crate::signal::{Offers, Signal};
 use crate::topology::Topology;
 
@@ -90,16 +88,6 @@ fn choose_with_smt(
     }
 }
 
-/// The registry entry of a requested policy, checked against what the machine offers.
-///
-/// # Errors
-/// Unknown names, and needs that are not met.
-pub fn requested(name: &str, offers: &Offers) -> Result<&'static PolicyInfo, PolicyError> {
-    let info = policies::find(name)?;
-    info.check_fed(offers)?;
-    Ok(info)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -181,16 +169,6 @@ mod tests {
         assert_eq!(
             why,
             "up to 2 PUs share a core, and tier counters tells FPU usage"
-        );
-    }
-
-    #[test]
-    fn unmet_needs_name_both_sides() {
-        let offers = [(Signal::CpuTime, Tier::Proc)].into_iter().collect();
-        let error = requested("workover", &offers).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "policy workover needs fp-usage, but this machine offers cpu-time"
         );
     }
 }

@@ -38,7 +38,7 @@ mod visible;
 pub use backoff::{Backoff, Verdict};
 pub use bottleneck::{Bottleneck, BottleneckKind};
 pub use by_program::{ByProgram, Maker};
-pub use choose::{Choice, choose, requested};
+pub use choose::{Choice, choose};
 pub use class::{
     BLOCKED_BELOW, Class, FP_FROM, INT_BELOW, MEMORY_FROM, MemoryLimit, Traits, classify,
 };

@@ -45,11 +45,8 @@ pub struct Wishes {
     /// Time from a quantum's end, or from what happens before, until its decision takes effect, ns:
     /// what the unit of a hardware form needs.
     pub latency_ns: u64,
-    /// Its quantum where its options make it another than its usual one, ms.
+    /// Its quantum in this form where that is another than its usual one, ms.
     pub quantum_ms: Option<u64>,
-    /// The only signals that it uses beside those that the operating system tells, needed or not;
-    /// none names all that are usual. Where counters take turns, they then do so for these alone.
-    pub signals: &'static [Signal],
     /// True where returns from futex and blocking calls are used. Live machines count them with
     /// tracepoints, which make every system call and every switch of the whole machine dearer.
     pub calls: bool,
@@ -64,33 +61,31 @@ impl Wishes {
             ..Self::default()
         }
     }
+
+    /// The quantum where a machine grants a form, ms: the one that is wished for in that form, else
+    /// the policy's usual one.
+    #[must_use]
+    pub fn quantum_in_ms(&self, granted: Form, usual_ms: u64) -> u64 {
+        let own_ms = self.quantum_ms.filter(|_| self.form == granted);
+        own_ms.unwrap_or(usual_ms)
+    }
 }
 
-/// A policy: decides once per quantum where each thread may run.
+/// A policy that is open on a machine: decides once per quantum where each thread may run. The
+/// machine may change later, which is for [`Policy::decide`] to cope with.
 pub trait Policy {
-    /// Sees the machine before it is asked for its wishes, where these depend on it.
-    fn survey(&mut self, topology: &Topology) {
-        let _ = topology;
-    }
-
-    /// Wishes of this policy; they do not change once the machine is prepared for them.
+    /// Wishes as they are now: a policy that joins others once they are needed may come to ask for
+    /// more.
     fn wishes(&self) -> Wishes {
         Wishes::default()
-    }
-
-    /// Looks at the machine before anything is started; later it may still change, which is for
-    /// [`Policy::decide`] to cope with.
-    ///
-    /// # Errors
-    /// [`PolicyError::Unfit`] when the policy would be of no use there.
-    fn prepare(&mut self, topology: &Topology, offers: &Offers) -> Result<(), PolicyError> {
-        let _ = (topology, offers);
-        Ok(())
     }
 
     /// Decides the next quantum. Pure but for the policy's own history and `rng`.
     fn decide(&mut self, view: View<'_>, rng: &mut PolicyRng) -> Decision;
 }
+
+/// A policy that is ready to decide, or the reason why it cannot be had.
+pub type Opened = Result<Box<dyn Policy>, PolicyError>;
 
 /// One option of a policy, settable as `name:key=value`.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -114,6 +109,11 @@ pub struct PolicyInfo {
     pub source: &'static str,
     /// Signals without which it cannot decide.
     pub needs: &'static [Signal],
+    /// The only signals that it uses on a machine beside those that the operating system tells,
+    /// needed or not; none names all that are usual. Where counters take turns, they then do so for
+    /// these alone.
+    #[serde(skip)]
+    pub uses: fn(&Topology) -> &'static [Signal],
     /// The poorest tier that can feed it.
     pub tier_min: Tier,
     /// Its usual quantum, ms.
@@ -126,10 +126,13 @@ pub struct PolicyInfo {
     pub summary: &'static str,
     /// Its options.
     pub options: &'static [OptionInfo],
-    /// Makes one with the given options.
+    /// Opens one on a machine: reads the options, and only then looks at the machine.
     #[serde(skip)]
-    pub build: fn(&Options) -> Result<Box<dyn Policy>, PolicyError>,
+    pub open: fn(&Topology, &Offers, &Options) -> Opened,
 }
+
+/// The signals of policies that use all that are usual, as [`PolicyInfo::uses`].
+pub const ALL_USUAL: fn(&Topology) -> &'static [Signal] = |_| &[];
 
 /// Reason why a policy cannot be had.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -177,6 +180,14 @@ pub enum PolicyError {
         /// The cause.
         cause: String,
     },
+    /// The policy's interference model is unknown or malformed.
+    #[error("policy {policy} {why}")]
+    Model {
+        /// The policy.
+        policy: &'static str,
+        /// The fault, and what would be right.
+        why: String,
+    },
     /// The policy would be of no use on this machine.
     #[error("policy {policy} {why}")]
     Unfit {
@@ -189,7 +200,7 @@ pub enum PolicyError {
     #[error("policy {policy} needs {needs}, but this machine offers {offers}")]
     Unfed {
         /// The policy.
-        policy: &'static str,
+        policy: String,
         /// The signals that it needs and does not get.
         needs: String,
         /// The signals that the machine has.
@@ -197,22 +208,20 @@ pub enum PolicyError {
     },
 }
 
-impl PolicyInfo {
-    /// Checks that a machine gives what the policy needs.
-    ///
-    /// # Errors
-    /// [`PolicyError::Unfed`], naming both sides.
-    pub(crate) fn check_fed(&self, offers: &Offers) -> Result<(), PolicyError> {
-        let missing = offers.missing(self.needs);
-        if missing.is_empty() {
-            return Ok(());
-        }
-        Err(PolicyError::Unfed {
-            policy: self.name,
-            needs: join(missing.iter().map(|s| s.name())),
-            offers: join(offers.iter().map(|(s, _)| s.name())),
-        })
+/// Checks that a machine gives what a policy needs.
+///
+/// # Errors
+/// [`PolicyError::Unfed`], naming both sides.
+pub fn check_fed(policy: &str, needs: &[Signal], offers: &Offers) -> Result<(), PolicyError> {
+    let missing = offers.missing(needs);
+    if missing.is_empty() {
+        return Ok(());
     }
+    Err(PolicyError::Unfed {
+        policy: policy.to_owned(),
+        needs: join(missing.iter().map(|s| s.name())),
+        offers: join(offers.iter().map(|(s, _)| s.name())),
+    })
 }
 
 /// A policy's name with its options as text: `workover:margin=0.1,numa=false`.
@@ -442,6 +451,18 @@ mod tests {
         assert_eq!(full.name, "workover");
         assert_eq!(full.options["margin"], "0.1");
         assert_eq!(full.options["numa"], "false");
+    }
+
+    #[test]
+    fn the_quantum_that_is_wished_for_holds_in_the_form_that_is_granted() {
+        let hardware = Wishes {
+            form: Form::Hardware,
+            quantum_ms: Some(1),
+            ..Wishes::default()
+        };
+        assert_eq!(hardware.quantum_in_ms(Form::Hardware, 4), 1);
+        assert_eq!(hardware.quantum_in_ms(Form::Software, 4), 4);
+        assert_eq!(Wishes::default().quantum_in_ms(Form::Software, 4), 4);
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Small machines and observations for the tests of this crate.
 
 use crate::ids::ThreadId;
+use crate::policies;
+use crate::policy::{Policy, PolicyInfo};
 use crate::sample::{Observation, Reading, Sample, ThreadObservation};
 use crate::signal::{Signal, Tier};
 use crate::topology::Topology;
@@ -15,6 +17,14 @@ pub(crate) fn thread_id(tid: u32) -> ThreadId {
         tid,
         start_ticks: 0,
     }
+}
+
+/// The policy that a text asks for, on a machine that tells all that any policy asks for.
+pub(crate) fn opened(topology: &Topology, text: &str) -> Box<dyn Policy> {
+    let of = |info: &PolicyInfo| info.needs.iter().chain((info.uses)(topology));
+    let signals = policies::REGISTRY.iter().flat_map(of);
+    let offers = signals.map(|&signal| (signal, Tier::Counters)).collect();
+    policies::open(topology, &offers, &text.parse().unwrap()).unwrap()
 }
 
 /// Fully active threads, each with an FPU usage.

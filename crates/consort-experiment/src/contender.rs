@@ -9,8 +9,8 @@ use crate::Context;
 use consort_core::coscheduling::Slot;
 use consort_core::policies;
 use consort_core::policies::Objective;
-use consort_core::policy::{Policy, PolicySpec};
-use consort_core::{Offers, requested};
+use consort_core::policy::{Policy, PolicySpec, check_fed};
+use consort_core::{Offers, Signal, Topology};
 use consort_sim::chip::Chip;
 use consort_sim::engine::EngineError;
 use consort_sim::workload::Workload;
@@ -145,17 +145,13 @@ impl Contender {
         &self.os
     }
 
-    /// The usual quantum, ms, once what the policy needs is checked against what a machine offers.
-    ///
-    /// # Errors
-    /// Needs that are not met.
-    pub(super) fn quantum_ms(&self, offers: &Offers) -> Result<u64, ExperimentError> {
-        match &self.who {
-            Who::Policy(spec) => Ok(requested(&spec.name, offers)?.quantum_ms),
-            Who::Oracle(_) => Ok(oracle::QUANTUM_MS),
-            Who::Coschedule(round) => Ok(round.quantum_ms),
-            Who::Custom(policy) => policy.check_fed(offers).map(|()| policy.quantum_ms),
-        }
+    /// The only signals that the policy uses; none names all that are usual.
+    pub(super) fn uses(&self, topology: &Topology) -> &'static [Signal] {
+        let info = match &self.who {
+            Who::Policy(spec) => policies::find(&spec.name).ok(),
+            _ => None,
+        };
+        info.map_or(&[], |info| (info.uses)(topology))
     }
 
     /// Place where the machine is to leave its truth, for the one contender that may know it.
@@ -163,26 +159,35 @@ impl Contender {
         matches!(self.who, Who::Oracle(_)).then(Truth::default)
     }
 
-    /// The policy, which has seen no machine yet.
+    /// The policy, open on a machine that offers these signals, and its usual quantum, ms.
     ///
     /// # Errors
-    /// Options or values that are unknown.
-    pub(super) fn build(
+    /// Needs that the machine does not meet; a policy that would be of no use there.
+    pub(super) fn open(
         &self,
         chip: &Arc<Chip>,
+        offers: &Offers,
         truth: Option<&Truth>,
-    ) -> Result<Box<dyn Policy>, ExperimentError> {
+    ) -> Result<(Box<dyn Policy>, u64), ExperimentError> {
         match &self.who {
-            Who::Policy(spec) => Ok(policies::build(spec)?),
+            Who::Policy(spec) => {
+                let policy = policies::open(chip.topology(), offers, spec)?;
+                Ok((policy, policies::find(&spec.name)?.quantum_ms))
+            }
             Who::Oracle(objective) => {
                 let truth = truth.cloned().unwrap_or_default();
-                Ok(Box::new(Oracle::new(chip, &truth, *objective)))
+                let oracle = Oracle::new(chip, &truth, *objective);
+                Ok((Box::new(oracle), oracle::QUANTUM_MS))
             }
             Who::Coschedule(round) => {
                 let slots = round.slots.as_deref().map_or(&[][..], Vec::as_slice);
-                Ok(policies::in_turn(slots, round.quantum_ms))
+                let policy = policies::in_turn(slots, round.quantum_ms);
+                Ok((policy, round.quantum_ms))
             }
-            Who::Custom(policy) => Ok((policy.make)()),
+            Who::Custom(policy) => {
+                check_fed(&policy.name, &policy.needs, offers)?;
+                Ok(((policy.open)(chip.topology(), offers)?, policy.quantum_ms))
+            }
         }
     }
 }
@@ -198,8 +203,7 @@ fn who(spec: PolicySpec) -> Result<Who, ExperimentError> {
             slots: None,
         }));
     }
-    policies::build(&spec)?;
-    let info = policies::find(&spec.name)?;
+    let info = policies::check(&spec)?;
     if !info.simulated {
         return Err(ExperimentError::LiveOnly(info.name));
     }

@@ -1,13 +1,12 @@
 //! Policies from outside of the registry, for example from Python.
 
-use super::error::ExperimentError;
-use consort_core::policy::Policy;
-use consort_core::{Offers, Signal};
+use consort_core::policy::Opened;
+use consort_core::{Offers, Signal, Topology};
 use std::fmt;
 use std::sync::Arc;
 
-/// Makes a policy that has seen no machine yet; each run has one of its own.
-type Make = Arc<dyn Fn() -> Box<dyn Policy> + Send + Sync>;
+/// Opens a policy on a machine; each run has one of its own.
+type Open = Arc<dyn Fn(&Topology, &Offers) -> Opened + Send + Sync>;
 
 /// A policy from outside of the registry.
 #[derive(Clone)]
@@ -18,8 +17,8 @@ pub struct Custom {
     pub needs: Vec<Signal>,
     /// Its usual quantum, ms.
     pub quantum_ms: u64,
-    /// Makes one for each run.
-    pub make: Make,
+    /// Opens one for each run.
+    pub open: Open,
 }
 
 impl fmt::Debug for Custom {
@@ -32,31 +31,11 @@ impl fmt::Debug for Custom {
 
 impl PartialEq for Custom {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.make, &other.make)
+        Arc::ptr_eq(&self.open, &other.open)
     }
 }
 
 impl Eq for Custom {}
-
-impl Custom {
-    /// Checks that a machine gives what it needs.
-    pub(super) fn check_fed(&self, offers: &Offers) -> Result<(), ExperimentError> {
-        let missing = offers.missing(&self.needs);
-        if missing.is_empty() {
-            return Ok(());
-        }
-        Err(ExperimentError::Unfed {
-            policy: self.name.clone(),
-            needs: named(missing.into_iter()),
-            offers: named(offers.iter().map(|(signal, _)| signal)),
-        })
-    }
-}
-
-fn named(signals: impl Iterator<Item = Signal>) -> String {
-    let names: Vec<&str> = signals.map(Signal::name).collect();
-    names.join(", ")
-}
 
 #[cfg(test)]
 mod tests {
@@ -70,7 +49,9 @@ mod tests {
             name: "mine".to_owned(),
             needs: needs.to_vec(),
             quantum_ms: 100,
-            make: Arc::new(|| policies::build(&"workover".parse().unwrap()).unwrap()),
+            open: Arc::new(|topology, offers| {
+                policies::open(topology, offers, &"workover".parse()?)
+            }),
         }
     }
 

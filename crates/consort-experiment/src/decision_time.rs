@@ -1,8 +1,7 @@
 //! Time that a policy takes to decide, on the host's clock.
 
 use consort_core::plan::Decision;
-use consort_core::policy::{Policy, PolicyError, PolicyRng, View, Wishes};
-use consort_core::{Offers, Topology};
+use consort_core::policy::{Policy, PolicyRng, View, Wishes};
 use serde::Serialize;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -53,16 +52,8 @@ impl Timed {
 }
 
 impl Policy for Timed {
-    fn survey(&mut self, topology: &Topology) {
-        self.policy.survey(topology);
-    }
-
     fn wishes(&self) -> Wishes {
         self.policy.wishes()
-    }
-
-    fn prepare(&mut self, topology: &Topology, offers: &Offers) -> Result<(), PolicyError> {
-        self.policy.prepare(topology, offers)
     }
 
     fn decide(&mut self, view: View<'_>, rng: &mut PolicyRng) -> Decision {

@@ -58,16 +58,6 @@ pub enum ExperimentError {
     /// A chip without some of its parts is none.
     #[error(transparent)]
     Topology(#[from] TopologyError),
-    /// A policy from outside of the registry needs what the machine does not give.
-    #[error("policy {policy} needs {needs}, but this machine offers {offers}")]
-    Unfed {
-        /// The policy.
-        policy: String,
-        /// The signals that it needs and does not get.
-        needs: String,
-        /// The signals that the machine has.
-        offers: String,
-    },
     /// Somebody asked to stop; see [`crate::Stop`].
     #[error("stopped on request")]
     Stopped,

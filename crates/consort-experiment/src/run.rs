@@ -5,7 +5,7 @@ use super::contender::Contender;
 use super::decision_time::{DecisionTime, Listener, Timed};
 use super::error::ExperimentError;
 use super::machine::machine;
-use super::oracle::Revealed;
+use super::oracle::{Revealed, Truth};
 use super::result::RunResult;
 use crate::Context;
 use crate::Scale;
@@ -177,15 +177,13 @@ impl Experiment {
     ) -> Result<(Wheel, Rc<RefCell<DecisionTime>>), ExperimentError> {
         let contender = &self.ready(contender, seed)?;
         let truth = contender.truth();
-        let mut policy = contender.build(&self.chip, truth.as_ref())?;
-        let (pmu, usual) = self.introduce(contender, policy.as_mut(), seed)?;
-        let wishes = policy.wishes();
-        let quantum = self.quantum.unwrap_or(usual);
+        let (pmu, policy, own) = self.open(contender, truth.as_ref(), seed)?;
+        let quantum = self.quantum.unwrap_or(own);
         let settings = Settings {
             seed,
             mode,
             os: contender.os().to_owned(),
-            logical_cores: wishes.form == Form::Hardware,
+            logical_cores: policy.wishes().form == Form::Hardware,
             free_migration: self.free_migration,
         };
         let quantum_ns = quantum.as_nanos() as u64;
@@ -218,26 +216,23 @@ impl Experiment {
         if let Some(quantum) = self.quantum {
             return Ok(quantum);
         }
-        let truth = contender.truth();
-        let mut policy = contender.build(&self.chip, truth.as_ref())?;
-        Ok(self.introduce(contender, policy.as_mut(), 0)?.1)
+        let (.., own) = self.open(contender, None, 0)?;
+        Ok(own)
     }
 
-    /// Shows a policy the machine; the counters that it wants, and its usual quantum.
-    fn introduce(
+    /// The counters that a contender uses, its policy, and the quantum that is its own.
+    fn open(
         &self,
         contender: &Contender,
-        policy: &mut dyn Policy,
+        truth: Option<&Truth>,
         seed: u64,
-    ) -> Result<(SimulatedPmu, Duration), ExperimentError> {
-        let topology = self.chip.topology();
-        policy.survey(topology);
-        let wanted = request(policy.wishes().signals);
+    ) -> Result<(SimulatedPmu, Box<dyn Policy>, Duration), ExperimentError> {
+        let wanted = request(contender.uses(self.chip.topology()));
         let pmu = SimulatedPmu::new(self.chip.spec(), &wanted, seed)?;
-        let usual_ms = contender.quantum_ms(pmu.offers())?;
-        policy.prepare(topology, pmu.offers())?;
-        let usual_ms = policy.wishes().quantum_ms.unwrap_or(usual_ms);
-        Ok((pmu, Duration::from_millis(usual_ms)))
+        let (policy, usual_ms) = contender.open(&self.chip, pmu.offers(), truth)?;
+        let wishes = policy.wishes();
+        let own_ms = wishes.quantum_in_ms(wishes.form, usual_ms);
+        Ok((pmu, policy, Duration::from_millis(own_ms)))
     }
 
     fn instances(&self, work: &[Work]) -> Vec<Instance> {

@@ -67,9 +67,7 @@ struct Recorded {
 fn policy(topology: &Topology, offers: &Offers) -> Box<dyn Policy> {
     // Few cores and a short period, so that pairing, correction and isolation all take place.
     let spec: PolicySpec = "symbiotic:period=7".parse().unwrap();
-    let mut policy = policies::build(&spec).unwrap();
-    policy.prepare(topology, offers).unwrap();
-    policy
+    policies::open(topology, offers, &spec).unwrap()
 }
 
 fn record(quanta: u64) -> Recorded {

@@ -99,7 +99,7 @@ impl Written {
             name: self.name,
             needs: self.needs,
             quantum_ms: self.quantum_ms,
-            make: Arc::new(move || Box::new(Deciding::new(&object, &name, &raised))),
+            open: Arc::new(move |_, _| Ok(Box::new(Deciding::new(&object, &name, &raised)))),
         }
     }
 }

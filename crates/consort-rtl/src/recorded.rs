@@ -69,8 +69,7 @@ impl Recording {
         let pmu = Box::new(SimulatedPmu::new(chip.spec(), &Request::default(), 15)?);
         let meter = Box::new(EnergyModel::new(&chip));
         let machine = SimMachine::new(chip, &instances, &settings, QUANTUM_NS, meter, pmu)?;
-        let mut policy = policies::build(&policy.parse()?)?;
-        policy.prepare(machine.topology(), machine.offers())?;
+        let policy = policies::open(machine.topology(), machine.offers(), &policy.parse()?)?;
         let mut wheel = ControlLoop::new(machine, policy, Backoff::off(), 15);
         let mut intervals = Vec::new();
         let mut ended = 0;

@@ -4,7 +4,7 @@ use crate::cycle::Inputs;
 use crate::error::Error;
 use crate::setting::{Policy as Unit, Setting};
 use consort_core::policies;
-use consort_core::policy::{Policy, PolicyRng, View};
+use consort_core::policy::{Policy, PolicyRng, PolicySpec, View};
 use consort_core::{
     Ended, Observation, Placement, PuId, PuSet, Reading, Sample, Signal, ThreadId,
     ThreadObservation, Tier, Topology,
@@ -57,9 +57,12 @@ impl Reference {
     pub(crate) fn new(setting: &Setting) -> Result<Self, Error> {
         let topology = setting.topology()?;
         let n = setting.cores;
+        let spec: PolicySpec = setting.policy_text().parse()?;
+        let needs = policies::find(&spec.name)?.needs.iter();
+        let offers = needs.map(|&signal| (signal, Tier::Counters)).collect();
         Ok(Self {
             setting: *setting,
-            policy: policies::build(&setting.policy_text().parse()?)?,
+            policy: policies::open(&topology, &offers, &spec)?,
             rng: PolicyRng::seed_from_u64(1),
             all: Arc::new(topology.pus().clone()),
             pus: (0..n as u32).map(PuId).collect(),

@@ -6,7 +6,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a bench may fail loudly")]
 
-use consort_core::{Backoff, ControlLoop, policies};
+use consort_core::{Backoff, ControlLoop, Machine, policies};
 use consort_sim::SimMachine;
 use consort_sim::chip::Chip;
 use consort_sim::energy::EnergyModel;
@@ -78,8 +78,9 @@ fn prepare(name: &str, threads: usize, policy: &str, quantum_ns: u64) -> Control
         meter,
         Box::new(pmu),
     );
-    let policy = policies::build(&policy.parse().unwrap()).unwrap();
-    ControlLoop::new(machine.unwrap(), policy, Backoff::off(), SEED)
+    let (machine, spec) = (machine.unwrap(), policy.parse().unwrap());
+    let policy = policies::open(machine.topology(), machine.offers(), &spec).unwrap();
+    ControlLoop::new(machine, policy, Backoff::off(), SEED)
 }
 
 fn run(mut wheel: ControlLoop<SimMachine>, quanta: u32) -> ControlLoop<SimMachine> {

@@ -11,8 +11,10 @@ mod page;
 mod packed;
 
 use common::{folder, stderr};
-use consort_core::policy::{Options, Policy};
-use consort_core::{Backoff, ControlLoop, Placement, PuId, PuSet, Signal, Tier, Turn};
+use consort_core::policy::{Opened, Options};
+use consort_core::{
+    Backoff, ControlLoop, Offers, Placement, PuId, PuSet, Signal, Tier, Topology, Turn,
+};
 use consort_core::{plan, policy};
 use consort_sim::SimMachine;
 use consort_sim::chip::Chip;
@@ -125,9 +127,11 @@ fn the_registry_has_lines_as_the_page_says() {
 }
 
 /// The page's policy with options.
-fn packed(text: &str) -> Result<Box<dyn Policy>, policy::PolicyError> {
+fn packed(text: &str) -> Opened {
     let spec: policy::PolicySpec = text.parse()?;
-    (packed::INFO.build)(&Options::new(&packed::INFO, &spec)?)
+    let options = Options::new(&packed::INFO, &spec)?;
+    let topology = Topology::uniform(1, 1).unwrap();
+    (packed::INFO.open)(&topology, &Offers::default(), &options)
 }
 
 /// The page's chip with `threads` copies of the page's program, watched by the chip's PMU.

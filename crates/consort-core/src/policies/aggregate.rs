@@ -7,8 +7,9 @@
 //! not spread.
 
 use super::occupancy::{Arrangement, OPTIONS, Occupancy};
-use crate::policy::{Options, Policy, PolicyError, PolicyInfo};
-use crate::signal::{Signal, Tier};
+use crate::policy::{ALL_USUAL, Opened, Options, PolicyInfo};
+use crate::signal::{Offers, Signal, Tier};
+use crate::topology::Topology;
 
 #[doc(alias = "inverted WorkOver")]
 pub(crate) const INFO: PolicyInfo = PolicyInfo {
@@ -16,16 +17,16 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     family: "unit-occupancy",
     source: "Peternier et al., FGCS, section 5",
     needs: &[Signal::CpuTime, Signal::FpUsage],
+    uses: ALL_USUAL,
     tier_min: Tier::Sampling,
     quantum_ms: 1000,
     live: true,
     simulated: true,
     summary: "puts like with like: a lower bound for studies, not for use",
     options: OPTIONS,
-    build,
+    open,
 };
 
-fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
-    let policy = Occupancy::new(Arrangement::CoreByCore, options)?;
-    Ok(Box::new(policy))
+fn open(_: &Topology, _: &Offers, options: &Options<'_>) -> Opened {
+    Ok(Box::new(Occupancy::new(Arrangement::CoreByCore, options)?))
 }

@@ -28,8 +28,9 @@
 use super::asymmetric::{FORM, Group, Rule, Seat, Swap, Swapper, Tick, form, promote};
 use crate::bottleneck::{Bottleneck, BottleneckKind};
 use crate::ids::ThreadId;
-use crate::policy::{Options, Policy, PolicyError, PolicyInfo, PolicyRng};
-use crate::signal::{Signal, Tier};
+use crate::policy::{ALL_USUAL, Opened, Options, PolicyInfo, PolicyRng};
+use crate::signal::{Offers, Signal, Tier};
+use crate::topology::Topology;
 use std::collections::BTreeMap;
 
 #[doc(alias = "BIS")]
@@ -38,18 +39,18 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     family: "asymmetry",
     source: "Joao et al., ASPLOS 2012",
     needs: &[Signal::CpuTime, Signal::Bottlenecks],
+    uses: ALL_USUAL,
     tier_min: Tier::Software,
     quantum_ms: 4,
     live: false,
     simulated: true,
     summary: "gives the large core to whoever keeps most others waiting at a lock or barrier",
     options: &[FORM],
-    build,
+    open,
 };
 
-fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
-    let form = form(options)?;
-    Ok(Box::new(Swapper::new(Bis::default(), form)))
+fn open(topology: &Topology, _: &Offers, options: &Options<'_>) -> Opened {
+    Swapper::new(Bis::default(), form(options)?).open(topology, INFO.name)
 }
 
 /// Clock in which the published scheme's cycles are turned into time, cycles per ns.
@@ -110,8 +111,6 @@ fn is_executed(one: &Bottleneck) -> bool {
 }
 
 impl Rule for Bis {
-    const NAME: &'static str = INFO.name;
-
     fn note_bottlenecks(&mut self, bottlenecks: &[Bottleneck], tick: Tick) {
         self.decay(tick.interval_ns);
         self.executers.clear();

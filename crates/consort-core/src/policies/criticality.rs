@@ -21,8 +21,9 @@
 
 use super::asymmetric::{FORM, Group, Rule, Seat, Swap, Swapper, Tick, form, promote};
 use crate::ids::ThreadId;
-use crate::policy::{OptionInfo, Options, Policy, PolicyError, PolicyInfo, PolicyRng};
-use crate::signal::{Signal, Tier};
+use crate::policy::{ALL_USUAL, Opened, OptionInfo, Options, PolicyInfo, PolicyRng};
+use crate::signal::{Offers, Signal, Tier};
+use crate::topology::Topology;
 use std::collections::{BTreeMap, BTreeSet};
 
 #[doc(alias = "criticality stacks")]
@@ -31,6 +32,7 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     family: "asymmetry",
     source: "Du Bois et al., ISCA 2013",
     needs: &[Signal::CpuTime],
+    uses: ALL_USUAL,
     tier_min: Tier::Proc,
     quantum_ms: 4,
     live: true,
@@ -40,12 +42,11 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
         default: "software",
         ..FORM
     }],
-    build,
+    open,
 };
 
-fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
-    let form = form(options)?;
-    Ok(Box::new(Swapper::new(Criticality::default(), form)))
+fn open(topology: &Topology, _: &Offers, options: &Options<'_>) -> Opened {
+    Swapper::new(Criticality::default(), form(options)?).open(topology, INFO.name)
 }
 
 #[derive(Debug, Default)]
@@ -85,8 +86,6 @@ impl Criticality {
 }
 
 impl Rule for Criticality {
-    const NAME: &'static str = INFO.name;
-
     fn forget(&mut self, is_gone: &dyn Fn(ThreadId) -> bool) {
         self.sums.retain(|&id, _| !is_gone(id));
     }

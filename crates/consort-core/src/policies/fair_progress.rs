@@ -20,7 +20,7 @@ use super::asymmetric::{
     margin,
 };
 use crate::ids::ThreadId;
-use crate::policy::{OptionInfo, Options, Policy, PolicyError, PolicyInfo};
+use crate::policy::{ALL_USUAL, Opened, OptionInfo, Options, PolicyInfo};
 use crate::signal::{Offers, Signal, Tier};
 use crate::topology::Topology;
 use std::collections::BTreeMap;
@@ -32,6 +32,7 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     family: "asymmetry",
     source: "Van Craeynest et al., PACT 2013",
     needs: &[Signal::CpuTime, Signal::Instructions],
+    uses: ALL_USUAL,
     tier_min: Tier::Counters,
     quantum_ms: 4,
     live: true,
@@ -46,20 +47,26 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
         },
         MARGIN,
     ],
-    build,
+    open,
 };
 
-fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
-    let words = [("pie", Ratio::Pie), ("measured", Ratio::Measured)];
-    let ratio = options.one_of("ratio", &words, "pie or measured")?;
-    let rule = Best::new(FairProgress::new(ratio), margin(options)?, Ties::RoundRobin);
-    Ok(Box::new(Swapper::new(rule, form(options)?)))
+fn open(topology: &Topology, offers: &Offers, options: &Options<'_>) -> Opened {
+    let words = [("pie", true), ("measured", false)];
+    let is_estimated = options.one_of("ratio", &words, "pie or measured")?;
+    let (margin, form) = (margin(options)?, form(options)?);
+    let ratio = if is_estimated {
+        Ratio::Pie(Estimates::new(Impact::of(topology, offers, INFO.name)?))
+    } else {
+        Ratio::Measured
+    };
+    let score = FairProgress::new(ratio, topology);
+    Swapper::new(Best::new(score, margin, Ties::RoundRobin), form).open(topology, INFO.name)
 }
 
 /// Source of R, the speedup of a thread by a large core.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 enum Ratio {
-    Pie,
+    Pie(Estimates),
     Measured,
 }
 
@@ -68,55 +75,49 @@ struct FairProgress {
     from: Ratio,
     /// R of threads of which nothing is known: the ratio of capacities.
     usual: f64,
-    estimates: Estimates,
     threads: BTreeMap<ThreadId, (Times, Rates)>,
 }
 
 impl FairProgress {
-    fn new(from: Ratio) -> Self {
+    fn new(from: Ratio, topology: &Topology) -> Self {
         Self {
             from,
-            usual: 1.0,
-            estimates: Estimates::default(),
+            usual: capacity_ratio(topology),
             threads: BTreeMap::new(),
         }
     }
 
     fn ratio(&self, thread: ThreadId, rates: Rates) -> f64 {
-        match self.from {
-            Ratio::Pie => self.estimates.of(thread).unwrap_or(self.usual),
+        match &self.from {
+            Ratio::Pie(estimates) => estimates.of(thread).unwrap_or(self.usual),
             Ratio::Measured => rates.ratio().unwrap_or(f64::INFINITY),
         }
     }
 }
 
 impl Score for FairProgress {
-    const NAME: &'static str = INFO.name;
     const WHY: &'static str = "small cores have slowed it down most";
-
-    fn prepare(&mut self, topology: &Topology, offers: &Offers) -> Result<(), PolicyError> {
-        self.usual = capacity_ratio(topology);
-        if self.from == Ratio::Pie {
-            let impact = Impact::of(topology, offers, Self::NAME);
-            self.estimates.prepare(impact?);
-        }
-        Ok(())
-    }
 
     fn note(&mut self, ran: &Ran<'_>, on_large: bool) {
         let (times, rates) = self.threads.entry(ran.thread).or_default();
         times.add(ran, on_large);
         rates.add(ran, on_large);
-        self.estimates.note(ran, on_large);
+        if let Ratio::Pie(estimates) = &mut self.from {
+            estimates.note(ran, on_large);
+        }
     }
 
     fn conclude(&mut self) {
         self.threads.values_mut().for_each(|(_, r)| r.conclude());
-        self.estimates.conclude(Impact::ratio);
+        if let Ratio::Pie(estimates) = &mut self.from {
+            estimates.conclude(Impact::ratio);
+        }
     }
 
     fn forget(&mut self, is_gone: &dyn Fn(ThreadId) -> bool) {
-        self.estimates.forget(is_gone);
+        if let Ratio::Pie(estimates) = &mut self.from {
+            estimates.forget(is_gone);
+        }
         self.threads.retain(|&id, _| !is_gone(id));
     }
 
@@ -137,16 +138,17 @@ fn capacity_ratio(topology: &Topology) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::asymmetric::PIE_SIGNALS;
-    use super::super::asymmetric::testing::{BUSY, Bench, Did, chip};
+    use super::super::asymmetric::testing::{BUSY, Bench, Did, chip, estimates};
     use super::*;
 
-    fn bench(from: Ratio, small: u32) -> Bench<Best<FairProgress>> {
-        let rule = Best::new(FairProgress::new(from), 0.0, Ties::RoundRobin);
-        let mut bench = Bench::new(chip(1, small, 1), rule);
-        let offers = PIE_SIGNALS.map(|s| (s, Tier::Counters)).into_iter();
-        bench.prepare(&offers.collect()).unwrap();
-        bench
+    fn bench(is_estimated: bool, small: u32) -> Bench<Best<FairProgress>> {
+        let chip = chip(1, small, 1);
+        let from = match is_estimated {
+            true => Ratio::Pie(estimates(&chip)),
+            false => Ratio::Measured,
+        };
+        let rule = Best::new(FairProgress::new(from, &chip), 0.0, Ties::RoundRobin);
+        Bench::new(chip, rule)
     }
 
     /// A million instructions that a large core is estimated to speed up: 4 times from the small
@@ -176,7 +178,7 @@ mod tests {
 
     #[test]
     fn the_most_slowed_down_threads_are_on_the_big_cores() {
-        let mut bench = bench(Ratio::Pie, 2);
+        let mut bench = bench(true, 2);
         let did = [TWOFOLD, TWOFOLD, FOURFOLD];
         bench.quantum(&did);
         // One quantum: S = 1 on the large core, 2 and 4 on small ones. FOURFOLD goes.
@@ -199,7 +201,7 @@ mod tests {
             instructions: if large { 8e6 } else { 1e6 },
             ..BUSY
         };
-        let mut bench = bench(Ratio::Measured, 7);
+        let mut bench = bench(false, 7);
         let (mut at, mut had) = (0, [0; 8]);
         for _ in 0..80 {
             let pus = bench.quantum(&[0, 1, 2, 3, 4, 5, 6, 7].map(|l| on(l == at)));
@@ -215,7 +217,7 @@ mod tests {
             instructions: millions * 1e6,
             ..BUSY
         };
-        let mut bench = bench(Ratio::Measured, 1);
+        let mut bench = bench(false, 1);
         bench.quantum(&[did(1.0), did(1.0)]);
         // Not known of either: who has never had the large core goes first.
         assert_eq!(bench.quantum(&[did(4.0), did(1.0)]), [1, 0]);
@@ -226,9 +228,10 @@ mod tests {
 
     #[test]
     fn without_counters_it_says_that_it_can_measure() {
-        let rule = Best::new(FairProgress::new(Ratio::Pie), 0.0, Ties::RoundRobin);
-        let error = Bench::new(chip(1, 1, 1), rule).prepare(&Offers::default());
-        let text = error.unwrap_err().to_string();
+        let offers = INFO.needs.iter().map(|&signal| (signal, Tier::Counters));
+        let spec = INFO.name.parse().unwrap();
+        let opened = crate::policies::open(&chip(1, 1, 1), &offers.collect(), &spec);
+        let text = opened.err().unwrap().to_string();
         assert!(
             text.contains("does not count") && text.contains("ratio=measured"),
             "{text}"

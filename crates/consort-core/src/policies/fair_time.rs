@@ -13,8 +13,9 @@
 
 use super::asymmetric::{Best, Ran, SOFTWARE_FORM, Score, Swapper, Ties, Times, form};
 use crate::ids::ThreadId;
-use crate::policy::{OptionInfo, Options, Policy, PolicyError, PolicyInfo};
-use crate::signal::{Signal, Tier};
+use crate::policy::{ALL_USUAL, Opened, OptionInfo, Options, PolicyInfo};
+use crate::signal::{Offers, Signal, Tier};
+use crate::topology::Topology;
 use std::collections::BTreeMap;
 
 #[doc(alias = "equal-time scheduling")]
@@ -23,6 +24,7 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     family: "asymmetry",
     source: "Van Craeynest et al., PACT 2013",
     needs: &[Signal::CpuTime],
+    uses: ALL_USUAL,
     tier_min: Tier::Proc,
     quantum_ms: 4,
     live: true,
@@ -36,21 +38,20 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
             meaning: "of equals: round-robin or random",
         },
     ],
-    build,
+    open,
 };
 
-fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
+fn open(topology: &Topology, _: &Offers, options: &Options<'_>) -> Opened {
     let words = [("round-robin", Ties::RoundRobin), ("random", Ties::Random)];
     let order = options.one_of("order", &words, "round-robin or random")?;
     let rule = Best::new(FairTime::default(), 0.0, order);
-    Ok(Box::new(Swapper::new(rule, form(options)?)))
+    Swapper::new(rule, form(options)?).open(topology, INFO.name)
 }
 
 #[derive(Debug, Default)]
 struct FairTime(BTreeMap<ThreadId, Times>);
 
 impl Score for FairTime {
-    const NAME: &'static str = INFO.name;
     const WHY: &'static str = "it has had the smallest share of its time on large cores";
 
     fn note(&mut self, ran: &Ran<'_>, on_large: bool) {

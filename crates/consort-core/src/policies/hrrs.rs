@@ -19,8 +19,9 @@ use super::asymmetric::{
     FORM, Group, LATENCY, Order, RoundRobin, Rule, Seat, Swap, Swapper, TURNS, Tick, form, latency,
     turns,
 };
-use crate::policy::{Options, Policy, PolicyError, PolicyInfo, PolicyRng};
-use crate::signal::{Signal, Tier};
+use crate::policy::{ALL_USUAL, Opened, Options, PolicyInfo, PolicyRng};
+use crate::signal::{Offers, Signal, Tier};
+use crate::topology::Topology;
 use std::collections::BTreeMap;
 
 #[doc(alias = "hardware round-robin")]
@@ -29,23 +30,24 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     family: "asymmetry",
     source: "Markovic, PhD thesis, UPC 2015",
     needs: &[Signal::CpuTime],
+    uses: ALL_USUAL,
     tier_min: Tier::Proc,
     quantum_ms: 4,
     live: true,
     simulated: true,
     summary: "gives the large core to every thread in turn",
     options: &[FORM, TURNS, LATENCY],
-    build,
+    open,
 };
 
-fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
+fn open(topology: &Topology, _: &Offers, options: &Options<'_>) -> Opened {
     let form = form(options)?;
     let rule = Hrrs {
         order: turns(options)?,
         ..Hrrs::default()
     };
     let policy = Swapper::new(rule, form).deciding_in(latency(options)?);
-    Ok(Box::new(policy))
+    policy.open(topology, INFO.name)
 }
 
 /// Turns, by group.
@@ -107,8 +109,6 @@ impl Turns {
 }
 
 impl Rule for Hrrs {
-    const NAME: &'static str = INFO.name;
-
     fn choose(&mut self, group: &Group<'_>, tick: Tick, _: &mut PolicyRng) -> Vec<Swap> {
         let order = self.order;
         let turns = self.groups.entry(group.index);

@@ -23,8 +23,9 @@ use super::asymmetric::{
     FORM, Group, LATENCY, Order, Rule, Swap, Swapper, TURNS, Tick, form, latency, turns,
 };
 use super::hrrs::Turns;
-use crate::policy::{Options, Policy, PolicyError, PolicyInfo, PolicyRng};
-use crate::signal::{Signal, Tier};
+use crate::policy::{ALL_USUAL, Opened, Options, PolicyInfo, PolicyRng};
+use crate::signal::{Offers, Signal, Tier};
+use crate::topology::Topology;
 use std::collections::{BTreeMap, BTreeSet};
 
 #[doc(alias = "kernel-to-user")]
@@ -33,23 +34,24 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     family: "asymmetry",
     source: "Markovic, PhD thesis, UPC 2015",
     needs: &[Signal::CpuTime, Signal::FutexReturns],
+    uses: ALL_USUAL,
     tier_min: Tier::Software,
     quantum_ms: 4,
     live: true,
     simulated: true,
     summary: "gives the large core to a thread that has just returned from the kernel",
     options: &[FORM, TURNS, LATENCY],
-    build,
+    open,
 };
 
-fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
+fn open(topology: &Topology, _: &Offers, options: &Options<'_>) -> Opened {
     let form = form(options)?;
     let rule = Kuths {
         order: turns(options)?,
         ..Kuths::default()
     };
     let policy = Swapper::new(rule, form).deciding_in(latency(options)?);
-    Ok(Box::new(policy))
+    policy.open(topology, INFO.name)
 }
 
 /// Bits and turns, by group.
@@ -70,7 +72,6 @@ struct Bits {
 }
 
 impl Rule for Kuths {
-    const NAME: &'static str = INFO.name;
     const CALLS: bool = true;
 
     fn choose(&mut self, group: &Group<'_>, tick: Tick, _: &mut PolicyRng) -> Vec<Swap> {

@@ -12,9 +12,10 @@
 
 use super::grouping::{Crew, leave, seat};
 use crate::plan::{Decision, Fact, Reason};
-use crate::policy::{OptionInfo, Options, Policy, PolicyError, PolicyInfo, PolicyRng, View};
+use crate::policy::{ALL_USUAL, Opened, OptionInfo, Options, Policy, PolicyInfo, PolicyRng, View};
 use crate::sample::ThreadObservation;
-use crate::signal::{Signal, Tier};
+use crate::signal::{Offers, Signal, Tier};
+use crate::topology::Topology;
 
 #[doc(alias = "L1-bandwidth aware")]
 pub(crate) const INFO: PolicyInfo = PolicyInfo {
@@ -22,6 +23,7 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     family: "symbiosis",
     source: "Feliu et al., PACT 2013",
     needs: &[Signal::CpuTime, Signal::L1dAccesses],
+    uses: ALL_USUAL,
     tier_min: Tier::Counters,
     quantum_ms: 100,
     live: true,
@@ -32,10 +34,10 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
         default: "0.1",
         meaning: "threads below this share of one PU are left to the OS (0 to 1)",
     }],
-    build,
+    open,
 };
 
-fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
+fn open(_: &Topology, _: &Offers, options: &Options<'_>) -> Opened {
     let active = options.share("active")?;
     Ok(Box::new(L1Bandwidth { active }))
 }

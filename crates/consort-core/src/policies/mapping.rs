@@ -13,7 +13,9 @@
 use crate::ids::{ProgramId, PuId, ThreadId};
 use crate::mapping::{MalformedMapping, Mapping, Scheme};
 use crate::plan::{Decision, Placement, Reason};
-use crate::policy::{OptionInfo, Options, Policy, PolicyError, PolicyInfo, PolicyRng, View};
+use crate::policy::{
+    ALL_USUAL, Opened, OptionInfo, Options, Policy, PolicyError, PolicyInfo, PolicyRng, View,
+};
 use crate::sample::ThreadObservation;
 use crate::signal::{Offers, Signal, Tier};
 use crate::topology::Topology;
@@ -26,6 +28,7 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     family: "thread mapping",
     source: "Wang et al., ISPASS 2012, section III",
     needs: &[Signal::CpuTime],
+    uses: ALL_USUAL,
     tier_min: Tier::Proc,
     quantum_ms: 100,
     live: true,
@@ -43,15 +46,17 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
             meaning: "threads that never had this share of one PU are left to the OS (0 to 1)",
         },
     ],
-    build,
+    open,
 };
 
-fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
-    Ok(Box::new(Static {
+fn open(topology: &Topology, _: &Offers, options: &Options<'_>) -> Opened {
+    let policy = Static {
         places: options.parsed("map", "iso, int, spr, or PUs as 0.0.1.1/2.2.3.3")?,
         active: options.share("active")?,
         slots: Vec::new(),
-    }))
+    };
+    policy.places.require(topology)?;
+    Ok(Box::new(policy))
 }
 
 /// Source of places.
@@ -74,6 +79,24 @@ impl FromStr for Places {
 }
 
 impl Places {
+    /// Checks that a machine has all of the PUs that are named.
+    fn require(&self, topology: &Topology) -> Result<(), PolicyError> {
+        let Self::Fixed(mapping) = self else {
+            return Ok(());
+        };
+        let mut pus = mapping.programs().iter().flatten();
+        match pus.find(|pu| !topology.pus().contains(**pu)) {
+            Some(pu) => Err(PolicyError::Unfit {
+                policy: INFO.name,
+                why: format!(
+                    "cannot use PU {pu}, which is not here; here are {}",
+                    topology.pus()
+                ),
+            }),
+            None => Ok(()),
+        }
+    }
+
     /// Returns the PUs of programs of so many threads each.
     fn of(&self, topology: &Topology, threads: &[usize]) -> Vec<Vec<PuId>> {
         match self {
@@ -103,23 +126,6 @@ struct Slot {
 }
 
 impl Policy for Static {
-    fn prepare(&mut self, topology: &Topology, _: &Offers) -> Result<(), PolicyError> {
-        let Places::Fixed(mapping) = &self.places else {
-            return Ok(());
-        };
-        let mut pus = mapping.programs().iter().flatten();
-        match pus.find(|pu| !topology.pus().contains(**pu)) {
-            Some(pu) => Err(PolicyError::Unfit {
-                policy: INFO.name,
-                why: format!(
-                    "cannot use PU {pu}, which is not here; here are {}",
-                    topology.pus()
-                ),
-            }),
-            None => Ok(()),
-        }
-    }
-
     fn decide(&mut self, view: View<'_>, _: &mut PolicyRng) -> Decision {
         let members = self.members(view);
         self.follow(&members);
@@ -231,12 +237,12 @@ impl Slot {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::observation_with_activity;
+    use crate::testing::{observation_with_activity, opened};
     use crate::topology::{CoreType, PuFacts};
     use rand::SeedableRng;
 
     fn policy(text: &str) -> Box<dyn Policy> {
-        super::super::build(&text.parse().unwrap()).unwrap()
+        opened(&chip(), text)
     }
 
     /// Two domains of two cores of one PU.
@@ -297,10 +303,11 @@ mod tests {
     fn pus_that_are_named_are_given_and_must_be_there() {
         let of = |text: &str| decide(&mut *policy(text), &PAIR);
         assert_eq!(pus(&of("mapping:map=3.1/0")), ["3", "1", "0", "0"]);
-        let mut elsewhere = policy("mapping:map=0/4");
-        let error = elsewhere.prepare(&chip(), &Offers::default()).unwrap_err();
+        let offers = [(Signal::CpuTime, Tier::Proc)].into_iter().collect();
+        let elsewhere = "mapping:map=0/4".parse().unwrap();
+        let error = crate::policies::open(&chip(), &offers, &elsewhere).err();
         let expected = "policy mapping cannot use PU 4, which is not here; here are 0-3";
-        assert_eq!(error.to_string(), expected);
+        assert_eq!(error.unwrap().to_string(), expected);
     }
 
     #[test]

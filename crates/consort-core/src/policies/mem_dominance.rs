@@ -14,8 +14,9 @@
 
 use super::asymmetric::{Best, MARGIN, Ran, SOFTWARE_FORM, Score, Swapper, Ties, form, margin};
 use crate::ids::ThreadId;
-use crate::policy::{Options, Policy, PolicyError, PolicyInfo};
-use crate::signal::{Signal, Tier};
+use crate::policy::{ALL_USUAL, Opened, Options, PolicyInfo};
+use crate::signal::{Offers, Signal, Tier};
+use crate::topology::Topology;
 use std::collections::BTreeMap;
 
 pub(crate) const INFO: PolicyInfo = PolicyInfo {
@@ -23,18 +24,19 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     family: "asymmetry",
     source: "Van Craeynest et al., ISCA 2012, section 2",
     needs: &[Signal::CpuTime, Signal::MemoryStall],
+    uses: ALL_USUAL,
     tier_min: Tier::Sampling,
     quantum_ms: 4,
     live: true,
     simulated: true,
     summary: "keeps memory-bound threads on small cores",
     options: &[SOFTWARE_FORM, MARGIN],
-    build,
+    open,
 };
 
-fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
+fn open(topology: &Topology, _: &Offers, options: &Options<'_>) -> Opened {
     let rule = Best::new(MemDominance::default(), margin(options)?, Ties::RoundRobin);
-    Ok(Box::new(Swapper::new(rule, form(options)?)))
+    Swapper::new(rule, form(options)?).open(topology, INFO.name)
 }
 
 #[derive(Debug, Default)]
@@ -46,7 +48,6 @@ struct MemDominance {
 }
 
 impl Score for MemDominance {
-    const NAME: &'static str = INFO.name;
     const WHY: &'static str = "it waits for memory least";
 
     fn note(&mut self, ran: &Ran<'_>, _: bool) {

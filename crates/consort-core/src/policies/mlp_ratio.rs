@@ -15,7 +15,7 @@ use super::asymmetric::{
     margin,
 };
 use crate::ids::ThreadId;
-use crate::policy::{Options, Policy, PolicyError, PolicyInfo};
+use crate::policy::{ALL_USUAL, Opened, Options, PolicyInfo};
 use crate::signal::{Offers, Tier};
 use crate::topology::Topology;
 
@@ -24,31 +24,27 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     family: "asymmetry",
     source: "Van Craeynest et al., ISCA 2012, section 2",
     needs: &PIE_SIGNALS,
+    uses: ALL_USUAL,
     tier_min: Tier::Counters,
     quantum_ms: 4,
     live: false,
     simulated: true,
     summary: "gives the large core to the thread whose misses overlap most more there",
     options: &[SOFTWARE_FORM, MARGIN],
-    build,
+    open,
 };
 
-fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
-    let rule = Best::new(MlpRatio::default(), margin(options)?, Ties::RoundRobin);
-    Ok(Box::new(Swapper::new(rule, form(options)?)))
+fn open(topology: &Topology, offers: &Offers, options: &Options<'_>) -> Opened {
+    let (margin, form) = (margin(options)?, form(options)?);
+    let score = MlpRatio(Estimates::new(Impact::of(topology, offers, INFO.name)?));
+    Swapper::new(Best::new(score, margin, Ties::RoundRobin), form).open(topology, INFO.name)
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct MlpRatio(Estimates);
 
 impl Score for MlpRatio {
-    const NAME: &'static str = INFO.name;
     const WHY: &'static str = "its misses overlap most more on a large core";
-
-    fn prepare(&mut self, topology: &Topology, offers: &Offers) -> Result<(), PolicyError> {
-        self.0.prepare(Impact::of(topology, offers, Self::NAME)?);
-        Ok(())
-    }
 
     fn note(&mut self, ran: &Ran<'_>, on_large: bool) {
         self.0.note(ran, on_large);
@@ -70,7 +66,7 @@ impl Score for MlpRatio {
 
 #[cfg(test)]
 mod tests {
-    use super::super::asymmetric::testing::{BUSY, Bench, Did, chip};
+    use super::super::asymmetric::testing::{BUSY, Bench, Did, chip, estimates};
     use super::*;
     use crate::signal::Signal;
 
@@ -100,10 +96,9 @@ mod tests {
 
     #[test]
     fn the_highest_mlp_big_over_mlp_small_is_on_the_big_core() {
-        let rule = Best::new(MlpRatio::default(), 0.0, Ties::RoundRobin);
-        let mut bench = Bench::new(chip(1, 2, 1), rule);
-        let offers = PIE_SIGNALS.map(|s| (s, Tier::Counters)).into_iter();
-        bench.prepare(&offers.collect()).unwrap();
+        let chip = chip(1, 2, 1);
+        let rule = Best::new(MlpRatio(estimates(&chip)), 0.0, Ties::RoundRobin);
+        let mut bench = Bench::new(chip, rule);
         bench.quantum(&[FAR, FAR, NEAR]);
         assert_eq!(bench.quantum(&[FAR, FAR, NEAR]), [2, 1, 0]);
         // It stays there, though its misses cost it less than theirs cost the others.

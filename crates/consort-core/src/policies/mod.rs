@@ -33,8 +33,10 @@ mod workover;
 pub use coscheduling::{in_turn, seats};
 pub use symbiotic::{CORE_DISADVANTAGE, Objective};
 
-use crate::policy::{Options, Policy, PolicyError, PolicyInfo, PolicySpec};
+use crate::policy::{Opened, Options, PolicyError, PolicyInfo, PolicySpec, check_fed};
+use crate::signal::Offers;
 use crate::suggest::hint;
+use crate::topology::Topology;
 
 /// Every policy, in the order in which they are listed.
 #[doc(alias = "WorkOver")]
@@ -91,34 +93,68 @@ pub fn find(name: &str) -> Result<&'static PolicyInfo, PolicyError> {
     })
 }
 
-/// Makes the policy that a specification asks for.
+/// Opens the policy that a specification asks for on a machine.
+///
+/// # Errors
+/// Unknown names; needs that the machine does not meet; unknown options or values;
+/// [`PolicyError::Unfit`] where the policy would be of no use.
+pub fn open(topology: &Topology, offers: &Offers, spec: &PolicySpec) -> Opened {
+    let info = find(&spec.name)?;
+    check_fed(info.name, info.needs, offers)?;
+    (info.open)(topology, offers, &Options::new(info, spec)?)
+}
+
+/// Checks a specification where there is no machine yet. Options are read before the machine is
+/// looked at, so that any machine does.
 ///
 /// # Errors
 /// Unknown names, options or values.
-pub fn build(spec: &PolicySpec) -> Result<Box<dyn Policy>, PolicyError> {
+pub fn check(spec: &PolicySpec) -> Result<&'static PolicyInfo, PolicyError> {
     let info = find(&spec.name)?;
-    (info.build)(&Options::new(info, spec)?)
+    let options = Options::new(info, spec)?;
+    let any = Topology::uniform(1, 1);
+    match any.map(|any| (info.open)(&any, &Offers::default(), &options)) {
+        Ok(Err(error)) if !matches!(error, PolicyError::Unfit { .. }) => Err(error),
+        _ => Ok(info),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::signal::{Signal, Tier};
 
     fn error(text: &str) -> String {
-        let spec = text.parse().unwrap();
-        build(&spec).err().unwrap().to_string()
+        check(&text.parse().unwrap()).unwrap_err().to_string()
     }
 
     #[test]
-    fn every_policy_builds_with_its_defaults_and_each_default_is_valid() {
+    fn every_default_is_valid() {
         for info in REGISTRY {
-            let spec: PolicySpec = info.name.parse().unwrap();
-            build(&spec).unwrap();
+            check(&info.name.parse().unwrap()).unwrap();
             for option in info.options {
                 let text = format!("{}:{}={}", info.name, option.name, option.default);
-                build(&text.parse().unwrap()).unwrap();
+                check(&text.parse().unwrap()).unwrap();
             }
         }
+    }
+
+    #[test]
+    fn values_of_every_option_are_checked_without_a_machine() {
+        for info in REGISTRY {
+            for option in info.options {
+                error(&format!("{}:{}=?", info.name, option.name));
+            }
+        }
+    }
+
+    #[test]
+    fn unmet_needs_name_both_sides() {
+        let offers = [(Signal::CpuTime, Tier::Proc)].into_iter().collect();
+        let (topology, spec) = (Topology::uniform(1, 1).unwrap(), "workover".parse());
+        let error = open(&topology, &offers, &spec.unwrap()).err().unwrap();
+        let expected = "policy workover needs fp-usage, but this machine offers cpu-time";
+        assert_eq!(error.to_string(), expected);
     }
 
     #[test]

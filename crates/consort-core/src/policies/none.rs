@@ -1,24 +1,26 @@
 //! `none`: observe only.
 
 use crate::plan::{Decision, PlanReport};
-use crate::policy::{Options, Policy, PolicyError, PolicyInfo, PolicyRng, View};
-use crate::signal::Tier;
+use crate::policy::{ALL_USUAL, Opened, Options, Policy, PolicyInfo, PolicyRng, View};
+use crate::signal::{Offers, Tier};
+use crate::topology::Topology;
 
 pub(crate) const INFO: PolicyInfo = PolicyInfo {
     name: "none",
     family: "baseline",
     source: "none: the kernel alone",
     needs: &[],
+    uses: ALL_USUAL,
     tier_min: Tier::Proc,
     quantum_ms: 1000,
     live: true,
     simulated: true,
     summary: "watches and reports; restricts nothing",
     options: &[],
-    build,
+    open,
 };
 
-fn build(_: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
+fn open(_: &Topology, _: &Offers, _: &Options<'_>) -> Opened {
     Ok(Box::new(Observer))
 }
 

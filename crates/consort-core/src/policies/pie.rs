@@ -18,7 +18,7 @@ use super::asymmetric::{
     margin,
 };
 use crate::ids::ThreadId;
-use crate::policy::{Options, Policy, PolicyError, PolicyInfo};
+use crate::policy::{ALL_USUAL, Opened, Options, PolicyInfo};
 use crate::signal::{Offers, Tier};
 use crate::topology::Topology;
 
@@ -28,31 +28,27 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     family: "asymmetry",
     source: "Van Craeynest et al., ISCA 2012",
     needs: &PIE_SIGNALS,
+    uses: ALL_USUAL,
     tier_min: Tier::Counters,
     quantum_ms: 4,
     live: false,
     simulated: true,
     summary: "gives the large core to the thread that it is estimated to speed up most",
     options: &[SOFTWARE_FORM, MARGIN],
-    build,
+    open,
 };
 
-fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
-    let rule = Best::new(Pie::default(), margin(options)?, Ties::RoundRobin);
-    Ok(Box::new(Swapper::new(rule, form(options)?)))
+fn open(topology: &Topology, offers: &Offers, options: &Options<'_>) -> Opened {
+    let (margin, form) = (margin(options)?, form(options)?);
+    let score = Pie(Estimates::new(Impact::of(topology, offers, INFO.name)?));
+    Swapper::new(Best::new(score, margin, Ties::RoundRobin), form).open(topology, INFO.name)
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Pie(Estimates);
 
 impl Score for Pie {
-    const NAME: &'static str = INFO.name;
     const WHY: &'static str = "its estimated gain from a large core is the highest";
-
-    fn prepare(&mut self, topology: &Topology, offers: &Offers) -> Result<(), PolicyError> {
-        self.0.prepare(Impact::of(topology, offers, Self::NAME)?);
-        Ok(())
-    }
 
     fn note(&mut self, ran: &Ran<'_>, on_large: bool) {
         self.0.note(ran, on_large);
@@ -73,7 +69,7 @@ impl Score for Pie {
 
 #[cfg(test)]
 mod tests {
-    use super::super::asymmetric::testing::{BUSY, Bench, Did, chip};
+    use super::super::asymmetric::testing::{BUSY, Bench, Did, chip, estimates};
     use super::*;
     use crate::signal::Signal;
 
@@ -102,11 +98,9 @@ mod tests {
     };
 
     fn bench() -> Bench<Best<Pie>> {
-        let rule = Best::new(Pie::default(), 0.0, Ties::RoundRobin);
-        let mut bench = Bench::new(chip(1, 1, 1), rule);
-        let offers = PIE_SIGNALS.map(|s| (s, Tier::Counters)).into_iter();
-        bench.prepare(&offers.collect()).unwrap();
-        bench
+        let chip = chip(1, 1, 1);
+        let rule = Best::new(Pie(estimates(&chip)), 0.0, Ties::RoundRobin);
+        Bench::new(chip, rule)
     }
 
     #[test]
@@ -120,16 +114,5 @@ mod tests {
         // CPI_big = 1/4 + 3 = 3.25 of 4, 1.23. The counts of a test do not change with the core,
         // so they go back.
         assert_eq!(bench.quantum(&[ALONE, CHAINS]), [0, 1]);
-    }
-
-    #[test]
-    fn a_machine_that_does_not_count_is_refused() {
-        let rule = Best::new(Pie::default(), 0.0, Ties::RoundRobin);
-        let mut bench = Bench::new(chip(1, 1, 1), rule);
-        let error = bench.prepare(&Offers::default()).unwrap_err().to_string();
-        assert!(
-            error.starts_with("policy pie estimates by PIE's counters"),
-            "{error}"
-        );
     }
 }

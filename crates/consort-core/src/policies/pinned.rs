@@ -9,10 +9,11 @@
 
 use crate::ids::{PuId, ThreadId};
 use crate::plan::{Decision, Placement, Reason};
-use crate::policy::{Options, Policy, PolicyError, PolicyInfo, PolicyRng, View};
+use crate::policy::{ALL_USUAL, Opened, Options, Policy, PolicyInfo, PolicyRng, View};
 use crate::pu_set::PuSet;
 use crate::sample::ThreadObservation;
-use crate::signal::{Signal, Tier};
+use crate::signal::{Offers, Signal, Tier};
+use crate::topology::Topology;
 use std::collections::BTreeMap;
 
 pub(crate) const INFO: PolicyInfo = PolicyInfo {
@@ -20,16 +21,17 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     family: "baseline",
     source: "Markovic, PhD thesis, UPC 2015",
     needs: &[Signal::CpuTime],
+    uses: ALL_USUAL,
     tier_min: Tier::Proc,
     quantum_ms: 100,
     live: true,
     simulated: true,
     summary: "leaves every thread on the PU where it was first seen",
     options: &[],
-    build,
+    open,
 };
 
-fn build(_: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
+fn open(_: &Topology, _: &Offers, _: &Options<'_>) -> Opened {
     Ok(Box::new(Pinned::default()))
 }
 

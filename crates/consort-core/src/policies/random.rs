@@ -3,10 +3,11 @@
 
 use crate::ids::PuId;
 use crate::plan::{Decision, Placement, Reason};
-use crate::policy::{Options, Policy, PolicyError, PolicyInfo, PolicyRng, View};
+use crate::policy::{ALL_USUAL, Opened, Options, Policy, PolicyInfo, PolicyRng, View};
 use crate::pu_set::PuSet;
 use crate::sample::ThreadObservation;
-use crate::signal::{Signal, Tier};
+use crate::signal::{Offers, Signal, Tier};
+use crate::topology::Topology;
 use rand::seq::SliceRandom;
 
 pub(crate) const INFO: PolicyInfo = PolicyInfo {
@@ -14,16 +15,17 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     family: "baseline",
     source: "Feliu et al., HPCA 2016, section 6",
     needs: &[Signal::CpuTime],
+    uses: ALL_USUAL,
     tier_min: Tier::Proc,
     quantum_ms: 1000,
     live: true,
     simulated: true,
     summary: "deals the active threads to PUs anew each quantum, evenly and at random",
     options: &[],
-    build,
+    open,
 };
 
-fn build(_: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
+fn open(_: &Topology, _: &Offers, _: &Options<'_>) -> Opened {
     Ok(Box::new(Dealer))
 }
 

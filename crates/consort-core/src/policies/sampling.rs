@@ -13,8 +13,9 @@
 use super::grouping::{Crew, leave, seat};
 use crate::ids::ThreadId;
 use crate::plan::{Decision, Fact, Reason};
-use crate::policy::{OptionInfo, Options, Policy, PolicyError, PolicyInfo, PolicyRng, View};
-use crate::signal::{Signal, Tier};
+use crate::policy::{ALL_USUAL, Opened, OptionInfo, Options, Policy, PolicyInfo, PolicyRng, View};
+use crate::signal::{Offers, Signal, Tier};
+use crate::topology::Topology;
 use rand::seq::SliceRandom;
 
 #[doc(alias = "SOS")]
@@ -23,6 +24,7 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     family: "symbiosis",
     source: "Snavely and Tullsen, ASPLOS 2000",
     needs: &[Signal::CpuTime, Signal::Instructions],
+    uses: ALL_USUAL,
     tier_min: Tier::Counters,
     quantum_ms: 100,
     live: true,
@@ -45,10 +47,10 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
             meaning: "threads below this share of one PU are left to the OS (0 to 1)",
         },
     ],
-    build,
+    open,
 };
 
-fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
+fn open(_: &Topology, _: &Offers, options: &Options<'_>) -> Opened {
     Ok(Box::new(Sampling {
         samples: options.count("samples")?,
         keep: options.count("keep")?,
@@ -193,7 +195,7 @@ fn deal(threads: usize, cores: usize, rng: &mut PolicyRng) -> Schedule {
 mod tests {
     use super::*;
     use crate::sample::{Observation, Reading};
-    use crate::testing::{INTERVAL_NS, observation, thread_id};
+    use crate::testing::{INTERVAL_NS, observation, opened, thread_id};
     use crate::topology::Topology;
     use rand::SeedableRng;
     use std::collections::BTreeSet;
@@ -224,8 +226,7 @@ mod tests {
     #[test]
     fn the_best_of_a_round_is_kept_for_as_long_as_asked() {
         let topology = Topology::uniform(2, 2).unwrap();
-        let spec = "sampling:samples=12,keep=7".parse().unwrap();
-        let mut policy = super::super::build(&spec).unwrap();
+        let mut policy = opened(&topology, "sampling:samples=12,keep=7");
         let mut rng = PolicyRng::seed_from_u64(3);
         let (mut last, mut together) = (None, Vec::new());
         for _ in 0..19 {

@@ -10,10 +10,10 @@
 
 use crate::ids::ThreadId;
 use crate::plan::{Decision, Fact, Placement, Reason};
-use crate::policy::{OptionInfo, Options, Policy, PolicyError, PolicyInfo, PolicyRng, View};
+use crate::policy::{ALL_USUAL, Opened, OptionInfo, Options, Policy, PolicyInfo, PolicyRng, View};
 use crate::pu_set::PuSet;
 use crate::sample::ThreadObservation;
-use crate::signal::{Signal, Tier};
+use crate::signal::{Offers, Signal, Tier};
 use crate::topology::{Core, Topology};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,6 +22,7 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     family: "topology",
     source: "none: topology alone, as Linux' wake-up placement",
     needs: &[Signal::CpuTime],
+    uses: ALL_USUAL,
     tier_min: Tier::Proc,
     quantum_ms: 1000,
     live: true,
@@ -32,10 +33,10 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
         default: "0.25",
         meaning: "threads below this share of one PU are left to the OS (0 to 1)",
     }],
-    build,
+    open,
 };
 
-fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
+fn open(_: &Topology, _: &Offers, options: &Options<'_>) -> Opened {
     Ok(Box::new(Spread {
         active: options.share("active")?,
         core_of: BTreeMap::new(),
@@ -259,12 +260,12 @@ mod tests {
     use crate::ids::PuId;
     use crate::sample::{Observation, Reading};
     use crate::signal::{Signal, Tier};
-    use crate::testing::{INTERVAL_NS, observation, observation_with_activity, thread_id};
+    use crate::testing::{INTERVAL_NS, observation, observation_with_activity, opened, thread_id};
     use proptest::prelude::*;
     use rand::SeedableRng;
 
     fn spread() -> Box<dyn Policy> {
-        super::super::build(&"spread".parse().unwrap()).unwrap()
+        opened(&Topology::uniform(2, 2).unwrap(), "spread")
     }
 
     fn decide(

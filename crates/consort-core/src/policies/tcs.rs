@@ -37,8 +37,9 @@ use super::asymmetric::{
     turns,
 };
 use crate::ids::ThreadId;
-use crate::policy::{OptionInfo, Options, Policy, PolicyError, PolicyInfo, PolicyRng};
-use crate::signal::{Signal, Tier};
+use crate::policy::{ALL_USUAL, Opened, OptionInfo, Options, PolicyInfo, PolicyRng};
+use crate::signal::{Offers, Signal, Tier};
+use crate::topology::Topology;
 use std::collections::{BTreeMap, BTreeSet};
 
 #[doc(alias = "trait-aware criticality")]
@@ -47,6 +48,7 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     family: "asymmetry",
     source: "Markovic, PhD thesis, UPC 2015",
     needs: &[Signal::CpuTime],
+    uses: ALL_USUAL,
     tier_min: Tier::Proc,
     quantum_ms: 4,
     live: true,
@@ -72,10 +74,10 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
             meaning: "real (numbers) or integer (the hardware's counters, bit by bit)",
         },
     ],
-    build,
+    open,
 };
 
-fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
+fn open(topology: &Topology, _: &Offers, options: &Options<'_>) -> Opened {
     let words = [
         ("lagging", LongTerm::Lagging),
         ("critical", LongTerm::Critical),
@@ -89,7 +91,7 @@ fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
         ..Tcs::new(reading, immediate)
     };
     let policy = Swapper::new(rule, form(options)?).deciding_in(latency(options)?);
-    Ok(Box::new(policy))
+    policy.open(topology, INFO.name)
 }
 
 /// Reading of the long-term rule: the active thread that its sum sends to the large core.
@@ -255,8 +257,6 @@ impl Tcs {
 }
 
 impl Rule for Tcs {
-    const NAME: &'static str = INFO.name;
-
     fn forget(&mut self, is_gone: &dyn Fn(ThreadId) -> bool) {
         self.long_term.retain(|&id, _| !is_gone(id));
     }

@@ -31,8 +31,9 @@ mod speed;
 use super::asymmetric::{FORM, Group, Rule, Seat, Swap, Swapper, Tick, form, promote};
 use crate::bottleneck::{Bottleneck, BottleneckKind};
 use crate::ids::ThreadId;
-use crate::policy::{Options, Policy, PolicyError, PolicyInfo, PolicyRng};
-use crate::signal::{Signal, Tier};
+use crate::policy::{ALL_USUAL, Opened, Options, PolicyInfo, PolicyRng};
+use crate::signal::{Offers, Signal, Tier};
+use crate::topology::Topology;
 use lagging::Lagging;
 use speed::Speeds;
 use std::collections::BTreeMap;
@@ -43,18 +44,18 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     family: "asymmetry",
     source: "Joao et al., ISCA 2013",
     needs: &[Signal::CpuTime, Signal::Instructions, Signal::Bottlenecks],
+    uses: ALL_USUAL,
     tier_min: Tier::Counters,
     quantum_ms: 4,
     live: false,
     simulated: true,
     summary: "gives the large core to the bottleneck or laggard that gains its program most",
     options: &[FORM],
-    build,
+    open,
 };
 
-fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
-    let form = form(options)?;
-    Ok(Box::new(Swapper::new(Uba::default(), form)))
+fn open(topology: &Topology, _: &Offers, options: &Options<'_>) -> Opened {
+    Swapper::new(Uba::default(), form(options)?).open(topology, INFO.name)
 }
 
 #[derive(Debug, Default)]
@@ -109,8 +110,6 @@ impl Uba {
 }
 
 impl Rule for Uba {
-    const NAME: &'static str = INFO.name;
-
     fn note_bottlenecks(&mut self, bottlenecks: &[Bottleneck], _: Tick) {
         for one in bottlenecks {
             *self.waited_ns.entry(one.id).or_default() += one.waited_ns;

@@ -19,8 +19,9 @@
 //! nobody is restricted.
 
 use super::occupancy::{Arrangement, OPTIONS, Occupancy};
-use crate::policy::{Options, Policy, PolicyError, PolicyInfo};
-use crate::signal::{Signal, Tier};
+use crate::policy::{ALL_USUAL, Opened, Options, PolicyInfo};
+use crate::signal::{Offers, Signal, Tier};
+use crate::topology::Topology;
 
 #[doc(alias = "WorkOver")]
 pub(crate) const INFO: PolicyInfo = PolicyInfo {
@@ -28,16 +29,16 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     family: "unit-occupancy",
     source: "Peternier et al., FGCS, sections 3-4",
     needs: &[Signal::CpuTime, Signal::FpUsage],
+    uses: ALL_USUAL,
     tier_min: Tier::Sampling,
     quantum_ms: 1000,
     live: true,
     simulated: true,
     summary: "puts FPU-heavy threads on different cores, each beside light ones",
     options: OPTIONS,
-    build,
+    open,
 };
 
-fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
-    let policy = Occupancy::new(Arrangement::AcrossCores, options)?;
-    Ok(Box::new(policy))
+fn open(_: &Topology, _: &Offers, options: &Options<'_>) -> Opened {
+    Ok(Box::new(Occupancy::new(Arrangement::AcrossCores, options)?))
 }

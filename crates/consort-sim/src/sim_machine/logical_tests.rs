@@ -12,7 +12,6 @@ const HARDWARE: Wishes = Wishes {
     on_activity: true,
     latency_ns: 0,
     quantum_ms: None,
-    signals: &[],
     calls: false,
 };
 

@@ -5,17 +5,21 @@ use crate::ids::ThreadId;
 use std::collections::BTreeMap;
 
 /// An estimate per thread, renewed with each quantum in which it ran.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(in crate::policies) struct Estimates {
-    impact: Option<Impact>,
+    impact: Impact,
     /// Counts of each thread since the quantum began; true where they are from a large core.
     now: BTreeMap<ThreadId, (bool, Counted)>,
     last: BTreeMap<ThreadId, f64>,
 }
 
 impl Estimates {
-    pub(in crate::policies) fn prepare(&mut self, impact: Impact) {
-        self.impact = Some(impact);
+    pub(in crate::policies) fn new(impact: Impact) -> Self {
+        Self {
+            impact,
+            now: BTreeMap::new(),
+            last: BTreeMap::new(),
+        }
     }
 
     /// Adds an interval's counts. Those of a thread that has changed its kind of core within the
@@ -35,12 +39,8 @@ impl Estimates {
         &mut self,
         estimate: impl Fn(&Impact, &Counted, bool) -> Option<f64>,
     ) {
-        let counts = std::mem::take(&mut self.now);
-        let Some(impact) = self.impact else {
-            return;
-        };
-        for (thread, (on_large, counted)) in counts {
-            if let Some(value) = estimate(&impact, &counted, on_large) {
+        for (thread, (on_large, counted)) in std::mem::take(&mut self.now) {
+            if let Some(value) = estimate(&self.impact, &counted, on_large) {
                 self.last.insert(thread, value);
             }
         }

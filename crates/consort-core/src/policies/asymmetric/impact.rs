@@ -17,6 +17,7 @@
 //! Pitfall: all but memory is taken to run at full width on the large core, so threads held up by
 //! branches or long dependences seem to gain more than they do.
 
+use super::Groups;
 use crate::policy::PolicyError;
 use crate::sample::Sample;
 use crate::signal::{Offers, Signal};
@@ -91,13 +92,14 @@ impl Impact {
     /// Looks at a machine's cores: large are those with the highest capacity, small the next.
     ///
     /// # Errors
-    /// [`PolicyError::Unfit`] where pipelines are not told, or are not out of order in large and
-    /// in order in small cores, and where something is not counted.
+    /// [`PolicyError::Unfit`] where all cores are alike, where pipelines are not told, or are not
+    /// out of order in large and in order in small cores, and where something is not counted.
     pub(in crate::policies) fn of(
         topology: &Topology,
         offers: &Offers,
         policy: &'static str,
     ) -> Result<Self, PolicyError> {
+        Groups::require(topology, policy)?;
         let unfit = |why: String| PolicyError::Unfit { policy, why };
         let missing = offers.missing(&PIE_SIGNALS);
         if !missing.is_empty() {
@@ -169,6 +171,7 @@ mod tests {
     use super::*;
     use crate::sample::Reading;
     use crate::signal::Tier;
+    use crate::topology::CoreType;
     use proptest::prelude::*;
 
     /// The chip of the thesis: 4-wide, 128 entries, clocks alike.
@@ -265,8 +268,13 @@ mod tests {
              acmp machine, or 'fair-progress:ratio=measured'"
         );
         let all = PIE_SIGNALS.map(|s| (s, Tier::Counters)).into_iter();
-        let alike = Topology::uniform(4, 1).unwrap();
-        let error = Impact::of(&alike, &all.collect(), "pie").unwrap_err();
+        let facts = chip(1, 3, 1).facts();
+        let untold = |capacity| CoreType {
+            capacity,
+            ..CoreType::uniform()
+        };
+        let untold = Topology::new(facts, vec![untold(2), untold(1)]).unwrap();
+        let error = Impact::of(&untold, &all.collect(), "pie").unwrap_err();
         let text = error.to_string();
         assert!(
             text.starts_with("policy pie needs large cores that execute out of order"),

@@ -3,27 +3,14 @@
 use super::{Group, Ran, RoundRobin, Rule, Seat, Swap, Tick};
 use crate::ids::ThreadId;
 use crate::policy::{OptionInfo, Options, PolicyError, PolicyRng};
-use crate::signal::Offers;
-use crate::topology::Topology;
 use rand::seq::SliceRandom;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Score of threads, by which large cores are given: the higher, the sooner.
 pub(in crate::policies) trait Score {
-    /// The policy's name.
-    const NAME: &'static str;
     /// Reason why the best gets a large core, as a clause.
     const WHY: &'static str;
-
-    /// Looks at the machine before anything is started.
-    ///
-    /// # Errors
-    /// [`PolicyError::Unfit`] when it lacks something.
-    fn prepare(&mut self, topology: &Topology, offers: &Offers) -> Result<(), PolicyError> {
-        let _ = (topology, offers);
-        Ok(())
-    }
 
     /// Notes what a thread did in an interval, on a large or a small core.
     fn note(&mut self, ran: &Ran<'_>, on_large: bool);
@@ -151,12 +138,6 @@ impl<S: Score> Best<S> {
 }
 
 impl<S: Score> Rule for Best<S> {
-    const NAME: &'static str = S::NAME;
-
-    fn prepare(&mut self, topology: &Topology, offers: &Offers) -> Result<(), PolicyError> {
-        self.score.prepare(topology, offers)
-    }
-
     fn forget(&mut self, is_gone: &dyn Fn(ThreadId) -> bool) {
         self.score.forget(is_gone);
     }
@@ -210,7 +191,6 @@ mod tests {
     struct Millions(BTreeMap<ThreadId, f64>);
 
     impl Score for Millions {
-        const NAME: &'static str = "millions";
         const WHY: &'static str = "it has done most";
 
         fn note(&mut self, ran: &Ran<'_>, _: bool) {

@@ -4,10 +4,12 @@ use super::{Group, Groups, Layer};
 use crate::bottleneck::Bottleneck;
 use crate::ids::{PuId, ThreadId};
 use crate::plan::{Decision, Placement, Reason};
-use crate::policy::{Form, OptionInfo, Options, Policy, PolicyError, PolicyRng, View, Wishes};
+use crate::policy::{
+    Form, Opened, OptionInfo, Options, Policy, PolicyError, PolicyRng, View, Wishes,
+};
 use crate::pu_set::PuSet;
 use crate::sample::{Ended, Observation, ThreadObservation};
-use crate::signal::{Offers, Signal};
+use crate::signal::Signal;
 use crate::topology::Topology;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -39,19 +41,8 @@ pub(in crate::policies) struct Tick {
 
 /// Rule that says which logical cores are to be exchanged.
 pub(in crate::policies) trait Rule {
-    /// The policy's name.
-    const NAME: &'static str;
     /// True where it goes by returns from futex and blocking calls.
     const CALLS: bool = false;
-
-    /// Looks at the machine before anything is started.
-    ///
-    /// # Errors
-    /// [`PolicyError::Unfit`] when it lacks something.
-    fn prepare(&mut self, topology: &Topology, offers: &Offers) -> Result<(), PolicyError> {
-        let _ = (topology, offers);
-        Ok(())
-    }
 
     /// Forgets threads that are gone.
     fn forget(&mut self, is_gone: &dyn Fn(ThreadId) -> bool) {
@@ -136,6 +127,18 @@ impl<R: Rule> Swapper<R> {
         Self { latency_ns, ..self }
     }
 
+    /// Returns the policy of that name open on a machine.
+    ///
+    /// # Errors
+    /// [`PolicyError::Unfit`] where all cores are alike.
+    pub(in crate::policies) fn open(self, topology: &Topology, name: &'static str) -> Opened
+    where
+        R: 'static,
+    {
+        Groups::require(topology, name)?;
+        Ok(Box::new(self))
+    }
+
     #[cfg(test)]
     pub(super) fn rule(&self) -> &R {
         &self.rule
@@ -197,13 +200,7 @@ impl<R: Rule> Policy for Swapper<R> {
             latency_ns: self.latency_ns,
             quantum_ms: (self.form == Form::Hardware).then_some(HARDWARE_QUANTUM_MS),
             calls: R::CALLS,
-            ..Wishes::default()
         }
-    }
-
-    fn prepare(&mut self, topology: &Topology, offers: &Offers) -> Result<(), PolicyError> {
-        Groups::require(topology, R::NAME)?;
-        self.rule.prepare(topology, offers)
     }
 
     fn decide(&mut self, view: View<'_>, rng: &mut PolicyRng) -> Decision {
@@ -248,8 +245,6 @@ mod tests {
     struct Noting(Vec<u32>);
 
     impl Rule for Noting {
-        const NAME: &'static str = "noting";
-
         fn forget(&mut self, is_gone: &dyn Fn(ThreadId) -> bool) {
             self.0 = (1..=2).filter(|&tid| is_gone(thread_id(tid))).collect();
         }

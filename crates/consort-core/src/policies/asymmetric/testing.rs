@@ -1,12 +1,12 @@
 //! Chips and observations for the tests of rules.
 
-use super::{Rule, Swapper};
+use super::{Estimates, Impact, PIE_SIGNALS, Rule, Swapper};
 use crate::bottleneck::{Bottleneck, BottleneckKind};
 use crate::ids::{PuId, ThreadId};
 use crate::plan::{Decision, Placement};
-use crate::policy::{Form, Policy, PolicyError, PolicyRng, View};
+use crate::policy::{Form, Policy, PolicyRng, View};
 use crate::sample::{Ended, Observation, Reading, Sample, ThreadObservation};
-use crate::signal::{Offers, Signal, Tier};
+use crate::signal::{Signal, Tier};
 use crate::testing::thread_id;
 use crate::topology::{CoreType, Pipeline, PuFacts, Topology};
 use rand::SeedableRng;
@@ -92,11 +92,6 @@ impl<R: Rule> Bench<R> {
         }
     }
 
-    /// Shows the rule the machine before anything is started.
-    pub(in crate::policies) fn prepare(&mut self, offers: &Offers) -> Result<(), PolicyError> {
-        self.policy.prepare(&self.topology, offers)
-    }
-
     /// Sets the locks and barriers that are told in the intervals from the next on.
     pub(in crate::policies) fn tell(&mut self, bottlenecks: &[Bottleneck]) {
         self.bottlenecks = bottlenecks.to_vec();
@@ -180,6 +175,12 @@ fn sample(did: &Did, ns: u64) -> Sample {
     }
     sample.occupant = did.occupant.map(thread_id);
     sample
+}
+
+/// Estimates of a chip that has PIE's counters.
+pub(in crate::policies) fn estimates(chip: &Topology) -> Estimates {
+    let offers = PIE_SIGNALS.map(|signal| (signal, Tier::Counters));
+    Estimates::new(Impact::of(chip, &offers.into_iter().collect(), "pie").unwrap())
 }
 
 /// A lock or barrier with its executers and waiters by number.

@@ -8,9 +8,8 @@ use super::turns::Turns;
 use crate::coscheduling::{Chooser, Measure, Slot, Step, Trial};
 use crate::ids::ProgramId;
 use crate::plan::Decision;
-use crate::policy::{Policy, PolicyError, PolicyRng, View, Wishes};
+use crate::policy::{Policy, PolicyRng, View, Wishes};
 use crate::sample::Observation;
-use crate::signal::{Offers, Signal};
 use crate::topology::Topology;
 
 /// Intervals in which a quantum is observed: half of the counters fit at once where they take
@@ -22,8 +21,8 @@ pub(super) const PARTS: u64 = 2;
 pub(super) struct Settings {
     /// Length of a quantum, ns.
     pub(super) quantum_ns: u64,
-    /// Signals that the policy asks the machine for.
-    pub(super) signals: &'static [Signal],
+    /// True where the machine tells energy.
+    pub(super) metered: bool,
     /// True where programs are sampled alone.
     pub(super) sampled: bool,
     /// Greatest distance from linear scaling, a share, at which programs are left alone; none looks
@@ -51,8 +50,6 @@ pub(super) enum Stage {
 pub(super) struct Driver {
     pub(super) settings: Settings,
     chooser: Box<dyn Chooser>,
-    /// True where the machine tells energy.
-    metered: bool,
     pub(super) programs: Vec<ProgramId>,
     pub(super) cores: u32,
     pub(super) samples: Samples,
@@ -71,7 +68,6 @@ impl Driver {
         Self {
             settings,
             chooser,
-            metered: false,
             programs: Vec::new(),
             cores: 0,
             samples: Samples::default(),
@@ -92,7 +88,7 @@ impl Driver {
         } else if programs != self.programs {
             self.begin(programs);
         } else if let Some(running) = &mut self.running
-            && let Some(trial) = running.note(seen, self.metered)
+            && let Some(trial) = running.note(seen, self.settings.metered)
         {
             self.go_on(trial);
         }
@@ -269,14 +265,8 @@ impl Policy for Driver {
         let quantum_ms = self.settings.quantum_ns / PARTS / 1_000_000;
         Wishes {
             quantum_ms: Some(quantum_ms.max(1)),
-            signals: self.settings.signals,
             ..Wishes::default()
         }
-    }
-
-    fn prepare(&mut self, _: &Topology, offers: &Offers) -> Result<(), PolicyError> {
-        self.metered = offers.tier_of(Signal::Energy).is_some();
-        Ok(())
     }
 
     fn decide(&mut self, view: View<'_>, _: &mut PolicyRng) -> Decision {

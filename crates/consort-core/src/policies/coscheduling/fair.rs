@@ -1,10 +1,10 @@
 //! Options and construction that the two fair schedulers of HOLISYN share.
 
-use super::options::{QUANTUM, quantum_ns, revert, secondary, standard};
+use super::options::{QUANTUM, is_metered, quantum_ns, revert, secondary, standard};
 use super::{Driver, Settings};
 use crate::coscheduling::{Fair, Use};
-use crate::policy::{OptionInfo, Options, Policy, PolicyError};
-use crate::signal::Signal;
+use crate::policy::{Opened, OptionInfo, Options};
+use crate::signal::Offers;
 
 /// Options of both.
 pub(super) const OPTIONS: &[OptionInfo] = &[
@@ -32,17 +32,13 @@ pub(super) const OPTIONS: &[OptionInfo] = &[
     revert("true"),
 ];
 
-/// Makes one of the two, by the resource that `order` tells the use of.
-pub(super) fn build(
-    order: Use,
-    signals: &'static [Signal],
-    options: &Options<'_>,
-) -> Result<Box<dyn Policy>, PolicyError> {
+/// Opens one of the two, by the resource that `order` tells the use of.
+pub(super) fn open(order: Use, offers: &Offers, options: &Options<'_>) -> Opened {
     let alpha = options.share("alpha")?;
     let chooser = Fair::new(order, standard(options)?, secondary(options)?, alpha);
     let settings = Settings {
         quantum_ns: quantum_ns(options)?,
-        signals,
+        metered: is_metered(offers),
         sampled: true,
         alpha: Some(alpha),
         phase: Some(options.share("phase")?),

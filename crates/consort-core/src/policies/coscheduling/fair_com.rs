@@ -10,8 +10,9 @@
 use super::fair;
 use super::options::QUANTUM_MS;
 use crate::coscheduling::Use;
-use crate::policy::{Options, Policy, PolicyError, PolicyInfo};
-use crate::signal::{Signal, Tier};
+use crate::policy::{Opened, Options, PolicyInfo};
+use crate::signal::{Offers, Signal, Tier};
+use crate::topology::Topology;
 
 /// Miss rates tell phases; without energy it goes by cores and time.
 const SIGNALS: &[Signal] = &[
@@ -34,15 +35,16 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
         Signal::BusBusyCycles,
         Signal::BusQueueCycles,
     ],
+    uses: |_| SIGNALS,
     tier_min: Tier::Counters,
     quantum_ms: QUANTUM_MS,
     live: true,
     simulated: true,
     summary: "lets programs share the machine that gain by it, chosen by bus contention",
     options: fair::OPTIONS,
-    build,
+    open,
 };
 
-fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
-    fair::build(Use::Bus, SIGNALS, options)
+fn open(_: &Topology, offers: &Offers, options: &Options<'_>) -> Opened {
+    fair::open(Use::Bus, offers, options)
 }

@@ -4,30 +4,32 @@
 //!
 //! Observes nothing but which programs there are.
 
-use super::options::{QUANTUM, QUANTUM_MS, quantum_ns};
+use super::options::{QUANTUM, QUANTUM_MS, is_metered, quantum_ns};
 use super::{Driver, Settings};
 use crate::coscheduling::Gang;
-use crate::policy::{Options, Policy, PolicyError, PolicyInfo};
-use crate::signal::Tier;
+use crate::policy::{ALL_USUAL, Opened, Options, PolicyInfo};
+use crate::signal::{Offers, Tier};
+use crate::topology::Topology;
 
 pub(crate) const INFO: PolicyInfo = PolicyInfo {
     name: "gang",
     family: "co-scheduling",
     source: "Bhadauria and McKee, ICS 2010, the baseline",
     needs: &[],
+    uses: ALL_USUAL,
     tier_min: Tier::Proc,
     quantum_ms: QUANTUM_MS,
     live: true,
     simulated: true,
     summary: "gives each program all cores in turn",
     options: &[QUANTUM],
-    build,
+    open,
 };
 
-fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
+fn open(_: &Topology, offers: &Offers, options: &Options<'_>) -> Opened {
     let settings = Settings {
         quantum_ns: quantum_ns(options)?,
-        signals: &[],
+        metered: is_metered(offers),
         sampled: false,
         alpha: None,
         phase: None,

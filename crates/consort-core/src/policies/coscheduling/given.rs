@@ -13,7 +13,7 @@ use crate::policy::Policy;
 pub fn in_turn(slots: &[Slot], quantum_ms: u64) -> Box<dyn Policy> {
     let settings = Settings {
         quantum_ns: quantum_ms.saturating_mul(1_000_000),
-        signals: &[],
+        metered: false,
         sampled: false,
         alpha: None,
         phase: None,

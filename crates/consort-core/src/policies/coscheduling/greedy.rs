@@ -7,11 +7,12 @@
 //! is long, and while a program has few cores the others are idle; what was measured is not
 //! measured again, whatever phases come.
 
-use super::options::{QUANTUM, QUANTUM_MS, quantum_ns, revert};
+use super::options::{QUANTUM, QUANTUM_MS, is_metered, quantum_ns, revert};
 use super::{Driver, Settings};
 use crate::coscheduling::Greedy;
-use crate::policy::{Options, Policy, PolicyError, PolicyInfo};
-use crate::signal::{Signal, Tier};
+use crate::policy::{Opened, Options, PolicyInfo};
+use crate::signal::{Offers, Signal, Tier};
+use crate::topology::Topology;
 
 /// Without energy it goes by cores and time.
 const SIGNALS: &[Signal] = &[Signal::Cycles, Signal::Instructions, Signal::Energy];
@@ -21,19 +22,20 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     family: "co-scheduling",
     source: "Bhadauria and McKee, ICS 2010, the greedy scheduler",
     needs: &[Signal::Instructions],
+    uses: |_| SIGNALS,
     tier_min: Tier::Counters,
     quantum_ms: QUANTUM_MS,
     live: true,
     simulated: true,
     summary: "packs programs at the number of cores that suits each by itself",
     options: &[QUANTUM, revert("false")],
-    build,
+    open,
 };
 
-fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
+fn open(_: &Topology, offers: &Offers, options: &Options<'_>) -> Opened {
     let settings = Settings {
         quantum_ns: quantum_ns(options)?,
-        signals: SIGNALS,
+        metered: is_metered(offers),
         sampled: true,
         alpha: None,
         phase: None,

@@ -2,6 +2,7 @@
 
 use crate::coscheduling::{Secondary, Standard};
 use crate::policy::{OptionInfo, Options, PolicyError};
+use crate::signal::{Offers, Signal};
 
 /// Length of a quantum.
 pub(super) const QUANTUM: OptionInfo = OptionInfo {
@@ -33,6 +34,11 @@ pub(super) const QUANTUM_MS: u64 = 2000;
 /// The length of a quantum, ns.
 pub(super) fn quantum_ns(options: &Options<'_>) -> Result<u64, PolicyError> {
     Ok(options.count("quantum")?.saturating_mul(1_000_000))
+}
+
+/// Returns true where a machine tells energy.
+pub(super) fn is_metered(offers: &Offers) -> bool {
+    offers.tier_of(Signal::Energy).is_some()
 }
 
 /// Reads the secondary condition for taking a core.

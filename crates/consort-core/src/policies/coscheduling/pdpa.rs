@@ -7,11 +7,12 @@
 //! that each step of the search gives them, a quantum of 2 s each. Pitfall: the thresholds are
 //! estimated; a program between them keeps what it has.
 
-use super::options::{ALPHA, QUANTUM, QUANTUM_MS, quantum_ns, revert};
+use super::options::{ALPHA, QUANTUM, QUANTUM_MS, is_metered, quantum_ns, revert};
 use super::{Driver, Settings};
 use crate::coscheduling::Pdpa;
-use crate::policy::{OptionInfo, Options, Policy, PolicyError, PolicyInfo};
-use crate::signal::{Signal, Tier};
+use crate::policy::{Opened, OptionInfo, Options, PolicyInfo};
+use crate::signal::{Offers, Signal, Tier};
+use crate::topology::Topology;
 
 /// Energy is reported and decides nothing but whether to go back to the gang.
 const SIGNALS: &[Signal] = &[Signal::Cycles, Signal::Instructions, Signal::Energy];
@@ -21,6 +22,7 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     family: "co-scheduling",
     source: "Corbalan et al., OSDI 2000; Bhadauria and McKee, ICS 2010",
     needs: &[Signal::Instructions],
+    uses: |_| SIGNALS,
     tier_min: Tier::Counters,
     quantum_ms: QUANTUM_MS,
     live: true,
@@ -41,14 +43,14 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
         },
         revert("false"),
     ],
-    build,
+    open,
 };
 
-fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
+fn open(_: &Topology, offers: &Offers, options: &Options<'_>) -> Opened {
     let chooser = Pdpa::new(options.share("low")?, options.share("high")?);
     let settings = Settings {
         quantum_ns: quantum_ns(options)?,
-        signals: SIGNALS,
+        metered: is_metered(offers),
         sampled: true,
         alpha: Some(options.share("alpha")?),
         phase: None,

@@ -4,7 +4,8 @@ use crate::ids::{ProgramId, PuId, ThreadId};
 use crate::plan::{Decision, Placement};
 use crate::policy::{Policy, PolicyRng, View};
 use crate::sample::{Observation, Reading, Sample, ThreadObservation};
-use crate::signal::{Offers, Signal, Tier};
+use crate::signal::{Signal, Tier};
+use crate::testing::opened;
 use crate::topology::{CoreType, PuFacts, Topology};
 use rand::SeedableRng;
 use std::collections::BTreeMap;
@@ -87,10 +88,8 @@ impl World {
         let load = |(n, &(scaling, misses)): (usize, &(f64, f64))| {
             (n as u32 + 1, Load { scaling, misses })
         };
-        let mut policy = super::super::build(&policy.parse().unwrap()).unwrap();
         let topology = pairs(4);
-        let offers = Offers::from_iter([(Signal::Energy, Tier::Counters)]);
-        policy.prepare(&topology, &offers).unwrap();
+        let policy = opened(&topology, policy);
         Self {
             topology,
             loads: loads.iter().enumerate().map(load).collect(),

@@ -3,8 +3,8 @@
 use super::ground::{Families, Ground, Load};
 use super::options::Passed;
 use super::umbrella::{Promise, lasts, preferences};
-use crate::policies::{build, find};
-use crate::policy::{Policy, PolicyError, View};
+use crate::policies::{find, open};
+use crate::policy::{Form, Policy, PolicyError, View};
 use crate::sample::Ended;
 use crate::signal::Offers;
 use crate::topology::Topology;
@@ -13,14 +13,19 @@ use crate::topology::Topology;
 /// takes over, so that a program that starts or ends changes nothing by the way.
 const QUANTA_TO_CHANGE: u32 = 4;
 
-/// A policy that was made for this machine.
+/// A policy that is open on this machine.
 pub(super) struct Chosen {
     pub(super) promise: Promise,
-    /// Its quantum in software, ms.
-    pub(super) usual_ms: u64,
-    /// The quantum that it wishes in the form that it wishes, ms.
-    pub(super) wished_ms: u64,
+    /// Its usual quantum, ms.
+    usual_ms: u64,
     pub(super) policy: Box<dyn Policy>,
+}
+
+impl Chosen {
+    /// Its quantum where the machine grants a form, ms.
+    pub(super) fn quantum_ms(&self, granted: Form) -> u64 {
+        self.policy.wishes().quantum_in_ms(granted, self.usual_ms)
+    }
 }
 
 /// The policy that decides, if not the guidelines.
@@ -125,14 +130,9 @@ fn make(
     passed: &Passed,
 ) -> Result<Chosen, PolicyError> {
     let info = find(promise.policy)?;
-    info.check_fed(offers)?;
-    let mut policy = build(&passed.spec(info))?;
-    policy.survey(topology);
-    policy.prepare(topology, offers)?;
     Ok(Chosen {
         promise: *promise,
         usual_ms: info.quantum_ms,
-        wished_ms: policy.wishes().quantum_ms.unwrap_or(info.quantum_ms),
-        policy,
+        policy: open(topology, offers, &passed.spec(info))?,
     })
 }

@@ -53,11 +53,11 @@ mod trials;
 mod umbrella;
 
 use self::ground::Ground;
-use self::guide::{Guide, expected};
+use self::guide::{Chosen, Guide, expected};
 use self::guidelines::Guidelines;
 use self::options::{OPTIONS, Passed};
 use crate::plan::Decision;
-use crate::policy::{Form, Options, Policy, PolicyError, PolicyInfo, PolicyRng, View, Wishes};
+use crate::policy::{Form, Opened, Options, Policy, PolicyInfo, PolicyRng, View, Wishes};
 use crate::sample::{Observation, ThreadObservation};
 use crate::signal::{Offers, Signal, Tier};
 use crate::topology::Topology;
@@ -68,13 +68,14 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     family: "thread mapping",
     source: "Wang et al., ISPASS 2012",
     needs: &[Signal::CpuTime],
+    uses,
     tier_min: Tier::Proc,
     quantum_ms: 100,
     live: true,
     simulated: true,
     summary: "serves the resource that matters most, by whichever policy knows the ground",
     options: OPTIONS,
-    build,
+    open,
 };
 
 /// Signals that the guidelines, and co-schedulers in their stead, use beside those that the
@@ -93,22 +94,49 @@ const SIGNALS: [Signal; 9] = [
 
 const NANOS_PER_MS: u64 = 1_000_000;
 
-fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
+fn open(topology: &Topology, offers: &Offers, options: &Options<'_>) -> Opened {
+    let passed = Passed::of(options)?;
+    let ground = Ground::of(topology);
+    let expected = expected(topology, &ground, offers, &passed);
     Ok(Box::new(Holistic {
-        passed: Passed::of(options)?,
-        ground: None,
-        offers: Offers::default(),
-        wishes: Wishes::default(),
+        wishes: wishes(&ground, &passed, expected),
+        passed,
+        ground: (topology.clone(), ground),
+        offers: offers.clone(),
         guide: Guide::default(),
         guidelines: Guidelines::default(),
     }))
+}
+
+/// Signals that it uses: whichever the policies do that are asked on large and small cores, and
+/// where PUs share cores.
+fn uses(topology: &Topology) -> &'static [Signal] {
+    let ground = Ground::of(topology);
+    match ground.is_asymmetric || ground.smt > 1 {
+        true => &[],
+        false => &SIGNALS,
+    }
+}
+
+fn wishes(ground: &Ground, passed: &Passed, expected: Option<Chosen>) -> Wishes {
+    let form = match ground.is_asymmetric {
+        true => passed.form,
+        false => Form::Software,
+    };
+    Wishes {
+        form,
+        on_activity: ground.is_asymmetric,
+        quantum_ms: expected.map(|chosen| chosen.quantum_ms(form)),
+        calls: true,
+        ..Wishes::default()
+    }
 }
 
 /// The policy.
 struct Holistic {
     passed: Passed,
     /// The ground, with the topology that it is of.
-    ground: Option<(Topology, Ground)>,
+    ground: (Topology, Ground),
     offers: Offers,
     wishes: Wishes,
     guide: Guide,
@@ -116,24 +144,8 @@ struct Holistic {
 }
 
 impl Policy for Holistic {
-    fn survey(&mut self, topology: &Topology) {
-        let ground = self.look(topology);
-        self.wishes = wishes(&ground, &self.passed);
-    }
-
     fn wishes(&self) -> Wishes {
         self.wishes
-    }
-
-    fn prepare(&mut self, topology: &Topology, offers: &Offers) -> Result<(), PolicyError> {
-        self.offers = offers.clone();
-        let ground = self.look(topology);
-        let expected = expected(topology, &ground, offers, &self.passed);
-        self.wishes = Wishes {
-            quantum_ms: expected.map(|chosen| chosen.wished_ms),
-            ..wishes(&ground, &self.passed)
-        };
-        Ok(())
     }
 
     fn decide(&mut self, view: View<'_>, rng: &mut PolicyRng) -> Decision {
@@ -148,28 +160,20 @@ impl Policy for Holistic {
 
 impl Holistic {
     fn look(&mut self, topology: &Topology) -> Ground {
-        match &self.ground {
-            Some((seen, ground)) if seen == topology => *ground,
-            _ => {
-                let ground = Ground::of(topology);
-                self.ground = Some((topology.clone(), ground));
-                ground
-            }
+        if self.ground.0 != *topology {
+            self.ground = (topology.clone(), Ground::of(topology));
         }
+        self.ground.1
     }
 
     /// Decides by the policy that is the guide now, at its own quantum, or by the guidelines.
     fn ask(&mut self, view: View<'_>, rng: &mut PolicyRng) -> Decision {
-        let granted = is_granted(self.wishes.form, view.observation);
-        let (form_ms, wishes) = (INFO.quantum_ms, self.wishes);
         let Some(chosen) = self.guide.chosen() else {
             return self.guidelines.decide(view);
         };
-        let (wanted_ms, loop_ms) = if granted {
-            (chosen.wished_ms, wishes.quantum_ms.unwrap_or(form_ms))
-        } else {
-            (chosen.usual_ms, form_ms)
-        };
+        let granted = granted(self.wishes.form, view.observation);
+        let wanted_ms = chosen.quantum_ms(granted);
+        let loop_ms = self.wishes.quantum_in_ms(granted, INFO.quantum_ms);
         let mut decision = chosen.policy.decide(view, rng);
         if decision.quantum_ns.is_none() && wanted_ms != loop_ms {
             decision.quantum_ns = Some(wanted_ms * NANOS_PER_MS);
@@ -178,33 +182,13 @@ impl Holistic {
     }
 }
 
-fn wishes(ground: &Ground, passed: &Passed) -> Wishes {
-    if ground.is_asymmetric {
-        Wishes {
-            form: passed.form,
-            on_activity: true,
-            calls: true,
-            ..Wishes::default()
-        }
-    } else if ground.smt > 1 {
-        Wishes {
-            calls: true,
-            ..Wishes::default()
-        }
-    } else {
-        Wishes {
-            signals: &SIGNALS,
-            calls: true,
-            ..Wishes::default()
-        }
-    }
-}
-
-/// Returns true where the machine granted the form that was wished for: only logical cores tell of
+/// The form that the machine granted of the one that was wished for: only logical cores tell of
 /// kernel mode.
-fn is_granted(form: Form, observation: &Observation) -> bool {
+fn granted(wished: Form, observation: &Observation) -> Form {
     let is_core = |t: &ThreadObservation| t.sample.reading(Signal::KernelMode).is_some();
-    form == Form::Software
-        || observation.threads.is_empty()
-        || observation.threads.iter().any(is_core)
+    let threads = &observation.threads;
+    match threads.is_empty() || threads.iter().any(is_core) {
+        true => wished,
+        false => Form::Software,
+    }
 }

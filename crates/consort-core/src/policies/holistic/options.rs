@@ -1,7 +1,7 @@
 //! Options of `holistic`, and those that it passes on to other policies.
 
 use crate::policies::asymmetric::{FORM, form};
-use crate::policies::{build, find};
+use crate::policies::{check, find};
 use crate::policy::{Form, Named, OptionInfo, Options, PolicyError, PolicyInfo, PolicySpec};
 use std::collections::BTreeMap;
 
@@ -91,7 +91,7 @@ impl Passed {
         }
         if options.is_given(MODEL) {
             // One that does not exist is refused before anything is started.
-            build(&passed.spec(find(USES_MODEL)?))?;
+            check(&passed.spec(find(USES_MODEL)?))?;
         }
         Ok(passed)
     }

@@ -2,22 +2,18 @@
 
 use crate::plan::{Decision, Placement};
 use crate::policies::asymmetric::testing::chip;
-use crate::policies::build;
+use crate::policies::{check, open};
 use crate::policy::{Form, Policy, PolicyRng, View};
 use crate::sample::{Observation, Reading};
-use crate::signal::{Offers, Signal, Tier};
+use crate::signal::{Signal, Tier};
 use crate::testing::{INTERVAL_NS, observation, observation_with_activity, thread_id};
 use crate::topology::Topology;
 use rand::SeedableRng;
 
 /// The policy for a machine with these signals.
 pub(super) fn made(spec: &str, topology: &Topology, signals: &[Signal]) -> Box<dyn Policy> {
-    let mut policy = build(&spec.parse().unwrap()).unwrap();
     let offered = signals.iter().map(|&signal| (signal, Tier::Counters));
-    let offers: Offers = offered.collect();
-    policy.survey(topology);
-    policy.prepare(topology, &offers).unwrap();
-    policy
+    open(topology, &offered.collect(), &spec.parse().unwrap()).unwrap()
 }
 
 pub(super) fn decide(
@@ -130,9 +126,7 @@ fn another_kind_of_load_takes_over_only_when_it_lasts() {
 
 #[test]
 fn a_model_that_does_not_exist_is_refused_before_anything_is_started() {
-    let error = build(&"holistic:model=pwr8".parse().unwrap())
-        .err()
-        .unwrap();
+    let error = check(&"holistic:model=pwr8".parse().unwrap()).unwrap_err();
     assert!(
         error.to_string().contains("knows no model 'pwr8'"),
         "{error}"

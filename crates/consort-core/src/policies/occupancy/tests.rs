@@ -1,17 +1,15 @@
 use super::*;
 use crate::ids::ThreadId;
 use crate::plan::Plan;
-use crate::policy::PolicySpec;
 use crate::sample::Observation;
-use crate::testing::{observation, observation_with_activity, thread_id};
+use crate::testing::{observation, observation_with_activity, opened, thread_id};
 use crate::topology::{CoreType, PuFacts};
 use proptest::prelude::*;
 use rand::SeedableRng;
 use std::sync::Arc;
 
 fn policy(spec: &str) -> Box<dyn Policy> {
-    let spec: PolicySpec = spec.parse().unwrap();
-    super::super::build(&spec).unwrap()
+    opened(&Topology::uniform(2, 2).unwrap(), spec)
 }
 
 fn decide(policy: &mut dyn Policy, topology: &Topology, observation: &Observation) -> Decision {

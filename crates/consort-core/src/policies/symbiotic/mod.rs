@@ -44,11 +44,11 @@ pub use self::objective::Objective;
 use self::options::{CoreAsymmetry, OPTIONS, keeps_home};
 use self::partners::Partners;
 use self::stacks::Stacks;
-use self::trained::Trained;
+use self::trained::{Trained, asked};
 use super::grouping::{Crew, Domain, Homes, inside, leave, seat};
 use crate::ids::ThreadId;
 use crate::plan::Decision;
-use crate::policy::{Options, Policy, PolicyError, PolicyInfo, PolicyRng, View};
+use crate::policy::{ALL_USUAL, Opened, Options, Policy, PolicyError, PolicyInfo, PolicyRng, View};
 use crate::sample::{Observation, ThreadObservation};
 use crate::signal::{Offers, Signal, Tier};
 use crate::topology::Topology;
@@ -59,42 +59,71 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     family: "symbiosis",
     source: "Feliu et al., HPCA 2016, sections 3-5",
     needs: &[Signal::CpuTime, Signal::CycleStack],
+    uses: ALL_USUAL,
     tier_min: Tier::Sampling,
     quantum_ms: 100,
     live: true,
     simulated: true,
     summary: "lets those share a core that are predicted to slow each other down least",
     options: OPTIONS,
-    build,
+    open,
 };
 
 const NANOS_PER_MS: u64 = 1_000_000;
 
-fn build(options: &Options<'_>) -> Result<Box<dyn Policy>, PolicyError> {
+/// Signals that corrections of predictions need.
+const COUNTED: [Signal; 2] = [Signal::Cycles, Signal::Instructions];
+
+fn open(topology: &Topology, offers: &Offers, options: &Options<'_>) -> Opened {
     let asymmetry = CoreAsymmetry::of(options)?;
     let learns = asymmetry == CoreAsymmetry::Learnt;
-    let isolation = Isolation::new(
-        options.count("period")?,
-        options.count("alone-ms")? * NANOS_PER_MS,
-    );
+    let isolation = isolation(options, learns)?;
+    let asked = asked(options.named("model")?)?;
+    let objective = Objective::of(options)?;
+    let homes = keeps_home(options, asymmetry)?.then(Homes::default);
+    let (corrects, may_estimate) = (options.flag("correction")?, options.flag("estimated")?);
+    let active = options.share("active")?;
+    require(topology, offers, may_estimate)?;
+    let learnt = learns.then(|| Asymmetry::of(offers)).transpose();
+    let halves = (asymmetry == CoreAsymmetry::FirstHalf).then(|| Halves::of(offers));
     Ok(Box::new(Symbiotic {
-        trained: Trained::new(options.named("model")?, INFO.name)?,
-        objective: Objective::of(options)?,
-        homes: keeps_home(options, asymmetry)?.then(Homes::default),
-        halves: (asymmetry == CoreAsymmetry::FirstHalf).then(Halves::default),
-        asymmetry: learns.then(Asymmetry::default),
-        corrects: options.flag("correction")?,
-        may_estimate: options.flag("estimated")?,
-        active: options.share("active")?,
-        isolation: if learns {
-            isolation.often_at_first(asymmetry::FIRST_WAIT_QUANTA)
-        } else {
-            isolation
-        },
+        asymmetry: learnt.map_err(unfit)?,
+        halves: halves.transpose().map_err(unfit)?,
+        trained: Trained::of(asked, offers).map_err(unfit)?,
+        objective,
+        homes,
+        corrects: corrects && offers.missing(&COUNTED).is_empty(),
+        active,
+        isolation,
         stacks: Stacks::default(),
         actual: Actual::default(),
         partners: Partners::default(),
     }))
+}
+
+fn isolation(options: &Options<'_>, learns: bool) -> Result<Isolation, PolicyError> {
+    let (period, alone_ms) = (options.count("period")?, options.count("alone-ms")?);
+    let isolation = Isolation::new(period, alone_ms * NANOS_PER_MS);
+    Ok(if learns {
+        isolation.often_at_first(asymmetry::FIRST_WAIT_QUANTA)
+    } else {
+        isolation
+    })
+}
+
+/// Checks that PUs share cores and that stacks are told as they may be.
+fn require(topology: &Topology, offers: &Offers, may_estimate: bool) -> Result<(), PolicyError> {
+    if topology.smt() < 2 {
+        return Err(unfit(
+            "pairs threads that share a core, and no PUs share one here; use 'spread'",
+        ));
+    }
+    if offers.tier_of(Signal::CycleStack) == Some(Tier::Sampling) && !may_estimate {
+        return Err(unfit(
+            "may not use estimated cycle stacks (estimated=false), and none are counted here",
+        ));
+    }
+    Ok(())
 }
 
 /// The policy.
@@ -105,7 +134,6 @@ struct Symbiotic {
     halves: Option<Halves>,
     asymmetry: Option<Asymmetry>,
     corrects: bool,
-    may_estimate: bool,
     active: f64,
     isolation: Isolation,
     stacks: Stacks,
@@ -114,34 +142,6 @@ struct Symbiotic {
 }
 
 impl Policy for Symbiotic {
-    fn prepare(&mut self, topology: &Topology, offers: &Offers) -> Result<(), PolicyError> {
-        if topology.smt() < 2 {
-            return Err(unfit(
-                "pairs threads that share a core, and no PUs share one here; use 'spread'",
-            ));
-        }
-        if offers.tier_of(Signal::CycleStack) == Some(Tier::Sampling) && !self.may_estimate {
-            return Err(unfit(
-                "may not use estimated cycle stacks (estimated=false), and none are counted here",
-            ));
-        }
-        let counted = |signal| offers.tier_of(signal).is_some();
-        let counts = counted(Signal::Cycles) && counted(Signal::Instructions);
-        if let Some(asymmetry) = &mut self.asymmetry {
-            if !counts {
-                return Err(unfit(
-                    "needs cycles and instructions for core-asymmetry=true, and they are not counted here",
-                ));
-            }
-            asymmetry.prepare(offers).map_err(|why| unfit(&why))?;
-        }
-        if let Some(halves) = &mut self.halves {
-            halves.prepare(offers).map_err(|why| unfit(&why))?;
-        }
-        self.corrects &= counts;
-        self.trained.choose(offers).map_err(|why| unfit(&why))
-    }
-
     fn decide(&mut self, view: View<'_>, rng: &mut PolicyRng) -> Decision {
         let mut decision = Decision::default();
         self.forget_who_is_gone(view.observation);
@@ -261,9 +261,9 @@ impl Symbiotic {
     }
 }
 
-fn unfit(why: &str) -> PolicyError {
+fn unfit(why: impl Into<String>) -> PolicyError {
     PolicyError::Unfit {
         policy: INFO.name,
-        why: why.to_owned(),
+        why: why.into(),
     }
 }

@@ -59,9 +59,7 @@ pub(super) fn spec(options: &str) -> PolicySpec {
 }
 
 pub(super) fn policy(topology: &Topology, options: &str) -> Box<dyn Policy> {
-    let mut policy = policies::build(&spec(options)).unwrap();
-    policy.prepare(topology, &offers(Tier::Counters)).unwrap();
-    policy
+    policies::open(topology, &offers(Tier::Counters), &spec(options)).unwrap()
 }
 
 /// A machine on which the model is the truth, and the threads that run on it.
@@ -299,8 +297,8 @@ fn threads_beyond_the_places_are_left_to_the_system() {
 #[test]
 fn machines_on_which_it_is_of_no_use_are_refused() {
     let refusal = |topology: &Topology, offers: &Offers, text: &str| -> String {
-        let mut policy = policies::build(&spec(text)).unwrap();
-        policy.prepare(topology, offers).unwrap_err().to_string()
+        let opened = policies::open(topology, offers, &spec(text));
+        opened.err().unwrap().to_string()
     };
     let smt = Topology::uniform(2, 2).unwrap();
     let counted = offers(Tier::Counters);
@@ -331,7 +329,7 @@ fn machines_on_which_it_is_of_no_use_are_refused() {
 fn models_that_are_not_there_are_named() {
     let error = |text: &str| -> PolicyError {
         let spec: PolicySpec = text.parse().unwrap();
-        policies::build(&spec).err().unwrap()
+        policies::check(&spec).unwrap_err()
     };
     let unknown = error("symbiotic:model=power8-papr").to_string();
     assert!(

@@ -5,8 +5,8 @@ use crate::cli::ManageArgs;
 use crate::config::{Config, RunConfig};
 use crate::failure::bad_input;
 use anyhow::Result;
-use consort_core::policy::{Form, Policy, PolicyError, PolicyInfo, PolicySpec, Wishes};
-use consort_core::{Backoff, Machine, Offers, Topology, choose, policies, requested};
+use consort_core::policy::{Form, Policy, PolicyError, PolicySpec};
+use consort_core::{Backoff, Machine, Offers, Topology, choose, policies};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -86,12 +86,14 @@ impl Setup {
         offers: &Offers,
     ) -> Result<Self> {
         let (spec, why) = resolve(&requested, args.model.as_deref(), topology, offers)?;
+        let policy = policies::open(topology, offers, &spec).map_err(unfed)?;
         let info = policies::find(&spec.name).map_err(bad_input)?;
-        let policy = prepared(&spec, topology, offers)?;
+        // Live machines have the software form only.
+        let own_ms = { policy.wishes() }.quantum_in_ms(Form::Software, info.quantum_ms);
         let interval = args.interval.or(config.interval);
         let back_off = !args.no_back_off && config.back_off.unwrap_or(true);
         Ok(Self {
-            interval: interval.unwrap_or(usual_quantum(info, policy.wishes())),
+            interval: interval.unwrap_or(Duration::from_millis(own_ms)),
             policy,
             spec,
             requested,
@@ -119,7 +121,7 @@ impl Setup {
         )?;
         let spec = without_foreign_options(spec);
         Ok(Self {
-            policy: prepared(&spec, machine.topology(), machine.offers())?,
+            policy: policies::open(machine.topology(), machine.offers(), &spec).map_err(unfed)?,
             spec,
             why,
             ..self
@@ -130,23 +132,9 @@ impl Setup {
 /// Drops the options if they do not fit the second choice as they did the first: the command runs
 /// already, so that it is too late to refuse them.
 fn without_foreign_options(spec: PolicySpec) -> PolicySpec {
-    let fits = policies::build(&spec).is_ok();
+    let fits = policies::check(&spec).is_ok();
     let options = if fits { spec.options } else { BTreeMap::new() };
     PolicySpec { options, ..spec }
-}
-
-/// Returns the quantum that a policy wants in software, the only form here, else its usual one.
-fn usual_quantum(info: &PolicyInfo, wishes: Wishes) -> Duration {
-    let wanted = wishes.quantum_ms.filter(|_| wishes.form == Form::Software);
-    Duration::from_millis(wanted.unwrap_or(info.quantum_ms))
-}
-
-/// The policy, made for this machine.
-fn prepared(spec: &PolicySpec, topology: &Topology, offers: &Offers) -> Result<Box<dyn Policy>> {
-    let mut policy = policies::build(spec).map_err(bad_input)?;
-    policy.survey(topology);
-    policy.prepare(topology, offers).map_err(bad_input)?;
-    Ok(policy)
 }
 
 /// The policy to use and why: the one asked for, or the best that can be fed here.
@@ -165,7 +153,6 @@ fn resolve(
     }
     spec.attach(|path| consort_input::text(path.as_ref()))
         .map_err(bad_input)?;
-    requested(&spec.name, offers).map_err(unfed)?;
     Ok((spec, "as asked".to_owned()))
 }
 

@@ -12,7 +12,7 @@ use anyhow::Result;
 use consort_core::policy::{Policy, PolicySpec};
 use consort_core::{
     Backoff, ControlLoop, Enacted, Machine, Observation, Offers, Placement, Plan, ThreadId,
-    Topology, Turn, policies, requested, visible,
+    Topology, Turn, policies, visible,
 };
 use consort_experiment::long::{Rows, Whose};
 use consort_table::Table;
@@ -169,13 +169,7 @@ fn policy(text: &str, machine: &Playback) -> Result<Box<dyn Policy>> {
     let mut spec: PolicySpec = text.parse().map_err(bad_input)?;
     spec.attach(|path| consort_input::text(path.as_ref()))
         .map_err(bad_input)?;
-    requested(&spec.name, &machine.offers).map_err(bad_input)?;
-    let mut policy = policies::build(&spec).map_err(bad_input)?;
-    policy.survey(&machine.topology);
-    policy
-        .prepare(&machine.topology, &machine.offers)
-        .map_err(bad_input)?;
-    Ok(policy)
+    policies::open(&machine.topology, &machine.offers, &spec).map_err(bad_input)
 }
 
 /// Sums over a replay.

@@ -11,17 +11,16 @@ use crate::signal::Offers;
 use crate::topology::Topology;
 
 /// The rule, with what it has seen of each thread.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(in super::super) struct Halves(MemoryShares);
 
 impl Halves {
-    /// Finds out how the machine tells of waiting for memory.
+    /// Finds out how a machine tells of waiting for memory.
     ///
     /// # Errors
     /// It does not; the text says what would be right.
-    pub(in super::super) fn prepare(&mut self, offers: &Offers) -> Result<(), String> {
-        self.0 = MemoryShares::from_offers(offers)?;
-        Ok(())
+    pub(in super::super) fn of(offers: &Offers) -> Result<Self, String> {
+        MemoryShares::from_offers(offers).map(Self)
     }
 
     /// Takes what every thread did in the quantum that has just ended.

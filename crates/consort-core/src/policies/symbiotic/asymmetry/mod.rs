@@ -23,6 +23,7 @@ pub(super) use self::halves::Halves;
 use self::memory::MemoryShares;
 pub use self::seating::CORE_DISADVANTAGE;
 pub(super) use self::seating::{random_cores, seat};
+use super::COUNTED;
 use super::actual::{core_of, ipc};
 use crate::ids::ThreadId;
 use crate::policies::grouping::Crew;
@@ -42,7 +43,7 @@ const KEPT: f64 = 0.9;
 const ROUNDS: u64 = 40;
 
 /// Knowledge of the cores that was learnt so far.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Asymmetry {
     shares: MemoryShares,
     round: u64,
@@ -61,13 +62,23 @@ struct Seen {
 }
 
 impl Asymmetry {
-    /// Finds out how the machine tells of waiting for memory.
+    /// Finds out how a machine tells of speed and of waiting for memory.
     ///
     /// # Errors
     /// It does not; the text says what would be right.
-    pub(super) fn prepare(&mut self, offers: &Offers) -> Result<(), String> {
-        self.shares = MemoryShares::from_offers(offers)?;
-        Ok(())
+    pub(super) fn of(offers: &Offers) -> Result<Self, String> {
+        if !offers.missing(&COUNTED).is_empty() {
+            return Err(
+                "needs cycles and instructions for core-asymmetry=true, and they are not counted here"
+                    .to_owned(),
+            );
+        }
+        Ok(Self {
+            shares: MemoryShares::from_offers(offers)?,
+            round: 0,
+            seen: Vec::new(),
+            disadvantages: Vec::new(),
+        })
     }
 
     /// Takes the performance of every thread alone in the quantum that has just ended.

@@ -1,7 +1,6 @@
 use super::super::tests::{World, offers, policy, spec};
 use crate::plan::{Decision, Fact};
 use crate::policies;
-use crate::policy::{Policy, PolicyError, PolicySpec};
 use crate::signal::{Offers, Signal, Tier};
 use crate::testing::thread_id;
 use crate::topology::Topology;
@@ -96,12 +95,9 @@ fn measurements_come_soon_at_first_and_then_once_a_period() {
 }
 
 fn refusal(options: &str, offers: &Offers) -> String {
-    let build = |spec: &PolicySpec| -> Result<Box<dyn Policy>, PolicyError> {
-        let mut policy = policies::build(spec)?;
-        policy.prepare(&Topology::uniform(2, 2).unwrap(), offers)?;
-        Ok(policy)
-    };
-    build(&spec(options)).err().unwrap().to_string()
+    let topology = Topology::uniform(2, 2).unwrap();
+    let opened = policies::open(&topology, offers, &spec(options));
+    opened.err().unwrap().to_string()
 }
 
 #[test]

@@ -45,8 +45,8 @@ pub(super) struct Seen {
 /// Runs the plan under a mapping.
 pub(super) fn run(host: &Host, plan: &Plan, mapping: &Asked) -> Result<Run> {
     let told = tempfile::tempfile().context("cannot make a temporary file")?;
-    let mut policy = policies::build(&policy(mapping)?)?;
-    policy.prepare(&host.discovery.topology, &host.offers())?;
+    let (topology, offers) = (&host.discovery.topology, host.offers());
+    let policy = policies::open(topology, &offers, &policy(mapping)?)?;
     let machine = Live::launch(host.clone(), launch_spec(plan, &told)?)?;
     let mut wheel = ControlLoop::new(machine, policy, Backoff::off(), 1);
     let mut seen = BTreeMap::new();
