@@ -64,7 +64,7 @@ fuzz_target!(|input: &[u8]| {
     }
     assert!(Watch::new(root).poll().is_none());
     let tiers = probe(root, &CpuIdentity::Unknown);
-    assert!(!tiers.is_empty());
+    assert!(!tiers.status.is_empty());
     let _ = nmi_watchdog(root);
     let _ = children_of(root, &BTreeSet::from([7]));
     if let Ok(mut discovery) = Discovery::new(root, &[7]) {
