@@ -3,7 +3,6 @@
 //! Samples come from `PERF_COUNT_SW_CPU_CLOCK`: a timer that runs while the
 //! thread is on a PU, so a sample every so many nanoseconds of CPU time. It
 //! needs no PMU and, without the kernel's side, no privilege at paranoid 2.
-//! The same clock without a rate counts only, and sets no timer.
 
 use perf_event_open_sys::bindings as b;
 
@@ -40,10 +39,10 @@ const REGISTERS: u64 = if cfg!(target_arch = "x86_64") {
     0
 };
 
-/// A CPU clock that samples user-mode instruction pointers at `rate_hz` samples per second of CPU
-/// time, or counts only, at none. The reader is woken when `wakeup_bytes` are waiting in the ring.
+/// A CPU-clock sampler of user-mode instruction pointers at `rate_hz` samples per second of CPU
+/// time. The reader is woken when `wakeup_bytes` are waiting in the ring.
 pub(crate) fn cpu_clock(
-    rate_hz: Option<u64>,
+    rate_hz: u64,
     follow: Follow,
     sideband: Sideband,
     wakeup_bytes: u32,
@@ -56,11 +55,9 @@ pub(crate) fn cpu_clock(
         clockid: nix::libc::CLOCK_MONOTONIC,
         ..Default::default()
     };
-    if let Some(rate_hz) = rate_hz {
-        attr.__bindgen_anon_1.sample_freq = rate_hz.max(1);
-        attr.set_freq(1);
-    }
+    attr.__bindgen_anon_1.sample_freq = rate_hz.max(1);
     attr.__bindgen_anon_2.wakeup_watermark = wakeup_bytes;
+    attr.set_freq(1);
     attr.set_watermark(1);
     attr.set_use_clockid(1);
     attr.set_sample_id_all(1);

@@ -2,10 +2,9 @@
 //! already.
 
 use super::batch::Batch;
-use super::churn::Churn;
 use super::config::SamplerConfig;
 use super::error::SamplerError;
-use super::feed::{Feed, Rate};
+use super::feed::Feed;
 use super::feeds::{Burst, Feeds};
 use super::sampler::Sampler;
 use super::thinning::Thinning;
@@ -69,7 +68,7 @@ impl Sampler {
             let (threads, budget) = (tids.len(), config.fd_budget);
             return Err(SamplerError::FdBudget { threads, budget });
         }
-        if tids.len() * SamplerConfig::inherited_fds(pus.len()) > config.fd_budget {
+        if tids.len() * pus.len() > config.fd_budget {
             sampler.feeds = Feeds::PerThread(BTreeMap::new());
         }
         sampler.attach_all(root, pid, pus)?;
@@ -116,10 +115,7 @@ impl Sampler {
         let tree = children_of(root, &BTreeSet::from([pid])).map_err(error)?;
         let lists = tree.iter().filter_map(|&pid| list(root, pid).ok());
         let threads: usize = lists.map(|tids| tids.len()).sum();
-        let per_thread = match self.is_inherited() {
-            true => SamplerConfig::inherited_fds(pus.len()),
-            false => 1,
-        };
+        let per_thread = if self.is_inherited() { pus.len() } else { 1 };
         if self.fds() + threads * per_thread > self.config.fd_budget {
             let budget = self.config.fd_budget;
             return Err(SamplerError::FdBudget { threads, budget });
@@ -154,18 +150,13 @@ impl Sampler {
             settled_ns: 0,
             held: Batch::default(),
             tree: 0,
-            churn: Churn::default(),
         }
     }
 
     /// Opens the thread's events on every PU, each into that PU's ring.
     fn inherit(&mut self, tid: u32, pus: &PuSet, follow: Follow) -> Result<(), SamplerError> {
         let bytes = self.config.ring_bytes_per_pu(pus.len());
-        let rate = Rate {
-            hz: self.config.rate_hz,
-            can_rest: SamplerConfig::can_rest(pus.len()),
-        };
-        let tree = self.tree;
+        let (rate_hz, tree) = (self.config.rate_hz, self.tree);
         let Feeds::Inherited(feeds) = &mut self.feeds else {
             return Ok(());
         };
@@ -173,7 +164,9 @@ impl Sampler {
             let target = Target::ThreadOnPu { tid, pu: pu.0 };
             let opened = match feeds.get_mut(index) {
                 Some((_, feed)) => feed.join(target, follow, tree),
-                None => Feed::open(target, follow, rate, bytes, tree).map(|f| feeds.push((pu, f))),
+                None => {
+                    Feed::open(target, follow, rate_hz, bytes, tree).map(|f| feeds.push((pu, f)))
+                }
             };
             opened.map_err(|error| SamplerError::Perf { tid, error })?;
         }
@@ -194,7 +187,7 @@ impl Sampler {
         let feed = Feed::open(
             target,
             Follow::Thread,
-            Rate::steady(self.config.rate_hz),
+            self.config.rate_hz,
             bytes,
             self.tree,
         );

@@ -8,7 +8,7 @@
 
 use super::batch::Batch;
 use super::config::SamplerConfig;
-use super::feed::{Feed, Rate};
+use super::feed::Feed;
 use super::thinning::Thinning;
 use crate::perf::attr::Follow;
 use crate::perf::{PerfError, Target, max_sample_rate_hz};
@@ -84,7 +84,7 @@ fn steps() -> u64 {
 
 fn sampled_slice(steps: u64, rate_hz: u64) -> Result<Duration, PerfError> {
     let own = Target::Thread { tid: 0 };
-    let mut feed = Feed::open(own, Follow::Thread, Rate::steady(rate_hz), RING_BYTES, 0)?;
+    let mut feed = Feed::open(own, Follow::Thread, rate_hz, RING_BYTES, 0)?;
     let time = slice(steps);
     feed.drain(&mut Batch::default(), &mut Thinning::new(u64::MAX));
     Ok(time)

@@ -41,9 +41,9 @@ impl Default for SamplerConfig {
 const MAX_RING_BYTES: usize = 128 << 10;
 /// Smallest ring of one PU to ask for, bytes: a third of a second of samples of 176 bytes.
 const MIN_RING_BYTES: usize = 32 << 10;
-/// Most PUs on which further events, for a burst and for rests, are worth their price: every event
-/// per PU makes each thread start 1.2 to 2.6 microseconds dearer (measured, see `Sampler`).
-const MAX_FURTHER_PUS: usize = 32;
+/// Most PUs on which a burst is worth its price: every event per PU makes each thread start 1.2 to
+/// 2.6 microseconds dearer (measured, see `Sampler`).
+const MAX_BURST_PUS: usize = 32;
 
 impl SamplerConfig {
     /// This configuration with no rate above what the host permits
@@ -82,18 +82,7 @@ impl SamplerConfig {
 
     /// Returns true if a start at a higher rate is wanted, and affordable on this number of PUs.
     pub(crate) fn wants_burst(&self, pus: usize) -> bool {
-        self.burst_hz > 0 && pus <= MAX_FURTHER_PUS
-    }
-
-    /// Returns true if samples are taken by events of their own on this number of PUs, which can
-    /// rest where processes come and go (see `churn`).
-    pub(crate) fn can_rest(pus: usize) -> bool {
-        pus <= MAX_FURTHER_PUS
-    }
-
-    /// Number of descriptors of one thread's inherited events on this number of PUs.
-    pub(crate) fn inherited_fds(pus: usize) -> usize {
-        pus * if Self::can_rest(pus) { 2 } else { 1 }
+        self.burst_hz > 0 && pus <= MAX_BURST_PUS
     }
 }
 

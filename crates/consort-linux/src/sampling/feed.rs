@@ -17,35 +17,16 @@ const WAKE_AT_ONE_IN: usize = 4;
 pub(crate) struct Feed {
     ring: Ring,
     events: Vec<Event>,
-    rate: Rate,
+    rate_hz: u64,
     /// CPU time that closed events had counted, ns.
     closed_ns: u64,
 }
 
-/// Samples of a feed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Rate {
-    /// Samples per second of CPU time.
-    pub(crate) hz: u64,
-    /// True where events of their own take them, so that they can rest while the others go on to
-    /// count and to tell of threads.
-    pub(crate) can_rest: bool,
-}
-
-/// The events of one tree of processes.
+/// One event, and the tree of processes that it was opened for.
 #[derive(Debug)]
 struct Event {
-    /// The one that counts, and tells of threads; it samples too where none rests.
     fd: OwnedFd,
-    /// The one that samples and can rest.
-    sampling: Option<OwnedFd>,
     tree: u32,
-}
-
-impl Event {
-    fn fds(&self) -> impl Iterator<Item = &OwnedFd> {
-        std::iter::once(&self.fd).chain(&self.sampling)
-    }
 }
 
 impl Feed {
@@ -53,23 +34,20 @@ impl Feed {
     pub(crate) fn open(
         target: Target,
         follow: Follow,
-        rate: Rate,
+        rate_hz: u64,
         ring_bytes: usize,
         tree: u32,
     ) -> Result<Self, PerfError> {
         let wakeup_bytes = u32::try_from(ring_bytes / WAKE_AT_ONE_IN).unwrap_or(u32::MAX);
-        let mut attr = cpu_clock(rate.of_counting(), follow, Sideband::Tasks, wakeup_bytes);
-        let fd = open(&mut attr, target, None)?;
-        let ring = Ring::map_up_to(&fd, ring_bytes)?;
-        let sampling = None;
-        let mut feed = Self {
+        let mut attr = cpu_clock(rate_hz, follow, Sideband::Tasks, wakeup_bytes);
+        let event = open(&mut attr, target, None)?;
+        let ring = Ring::map_up_to(&event, ring_bytes)?;
+        Ok(Self {
             ring,
-            events: vec![Event { fd, sampling, tree }],
-            rate,
+            events: vec![Event { fd: event, tree }],
+            rate_hz,
             closed_ns: 0,
-        };
-        feed.events[0].sampling = feed.open_sampling(target, follow)?;
-        Ok(feed)
+        })
     }
 
     /// Opens a further event of the same PU that writes into this ring, for a tree of processes.
@@ -79,23 +57,9 @@ impl Feed {
         follow: Follow,
         tree: u32,
     ) -> Result<(), PerfError> {
-        let fd = self.open_joined(target, follow, self.rate.of_counting(), Sideband::Tasks)?;
-        let sampling = self.open_sampling(target, follow)?;
-        self.events.push(Event { fd, sampling, tree });
+        let fd = self.open_joined(target, follow, self.rate_hz, Sideband::Tasks)?;
+        self.events.push(Event { fd, tree });
         Ok(())
-    }
-
-    fn open_sampling(&self, target: Target, follow: Follow) -> Result<Option<OwnedFd>, PerfError> {
-        let rate = self.rate;
-        let opened = (rate.can_rest).then(|| self.open_burst(target, follow, rate.hz));
-        opened.transpose()
-    }
-
-    /// Lets the samples that can rest do so, or go on, in all threads that the events follow.
-    pub(crate) fn set_sampling(&self, goes_on: bool) {
-        for event in self.events.iter().filter_map(|e| e.sampling.as_ref()) {
-            switch(event, goes_on);
-        }
     }
 
     /// Closes the events of a tree, and with them those that its threads have inherited. The event
@@ -113,8 +77,11 @@ impl Feed {
         self.events
             .retain(|event| std::mem::replace(&mut first, false) || event.tree != tree);
         if self.events[0].tree == tree {
-            switch(&self.events[0].fd, false);
-            self.events[0].sampling = None;
+            // SAFETY: the descriptor is an open perf event, owned here; the request takes no
+            // pointer.
+            let stopped = unsafe { ioctls::DISABLE(self.events[0].fd.as_raw_fd(), 0) };
+            // It fails for no reason that matters: nothing of the tree is looked at any more.
+            let _ = Errno::result(stopped);
         }
     }
 
@@ -126,14 +93,14 @@ impl Feed {
         follow: Follow,
         rate_hz: u64,
     ) -> Result<OwnedFd, PerfError> {
-        self.open_joined(target, follow, Some(rate_hz), Sideband::None)
+        self.open_joined(target, follow, rate_hz, Sideband::None)
     }
 
     fn open_joined(
         &self,
         target: Target,
         follow: Follow,
-        rate_hz: Option<u64>,
+        rate_hz: u64,
         sideband: Sideband,
     ) -> Result<OwnedFd, PerfError> {
         let wakeup_bytes = self.ring.data_bytes() / WAKE_AT_ONE_IN;
@@ -179,35 +146,8 @@ impl Feed {
     }
 
     pub(crate) fn fds(&self) -> usize {
-        self.events.iter().flat_map(Event::fds).count()
+        self.events.len()
     }
-}
-
-impl Rate {
-    /// A rate of samples that never rest.
-    pub(crate) fn steady(hz: u64) -> Self {
-        let can_rest = false;
-        Self { hz, can_rest }
-    }
-
-    /// The rate of the event that counts.
-    fn of_counting(self) -> Option<u64> {
-        (!self.can_rest).then_some(self.hz)
-    }
-}
-
-/// Stops an event in all threads that have inherited it, or lets it go on.
-fn switch(event: &OwnedFd, goes_on: bool) {
-    let fd = event.as_raw_fd();
-    // SAFETY: the descriptor is an open perf event, borrowed here; the requests take no pointer.
-    let switched = unsafe {
-        match goes_on {
-            true => ioctls::ENABLE(fd, 0),
-            false => ioctls::DISABLE(fd, 0),
-        }
-    };
-    // It fails for no reason that matters: a thread that is gone is not sampled either way.
-    let _ = Errno::result(switched);
 }
 
 /// Reads an event's count: nanoseconds for a CPU clock, children included.

@@ -14,7 +14,6 @@ mod attach;
 mod batch;
 mod blocks;
 mod calibrate;
-mod churn;
 mod code;
 mod config;
 mod error;

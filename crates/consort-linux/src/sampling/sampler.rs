@@ -14,14 +14,11 @@
 //! The rate of a running thread cannot be changed: `PERF_EVENT_IOC_PERIOD`
 //! reaches the thread that the event was opened on and threads started later,
 //! not those that have inherited it already, and samples go on to report the
-//! old period (both seen on Linux 6.18); nor threads started later, once the one
-//! that the event was opened on has changed places with a child. So there are
-//! two sets of events at the start, of which the faster is closed when the start
-//! is over, surplus samples are left out when the rings are read, and sampling
-//! rests where processes come and go (see `churn`).
+//! old period (both seen on Linux 6.18). So there are two sets of events at the
+//! start, of which the faster is closed when the start is over, and surplus
+//! samples are left out when the rings are read.
 
 use super::batch::Batch;
-use super::churn::Churn;
 use super::config::SamplerConfig;
 use super::feed::Feed;
 use super::feeds::{Burst, Feeds};
@@ -49,7 +46,6 @@ pub struct Sampler {
     pub(super) held: Batch,
     /// Root of the tree of processes for which events are opened now.
     pub(super) tree: u32,
-    pub(super) churn: Churn,
 }
 
 impl Sampler {
@@ -74,16 +70,13 @@ impl Sampler {
     /// Reads all rings to their end; for the last round.
     pub fn drain_all(&mut self) -> Batch {
         let mut batch = std::mem::take(&mut self.held);
-        let held = batch.records.len();
         let thinning = &mut self.thinning;
         let factor = thinning.factor();
         for feed in self.feeds.iter_mut() {
             feed.drain(&mut batch, thinning);
         }
-        let period_ns = factor * 1_000_000_000 / self.present_rate_hz().max(1);
-        batch.sample_ns = (self.churn.stands_for() * period_ns as f64) as u64;
-        self.rest_if_due(&batch.records[held..], batch.sample_ns);
         batch.sort();
+        batch.sample_ns = factor * 1_000_000_000 / self.present_rate_hz().max(1);
         if let Some(now_ns) = batch.records.last().and_then(Record::time_ns) {
             self.thinning.end_round(now_ns);
             self.end_burst_if_due(&batch, now_ns);
@@ -160,21 +153,6 @@ impl Sampler {
     fn present_rate_hz(&self) -> u64 {
         let burst_hz = self.burst.as_ref().map_or(0, |_| self.config.burst_hz);
         self.config.rate_hz + burst_hz
-    }
-
-    /// Lets sampling rest where processes come and go, and go on when it is time to.
-    fn rest_if_due(&mut self, records: &[Record], sample_ns: u64) {
-        // At the start nothing has samples enough, so none is left out.
-        if self.burst.is_some() || !self.is_inherited() {
-            return;
-        }
-        let now_ns = monotonic_ns();
-        if let Some(goes_on) = self.churn.enter(records, sample_ns, now_ns) {
-            self.feeds
-                .iter()
-                .for_each(|feed| feed.set_sampling(goes_on));
-            self.churn.switched(monotonic_ns().saturating_sub(now_ns));
-        }
     }
 
     fn end_burst_if_due(&mut self, batch: &Batch, now_ns: u64) {
