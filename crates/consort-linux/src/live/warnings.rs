@@ -24,6 +24,8 @@ pub(super) struct Warnings {
     refilled: Instant,
     /// Number of warnings for which there was no room, repetitions included.
     dropped: u64,
+    /// Number of these that were not mentioned yet.
+    unmentioned: u64,
 }
 
 impl Default for Warnings {
@@ -35,6 +37,7 @@ impl Default for Warnings {
             room: MOST as f64,
             refilled: Instant::now(),
             dropped: 0,
+            unmentioned: 0,
         }
     }
 }
@@ -47,6 +50,7 @@ impl Warnings {
         }
         if self.room < 1.0 {
             self.dropped += 1;
+            self.unmentioned += 1;
             return;
         }
         self.room -= 1.0;
@@ -60,13 +64,22 @@ impl Warnings {
         self.kept.insert(text);
     }
 
-    /// Takes the warnings that came since the last call, oldest first; `now` room comes back.
+    /// Takes the warnings that came since the last call, oldest first, and as soon as there is room
+    /// the number of those for which there was none; `now` room comes back.
     pub(super) fn tell(&mut self, now: Instant) -> Vec<String> {
         let passed = now.saturating_duration_since(self.refilled);
         let came = MOST as f64 * passed.as_secs_f64() / REFILL.as_secs_f64();
         self.room = (self.room + came).min(MOST as f64);
         self.refilled = now;
-        std::mem::take(&mut self.untold)
+        let mut told = std::mem::take(&mut self.untold);
+        if self.unmentioned > 0 && self.room >= 1.0 {
+            self.room -= 1.0;
+            let left_out = std::mem::take(&mut self.unmentioned);
+            told.push(format!(
+                "left out, as {MOST} an hour are told: {left_out} warnings"
+            ));
+        }
+        told
     }
 
     /// The latest warnings, with the number of those that were not taken in as the last.
@@ -103,11 +116,15 @@ mod tests {
         warnings.extend((0..MOST + 7).map(|n| format!("thread {n:03}")));
         assert_eq!(warnings.tell(start).len(), MOST);
         warnings.insert("too soon".to_owned());
-        assert!(warnings.tell(start + REFILL / 50).is_empty());
-        warnings.extend(["one", "two", "three"].map(str::to_owned));
-        assert_eq!(warnings.tell(start + 100 * REFILL), ["one", "two"]);
+        let left_out = |number| format!("left out, as 100 an hour are told: {number} warnings");
+        assert_eq!(warnings.tell(start + REFILL / 50), [left_out(8)]);
+        warnings.extend(["one", "two"].map(str::to_owned));
+        let told = warnings.tell(start + 100 * REFILL);
+        assert_eq!(told, ["one".to_owned(), left_out(1)]);
+        let all_again = start + 200 * REFILL;
+        assert!(warnings.tell(all_again).is_empty());
         warnings.extend((0..MOST).map(|n| format!("later {n:03}")));
-        assert_eq!(warnings.tell(start + 100 * REFILL).len(), MOST);
+        assert_eq!(warnings.tell(all_again).len(), MOST);
         let all = warnings.into_vec();
         assert!(all.iter().any(|text| text == "9 further warnings"));
         assert_eq!(all.len(), MOST + 1);
