@@ -50,10 +50,14 @@ impl ByProgram {
 
 impl Policy for ByProgram {
     fn wishes(&self) -> Wishes {
-        let mut others = self.others.values();
         let usual = self.usual.wishes();
+        let any = |of: fn(Wishes) -> bool| {
+            let mut others = self.others.values();
+            of(usual) || others.any(|policy| of(policy.wishes()))
+        };
         Wishes {
-            calls: usual.calls || others.any(|policy| policy.wishes().calls),
+            on_activity: any(|wishes| wishes.on_activity),
+            calls: any(|wishes| wishes.calls),
             ..usual
         }
     }

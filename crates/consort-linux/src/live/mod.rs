@@ -171,6 +171,10 @@ impl Machine for Live {
     }
 
     fn grant(&mut self, wishes: Wishes) {
+        // Who follows activity decides by states, and who uses calls tells by them which have ended.
+        if wishes.on_activity || wishes.calls {
+            self.senses.mind_states();
+        }
         if wishes.calls {
             self.warnings.extend(self.senses.count_calls());
         }

@@ -16,7 +16,7 @@ use super::descriptors::Descriptors;
 use super::trees::Trees;
 use super::{Host, SampleCounts};
 use crate::counters::Notice;
-use crate::discovery::{ProcReader, RunState, ThreadEvent};
+use crate::discovery::{ProcReader, ProcSample, RunState, ThreadEvent};
 use crate::sampling::{Batch, SamplerError};
 use consort_core::{
     Observation, Offers, ProgramId, PuId, PuSet, Reading, Sample, Signal, ThreadId, Tier,
@@ -34,6 +34,8 @@ pub(super) struct Senses {
     counting: Counting,
     energy: Energy,
     reader: ProcReader,
+    /// True where the policy decides by who can run at the end of a quantum.
+    states: bool,
     /// Measures that this host cannot count, from a recording.
     recorded: Option<Recorded>,
 }
@@ -61,6 +63,7 @@ impl Senses {
             counting: Counting::new(host, shared.counting),
             energy: Energy::open(&host.root),
             reader: ProcReader::new(&host.root, shared.proc),
+            states: false,
             recorded: None,
         }
     }
@@ -93,6 +96,11 @@ impl Senses {
     /// Counts returns from futex and blocking calls too, from now on; returns the obstacles.
     pub(super) fn count_calls(&mut self) -> Vec<String> {
         self.counting.count_calls()
+    }
+
+    /// Tells who can run at the end of every quantum, from now on.
+    pub(super) fn mind_states(&mut self) {
+        self.states = true;
     }
 
     /// Returns true if records tell which threads begin and end.
@@ -198,17 +206,31 @@ impl Senses {
         interval: &Interval,
         sample: &mut Sample,
     ) -> Option<bool> {
-        let known = seen.quick_look(interval.end, begun, sample);
+        let known = seen.quick_look(interval.end, begun, self.states, sample);
         if known.is_some() {
+            seen.add_wait(interval.length_ns, sample);
             return known;
         }
-        let told = self.reader.sample(id).ok()?;
+        let told = self.read(id, seen, interval.end)?;
         seen.add_proc(interval.end, told, interval.length_ns, sample);
+        let (told, _) = told;
         if begun.is_none() {
             // Sleeps are counted from the next quantum on at the earliest.
             seen.restart_sleeps_in(told.state);
         }
         Some(told.state == RunState::Runnable)
+    }
+
+    /// Reads a thread in `/proc`: its times alone where these tell enough, with false, else all with
+    /// true; none when it is gone.
+    fn read(&mut self, id: ThreadId, seen: &Seen, now: Instant) -> Option<(ProcSample, bool)> {
+        let reader = &mut self.reader;
+        if !self.states
+            && let Some(times) = seen.told_by_times(now, |last| reader.times(id, last))
+        {
+            return Some((times, false));
+        }
+        reader.sample(id).ok().map(|told| (told, true))
     }
 
     /// Counts of a thread that has exited: its counters keep what they counted last.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Least time between two readings of the limits: one takes as long as looking at ten threads.
-const WATCH_EVERY: Duration = Duration::from_millis(100);
+const WATCH_EVERY: Duration = Duration::from_millis(250);
 
 /// The usable PUs below a root, with sharing and core types as files and the user have them.
 pub(super) struct Site {

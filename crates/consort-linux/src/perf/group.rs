@@ -183,14 +183,13 @@ impl CounterGroup {
     /// its error state ([`PerfError::Gone`]).
     pub fn read(&mut self) -> Result<GroupDelta, PerfError> {
         self.fill()?;
-        let now = GroupDelta {
-            counts: self.ids.iter().map(|&id| self.value_of(id)).collect(),
-            enabled_ns: self.words[1],
-            running_ns: self.words[2],
-        };
-        let delta = since(&now, &self.last);
-        self.last = now;
-        Ok(delta)
+        let values = self.ids.iter().map(|&id| value_of(&self.words, id));
+        let counts = values.zip(&mut self.last.counts);
+        Ok(GroupDelta {
+            counts: counts.map(|(now, last)| since(now, last)).collect(),
+            enabled_ns: since(self.words[1], &mut self.last.enabled_ns),
+            running_ns: since(self.words[2], &mut self.last.running_ns),
+        })
     }
 
     /// Turns the group on, for rotation over quanta.
@@ -233,12 +232,13 @@ impl CounterGroup {
         }
         Ok(())
     }
+}
 
-    fn value_of(&self, id: u64) -> u64 {
-        let members = self.words[HEADER..].chunks_exact(2);
-        let mut values = members.filter(|m| m[1] == id).map(|m| m[0]);
-        values.next().unwrap_or(0)
-    }
+/// The count of the member with this number, among the words of a group read.
+fn value_of(words: &[u64], id: u64) -> u64 {
+    let members = words[HEADER..].chunks_exact(2);
+    let mut values = members.filter(|m| m[1] == id).map(|m| m[0]);
+    values.next().unwrap_or(0)
 }
 
 /// Number by which group reads name an event.
@@ -252,13 +252,10 @@ fn id(fd: &OwnedFd) -> Result<u64, PerfError> {
     Ok(id)
 }
 
-fn since(now: &GroupDelta, last: &GroupDelta) -> GroupDelta {
-    let counts = now.counts.iter().zip(&last.counts);
-    GroupDelta {
-        counts: counts.map(|(n, l)| n.saturating_sub(*l)).collect(),
-        enabled_ns: now.enabled_ns.saturating_sub(last.enabled_ns),
-        running_ns: now.running_ns.saturating_sub(last.running_ns),
-    }
+/// What a count has grown by since the last, which it then is.
+fn since(now: u64, last: &mut u64) -> u64 {
+    let last = std::mem::replace(last, now);
+    now.saturating_sub(last)
 }
 
 #[cfg(test)]

@@ -1,14 +1,16 @@
 //! One look at one thread: its counters, and `/proc` where that is needed.
 //!
 //! Counters of a thread are read with one system call, which costs a third of the time that its
-//! files in `/proc` take (0.7 against 1.9 us). At quanta of a few milliseconds that matters, so
-//! `/proc` is read only when it can tell something new: when the thread has left its PU, or begun a
-//! sleep where that is counted, so that only its state tells whether it can run, and otherwise every
-//! [`PROC_EVERY`], or [`ASLEEP_EVERY`] for one that sleeps on: it has nothing to tell, and there may
-//! be thousands of them.
+//! files in `/proc` take (0.7 against 1.9 us). In short quanta that matters, so `/proc` is read only
+//! when it can tell something new: now and then for a thread that ran ([`PROC_EVERY`]), whenever one
+//! did not run though it was awake, and every [`ASLEEP_EVERY`] for one that sleeps on: it has nothing
+//! to tell, and there may be thousands of them. Where a policy decides by who can run at the moment,
+//! it is also read when the thread has left its PU, or begun a sleep where that is counted, so that
+//! only its state tells, and otherwise every [`STATES_EVERY`]. Without counters, times take their
+//! place: `schedstat` alone is a third of what both files cost.
 //!
-//! Pitfall: a look without `/proc` gives no time spent waiting for a PU, and the PU is the one
-//! that was seen last.
+//! Pitfall: in a look without `/proc` the share of time spent waiting for a PU is that of the time
+//! between the last two readings, and the PU is the one that was seen last.
 
 use crate::counters::Sleeps;
 use crate::discovery::{ProcSample, RunState};
@@ -18,7 +20,9 @@ use std::time::{Duration, Instant};
 
 /// Longest time between two readings of a running thread in `/proc`. In longer quanta than this it
 /// is read every time.
-const PROC_EVERY: Duration = Duration::from_millis(50);
+const PROC_EVERY: Duration = Duration::from_millis(450);
+/// The same where states decide.
+const STATES_EVERY: Duration = Duration::from_millis(50);
 /// The same for a thread that has slept all the time. A woken one that waits for a PU seems asleep
 /// until it runs, or for this long.
 const ASLEEP_EVERY: Duration = Duration::from_secs(1);
@@ -30,6 +34,10 @@ pub(in crate::live) struct Seen {
     last: Option<ProcSample>,
     /// Time of that reading.
     read: Option<Instant>,
+    /// Time of the last one that told its state and PU.
+    told: Option<Instant>,
+    /// Share of the time before it that the thread waited for a PU; unknown without schedstat.
+    wait_share: Option<f64>,
     /// Sleeps of the thread since it was first seen.
     sleeps: Option<Sleeps>,
 }
@@ -42,16 +50,18 @@ impl Seen {
 
     /// State and PU at the last reading of `/proc`, if that is younger than `limit`.
     pub(in crate::live) fn fresh(&self, now: Instant, limit: Duration) -> Option<(RunState, PuId)> {
-        self.read.filter(|read| now - *read < limit)?;
+        self.told.filter(|told| now - *told < limit)?;
         self.last.map(|told| (told.state, told.last_pu))
     }
 
     /// State of the thread, true for runnable, if counters alone tell it; `/proc` need not be read
-    /// then. Where sleeps are not counted, each switch may have been one.
+    /// then. Where sleeps are not counted, each switch may have been one; where no `states` are
+    /// asked for, whoever ran can run.
     pub(super) fn quick_look(
         &self,
         now: Instant,
         begun: Option<u64>,
+        states: bool,
         sample: &Sample,
     ) -> Option<bool> {
         let counted = sample.reading(Signal::CpuTime)?.tier >= Tier::Software;
@@ -59,25 +69,72 @@ impl Seen {
         let most_begun = begun.or_else(switches)?;
         let ran = sample.cpu_time_ns() > 0.0;
         let inferred = self.sleeps?.inferred(most_begun, ran);
-        let runnable = inferred.filter(|_| counted)?;
-        let limit = if runnable { PROC_EVERY } else { ASLEEP_EVERY };
-        let is_recent = now.duration_since(self.read?) < limit;
-        is_recent.then_some(runnable)
+        let assumed = (ran && !states).then_some(true);
+        let runnable = inferred.or(assumed).filter(|_| counted)?;
+        self.holds(runnable, states, now).then_some(runnable)
     }
 
-    /// Adds a reading of `/proc`.
+    /// Returns true while what was told of the thread's state and PU may stand.
+    fn holds(&self, runnable: bool, states: bool, now: Instant) -> bool {
+        let limit = match (runnable, states) {
+            (false, _) => ASLEEP_EVERY,
+            (true, true) => STATES_EVERY,
+            (true, false) => PROC_EVERY,
+        };
+        self.told
+            .is_some_and(|told| now.duration_since(told) < limit)
+    }
+
+    /// A reading of the thread's times, if they tell its state as well: who ran can run, and who
+    /// slept and did not run sleeps.
+    pub(super) fn told_by_times(
+        &self,
+        now: Instant,
+        read: impl FnOnce(ProcSample) -> Option<ProcSample>,
+    ) -> Option<ProcSample> {
+        let last = self.last?;
+        let slept = last.state != RunState::Runnable;
+        if !self.holds(!slept, false, now) {
+            return None;
+        }
+        let times = read(last)?;
+        let ran = times.runs > last.runs || times.cpu_ns > last.cpu_ns;
+        match (ran, slept) {
+            (true, _) => Some(ProcSample {
+                state: RunState::Runnable,
+                ..times
+            }),
+            (false, true) => Some(times),
+            (false, false) => None,
+        }
+    }
+
+    /// Adds the time that a thread waited for a PU in an interval after which `/proc` was not read.
+    pub(super) fn add_wait(&self, interval_ns: u64, sample: &mut Sample) {
+        if let Some(share) = self.wait_share {
+            let waited = Reading::whole(share * interval_ns as f64, Tier::Proc, interval_ns);
+            sample.set(Signal::WaitTime, waited);
+        }
+    }
+
+    /// Adds a reading of `/proc`, of state and PU too or of times alone.
     pub(super) fn add_proc(
         &mut self,
         now: Instant,
-        told: ProcSample,
+        (told, is_whole): (ProcSample, bool),
         interval_ns: u64,
         sample: &mut Sample,
     ) {
         let since = self.read.map(|read| now.duration_since(read));
         let span_ns = since.map_or(interval_ns, clock::nanos);
-        add_times(self.last.as_ref(), &told, (interval_ns, span_ns), sample);
+        add_cpu_time(self.last.as_ref(), &told, (interval_ns, span_ns), sample);
+        self.wait_share = wait_share(self.last.as_ref(), &told, span_ns);
+        self.add_wait(interval_ns, sample);
         self.last = Some(told);
         self.read = Some(now);
+        if is_whole {
+            self.told = Some(now);
+        }
     }
 
     /// Forgets the thread's sleeps: being paused looks like one. It counts as awake when it goes
@@ -114,28 +171,26 @@ impl Seen {
     }
 }
 
-/// Adds a thread's consumption between two readings of `/proc`. Where the last was not at the end
-/// of the last interval, this one gets its share of the CPU time, and no waiting time is told.
-fn add_times(
+/// Adds a thread's CPU time between two readings of `/proc`. Where the last was not at the end of the
+/// last interval, this one gets its share.
+fn add_cpu_time(
     before: Option<&ProcSample>,
     now: &ProcSample,
     (interval_ns, span_ns): (u64, u64),
     sample: &mut Sample,
 ) {
-    let reading = |raw: f64| Reading::whole(raw, Tier::Proc, interval_ns);
     let cpu_ns = now.cpu_ns.saturating_sub(before.map_or(0, |b| b.cpu_ns)) as f64;
-    let is_whole = span_ns <= interval_ns;
-    let share = if is_whole {
-        1.0
-    } else {
-        interval_ns as f64 / span_ns as f64
-    };
-    sample.set(Signal::CpuTime, reading(cpu_ns * share));
-    if let Some(wait) = now.wait_ns.filter(|_| is_whole) {
-        let wait_before = before.and_then(|b| b.wait_ns).unwrap_or(0);
-        let waited = wait.saturating_sub(wait_before);
-        sample.set(Signal::WaitTime, reading(waited as f64));
-    }
+    let share = interval_ns as f64 / span_ns.max(interval_ns).max(1) as f64;
+    let reading = Reading::whole(cpu_ns * share, Tier::Proc, interval_ns);
+    sample.set(Signal::CpuTime, reading);
+}
+
+/// Share of the time between two readings of `/proc` in which a thread waited for a PU, where that is
+/// told.
+fn wait_share(before: Option<&ProcSample>, now: &ProcSample, span_ns: u64) -> Option<f64> {
+    let before = before.and_then(|b| b.wait_ns).unwrap_or(0);
+    let waited = now.wait_ns?.saturating_sub(before);
+    Some((waited as f64 / span_ns.max(1) as f64).min(1.0))
 }
 
 #[cfg(test)]
@@ -145,9 +200,9 @@ mod tests {
     /// A thread that was last read `ago` before `now`, in this state.
     fn thread(now: Instant, ago: Duration, state: RunState) -> Seen {
         Seen {
-            last: None,
-            read: now.checked_sub(ago),
+            told: now.checked_sub(ago),
             sleeps: Some(Sleeps::of(state)),
+            ..Seen::default()
         }
     }
 
@@ -159,23 +214,35 @@ mod tests {
     }
 
     #[test]
-    fn who_sleeps_on_is_read_every_second_and_who_runs_on_every_fifty_milliseconds() {
+    fn who_sleeps_on_is_read_every_second_and_who_runs_on_twice_a_second() {
         let now = Instant::now() + Duration::from_secs(10);
-        let look = |state, ms, cpu_ns| {
+        let look = |state, ms, states, cpu_ns| {
             let thread = thread(now, Duration::from_millis(ms), state);
-            thread.quick_look(now, Some(0), &counted(cpu_ns))
+            thread.quick_look(now, Some(0), states, &counted(cpu_ns))
         };
-        assert_eq!(look(RunState::Sleeping, 900, 0.0), Some(false));
-        assert_eq!(look(RunState::Sleeping, 1100, 0.0), None);
-        assert_eq!(look(RunState::Runnable, 40, 1e6), Some(true));
-        assert_eq!(look(RunState::Runnable, 60, 1e6), None);
+        assert_eq!(look(RunState::Sleeping, 900, true, 0.0), Some(false));
+        assert_eq!(look(RunState::Sleeping, 1100, false, 0.0), None);
+        assert_eq!(look(RunState::Runnable, 400, false, 1e6), Some(true));
+        assert_eq!(look(RunState::Runnable, 500, false, 1e6), None);
+        // More often where it matters at once.
+        assert_eq!(look(RunState::Runnable, 40, true, 1e6), Some(true));
+        assert_eq!(look(RunState::Runnable, 60, true, 1e6), None);
     }
 
     #[test]
-    fn who_has_begun_a_sleep_is_read_at_once() {
+    fn who_is_awake_and_does_not_run_is_read_at_once() {
+        let now = Instant::now() + Duration::from_secs(10);
+        let thread = thread(now, Duration::from_millis(1), RunState::Runnable);
+        assert_eq!(thread.quick_look(now, Some(0), false, &counted(0.0)), None);
+    }
+
+    #[test]
+    fn who_has_begun_a_sleep_is_read_at_once_where_states_decide() {
         let now = Instant::now() + Duration::from_secs(10);
         let thread = thread(now, Duration::from_millis(1), RunState::Sleeping);
-        assert_eq!(thread.quick_look(now, Some(1), &counted(1e6)), None);
+        let look = |states| thread.quick_look(now, Some(1), states, &counted(1e6));
+        assert_eq!(look(true), None);
+        assert_eq!(look(false), Some(true));
     }
 
     #[test]
@@ -186,17 +253,77 @@ mod tests {
             let mut sample = counted(1e6);
             let switches = Reading::whole(switches, Tier::Software, 100_000_000);
             sample.set(Signal::ContextSwitches, switches);
-            thread.quick_look(now, None, &sample)
+            thread.quick_look(now, None, true, &sample)
         };
         assert_eq!(look(0.0), Some(true));
         assert_eq!(look(1.0), None);
-        assert_eq!(thread.quick_look(now, None, &counted(1e6)), None);
+        assert_eq!(thread.quick_look(now, None, true, &counted(1e6)), None);
+    }
+
+    fn told(state: RunState, cpu_ms: u64, wait_ms: u64) -> ProcSample {
+        ProcSample {
+            cpu_ns: cpu_ms * 1_000_000,
+            cpu_in_ticks: false,
+            wait_ns: Some(wait_ms * 1_000_000),
+            runs: Some(1),
+            state,
+            last_pu: PuId(0),
+        }
+    }
+
+    #[test]
+    fn times_alone_tell_who_ran_and_who_slept_on() {
+        let begin = Instant::now();
+        let state = |before, cpu_ms: u64, after_ms| {
+            let mut thread = Seen::default();
+            let first = (told(before, 10, 0), true);
+            thread.add_proc(begin, first, 100_000_000, &mut Sample::default());
+            let later = begin + Duration::from_millis(after_ms);
+            let now = |last| {
+                Some(ProcSample {
+                    cpu_ns: cpu_ms * 1_000_000,
+                    ..last
+                })
+            };
+            thread.told_by_times(later, now).map(|told| told.state)
+        };
+        let (awake, asleep) = (RunState::Runnable, RunState::Sleeping);
+        assert_eq!(state(awake, 20, 400), Some(awake));
+        assert_eq!(state(awake, 20, 500), None);
+        assert_eq!(state(asleep, 20, 400), Some(awake));
+        assert_eq!(state(asleep, 10, 900), Some(asleep));
+        assert_eq!(state(asleep, 10, 1100), None);
+        // Waiting for a PU, asleep by now or gone.
+        assert_eq!(state(awake, 10, 100), None);
+    }
+
+    #[test]
+    fn between_readings_a_thread_waits_as_long_as_before_the_last() {
+        let told = |wait_ms| (told(RunState::Runnable, 0, wait_ms), true);
+        let begin = Instant::now();
+        let quantum_ns = 100_000_000;
+        let waited = |sample: &Sample| sample.get(Signal::WaitTime).unwrap() / 1e6;
+        let mut thread = Seen::default();
+        let mut sample = Sample::default();
+        thread.add_proc(begin, told(30), quantum_ns, &mut sample);
+        assert_eq!(waited(&sample), 30.0);
+        // 200 ms of the 500 since then.
+        let mut sample = Sample::default();
+        let later = begin + Duration::from_millis(500);
+        thread.add_proc(later, told(230), quantum_ns, &mut sample);
+        assert!((waited(&sample) - 40.0).abs() < 1e-9);
+        let mut sample = Sample::default();
+        thread.add_wait(quantum_ns, &mut sample);
+        assert!((waited(&sample) - 40.0).abs() < 1e-9);
     }
 
     #[test]
     fn without_counters_everything_is_read() {
         let now = Instant::now() + Duration::from_secs(10);
         let thread = thread(now, Duration::from_millis(1), RunState::Sleeping);
-        assert_eq!(thread.quick_look(now, Some(0), &Sample::default()), None);
+        assert_eq!(
+            thread.quick_look(now, Some(0), true, &Sample::default()),
+            None
+        );
     }
 }
