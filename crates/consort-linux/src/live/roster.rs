@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 /// Number of threads whose cpuset is read again at a time: this takes about half a millisecond.
 const AT_A_TIME: usize = 64;
 
-/// Time between two such readings: together they take a thousandth of a PU.
-const RECHECK_EVERY: Duration = Duration::from_millis(500);
+/// Time between two such readings: together they take half a thousandth of a PU.
+const RECHECK_EVERY: Duration = Duration::from_secs(1);
 
 /// A thread id before that of every thread.
 const NOBODY: ThreadId = ThreadId {

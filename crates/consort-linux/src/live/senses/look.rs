@@ -1,13 +1,16 @@
 //! One look at one thread: its counters, and `/proc` where that is needed.
 //!
 //! Counters of a thread are read with one system call, which costs a third of the time that its
-//! files in `/proc` take (0.7 against 1.9 us). In short quanta that matters, so `/proc` is read only
-//! when it can tell something new: now and then for a thread that ran ([`PROC_EVERY`]), whenever one
-//! did not run though it was awake, and every [`ASLEEP_EVERY`] for one that sleeps on: it has nothing
-//! to tell, and there may be thousands of them. Where a policy decides by who can run at the moment,
-//! it is also read when the thread has left its PU, or begun a sleep where that is counted, so that
-//! only its state tells, and otherwise every [`STATES_EVERY`]. Without counters, times take their
-//! place: `schedstat` alone is a third of what both files cost.
+//! files in `/proc` take (0.7 against 1.9 us). In short quanta that matters, so
+//!
+//! - `/proc` is read every [`TIMES_EVERY`], or [`ASLEEP_EVERY`] for a thread that sleeps on: it has
+//!   nothing to tell, and there may be thousands of them;
+//! - of its two files `schedstat` alone, for a third of the cost of both, as long as its times tell
+//!   who can run: who ran can, and who slept and did not run sleeps. `stat` is read whenever a thread
+//!   did not run though it was awake, and every [`STATES_EVERY`].
+//!
+//! Where a policy decides by who can run at the moment, both are read, also when the thread has left
+//! its PU, or begun a sleep where that is counted, so that only its state tells.
 //!
 //! Pitfall: in a look without `/proc` the share of time spent waiting for a PU is that of the time
 //! between the last two readings, and the PU is the one that was seen last.
@@ -20,9 +23,9 @@ use std::time::{Duration, Instant};
 
 /// Longest time between two readings of a running thread in `/proc`. In longer quanta than this it
 /// is read every time.
-const PROC_EVERY: Duration = Duration::from_millis(450);
-/// The same where states decide.
-const STATES_EVERY: Duration = Duration::from_millis(50);
+const TIMES_EVERY: Duration = Duration::from_millis(50);
+/// The same for its state and PU, where states do not decide.
+const STATES_EVERY: Duration = Duration::from_millis(450);
 /// The same for a thread that has slept all the time. A woken one that waits for a PU seems asleep
 /// until it runs, or for this long.
 const ASLEEP_EVERY: Duration = Duration::from_secs(1);
@@ -71,18 +74,9 @@ impl Seen {
         let inferred = self.sleeps?.inferred(most_begun, ran);
         let assumed = (ran && !states).then_some(true);
         let runnable = inferred.or(assumed).filter(|_| counted)?;
-        self.holds(runnable, states, now).then_some(runnable)
-    }
-
-    /// Returns true while what was told of the thread's state and PU may stand.
-    fn holds(&self, runnable: bool, states: bool, now: Instant) -> bool {
-        let limit = match (runnable, states) {
-            (false, _) => ASLEEP_EVERY,
-            (true, true) => STATES_EVERY,
-            (true, false) => PROC_EVERY,
-        };
-        self.told
-            .is_some_and(|told| now.duration_since(told) < limit)
+        let limit = if runnable { TIMES_EVERY } else { ASLEEP_EVERY };
+        let is_recent = now.duration_since(self.read?) < limit;
+        is_recent.then_some(runnable)
     }
 
     /// A reading of the thread's times, if they tell its state as well: who ran can run, and who
@@ -94,10 +88,9 @@ impl Seen {
     ) -> Option<ProcSample> {
         let last = self.last?;
         let slept = last.state != RunState::Runnable;
-        if !self.holds(!slept, false, now) {
-            return None;
-        }
-        let times = read(last)?;
+        let limit = if slept { ASLEEP_EVERY } else { STATES_EVERY };
+        let is_recent = now.duration_since(self.told?) < limit;
+        let times = is_recent.then(|| read(last)).flatten()?;
         let ran = times.runs > last.runs || times.cpu_ns > last.cpu_ns;
         match (ran, slept) {
             (true, _) => Some(ProcSample {
@@ -200,7 +193,7 @@ mod tests {
     /// A thread that was last read `ago` before `now`, in this state.
     fn thread(now: Instant, ago: Duration, state: RunState) -> Seen {
         Seen {
-            told: now.checked_sub(ago),
+            read: now.checked_sub(ago),
             sleeps: Some(Sleeps::of(state)),
             ..Seen::default()
         }
@@ -214,19 +207,16 @@ mod tests {
     }
 
     #[test]
-    fn who_sleeps_on_is_read_every_second_and_who_runs_on_twice_a_second() {
+    fn who_sleeps_on_is_read_every_second_and_who_runs_on_every_fifty_milliseconds() {
         let now = Instant::now() + Duration::from_secs(10);
-        let look = |state, ms, states, cpu_ns| {
+        let look = |state, ms, cpu_ns| {
             let thread = thread(now, Duration::from_millis(ms), state);
-            thread.quick_look(now, Some(0), states, &counted(cpu_ns))
+            thread.quick_look(now, Some(0), true, &counted(cpu_ns))
         };
-        assert_eq!(look(RunState::Sleeping, 900, true, 0.0), Some(false));
-        assert_eq!(look(RunState::Sleeping, 1100, false, 0.0), None);
-        assert_eq!(look(RunState::Runnable, 400, false, 1e6), Some(true));
-        assert_eq!(look(RunState::Runnable, 500, false, 1e6), None);
-        // More often where it matters at once.
-        assert_eq!(look(RunState::Runnable, 40, true, 1e6), Some(true));
-        assert_eq!(look(RunState::Runnable, 60, true, 1e6), None);
+        assert_eq!(look(RunState::Sleeping, 900, 0.0), Some(false));
+        assert_eq!(look(RunState::Sleeping, 1100, 0.0), None);
+        assert_eq!(look(RunState::Runnable, 40, 1e6), Some(true));
+        assert_eq!(look(RunState::Runnable, 60, 1e6), None);
     }
 
     #[test]
