@@ -1,5 +1,6 @@
 //! The automatic choice of a policy: the best one that the tier can feed.
 
+use crate::policies::SHARED_CORES;
 use crate::signal::{Offers, Signal};
 use crate::topology::Topology;
 
@@ -72,19 +73,25 @@ fn choose_with_smt(
 ) -> (&'static str, String) {
     let ways = topology.smt();
     let shared = format!("up to {ways} PUs share a core");
-    if let Some((tier, model)) = offers.tier_of(Signal::CycleStack).zip(model) {
-        let why = format!("{shared}, tier {tier} tells cycle stacks, and model {model} fits both");
-        return ("symbiotic", why);
-    }
-    match offers.tier_of(Signal::FpUsage) {
-        Some(tier) => (
-            "workover",
-            format!("{shared}, and tier {tier} tells FPU usage"),
-        ),
-        None => (
-            "spread",
-            format!("{shared}, but no tier here tells FPU usage"),
-        ),
+    let fed = SHARED_CORES.iter().find_map(|promise| {
+        let how = fed_by(promise.policy, offers, model)?;
+        Some((promise.policy, format!("{shared}, {how}")))
+    });
+    fed.unwrap_or_else(|| {
+        let why = format!("{shared}, but no tier here tells FPU usage");
+        ("spread", why)
+    })
+}
+
+/// Source of what a policy for shared cores needs; none where it lacks something.
+fn fed_by(policy: &str, offers: &Offers, model: Option<&str>) -> Option<String> {
+    let tier = |signal| offers.tier_of(signal);
+    match policy {
+        "symbiotic" => tier(Signal::CycleStack).zip(model).map(|(tier, model)| {
+            format!("tier {tier} tells cycle stacks, and model {model} fits both")
+        }),
+        "workover" => tier(Signal::FpUsage).map(|tier| format!("and tier {tier} tells FPU usage")),
+        _ => None,
     }
 }
 
@@ -115,6 +122,19 @@ mod tests {
         assert_eq!(name(2, &[fp, stack], None), "workover");
         assert_eq!(name(2, &[fp], Some("m.toml")), "workover");
         assert_eq!(name(1, &[fp, stack], Some("m.toml")), "spread");
+    }
+
+    #[test]
+    fn every_policy_for_shared_cores_can_be_chosen() {
+        let signals = [Signal::CycleStack, Signal::FpUsage];
+        let offers: Offers = signals.iter().map(|&s| (s, Tier::Sampling)).collect();
+        for promise in SHARED_CORES {
+            assert!(fed_by(promise.policy, &offers, Some("m.toml")).is_some());
+            assert_eq!(
+                fed_by(promise.policy, &Offers::default(), Some("m.toml")),
+                None
+            );
+        }
     }
 
     #[test]

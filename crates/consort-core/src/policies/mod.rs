@@ -30,6 +30,8 @@ mod tcs;
 mod utility;
 mod workover;
 
+pub(crate) use holistic::SHARED_CORES;
+
 pub use coscheduling::{in_turn, seats};
 pub use symbiotic::{CORE_DISADVANTAGE, Objective};
 

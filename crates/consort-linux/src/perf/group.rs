@@ -252,7 +252,7 @@ fn id(fd: &OwnedFd) -> Result<u64, PerfError> {
     Ok(id)
 }
 
-/// What a count has grown by since the last, which it then is.
+/// Growth of a count since the last one, which it then is.
 fn since(now: u64, last: &mut u64) -> u64 {
     let last = std::mem::replace(last, now);
     now.saturating_sub(last)

@@ -52,6 +52,8 @@ mod trial_tests;
 mod trials;
 mod umbrella;
 
+pub(crate) use umbrella::SHARED_CORES;
+
 use self::ground::Ground;
 use self::guide::{Chosen, Guide, expected};
 use self::guidelines::Guidelines;

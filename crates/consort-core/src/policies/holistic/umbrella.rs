@@ -16,9 +16,9 @@ const TOO_MANY: &str = "more multithreaded programs than cores for all of them";
 
 /// A policy that may be asked, and what it promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Promise {
+pub(crate) struct Promise {
     /// The policy's name.
-    pub(super) policy: &'static str,
+    pub(crate) policy: &'static str,
     /// Its promise on this ground.
     pub(super) promise: &'static str,
 }
@@ -72,8 +72,9 @@ const TOO_MANY_PROGRAMS: &[Promise] = &[
     ),
 ];
 
-/// Policies for PUs that share a core: the choice of threads that share it decides.
-const SHARED_CORES: &[Promise] = &[
+/// Policies for PUs that share a core: the choice of threads that share it decides. The automatic
+/// choice of a policy keeps to this order too.
+pub(crate) const SHARED_CORES: &[Promise] = &[
     promise(
         "symbiotic",
         "of all pairings the one with the least predicted slowdown",
