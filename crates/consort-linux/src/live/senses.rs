@@ -207,8 +207,8 @@ impl Senses {
         sample: &mut Sample,
     ) -> Option<bool> {
         let known = seen.quick_look(interval.end, begun, self.states, sample);
-        if known.is_some() {
-            seen.add_wait(interval.length_ns, sample);
+        if let Some(runnable) = known {
+            seen.add_wait(runnable, interval.length_ns, sample);
             return known;
         }
         let told = self.read(id, seen, interval.end)?;

@@ -102,9 +102,11 @@ impl Seen {
         }
     }
 
-    /// Adds the time that a thread waited for a PU in an interval after which `/proc` was not read.
-    pub(super) fn add_wait(&self, interval_ns: u64, sample: &mut Sample) {
+    /// Adds the time that a thread waited for a PU in an interval, after which `/proc` need not have
+    /// been read: none if it slept.
+    pub(super) fn add_wait(&self, runnable: bool, interval_ns: u64, sample: &mut Sample) {
         if let Some(share) = self.wait_share {
+            let share = if runnable { share } else { 0.0 };
             let waited = Reading::whole(share * interval_ns as f64, Tier::Proc, interval_ns);
             sample.set(Signal::WaitTime, waited);
         }
@@ -122,7 +124,7 @@ impl Seen {
         let span_ns = since.map_or(interval_ns, clock::nanos);
         add_cpu_time(self.last.as_ref(), &told, (interval_ns, span_ns), sample);
         self.wait_share = wait_share(self.last.as_ref(), &told, span_ns);
-        self.add_wait(interval_ns, sample);
+        self.add_wait(true, interval_ns, sample);
         self.last = Some(told);
         self.read = Some(now);
         if is_whole {
@@ -303,8 +305,10 @@ mod tests {
         thread.add_proc(later, told(230), quantum_ns, &mut sample);
         assert!((waited(&sample) - 40.0).abs() < 1e-9);
         let mut sample = Sample::default();
-        thread.add_wait(quantum_ns, &mut sample);
+        thread.add_wait(true, quantum_ns, &mut sample);
         assert!((waited(&sample) - 40.0).abs() < 1e-9);
+        thread.add_wait(false, quantum_ns, &mut sample);
+        assert_eq!(waited(&sample), 0.0);
     }
 
     #[test]
