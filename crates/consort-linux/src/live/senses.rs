@@ -208,7 +208,9 @@ impl Senses {
     ) -> Option<bool> {
         let known = seen.quick_look(interval.end, begun, self.states, sample);
         if let Some(runnable) = known {
-            seen.add_wait(runnable, interval.length_ns, sample);
+            if !runnable {
+                seen.add_no_wait(interval.length_ns, sample);
+            }
             return known;
         }
         let told = self.read(id, seen, interval.end)?;

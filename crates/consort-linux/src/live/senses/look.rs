@@ -39,8 +39,6 @@ pub(in crate::live) struct Seen {
     read: Option<Instant>,
     /// Time of the last one that told its state and PU.
     told: Option<Instant>,
-    /// Share of the time before it that the thread waited for a PU; unknown without schedstat.
-    wait_share: Option<f64>,
     /// Sleeps of the thread since it was first seen.
     sleeps: Option<Sleeps>,
 }
@@ -102,13 +100,14 @@ impl Seen {
         }
     }
 
-    /// Adds the time that a thread waited for a PU in an interval, after which `/proc` need not have
-    /// been read: none if it slept.
-    pub(super) fn add_wait(&self, runnable: bool, interval_ns: u64, sample: &mut Sample) {
-        if let Some(share) = self.wait_share {
-            let share = if runnable { share } else { 0.0 };
-            let waited = Reading::whole(share * interval_ns as f64, Tier::Proc, interval_ns);
-            sample.set(Signal::WaitTime, waited);
+    /// Adds that a thread that slept all the time waited for no PU, where waiting is told at all.
+    pub(super) fn add_no_wait(&self, interval_ns: u64, sample: &mut Sample) {
+        let is_told = self.last.is_some_and(|last| last.wait_ns.is_some());
+        if is_told && interval_ns >= clock::nanos(TIMES_EVERY) {
+            sample.set(
+                Signal::WaitTime,
+                Reading::whole(0.0, Tier::Proc, interval_ns),
+            );
         }
     }
 
@@ -122,9 +121,7 @@ impl Seen {
     ) {
         let since = self.read.map(|read| now.duration_since(read));
         let span_ns = since.map_or(interval_ns, clock::nanos);
-        add_cpu_time(self.last.as_ref(), &told, (interval_ns, span_ns), sample);
-        self.wait_share = wait_share(self.last.as_ref(), &told, span_ns);
-        self.add_wait(true, interval_ns, sample);
+        add_times(self.last.as_ref(), &told, (interval_ns, span_ns), sample);
         self.last = Some(told);
         self.read = Some(now);
         if is_whole {
@@ -166,26 +163,28 @@ impl Seen {
     }
 }
 
-/// Adds a thread's CPU time between two readings of `/proc`. Where the last was not at the end of the
-/// last interval, this one gets its share.
-fn add_cpu_time(
+/// Adds a thread's consumption between two readings of `/proc`. Where the last was not at the end
+/// of the last interval, this one gets its share of the CPU time, and no waiting time is told.
+fn add_times(
     before: Option<&ProcSample>,
     now: &ProcSample,
     (interval_ns, span_ns): (u64, u64),
     sample: &mut Sample,
 ) {
+    let reading = |raw: f64| Reading::whole(raw, Tier::Proc, interval_ns);
     let cpu_ns = now.cpu_ns.saturating_sub(before.map_or(0, |b| b.cpu_ns)) as f64;
-    let share = interval_ns as f64 / span_ns.max(interval_ns).max(1) as f64;
-    let reading = Reading::whole(cpu_ns * share, Tier::Proc, interval_ns);
-    sample.set(Signal::CpuTime, reading);
-}
-
-/// Share of the time between two readings of `/proc` in which a thread waited for a PU, where that is
-/// told.
-fn wait_share(before: Option<&ProcSample>, now: &ProcSample, span_ns: u64) -> Option<f64> {
-    let before = before.and_then(|b| b.wait_ns).unwrap_or(0);
-    let waited = now.wait_ns?.saturating_sub(before);
-    Some((waited as f64 / span_ns.max(1) as f64).min(1.0))
+    let is_whole = span_ns <= interval_ns;
+    let share = if is_whole {
+        1.0
+    } else {
+        interval_ns as f64 / span_ns as f64
+    };
+    sample.set(Signal::CpuTime, reading(cpu_ns * share));
+    if let Some(wait) = now.wait_ns.filter(|_| is_whole) {
+        let wait_before = before.and_then(|b| b.wait_ns).unwrap_or(0);
+        let waited = wait.saturating_sub(wait_before);
+        sample.set(Signal::WaitTime, reading(waited as f64));
+    }
 }
 
 #[cfg(test)]
@@ -290,25 +289,24 @@ mod tests {
     }
 
     #[test]
-    fn between_readings_a_thread_waits_as_long_as_before_the_last() {
-        let told = |wait_ms| (told(RunState::Runnable, 0, wait_ms), true);
-        let begin = Instant::now();
-        let quantum_ns = 100_000_000;
-        let waited = |sample: &Sample| sample.get(Signal::WaitTime).unwrap() / 1e6;
-        let mut thread = Seen::default();
-        let mut sample = Sample::default();
-        thread.add_proc(begin, told(30), quantum_ns, &mut sample);
-        assert_eq!(waited(&sample), 30.0);
-        // 200 ms of the 500 since then.
-        let mut sample = Sample::default();
-        let later = begin + Duration::from_millis(500);
-        thread.add_proc(later, told(230), quantum_ns, &mut sample);
-        assert!((waited(&sample) - 40.0).abs() < 1e-9);
-        let mut sample = Sample::default();
-        thread.add_wait(true, quantum_ns, &mut sample);
-        assert!((waited(&sample) - 40.0).abs() < 1e-9);
-        thread.add_wait(false, quantum_ns, &mut sample);
-        assert_eq!(waited(&sample), 0.0);
+    fn who_sleeps_waits_for_nothing() {
+        let waited = |quantum_ms: u64, told| {
+            let mut thread = Seen::default();
+            let quantum_ns = quantum_ms * 1_000_000;
+            thread.add_proc(Instant::now(), told, quantum_ns, &mut Sample::default());
+            let mut sample = Sample::default();
+            thread.add_no_wait(quantum_ns, &mut sample);
+            sample.get(Signal::WaitTime)
+        };
+        let slept = told(RunState::Sleeping, 10, 30);
+        assert_eq!(waited(100, (slept, true)), Some(0.0));
+        let without = ProcSample {
+            wait_ns: None,
+            ..slept
+        };
+        assert_eq!(waited(100, (without, true)), None);
+        // In short quanta waiting is told of nobody.
+        assert_eq!(waited(4, (slept, true)), None);
     }
 
     #[test]
