@@ -40,7 +40,8 @@ pub enum Form {
 pub struct Wishes {
     /// Place of the policy.
     pub form: Form,
-    /// True where an interval is to end as soon as a thread stalls or goes on.
+    /// True where an interval is to end as soon as a thread stalls or goes on. Live machines cannot
+    /// do that, but then ask for every thread's state at the end of each quantum.
     pub on_activity: bool,
     /// Time from a quantum's end, or from what happens before, until its decision takes effect, ns:
     /// what the unit of a hardware form needs.

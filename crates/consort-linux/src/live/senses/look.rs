@@ -12,8 +12,8 @@
 //! Where a policy decides by who can run at the moment, both are read, also when the thread has left
 //! its PU, or begun a sleep where that is counted, so that only its state tells.
 //!
-//! Pitfall: in a look without `/proc` the share of time spent waiting for a PU is that of the time
-//! between the last two readings, and the PU is the one that was seen last.
+//! Pitfall: in quanta below [`TIMES_EVERY`] no time spent waiting for a PU is told, and the PU is the
+//! one that was seen last.
 
 use crate::counters::Sleeps;
 use crate::discovery::{ProcSample, RunState};
