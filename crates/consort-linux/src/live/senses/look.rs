@@ -85,11 +85,10 @@ impl Seen {
         read: impl FnOnce(ProcSample) -> Option<ProcSample>,
     ) -> Option<ProcSample> {
         let last = self.last?;
-        let slept = last.state != RunState::Runnable;
-        let limit = if slept { ASLEEP_EVERY } else { STATES_EVERY };
-        let is_recent = now.duration_since(self.told?) < limit;
+        let is_recent = now.duration_since(self.told?) < STATES_EVERY;
         let times = is_recent.then(|| read(last)).flatten()?;
         let ran = times.runs > last.runs || times.cpu_ns > last.cpu_ns;
+        let slept = last.state != RunState::Runnable;
         match (ran, slept) {
             (true, _) => Some(ProcSample {
                 state: RunState::Runnable,
@@ -282,8 +281,9 @@ mod tests {
         assert_eq!(state(awake, 20, 400), Some(awake));
         assert_eq!(state(awake, 20, 500), None);
         assert_eq!(state(asleep, 20, 400), Some(awake));
-        assert_eq!(state(asleep, 10, 900), Some(asleep));
-        assert_eq!(state(asleep, 10, 1100), None);
+        assert_eq!(state(asleep, 10, 400), Some(asleep));
+        // Woken by now, and waiting for a PU, perhaps.
+        assert_eq!(state(asleep, 10, 500), None);
         // Waiting for a PU, asleep by now or gone.
         assert_eq!(state(awake, 10, 100), None);
     }
