@@ -145,6 +145,13 @@ mod tests {
     struct To(&'static str);
 
     impl Policy for To {
+        fn wishes(&self) -> Wishes {
+            Wishes {
+                on_activity: self.0 == "1",
+                ..Wishes::default()
+            }
+        }
+
         fn decide(&mut self, view: View<'_>, _: &mut PolicyRng) -> Decision {
             let mut decision = Decision::default();
             for thread in view.observation.managed() {
@@ -206,6 +213,15 @@ mod tests {
     fn what_cannot_be_made_has_the_usual_policy() {
         let decision = decide(&mut policies(), &[(2, "absent")]);
         assert_eq!([pu(&decision, 1), pu(&decision, 2)], ["PU 0", "PU 0"]);
+    }
+
+    #[test]
+    fn the_wish_of_any_policy_is_one_of_all() {
+        let mut policy = policies();
+        decide(&mut policy, &[]);
+        assert!(!policy.wishes().on_activity);
+        decide(&mut policy, &[(2, "one")]);
+        assert!(policy.wishes().on_activity);
     }
 
     #[test]
