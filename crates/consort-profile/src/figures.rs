@@ -19,6 +19,8 @@ const WINDOW: usize = 3;
 pub struct Figures {
     /// Instructions and operations.
     pub mix: Mix,
+    /// Mixes of the most frequent kinds of short stretches.
+    pub stretches: Vec<Mix>,
     /// Instructions per cycle in each of [`WINDOWS`].
     pub ilp: [f64; WINDOWS.len()],
     /// Long misses that overlap in each of [`WINDOWS`].
@@ -48,6 +50,8 @@ pub struct Figures {
     pub divisions: [(f64, [f64; DIVIDERS.len()]); 2],
     /// [`TimingCounts::unevenness`](crate::measure::TimingCounts::unevenness).
     pub unevenness: f64,
+    /// [`TimingCounts::miss_costs`](crate::measure::TimingCounts::miss_costs).
+    pub miss_costs: Option<[f64; 2]>,
     /// Behaviour of mispredicted branches, by scheme, if there were any.
     pub resolution: [Option<Resolution>; SCHEMES.len()],
     /// Caches, prefetching and pages.
@@ -76,6 +80,7 @@ impl Figures {
     pub(crate) fn of(counts: &Counts) -> Self {
         Self {
             mix: counts.mix.clone(),
+            stretches: counts.stretches.mixes(),
             ilp: counts.dataflow.ilp(),
             mlp: counts.dataflow.mlp(),
             use_distance: counts.distances.mean(),
@@ -90,6 +95,7 @@ impl Figures {
             fp_spread: counts.timing.fp_spread(),
             divisions: divisions(counts),
             unevenness: counts.timing.unevenness(),
+            miss_costs: counts.timing.miss_costs(),
             resolution: counts.timing.branches.resolution(),
         }
     }

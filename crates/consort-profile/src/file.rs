@@ -2,10 +2,11 @@
 
 use std::fmt::Write;
 
+use consort_ops::Kind;
 use consort_ops::trace::Sampling;
 
 use crate::figures::{Figures, REFERENCE_PREDICTOR, Shares, law};
-use crate::measure::{CAPACITIES, DIVIDERS, PREDICTOR_KIB, Resolution, WINDOWS};
+use crate::measure::{CAPACITIES, DIVIDERS, Mix, PREDICTOR_KIB, Resolution, WINDOWS};
 use crate::profile::Profile;
 use crate::threads::Threads;
 
@@ -59,9 +60,10 @@ impl Figures {
             "mix = {{ fp = {fp:.4}, vector = {vector:.4}, int = {int:.4}, load = {load:.4}, store = {store:.4}, branch = {branch:.4} }} # profile"
         )?;
         self.write_code(out)?;
+        self.write_stretches(out)?;
         writeln!(
             out,
-            "ilp = {{ a = {:.4}, b = {:.4}, use_distance = {:.3}, unevenness = {:.4}, measured = [{}], uses = [{}], load_uses = [{}], waiting = {:.4}{}{}, chain = {} }} # profile: windows of 16 to 1024, the law within {:.0} percent; longest chain in 128",
+            "ilp = {{ a = {:.4}, b = {:.4}, use_distance = {:.3}, unevenness = {:.4}, measured = [{}], uses = [{}], load_uses = [{}], waiting = {:.4}{}{}{}, chain = {} }} # profile: windows of 16 to 1024, the law within {:.0} percent; longest chain in 128",
             ilp.factor.clamp(LEAST_ILP, 100.0),
             ilp.exponent.clamp(0.0, 1.0),
             self.use_distance.clamp(0.1, 1000.0),
@@ -72,6 +74,7 @@ impl Figures {
             self.waiting.min(1.0),
             self.scheduler_text(),
             self.divisions_text(),
+            self.miss_costs_text(),
             self.chain_text(),
             100.0 * ilp.error
         )?;
@@ -138,6 +141,19 @@ impl Figures {
         )
     }
 
+    /// Writes the mixes of its short stretches, in shares of their operations.
+    fn write_stretches(&self, out: &mut String) -> std::fmt::Result {
+        let all: u64 = self.stretches.iter().map(|mix| mix.instructions).sum();
+        if all == 0 {
+            return Ok(());
+        }
+        writeln!(out, "stretches = [ # profile: of 64 instructions")?;
+        for mix in &self.stretches {
+            writeln!(out, "    {},", stretch_text(mix, all))?;
+        }
+        writeln!(out, "]")
+    }
+
     /// Share of the missing lines of code that fetching the next line along brings: of a cache of
     /// 32 KiB, or of the largest that still misses often enough to tell.
     fn sequential_code(&self) -> f64 {
@@ -176,6 +192,12 @@ impl Figures {
         named.zip(&self.divisions).filter_map(text).collect()
     }
 
+    /// Cycles that loads cost which miss a small cache, where any do.
+    fn miss_costs_text(&self) -> String {
+        let text = |costs: [f64; 2]| format!(", miss_costs = [{:.3}, {:.3}]", costs[0], costs[1]);
+        self.miss_costs.map_or(String::new(), text)
+    }
+
     fn chain_text(&self) -> String {
         let [plain, load, fp, multiply, divide, fp_divide, vector] = self.chain;
         format!(
@@ -195,8 +217,9 @@ impl Figures {
             } = resolution?;
             let cycles = cycles.clamp(1.0, 1000.0);
             let misses = misses.min(100.0);
+            let [half, quarter] = absorbed;
             Some(format!(
-                ", {name} = {{ cycles = {cycles:.2}, absorbed = {absorbed:.4}, misses = {misses:.4} }}"
+                ", {name} = {{ cycles = {cycles:.2}, absorbed = {half:.4}, absorbed_slow = {quarter:.4}, misses = {misses:.4} }}"
             ))
         });
         each.collect()
@@ -251,6 +274,25 @@ impl Figures {
             .collect();
         texts.join(", ")
     }
+}
+
+/// Text of the mix of some stretches among all of so many instructions.
+fn stretch_text(mix: &Mix, all: u64) -> String {
+    let instructions = mix.instructions.max(1) as f64;
+    let of = |kind: Kind| mix.share(|it| it == kind);
+    let (multiply, moves) = (of(Kind::Multiply), of(Kind::VectorMove));
+    let fp = mix.share(Kind::is_floating);
+    let vector = of(Kind::Vector) + moves;
+    let (load, store, branch) = (of(Kind::Load), of(Kind::Store), of(Kind::Branch));
+    let int = (1.0 - fp - vector - load - store - branch).max(0.0);
+    format!(
+        "{{ share = {:.6}, operations = {:.4}, taken = {:.4}, mix = {{ fp = {fp:.6}, vector = {vector:.6}, int = {int:.6}, load = {load:.6}, store = {store:.6}, branch = {branch:.6} }}, multiply = {:.6}, moves = {:.6} }}",
+        mix.instructions as f64 / all as f64,
+        (mix.all() as f64 / instructions).clamp(1.0, 16.0),
+        (mix.taken as f64 / instructions).min(1.0),
+        multiply.min(int),
+        moves.min(vector),
+    )
 }
 
 /// Parallelism that windows of growing size find: at least `least`, and no less than a smaller one.

@@ -4,7 +4,7 @@ use consort_ops::Op;
 
 use crate::crew::{Asked, Crew};
 use crate::interval::{Executed, Interval, Stretch};
-use crate::measure::{Counts, Mix, line_of};
+use crate::measure::{Counts, Mix, Stretches, line_of};
 use crate::recorder::{Run, Stage};
 
 /// Instructions of each thread in each interval of which data flow and use distances are measured
@@ -19,6 +19,7 @@ pub(crate) struct Metered {
     /// True until it has ended: then it has no meters any more.
     lives: bool,
     mix: Mix,
+    stretches: Stretches,
     /// Line of code of the last instruction.
     line: u64,
     stretch: Stretch,
@@ -54,6 +55,7 @@ impl Metered {
             number,
             lives: true,
             mix: Mix::default(),
+            stretches: Stretches::default(),
             line: u64::MAX,
             stretch: Stretch::default(),
             counting,
@@ -78,6 +80,7 @@ impl Metered {
         }
         if self.counting {
             self.mix.op(op);
+            self.stretches.op(op);
         }
         match all_dataflow || self.within <= DATAFLOW {
             true => crew.op(self.number, op),
@@ -97,6 +100,7 @@ impl Metered {
         self.within += run.mix.instructions;
         if self.counting {
             self.mix.block(run.mix, run.branch());
+            self.stretches.block(run.mix, run.branch());
             let lines = run.lines.iter();
             lines.for_each(|&(address, count)| self.stretch.instructions(address, count));
         }
@@ -136,7 +140,11 @@ impl Metered {
             thread: self.number,
             number,
             executed: self.stretch.end(),
-            asked: crew.ask(self.number, self.mix.clone()),
+            asked: crew.ask(
+                self.number,
+                self.mix.clone(),
+                self.stretches.counts().clone(),
+            ),
         })
     }
 

@@ -16,13 +16,14 @@ use std::thread::available_parallelism;
 use consort_ops::Op;
 
 use crate::measure::{
-    AccessMeters, BranchMeters, Counts, Group, Mix, TimingMeters, Touch, Turning, Wrong,
+    AccessMeters, BranchMeters, Counts, Group, Mix, StretchCounts, TimingMeters, Touch, Turning,
+    Wrong,
 };
 use crate::recorder::Run;
 use batch::Batch;
 use station::{Station, Work};
 
-/// All meters of all threads of a program, but for its mix; and what waits for them, which is of one
+/// All meters of all threads of a program, but for its mixes; and what waits for them, which is of one
 /// thread at a time and either whole operations or parts of them.
 #[derive(Debug)]
 pub(crate) struct Crew {
@@ -43,6 +44,7 @@ type Answer<G> = Receiver<<G as Group>::Counts>;
 #[derive(Debug)]
 pub(crate) struct Asked {
     mix: Mix,
+    stretches: StretchCounts,
     accesses: Answer<AccessMeters>,
     branches: Answer<BranchMeters>,
     timing: Answer<TimingMeters>,
@@ -129,11 +131,12 @@ impl Crew {
         self.timing.send(thread, Work::End);
     }
 
-    /// Asks for the counts so far of `thread`, which has this mix and has not ended.
-    pub(crate) fn ask(&mut self, thread: usize, mix: Mix) -> Asked {
+    /// Asks for the counts so far of `thread`, which has these mixes and has not ended.
+    pub(crate) fn ask(&mut self, thread: usize, mix: Mix, stretches: StretchCounts) -> Asked {
         self.turn_to(thread);
         Asked {
             mix,
+            stretches,
             accesses: self.accesses.ask(thread),
             branches: self.branches.ask(thread),
             timing: self.timing.ask(thread),
@@ -147,6 +150,7 @@ impl Crew {
         let (gshare, lost_targets, timing) = self.timing.hear(&asked.timing);
         Counts {
             mix: asked.mix,
+            stretches: asked.stretches,
             distances,
             memory,
             mispredictions: [tagged, gshare],

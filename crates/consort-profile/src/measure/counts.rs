@@ -1,8 +1,8 @@
 //! Counts of all meters over one thread's operations.
 
 use super::{
-    DataflowCounts, DistanceCounts, LostTargets, MemoryCounts, Mispredictions, Mix, Tally,
-    TimingCounts,
+    DataflowCounts, DistanceCounts, LostTargets, MemoryCounts, Mispredictions, Mix, StretchCounts,
+    Tally, TimingCounts,
 };
 
 /// Counts of all meters in a stretch of execution.
@@ -10,6 +10,8 @@ use super::{
 pub struct Counts {
     /// Instructions and operations.
     pub mix: Mix,
+    /// Mixes of short stretches.
+    pub stretches: StretchCounts,
     /// Distances to first uses.
     pub distances: DistanceCounts,
     /// Caches, prefetching and pages.
@@ -27,6 +29,7 @@ pub struct Counts {
 impl Tally for Counts {
     fn merge(&mut self, other: &Self, with: fn(u64, u64) -> u64) {
         self.mix.merge(&other.mix, with);
+        self.stretches.merge(&other.stretches, with);
         self.distances.merge(&other.distances, with);
         self.memory.merge(&other.memory, with);
         self.mispredictions.merge(&other.mispredictions, with);

@@ -4,29 +4,34 @@
 //! operations per cycle and stands still from the dispatch of a mispredicted branch until it is
 //! resolved and for twelve cycles more: cycles from dispatch to resolution are what such a branch
 //! costs beside refilling the front end (Eyerman, Eeckhout, Karkhanis and Smith, TOCS 2009, section
-//! 4.2). Two variants tell what changes them: one dispatches two operations per cycle, so that
-//! branches come later and part of their wait is over by then; in the other, loads that miss a
-//! cache of 32 KiB take ten cycles more. A last pipeline, four wide, is never interrupted: where it
-//! is slower than both dispatch and the longest chain, each of them limits it in places.
+//! 4.2). Three variants tell what changes them: two dispatch two operations per cycle and one, so that
+//! branches come later and part of their wait is over by then; in the third, loads that miss a
+//! cache of 32 KiB take ten cycles more. Three more pipelines, four wide, are never interrupted. Where
+//! the first is slower than both dispatch and the longest chain, each of them limits it in places; in
+//! the others, loads that miss take longer.
 
 use super::Tally;
 use super::branches::SCHEMES;
-use consort_ops::Op;
+use consort_ops::{Kind, Op};
 
-/// Number of pipelines: every variant of every scheme, and the one that is never interrupted.
-pub(super) const PIPELINES: usize = UNINTERRUPTED + 1;
-/// Position of the pipeline that is never interrupted.
+/// Number of pipelines: every variant of every scheme, and those that are never interrupted.
+pub(super) const PIPELINES: usize = UNINTERRUPTED + PACES;
+/// Number of pipelines that are never interrupted.
+pub(super) const PACES: usize = 1 + MISS_CYCLES.len();
+/// Cycles that loads which miss take more in all but the first of them.
+pub const MISS_CYCLES: [u64; 2] = [10, 40];
+/// Position of the first pipeline that is never interrupted.
 pub(super) const UNINTERRUPTED: usize = VARIANTS * SCHEMES.len();
 /// Operations per cycle of that pipeline.
 pub const UNINTERRUPTED_WIDTH: u64 = WIDTHS[UNINTERRUPTED];
 /// A cycle of each pipeline, variant by variant, each by [`SCHEMES`].
 pub(super) type Each = [u64; PIPELINES];
 
-const VARIANTS: usize = 3;
+const VARIANTS: usize = 4;
 /// Operations that each pipeline dispatches per cycle.
-const WIDTHS: Each = [4, 4, 2, 2, 4, 4, 4];
+const WIDTHS: Each = [4, 4, 2, 2, 1, 1, 4, 4, 4, 4, 4];
 /// Cycles that each adds to a load that misses the small cache.
-const MISS: Each = [0, 0, 0, 0, 10, 10, 0];
+const MISS: Each = [0, 0, 0, 0, 0, 0, 10, 10, 0, MISS_CYCLES[0], MISS_CYCLES[1]];
 const REFILL: u64 = 12;
 
 /// Cycles between dispatch and resolution of mispredicted branches.
@@ -36,12 +41,15 @@ pub struct PipelineCounts {
     pub interruptions: [u64; SCHEMES.len()],
     /// Cycles from their dispatch to their results, by variant and scheme.
     pub resolution: [[u64; SCHEMES.len()]; VARIANTS],
+    /// Loads that miss the small cache.
+    pub missed: u64,
 }
 
 impl Tally for PipelineCounts {
     fn merge(&mut self, other: &Self, with: fn(u64, u64) -> u64) {
         self.interruptions.merge(&other.interruptions, with);
         self.resolution.merge(&other.resolution, with);
+        self.missed.merge(&other.missed, with);
     }
 }
 
@@ -50,9 +58,9 @@ impl Tally for PipelineCounts {
 pub struct Resolution {
     /// Cycles from dispatch to result.
     pub cycles: f64,
-    /// Share of them that is over before the branch is dispatched where dispatch is half as wide,
-    /// 0 to 1.
-    pub absorbed: f64,
+    /// Shares of them that are over before the branch is dispatched where dispatch is half and a
+    /// quarter as wide, 0 to 1.
+    pub absorbed: [f64; 2],
     /// Loads that miss a cache of 32 KiB for whose data it waits after its dispatch.
     pub misses: f64,
 }
@@ -63,11 +71,12 @@ impl PipelineCounts {
     pub fn resolution(&self) -> [Option<Resolution>; SCHEMES.len()] {
         std::array::from_fn(|scheme| {
             let count = self.interruptions[scheme] as f64;
-            let [plain, half, missing] = self.resolution.map(|cycles| cycles[scheme] as f64);
+            let cycles = self.resolution.map(|cycles| cycles[scheme] as f64);
+            let [plain, half, quarter, missing] = cycles;
             let miss = MISS[UNINTERRUPTED - 1] as f64;
             (count > 0.0).then(|| Resolution {
                 cycles: plain / count,
-                absorbed: (1.0 - half / plain.max(1.0)).clamp(0.0, 1.0),
+                absorbed: [half, quarter].map(|left| (1.0 - left / plain.max(1.0)).clamp(0.0, 1.0)),
                 misses: (missing - plain).max(0.0) / miss / count,
             })
         })
@@ -95,9 +104,10 @@ impl Pipelines {
     /// Executes an operation of so much latency whose operands are there at these cycles; makes them
     /// those at which its result is there.
     #[inline]
-    pub(super) fn execute(&mut self, op: &Op, latency: u64, is_load: bool, time: &mut Each) {
+    pub(super) fn execute(&mut self, op: &Op, latency: u64, counts: bool, time: &mut Each) {
         let missed = op.data.is_some_and(|data| !self.cache.access(data.address));
-        let miss = u64::from(missed && is_load);
+        let miss = u64::from(missed && op.kind == Kind::Load);
+        self.counts.missed += u64::from(counts) * miss;
         for (at, time) in time.iter_mut().enumerate() {
             *time = (*time).max(self.slot[at] / WIDTHS[at]) + latency + miss * MISS[at];
         }

@@ -165,9 +165,8 @@ impl Timing {
         done.chain += LATENCIES[class];
         done.path[class] += 1;
         done.divided = self.dividers.done(op.kind, start.divided, LATENCIES[class]);
-        let is_load = op.kind == Kind::Load;
         self.pipelines
-            .execute(op, LATENCIES[class], is_load, &mut done.time);
+            .execute(op, LATENCIES[class], self.counted, &mut done.time);
         if is_mispredicted.contains(&true) {
             self.pipelines
                 .interrupt(is_mispredicted, &done.time, self.counted);
@@ -209,7 +208,10 @@ impl Timing {
             self.counts.fp.staying += fp_operations * (now.chain - entered);
             self.counts.operations += operations;
             self.counts.time += now.chain - before.chain;
-            self.counts.paced += now.time[UNINTERRUPTED] - before.time[UNINTERRUPTED];
+            let paces = now.time.iter().zip(before.time).skip(UNINTERRUPTED);
+            for (paced, (now, before)) in self.counts.paced.iter_mut().zip(paces) {
+                *paced += now - before;
+            }
             grow(&mut self.counts.divided, &now.divided, &before.divided);
             let grown = now.path.iter().zip(before.path);
             for (count, (now, before)) in self.counts.path.iter_mut().zip(grown) {
@@ -360,11 +362,18 @@ mod tests {
         };
         let (behind_nothing, behind_chain) = (program(9), program(1));
         assert!((behind_nothing.cycles - 1.0).abs() < 0.1);
-        assert_eq!((behind_nothing.absorbed, behind_nothing.misses), (0.0, 0.0));
+        assert_eq!(
+            (behind_nothing.absorbed, behind_nothing.misses),
+            ([0.0; 2], 0.0)
+        );
         assert!((behind_chain.cycles - (20.0 - 5.0)).abs() < 1.5);
-        // Half as wide, dispatch takes five cycles more, in which the chain goes on.
-        let absorbed = behind_chain.absorbed * behind_chain.cycles;
-        assert!((absorbed - 5.0).abs() < 1.0, "{absorbed}");
+        // Half as wide, dispatch takes five cycles more, in which the chain goes on; a quarter as wide
+        // it is as slow as the chain.
+        let absorbed = behind_chain
+            .absorbed
+            .map(|share| share * behind_chain.cycles);
+        assert!((absorbed[0] - 5.0).abs() < 1.0, "{absorbed:?}");
+        assert!((absorbed[1] - 14.0).abs() < 1.5, "{absorbed:?}");
         assert_eq!(behind_chain.misses, 0.0);
     }
 

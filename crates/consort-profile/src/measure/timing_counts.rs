@@ -2,7 +2,7 @@
 
 use super::Tally;
 use super::dividers::{DIVIDERS, Schedules};
-use super::pipelines::{PipelineCounts, UNINTERRUPTED_WIDTH};
+use super::pipelines::{MISS_CYCLES, PACES, PipelineCounts, UNINTERRUPTED_WIDTH};
 
 /// Classes of operations on a chain.
 pub const CLASSES: usize = 7;
@@ -28,8 +28,8 @@ pub struct TimingCounts {
     pub fp: SchedulerCounts,
     /// Cycles in all.
     pub time: u64,
-    /// The same of the pipeline that is never interrupted.
-    pub paced: u64,
+    /// The same of each pipeline that is never interrupted.
+    pub paced: [u64; PACES],
     /// Operations in that time.
     pub operations: u64,
     /// Cycles in all with one divider.
@@ -98,9 +98,19 @@ impl TimingCounts {
     #[must_use]
     pub fn unevenness(&self) -> f64 {
         let dispatch = self.operations as f64 / UNINTERRUPTED_WIDTH as f64;
-        let (chain, both) = (self.time as f64, self.paced as f64);
+        let (chain, both) = (self.time as f64, self.paced[0] as f64);
         let product = (dispatch * chain).max(1.0);
         ((both - dispatch).max(0.0) * (both - chain).max(0.0) / product).min(1.0)
+    }
+
+    /// Cycles that a load costs which misses a cache of 32 KiB where it takes 10 and 40 cycles more
+    /// than one that hits; none where none misses.
+    #[must_use]
+    pub fn miss_costs(&self) -> Option<[f64; MISS_CYCLES.len()]> {
+        let missed = self.branches.missed as f64;
+        let [plain, longer @ ..] = self.paced;
+        let cost = |longer: u64| longer.saturating_sub(plain) as f64 / missed;
+        (missed > 0.0).then(|| longer.map(cost))
     }
 
     /// By how much the longest chain gets longer with one divider, over its length.

@@ -102,22 +102,23 @@ pub(crate) fn buffers(
         None => operations,
     };
     all[0] = window.used(on_core, per_entry);
-    let (loads, stores) = (phase.mix.load * operations, phase.mix.store * operations);
+    let of = |work: Work| needs.of(work);
+    let (loads, stores) = (of(Work::Load), of(Work::Store));
     all[1] = Pool::of(&tables.load_queue).used(on_core, loads);
     all[2] = Pool::of(&tables.store_queue).used(on_core, stores);
     let vector_loads = loads * phase.vector_accesses();
-    let int = phase.mix.int * operations + loads - vector_loads;
-    let vector = (phase.mix.fp + phase.mix.vector) * operations + vector_loads;
+    let int = of(Work::Integer) + of(Work::Multiply) + loads - vector_loads;
+    let computing = [Work::FpAdd, Work::Vector, Work::VectorMove].map(of);
+    let vector = computing.into_iter().sum::<f64>() + vector_loads;
     all[3] = registers(&tables.int_registers, on_core).used(on_core, int);
     all[4] = registers(&tables.vector_registers, on_core).used(on_core, vector);
     let queues = tables.issue.iter().zip(&mut all[5..]);
     for (queue, buffer) in queues {
         let held = queue.holds.iter().map(|&work| {
             let sharers = tables.issue.iter().filter(|q| q.holds.contains(&work));
-            let waiting = share(phase, work) * waiting(phase, work);
-            waiting / sharers.count().max(1) as f64
+            entries(needs, work) * waiting(phase, work) / sharers.count().max(1) as f64
         });
-        let per_instruction = held.sum::<f64>() * operations;
+        let per_instruction = held.sum::<f64>();
         let pool = Pool {
             entries: f64::from(queue.entries),
             sharing: queue.sharing,
@@ -161,9 +162,7 @@ pub(crate) fn fp_waiting(model: &CoreModel, phase: &PhaseSpec, needs: &Needs) ->
         return 0.0;
     };
     let held = FP.iter().filter(|work| scheduler.holds.contains(work));
-    held.map(|&work| share(phase, work)).sum::<f64>()
-        * needs.operations
-        * phase.fp_scheduler().waiting
+    held.map(|&work| entries(needs, work)).sum::<f64>() * phase.fp_scheduler().waiting
 }
 
 /// Kinds of work that pass through a floating-point scheduler where it is told apart from the rest.
@@ -186,19 +185,11 @@ fn waiting(phase: &PhaseSpec, work: Work) -> f64 {
     others.clamp(0.0, 1.0)
 }
 
-/// Share of a phase's operations that are of a work; what a store does beside its address waits
-/// in the same entry.
-fn share(phase: &PhaseSpec, work: Work) -> f64 {
-    let (mix, vector) = (&phase.mix, phase.vector_accesses());
+/// Entries of queues that a work's operations take per instruction; what a store does beside its
+/// address waits in the same entry.
+fn entries(needs: &Needs, work: Work) -> f64 {
     match work {
-        Work::Integer => mix.int,
-        Work::FpAdd => mix.fp,
-        Work::Vector => mix.vector,
-        Work::Load => mix.load,
-        Work::Store => mix.store,
-        Work::Branch => mix.branch,
-        Work::VectorLoad => mix.load * vector,
-        Work::VectorStore => mix.store * vector,
-        _ => 0.0,
+        Work::StoreData => 0.0,
+        work => needs.of(work),
     }
 }

@@ -1,5 +1,7 @@
 //! Claims of threads on the core that they share, and the core's supply.
 
+use super::uneven::both;
+
 /// Resources of a core that its threads use together: dispatch slots, turns of fetch, ports.
 pub(crate) const RESOURCES: usize = 8;
 /// Position of the dispatch slots among them.
@@ -44,8 +46,12 @@ pub(crate) struct Supply {
 /// Terms by which a thread's front end limits its rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Front {
-    /// Cycles per instruction that dispatch, ports and fetch take at least.
-    pub(crate) shortest: f64,
+    /// Cycles per instruction of dispatch.
+    pub(crate) dispatch: f64,
+    /// Cycles per instruction of fetch, those without a turn included.
+    pub(crate) fetch: f64,
+    /// Unevenness of the two, 0 to 1; see [`both`].
+    pub(crate) uneven: f64,
     /// Cycles per instruction of fetch that pass without a turn.
     pub(crate) bubbles: f64,
     /// Share of its turns of fetch behind which such cycles pass, 0 to 1.
@@ -57,10 +63,10 @@ pub(crate) struct Front {
 }
 
 impl Front {
-    /// Returns the cycles per instruction where fetch takes at least so many.
-    pub(super) fn cycles(&self, fetch: f64) -> f64 {
-        let shortest = self.shortest.max(fetch);
-        shortest + self.full * (self.window - shortest).max(0.0)
+    /// Returns the cycles per instruction where dispatch and fetch take so many.
+    pub(super) fn cycles(&self, dispatch: f64, fetch: f64) -> f64 {
+        let front = both(dispatch, fetch, self.uneven);
+        front + self.full * (self.window - front).max(0.0)
     }
 }
 

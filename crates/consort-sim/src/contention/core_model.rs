@@ -4,9 +4,9 @@ use crate::machine::CoreSpec;
 use crate::machine::detail::{PortScope, PortSpec, Work};
 use crate::machine::tables::CoreTables;
 
-/// Kinds of work that ports are told apart by; multiplications and divisions go with integer
-/// operations, all floating point with its additions.
-pub(crate) const WORKS: [Work; 9] = [
+/// Kinds of work that ports are told apart by; divisions go with integer operations, all floating
+/// point with its additions.
+pub(crate) const WORKS: [Work; 11] = [
     Work::Integer,
     Work::FpAdd,
     Work::Vector,
@@ -16,6 +16,8 @@ pub(crate) const WORKS: [Work; 9] = [
     Work::StoreData,
     Work::VectorLoad,
     Work::VectorStore,
+    Work::Multiply,
+    Work::VectorMove,
 ];
 
 /// Amounts by position in [`WORKS`].
@@ -87,6 +89,22 @@ impl CoreModel {
             bubble: f64::from(core.branch_predictor.taken_bubble_cycles.unwrap_or(0)),
             tables,
         }
+    }
+}
+
+impl CoreModel {
+    /// Cycles per instruction that the ports take for these works of a thread beside so many
+    /// others.
+    pub(crate) fn port_cycles(&self, works: &PerWork, on_core: usize) -> f64 {
+        let each = self.ports.iter().map(|set| {
+            let used = set.use_of(works);
+            if used > 0.0 {
+                used / set.reach(on_core)
+            } else {
+                0.0
+            }
+        });
+        each.fold(0.0, f64::max)
     }
 }
 

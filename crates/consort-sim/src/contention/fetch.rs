@@ -7,7 +7,7 @@
 
 use crate::machine::tables::FrontTables;
 use crate::math::{exp, pow};
-use crate::program::PhaseSpec;
+use crate::program::StretchSpec;
 
 /// Taken branches per instruction, at least: where there are none, runs are long.
 const RAREST: f64 = 1e-4;
@@ -16,16 +16,16 @@ const RAREST: f64 = 1e-4;
 /// 0.17 to 0.49, their median is 0.44.
 const LENGTHS: f64 = 0.45;
 
-/// Cycles of fetch per instruction.
-pub(super) fn turns(front: &FrontTables, phase: &PhaseSpec) -> f64 {
-    let taken = phase.taken().max(RAREST);
-    let operations = phase.operations();
+/// Cycles of fetch per instruction, of which each takes so many bytes.
+pub(super) fn turns(front: &FrontTables, stretch: &StretchSpec, bytes: f64) -> f64 {
+    let taken = stretch.taken.max(RAREST);
+    let operations = stretch.operations;
     let goes_on = 1.0 - (taken / operations).min(1.0);
     let run = match front.op_cache {
         // Lines of decoded operations follow each other within a cycle.
         Some(cache) => 1.0 / (1.0 - pow(goes_on, f64::from(cache.width))),
         None => {
-            let block = operations * f64::from(front.fetch_bytes) / phase.code_bytes();
+            let block = operations * f64::from(front.fetch_bytes) / bytes;
             Run { goes_on, block }.cycles(f64::from(front.fetch_width))
         }
     };

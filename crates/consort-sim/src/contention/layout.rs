@@ -2,7 +2,7 @@
 
 use super::buffers::{buffers, fp_waiting, window};
 use super::claims::{RESOURCES, Supply};
-use super::needs::Needs;
+use super::needs::{Needs, StretchNeeds};
 use super::sets::Sets;
 use super::setting::{Alone, Limits, Prefetching, Resolving, Setting};
 use super::stations::Station;
@@ -176,14 +176,16 @@ fn setting<'a>(
     let width =
         |mode: Option<&SmtMode>| mode.map_or(core.dispatch_width, |m| m.thread_dispatch_width);
     let phase = &running.demand.phase.spec;
-    let needs = Needs::new(model, phase, width(mode));
-    let alone = Needs::new(model, phase, width(core.smt.first()));
+    let stretches = StretchNeeds::all(model, &running.demand.phase, width(mode));
+    let needs = Needs::mean(&stretches);
+    let alone = needs.at_width(model, &running.demand.phase, width(core.smt.first()));
     let nearest = core.l2.as_ref().unwrap_or(&core.l1d).latency_cycles;
     Setting {
         demand: running.demand,
         core,
         model,
         needs,
+        stretches,
         chain: phase.chain(),
         buffers: buffers(model, phase, &needs, on_core as f64),
         fp_waiting: fp_waiting(model, phase, &needs),

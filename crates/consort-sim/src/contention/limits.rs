@@ -1,6 +1,8 @@
 //! Limits that a core sets on one thread: dispatch, ports, fetch, and the chain of its operations.
 
+use super::needs::StretchNeeds;
 use super::setting::{Limits, Setting};
+use super::uneven::unevenness;
 use crate::machine::detail::Work;
 use crate::program::ChainSpec;
 
@@ -8,26 +10,43 @@ use crate::program::ChainSpec;
 const SHORTEST: f64 = 0.01;
 
 impl Setting<'_> {
-    /// Instructions per cycle that the core sustains for this thread alone.
+    /// Instructions per cycle that the core sustains for this thread alone. Limits hide each other
+    /// within a stretch, and take turns from one to the next.
     pub(super) fn limits(&self) -> Limits {
-        let needs = &self.needs;
-        let dispatch = 1.0 / needs.dispatch_turns;
         let on_core = self.on_core as usize;
-        let ports = self.model.ports.iter().map(|set| {
-            let used = set.use_of(&needs.works);
-            if used > 0.0 {
-                set.reach(on_core) / used
+        let (mut ports, mut front, mut all) = (0.0, 0.0, 0.0);
+        let (mut piled, mut fetched, mut hurried) = (0.0, 0.0, 0.0);
+        let measured = self.measured_dispatch();
+        for StretchNeeds { share, needs } in &self.stretches {
+            let fetch = needs.fetch_turns + needs.bubbles;
+            let of_front = needs.dispatch_turns.max(fetch);
+            let of_ports = self.model.port_cycles(&needs.works, on_core);
+            ports += share * needs.dispatch_turns.max(of_ports);
+            front += share * of_front;
+            all += share * of_front.max(of_ports);
+            hurried += share * of_front.min(measured).max(of_ports);
+            piled += if of_ports > of_front {
+                share * of_ports
             } else {
-                f64::INFINITY
-            }
-        });
-        let ports = ports.fold(dispatch, f64::min);
-        let front = dispatch.min(1.0 / (needs.fetch_turns + needs.bubbles));
+                0.0
+            };
+            fetched += if fetch > needs.dispatch_turns {
+                share * fetch
+            } else {
+                0.0
+            };
+        }
+        let dispatch = self.needs.dispatch_turns;
+        let fetch = self.needs.fetch_turns + self.needs.bubbles;
         Limits {
-            dispatch,
-            ports,
-            front,
-            all: ports.min(front),
+            dispatch: 1.0 / dispatch,
+            ports: 1.0 / ports,
+            front: 1.0 / front,
+            all: 1.0 / all,
+            hurried: 1.0 / hurried,
+            uneven_front: unevenness(dispatch, fetch, front),
+            piled: piled / all,
+            fetched: fetched / front,
         }
     }
 

@@ -27,6 +27,7 @@ mod supply;
 mod turns;
 mod twins;
 mod types;
+mod uneven;
 mod units;
 mod window;
 

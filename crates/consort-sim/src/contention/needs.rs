@@ -1,8 +1,9 @@
-//! Needs of a thread's average instruction on its core: slots, turns of fetch, ports.
+//! Needs of a thread's instructions on its core: slots, turns of fetch, ports.
 
-use super::core_model::{CoreModel, PerWork};
+use super::core_model::{CoreModel, PerWork, WORKS};
 use super::fetch;
-use crate::program::PhaseSpec;
+use crate::machine::detail::Work;
+use crate::program::{Phase, PhaseSpec, StretchSpec};
 
 /// Needs of an average instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -19,57 +20,136 @@ pub(crate) struct Needs {
     pub(crate) bubbles: f64,
     /// Share of the turns of fetch behind which they pass, 0 to 1.
     pub(crate) pauses: f64,
+    /// Operations by work.
+    pub(crate) count: PerWork,
     /// Port cycles by work.
     pub(crate) works: PerWork,
 }
 
+/// Needs of an average instruction of some of a phase's stretches.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct StretchNeeds {
+    /// Share of the phase's instructions, 0 to 1.
+    pub(crate) share: f64,
+    /// The needs.
+    pub(crate) needs: Needs,
+}
+
+impl StretchNeeds {
+    /// Works out the needs of a phase's stretches on a core that dispatches `width` of its
+    /// operations per cycle.
+    pub(crate) fn all(model: &CoreModel, phase: &Phase, width: f64) -> Vec<Self> {
+        let front = &model.tables.front;
+        let mut all: Vec<Self> = Vec::with_capacity(phase.stretches.len());
+        let mut before: Option<&StretchSpec> = None;
+        for stretch in &phase.stretches {
+            // Stretches that were not measured are alike in pairs, and this costs more than the rest.
+            let like = |before: &&StretchSpec| {
+                before.taken == stretch.taken && before.operations == stretch.operations
+            };
+            let fetch_turns = match (before.filter(like), all.last()) {
+                (Some(_), Some(last)) => last.needs.fetch_turns,
+                _ => fetch::turns(front, stretch, phase.spec.code_bytes()),
+            };
+            all.push(Self {
+                share: stretch.share,
+                needs: Needs::of_stretch(model, &phase.spec, stretch, (width, fetch_turns)),
+            });
+            before = Some(stretch);
+        }
+        all
+    }
+}
+
 impl Needs {
-    /// Works out a phase's needs on a core that dispatches `width` of its operations per cycle.
-    pub(crate) fn new(model: &CoreModel, phase: &PhaseSpec, width: f64) -> Self {
-        let fetch_turns = fetch::turns(&model.tables.front, phase);
-        let bubbles = phase.taken_direct() * model.bubble;
+    /// Means over stretches of execution.
+    pub(crate) fn mean(stretches: &[StretchNeeds]) -> Self {
+        let mut mean = Self::default();
+        for StretchNeeds { share, needs } in stretches {
+            mean.width = needs.width;
+            mean.operations += share * needs.operations;
+            mean.dispatch_turns += share * needs.dispatch_turns;
+            mean.fetch_turns += share * needs.fetch_turns;
+            mean.bubbles += share * needs.bubbles;
+            mean.pauses += share * needs.fetch_turns * needs.pauses;
+            for at in 0..needs.works.len() {
+                mean.count[at] += share * needs.count[at];
+                mean.works[at] += share * needs.works[at];
+            }
+        }
+        mean.pauses /= mean.fetch_turns.max(f64::MIN_POSITIVE);
+        mean
+    }
+
+    /// Returns the same needs where a thread dispatches so many operations per cycle.
+    pub(crate) fn at_width(self, model: &CoreModel, phase: &Phase, width: f64) -> Self {
+        let turns = |stretch: &StretchSpec| stretch.share * dispatch_turns(model, stretch, width);
+        Self {
+            width: width as u32,
+            dispatch_turns: phase.stretches.iter().map(turns).sum(),
+            ..self
+        }
+    }
+
+    /// Operations per instruction of a work that ports are told apart by; 0 of others.
+    pub(crate) fn of(&self, work: Work) -> f64 {
+        let at = WORKS.iter().position(|&known| known == work);
+        at.map_or(0.0, |at| self.count[at])
+    }
+
+    fn of_stretch(
+        model: &CoreModel,
+        phase: &PhaseSpec,
+        stretch: &StretchSpec,
+        (width, fetch_turns): (f64, f64),
+    ) -> Self {
+        let direct = stretch.taken * phase.direct();
+        let bubbles = direct * model.bubble;
         let pauses = if bubbles > 0.0 {
-            (phase.taken_direct() / fetch_turns).min(1.0)
+            (direct / fetch_turns).min(1.0)
         } else {
             0.0
         };
+        let count = count(model, phase, stretch);
         Self {
-            operations: phase.operations(),
+            operations: stretch.operations,
             width: width as u32,
-            dispatch_turns: dispatch_turns(model, phase, width),
+            dispatch_turns: dispatch_turns(model, stretch, width),
             fetch_turns,
             bubbles,
             pauses,
-            works: works(model, phase),
+            count,
+            works: core::array::from_fn(|at: usize| count[at] * model.intervals[at]),
         }
     }
 }
 
-/// Operations by work, each with the cycles that it takes a port.
-fn works(model: &CoreModel, phase: &PhaseSpec) -> PerWork {
-    let (mix, vector) = (&phase.mix, phase.vector_accesses());
-    let [.., named_load, named_store] = model.named;
+/// Operations per instruction, by work.
+fn count(model: &CoreModel, phase: &PhaseSpec, stretch: &StretchSpec) -> PerWork {
+    let (mix, vector) = (&stretch.mix, phase.vector_accesses());
+    let [.., named_load, named_store, _, _] = model.named;
     let vector_stores = if named_store { mix.store * vector } else { 0.0 };
     let vector_loads = if named_load { mix.load * vector } else { 0.0 };
     let shares = [
-        mix.int,
+        mix.int - stretch.multiply,
         mix.fp,
-        mix.vector,
+        mix.vector - stretch.moves,
         mix.load,
         mix.store,
         mix.branch,
         mix.store - vector_stores,
         vector_loads,
         vector_stores,
+        stretch.multiply,
+        stretch.moves,
     ];
-    let operations = phase.operations();
-    core::array::from_fn(|at: usize| shares[at] * operations * model.intervals[at])
+    shares.map(|share| share * stretch.operations)
 }
 
 /// Cycles of dispatch per instruction. A group takes so many branches, and other operations in
 /// what is left of its slots.
-fn dispatch_turns(model: &CoreModel, phase: &PhaseSpec, width: f64) -> f64 {
-    let operations = phase.operations();
+fn dispatch_turns(model: &CoreModel, stretch: &StretchSpec, width: f64) -> f64 {
+    let operations = stretch.operations;
     let Some(group) = model.tables.group else {
         return operations / width;
     };
@@ -77,8 +157,8 @@ fn dispatch_turns(model: &CoreModel, phase: &PhaseSpec, width: f64) -> f64 {
     let width = width.min(slots);
     let branches = (f64::from(group.branches) * width / slots).floor().max(1.0);
     let plain = (width - branches).max(1.0);
-    let of_branches = phase.mix.branch * operations / branches;
-    let of_others = (1.0 - phase.mix.branch) * operations / plain;
+    let of_branches = stretch.mix.branch * operations / branches;
+    let of_others = (1.0 - stretch.mix.branch) * operations / plain;
     of_branches.max(of_others).max(operations / width)
 }
 
@@ -88,25 +168,35 @@ mod tests {
     use crate::machine::presets;
     use crate::program::ProgramSpec;
 
-    fn phase(change: impl FnOnce(&mut PhaseSpec)) -> PhaseSpec {
+    fn phase(change: impl FnOnce(&mut PhaseSpec)) -> Phase {
         let program = include_str!("../../tests/small/program.toml");
         let mut program: ProgramSpec = toml::from_str(program).unwrap();
         change(&mut program.phases[0]);
-        program.phases.swap_remove(0)
+        Phase::new(&program.phases[0])
     }
 
-    fn needs(machine: &str, phase: &PhaseSpec) -> Needs {
+    fn needs(machine: &str, phase: &Phase) -> Needs {
         let spec = presets::find(machine).unwrap();
         let core = spec.core_types.values().next().unwrap();
-        Needs::new(&CoreModel::both(core)[1], phase, core.dispatch_width)
+        let model = &CoreModel::both(core)[1];
+        Needs::mean(&StretchNeeds::all(model, phase, core.dispatch_width))
+    }
+
+    /// A phase whose stretches are alike, with such a share of branches.
+    fn with_branches(share: f64) -> Phase {
+        let mut phase = phase(|p| p.mix.branch = share);
+        for stretch in &mut phase.stretches {
+            stretch.mix.branch = share;
+        }
+        phase
     }
 
     #[test]
     fn groups_end_with_their_branches() {
         // Six slots, two of them for branches alone.
-        let plain = needs("power7", &phase(|p| p.mix.branch = 0.0)).dispatch_turns;
+        let plain = needs("power7", &with_branches(0.0)).dispatch_turns;
         assert_eq!(plain, 1.0 / 4.0);
-        let third = needs("power7", &phase(|p| p.mix.branch = 1.0 / 3.0)).dispatch_turns;
+        let third = needs("power7", &with_branches(1.0 / 3.0)).dispatch_turns;
         assert!((third - 1.0 / 6.0).abs() < 1e-12, "{third}");
     }
 }

@@ -14,6 +14,7 @@ use super::claims::Front;
 use super::misses::Misses;
 use super::sets::Sets;
 use super::setting::{Alone, Held, Setting};
+use super::uneven::both;
 use super::units::{CLASSES, FP};
 use crate::machine::{Pipeline, PrefetchScope};
 use crate::math::exp;
@@ -43,6 +44,8 @@ pub(crate) struct Terms {
     pub(crate) branch: f64,
     /// Of these, cycles from the dispatch of mispredicted branches until they are resolved.
     pub(crate) resolving: f64,
+    /// The same where dispatch is as wide as where it was measured.
+    pub(crate) unhurried: f64,
     /// Of these, cycles in which instructions of a wrong path are dispatched: until the window is
     /// full of them.
     pub(crate) wrong_path: f64,
@@ -65,13 +68,6 @@ pub(crate) struct Terms {
     pub(crate) misses: Misses,
 }
 
-/// Time that two limits take, of which each may hide the other: between the longer and their sum by
-/// how `uneven` a program is; see [`IlpSpec::unevenness`](crate::program::IlpSpec::unevenness).
-fn both(a: f64, b: f64, uneven: f64) -> f64 {
-    let apart = a - b;
-    0.5 * (a + b + (apart * apart + 4.0 * uneven * a * b).sqrt())
-}
-
 impl Setting<'_> {
     /// Works out what stays the same over all iterations.
     pub(crate) fn prepared(mut self) -> Self {
@@ -88,6 +84,7 @@ impl Setting<'_> {
         self.tlb = self.tlb_misses();
         self.sets = Sets::of_ways(self.core.l1i.ways);
         self.resolving = self.resolving();
+        self.resolving.left_alone = self.left(self.resolving.late);
         self.mispredicted = self.mispredictions(self.core.branch_predictor.size_kib);
         if self.core.pipeline == Pipeline::InOrder || self.counts_in_order {
             self.undisturbed = self.dependences(&[0.0; CLASSES], 1.0 / self.limits.ports);
@@ -109,9 +106,9 @@ impl Setting<'_> {
         self.core.pipeline == Pipeline::OutOfOrder && shared
     }
 
-    /// Cycles that operations of the longest chain wait for co-runners' on units of their class.
-    fn unit_queueing(&self, held: &Held) -> f64 {
-        let [int, fp, load, ..] = held.unit_wait;
+    /// Cycles that operations of the longest chain wait where one of each class waits so long.
+    fn unit_queueing(&self, waits: &[f64; CLASSES]) -> f64 {
+        let [int, fp, load, ..] = waits;
         self.chain.plain * int + self.chain.fp * fp + self.chain.load * load
     }
 
@@ -151,45 +148,71 @@ impl Setting<'_> {
             self.parallelism(held.window)
         };
         let l1 = self.latency;
-        let queued = l1 + self.unit_queueing(held);
+        let queued = l1 + self.unit_queueing(&held.unit_wait);
         let on_chain = self.on_chain();
-        let (l2, llc) = self.hits(&terms.misses, own / terms.mlp);
+        let costs = self.measured_hits(&terms.misses, 1.0 / terms.mlp);
+        let (l2, llc) = match costs {
+            Some(_) => (0.0, 0.0),
+            None => self.hits(&terms.misses, own / terms.mlp),
+        };
         let latency_l2 = queued + l2 * on_chain;
         let latency = latency_l2 + llc * on_chain;
-        let resolution = self.resolution(&terms.misses, queued);
-        terms.resolving = terms.misses.branch * resolution;
+        let resolution =
+            self.resolution(&terms.misses, queued + self.unit_queueing(&held.own_wait));
+        terms.unhurried = terms.misses.branch * resolution;
+        let limits = &self.limits;
+        let shortest = 1.0 / limits.all;
+        let filled = self.in_window(shortest, latency / own);
+        // No more than slow dispatch costs, or a narrow thread would be faster than a wide one.
+        let hurried = self.in_window(1.0 / limits.hurried, latency / own);
+        let absorbed = self.absorbed_alone(terms.unhurried);
+        terms.resolving = terms.unhurried - absorbed.min(filled - hurried);
+        let resolution = terms.resolving / terms.misses.branch.max(f64::MIN_POSITIVE);
         let into_window = self.filling(held.window, resolution, own / latency);
         terms.wrong_path = terms.misses.branch * resolution.min(into_window);
-        terms.branch = terms.misses.branch * self.core.pipeline_depth_cycles + terms.resolving;
-        let uneven = self.demand.phase.spec.unevenness();
-        let shortest = 1.0 / self.limits.all;
-        let full = self.full_window(held.window, both(shortest, latency / own, uneven), terms);
-        let beyond = |limit: f64, cycles: f64| limit + full * (both(limit, cycles, uneven) - limit);
-        let computing = beyond(shortest, queued / own);
-        terms.base = beyond(1.0 / self.limits.dispatch, l1 / whole);
-        let with_ports = beyond(1.0 / self.limits.ports, l1 / whole);
-        let with_fetch = beyond(shortest, l1 / whole);
-        let with_window = beyond(shortest, l1 / own);
+        let refill = self.core.pipeline_depth_cycles - self.last_turn();
+        terms.branch = terms.misses.branch * refill.max(0.0) + terms.resolving;
+        let (l2_hits, llc_hits) = costs.unwrap_or_default();
+        let filled = filled + l2_hits + llc_hits;
+        let full = self.full_window(held.window, filled, terms);
+        let beyond = |front: f64, all: f64, chain: f64| {
+            front + full * (self.in_window(1.0 / all, chain) - front)
+        };
+        let alone = |all: f64| beyond(1.0 / all, all, l1 / whole);
+        let active = |chain: f64| beyond(shortest, limits.all, chain);
+        let computing = active(queued / own);
+        terms.base = alone(limits.dispatch);
+        let with_ports = alone(limits.ports);
+        let with_fetch = active(l1 / whole);
+        let with_window = active(l1 / own);
         terms.fetch = with_fetch - with_ports;
         terms.window = with_window - with_fetch;
         terms.units = with_ports - terms.base + computing - with_window;
-        let with_l2 = beyond(shortest, latency_l2 / own);
+        let with_l2 = active(latency_l2 / own);
         terms.l2 = with_l2 - computing;
         let dividing = self.dividing(held, l1 / whole);
         terms.units += dividing;
-        terms.active = beyond(shortest, latency / own) + dividing;
-        (terms.in_window, terms.full) = (latency / own, full);
+        terms.active = active(latency / own) + dividing;
+        (terms.in_window, terms.full) = (filled, full);
         terms.llc = terms.active - dividing - with_l2;
+        terms.l2 += full * l2_hits;
+        terms.llc += full * llc_hits;
+        terms.active += full * (l2_hits + llc_hits);
         if self.shares_window() {
             terms.window_need = self.window_need(latency);
         }
     }
 
+    /// Cycles per instruction in a full window, given those of the core's limits and of the chain.
+    fn in_window(&self, limits: f64, chain: f64) -> f64 {
+        both(limits, chain, self.demand.phase.spec.unevenness())
+    }
+
     /// Share of the instructions that are dispatched into a full window, 0 to 1.
     ///
-    /// Behind a mispredicted branch the window is empty, and dispatch goes on at the rate of width,
-    /// ports and fetch until it is full (Eyerman et al., TOCS 2009, section 3.1): with rates D of
-    /// dispatch and d of the chain, after `w/(1 − d/D)` instructions. Branches are mispredicted at
+    /// Behind a mispredicted branch the window is empty, and dispatch goes on at the rate of width
+    /// and fetch until it is full (Eyerman et al., TOCS 2009, section 3.1): with rates D of
+    /// dispatch and d of what empties it, ports and the chain, after `w/(1 − d/D)` instructions. Branches are mispredicted at
     /// random distances. No more is saved by an empty window than emptying it costs. With `cycles`
     /// per instruction, in which both limits have their part, it begins at 0 without a jump.
     fn full_window(&self, window: f64, cycles: f64, terms: &Terms) -> f64 {
@@ -221,21 +244,43 @@ impl Setting<'_> {
         (in_l2 * cost(self.l2_cycles()), exposed * (here + remote))
     }
 
+    /// Cycles per instruction that hits in L2 and LLC cost in a full window, where a profile has them;
+    /// bounded as those of [`Setting::hits`] are.
+    fn measured_hits(&self, misses: &Misses, overlap: f64) -> Option<(f64, f64)> {
+        let ilp = &self.demand.phase.spec.ilp;
+        let l1 = self.core.l1d.latency_cycles;
+        let cost = |cycles: f64| Some(ilp.miss_cost(cycles - l1)?.min(cycles * overlap));
+        let in_l2 = match &self.core.l2 {
+            Some(_) => misses.data[0] - misses.data[1],
+            None => 0.0,
+        };
+        let here = (misses.data[1] - misses.data[2]) * cost(self.llc_cycles)?;
+        let remote = match self.remote_cycles {
+            Some(cycles) => (misses.data[2] - misses.data[3]) * cost(cycles)?,
+            None => 0.0,
+        };
+        Some((
+            in_l2 * cost(self.l2_cycles())?,
+            misses.exposed * (here + remote),
+        ))
+    }
+
     /// Smallest window in which the rate that width and units allow can be sustained. What is bound
-    /// by ports piles up before them, as far as there is room.
+    /// by ports piles up before them, as far as there is room, for as long as it is.
     fn window_need(&self, latency: f64) -> f64 {
-        if self.limits.all < self.limits.front {
-            return self.whole_window;
-        }
+        let piled = self.limits.piled;
         let parallelism = self.limits.all * latency * self.demand.intensity;
         let ilp = &self.demand.phase.spec.ilp;
-        ilp.window_for(parallelism, self.whole_window)
+        let sustains = ilp.window_for(parallelism, self.whole_window);
+        sustains + piled * (self.whole_window - sustains)
     }
 
     /// Returns the terms by which the front end limits the thread's rate.
     pub(crate) fn front(&self, terms: &Terms) -> Front {
         Front {
-            shortest: 1.0 / self.limits.all,
+            dispatch: self.needs.dispatch_turns,
+            fetch: self.needs.fetch_turns + self.needs.bubbles,
+            uneven: self.limits.uneven_front,
             bubbles: self.needs.bubbles,
             pauses: self.needs.pauses,
             window: terms.in_window,

@@ -4,7 +4,7 @@
 use super::buffers::Buffers;
 use super::claims::RESOURCES;
 use super::core_model::{CoreModel, DIVIDER_KINDS};
-use super::needs::Needs;
+use super::needs::{Needs, StretchNeeds};
 use super::sets::{SETS, Sets};
 use super::types::Demand;
 use super::units::{CLASSES, UnitUse};
@@ -41,6 +41,8 @@ pub(crate) struct Setting<'a> {
     pub(crate) model: &'a CoreModel,
     /// Needs of an average instruction on this core.
     pub(crate) needs: Needs,
+    /// Needs of the instructions of each kind of its stretches.
+    pub(crate) stretches: Vec<StretchNeeds>,
     /// Use of each buffer by its window.
     pub(crate) buffers: Buffers,
     /// Floating-point operations per instruction in the window that wait in a scheduler.
@@ -125,6 +127,8 @@ pub(crate) struct Held {
     pub(crate) predictor_kib: f64,
     /// Cycles that an operation waits for co-runners' operations, by unit class.
     pub(crate) unit_wait: [f64; CLASSES],
+    /// Cycles that an operation waits for those of its own thread, by unit class.
+    pub(crate) own_wait: [f64; CLASSES],
     /// Share of its dividers that co-runners use, by kind, 0 to 1.
     pub(crate) divided: [f64; DIVIDER_KINDS],
     /// Most demand misses that it can have on their way at once, lines.
@@ -146,6 +150,15 @@ pub(crate) struct Limits {
     pub(crate) front: f64,
     /// By dispatch, ports and fetch.
     pub(crate) all: f64,
+    /// The same were dispatch and fetch no slower than the dispatch of the pipeline in which the
+    /// resolution of branches is measured.
+    pub(crate) hurried: f64,
+    /// Unevenness of dispatch and fetch, 0 to 1; see [`both`](super::uneven::both).
+    pub(crate) uneven_front: f64,
+    /// Share of the time of dispatch and fetch in which fetch is the slower, 0 to 1.
+    pub(crate) fetched: f64,
+    /// Share of the time in which operations pile up before ports, 0 to 1.
+    pub(crate) piled: f64,
 }
 
 /// Resolution of mispredicted branches on a core, whatever runs beside.
@@ -155,8 +168,15 @@ pub(crate) struct Resolving {
     pub(super) steps: f64,
     /// Loads that miss for whose data it waits, per miss and instruction.
     pub(super) misses: f64,
-    /// Share of its wait that is over before it is dispatched where dispatch is slow, 0 to 1.
-    pub(crate) absorbed: f64,
+    /// Cycles per instruction by which dispatch is slower than that of the pipeline in which it is
+    /// measured.
+    pub(super) late: f64,
+    /// Share of its wait that is left at its dispatch so late, 0 to 1.
+    pub(super) left_alone: f64,
+    /// The same at half the pace of that pipeline.
+    pub(super) half: f64,
+    /// Exponents of the pace by which it falls up to there and beyond.
+    pub(super) falls: [f64; 2],
 }
 
 impl Setting<'_> {

@@ -98,6 +98,8 @@ struct State<'a> {
     terms: Vec<Terms>,
     /// Instructions per cycle while active.
     rate: Vec<f64>,
+    /// Cycles per instruction that co-runners take of dispatch and that cost nothing.
+    absorbed: Vec<f64>,
     /// Queue that each thread's acquisitions of locks meet.
     locks: Vec<LockQueue>,
     /// Time per instruction without queueing and locks, s.
@@ -129,6 +131,7 @@ impl<'a> State<'a> {
             held: sharing.settings.iter().map(first_held).collect(),
             terms: vec![Terms::default(); n],
             rate: vec![0.0; n],
+            absorbed: vec![0.0; n],
             locks: vec![LockQueue::default(); n],
             unqueued_s: vec![0.0; n],
             waits: vec![0.0; sharing.stations.len()],
@@ -319,7 +322,7 @@ impl<'a> State<'a> {
             let memory = terms.memory / setting.hz + queue;
             let cycles = setting.hz * time_s;
             let active = 1.0 / (self.rate[i] * cycles);
-            let resolving = terms.resolving - self.absorbed(sharing, i);
+            let resolving = terms.resolving - self.absorbed[i];
             let wrong_path = resolving.min(terms.wrong_path) / cycles;
             let wrong_path = wrong_path.min(1.0 - active).max(0.0);
             let refills = (terms.branch - terms.resolving) / cycles;

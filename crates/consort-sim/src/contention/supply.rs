@@ -40,41 +40,33 @@ pub(super) fn supply(settings: &mut [Setting<'_>], members: &[usize]) -> Supply 
     }
 }
 
-/// For each class of operations the ports that are likeliest to be taken, in each half of the core.
+/// For each thread and class of operations the ports that are likeliest to be taken.
 pub(super) fn unit_queues(settings: &[Setting<'_>], members: &[usize]) -> Vec<UnitQueue> {
     /// Classes in the order of [`unit_use`], as positions in [`WORKS`](super::core_model::WORKS).
     const WORK_OF: [usize; CLASSES] = [0, 1, 3, 5, 2];
-    if members.len() < 2 {
-        return Vec::new();
-    }
     let limits = port_limits(settings, members);
     let mut queues = Vec::new();
     for (class, work) in WORK_OF.into_iter().enumerate() {
-        for half in 0..2 {
-            let of_class = |limit: &&PortLimit<'_>| limit.half == half && limit.set.has(work);
+        for (at, &i) in members.iter().enumerate() {
+            let of_class = |limit: &&PortLimit<'_>| limit.set.has(work) && limit.use_of(i) > 0.0;
             let fullest = limits.iter().filter(of_class);
             let Some(limit) = fullest.max_by(|a, b| a.load.total_cmp(&b.load)) else {
                 continue;
             };
-            let used_by = |i: &usize| limit.used.iter().find(|(j, _)| j == i);
-            let used = members
-                .iter()
-                .map(|i| used_by(i).map_or(0.0, |(_, used)| *used));
             queues.push(UnitQueue {
                 class,
+                thread: at,
                 ports: limit.ports,
-                used: used.collect(),
+                used: members.iter().map(|&j| limit.use_of(j)).collect(),
             });
         }
     }
     queues
 }
 
-/// Ports that some threads use together.
+/// Ports that some threads use together, or one uses alone.
 struct PortLimit<'a> {
     set: &'a PortSet,
-    /// Number of the core's half, 0 where it has none.
-    half: usize,
     ports: f64,
     /// Port cycles per instruction of each thread that uses them.
     used: Vec<(usize, f64)>,
@@ -82,30 +74,41 @@ struct PortLimit<'a> {
     load: f64,
 }
 
+impl PortLimit<'_> {
+    /// Port cycles per instruction of a thread; 0 where it has other ports.
+    fn use_of(&self, i: usize) -> f64 {
+        let own = self.used.iter().find(|(j, _)| *j == i);
+        own.map_or(0.0, |(_, used)| *used)
+    }
+}
+
 /// Ports that threads could exhaust together, those that they would exhaust most first.
 fn tight_ports<'a>(settings: &[Setting<'a>], members: &[usize]) -> Vec<PortLimit<'a>> {
     let mut limits = port_limits(settings, members);
-    limits.retain(|limit| limit.load > 1.0);
+    limits.retain(|limit| limit.set.is_shared() && limit.load > 1.0);
     limits.sort_by(|a, b| b.load.total_cmp(&a.load));
     limits
 }
 
-/// Ports that threads use together.
+/// Limits of ports on the threads of a core.
 fn port_limits<'a>(settings: &[Setting<'a>], members: &[usize]) -> Vec<PortLimit<'a>> {
     let model = settings[members[0]].model;
     let mut limits = Vec::new();
-    for set in model.ports.iter().filter(|set| set.is_shared()) {
-        let halves = if set.has_halves() { 2 } else { 1 };
-        for half in 0..halves {
-            let of_half: Vec<usize> = members.iter().copied().skip(half).step_by(halves).collect();
+    for set in &model.ports {
+        let parts = match (set.is_shared(), set.has_halves()) {
+            (false, _) => members.len(),
+            (true, true) => 2,
+            (true, false) => 1,
+        };
+        for part in 0..parts {
+            let threads: Vec<usize> = members.iter().copied().skip(part).step_by(parts).collect();
             let use_of = |&i: &usize| (i, set.use_of(&settings[i].needs.works));
-            let used: Vec<_> = of_half.iter().map(use_of).collect();
+            let used: Vec<_> = threads.iter().map(use_of).collect();
             let wanted = used.iter().map(|&(i, used)| used * settings[i].limits.all);
-            let ports = set.together(of_half.len());
+            let ports = set.together(threads.len());
             let load = wanted.sum::<f64>() / ports;
             limits.push(PortLimit {
                 set,
-                half,
                 ports,
                 used,
                 load,

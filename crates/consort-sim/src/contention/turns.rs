@@ -55,7 +55,7 @@ fn delay_fetch(there: f64, claims: &[Claim], rates: &mut Rates, set: u32) {
     delay(rates, set, turns, |i, turns, waits| {
         let front = &claims[i].front;
         let turns = turns * (1.0 + (1.0 - front.pauses) * waits);
-        front.cycles(turns + front.bubbles)
+        front.cycles(front.dispatch, turns + front.bubbles)
     });
 }
 
@@ -120,7 +120,8 @@ fn delay_groups(supply: &Supply, claims: &[Claim], rates: &mut Rates, set: u32) 
     let met = (count / supply.turns - 1.0) / (count - 1.0);
     let turns = |i: usize| 1.0 / claims[i].per_turn.max(f64::MIN_POSITIVE);
     delay(rates, set, turns, |i, turns, waits| {
-        claims[i].front.cycles(turns * (1.0 + met * waits))
+        let front = &claims[i].front;
+        front.cycles(turns * (1.0 + met * waits), front.fetch)
     });
 }
 
@@ -223,7 +224,9 @@ mod tests {
         // A turn brings four instructions, and two cycles pass behind it.
         let mut bound = fetching(4.0 / 3.0, 0.25);
         bound.front = Front {
-            shortest: 0.75,
+            dispatch: 0.25,
+            fetch: 0.75,
+            uneven: 0.0,
             bubbles: 0.5,
             pauses: 0.25,
             window: 0.1,

@@ -6,11 +6,13 @@ use crate::program::MixSpec;
 /// Classes of units.
 pub(crate) const CLASSES: usize = 5;
 
-/// Ports that operations of one class wait for.
+/// Ports that operations of one class of a thread wait for.
 #[derive(Clone, Debug)]
 pub(crate) struct UnitQueue {
     /// The class.
     pub(crate) class: usize,
+    /// Position of the thread among those of its core.
+    pub(crate) thread: usize,
     /// Number of ports.
     pub(crate) ports: f64,
     /// Port cycles per instruction of each of the core's threads; 0 of those that have others.

@@ -53,7 +53,10 @@ impl Phases {
 
 fn entry(spec: &PhaseSpec, mix: Option<MixSpec>) -> Entry {
     let mut spec = spec.clone();
-    spec.mix = mix.unwrap_or(spec.mix);
+    if let Some(mix) = mix {
+        // Its stretches were those of another mix.
+        (spec.mix, spec.stretches) = (mix, None);
+    }
     Entry {
         phase: Arc::new(Phase::new(&spec)),
         instructions: (spec.length_ginstr * 1e9).max(1.0),

@@ -61,6 +61,11 @@ pub struct IlpSpec {
     /// Divisions and square roots of floating point, likewise.
     #[serde(default)]
     pub fp_divisions: Option<DivisionSpec>,
+    /// Cycles that a load costs which misses an L1D of 32 KiB, where it takes as many more as
+    /// [`MISS_CYCLES`] has than one that hits; where it is missing, as far as loads are on the
+    /// longest chain.
+    #[serde(default)]
+    pub miss_costs: Option<[f64; MISS_CYCLES.len()]>,
     /// Operations on the longest chain; where it is missing, as the traced programs' chains
     /// follow from their mixes.
     #[serde(default)]
@@ -88,6 +93,9 @@ const fn at_random() -> f64 {
 /// Cycles that a division takes the only divider, for which [`DivisionSpec::lengthening`] is
 /// measured.
 pub const DIVIDERS: [f64; 4] = [4.0, 8.0, 16.0, 32.0];
+
+/// Cycles that a load which misses takes more, for which [`IlpSpec::miss_costs`] is measured.
+pub const MISS_CYCLES: [f64; 2] = [10.0, 40.0];
 
 /// Divisions, which take a divider one after another and come in groups.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -138,6 +146,15 @@ impl IlpSpec {
             }
             Some(points) => interpolated(&ILP_WINDOWS, points, window),
         }
+    }
+
+    /// Cycles that a load costs which takes so many more than one that hits the L1D, where it was
+    /// measured: linear between the measured ones and beyond.
+    pub(crate) fn miss_cost(&self, cycles: f64) -> Option<f64> {
+        let [near, far] = self.miss_costs?;
+        let [short, long] = MISS_CYCLES;
+        let beyond = (cycles - short).max(0.0) / (long - short);
+        Some(near * (cycles / short).clamp(0.0, 1.0) + (far - near).max(0.0) * beyond)
     }
 
     /// The smallest window of so much parallelism, instructions; `most` where none up to it has it.

@@ -6,10 +6,13 @@ mod lines;
 mod phase;
 pub mod presets;
 mod spec;
+mod stretches;
 mod validate;
 
 pub use curve::MissCurve;
-pub use ilp::{ChainSpec, DivisionSpec, FpSchedulerSpec, ILP_WINDOWS, IlpSpec, NEAR_USES};
+pub use ilp::{
+    ChainSpec, DivisionSpec, FpSchedulerSpec, ILP_WINDOWS, IlpSpec, MISS_CYCLES, NEAR_USES,
+};
 pub(crate) use lines::Lines;
 pub use phase::Phase;
 pub use spec::*;

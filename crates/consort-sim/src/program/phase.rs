@@ -2,13 +2,15 @@
 
 use super::curve::MissCurve;
 use super::lines::MEASURED_BYTES;
-use super::spec::PhaseSpec;
+use super::spec::{PhaseSpec, StretchSpec};
 
 /// A phase with its miss curves tabulated.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Phase {
     /// The description.
     pub spec: PhaseSpec,
+    /// Its short stretches.
+    pub(crate) stretches: Vec<StretchSpec>,
     /// Data misses.
     pub data: MissCurve,
     /// Instruction misses.
@@ -36,6 +38,7 @@ impl Phase {
                 .instruction_mpki_128
                 .as_deref()
                 .map(|points| long(fetches, points)),
+            stretches: spec.stretches_or_default(),
             spec: spec.clone(),
         }
     }

@@ -60,6 +60,10 @@ pub struct PhaseSpec {
     /// Costs of fetching and dispatching its code.
     #[serde(default)]
     pub code: CodeSpec,
+    /// Kinds of its short stretches, where they were measured; else they spread around `mix` as the
+    /// traced programs' do.
+    #[serde(default)]
+    pub stretches: Option<Vec<StretchSpec>>,
     /// Parallelism of the instructions.
     pub ilp: IlpSpec,
     /// Branches.
@@ -134,6 +138,26 @@ impl MixSpec {
     }
 }
 
+/// Mix of some of a phase's short stretches.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StretchSpec {
+    /// Share of the phase's instructions, 0 to 1; those of all stretches sum to 1.
+    pub share: f64,
+    /// Operations per instruction, at least 1.
+    pub operations: f64,
+    /// Taken branches per instruction, 0 to 1.
+    pub taken: f64,
+    /// Shares of operations by class; they sum to 1.
+    pub mix: MixSpec,
+    /// Share of the operations that are integer multiplications, a part of `mix.int`.
+    #[serde(default)]
+    pub multiply: f64,
+    /// Share of the operations that are moves between vector registers, a part of `mix.vector`.
+    #[serde(default)]
+    pub moves: f64,
+}
+
 /// Costs of fetching and dispatching code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -186,9 +210,9 @@ impl PhaseSpec {
         self.code.taken.unwrap_or(TAKEN_SHARE * self.mix.branch)
     }
 
-    /// Taken branches per instruction whose targets are in the instructions.
-    pub fn taken_direct(&self) -> f64 {
-        self.taken() * self.code.direct.unwrap_or(DIRECT_SHARE)
+    /// Share of the taken branches whose targets are in the instructions, 0 to 1.
+    pub fn direct(&self) -> f64 {
+        self.code.direct.unwrap_or(DIRECT_SHARE)
     }
 
     /// Bytes of code per instruction.
@@ -270,6 +294,10 @@ pub struct ResolutionSpec {
     /// Share of them that is over before the branch is dispatched where dispatch is half as wide,
     /// 0 to 1.
     pub absorbed: f64,
+    /// The same where it is a quarter as wide; where it is missing, as much of what is left at half
+    /// the width.
+    #[serde(default)]
+    pub absorbed_slow: Option<f64>,
     /// Loads that miss an L1D of 32 KiB for whose data a mispredicted branch waits after its
     /// dispatch; where it is missing, as many as are on the longest chain in that time.
     #[serde(default)]

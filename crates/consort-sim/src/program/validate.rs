@@ -4,6 +4,7 @@
 //! keep out what cannot be, not what is unusual.
 
 mod branches;
+mod stretches;
 
 use super::ilp::{DivisionSpec, ILP_WINDOWS, IlpSpec};
 use super::spec::{
@@ -59,6 +60,7 @@ fn phase(key: &str, p: &PhaseSpec, problems: &mut Problems) {
     problems.range(key("length_ginstr"), p.length_ginstr, 1e-6, 1e6);
     mix(&key("mix"), &p.mix, problems);
     code(&key("code"), &p.code, problems);
+    stretches::check(&key("stretches"), p.stretches.as_deref(), problems);
     ilp(&key("ilp"), &p.ilp, problems);
     branches::check(&key("branch"), &p.branch, &p.mix, problems);
     curve(&key("data_mpki"), &p.data_mpki, problems);
@@ -117,6 +119,9 @@ fn ilp(key: &str, ilp: &IlpSpec, problems: &mut Problems) {
         let key = format!("{key}.fp_scheduler");
         problems.range(format!("{key}.waiting"), scheduler.waiting, 0.0, 1.0);
         problems.range(format!("{key}.spread"), scheduler.spread, 0.0, 1.0);
+    }
+    for (at, &cost) in ilp.miss_costs.iter().flatten().enumerate() {
+        problems.range(format!("{key}.miss_costs[{at}]"), cost, 0.0, 1000.0);
     }
     divisions(&format!("{key}.int_divisions"), ilp.int_divisions, problems);
     divisions(&format!("{key}.fp_divisions"), ilp.fp_divisions, problems);
@@ -370,6 +375,11 @@ page_spread = 0.1
                 "burstiness.interval_ginstr",
             ),
             ("default = 2", "default = 0", "threads.default"),
+            (
+                "a = 1.0",
+                "a = 1.0, miss_costs = [1.0, -1.0]",
+                "phase[0].ilp.miss_costs[1]",
+            ),
             ("max = 4", "max = 1", "threads.max"),
             (
                 "max = 4",

@@ -9,6 +9,7 @@ fn resolution(cycles: f64, absorbed: f64, misses: f64) -> ResolutionSpec {
     ResolutionSpec {
         cycles,
         absorbed,
+        absorbed_slow: None,
         misses: Some(misses),
     }
 }
@@ -78,6 +79,46 @@ fn what_is_dispatched_just_before_a_branch_delays_it_beside_others() {
         slowdown(&machine(), &waits, &compute())
     };
     assert!(lost(0.0) > lost(0.5) + 0.02 && lost(0.5) > lost(1.0) + 0.02);
+}
+
+/// Cycles of a mispredicted branch that waits for 20 cycles where dispatch is four wide, on a core
+/// whose dispatch is as wide as this, for another with this predictor and this code.
+fn branch_cycles(width: f64, change: impl FnOnce(&mut PhaseSpec)) -> f64 {
+    let machine = machine_with(|core| {
+        core.dispatch_width = width;
+        core.smt
+            .iter_mut()
+            .for_each(|mode| mode.thread_dispatch_width = width);
+    });
+    let waits = phase(|p| {
+        p.branch.mpki = 10.0;
+        p.branch.capacity_exponent = 0.0;
+        p.branch.resolution = Some(resolution(20.0, 0.4, 0.0));
+        change(p);
+    });
+    solve(&machine, &[(0, &waits)]).threads[0].stack.branch / 0.01
+}
+
+#[test]
+fn a_branch_waits_less_where_dispatch_is_slower() {
+    let waits = |width: f64, slow: Option<f64>| {
+        branch_cycles(width, |p| {
+            let resolution = p.branch.resolution.as_mut().unwrap();
+            resolution.absorbed_slow = slow;
+            p.code.taken = Some(0.01);
+            p.code.bytes = Some(1.0);
+        })
+    };
+    // Twelve stages, less the half of a turn that ends with the branch, and the wait.
+    let wide = waits(4.0, None) - (12.0 - 0.625);
+    let left = |width: f64, slow: Option<f64>| {
+        (waits(width, slow) - (12.0 - 0.5 * (width + 1.0) / width)) / wide
+    };
+    assert!((left(2.0, None) - 0.6).abs() < 0.03, "{}", left(2.0, None));
+    let slow = left(1.0, Some(0.7));
+    assert!((slow - 0.3).abs() < 0.03, "{slow}");
+    // Where it was not measured, as much of what is left.
+    assert!((left(1.0, None) - 0.36).abs() < 0.03, "{}", left(1.0, None));
 }
 
 #[test]

@@ -16,4 +16,5 @@ mod possible;
 mod prefetch;
 mod random;
 mod siblings;
+mod stretches;
 mod windows;

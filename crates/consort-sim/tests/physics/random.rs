@@ -4,7 +4,9 @@ use super::build::{compute, machine};
 use consort_sim::machine::{
     CoreSpec, L2Group, MachineSpec, NumaSpec, Pipeline, RobSharing, Scope, SmtMode,
 };
-use consort_sim::program::{DivisionSpec, IlpSpec, MixSpec, PhaseSpec, PrefetchSpec};
+use consort_sim::program::{
+    DivisionSpec, IlpSpec, MixSpec, PhaseSpec, PrefetchSpec, ResolutionSpec, StretchSpec,
+};
 use proptest::prelude::*;
 
 fn scope() -> impl Strategy<Value = Scope> {
@@ -113,6 +115,35 @@ prop_compose! {
     }
 }
 
+/// Two kinds of stretches of unlike mixes.
+fn stretches() -> impl Strategy<Value = Vec<StretchSpec>> {
+    let mixes = prop::array::uniform2(prop::array::uniform6(0.01f64..1.0));
+    let rest = (0.05f64..0.95, 1.0f64..1.5, 0.0f64..0.3, 0.0f64..1.0);
+    (mixes, rest).prop_map(|(mixes, (share, operations, taken, part))| {
+        let kinds = mixes.into_iter().zip([share, 1.0 - share]);
+        let kind = |(shares, share): ([f64; 6], f64)| {
+            let sum: f64 = shares.iter().sum();
+            let [fp, vector, int, load, store, branch] = shares.map(|s| s / sum);
+            StretchSpec {
+                share,
+                operations,
+                taken,
+                mix: MixSpec {
+                    fp,
+                    vector,
+                    int,
+                    load,
+                    store,
+                    branch,
+                },
+                multiply: part * int,
+                moves: part * vector,
+            }
+        };
+        kinds.map(kind).collect()
+    })
+}
+
 prop_compose! {
     pub fn phases()(
         shares in prop::array::uniform6(0.01f64..1.0),
@@ -131,6 +162,9 @@ prop_compose! {
         spread in 0.0f64..1.0,
         int_divisions in prop::option::of(divisions()),
         fp_divisions in prop::option::of(divisions()),
+        stretches in prop::option::of(stretches()),
+        miss_costs in prop::option::of((0.0f64..10.0, 1.0f64..30.0)),
+        absorbed in prop::option::of((0.0f64..1.0, 0.0f64..1.0)),
     ) -> PhaseSpec {
         let sum: f64 = shares.iter().sum();
         let [fp, vector, int, load, store, branch] = shares.map(|s| s / sum);
@@ -146,9 +180,17 @@ prop_compose! {
             use_distance,
             int_divisions,
             fp_divisions,
+            miss_costs: miss_costs.map(|(near, more)| [near, near + more]),
             ..p.ilp
         };
+        p.stretches = stretches;
         p.branch.mpki = branch_mpki;
+        p.branch.resolution = absorbed.map(|(absorbed, slow)| ResolutionSpec {
+            cycles: 12.0,
+            absorbed,
+            absorbed_slow: Some(slow),
+            misses: None,
+        });
         p.branch.capacity_exponent = exponent;
         p.data_mpki = falling(data);
         p.instruction_mpki = falling(code);

@@ -44,3 +44,18 @@ fn what_waits_for_ports_piles_up_in_a_shared_window() {
     assert!(few[1] > 1.5 * many[1], "{few:?} {many:?}");
     assert!(few[0] < 0.8 * many[0], "{few:?} {many:?}");
 }
+
+#[test]
+fn hits_in_the_l2_cost_what_was_measured() {
+    // Ten misses of the L1 per thousand instructions; the L2 takes seven cycles more.
+    let cpi = |costs: Option<[f64; 2]>| {
+        let phase = phase(|p| {
+            p.ilp.miss_costs = costs;
+            p.data_mpki[..3].fill(10.0);
+        });
+        1.0 / alone(&machine(), &phase)
+    };
+    let hidden = cpi(Some([0.0, 5.0]));
+    assert!((cpi(Some([2.0, 5.0])) - hidden - 0.01 * 2.0 * 0.7).abs() < 1e-4);
+    assert!(cpi(None) >= hidden);
+}

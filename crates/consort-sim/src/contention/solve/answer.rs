@@ -45,7 +45,7 @@ impl State<'_> {
             queue: self.queue_s(sharing, i) * setting.hz,
             tlb: terms.tlb,
             window: terms.window,
-            dispatch: 1.0 / self.rate[i] - terms.active - self.absorbed(sharing, i),
+            dispatch: 1.0 / self.rate[i] - terms.active - self.absorbed[i],
             lock: next.lock_s * setting.hz,
         };
         let cpi = stack.total();

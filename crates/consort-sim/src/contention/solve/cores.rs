@@ -6,7 +6,6 @@ use crate::contention::claims::{Claim, MAX_WAYS};
 use crate::contention::dispatch::{LostTo, lost, share};
 use crate::contention::layout::Sharing;
 use crate::contention::window::{Pressure, shared};
-use crate::math::exp;
 
 impl State<'_> {
     pub(super) fn divide_windows(&mut self, sharing: &Sharing<'_>) {
@@ -77,7 +76,8 @@ impl State<'_> {
             let rates = share(supply, &self.claims(sharing, members)[..members.len()]);
             for (&rate, &i) in rates.iter().zip(members) {
                 self.rate[i] = rate;
-                let cycles = 1.0 / rate + self.terms[i].stall - self.absorbed(sharing, i);
+                self.absorbed[i] = self.absorbed_of(sharing, i);
+                let cycles = 1.0 / rate + self.terms[i].stall - self.absorbed[i];
                 self.unqueued_s[i] = cycles / sharing.settings[i].hz;
             }
         }
@@ -113,20 +113,16 @@ impl State<'_> {
     }
 
     /// Of the cycles per instruction in which co-runners have a thread's slots, those that cost it
-    /// nothing.
-    ///
-    /// A mispredicted branch is resolved when the chain that it waits for is at its end, however
-    /// late the branch itself is dispatched. What dispatch loses on the way to it, x cycles, takes
-    /// as much from the time between its dispatch and its result, as far as that is the wait for
-    /// a chain that was begun long before: of exponentially distributed times of mean R that is
-    /// `R(1 − e^(−x/R))`. What is dispatched just before the branch is late with it.
-    pub(super) fn absorbed(&self, sharing: &Sharing<'_>, i: usize) -> f64 {
+    /// nothing: its mispredicted branches wait the less for it.
+    fn absorbed_of(&self, sharing: &Sharing<'_>, i: usize) -> f64 {
         let terms = &self.terms[i];
         let lost = 1.0 / self.rate[i] - terms.active;
-        let most = terms.resolving * sharing.settings[i].resolving.absorbed;
-        if lost <= 0.0 || most <= 0.0 {
+        if lost <= 0.0 || terms.unhurried <= 0.0 {
             return 0.0;
         }
-        most * (1.0 - exp(-lost / most))
+        let all = sharing.settings[i].absorbed(terms.unhurried, lost);
+        let alone = terms.unhurried - terms.resolving;
+        // Nobody gains by being late.
+        (all - alone).clamp(0.0, lost)
     }
 }

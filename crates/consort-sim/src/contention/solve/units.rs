@@ -1,4 +1,4 @@
-//! Functional units that the threads of a core share: what operations wait for co-runners'.
+//! Functional units: what operations wait for those of their own thread, and for co-runners'.
 
 use super::State;
 use crate::contention::core_model::DIVIDER_KINDS;
@@ -9,7 +9,8 @@ use crate::contention::units::UnitQueue;
 const FULL: f64 = 0.95;
 
 impl State<'_> {
-    /// Cycles that an operation waits for its ports more than if its thread ran alone.
+    /// Cycles that an operation waits for its ports: for those of its own thread, and how many more
+    /// for its co-runners'.
     pub(super) fn queue_for_units(&mut self, sharing: &Sharing<'_>) {
         for (members, queues) in sharing.cores.iter().zip(&sharing.unit_queues) {
             if self.rests[members[0]] {
@@ -62,15 +63,11 @@ impl State<'_> {
             let per_cycle = 1.0 / (self.guess[i].time_s * sharing.settings[i].hz);
             per_cycle * queue.used[at] / queue.ports
         };
-        let all: f64 = (0..members.len()).map(load).sum();
-        let with_all = wait(all, queue.ports);
-        for (at, &i) in members.iter().enumerate() {
-            // Threads of the core's other half use none of these ports.
-            if queue.used[at] > 0.0 {
-                let more = with_all - wait(load(at), queue.ports);
-                self.held[i].unit_wait[queue.class] = more.max(0.0);
-            }
-        }
+        let all = (0..members.len()).map(load).sum();
+        let own = wait(load(queue.thread), queue.ports);
+        let held = &mut self.held[members[queue.thread]];
+        held.own_wait[queue.class] = own;
+        held.unit_wait[queue.class] = (wait(all, queue.ports) - own).max(0.0);
     }
 }
 

@@ -29,7 +29,11 @@ pub(super) fn check(key: &str, branch: &BranchSpec, mix: &MixSpec, problems: &mu
 fn resolution(key: &str, resolution: Option<ResolutionSpec>, problems: &mut Problems) {
     let Some(resolution) = resolution else { return };
     problems.range(format!("{key}.cycles"), resolution.cycles, 1.0, 1000.0);
-    problems.range(format!("{key}.absorbed"), resolution.absorbed, 0.0, 1.0);
+    let absorbed = resolution.absorbed;
+    problems.range(format!("{key}.absorbed"), absorbed, 0.0, 1.0);
+    if let Some(slow) = resolution.absorbed_slow {
+        problems.range(format!("{key}.absorbed_slow"), slow, 0.0, 1.0);
+    }
     let misses = format!("{key}.misses");
     optional(misses, resolution.misses, (0.0, 100.0), problems);
 }

@@ -1,0 +1,187 @@
+//! Mixes of short stretches of execution: what a mean over the program hides.
+//!
+//! A stretch is as long as what buffers between fetch, dispatch and ports even out. Stretches are
+//! counted by how much they access memory, how often they branch and what they compute, and told by
+//! the sum of each kind.
+
+use consort_ops::{Branch, Kind, Op};
+
+use super::{Mix, Tally};
+
+/// Instructions of a stretch, at least; a block that is told as a whole belongs to one.
+const LENGTH: u64 = 64;
+/// Accesses to memory per operation between which kinds are told apart.
+const ACCESSES: [f64; 3] = [0.25, 0.4, 0.55];
+/// The same of taken branches.
+const TAKEN: [f64; 3] = [0.04, 0.09, 0.15];
+/// The same of operations that compute on floating-point or vector registers.
+const COMPUTING: [f64; 2] = [0.0625, 0.25];
+/// Integer multiplications per operation from which on a stretch is of a kind of its own.
+const MULTIPLYING: f64 = 0.0625;
+
+const KINDS_OF_COMPUTING: usize = COMPUTING.len() + 2;
+const KINDS: usize = (ACCESSES.len() + 1) * (TAKEN.len() + 1) * KINDS_OF_COMPUTING;
+
+/// Stretches that are told of a program at most.
+const MOST: usize = 8;
+
+/// Sums of the mixes of stretches of each kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StretchCounts(Box<[Mix; KINDS]>);
+
+impl Default for StretchCounts {
+    fn default() -> Self {
+        Self(Box::new(std::array::from_fn(|_| Mix::default())))
+    }
+}
+
+impl Tally for StretchCounts {
+    fn merge(&mut self, other: &Self, with: fn(u64, u64) -> u64) {
+        self.0.merge(&other.0, with);
+    }
+}
+
+impl StretchCounts {
+    /// The mixes of the most frequent kinds of stretches, with each other added to the one that is
+    /// most like it.
+    #[must_use]
+    pub fn mixes(&self) -> Vec<Mix> {
+        let mut kinds: Vec<usize> = (0..KINDS)
+            .filter(|&kind| self.0[kind].instructions > 0)
+            .collect();
+        kinds.sort_by_key(|&kind| std::cmp::Reverse(self.0[kind].instructions));
+        let rare = kinds.split_off(kinds.len().min(MOST));
+        let mut mixes: Vec<Mix> = kinds.iter().map(|&kind| self.0[kind].clone()).collect();
+        for kind in rare {
+            let nearest = (0..kinds.len()).min_by_key(|&at| apart(kinds[at], kind));
+            if let Some(at) = nearest {
+                mixes[at].add(&self.0[kind]);
+            }
+        }
+        mixes
+    }
+}
+
+/// Meter of stretches.
+#[derive(Debug, Clone, Default)]
+pub struct Stretches {
+    open: Mix,
+    counts: StretchCounts,
+}
+
+impl Stretches {
+    /// Takes an operation.
+    #[inline]
+    pub fn op(&mut self, op: &Op) {
+        if op.first && self.open.instructions >= LENGTH {
+            self.close();
+        }
+        self.open.op(op);
+    }
+
+    /// Takes a block: counts of its operations but for where its branch went, and that branch.
+    pub fn block(&mut self, operations: &Mix, branch: Option<Branch>) {
+        if self.open.instructions >= LENGTH {
+            self.close();
+        }
+        self.open.block(operations, branch);
+    }
+
+    /// Counts of all stretches that have ended.
+    #[must_use]
+    pub const fn counts(&self) -> &StretchCounts {
+        &self.counts
+    }
+
+    fn close(&mut self) {
+        let mix = std::mem::take(&mut self.open);
+        self.counts.0[kind(&mix)].add(&mix);
+    }
+}
+
+/// Number of the kind of a stretch.
+fn kind(mix: &Mix) -> usize {
+    let all = mix.all().max(1) as f64;
+    let share = |count: u64| count as f64 / all;
+    let accesses = share(mix.of(Kind::Load) + mix.of(Kind::Store));
+    let taken = level(&TAKEN, share(mix.taken));
+    (level(&ACCESSES, accesses) * (TAKEN.len() + 1) + taken) * KINDS_OF_COMPUTING + computing(mix)
+}
+
+/// Kind of a stretch by what it computes.
+fn computing(mix: &Mix) -> usize {
+    let vector = |kind: Kind| kind.is_floating() || matches!(kind, Kind::Vector | Kind::VectorMove);
+    let multiplies = mix.share(|kind| kind == Kind::Multiply) >= MULTIPLYING;
+    match level(&COMPUTING, mix.share(vector)) {
+        0 if multiplies => COMPUTING.len() + 1,
+        level => level,
+    }
+}
+
+fn level(bounds: &[f64], share: f64) -> usize {
+    bounds.partition_point(|&bound| bound <= share)
+}
+
+/// Distance of two kinds: levels by which they differ.
+fn apart(one: usize, other: usize) -> usize {
+    let levels = |kind: usize| {
+        let rest = kind / KINDS_OF_COMPUTING;
+        let taken = TAKEN.len() + 1;
+        [kind % KINDS_OF_COMPUTING, rest % taken, rest / taken]
+    };
+    let pairs = levels(one).into_iter().zip(levels(other));
+    pairs.map(|(one, other)| one.abs_diff(other)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counted(ops: impl Iterator<Item = Kind>) -> StretchCounts {
+        let mut stretches = Stretches::default();
+        ops.for_each(|kind| stretches.op(&Op::new(kind, 0)));
+        stretches.counts().clone()
+    }
+
+    #[test]
+    fn a_program_of_two_parts_has_two_mixes() {
+        let ops = (0..64_000).map(|i| match i / 6400 % 2 {
+            0 => Kind::Load,
+            _ => Kind::FpAdd,
+        });
+        let mixes = counted(ops).mixes();
+        assert_eq!(mixes.len(), 2);
+        let [loads, adds] = [0, 1].map(|at: usize| &mixes[at]);
+        assert_eq!(loads.of(Kind::Load), loads.instructions);
+        assert_eq!(adds.of(Kind::FpAdd), adds.instructions);
+        // All but the last stretch, which has not ended.
+        assert_eq!(loads.instructions + adds.instructions, 64_000 - LENGTH);
+    }
+
+    #[test]
+    fn what_alternates_within_a_stretch_has_one_mix() {
+        let ops = (0..64_000).map(|i| match i % 2 {
+            0 => Kind::Load,
+            _ => Kind::FpAdd,
+        });
+        assert_eq!(counted(ops).mixes().len(), 1);
+    }
+
+    #[test]
+    fn rare_kinds_join_those_most_like_them_and_nothing_is_lost() {
+        // Stretches of all shares of loads, of multiplications and of additions.
+        let ops = (0..640_000_u64).map(|i| {
+            let (stretch, at) = (i / LENGTH, i % LENGTH);
+            match at {
+                at if at < stretch % 64 => Kind::Load,
+                at if at < stretch * 7 % 64 => Kind::Multiply,
+                at if at < stretch * 11 % 64 => Kind::FpAdd,
+                _ => Kind::Integer,
+            }
+        });
+        let mixes = counted(ops).mixes();
+        assert_eq!(mixes.len(), MOST);
+        let all: u64 = mixes.iter().map(|mix| mix.instructions).sum();
+        assert_eq!(all, 640_000 - LENGTH);
+    }
+}
