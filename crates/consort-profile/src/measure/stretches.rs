@@ -183,5 +183,12 @@ mod tests {
         assert_eq!(mixes.len(), MOST);
         let all: u64 = mixes.iter().map(|mix| mix.instructions).sum();
         assert_eq!(all, 640_000 - LENGTH);
+        // Kinds by three levels, of which those by accesses come last.
+        let nearest = [
+            apart(0, 1),
+            apart(0, KINDS_OF_COMPUTING),
+            apart(0, KINDS - 1),
+        ];
+        assert_eq!(nearest, [1, 1, 9]);
     }
 }

@@ -90,9 +90,7 @@ impl CoreModel {
             tables,
         }
     }
-}
 
-impl CoreModel {
     /// Cycles per instruction that the ports take for these works of a thread beside so many
     /// others.
     pub(crate) fn port_cycles(&self, works: &PerWork, on_core: usize) -> f64 {

@@ -1,5 +1,5 @@
 //! Short stretches of execution, as long as buffers between fetch, dispatch and ports even out. A
-//! limit that binds in some and another that binds in others take turns, which means hide.
+//! limit that binds in some and another that binds in others take turns, which a mean over all hides.
 
 use super::spec::{MixSpec, PhaseSpec, StretchSpec};
 

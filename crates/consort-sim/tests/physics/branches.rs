@@ -81,8 +81,8 @@ fn what_is_dispatched_just_before_a_branch_delays_it_beside_others() {
     assert!(lost(0.0) > lost(0.5) + 0.02 && lost(0.5) > lost(1.0) + 0.02);
 }
 
-/// Cycles of a mispredicted branch that waits for 20 cycles where dispatch is four wide, on a core
-/// whose dispatch is as wide as this, for another with this predictor and this code.
+/// Stall cycles per mispredicted branch, one in a hundred instructions, on a core that dispatches so
+/// many operations per cycle. The branch waits for 20 cycles where dispatch is four wide.
 fn branch_cycles(width: f64, change: impl FnOnce(&mut PhaseSpec)) -> f64 {
     let machine = machine_with(|core| {
         core.dispatch_width = width;

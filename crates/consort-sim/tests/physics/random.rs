@@ -115,6 +115,20 @@ prop_compose! {
     }
 }
 
+/// The mix of which the classes have shares in these proportions.
+fn mix(proportions: [f64; 6]) -> MixSpec {
+    let sum: f64 = proportions.iter().sum();
+    let [fp, vector, int, load, store, branch] = proportions.map(|part| part / sum);
+    MixSpec {
+        fp,
+        vector,
+        int,
+        load,
+        store,
+        branch,
+    }
+}
+
 /// Two kinds of stretches of unlike mixes.
 fn stretches() -> impl Strategy<Value = Vec<StretchSpec>> {
     let mixes = prop::array::uniform2(prop::array::uniform6(0.01f64..1.0));
@@ -122,22 +136,14 @@ fn stretches() -> impl Strategy<Value = Vec<StretchSpec>> {
     (mixes, rest).prop_map(|(mixes, (share, operations, taken, part))| {
         let kinds = mixes.into_iter().zip([share, 1.0 - share]);
         let kind = |(shares, share): ([f64; 6], f64)| {
-            let sum: f64 = shares.iter().sum();
-            let [fp, vector, int, load, store, branch] = shares.map(|s| s / sum);
+            let mix = mix(shares);
             StretchSpec {
                 share,
                 operations,
                 taken,
-                mix: MixSpec {
-                    fp,
-                    vector,
-                    int,
-                    load,
-                    store,
-                    branch,
-                },
-                multiply: part * int,
-                moves: part * vector,
+                mix,
+                multiply: part * mix.int,
+                moves: part * mix.vector,
             }
         };
         kinds.map(kind).collect()
@@ -166,14 +172,12 @@ prop_compose! {
         miss_costs in prop::option::of((0.0f64..10.0, 1.0f64..30.0)),
         absorbed in prop::option::of((0.0f64..1.0, 0.0f64..1.0)),
     ) -> PhaseSpec {
-        let sum: f64 = shares.iter().sum();
-        let [fp, vector, int, load, store, branch] = shares.map(|s| s / sum);
         let falling = |mut points: Vec<f64>| {
             points.sort_by(|x, y| y.total_cmp(x));
             points
         };
         let mut p = compute();
-        p.mix = MixSpec { fp, vector, int, load, store, branch };
+        p.mix = mix(shares);
         p.ilp = IlpSpec {
             a,
             b,
