@@ -48,8 +48,9 @@ pub struct Wishes {
     pub latency_ns: u64,
     /// Its quantum in this form where that is another than its usual one, ms.
     pub quantum_ms: Option<u64>,
-    /// True where returns from futex and blocking calls are used. Live machines count them with
-    /// tracepoints, which make every system call and every switch of the whole machine dearer.
+    /// True where returns from futex and blocking calls are used, or numbers of switches, migrations
+    /// and page faults. Live machines count calls with tracepoints, which make every system call and
+    /// every switch of the whole machine dearer, and the others on each thread.
     pub calls: bool,
 }
 

@@ -6,14 +6,12 @@ use consort_ops::Kind;
 use consort_ops::trace::Sampling;
 
 use crate::figures::{Figures, REFERENCE_PREDICTOR, Shares, law};
-use crate::measure::{CAPACITIES, DIVIDERS, Mix, PREDICTOR_KIB, Resolution, WINDOWS};
+use crate::measure::{CAPACITIES, DIVIDERS, FEW_MPKI, Mix, PREDICTOR_KIB, Resolution, WINDOWS};
 use crate::profile::Profile;
 use crate::threads::Threads;
 
 /// The window, in instructions, for which a program file gives overlap.
 const REFERENCE_WINDOW: f64 = 128.0;
-/// Long misses per kilo-instruction below which what is told per miss says nothing.
-const FEW_MPKI: f64 = 0.05;
 /// The most that a program file takes of lines prefetched in vain per line.
 const MOST_EXCESS: f64 = 100.0;
 /// Index of [`CAPACITIES`] at which its miss curves begin.

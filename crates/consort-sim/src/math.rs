@@ -36,7 +36,11 @@ pub(crate) fn interpolated(places: &[f64], points: &[f64], x: f64) -> f64 {
         (None, _) => points[0],
         (Some(before), None) => points[before],
         (Some(before), Some(&next)) => {
-            let share = log2(x / places[before]) / log2(next / places[before]);
+            let octaves = match next / places[before] {
+                2.0 => 1.0,
+                ratio => log2(ratio),
+            };
+            let share = log2(x / places[before]) / octaves;
             points[before] + share * (points[after] - points[before])
         }
     }

@@ -113,6 +113,15 @@ impl ThreadGroups {
         }
     }
 
+    /// Closes all groups and empties the queue; returns the threads.
+    pub fn release(&mut self) -> BTreeSet<ThreadId> {
+        self.queue.clear();
+        self.exhausted = false;
+        let mut released = std::mem::take(&mut self.waiting);
+        released.extend(std::mem::take(&mut self.attached).into_keys());
+        released
+    }
+
     /// Number of threads with open groups.
     pub fn attached(&self) -> usize {
         self.attached.len()

@@ -13,6 +13,7 @@ use crate::proc::{Stat, now_ticks};
 use consort_core::{PuSet, ThreadId};
 use nix::errno::Errno;
 use std::path::PathBuf;
+use std::time::Instant;
 use thiserror::Error;
 
 /// Reason for which a thread was not taken in.
@@ -171,6 +172,7 @@ impl Enactor {
             seen: sight.now,
             allowed: sight.allowed,
             start_stack: sight.stat.start_stack,
+            looked: Instant::now(),
         };
         self.threads.insert(thread, managed);
     }

@@ -12,6 +12,7 @@ use super::report::{ApplyReport, Refusal, Wanted};
 use crate::proc::now_ticks;
 use consort_core::{PuSet, ThreadId};
 use nix::errno::Errno;
+use std::time::Instant;
 
 /// The part of a wish that the original mask and the cpuset leave possible.
 #[derive(Debug, PartialEq, Eq)]
@@ -34,19 +35,35 @@ impl Enactor {
             guardian: self.ensure_guardian(),
             ..ApplyReport::default()
         };
+        let now = Instant::now();
         for (thread, wanted) in plan {
-            self.apply_one(*thread, wanted, &mut report);
+            self.apply_one(*thread, wanted, now, &mut report);
         }
         self.rewrite_if_grown();
         report
     }
 
-    fn apply_one(&mut self, thread: ThreadId, wanted: &Wanted, report: &mut ApplyReport) {
+    fn apply_one(
+        &mut self,
+        thread: ThreadId,
+        wanted: &Wanted,
+        now: Instant,
+        report: &mut ApplyReport,
+    ) {
         let Some(managed) = self.threads.get(&thread) else {
             report.refused.push((thread, Refusal::NotManaged));
             return;
         };
-        match self.look(thread, managed) {
+        let is_recent = now.saturating_duration_since(managed.looked) < self.looks_every;
+        if is_recent && is_met(managed, &goal(managed, wanted)) {
+            report.unchanged += 1;
+            return;
+        }
+        let look = self.look(thread, managed);
+        if let Some(managed) = self.threads.get_mut(&thread) {
+            managed.looked = now;
+        }
+        match look {
             Look::Gone => self.count_gone(thread, report),
             Look::Changed(now) => {
                 self.let_go(thread);
@@ -75,10 +92,7 @@ impl Enactor {
             return;
         };
         match goal(managed, wanted) {
-            Goal::Free if managed.wanted.is_none() && !force => report.unchanged += 1,
-            Goal::Pin(pus) if managed.wanted.as_ref() == Some(&pus) && !force => {
-                report.unchanged += 1;
-            }
+            met if is_met(managed, &met) && !force => report.unchanged += 1,
             Goal::Free => self.set_free(id, report),
             Goal::Nudge(pus) => self.nudge(id, &pus, report),
             Goal::Pin(pus) => self.pin(id, pus, report),
@@ -266,6 +280,15 @@ fn goal(managed: &Managed, wanted: &Wanted) -> Goal {
     }
 }
 
+/// Returns true if a thread has the mask already that it is to have.
+fn is_met(managed: &Managed, goal: &Goal) -> bool {
+    match goal {
+        Goal::Free => managed.wanted.is_none(),
+        Goal::Pin(pus) => managed.wanted.as_ref() == Some(pus),
+        Goal::Nudge(_) | Goal::NoPuLeft => false,
+    }
+}
+
 #[cfg(test)]
 pub(super) mod tests {
     use super::super::host::Allowed;
@@ -294,6 +317,7 @@ pub(super) mod tests {
                 ..Allowed::default()
             },
             start_stack: 0,
+            looked: Instant::now(),
         }
     }
 

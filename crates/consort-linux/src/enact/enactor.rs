@@ -20,6 +20,7 @@ use nix::unistd::Pid;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 use thiserror::Error;
 
 /// Size of a journal below which rewriting is not worth the effort, bytes.
@@ -83,6 +84,8 @@ pub(crate) struct Managed {
     pub allowed: Allowed,
     /// Bottom of the thread's stack, which changes when the thread becomes another program by exec.
     pub start_stack: u64,
+    /// Time of the last look at its mask.
+    pub looked: Instant,
 }
 
 /// Carries out plans on threads, and undoes them.
@@ -107,6 +110,8 @@ pub struct Enactor {
     rewrite_at_bytes: u64,
     /// True if threads are taken in although their cpuset is somebody's alone.
     takes_exclusive: bool,
+    /// Least time between two looks at the mask of a thread that is where it is wanted.
+    pub(super) looks_every: Duration,
 }
 
 impl Enactor {
@@ -140,7 +145,14 @@ impl Enactor {
             own_mask,
             rewrite_at_bytes: LEAST_REWRITE_BYTES,
             takes_exclusive: false,
+            looks_every: Duration::ZERO,
         })
+    }
+
+    /// Looks at the mask of a thread that is where it is wanted only this often from now on, instead
+    /// of with every plan; one that is written is always looked at before.
+    pub fn look_every(&mut self, time: Duration) {
+        self.looks_every = time;
     }
 
     /// Keeps a descriptor open for each of up to so many threads that are nudged, which makes

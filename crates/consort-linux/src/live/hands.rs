@@ -49,6 +49,10 @@ pub(super) struct Rested {
     pub(super) restored: bool,
 }
 
+/// Least time between two looks at the mask of a thread that nothing is to be done about: what
+/// somebody else does to it is noticed within this time, or a quantum where that is longer.
+const LOOKS_EVERY: Duration = Duration::from_millis(200);
+
 impl Hands {
     /// Hands with the means that the user allows. Starts the scheduler in the kernel where that is
     /// asked for.
@@ -71,6 +75,7 @@ impl Hands {
                 EnactChoice::Auto
             }
         };
+        enactor.look_every(LOOKS_EVERY);
         if settings.override_affinity {
             enactor.take_exclusive();
         }

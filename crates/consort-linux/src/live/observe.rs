@@ -20,6 +20,7 @@ impl Live {
         let id_of = |tid| census.id_of(tid);
         let refused = self.hands.note(&batch, id_of, &self.roster);
         self.warnings.extend(refused);
+        self.senses.give_back(batch);
     }
 
     /// Compares with `/proc`, when it is time to, even where there are records. The kernel ends the
@@ -54,7 +55,7 @@ impl Live {
         let programs = self.roster.programs();
         let exited = self.last_looks(&interval);
         self.hands.settle_pairs();
-        let notices = self.senses.begin_quantum();
+        let notices = self.senses.begin_quantum(self.clock.pace().asked());
         self.warnings
             .extend(notices.iter().map(ToString::to_string));
         let mut seen = Observation {

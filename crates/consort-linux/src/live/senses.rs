@@ -25,7 +25,7 @@ use counting::Counting;
 use energy::Energy;
 use sampled::Profiles;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Everything that a run reads of its threads with, and the signals that it offers for that.
 pub(super) struct Senses {
@@ -59,8 +59,8 @@ impl Senses {
     pub(super) fn open(host: &Host, sampling: Option<Sampling>, shared: Descriptors) -> Self {
         Self {
             offers: offers(host, sampling.is_some()),
+            counting: Counting::new(host, sampling.is_some(), shared.counting),
             sampling,
-            counting: Counting::new(host, shared.counting),
             energy: Energy::open(&host.root),
             reader: ProcReader::new(&host.root, shared.proc),
             states: false,
@@ -101,6 +101,7 @@ impl Senses {
     /// Tells who can run at the end of every quantum, from now on.
     pub(super) fn mind_states(&mut self) {
         self.states = true;
+        self.counting.count_always();
     }
 
     /// Returns true if records tell which threads begin and end.
@@ -111,6 +112,13 @@ impl Senses {
     /// Reads all rings, where there are any; for the last time nothing is held back.
     pub(super) fn drain(&mut self, is_last: bool) -> Option<Batch> {
         self.sampling.as_mut().map(|rings| rings.drain(is_last))
+    }
+
+    /// Takes back what [`Senses::drain`] gave, for its room.
+    pub(super) fn give_back(&mut self, batch: Batch) {
+        if let Some(sampling) = &mut self.sampling {
+            sampling.give_back(batch);
+        }
     }
 
     /// Samples threads that have appeared, and no longer those that have exited.
@@ -165,7 +173,7 @@ impl Senses {
         Interval {
             end,
             length_ns,
-            profiles: sampling.map_or_else(Profiles::new, |s| s.profiles(length_ns, is_known)),
+            profiles: sampling.map_or_else(Profiles::default, |s| s.profiles(length_ns, is_known)),
         }
     }
 
@@ -190,7 +198,7 @@ impl Senses {
         let runnable = f64::from(u8::from(runnable));
         let runnable = Reading::whole(runnable, Tier::Proc, interval.length_ns);
         sample.set(Signal::Runnable, runnable);
-        if let Some(profile) = interval.profiles.get(&(id.pid, id.tid)) {
+        if let Some(profile) = interval.profiles.get(id) {
             profile.fill(sample, interval.length_ns);
         }
         true
@@ -248,7 +256,7 @@ impl Senses {
     /// Adds the last samples of a thread that has exited. `/proc` no longer tells its CPU time, but
     /// each sample stands for a stretch of it.
     pub(super) fn add_last(&self, id: ThreadId, interval: &Interval, sample: &mut Sample) {
-        if let Some(profile) = interval.profiles.get(&(id.pid, id.tid)) {
+        if let Some(profile) = interval.profiles.get(id) {
             let cpu_ns = profile.counts.sampled_ns as f64;
             let reading = Reading::whole(cpu_ns, Tier::Sampling, interval.length_ns);
             sample.set(Signal::CpuTime, reading);
@@ -274,9 +282,10 @@ impl Senses {
         self.energy.add(seen)
     }
 
-    /// Begins a quantum, after all threads were looked at. Returns notices for the user.
-    pub(super) fn begin_quantum(&mut self) -> Vec<Notice> {
-        self.counting.begin_quantum()
+    /// Begins a quantum, after all threads were looked at; quanta were asked to be so long. Returns
+    /// notices for the user.
+    pub(super) fn begin_quantum(&mut self, asked: Duration) -> Vec<Notice> {
+        self.counting.begin_quantum(asked)
     }
 
     /// Numbers of samples so far.

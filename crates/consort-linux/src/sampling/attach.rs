@@ -149,6 +149,7 @@ impl Sampler {
             upkeep: Upkeep::default(),
             settled_ns: 0,
             held: Batch::default(),
+            spare: Vec::new(),
             tree: 0,
         }
     }

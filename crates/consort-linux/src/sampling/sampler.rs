@@ -44,6 +44,9 @@ pub struct Sampler {
     pub(super) settled_ns: u64,
     /// Records that were read while attaching or held back, handed out by the next round.
     pub(super) held: Batch,
+    /// Room for the records that the next round holds back, from a batch that was given back:
+    /// growing it anew in every round takes as long as reading the records.
+    pub(super) spare: Vec<Record>,
     /// Root of the tree of processes for which events are opened now.
     pub(super) tree: u32,
 }
@@ -63,8 +66,15 @@ impl Sampler {
         let mut batch = self.drain_all();
         let old = |r: &Record| r.time_ns().unwrap_or(0) <= until_ns;
         let kept = batch.records.partition_point(old);
-        self.held.records = batch.records.split_off(kept);
+        self.held.records = std::mem::take(&mut self.spare);
+        self.held.records.extend(batch.records.drain(kept..));
         batch
+    }
+
+    /// Takes back a batch that was looked at, for its room.
+    pub fn give_back(&mut self, batch: Batch) {
+        self.spare = batch.records;
+        self.spare.clear();
     }
 
     /// Reads all rings to their end; for the last round.

@@ -10,12 +10,17 @@ use consort_linux::enact::{AdoptError, ChildStatus, Refusal, ThreadState, Wanted
 use libtest_mimic::{Failed, Trial};
 use std::io::Write;
 use std::process::Command;
+use std::time::Duration;
 
 pub fn trials() -> Vec<Trial> {
     vec![
         Trial::test(
             "letting_go::a_thread_that_others_move_is_released",
             released,
+        ),
+        Trial::test(
+            "letting_go::between_looks_others_changes_are_seen_before_a_write",
+            between_looks,
         ),
         Trial::test(
             "letting_go::a_thread_that_pinned_itself_is_foreign",
@@ -48,6 +53,27 @@ fn released() -> Result<(), Failed> {
     assert!(matches!(adopted, Err(AdoptError::Released(_))));
     let report = enactor.close();
     assert!(report.complete && report.released == 1, "{report:?}");
+    assert_eq!(program.mask(), only(b));
+    Ok(())
+}
+
+fn between_looks() -> Result<(), Failed> {
+    if !has_two_pus() {
+        return Ok(());
+    }
+    let (dir, program) = (tempfile::tempdir()?, sleeper());
+    let (mut enactor, [a, b]) = (start(dir.path()), first_two());
+    let thread = program.thread();
+    enactor.look_every(Duration::from_secs(3600));
+    enactor.adopt(thread, own_pus())?;
+    let kept = [(thread, Wanted::Only(only(a)))];
+    enactor.apply(&kept);
+    set_mask(thread.tid, &only(b));
+    let steady = enactor.apply(&kept);
+    assert_eq!((steady.unchanged, &steady.released[..]), (1, &[][..]));
+    let wanted = Wanted::Only(own_pus());
+    let report = enactor.apply(&[(thread, wanted)]);
+    assert_eq!(report.released, [(thread, only(b))]);
     assert_eq!(program.mask(), only(b));
     Ok(())
 }

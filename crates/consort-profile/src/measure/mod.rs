@@ -39,3 +39,6 @@ pub use tally::Tally;
 pub use targets::{LostTargets, TARGET_ENTRIES, TargetTables};
 pub use timing::Timing;
 pub use timing_counts::{LATENCIES, SchedulerCounts, TimingCounts};
+
+/// Misses per kilo-instruction below which what is told per miss says nothing.
+pub const FEW_MPKI: f64 = 0.05;

@@ -1,8 +1,8 @@
 //! Counts of the schedules with latencies, and figures that follow from them.
 
-use super::Tally;
 use super::dividers::{DIVIDERS, Schedules};
 use super::pipelines::{MISS_CYCLES, PACES, PipelineCounts, UNINTERRUPTED_WIDTH};
+use super::{FEW_MPKI, Tally};
 
 /// Classes of operations on a chain.
 pub const CLASSES: usize = 7;
@@ -104,13 +104,15 @@ impl TimingCounts {
     }
 
     /// Cycles that a load costs which misses a cache of 32 KiB where it takes 10 and 40 cycles more
-    /// than one that hits; none where none misses.
+    /// than one that hits; none where fewer than
+    /// [`FEW_MPKI`] do.
     #[must_use]
     pub fn miss_costs(&self) -> Option<[f64; MISS_CYCLES.len()]> {
         let missed = self.branches.missed as f64;
         let [plain, longer @ ..] = self.paced;
         let cost = |longer: u64| longer.saturating_sub(plain) as f64 / missed;
-        (missed > 0.0).then(|| longer.map(cost))
+        let few = FEW_MPKI / 1000.0 * self.operations as f64;
+        (missed > few).then(|| longer.map(cost))
     }
 
     /// By how much the longest chain gets longer with one divider, over its length.
@@ -119,5 +121,25 @@ impl TimingCounts {
         let time = self.time.max(1) as f64;
         let longer = |&cycles: &u64| (cycles as f64 / time - 1.0).max(0.0);
         self.divided.map(|each| each.map(|cycles| longer(&cycles)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_miss_costs_is_told_where_there_are_enough() {
+        let of = |missed| TimingCounts {
+            branches: PipelineCounts {
+                missed,
+                ..Default::default()
+            },
+            paced: [5_000, 5_000 + 2 * missed, 5_000 + 30 * missed],
+            operations: 100_000,
+            ..Default::default()
+        };
+        assert_eq!(of(6).miss_costs(), Some([2.0, 30.0]));
+        assert_eq!(of(5).miss_costs(), None);
     }
 }

@@ -5,6 +5,10 @@ use consort_core::matching::{Costs, pairs};
 use consort_core::stats::mean;
 use consort_core::stats::spearman;
 
+/// Slowdown by which two co-runners must differ to be ranked: both engines stop calculating, or
+/// measuring, before that.
+const DISTINCT: f64 = 1e-4;
+
 /// Slowdowns of each of several programs beside each other one.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Square {
@@ -99,14 +103,17 @@ impl Square {
         Some(stp(&[self.slowdowns[a][b]?, self.slowdowns[b][a]?]))
     }
 
-    /// Mean over victims of the rank correlation of their co-runners by both squares.
+    /// Mean over victims of the rank correlation of their co-runners by both squares. Slowdowns
+    /// that [`DISTINCT`] does not tell apart are equal; a victim has no rank of co-runners that
+    /// all are.
     pub(super) fn rank_correlation(&self, other: &Self) -> Option<f64> {
         let rows = self.slowdowns.iter().zip(&other.slowdowns);
         let of_victim = |(ours, theirs): (&Vec<Option<f64>>, &Vec<Option<f64>>)| {
+            let steps = |slowdown: f64| (slowdown / DISTINCT).round();
             let both = ours.iter().zip(theirs);
             spearman(
                 &both
-                    .filter_map(|(a, b)| Some(((*a)?, (*b)?)))
+                    .filter_map(|(a, b)| Some((steps((*a)?), steps((*b)?))))
                     .collect::<Vec<_>>(),
             )
         };
@@ -170,5 +177,7 @@ mod tests {
         let reversed = square(5, |v, o| v as f64 - o as f64);
         assert_eq!(a.rank_correlation(&a), Some(1.0));
         assert_eq!(a.rank_correlation(&reversed), Some(-1.0));
+        let settled = square(5, |_, o| 1.0 + o as f64 * 1e-6);
+        assert_eq!(settled.rank_correlation(&a), None);
     }
 }

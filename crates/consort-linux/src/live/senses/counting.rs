@@ -6,9 +6,12 @@ use crate::counters::{
 };
 use crate::events::PmuEvents;
 use crate::live::Host;
+use crate::live::senses::look::TIMES_EVERY;
 use crate::perf::GroupDelta;
+use crate::read;
 use consort_core::{Sample, Signal, ThreadId, Tier};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 /// Events opened per quantum: an open costs 30 microseconds, up to 0.3 ms under
 /// load, and a quantum must not be spent opening.
@@ -30,22 +33,38 @@ struct Hardware {
     read: Vec<GroupDelta>,
 }
 
+/// The software tier, which is on only where its counts are worth their cost: in short quanta, in
+/// which `/proc` is not read, for calls, and where `/proc` tells CPU time too coarsely.
 #[derive(Debug)]
 struct Software {
     events: SoftwareEvents,
     groups: ThreadGroups,
+    /// Threads that are to be counted once it is on.
+    uncounted: BTreeSet<ThreadId>,
+    is_on: bool,
+    /// True where it is never off.
+    always: bool,
 }
 
 impl Counting {
-    /// Prepares every counting tier that the host has, with at most `fd_budget` descriptors.
-    pub(super) fn new(host: &Host, fd_budget: usize) -> Self {
+    /// Prepares every counting tier that the host has, with at most `fd_budget` descriptors. Without
+    /// samples to tell of a thread's last CPU time, its counts always do.
+    pub(super) fn new(host: &Host, sampling: bool, fd_budget: usize) -> Self {
         let has = |tier: Tier| host.tiers.iter().any(|t| t.tier == tier && t.available);
         let both = has(Tier::Counters) && has(Tier::Software);
         let share = fd_budget / if both { 2 } else { 1 };
         let software = host.software.clone();
         Self {
             hardware: has(Tier::Counters).then(|| Hardware::new(host, share)),
-            software: software.map(|events| Software::new(events, share)),
+            software: software
+                .map(|events| Software::new(events, share, !sampling || has_coarse_times(host))),
+        }
+    }
+
+    /// Counts what the software tier has in quanta of any length, from now on.
+    pub(super) fn count_always(&mut self) {
+        if let Some(software) = &mut self.software {
+            software.always = true;
         }
     }
 
@@ -57,24 +76,33 @@ impl Counting {
 
     /// Asks for a thread to be counted from the next quantum on.
     pub(super) fn want(&mut self, id: ThreadId) {
-        for groups in self.groups() {
-            groups.want(id);
+        if let Some(hardware) = &mut self.hardware {
+            hardware.groups.want(id);
+        }
+        if let Some(software) = &mut self.software {
+            software.want(id);
         }
     }
 
     /// Stops counting a thread.
     pub(super) fn forget(&mut self, id: ThreadId) {
-        for groups in self.groups() {
-            groups.forget(id);
-        }
         if let Some(hardware) = &mut self.hardware {
+            hardware.groups.forget(id);
             hardware.rates.remove(&id);
+        }
+        if let Some(software) = &mut self.software {
+            software.groups.forget(id);
+            software.uncounted.remove(&id);
         }
     }
 
     /// Begins a quantum, after all threads were read: opens groups on threads that wait for them,
-    /// so that the next read covers the whole quantum. Returns notices for the user.
-    pub(super) fn begin_quantum(&mut self) -> Vec<Notice> {
+    /// so that the next read covers the whole quantum. Quanta were asked to be so long. Returns
+    /// notices for the user.
+    pub(super) fn begin_quantum(&mut self, asked: Duration) -> Vec<Notice> {
+        if let Some(software) = &mut self.software {
+            software.switch(asked);
+        }
         let losses = self.hardware.as_mut().and_then(Hardware::note_losses);
         let attached = self.groups().flat_map(ThreadGroups::attach_some);
         losses.into_iter().chain(attached).collect()
@@ -127,10 +155,36 @@ impl Hardware {
 }
 
 impl Software {
-    fn new(events: SoftwareEvents, fd_budget: usize) -> Self {
+    fn new(events: SoftwareEvents, fd_budget: usize, always: bool) -> Self {
         Self {
             groups: ThreadGroups::new(events.layout(), OPENS_PER_QUANTUM).within(fd_budget),
             events,
+            uncounted: BTreeSet::new(),
+            is_on: always,
+            always,
+        }
+    }
+
+    fn want(&mut self, id: ThreadId) {
+        if self.is_on {
+            self.groups.want(id);
+        } else {
+            self.uncounted.insert(id);
+        }
+    }
+
+    /// Turns it on or off, as quanta of this length need it.
+    fn switch(&mut self, asked: Duration) {
+        let is_on = self.always || asked < TIMES_EVERY;
+        if is_on == self.is_on {
+            return;
+        }
+        self.is_on = is_on;
+        if is_on {
+            let begun = std::mem::take(&mut self.uncounted).into_iter();
+            begun.for_each(|id| self.groups.want(id));
+        } else {
+            self.uncounted = self.groups.release();
         }
     }
 
@@ -175,6 +229,57 @@ fn programs(host: &Host) -> Vec<PmuProgram> {
         .collect()
 }
 
+/// Returns true where the CPU time of a running thread is old or rough in `/proc`: without
+/// `schedstat`, and on PUs without ticks, at which the kernel adds it up.
+fn has_coarse_times(host: &Host) -> bool {
+    let proc = host.tiers.iter().find(|tier| tier.tier == Tier::Proc);
+    let is_fine = proc.is_some_and(|tier| tier.signals.contains(&Signal::WaitTime));
+    !is_fine || read::pus(&host.root.join("sys/devices/system/cpu/nohz_full")).is_some()
+}
+
 fn wanted(events: &PmuEvents) -> Vec<Signal> {
     events.formulas.iter().map(|f| f.signal).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use consort_core::Sample;
+    use std::path::Path;
+
+    const SHORT: Duration = Duration::from_millis(4);
+    const LONG: Duration = Duration::from_millis(100);
+
+    #[test]
+    fn threads_are_counted_in_short_quanta_and_where_that_is_asked_for() {
+        let Ok(events) = SoftwareEvents::probe(Path::new("/")) else {
+            eprintln!("skipped: software events are not permitted");
+            return;
+        };
+        let mut counting = Counting {
+            software: Some(Software::new(events, 64, false)),
+            ..Counting::default()
+        };
+        let id = ThreadId {
+            pid: std::process::id(),
+            tid: u32::try_from(nix::unistd::gettid().as_raw()).unwrap(),
+            start_ticks: 0,
+        };
+        counting.want(id);
+        let mut is_counted_in = |quantum, always: bool| {
+            if always {
+                counting.count_always();
+            }
+            counting.begin_quantum(quantum);
+            let mut sample = Sample::default();
+            counting.fill(id, &mut sample);
+            sample.get(Signal::CpuTime).is_some()
+        };
+        assert!(!is_counted_in(LONG, false));
+        assert!(is_counted_in(SHORT, false));
+        assert!(!is_counted_in(LONG, false));
+        assert!(is_counted_in(LONG, true));
+        counting.forget(id);
+        assert!(counting.fill(id, &mut Sample::default()).is_none());
+    }
 }

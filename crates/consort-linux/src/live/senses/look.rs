@@ -1,16 +1,18 @@
 //! One look at one thread: its counters, and `/proc` where that is needed.
 //!
 //! Counters of a thread are read with one system call, which costs a third of the time that its
-//! files in `/proc` take (0.7 against 1.9 us). In short quanta that matters, so
+//! files in `/proc` take (0.7 against 1.9 us). In short quanta, and where a policy decides by who can
+//! run at the moment, threads are counted and
 //!
 //! - `/proc` is read every [`TIMES_EVERY`], or [`ASLEEP_EVERY`] for a thread that sleeps on: it has
 //!   nothing to tell, and there may be thousands of them;
-//! - of its two files `schedstat` alone, for a third of the cost of both, as long as its times tell
-//!   who can run: who ran can, and who slept and did not run sleeps. `stat` is read whenever a thread
-//!   did not run though it was awake, and every [`STATES_EVERY`].
+//! - where states decide, also when the thread has left its PU, or begun a sleep where that is
+//!   counted, so that only its state tells.
 //!
-//! Where a policy decides by who can run at the moment, both are read, also when the thread has left
-//! its PU, or begun a sleep where that is counted, so that only its state tells.
+//! Otherwise `/proc` is read in every quantum and tells as much as counters would. Of its two files
+//! `schedstat` alone is read, for a third of the cost of both, as long as its times tell who can run:
+//! who ran can, and who slept and did not run sleeps. `stat` is read whenever a thread did not run
+//! though it was awake, and every [`STATES_EVERY`].
 //!
 //! Pitfall: in quanta below [`TIMES_EVERY`] no time spent waiting for a PU is told, and the PU is the
 //! one that was seen last.
@@ -23,7 +25,7 @@ use std::time::{Duration, Instant};
 
 /// Longest time between two readings of a running thread in `/proc`. In longer quanta than this it
 /// is read every time.
-const TIMES_EVERY: Duration = Duration::from_millis(50);
+pub(super) const TIMES_EVERY: Duration = Duration::from_millis(50);
 /// The same for its state and PU, where states do not decide.
 const STATES_EVERY: Duration = Duration::from_millis(450);
 /// The same for a thread that has slept all the time. A woken one that waits for a PU seems asleep
@@ -85,10 +87,11 @@ impl Seen {
         read: impl FnOnce(ProcSample) -> Option<ProcSample>,
     ) -> Option<ProcSample> {
         let last = self.last?;
-        let is_recent = now.duration_since(self.told?) < STATES_EVERY;
+        let slept = last.state != RunState::Runnable;
+        let limit = if slept { ASLEEP_EVERY } else { STATES_EVERY };
+        let is_recent = now.duration_since(self.told?) < limit;
         let times = is_recent.then(|| read(last)).flatten()?;
         let ran = times.runs > last.runs || times.cpu_ns > last.cpu_ns;
-        let slept = last.state != RunState::Runnable;
         match (ran, slept) {
             (true, _) => Some(ProcSample {
                 state: RunState::Runnable,
@@ -281,9 +284,9 @@ mod tests {
         assert_eq!(state(awake, 20, 400), Some(awake));
         assert_eq!(state(awake, 20, 500), None);
         assert_eq!(state(asleep, 20, 400), Some(awake));
-        assert_eq!(state(asleep, 10, 400), Some(asleep));
+        assert_eq!(state(asleep, 10, 900), Some(asleep));
         // Woken by now, and waiting for a PU, perhaps.
-        assert_eq!(state(asleep, 10, 500), None);
+        assert_eq!(state(asleep, 10, 1100), None);
         // Waiting for a PU, asleep by now or gone.
         assert_eq!(state(awake, 10, 100), None);
     }

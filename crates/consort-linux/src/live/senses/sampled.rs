@@ -5,17 +5,29 @@ use crate::live::clock::own_cpu_ns;
 use crate::live::warnings::Warnings;
 use crate::live::{Host, SampleCounts};
 use crate::sampling::{
-    Batch, Profiler, Sampler, SamplerConfig, SamplerError, ThreadProfile, sample_cost_ns,
+    Batch, ProfiledThread, Profiler, Sampler, SamplerConfig, SamplerError, ThreadProfile,
+    sample_cost_ns,
 };
-use consort_core::{PuSet, Tier};
-use std::collections::BTreeMap;
+use consort_core::{PuSet, ThreadId, Tier};
 use std::path::Path;
 
 /// Least time between two settlements of the cost of samples, ns.
 const SETTLE_EVERY_NS: u64 = 1_000_000_000;
 
-/// Profiles of one interval by pid and tid; the last one of a tid that was used twice.
-pub(super) type Profiles = BTreeMap<(u32, u32), ThreadProfile>;
+/// Profiles of one interval, by tid.
+#[derive(Default)]
+pub(super) struct Profiles(Vec<ProfiledThread>);
+
+impl Profiles {
+    /// The profile of a thread; the last one of a tid that was used twice.
+    pub(super) fn get(&self, id: ThreadId) -> Option<&ThreadProfile> {
+        let end = self.0.partition_point(|profiled| profiled.tid <= id.tid);
+        let same = self.0[..end].iter().rev();
+        let mut same = same.take_while(|profiled| profiled.tid == id.tid);
+        let found = same.find(|profiled| profiled.pid == id.pid)?;
+        Some(&found.interval)
+    }
+}
 
 /// The sampling tier: sampler and profiler, with their counts and cost.
 pub(in crate::live) struct Sampling {
@@ -54,6 +66,11 @@ impl Sampling {
         batch
     }
 
+    /// Takes back a batch that was looked at.
+    pub(super) fn give_back(&mut self, batch: Batch) {
+        self.sampler.give_back(batch);
+    }
+
     /// Samples threads that have appeared, and no longer those that have exited.
     pub(super) fn follow(&mut self, events: &[ThreadEvent]) {
         self.sampler.follow(events);
@@ -90,8 +107,7 @@ impl Sampling {
             self.counts.samples += thread.interval.counts.samples;
             self.counts.decoded += thread.interval.counts.decoded;
         }
-        let by_id = profiled.into_iter().map(|t| ((t.pid, t.tid), t.interval));
-        by_id.collect()
+        Profiles(profiled)
     }
 
     /// Settles the cost of samples; not in every quantum, as it reads a counter per thread.
