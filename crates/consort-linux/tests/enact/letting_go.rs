@@ -237,7 +237,7 @@ fn reused() -> Result<(), Failed> {
     enactor.apply(&[(thread, Wanted::Only(only(a)))]);
     program.kill();
     // The new thread must differ in its start time, which counts 10 ms.
-    std::thread::sleep(std::time::Duration::from_millis(30));
+    std::thread::sleep(Duration::from_millis(30));
     let Some(stranger) = with_pid(thread.tid) else {
         skipped("/proc/sys/kernel/ns_last_pid cannot be written, or the pid was taken");
         return Ok(());
