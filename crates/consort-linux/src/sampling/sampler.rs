@@ -32,6 +32,9 @@ use std::time::Duration;
 /// Time for which records are held back, ns; long beside the time that reading takes.
 const HELD_BACK_NS: u64 = 1_000_000;
 
+/// Most records whose room is kept for the next round, so that a burst does not keep memory for good.
+const KEPT_RECORDS: usize = 2_048;
+
 /// A sampler of one program, or of several processes.
 #[derive(Debug)]
 pub struct Sampler {
@@ -73,8 +76,10 @@ impl Sampler {
 
     /// Takes back a batch that was looked at, for its room.
     pub fn give_back(&mut self, batch: Batch) {
-        self.spare = batch.records;
-        self.spare.clear();
+        if batch.records.capacity() <= KEPT_RECORDS {
+            self.spare = batch.records;
+            self.spare.clear();
+        }
     }
 
     /// Reads all rings to their end; for the last round.

@@ -104,8 +104,8 @@ impl TimingCounts {
     }
 
     /// Cycles that a load costs which misses a cache of 32 KiB where it takes 10 and 40 cycles more
-    /// than one that hits; none where fewer than
-    /// [`FEW_MPKI`] do.
+    /// than one that hits; none where
+    /// fewer than [`FEW_MPKI`] of a thousand operations do.
     #[must_use]
     pub fn miss_costs(&self) -> Option<[f64; MISS_CYCLES.len()]> {
         let missed = self.branches.missed as f64;
