@@ -57,18 +57,31 @@ impl Caller {
     /// Reason for which a thread must be left alone, if it must. `sched_setaffinity(2)` wants the
     /// caller's effective user to be the thread's real or effective one, and the thread's permitted
     /// capabilities to be among the caller's (`cap_safe_nice` in the kernel's
-    /// `security/commoncap.c`).
-    pub(crate) fn refuses(self, stat: &Stat, owner: Owner) -> Option<Unmanageable> {
+    /// `security/commoncap.c`). The owner is looked up only where it decides.
+    ///
+    /// # Errors
+    /// When the owner cannot be looked up.
+    pub(crate) fn refuses(
+        self,
+        stat: &Stat,
+        owner: impl FnOnce() -> Result<Owner, ProcError>,
+    ) -> Result<Option<Unmanageable>, ProcError> {
         if stat.flags & KERNEL_THREAD != 0 {
-            return Some(Unmanageable::KernelThread);
+            return Ok(Some(Unmanageable::KernelThread));
         }
         if let Some(policy) = real_time(stat.policy) {
-            return Some(Unmanageable::RealTime(policy));
+            return Ok(Some(Unmanageable::RealTime(policy)));
         }
+        if self.may_place_others {
+            return Ok(None);
+        }
+        Ok(self.refuses_owner(owner()?))
+    }
+
+    fn refuses_owner(self, owner: Owner) -> Option<Unmanageable> {
         let own = self.uid == owner.real_uid || self.uid == owner.effective_uid;
         let uid = owner.effective_uid;
         match owner.permitted & !self.permitted {
-            _ if self.may_place_others => None,
             _ if !own => Some(Unmanageable::OtherUser { uid }),
             0 => None,
             _ => Some(Unmanageable::Privileged),
@@ -123,7 +136,8 @@ mod tests {
     fn verdict(flags: u64, policy: u32, owner_uid: u32, caller: Caller) -> Option<Unmanageable> {
         let stat = Stat::parse(&line_of(1, "x", 0, 0, flags, policy)).unwrap();
         let owner = format!("Name:\tx\nUid:\t{owner_uid}\t{owner_uid}\t0\t0\n");
-        caller.refuses(&stat, Owner::of(&Status::from(owner.as_str())))
+        let owner = Owner::of(&Status::from(owner.as_str()));
+        caller.refuses(&stat, || Ok(owner)).unwrap()
     }
 
     #[test]
@@ -159,8 +173,21 @@ mod tests {
             permitted,
         };
         let refused = Some(Unmanageable::Privileged);
-        assert_eq!(caller(0xf).refuses(&stat, owner), refused);
-        assert_eq!(caller(0xff).refuses(&stat, owner), None);
+        assert_eq!(caller(0xf).refuses(&stat, || Ok(owner)), Ok(refused));
+        assert_eq!(caller(0xff).refuses(&stat, || Ok(owner)), Ok(None));
+    }
+
+    #[test]
+    fn owners_are_looked_up_only_by_those_who_may_not_place_them_all() {
+        let stat = Stat::parse(&line_of(1, "x", 0, 0, 0, 0)).unwrap();
+        let caller = |may_place_others| Caller {
+            uid: 7,
+            may_place_others,
+            permitted: 0,
+        };
+        let gone = || Err(ProcError::Gone);
+        assert_eq!(caller(true).refuses(&stat, gone), Ok(None));
+        assert_eq!(caller(false).refuses(&stat, gone), Err(ProcError::Gone));
     }
 
     #[test]

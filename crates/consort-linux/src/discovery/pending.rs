@@ -87,6 +87,11 @@ impl Pending {
     }
 }
 
+fn owner_of(root: &Path, pid: u32, tid: u32) -> Result<Owner, ProcError> {
+    let status = Status::read(&thread_dir(root, pid, tid).join("status"))?;
+    Ok(Owner::of(&status))
+}
+
 /// Looks a thread up in `/proc`.
 pub(crate) fn look_up(root: &Path, me: Caller, pid: u32, tid: u32) -> Result<Found, ProcError> {
     let stat = read_stat(root, pid, tid)?;
@@ -94,14 +99,14 @@ pub(crate) fn look_up(root: &Path, me: Caller, pid: u32, tid: u32) -> Result<Fou
         // It waits for its parent to take note; there is nothing left to manage.
         return Err(ProcError::Gone);
     }
-    let status = Status::read(&thread_dir(root, pid, tid).join("status"))?;
+    let owner = || owner_of(root, pid, tid);
     Ok(Found {
         id: ThreadId {
             pid,
             tid,
             start_ticks: stat.start_ticks,
         },
-        unmanageable: me.refuses(&stat, Owner::of(&status)),
+        unmanageable: me.refuses(&stat, owner)?,
         name: stat.comm,
     })
 }

@@ -119,8 +119,33 @@ impl Live {
 /// Most steps up the tree of processes; `/proc` changes while it is read, so there may be circles.
 const MOST_ANCESTORS: usize = 64;
 
-/// The processes above one, the nearest first, as far as `/proc` tells.
+/// The processes above one, the nearest first, as far as `/proc` tells; each is looked up only when
+/// it is asked for, as most programs are told by the nearest.
 fn ancestors_of(root: &Path, pid: u32) -> impl Iterator<Item = u32> {
-    let above = move |&pid: &u32| parent_of(root, pid).filter(|&parent| parent > 0);
-    std::iter::successors(above(&pid), above).take(MOST_ANCESTORS)
+    let mut of = pid;
+    let above = move || {
+        of = parent_of(root, of).filter(|&parent| parent > 0)?;
+        Some(of)
+    };
+    std::iter::from_fn(above).take(MOST_ANCESTORS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proc::process;
+
+    #[test]
+    fn ancestors_are_looked_up_when_they_are_asked_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let starts = |pid, parent| process(dir.path(), pid, parent, &[(pid, "x", 1)]);
+        starts(12, 11);
+        starts(11, 10);
+        let above_12 = ancestors_of(dir.path(), 12);
+        // Were it looked up beforehand, the earlier parent would be told.
+        starts(12, 9);
+        starts(9, 8);
+        assert_eq!(above_12.collect::<Vec<_>>(), [9, 8]);
+        assert_eq!(ancestors_of(dir.path(), 11).collect::<Vec<_>>(), [10]);
+    }
 }

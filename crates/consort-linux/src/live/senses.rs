@@ -17,7 +17,7 @@ use super::trees::Trees;
 use super::{Host, SampleCounts};
 use crate::counters::Notice;
 use crate::discovery::{ProcReader, ProcSample, RunState, ThreadEvent};
-use crate::sampling::{Batch, SamplerError};
+use crate::sampling::{Batch, SamplerError, ThreadProfile};
 use consort_core::{
     Observation, Offers, ProgramId, PuId, PuSet, Reading, Sample, Signal, ThreadId, Tier,
 };
@@ -198,10 +198,16 @@ impl Senses {
         let runnable = f64::from(u8::from(runnable));
         let runnable = Reading::whole(runnable, Tier::Proc, interval.length_ns);
         sample.set(Signal::Runnable, runnable);
-        if let Some(profile) = interval.profiles.get(id) {
+        if let Some(profile) = self.profile(id, interval) {
             profile.fill(sample, interval.length_ns);
         }
         true
+    }
+
+    /// Profile of a thread at the end of an interval, by samples of the interval or earlier ones.
+    fn profile(&self, id: ThreadId, interval: &Interval) -> Option<ThreadProfile> {
+        let earlier = || self.sampling.as_ref()?.earlier(id);
+        interval.profiles.get(id).copied().or_else(earlier)
     }
 
     /// State of a thread, true for runnable, by its counters or by `/proc`, whose other values are
@@ -256,7 +262,7 @@ impl Senses {
     /// Adds the last samples of a thread that has exited. `/proc` no longer tells its CPU time, but
     /// each sample stands for a stretch of it.
     pub(super) fn add_last(&self, id: ThreadId, interval: &Interval, sample: &mut Sample) {
-        if let Some(profile) = interval.profiles.get(id) {
+        if let Some(profile) = self.profile(id, interval) {
             let cpu_ns = profile.counts.sampled_ns as f64;
             let reading = Reading::whole(cpu_ns, Tier::Sampling, interval.length_ns);
             sample.set(Signal::CpuTime, reading);

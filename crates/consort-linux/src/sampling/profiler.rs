@@ -25,6 +25,8 @@ const JUDGED_PER_WINDOW: u64 = 16;
 pub struct Profiler {
     blocks: Blocks,
     threads: BTreeMap<u32, Thread>,
+    /// Threads with samples in this interval; some may be named twice.
+    sampled: Vec<u32>,
     /// Threads that have ended in this interval, by tid.
     ended: Vec<(u32, Thread)>,
     host: Host,
@@ -48,6 +50,7 @@ impl Profiler {
         Self {
             blocks: Blocks::new(root),
             threads: BTreeMap::new(),
+            sampled: Vec::new(),
             ended: Vec::new(),
             host: processor::look(root),
         }
@@ -62,18 +65,29 @@ impl Profiler {
         }
     }
 
-    /// Ends the interval; returns the profile of each thread, by tid. A thread that has ended is
-    /// reported for the last time; one whose tid was used again comes before its successor.
+    /// Ends the interval; returns the profiles of the threads that had samples in it or have ended,
+    /// by tid. A thread that has ended is reported for the last time; one whose tid was used again
+    /// comes before its successor.
     pub fn interval(&mut self) -> Vec<ProfiledThread> {
         let mut profiled = Vec::new();
         for (tid, mut thread) in std::mem::take(&mut self.ended) {
             profiled.push(thread.end_interval(tid, true, self.host));
         }
-        for (&tid, thread) in &mut self.threads {
-            profiled.push(thread.end_interval(tid, false, self.host));
+        for tid in std::mem::take(&mut self.sampled) {
+            let thread = self.threads.get_mut(&tid);
+            if let Some(thread) = thread.filter(|thread| thread.interval.samples > 0) {
+                profiled.push(thread.end_interval(tid, false, self.host));
+            }
         }
         profiled.sort_by_key(|p| p.tid);
         profiled
+    }
+
+    /// Profile of a thread that had no samples in the interval that has ended: what its earlier
+    /// ones tell.
+    pub fn earlier(&self, pid: u32, tid: u32) -> Option<ThreadProfile> {
+        let thread = self.threads.get(&tid).filter(|thread| thread.pid == pid)?;
+        Some(thread.profile(Counts::default()))
     }
 
     /// Lets go of threads that are no longer known, whose end was among lost records; the next
@@ -131,6 +145,9 @@ impl Profiler {
         let (block, address) = self.blocks.at(at);
         let thread = self.threads.entry(tid).or_default();
         thread.pid = pid;
+        if thread.interval.samples == 0 {
+            self.sampled.push(tid);
+        }
         thread.interval.add(Counts {
             samples: 1,
             decoded: u64::from(block.is_some()),
@@ -156,18 +173,22 @@ impl Profiler {
 impl Thread {
     fn end_interval(&mut self, tid: u32, ended: bool, host: Host) -> ProfiledThread {
         let counts = self.close(host);
-        let window = self.window.len();
-        self.window.next_interval();
-        ProfiledThread {
+        let profiled = ProfiledThread {
             pid: self.pid,
             tid,
             ended,
-            interval: ThreadProfile {
-                counts,
-                estimate: self.latest,
-                window_samples: window as u64,
-            },
-            total: self.total.profile(window, self.latest),
+            interval: self.profile(counts),
+            total: self.total.profile(self.window.len(), self.latest),
+        };
+        self.window.next_interval();
+        profiled
+    }
+
+    fn profile(&self, counts: Counts) -> ThreadProfile {
+        ThreadProfile {
+            counts,
+            estimate: self.latest,
+            window_samples: self.window.len() as u64,
         }
     }
 

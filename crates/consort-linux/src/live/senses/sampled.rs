@@ -14,7 +14,7 @@ use std::path::Path;
 /// Least time between two settlements of the cost of samples, ns.
 const SETTLE_EVERY_NS: u64 = 1_000_000_000;
 
-/// Profiles of one interval, by tid.
+/// Profiles of threads with samples in one interval, by tid.
 #[derive(Default)]
 pub(super) struct Profiles(Vec<ProfiledThread>);
 
@@ -91,8 +91,8 @@ impl Sampling {
         self.sampler.leave_tree(pid);
     }
 
-    /// Ends the interval; returns the profiles of its threads. Those that are not known any more
-    /// are dropped with the next.
+    /// Ends the interval; returns the profiles of threads that had samples in it. Those that are not
+    /// known any more are dropped within a second or an interval.
     pub(super) fn profiles(
         &mut self,
         interval_ns: u64,
@@ -101,8 +101,7 @@ impl Sampling {
         let before_ns = own_cpu_ns();
         let profiled = self.profiler.interval();
         self.unsettled.own_ns += own_cpu_ns().saturating_sub(before_ns);
-        self.settle_if_due(interval_ns);
-        self.profiler.keep(is_known);
+        self.settle_if_due(interval_ns, is_known);
         for thread in &profiled {
             self.counts.samples += thread.interval.counts.samples;
             self.counts.decoded += thread.interval.counts.decoded;
@@ -110,12 +109,19 @@ impl Sampling {
         Profiles(profiled)
     }
 
-    /// Settles the cost of samples; not in every quantum, as it reads a counter per thread.
-    fn settle_if_due(&mut self, interval_ns: u64) {
+    /// Profile of a thread that had no samples in the interval, from its earlier ones.
+    pub(super) fn earlier(&self, id: ThreadId) -> Option<ThreadProfile> {
+        self.profiler.earlier(id.pid, id.tid)
+    }
+
+    /// Settles the cost of samples, and lets go of threads whose end was missed; not in every
+    /// quantum, as all threads are gone through.
+    fn settle_if_due(&mut self, interval_ns: u64, is_known: impl Fn(u32) -> bool) {
         self.unsettled.interval_ns += interval_ns;
         if self.unsettled.interval_ns < SETTLE_EVERY_NS {
             return;
         }
+        self.profiler.keep(is_known);
         let due = std::mem::take(&mut self.unsettled);
         self.sampler
             .settle(due.own_ns, due.samples, due.interval_ns);
