@@ -170,12 +170,12 @@ class Row:
 
 def measure(arguments, program, folder):
     """Two rows: on the large working set, and on the small one, which by definition never waits."""
-    command = program.command(folder)
+    command, seconds = program.command(folder), arguments.seconds
     rate = run([*command, "rate", str(SMALL_KIB), str(LARGE_KIB)])
     truth = min(max(1.0 - float(rate), 0.0), 1.0)
     rows = []
     for size, kib, share in (("large", LARGE_KIB, truth), ("small", SMALL_KIB, 0.0)):
-        said = run([arguments.stalls, str(SECONDS), *command, "run", str(kib), str(2 * SECONDS)])
+        said = run([arguments.stalls, str(seconds), *command, "run", str(kib), str(2 * seconds)])
         if said.startswith("skipped: "):
             raise Missing(said[9:].strip())
         rows.append(Row(program.name, size, program.kind, share, json.loads(said)))
@@ -220,6 +220,7 @@ def main():
     parser.add_argument("names", nargs="*", metavar="NAME", help="programs whose names begin so")
     parser.add_argument("--stalls", default=str(REPOSITORY / "target/release/examples/stalls"), metavar="FILE")
     parser.add_argument("--developed-with", action="store_true", help="the variants of the development instead")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="CPU time under the sampler, %(default)s s")
     parser.add_argument("--list", action="store_true")
     arguments = parser.parse_args()
     chosen = list(programs(DEVELOPED_WITH if arguments.developed_with else REPORTED))

@@ -145,23 +145,39 @@ impl<'a> Context<'a> {
         jobs: &[T],
         work: impl Fn(&T) -> R + Sync,
     ) -> Result<Vec<R>, JobsError> {
+        let with_result = |job| (job, Mutex::new(None));
+        let jobs: Vec<(&T, Mutex<Option<R>>)> = jobs.iter().map(with_result).collect();
+        self.each(jobs.len(), &|at| {
+            if let Some((job, result)) = jobs.get(at) {
+                let done = work(job);
+                *result.lock().unwrap_or_else(PoisonError::into_inner) = Some(done);
+            }
+        })?;
+        let results = jobs.into_iter().map(|(_, result)| result.into_inner());
+        let done = results.filter_map(|result| result.unwrap_or_else(PoisonError::into_inner));
+        Ok(done.collect())
+    }
+
+    /// Does jobs by their number on the workers. Not generic: what distributes jobs would be
+    /// compiled for every kind of job, a tenth of the code of all studies.
+    fn each(&self, jobs: usize, work: &(dyn Fn(usize) + Sync)) -> Result<(), JobsError> {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(self.workers.get())
             .build()
             .map_err(|error| JobsError::Workers(error.to_string()))?;
         let done = Mutex::new(0);
         let stop = Stop::current();
-        let tracked = |job: &T| {
+        let tracked = |at: usize| {
             if stop.is_asked() {
                 return Err(JobsError::Stopped);
             }
-            let result = stop.scope(|| work(job));
-            self.tick(&done, jobs.len());
-            Ok(result)
+            stop.scope(|| work(at));
+            self.tick(&done, jobs);
+            Ok(())
         };
         // Jobs differ in length by orders of magnitude: nobody takes several at once.
-        let jobs = jobs.par_iter().with_max_len(1);
-        pool.install(|| jobs.map(tracked).collect())
+        let numbers = (0..jobs).into_par_iter().with_max_len(1);
+        pool.install(|| numbers.try_for_each(tracked))
     }
 
     /// Counts under the lock, so that progress never runs backwards.

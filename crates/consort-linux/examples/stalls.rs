@@ -4,7 +4,7 @@
 //! or to its end, and prints class and estimate of the thread that ran most, as JSON.
 
 use consort_core::{PuSet, Sample, Traits, classify};
-use consort_linux::sampling::{ProfiledThread, Profiler, Sampler, SamplerConfig};
+use consort_linux::sampling::{ProfiledThread, Profiler, Sampler, SamplerConfig, sample_cost_ns};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
@@ -19,7 +19,10 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let mut child = held(command);
-    let sampler = Sampler::attach_launch(child.id(), &online(), SamplerConfig::default());
+    // As often as Consort samples on this host.
+    let cost_ns = sample_cost_ns(Path::new("/")).unwrap_or(0);
+    let config = SamplerConfig::default().for_cost(cost_ns);
+    let sampler = Sampler::attach_launch(child.id(), &online(), config);
     let most = match sampler {
         Ok(sampler) => follow(&mut child, sampler, (seconds * 1e9) as u64),
         Err(error) => {

@@ -62,6 +62,7 @@ impl Estimator {
                 address,
                 accessed: None,
                 pu: 0,
+                time_ns: 0,
                 weight,
             },
         )

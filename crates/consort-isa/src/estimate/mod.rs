@@ -27,6 +27,8 @@ pub struct SamplePoint {
     pub accessed: Option<Access>,
     /// The number of the PU.
     pub pu: u32,
+    /// The time, ns since any one moment; all 0 where speeds do not matter.
+    pub time_ns: u64,
     /// The CPU time that it stands for, ns, or in any one unit where speeds do not matter.
     pub weight: f64,
 }

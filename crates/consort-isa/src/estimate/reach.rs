@@ -38,6 +38,7 @@ pub(super) enum Level {
 struct Draw {
     access: Access,
     pu: u32,
+    time_ns: u64,
     /// The number of the sample in the thread.
     sequence: u64,
     weight: f64,
@@ -55,6 +56,7 @@ impl Reach {
         self.draws.extend(at.accessed.map(|access| Draw {
             access,
             pu: at.pu,
+            time_ns: at.time_ns,
             sequence,
             weight: at.weight,
         }));
@@ -101,21 +103,25 @@ impl Reach {
     pub(super) fn bytes_per_ns(&self, stride: Stride, share: f64) -> Option<f64> {
         let of_operand = |d: &&Draw| d.access.operand.is_beside(stride.operand);
         let draws: Vec<&Draw> = self.draws.iter().filter(of_operand).collect();
-        let pairs = draws
-            .windows(2)
-            .filter_map(|pair| speed(pair[0], pair[1], share));
-        let along = |speed: f64| speed * stride.bytes.signum() as f64;
-        let mut speeds: Vec<f64> = pairs.map(along).collect();
-        let all = speeds.len();
-        // The way back to the start of the data is the other way.
-        speeds.retain(|&speed| speed > 0.0);
-        let mostly_along = 2 * speeds.len() >= all;
-        (speeds.len() >= LEAST_PAIRS && mostly_along).then_some(())?;
-        speeds.sort_by(f64::total_cmp);
-        let quantile = |quarters: usize| speeds[speeds.len() * quarters / 4];
-        // Jumps about in memory have any speed.
-        let alike = quantile(3) - quantile(1) <= quantile(2);
-        alike.then(|| quantile(2))
+        let along = stride.bytes.signum() as f64;
+        let steps = { draws.windows(2) }.filter_map(|pair| step(pair[0], pair[1], share));
+        let steps: Vec<(f64, f64)> = steps.map(|(bytes, ns)| (bytes * along, ns)).collect();
+        let onward = steps.iter().filter(|(bytes, _)| *bytes > 0.0);
+        let speeds: Vec<f64> = onward.map(|(bytes, ns)| bytes / ns).collect();
+        if speeds.len() < LEAST_PAIRS {
+            None
+        } else if 2 * speeds.len() >= steps.len() {
+            // The way back to the start of the data is the other way.
+            middle(speeds, MOST_SPREAD)
+        } else {
+            // Data that are gone through within two samples: most of them are beyond a way back.
+            let whole = span(&draws);
+            let speed = |&(bytes, ns): &(f64, f64)| (bytes + back(bytes, whole)) / ns;
+            middle(
+                steps.iter().map(speed).collect(),
+                MOST_SPREAD_WITH_WAYS_BACK,
+            )
+        }
     }
 }
 
@@ -126,14 +132,46 @@ const LEAST_PAIRS: usize = 8;
 /// Samples further apart than this have too much else in between.
 const MOST_APART: u64 = 4;
 
-/// Bytes per nanosecond from one draw to another. Timers run per PU, with the thread's CPU time
-/// there, so on one PU samples are their weight apart, however often the thread was interrupted.
-fn speed(first: &Draw, second: &Draw, share: f64) -> Option<f64> {
+/// Greatest distance of the quartiles of the speeds, as a share of their median: jumps about in
+/// memory have any speed.
+const MOST_SPREAD: f64 = 1.0;
+/// The same where steps beyond a way back count: those of jumps would all seem to go onward, with
+/// quartiles as far apart as their median.
+const MOST_SPREAD_WITH_WAYS_BACK: f64 = 0.5;
+
+/// Bytes from one draw to another, and the thread's CPU time between them, ns: the time that passed
+/// or, where the thread was interrupted, the time that their samples stand for. Timers run per PU,
+/// with the thread's CPU time there; where there are two, samples are closer than those of one.
+fn step(first: &Draw, second: &Draw, share: f64) -> Option<(f64, f64)> {
     let apart = second.sequence.checked_sub(first.sequence)?;
-    let ns = apart as f64 * second.weight * share;
+    let passed_ns = second.time_ns.saturating_sub(first.time_ns) as f64;
+    let ns = passed_ns.min(apart as f64 * second.weight) * share;
     let near = first.pu == second.pu && apart <= MOST_APART && ns > 0.0;
     let bytes = second.access.address.wrapping_sub(first.access.address);
-    near.then(|| bytes.cast_signed() as f64 / ns)
+    near.then(|| (bytes.cast_signed() as f64, ns))
+}
+
+/// Bytes that a loop works on, from places in it that were drawn at equal chances: the greatest
+/// distance of two of `n` is `(n - 1) / (n + 1)` of the whole on average.
+fn span(draws: &[&Draw]) -> f64 {
+    let addresses = || draws.iter().map(|draw| draw.access.address);
+    let (first, last) = (addresses().min(), addresses().max());
+    let seen = last.unwrap_or(0) - first.unwrap_or(0);
+    let n = draws.len() as f64;
+    seen as f64 * (n + 1.0) / (n - 1.0).max(1.0)
+}
+
+/// Bytes that a step against the stride falls short of what it went, if the loop began anew once.
+fn back(bytes: f64, whole: f64) -> f64 {
+    if bytes > 0.0 { 0.0 } else { whole }
+}
+
+/// Median of some speeds, if their quartiles are within `spread` of it.
+fn middle(mut speeds: Vec<f64>, spread: f64) -> Option<f64> {
+    speeds.sort_by(f64::total_cmp);
+    let quantile = |quarters: usize| speeds[speeds.len() * quarters / 4];
+    let alike = quantile(3) - quantile(1) <= spread * quantile(2);
+    alike.then(|| quantile(2))
 }
 
 /// Number of distinct units, as drawn.
@@ -188,9 +226,15 @@ mod tests {
         bytes: 8,
     };
 
+    /// Samples each 1,000 ns after the one before.
     fn reach(addresses: impl IntoIterator<Item = u64>) -> Reach {
+        reach_at((0..).step_by(1_000).zip(addresses))
+    }
+
+    /// Samples at these times, ns, that stand for 1,000 ns each.
+    fn reach_at(samples: impl IntoIterator<Item = (u64, u64)>) -> Reach {
         let mut reach = Reach::default();
-        for (sequence, address) in addresses.into_iter().enumerate() {
+        for (sequence, (time_ns, address)) in samples.into_iter().enumerate() {
             let access = Access {
                 operand: OPERAND,
                 address,
@@ -199,6 +243,7 @@ mod tests {
                 address: 0,
                 accessed: Some(access),
                 pu: 0,
+                time_ns,
                 weight: 1_000.0,
             };
             reach.add(at, sequence as u64);
@@ -206,9 +251,15 @@ mod tests {
         reach
     }
 
-    /// Places in so many bytes, as if drawn at random (a multiplicative sequence).
+    /// Places in so many bytes, as if drawn at random.
     fn spread(bytes: u64) -> impl Iterator<Item = u64> {
-        (1..200_u64).map(move |n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15) % bytes)
+        (1..200_u64).map(move |n| mixed(mixed(n)) % bytes)
+    }
+
+    /// A step of a mixing function: without it the places would be a stream that begins anew.
+    fn mixed(n: u64) -> u64 {
+        let n = (n ^ (n >> 31)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        n ^ (n >> 29)
     }
 
     #[test]
@@ -241,6 +292,22 @@ mod tests {
         assert_eq!(stream.bytes_per_ns(STRIDE, 1.0), Some(4.0));
         // Half of the thread's time is spent elsewhere.
         assert_eq!(stream.bytes_per_ns(STRIDE, 0.5), Some(8.0));
+    }
+
+    #[test]
+    fn a_stream_that_begins_anew_within_two_samples_has_its_speed() {
+        // 3,900 of 5,000 bytes in each 1,000 ns: three in four steps seem to go back.
+        let stream = reach((0..200_u64).map(|n| n * 3_900 % 5_000));
+        let speed = stream.bytes_per_ns(STRIDE, 1.0).unwrap();
+        assert!((speed - 3.9).abs() < 0.1, "{speed}");
+    }
+
+    #[test]
+    fn samples_closer_than_they_stand_for_tell_by_the_time_between_them() {
+        // Two timers: a sample 300 ns after each of the others, which are 2,000 ns apart.
+        let times = (0..40_u64).map(|n| n / 2 * 2_000 + n % 2 * 300);
+        let stream = reach_at(times.map(|time_ns| (time_ns, 4 * time_ns)));
+        assert_eq!(stream.bytes_per_ns(STRIDE, 1.0), Some(4.0));
     }
 
     #[test]

@@ -51,7 +51,7 @@ pub(super) struct Rested {
 
 /// Least time between two looks at the mask of a thread that nothing is to be done about: what
 /// somebody else does to it is noticed within this time, or a quantum where that is longer.
-const LOOKS_EVERY: Duration = Duration::from_millis(200);
+const LOOKS_EVERY: Duration = Duration::from_millis(450);
 
 impl Hands {
     /// Hands with the means that the user allows. Starts the scheduler in the kernel where that is

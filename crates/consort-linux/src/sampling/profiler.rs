@@ -158,6 +158,7 @@ impl Profiler {
             address,
             accessed: accessed.and_then(|(block, registers)| block.accessed(address, registers)),
             pu,
+            time_ns,
             weight: sample_ns as f64,
         };
         thread.window.add(block, at);
@@ -221,6 +222,7 @@ impl Thread {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::perf::record::Task;
     use consort_isa::{Arch, BlockFacts, Code};
     use std::sync::Arc;
 
@@ -246,6 +248,7 @@ mod tests {
             address: ADDRESS,
             accessed: None,
             pu: 0,
+            time_ns: 0,
             weight: 1.0,
         };
         thread.window.add(block, at);
@@ -268,6 +271,43 @@ mod tests {
         assert_eq!(unjudged_after(&mut thread, 1), 0);
         // An interval that fills the window is judged at once.
         assert_eq!(unjudged_after(&mut thread, 200), 0);
+    }
+
+    #[test]
+    fn threads_without_samples_are_told_of_when_they_are_asked_for() {
+        let mut profiler = Profiler::new(Path::new("/"));
+        let mut sample = |tids: &[u32]| {
+            for &tid in tids {
+                let stamp = Stamp {
+                    pid: 1,
+                    tid,
+                    time_ns: 0,
+                    pu: 0,
+                };
+                profiler.sample((ADDRESS, None), stamp, 1);
+            }
+            let told: Vec<u32> = profiler.interval().iter().map(|p| p.tid).collect();
+            let earlier = |tid| profiler.earlier(1, tid).map(|p| p.window_samples);
+            (told, [1, 2, 3].map(earlier))
+        };
+        let (first, second) = (sample(&[2, 1, 2]), sample(&[1]));
+        assert_eq!(first, (vec![1, 2], [Some(1), Some(2), None]));
+        assert_eq!(second, (vec![1], [Some(2), Some(2), None]));
+        let gone = Task {
+            pid: 1,
+            tid: 2,
+            parent_pid: 1,
+            parent_tid: 1,
+            time_ns: 0,
+        };
+        profiler.take(&Record::Exit(gone), 1);
+        assert!(profiler.earlier(2, 1).is_none(), "of another process");
+        let told: Vec<_> = profiler
+            .interval()
+            .iter()
+            .map(|p| (p.tid, p.ended))
+            .collect();
+        assert_eq!(told, [(2, true)]);
     }
 
     #[test]

@@ -83,6 +83,7 @@ mod tests {
         address: 0,
         accessed: None,
         pu: 0,
+        time_ns: 0,
         weight: 1.0,
     };
 

@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 /// is read every time.
 pub(super) const TIMES_EVERY: Duration = Duration::from_millis(50);
 /// The same for its state and PU, where states do not decide.
-const STATES_EVERY: Duration = Duration::from_millis(450);
+const STATES_EVERY: Duration = Duration::from_millis(950);
 /// The same for a thread that has slept all the time. A woken one that waits for a PU seems asleep
 /// until it runs, or for this long.
 const ASLEEP_EVERY: Duration = Duration::from_secs(1);
