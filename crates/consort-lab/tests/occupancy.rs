@@ -212,7 +212,7 @@ fn w6_has_its_keys_and_does_not_depend_on_workers() {
 /// use is spread: that is what the policies are for, whatever comes of it.
 #[test]
 fn the_policies_place_as_they_promise() {
-    let output: StudyOutput = serde_json::from_str(&stored("W3", 2)).expect("it was written");
+    let output: StudyOutput = serde_json::from_str(&stored("W3", 3)).expect("it was written");
     for case in ["hmmer+povray", "mcf+sphinx3"] {
         let gap = |policy: &str| {
             let of = |column| value(&output, "units", &format!("{case}/{policy}"), column);
@@ -227,7 +227,7 @@ fn the_policies_place_as_they_promise() {
 /// long they are together; the length of the class that is done first changes nothing for the last.
 #[test]
 fn a_longer_class_takes_longer() {
-    let output: StudyOutput = serde_json::from_str(&stored("W3", 2)).expect("it was written");
+    let output: StudyOutput = serde_json::from_str(&stored("W3", 3)).expect("it was written");
     let rows = crossed(
         &crossed(&["hmmer+povray", "mcf+sphinx3"], &POLICIES),
         &LENGTHS,

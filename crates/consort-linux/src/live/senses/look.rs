@@ -4,7 +4,7 @@
 //! files in `/proc` take (0.7 against 1.9 us). In short quanta, and where a policy decides by who can
 //! run at the moment, threads are counted and
 //!
-//! - `/proc` is read every [`TIMES_EVERY`], or [`ASLEEP_EVERY`] for a thread that sleeps on: it has
+//! - `/proc` is read every [`TIMES_EVERY`], or [`STATES_EVERY`] for a thread that sleeps on: it has
 //!   nothing to tell, and there may be thousands of them;
 //! - where states decide, also when the thread has left its PU, or begun a sleep where that is
 //!   counted, so that only its state tells.
@@ -26,11 +26,10 @@ use std::time::{Duration, Instant};
 /// Longest time between two readings of a running thread in `/proc`. In longer quanta than this it
 /// is read every time.
 pub(super) const TIMES_EVERY: Duration = Duration::from_millis(50);
-/// The same for its state and PU, where states do not decide.
+/// The same for its state and PU, where states do not decide, and for all of a thread that has slept
+/// all the time: a woken one that waits for a PU seems asleep until it runs, or for this long. In
+/// quanta of a second all is read in each.
 const STATES_EVERY: Duration = Duration::from_millis(950);
-/// The same for a thread that has slept all the time. A woken one that waits for a PU seems asleep
-/// until it runs, or for this long.
-const ASLEEP_EVERY: Duration = Duration::from_secs(1);
 
 /// State of a thread when it was last looked at; nothing was consumed before it was found.
 #[derive(Clone, Debug, Default)]
@@ -74,7 +73,7 @@ impl Seen {
         let inferred = self.sleeps?.inferred(most_begun, ran);
         let assumed = (ran && !states).then_some(true);
         let runnable = inferred.or(assumed).filter(|_| counted)?;
-        let limit = if runnable { TIMES_EVERY } else { ASLEEP_EVERY };
+        let limit = if runnable { TIMES_EVERY } else { STATES_EVERY };
         let is_recent = now.duration_since(self.read?) < limit;
         is_recent.then_some(runnable)
     }
@@ -88,8 +87,7 @@ impl Seen {
     ) -> Option<ProcSample> {
         let last = self.last?;
         let slept = last.state != RunState::Runnable;
-        let limit = if slept { ASLEEP_EVERY } else { STATES_EVERY };
-        let is_recent = now.duration_since(self.told?) < limit;
+        let is_recent = now.duration_since(self.told?) < STATES_EVERY;
         let times = is_recent.then(|| read(last)).flatten()?;
         let ran = times.runs > last.runs || times.cpu_ns > last.cpu_ns;
         match (ran, slept) {
@@ -281,8 +279,8 @@ mod tests {
             thread.told_by_times(later, now).map(|told| told.state)
         };
         let (awake, asleep) = (RunState::Runnable, RunState::Sleeping);
-        assert_eq!(state(awake, 20, 400), Some(awake));
-        assert_eq!(state(awake, 20, 500), None);
+        assert_eq!(state(awake, 20, 900), Some(awake));
+        assert_eq!(state(awake, 20, 1000), None);
         assert_eq!(state(asleep, 20, 400), Some(awake));
         assert_eq!(state(asleep, 10, 900), Some(asleep));
         // Woken by now, and waiting for a PU, perhaps.
