@@ -78,7 +78,7 @@ fn bad_input_is_one_line_and_exit_code_2() {
     );
     check_refused(
         &["run", "--report", "/no/such/folder/r.json", "--", "true"],
-        &["report"],
+        &["report /no/such/folder/r.json: there is no such folder\n"],
     );
     check_refused(
         &["run", "--report", "/", "--", "true"],

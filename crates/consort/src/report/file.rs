@@ -9,7 +9,7 @@ use crate::output;
 use anyhow::{Context, Result};
 use std::fmt;
 use std::fs::{File, OpenOptions, Permissions};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
@@ -77,7 +77,8 @@ impl Sink {
         let folder = place.parent().filter(|p| !p.as_os_str().is_empty());
         let file = tempfile::Builder::new()
             .permissions(Permissions::from_mode(MODE))
-            .tempfile_in(folder.unwrap_or(Path::new(".")))?;
+            .tempfile_in(folder.unwrap_or(Path::new(".")))
+            .map_err(of_folder)?;
         Ok(Self::Replace { file, place })
     }
 
@@ -90,5 +91,14 @@ impl Sink {
                 file.persist(place).map_err(|error| error.error).map(drop)
             }
         }
+    }
+}
+
+/// The error as one of the report's folder; the name of a temporary file in it helps nobody.
+fn of_folder(error: std::io::Error) -> std::io::Error {
+    match error.kind() {
+        ErrorKind::NotFound => std::io::Error::other("there is no such folder"),
+        ErrorKind::PermissionDenied => std::io::Error::other("its folder may not be written to"),
+        kind => std::io::Error::other(kind.to_string()),
     }
 }
