@@ -78,7 +78,7 @@ impl Sink {
         let file = tempfile::Builder::new()
             .permissions(Permissions::from_mode(MODE))
             .tempfile_in(folder.unwrap_or(Path::new(".")))
-            .map_err(of_folder)?;
+            .map_err(|error| of_folder(&error))?;
         Ok(Self::Replace { file, place })
     }
 
@@ -95,7 +95,7 @@ impl Sink {
 }
 
 /// The error as one of the report's folder; the name of a temporary file in it helps nobody.
-fn of_folder(error: std::io::Error) -> std::io::Error {
+fn of_folder(error: &std::io::Error) -> std::io::Error {
     match error.kind() {
         ErrorKind::NotFound => std::io::Error::other("there is no such folder"),
         ErrorKind::PermissionDenied => std::io::Error::other("its folder may not be written to"),
