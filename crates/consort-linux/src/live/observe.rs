@@ -84,10 +84,11 @@ impl Live {
             return None;
         }
         let last_pu = seen.last_pu();
+        let pu = seen.pu_at(interval.end(), interval.length_ns());
         let trees = self.roster.trees();
         self.senses
             .add_recorded(trees, program, interval, &mut sample);
-        (self.hands).settle(id, last_pu, interval.length_ns(), &mut sample);
+        (self.hands).settle(id, pu, interval.length_ns(), &mut sample);
         Some(self.roster.get(id)?.observed(id, sample, last_pu))
     }
 

@@ -9,10 +9,11 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Number of threads whose cpuset is read again at a time: this takes about a quarter of a millisecond.
+/// Number of threads whose cpuset is read again at a time: this takes about a quarter of a
+/// millisecond.
 const AT_A_TIME: usize = 32;
 
-/// Time between two such readings: together they take half a thousandth of a PU.
+/// Time between two such readings: together they take a quarter of a thousandth of a PU.
 const RECHECK_EVERY: Duration = Duration::from_secs(1);
 
 /// A thread id before that of every thread.

@@ -48,6 +48,11 @@ pub(super) struct Interval {
 }
 
 impl Interval {
+    /// End of the interval.
+    pub(super) fn end(&self) -> Instant {
+        self.end
+    }
+
     /// Length of the interval, ns.
     pub(super) fn length_ns(&self) -> u64 {
         self.length_ns

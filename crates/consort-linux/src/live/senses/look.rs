@@ -50,6 +50,13 @@ impl Seen {
         self.last.map(|last| last.last_pu)
     }
 
+    /// PU that the thread was on at the end of an interval of this length, ns, as `/proc` told it then
+    /// or, in short intervals, shortly before: an older one may be that of an earlier place.
+    pub(in crate::live) fn pu_at(&self, end: Instant, length_ns: u64) -> Option<PuId> {
+        let limit = Duration::from_nanos(length_ns).max(TIMES_EVERY);
+        self.fresh(end, limit).map(|(_, pu)| pu)
+    }
+
     /// State and PU at the last reading of `/proc`, if that is younger than `limit`.
     pub(in crate::live) fn fresh(&self, now: Instant, limit: Duration) -> Option<(RunState, PuId)> {
         self.told.filter(|told| now - *told < limit)?;
@@ -287,6 +294,22 @@ mod tests {
         assert_eq!(state(asleep, 10, 1100), None);
         // Waiting for a PU, asleep by now or gone.
         assert_eq!(state(awake, 10, 100), None);
+    }
+
+    #[test]
+    fn a_pu_of_an_earlier_interval_tells_nothing_of_this_one() {
+        let end = Instant::now();
+        let at = |ago_ms, length_ms: u64| {
+            let mut thread = Seen::default();
+            let read = end - Duration::from_millis(ago_ms);
+            let first = (told(RunState::Runnable, 10, 0), true);
+            thread.add_proc(read, first, 100_000_000, &mut Sample::default());
+            thread.pu_at(end, length_ms * 1_000_000)
+        };
+        assert_eq!(at(0, 100), Some(PuId(0)));
+        assert_eq!(at(300, 100), None);
+        assert_eq!(at(30, 4), Some(PuId(0)));
+        assert_eq!(at(60, 4), None);
     }
 
     #[test]
