@@ -35,6 +35,7 @@ mod stop;
 #[cfg(test)]
 mod testing;
 pub mod traced;
+pub mod watch;
 
 pub use alone::{Work, measure_alone, measure_whole};
 pub use compare::{Compared, Comparison, Measure, Row, baseline, compare, compare_runs};

@@ -68,6 +68,10 @@
 //! the project's `docs/measurements/classification.md`; `tests/measured_samples.rs`
 //! holds some measured samples without registers.
 
+#[cfg(feature = "a64")]
+mod a64;
+#[cfg(not(feature = "a64"))]
+#[path = "a64/left_out.rs"]
 mod a64;
 mod arch;
 mod blame;

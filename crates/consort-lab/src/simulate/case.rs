@@ -1,6 +1,6 @@
 //! A workload on a machine, ready to be run.
 
-use super::chips::{Kind, single};
+use super::chips::single;
 use super::entrant::Entrant;
 use super::observers::Observers;
 use super::outcome::Outcome;
@@ -8,6 +8,7 @@ use super::spec::{Again, Alone};
 use super::{experiment, failed};
 use crate::frame;
 use crate::study::StudyError;
+use consort_experiment::watch::CoreKind;
 use consort_experiment::{Experiment, Work, measure_alone};
 use consort_sim::chip::Chip;
 use consort_sim::workload::{Instance, Workload};
@@ -51,7 +52,7 @@ impl Case {
         seed: u64,
     ) -> Result<Self, StudyError> {
         let large = match alone {
-            Alone::LargeCore => single(chip, Kind::Large)?,
+            Alone::LargeCore => single(chip, CoreKind::Large)?,
             Alone::Machine => Arc::clone(chip),
         };
         let mut work: Vec<Work> = Vec::with_capacity(workload.entries.len());

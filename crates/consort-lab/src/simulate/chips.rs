@@ -2,28 +2,10 @@
 
 use super::failed;
 use crate::study::StudyError;
+use consort_experiment::watch::CoreKind;
 use consort_sim::chip::Chip;
-use consort_sim::machine::{MachineSpec, Pipeline, presets};
+use consort_sim::machine::{MachineSpec, presets};
 use std::sync::Arc;
-
-/// A kind of core.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// Core that executes out of order.
-    Large,
-    /// Core that executes in order.
-    Small,
-}
-
-impl Kind {
-    /// The kind of a PU's core.
-    pub fn of(chip: &Chip, pu: usize) -> Self {
-        match chip.core_spec(chip.places()[pu]).pipeline {
-            Pipeline::OutOfOrder => Self::Large,
-            Pipeline::InOrder => Self::Small,
-        }
-    }
-}
 
 /// The description of a machine that comes with Consort.
 pub(crate) fn spec(machine: &str) -> Result<MachineSpec, StudyError> {
@@ -42,9 +24,9 @@ pub(crate) fn whole(spec: &MachineSpec) -> Result<Arc<Chip>, StudyError> {
 }
 
 /// The machine with its first core of a kind alone in use; LLC and memory are as they were.
-pub(crate) fn single(chip: &Chip, kind: Kind) -> Result<Arc<Chip>, StudyError> {
+pub(crate) fn single(chip: &Chip, kind: CoreKind) -> Result<Arc<Chip>, StudyError> {
     let pus = 0..chip.places().len();
-    let first = pus.into_iter().find(|&pu| Kind::of(chip, pu) == kind);
+    let first = pus.into_iter().find(|&pu| CoreKind::of(chip, pu) == kind);
     let core = first.map(|pu| chip.places()[pu].core);
     let one = Chip::with_cores(chip.spec(), None, &|number| Some(number) == core);
     Ok(Arc::new(one.map_err(failed(&chip.spec().name))?))
@@ -57,10 +39,10 @@ mod tests {
     #[test]
     fn a_single_core_keeps_the_caches_of_the_machine() {
         let group = chip("acmp-1+3").unwrap();
-        for kind in [Kind::Large, Kind::Small] {
+        for kind in [CoreKind::Large, CoreKind::Small] {
             let one = single(&group, kind).unwrap();
             assert_eq!(one.places().len(), 1);
-            assert_eq!(Kind::of(&one, 0), kind);
+            assert_eq!(CoreKind::of(&one, 0), kind);
             assert_eq!(one.spec(), group.spec());
         }
     }

@@ -15,9 +15,7 @@ pub(crate) mod mixes;
 mod observers;
 mod outcome;
 pub(crate) mod programs;
-mod returns;
 mod spec;
-mod watch;
 
 pub(crate) use cases::prepared;
 pub(crate) use entrant::Entrant;

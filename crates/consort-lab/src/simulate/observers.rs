@@ -1,22 +1,21 @@
 //! All observers of a run.
 
-use super::returns::Returns;
-use super::watch::Watch;
 use consort_core::ThreadId;
+use consort_experiment::watch::{LargeCores, Returns};
 use consort_sim::chip::Chip;
 use consort_sim::engine::{Observer, Segment};
 
 /// Watches a run; its clones see the same.
 #[derive(Clone)]
 pub(crate) struct Observers {
-    pub(crate) watch: Watch,
+    pub(crate) large_cores: LargeCores,
     pub(crate) returns: Returns,
 }
 
 impl Observers {
     pub(crate) fn new(chip: &Chip) -> Self {
         Self {
-            watch: Watch::new(chip),
+            large_cores: LargeCores::new(chip),
             returns: Returns::new(chip),
         }
     }
@@ -24,7 +23,7 @@ impl Observers {
 
 impl Observer for Observers {
     fn segment(&mut self, segment: &Segment<'_>) {
-        self.watch.segment(segment);
+        self.large_cores.segment(segment);
         self.returns.segment(segment);
     }
 

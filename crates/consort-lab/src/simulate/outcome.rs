@@ -1,9 +1,9 @@
 //! Measurements of a run that go into the frame.
 
 use super::observers::Observers;
-use super::returns::Tally;
 use crate::frame::{self, Frame};
 use consort_core::stats::mean;
+use consort_experiment::watch::ReturnTally;
 use consort_experiment::{ProgramResult, RunResult};
 
 /// Measurements of one run.
@@ -35,7 +35,7 @@ pub(crate) struct Outcome {
     /// Slowdown of each program, in the order of the workload.
     pub slowdowns: Vec<f64>,
     /// Returns from the kernel and what threads' time went to.
-    pub tally: Tally,
+    pub tally: ReturnTally,
 }
 
 /// A value of a run.
@@ -94,7 +94,7 @@ pub(super) fn frame(
 
 impl Outcome {
     pub(super) fn new(run: &RunResult, seen: &Observers) -> Self {
-        let watch = &seen.watch;
+        let large_cores = &seen.large_cores;
         let times: Vec<f64> = run.programs.iter().map(|p| p.together_s).collect();
         let sum = |of: fn(&ProgramResult) -> f64| run.programs.iter().map(of).sum::<f64>();
         let instructions = sum(|p| p.counters.instructions);
@@ -107,9 +107,9 @@ impl Outcome {
             energy_j: run.energy_j,
             instruction_nj: 1e9 * run.energy_j / instructions,
             accesses_pki: 1e3 * sum(|p| p.counters.llc_accesses) / instructions,
-            large_accesses: watch.of_accesses(),
-            large_instructions: watch.of_instructions(),
-            migration_hz: watch.moves() as f64 / run.simulated_s,
+            large_accesses: large_cores.of_accesses(),
+            large_instructions: large_cores.of_instructions(),
+            migration_hz: large_cores.moves() as f64 / run.simulated_s,
             slowdowns: run.programs.iter().map(|p| p.slowdown).collect(),
             tally: seen.returns.tally(),
         }
@@ -122,7 +122,7 @@ impl Outcome {
         let mean = |of: Value| all.iter().map(of).sum::<f64>() / n;
         let programs = 0..all.first().map_or(0, |one| one.slowdowns.len());
         let slowdown = |p: usize| all.iter().map(|one| one.slowdowns[p]).sum::<f64>() / n;
-        let mut tally = Tally::default();
+        let mut tally = ReturnTally::default();
         all.iter().for_each(|one| tally.add(&one.tally));
         Self {
             stp: mean(|o| o.stp),

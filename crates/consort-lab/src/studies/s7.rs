@@ -8,7 +8,6 @@
 //! `expected_top_share_percent` (were all equally frequent). Tables `stable` and `changing`: rows
 //! the programs, columns `beside-NUMBER` in the order of the rows. Figures `stable`, `changing`.
 
-use super::symbiosis::beside::Beside;
 use super::symbiosis::mixes::Mix;
 use super::symbiosis::{NEAR_FIRST_HALF, Prepared, chip_with_memory, phases};
 use crate::frame::interval;
@@ -17,6 +16,7 @@ use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_core::stats::mean;
 use consort_experiment::Context;
+use consort_experiment::watch::Beside;
 use consort_report::{Axis, Column, Figure, Headline, HeatMap, Plot, Table};
 
 const CORES: usize = 5;

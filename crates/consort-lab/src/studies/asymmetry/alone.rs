@@ -10,12 +10,13 @@
 
 use super::single::{Single, pass_instr};
 use crate::frame::{Case, Frame};
-use crate::simulate::chips::{Kind, chip, single};
+use crate::simulate::chips::{chip, single};
 use crate::simulate::programs::{find, instance, suite};
 use crate::simulate::{ExperimentSpec, Presets, each, every, failed, prepared};
 use crate::study::{Frames, StudyError};
 use consort_core::stats::geometric_mean;
 use consort_experiment::Context;
+use consort_experiment::watch::CoreKind;
 use consort_experiment::{Work, measure_alone};
 use consort_sim::chip::Chip;
 use consort_sim::contention::Stack;
@@ -42,7 +43,10 @@ fn speed(ratio: f64, cores: usize) -> f64 {
 /// One large and one small core of the experiment's machine.
 fn cores(spec: &ExperimentSpec) -> Result<[Arc<Chip>; 2], StudyError> {
     let whole = chip(&spec.machine)?;
-    Ok([single(&whole, Kind::Large)?, single(&whole, Kind::Small)?])
+    Ok([
+        single(&whole, CoreKind::Large)?,
+        single(&whole, CoreKind::Small)?,
+    ])
 }
 
 /// The programs of the experiment's suites.

@@ -3,11 +3,12 @@
 use super::alone::{named, programs};
 use super::migration::{Cost, ExchangePath};
 use crate::frame::{Case, Frame};
-use crate::simulate::chips::{Kind, chip, spec, whole};
+use crate::simulate::chips::{chip, spec, whole};
 use crate::simulate::programs::{copies, find};
 use crate::simulate::{ExperimentSpec, each};
 use crate::study::StudyError;
 use consort_experiment::Context;
+use consort_experiment::watch::CoreKind;
 use consort_sim::chip::Chip;
 use consort_sim::program::{CURVE_KIB, ProgramSpec};
 use std::sync::Arc;
@@ -31,7 +32,7 @@ pub(in crate::studies) fn with_small(
     of: &ExperimentSpec,
 ) -> Result<Frame, StudyError> {
     let programs = programs(context, of)?;
-    ranked(context, &chip(&of.machine)?, Kind::Small, &programs)
+    ranked(context, &chip(&of.machine)?, CoreKind::Small, &programs)
 }
 
 /// Exchanges between two large cores, the second of each group's.
@@ -40,7 +41,12 @@ pub(in crate::studies) fn with_large(
     of: &ExperimentSpec,
 ) -> Result<Frame, StudyError> {
     let programs = programs(context, of)?;
-    ranked(context, &two_large(&of.machine)?, Kind::Large, &programs)
+    ranked(
+        context,
+        &two_large(&of.machine)?,
+        CoreKind::Large,
+        &programs,
+    )
 }
 
 /// Exchanges between a large and a small core of made-up programs, by the size of their data.
@@ -48,7 +54,12 @@ pub(in crate::studies) fn of_working_sets(
     context: &Context<'_>,
     of: &ExperimentSpec,
 ) -> Result<Frame, StudyError> {
-    let costs = costs(context, &chip(&of.machine)?, Kind::Small, &working_sets()?)?;
+    let costs = costs(
+        context,
+        &chip(&of.machine)?,
+        CoreKind::Small,
+        &working_sets()?,
+    )?;
     let case = |kib: f64| Case::labelled(&kib.to_string(), "kib", &kib.to_string());
     Ok(frame(CURVE_KIB.map(case).to_vec(), &costs))
 }
@@ -72,7 +83,7 @@ fn two_large(machine: &str) -> Result<Arc<Chip>, StudyError> {
 fn ranked(
     context: &Context<'_>,
     chip: &Arc<Chip>,
-    to: Kind,
+    to: CoreKind,
     programs: &[Arc<ProgramSpec>],
 ) -> Result<Frame, StudyError> {
     let costs = costs(context, chip, to, programs)?;
@@ -105,7 +116,7 @@ fn frame(cases: Vec<Case>, costs: &[Costs]) -> Frame {
 fn costs(
     context: &Context<'_>,
     chip: &Arc<Chip>,
-    to: Kind,
+    to: CoreKind,
     programs: &[Arc<ProgramSpec>],
 ) -> Result<Vec<Costs>, StudyError> {
     let name = &chip.spec().name;

@@ -6,12 +6,13 @@ use super::ideal::IdealRoundRobin;
 use super::single::Single;
 use crate::frame::{Case as FrameCase, Frame};
 use crate::simulate::case::Case;
-use crate::simulate::chips::{Kind, chip, single, spec, whole};
+use crate::simulate::chips::{chip, single, spec, whole};
 use crate::simulate::programs::{copies, find};
 use crate::simulate::{Again, Alone, ExperimentSpec, Presets, each, prepared, run};
 use crate::study::StudyError;
 use consort_core::stats::mean;
 use consort_experiment::Context;
+use consort_experiment::watch::CoreKind;
 use consort_sim::chip::Chip;
 use std::sync::Arc;
 
@@ -76,8 +77,8 @@ fn setting(
     let system = of.system.as_deref().unwrap_or("linux");
     let case = case.on(system, Again::Threads).with_free_migration();
     let model = IdealRoundRobin {
-        large_ips: ips(&chip, Kind::Large, context.seed())?,
-        small_ips: ips(&chip, Kind::Small, context.seed())?,
+        large_ips: ips(&chip, CoreKind::Large, context.seed())?,
+        small_ips: ips(&chip, CoreKind::Small, context.seed())?,
         cores,
     };
     let ideal = model.time_s(case.work[0].instructions, cores);
@@ -89,8 +90,8 @@ fn with_ratio(machine: &str, ratio: f64, seed: u64) -> Result<Arc<Chip>, StudyEr
     let mut spec = spec(machine)?;
     let given = whole(&spec)?;
     let speed = |kind| ips(&given, kind, seed);
-    let factor = speed(Kind::Large)? / speed(Kind::Small)? / ratio;
-    let small = (0..given.places().len()).find(|&pu| Kind::of(&given, pu) == Kind::Small);
+    let factor = speed(CoreKind::Large)? / speed(CoreKind::Small)? / ratio;
+    let small = (0..given.places().len()).find(|&pu| CoreKind::of(&given, pu) == CoreKind::Small);
     let kind = small.map(|pu| given.places()[pu].core_type);
     if let Some(small) = kind.and_then(|kind| spec.core_types.values_mut().nth(kind)) {
         small.frequency_ghz *= factor;
@@ -99,7 +100,7 @@ fn with_ratio(machine: &str, ratio: f64, seed: u64) -> Result<Arc<Chip>, StudyEr
 }
 
 /// Instructions per second of the program alone on a core of a kind.
-fn ips(chip: &Chip, kind: Kind, seed: u64) -> Result<f64, StudyError> {
+fn ips(chip: &Chip, kind: CoreKind, seed: u64) -> Result<f64, StudyError> {
     let alone = Single::run(&single(chip, kind)?, &find(PROGRAM)?, SPEED_INSTR, seed)?;
     Ok(SPEED_INSTR / alone.time_s)
 }
@@ -111,7 +112,7 @@ pub(in crate::studies) fn beside_hrrs(
     of: &ExperimentSpec,
 ) -> Result<Frame, StudyError> {
     let cases = prepared(context, of, &Presets)?;
-    let small = single(&*chip(&of.machine)?, Kind::Small)?;
+    let small = single(&*chip(&of.machine)?, CoreKind::Small)?;
     let ideal = each(context, &cases, |case| {
         slowdown(case, &small, context.seed())
     })?;

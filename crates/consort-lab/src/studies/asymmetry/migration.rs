@@ -4,11 +4,11 @@
 //! exchanges at no cost, tell the time that the exchanges took. The other thread is a copy of the
 //! same program. Alone a thread would find the caches of either core as it left them.
 
-use crate::simulate::chips::Kind;
 use crate::simulate::failed;
 use crate::simulate::programs::copies;
 use crate::study::StudyError;
 use consort_core::Machine;
+use consort_experiment::watch::CoreKind;
 use consort_experiment::{Quiet, machine};
 use consort_sim::SimMachine;
 use consort_sim::chip::Chip;
@@ -41,12 +41,14 @@ pub(crate) struct Cost {
 impl ExchangePath {
     /// Path from the first large core to the first other one of a kind in the same LLC domain, or
     /// in another.
-    pub(crate) fn of(chip: &Chip, to: Kind, shared: bool) -> Option<Self> {
+    pub(crate) fn of(chip: &Chip, to: CoreKind, shared: bool) -> Option<Self> {
         let pus = 0..chip.places().len();
         let llc = |pu: usize| chip.places()[pu].llc;
-        let large = pus.clone().find(|&pu| Kind::of(chip, pu) == Kind::Large)?;
+        let large = pus
+            .clone()
+            .find(|&pu| CoreKind::of(chip, pu) == CoreKind::Large)?;
         let is_end = |&pu: &usize| {
-            pu != large && Kind::of(chip, pu) == to && (llc(pu) == llc(large)) == shared
+            pu != large && CoreKind::of(chip, pu) == to && (llc(pu) == llc(large)) == shared
         };
         let end = pus.into_iter().find(is_end)?;
         Some(Self { pus: [large, end] })
@@ -54,7 +56,7 @@ impl ExchangePath {
 
     /// Path from the first large core to the first small one in the same LLC domain, or in another.
     pub fn to_small(chip: &Chip, shared: bool) -> Option<Self> {
-        Self::of(chip, Kind::Small, shared)
+        Self::of(chip, CoreKind::Small, shared)
     }
 
     /// Cycles that caches take to refill after an exchange: the mean over so many copies of a
@@ -182,7 +184,7 @@ mod tests {
 
     fn cost(name: &str, shared: bool) -> Cost {
         let chip = chip("acmp-2+6").unwrap();
-        let path = ExchangePath::of(&chip, Kind::Small, shared).unwrap();
+        let path = ExchangePath::of(&chip, CoreKind::Small, shared).unwrap();
         path.cost(&chip, &find(name).unwrap(), 40, 1).unwrap()
     }
 
@@ -207,6 +209,6 @@ mod tests {
 
     #[test]
     fn one_region_has_no_way_out_of_it() {
-        assert!(ExchangePath::of(&chip("acmp-1+3").unwrap(), Kind::Small, false).is_none());
+        assert!(ExchangePath::of(&chip("acmp-1+3").unwrap(), CoreKind::Small, false).is_none());
     }
 }

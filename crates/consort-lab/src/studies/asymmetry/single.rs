@@ -75,8 +75,9 @@ pub(crate) fn pass_instr(program: &ProgramSpec) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simulate::chips::{Kind, chip, single};
+    use crate::simulate::chips::{chip, single};
     use crate::simulate::programs::find;
+    use consort_experiment::watch::CoreKind;
 
     #[test]
     fn a_large_core_is_faster_and_both_do_the_work() {
@@ -86,7 +87,7 @@ mod tests {
             let one = single(&group, kind).unwrap();
             Single::run(&one, &program, 1e9, 1).unwrap()
         };
-        let (large, small) = (of(Kind::Large), of(Kind::Small));
+        let (large, small) = (of(CoreKind::Large), of(CoreKind::Small));
         for side in [&large, &small] {
             assert!((side.counters.instructions - 1e9).abs() < 10.0);
             let ipc = 1e9 / (side.time_s * 2.66e9);

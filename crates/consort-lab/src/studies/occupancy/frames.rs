@@ -3,7 +3,6 @@
 //! `all`.
 
 use super::case::{Method, Prepared};
-use super::fpu::FpuWatch;
 use super::runs::{Outcome, outcome};
 use super::{LENGTHS, Length, prepared};
 use crate::frame::{Case, Frame};
@@ -11,6 +10,7 @@ use crate::simulate::{ExperimentSpec, every};
 use crate::study::StudyError;
 use consort_experiment::Context;
 use consort_experiment::Counters;
+use consort_experiment::watch::FpuWatch;
 use consort_sim::contention::Stack;
 use std::ops::Range;
 

@@ -8,7 +8,6 @@
 //! All intervals are over runs that differ in their seed; ratios are taken run by run.
 
 mod case;
-mod fpu;
 mod frames;
 mod helpers;
 mod notes;

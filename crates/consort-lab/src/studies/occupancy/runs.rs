@@ -1,8 +1,8 @@
 //! One run of a case.
 
 use super::case::{Method, Prepared};
-use super::fpu::{FpuUse, FpuWatch};
 use crate::study::StudyError;
+use consort_experiment::watch::{FpuUse, FpuWatch};
 use consort_experiment::{Contender, ExperimentError, RunResult};
 
 /// Results of one run.

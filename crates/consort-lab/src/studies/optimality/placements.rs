@@ -131,10 +131,10 @@ mod tests {
 
     #[test]
     fn the_first_core_of_an_asymmetric_chip_is_the_large_one() {
-        use crate::simulate::chips::Kind;
+        use consort_experiment::watch::CoreKind;
         let chip = chip("acmp-1+3").unwrap();
-        let kinds = [0, 1, 2, 3].map(|pu| Kind::of(&chip, pu));
-        assert_eq!(kinds[0], Kind::Large);
-        assert!(kinds[1..].iter().all(|kind| *kind == Kind::Small));
+        let kinds = [0, 1, 2, 3].map(|pu| CoreKind::of(&chip, pu));
+        assert_eq!(kinds[0], CoreKind::Large);
+        assert!(kinds[1..].iter().all(|kind| *kind == CoreKind::Small));
     }
 }

@@ -1,7 +1,6 @@
 //! The runs of S8: each workload under each policy on two machines that differ in the place of
 //! memory.
 
-use super::away::Away;
 use super::chips::{NEAR_FIRST_HALF, chip_with_memory};
 use super::heard::Heard;
 use super::mixes::Mix;
@@ -12,6 +11,7 @@ use crate::simulate::{each, every};
 use crate::study::StudyError;
 use consort_core::stats::{RatioInterval, mean};
 use consort_experiment::Context;
+use consort_experiment::watch::Away;
 use consort_report::Cell;
 use consort_sim::chip::Chip;
 use std::sync::Arc;

@@ -1,7 +1,6 @@
 //! The runs of the drawn workloads as frames: labels `cores` and `number`.
 
 use super::super::s6::charged;
-use super::away::Away;
 use super::mixes::Mix;
 use super::outcome::{Outcome, Value};
 use super::prepare::Prepared;
@@ -10,6 +9,7 @@ use crate::frame::{Case, Frame};
 use crate::simulate::{CaseSpec, ExperimentSpec, each, every};
 use crate::study::StudyError;
 use consort_experiment::Context;
+use consort_experiment::watch::Away;
 use consort_sim::contention::Stack;
 
 /// Values of a run by the key of the measure.

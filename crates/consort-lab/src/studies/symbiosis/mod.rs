@@ -11,8 +11,6 @@
 //! first and pairs inside nodes.
 
 pub(super) mod asymmetry;
-mod away;
-pub(super) mod beside;
 mod causes;
 mod chips;
 pub(super) mod errors;

@@ -9,9 +9,10 @@ use std::rc::Rc;
 
 /// Watches a run; its clones see the same.
 #[derive(Clone)]
-pub(in crate::studies) struct Beside(Rc<RefCell<Meter>>);
+pub struct Beside(Rc<RefCell<Meter>>);
 
 impl Beside {
+    /// Watches a run on this machine from its beginning.
     pub fn new(chip: &Chip) -> Self {
         Self(Rc::new(RefCell::new(Meter::new(chip))))
     }
@@ -89,8 +90,8 @@ impl Meter {
 
 #[cfg(test)]
 mod tests {
-    use super::super::chip;
     use super::*;
+    use crate::testing::chip;
     use consort_sim::contention::ThreadRates;
     use consort_sim::engine::Doing;
 
@@ -118,7 +119,7 @@ mod tests {
     /// PUs 0 and 1 are of core 0, 2 and 3 of core 1.
     #[test]
     fn shares_are_of_the_time_with_company() {
-        let mut watch = Beside::new(&chip(4).unwrap());
+        let mut watch = Beside::new(&chip("power8:smt=2"));
         tell(&mut watch, &[(1, 0), (2, 1), (3, 2)], [0, 30]);
         tell(&mut watch, &[(1, 0), (3, 1), (2, 2)], [30, 40]);
         let expect = [[0.0, 0.75, 0.25], [1.0, 0.0, 0.0], [1.0, 0.0, 0.0]];

@@ -1,6 +1,6 @@
 //! The large cores' share of a run, and moves between cores.
 
-use super::chips::Kind;
+use super::CoreKind;
 use consort_core::ThreadId;
 use consort_sim::chip::Chip;
 use consort_sim::engine::{Doing, Observer, Segment};
@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 /// Watches a run; its clones see the same.
 #[derive(Clone)]
-pub(crate) struct Watch(Rc<RefCell<Meter>>);
+pub struct LargeCores(Rc<RefCell<Meter>>);
 
 struct Meter {
     is_large: Vec<bool>,
@@ -23,11 +23,14 @@ struct Meter {
     moves: u64,
 }
 
-impl Watch {
-    pub(crate) fn new(chip: &Chip) -> Self {
+impl LargeCores {
+    /// Watches a run on this machine from its beginning.
+    pub fn new(chip: &Chip) -> Self {
         let pus = 0..chip.places().len();
         Self(Rc::new(RefCell::new(Meter {
-            is_large: pus.map(|pu| Kind::of(chip, pu) == Kind::Large).collect(),
+            is_large: pus
+                .map(|pu| CoreKind::of(chip, pu) == CoreKind::Large)
+                .collect(),
             accesses: [0.0; 2],
             instructions: [0.0; 2],
             last: BTreeMap::new(),
@@ -36,24 +39,24 @@ impl Watch {
     }
 
     /// Times that a thread came onto another PU of the chip, by whatever cause.
-    pub(crate) fn moves(&self) -> u64 {
+    pub fn moves(&self) -> u64 {
         self.0.borrow().moves
     }
 
     /// Share of the accesses to LLCs that large cores make, 0 to 1; not a number without any.
-    pub(crate) fn of_accesses(&self) -> f64 {
+    pub fn of_accesses(&self) -> f64 {
         let [large, all] = self.0.borrow().accesses;
         large / all
     }
 
     /// Share of the instructions that large cores execute, 0 to 1.
-    pub(crate) fn of_instructions(&self) -> f64 {
+    pub fn of_instructions(&self) -> f64 {
         let [large, all] = self.0.borrow().instructions;
         large / all
     }
 }
 
-impl Observer for Watch {
+impl Observer for LargeCores {
     fn segment(&mut self, segment: &Segment<'_>) {
         let mut meter = self.0.borrow_mut();
         let before = meter.last.insert(segment.thread, segment.pu);
@@ -74,13 +77,13 @@ impl Observer for Watch {
 
 #[cfg(test)]
 mod tests {
-    use super::super::chips::chip;
     use super::*;
+    use crate::testing::chip;
     use consort_sim::contention::ThreadRates;
 
     #[test]
     fn what_large_cores_do_is_a_share_of_all() {
-        let mut watch = Watch::new(&chip("acmp-1+3").unwrap());
+        let mut watch = LargeCores::new(&chip("acmp-1+3"));
         let mut rates = ThreadRates {
             ips: 1e9,
             ..ThreadRates::default()

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 /// Watches a run; its clones see the same.
 #[derive(Clone)]
-pub(super) struct Away(Rc<RefCell<Meter>>);
+pub struct Away(Rc<RefCell<Meter>>);
 
 struct Meter {
     /// Node of each PU, and the node of the memory that is first touched there.
@@ -24,7 +24,8 @@ struct Meter {
 }
 
 impl Away {
-    pub(super) fn new(chip: &Chip) -> Self {
+    /// Watches a run on this machine from its beginning.
+    pub fn new(chip: &Chip) -> Self {
         let nodes = |place: &Place| (place.node, chip.memory_node(place.node));
         Self(Rc::new(RefCell::new(Meter {
             node_of: chip.places().iter().map(nodes).collect(),
@@ -36,7 +37,7 @@ impl Away {
     }
 
     /// Share of the time that threads were on PUs, 0 to 1.
-    pub(super) fn share(&self) -> f64 {
+    pub fn share(&self) -> f64 {
         let meter = self.0.borrow();
         meter.away_ps as f64 / (meter.all_ps as f64).max(1.0)
     }
@@ -73,19 +74,25 @@ impl Observer for Away {
 
 #[cfg(test)]
 mod tests {
-    use super::super::chip;
     use super::*;
+    use crate::testing::chip;
     use consort_sim::contention::ThreadRates;
     use consort_sim::engine::Doing;
 
-    /// Of four cores, PUs 0 to 3 are on the first node and 4 to 7 on the second.
     #[test]
     fn home_is_where_a_thread_was_first() {
-        let mut watch = Away::new(&chip(4).unwrap());
+        let chip = chip("power8:smt=2");
+        let places = chip.places();
+        let far = { places.iter() }.position(|place| place.node != places[0].node);
+        let far = far.expect("there are two nodes");
+        let mut watch = Away::new(&chip);
         let rates = ThreadRates::default();
-        for (tid, pu, from_ps, to_ps) in
-            [(1, 0, 0, 10), (2, 6, 0, 10), (1, 5, 10, 40), (2, 4, 10, 40)]
-        {
+        for (tid, pu, from_ps, to_ps) in [
+            (1, 0, 0, 10),
+            (2, far + 2, 0, 10),
+            (1, far + 1, 10, 40),
+            (2, far, 10, 40),
+        ] {
             let thread = ThreadId {
                 pid: 1,
                 tid,

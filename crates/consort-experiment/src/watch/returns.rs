@@ -5,7 +5,7 @@
 //! from locks that are too frequent to be events are counted where the thread is when they are
 //! due, without a sleep between.
 
-use super::chips::Kind;
+use super::CoreKind;
 use consort_core::ThreadId;
 use consort_sim::chip::Chip;
 use consort_sim::engine::{Doing, Observer, Segment};
@@ -19,7 +19,7 @@ const SOON_PS: u64 = 1_000_000_000;
 
 /// Counts and times of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Tally {
+pub struct ReturnTally {
     /// Returns of all threads.
     pub returns: u64,
     /// Number of returns after which the thread went on on a large core.
@@ -40,7 +40,7 @@ pub(crate) struct Tally {
     pub threads: u64,
 }
 
-impl Tally {
+impl ReturnTally {
     /// Adds what was seen in another run, in which the same threads ran.
     pub fn add(&mut self, other: &Self) {
         self.returns += other.returns;
@@ -77,12 +77,12 @@ impl Tally {
 
 /// Watches a run; its clones see the same.
 #[derive(Clone)]
-pub(crate) struct Returns(Rc<RefCell<Meter>>);
+pub struct Returns(Rc<RefCell<Meter>>);
 
 struct Meter {
     is_large: Vec<bool>,
     threads: BTreeMap<ThreadId, Track>,
-    tally: Tally,
+    tally: ReturnTally,
 }
 
 /// One thread.
@@ -97,19 +97,22 @@ struct Track {
 }
 
 impl Returns {
+    /// Watches a run on this machine from its beginning.
     pub fn new(chip: &Chip) -> Self {
         let pus = 0..chip.places().len();
         Self(Rc::new(RefCell::new(Meter {
-            is_large: pus.map(|pu| Kind::of(chip, pu) == Kind::Large).collect(),
+            is_large: pus
+                .map(|pu| CoreKind::of(chip, pu) == CoreKind::Large)
+                .collect(),
             threads: BTreeMap::new(),
-            tally: Tally::default(),
+            tally: ReturnTally::default(),
         })))
     }
 
     /// Counts and times until now.
-    pub fn tally(&self) -> Tally {
+    pub fn tally(&self) -> ReturnTally {
         let meter = self.0.borrow();
-        Tally {
+        ReturnTally {
             threads: meter.threads.len() as u64,
             ..meter.tally
         }
@@ -154,7 +157,7 @@ impl Track {
     }
 }
 
-impl Tally {
+impl ReturnTally {
     fn spend(&mut self, segment: &Segment<'_>) {
         let time = segment.to_ps - segment.from_ps;
         // Locks too frequent to be events take their calls' time from the work.
@@ -173,8 +176,8 @@ impl Tally {
 
 #[cfg(test)]
 mod tests {
-    use super::super::chips::chip;
     use super::*;
+    use crate::testing::chip;
     use consort_sim::contention::ThreadRates;
 
     const MS: u64 = 1_000_000_000;
@@ -188,8 +191,8 @@ mod tests {
     }
 
     /// Segments of a thread: PU, begin and end in ms, what it does, returns so far. PU 0 is large.
-    fn watch(segments: &[(u32, usize, [u64; 2], Doing, u64)]) -> Tally {
-        let mut watch = Returns::new(&chip("acmp-1+3").unwrap());
+    fn watch(segments: &[(u32, usize, [u64; 2], Doing, u64)]) -> ReturnTally {
+        let mut watch = Returns::new(&chip("acmp-1+3"));
         let rates = ThreadRates::default();
         for &(tid, pu, [from, to], doing, so_far) in segments {
             watch.returns(thread(tid), so_far);

@@ -7,26 +7,27 @@ use std::rc::Rc;
 
 /// Share of the FPUs' pipes in use, 0 to 1, averaged over a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct FpuUse {
+pub struct FpuUse {
     /// Mean over all cores.
-    pub(super) mean: f64,
+    pub mean: f64,
     /// Share on the core where it was highest at each moment.
-    pub(super) busiest: f64,
+    pub busiest: f64,
     /// Share on the core where it was lowest at each moment.
-    pub(super) idlest: f64,
+    pub idlest: f64,
 }
 
 /// Watches a run; its clones see the same.
 #[derive(Clone)]
-pub(super) struct FpuWatch(Rc<RefCell<Meter>>);
+pub struct FpuWatch(Rc<RefCell<Meter>>);
 
 impl FpuWatch {
-    pub(super) fn new(chip: &Chip) -> Self {
+    /// Watches a run on this machine from its beginning.
+    pub fn new(chip: &Chip) -> Self {
         Self(Rc::new(RefCell::new(Meter::new(chip))))
     }
 
     /// Use of the FPUs so far.
-    pub(super) fn finish(&self) -> FpuUse {
+    pub fn finish(&self) -> FpuUse {
         let mut meter = self.0.borrow_mut();
         meter.flush();
         meter.average()

@@ -1,0 +1,23 @@
+//! The two kinds of cores of an asymmetric machine.
+
+use consort_sim::chip::Chip;
+use consort_sim::machine::Pipeline;
+
+/// A kind of core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CoreKind {
+    /// Core that executes out of order.
+    Large,
+    /// Core that executes in order.
+    Small,
+}
+
+impl CoreKind {
+    /// The kind of a PU's core.
+    pub fn of(chip: &Chip, pu: usize) -> Self {
+        match chip.core_spec(chip.places()[pu]).pipeline {
+            Pipeline::OutOfOrder => Self::Large,
+            Pipeline::InOrder => Self::Small,
+        }
+    }
+}
