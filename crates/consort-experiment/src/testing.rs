@@ -1,6 +1,9 @@
 //! Machines and programs for tests.
 
+use consort_core::ThreadId;
 use consort_sim::chip::Chip;
+use consort_sim::contention::ThreadRates;
+use consort_sim::engine::{Doing, Segment};
 use consort_sim::machine::MachineRef;
 use consort_sim::program::{ProgramSpec, presets};
 use consort_sim::workload::{Instance, Workload};
@@ -35,5 +38,28 @@ pub(crate) fn pair(names: [&str; 2]) -> Workload {
     Workload {
         text: names.join("+"),
         entries: names.map(entry).to_vec(),
+    }
+}
+
+/// A thread by its number.
+pub(crate) fn thread(tid: u32) -> ThreadId {
+    ThreadId {
+        pid: 1,
+        tid,
+        start_ticks: 0,
+    }
+}
+
+/// A thread that works on a PU in this span, ps.
+pub(crate) fn segment(tid: u32, pu: usize, span_ps: [u64; 2], rates: &ThreadRates) -> Segment<'_> {
+    Segment {
+        thread: thread(tid),
+        name: "x",
+        pu,
+        from_ps: span_ps[0],
+        to_ps: span_ps[1],
+        doing: Doing::Work,
+        kernel_share: 0.0,
+        rates,
     }
 }

@@ -10,7 +10,7 @@ pub enum Arch {
     X86_64,
     /// x86, 32-bit mode, as of a 32-bit program on a 64-bit kernel.
     X86_32,
-    /// 64-bit Arm (A64); every instruction is invalid without the feature `a64`.
+    /// 64-bit Arm (A64); decoded with the feature `a64` alone.
     Aarch64,
 }
 

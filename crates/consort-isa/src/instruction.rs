@@ -148,4 +148,10 @@ pub enum DecodeError {
         /// Address at which the instruction would start.
         address: u64,
     },
+    /// The build has no decoder of this instruction set.
+    #[error("this build does not decode {arch:?}; the feature `a64` of consort-isa does")]
+    LeftOut {
+        /// The instruction set.
+        arch: Arch,
+    },
 }

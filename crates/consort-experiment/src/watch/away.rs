@@ -75,9 +75,8 @@ impl Observer for Away {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::chip;
+    use crate::testing::{chip, segment};
     use consort_sim::contention::ThreadRates;
-    use consort_sim::engine::Doing;
 
     #[test]
     fn home_is_where_a_thread_was_first() {
@@ -93,21 +92,7 @@ mod tests {
             (1, far + 1, 10, 40),
             (2, far, 10, 40),
         ] {
-            let thread = ThreadId {
-                pid: 1,
-                tid,
-                start_ticks: 0,
-            };
-            watch.segment(&Segment {
-                thread,
-                name: "x",
-                pu,
-                from_ps,
-                to_ps,
-                doing: Doing::Work,
-                kernel_share: 0.0,
-                rates: &rates,
-            });
+            watch.segment(&segment(tid, pu, [from_ps, to_ps], &rates));
         }
         assert_eq!(watch.share(), 30.0 / 80.0);
     }

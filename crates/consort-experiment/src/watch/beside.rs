@@ -91,28 +91,13 @@ impl Meter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::chip;
+    use crate::testing::{chip, segment};
     use consort_sim::contention::ThreadRates;
-    use consort_sim::engine::Doing;
 
     fn tell(watch: &mut Beside, on: &[(u32, usize)], span_ps: [u64; 2]) {
         let rates = ThreadRates::default();
         for &(tid, pu) in on {
-            let thread = ThreadId {
-                pid: 1,
-                tid,
-                start_ticks: 0,
-            };
-            watch.segment(&Segment {
-                thread,
-                name: "x",
-                pu,
-                from_ps: span_ps[0],
-                to_ps: span_ps[1],
-                doing: Doing::Work,
-                kernel_share: 0.0,
-                rates: &rates,
-            });
+            watch.segment(&segment(tid, pu, span_ps, &rates));
         }
     }
 

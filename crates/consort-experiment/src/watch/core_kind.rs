@@ -20,4 +20,10 @@ impl CoreKind {
             Pipeline::InOrder => Self::Small,
         }
     }
+
+    /// For each PU, whether it is of a large core.
+    pub(super) fn are_large(chip: &Chip) -> Vec<bool> {
+        let pus = 0..chip.places().len();
+        pus.map(|pu| Self::of(chip, pu) == Self::Large).collect()
+    }
 }

@@ -115,13 +115,13 @@ impl Meter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use consort_core::ThreadId;
+    use crate::testing::{chip, segment};
     use consort_sim::contention::ThreadRates;
-    use consort_sim::machine::presets;
+    use std::sync::Arc;
 
     /// On Bulldozer an operation takes 5 cycles of which 1 on one of two pipes.
-    fn bulldozer() -> Chip {
-        Chip::new(&presets::find("bulldozer-6282se").unwrap(), None).unwrap()
+    fn bulldozer() -> Arc<Chip> {
+        chip("bulldozer-6282se")
     }
 
     fn tell(watch: &mut FpuWatch, pu: usize, span_ps: [u64; 2], operations: f64) {
@@ -130,21 +130,7 @@ mod tests {
             ..ThreadRates::default()
         };
         rates.flow.fp_cycles = 2.0 * operations;
-        let thread = ThreadId {
-            pid: 1,
-            tid: 1,
-            start_ticks: 0,
-        };
-        watch.segment(&Segment {
-            thread,
-            name: "x",
-            pu,
-            from_ps: span_ps[0],
-            to_ps: span_ps[1],
-            doing: Doing::Work,
-            kernel_share: 0.0,
-            rates: &rates,
-        });
+        watch.segment(&segment(1, pu, span_ps, &rates));
     }
 
     #[test]

@@ -26,11 +26,8 @@ struct Meter {
 impl LargeCores {
     /// Watches a run on this machine from its beginning.
     pub fn new(chip: &Chip) -> Self {
-        let pus = 0..chip.places().len();
         Self(Rc::new(RefCell::new(Meter {
-            is_large: pus
-                .map(|pu| CoreKind::of(chip, pu) == CoreKind::Large)
-                .collect(),
+            is_large: CoreKind::are_large(chip),
             accesses: [0.0; 2],
             instructions: [0.0; 2],
             last: BTreeMap::new(),
@@ -78,7 +75,7 @@ impl Observer for LargeCores {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::chip;
+    use crate::testing::{chip, segment};
     use consort_sim::contention::ThreadRates;
 
     #[test]
@@ -96,18 +93,8 @@ mod tests {
         ] {
             rates.flow.llc_accesses = llc_accesses;
             watch.segment(&Segment {
-                thread: ThreadId {
-                    pid: 1,
-                    tid: 1,
-                    start_ticks: 0,
-                },
-                name: "x",
-                pu,
-                from_ps: 0,
-                to_ps: 1000,
                 doing,
-                kernel_share: 0.0,
-                rates: &rates,
+                ..segment(1, pu, [0, 1000], &rates)
             });
         }
         assert!((watch.of_accesses() - 0.5).abs() < 1e-12);

@@ -99,11 +99,8 @@ struct Track {
 impl Returns {
     /// Watches a run on this machine from its beginning.
     pub fn new(chip: &Chip) -> Self {
-        let pus = 0..chip.places().len();
         Self(Rc::new(RefCell::new(Meter {
-            is_large: pus
-                .map(|pu| CoreKind::of(chip, pu) == CoreKind::Large)
-                .collect(),
+            is_large: CoreKind::are_large(chip),
             threads: BTreeMap::new(),
             tally: ReturnTally::default(),
         })))
@@ -177,18 +174,10 @@ impl ReturnTally {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::chip;
+    use crate::testing::{chip, segment, thread};
     use consort_sim::contention::ThreadRates;
 
     const MS: u64 = 1_000_000_000;
-
-    fn thread(tid: u32) -> ThreadId {
-        ThreadId {
-            pid: 1,
-            tid,
-            start_ticks: 0,
-        }
-    }
 
     /// Segments of a thread: PU, begin and end in ms, what it does, returns so far. PU 0 is large.
     fn watch(segments: &[(u32, usize, [u64; 2], Doing, u64)]) -> ReturnTally {
@@ -197,14 +186,8 @@ mod tests {
         for &(tid, pu, [from, to], doing, so_far) in segments {
             watch.returns(thread(tid), so_far);
             watch.segment(&Segment {
-                thread: thread(tid),
-                name: "x",
-                pu,
-                from_ps: from * MS,
-                to_ps: to * MS,
                 doing,
-                kernel_share: 0.0,
-                rates: &rates,
+                ..segment(tid, pu, [from * MS, to * MS], &rates)
             });
         }
         watch.tally()
