@@ -2,7 +2,7 @@
 
 #![no_main]
 
-#[path = "../../crates/consort-sim/tests/fuzzed/bodies.rs"]
+#[path = "../../crates/consort-sim/tests/suite/fuzzed/bodies.rs"]
 #[expect(dead_code, reason = "each target uses its own part of this")]
 mod bodies;
 

@@ -2,11 +2,11 @@
 
 #![no_main]
 
-#[path = "../../crates/consort-sim/tests/small/exact.rs"]
+#[path = "../../crates/consort-sim/tests/suite/small/exact.rs"]
 mod exact;
-#[path = "../../crates/consort-sim/tests/small/possible.rs"]
+#[path = "../../crates/consort-sim/tests/suite/small/possible.rs"]
 mod possible;
-#[path = "../../crates/consort-sim/tests/fuzzed/solved.rs"]
+#[path = "../../crates/consort-sim/tests/suite/fuzzed/solved.rs"]
 mod solved;
 
 use libfuzzer_sys::fuzz_target;

@@ -8,7 +8,7 @@
     reason = "a bench may fail loudly and uses part of the builders"
 )]
 
-#[path = "../tests/physics/build.rs"]
+#[path = "../tests/suite/physics/build.rs"]
 mod build;
 
 use consort_sim::chip::Chip;

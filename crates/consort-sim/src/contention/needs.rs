@@ -169,7 +169,7 @@ mod tests {
     use crate::program::ProgramSpec;
 
     fn phase(change: impl FnOnce(&mut PhaseSpec)) -> Phase {
-        let program = include_str!("../../tests/small/program.toml");
+        let program = include_str!("../../tests/suite/small/program.toml");
         let mut program: ProgramSpec = toml::from_str(program).unwrap();
         change(&mut program.phases[0]);
         Phase::new(&program.phases[0])

@@ -6,13 +6,13 @@ use crate::machine::{MachineSpec, NumaSpec};
 use crate::program::ProgramSpec;
 use std::sync::Arc;
 
-#[path = "../../tests/small/exact.rs"]
+#[path = "../../tests/suite/small/exact.rs"]
 mod exact;
 
 pub(crate) use exact::{Exact, PlainEnergy};
 
-const MACHINE: &str = include_str!("../../tests/small/machine.toml");
-const PROGRAM: &str = include_str!("../../tests/small/program.toml");
+const MACHINE: &str = include_str!("../../tests/suite/small/machine.toml");
+const PROGRAM: &str = include_str!("../../tests/suite/small/program.toml");
 
 /// Nodes of four SMT2 cores at 2 GHz; PUs `2c` and `2c + 1` share core `c`.
 pub(crate) fn chip(nodes: u32) -> Arc<Chip> {

@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn code_that_runs_on_for_a_line_is_half_sequential() {
-        let program = include_str!("../../tests/small/program.toml");
+        let program = include_str!("../../tests/suite/small/program.toml");
         let program: crate::program::ProgramSpec = toml::from_str(program).unwrap();
         let mut phase = program.phases[0].clone();
         phase.mix.branch = 4.0 / 64.0;

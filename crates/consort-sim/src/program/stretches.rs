@@ -68,7 +68,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn phase(mix: MixSpec) -> PhaseSpec {
-        let program = include_str!("../../tests/small/program.toml");
+        let program = include_str!("../../tests/suite/small/program.toml");
         let mut program: ProgramSpec = toml::from_str(program).unwrap();
         program.phases[0].mix = mix;
         program.phases.swap_remove(0)

@@ -1,0 +1,16 @@
+//! The physics of the contention engine: known forms (`forms`) and laws that hold for every
+//! machine, program and placement (`laws`).
+
+mod branches;
+mod build;
+mod copies;
+mod dividers;
+mod forms;
+mod laws;
+mod lines;
+mod miss_queues;
+mod prefetch;
+mod random;
+mod siblings;
+mod stretches;
+mod windows;
