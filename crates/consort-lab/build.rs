@@ -12,15 +12,16 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// Files and folders that decide results, relative to this crate.
-const DECIDES: [&str; 12] = [
+const DECIDES: [&str; 13] = [
     "src",
     "studies",
     "../consort-core/src",
+    "../consort-describe/machines",
+    "../consort-describe/programs",
+    "../consort-describe/src",
     "../consort-experiment/src",
     "../consort-report/src",
     "../consort-sim/src",
-    "../consort-sim/machines",
-    "../consort-sim/programs",
     "../consort-sweep/src",
     "../consort-train/src",
     "../../traces",

@@ -10,7 +10,7 @@ use super::setting::programs;
 use consort_sim::chip::{Chip, Place};
 use consort_sim::contention::{Demand, Running, Solver};
 use consort_sim::machine::presets;
-use consort_sim::program::Phase;
+use consort_sim::phase::Phase;
 use std::hint::black_box;
 use std::sync::Arc;
 

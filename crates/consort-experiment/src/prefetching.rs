@@ -50,7 +50,7 @@ mod tests {
     use super::*;
     use consort_sim::contention::{Demand, Running, Solver};
     use consort_sim::engine::Counts;
-    use consort_sim::program::Phase;
+    use consort_sim::phase::Phase;
     use std::sync::Arc;
 
     /// A program's first phase, one thread alone, for a billion instructions.

@@ -143,7 +143,7 @@ impl Chip {
         if binds { halved } else { joined }
     }
 
-    /// Whether its PMU counts what instructions would take in order, which takes work to know.
+    /// True if its PMU counts what instructions would take in order, which takes work to know.
     pub(crate) fn counts_in_order(&self) -> bool {
         let mut events = self.spec.pmu.events.iter();
         events.any(|event| event.counts == Quantity::InOrderCycles)

@@ -11,16 +11,15 @@ extern crate self as consort_sim;
 
 pub mod chip;
 pub mod contention;
-pub mod describe;
 pub mod energy;
 pub mod engine;
-pub mod machine;
-mod math;
 pub mod os;
+pub mod phase;
 pub mod pmu;
-pub mod program;
 mod sim_machine;
 pub mod timeline;
-pub mod workload;
 
+use consort_describe::math;
+
+pub use consort_describe::{describe, machine, program, workload};
 pub use sim_machine::{SimError, SimMachine};

@@ -52,7 +52,7 @@ pub struct SimMachine {
     quantum_end: u64,
     /// Time that the last decision took since the observation before it, ps.
     decided_in: u64,
-    /// Whether a thread stalled or went on meanwhile.
+    /// True if a thread stalled or went on meanwhile.
     stirred: bool,
     wishes: Wishes,
     generation: u64,

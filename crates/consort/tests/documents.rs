@@ -135,7 +135,8 @@ fn every_fault_leads_to_its_test() {
 #[test]
 fn policies_systems_machines_and_programs_of_the_papers_are_there() {
     let known = |kind: &str, name: &str| {
-        let file = |folder: &str| root().join(format!("crates/consort-sim/{folder}/{name}.toml"));
+        let file =
+            |folder: &str| root().join(format!("crates/consort-describe/{folder}/{name}.toml"));
         match kind {
             "policy" => policies::find(name).is_ok(),
             "operating system" => consort_sim::os::find(name).is_ok(),
@@ -306,77 +307,8 @@ fn nothing_refers_to_a_document_that_nobody_has() {
     }
 }
 
-/// Number of comments of public items that may still open with a question, by crate. These numbers
-/// may only fall; a crate that is not listed has none.
-const QUESTIONS: &[(&str, usize)] = &[("consort-sim", 71)];
-
-const QUESTION_WORDS: &[&str] = &[
-    "What", "Who", "Whose", "Whom", "Which", "How", "Whether", "Where", "When", "Why",
-];
-
-/// The line at which a block of doc comments and attributes that begins here ends.
-fn item_after(lines: &[&str], mut at: usize) -> usize {
-    let mut open = 0isize;
-    while let Some(line) = lines.get(at).map(|line| line.trim()) {
-        let is_attribute = line.starts_with("#[") || open > 0;
-        if is_attribute {
-            open += line.matches('[').count() as isize - line.matches(']').count() as isize;
-        } else if !line.starts_with("//") {
-            break;
-        }
-        at += 1;
-    }
-    at
-}
-
-/// Lines of a source at which the comment of a public item opens with a question.
-fn questions(code: &str) -> Vec<usize> {
-    let lines: Vec<&str> = code.lines().collect();
-    let comment = |at: usize| lines[at].trim().strip_prefix("///").map(str::trim);
-    let opens = |at: usize| comment(at).is_some() && (at == 0 || comment(at - 1).is_none());
-    let asks = |at: usize| {
-        let first = comment(at).and_then(|text| text.split(|c| !is_of_a_word(c)).next());
-        first.is_some_and(|word| QUESTION_WORDS.contains(&word))
-    };
-    let is_public = |at: usize| {
-        let item = lines.get(item_after(&lines, at));
-        item.is_some_and(|item| item.trim().starts_with("pub "))
-    };
-    let all = 0..lines.len();
-    all.filter(|&at| opens(at) && asks(at) && is_public(at))
-        .collect()
-}
-
 #[test]
-fn comments_of_public_items_open_with_what_they_are() {
-    let crates = std::fs::read_dir(root().join("crates")).unwrap();
-    for folder in crates.map(|entry| entry.unwrap().path()) {
-        let name = folder.file_name().unwrap().to_string_lossy().into_owned();
-        let mut sources = Vec::new();
-        files(&folder.join("src"), &["rs"], &mut sources);
-        let asked = sources.iter().flat_map(|path| {
-            let at = questions(&text(path));
-            at.into_iter()
-                .map(|line| format!("{}:{}", path.display(), line + 1))
-        });
-        let asked: Vec<String> = asked.collect();
-        let allowed = QUESTIONS.iter().find(|(listed, _)| *listed == name);
-        let allowed = allowed.map_or(0, |(_, most)| *most);
-        assert!(
-            asked.len() <= allowed,
-            "{name}: {} comments of public items open with a question, {allowed} may; \
-             open with a noun or verb phrase:\n{}",
-            asked.len(),
-            asked.join("\n")
-        );
-    }
-}
-
-#[test]
-fn questions_are_told_from_other_comments() {
-    let code = "/// What it is.\npub fn a() {}\n/// What it is.\nfn b() {}\n/// A thing.\n/// What \
-                else.\n#[derive(\n    Debug,\n)]\npub struct C;\n/// Whatever.\npub fn d() {}\n";
-    assert_eq!(questions(code), [0]);
+fn words_and_anchors_are_found() {
     assert!(defines("pub struct Core {", "Core") && !defines("struct Cores;", "Core"));
     assert!(has_word("a core.", "core") && !has_word("score cores", "core"));
     assert_eq!(

@@ -84,7 +84,7 @@ fn descriptions_are_shown_and_do_nothing() {
     let path = folder.path().join("s\u{1b}[31m.toml");
     let shown = run(consort().args(["programs", "hmmer", "--format", "json"]));
     let title = json(&shown)["title"].as_str().unwrap().to_owned();
-    let source = include_str!("../../consort-sim/programs/hmmer.toml");
+    let source = include_str!("../../consort-describe/programs/hmmer.toml");
     let strange = source.replacen(&title, r"T\u001b[2J\nU\u202e", 1);
     assert_ne!(source, strange);
     std::fs::write(&path, strange).unwrap();

@@ -78,7 +78,8 @@ fn a_change_of_a_file_between_plan_and_run_is_refused() {
     let place = folder();
     let machine = run(consort().args(["schema", "machine"]));
     assert!(machine.status.success());
-    let preset = Path::new(env!("CARGO_MANIFEST_DIR")).join("../consort-sim/machines/power7.toml");
+    let preset =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../consort-describe/machines/power7.toml");
     let text = std::fs::read_to_string(preset).unwrap();
     std::fs::write(place.path().join("mine.toml"), &text).unwrap();
     let description = DESCRIPTION.replace("bulldozer-6282se", "./mine.toml");

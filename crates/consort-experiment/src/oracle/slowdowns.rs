@@ -2,7 +2,7 @@
 
 use consort_sim::chip::Chip;
 use consort_sim::contention::{Demand, Running, Solver};
-use consort_sim::program::Phase;
+use consort_sim::phase::Phase;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -2,7 +2,7 @@ use super::*;
 use crate::testing::{chip, program};
 use crate::{Contender, ExperimentError};
 use consort_sim::contention::{Running, Solver};
-use consort_sim::program::Phase;
+use consort_sim::phase::Phase;
 
 /// Demand of a program in its first phase.
 fn demand(name: &str, number: u32) -> Demand {

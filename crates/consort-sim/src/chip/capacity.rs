@@ -11,7 +11,8 @@
 use super::Chip;
 use crate::contention::{Demand, Running, Solver};
 use crate::math::pow;
-use crate::program::{Phase, presets};
+use crate::phase::Phase;
+use crate::program::presets;
 use std::sync::{Arc, LazyLock};
 
 /// Micro-programs whose data fits into any L1: arithmetic of both kinds, with and without

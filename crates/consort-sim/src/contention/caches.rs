@@ -10,9 +10,9 @@
 //! Data that siblings share is held once: each of n siblings is charged
 //! `(1 − s) + s/n` of what it holds. Where lines are longer than those of the
 //! curves, what a thread holds takes more of the cache, and it is charged so
-//! many times as much ([`Lines`](crate::program::Lines)).
+//! many times as much ([`Lines`](crate::phase::Lines)).
 
-use crate::program::MissCurve;
+use crate::phase::MissCurve;
 
 /// One thread's use of one cache.
 #[derive(Clone, Copy, Debug)]

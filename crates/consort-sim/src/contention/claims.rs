@@ -39,7 +39,7 @@ pub(crate) struct Supply {
     pub(crate) resources: [f64; RESOURCES],
     /// Threads that can dispatch in one cycle; infinite where all can.
     pub(crate) turns: f64,
-    /// Whether operations are dispatched in groups, whole or not at all: a turn then brings a group.
+    /// True if operations are dispatched in groups, whole or not at all: a turn then brings a group.
     pub(crate) in_groups: bool,
 }
 

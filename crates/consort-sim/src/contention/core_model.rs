@@ -30,7 +30,7 @@ pub(crate) struct CoreModel {
     pub(crate) tables: CoreTables,
     /// Limits that its ports set.
     pub(crate) ports: Vec<PortSet>,
-    /// Whether some port or queue names a work, so that it comes beside a load or store.
+    /// True if some port or queue names a work, so that it comes beside a load or store.
     pub(crate) named: [bool; WORKS.len()],
     /// Cycles that a port is taken by an operation.
     pub(crate) intervals: PerWork,
@@ -128,17 +128,17 @@ impl PortSet {
         self.per_pu * threads as f64 + self.per_half * halves + self.per_core
     }
 
-    /// Whether a work is among them.
+    /// True if a work is among them.
     pub(crate) fn has(&self, work: usize) -> bool {
         self.works >> work & 1 == 1
     }
 
-    /// Whether several threads can want the same of its ports.
+    /// True if several threads can want the same of its ports.
     pub(crate) fn is_shared(&self) -> bool {
         self.per_half + self.per_core > 0.0
     }
 
-    /// Whether threads of the two halves have ports of their own.
+    /// True if threads of the two halves have ports of their own.
     pub(crate) fn has_halves(&self) -> bool {
         self.per_half > 0.0
     }
@@ -158,7 +158,7 @@ fn sets(ports: &[PortSpec]) -> Vec<PortSet> {
     all.map(|works| set(ports, works)).collect()
 }
 
-/// Whether these works cannot be parted so that no port takes works of both parts.
+/// True if these works cannot be parted so that no port takes works of both parts.
 fn is_connected(masks: &[u16], works: u16) -> bool {
     let mut reached = works & works.wrapping_neg();
     loop {
@@ -171,7 +171,7 @@ fn is_connected(masks: &[u16], works: u16) -> bool {
     }
 }
 
-/// Whether a work has a port that none of these works has.
+/// True if a work has a port that none of these works has.
 fn needs_more(masks: &[u16], works: u16, work: u16) -> bool {
     masks
         .iter()

@@ -12,7 +12,7 @@ use super::types::Running;
 use super::units::{UnitQueue, unit_use};
 use crate::chip::{Chip, KIB, Place};
 use crate::machine::{PrefetchScope, Scope, SmtMode};
-use crate::program::Lines;
+use crate::phase::Lines;
 use std::collections::BTreeMap;
 
 /// Bytes per ns are GB/s; per second, this many.
@@ -36,7 +36,7 @@ pub(crate) struct SharedCache {
 pub(crate) struct CacheUser {
     /// Index of the thread.
     pub(crate) thread: usize,
-    /// Whether it is code.
+    /// True if it is code.
     pub(crate) code: bool,
     /// Share of what is held that is charged to this thread.
     pub(crate) charge: f64,
@@ -51,7 +51,7 @@ pub(crate) struct SharedStation {
     pub(crate) station: Station,
     /// Threads that visit it.
     pub(crate) visitors: Vec<usize>,
-    /// Whether it carries what LLC domains send each other.
+    /// True if it carries what LLC domains send each other.
     pub(crate) carries_llc: bool,
 }
 

@@ -5,7 +5,8 @@ use crate::chip::KIB;
 use crate::machine::detail::PredictorKind;
 use crate::machine::{CoreSpec, Scope};
 use crate::math::{interpolated, pow};
-use crate::program::{MissCurve, PREDICTOR_KIB, REFERENCE_PREDICTOR_KIB, TARGET_ENTRIES};
+use crate::phase::MissCurve;
+use crate::program::{PREDICTOR_KIB, REFERENCE_PREDICTOR_KIB, TARGET_ENTRIES};
 
 /// Misses per instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -3,7 +3,8 @@
 use super::core_model::{CoreModel, PerWork, WORKS};
 use super::fetch;
 use crate::machine::detail::Work;
-use crate::program::{Phase, PhaseSpec, StretchSpec};
+use crate::phase::Phase;
+use crate::program::{PhaseSpec, StretchSpec};
 
 /// Needs of an average instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -166,11 +167,10 @@ fn dispatch_turns(model: &CoreModel, stretch: &StretchSpec, width: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::machine::presets;
-    use crate::program::ProgramSpec;
 
     fn phase(change: impl FnOnce(&mut PhaseSpec)) -> Phase {
-        let program = include_str!("../../tests/suite/small/program.toml");
-        let mut program: ProgramSpec = toml::from_str(program).unwrap();
+        let program = include_str!("../../../consort-describe/tests/small/program.toml");
+        let mut program = crate::program::parse("small", program).unwrap();
         change(&mut program.phases[0]);
         Phase::new(&program.phases[0])
     }

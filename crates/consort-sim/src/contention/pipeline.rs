@@ -100,7 +100,7 @@ impl Setting<'_> {
         }
     }
 
-    /// Whether co-runners can clog this thread's window.
+    /// True if co-runners can clog this thread's window.
     pub(crate) fn shares_window(&self) -> bool {
         let shared = self.buffers.iter().any(|buffer| buffer.pool > 0.0);
         self.core.pipeline == Pipeline::OutOfOrder && shared
@@ -331,7 +331,7 @@ impl Setting<'_> {
         self.core.prefetcher.as_ref().map_or(0.0, |p| p.coverage)
     }
 
-    /// Whether prefetched lines come into the L2: those of a core's or an L2's own prefetchers do,
+    /// True if prefetched lines come into the L2: those of a core's or an L2's own prefetchers do,
     /// those of an LLC's wait there.
     pub(super) fn prefetches_to_l2(&self) -> bool {
         let prefetcher = self.core.prefetcher.as_ref();

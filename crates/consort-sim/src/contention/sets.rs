@@ -1,7 +1,7 @@
 //! Sets of caches: the effective capacities that lines find in them.
 
 use crate::math::{exp, ln};
-use crate::program::MissCurve;
+use crate::phase::MissCurve;
 
 /// Effective capacity of a set-associative cache for the lines that fall into one of its sets,
 /// relative to a cache in which any line can be anywhere.

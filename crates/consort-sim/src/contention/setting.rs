@@ -9,7 +9,8 @@ use super::sets::{SETS, Sets};
 use super::types::Demand;
 use super::units::{CLASSES, UnitUse};
 use crate::machine::CoreSpec;
-use crate::program::{ChainSpec, Lines, MissCurve, MixSpec};
+use crate::phase::{Lines, MissCurve};
+use crate::program::{ChainSpec, MixSpec};
 
 /// Shares of prefetching that siblings on one prefetcher leave to a thread, 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -92,7 +92,7 @@ struct State<'a> {
     next: Vec<Guess>,
     /// Pace of each core.
     paces: Vec<Pace>,
-    /// Whether each thread rests: nothing changes on its core any more, as far as is known.
+    /// True for each thread that rests: nothing changes on its core any more, as far as is known.
     rests: Vec<bool>,
     held: Vec<Held>,
     terms: Vec<Terms>,

@@ -1,6 +1,7 @@
 //! Input and output of the solver.
 
-use crate::program::{LockSpec, Phase};
+use crate::phase::Phase;
+use crate::program::LockSpec;
 use std::sync::Arc;
 
 /// Demand of a thread on the PU that it runs on.

@@ -25,7 +25,7 @@ pub(crate) fn next_on_grid(now_ps: u64) -> u64 {
     (now_ps / GRID_PS + 1) * GRID_PS
 }
 
-/// Whether a program's threads have one factor.
+/// True if a program's threads have one factor.
 pub(crate) fn is_common(program: &ProgramSpec) -> bool {
     let threads = program.threads.as_ref();
     threads.is_some_and(|threads| threads.barrier.is_some() && threads.stages.is_empty())

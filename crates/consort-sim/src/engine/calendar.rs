@@ -12,11 +12,11 @@ pub(crate) const LAG_PS: u64 = 10_000 * PS_PER_NS;
 pub(crate) struct Calendar {
     now: u64,
     done: bool,
-    /// Whether rates no longer hold.
+    /// True if rates no longer hold.
     stale: bool,
     /// Instant from which rates no longer hold because a thread has stopped, ps.
     stale_at: u64,
-    /// Whether some thread has stalled or gone on since [`Calendar::watch`].
+    /// True if some thread has stalled or gone on since [`Calendar::watch`].
     stirred: bool,
     /// Next instant at which the operating system evens out load, ps.
     tick_at: u64,
@@ -53,7 +53,7 @@ impl Calendar {
         self.now = next;
     }
 
-    /// Whether the run is over.
+    /// True if the run is over.
     pub(crate) fn is_done(&self) -> bool {
         self.done
     }
@@ -86,7 +86,7 @@ impl Calendar {
         }
     }
 
-    /// Whether rates no longer held; they do from now on.
+    /// True if rates no longer held; they do from now on.
     pub(crate) fn renew_rates(&mut self) -> bool {
         let stale = std::mem::take(&mut self.stale);
         if stale {
@@ -105,7 +105,7 @@ impl Calendar {
         self.stirred = true;
     }
 
-    /// Whether a thread has stalled or gone on since [`Calendar::watch`].
+    /// True if a thread has stalled or gone on since [`Calendar::watch`].
     pub(crate) fn is_stirred(&self) -> bool {
         self.stirred
     }
@@ -115,7 +115,7 @@ impl Calendar {
         self.burst_at = self.burst_at.min(next_on_grid(self.now));
     }
 
-    /// Whether drawn variations take effect now; asked once.
+    /// True if drawn variations take effect now; asked once.
     pub(crate) fn take_burst(&mut self) -> bool {
         let due = self.burst_at <= self.now;
         if due {
@@ -124,7 +124,7 @@ impl Calendar {
         due
     }
 
-    /// Whether the operating system evens out load now.
+    /// True if the operating system evens out load now.
     pub(crate) fn is_tick(&self) -> bool {
         self.tick_at <= self.now
     }

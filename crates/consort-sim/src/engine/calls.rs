@@ -29,7 +29,7 @@ impl CallCosts {
         }
     }
 
-    /// Whether calls take no time.
+    /// True if calls take no time.
     fn are_none(self) -> bool {
         self.call_cycles == 0.0 && self.wake_cycles == 0.0
     }

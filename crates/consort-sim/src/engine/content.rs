@@ -37,7 +37,7 @@ impl Caches<'_> {
         [0, 1, 2].map(|level| self.found_in(t, pu, level).unwrap_or(0.0))
     }
 
-    /// Whether a sibling of thread `t` runs in the caches of a PU, by level.
+    /// True if a sibling of thread `t` runs in the caches of a PU, by level.
     pub(crate) fn siblings(&self, t: usize, pu: usize) -> [bool; LEVELS] {
         let program = self.threads[t].program;
         [0, 1, 2].map(|level| {

@@ -15,7 +15,7 @@ pub(crate) struct Account {
     base_w: f64,
     /// Energy of everything so far, J.
     total_j: f64,
-    /// Whether another set of cores may be idle.
+    /// True if another set of cores may be idle.
     idle_changed: bool,
     /// Threads on each core.
     busy: Vec<u32>,

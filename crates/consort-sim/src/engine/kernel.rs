@@ -77,7 +77,7 @@ impl Kernel {
         (0..self.len()).filter_map(on)
     }
 
-    /// Whether another thread is on the core of a thread.
+    /// True if another thread is on the core of a thread.
     pub(crate) fn shares_core(&self, chip: &Chip, thread: &Thread) -> bool {
         let core = |pu: usize| chip.places()[self.map.physical(pu)].core;
         let Some(own) = thread.pu else {
@@ -111,7 +111,7 @@ impl Kernel {
         }
     }
 
-    /// Whether any thread waits for a PU.
+    /// True if any thread waits for a PU.
     pub(crate) fn has_queued(&self) -> bool {
         self.pus.iter().any(|pu| !pu.queue.is_empty())
     }

@@ -110,7 +110,7 @@ impl Engine {
         current.map(|t| &self.threads[t])
     }
 
-    /// Whether a logical core is in kernel mode, switching to its thread.
+    /// True if a logical core is in kernel mode, switching to its thread.
     pub(crate) fn in_kernel(&self, logical: usize) -> bool {
         self.occupant(logical).is_some_and(Thread::in_kernel)
     }

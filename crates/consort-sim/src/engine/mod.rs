@@ -129,7 +129,7 @@ impl Engine {
         self.calendar.is_stirred()
     }
 
-    /// Whether there is time left. What is due at the end is handled, but not solved for: a plan
+    /// True if there is time left. What is due at the end is handled, but not solved for: a plan
     /// may come first.
     fn is_due(&self, end: u64) -> bool {
         !self.is_done() && (self.now_ps() < end || self.next_event() <= end)
@@ -145,7 +145,7 @@ impl Engine {
         self.handle_due();
     }
 
-    /// Whether the run is over.
+    /// True if the run is over.
     pub(crate) fn is_done(&self) -> bool {
         self.calendar.is_done()
     }

@@ -23,7 +23,7 @@ pub(crate) struct Moves {
     chip: Arc<Chip>,
     /// Bytes brought into each cache.
     inflow: Inflow,
-    /// Whether moves cost nothing.
+    /// True if moves cost nothing.
     are_free: bool,
 }
 

@@ -1,6 +1,7 @@
 //! The phases of all programs of a run, in one table; equal programs share their entries.
 
-use crate::program::{MixSpec, Phase, PhaseSpec, ProgramSpec};
+use crate::phase::Phase;
+use crate::program::{MixSpec, PhaseSpec, ProgramSpec};
 use std::sync::Arc;
 
 /// One entry.

@@ -27,14 +27,14 @@ pub(crate) struct Program {
     pub(crate) locks: Vec<Lock>,
     /// Time that waiting threads spin, s.
     pub(crate) spin_s: f64,
-    /// Whether its threads have the burstiness of the first.
+    /// True if its threads have the burstiness of the first.
     pub(crate) bursts_together: bool,
     /// Time at which it begins, ps.
     pub(crate) start_ps: u64,
     pub(crate) begun: bool,
-    /// Whether a run is over without it.
+    /// True if a run is over without it.
     pub(crate) is_endless: bool,
-    /// Whether none of its threads may run.
+    /// True if none of its threads may run.
     pub(crate) paused: bool,
     pub(crate) completions: Vec<Completion>,
     /// Start of the run in progress, ps.
@@ -66,7 +66,7 @@ impl Program {
         self.run_start_ps = now;
     }
 
-    /// Whether it has done its work so many times, or never will.
+    /// True if it has done its work so many times, or never will.
     pub(crate) fn has_done(&self, times: usize) -> bool {
         self.is_endless || self.completions.len() >= times
     }

@@ -46,17 +46,17 @@ impl Programs {
         Some(p)
     }
 
-    /// Whether each program runs once.
+    /// True if each program runs once.
     pub(crate) fn run_once(&self) -> bool {
         self.mode == RunMode::Once
     }
 
-    /// Whether threads that have done their part of a program do it again.
+    /// True if threads that have done their part of a program do it again.
     pub(crate) fn repeats(&self, p: usize) -> bool {
         self.mode == RunMode::RestartThreadsUntilAllDone && self.all[p].steps.is_last()
     }
 
-    /// Whether each has done its work as often as it must.
+    /// True if each has done its work as often as it must.
     pub(crate) fn are_done(&self) -> bool {
         let times = self.mode.times();
         self.all.iter().all(|p| p.has_done(times))

@@ -23,7 +23,7 @@ pub(crate) struct Pu {
     pub(crate) overwritten: Overwritten,
     /// Least virtual run time of its threads so far, ps; see [`super::fairness`].
     pub(crate) least_ps: i64,
-    /// Whether `current` must make way for a thread that has woken.
+    /// True if `current` must make way for a thread that has woken.
     pub(crate) preempted: bool,
     /// Instant at which `current` must make way, ps; [`NEVER`] while nobody waits.
     pub(crate) slice_end: u64,

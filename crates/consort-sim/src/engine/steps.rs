@@ -33,7 +33,7 @@ pub(crate) struct Steps {
     threads: usize,
     /// Threads that share the work, the first ones.
     team: usize,
-    /// Whether the team can be another.
+    /// True if the team can be another.
     malleable: bool,
     /// Imbalance at barriers that are taken together, where they are.
     close_imbalance: Option<f64>,
@@ -152,12 +152,12 @@ impl Steps {
         self.team
     }
 
-    /// Whether the step that has begun is a serial section.
+    /// True if the step that has begun is a serial section.
     pub(crate) fn is_serial(&self) -> bool {
         self.serial_instr > 0.0 && self.begun == 1
     }
 
-    /// Whether the step that has begun is the last of the run.
+    /// True if the step that has begun is the last of the run.
     pub(crate) fn is_last(&self) -> bool {
         self.pass + 1 == self.passes && self.begun == self.steps_per_pass()
     }

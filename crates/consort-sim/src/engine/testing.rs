@@ -2,8 +2,8 @@
 
 use super::{Engine, Instance, RunMode, Settings};
 use crate::chip::Chip;
-use crate::machine::{MachineSpec, NumaSpec};
-use crate::program::ProgramSpec;
+use crate::machine::{self, NumaSpec};
+use crate::program::{self, ProgramSpec};
 use std::sync::Arc;
 
 #[path = "../../tests/suite/small/exact.rs"]
@@ -11,8 +11,8 @@ mod exact;
 
 pub(crate) use exact::{Exact, PlainEnergy};
 
-const MACHINE: &str = include_str!("../../tests/suite/small/machine.toml");
-const PROGRAM: &str = include_str!("../../tests/suite/small/program.toml");
+const MACHINE: &str = include_str!("../../../consort-describe/tests/small/machine.toml");
+const PROGRAM: &str = include_str!("../../../consort-describe/tests/small/program.toml");
 
 /// Nodes of four SMT2 cores at 2 GHz; PUs `2c` and `2c + 1` share core `c`.
 pub(crate) fn chip(nodes: u32) -> Arc<Chip> {
@@ -21,7 +21,7 @@ pub(crate) fn chip(nodes: u32) -> Arc<Chip> {
 
 /// The same with memory on those nodes alone.
 pub(crate) fn chip_with_memory(nodes: u32, with: Option<Vec<u32>>) -> Arc<Chip> {
-    let mut spec: MachineSpec = toml::from_str(MACHINE).unwrap();
+    let mut spec = machine::parse("small", MACHINE).unwrap();
     spec.layout.nodes_per_package = nodes;
     spec.numa = (nodes > 1).then_some(NumaSpec {
         same_package_ns: 50.0,
@@ -34,12 +34,12 @@ pub(crate) fn chip_with_memory(nodes: u32, with: Option<Vec<u32>>) -> Arc<Chip> 
 
 /// Compute-bound, one thread, one phase, nothing random.
 pub(crate) fn program() -> ProgramSpec {
-    toml::from_str(PROGRAM).unwrap()
+    program::parse("small", PROGRAM).unwrap()
 }
 
 /// The program with `more` TOML behind it.
 pub(crate) fn program_with(more: &str) -> ProgramSpec {
-    toml::from_str(&format!("{PROGRAM}\n{more}")).unwrap()
+    program::parse("small", &format!("{PROGRAM}\n{more}")).unwrap()
 }
 
 /// Instances of a program, `ginstr` 10^9 instructions each.

@@ -50,7 +50,7 @@ pub(crate) struct Thread {
     pub(crate) phase: usize,
     pub(crate) phase_left: f64,
     pub(crate) step_left: f64,
-    /// Whether it has done its part of the run and does it again while it waits for its siblings.
+    /// True if it has done its part of the run and does it again while it waits for its siblings.
     pub(crate) again: bool,
     pub(crate) io: Io,
     /// Locks that it takes by events.
@@ -70,7 +70,7 @@ pub(crate) struct Thread {
     pub(crate) warm_at: Option<usize>,
     /// End of its last turn on a PU, ps; a turn without length is none.
     pub(crate) ran_until: u64,
-    /// Whether its memory has a home node yet.
+    /// True if its memory has a home node yet.
     pub(crate) has_home: bool,
 
     pub(crate) rates: ThreadRates,
@@ -94,7 +94,7 @@ pub(crate) struct Thread {
     pub(crate) warming: Warming,
     /// Data that it left in the caches where it was.
     pub(crate) left_behind: LeftBehind,
-    /// Whether its caches were warm when it last left them.
+    /// True if its caches were warm when it last left them.
     pub(crate) was_warm: bool,
     /// Lines that it had brought into each level of caches when its turn began.
     pub(crate) turn_lines: [f64; LEVELS],
@@ -107,7 +107,7 @@ pub(crate) struct Thread {
     /// Time that its next turn begins with, for what strangers made it mispredict in earlier ones, s.
     pub(crate) relearn_s: f64,
 
-    /// Whether its end has been observed.
+    /// True if its end has been observed.
     pub(crate) gone: bool,
     /// Since the last sample.
     pub(crate) counts: Counts,
@@ -116,7 +116,7 @@ pub(crate) struct Thread {
 }
 
 impl Thread {
-    /// Whether it is on a PU.
+    /// True if it is on a PU.
     pub(crate) fn on_pu(&self) -> bool {
         matches!(
             self.status,
@@ -124,12 +124,12 @@ impl Thread {
         )
     }
 
-    /// Whether it is on a PU and does not spin.
+    /// True if it is on a PU and does not spin.
     pub(crate) fn is_running(&self) -> bool {
         self.status == Status::Running
     }
 
-    /// Whether it waits for its siblings, on a PU or asleep.
+    /// True if it waits for its siblings, on a PU or asleep.
     pub(crate) fn waits(&self) -> bool {
         matches!(
             self.status,
@@ -137,18 +137,18 @@ impl Thread {
         )
     }
 
-    /// Whether it makes progress at an instant, given that nothing changes before.
+    /// True if it makes progress at an instant, given that nothing changes before.
     pub(crate) fn works(&self, now: u64) -> bool {
         self.status == Status::Running && self.debt_until <= now
     }
 
-    /// Whether it is in kernel mode on a PU.
+    /// True if it is in kernel mode on a PU.
     pub(crate) fn in_kernel(&self) -> bool {
         let calls = matches!(self.status, Status::Calling(..));
         calls || self.status == Status::Running && self.kernel_until.is_some()
     }
 
-    /// Whether the operating system counts it as runnable.
+    /// True if the operating system counts it as runnable.
     pub(crate) fn runnable(&self) -> bool {
         self.on_pu() || self.status == Status::Ready
     }
@@ -219,7 +219,7 @@ impl Thread {
         self.halt(now);
     }
 
-    /// Whether an observation names it: it has begun and its end has not been observed.
+    /// True if an observation names it: it has begun and its end has not been observed.
     pub(crate) fn is_reported(&self) -> bool {
         self.status != Status::Unborn && !self.gone
     }

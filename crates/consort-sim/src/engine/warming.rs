@@ -24,7 +24,8 @@ use super::left_behind::LEVELS;
 use super::meter::EnergyMeter;
 use crate::chip::{Chip, Place};
 use crate::contention::{Flow, Stack, ThreadRates, time_to_fill};
-use crate::program::{Lines, MissCurve, MixSpec, Phase};
+use crate::phase::{Lines, MissCurve, Phase};
+use crate::program::MixSpec;
 
 /// First age, instructions, up to which additional misses are taken together.
 const FIRST_AGE: f64 = 4096.0;
@@ -229,12 +230,12 @@ impl Warming {
         *self = Self::default();
     }
 
-    /// Whether it waits for rates, or depends on them.
+    /// True if it waits for rates, or depends on them.
     pub(crate) fn is_open(&self) -> bool {
         self.arrived.is_some() || self.left.is_some()
     }
 
-    /// Whether it waits for rates.
+    /// True if it waits for rates.
     pub(crate) fn is_new(&self) -> bool {
         self.arrived.is_some()
     }

@@ -24,7 +24,7 @@ struct Run {
 }
 
 impl Attempts {
-    /// Whether a group has tried at this moment.
+    /// True if a group has tried at this moment.
     pub(crate) fn tried(&self, domain: usize, group: usize, ms: u64) -> bool {
         let run = self.0.get(&(domain, group));
         run.is_some_and(|run| run.last_ms == Some(ms))

@@ -31,7 +31,7 @@ pub(crate) const INFO: OsInfo = OsInfo {
 
 struct LinuxAcmp {
     draw: Draw,
-    /// Whose turn it is, by place in the order of PUs.
+    /// Place in the order of PUs of the one whose turn it is.
     next: usize,
     /// By thread, the PU that it was dealt to.
     homes: Vec<Option<usize>>,

@@ -26,7 +26,7 @@ impl View<'_> {
         pus.iter().map(|&pu| self.load(pu)).sum()
     }
 
-    /// Whether a thread may run on a PU.
+    /// True if a thread may run on a PU.
     pub(crate) fn allows(&self, thread: usize, pu: usize) -> bool {
         let home = self.homes.get(thread).copied().flatten();
         let kept_from = home.is_some_and(|llc| llc != self.shape.llc[pu]);

@@ -106,7 +106,7 @@ fn quantity(name: &str) -> Result<Quantity, PmuError> {
 
 /// The name that machine files use.
 fn name(quantity: Quantity) -> String {
-    let value = toml::Value::try_from(quantity);
+    let value = serde_json::to_value(quantity);
     let name = value.ok().and_then(|v| v.as_str().map(str::to_owned));
     name.unwrap_or_default()
 }

@@ -28,7 +28,7 @@ impl Request {
         }
     }
 
-    /// Whether threads are to be told their share of the energy, which the machine meters.
+    /// True if threads are to be told their share of the energy, which the machine meters.
     fn wants_energy(&self) -> bool {
         let signals = self.signals.as_ref();
         signals.is_some_and(|signals| signals.contains(&Signal::Energy))

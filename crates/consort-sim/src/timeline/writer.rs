@@ -15,7 +15,7 @@ const CLOSING: &str = "\n]}\n";
 pub struct TimelineWriter<W: Write> {
     /// None once `finish` has taken it.
     out: Option<W>,
-    /// Whether no event has been written.
+    /// True if no event has been written.
     empty: bool,
     /// Process of each PU.
     processes: Vec<usize>,

@@ -3,14 +3,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
-mod describe;
 mod energy;
 mod engine;
 mod fuzzed;
-mod machines;
+mod layouts;
 mod physics;
 mod pmu;
-mod programs;
 mod small;
 mod timeline;
-mod workload;

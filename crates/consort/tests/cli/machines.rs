@@ -152,7 +152,7 @@ fn what_is_no_machine_is_told_in_one_line() {
 
 /// A preset in a file, changed.
 fn own_machine(path: &Path, changes: &[(&str, &str)]) {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../consort-sim/machines");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../consort-describe/machines");
     let mut text = std::fs::read_to_string(PathBuf::from(folder).join("acmp-1+1.toml")).unwrap();
     for (from, to) in changes {
         assert!(text.contains(from), "{from}");

@@ -92,7 +92,7 @@ fn what_is_not_there_is_told_with_the_nearest() {
 fn own_program(path: &Path, name: &str, from: &str, to: &str) {
     let preset = concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/../consort-sim/programs/hmmer.toml"
+        "/../consort-describe/programs/hmmer.toml"
     );
     let text = std::fs::read_to_string(preset).unwrap();
     let text = text.replacen("\"hmmer\"", &format!("\"{name}\""), 1);

@@ -15,7 +15,7 @@ use consort_experiment::Slowdowns;
 use consort_sim::chip::Chip;
 use consort_sim::contention::Demand;
 use consort_sim::machine::presets;
-use consort_sim::program::Phase;
+use consort_sim::phase::Phase;
 use consort_sim::workload::Workload;
 use std::sync::Arc;
 

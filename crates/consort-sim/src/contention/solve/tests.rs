@@ -3,7 +3,7 @@
 use super::*;
 use crate::contention::Demand;
 use crate::machine::presets;
-use crate::program::Phase;
+use crate::phase::Phase;
 use crate::program::presets as programs;
 
 /// A set that fills a machine with programs in a mixed order.

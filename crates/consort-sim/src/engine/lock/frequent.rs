@@ -57,7 +57,7 @@ impl Returns {
         self.rate
     }
 
-    /// Whether the rate is another than `rate`.
+    /// True if the rate is another than `rate`.
     pub(crate) fn differs(&self, rate: f64) -> bool {
         self.rate.to_bits() != rate.to_bits()
     }

@@ -97,7 +97,7 @@ impl Points {
     }
 }
 
-/// Whether acquisitions of a program's locks are events: nobody ever waits for a lock that is
+/// True if acquisitions of a program's locks are events: nobody ever waits for a lock that is
 /// never held, and what is too frequent is the queueing model's.
 pub(crate) fn are_events(spec: &LockSpec) -> bool {
     let taken = spec.per_minstr > 0.0 && spec.hold_instr > 0.0;

@@ -68,7 +68,7 @@ fn disorder(engine: &Engine) -> Option<String> {
         .map(|lock| format!("{lock:?}"))
 }
 
-/// Whether a queue became another by leaving at its head and joining at its tail.
+/// True if a queue became another by leaving at its head and joining at its tail.
 fn in_order(old: &[usize], new: &[usize]) -> bool {
     (0..=old.len()).any(|gone| new.starts_with(&old[gone..]))
 }

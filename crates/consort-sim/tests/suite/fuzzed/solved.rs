@@ -12,7 +12,8 @@ use consort_sim::chip::Chip;
 use consort_sim::contention::{Demand, Running, Solver};
 use consort_sim::engine::{Instance, RunMode, Settings};
 use consort_sim::machine::{self, MachineSpec};
-use consort_sim::program::{self, Phase, ProgramSpec};
+use consort_sim::phase::Phase;
+use consort_sim::program::{self, ProgramSpec};
 use std::sync::Arc;
 use toml::Value;
 

@@ -2,17 +2,21 @@
 
 use consort_sim::chip::Chip;
 use consort_sim::contention::{Demand, Running, Solution, Solver};
-use consort_sim::machine::MachineSpec;
-use consort_sim::program::{Phase, PhaseSpec, ProgramSpec};
+use consort_sim::machine::{self, CoreSpec, MachineSpec, Pipeline, SmtMode};
+use consort_sim::phase::Phase;
+use consort_sim::program::{self, PhaseSpec};
 use std::sync::Arc;
+
+const MACHINE: &str = include_str!("../../../../consort-describe/tests/small/machine.toml");
+const PROGRAM: &str = include_str!("../../../../consort-describe/tests/small/program.toml");
 
 /// One LLC domain of four SMT2 out-of-order cores, 4 wide with a shared window of 128 entries.
 pub fn machine() -> MachineSpec {
-    toml::from_str(include_str!("../small/machine.toml")).unwrap()
+    machine::parse("small", MACHINE).unwrap()
 }
 
 /// The machine with its big core changed.
-pub fn machine_with(change: impl FnOnce(&mut consort_sim::machine::CoreSpec)) -> MachineSpec {
+pub fn machine_with(change: impl FnOnce(&mut CoreSpec)) -> MachineSpec {
     let mut machine = machine();
     change(machine.core_types.get_mut("big").unwrap());
     machine
@@ -21,10 +25,10 @@ pub fn machine_with(change: impl FnOnce(&mut consort_sim::machine::CoreSpec)) ->
 /// The machine with small in-order cores instead.
 pub fn in_order(width: f64) -> MachineSpec {
     machine_with(|core| {
-        core.pipeline = consort_sim::machine::Pipeline::InOrder;
+        core.pipeline = Pipeline::InOrder;
         core.rob_entries = None;
         core.dispatch_width = width;
-        core.smt = vec![consort_sim::machine::SmtMode {
+        core.smt = vec![SmtMode {
             ways: 1,
             thread_dispatch_width: width,
         }];
@@ -34,7 +38,7 @@ pub fn in_order(width: f64) -> MachineSpec {
 
 /// Integer code that lives in registers and the L1, with plenty of parallelism.
 pub fn compute() -> PhaseSpec {
-    let program: ProgramSpec = toml::from_str(include_str!("../small/program.toml")).unwrap();
+    let program = program::parse("small", PROGRAM).unwrap();
     program.phases[0].clone()
 }
 

@@ -6,7 +6,8 @@ use crate::failure::bad_input;
 use crate::output::{self, Column, number};
 use crate::table_file;
 use anyhow::Result;
-use consort_sim::program::{Phase, ProgramSpec, ThreadsSpec};
+use consort_sim::phase::Phase;
+use consort_sim::program::{ProgramSpec, ThreadsSpec};
 use consort_sim::workload::{Described, ProgramSource};
 use std::sync::Arc;
 

@@ -4,33 +4,33 @@
 //! systems; these are computed by the same portable code everywhere.
 
 /// `e` to the power `x`.
-pub(crate) fn exp(x: f64) -> f64 {
+pub fn exp(x: f64) -> f64 {
     libm::exp(x)
 }
 
 /// 2 to the power `x`.
-pub(crate) fn exp2(x: f64) -> f64 {
+pub fn exp2(x: f64) -> f64 {
     libm::exp2(x)
 }
 
 /// Natural logarithm.
-pub(crate) fn ln(x: f64) -> f64 {
+pub fn ln(x: f64) -> f64 {
     libm::log(x)
 }
 
 /// Logarithm to the base 2.
-pub(crate) fn log2(x: f64) -> f64 {
+pub fn log2(x: f64) -> f64 {
     libm::log2(x)
 }
 
 /// `base` to the power `exponent`.
-pub(crate) fn pow(base: f64, exponent: f64) -> f64 {
+pub fn pow(base: f64, exponent: f64) -> f64 {
     libm::pow(base, exponent)
 }
 
 /// The value at `x` of a curve through points at rising positive places: linear in the logarithm
 /// of the place between two, level beyond the last.
-pub(crate) fn interpolated(places: &[f64], points: &[f64], x: f64) -> f64 {
+pub fn interpolated(places: &[f64], points: &[f64], x: f64) -> f64 {
     let after = places.partition_point(|&place| place <= x);
     match (after.checked_sub(1), places.get(after)) {
         (None, _) => points[0],

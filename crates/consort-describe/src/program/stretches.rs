@@ -14,7 +14,7 @@ const MOST: f64 = 0.9;
 impl PhaseSpec {
     /// Returns its stretches: as measured; else four kinds, with more and fewer accesses and more
     /// and fewer branches than the mean, by as much as the traced programs' deviate.
-    pub(crate) fn stretches_or_default(&self) -> Vec<StretchSpec> {
+    pub fn stretches_or_default(&self) -> Vec<StretchSpec> {
         if let Some(measured) = &self.stretches {
             return measured.clone();
         }
@@ -68,7 +68,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn phase(mix: MixSpec) -> PhaseSpec {
-        let program = include_str!("../../tests/suite/small/program.toml");
+        let program = include_str!("../../tests/small/program.toml");
         let mut program: ProgramSpec = toml::from_str(program).unwrap();
         program.phases[0].mix = mix;
         program.phases.swap_remove(0)

@@ -28,7 +28,7 @@ pub use spec::{EntrySpec, WorkloadSpec};
 /// Most instances of one workload, and most threads of one instance.
 pub const MAX_INSTANCES: u32 = 65_536;
 
-/// Whether a program is given by path rather than by name.
+/// True if a program is given by path rather than by name.
 fn is_path(text: &str) -> bool {
     text.contains('/') || text.ends_with(".toml")
 }

@@ -1,7 +1,7 @@
 //! The program profiles that come with Consort: complete, valid, cited, and true to their rules.
 
-use consort_sim::program::presets::{find, names, suites};
-use consort_sim::program::{CURVE_KIB, ProgramSpec};
+use consort_describe::program::presets::{find, names, suites};
+use consort_describe::program::{CURVE_KIB, ProgramSpec};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;

@@ -43,7 +43,7 @@ fn one() -> u32 {
 }
 
 impl WorkloadSpec {
-    /// Whether a text means a workload rather than a program: it has entries.
+    /// Tells whether a text means a workload rather than a program: it has entries.
     pub fn is_meant_by(text: &str) -> bool {
         let table = text.parse::<toml::Table>();
         table.is_ok_and(|table| table.contains_key("entry"))

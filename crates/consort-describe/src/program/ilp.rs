@@ -150,7 +150,7 @@ impl IlpSpec {
 
     /// Cycles that a load costs which takes so many more than one that hits the L1D, where it was
     /// measured: linear between the measured ones and beyond.
-    pub(crate) fn miss_cost(&self, cycles: f64) -> Option<f64> {
+    pub fn miss_cost(&self, cycles: f64) -> Option<f64> {
         let [near, far] = self.miss_costs?;
         let [short, long] = MISS_CYCLES;
         let beyond = (cycles - short).max(0.0) / (long - short);
@@ -183,7 +183,7 @@ impl DivisionSpec {
     /// By what share the longest chain gets longer with a divider that each takes for so many
     /// cycles: linear between the measured ones, from 0 where divisions are pipelined, and in
     /// proportion beyond the last.
-    pub(crate) fn lengthening(&self, cycles: f64) -> f64 {
+    pub fn lengthening(&self, cycles: f64) -> f64 {
         const LAST: usize = DIVIDERS.len() - 1;
         if cycles <= 1.0 {
             return 0.0;
@@ -202,7 +202,7 @@ impl DivisionSpec {
 impl ChainSpec {
     /// Cycles per instruction with the latencies for which chains are told: 1, of a load 4, of
     /// floating point 4, of a multiplication 3, of divisions 24 and 14.
-    pub(crate) fn reference_latency(&self) -> f64 {
+    pub fn reference_latency(&self) -> f64 {
         let short = self.plain + self.vector + 4.0 * (self.load + self.fp) + 3.0 * self.multiply;
         (short + 24.0 * self.divide + 14.0 * self.fp_divide).max(1e-3)
     }

@@ -3,8 +3,8 @@
 mod detail;
 mod schema;
 
-use consort_sim::describe::DescribeError;
-use consort_sim::machine::{self, presets};
+use consort_describe::describe::DescribeError;
+use consort_describe::machine::{self, presets};
 
 const FILE: &str = "mine.toml";
 

@@ -25,7 +25,7 @@
 //!   on average, which is `f = r/(r + 64)`.
 
 use super::curve::LINE_BYTES;
-use super::spec::PhaseSpec;
+use crate::program::PhaseSpec;
 
 /// Lines other than of 64 bytes for which misses can be measured, bytes.
 pub(super) const MEASURED_BYTES: f64 = 128.0;
@@ -129,8 +129,8 @@ mod tests {
 
     #[test]
     fn code_that_runs_on_for_a_line_is_half_sequential() {
-        let program = include_str!("../../tests/suite/small/program.toml");
-        let program: crate::program::ProgramSpec = toml::from_str(program).unwrap();
+        let program = include_str!("../../../consort-describe/tests/small/program.toml");
+        let program = crate::program::parse("small", program).unwrap();
         let mut phase = program.phases[0].clone();
         phase.mix.branch = 4.0 / 64.0;
         assert_eq!(Lines::of_code(&phase, 128.0).misses, 0.75);

@@ -1,20 +1,14 @@
 //! Program profiles: what a program asks of a chip.
 
-mod curve;
 mod ilp;
-mod lines;
-mod phase;
 pub mod presets;
 mod spec;
 mod stretches;
 mod validate;
 
-pub use curve::MissCurve;
 pub use ilp::{
     ChainSpec, DivisionSpec, FpSchedulerSpec, ILP_WINDOWS, IlpSpec, MISS_CYCLES, NEAR_USES,
 };
-pub(crate) use lines::Lines;
-pub use phase::Phase;
 pub use spec::*;
 pub use validate::validate;
 

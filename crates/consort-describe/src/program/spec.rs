@@ -113,7 +113,7 @@ pub struct MixSpec {
 
 impl MixSpec {
     /// No instructions of any class.
-    pub(crate) const NONE: Self = Self {
+    pub const NONE: Self = Self {
         fp: 0.0,
         vector: 0.0,
         int: 0.0,
@@ -361,7 +361,7 @@ pub struct ThreadsSpec {
     pub default: u32,
     /// Most threads that it can use; equal to `default` when it is not malleable.
     pub max: u32,
-    /// Whether the work of one run is divided among the threads (strong scaling); else each
+    /// True where the work of one run is divided among the threads (strong scaling); else each
     /// thread does all of it.
     #[serde(default = "yes")]
     pub divide_work: bool,

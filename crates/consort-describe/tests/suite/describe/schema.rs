@@ -1,7 +1,7 @@
 //! The published schemas: presets conform to theirs, every key is explained.
 
-use consort_sim::describe::{machine_schema, program_schema};
-use consort_sim::machine::presets;
+use consort_describe::describe::{machine_schema, program_schema};
+use consort_describe::machine::presets;
 use serde_json::Value;
 
 /// Checks keys of `value` against `schema`: all required there, none unknown.

@@ -138,7 +138,7 @@ impl CoreTables {
 
 impl Sharing {
     /// Returns the sharing while halves do not bind.
-    pub(crate) fn unless_halves(self) -> Self {
+    pub fn unless_halves(self) -> Self {
         match self {
             Self::Halved => Self::Shared,
             other => other,

@@ -66,7 +66,7 @@ impl<'a> Locations<'a> {
     }
 }
 
-/// Whether `path` is `parent` or lies below it.
+/// True if `path` is `parent` or lies below it.
 fn leads_to(parent: &str, path: &str) -> bool {
     path.strip_prefix(parent)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))

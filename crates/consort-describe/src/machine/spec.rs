@@ -185,7 +185,7 @@ pub struct UnitsSpec {
     pub vector: Option<UnitSpec>,
 }
 
-/// Whose something is.
+/// Owner of a unit, a cache or a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scope {
@@ -205,7 +205,7 @@ pub struct UnitSpec {
     pub latency_cycles: f64,
     /// Cycles until a unit can take the next operation: 1 when fully pipelined.
     pub interval_cycles: f64,
-    /// Whose they are.
+    /// Owner of the units.
     pub per: Scope,
 }
 
@@ -219,7 +219,7 @@ pub struct CacheSpec {
     pub ways: u32,
     /// Load-to-use latency of a hit, cycles of the core.
     pub latency_cycles: f64,
-    /// Whose it is; an L2 is the L2 domain's whatever this says.
+    /// Owner of the cache; an L2 is the L2 domain's whatever this says.
     #[serde(default = "core")]
     pub per: Scope,
     /// Lines on their way here at once; `outstanding_misses` where it is missing.
@@ -253,7 +253,7 @@ pub struct TlbSpec {
     pub page_kib: f64,
     /// Cycles of a page walk that finds its entries in caches.
     pub walk_cycles: f64,
-    /// Whose it is.
+    /// Owner of the TLB.
     #[serde(default = "core")]
     pub per: Scope,
     /// Entries of the level before it; none where it is missing.
@@ -270,7 +270,7 @@ pub struct TlbSpec {
 pub struct PredictorSpec {
     /// Storage, KiB.
     pub size_kib: f64,
-    /// Whose it is.
+    /// Owner of the predictor.
     #[serde(default = "core")]
     pub per: Scope,
     /// Kind of predictor; by address and history where it is missing.
@@ -297,7 +297,7 @@ pub struct PrefetcherSpec {
     pub coverage: f64,
     /// Prefetched lines that can be on their way at once: how far queueing is hidden.
     pub depth_lines: u32,
-    /// Whose they are: of each core, or of all cores of an L2 or LLC domain.
+    /// Owners of prefetchers: each core, or all cores of an L2 or LLC domain together.
     pub per: PrefetchScope,
     /// Streams followed at once; 16 where it is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -307,7 +307,7 @@ pub struct PrefetcherSpec {
     pub into: Option<PrefetchInto>,
 }
 
-/// Whose prefetchers are.
+/// Owner of prefetchers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PrefetchScope {
@@ -464,7 +464,7 @@ pub struct OsCosts {
     /// Calling the kernel to wake another thread, per thread woken, cycles.
     #[serde(default)]
     pub wake_cycles: f64,
-    /// Whether locks and barriers tell who holds them and who waits, as instrumented libraries do;
+    /// True where locks and barriers tell who holds them and who waits, as instrumented libraries do;
     /// policies see them only then.
     #[serde(default)]
     pub instrumented_locks: bool,
@@ -490,7 +490,7 @@ pub struct EventSpec {
     pub name: String,
     /// Quantity that it counts.
     pub counts: Quantity,
-    /// Whether it has a counter of its own.
+    /// True for an event with a counter of its own.
     #[serde(default)]
     pub fixed: bool,
 }

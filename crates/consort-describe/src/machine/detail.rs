@@ -235,7 +235,7 @@ pub struct FrontEndSpec {
     pub op_cache: Option<OpCacheSpec>,
 }
 
-/// Whose an issue port is.
+/// Owner of an issue port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PortScope {
@@ -258,7 +258,7 @@ pub struct PortSpec {
     /// Number of these ports; of ports per PU, for one PU.
     #[serde(default = "one")]
     pub count: u32,
-    /// Whose they are.
+    /// Owner of these ports.
     #[serde(default)]
     pub per: PortScope,
 }

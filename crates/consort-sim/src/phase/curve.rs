@@ -1,9 +1,9 @@
 //! Miss curves: misses per kilo-instruction against capacity, and what they
 //! say about how fast a program fills a cache.
 
-use super::spec::CURVE_KIB;
 use crate::chip::KIB;
 use crate::math::{exp2, ln, log2};
+use crate::program::CURVE_KIB;
 
 /// Bytes per line in the curves.
 pub(super) const LINE_BYTES: f64 = 64.0;
@@ -142,7 +142,7 @@ impl MissCurve {
         (low.bytes + (instructions - low.fill) * slope, slope)
     }
 
-    /// Whether a step is the first of the table that is not reached after `instructions`.
+    /// True if a step is the first of the table that is not reached after `instructions`.
     fn is_step(&self, step: usize, instructions: f64) -> bool {
         let before = step.checked_sub(1).and_then(|low| self.steps.get(low));
         let reached = before.is_some_and(|s| s.fill <= instructions);

@@ -1,8 +1,13 @@
 //! A phase made ready for the solver.
 
-use super::curve::MissCurve;
-use super::lines::MEASURED_BYTES;
-use super::spec::{PhaseSpec, StretchSpec};
+mod curve;
+mod lines;
+
+pub use curve::MissCurve;
+pub(crate) use lines::Lines;
+
+use crate::program::{PhaseSpec, StretchSpec};
+use lines::MEASURED_BYTES;
 
 /// A phase with its miss curves tabulated.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,7 +48,7 @@ impl Phase {
         }
     }
 
-    /// The curve of data misses for lines of so many bytes, which [`Lines`](super::Lines) makes
+    /// The curve of data misses for lines of so many bytes, which [`Lines`](Lines) makes
     /// misses of.
     pub(crate) fn data_for(&self, line_bytes: f64) -> &MissCurve {
         pick(&self.data, self.data_128.as_ref(), line_bytes)

@@ -1,7 +1,6 @@
 //! The presets: each is what its name promises, and each number in it says where it is from.
 
-use consort_sim::chip::{Chip, Domains};
-use consort_sim::machine::{CoreSpec, MachineRef, MachineSpec, Source, presets};
+use consort_describe::machine::{CoreSpec, MachineRef, MachineSpec, Source, presets};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -28,64 +27,6 @@ fn every_machine_file_is_registered_under_its_own_name() {
     }
 }
 
-/// Cores, PUs, L2 domains, LLC domains, nodes, packages.
-fn shape(name: &str) -> [usize; 6] {
-    let chip = Chip::new(&preset(name), None).expect("a preset has PUs");
-    let Domains {
-        cores,
-        l2s,
-        llcs,
-        nodes,
-        packages,
-    } = chip.domains();
-    [cores, chip.places().len(), l2s, llcs, nodes, packages]
-}
-
-#[test]
-fn presets_have_the_topology_that_their_names_promise() {
-    let shapes = [
-        ("bulldozer-6282se", [4, 8, 4, 1, 1, 1]),
-        ("power7", [8, 32, 8, 8, 1, 1]),
-        ("power8", [10, 80, 10, 10, 2, 1]),
-        ("acmp-1+1", [2, 2, 2, 1, 1, 1]),
-        ("acmp-1+3", [4, 4, 4, 1, 1, 1]),
-        ("acmp-1+7", [8, 8, 8, 1, 1, 1]),
-        ("acmp-1+15", [16, 16, 16, 1, 1, 1]),
-        ("acmp-2+6", [8, 8, 8, 2, 1, 1]),
-        ("acmp-4+12", [16, 16, 16, 4, 1, 1]),
-        ("acmp-8+24", [32, 32, 32, 8, 1, 1]),
-        ("xeon-e5320", [8, 8, 8, 4, 1, 1]),
-        ("core2-q9550", [4, 4, 4, 2, 1, 1]),
-        ("core-i9-12900k", [16, 24, 10, 1, 1, 1]),
-        ("epyc-7763", [128, 256, 128, 16, 8, 2]),
-        ("rk3588", [8, 8, 8, 1, 1, 1]),
-        ("xeon-silver-4110", [8, 16, 8, 1, 1, 1]),
-        ("xeon-5120", [14, 28, 14, 1, 1, 1]),
-        ("core-i7-6700", [4, 8, 4, 1, 1, 1]),
-        ("xeon-e5-2630v4", [10, 20, 10, 1, 1, 1]),
-        ("odroid-xu3", [8, 8, 5, 1, 1, 1]),
-        ("jetson-tx2", [6, 6, 6, 1, 1, 1]),
-        ("apple-m1", [8, 8, 2, 1, 1, 1]),
-    ];
-    assert_eq!(shapes.len(), presets::names().count());
-    for (name, expect) in shapes {
-        assert_eq!(shape(name), expect, "{name}");
-    }
-}
-
-#[test]
-fn asymmetric_chips_have_as_many_big_and_small_cores_as_their_names_say() {
-    for name in presets::names().filter(|name| name.starts_with("acmp-")) {
-        let chip = Chip::new(&preset(name), None).expect("a preset has PUs");
-        let names: Vec<_> = chip.spec().core_types.keys().collect();
-        let count = |kind: &str| {
-            let places = chip.places().iter();
-            places.filter(|p| names[p.core_type] == kind).count()
-        };
-        assert_eq!(name, format!("acmp-{}+{}", count("big"), count("small")));
-    }
-}
-
 #[test]
 fn asymmetric_chips_differ_in_their_layout_alone() {
     let first = preset("acmp-1+3");
@@ -99,17 +40,7 @@ fn asymmetric_chips_differ_in_their_layout_alone() {
 }
 
 #[test]
-fn smt_modes_are_limited_by_the_reference() {
-    for (text, pus) in [
-        ("power7:smt=2", 16),
-        ("power8:smt=2", 20),
-        ("power7:smt=1", 8),
-    ] {
-        let reference: MachineRef = text.parse().expect("it is a reference");
-        let loaded = reference.load(&[]).expect("it is a preset");
-        let chip = Chip::new(&loaded.spec, loaded.smt).expect("it has PUs");
-        assert_eq!(chip.places().len(), pus, "{text}");
-    }
+fn more_ways_than_a_core_has_are_refused() {
     let reference: MachineRef = "power7:smt=8".parse().expect("it is a reference");
     let error = reference
         .load(&[])
@@ -230,7 +161,7 @@ fn package_w(name: &str, ipc: Ipc) -> f64 {
     let spec = preset(name);
     let layout = &spec.layout;
     let domains = f64::from(layout.nodes_per_package * layout.llc_domains_per_node);
-    let group = |group: &consort_sim::machine::L2Group| {
+    let group = |group: &consort_describe::machine::L2Group| {
         let cores = f64::from(group.l2_domains * group.cores_per_l2);
         let (_, ipc) = ipc
             .iter()

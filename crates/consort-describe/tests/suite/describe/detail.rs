@@ -1,6 +1,6 @@
 //! What is told of a core's inside that cannot be.
 
-use consort_sim::machine::{parse, presets};
+use consort_describe::machine::{parse, presets};
 
 /// The message for a preset in which a text is replaced.
 fn told(name: &str, old: &str, new: &str) -> String {

@@ -1,15 +1,15 @@
 //! Workloads: expressions and files become programs that can run, or one line of what is wrong.
 
-use consort_sim::describe::DescribeError;
-use consort_sim::program::{self, ProgramSpec, ThreadsSpec};
-use consort_sim::workload::{
+use consort_describe::describe::DescribeError;
+use consort_describe::program::{self, ProgramSpec, ThreadsSpec};
+use consort_describe::workload::{
     Described, LoadError, ProgramSource, Workload, WorkloadError, WorkloadFile, WorkloadSpec,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A single-threaded program, called `plain`.
-const PROGRAM: &str = include_str!("small/program.toml");
+const PROGRAM: &str = include_str!("../small/program.toml");
 
 const FILE: &str = r#"
 title = "two kinds"

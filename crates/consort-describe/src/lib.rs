@@ -1,0 +1,10 @@
+//! Descriptions of machines, programs and workloads that can be simulated.
+//!
+//! Each is a TOML file with the sources of its figures, read into a specification and checked; what
+//! is wrong is told with file, line and key ([`describe`]). Presets ship with the crate.
+
+pub mod describe;
+pub mod machine;
+pub mod math;
+pub mod program;
+pub mod workload;
