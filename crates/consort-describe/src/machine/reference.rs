@@ -41,7 +41,7 @@ pub enum Source {
 pub struct Loaded {
     /// The description of the whole chip.
     pub spec: MachineSpec,
-    /// Most PUs per core; for [`crate::chip::Chip::new`].
+    /// Most PUs per core that the reference allows.
     pub smt: Option<u32>,
     /// Place in which it was found.
     pub source: Source,
