@@ -11,7 +11,7 @@ const HELD: f64 = 0.6;
 /// A run of workover: four fp threads, and so many others that the PUs are shared by so many.
 fn run(name: &'static str, enact: &'static str, int: u32, sleepers: u32, foreign: u32) -> Scenario {
     let held = Story::Held {
-        seconds: 15,
+        seconds: 25,
         foreign,
     };
     Scenario {
