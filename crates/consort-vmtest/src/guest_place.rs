@@ -1,9 +1,13 @@
 //! Bound on guests that run at once: each keeps a host thread busy, and starved ones run out of
 //! time.
 
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::num::NonZero;
+use std::sync::{Condvar, LazyLock, Mutex, PoisonError};
+use std::thread::available_parallelism;
 
-const PLACES: usize = 2;
+/// As many as PUs, and no more than memory bears: each guest has one or two GiB.
+static PLACES: LazyLock<usize> =
+    LazyLock::new(|| available_parallelism().map_or(2, NonZero::get).clamp(1, 6));
 
 static TAKEN: Mutex<usize> = Mutex::new(0);
 static GIVEN_BACK: Condvar = Condvar::new();
@@ -14,7 +18,7 @@ pub(crate) struct GuestPlace(());
 /// Waits for a place.
 pub(crate) fn take() -> GuestPlace {
     let taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
-    let full = GIVEN_BACK.wait_while(taken, |taken| *taken >= PLACES);
+    let full = GIVEN_BACK.wait_while(taken, |taken| *taken >= *PLACES);
     *full.unwrap_or_else(PoisonError::into_inner) += 1;
     GuestPlace(())
 }
@@ -45,6 +49,6 @@ mod tests {
                 });
             }
         });
-        assert!((1..=PLACES).contains(&most.load(Ordering::SeqCst)));
+        assert!((1..=*PLACES).contains(&most.load(Ordering::SeqCst)));
     }
 }

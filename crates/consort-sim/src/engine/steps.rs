@@ -334,11 +334,11 @@ mod tests {
 
     #[test]
     fn stages_get_threads_and_work_by_their_shares() {
-        let stages = "stage = [{ name = \"in\", thread_share = 1.0, work = 1.0 }, \
-                      { name = \"out\", thread_share = 3.0, work = 2.0 }]";
+        let stages = "stage = [{ name = \"in\", thread_share = 1.0, work = 0.4 }, \
+                      { name = \"out\", thread_share = 3.0, work = 1.6 }]";
         let (sum, n, _) = whole(stages, 4);
         assert_eq!(n, 256);
-        let expected = [3.0, 2.0, 2.0, 2.0].map(|part| part / 9.0 * 1e10);
+        let expected = [3.0, 4.0, 4.0, 4.0].map(|part| part / 15.0 * 1e10);
         assert!(
             sum.iter().zip(expected).all(|(s, e)| (s - e).abs() < 10.0),
             "{sum:?}"
