@@ -1,7 +1,8 @@
 //! The studies of execution-unit occupancy, W3 to W6, at the quick scale: the keys that reference
 //! files name, the same bytes for any number of workers, and what must hold for any outcome.
 //!
-//! W4 and W6 are W3 and W5 on a machine of two and of four ways, so their workers are not varied again.
+//! W4 and W6 are W3 and W5 for POWER7 in place of Bulldozer, the same experiments and tables, so their
+//! workers are not varied again.
 
 use crate::common::{headline, output};
 use consort_lab::StudyOutput;
