@@ -4,26 +4,31 @@
 //! systems; these are computed by the same portable code everywhere.
 
 /// `e` to the power `x`.
+#[inline]
 pub fn exp(x: f64) -> f64 {
     libm::exp(x)
 }
 
 /// 2 to the power `x`.
+#[inline]
 pub fn exp2(x: f64) -> f64 {
     libm::exp2(x)
 }
 
 /// Natural logarithm.
+#[inline]
 pub fn ln(x: f64) -> f64 {
     libm::log(x)
 }
 
 /// Logarithm to the base 2.
+#[inline]
 pub fn log2(x: f64) -> f64 {
     libm::log2(x)
 }
 
 /// `base` to the power `exponent`.
+#[inline]
 pub fn pow(base: f64, exponent: f64) -> f64 {
     libm::pow(base, exponent)
 }
