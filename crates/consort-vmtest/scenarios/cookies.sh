@@ -1,7 +1,6 @@
 #!/bin/sh
 # Threads run under `consort run --cookies`: to its clean end, until it is killed, until it and its
 # guardian are killed and another run clears up, and until a sched_ext scheduler seems to come.
-# Needs `guest-probe`.
 . /scenario/story.sh
 FLAGS=--cookies
 

@@ -6,15 +6,17 @@ trap 'exit 0' TERM
 echo $$ > /sys/fs/cgroup/box/load/cgroup.procs
 
 start() {
-    consort-demo "$1" --threads "$2" --seconds 100000 >/dev/null &
+    kernel=$1 threads=$2
+    shift 2
+    consort-demo "$kernel" --threads "$threads" --seconds 100000 "$@" >/dev/null &
 }
 
 for kind in "fp $FP" "int $INT"; do
     set -- $kind
     if [ "$SHAPE" = threads ]; then
-        start "$1" "$2"
+        start "$1" "$2" $TURNS
     else
-        for _ in $(seq "$2"); do start "$1" 1; done
+        for _ in $(seq "$2"); do start "$1" 1 $TURNS; done
     fi
 done
 [ "$SLEEPERS" = 0 ] || start sleeper "$SLEEPERS"

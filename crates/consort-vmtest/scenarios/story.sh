@@ -5,27 +5,31 @@
 # of each kind, SLEEPERS: threads that mostly sleep. SHAPE: `programs` of one thread each, or `threads` of one program
 # per kind. POLICY, INTERVAL, ENACT: given to consort. POLL: seconds from one poll to the
 # next. STABLE: polls without a change that count as settled. LIMIT: polls after
-# which waiting is given up. QUOTA: share of one PU that each thread of the load
-# gets, in percent. FLAGS: more options for consort, none if not set.
+# which waiting is given up. TURNS: options for the load by which its threads work and
+# sleep by turns. QUOTA: share of one PU that each of them gets, in percent; 0 for no
+# bound. FLAGS: more options for consort, none if not set.
 #
 # Emulated time means nothing, so every wait ends by a count of polls. Where a
 # wait is given up the section still shows the masks as they are then.
 set -u
-. /scenario/masks.sh
 
 BOX=/sys/fs/cgroup/box
 FIRST=$$
 
+# One line `thread PID TID MASK COMM` per thread of the workload.
+masks() { guest-probe masks "$FIRST"; }
+
 begin() { echo "@@begin $NAME-$1"; }
 end() { echo "@@end $NAME-$1 $2"; }
 
-# Folders for consort and its load. The load is throttled: one host thread emulates
-# all PUs, and busy ones would leave consort next to nothing of it.
+# Folders for consort and its load.
 make_box() {
     mkdir -p $BOX/load $BOX/consort 2>/dev/null
     echo "+cpuset +cpu" > $BOX/cgroup.subtree_control
     mkdir -p $BOX/load $BOX/consort
-    echo "$((QUOTA * (FP + INT) * 1000)) 100000" > $BOX/load/cpu.max
+    quota=max
+    [ "$QUOTA" = 0 ] || quota=$((QUOTA * (FP + INT) * 1000))
+    echo "$quota 100000" > $BOX/load/cpu.max
 }
 
 # Everything that threads without a mask of their own may use.

@@ -1,13 +1,15 @@
-//! Bound on guests that run at once: each keeps a host thread busy, and starved ones run out of
-//! time.
+//! Bound on guests that run at once: each keeps a host thread busy part of the time, and starved
+//! ones run out of time.
 
-use std::num::NonZero;
 use std::sync::{Condvar, LazyLock, Mutex, PoisonError};
 use std::thread::available_parallelism;
 
-/// As many as PUs, and no more than memory bears: each guest has one or two GiB.
-static PLACES: LazyLock<usize> =
-    LazyLock::new(|| available_parallelism().map_or(2, NonZero::get).clamp(1, 6));
+/// Two for each PU, and no more than memory bears: each guest has one or two GiB.
+static PLACES: LazyLock<usize> = LazyLock::new(|| {
+    available_parallelism()
+        .map_or(4, |pus| 2 * pus.get())
+        .min(6)
+});
 
 static TAKEN: Mutex<usize> = Mutex::new(0);
 static GIVEN_BACK: Condvar = Condvar::new();

@@ -45,7 +45,7 @@ pub use error::VmError;
 pub use guest_topology::GuestTopology;
 pub use host::{Host, Missing};
 pub use placement::{
-    Scenario, Story, ThreadMask, each_fp_paired_with_light, fp_threads_on_different_cores,
+    Scenario, Share, Story, ThreadMask, each_fp_paired_with_light, fp_threads_on_different_cores,
     same_masks, thread_masks,
 };
 pub use vm::Vm;

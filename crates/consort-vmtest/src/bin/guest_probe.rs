@@ -2,6 +2,8 @@
 //!
 //! `guest-probe perf` takes software-clock samples of its own thread and prints what came.
 //! `guest-probe threads N` starts N named threads and prints each one's mask.
+//! `guest-probe masks FIRST` prints the mask of each thread of the workload, whose programs have
+//! higher process ids than `FIRST`.
 //! `guest-probe cookies NAME...` prints the core-scheduling cookie of each thread whose name begins
 //! so, and of each that has one.
 //!
@@ -14,7 +16,6 @@ use perf_event_open_sys as sys;
 use std::hint::black_box;
 use std::num::NonZeroUsize;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Barrier};
@@ -32,8 +33,9 @@ fn main() -> ExitCode {
     let result = match words[..] {
         ["perf"] => perf(),
         ["threads", count] => threads(count),
+        ["masks", first] => masks(first),
         ["cookies", ref names @ ..] => cookies(names),
-        _ => Err("usage: guest-probe perf | threads N | cookies NAME...".into()),
+        _ => Err("usage: guest-probe perf | threads N | masks FIRST | cookies NAME...".into()),
     };
     result.map_or_else(
         |error| {
@@ -105,38 +107,74 @@ fn threads(count: &str) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Prints `cookie PID TID ID COMM` for each thread that is asked for.
-fn cookies(names: &[&str]) -> Result<(), Box<dyn std::error::Error>> {
-    for task in tasks()? {
-        // One that has ended meanwhile has neither a name nor a cookie.
-        let Ok(comm) = std::fs::read_to_string(task.join("comm")) else {
+/// Prints `thread PID TID MASK COMM` for each thread of the workload.
+fn masks(first: &str) -> Result<(), Box<dyn std::error::Error>> {
+    let first: u64 = first.parse()?;
+    for task in tasks()?.iter().filter(|task| task.pid > first) {
+        // One that has ended meanwhile has neither a name nor a mask.
+        let (Ok(comm), Ok(mask)) = (task.comm(), task.mask()) else {
             continue;
         };
-        let number = |at: usize| task.iter().nth_back(at).and_then(|part| part.to_str());
-        let (Some(tid), Some(pid)) = (number(0), number(2)) else {
-            continue;
-        };
-        let cookie = cookie(tid.parse()?).unwrap_or(0);
-        if cookie != 0 || names.iter().any(|name| comm.starts_with(name)) {
-            println!("cookie {pid} {tid} {cookie} {}", comm.trim());
+        if ["fp-", "int-"].iter().any(|kind| comm.starts_with(kind)) {
+            println!("thread {} {} {mask} {comm}", task.pid, task.tid);
         }
     }
     Ok(())
 }
 
-/// The folder `/proc/PID/task/TID` of every thread.
-fn tasks() -> Result<Vec<PathBuf>, std::io::Error> {
-    let processes = std::fs::read_dir("/proc")?.filter_map(Result::ok);
-    let folders =
-        processes.filter_map(|process| std::fs::read_dir(process.path().join("task")).ok());
-    let tasks = folders.flatten().filter_map(Result::ok);
-    let tasks = tasks.map(|task| task.path());
-    // `/proc/self` and `/proc/thread-self` are there twice.
-    let of_number = |path: &PathBuf| {
-        let process = path.iter().nth(2).and_then(|part| part.to_str());
-        process.is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_digit()))
+/// Prints `cookie PID TID ID COMM` for each thread that is asked for.
+fn cookies(names: &[&str]) -> Result<(), Box<dyn std::error::Error>> {
+    for task in tasks()? {
+        let Ok(comm) = task.comm() else {
+            continue;
+        };
+        let cookie = cookie(task.tid).unwrap_or(0);
+        if cookie != 0 || names.iter().any(|name| comm.starts_with(name)) {
+            println!("cookie {} {} {cookie} {comm}", task.pid, task.tid);
+        }
+    }
+    Ok(())
+}
+
+/// A thread in `/proc`.
+struct Task {
+    pid: u64,
+    tid: u64,
+}
+
+impl Task {
+    fn read(&self, file: &str) -> Result<String, std::io::Error> {
+        std::fs::read_to_string(format!("/proc/{}/task/{}/{file}", self.pid, self.tid))
+    }
+
+    fn comm(&self) -> Result<String, std::io::Error> {
+        Ok(self.read("comm")?.trim().to_owned())
+    }
+
+    /// The PUs that it may use, as Linux writes them.
+    fn mask(&self) -> Result<String, std::io::Error> {
+        let status = self.read("status")?;
+        let mask = status
+            .lines()
+            .find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+        Ok(mask.unwrap_or("none").trim().to_owned())
+    }
+}
+
+/// Every thread.
+fn tasks() -> Result<Vec<Task>, std::io::Error> {
+    let of = |pid: u64| {
+        let tids = numbers(&format!("/proc/{pid}/task")).unwrap_or_default();
+        tids.into_iter().map(move |tid| Task { pid, tid })
     };
-    Ok(tasks.filter(of_number).collect())
+    Ok(numbers("/proc")?.into_iter().flat_map(of).collect())
+}
+
+/// Entries of a folder that are numbers.
+fn numbers(folder: &str) -> Result<Vec<u64>, std::io::Error> {
+    let names = std::fs::read_dir(folder)?.filter_map(Result::ok);
+    let numbers = names.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    Ok(numbers.collect())
 }
 
 fn cookie(tid: libc::c_ulong) -> Result<u64, std::io::Error> {
@@ -151,15 +189,10 @@ fn cookie(tid: libc::c_ulong) -> Result<u64, std::io::Error> {
 }
 
 fn print_tasks() -> Result<(), std::io::Error> {
-    for task in std::fs::read_dir("/proc/self/task")? {
-        let task = task?.path();
-        let comm = std::fs::read_to_string(task.join("comm"))?;
-        let status = std::fs::read_to_string(task.join("status"))?;
-        let mask = status
-            .lines()
-            .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))
-            .unwrap_or("none");
-        println!("thread {} {}", comm.trim(), mask.trim());
+    let pid = u64::from(std::process::id());
+    for tid in numbers("/proc/self/task")? {
+        let task = Task { pid, tid };
+        println!("thread {} {}", task.comm()?, task.mask()?);
     }
     Ok(())
 }

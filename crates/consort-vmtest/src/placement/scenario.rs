@@ -3,8 +3,7 @@
 use crate::vm::Vm;
 
 /// Files that all stories need; each goes to `/scenario` in the guest.
-const FILES: [(&str, &str); 3] = [
-    ("masks.sh", include_str!("../../scenarios/masks.sh")),
+const FILES: [(&str, &str); 2] = [
     ("story.sh", include_str!("../../scenarios/story.sh")),
     ("load.sh", include_str!("../../scenarios/load.sh")),
 ];
@@ -35,14 +34,15 @@ pub enum Story {
     },
     /// With cookies, `shared` `during` a run that ends, `again` one that is `killed`, `third` one
     /// that the next run clears up after, and `fourth` one that a sched_ext scheduler meets; the
-    /// cookies each time. The guest needs `/bin/guest-probe`.
+    /// cookies each time.
     Cookies,
     /// `during` a run an fp thread's PU is `taken` offline, threads are placed `without`
     /// it, and `after` the run it comes `back`.
     Offline,
 }
 
-/// A story about a load under a policy. The guest needs `/bin/consort` and `/bin/consort-demo`.
+/// A story about a load under a policy. The guest needs `/bin/consort`, `/bin/consort-demo` and
+/// `/bin/guest-probe`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scenario {
     /// Begins the name of each section: `NAME-during`.
@@ -61,18 +61,32 @@ pub struct Scenario {
     pub enact: &'static str,
     /// True where all threads of a kind are one program's, rather than a program each.
     pub one_program_per_kind: bool,
-    /// Percentage of a PU that each thread gets; one host thread emulates all PUs, so busy ones
-    /// would leave Consort next to nothing.
-    pub quota_percent: u32,
-    /// Consort's quantum, ms of the guest. A throttled thread must get its turn within one, or it
-    /// counts as inactive and loses its place.
+    /// Time that each thread of the load takes.
+    pub share: Share,
+    /// Consort's quantum, ms of the guest. A thread must get its turn within one, or it counts as
+    /// inactive and loses its place.
     pub interval_ms: u32,
+}
+
+/// Bound on the time of the load's threads: one host thread emulates all PUs, 100 ms each by turns
+/// where they are all busy, and such would leave Consort next to nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Share {
+    /// Threads work and sleep by turns of so many milliseconds.
+    Turns {
+        /// Length of work, ms.
+        work_ms: u32,
+        /// Length of sleep, ms.
+        rest_ms: u32,
+    },
+    /// Threads are always busy, and all are throttled to so many percent of a PU each.
+    Quota(u32),
 }
 
 /// Polls without a change after which a placement counts as settled.
 const STABLE_POLLS: u32 = 3;
 /// Polls after which a wait is given up.
-const LIMIT_POLLS: u32 = 90;
+const LIMIT_POLLS: u32 = 180;
 
 impl Scenario {
     /// A story with programs of one thread each.
@@ -87,8 +101,11 @@ impl Scenario {
             sleepers: 0,
             enact: "pin",
             one_program_per_kind: false,
-            quota_percent: 10,
-            interval_ms: 1000,
+            share: Share::Turns {
+                work_ms: 3,
+                rest_ms: 27,
+            },
+            interval_ms: 500,
         }
     }
 
@@ -109,7 +126,11 @@ impl Scenario {
         } else {
             "programs"
         };
-        let poll_s = self.interval_ms.div_ceil(1000);
+        let poll_s = f64::from(self.interval_ms) / 1e3;
+        let (turns, quota) = match self.share {
+            Share::Turns { work_ms, rest_ms } => (format!("--duty-ms {work_ms} {rest_ms}"), 0),
+            Share::Quota(percent) => (String::new(), percent),
+        };
         let Self {
             name,
             policy,
@@ -117,13 +138,12 @@ impl Scenario {
             int,
             sleepers,
             enact,
-            quota_percent,
             interval_ms,
             ..
         } = self;
         format!(
             "export NAME={name} POLICY={policy} ENACT={enact} FP={fp} INT={int} SLEEPERS={sleepers} SHAPE={shape} \
-             QUOTA={quota_percent} INTERVAL={interval_ms}ms POLL={poll_s} STABLE={STABLE_POLLS} LIMIT={LIMIT_POLLS}\n\
+             TURNS='{turns}' QUOTA={quota} INTERVAL={interval_ms}ms POLL={poll_s} STABLE={STABLE_POLLS} LIMIT={LIMIT_POLLS}\n\
              {}sh /scenario/{file}\n",
             self.story.variables()
         )

@@ -7,7 +7,6 @@ use consort_core::PuSet;
 use consort_vmtest::{GuestTopology, Host, Outcome, Scenario, Story, each_fp_paired_with_light};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 const NAME: &str = "cookies";
 
@@ -113,11 +112,8 @@ fn whoever_shares_a_core_shares_a_cookie_until_the_end() {
     let Some(host) = Host::find_cookies_or_skip() else {
         return;
     };
-    let probe = Path::new(env!("CARGO_BIN_EXE_guest-probe"));
     let vm = guest(GuestTopology::smt(2, 2));
-    let vm = vm.program("/bin/guest-probe", probe).unwrap();
     let story = Scenario {
-        quota_percent: 20,
         sleepers: 1,
         ..Scenario::new(NAME, Story::Cookies, WORKOVER, 2, 2)
     };

@@ -9,7 +9,6 @@ use consort_vmtest::{
     GuestTopology, Outcome, Scenario, Story, each_fp_paired_with_light,
     fp_threads_on_different_cores,
 };
-use std::path::Path;
 use std::sync::LazyLock;
 
 const GUEST: fn() -> GuestTopology = || GuestTopology::smt(4, 2);
@@ -33,12 +32,10 @@ static LIMITED: LazyLock<Option<Outcome>> = LazyLock::new(|| {
         shrunk: "2-5",
     };
     let cpuset = Scenario {
-        quota_percent: 20,
         ..Scenario::new("cpuset", shrinks, WORKOVER, 2, 2)
     };
     let offline = Scenario {
         one_program_per_kind: true,
-        quota_percent: 20,
         ..Scenario::new("offline", Story::Offline, WORKOVER, 2, 2)
     };
     let vm = guest(GUEST()).command("few-samples", FEW_SAMPLES);
@@ -57,14 +54,9 @@ exit $status
 
 /// Adds a command for each thing that Consort needs of a kernel.
 fn can_do(vm: consort_vmtest::Vm) -> consort_vmtest::Vm {
-    vm.program(
-        "/bin/guest-probe",
-        Path::new(env!("CARGO_BIN_EXE_guest-probe")),
-    )
-    .unwrap()
-    .command("perf", "guest-probe perf")
-    .command("threads", "guest-probe threads 3")
-    .command("pinned", "taskset -c 2,5 guest-probe threads 1")
+    vm.command("perf", "guest-probe perf")
+        .command("threads", "guest-probe threads 3")
+        .command("pinned", "taskset -c 2,5 guest-probe threads 1")
 }
 
 fn topology() -> Topology {

@@ -2,7 +2,7 @@
 
 use crate::support::{WORKOVER, boot, check_ended, check_free, check_topology, guest, masks};
 use consort_vmtest::{
-    GuestTopology, Scenario, Story, each_fp_paired_with_light, fp_threads_on_different_cores,
+    GuestTopology, Scenario, Share, Story, each_fp_paired_with_light, fp_threads_on_different_cores,
 };
 
 #[test]
@@ -10,8 +10,11 @@ fn eight_fp_threads_get_a_core_each() {
     let guest_topology = GuestTopology::smt(8, 4);
     let scenario = Scenario {
         one_program_per_kind: true,
-        quota_percent: 6,
-        interval_ms: 2000,
+        share: Share::Turns {
+            work_ms: 3,
+            rest_ms: 97,
+        },
+        interval_ms: 1000,
         ..Scenario::new("workover", Story::Brief, WORKOVER, 8, 24)
     };
     let Some(outcome) = boot(&scenario.add_to(guest(guest_topology))) else {

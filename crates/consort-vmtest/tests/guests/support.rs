@@ -4,6 +4,7 @@ use consort_core::PuSet;
 use consort_core::topology::Topology;
 use consort_vmtest::{GuestTopology, Host, Outcome, ThreadMask, Vm, built_program, thread_masks};
 use serde_json::Value;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Time after which a guest is killed: far above the usual minute, for a host that is busy with
@@ -24,15 +25,18 @@ for pu in cpu[0-9]*; do
 done | sort -n
 "#;
 
-/// A guest with `consort` and `consort-demo` that shows its topology first.
+/// A guest with `consort`, `consort-demo` and `guest-probe` that shows its topology first.
 pub fn guest(topology: GuestTopology) -> Vm {
-    let program = |vm: Vm, package, name: &str| {
-        let built = built_program(package, name).unwrap();
-        vm.program(&format!("/bin/{name}"), &built).unwrap()
-    };
-    let vm = program(Vm::new(topology), "consort", "consort");
-    program(vm, "consort-kernels", "consort-demo")
-        .command("topology", SHOW_TOPOLOGY)
+    let built = |package, name| built_program(package, name).unwrap();
+    let programs = [
+        ("consort", built("consort", "consort")),
+        ("consort-demo", built("consort-kernels", "consort-demo")),
+        ("guest-probe", env!("CARGO_BIN_EXE_guest-probe").into()),
+    ];
+    let with =
+        |vm: Vm, (name, file): (&str, PathBuf)| vm.program(&format!("/bin/{name}"), &file).unwrap();
+    let vm = programs.into_iter().fold(Vm::new(topology), with);
+    vm.command("topology", SHOW_TOPOLOGY)
         .command("machine", "consort machine --format json")
 }
 

@@ -45,10 +45,7 @@ fn in_folder() -> String {
 }
 
 fn story() -> Scenario {
-    Scenario {
-        quota_percent: 20,
-        ..Scenario::new("symbiotic", Story::Brief, POLICY, 2, 2)
-    }
+    Scenario::new("symbiotic", Story::Brief, POLICY, 2, 2)
 }
 
 fn check_choice(outcome: &Outcome, section: &str, policy: &str, reason: &str) {

@@ -18,9 +18,10 @@ fn shell(script: &str) -> Command {
     command(&["sh", "-c", script])
 }
 
-/// Some megabytes that can be compressed, but not to nothing.
+/// Some megabytes that can be compressed, but not to nothing; enough for several quanta on a fast
+/// host, since the last one's ended threads are in no report.
 fn text(place: &Path) {
-    let words = (0u32..300_000).map(|i| format!("{} ", i.wrapping_mul(2_654_435_761) >> 12));
+    let words = (0u32..1_500_000).map(|i| format!("{} ", i.wrapping_mul(2_654_435_761) >> 12));
     std::fs::write(place, words.collect::<String>()).unwrap();
 }
 

@@ -5,7 +5,7 @@ use crate::output::{self, Format, Outcome};
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, FromArgMatches};
 use consort_kernels::caches::CacheSizes;
-use consort_kernels::crew::{Crew, Goal};
+use consort_kernels::crew::{Crew, Duty, Goal};
 use consort_kernels::{Entry, Setup};
 use std::path::Path;
 use std::time::Duration;
@@ -25,6 +25,9 @@ pub(crate) struct KernelArgs {
     /// Length of each phase, in milliseconds (`phases` only).
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=3_600_000))]
     phase_ms: Option<u64>,
+    /// Work and sleep by turns of so many milliseconds each; a unit that has begun is finished.
+    #[arg(long, num_args = 2, value_names = ["WORK", "REST"], value_parser = clap::value_parser!(u64).range(1..=3_600_000))]
+    duty_ms: Option<Vec<u64>>,
 }
 
 impl KernelArgs {
@@ -44,7 +47,7 @@ impl KernelArgs {
     /// Runs the kernel.
     pub(crate) fn run(&self, entry: &'static Entry, format: Format) -> Outcome {
         let mut crew = Crew::default();
-        crew.enlist(entry, &self.setup(), self.goal());
+        crew.enlist_part_time(entry, &self.setup(), self.goal(), self.duty());
         output::threads(entry.name, &crew.run()?, format)
     }
 
@@ -55,6 +58,16 @@ impl KernelArgs {
             caches: CacheSizes::read(Path::new("/")),
             phase: self.phase_ms.map_or(default.phase, Duration::from_millis),
         }
+    }
+
+    fn duty(&self) -> Option<Duty> {
+        let &[work, rest] = self.duty_ms.as_deref()? else {
+            return None;
+        };
+        Some(Duty {
+            work: Duration::from_millis(work),
+            rest: Duration::from_millis(rest),
+        })
     }
 
     fn goal(&self) -> Goal {
