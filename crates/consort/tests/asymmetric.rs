@@ -74,8 +74,7 @@ fn within_one_percent(counted: f64, independently: f64) {
     );
 }
 
-const KUTHS: &str =
-    "exec \"$0\" run --policy kuths --emulate-asymmetry \"$1\" --no-back-off --format json -- ";
+const KUTHS: &str = "exec \"$0\" run --policy kuths --emulate-asymmetry \"$1\" --enact pin --no-back-off --format json -- ";
 
 #[test]
 fn kuths_transitions_are_the_futex_calls_that_the_program_makes() {

@@ -55,11 +55,13 @@ fn state_and_session(dir: &str) -> Option<(char, u32)> {
     ))
 }
 
-/// Every process of a session.
+/// Every living process of a session; who reaps orphans may take seconds for the dead.
 fn members(session: u32) -> Vec<u32> {
-    let pids = numbers("/proc").into_iter();
-    pids.filter(|pid| state_and_session(&format!("/proc/{pid}")).is_some_and(|(_, s)| s == session))
-        .collect()
+    let is_member = |pid: &u32| match state_and_session(&format!("/proc/{pid}")) {
+        None | Some(('Z' | 'X', _)) => false,
+        Some((_, its)) => its == session,
+    };
+    numbers("/proc").into_iter().filter(is_member).collect()
 }
 
 /// Living threads of a session that are stopped or have another mask than the tests.

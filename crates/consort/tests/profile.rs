@@ -131,8 +131,8 @@ fn threads_are_roles_of_one_file_that_is_simulated() {
     for part in ["Roles: threads", "Sharing while", "Locks, a lower bound"] {
         assert!(page.contains(part), "'{part}' is missing in the page");
     }
-    let args = ["simulate", "--machine", "power7:smt=2", "--workload"];
-    let output = run(consort().args(args).arg(&out));
+    let args = "simulate --machine power7:smt=2 --alone 3s --workload";
+    let output = run(consort().args(args.split(' ')).arg(&out));
     assert!(output.status.success(), "{}", stderr(&output));
 }
 

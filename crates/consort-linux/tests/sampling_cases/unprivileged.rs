@@ -32,7 +32,10 @@ fn everything_works_without_privilege() {
     let tests = copy(&std::env::current_exe().unwrap(), "tests");
     let program = copy(&sampled(), "sampled");
     let mut command = Command::new(tests);
-    command.args(["--skip", "everything_works"]);
+    // Of the loops that wait for memory one is enough: what they have in common needs no privilege.
+    for skipped in "everything_works atomic binary_search hash pointers".split(' ') {
+        command.args(["--skip", skipped]);
+    }
     command.env("CONSORT_SAMPLED", program).current_dir("/");
     command.uid(NOBODY).gid(NOBODY);
     let output = command.output().unwrap();
