@@ -100,16 +100,6 @@ impl Instruction {
         self.address.wrapping_add(self.len as u64)
     }
 
-    /// Says whether it calls.
-    pub const fn is_call(&self) -> bool {
-        matches!(self.flow, Flow::Call(_))
-    }
-
-    /// Says whether it returns.
-    pub const fn is_return(&self) -> bool {
-        matches!(self.flow, Flow::Return)
-    }
-
     /// Returns true where it reads memory that may well miss the first-level cache.
     pub(crate) const fn may_miss(&self) -> bool {
         self.memory.reads && !self.memory.stack && !matches!(self.class, Class::Branch)

@@ -74,7 +74,6 @@ mod a64;
 #[path = "a64/left_out.rs"]
 mod a64;
 mod arch;
-mod blame;
 mod block;
 mod class;
 mod decode;
@@ -87,8 +86,7 @@ mod registers;
 mod x86;
 
 pub use arch::{Arch, Code};
-pub use blame::{Blame, Cause, Certainty, blame};
-pub use block::{Around, BlockError, BlockFacts, Entry, Rounds, Stride, Suspicion};
+pub use block::{BlockError, BlockFacts, Entry, Rounds, Stride, Suspicion};
 pub use class::{Class, Mix};
 pub use decode::decode;
 pub use estimate::{Bounds, CycleStack, Estimate, Estimator, Footprint, SamplePoint};

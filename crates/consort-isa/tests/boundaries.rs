@@ -58,8 +58,8 @@ fn found_before(bytes: &[u8], address: u64, anchors: &[u64]) -> Vec<u64> {
         base: BASE,
     };
     let block = BlockFacts::build(code, address, anchors).unwrap();
-    let around = block.around(address).unwrap();
-    around.before.iter().map(|i| i.address).collect()
+    let before = &block.instructions()[..block.index_of(address).unwrap()];
+    before.iter().map(|i| i.address).collect()
 }
 
 proptest! {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use consort_isa::{Arch, BlockFacts, Code, Estimator, blame, decode};
+use consort_isa::{Arch, BlockFacts, Code, Estimator, decode};
 use proptest::prelude::*;
 
 fn arch() -> impl Strategy<Value = Arch> {
@@ -51,7 +51,6 @@ proptest! {
         let anchors: Vec<u64> = anchors.iter().map(|a| base.wrapping_add(*a)).collect();
         if let Ok(block) = BlockFacts::build(code, address, &anchors) {
             prop_assert!(block.index_of(address).is_some());
-            prop_assert!(blame(&block, address).is_some());
             prop_assert_eq!(block.suspicions().len(), block.instructions().len());
             for pair in block.instructions().windows(2) {
                 prop_assert_eq!(pair[0].end(), pair[1].address);

@@ -179,8 +179,8 @@ fn branches() {
     check(Class::Branch, "r", CodeAssembler::ret);
     assert_eq!(bytes(&[0x75, 0xfe]).flow, Flow::Conditional(Some(BASE)));
     assert_eq!(bytes(&[0xe8, 0, 0, 0, 0]).flow, Flow::Call(Some(BASE + 5)));
-    assert!(assemble(CodeAssembler::ret).is_return());
-    assert!(assemble(|a| a.call(rax)).is_call());
+    assert_eq!(assemble(CodeAssembler::ret).flow, Flow::Return);
+    assert_eq!(assemble(|a| a.call(rax)).flow, Flow::Call(None));
     assert_eq!(assemble(CodeAssembler::ud2).flow, Flow::Stop);
     assert_eq!(assemble(CodeAssembler::syscall).flow, Flow::Next);
 }

@@ -27,7 +27,9 @@ fn callgrind(counted: &CountedLoop, iterations: u64, dir: &Path) -> String {
     let file = dir.join(format!("{}.{iterations}", counted.name));
     let run = Command::new("valgrind")
         .arg("--tool=callgrind")
-        .args(["--cache-sim=yes", "--branch-sim=yes", "--collect-jumps=yes"])
+        .args(["--cache-sim=yes", "--branch-sim=yes"])
+        // By address: programs of tests have no lines.
+        .args(["--collect-jumps=yes", "--dump-instr=yes"])
         .arg(format!("--toggle-collect=*{}*", counted.name))
         .arg(format!("--callgrind-out-file={}", file.display()))
         .arg(env!("CARGO_BIN_EXE_consort-demo"))

@@ -1,8 +1,7 @@
 //! Checks as tables and sentences for people.
 
 use super::check::{Check, ErrorKind, Published};
-use super::validation::Validation;
-use consort_report::{Cell, Column, Table, TableError};
+use consort_report::Cell;
 
 /// Relative errors from here on are told as a multiple.
 const MANY_TIMES: f64 = 9.0;
@@ -66,54 +65,6 @@ fn signed(value: f64) -> String {
     } else {
         text
     }
-}
-
-impl Validation {
-    /// One table per group, in the order of the groups.
-    ///
-    /// # Errors
-    /// Two checks of one group with one id.
-    pub fn group_tables(&self) -> Result<Vec<Table>, TableError> {
-        let table = |summary: &super::GroupSummary| {
-            let mut table = Table::new(summary.group, summary.about, columns())?;
-            for check in self.checks.iter().filter(|c| c.group == summary.group) {
-                table.push(&check.id, cells(check))?;
-            }
-            Ok(table)
-        };
-        self.summary.iter().map(table).collect()
-    }
-}
-
-fn columns() -> Vec<Column> {
-    let columns = [
-        ("check", "check"),
-        ("published", "published or due"),
-        ("ours", "ours"),
-        ("unit", "unit"),
-        ("error", "error"),
-        ("agrees", "agrees"),
-        ("note", "note"),
-    ];
-    columns
-        .map(|(key, title)| Column::plain(key, title))
-        .to_vec()
-}
-
-fn cells(check: &Check) -> Vec<Cell> {
-    let published = match check.published {
-        Published::Value(value) => value.into(),
-        _ => check.published.text().as_str().into(),
-    };
-    vec![
-        check.id.as_str().into(),
-        published,
-        check.ours.into(),
-        check.unit.as_str().into(),
-        check.error_text().as_str().into(),
-        if check.agrees { "yes" } else { "no" }.into(),
-        check.note.as_str().into(),
-    ]
 }
 
 #[cfg(test)]

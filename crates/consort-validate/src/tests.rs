@@ -97,9 +97,7 @@ fn broken_data_is_named_with_its_file() {
 }
 
 #[test]
-fn every_group_s_table_has_a_row_per_check() {
+fn every_speed_is_above_zero() {
     let validation = validate("speed", &Data::embedded()).unwrap();
-    let tables = validation.group_tables().unwrap();
-    assert_eq!(tables[0].rows().len(), validation.checks.len());
     assert!(validation.checks.iter().all(|c| c.ours > 0.0));
 }

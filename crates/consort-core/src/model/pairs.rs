@@ -67,13 +67,6 @@ impl PairSlowdowns {
         Some(at_least_one(slowdown) / factor)
     }
 
-    /// Slowdowns of one thread next to each other one, as [`PairSlowdowns::get`] has them. Empty for
-    /// a thread that is not there.
-    pub fn next_to(&self, thread: usize) -> Vec<f64> {
-        let others = 0..self.threads();
-        others.map_while(|other| self.get(thread, other)).collect()
-    }
-
     /// The cost of each pair of a thread with those after it, the sum of what both slowdowns cost,
     /// in their order. Entries beyond the last thread stay as they are.
     pub fn costs_after(&mut self, first: usize, cost: impl Fn(f64) -> f64, costs: &mut [f64]) {

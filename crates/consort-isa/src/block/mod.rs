@@ -51,17 +51,6 @@ pub enum Entry {
     Unknown,
 }
 
-/// The instructions before, at and behind an address of a block.
-#[derive(Clone, Copy, Debug)]
-pub struct Around<'a> {
-    /// Those before, the nearest last.
-    pub before: &'a [Instruction],
-    /// The one at the address.
-    pub at: &'a Instruction,
-    /// Those behind, up to and including the branch that ends the block.
-    pub after: &'a [Instruction],
-}
-
 /// A basic block with everything that its samples will be charged by.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BlockFacts {
@@ -130,14 +119,6 @@ impl BlockFacts {
         self.instructions
             .binary_search_by_key(&address, |instruction| instruction.address)
             .ok()
-    }
-
-    /// The block as seen from one address; `None` if it has no boundary there.
-    pub fn around(&self, address: u64) -> Option<Around<'_>> {
-        let index = self.index_of(address)?;
-        let (before, rest) = self.instructions.split_at(index);
-        let (at, after) = rest.split_first()?;
-        Some(Around { before, at, after })
     }
 
     /// The address in memory that the code at `address` is about, with these

@@ -33,7 +33,7 @@ pub use budget::{Budget, nmi_watchdog};
 pub use check::{CheckKernel, ExpectedCounts, check};
 pub use derive::{Rates, fill};
 pub use judge::{CheckRow, Verdict};
-pub use plan::{CounterPlan, PlanInput, PlannedGroup, Sharing, Unplanned, plan};
+pub use plan::{CounterPlan, PlanInput, PlannedGroup, Unplanned, plan};
 pub use pmu::{Pmu, core_pmus};
 pub use probe::{TierStatus, Tiers, probe};
 pub use program::PmuProgram;

@@ -5,7 +5,7 @@
 //! Every group holds cycles and instructions, so that each event has them counted over the very
 //! same time; no group exceeds the PMU's counters; events that need a leader come with it. The
 //! events of one formula share a group where they can. Events that do not fit at once take several
-//! groups, which the kernel multiplexes or the caller rotates over quanta ([`Sharing`]).
+//! groups, which the kernel multiplexes; it tells the time that each ran.
 //!
 //! # Pitfalls
 //!
@@ -20,16 +20,6 @@ use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-/// The way in which several groups share the counters of one PMU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Sharing {
-    /// All groups are on; the kernel rotates them and tells the time that each ran.
-    Multiplex,
-    /// One group is on in each quantum, in turn.
-    Rotate,
-}
-
 /// One group of events that are counted at the same time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PlannedGroup {
@@ -37,8 +27,6 @@ pub struct PlannedGroup {
     pub pmu: String,
     /// Event names; the first leads.
     pub events: Vec<String>,
-    /// With [`Sharing::Rotate`], the turn in which it is on, from 0.
-    pub round: usize,
 }
 
 /// A signal that is not counted on a PMU, with the reason.
@@ -63,14 +51,6 @@ pub struct CounterPlan {
     pub unplanned: Vec<Unplanned>,
 }
 
-impl CounterPlan {
-    /// Number of turns until every group of every PMU was on once; 1 when all fit at once, 0
-    /// without groups.
-    pub fn rounds(&self) -> usize {
-        self.groups.iter().map(|g| g.round + 1).max().unwrap_or(0)
-    }
-}
-
 /// A PMU of this host with its events.
 #[derive(Clone, Debug)]
 pub struct PlanInput<'a> {
@@ -83,21 +63,16 @@ pub struct PlanInput<'a> {
 }
 
 /// Plans groups for the wanted signals on each PMU.
-pub fn plan(wanted: &[Signal], pmus: &[PlanInput<'_>], sharing: Sharing) -> CounterPlan {
+pub fn plan(wanted: &[Signal], pmus: &[PlanInput<'_>]) -> CounterPlan {
     let wanted: BTreeSet<Signal> = wanted.iter().copied().collect();
     let mut plan = CounterPlan::default();
     for input in pmus {
-        plan_pmu(&wanted, input, sharing, &mut plan);
+        plan_pmu(&wanted, input, &mut plan);
     }
     plan
 }
 
-fn plan_pmu(
-    wanted: &BTreeSet<Signal>,
-    input: &PlanInput<'_>,
-    sharing: Sharing,
-    plan: &mut CounterPlan,
-) {
+fn plan_pmu(wanted: &BTreeSet<Signal>, input: &PlanInput<'_>, plan: &mut CounterPlan) {
     let mut groups = Groups::new(input);
     for formula in by_need(wanted, input, plan) {
         match groups.add(formula) {
@@ -105,16 +80,11 @@ fn plan_pmu(
             Err(reason) => refuse(plan, input, formula.signal, reason),
         }
     }
-    let round = |index| match sharing {
-        Sharing::Multiplex => 0,
-        Sharing::Rotate => index,
-    };
-    let planned = |(index, events): (usize, Vec<&Event>)| PlannedGroup {
+    let planned = |events: Vec<&Event>| PlannedGroup {
         pmu: input.pmu.clone(),
         events: events.iter().map(|e| e.name.clone()).collect(),
-        round: round(index),
     };
-    let groups = groups.finished().into_iter().enumerate().map(planned);
+    let groups = groups.finished().into_iter().map(planned);
     plan.groups.extend(groups);
 }
 

@@ -2,7 +2,7 @@
 
 use super::assign;
 use super::budget::Budget;
-use super::plan::{CounterPlan, PlanInput, Sharing, plan};
+use super::plan::{CounterPlan, PlanInput, plan};
 use crate::events::{Event, Expr, Part, Place, PmuEvents, SignalFormula, Unit, event_files};
 use consort_core::Signal;
 use proptest::prelude::*;
@@ -158,22 +158,18 @@ fn laws(plan: &CounterPlan, pmu: &PmuEvents, budget: Budget) {
 
 proptest! {
     #[test]
-    fn plans_obey_the_laws(pmu in any_pmu(), reserved in 0_usize..2, rotate in any::<bool>()) {
-        let sharing = if rotate { Sharing::Rotate } else { Sharing::Multiplex };
+    fn plans_obey_the_laws(pmu in any_pmu(), reserved in 0_usize..2) {
         let input = input(&pmu, reserved);
-        let made = plan(&WISHES, std::slice::from_ref(&input), sharing);
+        let made = plan(&WISHES, std::slice::from_ref(&input));
         laws(&made, &pmu, input.budget);
         let answered = made.planned.len() + made.unplanned.len();
         prop_assert_eq!(answered, WISHES.len(), "every wish is answered once");
-        prop_assert_eq!(&made, &plan(&WISHES, &[input], sharing), "the same again");
-        let rounds: BTreeSet<usize> = made.groups.iter().map(|g| g.round).collect();
-        prop_assert_eq!(rounds.len(), made.rounds());
-        prop_assert!(rotate || made.rounds() <= 1);
+        prop_assert_eq!(&made, &plan(&WISHES, &[input]), "the same again");
     }
 
     #[test]
     fn the_order_of_wishes_does_not_matter(pmu in any_pmu(), wishes in Just(WISHES).prop_shuffle()) {
-        let made = |wishes: &[Signal]| plan(wishes, &[input(&pmu, 0)], Sharing::Multiplex);
+        let made = |wishes: &[Signal]| plan(wishes, &[input(&pmu, 0)]);
         prop_assert_eq!(made(&wishes), made(&WISHES));
     }
 }
@@ -184,7 +180,7 @@ fn built_in_files_plan_everything_they_have() {
         for (pmu, reserved) in file.pmus.iter().flat_map(|p| [(p, 0), (p, 1)]) {
             let wanted: Vec<Signal> = pmu.formulas.iter().map(|f| f.signal).collect();
             let input = input(pmu, reserved);
-            let made = plan(&wanted, std::slice::from_ref(&input), Sharing::Rotate);
+            let made = plan(&wanted, std::slice::from_ref(&input));
             laws(&made, pmu, input.budget);
             assert_eq!(made.unplanned, [], "{}", file.name);
         }
@@ -197,7 +193,7 @@ fn groups_of(name: &str, wanted: &[Signal], reserved: usize) -> Vec<String> {
         .into_iter()
         .find(|f| f.name == name)
         .unwrap();
-    let made = plan(wanted, &[input(&file.pmus[0], reserved)], Sharing::Rotate);
+    let made = plan(wanted, &[input(&file.pmus[0], reserved)]);
     made.groups.iter().map(|g| g.events.join(" ")).collect()
 }
 
@@ -224,11 +220,7 @@ fn a_wish_without_a_formula_is_refused_with_the_reason() {
         .into_iter()
         .find(|f| f.name == "amd-zen2")
         .unwrap();
-    let made = plan(
-        &[Signal::CycleStack],
-        &[input(&file.pmus[0], 0)],
-        Sharing::Multiplex,
-    );
+    let made = plan(&[Signal::CycleStack], &[input(&file.pmus[0], 0)]);
     assert_eq!(made.groups, []);
     assert!(
         made.unplanned[0]

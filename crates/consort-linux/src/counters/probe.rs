@@ -1,7 +1,7 @@
 //! Availability of each tier on this host, with the obstacle where one is missing.
 
 use super::budget::{Budget, nmi_watchdog};
-use super::plan::{PlanInput, Sharing, plan};
+use super::plan::{PlanInput, plan};
 use super::pmu::{Pmu, core_pmus};
 use super::program::event_spec;
 use super::software::SoftwareEvents;
@@ -135,7 +135,7 @@ fn offered(pmu: &Pmu, events: &PmuEvents, nmi_watchdog: bool) -> Vec<Signal> {
         events,
         budget: Budget::of(events, nmi_watchdog),
     };
-    let planned = plan(&wanted, &[input], Sharing::Multiplex).planned;
+    let planned = plan(&wanted, &[input]).planned;
     planned.into_iter().map(|(_, signal)| signal).collect()
 }
 

@@ -15,7 +15,6 @@ pub struct PmuProgram {
     pub(crate) events: PmuEvents,
     /// Event indexes of each group.
     pub(crate) groups: Vec<Vec<usize>>,
-    rounds: Vec<usize>,
     pub(crate) cycles: usize,
     pub(crate) instructions: usize,
     pub(crate) signals: Vec<Signal>,
@@ -38,16 +37,10 @@ impl PmuProgram {
             kind,
             events: events.clone(),
             groups: mine.iter().map(|g| indexes(&g.events)).collect(),
-            rounds: mine.iter().map(|g| g.round).collect(),
             cycles: of_unit(Unit::Cycles)?,
             instructions: of_unit(Unit::Instructions)?,
             signals: signals.map(|&(_, s)| s).collect(),
         })
-    }
-
-    /// The round of each group, for [`super::ThreadGroups::select_round`].
-    pub fn rounds(&self) -> &[usize] {
-        &self.rounds
     }
 
     /// The attributes of each group, the leader's first; user mode only.

@@ -207,27 +207,6 @@ impl ThreadGroups {
         let notice = if lost { Notice::Lost } else { Notice::Back };
         changed.then_some(notice)
     }
-
-    /// Turns the groups of one round on and all others off, for rotation over quanta. `rounds` has
-    /// the round of each group of the layout. Groups are on when they are opened, so call it after
-    /// attaching too.
-    ///
-    /// # Errors
-    /// The first refusal; the other threads are switched all the same.
-    pub fn select_round(&self, rounds: &[usize], now: usize) -> Result<(), PerfError> {
-        let mut first = Ok(());
-        for attached in self.attached.values() {
-            for (group, &round) in attached.groups.iter().zip(rounds) {
-                let switched = if round == now {
-                    group.enable()
-                } else {
-                    group.disable()
-                };
-                first = first.and(switched);
-            }
-        }
-        first
-    }
 }
 
 #[cfg(test)]

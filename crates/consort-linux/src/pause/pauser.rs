@@ -120,19 +120,12 @@ impl Pauser {
         self.resume_with(enactor, program)
     }
 
-    /// Lets every program go on; returns the errors, if any.
-    pub fn resume_all(&mut self, enactor: &mut Enactor) -> Vec<PauseError> {
-        let paused: Vec<ProgramId> = self.paused().collect();
-        let results = paused.into_iter().map(|p| self.resume(enactor, p));
-        results.filter_map(Result::err).collect()
-    }
-
     /// Puts everything of a program back as it was before it was first paused.
     ///
     /// # Errors
     /// When some of its processes cannot go on.
     pub fn forget(&mut self, enactor: &mut Enactor, program: ProgramId) -> Result<(), PauseError> {
-        self.forget_with(enactor, program)
+        self.undo(enactor, program)
     }
 
     /// The programs that were paused at some time and not forgotten since.
@@ -245,14 +238,6 @@ impl Pauser {
         held.paused = false;
         released.map_err(|why| PauseError::Stuck { program, why })?;
         Ok(true)
-    }
-
-    fn forget_with(
-        &mut self,
-        journal: &mut dyn PauseJournal,
-        program: ProgramId,
-    ) -> Result<(), PauseError> {
-        self.undo(journal, program)
     }
 }
 

@@ -192,35 +192,6 @@ impl CounterGroup {
         })
     }
 
-    /// Turns the group on, for rotation over quanta.
-    ///
-    /// # Errors
-    /// When the kernel refuses.
-    pub fn enable(&self) -> Result<(), PerfError> {
-        self.switch(sys::ioctls::ENABLE)
-    }
-
-    /// Turns the group off; its times stand still.
-    ///
-    /// # Errors
-    /// When the kernel refuses.
-    pub fn disable(&self) -> Result<(), PerfError> {
-        self.switch(sys::ioctls::DISABLE)
-    }
-
-    fn switch(
-        &self,
-        request: unsafe fn(std::ffi::c_int, std::ffi::c_uint) -> std::ffi::c_int,
-    ) -> Result<(), PerfError> {
-        // SAFETY: the request takes a number and no pointer, and the descriptor
-        // is an open event of ours.
-        let answer = unsafe { request(self.fds[0].as_raw_fd(), bindings::PERF_IOC_FLAG_GROUP) };
-        if answer < 0 {
-            return Err(Errno::last().into());
-        }
-        Ok(())
-    }
-
     fn fill(&mut self) -> Result<(), PerfError> {
         let read = nix::unistd::read(&self.fds[0], &mut self.raw)?;
         if read != self.raw.len() {

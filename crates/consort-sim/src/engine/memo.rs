@@ -32,8 +32,6 @@ struct Entry {
 pub(crate) struct Memo {
     entries: Vec<Option<Entry>>,
     usage: MemoUse,
-    /// Place of the solution that was asked for last.
-    last: usize,
 }
 
 impl Memo {
@@ -41,15 +39,13 @@ impl Memo {
         Self {
             entries: vec![None; PLACES],
             usage: MemoUse::default(),
-            last: 0,
         }
     }
 
     /// The solution for a key, from the table or from `solve`.
     pub(crate) fn get(&mut self, key: &[u64], solve: impl FnOnce() -> Solution) -> &Solution {
         let hash = key.iter().fold(0, |hash, part| mix(hash ^ part));
-        self.last = hash as usize % PLACES;
-        let place = &mut self.entries[self.last];
+        let place = &mut self.entries[hash as usize % PLACES];
         let entry = match place.take() {
             Some(entry) if entry.key == key => {
                 self.usage.hits += 1;
@@ -64,11 +60,6 @@ impl Memo {
             }
         };
         &place.insert(entry).solution
-    }
-
-    /// The solution that was asked for last.
-    pub(crate) fn last(&self) -> Option<&Solution> {
-        self.entries[self.last].as_ref().map(|e| &e.solution)
     }
 
     pub(crate) fn usage(&self) -> MemoUse {
@@ -111,6 +102,5 @@ mod tests {
         memo.get(&[1], || solution(1));
         let again = memo.get(&[1], || solution(2)).iterations;
         assert_eq!((again, memo.usage().hits), (1, 1));
-        assert_eq!(memo.last().map(|s| s.iterations), Some(1));
     }
 }

@@ -71,7 +71,6 @@ pub(crate) use thread::Thread;
 pub(crate) use time::PS_PER_NS;
 
 use crate::chip::Chip;
-use crate::contention::Solution;
 use calendar::Calendar;
 use calls::CallCosts;
 use consort_core::{Bottleneck, ProgramId};
@@ -184,11 +183,6 @@ impl Engine {
     /// Returns the numbers of solutions that were reused and that were solved anew.
     pub(crate) fn memo_use(&self) -> MemoUse {
         self.rates.memo_use()
-    }
-
-    /// The solution that holds, or held last.
-    pub(crate) fn last_solution(&self) -> Option<&Solution> {
-        self.rates.last()
     }
 
     /// Returns the result of each instance.

@@ -6,7 +6,7 @@
 use super::counts::Counts;
 use super::memo::MemoUse;
 use super::{Engine, Thread};
-use crate::contention::{Demand, Solution, ThreadRates};
+use crate::contention::Demand;
 use consort_core::ThreadId;
 
 /// A look at the inner truth, for the oracle scheduler, explanations and tests.
@@ -29,11 +29,6 @@ impl<'a> Oracle<'a> {
         self.engine.threads().iter().map(|t| t.id)
     }
 
-    /// Rates of a thread when it last ran.
-    pub fn rates(&self, id: ThreadId) -> Option<&'a ThreadRates> {
-        self.thread(id).map(|t| &t.rates)
-    }
-
     /// Demand of a thread on a PU now.
     pub fn demand(&self, id: ThreadId) -> Option<&'a Demand> {
         self.thread(id).map(|t| &t.demand)
@@ -42,23 +37,6 @@ impl<'a> Oracle<'a> {
     /// Counts of a thread since its start.
     pub fn counts(&self, id: ThreadId) -> Option<Counts> {
         self.thread(id).map(Thread::total)
-    }
-
-    /// The PU of the chip that a thread is on.
-    pub fn pu(&self, id: ThreadId) -> Option<usize> {
-        let thread = self.thread(id).filter(|t| t.on_pu())?;
-        thread.pu.map(|logical| self.engine.physical(logical))
-    }
-
-    /// The solution that holds, or held last. Its threads are in the order in which it was solved,
-    /// not in that of [`Oracle::threads`]; [`Oracle::rates`] has each thread's own.
-    pub fn solution(&self) -> Option<&'a Solution> {
-        self.engine.last_solution()
-    }
-
-    /// Energy of the whole machine so far, J.
-    pub fn energy_j(&self) -> f64 {
-        self.engine.energy_j()
     }
 
     /// Number of times that solutions were reused.

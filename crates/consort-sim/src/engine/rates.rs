@@ -45,11 +45,6 @@ impl Rates {
         (running, self.memo.get(&self.key, solve))
     }
 
-    /// The solution that holds, or held last.
-    pub(crate) fn last(&self) -> Option<&Solution> {
-        self.memo.last()
-    }
-
     /// Number of times that solutions were reused.
     pub(crate) fn memo_use(&self) -> MemoUse {
         self.memo.usage()

@@ -1,7 +1,6 @@
 //! Miss curves: misses per kilo-instruction against capacity, and what they
 //! say about how fast a program fills a cache.
 
-use crate::chip::KIB;
 use crate::math::{exp2, ln, log2};
 use crate::program::CURVE_KIB;
 
@@ -163,11 +162,6 @@ impl MissCurve {
     pub fn points(&self) -> &[f64] {
         &self.points
     }
-
-    /// Capacity, bytes, of the last point.
-    pub fn last_bytes() -> f64 {
-        CURVE_KIB[CURVE_KIB.len() - 1] * KIB
-    }
 }
 
 /// Logarithmic mean: what a rate that goes linearly from one value to another amounts to over
@@ -182,6 +176,7 @@ fn mean(from: f64, to: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chip::KIB;
     use proptest::prelude::*;
 
     fn curve(points: &[f64]) -> MissCurve {

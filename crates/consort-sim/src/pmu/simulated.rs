@@ -161,11 +161,6 @@ impl SimulatedPmu {
         readout.value(&watched.memory, watched.now_ns)
     }
 
-    /// Forgets a thread that has ended.
-    pub fn forget(&mut self, thread: ThreadId) {
-        self.threads.remove(&thread);
-    }
-
     /// The events that each signal and readout needs to have turns.
     fn turns(&self) -> Vec<Vec<usize>> {
         let formulas = self.formulas.iter().map(Formula::events);

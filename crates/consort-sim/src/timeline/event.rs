@@ -78,18 +78,6 @@ impl Event {
         event.s = Some("t");
         event
     }
-
-    /// Something that happens at once to the whole machine.
-    pub(super) fn global(name: &str, at_s: f64, args: Value) -> Self {
-        let mut event = Self::new(name, "i", args).at(at_s);
-        event.s = Some("g");
-        event
-    }
-
-    /// A counter of the machine.
-    pub(super) fn counter(name: &str, at_s: f64, args: Value) -> Self {
-        Self::new(name, "C", args).at(at_s)
-    }
 }
 
 /// The process of a place.

@@ -4,7 +4,8 @@ use super::event::{Event, names, process};
 use super::slice::Segment;
 use crate::chip::Chip;
 use consort_core::ThreadId;
-use serde_json::{Map, Value, json};
+use serde_json::json;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 const OPENING: &str = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[";
@@ -21,6 +22,8 @@ pub struct TimelineWriter<W: Write> {
     processes: Vec<usize>,
     /// Per PU, the slice that may still grow.
     open: Vec<Option<Segment>>,
+    /// The PU of each thread's last segment.
+    last_pus: BTreeMap<ThreadId, usize>,
 }
 
 impl<W: Write> TimelineWriter<W> {
@@ -35,12 +38,14 @@ impl<W: Write> TimelineWriter<W> {
             empty: true,
             processes: chip.places().iter().map(|&place| process(place)).collect(),
             open: vec![None; chip.places().len()],
+            last_pus: BTreeMap::new(),
         };
         names(chip).iter().try_for_each(|e| timeline.event(e))?;
         Ok(timeline)
     }
 
-    /// Adds a segment; one that follows the last on its PU and is of the same thread lengthens it.
+    /// Adds a segment; one that follows the last on its PU and is of the same thread lengthens it,
+    /// and one of a thread that was on another PU is a migration.
     /// Segments of no length, and those on PUs that the chip does not have, are left out.
     ///
     /// # Errors
@@ -53,45 +58,27 @@ impl<W: Write> TimelineWriter<W> {
         if short || open.as_mut().is_some_and(|last| last.join(segment)) {
             return Ok(());
         }
-        let ended = open.replace(segment.clone());
-        ended.map_or(Ok(()), |slice| self.slice(&slice))
+        if let Some(ended) = open.replace(segment.clone()) {
+            self.slice(&ended)?;
+        }
+        match self.last_pus.insert(segment.thread, segment.pu) {
+            Some(before) if before != segment.pu => self.migration(segment, before),
+            _ => Ok(()),
+        }
     }
 
-    /// Notes that a thread has moved.
-    ///
-    /// # Errors
-    /// Those of the writer.
-    pub fn migration(
-        &mut self,
-        at_s: f64,
-        thread: ThreadId,
-        from_pu: usize,
-        to_pu: usize,
-    ) -> io::Result<()> {
-        let Some(&pid) = self.processes.get(to_pu) else {
-            return Ok(());
-        };
-        let args = json!({ "thread": thread.to_string(), "from_pu": from_pu, "to_pu": to_pu });
-        self.event(&Event::on_pu("migration", pid, to_pu, at_s, args))
-    }
-
-    /// Notes that a plan has come into force, with its reason.
-    ///
-    /// # Errors
-    /// Those of the writer.
-    pub fn plan(&mut self, at_s: f64, reason: &str) -> io::Result<()> {
-        self.event(&Event::global("plan", at_s, json!({ "reason": reason })))
-    }
-
-    /// Sets the memory utilisation of each node, 0 to 1, from a time on.
-    ///
-    /// # Errors
-    /// Those of the writer.
-    pub fn memory(&mut self, at_s: f64, utilisation: &[f64]) -> io::Result<()> {
-        let nodes = utilisation.iter().enumerate();
-        let nodes = nodes.map(|(node, &share)| (format!("node {node}"), json!(share)));
-        let args = Value::Object(nodes.collect::<Map<_, _>>());
-        self.event(&Event::counter("memory utilisation", at_s, args))
+    /// Notes that the thread of a segment was on another PU before.
+    fn migration(&mut self, segment: &Segment, from_pu: usize) -> io::Result<()> {
+        let (thread, to_pu) = (segment.thread.to_string(), segment.pu);
+        let args = json!({ "thread": thread, "from_pu": from_pu, "to_pu": to_pu });
+        let pid = self.processes[to_pu];
+        self.event(&Event::on_pu(
+            "migration",
+            pid,
+            to_pu,
+            segment.start_s,
+            args,
+        ))
     }
 
     /// Completes the timeline and gives the writer back.

@@ -1,4 +1,4 @@
-//! Timelines: valid JSON with the slices, counters and instants that went in.
+//! Timelines: valid JSON with the slices that went in, and the migrations between them.
 
 use crate::small;
 use consort_core::ThreadId;
@@ -104,25 +104,21 @@ fn a_thread_that_pauses_or_moves_begins_a_new_slice() {
 }
 
 #[test]
-fn instants_and_counters_carry_what_they_are_about() {
+fn a_thread_that_moves_is_seen_to() {
     let events = written(|timeline| {
-        timeline.migration(0.5, thread(7), 0, 5)?;
-        timeline.plan(0.25, "pairs \\ \"changed\"")?;
-        timeline.memory(1.0, &[0.25, f64::NAN])
+        timeline.segment(&segment(7, 0, 0.0, 0.5))?;
+        timeline.segment(&segment(7, 0, 1.0, 1.5))?;
+        timeline.segment(&segment(7, 5, 1.5, 2.0))
     });
     let instants = of_kind(&events, "i");
+    assert_eq!(instants.len(), 1);
     assert_eq!(
         (&instants[0]["pid"], &instants[0]["tid"]),
         (&Value::from(2), &Value::from(5))
     );
+    assert_eq!(instants[0]["ts"], 1.5e6);
     assert_eq!(instants[0]["args"]["thread"], "3/7");
-    assert_eq!(instants[1]["args"]["reason"], "pairs \\ \"changed\"");
-    let counter = of_kind(&events, "C")[0];
-    assert_eq!(
-        (&counter["name"], &counter["ts"]),
-        (&Value::from("memory utilisation"), &Value::from(1e6))
-    );
-    assert_eq!(counter["args"]["node 0"], 0.25);
+    assert_eq!(instants[0]["args"]["from_pu"], 0);
 }
 
 /// A file that can be looked at after its writer was dropped.

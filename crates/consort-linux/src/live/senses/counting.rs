@@ -1,8 +1,8 @@
 //! The counting tiers on the threads of a run: hardware groups and software groups.
 
 use crate::counters::{
-    Budget, Notice, PlanInput, PmuProgram, Rates, Sharing, SoftwareEvents, ThreadGroups, core_pmus,
-    fill, nmi_watchdog, plan,
+    Budget, Notice, PlanInput, PmuProgram, Rates, SoftwareEvents, ThreadGroups, core_pmus, fill,
+    nmi_watchdog, plan,
 };
 use crate::events::PmuEvents;
 use crate::live::Host;
@@ -220,7 +220,7 @@ fn programs(host: &Host) -> Vec<PmuProgram> {
             events,
             budget: Budget::of(events, watchdog),
         };
-        let plan = plan(&wanted(events), &[input], Sharing::Multiplex);
+        let plan = plan(&wanted(events), &[input]);
         PmuProgram::new(&plan, &pmu.name, pmu.kind, events)
     };
     core_pmus(&host.root)
