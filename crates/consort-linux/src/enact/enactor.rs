@@ -290,6 +290,23 @@ impl Enactor {
         spawn_guardian(&self.journal, &path, &self.guardian_args, &self.own_mask)
     }
 
+    /// Journals that a program is about to be stopped by SIGSTOP, so that it is
+    /// continued whatever happens. Call it before stopping.
+    ///
+    /// # Errors
+    /// When the journal cannot be written: do not stop the program.
+    pub fn note_paused(&mut self, pid: u32, start_ticks: u64) -> Result<(), JournalError> {
+        self.record(&[Record::Paused { pid, start_ticks }])
+    }
+
+    /// Journals that a program was continued. Call it after continuing.
+    ///
+    /// # Errors
+    /// When the journal cannot be written: at the end the program gets one SIGCONT too many.
+    pub fn note_resumed(&mut self, pid: u32, start_ticks: u64) -> Result<(), JournalError> {
+        self.record(&[Record::Resumed { pid, start_ticks }])
+    }
+
     /// Puts every managed thread, and every thread that inherited a written mask, back to its
     /// original mask, and checks that it has it. Threads stay managed.
     pub fn restore_all(&mut self) -> RestoreReport {
