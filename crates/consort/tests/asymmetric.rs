@@ -272,9 +272,8 @@ fn own_share(policy: &str) -> f64 {
 fn the_end_of_a_command_is_not_waited_for_at_real_time_priority() {
     for policy in ["hrrs", "fair-time", "tcs"] {
         // Runs beside this one are real-time, too: a single end may fall into theirs.
-        let shares = [own_share(policy), own_share(policy)];
-        let least = shares[0].min(shares[1]);
-        assert!(least <= MOST_OWN, "{policy}: {shares:?}");
+        let mut shares = (0..2).map(|_| own_share(policy));
+        assert!(shares.any(|share| share <= MOST_OWN), "{policy}");
     }
 }
 

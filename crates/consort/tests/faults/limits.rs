@@ -88,7 +88,7 @@ fn a_user_who_may_have_no_more_processes_is_told_so() {
     }
     // A user of no other processes; root has no such limit.
     let user = "setpriv --reuid 61234 --regid 61234 --clear-groups";
-    for most in 1..8 {
+    for most in [1, 2, 3, 5, 7] {
         let script = format!(
             "cd /; {user} sh -c 'ulimit -u {most}; exec \"$C\" {RUN} -- sh -c \"exit 7\"'; s=$?; \
              {user} sh -c 'ulimit -u {most}; exec \"$C\" machine probe --quick' >&2; echo $s $?"
