@@ -70,6 +70,22 @@ fn equal_work_gives_equal_checksums() {
     );
 }
 
+/// A rest that is longer than the test may take ends with the time that was given.
+#[test]
+fn threads_rest_by_turns_and_end_in_time() {
+    let args = "int --threads 2 --seconds 0.2 --duty-ms 1 3600000 --format json";
+    let report = json(&demo(args).code(0));
+    assert_eq!(report["ok"], true);
+    let units = |thread: &serde_json::Value| thread["units"].as_u64().unwrap();
+    assert!(
+        report["threads"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|t| units(t) > 0)
+    );
+}
+
 #[test]
 fn mixed_has_all_kinds() {
     let run = demo("mixed --seconds 0.2 --threads-per-kind 2 --format json").code(0);
@@ -170,6 +186,8 @@ fn bad_input_is_one_line() {
     refused("fp --seconds 1 --work 2", "--work");
     refused("fp --wrok 2", "'--work'");
     refused("fp --phase-ms 10", "only for `phases`");
+    refused("fp --duty-ms 5", "2 values");
+    refused("fp --duty-ms 0 5", "--duty-ms");
     refused("churn --rate many", "--rate");
     refused("pin-self --pu 1023 --seconds 1", "allowed PUs");
     refused("counted nothing", "no counted loop `nothing`");
