@@ -33,7 +33,7 @@ pub fn output_of_two_runs(id: &str, workers: usize) -> StudyOutput {
         .join("studies")
         .join(&name);
     let text = std::fs::read_to_string(file).expect("the study has a file");
-    let fewer = text.replace("quick = 3", "quick = 2");
+    let fewer = text.replace("runs = { quick = 3", "runs = { quick = 2");
     assert_ne!(fewer, text, "{id} has three runs");
     let study = FileStudy::parse(&name, &fewer, Arc::new(Presets)).expect("the file is right");
     output_of(&study, workers)
