@@ -222,14 +222,14 @@ fn sources(folder: &Path, found: &mut Vec<std::path::PathBuf>) {
 }
 
 #[test]
-fn no_file_outgrows_its_one_job() {
+fn no_file_exceeds_600_lines() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut files = Vec::new();
     sources(&crates, &mut files);
     assert!(files.len() > 40, "found only {} files", files.len());
     for file in files {
         let lines = std::fs::read_to_string(&file).unwrap().lines().count();
-        assert!(lines <= 500, "{} has {lines} lines", file.display());
+        assert!(lines <= 600, "{} has {lines} lines", file.display());
     }
 }
 
