@@ -30,11 +30,15 @@ pub(crate) enum Follow {
 pub(crate) const SAMPLE_FIELDS: u64 =
     (b::PERF_SAMPLE_IP | b::PERF_SAMPLE_TID | b::PERF_SAMPLE_TIME | b::PERF_SAMPLE_CPU) as u64;
 
-/// General registers in the order of the kernel's bits, rax to rsp and r8 to r15 (`PERF_REG_X86_*`
-/// of `asm/perf_regs.h`); none on architectures whose addresses are not computed from registers
-/// here.
+/// Registers in every sample, by the kernel's bits (`asm/perf_regs.h`). On `x86_64` they are the
+/// general ones, rax to rsp and r8 to r15, from which addresses are computed. Elsewhere it is the
+/// instruction pointer alone: with any register the kernel writes the mode that the thread ran in.
 const REGISTERS: u64 = if cfg!(target_arch = "x86_64") {
     0xff_00ff
+} else if cfg!(target_arch = "x86") {
+    1 << 8
+} else if cfg!(target_arch = "aarch64") {
+    1 << 32
 } else {
     0
 };

@@ -4,7 +4,7 @@
 //! `sample_id_all` and the sample fields IP, TID, TIME, CPU and REGS_USER (module `attr`).
 //! Pure: any bytes are accepted, and bytes that cannot be read are an error, never a panic.
 
-use consort_isa::{GENERAL_REGISTERS, RegisterValues};
+use consort_isa::{Arch, GENERAL_REGISTERS, RegisterValues};
 use thiserror::Error;
 
 /// Bytes of a record's header: type (4), flags (2), size (2).
@@ -71,7 +71,10 @@ pub enum Record {
     Sample {
         /// Address of the oldest instruction that had not retired.
         ip: u64,
-        /// The general registers of a 64-bit program, where the kernel tells them.
+        /// Instruction set that the thread ran in: a process may have code of two widths. `None` if
+        /// it cannot be decoded, or if the kernel does not give it.
+        arch: Option<Arch>,
+        /// The general registers of 64-bit code on x86.
         registers: Option<Box<RegisterValues>>,
         /// The thread, its PU and the time.
         stamp: Stamp,
@@ -235,22 +238,37 @@ fn sample(body: Fields<'_>) -> Option<Record> {
     };
     Some(Record::Sample {
         ip: body.u64(0)?,
+        arch: body.u64(32).and_then(arch_of_abi),
         registers: registers(body, 32).map(Box::new),
         stamp,
     })
 }
 
+/// `PERF_SAMPLE_REGS_ABI_32` of `perf_event_open(2)`.
+const ABI_32: u64 = 1;
 /// `PERF_SAMPLE_REGS_ABI_64` of `perf_event_open(2)`.
 const ABI_64: u64 = 2;
+
+/// Instruction set of a sample's register ABI. On x86 the kernel takes it from the code segment of
+/// the sampled thread (since Linux 5.11; earlier from the program file).
+fn arch_of_abi(abi: u64) -> Option<Arch> {
+    match (std::env::consts::ARCH, abi) {
+        ("x86_64" | "x86", ABI_32) => Some(Arch::X86_32),
+        ("x86_64" | "x86", ABI_64) => Some(Arch::X86_64),
+        // The 32-bit instruction sets of Arm cannot be decoded.
+        ("aarch64", ABI_64) => Some(Arch::Aarch64),
+        _ => None,
+    }
+}
+
 /// Position at which the kernel writes the register of each hardware number: its order is a, b, c,
 /// d, si, di, bp, sp, r8 to r15.
 const KERNEL_POSITION: [usize; GENERAL_REGISTERS] =
     [0, 2, 3, 1, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15];
 
-/// The registers at `at`, after a word that tells the mode of the program; none unless it is
-/// 64-bit.
+/// The registers at `at`, after the register ABI; none unless it is 64-bit x86.
 fn registers(body: Fields<'_>, at: usize) -> Option<RegisterValues> {
-    if body.u64(at)? != ABI_64 {
+    if body.u64(at).and_then(arch_of_abi) != Some(Arch::X86_64) {
         return None;
     }
     let mut values = [0; GENERAL_REGISTERS];

@@ -20,7 +20,8 @@ const MAX_PAGE_BYTES: usize = 4 << 20;
 #[derive(Debug)]
 pub(super) struct Blocks {
     code: CodeMap,
-    blocks: Generations<CodePlace, Entry>,
+    /// One place may be run in two instruction sets: x86 switches its width by a jump.
+    blocks: Generations<(CodePlace, Option<Arch>), Entry>,
     /// Addresses filed since the last sweep.
     filed: usize,
     round: u64,
@@ -73,12 +74,13 @@ impl Blocks {
     /// Forgets the blocks of address spaces that are gone.
     fn sweep(&mut self) {
         let living = self.code.sweep();
-        self.blocks.retain(|place| living.contains(&place.space));
+        self.blocks
+            .retain(|(place, _)| living.contains(&place.space));
         self.filed = 0;
     }
 
-    fn file(&mut self, place: CodePlace, entry: Entry) {
-        self.blocks.put(place, entry);
+    fn file(&mut self, place: CodePlace, arch: Option<Arch>, entry: Entry) {
+        self.blocks.put((place, arch), entry);
         self.filed += 1;
     }
 
@@ -91,22 +93,22 @@ impl Blocks {
     /// in the block's own terms.
     pub(super) fn at(&mut self, at: CodeAddress) -> (Option<Arc<BlockFacts>>, u64) {
         let place = self.code.place_of(at.pid, at.ip);
-        let known = self.blocks.get(&place);
+        let known = self.blocks.get(&(place, at.arch));
         if let Some(entry) = &known
             && entry.is_fresh(self.round)
         {
             return (entry.block.clone(), place.address);
         }
         let entry = self.build(at, place, known);
-        self.share(place, &entry);
+        self.share(place, at.arch, &entry);
         let block = entry.block.clone();
-        self.file(place, entry);
+        self.file(place, at.arch, entry);
         (block, place.address)
     }
 
     /// Enters a block of fixed code at every boundary that it has: samples fall on all of them, and
     /// cutting a block out of code is by far the dearest step.
-    fn share(&mut self, place: CodePlace, entry: &Entry) {
+    fn share(&mut self, place: CodePlace, arch: Option<Arch>, entry: &Entry) {
         let (Some(block), Lasts::UntilMapped) = (&entry.block, &entry.lasts) else {
             return;
         };
@@ -115,8 +117,8 @@ impl Blocks {
                 address: instruction.address,
                 ..place
             };
-            if self.blocks.get(&other).is_none() {
-                self.file(other, entry.clone());
+            if self.blocks.get(&(other, arch)).is_none() {
+                self.file(other, arch, entry.clone());
             }
         }
     }
@@ -224,6 +226,7 @@ mod tests {
             pid: child.id(),
             tid: child.id(),
             ip,
+            arch: Some(Arch::X86_64),
             time_ns: 2,
         };
         blocks.at(at).0.unwrap()
@@ -287,13 +290,14 @@ mod tests {
                 pid,
                 tid,
                 ip,
+                arch: Some(Arch::X86_64),
                 time_ns,
             });
         }
         blocks.begin_round(&Batch::default());
         let space = blocks.code.place_of(other.id(), ip).space;
         let filed = blocks.blocks.len();
-        blocks.blocks.retain(|place| place.space == space);
+        blocks.blocks.retain(|(place, _)| place.space == space);
         assert_eq!(blocks.blocks.len(), filed);
         end(other);
     }

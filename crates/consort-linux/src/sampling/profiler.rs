@@ -7,7 +7,7 @@ use super::processor;
 use super::profile::{Counts, ProfiledThread, ThreadProfile};
 use super::total::Total;
 use super::window::Window;
-use crate::perf::record::{Record, Stamp};
+use crate::perf::record::Record;
 use consort_isa::{Estimate, Host, RegisterValues, SamplePoint};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -108,9 +108,19 @@ impl Profiler {
         match record {
             Record::Sample {
                 ip,
+                arch,
                 registers,
                 stamp,
-            } => self.sample((*ip, registers.as_deref()), *stamp, sample_ns),
+            } => {
+                let at = CodeAddress {
+                    pid: stamp.pid,
+                    tid: stamp.tid,
+                    ip: *ip,
+                    arch: *arch,
+                    time_ns: stamp.time_ns,
+                };
+                self.sample(at, registers.as_deref(), stamp.pu, sample_ns);
+            }
             Record::Fork(task) | Record::Exit(task) => self.end(task.tid),
             Record::Comm {
                 tid, exec: true, ..
@@ -126,27 +136,16 @@ impl Profiler {
 
     fn sample(
         &mut self,
-        (ip, registers): (u64, Option<&RegisterValues>),
-        stamp: Stamp,
+        at: CodeAddress,
+        registers: Option<&RegisterValues>,
+        pu: u32,
         sample_ns: u64,
     ) {
-        let Stamp {
-            pid,
-            tid,
-            time_ns,
-            pu,
-        } = stamp;
-        let at = CodeAddress {
-            pid,
-            tid,
-            ip,
-            time_ns,
-        };
         let (block, address) = self.blocks.at(at);
-        let thread = self.threads.entry(tid).or_default();
-        thread.pid = pid;
+        let thread = self.threads.entry(at.tid).or_default();
+        thread.pid = at.pid;
         if thread.interval.samples == 0 {
-            self.sampled.push(tid);
+            self.sampled.push(at.tid);
         }
         thread.interval.add(Counts {
             samples: 1,
@@ -158,7 +157,7 @@ impl Profiler {
             address,
             accessed: accessed.and_then(|(block, registers)| block.accessed(address, registers)),
             pu,
-            time_ns,
+            time_ns: at.time_ns,
             weight: sample_ns as f64,
         };
         thread.window.add(block, at);
@@ -278,13 +277,14 @@ mod tests {
         let mut profiler = Profiler::new(Path::new("/"));
         let mut sample = |tids: &[u32]| {
             for &tid in tids {
-                let stamp = Stamp {
+                let at = CodeAddress {
                     pid: 1,
                     tid,
+                    ip: ADDRESS,
+                    arch: None,
                     time_ns: 0,
-                    pu: 0,
                 };
-                profiler.sample((ADDRESS, None), stamp, 1);
+                profiler.sample(at, None, 0, 1);
             }
             let told: Vec<u32> = profiler.interval().iter().map(|p| p.tid).collect();
             let earlier = |tid| profiler.earlier(1, tid).map(|p| p.window_samples);

@@ -1,6 +1,6 @@
 //! Code is found and told apart, whatever it comes from.
 
-use super::elf::{Elf, FP_64, INT_32};
+use super::elf::{Elf, FP_64, INT_32, fp_64_behind_32, int_32_behind_64};
 use super::harness::{Held, Story, all_pus, attach, can_sample, follow, launch, sampled};
 use crate::skip::skipped;
 use consort_linux::sampling::{Sampler, SamplerConfig};
@@ -140,14 +140,35 @@ fn a_stripped_static_program_is_read() {
     }
 }
 
-#[test]
-fn a_32_bit_program_is_decoded_as_one() {
+/// Returns true where 32-bit x86 code can be run and sampled; says so where it cannot.
+fn can_sample_narrow() -> bool {
     if !cfg!(target_arch = "x86_64") {
         skipped("the program is written in x86 machine code");
     } else if !Path::new("/proc/sys/abi/vsyscall32").exists() {
         skipped("the kernel does not run 32-bit programs");
-    } else if can_sample() {
-        let elf = Elf::class_32(INT_32);
-        assert_int(&launch(&elf.path, &[]));
+    } else {
+        return can_sample();
+    }
+    false
+}
+
+#[test]
+fn a_32_bit_program_is_decoded_as_one() {
+    if can_sample_narrow() {
+        assert_int(&launch(&Elf::class_32(INT_32).path, &[]));
+    }
+}
+
+#[test]
+fn wide_code_in_a_narrow_program_is_decoded_as_wide() {
+    if can_sample_narrow() {
+        assert_fp(&launch(&Elf::class_32(&fp_64_behind_32()).path, &[]));
+    }
+}
+
+#[test]
+fn narrow_code_in_a_wide_program_is_decoded_as_narrow() {
+    if can_sample_narrow() {
+        assert_int(&launch(&Elf::class_64(&int_32_behind_64()).path, &[]));
     }
 }

@@ -20,6 +20,28 @@ pub(crate) const INT_32: &[u8] = &[
 ];
 
 const BASE: u32 = 0x0040_0000;
+/// Address of the first instruction of a 32-bit program, and of a 64-bit one.
+const ENTRY_32: u32 = BASE + 52 + 32;
+const ENTRY_64: u32 = BASE + 64 + 56;
+
+/// jmp far 0x33:FP_64, out of 32-bit code into 64-bit code.
+pub(crate) fn fp_64_behind_32() -> Vec<u8> {
+    let mut code = vec![0xea];
+    code.extend((ENTRY_32 + 7).to_le_bytes());
+    code.extend([0x33, 0]);
+    code.extend(FP_64);
+    code
+}
+
+/// jmp far \[0x23:INT_32\], out of 64-bit code into 32-bit code.
+pub(crate) fn int_32_behind_64() -> Vec<u8> {
+    let mut code = vec![0xff, 0x2c, 0x25];
+    code.extend((ENTRY_64 + 7).to_le_bytes());
+    code.extend((ENTRY_64 + 13).to_le_bytes());
+    code.extend([0x23, 0]);
+    code.extend(INT_32);
+    code
+}
 
 /// A program in a file of its own.
 pub(crate) struct Elf {
@@ -30,8 +52,7 @@ pub(crate) struct Elf {
 impl Elf {
     pub(crate) fn class_64(code: &[u8]) -> Self {
         let mut image = ident(2, 62);
-        let entry = BASE + 64 + 56;
-        let words = [entry, 0, 64, 0, 0, 0, 0];
+        let words = [ENTRY_64, 0, 64, 0, 0, 0, 0];
         image.extend(words.iter().flat_map(|w| w.to_le_bytes()));
         image.extend(halves(&[64, 56, 1, 64, 0, 0]));
         let size = (64 + 56 + code.len()) as u32;
@@ -42,8 +63,7 @@ impl Elf {
 
     pub(crate) fn class_32(code: &[u8]) -> Self {
         let mut image = ident(1, 3);
-        let entry = BASE + 52 + 32;
-        let words = [entry, 52, 0, 0];
+        let words = [ENTRY_32, 52, 0, 0];
         image.extend(words.iter().flat_map(|w| w.to_le_bytes()));
         image.extend(halves(&[52, 32, 1, 40, 0, 0]));
         let size = (52 + 32 + code.len()) as u32;

@@ -43,30 +43,36 @@ proptest! {
         body.extend(words(&[pu, 0]));
         let stamp = Stamp { pid, tid, time_ns, pu };
         let registers = None;
-        let expect = Record::Sample { ip, registers, stamp };
+        let expect = Record::Sample { ip, arch: None, registers, stamp };
         prop_assert_eq!(Record::parse(&record(SAMPLE, 2, &body)), Ok(expect));
     }
 }
 
 /// A sample with registers, each of which holds the kernel's number of itself.
-fn with_registers(abi: u64) -> Option<Box<RegisterValues>> {
+fn with_registers(abi: u64) -> (Option<Arch>, Option<Box<RegisterValues>>) {
     let mut body = vec![0; 32];
     for word in std::iter::once(abi).chain(0..16) {
         body.extend(word.to_ne_bytes());
     }
     match Record::parse(&record(SAMPLE, 2, &body)) {
-        Ok(Record::Sample { registers, .. }) => registers,
+        Ok(Record::Sample {
+            arch, registers, ..
+        }) => (arch, registers),
         other => panic!("not a sample: {other:?}"),
     }
 }
 
 #[test]
+#[cfg(target_arch = "x86_64")]
 fn registers_are_put_into_hardware_order() {
-    let registers = with_registers(ABI_64).expect("a 64-bit program");
+    let (arch, registers) = with_registers(ABI_64);
+    assert_eq!(arch, Some(Arch::X86_64));
+    let registers = registers.expect("64-bit code");
     // rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi
     assert_eq!(registers.0[..8], [0, 2, 3, 1, 7, 6, 4, 5]);
     assert_eq!(registers.0[8..], [8, 9, 10, 11, 12, 13, 14, 15]);
-    assert_eq!(with_registers(1), None);
+    assert_eq!(with_registers(ABI_32), (Some(Arch::X86_32), None));
+    assert_eq!(with_registers(0), (None, None));
 }
 
 #[test]

@@ -141,11 +141,6 @@ impl Images {
         self.0.len() > MAX_IMAGES
     }
 
-    /// The first mapping with a file.
-    pub(crate) fn first_file(&self) -> Option<&Image> {
-        self.0.values().find(|image| image.is_file())
-    }
-
     /// Cuts a hole, leaving the parts of mappings on either side.
     fn cut(&mut self, start: u64, end: u64) {
         let overlapping = self.0.range(..end).filter(|(_, old)| old.end > start);

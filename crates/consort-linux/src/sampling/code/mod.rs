@@ -15,7 +15,6 @@
 //! at the round's end; code on a file system that a user provides (FUSE) is read at the speed of
 //! its server.
 
-mod elf;
 mod fetch;
 mod generations;
 mod images;
@@ -54,6 +53,8 @@ pub struct CodeAddress {
     pub tid: u32,
     /// Address of the instruction.
     pub ip: u64,
+    /// Instruction set that the thread ran in; `None` if it cannot be decoded.
+    pub arch: Option<Arch>,
     /// Time of the sample, `CLOCK_MONOTONIC`, ns.
     pub time_ns: u64,
 }
@@ -61,7 +62,7 @@ pub struct CodeAddress {
 /// Code around an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// Instruction set of the program.
+    /// Instruction set of the code.
     pub arch: Arch,
     /// Address of the first byte.
     pub base: u64,
@@ -78,7 +79,7 @@ pub enum Miss {
     Unmapped,
     /// Something is mapped there, but it cannot be read, or no longer.
     Unreadable,
-    /// The program is of an instruction set that cannot be decoded.
+    /// The code is of an instruction set that cannot be decoded.
     ForeignArch,
 }
 
@@ -93,7 +94,7 @@ pub struct CodeCounts {
     pub unmapped: u64,
     /// Number of windows asked for that could not be read.
     pub unreadable: u64,
-    /// Number of windows asked for in programs of other instruction sets.
+    /// Number of windows asked for in code of other instruction sets.
     pub foreign_arch: u64,
 }
 
@@ -174,7 +175,7 @@ impl CodeMap {
     }
 
     fn read_window(&mut self, at: CodeAddress) -> Result<Window, Miss> {
-        let arch = self.spaces.arch_of(at.pid).ok_or(Miss::ForeignArch)?;
+        let arch = at.arch.ok_or(Miss::ForeignArch)?;
         let own = self.page(at, at.ip)?;
         let mut window = Window {
             arch,

@@ -1,15 +1,11 @@
 //! Address spaces: a process id stands for a new one after each `exec`.
 
-use super::elf::{arch_of_file, host_arch};
 use super::images::{FileId, Image, Images};
 use super::maps::executable_images;
-use super::opening::open;
 use super::vintage::Vintages;
 use crate::perf::record::{Mapping, Record};
 use crate::sampling::Batch;
-use consort_isa::Arch;
 use std::collections::{HashMap, HashSet};
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// A name for one address space; never used again.
@@ -37,8 +33,6 @@ const ABOVE_ALL: u64 = 1 << 63;
 pub(super) struct Space {
     pub(super) id: SpaceId,
     pub(super) images: Images,
-    /// The instruction set once it was asked for; `None` inside when it cannot be decoded.
-    arch: Option<Option<Arch>>,
     /// The round in which the process ended.
     ended: Option<u64>,
 }
@@ -191,24 +185,11 @@ impl Spaces {
         }
     }
 
-    /// The instruction set of a process; `None` when it cannot be decoded.
-    pub(super) fn arch_of(&mut self, pid: u32) -> Option<Arch> {
-        let root = self.root.clone();
-        let space = self.of(pid);
-        *space.arch.get_or_insert_with(|| {
-            let exe = File::open(root.join(format!("proc/{pid}/exe")));
-            let exe = exe.ok().and_then(arch_of_file);
-            let file = || arch_of_file(open(&root, space.images.first_file()?)?);
-            exe.or_else(file).unwrap_or_else(host_arch)
-        })
-    }
-
     fn begin(&mut self, pid: u32, images: Images) {
         self.next_id += 1;
         let space = Space {
             id: SpaceId(self.next_id),
             images,
-            arch: None,
             ended: None,
         };
         self.by_pid.insert(pid, space);
