@@ -8,6 +8,7 @@
 //! topology = "/etc/consort/cores.toml"
 //! enact = "nudge"
 //! cookies = true
+//! watch = "light"
 //! back-off = true
 //!
 //! [daemon]                          # the same keys
@@ -34,9 +35,12 @@ use anyhow::{Context, Result};
 pub(crate) use consort_lab::descriptions::folders;
 use consort_linux::cgroup::{CgroupPattern, Rule, Rules};
 use consort_linux::enforce::EnactChoice;
+use consort_linux::live::Watch;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt::Display;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -120,10 +124,13 @@ pub(crate) struct RunConfig {
     /// File that tells what PUs share instead of the kernel.
     pub(crate) topology: Option<PathBuf>,
     /// Enactors that may keep threads in their places.
-    #[serde(default, deserialize_with = "enact", serialize_with = "enact_text")]
+    #[serde(default, deserialize_with = "named", serialize_with = "name_text")]
     pub(crate) enact: Option<EnactChoice>,
     /// True where cores are kept to the threads that plans seat on them.
     pub(crate) cookies: Option<bool>,
+    /// Rate at which programs are watched.
+    #[serde(default, deserialize_with = "named", serialize_with = "name_text")]
+    pub(crate) watch: Option<Watch>,
     /// True where plans are undone when progress falls after them.
     pub(crate) back_off: Option<bool>,
     /// Origin of the last layer that set any of it.
@@ -163,6 +170,7 @@ impl RunConfig {
             topology: later.topology.or(self.topology),
             enact: later.enact.or(self.enact),
             cookies: later.cookies.or(self.cookies),
+            watch: later.watch.or(self.watch),
             back_off: later.back_off.or(self.back_off),
             origin: if says { later.origin } else { self.origin },
         }
@@ -215,13 +223,17 @@ pub(crate) fn pattern(cgroup: Option<&str>, unit: Option<&str>) -> Result<Cgroup
     }
 }
 
-fn enact<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<EnactChoice>, D::Error> {
+/// Reads a value by its name, as the command line takes it.
+fn named<'de, D: Deserializer<'de>, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    T: FromStr<Err: Display>,
+{
     let text = String::deserialize(deserializer)?;
     text.parse().map(Some).map_err(serde::de::Error::custom)
 }
 
-fn enact_text<S: Serializer>(enact: &Option<EnactChoice>, to: S) -> Result<S::Ok, S::Error> {
-    enact.map(|choice| choice.to_string()).serialize(to)
+fn name_text<S: Serializer>(value: &Option<impl Display>, to: S) -> Result<S::Ok, S::Error> {
+    value.as_ref().map(ToString::to_string).serialize(to)
 }
 
 fn interval_text<S: Serializer>(interval: &Option<Duration>, to: S) -> Result<S::Ok, S::Error> {
@@ -303,13 +315,14 @@ mod tests {
 
     #[test]
     fn every_key_is_read() {
-        let text = "[run]\npolicy = \"none\"\ninterval = \"250ms\"\nseed = 7\nenact = \"pin\"\ncookies = true\nback-off = false\n";
+        let text = "[run]\npolicy = \"none\"\ninterval = \"250ms\"\nseed = 7\nenact = \"pin\"\ncookies = true\nwatch = \"light\"\nback-off = false\n";
         let run = parse(text).unwrap().run;
         assert_eq!(run.policy.as_deref(), Some("none"));
         assert_eq!(run.interval, Some(Duration::from_millis(250)));
         assert_eq!((run.seed, run.back_off), (Some(7), Some(false)));
         assert_eq!(run.enact, "pin".parse().ok());
         assert_eq!(run.cookies, Some(true));
+        assert_eq!(run.watch, Some(Watch::Light));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use crate::discovery::{Discovery, ProcError, ThreadEvent, Unmanageable};
 use crate::proc::latest_number;
-use crate::sampling::Batch;
+use crate::sampling::{Batch, Watch};
 use consort_core::ThreadId;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 /// Shortest time between two scans of `/proc` that only complete the records, and longest between
 /// two where nothing says that threads have begun.
 const LEAST_PAUSE: Duration = Duration::from_secs(1);
+/// Ratio of that time under [`Watch::Light`] to the usual one.
+const LIGHT_PAUSES: u32 = 5;
 /// Ratio of the time between scans to the time that one takes, so that crowds of processes cost no
 /// more than a tenth of a percent of one PU.
 const PAUSE_PER_SCAN: u32 = 1000;
@@ -28,6 +30,8 @@ pub(super) struct Census {
     /// Number of the host's latest thread before the last scan; none where the next one is to look
     /// whatever it is.
     latest: Option<u32>,
+    /// Shortest time between two scans that only complete the records.
+    least_pause: Duration,
     /// Number of threads that ended between being found and being taken in.
     gone_at_once: u64,
 }
@@ -41,8 +45,17 @@ impl Census {
             next_scan: now,
             overdue: now,
             latest: None,
+            least_pause: LEAST_PAUSE,
             gone_at_once: 0,
         })
+    }
+
+    /// Scans at the pace of this rate from now on.
+    pub(super) fn set_watch(&mut self, watch: Watch) {
+        self.least_pause = match watch {
+            Watch::Full => LEAST_PAUSE,
+            Watch::Light => LEAST_PAUSE * LIGHT_PAUSES,
+        };
     }
 
     /// Watches a process and all that it starts as well.
@@ -109,12 +122,12 @@ impl Census {
     pub(super) fn scanned(&mut self, begun: Instant, has_records: bool) {
         let took = begun.elapsed();
         let pause = if has_records {
-            LEAST_PAUSE.max(took * PAUSE_PER_SCAN)
+            self.least_pause.max(took * PAUSE_PER_SCAN)
         } else {
             took * PAUSE_PER_ONLY_SCAN
         };
         self.next_scan = begun + pause;
-        self.overdue = begun + LEAST_PAUSE;
+        self.overdue = begun + self.least_pause;
     }
 
     /// Counts a thread that ended before it was taken in.
@@ -190,6 +203,21 @@ mod tests {
         std::fs::remove_file(dir.path().join("proc/loadavg")).unwrap();
         assert_eq!(found(1400, &mut census), Some(0));
         assert_eq!(found(1500, &mut census), Some(0));
+    }
+
+    #[test]
+    fn light_watching_scans_five_times_less() {
+        let begun = Instant::now();
+        let mut census = Census::new(Path::new("/"), &[], begun).unwrap();
+        census.set_watch(Watch::Light);
+        assert!(census.scan_if_due(begun).is_some());
+        census.scanned(begun, true);
+        assert!(census.scan_if_due(begun + Duration::from_secs(4)).is_none());
+        assert!(
+            census
+                .scan_if_due(begun + Duration::from_secs(60))
+                .is_some()
+        );
     }
 
     #[test]

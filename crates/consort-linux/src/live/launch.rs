@@ -60,7 +60,7 @@ impl Live {
                 return Err(error.into());
             }
         };
-        let wish = SamplingWish::of(&host);
+        let wish = SamplingWish::of(&host, settings.watch);
         let pus = host.discovery.machine.pus();
         let name = program_name(&command);
         let mut sampler = None;
@@ -75,7 +75,7 @@ impl Live {
                 return Err(error.into());
             }
         };
-        let sampling = accept(sampler, &host.root, wish.cost_ns, &mut warnings);
+        let sampling = accept(sampler, &host.root, &wish, &mut warnings);
         let running = Running {
             child: Some(child),
             name,
@@ -94,14 +94,14 @@ impl Live {
         settings: &Settings,
         mut running: Running,
     ) -> Result<Self, LiveError> {
-        let wish = SamplingWish::of(&host);
+        let wish = SamplingWish::of(&host, settings.watch);
         let pus = host.discovery.machine.pus();
         let attach = || match &running.child {
             Some(child) => Sampler::attach_tree(&host.root, child.pid(), pus, wish.config),
             None => Sampler::idle(pus, wish.config),
         };
         let sampler = wish.wanted.then(attach);
-        let sampling = accept(sampler, &host.root, wish.cost_ns, &mut running.warnings);
+        let sampling = accept(sampler, &host.root, &wish, &mut running.warnings);
         Self::assemble(host, settings, running, sampling)
     }
 
@@ -136,6 +136,7 @@ impl Live {
             group: running.group,
             warnings: running.warnings,
         };
+        live.census.set_watch(settings.watch);
         // At once, so that a command that ends within the first moments has been seen.
         live.take_records();
         Ok(live)

@@ -54,6 +54,8 @@ pub use senses::{Recorded, RecordedError};
 pub use settings::{LaunchSpec, ResideSpec, Until};
 pub use settle::Settled;
 
+pub use crate::sampling::Watch;
+
 use crate::enforce::EnactorKind;
 use crate::group::Leader;
 use census::Census;
@@ -224,6 +226,12 @@ impl Live {
             programs: self.roster.trees().names(),
             warnings: self.warnings.into_vec(),
         }
+    }
+
+    /// Watches programs at this rate from now on.
+    pub fn set_watch(&mut self, watch: Watch) {
+        self.census.set_watch(watch);
+        self.senses.set_watch(watch);
     }
 
     /// The richest tier that is in use.

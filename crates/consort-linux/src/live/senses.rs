@@ -17,7 +17,7 @@ use super::trees::Trees;
 use super::{Host, SampleCounts};
 use crate::counters::Notice;
 use crate::discovery::{ProcReader, ProcSample, RunState, ThreadEvent};
-use crate::sampling::{Batch, SamplerError, ThreadProfile};
+use crate::sampling::{Batch, SamplerError, ThreadProfile, Watch};
 use consort_core::{
     Observation, Offers, ProgramId, PuId, PuSet, Reading, Sample, Signal, ThreadId, Tier,
 };
@@ -130,6 +130,13 @@ impl Senses {
     pub(super) fn follow(&mut self, events: &[ThreadEvent]) {
         if let Some(sampling) = &mut self.sampling {
             sampling.follow(events);
+        }
+    }
+
+    /// Samples at the pace of this rate.
+    pub(super) fn set_watch(&mut self, watch: Watch) {
+        if let Some(sampling) = &mut self.sampling {
+            sampling.set_watch(watch);
         }
     }
 

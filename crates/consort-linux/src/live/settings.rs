@@ -4,6 +4,7 @@ use super::senses::Recorded;
 use crate::enact::EnactConfig;
 use crate::enforce::EnactChoice;
 use crate::pause::PauseKind;
+use crate::sampling::Watch;
 use std::process::Command;
 use std::time::Duration;
 
@@ -14,6 +15,8 @@ pub struct LaunchSpec {
     pub command: Command,
     /// The quantum.
     pub interval: Duration,
+    /// Rate at which programs are watched.
+    pub watch: Watch,
     /// True if plans are made and not carried out.
     pub dry_run: bool,
     /// True if threads are managed whose affinity somebody has set on purpose.
@@ -36,6 +39,8 @@ pub struct LaunchSpec {
 pub struct ResideSpec {
     /// The quantum.
     pub interval: Duration,
+    /// Rate at which programs are watched.
+    pub watch: Watch,
     /// True if plans are made and not carried out.
     pub dry_run: bool,
     /// True if threads are managed whose affinity somebody has set on purpose.
@@ -66,6 +71,7 @@ pub enum Until {
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     pub(super) interval: Duration,
+    pub(super) watch: Watch,
     pub(super) dry_run: bool,
     pub(super) override_affinity: bool,
     pub(super) enactors: EnactChoice,
@@ -79,6 +85,7 @@ impl LaunchSpec {
     pub(super) fn split(self) -> (Command, Settings) {
         let settings = Settings {
             interval: self.interval,
+            watch: self.watch,
             dry_run: self.dry_run,
             override_affinity: self.override_affinity,
             enactors: self.enactors,
@@ -95,6 +102,7 @@ impl ResideSpec {
     pub(super) fn settings(self) -> Settings {
         Settings {
             interval: self.interval,
+            watch: self.watch,
             dry_run: self.dry_run,
             override_affinity: self.override_affinity,
             enactors: self.enactors,

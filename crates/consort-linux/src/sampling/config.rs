@@ -1,5 +1,6 @@
 //! Rates and limits of the sampler.
 
+use super::watch::Watch;
 use crate::perf::max_sample_rate_hz;
 use std::path::Path;
 
@@ -45,6 +46,10 @@ const MIN_RING_BYTES: usize = 32 << 10;
 /// 2.6 microseconds dearer (measured, see `Sampler`).
 const MAX_BURST_PUS: usize = 32;
 
+/// Samples per second of CPU time under [`Watch::Light`]: with the last 200 a class is known within
+/// some seconds. Prime, as the usual rate.
+const LIGHT_HZ: u64 = 47;
+
 impl SamplerConfig {
     /// This configuration with no rate above what the host permits
     /// (`kernel.perf_event_max_sample_rate`), since the kernel would refuse it.
@@ -57,6 +62,19 @@ impl SamplerConfig {
             ..self
         }
         .apart()
+    }
+
+    /// This configuration for watching at this rate.
+    #[must_use]
+    pub fn for_watch(self, watch: Watch) -> Self {
+        match watch {
+            Watch::Full => self,
+            Watch::Light => Self {
+                rate_hz: self.rate_hz.min(LIGHT_HZ),
+                burst_hz: 0,
+                ..self
+            },
+        }
     }
 
     /// This configuration with two different rates: timers of one rate expire together, so that

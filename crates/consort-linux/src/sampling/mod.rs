@@ -26,6 +26,7 @@ mod sampler;
 mod thinning;
 mod total;
 mod upkeep;
+mod watch;
 mod window;
 
 pub use batch::Batch;
@@ -37,3 +38,4 @@ pub(crate) use profile::ESTIMATED_STACK;
 pub use profile::{Counts, ProfiledThread, ThreadProfile};
 pub use profiler::Profiler;
 pub use sampler::Sampler;
+pub use watch::{UnknownWatch, Watch};

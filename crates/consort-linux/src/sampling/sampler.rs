@@ -24,6 +24,7 @@ use super::feed::Feed;
 use super::feeds::{Burst, Feeds};
 use super::thinning::Thinning;
 use super::upkeep::Upkeep;
+use super::watch::Watch;
 use crate::discovery::ThreadEvent;
 use crate::perf::record::Record;
 use nix::time::{ClockId, clock_gettime};
@@ -121,6 +122,11 @@ impl Sampler {
         }
         let left_out = events.iter().filter(|e| !self.follow_one(e));
         left_out.count()
+    }
+
+    /// Takes samples at the pace of this rate, of programs that join from now on.
+    pub fn set_watch(&mut self, watch: Watch) {
+        self.config = self.config.for_watch(watch);
     }
 
     /// CPU time of all threads that were sampled, those that have exited included, ns.

@@ -7,12 +7,17 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use consort_core::PuSet;
 use consort_linux::enforce::EnactChoice;
 use consort_linux::group::GroupName;
+use consort_linux::live::Watch;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
 fn enact_choices() -> impl TypedValueParser<Value = EnactChoice> {
     PossibleValuesParser::new(EnactChoice::NAMES).try_map(|name| name.parse::<EnactChoice>())
+}
+
+fn watches() -> impl TypedValueParser<Value = Watch> {
+    PossibleValuesParser::new(Watch::NAMES).try_map(|name| name.parse::<Watch>())
 }
 
 /// Options of managing threads, whatever they belong to.
@@ -37,6 +42,10 @@ pub(crate) struct ManageArgs {
     /// Uses core-scheduling cookies, where the kernel has them (docs/enactment.md)
     #[arg(long)]
     pub(crate) cookies: bool,
+    /// Rate at which programs are watched: full, or light, which costs them less and leaves figures
+    /// and classes rougher
+    #[arg(long, value_name = "RATE", value_parser = watches())]
+    pub(crate) watch: Option<Watch>,
     /// Decide and report, but change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,

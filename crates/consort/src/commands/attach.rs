@@ -40,6 +40,7 @@ fn here(args: &AttachArgs, wanted: &Attachment) -> Result<ExitCode> {
     let enactors = manage::enactors(&args.manage, &config.run, &host)?;
     let spec = ResideSpec {
         interval: setup.interval,
+        watch: manage::watch(&args.manage, &config.run),
         dry_run: args.manage.dry_run,
         override_affinity: args.manage.override_affinity,
         enactors,

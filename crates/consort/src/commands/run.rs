@@ -16,7 +16,7 @@ use consort_linux::enact::{LaunchError, runtime_dirs};
 use consort_linux::enforce::EnactChoice;
 use consort_linux::group::{Demands, GroupError, GroupName};
 use consort_linux::live::{
-    Begun, GroupSpec, Host, LaunchSpec, Live, LiveError, Recorded, program_name,
+    Begun, GroupSpec, Host, LaunchSpec, Live, LiveError, Recorded, Watch, program_name,
 };
 use consort_linux::pause::PauseKind;
 use consort_trace::{About, Recorder};
@@ -177,6 +177,7 @@ fn begin(
     let group = group.map(|name| group_spec(args, &setup, &name, recorded.as_ref()));
     let spec = LaunchSpec {
         cookies,
+        watch: manage::watch(&args.manage, config),
         ..launch_spec(args, &setup, recorded, enact)?
     };
     let Some(group) = group else {
@@ -200,6 +201,7 @@ fn group_of_daemon(args: &RunArgs) -> Option<GroupName> {
         || manage.cookies
         || manage.dry_run
         || manage.override_affinity
+        || manage.watch.is_some()
         || manage.topology.is_some()
         || manage.model.is_some()
         || args.profile.is_some()
@@ -264,6 +266,7 @@ fn launch_spec(
     Ok(LaunchSpec {
         command,
         interval: setup.interval,
+        watch: Watch::Full,
         dry_run: args.manage.dry_run,
         override_affinity: args.manage.override_affinity,
         enactors,

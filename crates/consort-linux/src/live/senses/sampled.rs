@@ -5,7 +5,7 @@ use crate::live::clock::own_cpu_ns;
 use crate::live::warnings::Warnings;
 use crate::live::{Host, SampleCounts};
 use crate::sampling::{
-    Batch, ProfiledThread, Profiler, Sampler, SamplerConfig, SamplerError, ThreadProfile,
+    Batch, ProfiledThread, Profiler, Sampler, SamplerConfig, SamplerError, ThreadProfile, Watch,
     sample_cost_ns,
 };
 use consort_core::{PuSet, ThreadId, Tier};
@@ -86,6 +86,11 @@ impl Sampling {
         self.sampler.join_tree(root, pid, pus)
     }
 
+    /// Samples at the pace of this rate.
+    pub(super) fn set_watch(&mut self, watch: Watch) {
+        self.sampler.set_watch(watch);
+    }
+
     /// Stops sampling a process.
     pub(super) fn leave_tree(&mut self, pid: u32) {
         self.sampler.leave_tree(pid);
@@ -152,7 +157,7 @@ pub(in crate::live) struct SamplingWish {
 }
 
 impl SamplingWish {
-    pub(in crate::live) fn of(host: &Host) -> Self {
+    pub(in crate::live) fn of(host: &Host, watch: Watch) -> Self {
         let wanted = host.offers().iter().any(|(_, tier)| tier == Tier::Sampling);
         let cost_ns = if wanted {
             sample_cost_ns(&host.root).unwrap_or(0)
@@ -162,7 +167,8 @@ impl SamplingWish {
         // Up to 20 times dearer in some virtual machines than on bare metal.
         let config = SamplerConfig::default()
             .for_cost(cost_ns)
-            .permitted(&host.root);
+            .permitted(&host.root)
+            .for_watch(watch);
         Self {
             wanted,
             cost_ns,
@@ -175,13 +181,13 @@ impl SamplingWish {
 pub(in crate::live) fn accept(
     sampler: Option<Result<Sampler, SamplerError>>,
     root: &Path,
-    cost_ns: u64,
+    wish: &SamplingWish,
     warnings: &mut Warnings,
 ) -> Option<Sampling> {
     match sampler? {
         Ok(sampler) => Some(Sampling {
             sampler,
-            cost_ns,
+            cost_ns: wish.cost_ns,
             profiler: Profiler::new(root),
             counts: SampleCounts::default(),
             unsettled: Unsettled::default(),

@@ -5,7 +5,7 @@ use super::super::support::config;
 use consort_core::policy::{Policy, PolicyRng, View};
 use consort_core::{Backoff, ControlLoop, Decision};
 use consort_linux::enforce::EnactChoice;
-use consort_linux::live::{Host, LaunchSpec, Live};
+use consort_linux::live::{Host, LaunchSpec, Live, Watch};
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -42,6 +42,7 @@ pub fn live(args: &[OsString], dry_run: bool) -> ExitCode {
     let spec = LaunchSpec {
         command,
         interval: QUANTUM,
+        watch: Watch::Full,
         dry_run,
         override_affinity: false,
         recorded: None,

@@ -4,7 +4,7 @@ use super::super::support::{config, reads, say};
 use consort_core::policy::{Policy, PolicyRng, View};
 use consort_core::{Backoff, ControlLoop, Decision};
 use consort_linux::enforce::EnactChoice;
-use consort_linux::live::{Host, LaunchSpec, Live};
+use consort_linux::live::{Host, LaunchSpec, Live, Watch};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
@@ -31,6 +31,7 @@ pub fn quiet(args: &[OsString]) -> ExitCode {
     let spec = LaunchSpec {
         command,
         interval: Duration::from_millis(4),
+        watch: Watch::Full,
         dry_run: false,
         override_affinity: false,
         recorded: None,

@@ -45,6 +45,7 @@ pub(crate) fn execute(args: &DaemonArgs) -> Result<ExitCode> {
     let desk = Desk::open(&place, is_root(), clerk(shared.clone(), checker))?;
     let spec = ResideSpec {
         interval: setup.interval,
+        watch: manage::watch(&args.manage, &config.daemon),
         dry_run: args.manage.dry_run,
         override_affinity: args.manage.override_affinity,
         enactors,

@@ -9,7 +9,7 @@ use consort_core::policy::PolicySpec;
 use consort_core::{Backoff, ControlLoop, Observation, Signal, Tier, policies};
 use consort_linux::enact::{EnactConfig, runtime_dirs};
 use consort_linux::enforce::EnactChoice;
-use consort_linux::live::{Host, LaunchSpec, Live};
+use consort_linux::live::{Host, LaunchSpec, Live, Watch};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Seek};
@@ -100,6 +100,7 @@ fn launch_spec(plan: &Plan, told: &File) -> Result<LaunchSpec> {
     Ok(LaunchSpec {
         command,
         interval: INTERVAL,
+        watch: Watch::Full,
         dry_run: false,
         override_affinity: false,
         enactors: EnactChoice::Auto,

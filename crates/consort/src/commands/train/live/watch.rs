@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use consort_core::{Machine, Observation, Tier, stack_source};
 use consort_linux::enact::{EnactConfig, runtime_dirs};
 use consort_linux::enforce::{EnactChoice, EnactorKind};
-use consort_linux::live::{Host, LaunchSpec, Live};
+use consort_linux::live::{Host, LaunchSpec, Live, Watch};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Seek};
@@ -62,6 +62,7 @@ fn launch_spec(plan: &Plan, told: &File) -> Result<LaunchSpec> {
     Ok(LaunchSpec {
         command,
         interval: INTERVAL,
+        watch: Watch::Full,
         dry_run: true,
         override_affinity: false,
         // Our own kernels do not look at their masks.
