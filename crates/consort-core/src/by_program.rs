@@ -1,14 +1,16 @@
 //! Several policies on one machine, each for the programs that were assigned to it.
 
+use crate::choose::AUTO;
 use crate::ids::ProgramId;
 use crate::plan::{Decision, PlanReport};
 use crate::policy::{Policy, PolicyRng, View, Wishes};
 use crate::sample::{Observation, ThreadObservation};
+use crate::topology::Topology;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Makes a policy from its text, `name:key=value`; none where it cannot be had here.
-pub type Maker = Box<dyn FnMut(&str) -> Option<Box<dyn Policy>>>;
+/// Makes a policy from its text, `name:key=value`; `None` if this machine cannot have it.
+pub type Maker = Box<dyn FnMut(&str, &Topology) -> Option<Box<dyn Policy>>>;
 
 /// A policy that lets each program have the one it was [assigned](Observation::assigned), and all
 /// others a usual one.
@@ -16,11 +18,14 @@ pub type Maker = Box<dyn FnMut(&str) -> Option<Box<dyn Policy>>>;
 /// Each policy may place its own threads only; those of the others it sees as threads that are let
 /// alone, so that it knows where they run. What the policies decide is joined: where they wish for
 /// quanta of their own, the shortest holds. Policies are made when a program first wants them, and
-/// keep what they have learnt until no program does.
+/// keep what they have learnt until no program does. An automatic choice is made again if the
+/// topology changes.
 pub struct ByProgram {
     usual: Box<dyn Policy>,
     others: BTreeMap<Arc<str>, Box<dyn Policy>>,
     make: Maker,
+    /// Topology for which the policies were made; `None` before the first decision.
+    made_for: Option<Topology>,
 }
 
 impl ByProgram {
@@ -30,18 +35,24 @@ impl ByProgram {
             usual,
             others: BTreeMap::new(),
             make,
+            made_for: None,
         }
     }
 
     /// Lets go of policies that no program wants any more and makes those that are missing.
-    fn keep_to(&mut self, observation: &Observation) {
+    fn keep_to(&mut self, topology: &Topology, observation: &Observation) {
+        if self.made_for.as_ref() != Some(topology) {
+            self.made_for = Some(topology.clone());
+            self.others
+                .retain(|name, _| name.split(':').next() != Some(AUTO));
+        }
         let wanted = |name: &Arc<str>| observation.assigned.values().any(|other| other == name);
         self.others.retain(|name, _| wanted(name));
         for name in observation.assigned.values() {
             if self.others.contains_key(name) {
                 continue;
             }
-            if let Some(policy) = (self.make)(name) {
+            if let Some(policy) = (self.make)(name, topology) {
                 self.others.insert(name.clone(), policy);
             }
         }
@@ -63,7 +74,7 @@ impl Policy for ByProgram {
     }
 
     fn decide(&mut self, view: View<'_>, rng: &mut PolicyRng) -> Decision {
-        self.keep_to(view.observation);
+        self.keep_to(view.topology, view.observation);
         if self.others.is_empty() {
             return self.usual.decide(view, rng);
         }
@@ -174,15 +185,27 @@ mod tests {
     }
 
     fn policies() -> ByProgram {
-        let make = |text: &str| -> Option<Box<dyn Policy>> {
-            (text == "one").then(|| Box::new(To("1")) as Box<dyn Policy>)
+        let make = |text: &str, topology: &Topology| -> Option<Box<dyn Policy>> {
+            match text {
+                "one" => Some(Box::new(To("1"))),
+                AUTO if topology.smt() > 1 => Some(Box::new(To("1"))),
+                AUTO => Some(Box::new(To("0"))),
+                _ => None,
+            }
         };
         ByProgram::new(Box::new(To("0")), Box::new(make))
     }
 
     fn decide(policy: &mut ByProgram, assigned: &[(u32, &str)]) -> Decision {
-        let topology = Topology::uniform(2, 1).unwrap();
-        let mut seen = observation(&topology, &[(1, 0.5), (2, 0.0)]);
+        decide_on(&Topology::uniform(2, 1).unwrap(), policy, assigned)
+    }
+
+    fn decide_on(
+        topology: &Topology,
+        policy: &mut ByProgram,
+        assigned: &[(u32, &str)],
+    ) -> Decision {
+        let mut seen = observation(topology, &[(1, 0.5), (2, 0.0)]);
         for thread in &mut seen.threads {
             thread.id.pid = thread.id.tid;
         }
@@ -191,7 +214,7 @@ mod tests {
             .map(|&(n, name)| (id(n).program(), Arc::from(name)))
             .collect();
         let view = View {
-            topology: &topology,
+            topology,
             observation: &seen,
         };
         policy.decide(view, &mut PolicyRng::seed_from_u64(0))
@@ -231,5 +254,16 @@ mod tests {
         assert_eq!(policy.others.len(), 1);
         decide(&mut policy, &[]);
         assert!(policy.others.is_empty());
+    }
+
+    #[test]
+    fn an_automatic_choice_is_made_again_for_another_topology() {
+        let mut policy = policies();
+        let on = |policy: &mut ByProgram, ways| {
+            let topology = Topology::uniform(2, ways).unwrap();
+            pu(&decide_on(&topology, policy, &[(2, AUTO)]), 2)
+        };
+        assert_eq!(on(&mut policy, 1), "PU 0");
+        assert_eq!(on(&mut policy, 2), "PU 1");
     }
 }

@@ -1,8 +1,12 @@
 //! The automatic choice of a policy: the best one that the tier can feed.
 
+use crate::gain::{Gain, has_several_places};
 use crate::policies::SHARED_CORES;
 use crate::signal::{Offers, Signal};
 use crate::topology::Topology;
+
+/// The name that stands for the policy that [`choose`] finds.
+pub const AUTO: &str = "auto";
 
 /// A policy's name and why it was chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,20 +21,19 @@ pub struct Choice {
 /// machine can tell. `model` names an interference model that [fits](crate::model::Model::fits)
 /// the machine and its cycle stack, where there is one.
 pub fn choose(topology: &Topology, offers: &Offers, model: Option<&str>) -> Choice {
-    let (name, why) = if topology.pus().len() < 2 {
-        (
+    let (name, why) = match Gain::expected(topology) {
+        Gain::Absent(why) => (
             "none",
-            "there is only one PU, so there is nothing to place".to_owned(),
-        )
-    } else if offers.tier_of(Signal::CpuTime).is_none() {
-        ("none", "not even CPU time can be told here".to_owned())
-    } else if topology.smt() < 2 {
-        (
+            format!("no gain to be expected here: {why}; watching only"),
+        ),
+        Gain::Possible if offers.tier_of(Signal::CpuTime).is_none() => {
+            ("none", "not even CPU time can be told here".to_owned())
+        }
+        Gain::Possible if topology.smt() < 2 => (
             "spread",
-            "no PUs share a core here, so there is nobody to pair".to_owned(),
-        )
-    } else {
-        choose_with_smt(topology, offers, model)
+            "no CPUs share a core here, so there are no pairs to choose".to_owned(),
+        ),
+        Gain::Possible => choose_with_smt(topology, offers, model),
     };
     let why = match name == "spread" && suits_holistic(topology, offers) {
         true => format!("{why}; {HOLISTIC}"),
@@ -52,18 +55,6 @@ fn suits_holistic(topology: &Topology, offers: &Offers) -> bool {
     counted.iter().all(|&s| offers.tier_of(s).is_some())
         && topology.core_types().len() < 2
         && has_several_places(topology)
-}
-
-/// Returns true where the choice of cores for a thread matters for caches or memory: there are
-/// several LLC domains, nodes or L2 caches.
-fn has_several_places(topology: &Topology) -> bool {
-    let part = 2..topology.cores().len();
-    topology.llcs().len() > 1
-        || topology.nodes().len() > 1
-        || topology
-            .l2s()
-            .iter()
-            .any(|l2| part.contains(&l2.cores.len()))
 }
 
 fn choose_with_smt(
@@ -121,7 +112,7 @@ mod tests {
         assert_eq!(name(2, &[fp, stack], Some("m.toml")), "symbiotic");
         assert_eq!(name(2, &[fp, stack], None), "workover");
         assert_eq!(name(2, &[fp], Some("m.toml")), "workover");
-        assert_eq!(name(1, &[fp, stack], Some("m.toml")), "spread");
+        assert_eq!(name(1, &[fp, stack], Some("m.toml")), "none");
     }
 
     #[test]
@@ -143,7 +134,7 @@ mod tests {
         let fp = (Signal::FpUsage, Tier::Sampling);
         check(4, 2, &[proc, fp], "workover");
         check(4, 2, &[proc], "spread");
-        check(4, 1, &[proc, fp], "spread");
+        check(4, 1, &[proc, fp], "none");
         check(1, 1, &[proc, fp], "none");
         check(4, 2, &[], "none");
     }
@@ -166,6 +157,16 @@ mod tests {
         let counted = counted.iter().map(|&signal| (signal, Tier::Counters));
         let offers = counted.chain([(Signal::CpuTime, Tier::Proc)]).collect();
         choose(&topology, &offers, None).why
+    }
+
+    #[test]
+    fn nothing_is_placed_if_no_gain_can_be_expected() {
+        assert_eq!(
+            reason(1, 1, 4, &[]),
+            "no gain to be expected here: every CPU is a core of its own, all are alike, and all \
+             share one cache; watching only"
+        );
+        assert!(reason(1, 1, 2, &[]).starts_with("no CPUs share a core here"));
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod choose;
 mod class;
 mod control;
 pub mod coscheduling;
+mod gain;
 mod ids;
 pub mod lint;
 mod machine;
@@ -38,11 +39,12 @@ mod visible;
 pub use backoff::{Backoff, Verdict};
 pub use bottleneck::{Bottleneck, BottleneckKind};
 pub use by_program::{ByProgram, Maker};
-pub use choose::{Choice, choose};
+pub use choose::{AUTO, Choice, choose};
 pub use class::{
     BLOCKED_BELOW, Class, FP_FROM, INT_BELOW, MEMORY_FROM, MemoryLimit, Traits, classify,
 };
 pub use control::{ControlLoop, Turn};
+pub use gain::Gain;
 pub use ids::{ProgramId, PuId, ThreadId};
 pub use machine::{Enacted, Machine};
 pub use mix::Mix;

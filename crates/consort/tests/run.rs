@@ -412,3 +412,39 @@ fn the_same_works_for_an_ordinary_user() {
         "{report:#}"
     );
 }
+
+/// Returns true if no place on this host is better than another.
+fn is_without_gain() -> bool {
+    let machine = json(&run(consort().args(["machine", "--format", "json"])));
+    let one = |key: &str| machine[key] == 1;
+    let is_alone = |key: &str| machine[key].as_array().is_none_or(|all| all.len() < 2);
+    one("smt")
+        && one("packages")
+        && one("nodes")
+        && is_alone("llc_domains")
+        && is_alone("core_types")
+}
+
+#[test]
+fn auto_without_gain_only_watches_and_says_so() {
+    if !is_without_gain() {
+        return skipped("places differ on this host");
+    }
+    let output = run(consort()
+        .args(["run", "--no-daemon", "--format", "json", "--interval"])
+        .args(["50ms", "--policy", "auto", "--"])
+        .arg(demo())
+        .args(["int", "--threads", "2", "--seconds", "1"]));
+    let report = json(&output);
+    assert_eq!(report["policy"], "none", "{report:#}");
+    assert_eq!(report["policy_requested"], "auto");
+    let reason = report["policy_reason"].as_str().unwrap();
+    assert!(
+        reason.starts_with("no gain to be expected here"),
+        "{reason}"
+    );
+    assert_eq!(
+        (&report["moves"], &report["nudges"]),
+        (&0.into(), &0.into())
+    );
+}

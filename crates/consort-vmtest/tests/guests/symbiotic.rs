@@ -125,7 +125,7 @@ fn without_smt_it_is_refused_unless_a_file_tells_of_cores() {
     );
     assert!(refused.ends_with("status 2"), "{refused}");
     for section in ["auto", "named", "found"] {
-        check_choice(&outcome, section, "spread", "no PUs share a core here");
+        check_choice(&outcome, section, "none", "no gain to be expected here");
     }
     check_choice(&outcome, "told", "symbiotic", "2 PUs share a core");
 }

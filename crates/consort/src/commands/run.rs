@@ -1,6 +1,6 @@
 //! `consort run`: a command under management.
 
-use super::manage::{self, AUTO, NONE, Session, Setup};
+use super::manage::{self, NONE, Session, Setup, is_auto};
 use crate::cli::{Format, RecordArgs, RunArgs};
 use crate::config::{self, RunConfig};
 use crate::failure::{as_bad_input, bad_input, warn, with_code};
@@ -228,7 +228,7 @@ fn group_spec(
         name: name.clone(),
         demands: Demands {
             // Which policy is best is for whoever leads to find out.
-            policy: args.manage.policy.clone().filter(|policy| policy != AUTO),
+            policy: args.manage.policy.clone().filter(|policy| !is_auto(policy)),
             interval_ms: args.manage.interval.map(millis),
             dry_run: args.manage.dry_run,
             profile: recorded.map(|recorded| recorded.origin().to_owned()),
@@ -261,8 +261,9 @@ fn launch_spec(
         let stderr = std::io::stderr().as_fd().try_clone_to_owned()?;
         command.stdout(stderr);
     }
-    // A group may yet settle another policy.
-    let changes_nothing = args.manage.dry_run || (setup.spec.name == NONE && args.group.is_none());
+    // A group may yet settle another policy, and hotplug may make placing worthwhile.
+    let watches_only = setup.spec.name == NONE && !is_auto(&setup.requested);
+    let changes_nothing = args.manage.dry_run || (watches_only && args.group.is_none());
     Ok(LaunchSpec {
         command,
         interval: setup.interval,

@@ -6,7 +6,7 @@ mod snapshot;
 
 pub(crate) use snapshot::{CoreLine, Explanation, Status, ThreadLine};
 
-use super::manage::{self, Setup, check_policies};
+use super::manage::{self, Chosen, Setup, check_policies};
 use crate::cli::{DaemonArgs, ManageArgs};
 use crate::config::{self, Config};
 use crate::failure::as_bad_input;
@@ -121,7 +121,15 @@ fn clerk(shared: Rc<RefCell<Snapshot>>, checker: Checker) -> Clerk {
     })
 }
 
-fn policy_of((args, config, topology, offers): &Checker, policy: &str) -> Result<Box<dyn Policy>> {
+fn policy_of(checker: &Checker, policy: &str) -> Result<Box<dyn Policy>> {
+    let (args, config, topology, offers) = checker;
+    policy_on((args, config, topology, offers), policy)
+}
+
+fn policy_on(
+    (args, config, topology, offers): (&ManageArgs, &Config, &Topology, &Offers),
+    policy: &str,
+) -> Result<Box<dyn Policy>> {
     let setup = Setup::on_request(args, &config.daemon, policy.to_owned(), topology, offers);
     Ok(setup?.policy)
 }
@@ -129,6 +137,7 @@ fn policy_of((args, config, topology, offers): &Checker, policy: &str) -> Result
 /// The daemon while it runs.
 struct Daemon<'a> {
     args: &'a DaemonArgs,
+    chosen: Chosen,
     wheel: ControlLoop<Live>,
     shared: Rc<RefCell<Snapshot>>,
     service: Service,
@@ -142,10 +151,12 @@ impl<'a> Daemon<'a> {
         live: Live,
         (shared, metrics): (Rc<RefCell<Snapshot>>, Option<Metrics>),
     ) -> Self {
+        let chosen = setup.chosen();
         let policy = by_program(args, setup.policy, &live);
         let wheel = ControlLoop::new(live, policy, setup.backoff, setup.seed);
         Self {
             args,
+            chosen,
             wheel,
             shared,
             service: Service::ready(),
@@ -156,6 +167,9 @@ impl<'a> Daemon<'a> {
     fn run(mut self) -> Result<ExitCode> {
         while let Some(turn) = self.wheel.turn()? {
             self.note(turn);
+            if let Err(error) = self.choose_again() {
+                tracing::error!("{error:#}");
+            }
             for order in self.wheel.machine_mut().take_orders() {
                 self.carry_out(order);
             }
@@ -239,22 +253,33 @@ impl<'a> Daemon<'a> {
         };
         let (topology, offers) = (live.topology(), live.offers());
         let setup = Setup::on_request(&args, &config.daemon, policy.to_owned(), topology, offers)?;
-        self.shared.borrow_mut().adopt(&setup);
+        self.chosen = setup.chosen();
+        self.shared.borrow_mut().adopt(&self.chosen);
         let policy = by_program(self.args, setup.policy, live);
         self.wheel.change_policy(policy);
+        Ok(())
+    }
+
+    /// Chooses the usual policy again if the choice is Consort's and the usable CPUs have changed.
+    fn choose_again(&mut self) -> Result<()> {
+        let policy = self.chosen.choose_again(self.wheel.machine());
+        self.shared.borrow_mut().adopt(&self.chosen);
+        if let Some(policy) = policy? {
+            tracing::info!(policy = self.chosen.policy, "{}", self.chosen.why);
+            let policy = by_program(self.args, policy, self.wheel.machine());
+            self.wheel.change_policy(policy);
+        }
         Ok(())
     }
 }
 
 /// Returns the usual policy with those that single programs are given.
 fn by_program(args: &DaemonArgs, usual: Box<dyn Policy>, live: &Live) -> Box<dyn Policy> {
-    let checker = (
-        args.manage.clone(),
-        Config::default(),
-        live.topology().clone(),
-        live.offers().clone(),
-    );
-    let make = move |policy: &str| match policy_of(&checker, policy) {
+    let (args, offers) = (args.manage.clone(), live.offers().clone());
+    let make = move |policy: &str, topology: &Topology| match policy_on(
+        (&args, &Config::default(), topology, &offers),
+        policy,
+    ) {
         Ok(policy) => Some(policy),
         Err(error) => {
             tracing::error!("policy {policy}: {error:#}");

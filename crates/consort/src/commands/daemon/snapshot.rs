@@ -1,6 +1,6 @@
 //! State that the daemon reports: the last turn, as each user may see it.
 
-use crate::commands::manage::Setup;
+use crate::commands::manage::{Chosen, Setup};
 use crate::own_cost::Cost;
 use consort_core::plan::Fact;
 use consort_core::{
@@ -195,7 +195,7 @@ impl Snapshot {
             cores: Vec::new(),
             warnings: Vec::new(),
         };
-        snapshot.adopt(setup);
+        snapshot.adopt(&setup.chosen());
         snapshot
     }
 
@@ -205,9 +205,12 @@ impl Snapshot {
     }
 
     /// Notes that another policy holds.
-    pub(crate) fn adopt(&mut self, setup: &Setup) {
-        let chosen = setup.chosen();
-        (self.requested, self.policy, self.reason) = (chosen.requested, chosen.policy, chosen.why);
+    pub(crate) fn adopt(&mut self, chosen: &Chosen) {
+        (self.requested, self.policy, self.reason) = (
+            chosen.requested.clone(),
+            chosen.policy.clone(),
+            chosen.why.clone(),
+        );
     }
 
     /// Takes over the state of a completed turn.

@@ -6,7 +6,7 @@ mod settle;
 mod setup;
 
 pub(crate) use session::Session;
-pub(crate) use setup::{AUTO, Setup, check_policies};
+pub(crate) use setup::{Chosen, Setup, check_policies, is_auto};
 
 use crate::cli::ManageArgs;
 use crate::config::RunConfig;

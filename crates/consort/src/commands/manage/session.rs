@@ -65,6 +65,10 @@ impl Session<'_> {
             ledger.add(&turn);
             self.record(&turn, &mut ledger);
             progress.show(&turn);
+            if let Some(policy) = chosen.choose_again(wheel.machine())? {
+                wheel.change_policy(policy);
+                progress.of_policy(&chosen.policy);
+            }
             if let Some(other) = self.settle_terms(&mut wheel, &chosen) {
                 progress.of_policy(&other.policy);
                 chosen = other;

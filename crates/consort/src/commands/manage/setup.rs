@@ -6,13 +6,10 @@ use crate::config::{Config, RunConfig};
 use crate::failure::bad_input;
 use anyhow::Result;
 use consort_core::policy::{Form, Policy, PolicyError, PolicySpec};
-use consort_core::{Backoff, Machine, Offers, Topology, choose, policies};
+use consort_core::{AUTO, Backoff, Machine, Offers, Topology, choose, policies};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-/// The name that stands for the best policy that can be fed.
-pub(crate) const AUTO: &str = "auto";
 
 /// A fall of progress below this share of what it was is put down to the plan.
 const TOLERATED_FALL: f64 = 0.05;
@@ -28,6 +25,8 @@ pub(crate) struct Setup {
     pub(crate) seed: u64,
     pub(crate) backoff: Backoff,
     pub(crate) policy: Box<dyn Policy>,
+    /// The machine for which everything was decided.
+    pub(crate) topology: Topology,
 }
 
 /// Decisions as a report tells them.
@@ -37,6 +36,38 @@ pub(crate) struct Chosen {
     pub(crate) requested: String,
     pub(crate) why: String,
     pub(crate) interval: Duration,
+    /// The model that was named beside the policy.
+    pub(crate) model: Option<PathBuf>,
+    /// The machine for which the choice was made.
+    pub(crate) topology: Topology,
+}
+
+impl Chosen {
+    /// Chooses again if the choice was left to Consort and the usable CPUs are others than those
+    /// for which it was made. The policy is `None` if the one that decides now stays the best.
+    pub(crate) fn choose_again(
+        &mut self,
+        machine: &impl Machine,
+    ) -> Result<Option<Box<dyn Policy>>> {
+        let topology = machine.topology();
+        if self.topology == *topology {
+            return Ok(None);
+        }
+        self.topology = topology.clone();
+        if !is_auto(&self.requested) {
+            return Ok(None);
+        }
+        let offers = machine.offers();
+        let (spec, why) = resolve(&self.requested, self.model.as_deref(), topology, offers)?;
+        self.why = why;
+        if spec.name == self.policy {
+            return Ok(None);
+        }
+        let spec = without_foreign_options(spec);
+        let policy = policies::open(topology, offers, &spec).map_err(unfed)?;
+        self.policy = spec.name;
+        Ok(Some(policy))
+    }
 }
 
 impl Setup {
@@ -47,6 +78,8 @@ impl Setup {
             requested: self.requested.clone(),
             why: self.why.clone(),
             interval: self.interval,
+            model: self.model.clone(),
+            topology: self.topology.clone(),
         }
     }
 
@@ -105,12 +138,13 @@ impl Setup {
             } else {
                 Backoff::off()
             },
+            topology: topology.clone(),
         })
     }
 
     /// Chooses again where a tier that was there could not be set up for this command.
     pub(crate) fn with_what_is_left(self, machine: &impl Machine) -> Result<Self> {
-        if self.requested.split(':').next() != Some(AUTO) {
+        if !is_auto(&self.requested) {
             return Ok(self);
         }
         let (spec, why) = resolve(
@@ -122,11 +156,17 @@ impl Setup {
         let spec = without_foreign_options(spec);
         Ok(Self {
             policy: policies::open(machine.topology(), machine.offers(), &spec).map_err(unfed)?,
+            topology: machine.topology().clone(),
             spec,
             why,
             ..self
         })
     }
+}
+
+/// Returns true if a policy's text, `name:key=value`, leaves the choice to Consort.
+pub(crate) fn is_auto(policy: &str) -> bool {
+    policy.split(':').next() == Some(AUTO)
 }
 
 /// Drops the options if they do not fit the second choice as they did the first: the command runs
@@ -218,6 +258,75 @@ pub(crate) fn check_policies(config: &Config) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use consort_core::policy::Wishes;
+    use consort_core::{Enacted, Observation, Plan, Signal, Tier};
+    use std::convert::Infallible;
+
+    /// A machine that is never asked to do anything.
+    struct Still(Topology, Offers);
+
+    impl Machine for Still {
+        type Error = Infallible;
+
+        fn topology(&self) -> &Topology {
+            &self.0
+        }
+
+        fn offers(&self) -> &Offers {
+            &self.1
+        }
+
+        fn grant(&mut self, _: Wishes) {}
+
+        fn observe(&mut self) -> Result<Option<Observation>, Infallible> {
+            Ok(None)
+        }
+
+        fn enact(&mut self, _: &Plan) -> Result<Enacted, Infallible> {
+            Ok(Enacted::default())
+        }
+    }
+
+    /// Names of the policy before and after `second` replaces `first` as the usable CPUs.
+    fn chosen_on(requested: &str, first: Topology, second: Topology) -> (String, String) {
+        let offers: Offers = [(Signal::CpuTime, Tier::Proc)].into_iter().collect();
+        let (spec, why) = resolve(requested, None, &first, &offers).unwrap();
+        let mut chosen = Chosen {
+            policy: spec.name,
+            requested: requested.to_owned(),
+            why,
+            interval: Duration::from_secs(1),
+            model: None,
+            topology: first,
+        };
+        let before = chosen.policy.clone();
+        let machine = Still(second, offers);
+        let other = chosen.choose_again(&machine).unwrap();
+        assert_eq!(other.is_some(), before != chosen.policy);
+        assert!(chosen.choose_again(&machine).unwrap().is_none());
+        (before, chosen.policy)
+    }
+
+    #[test]
+    fn automatic_choice_follows_the_usable_cpus() {
+        let alike = || Topology::uniform(2, 1).unwrap();
+        let paired = || Topology::uniform(2, 2).unwrap();
+        let names = |before: &str, after: &str| (before.to_owned(), after.to_owned());
+        assert_eq!(
+            chosen_on("auto", alike(), paired()),
+            names("none", "spread")
+        );
+        assert_eq!(
+            chosen_on("auto", paired(), alike()),
+            names("spread", "none")
+        );
+        let cores = Topology::uniform(4, 1).unwrap();
+        assert_eq!(chosen_on("auto", alike(), cores), names("none", "none"));
+        assert_eq!(
+            chosen_on("spread", paired(), alike()),
+            names("spread", "spread")
+        );
+    }
 
     #[test]
     fn options_of_the_first_choice_do_not_stop_the_second() {
