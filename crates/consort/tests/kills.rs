@@ -86,6 +86,13 @@ fn astray(session: u32) -> Vec<String> {
     found
 }
 
+/// Living threads of a session that have another mask than the tests, stopped ones left out.
+fn narrowed(session: u32) -> Vec<String> {
+    let mut found = astray(session);
+    found.retain(|thread| !thread.contains(" T "));
+    found
+}
+
 /// Guardians of runs whose journals are in this folder.
 fn guardians(runtime: &Path) -> Vec<u32> {
     let runtime = runtime.to_str().unwrap();
@@ -138,11 +145,15 @@ impl Scene {
 
     /// `consort run` of some words, apart from the session of the tests.
     fn command(&self, words: &[&str]) -> Command {
+        self.command_with(&[], words)
+    }
+
+    /// The same with more options.
+    fn command_with(&self, options: &[&str], words: &[&str]) -> Command {
         let mut command = Command::new(&self.consort);
         command.args(["run", "-q", "--interval", "10ms", "--no-back-off"]);
-        command
-            .args(["--policy", "spread:active=0", "--enact", "pin", "--"])
-            .args(words);
+        command.args(["--policy", "spread:active=0", "--enact", "pin"]);
+        command.args(options).arg("--").args(words);
         command.env("D", &self.demo).env("HOME", self.folder.path());
         command
             .env("XDG_RUNTIME_DIR", self.runtime())
@@ -243,6 +254,35 @@ fn kill_again_and_again(user: Option<u32>, usually: u64) {
         kill_once(&scene, draw(&mut state), &mut tally);
     }
     println!("{count} kills in {:.1?}: {tally:?}", start.elapsed());
+}
+
+#[test]
+fn stopped_run_is_restored_and_resumes() {
+    if pus() < 2 {
+        return skipped("one PU leaves no mask to change");
+    }
+    let scene = Scene::new(None);
+    let script = "\"$D\" fp --threads 3 --seconds 600 & read line; kill $!";
+    let report = scene.folder.path().join("report.json");
+    let options = ["--report", report.to_str().unwrap()];
+    let mut command = scene.command_with(&options, &["sh", "-c", script]);
+    let mut run = Session(command.stdin(Stdio::piped()).spawn().unwrap());
+    let consort = nix::unistd::Pid::from_raw(run.id().cast_signed());
+    let signal = |signal| nix::sys::signal::kill(consort, signal).unwrap();
+    let is_narrowed = || (!narrowed(run.id()).is_empty()).then_some(());
+    wait_for("a restricted thread", is_narrowed);
+    signal(nix::sys::signal::Signal::SIGSTOP);
+    wait_for("the guardian", || {
+        narrowed(run.id()).is_empty().then_some(())
+    });
+    signal(nix::sys::signal::Signal::SIGCONT);
+    wait_for("a restricted thread", is_narrowed);
+    drop(run.0.stdin.take());
+    assert!(run.0.wait().is_ok());
+    let text = std::fs::read_to_string(report).unwrap();
+    assert!(text.contains("the guardian put masks back"), "{text}");
+    assert!(!text.contains("was let go"), "{text}");
+    assert_eq!(scene.journals(), 0);
 }
 
 #[test]

@@ -184,7 +184,11 @@ impl Enactor {
             Err(errno) => return Err(AdoptError::Kernel(thread, errno)),
             Ok(now) => now,
         };
-        let glance = Glance::of(&mut self.glance, &self.host, &self.journal.path());
+        let glance = Glance::of(
+            &mut self.glance,
+            &self.host,
+            (&self.runtime_dirs, &self.journal.path()),
+        );
         let allowed = (glance.allowed).told(&self.host, thread.pid, thread.tid);
         if let Some(by) = self.forbidden_by(&allowed) {
             return Err(AdoptError::Exclusive(by));
@@ -211,9 +215,9 @@ impl Enactor {
             return Ok(());
         }
         let start_ticks = stat.start_ticks;
-        let own = self.journal.path();
-        let others = &Glance::of(&mut self.glance, &self.host, &own).other_journals;
-        let other = elsewhere::owner_of(&self.host, (&own, others), (pid, start_ticks));
+        let journals = (self.runtime_dirs.as_slice(), &*self.journal.path());
+        let others = &Glance::of(&mut self.glance, &self.host, journals).other_journals;
+        let other = elsewhere::owner_of(&self.host, others, (pid, start_ticks));
         if let Some(owner) = other {
             return Err(AdoptError::ManagedElsewhere { pid, owner });
         }

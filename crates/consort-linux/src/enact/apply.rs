@@ -31,6 +31,8 @@ impl Enactor {
     /// its cpuset have them. Only changes are written. Threads that somebody
     /// else has moved are let go, those that have exited are forgotten.
     pub fn apply(&mut self, plan: &[(ThreadId, Wanted)]) -> ApplyReport {
+        // Before any look at a mask: what the guardian has restored is not a stranger's doing.
+        self.notice_restoration();
         let mut report = ApplyReport {
             guardian: self.ensure_guardian(),
             ..ApplyReport::default()
@@ -65,6 +67,8 @@ impl Enactor {
         }
         match look {
             Look::Gone => self.count_gone(thread, report),
+            // The guardian announces a restoration before its first write, so it is known by now.
+            Look::Changed(_) if self.notice_restoration() => report.unchanged += 1,
             Look::Changed(now) => {
                 self.let_go(thread);
                 report.released.push((thread, now));
@@ -162,6 +166,7 @@ impl Enactor {
                 self.note_exec(thread, pus);
                 self.count_gone(thread, report);
             }
+            Nudged::Changed(_) if self.notice_restoration() => report.unchanged += 1,
             Nudged::Changed(now) => {
                 self.let_go(thread);
                 report.released.push((thread, now));

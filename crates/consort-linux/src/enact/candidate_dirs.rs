@@ -15,10 +15,12 @@ use std::time::Duration;
 /// hostile; then two runs that start at once may make a folder each, and be two groups.
 const ATTEMPTS: u32 = 50;
 
-/// Folders for journals, best first: `$XDG_RUNTIME_DIR/consort`, then `/run/consort` for root or
-/// `/tmp/consort-<uid>` for others. Where none of these can be used, since somebody else has taken
-/// the name or nothing may be written there, a new private folder `/tmp/consort-<uid>.XXXXXX` is
-/// made. Later runs find it by its name and owner.
+/// Folders for journals, best first: `$XDG_RUNTIME_DIR/consort`; `/run/consort` for root or
+/// `/tmp/consort-<uid>` for others; and the folder of the user's logins, `/run/user/<uid>/consort`,
+/// where a run with another environment may be. Root's `$XDG_RUNTIME_DIR` comes last where it is
+/// that folder. If none of these can be used, since another user has taken the name or nothing can
+/// be written there, a new private folder `/tmp/consort-<uid>.XXXXXX` is made. Later runs find it
+/// by its name and owner.
 pub fn runtime_dirs() -> Vec<PathBuf> {
     let xdg = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     let uid = Uid::effective();
@@ -26,15 +28,18 @@ pub fn runtime_dirs() -> Vec<PathBuf> {
 }
 
 fn candidates(xdg: Option<PathBuf>, uid: Uid) -> Vec<PathBuf> {
-    let xdg = xdg.filter(|dir| dir.is_absolute());
+    let of_logins = PathBuf::from(format!("/run/user/{uid}"));
     let fallback = match uid.is_root() {
         true => PathBuf::from("/run/consort"),
         false => PathBuf::from(format!("/tmp/consort-{uid}")),
     };
-    xdg.map(|dir| dir.join("consort"))
-        .into_iter()
-        .chain([fallback])
-        .collect()
+    // The folder of logins is deleted when the last one ends, with the journals in it. Root's
+    // services outlive that, and a login of root has to meet them.
+    let is_passing = |dir: &PathBuf| uid.is_root() && *dir == of_logins;
+    let named = xdg.filter(|dir| dir.is_absolute() && !is_passing(dir));
+    let named = named.map(|dir| dir.join("consort"));
+    let last = Some(of_logins.join("consort")).filter(|last| Some(last) != named.as_ref());
+    named.into_iter().chain([fallback]).chain(last).collect()
 }
 
 /// Returns the folders with the spare ones of this user in `parent`; makes one if none can be used.
@@ -109,8 +114,22 @@ mod tests {
         let dirs = candidates(Some("/run/user/7".into()), Uid::from_raw(7));
         assert_eq!(dirs[0], Path::new("/run/user/7/consort"));
         assert_eq!(dirs[1], Path::new("/tmp/consort-7"));
-        let dirs = candidates(Some("relative".into()), Uid::from_raw(0));
-        assert_eq!(dirs, [Path::new("/run/consort")]);
+        assert_eq!(dirs.len(), 2);
+        let other = candidates(Some("/run/of-a-service".into()), Uid::from_raw(7));
+        assert_eq!(other[0], Path::new("/run/of-a-service/consort"));
+        assert_eq!(other[1..], [dirs[1].clone(), dirs[0].clone()]);
+    }
+
+    #[test]
+    fn services_and_logins_of_root_share_a_folder() {
+        let (root, of_logins) = (Uid::from_raw(0), Path::new("/run/user/0"));
+        let expected = [PathBuf::from("/run/consort"), of_logins.join("consort")];
+        for xdg in [None, Some(of_logins.to_owned()), Some("relative".into())] {
+            assert_eq!(candidates(xdg, root), expected);
+        }
+        let named = candidates(Some("/run/of-a-service".into()), root);
+        assert_eq!(named[0], Path::new("/run/of-a-service/consort"));
+        assert_eq!(named[1..], expected);
     }
 
     #[test]

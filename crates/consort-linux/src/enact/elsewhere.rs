@@ -7,35 +7,35 @@ use super::host::Host;
 use super::journal::{Journal, SUFFIX};
 use super::record::Record;
 use super::runtime_dir::RuntimeDir;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// Names of the journals of other runs in the folder of this run's own.
-pub(crate) fn other_journals(own: &Path) -> Vec<String> {
-    let Some(names) = own.parent().and_then(|folder| folder.read_dir().ok()) else {
-        return Vec::new();
-    };
-    names
-        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .filter(|name| name.ends_with(SUFFIX) && own.file_name() != Some(name.as_ref()))
+/// Journals of other runs in these folders. Runs of one user may keep theirs in different ones: a
+/// service and a login have different environments.
+pub(crate) fn other_journals(folders: &[PathBuf], own: &Path) -> Vec<PathBuf> {
+    let entries = folders.iter().filter_map(|folder| folder.read_dir().ok());
+    let paths = entries.flatten().flatten().map(|entry| entry.path());
+    let is_journal = |path: &PathBuf| path.to_str().is_some_and(|name| name.ends_with(SUFFIX));
+    paths
+        .filter(|path| is_journal(path) && path != own)
         .collect()
 }
 
-/// Process id of another run that manages the program by one of these live journals beside this
-/// run's own; none without such a run.
+/// Process id of another run that manages the program by one of these live journals; `None` without
+/// such a run.
 pub(crate) fn owner_of(
     host: &Host,
-    (own, others): (&Path, &[String]),
+    others: &[PathBuf],
     (pid, start_ticks): (u32, u64),
 ) -> Option<u32> {
-    let folder = own.parent()?;
     let mut managers = others.iter();
-    managers.find_map(|name| manager(host, folder, name, pid, start_ticks))
+    managers.find_map(|journal| manager(host, journal, pid, start_ticks))
 }
 
-fn manager(host: &Host, folder: &Path, name: &str, pid: u32, start_ticks: u64) -> Option<u32> {
+fn manager(host: &Host, journal: &Path, pid: u32, start_ticks: u64) -> Option<u32> {
+    let (folder, name) = (journal.parent()?, journal.file_name()?.to_str()?);
     let journal = Journal::open_in_use(RuntimeDir::open(folder).ok()?, name).ok()??;
     let header = journal.header();
-    let here = header.boot_id == host.boot_id()? && header.pid_namespace == host.pid_namespace()?;
     let names_it = |record: &Record| matches!(record, Record::Program(p) if p.pid == pid && p.start_ticks == start_ticks);
-    (here && journal.records().ok()?.iter().any(names_it)).then_some(header.pid)
+    let is_here = host.shares_numbers_with(header);
+    (is_here && journal.records().ok()?.iter().any(names_it)).then_some(header.pid)
 }

@@ -10,6 +10,7 @@ use super::ledger::{Ledger, Seen};
 use super::narrowings::Narrowings;
 use super::original::Original;
 use super::record::{Program, Record};
+use super::recover::{Abandoned, RecoverReport};
 use super::report::RestoreReport;
 use super::restore::restore;
 use super::runtime_dir::RuntimeDir;
@@ -17,7 +18,7 @@ use crate::proc::now_ticks;
 use consort_core::{PuSet, ThreadId};
 use nix::sys::signal::killpg;
 use nix::unistd::Pid;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -106,12 +107,16 @@ pub struct Enactor {
     pub(super) glance: Option<Glance>,
     guardian: Guardian,
     guardian_args: Vec<OsString>,
+    /// Folders in which journals of other runs may be.
+    pub(super) runtime_dirs: Vec<PathBuf>,
     own_mask: PuSet,
     rewrite_at_bytes: u64,
     /// True if threads are taken in although their cpuset is somebody's alone.
     takes_exclusive: bool,
     /// Least time between two looks at the mask of a thread that is where it is wanted.
     pub(super) looks_every: Duration,
+    /// True if the guardian has restored and the caller was not informed yet.
+    interrupted: bool,
 }
 
 impl Enactor {
@@ -142,11 +147,104 @@ impl Enactor {
             glance: None,
             guardian,
             guardian_args: config.guardian_args.clone(),
+            runtime_dirs: config.runtime_dirs.clone(),
             own_mask,
             rewrite_at_bytes: LEAST_REWRITE_BYTES,
             takes_exclusive: false,
             looks_every: Duration::ZERO,
+            interrupted: false,
         })
+    }
+
+    /// Shows the guardian that this run makes turns. From the first call on, call it at least once a
+    /// second: otherwise the guardian puts masks back and lets paused programs continue.
+    pub fn beat(&mut self) {
+        self.guardian.beat();
+    }
+
+    /// Returns true if the guardian has restored since the last call, as there were no beats.
+    /// Threads are managed as before then, with their original masks, and paused programs have
+    /// continued.
+    pub fn take_interruption(&mut self) -> bool {
+        self.notice_restoration();
+        std::mem::take(&mut self.interrupted)
+    }
+
+    /// Learns whether the guardian has restored meanwhile; returns true if so.
+    pub(super) fn notice_restoration(&mut self) -> bool {
+        if !self.guardian.has_restored() {
+            return false;
+        }
+        self.interrupted = true;
+        // This process may have been stopped between its last look and a write, which then came
+        // after the guardian's.
+        self.restore_masks();
+        true
+    }
+
+    /// Puts every managed thread back to its original mask; what is paused stays so.
+    fn restore_masks(&mut self) {
+        let ours = |mask: &Seen<'_>| {
+            let tick = mask.born.unwrap_or_else(now_ticks);
+            (self.narrowings).covers(mask.root, mask.pus, mask.allowed, tick)
+        };
+        let masks = Ledger {
+            paused: BTreeSet::new(),
+            ..self.ledger.of_masks()
+        };
+        restore(&self.host, &masks, &self.journal.header().run, &ours);
+        self.forget_gone();
+        let now = Instant::now();
+        for managed in self.threads.values_mut() {
+            // Not what the thread has: if that is something else, others have changed it meanwhile.
+            managed.seen = managed.original.target(&managed.allowed.pus);
+            managed.looked = now.checked_sub(self.looks_every).unwrap_or(now);
+        }
+    }
+
+    /// Restores from journals in these folders that killed runs have left, although this run manages
+    /// threads already. A mask of such a run may have been taken for an original one.
+    pub fn recover_from(&mut self, dirs: &[PathBuf]) -> RecoverReport {
+        let abandoned = Abandoned::find(dirs);
+        if abandoned.is_empty() {
+            return abandoned.recover();
+        }
+        // In the reverse order of their making: masks of this run lie upon those.
+        self.restore_masks();
+        let report = abandoned.recover();
+        let put_back = report.restored.iter().flat_map(|(_, r)| &r.threads);
+        let put_back: Vec<ThreadId> = put_back.copied().collect();
+        for thread in put_back {
+            if let Err(error) = self.relearn_original(thread) {
+                tracing::warn!(%thread, %error, "an original mask cannot be journalled");
+            }
+        }
+        report
+    }
+
+    /// Takes the mask that a thread has now for its original one, if the thread is managed.
+    fn relearn_original(&mut self, thread: ThreadId) -> Result<(), JournalError> {
+        let Ok(now) = affinity::get(thread.tid) else {
+            return Ok(());
+        };
+        let Some(managed) = self.threads.get_mut(&thread) else {
+            return Ok(());
+        };
+        let original = Original::new(now.clone(), &managed.allowed.pus);
+        managed.original = original.clone();
+        managed.seen = now;
+        let mut records = Vec::new();
+        if self.ledger.threads.contains_key(&thread) {
+            records.push(Record::Thread(thread, original.clone()));
+        }
+        let program = self.ledger.programs.get(&thread.pid);
+        if let Some(program) = program.filter(|_| thread.tid == thread.pid) {
+            records.push(Record::Program(Program {
+                original,
+                ..program.clone()
+            }));
+        }
+        self.record(&records)
     }
 
     /// Looks at the mask of a thread that is where it is wanted only this often from now on, instead
@@ -170,6 +268,11 @@ impl Enactor {
     /// that this run starts.
     pub fn run_id(&self) -> &str {
         &self.journal.header().run
+    }
+
+    /// Folders in which journals of other runs may be.
+    pub(crate) fn runtime_dirs(&self) -> &[PathBuf] {
+        &self.runtime_dirs
     }
 
     /// Path of the journal; a file name alone for one in memory.

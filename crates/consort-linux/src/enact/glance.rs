@@ -3,7 +3,7 @@
 
 use super::elsewhere;
 use super::host::{AllowedPus, Host};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Time for which a look counts as the present.
@@ -14,8 +14,8 @@ const MOMENT: Duration = Duration::from_millis(20);
 pub(crate) struct Glance {
     at: Instant,
     pub(crate) allowed: AllowedPus,
-    /// Names of the journals of other runs in the folder of this run's.
-    pub(crate) other_journals: Vec<String>,
+    /// Journals of other runs.
+    pub(crate) other_journals: Vec<PathBuf>,
 }
 
 impl Glance {
@@ -23,13 +23,13 @@ impl Glance {
     pub(crate) fn of<'a>(
         last: &'a mut Option<Self>,
         host: &Host,
-        own_journal: &Path,
+        (folders, own_journal): (&[PathBuf], &Path),
     ) -> &'a mut Self {
         let recent = last.take().filter(|glance| glance.at.elapsed() < MOMENT);
         last.insert(recent.unwrap_or_else(|| Self {
             at: Instant::now(),
             allowed: AllowedPus::new(host),
-            other_journals: elsewhere::other_journals(own_journal),
+            other_journals: elsewhere::other_journals(folders, own_journal),
         }))
     }
 }

@@ -1,9 +1,15 @@
 //! The guardian as its owner sees it: its start, its health and its end.
 //!
-//! Owner and guardian share a socket pair and the open journal. The socket only tells that the
+//! Owner and guardian share a socket pair and the open journal. The socket only shows that the
 //! owner lives; when it ends, the guardian reads from the journal the masks to restore. Compared
 //! with sending records through the socket this never blocks the owner, keeps the guardian's memory
 //! flat, and a replacement guardian needs nothing but the same file.
+//!
+//! An owner may also stop without an end: by SIGSTOP, or in a system call that does not return. So
+//! it sends a byte about once a second. If none comes for some seconds, the guardian announces
+//! that it restores, restores masks and lets paused programs continue, and announces the end of
+//! that. The announcement comes before the first write: an owner that finds a changed mask and
+//! reads the socket only then still learns that no stranger has changed it.
 
 use nix::errno::Errno;
 use std::ffi::OsString;
@@ -14,7 +20,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use thiserror::Error;
 
 use super::launch::RUN_MARKER;
@@ -23,6 +29,17 @@ use super::launch::RUN_MARKER;
 pub(crate) const READY: u8 = b'r';
 /// Byte that the owner sends when everything is restored.
 pub(crate) const DONE: u8 = b'd';
+/// Byte that the owner sends while it makes turns.
+pub(crate) const BEAT: u8 = b'b';
+/// Byte that the guardian sends before it restores although its owner has not ended. What a dying
+/// guardian prints comes through the same socket and does not contain it.
+pub(crate) const RESTORING: u8 = 1;
+/// Byte that the guardian sends after that.
+pub(crate) const RESTORED: u8 = 2;
+/// Least time between two beats.
+const BEAT_EVERY: Duration = Duration::from_millis(500);
+/// Longest wait for a guardian that restores already.
+const RESTORE_LIMIT: Duration = Duration::from_secs(20);
 /// Longest time that a guardian may take to come up; long enough for a crowded host.
 const READY_LIMIT: Duration = Duration::from_secs(20);
 
@@ -66,7 +83,11 @@ pub(crate) struct GuardianSpec<'a> {
 #[derive(Debug)]
 pub(crate) struct Guardian {
     child: Child,
+    /// Non-blocking but for the first word and the last: a stopped guardian reads nothing, and a
+    /// full socket must not stop the owner too.
     socket: UnixStream,
+    /// Time of the last beat.
+    beaten: Option<Instant>,
 }
 
 impl Guardian {
@@ -76,13 +97,61 @@ impl Guardian {
         let mut child = command(spec, theirs)
             .and_then(|mut command| command.spawn())
             .map_err(GuardianError::Start)?;
-        if let Err(error) = wait_until_ready(&mut socket) {
+        let ready = wait_until_ready(&mut socket);
+        if let Err(error) = ready.and_then(|()| socket.set_nonblocking(true)) {
             // Both fail only when it is dead already, which is what is wanted.
             let _ = child.kill();
             let _ = child.wait();
             return Err(GuardianError::NotReady(error));
         }
-        Ok(Self { child, socket })
+        Ok(Self {
+            child,
+            socket,
+            beaten: None,
+        })
+    }
+
+    /// Shows the guardian that the owner makes turns. From the first beat on the guardian restores
+    /// when no other comes for some seconds.
+    pub(crate) fn beat(&mut self) {
+        let now = Instant::now();
+        if self.beaten.is_none_or(|at| now - at >= BEAT_EVERY) {
+            self.beaten = Some(now);
+            // A full socket has beats enough in it, and the end of a guardian is noticed elsewhere.
+            let _ = self.socket.write(&[BEAT]);
+        }
+    }
+
+    /// Returns true if the guardian has restored since the last call because there were no beats.
+    /// Waits while the guardian is still at it.
+    pub(crate) fn has_restored(&mut self) -> bool {
+        let mut last = None;
+        let mut news = [0; 64];
+        while let Ok(count @ 1..) = self.socket.read(&mut news) {
+            let told = news[..count].iter().rev();
+            last = { told }
+                .find(|byte| matches!(**byte, RESTORING | RESTORED))
+                .copied()
+                .or(last);
+        }
+        if last == Some(RESTORING)
+            && let Err(error) = self.wait_until_restored()
+        {
+            tracing::warn!(%error, "the guardian does not finish its restoration");
+        }
+        last.is_some()
+    }
+
+    fn wait_until_restored(&mut self) -> io::Result<()> {
+        self.socket.set_nonblocking(false)?;
+        self.socket.set_read_timeout(Some(RESTORE_LIMIT))?;
+        let mut word = [0];
+        let mut waited = Ok(());
+        while waited.is_ok() && word != [RESTORED] {
+            waited = self.socket.read_exact(&mut word);
+        }
+        self.socket.set_nonblocking(true)?;
+        waited
     }
 
     /// Returns true if the guardian still runs.
@@ -96,6 +165,7 @@ impl Guardian {
 
     /// Ends the guardian without a restoration.
     pub(crate) fn finish(mut self) -> io::Result<()> {
+        self.socket.set_nonblocking(false)?;
         match self.socket.write_all(&[DONE]) {
             Err(e) if e.raw_os_error() != Some(Errno::EPIPE as i32) => return Err(e),
             _ => {}

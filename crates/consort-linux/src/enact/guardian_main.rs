@@ -1,5 +1,5 @@
-//! The guardian process: waits for its owner's end and restores the masks that are not yet
-//! restored.
+//! The guardian process: waits for its owner's end, or for its silence, and restores the masks that
+//! are not yet restored.
 //!
 //! Usage: a program that uses [`Enactor`](super::Enactor) calls
 //! [`guardian_main`] first thing when it is started with the hidden words of
@@ -10,7 +10,7 @@
 //! covers that.
 
 use super::affinity::{self, Mask};
-use super::guardian::{DONE, READY};
+use super::guardian::{BEAT, DONE, READY, RESTORED, RESTORING};
 use super::host::Host;
 use super::journal::{self, Journal};
 use super::ledger::{Ledger, Seen};
@@ -47,6 +47,13 @@ const BLOCKED: [Signal; 10] = [
     Signal::SIGUSR2,
 ];
 
+/// Time of one look for a sign of life, ms, and the number of looks in vain after which the owner
+/// counts as silent. Looks are counted rather than time, so that a guardian that was itself stopped
+/// for long, with the host or with its control group, first gives its owner a chance. Time here is
+/// that of `CLOCK_MONOTONIC`, which stands still while the host is suspended.
+const LOOK_MS: u16 = 1000;
+const MOST_LOOKS: u32 = 5;
+
 /// Longest time that a killed process may take to close its files, ms.
 const LONGEST_END_MS: u16 = 5000;
 
@@ -72,7 +79,7 @@ fn run(args: Vec<OsString>) -> Result<(), Box<dyn Error>> {
     let journal = File::from(io::stdout().as_fd().try_clone_to_owned()?);
     // An owner that is dead by now is found out by the read that follows.
     let _ = owner.write_all(&[READY]);
-    if owner_is_done(&mut owner) {
+    if owner_is_done(&mut owner, |owner| restore_meanwhile(&journal, owner)) {
         return Ok(());
     }
     let path = PathBuf::from(path);
@@ -122,18 +129,53 @@ fn wait_for_end(process: &OwnedFd) {
     let _ = poll(&mut ends, LONGEST_END_MS);
 }
 
-/// Waits for the owner's last word; returns false when the owner ended without one.
-fn owner_is_done(owner: &mut UnixStream) -> bool {
+/// Waits for the owner's last word; returns false when the owner ended without one. Calls
+/// `at_silence` once for each time that beats stop coming; before the first there is none to miss.
+fn owner_is_done(owner: &mut UnixStream, mut at_silence: impl FnMut(&mut UnixStream)) -> bool {
     let mut word = [0];
+    let mut in_vain = None;
     loop {
+        if let Some(looks) = in_vain {
+            let mut speaks = [PollFd::new(owner.as_fd(), PollFlags::POLLIN)];
+            if poll(&mut speaks, LOOK_MS) == Ok(0) {
+                in_vain = (looks < MOST_LOOKS).then_some(looks + 1);
+                if in_vain.is_none() {
+                    at_silence(owner);
+                }
+                continue;
+            }
+        }
         match owner.read(&mut word) {
             Ok(0) => return false,
             Ok(_) if word == [DONE] => return true,
+            Ok(_) if word == [BEAT] => in_vain = Some(1),
             Ok(_) => {}
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
             Err(_) => return false,
         }
     }
+}
+
+/// Restores masks and lets paused programs continue while the owner makes no turns. Groups made for
+/// pausing stay, thawed, and so do cookies: the owner may come back and counts on them. The journal
+/// is not changed: all is restored again at the end.
+fn restore_meanwhile(journal: &File, owner: &mut UnixStream) {
+    let Ok((header, records)) = journal::read(journal) else {
+        return;
+    };
+    let ledger = Ledger::new(records);
+    if ledger.changes_nothing() {
+        return;
+    }
+    // An owner that is gone by now is noticed by the next read.
+    let _ = owner.write_all(&[RESTORING]);
+    for cgroup in &ledger.freezers {
+        // What cannot be thawed now is tried again at the end.
+        let _ = cgroup.thaw();
+    }
+    let ours = |seen: &Seen<'_>| ledger.wrote(seen);
+    restore(&Host::real(), &ledger.of_masks(), &header.run, &ours);
+    let _ = owner.write_all(&[RESTORED]);
 }
 
 /// Restores from the open file, even if its folder has been deleted meanwhile.
@@ -159,9 +201,22 @@ mod tests {
     fn an_owner_is_done_only_if_it_says_so() {
         let (mut owner, mut guardian) = UnixStream::pair().unwrap();
         owner.write_all(b"xd").unwrap();
-        assert!(owner_is_done(&mut guardian));
+        assert!(owner_is_done(&mut guardian, |_| ()));
         drop(owner);
-        assert!(!owner_is_done(&mut guardian));
+        assert!(!owner_is_done(&mut guardian, |_| ()));
+    }
+
+    #[test]
+    fn silence_after_a_beat_is_noticed_once() {
+        let (mut owner, mut guardian) = UnixStream::pair().unwrap();
+        owner.write_all(&[BEAT]).unwrap();
+        let mut silences = 0;
+        let done = owner_is_done(&mut guardian, |_| {
+            silences += 1;
+            // The second beat is missed by nobody, as the last word follows.
+            owner.write_all(&[BEAT, DONE]).unwrap();
+        });
+        assert_eq!((done, silences), (true, 1));
     }
 
     #[test]

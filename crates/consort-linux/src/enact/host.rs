@@ -2,6 +2,7 @@
 //! PUs that they are allowed.
 
 use super::affinity;
+use super::record::Header;
 use crate::cgroup::Hierarchies;
 use crate::proc::{ProcessHandle, Stat, Status, numbers_in, read_stat, thread_dir, threads_of};
 use crate::read;
@@ -9,6 +10,9 @@ use consort_core::{PuSet, ThreadId};
 use nix::errno::Errno;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+
+/// SIGKILL in a set of signals, whose first signal has the lowest bit.
+const SIGKILL: u64 = 1 << (nix::libc::SIGKILL - 1);
 
 /// A process as the table of processes shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,7 +109,26 @@ impl Host {
         Some((status.value("Tgid")?, status.value("PPid")?))
     }
 
-    /// Identity of this boot of the machine, a line of text.
+    /// Returns true if SIGKILL waits for a process that has not ended yet.
+    pub(crate) fn was_killed(&self, pid: u32) -> bool {
+        let status = Status::read(&self.root.join(format!("proc/{pid}/status")));
+        let is_pending = |status: &Status, field| {
+            let set = status.field(field).unwrap_or_default();
+            u64::from_str_radix(set, 16).is_ok_and(|set| set & SIGKILL != 0)
+        };
+        // A fatal signal to a process is put to each of its threads (`complete_signal` in the
+        // kernel's `kernel/signal.c`).
+        status.is_ok_and(|status| ["SigPnd", "ShdPnd"].iter().any(|f| is_pending(&status, f)))
+    }
+
+    /// Returns true if a run of this header has had this boot and this PID namespace, so that its
+    /// numbers mean here what they meant to it.
+    pub(crate) fn shares_numbers_with(&self, run: &Header) -> bool {
+        run.is_of_boot(self.boot_id().as_deref()) && run.pid_namespace == self.pid_namespace()
+    }
+
+    /// Identity of this boot of the machine, a line of text; `None` where `/proc` shows processes
+    /// only.
     pub(crate) fn boot_id(&self) -> Option<String> {
         let path = self.root.join("proc/sys/kernel/random/boot_id");
         Some(std::fs::read_to_string(path).ok()?.trim().to_owned())
@@ -117,11 +140,16 @@ impl Host {
         link.to_str()?.parse().ok()
     }
 
-    /// The PID namespace of the caller: pids mean nothing outside it.
-    pub(crate) fn pid_namespace(&self) -> Option<String> {
-        let link = std::fs::read_link(self.root.join("proc/self/ns/pid")).ok()?;
-        let name = link.to_str()?;
-        Some(name.replace(char::is_whitespace, ""))
+    /// The PID namespace of the caller: pids mean nothing outside it. A kernel without such
+    /// namespaces has one for all.
+    pub(crate) fn pid_namespace(&self) -> String {
+        let link = std::fs::read_link(self.root.join("proc/self/ns/pid")).unwrap_or_default();
+        let name = link.to_string_lossy().replace(char::is_whitespace, "");
+        if name.is_empty() {
+            "all".to_owned()
+        } else {
+            name
+        }
     }
 
     /// PUs that are online; where sysfs is missing, those of the caller's mask.

@@ -9,8 +9,8 @@
 //! any process, so nothing is ever synced.
 
 use super::host::Host;
-use super::record::{Header, Record, RecordError};
-use super::runtime_dir::{RuntimeDir, RuntimeDirError};
+use super::record::{Header, Record, RecordError, UNKNOWN_BOOT};
+use super::runtime_dir::{NEW_SUFFIX, RuntimeDir, RuntimeDirError};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl, openat, renameat};
 use nix::sys::memfd::{MFdFlags, memfd_create};
@@ -26,8 +26,6 @@ use thiserror::Error;
 
 /// End of a finished journal's name.
 pub(crate) const SUFFIX: &str = ".journal";
-/// End of the name of a journal whose header is still being written.
-pub(crate) const NEW_SUFFIX: &str = ".new";
 
 /// Reason for which a journal could not be made, written or read.
 #[derive(Debug, Error)]
@@ -45,12 +43,23 @@ pub enum JournalError {
         /// The kernel's answer.
         source: io::Error,
     },
-    /// `/proc` does not identify the caller.
+    /// `/proc` does not show the caller.
     #[error(
-        "/proc does not show this process and boot, or that of another PID namespace; \
-         mount it to manage threads (unshare --mount-proc)"
+        "/proc does not show this process: it is not mounted here; mount it to manage threads \
+         (mount -t proc proc /proc)"
     )]
     NoProc,
+    /// `/proc` was mounted for another PID namespace than the caller's.
+    #[error(
+        "/proc is that of another PID namespace: this process is {here}, and {there} there; mount \
+         that of this namespace to manage threads (unshare --mount-proc)"
+    )]
+    OtherProc {
+        /// Process id of the caller.
+        here: u32,
+        /// Its process id in the other namespace.
+        there: u32,
+    },
 }
 
 /// An open journal.
@@ -284,14 +293,16 @@ fn own_header(host: &Host) -> Result<Header, JournalError> {
     static RUNS: AtomicU32 = AtomicU32::new(0);
     let run = RUNS.fetch_add(1, Ordering::Relaxed);
     let pid = std::process::id();
-    // In the `/proc` of another PID namespace the same number is somebody else.
-    let is_here = host.own_pid() == Some(pid);
-    let stat = host.stat(pid, pid).filter(|_| is_here);
-    let stat = stat.ok_or(JournalError::NoProc)?;
+    // In the `/proc` of another PID namespace the same number is another process.
+    let there = host.own_pid().ok_or(JournalError::NoProc)?;
+    if there != pid {
+        return Err(JournalError::OtherProc { here: pid, there });
+    }
+    let stat = host.stat(pid, pid).ok_or(JournalError::NoProc)?;
     Ok(Header {
         run: format!("{pid}-{}-{run}", stat.start_ticks),
-        boot_id: host.boot_id().ok_or(JournalError::NoProc)?,
-        pid_namespace: host.pid_namespace().ok_or(JournalError::NoProc)?,
+        boot_id: host.boot_id().unwrap_or_else(|| UNKNOWN_BOOT.to_owned()),
+        pid_namespace: host.pid_namespace(),
         pid,
         start_ticks: stat.start_ticks,
     })

@@ -84,6 +84,20 @@ impl Ledger {
         }
     }
 
+    /// Returns true if there is nothing to restore: no mask was written and nothing is paused.
+    pub(crate) fn changes_nothing(&self) -> bool {
+        self.threads.is_empty() && self.paused.is_empty() && self.freezers.is_empty()
+    }
+
+    /// The same without cgroups made for pausing and without cookies.
+    pub(crate) fn of_masks(&self) -> Self {
+        Self {
+            freezers: BTreeSet::new(),
+            cookies: BTreeSet::new(),
+            ..self.clone()
+        }
+    }
+
     /// The shortest journal with the same sum.
     pub(crate) fn records(&self) -> Vec<Record> {
         let programs = self.programs.values().cloned().map(Record::Program);

@@ -39,6 +39,9 @@ use thiserror::Error;
 
 const MAGIC: &str = "consort-journal";
 const VERSION: &str = "1";
+/// Boot id in the journal of a run that could not read it: a service with systemd's
+/// `ProcSubset=pid` sees processes in `/proc` and nothing else.
+pub(crate) const UNKNOWN_BOOT: &str = "unknown";
 
 /// Reason for which a line of a journal could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -102,6 +105,15 @@ impl fmt::Display for Header {
             f,
             "{MAGIC} {VERSION} {run} {boot_id} {pid_namespace} {pid} {start_ticks}"
         )
+    }
+}
+
+impl Header {
+    /// Returns true if the run belongs to this boot; also if one of the two boots is not known. Then
+    /// pid and start time alone identify threads. In a folder in memory, where journals usually lie,
+    /// all of them are of this boot anyway.
+    pub(super) fn is_of_boot(&self, boot_id: Option<&str>) -> bool {
+        self.boot_id == UNKNOWN_BOOT || boot_id.is_none_or(|now| now == self.boot_id)
     }
 }
 

@@ -1,11 +1,11 @@
 //! Recovery from runs that were killed together with their guardians.
 
-use super::host::Host;
-use super::journal::{Journal, JournalError, NEW_SUFFIX, SUFFIX};
+use super::host::{Host, Process};
+use super::journal::{Journal, JournalError, SUFFIX};
 use super::ledger::Ledger;
 use super::report::RestoreReport;
 use super::restore::restore;
-use super::runtime_dir::RuntimeDir;
+use super::runtime_dir::{NEW_SUFFIX, RuntimeDir};
 use crate::group::sweep;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -35,25 +35,86 @@ pub struct RecoverReport {
 /// killed leaders of groups have left. Call it before a run starts; it is cheap when there is
 /// nothing to do.
 pub fn recover_stale(dirs: &[PathBuf]) -> RecoverReport {
-    let mut report = RecoverReport::default();
-    let host = Host::real();
-    for dir in dirs.iter().filter(|dir| dir.exists()) {
-        for name in names_in(dir) {
-            if let Err(error) = recover(&host, dir, &name, &mut report) {
-                report.errors.push(error);
-            }
-        }
-        sweep(dir);
-    }
-    report
+    Abandoned::find(dirs).recover()
 }
 
 /// Recovers again and again until no guardian of a killed run is at work any more, or `limit` is
-/// over: a mask that such a run has left would be taken for original.
-pub(crate) fn wait_for_guardians(dirs: &[PathBuf], limit: Duration) {
+/// over: a mask that such a run has left would be taken for original. Returns the sum of all
+/// recoveries, with the state of the last.
+pub(crate) fn wait_for_guardians(dirs: &[PathBuf], limit: Duration) -> RecoverReport {
     let end = Instant::now() + limit;
-    while recover_stale(dirs).restoring > 0 && Instant::now() < end {
+    let mut restored = Vec::new();
+    loop {
+        let mut report = recover_stale(dirs);
+        restored.append(&mut report.restored);
+        if report.restoring == 0 || Instant::now() >= end {
+            report.restored = restored;
+            return report;
+        }
         std::thread::sleep(LOOK_AGAIN);
+    }
+}
+
+/// Journals that killed runs and their guardians have left. They are open and locked, so that no
+/// other process restores from them meanwhile.
+pub(crate) struct Abandoned {
+    host: Host,
+    dirs: Vec<PathBuf>,
+    journals: Vec<Journal>,
+    /// Findings so far.
+    report: RecoverReport,
+}
+
+impl Abandoned {
+    /// Opens and locks the abandoned journals of these folders, and deletes unfinished ones.
+    pub(crate) fn find(dirs: &[PathBuf]) -> Self {
+        let dirs = dirs.iter().filter(|dir| dir.exists()).cloned().collect();
+        let mut found = Self {
+            host: Host::real(),
+            dirs,
+            journals: Vec::new(),
+            report: RecoverReport::default(),
+        };
+        for dir in found.dirs.clone() {
+            for name in names_in(&dir) {
+                if let Err(error) = found.look_at(&dir, &name) {
+                    found.report.errors.push(error);
+                }
+            }
+        }
+        found
+    }
+
+    /// Returns true if there is no journal to restore from.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.journals.is_empty()
+    }
+
+    /// Restores from the journals, and deletes those of complete restorations.
+    pub(crate) fn recover(mut self) -> RecoverReport {
+        for journal in std::mem::take(&mut self.journals) {
+            if let Err(error) = recover_from(&self.host, &journal, &mut self.report) {
+                self.report.errors.push(error);
+            }
+        }
+        // Only now: who leads next takes masks for original ones.
+        self.dirs.iter().for_each(|dir| sweep(dir));
+        self.report
+    }
+
+    fn look_at(&mut self, dir: &Path, name: &str) -> Result<(), JournalError> {
+        if let Some(run) = name.strip_suffix(NEW_SUFFIX) {
+            return delete_unfinished(&self.host, dir, name, run);
+        }
+        if !name.ends_with(SUFFIX) {
+            return Ok(());
+        }
+        match Journal::open_stale(RuntimeDir::open(dir)?, name)? {
+            None if is_being_restored(&self.host, dir, name) => self.report.restoring += 1,
+            None => self.report.in_use += 1,
+            Some(journal) => self.journals.push(journal),
+        }
+        Ok(())
     }
 }
 
@@ -64,37 +125,18 @@ fn names_in(dir: &Path) -> Vec<String> {
         .collect()
 }
 
-fn recover(
-    host: &Host,
-    dir: &Path,
-    name: &str,
-    report: &mut RecoverReport,
-) -> Result<(), JournalError> {
-    if let Some(run) = name.strip_suffix(NEW_SUFFIX) {
-        return delete_unfinished(host, dir, name, run);
-    }
-    if !name.ends_with(SUFFIX) {
-        return Ok(());
-    }
-    match Journal::open_stale(RuntimeDir::open(dir)?, name)? {
-        None if is_being_restored(host, dir, name) => report.restoring += 1,
-        None => report.in_use += 1,
-        Some(journal) => recover_from(host, &journal, report)?,
-    }
-    Ok(())
-}
-
-/// Returns true if only a guardian still uses a journal, as the run, of this host, is dead.
+/// Returns true if only a guardian still uses a journal, as the run, of this host, is dead or about
+/// to die: after a SIGKILL the kernel lets a process run no more, but it may take a while to end.
 fn is_being_restored(host: &Host, dir: &Path, name: &str) -> bool {
     let journal = RuntimeDir::open(dir).map(|dir| Journal::open_in_use(dir, name));
     let Ok(Ok(Some(journal))) = journal else {
         return false;
     };
     let owner = journal.header();
-    let is_here = Some(&owner.boot_id) == host.boot_id().as_ref()
-        && Some(&owner.pid_namespace) == host.pid_namespace().as_ref();
+    let is_here = host.shares_numbers_with(owner);
     let process = host.process(owner.pid, owner.start_ticks);
-    is_here && process.is_none_or(|process| process.stat.is_exiting())
+    let lives = |process: Process| !process.stat.is_exiting() && !host.was_killed(owner.pid);
+    is_here && !process.is_some_and(lives)
 }
 
 fn recover_from(
@@ -103,10 +145,10 @@ fn recover_from(
     report: &mut RecoverReport,
 ) -> Result<(), JournalError> {
     let header = journal.header();
-    if Some(&header.boot_id) != host.boot_id().as_ref() {
+    if !header.is_of_boot(host.boot_id().as_deref()) {
         report.outdated += 1;
         journal.unlink();
-    } else if Some(&header.pid_namespace) != host.pid_namespace().as_ref() {
+    } else if header.pid_namespace != host.pid_namespace() {
         report.elsewhere += 1;
     } else {
         let ledger = Ledger::new(journal.records()?);

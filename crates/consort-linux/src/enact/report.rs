@@ -61,6 +61,8 @@ pub struct ApplyReport {
 pub struct RestoreReport {
     /// Number of threads that were put back.
     pub restored: usize,
+    /// Those threads.
+    pub threads: Vec<ThreadId>,
     /// Number of threads that had exited.
     pub gone: usize,
     /// Number of threads whose mask others had changed and that were left alone.

@@ -38,6 +38,7 @@ pub(crate) fn restore(
     let gone = ledger.threads.keys().filter(|&&t| host.same(t).is_none());
     RestoreReport {
         restored: work.restored.len(),
+        threads: work.restored.into_iter().collect(),
         gone: gone.count(),
         released: work.released.len(),
         continued,

@@ -1,21 +1,29 @@
 //! The folder for journals: short-lived, private, and safe from others.
 
-use nix::fcntl::{OFlag, open};
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, open, openat};
 use nix::sys::stat::{Mode, fstat};
-use nix::unistd::Uid;
+use nix::unistd::{Uid, UnlinkatFlags, unlinkat};
 use std::fs::{DirBuilder, File};
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
+/// End of the name of a file that is not finished, such as a journal without its header. One whose
+/// process is gone is deleted by the next run.
+pub(crate) const NEW_SUFFIX: &str = ".new";
 /// Permission bits that let others write.
 const OTHERS_WRITE: u32 = 0o022;
+/// Size of a file that is written on trial, bytes: a page, the least that a file system in memory
+/// gives.
+const PROBE_BYTES: usize = 4096;
 
 /// Reason for which a folder cannot hold journals.
 #[derive(Debug, Error)]
 pub enum RuntimeDirError {
-    /// The folder is absent and cannot be made, or is a link or not a folder.
+    /// The folder is absent and cannot be made, is a link or not a folder, or nothing can be written
+    /// in it.
     #[error("cannot use {path} as a private folder: {source}")]
     Unusable {
         /// The folder.
@@ -48,7 +56,7 @@ impl RuntimeDir {
     pub(crate) fn first_usable(dirs: &[PathBuf]) -> Result<Self, RuntimeDirError> {
         let mut result = Err(RuntimeDirError::NoneGiven);
         for dir in dirs {
-            result = Self::create(dir);
+            result = Self::create(dir).and_then(Self::written);
             if result.is_ok() {
                 break;
             }
@@ -71,6 +79,32 @@ impl RuntimeDir {
             }
             _ => Self::open(path),
         }
+    }
+
+    /// Writes and deletes a file in the folder. Owner and mode do not show that a file system is
+    /// read-only, full or over its quota; a file without content does not show the last two.
+    fn written(self) -> Result<Self, RuntimeDirError> {
+        let probe = self.probe().map_err(|e| unusable(&self.path, e.into()));
+        let written = probe?.write_all(&[0; PROBE_BYTES]);
+        written.map_err(|source| unusable(&self.path, source))?;
+        Ok(self)
+    }
+
+    /// An open file of the folder that has no name, so that it disappears with its process.
+    fn probe(&self) -> Result<File, Errno> {
+        let (flags, mode) = (OFlag::O_WRONLY | OFlag::O_CLOEXEC, Mode::S_IRUSR);
+        match openat(&self.handle, ".", flags | OFlag::O_TMPFILE, mode) {
+            // The file system (EOPNOTSUPP) or the kernel (EISDIR) has no files without names.
+            Err(Errno::EOPNOTSUPP | Errno::EISDIR) => {}
+            opened => return opened.map(File::from),
+        }
+        // One that a killed process leaves is deleted by the next run, as an unfinished journal.
+        let name = format!("probe-{}{NEW_SUFFIX}", std::process::id());
+        let flags = flags | OFlag::O_CREAT | OFlag::O_NOFOLLOW;
+        let file = openat(&self.handle, name.as_str(), flags, mode)?;
+        // Another thread of this process may have deleted it.
+        let _ = unlinkat(&self.handle, name.as_str(), UnlinkatFlags::NoRemoveDir);
+        Ok(file.into())
     }
 
     /// Opens a folder that exists, without following a link in its place.

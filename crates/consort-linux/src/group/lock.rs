@@ -36,8 +36,30 @@ pub(super) fn group_of(file: &str) -> Option<String> {
 }
 
 impl Folder {
+    /// The folder in which a run leads the group already, or else the first in which one can lead. A
+    /// leader may be in a later folder: its environment is another, or the first was full when it
+    /// began.
     pub(super) fn new(dirs: &[PathBuf], name: &GroupName) -> Result<Self, GroupError> {
-        Ok(Self::at(RuntimeDir::first_usable(dirs)?, name.clone()))
+        let there = dirs.iter().filter_map(|dir| RuntimeDir::open(dir).ok());
+        let mut there = there.map(|dir| Self::at(dir, name.clone()));
+        match there.find(Self::is_led) {
+            Some(folder) => Ok(folder),
+            None => Ok(Self::at(RuntimeDir::first_usable(dirs)?, name.clone())),
+        }
+    }
+
+    /// Returns true if another open file has the lock. The look takes the lock, shared, for a
+    /// moment; a run that tries at this moment tries again.
+    fn is_led(&self) -> bool {
+        let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        let opened = openat(
+            &self.dir.handle,
+            self.lock_name().as_str(),
+            flags,
+            Mode::empty(),
+        );
+        let shared = opened.map(|file| File::from(file).try_lock_shared());
+        matches!(shared, Ok(Err(TryLockError::WouldBlock)))
     }
 
     pub(super) fn at(dir: RuntimeDir, name: GroupName) -> Self {

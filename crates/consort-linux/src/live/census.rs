@@ -5,6 +5,7 @@ use crate::discovery::{Discovery, ProcError, ThreadEvent, Unmanageable};
 use crate::proc::latest_number;
 use crate::sampling::{Batch, Watch};
 use consort_core::ThreadId;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -69,6 +70,13 @@ impl Census {
     pub(super) fn search(&mut self, pid: u32, lost: impl Fn(u32) -> bool) {
         self.discovery.find_again(lost);
         self.watch(pid);
+        self.next_scan = Instant::now();
+    }
+
+    /// Announces all threads of these processes again, at the end of this quantum.
+    pub(super) fn find_again(&mut self, pids: &BTreeSet<u32>) {
+        self.discovery.find_again(|pid| pids.contains(&pid));
+        self.latest = None;
         self.next_scan = Instant::now();
     }
 

@@ -15,7 +15,7 @@ use super::roster::Roster;
 use super::settings::Settings;
 use super::warnings::Warnings;
 use super::{Held, clock};
-use crate::enact::{Enactor, Refusal, RestoreReport, Wanted};
+use crate::enact::{Enactor, RecoverReport, Refusal, RestoreReport, Wanted};
 use crate::enforce::{EnactChoice, Enforcement};
 use crate::sampling::Batch;
 use consort_core::{Plan, ProgramId, PuId, Reading, Sample, Signal, ThreadId, Topology};
@@ -109,6 +109,29 @@ impl Hands {
         }
         self.generation = plan.generation;
         Ok(())
+    }
+
+    /// Shows the guardian that this run makes turns, and takes up again what the guardian has undone
+    /// while there were none; returns warnings.
+    pub(super) fn keep_guard(&mut self) -> Vec<String> {
+        self.enactor.beat();
+        if !self.enactor.take_interruption() {
+            return Vec::new();
+        }
+        // They run again; what holds them has to know.
+        let mut warnings = self.pausing.wake_all(&mut self.enactor);
+        warnings.push(
+            "no turn was made for some seconds, so the guardian put masks back meanwhile: Consort was \
+             stopped, or waited in the kernel"
+                .to_owned(),
+        );
+        warnings
+    }
+
+    /// Restores from journals that killed runs have left since this one began.
+    pub(super) fn recover(&mut self) -> RecoverReport {
+        let dirs = self.enactor.runtime_dirs().to_owned();
+        self.enactor.recover_from(&dirs)
     }
 
     /// Tells the kernel that Consort lives, and changes to nudges if its scheduler is gone; returns

@@ -2,12 +2,12 @@
 
 use super::error::LiveError;
 use super::follower::Follower;
+use super::launch::RESTORE_LIMIT;
 use super::membership::{GroupSpec, terms};
 use super::settings::LaunchSpec;
-use super::succession::RESTORE_LIMIT;
 use super::{Host, Live};
 use crate::enact::{Enactor, wait_for_guardians};
-use crate::group::{Place, enter};
+use crate::group::{GroupError, Place, enter};
 
 /// Position in which a command was started.
 pub enum Begun {
@@ -28,7 +28,15 @@ impl Live {
         let (mut command, settings) = spec.split();
         command.envs(super::malleable::team_sizes(&host));
         let dirs = &settings.enact.runtime_dirs;
-        match enter(dirs, &group.name, &group.demands)? {
+        let place = match enter(dirs, &group.name, &group.demands) {
+            // Without a folder there is no group, and no journal either.
+            Err(GroupError::Dir(_) | GroupError::File { .. }) => {
+                let live = Self::begin(host, command, &settings, |_| Ok(None))?;
+                return Ok(Begun::Leads(Box::new(live)));
+            }
+            place => place?,
+        };
+        match place {
             Place::Leads(candidate) => {
                 // An old leader's members may be about to hand their commands over.
                 wait_for_guardians(dirs, RESTORE_LIMIT);

@@ -14,12 +14,18 @@ use super::site::Site;
 use super::trees::Trees;
 use super::warnings::Warnings;
 use super::{Host, Live};
-use crate::enact::{EnactConfig, Enactor, Launched, Signals, launch, recover_stale};
+use crate::enact::{
+    EnactConfig, EnactError, Enactor, JournalError, Launched, RecoverReport, Signals, launch,
+    wait_for_guardians,
+};
 use crate::group::{GroupError, Leader};
 use crate::sampling::Sampler;
 use std::path::Path;
 use std::process::Command;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// Longest wait for the guardian of a killed run.
+pub(super) const RESTORE_LIMIT: Duration = Duration::from_secs(20);
 
 /// A command that was started, and everything that is needed to manage it.
 pub(super) struct Running {
@@ -52,7 +58,8 @@ impl Live {
     ) -> Result<Self, LiveError> {
         let mut warnings = recovered(&settings.enact);
         let signals = Signals::take().map_err(LiveError::Wait)?;
-        let enactor = Enactor::start(&settings.enact)?;
+        let mut settings = settings.clone();
+        let enactor = start_enactor(&mut settings, &mut warnings)?;
         let group = match lead(&enactor) {
             Ok(group) => group,
             Err(error) => {
@@ -85,7 +92,7 @@ impl Live {
             start: Instant::now(),
             warnings,
         };
-        Self::assemble(host, settings, running, sampling)
+        Self::assemble(host, &settings, running, sampling)
     }
 
     /// Manages a command that runs already, with all that it has started, or no command yet.
@@ -134,12 +141,29 @@ impl Live {
             roster: Roster::new(trees, now),
             residence: Residence::default(),
             group: running.group,
+            next_recovery: now,
             warnings: running.warnings,
         };
         live.census.set_watch(settings.watch);
         // At once, so that a command that ends within the first moments has been seen.
         live.take_records();
         Ok(live)
+    }
+}
+
+/// Starts the enactor. A command is not kept from running because there is no folder for a journal:
+/// then no thread is restricted, and the command is only watched.
+fn start_enactor(settings: &mut Settings, warnings: &mut Warnings) -> Result<Enactor, LiveError> {
+    match Enactor::start(&settings.enact) {
+        Err(EnactError::Journal(why @ (JournalError::Dir(_) | JournalError::File { .. }))) => {
+            warnings.insert(format!(
+                "the command is only watched: {why}; free or name a folder (XDG_RUNTIME_DIR)"
+            ));
+            settings.dry_run = true;
+            settings.enact.changes_nothing = true;
+            Ok(Enactor::start(&settings.enact)?)
+        }
+        started => Ok(started?),
     }
 }
 
@@ -154,25 +178,33 @@ pub fn program_name(command: &Command) -> String {
     name.to_string_lossy().chars().take(NAME_CHARS).collect()
 }
 
-/// Restores masks that an earlier run could not, because its guardian was killed as well.
+/// Restores masks that an earlier run could not, because its guardian was killed as well. Waits for
+/// guardians that are at it: this run would take a mask that is still to be restored for original.
 pub(super) fn recovered(config: &EnactConfig) -> Warnings {
-    let report = recover_stale(&config.runtime_dirs);
+    let report = wait_for_guardians(&config.runtime_dirs, RESTORE_LIMIT);
     let mut warnings = Warnings::default();
+    warnings.extend(recoveries(&report));
+    warnings
+}
+
+/// Sentences about what earlier runs had left.
+pub(super) fn recoveries(report: &RecoverReport) -> Vec<String> {
+    let mut warnings = Vec::new();
     let masks: usize = report.restored.iter().map(|(_, r)| r.restored).sum();
     if masks > 0 {
-        warnings.insert(format!(
+        warnings.push(format!(
             "{masks} masks that an earlier run left changed were put back"
         ));
     }
     let cookies: usize = report.restored.iter().map(|(_, r)| r.cleared).sum();
     if cookies > 0 {
-        warnings.insert(format!(
+        warnings.push(format!(
             "{cookies} core-scheduling cookies that an earlier run left were taken away"
         ));
     }
     let paused = report.restored.iter().map(|(_, r)| r.thawed + r.continued);
     if paused.sum::<usize>() > 0 {
-        warnings.insert("what an earlier run had paused goes on".to_owned());
+        warnings.push("what an earlier run had paused goes on".to_owned());
     }
     warnings.extend(report.errors.iter().map(|e| format!("earlier runs: {e}")));
     warnings

@@ -24,6 +24,7 @@ mod group;
 mod hands;
 mod host;
 mod join;
+mod late_recovery;
 mod launch;
 mod malleable;
 mod membership;
@@ -84,6 +85,8 @@ pub struct Live {
     residence: Residence,
     /// The group that this run leads, if any.
     group: Option<Leader>,
+    /// Time of the next look for journals of killed runs.
+    next_recovery: Instant,
     warnings: Warnings,
 }
 

@@ -97,7 +97,8 @@ impl Pace {
         }
         self.told_late = true;
         Some(format!(
-            "a turn came after {:.0} ms instead of {:.0} ms: this host is too busy to keep to quanta",
+            "a turn came after {:.0} ms instead of {:.0} ms: this host is too busy to keep to quanta, \
+             or Consort was stopped",
             millis(length),
             millis(planned)
         ))

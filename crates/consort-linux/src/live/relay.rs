@@ -47,6 +47,9 @@ impl Live {
         let (end, stretched) = self.clock.begin_turn();
         self.warnings.extend(stretched);
         loop {
+            let interrupted = self.hands.keep_guard();
+            self.warnings.extend(interrupted);
+            self.recover_if_due();
             let now = Instant::now();
             let left = end.saturating_duration_since(now);
             let waiting = self.wait(left.min(DRAIN_EVERY))?;

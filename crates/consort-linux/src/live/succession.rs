@@ -6,15 +6,12 @@
 use super::Live;
 use super::error::LiveError;
 use super::follower::{Followed, Follower, Standing, hand_over};
-use super::launch::Running;
+use super::launch::{RESTORE_LIMIT, Running};
 use super::membership::terms;
 use super::senses::Recorded;
 use crate::enact::{Enactor, recover_stale};
 use crate::group::{Candidate, Place, try_enter};
-use std::time::{Duration, Instant};
-
-/// Longest wait for the guardian of an old leader.
-pub(super) const RESTORE_LIMIT: Duration = Duration::from_secs(20);
+use std::time::Instant;
 
 impl Follower {
     /// Attempts once to find or become the next leader.

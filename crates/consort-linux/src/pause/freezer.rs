@@ -59,7 +59,7 @@ impl FreezerCgroup {
     }
 
     /// Lets its processes go on; no error if the cgroup is gone.
-    pub(super) fn thaw(&self) -> io::Result<()> {
+    pub(crate) fn thaw(&self) -> io::Result<()> {
         let files = self.files();
         match std::fs::write(self.dir().join(files.request), files.thaw) {
             Err(error) if is_gone(&error) => Ok(()),

@@ -1,6 +1,8 @@
 //! The guardian: apart from its owner, replaced when it dies, and enough alone.
 
-use super::support::{files_in, first_two, has_two_pus, only, own_pus, sleeper, start, wait_for};
+use super::support::{
+    files_in, first_two, has_two_pus, only, own_pus, set_mask, sleeper, start, wait_for,
+};
 use consort_linux::enact::{Health, Wanted, recover_stale};
 use libtest_mimic::{Failed, Trial};
 use nix::sys::signal::{Signal, kill};
@@ -26,6 +28,15 @@ pub fn trials() -> Vec<Trial> {
             folderless,
         ),
         Trial::test("guarding::with_both_killed_the_next_start_restores", both),
+        Trial::test("guarding::silent_owner_is_restored_and_resumes", silent),
+        Trial::test(
+            "guarding::mask_changed_during_silence_is_respected",
+            changed_meanwhile,
+        ),
+        Trial::test(
+            "guarding::mask_of_a_killed_run_is_no_original",
+            recovered_late,
+        ),
         Trial::test(
             "guarding::a_grown_journal_is_rewritten_without_a_gap",
             rewritten,
@@ -150,6 +161,81 @@ fn both() -> Result<(), Failed> {
     drop(enactor);
     wait_for("the lock", || recover_stale(&dirs).restored.len() == 1);
     assert_eq!((program.mask(), files_in(dir.path())), (own_pus(), 0));
+    Ok(())
+}
+
+fn silent() -> Result<(), Failed> {
+    if !has_two_pus() {
+        return Ok(());
+    }
+    let (dir, program) = (tempfile::tempdir()?, sleeper());
+    let mut enactor = start(dir.path());
+    enactor.adopt(program.thread(), own_pus())?;
+    let one = only(first_two()[0]);
+    let plan = [(program.thread(), Wanted::Only(one.clone()))];
+    enactor.beat();
+    enactor.apply(&plan);
+    assert_eq!(program.mask(), one);
+    // Twice: the guardian stays, and is silent itself until the next beat.
+    for _ in 0..2 {
+        wait_for("the guardian", || program.mask() == own_pus());
+        let report = enactor.apply(&plan);
+        assert_eq!(report.released, [], "the guardian's write is no stranger's");
+        assert_eq!(program.mask(), one);
+        assert!(enactor.take_interruption());
+        assert!(!enactor.take_interruption());
+        enactor.beat();
+    }
+    assert!(enactor.close().complete);
+    assert_eq!((program.mask(), files_in(dir.path())), (own_pus(), 0));
+    Ok(())
+}
+
+fn changed_meanwhile() -> Result<(), Failed> {
+    if !has_two_pus() {
+        return Ok(());
+    }
+    let (dir, program) = (tempfile::tempdir()?, sleeper());
+    let mut enactor = start(dir.path());
+    enactor.adopt(program.thread(), own_pus())?;
+    let [a, b] = first_two();
+    let plan = [(program.thread(), Wanted::Only(only(a)))];
+    enactor.beat();
+    enactor.apply(&plan);
+    wait_for("the guardian", || program.mask() == own_pus());
+    set_mask(program.pid(), &only(b));
+    let report = enactor.apply(&plan);
+    assert_eq!(report.released, [(program.thread(), only(b))]);
+    assert!(enactor.close().complete);
+    assert_eq!(program.mask(), only(b));
+    Ok(())
+}
+
+/// A run and its guardian are killed after another run has taken the same thread in, whose mask it
+/// takes for the original one.
+fn recovered_late() -> Result<(), Failed> {
+    if !has_two_pus() {
+        return Ok(());
+    }
+    let (first_dir, dir, program) = (tempfile::tempdir()?, tempfile::tempdir()?, sleeper());
+    let [a, b] = first_two();
+    let mut first = start(first_dir.path());
+    first.adopt(program.thread(), own_pus())?;
+    first.apply(&[(program.thread(), Wanted::Only(only(a)))]);
+    let mut second = start(dir.path());
+    second.adopt(program.thread(), only(a))?;
+    let guardian = Pid::from_raw(first.guardian_pid().cast_signed());
+    kill(guardian, Signal::SIGKILL)?;
+    drop(first);
+    let dirs = [first_dir.path().to_owned()];
+    wait_for("the journal", || {
+        second.recover_from(&dirs).restored.len() == 1
+    });
+    assert_eq!(program.mask(), own_pus());
+    let report = second.apply(&[(program.thread(), Wanted::Only(only(b)))]);
+    assert_eq!(report.written, [(program.thread(), only(b))]);
+    assert!(second.close().complete);
+    assert_eq!(program.mask(), own_pus());
     Ok(())
 }
 

@@ -4,7 +4,9 @@ use super::support::{
     apart, config, files_in, first_two, has_two_pus, only, own_pus, part, sleeper, spawn, start,
     text, wait_for,
 };
-use consort_linux::enact::{AdoptError, EnactError, Enactor, Wanted, recover_stale};
+use consort_linux::enact::{
+    AdoptError, EnactConfig, EnactError, Enactor, Wanted, recover_stale,
+};
 use libtest_mimic::{Failed, Trial};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -97,8 +99,15 @@ fn two_runs() -> Result<(), Failed> {
 }
 
 fn one_run() -> Result<(), Failed> {
-    let (dir, program) = (tempfile::tempdir()?, sleeper());
-    let (mut first, mut second) = (start(dir.path()), start(dir.path()));
+    let program = sleeper();
+    let dirs = [tempfile::tempdir()?, tempfile::tempdir()?];
+    let [a, b] = dirs.each_ref().map(|dir| dir.path().to_owned());
+    // As a service and a login have them: one folder in common, and another one first.
+    let of_login = EnactConfig {
+        runtime_dirs: vec![b, a.clone()],
+        ..config(&a)
+    };
+    let (mut first, mut second) = (start(&a), Enactor::start(&of_login)?);
     first.adopt(program.thread(), own_pus())?;
     let error = second.adopt(program.thread(), own_pus()).unwrap_err();
     let own = std::process::id();

@@ -14,7 +14,8 @@ const A_FEW_QUANTA: Duration = Duration::from_millis(50);
 
 type Check = fn(PauseKind) -> Result<(), Failed>;
 
-const CHECKS: [(&str, Check); 5] = [
+const CHECKS: [(&str, Check); 6] = [
+    ("a_stopped_consort_lets_the_command_run", stopped),
     ("a_command_paused_by_plans_ends_with_correct_output", ends),
     ("a_signal_wakes_the_command", wakes),
     ("a_killed_consort_leaves_the_command_running", killed),
@@ -66,6 +67,29 @@ fn ends(kind: PauseKind) -> Result<(), Failed> {
     let output = Command::new("xz").arg("-dc").arg(&packed).output()?;
     assert!(output.status.success() && output.stdout == content);
     assert_eq!(files_in(&journals), 0);
+    Ok(())
+}
+
+/// CPU time of a process, clock ticks.
+fn ticks(pid: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split(' ').collect();
+    fields[12].parse().unwrap()
+}
+
+fn stopped(kind: PauseKind) -> Result<(), Failed> {
+    let dir = tempfile::tempdir()?;
+    let text = "trap 'exit 7' TERM; echo $$; while :; do :; done";
+    let mut consort = script(dir.path(), kind, "1000000", text);
+    let command: u32 = consort.line().parse()?;
+    std::thread::sleep(A_FEW_QUANTA);
+    consort.signal(Signal::SIGSTOP);
+    let before = ticks(command);
+    wait_for("the command to run", || ticks(command) > before + 20);
+    consort.signal(Signal::SIGCONT);
+    consort.signal(Signal::SIGTERM);
+    assert_eq!(consort.0.wait()?.code(), Some(7));
+    assert_eq!(files_in(dir.path()), 0);
     Ok(())
 }
 

@@ -9,6 +9,7 @@ mod cgroups;
 mod clients;
 mod cpuset;
 mod foreground;
+mod killed;
 mod soak;
 mod views;
 

@@ -89,25 +89,110 @@ fn root_of_a_user_namespace_that_may_not_write_run_needs_no_run() {
     assert_eq!(output.stdout, b"started\n", "{}", stderr(&output));
 }
 
+/// Scenes in which the usual folder is there, private, and nothing can be written in it.
+const UNWRITABLE: [(&str, &str); 3] = [
+    (
+        "read-only",
+        "mount -t tmpfs none /run; mkdir -m 700 /run/consort; mount -o remount,ro /run",
+    ),
+    (
+        "full",
+        "mount -t tmpfs -o size=64k none /run; mkdir -m 700 /run/consort; \
+         dd if=/dev/zero of=/run/fill bs=1k count=200 2>/dev/null",
+    ),
+    (
+        "without a free inode",
+        "mount -t tmpfs -o nr_inodes=2 none /run; mkdir -m 700 /run/consort",
+    ),
+];
+
 #[test]
-fn without_any_folder_a_run_that_changes_nothing_goes_on_and_others_say_why_not() {
+fn unwritable_folder_is_passed_over() {
+    if !may_play() {
+        return;
+    }
+    for (why, scene) in UNWRITABLE {
+        for args in ["--policy spread", "--policy spread --group g"] {
+            let script = format!(
+                "{scene}; \"$C\" run -q --no-daemon {args} -- echo started; code=$?; \
+                 ls -d /tmp/consort-0.* | wc -l; exit $code"
+            );
+            let output = within(&script);
+            let said = String::from_utf8_lossy(&output.stdout).into_owned();
+            assert!(output.status.success(), "{why} {args}: {}", stderr(&output));
+            assert_eq!(said, "started\n1\n", "{why} {args}: {}", stderr(&output));
+        }
+    }
+}
+
+#[test]
+fn own_folder_without_write_permission_is_passed_over() {
+    if !may_play() {
+        return;
+    }
+    let script = format!(
+        "mkdir -m 500 /tmp/consort-65534; chown 65534 /tmp/consort-65534; \
+         {NOBODY} \"$C\" run -q --policy spread -- echo started; ls -d /tmp/consort-65534.* | wc -l"
+    );
+    let output = within(&script);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(said, "started\n1\n", "{}", stderr(&output));
+}
+
+#[test]
+fn without_any_folder_commands_run_and_are_watched() {
     if !may_play() {
         return;
     }
     let read_only = "mount -t tmpfs -o ro none /run; mount -o remount,ro /tmp";
     for args in ["--policy none", "--dry-run"] {
-        let script = format!("{read_only}; \"$C\" run -q {args} -- echo started");
+        let script = format!("{read_only}; \"$C\" run {args} -- echo started");
         let output = within(&script);
         assert!(output.status.success(), "{args}: {}", stderr(&output));
         assert_eq!(output.stdout, b"started\n", "{args}: {}", stderr(&output));
+        assert!(!stderr(&output).contains("only watched"), "{args}");
     }
-    let script = format!("{read_only}; \"$C\" run -q --policy spread -- echo started");
-    let output = within(&script);
-    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-    assert_eq!(output.stdout, b"");
-    assert!(
-        stderr(&output).contains("no journal"),
-        "{}",
-        stderr(&output)
-    );
+    for args in ["--policy spread", "--group g"] {
+        let script = format!("{read_only}; \"$C\" run {args} -- sh -c \"echo started; exit 7\"");
+        let output = within(&script);
+        assert_eq!(output.status.code(), Some(7), "{}", stderr(&output));
+        assert_eq!(output.stdout, b"started\n", "{args}");
+        let said = stderr(&output);
+        assert!(
+            said.contains("the command is only watched"),
+            "{args}: {said}"
+        );
+    }
+}
+
+#[test]
+fn proc_that_shows_only_processes_suffices() {
+    let only_processes = "mount -t proc -o subset=pid proc /proc";
+    let works = format!("unshare -m sh -c '{only_processes}'");
+    if !may_play() || !scene(&works, "").status.success() {
+        return skipped("no /proc of processes alone can be mounted here");
+    }
+    for args in ["--policy spread", "--policy none"] {
+        let output = within(&format!(
+            "{only_processes}; \"$C\" run -q --no-daemon {args} -- echo started"
+        ));
+        assert!(output.status.success(), "{args}: {}", stderr(&output));
+        assert_eq!(output.stdout, b"started\n", "{args}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn missing_proc_and_foreign_proc_are_different_errors() {
+    if !may_play() {
+        return;
+    }
+    let foreign = "unshare -pf sh -c '\"$C\" run -q --no-daemon -- true'";
+    let output = scene(foreign, "");
+    assert_eq!(output.status.code(), Some(1));
+    let said = stderr(&output);
+    assert!(said.contains("another PID namespace"), "{said}");
+    let missing = within("umount -l /proc; \"$C\" run -q --no-daemon -- true");
+    assert_eq!(missing.status.code(), Some(1));
+    let said = stderr(&missing);
+    assert!(!said.contains("PID namespace"), "{said}");
 }
