@@ -2,7 +2,9 @@
 //!
 //! Sources: kubelet's CPU manager (`cpu_manager_state`, Kubernetes documentation, "Control CPU
 //! Management Policies on the Node"), numad(8), irqbalance(1), gamemoded(8), slurmd(8), Linux
-//! `Documentation/scheduler/sched-ext.rst`.
+//! `Documentation/scheduler/sched-ext.rst`; tuned-main.conf(5) and the plugins of tuned, the
+//! documentation of Koordinator, of Crane, of the NRI resource policy plugins, of ananicy-cpp, of
+//! uresourced and of intel_lpmd(8).
 
 use crate::read;
 use serde::Serialize;
@@ -19,7 +21,7 @@ pub struct Owner {
 }
 
 /// Programs that are known to place threads or interrupts: the name of the process, and the effect.
-const DAEMONS: [(&str, &str); 4] = [
+const DAEMONS: [(&str, &str); 11] = [
     (
         "numad",
         "binds processes to nodes: threads whose masks it writes are let go of",
@@ -36,7 +38,40 @@ const DAEMONS: [(&str, &str); 4] = [
         "slurmd",
         "gives jobs cpusets: masks stay within them, and exclusive ones are let alone",
     ),
+    (
+        "tuned",
+        "may set the masks of all processes (its plugin scheduler): threads whose masks it writes \
+         are let go of",
+    ),
+    (
+        "ananicy-cpp",
+        "may pin processes and move them between control groups by its rules: threads whose masks \
+         it writes are let go of",
+    ),
+    (
+        "koordlet",
+        "gives pods cpusets: masks stay within them, and exclusive ones are left alone",
+    ),
+    (
+        "nri-resource-policy",
+        "gives containers cpusets: masks stay within them, and exclusive ones are left alone",
+    ),
+    (
+        "crane-agent",
+        "gives pods cpusets: masks stay within them, and exclusive ones are left alone",
+    ),
+    (
+        "uresourced",
+        "gives the control groups of active users CPU shares: nothing is in its way",
+    ),
+    (
+        "intel_lpmd",
+        "may shrink the cpusets of all slices: masks stay within them",
+    ),
 ];
+
+/// Bytes of a process's name that the kernel keeps (`TASK_COMM_LEN` less the NUL).
+const COMM_BYTES: usize = 15;
 
 /// Folder in which the kernel shows its sched_ext scheduler; missing without sched_ext.
 const SCHED_EXT: &str = "sys/kernel/sched_ext";
@@ -44,7 +79,8 @@ const SCHED_EXT: &str = "sys/kernel/sched_ext";
 /// Owners that were found below `root`, which is `/` except in tests.
 pub fn owners(root: &Path) -> Vec<Owner> {
     let running = names(root);
-    let daemons = DAEMONS.iter().filter(|(name, _)| running.contains(*name));
+    let is_running = |name: &str| running.contains(&name[..name.len().min(COMM_BYTES)]);
+    let daemons = DAEMONS.iter().filter(|(name, _)| is_running(name));
     let daemons = daemons.map(|(name, effect)| Owner {
         name: (*name).to_owned(),
         effect: (*effect).to_owned(),
@@ -127,6 +163,20 @@ mod tests {
             "sched_ext scheduler lavd",
         ];
         assert_eq!(names, expected);
+    }
+
+    #[test]
+    fn daemon_with_a_long_name_is_found_by_what_the_kernel_keeps() {
+        let folder = tempfile::tempdir().unwrap();
+        for (pid, name) in [(1, "nri-resource-po"), (2, "tuned"), (3, "uresource")] {
+            write(
+                folder.path(),
+                &format!("proc/{pid}/comm"),
+                &format!("{name}\n"),
+            );
+        }
+        let names: Vec<String> = owners(folder.path()).into_iter().map(|o| o.name).collect();
+        assert_eq!(names, ["tuned", "nri-resource-policy"]);
     }
 
     #[test]

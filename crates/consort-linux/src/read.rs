@@ -40,6 +40,13 @@ pub(crate) fn pus(path: &Path) -> Option<PuSet> {
     value::<PuSet>(path).filter(|set| !set.is_empty())
 }
 
+/// Returns the numbers of a file with one on each line.
+pub(crate) fn numbers(path: &Path) -> Option<Vec<u32>> {
+    let bytes = bytes(path).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
+    Some(text.lines().filter_map(|line| line.parse().ok()).collect())
+}
+
 /// `sys/devices/system/cpu/cpuN` below the root.
 pub(crate) fn pu_dir(root: &Path, pu: PuId) -> PathBuf {
     root.join(format!("sys/devices/system/cpu/cpu{pu}"))

@@ -13,6 +13,7 @@
 
 use super::membership::{Membership, memberships};
 use super::mountinfo::{Mount, mounts};
+use super::path_text::text_of_file;
 use crate::read;
 use consort_core::PuSet;
 use serde::{Deserialize, Serialize};
@@ -99,7 +100,7 @@ pub(crate) struct Hierarchies {
 impl Hierarchies {
     /// Reads the mounted hierarchies from `/proc/self/mountinfo`; empty where it cannot be read.
     pub(crate) fn read(root: &Path) -> Self {
-        let text = read::text(&root.join("proc/self/mountinfo")).unwrap_or_default();
+        let text = text_of_file(&root.join("proc/self/mountinfo")).unwrap_or_default();
         let kind = |kind: &'static str| mounts(&text).into_iter().filter(move |m| m.kind == kind);
         Self {
             root: root.to_owned(),
@@ -120,7 +121,7 @@ impl Hierarchies {
 
     fn among(&self, mounts: &[Mount], of: &Membership, version: CgroupVersion) -> Option<Cpuset> {
         let mut mounts = mounts.iter();
-        mounts.find_map(|mount| of_mount(&self.root, mount, &of.path, version))
+        mounts.find_map(|mount| of_mount(&self.root, mount, &of.path(), version))
     }
 }
 
@@ -135,13 +136,13 @@ pub(crate) fn cpuset(root: &Path) -> Option<Cpuset> {
 
 /// Text of `/proc/self/cgroup` as it is now.
 pub(crate) fn membership_text(root: &Path) -> Option<String> {
-    read::text(&root.join("proc/self/cgroup"))
+    text_of_file(&root.join("proc/self/cgroup"))
 }
 
-fn of_mount(root: &Path, mount: &Mount, cgroup: &str, version: CgroupVersion) -> Option<Cpuset> {
+fn of_mount(root: &Path, mount: &Mount, cgroup: &Path, version: CgroupVersion) -> Option<Cpuset> {
     let place = Place {
-        point: root.join(mount.point.trim_start_matches('/')),
-        below: below_mount(mount, Path::new(cgroup))?,
+        point: mount.point_below(root),
+        below: below_mount(mount, cgroup)?,
         names: match version {
             CgroupVersion::V1 => NAMES_1,
             CgroupVersion::V2 => NAMES_2,

@@ -4,9 +4,10 @@
 //! processes must have the very one. So a path that does not lie within the mount has no directory
 //! here.
 
+use super::cpuset::CgroupVersion;
 use super::membership::memberships;
 use super::mountinfo::{Mount, mounts};
-use crate::read;
+use super::path_text::text_of_file;
 use std::path::{Component, Path, PathBuf};
 
 /// One mounted hierarchy of cgroups.
@@ -21,7 +22,7 @@ pub(crate) struct Hierarchy {
 impl Hierarchy {
     /// The mounted hierarchy of a version 1 controller, or of version 2, below `root`.
     pub(crate) fn find(root: &Path, controller: Option<&'static str>) -> Option<Self> {
-        let text = read::text(&root.join("proc/self/mountinfo"))?;
+        let text = text_of_file(&root.join("proc/self/mountinfo"))?;
         let fits = |mount: &Mount| match controller {
             Some(name) => mount.kind == "cgroup" && mount.options.iter().any(|o| o == name),
             None => mount.kind == "cgroup2",
@@ -34,10 +35,34 @@ impl Hierarchy {
         })
     }
 
+    /// Topmost directories of all mounted hierarchies, with their versions: version 2 first, then
+    /// systemd's own, then those of version 1 controllers.
+    pub(crate) fn all_tops(root: &Path) -> Vec<(PathBuf, CgroupVersion)> {
+        let text = text_of_file(&root.join("proc/self/mountinfo")).unwrap_or_default();
+        let rank = |mount: &Mount| match mount.kind.as_str() {
+            "cgroup2" => Some(0),
+            "cgroup" if mount.options.iter().any(|o| o == "name=systemd") => Some(1),
+            "cgroup" => Some(2),
+            _ => None,
+        };
+        let mounts = mounts(&text).into_iter();
+        let mut ranked: Vec<(u8, Mount)> = mounts.filter_map(|m| Some((rank(&m)?, m))).collect();
+        ranked.sort_by_key(|(rank, _)| *rank);
+        let version = |rank| match rank {
+            0 => CgroupVersion::V2,
+            _ => CgroupVersion::V1,
+        };
+        let tops = ranked
+            .iter()
+            .map(|(rank, mount)| (mount.point_below(root), version(*rank)));
+        let mut tops: Vec<(PathBuf, CgroupVersion)> = tops.collect();
+        tops.dedup();
+        tops
+    }
+
     /// Directory of the topmost cgroup that the mount shows.
     pub(crate) fn top(&self) -> PathBuf {
-        let point = self.mount.point.trim_start_matches('/');
-        self.root.join(point)
+        self.mount.point_below(&self.root)
     }
 
     /// Directory of a thread's cgroup, given the text of its `cgroup` file; none where the mount
@@ -48,13 +73,12 @@ impl Hierarchy {
             Some(name) => m.controllers.iter().any(|c| c == name),
             None => m.unified,
         })?;
-        let path = Path::new(&own.path);
+        let path = own.path();
         if path.components().any(|c| c == Component::ParentDir) {
             return None;
         }
         let below = path.strip_prefix(&self.mount.root).ok()?;
-        let point = self.mount.point.trim_start_matches('/');
-        Some(self.root.join(point).join(below))
+        Some(self.top().join(below))
     }
 
     /// Other controllers of the same hierarchy, given the text of any `cgroup` file.

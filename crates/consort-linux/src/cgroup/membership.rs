@@ -1,5 +1,8 @@
 //! Parsing `/proc/<pid>/cgroup` (cgroups(7)).
 
+use super::path_text::path_of;
+use std::path::PathBuf;
+
 /// One line of the file: a hierarchy, and the process's cgroup in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Membership {
@@ -7,13 +10,22 @@ pub(crate) struct Membership {
     pub(crate) controllers: Vec<String>,
     /// True for the line of the version 2 hierarchy (`0::`).
     pub(crate) unified: bool,
-    /// Path of the cgroup, as seen from the reader's cgroup namespace.
+    /// Path of the cgroup, as seen from the reader's cgroup namespace, with its unusual bytes as
+    /// [`decode`](super::path_text::decode) represents them.
     pub(crate) path: String,
 }
 
-/// Parses every well-formed line.
+impl Membership {
+    /// The same path with the kernel's bytes.
+    pub(crate) fn path(&self) -> PathBuf {
+        path_of(&self.path)
+    }
+}
+
+/// Parses every well-formed line of a text that [`decode`](super::path_text::decode) has made.
 pub(crate) fn memberships(text: &str) -> Vec<Membership> {
-    text.lines().filter_map(membership).collect()
+    // Not `lines`, which takes a carriage return off the end of a name.
+    text.split('\n').filter_map(membership).collect()
 }
 
 fn membership(line: &str) -> Option<Membership> {

@@ -7,12 +7,16 @@
 
 mod cpuset;
 mod directory;
+mod members;
 mod membership;
 mod mountinfo;
+mod path_text;
 mod rules;
+mod walk;
 
 pub use cpuset::CgroupVersion;
 pub(crate) use cpuset::{Hierarchies, Place, cpuset, membership_text};
 pub(crate) use directory::Hierarchy;
-pub(crate) use rules::Found;
+pub(crate) use path_text::{decode, shown, text_of_file};
 pub use rules::{CgroupPattern, CgroupPatternError, Rule, Rules};
+pub(crate) use rules::{Found, GroupSearch};

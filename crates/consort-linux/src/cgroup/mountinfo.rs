@@ -1,21 +1,33 @@
 //! Parsing `/proc/self/mountinfo` (proc_pid_mountinfo(5)), as far as cgroups need it.
 
+use super::path_text::encode;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
 /// One mount.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mount {
     /// Directory of the file system that is mounted; for cgroups a cgroup path.
-    pub(crate) root: String,
+    pub(crate) root: PathBuf,
     /// Directory at which it is mounted.
-    pub(crate) point: String,
+    pub(crate) point: PathBuf,
     /// File system type.
     pub(crate) kind: String,
     /// Options of the file system; for cgroup version 1 the controllers are among them.
     pub(crate) options: Vec<String>,
 }
 
-/// Parses every well-formed line.
+impl Mount {
+    /// Directory at which it is mounted, for a reader whose files are below `root`.
+    pub(crate) fn point_below(&self, root: &Path) -> PathBuf {
+        root.join(self.point.strip_prefix("/").unwrap_or(&self.point))
+    }
+}
+
+/// Parses every well-formed line of a text that [`decode`](super::path_text::decode) has made.
 pub(crate) fn mounts(text: &str) -> Vec<Mount> {
-    text.lines().filter_map(mount).collect()
+    text.split('\n').filter_map(mount).collect()
 }
 
 /// Parses a line. Fields 4 and 5 are root and mount point; after ` - ` follow type, source,
@@ -36,9 +48,10 @@ fn mount(line: &str) -> Option<Mount> {
 }
 
 /// Undoes the kernel's `\040` for blanks and the like; anything else is left as it is.
-fn unescape(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
+fn unescape(text: &str) -> PathBuf {
+    let escaped = encode(text);
+    let mut bytes = Vec::with_capacity(escaped.len());
+    let mut rest = escaped.as_slice();
     while let Some((&byte, tail)) = rest.split_first() {
         let octal = (byte == b'\\')
             .then(|| tail.get(..3).and_then(octal_byte))
@@ -46,7 +59,7 @@ fn unescape(text: &str) -> String {
         bytes.push(octal.unwrap_or(byte));
         rest = octal.map_or(tail, |_| &tail[3..]);
     }
-    String::from_utf8_lossy(&bytes).into_owned()
+    OsString::from_vec(bytes).into()
 }
 
 fn octal_byte(digits: &[u8]) -> Option<u8> {
@@ -73,6 +86,7 @@ mod tests {
 
     #[test]
     fn only_octal_escapes_are_undone() {
+        let unescape = |text: &str| unescape(text).into_os_string().into_string().unwrap();
         assert_eq!(unescape("a\\134b\\9\\04"), "a\\b\\9\\04");
         assert_eq!(unescape("\\303\\251é\\777"), "éé\\777");
     }
@@ -80,7 +94,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_read_without_failing(text in "([0-9]{1,4}| - |[ ,:/\n\\\\]|cgroup2?|.){0,60}") {
-            prop_assert!(mounts(&text).len() <= text.lines().count());
+            prop_assert!(mounts(&text).len() <= text.split('\n').count());
         }
 
         #[test]
@@ -89,7 +103,8 @@ mod tests {
                 ' ' | '\t' | '\\' => format!("\\{:03o}", u32::from(c)),
                 c => c.to_string(),
             };
-            prop_assert_eq!(unescape(&text.chars().map(escape).collect::<String>()), text);
+            let escaped: String = text.chars().map(escape).collect();
+            prop_assert_eq!(unescape(&escaped), PathBuf::from(text));
         }
     }
 }

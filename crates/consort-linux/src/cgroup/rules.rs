@@ -1,17 +1,16 @@
 //! Rules that tell the control groups to manage, and those never to touch.
 
-use super::Hierarchy;
-use crate::proc::numbers_in_file;
+use super::cpuset::CgroupVersion;
+use super::directory::Hierarchy;
+use super::members::Members;
+use super::path_text::shown;
+use super::walk::{GroupWalk, MOST_GROUPS, PatternStep, steps};
 use glob::{MatchOptions, Pattern, PatternError};
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 use thiserror::Error;
-
-/// Number of control groups after which the search of a hierarchy ends; the rest of a host with
-/// more is not managed by patterns.
-const MOST_GROUPS: usize = 20_000;
 
 /// A pattern of control groups, from the top of their hierarchy: `user.slice/**`,
 /// `system.slice/docker-*.scope`. `*` stays within one name, `**` spans any number of them.
@@ -23,6 +22,8 @@ pub struct CgroupPattern {
     pattern: Pattern,
     /// True if groups below are programs of their own.
     each: bool,
+    /// The way to groups that may match.
+    steps: Vec<PatternStep>,
 }
 
 /// Fault of a text that is no pattern of control groups.
@@ -64,7 +65,17 @@ pub(crate) struct Found {
     /// The policy that its entry gives it, if any.
     pub(crate) policy: Option<Arc<str>>,
     /// Processes of the group, those of groups below included.
-    pub(crate) pids: Vec<u32>,
+    pub(crate) pids: BTreeSet<u32>,
+    /// Those of them that have threads in other groups.
+    pub(crate) parts: BTreeSet<u32>,
+}
+
+/// The control groups that were found, and those that were not looked at.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct GroupSearch {
+    pub(crate) found: Vec<Found>,
+    /// Warning about groups that were not looked at, if there are any.
+    pub(crate) warning: Option<String>,
 }
 
 impl FromStr for CgroupPattern {
@@ -79,7 +90,12 @@ impl FromStr for CgroupPattern {
         let each = path.ends_with("/**") || path == "**";
         let refused = |error: PatternError| CgroupPatternError::Pattern(text.to_owned(), error.msg);
         let pattern = Pattern::new(path).map_err(refused)?;
-        Ok(Self { pattern, each })
+        let steps = steps(path);
+        Ok(Self {
+            pattern,
+            each,
+            steps,
+        })
     }
 }
 
@@ -100,7 +116,13 @@ impl CgroupPattern {
         self.pattern.as_str()
     }
 
-    fn matches(&self, path: &str) -> bool {
+    /// Returns true if groups that the pattern matches may lie below a group.
+    pub(crate) fn may_lie_below(&self, path: &str) -> bool {
+        let rest = self.as_str().strip_prefix(path);
+        rest.is_some_and(|rest| rest.starts_with('/'))
+    }
+
+    pub(crate) fn matches(&self, path: &str) -> bool {
         let options = MatchOptions {
             require_literal_separator: true,
             ..MatchOptions::new()
@@ -123,107 +145,125 @@ impl Rules {
     }
 
     /// The groups that are programs now, with their processes.
-    pub(crate) fn find(&self, root: &Path) -> Vec<Found> {
-        if !self.manages() {
-            return Vec::new();
+    pub(crate) fn find(&self, root: &Path) -> GroupSearch {
+        let mut search = GroupSearch::default();
+        let mut left: Vec<&Rule> = self.manage.iter().collect();
+        let mut taken = BTreeSet::new();
+        for (top, version) in Hierarchy::all_tops(root) {
+            if left.is_empty() {
+                break;
+            }
+            // Most groups are in several hierarchies. The first one in which a rule finds processes
+            // counts.
+            let mut successful = BTreeSet::new();
+            for (mut found, rule) in self.find_below(root, (&top, version), &left, &mut search) {
+                // No process belongs to two programs.
+                found.pids.retain(|pid| taken.insert(*pid));
+                if !found.pids.is_empty() {
+                    search.found.push(found);
+                    successful.insert(rule);
+                }
+            }
+            let mut index = 0..;
+            left.retain(|_| index.next().is_none_or(|rule| !successful.contains(&rule)));
         }
-        let hierarchies = hierarchies(root);
-        let found = hierarchies.iter().map(|top| self.find_below(top));
-        found
-            .into_iter()
-            .find(|found| !found.is_empty())
-            .unwrap_or_default()
+        search
     }
 
-    /// Returns true if a process with these memberships, the text of its `cgroup` file, must be
-    /// left alone.
-    pub(crate) fn excludes(&self, cgroup: &str) -> bool {
-        let paths = super::membership::memberships(cgroup);
-        let mut paths = paths.iter().map(|m| m.path.trim_matches('/'));
-        paths.any(|path| self.exclude.iter().any(|pattern| pattern.covers(path)))
+    /// Path of the excluded group that a thread with these memberships, the text of its `cgroup`
+    /// file, is in; `None` if it may be touched.
+    pub(crate) fn excluded_by(&self, cgroup: &str) -> Option<String> {
+        let paths = super::membership::memberships(cgroup).into_iter();
+        let mut paths = paths.map(|m| m.path.trim_matches('/').to_owned());
+        paths.find(|path| self.is_excluded(path))
     }
 
-    fn find_below(&self, top: &Path) -> Vec<Found> {
-        let mut programs: BTreeMap<String, Found> = BTreeMap::new();
-        for (path, dir) in groups(top) {
-            let Some((of, policy)) = self.program_of(&path) else {
+    /// Returns true if a thread with these memberships is in a group to manage.
+    pub(crate) fn covers(&self, cgroup: &str) -> bool {
+        let all: Vec<&Rule> = self.manage.iter().collect();
+        let paths = super::membership::memberships(cgroup).into_iter();
+        let mut paths = paths.map(|m| m.path.trim_matches('/').to_owned());
+        paths.any(|path| self.program_of(&path, &all).is_some())
+    }
+
+    /// Returns true if a group must be left alone.
+    pub(crate) fn is_excluded(&self, path: &str) -> bool {
+        self.exclude.iter().any(|pattern| pattern.covers(path))
+    }
+
+    /// Programs of one hierarchy by some of the rules, each with the position of its rule.
+    fn find_below(
+        &self,
+        root: &Path,
+        (top, version): (&Path, CgroupVersion),
+        rules: &[&Rule],
+        search: &mut GroupSearch,
+    ) -> Vec<(Found, usize)> {
+        let is_excluded = |path: &str| self.is_excluded(path);
+        let mut walk = GroupWalk::new(top, &is_excluded);
+        for rule in rules {
+            walk.follow(&rule.cgroup.steps);
+        }
+        if walk.is_cut {
+            search.warning = Some(format!(
+                "{} has more than {MOST_GROUPS} control groups that a pattern may match, and the rest \
+                 is not managed; begin patterns with names, as in system.slice/**",
+                top.display()
+            ));
+        }
+        let mut programs: BTreeMap<String, (usize, Members)> = BTreeMap::new();
+        for (path, dir) in &walk.groups {
+            let Some((of, rule)) = self.program_of(path, rules) else {
                 continue;
             };
-            let pids = numbers_in_file(&dir.join("cgroup.procs"));
-            let program = programs.entry(of.to_owned()).or_insert_with(|| Found {
-                path: of.to_owned(),
-                policy,
-                pids: Vec::new(),
-            });
-            program.pids.extend(pids);
+            let program = programs.entry(of.to_owned());
+            let (_, members) = program.or_insert_with(|| (rule, Members::default()));
+            members.add(dir, version);
         }
-        let programs = programs.into_values();
-        programs
-            .filter(|program| !program.pids.is_empty())
-            .collect()
+        let found = programs.into_iter().map(|(path, (rule, members))| {
+            let (pids, parts) = members.processes(root);
+            let policy = rules[rule].policy.clone();
+            let found = Found {
+                path,
+                policy,
+                pids,
+                parts,
+            };
+            (found, rule)
+        });
+        found.collect()
     }
 
-    /// The program to which a group belongs, as the path of its topmost group, and its policy.
-    fn program_of<'a>(&self, path: &'a str) -> Option<(&'a str, Option<Arc<str>>)> {
-        if self.exclude.iter().any(|pattern| pattern.covers(path)) {
+    /// The program to which a group belongs by some of the rules, as the path of its topmost group,
+    /// and the position of the rule that counts.
+    fn program_of<'a>(&self, path: &'a str, rules: &[&Rule]) -> Option<(&'a str, usize)> {
+        if self.is_excluded(path) {
             return None;
         }
         let ends = path.match_indices('/').map(|(at, _)| at);
         let above: Vec<&str> = ends.chain([path.len()]).map(|end| &path[..end]).collect();
-        let matching = self.manage.iter().filter_map(|rule| {
+        let matching = rules.iter().enumerate().filter_map(|(position, rule)| {
             let of = match rule.cgroup.each {
                 true => rule.cgroup.matches(path).then_some(path),
                 false => above.iter().copied().find(|path| rule.cgroup.matches(path)),
             };
-            Some((rule, of?))
+            Some((position, of?))
         });
         // The first of equals: `max_by_key` would give the last.
-        let best = matching.reduce(|best, other| match other.0.priority > best.0.priority {
+        let priority = |position: usize| rules[position].priority;
+        let best = matching.reduce(|best, other| match priority(other.0) > priority(best.0) {
             true => other,
             false => best,
         });
-        best.map(|(rule, of)| (of, rule.policy.clone()))
+        best.map(|(rule, of)| (of, rule))
     }
 }
 
-/// Tops of the mounted hierarchies in which services and containers may lie: version 2, then
-/// systemd's own and those of controllers in version 1.
-fn hierarchies(root: &Path) -> Vec<PathBuf> {
-    let kinds = [
-        None,
-        Some("name=systemd"),
-        Some("cpu"),
-        Some("cpuset"),
-        Some("freezer"),
-        Some("memory"),
-    ];
-    let mounted = kinds.iter().filter_map(|kind| Hierarchy::find(root, *kind));
-    mounted.map(|hierarchy| hierarchy.top()).collect()
-}
-
-/// Every group below the top by its path, and its directory.
-fn groups(top: &Path) -> Vec<(String, PathBuf)> {
-    let mut found = Vec::new();
-    let mut left = vec![(String::new(), top.to_owned())];
-    while let Some((path, dir)) = left.pop() {
-        let entries = std::fs::read_dir(&dir).into_iter().flatten().flatten();
-        for entry in entries {
-            let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            let (true, Ok(name)) = (is_dir, entry.file_name().into_string()) else {
-                continue;
-            };
-            let below = match path.as_str() {
-                "" => name,
-                path => format!("{path}/{name}"),
-            };
-            left.push((below.clone(), entry.path()));
-            found.push((below, entry.path()));
-        }
-        if found.len() > MOST_GROUPS {
-            break;
-        }
+impl Found {
+    /// Path of the group for people.
+    pub(crate) fn name(&self) -> String {
+        shown(&self.path)
     }
-    found
 }
 
 #[cfg(test)]
@@ -257,7 +297,7 @@ mod tests {
     }
 
     fn found(rules: &Rules, host: &tempfile::TempDir) -> Vec<(String, String, usize)> {
-        let found = rules.find(host.path()).into_iter();
+        let found = rules.find(host.path()).found.into_iter();
         found
             .map(|f| (f.path, f.policy.unwrap().to_string(), f.pids.len()))
             .collect()
@@ -315,8 +355,9 @@ mod tests {
             ("a/y".to_owned(), "high".to_owned(), 1),
         ];
         assert_eq!(found(&rules, &host), expect);
-        assert!(rules.excludes("3:cpu:/\n0::/a/z/deep\n"));
-        assert!(!rules.excludes("0::/a/zz\n"));
+        let excluded = rules.excluded_by("3:cpu:/\n0::/a/z/deep\n");
+        assert_eq!(excluded.as_deref(), Some("a/z/deep"));
+        assert_eq!(rules.excluded_by("0::/a/zz\n"), None);
         rules.exclude.push("a".parse().unwrap());
         assert_eq!(found(&rules, &host), []);
     }

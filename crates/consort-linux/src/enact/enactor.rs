@@ -359,6 +359,16 @@ impl Enactor {
         self.grips.forget(thread);
     }
 
+    /// Stops managing a thread that has its original mask. Nothing is restored for it from now on,
+    /// unless it is adopted again.
+    pub fn leave(&mut self, thread: ThreadId) {
+        self.forget(thread);
+        self.left.insert(thread, Left::Foreign);
+        if let Err(error) = self.record(&[Record::Leave(thread)]) {
+            tracing::warn!(%thread, %error, "a thread that was left alone may yet be restored");
+        }
+    }
+
     /// Notes that a thread's lasting mask is no longer in force; returns that mask, if it had one.
     pub(super) fn end_pin(&mut self, thread: ThreadId) -> Option<PuSet> {
         let root = self.root_of(thread);

@@ -128,8 +128,8 @@ impl Guardian {
         let mut last = None;
         let mut news = [0; 64];
         while let Ok(count @ 1..) = self.socket.read(&mut news) {
-            let told = news[..count].iter().rev();
-            last = { told }
+            let latest = news[..count].iter().rev();
+            last = { latest }
                 .find(|byte| matches!(**byte, RESTORING | RESTORED))
                 .copied()
                 .or(last);

@@ -213,7 +213,7 @@ mod tests {
         let mut silences = 0;
         let done = owner_is_done(&mut guardian, |_| {
             silences += 1;
-            // The second beat is missed by nobody, as the last word follows.
+            // No silence follows the second beat, as the last word comes with it.
             owner.write_all(&[BEAT, DONE]).unwrap();
         });
         assert_eq!((done, silences), (true, 1));

@@ -3,7 +3,7 @@
 
 use super::affinity;
 use super::record::Header;
-use crate::cgroup::Hierarchies;
+use crate::cgroup::{Hierarchies, decode};
 use crate::proc::{ProcessHandle, Stat, Status, numbers_in, read_stat, thread_dir, threads_of};
 use crate::read;
 use consort_core::{PuSet, ThreadId};
@@ -211,8 +211,7 @@ impl AllowedPus {
         let cgroup = read::bytes(&path).unwrap_or_default();
         let online = &self.online;
         let allowed = self.by_cgroup.entry(cgroup).or_insert_with_key(|cgroup| {
-            let text = String::from_utf8_lossy(cgroup);
-            match host.hierarchies.cpuset_of(&text) {
+            match host.hierarchies.cpuset_of(&decode(cgroup)) {
                 Some(cpuset) => Allowed {
                     pus: cpuset.pus.intersection(online),
                     exclusive: cpuset.is_exclusive(),

@@ -8,7 +8,9 @@
 //! [`Enactor::apply`] carries out a plan once per quantum;
 //! [`Enactor::close`] restores everything and ends the guardian. Dropping an
 //! `Enactor` without `close` leaves the restoration to the guardian, as does
-//! SIGKILL. [`recover_stale`] at the next start restores the rest when the guardian was killed too.
+//! SIGKILL. Once [`Enactor::beat`] was called, it has to be called about once a second: otherwise the
+//! guardian restores while the owner lives. [`recover_stale`] at the next start restores the rest
+//! when the guardian was killed too.
 //!
 //! The states of a thread ([`ThreadState`]):
 //!
@@ -22,6 +24,8 @@
 //! | free | `apply` with a lasting mask, journalled first | restricted |
 //! | restricted | `apply` unrestricted or with a nudge, or `restore_all` | free |
 //! | free, restricted | the mask was changed by somebody else | released |
+//! | restricted | the guardian has restored, as there were no beats | free |
+//! | free | `leave`: its control group is none of those that are managed | foreign |
 //! | restricted | a cpuset or hotplug change moved the mask: asserted again | restricted |
 //! | any | the thread exits, or `forget` | unmanaged |
 //!

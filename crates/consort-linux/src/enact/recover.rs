@@ -97,7 +97,7 @@ impl Abandoned {
                 self.report.errors.push(error);
             }
         }
-        // Only now: who leads next takes masks for original ones.
+        // Only now: the next leader of a group takes the masks that it finds for original ones.
         self.dirs.iter().for_each(|dir| sweep(dir));
         self.report
     }

@@ -169,6 +169,17 @@ mod tests {
     }
 
     #[test]
+    fn leader_in_a_later_folder_is_found() {
+        let (a, b) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let _held = folder(&a).lock().unwrap().unwrap();
+        let dirs = [b.path().to_owned(), a.path().to_owned()];
+        let found = Folder::new(&dirs, &"g".parse().unwrap()).unwrap();
+        assert!(found.lock().unwrap().is_err());
+        let other = Folder::new(&dirs, &"h".parse().unwrap()).unwrap();
+        assert_eq!(other.dir.path, b.path());
+    }
+
+    #[test]
     fn a_lock_on_a_deleted_file_does_not_count() {
         let dir = tempfile::tempdir().unwrap();
         let late = folder(&dir);

@@ -1,8 +1,10 @@
 //! Control groups that are managed as programs, with the processes that enter and leave them.
 
 use super::Live;
+use super::clock::own_cpu_ns;
 use super::error::AttachError;
-use crate::cgroup::{CgroupPattern, Found, Rule, Rules};
+use super::group_review::GroupReview;
+use crate::cgroup::{CgroupPattern, Found, GroupSearch, Rule, Rules, shown};
 use crate::control::{Attachment, Peer};
 use crate::proc::name_of;
 use consort_core::{Sample, ThreadId};
@@ -11,8 +13,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Time between two looks at the control groups.
+/// Least time between two looks at the control groups.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Least ratio of the time between two looks to the CPU time of one: a pattern that begins with
+/// `**` has to look at all groups of the host.
+const PAUSE_PER_LOOK: u32 = 200;
 
 /// The control groups of a run that are managed.
 #[derive(Default)]
@@ -21,51 +26,95 @@ pub(super) struct Groups {
     configured: Rules,
     /// Rules of requests since; they take precedence.
     asked: Rules,
+    /// Both together.
+    rules: Rules,
     /// Root of each program that is a group, by the group's path.
     programs: BTreeMap<String, u32>,
-    /// Time of the next look at the groups; none for one at once.
+    /// Processes that have threads in groups that are managed, and others.
+    parts: BTreeSet<u32>,
+    /// Time of the next look at the groups; `None` for one at once.
     next_look: Option<Instant>,
+    /// Review of threads that groups keep out.
+    pub(super) review: GroupReview,
+}
+
+/// Outcome of attaching the control groups of a pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttachedGroups {
+    /// There are such groups with processes, and they are managed.
+    Managed,
+    /// There are none yet. Those that appear later will be managed.
+    Awaited,
+    /// All of them are excluded.
+    Excluded,
 }
 
 impl Groups {
-    fn rules(&self) -> Rules {
-        let join = |a: &Rules, b: &Rules| Rules {
-            manage: a.manage.iter().chain(&b.manage).cloned().collect(),
-            exclude: a.exclude.iter().chain(&b.exclude).cloned().collect(),
+    /// Joins the rules again after a change of some, and looks at the groups at once.
+    fn change_rules(&mut self, change: impl FnOnce(&mut Rules, &mut Rules)) {
+        change(&mut self.configured, &mut self.asked);
+        let (asked, configured) = (&self.asked, &self.configured);
+        self.rules = Rules {
+            manage: asked
+                .manage
+                .iter()
+                .chain(&configured.manage)
+                .cloned()
+                .collect(),
+            exclude: asked
+                .exclude
+                .iter()
+                .chain(&configured.exclude)
+                .cloned()
+                .collect(),
         };
-        join(&self.asked, &self.configured)
+        self.next_look = None;
+        self.review.look_at_all();
+    }
+
+    /// Rules of the configuration and of requests.
+    pub(super) fn rules(&self) -> &Rules {
+        &self.rules
     }
 
     /// Returns true if any group may be managed.
     pub(super) fn manages(&self) -> bool {
-        self.configured.manages() || self.asked.manages()
+        self.rules.manages()
     }
 
-    fn excludes(&self) -> bool {
-        !(self.configured.exclude.is_empty() && self.asked.exclude.is_empty())
+    /// Returns true if a process has threads in groups that are managed, and others.
+    pub(super) fn is_part(&self, pid: u32) -> bool {
+        self.parts.contains(&pid)
+    }
+
+    /// The group that is the program of this root, for people.
+    fn of_root(&self, root: u32) -> Option<String> {
+        let mut programs = self.programs.iter();
+        let (path, _) = programs.find(|(_, its)| **its == root)?;
+        Some(shown(path))
     }
 
     fn is_due(&self, now: Instant) -> bool {
-        self.next_look.is_none_or(|next| now >= next)
-            && (self.manages() || self.excludes() || !self.programs.is_empty())
+        let has_rules = self.manages() || !self.rules.exclude.is_empty();
+        self.next_look.is_none_or(|next| now >= next) && (has_rules || !self.programs.is_empty())
     }
 }
 
 impl Live {
     /// Manages these control groups from now on, and lets go of those that no longer match.
     pub fn set_rules(&mut self, rules: Rules) {
-        self.residence.groups_mut().configured = rules;
-        self.residence.groups_mut().next_look = None;
+        let groups = self.residence.groups_mut();
+        groups.change_rules(|configured, _| *configured = rules);
     }
 
     /// Looks up the processes of each group in `/sys`, when it is time to, and follows the changes.
     pub(super) fn follow_groups(&mut self) {
-        let now = Instant::now();
-        if !self.residence.groups().is_due(now) {
+        if !self.residence.groups().is_due(Instant::now()) {
             return;
         }
-        let rules = self.residence.groups().rules();
-        let found = rules.find(self.site.root());
+        let begun_ns = own_cpu_ns();
+        let GroupSearch { found, warning } = self.residence.groups().rules.find(self.site.root());
+        self.warnings.extend(warning);
         let paths: BTreeSet<&str> = found.iter().map(|found| found.path.as_str()).collect();
         let programs = &self.residence.groups().programs;
         let gone = programs
@@ -76,43 +125,49 @@ impl Live {
             self.residence.groups_mut().programs.remove(&path);
             self.part_with_program(root);
         }
+        self.residence.groups_mut().parts = found
+            .iter()
+            .flat_map(|group| &group.parts)
+            .copied()
+            .collect();
         for group in found {
             self.follow_group(&group);
         }
-        self.let_excluded_go(&rules);
-        self.residence.groups_mut().next_look = Some(Instant::now() + LOOK_EVERY);
+        self.review_threads();
+        let took = Duration::from_nanos(own_cpu_ns().saturating_sub(begun_ns));
+        let pause = LOOK_EVERY.max(took * PAUSE_PER_LOOK);
+        self.residence.groups_mut().next_look = Some(Instant::now() + pause);
     }
 
     fn follow_group(&mut self, group: &Found) {
-        let pids = group.pids.iter().copied();
-        let members: BTreeSet<u32> = pids.filter(|&pid| pid > 0).collect();
-        let Some(root) = self.root_of_group(group, &members) else {
+        let Some(root) = self.root_of_group(group) else {
             return;
         };
-        for &pid in &members {
+        for &pid in &group.pids {
             self.enter_group(pid, root);
         }
         let within = self.roster.processes_of(consort_core::ProgramId(root));
-        for pid in within.difference(&members) {
+        for pid in within.difference(&group.pids) {
             self.leave_group(*pid);
         }
     }
 
-    /// Pid that identifies a group as a program: that of a process that was in it first; none where
+    /// Pid that identifies a group as a program: that of a process that was in it first; `None` if
     /// no process in it can be managed.
-    fn root_of_group(&mut self, group: &Found, members: &BTreeSet<u32>) -> Option<u32> {
+    fn root_of_group(&mut self, group: &Found) -> Option<u32> {
         // A group that was empty for a while begins anew.
         let known = self.residence.groups().programs.get(&group.path).copied();
         if let Some(root) = known.filter(|&root| self.roster.trees().is_managed(root)) {
             return Some(root);
         }
         let free = |pid: &&u32| !self.roster.is_managed(**pid) && self.is_manageable(**pid);
-        let root = *members.iter().find(free)?;
-        let (path, policy) = (group.path.clone(), group.policy.clone());
+        let root = *group.pids.iter().find(free)?;
+        let policy = group.policy.clone();
         self.roster
             .trees_mut()
-            .plant_with(root, path.clone(), policy);
-        self.residence.groups_mut().programs.insert(path, root);
+            .plant_with(root, group.name(), policy);
+        let programs = &mut self.residence.groups_mut().programs;
+        programs.insert(group.path.clone(), root);
         self.watch_process(root, false);
         Some(root)
     }
@@ -137,38 +192,15 @@ impl Live {
     }
 
     /// Lets go of a process that has left its group.
-    fn leave_group(&mut self, pid: u32) {
+    pub(super) fn leave_group(&mut self, pid: u32) {
         let name = name_of(self.site.root(), pid).unwrap_or_default();
         self.free(|id| id.pid == pid);
         self.roster.trees_mut().plant(pid, name);
         self.roster.trees_mut().let_go(pid);
     }
 
-    fn let_excluded_go(&mut self, rules: &Rules) {
-        if rules.exclude.is_empty() {
-            return;
-        }
-        let pids: BTreeSet<u32> = self.roster.ids().map(|id| id.pid).collect();
-        for pid in pids {
-            if self.roster.is_managed(pid) && self.is_excluded(pid, rules) {
-                self.leave_group(pid);
-            }
-        }
-    }
-
-    fn is_excluded(&self, pid: u32, rules: &Rules) -> bool {
-        let path = self
-            .site
-            .root()
-            .join("proc")
-            .join(pid.to_string())
-            .join("cgroup");
-        let cgroup = crate::read::text(&path).unwrap_or_default();
-        rules.excludes(&cgroup)
-    }
-
     fn is_manageable(&self, pid: u32) -> bool {
-        self.check(pid).is_ok()
+        self.check(pid).is_ok() && self.excluded_as_a_whole(pid).is_none()
     }
 
     /// Puts threads back to their original masks and forgets them.
@@ -183,13 +215,13 @@ impl Live {
     /// Attaches the processes and groups that a peer asks for: all of them, or none.
     pub(super) fn attach_for(&mut self, peer: Peer, wanted: &Attachment) -> Result<Value, String> {
         let patterns = patterns(peer, wanted)?;
-        let rules = self.residence.groups().rules();
         for &pid in &wanted.pids {
             self.check_owner(peer, pid).map_err(|e| e.to_string())?;
             self.check(pid).map_err(|e| e.to_string())?;
-            if self.is_excluded(pid, &rules) {
+            if let Some(group) = self.excluded_as_a_whole(pid) {
+                let group = shown(&group);
                 return Err(format!(
-                    "process {pid} is in a control group that is excluded"
+                    "cannot attach process {pid}: its control group {group} is excluded"
                 ));
             }
         }
@@ -201,24 +233,58 @@ impl Live {
                 Err(error) => return Err(error.to_string()),
             }
         }
+        let mut texts: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for cgroup in patterns {
-            self.attach_cgroup(cgroup, policy.clone());
+            let text = cgroup.as_str().to_owned();
+            let key = match self.attach_cgroup(cgroup, policy.clone()) {
+                AttachedGroups::Managed => continue,
+                AttachedGroups::Awaited => "awaited",
+                AttachedGroups::Excluded => "excluded",
+            };
+            texts.entry(key).or_default().push(text);
         }
-        Ok(json!({ "attached": attached, "cgroups": wanted.cgroups }))
+        let awaited = texts.remove("awaited").unwrap_or_default();
+        let excluded = texts.remove("excluded").unwrap_or_default();
+        Ok(json!({
+            "attached": attached,
+            "cgroups": wanted.cgroups,
+            "awaited": awaited,
+            "excluded": excluded,
+        }))
     }
 
     /// Manages the control groups of a pattern from now on.
-    pub fn attach_cgroup(&mut self, cgroup: CgroupPattern, policy: Option<Arc<str>>) {
-        let asked = &mut self.residence.groups_mut().asked;
-        asked.exclude.retain(|other| *other != cgroup);
-        asked.manage.retain(|rule| rule.cgroup != cgroup);
-        asked.manage.push(Rule {
+    pub fn attach_cgroup(
+        &mut self,
+        cgroup: CgroupPattern,
+        policy: Option<Arc<str>>,
+    ) -> AttachedGroups {
+        let rule = Rule {
             cgroup,
             policy,
             priority: i64::MAX,
+        };
+        let groups = self.residence.groups_mut();
+        groups.change_rules(|_, asked| {
+            asked.exclude.retain(|other| *other != rule.cgroup);
+            asked.manage.retain(|other| other.cgroup != rule.cgroup);
+            asked.manage.push(rule.clone());
         });
-        self.residence.groups_mut().next_look = None;
         self.follow_groups();
+        let mut managed = self.residence.groups().programs.keys();
+        if managed.any(|path| rule.cgroup.matches(path)) {
+            return AttachedGroups::Managed;
+        }
+        let alone = Rules {
+            manage: vec![rule],
+            exclude: Vec::new(),
+        };
+        let is_excluded = |found: &Found| self.residence.groups().rules.is_excluded(&found.path);
+        let there = alone.find(self.site.root()).found;
+        match !there.is_empty() && there.iter().all(is_excluded) {
+            true => AttachedGroups::Excluded,
+            false => AttachedGroups::Awaited,
+        }
     }
 
     /// Detaches the processes and groups that a peer asks for.
@@ -229,18 +295,39 @@ impl Live {
             if !self.roster.is_managed(pid) {
                 return Err(format!("process {pid} is not managed"));
             }
+            let root = self.roster.program_of(pid).0;
+            if let Some(group) = self.residence.groups().of_root(root) {
+                return Err(format!(
+                    "cannot detach process {pid}: it is managed with its control group {group}, which \
+                     would take it in again; detach the group (--cgroup {group}) or move the process"
+                ));
+            }
         }
+        let mut others = BTreeSet::new();
         for &pid in &wanted.pids {
+            let program = self.roster.program_of(pid);
+            others.extend(self.roster.processes_of(program));
             self.detach(pid);
         }
+        others.retain(|pid| !wanted.pids.contains(pid));
         let groups = self.residence.groups_mut();
-        for cgroup in patterns {
-            groups.asked.manage.retain(|rule| rule.cgroup != cgroup);
-            groups.asked.exclude.push(cgroup);
-        }
-        groups.next_look = None;
+        groups.change_rules(|_, asked| {
+            for cgroup in &patterns {
+                asked.manage.retain(|rule| rule.cgroup != *cgroup);
+                asked.exclude.push(cgroup.clone());
+            }
+        });
         self.follow_groups();
-        Ok(json!({ "detached": wanted.pids, "cgroups": wanted.cgroups }))
+        // Programs of groups above stay managed, without the groups that are excluded now.
+        let programs = self.residence.groups().programs.keys();
+        let is_above = |path: &&String| patterns.iter().any(|p| p.may_lie_below(path));
+        let remaining: Vec<String> = programs.filter(is_above).map(|path| shown(path)).collect();
+        Ok(json!({
+            "detached": wanted.pids,
+            "cgroups": wanted.cgroups,
+            "also": others,
+            "remaining": remaining,
+        }))
     }
 }
 

@@ -204,7 +204,7 @@ pub(super) fn recoveries(report: &RecoverReport) -> Vec<String> {
     }
     let paused = report.restored.iter().map(|(_, r)| r.thawed + r.continued);
     if paused.sum::<usize>() > 0 {
-        warnings.push("what an earlier run had paused goes on".to_owned());
+        warnings.push("programs that an earlier run had paused continue".to_owned());
     }
     warnings.extend(report.errors.iter().map(|e| format!("earlier runs: {e}")));
     warnings

@@ -21,6 +21,7 @@ mod descriptors;
 mod error;
 mod follower;
 mod group;
+mod group_review;
 mod hands;
 mod host;
 mod join;
@@ -44,6 +45,7 @@ mod trees;
 mod urgency;
 mod warnings;
 
+pub use cgroups::AttachedGroups;
 pub use error::{AttachError, LiveError};
 pub use follower::{Followed, Follower};
 pub use host::{Host, HostError};
@@ -62,7 +64,7 @@ use crate::group::Leader;
 use census::Census;
 use clock::Clock;
 use consort_core::policy::Wishes;
-use consort_core::{Enacted, Machine, Observation, Offers, Plan, Tier, Topology};
+use consort_core::{Enacted, Machine, Observation, Offers, Plan, ThreadId, Tier, Topology};
 use course::Course;
 use hands::{Hands, Reach};
 use residence::Residence;
@@ -70,6 +72,7 @@ use roster::Roster;
 use senses::Senses;
 use serde::Serialize;
 use site::Site;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use warnings::Warnings;
 
@@ -247,6 +250,11 @@ impl Live {
     /// one is told.
     fn managed_cpu_s(&self) -> f64 {
         relay::children_cpu_s().max(self.senses.sampled_cpu_s())
+    }
+
+    /// Threads of managed programs that are left alone, with the reasons.
+    pub fn left_alone(&self) -> impl Iterator<Item = (ThreadId, Arc<str>)> {
+        self.roster.reasons()
     }
 
     /// Process id of the guardian.

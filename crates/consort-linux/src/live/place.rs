@@ -47,15 +47,26 @@ impl Live {
             .insert(format!("thread {id} ({name}) is let alone: {why}"));
         let mask = self.hands.let_alone(id, &mut self.warnings);
         self.roster.enter(id, name, mask, false);
+        self.roster.note_reason(id, why);
     }
 
     /// Takes a thread in, managed unless somebody else gives out its PUs.
     fn adopt(&mut self, id: ThreadId, name: Arc<str>, parent: Option<u32>) {
         let parent = self.roster.parent_of(id, parent);
+        self.take_in(id, name, parent);
+    }
+
+    /// Takes a thread in that this parent has started; its present mask counts as its original one
+    /// if none is given.
+    pub(super) fn take_in(&mut self, id: ThreadId, name: Arc<str>, parent: Option<ThreadId>) {
         match self.hands.take(id, parent, &mut self.warnings) {
             Taken::Managed(original) => {
                 self.senses.want(id);
-                self.roster.enter(id, name, original, true);
+                self.roster.enter(id, name.clone(), original, true);
+                // Only now: a mask that it has inherited from a managed thread is undone.
+                if let Some(why) = self.kept_out_by_groups(id) {
+                    self.keep_out(id, &name, &why);
+                }
             }
             Taken::SelfPlaced(mask) => self.leave_in_place(id, name, mask),
             Taken::LetAlone(why) => self.let_alone(id, name, &why),
@@ -73,6 +84,8 @@ impl Live {
         self.warnings.insert(text);
         self.roster.enter(id, name, mask, false);
         self.roster.keep_affinity(id);
+        self.roster
+            .note_reason(id, "its affinity was set on purpose");
     }
 
     /// Returns true if a thread belongs to a program that is managed; notes the program.

@@ -33,6 +33,11 @@ pub(super) struct Thread {
     managed: bool,
     /// True if the thread is left alone only because of its affinity, so that it may be paused.
     self_placed: bool,
+    /// True if the thread is left alone because of its control groups, so that it may not be paused
+    /// either.
+    kept_out: bool,
+    /// Reason for which it is left alone; `None` for one that may be placed.
+    reason: Option<Arc<str>>,
     seen: Seen,
 }
 
@@ -159,6 +164,8 @@ impl Roster {
             original: Arc::new(original),
             managed,
             self_placed: false,
+            kept_out: false,
+            reason: None,
             seen: Seen::default(),
         };
         self.threads.insert(id, thread);
@@ -201,7 +208,41 @@ impl Roster {
         };
         thread.managed = false;
         thread.self_placed = true;
+        thread.reason = Some("its affinity was changed meanwhile".into());
         thread.name.clone()
+    }
+
+    /// Notes that a thread is left alone because of its control groups.
+    pub(super) fn keep_out(&mut self, id: ThreadId, why: &str) {
+        if let Some(thread) = self.threads.get_mut(&id) {
+            thread.managed = false;
+            thread.kept_out = true;
+            thread.reason = Some(why.into());
+        }
+    }
+
+    /// Returns true if a thread of a program is left alone because of its control groups.
+    pub(super) fn has_kept_out(&self, program: ProgramId) -> bool {
+        let mut kept_out = self.threads.iter().filter(|(_, thread)| thread.kept_out);
+        kept_out.any(|(id, _)| self.program_of(id.pid) == program)
+    }
+
+    /// Notes the reason for which a thread is left alone.
+    pub(super) fn note_reason(&mut self, id: ThreadId, why: &str) {
+        if let Some(thread) = self.threads.get_mut(&id) {
+            thread.reason = Some(why.into());
+        }
+    }
+
+    /// Reasons for which threads are left alone.
+    pub(super) fn reasons(&self) -> impl Iterator<Item = (ThreadId, Arc<str>)> {
+        let threads = self.threads.iter();
+        threads.filter_map(|(&id, thread)| Some((id, thread.reason.clone()?)))
+    }
+
+    /// The name of the program that a process belongs to.
+    pub(super) fn program_name(&self, pid: u32) -> &str {
+        self.trees.name(self.program_of(pid).0)
     }
 
     /// Notes that a thread is left alone only because of its affinity.

@@ -2,7 +2,7 @@
 
 use super::freezer_files::controller;
 use super::kind::PauseKind;
-use crate::cgroup::{CgroupVersion, Hierarchy};
+use crate::cgroup::{CgroupVersion, Hierarchy, text_of_file};
 use crate::read;
 use nix::unistd::{AccessFlags, eaccess};
 use serde::Serialize;
@@ -44,7 +44,7 @@ fn freezer(root: &Path, version: CgroupVersion) -> Result<String, String> {
     };
     let hierarchy = Hierarchy::find(root, controller(version));
     let hierarchy = hierarchy.ok_or_else(|| format!("{name} is not mounted"))?;
-    let own = read::text(&root.join("proc/self/cgroup"));
+    let own = text_of_file(&root.join("proc/self/cgroup"));
     let own = own.ok_or("/proc/self/cgroup cannot be read")?;
     let others = hierarchy.companions(&own);
     if !others.is_empty() {

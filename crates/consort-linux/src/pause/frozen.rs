@@ -10,7 +10,7 @@ use super::freezer_files::controller;
 use super::journalled::PauseJournal;
 use super::mechanism::Mechanism;
 use super::tree::Members;
-use crate::cgroup::{CgroupVersion, Hierarchy};
+use crate::cgroup::{CgroupVersion, Hierarchy, text_of_file};
 use crate::enact::Record;
 use crate::proc::{ProcessHandle, numbers_in, thread_dir};
 use crate::read;
@@ -79,7 +79,7 @@ impl Frozen {
             return Err(HoldError::Unusable("not mounted".into()));
         };
         let tids = numbers_in(&self.root.join(format!("proc/{pid}/task"))).unwrap_or_default();
-        let cgroup_of = |tid| read::text(&thread_dir(&self.root, pid, tid).join("cgroup"));
+        let cgroup_of = |tid| text_of_file(&thread_dir(&self.root, pid, tid).join("cgroup"));
         let mut texts = tids.into_iter().filter_map(cgroup_of);
         let Some(first) = texts.next() else {
             return Ok(None);

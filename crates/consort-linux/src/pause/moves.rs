@@ -6,9 +6,8 @@
 //! parent's cgroup, where it was born.
 
 use super::freezer_files::controller;
-use crate::cgroup::{CgroupVersion, Hierarchy};
+use crate::cgroup::{CgroupVersion, Hierarchy, text_of_file};
 use crate::proc::{ProcessHandle, parent_of};
-use crate::read;
 use nix::errno::Errno;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -41,7 +40,7 @@ fn send_home(root: &Path, version: CgroupVersion, dir: &Path, pid: u32) {
     };
     let hierarchy = Hierarchy::find(root, controller(version));
     let cgroup_of = |pid: u32| {
-        let text = read::text(&root.join(format!("proc/{pid}/cgroup")))?;
+        let text = text_of_file(&root.join(format!("proc/{pid}/cgroup")))?;
         hierarchy.as_ref()?.dir_of(&text)
     };
     if cgroup_of(pid).as_deref() != Some(dir) {

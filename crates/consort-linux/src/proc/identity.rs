@@ -24,12 +24,6 @@ pub(crate) fn uid_of(root: &Path, pid: u32) -> Option<u32> {
         .ok()
 }
 
-/// Numbers in a file with one on each line, such as `cgroup.procs`; empty where it cannot be read.
-pub(crate) fn numbers_in_file(path: &Path) -> Vec<u32> {
-    let text = read::text(path).unwrap_or_default();
-    text.lines().filter_map(|line| line.parse().ok()).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,9 +4,7 @@ use super::support::{
     apart, config, files_in, first_two, has_two_pus, only, own_pus, part, sleeper, spawn, start,
     text, wait_for,
 };
-use consort_linux::enact::{
-    AdoptError, EnactConfig, EnactError, Enactor, Wanted, recover_stale,
-};
+use consort_linux::enact::{AdoptError, EnactConfig, EnactError, Enactor, Wanted, recover_stale};
 use libtest_mimic::{Failed, Trial};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;

@@ -94,8 +94,26 @@ pub(crate) fn show_done(at: &DaemonAt, what: &str, told: &Value) -> Result<ExitC
         let text = |value: &Value| value.as_str().map_or(value.to_string(), str::to_owned);
         list.into_iter().flatten().map(text).collect()
     };
-    let done = ["attached", "detached", "cgroups"].map(texts).concat();
-    output::people(&mut out, &format!("{what}: {}\n", done.join(", ")))?;
+    let [awaited, excluded, also, remaining] =
+        ["awaited", "excluded", "also", "remaining"].map(texts);
+    let mut done = ["attached", "detached", "cgroups"].map(texts).concat();
+    done.retain(|text| !awaited.contains(text) && !excluded.contains(text));
+    let parts = [
+        (what, done),
+        (
+            "nothing matches yet, managed as soon as something does",
+            awaited,
+        ),
+        ("excluded, so not managed", excluded),
+        ("left alone too, as parts of the same programs", also),
+        ("still managed, without what was named", remaining),
+    ];
+    for (what, which) in parts.iter().filter(|(_, which)| !which.is_empty()) {
+        output::people(
+            &mut out,
+            &format!("{what}: {}\n", visible(&which.join(", "))),
+        )?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,7 +1,7 @@
 //! `consort attach`: threads that run already, managed by a daemon, or here where there is none.
 
 use super::ask::{attachment, refused, show_done};
-use super::manage::{self, Session, Setup};
+use super::manage::{self, NONE, Session, Setup};
 use crate::cli::{AttachArgs, Format};
 use crate::config::{self, RunConfig};
 use crate::failure::{as_bad_input, bad_input, warn};
@@ -12,7 +12,7 @@ use crate::table_file::TableFile;
 use anyhow::Result;
 use consort_linux::cgroup::CgroupPattern;
 use consort_linux::control::{Attachment, CallError, Request, call};
-use consort_linux::live::{AttachError, Live, ResideSpec, Until};
+use consort_linux::live::{AttachError, AttachedGroups, Live, ResideSpec, Until};
 use std::cell::RefCell;
 use std::process::ExitCode;
 
@@ -45,7 +45,7 @@ fn here(args: &AttachArgs, wanted: &Attachment) -> Result<ExitCode> {
         override_affinity: args.manage.override_affinity,
         enactors,
         cookies: manage::cookies(&args.manage, &config.run, &host, enactors)?,
-        enact: manage::enact_config(args.manage.dry_run),
+        enact: manage::enact_config(args.manage.dry_run || setup.spec.name == NONE),
         until: Until::Empty,
         leads: None,
     };
@@ -87,7 +87,14 @@ fn take_in(live: &mut Live, wanted: &Attachment) -> Result<()> {
         }
     }
     for text in &wanted.cgroups {
-        live.attach_cgroup(text.parse::<CgroupPattern>().map_err(bad_input)?, None);
+        let pattern = text.parse::<CgroupPattern>().map_err(bad_input)?;
+        let state = match live.attach_cgroup(pattern, None) {
+            AttachedGroups::Managed => continue,
+            AttachedGroups::Awaited => "matches nothing yet; what appears is managed",
+            AttachedGroups::Excluded => "is excluded, so nothing in it is managed",
+        };
+        let text = format!("control group {text} {state} (Ctrl-C ends)\n");
+        output::people_on_stderr(&text)?;
     }
     Ok(())
 }

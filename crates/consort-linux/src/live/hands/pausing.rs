@@ -101,7 +101,12 @@ impl Pausing {
             return warnings;
         }
         for &program in &plan.paused {
-            if !self.refused.contains(&program) {
+            if roster.has_kept_out(program) {
+                warnings.push(format!(
+                    "program {program} is not paused: threads of it are in control groups that are \
+                     not managed"
+                ));
+            } else if !self.refused.contains(&program) {
                 warnings.extend(self.pause(program, site, roster, enactor));
             }
         }

@@ -90,6 +90,13 @@ impl Hands {
         warnings
     }
 
+    /// Stops managing a thread that was put back. It may be taken again.
+    pub(in crate::live) fn leave(&mut self, id: ThreadId) {
+        self.enactor.leave(id);
+        self.enforcement.forget(id);
+        self.in_kernel.give_back(id);
+    }
+
     /// Forgets a thread that has exited or was put back.
     pub(in crate::live) fn forget(&mut self, id: ThreadId) {
         self.enactor.forget(id);

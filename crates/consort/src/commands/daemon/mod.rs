@@ -188,8 +188,12 @@ impl<'a> Daemon<'a> {
         }
     }
 
-    fn note(&mut self, turn: Turn) {
+    fn note(&mut self, mut turn: Turn) {
         let machine = self.wheel.machine();
+        for (id, why) in machine.left_alone() {
+            let reason = turn.plan.report.threads.entry(id).or_default();
+            reason.chosen = format!("left alone: {why}");
+        }
         for id in &turn.enacted.moved {
             let placement = turn.plan.placements.get(id);
             tracing::info!(thread = %id, ?placement, plan = turn.plan.generation, "moved");

@@ -1,0 +1,188 @@
+//! Walks through a hierarchy of control groups that visit only what a pattern can match: their cost
+//! grows with what is managed, not with the host.
+
+use super::path_text::{decode, path_of};
+use glob::Pattern;
+use std::collections::BTreeMap;
+use std::fs::{metadata, read_dir};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Most groups that one walk lists.
+pub(super) const MOST_GROUPS: usize = 20_000;
+
+/// One part of a pattern's path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum PatternStep {
+    /// The group of this name.
+    Name(String),
+    /// The groups whose names match.
+    Names(Pattern),
+    /// All groups below, at any depth; steps after this one do not bound the walk.
+    All,
+}
+
+/// The steps of a pattern. A part that is no pattern by itself, such as a class that contains `/`,
+/// does not bound the walk.
+pub(super) fn steps(pattern: &str) -> Vec<PatternStep> {
+    let step = |part: &str| match Pattern::new(part) {
+        _ if !part.contains(['*', '?', '[', ']']) => PatternStep::Name(part.to_owned()),
+        Ok(names) if part != "**" => PatternStep::Names(names),
+        _ => PatternStep::All,
+    };
+    pattern.split('/').map(step).collect()
+}
+
+/// Groups that patterns may match, and those below.
+pub(super) struct GroupWalk<'a> {
+    top: &'a Path,
+    /// Groups that are passed over with all below.
+    is_excluded: &'a dyn Fn(&str) -> bool,
+    /// Directory of each group by its path.
+    pub(super) groups: BTreeMap<String, PathBuf>,
+    /// Number of groups that may still be listed.
+    left: usize,
+    /// True if there were more groups than that.
+    pub(super) is_cut: bool,
+}
+
+impl<'a> GroupWalk<'a> {
+    /// A walk through the hierarchy with this topmost directory.
+    pub(super) fn new(top: &'a Path, is_excluded: &'a dyn Fn(&str) -> bool) -> Self {
+        Self {
+            top,
+            is_excluded,
+            groups: BTreeMap::new(),
+            left: MOST_GROUPS,
+            is_cut: false,
+        }
+    }
+
+    /// Adds the groups that these steps lead to, and all below them.
+    pub(super) fn follow(&mut self, steps: &[PatternStep]) {
+        self.descend(self.top, "", steps);
+    }
+
+    fn descend(&mut self, dir: &Path, path: &str, steps: &[PatternStep]) {
+        match steps {
+            [] => self.add_with_all_below(path, dir),
+            [PatternStep::All, ..] => self.add_all_below(path, dir),
+            [PatternStep::Name(name), rest @ ..] => {
+                let child = dir.join(path_of(name));
+                if child.is_dir() {
+                    self.descend(&child, &joined(path, name), rest);
+                }
+            }
+            [PatternStep::Names(names), rest @ ..] => {
+                for (name, child) in self.groups_in(dir) {
+                    if names.matches(&name) {
+                        self.descend(&child, &joined(path, &name), rest);
+                    }
+                }
+            }
+        }
+    }
+
+    fn add_with_all_below(&mut self, path: &str, dir: &Path) {
+        let is_new = !self.groups.contains_key(path) && !(self.is_excluded)(path);
+        if is_new {
+            self.groups.insert(path.to_owned(), dir.to_owned());
+            self.add_all_below(path, dir);
+        }
+    }
+
+    fn add_all_below(&mut self, path: &str, dir: &Path) {
+        for (name, child) in self.groups_in(dir) {
+            self.add_with_all_below(&joined(path, &name), &child);
+        }
+    }
+
+    /// Names and directories of the groups in one.
+    fn groups_in(&mut self, dir: &Path) -> Vec<(String, PathBuf)> {
+        // Two links mean no folder inside (`kernfs_refresh_inode` in the kernel's
+        // `fs/kernfs/inode.c`). To list a group takes long, as it contains dozens of files.
+        if metadata(dir).is_ok_and(|dir| dir.nlink() == 2) {
+            return Vec::new();
+        }
+        let entries = read_dir(dir).into_iter().flatten().flatten();
+        let dirs = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        let named = dirs.map(|entry| (decode(entry.file_name().as_bytes()), entry.path()));
+        let mut groups: Vec<(String, PathBuf)> = named.take(self.left + 1).collect();
+        self.is_cut |= groups.len() > self.left;
+        groups.truncate(self.left);
+        self.left -= groups.len();
+        groups
+    }
+}
+
+fn joined(path: &str, name: &str) -> String {
+    match path {
+        "" => name.to_owned(),
+        path => format!("{path}/{name}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Paths that a walk by a pattern visits on a host with these groups, and the number that it
+    /// listed.
+    fn visited(groups: &[&str], pattern: &str) -> (Vec<String>, usize) {
+        let top = tempfile::tempdir().unwrap();
+        for group in groups {
+            std::fs::create_dir_all(top.path().join(group)).unwrap();
+        }
+        let mut walk = GroupWalk::new(top.path(), &|_| false);
+        walk.follow(&steps(pattern));
+        let listed = MOST_GROUPS - walk.left;
+        (walk.groups.into_keys().collect(), listed)
+    }
+
+    #[test]
+    fn literal_beginning_bounds_the_walk() {
+        let many: Vec<String> = (0..500).map(|n| format!("other/g{n}")).collect();
+        let mut groups: Vec<&str> = many.iter().map(String::as_str).collect();
+        groups.push("job/step/task");
+        assert_eq!(
+            visited(&groups, "job/**"),
+            (vec!["job/step".into(), "job/step/task".into()], 2)
+        );
+        assert_eq!(
+            visited(&groups, "job/step"),
+            (vec!["job/step".into(), "job/step/task".into()], 1)
+        );
+        assert_eq!(visited(&groups, "job/s*").1, 2);
+        assert_eq!(visited(&groups, "missing/**"), (vec![], 0));
+    }
+
+    #[test]
+    fn any_depth_visits_all() {
+        let groups = ["a/x.service", "b/c/x.service/in"];
+        assert_eq!(visited(&groups, "**/x.service").0.len(), 6);
+    }
+
+    #[test]
+    fn excluded_groups_are_passed_over_with_all_below() {
+        let top = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(top.path().join("a/b/c")).unwrap();
+        let mut walk = GroupWalk::new(top.path(), &|path| path == "a/b");
+        walk.follow(&steps("a"));
+        assert_eq!(walk.groups.into_keys().collect::<Vec<_>>(), ["a"]);
+    }
+
+    #[test]
+    fn walk_that_is_cut_shows_it() {
+        let top = tempfile::tempdir().unwrap();
+        for n in 0..3 {
+            std::fs::create_dir_all(top.path().join(format!("g{n}"))).unwrap();
+        }
+        for (left, groups, is_cut) in [(3, 3, false), (2, 2, true), (0, 0, true)] {
+            let mut walk = GroupWalk::new(top.path(), &|_| false);
+            walk.left = left;
+            walk.follow(&steps("**"));
+            assert_eq!((walk.groups.len(), walk.is_cut), (groups, is_cut), "{left}");
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Threads that are left alone because of their control groups, one by one.
+//!
+//! In version 1, and in threaded groups of version 2, threads of one process may be in different
+//! groups. A thread in an excluded group is never placed, and of a process that is only partly in a
+//! managed group only these threads are placed. Threads move between groups at any time, so all of
+//! them are looked at in turn.
+
+use super::Live;
+use crate::cgroup::{shown, text_of_file};
+use crate::proc::{thread_dir, threads_of};
+use consort_core::ThreadId;
+use std::collections::BTreeSet;
+use std::ops::Bound;
+use std::sync::Arc;
+use thiserror::Error;
+
+/// Number of threads whose groups are looked up at a time: this takes 2 ms.
+const AT_A_TIME: usize = 256;
+
+/// Progress of the review, and its results.
+#[derive(Default)]
+pub(super) struct GroupReview {
+    /// Threads that are left alone because of their groups.
+    kept_out: BTreeSet<ThreadId>,
+    /// The thread that was looked at last; `None` before the first.
+    last: Option<ThreadId>,
+    /// True if the next look is at all threads.
+    is_of_all: bool,
+}
+
+impl GroupReview {
+    /// Makes the next look one at all threads, as rules have changed.
+    pub(super) fn look_at_all(&mut self) {
+        self.is_of_all = true;
+    }
+
+    /// The threads to look at now, of all that are there in order.
+    fn next(&mut self, all: &BTreeSet<ThreadId>) -> Vec<ThreadId> {
+        if std::mem::take(&mut self.is_of_all) {
+            return all.iter().copied().collect();
+        }
+        let after = self.last.map_or(Bound::Unbounded, Bound::Excluded);
+        let next = all.range((after, Bound::Unbounded)).take(AT_A_TIME);
+        let next: Vec<ThreadId> = next.copied().collect();
+        self.last = next.last().copied().filter(|_| next.len() == AT_A_TIME);
+        next
+    }
+}
+
+/// Reason for which a thread's control groups keep it out of management.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub(super) enum KeptOut {
+    /// One of them, with this name for people, is excluded.
+    #[error("its control group {0} is excluded")]
+    Excluded(String),
+    /// Other threads of its process are in a managed group.
+    #[error("its control group is none of those that are managed")]
+    Elsewhere,
+}
+
+impl Live {
+    /// Reason for which a thread's control groups keep it out of management, if they do.
+    pub(super) fn kept_out_by_groups(&self, id: ThreadId) -> Option<KeptOut> {
+        let groups = self.residence.groups();
+        let is_part = groups.is_part(id.pid);
+        if groups.rules().exclude.is_empty() && !is_part {
+            return None;
+        }
+        let cgroup = self.cgroups_of(id.pid, id.tid)?;
+        if let Some(path) = groups.rules().excluded_by(&cgroup) {
+            return Some(KeptOut::Excluded(shown(&path)));
+        }
+        (is_part && !groups.rules().covers(&cgroup)).then_some(KeptOut::Elsewhere)
+    }
+
+    /// The excluded group of a process all threads of which are in excluded groups.
+    pub(super) fn excluded_as_a_whole(&self, pid: u32) -> Option<String> {
+        let rules = self.residence.groups().rules();
+        if rules.exclude.is_empty() {
+            return None;
+        }
+        let threads = threads_of(self.site.root(), pid).unwrap_or_default();
+        let mut group = None;
+        for tid in threads {
+            group = Some(rules.excluded_by(&self.cgroups_of(pid, tid)?)?);
+        }
+        group
+    }
+
+    /// Text of a thread's `cgroup` file; `None` once it has ended.
+    fn cgroups_of(&self, pid: u32, tid: u32) -> Option<String> {
+        text_of_file(&thread_dir(self.site.root(), pid, tid).join("cgroup"))
+    }
+
+    /// Puts a thread of the roster back and leaves it alone from now on.
+    pub(super) fn keep_out(&mut self, id: ThreadId, name: &Arc<str>, why: &KeptOut) {
+        // Without this it would keep a mask until the end of the run.
+        self.warnings.extend(self.hands.free(&[id], &self.roster));
+        self.hands.leave(id);
+        self.residence.groups_mut().review.kept_out.insert(id);
+        if matches!(why, KeptOut::Excluded(_)) {
+            let text = format!("thread {id} ({name}) is left alone: {why}");
+            self.warnings.insert(text);
+        }
+        self.roster.keep_out(id, &why.to_string());
+    }
+
+    /// Looks up the groups of some threads, and of all in processes that are partly managed: lets go
+    /// of threads that have entered an excluded group or left a managed one, and takes in those that
+    /// came back.
+    pub(super) fn review_threads(&mut self) {
+        let all: BTreeSet<ThreadId> = self.roster.ids().collect();
+        let groups = self.residence.groups_mut();
+        groups.review.kept_out.retain(|id| all.contains(id));
+        let mut due = groups.review.kept_out.clone();
+        due.extend(all.iter().filter(|id| groups.is_part(id.pid)));
+        if !groups.rules().exclude.is_empty() {
+            due.extend(groups.review.next(&all));
+        }
+        for id in due {
+            self.review_thread(id);
+        }
+    }
+
+    fn review_thread(&mut self, id: ThreadId) {
+        let was_out = self.residence.groups().review.kept_out.contains(&id);
+        match self.kept_out_by_groups(id) {
+            Some(_) if was_out => {}
+            Some(_) if !self.roster.is_managed(id.pid) => {}
+            Some(why) => match self.excluded_as_a_whole(id.pid) {
+                Some(group) => {
+                    let name = self.roster.program_name(id.pid);
+                    self.warnings.insert(format!(
+                        "process {} ({name}) is left alone: its control group {} is excluded",
+                        id.pid,
+                        shown(&group)
+                    ));
+                    self.leave_group(id.pid);
+                }
+                None if self.roster.may_place(id) => {
+                    let name = Arc::from(self.roster.name(id));
+                    self.keep_out(id, &name, &why);
+                }
+                None => {}
+            },
+            None if was_out => {
+                self.residence.groups_mut().review.kept_out.remove(&id);
+                let name = Arc::from(self.roster.name(id));
+                self.take_in(id, name, None);
+            }
+            None => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn thread(tid: u32) -> ThreadId {
+        ThreadId {
+            pid: 1,
+            tid,
+            start_ticks: 0,
+        }
+    }
+
+    #[test]
+    fn all_threads_have_their_turn() {
+        let all: BTreeSet<ThreadId> = (0..600).map(thread).collect();
+        let mut review = GroupReview::default();
+        let mut seen = BTreeSet::new();
+        for expected in [256, 256, 88, 256] {
+            let next = review.next(&all);
+            assert_eq!(next.len(), expected);
+            seen.extend(next);
+        }
+        assert_eq!(seen, all);
+        review.look_at_all();
+        assert_eq!(review.next(&all).len(), 600);
+    }
+}
