@@ -78,6 +78,10 @@ pub struct Domain {
     pub pus: PuSet,
     /// Its cores, as indices into [`Topology::cores`].
     pub cores: Vec<usize>,
+    /// Capacity of the cache that the group shares, bytes. `None` for packages and nodes, and if
+    /// the source does not show it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size_bytes: Option<u64>,
 }
 
 /// A machine's online and allowed PUs and how they share hardware.
@@ -90,6 +94,9 @@ pub struct Topology {
     llcs: Vec<Domain>,
     l2s: Vec<Domain>,
     pus: PuSet,
+    /// PUs among which the operating system moves no threads.
+    #[serde(default, skip_serializing_if = "PuSet::is_empty")]
+    unbalanced: PuSet,
     core_of: BTreeMap<PuId, usize>,
 }
 
@@ -170,10 +177,30 @@ impl Topology {
             llcs: llcs.domains(&core_of),
             l2s: l2s.domains(&core_of),
             pus: facts.iter().map(|f| f.pu).collect(),
+            unbalanced: PuSet::new(),
             cores,
             core_types,
             core_of,
         })
+    }
+
+    /// Adds the capacities of caches, bytes, by the keys of last-level and level 2 domains.
+    #[must_use]
+    pub fn with_cache_sizes(mut self, llcs: &BTreeMap<u32, u64>, l2s: &BTreeMap<u32, u64>) -> Self {
+        for (domains, sizes) in [(&mut self.llcs, llcs), (&mut self.l2s, l2s)] {
+            for domain in domains {
+                domain.size_bytes = sizes.get(&domain.key).copied();
+            }
+        }
+        self
+    }
+
+    /// Marks PUs among which the operating system moves no threads, such as Linux's isolated CPUs:
+    /// a thread there stays on the PU that it was put on, so that a place of two PUs is one PU.
+    #[must_use]
+    pub fn with_unbalanced(mut self, pus: &PuSet) -> Self {
+        self.unbalanced = pus.intersection(&self.pus);
+        self
     }
 
     /// The same machine with fewer PUs, for example those that a cpuset allows.
@@ -186,7 +213,35 @@ impl Topology {
             .into_iter()
             .filter(|f| allowed.contains(f.pu))
             .collect();
-        Self::new(kept, self.core_types.clone())
+        self.rebuild(kept, self.core_types.clone())
+    }
+
+    /// Builds a topology of other facts of the same machine, with groups of the same keys. A cache
+    /// keeps its size, and PUs stay unbalanced.
+    fn rebuild(
+        &self,
+        facts: Vec<PuFacts>,
+        core_types: Vec<CoreType>,
+    ) -> Result<Self, TopologyError> {
+        let built = Self::new(facts, core_types)?;
+        Ok(built.with_attributes_of(self, |new, old| new.key == old.key))
+    }
+
+    /// Takes the sizes of caches, for domains that are the same, and the unbalanced PUs from
+    /// another description of this machine.
+    pub(crate) fn with_attributes_of(
+        self,
+        other: &Self,
+        is_same: impl Fn(&Domain, &Domain) -> bool,
+    ) -> Self {
+        let mut built = self.with_unbalanced(&other.unbalanced);
+        for (old, new) in [(&other.llcs, &mut built.llcs), (&other.l2s, &mut built.l2s)] {
+            for domain in new {
+                let was = old.iter().find(|was| is_same(domain, was));
+                domain.size_bytes = was.and_then(|was| was.size_bytes);
+            }
+        }
+        built
     }
 
     /// A machine of identical cores in one package, node and LLC domain; PU `w·cores + c` is way
@@ -240,6 +295,11 @@ impl Topology {
     /// Every PU.
     pub fn pus(&self) -> &PuSet {
         &self.pus
+    }
+
+    /// PUs among which the operating system moves no threads.
+    pub fn unbalanced(&self) -> &PuSet {
+        &self.unbalanced
     }
 
     /// Index of the core that a PU belongs to.
@@ -331,6 +391,7 @@ impl Groups {
                 key,
                 pus: pus.clone(),
                 cores,
+                size_bytes: None,
             }
         };
         self.0.iter().map(domain).collect()
@@ -424,6 +485,31 @@ mod tests {
             t.restricted(&"99".parse().unwrap()),
             Err(TopologyError::NoPu)
         );
+    }
+
+    #[test]
+    fn cache_sizes_stay_with_their_domains() {
+        let t = Topology::uniform(4, 2).unwrap();
+        let sizes = |pairs: &[(u32, u64)]| pairs.iter().copied().collect();
+        let t = t.with_cache_sizes(&sizes(&[(0, 96)]), &sizes(&[(1, 2), (2, 4)]));
+        let shown = |t: &Topology| {
+            let domains = t.llcs().iter().chain(t.l2s());
+            domains.map(|d| d.size_bytes).collect::<Vec<_>>()
+        };
+        assert_eq!(shown(&t), [Some(96), None, Some(2), Some(4), None]);
+        let fewer = t.restricted(&"1,2".parse().unwrap()).unwrap();
+        assert_eq!(shown(&fewer), [Some(96), Some(2), Some(4)]);
+        let large = t.with_large(&"0,4".parse().unwrap()).unwrap();
+        assert_eq!(shown(&large), shown(&t));
+    }
+
+    #[test]
+    fn unbalanced_pus_stay_so_on_a_smaller_machine() {
+        let t = Topology::uniform(4, 2).unwrap();
+        let t = t.with_unbalanced(&"2-3,9".parse().unwrap());
+        assert_eq!(t.unbalanced().to_string(), "2-3");
+        let fewer = t.restricted(&"0-2".parse().unwrap()).unwrap();
+        assert_eq!(fewer.unbalanced().to_string(), "2");
     }
 
     #[test]

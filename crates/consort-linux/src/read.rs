@@ -21,13 +21,15 @@ pub(crate) fn bytes(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Returns a file's text without surrounding blanks.
+/// Returns a file's text without surrounding blanks, up to the first NUL: some kernels write a C
+/// string with its end, or a whole page of which the rest is zero.
 ///
 /// Bytes that are not UTF-8 are replaced, so that one strange name in a file does not hide the
 /// rest.
 pub(crate) fn text(path: &Path) -> Option<String> {
     let bytes = bytes(path).ok()?;
-    Some(String::from_utf8_lossy(&bytes).trim().to_owned())
+    let string = bytes.split(|&byte| byte == 0).next()?;
+    Some(String::from_utf8_lossy(string).trim().to_owned())
 }
 
 /// Returns the value of a file that holds nothing else.
@@ -35,7 +37,7 @@ pub(crate) fn value<T: FromStr>(path: &Path) -> Option<T> {
     text(path)?.parse().ok()
 }
 
-/// Returns the PUs of a file that holds a CPU list; an empty list counts as not told.
+/// Returns the PUs of a file that holds a CPU list; `None` for an empty list.
 pub(crate) fn pus(path: &Path) -> Option<PuSet> {
     value::<PuSet>(path).filter(|set| !set.is_empty())
 }
@@ -45,6 +47,31 @@ pub(crate) fn numbers(path: &Path) -> Option<Vec<u32>> {
     let bytes = bytes(path).ok()?;
     let text = String::from_utf8_lossy(&bytes);
     Some(text.lines().filter_map(|line| line.parse().ok()).collect())
+}
+
+/// Returns the PUs of the first of some files in a directory that holds a list, or, if its name is
+/// that of a mask, a mask. Kernels before 2.6.26 write masks only, and so do archives of sysfs.
+pub(crate) fn pus_of(dir: &Path, lists: &[&str], masks: &[&str]) -> Option<PuSet> {
+    let list = lists.iter().find_map(|name| pus(&dir.join(name)));
+    list.or_else(|| masks.iter().find_map(|name| mask(&dir.join(name))))
+}
+
+/// Returns the PUs of a file that holds a mask: words of 32 bits in hexadecimal, the highest first,
+/// with commas between them; `None` for an empty mask.
+fn mask(path: &Path) -> Option<PuSet> {
+    let text = text(path)?;
+    let mut pus = PuSet::new();
+    for (word, position) in text.rsplit(',').zip(0u32..) {
+        // User space tools write a prefix before each word, and leave words of zero empty.
+        let digits = word.trim().trim_start_matches("0x");
+        let bits = match digits {
+            "" => 0,
+            _ => u32::from_str_radix(digits, 16).ok()?,
+        };
+        let set = (0..u32::BITS).filter(|bit| bits & (1 << bit) != 0);
+        set.for_each(|bit| pus.insert(PuId(position.saturating_mul(u32::BITS) + bit)));
+    }
+    Some(pus).filter(|pus| !pus.is_empty())
 }
 
 /// `sys/devices/system/cpu/cpuN` below the root.
@@ -84,8 +111,46 @@ mod tests {
         }
         fs::write(&file, "\n").unwrap();
         assert_eq!(pus(&file), None);
+        assert_eq!(mask(&file), None);
         fs::write(&file, [0xff, b'a']).unwrap();
         assert_eq!(text(&file).unwrap(), "\u{fffd}a");
+    }
+
+    #[test]
+    fn text_ends_at_the_first_nul() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("f");
+        for content in ["0-3\n\0", "0-3\0\0\0", "0-3\n\0rest of a page", " 0-3,\n"] {
+            fs::write(&file, content).unwrap();
+            assert_eq!(pus(&file).unwrap().to_string(), "0-3", "{content:?}");
+        }
+        fs::write(&file, "17\n\0").unwrap();
+        assert_eq!(value::<u32>(&file), Some(17));
+    }
+
+    #[test]
+    fn masks_stand_in_for_lists() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |name: &str, content: &str| fs::write(dir.path().join(name), content).unwrap();
+        let read = || pus_of(dir.path(), &["list"], &["map"]).map(|set| set.to_string());
+        for (content, expected) in [
+            ("0000000f\n", Some("0-3")),
+            ("ff\n\0", Some("0-7")),
+            ("00000001,00000000,80000000\n", Some("31,64")),
+            ("0x00000003,,0x1", Some("0,64-65")),
+            ("00000000,00000000\n", None),
+            ("x", None),
+            ("1ffffffff", None),
+            ("", None),
+        ] {
+            write("map", content);
+            assert_eq!(read().as_deref(), expected, "{content:?}");
+        }
+        write("map", "f");
+        for (list, expected) in [("\n", "0-3"), ("garbage", "0-3"), ("4-5", "4-5")] {
+            write("list", list);
+            assert_eq!(read().as_deref(), Some(expected), "{list:?}");
+        }
     }
 
     #[test]

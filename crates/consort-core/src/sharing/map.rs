@@ -144,7 +144,9 @@ impl SharingMap {
             fact.llc = llc.get(&first).map_or(fact.llc, |group| group.0);
             fact.l2 = l2.get(&first).map(|group| group.0);
         }
-        Topology::new(facts, machine.core_types().to_vec())
+        let built = Topology::new(facts, machine.core_types().to_vec())?;
+        // Keys are numbered anew, so only equal groups are the same caches.
+        Ok(built.with_attributes_of(machine, |new, old| new.pus == old.pus))
     }
 }
 

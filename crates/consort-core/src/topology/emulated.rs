@@ -25,7 +25,7 @@ impl Topology {
             ..facts
         };
         let facts = self.facts().into_iter().map(kind).collect();
-        Self::new(
+        self.rebuild(
             facts,
             vec![named("large", 1024), named("small", SMALL_CAPACITY)],
         )

@@ -63,7 +63,7 @@ fn cache(dir: &Path, pu: PuId, online: &PuSet) -> Option<Cache> {
         Some("Instruction") => CacheKind::Instruction,
         _ => CacheKind::Unified,
     };
-    let sharers = read::pus(&dir.join("shared_cpu_list")).unwrap_or_default();
+    let sharers = read::pus_of(dir, &["shared_cpu_list"], &["shared_cpu_map"]).unwrap_or_default();
     Some(Cache {
         level: read::value(&dir.join("level"))?,
         kind,
@@ -113,6 +113,14 @@ pub(crate) fn level_2(caches: &[Cache]) -> BTreeMap<PuId, PuSet> {
     caches
         .flat_map(|c| c.pus.iter().map(|pu| (pu, c.pus.clone())))
         .collect()
+}
+
+/// Capacity, bytes, of the last-level cache that all of these PUs share; of the level 2 cache if
+/// that is asked for. `None` if they share none, or its size is not shown.
+pub(crate) fn shared_size(caches: &[Cache], pus: &PuSet, level: Option<u32>) -> Option<u64> {
+    let usable = caches.iter().filter(|c| c.holds_data_beyond_level_1());
+    let shared = usable.filter(|c| pus.is_subset(&c.pus) && level.is_none_or(|l| c.level == l));
+    shared.max_by_key(|c| (c.level, c.size_bytes))?.size_bytes
 }
 
 /// A size as the kernel writes it: `48K`, also `2M`, `1G` or plain bytes.

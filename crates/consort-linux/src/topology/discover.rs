@@ -11,7 +11,7 @@ use super::notes::Notes;
 use super::pus;
 use consort_core::PuSet;
 use consort_core::sharing::SharingMap;
-use consort_core::topology::{self, CoreType, Topology};
+use consort_core::topology::{self, CoreType, Domain, Topology};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -100,6 +100,7 @@ pub fn discover_with(root: &Path, affinity: Option<&PuSet>) -> Result<Discovery,
     groups.mend(&mut notes);
     let found = core_types(root, &groups.cores(), &mut notes);
     let machine = Topology::new(groups.facts(&found.of_core), found.types)?;
+    let machine = with_cache_sizes(machine, &caches);
     let hypervisor = hypervisor(root);
     let hidden_topology = hides(hypervisor.as_ref(), &machine, &mut notes);
     Ok(Discovery {
@@ -137,6 +138,15 @@ fn not_allowed(online: PuSet, allowed: Allowed) -> TopologyError {
         affinity: allowed.by_affinity,
         cpuset: cpuset.unwrap_or_else(|| "everything".to_owned()),
     }
+}
+
+fn with_cache_sizes(machine: Topology, caches: &[Cache]) -> Topology {
+    let sizes = |domains: &[Domain], level: Option<u32>| {
+        let size = |d: &Domain| Some((d.key, caches::shared_size(caches, &d.pus, level)?));
+        domains.iter().filter_map(size).collect()
+    };
+    let (llcs, l2s) = (sizes(machine.llcs(), None), sizes(machine.l2s(), Some(2)));
+    machine.with_cache_sizes(&llcs, &l2s)
 }
 
 fn hides(hypervisor: Option<&Hypervisor>, machine: &Topology, notes: &mut Notes) -> bool {

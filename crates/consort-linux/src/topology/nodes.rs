@@ -28,7 +28,7 @@ pub(crate) fn nodes(root: &Path, online: &PuSet) -> Vec<NumaNode> {
     let numbers: Vec<u32> = dirs.iter().map(|(number, _)| *number).collect();
     let node = |(node, dir): &(u32, PathBuf)| NumaNode {
         node: *node,
-        pus: read::pus(&dir.join("cpulist"))
+        pus: read::pus_of(dir, &["cpulist"], &["cpumap"])
             .unwrap_or_default()
             .intersection(online),
         distances: distances(&dir.join("distance"), &numbers),

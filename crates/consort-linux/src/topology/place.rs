@@ -5,6 +5,7 @@
 //! on some Arm machines only within its cluster.
 
 use super::notes::Notes;
+use super::partition::partition;
 use crate::read;
 use consort_core::{PuId, PuSet};
 use std::collections::BTreeMap;
@@ -14,6 +15,8 @@ use std::path::Path;
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Place {
     package: Option<u32>,
+    /// PUs of the same package.
+    package_pus: Option<PuSet>,
     /// Die, cluster and core id, which together with the package identify a core.
     ids: [Option<u32>; 3],
     siblings: Option<PuSet>,
@@ -34,29 +37,58 @@ pub(crate) fn places(root: &Path, online: &PuSet, notes: &mut Notes) -> Places {
     let siblings = |(&pu, place): (&PuId, &Place)| (pu, siblings(pu, place, &places, notes));
     let siblings = places.iter().map(siblings).collect();
     Places {
-        packages: places
-            .iter()
-            .map(|(&pu, place)| (pu, package(pu, place, notes)))
-            .collect(),
+        packages: packages(&places, notes),
         siblings,
     }
 }
 
 fn place(root: &Path, pu: PuId) -> Place {
     let dir = read::pu_dir(root, pu).join("topology");
-    let list = |name: &str| read::pus(&dir.join(name));
+    let pus = |lists: &[&str], masks: &[&str]| read::pus_of(&dir, lists, masks);
+    // Where a group has no number, the lowest of its PUs is as good a name.
+    let first = |group: &str| {
+        let (list, mask) = (format!("{group}_cpus_list"), format!("{group}_cpus"));
+        Some(pus(&[&list], &[&mask])?.first()?.0)
+    };
+    let number = |name: &str| read::value(&dir.join(name));
     Place {
-        package: read::value(&dir.join("physical_package_id")),
-        ids: ["die_id", "cluster_id", "core_id"].map(|name| read::value(&dir.join(name))),
-        siblings: list("core_cpus_list").or_else(|| list("thread_siblings_list")),
+        package: number("physical_package_id"),
+        package_pus: pus(
+            &["package_cpus_list", "core_siblings_list"],
+            &["package_cpus", "core_siblings"],
+        ),
+        ids: [
+            number("die_id").or_else(|| first("die")),
+            number("cluster_id").or_else(|| first("cluster")),
+            number("core_id"),
+        ],
+        siblings: pus(
+            &["core_cpus_list", "thread_siblings_list"],
+            &["core_cpus", "thread_siblings"],
+        ),
     }
 }
 
-fn package(pu: PuId, place: &Place, notes: &mut Notes) -> u32 {
-    place.package.unwrap_or_else(|| {
-        notes.about(pu, "no package told; assumed package 0");
-        0
-    })
+/// The package of each PU. Packages without a number, which some kernels write as -1, are counted
+/// after the others, by the PUs that they name.
+fn packages(places: &BTreeMap<PuId, Place>, notes: &mut Notes) -> BTreeMap<PuId, u32> {
+    let unnumbered = places.iter().filter(|(_, place)| place.package.is_none());
+    let claims = unnumbered.filter_map(|(&pu, place)| Some((pu, place.package_pus.clone()?)));
+    let by_pus = partition(&claims.collect()).group_of;
+    let numbered = places.values().filter_map(|place| place.package);
+    let next = numbered.max().map_or(0, |last| last.saturating_add(1));
+    let mut package = |(&pu, place): (&PuId, &Place)| {
+        let package = match (place.package, by_pus.get(&pu)) {
+            (Some(number), _) => number,
+            (None, Some(group)) => next.saturating_add(*group),
+            (None, None) => {
+                notes.about(pu, "no package told; assumed package 0");
+                0
+            }
+        };
+        (pu, package)
+    };
+    places.iter().map(&mut package).collect()
 }
 
 fn siblings(pu: PuId, place: &Place, all: &BTreeMap<PuId, Place>, notes: &mut Notes) -> PuSet {
@@ -98,6 +130,26 @@ mod tests {
     fn the_old_name_of_the_sibling_list_is_read_too() {
         let (siblings, _) = siblings_of_0(&[("cpu0/topology/thread_siblings_list", "0-1")]);
         assert_eq!(siblings, "0-1");
+    }
+
+    #[test]
+    fn masks_of_siblings_and_packages_are_read() {
+        let (siblings, _) = siblings_of_0(&[("cpu0/topology/thread_siblings", "00000003")]);
+        assert_eq!(siblings, "0-1");
+        let (siblings, _) = siblings_of_0(&[("cpu0/topology/core_cpus", "3\n\0")]);
+        assert_eq!(siblings, "0-1");
+        let files = [
+            ("cpu0/topology/physical_package_id", "-1"),
+            ("cpu1/topology/physical_package_id", "-1"),
+            ("cpu0/topology/core_siblings", "1"),
+            ("cpu1/topology/package_cpus", "2"),
+        ];
+        let mut notes = Notes::default();
+        let places = places(tree(&files).path(), &"0-1".parse().unwrap(), &mut notes);
+        assert_eq!(
+            places.packages,
+            BTreeMap::from([(PuId(0), 0), (PuId(1), 1)])
+        );
     }
 
     #[test]

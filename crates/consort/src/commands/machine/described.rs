@@ -1,6 +1,8 @@
 //! A described machine: the same report as of a live one, and the description itself.
 
-use super::report::{DomainRow, MachineReport, PU_COLUMNS, TIER_COLUMNS, TierRow, core_types};
+use super::report::{
+    DomainRow, MachineReport, PU_COLUMNS, TIER_COLUMNS, TierRow, core_types, domain_rows,
+};
 use super::{sheet, tree};
 use crate::cli::{Format, MachineArgs};
 use crate::descriptions;
@@ -82,6 +84,7 @@ fn report(chip: &Chip, offers: &Offers) -> MachineReport {
         pus: topology.pus().len(),
         smt: topology.smt(),
         llc_domains: llc_domains(chip),
+        l2_domains: domain_rows(topology.l2s()),
         core_types: core_types(topology),
         counters: chip
             .spec()

@@ -1,14 +1,13 @@
 //! The machine that this runs on.
 
 use super::report::{
-    DomainRow, FACILITY_COLUMNS, FacilityRow, MachineReport, OWNER_COLUMNS, PU_COLUMNS,
-    TIER_COLUMNS, TierRow, core_types,
+    FACILITY_COLUMNS, FacilityRow, MachineReport, OWNER_COLUMNS, PU_COLUMNS, TIER_COLUMNS, TierRow,
+    core_types, domain_rows,
 };
 use crate::cli::{Format, MachineArgs};
 use crate::output;
 use crate::table_file;
 use anyhow::Result;
-use consort_core::topology::Domain;
 use consort_linux::counters::TierStatus;
 use consort_linux::enforce::EnactChoice;
 use consort_linux::live::Host;
@@ -99,11 +98,8 @@ fn report(host: &Host) -> MachineReport {
         cores: topology.cores().len(),
         pus: topology.pus().len(),
         smt: topology.smt(),
-        llc_domains: topology
-            .llcs()
-            .iter()
-            .map(|d| domain_row(host, d))
-            .collect(),
+        llc_domains: domain_rows(topology.llcs()),
+        l2_domains: domain_rows(topology.l2s()),
         core_types: core_types(topology),
         counters: host.counter_events(),
         hypervisor: host.discovery.hypervisor.as_ref().map(|h| h.name.clone()),
@@ -124,16 +120,5 @@ fn tier_row(status: &TierStatus) -> TierRow {
         available: status.available,
         reason: status.reason.clone(),
         signals: status.signals.iter().map(|signal| signal.name()).collect(),
-    }
-}
-
-fn domain_row(host: &Host, domain: &Domain) -> DomainRow {
-    let caches = host.discovery.caches.iter();
-    let shared = caches.filter(|cache| domain.pus.is_subset(&cache.pus));
-    let largest = shared.max_by_key(|cache| cache.level);
-    DomainRow {
-        id: domain.key,
-        pus: domain.pus.clone(),
-        size_bytes: largest.and_then(|cache| cache.size_bytes),
     }
 }

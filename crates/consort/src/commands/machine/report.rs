@@ -1,7 +1,7 @@
 //! Parts that live and described machines have in common.
 
 use crate::output::{Column, number, text};
-use consort_core::topology::PuFacts;
+use consort_core::topology::{Domain, PuFacts};
 use consort_core::{PuSet, Topology};
 use consort_linux::cookies::CookieStatus;
 use consort_linux::energy::EnergyStatus;
@@ -22,6 +22,8 @@ pub(super) struct MachineReport {
     pub(super) pus: usize,
     pub(super) smt: usize,
     pub(super) llc_domains: Vec<DomainRow>,
+    /// Level 2 caches; empty if the kernel shows none.
+    pub(super) l2_domains: Vec<DomainRow>,
     pub(super) core_types: Vec<CoreTypeRow>,
     pub(super) counters: Vec<String>,
     pub(super) hypervisor: Option<String>,
@@ -115,4 +117,13 @@ pub(super) fn core_types(topology: &Topology) -> Vec<CoreTypeRow> {
         pus,
     });
     rows.collect()
+}
+
+pub(super) fn domain_rows(domains: &[Domain]) -> Vec<DomainRow> {
+    let row = |domain: &Domain| DomainRow {
+        id: domain.key,
+        pus: domain.pus.clone(),
+        size_bytes: domain.size_bytes,
+    };
+    domains.iter().map(row).collect()
 }
