@@ -7,6 +7,7 @@ use crate::machine::{Enacted, Machine};
 use crate::plan::{Decision, Placement, Plan, PlanReport};
 use crate::policy::{Policy, PolicyRng, View, Wishes};
 use crate::sample::Observation;
+use crate::unbalanced::{hide_unbalanced, split_places};
 use rand::SeedableRng;
 use std::collections::BTreeMap;
 
@@ -107,9 +108,10 @@ impl<M: Machine> ControlLoop<M> {
     /// # Errors
     /// When the machine can no longer be watched or told.
     pub fn turn(&mut self) -> Result<Option<Turn>, M::Error> {
-        let Some(observation) = self.machine.observe()? else {
+        let Some(mut observation) = self.machine.observe()? else {
             return Ok(None);
         };
+        hide_unbalanced(self.machine.topology(), &mut observation);
         let probed = std::mem::take(&mut self.probing);
         let plan = self.plan(&observation, probed);
         let findings = lint(
@@ -165,7 +167,10 @@ impl<M: Machine> ControlLoop<M> {
             Verdict::GoOn => self.policy.decide(view, &mut self.rng),
             Verdict::HoldOff(why) => hold_off(why),
         };
-        self.generation_of(complete(decision, observation))
+        let mut decision = complete(decision, observation);
+        let topology = self.machine.topology();
+        split_places(topology, observation, &self.current, &mut decision);
+        self.generation_of(decision)
     }
 
     fn generation_of(&self, decision: Decision) -> Plan {
@@ -298,6 +303,24 @@ mod tests {
         assert_eq!(plans[0].placements[&thread_id(2)], Placement::Unrestricted);
         assert_eq!(turns[0].changed, [thread_id(1)]);
         assert!(turns[1].changed.is_empty());
+    }
+
+    #[test]
+    fn a_place_that_is_not_balanced_is_one_pu() {
+        let mut machine = script(2);
+        machine.topology = Topology::uniform(1, 2).unwrap();
+        machine.topology = machine.topology.with_unbalanced(&"0-1".parse().unwrap());
+        let mut wheel = ControlLoop::new(machine, Box::new(Fixed("0-1")), Backoff::off(), 0);
+        while wheel.turn().unwrap().is_some() {}
+        let plans = wheel.into_machine().plans;
+        let place = |plan: &Plan| plan.placements[&thread_id(1)].clone();
+        assert!(matches!(place(&plans[0]), Placement::Restricted(pus) if pus.len() == 1));
+        assert_eq!(place(&plans[0]), place(&plans[1]));
+        let why = &plans[0].report.threads[&thread_id(1)].chosen;
+        assert!(
+            why.contains("alone, because the OS moves no thread"),
+            "{why}"
+        );
     }
 
     #[test]

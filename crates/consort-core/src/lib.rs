@@ -34,6 +34,7 @@ mod suggest;
 #[cfg(test)]
 mod testing;
 pub mod topology;
+mod unbalanced;
 mod visible;
 
 pub use backoff::{Backoff, Verdict};

@@ -136,20 +136,35 @@ impl PuSet {
         }
     }
 
+    /// Adds a field of a list: `8`, `0-3`, or, as Linux takes it on its command line, `0-31:2/8`,
+    /// which is the first two of every eight.
     fn insert_field(&mut self, field: &str) -> Result<(), PuSetError> {
         let bad = || PuSetError::Field(field.to_owned());
         let number = |text: &str| text.trim().parse::<u32>().map_err(|_| bad());
-        let (low, high) = match field.split_once('-') {
-            Some((low, high)) => (number(low)?, number(high)?),
-            None => (number(field)?, number(field)?),
+        let (range, stride) = match field.split_once(':') {
+            Some((range, stride)) => (range, Some(stride.split_once('/').ok_or_else(bad)?)),
+            None => (field, None),
         };
+        let (low, high) = match range.split_once('-') {
+            Some((low, high)) => (number(low)?, number(high)?),
+            None if stride.is_some() => return Err(bad()),
+            None => (number(range)?, number(range)?),
+        };
+        let (used, group) = match stride {
+            Some((used, group)) => (number(used)?, number(group)?),
+            None => (1, 1),
+        };
+        if group == 0 || used > group {
+            return Err(bad());
+        }
         if low > high {
             return Err(PuSetError::Backwards(low, high));
         }
         if high > MAX_PU {
             return Err(PuSetError::TooHigh(high));
         }
-        (low..=high).for_each(|pu| self.insert(PuId(pu)));
+        let members = (low..=high).filter(|pu| (pu - low) % group < used);
+        members.for_each(|pu| self.insert(PuId(pu)));
         Ok(())
     }
 
@@ -242,6 +257,16 @@ mod tests {
             assert_eq!(set(text).to_string(), text);
         }
         assert_eq!(set(" 3, 1-2 \n").to_string(), "1-3");
+    }
+
+    #[test]
+    fn strides_are_read_as_linux_reads_them() {
+        assert_eq!(set("0-7:1/2").to_string(), "0,2,4,6");
+        assert_eq!(set("1-10:2/5,20").to_string(), "1-2,6-7,20");
+        for text in ["0-7:2", "0-7:3/2", "0-7:1/0", "0-7:/", "3:1/2"] {
+            let error = text.parse::<PuSet>().unwrap_err();
+            assert_eq!(error, PuSetError::Field(text.into()));
+        }
     }
 
     #[test]
