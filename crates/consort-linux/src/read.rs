@@ -56,10 +56,13 @@ pub(crate) fn pus_of(dir: &Path, lists: &[&str], masks: &[&str]) -> Option<PuSet
     list.or_else(|| masks.iter().find_map(|name| mask(&dir.join(name))))
 }
 
-/// Returns the PUs of a file that holds a mask: words of 32 bits in hexadecimal, the highest first,
-/// with commas between them; `None` for an empty mask.
 fn mask(path: &Path) -> Option<PuSet> {
-    let text = text(path)?;
+    mask_in(&text(path)?)
+}
+
+/// Returns the PUs of a mask: words of 32 bits in hexadecimal, the highest first,
+/// with commas between them; `None` for an empty mask.
+pub(crate) fn mask_in(text: &str) -> Option<PuSet> {
     let mut pus = PuSet::new();
     for (word, position) in text.rsplit(',').zip(0u32..) {
         // User space tools write a prefix before each word, and leave words of zero empty.

@@ -219,7 +219,7 @@ proptest! {
             "topology/physical_package_id", "cache/index0/shared_cpu_list", "cache/index0/level",
         ]), 0..4),
         strange in prop::collection::vec((0u32..8, prop::sample::select(vec![
-            "topology/core_cpus_list", "topology/physical_package_id", "topology/core_id",
+            "topology/core_cpus", "topology/core_cpus_list", "topology/physical_package_id", "topology/core_id",
             "cache/index0/shared_cpu_list", "cache/index0/level", "cpu_capacity",
         ]), "(-1|0-7|3|1,5|99999|x|)"), 0..8),
     ) {

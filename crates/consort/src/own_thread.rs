@@ -2,9 +2,8 @@
 
 use anyhow::{Context, Result};
 use consort_core::PuId;
-use nix::sched::{CpuSet, sched_setaffinity};
+use consort_linux::enact::bind_calling_thread;
 use nix::time::{ClockId, clock_gettime};
-use nix::unistd::Pid;
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 use std::time::Duration;
 
@@ -19,11 +18,7 @@ pub(crate) fn start<'scope, T: Send + 'scope>(
 
 /// Binds the calling thread to one PU.
 pub(crate) fn pin(pu: PuId) -> Result<()> {
-    let mut set = CpuSet::new();
-    let pinned = set
-        .set(pu.0 as usize)
-        .and_then(|()| sched_setaffinity(Pid::from_raw(0), &set));
-    pinned.with_context(|| format!("cannot run on PU {pu}"))
+    bind_calling_thread(pu).with_context(|| format!("cannot run on PU {pu}"))
 }
 
 /// CPU time of the calling thread, ns.

@@ -17,6 +17,7 @@ use super::path_text::text_of_file;
 use crate::read;
 use consort_core::PuSet;
 use serde::{Deserialize, Serialize};
+use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 /// Version of the cgroup hierarchy.
@@ -119,6 +120,42 @@ impl Hierarchies {
         v1.or_else(|| self.among(&self.version_2, v2?, CgroupVersion::V2))
     }
 
+    /// PUs of `online` that cpusets keep out of balancing: isolated partitions of version 2, and
+    /// what no balanced cpuset of version 1 has.
+    pub(crate) fn unbalanced(&self, online: &PuSet) -> PuSet {
+        let point = |mount: &Mount| self.root.join(mount.point.trim_start_matches('/'));
+        let mut found = PuSet::new();
+        for mount in &self.version_2 {
+            found = found.union(&isolated_below(&point(mount), true));
+        }
+        for mount in &self.version_1 {
+            // Only the top of the hierarchy shows all cpusets; one without the file has no
+            // controller.
+            let balanced = balanced_below(&point(mount), online);
+            if let Some(balanced) = balanced.filter(|_| mount.root == "/") {
+                found = found.union(&online.difference(&balanced));
+            }
+        }
+        found.intersection(online)
+    }
+
+    /// Content of files at the tops of the hierarchies that change when [`Self::unbalanced`] does:
+    /// a partition takes its PUs from the top. Reads no other directory, so that it is cheap however
+    /// many cgroups there are.
+    pub(crate) fn balancing(&self) -> String {
+        let names = [
+            "cpuset.cpus.isolated",
+            "cpuset.cpus.effective",
+            "cpuset.sched_load_balance",
+        ];
+        let mounts = self.version_1.iter().chain(&self.version_2);
+        let files = mounts.flat_map(|mount| {
+            let point = self.root.join(mount.point.trim_start_matches('/'));
+            names.map(|name| read::text(&point.join(name)).unwrap_or_default())
+        });
+        files.collect::<Vec<_>>().join("|")
+    }
+
     fn among(&self, mounts: &[Mount], of: &Membership, version: CgroupVersion) -> Option<Cpuset> {
         let mut mounts = mounts.iter();
         mounts.find_map(|mount| of_mount(&self.root, mount, &of.path(), version))
@@ -127,6 +164,44 @@ impl Hierarchies {
 
 fn has_cpuset(names: &[String]) -> bool {
     names.iter().any(|name| name == "cpuset")
+}
+
+/// PUs of the isolated partitions in a directory of version 2. The top lists them all since Linux
+/// 6.7; before that, a partition lies below others only, up to the top.
+fn isolated_below(dir: &Path, is_top: bool) -> PuSet {
+    if let Some(pus) = read::value(&dir.join("cpuset.cpus.isolated")) {
+        return pus;
+    }
+    let kind = read::text(&dir.join("cpuset.cpus.partition")).unwrap_or_default();
+    match kind.as_str() {
+        "isolated" => read::pus(&dir.join("cpuset.cpus.effective")).unwrap_or_default(),
+        "root" => below(dir).fold(PuSet::new(), |all, dir| {
+            all.union(&isolated_below(&dir, false))
+        }),
+        _ if is_top => below(dir).fold(PuSet::new(), |all, dir| {
+            all.union(&isolated_below(&dir, false))
+        }),
+        _ => PuSet::new(),
+    }
+}
+
+/// PUs that the kernel balances by a directory of version 1 and those below it: a balanced cpuset
+/// counts as a whole, else the balanced ones in it. `None` if the directory is no cpuset.
+fn balanced_below(dir: &Path, online: &PuSet) -> Option<PuSet> {
+    let flag = ["cpuset.sched_load_balance", "sched_load_balance"];
+    let flag: u32 = flag.iter().find_map(|name| read::value(&dir.join(name)))?;
+    if flag != 0 {
+        let pus = NAMES_1.iter().find_map(|name| read::pus(&dir.join(name)));
+        return Some(pus.unwrap_or_else(|| online.clone()));
+    }
+    let inner = below(dir).filter_map(|dir| balanced_below(&dir, online));
+    Some(inner.fold(PuSet::new(), |all, pus| all.union(&pus)))
+}
+
+fn below(dir: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let dirs = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    dirs.map(|entry| entry.path())
 }
 
 /// Finds and reads the cpuset of this process.
@@ -170,7 +245,6 @@ fn below_mount(mount: &Mount, cgroup: &Path) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
 
     const V1: &str = "34 31 0:31 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n";
     const V2: &str = "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
@@ -260,5 +334,65 @@ mod tests {
             &[("dev/cpuset/fg/cpus", "0-6")],
             "V1 0-6",
         );
+    }
+
+    /// PUs of 0-7 that are out of balancing with these files below /sys/fs/cgroup.
+    fn unbalanced(mountinfo: &str, files: &[(&str, &str)]) -> String {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |name: String, content: &str| {
+            let path = dir.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, content).unwrap();
+        };
+        write("proc/self/mountinfo".into(), mountinfo);
+        for (name, content) in files {
+            write(format!("sys/fs/cgroup/{name}"), content);
+        }
+        let online = "0-7".parse().unwrap();
+        Hierarchies::read(dir.path())
+            .unbalanced(&online)
+            .to_string()
+    }
+
+    #[test]
+    fn isolated_partitions_are_out_of_balancing() {
+        let partition = [
+            ("unified/job/cpuset.cpus.partition", "isolated\n"),
+            ("unified/job/cpuset.cpus.effective", "4-5\n"),
+            ("unified/outer/cpuset.cpus.partition", "root\n"),
+            ("unified/outer/in/cpuset.cpus.partition", "isolated\n"),
+            ("unified/outer/in/cpuset.cpus.effective", "7\n"),
+            (
+                "unified/bad/cpuset.cpus.partition",
+                "isolated invalid (x)\n",
+            ),
+            ("unified/bad/cpuset.cpus.effective", "0-3\n"),
+        ];
+        assert_eq!(unbalanced(V2, &partition), "4-5,7");
+        let listed = [partition[0], ("unified/cpuset.cpus.isolated", "2-3\n")];
+        assert_eq!(unbalanced(V2, &listed), "2-3");
+        assert_eq!(
+            unbalanced(V2, &[("unified/cpuset.cpus.isolated", "\n")]),
+            ""
+        );
+        assert_eq!(unbalanced(V2, &[]), "");
+    }
+
+    #[test]
+    fn version_1_balances_what_a_balanced_cpuset_has() {
+        let files = |root: &'static str| {
+            [
+                ("cpuset/cpuset.sched_load_balance", root),
+                ("cpuset/cpuset.cpus", "0-7\n"),
+                ("cpuset/a/cpuset.sched_load_balance", "1\n"),
+                ("cpuset/a/cpuset.cpus", "0-3\n"),
+                ("cpuset/b/cpuset.sched_load_balance", "0\n"),
+                ("cpuset/b/cpuset.cpus", "4-7\n"),
+            ]
+        };
+        assert_eq!(unbalanced(V1, &files("1\n")), "");
+        assert_eq!(unbalanced(V1, &files("0\n")), "4-7");
+        let part = V1.replace(" / /sys", " /docker /sys");
+        assert_eq!(unbalanced(&part, &files("0\n")), "", "the rest is not seen");
     }
 }

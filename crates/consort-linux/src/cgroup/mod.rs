@@ -15,7 +15,7 @@ mod rules;
 mod walk;
 
 pub use cpuset::CgroupVersion;
-pub(crate) use cpuset::{Hierarchies, Place, cpuset, membership_text};
+pub(crate) use cpuset::{Cpuset, Hierarchies, Place, cpuset, membership_text};
 pub(crate) use directory::Hierarchy;
 pub(crate) use path_text::{decode, shown, text_of_file};
 pub use rules::{CgroupPattern, CgroupPatternError, Rule, Rules};

@@ -49,6 +49,15 @@ pub(crate) fn set(tid: u32, mask: &Mask) -> Result<(), Errno> {
     Errno::result(result).map(drop)
 }
 
+/// Binds the calling thread to one PU, whatever its number.
+///
+/// # Errors
+/// `EINVAL` if the PU is offline or the cpuset forbids it.
+pub fn bind_calling_thread(pu: PuId) -> Result<(), Errno> {
+    let tid = nix::unistd::gettid().as_raw().cast_unsigned();
+    set(tid, &Mask::Only(pu.into()))
+}
+
 /// Returns a tid as the kernel takes it; refuses 0, which is no thread's tid and would mean the
 /// caller.
 fn kernel_tid(tid: u32) -> Result<libc::pid_t, Errno> {

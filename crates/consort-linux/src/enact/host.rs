@@ -6,6 +6,7 @@ use super::record::Header;
 use crate::cgroup::{Hierarchies, decode};
 use crate::proc::{ProcessHandle, Stat, Status, numbers_in, read_stat, thread_dir, threads_of};
 use crate::read;
+use crate::topology::{is_online, online_pus};
 use consort_core::{PuSet, ThreadId};
 use nix::errno::Errno;
 use std::collections::BTreeMap;
@@ -151,12 +152,6 @@ impl Host {
             name
         }
     }
-
-    /// PUs that are online; where sysfs is missing, those of the caller's mask.
-    fn online(&self) -> PuSet {
-        let path = self.root.join("sys/devices/system/cpu/online");
-        read::pus(&path).unwrap_or_else(|| affinity::get(std::process::id()).unwrap_or_default())
-    }
 }
 
 /// The identity of a thread, or none when there is no such thread.
@@ -194,7 +189,7 @@ pub(crate) struct AllowedPus {
 impl AllowedPus {
     pub(crate) fn new(host: &Host) -> Self {
         Self {
-            online: host.online(),
+            online: online_pus(&host.root),
             by_cgroup: BTreeMap::new(),
         }
     }
@@ -213,7 +208,7 @@ impl AllowedPus {
         let allowed = self.by_cgroup.entry(cgroup).or_insert_with_key(|cgroup| {
             match host.hierarchies.cpuset_of(&decode(cgroup)) {
                 Some(cpuset) => Allowed {
-                    pus: cpuset.pus.intersection(online),
+                    pus: without_offline(&host.root, &cpuset.pus, online),
                     exclusive: cpuset.is_exclusive(),
                     by: Some(cpuset.by),
                 },
@@ -226,6 +221,14 @@ impl AllowedPus {
         });
         allowed.clone()
     }
+}
+
+/// PUs of a cpuset without those that have just gone offline: the kernel takes these from cpusets a
+/// little later. A list of online PUs that a container masks takes none away.
+fn without_offline(root: &Path, cpuset: &PuSet, online: &PuSet) -> PuSet {
+    let pus = cpuset.iter();
+    pus.filter(|&pu| online.contains(pu) || is_online(root, pu) != Some(false))
+        .collect()
 }
 
 #[cfg(test)]

@@ -66,6 +66,7 @@ mod wait;
 mod witness;
 
 pub use adopt::{AdoptError, ChildStatus};
+pub use affinity::bind_calling_thread;
 pub use candidate_dirs::runtime_dirs;
 pub use enactor::{EnactConfig, EnactError, Enactor, ThreadState};
 pub use guardian::{GuardianError, Health};

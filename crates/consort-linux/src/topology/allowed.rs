@@ -3,8 +3,9 @@
 //! Pitfall: affinity is per thread. `/proc/self/status` shows that of the main thread, which
 //! children inherit unless the caller narrowed its own.
 
-use crate::cgroup::{self, CgroupVersion};
+use crate::cgroup::{self, CgroupVersion, Cpuset};
 use crate::proc::Status;
+use crate::read;
 use consort_core::PuSet;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -14,7 +15,7 @@ use std::path::Path;
 pub struct Allowed {
     /// PUs that are online, and allowed by affinity and cpuset.
     pub pus: PuSet,
-    /// PUs that the affinity allows; all online PUs where it is not told.
+    /// PUs that the affinity allows; all online PUs if it cannot be read.
     pub by_affinity: PuSet,
     /// PUs that the cgroup's cpuset allows, where there is one.
     pub by_cpuset: Option<PuSet>,
@@ -22,30 +23,62 @@ pub struct Allowed {
     pub cgroup_version: Option<CgroupVersion>,
 }
 
-/// Reads the limits of the process. `affinity`, where given, takes the place of the process's own.
-pub fn allowed(root: &Path, online: &PuSet, affinity: Option<&PuSet>) -> Allowed {
-    let by_affinity = affinity.cloned().or_else(|| own_affinity(root));
-    let by_affinity = by_affinity.unwrap_or_else(|| online.clone());
-    let cpuset = cgroup::cpuset(root);
-    let mut pus = online.intersection(&by_affinity);
-    if let Some(cpuset) = &cpuset {
-        pus = pus.intersection(&cpuset.pus);
+/// The limits on the process that the kernel enforces, as far as they can be read.
+pub(crate) struct Bounds {
+    affinity: Option<PuSet>,
+    cpuset: Option<Cpuset>,
+}
+
+impl Bounds {
+    /// Reads the limits. `affinity` takes the place of the process's own.
+    pub(crate) fn read(root: &Path, affinity: Option<&PuSet>) -> Self {
+        Self {
+            affinity: affinity.cloned().or_else(|| own_affinity(root)),
+            cpuset: cgroup::cpuset(root),
+        }
     }
-    Allowed {
-        pus,
-        by_affinity,
-        cgroup_version: cpuset.as_ref().map(|c| c.version),
-        by_cpuset: cpuset.map(|c| c.pus),
+
+    /// PUs of the cpuset.
+    pub(crate) fn cpuset(&self) -> Option<&PuSet> {
+        self.cpuset.as_ref().map(|cpuset| &cpuset.pus)
+    }
+
+    /// PUs within both limits; `None` if there is none. Where they have nothing in common, one was
+    /// read before a change and the other after it: then the affinity counts, which the kernel keeps
+    /// within the cpuset.
+    pub(crate) fn pus(&self) -> Option<PuSet> {
+        match (&self.affinity, self.cpuset()) {
+            (Some(affinity), Some(cpuset)) => {
+                let common = affinity.intersection(cpuset);
+                Some(if common.is_empty() {
+                    affinity.clone()
+                } else {
+                    common
+                })
+            }
+            (affinity, cpuset) => affinity.as_ref().or(cpuset).cloned(),
+        }
+    }
+
+    /// The limits on a machine with these online PUs.
+    pub(crate) fn on(self, online: &PuSet) -> Allowed {
+        let pus = self.pus().map(|pus| pus.intersection(online));
+        Allowed {
+            pus: pus.unwrap_or_else(|| online.clone()),
+            by_affinity: self.affinity.unwrap_or_else(|| online.clone()),
+            cgroup_version: self.cpuset.as_ref().map(|c| c.version),
+            by_cpuset: self.cpuset.map(|c| c.pus),
+        }
     }
 }
 
 /// Reads `Cpus_allowed_list`, which, unlike `sched_getaffinity`, may have any length and lie below
-/// any root.
+/// any root; where it is missing, the mask `Cpus_allowed`.
 fn own_affinity(root: &Path) -> Option<PuSet> {
     let status = Status::read(&root.join("proc/self/status")).ok()?;
-    status
-        .value("Cpus_allowed_list")
-        .filter(|set: &PuSet| !set.is_empty())
+    let list: Option<PuSet> = status.value("Cpus_allowed_list");
+    list.or_else(|| read::mask_in(status.field("Cpus_allowed")?))
+        .filter(|set| !set.is_empty())
 }
 
 #[cfg(test)]
@@ -57,7 +90,8 @@ mod tests {
     fn affinity_is_the_given_one_else_the_process_own_else_everything() {
         let dir = tempfile::tempdir().unwrap();
         let online: PuSet = "0-3".parse().unwrap();
-        let pus = |given: Option<&PuSet>| allowed(dir.path(), &online, given).pus.to_string();
+        let bounds = |given: Option<&PuSet>| Bounds::read(dir.path(), given);
+        let pus = |given: Option<&PuSet>| bounds(given).on(&online).pus.to_string();
         assert_eq!(pus(None), "0-3");
         fs::create_dir_all(dir.path().join("proc/self")).unwrap();
         fs::write(
@@ -67,5 +101,11 @@ mod tests {
         .unwrap();
         assert_eq!(pus(None), "2-3");
         assert_eq!(pus(Some(&"1,7".parse().unwrap())), "1");
+        fs::write(
+            dir.path().join("proc/self/status"),
+            "Name:\tx\nCpus_allowed:\t00000000,0000000c\n",
+        )
+        .unwrap();
+        assert_eq!(pus(None), "2-3");
     }
 }

@@ -56,7 +56,7 @@ fn of_pu(root: &Path, pu: PuId, online: &PuSet) -> Vec<Cache> {
     indices.iter().filter_map(cache).collect()
 }
 
-/// Reads one index directory; a cache whose sharers are not told is the PU's own.
+/// Reads one index directory; a cache whose sharers are not shown is the PU's own.
 fn cache(dir: &Path, pu: PuId, online: &PuSet) -> Option<Cache> {
     let kind = match read::text(&dir.join("type")).as_deref() {
         Some("Data") => CacheKind::Data,
@@ -70,6 +70,31 @@ fn cache(dir: &Path, pu: PuId, online: &PuSet) -> Option<Cache> {
         pus: sharers.intersection(online).union(&pu.into()),
         size_bytes: read::text(&dir.join("size")).and_then(|text| size_bytes(&text)),
     })
+}
+
+/// Returns true if the PU's first-level caches show their sharers.
+pub(crate) fn shows_sharers(root: &Path, pu: PuId) -> bool {
+    let indices = read::numbered(&read::pu_dir(root, pu).join("cache"), "index");
+    let mut first = indices
+        .iter()
+        .filter(|(_, dir)| read::value(&dir.join("level")) == Some(1));
+    first.all(|(_, dir)| read::pus_of(dir, &["shared_cpu_list"], &["shared_cpu_map"]).is_some())
+}
+
+/// Notes caches of which a lower level reaches beyond a higher one, which hardware does not build:
+/// one of the two is wrong.
+pub(crate) fn note_crossings(caches: &[Cache], notes: &mut Notes) {
+    let data = |c: &&Cache| c.holds_data_beyond_level_1();
+    for low in caches.iter().filter(data) {
+        let above = |c: &&Cache| c.level > low.level && !c.pus.intersection(&low.pus).is_empty();
+        let highs: Vec<&Cache> = caches.iter().filter(data).filter(above).collect();
+        if let Some(high) = highs.iter().find(|high| !low.pus.is_subset(&high.pus)) {
+            notes.add(format!(
+                "the level {} cache of PUs {} reaches beyond the level {} cache of PUs {}; the highest level counts as the LLC domain",
+                low.level, low.pus, high.level, high.pus
+            ));
+        }
+    }
 }
 
 /// The PUs that share each PU's last-level cache; those of its package where none is told.
@@ -184,6 +209,24 @@ mod tests {
             notes,
             ["PUs 0-2: no cache beyond level 1 told; assumed one LLC domain per package"]
         );
+    }
+
+    #[test]
+    fn level_2_across_two_level_3_is_noted() {
+        let mut caches = vec![
+            cache(2, CacheKind::Unified, "0-11"),
+            cache(3, CacheKind::Unified, "0-5"),
+            cache(3, CacheKind::Unified, "6-11"),
+        ];
+        let noted = |caches: &[Cache]| {
+            let mut notes = Notes::default();
+            note_crossings(caches, &mut notes);
+            notes.into_lines()
+        };
+        let note = "the level 2 cache of PUs 0-11 reaches beyond the level 3 cache of PUs 0-5; the highest level counts as the LLC domain";
+        assert_eq!(noted(&caches), [note]);
+        caches[0].pus = "0-5".parse().unwrap();
+        assert!(noted(&caches).is_empty());
     }
 
     #[test]

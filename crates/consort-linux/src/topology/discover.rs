@@ -1,17 +1,18 @@
 //! Discovery of the host: one description out of all that sysfs and procfs tell.
 
-use super::allowed::{Allowed, allowed};
+use super::allowed::{Allowed, Bounds};
 use super::caches::{self, Cache};
 use super::core_types::{CoreTypeSource, core_types};
 use super::groups::Groups;
 use super::hypervisor::{Hypervisor, hypervisor};
 use super::identity::{IdentityGroup, identities};
+use super::isolated;
 use super::nodes::{self, NumaNode};
 use super::notes::Notes;
 use super::pus;
-use consort_core::PuSet;
 use consort_core::sharing::SharingMap;
 use consort_core::topology::{self, CoreType, Domain, Topology};
+use consort_core::{PuId, PuSet};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -39,6 +40,10 @@ pub struct Discovery {
     pub hypervisor: Option<Hypervisor>,
     /// True if a hypervisor shows every PU as a core of its own, so that siblings may be hidden.
     pub hidden_topology: bool,
+    /// Online PUs that the kernel does not balance: isolated at boot or by cpusets.
+    pub isolated: PuSet,
+    /// Online PUs that the kernel interrupts by no tick while one thread runs there.
+    pub nohz_full: PuSet,
     /// Assumptions that had to be made, and other remarks for people, a sentence each.
     pub notes: Vec<String>,
 }
@@ -54,18 +59,6 @@ pub enum TopologyError {
         /// The root that was searched.
         root: PathBuf,
     },
-    /// None of the online PUs may be used.
-    #[error(
-        "none of the online PUs {online} may be used: the affinity allows {affinity}, the cpuset {cpuset}"
-    )]
-    NotAllowed {
-        /// Online PUs.
-        online: PuSet,
-        /// PUs that the affinity allows.
-        affinity: PuSet,
-        /// PUs that the cpuset allows, in words.
-        cpuset: String,
-    },
     /// The facts contradict each other in a way that was not repaired.
     #[error("the kernel's description of the processor contradicts itself")]
     Contradiction(#[from] topology::TopologyError),
@@ -74,7 +67,7 @@ pub enum TopologyError {
 /// Discovers the machine below `root`, `/` for the host, limited to the process's own affinity.
 ///
 /// # Errors
-/// When there is no online PU, or none that the process may use. Missing files are no error; see
+/// When nothing below another root than `/` lists a PU. Missing files are no error; see
 /// [`Discovery::notes`].
 pub fn discover(root: &Path) -> Result<Discovery, TopologyError> {
     discover_with(root, None)
@@ -86,29 +79,36 @@ pub fn discover(root: &Path) -> Result<Discovery, TopologyError> {
 /// Those of [`discover`].
 pub fn discover_with(root: &Path, affinity: Option<&PuSet>) -> Result<Discovery, TopologyError> {
     let mut notes = Notes::default();
-    let no_pu = || TopologyError::NoPu {
-        root: root.to_owned(),
+    let bounds = Bounds::read(root, affinity);
+    let online = match pus::online(root, &bounds, &mut notes) {
+        Some(online) => online,
+        None if root == Path::new("/") => flat(&mut notes),
+        None => {
+            return Err(TopologyError::NoPu {
+                root: root.to_owned(),
+            });
+        }
     };
-    let online = pus::online_with(root, &mut notes).ok_or_else(no_pu)?;
-    let allowed = allowed(root, &online, affinity);
-    if allowed.pus.is_empty() {
-        return Err(not_allowed(online, allowed));
-    }
+    let allowed = bounds.on(&online);
     let caches = caches::caches(root, &online);
     let nodes = nodes::nodes(root, &online);
-    let mut groups = Groups::new(root, &online, &caches, &nodes, &mut notes);
-    groups.mend(&mut notes);
-    let found = core_types(root, &groups.cores(), &mut notes);
-    let machine = Topology::new(groups.facts(&found.of_core), found.types)?;
-    let machine = with_cache_sizes(machine, &caches);
     let hypervisor = hypervisor(root);
+    let is_virtual = hypervisor.is_some();
+    let mut groups = Groups::new(root, &online, &caches, &nodes, is_virtual, &mut notes);
+    groups.mend(&mut notes);
+    let found = core_types(root, &groups.cores(), &caches, &mut notes);
+    let machine = Topology::new(groups.facts(&found.of_core), found.types)?;
+    let isolated = isolated::isolated(root, &online);
+    let machine = with_cache_sizes(machine, &caches).with_unbalanced(&isolated);
     let hidden_topology = hides(hypervisor.as_ref(), &machine, &mut notes);
     Ok(Discovery {
         topology: machine.restricted(&allowed.pus)?,
         present: pus::present(root, &online),
         identities: identities(root, &online),
         core_type_sources: found.sources,
+        nohz_full: isolated::nohz_full(root, &online),
         notes: notes.into_lines(),
+        isolated,
         machine,
         allowed,
         caches,
@@ -119,6 +119,13 @@ pub fn discover_with(root: &Path, affinity: Option<&PuSet>) -> Result<Discovery,
 }
 
 impl Discovery {
+    /// Returns the same machine with every online PU usable.
+    pub(crate) fn unbounded(mut self) -> Self {
+        self.topology = self.machine.clone();
+        self.allowed.pus = self.machine.pus().clone();
+        self
+    }
+
     /// Returns the same machine with sharing as a file tells it instead of the kernel.
     ///
     /// # Errors
@@ -131,13 +138,12 @@ impl Discovery {
     }
 }
 
-fn not_allowed(online: PuSet, allowed: Allowed) -> TopologyError {
-    let cpuset = allowed.by_cpuset.map(|set| set.to_string());
-    TopologyError::NotAllowed {
-        online,
-        affinity: allowed.by_affinity,
-        cpuset: cpuset.unwrap_or_else(|| "everything".to_owned()),
-    }
+/// As many PUs as the kernel lets this process use, for hosts whose files show none: a program can
+/// be run and watched there all the same.
+fn flat(notes: &mut Notes) -> PuSet {
+    let count = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
+    notes.add("/sys and /proc list no PUs; assumed as many as this process may use, from 0 on");
+    (0..count).map(PuId).collect()
 }
 
 fn with_cache_sizes(machine: Topology, caches: &[Cache]) -> Topology {
@@ -178,7 +184,6 @@ pub fn core_type_members(topology: &Topology) -> Vec<(&CoreType, PuSet)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use consort_core::PuId;
     use std::fs;
 
     fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
@@ -196,16 +201,6 @@ mod tests {
         let dir = tree(&[]);
         let error = discover(dir.path()).unwrap_err().to_string();
         assert!(error.contains(&dir.path().display().to_string()), "{error}");
-    }
-
-    #[test]
-    fn nothing_allowed_is_an_error_that_says_why() {
-        let dir = tree(&[("sys/devices/system/cpu/online", "0-1")]);
-        let error = discover_with(dir.path(), Some(&"7".parse().unwrap())).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "none of the online PUs 0-1 may be used: the affinity allows 7, the cpuset everything"
-        );
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! in different places, which some hypervisors show.
 
 use super::caches::{self, Cache};
+use super::cores;
 use super::nodes::{self, NumaNode};
 use super::notes::Notes;
 use super::partition::partition;
@@ -23,15 +24,25 @@ pub(crate) struct Groups {
 }
 
 impl Groups {
-    /// Reads every group.
+    /// Reads every group; `is_virtual` if there is a hypervisor.
     pub(crate) fn new(
         root: &Path,
         online: &PuSet,
         caches: &[Cache],
         nodes: &[NumaNode],
+        is_virtual: bool,
         notes: &mut Notes,
     ) -> Self {
-        let places = place::places(root, online, notes);
+        let mut places = place::places(root, online, notes);
+        let shows_sharers = |pu| caches::shows_sharers(root, pu);
+        cores::split(
+            &mut places.siblings,
+            caches,
+            is_virtual,
+            shows_sharers,
+            notes,
+        );
+        caches::note_crossings(caches, notes);
         let llc = caches::last_level(caches, &places.packages, notes);
         Self {
             node: nodes::node_of(nodes, online, notes),

@@ -8,7 +8,7 @@ use super::cpuinfo::{self, Keys, Processor};
 use crate::read;
 use consort_core::PuSet;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
 
@@ -97,17 +97,23 @@ pub fn identities(root: &Path, online: &PuSet) -> Vec<IdentityGroup> {
     let machine = cpuinfo::machine(&text);
     let mut groups: BTreeMap<(CpuIdentity, Option<String>), PuSet> = BTreeMap::new();
     let mut rest = online.clone();
+    let mut all = BTreeSet::new();
     for Processor { pu, keys } in cpuinfo::processors(&text) {
+        let name = cpuinfo::lookup(&keys, &machine, "model name").map(str::to_owned);
+        let key = (identify(&keys, &machine), name);
+        all.insert(key.clone());
         if rest.contains(pu) {
             rest.remove(pu);
-            let name = cpuinfo::lookup(&keys, &machine, "model name").map(str::to_owned);
-            let key = (identify(&keys, &machine), name);
             groups.entry(key).or_default().insert(pu);
         }
     }
     if !rest.is_empty() {
-        let unknown = groups.entry((CpuIdentity::Unknown, None)).or_default();
-        *unknown = unknown.union(&rest);
+        // Containers may show their processors with numbers from 0 on: if all are alike, those that
+        // are not listed are so too.
+        let only = all.pop_first().filter(|_| all.is_empty());
+        let key = only.unwrap_or((CpuIdentity::Unknown, None));
+        let others = groups.entry(key).or_default();
+        *others = others.union(&rest);
     }
     in_order(groups)
 }
@@ -195,6 +201,14 @@ mod tests {
             shown(text, "0"),
             ["0: AuthenticAMD family 25 model 97 stepping 2"]
         );
+    }
+
+    #[test]
+    fn pus_that_a_container_numbers_anew_are_known() {
+        let text =
+            "processor : 0\nvendor_id : AuthenticAMD\ncpu family : 25\nmodel : 97\nstepping : 2\n";
+        let expected = ["2-3: AuthenticAMD family 25 model 97 stepping 2"];
+        assert_eq!(shown(text, "2-3"), expected);
     }
 
     #[test]

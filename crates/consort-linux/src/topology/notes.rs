@@ -24,6 +24,15 @@ impl Notes {
         self.about_pus.entry(what.into()).or_default().insert(pu);
     }
 
+    /// Adds all sentences of other notes.
+    pub(crate) fn extend(&mut self, other: Self) {
+        other.lines.into_iter().for_each(|line| self.add(line));
+        for (what, pus) in other.about_pus {
+            let known = self.about_pus.entry(what).or_default();
+            *known = known.union(&pus);
+        }
+    }
+
     /// Every sentence: those about the machine, then those about PUs.
     pub(crate) fn into_lines(self) -> Vec<String> {
         let about = self.about_pus.into_iter();

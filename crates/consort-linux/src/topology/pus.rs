@@ -1,5 +1,9 @@
 //! PUs of the host that are present, and those that are online.
+//!
+//! Pitfall: containers may show an `online` of their own (lxcfs), with as many PUs as the container
+//! may use, counted from 0. Affinity and cpuset, which the kernel enforces, outrank it.
 
+use super::allowed::Bounds;
 use super::notes::Notes;
 use crate::read;
 use consort_core::{PuId, PuSet};
@@ -7,22 +11,75 @@ use std::path::Path;
 
 const CPU_DIR: &str = "sys/devices/system/cpu";
 
-/// The online PUs alone, for cheap re-reading; none where no source lists any.
-pub(crate) fn online(root: &Path) -> Option<PuSet> {
-    online_with(root, &mut Notes::default())
+/// The online PUs as files show them, for cheap re-reading; `None` if no source lists any.
+pub(crate) fn shown(root: &Path) -> Option<PuSet> {
+    shown_with(root, &mut Notes::default())
 }
 
-/// The online PUs, noting which stand-in was used where `online` is missing.
-pub(crate) fn online_with(root: &Path, notes: &mut Notes) -> Option<PuSet> {
+/// The online PUs as files show them, noting which stand-in was used if `online` is missing.
+fn shown_with(root: &Path, notes: &mut Notes) -> Option<PuSet> {
     let cpu_dir = root.join(CPU_DIR);
     if let Some(pus) = read::pus(&cpu_dir.join("online")) {
         return Some(pus);
     }
     let (pus, source) = stand_in(root)?;
     notes.add(format!(
-        "{CPU_DIR}/online is missing; took the PUs of {source} as online"
+        "{CPU_DIR}/online is missing or unreadable; took the PUs of {source} as online"
     ));
     Some(pus)
+}
+
+/// The online PUs: those that files show, and those that the kernel lets this process run on.
+pub(crate) fn online(root: &Path, bounds: &Bounds, notes: &mut Notes) -> Option<PuSet> {
+    let enforced = bounds.pus();
+    let Some(shown) = shown_with(root, notes) else {
+        if enforced.is_some() {
+            notes.add("no file lists online PUs; took those that affinity and cpuset allow");
+        }
+        return enforced;
+    };
+    let Some(enforced) = enforced else {
+        return Some(shown);
+    };
+    // An affinity may name PUs that are possible and not online, so that each needs a witness: its
+    // own folder, or the cpuset, from which the kernel takes PUs that go offline.
+    let in_cpuset = |pu| bounds.cpuset().is_some_and(|set| set.contains(pu));
+    let is_there = |pu: &PuId| is_online(root, *pu).unwrap_or_else(|| in_cpuset(*pu));
+    let unseen = enforced.difference(&shown);
+    let mut hidden: PuSet = unseen.iter().filter(is_there).collect();
+    let common = enforced.intersection(&shown);
+    if hidden.is_empty() {
+        if !common.is_empty() {
+            return Some(shown);
+        }
+        hidden = unseen;
+    }
+    let mut online = hidden.union(&common);
+    let folders = directories(root).unwrap_or_default();
+    let alive = folders
+        .iter()
+        .filter(|pu| is_online(root, *pu) == Some(true));
+    alive.for_each(|pu| online.insert(pu));
+    notes.add(format!(
+        "{CPU_DIR}/online shows {shown}, but affinity and cpuset, which the kernel enforces, allow {enforced}; took {online} as online"
+    ));
+    Some(online)
+}
+
+/// The online PUs as [`online`] finds them for this process; empty if no source lists any.
+pub(crate) fn online_pus(root: &Path) -> PuSet {
+    let bounds = Bounds::read(root, None);
+    online(root, &bounds, &mut Notes::default()).unwrap_or_default()
+}
+
+/// State of a PU by its own folder. The kernel removes the `topology` of a PU that goes offline;
+/// PUs that cannot be switched off have no `online`. `None` if the folder shows neither.
+pub(crate) fn is_online(root: &Path, pu: PuId) -> Option<bool> {
+    let dir = read::pu_dir(root, pu);
+    match read::value::<u32>(&dir.join("online")) {
+        Some(switch) => Some(switch != 0),
+        None => dir.join("topology").is_dir().then_some(true),
+    }
 }
 
 /// The PUs that are plugged in, online or not.
@@ -32,16 +89,27 @@ pub(crate) fn present(root: &Path, online: &PuSet) -> PuSet {
 }
 
 fn stand_in(root: &Path) -> Option<(PuSet, &'static str)> {
-    let cpu_dir = root.join(CPU_DIR);
-    let dirs = || set(read::numbered(&cpu_dir, "cpu").into_iter().map(|(n, _)| n));
+    let present = read::pus(&root.join(CPU_DIR).join("present"));
+    let without_offline = |pus: PuSet| {
+        let pus = pus.iter().filter(|pu| is_online(root, *pu) != Some(false));
+        Some(pus.collect()).filter(|pus: &PuSet| !pus.is_empty())
+    };
     let sources = [
         (in_cpuinfo(root), "proc/cpuinfo"),
-        (read::pus(&cpu_dir.join("present")), "present"),
-        (dirs(), "the cpu* directories"),
+        (present.and_then(without_offline), "present"),
+        (
+            directories(root).and_then(without_offline),
+            "the cpu* directories",
+        ),
     ];
     sources
         .into_iter()
         .find_map(|(pus, source)| Some((pus?, source)))
+}
+
+fn directories(root: &Path) -> Option<PuSet> {
+    let entries = read::numbered(&root.join(CPU_DIR), "cpu").into_iter();
+    set(entries.map(|(number, _)| number))
 }
 
 /// The PUs of `/proc/cpuinfo`, which lists online ones only.
@@ -68,7 +136,7 @@ mod tests {
         let cpu = dir.path().join(CPU_DIR);
         let check = |expected: Option<&str>, noted: bool| {
             let mut notes = Notes::default();
-            let online = online_with(dir.path(), &mut notes).map(|s| s.to_string());
+            let online = shown_with(dir.path(), &mut notes).map(|s| s.to_string());
             assert_eq!(online.as_deref(), expected);
             assert_eq!(!notes.into_lines().is_empty(), noted);
         };
@@ -82,8 +150,80 @@ mod tests {
         check(Some("0"), true);
         fs::write(cpu.join("online"), "0,2\n").unwrap();
         check(Some("0,2"), false);
-        assert_eq!(online(dir.path()).unwrap().to_string(), "0,2");
+        fs::write(cpu.join("online"), "garbage\n").unwrap();
+        check(Some("0"), true);
         let online = "0,2".parse().unwrap();
         assert_eq!(present(dir.path(), &online).to_string(), "0-3");
+    }
+
+    #[test]
+    fn offline_folders_are_no_stand_in() {
+        let dir = tempfile::tempdir().unwrap();
+        for (pu, online) in [(0, None), (1, Some("0\n")), (2, Some("1\n"))] {
+            let folder = dir.path().join(CPU_DIR).join(format!("cpu{pu}"));
+            fs::create_dir_all(&folder).unwrap();
+            let switch = online.map(|text| fs::write(folder.join("online"), text));
+            switch.transpose().unwrap();
+        }
+        assert_eq!(shown(dir.path()).unwrap().to_string(), "0,2");
+    }
+
+    /// Online PUs below a root whose `online` shows `shown`, where the kernel allows `affinity`, and
+    /// these PUs have folders with these switches.
+    fn reconciled(
+        shown: &str,
+        affinity: &str,
+        cpuset: Option<&str>,
+        folders: &[(u32, &str)],
+    ) -> String {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |name: &str, content: &str| {
+            let path = dir.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, content).unwrap();
+        };
+        write(&format!("{CPU_DIR}/online"), shown);
+        for (pu, switch) in folders {
+            let folder = format!("{CPU_DIR}/cpu{pu}");
+            match *switch {
+                "topology" => write(&format!("{folder}/topology/core_id"), "0"),
+                switch => write(&format!("{folder}/online"), switch),
+            }
+        }
+        if let Some(pus) = cpuset {
+            write("proc/self/cgroup", "0::/\n");
+            let mount = "41 31 0:38 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+            write("proc/self/mountinfo", mount);
+            write("sys/fs/cgroup/cpuset.cpus.effective", pus);
+        }
+        let bounds = Bounds::read(dir.path(), Some(&affinity.parse().unwrap()));
+        let mut notes = Notes::default();
+        let online = online(dir.path(), &bounds, &mut notes).unwrap().to_string();
+        match &notes.into_lines()[..] {
+            [] => online,
+            notes => format!("{online}, {} note", notes.len()),
+        }
+    }
+
+    #[test]
+    fn enforced_pus_outrank_a_masked_list() {
+        let four: Vec<(u32, &str)> = (0..4).map(|pu| (pu, "topology")).collect();
+        assert_eq!(reconciled("0-1", "2-3", None, &four), "0-3, 1 note");
+        assert_eq!(reconciled("0-1", "1-2", None, &four), "0-3, 1 note");
+        assert_eq!(
+            reconciled("0-1", "2-3", None, &[]),
+            "2-3, 1 note",
+            "no folders"
+        );
+        assert_eq!(reconciled("0-1", "1-2", Some("1-2"), &[]), "1-2, 1 note");
+        assert_eq!(reconciled("garbage", "2-3", None, &[]), "2-3, 1 note");
+        assert_eq!(reconciled("", "0-6:1/3", None, &[]), "0,3,6, 1 note");
+    }
+
+    #[test]
+    fn possible_pus_in_an_affinity_are_not_online() {
+        let offline = [(0, "topology"), (1, "1"), (2, "0")];
+        assert_eq!(reconciled("0-1", "0-7", None, &offline), "0-1");
+        assert_eq!(reconciled("0-1", "0-7", Some("0-2"), &offline), "0-1");
     }
 }

@@ -1,11 +1,11 @@
 //! Detection of CPU hotplug and of changed cpusets.
 //!
 //! Usage: make a [`Watch`] beside a discovery and call [`Watch::poll`] once per
-//! quantum; on a change discover again. A poll reads three small files; the mount
+//! quantum; on a change discover again. A poll reads a few small files; the mount
 //! table is read again only when the process has moved to another cgroup.
 
 use super::pus;
-use crate::cgroup::{self, Place};
+use crate::cgroup::{self, Hierarchies, Place};
 use consort_core::PuSet;
 use std::path::{Path, PathBuf};
 
@@ -16,12 +16,15 @@ pub struct Limits {
     pub online: PuSet,
     /// PUs of the cgroup's cpuset, where there is one.
     pub cpuset: Option<PuSet>,
+    /// Content of files that change when the kernel takes PUs into or out of balancing.
+    pub balancing: String,
 }
 
 /// A reader of limits that remembers the last ones.
 #[derive(Debug)]
 pub struct Watch {
     root: PathBuf,
+    hierarchies: Hierarchies,
     cgroup: Option<String>,
     place: Option<Place>,
     last: Limits,
@@ -32,6 +35,7 @@ impl Watch {
     pub fn new(root: &Path) -> Self {
         let mut watch = Self {
             root: root.to_owned(),
+            hierarchies: Hierarchies::read(root),
             cgroup: None,
             place: None,
             last: Limits::default(),
@@ -53,8 +57,9 @@ impl Watch {
 
     fn read(&mut self) -> Limits {
         Limits {
-            online: pus::online(&self.root).unwrap_or_default(),
+            online: pus::shown(&self.root).unwrap_or_default(),
             cpuset: self.read_cpuset(),
+            balancing: self.hierarchies.balancing(),
         }
     }
 
@@ -103,6 +108,10 @@ mod tests {
         assert_eq!(watch.poll().unwrap().cpuset, Some("0-1".parse().unwrap()));
         assert_eq!(watch.poll(), None);
 
+        write(root, "sys/fs/cgroup/cpuset.cpus.isolated", "2");
+        assert!(watch.poll().is_some(), "an isolated partition");
+        assert_eq!(watch.poll(), None);
+
         write(root, "sys/devices/system/cpu/online", "0,2");
         assert_eq!(watch.poll().unwrap().online, "0,2".parse().unwrap());
 
@@ -111,6 +120,7 @@ mod tests {
         assert_eq!(watch.poll().unwrap().cpuset, Some("3".parse().unwrap()));
 
         write(root, "sys/fs/cgroup/cpuset.cpus.effective", "0-3");
+        assert_eq!(watch.poll().unwrap().cpuset, Some("3".parse().unwrap()));
         assert_eq!(watch.poll(), None);
         fs::remove_file(root.join("sys/fs/cgroup/new/cpuset.cpus.effective")).unwrap();
         assert_eq!(watch.poll().unwrap().cpuset, Some("0-3".parse().unwrap()));

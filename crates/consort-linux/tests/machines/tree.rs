@@ -75,8 +75,10 @@ fn topology_files(group: &CoreGroup, core_id: u32, siblings: &PuSet, dir: &str, 
     let file = |name: &str, content: String| put(root, &format!("{dir}/topology/{name}"), &content);
     file("physical_package_id", group.package.to_string());
     file("core_id", core_id.to_string());
-    file("core_cpus_list", siblings.to_string());
-    file("thread_siblings_list", siblings.to_string());
+    for name in ["core_cpus", "thread_siblings"] {
+        file(&format!("{name}_list"), siblings.to_string());
+        file(name, mask(siblings));
+    }
     for (name, id) in [("die_id", group.die), ("cluster_id", group.cluster)] {
         if let Some(id) = id {
             file(name, id.to_string());

@@ -4,16 +4,23 @@
 //! cores are of one type where none of them tells them apart. The highest
 //! frequency counts only where all of those see one type. No chip maker's list
 //! of models is consulted, and any number of types may come out.
+//!
+//! Ratings of single cores are checked ([`ratings`]): the PMU devices' lists outrank them, and a
+//! type has the value in the middle of its cores'. Without such lists `cpu_capacity` is believed as
+//! it is, because the kernel's scheduler acts on it.
 
 mod gaps;
 mod names;
+mod ratings;
 mod sources;
 
+use super::caches::Cache;
 use super::notes::Notes;
 use consort_core::PuSet;
 use consort_core::topology::CoreType;
 use names::{by_pmu, by_size};
-use sources::{measure, pmu_devices};
+use ratings::{Cores, Families, middle};
+use sources::{numbers, pmu_devices};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -39,8 +46,13 @@ struct View {
 }
 
 /// Finds the types of the cores, each given as its online PUs.
-pub(crate) fn core_types(root: &Path, cores: &[PuSet], notes: &mut Notes) -> CoreTypes {
-    let views = views(root, cores);
+pub(crate) fn core_types(
+    root: &Path,
+    cores: &[PuSet],
+    caches: &[Cache],
+    notes: &mut Notes,
+) -> CoreTypes {
+    let views = views(root, cores, caches, notes);
     let chosen = chosen(&views, cores.len());
     let Some(last) = chosen.last() else {
         return uniform(cores.len());
@@ -61,28 +73,69 @@ fn uniform(cores: usize) -> CoreTypes {
     }
 }
 
-fn views(root: &Path, cores: &[PuSet]) -> Vec<View> {
+fn views(root: &Path, cores: &[PuSet], caches: &[Cache], notes: &mut Notes) -> Vec<View> {
     let mut views = Vec::new();
-    if let Some(kinds) = pmu_devices(root, cores) {
+    let pmus = pmu_devices(root, cores);
+    if let Some(kinds) = &pmus {
         views.push(View {
             source: CoreTypeSource::PmuDevices,
-            kinds,
+            kinds: kinds.clone(),
             values: None,
         });
     }
-    let numbers = [
-        CoreTypeSource::CpuCapacity,
-        CoreTypeSource::AcpiCppc,
-        CoreTypeSource::MaxFrequency,
+    let checked = Cores::new(cores, caches);
+    let mut families = pmus.clone().unwrap_or_else(|| vec![0; cores.len()]);
+    let are_ordered = pmus.is_some();
+    let numbers = |file: &str| numbers(root, cores, file);
+    let ratings = [
+        (CoreTypeSource::CpuCapacity, vec![numbers("cpu_capacity")]),
+        (
+            CoreTypeSource::AcpiCppc,
+            vec![
+                numbers("acpi_cppc/highest_perf"),
+                numbers("acpi_cppc/nominal_perf"),
+            ],
+        ),
+        (
+            CoreTypeSource::MaxFrequency,
+            vec![numbers("cpufreq/cpuinfo_max_freq")],
+        ),
     ];
-    for source in numbers {
-        if let Some(values) = measure(source, root, cores) {
-            views.push(View {
-                source,
-                kinds: gaps::kinds(&values),
-                values: Some(values),
-            });
+    for (source, ratings) in ratings {
+        let is_kernels = source == CoreTypeSource::CpuCapacity && !are_ordered;
+        let found = ratings.iter().enumerate().filter_map(|(i, rated)| {
+            let mut own = Notes::default();
+            let values = if is_kernels {
+                rated.iter().copied().collect::<Option<Vec<u64>>>()?
+            } else {
+                let families = Families {
+                    of_core: &families,
+                    are_ordered,
+                };
+                let others = ratings.iter().enumerate().find(|(other, _)| *other != i);
+                let also = others.map_or(&[][..], |(_, also)| also);
+                checked.mend(&source.to_string(), rated, also, &families, &mut own)?
+            };
+            Some((gaps::kinds(&values), values, own))
+        });
+        // The second kind of rating counts if the first is missing, or tells no types apart.
+        let mut found: Vec<_> = found.collect();
+        found.sort_by_key(|(kinds, ..)| distinct(kinds) < 2);
+        let Some((kinds, values, own)) = found.into_iter().next() else {
+            continue;
+        };
+        let is_told = distinct(&classes(&views, cores.len())) > 1;
+        if source != CoreTypeSource::MaxFrequency || !is_told {
+            notes.extend(own);
         }
+        if is_kernels {
+            families.clone_from(&kinds);
+        }
+        views.push(View {
+            source,
+            kinds,
+            values: Some(values),
+        });
     }
     views
 }
@@ -113,7 +166,14 @@ fn distinct<T: Ord>(values: &[T]) -> usize {
 /// Makes types of classes: their capacities, their order, their names.
 fn ranked(views: &[View], classes: &[Vec<usize>], notes: &mut Notes) -> CoreTypes {
     let values = capacity_values(views, classes.len(), notes);
-    let order = strongest_first(classes, &values);
+    let by_pmu = views
+        .first()
+        .is_some_and(|v| v.source == CoreTypeSource::PmuDevices);
+    let mut order = strongest_first(classes, &values, by_pmu);
+    if !order.is_sorted_by_key(|(_, value)| Reverse(*value)) {
+        notes.add("the ratings of the core types contradict the PMU devices; assumed equal");
+        order.iter_mut().for_each(|(_, value)| *value = 1024);
+    }
     let position = |class: &Vec<usize>| order.iter().position(|(c, _)| *c == class).unwrap_or(0);
     let largest = order.first().map_or(1, |&(_, value)| value.max(1));
     let capacities = order.iter().map(|&(_, value)| relative(value, largest));
@@ -131,15 +191,22 @@ fn ranked(views: &[View], classes: &[Vec<usize>], notes: &mut Notes) -> CoreType
     }
 }
 
-/// Each class with the best value of its cores, best class first.
-fn strongest_first<'a>(classes: &'a [Vec<usize>], values: &[u64]) -> Vec<(&'a Vec<usize>, u64)> {
-    let mut best: BTreeMap<&Vec<usize>, u64> = BTreeMap::new();
+/// Each class with the value in the middle of its cores', best class first. The order of the PMU
+/// devices outranks the values.
+fn strongest_first<'a>(
+    classes: &'a [Vec<usize>],
+    values: &[u64],
+    by_pmu: bool,
+) -> Vec<(&'a Vec<usize>, u64)> {
+    let mut members: BTreeMap<&Vec<usize>, Vec<u64>> = BTreeMap::new();
     for (class, &value) in classes.iter().zip(values) {
-        let best = best.entry(class).or_default();
-        *best = value.max(*best);
+        members.entry(class).or_default().push(value);
     }
-    let mut order: Vec<_> = best.into_iter().collect();
-    order.sort_by_key(|&(class, value)| (Reverse(value), class));
+    let value =
+        |(class, mut values): (&'a Vec<usize>, Vec<u64>)| (class, middle(&mut values).unwrap_or(0));
+    let mut order: Vec<(&Vec<usize>, u64)> = members.into_iter().map(value).collect();
+    let device = |class: &Vec<usize>| class.first().filter(|_| by_pmu).copied();
+    order.sort_by_key(|&(class, value)| (device(class), Reverse(value), class));
     order
 }
 
@@ -209,8 +276,15 @@ mod tests {
                 (*cpus).to_owned(),
             );
         }
-        let cores: Vec<PuSet> = (0..4).map(|pu| PuSet::from(PuId(pu))).collect();
-        let found = core_types(dir.path(), &cores, &mut Notes::default());
+        let count = files
+            .iter()
+            .map(|(_, values)| values.len())
+            .max()
+            .unwrap_or(0);
+        let cores: Vec<PuSet> = (0..count.max(4) as u32)
+            .map(|pu| PuSet::from(PuId(pu)))
+            .collect();
+        let found = core_types(dir.path(), &cores, &[], &mut Notes::default());
         let name = |&t: &usize| format!("{}={}", found.types[t].name, found.types[t].capacity);
         let shown: Vec<String> = found.of_core.iter().map(name).collect();
         assert_eq!(shown.join(" "), expected);
@@ -258,12 +332,12 @@ mod tests {
 
     #[test]
     fn the_second_kind_of_atom_is_the_low_power_one() {
-        let pmus = [("cpu_core", "0"), ("cpu_atom", "1-3")];
-        let files: &[(&str, &[u64])] = &[("acpi_cppc/highest_perf", &[64, 44, 30, 44])];
+        let pmus = [("cpu_core", "0"), ("cpu_atom", "1-4")];
+        let files: &[(&str, &[u64])] = &[("acpi_cppc/highest_perf", &[64, 44, 30, 44, 30])];
         check(
             files,
             &pmus,
-            "P=1024 E=704 LP-E=480 E=704",
+            "P=1024 E=704 LP-E=480 E=704 LP-E=480",
             &[PmuDevices, AcpiCppc],
         );
     }

@@ -14,7 +14,8 @@ pub enum CoreTypeSource {
     PmuDevices,
     /// `cpu_capacity`: the number that the kernel's scheduler uses.
     CpuCapacity,
-    /// `acpi_cppc/highest_perf`, else `nominal_perf`: the firmware's numbers for performance.
+    /// `acpi_cppc/highest_perf`, or `nominal_perf` if that tells no types apart: the firmware's
+    /// numbers for performance.
     AcpiCppc,
     /// `cpufreq/cpuinfo_max_freq`: the last hint, used where no other source tells types apart.
     MaxFrequency,
@@ -49,19 +50,12 @@ pub(super) fn pmu_devices(root: &Path, cores: &[PuSet]) -> Option<Vec<usize>> {
     cores.iter().map(device).collect()
 }
 
-/// For each core its number from a source; none unless the source tells one of every core.
-pub(super) fn measure(source: CoreTypeSource, root: &Path, cores: &[PuSet]) -> Option<Vec<u64>> {
-    let files: &[&str] = match source {
-        CoreTypeSource::PmuDevices => &[],
-        CoreTypeSource::CpuCapacity => &["cpu_capacity"],
-        CoreTypeSource::AcpiCppc => &["acpi_cppc/highest_perf", "acpi_cppc/nominal_perf"],
-        CoreTypeSource::MaxFrequency => &["cpufreq/cpuinfo_max_freq"],
-    };
-    let of_file = |file: &&str| cores.iter().map(|core| of_core(root, core, file)).collect();
-    files.iter().find_map(of_file)
+/// For each core its number in a file; `None` for cores without one, and for 0.
+pub(super) fn numbers(root: &Path, cores: &[PuSet], file: &str) -> Vec<Option<u64>> {
+    cores.iter().map(|core| of_core(root, core, file)).collect()
 }
 
-/// Largest value among a core's PUs; 0 counts as not told.
+/// Largest value among a core's PUs; `None` for 0.
 fn of_core(root: &Path, core: &PuSet, file: &str) -> Option<u64> {
     let of_pu = |pu: PuId| read::value(&read::pu_dir(root, pu).join(file));
     core.iter()

@@ -11,10 +11,12 @@
 //! a socket. A kind with one member is joined to its parent by `>`, equal cores are one entry, and
 //! so are neighbouring groups of one core each. `0-3 + 16-19` means that 0 and 16 share a core, 1
 //! and 17, and so on; `0-7 (siblings adjacent)` that 0 and 1 do. A group of which only a part lies
-//! in the group around it is marked `(part)`.
+//! in the group around it is marked `(part)`. Last-level caches show their sizes if these differ, and
+//! level 2 caches are named if several cores share one.
 
 mod siblings;
 
+use consort_core::PuSet;
 use consort_core::topology::{Core, Domain, Topology};
 use siblings::pu_text;
 use std::collections::BTreeMap;
@@ -23,6 +25,7 @@ use std::collections::BTreeMap;
 pub fn draw(topology: &Topology) -> Vec<String> {
     let mut lines = vec![summary(topology)];
     lines.extend(core_types(topology));
+    lines.extend(shared_l2s(topology));
     let mut levels = [
         level("package", topology.packages(), |c| c.package),
         level("node", topology.nodes(), |c| c.node),
@@ -51,6 +54,40 @@ fn core_types(t: &Topology) -> Option<String> {
         |c: &consort_core::topology::CoreType| format!("{} (capacity {})", c.name, c.capacity);
     let types: Vec<String> = t.core_types().iter().map(show).collect();
     (types.len() > 1).then(|| format!("core types: {}", types.join(", ")))
+}
+
+/// The level 2 caches that several cores share: neighbours that are alike together, as in
+/// `2 x 2 MiB for 4 cores: 16-23`.
+fn shared_l2s(t: &Topology) -> Option<String> {
+    let shared: Vec<&Domain> = t.l2s().iter().filter(|l2| l2.cores.len() > 1).collect();
+    let alike =
+        shared.chunk_by(|a, b| (a.size_bytes, a.cores.len()) == (b.size_bytes, b.cores.len()));
+    let show = |run: &[&Domain]| {
+        let pus = run.iter().fold(PuSet::new(), |all, l2| all.union(&l2.pus));
+        let size = run[0]
+            .size_bytes
+            .map_or("unknown size".to_owned(), size_text);
+        let cores = count(run[0].cores.len(), "core");
+        format!("{} x {size} for {cores}: {pus}", run.len())
+    };
+    let runs: Vec<String> = alike.map(show).collect();
+    (!runs.is_empty()).then(|| format!("shared L2: {}", runs.join(", ")))
+}
+
+fn size_text(bytes: u64) -> String {
+    let kib = bytes as f64 / 1024.0;
+    match kib >= 1024.0 {
+        true => format!("{} MiB", kib / 1024.0),
+        false => format!("{kib} KiB"),
+    }
+}
+
+/// Size of a last-level cache, for its label, on a machine on which these differ.
+fn size_if_unequal(domains: &[Domain], domain: &Domain) -> String {
+    let size = domain
+        .size_bytes
+        .filter(|_| domains.iter().any(|d| d.size_bytes != domain.size_bytes));
+    size.map_or(String::new(), |bytes| format!(" ({})", size_text(bytes)))
 }
 
 fn count(n: usize, what: &str) -> String {
@@ -136,7 +173,7 @@ impl Drawing<'_> {
         let mut entries: Vec<Entry> = Vec::new();
         for (domain, cores) in groups {
             match entries.last_mut() {
-                Some(last) if self.folds(last, &cores) => {
+                Some(last) if self.folds(level, last, domain, &cores) => {
                     last.domains.push(domain);
                     last.cores.extend(cores);
                 }
@@ -150,9 +187,11 @@ impl Drawing<'_> {
     }
 
     /// Returns true if a group can be drawn together with those before it: one core each, all
-    /// equal.
-    fn folds(&self, before: &Entry, cores: &[usize]) -> bool {
-        before.domains.len() == before.cores.len()
+    /// equal, with caches of one size.
+    fn folds(&self, level: &Level<'_>, before: &Entry, domain: usize, cores: &[usize]) -> bool {
+        let size = |domain: usize| level.domains[domain].size_bytes;
+        size(before.domains[0]) == size(domain)
+            && before.domains.len() == before.cores.len()
             && cores.len() == 1
             && self.shape(before.cores[0]) == self.shape(cores[0])
     }
@@ -214,10 +253,11 @@ fn label(level: &Level<'_>, entry: &Entry) -> String {
     } else {
         ""
     };
+    let size = size_if_unequal(level.domains, domain(0));
     match last {
-        0 => format!("{} {}{part}", level.name, domain(0).key),
+        0 => format!("{} {}{size}{part}", level.name, domain(0).key),
         _ => format!(
-            "{} x {} {}..{}{part}",
+            "{} x {} {}..{}{size}{part}",
             last + 1,
             level.name,
             domain(0).key,
@@ -229,8 +269,8 @@ fn label(level: &Level<'_>, entry: &Entry) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use consort_core::PuId;
     use consort_core::topology::{CoreType, PuFacts};
-    use consort_core::{PuId, PuSet};
     use proptest::prelude::*;
 
     /// One PU for each (package, node, core, LLC).
@@ -282,6 +322,31 @@ mod tests {
         assert_eq!(cores([0, 1, 2, 0, 1, 2]), text("0-2 + 3-5"));
         assert_eq!(cores([0, 0, 1, 1, 2, 2]), text("0-5 (siblings adjacent)"));
         assert_eq!(cores([0, 1, 2, 2, 1, 0]), text("0+5 1+4 2+3"));
+    }
+
+    #[test]
+    fn unequal_caches_and_shared_l2s_are_shown() {
+        let two = topology(&[(0, 0, 0, 0), (0, 0, 1, 0), (0, 0, 2, 1)]);
+        let sizes = |pairs: &[(u32, u64)]| pairs.iter().copied().collect();
+        let unequal = two
+            .clone()
+            .with_cache_sizes(&sizes(&[(0, 96 << 20), (1, 32 << 20)]), &sizes(&[]));
+        assert_eq!(
+            draw(&unequal)[2..],
+            [
+                "  LLC 0 (96 MiB): 2 x core {1 PU}: 0-1",
+                "  LLC 1 (32 MiB): 1 x core {1 PU}: 2"
+            ]
+        );
+        let equal = two.with_cache_sizes(&sizes(&[(0, 512 << 10), (1, 512 << 10)]), &sizes(&[]));
+        assert!(!draw(&equal).join("\n").contains("KiB"));
+        let facts = equal.facts().into_iter().map(|f| PuFacts {
+            l2: Some(f.llc),
+            ..f
+        });
+        let shared = Topology::new(facts.collect(), vec![CoreType::uniform()]).unwrap();
+        let shared = shared.with_cache_sizes(&sizes(&[]), &sizes(&[(0, 1536 << 10)]));
+        assert_eq!(draw(&shared)[1], "shared L2: 1 x 1.5 MiB for 2 cores: 0-1");
     }
 
     #[test]
