@@ -62,7 +62,7 @@ impl Live {
         let Joining { pid, name, .. } = program;
         self.roster.trees_mut().plant(pid, name);
         self.census.watch(pid);
-        let pus = self.site.topology().pus();
+        let pus = self.site.online();
         if let Some(Err(error)) = self.senses.join_tree(self.site.root(), pid, pus) {
             let text = format!("program {pid} is not sampled: {error}");
             self.warnings.insert(text);

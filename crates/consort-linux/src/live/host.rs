@@ -41,6 +41,8 @@ pub struct Host {
     pub(crate) sharing: Option<SharingMap>,
     /// PUs that count as large by decree; none where core types are as found.
     pub large: Option<PuSet>,
+    /// True if threads are managed that do not inherit the limits of this process.
+    pub(crate) is_for_others: bool,
 }
 
 /// Reason for which a host cannot be seen as a file has it.
@@ -74,7 +76,18 @@ impl Host {
             owners: owners(root),
             sharing: None,
             large: None,
+            is_for_others: false,
         })
+    }
+
+    /// The host for managing threads that do not inherit the limits of this process: plans may use
+    /// every online PU, and each thread's own affinity and cpuset bound it. A service is often
+    /// confined to a few PUs, and the threads that it manages are not.
+    #[must_use]
+    pub fn for_others(mut self) -> Self {
+        self.discovery = self.discovery.unbounded();
+        self.is_for_others = true;
+        self
     }
 
     /// Replaces sharing, as the kernel tells it, by that of a file, now and after every change of

@@ -271,7 +271,8 @@ impl Live {
         if let Some(threads) = self.roster.take_recheck(now) {
             self.hands.recheck(&threads, &mut self.roster);
         }
-        self.warnings.extend(self.site.follow());
+        self.warnings
+            .extend(self.site.follow(self.roster.usable_pus()));
     }
 
     /// The hands, and what they ask while they place threads.

@@ -156,7 +156,7 @@ impl Live {
         if was_managed {
             return;
         }
-        let pus = self.site.topology().pus();
+        let pus = self.site.online();
         let Some(joined) = self.senses.join_tree(self.site.root(), pid, pus) else {
             return;
         };

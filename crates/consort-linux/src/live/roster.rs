@@ -152,6 +152,17 @@ impl Roster {
         self.get(id).is_some_and(|thread| thread.managed)
     }
 
+    /// PUs that some managed thread may run on without Consort.
+    pub(super) fn usable_pus(&self) -> PuSet {
+        let mut usable = PuSet::new();
+        for thread in self.threads.values().filter(|thread| thread.managed) {
+            if !thread.original.is_subset(&usable) {
+                usable = usable.union(&thread.original);
+            }
+        }
+        usable
+    }
+
     /// The name of a thread; `?` where it is gone.
     pub(super) fn name(&self, id: ThreadId) -> &str {
         self.get(id).map_or("?", |thread| &thread.name)

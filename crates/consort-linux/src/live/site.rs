@@ -13,7 +13,14 @@ const WATCH_EVERY: Duration = Duration::from_millis(250);
 /// The usable PUs below a root, with sharing and core types as files and the user have them.
 pub(super) struct Site {
     root: PathBuf,
+    /// Every online PU.
+    machine: Topology,
     topology: Topology,
+    /// True if the managed threads' own limits decide which PUs are usable; else Consort's do, which
+    /// its command inherits.
+    is_for_others: bool,
+    /// PUs that the managed threads may use; empty if there are none.
+    used: PuSet,
     /// Sharing as a file tells it instead of the kernel.
     sharing: Option<SharingMap>,
     /// PUs that count as large by decree.
@@ -28,7 +35,10 @@ impl Site {
     pub(super) fn new(host: Host, now: Instant) -> Self {
         Self {
             watch: Watch::new(&host.root),
+            machine: host.discovery.machine,
             topology: host.discovery.topology,
+            is_for_others: host.is_for_others,
+            used: PuSet::new(),
             sharing: host.sharing,
             large: host.large,
             root: host.root,
@@ -39,6 +49,11 @@ impl Site {
     /// Root of the file system.
     pub(super) fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// Every online PU: threads that are sampled may come to run on any.
+    pub(super) fn online(&self) -> &PuSet {
+        self.machine.pus()
     }
 
     /// The usable PUs.
@@ -55,25 +70,45 @@ impl Site {
         due
     }
 
-    /// Looks for changes; returns notices for the user.
-    pub(super) fn follow(&mut self) -> Vec<String> {
-        if self.watch.poll().is_none() {
+    /// Looks for changes; `used` are the PUs that the managed threads may use. Returns notices for
+    /// the user.
+    pub(super) fn follow(&mut self, used: PuSet) -> Vec<String> {
+        let is_changed = self.watch.poll().is_some();
+        if !is_changed && (!self.is_for_others || used == self.used) {
             return Vec::new();
         }
-        let found = discover(&self.root);
-        let found = found.and_then(|found| match &self.sharing {
-            Some(map) => found.with_sharing(map),
-            None => Ok(found),
-        });
-        match found {
-            Ok(found) => {
-                let changed = format!("the usable PUs changed to {}", found.topology.pus());
-                let (topology, lost) = self.with_large(found.topology);
-                self.topology = topology;
-                std::iter::once(changed).chain(lost).collect()
+        let mut notices = Vec::new();
+        let mut own = None;
+        if is_changed {
+            let found = discover(&self.root);
+            let found = found.and_then(|found| match &self.sharing {
+                Some(map) => found.with_sharing(map),
+                None => Ok(found),
+            });
+            match found {
+                Ok(found) => {
+                    self.machine = found.machine;
+                    own = Some(found.topology);
+                }
+                Err(error) => {
+                    return vec![format!("the topology could not be read again: {error}")];
+                }
             }
-            Err(error) => vec![format!("the topology could not be read again: {error}")],
         }
+        self.used = used;
+        let usable = match (self.is_for_others, own) {
+            (false, Some(own)) => own,
+            // Without threads, or if all are about to move, the whole machine.
+            _ => (self.machine.restricted(&self.used)).unwrap_or_else(|_| self.machine.clone()),
+        };
+        let before = self.topology.pus().clone();
+        let (topology, lost) = self.with_large(usable);
+        self.topology = topology;
+        if is_changed && *self.topology.pus() != before {
+            notices.push(format!("the usable PUs changed to {}", self.topology.pus()));
+        }
+        notices.extend(lost);
+        notices
     }
 
     /// A topology that was found again, with the core types that the user asked for; without them,

@@ -11,6 +11,7 @@ mod endings;
 mod four_by_two;
 mod four_ways;
 mod held;
+mod isolated;
 mod nodes;
 mod spread;
 mod support;

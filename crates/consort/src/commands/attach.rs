@@ -34,7 +34,7 @@ pub(crate) fn execute(args: &AttachArgs) -> Result<ExitCode> {
 /// Manages until nothing is left of what was attached, or until told to stop.
 fn here(args: &AttachArgs, wanted: &Attachment) -> Result<ExitCode> {
     let config = config::load(args.manage.config.as_deref()).map_err(|e| as_bad_input(&e))?;
-    let host = manage::look(&args.manage, &config.run)?;
+    let host = manage::look_for_others(&args.manage, &config.run)?;
     let offers = host.offers();
     let setup = Setup::new(&args.manage, &config.run, &host.discovery.topology, &offers)?;
     let enactors = manage::enactors(&args.manage, &config.run, &host)?;

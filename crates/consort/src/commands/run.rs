@@ -29,7 +29,11 @@ use std::time::{Duration, SystemTime};
 pub(crate) fn execute(args: &RunArgs) -> Result<ExitCode> {
     refuse_unknown_option(args)?;
     let config = config::load(args.manage.config.as_deref()).map_err(|e| as_bad_input(&e))?;
-    let host = manage::look(&args.manage, &config.run)?;
+    // A group's leader manages the commands of all members.
+    let host = match &args.group {
+        Some(_) => manage::look_for_others(&args.manage, &config.run)?,
+        None => manage::look(&args.manage, &config.run)?,
+    };
     let mut offers = host.offers();
     let recorded = args.profile.as_deref().map(|path| recorded(path, args));
     let recorded = recorded.transpose()?;

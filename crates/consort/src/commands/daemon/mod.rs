@@ -28,7 +28,7 @@ use std::rc::Rc;
 
 pub(crate) fn execute(args: &DaemonArgs) -> Result<ExitCode> {
     let config = load(args)?;
-    let host = manage::look(&args.manage, &config.daemon)?;
+    let host = manage::look_for_others(&args.manage, &config.daemon)?;
     let offers = host.offers();
     let topology = host.discovery.topology.clone();
     let setup = Setup::new(&args.manage, &config.daemon, &topology, &offers)?;

@@ -10,7 +10,7 @@ use crate::failure::bad_input;
 use crate::output;
 use crate::table_file;
 use anyhow::Result;
-use consort_core::{Offers, Tier};
+use consort_core::{Offers, PuSet, Tier};
 use consort_linux::cookies::CookieStatus;
 use consort_linux::energy::EnergyStatus;
 use consort_linux::enforce::{EnactorKind, EnactorStatus};
@@ -96,6 +96,8 @@ fn report(chip: &Chip, offers: &Offers) -> MachineReport {
         hypervisor: None,
         hidden_topology: false,
         allowed_pus: topology.pus().clone(),
+        isolated: topology.unbalanced().clone(),
+        nohz_full: PuSet::new(),
         notes: Vec::new(),
         energy: EnergyStatus {
             available: true,

@@ -42,6 +42,18 @@ fn describe(host: &Host) -> String {
     if let Some(hypervisor) = &host.discovery.hypervisor {
         lines.push(format!("hypervisor: {}", hypervisor.name));
     }
+    let isolated = &host.discovery.isolated;
+    if !isolated.is_empty() {
+        lines.push(format!(
+            "isolated: {isolated} (the kernel balances no threads there, so a place there is one CPU)"
+        ));
+    }
+    let nohz_full = &host.discovery.nohz_full;
+    if !nohz_full.is_empty() {
+        lines.push(format!(
+            "nohz_full: {nohz_full} (no tick interrupts a thread that runs there alone)"
+        ));
+    }
     let drawn: String = lines.iter().map(|line| format!("{line}\n")).collect();
     let mut tiers = host.tiers.clone();
     tiers.sort_by_key(|tier| std::cmp::Reverse(tier.tier));
@@ -105,6 +117,8 @@ fn report(host: &Host) -> MachineReport {
         hypervisor: host.discovery.hypervisor.as_ref().map(|h| h.name.clone()),
         hidden_topology: host.discovery.hidden_topology,
         allowed_pus: topology.pus().clone(),
+        isolated: host.discovery.isolated.clone(),
+        nohz_full: host.discovery.nohz_full.clone(),
         notes: host.discovery.notes.clone(),
         energy: host.energy.clone(),
         enactors: host.enactors.clone(),

@@ -29,6 +29,10 @@ pub(super) struct MachineReport {
     pub(super) hypervisor: Option<String>,
     pub(super) hidden_topology: bool,
     pub(super) allowed_pus: PuSet,
+    /// Online PUs that the kernel does not balance.
+    pub(super) isolated: PuSet,
+    /// Online PUs that the kernel interrupts by no tick while one thread runs there.
+    pub(super) nohz_full: PuSet,
     pub(super) notes: Vec<String>,
     /// State of the energy counters.
     pub(super) energy: EnergyStatus,

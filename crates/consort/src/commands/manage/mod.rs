@@ -22,16 +22,27 @@ pub(crate) const GUARDIAN: &str = "__guardian";
 /// The policy that changes nothing.
 pub(crate) const NONE: &str = "none";
 
-/// This machine, with what its PUs share from the file that was named, if one was.
+/// This machine, for a command that inherits the limits of this process, with what its PUs share
+/// from the file that was named, if one was.
 pub(crate) fn look(args: &ManageArgs, config: &RunConfig) -> Result<Host> {
-    let host = match (&args.topology, &config.topology) {
+    let host = host(args, config)?;
+    crate::host::emulating(host, args.emulate_asymmetry.as_ref())
+}
+
+/// The same, for threads that run already, which have limits of their own.
+pub(crate) fn look_for_others(args: &ManageArgs, config: &RunConfig) -> Result<Host> {
+    let host = host(args, config)?.for_others();
+    crate::host::emulating(host, args.emulate_asymmetry.as_ref())
+}
+
+fn host(args: &ManageArgs, config: &RunConfig) -> Result<Host> {
+    match (&args.topology, &config.topology) {
         (None, Some(path)) => {
             let host = crate::host::look(Some(path));
             host.map_err(|error| config.blame("topology", &error))
         }
         (named, _) => crate::host::look(named.as_deref()),
-    };
-    crate::host::emulating(host?, args.emulate_asymmetry.as_ref())
+    }
 }
 
 /// The enactors to use; one that is not there is refused before anything is started.
