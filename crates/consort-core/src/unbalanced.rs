@@ -3,8 +3,8 @@
 //! A place is usually a core or more, and the operating system spreads the threads of a place over
 //! its PUs. On PUs that it does not balance ([`Topology::unbalanced`]), threads stay where they were
 //! put, two on one PU while another is idle. So a place there is one PU. A thread that could run
-//! there as well as elsewhere, because somebody set its mask to everything, has not chosen such PUs
-//! and is kept off them.
+//! there as well as elsewhere, for example because a tool set its mask to all PUs, has not chosen
+//! such PUs and is kept off them.
 
 use crate::ids::{PuId, ThreadId};
 use crate::plan::{Decision, Placement};
@@ -58,7 +58,7 @@ pub(crate) fn split_places(
                     waiting.push((thread.id, there));
                 }
             }
-            // Nobody moves these away.
+            // The OS leaves these where they are, so that their PUs are taken.
             _ if thread.sample.cpu_time_ns() > 0.0 => {
                 let pu = thread.last_pu.filter(|pu| unbalanced.contains(*pu));
                 pu.into_iter()
@@ -67,7 +67,7 @@ pub(crate) fn split_places(
             _ => {}
         }
     }
-    // Those that keep their PU come first, or a newcomer could take it and move two threads.
+    // Threads that keep their PU come first: a newcomer could take it, and two threads would move.
     let mut homeless = Vec::new();
     for (id, pus) in waiting {
         let before = match current.get(&id) {
@@ -113,7 +113,7 @@ mod tests {
         text.parse().unwrap()
     }
 
-    /// Two cores of two PUs, of which these are unbalanced; PU 0 and 2 are a core.
+    /// Two cores of two PUs, with these unbalanced; PUs 0 and 2 are a core.
     fn machine(unbalanced: &str) -> Topology {
         Topology::uniform(2, 2)
             .unwrap()

@@ -22,7 +22,7 @@ pub(crate) fn bytes(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// Returns a file's text without surrounding blanks, up to the first NUL: some kernels write a C
-/// string with its end, or a whole page of which the rest is zero.
+/// string with its end, or a whole page with zeros at its end.
 ///
 /// Bytes that are not UTF-8 are replaced, so that one strange name in a file does not hide the
 /// rest.

@@ -49,7 +49,7 @@ fn rewrite(dir: &Path, change: &dyn Fn(&Path)) {
     }
 }
 
-/// What must be the same whichever form the files have.
+/// Facts that must be the same in every form of the files.
 fn facts(d: &Discovery) -> (&Topology, &Topology, String) {
     let others = format!("{:?} {:?} {:?} {:?}", d.nodes, d.caches, d.present, d.notes);
     (&d.machine, &d.topology, others)
@@ -132,7 +132,7 @@ fn affinity_outranks_a_masked_online_list() {
         assert_eq!(d.topology.cores().len(), 2);
         assert_eq!(d.topology.llcs()[0].size_bytes, Some(8 << 20));
         assert!(d.notes.iter().any(|n| n.contains(noted)), "{:?}", d.notes);
-        let lost = d.notes.iter().filter(|n| n.contains("told"));
+        let lost = d.notes.iter().filter(|n| n.contains("assumed"));
         assert_eq!(lost.count(), 0, "{:?}", d.notes);
     }
 }

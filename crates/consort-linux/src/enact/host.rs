@@ -223,7 +223,7 @@ impl AllowedPus {
     }
 }
 
-/// PUs of a cpuset without those that have just gone offline: the kernel takes these from cpusets a
+/// PUs of a cpuset without PUs that have just gone offline: the kernel takes these from cpusets a
 /// little later. A list of online PUs that a container masks takes none away.
 fn without_offline(root: &Path, cpuset: &PuSet, online: &PuSet) -> PuSet {
     let pus = cpuset.iter();

@@ -81,8 +81,8 @@ pub(crate) fn shows_sharers(root: &Path, pu: PuId) -> bool {
     first.all(|(_, dir)| read::pus_of(dir, &["shared_cpu_list"], &["shared_cpu_map"]).is_some())
 }
 
-/// Notes caches of which a lower level reaches beyond a higher one, which hardware does not build:
-/// one of the two is wrong.
+/// Notes lower caches that reach beyond a higher one. Hardware does not build that, so one of the
+/// two is wrong.
 pub(crate) fn note_crossings(caches: &[Cache], notes: &mut Notes) {
     let data = |c: &&Cache| c.holds_data_beyond_level_1();
     for low in caches.iter().filter(data) {
@@ -114,7 +114,7 @@ pub(crate) fn last_level(
     for pu in untold.iter() {
         notes.about(
             pu,
-            "no cache beyond level 1 told; assumed one LLC domain per package",
+            "no cache beyond level 1 shown; assumed one LLC domain per package",
         );
         let in_package = untold
             .iter()
@@ -207,7 +207,7 @@ mod tests {
         assert_eq!(sharers, ["0-1", "0-1", "2", "3"]);
         assert_eq!(
             notes,
-            ["PUs 0-2: no cache beyond level 1 told; assumed one LLC domain per package"]
+            ["PUs 0-2: no cache beyond level 1 shown; assumed one LLC domain per package"]
         );
     }
 

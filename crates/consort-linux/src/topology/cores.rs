@@ -1,7 +1,7 @@
 //! Cores whose siblings share no cache.
 //!
-//! POWER9 and POWER10 show the eight PUs of a big core as siblings, of which the even ones and the
-//! odd ones are a small core each, with caches of its own. Threads on different small cores compete
+//! POWER9 and POWER10 show the eight PUs of a big core as siblings. Its even and its odd PUs are a
+//! small core each, with caches of its own. Threads on different small cores compete
 //! for nothing, so PUs that share the first level are the core. AMD's modules (family 15h), whose
 //! halves share the first level of instructions, stay cores.
 
@@ -45,7 +45,7 @@ pub(super) fn split(
             for pu in part.iter() {
                 notes.about(
                     pu,
-                    "shown as siblings of a core of which parts share no first-level cache; the caches were believed, so each part is a core",
+                    "shown as siblings of a core, parts of it without a common first-level cache; the caches were believed, so each part is a core",
                 );
                 siblings.insert(pu, part.clone());
             }

@@ -101,10 +101,7 @@ impl Groups {
 fn numbered(claims: &BTreeMap<PuId, PuSet>, what: &str, notes: &mut Notes) -> BTreeMap<PuId, u32> {
     let found = partition(claims);
     for pu in found.torn.iter() {
-        notes.about(
-            pu,
-            format!("others do not agree with what it tells of its {what}"),
-        );
+        notes.about(pu, format!("others do not agree with its {what}"));
     }
     found.group_of
 }
@@ -115,7 +112,7 @@ fn mend_core(map: &mut BTreeMap<PuId, u32>, what: &str, core: &PuSet, notes: &mu
     };
     for pu in core.iter() {
         if map.insert(pu, first) != Some(first) {
-            let told = format!("told another {what} than its core's first PU; took that one's");
+            let told = format!("shown in another {what} than its core's first PU; took that one's");
             notes.about(pu, told);
         }
     }

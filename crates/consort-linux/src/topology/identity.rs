@@ -108,8 +108,8 @@ pub fn identities(root: &Path, online: &PuSet) -> Vec<IdentityGroup> {
         }
     }
     if !rest.is_empty() {
-        // Containers may show their processors with numbers from 0 on: if all are alike, those that
-        // are not listed are so too.
+        // Containers may show their processors with numbers from 0 on: if all are alike, so are
+        // the PUs that are not listed.
         let only = all.pop_first().filter(|_| all.is_empty());
         let key = only.unwrap_or((CpuIdentity::Unknown, None));
         let others = groups.entry(key).or_default();

@@ -57,7 +57,7 @@ pub(crate) fn node_of(
     let mut node = |pu| {
         let told = nodes.iter().find(|n| n.pus.contains(pu));
         if told.is_none() {
-            notes.about(pu, "no NUMA node told; assumed node 0");
+            notes.about(pu, "no NUMA node shown; assumed node 0");
         }
         told.map_or(0, |n| n.node)
     };
@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(of, BTreeMap::from([(PuId(0), 0), (PuId(2), 0)]));
         assert_eq!(
             notes.into_lines(),
-            ["PUs 2: no NUMA node told; assumed node 0"]
+            ["PUs 2: no NUMA node shown; assumed node 0"]
         );
     }
 

@@ -82,7 +82,7 @@ fn packages(places: &BTreeMap<PuId, Place>, notes: &mut Notes) -> BTreeMap<PuId,
             (Some(number), _) => number,
             (None, Some(group)) => next.saturating_add(*group),
             (None, None) => {
-                notes.about(pu, "no package told; assumed package 0");
+                notes.about(pu, "no package shown; assumed package 0");
                 0
             }
         };
@@ -96,7 +96,7 @@ fn siblings(pu: PuId, place: &Place, all: &BTreeMap<PuId, Place>, notes: &mut No
         return told.clone();
     }
     if place.ids[2].is_none() {
-        notes.about(pu, "no core told; assumed a core of its own");
+        notes.about(pu, "no core shown; assumed a core of its own");
         return pu.into();
     }
     notes.about(pu, "no list of core siblings; cores told apart by core_id");
@@ -170,6 +170,6 @@ mod tests {
     #[test]
     fn a_package_of_minus_one_is_not_told() {
         let (_, notes) = siblings_of_0(&[("cpu0/topology/physical_package_id", "-1")]);
-        assert!(notes.contains(&"PUs 0-1: no package told; assumed package 0".to_owned()));
+        assert!(notes.contains(&"PUs 0-1: no package shown; assumed package 0".to_owned()));
     }
 }

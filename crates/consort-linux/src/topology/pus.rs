@@ -29,12 +29,12 @@ fn shown_with(root: &Path, notes: &mut Notes) -> Option<PuSet> {
     Some(pus)
 }
 
-/// The online PUs: those that files show, and those that the kernel lets this process run on.
+/// The online PUs, as files show them and as the kernel lets this process run.
 pub(crate) fn online(root: &Path, bounds: &Bounds, notes: &mut Notes) -> Option<PuSet> {
     let enforced = bounds.pus();
     let Some(shown) = shown_with(root, notes) else {
         if enforced.is_some() {
-            notes.add("no file lists online PUs; took those that affinity and cpuset allow");
+            notes.add("no file lists online PUs; took what affinity and cpuset allow");
         }
         return enforced;
     };

@@ -26,7 +26,7 @@ fn threads_of_an_isolated_core_get_a_pu_each() {
         .command("isolated", "consort machine --format json")
         .command("spin", SPIN);
     let Some(outcome) = boot(&vm) else { return };
-    assert_eq!(outcome.output("partition"), Some("isolated"));
+    assert_eq!(outcome.output("partition").unwrap(), "isolated");
     assert_eq!(json(&outcome, "machine")["isolated"], "");
     assert_eq!(json(&outcome, "isolated")["isolated"], "2-3");
     let report = json(&outcome, "spin");

@@ -118,7 +118,7 @@ fn views(root: &Path, cores: &[PuSet], caches: &[Cache], notes: &mut Notes) -> V
             };
             Some((gaps::kinds(&values), values, own))
         });
-        // The second kind of rating counts if the first is missing, or tells no types apart.
+        // The second kind of rating counts if the first is missing, or sees one type only.
         let mut found: Vec<_> = found.collect();
         found.sort_by_key(|(kinds, ..)| distinct(kinds) < 2);
         let Some((kinds, values, own)) = found.into_iter().next() else {
@@ -236,7 +236,7 @@ fn capacity_values(views: &[View], cores: usize, notes: &mut Notes) -> Vec<u64> 
         .max_by_key(|(kinds, _)| *kinds);
     best.map_or_else(
         || {
-            notes.add("no source tells the relative capacity of the core types; assumed equal");
+            notes.add("no source shows the relative capacity of the core types; assumed equal");
             vec![1024; cores]
         },
         |(_, values)| values.clone(),

@@ -1,4 +1,4 @@
-//! Numbers that a source gives single cores, without those that cannot be right.
+//! Numbers that a source gives single cores, without numbers that cannot be right.
 //!
 //! Firmware and drivers rate single cores wrongly: far too high, too low, 0, or not at all. A core
 //! that is rated unlike the others of its family is a type of its own only if something else
@@ -72,7 +72,7 @@ impl<'a> Cores<'a> {
         let mut mended = self.complete(ratings, families)?;
         for core in (0..mended.len()).filter(|&core| ratings[core].is_none()) {
             let text = format!("not rated by {source}; took {}", mended[core]);
-            self.note(core, text, notes);
+            self.note(core, &text, notes);
         }
         let usual = usual_by_family(&mended, families);
         for (&family, &common) in &usual {
@@ -98,20 +98,20 @@ impl<'a> Cores<'a> {
                 let text = format!(
                     "rated {rated} by {source}, unlike cores of the same kind; took {instead}"
                 );
-                self.note(core, text, notes);
+                self.note(core, &text, notes);
                 mended[core] = instead;
             }
         }
         Some(mended)
     }
 
-    fn note(&self, core: usize, text: String, notes: &mut Notes) {
+    fn note(&self, core: usize, text: &str, notes: &mut Notes) {
         for pu in self.cores[core].iter() {
-            notes.about(pu, text.clone());
+            notes.about(pu, text);
         }
     }
 
-    /// All ratings, those that are missing taken from cores of the same family and caches.
+    /// All ratings; missing ones are taken from cores of the same family and caches.
     fn complete(&self, ratings: &[Option<u64>], families: &Families<'_>) -> Option<Vec<u64>> {
         let missing = ratings.iter().filter(|rating| rating.is_none()).count();
         if missing * 2 >= ratings.len() {
@@ -162,7 +162,7 @@ impl<'a> Cores<'a> {
     }
 }
 
-/// Returns true if other ratings tell a group of a family's cores from the rest as well.
+/// Returns true if other ratings separate a group of a family's cores from the rest as well.
 fn confirms(ratings: &[Option<u64>], group: &[usize], family: &[usize]) -> bool {
     let rated: Option<Vec<u64>> = family.iter().map(|&core| *ratings.get(core)?).collect();
     let Some(rated) = rated else {

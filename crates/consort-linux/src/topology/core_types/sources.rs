@@ -14,7 +14,7 @@ pub enum CoreTypeSource {
     PmuDevices,
     /// `cpu_capacity`: the number that the kernel's scheduler uses.
     CpuCapacity,
-    /// `acpi_cppc/highest_perf`, or `nominal_perf` if that tells no types apart: the firmware's
+    /// `acpi_cppc/highest_perf`, or `nominal_perf` if that is equal everywhere: the firmware's
     /// numbers for performance.
     AcpiCppc,
     /// `cpufreq/cpuinfo_max_freq`: the last hint, used where no other source tells types apart.
