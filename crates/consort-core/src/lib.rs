@@ -12,6 +12,7 @@ mod choose;
 mod class;
 mod control;
 pub mod coscheduling;
+mod count;
 mod gain;
 mod ids;
 pub mod lint;
@@ -25,6 +26,7 @@ pub mod plan;
 pub mod policies;
 pub mod policy;
 mod pu_set;
+pub mod quote;
 mod sample;
 pub mod sharing;
 mod signal;
@@ -45,6 +47,7 @@ pub use class::{
     BLOCKED_BELOW, Class, FP_FROM, INT_BELOW, MEMORY_FROM, MemoryLimit, Traits, classify,
 };
 pub use control::{ControlLoop, Turn};
+pub use count::parse_count;
 pub use gain::Gain;
 pub use ids::{ProgramId, PuId, ThreadId};
 pub use machine::{Enacted, Machine};

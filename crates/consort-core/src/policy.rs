@@ -1,7 +1,9 @@
 //! Trait of policies, which see samples and a topology and return a decision; their registry
 //! entries and options.
 
+use crate::count::parse_count;
 use crate::plan::Decision;
+use crate::quote::{split_unquoted, unquote};
 use crate::sample::Observation;
 use crate::signal::{Offers, Signal, Tier};
 use crate::topology::Topology;
@@ -226,7 +228,8 @@ pub fn check_fed(policy: &str, needs: &[Signal], offers: &Offers) -> Result<(), 
     })
 }
 
-/// A policy's name with its options as text: `workover:margin=0.1,numa=false`.
+/// A policy's name with its options as text: `workover:margin=0.1,numa=false`. A value with a comma
+/// stands in quotes: `symbiotic:model="a,b.toml"`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicySpec {
     /// The name.
@@ -238,16 +241,20 @@ pub struct PolicySpec {
 }
 
 impl PolicySpec {
-    /// Reads the files that options name, since the core does no I/O: values that end in `.toml`.
+    /// Takes in the files that options name. The core does no I/O, so `read` answers for a value:
+    /// `None` if it names no file.
     ///
     /// # Errors
     /// [`PolicyError::File`].
     pub fn attach<E: fmt::Display>(
         &mut self,
-        read: impl Fn(&str) -> Result<String, E>,
+        read: impl Fn(&str) -> Option<Result<String, E>>,
     ) -> Result<(), PolicyError> {
-        for (key, path) in self.options.iter().filter(|(_, value)| is_file(value)) {
-            let content = read(path).map_err(|cause| PolicyError::File {
+        for (key, path) in &self.options {
+            let Some(content) = read(path) else {
+                continue;
+            };
+            let content = content.map_err(|cause| PolicyError::File {
                 key: key.clone(),
                 path: path.clone(),
                 cause: cause.to_string(),
@@ -256,11 +263,6 @@ impl PolicySpec {
         }
         Ok(())
     }
-}
-
-/// Returns true where an option's value names a file.
-fn is_file(value: &str) -> bool {
-    value.ends_with(".toml")
 }
 
 impl FromStr for PolicySpec {
@@ -274,9 +276,16 @@ impl FromStr for PolicySpec {
         }
         let pair = |field: &str| {
             let (key, value) = field.split_once('=').ok_or_else(syntax)?;
-            Ok((key.trim().to_owned(), value.trim().to_owned()))
+            let value = value.trim();
+            let value = match unquote(value) {
+                Some((plain, length)) if length == value.len() => plain,
+                None if !value.starts_with('"') => value.to_owned(),
+                _ => return Err(syntax()),
+            };
+            Ok((key.trim().to_owned(), value))
         };
-        let fields = rest.split(',').filter(|_| !rest.is_empty());
+        let fields = split_unquoted(rest, ',', &['=']).into_iter();
+        let fields = fields.filter(|_| !rest.is_empty());
         Ok(Self {
             name: name.trim().to_owned(),
             options: fields.map(pair).collect::<Result<_, _>>()?,
@@ -341,7 +350,7 @@ impl<'a> Options<'a> {
     /// # Errors
     /// [`PolicyError::BadValue`].
     pub fn count(&self, key: &'static str) -> Result<u64, PolicyError> {
-        let number = self.text(key).parse::<u64>().ok().filter(|n| *n > 0);
+        let number = parse_count(self.text(key)).filter(|n| *n > 0);
         number.ok_or_else(|| self.bad(key, "a whole number from 1"))
     }
 
@@ -372,7 +381,7 @@ impl<'a> Options<'a> {
                 path: value,
                 content,
             }),
-            None if is_file(value) => Err(PolicyError::File {
+            None if value.contains('/') || value.ends_with(".toml") => Err(PolicyError::File {
                 key: key.to_owned(),
                 path: value.to_owned(),
                 cause: "was not read".to_owned(),
@@ -453,6 +462,9 @@ mod tests {
         assert_eq!(full.name, "workover");
         assert_eq!(full.options["margin"], "0.1");
         assert_eq!(full.options["numa"], "false");
+        let quoted = spec(r#"symbiotic:model="/a,b=c/d\"e.toml",numa=true"#).unwrap();
+        assert_eq!(quoted.options["model"], r#"/a,b=c/d"e.toml"#);
+        assert_eq!(quoted.options["numa"], "true");
     }
 
     #[test]
@@ -469,7 +481,15 @@ mod tests {
 
     #[test]
     fn malformed_specs_are_refused() {
-        for text in ["", ":", "workover:", "workover:margin", ":margin=1"] {
+        for text in [
+            "",
+            ":",
+            "workover:",
+            "workover:margin",
+            ":margin=1",
+            "a:b=\"c",
+            "a:b=\"c\"d",
+        ] {
             assert!(matches!(spec(text), Err(PolicyError::Syntax(_))), "{text}");
         }
     }

@@ -69,7 +69,7 @@ impl Contender {
     pub fn new(text: &str, os: &str) -> Result<Self, ExperimentError> {
         consort_sim::os::find(os).map_err(EngineError::from)?;
         let mut spec: PolicySpec = text.parse()?;
-        spec.attach(|path| consort_input::text(path.as_ref()))?;
+        spec.attach(consort_input::text_if_named)?;
         let mut system = os;
         if let Some(named) = SYSTEMS.iter().find(|system| **system == spec.name) {
             system = named;

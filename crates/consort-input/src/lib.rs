@@ -12,6 +12,9 @@ use std::path::Path;
 /// Size that no file written by hand or by Consort reaches, bytes.
 pub const LARGEST: u64 = 16 << 20;
 
+/// Bytes from which on the kernel refuses a path (PATH_MAX).
+const LONGEST_PATH: usize = 4096;
+
 /// Device number of `/dev/null`, which is as good as an empty file.
 const NULL: u64 = 0x103;
 
@@ -39,6 +42,33 @@ pub fn text_within(most_bytes: u64, path: &Path) -> io::Result<String> {
         return Err(io::Error::other(format!("it is larger than {most} MiB")));
     }
     String::from_utf8(bytes).map_err(|_| io::Error::other("it is no text in UTF-8"))
+}
+
+/// True if a text can only be a path: it contains `/`, begins with `.` or `~`, or ends in `.toml`.
+///
+/// Every notation in which a name or a file may stand asks this, so that a path means the same in
+/// all of them.
+pub fn is_path(text: &str) -> bool {
+    text.contains('/') || text.starts_with(['.', '~']) || text.ends_with(".toml")
+}
+
+/// True if there is a file of this name, or a pipe or device, but not a folder: a folder `gcc`
+/// in the current one must not hide a program of that name.
+pub fn is_file(text: &str) -> bool {
+    // Longer names than the kernel takes exist nowhere; expressions may be much longer.
+    text.len() < LONGEST_PATH
+        && Path::new(text)
+            .metadata()
+            .is_ok_and(|there| !there.is_dir())
+}
+
+/// Text of the file that an option's value names by its form or because it exists; `None` if it
+/// names none.
+///
+/// # Errors
+/// As of [`text`].
+pub fn text_if_named(value: &str) -> Option<io::Result<String>> {
+    (is_path(value) || is_file(value)).then(|| text(Path::new(value)))
 }
 
 fn refuse(there: &Metadata) -> io::Result<()> {
@@ -78,6 +108,23 @@ mod tests {
         );
         assert_eq!(told(1 << 20, "/"), "it is a folder, not a file or a pipe");
         assert_eq!(text(Path::new("/dev/null")).unwrap(), "");
+    }
+
+    #[test]
+    fn folders_and_names_are_no_files_but_existing_files_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("c++ 3*x");
+        fs::write(&path, "a").unwrap();
+        let path = path.to_str().unwrap();
+        assert!(is_file(path) && is_path(path));
+        assert!(!is_file(folder.path().to_str().unwrap()));
+        assert_eq!(text_if_named(path).unwrap().unwrap(), "a");
+        assert!(text_if_named("hmmer").is_none());
+        assert!(text_if_named("./missing").unwrap().is_err());
+        for text in ["a/b", ".hidden", "~x", "x.toml"] {
+            assert!(is_path(text), "{text}");
+        }
+        assert!(!is_path("hmmer") && !is_file(&"a".repeat(1 << 20)));
     }
 
     #[test]

@@ -132,6 +132,10 @@ impl ProgramSource for Descriptions {
         Ok(members)
     }
 
+    fn is_file(&self, path: &str) -> bool {
+        consort_input::is_file(path)
+    }
+
     fn load(&self, path: &str) -> Result<Described, LoadError> {
         let text = read(Path::new(path))?;
         if WorkloadSpec::is_meant_by(&text) {

@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::program::Program;
 use consort_lab::Descriptions;
 use consort_sim::program::ProgramSpec;
-use consort_sim::workload::{self, Described, LoadError, ProgramSource};
+use consort_sim::workload::{self, Described, Item, LoadError, ProgramSource, Term, WorkloadExpr};
 use pyo3::prelude::*;
 use std::sync::Arc;
 
@@ -16,7 +16,8 @@ pub(crate) struct Workload(workload::Workload);
 #[pymethods]
 impl Workload {
     /// Reads a workload: ``4*hmmer+4*povray``, ``streamcluster@4`` (threads),
-    /// ``mix:spec2006/10?seed=7`` (a seeded draw), or FILE.toml.
+    /// ``mix:spec2006/10?seed=7`` (a seeded draw), or a file. Quotes let a path contain ``+``, ``*``
+    /// and ``@``: ``"./c++.toml"+hmmer``.
     ///
     /// Raises InputError that says what is wrong where.
     #[staticmethod]
@@ -67,11 +68,13 @@ impl Workload {
     fn made(members: Vec<Member>) -> Result<Self, Failure> {
         let mut given = Given::default();
         let terms = members.into_iter().map(|member| given.term(member));
-        let terms: Vec<String> = terms.collect::<Result<_, _>>()?;
-        let text = terms.join("+");
-        workload::Workload::resolve(&text, &given)
-            .map(Self)
-            .map_err(Failure::input)
+        let terms: Vec<Term> = terms.collect::<Result<_, _>>()?;
+        if terms.is_empty() {
+            let message = "the workload is empty; expected at least one program";
+            return Err(Failure::Input(message.to_owned()));
+        }
+        let workload = WorkloadExpr { terms }.resolve(&given);
+        workload.map(Self).map_err(Failure::input)
     }
 }
 
@@ -115,7 +118,7 @@ struct Given(Vec<Arc<ProgramSpec>>);
 
 impl Given {
     /// The member as part of an expression.
-    fn term(&mut self, member: Member) -> Result<String, Failure> {
+    fn term(&mut self, member: Member) -> Result<Term, Failure> {
         let (program, threads, copies) = match member {
             Member::Program(program) => (program, None, 1),
             Member::Threads(program, threads) => (program, Some(threads), 1),
@@ -131,8 +134,18 @@ impl Given {
             Some(_) => {}
             None => self.0.push(Arc::clone(program.spec())),
         }
-        let threads = threads.unwrap_or(program.default_threads());
-        Ok(format!("{copies}*{name}@{threads}"))
+        if copies == 0 {
+            let message = format!("'{name}' has 0 copies; expected at least 1");
+            return Err(Failure::Input(message));
+        }
+        let item = Item::Program {
+            name: name.clone(),
+            threads: Some(threads.unwrap_or(program.default_threads())),
+        };
+        Ok(Term {
+            count: copies,
+            item,
+        })
     }
 }
 
@@ -147,6 +160,10 @@ impl ProgramSource for Given {
 
     fn suite(&self, _: &str) -> Result<Vec<Arc<ProgramSpec>>, LoadError> {
         Ok(Vec::new())
+    }
+
+    fn is_file(&self, path: &str) -> bool {
+        Descriptions.is_file(path)
     }
 
     fn load(&self, path: &str) -> Result<Described, LoadError> {

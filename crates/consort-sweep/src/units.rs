@@ -195,7 +195,7 @@ impl Fingerprint {
             let mut spec: PolicySpec = text
                 .parse()
                 .map_err(consort_experiment::ExperimentError::from)?;
-            let read = spec.attach(|path| consort_input::text(path.as_ref()));
+            let read = spec.attach(consort_input::text_if_named);
             read.map_err(consort_experiment::ExperimentError::from)?;
             for content in spec.files.values() {
                 self.add(content.as_bytes());

@@ -1,5 +1,6 @@
 //! The command line: one definition for parsing, help, man pages and completions.
 
+mod count;
 mod jobs;
 mod lab;
 mod listings;

@@ -3,6 +3,8 @@
 mod common;
 #[path = "cli/machines.rs"]
 mod machines;
+#[path = "cli/paths.rs"]
+mod paths;
 #[path = "cli/programs.rs"]
 mod programs;
 #[path = "cli/schema.rs"]

@@ -39,6 +39,13 @@ fn unreadable<T: JsonSchema>(file: &str, text: &str, error: &toml::de::Error) ->
             let meaning = meaning::<T>(&key);
             (key, format!("is missing; expected {meaning}"))
         }
+        Said::Wrong { message } if text.parse::<toml::Table>().is_err() => {
+            let key = at.path_at(span.start).to_owned();
+            (
+                key,
+                format!("{message}; not TOML, as a description is (`consort schema`)"),
+            )
+        }
         Said::Wrong { message } => (at.path_at(span.start).to_owned(), message),
     };
     DescribeError::new(file, line, &key, &message, 0)

@@ -4,6 +4,7 @@ use super::edit::{Change, edited};
 use super::presets::{self, PresetError};
 use super::spec::MachineSpec;
 use crate::describe::{DescribeError, Problems};
+use consort_input::{is_file, is_path};
 use std::borrow::Cow;
 use std::fmt;
 use std::path::PathBuf;
@@ -16,7 +17,7 @@ const PREFETCH_OFF: &str = "prefetch=off";
 /// A machine by name or path, and what of it to use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MachineRef {
-    /// Name of a preset or of a file in the caller's directories, or a path that ends in `.toml`.
+    /// Name of a preset or of a file in the caller's directories, or a path.
     pub machine: String,
     /// Most PUs per core; all that the cores have without.
     pub smt: Option<u32>,
@@ -116,7 +117,10 @@ impl FromStr for MachineRef {
 
     fn from_str(text: &str) -> Result<Self, MachineError> {
         let (machine, options) = match text.rsplit_once(':') {
-            Some((machine, options)) if !text.ends_with(".toml") => (machine, Some(options)),
+            // `./a:b` is one path if there is such a file.
+            Some((machine, options)) if !text.ends_with(".toml") && !is_file(text) => {
+                (machine, Some(options))
+            }
             _ => (text, None),
         };
         if machine.is_empty() {
@@ -179,16 +183,22 @@ impl MachineRef {
         Some(())
     }
 
-    /// Place of the machine: the path itself when it ends in `.toml`, else `NAME.toml` in the
-    /// first of `directories` that has it, else a preset.
+    /// Place of the machine: a path by its form (see [`is_path`]), else `NAME.toml` in the first of
+    /// `directories` that has it, else a preset, else a file of that name.
     pub fn source(&self, directories: &[PathBuf]) -> Source {
-        if self.machine.ends_with(".toml") {
+        if is_path(&self.machine) {
             return Source::File(PathBuf::from(&self.machine));
         }
         let file = format!("{}.toml", self.machine);
         let files = directories.iter().map(|directory| directory.join(&file));
         let first = files.into_iter().find(|path| path.is_file());
-        first.map_or_else(|| Source::Preset(self.machine.clone()), Source::File)
+        if let Some(path) = first {
+            return Source::File(path);
+        }
+        if presets::text(&self.machine).is_none() && is_file(&self.machine) {
+            return Source::File(PathBuf::from(&self.machine));
+        }
+        Source::Preset(self.machine.clone())
     }
 
     /// Finds, reads and validates the machine; `directories` as for [`MachineRef::source`].

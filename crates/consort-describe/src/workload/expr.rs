@@ -1,10 +1,16 @@
 //! Workload expressions, parsed.
 
+use consort_core::quote::quote;
+use std::borrow::Cow;
 use std::fmt;
+
+/// Prefix of a seeded draw.
+pub(super) const MIX: &str = "mix:";
 
 /// The terms of an expression, in the order in which they were written.
 ///
-/// Writing it out and parsing it again gives the same expression.
+/// Writing it out and parsing it again gives the same expression. Names and paths that contain signs
+/// of the notation are written in quotes, with `\\` before `"` and `\\`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkloadExpr {
     /// At least one.
@@ -25,14 +31,14 @@ pub struct Term {
 pub enum Item {
     /// `NAME` or `NAME@THREADS`.
     Program {
-        /// Name of the program.
+        /// Name of the program; or of a file, if there is no such program.
         name: String,
         /// Threads; what the program says when none.
         threads: Option<u32>,
     },
     /// `PATH` or `PATH@THREADS`: a program file, or a workload file.
     File {
-        /// The path; holds a `/` or ends in `.toml`.
+        /// The path, recognised by its form; see [`consort_input::is_path`].
         path: String,
         /// Threads; what the program says when none.
         threads: Option<u32>,
@@ -70,13 +76,40 @@ impl fmt::Display for Term {
 impl fmt::Display for Item {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Program { name, threads } => with_threads(f, name, *threads),
-            Self::File { path, threads } => with_threads(f, path, *threads),
+            Self::Program { name, threads } => {
+                with_threads(f, &quoted_unless(is_plain(name), name), *threads)
+            }
+            Self::File { path, threads } => {
+                with_threads(f, &quoted_unless(is_plain_path(path), path), *threads)
+            }
             Self::Mix { suite, draw, seed } => {
-                write!(f, "mix:{suite}/{draw}")?;
+                write!(f, "mix:{}/{draw}", quoted_unless(is_plain(suite), suite))?;
                 seed.map_or(Ok(()), |seed| write!(f, "?seed={seed}"))
             }
         }
+    }
+}
+
+/// True for a character of which names consist that stand without quotes.
+pub(super) fn is_in_names(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-')
+}
+
+/// True if a name can stand in an expression without quotes and without a look at files.
+fn is_plain(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(is_in_names)
+}
+
+/// True if a path can stand in an expression without quotes.
+fn is_plain_path(path: &str) -> bool {
+    !path.contains(['+', '*', '@', '"']) && !path.starts_with(MIX) && path.trim() == path
+}
+
+fn quoted_unless(plain: bool, text: &str) -> Cow<'_, str> {
+    if plain {
+        text.into()
+    } else {
+        quote(text).into()
     }
 }
 

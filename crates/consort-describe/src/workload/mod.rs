@@ -6,8 +6,8 @@
 //! [`ProgramSource`] and gives one [`Instance`] per copy. A workload file
 //! ([`WorkloadFile`]) adds start delays.
 //!
-//! Pitfall: `+`, `*` and `@` end a path, so files whose names hold them can be
-//! named in workload files only.
+//! A name or path that contains signs of the notation stands in quotes, as in
+//! `"./c++.toml"@2+hmmer`. Without quotes the longest existing file wins.
 
 mod draw;
 mod error;
@@ -27,8 +27,3 @@ pub use spec::{EntrySpec, WorkloadSpec};
 
 /// Most instances of one workload, and most threads of one instance.
 pub const MAX_INSTANCES: u32 = 65_536;
-
-/// True if a program is given by path rather than by name.
-fn is_path(text: &str) -> bool {
-    text.contains('/') || text.ends_with(".toml")
-}

@@ -1,26 +1,48 @@
 //! Text to workload expression.
 
+use super::MAX_INSTANCES;
 use super::error::WorkloadError;
-use super::expr::{Item, Term, WorkloadExpr};
-use super::{MAX_INSTANCES, is_path};
+use super::expr::{Item, MIX, Term, WorkloadExpr, is_in_names};
+use consort_core::parse_count;
+use consort_core::quote::unquote;
+use consort_input::is_path;
+use std::cell::Cell;
 use std::str::FromStr;
 
-/// Prefix of a seeded draw.
-const MIX: &str = "mix:";
 /// Prefix of a draw's seed.
 const SEED: &str = "?seed=";
+
+/// Looks for files that one expression may cost: some 0.1 s.
+const LOOKS: u32 = 100_000;
+/// Bytes of the longest path that Linux takes.
+const LONGEST_PATH: usize = 4096;
+/// Signs of the notation that a path without quotes cannot contain, unless it exists.
+const QUOTED: &str = "quotes let a path contain '+', '*' and '@'";
 
 impl FromStr for WorkloadExpr {
     type Err = WorkloadError;
 
     fn from_str(text: &str) -> Result<Self, WorkloadError> {
-        let whole = Part { text, at: 0 };
-        let terms = whole.split('+').into_iter().map(term);
-        let terms: Result<Vec<Term>, Fault> = terms.collect();
-        match terms {
-            Ok(terms) => Ok(Self { terms }),
-            Err(fault) => Err(fault.in_text(text)),
-        }
+        Self::parse(text, &|_| false)
+    }
+}
+
+impl WorkloadExpr {
+    /// Reads an expression. `is_file` returns true for the name of a file that exists: of several
+    /// ways to read a text, the one with the longest existing file wins, so that `./c++.toml` and
+    /// `./job@2/a.toml` need no quotes.
+    ///
+    /// # Errors
+    /// [`WorkloadError::Syntax`].
+    pub fn parse(text: &str, is_file: &dyn Fn(&str) -> bool) -> Result<Self, WorkloadError> {
+        let left = Cell::new(LOOKS);
+        let is_file = |path: &str| {
+            left.set(left.get().saturating_sub(1));
+            left.get() > 0 && is_file(path)
+        };
+        let terms = terms(Part { text, at: 0 }, &is_file);
+        let terms = terms.map_err(|fault| fault.in_text(text))?;
+        Ok(Self { terms })
     }
 }
 
@@ -69,21 +91,16 @@ impl<'a> Part<'a> {
         part.until(part.text.trim_end().len())
     }
 
-    fn split(self, separator: char) -> Vec<Self> {
-        let mut parts = Vec::new();
-        let mut rest = self;
-        while let Some((head, tail)) = rest.cut(separator) {
-            parts.push(head);
-            rest = tail;
-        }
-        parts.push(rest);
-        parts
+    /// The part before the first of these signs, and the part from it on.
+    fn before(self, signs: &[char]) -> (Self, Self) {
+        let byte = self.text.find(signs).unwrap_or(self.text.len());
+        (self.until(byte), self.from(byte))
     }
 
-    /// Splits the part at the first separator into what is before and what is after it.
-    fn cut(self, separator: char) -> Option<(Self, Self)> {
-        let byte = self.text.find(separator)?;
-        Some((self.until(byte), self.from(byte + separator.len_utf8())))
+    /// The part behind a sign at the beginning, if that is there.
+    fn behind(self, sign: char) -> Option<Self> {
+        let byte = self.text.starts_with(sign).then_some(sign.len_utf8())?;
+        Some(self.from(byte))
     }
 
     fn fault<T>(self, message: impl Into<String>) -> Result<T, Fault> {
@@ -93,20 +110,35 @@ impl<'a> Part<'a> {
         })
     }
 
-    /// A whole number from `min` on, written in digits alone.
-    fn number<N>(self, what: &str, min: N, max: N) -> Result<N, Fault>
-    where
-        N: Copy + FromStr + PartialOrd + std::fmt::Display,
-    {
-        let digits = self.text.bytes().all(|byte| byte.is_ascii_digit());
-        let number = self.text.parse().ok().filter(|_| digits);
-        match number.filter(|n| (&min..=&max).contains(&n)) {
+    /// A whole number, as [`parse_count`] reads it, within these bounds.
+    fn number(self, what: &str, min: u64, max: u64) -> Result<u64, Fault> {
+        match parse_count(self.text).filter(|n| (min..=max).contains(n)) {
             Some(number) => Ok(number),
-            None => self.fault(format!(
-                "{what} is '{}'; expected a whole number from {min} to {max}",
-                self.text.escape_debug()
-            )),
+            None => {
+                let hint = if self.text.contains('/') { QUOTED } else { "" };
+                let semicolon = if hint.is_empty() { "" } else { "; " };
+                self.fault(format!(
+                    "{what} is '{}'; expected a whole number from {min} to {max}{semicolon}{hint}",
+                    self.text.escape_debug()
+                ))
+            }
         }
+    }
+
+    /// A number of copies, threads or programs.
+    fn instances(self, what: &str) -> Result<u32, Fault> {
+        let number = self.number(what, 1, u64::from(MAX_INSTANCES))?;
+        Ok(u32::try_from(number).unwrap_or(MAX_INSTANCES))
+    }
+
+    /// The quoted text at the beginning, and the part behind it; `None` if no quote opens here.
+    fn quoted(self) -> Option<Result<(String, Self), Fault>> {
+        self.behind('"')?;
+        Some(match unquote(self.text) {
+            Some((plain, _)) if plain.is_empty() => self.fault("the quotes are empty"),
+            Some((plain, length)) => Ok((plain, self.from(length))),
+            None => self.fault("the quote is not closed; expected another '\"'"),
+        })
     }
 
     /// A name: letters, digits, `.`, `_` and `-`.
@@ -114,8 +146,7 @@ impl<'a> Part<'a> {
         if self.text.is_empty() {
             return self.fault(format!("expected {what}"));
         }
-        let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-        match self.text.char_indices().find(|&(_, c)| !fits(c)) {
+        match self.text.char_indices().find(|&(_, c)| !is_in_names(c)) {
             None => Ok(self.text.to_owned()),
             Some((byte, c)) => self.from(byte).fault(format!(
                 "'{}' is not part of {what}; expected letters, digits, '.', '_' or '-'",
@@ -125,56 +156,108 @@ impl<'a> Part<'a> {
     }
 }
 
-fn term(part: Part<'_>) -> Result<Term, Fault> {
-    let part = part.trim();
-    let (count, rest) = match part.cut('*') {
-        Some((count, rest)) => {
-            let count = count.trim().number("the count", 1, MAX_INSTANCES)?;
-            (count, rest.trim())
+type Files<'a> = &'a dyn Fn(&str) -> bool;
+
+fn terms(mut rest: Part<'_>, is_file: Files<'_>) -> Result<Vec<Term>, Fault> {
+    let mut terms = Vec::new();
+    loop {
+        let (next, after) = term(rest.trim(), is_file)?;
+        terms.push(next);
+        let after = after.trim();
+        match after.behind('+') {
+            Some(behind) => rest = behind,
+            None if after.text.is_empty() => return Ok(terms),
+            None => return after.fault("expected '+' and another program, or nothing more"),
         }
-        None => (1, part),
-    };
-    let item = item(rest)?;
-    Ok(Term { count, item })
+    }
 }
 
-fn item(part: Part<'_>) -> Result<Item, Fault> {
-    if part.text.is_empty() {
-        return part.fault("expected a program, a path or mix:SUITE/COUNT");
-    }
+/// The first term, and the part behind it.
+fn term<'a>(part: Part<'a>, is_file: Files<'_>) -> Result<(Term, Part<'a>), Fault> {
+    let (before, rest) = part.before(&['*', '+', '"']);
+    let (count, rest) = match rest.behind('*') {
+        // A file `3*x` is one file, not three of `x`.
+        Some(rest) if longest_file(part, is_file).is_none() => {
+            (before.trim().instances("the count")?, rest.trim())
+        }
+        _ => (1, part),
+    };
+    let (item, rest) = item(rest, is_file)?;
+    Ok((Term { count, item }, rest))
+}
+
+fn item<'a>(part: Part<'a>, is_file: Files<'_>) -> Result<(Item, Part<'a>), Fault> {
     if part.text.starts_with(MIX) {
         return mix(part.from(MIX.len()));
     }
-    let (name, threads) = match part.cut('@') {
-        Some((name, n)) => (name, Some(n.number("the thread count", 1, MAX_INSTANCES)?)),
-        None => (part, None),
+    let (name, rest) = match part.quoted() {
+        Some(quoted) => quoted?,
+        None => unquoted(part, is_file)?,
     };
-    if is_path(name.text) {
-        let path = path(name)?;
-        return Ok(Item::File { path, threads });
-    }
-    let name = name.name("a program's name")?;
-    Ok(Item::Program { name, threads })
+    let (threads, rest) = match rest.trim().behind('@') {
+        Some(behind) => {
+            let (threads, rest) = behind.before(&['+']);
+            (Some(threads.trim().instances("the thread count")?), rest)
+        }
+        None => (None, rest),
+    };
+    let item = if is_path(&name) {
+        let path = name;
+        Item::File { path, threads }
+    } else {
+        Item::Program { name, threads }
+    };
+    Ok((item, rest))
 }
 
-fn path(part: Part<'_>) -> Result<String, Fault> {
-    if part.text.contains('*') {
-        return part.fault("a path cannot hold '*'; name the file in a workload file");
+/// A name or path without quotes, and the part behind it.
+fn unquoted<'a>(part: Part<'a>, is_file: Files<'_>) -> Result<(String, Part<'a>), Fault> {
+    if let Some(length) = longest_file(part, is_file) {
+        let path = part.until(length).text.trim_end();
+        return Ok((path.to_owned(), part.from(length)));
     }
-    Ok(part.trim().text.to_owned())
+    let (name, rest) = part.before(&['+', '@']);
+    let name = name.trim();
+    if name.text.is_empty() {
+        return name.fault("expected a program, a path or mix:SUITE/COUNT");
+    }
+    if !is_path(name.text) {
+        return Ok((name.name("a program's name")?, rest));
+    }
+    if name.text.contains('*') {
+        return name.fault(format!("there is no such file; {QUOTED}"));
+    }
+    Ok((name.text.to_owned(), rest))
 }
 
-fn mix(part: Part<'_>) -> Result<Item, Fault> {
-    let Some((suite, rest)) = part.cut('/') else {
+/// Bytes of the longest text at the beginning that names a file and ends where a path can end.
+fn longest_file(part: Part<'_>, is_file: Files<'_>) -> Option<usize> {
+    let ends = part.text.match_indices(['+', '@']).map(|(byte, _)| byte);
+    let ends = ends.chain([part.text.len()]);
+    let ends: Vec<usize> = ends.take_while(|&end| end < LONGEST_PATH).collect();
+    let names_file = |end: &usize| is_file(part.until(*end).text.trim_end());
+    ends.into_iter().rev().find(names_file)
+}
+
+fn mix(part: Part<'_>) -> Result<(Item, Part<'_>), Fault> {
+    let (suite, rest) = match part.quoted() {
+        Some(quoted) => quoted?,
+        None => {
+            let (suite, rest) = part.before(&['/', '+']);
+            (suite.name("a suite's name")?, rest)
+        }
+    };
+    let Some(rest) = rest.behind('/') else {
         return part.fault("expected mix:SUITE/COUNT or mix:SUITE/COUNT?seed=SEED");
     };
-    let suite = suite.name("a suite's name")?;
-    let (draw, seed) = match rest.text.find('?') {
-        Some(byte) => (rest.until(byte), Some(seed(rest.from(byte))?)),
-        None => (rest, None),
+    let (rest, after) = rest.before(&['+']);
+    let (draw, rest) = rest.trim().before(&['?']);
+    let seed = match rest.text {
+        "" => None,
+        _ => Some(seed(rest)?),
     };
-    let draw = draw.number("the count of programs to draw", 1, MAX_INSTANCES)?;
-    Ok(Item::Mix { suite, draw, seed })
+    let draw = draw.instances("the count of programs to draw")?;
+    Ok((Item::Mix { suite, draw, seed }, after))
 }
 
 fn seed(part: Part<'_>) -> Result<u64, Fault> {
@@ -248,14 +331,112 @@ mod tests {
         );
     }
 
+    #[test]
+    fn quotes_let_paths_and_names_contain_every_sign() {
+        let items = |text: &str| text.parse::<WorkloadExpr>().unwrap().terms;
+        let file = |path: &str, threads| Item::File {
+            path: path.to_owned(),
+            threads,
+        };
+        let found = items(r#"2 * "./c++.toml" @ 4 + "/ws@2/a \"b\".toml" + "c++"@2"#);
+        assert_eq!(
+            (found[0].count, &found[0].item),
+            (2, &file("./c++.toml", Some(4)))
+        );
+        assert_eq!(found[1].item, file("/ws@2/a \"b\".toml", None));
+        let (name, threads) = ("c++".to_owned(), Some(2));
+        assert_eq!(found[2].item, Item::Program { name, threads });
+        let suite = items(r#"mix:"my suite+/x"/3?seed=2+mcf"#);
+        assert!(matches!(&suite[0].item, Item::Mix { suite, .. } if suite == "my suite+/x"));
+        assert_eq!(suite.len(), 2);
+        check(
+            "mcf+\"a",
+            "position 5: the quote is not closed; expected another '\"'",
+        );
+        check("\"\"", "position 1: the quotes are empty");
+        check(
+            "\"a\"b",
+            "position 4: expected '+' and another program, or nothing more",
+        );
+    }
+
+    #[test]
+    fn longest_existing_file_wins_over_the_notation() {
+        let files = [
+            "./c++.toml",
+            "./ws@2/a.toml",
+            "./3*x.toml",
+            "./d",
+            "./d+e/a.toml",
+            "b@2+c",
+        ];
+        let read = |text: &str| {
+            let expr = WorkloadExpr::parse(text, &|path| files.contains(&path)).unwrap();
+            expr.to_string()
+        };
+        assert_eq!(read("./c++.toml+hmmer"), "\"./c++.toml\"+hmmer");
+        assert_eq!(
+            read("./ws@2/a.toml@4+./ws@2/a.toml"),
+            "\"./ws@2/a.toml\"@4+\"./ws@2/a.toml\""
+        );
+        assert_eq!(read("./3*x.toml"), "\"./3*x.toml\"");
+        assert_eq!(read("2*./3*x.toml @2"), "2*\"./3*x.toml\"@2");
+        assert_eq!(read("./d+e/a.toml"), "\"./d+e/a.toml\"");
+        assert_eq!(read("./d+mcf"), "./d+mcf");
+        assert_eq!(read("b@2+c+mcf@2"), "\"b@2+c\"+mcf@2");
+    }
+
+    #[test]
+    fn error_about_an_unquoted_path_names_quotes() {
+        for text in ["./ws@2/a.toml", "./3*x.toml", "2*./3*x.toml", "./3*x+mcf"] {
+            let error = text.parse::<WorkloadExpr>().unwrap_err().to_string();
+            assert!(error.ends_with(QUOTED), "{error}");
+        }
+    }
+
+    #[test]
+    fn expression_of_many_terms_looks_for_few_files() {
+        let looks = Cell::new(0);
+        let text = vec!["mcf"; 20_000].join("+");
+        let expr = WorkloadExpr::parse(&text, &|_| {
+            looks.set(looks.get() + 1);
+            false
+        });
+        assert_eq!(expr.unwrap().terms.len(), 20_000);
+        assert!(looks.get() < LOOKS);
+    }
+
+    /// Any path that a text in UTF-8 can name.
+    fn path_like() -> impl Strategy<Value = String> {
+        let name = "[^\0]{0,8}|[+@*\"\\\\ mix:]{1,6}";
+        (prop::sample::select(vec!["./", "/", "~/", ".", ""]), name).prop_map(|(start, name)| {
+            let path = format!("{start}{name}");
+            if is_path(&path) {
+                path
+            } else {
+                format!("{path}.toml")
+            }
+        })
+    }
+
+    /// Any text that is no path by its form.
+    fn other_name() -> impl Strategy<Value = String> {
+        let name = "[^\0]{1,8}|[+@*\"\\\\ mix:]{1,6}";
+        name.prop_filter("it is a path", |name: &String| !is_path(name))
+    }
+
     fn items() -> impl Strategy<Value = Item> {
         let name = "[a-ln-z0-9][A-Za-z0-9_-]{0,8}";
         let threads = || prop::option::of(1..=MAX_INSTANCES);
         prop_oneof![
             (name, threads()).prop_map(|(name, threads)| Item::Program { name, threads }),
-            ("(\\./)?[a-l][a-z ?é]{0,6}\\.toml", threads())
-                .prop_map(|(path, threads)| Item::File { path, threads }),
-            (name, 1..=MAX_INSTANCES, prop::option::of(any::<u64>()))
+            (path_like(), threads()).prop_map(|(path, threads)| Item::File { path, threads }),
+            (other_name(), threads()).prop_map(|(name, threads)| Item::Program { name, threads }),
+            (
+                prop_oneof![name.prop_map(String::from), other_name()],
+                1..=MAX_INSTANCES,
+                prop::option::of(any::<u64>())
+            )
                 .prop_map(|(suite, draw, seed)| Item::Mix { suite, draw, seed }),
         ]
     }

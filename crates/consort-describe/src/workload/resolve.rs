@@ -1,14 +1,15 @@
 //! From expressions to programs that can run.
 
+use super::MAX_INSTANCES;
 use super::draw::draw;
-use super::error::WorkloadError;
+use super::error::{LoadError, WorkloadError};
 use super::expr::{Item, Term, WorkloadExpr};
 use super::file::WorkloadFile;
 use super::source::{Described, ProgramSource};
 use super::spec::EntrySpec;
-use super::{MAX_INSTANCES, is_path};
 use crate::program::ProgramSpec;
 use consort_core::hint;
+use consort_input::is_path;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -40,7 +41,7 @@ impl Workload {
     /// # Errors
     /// See [`WorkloadError`].
     pub fn resolve(text: &str, source: &dyn ProgramSource) -> Result<Self, WorkloadError> {
-        text.parse::<WorkloadExpr>()?.resolve(source)
+        WorkloadExpr::parse(text, &|path| source.is_file(path))?.resolve(source)
     }
 }
 
@@ -52,6 +53,7 @@ impl WorkloadExpr {
     /// read, more than [`MAX_INSTANCES`] instances.
     pub fn resolve(&self, source: &dyn ProgramSource) -> Result<Workload, WorkloadError> {
         let mut cast = Cast::new(source);
+        cast.is_split = self.to_string().contains(['+', '*', '@']);
         for term in &self.terms {
             cast.term(term)?;
         }
@@ -62,6 +64,8 @@ impl WorkloadExpr {
 /// The instances found so far.
 struct Cast<'a> {
     source: &'a dyn ProgramSource,
+    /// True if the expression contains signs that may have been meant as parts of a path.
+    is_split: bool,
     entries: Vec<Instance>,
 }
 
@@ -69,16 +73,18 @@ impl<'a> Cast<'a> {
     fn new(source: &'a dyn ProgramSource) -> Self {
         Self {
             source,
+            is_split: false,
             entries: Vec::new(),
         }
     }
 
     fn term(&mut self, term: &Term) -> Result<(), WorkloadError> {
         match &term.item {
-            Item::Program { name, threads } => {
-                let program = self.find(name)?;
-                self.add(&program, term.count, *threads, 0.0)
-            }
+            Item::Program { name, threads } => match self.source.find(name)? {
+                Some(program) => self.add(&program, term.count, *threads, 0.0),
+                None if self.source.is_file(name) => self.file(name, term.count, *threads),
+                None => Err(self.unknown(name)),
+            },
             Item::File { path, threads } => self.file(path, term.count, *threads),
             Item::Mix { suite, draw, seed } => {
                 self.mix(suite, *draw, seed.unwrap_or(0), term.count)
@@ -87,7 +93,7 @@ impl<'a> Cast<'a> {
     }
 
     fn file(&mut self, path: &str, count: u32, threads: Option<u32>) -> Result<(), WorkloadError> {
-        match self.source.load(path)? {
+        match self.load(path)? {
             Described::Program(program) => self.add(&program, count, threads, 0.0),
             Described::Workload(_) if threads.is_some() => Err(WorkloadError::NotAProgram {
                 path: path.to_owned(),
@@ -95,6 +101,16 @@ impl<'a> Cast<'a> {
             }),
             Described::Workload(file) => (0..count).try_for_each(|_| self.entries(&file)),
         }
+    }
+
+    /// Reads a file; the error for one that does not exist names quotes, since `./a+b` may mean
+    /// one file.
+    fn load(&self, path: &str) -> Result<Described, WorkloadError> {
+        self.source.load(path).map_err(|LoadError(why)| {
+            let missing = self.is_split && !self.source.is_file(path);
+            let quotes = "; quotes let a path contain '+', '*' and '@'";
+            LoadError(format!("{why}{}", if missing { quotes } else { "" })).into()
+        })
     }
 
     fn mix(&mut self, suite: &str, n: u32, seed: u64, count: u32) -> Result<(), WorkloadError> {
@@ -120,10 +136,17 @@ impl<'a> Cast<'a> {
     }
 
     fn entry(&mut self, file: &WorkloadFile, entry: &EntrySpec) -> Result<(), WorkloadError> {
-        let program = if is_path(&entry.program) {
-            self.program_file(&file.beside(&entry.program))?
-        } else {
-            self.find(&entry.program)?
+        let path = file.beside(&entry.program);
+        let named = match is_path(&entry.program) {
+            true => None,
+            false => self.source.find(&entry.program)?,
+        };
+        let program = match named {
+            Some(program) => program,
+            None if is_path(&entry.program) || self.source.is_file(&path) => {
+                self.program_file(&path)?
+            }
+            None => return Err(self.unknown(&entry.program)),
         };
         self.add(&program, entry.count, entry.threads, entry.start_ms)
     }
@@ -138,15 +161,12 @@ impl<'a> Cast<'a> {
         }
     }
 
-    fn find(&self, name: &str) -> Result<Arc<ProgramSpec>, WorkloadError> {
-        if let Some(program) = self.source.find(name)? {
-            return Ok(program);
-        }
+    fn unknown(&self, name: &str) -> WorkloadError {
         let known = self.source.programs();
-        Err(WorkloadError::UnknownProgram {
+        WorkloadError::UnknownProgram {
             name: name.to_owned(),
             hint: hint(name, known.iter().map(String::as_str)),
-        })
+        }
     }
 
     fn add(

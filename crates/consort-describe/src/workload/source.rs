@@ -19,6 +19,9 @@ pub trait ProgramSource {
     /// When one of them cannot be read.
     fn suite(&self, name: &str) -> Result<Vec<Arc<ProgramSpec>>, LoadError>;
 
+    /// True if there is a file of this name, no folder.
+    fn is_file(&self, path: &str) -> bool;
+
     /// Reads a file; see [`is_meant_by`](super::WorkloadSpec::is_meant_by) for telling the two kinds apart.
     ///
     /// # Errors

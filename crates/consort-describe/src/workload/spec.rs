@@ -24,8 +24,8 @@ pub struct WorkloadSpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EntrySpec {
-    /// Name of a program, or path of a program file: one that holds a `/` or ends in `.toml`,
-    /// relative to the workload file.
+    /// Name of a program, or path of a program file, relative to the workload file: a text that
+    /// contains `/`, begins with `.` or `~` or ends in `.toml`, or a file that exists.
     pub program: String,
     /// Number of copies, 1 to 65536.
     #[serde(default = "one")]

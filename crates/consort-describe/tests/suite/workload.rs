@@ -58,6 +58,10 @@ impl ProgramSource for Few {
         Ok(self.0.iter().filter(|p| p.suite == name).cloned().collect())
     }
 
+    fn is_file(&self, path: &str) -> bool {
+        self.load(path).is_ok()
+    }
+
     fn load(&self, path: &str) -> Result<Described, LoadError> {
         let text = match path {
             "./my.toml" | "w/mine.toml" => PROGRAM,

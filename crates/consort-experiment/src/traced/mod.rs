@@ -62,7 +62,8 @@ impl Traced {
         FILES.iter().map(|(name, _)| *name)
     }
 
-    /// A program whose trace ships, or a trace file by its path.
+    /// A program whose trace ships, or a trace file: by a path, or by its name if no program has
+    /// that.
     ///
     /// # Errors
     /// A name that no trace has, a file that is no trace.
@@ -71,7 +72,8 @@ impl Traced {
             return Self::shipped(name, bytes);
         }
         let path = Path::new(name);
-        if path.extension().is_some_and(|end| end == EXTENSION) {
+        let is_trace = path.extension().is_some_and(|end| end == EXTENSION);
+        if is_trace || consort_input::is_path(name) || consort_input::is_file(name) {
             return Ok(Self::of(&stem(path), Trace::open(path)?));
         }
         Err(TracedError::Unknown {
@@ -207,6 +209,11 @@ mod tests {
     fn what_is_no_program_is_named() {
         let error = Traced::find("bzip3").unwrap_err().to_string();
         assert!(error.contains("'bzip3'"), "{error}");
-        assert!(Traced::find("/nonexistent/x.trace").is_err());
+        for path in ["/nonexistent/x.trace", "./champ.trace.xz"] {
+            let error = Traced::find(path).unwrap_err();
+            assert!(matches!(error, TracedError::File(_)), "{error}");
+        }
+        let error = Traced::find("Cargo.toml").unwrap_err().to_string();
+        assert!(error.starts_with("Cargo.toml is no trace"), "{error}");
     }
 }

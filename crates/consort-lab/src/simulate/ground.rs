@@ -43,6 +43,10 @@ impl ProgramSource for Presets {
         programs::suite(name, usize::MAX).map_err(|error| LoadError(error.to_string()))
     }
 
+    fn is_file(&self, _: &str) -> bool {
+        false
+    }
+
     fn load(&self, path: &str) -> Result<Described, LoadError> {
         Err(LoadError(format!("{path}: give the name of a preset")))
     }

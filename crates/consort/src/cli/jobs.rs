@@ -1,5 +1,6 @@
 //! Number of workers that share the runs.
 
+use super::count::count;
 use clap::Args;
 use std::num::NonZeroUsize;
 
@@ -7,8 +8,13 @@ use std::num::NonZeroUsize;
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct Jobs {
     /// Worker threads of simulated runs; all PUs if not given
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = workers())]
     jobs: Option<NonZeroUsize>,
+}
+
+fn workers() -> impl Fn(&str) -> Result<NonZeroUsize, String> + Clone + Send + Sync + 'static {
+    let parse = count::<usize>(1..=65_536);
+    move |text| Ok(NonZeroUsize::new(parse(text)?).unwrap_or(NonZeroUsize::MIN))
 }
 
 impl Jobs {

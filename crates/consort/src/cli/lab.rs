@@ -1,5 +1,6 @@
 //! Arguments of the verbs that repeat, measure and check: studies, benches, validation.
 
+use super::count::seed;
 use super::values;
 use super::{Format, Jobs, NumbersOut};
 use clap::Args;
@@ -15,7 +16,7 @@ pub(crate) struct ReproduceArgs {
     #[arg(long)]
     pub(crate) quick: bool,
     /// Seed in place of each study's own
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = seed())]
     pub(crate) seed: Option<u64>,
     /// Folder for tables, figures and pages, made if it is not there; consort-studies if not given. Given once more, FILE.csv, FILE.arrow or FILE.parquet for every number, one per row: case, policy, seed, program, measure, value, unit
     #[arg(short, long, value_name = "DIR|FILE")]
@@ -62,7 +63,7 @@ pub(crate) struct ValidateArgs {
     #[arg(long)]
     pub(crate) quick: bool,
     /// Seed of all randomness
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed())]
     pub(crate) seed: u64,
     /// Folder for tables and pictures behind the checks, made if it is not there; or FILE.csv, FILE.arrow or FILE.parquet for every number, one per row: case, policy, seed, program, measure, value, unit; or both, each with its --out
     #[arg(short, long, value_name = "DIR|FILE")]

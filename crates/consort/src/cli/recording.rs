@@ -1,5 +1,6 @@
 //! Arguments of the verbs that write and read recordings.
 
+use super::count::{count, seed};
 use super::{Format, Jobs, NumbersOut, RunArgs, values};
 use clap::Args;
 use std::path::PathBuf;
@@ -24,7 +25,7 @@ pub(crate) struct ReplayArgs {
     #[arg(short, long, value_name = "POLICY", add = values::live_policies())]
     pub(crate) policy: Option<String>,
     /// Seed of all randomness in the policy
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed())]
     pub(crate) seed: u64,
     /// Write what ran when, and where it was and would have been placed, to FILE, for Perfetto
     #[arg(long, value_name = "FILE")]
@@ -57,10 +58,10 @@ pub(crate) struct WhatIfArgs {
     #[arg(long, value_name = "NAME=FILE")]
     pub(crate) profile: Vec<String>,
     /// Runs of each policy, with successive seeds
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = count::<u32>(1..=10_000))]
     pub(crate) runs: u32,
     /// Seed of all randomness
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed())]
     pub(crate) seed: u64,
     /// Write the result as a page for browsers to FILE as well
     #[arg(long, value_name = "FILE")]

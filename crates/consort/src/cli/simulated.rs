@@ -1,5 +1,6 @@
 //! Arguments of the verbs that run a workload on a described machine.
 
+use super::count::{count, seed};
 use super::time::parse_simulated;
 use super::values;
 use super::{Format, Jobs};
@@ -13,7 +14,7 @@ pub(crate) struct SetupArgs {
     /// Machine: a name or a file, with :smt=N for fewer PUs per core, :memory=NODE+NODE for memory on those nodes alone, :prefetch=off without prefetchers; see `consort machine --list`
     #[arg(short, long, value_name = "MACHINE", add = values::machines())]
     pub(crate) machine: String,
-    /// Programs: 4*hmmer+4*povray, streamcluster@4 (threads), mix:spec2006/10?seed=7, or a file
+    /// Programs: 4*hmmer+4*povray, streamcluster@4 (threads), mix:spec2006/10?seed=7, or a file; quotes let a path contain + * @, as in '"./c++.toml"@2+hmmer'
     #[arg(short, long, value_name = "WORKLOAD", add = values::workloads())]
     pub(crate) workload: String,
     /// Model of the operating system beneath the policies
@@ -26,7 +27,7 @@ pub(crate) struct SetupArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_simulated, default_value = "30s")]
     pub(crate) alone: Duration,
     /// Seed of all randomness; the same seed gives the same result on every host
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed())]
     pub(crate) seed: u64,
     /// Write every number to FILE.csv, FILE.arrow or FILE.parquet, one per row: case, policy, seed, program, measure, value, unit
     #[arg(long, value_name = "FILE")]
@@ -55,7 +56,7 @@ pub(crate) struct SimulateArgs {
     #[arg(long, value_enum, default_value_t)]
     pub(crate) fidelity: Fidelity,
     /// Instructions of each program that the reference measures, after as many to warm caches; all of its trace if not given
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    #[arg(long, value_name = "N", value_parser = count::<u64>(1..=1_000_000_000))]
     pub(crate) instructions: Option<u64>,
 }
 
@@ -82,7 +83,7 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "POLICY", add = values::simulated_policy())]
     pub(crate) baseline: Option<String>,
     /// Runs of each policy, with successive seeds
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = count::<u32>(1..=10_000))]
     pub(crate) runs: u32,
     /// Number of runs at a time.
     #[command(flatten)]

@@ -1,5 +1,6 @@
 //! Arguments of `sweep`.
 
+use super::count::count;
 use super::{Format, Jobs, ListOut};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
@@ -87,10 +88,10 @@ pub(crate) struct SubmitArgs {
     #[arg(long, value_name = "SIZE", default_value = "512M")]
     pub(crate) mem: String,
     /// Worker threads of a shard
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = count::<u32>(1..=1024))]
     pub(crate) cpus: u32,
     /// Tasks of one array job; not more than the cluster's MaxArraySize less one
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=4_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = count::<u32>(1..=4_000_000))]
     pub(crate) array_size: u32,
     /// Write the scripts and print how they would be submitted, and submit nothing
     #[arg(long)]

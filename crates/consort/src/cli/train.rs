@@ -1,9 +1,11 @@
 //! Arguments of `train`: models from runs of programs together.
 
+use super::count::{count, seed};
 use super::time::parse_simulated;
 use super::values::{self, LIVE};
 use super::{Format, Jobs};
 use clap::Args;
+use consort_core::quote::split_unquoted;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -14,20 +16,20 @@ pub(crate) struct TrainArgs {
     #[arg(short, long, value_name = "MACHINE", default_value = LIVE, add = values::machines_and_live())]
     pub(crate) machine: String,
     /// Training programs by comma: simulated ones (all of spec2006 if not given), or kernels on
-    /// the live machine
-    #[arg(short, long, value_name = "PROGRAMS", value_delimiter = ',', add = values::program_list())]
-    pub(crate) programs: Vec<String>,
+    /// the live machine; quotes let a path contain a comma
+    #[arg(short, long, value_name = "PROGRAMS", add = values::program_list())]
+    programs: Vec<String>,
     /// Threads per core to train for, by comma; 2 and, where a simulated core takes as many, 4
-    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(2..=8))]
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = count::<u32>(2..=8))]
     pub(crate) ways: Vec<u32>,
     /// Time of each run; 10s simulated, 500ms live
     #[arg(long, value_name = "TIME", value_parser = parse_simulated)]
     pub(crate) seconds: Option<Duration>,
     /// Parts into which the programs are divided, each held out once to test on
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(2..=100))]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = count::<u32>(2..=100))]
     pub(crate) folds: u32,
     /// Seed of all randomness
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed())]
     pub(crate) seed: u64,
     /// Write the model to FILE; or every number to FILE.csv, FILE.arrow or FILE.parquet, one per row: case, policy, seed, program, measure, value, unit; or both, each with its --out
     #[arg(short, long, value_name = "FILE")]
@@ -47,4 +49,13 @@ pub(crate) struct TrainArgs {
     /// Output format; csv lists the components
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
+}
+
+impl TrainArgs {
+    /// The names in `--programs`, with their quotes.
+    pub(crate) fn programs(&self) -> Vec<&str> {
+        let lists = self.programs.iter();
+        let names = lists.flat_map(|list| split_unquoted(list, ',', &[]));
+        names.map(str::trim).collect()
+    }
 }

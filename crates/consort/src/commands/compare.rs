@@ -7,6 +7,7 @@ use crate::long_file::LongFile;
 use crate::output::{self, Column, number, text};
 use crate::progress;
 use anyhow::Result;
+use consort_core::quote::split_unquoted;
 use consort_experiment::{
     Comparison, Contender, Experiment, ExperimentError, Measure, Row, baseline, compare_runs,
 };
@@ -79,12 +80,13 @@ pub(super) fn refusal(error: ExperimentError) -> anyhow::Error {
     }
 }
 
-/// Policies by comma, except that a part with `=` and no `:` is an option of the one before.
+/// Policies by comma, except that a part with `=` before any `:` is an option of the one before.
 fn split(text: &str) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
-    for part in text.split(',') {
+    for part in split_unquoted(text, ',', &['=']) {
+        let sign = part.find([':', '=']);
         match all.last_mut() {
-            Some(last) if part.contains('=') && !part.contains(':') => {
+            Some(last) if sign.is_some_and(|at| part[at..].starts_with('=')) => {
                 last.push(',');
                 last.push_str(part);
             }
@@ -128,5 +130,8 @@ mod tests {
             parts,
             ["linux", "workover:margin=0.1,numa=true", "aggregate"]
         );
+        let parts = split(r#"symbiotic:numa=true,model="/a,b:c=d.toml",linux"#);
+        let quoted = r#"symbiotic:numa=true,model="/a,b:c=d.toml""#;
+        assert_eq!(parts, [quoted, "linux"]);
     }
 }

@@ -53,7 +53,8 @@ pub(super) fn spec(options: &str) -> PolicySpec {
     let mut spec: PolicySpec = format!("symbiotic:model=test.toml{options}")
         .parse()
         .unwrap();
-    spec.attach(|_| Ok::<_, std::convert::Infallible>(model().to_toml()))
+    let content = || Ok::<_, std::convert::Infallible>(model().to_toml());
+    spec.attach(|value| value.ends_with(".toml").then(content))
         .unwrap();
     spec
 }

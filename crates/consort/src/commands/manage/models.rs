@@ -68,11 +68,11 @@ pub(crate) fn name_in(spec: &mut PolicySpec, model: &Path) -> Result<()> {
             "both --model {path} and {OPTION}={other} are given; give one"
         )));
     }
-    if model.extension().is_none_or(|e| e != "toml") {
-        return Err(bad_input(format!(
-            "--model {path}: the name of a model file ends in .toml"
-        )));
-    }
+    // A bare name is that of a model that comes with Consort.
+    let path = match consort_input::is_path(&path) {
+        true => path,
+        false => format!("./{path}"),
+    };
     spec.options.insert(OPTION.to_owned(), path);
     Ok(())
 }

@@ -191,7 +191,7 @@ fn resolve(
     if let Some(model) = model {
         models::name_in(&mut spec, model)?;
     }
-    spec.attach(|path| consort_input::text(path.as_ref()))
+    spec.attach(consort_input::text_if_named)
         .map_err(bad_input)?;
     Ok((spec, "as asked".to_owned()))
 }
@@ -214,7 +214,7 @@ fn automatic(
         Some(path) => models::name_in(&mut spec, &path)?,
         None => why = models::with_refusals(why, &found.refused),
     }
-    spec.attach(|path| consort_input::text(path.as_ref()))
+    spec.attach(consort_input::text_if_named)
         .map_err(bad_input)?;
     Ok((spec, why))
 }

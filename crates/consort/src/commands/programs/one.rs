@@ -53,16 +53,21 @@ pub(super) fn print(name: &str, args: &ProgramsArgs) -> Result<()> {
 }
 
 fn find(name: &str) -> Result<Arc<ProgramSpec>> {
-    if name.ends_with(".toml") {
-        return match Programs.load(name).map_err(bad_input)? {
-            Described::Program(spec) => Ok(spec),
-            Described::Workload(_) => {
-                Err(bad_input(format!("{name}: a workload; expected a program")))
-            }
-        };
+    let is_path = consort_input::is_path(name);
+    let named = match is_path {
+        true => None,
+        false => Programs.find(name).map_err(bad_input)?,
+    };
+    if let Some(spec) = named {
+        return Ok(spec);
     }
-    let found = Programs.find(name).map_err(bad_input)?;
-    found.ok_or_else(|| unknown(name))
+    if !is_path && !Programs.is_file(name) {
+        return Err(unknown(name));
+    }
+    match Programs.load(name).map_err(bad_input)? {
+        Described::Program(spec) => Ok(spec),
+        Described::Workload(_) => Err(bad_input(format!("{name}: a workload; expected a program"))),
+    }
 }
 
 fn unknown(name: &str) -> anyhow::Error {

@@ -167,7 +167,7 @@ pub(crate) fn execute(args: &ReplayArgs) -> Result<ExitCode> {
 
 fn policy(text: &str, machine: &Playback) -> Result<Box<dyn Policy>> {
     let mut spec: PolicySpec = text.parse().map_err(bad_input)?;
-    spec.attach(|path| consort_input::text(path.as_ref()))
+    spec.attach(consort_input::text_if_named)
         .map_err(bad_input)?;
     policies::open(&machine.topology, &machine.offers, &spec).map_err(bad_input)
 }

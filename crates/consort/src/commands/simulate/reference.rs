@@ -9,9 +9,13 @@ use anyhow::Result;
 use consort_experiment::long;
 use consort_experiment::long::{Rows, Whose};
 use consort_experiment::traced::{Extent, ProgramRun, Traced, TracedRun, together};
+use consort_sim::workload::{Item, Term, WorkloadExpr};
 use consort_table::Table;
 use serde::Serialize;
 use std::process::ExitCode;
+
+/// Copies of a program that one term may ask for.
+const MOST_COPIES: u32 = 1024;
 
 const COLUMNS: &[Column<ProgramRun>] = &[
     text("program", |p| p.name.clone()),
@@ -118,24 +122,33 @@ fn check(args: &SimulateArgs) -> Result<()> {
 
 /// The programs of a workload expression, `2*bzip2+gcc` or `a.trace+b.trace`.
 fn programs(workload: &str) -> Result<Vec<Traced>> {
+    let expr = WorkloadExpr::parse(workload, &consort_input::is_file).map_err(bad_input)?;
     let mut programs = Vec::new();
-    for part in workload.split('+') {
-        let (count, name) = match part.split_once('*') {
-            Some((count, name)) => (count.trim().parse().map_err(|_| wrong(part))?, name),
-            None => (1, part),
+    for term in expr.terms {
+        let name = match &term.item {
+            Item::Program {
+                name,
+                threads: None,
+            } => name,
+            Item::File {
+                path,
+                threads: None,
+            } => path,
+            _ => return Err(wrong(&term)),
         };
-        if !(1..=1024_usize).contains(&count) {
-            return Err(wrong(part));
+        if term.count > MOST_COPIES {
+            return Err(wrong(&term));
         }
-        let program = Traced::find(name.trim()).map_err(bad_input)?;
-        programs.extend(std::iter::repeat_n(program, count));
+        let program = Traced::find(name).map_err(bad_input)?;
+        programs.extend(std::iter::repeat_n(program, term.count as usize));
     }
     Ok(programs)
 }
 
-fn wrong(part: &str) -> anyhow::Error {
+fn wrong(term: &Term) -> anyhow::Error {
     bad_input(format!(
-        "workload '{part}': expected NAME or COUNT*NAME with a count from 1 to 1024"
+        "workload '{term}': the reference runs traces of one thread each; expected NAME or \
+         COUNT*NAME with a count from 1 to {MOST_COPIES}"
     ))
 }
 

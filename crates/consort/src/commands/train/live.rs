@@ -33,7 +33,7 @@ const FULL: Duration = Duration::from_millis(500);
 const QUICK: Duration = Duration::from_millis(200);
 
 pub(super) fn lesson(args: &TrainArgs) -> Result<Lesson> {
-    let programs = programs(&args.programs)?;
+    let programs = programs(&args.programs())?;
     check_folds(programs.len(), args.folds)?;
     check_ways(&args.ways)?;
     let host = Host::look(Path::new("/")).context("cannot see the processor")?;
@@ -66,13 +66,13 @@ pub(super) fn lesson(args: &TrainArgs) -> Result<Lesson> {
     })
 }
 
-fn programs(named: &[String]) -> Result<Vec<String>> {
+fn programs(named: &[&str]) -> Result<Vec<String>> {
     if named.is_empty() {
         return Ok(PROGRAMS.map(str::to_owned).to_vec());
     }
     let mut programs: Vec<String> = Vec::new();
     for name in named {
-        if !PROGRAMS.contains(&name.as_str()) {
+        if !PROGRAMS.contains(name) {
             let hint = hint(name, PROGRAMS.into_iter());
             let text = format!(
                 "unknown program '{}' on the live machine; {hint}",
@@ -80,8 +80,8 @@ fn programs(named: &[String]) -> Result<Vec<String>> {
             );
             return Err(bad_input(text));
         }
-        if !programs.contains(name) {
-            programs.push(name.clone());
+        if !programs.iter().any(|known| known == name) {
+            programs.push((*name).to_owned());
         }
     }
     Ok(programs)

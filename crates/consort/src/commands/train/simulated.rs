@@ -60,7 +60,7 @@ fn training(args: &TrainArgs) -> Result<Training> {
     let run = args.seconds.unwrap_or(run);
     Ok(Training {
         ways: ways(args, &chip),
-        programs: programs(&args.programs)?,
+        programs: programs(&args.programs())?,
         chip,
         quantum_ns: QUANTUM.as_nanos() as u64,
         quanta: (run.as_nanos() / QUANTUM.as_nanos()) as usize,
@@ -85,13 +85,20 @@ fn ways(args: &TrainArgs, chip: &Chip) -> Vec<u32> {
 }
 
 /// The programs that were named, each once; all of the suite when none was.
-fn programs(names: &[String]) -> Result<Vec<Arc<ProgramSpec>>> {
+fn programs(names: &[&str]) -> Result<Vec<Arc<ProgramSpec>>> {
     if names.is_empty() {
         return Programs.suite(SUITE).map_err(bad_input);
     }
-    let workload = Workload::resolve(&names.join("+"), &Programs).map_err(bad_input)?;
+    let mut entries = Vec::new();
+    for name in names {
+        entries.extend(
+            Workload::resolve(name, &Programs)
+                .map_err(bad_input)?
+                .entries,
+        );
+    }
     let mut programs: Vec<Arc<ProgramSpec>> = Vec::new();
-    for entry in workload.entries {
+    for entry in entries {
         if entry.threads > 1 {
             let name = &entry.program.name;
             return Err(bad_input(format!(
