@@ -4,9 +4,10 @@ mod capacity;
 mod memory;
 
 use crate::contention::core_model::CoreModel;
-use crate::machine::{CacheSpec, CoreSpec, MachineSpec, Quantity};
+use crate::machine::{CacheSpec, CoreSpec, L2Group, MachineSpec, Quantity};
 use consort_core::topology::{CoreType, Pipeline, PuFacts, TopologyError};
 use consort_core::{PuId, Topology};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Bytes per KiB.
@@ -25,6 +26,8 @@ pub struct Chip {
     topology: Topology,
     pus: Vec<Place>,
     domains: Domains,
+    /// Capacity of each LLC domain, KiB; 0 where there is no such cache.
+    llc_kib: Vec<f64>,
 }
 
 /// Place of a PU: indices that count over the whole machine.
@@ -90,20 +93,44 @@ impl Chip {
             topology: Topology::new(facts.clone(), core_types(spec, &alike))?,
             pus: layout.pus,
             domains: layout.domains,
+            llc_kib: layout.llc_kib,
         };
         chip.with_capacities(facts)
     }
 
     /// The chip with its core types told apart, which takes a chip to run something on.
-    fn with_capacities(self, facts: Vec<PuFacts>) -> Result<Self, TopologyError> {
+    fn with_capacities(mut self, facts: Vec<PuFacts>) -> Result<Self, TopologyError> {
+        let (llcs, l2s) = self.cache_sizes();
         if self.core_types.len() < 2 {
+            self.topology = self.topology.with_cache_sizes(&llcs, &l2s);
             return Ok(self);
         }
         let chip = Arc::new(self);
         let types = core_types(&chip.spec, &capacity::capacities(&chip));
         let mut chip = Arc::unwrap_or_clone(chip);
-        chip.topology = Topology::new(facts, types)?;
+        chip.topology = Topology::new(facts, types)?.with_cache_sizes(&llcs, &l2s);
         Ok(chip)
+    }
+
+    /// Bytes of the last cache of every LLC domain, which is the L2 where there is no LLC, and of
+    /// every L2, by their numbers.
+    fn cache_sizes(&self) -> (BTreeMap<u32, u64>, BTreeMap<u32, u64>) {
+        let bytes = |kib: f64| (kib * KIB) as u64;
+        let (mut llcs, mut l2s) = (BTreeMap::new(), BTreeMap::new());
+        for &place in &self.pus {
+            let l2 = self
+                .core_spec(place)
+                .l2
+                .as_ref()
+                .map(|l2| bytes(l2.size_kib));
+            l2s.extend(l2.map(|l2| (place.l2 as u32, l2)));
+            let llc = match self.llc_kib(place.llc) {
+                0.0 => l2,
+                kib => Some(bytes(kib)),
+            };
+            llcs.extend(llc.map(|llc| (place.llc as u32, llc)));
+        }
+        (llcs, l2s)
     }
 
     /// The description.
@@ -124,6 +151,11 @@ impl Chip {
     /// Number of each kind of domain.
     pub fn domains(&self) -> Domains {
         self.domains
+    }
+
+    /// Capacity of an LLC domain, by [`Place::llc`], KiB; 0 if its cores have no such cache.
+    pub fn llc_kib(&self, llc: usize) -> f64 {
+        self.llc_kib.get(llc).copied().unwrap_or(0.0)
     }
 
     /// Core types in the order of their names.
@@ -185,6 +217,7 @@ struct LayOut<'a> {
     facts: Vec<PuFacts>,
     pus: Vec<Place>,
     domains: Domains,
+    llc_kib: Vec<f64>,
 }
 
 impl<'a> LayOut<'a> {
@@ -197,6 +230,7 @@ impl<'a> LayOut<'a> {
             facts: Vec::new(),
             pus: Vec::new(),
             domains: Domains::default(),
+            llc_kib: Vec::new(),
         }
     }
 
@@ -204,8 +238,9 @@ impl<'a> LayOut<'a> {
         let layout = &self.spec.layout;
         for _ in 0..layout.packages {
             for _ in 0..layout.nodes_per_package {
-                for _ in 0..layout.llc_domains_per_node {
-                    self.cluster();
+                for (own_kib, groups) in layout.domains() {
+                    self.llc_kib.push(own_kib.unwrap_or(self.spec.llc.size_kib));
+                    self.cluster(groups);
                 }
                 self.domains.nodes += 1;
             }
@@ -213,8 +248,8 @@ impl<'a> LayOut<'a> {
         }
     }
 
-    fn cluster(&mut self) {
-        for group in &self.spec.layout.cluster {
+    fn cluster(&mut self, groups: &[L2Group]) {
+        for group in groups {
             let names = self.spec.core_types.keys();
             let Some(core_type) = names.clone().position(|n| *n == group.core_type) else {
                 continue;

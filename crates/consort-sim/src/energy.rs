@@ -25,7 +25,8 @@ pub struct EnergyModel {
     core_types: Vec<CorePower>,
     /// Core type of each core.
     cores: Vec<usize>,
-    llc_nj: f64,
+    /// Of an access to the LLC of each core; 0 where memory comes behind the L2.
+    llc_nj: Vec<f64>,
     line_nj: f64,
     uncore_w: f64,
 }
@@ -36,11 +37,15 @@ impl EnergyModel {
         let (spec, places) = (chip.spec(), chip.places());
         let mut cores = vec![0; chip.domains().cores];
         places.iter().for_each(|p| cores[p.core] = p.core_type);
+        let mut llc_nj = vec![0.0; cores.len()];
+        for place in places.iter().filter(|p| chip.llc_kib(p.llc) > 0.0) {
+            llc_nj[place.core] = spec.llc.access_nj;
+        }
         let packages = chip.domains().packages as f64;
         Self {
             core_types: chip.core_types().iter().map(|c| c.power.clone()).collect(),
             cores,
-            llc_nj: spec.llc.access_nj,
+            llc_nj,
             line_nj: spec.memory.access_nj,
             uncore_w: packages * spec.uncore_power.static_w,
         }
@@ -58,7 +63,7 @@ impl EnergyModel {
         instructions_nj(power, mix)
             + flow.l1d_accesses * power.l1_nj
             + l2_accesses * power.l2_nj
-            + llc_accesses * self.llc_nj
+            + llc_accesses * self.llc_nj[core]
             + flow.memory_lines * self.line_nj
     }
 

@@ -30,4 +30,5 @@ pub(super) const PRESETS: &[(&str, &str)] = presets![
     "odroid-xu3",
     "jetson-tx2",
     "apple-m1",
+    "ryzen-9-7950x3d",
 ];

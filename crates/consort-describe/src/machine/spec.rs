@@ -44,7 +44,8 @@ pub struct MachineSpec {
     pub pmu: PmuSpec,
 }
 
-/// Nesting of the chip: every package, node and LLC domain is like every other.
+/// Nesting of the chip: every package and node is like every other, and so is every LLC domain unless
+/// `llc_domain` lists them one by one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Layout {
@@ -52,10 +53,52 @@ pub struct Layout {
     pub packages: u32,
     /// NUMA nodes per package.
     pub nodes_per_package: u32,
-    /// LLC domains per node.
+    /// LLC domains per node, where they are alike.
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub llc_domains_per_node: u32,
-    /// The L2 domains that make up one LLC domain, in order.
+    /// The L2 domains that make up one LLC domain, in order, where LLC domains are alike.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cluster: Vec<L2Group>,
+    /// LLC domains of a node in order, where they differ in cores or capacity; instead of
+    /// `llc_domains_per_node` and `cluster`.
+    #[serde(default, rename = "llc_domain", skip_serializing_if = "Vec::is_empty")]
+    pub llc_domains: Vec<LlcDomainSpec>,
+}
+
+fn is_zero(n: &u32) -> bool {
+    *n == 0
+}
+
+/// The cores that share a last-level cache, where LLC domains differ.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LlcDomainSpec {
+    /// Capacity, KiB, where it differs from `llc.size_kib`; 0 for cores behind whose L2 comes
+    /// memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size_kib: Option<f64>,
+    /// The L2 domains of its cores, in order.
+    pub cluster: Vec<L2Group>,
+}
+
+impl Layout {
+    /// The LLC domains of a node in order: capacity, KiB, if it is the domain's own, and cores.
+    pub fn domains(&self) -> impl Iterator<Item = (Option<f64>, &[L2Group])> {
+        let alike = if self.llc_domains.is_empty() {
+            self.llc_domains_per_node
+        } else {
+            0
+        };
+        let alike = (0..alike).map(|_| (None, self.cluster.as_slice()));
+        let listed = self.llc_domains.iter();
+        alike.chain(listed.map(|domain| (domain.size_kib, domain.cluster.as_slice())))
+    }
+
+    /// All descriptions of L2 domains; those of LLC domains that are alike once.
+    pub fn groups(&self) -> impl Iterator<Item = &L2Group> + Clone {
+        let listed = self.llc_domains.iter().flat_map(|domain| &domain.cluster);
+        self.cluster.iter().chain(listed)
+    }
 }
 
 /// A run of like L2 domains inside an LLC domain.
@@ -357,7 +400,7 @@ pub struct InstructionEnergy {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LlcSpec {
-    /// Capacity per LLC domain, KiB.
+    /// Capacity per LLC domain, KiB; of those that give none of their own in `layout.llc_domain`.
     pub size_kib: f64,
     /// Associativity.
     pub ways: u32,

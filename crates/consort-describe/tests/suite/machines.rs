@@ -160,7 +160,7 @@ type Ipc = &'static [(&'static str, f64)];
 fn package_w(name: &str, ipc: Ipc) -> f64 {
     let spec = preset(name);
     let layout = &spec.layout;
-    let domains = f64::from(layout.nodes_per_package * layout.llc_domains_per_node);
+    let nodes = f64::from(layout.nodes_per_package);
     let group = |group: &consort_describe::machine::L2Group| {
         let cores = f64::from(group.l2_domains * group.cores_per_l2);
         let (_, ipc) = ipc
@@ -169,13 +169,14 @@ fn package_w(name: &str, ipc: Ipc) -> f64 {
             .expect("listed");
         cores * core_w(&spec.core_types[&group.core_type], *ipc)
     };
-    let cores: f64 = layout.cluster.iter().map(group).sum();
-    spec.uncore_power.static_w + domains * cores
+    let groups = layout.domains().flat_map(|(_, groups)| groups);
+    let cores: f64 = groups.map(group).sum();
+    spec.uncore_power.static_w + nodes * cores
 }
 
 #[test]
 fn chips_at_work_draw_about_what_their_makers_or_measurements_say() {
-    let chips: [(&str, Ipc, f64); 12] = [
+    let chips: [(&str, Ipc, f64); 13] = [
         // The thermal design power of the chip, of half of it, or of the package.
         ("bulldozer-6282se", &[("module", 2.0)], 70.0),
         ("power7", &[("core", 2.0)], 200.0),
@@ -183,6 +184,7 @@ fn chips_at_work_draw_about_what_their_makers_or_measurements_say() {
         ("core2-q9550", &[("core", 1.3)], 95.0),
         ("core-i9-12900k", &[("p-core", 2.0), ("e-core", 1.5)], 241.0),
         ("epyc-7763", &[("zen3", 1.3)], 280.0),
+        ("ryzen-9-7950x3d", &[("zen4", 1.3)], 120.0),
         ("xeon-silver-4110", &[("core", 2.0)], 85.0),
         ("xeon-5120", &[("core", 2.0)], 105.0),
         ("core-i7-6700", &[("core", 2.0)], 65.0),

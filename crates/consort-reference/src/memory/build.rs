@@ -97,7 +97,7 @@ impl<'a> Build<'a> {
         let clock = Clock::new(core.frequency_ghz);
         let llc = self.llc(place.llc);
         let before = match &core.l2 {
-            Some(l2) => self.l2(place.l2, l2, &core, clock, llc),
+            Some(l2) => Next::Level(self.l2(place.l2, l2, &core, clock, llc)),
             None => llc,
         };
         let own = |scope| if scope == Scope::Pu { pu } else { usize::MAX };
@@ -133,7 +133,7 @@ impl<'a> Build<'a> {
         spec: &CacheSpec,
         core: &CoreSpec,
         clock: Clock,
-        llc: usize,
+        llc: Next,
     ) -> usize {
         let cores = self.cores_of_l2(l2);
         self.level(Key::L2(l2), Rank::L2, spec, core, clock, llc, cores)
@@ -157,7 +157,7 @@ impl<'a> Build<'a> {
         spec: &CacheSpec,
         core: &CoreSpec,
         clock: Clock,
-        next: usize,
+        next: Next,
         cores: u32,
     ) -> usize {
         if let Some(&known) = self.index.get(&key) {
@@ -166,22 +166,29 @@ impl<'a> Build<'a> {
         let cache = self.cache(spec.size_kib, spec.ways, spec.replacement);
         let misses = spec.miss_queue.unwrap_or(core.outstanding_misses * cores);
         let reach = clock.span(spec.latency_cycles);
-        let mut level = Level::new(rank, cache, Next::Level(next), reach, misses);
+        let mut level = Level::new(rank, cache, next, reach, misses);
         let cycles = spec
             .bytes_per_cycle
             .map(|bytes| self.line_bytes as f64 / bytes);
         level.service = cycles.map_or(0, |cycles| clock.span(cycles));
         let at = self.add(key, level);
-        self.levels[next].before.push(at);
+        if let Next::Level(next) = next {
+            self.levels[next].before.push(at);
+        }
         at
     }
 
-    fn llc(&mut self, llc: usize) -> usize {
+    /// The LLC of a domain, or memory where it has none.
+    fn llc(&mut self, llc: usize) -> Next {
         if let Some(&known) = self.index.get(&Key::Llc(llc)) {
-            return known;
+            return Next::Level(known);
+        }
+        let size_kib = self.chip.llc_kib(llc);
+        if size_kib == 0.0 {
+            return Next::Memory;
         }
         let spec = &self.chip.spec().llc;
-        let cache = self.cache(spec.size_kib, spec.ways, spec.replacement);
+        let cache = self.cache(size_kib, spec.ways, spec.replacement);
         let misses = spec.miss_queue.unwrap_or(UNLIMITED);
         let reach = from_ns(spec.latency_ns);
         let mut level = Level::new(Rank::Llc, cache, Next::Memory, reach, misses);
@@ -189,7 +196,7 @@ impl<'a> Build<'a> {
             .bandwidth_gb_s
             .map_or(0, |gb_s| from_ns(self.line_bytes as f64 / gb_s));
         level.fill = spec.fill.unwrap_or_default();
-        self.add(Key::Llc(llc), level)
+        Next::Level(self.add(Key::Llc(llc), level))
     }
 
     fn add(&mut self, key: Key, level: Level) -> usize {
@@ -222,9 +229,14 @@ impl<'a> Build<'a> {
         place: Place,
         core: &CoreSpec,
         data: usize,
-        before: usize,
-        llc: usize,
+        before: Next,
+        llc: Next,
     ) -> Option<usize> {
+        let level = |next| match next {
+            Next::Level(level) => level,
+            Next::Memory => data,
+        };
+        let (before, llc) = (level(before), level(llc));
         let spec = core.prefetcher.as_ref()?;
         let key = match spec.per {
             PrefetchScope::Core => (0, place.core),
@@ -263,7 +275,12 @@ impl<'a> Build<'a> {
         let near = all
             .into_iter()
             .filter(|(_, package)| packages.contains(package));
-        let llcs: Vec<usize> = near.map(|(llc, _)| self.llc(llc)).collect();
+        let near = near.map(|(llc, _)| self.llc(llc));
+        let llcs = near.filter_map(|next| match next {
+            Next::Level(level) => Some(level),
+            Next::Memory => None,
+        });
+        let llcs: Vec<usize> = llcs.collect();
         Some(Remote {
             llcs,
             reach,

@@ -4,7 +4,7 @@ use crate::machine::{about, alone_for, buffers, plain, run_on, with};
 use crate::ops;
 use consort_reference::{Cause, Length};
 use consort_sim::machine::detail::{BufferSpec, DramSpec, LlcFill};
-use consort_sim::machine::{MachineSpec, PrefetchScope, PrefetcherSpec};
+use consort_sim::machine::{L2Group, LlcDomainSpec, MachineSpec, PrefetchScope, PrefetcherSpec};
 
 /// Cycles per load of a chase over an array, visited at least twice before and once in.
 fn chased(spec: &MachineSpec, kib: u64) -> f64 {
@@ -32,6 +32,57 @@ fn what_a_chase_waits_for_is_in_its_stack() {
         let share = outcome.stack.cycles(cause) / outcome.cycles as f64;
         assert!(share > 0.9, "{kib} KiB: {share}");
     }
+}
+
+/// The plain machine with an LLC domain for each of its cores.
+fn domains(sizes_kib: [f64; 2]) -> MachineSpec {
+    let mut spec = plain();
+    spec.layout.llc_domains_per_node = 0;
+    spec.layout.cluster.clear();
+    let domain = |size_kib| LlcDomainSpec {
+        size_kib: Some(size_kib),
+        cluster: vec![L2Group {
+            core_type: "core".to_owned(),
+            l2_domains: 1,
+            cores_per_l2: 1,
+        }],
+    };
+    spec.layout.llc_domains = sizes_kib.map(domain).into();
+    spec
+}
+
+#[test]
+fn each_llc_domain_has_its_own_capacity() {
+    let spec = domains([4096.0, 512.0]);
+    let length = Length {
+        warm_up: 64 * 1024,
+        measured: 32 * 1024,
+    };
+    let chased = |pu| {
+        let outcome = run_on(&spec, &[pu], &[&ops::chase(2048)], length);
+        1.0 / outcome.threads[0].ipc()
+    };
+    about(chased(0), 30.0);
+    about(chased(2), 170.0);
+}
+
+#[test]
+fn misses_behind_an_l2_without_llc_go_to_memory() {
+    let spec = domains([2048.0, 0.0]);
+    let length = Length {
+        warm_up: 20_000,
+        measured: 20_000,
+    };
+    let outcome = run_on(&spec, &[2], &[&ops::chase(512)], length);
+    let thread = &outcome.threads[0];
+    assert_eq!(thread.memory.llc_misses, 0);
+    assert!(
+        thread.memory.l2_misses > 19_000,
+        "{}",
+        thread.memory.l2_misses
+    );
+    // The latency of memory begins behind the L2, 20 cycles before it would behind an LLC.
+    about(1.0 / thread.ipc(), 150.0);
 }
 
 #[test]

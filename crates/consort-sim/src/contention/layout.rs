@@ -167,6 +167,7 @@ fn setting<'a>(
     let hz = chip.frequency_hz(place);
     let cycles = |ns: f64| ns * 1e-9 * hz;
     let llc = &chip.spec().llc;
+    let has_llc = chip.llc_kib(place.llc) > 0.0;
     let line_bytes = f64::from(chip.spec().memory.line_bytes);
     let modes = core.smt.iter();
     let mode = modes
@@ -193,7 +194,12 @@ fn setting<'a>(
         hz,
         on_core: on_core as f64,
         // On a slow clock too, a hit in the LLC has passed the caches before it.
-        llc_cycles: cycles(llc.latency_ns).max(nearest),
+        llc_cycles: if has_llc {
+            cycles(llc.latency_ns).max(nearest)
+        } else {
+            nearest
+        },
+        has_llc,
         remote_cycles: llc.remote_latency_ns.map(cycles),
         memory_cycles: cycles(chip.memory_latency_ns(place, running.demand.home_node)),
         data_curve: running.demand.phase.data_for(line_bytes),
@@ -274,13 +280,18 @@ fn caches(chip: &Chip, twins: &Twins<'_>, places: &[Place]) -> Vec<SharedCache> 
     }
     let llc = &chip.spec().llc;
     for members in by(domains.llcs, places, |p| p.llc) {
-        let cache = (2, llc.size_kib * KIB, line);
-        all.push(unified(cache, running, &members, &twins.in_llc));
+        let kib = chip.llc_kib(places[members[0]].llc);
+        if kib > 0.0 {
+            let cache = (2, kib * KIB, line);
+            all.push(unified(cache, running, &members, &twins.in_llc));
+        }
     }
     if llc.remote_latency_ns.is_some() {
-        let regions = (domains.llcs / domains.packages.max(1)) as f64;
+        let regions = domains.llcs / domains.packages.max(1);
         for members in by(domains.packages, places, |p| p.package) {
-            let cache = (3, llc.size_kib * KIB * regions, line);
+            let first = places[members[0]].package * regions;
+            let kib: f64 = (first..first + regions).map(|llc| chip.llc_kib(llc)).sum();
+            let cache = (3, kib * KIB, line);
             all.push(unified(cache, running, &members, &twins.times));
         }
     }

@@ -56,6 +56,8 @@ pub(crate) struct Setting<'a> {
     pub(crate) on_core: f64,
     /// Latency of an LLC hit, cycles.
     pub(crate) llc_cycles: f64,
+    /// False where memory comes behind the L2.
+    pub(crate) has_llc: bool,
     /// Latency of a hit in another LLC domain, cycles, where there is such a thing.
     pub(crate) remote_cycles: Option<f64>,
     /// Latency of memory behind the LLC, idle, cycles.

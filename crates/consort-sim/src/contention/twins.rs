@@ -25,7 +25,7 @@ pub(crate) struct Twins<'a> {
 
 /// A thread of an L2 domain: rank of its core among the busy ones there, the core's type, its
 /// demand, its node and package.
-type Member = [usize; 5];
+type Member = [usize; 6];
 
 impl<'a> Twins<'a> {
     /// The twins among running threads.
@@ -39,7 +39,8 @@ impl<'a> Twins<'a> {
             return Self::none(running);
         }
         let places: Vec<Place> = running.iter().map(|r| chip.places()[r.pu]).collect();
-        Self::standing(running, &places, &stand_ins(&places, &kinds))
+        let stands = stand_ins(&places, &kinds, &|llc| chip.llc_kib(llc).to_bits() as usize);
+        Self::standing(running, &places, &stands)
     }
 
     fn none(running: &[Running<'a>]) -> Self {
@@ -113,7 +114,7 @@ fn number<K: Ord>(known: &mut BTreeMap<K, usize>, key: K) -> usize {
 
 /// For each thread the one that stands for it. Those that stand for the threads of an LLC domain
 /// are all in one.
-fn stand_ins(places: &[Place], kinds: &[usize]) -> Vec<usize> {
+fn stand_ins(places: &[Place], kinds: &[usize], capacity: &dyn Fn(usize) -> usize) -> Vec<usize> {
     let mut l2s: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
     for (i, place) in places.iter().enumerate() {
         l2s.entry((place.llc, place.l2)).or_default().push(i);
@@ -123,7 +124,7 @@ fn stand_ins(places: &[Place], kinds: &[usize]) -> Vec<usize> {
     let mut llcs: BTreeMap<usize, Vec<(usize, Vec<usize>)>> = BTreeMap::new();
     for ((llc, _), mut members) in l2s {
         members.sort_by_key(|&i| (places[i].core, i));
-        let what = number(&mut known, signature(places, kinds, &members));
+        let what = number(&mut known, signature(places, kinds, capacity, &members));
         llcs.entry(llc).or_default().push((what, members));
     }
     let mut stands: Vec<usize> = (0..places.len()).collect();
@@ -142,13 +143,26 @@ fn stand_ins(places: &[Place], kinds: &[usize]) -> Vec<usize> {
     stands
 }
 
-fn signature(places: &[Place], kinds: &[usize], members: &[usize]) -> Vec<Member> {
+fn signature(
+    places: &[Place],
+    kinds: &[usize],
+    capacity: &dyn Fn(usize) -> usize,
+    members: &[usize],
+) -> Vec<Member> {
     let (mut rank, mut last) = (0, places[members[0]].core);
     let member = |&i: &usize| {
         let place = places[i];
         rank += usize::from(place.core != last);
         last = place.core;
-        [rank, place.core_type, kinds[i], place.node, place.package]
+        let kib = capacity(place.llc);
+        [
+            rank,
+            place.core_type,
+            kinds[i],
+            place.node,
+            place.package,
+            kib,
+        ]
     };
     members.iter().map(member).collect()
 }

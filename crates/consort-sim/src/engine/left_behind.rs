@@ -22,6 +22,7 @@ pub(crate) fn cache_at(chip: &Chip, pu: usize, level: usize) -> Option<CacheId> 
         0 if core.l1d.per == Scope::Pu => chip.places().len() + pu,
         0 => place.core,
         1 => core.l2.as_ref().map(|_| place.l2)?,
+        _ if chip.llc_kib(place.llc) == 0.0 => return None,
         _ => place.llc,
     };
     Some(CacheId { level, number })
@@ -33,7 +34,7 @@ pub(super) fn capacity(chip: &Chip, place: Place, level: usize) -> f64 {
     let kib = match level {
         0 => core.l1d.size_kib,
         1 => core.l2.as_ref().map_or(0.0, |l2| l2.size_kib),
-        _ => chip.spec().llc.size_kib,
+        _ => chip.llc_kib(place.llc),
     };
     kib * KIB
 }

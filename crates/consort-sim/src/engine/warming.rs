@@ -312,13 +312,18 @@ impl Warming {
         let l2 = chip.core_spec(place).l2.as_ref();
         // Without an L2 the LLC supplies what the L1D misses.
         let beyond_l2 = l2.map_or(missed[0], |_| missed[1]);
+        let has_llc = chip.llc_kib(place.llc) > 0.0;
+        let (of_llc, beyond_llc) = match has_llc {
+            true => (beyond_l2, missed[2]),
+            false => (0.0, beyond_l2),
+        };
         let waited = self.waited;
-        let from_memory = self.elsewhere_s.map_or(missed[2], |_| 0.0);
+        let from_memory = self.elsewhere_s.map_or(beyond_llc, |_| 0.0);
         self.flow = Flow {
             l1d_misses: missed[0],
             l2_misses: beyond_l2 * waited,
-            llc_accesses: beyond_l2,
-            llc_misses: missed[2] * waited,
+            llc_accesses: of_llc,
+            llc_misses: beyond_llc * waited,
             prefetched_lines: from_memory * (1.0 - waited),
             memory_lines: from_memory,
             outstanding_cycles: from_memory * chip.memory_latency_ns(place, here.home) * 1e-9 * hz,
@@ -326,8 +331,8 @@ impl Warming {
         };
         self.stack = Stack {
             l2: l2.map_or(0.0, |l2| missed[0] * here.l2_price(l2.latency_cycles / hz)),
-            llc: beyond_l2 * waited * here.llc_price(),
-            memory: missed[2] * waited * here.memory_price(self.elsewhere_s),
+            llc: of_llc * waited * here.llc_price(),
+            memory: beyond_llc * waited * here.memory_price(self.elsewhere_s),
             ..Stack::default()
         };
         let core = place.core;

@@ -46,6 +46,7 @@ fn presets_have_the_topology_that_their_names_promise() {
         ("odroid-xu3", [8, 8, 5, 1, 1, 1]),
         ("jetson-tx2", [6, 6, 6, 1, 1, 1]),
         ("apple-m1", [8, 8, 2, 1, 1, 1]),
+        ("ryzen-9-7950x3d", [16, 32, 16, 2, 1, 1]),
     ];
     assert_eq!(shapes.len(), presets::names().count());
     for (name, expect) in shapes {

@@ -2,7 +2,7 @@
 
 use super::characteristics::{Characteristic, Characteristics};
 use super::deal::{Hand, Way, deal};
-use super::shape::Shape;
+use super::shape::{Shape, relative_caches};
 use crate::ids::PuId;
 use crate::mapping::{Mapping, Scheme};
 use crate::topology::{Domain, Topology};
@@ -130,7 +130,7 @@ fn parts(
         return vec![(topology.clone(), counts(hands))];
     }
     let sizes: Vec<usize> = domains.iter().map(|d| d.pus.len()).collect();
-    let dealt = deal(way, hands, &sizes).into_iter();
+    let dealt = deal(way, hands, &sizes, &relative_caches(domains)).into_iter();
     let part = |(counts, domain): (Vec<usize>, &Domain)| {
         let part = topology.restricted(&domain.pus).ok()?;
         Some((part, counts))

@@ -23,9 +23,10 @@ pub(super) struct Hand {
 }
 
 /// Threads of each program in each part, by part and program; `sizes` are the PUs of the parts,
-/// which get threads in proportion.
-pub(super) fn deal(way: Way, hands: &[Hand], sizes: &[usize]) -> Vec<Vec<usize>> {
-    let mut table = Table::new(hands, sizes);
+/// which get threads in proportion, and `caches` the capacities of their caches relative to the
+/// largest, by which demands are balanced.
+pub(super) fn deal(way: Way, hands: &[Hand], sizes: &[usize], caches: &[f64]) -> Vec<Vec<usize>> {
+    let mut table = Table::new(hands, sizes, caches);
     match way {
         Way::Together => table.whole(|h| h.threads as f64, Table::most_room),
         Way::Balanced => table.whole(|h| h.demand * h.threads as f64, Table::least_demand),
@@ -37,6 +38,7 @@ pub(super) fn deal(way: Way, hands: &[Hand], sizes: &[usize]) -> Vec<Vec<usize>>
 struct Table<'a> {
     hands: &'a [Hand],
     sizes: &'a [usize],
+    caches: &'a [f64],
     /// Threads that each part may still get.
     room: Vec<usize>,
     /// Threads dealt so far, by part and program.
@@ -44,11 +46,12 @@ struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    fn new(hands: &'a [Hand], sizes: &'a [usize]) -> Self {
+    fn new(hands: &'a [Hand], sizes: &'a [usize], caches: &'a [f64]) -> Self {
         let all: usize = hands.iter().map(|h| h.threads).sum();
         Self {
             hands,
             sizes,
+            caches,
             room: shares(all, sizes),
             dealt: vec![vec![0; hands.len()]; sizes.len()],
         }
@@ -91,7 +94,11 @@ impl<'a> Table<'a> {
         let fits = |&part: &usize| self.room[part] >= threads;
         let any = |&part: &usize| self.room[part] > 0;
         let parts = || 0..self.sizes.len();
-        let least = |a: &usize, b: &usize| self.demand(*a).total_cmp(&self.demand(*b));
+        // Of parts that are as much in demand, such as empty ones, the one with the largest cache.
+        let least = |a: &usize, b: &usize| {
+            let by_demand = self.demand(*a).total_cmp(&self.demand(*b));
+            by_demand.then(self.caches[*b].total_cmp(&self.caches[*a]))
+        };
         let whole = parts().filter(fits).min_by(least);
         whole.or_else(|| parts().filter(any).min_by(least))
     }
@@ -99,7 +106,7 @@ impl<'a> Table<'a> {
     fn demand(&self, part: usize) -> f64 {
         let pairs = self.hands.iter().zip(&self.dealt[part]);
         let asked: f64 = pairs.map(|(h, &n)| h.demand * n as f64).sum();
-        asked / self.sizes[part].max(1) as f64
+        asked / (self.sizes[part].max(1) as f64 * self.caches[part])
     }
 
     /// Deals thread by thread to the part with the fewest siblings for its size.
@@ -144,12 +151,26 @@ mod tests {
     #[test]
     fn programs_stay_together_are_spread_or_balanced() {
         let two = hands(&[(4, 1.0), (4, 1.0)]);
-        assert_eq!(deal(Way::Together, &two, &[2, 2]), [[4, 0], [0, 4]]);
-        assert_eq!(deal(Way::Spread, &two, &[2, 2]), [[2, 2], [2, 2]]);
+        assert_eq!(
+            deal(Way::Together, &two, &[2, 2], &[1.0; 2]),
+            [[4, 0], [0, 4]]
+        );
+        assert_eq!(
+            deal(Way::Spread, &two, &[2, 2], &[1.0; 2]),
+            [[2, 2], [2, 2]]
+        );
         // Two heavy and two light ones: a heavy one beside a light one.
         let four = hands(&[(1, 9.0), (1, 8.0), (1, 1.0), (1, 2.0)]);
-        let dealt = deal(Way::Balanced, &four, &[2, 2]);
+        let dealt = deal(Way::Balanced, &four, &[2, 2], &[1.0; 2]);
         assert_eq!(dealt, [[1, 0, 1, 0], [0, 1, 0, 1]]);
+    }
+
+    #[test]
+    fn heaviest_program_gets_the_largest_cache() {
+        let two = hands(&[(2, 1.0), (2, 9.0)]);
+        let dealt = |caches: &[f64]| deal(Way::Balanced, &two, &[2, 2], caches);
+        assert_eq!(dealt(&[1.0, 1.0]), [[0, 2], [2, 0]]);
+        assert_eq!(dealt(&[0.25, 1.0]), [[2, 0], [0, 2]]);
     }
 
     proptest! {
@@ -161,7 +182,7 @@ mod tests {
             let hands = hands(&of);
             let all: usize = of.iter().map(|h| h.0).sum();
             for way in [Way::Together, Way::Spread, Way::Balanced] {
-                let dealt = deal(way, &hands, &sizes);
+                let dealt = deal(way, &hands, &sizes, &vec![1.0; sizes.len()]);
                 for (program, hand) in hands.iter().enumerate() {
                     let sum: usize = dealt.iter().map(|part| part[program]).sum();
                     prop_assert_eq!(sum, hand.threads);

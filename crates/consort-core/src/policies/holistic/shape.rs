@@ -21,6 +21,9 @@ pub(super) struct Share {
 pub(super) struct Part {
     /// Its PUs.
     pub(super) pus: usize,
+    /// Capacity of its cache relative to the largest of its kind, above 0 to 1; 1 if capacities are
+    /// not known.
+    pub(super) cache: f64,
     /// The programs in it, by group.
     pub(super) shares: Vec<Share>,
 }
@@ -85,9 +88,13 @@ impl Shape {
         let pus = topology.pus().len();
         let all: usize = counts.iter().sum();
         let share = (pus as f64 / all.max(1) as f64).min(1.0);
-        let part = |domain: &Domain| {
-            let here = domain.pus.len() as f64 / pus.max(1) as f64;
-            evenly(domain, counts, share, here)
+        let parts = |domains: &[Domain]| {
+            let part = |(domain, cache): (&Domain, f64)| {
+                let here = domain.pus.len() as f64 / pus.max(1) as f64;
+                evenly((domain, cache), counts, share, here)
+            };
+            let caches = relative_caches(domains);
+            domains.iter().zip(caches).map(part).collect()
         };
         let doubled = all > topology.cores().len();
         let manner = |&n: &usize| Manner {
@@ -103,8 +110,8 @@ impl Shape {
             pinned: false,
         };
         Self {
-            domains: topology.llcs().iter().map(part).collect(),
-            nodes: topology.nodes().iter().map(part).collect(),
+            domains: parts(topology.llcs()),
+            nodes: parts(topology.nodes()),
             groups: counts.iter().map(manner).collect(),
             in_turns: false,
             pus,
@@ -114,9 +121,9 @@ impl Shape {
 
     /// Sorts the parts into an order that does not depend on their names.
     pub(super) fn canonical(mut self) -> Self {
-        let key = |part: &Part| -> Vec<(usize, u64, u64)> {
+        let key = |part: &Part| -> (Vec<(usize, u64, u64)>, u64) {
             let of = |s: &Share| (s.group, s.running.to_bits(), s.threads.to_bits());
-            part.shares.iter().map(of).collect()
+            (part.shares.iter().map(of).collect(), part.cache.to_bits())
         };
         self.domains.sort_by_key(key);
         self.nodes.sort_by_key(key);
@@ -135,7 +142,7 @@ impl Shape {
 }
 
 /// A part of the machine with its part `here` of all threads, each running for `share` of the time.
-fn evenly(domain: &Domain, counts: &[usize], share: f64, here: f64) -> Part {
+fn evenly((domain, cache): (&Domain, f64), counts: &[usize], share: f64, here: f64) -> Part {
     let of = |(group, &n): (usize, &usize)| Share {
         group,
         running: n as f64 * share * here,
@@ -143,6 +150,7 @@ fn evenly(domain: &Domain, counts: &[usize], share: f64, here: f64) -> Part {
     };
     Part {
         pus: domain.pus.len(),
+        cache,
         shares: counts.iter().enumerate().map(of).collect(),
     }
 }
@@ -199,7 +207,8 @@ impl<'a> Seats<'a> {
         for (i, domain) in domains.iter().enumerate() {
             index.extend(domain.pus.iter().map(|pu| (pu, i)));
         }
-        let mut parts: Vec<Part> = domains.iter().map(empty).collect();
+        let caches = relative_caches(domains);
+        let mut parts: Vec<Part> = domains.iter().zip(caches).map(empty).collect();
         for (group, pus) in self.places.iter().enumerate() {
             for pu in pus.iter().filter(|&&pu| topology.pus().contains(pu)) {
                 if let Some(part) = index.get(pu).and_then(|&i| parts.get_mut(i)) {
@@ -235,9 +244,24 @@ impl<'a> Seats<'a> {
     }
 }
 
-fn empty(domain: &Domain) -> Part {
+/// Capacities of domains' caches relative to the largest; all 1 if any is not known.
+pub(super) fn relative_caches(domains: &[Domain]) -> Vec<f64> {
+    let sizes: Option<Vec<u64>> = domains.iter().map(|domain| domain.size_bytes).collect();
+    let sizes = sizes.filter(|sizes| !sizes.contains(&0));
+    let Some(sizes) = sizes else {
+        return vec![1.0; domains.len()];
+    };
+    let largest = sizes.iter().copied().max().unwrap_or(1) as f64;
+    sizes
+        .into_iter()
+        .map(|size| size as f64 / largest)
+        .collect()
+}
+
+fn empty((domain, cache): (&Domain, f64)) -> Part {
     Part {
         pus: domain.pus.len(),
+        cache,
         shares: Vec::new(),
     }
 }

@@ -1,8 +1,10 @@
 //! Limits of the nesting of packages, nodes, domains and cores.
 
 use super::Range;
+use super::caches::SIZE_KIB;
 use crate::describe::Within;
-use crate::machine::{L2Group, Layout, MachineSpec};
+use crate::machine::detail::PrefetchInto;
+use crate::machine::{L2Group, Layout, LlcDomainSpec, MachineSpec, PrefetchScope};
 
 /// Most PUs that a machine may have.
 pub const MAX_PUS: u64 = 4096;
@@ -14,12 +16,13 @@ pub(super) fn check(spec: &MachineSpec, at: &mut Within<'_>) {
     let layout = &spec.layout;
     let mut here = at.at("layout");
     counts(layout, &mut here);
-    for (index, group) in layout.cluster.iter().enumerate() {
-        check_group(spec, group, here.at(&format!("cluster[{index}]")));
+    check_groups(spec, &layout.cluster, &mut here);
+    for (index, domain) in layout.llc_domains.iter().enumerate() {
+        check_domain(spec, domain, here.at(&format!("llc_domain[{index}]")));
     }
     size(spec, &mut here);
     for name in spec.core_types.keys() {
-        let used = layout.cluster.iter().any(|group| group.core_type == *name);
+        let used = layout.groups().any(|group| group.core_type == *name);
         let message = "is in no layout.cluster; expected a core type that the chip has";
         at.at("core_type").require(used, name, message);
     }
@@ -28,9 +31,59 @@ pub(super) fn check(spec: &MachineSpec, at: &mut Within<'_>) {
 fn counts(layout: &Layout, here: &mut Within<'_>) {
     here.range("packages", layout.packages, COUNT);
     here.range("nodes_per_package", layout.nodes_per_package, COUNT);
-    here.range("llc_domains_per_node", layout.llc_domains_per_node, COUNT);
-    let message = "is empty; expected at least one { core_type, l2_domains, cores_per_l2 }";
-    here.require(!layout.cluster.is_empty(), "cluster", message);
+    if layout.llc_domains.is_empty() {
+        here.range("llc_domains_per_node", layout.llc_domains_per_node, COUNT);
+        here.require(!layout.cluster.is_empty(), "cluster", NO_CLUSTER);
+        return;
+    }
+    let message = "is there with layout.llc_domain, which lists every domain; expected one of both";
+    let none = layout.llc_domains_per_node == 0;
+    here.require(none, "llc_domains_per_node", message);
+    here.require(layout.cluster.is_empty(), "cluster", message);
+}
+
+const NO_CLUSTER: &str = "is empty; expected at least one { core_type, l2_domains, cores_per_l2 }";
+
+fn check_groups(spec: &MachineSpec, groups: &[L2Group], here: &mut Within<'_>) {
+    for (index, group) in groups.iter().enumerate() {
+        check_group(spec, group, here.at(&format!("cluster[{index}]")));
+    }
+}
+
+fn check_domain(spec: &MachineSpec, domain: &LlcDomainSpec, mut here: Within<'_>) {
+    here.require(!domain.cluster.is_empty(), "cluster", NO_CLUSTER);
+    check_groups(spec, &domain.cluster, &mut here);
+    match domain.size_kib {
+        None => {}
+        Some(0.0) => check_without_llc(spec, domain, &mut here),
+        Some(size_kib) => here.range("size_kib", size_kib, SIZE_KIB),
+    }
+}
+
+/// Cores without a last-level cache are those of one L2, which is their last cache: an operating
+/// system takes it for the cache of the domain.
+fn check_without_llc(spec: &MachineSpec, domain: &LlcDomainSpec, here: &mut Within<'_>) {
+    let l2s = domain
+        .cluster
+        .iter()
+        .map(|group| u64::from(group.l2_domains));
+    let message = "is 0 with several L2 domains; expected an LLC domain for each of them";
+    here.require(l2s.sum::<u64>() == 1, "size_kib", message);
+    let message = "is 0 with llc.remote_latency_ns; expected one of both";
+    here.require(spec.llc.remote_latency_ns.is_none(), "size_kib", message);
+    for group in &domain.cluster {
+        let Some(core) = spec.core_types.get(&group.core_type) else {
+            continue;
+        };
+        let name = &group.core_type;
+        let message = format!("is 0, and core_type.{name} has no L2; expected an LLC or an L2");
+        here.require(core.l2.is_some(), "size_kib", message);
+        let of_llc = core.prefetcher.as_ref().is_some_and(|prefetcher| {
+            prefetcher.per == PrefetchScope::Llc || prefetcher.into == Some(PrefetchInto::Llc)
+        });
+        let message = format!("is 0, and core_type.{name} prefetches into an LLC; expected an LLC");
+        here.require(!of_llc, "size_kib", message);
+    }
 }
 
 fn check_group(spec: &MachineSpec, group: &L2Group, mut here: Within<'_>) {
@@ -57,14 +110,11 @@ fn pus(spec: &MachineSpec) -> u64 {
         let ways = core.and_then(|c| c.smt.iter().map(|mode| mode.ways).max());
         product(&[group.l2_domains, group.cores_per_l2, ways.unwrap_or(1)])
     };
-    let domain = layout.cluster.iter().map(group);
-    let domain = domain.fold(0, u64::saturating_add);
-    let domains = product(&[
-        layout.packages,
-        layout.nodes_per_package,
-        layout.llc_domains_per_node,
-    ]);
-    domain.saturating_mul(domains)
+    let sum = |groups: &[L2Group]| groups.iter().map(group).fold(0, u64::saturating_add);
+    let listed = layout.llc_domains.iter().map(|domain| sum(&domain.cluster));
+    let alike = sum(&layout.cluster).saturating_mul(layout.llc_domains_per_node.into());
+    let node = listed.fold(alike, u64::saturating_add);
+    node.saturating_mul(product(&[layout.packages, layout.nodes_per_package]))
 }
 
 fn product(factors: &[u32]) -> u64 {

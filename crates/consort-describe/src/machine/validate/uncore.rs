@@ -21,7 +21,7 @@ const CALL_CYCLES: Range = (0.0, 1_000_000.0);
 pub(super) fn check(spec: &MachineSpec, at: &mut Within<'_>) {
     let layout = &spec.layout;
     check_llc(&spec.llc, layout, at.at("llc"));
-    larger(spec, at.at("llc"));
+    larger(spec, at);
     let bandwidth = spec.interconnect.bandwidth_gb_s;
     at.at("interconnect")
         .range("bandwidth_gb_s", bandwidth, BANDWIDTH_GB_S);
@@ -47,22 +47,40 @@ fn check_llc(llc: &LlcSpec, layout: &Layout, mut at: Within<'_>) {
     let local = llc.latency_ns;
     let message = format!("is {remote}; expected at least latency_ns, {local}");
     at.require(remote >= local, "remote_latency_ns", message);
-    let domains = u64::from(layout.nodes_per_package) * u64::from(layout.llc_domains_per_node);
+    let per_node = layout.domains().take(2).count() as u64;
+    let domains = u64::from(layout.nodes_per_package) * per_node;
     let message = "is there with one LLC domain per package; expected no such key";
     at.require(domains != 1, "remote_latency_ns", message);
 }
 
 /// An LLC below the L1 of a core type, or below its own cores' L2, cannot be the last level.
-fn larger(spec: &MachineSpec, mut at: Within<'_>) {
-    for (name, core) in &spec.core_types {
-        let l1d = core.l1d.size_kib;
-        let before = core.l2.as_ref().map_or(l1d, |l2| l2.size_kib);
-        let message = format!(
-            "is {}; expected at least that of the cache before it, {before} in core_type.{name}",
-            spec.llc.size_kib
-        );
-        at.require(spec.llc.size_kib >= before, "size_kib", message);
+fn larger(spec: &MachineSpec, at: &mut Within<'_>) {
+    let layout = &spec.layout;
+    if layout.llc_domains.is_empty() {
+        for name in spec.core_types.keys() {
+            larger_than(spec, name, spec.llc.size_kib, at.at("llc"));
+        }
     }
+    for (index, domain) in layout.llc_domains.iter().enumerate() {
+        let size_kib = domain.size_kib.unwrap_or(spec.llc.size_kib);
+        for group in domain.cluster.iter().filter(|_| size_kib != 0.0) {
+            let here = at.at(&format!("layout.llc_domain[{index}]"));
+            larger_than(spec, &group.core_type, size_kib, here);
+        }
+    }
+}
+
+fn larger_than(spec: &MachineSpec, core_type: &str, size_kib: f64, mut here: Within<'_>) {
+    let Some(core) = spec.core_types.get(core_type) else {
+        return;
+    };
+    let l1d = core.l1d.size_kib;
+    let before = core.l2.as_ref().map_or(l1d, |l2| l2.size_kib);
+    let message = format!(
+        "is {size_kib}; expected at least that of the cache before it, {before} in \
+         core_type.{core_type}"
+    );
+    here.require(size_kib >= before, "size_kib", message);
 }
 
 fn check_memory(memory: &MemorySpec, mut at: Within<'_>) {

@@ -136,6 +136,53 @@ fn impossible_topologies() {
 }
 
 #[test]
+fn llc_domains_that_cannot_be() {
+    let listed = |domain: &str| {
+        let cores = "{ core_type = \"big\", l2_domains = 1, cores_per_l2 = 1 }";
+        let text = base().replacen("llc_domains_per_node = 1", "", 1);
+        let (before, after) = text.split_once("cluster = [").expect("it is there");
+        let (_, after) = after.split_once("]\n").expect("it ends");
+        let all = "[[layout.llc_domain]]\ncluster = [{ core_type = \"small\", l2_domains = 1, cores_per_l2 = 1 }]";
+        let text = format!("{before}\n{all}\n[[layout.llc_domain]]\n{domain}\n{after}");
+        let text = text.replace("CORES", cores);
+        let error = machine::parse(FILE, &text).map(|_| ()).err();
+        error.map_or_else(String::new, |error| {
+            format!("{}: {} (and {} more)", error.key, error.message, error.more)
+        })
+    };
+    assert_eq!(listed("size_kib = 16384\ncluster = [CORES]"), "");
+    assert_eq!(listed("size_kib = 0\ncluster = [CORES]"), "");
+    assert_eq!(
+        listed("size_kb = 16384\ncluster = [CORES]"),
+        "layout.llc_domain[1].size_kb: is not a known key; did you mean 'size_kib'? (and 0 more)"
+    );
+    assert_eq!(
+        listed("size_kib = 64\ncluster = [CORES]"),
+        "layout.llc_domain[1].size_kib: is 64; expected at least that of the cache before it, 256 \
+         in core_type.big (and 0 more)"
+    );
+    assert_eq!(
+        listed("size_kib = -1\ncluster = [CORES]"),
+        "layout.llc_domain[1].size_kib: is -1; expected 0.5 to 8388608 (and 1 more)"
+    );
+    assert_eq!(
+        listed("size_kib = 0\ncluster = [CORES, CORES]"),
+        "layout.llc_domain[1].size_kib: is 0 with several L2 domains; expected an LLC domain for \
+         each of them (and 0 more)"
+    );
+    assert!(listed("cluster = []").starts_with("layout.llc_domain[1].cluster: is empty"));
+    let both = broken(
+        "llc_domains_per_node = 1",
+        "llc_domain = [{ cluster = [{ core_type = \"big\", l2_domains = 1, cores_per_l2 = 1 }] }]",
+    );
+    assert_eq!(both.key, "layout.cluster");
+    assert!(
+        both.message.starts_with("is there with layout.llc_domain"),
+        "{both}"
+    );
+}
+
+#[test]
 fn cores_that_cannot_be() {
     check_at(
         "[core_type.big]",

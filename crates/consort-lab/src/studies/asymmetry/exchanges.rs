@@ -72,7 +72,9 @@ fn two_large(machine: &str) -> Result<Arc<Chip>, StudyError> {
         .iter()
         .position(|core| core.rob_entries.is_some());
     let large = large.and_then(|n| spec.core_types.keys().nth(n).cloned());
-    for group in &mut spec.layout.cluster {
+    let listed = spec.layout.llc_domains.iter_mut();
+    let listed = listed.flat_map(|domain| &mut domain.cluster);
+    for group in spec.layout.cluster.iter_mut().chain(listed) {
         if Some(&group.core_type) == large.as_ref() {
             group.l2_domains = 2;
         }

@@ -91,7 +91,11 @@ fn flow(setting: &Setting<'_>, terms: &Terms, cpi: f64, window: f64, line_wait: 
         l1d_misses: misses.data[0],
         l1i_misses: misses.code[0],
         l2_misses: misses.demand_l2,
-        llc_accesses: misses.data[1] + misses.code[1],
+        llc_accesses: if setting.has_llc {
+            misses.data[1] + misses.code[1]
+        } else {
+            0.0
+        },
         llc_misses: misses.demand,
         prefetched_lines: misses.prefetched,
         code_lines: misses.code[3],

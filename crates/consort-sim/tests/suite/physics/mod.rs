@@ -5,6 +5,7 @@ mod branches;
 mod build;
 mod copies;
 mod dividers;
+mod domains;
 mod forms;
 mod laws;
 mod lines;

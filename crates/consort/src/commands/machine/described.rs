@@ -1,8 +1,6 @@
 //! A described machine: the same report as of a live one, and the description itself.
 
-use super::report::{
-    DomainRow, MachineReport, PU_COLUMNS, TIER_COLUMNS, TierRow, core_types, domain_rows,
-};
+use super::report::{MachineReport, PU_COLUMNS, TIER_COLUMNS, TierRow, core_types, domain_rows};
 use super::{sheet, tree};
 use crate::cli::{Format, MachineArgs};
 use crate::descriptions;
@@ -19,9 +17,6 @@ use consort_sim::chip::Chip;
 use consort_sim::machine::MachineSpec;
 use consort_sim::pmu::{Request, SimulatedPmu};
 use serde::Serialize;
-
-/// Bytes per KiB.
-const KIB: f64 = 1024.0;
 
 /// The report with the keys of the machine file (`name`, `title`, `sources`, `memory`, ...).
 #[derive(Serialize)]
@@ -83,7 +78,7 @@ fn report(chip: &Chip, offers: &Offers) -> MachineReport {
         cores: topology.cores().len(),
         pus: topology.pus().len(),
         smt: topology.smt(),
-        llc_domains: llc_domains(chip),
+        llc_domains: domain_rows(topology.llcs()),
         l2_domains: domain_rows(topology.l2s()),
         core_types: core_types(topology),
         counters: chip
@@ -119,17 +114,6 @@ fn report(chip: &Chip, offers: &Offers) -> MachineReport {
             reason: "simulated: programs stop as in a freezer".to_owned(),
         }],
     }
-}
-
-fn llc_domains(chip: &Chip) -> Vec<DomainRow> {
-    let size_bytes = (chip.spec().llc.size_kib * KIB) as u64;
-    let domains = chip.topology().llcs().iter();
-    let rows = domains.map(|domain| DomainRow {
-        id: domain.key,
-        pus: domain.pus.clone(),
-        size_bytes: Some(size_bytes),
-    });
-    rows.collect()
 }
 
 /// Every tier, richest first.

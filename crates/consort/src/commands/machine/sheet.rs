@@ -5,9 +5,7 @@ use super::report::{CoreTypeRow, core_types};
 use super::tree::count;
 use crate::output::{self, Column, text};
 use consort_sim::chip::Chip;
-use consort_sim::machine::{
-    CoreSpec, EventSpec, LlcSpec, MachineSpec, MemorySpec, NumaSpec, UnitSpec,
-};
+use consort_sim::machine::{CoreSpec, EventSpec, MachineSpec, MemorySpec, NumaSpec, UnitSpec};
 use serde::Serialize;
 
 /// Returns the word for a value in machine files.
@@ -25,7 +23,7 @@ pub(super) fn lines(chip: &Chip) -> Vec<String> {
         .collect();
     let link = &spec.interconnect;
     let (kind, bandwidth) = (word(link.kind), link.bandwidth_gb_s);
-    lines.push(llc(&spec.llc));
+    lines.push(llc(chip));
     lines.push(format!(
         "interconnect: {kind}, {bandwidth} GB/s per package"
     ));
@@ -91,9 +89,17 @@ fn power(core: &CoreSpec) -> String {
     )
 }
 
-fn llc(llc: &LlcSpec) -> String {
-    let (size, ways, latency_ns) = (capacity(llc.size_kib), llc.ways, llc.latency_ns);
-    let mut line = format!("LLC {size} per LLC domain, {ways}-way, {latency_ns} ns");
+fn llc(chip: &Chip) -> String {
+    let llc = &chip.spec().llc;
+    let (ways, latency_ns) = (llc.ways, llc.latency_ns);
+    let domains = 0..chip.domains().llcs;
+    let mut sizes: Vec<String> = domains.map(|n| capacity(chip.llc_kib(n))).collect();
+    sizes.dedup();
+    let per_domain = match &sizes[..] {
+        [size] => format!("{size} per LLC domain"),
+        sizes => format!("{} by LLC domain", sizes.join(", ")),
+    };
+    let mut line = format!("LLC {per_domain}, {ways}-way, {latency_ns} ns");
     if let Some(remote_ns) = llc.remote_latency_ns {
         line.push_str(&format!(", in another domain {remote_ns} ns"));
     }

@@ -63,12 +63,14 @@ fn within<'a>(domains: &'a [Domain], around: &'a Domain) -> impl Iterator<Item =
 }
 
 fn llcs(chip: &Chip, node: &Domain, indent: &str) -> Vec<String> {
-    let spec = &chip.spec().llc;
-    let size = capacity(spec.size_kib);
+    let latency_ns = chip.spec().llc.latency_ns;
     let mut lines = Vec::new();
     for llc in within(chip.topology().llcs(), node) {
-        let (key, latency_ns) = (llc.key, spec.latency_ns);
-        let heading = format!("{indent}LLC {key}, {size}, {latency_ns} ns");
+        let key = llc.key;
+        let heading = match chip.llc_kib(key as usize) {
+            0.0 => format!("{indent}cores without an LLC ({key})"),
+            kib => format!("{indent}LLC {key}, {}, {latency_ns} ns", capacity(kib)),
+        };
         let groups = groups(chip, llc);
         let runs: Vec<&[Group]> = groups.chunk_by(|a, b| a.shape == b.shape).collect();
         if let [run] = runs[..] {

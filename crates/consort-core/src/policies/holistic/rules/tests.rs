@@ -87,6 +87,32 @@ fn strangers_with_high_cache_demand_and_no_sharing_run_in_different_domains() {
 }
 
 #[test]
+fn program_with_high_cache_demand_runs_in_the_larger_domain() {
+    let heavy = known(&[(LlcAccesses, 1e8), (LlcMisses, 1e7), (Sharing, 0.0)]);
+    let light = known(&[(LlcAccesses, 1e3), (LlcMisses, 1e1), (Sharing, 0.0)]);
+    let sizes = |llcs: [u64; 2]| {
+        let llcs = [(0, llcs[0]), (1, llcs[1])].into();
+        machine(1, 2).with_cache_sizes(&llcs, &Default::default())
+    };
+    for (llcs, domain) in [([32 << 20, 96 << 20], 1), ([96 << 20, 32 << 20], 0)] {
+        let topology = sizes(llcs);
+        let known = [heavy.clone(), light.clone()];
+        let levels = levels(&topology, &[2, 2], &known);
+        let best = last(&levels).best().candidate;
+        let places = best.places(&topology, &[2, 2], &known).unwrap();
+        let there = &topology.llcs()[domain].pus;
+        assert!(places[0].iter().all(|&pu| there.contains(pu)), "{places:?}");
+    }
+    let unknown = levels(&machine(1, 2), &[2, 2], &[heavy.clone(), light.clone()]);
+    let equal = levels(&sizes([64, 64]), &[2, 2], &[heavy, light]);
+    assert_eq!(
+        last(&unknown).best().bill,
+        last(&equal).best().bill,
+        "equal capacities decide as unknown ones do"
+    );
+}
+
+#[test]
 fn of_programs_of_one_thread_a_heavy_one_runs_beside_a_light_one() {
     let topology = machine(1, 2);
     let of = |accesses| known(&[(LlcAccesses, accesses), (LlcMisses, accesses / 10.0)]);
