@@ -14,10 +14,10 @@ mod headline;
 pub mod html;
 mod svg;
 mod table;
-mod whole;
 mod write;
 
 pub use cell::Cell;
+pub use consort_output::write_whole;
 pub use csv::{CsvError, write_csv};
 pub use figure::{
     Axis, Bar, BarSeries, Bars, Figure, FigureError, HeatMap, Lines, MAX_SERIES, Plot, Point,
@@ -27,5 +27,4 @@ pub use headline::{HEADLINE, Headline, percent_above_one};
 pub use html::sheet;
 pub use svg::{SvgError, draw};
 pub use table::{Column, Row, Table, TableError};
-pub use whole::write_whole;
 pub use write::{Part, WriteError, parts, write_files, write_parts};

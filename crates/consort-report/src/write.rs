@@ -4,7 +4,7 @@ use crate::csv::{CsvError, write_csv};
 use crate::figure::Figure;
 use crate::svg::{SvgError, draw};
 use crate::table::Table;
-use crate::whole::write_whole;
+use consort_output::write_whole;
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;

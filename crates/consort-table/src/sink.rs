@@ -5,14 +5,10 @@ use crate::columnar;
 use crate::error::TableError;
 use crate::kind::Kind;
 use crate::table::Table;
-use std::fs::{File, Permissions};
+use consort_output::{PUBLIC, WholeFile};
+use std::fs::File;
 use std::io::BufWriter;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
-
-/// Permissions that files are made with; the umask takes its part away.
-const MODE: u32 = 0o666;
 
 /// Writes a table as one file in the format of its name.
 ///
@@ -25,11 +21,11 @@ pub fn write(path: &Path, table: &Table) -> Result<(), TableError> {
 }
 
 /// A file that tables of one shape are written to, one after the other. It appears under its name
-/// when it is finished; dropped before, it leaves nothing.
+/// when it is finished; dropped or killed before, it leaves nothing.
 pub struct Sink {
     path: PathBuf,
     kind: Kind,
-    file: NamedTempFile,
+    file: WholeFile,
     names: Option<String>,
     open: Open,
 }
@@ -56,13 +52,8 @@ impl Sink {
         if path.is_dir() {
             return Err(TableError::file(path, "it is a folder"));
         }
-        let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
-        let file = tempfile::Builder::new()
-            .prefix(".consort-")
-            .permissions(Permissions::from_mode(MODE))
-            .tempfile_in(folder.unwrap_or(Path::new(".")));
-        // The kind alone: the temporary file's name helps nobody.
-        let file = file.map_err(|cause| TableError::file(path, cause.kind().to_string()))?;
+        let file = WholeFile::create(path, PUBLIC);
+        let file = file.map_err(|cause| TableError::file(path, cause))?;
         Ok(Self {
             path: path.to_owned(),
             kind,
@@ -146,8 +137,7 @@ impl Sink {
                 .map_err(|cause| TableError::file(&path, cause))?,
         }
         self.file.as_file().sync_all().map_err(failed)?;
-        let kept = self.file.persist(&path);
-        kept.map(drop).map_err(|error| failed(error.error))
+        self.file.replace().map_err(failed)
     }
 }
 

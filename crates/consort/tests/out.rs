@@ -3,9 +3,12 @@
 
 mod common;
 
-use common::{consort, folder, run, stderr};
+use common::{consort, folder, run, skipped, stderr, wait_for};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::process::Output;
+use std::process::{Output, Stdio};
 
 const LONG: &str = "case,policy,seed,program,measure,value,unit";
 const SETUP: &str = "-m bulldozer-6282se -w hmmer+povray --alone 200ms";
@@ -143,4 +146,80 @@ fn one_table_and_one_other_place_at_most() {
     let told = error(&format!("simulate {SETUP} --out none/a.csv"));
     assert!(told.starts_with("consort: none/a.csv: "), "{told}");
     assert_eq!(std::fs::read_dir(place.path()).expect("ours").count(), 0);
+}
+
+/// Names in a folder.
+fn names(place: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(place).expect("the folder is there");
+    let name = |entry: std::io::Result<std::fs::DirEntry>| entry.expect("it is read").file_name();
+    entries
+        .map(|e| name(e).to_string_lossy().into_owned())
+        .collect()
+}
+
+/// True if the file system of a folder has files without names.
+fn has_unnamed_files(place: &Path) -> bool {
+    let mut options = std::fs::OpenOptions::new();
+    let flags = nix::libc::O_TMPFILE;
+    options.write(true).custom_flags(flags).open(place).is_ok()
+}
+
+// SIGINT ends a process as SIGTERM does, but a shell's background processes ignore it.
+#[test]
+fn signals_leave_no_file_of_a_result_behind() {
+    for (line, signal) in [
+        (
+            "compare -m bulldozer-6282se -w 4*hmmer+4*povray -p linux --runs 10k --out t.csv",
+            Signal::SIGTERM,
+        ),
+        (
+            "simulate -m bulldozer-6282se -w 4*hmmer+4*povray --alone 1h --timeline t.json",
+            Signal::SIGTERM,
+        ),
+        (
+            "what-if r.parquet -m power8 -p linux --runs 10k --report-html t.html --out t.csv",
+            Signal::SIGKILL,
+        ),
+    ] {
+        let place = folder();
+        if !has_unnamed_files(place.path()) {
+            return skipped("this file system has no files without names");
+        }
+        if line.starts_with("what-if") {
+            let script = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
+            let mut record = consort();
+            let record = record.args([
+                "record",
+                "--interval",
+                "20ms",
+                "-o",
+                "r.parquet",
+                "--quiet",
+                "--no-daemon",
+            ]);
+            let record = record
+                .args(["--", "sh", "-c", script])
+                .current_dir(place.path());
+            let recorded = run(record);
+            assert!(recorded.status.success(), "{}", stderr(&recorded));
+        }
+        let before = names(place.path());
+        let mut child = consort()
+            .args(line.split(' '))
+            .current_dir(place.path())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("it starts");
+        let folder = format!("/proc/{}/fd", child.id());
+        // It has begun its file, which has no name yet.
+        wait_for("the file to be begun", || {
+            let open = std::fs::read_dir(&folder).ok()?;
+            let mut targets = open.filter_map(|fd| std::fs::read_link(fd.ok()?.path()).ok());
+            targets.find(|target| target.starts_with(place.path()))
+        });
+        kill(Pid::from_raw(child.id().cast_signed()), signal).expect("it runs");
+        child.wait().expect("it ends");
+        assert_eq!(names(place.path()), before, "{line}");
+    }
 }

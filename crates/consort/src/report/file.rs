@@ -7,15 +7,11 @@ use super::RunReport;
 use crate::failure::bad_input;
 use crate::output;
 use anyhow::{Context, Result};
+use consort_output::{PUBLIC, WholeFile};
 use std::fmt;
-use std::fs::{File, OpenOptions, Permissions};
+use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
-
-/// Mode of new files, before the umask is applied.
-const MODE: u32 = 0o666;
 
 /// Destination of the report.
 pub(crate) struct ReportFile {
@@ -26,7 +22,7 @@ pub(crate) struct ReportFile {
 
 enum Sink {
     /// A file that is written beside its place and moved into it, so that it is whole or not there.
-    Replace { file: NamedTempFile, place: PathBuf },
+    Replace(WholeFile),
     /// A device or a pipe, which is written to and must stay what it is.
     Into(File),
 }
@@ -69,26 +65,21 @@ impl Sink {
                 let sink = OpenOptions::new().write(true).open(name)?;
                 Ok(Self::Into(sink))
             }
-            _ => Self::beside(place),
+            _ => Self::beside(&place),
         }
     }
 
-    fn beside(place: PathBuf) -> std::io::Result<Self> {
-        let folder = place.parent().filter(|p| !p.as_os_str().is_empty());
-        let file = tempfile::Builder::new()
-            .permissions(Permissions::from_mode(MODE))
-            .tempfile_in(folder.unwrap_or(Path::new(".")))
-            .map_err(|error| of_folder(&error))?;
-        Ok(Self::Replace { file, place })
+    fn beside(place: &Path) -> std::io::Result<Self> {
+        let file = WholeFile::create(place, PUBLIC).map_err(|error| of_folder(&error))?;
+        Ok(Self::Replace(file))
     }
 
     fn write(self, text: &[u8]) -> std::io::Result<()> {
         match self {
             Self::Into(mut sink) => sink.write_all(text),
-            Self::Replace { file, place } => {
-                // By the descriptor: the name that a temporary file adds to errors helps nobody.
+            Self::Replace(file) => {
                 file.as_file().write_all(text)?;
-                file.persist(place).map_err(|error| error.error).map(drop)
+                file.replace()
             }
         }
     }

@@ -73,6 +73,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "consort-lab",
             "consort-linux",
             "consort-ops",
+            "consort-output",
             "consort-profile",
             "consort-report",
             "consort-sim",
@@ -89,7 +90,8 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
         "consort-reference",
         &["consort-core", "consort-ops", "consort-sim"],
     ),
-    ("consort-report", &["consort-core"]),
+    ("consort-output", &[]),
+    ("consort-report", &["consort-core", "consort-output"]),
     ("consort-rtl", &["consort-core", "consort-sim"]),
     ("consort-sim", &["consort-core", "consort-describe"]),
     (
@@ -104,7 +106,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "consort-table",
         ],
     ),
-    ("consort-table", &[]),
+    ("consort-table", &["consort-output"]),
     ("consort-trace", &["consort-core"]),
     (
         "consort-train",

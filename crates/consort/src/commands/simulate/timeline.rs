@@ -2,20 +2,16 @@
 
 use crate::failure::bad_input;
 use anyhow::{Context, Result};
+use consort_output::{PUBLIC, WholeFile};
 use consort_sim::chip::Chip;
 use consort_sim::engine::{Doing, Segment};
 use consort_sim::timeline::{self, TimelineWriter};
 use std::cell::RefCell;
-use std::fs::{File, Permissions};
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
-use tempfile::NamedTempFile;
-
-/// Mode of new files, before the umask is applied.
-const MODE: u32 = 0o666;
 
 /// A timeline that becomes the file only when it is whole.
 #[derive(Clone)]
@@ -25,7 +21,7 @@ struct State {
     writer: Option<TimelineWriter<BufWriter<File>>>,
     /// The first error; later segments are not written.
     error: Option<io::Error>,
-    partial: Option<NamedTempFile>,
+    partial: Option<WholeFile>,
     path: PathBuf,
 }
 
@@ -49,10 +45,8 @@ impl Timeline {
             let what = format!("there is no folder {}", folder.display());
             return Err(io::Error::new(io::ErrorKind::NotFound, what));
         }
-        let partial = tempfile::Builder::new()
-            .permissions(Permissions::from_mode(MODE))
-            .tempfile_in(folder)?;
-        let out = BufWriter::new(partial.reopen()?);
+        let partial = WholeFile::create(&place, PUBLIC)?;
+        let out = BufWriter::new(partial.as_file().try_clone()?);
         Ok(Self(Rc::new(RefCell::new(State {
             writer: Some(TimelineWriter::new(chip, out)?),
             error: None,
@@ -87,10 +81,7 @@ impl Timeline {
                 .with_context(what)?;
         }
         if let Some(partial) = state.partial.take() {
-            partial
-                .persist(&path)
-                .map_err(|e| e.error)
-                .with_context(what)?;
+            partial.replace().with_context(what)?;
         }
         Ok(())
     }
