@@ -50,6 +50,12 @@ pub enum TraceError {
         /// The version that is read.
         wanted: u32,
     },
+    /// A file is in the way of a recording.
+    #[error("{} exists; --force replaces it, or choose another name with -o", path.display())]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
     /// Something of another recording is in the way.
     #[error(
         "{} is left of a recording that was not finished; replay it, or remove it",

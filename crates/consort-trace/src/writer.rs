@@ -47,15 +47,21 @@ pub struct Recorder {
     rows: Vec<Row>,
     begun_ns: i64,
     broken: bool,
+    replaces: bool,
 }
 
 impl Recorder {
-    /// Begins a recording.
+    /// Begins a recording; `replaces` allows it to take the place of a file.
     ///
     /// # Errors
-    /// Parts of another are in the way, or nothing can be written there.
-    pub fn create(path: &Path, about: &About) -> Result<Self, TraceError> {
+    /// A file or parts of another recording are in the way, or nothing can be written there.
+    pub fn create(path: &Path, about: &About, replaces: bool) -> Result<Self, TraceError> {
         let parts = parts_of(path);
+        if path.is_file() && !replaces {
+            return Err(TraceError::Exists {
+                path: path.to_owned(),
+            });
+        }
         if path.exists() && !path.is_file() {
             let source = io::Error::other("it is no file");
             return Err(TraceError::file("write", path, source));
@@ -76,6 +82,7 @@ impl Recorder {
             rows: Vec::new(),
             begun_ns: 0,
             broken: false,
+            replaces,
         })
     }
 
@@ -147,8 +154,18 @@ impl Recorder {
         let joined = self.join_into(file.as_file());
         joined.map_err(|source| TraceError::parquet("write", &self.path, source))?;
         file.as_file().sync_data().map_err(failed)?;
-        file.persist(&self.path).map_err(|e| failed(e.error))?;
-        Ok(Some(self.path.clone()))
+        if self.replaces {
+            file.persist(&self.path).map_err(|e| failed(e.error))?;
+            return Ok(Some(self.path.clone()));
+        }
+        // Another process may have made the file since this recording began.
+        match file.persist_noclobber(&self.path) {
+            Err(e) if e.error.kind() == io::ErrorKind::AlreadyExists => Err(TraceError::Exists {
+                path: self.path.clone(),
+            }),
+            Err(e) => Err(failed(e.error)),
+            Ok(_) => Ok(Some(self.path.clone())),
+        }
     }
 
     fn join_into(&self, file: &File) -> ParquetResult<()> {

@@ -81,7 +81,7 @@ fn turn(number: u64, threads: u32) -> Turn {
 
 /// Records so many quanta with so many threads each.
 fn recorded(path: &Path, quanta: &[u32]) {
-    let mut recorder = Recorder::create(path, &about()).unwrap();
+    let mut recorder = Recorder::create(path, &about(), false).unwrap();
     for (number, threads) in quanta.iter().enumerate() {
         recorder.add(&turn(number as u64 + 1, *threads)).unwrap();
     }
@@ -118,14 +118,14 @@ fn a_recording_over_several_parts_is_read_as_it_was() {
 fn what_was_not_finished_is_read_up_to_its_last_part() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("r.parquet");
-    let mut recorder = Recorder::create(&path, &about()).unwrap();
+    let mut recorder = Recorder::create(&path, &about(), false).unwrap();
     for number in 1..=13 {
         recorder.add(&turn(number, 2)).unwrap();
     }
     std::mem::forget(recorder);
     // Parts span five seconds from their first quantum on.
     check(&parts_of(&path), &[2; 12]);
-    let again = Recorder::create(&path, &about()).unwrap_err();
+    let again = Recorder::create(&path, &about(), false).unwrap_err();
     assert!(matches!(again, TraceError::Left { .. }), "{again}");
 }
 

@@ -244,3 +244,88 @@ fn bad_input_is_one_line_that_says_what_would_be_right() {
     assert!(refused(&[&profile[..], &[named.as_str()]].concat()).contains("no recorded thread"));
     assert!(refused(&["replay", "/dev/null"]).contains("no ordinary file"));
 }
+
+#[test]
+fn existing_recording_is_kept_unless_forced() {
+    let folder = folder();
+    let path = folder.path().join("r.parquet");
+    let ran = folder.path().join("ran");
+    std::fs::write(&path, "mine").unwrap();
+    let record = |more: &[&str]| {
+        let mut command = consort();
+        command.args([
+            "record",
+            "--no-daemon",
+            "--quiet",
+            "--interval",
+            "20ms",
+            "-o",
+        ]);
+        command
+            .arg(&path)
+            .args(more)
+            .args(["--", "touch"])
+            .arg(&ran);
+        run(&mut command)
+    };
+    let refused = record(&[]);
+    assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
+    let line = stderr(&refused);
+    assert!(
+        line.contains("r.parquet exists; --force replaces it"),
+        "{line}"
+    );
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "mine");
+    assert!(!ran.exists(), "the command was run");
+    let forced = record(&["--force"]);
+    assert!(
+        forced.status.success() && ran.exists(),
+        "{}",
+        stderr(&forced)
+    );
+}
+
+#[test]
+fn threads_that_what_if_drops_are_named() {
+    let folder = folder();
+    let path = folder.path().join("r.parquet");
+    // A busy shell, and a second one that sleeps beside it from beginning to end.
+    let script = "sleep 60 & i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; kill $!";
+    let recorded = run(consort()
+        .args([
+            "record",
+            "--no-daemon",
+            "--quiet",
+            "--interval",
+            "20ms",
+            "-o",
+        ])
+        .arg(&path)
+        .args(["--", "sh", "-c", script]));
+    assert!(recorded.status.success(), "{}", stderr(&recorded));
+    let what_if = |format: &str| {
+        let output = run(consort().arg("what-if").arg(&path).args([
+            "--machine",
+            "power8",
+            "--policies",
+            "linux",
+            "--runs",
+            "2",
+            "--format",
+            format,
+        ]));
+        assert!(output.status.success(), "{}", stderr(&output));
+        output
+    };
+    let document = json(&what_if("json"));
+    let dropped = document["dropped"].as_array().unwrap();
+    let sleep = dropped.iter().find(|group| group["name"] == "sleep");
+    let sleep = sleep.unwrap_or_else(|| panic!("{document:#}"));
+    assert_eq!(sleep["threads"], 1);
+    assert!(!sleep["why"].as_str().unwrap().is_empty());
+    let text = String::from_utf8(what_if("table").stdout).unwrap();
+    assert!(
+        text.contains("Not simulated: ") && text.contains("sleep"),
+        "{text}"
+    );
+}

@@ -1,5 +1,6 @@
 //! Arguments of `run`, and those that other verbs which manage threads share with it.
 
+use super::count::seed;
 use super::values;
 use super::{Format, NumbersOut, parse_interval};
 use clap::Args;
@@ -50,7 +51,7 @@ pub(crate) struct ManageArgs {
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Seed of all randomness in the policy
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = seed())]
     pub(crate) seed: Option<u64>,
     /// Also manage threads whose affinity somebody set on purpose
     #[arg(long = "override")]
@@ -104,6 +105,9 @@ pub(crate) struct RunArgs {
     /// Record what is seen, planned and done to FILE, as Parquet (docs/recording.md)
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
+    /// Replace the recording if it exists
+    #[arg(long)]
+    pub(crate) force: bool,
     /// Manage the command here, even where a daemon of this user runs
     #[arg(long)]
     pub(crate) no_daemon: bool,

@@ -153,7 +153,7 @@ fn recorder(
         stack: offers.stack().to_vec(),
         offers: offers.clone(),
     };
-    let recorder = Recorder::create(path, &about).map_err(bad_input)?;
+    let recorder = Recorder::create(path, &about, args.force).map_err(bad_input)?;
     Ok(Some(recorder))
 }
 

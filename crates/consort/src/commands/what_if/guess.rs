@@ -3,12 +3,13 @@
 
 use crate::failure::bad_input;
 use anyhow::Result;
-use consort_core::{Mix, Observation, ThreadObservation};
+use consort_core::{Mix, Observation, ThreadId, ThreadObservation};
 use consort_sim::program::ProgramSpec;
 use consort_sim::program::presets;
+use consort_sim::workload::Item;
 use consort_trace::{Recording, TraceError};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Share of one PU from which on a thread counts: others hardly disturb anybody.
 const ACTIVE_FROM: f64 = 0.05;
@@ -40,9 +41,23 @@ pub(super) struct Stand {
     pub(super) memory_stall: Option<f64>,
 }
 
+/// A group of recorded threads of one name that is not simulated.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Dropped {
+    /// Name of the threads.
+    pub(super) name: String,
+    /// Number of them in the whole recording.
+    pub(super) threads: usize,
+    /// CPU time while they were recorded, s.
+    pub(super) cpu_s: f64,
+    /// Reason for leaving them out.
+    pub(super) why: &'static str,
+}
+
 /// Sums over threads of one name.
 #[derive(Clone, Debug, Default)]
 struct Sum {
+    ids: BTreeSet<ThreadId>,
     cpu_ns: f64,
     lived_ns: f64,
     mix: Mix,
@@ -54,6 +69,7 @@ struct Sum {
 impl Sum {
     fn add(&mut self, seen: &Observation, thread: &ThreadObservation) {
         let cpu_ns = thread.sample.cpu_time_ns();
+        self.ids.insert(thread.id);
         self.cpu_ns += cpu_ns;
         self.lived_ns += seen.interval_ns as f64;
         if let Some(mix) = thread.sample.mix {
@@ -75,41 +91,96 @@ impl Sum {
     }
 }
 
-/// Returns the stand-in for each group of threads, the busiest first.
+/// Returns the stand-in for each group of threads, and the groups that have none; both the busiest
+/// first.
 pub(super) fn stands(
     recording: &Recording,
     profiles: &BTreeMap<String, String>,
-) -> Result<Vec<Stand>> {
-    let (sums, duration_ns) = sums(recording).map_err(bad_input)?;
-    let unknown = profiles.keys().find(|name| !sums.contains_key(*name));
+) -> Result<(Vec<Stand>, Vec<Dropped>)> {
+    let sums = Sums::read(recording).map_err(bad_input)?;
+    let unknown = { profiles.keys() }.find(|name| !sums.managed.contains_key(*name));
     if let Some(name) = unknown {
-        let hint = consort_core::hint(name, sums.keys().map(String::as_str));
+        let hint = consort_core::hint(name, sums.managed.keys().map(String::as_str));
         return Err(bad_input(format!(
             "--profile {name}: no recorded thread has that name; {hint}"
         )));
     }
     let candidates = candidates()?;
-    let active = sums
-        .into_iter()
-        .filter(|(_, sum)| sum.cpu_ns / duration_ns >= ACTIVE_FROM);
+    let dropped = sums.dropped();
+    let duration_ns = sums.duration_ns;
+    let active = { sums.managed.into_iter() }.filter(|(_, sum)| is_active(sum, duration_ns));
     let stands = active.map(|(name, sum)| stand(name, &sum, duration_ns, profiles, &candidates));
     let mut stands: Vec<Stand> = stands.collect();
     stands.sort_by(|a, b| b.cpu_s.total_cmp(&a.cpu_s));
-    Ok(stands)
+    Ok((stands, dropped))
 }
 
-fn sums(recording: &Recording) -> Result<(BTreeMap<String, Sum>, f64), TraceError> {
-    let mut sums: BTreeMap<String, Sum> = BTreeMap::new();
-    let mut duration_ns: f64 = 1.0;
-    for quantum in recording.quanta() {
-        let seen = quantum?.observation;
-        duration_ns = duration_ns.max(seen.time_ns as f64);
-        for thread in seen.threads.iter().filter(|thread| thread.managed) {
-            let sum = sums.entry(thread.name.to_string()).or_default();
-            sum.add(&seen, thread);
+fn is_active(sum: &Sum, duration_ns: f64) -> bool {
+    sum.cpu_ns / duration_ns >= ACTIVE_FROM
+}
+
+/// Recorded threads, by their names.
+struct Sums {
+    managed: BTreeMap<String, Sum>,
+    /// Threads that Consort observed and left alone.
+    unmanaged: BTreeMap<String, Sum>,
+    /// Threads that began and ended within one interval, so that no plan was for them.
+    brief: BTreeMap<String, Sum>,
+    duration_ns: f64,
+}
+
+impl Sums {
+    fn read(recording: &Recording) -> Result<Self, TraceError> {
+        let mut sums = Self {
+            managed: BTreeMap::new(),
+            unmanaged: BTreeMap::new(),
+            brief: BTreeMap::new(),
+            duration_ns: 1.0,
+        };
+        let mut living = BTreeSet::new();
+        for quantum in recording.quanta() {
+            let seen = quantum?.observation;
+            sums.duration_ns = sums.duration_ns.max(seen.time_ns as f64);
+            for thread in &seen.threads {
+                living.insert(thread.id);
+                let of = match thread.managed {
+                    true => &mut sums.managed,
+                    false => &mut sums.unmanaged,
+                };
+                let sum = of.entry(thread.name.to_string()).or_default();
+                sum.add(&seen, thread);
+            }
+            for thread in seen
+                .exited
+                .iter()
+                .filter(|thread| !living.contains(&thread.id))
+            {
+                let sum = sums.brief.entry(thread.name.to_string()).or_default();
+                sum.add(&seen, thread);
+            }
         }
+        Ok(sums)
     }
-    Ok((sums, duration_ns))
+
+    fn dropped(&self) -> Vec<Dropped> {
+        let idle = { self.managed.iter() }.filter(|(_, sum)| !is_active(sum, self.duration_ns));
+        let idle = idle.map(|group| (group, "less than a twentieth of a CPU"));
+        let unmanaged = self.unmanaged.iter().map(|group| (group, "not managed"));
+        let brief = self
+            .brief
+            .iter()
+            .map(|group| (group, "ended within one interval"));
+        let dropped = idle.chain(unmanaged).chain(brief);
+        let dropped = dropped.map(|((name, sum), why)| Dropped {
+            name: name.clone(),
+            threads: sum.ids.len(),
+            cpu_s: sum.cpu_ns / 1e9,
+            why,
+        });
+        let mut dropped: Vec<Dropped> = dropped.collect();
+        dropped.sort_by(|a, b| b.cpu_s.total_cmp(&a.cpu_s));
+        dropped
+    }
 }
 
 fn stand(
@@ -122,7 +193,7 @@ fn stand(
     let (mix, memory_stall) = (sum.mix(), sum.memory_stall());
     let (program, basis, guessed) = match (profiles.get(&name), mix) {
         (Some(file), _) => (
-            file.clone(),
+            as_item(file),
             "measured: the file that was given".to_owned(),
             false,
         ),
@@ -148,6 +219,15 @@ fn stand(
         mix,
         memory_stall,
     }
+}
+
+/// A path as a workload names it.
+fn as_item(path: &str) -> String {
+    let item = Item::File {
+        path: path.to_owned(),
+        threads: None,
+    };
+    item.to_string()
 }
 
 fn candidates() -> Result<Vec<ProgramSpec>> {
@@ -221,6 +301,12 @@ mod tests {
             branch,
             ..Mix::default()
         }
+    }
+
+    #[test]
+    fn path_with_signs_of_the_notation_is_one_item() {
+        assert_eq!(as_item("/ws@2/c++.toml"), "\"/ws@2/c++.toml\"");
+        assert_eq!(as_item("/a/b.toml"), "/a/b.toml");
     }
 
     #[test]

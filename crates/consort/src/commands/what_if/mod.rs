@@ -11,15 +11,19 @@ use crate::output::{self, Column, number, text};
 use crate::progress;
 use crate::report::ReportFile;
 use anyhow::Result;
+use consort_core::visible;
 use consort_experiment::{Comparison, compare_runs};
 use consort_experiment::{Context, Progress, Scale};
 use consort_trace::Recording;
-use guess::Stand;
+use guess::{Dropped, Stand};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
+
+/// Groups of threads that the sentence about dropped ones names.
+const NAMED: usize = 12;
 
 /// Work of each program alone in the simulation.
 const ALONE: Duration = Duration::from_secs(10);
@@ -31,6 +35,8 @@ struct WhatIf {
     command: String,
     /// Programs that stand for the recorded threads.
     stands: Vec<Stand>,
+    /// Recorded threads that are not simulated.
+    dropped: Vec<Dropped>,
     /// Share of the recorded CPU time whose programs are guesses, 0 to 1.
     guessed_share: f64,
     /// The workload that is simulated.
@@ -43,10 +49,11 @@ pub(crate) fn execute(args: &WhatIfArgs) -> Result<ExitCode> {
     let page_file = args.report_html.as_deref().map(ReportFile::create);
     let page_file = page_file.transpose()?;
     let recording = Recording::open(&args.file).map_err(bad_input)?;
-    let stands = guess::stands(&recording, &profiles(&args.profile)?)?;
+    let (stands, dropped) = guess::stands(&recording, &profiles(&args.profile)?)?;
     if stands.is_empty() {
         return Err(bad_input(format!(
-            "recording {}: no managed thread had more than a twentieth of a PU",
+            "recording {}: no managed thread had more than a twentieth of a CPU; record for longer, \
+             or while the threads work",
             args.file.display()
         )));
     }
@@ -59,6 +66,7 @@ pub(crate) fn execute(args: &WhatIfArgs) -> Result<ExitCode> {
         guessed_share: guessed_share(&stands),
         comparison: simulate(args, &workload)?,
         stands,
+        dropped,
         workload,
     };
     if let Some(file) = page_file {
@@ -70,15 +78,19 @@ pub(crate) fn execute(args: &WhatIfArgs) -> Result<ExitCode> {
 /// `NAME=FILE` of each.
 fn profiles(texts: &[String]) -> Result<BTreeMap<String, String>> {
     let pair = |text: &String| {
-        let (name, file) = text
-            .split_once('=')
-            .ok_or_else(|| bad_input(format!("--profile {text}: write NAME=FILE.toml")))?;
-        if !Path::new(file).is_file() {
+        // Names of threads and of files can contain `=`: the first split with a file counts.
+        let splits = text
+            .match_indices('=')
+            .map(|(at, _)| (&text[..at], &text[at + 1..]));
+        let found = { splits.clone() }.find(|(_, file)| Path::new(file).is_file());
+        let (name, file) = (found.or(splits.clone().next()))
+            .ok_or_else(|| bad_input(format!("--profile {text}: write NAME=FILE")))?;
+        if found.is_none() {
             return Err(bad_input(format!(
                 "--profile {text}: there is no file {file}"
             )));
         }
-        // A workload takes a path for a file if it has a slash.
+        // A workload takes a text with a slash for a path.
         let file = std::path::absolute(file)?.display().to_string();
         Ok((name.to_owned(), file))
     };
@@ -149,7 +161,7 @@ fn show(format: Format, what_if: &WhatIf) -> Result<ExitCode> {
 }
 
 /// Returns sentences on how the numbers were obtained, and how much of them is guessed.
-fn sentences(what_if: &WhatIf) -> [String; 2] {
+fn sentences(what_if: &WhatIf) -> Vec<String> {
     let Comparison {
         machine,
         runs,
@@ -166,5 +178,59 @@ fn sentences(what_if: &WhatIf) -> [String; 2] {
          `consort profile` measures them, and --profile NAME=FILE takes the result.",
         100.0 * what_if.guessed_share
     );
-    [method, guessed]
+    let mut sentences = vec![method, guessed];
+    sentences.extend(not_simulated(&what_if.dropped));
+    sentences
+}
+
+/// The sentence about groups of threads that are left out; the JSON document has all of them.
+fn not_simulated(dropped: &[Dropped]) -> Option<String> {
+    let count: usize = dropped.iter().map(|group| group.threads).sum();
+    let cpu_s: f64 = dropped.iter().map(|group| group.cpu_s).sum();
+    let mut groups: Vec<String> = { dropped.iter().take(NAMED) }
+        .map(|group| {
+            let (name, n, why) = (visible(&group.name), group.threads, group.why);
+            let times = if n == 1 {
+                String::new()
+            } else {
+                format!("{n} x ")
+            };
+            format!("{times}{name} ({:.2} s; {why})", group.cpu_s)
+        })
+        .collect();
+    match dropped.len().saturating_sub(NAMED) {
+        0 => {}
+        1 => groups.push("1 group more".to_owned()),
+        more => groups.push(format!("{more} groups more")),
+    }
+    let threads = if count == 1 { "thread" } else { "threads" };
+    (count > 0).then(|| {
+        format!(
+            "Not simulated: {count} {threads} with {cpu_s:.2} s of CPU time in all: {}.",
+            groups.join(", ")
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dropped_threads_are_named_with_count_and_reason() {
+        let group = |name: &str, threads, cpu_s| Dropped {
+            name: name.to_owned(),
+            threads,
+            cpu_s,
+            why: "not managed",
+        };
+        assert_eq!(not_simulated(&[]), None);
+        assert_eq!(
+            not_simulated(&[group("a\nb", 1, 0.5), group("irq", 3, 0.25)]).unwrap(),
+            "Not simulated: 4 threads with 0.75 s of CPU time in all: a\\nb (0.50 s; not managed), \
+             3 x irq (0.25 s; not managed)."
+        );
+        let many: Vec<Dropped> = (0..14).map(|n| group(&n.to_string(), 1, 0.0)).collect();
+        assert!(not_simulated(&many).unwrap().ends_with(", 2 groups more."));
+    }
 }

@@ -27,7 +27,7 @@ const MEASURES: [Figures; 6] = [
 pub(super) fn html(what_if: &WhatIf) -> Result<String> {
     let page = Page {
         title: format!("{} on {}", what_if.command, what_if.comparison.machine),
-        facts: sentences(what_if).into(),
+        facts: sentences(what_if),
         figures: vec![throughput(what_if)?],
         tables: vec![
             results(what_if)?,
