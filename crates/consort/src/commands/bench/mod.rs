@@ -59,6 +59,7 @@ pub(crate) fn execute(args: &BenchArgs) -> Result<ExitCode> {
     let rows = run(&benches, effort, &|done, total| progress.at(done, total));
     progress.finish();
     let rows = rows.map_err(refusal)?;
+    check(&rows)?;
     file.write(|| consort_bench::of_benches(&rows))?;
     let mut out = output::stdout();
     output::print(&mut out, args.format, COLUMNS, &rows, &rows)?;
@@ -66,6 +67,17 @@ pub(crate) fn execute(args: &BenchArgs) -> Result<ExitCode> {
         output::people(&mut out, &footer(effort))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Refuses results without a single figure, which would be a table of headings.
+fn check(rows: &[Row]) -> Result<()> {
+    if rows.iter().any(|row| row.n > 0 && row.value.is_finite()) {
+        return Ok(());
+    }
+    Err(anyhow::anyhow!(
+        "no bench gave a figure: this host counts no processor time of threads \
+         (CLOCK_THREAD_CPUTIME_ID); run it on another host"
+    ))
 }
 
 fn list(benches: &[Box<dyn Bench>], args: &BenchArgs) -> Result<()> {
@@ -111,6 +123,24 @@ fn footer(effort: Effort) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn results_without_a_figure_are_refused() {
+        let row = |value, n| Row {
+            name: "solve-16".to_owned(),
+            value,
+            unit: "ns",
+            n,
+            low: value,
+            high: value,
+            target: None,
+        };
+        assert!(check(&[row(1.0, 3), row(f64::NAN, 3)]).is_ok());
+        for rows in [vec![], vec![row(f64::NAN, 0)], vec![row(f64::INFINITY, 3)]] {
+            let error = check(&rows).unwrap_err().to_string();
+            assert!(error.starts_with("no bench gave a figure: "), "{error}");
+        }
+    }
 
     #[test]
     fn values_have_three_or_four_digits() {
