@@ -123,7 +123,7 @@ impl Hierarchies {
     /// PUs of `online` that cpusets keep out of balancing: isolated partitions of version 2, and
     /// what no balanced cpuset of version 1 has.
     pub(crate) fn unbalanced(&self, online: &PuSet) -> PuSet {
-        let point = |mount: &Mount| self.root.join(mount.point.trim_start_matches('/'));
+        let point = |mount: &Mount| mount.point_below(&self.root);
         let mut found = PuSet::new();
         for mount in &self.version_2 {
             found = found.union(&isolated_below(&point(mount), true));
@@ -132,7 +132,7 @@ impl Hierarchies {
             // Only the top of the hierarchy shows all cpusets; one without the file has no
             // controller.
             let balanced = balanced_below(&point(mount), online);
-            if let Some(balanced) = balanced.filter(|_| mount.root == "/") {
+            if let Some(balanced) = balanced.filter(|_| mount.root == Path::new("/")) {
                 found = found.union(&online.difference(&balanced));
             }
         }
@@ -150,7 +150,7 @@ impl Hierarchies {
         ];
         let mounts = self.version_1.iter().chain(&self.version_2);
         let files = mounts.flat_map(|mount| {
-            let point = self.root.join(mount.point.trim_start_matches('/'));
+            let point = mount.point_below(&self.root);
             names.map(|name| read::text(&point.join(name)).unwrap_or_default())
         });
         files.collect::<Vec<_>>().join("|")
