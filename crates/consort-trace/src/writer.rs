@@ -16,8 +16,9 @@ use parquet::file::serialized_reader::SerializedFileReader;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::TypePtr;
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::NamedTempFile;
@@ -66,7 +67,7 @@ impl Recorder {
             let source = io::Error::other("it is no file");
             return Err(TraceError::file("write", path, source));
         }
-        match fs::create_dir(&parts) {
+        match DirBuilder::new().mode(0o700).create(&parts) {
             Ok(()) => {}
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
                 return Err(TraceError::Left { path: parts });
@@ -147,10 +148,8 @@ impl Recorder {
         }
         let folder = self.path.parent().filter(|p| !p.as_os_str().is_empty());
         let failed = |source| TraceError::file("write", &self.path, source);
-        let file = tempfile::Builder::new()
-            .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666))
-            .tempfile_in(folder.unwrap_or(Path::new(".")))
-            .map_err(failed)?;
+        // For its owner alone, as temporary files are: it contains command lines.
+        let file = NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).map_err(failed)?;
         let joined = self.join_into(file.as_file());
         joined.map_err(|source| TraceError::parquet("write", &self.path, source))?;
         file.as_file().sync_data().map_err(failed)?;

@@ -1,18 +1,66 @@
 //! A result as a file: whole, or not there.
 //!
 //! The path is checked before the work begins, and the file is written after it: a signal in
-//! between leaves nothing behind.
+//! between leaves nothing behind. A link is replaced itself and never followed, because another user
+//! may have planted it in a folder such as `/tmp`.
 
 use crate::failure::bad_input;
 use anyhow::{Context, Result};
+use nix::unistd::Uid;
+use std::fmt::Display;
 use std::fs::Permissions;
-use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
+use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
 /// Mode of new files, before the umask is applied.
 const MODE: u32 = 0o666;
+
+/// Nature of a path that a result is to be written to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OutPlace {
+    /// An ordinary file, a link to one, or nothing: it is replaced.
+    File,
+    /// A device, a pipe, or a link of the kernel to an open file, such as `/dev/stdout`: it is
+    /// written to and must stay what it is.
+    Stream,
+}
+
+impl OutPlace {
+    /// Returns the nature of a path; an error if no result can be written there.
+    pub(crate) fn of(path: &Path) -> io::Result<Self> {
+        let there = match path.symlink_metadata() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::File),
+            there => there?,
+        };
+        if there.is_symlink() {
+            return Self::of_link(path);
+        }
+        let owner = there.uid();
+        match there.file_type() {
+            kind if kind.is_file() => Ok(Self::File),
+            kind if kind.is_dir() => Err(io::Error::other("it is a folder")),
+            // One that another user has put there is not for root to fill.
+            _ if owner != 0 && owner != Uid::effective().as_raw() => Err(io::Error::other(
+                format!("it belongs to user {owner} and is not an ordinary file"),
+            )),
+            _ => Ok(Self::Stream),
+        }
+    }
+
+    fn of_link(path: &Path) -> io::Result<Self> {
+        let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
+        let is_kernels = folder.is_some_and(|f| f == Path::new("/dev") || f.starts_with("/proc"));
+        match path.metadata() {
+            _ if is_kernels => Ok(Self::Stream),
+            Ok(target) if !target.is_file() => Err(io::Error::other(
+                "it is a link to what is not an ordinary file; name that itself",
+            )),
+            _ => Ok(Self::File),
+        }
+    }
+}
 
 /// A file that is written beside its place and then moved there.
 pub(crate) struct OutFile {
@@ -25,23 +73,19 @@ pub(crate) struct OutFile {
 impl OutFile {
     /// Checks that the file can be written, and may be.
     pub(crate) fn create(what: &'static str, place: &Path, replace: bool) -> Result<Self> {
-        if place.exists() && !replace {
+        let refused = |why: &dyn Display| {
+            bad_input(format!("cannot write {what} {}: {why}", place.display()))
+        };
+        if place.symlink_metadata().is_ok() && !replace {
             return Err(exists(place));
         }
-        if place.exists() && !place.is_file() {
-            let place = place.display();
-            return Err(bad_input(format!(
-                "cannot write {what} {place}: it is no file"
-            )));
+        match OutPlace::of(place) {
+            Ok(OutPlace::File) => {}
+            Ok(OutPlace::Stream) => return Err(refused(&"it is no file")),
+            Err(error) => return Err(refused(&error)),
         }
         // The kind alone: the temporary file's name helps nobody.
-        beside(place).map_err(|error| {
-            bad_input(format!(
-                "cannot write {what} {}: {}",
-                place.display(),
-                error.kind()
-            ))
-        })?;
+        beside(place).map_err(|error| refused(&error.kind()))?;
         Ok(Self {
             what,
             place: place.to_owned(),
@@ -64,7 +108,7 @@ impl OutFile {
         }
         // Somebody may have made one meanwhile.
         match file.persist_noclobber(&place) {
-            Err(e) if e.error.kind() == std::io::ErrorKind::AlreadyExists => Err(exists(&place)),
+            Err(e) if e.error.kind() == io::ErrorKind::AlreadyExists => Err(exists(&place)),
             persisted => persisted
                 .map(drop)
                 .map_err(|e| e.error)
@@ -74,7 +118,7 @@ impl OutFile {
 }
 
 /// A temporary file in the folder of `place`; gone when dropped.
-fn beside(place: &Path) -> std::io::Result<NamedTempFile> {
+fn beside(place: &Path) -> io::Result<NamedTempFile> {
     let folder = place.parent().filter(|p| !p.as_os_str().is_empty());
     tempfile::Builder::new()
         .permissions(Permissions::from_mode(MODE))
@@ -83,4 +127,52 @@ fn beside(place: &Path) -> std::io::Result<NamedTempFile> {
 
 fn exists(place: &Path) -> anyhow::Error {
     bad_input(format!("{} exists; --force replaces it", place.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn link_is_replaced_and_its_target_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+        std::fs::write(&file, "old").unwrap();
+        symlink(&file, &link).unwrap();
+        assert!(OutFile::create("model", &link, false).is_err());
+        let out = OutFile::create("model", &link, true).unwrap();
+        out.write("new").unwrap();
+        assert!(!link.is_symlink());
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "old");
+        assert_eq!(std::fs::read_to_string(&link).unwrap(), "new");
+    }
+
+    #[test]
+    fn nature_of_a_path_is_found_without_following_planted_links() {
+        let folder = tempfile::tempdir().unwrap();
+        let link = |name: &str, target: &str| {
+            let link = folder.path().join(name);
+            symlink(target, &link).unwrap();
+            link
+        };
+        assert_eq!(
+            OutPlace::of(&link("absent", "/nowhere")).unwrap(),
+            OutPlace::File
+        );
+        assert!(OutPlace::of(&link("device", "/dev/null")).is_err());
+        assert!(OutPlace::of(folder.path()).is_err());
+        assert_eq!(
+            OutPlace::of(Path::new("/dev/null")).unwrap(),
+            OutPlace::Stream
+        );
+        assert_eq!(
+            OutPlace::of(Path::new("/dev/stdin")).unwrap(),
+            OutPlace::Stream
+        );
+        assert_eq!(
+            OutPlace::of(&folder.path().join("none")).unwrap(),
+            OutPlace::File
+        );
+    }
 }

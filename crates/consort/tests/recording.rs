@@ -32,6 +32,8 @@ fn what_was_recorded_is_replayed_and_simulated_elsewhere() {
     let folder = folder();
     let path = folder.path().join("r.parquet");
     let report = record(&path);
+    let mode = std::os::unix::fs::PermissionsExt::mode(&path.metadata().unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600, "it contains command lines");
     assert_eq!(warnings(&report), [""; 0], "{report:#}");
     let replayed = run(consort()
         .arg("replay")

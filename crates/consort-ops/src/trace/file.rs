@@ -92,7 +92,7 @@ impl Trace {
             NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).and_then(|mut file| {
                 file.write_all(&self.to_bytes())?;
                 file.as_file().sync_data()?;
-                readable_as_usual(file.path())?;
+                readable_as_usual(file.as_file())?;
                 file.persist(path).map_err(|error| error.error)
             });
         written.map_err(|source| TraceError::file("write", path, source))?;
@@ -101,9 +101,9 @@ impl Trace {
 }
 
 /// Temporary files are private; a trace is as readable as its neighbours usually are.
-fn readable_as_usual(path: &Path) -> std::io::Result<()> {
+fn readable_as_usual(file: &File) -> std::io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
-    fs::set_permissions(path, fs::Permissions::from_mode(0o644))
+    file.set_permissions(fs::Permissions::from_mode(0o644))
 }
 
 fn put_section(out: &mut Vec<u8>, raw: &[u8]) {

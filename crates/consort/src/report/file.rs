@@ -1,16 +1,19 @@
 //! The report as a file.
 //!
-//! Pitfall: only ordinary files are replaced. A device, a pipe or `/dev/stdout`
+//! Pitfall: only ordinary files and links are replaced. A device, a pipe or `/dev/stdout`
 //! is written to; replacing `/dev/null` by a file would harm the whole host.
 
 use super::RunReport;
 use crate::failure::bad_input;
+use crate::out_file::OutPlace;
 use crate::output;
 use anyhow::{Context, Result};
 use consort_output::{PUBLIC, WholeFile};
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// Destination of the report.
@@ -57,15 +60,9 @@ fn cannot_write(name: &Path, error: &dyn fmt::Display) -> String {
 
 impl Sink {
     fn open(name: &Path) -> std::io::Result<Self> {
-        // Through links, so that the file behind a link is replaced and the link stays.
-        let place = name.canonicalize().unwrap_or_else(|_| name.to_owned());
-        match place.metadata() {
-            Ok(there) if there.is_dir() => Err(std::io::Error::other("it is a folder")),
-            Ok(there) if !there.is_file() => {
-                let sink = OpenOptions::new().write(true).open(name)?;
-                Ok(Self::Into(sink))
-            }
-            _ => Self::beside(&place),
+        match OutPlace::of(name)? {
+            OutPlace::File => Self::beside(name),
+            OutPlace::Stream => open_stream(name).map(Self::Into),
         }
     }
 
@@ -83,6 +80,23 @@ impl Sink {
             }
         }
     }
+}
+
+/// Opens a device or a pipe without waiting for a process that reads it.
+fn open_stream(name: &Path) -> std::io::Result<File> {
+    let flags = (OFlag::O_NONBLOCK | OFlag::O_NOCTTY).bits();
+    // At the end, if it is an ordinary file behind `/dev/stdout`: it may have content.
+    let opened = OpenOptions::new()
+        .append(true)
+        .custom_flags(flags)
+        .open(name);
+    let stream = opened.map_err(|error| match error.raw_os_error() {
+        Some(nix::libc::ENXIO) => std::io::Error::other("no process reads from it"),
+        _ => error,
+    })?;
+    let status = OFlag::from_bits_retain(fcntl(&stream, FcntlArg::F_GETFL)?);
+    fcntl(&stream, FcntlArg::F_SETFL(status - OFlag::O_NONBLOCK))?;
+    Ok(stream)
 }
 
 /// The error as one of the report's folder; the name of a temporary file in it helps nobody.

@@ -51,11 +51,10 @@ fn a_report_to_a_device_leaves_the_device_in_place() {
     let folder = folder();
     let link = folder.path().join("null");
     symlink("/dev/null", &link).unwrap();
-    let output = scene(
-        &format!("\"$C\" {RUN} -q --report \"$P\" -- true"),
-        link.to_str().unwrap(),
-    );
-    assert!(output.status.success(), "{}", stderr(&output));
+    for (path, code) in [("/dev/null", 0), (link.to_str().unwrap(), 2)] {
+        let output = scene(&format!("\"$C\" {RUN} -q --report \"$P\" -- true"), path);
+        assert_eq!(output.status.code(), Some(code), "{}", stderr(&output));
+    }
     assert!(link.is_symlink());
     let null = std::fs::metadata("/dev/null").unwrap();
     assert!(null.file_type().is_char_device());
@@ -64,18 +63,42 @@ fn a_report_to_a_device_leaves_the_device_in_place() {
 }
 
 #[test]
-fn a_report_behind_a_link_replaces_the_file_not_the_link() {
+fn report_replaces_a_link_and_spares_its_target() {
+    for option in ["--report", "--report-html"] {
+        let folder = folder();
+        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+        std::fs::write(&file, "old").unwrap();
+        symlink("file", &link).unwrap();
+        let script = format!("umask 022; \"$C\" {RUN} -q {option} \"$P\" -- true");
+        let output = scene(&script, link.to_str().unwrap());
+        assert!(output.status.success(), "{}", stderr(&output));
+        assert!(!link.is_symlink());
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "old");
+        let mode = link.metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o644, "as any file that a command writes");
+    }
+}
+
+#[test]
+fn pipe_without_a_reader_does_not_hold_up_the_run() {
     let folder = folder();
-    let (file, link) = (folder.path().join("file"), folder.path().join("link"));
-    std::fs::write(&file, "old").unwrap();
-    symlink("file", &link).unwrap();
-    let script = format!("umask 022; \"$C\" {RUN} -q --report \"$P\" -- true");
-    let output = scene(&script, link.to_str().unwrap());
-    assert!(output.status.success(), "{}", stderr(&output));
-    assert!(link.is_symlink());
-    assert!(std::fs::read_to_string(&file).unwrap().starts_with('{'));
-    let mode = file.metadata().unwrap().permissions().mode();
-    assert_eq!(mode & 0o777, 0o644, "as any file that a command writes");
+    let pipe = folder.path().join("pipe");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::from_bits_truncate(0o600)).unwrap();
+    let pipe = pipe.to_str().unwrap();
+    let output = scene(&format!("\"$C\" {RUN} -q --report \"$P\" -- true"), pipe);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("no process reads from it"),
+        "{}",
+        stderr(&output)
+    );
+    // The reader may open the pipe after the first attempts.
+    let script = format!(
+        "cat \"$P\" & cat=$!; until \"$C\" {RUN} -q --report \"$P\" -- true; do sleep 0.1; done; \
+         wait $cat"
+    );
+    let output = scene(&script, pipe);
+    assert_eq!(super::common::json(&output)["exit_code"], 0);
 }
 
 #[test]

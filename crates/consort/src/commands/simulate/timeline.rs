@@ -1,6 +1,7 @@
 //! `--timeline`: the run as Perfetto shows it.
 
 use crate::failure::bad_input;
+use crate::out_file::OutPlace;
 use anyhow::{Context, Result};
 use consort_output::{PUBLIC, WholeFile};
 use consort_sim::chip::Chip;
@@ -35,8 +36,8 @@ impl Timeline {
     }
 
     fn open(path: &Path, chip: &Chip) -> io::Result<Self> {
-        let place = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        if place.exists() && !place.is_file() {
+        let place = path.to_owned();
+        if OutPlace::of(&place)? == OutPlace::Stream {
             return Err(io::Error::other("it is not an ordinary file"));
         }
         let folder = place.parent().filter(|p| !p.as_os_str().is_empty());

@@ -5,6 +5,7 @@ use crate::cli::SubmitArgs;
 use crate::failure::bad_input;
 use crate::output;
 use anyhow::{Context, Result, anyhow};
+use consort_report::write_whole;
 use consort_sweep::Folder;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -64,13 +65,12 @@ fn write(args: &SubmitArgs, folder: &Folder, n: usize, shards: &[usize]) -> Resu
     let place = here.join(PLACE);
     let failed = || format!("cannot write {}", place.display());
     std::fs::create_dir_all(&place).with_context(failed)?;
-    let list = place.join(format!("shards-{n}.txt"));
+    let (list, script) = (format!("shards-{n}.txt"), format!("submit-{n}.sh"));
     let lines: String = shards.iter().map(|shard| format!("{shard}\n")).collect();
-    std::fs::write(&list, lines).with_context(failed)?;
-    let script = place.join(format!("submit-{n}.sh"));
-    let text = text(args, &here, &list, shards.len())?;
-    std::fs::write(&script, text).with_context(failed)?;
-    Ok(script)
+    write_whole(&place, &list, lines.as_bytes()).with_context(failed)?;
+    let text = text(args, &here, &place.join(list), shards.len())?;
+    write_whole(&place, &script, text.as_bytes()).with_context(failed)?;
+    Ok(place.join(script))
 }
 
 fn text(args: &SubmitArgs, folder: &Path, list: &Path, tasks: usize) -> Result<String> {
