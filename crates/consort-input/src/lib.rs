@@ -2,11 +2,13 @@
 //!
 //! A name may lead anywhere: to a device that never ends, a folder, a file larger than memory.
 //! Usage: whatever reads a file named on the command line, in a configuration or by another file
-//! calls [`text`]. Pitfall: a pipe is read until its writer closes it, however long that takes.
+//! calls [`text`]. Pitfall: a pipe is read until its writer closes it, however long that takes; what
+//! must not wait calls [`text_of_file`].
 
+use nix::fcntl::OFlag;
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 /// Size that no file written by hand or by Consort reaches, bytes.
@@ -26,6 +28,25 @@ pub fn text(path: &Path) -> io::Result<String> {
     text_within(LARGEST, path)
 }
 
+/// Text of a regular file of at most [`LARGEST`] bytes, without ever waiting for another process: a
+/// pipe is refused. For files that a service reads while it runs.
+///
+/// # Errors
+/// The kernel's answer; anything but a file; more bytes; no UTF-8.
+pub fn text_of_file(path: &Path) -> io::Result<String> {
+    // Opening a pipe would wait for a process that writes to it.
+    let file = File::options()
+        .read(true)
+        .custom_flags(OFlag::O_NONBLOCK.bits())
+        .open(path)?;
+    let there = file.metadata()?;
+    refuse(&there)?;
+    if there.file_type().is_fifo() {
+        return Err(io::Error::other("it is a pipe, not a file"));
+    }
+    read_within(LARGEST, file)
+}
+
 /// Text of a regular file or a pipe of at most so many bytes.
 ///
 /// # Errors
@@ -33,10 +54,12 @@ pub fn text(path: &Path) -> io::Result<String> {
 pub fn text_within(most_bytes: u64, path: &Path) -> io::Result<String> {
     // Before it is opened, for opening a device may do something already.
     refuse(&path.metadata()?)?;
+    read_within(most_bytes, File::open(path)?)
+}
+
+fn read_within(most_bytes: u64, file: File) -> io::Result<String> {
     let mut bytes = Vec::new();
-    File::open(path)?
-        .take(most_bytes + 1)
-        .read_to_end(&mut bytes)?;
+    file.take(most_bytes + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most_bytes {
         let most = most_bytes >> 20;
         return Err(io::Error::other(format!("it is larger than {most} MiB")));
@@ -125,6 +148,18 @@ mod tests {
             assert!(is_path(text), "{text}");
         }
         assert!(!is_path("hmmer") && !is_file(&"a".repeat(1 << 20)));
+    }
+
+    #[test]
+    fn pipe_without_a_writer_is_refused_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRUSR).unwrap();
+        let error = text_of_file(&pipe).unwrap_err().to_string();
+        assert_eq!(error, "it is a pipe, not a file");
+        assert!(text_of_file(Path::new("/dev/zero")).is_err());
+        assert!(text_of_file(folder.path()).is_err());
+        assert_eq!(text_of_file(Path::new("/dev/null")).unwrap(), "");
     }
 
     #[test]

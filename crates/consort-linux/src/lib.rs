@@ -9,10 +9,12 @@
 //! scheduling), `pause` (freezers and stop signals), `energy` (RAPL), `control` (the socket of a
 //! daemon), `group` (several runs under one control loop). `live` puts them together.
 
+mod acceptor;
 pub mod cgroup;
 pub mod control;
 pub mod cookies;
 pub mod counters;
+mod descriptor_limit;
 pub mod discovery;
 pub mod enact;
 pub mod energy;
@@ -27,6 +29,8 @@ mod proc;
 mod read;
 pub mod sampling;
 pub mod topology;
+
+pub use descriptor_limit::raise_descriptor_limit;
 
 #[cfg(test)]
 #[path = "../tests/skip/mod.rs"]

@@ -193,6 +193,25 @@ impl Config {
         }
     }
 
+    /// Keys of a daemon that differ and that hold only after it was started again.
+    pub(crate) fn keys_for_restart(&self, later: &Self) -> Vec<String> {
+        let (old, new) = (&self.daemon, &later.daemon);
+        let daemon = [
+            ("interval", old.interval != new.interval),
+            ("seed", old.seed != new.seed),
+            ("topology", old.topology != new.topology),
+            ("enact", old.enact != new.enact),
+            ("cookies", old.cookies != new.cookies),
+            ("back-off", old.back_off != new.back_off),
+            ("watch", old.watch != new.watch),
+        ];
+        let daemon = daemon.into_iter().filter(|(_, differs)| *differs);
+        let daemon = daemon.map(|(key, _)| format!("[daemon] {key}"));
+        let differs = self.metrics.listen != later.metrics.listen;
+        let metrics = differs.then(|| "[metrics] listen".to_owned());
+        daemon.chain(metrics).collect()
+    }
+
     /// Returns the rules that say which control groups a daemon manages, and which never.
     pub(crate) fn rules(&self) -> Result<Rules> {
         let manage = self.manage.iter().map(|entry| {
@@ -281,7 +300,7 @@ fn drop_ins(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn read(path: &Path) -> Result<Config> {
-    let text = consort_input::text(path)
+    let text = consort_input::text_of_file(path)
         .with_context(|| format!("cannot read configuration {}", path.display()))?;
     let context = || format!("configuration {}", path.display());
     let mut config = parse(&text).with_context(context)?;
@@ -346,6 +365,16 @@ mod tests {
         let rules = both.rules().unwrap();
         let patterns: Vec<&str> = rules.manage.iter().map(|r| r.cgroup.as_str()).collect();
         assert_eq!(patterns, ["a", "**/b.service"]);
+    }
+
+    #[test]
+    fn keys_that_take_a_restart_are_named() {
+        let old = parse("[daemon]\npolicy = \"none\"\nseed = 1\n").unwrap();
+        let new = "[daemon]\npolicy = \"spread\"\nseed = 2\n[run]\nseed = 3\n\
+                   [metrics]\nlisten = \"127.0.0.1:1\"\n";
+        let keys = old.keys_for_restart(&parse(new).unwrap());
+        assert_eq!(keys, ["[daemon] seed", "[metrics] listen"]);
+        assert!(old.keys_for_restart(&old).is_empty());
     }
 
     #[test]

@@ -29,8 +29,17 @@ pub(crate) fn emulating(host: Host, large: Option<&PuSet>) -> Result<Host> {
 }
 
 fn read(path: &Path) -> Result<SharingMap> {
+    parse(path, consort_input::text(path))
+}
+
+/// Checks a file of what PUs share, as a daemon does while it runs: it waits for no other process.
+pub(crate) fn check_sharing(path: &Path) -> Result<()> {
+    parse(path, consort_input::text_of_file(path)).map(drop)
+}
+
+fn parse(path: &Path, text: std::io::Result<String>) -> Result<SharingMap> {
     let origin = path.display().to_string();
-    let text = consort_input::text(path)
+    let text = text
         .with_context(|| format!("cannot read topology {origin}"))
         .map_err(|error| as_bad_input(&error))?;
     SharingMap::parse(&text, &origin).map_err(bad_input)

@@ -6,6 +6,7 @@ mod config;
 mod descriptions;
 mod failure;
 mod host;
+mod log;
 mod long_file;
 mod out_file;
 mod output;
@@ -99,7 +100,7 @@ pub fn main() -> ExitCode {
 fn start_log() {
     let asked = std::env::var("CONSORT_LOG").ok();
     let targets: Option<Targets> = asked.and_then(|text| text.parse().ok());
-    let log = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let log = tracing_subscriber::fmt::layer().with_writer(log::OneLine::new);
     tracing_subscriber::registry()
         .with(log.with_filter(targets.unwrap_or_default()))
         .init();

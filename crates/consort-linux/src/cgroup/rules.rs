@@ -12,6 +12,12 @@ use std::str::FromStr;
 use std::sync::Arc;
 use thiserror::Error;
 
+/// Longest pattern, bytes.
+const MOST_BYTES: usize = 1_024;
+/// Most `**` in a pattern: each more multiplies the time that it takes to find out that a path does
+/// not match.
+const MOST_SPANS: usize = 4;
+
 /// A pattern of control groups, from the top of their hierarchy: `user.slice/**`,
 /// `system.slice/docker-*.scope`. `*` stays within one name, `**` spans any number of them.
 ///
@@ -29,7 +35,13 @@ pub struct CgroupPattern {
 /// Fault of a text that is no pattern of control groups.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum CgroupPatternError {
-    /// The path is empty, too long, or has a part that is empty, `.` or `..`.
+    /// The pattern would take too long to be compared.
+    #[error(
+        "a pattern of control groups has at most {MOST_BYTES} bytes and {MOST_SPANS} times '**'; \
+         write a shorter one"
+    )]
+    TooLarge,
+    /// The path is empty, or has a part that is empty, `.` or `..`.
     #[error("'{0}' is no control group; write a path such as user.slice/**")]
     Path(String),
     /// The text is not a pattern.
@@ -84,7 +96,10 @@ impl FromStr for CgroupPattern {
     fn from_str(text: &str) -> Result<Self, CgroupPatternError> {
         let path = text.trim_matches('/');
         let climbs = path.split('/').any(|name| matches!(name, "" | "." | ".."));
-        if climbs || path.len() > 4_000 {
+        if text.len() > MOST_BYTES || path.matches("**").count() > MOST_SPANS {
+            return Err(CgroupPatternError::TooLarge);
+        }
+        if climbs {
             return Err(CgroupPatternError::Path(text.to_owned()));
         }
         let each = path.ends_with("/**") || path == "**";
@@ -370,6 +385,15 @@ mod tests {
         let error = "a/[".parse::<CgroupPattern>().unwrap_err().to_string();
         assert!(error.starts_with("'a/[' is no pattern"), "{error}");
         assert!(CgroupPattern::of_unit("a/b").is_err());
+    }
+
+    #[test]
+    fn pattern_that_takes_long_to_compare_is_refused() {
+        for text in ["**/".repeat(600) + "a", "x".repeat(MOST_BYTES + 1)] {
+            let error = text.parse::<CgroupPattern>().unwrap_err();
+            assert_eq!(error, CgroupPatternError::TooLarge);
+        }
+        assert!("**/a/**/b/**/c/**".parse::<CgroupPattern>().is_ok());
     }
 
     proptest! {

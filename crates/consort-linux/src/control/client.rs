@@ -1,21 +1,20 @@
 //! A client's side of the control socket.
 
-use super::conversation::{Peer, peer_of};
+use super::conversation::{Peer, SILENCE, peer_of};
 use super::message::{Answer, MAX_ANSWER_BYTES, Request, RequestError};
+use super::place::NAME;
 use crate::enact::runtime_dirs;
 use nix::unistd::Uid;
 use serde_json::Value;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use thiserror::Error;
 
 /// Longest wait for an answer: requests are heard between turns, so a long quantum is no reason for
 /// a longer one.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Name of the socket in its folder.
-const NAME: &str = "control.sock";
 
 /// Reason for which a daemon could not be asked.
 #[derive(Debug, Error)]
@@ -63,12 +62,14 @@ fn list(paths: &[PathBuf]) -> String {
 pub struct Call {
     path: PathBuf,
     stream: BufReader<UnixStream>,
+    /// Time of the last answer.
+    answered: Instant,
 }
 
-/// Path at which a daemon of this user listens; none where there is no folder. `dirs` are the
-/// folders for journals, best first.
-pub fn socket_of(dirs: &[PathBuf]) -> Option<PathBuf> {
-    dirs.first().map(|dir| dir.join(NAME))
+/// Returns true if a daemon of this user, or of root, listens in one of these folders.
+pub fn has_daemon(dirs: &[PathBuf]) -> bool {
+    let mut places = dirs.iter().map(|dir| dir.join(NAME));
+    places.any(|place| place.exists() && call(Some(&place)).is_ok())
 }
 
 /// Paths at which a daemon is looked for: this user's own, then the host's.
@@ -113,6 +114,7 @@ impl Call {
         Ok(Self {
             path: path.to_owned(),
             stream: BufReader::new(stream),
+            answered: Instant::now(),
         })
     }
 
@@ -123,10 +125,17 @@ impl Call {
     /// connection broke, or [`CallError::Language`].
     pub fn ask(&mut self, request: &Request) -> Result<Value, CallError> {
         let line = request.line()?;
-        let told = self.exchange(&line).map_err(|source| CallError::Io {
-            path: self.path.clone(),
-            source,
-        })?;
+        let path = self.path.clone();
+        let failed = |source| CallError::Io { path, source };
+        // The daemon ends conversations that are silent for long, such as that of a paused view.
+        if self.answered.elapsed() > SILENCE / 2 {
+            match UnixStream::connect(&self.path) {
+                Ok(stream) => *self = Self::with(&self.path, stream)?,
+                Err(error) => return Err(failed(error)),
+            }
+        }
+        let told = self.exchange(&line).map_err(failed)?;
+        self.answered = Instant::now();
         match Answer::parse(&told)? {
             Answer::Ok(value) => Ok(value),
             Answer::Error(why) => Err(CallError::Refused(why)),
@@ -134,7 +143,16 @@ impl Call {
     }
 
     fn exchange(&mut self, line: &[u8]) -> io::Result<Vec<u8>> {
-        self.stream.get_mut().write_all(line)?;
+        let sent = self.stream.get_mut().write_all(line);
+        let closed = |e: &io::Error| {
+            let kind = e.kind();
+            kind == io::ErrorKind::BrokenPipe || kind == io::ErrorKind::ConnectionReset
+        };
+        // A daemon that refuses may close before the request comes; its reason can still be read.
+        match &sent {
+            Err(error) if !closed(error) => return sent.map(|()| Vec::new()),
+            _ => {}
+        }
         let mut told = Vec::new();
         let most = MAX_ANSWER_BYTES as u64 + 1;
         self.stream

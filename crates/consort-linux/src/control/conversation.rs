@@ -1,21 +1,30 @@
 //! One peer at the control socket: the requests received from it, and the answers still to be sent.
 
-use super::message::{Answer, MAX_ANSWER_BYTES, Request};
+use super::message::{Answer, MAX_ANSWER_BYTES, Request, RequestError};
 use crate::group::{Lines, MAX_LINE_BYTES};
+use crate::proc::ThreadUsers;
+use consort_core::ThreadId;
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use nix::unistd::Uid;
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
+use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Longest time that a peer may take to read an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Most requests that may wait for their turn; a peer that sends more is hung up on.
+/// Longest time without a whole request: a silent peer would keep a place that others need.
+pub(super) const SILENCE: Duration = Duration::from_secs(30);
+/// Most requests that are read ahead of their turn, apart from those in the piece that was read
+/// last. Further ones stay with the kernel, so that a peer that sends more has to wait.
 const MOST_WAITING: usize = 64;
+/// Longest time that a peer may take to leave after its last answer.
+const FAREWELL: Duration = Duration::from_secs(1);
 
-/// The client at the other end of a connection, as the kernel tells it.
+/// The client at the other end of a connection, as the kernel reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
     /// Id of the effective user.
@@ -29,6 +38,18 @@ impl Peer {
     /// daemon.
     pub fn is_master(self) -> bool {
         self.uid == 0 || self.uid == Uid::effective().as_raw()
+    }
+
+    /// Returns true if the client may see a thread: it acts for the client's user alone.
+    pub fn may_see(self, id: ThreadId) -> bool {
+        let users = || ThreadUsers::of_thread(Path::new("/"), id);
+        self.is_master() || users().is_ok_and(|users| users.other_than(self.uid).is_none())
+    }
+
+    /// The same for the process of a pid.
+    pub fn may_see_process(self, pid: u32) -> bool {
+        let users = || ThreadUsers::of_process(Path::new("/"), pid);
+        self.is_master() || users().is_ok_and(|users| users.other_than(self.uid).is_none())
     }
 }
 
@@ -51,13 +72,18 @@ pub(super) struct Conversation {
     out: Vec<u8>,
     /// Time from which `out` is not empty and nothing could be sent; none while it is empty.
     since: Option<Instant>,
+    /// Time of the last whole line, request that was handed on, or answer.
+    active: Instant,
     /// True while a request was handed on and not answered.
-    pub(super) asks: bool,
+    asks: bool,
+    /// True once the peer sends nothing more.
     gone: bool,
+    /// Time of the last answer that the peer gets; `None` while it may ask.
+    dismissed: Option<Instant>,
 }
 
 impl Conversation {
-    pub(super) fn new(stream: UnixStream, peer: Peer) -> io::Result<Self> {
+    pub(super) fn new(stream: UnixStream, peer: Peer, now: Instant) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
         Ok(Self {
             stream,
@@ -66,61 +92,118 @@ impl Conversation {
             heard: VecDeque::new(),
             out: Vec::new(),
             since: None,
+            active: now,
             asks: false,
             gone: false,
+            dismissed: None,
         })
     }
 
     /// Receives and sends as much as is possible now; returns false when the conversation is over.
     pub(super) fn move_on(&mut self, now: Instant) -> bool {
-        self.hear();
+        if let Some(since) = self.dismissed {
+            self.send(now);
+            return !self.has_left() && now.saturating_duration_since(since) <= FAREWELL;
+        }
+        self.hear(now);
         self.send(now);
-        let stuck = self.since.is_some_and(|since| now - since > PATIENCE);
-        let finished = self.gone && self.out.is_empty() && self.heard.is_empty() && !self.asks;
-        !stuck && !finished && self.heard.len() <= MOST_WAITING
+        let is_quiet = !self.asks && self.out.is_empty() && self.heard.is_empty();
+        if is_quiet && !self.gone && now.saturating_duration_since(self.active) > SILENCE {
+            let seconds = SILENCE.as_secs();
+            self.dismiss(
+                format!("the conversation was silent for {seconds} s; connect again"),
+                now,
+            );
+            return true;
+        }
+        let stuck = self
+            .since
+            .is_some_and(|since| now.saturating_duration_since(since) > PATIENCE);
+        let is_over = stuck || (self.gone && is_quiet);
+        !is_over
     }
 
-    /// Returns true if requests may still be received, none being answered at the moment.
+    /// Returns true if a request may be read now. Otherwise the descriptor is not to be polled: it
+    /// would stay readable.
     pub(super) fn is_open(&self) -> bool {
-        !self.asks && !self.gone
+        !self.asks && !self.gone && self.dismissed.is_none() && self.heard.len() < MOST_WAITING
     }
 
-    /// The next request, unless one is still to be answered; a faulty line is answered at once.
-    pub(super) fn next(&mut self) -> Option<Request> {
-        while !self.asks && self.out.is_empty() {
-            let line = self.heard.pop_front()?;
-            match Request::parse(&line) {
-                Ok(request) => {
-                    self.asks = true;
-                    return Some(request);
-                }
-                Err(error) => self.answer(&Answer::Error(error.to_string())),
+    /// Sends the peer a last answer, and nothing after it. The connection stays open for a moment:
+    /// a peer that is still writing would otherwise meet a broken pipe and not look for the reason.
+    pub(super) fn dismiss(&mut self, why: String, now: Instant) {
+        self.heard.clear();
+        self.answer(&Answer::Error(why), now);
+        self.dismissed = Some(now);
+        self.send(now);
+    }
+
+    /// Returns true if the peer was sent its last answer.
+    pub(super) fn is_dismissed(&self) -> bool {
+        self.dismissed.is_some()
+    }
+
+    /// Reads on and discards all; returns true if the peer has closed its side.
+    fn has_left(&mut self) -> bool {
+        let mut piece = [0; MAX_LINE_BYTES];
+        match self.stream.read(&mut piece) {
+            Ok(0) => true,
+            Ok(_) => false,
+            Err(e) => !matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted),
+        }
+    }
+
+    /// Returns true if a line waits and none is being answered.
+    pub(super) fn has_next(&self) -> bool {
+        !self.asks && self.out.is_empty() && !self.heard.is_empty()
+    }
+
+    /// The request in the next line; a faulty line is answered instead.
+    pub(super) fn next(&mut self, now: Instant) -> Option<Request> {
+        if !self.has_next() {
+            return None;
+        }
+        let line = self.heard.pop_front()?;
+        match Request::parse(&line) {
+            Ok(request) => {
+                self.asks = true;
+                self.active = now;
+                Some(request)
+            }
+            Err(error) => {
+                self.answer(&Answer::Error(error.to_string()), now);
+                None
             }
         }
-        None
+    }
+
+    /// Time for which the request that was handed on has waited.
+    pub(super) fn waited(&self, now: Instant) -> Duration {
+        now.saturating_duration_since(self.active)
     }
 
     /// Answers the request that was handed on.
-    pub(super) fn answer(&mut self, answer: &Answer) {
+    pub(super) fn answer(&mut self, answer: &Answer, now: Instant) {
         self.asks = false;
+        self.active = now;
         self.out.extend(answer.line());
-        self.send(Instant::now());
+        self.send(now);
     }
 
-    fn hear(&mut self) {
+    fn hear(&mut self, now: Instant) {
         let mut piece = [0; MAX_LINE_BYTES];
-        while !self.gone && self.heard.len() <= MOST_WAITING {
+        while !self.gone && self.dismissed.is_none() && self.heard.len() < MOST_WAITING {
             match self.stream.read(&mut piece) {
                 Ok(0) => self.gone = true,
                 Ok(n) => match self.lines.push(&piece[..n]) {
-                    Ok(lines) => self.heard.extend(lines),
-                    // Where the next line begins cannot be told any more.
-                    Err(_) => {
-                        self.answer(&Answer::Error(
-                            super::message::RequestError::TooLong.to_string(),
-                        ));
-                        self.gone = true;
+                    Ok(lines) => {
+                        if !lines.is_empty() {
+                            self.active = now;
+                        }
+                        self.heard.extend(lines);
                     }
+                    // The beginning of the next line cannot be found any more.
+                    Err(_) => self.dismiss(RequestError::TooLong.to_string(), now),
                 },
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -145,9 +228,14 @@ impl Conversation {
             }
         }
         debug_assert!(self.out.len() <= 2 * MAX_ANSWER_BYTES);
-        match self.out.is_empty() {
-            true => self.since = None,
-            false => self.since = self.since.or(Some(now)),
+        if !self.out.is_empty() {
+            self.since = self.since.or(Some(now));
+            return;
+        }
+        self.since = None;
+        if self.dismissed.is_some() {
+            // It fails only if the peer has gone.
+            let _ = self.stream.shutdown(Shutdown::Write);
         }
     }
 }

@@ -88,6 +88,7 @@ struct Speaker {
 }
 
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Asking<T> {
     version: u32,
     request: T,
@@ -192,6 +193,8 @@ mod tests {
         let error = |line: &[u8]| Request::parse(line).unwrap_err().to_string();
         assert!(error(br#"{"version":2,"request":"dance"}"#).contains("version 2"));
         assert!(error(br#"{"version":1,"request":{"attach":{"pid":1}}}"#).contains("`pid`"));
+        let beside = br#"{"version":1,"request":"status","uid":0}"#;
+        assert!(error(beside).contains("`uid`"));
         assert!(error(&[b' '; MAX_LINE_BYTES]).contains("at most 4096 bytes"));
         let long = Request::Policy {
             policy: "x".repeat(MAX_LINE_BYTES),

@@ -20,10 +20,12 @@
 //! | `{"policy":{"policy":"NAME"}}` | goes on with another policy | root, the daemon's user |
 //! | `"reload"` | reads the configuration again | root, the daemon's user |
 //!
-//! The kernel tells who asks (`SO_PEERCRED`, `unix(7)`). Requests have at most 4,096 bytes, answers
-//! at most 16 MiB. A user has at most 16 conversations and 200 requests per second, all together 64
-//! conversations; requests beyond that rate wait. A peer that does not take its answer within ten
-//! seconds is hung up on.
+//! The kernel says which user asks (`SO_PEERCRED`, `unix(7)`). Requests have at most 4,096 bytes,
+//! answers at most 16 MiB. A user has at most 16 conversations and 200 requests per second, all
+//! together 64 conversations, 16 of them for root and the daemon's user alone; requests beyond that
+//! rate wait. A process that may have few descriptors has fewer. A conversation without a whole
+//! request for 30 seconds ends, and one whose peer does not take its answer within ten. A peer that
+//! is refused gets the reason as an answer.
 //!
 //! Usage: the daemon opens a [`Desk`] and gives it to [`crate::live::Live::open_desk`]; others
 //! [`call`] it.
@@ -32,8 +34,10 @@ mod client;
 mod conversation;
 mod desk;
 mod message;
+mod place;
 
-pub use client::{Call, CallError, call, socket_of, sockets};
+pub use client::{Call, CallError, call, has_daemon, sockets};
 pub use conversation::Peer;
 pub use desk::{Asked, Clerk, Desk, DeskError};
 pub use message::{Answer, Attachment, MAX_ANSWER_BYTES, Request, RequestError, VERSION};
+pub use place::SocketPlace;

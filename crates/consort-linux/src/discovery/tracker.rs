@@ -247,9 +247,19 @@ impl Discovery {
         let pids = children_of(&self.root, &pids).unwrap_or(pids);
         let mut seen = BTreeSet::new();
         for pid in pids {
-            for tid in threads_of(&self.root, pid).unwrap_or_default() {
-                seen.insert(tid);
-                self.notice(pid, tid);
+            match threads_of(&self.root, pid) {
+                Ok(tids) => {
+                    for tid in tids {
+                        seen.insert(tid);
+                        self.notice(pid, tid);
+                    }
+                }
+                Err(ProcError::Gone) => {}
+                // Its threads are not gone because they cannot be listed.
+                Err(_) => {
+                    let known = self.known.iter().filter(|(_, known)| known.id.pid == pid);
+                    seen.extend(known.map(|(tid, _)| *tid));
+                }
             }
         }
         let gone = self.known.keys().filter(|tid| !seen.contains(tid));

@@ -11,7 +11,9 @@
 //! signals is emptied and SIGPIPE is as by default.
 
 use super::wait::{ChildEvent, next_event};
+use crate::descriptor_limit::original_limits;
 use nix::errno::Errno;
+use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::unistd::Pid;
 use std::ffi::OsString;
@@ -143,6 +145,7 @@ fn held_pid(ours: &mut UnixStream) -> Option<u32> {
 }
 
 fn hold_before_exec(command: &mut Command, mut theirs: UnixStream, ours: RawFd) {
+    let limits = original_limits();
     let hold = move || {
         // In the child this is a copy that nobody uses; with it open, the child would not notice
         // the parent's death.
@@ -153,11 +156,14 @@ fn hold_before_exec(command: &mut Command, mut theirs: UnixStream, ours: RawFd) 
             // The caller is dead, and an error could be told to nobody. No exit handlers run.
             kill(Pid::this(), Signal::SIGKILL)?;
         }
+        if let Some((soft, hard)) = limits {
+            setrlimit(Resource::RLIMIT_NOFILE, soft, hard)?;
+        }
         // The caller reads its signals; the program shall receive its own.
         Ok(SigSet::empty().thread_set_mask()?)
     };
     // SAFETY: between fork and exec the hook only closes, writes and reads
-    // descriptors, asks for the pid, kills itself and sets the signal mask, all of which are
+    // descriptors, asks for the pid, kills itself, sets limits and the signal mask, all of which are
     // async-signal-safe, and neither allocates nor takes a lock.
     unsafe { command.pre_exec(hold) };
 }

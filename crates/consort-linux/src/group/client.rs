@@ -109,8 +109,12 @@ impl Member {
     }
 
     fn ask(&mut self, request: &Request) -> Result<Option<Answer>, GroupError> {
-        if self.say(request).is_err() {
-            return Ok(None);
+        match self.say(request) {
+            // A leader that refuses may close before the request comes; its reason can be read.
+            Err(e) if !matches!(e.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => {
+                return Ok(None);
+            }
+            _ => {}
         }
         loop {
             if let Some(answer) = self.take_in()? {

@@ -6,6 +6,7 @@ use super::lock::Lock;
 use super::message::{Answer, Demands, Joining, Terms};
 use super::name::GroupName;
 use super::verdict::{Verdict, verdict};
+use crate::acceptor::Acceptor;
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use nix::unistd::Uid;
 use std::collections::BTreeMap;
@@ -27,7 +28,7 @@ pub struct Candidate {
 #[derive(Debug)]
 pub struct Leader {
     terms: Terms,
-    listener: UnixListener,
+    acceptor: Acceptor,
     conversations: BTreeMap<u64, Conversation>,
     next: u64,
     /// The conversation that waits for open terms to be settled, and its demands.
@@ -66,19 +67,15 @@ impl Candidate {
     /// When the socket cannot be made.
     pub fn lead(self, terms: Terms) -> Result<Leader, GroupError> {
         let path = self.lock.socket();
-        let listen = || {
-            let listener = UnixListener::bind(&path)?;
-            listener.set_nonblocking(true)?;
-            Ok(listener)
-        };
-        let listener = listen().map_err(|source| GroupError::File {
+        let listen = || Acceptor::new(UnixListener::bind(&path)?);
+        let acceptor = listen().map_err(|source| GroupError::File {
             action: "listen at",
             path: path.clone(),
             source,
         })?;
         Ok(Leader {
             terms,
-            listener,
+            acceptor,
             conversations: BTreeMap::new(),
             next: 0,
             proposal: None,
@@ -112,7 +109,7 @@ impl Leader {
     /// Descriptors to poll for reading; then [`Leader::attend`].
     pub fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let peers = self.conversations.values().map(AsFd::as_fd);
-        std::iter::once(self.listener.as_fd()).chain(peers)
+        self.acceptor.fd().into_iter().chain(peers)
     }
 
     /// Accepts new members, hears all of them, and returns the tasks that follow. Does not wait.
@@ -192,7 +189,7 @@ impl Leader {
     }
 
     fn let_in(&mut self, now: Instant) {
-        while let Ok((stream, _)) = self.listener.accept() {
+        for stream in self.acceptor.accept_waiting(now) {
             let refusal = self.refusal(&stream);
             let peer = peer_of(&stream).map_or(0, |(_, pid)| pid);
             let Ok(mut guest) = Conversation::new(stream, peer, now) else {

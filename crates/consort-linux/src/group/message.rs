@@ -29,7 +29,7 @@ pub const MAX_LINE_BYTES: usize = 4_096;
 
 /// A message of a member.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Request {
     /// The member would like to join on these terms.
     Hello(Demands),
@@ -55,6 +55,7 @@ pub enum Answer {
 
 /// The terms that a member asks for; it takes the leader's for those that it leaves open.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Demands {
     /// Policy with options, as text.
     pub policy: Option<String>,
@@ -108,6 +109,7 @@ impl Terms {
 
 /// A command that is to be managed by the leader.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Joining {
     /// Process id of the command.
     pub pid: u32,
@@ -137,6 +139,7 @@ struct Speaker {
 }
 
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Envelope<T> {
     version: u32,
     message: T,

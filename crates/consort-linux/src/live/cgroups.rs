@@ -226,9 +226,10 @@ impl Live {
             }
         }
         let policy: Option<Arc<str>> = wanted.policy.as_deref().map(Arc::from);
+        let asker = (!peer.is_master()).then_some(peer.uid);
         let mut attached = Vec::new();
         for &pid in &wanted.pids {
-            match self.attach(pid, policy.clone()) {
+            match self.attach_of(pid, policy.clone(), asker) {
                 Ok(()) | Err(AttachError::Managed(_)) => attached.push(pid),
                 Err(error) => return Err(error.to_string()),
             }
@@ -292,7 +293,9 @@ impl Live {
         let patterns = patterns(peer, wanted)?;
         for &pid in &wanted.pids {
             self.check_owner(peer, pid).map_err(|e| e.to_string())?;
-            if !self.roster.is_managed(pid) {
+            let trees = self.roster.trees();
+            let root = trees.root_of(pid).filter(|&root| trees.is_managed(root));
+            if root.is_none_or(|root| trees.has_withdrawn(root, peer.uid)) {
                 return Err(format!("process {pid} is not managed"));
             }
             let root = self.roster.program_of(pid).0;
@@ -306,8 +309,13 @@ impl Live {
         let mut others = BTreeSet::new();
         for &pid in &wanted.pids {
             let program = self.roster.program_of(pid);
-            others.extend(self.roster.processes_of(program));
-            self.detach(pid);
+            let mut its = self.roster.processes_of(program);
+            its.retain(|&pid| self.check_owner(peer, pid).is_ok());
+            others.extend(its);
+            match peer.is_master() {
+                true => drop(self.detach(pid)),
+                false => self.withdraw(pid, peer.uid),
+            }
         }
         others.retain(|pid| !wanted.pids.contains(pid));
         let groups = self.residence.groups_mut();

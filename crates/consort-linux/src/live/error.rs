@@ -40,6 +40,9 @@ pub enum AttachError {
     /// There is no process of this number.
     #[error("there is no process {0}")]
     Gone(u32),
+    /// The process cannot be looked at, though it may be there.
+    #[error("process {0} cannot be looked at: {1}")]
+    Unreadable(u32, ProcError),
     /// The process is Consort, or its guardian.
     #[error("process {0} is consort itself")]
     Own(u32),
@@ -54,7 +57,7 @@ pub enum AttachError {
     NotYours {
         /// The process.
         pid: u32,
-        /// Real user id of the process.
+        /// User that the process acts for, or can become.
         owner: u32,
         /// User id of the one that asks.
         asker: u32,
@@ -62,4 +65,14 @@ pub enum AttachError {
     /// The process is managed already.
     #[error("process {0} is managed already")]
     Managed(u32),
+}
+
+impl AttachError {
+    /// The error for a process that could not be read.
+    pub(super) fn of_process(pid: u32, error: ProcError) -> Self {
+        match error {
+            ProcError::Gone => Self::Gone(pid),
+            error => Self::Unreadable(pid, error),
+        }
+    }
 }

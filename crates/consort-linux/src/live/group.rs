@@ -1,6 +1,7 @@
 //! Leading of a group: the programs of its members come and go.
 
 use super::Live;
+use super::error::AttachError;
 use crate::group::{Answer, Attended, Joining};
 use crate::proc::read_stat;
 use consort_core::ThreadId;
@@ -44,8 +45,9 @@ impl Live {
     /// that it has started itself.
     fn reason_against(&self, peer: u32, program: &Joining) -> Option<String> {
         let pid = program.pid;
-        let Ok(stat) = read_stat(self.site.root(), pid, pid) else {
-            return Some(format!("there is no process {pid}"));
+        let stat = match read_stat(self.site.root(), pid, pid) {
+            Ok(stat) => stat,
+            Err(error) => return Some(AttachError::of_process(pid, error).to_string()),
         };
         if stat.start_ticks != program.start_ticks {
             return Some(format!("process {pid} is another one than was meant"));

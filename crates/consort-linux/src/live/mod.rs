@@ -203,7 +203,9 @@ impl Machine for Live {
         let quantum = self.clock.pace().quantum();
         let (hands, reach) = self.hands_and_reach();
         let mut enacted = hands.carry_out(plan, quantum, reach);
-        enacted.warnings.extend(self.warnings.tell(Instant::now()));
+        // Each once: what is refused now is mostly refused again in the next quantum.
+        self.warnings.extend(std::mem::take(&mut enacted.warnings));
+        enacted.warnings = self.warnings.tell(Instant::now());
         Ok(enacted)
     }
 }
@@ -270,6 +272,7 @@ impl Live {
         }
         if let Some(threads) = self.roster.take_recheck(now) {
             self.hands.recheck(&threads, &mut self.roster);
+            self.part_with_excluded(&threads);
         }
         self.warnings
             .extend(self.site.follow(self.roster.usable_pus()));

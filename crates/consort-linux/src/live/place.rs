@@ -2,8 +2,9 @@
 
 use super::Live;
 use super::hands::Taken;
+use super::trees::Excluded;
 use crate::discovery::ThreadEvent;
-use crate::proc::parent_of;
+use crate::proc::{ThreadUsers, parent_of};
 use consort_core::{PuSet, Sample, ThreadId};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -23,9 +24,16 @@ impl Live {
                 } => match unmanageable {
                     _ if !self.belongs(id, parent) => {}
                     Some(why) => self.let_alone(id, name, &format!("{why}")),
-                    None => self.adopt(id, name, parent),
+                    None => match self.exclusion_of(id) {
+                        None => self.adopt(id, name, parent),
+                        Some(why) => self.exclude(id, name, why),
+                    },
                 },
-                ThreadEvent::Renamed { id, name } => self.roster.rename(id, name),
+                ThreadEvent::Renamed { id, name } => {
+                    self.roster.rename(id, name);
+                    // It may have executed a setuid file.
+                    self.part_with_excluded(&[id]);
+                }
                 ThreadEvent::Exited { id } => {
                     let seen = self.roster.seen_mut(id);
                     let sample = self.senses.last_counts(id, seen);
@@ -40,6 +48,41 @@ impl Live {
         self.senses.forget(id);
         self.hands.forget(id);
         self.roster.part_with(id, sample);
+    }
+
+    /// Reason for which a thread is not managed although its program is: it acts for another user
+    /// than its program may have threads of.
+    fn exclusion_of(&self, id: ThreadId) -> Option<Excluded> {
+        let trees = self.roster.trees();
+        let root = trees
+            .root_of(id.pid)
+            .filter(|&root| trees.is_restricted(root))?;
+        // One that cannot be read is not known to act for another user, and is looked at again soon
+        // once it is managed; if it is gone, that is found when it is taken.
+        let users = ThreadUsers::of_thread(self.site.root(), id).ok()?;
+        trees.exclusion(root, users)
+    }
+
+    fn exclude(&mut self, id: ThreadId, name: Arc<str>, why: Excluded) {
+        if let Excluded::Foreign { user, asker } = why {
+            let why = format!("it acts for user {user}, and user {asker} attached its program");
+            self.let_alone(id, name, &why);
+        }
+    }
+
+    /// Puts back those of these threads that their programs may not have, or no longer, and lets go
+    /// of them.
+    pub(super) fn part_with_excluded(&mut self, threads: &[ThreadId]) {
+        for &id in threads {
+            if !self.roster.may_place(id) {
+                continue;
+            }
+            if let Some(why) = self.exclusion_of(id) {
+                let name = Arc::from(self.roster.name(id));
+                self.free(|of| *of == id);
+                self.exclude(id, name, why);
+            }
+        }
     }
 
     fn let_alone(&mut self, id: ThreadId, name: Arc<str>, why: &str) {

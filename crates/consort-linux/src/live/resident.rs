@@ -14,11 +14,15 @@ use super::settings::ResideSpec;
 use crate::control::{Asked, Desk, Peer, Request};
 use crate::enact::{Enactor, Signals};
 use crate::group::{Demands, GroupError, GroupName, Leader, Open, Place, Terms, enter};
-use crate::proc::{children_of, name_of};
+use crate::proc::{ThreadUsers, children_of, name_of};
+use consort_core::{Sample, ThreadId};
 use nix::sys::signal::Signal;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// Time at a stretch after which no further request is carried out.
+const MOST_TIME_FOR_REQUESTS: Duration = Duration::from_millis(10);
 
 /// Leads the group of daemons, so that `consort run` can hand its commands over.
 fn lead(enactor: &Enactor, spec: &ResideSpec, policy: &str) -> Result<Leader, GroupError> {
@@ -88,20 +92,39 @@ impl Live {
         self.residence.desk_mut()
     }
 
-    /// Manages a process and all that it has started and will start, with a policy of its own where
-    /// one is named.
+    /// Manages a process and all that it has started and will start, with a policy of its own if one
+    /// is named.
     ///
     /// # Errors
     /// [`AttachError`]; then nothing has changed.
     pub fn attach(&mut self, pid: u32, policy: Option<Arc<str>>) -> Result<(), AttachError> {
+        self.attach_of(pid, policy, None)
+    }
+
+    /// The same; of the processes below, only those of one user if there is an `asker`.
+    pub(super) fn attach_of(
+        &mut self,
+        pid: u32,
+        policy: Option<Arc<str>>,
+        asker: Option<u32>,
+    ) -> Result<(), AttachError> {
         self.check(pid)?;
         if self.roster.is_managed(pid) && self.roster.trees().root_of(pid) == Some(pid) {
+            if self.roster.trees_mut().admit(pid, asker) {
+                self.find_unmanaged_again(pid);
+            }
             return Err(AttachError::Managed(pid));
         }
-        let name = name_of(self.site.root(), pid).ok_or(AttachError::Gone(pid))?;
+        let root = self.site.root();
+        let name = name_of(root, pid).map_err(|error| AttachError::of_process(pid, error))?;
         let was_managed = self.roster.is_managed(pid);
-        let below = children_of(self.site.root(), &BTreeSet::from([pid])).unwrap_or_default();
+        let mut below = children_of(root, &BTreeSet::from([pid])).unwrap_or_default();
+        if let Some(uid) = asker {
+            let is_its = |users: ThreadUsers| users.other_than(uid).is_none();
+            below.retain(|&pid| ThreadUsers::of_process(root, pid).is_ok_and(is_its));
+        }
         self.roster.trees_mut().plant_with(pid, name, policy);
+        self.roster.trees_mut().restrict(pid, asker);
         for other in below {
             let stays = self.roster.trees().is_managed(other);
             if !stays {
@@ -110,6 +133,20 @@ impl Live {
         }
         self.watch_process(pid, was_managed);
         Ok(())
+    }
+
+    /// Has the threads of a program that are not managed found again, because it may have more of
+    /// them now.
+    fn find_unmanaged_again(&mut self, root: u32) {
+        let roster = &self.roster;
+        let its = { roster.ids() }.filter(|id| roster.trees().root_of(id.pid) == Some(root));
+        let unmanaged: Vec<ThreadId> = its.filter(|id| !roster.may_place(*id)).collect();
+        for id in unmanaged {
+            self.part_with(id, Sample::default());
+            // Its process was forgotten with its last thread.
+            self.roster.trees_mut().graft(id.pid, root);
+        }
+        self.watch_process(root, true);
     }
 
     /// Puts a process and all others of its program back, and lets go of them; returns false if it
@@ -125,6 +162,21 @@ impl Live {
         };
         self.part_with_program(root);
         true
+    }
+
+    /// Puts the threads of one user in the program of a process back, and lets go of them. Threads of
+    /// other users stay managed: what these have attached is not the user's to detach.
+    pub(super) fn withdraw(&mut self, pid: u32, uid: u32) {
+        let Some(root) = self.roster.trees().root_of(pid) else {
+            return;
+        };
+        if !self.roster.trees_mut().withdraw(root, uid) {
+            return self.part_with_program(root);
+        }
+        let threads: Vec<ThreadId> = { self.roster.ids() }
+            .filter(|id| self.roster.trees().root_of(id.pid) == Some(root))
+            .collect();
+        self.part_with_excluded(&threads);
     }
 
     /// Ends the run after this quantum.
@@ -176,7 +228,7 @@ impl Live {
             return Err(AttachError::Everything);
         }
         match self.census.unmanageable(pid) {
-            Err(_) => Err(AttachError::Gone(pid)),
+            Err(error) => Err(AttachError::of_process(pid, error)),
             Ok(Some(why)) => Err(AttachError::Unmanageable(pid, why)),
             Ok(None) => Ok(()),
         }
@@ -221,8 +273,18 @@ impl Live {
 
     /// Takes in the requests at the socket, and carries them out.
     pub(super) fn attend_desk(&mut self) {
-        for asked in self.residence.attend(Instant::now()) {
-            self.serve(asked);
+        let begun = Instant::now();
+        // Again as long as requests were carried out, so that those sent ahead need not wait for
+        // the next time, but not for long: threads are to be placed meanwhile.
+        loop {
+            let asked = self.residence.attend(Instant::now());
+            let is_last = asked.is_empty() || begun.elapsed() > MOST_TIME_FOR_REQUESTS;
+            for asked in asked {
+                self.serve(asked);
+            }
+            if is_last {
+                return;
+            }
         }
     }
 
@@ -249,16 +311,17 @@ impl Live {
     }
 
     /// Checks that a peer may ask for a process: root and the user of this run may ask for any that
-    /// can be managed, others for their own.
+    /// can be managed, others for processes that act for them alone.
     pub(super) fn check_owner(&self, peer: Peer, pid: u32) -> Result<(), AttachError> {
-        let owner = crate::proc::uid_of(self.site.root(), pid).ok_or(AttachError::Gone(pid))?;
-        if peer.is_master() || owner == peer.uid {
-            return Ok(());
+        let users = ThreadUsers::of_process(self.site.root(), pid);
+        let users = users.map_err(|error| AttachError::of_process(pid, error))?;
+        match users.other_than(peer.uid) {
+            Some(owner) if !peer.is_master() => Err(AttachError::NotYours {
+                pid,
+                owner,
+                asker: peer.uid,
+            }),
+            _ => Ok(()),
         }
-        Err(AttachError::NotYours {
-            pid,
-            owner,
-            asker: peer.uid,
-        })
     }
 }

@@ -16,7 +16,7 @@ use super::descriptors::Descriptors;
 use super::trees::Trees;
 use super::{Host, SampleCounts};
 use crate::counters::Notice;
-use crate::discovery::{ProcReader, ProcSample, RunState, ThreadEvent};
+use crate::discovery::{ProcError, ProcReader, ProcSample, RunState, ThreadEvent};
 use crate::sampling::{Batch, SamplerError, ThreadProfile, Watch};
 use consort_core::{
     Observation, Offers, ProgramId, PuId, PuSet, Reading, Sample, Signal, ThreadId, Tier,
@@ -199,8 +199,11 @@ impl Senses {
         sample: &mut Sample,
     ) -> bool {
         let begun = self.counting.fill(id, sample);
-        let Some(runnable) = self.is_runnable(id, seen, begun, interval, sample) else {
-            return false;
+        let runnable = match self.is_runnable(id, seen, begun, interval, sample) {
+            Ok(runnable) => runnable,
+            // It is there as far as is known, and is read again in the next quantum.
+            Err(ProcError::NoFds) => return true,
+            Err(_) => return false,
         };
         if was_paused {
             seen.restart_sleeps();
@@ -223,7 +226,7 @@ impl Senses {
     }
 
     /// State of a thread, true for runnable, by its counters or by `/proc`, whose other values are
-    /// then added to the sample; none when the thread is gone.
+    /// then added to the sample.
     fn is_runnable(
         &mut self,
         id: ThreadId,
@@ -231,13 +234,13 @@ impl Senses {
         begun: Option<u64>,
         interval: &Interval,
         sample: &mut Sample,
-    ) -> Option<bool> {
+    ) -> Result<bool, ProcError> {
         let known = seen.quick_look(interval.end, begun, self.states, sample);
         if let Some(runnable) = known {
             if !runnable {
                 seen.add_no_wait(interval.length_ns, sample);
             }
-            return known;
+            return Ok(runnable);
         }
         let told = self.read(id, seen, interval.end)?;
         seen.add_proc(interval.end, told, interval.length_ns, sample);
@@ -246,19 +249,24 @@ impl Senses {
             // Sleeps are counted from the next quantum on at the earliest.
             seen.restart_sleeps_in(told.state);
         }
-        Some(told.state == RunState::Runnable)
+        Ok(told.state == RunState::Runnable)
     }
 
-    /// Reads a thread in `/proc`: its times alone where these tell enough, with false, else all with
-    /// true; none when it is gone.
-    fn read(&mut self, id: ThreadId, seen: &Seen, now: Instant) -> Option<(ProcSample, bool)> {
+    /// Reads a thread in `/proc`: its times alone if these say enough, with false, else all with
+    /// true.
+    fn read(
+        &mut self,
+        id: ThreadId,
+        seen: &Seen,
+        now: Instant,
+    ) -> Result<(ProcSample, bool), ProcError> {
         let reader = &mut self.reader;
         if !self.states
             && let Some(times) = seen.told_by_times(now, |last| reader.times(id, last))
         {
-            return Some((times, false));
+            return Ok((times, false));
         }
-        reader.sample(id).ok().map(|told| (told, true))
+        reader.sample(id).map(|told| (told, true))
     }
 
     /// Counts of a thread that has exited: its counters keep what they counted last.

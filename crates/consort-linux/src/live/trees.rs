@@ -5,8 +5,29 @@
 //! run's own command, if it has one. The processes of a control group may be one program, whoever
 //! started them.
 
-use std::collections::BTreeMap;
+use crate::proc::ThreadUsers;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+/// The users whose threads a program may have: threads of others are not managed although they are in
+/// its tree of processes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Admission {
+    /// The one user whose threads are managed; `None` if root or the daemon's user attached the
+    /// program, so that all are.
+    only: Option<u32>,
+    /// Users that have detached their threads.
+    without: BTreeSet<u32>,
+}
+
+/// Reason for which a thread is not managed although its program is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Excluded {
+    /// Its user has detached it.
+    Detached,
+    /// It acts for `user`, and another user, `asker`, attached the program.
+    Foreign { user: u32, asker: u32 },
+}
 
 /// One program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,6 +38,7 @@ pub(super) struct Tree {
     pub(super) managed: bool,
     /// Policy that the program was given, where that is not the usual one.
     pub(super) policy: Option<Arc<str>>,
+    admission: Admission,
 }
 
 /// All programs of a run, and their processes.
@@ -53,8 +75,64 @@ impl Trees {
             name,
             managed,
             policy,
+            admission: Admission::default(),
         };
         self.roots.insert(root, tree);
+    }
+
+    /// Lets a program have threads of `asker` again, and of no other user if it is new; of all users
+    /// if there is no `asker`. Returns true if that changes anything.
+    pub(super) fn admit(&mut self, root: u32, asker: Option<u32>) -> bool {
+        let Some(Tree { admission, .. }) = self.roots.get_mut(&root) else {
+            return false;
+        };
+        let before = admission.clone();
+        match asker {
+            None => *admission = Admission::default(),
+            Some(uid) => drop(admission.without.remove(&uid)),
+        }
+        before != *admission
+    }
+
+    /// Restricts a program to threads of one user.
+    pub(super) fn restrict(&mut self, root: u32, only: Option<u32>) {
+        if let Some(tree) = self.roots.get_mut(&root) {
+            tree.admission.only = only;
+        }
+    }
+
+    /// Notes that a user has detached its threads of a program. Returns false if that leaves none
+    /// that the program may have.
+    pub(super) fn withdraw(&mut self, root: u32, uid: u32) -> bool {
+        let Some(Tree { admission, .. }) = self.roots.get_mut(&root) else {
+            return false;
+        };
+        admission.without.insert(uid);
+        admission.only != Some(uid)
+    }
+
+    /// Returns true if a user has detached its threads of a program.
+    pub(super) fn has_withdrawn(&self, root: u32, uid: u32) -> bool {
+        let tree = self.roots.get(&root);
+        tree.is_some_and(|tree| tree.admission.without.contains(&uid))
+    }
+
+    /// Returns true if a program may have threads of some users alone, so that those of each thread
+    /// are to be read.
+    pub(super) fn is_restricted(&self, root: u32) -> bool {
+        let tree = self.roots.get(&root);
+        tree.is_some_and(|tree| tree.admission != Admission::default())
+    }
+
+    /// Reason for which a program may not have a thread of these users, if any.
+    pub(super) fn exclusion(&self, root: u32, users: ThreadUsers) -> Option<Excluded> {
+        let Admission { only, without } = &self.roots.get(&root)?.admission;
+        if without.iter().any(|&uid| users.other_than(uid).is_none()) {
+            return Some(Excluded::Detached);
+        }
+        let asker = (*only)?;
+        let user = users.other_than(asker)?;
+        Some(Excluded::Foreign { user, asker })
     }
 
     /// Notes that a process belongs to a tree, whatever tree it was in.
@@ -163,6 +241,40 @@ mod tests {
         trees.graft(20, 30);
         assert_eq!(trees.place(23, [20]), Some(30));
         assert_eq!(trees.policies().collect::<Vec<_>>(), [(30, "gang".into())]);
+    }
+
+    fn users(uids: [u32; 4]) -> ThreadUsers {
+        ThreadUsers::of_uids(uids)
+    }
+
+    #[test]
+    fn program_of_one_user_has_no_threads_of_others() {
+        let mut trees = trees();
+        assert!(!trees.is_restricted(20));
+        trees.restrict(20, Some(7));
+        assert!(trees.is_restricted(20));
+        assert_eq!(trees.exclusion(20, users([7; 4])), None);
+        let (user, asker) = (0, 7);
+        let setuid = trees.exclusion(20, users([7, 0, 0, 0]));
+        assert_eq!(setuid, Some(Excluded::Foreign { user, asker }));
+        // Nothing is left of it once its only user has detached it.
+        assert!(!trees.withdraw(20, 7));
+        assert!(trees.admit(20, None), "root may have all of it");
+        assert!(!trees.is_restricted(20));
+    }
+
+    #[test]
+    fn user_detaches_its_own_threads_of_a_shared_program_alone() {
+        let mut trees = trees();
+        assert!(trees.withdraw(20, 7));
+        assert!(trees.has_withdrawn(20, 7) && !trees.has_withdrawn(20, 8));
+        let detached = Some(Excluded::Detached);
+        assert_eq!(trees.exclusion(20, users([7; 4])), detached);
+        assert_eq!(trees.exclusion(20, users([8; 4])), None);
+        assert_eq!(trees.exclusion(20, users([7, 0, 0, 0])), None);
+        assert!(trees.admit(20, Some(7)));
+        assert!(!trees.admit(20, Some(7)), "it is admitted already");
+        assert_eq!(trees.exclusion(20, users([7; 4])), None);
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Warnings for the user, each once and in bounded number: as they come, and all at the end of a
 //! run.
 
+use consort_core::visible;
+use std::borrow::Cow;
 use std::collections::{BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
 
@@ -43,8 +45,13 @@ impl Default for Warnings {
 }
 
 impl Warnings {
-    /// Takes in a warning, unless it is there already.
+    /// Takes in a warning, unless it is there already. It is one line: names of threads and groups in
+    /// it may contain line ends, by which they would forge others.
     pub(super) fn insert(&mut self, text: String) {
+        let text = match visible(&text) {
+            Cow::Borrowed(_) => text,
+            Cow::Owned(escaped) => escaped,
+        };
         if self.kept.contains(&text) {
             return;
         }
@@ -107,6 +114,14 @@ mod tests {
         let all = warnings.into_vec();
         assert_eq!(all.len(), MOST + 1);
         assert_eq!(all.last().map(String::as_str), Some("7 further warnings"));
+    }
+
+    #[test]
+    fn line_end_in_a_name_forges_no_warning() {
+        let mut warnings = Warnings::default();
+        warnings.insert("thread 7 (a\nWARN fake) was let go".to_owned());
+        let told = warnings.tell(Instant::now());
+        assert_eq!(told, ["thread 7 (a\\nWARN fake) was let go"]);
     }
 
     #[test]

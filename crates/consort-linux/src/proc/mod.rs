@@ -21,7 +21,7 @@ pub(crate) use stat::tests::line_of;
 
 pub use error::ProcError;
 pub(crate) use handle::ProcessHandle;
-pub(crate) use identity::{name_of, uid_of};
+pub(crate) use identity::{ThreadUsers, name_of};
 pub use list::{children_of, threads_of};
 pub(crate) use list::{latest_number, numbers_in, parent_of, read_stat, thread_dir};
 pub use stat::{RunState, Stat, StatError};

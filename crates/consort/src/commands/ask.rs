@@ -137,7 +137,7 @@ fn head(status: &Status) -> String {
         100.0 * status.own_cpu_share
     );
     for program in &status.programs {
-        let policy = program.policy.as_deref().unwrap_or("the daemon's policy");
+        let policy = visible(program.policy.as_deref().unwrap_or("the daemon's policy"));
         let name = visible(&program.name);
         let _ = writeln!(
             text,
@@ -146,7 +146,7 @@ fn head(status: &Status) -> String {
         );
     }
     for warning in &status.warnings {
-        let _ = writeln!(text, "warning: {warning}");
+        let _ = writeln!(text, "warning: {}", visible(warning));
     }
     text
 }
@@ -172,18 +172,19 @@ pub(crate) fn explanation(why: &Explanation) -> String {
         "thread {} ({name}) of program {}",
         why.tid, why.program
     );
-    let _ = writeln!(text, "policy: {}", why.policy);
+    let _ = writeln!(text, "policy: {}", visible(&why.policy));
     let _ = writeln!(text, "placed: {}", why.placement);
     for (label, told) in [("considered", &why.considered), ("chosen", &why.chosen)] {
         if !told.is_empty() {
-            let _ = writeln!(text, "{label}: {told}");
+            let _ = writeln!(text, "{label}: {}", visible(told));
         }
     }
     for fact in &why.facts {
-        let _ = writeln!(text, "  {} = {:.4} {}", fact.name, fact.value, fact.unit);
+        let name = visible(&fact.name);
+        let _ = writeln!(text, "  {name} = {:.4} {}", fact.value, fact.unit);
     }
     for note in &why.notes {
-        let _ = writeln!(text, "plan: {note}");
+        let _ = writeln!(text, "plan: {}", visible(note));
     }
     text
 }

@@ -8,6 +8,7 @@ use crate::failure::as_bad_input;
 use crate::output;
 use anyhow::Result;
 use consort_linux::control::Request;
+use serde_json::Value;
 use std::process::ExitCode;
 
 pub(crate) fn execute(args: &ConfigArgs) -> Result<ExitCode> {
@@ -18,16 +19,33 @@ pub(crate) fn execute(args: &ConfigArgs) -> Result<ExitCode> {
             show(&config, *format)?;
         }
         ConfigTask::Reload { at } => {
-            reach(at.socket.as_deref())?
+            let answer = reach(at.socket.as_deref())?
                 .ask(&Request::Reload)
                 .map_err(refused)?;
-            output::people(
-                &mut output::stdout(),
-                "the daemon has read its configuration again\n",
-            )?;
+            let mut out = output::stdout();
+            match at.format {
+                Format::Json => output::json(&mut out, &answer)?,
+                Format::Table | Format::Csv => output::people(&mut out, &reloaded(&answer))?,
+            }
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Text for a reload, with the keys that it did not apply.
+fn reloaded(answer: &Value) -> String {
+    let keys = answer.get("after_restart").and_then(Value::as_array);
+    let keys: Vec<&str> = keys
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    let mut text = "the daemon has read its configuration again\n".to_owned();
+    if !keys.is_empty() {
+        let keys = keys.join(", ");
+        text += &format!("not applied before the daemon is started again: {keys}\n");
+    }
+    text
 }
 
 fn show(config: &Config, format: Format) -> Result<()> {

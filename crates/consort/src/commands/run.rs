@@ -11,7 +11,7 @@ use crate::table_file::TableFile;
 use anyhow::{Context, Result};
 use clap::Args;
 use consort_core::{Offers, hint};
-use consort_linux::control::{call, socket_of};
+use consort_linux::control::has_daemon;
 use consort_linux::enact::{LaunchError, runtime_dirs};
 use consort_linux::enforce::EnactChoice;
 use consort_linux::group::{Demands, GroupError, GroupName};
@@ -214,10 +214,8 @@ fn group_of_daemon(args: &RunArgs) -> Option<GroupName> {
         || args.record.is_some()
         || args.numbers.out.is_some()
         || args.format != Format::Table;
-    let own = socket_of(&runtime_dirs()).filter(|_| !args.no_daemon && !asks)?;
-    // Without a socket there is nobody to call.
-    let there = own.exists() && call(Some(&own)).is_ok();
-    there.then(GroupName::of_daemon)
+    let is_handed_over = !args.no_daemon && !asks && has_daemon(&runtime_dirs());
+    is_handed_over.then(GroupName::of_daemon)
 }
 
 /// Describes the group to join: what the command line asks for must hold there; the rest is the

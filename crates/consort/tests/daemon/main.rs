@@ -8,9 +8,13 @@ mod common;
 mod cgroups;
 mod clients;
 mod cpuset;
+mod floods;
 mod foreground;
 mod killed;
+mod names;
+mod reload;
 mod soak;
+mod users;
 mod views;
 
 use common::{consort, folder, json, masks_of, own_mask, pus, run, skipped, stderr, wait_for};
@@ -70,10 +74,15 @@ impl Daemon {
     }
 
     fn with(config: &str, args: &[&str]) -> Self {
+        Self::by(consort(), config, args)
+    }
+
+    /// One that a program starts, which is given the arguments.
+    fn by(program: Command, config: &str, args: &[&str]) -> Self {
         let folder = folder();
         std::fs::write(folder.path().join("config.toml"), config).unwrap();
         open(folder.path());
-        let child = spawn(folder.path(), args);
+        let child = spawn_by(program, folder.path(), args);
         let daemon = Self { child, folder };
         daemon.wait_until_up();
         daemon
@@ -140,11 +149,15 @@ impl Drop for Daemon {
 
 /// A daemon with this folder's configuration, socket and log.
 fn spawn(folder: &Path, args: &[&str]) -> Child {
+    spawn_by(consort(), folder, args)
+}
+
+fn spawn_by(mut program: Command, folder: &Path, args: &[&str]) -> Child {
     let log = std::fs::File::options()
         .create(true)
         .append(true)
         .open(folder.join("log"));
-    consort()
+    program
         .args(["daemon", "--enact", "pin", "--interval", "50ms"])
         .args(args)
         .arg("--config")
@@ -309,30 +322,6 @@ fn single_programs_have_policies_of_their_own() {
     assert_eq!(masks_of(a.pid()), [own]);
     let why = json(&daemon.ask(&["explain", &b.id(), "--format", "json"]));
     assert_eq!(why["policy"], "spread");
-}
-
-#[test]
-fn a_configuration_is_read_again_and_a_wrong_one_leaves_the_old_in_force() {
-    let daemon = Daemon::with("[daemon]\npolicy = \"none\"\n", &[]);
-    assert_eq!(daemon.status()["policy"], "none");
-    daemon.configure("[daemon]\npolicy = \"spread\"\n");
-    assert!(daemon.ask(&["config", "reload"]).status.success());
-    assert_eq!(daemon.status()["policy"], "spread");
-    daemon.configure("[daemon]\npolicy = \"sprad\"\n");
-    let refused = daemon.ask(&["config", "reload"]);
-    assert_eq!(refused.status.code(), Some(2));
-    assert!(
-        stderr(&refused).contains("unknown policy 'sprad'"),
-        "{}",
-        stderr(&refused)
-    );
-    assert_eq!(daemon.status()["policy"], "spread");
-    daemon.configure("[daemon]\npolicy = \"none\"\n");
-    daemon.signal("-HUP");
-    wait_for("the reload", || {
-        (daemon.status()["policy"] == "none").then_some(())
-    });
-    assert!(daemon.log().contains("sprad"), "{}", daemon.log());
 }
 
 #[test]

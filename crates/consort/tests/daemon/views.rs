@@ -45,8 +45,14 @@ fn who_is_let_alone_is_told_at_once() {
     assert_eq!(daemon.log().matches(told).count(), 1, "{}", daemon.log());
 }
 
+/// A port that was free a moment ago.
+pub(super) fn free_port() -> u16 {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    free.local_addr().unwrap().port()
+}
+
 /// Body of a page.
-fn fetch(port: u16, path: &str) -> String {
+pub(super) fn fetch(port: u16, path: &str) -> String {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
     let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).unwrap();
@@ -79,9 +85,7 @@ fn parsed(page: &str) -> Option<bool> {
 
 #[test]
 fn metrics_are_served_where_they_are_asked_for() {
-    let free = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = free.local_addr().unwrap().port();
-    drop(free);
+    let port = free_port();
     let config = format!("[metrics]\nlisten = \"127.0.0.1:{port}\"\n");
     let daemon = Daemon::with(&config, &["--policy", "none"]);
     let page = wait_for("a plan", || {

@@ -28,6 +28,17 @@ fn without_descriptors_for_sampling_threads_are_still_placed() {
 }
 
 #[test]
+fn command_has_the_limit_on_descriptors_that_consort_was_started_with() {
+    let script = "sh -c 'ulimit -Sn; ulimit -Hn'";
+    let all = format!("ulimit -Sn 99; {script}; \"$C\" {RUN} -q -- {script}");
+    let output = scene(&all, "");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let limits: Vec<&str> = said.lines().collect();
+    assert_eq!(limits[..2], limits[2..], "{said}{}", stderr(&output));
+    assert_eq!(limits[0], "99");
+}
+
+#[test]
 fn without_descriptors_for_a_guardian_nothing_is_started() {
     let script = format!("ulimit -n 8; exec \"$C\" {RUN} -- sh -c 'echo started'");
     let output = scene(&script, "");

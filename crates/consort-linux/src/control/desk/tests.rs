@@ -14,7 +14,7 @@ fn desk() -> (tempfile::TempDir, Desk) {
         _ => None,
     };
     let path = folder.path().join("control.sock");
-    let desk = Desk::open(&path, false, Box::new(clerk)).unwrap();
+    let desk = Desk::open(SocketPlace::named(&path), false, Box::new(clerk)).unwrap();
     (folder, desk)
 }
 
@@ -83,7 +83,7 @@ fn a_line_without_end_is_told_and_ends_the_conversation() {
     caller.write_all(&[b'x'; 2 * MAX_LINE_BYTES]).unwrap();
     assert!(line(&mut desk, &mut caller).contains("at most 4096 bytes"));
     assert_eq!(line(&mut desk, &mut caller), "");
-    desk.attend(Instant::now());
+    desk.attend(Instant::now() + Duration::from_secs(2));
     assert!(desk.conversations.is_empty());
 }
 
@@ -92,14 +92,112 @@ fn a_user_has_only_so_many_conversations() {
     let (_folder, mut desk) = desk();
     let guests: Vec<UnixStream> = (0..=MOST_OF_USER).map(|_| caller(&desk)).collect();
     desk.attend(Instant::now());
-    assert_eq!(desk.conversations.len(), MOST_OF_USER);
+    let open = desk.conversations.values().filter(|c| !c.is_dismissed());
+    assert_eq!(open.count(), MOST_OF_USER);
     let mut told = String::new();
-    let last = guests.last().unwrap();
+    let mut last = guests.last().unwrap();
+    // It asks although it was refused already, as clients do, and learns the reason.
+    last.write_all(&Request::Status.line().unwrap()).unwrap();
     BufReader::new(last).read_line(&mut told).unwrap();
-    assert!(told.contains("try again later"), "{told}");
+    assert!(told.contains("the most that it allows one user"), "{told}");
     drop(guests);
+    // The first time reads the request that was sent in vain.
+    desk.attend(Instant::now());
     desk.attend(Instant::now());
     assert!(desk.conversations.is_empty());
+}
+
+/// Lets users take part in conversations that this process cannot hold as them.
+fn talk_as(desk: &mut Desk, uid: u32) -> UnixStream {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    let (peer, now) = (Peer { uid, pid: 0 }, Instant::now());
+    let mut guest = Conversation::new(ours, peer, now).unwrap();
+    if let Some(why) = desk.refusal(peer) {
+        guest.dismiss(why, now);
+    }
+    desk.conversations.insert(desk.next, guest);
+    desk.next += 1;
+    theirs
+}
+
+#[test]
+fn root_has_places_although_others_take_all_of_theirs() {
+    let (_folder, mut desk) = desk();
+    let (all, others, of_user) = (MOST, MOST - RESERVED, MOST_OF_USER);
+    desk.places = DeskPlaces {
+        all,
+        others,
+        of_user,
+    };
+    let own = nix::unistd::geteuid().as_raw();
+    let crowd: Vec<UnixStream> = (0..4 * MOST_OF_USER)
+        .map(|n| talk_as(&mut desk, own + 1 + (n / MOST_OF_USER) as u32))
+        .collect();
+    let open = desk.conversations.values().filter(|c| !c.is_dismissed());
+    assert_eq!(open.count(), MOST - RESERVED);
+    let mut root = caller(&desk);
+    root.write_all(&Request::Status.line().unwrap()).unwrap();
+    assert!(line(&mut desk, &mut root).contains("\"up\":true"));
+    // Those that were refused keep few descriptors until they leave.
+    let dismissed = desk.conversations.values().filter(|c| c.is_dismissed());
+    assert!(dismissed.count() <= MOST_DISMISSED);
+    desk.attend(Instant::now() + Duration::from_secs(2));
+    assert!(desk.conversations.values().all(|c| !c.is_dismissed()));
+    drop(crowd);
+}
+
+#[test]
+fn few_descriptors_mean_fewer_conversations_and_some_for_root() {
+    let expect = |all, others, of_user| DeskPlaces {
+        all,
+        others,
+        of_user,
+    };
+    assert_eq!(DeskPlaces::within(1_024), expect(64, 48, 16));
+    assert_eq!(DeskPlaces::within(128), expect(16, 12, 4));
+    assert_eq!(DeskPlaces::within(16), expect(4, 3, 1));
+}
+
+#[test]
+fn silent_conversation_ends_with_the_reason() {
+    let (_folder, mut desk) = desk();
+    let (mut silent, mut slow) = (caller(&desk), caller(&desk));
+    let begun = Instant::now();
+    desk.attend(begun);
+    // A line that is never whole is silence, too.
+    slow.write_all(b"{").unwrap();
+    desk.attend(begun + SILENCE - Duration::from_secs(1));
+    assert_eq!(desk.conversations.len(), 2);
+    desk.attend(begun + SILENCE + Duration::from_secs(1));
+    for peer in [&mut silent, &mut slow] {
+        peer.write_all(b"\n").unwrap();
+        assert!(line(&mut desk, peer).contains("was silent for 30 s"));
+        assert_eq!(line(&mut desk, peer), "");
+    }
+}
+
+#[test]
+fn requests_sent_ahead_are_answered_together_within_the_rate() {
+    let (_folder, mut desk) = desk();
+    let mut caller = caller(&desk);
+    let requests = Request::Status.line().unwrap().repeat(300);
+    caller.write_all(&requests).unwrap();
+    let begun = Instant::now();
+    let mut answers = Vec::new();
+    let (mut turns, mut piece) = (0, [0; 65_536]);
+    let lines = |answers: &[u8]| answers.iter().filter(|&&b| b == b'\n').count();
+    while lines(&answers) < REQUESTS_PER_S as usize {
+        turns += 1;
+        desk.attend(begun);
+        let n = caller.read(&mut piece).unwrap_or(0);
+        answers.extend_from_slice(&piece[..n]);
+    }
+    // At one answer per turn it would take as many turns as answers.
+    assert!(turns < 50, "{turns}");
+    desk.attend(begun);
+    assert!(caller.read(&mut piece).is_err(), "the rate is exceeded");
+    desk.attend(begun + Duration::from_secs(1));
+    assert!(caller.read(&mut piece).unwrap() > 0);
 }
 
 #[test]
@@ -124,7 +222,7 @@ fn who_does_not_read_is_hung_up_on() {
 fn a_second_daemon_is_refused_and_a_dead_one_s_socket_replaced() {
     let (folder, desk) = desk();
     let path = desk.path().to_owned();
-    let again = || Desk::open(&path, false, Box::new(|_, _| None));
+    let again = || Desk::open(SocketPlace::named(&path), false, Box::new(|_, _| None));
     let error = again().err().unwrap().to_string();
     let expect = format!("a daemon runs already, process {}", std::process::id());
     assert!(error.starts_with(&expect), "{error}");
@@ -135,12 +233,44 @@ fn a_second_daemon_is_refused_and_a_dead_one_s_socket_replaced() {
 }
 
 #[test]
+fn only_sockets_are_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = |path: &Path| Desk::open(SocketPlace::named(path), false, Box::new(|_, _| None));
+    let file = folder.path().join("important.txt");
+    std::fs::write(&file, "important").unwrap();
+    let error = open(&file).err().unwrap().to_string();
+    assert!(error.contains("is not a socket"), "{error}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "important");
+    // A link to a socket is none: what it names belongs to someone else.
+    let (socket, link) = (folder.path().join("socket"), folder.path().join("link"));
+    drop(UnixListener::bind(&socket).unwrap());
+    std::os::unix::fs::symlink(&socket, &link).unwrap();
+    assert!(open(&link).is_err());
+    assert!(link.is_symlink() && socket.exists());
+}
+
+#[test]
 fn without_a_daemon_the_places_that_were_tried_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("control.sock");
     let error = call(Some(&path)).unwrap_err();
     assert!(matches!(error, CallError::NoDaemon { .. }));
     assert!(error.to_string().contains("control.sock"), "{error}");
+}
+
+#[test]
+fn long_requests_count_as_several() {
+    let now = Instant::now();
+    let mut budget = Budget {
+        requests: f64::from(REQUESTS_PER_S),
+        at: now,
+    };
+    assert!(budget.takes(now));
+    budget.charge(Duration::from_millis(100));
+    assert!(!budget.takes(now), "it has taken the time of 400");
+    assert!(!budget.is_full(now + Duration::from_secs(1)));
+    assert!(!budget.takes(now + Duration::from_secs(1)));
+    assert!(budget.takes(now + Duration::from_secs(2)));
 }
 
 proptest! {

@@ -1,9 +1,9 @@
 //! Carrying out of plans: pausing, moving threads to their places, and nudging back those that
 //! drift.
 
-use super::{Hands, monotonic_ns, refusal_of};
+use super::{Hands, Taken, monotonic_ns, refusal_of};
 use crate::discovery::RunState;
-use crate::enact::{ApplyReport, Wanted};
+use crate::enact::{ApplyReport, Refusal, Wanted};
 use crate::enforce::Whereabouts;
 use crate::live::roster::Roster;
 use crate::live::senses::Senses;
@@ -75,7 +75,7 @@ impl Hands {
         let resumed = (self.pausing).resume_as_planned(plan, reach.roster, enactor);
         reach.warnings.extend(resumed);
         self.enforcement.nudges += report.nudged.len() as u64;
-        self.enacted(report, &sent, of_cookies, reach.roster)
+        self.enacted(report, &sent, of_cookies, reach)
     }
 
     /// Takes in what was enacted of a plan.
@@ -84,8 +84,13 @@ impl Hands {
         report: ApplyReport,
         sent: &BTreeSet<ThreadId>,
         warnings: Vec<String>,
-        roster: &mut Roster,
+        reach: Reach<'_>,
     ) -> Enacted {
+        let Reach {
+            roster,
+            warnings: for_user,
+            ..
+        } = reach;
         let mut enacted = Enacted {
             moved: self.moved(&report, sent),
             pinned: self.enforcement.pinned().iter().copied().collect(),
@@ -100,10 +105,34 @@ impl Hands {
         let refused = report.refused.iter().map(|(id, _)| *id);
         let astray: Vec<ThreadId> = refused.chain(report.shifted.iter().copied()).collect();
         self.recheck(&astray, roster);
-        let refused = report.refused.iter();
-        let refusals = refused.map(|(id, refusal)| refusal_of(*id, refusal, roster));
-        enacted.warnings.extend(refusals);
+        for (id, refusal) in &report.refused {
+            if matches!(refusal, Refusal::NotManaged) && roster.may_place(*id) {
+                self.regain(*id, roster, for_user);
+            } else {
+                enacted.warnings.push(refusal_of(*id, refusal, roster));
+            }
+        }
         enacted
+    }
+
+    /// Takes a thread in again that the enactor has lost: it seemed to have exited when it could not
+    /// be looked up, as when descriptors were short.
+    fn regain(&mut self, id: ThreadId, roster: &mut Roster, warnings: &mut Warnings) {
+        // It inherits from itself: the journal has its original mask, which may be wider than the
+        // one that it has now.
+        match self.take(id, Some(id), warnings) {
+            Taken::Managed(original) => roster.set_original(id, original),
+            Taken::SelfPlaced(mask) => {
+                let warning = self.release(id, &mask, roster);
+                warnings.insert(warning);
+            }
+            Taken::LetAlone(why) => {
+                let name = roster.name(id);
+                warnings.insert(format!("thread {id} ({name}) is not placed for now: {why}"));
+            }
+            // The next look at it finds that out.
+            Taken::Gone => {}
+        }
     }
 
     /// Threads that the plan sends to another place and whose mask was written; with a scheduler in

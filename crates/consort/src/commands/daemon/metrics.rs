@@ -1,5 +1,6 @@
-//! Metrics for Prometheus, on a loopback port and only where the configuration asks for it.
+//! Metrics for Prometheus, on a loopback port and only if the configuration asks for it.
 
+use super::page_server::PageServer;
 use super::snapshot::Totals;
 use anyhow::{Result, anyhow};
 use prometheus_client::encoding::text::encode;
@@ -9,7 +10,6 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
-use tiny_http::{Header, Method, Response, Server};
 
 /// Media type of OpenMetrics text.
 const KIND: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -23,45 +23,42 @@ impl Metrics {
     /// Serves `/metrics` at a loopback address.
     ///
     /// # Errors
-    /// The address is not loopback, or cannot be had.
+    /// The address is not loopback, or is taken.
     pub(super) fn serve(at: SocketAddr) -> Result<Self> {
-        if !at.ip().is_loopback() {
-            return Err(anyhow!(
-                "metrics.listen = {at}: metrics name programs and users of this host, so the \
-                 address must be a loopback one, such as 127.0.0.1:9464"
-            ));
-        }
-        let server = Server::http(at).map_err(|e| anyhow!("metrics.listen = {at}: {e}"))?;
+        Self::check(at)?;
+        let mut server =
+            PageServer::listen(at).map_err(|e| anyhow!("metrics.listen = {at}: {e}"))?;
         let page = Arc::new(Mutex::new(String::new()));
         let served = page.clone();
         std::thread::Builder::new()
             .name("metrics".to_owned())
-            .spawn(move || answer_all(&server, &served))?;
+            .spawn(move || {
+                let page = || {
+                    served
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .clone()
+                };
+                server.serve("/metrics", KIND, page);
+            })?;
         Ok(Self { page })
+    }
+
+    /// Checks that others cannot reach an address.
+    pub(super) fn check(at: SocketAddr) -> Result<()> {
+        match at.ip().is_loopback() {
+            true => Ok(()),
+            false => Err(anyhow!(
+                "metrics.listen = {at}: metrics name programs and users of this host, so the \
+                 address must be a loopback one, such as 127.0.0.1:9464"
+            )),
+        }
     }
 
     /// Shows these totals from now on.
     pub(super) fn show(&self, totals: &Totals) {
         let text = text(totals);
         *self.page.lock().unwrap_or_else(PoisonError::into_inner) = text;
-    }
-}
-
-fn answer_all(server: &Server, page: &Mutex<String>) {
-    for request in server.incoming_requests() {
-        let asks = request.url() == "/metrics" && *request.method() == Method::Get;
-        let answered = if asks {
-            let text = page.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            let mut response = Response::from_string(text);
-            if let Ok(kind) = Header::from_bytes("Content-Type", KIND) {
-                response.add_header(kind);
-            }
-            request.respond(response)
-        } else {
-            request.respond(Response::from_string("see /metrics\n").with_status_code(404))
-        };
-        // Whoever has hung up does not want it.
-        drop(answered);
     }
 }
 

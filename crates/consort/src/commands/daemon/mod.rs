@@ -1,28 +1,27 @@
 //! `consort daemon`: manages what its configuration names and what is attached, until told to stop.
 
 mod metrics;
+mod page_server;
 mod service;
 mod snapshot;
+mod strangers;
 
 pub(crate) use snapshot::{CoreLine, Explanation, Status, ThreadLine};
 
 use super::manage::{self, Chosen, Setup, check_policies};
 use crate::cli::{DaemonArgs, ManageArgs};
 use crate::config::{self, Config};
-use crate::failure::as_bad_input;
+use crate::failure::{as_bad_input, bad_input, told};
 use anyhow::{Result, anyhow};
 use consort_core::policy::Policy;
 use consort_core::{ByProgram, ControlLoop, Machine, Offers, Topology, Turn};
-use consort_linux::control::{Clerk, Desk, Peer, Request, socket_of};
+use consort_linux::control::{Clerk, Desk, Peer, Request, SocketPlace};
 use consort_linux::enact::runtime_dirs;
 use consort_linux::live::{Live, Order, ResideSpec, Until};
 use metrics::Metrics;
 use service::Service;
 use snapshot::Snapshot;
 use std::cell::RefCell;
-use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::rc::Rc;
 
@@ -34,15 +33,16 @@ pub(crate) fn execute(args: &DaemonArgs) -> Result<ExitCode> {
     let setup = Setup::new(&args.manage, &config.daemon, &topology, &offers)?;
     let enactors = manage::enactors(&args.manage, &config.daemon, &host)?;
     let cookies = manage::cookies(&args.manage, &config.daemon, &host, enactors)?;
-    let place = socket_place(args)?;
-    let shared = Rc::new(RefCell::new(Snapshot::new(&setup)));
     let checker = (
         args.manage.clone(),
         config.clone(),
         topology.clone(),
         offers,
     );
-    let desk = Desk::open(&place, is_root(), clerk(shared.clone(), checker))?;
+    check_entries(&config, &checker)?;
+    let place = socket_place(args)?;
+    let shared = Rc::new(RefCell::new(Snapshot::new(&setup)));
+    let desk = Desk::open(place, is_root(), clerk(shared.clone(), checker))?;
     let spec = ResideSpec {
         interval: setup.interval,
         watch: manage::watch(&args.manage, &config.daemon),
@@ -67,7 +67,7 @@ pub(crate) fn execute(args: &DaemonArgs) -> Result<ExitCode> {
             return Err(as_bad_input(&error));
         }
     };
-    Daemon::begin(args, setup, live, (shared, metrics)).run()
+    Daemon::begin(args, config, setup, live, (shared, metrics)).run()
 }
 
 fn load(args: &DaemonArgs) -> Result<Config> {
@@ -80,18 +80,12 @@ fn is_root() -> bool {
     nix::unistd::Uid::effective().is_root()
 }
 
-/// Returns the path of the socket, and makes its folder. The folder of root's journals lets others
-/// pass, so that they reach the socket in it; they can neither list nor read what else is there.
-fn socket_place(args: &DaemonArgs) -> Result<PathBuf> {
-    if let Some(path) = &args.socket {
-        return Ok(path.clone());
+/// The place of the socket. Other users may reach that of root's daemon.
+fn socket_place(args: &DaemonArgs) -> Result<SocketPlace> {
+    match &args.socket {
+        Some(path) => Ok(SocketPlace::named(path)),
+        None => Ok(SocketPlace::usual(&runtime_dirs(), is_root())?),
     }
-    let place = socket_of(&runtime_dirs()).ok_or_else(|| anyhow!("no folder for a socket"))?;
-    let folder = place.parent().unwrap_or(Path::new("/"));
-    std::fs::create_dir_all(folder)?;
-    let mode = if is_root() { 0o711 } else { 0o700 };
-    std::fs::set_permissions(folder, Permissions::from_mode(mode))?;
-    Ok(place)
 }
 
 /// Things that policies are tried against before they are taken: arguments, configuration, host.
@@ -134,10 +128,26 @@ fn policy_on(
     Ok(setup?.policy)
 }
 
+/// Checks the policies of control groups with their options, which single programs get later.
+fn check_entries(config: &Config, checker: &Checker) -> Result<()> {
+    for entry in &config.manage {
+        let Some(policy) = &entry.policy else {
+            continue;
+        };
+        let group = entry.cgroup.as_ref().or(entry.unit.as_ref());
+        let group = group.map_or("", String::as_str);
+        policy_of(checker, policy)
+            .map_err(|error| bad_input(format!("[[manage]] {group}: {}", told(&error))))?;
+    }
+    Ok(())
+}
+
 /// The daemon while it runs.
 struct Daemon<'a> {
     args: &'a DaemonArgs,
     chosen: Chosen,
+    /// The configuration with which it was started.
+    config: Config,
     wheel: ControlLoop<Live>,
     shared: Rc<RefCell<Snapshot>>,
     service: Service,
@@ -147,6 +157,7 @@ struct Daemon<'a> {
 impl<'a> Daemon<'a> {
     fn begin(
         args: &'a DaemonArgs,
+        config: Config,
         setup: Setup,
         live: Live,
         (shared, metrics): (Rc<RefCell<Snapshot>>, Option<Metrics>),
@@ -157,6 +168,7 @@ impl<'a> Daemon<'a> {
         Self {
             args,
             chosen,
+            config,
             wheel,
             shared,
             service: Service::ready(),
@@ -219,30 +231,46 @@ impl<'a> Daemon<'a> {
                 self.service.ready_again();
                 (done, conversation)
             }
-            Order::Policy(policy, conversation) => (self.change(&policy), Some(conversation)),
+            Order::Policy(policy, conversation) => {
+                let done = self.change(&policy).map(|()| serde_json::json!({}));
+                (done, Some(conversation))
+            }
         };
         if let Err(error) = &done {
             tracing::error!("{error:#}");
         }
-        let told = done
-            .map(|()| serde_json::json!({}))
-            .map_err(|e| format!("{e:#}"));
         let desk = self.wheel.machine_mut().desk_mut();
         if let (Some(desk), Some(conversation)) = (desk, conversation) {
-            desk.answer(conversation, told);
+            desk.answer(conversation, done.map_err(|e| format!("{e:#}")));
         }
     }
 
-    /// Reads the configuration again; one that is wrong leaves the old one in force.
-    fn reload(&mut self) -> Result<()> {
+    /// Reads the configuration again; one that is wrong leaves the old one in force. Returns the
+    /// answer to the client, with the keys that take a restart.
+    fn reload(&mut self) -> Result<serde_json::Value> {
         let config = load(self.args)?;
         let rules = config.rules()?;
+        let later = self.config.keys_for_restart(&config);
+        let live = self.wheel.machine();
+        let (topology, offers) = (live.topology().clone(), live.offers().clone());
+        let checker = (self.args.manage.clone(), config.clone(), topology, offers);
+        check_entries(&config, &checker)?;
+        if let Some(at) = config.metrics.listen {
+            Metrics::check(at)?;
+        }
+        if let Some(path) = &config.daemon.topology {
+            let checked = crate::host::check_sharing(path);
+            checked.map_err(|error| config.daemon.blame("topology", &error))?;
+        }
         let named = self.args.manage.policy.is_some();
         let policy = config.daemon.policy.clone().filter(|_| !named);
         let policy = policy.unwrap_or_else(|| self.shared.borrow().requested().to_owned());
         self.change(&policy)?;
         self.wheel.machine_mut().set_rules(rules);
-        Ok(())
+        if !later.is_empty() {
+            tracing::warn!("{} holds after a restart", later.join(", "));
+        }
+        Ok(serde_json::json!({ "after_restart": later }))
     }
 
     fn change(&mut self, policy: &str) -> Result<()> {

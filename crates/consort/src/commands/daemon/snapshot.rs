@@ -1,5 +1,6 @@
 //! State that the daemon reports: the last turn, as each user may see it.
 
+use super::strangers::Strangers;
 use crate::commands::manage::{Chosen, Setup};
 use crate::own_cost::Cost;
 use consort_core::plan::Fact;
@@ -9,12 +10,14 @@ use consort_core::{
 use consort_linux::control::Peer;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::collections::BTreeMap;
-use std::os::unix::fs::MetadataExt;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 /// Maximum number of warnings kept; the oldest are dropped.
 const WARNINGS: usize = 50;
+
+/// Name of a program that a user may not see, although threads of it are the user's.
+const OF_ANOTHER_USER: &str = "a program of another user";
 
 /// State of a daemon.
 pub(crate) struct Snapshot {
@@ -267,7 +270,8 @@ impl Snapshot {
     pub(crate) fn status(&self, peer: Peer) -> Result<Value, String> {
         let cost = self.own_cost();
         let uptime_s = self.begun.elapsed().as_secs_f64();
-        let threads = self.threads(peer);
+        let sight = Sight::of(self, peer);
+        let threads = self.threads(&sight);
         let status = Status {
             pid: std::process::id(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -284,7 +288,7 @@ impl Snapshot {
             own_cpu_s: cost.cpu_s,
             own_cpu_share: cost.cpu_s / uptime_s.max(1e-9),
             cores: self.cores.clone(),
-            programs: self.program_lines(peer, &threads),
+            programs: self.program_lines(&sight, &threads),
             threads,
             // They name threads of anybody.
             warnings: if peer.is_master() {
@@ -301,8 +305,9 @@ impl Snapshot {
         let absent = || format!("thread {tid} is not managed by this daemon");
         let turn = self.turn.as_ref().ok_or_else(absent)?;
         let mut threads = turn.observation.threads.iter();
-        let seen = threads.find(|t| t.id.tid == tid && may_see(peer, t.id));
+        let seen = threads.find(|t| t.id.tid == tid && peer.may_see(t.id));
         let seen = seen.ok_or_else(absent)?;
+        let strangers = Sight::of(self, peer).strangers;
         let reason = turn
             .plan
             .report
@@ -318,26 +323,36 @@ impl Snapshot {
             program: program.0,
             policy: assigned.map_or_else(|| self.policy.clone(), ToString::to_string),
             placement: placement(turn, seen),
-            considered: reason.considered,
-            chosen: reason.chosen,
-            facts: reason.facts,
-            notes: turn.plan.report.notes.clone(),
+            considered: strangers.conceal(reason.considered),
+            chosen: strangers.conceal(reason.chosen),
+            facts: { reason.facts.into_iter() }
+                .filter(|fact| !strangers.are_named_in(&fact.name))
+                .collect(),
+            notes: { turn.plan.report.notes.iter() }
+                .filter(|note| !strangers.are_named_in(note))
+                .cloned()
+                .collect(),
         };
         serde_json::to_value(explanation).map_err(|error| error.to_string())
     }
 
-    fn threads(&self, peer: Peer) -> Vec<ThreadLine> {
+    fn threads(&self, sight: &Sight) -> Vec<ThreadLine> {
         let Some(turn) = &self.turn else {
             return Vec::new();
         };
-        let mut owners = BTreeMap::new();
-        let mut sees = |id: ThreadId| *owners.entry(id.pid).or_insert_with(|| may_see(peer, id));
         let threads = turn.observation.threads.iter();
-        let visible = threads.filter(|thread| sees(thread.id));
-        visible.map(|thread| line(turn, thread)).collect()
+        let seen = threads.filter(|thread| sight.sees(thread.id));
+        let lines = seen.map(|thread| {
+            let line = line(turn, thread);
+            ThreadLine {
+                chosen: sight.strangers.conceal(line.chosen),
+                ..line
+            }
+        });
+        lines.collect()
     }
 
-    fn program_lines(&self, peer: Peer, threads: &[ThreadLine]) -> Vec<ProgramLine> {
+    fn program_lines(&self, sight: &Sight, threads: &[ThreadLine]) -> Vec<ProgramLine> {
         let count = |pid| threads.iter().filter(|t| t.program == pid).count();
         let assigned = |pid| {
             let turn = self.turn.as_ref()?;
@@ -346,21 +361,58 @@ impl Snapshot {
         };
         let lines = self.programs.iter().map(|(pid, name)| ProgramLine {
             pid: *pid,
-            name: name.clone(),
+            name: match sight.peer.may_see_process(*pid) {
+                true => name.clone(),
+                false => OF_ANOTHER_USER.to_owned(),
+            },
             policy: assigned(*pid),
             threads: count(*pid),
         });
         lines
-            .filter(|p| p.threads > 0 || peer.is_master())
+            .filter(|p| p.threads > 0 || sight.peer.is_master())
             .collect()
     }
 }
 
-/// Returns true where a peer may see a thread: root and the daemon's user see all, others their
-/// own.
-fn may_see(peer: Peer, id: ThreadId) -> bool {
-    let owner = || std::fs::metadata(format!("/proc/{}", id.pid)).map(|of| of.uid());
-    peer.is_master() || owner().is_ok_and(|uid| uid == peer.uid)
+/// The part of the last turn that a client may see: all of it for root and the daemon's user, and for
+/// others their own threads.
+struct Sight {
+    peer: Peer,
+    /// Threads that the client may see; `None` for all.
+    threads: Option<BTreeSet<ThreadId>>,
+    strangers: Strangers,
+}
+
+impl Sight {
+    fn of(snapshot: &Snapshot, peer: Peer) -> Self {
+        let mut sight = Self {
+            peer,
+            threads: None,
+            strangers: Strangers::default(),
+        };
+        if peer.is_master() {
+            return sight;
+        }
+        let mut seen = BTreeSet::new();
+        if let Some(turn) = &snapshot.turn {
+            // The users of a process's first thread count for all: names are those of programs.
+            let mut processes = BTreeMap::new();
+            let mut sees =
+                |id: ThreadId| *processes.entry(id.pid).or_insert_with(|| peer.may_see(id));
+            let threads = turn.observation.threads.iter().map(|thread| thread.id);
+            seen = threads.filter(|&id| sees(id)).collect();
+            let sees_process = |pid| peer.may_see_process(pid);
+            let (seen_of, programs) = (&turn.observation, &snapshot.programs);
+            sight.strangers = Strangers::among(seen_of, programs, sees, sees_process);
+        }
+        sight.threads = Some(seen);
+        sight
+    }
+
+    fn sees(&self, id: ThreadId) -> bool {
+        let threads = self.threads.as_ref();
+        threads.is_none_or(|threads| threads.contains(&id))
+    }
 }
 
 fn line(turn: &Turn, thread: &ThreadObservation) -> ThreadLine {

@@ -35,7 +35,9 @@ pub(crate) fn look_for_others(args: &ManageArgs, config: &RunConfig) -> Result<H
     crate::host::emulating(host, args.emulate_asymmetry.as_ref())
 }
 
+/// Looks at the host, after this process was prepared for managing.
 fn host(args: &ManageArgs, config: &RunConfig) -> Result<Host> {
+    consort_linux::raise_descriptor_limit();
     match (&args.topology, &config.topology) {
         (None, Some(path)) => {
             let host = crate::host::look(Some(path));
