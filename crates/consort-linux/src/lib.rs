@@ -2,7 +2,8 @@
 //!
 //! Each module is named after the part of the host that it reads or writes: `topology` (sysfs),
 //! `cgroup` (cpusets), `proc` (threads' files), `perf` (the perf_event system call and its ring
-//! buffers), `sampling` (instruction pointers to instruction mix), `discovery` (which threads there
+//! buffers), `reader` (others' memory and files, in a process that may be abandoned), `sampling`
+//! (instruction pointers to instruction mix), `discovery` (which threads there
 //! are), `events` (event files by microarchitecture), `counters` (groups of them on threads, and
 //! the probe of all tiers), `owners` (others that place threads), `enforce` (nudges and pins, and
 //! how well threads keep to the plan), `enact` (affinity, journal, guardian), `cookies` (core
@@ -27,6 +28,7 @@ pub mod pause;
 pub mod perf;
 mod proc;
 mod read;
+pub mod reader;
 pub mod sampling;
 pub mod topology;
 

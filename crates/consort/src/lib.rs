@@ -38,6 +38,13 @@ pub fn main() -> ExitCode {
     }
     if std::env::args_os()
         .nth(1)
+        .is_some_and(|first| first == commands::manage::READER)
+    {
+        return consort_linux::reader::reader_main();
+    }
+    consort_linux::reader::use_helper(vec![commands::manage::READER.into()]);
+    if std::env::args_os()
+        .nth(1)
         .is_some_and(|first| first == commands::train::WORKER)
     {
         return commands::train::work();

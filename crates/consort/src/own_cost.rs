@@ -3,7 +3,7 @@
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 
-/// CPU time and memory of Consort and its guardian.
+/// CPU time and memory of Consort, its guardian and its readers of code; without the readers' memory.
 pub(crate) struct Cost {
     /// CPU time, s.
     pub(crate) cpu_s: f64,
@@ -18,7 +18,7 @@ impl Cost {
         let of_guardian = guardian.as_deref().and_then(guardian_cpu_s);
         let peak = |process: &str| peak_rss_kib(process).unwrap_or(0);
         Self {
-            cpu_s: own_cpu_s() + of_guardian.unwrap_or(0.0),
+            cpu_s: own_cpu_s() + of_guardian.unwrap_or(0.0) + consort_linux::reader::cpu_s(),
             peak_rss_kib: peak("self") + guardian.as_deref().map_or(0, peak),
         }
     }

@@ -4,6 +4,19 @@ use super::pace::Pace;
 use nix::time::{ClockId, clock_gettime};
 use std::time::{Duration, Instant};
 
+/// Longest time between two readings of the rings: code of short-lived processes must be fetched in
+/// time, and even the smallest ring holds the records of that long. Their descriptors are not
+/// polled, since those of threads that have exited report a hang-up for ever.
+const RINGS_EVERY: Duration = Duration::from_millis(100);
+/// Number of records in one reading after which the next one comes sooner: a program that maps
+/// thousands of pieces of code would fill the rings many times over.
+const MANY_RECORDS: usize = 256;
+/// Shortest time between two such readings.
+const RINGS_SOON: Duration = Duration::from_millis(5);
+/// Least ratio of that time to the CPU time of the reading: what programs do at will takes a tenth
+/// of one PU at most.
+const PAUSE_PER_READING: u32 = 10;
+
 /// Beginnings of the run and of the current quantum, and the length of quanta.
 pub(super) struct Clock {
     start: Instant,
@@ -13,6 +26,8 @@ pub(super) struct Clock {
     pace: Pace,
     /// CPU time of Consort's thread when the last turn began, ns.
     own_cpu_ns: u64,
+    /// Time until the rings are to be read again.
+    pause_of_rings: Duration,
 }
 
 impl Clock {
@@ -24,7 +39,22 @@ impl Clock {
             next: None,
             pace: Pace::new(length),
             own_cpu_ns: own_cpu_ns(),
+            pause_of_rings: RINGS_EVERY,
         }
+    }
+
+    /// Longest time until the rings are to be read again.
+    pub(super) fn pause_of_rings(&self) -> Duration {
+        self.pause_of_rings
+    }
+
+    /// Takes in that a reading of the rings gave so many records and took so much CPU time.
+    pub(super) fn rings_were_read(&mut self, records: usize, cpu_ns: u64) {
+        let paced = Duration::from_nanos(cpu_ns) * PAUSE_PER_READING;
+        self.pause_of_rings = match records > MANY_RECORDS {
+            true => paced.clamp(RINGS_SOON, RINGS_EVERY),
+            false => RINGS_EVERY,
+        };
     }
 
     /// Beginning of the run.
@@ -78,4 +108,23 @@ pub(super) fn own_cpu_ns() -> u64 {
 /// Whole nanoseconds.
 pub(super) fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn full_rings_are_read_sooner_if_that_is_cheap() {
+        let now = Instant::now();
+        let mut clock = Clock::new(now, now, Duration::from_secs(1));
+        let mut pause_after = |records, cpu_ms: u64| {
+            clock.rings_were_read(records, cpu_ms * 1_000_000);
+            clock.pause_of_rings()
+        };
+        assert_eq!(pause_after(MANY_RECORDS, 0), RINGS_EVERY);
+        assert_eq!(pause_after(MANY_RECORDS + 1, 0), RINGS_SOON);
+        assert_eq!(pause_after(1_000, 2), Duration::from_millis(20));
+        assert_eq!(pause_after(100_000, 300), RINGS_EVERY);
+    }
 }

@@ -82,7 +82,7 @@ impl Live {
                 return Err(error.into());
             }
         };
-        let sampling = accept(sampler, &host.root, &wish, &mut warnings);
+        let sampling = accept(sampler, wish, &mut warnings);
         let running = Running {
             child: Some(child),
             name,
@@ -108,7 +108,7 @@ impl Live {
             None => Sampler::idle(pus, wish.config),
         };
         let sampler = wish.wanted.then(attach);
-        let sampling = accept(sampler, &host.root, &wish, &mut running.warnings);
+        let sampling = accept(sampler, wish, &mut running.warnings);
         Self::assemble(host, settings, running, sampling)
     }
 

@@ -1,7 +1,7 @@
 //! Observations: made from counters, samples and `/proc`, once per quantum.
 
 use super::Live;
-use super::clock::nanos;
+use super::clock::{nanos, own_cpu_ns};
 use super::roster::Parted;
 use super::senses::Interval;
 use consort_core::{Observation, Sample, ThreadId, ThreadObservation};
@@ -10,6 +10,7 @@ use std::time::Instant;
 impl Live {
     /// Reads all rings: threads that began, ended or were renamed, and samples.
     pub(super) fn take_records(&mut self) {
+        let before_ns = own_cpu_ns();
         let Some(batch) = self.senses.drain(self.course.is_over()) else {
             return;
         };
@@ -20,6 +21,8 @@ impl Live {
         let id_of = |tid| census.id_of(tid);
         let refused = self.hands.note(&batch, id_of, &self.roster);
         self.warnings.extend(refused);
+        let cpu_ns = own_cpu_ns().saturating_sub(before_ns);
+        self.clock.rings_were_read(batch.records.len(), cpu_ns);
         self.senses.give_back(batch);
     }
 
@@ -69,6 +72,7 @@ impl Live {
             ..Observation::default()
         };
         self.warnings.extend(self.senses.add_energy(&mut seen));
+        self.warnings.extend(self.senses.take_code_warnings());
         seen
     }
 

@@ -11,11 +11,6 @@ use nix::sys::signal::Signal;
 use nix::sys::time::{TimeSpec, TimeValLike};
 use std::time::{Duration, Instant};
 
-/// Longest time between two readings of the rings: code of short-lived processes must be fetched in
-/// time, and even the smallest ring holds the records of that long. Their descriptors are not
-/// polled, since those of threads that have exited report a hang-up for ever.
-const DRAIN_EVERY: Duration = Duration::from_millis(100);
-
 /// Sources that are to be heard after a wait: to ask each of them costs a system call.
 #[derive(Clone, Copy, Debug, Default)]
 struct Waiting {
@@ -52,7 +47,7 @@ impl Live {
             self.recover_if_due();
             let now = Instant::now();
             let left = end.saturating_duration_since(now);
-            let waiting = self.wait(left.min(DRAIN_EVERY))?;
+            let waiting = self.wait(left.min(self.clock.pause_of_rings()))?;
             self.take_signals(waiting.signals)?;
             self.take_records();
             self.attend(waiting);

@@ -119,6 +119,12 @@ impl Senses {
         self.sampling.as_mut().map(|rings| rings.drain(is_last))
     }
 
+    /// Warnings about code that cannot be read, since the last call.
+    pub(super) fn take_code_warnings(&mut self) -> Vec<String> {
+        let sampling = self.sampling.as_mut();
+        sampling.map_or_else(Vec::new, Sampling::take_warnings)
+    }
+
     /// Takes back what [`Senses::drain`] gave, for its room.
     pub(super) fn give_back(&mut self, batch: Batch) {
         if let Some(sampling) = &mut self.sampling {

@@ -84,6 +84,19 @@ impl Blocks {
         self.filed += 1;
     }
 
+    /// Reads the code around addresses whose blocks are not known, all at once.
+    pub(super) fn prefetch(&mut self, addresses: impl Iterator<Item = CodeAddress>) {
+        let mut wanted = Vec::new();
+        for at in addresses.filter(|at| at.arch.is_some()) {
+            let place = self.code.place_of(at.pid, at.ip);
+            let known = self.blocks.get(&(place, at.arch));
+            if !known.is_some_and(|entry| entry.is_fresh(self.round)) {
+                wanted.push(at);
+            }
+        }
+        self.code.prefetch(&wanted);
+    }
+
     /// Takes a record in; to be called in order of time.
     pub(super) fn take(&mut self, record: &Record) {
         self.code.take(record);
@@ -121,6 +134,10 @@ impl Blocks {
                 self.file(other, arch, entry.clone());
             }
         }
+    }
+
+    pub(super) fn take_warnings(&mut self) -> Vec<String> {
+        self.code.take_warnings()
     }
 
     pub(super) fn counts(&self) -> CodeCounts {
@@ -193,9 +210,9 @@ mod tests {
     /// Tells `blocks` of the program's own code as the kernel does; returns an address in it.
     fn tell(blocks: &mut Blocks, child: &Child, generation: u64) -> u64 {
         let exe = std::fs::read_link(format!("/proc/{}/exe", child.id())).unwrap();
-        let images = executable_images(Path::new("/"), child.id());
-        let mut own = images.into_iter();
-        let own = own.find(|image| Path::new(&*image.path) == exe).unwrap();
+        let list = std::fs::read(format!("/proc/{}/maps", child.id())).unwrap();
+        let own = executable_images(&list).find(|image| Path::new(&*image.path) == exe);
+        let own = own.unwrap();
         blocks.take(&Record::Mmap2(Mapping {
             pid: child.id(),
             start: own.start,

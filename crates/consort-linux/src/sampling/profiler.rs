@@ -9,7 +9,7 @@ use super::total::Total;
 use super::window::Window;
 use crate::perf::record::Record;
 use consort_isa::{Estimate, Host, RegisterValues, SamplePoint};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 /// Share of new samples, one in so many of a window, from which on the window is judged again.
@@ -59,6 +59,7 @@ impl Profiler {
     /// Takes one round of records in.
     pub fn apply(&mut self, batch: &Batch) {
         self.blocks.begin_round(batch);
+        self.prefetch(batch);
         for record in &batch.records {
             self.blocks.take(record);
             self.take(record, batch.sample_ns);
@@ -99,9 +100,38 @@ impl Profiler {
         }
     }
 
+    /// Warnings for the user about code that cannot be read, since the last call.
+    pub fn take_warnings(&mut self) -> Vec<String> {
+        self.blocks.take_warnings()
+    }
+
     /// Numbers of pages and windows of code that were found, by origin, and that were not.
     pub fn code_counts(&self) -> CodeCounts {
         self.blocks.counts()
+    }
+
+    /// Reads the code of samples before they are looked at one by one, but for processes whose
+    /// mappings change within the batch: their memory may not be what was mapped when a sample fell.
+    fn prefetch(&mut self, batch: &Batch) {
+        let changing: HashSet<u32> = batch
+            .records
+            .iter()
+            .filter_map(|record| match record {
+                Record::Mmap2(mapping) => Some(mapping.pid),
+                Record::Comm {
+                    pid, exec: true, ..
+                } => Some(*pid),
+                Record::Fork(task) => Some(task.pid),
+                _ => None,
+            })
+            .collect();
+        let samples = batch.records.iter().filter_map(|record| match record {
+            Record::Sample {
+                ip, arch, stamp, ..
+            } if !changing.contains(&stamp.pid) => Some(CodeAddress::of(*ip, *arch, *stamp)),
+            _ => None,
+        });
+        self.blocks.prefetch(samples);
     }
 
     fn take(&mut self, record: &Record, sample_ns: u64) {
@@ -112,13 +142,7 @@ impl Profiler {
                 registers,
                 stamp,
             } => {
-                let at = CodeAddress {
-                    pid: stamp.pid,
-                    tid: stamp.tid,
-                    ip: *ip,
-                    arch: *arch,
-                    time_ns: stamp.time_ns,
-                };
+                let at = CodeAddress::of(*ip, *arch, *stamp);
                 self.sample(at, registers.as_deref(), stamp.pu, sample_ns);
             }
             Record::Fork(task) | Record::Exit(task) => self.end(task.tid),

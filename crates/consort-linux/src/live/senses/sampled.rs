@@ -4,6 +4,7 @@ use crate::discovery::ThreadEvent;
 use crate::live::clock::own_cpu_ns;
 use crate::live::warnings::Warnings;
 use crate::live::{Host, SampleCounts};
+use crate::reader;
 use crate::sampling::{
     Batch, ProfiledThread, Profiler, Sampler, SamplerConfig, SamplerError, ThreadProfile, Watch,
     sample_cost_ns,
@@ -53,7 +54,7 @@ struct Unsettled {
 impl Sampling {
     /// Reads all rings; for the last time nothing is held back for the sake of order.
     pub(super) fn drain(&mut self, is_last: bool) -> Batch {
-        let before_ns = own_cpu_ns();
+        let before_ns = own_cpu_ns() + reader::cpu_ns();
         let batch = match is_last {
             true => self.sampler.drain_all(),
             false => self.sampler.drain(),
@@ -61,9 +62,15 @@ impl Sampling {
         self.counts.lost += batch.lost;
         self.counts.taken += batch.samples() as u64 + batch.thinned + batch.lost;
         self.profiler.apply(&batch);
-        self.unsettled.own_ns += own_cpu_ns().saturating_sub(before_ns);
+        let after_ns = own_cpu_ns() + reader::cpu_ns();
+        self.unsettled.own_ns += after_ns.saturating_sub(before_ns);
         self.unsettled.samples += batch.samples() as u64;
         batch
+    }
+
+    /// Warnings about code that cannot be read, since the last call.
+    pub(super) fn take_warnings(&mut self) -> Vec<String> {
+        self.profiler.take_warnings()
     }
 
     /// Takes back a batch that was looked at.
@@ -154,11 +161,15 @@ pub(in crate::live) struct SamplingWish {
     /// CPU time that one sample takes from the thread that it hits, ns.
     pub(in crate::live) cost_ns: u64,
     pub(in crate::live) config: SamplerConfig,
+    /// Made before programs are started, so that the process that reads their code is there in time;
+    /// `None` if sampling is not wanted.
+    profiler: Option<Profiler>,
 }
 
 impl SamplingWish {
     pub(in crate::live) fn of(host: &Host, watch: Watch) -> Self {
         let wanted = host.offers().iter().any(|(_, tier)| tier == Tier::Sampling);
+        let profiler = wanted.then(|| Profiler::new(&host.root));
         let cost_ns = if wanted {
             sample_cost_ns(&host.root).unwrap_or(0)
         } else {
@@ -173,6 +184,7 @@ impl SamplingWish {
             wanted,
             cost_ns,
             config,
+            profiler,
         }
     }
 }
@@ -180,15 +192,14 @@ impl SamplingWish {
 /// The sampling tier if its events could be opened, else none and a warning with the reason.
 pub(in crate::live) fn accept(
     sampler: Option<Result<Sampler, SamplerError>>,
-    root: &Path,
-    wish: &SamplingWish,
+    wish: SamplingWish,
     warnings: &mut Warnings,
 ) -> Option<Sampling> {
     match sampler? {
         Ok(sampler) => Some(Sampling {
             sampler,
             cost_ns: wish.cost_ns,
-            profiler: Profiler::new(root),
+            profiler: wish.profiler?,
             counts: SampleCounts::default(),
             unsettled: Unsettled::default(),
         }),

@@ -1,33 +1,16 @@
 //! The file `/proc/<pid>/maps` (`proc_pid_maps(5)`).
 
-use super::images::{Image, MAX_IMAGES};
-use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
-use std::path::Path;
+use super::images::Image;
 
 const READ: u32 = 1;
 const WRITE: u32 = 2;
 const EXECUTE: u32 = 4;
 
-/// Most bytes that are read of one process's list. 65,530 mappings, the kernel's default limit
-/// (`vm.max_map_count`), take about 7 MB with paths of ordinary length; with paths of 4,096 bytes
-/// they would take 270.
-const MAX_BYTES: u64 = 16 << 20;
-
-/// The executable mappings of a process; empty when its list cannot be read.
-pub(crate) fn executable_images(root: &Path, pid: u32) -> Vec<Image> {
-    match File::open(root.join(format!("proc/{pid}/maps"))) {
-        Ok(list) => parse(BufReader::new(list.take(MAX_BYTES))),
-        Err(_) => Vec::new(),
-    }
-}
-
-/// Parses the list, leaving out lines of another form.
-fn parse(list: impl BufRead) -> Vec<Image> {
-    let lines = list.split(b'\n').map_while(Result::ok);
-    let images = lines.filter_map(|line| image(&String::from_utf8_lossy(&line)));
-    let code = images.filter(|image| image.prot & EXECUTE != 0);
-    code.take(MAX_IMAGES).collect()
+/// The executable mappings of a list, without lines of another form.
+pub(in crate::sampling) fn executable_images(list: &[u8]) -> impl Iterator<Item = Image> {
+    let lines = list.split(|&byte| byte == b'\n');
+    let images = lines.filter_map(|line| image(&String::from_utf8_lossy(line)));
+    images.filter(|image| image.prot & EXECUTE != 0)
 }
 
 /// Parses `start-end perms offset dev inode   path`; the path may hold spaces.
@@ -69,16 +52,6 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_process_with_any_number_of_mappings_is_read_in_part() {
-        let lines = (0..2 * MAX_IMAGES as u64).map(|n| {
-            let start = n * 0x2000;
-            format!("{start:x}-{:x} r-xp 0 08:01 7 /x\n", start + 0x1000)
-        });
-        let text: String = lines.collect();
-        assert_eq!(parse(text.as_bytes()).len(), MAX_IMAGES);
-    }
-
-    #[test]
     fn executable_mappings_are_read_with_spaces_in_paths() {
         let text = "\
 55d0-55e0 r--p 00000000 fe:00 12                         /bin/a b
@@ -86,7 +59,7 @@ mod tests {
 6000-7000 rwxp 00000000 00:00 0 
 7fff-8fff r-xp 00000000 00:00 0                          [vdso]
 ";
-        let images = parse(text.as_bytes());
+        let images: Vec<Image> = executable_images(text.as_bytes()).collect();
         let paths: Vec<&str> = images.iter().map(|i| &*i.path).collect();
         assert_eq!(paths, ["/bin/a b", "", "[vdso]"]);
         let code = &images[0];
@@ -99,7 +72,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_parsed(text in "\\PC{0,80}") {
-            parse(text.as_bytes());
+            executable_images(text.as_bytes()).count();
         }
     }
 }

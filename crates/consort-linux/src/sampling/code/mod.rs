@@ -3,8 +3,8 @@
 //! Memory is read first, since it is right for everything: static and stripped programs, the vDSO,
 //! code made at run time. For a process that has ended or has executed another program meanwhile,
 //! the bytes come from the file that was mapped there, found by its path and held to be the same
-//! when device and inode are (see `opening`: the program has told the path, and it may lead
-//! anywhere by now).
+//! when device and inode are. All reading goes through [`crate::reader`], as pages and files of
+//! others may never arrive; a page that does not is counted as unreadable.
 //!
 //! Pages are kept (see `pages`) under the name of their address space, which changes with an
 //! `exec`, with a mapping over fixed code and after lost records; pages that may be written, or
@@ -12,22 +12,20 @@
 //!
 //! Known limits: the vDSO and run-time code of a process that is gone are lost; a file that was
 //! overwritten in place keeps its inode; code that is rewritten within a round is decoded as it is
-//! at the round's end; code on a file system that a user provides (FUSE) is read at the speed of
-//! its server.
+//! at the round's end.
 
-mod fetch;
 mod generations;
 mod images;
 mod maps;
-mod opening;
 mod pages;
 mod space;
 mod vintage;
 
-use crate::perf::record::Record;
+use crate::perf::record::{Record, Stamp};
+use crate::reader::{PageOf, Reader};
 use crate::sampling::Batch;
 use consort_isa::Arch;
-use fetch::{Place, Reader, Source};
+use images::{Image, MAX_IMAGES};
 use pages::{Page, Pages};
 use space::Spaces;
 use std::collections::HashSet;
@@ -36,7 +34,7 @@ use std::sync::Arc;
 
 pub(crate) use generations::Generations;
 #[cfg(test)]
-pub(crate) use maps::executable_images;
+pub(super) use maps::executable_images;
 pub use space::{CodePlace, SpaceId};
 
 /// Number of bytes of code asked for before an address; see [`consort_isa::BlockFacts::build`].
@@ -57,6 +55,19 @@ pub struct CodeAddress {
     pub arch: Option<Arch>,
     /// Time of the sample, `CLOCK_MONOTONIC`, ns.
     pub time_ns: u64,
+}
+
+impl CodeAddress {
+    /// The address of a sample.
+    pub(super) fn of(ip: u64, arch: Option<Arch>, stamp: Stamp) -> Self {
+        Self {
+            pid: stamp.pid,
+            tid: stamp.tid,
+            ip,
+            arch,
+            time_ns: stamp.time_ns,
+        }
+    }
 }
 
 /// Code around an address.
@@ -105,25 +116,79 @@ pub struct CodeMap {
     spaces: Spaces,
     pages: Pages,
     counts: CodeCounts,
+    /// Pages that could not be read from memory in this round.
+    unread: HashSet<CodePlace>,
+    /// Processes of which there was a warning that they have too many mappings.
+    crowded: HashSet<u32>,
+    warnings: Vec<String>,
 }
+
+/// Most processes of which such a warning is given.
+const MAX_CROWDED: usize = 16;
 
 impl CodeMap {
     /// A map that reads processes below `root` and keeps at most `max_bytes` of pages.
     pub fn new(root: &Path, max_bytes: usize) -> Self {
         Self {
             reader: Reader::new(root),
-            spaces: Spaces::new(root),
+            spaces: Spaces::new(),
             pages: Pages::new(max_bytes),
             counts: CodeCounts::default(),
+            unread: HashSet::new(),
+            crowded: HashSet::new(),
+            warnings: Vec::new(),
         }
     }
 
     /// Begins a round: pages that may change are to be read again, and processes
     /// that become another program within the batch are noted.
     pub fn begin_round(&mut self, batch: &Batch) {
-        self.reader.next_round();
         self.pages.next_round();
+        self.unread.clear();
         self.spaces.begin_round(batch);
+        for (pid, list) in self.reader.next_round() {
+            self.spaces.take_list(pid, &list);
+        }
+    }
+
+    /// Reads the pages around some addresses from memory, all at once, where they are not known.
+    pub fn prefetch(&mut self, addresses: &[CodeAddress]) {
+        let mut places = Vec::new();
+        let mut wanted = Vec::new();
+        let mut seen = HashSet::new();
+        for at in addresses {
+            let first = self.pages.start_of(at.ip.saturating_sub(BEFORE_BYTES));
+            let last = self.pages.start_of(at.ip.saturating_add(FROM_BYTES - 1));
+            for start in (first..=last).step_by(self.pages.page_bytes()) {
+                let place = self.place_of(at.pid, start);
+                if seen.insert(place) && self.pages.get(place).is_none() {
+                    let (pid, tid) = (at.pid, at.tid);
+                    places.push(place);
+                    wanted.push(PageOf { pid, tid, start });
+                }
+            }
+        }
+        let read = self.reader.memory(&wanted, self.pages.page_bytes());
+        for ((place, page), bytes) in places.into_iter().zip(wanted).zip(read) {
+            match bytes {
+                Some(bytes) => {
+                    self.counts.from_memory += 1;
+                    let images = &self.spaces.of(page.pid, &mut self.reader).images;
+                    let page = to_page(bytes, images.at(page.start));
+                    self.pages.put(place, page);
+                }
+                None => {
+                    self.unread.insert(place);
+                }
+            }
+        }
+    }
+
+    /// Warnings for the user since the last call.
+    pub fn take_warnings(&mut self) -> Vec<String> {
+        let mut warnings = std::mem::take(&mut self.warnings);
+        warnings.extend(self.reader.take_warnings());
+        warnings
     }
 
     /// Forgets the pages of spaces that are gone; returns those that are still there.
@@ -137,13 +202,20 @@ impl CodeMap {
     pub fn take(&mut self, record: &Record) {
         match record {
             Record::Fork(task) if task.pid == task.tid => {
+                self.reader.fork(task.parent_pid, task.pid);
                 self.spaces.fork(task.parent_pid, task.pid);
             }
-            Record::Exit(task) if task.pid == task.tid => self.spaces.end(task.pid),
+            Record::Exit(task) if task.pid == task.tid => {
+                self.reader.end(task.pid);
+                self.spaces.end(task.pid);
+            }
             Record::Comm {
                 pid, exec: true, ..
             } => self.spaces.exec(*pid),
-            Record::Mmap2(mapping) => self.spaces.take(mapping),
+            Record::Mmap2(mapping) => {
+                self.spaces.take(mapping, &mut self.reader);
+                self.warn_if_crowded(mapping.pid);
+            }
             _ => {}
         }
     }
@@ -151,7 +223,17 @@ impl CodeMap {
     /// The place of an address of a process as it is now. It changes with every `exec`, but for
     /// code of files, which all processes share that have mapped it.
     pub fn place_of(&mut self, pid: u32, address: u64) -> CodePlace {
-        self.spaces.place_of(pid, address)
+        self.spaces.place_of(pid, address, &mut self.reader)
+    }
+
+    fn warn_if_crowded(&mut self, pid: u32) {
+        let is_partial = self.spaces.of(pid, &mut self.reader).images.is_partial;
+        if is_partial && self.crowded.len() < MAX_CROWDED && self.crowded.insert(pid) {
+            self.warnings.push(format!(
+                "process {pid} maps files as code in more than {MAX_IMAGES} places: code in others \
+                 is not known any more when the process has ended"
+            ));
+        }
     }
 
     /// The code around an address.
@@ -210,25 +292,54 @@ impl CodeMap {
 
     fn page(&mut self, at: CodeAddress, address: u64) -> Result<Mapped, Miss> {
         let start = self.pages.start_of(address);
-        let place = self.spaces.place_of(at.pid, start);
+        let place = self.spaces.place_of(at.pid, start, &mut self.reader);
         if let Some(page) = self.pages.get(place) {
             return Ok(Mapped { start, page });
         }
-        let image = self.spaces.of(at.pid).images.at(address).cloned();
-        let from = Place {
-            pid: at.pid,
-            tid: at.tid,
-            start,
-            image,
-            replaced: self.spaces.is_replaced_since(at.pid, at.time_ns),
-        };
-        let (bytes, source) = self.reader.page(&from, self.pages.page_bytes())?;
-        match source {
-            Source::Memory => self.counts.from_memory += 1,
-            Source::File => self.counts.from_file += 1,
-        }
-        let page = self.pages.put(place, from.to_page(bytes));
+        let images = &self.spaces.of(at.pid, &mut self.reader).images;
+        let image = images.at(address).cloned();
+        let bytes = self.read_page(at, start, place, image.as_ref())?;
+        let page = self.pages.put(place, to_page(bytes, image.as_ref()));
         Ok(Mapped { start, page })
+    }
+
+    /// Reads a page from memory, or from the file behind it.
+    fn read_page(
+        &mut self,
+        at: CodeAddress,
+        start: u64,
+        place: CodePlace,
+        image: Option<&Image>,
+    ) -> Result<Vec<u8>, Miss> {
+        let len = self.pages.page_bytes();
+        // The memory of another program would mislead.
+        let is_replaced = self.spaces.is_replaced_since(at.pid, at.time_ns);
+        if !is_replaced && !self.unread.contains(&place) {
+            let (pid, tid) = (at.pid, at.tid);
+            let read = self.reader.memory(&[PageOf { pid, tid, start }], len);
+            if let Some(bytes) = read.into_iter().next().flatten() {
+                self.counts.from_memory += 1;
+                return Ok(bytes);
+            }
+            self.unread.insert(place);
+        }
+        let image = image.ok_or(Miss::Unmapped)?;
+        let offset = start.checked_sub(image.start);
+        let offset = offset.filter(|_| image.is_file()).ok_or(Miss::Unreadable)?;
+        let offset = image.file_offset.saturating_add(offset);
+        let file = image.file_ref(self.spaces.ancestry(at.pid));
+        let bytes = self.reader.code(at.pid, file, offset, len);
+        let bytes = bytes.ok_or(Miss::Unreadable)?;
+        self.counts.from_file += 1;
+        Ok(bytes)
+    }
+}
+
+fn to_page(bytes: Vec<u8>, image: Option<&Image>) -> Page {
+    Page {
+        bytes: bytes.into(),
+        // Without a known mapping the code may change at any time.
+        changeable: image.is_none_or(Image::is_changeable),
     }
 }
 

@@ -4,9 +4,9 @@ use super::images::{FileId, Image, Images};
 use super::maps::executable_images;
 use super::vintage::Vintages;
 use crate::perf::record::{Mapping, Record};
+use crate::reader::Reader;
 use crate::sampling::Batch;
 use std::collections::{HashMap, HashSet};
-use std::path::{Path, PathBuf};
 
 /// A name for one address space; never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -28,14 +28,36 @@ const MAX_FILES: usize = 4_096;
 const FILE_BITS: u32 = 40;
 const ABOVE_ALL: u64 = 1 << 63;
 
+/// Number of processes with known parents from which on those without samples are forgotten.
+const MAX_PARENTS: usize = 16_384;
+
 /// One address space.
 #[derive(Clone, Debug)]
 pub(super) struct Space {
     pub(super) id: SpaceId,
     pub(super) images: Images,
+    /// A list of its mappings that was asked for.
+    awaits: Awaits,
+    /// Round before which no list of its mappings is asked for again.
+    next_list: u64,
     /// The round in which the process ended.
     ended: Option<u64>,
 }
+
+/// Purpose of a list of mappings that has been asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Awaits {
+    Nothing,
+    /// The mappings that were there before the first record.
+    Earlier,
+    /// All mappings: too many are known, most of which may be gone.
+    All,
+}
+
+/// Rounds between two lists of a process that has too many mappings.
+const ROUNDS_BETWEEN_LISTS: u64 = 64;
+/// Most ancestors of a process below whose roots its files are looked for.
+const MAX_ANCESTORS: usize = 8;
 
 /// Number of rounds for which an ended process is remembered: records of one PU may be read a round
 /// later than those of another.
@@ -44,8 +66,9 @@ const ROUNDS_AFTER_END: u64 = 3;
 /// The address space of each process.
 #[derive(Debug)]
 pub(super) struct Spaces {
-    root: PathBuf,
     by_pid: HashMap<u32, Space>,
+    /// The process that started each one.
+    parents: HashMap<u32, u32>,
     /// Space of each file, and its number, which gives its addresses.
     files: HashMap<FileId, (SpaceId, u64)>,
     vintages: Vintages,
@@ -56,12 +79,12 @@ pub(super) struct Spaces {
 }
 
 impl Spaces {
-    pub(super) fn new(root: &Path) -> Self {
+    pub(super) fn new() -> Self {
         Self {
-            root: root.to_owned(),
             by_pid: HashMap::new(),
+            parents: HashMap::new(),
             files: HashMap::new(),
-            vintages: Vintages::new(root),
+            vintages: Vintages::default(),
             replaced_ns: HashMap::new(),
             next_id: 0,
             round: 0,
@@ -77,6 +100,9 @@ impl Spaces {
         let recent = |ended: u64| round - ended <= ROUNDS_AFTER_END;
         self.by_pid
             .retain(|_, space| space.ended.is_none_or(recent));
+        if self.parents.len() > MAX_PARENTS {
+            self.parents.retain(|pid, _| self.by_pid.contains_key(pid));
+        }
         if batch.lost > 0 {
             self.by_pid.retain(|_, space| space.ended.is_some());
         }
@@ -90,32 +116,73 @@ impl Spaces {
         replaced.is_some_and(|&at| time_ns < at)
     }
 
-    /// The space of a process; the mappings of one that was not known are read.
-    pub(super) fn of(&mut self, pid: u32) -> &mut Space {
+    /// The space of a process; a list of the mappings of one that was not known is asked for.
+    pub(super) fn of(&mut self, pid: u32, reader: &mut Reader) -> &mut Space {
         if !self.by_pid.contains_key(&pid) {
-            let images = executable_images(&self.root, pid).into_iter().collect();
-            self.begin(pid, images);
+            self.begin(pid, Images::default());
+            self.ask_for_list(pid, Awaits::Earlier, reader);
         }
         self.by_pid.get_mut(&pid).expect("it was put in just now")
     }
 
+    fn ask_for_list(&mut self, pid: u32, awaits: Awaits, reader: &mut Reader) {
+        if let Some(space) = self.by_pid.get_mut(&pid) {
+            space.awaits = awaits;
+            space.next_list = self.round + ROUNDS_BETWEEN_LISTS;
+        }
+        if let Some(list) = reader.list(pid) {
+            self.take_list(pid, &list);
+        }
+    }
+
+    /// Takes in a list of the mappings of a process, unless it has become another program since the
+    /// list was asked for.
+    pub(super) fn take_list(&mut self, pid: u32, list: &[u8]) {
+        let Some(space) = self.by_pid.get_mut(&pid) else {
+            return;
+        };
+        let awaited = std::mem::replace(&mut space.awaits, Awaits::Nothing);
+        if awaited == Awaits::Nothing || list.is_empty() {
+            return;
+        }
+        let mut images: Images = executable_images(list).collect();
+        if awaited == Awaits::Earlier {
+            images.cover_with(&space.images);
+        }
+        space.images = images;
+    }
+
     /// The place of an address of a process, which is the same for all processes that have mapped a
     /// file.
-    pub(super) fn place_of(&mut self, pid: u32, address: u64) -> CodePlace {
+    pub(super) fn place_of(&mut self, pid: u32, address: u64, reader: &mut Reader) -> CodePlace {
         let own = CodePlace {
-            space: self.of(pid).id,
+            space: self.of(pid, reader).id,
             address,
         };
-        let space = self.by_pid.get_mut(&pid);
-        let Some(image) = space.and_then(|space| space.images.at_mut(address)) else {
+        let Some(image) = self.by_pid[&pid].images.at(address) else {
             return own;
         };
-        self.vintages.settle(image);
+        if image.generation == 0 && image.mapped_ns != 0 {
+            let ancestry = self.ancestry(pid);
+            let space = self.by_pid.get_mut(&pid);
+            if let Some(image) = space.and_then(|space| space.images.at_mut(address)) {
+                self.vintages.settle(image, &ancestry, reader);
+            }
+        }
+        let Some(image) = self.by_pid[&pid].images.at(address) else {
+            return own;
+        };
         let offset = (address - image.start).saturating_add(image.file_offset);
         match image.fixed_file().filter(|_| offset < 1 << FILE_BITS) {
             Some(file) => self.place_in(file, offset),
             None => own,
         }
+    }
+
+    /// The process and its ancestors, as far as they are known.
+    pub(super) fn ancestry(&self, pid: u32) -> Vec<u32> {
+        let ancestors = std::iter::successors(Some(pid), |pid| self.parents.get(pid).copied());
+        ancestors.take(1 + MAX_ANCESTORS).collect()
     }
 
     fn place_in(&mut self, file: FileId, offset: u64) -> CodePlace {
@@ -141,7 +208,8 @@ impl Spaces {
     }
 
     pub(super) fn fork(&mut self, parent: u32, pid: u32) {
-        // A parent that was never seen: its child's own mappings tell as much.
+        self.parents.insert(pid, parent);
+        // A parent that was never seen: its child's own mappings show as much.
         if let Some(space) = self.by_pid.get(&parent) {
             let images = space.images.clone();
             self.begin(pid, images);
@@ -160,28 +228,26 @@ impl Spaces {
         }
     }
 
-    /// Maps what a record tells.
-    pub(super) fn take(&mut self, mapping: &Mapping) {
-        self.map(mapping.pid, Image::of_record(mapping));
-    }
-
-    /// Maps an image. Where it covers code that was held to be fixed, no code read so far is sure
-    /// any more, and the space gets another name. Where there are too many mappings, those that no
-    /// longer exist are forgotten.
-    fn map(&mut self, pid: u32, image: Image) {
-        let covers_fixed = self.of(pid).images.has_fixed_in(image.start..image.end);
+    /// Maps what a record shows. Where it covers code that was held to be fixed, no code read so far
+    /// is sure any more, and the space gets another name. Where there are too many mappings, those
+    /// that no longer exist are forgotten.
+    pub(super) fn take(&mut self, mapping: &Mapping, reader: &mut Reader) {
+        let image = Image::of_record(mapping);
+        let images = &self.of(mapping.pid, reader).images;
+        let covers_fixed = images.has_fixed_in(image.start..image.end);
         if covers_fixed {
             self.next_id += 1;
         }
         let newest = SpaceId(self.next_id);
-        let root = self.root.clone();
-        let space = self.of(pid);
-        space.images.insert(image);
+        let round = self.round;
+        let space = self.of(mapping.pid, reader);
         if covers_fixed {
             space.id = newest;
         }
-        if space.images.are_too_many() {
-            space.images = executable_images(&root, pid).into_iter().collect();
+        space.images.insert(image);
+        let is_due = space.awaits == Awaits::Nothing && round >= space.next_list;
+        if space.images.is_partial && is_due {
+            self.ask_for_list(mapping.pid, Awaits::All, reader);
         }
     }
 
@@ -190,6 +256,8 @@ impl Spaces {
         let space = Space {
             id: SpaceId(self.next_id),
             images,
+            awaits: Awaits::Nothing,
+            next_list: 0,
             ended: None,
         };
         self.by_pid.insert(pid, space);

@@ -7,13 +7,9 @@
 //! generations.
 
 use super::images::Image;
-use super::opening::is_of;
-use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat2};
+use crate::reader::Reader;
 use nix::time::{ClockId, clock_gettime};
 use std::collections::HashMap;
-use std::fs::File;
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 use std::time::Duration;
 
 /// Time that must lie between the change of a file and its mapping, ns: file systems keep times to
@@ -21,63 +17,43 @@ use std::time::Duration;
 const SURELY_BEFORE_NS: u64 = 4_000_000_000;
 
 /// Times of change of mapped files, looked up once per round.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Vintages {
-    /// Folder below which paths are looked up; none where it cannot be opened.
-    root: Option<File>,
-    /// Time of change by device and inode, ns since 1970; none where the path leads elsewhere.
+    /// Time of change by device and inode, ns since 1970; `None` if the path leads elsewhere.
     changed_ns: HashMap<((u32, u32), u64), Option<u64>>,
 }
 
 impl Vintages {
-    pub(super) fn new(root: &Path) -> Self {
-        Self {
-            root: File::open(root).ok(),
-            changed_ns: HashMap::new(),
-        }
-    }
-
     /// Forgets what was looked up: files mapped from now on may be others.
     pub(super) fn begin_round(&mut self) {
         self.changed_ns.clear();
     }
 
     /// Gives an image, mapped in this round or before, a number that stands for the generation of
-    /// its file where it has none and one can be known.
+    /// its file where it has none and one can be known. `seen_by` are the process and those that may
+    /// have the same root.
     ///
     /// A process maps a dozen libraries and runs in few of them, so this is for images in which
     /// something was seen to run.
-    pub(super) fn settle(&mut self, image: &mut Image) {
+    pub(super) fn settle(&mut self, image: &mut Image, seen_by: &[u32], reader: &mut Reader) {
         if image.generation == 0 && image.mapped_ns != 0 && image.is_file() {
-            image.generation = self.of(image, image.mapped_ns);
+            image.generation = self.of(image, image.mapped_ns, seen_by, reader);
             image.mapped_ns = 0;
         }
     }
 
-    /// Number that stands for the generation of a file mapped at `mapped_ns`; 0 where it cannot be
+    /// Number that stands for the generation of a file mapped at `mapped_ns`; 0 if it cannot be
     /// known.
-    fn of(&mut self, image: &Image, mapped_ns: u64) -> u64 {
-        let file = (image.device, image.inode);
-        let root = self.root.as_ref();
-        let changed = self.changed_ns.entry(file);
-        let changed_ns = *changed.or_insert_with(|| changed_ns(root?, image));
+    fn of(&mut self, image: &Image, mapped_ns: u64, seen_by: &[u32], reader: &mut Reader) -> u64 {
+        let changed = self.changed_ns.entry((image.device, image.inode));
+        let changed_ns = *changed.or_insert_with(|| {
+            let pid = *seen_by.first()?;
+            reader.changed_ns(pid, image.file_ref(seen_by.to_vec()))
+        });
         let mapped_ns = since_1970_ns(mapped_ns);
         let surely = |&at: &u64| at.saturating_add(SURELY_BEFORE_NS) < mapped_ns;
         changed_ns.filter(surely).unwrap_or(0)
     }
-}
-
-/// Time of change of an image's file. No mount is entered on the way: a managed program may have put
-/// a file system of its own there, whose server never answers.
-fn changed_ns(root: &File, image: &Image) -> Option<u64> {
-    let how = OpenHow::new()
-        .flags(OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC)
-        .resolve(ResolveFlag::RESOLVE_NO_XDEV);
-    let path = image.path.trim_start_matches('/');
-    let found = File::from(openat2(root, path, how).ok()?);
-    let found = found.metadata().ok()?;
-    let at_ns = i128::from(found.ctime()) * 1_000_000_000 + i128::from(found.ctime_nsec());
-    is_of(&found, image).then(|| u64::try_from(at_ns).ok())?
 }
 
 /// The time since 1970 at a time of `CLOCK_MONOTONIC`, ns.
@@ -95,6 +71,12 @@ fn now_ns(clock: ClockId) -> u64 {
 mod tests {
     use super::*;
     use std::fs;
+    use std::path::Path;
+
+    /// Number for an image of the file `code` below `root`, mapped at `mapped_ns`.
+    fn generation(vintages: &mut Vintages, image: &Image, root: &Path, mapped_ns: u64) -> u64 {
+        vintages.of(image, mapped_ns, &[u32::MAX], &mut Reader::new(root))
+    }
 
     fn later_ns(seconds: u64) -> u64 {
         now_ns(ClockId::CLOCK_MONOTONIC) + seconds * 1_000_000_000
@@ -105,17 +87,20 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         fs::write(root.path().join("code"), "code").unwrap();
         let image = Image::of_file(root.path(), "code");
-        let mut vintages = Vintages::new(root.path());
-        assert_eq!(vintages.of(&image, later_ns(0)), 0);
-        let known = vintages.of(&image, later_ns(10));
+        let mut vintages = Vintages::default();
+        let of = |vintages: &mut Vintages, mapped_ns| {
+            generation(vintages, &image, root.path(), mapped_ns)
+        };
+        assert_eq!(of(&mut vintages, later_ns(0)), 0);
+        let known = of(&mut vintages, later_ns(10));
         assert_ne!(known, 0);
-        assert_eq!(vintages.of(&image, later_ns(20)), known);
+        assert_eq!(of(&mut vintages, later_ns(20)), known);
         // Another content of the same inode, noticed in the next round.
         std::thread::sleep(Duration::from_millis(20));
         fs::write(root.path().join("code"), "other").unwrap();
-        assert_eq!(vintages.of(&image, later_ns(10)), known);
+        assert_eq!(of(&mut vintages, later_ns(10)), known);
         vintages.begin_round();
-        assert_ne!(vintages.of(&image, later_ns(10)), known);
+        assert_ne!(of(&mut vintages, later_ns(10)), known);
     }
 
     #[test]
@@ -124,19 +109,13 @@ mod tests {
         fs::write(root.path().join("code"), "code").unwrap();
         let image = Image::of_file(root.path(), "code");
         fs::rename(root.path().join("code"), root.path().join("moved")).unwrap();
-        assert_eq!(Vintages::new(root.path()).of(&image, later_ns(10)), 0);
+        assert_eq!(
+            generation(&mut Vintages::default(), &image, root.path(), later_ns(10)),
+            0
+        );
         fs::write(root.path().join("code"), "code").unwrap();
-        assert_eq!(Vintages::new(root.path()).of(&image, later_ns(10)), 0);
-    }
-
-    #[test]
-    fn no_mount_is_entered() {
-        let root = Path::new("/");
-        let elsewhere = Image::of_file(root, "proc/version");
-        assert_eq!(Vintages::new(root).of(&elsewhere, later_ns(10)), 0);
-        let there = Image::of_file(Path::new("/proc"), "version");
-        assert_ne!(
-            Vintages::new(Path::new("/proc")).of(&there, later_ns(10)),
+        assert_eq!(
+            generation(&mut Vintages::default(), &image, root.path(), later_ns(10)),
             0
         );
     }
@@ -151,7 +130,7 @@ mod tests {
             ..Image::of_file(root.path(), "code")
         };
         let settled = |mut image: Image| {
-            Vintages::new(root.path()).settle(&mut image);
+            Vintages::default().settle(&mut image, &[1], &mut Reader::new(root.path()));
             (image.generation, image.mapped_ns)
         };
         assert_eq!(settled(mapped(7, later_ns(10))).0, 7);

@@ -19,6 +19,9 @@ use consort_linux::live::{Host, Watch};
 /// Hidden first argument of the process that becomes a guardian.
 pub(crate) const GUARDIAN: &str = "__guardian";
 
+/// Hidden first argument of the process that reads others' memory and files.
+pub(crate) const READER: &str = "__reader";
+
 /// The policy that changes nothing.
 pub(crate) const NONE: &str = "none";
 

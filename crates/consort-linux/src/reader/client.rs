@@ -1,0 +1,605 @@
+//! The reader as Consort's loop uses it: it waits little, and it remembers what does not answer.
+
+use super::helper::{Helper, Progress, has_helpers};
+use super::request::{FileRef, Packet, Request};
+use super::serve::Server;
+use nix::errno::Errno;
+use nix::unistd::Uid;
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::Child;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Longest waits for a helper that sleeps, and for one that has work but no CPU.
+const MAX_ASLEEP: Duration = Duration::from_millis(20);
+const MAX_RUNNABLE: Duration = Duration::from_millis(500);
+/// Divisors of the time that has passed which give the waits that are allowed anew: a program whose
+/// pages always come late, but not too late, takes a tenth of the loop's time at most.
+const ASLEEP_ONE_IN: u32 = 10;
+const RUNNABLE_ONE_IN: u32 = 2;
+/// Time between two looks at a helper's state.
+const LOOK_EVERY: Duration = Duration::from_millis(2);
+/// Age at which a request is given up.
+const GIVE_UP_AFTER: Duration = Duration::from_secs(1);
+/// The same for a list, whose making may sleep for a lock.
+const GIVE_UP_LIST_AFTER: Duration = Duration::from_secs(5);
+/// The same for a helper that has not come up, or that makes a list with the CPU time that it gets.
+const GIVE_UP_RUNNING_AFTER: Duration = Duration::from_secs(60);
+/// Time for which pages, files and programs that did not answer are left alone.
+const LEFT_ALONE_FOR: Duration = Duration::from_secs(600);
+/// Time for which a program, and all programs of a user, may keep helpers from other work.
+const MAX_LOST: Duration = Duration::from_secs(3);
+const MAX_LOST_BY_USER: Duration = Duration::from_secs(12);
+/// Most starts of helpers in [`STARTS_WITHIN`]: each takes some milliseconds of CPU time.
+const MAX_STARTS: usize = 10;
+const STARTS_WITHIN: Duration = Duration::from_secs(60);
+/// Most helpers that were killed and have not ended.
+const MAX_ABANDONED: usize = 8;
+/// Most processes whose lists of mappings are waited for.
+const MAX_LISTS: usize = 1_024;
+/// Least ratio of the time between two lists to the CPU time of the first.
+const PAUSE_PER_LIST: u32 = 4;
+/// Time after which the helper for lists is ended if there are none to make.
+const IDLE_AFTER: Duration = Duration::from_secs(10);
+/// Most files of processes' memories that are kept open until the round ends.
+const MAX_MEMORIES: usize = 64;
+/// Most pages and files that are remembered as unreadable.
+const MAX_UNREADABLE: usize = 16_384;
+/// Most requests that wait in a helper's socket: the kernel counts more than a kilobyte for each.
+const MAX_ASKED: usize = 64;
+
+/// Origin of bytes: what is left alone once it did not answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Target {
+    Page { pid: u32, start: u64 },
+    File { device: (u32, u32), inode: u64 },
+    Maps { pid: u32 },
+}
+
+/// A request that is not answered yet.
+#[derive(Debug)]
+struct Asked {
+    /// The process for which it was made.
+    pid: u32,
+    target: Target,
+    since: Instant,
+    /// CPU time that the helper had taken before, ns.
+    spent_ns: u64,
+    /// True if the helper was seen to sleep over it; else only this host is busy.
+    slept: bool,
+}
+
+/// A helper, if one runs, and its requests, which it answers in their order.
+#[derive(Debug, Default)]
+struct Desk {
+    helper: Option<Helper>,
+    asked: VecDeque<Asked>,
+}
+
+/// A page of a process, to be read from the memory of one of its threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PageOf {
+    pub(crate) pid: u32,
+    pub(crate) tid: u32,
+    /// Address of the first byte.
+    pub(crate) start: u64,
+}
+
+/// Fate of a request.
+enum Sent {
+    /// It was answered at once, by this thread.
+    Answered(Vec<u8>),
+    Asked,
+    Refused,
+}
+
+/// Time that a program or a user has kept helpers from other work.
+#[derive(Clone, Copy, Debug, Default)]
+struct Blame {
+    lost: Duration,
+    /// Time from which its code is read again.
+    until: Option<Instant>,
+}
+
+/// Time that may be spent on waiting.
+#[derive(Clone, Copy, Debug)]
+struct Patience {
+    asleep: Duration,
+    runnable: Duration,
+    since: Instant,
+}
+
+/// Reader of code and mappings of other programs.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    root: PathBuf,
+    /// Reads in the caller's thread; `None` if helpers do.
+    here: Option<Server>,
+    round: u64,
+    pages: Desk,
+    lists: Desk,
+    /// Processes whose lists are wanted, in order.
+    wanted: VecDeque<u32>,
+    /// Time from which the next list may be made.
+    next_list: Instant,
+    patience: Patience,
+    /// Files of the memory of processes and threads; `None` if there is none to be read.
+    memories: HashMap<(u32, u32), Option<Arc<File>>>,
+    unreadable: HashMap<Target, Instant>,
+    programs: HashMap<u32, Blame>,
+    users: HashMap<u32, Blame>,
+    starts: VecDeque<Instant>,
+    abandoned: Vec<Child>,
+    warnings: Vec<String>,
+    warned: HashSet<String>,
+}
+
+impl Reader {
+    /// A reader that finds processes and files below `root`. The helper for pages is started at once,
+    /// so that it is there when it is needed.
+    pub(crate) fn new(root: &Path) -> Self {
+        let now = Instant::now();
+        let mut reader = Self {
+            root: root.to_owned(),
+            here: (!has_helpers()).then(|| Server::new(root)),
+            round: 0,
+            pages: Desk::default(),
+            lists: Desk::default(),
+            wanted: VecDeque::new(),
+            next_list: now,
+            patience: Patience {
+                asleep: MAX_ASLEEP,
+                runnable: MAX_RUNNABLE,
+                since: now,
+            },
+            memories: HashMap::new(),
+            unreadable: HashMap::new(),
+            programs: HashMap::new(),
+            users: HashMap::new(),
+            starts: VecDeque::new(),
+            abandoned: Vec::new(),
+            warnings: Vec::new(),
+            warned: HashSet::new(),
+        };
+        if reader.here.is_none() {
+            reader.pages.helper = reader.start();
+        }
+        reader
+    }
+
+    /// Begins a round; returns the lists of mappings that have come, with their processes.
+    pub(crate) fn next_round(&mut self) -> Vec<(u32, Vec<u8>)> {
+        let now = Instant::now();
+        self.round += 1;
+        self.memories.clear();
+        self.patience.refill(now);
+        self.abandoned
+            .retain_mut(|child| matches!(child.try_wait(), Ok(None)));
+        let mut pages = std::mem::take(&mut self.pages);
+        self.take_late(&mut pages, GIVE_UP_AFTER, now);
+        self.pages = pages;
+        let mut lists = std::mem::take(&mut self.lists);
+        let list = self.take_late(&mut lists, GIVE_UP_LIST_AFTER, now);
+        self.ask_for_lists(&mut lists, now);
+        self.lists = lists;
+        list.into_iter().collect()
+    }
+
+    /// Reads pages of `len` bytes, `None` for each that cannot be read now. All are asked for before
+    /// the first answer is waited for, because each wait is for two switches of programs.
+    pub(crate) fn memory(&mut self, pages: &[PageOf], len: usize) -> Vec<Option<Vec<u8>>> {
+        let mut read = vec![None; pages.len()];
+        let mut desk = std::mem::take(&mut self.pages);
+        let mut next = 0;
+        let mut awaited = VecDeque::new();
+        // Requests of earlier rounds have not been answered yet.
+        let is_stuck = !desk.asked.is_empty();
+        while !is_stuck && (next < pages.len() || !awaited.is_empty()) {
+            if next < pages.len() && awaited.len() < MAX_ASKED {
+                match self.ask_for_page(&mut desk, pages[next], len) {
+                    Sent::Answered(bytes) => read[next] = Some(bytes),
+                    Sent::Asked => awaited.push_back(next),
+                    Sent::Refused => {}
+                }
+                next += 1;
+                continue;
+            }
+            let Some(bytes) = self.patience.wait(&mut desk) else {
+                break;
+            };
+            if let Some(index) = awaited.pop_front() {
+                read[index] = Some(bytes);
+            }
+        }
+        self.pages = desk;
+        // A helper gives nothing if it cannot read the whole page.
+        let read = read.into_iter();
+        read.map(|bytes| bytes.filter(|bytes| bytes.len() == len))
+            .collect()
+    }
+
+    fn ask_for_page(&mut self, desk: &mut Desk, page: PageOf, len: usize) -> Sent {
+        let PageOf { pid, tid, start } = page;
+        let target = Target::Page { pid, start };
+        if !self.may_read(pid, target) {
+            return Sent::Refused;
+        }
+        if self.memories.len() >= MAX_MEMORIES {
+            self.memories.clear();
+        }
+        let root = &self.root;
+        // Opening checks the permission and waits for no page. A leader that has ended has no memory
+        // any more though its threads live on, so the thread comes first.
+        let memory = self.memories.entry((pid, tid)).or_insert_with(|| {
+            let open = |id| File::open(root.join(format!("proc/{id}/mem"))).ok();
+            open(tid).or_else(|| open(pid)).map(Arc::new)
+        });
+        let Some(memory) = memory.clone() else {
+            return Sent::Refused;
+        };
+        let packet = Packet {
+            round: self.round,
+            request: Request::Memory { start, len },
+        };
+        if let Some(here) = &mut self.here {
+            return Sent::Answered(here.answer(&packet, Some(&memory)));
+        }
+        match self.send(desk, pid, target, &packet, Some(&memory)) {
+            true => Sent::Asked,
+            false => Sent::Refused,
+        }
+    }
+
+    /// Reads a piece of a file that a process has mapped; `None` if that cannot be done now. The
+    /// last piece of a file may be short.
+    pub(crate) fn code(
+        &mut self,
+        pid: u32,
+        file: FileRef,
+        offset: u64,
+        len: usize,
+    ) -> Option<Vec<u8>> {
+        let target = Target::of_file(&file);
+        if !self.may_read(pid, target) {
+            return None;
+        }
+        let bytes = self.ask(pid, target, Request::Code { file, offset, len })?;
+        (!bytes.is_empty()).then_some(bytes)
+    }
+
+    /// Time of change of a file that a process has mapped, ns since 1970.
+    pub(crate) fn changed_ns(&mut self, pid: u32, file: FileRef) -> Option<u64> {
+        let target = Target::of_file(&file);
+        if !self.may_read(pid, target) {
+            return None;
+        }
+        let bytes = self.ask(pid, target, Request::Change { file })?;
+        Some(u64::from_ne_bytes(bytes.try_into().ok()?))
+    }
+
+    /// The list of a process's executable mappings of files. A helper makes it while the caller goes
+    /// on: then this is `None`, and [`Self::next_round`] returns the list when it has come.
+    pub(crate) fn list(&mut self, pid: u32) -> Option<Vec<u8>> {
+        let packet = Packet {
+            round: self.round,
+            request: Request::Maps { pid },
+        };
+        if let Some(here) = &mut self.here {
+            return Some(here.answer(&packet, None));
+        }
+        if self.wanted.len() < MAX_LISTS && !self.wanted.contains(&pid) {
+            self.wanted.push_back(pid);
+        }
+        None
+    }
+
+    /// A process has been forked: it has its parent's mappings, and its parent's blame.
+    pub(crate) fn fork(&mut self, parent: u32, pid: u32) {
+        self.programs.remove(&pid);
+        if let Some(&blame) = self.programs.get(&parent) {
+            self.programs.insert(pid, blame);
+        }
+    }
+
+    /// A process has ended.
+    pub(crate) fn end(&mut self, pid: u32) {
+        self.programs.remove(&pid);
+    }
+
+    /// Warnings for the user since the last call, each once.
+    pub(crate) fn take_warnings(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.warnings)
+    }
+
+    fn may_read(&mut self, pid: u32, target: Target) -> bool {
+        let now = Instant::now();
+        let is_over = |until: &Instant| *until <= now;
+        if let Some(until) = self.unreadable.get(&target) {
+            if !is_over(until) {
+                return false;
+            }
+            self.unreadable.remove(&target);
+        }
+        if let Some(blame) = self.programs.get(&pid)
+            && let Some(until) = &blame.until
+        {
+            if !is_over(until) {
+                return false;
+            }
+            self.programs.remove(&pid);
+        }
+        self.users
+            .retain(|_, blame| blame.until.is_none_or(|until| !is_over(&until)));
+        let is_blamed = |uid| self.users.get(&uid).is_some_and(|b| b.until.is_some());
+        self.users.is_empty() || !self.user_of(pid).is_some_and(is_blamed)
+    }
+
+    fn user_of(&self, pid: u32) -> Option<u32> {
+        let process = std::fs::metadata(self.root.join(format!("proc/{pid}")));
+        Some(process.ok()?.uid())
+    }
+
+    /// Asks for bytes for a process, and waits a little; `None` if they do not come.
+    fn ask(&mut self, pid: u32, target: Target, request: Request) -> Option<Vec<u8>> {
+        let round = self.round;
+        let packet = Packet { round, request };
+        if let Some(here) = &mut self.here {
+            return Some(here.answer(&packet, None));
+        }
+        if !self.pages.asked.is_empty() {
+            return None;
+        }
+        let mut pages = std::mem::take(&mut self.pages);
+        let is_sent = self.send(&mut pages, pid, target, &packet, None);
+        let bytes = is_sent.then(|| self.patience.wait(&mut pages)).flatten();
+        self.pages = pages;
+        bytes
+    }
+
+    /// Sends a request, to a new helper if there is none.
+    fn send(
+        &mut self,
+        desk: &mut Desk,
+        pid: u32,
+        target: Target,
+        packet: &Packet,
+        memory: Option<&File>,
+    ) -> bool {
+        if desk.helper.is_none() {
+            desk.helper = self.start();
+        }
+        let Some(helper) = &mut desk.helper else {
+            return false;
+        };
+        if let Err(errno) = helper.send(packet, memory) {
+            if errno != Errno::EAGAIN {
+                self.let_go(desk);
+            }
+            return false;
+        }
+        desk.asked.push_back(Asked {
+            pid,
+            target,
+            since: Instant::now(),
+            spent_ns: helper.spent_ns(),
+            slept: false,
+        });
+        true
+    }
+
+    /// Starts a helper, unless too many were started or have not ended.
+    fn start(&mut self) -> Option<Helper> {
+        let now = Instant::now();
+        self.starts
+            .retain(|start| now.saturating_duration_since(*start) < STARTS_WITHIN);
+        if self.starts.len() >= MAX_STARTS || self.abandoned.len() >= MAX_ABANDONED {
+            return None;
+        }
+        self.starts.push_back(now);
+        match Helper::start()? {
+            Ok(helper) => Some(helper),
+            Err(error) => {
+                self.warn_of_start(&error);
+                None
+            }
+        }
+    }
+
+    fn warn_of_start(&mut self, error: &io::Error) {
+        self.warn(format!(
+            "code of programs cannot be read: the reading process cannot be started: {error}; \
+             raise the limit of processes or of memory"
+        ));
+    }
+
+    /// Takes the answers to requests of earlier rounds, and gives the first one up once it is too old.
+    /// Returns the last answer with its process.
+    fn take_late(
+        &mut self,
+        desk: &mut Desk,
+        give_up_after: Duration,
+        now: Instant,
+    ) -> Option<(u32, Vec<u8>)> {
+        let mut answer = None;
+        while let (Some(helper), Some(asked)) = (&mut desk.helper, desk.asked.front_mut()) {
+            let age = now.saturating_duration_since(asked.since);
+            match helper.progress(Duration::ZERO) {
+                Progress::Done(bytes) => {
+                    let Some(asked) = desk.asked.pop_front() else {
+                        break;
+                    };
+                    let spent_ns = helper.spent_ns().saturating_sub(asked.spent_ns);
+                    if let Target::Maps { .. } = asked.target {
+                        self.next_list = now + Duration::from_nanos(spent_ns) * PAUSE_PER_LIST;
+                    } else if asked.slept {
+                        // It was not there in time, so others had to wait for it.
+                        self.blame(&asked, age, now);
+                    }
+                    answer = Some((asked.pid, bytes));
+                }
+                Progress::Ended => self.let_go(desk),
+                Progress::Waiting => {
+                    let is_up = helper.is_up;
+                    let sleeps = is_up && helper.sleeps();
+                    asked.slept |= sleeps;
+                    let limit = match sleeps {
+                        true => give_up_after,
+                        false => GIVE_UP_RUNNING_AFTER,
+                    };
+                    if age < limit {
+                        break;
+                    }
+                    let asked = desk.asked.pop_front();
+                    self.let_go(desk);
+                    if let Some(asked) = asked.filter(|_| is_up) {
+                        self.leave_alone(asked.target, now);
+                        self.blame(&asked, age, now);
+                    }
+                }
+            }
+        }
+        answer
+    }
+
+    fn leave_alone(&mut self, target: Target, now: Instant) {
+        if self.unreadable.len() >= MAX_UNREADABLE {
+            self.unreadable.clear();
+        }
+        self.unreadable.insert(target, now + LEFT_ALONE_FOR);
+    }
+
+    /// Kills the helper of a desk; it ends when it can.
+    fn let_go(&mut self, desk: &mut Desk) {
+        desk.asked.clear();
+        if let Some(helper) = desk.helper.take() {
+            self.abandoned.push(helper.abandon());
+        }
+    }
+
+    /// Notes that a request kept a helper from other work, and leaves program and user alone when
+    /// that was often so.
+    fn blame(&mut self, asked: &Asked, lost: Duration, now: Instant) {
+        let blame = self.programs.entry(asked.pid).or_default();
+        blame.lost += lost;
+        if blame.until.is_none() && blame.lost >= MAX_LOST {
+            blame.until = Some(now + LEFT_ALONE_FOR);
+            let name = std::fs::read_to_string(self.root.join(format!("proc/{}/comm", asked.pid)));
+            let name = name.as_deref().map_or("a program", str::trim_end);
+            self.warn(format!(
+                "code of {name} ({}) cannot be read: its pages or files do not arrive; its threads \
+                 have no class from samples for {} minutes",
+                asked.pid,
+                LEFT_ALONE_FOR.as_secs() / 60
+            ));
+        }
+        let user = self.user_of(asked.pid);
+        if let Some(user) = user.filter(|&user| user != Uid::effective().as_raw()) {
+            let blame = self.users.entry(user).or_default();
+            blame.lost += lost;
+            if blame.until.is_none() && blame.lost >= MAX_LOST_BY_USER {
+                blame.until = Some(now + LEFT_ALONE_FOR);
+                self.warn(format!(
+                    "code of programs of user {user} cannot be read: their pages or files do not \
+                     arrive; look for a file system whose server does not answer"
+                ));
+            }
+        }
+    }
+
+    fn warn(&mut self, text: String) {
+        // Programs of a hostile user are any number.
+        if self.warned.len() < MAX_LISTS && self.warned.insert(text.clone()) {
+            self.warnings.push(text);
+        }
+    }
+
+    /// Has the next list be made if it is time to, and ends a helper that has nothing to do.
+    fn ask_for_lists(&mut self, lists: &mut Desk, now: Instant) {
+        if !lists.asked.is_empty() || now < self.next_list {
+            return;
+        }
+        while let Some(pid) = self.wanted.pop_front() {
+            let target = Target::Maps { pid };
+            if !self.may_read(pid, target) {
+                continue;
+            }
+            let packet = Packet {
+                round: self.round,
+                request: Request::Maps { pid },
+            };
+            self.send(lists, pid, target, &packet, None);
+            return;
+        }
+        if now.saturating_duration_since(self.next_list) > IDLE_AFTER {
+            self.let_go(lists);
+        }
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        for desk in [&mut self.pages, &mut self.lists] {
+            let Some(helper) = desk.helper.take() else {
+                continue;
+            };
+            self.abandoned.push(helper.abandon());
+            // One without a request waits for nothing else, so that it ends at once.
+            if desk.asked.is_empty()
+                && let Some(child) = self.abandoned.last_mut()
+            {
+                let _ = child.wait();
+            }
+        }
+    }
+}
+
+impl Target {
+    fn of_file(file: &FileRef) -> Self {
+        let (device, inode) = (file.device, file.inode);
+        Self::File { device, inode }
+    }
+}
+
+impl Patience {
+    fn refill(&mut self, now: Instant) {
+        let passed = now.saturating_duration_since(self.since);
+        self.since = now;
+        self.asleep = MAX_ASLEEP.min(self.asleep + passed / ASLEEP_ONE_IN);
+        self.runnable = MAX_RUNNABLE.min(self.runnable + passed / RUNNABLE_ONE_IN);
+    }
+
+    /// Waits for the answer to a desk's request; `None` if patience ends before it has come, and
+    /// then it is waited for no more in this round.
+    fn wait(&mut self, desk: &mut Desk) -> Option<Vec<u8>> {
+        let helper = desk.helper.as_mut()?;
+        loop {
+            let begun = Instant::now();
+            match helper.progress(LOOK_EVERY) {
+                Progress::Done(bytes) => {
+                    desk.asked.pop_front();
+                    return Some(bytes);
+                }
+                // The next round lets go of one that has ended.
+                Progress::Ended => return None,
+                Progress::Waiting => {}
+            }
+            // A helper that has not come up waits for pages of its own program.
+            let sleeps = helper.is_up && helper.sleeps();
+            if let Some(asked) = desk.asked.front_mut() {
+                asked.slept |= sleeps;
+            }
+            let left = match sleeps {
+                true => &mut self.asleep,
+                false => &mut self.runnable,
+            };
+            *left = left.saturating_sub(begun.elapsed());
+            if left.is_zero() {
+                return None;
+            }
+        }
+    }
+}

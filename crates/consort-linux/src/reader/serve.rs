@@ -1,0 +1,296 @@
+//! The reading itself, and the process that does it.
+
+use super::opening::{changed_ns, open};
+use super::request::{FileRef, PACKET_BYTES, PART_BYTES, Packet, Part, Request};
+use nix::errno::Errno;
+use nix::libc;
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, RecvMsg, SockaddrStorage, recvmsg, send};
+use nix::time::{ClockId, clock_gettime};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, IoSliceMut, Read};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Most bytes that are read of one process's list of mappings. 65,530 mappings, the kernel's default
+/// limit (`vm.max_map_count`), take about 7 MB with paths of ordinary length; with paths of 4,096
+/// bytes they would take 270.
+const MAX_MAPS_BYTES: u64 = 16 << 20;
+/// Most bytes of that list that are given.
+const MAX_REPLY_BYTES: usize = 4 << 20;
+/// Most files that are kept open until the round ends.
+const MAX_OPEN: usize = 8;
+
+/// Does what requests ask for, and waits as long as that takes.
+#[derive(Debug)]
+pub(super) struct Server {
+    root: PathBuf,
+    round: u64,
+    /// Files that were opened in this round: programs that live for milliseconds, such as those of
+    /// a build, leave samples of which each wants another page of the same file.
+    open: Vec<(FileRef, File)>,
+}
+
+impl Server {
+    pub(super) fn new(root: &Path) -> Self {
+        Self {
+            root: root.to_owned(),
+            round: 0,
+            open: Vec::new(),
+        }
+    }
+
+    /// The bytes that a request asks for; empty if they cannot be read. `memory` is the file that
+    /// came with the request.
+    pub(super) fn answer(&mut self, packet: &Packet, memory: Option<&File>) -> Vec<u8> {
+        if packet.round != self.round {
+            self.round = packet.round;
+            self.open.clear();
+        }
+        let answer = match &packet.request {
+            Request::Maps { pid } => self.maps(*pid),
+            Request::Memory { start, len } => memory.and_then(|memory| {
+                let mut bytes = vec![0; *len];
+                memory.read_exact_at(&mut bytes, *start).ok()?;
+                Some(bytes)
+            }),
+            Request::Code { file, offset, len } => self.code(file, *offset, *len),
+            Request::Change { file } => {
+                changed_ns(&self.root, file).map(|ns| ns.to_ne_bytes().to_vec())
+            }
+        };
+        answer.unwrap_or_default()
+    }
+
+    fn maps(&self, pid: u32) -> Option<Vec<u8>> {
+        let list = File::open(self.root.join(format!("proc/{pid}/maps"))).ok()?;
+        Some(lines_of_code(BufReader::new(list.take(MAX_MAPS_BYTES))))
+    }
+
+    /// A piece of a file; the last one may be short.
+    fn code(&mut self, file: &FileRef, offset: u64, len: usize) -> Option<Vec<u8>> {
+        let mut bytes = vec![0; len];
+        let read = self.opened(file)?.read_at(&mut bytes, offset).ok()?;
+        bytes.truncate(read);
+        Some(bytes)
+    }
+
+    fn opened(&mut self, file: &FileRef) -> Option<&File> {
+        let known = self.open.iter().position(|(of, _)| of == file);
+        let index = match known {
+            Some(index) => index,
+            None => {
+                let opened = open(&self.root, file)?;
+                if self.open.len() == MAX_OPEN {
+                    self.open.remove(0);
+                }
+                self.open.push((file.clone(), opened));
+                self.open.len() - 1
+            }
+        };
+        Some(&self.open[index].1)
+    }
+}
+
+/// Lines of executable mappings whose code may outlive the process or is the same everywhere: those
+/// with a file, and the vDSO.
+fn lines_of_code(list: impl BufRead) -> Vec<u8> {
+    let mut kept = Vec::new();
+    for line in list.split(b'\n').map_while(Result::ok) {
+        let mut fields = line.splitn(6, |&byte| byte == b' ');
+        let is_executable = fields.nth(1).is_some_and(|prot| prot.contains(&b'x'));
+        let name = fields.nth(3).unwrap_or_default().trim_ascii_start();
+        if !is_executable || !(name.starts_with(b"/") || name.starts_with(b"[vdso")) {
+            continue;
+        }
+        if kept.len() + line.len() >= MAX_REPLY_BYTES {
+            break;
+        }
+        kept.extend(line);
+        kept.push(b'\n');
+    }
+    kept
+}
+
+/// Signals that a terminal, a session or a service manager may send to all processes around Consort;
+/// the end of the socket ends this process in any case.
+const BLOCKED: [Signal; 9] = [
+    Signal::SIGHUP,
+    Signal::SIGINT,
+    Signal::SIGQUIT,
+    Signal::SIGTERM,
+    Signal::SIGPIPE,
+    Signal::SIGTSTP,
+    Signal::SIGUSR1,
+    Signal::SIGUSR2,
+    Signal::SIGALRM,
+];
+
+/// Answers requests from standard input, a socket, until its other end is closed. To be called first
+/// thing by a program that is started with the words of [`use_helper`](super::use_helper).
+pub fn reader_main() -> ExitCode {
+    let socket = io::stdin();
+    match stand_apart().and_then(|()| serve(&socket)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+fn stand_apart() -> nix::Result<()> {
+    // So that `ps` shows it apart from its owner; without the name it works as well.
+    let _ = nix::sys::prctl::set_name(c"consort-read");
+    // A process that waits in the kernel cannot see that the socket is closed.
+    nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)?;
+    BLOCKED.into_iter().collect::<SigSet>().thread_block()?;
+    // Out of the terminal's process group. It fails for a group leader, which this is not.
+    nix::unistd::setsid()?;
+    let _ = nix::unistd::chdir("/");
+    // Replies are few and short, and Consort waits for them. Most users may not do this; the
+    // budget for waiting is then used up earlier on a crowded host.
+    // SAFETY: the call takes numbers only; 0 is the calling process.
+    let _ = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -10) };
+    Ok(())
+}
+
+fn serve(socket: &impl AsRawFd) -> nix::Result<()> {
+    let mut server = Server::new(Path::new("/"));
+    // The first packet has no request: from now on silence is not that of the start.
+    reply(socket, &[])?;
+    let mut bytes = vec![0; PACKET_BYTES];
+    while let Some((len, memory)) = receive(socket, &mut bytes)? {
+        let answer = match serde_json::from_slice(&bytes[..len]) {
+            Ok(packet) => server.answer(&packet, memory.as_ref()),
+            Err(_) => Vec::new(),
+        };
+        reply(socket, &answer)?;
+    }
+    Ok(())
+}
+
+/// The next request's length and the file with it; `None` at the end.
+fn receive(socket: &impl AsRawFd, bytes: &mut [u8]) -> nix::Result<Option<(usize, Option<File>)>> {
+    let mut parts = [IoSliceMut::new(bytes)];
+    let mut space = nix::cmsg_space!(libc::c_int);
+    let flags = MsgFlags::MSG_CMSG_CLOEXEC;
+    let got: RecvMsg<'_, '_, SockaddrStorage> = loop {
+        match recvmsg(socket.as_raw_fd(), &mut parts, Some(&mut space), flags) {
+            Err(Errno::EINTR) => {}
+            got => break got?,
+        }
+    };
+    let mut file = None;
+    for message in got.cmsgs()? {
+        if let ControlMessageOwned::ScmRights(fds) = message {
+            for fd in fds {
+                // SAFETY: the kernel has just opened this descriptor for this process alone.
+                file = Some(File::from(unsafe { OwnedFd::from_raw_fd(fd) }));
+            }
+        }
+    }
+    Ok((got.bytes > 0).then_some((got.bytes, file)))
+}
+
+fn reply(socket: &impl AsRawFd, mut answer: &[u8]) -> nix::Result<()> {
+    loop {
+        let (bytes, rest) = answer.split_at(answer.len().min(PART_BYTES));
+        let cpu = clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID)?;
+        let part = Part {
+            has_next: !rest.is_empty(),
+            cpu_ns: u64::try_from(Duration::from(cpu).as_nanos()).unwrap_or(u64::MAX),
+            bytes,
+        };
+        send(
+            socket.as_raw_fd(),
+            &part.to_packet(),
+            MsgFlags::MSG_NOSIGNAL,
+        )?;
+        if rest.is_empty() {
+            return Ok(());
+        }
+        answer = rest;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::MetadataExt;
+
+    fn code(root: &Path, path: &str, round: u64) -> Packet {
+        let inode = fs::metadata(root.join(path)).map_or(0, |file| file.ino());
+        let file = FileRef {
+            path: format!("/{path}"),
+            device: (0, 0),
+            inode,
+            seen_by: Vec::new(),
+        };
+        let request = Request::Code {
+            file,
+            offset: 0,
+            len: 8,
+        };
+        Packet { round, request }
+    }
+
+    #[test]
+    fn file_is_kept_open_until_the_round_ends() {
+        let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join("code"), "code").unwrap();
+        let mut server = Server::new(root.path());
+        let mut packet = code(root.path(), "code", 1);
+        assert_eq!(server.answer(&packet, None), b"code");
+        fs::rename(root.path().join("code"), root.path().join("old")).unwrap();
+        fs::write(root.path().join("code"), "evil").unwrap();
+        assert_eq!(server.answer(&packet, None), b"code");
+        packet.round = 2;
+        assert_eq!(server.answer(&packet, None), b"");
+    }
+
+    #[test]
+    fn few_files_are_open_at_a_time_and_each_gives_its_own_code() {
+        let root = tempfile::tempdir().unwrap();
+        let mut server = Server::new(root.path());
+        for file in (0..2 * MAX_OPEN).chain(0..2 * MAX_OPEN) {
+            let name = format!("code{file:04}");
+            fs::write(root.path().join(&name), &name).unwrap();
+            let bytes = server.answer(&code(root.path(), &name, 1), None);
+            assert_eq!(bytes, name.as_bytes());
+            assert!(server.open.len() <= MAX_OPEN);
+        }
+    }
+
+    #[test]
+    fn only_code_of_files_and_the_vdso_is_listed() {
+        let list = "\
+55d0-55e0 r--p 00000000 fe:00 12                         /bin/a b
+55e0-55f0 r-xp 00001000 fe:00 12                         /bin/a b
+6000-7000 rwxp 00000000 00:00 0 
+6000-7000 rwxp 00000000 00:00 0                          [anon:jit]
+7fff-8fff r-xp 00000000 00:00 0                          [vdso]
+";
+        let kept = String::from_utf8(lines_of_code(list.as_bytes())).unwrap();
+        let names: Vec<&str> = kept.lines().map(|line| &line[57..]).collect();
+        assert_eq!(names, ["/bin/a b", "[vdso]"]);
+    }
+
+    #[test]
+    fn own_memory_is_read() {
+        let word = *b"instructions";
+        let memory = File::open("/proc/self/mem").unwrap();
+        let mut packet = Packet {
+            round: 0,
+            request: Request::Memory {
+                start: word.as_ptr().addr() as u64,
+                len: word.len(),
+            },
+        };
+        let mut server = Server::new(Path::new("/"));
+        assert_eq!(server.answer(&packet, Some(&memory)), word);
+        packet.request = Request::Memory { start: 8, len: 4 };
+        assert!(server.answer(&packet, Some(&memory)).is_empty());
+    }
+}
