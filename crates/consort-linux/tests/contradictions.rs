@@ -1,5 +1,7 @@
 //! Topology discovery where sources contradict each other, or show the same facts in other forms.
 
+#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+
 use consort_core::topology::Topology;
 use consort_core::{PuId, PuSet};
 use consort_linux::topology::{Discovery, core_type_members, discover};
