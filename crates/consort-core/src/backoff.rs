@@ -11,10 +11,11 @@
 //! a core shows only in the former. The quanta compared must show the same
 //! threads active, else nothing is concluded. Nor is anything where threads
 //! were hardly where the plan had them: such a plan was not held, which says
-//! nothing of whether it is bad.
+//! nothing of whether it is bad. Threads that a limit of their control group held
+//! do not count: they wait for the limit, whatever the plan is.
 
 use crate::ids::ThreadId;
-use crate::sample::Observation;
+use crate::sample::{Observation, ThreadObservation};
 use crate::signal::Signal;
 use std::collections::{BTreeSet, VecDeque};
 
@@ -186,13 +187,8 @@ impl Backoff {
 
 impl Quantum {
     fn of(seen: &Observation) -> Self {
-        let is_active = |t: &&_| seen.wanted_share(t) >= ACTIVE_SHARE;
-        let active = seen
-            .threads
-            .iter()
-            .filter(is_active)
-            .map(|t| t.id)
-            .collect();
+        let is_active = |t: &&ThreadObservation| seen.wanted_share(t) >= ACTIVE_SHARE;
+        let active = unthrottled(seen).filter(is_active).map(|t| t.id).collect();
         Self {
             progress: progress(seen),
             held: seen.adherence().is_none_or(|share| share >= HELD),
@@ -212,10 +208,16 @@ impl Trial {
     }
 }
 
+/// The threads that no limit of a control group held in the interval.
+fn unthrottled(seen: &Observation) -> impl Iterator<Item = &ThreadObservation> {
+    let threads = seen.threads.iter();
+    threads.filter(|thread| !seen.throttled.contains_key(&thread.id))
+}
+
 /// Work done per unit of the time in which threads wanted to run.
 fn progress(seen: &Observation) -> f64 {
     let total = |signal| -> Option<f64> {
-        let values = seen.threads.iter().map(|t| t.sample.get(signal));
+        let values = unthrottled(seen).map(|t| t.sample.get(signal));
         values.sum::<Option<f64>>()
     };
     let run = total(Signal::CpuTime).unwrap_or(0.0);
@@ -245,6 +247,7 @@ fn deviation(values: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::leave::Throttle;
     use crate::sample::Reading;
     use crate::signal::Tier;
     use crate::testing::{INTERVAL_NS, observation};
@@ -320,6 +323,25 @@ mod tests {
         }
         assert!((0..20).all(|_| backoff.judge(&astray) == Verdict::GoOn));
         assert_eq!((backoff.not_held(), backoff.undone()), (1, 0));
+    }
+
+    #[test]
+    fn nothing_is_concluded_from_threads_that_a_limit_holds() {
+        let mut backoff = Backoff::new(0.05);
+        for i in 0..WINDOW {
+            backoff.judge(&quantum(0.0));
+            backoff.enacted(&quantum(0.0), i + 1 == WINDOW);
+        }
+        let mut throttled = quantum(0.9);
+        let throttle = Throttle {
+            group: "/a".into(),
+            cpus: 0.1,
+            share: 1.0,
+        };
+        let ids = throttled.threads.iter().map(|thread| thread.id);
+        throttled.throttled = ids.map(|id| (id, throttle.clone())).collect();
+        assert!((0..20).all(|_| backoff.judge(&throttled) == Verdict::GoOn));
+        assert_eq!(backoff.undone(), 0);
     }
 
     #[test]

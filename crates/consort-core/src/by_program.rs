@@ -69,6 +69,7 @@ impl Policy for ByProgram {
         Wishes {
             on_activity: any(|wishes| wishes.on_activity),
             calls: any(|wishes| wishes.calls),
+            idle: any(|wishes| wishes.idle),
             ..usual
         }
     }

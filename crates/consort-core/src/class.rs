@@ -14,8 +14,10 @@ pub enum Class {
     Int,
     /// Waiting behind loads.
     Memory,
-    /// Floating point and integer, neither clearly ahead; or too little is known.
+    /// Floating point and integer, neither clearly ahead.
     Mixed,
+    /// Busy, but it is not known with what.
+    Unknown,
     /// Mostly off the PU: waiting for events, locks or I/O.
     Blocked,
     /// Never on a PU.
@@ -48,15 +50,15 @@ impl MemoryLimit {
 /// Numbers that [`classify`] goes by.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Traits {
-    /// Share of one PU over the thread's life, 0 to 1.
-    pub cpu_share: f64,
+    /// Share of the thread's life in which it ran or waited for a PU, 0 to 1.
+    pub wanted_share: f64,
     /// Instruction mix by time.
     pub mix: Option<Mix>,
     /// Share of CPU time stalled behind loads, 0 to 1.
     pub memory_stall: Option<f64>,
 }
 
-/// Below this share of one PU a thread is blocked rather than busy.
+/// Below this share of the time running or waiting for a PU a thread is blocked rather than busy.
 pub const BLOCKED_BELOW: f64 = 0.05;
 /// From this share of its CPU time on, waiting behind loads is what a thread
 /// mainly does: the greater half.
@@ -82,10 +84,10 @@ pub const INT_BELOW: f64 = 0.05;
 
 /// The class of a thread.
 pub fn classify(traits: Traits) -> Class {
-    if traits.cpu_share <= 0.0 {
+    if traits.wanted_share <= 0.0 {
         return Class::Idle;
     }
-    if traits.cpu_share < BLOCKED_BELOW {
+    if traits.wanted_share < BLOCKED_BELOW {
         return Class::Blocked;
     }
     if traits
@@ -96,9 +98,40 @@ pub fn classify(traits: Traits) -> Class {
     }
     match traits.mix {
         Some(mix) if mix.fp >= FP_FROM => Class::Fp,
-        Some(mix) if mix.fp < INT_BELOW && mix.total() > 0.0 => Class::Int,
-        _ => Class::Mixed,
+        Some(mix) if mix.total() <= 0.0 => Class::Unknown,
+        Some(mix) if mix.fp < INT_BELOW => Class::Int,
+        Some(_) => Class::Mixed,
+        None => Class::Unknown,
     }
+}
+
+/// Error of the share of stalled time within which a class is kept: two standard errors of the 200
+/// samples that a quantum stands on at least.
+const STALL_ERROR: f64 = 0.07;
+/// The same for the floating-point share, which is below a fifth near its bounds: the standard error
+/// of 200 samples is 0.025 there at most.
+const FP_ERROR: f64 = 0.05;
+
+/// The class of a thread whose class was `before`: it stays as long as the shares are within their
+/// error of those that make it so, because a thread near a bound would otherwise change its class
+/// from quantum to quantum.
+pub fn classify_after(traits: Traits, before: Class) -> Class {
+    let errors = [-1.0, 0.0, 1.0];
+    let mut near = errors
+        .iter()
+        .flat_map(|stall| errors.map(|fp| (stall * STALL_ERROR, fp * FP_ERROR)));
+    let stays = near.any(|(stall, fp)| {
+        let moved = Traits {
+            memory_stall: traits.memory_stall.map(|share| share + stall),
+            mix: traits.mix.map(|mix| Mix {
+                fp: mix.fp + fp,
+                ..mix
+            }),
+            ..traits
+        };
+        classify(moved) == before
+    });
+    if stays { before } else { classify(traits) }
 }
 
 impl Class {
@@ -109,6 +142,7 @@ impl Class {
             Self::Int => "int",
             Self::Memory => "memory",
             Self::Mixed => "mixed",
+            Self::Unknown => "unknown",
             Self::Blocked => "blocked",
             Self::Idle => "idle",
         }
@@ -125,7 +159,7 @@ impl fmt::Display for Class {
 mod tests {
     use super::*;
 
-    fn check(cpu_share: f64, fp: f64, int: f64, memory_stall: f64, expect: Class) {
+    fn check(wanted_share: f64, fp: f64, int: f64, memory_stall: f64, expect: Class) {
         let mix = Mix {
             fp,
             int,
@@ -133,7 +167,7 @@ mod tests {
             ..Mix::default()
         };
         let traits = Traits {
-            cpu_share,
+            wanted_share,
             mix: Some(mix),
             memory_stall: Some(memory_stall),
         };
@@ -158,21 +192,51 @@ mod tests {
     }
 
     #[test]
-    fn without_a_mix_nothing_is_claimed() {
-        let busy = Traits {
-            cpu_share: 1.0,
+    fn thread_near_a_bound_keeps_its_class() {
+        let at = |memory_stall, fp| Traits {
+            wanted_share: 1.0,
+            mix: Some(Mix {
+                fp,
+                int: 1.0 - fp,
+                ..Mix::default()
+            }),
+            memory_stall: Some(memory_stall),
+        };
+        for share in [0.45, 0.5, 0.55] {
+            assert_eq!(classify_after(at(share, 0.0), Class::Memory), Class::Memory);
+            assert_eq!(classify_after(at(share, 0.0), Class::Int), Class::Int);
+        }
+        assert_eq!(classify_after(at(0.4, 0.0), Class::Memory), Class::Int);
+        assert_eq!(classify_after(at(0.6, 0.0), Class::Int), Class::Memory);
+        assert_eq!(classify_after(at(0.0, 0.13), Class::Fp), Class::Fp);
+        assert_eq!(classify_after(at(0.0, 0.0), Class::Fp), Class::Int);
+    }
+
+    #[test]
+    fn thread_that_falls_asleep_is_blocked_at_once() {
+        let asleep = Traits {
+            wanted_share: 0.01,
             ..Traits::default()
         };
-        assert_eq!(classify(busy), Class::Mixed);
+        assert_eq!(classify_after(asleep, Class::Fp), Class::Blocked);
+    }
+
+    #[test]
+    fn without_a_mix_nothing_is_claimed() {
+        let busy = Traits {
+            wanted_share: 1.0,
+            ..Traits::default()
+        };
+        assert_eq!(classify(busy), Class::Unknown);
     }
 
     #[test]
     fn an_empty_mix_claims_nothing() {
         let traits = Traits {
-            cpu_share: 1.0,
+            wanted_share: 1.0,
             mix: Some(Mix::default()),
             memory_stall: None,
         };
-        assert_eq!(classify(traits), Class::Mixed);
+        assert_eq!(classify(traits), Class::Unknown);
     }
 }

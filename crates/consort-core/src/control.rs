@@ -1,7 +1,9 @@
 //! The control loop: one turn of the wheel per quantum.
 
 use crate::backoff::{Backoff, Verdict};
+use crate::class::Class;
 use crate::ids::ThreadId;
+use crate::leaver::Leaver;
 use crate::lint::{Finding, lint};
 use crate::machine::{Enacted, Machine};
 use crate::plan::{Decision, Placement, Plan, PlanReport};
@@ -17,6 +19,9 @@ pub struct ControlLoop<M: Machine> {
     policy: Box<dyn Policy>,
     rng: PolicyRng,
     backoff: Backoff,
+    leaver: Leaver,
+    /// Classes of threads in the last quantum.
+    classes: BTreeMap<ThreadId, Class>,
     generation: u64,
     current: BTreeMap<ThreadId, Placement>,
     /// True where the last plan set a quantum of its own.
@@ -58,6 +63,8 @@ impl<M: Machine> ControlLoop<M> {
             policy,
             rng: PolicyRng::seed_from_u64(seed),
             backoff,
+            leaver: Leaver::default(),
+            classes: BTreeMap::new(),
             generation: 0,
             current: BTreeMap::new(),
             probing: false,
@@ -112,6 +119,9 @@ impl<M: Machine> ControlLoop<M> {
             return Ok(None);
         };
         hide_unbalanced(self.machine.topology(), &mut observation);
+        self.leaver.mark(&mut observation);
+        observation.add_classes(&self.classes);
+        self.classes.clone_from(&observation.classes);
         let probed = std::mem::take(&mut self.probing);
         let plan = self.plan(&observation, probed);
         let findings = lint(

@@ -9,7 +9,7 @@ pub enum Gain {
     /// Every place is as good as any other, so that placing only keeps threads from the kernel's
     /// balancing; with the reason.
     Absent(&'static str),
-    /// Places differ in what they share or in speed.
+    /// Places differ in what they share or in speed, or the kernel does not balance.
     Possible,
 }
 
@@ -20,7 +20,8 @@ impl Gain {
             return Self::Absent("there is only one CPU");
         }
         let types: BTreeSet<usize> = topology.cores().iter().map(|c| c.core_type).collect();
-        if topology.smt() > 1 || types.len() > 1 || has_several_places(topology) {
+        let differ = topology.smt() > 1 || types.len() > 1 || has_several_places(topology);
+        if differ || topology.unbalanced().len() > 1 {
             return Self::Possible;
         }
         Self::Absent("every CPU is a core of its own, all are alike, and all share one cache")
@@ -78,6 +79,13 @@ mod tests {
         );
         assert!(is_possible(&four(|f| f.l2 = Some(second_half(f)))), "L2");
         assert!(!is_possible(&four(|f| f.l2 = Some(0))), "one L2 for all");
+    }
+
+    #[test]
+    fn places_are_a_gain_where_the_kernel_does_not_balance() {
+        let isolated = |pus: &str| four(|_| {}).with_unbalanced(&pus.parse().unwrap());
+        assert!(is_possible(&isolated("2-3")));
+        assert!(!is_possible(&isolated("3")), "one CPU leaves no choice");
     }
 
     #[test]

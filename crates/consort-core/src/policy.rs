@@ -54,6 +54,8 @@ pub struct Wishes {
     /// and page faults. Live machines count calls with tracepoints, which make every system call and
     /// every switch of the whole machine dearer, and the others on each thread.
     pub calls: bool,
+    /// True if the idle time of the PUs is used, which shows whether other work waits for them.
+    pub idle: bool,
 }
 
 impl Wishes {

@@ -4,13 +4,15 @@ mod readings;
 
 use self::readings::Readings;
 use crate::bottleneck::Bottleneck;
-use crate::class::{Class, MemoryLimit, Traits, classify};
+use crate::class::{Class, MemoryLimit, Traits, classify, classify_after};
 use crate::ids::{ProgramId, PuId, ThreadId};
+use crate::leave::{Leave, Throttle};
 use crate::mix::Mix;
 use crate::pu_set::PuSet;
 use crate::signal::{Signal, Tier};
 use crate::stack::CycleStack;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -66,9 +68,16 @@ pub struct Sample {
     /// Limit of the thread, where it mainly waits for memory and that can be told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_limit: Option<MemoryLimit>,
+    /// Number of decoded samples of instruction addresses in the interval; 0 if none were taken.
+    #[serde(default, skip_serializing_if = "is_none_taken")]
+    pub samples: u64,
     /// The software thread that was on it at the end, where the sample is that of a logical core.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub occupant: Option<ThreadId>,
+}
+
+fn is_none_taken(samples: &u64) -> bool {
+    *samples == 0
 }
 
 impl Sample {
@@ -160,6 +169,46 @@ pub struct Observation {
     /// Policies that single programs were given, as text; all others have the machine's.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub assigned: BTreeMap<ProgramId, Arc<str>>,
+    /// Threads that a limit of their control group held in the interval.
+    #[serde(
+        default,
+        with = "by_thread",
+        skip_serializing_if = "BTreeMap::is_empty"
+    )]
+    pub throttled: BTreeMap<ThreadId, Throttle>,
+    /// Idle time of all usable PUs over about the last second, in PUs; `None` if it is not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_pus: Option<f64>,
+    /// Threads that are better left to the operating system; the control loop adds them.
+    #[serde(
+        default,
+        with = "by_thread",
+        skip_serializing_if = "BTreeMap::is_empty"
+    )]
+    pub left: BTreeMap<ThreadId, Leave>,
+    /// Classes of threads, which the control loop adds from those of the quantum before.
+    #[serde(skip)]
+    pub classes: BTreeMap<ThreadId, Class>,
+}
+
+/// Maps by thread as lists of pairs, since the keys of a JSON object are texts.
+mod by_thread {
+    use super::{BTreeMap, ThreadId};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<V: Serialize, S: Serializer>(
+        map: &BTreeMap<ThreadId, V>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(map)
+    }
+
+    pub(super) fn deserialize<'de, V: Deserialize<'de>, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<BTreeMap<ThreadId, V>, D::Error> {
+        let pairs = Vec::<(ThreadId, V)>::deserialize(deserializer)?;
+        Ok(pairs.into_iter().collect())
+    }
 }
 
 impl Observation {
@@ -192,13 +241,62 @@ impl Observation {
         (cpu_ns > 0.0).then(|| planned_ns / cpu_ns)
     }
 
-    /// Main activity of a thread over the interval.
+    /// Reason for which a policy that places threads from a share `active` of a PU on leaves one to
+    /// the operating system; `None` if it may place the thread. With an `active` of 0 every thread
+    /// is placed.
+    pub fn reason_to_leave(
+        &self,
+        thread: &ThreadObservation,
+        active: f64,
+    ) -> Option<Cow<'static, str>> {
+        let left = self.left.get(&thread.id).filter(|_| active > 0.0);
+        match left {
+            // The kernel accounts for the time that the limit holds a thread only afterwards.
+            Some(held @ Leave::Throttled(_)) => Some(held.to_string().into()),
+            _ if self.wanted_share(thread) < active => Some("hardly active".into()),
+            left => left.map(|left| left.to_string().into()),
+        }
+    }
+
+    /// Share of the time that a thread could run for in which it waited for a PU, 0 to 1; `None` if
+    /// that is not measured, or if a limit of its control group held it.
+    pub fn waiting_share(&self, thread: &ThreadObservation) -> Option<f64> {
+        if self.throttled.contains_key(&thread.id) {
+            return None;
+        }
+        let wait_ns = thread.sample.get(Signal::WaitTime)?;
+        let wanted_ns = thread.sample.cpu_time_ns() + wait_ns;
+        (wanted_ns > 0.0).then(|| wait_ns / wanted_ns)
+    }
+
+    /// Main activity of a thread over the interval. A thread that waits for a PU, or that a limit of
+    /// its control group holds, is not blocked.
     pub fn class_of(&self, thread: &ThreadObservation) -> Class {
-        classify(Traits {
-            cpu_share: self.cpu_share(thread),
+        let known = self.classes.get(&thread.id).copied();
+        known.unwrap_or_else(|| classify(self.traits_of(thread)))
+    }
+
+    fn traits_of(&self, thread: &ThreadObservation) -> Traits {
+        let throttle = self.throttled.get(&thread.id);
+        let held_share = throttle.map_or(0.0, |throttle| throttle.share);
+        Traits {
+            wanted_share: self.wanted_share(thread).max(held_share),
             mix: thread.sample.mix,
             memory_stall: thread.sample.get(Signal::MemoryStall),
-        })
+        }
+    }
+
+    /// Adds the classes of all threads; those near a bound stay as they were `before`.
+    pub(crate) fn add_classes(&mut self, before: &BTreeMap<ThreadId, Class>) {
+        let threads = self.threads.iter();
+        let classes = threads.map(|thread| {
+            let traits = self.traits_of(thread);
+            let known = before.get(&thread.id).copied();
+            let class =
+                known.map_or_else(|| classify(traits), |before| classify_after(traits, before));
+            (thread.id, class)
+        });
+        self.classes = classes.collect();
     }
 
     /// A thread's share of one PU over the interval: 1 when it never left it.
@@ -246,6 +344,34 @@ mod tests {
             running_ns: 0,
         };
         assert_eq!(reading.scaled(), None);
+    }
+
+    #[test]
+    fn thread_that_waits_for_a_pu_is_not_blocked() {
+        let topology = crate::Topology::uniform(2, 1).unwrap();
+        let mut seen = crate::testing::observation_with_activity(&topology, &[(1, 0.0, 0.03)]);
+        assert_eq!(seen.class_of(&seen.threads[0]), Class::Blocked);
+        let thread = &mut seen.threads[0];
+        let waited = Reading::whole(0.9 * seen.interval_ns as f64, Tier::Proc, seen.interval_ns);
+        thread.sample.set(Signal::WaitTime, waited);
+        assert_eq!(seen.class_of(&seen.threads[0]), Class::Unknown);
+        let held = Throttle {
+            group: "/a".into(),
+            cpus: 0.1,
+            share: 0.9,
+        };
+        let mut throttled = crate::testing::observation_with_activity(&topology, &[(1, 0.0, 0.01)]);
+        throttled.throttled = [(throttled.threads[0].id, held.clone())].into();
+        let thread = &throttled.threads[0];
+        assert_eq!(throttled.class_of(thread), Class::Unknown);
+        throttled.left = [(thread.id, Leave::Throttled(held))].into();
+        let why = throttled.reason_to_leave(thread, 0.25).unwrap();
+        assert!(why.starts_with("throttled by the limit of /a"), "{why}");
+        seen.threads[0].sample.mix = Some(Mix {
+            int: 1.0,
+            ..Mix::default()
+        });
+        assert_eq!(seen.class_of(&seen.threads[0]), Class::Int);
     }
 
     #[test]

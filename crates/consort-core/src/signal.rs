@@ -62,6 +62,8 @@ pub enum Signal {
     MemoryStall,
     /// Bytes of distinct code executed.
     CodeFootprint,
+    /// Number of times that it was put on a PU.
+    Runs,
     /// Context switches.
     ContextSwitches,
     /// Moves from one PU to another.
@@ -125,6 +127,7 @@ impl Signal {
             Self::FpUsage => "fp-usage",
             Self::MemoryStall => "memory-stall",
             Self::CodeFootprint => "code-footprint",
+            Self::Runs => "runs",
             Self::ContextSwitches => "context-switches",
             Self::Migrations => "migrations",
             Self::PageFaults => "page-faults",

@@ -87,7 +87,7 @@ fn described(thread: &ProfiledThread) -> serde_json::Value {
     thread.total.fill(&mut sample, 1);
     let stall = thread.total.estimate.map(|e| e.memory_stall_share);
     let traits = Traits {
-        cpu_share: 1.0,
+        wanted_share: 1.0,
         mix: sample.mix,
         memory_stall: stall,
     };

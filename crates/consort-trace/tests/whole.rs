@@ -3,8 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
 
 use consort_core::{
-    Enacted, Mix, Observation, Offers, Placement, Plan, ProgramId, PuId, Reading, Sample, Signal,
-    ThreadId, ThreadObservation, Tier, Topology, Turn,
+    Enacted, Leave, Mix, Observation, Offers, Placement, Plan, ProgramId, PuId, Reading, Sample,
+    Signal, ThreadId, ThreadObservation, Throttle, Tier, Topology, Turn,
 };
 use consort_trace::{About, Recorder, Recording, TraceError, parts_of};
 use proptest::prelude::*;
@@ -65,10 +65,22 @@ fn turn(number: u64, threads: u32) -> Turn {
         plan.placements.insert(thread.id, pus);
     }
     plan.paused.insert(ProgramId(10));
+    let throttle = Throttle {
+        group: "/box".into(),
+        cpus: 0.5,
+        share: 0.25,
+    };
+    let first = threads.first().map(|thread| thread.id);
     Turn {
         observation: Observation {
             time_ns: number * 1_000_000_000,
             interval_ns: 1_000_000_000,
+            throttled: first.map(|id| (id, throttle.clone())).into_iter().collect(),
+            left: first
+                .map(|id| (id, Leave::Throttled(throttle)))
+                .into_iter()
+                .collect(),
+            idle_pus: Some(1.5),
             threads,
             ..Observation::default()
         },

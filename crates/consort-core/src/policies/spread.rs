@@ -7,14 +7,24 @@
 //! the OS, which balances run queues with what it may move. Sources: the first two
 //! levels of Linux' own wake-up placement (idle core, then idle PU), here kept
 //! for CPU hogs that never wake up.
+//!
+//! On a live machine other work may need the same PUs. A thread that is held in its place then
+//! keeps the kernel from balancing: `spread` yields (see [`Balance`]). With `active=0` it places every
+//! thread that runs, whatever else does.
+
+mod balance;
 
 use crate::ids::ThreadId;
 use crate::plan::{Decision, Fact, Placement, Reason};
-use crate::policy::{ALL_USUAL, Opened, OptionInfo, Options, Policy, PolicyInfo, PolicyRng, View};
+use crate::policy::{
+    ALL_USUAL, Opened, OptionInfo, Options, Policy, PolicyInfo, PolicyRng, View, Wishes,
+};
 use crate::pu_set::PuSet;
 use crate::sample::ThreadObservation;
 use crate::signal::{Offers, Signal, Tier};
 use crate::topology::{Core, Topology};
+use balance::Balance;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) const INFO: PolicyInfo = PolicyInfo {
@@ -31,7 +41,8 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     options: &[OptionInfo {
         name: "active",
         default: "0.25",
-        meaning: "threads below this share of one PU are left to the OS (0 to 1)",
+        meaning: "threads below this share of one PU are left to the OS (0 to 1); with 0 every \
+                  thread that runs is placed, even while other work waits for its PU",
     }],
     open,
 };
@@ -40,6 +51,7 @@ fn open(_: &Topology, _: &Offers, options: &Options<'_>) -> Opened {
     Ok(Box::new(Spread {
         active: options.share("active")?,
         core_of: BTreeMap::new(),
+        balance: Balance::default(),
     }))
 }
 
@@ -55,11 +67,22 @@ struct Spread {
     active: f64,
     /// The core of each placed thread, by the core's PUs: indices change with hotplug.
     core_of: BTreeMap<ThreadId, PuSet>,
+    balance: Balance,
 }
 
 impl Policy for Spread {
+    fn wishes(&self) -> Wishes {
+        Wishes {
+            idle: self.active > 0.0,
+            ..Wishes::default()
+        }
+    }
+
     fn decide(&mut self, view: View<'_>, _: &mut PolicyRng) -> Decision {
         let mut decision = Decision::default();
+        if self.active > 0.0 {
+            self.balance.follow(view, &self.core_of);
+        }
         let mut threads = self.active_threads(view);
         self.leave_inactive(view, &threads, &mut decision);
         let beyond = threads.split_off(threads.len().min(view.topology.pus().len()));
@@ -94,10 +117,7 @@ impl Spread {
     /// as active.
     fn active_threads<'a>(&self, view: View<'a>) -> Vec<&'a ThreadObservation> {
         let is_active = |t: &&ThreadObservation| {
-            let placed = self.core_of.contains_key(&t.id);
-            let threshold = self.active * if placed { STAYS_ACTIVE } else { 1.0 };
-            let share = view.observation.wanted_share(t);
-            share > 0.0 && share >= threshold
+            view.observation.wanted_share(t) > 0.0 && self.reason_to_leave(view, t).is_none()
         };
         let all = view.observation.managed();
         let mut threads: Vec<_> = all.filter(is_active).collect();
@@ -109,6 +129,18 @@ impl Spread {
         threads
     }
 
+    fn reason_to_leave(
+        &self,
+        view: View<'_>,
+        thread: &ThreadObservation,
+    ) -> Option<Cow<'static, str>> {
+        let placed = self.core_of.contains_key(&thread.id);
+        let threshold = self.active * if placed { STAYS_ACTIVE } else { 1.0 };
+        let why = view.observation.reason_to_leave(thread, threshold);
+        let balanced = is_balanced(view.topology, thread);
+        why.or_else(|| self.balance.reason_to_leave(thread.id).filter(|_| balanced))
+    }
+
     fn leave_inactive(
         &self,
         view: View<'_>,
@@ -118,7 +150,13 @@ impl Spread {
         let ids: BTreeSet<ThreadId> = active.iter().map(|t| t.id).collect();
         let inactive = view.observation.managed().filter(|t| !ids.contains(&t.id));
         for thread in inactive {
-            leave(view, thread, "hardly active", decision);
+            let why = self.reason_to_leave(view, thread);
+            leave(
+                view,
+                thread,
+                &why.unwrap_or("hardly active".into()),
+                decision,
+            );
         }
     }
 
@@ -140,6 +178,11 @@ impl Spread {
         self.core_of.insert(thread.id, whole);
         decision.place(thread.id, Placement::Restricted(pus), reason);
     }
+}
+
+/// Returns true if the kernel balances any of the PUs that a thread may use.
+fn is_balanced(topology: &Topology, thread: &ThreadObservation) -> bool {
+    !thread.original.is_subset(topology.unbalanced())
 }
 
 fn leave(view: View<'_>, thread: &ThreadObservation, why: &str, decision: &mut Decision) {
@@ -312,6 +355,106 @@ mod tests {
         let waited = Reading::whole(0.9 * INTERVAL_NS as f64, Tier::Proc, INTERVAL_NS);
         seen.threads[0].sample.set(Signal::WaitTime, waited);
         assert!(placed(&seen));
+    }
+
+    /// Two threads on two PUs, the first of which waits for `waits` of the time that it could run.
+    fn contended(waits: f64, idle_pus: f64) -> Observation {
+        let topology = Topology::uniform(2, 1).unwrap();
+        let mut seen =
+            observation_with_activity(&topology, &[(1, 0.0, 1.0 - waits), (2, 0.0, 1.0)]);
+        let waited = Reading::whole(waits * INTERVAL_NS as f64, Tier::Proc, INTERVAL_NS);
+        seen.threads[0].sample.set(Signal::WaitTime, waited);
+        seen.idle_pus = Some(idle_pus);
+        seen
+    }
+
+    /// The reasons for the places of both threads, and whether each is placed.
+    fn reasons(policy: &mut dyn Policy, seen: &Observation) -> [(bool, String); 2] {
+        let topology = Topology::uniform(2, 1).unwrap();
+        let view = View {
+            topology: &topology,
+            observation: seen,
+        };
+        let decision = policy.decide(view, &mut PolicyRng::seed_from_u64(0));
+        [1, 2].map(thread_id).map(|id| {
+            let placed = decision.placements[&id] != Placement::Unrestricted;
+            (placed, decision.report.threads[&id].chosen.clone())
+        })
+    }
+
+    #[test]
+    fn threads_are_released_while_other_work_waits() {
+        let mut policy = spread();
+        let alone = contended(0.0, 0.0);
+        assert!(
+            reasons(&mut *policy, &alone)
+                .iter()
+                .all(|(placed, _)| *placed)
+        );
+        let why =
+            "left to the OS: work waits for PUs and none is idle, so that the kernel balances";
+        let released = reasons(&mut *policy, &contended(0.5, 0.1));
+        assert_eq!(released, [(false, why.to_owned()), (false, why.to_owned())]);
+        let soon = reasons(&mut *policy, &alone);
+        assert!(soon.iter().all(|(placed, _)| !placed), "{soon:?}");
+        for _ in 0..5 {
+            reasons(&mut *policy, &alone);
+        }
+        assert!(
+            reasons(&mut *policy, &alone)
+                .iter()
+                .all(|(placed, _)| *placed)
+        );
+    }
+
+    #[test]
+    fn thread_that_waits_in_its_place_is_released_though_others_stay() {
+        let mut policy = spread();
+        let crowded_start = contended(0.5, 1.0);
+        let placed = reasons(&mut *policy, &crowded_start);
+        assert!(placed.iter().all(|(placed, _)| *placed), "a place may help");
+        let released = reasons(&mut *policy, &contended(0.5, 1.0));
+        assert_eq!(released.map(|(placed, _)| placed), [false, true]);
+    }
+
+    #[test]
+    fn threads_stay_placed_where_the_kernel_does_not_balance() {
+        let topology = Topology::uniform(2, 1).unwrap();
+        let topology = topology.with_unbalanced(&"0-1".parse().unwrap());
+        let mut policy = spread();
+        for _ in 0..3 {
+            let seen = contended(0.5, 0.0);
+            let view = View {
+                topology: &topology,
+                observation: &seen,
+            };
+            let decision = policy.decide(view, &mut PolicyRng::seed_from_u64(0));
+            assert_eq!(loads(&topology, &decision), [1, 1]);
+        }
+    }
+
+    #[test]
+    fn every_thread_that_runs_is_placed_if_that_is_asked_for() {
+        let mut policy = opened(&Topology::uniform(2, 1).unwrap(), "spread:active=0");
+        let mut seen = contended(0.5, 0.0);
+        seen.left = [(thread_id(2), crate::leave::Leave::Brief(0.2))].into();
+        for _ in 0..3 {
+            assert!(
+                reasons(&mut *policy, &seen)
+                    .iter()
+                    .all(|(placed, _)| *placed)
+            );
+        }
+    }
+
+    #[test]
+    fn servers_are_left_to_the_os_with_the_reason() {
+        let mut seen = contended(0.0, 1.0);
+        seen.left = [(thread_id(2), crate::leave::Leave::Brief(0.2))].into();
+        let [hog, server] = reasons(&mut *spread(), &seen);
+        assert!(hog.0);
+        let why = "left to the OS: runs 0.2 ms between sleeps";
+        assert_eq!(server, (false, why.to_owned()));
     }
 
     #[test]

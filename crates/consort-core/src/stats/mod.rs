@@ -10,11 +10,13 @@
 mod interval;
 mod rank;
 mod ratio;
+mod share;
 mod student;
 
 pub use interval::Interval;
 pub use rank::spearman;
 pub use ratio::RatioInterval;
+pub use share::share_interval;
 pub use student::t_975;
 
 /// Arithmetic mean; `None` without values.

@@ -3,8 +3,9 @@
 //!
 //! Usage: `cpuset()` for this process, `Hierarchies::cpuset_of` for any thread
 //! whose `cgroup` file the caller has read, `Hierarchy` for the directory of a
-//! cgroup that is to be written.
+//! cgroup that is to be written, `CpuLimits` for limits of CPU time.
 
+mod cpu_limit;
 mod cpuset;
 mod directory;
 mod members;
@@ -14,6 +15,8 @@ mod path_text;
 mod rules;
 mod walk;
 
+pub use cpu_limit::CpuLimit;
+pub(crate) use cpu_limit::{CpuLimits, read_limit};
 pub use cpuset::CgroupVersion;
 pub(crate) use cpuset::{Cpuset, Hierarchies, Place, cpuset, membership_text};
 pub(crate) use directory::Hierarchy;

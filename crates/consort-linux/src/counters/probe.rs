@@ -220,7 +220,7 @@ fn proc(root: &Path) -> TierStatus {
     }
     let mut signals = vec![Signal::CpuTime, Signal::Runnable];
     if has("schedstat") {
-        signals.push(Signal::WaitTime);
+        signals.extend([Signal::WaitTime, Signal::Runs]);
     }
     TierStatus {
         tier: Tier::Proc,

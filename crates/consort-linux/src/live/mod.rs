@@ -183,6 +183,9 @@ impl Machine for Live {
         if wishes.on_activity || wishes.calls {
             self.senses.mind_states();
         }
+        if wishes.idle {
+            self.senses.mind_idle_time();
+        }
         if wishes.calls {
             self.warnings.extend(self.senses.count_calls());
         }

@@ -53,8 +53,13 @@ impl Live {
         let is_known = |tid| census.id_of(tid).is_some();
         let interval = self.senses.end_interval(now, interval_ns, is_known);
         let ids: Vec<ThreadId> = self.roster.ids().collect();
-        let looks = ids.into_iter();
-        let threads = looks.filter_map(|id| self.look_at(id, &interval)).collect();
+        let looks = ids.iter();
+        let threads = looks
+            .filter_map(|&id| self.look_at(id, &interval))
+            .collect();
+        let throttled = self.senses.throttled(&ids, now);
+        let (root, topology) = (self.site.root(), self.site.topology());
+        let idle_pus = self.senses.idle_pus(root, topology.pus(), now);
         let programs = self.roster.programs();
         let exited = self.last_looks(&interval);
         self.hands.settle_pairs();
@@ -69,6 +74,8 @@ impl Live {
             programs,
             self_placed: self.roster.self_placed(),
             assigned: self.roster.assigned(),
+            throttled,
+            idle_pus,
             ..Observation::default()
         };
         self.warnings.extend(self.senses.add_energy(&mut seen));

@@ -23,7 +23,10 @@ impl Live {
                     unmanageable,
                 } => match unmanageable {
                     _ if !self.belongs(id, parent) => {}
-                    Some(why) => self.let_alone(id, name, &format!("{why}")),
+                    Some(why) => {
+                        self.let_alone(id, name, &format!("{why}"));
+                        self.begin_with(id);
+                    }
                     None => match self.exclusion_of(id) {
                         None => self.adopt(id, name, parent),
                         Some(why) => self.exclude(id, name, why),
@@ -48,6 +51,9 @@ impl Live {
         self.senses.forget(id);
         self.hands.forget(id);
         self.roster.part_with(id, sample);
+        if !self.roster.has(id.pid) {
+            self.residence.forget_attached(id.pid);
+        }
     }
 
     /// Reason for which a thread is not managed although its program is: it acts for another user
@@ -113,7 +119,19 @@ impl Live {
             }
             Taken::SelfPlaced(mask) => self.leave_in_place(id, name, mask),
             Taken::LetAlone(why) => self.let_alone(id, name, &why),
-            Taken::Gone => self.census.count_gone(),
+            Taken::Gone => return self.census.count_gone(),
+        }
+        self.begin_with(id);
+    }
+
+    /// Counts what a thread consumes from now on, if it began before its process, or the root of its
+    /// program, was attached; all that it has consumed otherwise.
+    fn begin_with(&mut self, id: ThreadId) {
+        let of_root = || self.residence.attached_at(self.roster.program_of(id.pid).0);
+        let attached = self.residence.attached_at(id.pid).or_else(of_root);
+        let was_there = attached.is_some_and(|at| id.start_ticks < at);
+        if let Some(seen) = self.roster.seen_mut(id).filter(|_| was_there) {
+            self.senses.begin_with(id, seen);
         }
     }
 

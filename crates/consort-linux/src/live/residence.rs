@@ -3,7 +3,7 @@
 use super::cgroups::Groups;
 use super::settings::Until;
 use crate::control::{Asked, Desk};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::BorrowedFd;
 use std::time::Instant;
 
@@ -24,8 +24,10 @@ pub(super) struct Residence {
     groups: Groups,
     /// Processes whose trees are sampled, by the process that was attached.
     sampled: BTreeSet<u32>,
+    /// Time at which each process was attached, in clock ticks since boot.
+    attached: BTreeMap<u32, u64>,
     /// True once anything was attached.
-    attached: bool,
+    was_used: bool,
     /// Requests that only the owner of the control loop can carry out.
     orders: Vec<Order>,
 }
@@ -46,7 +48,7 @@ impl Residence {
 
     /// Returns true if the run is to end when nothing is left of what was attached.
     pub(super) fn is_over_when_empty(&self) -> bool {
-        self.until == Until::Empty && self.attached && !self.groups.manages()
+        self.until == Until::Empty && self.was_used && !self.groups.manages()
     }
 
     /// Serves a control socket from now on.
@@ -85,9 +87,20 @@ impl Residence {
         &mut self.groups
     }
 
-    /// Notes that something was attached.
-    pub(super) fn note_attached(&mut self) {
-        self.attached = true;
+    /// Notes that a process was attached at a time in clock ticks since boot.
+    pub(super) fn note_attached(&mut self, pid: u32, at_ticks: u64) {
+        self.was_used = true;
+        self.attached.insert(pid, at_ticks);
+    }
+
+    /// Time at which a process was attached, in clock ticks since boot; `None` for others.
+    pub(super) fn attached_at(&self, pid: u32) -> Option<u64> {
+        self.attached.get(&pid).copied()
+    }
+
+    /// Forgets a process that is gone.
+    pub(super) fn forget_attached(&mut self, pid: u32) {
+        self.attached.remove(&pid);
     }
 
     /// Notes that the tree of an attached process is sampled.
@@ -130,7 +143,7 @@ mod tests {
         for (until, ends) in [(Until::Told, false), (Until::Empty, true)] {
             let mut residence = Residence::new(until);
             assert!(!residence.is_over_when_empty(), "nothing was attached yet");
-            residence.note_attached();
+            residence.note_attached(7, 1);
             assert_eq!(residence.is_over_when_empty(), ends);
             assert_eq!(residence.lasts(), !ends);
         }

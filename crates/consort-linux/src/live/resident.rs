@@ -14,7 +14,7 @@ use super::settings::ResideSpec;
 use crate::control::{Asked, Desk, Peer, Request};
 use crate::enact::{Enactor, Signals};
 use crate::group::{Demands, GroupError, GroupName, Leader, Open, Place, Terms, enter};
-use crate::proc::{ThreadUsers, children_of, name_of};
+use crate::proc::{ThreadUsers, children_of, name_of, now_ticks};
 use consort_core::{Sample, ThreadId};
 use nix::sys::signal::Signal;
 use std::collections::BTreeSet;
@@ -200,7 +200,7 @@ impl Live {
     /// Looks for the threads of a process, and samples them unless they were sampled before with
     /// the program that they belonged to.
     pub(super) fn watch_process(&mut self, pid: u32, was_managed: bool) {
-        self.residence.note_attached();
+        self.residence.note_attached(pid, now_ticks());
         let (trees, roster) = (self.roster.trees(), &self.roster);
         let root = trees.root_of(pid);
         let lost = |known| trees.root_of(known) == root && !roster.has(known);

@@ -3,6 +3,8 @@
 
 mod counting;
 mod energy;
+mod idle;
+mod limits;
 mod look;
 mod recorded;
 mod sampled;
@@ -19,11 +21,14 @@ use crate::counters::Notice;
 use crate::discovery::{ProcError, ProcReader, ProcSample, RunState, ThreadEvent};
 use crate::sampling::{Batch, SamplerError, ThreadProfile, Watch};
 use consort_core::{
-    Observation, Offers, ProgramId, PuId, PuSet, Reading, Sample, Signal, ThreadId, Tier,
+    Observation, Offers, ProgramId, PuId, PuSet, Reading, Sample, Signal, ThreadId, Throttle, Tier,
 };
 use counting::Counting;
 use energy::Energy;
+use idle::IdleTime;
+use limits::Limits;
 use sampled::Profiles;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -34,6 +39,9 @@ pub(super) struct Senses {
     counting: Counting,
     energy: Energy,
     reader: ProcReader,
+    limits: Limits,
+    /// Idle time of the PUs; `None` until the policy uses it.
+    idle: Option<IdleTime>,
     /// True where the policy decides by who can run at the end of a quantum.
     states: bool,
     /// Measures that this host cannot count, from a recording.
@@ -68,6 +76,8 @@ impl Senses {
             sampling,
             energy: Energy::open(&host.root),
             reader: ProcReader::new(&host.root, shared.proc),
+            limits: Limits::new(&host.root),
+            idle: None,
             states: false,
             recorded: None,
         }
@@ -107,6 +117,32 @@ impl Senses {
     pub(super) fn mind_states(&mut self) {
         self.states = true;
         self.counting.count_always();
+    }
+
+    /// Measures the idle time of the PUs from now on.
+    pub(super) fn mind_idle_time(&mut self) {
+        self.idle.get_or_insert_default();
+    }
+
+    /// Idle time of these PUs over about the last second, in PUs, if it is measured.
+    pub(super) fn idle_pus(&mut self, root: &Path, pus: &PuSet, now: Instant) -> Option<f64> {
+        self.idle.as_mut()?.of(root, pus, now)
+    }
+
+    /// The threads among these that a limit of their control group held lately.
+    pub(super) fn throttled(
+        &mut self,
+        threads: &[ThreadId],
+        now: Instant,
+    ) -> BTreeMap<ThreadId, Throttle> {
+        self.limits.throttled(threads, now)
+    }
+
+    /// Begins with a thread that ran before it was managed: what it has consumed is not counted.
+    pub(super) fn begin_with(&mut self, id: ThreadId, seen: &mut Seen) {
+        if let Ok(told) = self.reader.sample(id) {
+            seen.begin(Instant::now(), told);
+        }
     }
 
     /// Returns true if records tell which threads begin and end.

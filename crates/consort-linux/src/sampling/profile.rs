@@ -74,6 +74,7 @@ impl ThreadProfile {
             sample.set(signal, Reading::whole(value, Tier::Sampling, interval_ns));
         }
         sample.mix = self.mix();
+        sample.samples = self.counts.decoded;
         sample.memory_limit = self.memory_limit();
         let counted = |tier: Tier| tier > Tier::Sampling;
         if !sample
@@ -123,7 +124,10 @@ mod tests {
         estimate.stack.memory = 0.25;
         estimate.stack.base = 0.75;
         ThreadProfile {
-            counts: Counts::default(),
+            counts: Counts {
+                decoded: 9,
+                ..Counts::default()
+            },
             estimate: Some(estimate),
             window_samples: 10,
         }
@@ -136,6 +140,7 @@ mod tests {
         let fp = sample.reading(Signal::FpUsage).unwrap();
         assert_eq!(fp, Reading::whole(0.5, Tier::Sampling, 7));
         assert_eq!(sample.get(Signal::MemoryStall), Some(0.25));
+        assert_eq!(sample.samples, 9);
         let mix = sample.mix.unwrap();
         assert_eq!((mix.fp, mix.vector, mix.other), (0.5, 0.125, 0.375));
         let (stack, tier) = sample.stack.unwrap();

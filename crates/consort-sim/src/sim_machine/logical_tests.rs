@@ -13,6 +13,7 @@ const HARDWARE: Wishes = Wishes {
     latency_ns: 0,
     quantum_ms: None,
     calls: false,
+    idle: false,
 };
 
 /// Two programs of three threads that wait for each other, observed every millisecond.

@@ -22,7 +22,7 @@ cat > /tmp/four.sh <<'X'
 for _ in 1 2 3 4; do sh /tmp/busy.sh & done
 wait
 X
-consort run --quiet --cookies --policy spread:active=0.002 --interval 1s -- sh /tmp/four.sh &
+consort run --quiet --cookies --policy spread:active=0 --interval 1s -- sh /tmp/four.sh &
 consort=$!
 count() { guest-probe cookies sleep | grep -c "$1"; }
 polls=0

@@ -1,9 +1,10 @@
 //! One thread's sums over a run.
 
 use super::ThreadRow;
+use consort_core::stats::share_interval;
 use consort_core::{
-    Class, CycleStack, MemoryLimit, Mix, Placement, Sample, Signal, ThreadObservation, Tier,
-    Traits, classify, stack_source,
+    Class, CycleStack, MemoryLimit, Mix, Placement, Sample, Signal, ThreadObservation, Throttle,
+    Tier, Traits, classify, stack_source,
 };
 use consort_linux::enforce::EnactorKind;
 use std::collections::BTreeMap;
@@ -37,6 +38,8 @@ pub(super) struct Account {
     lifetime_ns: u64,
     fp_usage: Mean,
     memory_stall: Mean,
+    /// Decoded samples of instruction addresses that these shares stand on.
+    samples: u64,
     /// 1 where it was limited by bandwidth while it waited for memory, 0 by latency.
     bandwidth: Mean,
     mix: Mix,
@@ -47,6 +50,9 @@ pub(super) struct Account {
     pub(super) moves: u64,
     enactor: Option<EnactorKind>,
     nudges: u64,
+    /// The limit that held the thread last, and the share of periods in which one did.
+    throttle: Option<Throttle>,
+    throttled: Mean,
     adherence: Mean,
     cpus: String,
     reason: String,
@@ -91,6 +97,7 @@ impl Account {
         if let Some(stall) = sample.get(Signal::MemoryStall) {
             self.memory_stall.add(stall, weight);
         }
+        self.samples += sample.samples;
         if let Some(limit) = sample.memory_limit {
             let is_bandwidth = limit == MemoryLimit::Bandwidth;
             self.bandwidth.add(f64::from(is_bandwidth), weight);
@@ -107,6 +114,15 @@ impl Account {
     fn add_stack(&mut self, stack: &CycleStack, weight: f64) {
         for component in stack.components() {
             *self.stack.entry(component.name.to_string()).or_default() += weight * component.share;
+        }
+    }
+
+    /// Adds whether a limit of its control group held the thread in an interval.
+    pub(super) fn throttle(&mut self, throttle: Option<&Throttle>, interval_ns: u64) {
+        let share = throttle.map_or(0.0, |throttle| throttle.share);
+        self.throttled.add(share, interval_ns as f64);
+        if let Some(throttle) = throttle {
+            self.throttle = Some(throttle.clone());
         }
     }
 
@@ -136,7 +152,8 @@ impl Account {
 
     pub(super) fn class(&self) -> Class {
         classify(Traits {
-            cpu_share: (self.cpu_ns + self.wait_ns.unwrap_or(0.0)) / self.lifetime_ns.max(1) as f64,
+            wanted_share: (self.cpu_ns + self.wait_ns.unwrap_or(0.0))
+                / self.lifetime_ns.max(1) as f64,
             mix: self.mix(),
             memory_stall: self.memory_stall.value(),
         })
@@ -149,6 +166,11 @@ impl Account {
             false => MemoryLimit::Latency,
         };
         (self.class() == Class::Memory).then_some(limit)
+    }
+
+    fn memory_stall_interval(&self) -> Option<[f64; 2]> {
+        let (low, high) = share_interval(self.memory_stall.value()?, self.samples)?;
+        Some([low, high])
     }
 
     pub(super) fn row(&self, pid: u32, tid: u32) -> ThreadRow {
@@ -164,6 +186,7 @@ impl Account {
             fp_usage: self.fp_usage.value(),
             mix: self.mix(),
             memory_stall: self.memory_stall.value(),
+            memory_stall_ci95: self.memory_stall_interval(),
             memory_limit: self.memory_limit(),
             stack: self
                 .stack
@@ -171,6 +194,10 @@ impl Account {
                 .filter(|_| total > 0.0)
                 .map(share)
                 .collect(),
+            throttled: self.throttle.clone().map(|throttle| Throttle {
+                share: self.throttled.value().unwrap_or(0.0),
+                ..throttle
+            }),
             stack_source: self.stack_tier.map_or("none", stack_source),
             futex_returns: self.futex_returns,
             blocking_returns: self.blocking_returns,

@@ -66,15 +66,16 @@ const DEAR: f64 = 0.05;
 const WORTH_JUDGING_S: f64 = 5.0;
 
 impl Ending {
-    /// Returns the CPU time that managing took as a share of the managed CPU time; estimated.
-    fn overhead_share(&self) -> f64 {
-        (self.own_cpu_s + self.sampling_s) / self.managed_cpu_s.max(1e-9)
+    /// Returns the CPU time that managing took as a share of `managed_s`; estimated. `None` if
+    /// nothing that was managed ran.
+    fn overhead_share(&self, managed_s: f64) -> Option<f64> {
+        (managed_s > 0.0).then(|| (self.own_cpu_s + self.sampling_s) / managed_s)
     }
 
-    /// Warns that managing took much, and tells what would make it less; none if it did not.
-    fn dearness(&self) -> Option<String> {
-        let share = self.overhead_share();
-        let is_dear = share > DEAR && self.managed_cpu_s > WORTH_JUDGING_S;
+    /// Warns that managing took much, and shows what would make it less; `None` if it did not.
+    fn dearness(&self, managed_s: f64) -> Option<String> {
+        let share = self.overhead_share(managed_s)?;
+        let is_dear = share > DEAR && managed_s > WORTH_JUDGING_S;
         is_dear.then(|| {
             format!(
                 "managing took {:.0} percent (estimated) of the CPU time of what was managed; a \
@@ -116,6 +117,9 @@ impl Ledger {
         self.programs.add(seen);
         for thread in &seen.threads {
             self.add_thread(thread, seen.interval_ns);
+            let throttle = seen.throttled.get(&thread.id);
+            let account = self.accounts.entry(thread.id).or_default();
+            account.throttle(throttle, seen.interval_ns);
         }
         for thread in &seen.exited {
             // One that was never seen alive has lived for an unknown part of the interval, but at
@@ -187,13 +191,11 @@ impl Ledger {
 
     /// The report of the run.
     pub(crate) fn report(mut self, ending: Ending) -> RunReport {
-        let (share, dear) = (ending.overhead_share(), ending.dearness());
-        ending
-            .warnings
-            .into_iter()
-            .chain(dear)
-            .for_each(|w| self.warn(w));
-        self.fit_estimates(ending.managed_cpu_s);
+        // The kernel has counted nothing of attached programs that nobody samples: what was read of
+        // their threads then is all there is.
+        if ending.managed_cpu_s > 0.0 {
+            self.fit_estimates(ending.managed_cpu_s);
+        }
         let mut rows: Vec<_> = self
             .accounts
             .iter()
@@ -212,6 +214,13 @@ impl Ledger {
             count: self.others.count + ending.unseen + beyond.len() as u64,
             cpu_s: known_s.max(ending.managed_cpu_s - listed_s),
         };
+        let managed_s = ending.managed_cpu_s.max(listed_s + others.cpu_s);
+        let (share, dear) = (ending.overhead_share(managed_s), ending.dearness(managed_s));
+        ending
+            .warnings
+            .into_iter()
+            .chain(dear)
+            .for_each(|w| self.warn(w));
         RunReport {
             tier: ending.tier.to_string(),
             policy: ending.policy,
@@ -223,7 +232,7 @@ impl Ledger {
             asymmetry: ending.asymmetry,
             group: ending.group,
             exit_code: ending.exit_code,
-            cpu_s: ending.managed_cpu_s.max(listed_s + others.cpu_s),
+            cpu_s: managed_s,
             threads: rows,
             others,
             programs: self.programs.rows(ending.programs),
@@ -253,7 +262,7 @@ impl Ledger {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use consort_core::{Class, MemoryLimit, Mix, Reading, Sample, Signal};
+    use consort_core::{Class, MemoryLimit, Mix, Reading, Sample, Signal, Throttle};
     use std::sync::Arc;
 
     const SECOND_NS: u64 = 1_000_000_000;
@@ -330,8 +339,26 @@ mod tests {
         assert_eq!(row.cpu_s, 1.25);
         assert!((row.fp_usage.unwrap() - 0.7).abs() < 1e-12);
         assert_eq!(row.class, Class::Fp);
-        assert_eq!(report.overhead.share_of_managed, 0.01);
+        assert_eq!(report.overhead.share_of_managed, Some(0.01));
         assert_eq!(report.warnings, ["once"]);
+    }
+
+    #[test]
+    fn stalled_share_has_the_interval_of_its_samples() {
+        let mut stalled = thread(1, SECOND_NS, 0.1);
+        let stall = Reading::whole(0.5, Tier::Sampling, SECOND_NS);
+        stalled.sample.set(Signal::MemoryStall, stall);
+        let mut interval = |samples| {
+            let mut ledger = Ledger::default();
+            for _ in 0..2 {
+                stalled.sample.samples = samples;
+                ledger.observe(&seen(vec![stalled.clone()], vec![]));
+            }
+            ledger.report(ending()).threads[0].memory_stall_ci95
+        };
+        let [low, high] = interval(200).unwrap();
+        assert!((0.45..0.46).contains(&low) && (0.54..0.55).contains(&high));
+        assert_eq!(interval(0), None);
     }
 
     #[test]
@@ -364,15 +391,58 @@ mod tests {
         let told = |own_cpu_s, managed_cpu_s| {
             let ending = Ending {
                 own_cpu_s,
-                managed_cpu_s,
                 ..ending()
             };
-            ending.dearness()
+            ending.dearness(managed_cpu_s)
         };
         let dear = told(0.6, 6.0).unwrap();
         assert!(dear.starts_with("managing took 10 percent"), "{dear}");
         assert_eq!(told(0.6, 60.0), None);
         assert_eq!(told(0.5, 1.0), None);
+    }
+
+    #[test]
+    fn attached_threads_that_are_not_sampled_are_the_managed_time() {
+        let counted = |managed_cpu_s| Ending {
+            managed_cpu_s,
+            ..ending()
+        };
+        let mut ledger = Ledger::default();
+        ledger.observe(&seen(vec![thread(1, SECOND_NS, 0.8)], vec![]));
+        let report = ledger.report(counted(0.0));
+        assert_eq!((report.cpu_s, report.threads[0].cpu_s), (1.0, 1.0));
+        assert_eq!(report.overhead.share_of_managed, Some(0.015));
+        let nothing = Ledger::default().report(counted(0.0));
+        assert_eq!(nothing.overhead.share_of_managed, None);
+        assert!(!crate::report::text(&nothing, None).contains("percent of the managed"));
+    }
+
+    #[test]
+    fn thread_that_a_limit_holds_is_throttled_and_not_starved() {
+        let mut held = thread(1, SECOND_NS / 100, 0.0);
+        let waited = Reading::whole(0.99 * SECOND_NS as f64, Tier::Proc, SECOND_NS);
+        held.sample.set(Signal::WaitTime, waited);
+        let starved = |throttled: Option<Throttle>| {
+            let mut ledger = Ledger::default();
+            let mut seen = seen(vec![held.clone()], vec![]);
+            seen.throttled = throttled.into_iter().map(|t| (held.id, t)).collect();
+            ledger.observe(&seen);
+            let short = Ending {
+                duration_s: 1.0,
+                ..ending()
+            };
+            crate::report::text(&ledger.report(short), None)
+        };
+        assert!(starved(None).contains("1 thread was starved"));
+        let text = starved(Some(Throttle {
+            group: "/c20".into(),
+            cpus: 0.1,
+            share: 0.98,
+        }));
+        assert!(!text.contains("starved"), "{text}");
+        let expected =
+            "1 thread was throttled by the limit of /c20 (0.1 CPU), 98 percent of the time";
+        assert!(text.contains(expected), "{text}");
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub(crate) use page::html;
 pub(crate) use programs::ProgramRow;
 pub(crate) use render::{COLUMNS, text};
 
-use consort_core::{Class, MemoryLimit, Mix};
+use consort_core::{Class, MemoryLimit, Mix, Throttle};
 use consort_linux::enforce::EnactorKind;
 use consort_linux::live::CookieCounts;
 use serde::Serialize;
@@ -96,6 +96,9 @@ pub(crate) struct ThreadRow {
     pub(crate) cpu_s: f64,
     /// Time in which it could run and had no PU, s; none where it is not told.
     pub(crate) wait_s: Option<f64>,
+    /// Limit of its control group that held it, and the share of the group's periods in which it did;
+    /// `None` if none did.
+    pub(crate) throttled: Option<Throttle>,
     pub(crate) class: Class,
     /// Use of the floating-point units, 0 to 1; none where it could not be told.
     pub(crate) fp_usage: Option<f64>,
@@ -103,6 +106,9 @@ pub(crate) struct ThreadRow {
     pub(crate) mix: Option<Mix>,
     /// Share of CPU time stalled behind loads, 0 to 1.
     pub(crate) memory_stall: Option<f64>,
+    /// The 95 percent confidence interval of that share, by the number of samples; `None` if it is not
+    /// estimated from samples.
+    pub(crate) memory_stall_ci95: Option<[f64; 2]>,
     /// Limit of a thread of the class `memory`; none for other classes, or where it is not told.
     pub(crate) memory_limit: Option<MemoryLimit>,
     /// Share of CPU time by cause.
@@ -152,8 +158,8 @@ pub(crate) struct Overhead {
     pub(crate) cpu_s: f64,
     /// CPU time that taking samples cost the managed threads, s; estimated.
     pub(crate) sampling_s_estimated: f64,
-    /// Both, as a share of the managed threads' CPU time.
-    pub(crate) share_of_managed: f64,
+    /// Both, as a share of the managed threads' CPU time; `None` if they had none.
+    pub(crate) share_of_managed: Option<f64>,
     /// Largest resident memory, KiB.
     pub(crate) peak_rss_kib: u64,
 }

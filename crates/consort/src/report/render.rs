@@ -2,9 +2,10 @@
 
 use super::{RunReport, ThreadRow};
 use crate::output::{self, Column, extra, number};
-use consort_core::{MemoryLimit, visible};
+use consort_core::{MemoryLimit, Throttle, visible};
 use consort_linux::enforce::EnactorKind;
 use consort_linux::live::CookieCounts;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 fn percent(share: f64) -> String {
@@ -25,6 +26,14 @@ fn limit(thread: &ThreadRow) -> String {
     text.to_owned()
 }
 
+/// The interval of the stalled share in percent; `-` if there is none.
+fn stall_interval(thread: &ThreadRow) -> String {
+    let text = |[low, high]: [f64; 2]| format!("{}-{}", percent(low), percent(high));
+    thread
+        .memory_stall_ci95
+        .map_or_else(|| "-".to_owned(), text)
+}
+
 /// The columns of the thread table and of its CSV form.
 pub(crate) const COLUMNS: &[Column<ThreadRow>] = &[
     number("tid", |t| t.tid.to_string()),
@@ -38,6 +47,7 @@ pub(crate) const COLUMNS: &[Column<ThreadRow>] = &[
     extra("store %", |t| percent_or_dash(t.mix.map(|m| m.store))),
     extra("branch %", |t| percent_or_dash(t.mix.map(|m| m.branch))),
     number("stalled %", |t| percent_or_dash(t.memory_stall)),
+    extra("95 %", stall_interval),
     extra("limit", limit),
     number("in place %", |t| percent_or_dash(t.adherence)),
     number("moves", |t| t.moves.to_string()),
@@ -114,16 +124,45 @@ pub(super) fn hidden_count(out: &mut String, count: u64, cpu_s: f64) {
 /// Share of the time that a thread could run from which on waiting for a PU is starving.
 const STARVED_FROM: f64 = 0.9;
 
-/// Describes threads that hardly got a PU although they could run; none where there are none.
+/// Describes threads that hardly got a PU although they could run; `None` if there are none. Threads
+/// that a limit held did not wait for a PU.
 fn starved(report: &RunReport) -> Option<String> {
     let is_starved = |t: &&ThreadRow| {
         let wait_s = t.wait_s.unwrap_or(0.0);
-        wait_s > STARVED_FROM * (wait_s + t.cpu_s) && wait_s > report.duration_s / 2.0
+        let waits = wait_s > STARVED_FROM * (wait_s + t.cpu_s) && wait_s > report.duration_s / 2.0;
+        waits && t.throttled.is_none()
     };
-    let count = report.threads.iter().filter(is_starved).count();
+    let count = report.threads.iter().filter(is_starved).count() as u64;
     (count > 0).then(|| {
-        format!("{count} threads were starved: they had a PU for less than a tenth of the time that they could run")
+        format!(
+            "{} starved: they had a PU for less than a tenth of the time that they could run",
+            were(count)
+        )
     })
+}
+
+/// One sentence for each control group whose limit held threads.
+fn throttled(report: &RunReport) -> Vec<String> {
+    let mut groups: BTreeMap<&str, (u64, &Throttle)> = BTreeMap::new();
+    for throttle in report.threads.iter().filter_map(|t| t.throttled.as_ref()) {
+        let (count, most) = groups.entry(&throttle.group).or_insert((0, throttle));
+        *count += 1;
+        if throttle.share > most.share {
+            *most = throttle;
+        }
+    }
+    let groups = groups.values();
+    let sentence = |(count, throttle): &(u64, &Throttle)| {
+        let throttle = throttle.to_string();
+        format!("{} {}", were(*count), visible(&throttle))
+    };
+    groups.map(sentence).collect()
+}
+
+/// A count of threads as the subject of a sentence.
+fn were(count: u64) -> String {
+    let verb = if count == 1 { "was" } else { "were" };
+    format!("{} {verb}", many(count, "thread"))
 }
 
 /// Writes the length of quanta, and the returns from the kernel where they were counted.
@@ -186,6 +225,13 @@ fn cookies(counts: CookieCounts) -> String {
     )
 }
 
+/// The overhead as a share; empty if nothing that was managed ran.
+fn share_of_managed(share: Option<f64>) -> String {
+    share.map_or_else(String::new, |share| {
+        format!(": {:.2} percent of the managed threads'", 100.0 * share)
+    })
+}
+
 pub(super) fn foot(out: &mut String, report: &RunReport) {
     if report.asymmetry.is_some() {
         quanta(out, report);
@@ -214,13 +260,15 @@ pub(super) fn foot(out: &mut String, report: &RunReport) {
     }
     let _ = writeln!(
         out,
-        "overhead: {:.3} s of CPU, and {:.3} s (estimated) for taking samples: \
-         {:.2} percent of the managed threads'; peak memory {} KiB",
+        "overhead: {:.3} s of CPU, and {:.3} s (estimated) for taking samples{}; peak memory {} KiB",
         report.overhead.cpu_s,
         report.overhead.sampling_s_estimated,
-        100.0 * report.overhead.share_of_managed,
+        share_of_managed(report.overhead.share_of_managed),
         report.overhead.peak_rss_kib
     );
+    for throttled in throttled(report) {
+        let _ = writeln!(out, "{throttled}");
+    }
     if let Some(starved) = starved(report) {
         let _ = writeln!(out, "{starved}");
     }

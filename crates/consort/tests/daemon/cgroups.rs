@@ -72,9 +72,9 @@ fn groups_have_their_policies_and_what_is_excluded_is_untouched() {
     };
     let config = format!(
         "[daemon]\npolicy = \"none\"\n\
-         [[manage]]\ncgroup = \"{}\"\npolicy = \"spread\"\n\
+         [[manage]]\ncgroup = \"{}\"\npolicy = \"spread:active=0\"\n\
          [[manage]]\ncgroup = \"{}\"\n\
-         [[manage]]\ncgroup = \"{}\"\npolicy = \"spread\"\npriority = 9\n\
+         [[manage]]\ncgroup = \"{}\"\npolicy = \"spread:active=0\"\npriority = 9\n\
          [[exclude]]\ncgroup = \"{}\"\n",
         spread.name(),
         none.name(),
@@ -112,7 +112,13 @@ fn groups_have_their_policies_and_what_is_excluded_is_untouched() {
             .success()
     );
     wait_for_mask(late.pid(), |mask| mask == own);
-    daemon.ask(&["attach", "--cgroup", &spread.name(), "--policy", "spread"]);
+    daemon.ask(&[
+        "attach",
+        "--cgroup",
+        &spread.name(),
+        "--policy",
+        "spread:active=0",
+    ]);
     wait_for_mask(late.pid(), |mask| mask != own);
     assert_eq!(daemon.stop(), Some(0));
     assert_eq!(masks_of(late.pid()), [own]);
@@ -271,7 +277,7 @@ fn group_whose_name_is_no_text_is_managed() {
     };
     let (own, spinner) = (own_mask(), Spinner::start());
     group.take(&spinner);
-    let daemon = Daemon::with("", &["--policy", "spread"]);
+    let daemon = Daemon::with("", &["--policy", "spread:active=0"]);
     let pattern = format!("consort-test-{}-bin*", std::process::id());
     daemon.ask(&["attach", "--cgroup", &pattern]);
     wait_for_mask(spinner.pid(), |mask| mask != own);

@@ -21,7 +21,7 @@ fn idle_connections_blind_neither_the_metrics_nor_the_daemon() {
     let (a, b) = (Spinner::start(), Spinner::start());
     let port = views::free_port();
     let config = format!("[metrics]\nlisten = \"127.0.0.1:{port}\"\n");
-    let daemon = Daemon::by(limited(128), &config, &["--policy", "spread"]);
+    let daemon = Daemon::by(limited(128), &config, &["--policy", "spread:active=0"]);
     assert!(daemon.ask(&["attach", &a.id()]).status.success());
     let mut tcp = Vec::new();
     for _ in 0..400 {
@@ -66,7 +66,7 @@ fn threads_are_managed_again_after_descriptors_were_short() {
     }
     let own = own_mask();
     let spinner = Spinner::start();
-    let daemon = Daemon::with("", &["--policy", "spread"]);
+    let daemon = Daemon::with("", &["--policy", "spread:active=0"]);
     assert!(daemon.ask(&["attach", &spinner.id()]).status.success());
     wait_for_mask(spinner.pid(), |mask| mask != own);
     let limit = |soft: &str| {

@@ -43,7 +43,8 @@ fn an_interrupt_lets_everything_go_and_reports() {
     let spinner = Spinner::start();
     let (mut command, _folder) = attach();
     let child = command
-        .args(["--policy", "spread", "--enact", "pin", "--interval", "50ms"])
+        .args(["--policy", "spread:active=0", "--enact", "pin"])
+        .args(["--interval", "50ms"])
         .arg(spinner.id())
         .stdout(Stdio::piped())
         .spawn()

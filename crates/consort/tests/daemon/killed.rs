@@ -24,7 +24,7 @@ fn daemon_started_again_at_once_restores_masks() {
         return;
     }
     let (own, spinner) = (own_mask(), Spinner::start());
-    let mut daemon = Daemon::with("", &["--policy", "spread"]);
+    let mut daemon = Daemon::with("", &["--policy", "spread:active=0"]);
     for _ in 0..KILLS {
         assert!(daemon.ask(&["attach", &spinner.id()]).status.success());
         wait_for_mask(spinner.pid(), |mask| mask != own);
@@ -33,7 +33,7 @@ fn daemon_started_again_at_once_restores_masks() {
             kill(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL).unwrap();
         }
         daemon.child.wait().unwrap();
-        daemon.start_again(&["--policy", "spread"]);
+        daemon.start_again(&["--policy", "spread:active=0"]);
         wait_for_mask(spinner.pid(), |mask| mask == own);
     }
     assert_eq!(daemon.stop(), Some(0));

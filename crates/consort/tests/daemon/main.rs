@@ -4,6 +4,8 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+#[path = "../common/compiled.rs"]
+mod compiled;
 
 mod cgroups;
 mod clients;
@@ -11,6 +13,7 @@ mod cpuset;
 mod floods;
 mod foreground;
 mod killed;
+mod loaded;
 mod names;
 mod reload;
 mod soak;
@@ -200,7 +203,7 @@ fn what_is_attached_is_placed_told_and_put_back_when_detached_and_at_the_end() {
     }
     let own = own_mask();
     let (a, b) = (Spinner::start(), Spinner::start());
-    let daemon = Daemon::with("", &["--policy", "spread"]);
+    let daemon = Daemon::with("", &["--policy", "spread:active=0"]);
     let attached = daemon.ask(&["attach", &a.id(), &b.id()]);
     assert!(attached.status.success(), "{}", stderr(&attached));
     wait_for_mask(a.pid(), |mask| mask != own);
@@ -235,7 +238,7 @@ fn commands_are_handed_over_to_the_daemon_and_outlive_it() {
         return;
     }
     let own = own_mask();
-    let mut daemon = Daemon::with("", &["--policy", "spread"]);
+    let mut daemon = Daemon::with("", &["--policy", "spread:active=0"]);
     // Its usual place, so that `run` finds it.
     let usual = daemon.folder.path().join("consort");
     std::fs::create_dir_all(&usual).unwrap();
@@ -276,7 +279,7 @@ fn what_was_detached_can_be_attached_again() {
     }
     let own = own_mask();
     let spinner = Spinner::start();
-    let daemon = Daemon::with("", &["--policy", "spread"]);
+    let daemon = Daemon::with("", &["--policy", "spread:active=0"]);
     for _ in 0..3 {
         assert!(daemon.ask(&["attach", &spinner.id()]).status.success());
         wait_for_mask(spinner.pid(), |mask| mask != own);
@@ -292,7 +295,7 @@ fn a_killed_daemon_leaves_no_mask_and_the_next_one_starts() {
     }
     let own = own_mask();
     let spinner = Spinner::start();
-    let mut daemon = Daemon::with("", &["--policy", "spread"]);
+    let mut daemon = Daemon::with("", &["--policy", "spread:active=0"]);
     daemon.ask(&["attach", &spinner.id()]);
     wait_for_mask(spinner.pid(), |mask| mask != own);
     daemon.kill();
@@ -316,12 +319,12 @@ fn single_programs_have_policies_of_their_own() {
     let (a, b) = (Spinner::start(), Spinner::start());
     let daemon = Daemon::with("[daemon]\npolicy = \"none\"\n", &[]);
     assert!(daemon.ask(&["attach", &a.id()]).status.success());
-    let given = daemon.ask(&["attach", &b.id(), "--policy", "spread"]);
+    let given = daemon.ask(&["attach", &b.id(), "--policy", "spread:active=0"]);
     assert!(given.status.success(), "{}", stderr(&given));
     wait_for_mask(b.pid(), |mask| mask != own);
     assert_eq!(masks_of(a.pid()), [own]);
     let why = json(&daemon.ask(&["explain", &b.id(), "--format", "json"]));
-    assert_eq!(why["policy"], "spread");
+    assert_eq!(why["policy"], "spread:active=0");
 }
 
 #[test]

@@ -17,7 +17,7 @@ fn line_end_in_a_thread_s_name_forges_no_line() {
         comm_of(spinner.pid()).contains('\n'),
         "the kernel keeps the line end"
     );
-    let daemon = Daemon::with("", &["--policy", "spread"]);
+    let daemon = Daemon::with("", &["--policy", "spread:active=0"]);
     assert!(daemon.ask(&["attach", &spinner.id()]).status.success());
     let own = own_mask();
     // A mask of its own choice is what the daemon warns of.

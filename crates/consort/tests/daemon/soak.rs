@@ -17,7 +17,7 @@ const LIVES: usize = 3;
 const LIFE: usize = 3_000;
 /// Spinners at a time.
 const MOST: usize = 6;
-const ARGS: [&str; 2] = ["--policy", "spread"];
+const ARGS: [&str; 2] = ["--policy", "spread:active=0"];
 
 /// The daemon, what runs beside it, and chance.
 struct Soak {

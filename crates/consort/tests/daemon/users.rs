@@ -106,7 +106,7 @@ fn detach_frees_threads_of_the_asking_user_alone() {
     let own = own_mask();
     let (root, [a, b]) = family();
     let _reaper = Reaper(vec![a, b]);
-    let daemon = Daemon::with("", &["--policy", "spread"]);
+    let daemon = Daemon::with("", &["--policy", "spread:active=0"]);
     assert!(daemon.ask(&["attach", &root.id()]).status.success());
     let all = [root.pid(), a, b];
     wait_for("all three", || {
@@ -157,7 +157,7 @@ fn attach_takes_threads_of_the_asking_user_alone() {
     let program = Spinner::of(shell);
     let child = wait_for("the child", || children_of(program.pid()).first().copied());
     let _reaper = Reaper(vec![child]);
-    let daemon = Daemon::with("", &["--policy", "spread"]);
+    let daemon = Daemon::with("", &["--policy", "spread:active=0"]);
     let answer = ask_as(USERS[0], &daemon, &pids("attach", program.pid()));
     assert!(answer["ok"].is_object(), "{answer}");
     wait_for("the reason", || {

@@ -34,7 +34,7 @@ fn who_is_let_alone_is_told_at_once() {
         exec sh \"$@\"";
     shell.args(["-c", starter, "sh", first]);
     let spinner = Spinner::of(shell);
-    let mut daemon = Daemon::with("", &["--policy", "spread"]);
+    let mut daemon = Daemon::with("", &["--policy", "spread:active=0"]);
     daemon.ask(&["attach", &spinner.id()]);
     let told = "was set on purpose";
     wait_for("the log", || daemon.log().contains(told).then_some(()));

@@ -200,6 +200,7 @@ impl<R: Rule> Policy for Swapper<R> {
             latency_ns: self.latency_ns,
             quantum_ms: (self.form == Form::Hardware).then_some(HARDWARE_QUANTUM_MS),
             calls: R::CALLS,
+            idle: false,
         }
     }
 

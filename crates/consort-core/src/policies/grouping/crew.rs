@@ -2,6 +2,7 @@
 
 use crate::policy::View;
 use crate::sample::ThreadObservation;
+use std::borrow::Cow;
 
 /// Factor by which a thread that is placed already leads one of equal activity that is not, so that
 /// equal threads do not take turns where PUs are short.
@@ -12,7 +13,7 @@ pub struct Crew<'a> {
     /// Threads that are to be grouped, by id.
     pub members: Vec<&'a ThreadObservation>,
     /// Threads that are left to the operating system, each with the reason.
-    pub left: Vec<(&'a ThreadObservation, &'static str)>,
+    pub left: Vec<(&'a ThreadObservation, Cow<'static, str>)>,
 }
 
 impl<'a> Crew<'a> {
@@ -55,7 +56,7 @@ impl<'a> Crew<'a> {
         let beyond = self.members.split_off(room);
         let why = "there are more active threads than places";
         self.left
-            .extend(beyond.into_iter().map(|thread| (thread, why)));
+            .extend(beyond.into_iter().map(|thread| (thread, why.into())));
         self.members.sort_by_key(|thread| thread.id);
     }
 }
@@ -64,13 +65,9 @@ fn reason_to_leave(
     view: View<'_>,
     thread: &ThreadObservation,
     active: f64,
-) -> Option<&'static str> {
+) -> Option<Cow<'static, str>> {
+    let why = view.observation.reason_to_leave(thread, active);
     let usable = thread.original.intersection(view.topology.pus());
-    if view.observation.wanted_share(thread) < active {
-        Some("it is hardly active")
-    } else if usable.is_empty() {
-        Some("it may not run on any PU that is online")
-    } else {
-        None
-    }
+    let nowhere = usable.is_empty();
+    why.or_else(|| nowhere.then_some("it may not run on any PU that is online".into()))
 }

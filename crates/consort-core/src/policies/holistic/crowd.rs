@@ -4,6 +4,7 @@ use crate::ids::{ProgramId, ThreadId};
 use crate::policy::View;
 use crate::sample::ThreadObservation;
 use crate::signal::Signal;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -40,7 +41,7 @@ impl Group<'_> {
 pub(super) struct Crowd<'a> {
     pub(super) groups: Vec<Group<'a>>,
     /// Threads that do not take part, each with the reason.
-    pub(super) left: Vec<(&'a ThreadObservation, &'static str)>,
+    pub(super) left: Vec<(&'a ThreadObservation, Cow<'static, str>)>,
 }
 
 impl Crowd<'_> {
@@ -93,15 +94,14 @@ impl Members {
         &mut self,
         view: View<'_>,
         thread: &ThreadObservation,
-    ) -> Option<&'static str> {
+    ) -> Option<Cow<'static, str>> {
         if !view.topology.pus().is_subset(&thread.original) {
-            return Some("it may not run on every PU, and mappings use all");
+            return Some("it may not run on every PU, and mappings use all".into());
         }
-        let wants = view.observation.wanted_share(thread) >= JOINS_FROM;
-        if wants {
+        let Some(why) = view.observation.reason_to_leave(thread, JOINS_FROM) else {
             self.idle.insert(thread.id, 0);
             return None;
-        }
+        };
         let idle = self.idle.get_mut(&thread.id).map(|quanta| {
             *quanta += 1;
             *quanta
@@ -110,7 +110,7 @@ impl Members {
             return None;
         }
         self.idle.remove(&thread.id);
-        Some("it is hardly active")
+        Some(why)
     }
 }
 

@@ -6,6 +6,7 @@ use crate::plan::Fact;
 use crate::policy::View;
 use crate::sample::ThreadObservation;
 use crate::signal::Signal;
+use std::borrow::Cow;
 
 /// Factor by which a thread that already has a place leads one of equal activity that has none;
 /// keeps equal threads from taking turns when PUs are short.
@@ -52,7 +53,7 @@ impl Candidate<'_> {
 /// The threads that take part, most FPU-heavy first, and those that do not, with the reason.
 pub(super) struct Ranking<'a> {
     pub(super) ranked: Vec<Candidate<'a>>,
-    pub(super) left: Vec<(Candidate<'a>, &'static str)>,
+    pub(super) left: Vec<(Candidate<'a>, Cow<'static, str>)>,
 }
 
 impl<'a> Ranking<'a> {
@@ -74,10 +75,10 @@ impl<'a> Ranking<'a> {
                 rank: 0,
                 ranked: 0,
             };
-            if view.observation.wanted_share(thread) < active {
-                left.push((candidate, "hardly active"));
+            if let Some(why) = view.observation.reason_to_leave(thread, active) {
+                left.push((candidate, why));
             } else if usage.is_none() {
-                left.push((candidate, "its FPU usage is not known yet"));
+                left.push((candidate, "its FPU usage is not known yet".into()));
             } else {
                 ranked.push(candidate);
             }
@@ -98,7 +99,8 @@ impl<'a> Ranking<'a> {
         });
         let beyond = self.ranked.split_off(self.ranked.len().min(pus));
         let why = "more active threads fill all PUs";
-        self.left.extend(beyond.into_iter().map(|c| (c, why)));
+        self.left
+            .extend(beyond.into_iter().map(|c| (c, why.into())));
     }
 
     /// Sorts by FPU usage. A thread keeps the lead that its group gave it in the last quantum

@@ -118,6 +118,13 @@ impl Seen {
         }
     }
 
+    /// Begins with this reading: what the thread has consumed until `now` is not counted.
+    pub(super) fn begin(&mut self, now: Instant, told: ProcSample) {
+        self.last = Some(told);
+        self.read = Some(now);
+        self.told = Some(now);
+    }
+
     /// Adds a reading of `/proc`, of state and PU too or of times alone.
     pub(super) fn add_proc(
         &mut self,
@@ -191,6 +198,11 @@ fn add_times(
         let wait_before = before.and_then(|b| b.wait_ns).unwrap_or(0);
         let waited = wait.saturating_sub(wait_before);
         sample.set(Signal::WaitTime, reading(waited as f64));
+    }
+    if let Some(runs) = now.runs {
+        let runs_before = before.and_then(|b| b.runs).unwrap_or(0);
+        let runs = runs.saturating_sub(runs_before) as f64;
+        sample.set(Signal::Runs, reading(runs * share));
     }
 }
 
@@ -267,6 +279,23 @@ mod tests {
             state,
             last_pu: PuId(0),
         }
+    }
+
+    #[test]
+    fn thread_that_ran_before_it_was_attached_counts_from_then_on() {
+        let mut thread = Seen::default();
+        let begin = Instant::now();
+        thread.begin(begin, told(RunState::Runnable, 5_000, 3_000));
+        let later = ProcSample {
+            runs: Some(5),
+            ..told(RunState::Runnable, 5_100, 3_020)
+        };
+        let end = begin + Duration::from_millis(200);
+        let mut sample = Sample::default();
+        thread.add_proc(end, (later, true), 200_000_000, &mut sample);
+        assert_eq!(sample.cpu_time_ns(), 1e8);
+        assert_eq!(sample.get(Signal::WaitTime), Some(2e7));
+        assert_eq!(sample.get(Signal::Runs), Some(4.0));
     }
 
     #[test]

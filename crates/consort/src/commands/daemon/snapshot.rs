@@ -5,7 +5,8 @@ use crate::commands::manage::{Chosen, Setup};
 use crate::own_cost::Cost;
 use consort_core::plan::Fact;
 use consort_core::{
-    Observation, Placement, PuId, Signal, ThreadId, ThreadObservation, Tier, Topology, Turn,
+    Observation, Placement, PuId, Signal, ThreadId, ThreadObservation, Throttle, Tier, Topology,
+    Turn,
 };
 use consort_linux::control::Peer;
 use serde::{Deserialize, Serialize};
@@ -137,7 +138,7 @@ pub(crate) struct ThreadLine {
     pub(crate) name: String,
     /// Share of one PU, 0 to 1.
     pub(crate) cpu_share: f64,
-    /// Class of its work: `fp`, `int`, `memory`, `mixed`, `blocked` or `idle`.
+    /// Class of its work: `fp`, `int`, `memory`, `mixed`, `unknown`, `blocked` or `idle`.
     pub(crate) class: String,
     /// Share of floating point in what it executes, 0 to 1; estimated where sampled.
     pub(crate) fp_usage: Option<f64>,
@@ -151,6 +152,10 @@ pub(crate) struct ThreadLine {
     pub(crate) managed: bool,
     /// PUs that the plan lets it use, as a CPU list.
     pub(crate) cpus: String,
+    /// Limit of its control group that held it in the last quantum, and the share of the group's
+    /// periods in which it did; `None` if none did.
+    #[serde(default)]
+    pub(crate) throttled: Option<Throttle>,
     /// Rule by which they were chosen; empty where the plan gives none.
     pub(crate) chosen: String,
 }
@@ -315,6 +320,8 @@ impl Snapshot {
             .get(&seen.id)
             .cloned()
             .unwrap_or_default();
+        let throttle = turn.observation.throttled.get(&seen.id);
+        let throttled = throttle.into_iter().map(ToString::to_string);
         let program = turn.observation.program_of(seen.id);
         let assigned = turn.observation.assigned.get(&program);
         let explanation = Explanation {
@@ -328,9 +335,8 @@ impl Snapshot {
             facts: { reason.facts.into_iter() }
                 .filter(|fact| !strangers.are_named_in(&fact.name))
                 .collect(),
-            notes: { turn.plan.report.notes.iter() }
+            notes: { throttled.chain(turn.plan.report.notes.iter().cloned()) }
                 .filter(|note| !strangers.are_named_in(note))
-                .cloned()
                 .collect(),
         };
         serde_json::to_value(explanation).map_err(|error| error.to_string())
@@ -417,6 +423,8 @@ impl Sight {
 
 fn line(turn: &Turn, thread: &ThreadObservation) -> ThreadLine {
     let reason = turn.plan.report.threads.get(&thread.id);
+    let throttled = turn.observation.throttled.get(&thread.id);
+    let chosen = reason.map(|reason| reason.chosen.clone());
     ThreadLine {
         tid: thread.id.tid,
         pid: thread.id.pid,
@@ -430,7 +438,10 @@ fn line(turn: &Turn, thread: &ThreadObservation) -> ThreadLine {
         last_pu: thread.last_pu.map(|PuId(pu)| pu),
         managed: thread.managed,
         cpus: placement(turn, thread),
-        chosen: reason.map_or_else(String::new, |reason| reason.chosen.clone()),
+        chosen: chosen
+            .or_else(|| throttled.map(ToString::to_string))
+            .unwrap_or_default(),
+        throttled: throttled.cloned(),
     }
 }
 

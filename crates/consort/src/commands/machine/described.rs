@@ -93,6 +93,7 @@ fn report(chip: &Chip, offers: &Offers) -> MachineReport {
         allowed_pus: topology.pus().clone(),
         isolated: topology.unbalanced().clone(),
         nohz_full: PuSet::new(),
+        cpu_limit: None,
         notes: Vec::new(),
         energy: EnergyStatus {
             available: true,

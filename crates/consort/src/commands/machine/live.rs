@@ -8,6 +8,7 @@ use crate::cli::{Format, MachineArgs};
 use crate::output;
 use crate::table_file;
 use anyhow::Result;
+use consort_linux::cgroup::CpuLimit;
 use consort_linux::counters::TierStatus;
 use consort_linux::enforce::EnactChoice;
 use consort_linux::live::Host;
@@ -54,6 +55,7 @@ fn describe(host: &Host) -> String {
             "nohz_full: {nohz_full} (no tick interrupts a thread that runs there alone)"
         ));
     }
+    lines.extend(CpuLimit::own(&host.root).map(|limit| limit.to_string()));
     let drawn: String = lines.iter().map(|line| format!("{line}\n")).collect();
     let mut tiers = host.tiers.clone();
     tiers.sort_by_key(|tier| std::cmp::Reverse(tier.tier));
@@ -119,6 +121,7 @@ fn report(host: &Host) -> MachineReport {
         allowed_pus: topology.pus().clone(),
         isolated: host.discovery.isolated.clone(),
         nohz_full: host.discovery.nohz_full.clone(),
+        cpu_limit: CpuLimit::own(&host.root),
         notes: host.discovery.notes.clone(),
         energy: host.energy.clone(),
         enactors: host.enactors.clone(),

@@ -3,6 +3,7 @@
 use crate::output::{Column, number, text};
 use consort_core::topology::{Domain, PuFacts};
 use consort_core::{PuSet, Topology};
+use consort_linux::cgroup::CpuLimit;
 use consort_linux::cookies::CookieStatus;
 use consort_linux::energy::EnergyStatus;
 use consort_linux::enforce::EnactorStatus;
@@ -33,6 +34,8 @@ pub(super) struct MachineReport {
     pub(super) isolated: PuSet,
     /// Online PUs that the kernel interrupts by no tick while one thread runs there.
     pub(super) nohz_full: PuSet,
+    /// Limit of CPU time that holds Consort's own control group most often; `None` if none is set.
+    pub(super) cpu_limit: Option<CpuLimit>,
     pub(super) notes: Vec<String>,
     /// State of the energy counters.
     pub(super) energy: EnergyStatus,

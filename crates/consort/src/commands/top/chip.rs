@@ -12,6 +12,7 @@ fn letter(class: &str) -> (char, Style) {
         "int" => ('I', Color::Green),
         "memory" => ('M', Color::Magenta),
         "mixed" => ('X', Color::Yellow),
+        "unknown" => ('?', Color::Yellow),
         "blocked" => ('b', Color::DarkGray),
         _ => ('·', Color::DarkGray),
     };
@@ -20,7 +21,7 @@ fn letter(class: &str) -> (char, Style) {
 
 /// Legend of the letters.
 pub(super) const LEGEND: &str =
-    "F floating point  I integer  M memory  X mixed  b blocked  · nobody managed";
+    "F floating point  I integer  M memory  X mixed  ? unknown  b blocked  · none";
 
 /// The busiest thread that was seen on each PU.
 fn occupants(status: &Status) -> BTreeMap<u32, &ThreadLine> {
