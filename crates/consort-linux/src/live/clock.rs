@@ -94,7 +94,9 @@ impl Clock {
         let interval = now - self.quantum;
         self.quantum = now;
         let asked = self.next.take().is_none() && !cut;
-        let notice = asked.then(|| self.pace.quantum_was(interval));
+        let own_ns = own_cpu_ns().saturating_sub(self.own_cpu_ns);
+        let own = Duration::from_nanos(own_ns);
+        let notice = asked.then(|| self.pace.quantum_was(interval, own));
         (interval, notice.flatten())
     }
 }

@@ -27,6 +27,8 @@ pub(super) struct Pace {
     /// Longest quantum that turns made necessary.
     stretched: Option<Duration>,
     spent: Duration,
+    /// Consort's own CPU time within the quanta.
+    own: Duration,
     quanta: u32,
     told_late: bool,
 }
@@ -40,6 +42,7 @@ impl Pace {
             turns: 0,
             stretched: None,
             spent: Duration::ZERO,
+            own: Duration::ZERO,
             quanta: 0,
             told_late: false,
         }
@@ -84,10 +87,11 @@ impl Pace {
         })
     }
 
-    /// Takes in the length of a quantum; returns a notice, once, when it was much longer than
-    /// planned: plans are then older than they should be.
-    pub(super) fn quantum_was(&mut self, length: Duration) -> Option<String> {
+    /// Takes in the length of a quantum and Consort's own CPU time within; returns a notice, once,
+    /// when it was much longer than planned: plans are then older than they should be.
+    pub(super) fn quantum_was(&mut self, length: Duration, own: Duration) -> Option<String> {
         self.spent += length;
+        self.own += own;
         self.quanta += 1;
         let planned = self.quantum();
         let is_late =
@@ -96,11 +100,17 @@ impl Pace {
             return None;
         }
         self.told_late = true;
+        let (came, due) = (millis(length), millis(planned));
+        // A host is not to blame for what Consort does for the programs that it manages.
+        let why = match own > length.saturating_sub(planned) / 2 {
+            true => format!(
+                "it takes {:.0} ms of CPU time; ask for longer ones",
+                millis(own)
+            ),
+            false => "this host is too busy to keep to quanta, or Consort was stopped".to_owned(),
+        };
         Some(format!(
-            "a turn came after {:.0} ms instead of {:.0} ms: this host is too busy to keep to quanta, \
-             or Consort was stopped",
-            millis(length),
-            millis(planned)
+            "a turn came after {came:.0} ms instead of {due:.0} ms: {why}"
         ))
     }
 
@@ -114,11 +124,14 @@ impl Pace {
         let planned = self.stretched.map_or(self.asked, |s| s.max(self.asked));
         let mean_ms = self.mean_ms()?;
         let is_late = u64::from(self.quanta) > WARM_UP && mean_ms > LATE * millis(planned);
+        let planned_ms = millis(planned);
+        let own_ms = millis(self.own) / f64::from(self.quanta);
+        let why = match own_ms > (mean_ms - planned_ms) / 2.0 {
+            true => format!("turns take {own_ms:.1} ms of CPU time; ask for longer ones"),
+            false => "this host is too busy to keep to them".to_owned(),
+        };
         is_late.then(|| {
-            format!(
-                "quanta took {mean_ms:.1} ms on average instead of {:.1} ms: this host is too busy to keep to them",
-                millis(planned)
-            )
+            format!("quanta took {mean_ms:.1} ms on average instead of {planned_ms:.1} ms: {why}")
         })
     }
 }
@@ -166,9 +179,9 @@ mod tests {
     #[test]
     fn a_busy_host_is_told_of() {
         let (mut pace, _) = after(20, MS / 10);
-        (0..20).for_each(|_| assert_eq!(pace.quantum_was(7 * MS), None));
+        (0..20).for_each(|_| assert_eq!(pace.quantum_was(7 * MS, MS), None));
         assert_eq!(pace.lateness(), None);
-        (0..20).for_each(|_| assert_eq!(pace.quantum_was(13 * MS), None));
+        (0..20).for_each(|_| assert_eq!(pace.quantum_was(13 * MS, MS), None));
         assert_eq!(
             pace.lateness().as_deref(),
             Some(
@@ -180,12 +193,24 @@ mod tests {
     #[test]
     fn the_first_late_turn_is_told_of_and_no_other() {
         let mut pace = Pace::new(500 * MS);
-        assert_eq!(pace.quantum_was(600 * MS), None);
-        let told = pace.quantum_was(6000 * MS).unwrap();
+        assert_eq!(pace.quantum_was(600 * MS, MS), None);
+        let told = pace.quantum_was(6000 * MS, MS).unwrap();
         assert!(
             told.starts_with("a turn came after 6000 ms instead of 500 ms"),
             "{told}"
         );
-        assert_eq!(pace.quantum_was(6000 * MS), None);
+        assert_eq!(pace.quantum_was(6000 * MS, MS), None);
+    }
+
+    #[test]
+    fn host_is_not_blamed_for_own_work() {
+        let mut pace = Pace::new(500 * MS);
+        for _ in 0..20 {
+            if let Some(notice) = pace.quantum_was(6000 * MS, 5000 * MS) {
+                assert!(notice.contains("it takes 5000 ms of CPU time"), "{notice}");
+            }
+        }
+        let lateness = pace.lateness().unwrap();
+        assert!(lateness.contains("turns take 5000.0 ms"), "{lateness}");
     }
 }
