@@ -166,6 +166,10 @@ pub struct Observation {
     /// not touch affinity.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub self_placed: BTreeSet<ThreadId>,
+    /// Users that programs belong to, where the machine has users: policies that let programs wait
+    /// for each other do so within one user's.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub owners: BTreeMap<ProgramId, u32>,
     /// Policies that single programs were given, as text; all others have the machine's.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub assigned: BTreeMap<ProgramId, Arc<str>>,

@@ -73,6 +73,7 @@ impl Live {
             exited,
             programs,
             self_placed: self.roster.self_placed(),
+            owners: self.roster.owners(self.site.root()),
             assigned: self.roster.assigned(),
             throttled,
             idle_pus,

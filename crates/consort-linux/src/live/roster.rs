@@ -3,9 +3,11 @@
 
 use super::senses::Seen;
 use super::trees::Trees;
+use crate::proc::uid_of;
 use consort_core::{ProgramId, PuId, PuSet, Sample, ThreadId, ThreadObservation};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -75,6 +77,8 @@ pub(super) struct Parted {
 pub(super) struct Roster {
     trees: Trees,
     threads: BTreeMap<ThreadId, Thread>,
+    /// Users of the programs that are there.
+    owners: BTreeMap<ProgramId, u32>,
     /// Threads that have exited since the last observation.
     exited: Vec<Parted>,
     /// Time of the next reading of threads' cpusets.
@@ -89,6 +93,7 @@ impl Roster {
         Self {
             trees,
             threads: BTreeMap::new(),
+            owners: BTreeMap::new(),
             exited: Vec::new(),
             next_recheck: now + RECHECK_EVERY,
             rechecked: NOBODY,
@@ -335,6 +340,22 @@ impl Roster {
         let parted = self.exited.iter().map(|p| (p.id.program(), p.program));
         let programs = parted.chain(there);
         programs.filter(|(own, of)| own != of).collect()
+    }
+
+    /// Users of the programs that are there: that of the process at a program's root, or else, if
+    /// that has exited, of some process of it.
+    pub(super) fn owners(&mut self, root: &Path) -> BTreeMap<ProgramId, u32> {
+        let processes = self.ids().map(|id| (self.program_of(id.pid), id.pid));
+        let programs: BTreeMap<ProgramId, u32> = processes.collect();
+        self.owners
+            .retain(|program, _| programs.contains_key(program));
+        for (program, pid) in programs {
+            if !self.owners.contains_key(&program) {
+                let owner = uid_of(root, program.0).or_else(|| uid_of(root, pid));
+                self.owners.extend(owner.map(|uid| (program, uid)));
+            }
+        }
+        self.owners.clone()
     }
 
     /// Policies of the programs that were given one of their own.

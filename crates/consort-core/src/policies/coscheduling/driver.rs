@@ -4,13 +4,14 @@ use super::roster::Roster;
 use super::running::Running;
 use super::samples::Samples;
 use super::seats::seats;
+use super::sleepers::Sleepers;
 use super::turns::Turns;
 use crate::coscheduling::{Chooser, Measure, Slot, Step, Trial};
 use crate::ids::ProgramId;
-use crate::plan::Decision;
-use crate::policy::{Policy, PolicyRng, View, Wishes};
+use crate::plan::{Decision, Reason};
 use crate::sample::Observation;
 use crate::topology::Topology;
+use std::collections::BTreeSet;
 
 /// Intervals in which a quantum is observed: half of the counters fit at once where they take
 /// turns.
@@ -50,13 +51,20 @@ pub(super) enum Stage {
 pub(super) struct Driver {
     pub(super) settings: Settings,
     chooser: Box<dyn Chooser>,
+    /// Programs that take turns.
     pub(super) programs: Vec<ProgramId>,
+    sleepers: Sleepers,
+    /// Programs that could run in the interval that ends.
+    ran: BTreeSet<ProgramId>,
     pub(super) cores: u32,
     pub(super) samples: Samples,
     /// Programs that scale nearly linearly.
     pub(super) linear: Vec<ProgramId>,
     pub(super) stage: Stage,
     pub(super) running: Option<Running>,
+    /// Program whose turn it was when the last round was left: the next one begins after it, as
+    /// programs that come and go all the time would otherwise give the first slot every turn.
+    after: Option<ProgramId>,
     /// Quanta that the last samples and trials took.
     looked: u64,
     /// Reason for which the last round was left, if it was.
@@ -69,18 +77,24 @@ impl Driver {
             settings,
             chooser,
             programs: Vec::new(),
+            sleepers: Sleepers::default(),
+            ran: BTreeSet::new(),
             cores: 0,
             samples: Samples::default(),
             linear: Vec::new(),
             stage: Stage::default(),
             running: None,
+            after: None,
             looked: 0,
             left: None,
         }
     }
 
     /// Takes an interval in.
-    fn follow(&mut self, topology: &Topology, programs: Vec<ProgramId>, seen: &Observation) {
+    pub(super) fn follow(&mut self, topology: &Topology, roster: &Roster<'_>, seen: &Observation) {
+        self.sleepers.note(seen, roster, &self.ran);
+        let awake = roster.ids().into_iter();
+        let programs: Vec<ProgramId> = awake.filter(|id| !self.sleepers.contain(*id)).collect();
         let cores = topology.cores().len() as u32;
         if cores != self.cores {
             (self.cores, self.samples) = (cores, Samples::default());
@@ -97,6 +111,9 @@ impl Driver {
     /// Begins a round anew with these programs.
     fn begin(&mut self, programs: Vec<ProgramId>) {
         self.samples.retain(&programs);
+        if let (Stage::Turns(_), Some(running)) = (&self.stage, &self.running) {
+            self.after = running.slot.teams.first().map(|team| team.program);
+        }
         self.programs = programs;
         (self.left, self.looked) = (None, 0);
         self.sample();
@@ -183,7 +200,7 @@ impl Driver {
     }
 
     fn take_turns(&mut self, slots: Vec<Slot>) {
-        self.stage = Stage::Turns(Turns::new(slots));
+        self.stage = Stage::Turns(Turns::new(slots, self.after.take()));
         self.run_turn();
     }
 
@@ -234,44 +251,52 @@ impl Driver {
         true
     }
 
-    fn decide_for(&self, topology: &Topology, roster: &Roster<'_>) -> Decision {
-        let mut decision = Decision::default();
-        let Some(running) = &self.running else {
-            return decision;
-        };
+    /// Notes which programs may run under a decision.
+    pub(super) fn expect(&mut self, roster: &Roster<'_>, decision: &Decision) {
+        let ids = roster.ids().into_iter();
+        self.ran = ids.filter(|id| !decision.paused.contains(id)).collect();
+    }
+
+    /// Adds what its programs are to do to a decision; returns notes for the report.
+    pub(super) fn decide_for(
+        &self,
+        topology: &Topology,
+        roster: &Roster<'_>,
+        decision: &mut Decision,
+    ) -> Vec<String> {
+        if self.running.is_none() && roster.members.is_empty() {
+            return Vec::new();
+        }
+        // Also while all sleep: one that wakes up is to be noticed.
         decision.quantum_ns = Some((self.settings.quantum_ns / PARTS).max(1));
+        let (sleeping, awake): (Vec<_>, Vec<_>) =
+            (roster.members.iter()).partition(|member| self.sleepers.contain(member.id));
+        for member in sleeping {
+            let reason = Reason {
+                considered: "programs that want to run take turns".to_owned(),
+                chosen: "it wants hardly any processor time, so it takes no turns".to_owned(),
+                facts: Vec::new(),
+            };
+            member.leave(&reason, decision);
+        }
+        let Some(running) = &self.running else {
+            return Vec::new();
+        };
         let account = self.account(running, roster);
-        decision.report.notes = self.notes(&account, roster);
         let seats = seats(topology, &running.slot);
-        for member in &roster.members {
+        for member in awake {
             let reason = account.reason(member.id, roster);
             match seats.get(&member.id) {
                 Some(pus) => {
                     decision.teams.insert(member.id, pus.len() as u32);
-                    member.place(pus, topology, &reason, &mut decision);
+                    member.place(pus, topology, &reason, decision);
                 }
                 None => {
                     decision.paused.insert(member.id);
-                    member.pause(&reason, &mut decision);
+                    member.leave(&reason, decision);
                 }
             }
         }
-        decision
-    }
-}
-
-impl Policy for Driver {
-    fn wishes(&self) -> Wishes {
-        let quantum_ms = self.settings.quantum_ns / PARTS / 1_000_000;
-        Wishes {
-            quantum_ms: Some(quantum_ms.max(1)),
-            ..Wishes::default()
-        }
-    }
-
-    fn decide(&mut self, view: View<'_>, _: &mut PolicyRng) -> Decision {
-        let roster = Roster::of(view.observation);
-        self.follow(view.topology, roster.ids(), view.observation);
-        self.decide_for(view.topology, &roster)
+        self.notes(&account, roster)
     }
 }

@@ -188,8 +188,8 @@ impl Member<'_> {
         }
     }
 
-    /// Leaves every thread where it is.
-    pub(super) fn pause(&self, reason: &Reason, decision: &mut Decision) {
+    /// Gives no thread a place.
+    pub(super) fn leave(&self, reason: &Reason, decision: &mut Decision) {
         for thread in self.threads.iter().filter(|thread| thread.managed) {
             decision.place(thread.id, Placement::Unrestricted, reason.clone());
         }

@@ -1,7 +1,7 @@
 //! Options and construction that the two fair schedulers of HOLISYN share.
 
 use super::options::{QUANTUM, is_metered, quantum_ns, revert, secondary, standard};
-use super::{Driver, Settings};
+use super::{Rotations, Settings};
 use crate::coscheduling::{Fair, Use};
 use crate::policy::{Opened, OptionInfo, Options};
 use crate::signal::Offers;
@@ -44,5 +44,5 @@ pub(super) fn open(order: Use, offers: &Offers, options: &Options<'_>) -> Opened
         phase: Some(options.share("phase")?),
         revert: options.flag("revert")?,
     };
-    Ok(Box::new(Driver::new(settings, Box::new(chooser))))
+    Ok(Box::new(Rotations::new(settings, chooser)))
 }

@@ -5,7 +5,7 @@
 //! Observes nothing but which programs there are.
 
 use super::options::{QUANTUM, QUANTUM_MS, is_metered, quantum_ns};
-use super::{Driver, Settings};
+use super::{Rotations, Settings};
 use crate::coscheduling::Gang;
 use crate::policy::{ALL_USUAL, Opened, Options, PolicyInfo};
 use crate::signal::{Offers, Tier};
@@ -35,5 +35,5 @@ fn open(_: &Topology, offers: &Offers, options: &Options<'_>) -> Opened {
         phase: None,
         revert: false,
     };
-    Ok(Box::new(Driver::new(settings, Box::<Gang>::default())))
+    Ok(Box::new(Rotations::new(settings, Gang::default())))
 }

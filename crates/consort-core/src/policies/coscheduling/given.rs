@@ -3,7 +3,7 @@
 //! Not in the registry, since who gives them knows what no policy observes: a search through all
 //! slots can only be had on a simulated machine.
 
-use super::{Driver, Settings};
+use super::{Rotations, Settings};
 use crate::coscheduling::{Chooser, Measure, Slot, Step, Team, Trial};
 use crate::ids::ProgramId;
 use crate::policy::Policy;
@@ -23,10 +23,11 @@ pub fn in_turn(slots: &[Slot], quantum_ms: u64) -> Box<dyn Policy> {
         slots: slots.to_vec(),
         now: Vec::new(),
     };
-    Box::new(Driver::new(settings, Box::new(given)))
+    Box::new(Rotations::new(settings, given))
 }
 
 /// The chooser that has nothing to choose.
+#[derive(Clone, Debug)]
 struct Given {
     slots: Vec<Slot>,
     /// The slots with the programs that there are.

@@ -8,7 +8,7 @@
 //! measured again, whatever phases come.
 
 use super::options::{QUANTUM, QUANTUM_MS, is_metered, quantum_ns, revert};
-use super::{Driver, Settings};
+use super::{Rotations, Settings};
 use crate::coscheduling::Greedy;
 use crate::policy::{Opened, Options, PolicyInfo};
 use crate::signal::{Offers, Signal, Tier};
@@ -41,5 +41,5 @@ fn open(_: &Topology, offers: &Offers, options: &Options<'_>) -> Opened {
         phase: None,
         revert: options.flag("revert")?,
     };
-    Ok(Box::new(Driver::new(settings, Box::<Greedy>::default())))
+    Ok(Box::new(Rotations::new(settings, Greedy::default())))
 }

@@ -4,7 +4,7 @@
 //! Source: Bhadauria and McKee, "An Approach to Resource-Aware Co-Scheduling for CMPs" (ICS 2010;
 //! HOLISYN).
 //!
-//! A [`Driver`] samples every program alone on all cores for a quantum each, lets the chooser try
+//! A driver samples every program alone on all cores for a quantum each, lets the chooser try
 //! what it wants for a quantum each, and then runs the slots in turn, each for as many quanta as it
 //! has programs. Programs that are not in the slot are paused. A quantum is observed in two parts,
 //! so that counters of which half fit at once tell everything in each.
@@ -20,6 +20,9 @@
 //! Trials are bounded. For n programs on c cores sampling takes n quanta, and n more where one-core
 //! throughput is needed; the fair schedulers try at most 3n co-schedules and 4 + 2m distributions
 //! of cores to m members, 7n in all; `greedy` tries n·(c − 1), `pdpa` 2c + 1 for every c programs.
+//!
+//! Programs that want hardly any processor time take no turns and are not paused
+//! ([`sleepers`]). Each user's programs have a rotation of their own ([`rotations`]).
 //!
 //! Pitfalls: a program in which some thread must be let alone runs all the time, beside every
 //! slot. The interval between observations that a user asks for holds until the first plan only;
@@ -38,9 +41,11 @@ mod options;
 pub(super) mod pdpa;
 mod phase;
 mod roster;
+mod rotations;
 mod running;
 mod samples;
 mod seats;
+mod sleepers;
 mod turns;
 
 #[cfg(test)]
@@ -48,6 +53,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 
-use driver::{Driver, Settings};
+use driver::Settings;
 pub use given::in_turn;
+use rotations::Rotations;
 pub use seats::seats;

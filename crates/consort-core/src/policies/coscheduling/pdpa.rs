@@ -8,7 +8,7 @@
 //! estimated; a program between them keeps what it has.
 
 use super::options::{ALPHA, QUANTUM, QUANTUM_MS, is_metered, quantum_ns, revert};
-use super::{Driver, Settings};
+use super::{Rotations, Settings};
 use crate::coscheduling::Pdpa;
 use crate::policy::{Opened, OptionInfo, Options, PolicyInfo};
 use crate::signal::{Offers, Signal, Tier};
@@ -56,5 +56,5 @@ fn open(_: &Topology, offers: &Offers, options: &Options<'_>) -> Opened {
         phase: None,
         revert: options.flag("revert")?,
     };
-    Ok(Box::new(Driver::new(settings, Box::new(chooser))))
+    Ok(Box::new(Rotations::new(settings, chooser)))
 }

@@ -32,8 +32,24 @@ pub(super) struct Roster<'a> {
 }
 
 impl<'a> Roster<'a> {
+    /// The programs of each user; `None` is the owner of those for which the machine names none.
+    pub(super) fn by_owner(seen: &'a Observation) -> BTreeMap<Option<u32>, Self> {
+        let all = Self::of(seen);
+        let owner_of = |member: &Member<'_>| seen.owners.get(&member.id).copied();
+        let mut rosters: BTreeMap<Option<u32>, Self> = BTreeMap::new();
+        for member in all.members {
+            let roster = rosters.entry(owner_of(&member)).or_default();
+            roster.members.push(member);
+        }
+        for member in all.let_alone {
+            let roster = rosters.entry(owner_of(&member)).or_default();
+            roster.let_alone.push(member);
+        }
+        rosters
+    }
+
     /// Sorts threads by program.
-    pub(super) fn of(seen: &'a Observation) -> Self {
+    fn of(seen: &'a Observation) -> Self {
         let mut programs: BTreeMap<ProgramId, Vec<&ThreadObservation>> = BTreeMap::new();
         for thread in &seen.threads {
             let program = seen.program_of(thread.id);
@@ -60,6 +76,12 @@ impl<'a> Roster<'a> {
     /// Ids of the programs that take turns, in ascending order.
     pub(super) fn ids(&self) -> Vec<ProgramId> {
         self.members.iter().map(|member| member.id).collect()
+    }
+
+    /// Returns true if a program takes turns.
+    pub(super) fn has(&self, id: ProgramId) -> bool {
+        let at = self.members.binary_search_by_key(&id, |member| member.id);
+        at.is_ok()
     }
 
     /// Name of a program with its id; the id alone of one that does not take turns.

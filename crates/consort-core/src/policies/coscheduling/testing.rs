@@ -79,6 +79,12 @@ pub(super) struct World {
     pub(super) let_alone: Vec<u32>,
     /// True where those threads are let alone for their affinity only.
     pub(super) self_placed: bool,
+    /// Length of an interval, ns.
+    pub(super) interval_ns: u64,
+    /// Programs that do not want to run.
+    pub(super) asleep: Vec<u32>,
+    /// Users that programs belong to.
+    pub(super) owners: BTreeMap<ProgramId, u32>,
     /// Work of each program, instructions.
     pub(super) done: BTreeMap<u32, f64>,
 }
@@ -99,6 +105,9 @@ impl World {
             missing: Vec::new(),
             let_alone: Vec::new(),
             self_placed: false,
+            interval_ns: SECOND_NS,
+            asleep: Vec::new(),
+            owners: BTreeMap::new(),
             done: BTreeMap::new(),
         }
     }
@@ -128,7 +137,8 @@ impl World {
             let cores = self.plan.teams.get(&ProgramId(pid)).copied().unwrap_or(1);
             let others = self.slot().into_iter().filter(|(other, _)| *other != pid);
             let slowed: f64 = others.map(|(other, _)| self.loads[&other].misses).sum();
-            let on = if paused { 0.0 } else { 1.0 };
+            let asleep = self.asleep.contains(&pid);
+            let on = if paused || asleep { 0.0 } else { 1.0 };
             let speed = on * f64::from(cores).min(load.scaling) / (1.0 + slowed);
             *self.done.entry(pid).or_default() += speed * 1e9;
             for tid in 1..=2 {
@@ -144,6 +154,8 @@ impl World {
         let self_placed = self_placed.map(|thread| thread.id).collect();
         Observation {
             self_placed,
+            owners: self.owners.clone(),
+            interval_ns: self.interval_ns,
             ..seen(threads)
         }
     }

@@ -294,3 +294,129 @@ proptest! {
         prop_assert_eq!(ran.len(), n);
     }
 }
+
+#[test]
+fn sleeping_program_gets_no_turns_and_is_not_paused() {
+    for policy in POLICIES {
+        let mut world = World::new(policy, &[(8.0, 0.0); 3]);
+        world.asleep = vec![2];
+        // It is seen asleep in its first slot, which may follow samples of the others.
+        quanta(&mut world, 20);
+        for _ in 0..20 {
+            world.turn();
+            assert!(world.slot().iter().all(|(pid, _)| *pid != 2), "{policy}");
+            assert!(!world.plan.paused.contains(&ProgramId(2)), "{policy}");
+        }
+    }
+}
+
+#[test]
+fn program_that_falls_asleep_ends_its_slot_and_wakes_into_the_next_round() {
+    let mut world = World::new("gang", &[(8.0, 0.0), (8.0, 0.0)]);
+    world.turn();
+    assert_eq!(world.slot(), [(1, 8)]);
+    world.asleep = vec![1];
+    world.turn();
+    assert_eq!(world.slot(), [(2, 8)]);
+    world.turn();
+    assert_eq!(world.slot(), [(2, 8)]);
+    world.asleep.clear();
+    let slots = quanta(&mut world, 4);
+    assert_eq!(slots.iter().filter(|slot| slot[..] == [(1, 8)]).count(), 2);
+}
+
+#[test]
+fn only_sleepers_are_left_unpaused_and_a_waker_is_seen() {
+    let mut world = World::new("gang", &[(8.0, 0.0), (8.0, 0.0)]);
+    world.asleep = vec![1, 2];
+    quanta(&mut world, 3);
+    assert!(world.plan.paused.is_empty());
+    assert!(world.plan.quantum_ns.is_some());
+    world.asleep = vec![1];
+    world.turn();
+    assert_eq!(world.slot(), [(2, 8)]);
+}
+
+#[test]
+fn users_have_rotations_of_their_own() {
+    let mut world = World::new("gang", &[(8.0, 0.0); 5]);
+    let owner = |pid: u32| if pid == 1 { 1000 } else { 1001 };
+    world.owners = (1..=5).map(|pid| (ProgramId(pid), owner(pid))).collect();
+    for slot in quanta(&mut world, 8) {
+        assert_eq!(slot[0], (1, 8), "the only program of its user");
+        assert_eq!(slot.len(), 2);
+    }
+    let notes = notes(&world);
+    assert_eq!(
+        notes,
+        "programs of user 1000 take turns: 1; programs of user 1001 take turns: 4"
+    );
+}
+
+proptest! {
+    #[test]
+    fn awake_program_waits_only_for_awake_ones_of_its_user(
+        policy in prop::sample::select(&POLICIES[..]),
+        users in prop::collection::vec(0u32..3, 2..7),
+        sleep in prop::collection::vec(prop::collection::vec(any::<bool>(), 6), 1..4),
+    ) {
+        let mut world = World::new(policy, &vec![(4.0, 0.1); users.len()]);
+        let pids = 1..=users.len() as u32;
+        world.owners = pids.clone().map(ProgramId).zip(users.iter().copied()).collect();
+        for asleep in sleep {
+            world.asleep = pids.clone().filter(|&pid| asleep[pid as usize - 1]).collect();
+            for turn in 0..100 {
+                world.turn();
+                // A sleeper is found in its next slot at the latest.
+                if turn < 90 {
+                    continue;
+                }
+                let running = world.slot();
+                for waiting in &world.plan.paused {
+                    let owner = world.owners[waiting];
+                    let mut others = running.iter().filter(|(pid, _)| {
+                        world.owners[&ProgramId(*pid)] == owner && !world.asleep.contains(pid)
+                    });
+                    prop_assert!(others.next().is_some(), "{policy}: {waiting} waits for none");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn program_that_comes_and_goes_starves_no_other() {
+    let mut world = World::new("gang", &[(8.0, 0.0); 4]);
+    world.turn();
+    world.done.clear();
+    let fourth = world.loads[&4];
+    for n in 0..40 {
+        if n % 2 == 0 {
+            world.loads.remove(&4);
+        } else {
+            world.loads.insert(4, fourth);
+        }
+        world.turn();
+    }
+    assert!(
+        (1..=3).all(|pid| world.done[&pid] > 5e9),
+        "{:?}",
+        world.done
+    );
+}
+
+#[test]
+fn short_quanta_do_not_show_who_sleeps() {
+    let mut world = World::new("gang:quantum=4", &[(8.0, 0.0), (8.0, 0.0)]);
+    world.interval_ns = 2_000_000;
+    // Nothing was counted in these intervals yet, although both are busy.
+    world.asleep = vec![1, 2];
+    for _ in 0..40 {
+        world.turn();
+        assert_eq!(world.plan.paused.len(), 1);
+    }
+    for _ in 0..80 {
+        world.turn();
+    }
+    assert!(world.plan.paused.is_empty());
+}

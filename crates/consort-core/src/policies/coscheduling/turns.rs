@@ -30,10 +30,12 @@ pub(super) struct Fares {
 }
 
 impl Turns {
-    /// Begins with the first slot.
-    pub(super) fn new(slots: Vec<Slot>) -> Self {
+    /// Begins with the first slot that has a program after this one, or else with the first.
+    pub(super) fn new(slots: Vec<Slot>, after: Option<ProgramId>) -> Self {
+        let is_next = |slot: &Slot| slot.teams.iter().any(|team| Some(team.program) > after);
         Self {
             last: vec![None; slots.len()],
+            at: slots.iter().position(is_next).unwrap_or(0),
             slots,
             ..Self::default()
         }
