@@ -7,8 +7,11 @@
 
 mod common;
 
-use common::{consort, folder, json, pus, run, skipped, stderr};
+use common::{consort, folder, install, json, pus, run, skipped, stderr};
 use serde_json::Value;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -206,38 +209,79 @@ fn pools_are_as_large_as_without() {
     }
 }
 
-/// Looks at its own mask and that of a busy thread as often as it can.
+/// Looks at its own mask and that of a busy thread as often as it can. Prints the number of looks, of
+/// those that saw a narrow mask and of times at which masks became narrow, and the longest time,
+/// us, for which it saw one narrow without looking away for a millisecond.
 const LOOKER: &str = "
-import os, threading
+import os, threading, time
 busy = threading.Thread(target=lambda: [0 for _ in iter(int, 1)], daemon=True)
 busy.start()
-whole, looks, narrow = os.sched_getaffinity(0), 0, 0
+whole = os.sched_getaffinity(0)
+looks = narrow = times = longest = 0
+since, last = {0: None, busy.native_id: None}, {}
 while looks < 40000:
-    looks += 2
-    narrow += (os.sched_getaffinity(0) != whole) + (os.sched_getaffinity(busy.native_id) != whole)
-print(looks, narrow)";
+    for tid in since:
+        before = time.monotonic()
+        is_narrow = os.sched_getaffinity(tid) != whole
+        after = time.monotonic()
+        looks += 1
+        narrow += is_narrow
+        times += is_narrow and since[tid] is None
+        if not is_narrow: since[tid] = None
+        elif since[tid] is None or before - last[tid] > 1e-3: since[tid] = after
+        else: longest = max(longest, 1e6 * (before - since[tid]))
+        last[tid] = after
+print(looks, narrow, times, longest)";
 
-/// Between its two writes Consort may be interrupted, unless it has real-time priority.
+/// Share of looks that may see a narrow mask where Consort has real-time priority.
 const MOST_NARROW: f64 = 1e-3;
 
+/// Runs the looker under moves every so many milliseconds, as another user if one is given.
+fn look(interval: &str, user: Option<u32>) {
+    let folder = folder();
+    std::fs::set_permissions(folder.path(), Permissions::from_mode(0o777)).unwrap();
+    let binary = folder.path().join("consort");
+    install(env!("CARGO_BIN_EXE_consort").as_ref(), &binary);
+    let mut command = Command::new(binary);
+    if let Some(user) = user {
+        command.uid(user).gid(user).env_remove("XDG_RUNTIME_DIR");
+    }
+    command
+        .current_dir(folder.path())
+        .env("TMPDIR", folder.path());
+    command.args(["run", "-q", "--no-back-off", "--policy", "random"]);
+    command.args(["--interval", interval, "--report", "report.json"]);
+    let output = run(command.args(["--", "python3", "-c", LOOKER]));
+    let told = String::from_utf8_lossy(&output.stdout);
+    let numbers = told.split_whitespace().map(|n| n.parse().unwrap());
+    let numbers: Vec<f64> = numbers.collect();
+    assert_eq!(numbers.len(), 4, "{told}{}", stderr(&output));
+    let (looks, narrow, times, longest_us) = (numbers[0], numbers[1], numbers[2], numbers[3]);
+    let windows = &report(folder.path())["windows"];
+    println!("{interval}, user {user:?}: {narrow} of {looks} looks, {times} times, {windows}");
+    let of = |key: &str| windows[key].as_f64().unwrap_or(0.0);
+    assert!(times <= of("n"), "{times} times, {windows}");
+    // Reading the clock may be interrupted for a while.
+    assert!(
+        longest_us <= of("longest_us") + 1e3,
+        "{longest_us} us, {windows}"
+    );
+    if user.is_none() && nix::unistd::geteuid().is_root() {
+        assert!(narrow <= MOST_NARROW * looks, "{narrow} of {looks}");
+    }
+}
+
 #[test]
-fn whoever_looks_all_the_time_sees_its_own_mask() {
+fn looks_see_narrow_masks_only_within_measured_windows() {
     if !is_there("python3") {
         return skipped("python3 is not installed");
     }
-    let folder = folder();
-    let output = run(moving(folder.path(), "random").args(["python3", "-c", LOOKER]));
-    let told = String::from_utf8_lossy(&output.stdout);
-    let numbers: Vec<f64> = told
-        .split_whitespace()
-        .map(|n| n.parse().unwrap())
-        .collect();
-    let [looks, narrow] = numbers[..] else {
-        panic!("{told}{}", stderr(&output))
-    };
-    let nudges = &report(folder.path())["nudges"];
-    println!("{narrow} of {looks} looks saw a narrowed mask, {nudges} nudges");
-    assert!(narrow <= MOST_NARROW * looks, "{narrow} of {looks}");
+    for interval in ["100ms", "4ms"] {
+        look(interval, None);
+        if nix::unistd::geteuid().is_root() {
+            look(interval, Some(65534));
+        }
+    }
 }
 
 /// Starts a thread when it has been pinned for a while, and tells the masks of both a second later.
@@ -295,4 +339,40 @@ fn an_enactor_that_is_not_there_is_refused_with_the_reason() {
         let reason = enactor["reason"].as_str().unwrap();
         assert!(stderr(&output).contains(reason), "{}", stderr(&output));
     }
+}
+
+/// Waits until its second thread is pinned, and takes a PU by itself with the first. Prints, among
+/// others, true if few of the looks at the second one see a narrow mask from then on.
+const CHOOSER: &str = "
+import os, threading, time
+whole = os.sched_getaffinity(0)
+worker = threading.Thread(target=lambda: [0 for _ in iter(int, 1)], daemon=True)
+worker.start()
+wide = lambda: os.sched_getaffinity(worker.native_id) == whole
+def lasts(is_so):
+    end, times = time.time() + 60, 0
+    while time.time() < end and times < 1000:
+        times = times + 1 if is_so() else 0
+    return times == 1000
+print(lasts(lambda: not wide()))
+os.sched_setaffinity(0, {min(whole)})
+print(lasts(wide))
+narrow = 0
+for _ in range(300):
+    time.sleep(0.005)
+    narrow += not wide()
+print(narrow < 30)";
+
+#[test]
+fn program_that_sets_a_mask_is_pinned_no_more() {
+    if !is_there("python3") || pus() < 2 {
+        return skipped("this needs python3 and two PUs");
+    }
+    let mut command = consort();
+    command.args(["run", "-q", "--no-back-off", "--interval", "100ms"]);
+    command.args(["--enact", "pin", "--policy", "spread:active=0", "--"]);
+    let output = run(command.args(["python3", "-c", CHOOSER]));
+    let told = String::from_utf8_lossy(&output.stdout);
+    let expected = "True\n".repeat(3);
+    assert_eq!(told, expected, "{}", stderr(&output));
 }

@@ -90,7 +90,7 @@ impl Caller {
 }
 
 /// The name of a real-time policy of `sched(7)`.
-fn real_time(policy: u32) -> Option<&'static str> {
+pub(crate) fn real_time(policy: u32) -> Option<&'static str> {
     match policy {
         1 => Some("SCHED_FIFO"),
         2 => Some("SCHED_RR"),
@@ -126,6 +126,14 @@ impl Owner {
             permitted: capabilities(status, "CapPrm"),
         }
     }
+}
+
+/// `CAP_SYS_NICE` of `capabilities(7)`.
+const SYS_NICE: u32 = 23;
+
+/// Returns true if a thread with this status may take real-time policies.
+pub(crate) fn may_be_real_time(status: &Status) -> bool {
+    capabilities(status, "CapPrm") >> SYS_NICE & 1 == 1
 }
 
 #[cfg(test)]
@@ -175,6 +183,13 @@ mod tests {
         let refused = Some(Unmanageable::Privileged);
         assert_eq!(caller(0xf).refuses(&stat, || Ok(owner)), Ok(refused));
         assert_eq!(caller(0xff).refuses(&stat, || Ok(owner)), Ok(None));
+    }
+
+    #[test]
+    fn right_to_real_time_policies_is_read() {
+        let may = |caps: &str| may_be_real_time(&Status::from(&*format!("CapPrm:\t{caps}\n")));
+        assert!(may("0000000000800000") && may("000001ffffffffff"));
+        assert!(!may("0000000000000000") && !may("00000000007fffff"));
     }
 
     #[test]

@@ -19,5 +19,6 @@ mod tracker;
 pub use crate::proc::{ProcError, RunState, Stat, StatError, children_of, threads_of};
 pub use events::ThreadEvent;
 pub use manage::{Caller, Unmanageable};
+pub(crate) use manage::{may_be_real_time, real_time};
 pub use reader::{ProcReader, ProcSample};
 pub use tracker::Discovery;

@@ -36,13 +36,27 @@ pub(crate) fn get(tid: u32) -> Result<PuSet, Errno> {
     }
 }
 
+/// A mask in the kernel's form, so that nothing has to be done between two writes.
+#[derive(Debug)]
+pub(crate) struct Words(Vec<Word>);
+
+impl Words {
+    pub(crate) fn of(mask: &Mask) -> Self {
+        Self(match mask {
+            Mask::Open => vec![Word::MAX; MOST_WORDS],
+            Mask::Only(pus) => to_words(pus),
+        })
+    }
+}
+
 /// Writes a thread's mask.
 pub(crate) fn set(tid: u32, mask: &Mask) -> Result<(), Errno> {
+    write(tid, &Words::of(mask))
+}
+
+/// Writes a thread's mask, which was prepared.
+pub(crate) fn write(tid: u32, Words(words): &Words) -> Result<(), Errno> {
     let pid = kernel_tid(tid)?;
-    let words = match mask {
-        Mask::Open => vec![Word::MAX; MOST_WORDS],
-        Mask::Only(pus) => to_words(pus),
-    };
     // SAFETY: pointer and size describe a live, initialised buffer that the kernel only reads.
     let result =
         unsafe { libc::sched_setaffinity(pid, size_of_val(&words[..]), words.as_ptr().cast()) };

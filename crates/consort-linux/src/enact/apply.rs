@@ -6,13 +6,17 @@ use super::enactor::{Enactor, Left, Managed};
 use super::grip::There;
 use super::guardian::Health;
 use super::look::Look;
-use super::nudge::{Nudged, nudge};
+use super::nudge::{Nudge, Nudged};
 use super::record::Record;
 use super::report::{ApplyReport, Refusal, Wanted};
 use crate::proc::now_ticks;
-use consort_core::{PuSet, ThreadId};
+use consort_core::{PuId, PuSet, ThreadId};
 use nix::errno::Errno;
+use nix::sched::sched_getcpu;
 use std::time::Instant;
+
+/// Attempts to be on the PU of a thread, with time for a nudge, before it is nudged all the same.
+const TRIES: usize = 3;
 
 /// The part of a wish that the original mask and the cpuset leave possible.
 #[derive(Debug, PartialEq, Eq)]
@@ -38,9 +42,11 @@ impl Enactor {
             ..ApplyReport::default()
         };
         let now = Instant::now();
+        let mut nudges = Vec::new();
         for (thread, wanted) in plan {
-            self.apply_one(*thread, wanted, now, &mut report);
+            self.apply_one(*thread, wanted, now, (&mut report, &mut nudges));
         }
+        self.nudge_all(nudges, &mut report);
         self.rewrite_if_grown();
         report
     }
@@ -50,7 +56,7 @@ impl Enactor {
         thread: ThreadId,
         wanted: &Wanted,
         now: Instant,
-        report: &mut ApplyReport,
+        (report, nudges): (&mut ApplyReport, &mut Vec<(ThreadId, PuSet)>),
     ) {
         let Some(managed) = self.threads.get(&thread) else {
             report.refused.push((thread, Refusal::NotManaged));
@@ -79,9 +85,9 @@ impl Enactor {
                     managed.allowed = allowed;
                 }
                 report.shifted.push(thread);
-                self.pursue(thread, wanted, true, report);
+                self.pursue(thread, wanted, true, (report, nudges));
             }
-            Look::Steady => self.pursue(thread, wanted, false, report),
+            Look::Steady => self.pursue(thread, wanted, false, (report, nudges)),
         }
     }
 
@@ -91,14 +97,23 @@ impl Enactor {
         program.map_or(thread.pid, |program| program.root)
     }
 
-    fn pursue(&mut self, id: ThreadId, wanted: &Wanted, force: bool, report: &mut ApplyReport) {
+    fn pursue(
+        &mut self,
+        id: ThreadId,
+        wanted: &Wanted,
+        force: bool,
+        (report, nudges): (&mut ApplyReport, &mut Vec<(ThreadId, PuSet)>),
+    ) {
         let Some(managed) = self.threads.get(&id) else {
             return;
         };
         match goal(managed, wanted) {
             met if is_met(managed, &met) && !force => report.unchanged += 1,
             Goal::Free => self.set_free(id, report),
-            Goal::Nudge(pus) => self.nudge(id, &pus, report),
+            Goal::Nudge(pus) => match self.write_ahead(id, &pus, &report.guardian) {
+                Ok(()) => nudges.push((id, pus)),
+                Err(refusal) => report.refused.push((id, refusal)),
+            },
             Goal::Pin(pus) => self.pin(id, pus, report),
             Goal::NoPuLeft => {
                 report.refused.push((id, Refusal::NoPuLeft));
@@ -131,23 +146,51 @@ impl Enactor {
         }
     }
 
-    fn nudge(&mut self, thread: ThreadId, pus: &PuSet, report: &mut ApplyReport) {
-        if let Err(refusal) = self.write_ahead(thread, pus, &report.guardian) {
-            report.refused.push((thread, refusal));
-            return;
+    /// Nudges threads that the journal has, PU by PU, so that Consort's own thread moves seldom. It
+    /// begins with the PU that it is on.
+    fn nudge_all(&mut self, nudges: Vec<(ThreadId, PuSet)>, report: &mut ApplyReport) {
+        let own = sched_getcpu().ok().and_then(|pu| u32::try_from(pu).ok());
+        let mut located = Vec::with_capacity(nudges.len());
+        for (thread, pus) in nudges {
+            match self.grips.look(&self.host, thread) {
+                Some(there) => located.push((own != Some(there.pu.0), there.pu, thread, pus)),
+                None => self.count_nudged_away(thread, &pus, report),
+            }
         }
+        located.sort_unstable_by_key(|(elsewhere, pu, thread, _)| (*elsewhere, *pu, *thread));
+        for (_, pu, thread, pus) in located {
+            self.nudge(thread, pu, pus, report);
+        }
+        self.stance.leave();
+    }
+
+    fn nudge(&mut self, thread: ThreadId, pu: PuId, pus: PuSet, report: &mut ApplyReport) {
         let Some(managed) = self.threads.get(&thread) else {
             return;
         };
-        let (root, original) = (self.root_of(thread), managed.original.mask());
-        self.narrowings.begin(root, pus, now_ticks());
+        let (seen, original) = (managed.seen.clone(), managed.original.mask());
+        let root = self.root_of(thread);
+        self.narrowings.begin(root, &pus, now_ticks());
+        let nudge = Nudge::new(thread, pus, seen, &original);
         let (host, grips) = (&self.host, &mut self.grips);
-        let there = || grips.look(host, thread);
-        let nudged = nudge(host, thread, pus, &original, there);
-        if !matches!(nudged, Nudged::Stuck(_)) {
-            self.narrowings.end(root, pus, now_ticks());
+        let (mut at, mut there) = (pu, None);
+        for _ in 0..TRIES {
+            self.stance.take(host, at);
+            there = grips.look(host, thread);
+            match there {
+                // It may have gone elsewhere while Consort came, or Consort took long.
+                Some(now) if now.pu != at || !self.stance.is_fresh() => at = now.pu,
+                _ => break,
+            }
         }
-        self.account_nudge(thread, pus, nudged, report);
+        let nudged = match there {
+            Some(_) => nudge.make(host, || grips.look(host, thread)),
+            None => Nudged::Gone,
+        };
+        if !matches!(nudged, Nudged::Stuck(_)) {
+            self.narrowings.end(root, &nudge.pus, now_ticks());
+        }
+        self.account_nudge(thread, &nudge.pus, nudged, report);
     }
 
     fn account_nudge(
@@ -158,14 +201,14 @@ impl Enactor {
         report: &mut ApplyReport,
     ) {
         match nudged {
-            Nudged::Done(now, there) => {
+            Nudged::Done { now, there, narrow } => {
                 report.nudged.push(thread);
+                report.windows.push((thread, narrow));
                 self.note_written(thread, None, (now, there), report);
             }
-            Nudged::Gone => {
-                self.note_exec(thread, pus);
-                self.count_gone(thread, report);
-            }
+            // The next look finds the reason.
+            Nudged::Overtaken => report.unchanged += 1,
+            Nudged::Gone => self.count_nudged_away(thread, pus, report),
             Nudged::Changed(_) if self.notice_restoration() => report.unchanged += 1,
             Nudged::Changed(now) => {
                 self.let_go(thread);
@@ -245,11 +288,17 @@ impl Enactor {
         (now, there): (PuSet, There),
         report: &mut ApplyReport,
     ) {
+        if let Some(managed) = self.threads.get_mut(&thread) {
+            // The mask read back may be one that the thread has set a moment after the write: the
+            // next look has to find that, so the one written counts as seen.
+            let expected = managed.expected(wanted.as_ref());
+            let as_expected = managed.seen == managed.expected(managed.wanted.as_ref());
+            managed.seen = if as_expected { expected } else { now.clone() };
+            managed.start_stack = there.start_stack;
+        }
         self.end_pin(thread);
         if let Some(managed) = self.threads.get_mut(&thread) {
             managed.wanted = wanted;
-            managed.seen = now.clone();
-            managed.start_stack = there.start_stack.unwrap_or(managed.start_stack);
         }
         report.written.push((thread, now));
     }
@@ -257,6 +306,12 @@ impl Enactor {
     fn count_gone(&mut self, thread: ThreadId, report: &mut ApplyReport) {
         self.forget(thread);
         report.gone += 1;
+    }
+
+    /// Counts a thread that is gone, or has become its process's leader by `exec` with this mask.
+    fn count_nudged_away(&mut self, thread: ThreadId, pus: &PuSet, report: &mut ApplyReport) {
+        self.note_exec(thread, pus);
+        self.count_gone(thread, report);
     }
 
     fn let_go(&mut self, thread: ThreadId) {
@@ -299,7 +354,6 @@ pub(super) mod tests {
     use super::super::host::Allowed;
     use super::super::original::Original;
     use super::*;
-    use consort_core::PuId;
     use proptest::prelude::*;
 
     pub(in super::super) fn set(text: &str) -> PuSet {

@@ -8,12 +8,13 @@ use super::host::{Allowed, AllowedPus, Host};
 use super::journal::{Journal, JournalError};
 use super::ledger::{Ledger, Seen};
 use super::narrowings::Narrowings;
-use super::original::Original;
+use super::original::{Original, effective};
 use super::record::{Program, Record};
 use super::recover::{Abandoned, RecoverReport};
 use super::report::RestoreReport;
 use super::restore::restore;
 use super::runtime_dir::RuntimeDir;
+use super::stance::Stance;
 use crate::proc::now_ticks;
 use consort_core::{PuSet, ThreadId};
 use nix::sys::signal::killpg;
@@ -89,6 +90,17 @@ pub(crate) struct Managed {
     pub looked: Instant,
 }
 
+impl Managed {
+    /// The mask that is read back after this lasting mask was written, or else the original one.
+    pub(super) fn expected(&self, wanted: Option<&PuSet>) -> PuSet {
+        let allowed = &self.allowed.pus;
+        wanted.map_or_else(
+            || self.original.target(allowed),
+            |wanted| effective(wanted, allowed),
+        )
+    }
+}
+
 /// Carries out plans on threads, and undoes them.
 #[derive(Debug)]
 pub struct Enactor {
@@ -98,6 +110,7 @@ pub struct Enactor {
     pub(crate) threads: BTreeMap<ThreadId, Managed>,
     pub(crate) left: BTreeMap<ThreadId, Left>,
     pub(crate) grips: Grips,
+    pub(super) stance: Stance,
     /// Spells in which masks were in force: a thread born in one may have inherited that mask.
     pub(crate) narrowings: Narrowings,
     /// By process, the last mask of Consort's on a thread that has gone and was not the leader: it
@@ -142,6 +155,7 @@ impl Enactor {
             threads: BTreeMap::new(),
             left: BTreeMap::new(),
             grips: Grips::default(),
+            stance: Stance::default(),
             narrowings: Narrowings::default(),
             narrowed_last: BTreeMap::new(),
             glance: None,

@@ -1,43 +1,30 @@
-//! Threads that are nudged time and again, each held by a descriptor.
+//! Threads that are nudged time and again, each held by its open file `stat`.
 //!
-//! A nudge asks before and after whether a tid is still the thread that was meant. A pidfd of the
-//! thread (`PIDFD_THREAD`, since Linux 6.9) answers that by one system call, where opening and reading
-//! its line of `stat` takes several and a parse: it is readable from the moment when the thread is
-//! dead, and another thread that is given the tid does not appear in it. Leaders, which may become
-//! another program under the same tid, and all threads on older kernels, are held by their open
-//! `stat`.
+//! A nudge looks before and after whether a tid is still the thread that was meant, and before on
+//! which PU it is. Reading the open file answers both by one system call, where opening it takes
+//! several. It belongs to the thread that it was opened for: once that is gone, reading fails,
+//! although another thread may have its tid.
 
 use super::host::Host;
 use crate::proc::{Stat, read_open, thread_dir};
-use consort_core::ThreadId;
-use nix::libc;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use consort_core::{PuId, ThreadId};
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::os::fd::{AsFd, OwnedFd};
 
-/// `PIDFD_THREAD` of `pidfd_open(2)`.
-const THREAD: PidfdFlags = PidfdFlags::from_bits_retain(libc::O_EXCL as u32);
-
-/// Knowledge of a thread that is still there.
+/// Facts about a thread that is still there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct There {
-    /// Changes with another program; none where the thread cannot become one under its tid.
-    pub(crate) start_stack: Option<u64>,
+    /// Bottom of its stack, which changes with another program.
+    pub(crate) start_stack: u64,
+    /// The PU that it runs on, waits for, or ran on last.
+    pub(crate) pu: PuId,
 }
 
 /// Threads that are held, up to a number.
 #[derive(Debug, Default)]
 pub(crate) struct Grips {
-    held: BTreeMap<ThreadId, Grip>,
+    held: BTreeMap<ThreadId, File>,
     most: usize,
-}
-
-#[derive(Debug)]
-enum Grip {
-    Pidfd(OwnedFd),
-    Stat(File),
 }
 
 impl Grips {
@@ -47,21 +34,25 @@ impl Grips {
         self.held.clear();
     }
 
-    /// A thread, if it is the same and alive. It is held from the first question on where there is
-    /// room; others are looked up each time.
+    /// A thread, if it is the same and alive. It is held from the first look on if there is room;
+    /// others are looked up each time.
     pub(crate) fn look(&mut self, host: &Host, thread: ThreadId) -> Option<There> {
-        if let Some(grip) = self.held.get(&thread) {
-            return grip.look(thread);
+        if !self.held.contains_key(&thread) {
+            if self.held.len() >= self.most {
+                return host.same(thread).map(|stat| There::of(&stat));
+            }
+            let path = thread_dir(host.root(), thread.pid, thread.tid).join("stat");
+            let Ok(file) = File::open(path) else {
+                return host.same(thread).map(|stat| There::of(&stat));
+            };
+            self.held.insert(thread, file);
         }
-        if self.held.len() >= self.most {
-            return host.same(thread).map(|stat| There::of(&stat));
+        let stat = read_open(self.held.get(&thread)?);
+        let same = stat.filter(|s| s.start_ticks == thread.start_ticks && s.is_alive());
+        if same.is_none() {
+            self.held.remove(&thread);
         }
-        let grip = Grip::of(host, thread);
-        let there = host.same(thread).map(|stat| There::of(&stat))?;
-        // The thread that was found last, and no earlier one, is what the descriptor is of.
-        let held = grip.filter(|grip| grip.look(thread).is_some());
-        self.held.extend(held.map(|grip| (thread, grip)));
-        Some(there)
+        same.map(|stat| There::of(&stat))
     }
 
     /// Lets go of a thread.
@@ -73,42 +64,10 @@ impl Grips {
 impl There {
     pub(crate) fn of(stat: &Stat) -> Self {
         Self {
-            start_stack: Some(stat.start_stack),
+            start_stack: stat.start_stack,
+            pu: stat.last_pu,
         }
     }
-}
-
-impl Grip {
-    fn of(host: &Host, thread: ThreadId) -> Option<Self> {
-        let pidfd = (thread.tid != thread.pid).then(|| pidfd(thread.tid));
-        if let Some(pidfd) = pidfd.flatten() {
-            return Some(Self::Pidfd(pidfd));
-        }
-        let path = thread_dir(host.root(), thread.pid, thread.tid).join("stat");
-        File::open(path).ok().map(Self::Stat)
-    }
-
-    fn look(&self, thread: ThreadId) -> Option<There> {
-        match self {
-            Self::Pidfd(pidfd) => is_alive(pidfd).then_some(There { start_stack: None }),
-            Self::Stat(file) => {
-                let stat = read_open(file)?;
-                let same = stat.start_ticks == thread.start_ticks && stat.is_alive();
-                same.then(|| There::of(&stat))
-            }
-        }
-    }
-}
-
-fn pidfd(tid: u32) -> Option<OwnedFd> {
-    let tid = Pid::from_raw(tid.try_into().ok()?)?;
-    pidfd_open(tid, THREAD).ok()
-}
-
-/// Returns true unless a pidfd tells of an end; what cannot be asked counts as ended.
-fn is_alive(pidfd: &OwnedFd) -> bool {
-    let mut fds = [PollFd::new(pidfd.as_fd(), PollFlags::POLLIN)];
-    poll(&mut fds, PollTimeout::ZERO) == Ok(0)
 }
 
 #[cfg(test)]
@@ -173,11 +132,8 @@ mod tests {
         }
         let mut grips = holding(1);
         let first = grips.look(&Host::real(), id).unwrap();
-        assert_eq!(grips.look(&Host::real(), id), Some(first));
-        assert_eq!(
-            first.start_stack,
-            Host::real().same(id).map(|s| s.start_stack)
-        );
+        let now = Host::real().same(id).map(|stat| stat.start_stack);
+        assert_eq!(Some(first.start_stack), now);
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(!is_there(&mut grips, id));

@@ -62,6 +62,7 @@ mod report;
 mod restore;
 mod runtime_dir;
 mod signals;
+mod stance;
 mod wait;
 mod witness;
 

@@ -5,23 +5,41 @@
 //! for one, before the call returns (`sched_setaffinity(2)`; `affine_move_task` in
 //! `kernel/sched/core.c`). Widening moves nobody: the thread stays where the scheduler keeps it.
 //! A thread that sleeps is not moved by either.
+//!
+//! Call it on the PU of the thread ([`Stance`](super::stance::Stance)): then there are two system
+//! calls between the moment when a program can see the narrow mask and the moment when it no longer
+//! can, and nothing that waits.
 
-use super::affinity::{self, Mask};
+use super::affinity::{self, Mask, Words};
 use super::checked_write::give_back_to_stranger;
 use super::grip::There;
 use super::host::{AllowedPus, Host};
 use consort_core::{PuSet, ThreadId};
 use nix::errno::Errno;
+use std::time::{Duration, Instant};
+
+/// Time for narrowing beyond which the mask is read before it is widened. In less time no thread can
+/// have started on another PU and written a mask of its own there.
+const AT_ONCE: Duration = Duration::from_micros(20);
 
 /// Outcome of one nudge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Nudged {
-    /// The mask was narrowed and widened; the mask that the thread has now.
-    Done(PuSet, There),
+    /// The mask was narrowed and widened.
+    Done {
+        /// The mask that the thread has now.
+        now: PuSet,
+        /// The thread after the nudge.
+        there: There,
+        /// Upper bound of the time for which the mask was narrow.
+        narrow: Duration,
+    },
+    /// The thread had another mask than the one seen last. Nothing was written.
+    Overtaken,
     /// The thread has exited, or has become its process's leader by `exec`; in the second case it
     /// may have been narrowed before.
     Gone,
-    /// Somebody else has written this mask meanwhile; it was left as it is.
+    /// Another program has written this mask meanwhile; it was left as it is.
     Changed(PuSet),
     /// The kernel refused to narrow the mask.
     Refused(Errno),
@@ -29,47 +47,68 @@ pub(crate) enum Nudged {
     Stuck(Errno),
 }
 
-/// Moves a thread to `pus`, a part of the PUs that its cpuset allows, and gives it `original`.
-/// `there` tells whether the tid is still its own.
-pub(crate) fn nudge(
-    host: &Host,
+/// A nudge that is prepared, so that little time passes between the last look and the writes.
+#[derive(Debug)]
+pub(crate) struct Nudge {
     thread: ThreadId,
-    pus: &PuSet,
-    original: &Mask,
-    mut there: impl FnMut() -> Option<There>,
-) -> Nudged {
-    if there().is_none() {
-        return Nudged::Gone;
-    }
-    let narrow = Mask::Only(pus.clone());
-    let narrowed = affinity::set(thread.tid, &narrow).and_then(|()| affinity::get(thread.tid));
-    match narrowed {
-        Err(Errno::ESRCH) => return Nudged::Gone,
-        Err(errno) => return Nudged::Refused(errno),
-        Ok(now) if !is_ours(host, thread, &now, pus) => return Nudged::Changed(now),
-        Ok(_) => {}
-    }
-    let widened = widen(thread.tid, original);
-    let Some(there) = there() else {
-        if widened.is_ok() {
-            give_back_to_stranger(host, thread.tid);
-        }
-        return Nudged::Gone;
-    };
-    match widened {
-        Ok(now) => Nudged::Done(now, there),
-        Err(Errno::ESRCH) => Nudged::Gone,
-        Err(errno) => Nudged::Stuck(errno),
-    }
+    /// The PUs to move to, a part of those that the thread's cpuset allows.
+    pub(crate) pus: PuSet,
+    /// The mask that the thread had when it was last looked at.
+    seen: PuSet,
+    narrow: Words,
+    wide: Words,
 }
 
-fn widen(tid: u32, original: &Mask) -> Result<PuSet, Errno> {
-    match affinity::set(tid, original) {
-        // The cpuset has lost all PUs of the original mask meanwhile.
-        Err(Errno::EINVAL) => affinity::set(tid, &Mask::Open)?,
-        other => other?,
+impl Nudge {
+    pub(crate) fn new(thread: ThreadId, pus: PuSet, seen: PuSet, original: &Mask) -> Self {
+        Self {
+            thread,
+            narrow: Words::of(&Mask::Only(pus.clone())),
+            wide: Words::of(original),
+            pus,
+            seen,
+        }
     }
-    affinity::get(tid)
+
+    /// Moves the thread, which was just seen alive, and gives it its original mask. `there` returns
+    /// `None` once the tid is another thread's.
+    pub(crate) fn make(&self, host: &Host, there: impl FnOnce() -> Option<There>) -> Nudged {
+        let (thread, pus) = (self.thread, &self.pus);
+        match affinity::get(thread.tid) {
+            Ok(now) if now == self.seen => {}
+            Ok(_) => return Nudged::Overtaken,
+            Err(_) => return Nudged::Gone,
+        }
+        let start = Instant::now();
+        match affinity::write(thread.tid, &self.narrow) {
+            Err(Errno::ESRCH) => return Nudged::Gone,
+            Err(errno) => return Nudged::Refused(errno),
+            Ok(()) => {}
+        }
+        if start.elapsed() > AT_ONCE
+            && let Ok(now) = affinity::get(thread.tid)
+            && !is_ours(host, thread, &now, pus)
+        {
+            return Nudged::Changed(now);
+        }
+        let widened = match affinity::write(thread.tid, &self.wide) {
+            // The cpuset has lost all PUs of the original mask meanwhile.
+            Err(Errno::EINVAL) => affinity::set(thread.tid, &Mask::Open),
+            other => other,
+        };
+        let narrow = start.elapsed();
+        let Some(there) = there() else {
+            if widened.is_ok() {
+                give_back_to_stranger(host, thread.tid);
+            }
+            return Nudged::Gone;
+        };
+        match widened.and_then(|()| affinity::get(thread.tid)) {
+            Ok(now) => Nudged::Done { now, there, narrow },
+            Err(Errno::ESRCH) => Nudged::Gone,
+            Err(errno) => Nudged::Stuck(errno),
+        }
+    }
 }
 
 /// Returns true if the mask read after narrowing goes back to the one written: the kernel may have

@@ -4,6 +4,7 @@ use super::guardian::Health;
 use consort_core::{PuSet, ThreadId};
 use nix::errno::Errno;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// The wish of a plan for one thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +43,8 @@ pub struct ApplyReport {
     pub written: Vec<(ThreadId, PuSet)>,
     /// Threads that were nudged; they are among the written ones, with their original masks.
     pub nudged: Vec<ThreadId>,
+    /// For each of these, the time for which its mask was narrow, at most.
+    pub windows: Vec<(ThreadId, Duration)>,
     /// Number of threads that had the wanted mask already.
     pub unchanged: usize,
     /// Number of threads that have exited and were forgotten.

@@ -71,6 +71,11 @@ impl Place {
         }
     }
 
+    /// Returns true if the thread is still to be sent there.
+    pub(super) fn is_new(&self) -> bool {
+        self.since_ns.is_none()
+    }
+
     /// Notes that the thread has been sent there, unless that was noted before.
     pub(crate) fn taken(&mut self, now_ns: u64) {
         self.since_ns.get_or_insert(now_ns);

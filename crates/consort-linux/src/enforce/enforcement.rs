@@ -5,6 +5,7 @@ use super::budget::Budget;
 use super::kind::{EnactChoice, EnactorKind};
 use super::pairs::Pairs;
 use super::starters::{QUIET, Starters};
+use super::windows::{WindowCounts, Windows};
 use crate::enact::Wanted;
 use crate::perf::record::Record;
 use crate::sampling::Batch;
@@ -35,6 +36,7 @@ pub(crate) struct Whereabouts {
 pub(crate) struct Enforcement {
     choice: EnactChoice,
     budget: Budget,
+    windows: Windows,
     starters: Starters,
     places: BTreeMap<ThreadId, Place>,
     /// Threads with places by kernel thread id, by which samples name them.
@@ -52,10 +54,8 @@ pub(crate) struct Enforcement {
     pub(crate) adherence: Tally,
     /// Adherence of all pairs over the run; a lower bound.
     pub(crate) pair_adherence: Tally,
-    /// Number of nudges that were ordered.
-    pub(crate) nudges: u64,
-    /// Number of nudges that were put off by the bound per second.
-    pub(crate) put_off: u64,
+    /// Number of nudges that were put off by a bound.
+    put_off: u64,
 }
 
 impl Enforcement {
@@ -64,6 +64,7 @@ impl Enforcement {
         Self {
             choice,
             budget: Budget::new(Instant::now()),
+            windows: Windows::default(),
             starters: Starters::default(),
             places: BTreeMap::new(),
             by_tid: BTreeMap::new(),
@@ -74,7 +75,6 @@ impl Enforcement {
             settled: BTreeMap::new(),
             adherence: Tally::default(),
             pair_adherence: Tally::default(),
-            nudges: 0,
             put_off: 0,
         }
     }
@@ -118,6 +118,25 @@ impl Enforcement {
     pub(crate) fn carried_out(&mut self, now_ns: u64) {
         let places = self.places.values_mut();
         places.for_each(|place| place.taken(now_ns));
+        self.pass(now_ns);
+    }
+
+    /// Notes that the threads with places have had them until `now_ns` (`CLOCK_MONOTONIC`).
+    pub(crate) fn pass(&mut self, now_ns: u64) {
+        self.windows.pass(self.places.len(), now_ns);
+    }
+
+    /// Takes in the nudges that were made just now, each with its window.
+    pub(crate) fn nudged(&mut self, windows: &[(ThreadId, Duration)]) {
+        let now = Instant::now();
+        for &(id, narrow) in windows {
+            self.windows.add(id, narrow, now);
+        }
+    }
+
+    /// Counts of nudges over the run.
+    pub(crate) fn windows(&self) -> WindowCounts {
+        self.windows.counts(self.put_off)
     }
 
     fn place(&mut self, id: ThreadId, pus: &PuSet) -> bool {
@@ -135,14 +154,27 @@ impl Enforcement {
     }
 
     /// Mask that a thread is to have now: narrow where it is pinned, narrowed and widened again
-    /// where it is nudged, otherwise unrestricted.
-    pub(crate) fn order(&mut self, id: ThreadId, at: Option<Whereabouts>, now: Instant) -> Wanted {
+    /// where it is nudged, otherwise unrestricted. `suffers` returns true if a pin would keep the
+    /// thread's process from something that it may do.
+    pub(crate) fn order(
+        &mut self,
+        id: ThreadId,
+        at: Option<Whereabouts>,
+        now: Instant,
+        suffers: impl FnOnce() -> bool,
+    ) -> Wanted {
         let Some(place) = self.places.get(&id) else {
             self.pinned.remove(&id);
             self.strays.remove(&id);
             return Wanted::Unrestricted;
         };
-        if self.may_pin(id, place, at, now) {
+        // A pinned thread that moves is set free for a quantum, and the next look finds a mask that it
+        // sets then.
+        let moves_on = self.pinned.contains(&id) && place.is_new();
+        if !moves_on
+            && self.may_pin(id, place, at, now)
+            && (self.choice != EnactChoice::Auto || !suffers())
+        {
             let pus = place.pus.clone();
             self.pinned.insert(id);
             self.strays.remove(&id);
@@ -172,7 +204,7 @@ impl Enforcement {
         }
         let pus = pus.clone();
         self.strays.insert(id);
-        (can_move && !is_in_place).then(|| self.nudge(pus, now))
+        (can_move && !is_in_place).then(|| self.nudge(id, pus, now))
     }
 
     /// The next threads that may be out of place: at most [`CHASED`] of them, each in its turn.
@@ -184,8 +216,8 @@ impl Enforcement {
         next
     }
 
-    fn nudge(&mut self, pus: PuSet, now: Instant) -> Wanted {
-        if self.budget.take(now) {
+    fn nudge(&mut self, id: ThreadId, pus: PuSet, now: Instant) -> Wanted {
+        if self.windows.allow(id, now) && self.budget.take(now) {
             return Wanted::Nudge(pus);
         }
         self.put_off += 1;
@@ -239,6 +271,11 @@ impl Enforcement {
         was_pinned.then_some(id)
     }
 
+    /// Notes that a thread has set its own mask: the next plan frees all of its process.
+    pub(crate) fn chose_mask(&mut self, id: ThreadId) {
+        self.starters.chose_mask(id.pid);
+    }
+
     /// Notes that a thread has become another program; returns it if it was pinned and must be set
     /// free, which it stays where the user wants pins.
     fn executed(&mut self, id: ThreadId, now: Instant) -> Option<ThreadId> {
@@ -286,6 +323,7 @@ impl Enforcement {
         self.pinned.remove(&id);
         self.strays.remove(&id);
         self.starters.forget(id);
+        self.windows.forget(id);
     }
 }
 
@@ -324,6 +362,10 @@ mod tests {
         })
     }
 
+    fn ordered(enforcement: &mut Enforcement, at: Option<Whereabouts>, now: Instant) -> Wanted {
+        enforcement.order(THREAD, at, now, || false)
+    }
+
     /// Lets the thread run out of place for a number of intervals.
     fn astray(enforcement: &mut Enforcement, intervals: usize) {
         for _ in 0..intervals {
@@ -339,7 +381,7 @@ mod tests {
     fn only_a_runnable_thread_that_is_elsewhere_is_nudged() {
         let mut enforcement = enforcement(EnactChoice::Auto, "0-1");
         let now = Instant::now();
-        let mut order = |pu, runnable| enforcement.order(THREAD, at(pu, runnable, QUIET), now);
+        let mut order = |pu, runnable| ordered(&mut enforcement, at(pu, runnable, QUIET), now);
         assert_eq!(order(2, true), Wanted::Nudge("0-1".parse().unwrap()));
         assert_eq!(order(1, true), Wanted::Unrestricted);
         assert_eq!(order(2, false), Wanted::Unrestricted);
@@ -350,18 +392,18 @@ mod tests {
         let mut enforcement = enforcement(EnactChoice::Auto, "0-1");
         let now = Instant::now();
         astray(&mut enforcement, MEMORY);
-        assert!(!is_pin(&enforcement.order(
-            THREAD,
+        assert!(!is_pin(&ordered(
+            &mut enforcement,
             at(2, true, QUIET / 2),
             now
         )));
-        assert!(is_pin(&enforcement.order(THREAD, at(2, true, QUIET), now)));
-        assert!(is_pin(&enforcement.order(THREAD, at(0, false, QUIET), now)));
+        assert!(is_pin(&ordered(&mut enforcement, at(2, true, QUIET), now)));
+        assert!(is_pin(&ordered(&mut enforcement, at(0, false, QUIET), now)));
         assert_eq!(enforcement.cloned(THREAD, now), Some(THREAD));
         let later = now + 3 * QUIET;
         astray(&mut enforcement, MEMORY);
-        assert!(!is_pin(&enforcement.order(
-            THREAD,
+        assert!(!is_pin(&ordered(
+            &mut enforcement,
             at(2, true, QUIET),
             later
         )));
@@ -373,9 +415,9 @@ mod tests {
         let now = Instant::now();
         enforcement.cloned(THREAD, now);
         astray(&mut enforcement, MEMORY);
-        assert!(!is_pin(&enforcement.order(THREAD, at(2, true, QUIET), now)));
-        assert!(is_pin(&enforcement.order(
-            THREAD,
+        assert!(!is_pin(&ordered(&mut enforcement, at(2, true, QUIET), now)));
+        assert!(is_pin(&ordered(
+            &mut enforcement,
             at(2, true, QUIET),
             now + QUIET
         )));
@@ -387,7 +429,7 @@ mod tests {
         astray(&mut enforcement, MEMORY);
         let mut leader = at(2, true, QUIET);
         leader.as_mut().unwrap().leads_others = true;
-        assert!(!is_pin(&enforcement.order(THREAD, leader, Instant::now())));
+        assert!(!is_pin(&ordered(&mut enforcement, leader, Instant::now())));
     }
 
     #[test]
@@ -395,9 +437,9 @@ mod tests {
         let now = Instant::now();
         let mut nudges = enforcement(EnactChoice::Only(EnactorKind::Nudge), "0-1");
         astray(&mut nudges, MEMORY);
-        assert!(!is_pin(&nudges.order(THREAD, at(2, true, QUIET), now)));
+        assert!(!is_pin(&ordered(&mut nudges, at(2, true, QUIET), now)));
         let mut pins = enforcement(EnactChoice::Only(EnactorKind::Pin), "0-1");
-        assert!(is_pin(&pins.order(THREAD, None, now)));
+        assert!(is_pin(&ordered(&mut pins, None, now)));
         assert!(pins.pinned().contains(&THREAD));
     }
 
@@ -405,9 +447,50 @@ mod tests {
     fn the_bound_on_nudges_puts_some_off() {
         let mut enforcement = enforcement(EnactChoice::Auto, "0-1");
         let now = Instant::now();
-        let orders = (0..5_000).map(|_| enforcement.order(THREAD, at(2, true, QUIET), now));
+        let orders = (0..5_000).map(|_| ordered(&mut enforcement, at(2, true, QUIET), now));
         let made = orders.filter(|w| matches!(w, Wanted::Nudge(_))).count();
         assert!(made <= 1_000 + 1, "{made}");
         assert_eq!(made as u64 + enforcement.put_off, 5_000);
+    }
+
+    #[test]
+    fn process_that_would_suffer_is_not_pinned_unless_the_user_wants_pins() {
+        let now = Instant::now();
+        let mut auto = enforcement(EnactChoice::Auto, "0-1");
+        astray(&mut auto, MEMORY);
+        let worker = at(2, true, QUIET);
+        assert!(!is_pin(&auto.order(THREAD, worker, now, || true)));
+        assert!(is_pin(&auto.order(THREAD, worker, now, || false)));
+        assert!(!is_pin(&auto.order(THREAD, worker, now, || true)));
+        let mut pins = enforcement(EnactChoice::Only(EnactorKind::Pin), "0-1");
+        assert!(is_pin(&pins.order(THREAD, worker, now, || true)));
+    }
+
+    #[test]
+    fn pinned_thread_that_moves_is_free_for_a_quantum() {
+        let now = Instant::now();
+        let mut pins = enforcement(EnactChoice::Only(EnactorKind::Pin), "0-1");
+        assert!(is_pin(&ordered(&mut pins, at(0, true, QUIET), now)));
+        let plan = Plan {
+            placements: BTreeMap::from([(THREAD, Placement::Restricted("2-3".parse().unwrap()))]),
+            ..Plan::default()
+        };
+        pins.assign(&plan, &Topology::uniform(2, 2).unwrap());
+        let moved = ordered(&mut pins, at(0, true, QUIET), now);
+        assert_eq!(moved, Wanted::Nudge("2-3".parse().unwrap()));
+        assert!(pins.pinned().is_empty());
+        pins.carried_out(1);
+        assert!(is_pin(&ordered(&mut pins, at(2, true, QUIET), now)));
+    }
+
+    #[test]
+    fn pinned_thread_is_freed_when_its_process_sets_a_mask() {
+        let now = Instant::now();
+        let mut pins = enforcement(EnactChoice::Only(EnactorKind::Pin), "0-1");
+        assert!(is_pin(&ordered(&mut pins, at(0, true, QUIET), now)));
+        let chooser = ThreadId { tid: 9, ..THREAD };
+        pins.chose_mask(chooser);
+        let freed = ordered(&mut pins, at(0, true, QUIET), now);
+        assert_eq!(freed, Wanted::Unrestricted);
     }
 }

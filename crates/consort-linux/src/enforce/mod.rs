@@ -3,7 +3,8 @@
 //! Programs size their thread pools by their affinity, and the threads that they start inherit it:
 //! a lasting mask shows. So a thread is *nudged* by default: its mask is narrowed and widened again
 //! at once, which moves it, and from then on it stays where the scheduler keeps it. A thread that
-//! drifts is nudged again, with a bound per second (`budget`). One that nudges do not keep in place
+//! drifts is nudged again, with a bound per second (`budget`) and one on the time for which its mask
+//! is narrow (`windows`). One that nudges do not keep in place
 //! (`adherence`) may be *pinned*, if it is a worker: a thread that starts no others (`starters`).
 //!
 //! Usage, by the live machine: `assign` gives the threads of a plan their places, `order` tells the
@@ -17,8 +18,10 @@ mod kind;
 mod pairs;
 mod seats;
 mod starters;
+mod windows;
 
 pub use adherence::Tally;
 pub(crate) use enforcement::{Enforcement, Whereabouts};
 pub use kind::{EnactChoice, EnactorKind, EnactorStatus, enactors};
 pub(crate) use seats::neighbours;
+pub use windows::WindowCounts;

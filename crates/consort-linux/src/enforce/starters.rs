@@ -1,4 +1,5 @@
-//! Threads that start others, or become other programs, and the workers, which do neither.
+//! Threads that start others, become other programs, or set masks, and the workers, which do none
+//! of it.
 //!
 //! A new thread inherits the mask of the one that starts it, and a thread may look at its mask to
 //! decide how many to start: such a thread is never pinned. A *worker* is a thread that has not
@@ -19,6 +20,9 @@ pub(crate) struct Starters {
     executed: BTreeMap<ThreadId, Instant>,
     /// Threads that started others while they were pinned: they are never pinned again.
     barred: BTreeSet<ThreadId>,
+    /// Processes in which a thread has set its own mask: one that sets the mask that it was just
+    /// pinned to cannot be noticed, so none of them is pinned again.
+    choosers: BTreeSet<u32>,
 }
 
 impl Starters {
@@ -35,9 +39,17 @@ impl Starters {
         self.executed.insert(thread, now);
     }
 
-    /// Returns true if a thread started no others within [`QUIET`], nor ever while it was pinned.
+    /// Notes that a thread of this process has set its own mask.
+    pub(crate) fn chose_mask(&mut self, pid: u32) {
+        self.choosers.insert(pid);
+    }
+
+    /// Returns true if a thread started no others within [`QUIET`], nor ever while it was pinned,
+    /// and no thread of its process has set a mask.
     pub(crate) fn starts_none(&self, thread: ThreadId, now: Instant) -> bool {
-        !self.barred.contains(&thread) && !is_recent(self.cloned.get(&thread), now)
+        !self.barred.contains(&thread)
+            && !self.choosers.contains(&thread.pid)
+            && !is_recent(self.cloned.get(&thread), now)
     }
 
     /// Returns true if, besides, the thread did not become another program within [`QUIET`].
@@ -50,6 +62,9 @@ impl Starters {
         self.cloned.remove(&thread);
         self.executed.remove(&thread);
         self.barred.remove(&thread);
+        if thread.tid == thread.pid {
+            self.choosers.remove(&thread.pid);
+        }
     }
 }
 
@@ -78,6 +93,18 @@ mod tests {
         assert!(!starters.starts_none(THREAD, start + 2 * QUIET));
         starters.forget(THREAD);
         assert!(starters.is_worker(THREAD, start));
+    }
+
+    #[test]
+    fn process_that_sets_its_own_masks_has_no_workers() {
+        let (mut starters, now) = (Starters::default(), Instant::now());
+        let other = ThreadId { tid: 3, ..THREAD };
+        starters.chose_mask(THREAD.pid);
+        assert!(!starters.is_worker(THREAD, now) && !starters.starts_none(other, now));
+        starters.forget(other);
+        assert!(!starters.is_worker(THREAD, now + 2 * QUIET));
+        starters.forget(ThreadId { tid: 1, ..THREAD });
+        assert!(starters.is_worker(THREAD, now));
     }
 
     #[test]

@@ -23,6 +23,7 @@ use cookies::CoreCookies;
 use in_kernel::InKernel;
 use nix::time::{ClockId, clock_gettime};
 use pausing::Pausing;
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// Everything that a run changes threads with.
@@ -36,6 +37,9 @@ pub(super) struct Hands {
     in_kernel: InKernel,
     cookies: CoreCookies,
     pausing: Pausing,
+    /// Processes that would have threads pinned, each with the time of the last look at it and true
+    /// if pins would keep it from something.
+    suffering: BTreeMap<u32, (Instant, bool)>,
     /// Generation of the last plan that was carried out.
     generation: u64,
 }
@@ -87,6 +91,7 @@ impl Hands {
             in_kernel,
             cookies: CoreCookies::new(settings.cookies && !settings.dry_run),
             pausing: Pausing::new(settings.pausing.clone()),
+            suffering: BTreeMap::new(),
             generation: 0,
         }
     }
@@ -238,6 +243,7 @@ impl Hands {
     /// Puts everything back.
     pub(super) fn rest(mut self, warnings: &mut Warnings) -> Rested {
         self.in_kernel.end();
+        self.enforcement.pass(monotonic_ns());
         let held = self.held();
         let report = self.enactor.close();
         warnings.extend(failures(&report));
@@ -255,7 +261,7 @@ impl Hands {
             enactor: (!self.dry_run).then(|| enforcement.kind()),
             adherence: enforcement.adherence.share(),
             pair_adherence: enforcement.pair_adherence.share(),
-            nudges: enforcement.nudges,
+            windows: enforcement.windows(),
             cookies: self.cookies.counts(),
         }
     }

@@ -59,7 +59,7 @@ pub use settle::Settled;
 
 pub use crate::sampling::Watch;
 
-use crate::enforce::EnactorKind;
+use crate::enforce::{EnactorKind, WindowCounts};
 use crate::group::Leader;
 use census::Census;
 use clock::Clock;
@@ -151,8 +151,8 @@ pub struct Held {
     /// Share of the running time of threads with places on one core that they spent there together,
     /// 0 to 1; a lower bound. None where there were no such threads.
     pub pair_adherence: Option<f64>,
-    /// Number of nudges that were made.
-    pub nudges: u64,
+    /// Nudges that were made, and the times for which they could be seen.
+    pub windows: WindowCounts,
     /// Use of core-scheduling cookies; none where they were not wanted.
     pub cookies: Option<CookieCounts>,
 }

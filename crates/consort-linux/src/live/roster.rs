@@ -3,7 +3,7 @@
 
 use super::senses::Seen;
 use super::trees::Trees;
-use crate::proc::uid_of;
+use crate::proc::ThreadUsers;
 use consort_core::{ProgramId, PuId, PuSet, Sample, ThreadId, ThreadObservation};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -351,8 +351,10 @@ impl Roster {
             .retain(|program, _| programs.contains_key(program));
         for (program, pid) in programs {
             if !self.owners.contains_key(&program) {
-                let owner = uid_of(root, program.0).or_else(|| uid_of(root, pid));
-                self.owners.extend(owner.map(|uid| (program, uid)));
+                let users = ThreadUsers::of_process(root, program.0)
+                    .or_else(|_| ThreadUsers::of_process(root, pid));
+                self.owners
+                    .extend(users.ok().map(|users| (program, users.real())));
             }
         }
         self.owners.clone()

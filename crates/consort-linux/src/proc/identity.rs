@@ -50,6 +50,11 @@ impl ThreadUsers {
         }))
     }
 
+    /// The real user, who started the thread.
+    pub(crate) fn real(self) -> u32 {
+        self.0[0]
+    }
+
     /// Returns a user other than this one that the thread acts for or can become, as one that
     /// executes a setuid file; `None` if the thread belongs to the user alone.
     pub(crate) fn other_than(self, uid: u32) -> Option<u32> {

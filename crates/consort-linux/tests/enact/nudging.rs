@@ -195,15 +195,20 @@ fn kill_after_write(dir: &std::path::Path, program: u32, nth: u32) -> Option<boo
     // It waits for this line before it touches anything.
     let stdin = owner.0.stdin.take().unwrap();
     drop(stdin);
-    let (mut writes, mut call) = (0, 0);
+    let (mut writes, mut is_write) = (0, false);
     loop {
         match waitpid(pid, Some(WaitPidFlag::__WALL)).unwrap() {
             WaitStatus::PtraceSyscall(_) => {
                 let info = ptrace::syscall_info(pid).unwrap();
                 match info.op {
-                    // SAFETY: the kernel fills this part at the entry of a call.
-                    libc::PTRACE_SYSCALL_INFO_ENTRY => call = unsafe { info.u.entry.nr },
-                    _ => writes += u32::from(call == libc::SYS_sched_setaffinity as u64),
+                    libc::PTRACE_SYSCALL_INFO_ENTRY => {
+                        // SAFETY: the kernel fills this part at the entry of a call.
+                        let entry = unsafe { info.u.entry };
+                        // It also goes to the PU of the thread, by its own mask.
+                        is_write = entry.nr == libc::SYS_sched_setaffinity as u64
+                            && entry.args[0] != u64::from(owner.pid());
+                    }
+                    _ => writes += u32::from(is_write),
                 }
                 if writes == nth {
                     let narrowed = !super::support::astray(program).is_empty();

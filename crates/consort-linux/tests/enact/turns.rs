@@ -75,8 +75,11 @@ fn nudged() -> Result<(), Failed> {
     }
     let own = reads().zip(reads()).map(|(a, b)| b.abs_diff(a));
     let own = own.unwrap_or_default();
-    // Before and after, as a process may become another program at any time.
-    assert_eq!(of_nudges(1)? - own, 2 * NUDGES);
-    assert!(of_nudges(0)? - own > 2 * NUDGES);
+    // To find its PU, on that PU, and after, as a process may become another program at any time.
+    // On a busy host the second of these may have to be repeated.
+    let held = of_nudges(1)? - own;
+    let looked_up = of_nudges(0)? - own;
+    assert!(held >= 3 * NUDGES, "{held}");
+    assert!(held < looked_up, "{held} of {looked_up}");
     Ok(())
 }

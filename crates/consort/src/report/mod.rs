@@ -19,7 +19,7 @@ pub(crate) use programs::ProgramRow;
 pub(crate) use render::{COLUMNS, text};
 
 use consort_core::{Class, MemoryLimit, Mix, Throttle};
-use consort_linux::enforce::EnactorKind;
+use consort_linux::enforce::{EnactorKind, WindowCounts};
 use consort_linux::live::CookieCounts;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -68,6 +68,8 @@ pub(crate) struct RunReport {
     pub(crate) pair_adherence: Option<f64>,
     /// Nudges: those that sent threads to another place, and those after they had drifted.
     pub(crate) nudges: u64,
+    /// Times for which nudges could be seen; none without nudges.
+    pub(crate) windows: Option<WindowCounts>,
     /// Core-scheduling cookies; none where they were not wanted.
     pub(crate) cookies: Option<CookieCounts>,
     /// Plans of which nothing could be concluded because threads did not stay in place.

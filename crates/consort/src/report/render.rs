@@ -3,7 +3,7 @@
 use super::{RunReport, ThreadRow};
 use crate::output::{self, Column, extra, number};
 use consort_core::{MemoryLimit, Throttle, visible};
-use consort_linux::enforce::EnactorKind;
+use consort_linux::enforce::{EnactorKind, WindowCounts};
 use consort_linux::live::CookieCounts;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -194,7 +194,7 @@ fn many(count: u64, noun: &str) -> String {
 fn held(enactor: EnactorKind, report: &RunReport) -> String {
     let nudges = match report.nudges {
         0 => String::new(),
-        n => format!(", {}", many(n, "nudge")),
+        n => format!(", {}{}", many(n, "nudge"), windows(report.windows)),
     };
     let Some(adherence) = report.adherence else {
         return format!("enactor {enactor}{nudges}; no thread was given a place");
@@ -213,6 +213,27 @@ fn held(enactor: EnactorKind, report: &RunReport) -> String {
     format!(
         "enactor {enactor}{nudges}: threads spent {} percent of their running time in place{pairs}{not_held}",
         percent(adherence)
+    )
+}
+
+/// The share of time for which nudges could be seen, and the longest such time.
+fn windows(counts: Option<WindowCounts>) -> String {
+    let Some(counts) = counts else {
+        return String::new();
+    };
+    let share = counts.share.map_or_else(String::new, |share| {
+        format!(
+            "masks narrow for {:.3} percent of the time, ",
+            100.0 * share
+        )
+    });
+    let put_off = match counts.put_off {
+        0 => String::new(),
+        n => format!(", {n} put off"),
+    };
+    format!(
+        " ({share}at most {:.0} us at once{put_off})",
+        counts.longest_us
     )
 }
 

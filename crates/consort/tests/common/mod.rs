@@ -45,6 +45,13 @@ pub fn install(from: &Path, to: &Path) {
     assert!(done.unwrap().success());
 }
 
+/// Returns true if a process is stopped, or in a cgroup that was made for pausing.
+pub fn is_held(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let cgroup = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
+    stat.contains(") T ") || cgroup.contains("/consort-")
+}
+
 /// Runs to the end and collects the output.
 pub fn run(command: &mut Command) -> Output {
     command.stdin(Stdio::null()).output().unwrap()

@@ -22,6 +22,36 @@ fn as_nobody(program: impl AsRef<std::ffi::OsStr>) -> Option<Command> {
     Some(command)
 }
 
+/// Each user's programs take turns among themselves only.
+#[test]
+fn program_of_one_user_waits_for_no_other_user() {
+    let Some(mut other) = as_nobody(env!("CARGO_BIN_EXE_consort")) else {
+        return;
+    };
+    if run(other.arg("--version")).status.code() != Some(0) {
+        return skipped("the binary under test is out of reach of other users");
+    }
+    let daemon = Daemon::start();
+    let attach = ["attach", "--policy", "gang:quantum=200"];
+    let mine = Spinner::start();
+    let taken = daemon.ask(&[&attach[..], &[&mine.id()]].concat());
+    assert!(taken.status.success(), "{}", stderr(&taken));
+    let his = [(); 3].map(|()| Spinner::of(as_nobody("sh").unwrap()));
+    for spinner in &his {
+        let mut ask = as_nobody(env!("CARGO_BIN_EXE_consort")).unwrap();
+        ask.args(attach).arg(spinner.id());
+        let taken = run(ask.arg("--socket").arg(daemon.socket()));
+        assert!(taken.status.success(), "{}", stderr(&taken));
+    }
+    for spinner in &his {
+        common::wait_for("his programs to take turns", || {
+            assert!(!common::is_held(mine.pid()), "mine waits for his");
+            common::is_held(spinner.pid()).then_some(())
+        });
+    }
+    assert!(!common::is_held(mine.pid()), "mine waits for his");
+}
+
 #[test]
 fn another_user_sees_and_moves_only_what_is_his() {
     let Some(mut other) = as_nobody(env!("CARGO_BIN_EXE_consort")) else {

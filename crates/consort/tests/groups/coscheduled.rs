@@ -2,7 +2,7 @@
 //!
 //! `CONSORT_ROUNDS` says how much each program has to do (4).
 
-use super::common::{json, run, skipped, wait_for};
+use super::common::{is_held, json, run, skipped, wait_for};
 use super::scene::{Run, Scene, role};
 use std::process::Command;
 
@@ -59,18 +59,19 @@ fn ticks(pid: u32) -> u64 {
     numbers.filter_map(|n| n.parse::<u64>().ok()).sum()
 }
 
+/// Returns true if a process is paused just now, by a signal or a freezer.
+fn is_paused(pid: u32) -> bool {
+    let of =
+        |file: &str| std::fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
+    let waits = of("wchan");
+    of("stat").contains(") T ") || waits.contains("freezer") || waits.contains("refrigerator")
+}
+
 fn wait_for_progress(pid: u32) {
     let before = ticks(pid);
     wait_for("a program that goes on", || {
         (ticks(pid) > before + 10).then_some(())
     });
-}
-
-/// Returns true where a process is stopped, or in a cgroup that was made for pausing.
-fn is_held(pid: u32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let cgroup = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
-    stat.contains(") T ") || cgroup.contains("/consort-")
 }
 
 fn busy(scene: &Scene, name: &str) -> (Run, u32) {
@@ -108,6 +109,25 @@ fn three_programs_paused_again_and_again_do_what_they_do_alone() {
     assert!(total > 300, "{total} pauses: {:#}", led.report);
     assert_eq!(led.report["restored"], true);
     assert!(scene.leftovers().is_empty(), "{:?}", scene.leftovers());
+}
+
+#[test]
+fn busy_program_next_to_a_sleeping_one_is_not_paused() {
+    let scene = Scene::new();
+    let policy = ["--policy", "gang:quantum=200"];
+    let sleeper = scene.start("a", &policy, &["sleep", "300"], b"");
+    let asleep = sleeper.command("sleep");
+    let (busy, program) = busy(&scene, "b");
+    // After its first turns the sleeping program has none.
+    wait_for("a busy program that has every turn", || {
+        let before = ticks(program);
+        let held = (0..50).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            is_paused(program)
+        });
+        (!held && ticks(program) > before && !is_paused(asleep)).then_some(())
+    });
+    drop((busy, sleeper));
 }
 
 /// Two busy threads, one of which chooses where it runs.

@@ -1,15 +1,15 @@
 //! Carrying out of plans: pausing, moving threads to their places, and nudging back those that
 //! drift.
 
-use super::{Hands, Taken, monotonic_ns, refusal_of};
-use crate::discovery::RunState;
+use super::{Hands, LOOKS_EVERY, Taken, monotonic_ns, refusal_of};
+use crate::discovery::{RunState, may_be_real_time, real_time};
 use crate::enact::{ApplyReport, Refusal, Wanted};
 use crate::enforce::Whereabouts;
 use crate::live::roster::Roster;
 use crate::live::senses::Senses;
 use crate::live::site::Site;
 use crate::live::warnings::Warnings;
-use crate::proc::{now_ticks, tick_ns};
+use crate::proc::{Status, now_ticks, read_stat, tick_ns};
 use consort_core::{Enacted, Placement, Plan, PuSet, ThreadId};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -40,6 +40,26 @@ impl Reach<'_> {
             process_age: self.process_age(id),
             leads_others: self.roster.leads_others(id),
         })
+    }
+
+    /// Returns true if some thread of a process may take, or has, a real-time policy: the kernel
+    /// refuses `SCHED_DEADLINE` to a thread with a narrow mask, and a pinned real-time thread may
+    /// find its PU taken. Also if some thread is let alone, for example because it has a mask of its
+    /// own.
+    fn suffers_from_pins(&self, pid: u32) -> bool {
+        let root = self.site.root();
+        let path = root.join(format!("proc/{pid}/status"));
+        // What cannot be read may suffer.
+        let may = Status::read(&path).map_or(true, |status| may_be_real_time(&status));
+        may || self
+            .roster
+            .of_processes(&BTreeSet::from([pid]))
+            .into_iter()
+            .any(|id| {
+                let stat = read_stat(root, id.pid, id.tid);
+                !self.roster.may_place(id)
+                    || stat.map_or(true, |stat| real_time(stat.policy).is_some())
+            })
     }
 
     /// Time since the start of a thread's process; of the thread, where its leader is not known.
@@ -74,7 +94,7 @@ impl Hands {
         self.enforcement.carried_out(monotonic_ns());
         let resumed = (self.pausing).resume_as_planned(plan, reach.roster, enactor);
         reach.warnings.extend(resumed);
-        self.enforcement.nudges += report.nudged.len() as u64;
+        self.enforcement.nudged(&report.windows);
         self.enacted(report, &sent, of_cookies, reach)
     }
 
@@ -148,10 +168,18 @@ impl Hands {
     fn orders(&mut self, plan: &Plan, reach: &mut Reach<'_>) -> Vec<(ThreadId, Wanted)> {
         let now = Instant::now();
         let mut orders = Vec::with_capacity(plan.placements.len());
+        self.suffering
+            .retain(|_, (looked, _)| now.saturating_duration_since(*looked) < LOOKS_EVERY);
         for (&id, placement) in &plan.placements {
             let has_place = matches!(placement, Placement::Restricted(_));
             let at = has_place.then(|| reach.whereabouts(id, now)).flatten();
-            orders.push((id, self.enforcement.order(id, at, now)));
+            let suffers = || {
+                let known = self.suffering.entry(id.pid);
+                known
+                    .or_insert_with(|| (now, reach.suffers_from_pins(id.pid)))
+                    .1
+            };
+            orders.push((id, self.enforcement.order(id, at, now, suffers)));
         }
         orders
     }
@@ -168,7 +196,7 @@ impl Hands {
             return;
         }
         let report = self.enactor.apply(&orders);
-        self.enforcement.nudges += report.nudged.len() as u64;
+        self.enforcement.nudged(&report.windows);
         for (id, mask) in report.released {
             reach.warnings.insert(self.release(id, &mask, reach.roster));
         }
@@ -177,6 +205,7 @@ impl Hands {
     /// Lets go of a thread whose mask somebody else has set; returns a warning.
     fn release(&mut self, id: ThreadId, mask: &PuSet, roster: &mut Roster) -> String {
         let name = roster.release(id);
+        self.enforcement.chose_mask(id);
         self.enforcement.forget(id);
         self.in_kernel.give_back(id);
         format!("thread {id} ({name}) was let go: somebody else set its mask to {mask}")

@@ -65,6 +65,7 @@ impl Hands {
     /// Takes a thread whose affinity somebody has set on purpose only if the user overrides.
     fn meet_foreign(&mut self, id: ThreadId, mask: PuSet, warnings: &mut Warnings) -> Taken {
         let is_taken = self.override_affinity && self.enactor.adopt(id, mask.clone()).is_ok();
+        self.enforcement.chose_mask(id);
         self.take_cookie(id, warnings);
         if is_taken {
             Taken::Managed(mask)
