@@ -30,7 +30,7 @@ pub use case::{Case, Derive, Effort, Measure};
 pub use error::BenchError;
 pub use long::of_benches;
 pub use row::Row;
-pub use run::run;
+pub use run::{run, run_rounds};
 pub use simulate::{ACMP, Done, POWER8, Simulate};
 
 use consort_core::{hint, policies};

@@ -21,11 +21,23 @@ pub fn run(
     effort: Effort,
     tell: &dyn Fn(usize, usize),
 ) -> Result<Vec<Row>, BenchError> {
+    run_rounds(benches, effort, effort.rounds(), tell)
+}
+
+/// The same with this number of rounds.
+///
+/// # Errors
+/// As for [`run`].
+pub fn run_rounds(
+    benches: &[Box<dyn Bench>],
+    effort: Effort,
+    rounds: usize,
+    tell: &dyn Fn(usize, usize),
+) -> Result<Vec<Row>, BenchError> {
     let series = benches
         .iter()
         .map(|bench| Series::new(bench.as_ref(), effort));
     let mut series = series.collect::<Result<Vec<_>, _>>()?;
-    let rounds = effort.rounds();
     for s in &mut series {
         s.round()?;
     }

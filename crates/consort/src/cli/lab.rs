@@ -1,9 +1,11 @@
 //! Arguments of the verbs that repeat, measure and check: studies, benches, validation.
 
 use super::count::seed;
+use super::run::watches;
 use super::values;
 use super::{Format, Jobs, NumbersOut};
 use clap::Args;
+use consort_linux::live::Watch;
 use std::path::PathBuf;
 
 /// Arguments of `reproduce`.
@@ -44,6 +46,21 @@ pub(crate) struct BenchArgs {
     /// Few and short repetitions: whether it works, not how fast it is
     #[arg(long)]
     pub(crate) quick: bool,
+    /// Rounds that count; pairs of runs of `overhead`, of which there are 12 if not given
+    #[arg(short = 'n', long, value_name = "PAIRS")]
+    pub(crate) pairs: Option<usize>,
+    /// Only this load of `overhead`: pgbench, redis, nginx, serve, churn, forks, ping-pong or loops
+    #[arg(long, value_name = "LOAD")]
+    pub(crate) only: Option<String>,
+    /// Policy of the managed runs of `overhead`; none if not given
+    #[arg(long, value_name = "POLICY")]
+    pub(crate) policy: Option<String>,
+    /// Rate at which the managed runs of `overhead` are watched
+    #[arg(long, value_name = "RATE", value_parser = watches())]
+    pub(crate) watch: Option<Watch>,
+    /// Compare `overhead` with `perf record -a` as well
+    #[arg(long)]
+    pub(crate) with_perf: bool,
     /// A file beside what is printed.
     #[command(flatten)]
     pub(crate) numbers: NumbersOut,

@@ -17,7 +17,7 @@ fn enact_choices() -> impl TypedValueParser<Value = EnactChoice> {
     PossibleValuesParser::new(EnactChoice::NAMES).try_map(|name| name.parse::<EnactChoice>())
 }
 
-fn watches() -> impl TypedValueParser<Value = Watch> {
+pub(super) fn watches() -> impl TypedValueParser<Value = Watch> {
     PossibleValuesParser::new(Watch::NAMES).try_map(|name| name.parse::<Watch>())
 }
 

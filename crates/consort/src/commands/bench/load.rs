@@ -3,7 +3,6 @@
 
 use anyhow::{Context, Result};
 use std::io::{Read, Write};
-use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -14,14 +13,7 @@ pub(crate) const LOAD: &str = "__load";
 const PERIOD: Duration = Duration::from_millis(20);
 
 /// Runs the threads that the arguments ask for.
-pub(crate) fn work() -> ExitCode {
-    match run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => crate::failure::report(&error),
-    }
-}
-
-fn run() -> Result<()> {
+pub(super) fn work() -> Result<()> {
     let mut arguments = std::env::args().skip(2);
     let threads: u32 = arguments.next().context("no threads")?.parse()?;
     let share: f64 = arguments.next().context("no share")?.parse()?;

@@ -1,10 +1,11 @@
 //! `consort bench`: how fast Consort itself is here.
 
 mod load;
+mod overhead;
 mod process;
 mod resident;
 
-pub(crate) use load::{LOAD, work};
+pub(crate) use load::LOAD;
 pub(crate) use resident::all;
 
 use crate::cli::{BenchArgs, Format};
@@ -13,7 +14,8 @@ use crate::output::{self, Column, number, text};
 use crate::progress;
 use crate::table_file::{self, TableFile};
 use anyhow::Result;
-use consort_bench::{Bench, BenchError, Effort, Row, run};
+use consort_bench::{Bench, BenchError, Effort, Row, run, run_rounds};
+use overhead::Overhead;
 use serde::Serialize;
 use std::process::ExitCode;
 
@@ -25,6 +27,9 @@ const COLUMNS: &[Column<Row>] = &[
     number("spread %", |r| format!("{:.1}", 100.0 * r.spread())),
     number("target", |r| r.target.map_or_else(String::new, show)),
 ];
+
+/// Usual number of pairs.
+const PAIRS: usize = 12;
 
 /// A bench as it is listed.
 #[derive(Serialize)]
@@ -38,11 +43,26 @@ const LIST: &[Column<Listed>] = &[
     text("summary", |l| l.summary.clone()),
 ];
 
+/// Runs the process that a bench measures: `consort __load NAME SECONDS` those of pairs, and with
+/// numbers that of the daemon.
+pub(crate) fn work() -> ExitCode {
+    let mut arguments = std::env::args().skip(2);
+    let (first, second) = (arguments.next(), arguments.next());
+    let worked = match first.filter(|name| name.parse::<u32>().is_err()) {
+        Some(name) => overhead::work(&name, &second.unwrap_or_default()),
+        None => load::work(),
+    };
+    match worked {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => crate::failure::report(&error),
+    }
+}
+
 pub(crate) fn execute(args: &BenchArgs) -> Result<ExitCode> {
     // What takes minutes and starts programs is run by its name only.
     let known = match args.names.is_empty() && !args.list {
         true => consort_bench::all(),
-        false => all(),
+        false => resident::all_with(overhead(args)),
     };
     let benches = consort_bench::select(known, &args.names).map_err(refusal)?;
     if args.list {
@@ -56,7 +76,14 @@ pub(crate) fn execute(args: &BenchArgs) -> Result<ExitCode> {
     };
     let file = TableFile::begin(args.numbers.out.as_deref())?;
     let progress = progress::counted("rounds");
-    let rows = run(&benches, effort, &|done, total| progress.at(done, total));
+    let tell = |done, total| progress.at(done, total);
+    // Pairs vary more than the other figures, so they have a round more by default.
+    let is_paired = benches.iter().any(|bench| bench.name() == Overhead::NAME);
+    let rounds = args.pairs.or((is_paired && !args.quick).then_some(PAIRS));
+    let rows = match rounds {
+        Some(rounds) => run_rounds(&benches, effort, rounds.max(1), &tell),
+        None => run(&benches, effort, &tell),
+    };
     progress.finish();
     let rows = rows.map_err(refusal)?;
     check(&rows)?;
@@ -78,6 +105,16 @@ fn check(rows: &[Row]) -> Result<()> {
         "no bench gave a figure: this host counts no processor time of threads \
          (CLOCK_THREAD_CPUTIME_ID); run it on another host"
     ))
+}
+
+/// The bench of pairs, as the arguments want it.
+fn overhead(args: &BenchArgs) -> Overhead {
+    Overhead {
+        only: args.only.clone(),
+        policy: args.policy.clone(),
+        watch: args.watch.map(|watch| watch.to_string()),
+        with_perf: args.with_perf,
+    }
 }
 
 fn list(benches: &[Box<dyn Bench>], args: &BenchArgs) -> Result<()> {

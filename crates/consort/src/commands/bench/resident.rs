@@ -4,6 +4,7 @@
 //! together want half of the PUs, or, for policies of short quanta, all the time.
 
 use super::load::LOAD;
+use super::overhead::Overhead;
 use super::process::Process;
 use consort_bench::{Bench, BenchError, Case, Effort, Measure};
 use consort_core::policies;
@@ -14,10 +15,16 @@ use std::time::{Duration, Instant};
 /// The bench.
 struct Resident;
 
-/// Every bench: those of the simulator and the policies, then that of the daemon.
+/// Every bench: those of the simulator and the policies, then those of the live machine.
 pub(crate) fn all() -> Vec<Box<dyn Bench>> {
+    all_with(Overhead::default())
+}
+
+/// The same with this bench of pairs.
+pub(super) fn all_with(overhead: Overhead) -> Vec<Box<dyn Bench>> {
     let mut all = consort_bench::all();
     all.push(Box::new(Resident));
+    all.push(Box::new(overhead));
     all
 }
 
