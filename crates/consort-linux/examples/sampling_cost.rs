@@ -7,7 +7,7 @@
 
 use consort_core::PuSet;
 use consort_linux::discovery::Discovery;
-use consort_linux::sampling::{Profiler, Sampler, SamplerConfig, sample_cost_ns};
+use consort_linux::sampling::{Profiler, Reach, Sampler, SamplerConfig, sample_cost_ns};
 use nix::time::{ClockId, clock_gettime};
 use std::error::Error;
 use std::hint::black_box;
@@ -45,6 +45,7 @@ fn at_rate(rate_hz: u64) -> SamplerConfig {
     SamplerConfig {
         rate_hz,
         max_samples_per_s: u64::MAX,
+        reach: Reach::Own,
         ..SamplerConfig::default()
     }
 }

@@ -4,8 +4,9 @@
 //! or to its end, and prints class and estimate of the thread that ran most, as JSON.
 
 use consort_core::{PuSet, Sample, Traits, classify};
+use consort_linux::discovery::ProcessTimes;
 use consort_linux::sampling::{ProfiledThread, Profiler, Sampler, SamplerConfig, sample_cost_ns};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -60,6 +61,7 @@ fn online() -> PuSet {
 /// Follows the programs until they have had `limit_ns` of CPU time; returns the thread that ran
 /// most.
 fn follow(child: &mut Child, mut sampler: Sampler, limit_ns: u64) -> Option<ProfiledThread> {
+    let mut times = ProcessTimes::new(Path::new("/"));
     let mut profiler = Profiler::new(Path::new("/"));
     let mut totals = BTreeMap::new();
     let mut gate = child.stdin.take()?;
@@ -73,7 +75,8 @@ fn follow(child: &mut Child, mut sampler: Sampler, limit_ns: u64) -> Option<Prof
         };
         profiler.apply(&batch);
         totals.extend(profiler.interval().into_iter().map(|t| (t.tid, t)));
-        if over || sampler.cpu_time_ns() > limit_ns {
+        times.read(&BTreeSet::from([child.id()]));
+        if over || times.total_ns(0) > limit_ns {
             break;
         }
     }

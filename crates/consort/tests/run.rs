@@ -449,3 +449,55 @@ fn auto_without_gain_only_watches_and_says_so() {
         (&0.into(), &0.into())
     );
 }
+
+/// Number of perf events that a process has open.
+fn events_of(pid: u32) -> usize {
+    let open = std::fs::read_dir(format!("/proc/{pid}/fd"))
+        .unwrap()
+        .flatten();
+    let targets = open.filter_map(|entry| std::fs::read_link(entry.path()).ok());
+    targets
+        .filter(|target| target.to_string_lossy().contains("[perf_event]"))
+        .count()
+}
+
+#[test]
+fn watching_opens_no_event_on_threads_in_short_quanta() {
+    if !nix::unistd::geteuid().is_root() {
+        return skipped("only root may sample PUs");
+    }
+    let mut command = consort();
+    command.args([
+        "run",
+        "-q",
+        "--no-daemon",
+        "--policy",
+        "none",
+        "--interval",
+        "4ms",
+        "--",
+    ]);
+    command
+        .arg(demo())
+        .args(["int", "--threads", "7", "--seconds", "60"]);
+    let mut consort = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let pid = consort.id();
+    let threads = || {
+        let of = |child: &u32| {
+            std::fs::read_dir(format!("/proc/{child}/task")).map_or(0, Iterator::count)
+        };
+        children_of(pid).iter().map(of).max().unwrap_or(0)
+    };
+    wait_for("the threads", || (threads() >= 7).then_some(()));
+    // Long enough for the groups of some quanta to be opened.
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let (events, most) = (events_of(pid), pus());
+    let command = nix::unistd::Pid::from_raw(i32::try_from(pid).unwrap());
+    nix::sys::signal::kill(command, nix::sys::signal::Signal::SIGTERM).unwrap();
+    consort.wait().unwrap();
+    assert!(events <= most, "{events} events on {most} PUs");
+}

@@ -13,6 +13,7 @@
 mod events;
 mod manage;
 mod pending;
+mod process_times;
 mod reader;
 mod tracker;
 
@@ -20,5 +21,6 @@ pub use crate::proc::{ProcError, RunState, Stat, StatError, children_of, threads
 pub use events::ThreadEvent;
 pub use manage::{Caller, Unmanageable};
 pub(crate) use manage::{may_be_real_time, real_time};
+pub use process_times::ProcessTimes;
 pub use reader::{ProcReader, ProcSample};
 pub use tracker::Discovery;

@@ -61,6 +61,11 @@ impl Discovery {
         self.scan_due = true;
     }
 
+    /// Processes with threads that are known.
+    pub fn processes(&self) -> BTreeSet<u32> {
+        self.known.values().map(|known| known.id.pid).collect()
+    }
+
     /// Returns true if threads of this process are known.
     pub fn knows(&self, pid: u32) -> bool {
         self.known.values().any(|known| known.id.pid == pid)

@@ -230,6 +230,8 @@ impl Follower {
             tier: Tier::Proc,
             managed_cpu_s: children_cpu_s(),
             sampling_s: 0.0,
+            events_s: 0.0,
+            switch_ns: 0,
             short_lived: 0,
             samples: SampleCounts::default(),
             restored: true,

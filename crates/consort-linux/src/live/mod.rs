@@ -120,6 +120,11 @@ pub struct Finished {
     pub managed_cpu_s: f64,
     /// CPU time that taking samples cost the managed threads, s; estimated.
     pub sampling_s: f64,
+    /// CPU time that events cost the managed threads when they were switched and cloned, s;
+    /// estimated.
+    pub events_s: f64,
+    /// CPU time that open events add to one switch of a thread, ns; measured.
+    pub switch_ns: u64,
     /// Number of threads that ended before they could be looked at.
     pub short_lived: u64,
     /// Samples over the run.
@@ -180,15 +185,13 @@ impl Machine for Live {
 
     fn grant(&mut self, wishes: Wishes) {
         // Who follows activity decides by states, and who uses calls tells by them which have ended.
-        if wishes.on_activity || wishes.calls {
-            self.senses.mind_states();
-        }
         if wishes.idle {
             self.senses.mind_idle_time();
         }
         if wishes.calls {
             self.warnings.extend(self.senses.count_calls());
         }
+        self.senses.mind_states(wishes.on_activity || wishes.calls);
     }
 
     fn observe(&mut self) -> Result<Option<Observation>, LiveError> {
@@ -218,6 +221,8 @@ impl Live {
     pub fn finish(mut self) -> Finished {
         let duration_s = self.clock.start().elapsed().as_secs_f64();
         self.course.give_up_urgency();
+        let processes = self.roster.processes();
+        self.senses.read_times(|| processes, true);
         let (tier, managed_cpu_s) = (self.tier(), self.managed_cpu_s());
         let rested = self.hands.rest(&mut self.warnings);
         self.warnings.extend(self.clock.pace().lateness());
@@ -227,6 +232,8 @@ impl Live {
             tier,
             managed_cpu_s,
             sampling_s: self.senses.sampling_s(),
+            events_s: self.senses.events_s(),
+            switch_ns: self.senses.switch_cost_ns(),
             short_lived: self.census.short_lived(),
             samples: self.senses.samples(),
             restored: rested.restored,
@@ -250,11 +257,16 @@ impl Live {
         self.senses.tier()
     }
 
-    /// CPU time of the managed programs, s. The sampling events count all threads that they follow,
-    /// but not those of setuid programs; rusage counts children that were waited for. The larger
-    /// one is told.
+    /// CPU time of the managed programs, s.
     fn managed_cpu_s(&self) -> f64 {
-        relay::children_cpu_s().max(self.senses.sampled_cpu_s())
+        let children_s = relay::children_cpu_s();
+        let own_s = if self.course.command().is_some() {
+            children_s
+        } else {
+            0.0
+        };
+        // The command may have ended before its times were read for the first time.
+        own_s.max(self.senses.managed_cpu_s(children_s))
     }
 
     /// Threads of managed programs that are left alone, with the reasons.
@@ -277,8 +289,11 @@ impl Live {
             self.hands.recheck(&threads, &mut self.roster);
             self.part_with_excluded(&threads);
         }
-        self.warnings
-            .extend(self.site.follow(self.roster.usable_pus()));
+        let changes = self.site.follow(self.roster.usable_pus());
+        if !changes.is_empty() {
+            self.senses.follow_pus(self.site.topology().pus());
+        }
+        self.warnings.extend(changes);
     }
 
     /// The hands, and what they ask while they place threads.

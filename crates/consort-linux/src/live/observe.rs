@@ -3,8 +3,10 @@
 use super::Live;
 use super::clock::{nanos, own_cpu_ns};
 use super::roster::Parted;
-use super::senses::Interval;
+use super::senses::{Interval, Known};
+use crate::discovery::ThreadEvent;
 use consort_core::{Observation, Sample, ThreadId, ThreadObservation};
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 impl Live {
@@ -15,8 +17,7 @@ impl Live {
             return;
         };
         let events = self.census.take_in(&batch);
-        self.senses.follow(&events);
-        self.follow(events);
+        self.follow_with_senses(events);
         let census = &self.census;
         let id_of = |tid| census.id_of(tid);
         let refused = self.hands.note(&batch, id_of, &self.roster);
@@ -34,9 +35,28 @@ impl Live {
         let Some(events) = self.census.scan_if_due(begun) else {
             return;
         };
-        self.senses.follow(&events);
-        self.follow(events);
+        self.follow_with_senses(events);
         self.census.scanned(begun, self.senses.have_records());
+    }
+
+    /// Takes in changes, and samples processes that only a scan has found.
+    fn follow_with_senses(&mut self, events: Vec<ThreadEvent>) {
+        self.senses.follow(&events);
+        let unrecorded = |event: &ThreadEvent| match event {
+            ThreadEvent::Appeared {
+                id, parent: None, ..
+            } => Some(id.pid),
+            _ => None,
+        };
+        let found: BTreeSet<u32> = events.iter().filter_map(unrecorded).collect();
+        self.follow(events);
+        for pid in found {
+            if let Some(tree) = self.roster.trees().root_of(pid)
+                && self.roster.trees().is_managed(tree)
+            {
+                self.senses.admit(pid, tree);
+            }
+        }
     }
 
     /// Ends the quantum and observes it: the samples of all threads since the last observation.
@@ -50,8 +70,12 @@ impl Live {
         self.warnings.extend(late);
         let interval_ns = nanos(length);
         let census = &self.census;
-        let is_known = |tid| census.id_of(tid).is_some();
-        let interval = self.senses.end_interval(now, interval_ns, is_known);
+        let known = Known {
+            has_thread: &|tid| census.id_of(tid).is_some(),
+            processes: &|| census.processes(),
+        };
+        let interval = self.senses.end_interval(now, interval_ns, known);
+        self.senses.read_times(|| self.roster.processes(), false);
         let ids: Vec<ThreadId> = self.roster.ids().collect();
         let looks = ids.iter();
         let threads = looks
@@ -63,7 +87,7 @@ impl Live {
         let programs = self.roster.programs();
         let exited = self.last_looks(&interval);
         self.hands.settle_pairs();
-        let notices = self.senses.begin_quantum(self.clock.pace().asked());
+        let notices = self.senses.begin_quantum();
         self.warnings
             .extend(notices.iter().map(ToString::to_string));
         let mut seen = Observation {

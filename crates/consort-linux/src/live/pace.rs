@@ -53,11 +53,6 @@ impl Pace {
         self.asked = length;
     }
 
-    /// Length of quanta that was asked for.
-    pub(super) fn asked(&self) -> Duration {
-        self.asked
-    }
-
     /// Length of the next quantum.
     pub(super) fn quantum(&self) -> Duration {
         if self.turns < WARM_UP {

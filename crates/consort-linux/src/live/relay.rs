@@ -11,6 +11,9 @@ use nix::sys::signal::Signal;
 use nix::sys::time::{TimeSpec, TimeValLike};
 use std::time::{Duration, Instant};
 
+/// Time between two readings of the rings while they fill quickly.
+const DRAIN_SOON: Duration = Duration::from_millis(20);
+
 /// Sources that are to be heard after a wait: to ask each of them costs a system call.
 #[derive(Clone, Copy, Debug, Default)]
 struct Waiting {
@@ -47,7 +50,11 @@ impl Live {
             self.recover_if_due();
             let now = Instant::now();
             let left = end.saturating_duration_since(now);
-            let waiting = self.wait(left.min(self.clock.pause_of_rings()))?;
+            let pause = match self.senses.is_crowded() {
+                true => DRAIN_SOON,
+                false => self.clock.pause_of_rings(),
+            };
+            let waiting = self.wait(left.min(pause))?;
             self.take_signals(waiting.signals)?;
             self.take_records();
             self.attend(waiting);

@@ -128,6 +128,7 @@ impl Live {
         for other in below {
             let stays = self.roster.trees().is_managed(other);
             if !stays {
+                self.senses.begin_times(other);
                 self.roster.trees_mut().graft(other, pid);
             }
         }
@@ -208,6 +209,7 @@ impl Live {
         if was_managed {
             return;
         }
+        self.senses.begin_times(pid);
         let pus = self.site.online();
         let Some(joined) = self.senses.join_tree(self.site.root(), pid, pus) else {
             return;

@@ -368,6 +368,11 @@ impl Roster {
             .collect()
     }
 
+    /// The processes that have threads here.
+    pub(super) fn processes(&self) -> BTreeSet<u32> {
+        self.ids().map(|id| id.pid).collect()
+    }
+
     /// The processes of a program that have threads here.
     pub(super) fn processes_of(&self, program: ProgramId) -> BTreeSet<u32> {
         let pids = self.ids().map(|id| id.pid);

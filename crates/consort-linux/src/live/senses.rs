@@ -12,13 +12,13 @@ mod sampled;
 pub(super) use energy::TIER as ENERGY_TIER;
 pub(super) use look::Seen;
 pub use recorded::{Recorded, RecordedError};
-pub(super) use sampled::{Sampling, SamplingWish, accept};
+pub(super) use sampled::{Known, Sampling, SamplingWish, accept};
 
 use super::descriptors::Descriptors;
 use super::trees::Trees;
 use super::{Host, SampleCounts};
 use crate::counters::Notice;
-use crate::discovery::{ProcError, ProcReader, ProcSample, RunState, ThreadEvent};
+use crate::discovery::{ProcError, ProcReader, ProcSample, ProcessTimes, RunState, ThreadEvent};
 use crate::sampling::{Batch, SamplerError, ThreadProfile, Watch};
 use consort_core::{
     Observation, Offers, ProgramId, PuId, PuSet, Reading, Sample, Signal, ThreadId, Throttle, Tier,
@@ -28,7 +28,7 @@ use energy::Energy;
 use idle::IdleTime;
 use limits::Limits;
 use sampled::Profiles;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -46,7 +46,19 @@ pub(super) struct Senses {
     states: bool,
     /// Measures that this host cannot count, from a recording.
     recorded: Option<Recorded>,
+    /// CPU time of the threads that were looked at since the last interval ended, ns.
+    managed_ns: u64,
+    /// CPU time that counting events cost the threads at their switches so far, ns.
+    counts_ns: u64,
+    times: ProcessTimes,
+    /// Time of the next reading of processes' times.
+    next_times: Instant,
 }
+
+/// Shortest time between two readings of the times of processes.
+const TIMES_PAUSE: Duration = Duration::from_secs(1);
+/// Ratio of the time between two such readings to the time that one takes.
+const PAUSE_PER_TIMES: u32 = 1000;
 
 /// An interval that ends with an observation.
 pub(super) struct Interval {
@@ -72,7 +84,7 @@ impl Senses {
     pub(super) fn open(host: &Host, sampling: Option<Sampling>, shared: Descriptors) -> Self {
         Self {
             offers: offers(host, sampling.is_some()),
-            counting: Counting::new(host, sampling.is_some(), shared.counting),
+            counting: Counting::new(host, shared.counting),
             sampling,
             energy: Energy::open(&host.root),
             reader: ProcReader::new(&host.root, shared.proc),
@@ -80,6 +92,10 @@ impl Senses {
             idle: None,
             states: false,
             recorded: None,
+            managed_ns: 0,
+            counts_ns: 0,
+            times: ProcessTimes::new(&host.root),
+            next_times: Instant::now(),
         }
     }
 
@@ -113,10 +129,9 @@ impl Senses {
         self.counting.count_calls()
     }
 
-    /// Tells who can run at the end of every quantum, from now on.
-    pub(super) fn mind_states(&mut self) {
-        self.states = true;
-        self.counting.count_always();
+    /// Notes whether the policy decides by who can run at the end of a quantum.
+    pub(super) fn mind_states(&mut self, on: bool) {
+        self.states = self.counting.count_switches(on);
     }
 
     /// Measures the idle time of the PUs from now on.
@@ -147,7 +162,7 @@ impl Senses {
 
     /// Returns true if records tell which threads begin and end.
     pub(super) fn have_records(&self) -> bool {
-        self.sampling.is_some()
+        self.sampling.as_ref().is_some_and(Sampling::is_open)
     }
 
     /// Reads all rings, where there are any; for the last time nothing is held back.
@@ -221,13 +236,49 @@ impl Senses {
         &mut self,
         end: Instant,
         length_ns: u64,
-        is_known: impl Fn(u32) -> bool,
+        known: Known<'_>,
     ) -> Interval {
+        let managed_ns = std::mem::take(&mut self.managed_ns);
         let sampling = self.sampling.as_mut();
+        let profiles = |s: &mut Sampling| s.profiles(length_ns, managed_ns, known);
         Interval {
             end,
             length_ns,
-            profiles: sampling.map_or_else(Profiles::default, |s| s.profiles(length_ns, is_known)),
+            profiles: sampling.map_or_else(Profiles::default, profiles),
+        }
+    }
+
+    /// Counts the time of a process from now on.
+    pub(super) fn begin_times(&mut self, pid: u32) {
+        self.times.enter(pid);
+    }
+
+    /// Reads the times of these processes if that is due, or at once.
+    pub(super) fn read_times(&mut self, pids: impl FnOnce() -> BTreeSet<u32>, at_once: bool) {
+        let now = Instant::now();
+        if !at_once && now < self.next_times {
+            return;
+        }
+        self.times.read(&pids());
+        self.next_times = now + TIMES_PAUSE.max(now.elapsed() * PAUSE_PER_TIMES);
+    }
+
+    /// Returns true if the rings should be read again soon.
+    pub(super) fn is_crowded(&self) -> bool {
+        self.sampling.as_ref().is_some_and(Sampling::is_crowded)
+    }
+
+    /// Samples a process of a tree that was found in `/proc`.
+    pub(super) fn admit(&mut self, pid: u32, tree: u32) {
+        if let Some(sampling) = &mut self.sampling {
+            sampling.admit(pid, tree);
+        }
+    }
+
+    /// Samples these PUs from now on, where all that runs on PUs is sampled.
+    pub(super) fn follow_pus(&mut self, pus: &PuSet) {
+        if let Some(sampling) = &mut self.sampling {
+            sampling.follow_pus(pus);
         }
     }
 
@@ -241,6 +292,7 @@ impl Senses {
         sample: &mut Sample,
     ) -> bool {
         let begun = self.counting.fill(id, sample);
+        let runs = seen.runs();
         let runnable = match self.is_runnable(id, seen, begun, interval, sample) {
             Ok(runnable) => runnable,
             // It is there as far as is known, and is read again in the next quantum.
@@ -255,10 +307,35 @@ impl Senses {
         let runnable = f64::from(u8::from(runnable));
         let runnable = Reading::whole(runnable, Tier::Proc, interval.length_ns);
         sample.set(Signal::Runnable, runnable);
+        self.managed_ns += sample.cpu_time_ns() as u64;
+        if let (Some(before), Some(now)) = (runs, seen.runs()) {
+            self.note_switches(now.saturating_sub(before));
+        }
         if let Some(profile) = self.profile(id, interval) {
             profile.fill(sample, interval.length_ns);
         }
         true
+    }
+
+    /// Adds what events cost the threads at their switches.
+    fn note_switches(&mut self, switches: u64) {
+        if let Some(sampling) = &mut self.sampling {
+            sampling.note_switches(switches);
+        }
+        self.counts_ns += switches * self.counting.switch_cost_ns();
+    }
+
+    /// CPU time that events cost the threads when they were switched and cloned so far, s;
+    /// estimated.
+    pub(super) fn events_s(&self) -> f64 {
+        let sampling_ns = self.sampling.as_ref().map_or(0, Sampling::events_ns);
+        (self.counts_ns + sampling_ns) as f64 / 1e9
+    }
+
+    /// CPU time that the events which are open now add to a switch, ns.
+    pub(super) fn switch_cost_ns(&self) -> u64 {
+        let sampling_ns = self.sampling.as_ref().map_or(0, Sampling::switch_cost_ns);
+        self.counting.switch_cost_ns() + sampling_ns
     }
 
     /// Profile of a thread at the end of an interval, by samples of the interval or earlier ones.
@@ -323,13 +400,14 @@ impl Senses {
 
     /// Adds the last samples of a thread that has exited. `/proc` no longer tells its CPU time, but
     /// each sample stands for a stretch of it.
-    pub(super) fn add_last(&self, id: ThreadId, interval: &Interval, sample: &mut Sample) {
+    pub(super) fn add_last(&mut self, id: ThreadId, interval: &Interval, sample: &mut Sample) {
         if let Some(profile) = self.profile(id, interval) {
             let cpu_ns = profile.counts.sampled_ns as f64;
             let reading = Reading::whole(cpu_ns, Tier::Sampling, interval.length_ns);
             sample.set(Signal::CpuTime, reading);
             profile.fill(sample, interval.length_ns);
         }
+        self.managed_ns += sample.cpu_time_ns() as u64;
     }
 
     /// Adds recorded measures of the thread's program, where there is a recording.
@@ -350,10 +428,9 @@ impl Senses {
         self.energy.add(seen)
     }
 
-    /// Begins a quantum, after all threads were looked at; quanta were asked to be so long. Returns
-    /// notices for the user.
-    pub(super) fn begin_quantum(&mut self, asked: Duration) -> Vec<Notice> {
-        self.counting.begin_quantum(asked)
+    /// Begins a quantum, after all threads were looked at. Returns notices for the user.
+    pub(super) fn begin_quantum(&mut self) -> Vec<Notice> {
+        self.counting.begin_quantum()
     }
 
     /// Numbers of samples so far.
@@ -367,9 +444,10 @@ impl Senses {
         self.sampling.as_ref().map_or(0.0, Sampling::cost_s)
     }
 
-    /// CPU time of the sampled threads so far, s; 0 without the sampling tier.
-    pub(super) fn sampled_cpu_s(&self) -> f64 {
-        self.sampling.as_ref().map_or(0, Sampling::cpu_time_ns) as f64 / 1e9
+    /// CPU time of the processes that were read so far, and of all that they waited for, s.
+    /// `children_s` is that of our own children.
+    pub(super) fn managed_cpu_s(&self, children_s: f64) -> f64 {
+        self.times.total_ns((children_s * 1e9) as u64) as f64 / 1e9
     }
 }
 

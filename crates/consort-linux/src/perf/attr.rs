@@ -24,6 +24,8 @@ pub(crate) enum Follow {
     Offspring,
     /// The thread and all that it will ever start, from its next `exec` on.
     OffspringFromExec,
+    /// Whatever runs on the PU, from the moment on that the event is enabled.
+    Everyone,
 }
 
 /// The fields that every sample carries, in the order in which the kernel writes them.
@@ -83,9 +85,12 @@ const fn register_field() -> u64 {
 
 fn set_follow(attr: &mut b::perf_event_attr, follow: Follow) {
     let from_exec = follow == Follow::OffspringFromExec;
-    attr.set_inherit(u64::from(follow != Follow::Thread));
-    attr.set_disabled(u64::from(from_exec));
+    let everyone = follow == Follow::Everyone;
+    let inherits = matches!(follow, Follow::Offspring | Follow::OffspringFromExec);
+    attr.set_inherit(u64::from(inherits));
+    attr.set_disabled(u64::from(from_exec || everyone));
     attr.set_enable_on_exec(u64::from(from_exec));
+    attr.set_exclude_idle(u64::from(everyone));
 }
 
 fn set_tasks(attr: &mut b::perf_event_attr) {

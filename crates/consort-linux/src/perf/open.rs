@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::path::Path;
 use thiserror::Error;
 
-/// The thread that an event is counted on, wherever it runs or on one PU.
+/// The thread or PU that an event is counted on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// One thread wherever it runs.
@@ -22,6 +22,11 @@ pub enum Target {
         /// The PU's number.
         pu: u32,
     },
+    /// Everything that runs on one PU; for root, CAP_PERFMON and `perf_event_paranoid` 0 or less.
+    Pu {
+        /// The PU's number.
+        pu: u32,
+    },
 }
 
 impl Target {
@@ -30,6 +35,7 @@ impl Target {
         match self {
             Self::Thread { tid } => (id(tid), -1),
             Self::ThreadOnPu { tid, pu } => (id(tid), id(pu)),
+            Self::Pu { pu } => (-1, id(pu)),
         }
     }
 }

@@ -179,6 +179,29 @@ pub(crate) fn is_sample(kind: u32) -> bool {
     kind == SAMPLE
 }
 
+/// Returns true if a record tells of the beginning or end of a thread, or of an `exec`.
+pub(crate) fn is_of_lives(bytes: &[u8]) -> bool {
+    match kind_of(bytes) {
+        FORK | EXIT => true,
+        COMM => bytes
+            .get(4..6)
+            .is_some_and(|misc| u16::from_ne_bytes([misc[0], misc[1]]) & MISC_COMM_EXEC != 0),
+        _ => false,
+    }
+}
+
+/// Process and time that a record is about, read without parsing all of it: records of strangers
+/// are dropped by these. `None` for records about the ring itself.
+pub(crate) fn process_and_time(bytes: &[u8]) -> Option<(u32, u64)> {
+    let kind = kind_of(bytes);
+    let body = Fields(bytes.get(HEADER_BYTES..)?);
+    match kind {
+        SAMPLE => Some((body.u32(8)?, body.u64(16)?)),
+        FORK | EXIT | COMM | MMAP2 => Some((body.u32(0)?, body.stamp()?.time_ns)),
+        _ => None,
+    }
+}
+
 impl Record {
     /// Parses the first record of some bytes; its length is [`record_size`].
     ///

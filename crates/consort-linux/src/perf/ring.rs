@@ -73,14 +73,47 @@ impl Ring {
 
     /// Hands out each waiting record and gives its space back.
     pub fn drain(&mut self, each: impl FnMut(&[u8])) -> Walked {
-        let head = self.head().load(Ordering::Acquire);
-        // Only this reader writes the tail, and it is borrowed exclusively.
-        let tail = self.tail().load(Ordering::Relaxed);
-        let waiting = usize::try_from(head.wrapping_sub(tail)).unwrap_or(usize::MAX);
-        let (first, second) = self.pieces(tail, waiting.min(self.data_bytes));
+        let head = self.written();
+        let (first, second) = self.waiting(head);
         let walked = walk(first, second, each);
         self.tail().store(head, Ordering::Release);
         walked
+    }
+
+    /// Shows each waiting record up to `head`, and leaves all of them where they are.
+    pub fn peek(&self, head: u64, each: impl FnMut(&[u8])) {
+        let (first, second) = self.waiting(head);
+        walk(first, second, each);
+    }
+
+    /// Hands out the records up to `head` until `take` refuses one; those from it on stay.
+    pub fn drain_while(&mut self, head: u64, mut take: impl FnMut(&[u8]) -> bool) -> Walked {
+        let tail = self.tail().load(Ordering::Relaxed);
+        let (first, second) = self.waiting(head);
+        let (mut taken, mut is_open) = (0, true);
+        let walked = walk(first, second, |bytes| {
+            is_open = is_open && take(bytes);
+            if is_open {
+                taken += bytes.len() as u64;
+            }
+        });
+        // What could not be walked is dropped, or the next reader would stumble over it again.
+        let tail = if is_open { head } else { tail + taken };
+        self.tail().store(tail, Ordering::Release);
+        walked
+    }
+
+    /// The place up to which the kernel has written.
+    pub fn written(&self) -> u64 {
+        self.head().load(Ordering::Acquire)
+    }
+
+    /// The bytes that wait up to `head`, in two pieces when they wrap around.
+    fn waiting(&self, head: u64) -> (&[u8], &[u8]) {
+        // Only this reader writes the tail.
+        let tail = self.tail().load(Ordering::Relaxed);
+        let waiting = usize::try_from(head.wrapping_sub(tail)).unwrap_or(usize::MAX);
+        self.pieces(tail, waiting.min(self.data_bytes))
     }
 
     /// The `len` bytes from `tail` on, in two pieces when they wrap around.

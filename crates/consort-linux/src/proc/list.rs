@@ -17,6 +17,11 @@ pub(crate) fn read_stat(root: &Path, pid: u32, tid: u32) -> Result<Stat, ProcErr
     parse_stat(&path)
 }
 
+/// Reads a process's stat file: its times are those of all its threads, ended ones too.
+pub(crate) fn read_process(root: &Path, pid: u32) -> Result<Stat, ProcError> {
+    parse_stat(&root.join(format!("proc/{pid}/stat")))
+}
+
 fn parse_stat(path: &Path) -> Result<Stat, ProcError> {
     let text = read::bytes(path).map_err(|e| ProcError::io(path, &e))?;
     Stat::parse(&text).map_err(|e| ProcError::malformed(path, e))
@@ -32,8 +37,7 @@ pub fn threads_of(root: &Path, pid: u32) -> Result<Vec<u32>, ProcError> {
 
 /// Process id of the parent of a process; none when the process is gone.
 pub(crate) fn parent_of(root: &Path, pid: u32) -> Option<u32> {
-    let stat = parse_stat(&root.join(format!("proc/{pid}/stat")));
-    Some(stat.ok()?.parent_pid)
+    Some(read_process(root, pid).ok()?.parent_pid)
 }
 
 /// `pids` and all processes below them in the tree of parents, as far as the
@@ -45,7 +49,7 @@ pub fn children_of(root: &Path, pids: &BTreeSet<u32>) -> Result<BTreeSet<u32>, P
     let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for pid in numbers_in(&root.join("proc"))? {
         // A process that ends meanwhile is no child any more.
-        if let Ok(stat) = parse_stat(&root.join(format!("proc/{pid}/stat"))) {
+        if let Ok(stat) = read_process(root, pid) {
             children.entry(stat.parent_pid).or_default().push(pid);
         }
     }

@@ -23,7 +23,7 @@ pub use error::ProcError;
 pub(crate) use handle::ProcessHandle;
 pub(crate) use identity::{ThreadUsers, name_of};
 pub use list::{children_of, threads_of};
-pub(crate) use list::{latest_number, numbers_in, parent_of, read_stat, thread_dir};
+pub(crate) use list::{latest_number, numbers_in, parent_of, read_process, read_stat, thread_dir};
 pub use stat::{RunState, Stat, StatError};
 pub(crate) use stat::{STAT_BYTES, read_open};
 pub(crate) use status::Status;

@@ -58,6 +58,8 @@ pub struct Stat {
     pub flags: u64,
     /// CPU time in user and kernel mode, clock ticks.
     pub cpu_ticks: u64,
+    /// The same of the children that were waited for, and theirs.
+    pub waited_ticks: u64,
     /// Start, clock ticks since boot.
     pub start_ticks: u64,
     /// Address of the bottom of the stack: another one after each exec, 0 when
@@ -129,6 +131,7 @@ impl Stat {
             session: id(fields, 6)?,
             flags: number(9)?,
             cpu_ticks: number(14)?.saturating_add(number(15)?),
+            waited_ticks: number(16)?.saturating_add(number(17)?),
             start_ticks: number(22)?,
             start_stack: number(28)?,
             last_pu: PuId(small(number(39)?, 39)?),
@@ -220,6 +223,7 @@ pub(crate) mod tests {
             session: 0,
             flags: 0x20_0000,
             cpu_ticks: 12,
+            waited_ticks: 0,
             start_ticks: 2,
             start_stack: 140_000,
             last_pu: PuId(3),

@@ -2,11 +2,13 @@
 //! already.
 
 use super::batch::Batch;
-use super::config::SamplerConfig;
+use super::config::{Reach, SamplerConfig};
+use super::duty::Duty;
 use super::error::SamplerError;
 use super::feed::Feed;
 use super::feeds::{Burst, Feeds};
-use super::sampler::Sampler;
+use super::host::HostFeeds;
+use super::sampler::{Sampler, monotonic_ns};
 use super::thinning::Thinning;
 use super::upkeep::Upkeep;
 use crate::discovery::{children_of, threads_of};
@@ -35,8 +37,17 @@ impl Sampler {
             return Err(SamplerError::NoPus);
         }
         let mut sampler = Self::empty(config, pus);
+        sampler.trees.insert(pid);
         let from_exec = Follow::OffspringFromExec;
-        match &sampler.feeds {
+        match &mut sampler.feeds {
+            Feeds::Host(host) => {
+                host.members.await_exec(pid, pid);
+                if sampler.config.burst_hz > 0 {
+                    host.begin_burst(&sampler.config);
+                }
+                host.switch();
+                return Ok(sampler);
+            }
             Feeds::Inherited(_) => sampler.inherit(pid, pus, from_exec)?,
             Feeds::PerThread(_) => sampler.add_thread(pid)?,
         }
@@ -64,6 +75,10 @@ impl Sampler {
         }
         let tids = list(root, pid)?;
         let mut sampler = Self::empty(config, pus);
+        if let Feeds::Host(_) = sampler.feeds {
+            sampler.admit(pid, pid);
+            return Ok(sampler);
+        }
         if tids.len() > config.fd_budget {
             let (threads, budget) = (tids.len(), config.fd_budget);
             return Err(SamplerError::FdBudget { threads, budget });
@@ -104,6 +119,13 @@ impl Sampler {
         }
     }
 
+    /// Opens events on threads only as long as they cost little; call [`Sampler::keep_duty`] often.
+    pub fn spare_threads(&mut self) {
+        if !self.is_host_wide() {
+            self.duty = Some(Duty::begin(monotonic_ns()));
+        }
+    }
+
     /// Samples one more tree of processes. Processes that start between the look at `/proc` and the
     /// opening of events may be missed; they are found by scans, and not sampled.
     ///
@@ -111,8 +133,21 @@ impl Sampler {
     /// When the process is gone, perf refuses, or descriptors run out.
     pub fn join_tree(&mut self, root: &Path, pid: u32, pus: &PuSet) -> Result<(), SamplerError> {
         self.tree = pid;
+        self.trees.insert(pid);
+        if !self.is_open {
+            return Ok(());
+        }
         let error = |error| SamplerError::Proc { pid, error };
+        // Before the look at `/proc`: what starts during it is then told by records.
+        let since_ns = monotonic_ns();
         let tree = children_of(root, &BTreeSet::from([pid])).map_err(error)?;
+        if let Feeds::Host(host) = &mut self.feeds {
+            for process in tree {
+                host.members.admit(process, pid, since_ns);
+            }
+            host.switch();
+            return Ok(());
+        }
         let lists = tree.iter().filter_map(|&pid| list(root, pid).ok());
         let threads: usize = lists.map(|tids| tids.len()).sum();
         let per_thread = if self.is_inherited() { pus.len() } else { 1 };
@@ -132,25 +167,38 @@ impl Sampler {
 
     /// Stops sampling a tree that has [joined](Sampler::join_tree).
     pub fn leave_tree(&mut self, pid: u32) {
-        self.feeds.iter_mut().for_each(|feed| feed.leave(pid));
+        self.trees.remove(&pid);
+        if let Feeds::Host(host) = &mut self.feeds {
+            host.members.dismiss(pid);
+            host.switch();
+        }
+        self.feeds.own_mut().for_each(|feed| feed.leave(pid));
     }
 
-    /// A sampler without events, of the kind that suits this number of PUs.
+    /// A sampler that samples nothing yet, of the kind that is allowed and suits this number of PUs.
     fn empty(config: SamplerConfig, pus: &PuSet) -> Self {
+        let full = config;
+        let config = full.watched();
+        let host_wide = config.reach == Reach::Host && pus.len() <= config.fd_budget;
+        let host = host_wide.then(|| HostFeeds::open(pus, &config));
         let inherited = pus.len() <= MAX_INHERITED_PUS.min(config.fd_budget);
         Self {
             config,
-            feeds: match inherited {
-                true => Feeds::Inherited(Vec::new()),
-                false => Feeds::PerThread(BTreeMap::new()),
+            full,
+            feeds: match (host, inherited) {
+                (Some(Ok(host)), _) => Feeds::Host(host),
+                (_, true) => Feeds::Inherited(Vec::new()),
+                (_, false) => Feeds::PerThread(BTreeMap::new()),
             },
             burst: None,
             thinning: Thinning::new(config.max_samples_per_s),
             upkeep: Upkeep::default(),
-            settled_ns: 0,
             held: Batch::default(),
             spare: Vec::new(),
             tree: 0,
+            trees: BTreeSet::new(),
+            duty: None,
+            is_open: true,
         }
     }
 
@@ -248,7 +296,7 @@ impl Sampler {
     /// Threads that were started by attached ones since the rings were last read.
     fn inherited_meanwhile(&mut self) -> Vec<u32> {
         let before = self.held.records.len();
-        for feed in self.feeds.iter_mut() {
+        for feed in self.feeds.own_mut() {
             feed.drain(&mut self.held, &mut self.thinning);
         }
         let new = &self.held.records[before..];

@@ -9,9 +9,11 @@
 use super::batch::Batch;
 use super::config::SamplerConfig;
 use super::feed::Feed;
+use super::switching::{clone_cost_ns, switch_cost_ns};
 use super::thinning::Thinning;
 use crate::perf::attr::Follow;
 use crate::perf::{PerfError, Target, max_sample_rate_hz};
+use consort_core::{PuId, PuSet};
 use nix::time::{ClockId, clock_gettime};
 use std::hint::black_box;
 use std::path::Path;
@@ -36,6 +38,8 @@ const PROBE_STEPS: u64 = 5_000;
 /// Most work of a slice, in probes.
 const MAX_PROBES: u128 = 400;
 const RING_BYTES: usize = 16 << 10;
+/// Most PUs on which the cost of clones is measured; it grows with their number.
+const MOST_CLONED: usize = 8;
 
 /// CPU time that one sample takes from the thread it hits, ns; measured on the
 /// calling thread in about 3 ms of its CPU time. `root` is where `/proc` is mounted.
@@ -54,6 +58,29 @@ pub fn sample_cost_ns(root: &Path) -> Result<u64, PerfError> {
     let extra_ns = sampled.saturating_sub(plain).as_nanos() as f64;
     let samples = sampled.as_secs_f64() * rate_hz as f64;
     Ok((extra_ns / samples) as u64)
+}
+
+/// CPU time that the events of one thread add to a switch of it, ns.
+///
+/// # Errors
+/// When this host does not let the caller sample itself.
+pub(crate) fn sampling_switch_ns(rate_hz: u64) -> Result<u64, PerfError> {
+    let own = Target::Thread { tid: 0 };
+    switch_cost_ns(|| Feed::open(own, Follow::Thread, rate_hz, RING_BYTES, 0))
+}
+
+/// CPU time that inherited events on these PUs add to the start and end of a thread, ns.
+///
+/// # Errors
+/// When this host does not let the caller sample itself.
+pub(crate) fn sampling_clone_ns(rate_hz: u64, pus: &PuSet) -> Result<u64, PerfError> {
+    let tried: Vec<PuId> = pus.iter().take(MOST_CLONED).collect();
+    let open = |pu: &PuId| {
+        let target = Target::ThreadOnPu { tid: 0, pu: pu.0 };
+        Feed::open(target, Follow::Offspring, rate_hz, RING_BYTES, 0)
+    };
+    let cost_ns = clone_cost_ns(|| tried.iter().map(open).collect::<Result<Vec<_>, _>>())?;
+    Ok(cost_ns * pus.len() as u64 / tried.len().max(1) as u64)
 }
 
 impl SamplerConfig {

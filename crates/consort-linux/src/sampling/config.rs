@@ -22,6 +22,22 @@ pub struct SamplerConfig {
     pub ring_bytes: usize,
     /// Most descriptors that the sampler may keep open.
     pub fd_budget: usize,
+    /// Events that are used where the kernel allows them.
+    pub reach: Reach,
+    /// Pace at which samples are taken: at these rates, or below them.
+    pub watch: Watch,
+}
+
+/// The threads that the events of a sampler record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reach {
+    /// All that runs on each PU, and records of strangers are dropped, where the kernel allows that;
+    /// else as [`Reach::Own`].
+    #[default]
+    Host,
+    /// The sampled threads alone: their events are switched and cloned with them, which makes both
+    /// dearer for them.
+    Own,
 }
 
 impl Default for SamplerConfig {
@@ -33,6 +49,8 @@ impl Default for SamplerConfig {
             max_samples_per_s: 4_000,
             ring_bytes: 4 << 20,
             fd_budget: 2_048,
+            reach: Reach::Host,
+            watch: Watch::Full,
         }
     }
 }
@@ -42,6 +60,8 @@ impl Default for SamplerConfig {
 const MAX_RING_BYTES: usize = 128 << 10;
 /// Smallest ring of one PU to ask for, bytes: a third of a second of samples of 176 bytes.
 const MIN_RING_BYTES: usize = 32 << 10;
+/// Largest ring of one PU for all that runs there, bytes.
+const MAX_HOST_RING_BYTES: usize = 512 << 10;
 /// Most PUs on which a burst is worth its price: every event per PU makes each thread start 1.2 to
 /// 2.6 microseconds dearer (measured, see `Sampler`).
 const MAX_BURST_PUS: usize = 32;
@@ -64,10 +84,9 @@ impl SamplerConfig {
         .apart()
     }
 
-    /// This configuration for watching at this rate.
-    #[must_use]
-    pub fn for_watch(self, watch: Watch) -> Self {
-        match watch {
+    /// This configuration with the rates of its watch.
+    pub(super) fn watched(self) -> Self {
+        match self.watch {
             Watch::Full => self,
             Watch::Light => Self {
                 rate_hz: self.rate_hz.min(LIGHT_HZ),
@@ -96,6 +115,13 @@ impl SamplerConfig {
         let share = self.ring_bytes / pus.max(1);
         let power = (share / 2 + 1).next_power_of_two();
         power.clamp(MIN_RING_BYTES, MAX_RING_BYTES)
+    }
+
+    /// Ring size of one PU of `pus` for the records of all that runs there, bytes: the programs
+    /// that a build starts in 100 ms write some 100 KiB.
+    pub(crate) fn host_ring_bytes_per_pu(&self, pus: usize) -> usize {
+        let power = (self.ring_bytes / pus.max(1)).next_power_of_two();
+        power.clamp(MAX_RING_BYTES, MAX_HOST_RING_BYTES)
     }
 
     /// Returns true if a start at a higher rate is wanted, and affordable on this number of PUs.

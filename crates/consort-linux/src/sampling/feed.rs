@@ -1,10 +1,12 @@
 //! One ring and the events that write into it.
 
 use super::batch::Batch;
+use super::members::Members;
 use super::thinning::Thinning;
 use crate::perf::attr::{Follow, Sideband, cpu_clock};
-use crate::perf::record::{Record, is_sample, kind_of};
+use crate::perf::record::{Record, is_sample, kind_of, process_and_time};
 use crate::perf::{PerfError, Ring, Target, open};
+use consort_core::PuId;
 use nix::errno::Errno;
 use perf_event_open_sys::ioctls;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -18,8 +20,8 @@ pub(crate) struct Feed {
     ring: Ring,
     events: Vec<Event>,
     rate_hz: u64,
-    /// CPU time that closed events had counted, ns.
-    closed_ns: u64,
+    /// True if more than a quarter of the ring was in use when it was last read.
+    is_crowded: bool,
 }
 
 /// One event, and the tree of processes that it was opened for.
@@ -46,8 +48,82 @@ impl Feed {
             ring,
             events: vec![Event { fd: event, tree }],
             rate_hz,
-            closed_ns: 0,
+            is_crowded: false,
         })
+    }
+
+    /// Opens an event that samples everything on a PU once it is enabled.
+    pub(super) fn open_on_pu(pu: PuId, rate_hz: u64, ring_bytes: usize) -> Result<Self, PerfError> {
+        let target = Target::Pu { pu: pu.0 };
+        Self::open(target, Follow::Everyone, rate_hz, ring_bytes, 0)
+    }
+
+    /// Turns the event that owns the ring on or off.
+    pub(super) fn enable(&self, on: bool) {
+        let fd = self.fd().as_raw_fd();
+        // SAFETY: the descriptor is an open perf event, owned here; the requests take no pointer.
+        let done = unsafe {
+            match on {
+                true => ioctls::ENABLE(fd, 0),
+                false => ioctls::DISABLE(fd, 0),
+            }
+        };
+        debug_assert!(done >= 0, "an open event can be turned on and off");
+    }
+
+    /// Changes the rate of the event that owns the ring, in samples per second. A CPU clock keeps a
+    /// period, even if it was opened with a rate (`perf_swevent_init_hrtimer` of
+    /// kernel/events/core.c).
+    pub(super) fn set_rate(&self, rate_hz: u64) {
+        let period_ns = 1_000_000_000 / rate_hz.max(1);
+        // SAFETY: the descriptor is an open perf event, owned here; the kernel only reads the
+        // number that the pointer leads to.
+        let done = unsafe { ioctls::PERIOD(self.fd().as_raw_fd(), period_ns) };
+        debug_assert!(done >= 0, "an open event takes another period");
+    }
+
+    /// Place in the ring up to which the kernel has written.
+    pub(super) fn written(&self) -> u64 {
+        self.ring.written()
+    }
+
+    /// Shows each waiting record up to a place, and leaves all of them where they are.
+    pub(super) fn peek(&self, head: u64, each: impl FnMut(&[u8])) {
+        self.ring.peek(head, each);
+    }
+
+    /// Moves the records of members up to a place and a time into the batch, and drops those of
+    /// strangers.
+    pub(super) fn drain_members(
+        &mut self,
+        head: u64,
+        until_ns: u64,
+        members: &Members,
+        batch: &mut Batch,
+        thinning: &mut Thinning,
+    ) {
+        let mut bytes_read = 0;
+        let walked = self.ring.drain_while(head, |bytes| {
+            if let Some((pid, time_ns)) = process_and_time(bytes) {
+                if time_ns > until_ns {
+                    return false;
+                }
+                bytes_read += bytes.len();
+                if members.contains(pid, time_ns) {
+                    take(bytes, batch, thinning);
+                }
+            } else {
+                take(bytes, batch, thinning);
+            }
+            true
+        });
+        self.is_crowded = bytes_read > self.ring.data_bytes() / WAKE_AT_ONE_IN;
+        batch.lost += u64::from(walked.dropped_bytes > 0);
+    }
+
+    /// Returns true if more than a quarter of the ring was in use when it was last read.
+    pub(super) fn is_crowded(&self) -> bool {
+        self.is_crowded
     }
 
     /// Opens a further event of the same PU that writes into this ring, for a tree of processes.
@@ -65,14 +141,6 @@ impl Feed {
     /// Closes the events of a tree, and with them those that its threads have inherited. The event
     /// that owns the ring stays open, and is stopped if it belongs to the tree.
     pub(crate) fn leave(&mut self, tree: u32) {
-        let closed = self
-            .events
-            .iter()
-            .skip(1)
-            .filter(|event| event.tree == tree);
-        self.closed_ns += closed
-            .filter_map(|event| read_count(&event.fd))
-            .sum::<u64>();
         let mut first = true;
         self.events
             .retain(|event| std::mem::replace(&mut first, false) || event.tree != tree);
@@ -116,24 +184,8 @@ impl Feed {
 
     /// Moves the waiting records of the ring into the batch.
     pub(crate) fn drain(&mut self, batch: &mut Batch, thinning: &mut Thinning) {
-        let walked = self.ring.drain(|bytes| {
-            if is_sample(kind_of(bytes)) && !thinning.keep() {
-                batch.thinned += 1;
-                return;
-            }
-            match Record::parse(bytes) {
-                Ok(record) => batch.push(record),
-                Err(_) => batch.lost += 1,
-            }
-        });
+        let walked = self.ring.drain(|bytes| take(bytes, batch, thinning));
         batch.lost += u64::from(walked.dropped_bytes > 0);
-    }
-
-    /// CPU time of all threads that the events followed, ns.
-    pub(crate) fn cpu_time_ns(&self) -> u64 {
-        let open = self.events.iter();
-        let open_ns: u64 = open.filter_map(|event| read_count(&event.fd)).sum();
-        open_ns + self.closed_ns
     }
 
     /// The descriptor that becomes readable when the ring fills up.
@@ -150,9 +202,14 @@ impl Feed {
     }
 }
 
-/// Reads an event's count: nanoseconds for a CPU clock, children included.
-fn read_count(event: &OwnedFd) -> Option<u64> {
-    let mut bytes = [0; 8];
-    let len = nix::unistd::read(event, &mut bytes).ok()?;
-    (len == bytes.len()).then(|| u64::from_ne_bytes(bytes))
+/// Takes a record into the batch, unless it is a sample that is left out.
+fn take(bytes: &[u8], batch: &mut Batch, thinning: &mut Thinning) {
+    if is_sample(kind_of(bytes)) && !thinning.keep() {
+        batch.thinned += 1;
+        return;
+    }
+    match Record::parse(bytes) {
+        Ok(record) => batch.push(record),
+        Err(_) => batch.lost += 1,
+    }
 }

@@ -1,6 +1,7 @@
 //! The rings of a sampler, one per PU or one per thread.
 
 use super::feed::Feed;
+use super::host::HostFeeds;
 use consort_core::PuId;
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
@@ -10,6 +11,8 @@ use std::os::fd::OwnedFd;
 pub(super) enum Feeds {
     /// One ring per PU; the kernel attaches new threads.
     Inherited(Vec<(PuId, Feed)>),
+    /// One ring per PU for all that runs there, of which the records of members are kept.
+    Host(HostFeeds),
     /// One ring per thread; [`super::Sampler::follow`] attaches new threads.
     PerThread(BTreeMap<u32, Feed>),
 }
@@ -26,12 +29,24 @@ impl Feeds {
     pub(super) fn iter(&self) -> Box<dyn Iterator<Item = &Feed> + '_> {
         match self {
             Self::Inherited(feeds) => Box::new(feeds.iter().map(|(_, feed)| feed)),
+            Self::Host(host) => Box::new(host.iter()),
             Self::PerThread(feeds) => Box::new(feeds.values()),
         }
     }
 
-    pub(super) fn iter_mut(&mut self) -> Box<dyn Iterator<Item = &mut Feed> + '_> {
+    /// Closes the rings and events on threads.
+    pub(super) fn close(&mut self) {
         match self {
+            Self::Inherited(feeds) => feeds.clear(),
+            Self::PerThread(feeds) => feeds.clear(),
+            Self::Host(_) => {}
+        }
+    }
+
+    /// The rings that hold records of the sampled programs alone.
+    pub(super) fn own_mut(&mut self) -> Box<dyn Iterator<Item = &mut Feed> + '_> {
+        match self {
+            Self::Host(_) => Box::new(std::iter::empty()),
             Self::Inherited(feeds) => Box::new(feeds.iter_mut().map(|(_, feed)| feed)),
             Self::PerThread(feeds) => Box::new(feeds.values_mut()),
         }

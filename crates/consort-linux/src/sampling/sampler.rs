@@ -20,6 +20,7 @@
 
 use super::batch::Batch;
 use super::config::SamplerConfig;
+use super::duty::Duty;
 use super::feed::Feed;
 use super::feeds::{Burst, Feeds};
 use super::thinning::Thinning;
@@ -27,7 +28,10 @@ use super::upkeep::Upkeep;
 use super::watch::Watch;
 use crate::discovery::ThreadEvent;
 use crate::perf::record::Record;
+use consort_core::PuSet;
 use nix::time::{ClockId, clock_gettime};
+use std::collections::BTreeSet;
+use std::path::Path;
 use std::time::Duration;
 
 /// Time for which records are held back, ns; long beside the time that reading takes.
@@ -40,12 +44,12 @@ const KEPT_RECORDS: usize = 2_048;
 #[derive(Debug)]
 pub struct Sampler {
     pub(super) config: SamplerConfig,
+    /// The configuration for watching at the full rate.
+    pub(super) full: SamplerConfig,
     pub(super) feeds: Feeds,
     pub(super) burst: Option<Burst>,
     pub(super) thinning: Thinning,
     pub(super) upkeep: Upkeep,
-    /// CPU time of the managed threads when the account was last settled, ns.
-    pub(super) settled_ns: u64,
     /// Records that were read while attaching or held back, handed out by the next round.
     pub(super) held: Batch,
     /// Room for the records that the next round holds back, from a batch that was given back:
@@ -53,10 +57,15 @@ pub struct Sampler {
     pub(super) spare: Vec<Record>,
     /// Root of the tree of processes for which events are opened now.
     pub(super) tree: u32,
+    /// Roots of all trees that are sampled.
+    pub(super) trees: BTreeSet<u32>,
+    /// Times at which events on threads are open; none where all that runs on PUs is sampled.
+    pub(super) duty: Option<Duty>,
+    pub(super) is_open: bool,
 }
 
 impl Sampler {
-    /// Returns true if new threads are sampled from their first instruction on.
+    /// Returns true if the kernel opens the events of new threads.
     pub fn is_inherited(&self) -> bool {
         matches!(self.feeds, Feeds::Inherited(_))
     }
@@ -67,6 +76,9 @@ impl Sampler {
     /// the next round: this keeps all records in order.
     pub fn drain(&mut self) -> Batch {
         let until_ns = monotonic_ns().saturating_sub(HELD_BACK_NS);
+        if let Feeds::Host(_) = self.feeds {
+            return self.drain_host(until_ns);
+        }
         let mut batch = self.drain_all();
         let old = |r: &Record| r.time_ns().unwrap_or(0) <= until_ns;
         let kept = batch.records.partition_point(old);
@@ -85,14 +97,17 @@ impl Sampler {
 
     /// Reads all rings to their end; for the last round.
     pub fn drain_all(&mut self) -> Batch {
+        if let Feeds::Host(_) = self.feeds {
+            return self.drain_host(u64::MAX);
+        }
         let mut batch = std::mem::take(&mut self.held);
         let thinning = &mut self.thinning;
         let factor = thinning.factor();
-        for feed in self.feeds.iter_mut() {
+        for feed in self.feeds.own_mut() {
             feed.drain(&mut batch, thinning);
         }
         batch.sort();
-        batch.sample_ns = factor * 1_000_000_000 / self.present_rate_hz().max(1);
+        batch.sample_ns = factor * 1_000_000_000 / self.rate_hz().max(1);
         if let Some(now_ns) = batch.records.last().and_then(Record::time_ns) {
             self.thinning.end_round(now_ns);
             self.end_burst_if_due(&batch, now_ns);
@@ -100,14 +115,100 @@ impl Sampler {
         batch
     }
 
+    /// Reads the rings for all that runs on the PUs, and keeps the members' records up to a time.
+    fn drain_host(&mut self, until_ns: u64) -> Batch {
+        let mut batch = Batch {
+            records: std::mem::take(&mut self.spare),
+            ..Batch::default()
+        };
+        let factor = self.thinning.factor();
+        if let Feeds::Host(host) = &mut self.feeds {
+            batch.sample_ns = factor * 1_000_000_000 / host.rate_hz().max(1);
+            host.drain(until_ns, &mut batch, &mut self.thinning);
+            batch.sort();
+            host.end_burst_if_due(&batch, &self.config);
+            host.switch();
+        }
+        if let Some(now_ns) = batch.records.last().and_then(Record::time_ns) {
+            self.thinning.end_round(now_ns);
+        }
+        batch
+    }
+
+    /// Returns true if the rings should be read again soon, as they fill quickly.
+    pub fn is_crowded(&self) -> bool {
+        matches!(&self.feeds, Feeds::Host(host) if host.is_crowded())
+    }
+
+    /// Samples a process of a tree that was found in `/proc`: the record of its start was lost.
+    pub fn admit(&mut self, pid: u32, tree: u32) {
+        if let Feeds::Host(host) = &mut self.feeds {
+            host.members.admit(pid, tree, monotonic_ns());
+            host.switch();
+        }
+    }
+
+    /// Strikes off processes whose end was among lost records.
+    pub fn keep(&mut self, is_known: impl Fn(u32) -> bool) {
+        if let Feeds::Host(host) = &mut self.feeds {
+            host.members.keep(is_known);
+            host.switch();
+        }
+    }
+
+    /// Samples these PUs from now on, where all that runs on PUs is sampled.
+    pub fn follow_pus(&mut self, pus: &PuSet) {
+        if let Feeds::Host(host) = &mut self.feeds {
+            host.follow_pus(pus);
+        }
+    }
+
+    /// Returns true if events record all that runs on the PUs, and cost threads nothing when they
+    /// are switched.
+    pub fn is_host_wide(&self) -> bool {
+        matches!(self.feeds, Feeds::Host(_))
+    }
+
+    /// Opens or closes the events on threads, as what they cost at switches and clones permits: `cost`
+    /// is their cost while they are open, as a share of the programs' CPU time. Closing is cheaper
+    /// for programs than disabling, because disabled events are cloned all the same.
+    pub fn keep_duty(&mut self, root: &Path, pus: &PuSet, cost: f64) {
+        let least = self.full.watch == Watch::Light;
+        let Some(duty) = &mut self.duty else {
+            return;
+        };
+        let wanted = duty.decide(monotonic_ns(), cost, least);
+        if wanted == self.is_open {
+            return;
+        }
+        self.is_open = wanted;
+        if wanted {
+            for tree in self.trees.clone() {
+                // One that has ended, or that has too many threads, is not sampled in this cycle.
+                let _ = self.join_tree(root, tree, pus);
+            }
+        } else {
+            let mut held = std::mem::take(&mut self.held);
+            for feed in self.feeds.own_mut() {
+                feed.drain(&mut held, &mut self.thinning);
+            }
+            self.held = held;
+            self.burst = None;
+            self.feeds.close();
+        }
+    }
+
+    /// Returns true if events are open, so that records tell which threads begin and end.
+    pub fn is_open(&self) -> bool {
+        self.is_open
+    }
+
     /// Settles the account of an interval: `own_ns` of Consort's CPU time went into looking at
-    /// `samples` samples. Beyond the budget, fewer are looked at from now on.
-    pub fn settle(&mut self, own_ns: u64, samples: u64, interval_ns: u64) {
-        let managed_ns = self.cpu_time_ns();
-        let delta_ns = managed_ns.saturating_sub(self.settled_ns);
-        self.settled_ns = managed_ns;
-        self.upkeep.enter(own_ns, delta_ns, samples);
-        let busy = delta_ns as f64 / interval_ns.max(1) as f64;
+    /// `samples` samples of programs that ran for `managed_ns`. Beyond the budget, fewer are looked
+    /// at from now on.
+    pub fn settle(&mut self, own_ns: u64, managed_ns: u64, samples: u64, interval_ns: u64) {
+        self.upkeep.enter(own_ns, managed_ns, samples);
+        let busy = managed_ns as f64 / interval_ns.max(1) as f64;
         let most = self.config.max_samples_per_s;
         let limit = self.upkeep.limit_per_cpu_s();
         self.thinning
@@ -117,21 +218,21 @@ impl Sampler {
     /// Attaches to threads that have appeared and lets go of those that have exited, where the
     /// kernel does not do it. Threads that cannot be sampled are left out; returns their number.
     pub fn follow(&mut self, events: &[ThreadEvent]) -> usize {
-        if self.is_inherited() {
+        if !matches!(self.feeds, Feeds::PerThread(_)) {
             return 0;
         }
         let left_out = events.iter().filter(|e| !self.follow_one(e));
         left_out.count()
     }
 
-    /// Takes samples at the pace of this rate, of programs that join from now on.
+    /// Takes samples at the pace of this rate: at once where all that runs on PUs is sampled, else of
+    /// programs that join from now on.
     pub fn set_watch(&mut self, watch: Watch) {
-        self.config = self.config.for_watch(watch);
-    }
-
-    /// CPU time of all threads that were sampled, those that have exited included, ns.
-    pub fn cpu_time_ns(&self) -> u64 {
-        self.feeds.iter().map(Feed::cpu_time_ns).sum()
+        self.full.watch = watch;
+        self.config = self.full.watched();
+        if let Feeds::Host(host) = &mut self.feeds {
+            host.set_rate(self.config.rate_hz);
+        }
     }
 
     /// Number of descriptors held.
@@ -171,7 +272,11 @@ impl Sampler {
         }
     }
 
-    fn present_rate_hz(&self) -> u64 {
+    /// Samples per second of a thread's CPU time that are taken now.
+    pub fn rate_hz(&self) -> u64 {
+        if let Feeds::Host(host) = &self.feeds {
+            return host.rate_hz();
+        }
         let burst_hz = self.burst.as_ref().map_or(0, |_| self.config.burst_hz);
         self.config.rate_hz + burst_hz
     }
@@ -188,7 +293,7 @@ impl Sampler {
     }
 }
 
-fn monotonic_ns() -> u64 {
+pub(super) fn monotonic_ns() -> u64 {
     let now = clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(Duration::ZERO, Duration::from);
     u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -2,11 +2,12 @@
 
 use crate::skip::skipped;
 use consort_core::{Mix, PuId, PuSet};
-use consort_linux::discovery::{Discovery, ThreadEvent};
+use consort_linux::discovery::{Discovery, ProcessTimes, ThreadEvent};
 use consort_linux::sampling::{
     CodeCounts, ProfiledThread, Profiler, Sampler, SamplerConfig, SamplerError,
 };
 use nix::sched::{CpuSet, sched_setaffinity};
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::Pid;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -36,8 +37,11 @@ impl Held {
         gate.write_all(b"go\n").expect("the child reads");
     }
 
+    /// Returns true if it has ended; it stays a zombie, whose times can be read.
     pub(crate) fn has_ended(&mut self) -> bool {
-        self.0.try_wait().expect("our child").is_some()
+        let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+        let child = Id::Pid(Pid::from_raw(self.pid() as i32));
+        waitid(child, flags).expect("our child") != WaitStatus::StillAlive
     }
 
     pub(crate) fn stdout(&mut self) -> String {
@@ -155,6 +159,7 @@ pub(crate) fn follow(child: &mut Held, mut sampler: Sampler) -> Story {
     let mut discovery = Discovery::new(root, &[child.pid()]).expect("own credentials");
     let mut profiler = Profiler::new(root);
     let mut story = Story::default();
+    let mut times = ProcessTimes::new(root);
     story.events.extend(discovery.scan());
     if child.0.stdin.is_some() {
         child.let_go();
@@ -170,6 +175,7 @@ pub(crate) fn follow(child: &mut Held, mut sampler: Sampler) -> Story {
         profiler.apply(&batch);
         let events = discovery.apply(&batch);
         sampler.follow(&events);
+        times.read(&discovery.processes());
         story.events.extend(events);
         for thread in profiler.interval() {
             story.totals.insert(thread.tid, thread);
@@ -182,7 +188,7 @@ pub(crate) fn follow(child: &mut Held, mut sampler: Sampler) -> Story {
         sleep(Duration::from_millis(50));
     }
     story.short_lived = discovery.short_lived();
-    story.cpu_time_ns = sampler.cpu_time_ns();
+    story.cpu_time_ns = times.total_ns(0);
     story.code = profiler.code_counts();
     story.stdout = child.stdout();
     story

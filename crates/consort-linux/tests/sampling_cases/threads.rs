@@ -6,7 +6,7 @@ use super::harness::{
 use crate::skip::skipped;
 use consort_linux::discovery::ThreadEvent;
 use consort_linux::perf::PerfError;
-use consort_linux::sampling::{Sampler, SamplerConfig, SamplerError};
+use consort_linux::sampling::{Reach, Sampler, SamplerConfig, SamplerError};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -60,6 +60,7 @@ fn a_full_ring_is_counted() {
     let config = SamplerConfig {
         rate_hz: 10_000,
         ring_bytes: 4096,
+        reach: Reach::Own,
         ..SamplerConfig::default()
     };
     let mut child = Held::new(&sampled(), &["fp", "1000"]);
@@ -91,6 +92,7 @@ fn few_descriptors_give_each_thread_one_event() {
     }
     let config = SamplerConfig {
         fd_budget: if all_pus().len() > 1 { 5 } else { 2 },
+        reach: Reach::Own,
         ..SamplerConfig::default()
     };
     match attach(&mut child, config) {
@@ -112,6 +114,7 @@ fn threads_that_come_later_are_followed_without_inheritance() {
     }
     let config = SamplerConfig {
         fd_budget: 16,
+        reach: Reach::Own,
         burst_hz: 0,
         ..SamplerConfig::default()
     };
@@ -170,4 +173,24 @@ fn a_process_that_is_gone_is_an_error() {
             }
         ),
     }
+}
+
+#[test]
+fn records_of_strangers_are_dropped() {
+    if !can_sample() {
+        return;
+    }
+    let mut stranger = Held::new(&sampled(), &["forks", "2000"]);
+    stranger.let_go();
+    let mut child = Held::new(&sampled(), &["both", "800"]);
+    let sampler = Sampler::attach_launch(child.pid(), &all_pus(), SamplerConfig::default());
+    let pid = child.pid();
+    let story = super::harness::follow(&mut child, sampler.expect("this host can sample"));
+    assert!(!story.rounds.is_empty(), "it was sampled");
+    assert!(story.rounds.iter().all(|thread| thread.pid == pid));
+    let found = story.events.iter().filter_map(|event| match event {
+        ThreadEvent::Appeared { id, .. } => Some(id.pid),
+        _ => None,
+    });
+    assert!(found.into_iter().all(|of| of == pid));
 }

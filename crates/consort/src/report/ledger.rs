@@ -45,6 +45,11 @@ pub(crate) struct Ending {
     pub(crate) own_cpu_s: f64,
     /// CPU time that taking samples cost the managed threads, s; estimated.
     pub(crate) sampling_s: f64,
+    /// CPU time that events cost the managed threads when they were switched and cloned, s;
+    /// estimated.
+    pub(crate) events_s: f64,
+    /// CPU time that open events added to one switch of a thread at the end, ns.
+    pub(crate) switch_ns: u64,
     /// CPU time of the command and its descendants, s.
     pub(crate) managed_cpu_s: f64,
     pub(crate) peak_rss_kib: u64,
@@ -69,7 +74,7 @@ impl Ending {
     /// Returns the CPU time that managing took as a share of `managed_s`; estimated. `None` if
     /// nothing that was managed ran.
     fn overhead_share(&self, managed_s: f64) -> Option<f64> {
-        (managed_s > 0.0).then(|| (self.own_cpu_s + self.sampling_s) / managed_s)
+        (managed_s > 0.0).then(|| (self.own_cpu_s + self.sampling_s + self.events_s) / managed_s)
     }
 
     /// Warns that managing took much, and shows what would make it less; `None` if it did not.
@@ -250,6 +255,8 @@ impl Ledger {
             overhead: Overhead {
                 cpu_s: ending.own_cpu_s,
                 sampling_s_estimated: ending.sampling_s,
+                events_s: ending.events_s,
+                switch_ns: ending.switch_ns,
                 share_of_managed: share,
                 peak_rss_kib: ending.peak_rss_kib,
             },
@@ -317,6 +324,8 @@ mod tests {
             unseen: 0,
             own_cpu_s: 0.01,
             sampling_s: 0.005,
+            events_s: 0.0,
+            switch_ns: 0,
             managed_cpu_s: 1.5,
             peak_rss_kib: 9000,
             sampling: SamplingCounts::default(),

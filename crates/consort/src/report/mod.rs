@@ -160,7 +160,12 @@ pub(crate) struct Overhead {
     pub(crate) cpu_s: f64,
     /// CPU time that taking samples cost the managed threads, s; estimated.
     pub(crate) sampling_s_estimated: f64,
-    /// Both, as a share of the managed threads' CPU time; `None` if they had none.
+    /// CPU time that events cost the managed threads when they were switched and cloned, s;
+    /// estimated.
+    pub(crate) events_s: f64,
+    /// CPU time that open events added to one switch of a thread at the end, ns; measured.
+    pub(crate) switch_ns: u64,
+    /// All of them, as a share of the managed threads' CPU time; `None` if they had none.
     pub(crate) share_of_managed: Option<f64>,
     /// Largest resident memory, KiB.
     pub(crate) peak_rss_kib: u64,

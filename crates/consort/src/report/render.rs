@@ -279,9 +279,13 @@ pub(super) fn foot(out: &mut String, report: &RunReport) {
     if let Some(counts) = report.cookies {
         let _ = writeln!(out, "{}", cookies(counts));
     }
+    let at_switches = match report.overhead.events_s {
+        events_s if events_s > 0.0 => format!(" and {events_s:.3} s at switches and starts"),
+        _ => String::new(),
+    };
     let _ = writeln!(
         out,
-        "overhead: {:.3} s of CPU, and {:.3} s (estimated) for taking samples{}; peak memory {} KiB",
+        "overhead: {:.3} s of CPU, and {:.3} s (estimated) for taking samples{at_switches}{}; peak memory {} KiB",
         report.overhead.cpu_s,
         report.overhead.sampling_s_estimated,
         share_of_managed(report.overhead.share_of_managed),

@@ -6,12 +6,10 @@ use crate::counters::{
 };
 use crate::events::PmuEvents;
 use crate::live::Host;
-use crate::live::senses::look::TIMES_EVERY;
-use crate::perf::GroupDelta;
-use crate::read;
+use crate::perf::{GroupDelta, Target};
+use crate::sampling::switch_cost_ns;
 use consort_core::{Sample, Signal, ThreadId, Tier};
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 /// Events opened per quantum: an open costs 30 microseconds, up to 0.3 ms under
 /// load, and a quantum must not be spent opening.
@@ -33,8 +31,8 @@ struct Hardware {
     read: Vec<GroupDelta>,
 }
 
-/// The software tier, which is on only where its counts are worth their cost: in short quanta, in
-/// which `/proc` is not read, for calls, and where `/proc` tells CPU time too coarsely.
+/// The software tier, which is on only while a policy decides by states or calls: its events make
+/// each switch of a thread dearer, in virtual machines by up to 14 microseconds.
 #[derive(Debug)]
 struct Software {
     events: SoftwareEvents,
@@ -42,30 +40,40 @@ struct Software {
     /// Threads that are to be counted once it is on.
     uncounted: BTreeSet<ThreadId>,
     is_on: bool,
-    /// True where it is never off.
-    always: bool,
+    /// True once calls are counted.
+    counts_calls: bool,
+    /// CPU time that the events add to a switch, ns; measured when they are first on.
+    switch_ns: u64,
 }
 
 impl Counting {
-    /// Prepares every counting tier that the host has, with at most `fd_budget` descriptors. Without
-    /// samples to tell of a thread's last CPU time, its counts always do.
-    pub(super) fn new(host: &Host, sampling: bool, fd_budget: usize) -> Self {
+    /// Prepares every counting tier that the host has, with at most `fd_budget` descriptors.
+    pub(super) fn new(host: &Host, fd_budget: usize) -> Self {
         let has = |tier: Tier| host.tiers.iter().any(|t| t.tier == tier && t.available);
         let both = has(Tier::Counters) && has(Tier::Software);
         let share = fd_budget / if both { 2 } else { 1 };
         let software = host.software.clone();
         Self {
             hardware: has(Tier::Counters).then(|| Hardware::new(host, share)),
-            software: software
-                .map(|events| Software::new(events, share, !sampling || has_coarse_times(host))),
+            software: software.map(|events| Software::new(events, share)),
         }
     }
 
-    /// Counts what the software tier has in quanta of any length, from now on.
-    pub(super) fn count_always(&mut self) {
-        if let Some(software) = &mut self.software {
-            software.always = true;
-        }
+    /// Counts what the software tier has, or no longer. Calls that are counted go on to be.
+    /// Returns true if either is wanted.
+    pub(super) fn count_switches(&mut self, on: bool) -> bool {
+        let Some(software) = &mut self.software else {
+            return on;
+        };
+        let on = on || software.counts_calls;
+        software.switch(on);
+        on
+    }
+
+    /// CPU time that the counting events add to each switch of a thread, ns; 0 while none are on.
+    pub(super) fn switch_cost_ns(&self) -> u64 {
+        let software = self.software.as_ref().filter(|software| software.is_on);
+        software.map_or(0, |software| software.switch_ns)
     }
 
     /// Counts returns from futex and blocking calls too, from now on; returns the obstacles.
@@ -97,12 +105,8 @@ impl Counting {
     }
 
     /// Begins a quantum, after all threads were read: opens groups on threads that wait for them,
-    /// so that the next read covers the whole quantum. Quanta were asked to be so long. Returns
-    /// notices for the user.
-    pub(super) fn begin_quantum(&mut self, asked: Duration) -> Vec<Notice> {
-        if let Some(software) = &mut self.software {
-            software.switch(asked);
-        }
+    /// so that the next read covers the whole quantum. Returns notices for the user.
+    pub(super) fn begin_quantum(&mut self) -> Vec<Notice> {
         let losses = self.hardware.as_mut().and_then(Hardware::note_losses);
         let attached = self.groups().flat_map(ThreadGroups::attach_some);
         losses.into_iter().chain(attached).collect()
@@ -155,13 +159,14 @@ impl Hardware {
 }
 
 impl Software {
-    fn new(events: SoftwareEvents, fd_budget: usize, always: bool) -> Self {
+    fn new(events: SoftwareEvents, fd_budget: usize) -> Self {
         Self {
             groups: ThreadGroups::new(events.layout(), OPENS_PER_QUANTUM).within(fd_budget),
             events,
             uncounted: BTreeSet::new(),
-            is_on: always,
-            always,
+            is_on: false,
+            counts_calls: false,
+            switch_ns: 0,
         }
     }
 
@@ -173,14 +178,16 @@ impl Software {
         }
     }
 
-    /// Turns it on or off, as quanta of this length need it.
-    fn switch(&mut self, asked: Duration) {
-        let is_on = self.always || asked < TIMES_EVERY;
+    fn switch(&mut self, is_on: bool) {
         if is_on == self.is_on {
             return;
         }
         self.is_on = is_on;
         if is_on {
+            if self.switch_ns == 0 {
+                let open = || self.events.open(Target::Thread { tid: 0 });
+                self.switch_ns = switch_cost_ns(open).unwrap_or(0);
+            }
             let begun = std::mem::take(&mut self.uncounted).into_iter();
             begun.for_each(|id| self.groups.want(id));
         } else {
@@ -196,6 +203,7 @@ impl Software {
         let refused = self.events.count_calls();
         let layout = self.events.layout();
         self.groups.change(layout);
+        self.counts_calls = true;
         refused
     }
 
@@ -229,14 +237,6 @@ fn programs(host: &Host) -> Vec<PmuProgram> {
         .collect()
 }
 
-/// Returns true where the CPU time of a running thread is old or rough in `/proc`: without
-/// `schedstat`, and on PUs without ticks, at which the kernel adds it up.
-fn has_coarse_times(host: &Host) -> bool {
-    let proc = host.tiers.iter().find(|tier| tier.tier == Tier::Proc);
-    let is_fine = proc.is_some_and(|tier| tier.signals.contains(&Signal::WaitTime));
-    !is_fine || read::pus(&host.root.join("sys/devices/system/cpu/nohz_full")).is_some()
-}
-
 fn wanted(events: &PmuEvents) -> Vec<Signal> {
     events.formulas.iter().map(|f| f.signal).collect()
 }
@@ -247,17 +247,14 @@ mod tests {
     use consort_core::Sample;
     use std::path::Path;
 
-    const SHORT: Duration = Duration::from_millis(4);
-    const LONG: Duration = Duration::from_millis(100);
-
     #[test]
-    fn threads_are_counted_in_short_quanta_and_where_that_is_asked_for() {
+    fn threads_are_counted_only_while_a_policy_asks() {
         let Ok(events) = SoftwareEvents::probe(Path::new("/")) else {
             eprintln!("skipped: software events are not permitted");
             return;
         };
         let mut counting = Counting {
-            software: Some(Software::new(events, 64, false)),
+            software: Some(Software::new(events, 64)),
             ..Counting::default()
         };
         let id = ThreadId {
@@ -266,19 +263,17 @@ mod tests {
             start_ticks: 0,
         };
         counting.want(id);
-        let mut is_counted_in = |quantum, always: bool| {
-            if always {
-                counting.count_always();
-            }
-            counting.begin_quantum(quantum);
+        let mut is_counted = |on: bool| {
+            counting.count_switches(on);
+            counting.begin_quantum();
             let mut sample = Sample::default();
             counting.fill(id, &mut sample);
             sample.get(Signal::CpuTime).is_some()
         };
-        assert!(!is_counted_in(LONG, false));
-        assert!(is_counted_in(SHORT, false));
-        assert!(!is_counted_in(LONG, false));
-        assert!(is_counted_in(LONG, true));
+        assert!(!is_counted(false));
+        assert!(is_counted(true));
+        assert!(!is_counted(false));
+        assert!(is_counted(true));
         counting.forget(id);
         assert!(counting.fill(id, &mut Sample::default()).is_none());
     }

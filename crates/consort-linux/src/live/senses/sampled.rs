@@ -4,13 +4,15 @@ use crate::discovery::ThreadEvent;
 use crate::live::clock::own_cpu_ns;
 use crate::live::warnings::Warnings;
 use crate::live::{Host, SampleCounts};
+use crate::perf::record::Record;
 use crate::reader;
 use crate::sampling::{
     Batch, ProfiledThread, Profiler, Sampler, SamplerConfig, SamplerError, ThreadProfile, Watch,
-    sample_cost_ns,
+    sample_cost_ns, sampling_clone_ns, sampling_switch_ns,
 };
 use consort_core::{PuSet, ThreadId, Tier};
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 /// Least time between two settlements of the cost of samples, ns.
 const SETTLE_EVERY_NS: u64 = 1_000_000_000;
@@ -39,6 +41,35 @@ pub(in crate::live) struct Sampling {
     profiler: Profiler,
     counts: SampleCounts,
     unsettled: Unsettled,
+    /// Number of times that the timers of the PUs expired in the sampled threads; estimated.
+    timers: f64,
+    /// Costs of events on threads; none where all that runs on PUs is sampled.
+    own_events: Option<OwnEvents>,
+    root: PathBuf,
+    pus: PuSet,
+    /// True if records were lost since members were last compared with what is there.
+    lost_lately: bool,
+}
+
+/// Costs of events that are switched and cloned with threads.
+#[derive(Clone, Copy, Debug)]
+struct OwnEvents {
+    /// CPU time that they add to a switch, and to the start of a thread, ns.
+    switch_ns: u64,
+    clone_ns: u64,
+    /// CPU time that this would have cost since the last settlement had events been open, ns.
+    would_cost_ns: u64,
+    /// CPU time that it has cost so far, ns.
+    cost_ns: u64,
+}
+
+/// What the census knows, for letting go of what ended unseen.
+#[derive(Clone, Copy)]
+pub(in crate::live) struct Known<'a> {
+    /// Returns true if a thread of this number is known.
+    pub(in crate::live) has_thread: &'a dyn Fn(u32) -> bool,
+    /// Processes with threads that are known.
+    pub(in crate::live) processes: &'a dyn Fn() -> BTreeSet<u32>,
 }
 
 /// Cost of samples since the account was last settled.
@@ -47,8 +78,27 @@ struct Unsettled {
     /// Own CPU time, ns.
     own_ns: u64,
     samples: u64,
+    /// CPU time of the sampled threads, ns.
+    managed_ns: u64,
     /// Length of the intervals, ns.
     interval_ns: u64,
+}
+
+impl OwnEvents {
+    fn measure(wish: &SamplingWish) -> Self {
+        let rate_hz = wish.config.rate_hz;
+        Self {
+            switch_ns: sampling_switch_ns(rate_hz).unwrap_or(0),
+            clone_ns: sampling_clone_ns(rate_hz, &wish.pus).unwrap_or(0),
+            would_cost_ns: 0,
+            cost_ns: 0,
+        }
+    }
+
+    fn add(&mut self, cost_ns: u64, is_open: bool) {
+        self.would_cost_ns += cost_ns;
+        self.cost_ns += if is_open { cost_ns } else { 0 };
+    }
 }
 
 impl Sampling {
@@ -60,8 +110,10 @@ impl Sampling {
             false => self.sampler.drain(),
         };
         self.counts.lost += batch.lost;
+        self.lost_lately |= batch.lost > 0;
         self.counts.taken += batch.samples() as u64 + batch.thinned + batch.lost;
         self.profiler.apply(&batch);
+        self.note_starts(&batch);
         let after_ns = own_cpu_ns() + reader::cpu_ns();
         self.unsettled.own_ns += after_ns.saturating_sub(before_ns);
         self.unsettled.samples += batch.samples() as u64;
@@ -81,6 +133,15 @@ impl Sampling {
     /// Samples threads that have appeared, and no longer those that have exited.
     pub(super) fn follow(&mut self, events: &[ThreadEvent]) {
         self.sampler.follow(events);
+    }
+
+    /// Notes threads and processes that have begun, those that ended at once included.
+    fn note_starts(&mut self, batch: &Batch) {
+        let is_open = self.sampler.is_open();
+        let starts = { batch.records.iter() }.filter(|r| matches!(r, Record::Fork(_)));
+        if let Some(own) = &mut self.own_events {
+            own.add(starts.count() as u64 * own.clone_ns, is_open);
+        }
     }
 
     /// Samples a process and all that it has started.
@@ -108,12 +169,15 @@ impl Sampling {
     pub(super) fn profiles(
         &mut self,
         interval_ns: u64,
-        is_known: impl Fn(u32) -> bool,
+        managed_ns: u64,
+        known: Known<'_>,
     ) -> Profiles {
         let before_ns = own_cpu_ns();
         let profiled = self.profiler.interval();
         self.unsettled.own_ns += own_cpu_ns().saturating_sub(before_ns);
-        self.settle_if_due(interval_ns, is_known);
+        self.timers += managed_ns as f64 * self.sampler.rate_hz() as f64 / 1e9;
+        self.unsettled.managed_ns += managed_ns;
+        self.settle_if_due(interval_ns, known);
         for thread in &profiled {
             self.counts.samples += thread.interval.counts.samples;
             self.counts.decoded += thread.interval.counts.decoded;
@@ -128,15 +192,25 @@ impl Sampling {
 
     /// Settles the cost of samples, and lets go of threads whose end was missed; not in every
     /// quantum, as all threads are gone through.
-    fn settle_if_due(&mut self, interval_ns: u64, is_known: impl Fn(u32) -> bool) {
+    fn settle_if_due(&mut self, interval_ns: u64, known: Known<'_>) {
         self.unsettled.interval_ns += interval_ns;
         if self.unsettled.interval_ns < SETTLE_EVERY_NS {
             return;
         }
-        self.profiler.keep(is_known);
+        self.profiler.keep(|tid| (known.has_thread)(tid));
+        if self.lost_lately {
+            let processes = (known.processes)();
+            self.sampler.keep(|pid| processes.contains(&pid));
+            self.lost_lately = false;
+        }
         let due = std::mem::take(&mut self.unsettled);
+        if let Some(own) = &mut self.own_events {
+            let cost_ns = std::mem::take(&mut own.would_cost_ns) as f64;
+            let cost = cost_ns / (due.managed_ns.max(1)) as f64;
+            self.sampler.keep_duty(&self.root, &self.pus, cost);
+        }
         self.sampler
-            .settle(due.own_ns, due.samples, due.interval_ns);
+            .settle(due.own_ns, due.managed_ns, due.samples, due.interval_ns);
     }
 
     /// Numbers of samples so far.
@@ -146,12 +220,51 @@ impl Sampling {
 
     /// CPU time that samples took from the threads so far, s; estimated.
     pub(super) fn cost_s(&self) -> f64 {
-        (self.counts.taken * self.cost_ns) as f64 / 1e9
+        let timers = if self.sampler.is_host_wide() {
+            self.timers
+        } else {
+            self.counts.taken as f64
+        };
+        timers * self.cost_ns as f64 / 1e9
     }
 
-    /// CPU time of the sampled threads so far, ns.
-    pub(super) fn cpu_time_ns(&self) -> u64 {
-        self.sampler.cpu_time_ns()
+    /// Adds what events cost threads at switches.
+    pub(super) fn note_switches(&mut self, switches: u64) {
+        let is_open = self.sampler.is_open();
+        if let Some(own) = &mut self.own_events {
+            own.add(switches * own.switch_ns, is_open);
+        }
+    }
+
+    /// CPU time that events cost threads at switches and starts so far, ns; estimated.
+    pub(super) fn events_ns(&self) -> u64 {
+        self.own_events.map_or(0, |own| own.cost_ns)
+    }
+
+    /// CPU time that open events add to a switch, ns.
+    pub(super) fn switch_cost_ns(&self) -> u64 {
+        let own = self.own_events.filter(|_| self.sampler.is_open());
+        own.map_or(0, |own| own.switch_ns)
+    }
+
+    /// Returns true if events are open, so that records tell which threads begin and end.
+    pub(super) fn is_open(&self) -> bool {
+        self.sampler.is_open()
+    }
+
+    /// Returns true if the rings should be read again soon.
+    pub(super) fn is_crowded(&self) -> bool {
+        self.sampler.is_crowded()
+    }
+
+    /// Samples a process of a tree that was found in `/proc`.
+    pub(super) fn admit(&mut self, pid: u32, tree: u32) {
+        self.sampler.admit(pid, tree);
+    }
+
+    /// Samples these PUs from now on, where all that runs on PUs is sampled.
+    pub(super) fn follow_pus(&mut self, pus: &PuSet) {
+        self.sampler.follow_pus(pus);
     }
 }
 
@@ -164,6 +277,9 @@ pub(in crate::live) struct SamplingWish {
     /// Made before programs are started, so that the process that reads their code is there in time;
     /// `None` if sampling is not wanted.
     profiler: Option<Profiler>,
+    /// PUs on which events on threads are opened.
+    pub(in crate::live) pus: PuSet,
+    root: PathBuf,
 }
 
 impl SamplingWish {
@@ -178,13 +294,15 @@ impl SamplingWish {
         // Up to 20 times dearer in some virtual machines than on bare metal.
         let config = SamplerConfig::default()
             .for_cost(cost_ns)
-            .permitted(&host.root)
-            .for_watch(watch);
+            .permitted(&host.root);
+        let config = SamplerConfig { watch, ..config };
         Self {
             wanted,
             cost_ns,
             config,
             profiler,
+            pus: host.discovery.machine.pus().clone(),
+            root: host.root.clone(),
         }
     }
 }
@@ -196,13 +314,22 @@ pub(in crate::live) fn accept(
     warnings: &mut Warnings,
 ) -> Option<Sampling> {
     match sampler? {
-        Ok(sampler) => Some(Sampling {
-            sampler,
-            cost_ns: wish.cost_ns,
-            profiler: wish.profiler?,
-            counts: SampleCounts::default(),
-            unsettled: Unsettled::default(),
-        }),
+        Ok(mut sampler) => {
+            let own_events = (!sampler.is_host_wide()).then(|| OwnEvents::measure(&wish));
+            sampler.spare_threads();
+            Some(Sampling {
+                sampler,
+                cost_ns: wish.cost_ns,
+                profiler: wish.profiler?,
+                counts: SampleCounts::default(),
+                unsettled: Unsettled::default(),
+                timers: 0.0,
+                root: wish.root,
+                pus: wish.pus,
+                own_events,
+                lost_lately: false,
+            })
+        }
         Err(error) => {
             warnings.insert(format!("no sampling, so no instruction mix: {error}"));
             None

@@ -142,6 +142,8 @@ impl Session<'_> {
             unseen: finished.short_lived,
             own_cpu_s: own.cpu_s,
             sampling_s: finished.sampling_s,
+            events_s: finished.events_s,
+            switch_ns: finished.switch_ns,
             managed_cpu_s: finished.managed_cpu_s,
             peak_rss_kib: own.peak_rss_kib,
             sampling: SamplingCounts {
