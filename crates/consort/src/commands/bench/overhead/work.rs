@@ -77,7 +77,7 @@ fn spin() {
 }
 
 fn loops(begin: Instant, time: Duration) -> u64 {
-    let threads = thread::available_parallelism().map_or(1, |n| n.get());
+    let threads = thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let work = || {
         let mut count = 0;
         while begin.elapsed() < time {
