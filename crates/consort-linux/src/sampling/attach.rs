@@ -16,6 +16,9 @@ use crate::perf::attr::Follow;
 use crate::perf::record::Record;
 use crate::perf::{PerfError, Target, page_bytes};
 use consort_core::{PuId, PuSet};
+use nix::errno::Errno;
+use nix::sys::signal::kill;
+use nix::unistd::Pid;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -41,6 +44,11 @@ impl Sampler {
         let from_exec = Follow::OffspringFromExec;
         match &mut sampler.feeds {
             Feeds::Host(host) => {
+                // Events on PUs open whether or not the process is there.
+                if let Err(Errno::ESRCH) = kill(Pid::from_raw(pid as i32), None) {
+                    let error = PerfError::Gone;
+                    return Err(SamplerError::Perf { tid: pid, error });
+                }
                 host.members.await_exec(pid, pid);
                 if sampler.config.burst_hz > 0 {
                     host.begin_burst(&sampler.config);

@@ -76,9 +76,11 @@ impl Feed {
     /// kernel/events/core.c).
     pub(super) fn set_rate(&self, rate_hz: u64) {
         let period_ns = 1_000_000_000 / rate_hz.max(1);
+        // The request takes a pointer to the period, which the wrapper declares as a number.
+        let pointer = std::ptr::from_ref(&period_ns) as u64;
         // SAFETY: the descriptor is an open perf event, owned here; the kernel only reads the
-        // number that the pointer leads to.
-        let done = unsafe { ioctls::PERIOD(self.fd().as_raw_fd(), period_ns) };
+        // number that the pointer leads to, which lives until the call is over.
+        let done = unsafe { ioctls::PERIOD(self.fd().as_raw_fd(), pointer) };
         debug_assert!(done >= 0, "an open event takes another period");
     }
 

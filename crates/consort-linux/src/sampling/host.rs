@@ -1,8 +1,7 @@
 //! Sampling of everything that runs on the PUs, with the records of strangers left out.
 //!
 //! One event per PU stays on its PU when threads are switched and is not cloned with them, so that
-//! it costs programs nothing but the samples: an event per thread made pgbench 19 to 30 percent
-//! slower and the start of threads 43 percent dearer in a virtual machine, events per PU 2 percent.
+//! it costs programs nothing but the samples. docs/measurements/overhead.md has pairs of both kinds.
 //! The kernel allows it to root, to CAP_PERFMON, and to all at `perf_event_paranoid` 0 or less.
 //!
 //! The event of a PU also carries the beginnings, ends, names and executable mappings of all
