@@ -228,6 +228,9 @@ impl Sampler {
     /// Takes samples at the pace of this rate: at once where all that runs on PUs is sampled, else of
     /// programs that join from now on.
     pub fn set_watch(&mut self, watch: Watch) {
+        if watch == self.full.watch {
+            return;
+        }
         self.full.watch = watch;
         self.config = self.full.watched();
         if let Feeds::Host(host) = &mut self.feeds {

@@ -1,7 +1,7 @@
 //! `consort attach`: threads that run already, managed by a daemon, or here where there is none.
 
 use super::ask::{attachment, refused, show_done};
-use super::manage::{self, NONE, Session, Setup};
+use super::manage::{self, Session, Setup};
 use crate::cli::{AttachArgs, Format};
 use crate::config::{self, RunConfig};
 use crate::failure::{as_bad_input, bad_input, warn};
@@ -40,12 +40,12 @@ fn here(args: &AttachArgs, wanted: &Attachment) -> Result<ExitCode> {
     let enactors = manage::enactors(&args.manage, &config.run, &host)?;
     let spec = ResideSpec {
         interval: setup.interval,
-        watch: manage::watch(&args.manage, &config.run),
+        watch: setup.chosen().watch(false),
         dry_run: args.manage.dry_run,
         override_affinity: args.manage.override_affinity,
         enactors,
         cookies: manage::cookies(&args.manage, &config.run, &host, enactors)?,
-        enact: manage::enact_config(args.manage.dry_run || setup.spec.name == NONE),
+        enact: manage::enact_config(args.manage.dry_run || setup.only_watches()),
         until: Until::Empty,
         leads: None,
     };

@@ -1,6 +1,6 @@
 //! `consort run`: a command under management.
 
-use super::manage::{self, NONE, Session, Setup, is_auto};
+use super::manage::{self, Session, Setup, is_auto};
 use crate::cli::{Format, RecordArgs, RunArgs};
 use crate::config::{self, RunConfig};
 use crate::failure::{as_bad_input, bad_input, warn, with_code};
@@ -170,6 +170,7 @@ fn begin(
         recorder,
     }: Means,
 ) -> Result<RunReport> {
+    let recorder_is_there = recorder.is_some();
     let run = Session {
         args: &args.manage,
         config,
@@ -181,7 +182,7 @@ fn begin(
     let group = group.map(|name| group_spec(args, &setup, &name, recorded.as_ref()));
     let spec = LaunchSpec {
         cookies,
-        watch: manage::watch(&args.manage, config),
+        watch: setup.chosen().watch(recorder_is_there),
         ..launch_spec(args, &setup, recorded, enact)?
     };
     let Some(group) = group else {
@@ -264,8 +265,8 @@ fn launch_spec(
         command.stdout(stderr);
     }
     // A group may yet settle another policy, and hotplug may make placing worthwhile.
-    let watches_only = setup.spec.name == NONE && !is_auto(&setup.requested);
-    let changes_nothing = args.manage.dry_run || (watches_only && args.group.is_none());
+    let only_watches = setup.only_watches() && args.group.is_none();
+    let changes_nothing = args.manage.dry_run || only_watches;
     Ok(LaunchSpec {
         command,
         interval: setup.interval,

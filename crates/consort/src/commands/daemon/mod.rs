@@ -45,7 +45,7 @@ pub(crate) fn execute(args: &DaemonArgs) -> Result<ExitCode> {
     let desk = Desk::open(place, is_root(), clerk(shared.clone(), checker))?;
     let spec = ResideSpec {
         interval: setup.interval,
-        watch: manage::watch(&args.manage, &config.daemon),
+        watch: setup.chosen().watch(false),
         dry_run: args.manage.dry_run,
         override_affinity: args.manage.override_affinity,
         enactors,
@@ -178,10 +178,13 @@ impl<'a> Daemon<'a> {
 
     fn run(mut self) -> Result<ExitCode> {
         while let Some(turn) = self.wheel.turn()? {
+            let has_assigned = !turn.observation.assigned.is_empty();
             self.note(turn);
             if let Err(error) = self.choose_again() {
                 tracing::error!("{error:#}");
             }
+            let watch = self.chosen.watch(has_assigned);
+            self.wheel.machine_mut().set_watch(watch);
             for order in self.wheel.machine_mut().take_orders() {
                 self.carry_out(order);
             }

@@ -14,7 +14,7 @@ use crate::failure::bad_input;
 use anyhow::{Result, anyhow};
 use consort_linux::enact::{EnactConfig, runtime_dirs};
 use consort_linux::enforce::{EnactChoice, EnactorKind};
-use consort_linux::live::{Host, Watch};
+use consort_linux::live::Host;
 
 /// Hidden first argument of the process that becomes a guardian.
 pub(crate) const GUARDIAN: &str = "__guardian";
@@ -62,11 +62,6 @@ pub(crate) fn enactors(args: &ManageArgs, config: &RunConfig, host: &Host) -> Re
         ))),
         _ => Ok(choice),
     }
-}
-
-/// The rate at which programs are watched.
-pub(crate) fn watch(args: &ManageArgs, config: &RunConfig) -> Watch {
-    args.watch.or(config.watch).unwrap_or_default()
 }
 
 /// Returns true where cores are to be kept to the threads that plans seat on them; refused where

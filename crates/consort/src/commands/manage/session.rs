@@ -54,10 +54,12 @@ impl Session<'_> {
 
     /// Manages to the end.
     pub(crate) fn manage(&self, setup: Setup, mut machine: Live) -> Result<RunReport> {
-        if self.recorder.borrow().is_some() {
+        let records = self.recorder.borrow().is_some();
+        if records {
             machine.grant(Wishes::for_recording());
         }
         let mut chosen = setup.chosen();
+        machine.set_watch(chosen.watch(records));
         let mut wheel = ControlLoop::new(machine, setup.policy, setup.backoff, setup.seed);
         let mut ledger = Ledger::default();
         let mut progress = self.progress(&chosen.policy);
@@ -68,10 +70,12 @@ impl Session<'_> {
             if let Some(policy) = chosen.choose_again(wheel.machine())? {
                 wheel.change_policy(policy);
                 progress.of_policy(&chosen.policy);
+                wheel.machine_mut().set_watch(chosen.watch(records));
             }
             if let Some(other) = self.settle_terms(&mut wheel, &chosen) {
                 progress.of_policy(&other.policy);
                 chosen = other;
+                wheel.machine_mut().set_watch(chosen.watch(records));
             }
         }
         progress.end();

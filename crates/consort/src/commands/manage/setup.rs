@@ -1,5 +1,6 @@
 //! Decisions of `consort run` before anything is started: the policy, its quantum, its seed.
 
+use super::NONE;
 use super::models::{self, SYMBIOTIC};
 use crate::cli::ManageArgs;
 use crate::config::{Config, RunConfig};
@@ -7,6 +8,7 @@ use crate::failure::bad_input;
 use anyhow::Result;
 use consort_core::policy::{Form, Policy, PolicyError, PolicySpec};
 use consort_core::{AUTO, Backoff, Machine, Offers, Topology, choose, policies};
+use consort_linux::live::Watch;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -27,6 +29,8 @@ pub(crate) struct Setup {
     pub(crate) policy: Box<dyn Policy>,
     /// The machine for which everything was decided.
     pub(crate) topology: Topology,
+    /// The rate at which programs are to be watched; `None` if it follows from the policy.
+    pub(super) watch: Option<Watch>,
 }
 
 /// Decisions as a report tells them.
@@ -40,9 +44,18 @@ pub(crate) struct Chosen {
     pub(crate) model: Option<PathBuf>,
     /// The machine for which the choice was made.
     pub(crate) topology: Topology,
+    pub(super) watch: Option<Watch>,
 }
 
 impl Chosen {
+    /// The rate at which programs are watched: a low one if `auto` places nothing, unless the user
+    /// chose a rate. A recording, and programs with policies of their own, need the full one.
+    pub(crate) fn watch(&self, needs_full: bool) -> Watch {
+        let is_idle = is_auto(&self.requested) && self.policy == NONE && !needs_full;
+        let usual = if is_idle { Watch::Light } else { Watch::Full };
+        self.watch.unwrap_or(usual)
+    }
+
     /// Chooses again if the choice was left to Consort and the usable CPUs are others than those
     /// for which it was made. The policy is `None` if the one that decides now stays the best.
     pub(crate) fn choose_again(
@@ -80,7 +93,13 @@ impl Setup {
             interval: self.interval,
             model: self.model.clone(),
             topology: self.topology.clone(),
+            watch: self.watch,
         }
+    }
+
+    /// Returns true if threads are never placed: without a policy, whatever CPUs come and go.
+    pub(crate) fn only_watches(&self) -> bool {
+        self.spec.name == NONE && !is_auto(&self.requested)
     }
 
     pub(crate) fn new(
@@ -139,6 +158,7 @@ impl Setup {
                 Backoff::off()
             },
             topology: topology.clone(),
+            watch: args.watch.or(config.watch),
         })
     }
 
@@ -210,6 +230,9 @@ fn automatic(
     let choice = choose(topology, offers, fitting.as_deref());
     spec.name = choice.name.to_owned();
     let mut why = choice.why;
+    if spec.name == NONE {
+        why.push_str(", at a low rate unless --watch says otherwise");
+    }
     match found.fitting.filter(|_| spec.name == SYMBIOTIC) {
         Some(path) => models::name_in(&mut spec, &path)?,
         None => why = models::with_refusals(why, &found.refused),
@@ -298,10 +321,14 @@ mod tests {
             interval: Duration::from_secs(1),
             model: None,
             topology: first,
+            watch: None,
         };
+        assert_eq!(chosen.watch(true), Watch::Full);
         let before = chosen.policy.clone();
         let machine = Still(second, offers);
         let other = chosen.choose_again(&machine).unwrap();
+        let is_light = chosen.watch(false) == Watch::Light;
+        assert_eq!(is_light, chosen.policy == NONE);
         assert_eq!(other.is_some(), before != chosen.policy);
         assert!(chosen.choose_again(&machine).unwrap().is_none());
         (before, chosen.policy)
