@@ -14,7 +14,7 @@ use super::guardian::{BEAT, DONE, READY, RESTORED, RESTORING};
 use super::host::Host;
 use super::journal::{self, Journal};
 use super::ledger::{Ledger, Seen};
-use super::restore::restore;
+use super::restore::{restore, restore_dead};
 use super::runtime_dir::RuntimeDir;
 use crate::group::sweep;
 use consort_core::PuSet;
@@ -182,9 +182,8 @@ fn restore_meanwhile(journal: &File, owner: &mut UnixStream) {
 fn restore_from(journal: File, path: &Path) -> Result<(), Box<dyn Error>> {
     let (header, records) = journal::read(&journal)?;
     let ledger = Ledger::new(records);
-    let ours = |seen: &Seen<'_>| ledger.wrote(seen);
-    let report = restore(&Host::real(), &ledger, &header.run, &ours);
-    if !report.complete {
+    let reports = restore_dead(&Host::real(), &[(&ledger, &header.run)]);
+    if !reports.iter().all(|report| report.complete) {
         return Err("some threads could not be put back".into());
     }
     let dir = RuntimeDir::open(path.parent().ok_or("the journal has no folder")?)?;

@@ -4,7 +4,7 @@ use super::host::{Host, Process};
 use super::journal::{Journal, JournalError, SUFFIX};
 use super::ledger::Ledger;
 use super::report::RestoreReport;
-use super::restore::restore;
+use super::restore::restore_dead;
 use super::runtime_dir::{NEW_SUFFIX, RuntimeDir};
 use crate::group::sweep;
 use std::path::{Path, PathBuf};
@@ -92,10 +92,23 @@ impl Abandoned {
 
     /// Restores from the journals, and deletes those of complete restorations.
     pub(crate) fn recover(mut self) -> RecoverReport {
+        let mut dead = Vec::new();
         for journal in std::mem::take(&mut self.journals) {
-            if let Err(error) = recover_from(&self.host, &journal, &mut self.report) {
-                self.report.errors.push(error);
+            match ledger_of(&self.host, &journal, &mut self.report) {
+                Ok(ledger) => dead.extend(ledger.map(|ledger| (journal, ledger))),
+                Err(error) => self.report.errors.push(error),
             }
+        }
+        let runs: Vec<_> = dead
+            .iter()
+            .map(|(journal, ledger)| (ledger, journal.header().run.as_str()))
+            .collect();
+        let reports = restore_dead(&self.host, &runs);
+        for ((journal, _), restored) in dead.iter().zip(reports) {
+            if restored.complete {
+                journal.unlink();
+            }
+            self.report.restored.push((journal.path(), restored));
         }
         // Only now: the next leader of a group takes the masks that it finds for original ones.
         self.dirs.iter().for_each(|dir| sweep(dir));
@@ -139,11 +152,13 @@ fn is_being_restored(host: &Host, dir: &Path, name: &str) -> bool {
     is_here && !process.is_some_and(lives)
 }
 
-fn recover_from(
+/// Returns what is to be restored from a journal; `None` if its numbers mean nothing here. One from
+/// before a reboot is deleted.
+fn ledger_of(
     host: &Host,
     journal: &Journal,
     report: &mut RecoverReport,
-) -> Result<(), JournalError> {
+) -> Result<Option<Ledger>, JournalError> {
     let header = journal.header();
     if !header.is_of_boot(host.boot_id().as_deref()) {
         report.outdated += 1;
@@ -151,14 +166,9 @@ fn recover_from(
     } else if header.pid_namespace != host.pid_namespace() {
         report.elsewhere += 1;
     } else {
-        let ledger = Ledger::new(journal.records()?);
-        let restored = restore(host, &ledger, &header.run, &|seen| ledger.wrote(seen));
-        if restored.complete {
-            journal.unlink();
-        }
-        report.restored.push((journal.path(), restored));
+        return Ok(Some(Ledger::new(journal.records()?)));
     }
-    Ok(())
+    Ok(None)
 }
 
 /// Deletes a journal whose owner died before its first record counted.

@@ -3,6 +3,8 @@
 //! A thread that is being created while its creator is put back may appear
 //! only afterwards, with the creator's old mask. So a clean pass is followed
 //! by further ones at growing distances, and any change starts these anew.
+//! A creator that is preempted in `clone(2)` for longer is covered by a late
+//! look, which the restorers of dead runs can afford.
 
 use super::affinity::{self, Mask};
 use super::checked_write::{Outcome, write};
@@ -21,6 +23,8 @@ use std::time::Duration;
 
 /// Number of clean passes before the work counts as done, with waits of 1, 2, 4, ... 128 ms.
 const SETTLE_STEPS: u32 = 8;
+/// Time after which restorers of dead runs look once more.
+const LATE_LOOK: Duration = Duration::from_secs(1);
 /// Number of passes after which a fight with somebody else is given up.
 const MAX_PASSES: u32 = 2_000;
 
@@ -32,26 +36,32 @@ pub(crate) fn restore(
     ours: &dyn Fn(&Seen<'_>) -> bool,
 ) -> RestoreReport {
     let mut work = Restoration::new(host, ledger, run, ours);
-    let thawed = work.thaw();
-    let continued = work.continue_paused();
-    let converged = work.passes();
-    let gone = ledger.threads.keys().filter(|&&t| host.same(t).is_none());
-    RestoreReport {
-        restored: work.restored.len(),
-        threads: work.restored.into_iter().collect(),
-        gone: gone.count(),
-        released: work.released.len(),
-        continued,
-        complete: converged
-            && work.failed.is_empty()
-            && work.frozen.is_empty()
-            && work.stuck.is_empty(),
-        failed: work.failed.into_iter().collect(),
-        thawed,
-        frozen: work.frozen,
-        cleared: work.cleared.len(),
-        stuck: work.stuck.into_iter().collect(),
+    work.undo();
+    work.report()
+}
+
+/// Restores from the ledgers of dead runs, each given with the run's id. If a run had written masks
+/// and has living processes, looks again [`LATE_LOOK`] later for threads that have appeared since.
+pub(crate) fn restore_dead(host: &Host, runs: &[(&Ledger, &str)]) -> Vec<RestoreReport> {
+    restore_twice(host, runs, || std::thread::sleep(LATE_LOOK))
+}
+
+fn restore_twice(host: &Host, runs: &[(&Ledger, &str)], wait: impl FnOnce()) -> Vec<RestoreReport> {
+    let judges: Vec<_> = runs
+        .iter()
+        .map(|&(ledger, _)| move |seen: &Seen<'_>| ledger.wrote(seen))
+        .collect();
+    let mut works: Vec<Restoration<'_>> = runs
+        .iter()
+        .zip(&judges)
+        .map(|(&(ledger, run), ours)| Restoration::new(host, ledger, run, ours))
+        .collect();
+    works.iter_mut().for_each(Restoration::undo);
+    if works.iter().any(Restoration::may_miss_threads) {
+        wait();
+        works.iter_mut().for_each(Restoration::look_late);
     }
+    works.into_iter().map(Restoration::report).collect()
 }
 
 struct Restoration<'a> {
@@ -61,6 +71,17 @@ struct Restoration<'a> {
     ours: &'a dyn Fn(&Seen<'_>) -> bool,
     /// Threads that were written, each with the mask that was read back then.
     done: BTreeMap<ThreadId, PuSet>,
+    /// Threads that were met with their masks as they are to be. They are not looked at again later:
+    /// what changes then is their own choice.
+    settled: BTreeSet<ThreadId>,
+    /// Threads that were met.
+    met: BTreeSet<ThreadId>,
+    /// True if the passes came to an end.
+    converged: bool,
+    /// True if the last pass met processes of the run.
+    has_members: bool,
+    thawed: usize,
+    continued: usize,
     restored: BTreeSet<ThreadId>,
     released: BTreeSet<ThreadId>,
     failed: BTreeMap<ThreadId, Errno>,
@@ -84,12 +105,64 @@ impl<'a> Restoration<'a> {
             run,
             ours,
             done: BTreeMap::new(),
+            settled: BTreeSet::new(),
+            met: BTreeSet::new(),
+            converged: false,
+            has_members: false,
+            thawed: 0,
+            continued: 0,
             restored: BTreeSet::new(),
             released: BTreeSet::new(),
             failed: BTreeMap::new(),
             frozen: Vec::new(),
             cleared: BTreeSet::new(),
             stuck: BTreeMap::new(),
+        }
+    }
+
+    /// Undoes everything that the ledger knows.
+    fn undo(&mut self) {
+        self.thawed = self.thaw();
+        self.continued = self.continue_paused();
+        self.converged = self.passes();
+    }
+
+    /// Returns true if a thread may yet appear with a mask that Consort wrote: one that was copied
+    /// from its creator before that was put back.
+    fn may_miss_threads(&self) -> bool {
+        self.has_members && !self.ledger.masks.is_empty()
+    }
+
+    /// Puts back threads that have appeared since the passes.
+    fn look_late(&mut self) {
+        if !self.may_miss_threads() {
+            return;
+        }
+        self.settled = std::mem::take(&mut self.met);
+        let (_, changed) = self.pass();
+        if changed > 0 {
+            self.converged &= self.passes();
+        }
+    }
+
+    fn report(self) -> RestoreReport {
+        let threads = self.ledger.threads.keys();
+        let gone = threads.filter(|&&t| self.host.same(t).is_none()).count();
+        RestoreReport {
+            restored: self.restored.len(),
+            threads: self.restored.into_iter().collect(),
+            gone,
+            released: self.released.len(),
+            continued: self.continued,
+            complete: self.converged
+                && self.failed.is_empty()
+                && self.frozen.is_empty()
+                && self.stuck.is_empty(),
+            failed: self.failed.into_iter().collect(),
+            thawed: self.thawed,
+            frozen: self.frozen,
+            cleared: self.cleared.len(),
+            stuck: self.stuck.into_iter().collect(),
         }
     }
 
@@ -141,10 +214,15 @@ impl<'a> Restoration<'a> {
                 let Some(thread) = self.living(pid, tid) else {
                     continue;
                 };
+                if self.settled.contains(&thread) {
+                    continue;
+                }
+                self.met.insert(thread);
                 changed += usize::from(self.take_cookie(thread));
                 changed += usize::from(self.visit(thread, owner, &mut allowed));
             }
         }
+        self.has_members = !family.is_empty();
         (family.len(), changed)
     }
 
@@ -240,5 +318,72 @@ impl<'a> Restoration<'a> {
             }
             Outcome::Gone => false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::record::{Program, Record};
+    use super::*;
+    use crate::enact::checked_write::{Outcome, write};
+    use std::io::{BufRead, BufReader, Write};
+    use std::process::{Child, Command, Stdio};
+
+    /// A shell that starts `sleep` for each line that it reads, and prints its pid.
+    fn shell() -> Child {
+        let script = "while read line; do sleep 300 >&- & echo $!; done";
+        let mut shell = Command::new("sh");
+        shell.args(["-c", script]).stdin(Stdio::piped());
+        shell.stdout(Stdio::piped()).spawn().unwrap()
+    }
+
+    #[test]
+    fn thread_that_appears_late_is_restored() {
+        let host = Host::real();
+        let mut shell = shell();
+        let creator = host.identify(shell.id(), shell.id()).unwrap();
+        let own = affinity::get(creator.tid).unwrap();
+        let narrow = PuSet::from(own.first().unwrap());
+        let allowed = AllowedPus::new(&host).of(&host, creator.pid, creator.tid);
+        let original = Original::new(own.clone(), &allowed);
+        let stat = host.stat(creator.pid, creator.tid).unwrap();
+        let ledger = Ledger::new([
+            Record::Program(Program {
+                pid: creator.pid,
+                start_ticks: creator.start_ticks,
+                root: creator.pid,
+                pgrp: stat.group,
+                session: stat.session,
+                original: original.clone(),
+            }),
+            Record::Thread(creator, original),
+            Record::Mask {
+                root: creator.pid,
+                pus: narrow.clone(),
+            },
+        ]);
+        let mask = Mask::Only(narrow.clone());
+        let narrow_creator = || write(&host, creator, &mask);
+        assert!(matches!(narrow_creator(), Outcome::Done(..)));
+        let mut late = 0;
+        let reports = restore_twice(&host, &[(&ledger, "none")], || {
+            assert_eq!(affinity::get(creator.tid), Ok(own.clone()));
+            // It keeps this mask, as it set it after it was put back; what it starts inherits it.
+            narrow_creator();
+            shell.stdin.as_mut().unwrap().write_all(b"start\n").unwrap();
+            let mut line = String::new();
+            let mut lines = BufReader::new(shell.stdout.as_mut().unwrap());
+            lines.read_line(&mut line).unwrap();
+            late = line.trim().parse().unwrap();
+            assert_eq!(affinity::get(late), Ok(narrow.clone()));
+        });
+        assert!(reports[0].complete);
+        let masks = [affinity::get(creator.tid), affinity::get(late)];
+        for pid in [late, shell.id()] {
+            let pid = nix::unistd::Pid::from_raw(pid.cast_signed());
+            nix::sys::signal::kill(pid, Signal::SIGKILL).unwrap();
+        }
+        shell.wait().unwrap();
+        assert_eq!(masks, [Ok(narrow), Ok(own)]);
     }
 }
