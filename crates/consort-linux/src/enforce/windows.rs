@@ -2,15 +2,20 @@
 //!
 //! Each window is measured, from before the first write of a nudge to after the second. Most take
 //! microseconds. A few are longer, where Consort's thread was displaced between the two writes. So
-//! each thread has an allowance of such time, and is not nudged while it has used that up.
+//! each thread has an allowance of the time beyond two plain writes, and is not nudged while it has
+//! used that up.
 
 use consort_core::ThreadId;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// Greatest share of its time for which nudges may keep a thread's mask narrow, in the long run.
+/// Greatest share of its time for which nudges may keep a thread's mask narrow in the long run, plain
+/// windows aside.
 const MOST_NARROW: f64 = 0.001;
+/// Time that is not charged to a thread's allowance: that of two writes in a row. The thread is being
+/// moved meanwhile, so that it hardly ever runs, and policies with quanta of 4 ms need one a quantum.
+const PLAIN: Duration = Duration::from_micros(10);
 /// Time that a thread may be narrow at once, ns, if it was not nudged for long: enough for some
 /// hundred nudges.
 const ALLOWANCE_NS: f64 = 1e6;
@@ -66,7 +71,7 @@ impl Windows {
             filled: now,
         });
         *allowance = Allowance {
-            left_ns: allowance.at(now) - narrow.as_nanos() as f64,
+            left_ns: allowance.at(now) - narrow.saturating_sub(PLAIN).as_nanos() as f64,
             filled: now,
         };
     }
@@ -124,6 +129,17 @@ mod tests {
     }
 
     #[test]
+    fn plain_windows_never_put_off_the_next_ones() {
+        let (mut windows, start) = (Windows::default(), Instant::now());
+        for n in 0..10_000 {
+            let now = start + n * Duration::from_millis(4);
+            assert!(windows.allow(THREAD, now));
+            windows.add(THREAD, PLAIN, now);
+        }
+        assert_eq!(windows.counts(0).n, 10_000);
+    }
+
+    #[test]
     fn windows_are_counted_against_the_time_of_all_threads() {
         let mut windows = Windows::default();
         assert_eq!(windows.counts(0).share, None);
@@ -148,7 +164,7 @@ mod tests {
                 if windows.allow(THREAD, now) {
                     let window = Duration::from_micros(window_us);
                     windows.add(THREAD, window, now);
-                    narrow += window;
+                    narrow += window.saturating_sub(PLAIN);
                     longest = longest.max(window);
                 }
             }
