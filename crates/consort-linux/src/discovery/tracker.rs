@@ -220,7 +220,7 @@ impl Discovery {
         for (tid, thread) in self.pending.take(LOOK_UPS_PER_ROUND) {
             match look_up(&self.root, self.me, thread.pid, tid) {
                 Ok(found) => events.push(self.add(found, thread.parent)),
-                Err(ProcError::NoFds) => {
+                Err(error) if error.is_passing() => {
                     self.pending.announce(tid, thread, u64::MAX);
                 }
                 // One without a parent may have been looked up in vain before.
@@ -249,7 +249,9 @@ impl Discovery {
         let mut pids = self.roots.clone();
         pids.extend(self.known.values().map(|known| known.id.pid));
         // Without a list of processes the known ones must do.
-        let pids = children_of(&self.root, &pids).unwrap_or(pids);
+        let below = children_of(&self.root, &pids);
+        self.scan_due |= below.is_err();
+        let pids = below.unwrap_or(pids);
         let mut seen = BTreeSet::new();
         for pid in pids {
             match threads_of(&self.root, pid) {
@@ -261,7 +263,8 @@ impl Discovery {
                 }
                 Err(ProcError::Gone) => {}
                 // Its threads are not gone because they cannot be listed.
-                Err(_) => {
+                Err(error) => {
+                    self.scan_due |= error.is_passing();
                     let known = self.known.iter().filter(|(_, known)| known.id.pid == pid);
                     seen.extend(known.map(|(tid, _)| *tid));
                 }

@@ -9,7 +9,7 @@ use super::host::Allowed;
 use super::journal::JournalError;
 use super::original::Original;
 use super::record::{Program, Record};
-use crate::proc::{Stat, now_ticks};
+use crate::proc::{ProcError, Stat, now_ticks};
 use consort_core::{PuSet, ThreadId};
 use nix::errno::Errno;
 use std::path::PathBuf;
@@ -49,6 +49,9 @@ pub enum AdoptError {
     /// The program cannot be journalled.
     #[error(transparent)]
     Journal(#[from] JournalError),
+    /// The thread cannot be looked up for the moment; try again later.
+    #[error("cannot look up thread {0}: {1}")]
+    Unseen(ThreadId, ProcError),
     /// The kernel refused.
     #[error("cannot read or write the affinity of thread {0}: {1}")]
     Kernel(ThreadId, Errno),
@@ -178,9 +181,9 @@ impl Enactor {
     }
 
     fn look_at(&mut self, thread: ThreadId) -> Result<Sight, AdoptError> {
-        let gone = || AdoptError::Gone(thread);
+        let unseen = |error| AdoptError::Unseen(thread, error);
         let now = match affinity::get(thread.tid) {
-            Err(Errno::ESRCH) => return Err(gone()),
+            Err(Errno::ESRCH) => return Err(AdoptError::Gone(thread)),
             Err(errno) => return Err(AdoptError::Kernel(thread, errno)),
             Ok(now) => now,
         };
@@ -189,11 +192,14 @@ impl Enactor {
             &self.host,
             (&self.runtime_dirs, &self.journal.path()),
         );
-        let allowed = (glance.allowed).told(&self.host, thread.pid, thread.tid);
+        let allowed = (glance.allowed)
+            .told(&self.host, thread.pid, thread.tid)
+            .map_err(unseen)?;
         if let Some(by) = self.forbidden_by(&allowed) {
             return Err(AdoptError::Exclusive(by));
         }
-        let stat = self.host.same(thread).ok_or_else(gone)?;
+        let stat = self.host.same(thread).map_err(unseen)?;
+        let stat = stat.ok_or(AdoptError::Gone(thread))?;
         Ok(Sight { now, allowed, stat })
     }
 
@@ -208,7 +214,11 @@ impl Enactor {
         let pid = thread.pid;
         let stat = match thread.tid == pid {
             true => sight.stat.clone(),
-            false => self.host.stat(pid, pid).ok_or(AdoptError::Gone(thread))?,
+            false => {
+                let stat = self.host.stat(pid, pid);
+                let stat = stat.map_err(|error| AdoptError::Unseen(thread, error))?;
+                stat.ok_or(AdoptError::Gone(thread))?
+            }
         };
         let known = self.ledger.programs.get(&pid);
         if known.is_some_and(|program| program.start_ticks == stat.start_ticks) {

@@ -73,6 +73,7 @@ impl Enactor {
         }
         match look {
             Look::Gone => self.count_gone(thread, report),
+            Look::Unseen(error) => report.refused.push((thread, Refusal::Unseen(error))),
             // The guardian announces a restoration before its first write, so it is known by now.
             Look::Changed(_) if self.notice_restoration() => report.unchanged += 1,
             Look::Changed(now) => {
@@ -153,8 +154,9 @@ impl Enactor {
         let mut located = Vec::with_capacity(nudges.len());
         for (thread, pus) in nudges {
             match self.grips.look(&self.host, thread) {
-                Some(there) => located.push((own != Some(there.pu.0), there.pu, thread, pus)),
-                None => self.count_nudged_away(thread, &pus, report),
+                Ok(Some(there)) => located.push((own != Some(there.pu.0), there.pu, thread, pus)),
+                Ok(None) => self.count_nudged_away(thread, &pus, report),
+                Err(error) => report.refused.push((thread, Refusal::Unseen(error))),
             }
         }
         located.sort_unstable_by_key(|(elsewhere, pu, thread, _)| (*elsewhere, *pu, *thread));
@@ -173,19 +175,20 @@ impl Enactor {
         self.narrowings.begin(root, &pus, now_ticks());
         let nudge = Nudge::new(thread, pus, seen, &original);
         let (host, grips) = (&self.host, &mut self.grips);
-        let (mut at, mut there) = (pu, None);
+        let (mut at, mut there) = (pu, Ok(None));
         for _ in 0..TRIES {
             self.stance.take(host, at);
             there = grips.look(host, thread);
             match there {
                 // It may have gone elsewhere while Consort came, or Consort took long.
-                Some(now) if now.pu != at || !self.stance.is_fresh() => at = now.pu,
+                Ok(Some(now)) if now.pu != at || !self.stance.is_fresh() => at = now.pu,
                 _ => break,
             }
         }
         let nudged = match there {
-            Some(_) => nudge.make(host, || grips.look(host, thread)),
-            None => Nudged::Gone,
+            Ok(Some(before)) => nudge.make(host, before, || grips.look(host, thread)),
+            Ok(None) => Nudged::Gone,
+            Err(error) => Nudged::Refused(error.errno()),
         };
         if !matches!(nudged, Nudged::Stuck(_)) {
             self.narrowings.end(root, &nudge.pus, now_ticks());

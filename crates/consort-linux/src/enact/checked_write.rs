@@ -6,7 +6,7 @@
 
 use super::affinity::{self, Mask};
 use super::host::Host;
-use crate::proc::Stat;
+use crate::proc::{ProcError, Stat};
 use consort_core::{PuSet, ThreadId};
 use nix::errno::Errno;
 
@@ -30,17 +30,24 @@ fn write_while(
     host: &Host,
     tid: u32,
     mask: &Mask,
-    mut same: impl FnMut() -> Option<Stat>,
+    mut same: impl FnMut() -> Result<Option<Stat>, ProcError>,
 ) -> Outcome {
-    if same().is_none() {
-        return Outcome::Gone;
-    }
+    let before = match same() {
+        Ok(Some(stat)) => stat,
+        Ok(None) => return Outcome::Gone,
+        Err(error) => return Outcome::Failed(error.errno()),
+    };
     let result = affinity::set(tid, mask).and_then(|()| affinity::get(tid));
-    let Some(stat) = same() else {
-        if result.is_ok() {
-            give_back_to_stranger(host, tid);
+    let stat = match same() {
+        Ok(Some(stat)) => stat,
+        Ok(None) => {
+            if result.is_ok() {
+                give_back_to_stranger(host, tid);
+            }
+            return Outcome::Gone;
         }
-        return Outcome::Gone;
+        // It was the same a moment ago, and a mask that was written must be accounted for.
+        Err(_) => before,
     };
     match result {
         Ok(now) => Outcome::Done(now, stat),
@@ -98,12 +105,28 @@ mod tests {
         let host = Host::real();
         let (child, thread) = sleeper();
         let before = affinity::get(thread.tid).unwrap();
-        let mut answers = [host.same(thread), None].into_iter();
+        let mut answers = [host.same(thread), Ok(None)].into_iter();
         let outcome = write_while(&host, thread.tid, &one_of(thread), || {
-            answers.next().flatten()
+            answers.next().unwrap_or(Ok(None))
         });
         assert_eq!(outcome, Outcome::Gone);
         assert_eq!(affinity::get(thread.tid).unwrap(), before);
+        end(child);
+    }
+
+    #[test]
+    fn thread_that_cannot_be_looked_up_is_not_gone() {
+        let host = Host::real();
+        let (child, thread) = sleeper();
+        let mask = one_of(thread);
+        let short = || Err(ProcError::NoFds);
+        let outcome = write_while(&host, thread.tid, &mask, short);
+        assert_eq!(outcome, Outcome::Failed(Errno::EMFILE));
+        let mut answers = [host.same(thread), short()].into_iter();
+        let outcome = write_while(&host, thread.tid, &mask, || {
+            answers.next().unwrap_or(Ok(None))
+        });
+        assert!(matches!(outcome, Outcome::Done(now, _) if Mask::Only(now.clone()) == mask));
         end(child);
     }
 

@@ -310,6 +310,11 @@ impl Enactor {
         }
     }
 
+    /// Returns true if a process is known as one of a managed program.
+    pub(crate) fn has_program(&self, pid: u32) -> bool {
+        self.ledger.programs.contains_key(&pid)
+    }
+
     /// Managed threads, those that have exited unnoticed included.
     pub fn threads(&self) -> impl Iterator<Item = ThreadId> + '_ {
         self.threads.keys().copied()
@@ -317,7 +322,7 @@ impl Enactor {
 
     /// Returns true if a thread still runs under its number.
     pub(crate) fn is_same(&self, thread: ThreadId) -> bool {
-        self.host.same(thread).is_some()
+        self.host.same(thread).is_ok_and(|stat| stat.is_some())
     }
 
     /// The PUs that a managed thread could run on before Consort; none for others.
@@ -331,11 +336,8 @@ impl Enactor {
         let by = allowed.by.as_ref().filter(|_| allowed.exclusive)?;
         let own = std::process::id();
         let is_own = || {
-            AllowedPus::new(&self.host)
-                .told(&self.host, own, own)
-                .by
-                .as_ref()
-                == Some(by)
+            let told = AllowedPus::new(&self.host).told(&self.host, own, own);
+            told.is_ok_and(|told| told.by.as_ref() == Some(by))
         };
         (!self.takes_exclusive && !is_own()).then(|| by.clone())
     }
@@ -349,7 +351,10 @@ impl Enactor {
             let Some(managed) = self.threads.get_mut(&thread) else {
                 continue;
             };
-            let told = cpusets.told(&self.host, thread.pid, thread.tid);
+            // One that cannot be read for the moment is read the next time.
+            let Ok(told) = cpusets.told(&self.host, thread.pid, thread.tid) else {
+                continue;
+            };
             allowed.push((thread, managed.original.target(&told.pus)));
             let is_new = told != managed.allowed;
             // Otherwise the kernel has changed the mask, which the next look must be able to tell.
@@ -462,7 +467,7 @@ impl Enactor {
     fn forget_gone(&mut self) {
         for thread in self.threads.keys().copied().collect::<Vec<_>>() {
             self.end_pin(thread);
-            if self.host.same(thread).is_none() {
+            if self.host.is_gone(thread) {
                 self.forget(thread);
             }
         }
@@ -496,7 +501,7 @@ impl Enactor {
         }
         let host = &self.host;
         self.ledger
-            .retain(|thread| host.same(thread).is_some(), |p| is_needed(host, p));
+            .retain(|thread| !host.is_gone(thread), |p| is_needed(host, p));
         let masks = &self.ledger.masks;
         self.narrowings.retain(|root| masks.contains_key(&root));
         if let Err(error) = self.rewrite() {
@@ -542,7 +547,7 @@ fn is_needed(host: &Host, program: &Program) -> bool {
     let group = i32::try_from(program.pgrp).map(Pid::from_raw);
     let founded_group = program.pgrp == program.pid
         && group.is_ok_and(|group| killpg(group, None) != Err(nix::errno::Errno::ESRCH));
-    host.process(program.pid, program.start_ticks).is_some()
+    host.process(program.pid, program.start_ticks) != Ok(None)
         || program.session == program.pid
         || founded_group
 }

@@ -9,6 +9,7 @@ use super::host::{Host, Process};
 use super::launch::RUN_MARKER;
 use super::ledger::Ledger;
 use super::record::Program;
+use crate::proc::ProcError;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
@@ -16,13 +17,16 @@ use std::collections::btree_map::Entry;
 pub(crate) type Family = BTreeMap<u32, u32>;
 
 /// Finds the family of a run.
-pub(crate) fn find(host: &Host, ledger: &Ledger, run: &str) -> Family {
-    let processes = host.processes();
+///
+/// # Errors
+/// If a process cannot be read for the moment.
+pub(crate) fn find(host: &Host, ledger: &Ledger, run: &str) -> Result<Family, ProcError> {
+    let processes = host.processes()?;
     let mut family = by_record(ledger, &processes);
     let marked = |process: &Process| host.has_variable(process.pid, RUN_MARKER, run);
-    add_strays(ledger, &processes, &mut family, marked);
+    add_strays(ledger, &processes, &mut family, marked)?;
     add_descendants(&processes, &mut family);
-    family
+    Ok(family)
 }
 
 fn by_record(ledger: &Ledger, processes: &[Process]) -> Family {
@@ -39,10 +43,10 @@ fn add_strays(
     ledger: &Ledger,
     processes: &[Process],
     family: &mut Family,
-    marked: impl Fn(&Process) -> bool,
-) {
+    marked: impl Fn(&Process) -> Result<bool, ProcError>,
+) -> Result<(), ProcError> {
     let Some(first_root) = ledger.programs.values().find(|p| p.root == p.pid) else {
-        return;
+        return Ok(());
     };
     let starts: BTreeMap<u32, u64> = processes
         .iter()
@@ -54,12 +58,13 @@ fn add_strays(
         if family.contains_key(&process.pid) || process.stat.start_ticks < earliest {
             continue;
         }
-        let founder = founder(ledger, process, &starts);
-        let owner = founder.or_else(|| marked(process).then_some(first_root.pid));
-        if let Some(owner) = owner {
+        if let Some(owner) = founder(ledger, process, &starts) {
             family.insert(process.pid, owner);
+        } else if marked(process)? {
+            family.insert(process.pid, first_root.pid);
         }
     }
+    Ok(())
 }
 
 /// The managed program that founded a process's session or group. The number of a dead founder is
@@ -122,7 +127,7 @@ mod tests {
     fn check(programs: Vec<Record>, processes: &[Process], marked: u32, expect: &[(u32, u32)]) {
         let ledger = Ledger::new(programs);
         let mut family = by_record(&ledger, processes);
-        add_strays(&ledger, processes, &mut family, |p| p.pid == marked);
+        add_strays(&ledger, processes, &mut family, |p| Ok(p.pid == marked)).unwrap();
         add_descendants(processes, &mut family);
         assert_eq!(family, expect.iter().copied().collect());
     }

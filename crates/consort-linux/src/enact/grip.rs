@@ -6,7 +6,7 @@
 //! although another thread may have its tid.
 
 use super::host::Host;
-use crate::proc::{Stat, read_open, thread_dir};
+use crate::proc::{ProcError, Stat, read_open, thread_dir};
 use consort_core::{PuId, ThreadId};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -36,23 +36,28 @@ impl Grips {
 
     /// A thread, if it is the same and alive. It is held from the first look on if there is room;
     /// others are looked up each time.
-    pub(crate) fn look(&mut self, host: &Host, thread: ThreadId) -> Option<There> {
-        if !self.held.contains_key(&thread) {
-            if self.held.len() >= self.most {
-                return host.same(thread).map(|stat| There::of(&stat));
-            }
+    ///
+    /// # Errors
+    /// If it cannot be looked up, as when descriptors are short.
+    pub(crate) fn look(
+        &mut self,
+        host: &Host,
+        thread: ThreadId,
+    ) -> Result<Option<There>, ProcError> {
+        if !self.held.contains_key(&thread) && self.held.len() < self.most {
             let path = thread_dir(host.root(), thread.pid, thread.tid).join("stat");
-            let Ok(file) = File::open(path) else {
-                return host.same(thread).map(|stat| There::of(&stat));
-            };
-            self.held.insert(thread, file);
+            self.held
+                .extend(File::open(path).ok().map(|file| (thread, file)));
         }
-        let stat = read_open(self.held.get(&thread)?);
+        let Some(file) = self.held.get(&thread) else {
+            return Ok(host.same(thread)?.map(|stat| There::of(&stat)));
+        };
+        let stat = read_open(file);
         let same = stat.filter(|s| s.start_ticks == thread.start_ticks && s.is_alive());
         if same.is_none() {
             self.held.remove(&thread);
         }
-        same.map(|stat| There::of(&stat))
+        Ok(same.map(|stat| There::of(&stat)))
     }
 
     /// Lets go of a thread.
@@ -100,7 +105,7 @@ mod tests {
     }
 
     fn is_there(grips: &mut Grips, thread: ThreadId) -> bool {
-        grips.look(&Host::real(), thread).is_some()
+        grips.look(&Host::real(), thread).unwrap().is_some()
     }
 
     #[test]
@@ -112,7 +117,7 @@ mod tests {
             assert_eq!(grips.held.len(), most);
             finish();
             // The kernel lets a joined thread go a moment after it has woken who waits for it.
-            while Host::real().same(id).is_some() {
+            while !Host::real().is_gone(id) {
                 std::thread::yield_now();
             }
             assert!(!is_there(&mut grips, id));
@@ -126,14 +131,15 @@ mod tests {
         // It has no stack yet while the kernel still makes it the other program.
         while Host::real()
             .same(id)
+            .unwrap()
             .is_some_and(|stat| stat.start_stack == 0)
         {
             std::thread::yield_now();
         }
         let mut grips = holding(1);
-        let first = grips.look(&Host::real(), id).unwrap();
-        let now = Host::real().same(id).map(|stat| stat.start_stack);
-        assert_eq!(Some(first.start_stack), now);
+        let first = grips.look(&Host::real(), id).unwrap().unwrap();
+        let now = Host::real().same(id).unwrap();
+        assert_eq!(Some(first.start_stack), now.map(|stat| stat.start_stack));
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(!is_there(&mut grips, id));

@@ -4,7 +4,7 @@
 use super::affinity;
 use super::record::Header;
 use crate::cgroup::{Hierarchies, decode};
-use crate::proc::{ProcessHandle, Stat, Status, numbers_in, read_stat, thread_dir, threads_of};
+use crate::proc::{ProcError, Stat, Status, numbers_in, read_stat, thread_dir, threads_of};
 use crate::read;
 use crate::topology::{is_online, online_pus};
 use consort_core::{PuSet, ThreadId};
@@ -46,32 +46,42 @@ impl Host {
         &self.root
     }
 
-    /// One thread's line of `stat`; none when it is gone.
-    pub(crate) fn stat(&self, pid: u32, tid: u32) -> Option<Stat> {
-        read_stat(&self.root, pid, tid).ok()
+    /// One thread's line of `stat`; `None` if it is gone.
+    ///
+    /// # Errors
+    /// If it cannot be read, as when descriptors are short: the thread may well be there.
+    pub(crate) fn stat(&self, pid: u32, tid: u32) -> Result<Option<Stat>, ProcError> {
+        unless_gone(read_stat(&self.root, pid, tid))
     }
 
     /// The thread's line of `stat` if it is still the same thread and alive.
-    pub(crate) fn same(&self, thread: ThreadId) -> Option<Stat> {
-        self.stat(thread.pid, thread.tid)
-            .filter(|stat| stat.start_ticks == thread.start_ticks && stat.is_alive())
+    ///
+    /// # Errors
+    /// Those of [`Host::stat`].
+    pub(crate) fn same(&self, thread: ThreadId) -> Result<Option<Stat>, ProcError> {
+        let stat = self.stat(thread.pid, thread.tid)?;
+        Ok(stat.filter(|stat| stat.start_ticks == thread.start_ticks && stat.is_alive()))
+    }
+
+    /// Returns true if a thread has exited for certain.
+    pub(crate) fn is_gone(&self, thread: ThreadId) -> bool {
+        matches!(self.same(thread), Ok(None))
     }
 
     /// Returns the process if it is still the one with this start; a leader that has exited before
     /// its threads counts.
-    pub(crate) fn process(&self, pid: u32, start_ticks: u64) -> Option<Process> {
+    ///
+    /// # Errors
+    /// Those of [`Host::stat`].
+    pub(crate) fn process(&self, pid: u32, start_ticks: u64) -> Result<Option<Process>, ProcError> {
         let stat = self.stat(pid, pid)?;
-        (stat.start_ticks == start_ticks).then_some(Process { pid, stat })
-    }
-
-    /// Opens the same process, so that no other is taken for it.
-    pub(crate) fn handle(&self, pid: u32, start_ticks: u64) -> Option<ProcessHandle> {
-        ProcessHandle::open(&self.root, pid, start_ticks)
+        let same = stat.filter(|stat| stat.start_ticks == start_ticks);
+        Ok(same.map(|stat| Process { pid, stat }))
     }
 
     /// The identity of a thread.
     pub(crate) fn identify(&self, pid: u32, tid: u32) -> Option<ThreadId> {
-        let start_ticks = self.stat(pid, tid)?.start_ticks;
+        let start_ticks = self.stat(pid, tid).ok()??.start_ticks;
         Some(ThreadId {
             pid,
             tid,
@@ -79,29 +89,49 @@ impl Host {
         })
     }
 
-    /// The tids of a process.
-    pub(crate) fn tids(&self, pid: u32) -> Vec<u32> {
-        threads_of(&self.root, pid).unwrap_or_default()
+    /// The tids of a process; none if it is gone.
+    ///
+    /// # Errors
+    /// If they cannot be listed.
+    pub(crate) fn tids(&self, pid: u32) -> Result<Vec<u32>, ProcError> {
+        Ok(unless_gone(threads_of(&self.root, pid))?.unwrap_or_default())
     }
 
-    /// Every process.
-    pub(crate) fn processes(&self) -> Vec<Process> {
-        let pids = numbers_in(&self.root.join("proc")).unwrap_or_default();
-        pids.into_iter()
-            .filter_map(|pid| self.stat(pid, pid).map(|stat| Process { pid, stat }))
-            .collect()
+    /// Every process that can be read.
+    ///
+    /// # Errors
+    /// If some cannot be read for the moment.
+    pub(crate) fn processes(&self) -> Result<Vec<Process>, ProcError> {
+        let mut processes = Vec::new();
+        for pid in numbers_in(&self.root.join("proc"))? {
+            match read_stat(&self.root, pid, pid) {
+                Ok(stat) => processes.push(Process { pid, stat }),
+                Err(error) if error.is_passing() => return Err(error),
+                Err(_) => {}
+            }
+        }
+        Ok(processes)
     }
 
     /// Returns true if a process was started with this variable and value in its environment.
-    pub(crate) fn has_variable(&self, pid: u32, name: &str, value: &str) -> bool {
+    ///
+    /// # Errors
+    /// If that cannot be read for the moment.
+    pub(crate) fn has_variable(
+        &self,
+        pid: u32,
+        name: &str,
+        value: &str,
+    ) -> Result<bool, ProcError> {
         let path = self.root.join(format!("proc/{pid}/environ"));
-        let Ok(environment) = read::bytes(&path) else {
-            return false;
+        let environment = match read::bytes(&path).map_err(|error| ProcError::io(&path, &error)) {
+            Err(error) if error.is_passing() => return Err(error),
+            read => read.unwrap_or_default(),
         };
         let wanted = format!("{name}={value}");
-        environment
+        Ok(environment
             .split(|&byte| byte == 0)
-            .any(|entry| entry == wanted.as_bytes())
+            .any(|entry| entry == wanted.as_bytes()))
     }
 
     /// The process that a tid belongs to now, and that process's parent.
@@ -154,6 +184,14 @@ impl Host {
     }
 }
 
+/// Returns `None` for what is gone.
+fn unless_gone<T>(read: Result<T, ProcError>) -> Result<Option<T>, ProcError> {
+    match read {
+        Err(ProcError::Gone) => Ok(None),
+        read => read.map(Some),
+    }
+}
+
 /// The identity of a thread, or none when there is no such thread.
 ///
 /// `root` is `/` except in tests.
@@ -196,14 +234,20 @@ impl AllowedPus {
 
     /// PUs that a thread's cpuset and the online PUs allow; all online PUs where the cpuset cannot
     /// be read.
-    pub(crate) fn of(&mut self, host: &Host, pid: u32, tid: u32) -> PuSet {
-        self.told(host, pid, tid).pus
+    ///
+    /// # Errors
+    /// If the thread's cgroup cannot be read for the moment.
+    pub(crate) fn of(&mut self, host: &Host, pid: u32, tid: u32) -> Result<PuSet, ProcError> {
+        Ok(self.told(host, pid, tid)?.pus)
     }
 
     /// The same, with the cgroup that sets the cpuset.
-    pub(crate) fn told(&mut self, host: &Host, pid: u32, tid: u32) -> Allowed {
+    pub(crate) fn told(&mut self, host: &Host, pid: u32, tid: u32) -> Result<Allowed, ProcError> {
         let path = thread_dir(&host.root, pid, tid).join("cgroup");
-        let cgroup = read::bytes(&path).unwrap_or_default();
+        let cgroup = match read::bytes(&path).map_err(|error| ProcError::io(&path, &error)) {
+            Err(error) if error.is_passing() => return Err(error),
+            read => read.unwrap_or_default(),
+        };
         let online = &self.online;
         let allowed = self.by_cgroup.entry(cgroup).or_insert_with_key(|cgroup| {
             match host.hierarchies.cpuset_of(&decode(cgroup)) {
@@ -219,7 +263,7 @@ impl AllowedPus {
                 },
             }
         });
-        allowed.clone()
+        Ok(allowed.clone())
     }
 }
 
@@ -240,9 +284,9 @@ mod tests {
         let host = Host::real();
         let pid = std::process::id();
         let me = host.identify(pid, pid).unwrap();
-        assert!(host.same(me).is_some());
-        assert!(host.process(pid, me.start_ticks).is_some());
-        assert!(host.processes().iter().any(|p| p.pid == pid));
+        assert!(host.same(me).unwrap().is_some());
+        assert!(host.process(pid, me.start_ticks).unwrap().is_some());
+        assert!(host.processes().unwrap().iter().any(|p| p.pid == pid));
         let parent = std::os::unix::process::parent_id();
         assert_eq!(host.group_and_parent(pid), Some((pid, parent)));
     }
@@ -253,15 +297,15 @@ mod tests {
         let pid = std::process::id();
         let mut me = host.identify(pid, pid).unwrap();
         me.start_ticks += 1;
-        assert!(host.same(me).is_none());
-        assert!(host.process(pid, me.start_ticks).is_none());
+        assert!(host.is_gone(me));
+        assert_eq!(host.process(pid, me.start_ticks), Ok(None));
     }
 
     #[test]
     fn own_mask_lies_within_the_allowed_pus() {
         let pid = std::process::id();
         let host = Host::real();
-        let allowed = AllowedPus::new(&host).of(&host, pid, pid);
+        let allowed = AllowedPus::new(&host).of(&host, pid, pid).unwrap();
         assert!(affinity::get(pid).unwrap().is_subset(&allowed));
     }
 
@@ -271,8 +315,8 @@ mod tests {
         std::fs::create_dir_all(root.path().join("proc/5")).unwrap();
         std::fs::write(root.path().join("proc/5/environ"), b"A=1\0RUN=12\0").unwrap();
         let host = Host::new(root.path());
-        assert!(host.has_variable(5, "RUN", "12"));
-        assert!(!host.has_variable(5, "RUN", "1"));
-        assert!(!host.has_variable(6, "RUN", "12"));
+        assert_eq!(host.has_variable(5, "RUN", "12"), Ok(true));
+        assert_eq!(host.has_variable(5, "RUN", "1"), Ok(false));
+        assert_eq!(host.has_variable(6, "RUN", "12"), Ok(false));
     }
 }

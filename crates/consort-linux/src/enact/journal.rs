@@ -298,7 +298,8 @@ fn own_header(host: &Host) -> Result<Header, JournalError> {
     if there != pid {
         return Err(JournalError::OtherProc { here: pid, there });
     }
-    let stat = host.stat(pid, pid).ok_or(JournalError::NoProc)?;
+    let stat = host.stat(pid, pid).ok().flatten();
+    let stat = stat.ok_or(JournalError::NoProc)?;
     Ok(Header {
         run: format!("{pid}-{}-{run}", stat.start_ticks),
         boot_id: host.boot_id().unwrap_or_else(|| UNKNOWN_BOOT.to_owned()),

@@ -5,6 +5,7 @@ use super::affinity;
 use super::enactor::{Enactor, Managed};
 use super::host::{Allowed, AllowedPus};
 use super::original::effective;
+use crate::proc::ProcError;
 use consort_core::{PuSet, ThreadId};
 
 /// Number of readings after which a mask and a cpuset that keep changing are taken as they are.
@@ -26,6 +27,8 @@ pub(super) enum Look {
     Changed(PuSet),
     /// The thread has exited.
     Gone,
+    /// The thread cannot be looked up for the moment.
+    Unseen(ProcError),
 }
 
 impl Enactor {
@@ -34,12 +37,18 @@ impl Enactor {
         let now = match affinity::get(thread.tid) {
             Ok(now) if now == managed.seen => return Look::Steady,
             Ok(now) => now,
+            // Nothing but its end keeps a mask from being read.
             Err(_) => return Look::Gone,
         };
-        let Some(stat) = self.host.same(thread) else {
-            return Look::Gone;
+        let stat = match self.host.same(thread) {
+            Ok(Some(stat)) => stat,
+            Ok(None) => return Look::Gone,
+            Err(error) => return Look::Unseen(error),
         };
-        let (now, allowed) = self.settled(thread, now);
+        let (now, allowed) = match self.settled(thread, now) {
+            Ok(settled) => settled,
+            Err(error) => return Look::Unseen(error),
+        };
         let executed = stat.start_stack != managed.start_stack;
         let by_nobody = is_shift(managed, &now, &allowed)
             || (executed && self.came_by_exec(thread, &now, &allowed.pus));
@@ -52,17 +61,17 @@ impl Enactor {
 
     /// Reads a mask and the cpuset that it goes with, until two readings agree, as a cpuset may
     /// change between them.
-    fn settled(&self, thread: ThreadId, mut now: PuSet) -> (PuSet, Allowed) {
+    fn settled(&self, thread: ThreadId, mut now: PuSet) -> Result<(PuSet, Allowed), ProcError> {
         let allowed = || AllowedPus::new(&self.host).told(&self.host, thread.pid, thread.tid);
-        let mut cpuset = allowed();
+        let mut cpuset = allowed()?;
         for _ in 0..MOST_READINGS {
-            let again = (affinity::get(thread.tid).unwrap_or_default(), allowed());
+            let again = (affinity::get(thread.tid).unwrap_or_default(), allowed()?);
             if again == (now.clone(), cpuset.clone()) {
                 break;
             }
             (now, cpuset) = again;
         }
-        (now, cpuset)
+        Ok((now, cpuset))
     }
 
     /// Returns true if another thread of the process, whose `exec` ended all others and made it the
@@ -70,7 +79,7 @@ impl Enactor {
     fn came_by_exec(&self, leader: ThreadId, now: &PuSet, allowed: &PuSet) -> bool {
         let last = self.narrowed_last.get(&leader.pid);
         let others = self.threads.iter().filter(|(id, _)| {
-            id.pid == leader.pid && id.tid != leader.pid && self.host.same(**id).is_none()
+            id.pid == leader.pid && id.tid != leader.pid && self.host.is_gone(**id)
         });
         let mut masks = others
             .filter_map(|(_, other)| other.wanted.as_ref())

@@ -14,6 +14,7 @@ use super::affinity::{self, Mask, Words};
 use super::checked_write::give_back_to_stranger;
 use super::grip::There;
 use super::host::{AllowedPus, Host};
+use crate::proc::ProcError;
 use consort_core::{PuSet, ThreadId};
 use nix::errno::Errno;
 use std::time::{Duration, Instant};
@@ -70,9 +71,14 @@ impl Nudge {
         }
     }
 
-    /// Moves the thread, which was just seen alive, and gives it its original mask. `there` returns
-    /// `None` once the tid is another thread's.
-    pub(crate) fn make(&self, host: &Host, there: impl FnOnce() -> Option<There>) -> Nudged {
+    /// Moves the thread, which was just seen alive as `before`, and gives it its original mask.
+    /// `there` returns `None` once the tid is another thread's.
+    pub(crate) fn make(
+        &self,
+        host: &Host,
+        before: There,
+        there: impl FnOnce() -> Result<Option<There>, ProcError>,
+    ) -> Nudged {
         let (thread, pus) = (self.thread, &self.pus);
         match affinity::get(thread.tid) {
             Ok(now) if now == self.seen => {}
@@ -97,7 +103,8 @@ impl Nudge {
             other => other,
         };
         let narrow = start.elapsed();
-        let Some(there) = there() else {
+        // One that cannot be looked up for the moment was there a moment ago.
+        let Some(there) = there().unwrap_or(Some(before)) else {
             if widened.is_ok() {
                 give_back_to_stranger(host, thread.tid);
             }
@@ -114,5 +121,8 @@ impl Nudge {
 /// Returns true if the mask read after narrowing goes back to the one written: the kernel may have
 /// cut it by a cpuset that has just shrunk, or given the whole cpuset where nothing was left.
 fn is_ours(host: &Host, thread: ThreadId, now: &PuSet, pus: &PuSet) -> bool {
-    now.is_subset(pus) || *now == AllowedPus::new(host).of(host, thread.pid, thread.tid)
+    // Without a look at the cpuset nothing speaks for another's choice.
+    let is_allowed = |allowed: PuSet| *now == allowed;
+    let allowed = || AllowedPus::new(host).of(host, thread.pid, thread.tid);
+    now.is_subset(pus) || allowed().map_or(true, is_allowed)
 }

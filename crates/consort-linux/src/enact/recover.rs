@@ -149,7 +149,7 @@ fn is_being_restored(host: &Host, dir: &Path, name: &str) -> bool {
     let is_here = host.shares_numbers_with(owner);
     let process = host.process(owner.pid, owner.start_ticks);
     let lives = |process: Process| !process.stat.is_exiting() && !host.was_killed(owner.pid);
-    is_here && !process.is_some_and(lives)
+    is_here && process.is_ok_and(|process| !process.is_some_and(lives))
 }
 
 /// Returns what is to be restored from a journal; `None` if its numbers mean nothing here. One from
@@ -175,7 +175,7 @@ fn ledger_of(
 fn delete_unfinished(host: &Host, dir: &Path, name: &str, run: &str) -> Result<(), JournalError> {
     let mut numbers = run.split('-').map_while(|field| field.parse::<u64>().ok());
     let owner = (numbers.next().and_then(|pid| u32::try_from(pid).ok())).zip(numbers.next());
-    if owner.is_some_and(|(pid, start)| host.process(pid, start).is_some()) {
+    if owner.is_some_and(|(pid, start)| host.process(pid, start) != Ok(None)) {
         return Ok(());
     }
     let path = dir.join(name);

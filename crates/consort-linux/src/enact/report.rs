@@ -1,6 +1,7 @@
 //! Outcomes of applying a plan and of restoring, for people and for `explain`.
 
 use super::guardian::Health;
+use crate::proc::ProcError;
 use consort_core::{PuSet, ThreadId};
 use nix::errno::Errno;
 use std::path::PathBuf;
@@ -32,6 +33,8 @@ pub enum Refusal {
     NotJournalled(String),
     /// There is no guardian and none can be started.
     NoGuardian,
+    /// The thread cannot be looked up for the moment; it stays managed, as it is.
+    Unseen(ProcError),
     /// The kernel refused; `EPERM` when the thread belongs to another user.
     Kernel(Errno),
 }
@@ -94,6 +97,7 @@ impl std::fmt::Display for Refusal {
             Self::NoPuLeft => f.write_str("none of the PUs is within its mask and the cpuset"),
             Self::NotJournalled(why) => write!(f, "its mask could not be journalled: {why}"),
             Self::NoGuardian => f.write_str("there is no guardian to put it back"),
+            Self::Unseen(error) => write!(f, "it cannot be looked up: {error}"),
             Self::Kernel(errno) => write!(f, "the kernel refused: {errno}"),
         }
     }

@@ -14,9 +14,9 @@ use super::ledger::{Ledger, Seen};
 use super::original::Original;
 use super::report::RestoreReport;
 use crate::cookies::{Kernel, RealKernel};
+use crate::proc::{ProcError, Stat, continue_process};
 use consort_core::{PuSet, ThreadId};
 use nix::errno::Errno;
-use nix::sys::signal::Signal;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -25,6 +25,10 @@ use std::time::Duration;
 const SETTLE_STEPS: u32 = 8;
 /// Time after which restorers of dead runs look once more.
 const LATE_LOOK: Duration = Duration::from_secs(1);
+/// Number of passes in which something could not be looked up, after which the rest is left to the
+/// guardian or the next start, and the wait after each.
+const MOST_SHORT: u32 = 100;
+const SHORT_WAIT: Duration = Duration::from_millis(10);
 /// Number of passes after which a fight with somebody else is given up.
 const MAX_PASSES: u32 = 2_000;
 
@@ -82,6 +86,9 @@ struct Restoration<'a> {
     has_members: bool,
     thawed: usize,
     continued: usize,
+    /// True if something could not be looked up in the last pass, as descriptors or memory are
+    /// short.
+    is_short: bool,
     restored: BTreeSet<ThreadId>,
     released: BTreeSet<ThreadId>,
     failed: BTreeMap<ThreadId, Errno>,
@@ -111,6 +118,7 @@ impl<'a> Restoration<'a> {
             has_members: false,
             thawed: 0,
             continued: 0,
+            is_short: false,
             restored: BTreeSet::new(),
             released: BTreeSet::new(),
             failed: BTreeMap::new(),
@@ -140,14 +148,14 @@ impl<'a> Restoration<'a> {
         }
         self.settled = std::mem::take(&mut self.met);
         let (_, changed) = self.pass();
-        if changed > 0 {
+        if changed > 0 || self.is_short {
             self.converged &= self.passes();
         }
     }
 
     fn report(self) -> RestoreReport {
         let threads = self.ledger.threads.keys();
-        let gone = threads.filter(|&&t| self.host.same(t).is_none()).count();
+        let gone = threads.filter(|&&t| self.host.is_gone(t)).count();
         RestoreReport {
             restored: self.restored.len(),
             threads: self.restored.into_iter().collect(),
@@ -181,17 +189,26 @@ impl<'a> Restoration<'a> {
 
     fn continue_paused(&self) -> usize {
         let paused = self.ledger.paused.iter();
-        let there = paused.filter_map(|&(pid, start)| self.host.handle(pid, start));
-        there
-            .filter(|process| process.send(Signal::SIGCONT) == Ok(true))
+        let root = self.host.root();
+        paused
+            .filter(|&&(pid, start)| continue_process(root, pid, start) == Ok(true))
             .count()
     }
 
     /// Makes passes until they find nothing to change; returns false if they never do.
     fn passes(&mut self) -> bool {
-        let mut clean = 0;
+        let (mut clean, mut short) = (0, 0);
         for _ in 0..MAX_PASSES {
             let (members, changed) = self.pass();
+            if self.is_short {
+                short += 1;
+                if short > MOST_SHORT {
+                    return false;
+                }
+                clean = 0;
+                std::thread::sleep(SHORT_WAIT);
+                continue;
+            }
             clean = if changed == 0 { clean + 1 } else { 0 };
             if members == 0 || clean > SETTLE_STEPS {
                 return true;
@@ -207,12 +224,23 @@ impl<'a> Restoration<'a> {
     /// the masks and cookies that were changed.
     fn pass(&mut self) -> (usize, usize) {
         let family = family::find(self.host, self.ledger, self.run);
+        self.is_short = family.is_err();
+        let family = family.unwrap_or_default();
         let mut allowed = AllowedPus::new(self.host);
         let mut changed = 0;
         for (&pid, &owner) in &family {
-            for tid in self.host.tids(pid) {
-                let Some(thread) = self.living(pid, tid) else {
+            let tids = self.host.tids(pid);
+            self.note_shortage(&tids);
+            for tid in tids.unwrap_or_default() {
+                let stat = self.host.stat(pid, tid);
+                self.note_shortage(&stat);
+                let Some(stat) = stat.ok().flatten().filter(Stat::is_alive) else {
                     continue;
+                };
+                let thread = ThreadId {
+                    pid,
+                    tid,
+                    start_ticks: stat.start_ticks,
                 };
                 if self.settled.contains(&thread) {
                     continue;
@@ -268,6 +296,10 @@ impl<'a> Restoration<'a> {
         let journalled = self.ledger.threads.get(&thread);
         let original = journalled.unwrap_or(&program.original);
         let allowed = allowed.of(self.host, pid, tid);
+        self.note_shortage(&allowed);
+        let Ok(allowed) = allowed else {
+            return false;
+        };
         let back = original.target(&allowed) == now;
         let ours = (self.ours)(&Seen {
             root: program.root,
@@ -287,13 +319,9 @@ impl<'a> Restoration<'a> {
         }
     }
 
-    fn living(&self, pid: u32, tid: u32) -> Option<ThreadId> {
-        let stat = self.host.stat(pid, tid)?;
-        stat.is_alive().then_some(ThreadId {
-            pid,
-            tid,
-            start_ticks: stat.start_ticks,
-        })
+    fn note_shortage<T>(&mut self, read: &Result<T, ProcError>) {
+        let error = read.as_ref().err();
+        self.is_short |= error.is_some_and(ProcError::is_passing);
     }
 
     fn put_back(&mut self, thread: ThreadId, original: &Original, before: &PuSet) -> bool {
@@ -312,6 +340,10 @@ impl<'a> Restoration<'a> {
                 self.done.insert(thread, now);
                 changed
             }
+            Outcome::Failed(Errno::EMFILE | Errno::ENFILE | Errno::ENOMEM | Errno::EINTR) => {
+                self.is_short = true;
+                false
+            }
             Outcome::Failed(errno) => {
                 self.failed.insert(thread, errno);
                 false
@@ -326,6 +358,7 @@ mod tests {
     use super::super::record::{Program, Record};
     use super::*;
     use crate::enact::checked_write::{Outcome, write};
+    use nix::sys::signal::Signal;
     use std::io::{BufRead, BufReader, Write};
     use std::process::{Child, Command, Stdio};
 
@@ -344,9 +377,11 @@ mod tests {
         let creator = host.identify(shell.id(), shell.id()).unwrap();
         let own = affinity::get(creator.tid).unwrap();
         let narrow = PuSet::from(own.first().unwrap());
-        let allowed = AllowedPus::new(&host).of(&host, creator.pid, creator.tid);
+        let allowed = AllowedPus::new(&host)
+            .of(&host, creator.pid, creator.tid)
+            .unwrap();
         let original = Original::new(own.clone(), &allowed);
-        let stat = host.stat(creator.pid, creator.tid).unwrap();
+        let stat = host.stat(creator.pid, creator.tid).unwrap().unwrap();
         let ledger = Ledger::new([
             Record::Program(Program {
                 pid: creator.pid,

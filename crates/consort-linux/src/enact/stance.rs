@@ -46,6 +46,8 @@ impl Stance {
             let Ok(now) = affinity::get(tid) else { return };
             if self.own.as_ref().is_none_or(|own| own.pus != now) {
                 let allowed = AllowedPus::new(host).of(host, std::process::id(), tid);
+                // Without its cpuset, it is not known what mask to go back to.
+                let Ok(allowed) = allowed else { return };
                 self.own = Some(Original::new(now, &allowed));
             }
             self.chosen = (!has_real_time_priority()).then_some(Duration::ZERO);

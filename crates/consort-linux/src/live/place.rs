@@ -118,6 +118,11 @@ impl Live {
                 }
             }
             Taken::SelfPlaced(mask) => self.leave_in_place(id, name, mask),
+            // Managed all the same: it is taken with the next plan that places it.
+            Taken::Unseen(mask, _) => {
+                self.senses.want(id);
+                self.roster.enter(id, name, mask, true);
+            }
             Taken::LetAlone(why) => self.let_alone(id, name, &why),
             Taken::Gone => return self.census.count_gone(),
         }

@@ -13,7 +13,7 @@ use super::journalled::PauseJournal;
 use super::mechanism::Mechanism;
 use super::tree::Members;
 use crate::enact::Record;
-use crate::proc::{ProcessHandle, RunState, read_stat, threads_of};
+use crate::proc::{ProcessHandle, RunState, continue_process, read_stat, threads_of};
 use nix::errno::Errno;
 use nix::sys::signal::Signal;
 use std::collections::{BTreeMap, BTreeSet};
@@ -63,14 +63,6 @@ impl Stopped {
         }
         wanted
     }
-
-    /// Sends a signal to the process with this number and start; returns false if it has ended.
-    fn send(&self, pid: u32, start_ticks: u64, signal: Signal) -> Result<bool, Errno> {
-        match ProcessHandle::open(&self.root, pid, start_ticks) {
-            Some(process) => process.send(signal),
-            None => Ok(false),
-        }
-    }
 }
 
 impl Mechanism for Stopped {
@@ -88,7 +80,8 @@ impl Mechanism for Stopped {
         let taken = wanted.len();
         self.ours.extend(&wanted);
         for (pid, start_ticks) in wanted {
-            let sent = self.send(pid, start_ticks, Signal::SIGSTOP);
+            let process = ProcessHandle::open(&self.root, pid, start_ticks);
+            let sent = process.map_or(Ok(false), |process| process.send(Signal::SIGSTOP));
             sent.map_err(|errno| HoldError::Unusable(refusal(pid, errno)))?;
         }
         Ok(taken)
@@ -105,7 +98,7 @@ impl Mechanism for Stopped {
         self.others.clear();
         let mut failed = None;
         for (&pid, &start_ticks) in &ours {
-            if let Err(errno) = self.send(pid, start_ticks, Signal::SIGCONT) {
+            if let Err(errno) = continue_process(&self.root, pid, start_ticks) {
                 failed = Some(refusal(pid, errno));
             }
         }

@@ -47,6 +47,26 @@ impl ProcError {
         }
     }
 
+    /// Returns true if the same file may be read a moment later: descriptors or memory are short.
+    pub(crate) fn is_passing(&self) -> bool {
+        match self {
+            Self::NoFds => true,
+            Self::Io { errno, .. } => matches!(errno, Errno::ENOMEM | Errno::EINTR),
+            Self::Gone | Self::Denied(_) | Self::Malformed { .. } => false,
+        }
+    }
+
+    /// The nearest answer of the kernel; never `EINVAL`, which has a meaning of its own for masks.
+    pub(crate) fn errno(&self) -> Errno {
+        match self {
+            Self::Gone => Errno::ESRCH,
+            Self::Denied(_) => Errno::EACCES,
+            Self::NoFds => Errno::EMFILE,
+            Self::Malformed { .. } => Errno::EIO,
+            Self::Io { errno, .. } => *errno,
+        }
+    }
+
     pub(crate) fn malformed(path: &Path, error: StatError) -> Self {
         let path = path.display().to_string();
         Self::Malformed { path, error }

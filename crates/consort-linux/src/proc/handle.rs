@@ -5,6 +5,7 @@
 //! that is gone, and `pidfd_send_signal(2)` takes it as well as a descriptor of `pidfd_open(2)`
 //! (since Linux 5.1).
 
+use super::list::read_stat;
 use super::stat::Stat;
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, open, openat};
@@ -97,6 +98,29 @@ impl ProcessHandle {
     }
 }
 
+/// Continues the process of this number and start; returns false if it has ended.
+///
+/// # Errors
+/// Those of [`ProcessHandle::send`].
+pub(crate) fn continue_process(root: &Path, pid: u32, start_ticks: u64) -> Result<bool, Errno> {
+    if let Some(process) = ProcessHandle::open(root, pid, start_ticks) {
+        return process.send(Signal::SIGCONT);
+    }
+    let has_ended = match read_stat(root, pid, pid) {
+        Ok(stat) => stat.start_ticks != start_ticks,
+        Err(error) => !error.is_passing(),
+    };
+    if has_ended {
+        return Ok(false);
+    }
+    // Descriptors are short. To stay stopped does harm; SIGCONT does none to a stranger that may
+    // have the number by now.
+    match kill(Pid::from_raw(pid.cast_signed()), Signal::SIGCONT) {
+        Err(Errno::ESRCH) => Ok(false),
+        sent => sent.map(|()| true),
+    }
+}
+
 fn stat_in(dir: &OwnedFd, pid: u32) -> Option<Stat> {
     let text = text_in(dir, &format!("task/{pid}/stat"))?;
     Stat::parse(text.as_bytes()).ok()
@@ -112,7 +136,6 @@ fn text_in(dir: &OwnedFd, name: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::read_stat;
     use super::*;
     use std::process::{Child, Command};
 

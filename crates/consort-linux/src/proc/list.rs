@@ -48,9 +48,11 @@ pub(crate) fn parent_of(root: &Path, pid: u32) -> Option<u32> {
 pub fn children_of(root: &Path, pids: &BTreeSet<u32>) -> Result<BTreeSet<u32>, ProcError> {
     let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for pid in numbers_in(&root.join("proc"))? {
-        // A process that ends meanwhile is no child any more.
-        if let Ok(stat) = read_process(root, pid) {
-            children.entry(stat.parent_pid).or_default().push(pid);
+        match read_process(root, pid) {
+            Ok(stat) => children.entry(stat.parent_pid).or_default().push(pid),
+            Err(error) if error.is_passing() => return Err(error),
+            // A process that ends meanwhile is no child any more.
+            Err(_) => {}
         }
     }
     Ok(closure(pids, &children))
@@ -76,9 +78,13 @@ pub(crate) fn latest_number(root: &Path) -> Option<u32> {
 
 /// The numbers among the names in a directory, in order.
 pub(crate) fn numbers_in(dir: &Path) -> Result<Vec<u32>, ProcError> {
-    let entries = std::fs::read_dir(dir).map_err(|e| ProcError::io(dir, &e))?;
-    let number = |entry: std::fs::DirEntry| entry.file_name().to_str()?.parse().ok();
-    let mut numbers: Vec<u32> = entries.flatten().filter_map(number).collect();
+    let failed = |error: std::io::Error| ProcError::io(dir, &error);
+    let mut numbers = Vec::new();
+    for entry in std::fs::read_dir(dir).map_err(failed)? {
+        // A list that breaks off would make the rest look as if it had ended.
+        let name = entry.map_err(failed)?.file_name();
+        numbers.extend(name.to_str().and_then(|name| name.parse::<u32>().ok()));
+    }
     numbers.sort_unstable();
     Ok(numbers)
 }

@@ -20,7 +20,7 @@ pub(crate) use list::tests::process;
 pub(crate) use stat::tests::line_of;
 
 pub use error::ProcError;
-pub(crate) use handle::ProcessHandle;
+pub(crate) use handle::{ProcessHandle, continue_process};
 pub(crate) use identity::{ThreadUsers, name_of};
 pub use list::{children_of, threads_of};
 pub(crate) use list::{latest_number, numbers_in, parent_of, read_process, read_stat, thread_dir};

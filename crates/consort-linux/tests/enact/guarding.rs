@@ -1,7 +1,8 @@
 //! The guardian: apart from its owner, replaced when it dies, and enough alone.
 
 use super::support::{
-    files_in, first_two, has_two_pus, only, own_pus, set_mask, sleeper, start, wait_for,
+    apart, files_in, first_two, has_two_pus, only, own_pus, part, set_mask, sleeper, spawn, start,
+    text, wait_for,
 };
 use consort_linux::enact::{Health, Wanted, recover_stale};
 use libtest_mimic::{Failed, Trial};
@@ -18,6 +19,10 @@ pub fn trials() -> Vec<Trial> {
         Trial::test(
             "guarding::it_holds_nothing_but_socket_journal_and_the_end_of_its_run",
             descriptors,
+        ),
+        Trial::test(
+            "guarding::run_that_ends_without_descriptors_is_restored",
+            short,
         ),
         Trial::test(
             "guarding::a_killed_guardian_is_replaced_with_the_whole_state",
@@ -102,6 +107,19 @@ fn descriptors() -> Result<(), Failed> {
         .lines()
         .filter(|l| l.starts_with("Rss") || l.starts_with("VmRSS"));
     println!("guardian: {}", memory.collect::<Vec<_>>().join(", "));
+    Ok(())
+}
+
+fn short() -> Result<(), Failed> {
+    if !has_two_pus() {
+        return Ok(());
+    }
+    let (dir, program) = (tempfile::tempdir()?, sleeper());
+    let args = [dir.path().as_os_str(), &text(program.pid())];
+    let mut owner = spawn(apart(&mut part("short", &args)));
+    assert!(owner.0.wait()?.success());
+    wait_for("the guardian", || files_in(dir.path()) == 0);
+    assert_eq!(program.mask(), own_pus());
     Ok(())
 }
 

@@ -29,6 +29,7 @@ pub fn play() -> Option<ExitCode> {
         "nudger" => owner::nudger(&args),
         "spin" => busy::spin(),
         "pauser" => pauser::pauser(&args),
+        "short" => owner::short(&args),
         "full" => owner::full(&args),
         "live" => live::live(&args, false),
         "live-dry" => live::live(&args, true),

@@ -139,14 +139,18 @@ impl Hands {
     /// be looked up, as when descriptors were short.
     fn regain(&mut self, id: ThreadId, roster: &mut Roster, warnings: &mut Warnings) {
         // It inherits from itself: the journal has its original mask, which may be wider than the
-        // one that it has now.
-        match self.take(id, Some(id), warnings) {
+        // one that it has now. One of a process that was never taken inherits from its tree's root.
+        let root = roster.trees().root_of(id.pid);
+        let root = root.and_then(|root| roster.leader_of(root));
+        let mut known = [Some(id), root].into_iter().flatten();
+        let parent = known.find(|parent| self.enactor.has_program(parent.pid));
+        match self.take(id, parent, warnings) {
             Taken::Managed(original) => roster.set_original(id, original),
             Taken::SelfPlaced(mask) => {
                 let warning = self.release(id, &mask, roster);
                 warnings.insert(warning);
             }
-            Taken::LetAlone(why) => {
+            Taken::LetAlone(why) | Taken::Unseen(_, why) => {
                 let name = roster.name(id);
                 warnings.insert(format!("thread {id} ({name}) is not placed for now: {why}"));
             }

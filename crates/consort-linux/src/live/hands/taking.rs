@@ -14,6 +14,8 @@ pub(in crate::live) enum Taken {
     SelfPlaced(PuSet),
     /// The thread is to be left alone, for this reason.
     LetAlone(String),
+    /// The thread cannot be looked up for the moment, for this reason; this is its mask.
+    Unseen(PuSet, String),
     /// The thread has ended.
     Gone,
 }
@@ -45,6 +47,10 @@ impl Hands {
                 Taken::Managed(original)
             }
             Err(AdoptError::Gone(_)) => Taken::Gone,
+            Err(error @ AdoptError::Unseen(..)) => match current_mask(id) {
+                Ok(mask) => Taken::Unseen(mask, error.to_string()),
+                Err(_) => Taken::Gone,
+            },
             Err(error) => Taken::LetAlone(error.to_string()),
         }
     }

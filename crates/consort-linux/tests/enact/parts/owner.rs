@@ -4,8 +4,8 @@ use super::super::support::{
     all_pus, arg, config, family, first_two, mask, only, own_pus, say, start, tasks,
 };
 use consort_core::{PuSet, ThreadId};
-use consort_linux::enact::{Enactor, Refusal, Signals, Wanted};
-use nix::sys::resource::{Resource, setrlimit};
+use consort_linux::enact::{Enactor, Refusal, Signals, ThreadState, Wanted};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigHandler, Signal, signal};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -94,6 +94,28 @@ pub fn full(args: &[OsString]) -> ExitCode {
     let report = enactor.close();
     assert!(report.complete && report.restored == 1, "{report:?}");
     assert_eq!(pids.map(mask).to_vec(), [own_pus(), own_pus()]);
+    ExitCode::SUCCESS
+}
+
+/// Runs out of descriptors, has some again, and ends while they are short.
+pub fn short(args: &[OsString]) -> ExitCode {
+    let (dir, pid) = (PathBuf::from(&args[0]), arg(&args[1]));
+    let thread = consort_linux::enact::identify("/".as_ref(), pid, pid).unwrap();
+    let mut enactor = start(&dir);
+    enactor.adopt(thread, own_pus()).unwrap();
+    let [a, b] = first_two();
+    let to = |pu| [(thread, Wanted::Only(only(pu)))];
+    assert_eq!(enactor.apply(&to(a)).written.len(), 1);
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
+    let limit = |soft| setrlimit(Resource::RLIMIT_NOFILE, soft, hard).unwrap();
+    limit(3);
+    let report = enactor.apply(&to(b));
+    assert_eq!((report.gone, report.refused.len()), (0, 1), "{report:?}");
+    assert_eq!(enactor.state(thread), ThreadState::Restricted);
+    limit(soft);
+    assert_eq!(enactor.apply(&to(b)).written, [(thread, only(b))]);
+    limit(3);
+    assert!(!enactor.close().complete);
     ExitCode::SUCCESS
 }
 
