@@ -40,6 +40,6 @@ mod tests {
         let mut out = OneLine(Vec::new());
         out.write_all(b"INFO moved a\nWARN fake\x1b[2J\n").unwrap();
         let text = String::from_utf8(out.0).unwrap();
-        assert_eq!(text, "INFO moved a\\nWARN fake\\u{1b}[2J\n");
+        assert_eq!(text, "INFO moved a\\nWARN fake\\x1b[2J\n");
     }
 }

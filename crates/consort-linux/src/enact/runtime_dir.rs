@@ -2,6 +2,7 @@
 
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, open, openat};
+use nix::sys::resource::{Resource, getrlimit};
 use nix::sys::stat::{Mode, fstat};
 use nix::unistd::{Uid, UnlinkatFlags, unlinkat};
 use std::fs::{DirBuilder, File};
@@ -85,7 +86,13 @@ impl RuntimeDir {
     /// read-only, full or over its quota; a file without content does not show the last two.
     fn written(self) -> Result<Self, RuntimeDirError> {
         let probe = self.probe().map_err(|e| unusable(&self.path, e.into()));
-        let written = probe?.write_all(&[0; PROBE_BYTES]);
+        // Beyond the limit on file sizes a write would end the process by SIGXFSZ.
+        let most = getrlimit(Resource::RLIMIT_FSIZE).map_or(u64::MAX, |(soft, _)| soft);
+        let bytes = PROBE_BYTES.min(usize::try_from(most).unwrap_or(usize::MAX));
+        let written = match bytes {
+            0 => Err(Errno::EFBIG.into()),
+            bytes => probe?.write_all(&[0; PROBE_BYTES][..bytes]),
+        };
         written.map_err(|source| unusable(&self.path, source))?;
         Ok(self)
     }

@@ -1,7 +1,7 @@
 //! The reader as Consort's loop uses it: it waits little, and it remembers what does not answer.
 
 use super::helper::{Helper, Progress, has_helpers};
-use super::request::{FileRef, Packet, Request};
+use super::request::{FileRef, Packet, Request, Target};
 use super::serve::Server;
 use nix::errno::Errno;
 use nix::unistd::Uid;
@@ -51,14 +51,6 @@ const MAX_MEMORIES: usize = 64;
 const MAX_UNREADABLE: usize = 16_384;
 /// Most requests that wait in a helper's socket: the kernel counts more than a kilobyte for each.
 const MAX_ASKED: usize = 64;
-
-/// Origin of bytes: what is left alone once it did not answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Target {
-    Page { pid: u32, start: u64 },
-    File { device: (u32, u32), inode: u64 },
-    Maps { pid: u32 },
-}
 
 /// A request that is not answered yet.
 #[derive(Debug)]
@@ -554,13 +546,6 @@ impl Drop for Reader {
                 let _ = child.wait();
             }
         }
-    }
-}
-
-impl Target {
-    fn of_file(file: &FileRef) -> Self {
-        let (device, inode) = (file.device, file.inode);
-        Self::File { device, inode }
     }
 }
 

@@ -73,6 +73,21 @@ impl<'a> Part<'a> {
     }
 }
 
+/// Origin of bytes: what is left alone once it did not answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Target {
+    Page { pid: u32, start: u64 },
+    File { device: (u32, u32), inode: u64 },
+    Maps { pid: u32 },
+}
+
+impl Target {
+    pub(super) fn of_file(file: &FileRef) -> Self {
+        let (device, inode) = (file.device, file.inode);
+        Self::File { device, inode }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

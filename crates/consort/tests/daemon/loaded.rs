@@ -50,7 +50,12 @@ fn attach_without_perf_counts_from_the_attaching() {
     assert!(all_s > 0.0 && all_s <= most_s, "{all_s} s of {most_s} s");
     assert!((share - own_s / all_s).abs() < 1e-6, "{report:#}");
     let thread = &report["threads"][0];
-    assert_eq!(thread["cpu_s"].as_f64(), Some(all_s));
+    // The process's time is in ticks of 10 ms, and is read last.
+    let thread_s = thread["cpu_s"].as_f64().unwrap();
+    assert!(
+        thread_s > 0.0 && thread_s < all_s + 0.02 && thread_s <= most_s,
+        "{report:#}"
+    );
     assert_eq!(thread["class"], "unknown", "nothing shows what it does");
 }
 

@@ -196,10 +196,10 @@ fn users_do_not_learn_names_of_each_other_s_programs() {
     let explain = |uid: u32, pid: u32| {
         ask_as(uid, &daemon, &json!({ "explain": { "tid": pid } })).to_string()
     };
-    wait_for("notes for root", || {
-        let told = daemon.ask(&["explain", &open.id()]);
-        let told = String::from_utf8(told.stdout).unwrap();
-        told.contains("SECRETprog").then_some(())
+    wait_for("both programs in root's status", || {
+        let seen = daemon.ask(&["status", "--format", "json"]);
+        let seen = String::from_utf8(seen.stdout).unwrap();
+        (seen.contains("SECRETprog") && seen.contains("openprog")).then_some(())
     });
     for _ in 0..20 {
         let seen = ask_as(USERS[1], &daemon, &json!("status")).to_string();

@@ -63,7 +63,7 @@ struct OwnEvents {
     cost_ns: u64,
 }
 
-/// What the census knows, for letting go of what ended unseen.
+/// Threads and processes that the census knows, for letting go of those that ended unseen.
 #[derive(Clone, Copy)]
 pub(in crate::live) struct Known<'a> {
     /// Returns true if a thread of this number is known.

@@ -57,7 +57,7 @@ pub(super) struct Outcome {
     p99_us: f64,
 }
 
-/// What surrounds a load.
+/// Surroundings of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Arm {
     Alone,
@@ -325,7 +325,7 @@ fn children_s() -> f64 {
     })
 }
 
-/// What a report says of the cost of managing, percent; NaN without a report.
+/// Cost of managing as a report gives it, percent; NaN without a report.
 fn reported_percent(report: &Path) -> f64 {
     let text = std::fs::read_to_string(report).unwrap_or_default();
     let report: Value = serde_json::from_str(&text).unwrap_or_default();
