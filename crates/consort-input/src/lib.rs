@@ -86,12 +86,17 @@ pub fn is_file(text: &str) -> bool {
 }
 
 /// Text of the file that an option's value names by its form or because it exists; `None` if it
-/// names none.
+/// names none. Values such as `map=0.1/2.3` contain a `/` and are no paths, so the form counts only
+/// if it begins as a path or ends in `.toml`.
 ///
 /// # Errors
 /// As of [`text`].
 pub fn text_if_named(value: &str) -> Option<io::Result<String>> {
-    (is_path(value) || is_file(value)).then(|| text(Path::new(value)))
+    let has_form = value.ends_with(".toml")
+        || ["/", "./", "../", "~/"]
+            .iter()
+            .any(|start| value.starts_with(start));
+    (has_form || is_file(value)).then(|| text(Path::new(value)))
 }
 
 fn refuse(there: &Metadata) -> io::Result<()> {
@@ -143,6 +148,7 @@ mod tests {
         assert!(!is_file(folder.path().to_str().unwrap()));
         assert_eq!(text_if_named(path).unwrap().unwrap(), "a");
         assert!(text_if_named("hmmer").is_none());
+        assert!(text_if_named("2.2.3.3/0.0.1.1").is_none());
         assert!(text_if_named("./missing").unwrap().is_err());
         for text in ["a/b", ".hidden", "~x", "x.toml"] {
             assert!(is_path(text), "{text}");

@@ -278,10 +278,7 @@ fn bad_sampling_and_bad_outputs_are_told_before_anything_runs() {
             ["--sampling", "every=1M,window=2M"],
             "every at least window",
         ),
-        (
-            ["--instructions", "many"],
-            "expected a number of instructions",
-        ),
+        (["--instructions", "many"], "expected a whole number"),
         (["-o", there], "exists; --force replaces it"),
         (["--trace", there], "exists; --force replaces it"),
         (["-o", "/dev/full"], "exists"),

@@ -143,7 +143,7 @@ fn the_report_has_every_key_of_the_contract() {
 /// The thread of a kernel that ran alone for a second; none where no tier tells the mix.
 fn thread_of_kernel(kernel: &str) -> Option<Value> {
     let report = report_of(
-        &["--interval", "200ms"],
+        &["--interval", "200ms", "--watch", "full"],
         &[&demo_text(), kernel, "--threads", "1", "--seconds", "1"],
     );
     let tells = report["tier"] == "sampling" || report["tier"] == "counters";

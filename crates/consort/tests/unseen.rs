@@ -355,7 +355,8 @@ def lasts(is_so):
         times = times + 1 if is_so() else 0
     return times == 1000
 print(lasts(lambda: not wide()))
-os.sched_setaffinity(0, {min(whole)})
+# Not where Consort has pinned it, if it has: an equal mask cannot be noticed.
+os.sched_setaffinity(0, {min(whole - os.sched_getaffinity(0) or whole)})
 print(lasts(wide))
 narrow = 0
 for _ in range(300):

@@ -66,16 +66,17 @@ fn where_perf_is_forbidden_proc_must_do_and_is_said_to() {
 }
 
 #[test]
-fn command_runs_and_is_watched_if_no_file_may_have_content() {
-    let script = format!("ulimit -f 0; exec \"$C\" {RUN} -- sh -c 'echo started; exit 7'");
+fn nothing_is_started_if_no_file_may_have_content() {
+    let script = format!("ulimit -f 0; exec \"$C\" {RUN} -- sh -c 'echo started'");
     let output = scene(&script, "");
-    assert_eq!(output.status.code(), Some(7), "{}", stderr(&output));
-    assert_eq!(output.stdout, b"started\n");
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert_eq!(complaints(&output).len(), 1, "{}", stderr(&output));
     assert!(
-        stderr(&output).contains("File too large"),
+        complaints(&output)[0].contains("journal"),
         "{}",
         stderr(&output)
     );
+    assert_eq!(output.stdout, b"");
 }
 
 #[test]
