@@ -114,8 +114,7 @@ fn three_programs_paused_again_and_again_do_what_they_do_alone() {
 #[test]
 fn busy_program_next_to_a_sleeping_one_is_not_paused() {
     let scene = Scene::new();
-    let policy = ["--policy", "gang:quantum=200"];
-    let sleeper = scene.start("a", &policy, &["sleep", "300"], b"");
+    let sleeper = scene.start("a", &GANG, &["sleep", "300"], b"");
     let asleep = sleeper.command("sleep");
     let (busy, program) = busy(&scene, "b");
     // After its first turns the sleeping program has none.
