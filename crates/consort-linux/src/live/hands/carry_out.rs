@@ -209,8 +209,9 @@ impl Hands {
     /// Lets go of a thread whose mask somebody else has set; returns a warning.
     fn release(&mut self, id: ThreadId, mask: &PuSet, roster: &mut Roster) -> String {
         let name = roster.release(id);
-        self.enforcement.chose_mask(id);
         self.enforcement.forget(id);
+        // Last, because forgetting the first thread of a process forgets the process's choice too.
+        self.enforcement.chose_mask(id);
         self.in_kernel.give_back(id);
         format!("thread {id} ({name}) was let go: somebody else set its mask to {mask}")
     }
