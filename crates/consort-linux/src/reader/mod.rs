@@ -6,7 +6,7 @@
 //! may hold. The kernel does not interrupt these waits, and a *thread* in one would keep Consort
 //! from exiting. So a helper process makes them ([`reader_main`]): the same program, started with
 //! hidden words. A request that is not answered in time is given up, the helper is killed and left
-//! to die whenever it can, and another one takes its place ([`client`]).
+//! to die whenever it can, and another one takes its place (`client`).
 //!
 //! The helper is not an ancestor of the managed programs, so Yama (`ptrace_scope` 1) would refuse it
 //! their memory. Consort opens `/proc/PID/mem`, which waits for no page, and sends the descriptor.
