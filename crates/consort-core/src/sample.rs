@@ -215,6 +215,9 @@ mod by_thread {
     }
 }
 
+/// Least share of a PU asked for, up to which policies also place threads that run briefly.
+const PLACES_BRIEF_UP_TO: f64 = 0.01;
+
 impl Observation {
     /// A thread's observation. `threads` is sorted by id.
     pub fn thread(&self, id: ThreadId) -> Option<&ThreadObservation> {
@@ -246,14 +249,14 @@ impl Observation {
     }
 
     /// Reason for which a policy that places threads from a share `active` of a PU on leaves one to
-    /// the operating system; `None` if it may place the thread. With an `active` of 0 every thread
-    /// is placed.
+    /// the operating system; `None` if it may place the thread. An `active` of 0.01 or less asks for
+    /// threads that hardly run, so that those which run briefly or are throttled are placed too.
     pub fn reason_to_leave(
         &self,
         thread: &ThreadObservation,
         active: f64,
     ) -> Option<Cow<'static, str>> {
-        let left = self.left.get(&thread.id).filter(|_| active > 0.0);
+        let left = self.left.get(&thread.id).filter(|_| active > PLACES_BRIEF_UP_TO);
         match left {
             // The kernel accounts for the time that the limit holds a thread only afterwards.
             Some(held @ Leave::Throttled(_)) => Some(held.to_string().into()),

@@ -102,8 +102,8 @@ impl Scenario {
             enact: "pin",
             one_program_per_kind: false,
             share: Share::Turns {
-                work_ms: 9,
-                rest_ms: 81,
+                work_ms: 3,
+                rest_ms: 27,
             },
             interval_ms: 500,
         }

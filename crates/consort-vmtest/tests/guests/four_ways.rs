@@ -11,8 +11,8 @@ fn eight_fp_threads_get_a_core_each() {
     let scenario = Scenario {
         one_program_per_kind: true,
         share: Share::Turns {
-            work_ms: 9,
-            rest_ms: 291,
+            work_ms: 3,
+            rest_ms: 97,
         },
         interval_ms: 1000,
         ..Scenario::new("workover", Story::Brief, WORKOVER, 8, 24)

@@ -12,8 +12,8 @@ use std::time::Duration;
 pub const LIMIT: Duration = Duration::from_secs(600);
 
 /// The policies' options for threads that get little of a PU.
-pub const WORKOVER: &str = "workover:active=0";
-pub const AGGREGATE: &str = "aggregate:active=0";
+pub const WORKOVER: &str = "workover:active=0.002";
+pub const AGGREGATE: &str = "aggregate:active=0.002";
 
 /// `PU siblings package l2-sharers llc-sharers node` for each PU.
 const SHOW_TOPOLOGY: &str = r#"

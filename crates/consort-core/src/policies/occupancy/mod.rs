@@ -23,7 +23,8 @@ pub(super) const OPTIONS: &[OptionInfo] = &[
     OptionInfo {
         name: "active",
         default: "0.1",
-        meaning: "threads below this share of one PU are left to the OS (0 to 1)",
+        meaning: "threads below this share of one PU are left to the OS (0 to 1); up to 0.01, those \
+                  that run briefly between sleeps are placed too",
     },
     OptionInfo {
         name: "heavy",
