@@ -132,30 +132,30 @@ impl Reach {
         let draws: Vec<&Draw> = self.draws.iter().filter(of_operand).collect();
         let along = stride.bytes.signum() as f64;
         let steps = { draws.windows(2) }.filter_map(|pair| step(pair[0], pair[1], share));
-        let steps: Vec<(f64, f64)> = steps.map(|(bytes, ns)| (bytes * along, ns)).collect();
-        let onward: Vec<_> = steps.iter().filter(|(bytes, _)| *bytes > 0.0).collect();
-        let speeds: Vec<f64> = onward.iter().map(|(bytes, ns)| bytes / ns).collect();
-        if speeds.len() < LEAST_PAIRS {
+        let steps: Vec<Step> = steps.map(|step| step.along(along)).collect();
+        let onward: Vec<_> = steps.iter().filter(|step| step.bytes > 0.0).collect();
+        if onward.len() < LEAST_PAIRS {
             None
-        } else if 2 * speeds.len() >= steps.len() {
+        } else if 2 * onward.len() >= steps.len() {
             // The way back to the start of the data is the other way.
-            let mut gone: Vec<f64> = onward.iter().map(|(bytes, _)| *bytes).collect();
+            let mut gone: Vec<f64> = onward.iter().map(|step| step.bytes).collect();
             gone.sort_by(f64::total_cmp);
             let bytes = gone[gone.len() / 2];
             let mostly = onward.len() as f64 >= MOSTLY_ONWARD * steps.len() as f64;
             let on_average = (mostly && steps.len() >= LEAST_PAIRS_ON_AVERAGE)
                 .then(|| mean_speed(&steps, span(&draws)));
-            let speed = middle(speeds).or(on_average);
-            speed.map(|bytes_per_ns| Walk {
+            let speeds = onward.iter().map(|step| step.bytes / step.ns());
+            let bytes_per_ns = middle(speeds.collect()).or(on_average)?;
+            Some(Walk {
                 bytes_per_ns,
                 bytes,
             })
         } else {
             // Data that are gone through within two samples: most of them are beyond a way back.
             let bytes = span(&draws);
-            let speed = |&(step, ns): &(f64, f64)| (step + back(step, bytes)) / ns;
-            let speed = middle(steps.iter().map(speed).collect());
-            speed.map(|bytes_per_ns| Walk {
+            let speeds = { steps.iter() }.map(|step| (step.bytes + step.back(bytes)) / step.ns());
+            let bytes_per_ns = middle(speeds.collect())?;
+            Some(Walk {
                 bytes_per_ns,
                 bytes,
             })
@@ -193,26 +193,55 @@ const MOSTLY_ONWARD: f64 = 0.75;
 /// Bytes per nanosecond over all steps. The timer of a PU runs on while other threads have the PU, so
 /// that a thread has any CPU time between two of its samples, and as much as they stand for on
 /// average only.
-fn mean_speed(steps: &[(f64, f64)], whole: f64) -> f64 {
-    let bytes: f64 = steps
-        .iter()
-        .map(|&(bytes, _)| bytes + back(bytes, whole))
-        .sum();
-    let ns: f64 = steps.iter().map(|&(_, ns)| ns).sum();
-    bytes / ns
+fn mean_speed(steps: &[Step], whole: f64) -> f64 {
+    let sum = |of: &dyn Fn(&Step) -> f64| steps.iter().map(of).sum::<f64>();
+    let bytes = sum(&|step| step.bytes + step.back(whole));
+    bytes / sum(&|step| step.passed_ns).min(sum(&|step| step.stands_for_ns))
 }
 
-/// Bytes from one draw to another, and the thread's CPU time between them, ns: the time that passed
-/// or, where the thread was interrupted, the time that their samples stand for. Timers run per PU,
-/// with the thread's CPU time there; where there are two, samples are closer than those of one, and
-/// a loop seems up to two thirds faster between those that are further apart than they stand for.
-fn step(first: &Draw, second: &Draw, share: f64) -> Option<(f64, f64)> {
+/// Way from one draw to another.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    bytes: f64,
+    /// The block's share of the time that passed, ns, more than 0.
+    passed_ns: f64,
+    /// Its share of the CPU time that the samples stand for, ns, more than 0.
+    stands_for_ns: f64,
+}
+
+impl Step {
+    /// The block's CPU time: the time that passed or, where the thread was interrupted, that which the
+    /// samples stand for. Where two timers run, samples are closer than those of one, and a loop seems
+    /// up to two thirds faster between those that are further apart than they stand for.
+    fn ns(self) -> f64 {
+        self.passed_ns.min(self.stands_for_ns)
+    }
+
+    /// The step with bytes counted in a direction, 1 or -1.
+    fn along(self, direction: f64) -> Self {
+        let bytes = self.bytes * direction;
+        Self { bytes, ..self }
+    }
+
+    /// Bytes that a step against the stride falls short of what it went, if the loop began anew once.
+    fn back(self, whole: f64) -> f64 {
+        if self.bytes > 0.0 { 0.0 } else { whole }
+    }
+}
+
+/// The way between draws that follow each other closely enough.
+fn step(first: &Draw, second: &Draw, share: f64) -> Option<Step> {
     let apart = second.sequence.checked_sub(first.sequence)?;
-    let passed_ns = second.time_ns.saturating_sub(first.time_ns) as f64;
-    let ns = passed_ns.min(apart as f64 * second.weight) * share;
-    let near = first.pu == second.pu && apart <= MOST_APART && ns > 0.0;
+    let passed_ns = second.time_ns.saturating_sub(first.time_ns) as f64 * share;
+    let stands_for_ns = apart as f64 * second.weight * share;
     let bytes = second.access.address.wrapping_sub(first.access.address);
-    near.then(|| (bytes.cast_signed() as f64, ns))
+    let step = Step {
+        bytes: bytes.cast_signed() as f64,
+        passed_ns,
+        stands_for_ns,
+    };
+    let near = first.pu == second.pu && apart <= MOST_APART && step.ns() > 0.0;
+    near.then_some(step)
 }
 
 /// Bytes that a loop works on, from places in it that were drawn at equal chances: the greatest
@@ -223,11 +252,6 @@ fn span(draws: &[&Draw]) -> f64 {
     let seen = last.unwrap_or(0) - first.unwrap_or(0);
     let n = draws.len() as f64;
     seen as f64 * (n + 1.0) / (n - 1.0).max(1.0)
-}
-
-/// Bytes that a step against the stride falls short of what it went, if the loop began anew once.
-fn back(bytes: f64, whole: f64) -> f64 {
-    if bytes > 0.0 { 0.0 } else { whole }
 }
 
 /// Median of some speeds, if they are alike.
