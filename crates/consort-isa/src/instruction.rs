@@ -84,6 +84,8 @@ pub struct Instruction {
     pub operand: Option<Operand>,
     /// The general register that it adds a constant to, and the constant.
     pub advance: Option<(u8, i64)>,
+    /// Bytes of each element, if it repeats over a block of memory.
+    pub element_bytes: Option<u8>,
     /// The general register that it makes of another by shift and addition, if it does no more.
     pub linear: Option<Linear>,
     /// Time that its execution unit takes.

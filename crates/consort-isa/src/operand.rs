@@ -53,6 +53,16 @@ impl Operand {
         self.access_if_known(&KnownValues::new(values))
     }
 
+    /// Says whether its address is a constant, as those of global variables and literals are.
+    pub const fn is_fixed(self) -> bool {
+        self.base.is_none() && self.index.is_none()
+    }
+
+    /// Says whether its address depends on registers.
+    pub(crate) const fn is_moving(self) -> bool {
+        !self.is_fixed()
+    }
+
     /// Says whether both walk through memory together: by the same registers.
     pub fn is_beside(self, other: Self) -> bool {
         (self.base, self.index, self.scale) == (other.base, other.index, other.scale)

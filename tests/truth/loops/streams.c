@@ -12,6 +12,7 @@
 #define MEMCPY 9   /* the C library's */
 #define XOR 10     /* in place */
 #define MINIMUM 11 /* of 32-bit integers */
+#define MEMSET 12  /* the C library's, of all at once */
 
 struct work { u64 n, at; double *a, *b, *c; };
 
@@ -31,6 +32,11 @@ static struct work *prepare(size_t bytes) {
 static volatile int chunk_words = 512;
 
 static u64 step(struct work *w) {
+#if LOOP == MEMSET
+    memset(w->a, 1, w->n * 8);
+    __asm__ volatile("" : : "g"(w->a) : "memory");
+    return w->n / chunk_words;
+#endif
     u64 sum = 0;
     double real = 0;
     const int count = chunk_words;

@@ -46,6 +46,7 @@ fn facts(definition: &disarm64::Insn, word: u32, address: u64) -> Instruction {
         memory,
         operand: None,
         advance: None,
+        element_bytes: None,
         linear: None,
         unit: class::unit_of(definition.mnemonic, class),
         serialising: is_serialising(definition, memory.reads && memory.writes),

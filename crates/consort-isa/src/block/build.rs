@@ -99,7 +99,7 @@ impl Window {
             loops,
             lead: lead.into(),
             fused: sources.iter().find_map(|source| source.operand),
-            rounds: loops.then(|| Rounds::of(block)),
+            rounds: rounds(block, loops),
         }
     }
 
@@ -144,6 +144,16 @@ impl Window {
             Flow::Call(_) => Entry::AfterCall,
             Flow::Jump(_) | Flow::Return | Flow::Stop => Entry::Target,
         }
+    }
+}
+
+/// Rounds of the only string instruction that repeats in the block, else of the loop that it is.
+fn rounds(block: &[Instruction], loops: bool) -> Option<Rounds> {
+    let mut repeated = block.iter().filter(|i| i.memory.repeats);
+    match (repeated.next(), repeated.next()) {
+        (None, _) => loops.then(|| Rounds::of(block)),
+        (Some(only), None) => Rounds::of_repeated(only),
+        _ => None,
     }
 }
 

@@ -124,36 +124,56 @@ impl BlockFacts {
     /// The address in memory that the code at `address` is about, with these
     /// registers: that of the nearest access before it whose registers are still
     /// as they were, else of the next one whose registers are there already.
+    ///
+    /// A string instruction that repeats is interrupted half-way, so its samples are about itself.
+    /// In a loop all of whose accesses move by constants any of them tells of all, so that it is the
+    /// same at every sample. Fixed addresses count only if there are no others: what a loop reads
+    /// there stays in the first level.
     pub fn accessed(&self, address: u64, values: &RegisterValues) -> Option<Access> {
         let index = self.index_of(address)?;
-        match self.operand_before(index) {
-            Some(operand) => operand.access(values),
-            None => self.access_from(index, values),
+        let at = &self.instructions[index];
+        if at.memory.repeats {
+            return at.operand?.access(values);
         }
+        if let Some(rounds) = self.rounds.as_ref().filter(|r| r.all_move && self.loops) {
+            return rounds.strides.first()?.operand.access(values);
+        }
+        [Operand::is_moving, Operand::is_fixed]
+            .into_iter()
+            .find_map(|kind| match self.operand_before(index, kind) {
+                Some(operand) => operand.access(values),
+                None => self.access_from(index, values, kind),
+            })
     }
 
     /// The nearest before `index`, or that of the comparison whose branch led here.
-    fn operand_before(&self, index: usize) -> Option<Operand> {
+    fn operand_before(&self, index: usize, kind: fn(Operand) -> bool) -> Option<Operand> {
         let mut overwritten = RegisterSet::EMPTY;
         for instruction in self.instructions[..index].iter().rev() {
             overwritten = overwritten.union(instruction.writes);
-            if let Some(operand) = instruction.operand {
+            if let Some(operand) = instruction.operand.filter(|&operand| kind(operand)) {
                 let there = !operand.registers().intersects(overwritten);
                 return there.then_some(operand);
             }
         }
         self.fused
-            .filter(|operand| !operand.registers().intersects(overwritten))
+            .filter(|&operand| kind(operand) && !operand.registers().intersects(overwritten))
     }
 
     /// The next from `index` on, in a loop once around, by values that are there already or follow
     /// from them.
-    fn access_from(&self, index: usize, values: &RegisterValues) -> Option<Access> {
+    fn access_from(
+        &self,
+        index: usize,
+        values: &RegisterValues,
+        kind: fn(Operand) -> bool,
+    ) -> Option<Access> {
         let mut known = KnownValues::new(values);
         let around = if self.ends_loop() { index } else { 0 };
         let (before, from) = self.instructions.split_at(index);
         for instruction in from.iter().chain(&self.lead).chain(&before[..around]) {
-            let access = instruction.operand.and_then(|o| o.access_if_known(&known));
+            let operand = instruction.operand.filter(|&operand| kind(operand));
+            let access = operand.and_then(|operand| operand.access_if_known(&known));
             if access.is_some() {
                 return access;
             }

@@ -2,12 +2,18 @@
 
 use super::Operand;
 use crate::host::{L1_HIT_CYCLES, RETIRE_WIDTH};
-use crate::{Instruction, Register, UnitUse};
+use crate::{Class, Instruction, Register, UnitUse};
 
 /// Loads and stores that first-level caches serve per cycle: two loads and one store, the least of
 /// the cores from 2011 on (Intel and AMD optimisation guides; some do three and two).
 const LOADS_PER_CYCLE: f64 = 2.0;
 const STORES_PER_CYCLE: f64 = 1.0;
+/// Bytes that `rep stos` and `rep movs` write per cycle: the width of a store on AMD from Zen 2 on and
+/// on Intel from Haswell to Skylake (their optimisation guides; some later cores do 64).
+const REPEATED_STORE_BYTES_PER_CYCLE: f64 = 32.0;
+/// Cycles that one element of another repeated string instruction takes, at least: `lods`, `scas`
+/// and `cmps` go through memory element by element (Fog, "Instruction tables").
+const ELEMENT_CYCLES: f64 = 1.0;
 /// Cycles of an addition or multiplication of floating-point numbers: 3 or 4 on AMD, 4 on Intel.
 const PIPELINED_CYCLES: f64 = 4.0;
 /// Cycles of a division: 10 to 20 on the same cores.
@@ -34,16 +40,49 @@ pub struct Rounds {
     pub least_cycles: f64,
     /// The operands that move by constants.
     pub strides: Box<[Stride]>,
+    /// True if these are all that the loop accesses, but for fixed addresses and the stack.
+    pub all_move: bool,
 }
 
 impl Rounds {
     /// Those of the loop whose body this is.
     pub(super) fn of(body: &[Instruction]) -> Self {
+        let strides = strides(body);
         Self {
             least_cycles: throughput_cycles(body).max(chain_cycles(body)),
-            strides: strides(body),
+            all_move: !strides.is_empty() && body.iter().all(|i| is_along(i, &strides)),
+            strides,
         }
     }
+
+    /// Those of a repeated string instruction, each of whose elements is a round. Programs clear
+    /// the direction flag, so it goes upwards.
+    pub(super) fn of_repeated(instruction: &Instruction) -> Option<Self> {
+        let (bytes, operand) = (instruction.element_bytes?, instruction.operand?);
+        let least_cycles = match instruction.class {
+            Class::Store => f64::from(bytes) / REPEATED_STORE_BYTES_PER_CYCLE,
+            _ => ELEMENT_CYCLES,
+        };
+        let bytes = i64::from(bytes);
+        Some(Self {
+            least_cycles,
+            strides: [Stride { operand, bytes }].into(),
+            all_move: true,
+        })
+    }
+}
+
+/// Returns true if the instruction accesses no memory, or only such as never misses, or what moves by
+/// one of the strides.
+fn is_along(instruction: &Instruction, strides: &[Stride]) -> bool {
+    let memory = instruction.memory;
+    // A load that fetches nothing into a register only fetches ahead.
+    let ahead = instruction.class == Class::Load && instruction.writes.is_empty();
+    let accesses = (memory.reads || memory.writes) && !memory.stack && !ahead;
+    let along = |operand: Operand| {
+        operand.is_fixed() || strides.iter().any(|s| s.operand.is_beside(operand))
+    };
+    !accesses || instruction.operand.is_some_and(along)
 }
 
 fn throughput_cycles(body: &[Instruction]) -> f64 {
@@ -87,7 +126,7 @@ fn latency(instruction: &Instruction) -> f64 {
         UnitUse::Long => LONG_CYCLES,
     };
     match (instruction.memory.reads, instruction.class) {
-        (true, crate::Class::Load) => L1_HIT_CYCLES,
+        (true, Class::Load) => L1_HIT_CYCLES,
         // The address does not hang on the other operand, so the load is early.
         _ => unit,
     }

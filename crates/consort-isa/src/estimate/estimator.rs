@@ -127,12 +127,11 @@ impl Estimator {
     fn stalls(&self) -> Stalls {
         let mut stalls = Stalls::default();
         let mut pool = Pool::default();
-        let whole = self.decoded_weight() + self.undecoded_weight;
         for histogram in self.histograms.values() {
             let level = histogram.reach().level(self.host);
-            let share = histogram.total().weight / whole;
-            match pace::stall(histogram, self.host, share) {
-                Some(stall) if level == Level::Beyond => stalls.add_stream(histogram, stall),
+            let share = histogram.reach().share();
+            match pace::stall(histogram, self.host, share, level) {
+                Some(stall) => stalls.add_stream(histogram, stall),
                 _ if is_judged_alone(histogram, level) => stalls.add_block(histogram, level),
                 _ => pool.add(histogram),
             }

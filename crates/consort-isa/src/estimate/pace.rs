@@ -5,24 +5,29 @@
 //! two samples, over its step, is the number of rounds in between. What a round takes beyond the
 //! least with all data in the first-level cache is a stall, whichever instructions the samples
 //! stand on: streams that are limited by bandwidth leave them all over the loop.
+//!
+//! A string instruction that repeats is such a loop by itself.
 
 use super::histogram::Histogram;
-use crate::{Host, Rounds, Stride};
+use super::reach::{Level, Walk};
+use crate::{Host, Stride};
 
 /// The share of a loop's time that is beyond the least; `share` is that of the thread's time that
-/// the loop has. None if the loop does not tell its speed.
-pub(super) fn stall(histogram: &Histogram, host: Host, share: f64) -> Option<f64> {
+/// the loop has while it runs. None if the loop does not tell its speed, or its data may be in the caches of the
+/// core: what it goes through between two samples is proof as good as `level`.
+pub(super) fn stall(histogram: &Histogram, host: Host, share: f64, level: Level) -> Option<f64> {
     let rounds = histogram.block().rounds()?;
     let cycles_per_ns = host.cycles_per_ns?;
-    let ns = ns_per_round(histogram, rounds, share)?;
-    Some((1.0 - rounds.least_cycles / (ns * cycles_per_ns)).clamp(0.0, 1.0))
+    let walks = rounds.strides.iter().filter_map(|&stride| {
+        let walk = histogram.reach().walk(stride, share)?;
+        Some((ns_per_round(stride, walk), walk.bytes))
+    });
+    // The operand that moves fastest missed the least.
+    let (ns, bytes) = walks.min_by(|a, b| a.0.total_cmp(&b.0))?;
+    let beyond = level == Level::Beyond || host.l2_bytes.is_some_and(|l2| bytes > l2 as f64);
+    beyond.then(|| (1.0 - rounds.least_cycles / (ns * cycles_per_ns)).clamp(0.0, 1.0))
 }
 
-/// The operand that moves fastest missed the least.
-fn ns_per_round(histogram: &Histogram, rounds: &Rounds, share: f64) -> Option<f64> {
-    let of = |stride: &Stride| {
-        let bytes_per_ns = histogram.reach().bytes_per_ns(*stride, share)?;
-        Some(stride.bytes.unsigned_abs() as f64 / bytes_per_ns)
-    };
-    rounds.strides.iter().filter_map(of).min_by(f64::total_cmp)
+fn ns_per_round(stride: Stride, walk: Walk) -> f64 {
+    stride.bytes.unsigned_abs() as f64 / walk.bytes_per_ns
 }

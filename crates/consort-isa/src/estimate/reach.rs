@@ -48,11 +48,21 @@ struct Draw {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Reach {
     draws: Vec<Draw>,
+    /// Number of the latest sample in the thread, 0 before the first.
+    latest: u64,
+    /// Number of samples after the first, and of those directly behind another one of the block.
+    later: u32,
+    directly: u32,
 }
 
 impl Reach {
     /// Takes in what a sample tells, if anything.
     pub(super) fn add(&mut self, at: SamplePoint, sequence: u64) {
+        if self.latest > 0 {
+            self.later += 1;
+            self.directly += u32::from(sequence == self.latest + 1);
+        }
+        self.latest = sequence;
         self.draws.extend(at.accessed.map(|access| Draw {
             access,
             pu: at.pu,
@@ -76,13 +86,23 @@ impl Reach {
         if self.draws.is_empty() {
             Level::Unknown
         } else if bytes <= l1 as f64 {
-            Level::First
+            if self.repeats() {
+                Level::First
+            } else {
+                Level::Unknown
+            }
         } else if bytes <= l2 as f64 {
             let misses = 1.0 - l1 as f64 / bytes;
             Level::Second { misses }
         } else {
             Level::Beyond
         }
+    }
+
+    /// Returns true if enough of the pages were drawn again to say how many there are at most. Three
+    /// draws of three pages prove no more than three.
+    fn repeats(&self) -> bool {
+        Distinct::of(&self.draws, PAGE_BYTES).once <= UNTOLD * self.draws.len() as f64
     }
 
     /// Bytes of distinct memory: lines, as if each were used alone, or pages, as if each were used
@@ -97,29 +117,59 @@ impl Reach {
         }
     }
 
-    /// Bytes per nanosecond by which an operand moves in the direction of its stride, while the
-    /// block has `share` of the thread's time: the median over samples that follow each other.
-    /// None if it does not, or by no one speed.
-    pub(super) fn bytes_per_ns(&self, stride: Stride, share: f64) -> Option<f64> {
+    /// Share of the thread's time that the block has while it runs: the chance that the sample after
+    /// one of the block is of the block too. Unlike its share of all samples it is 1 for a loop that
+    /// runs alone before and behind other code.
+    pub(super) fn share(&self) -> f64 {
+        f64::from(self.directly) / f64::from(self.later.max(1))
+    }
+
+    /// Movement of an operand in the direction of its stride, while the block has `share` of the
+    /// thread's time: medians over samples that follow each other. None if it does not move, or by no
+    /// one speed.
+    pub(super) fn walk(&self, stride: Stride, share: f64) -> Option<Walk> {
         let of_operand = |d: &&Draw| d.access.operand.is_beside(stride.operand);
         let draws: Vec<&Draw> = self.draws.iter().filter(of_operand).collect();
         let along = stride.bytes.signum() as f64;
         let steps = { draws.windows(2) }.filter_map(|pair| step(pair[0], pair[1], share));
-        let steps: Vec<(f64, f64)> = steps.map(|(bytes, ns)| (bytes * along, ns)).collect();
-        let onward = steps.iter().filter(|(bytes, _)| *bytes > 0.0);
-        let speeds: Vec<f64> = onward.map(|(bytes, ns)| bytes / ns).collect();
-        if speeds.len() < LEAST_PAIRS {
+        let steps: Vec<Step> = steps.map(|step| step.along(along)).collect();
+        let onward: Vec<_> = steps.iter().filter(|step| step.bytes > 0.0).collect();
+        if onward.len() < LEAST_PAIRS {
             None
-        } else if 2 * speeds.len() >= steps.len() {
+        } else if 2 * onward.len() >= steps.len() {
             // The way back to the start of the data is the other way.
-            middle(speeds)
+            let mut gone: Vec<f64> = onward.iter().map(|step| step.bytes).collect();
+            gone.sort_by(f64::total_cmp);
+            let bytes = gone[gone.len() / 2];
+            let mostly = onward.len() as f64 >= MOSTLY_ONWARD * steps.len() as f64;
+            let on_average = (mostly && steps.len() >= LEAST_PAIRS_ON_AVERAGE)
+                .then(|| mean_speed(&steps, span(&draws)));
+            let speeds = onward.iter().map(|step| step.bytes / step.ns());
+            let bytes_per_ns = middle(speeds.collect()).or(on_average)?;
+            Some(Walk {
+                bytes_per_ns,
+                bytes,
+            })
         } else {
             // Data that are gone through within two samples: most of them are beyond a way back.
-            let whole = span(&draws);
-            let speed = |&(bytes, ns): &(f64, f64)| (bytes + back(bytes, whole)) / ns;
-            middle(steps.iter().map(speed).collect())
+            let bytes = span(&draws);
+            let speeds = { steps.iter() }.map(|step| (step.bytes + step.back(bytes)) / step.ns());
+            let bytes_per_ns = middle(speeds.collect())?;
+            Some(Walk {
+                bytes_per_ns,
+                bytes,
+            })
         }
     }
+}
+
+/// Movement of an operand through memory.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Walk {
+    /// Bytes per nanosecond.
+    pub(super) bytes_per_ns: f64,
+    /// Bytes that it goes through before it comes back, at least.
+    pub(super) bytes: f64,
 }
 
 /// Pairs of samples from which a speed is told: the median of eight is within the middle half
@@ -134,17 +184,64 @@ const MOST_APART: u64 = 4;
 /// trials came within this.
 const MOST_SPREAD: f64 = 0.5;
 
-/// Bytes from one draw to another, and the thread's CPU time between them, ns: the time that passed
-/// or, where the thread was interrupted, the time that their samples stand for. Timers run per PU,
-/// with the thread's CPU time there; where there are two, samples are closer than those of one, and
-/// a loop seems up to two thirds faster between those that are further apart than they stand for.
-fn step(first: &Draw, second: &Draw, share: f64) -> Option<(f64, f64)> {
+/// Pairs of samples from which a speed is told on average where single pairs do not agree, and the
+/// share of them that must go onward. Jumps go either way: of 24 with a chance of 0.01 so many
+/// go the same way.
+const LEAST_PAIRS_ON_AVERAGE: usize = 24;
+const MOSTLY_ONWARD: f64 = 0.75;
+
+/// Bytes per nanosecond over all steps. The timer of a PU runs on while other threads have the PU, so
+/// that a thread has any CPU time between two of its samples, and as much as they stand for on
+/// average only.
+fn mean_speed(steps: &[Step], whole: f64) -> f64 {
+    let sum = |of: &dyn Fn(&Step) -> f64| steps.iter().map(of).sum::<f64>();
+    let bytes = sum(&|step| step.bytes + step.back(whole));
+    bytes / sum(&|step| step.passed_ns).min(sum(&|step| step.stands_for_ns))
+}
+
+/// Way from one draw to another.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    bytes: f64,
+    /// The block's share of the time that passed, ns, more than 0.
+    passed_ns: f64,
+    /// Its share of the CPU time that the samples stand for, ns, more than 0.
+    stands_for_ns: f64,
+}
+
+impl Step {
+    /// The block's CPU time: the time that passed or, where the thread was interrupted, that which the
+    /// samples stand for. Where two timers run, samples are closer than those of one, and a loop seems
+    /// up to two thirds faster between those that are further apart than they stand for.
+    fn ns(self) -> f64 {
+        self.passed_ns.min(self.stands_for_ns)
+    }
+
+    /// The step with bytes counted in a direction, 1 or -1.
+    fn along(self, direction: f64) -> Self {
+        let bytes = self.bytes * direction;
+        Self { bytes, ..self }
+    }
+
+    /// Bytes that a step against the stride falls short of what it went, if the loop began anew once.
+    fn back(self, whole: f64) -> f64 {
+        if self.bytes > 0.0 { 0.0 } else { whole }
+    }
+}
+
+/// The way between draws that follow each other closely enough.
+fn step(first: &Draw, second: &Draw, share: f64) -> Option<Step> {
     let apart = second.sequence.checked_sub(first.sequence)?;
-    let passed_ns = second.time_ns.saturating_sub(first.time_ns) as f64;
-    let ns = passed_ns.min(apart as f64 * second.weight) * share;
-    let near = first.pu == second.pu && apart <= MOST_APART && ns > 0.0;
+    let passed_ns = second.time_ns.saturating_sub(first.time_ns) as f64 * share;
+    let stands_for_ns = apart as f64 * second.weight * share;
     let bytes = second.access.address.wrapping_sub(first.access.address);
-    near.then(|| (bytes.cast_signed() as f64, ns))
+    let step = Step {
+        bytes: bytes.cast_signed() as f64,
+        passed_ns,
+        stands_for_ns,
+    };
+    let near = first.pu == second.pu && apart <= MOST_APART && step.ns() > 0.0;
+    near.then_some(step)
 }
 
 /// Bytes that a loop works on, from places in it that were drawn at equal chances: the greatest
@@ -155,11 +252,6 @@ fn span(draws: &[&Draw]) -> f64 {
     let seen = last.unwrap_or(0) - first.unwrap_or(0);
     let n = draws.len() as f64;
     seen as f64 * (n + 1.0) / (n - 1.0).max(1.0)
-}
-
-/// Bytes that a step against the stride falls short of what it went, if the loop began anew once.
-fn back(bytes: f64, whole: f64) -> f64 {
-    if bytes > 0.0 { 0.0 } else { whole }
 }
 
 /// Median of some speeds, if they are alike.
@@ -282,19 +374,25 @@ mod tests {
     }
 
     #[test]
+    fn few_samples_of_few_pages_do_not_prove_them_near() {
+        let few = (0..3).map(|n| n << 20);
+        assert_eq!(reach(few).level(HOST), Level::Unknown);
+    }
+
+    #[test]
     fn a_stream_that_begins_anew_now_and_then_has_its_speed() {
         // 4,000 bytes in each 1,000 ns.
         let stream = reach((0..40_u64).map(|n| n % 8 * 4_000));
-        assert_eq!(stream.bytes_per_ns(STRIDE, 1.0), Some(4.0));
+        assert_eq!(stream.walk(STRIDE, 1.0).map(|w| w.bytes_per_ns), Some(4.0));
         // Half of the thread's time is spent elsewhere.
-        assert_eq!(stream.bytes_per_ns(STRIDE, 0.5), Some(8.0));
+        assert_eq!(stream.walk(STRIDE, 0.5).map(|w| w.bytes_per_ns), Some(8.0));
     }
 
     #[test]
     fn a_stream_that_begins_anew_within_two_samples_has_its_speed() {
         // 3,900 of 5,000 bytes in each 1,000 ns: three in four steps seem to go back.
         let stream = reach((0..200_u64).map(|n| n * 3_900 % 5_000));
-        let speed = stream.bytes_per_ns(STRIDE, 1.0).unwrap();
+        let speed = stream.walk(STRIDE, 1.0).map(|w| w.bytes_per_ns).unwrap();
         assert!((speed - 3.9).abs() < 0.1, "{speed}");
     }
 
@@ -303,14 +401,49 @@ mod tests {
         // Two timers: a sample 800 ns after each of the others, which are 2,000 ns apart.
         let times = (0..40_u64).map(|n| n / 2 * 2_000 + n % 2 * 800);
         let stream = reach_at(times.map(|time_ns| (time_ns, 4 * time_ns)));
-        assert_eq!(stream.bytes_per_ns(STRIDE, 1.0), Some(4.0));
+        assert_eq!(stream.walk(STRIDE, 1.0).map(|w| w.bytes_per_ns), Some(4.0));
+    }
+
+    #[test]
+    fn a_stream_on_a_shared_pu_has_its_speed_on_average() {
+        // The PU's timer takes a sample each 1,000 ns, and one in four of this thread, which moves
+        // by 4 bytes per ns of its own time: by any part of 8,000 ns from sample to sample.
+        let mut place = 0;
+        let places = (1..200_u64).map(|n| {
+            place += 4 * (mixed(mixed(n)) % 2_000);
+            place % 150_000
+        });
+        let stream = reach_at((0..).step_by(4_000).zip(places));
+        let speed = stream.walk(STRIDE, 1.0).unwrap().bytes_per_ns;
+        assert!((speed - 4.0).abs() < 0.4, "{speed}");
+    }
+
+    #[test]
+    fn share_of_a_block_is_that_while_it_runs() {
+        let at = |reach: &mut Reach, sequence| {
+            let point = SamplePoint {
+                address: 0,
+                accessed: None,
+                pu: 0,
+                time_ns: 0,
+                weight: 1.0,
+            };
+            reach.add(point, sequence);
+        };
+        let (mut alone, mut in_turn) = (Reach::default(), Reach::default());
+        (101..=200).for_each(|sequence| at(&mut alone, sequence));
+        (1..=200)
+            .filter(|n| n % 4 < 2)
+            .for_each(|n| at(&mut in_turn, n));
+        assert_eq!(alone.share(), 1.0);
+        assert!((in_turn.share() - 0.5).abs() < 0.01, "{}", in_turn.share());
     }
 
     #[test]
     fn jumps_hardly_ever_have_a_speed_by_chance() {
         let jumps = |seed: u64, draws: u64| {
             let places = (0..draws).map(|n| mixed(mixed(seed << 16 | n)) % (256 << 20));
-            reach(places).bytes_per_ns(STRIDE, 1.0)
+            reach(places).walk(STRIDE, 1.0).map(|w| w.bytes_per_ns)
         };
         let by_chance = |draws| (1..1_000).filter(|&s| jumps(s, draws).is_some()).count();
         assert!(by_chance(20) < 30, "{}", by_chance(20));
@@ -319,8 +452,13 @@ mod tests {
 
     #[test]
     fn jumps_have_no_speed() {
-        assert_eq!(reach(spread(256 << 20)).bytes_per_ns(STRIDE, 1.0), None);
+        assert_eq!(
+            reach(spread(256 << 20))
+                .walk(STRIDE, 1.0)
+                .map(|w| w.bytes_per_ns),
+            None
+        );
         let back = reach((0..40_u64).rev().map(|n| n * 4_000));
-        assert_eq!(back.bytes_per_ns(STRIDE, 1.0), None);
+        assert_eq!(back.walk(STRIDE, 1.0).map(|w| w.bytes_per_ns), None);
     }
 }

@@ -56,6 +56,7 @@ fn reduce(raw: &iced_x86::Instruction, info: &InstructionInfo, address: u64) -> 
         memory,
         operand: operands::operand(raw, info, memory),
         advance: operands::advance(raw),
+        element_bytes: operands::element_bytes(raw, memory),
         linear: operands::linear(raw),
         unit: class::unit_of(raw, class),
         serialising: is_serialising(raw, memory.writes),

@@ -52,14 +52,17 @@ pub(crate) fn address_registers(info: &InstructionInfo) -> RegisterSet {
         .collect()
 }
 
-/// The one place in memory that 64-bit code accesses through general registers.
+/// The one place in memory that 64-bit code accesses through general registers; of a repeated copy
+/// the place that it writes, since both move alike.
 pub(crate) fn operand(
     raw: &iced_x86::Instruction,
     info: &InstructionInfo,
     memory: MemoryUse,
 ) -> Option<Operand> {
-    let [used] = info.used_memory() else {
-        return None;
+    let used = match info.used_memory() {
+        [used] => used,
+        several if memory.repeats => several.iter().find(|used| is_write(used.access()))?,
+        _ => return None,
     };
     let segment = matches!(
         used.segment(),
@@ -74,6 +77,12 @@ pub(crate) fn operand(
         scale: u8::try_from(used.scale()).ok()?,
         displacement: used.displacement(),
     })
+}
+
+/// Bytes of each element of a repeated string instruction.
+pub(crate) fn element_bytes(raw: &iced_x86::Instruction, memory: MemoryUse) -> Option<u8> {
+    let bytes = raw.memory_size().size();
+    memory.repeats.then(|| u8::try_from(bytes).ok())?
 }
 
 /// The 64-bit register that a constant is added to, and the constant.

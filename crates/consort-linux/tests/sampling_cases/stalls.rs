@@ -91,3 +91,13 @@ fn an_atomic_in_the_first_level_waits_for_no_memory() {
 fn a_stream_is_told_apart() {
     assert_told_apart("streams.c", "STRIDED");
 }
+
+#[test]
+fn a_stream_of_three_arrays_is_told_apart() {
+    assert_told_apart("streams.c", "TRIAD");
+}
+
+#[test]
+fn a_large_fill_by_the_library_is_told_apart() {
+    assert_told_apart("streams.c", "MEMSET");
+}
