@@ -183,7 +183,7 @@ impl<K: Kernel> Cookies<K> {
     /// Gives a thread a cookie, or takes its own away. If the tid has gone to another thread
     /// meanwhile, that one was born a moment ago, and its cookie is taken away again.
     fn write(&self, thread: ThreadId, cookie: u64, owner: &impl Owner, round: &mut Round) {
-        // A cookie of Consort's is taken away from whoever may have it. None is given on a guess.
+        // A cookie of Consort's is taken away on a guess, and none is given on one.
         match owner.is_there(thread) {
             Some(false) => return,
             None if cookie != 0 => return,

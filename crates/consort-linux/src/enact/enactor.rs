@@ -342,8 +342,8 @@ impl Enactor {
             return Ok(None);
         };
         let own = std::process::id();
-        let told = AllowedPus::new(&self.host).told(&self.host, own, own)?;
-        Ok((told.by.as_ref() != Some(by)).then(|| by.clone()))
+        let of_own = AllowedPus::new(&self.host).told(&self.host, own, own)?;
+        Ok((of_own.by.as_ref() != Some(by)).then(|| by.clone()))
     }
 
     /// Reads the cpusets of these threads again. Returns, for each managed one, the PUs that it

@@ -139,7 +139,7 @@ impl Live {
         for (path, root) in programs {
             if let Some(error) = search.error_of(&path) {
                 self.warnings.insert(format!(
-                    "control group {} is managed as it was: it cannot be looked up: {error}",
+                    "control group {} cannot be looked up: {error}; its processes stay as they are",
                     shown(&path)
                 ));
             } else if !found.contains(path.as_str()) {

@@ -133,9 +133,9 @@ impl Live {
 
     fn review_thread(&mut self, id: ThreadId) {
         if let Err(error) = self.try_review_thread(id) {
-            // As it was until the next review.
+            // Nothing changes until the next review.
             self.warnings.insert(format!(
-                "control groups of threads cannot be looked up for the moment: {error}"
+                "control groups of threads cannot be looked up: {error}; the threads stay as they are"
             ));
         }
     }

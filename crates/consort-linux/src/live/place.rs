@@ -207,8 +207,8 @@ impl Live {
 /// Most steps up the tree of processes; `/proc` changes while it is read, so there may be circles.
 const MOST_ANCESTORS: usize = 64;
 
-/// The processes above one, the nearest first; each is looked up only when it is asked for, as most
-/// programs are told by the nearest. Sets `is_cut` if one cannot be looked up for the moment.
+/// The processes above one, the nearest first; each is looked up only when it is asked for, as the
+/// nearest mostly shows the program. Sets `is_cut` if one cannot be looked up for the moment.
 fn ancestors_of(root: &Path, pid: u32, is_cut: &Cell<bool>) -> impl Iterator<Item = u32> {
     let mut of = pid;
     let above = move || {

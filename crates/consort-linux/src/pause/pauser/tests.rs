@@ -64,7 +64,7 @@ impl Mechanism for Fake {
     fn release(&mut self, _: &mut dyn PauseJournal) -> Result<(), String> {
         let held = &self.held;
         if see(&self.world).sticks {
-            return Err("as told".into());
+            return Err("stuck".into());
         }
         see(&self.world).stopped.retain(|pid| !held.contains(pid));
         Ok(())
