@@ -27,9 +27,18 @@ pub(crate) fn bytes(path: &Path) -> io::Result<Vec<u8>> {
 /// Bytes that are not UTF-8 are replaced, so that one strange name in a file does not hide the
 /// rest.
 pub(crate) fn text(path: &Path) -> Option<String> {
-    let bytes = bytes(path).ok()?;
+    text_in(&bytes(path).ok()?)
+}
+
+fn text_in(bytes: &[u8]) -> Option<String> {
     let string = bytes.split(|&byte| byte == 0).next()?;
     Some(String::from_utf8_lossy(string).trim().to_owned())
+}
+
+/// Returns the PUs of a CPU list, a file's content; `None` for an empty list.
+pub(crate) fn pus_in(bytes: &[u8]) -> Option<PuSet> {
+    let set: PuSet = text_in(bytes)?.parse().ok()?;
+    Some(set).filter(|set| !set.is_empty())
 }
 
 /// Returns the value of a file that holds nothing else.
@@ -42,11 +51,10 @@ pub(crate) fn pus(path: &Path) -> Option<PuSet> {
     value::<PuSet>(path).filter(|set| !set.is_empty())
 }
 
-/// Returns the numbers of a file with one on each line.
-pub(crate) fn numbers(path: &Path) -> Option<Vec<u32>> {
-    let bytes = bytes(path).ok()?;
-    let text = String::from_utf8_lossy(&bytes);
-    Some(text.lines().filter_map(|line| line.parse().ok()).collect())
+/// Returns the numbers in a file's content with one on each line.
+pub(crate) fn numbers_in(bytes: &[u8]) -> Vec<u32> {
+    let text = String::from_utf8_lossy(bytes);
+    text.lines().filter_map(|line| line.parse().ok()).collect()
 }
 
 /// Returns the PUs of the first of some files in a directory that holds a list, or, if its name is

@@ -14,6 +14,7 @@
 use super::membership::{Membership, memberships};
 use super::mountinfo::{Mount, mounts};
 use super::path_text::text_of_file;
+use crate::proc::ProcError;
 use crate::read;
 use consort_core::PuSet;
 use serde::{Deserialize, Serialize};
@@ -77,16 +78,27 @@ const NAMES_2: &[&str] = &["cpuset.cpus.effective"];
 impl Place {
     /// The cpuset of the cgroup, or of its nearest ancestor within the mount that has one.
     pub(crate) fn read(&self) -> Option<PuSet> {
-        self.find().map(|(_, pus)| pus)
+        let found = self.find().ok().flatten();
+        found.map(|(_, pus)| pus)
     }
 
     /// The same, with the directory that has it.
-    fn find(&self) -> Option<(PathBuf, PuSet)> {
-        let mut dirs = self.below.ancestors().map(|dir| self.point.join(dir));
-        dirs.find_map(|dir| {
-            let pus = { self.names.iter() }.find_map(|name| read::pus(&dir.join(name)))?;
-            Some((dir, pus))
-        })
+    ///
+    /// # Errors
+    /// If a file cannot be read for the moment: an ancestor's cpuset may be a larger one.
+    fn find(&self) -> Result<Option<(PathBuf, PuSet)>, ProcError> {
+        for dir in self.below.ancestors().map(|dir| self.point.join(dir)) {
+            for path in self.names.iter().map(|name| dir.join(name)) {
+                let bytes = match read::bytes(&path).map_err(|e| ProcError::io(&path, &e)) {
+                    Err(error) if error.is_passing() => return Err(error),
+                    read => read.ok(),
+                };
+                if let Some(pus) = bytes.and_then(|bytes| read::pus_in(&bytes)) {
+                    return Ok(Some((dir, pus)));
+                }
+            }
+        }
+        Ok(None)
     }
 }
 
@@ -110,14 +122,23 @@ impl Hierarchies {
         }
     }
 
-    /// The cpuset of a thread, given the text of its `cgroup` file; none where no hierarchy has
-    /// one.
-    pub(crate) fn cpuset_of(&self, cgroup: &str) -> Option<Cpuset> {
+    /// The cpuset of a thread, given the text of its `cgroup` file; `None` if no hierarchy has one.
+    ///
+    /// # Errors
+    /// If it cannot be read for the moment.
+    pub(crate) fn cpuset_of(&self, cgroup: &str) -> Result<Option<Cpuset>, ProcError> {
         let all = memberships(cgroup);
         let v1 = all.iter().find(|m| has_cpuset(&m.controllers));
         let v2 = all.iter().find(|m| m.unified);
-        let v1 = v1.and_then(|m| self.among(&self.version_1, m, CgroupVersion::V1));
-        v1.or_else(|| self.among(&self.version_2, v2?, CgroupVersion::V2))
+        if let Some(of) = v1
+            && let Some(found) = self.among(&self.version_1, of, CgroupVersion::V1)?
+        {
+            return Ok(Some(found));
+        }
+        match v2 {
+            Some(of) => self.among(&self.version_2, of, CgroupVersion::V2),
+            None => Ok(None),
+        }
     }
 
     /// PUs of `online` that cpusets keep out of balancing: isolated partitions of version 2, and
@@ -156,9 +177,19 @@ impl Hierarchies {
         files.collect::<Vec<_>>().join("|")
     }
 
-    fn among(&self, mounts: &[Mount], of: &Membership, version: CgroupVersion) -> Option<Cpuset> {
-        let mut mounts = mounts.iter();
-        mounts.find_map(|mount| of_mount(&self.root, mount, &of.path(), version))
+    fn among(
+        &self,
+        mounts: &[Mount],
+        of: &Membership,
+        version: CgroupVersion,
+    ) -> Result<Option<Cpuset>, ProcError> {
+        for mount in mounts {
+            let found = of_mount(&self.root, mount, &of.path(), version)?;
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
     }
 }
 
@@ -206,7 +237,8 @@ fn below(dir: &Path) -> impl Iterator<Item = PathBuf> {
 
 /// Finds and reads the cpuset of this process.
 pub(crate) fn cpuset(root: &Path) -> Option<Cpuset> {
-    Hierarchies::read(root).cpuset_of(&membership_text(root)?)
+    let cpuset = Hierarchies::read(root).cpuset_of(&membership_text(root)?);
+    cpuset.ok().flatten()
 }
 
 /// Text of `/proc/self/cgroup` as it is now.
@@ -214,22 +246,29 @@ pub(crate) fn membership_text(root: &Path) -> Option<String> {
     text_of_file(&root.join("proc/self/cgroup"))
 }
 
-fn of_mount(root: &Path, mount: &Mount, cgroup: &Path, version: CgroupVersion) -> Option<Cpuset> {
+fn of_mount(
+    root: &Path,
+    mount: &Mount,
+    cgroup: &Path,
+    version: CgroupVersion,
+) -> Result<Option<Cpuset>, ProcError> {
+    let Some(below) = below_mount(mount, cgroup) else {
+        return Ok(None);
+    };
     let place = Place {
         point: mount.point_below(root),
-        below: below_mount(mount, cgroup)?,
+        below,
         names: match version {
             CgroupVersion::V1 => NAMES_1,
             CgroupVersion::V2 => NAMES_2,
         },
     };
-    let (by, pus) = place.find()?;
-    Some(Cpuset {
+    Ok(place.find()?.map(|(by, pus)| Cpuset {
         pus,
         by,
         version,
         place,
-    })
+    }))
 }
 
 /// The cgroup's directory relative to the mount point; the mount point itself where a

@@ -7,7 +7,9 @@
 use super::cpuset::CgroupVersion;
 use super::membership::memberships;
 use super::mountinfo::{Mount, mounts};
-use super::path_text::text_of_file;
+use super::path_text::{decode, text_of_file};
+use crate::proc::{ProcError, unless_gone};
+use crate::read;
 use std::path::{Component, Path, PathBuf};
 
 /// One mounted hierarchy of cgroups.
@@ -37,8 +39,13 @@ impl Hierarchy {
 
     /// Topmost directories of all mounted hierarchies, with their versions: version 2 first, then
     /// systemd's own, then those of version 1 controllers.
-    pub(crate) fn all_tops(root: &Path) -> Vec<(PathBuf, CgroupVersion)> {
-        let text = text_of_file(&root.join("proc/self/mountinfo")).unwrap_or_default();
+    ///
+    /// # Errors
+    /// If the list of mounts cannot be read although there is one.
+    pub(crate) fn all_tops(root: &Path) -> Result<Vec<(PathBuf, CgroupVersion)>, ProcError> {
+        let path = root.join("proc/self/mountinfo");
+        let bytes = read::bytes(&path).map_err(|error| ProcError::io(&path, &error));
+        let text = decode(&unless_gone(bytes)?.unwrap_or_default());
         let rank = |mount: &Mount| match mount.kind.as_str() {
             "cgroup2" => Some(0),
             "cgroup" if mount.options.iter().any(|o| o == "name=systemd") => Some(1),
@@ -57,7 +64,7 @@ impl Hierarchy {
             .map(|(rank, mount)| (mount.point_below(root), version(*rank)));
         let mut tops: Vec<(PathBuf, CgroupVersion)> = tops.collect();
         tops.dedup();
-        tops
+        Ok(tops)
     }
 
     /// Directory of the topmost cgroup that the mount shows.

@@ -6,8 +6,9 @@
 //! threads. Source: Linux `Documentation/admin-guide/cgroup-v1/cgroups.rst`, `cgroup-v2.rst`.
 
 use super::cpuset::CgroupVersion;
-use crate::proc::{Status, threads_of};
+use crate::proc::{ProcError, Status, threads_of, unless_gone};
 use crate::read;
+use nix::errno::Errno;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -25,12 +26,14 @@ pub(super) struct Members {
 }
 
 impl Members {
-    /// Adds the members of one group.
-    pub(super) fn add(&mut self, dir: &Path, version: CgroupVersion) {
-        let processes = read::numbers(&dir.join("cgroup.procs"));
-        let tasks = || read::numbers(&dir.join("tasks"));
+    /// Adds the members of one group; none of one that has been removed.
+    ///
+    /// # Errors
+    /// If they cannot be read although the group may be there.
+    pub(super) fn add(&mut self, dir: &Path, version: CgroupVersion) -> Result<(), ProcError> {
+        let processes = numbers(&dir.join("cgroup.procs"))?;
         match (version, processes) {
-            (CgroupVersion::V1, Some(processes)) => match tasks() {
+            (CgroupVersion::V1, Some(processes)) => match numbers(&dir.join("tasks"))? {
                 Some(threads) => {
                     self.partial.extend(processes);
                     self.threads.extend(threads);
@@ -39,31 +42,61 @@ impl Members {
             },
             (CgroupVersion::V2, Some(processes)) => self.whole.extend(processes),
             (_, None) => {
-                let threads = read::numbers(&dir.join("cgroup.threads"));
+                let threads = numbers(&dir.join("cgroup.threads"))?;
                 self.threaded.extend(threads.into_iter().flatten());
             }
         }
+        Ok(())
     }
 
     /// All processes with threads in the groups, and those of them that have other threads too. A
     /// thread that begins meanwhile may make a process look like one of these.
-    pub(super) fn processes(mut self, root: &Path) -> (BTreeSet<u32>, BTreeSet<u32>) {
+    ///
+    /// # Errors
+    /// If a thread cannot be looked up although it may be there.
+    pub(super) fn processes(
+        mut self,
+        root: &Path,
+    ) -> Result<(BTreeSet<u32>, BTreeSet<u32>), ProcError> {
         for thread in &self.threaded {
             let status = Status::read(&root.join(format!("proc/{thread}/status")));
-            let process = status.ok().and_then(|status| status.value::<u32>("Tgid"));
+            let status = unless_gone(status)?;
+            let process = status.and_then(|status| status.value::<u32>("Tgid"));
             self.partial.extend(process);
         }
         self.threads.append(&mut self.threaded);
         // The domain above a threaded group lists its processes.
-        let mut parts: BTreeSet<u32> = self.partial.difference(&self.whole).copied().collect();
+        let mut parts = BTreeSet::new();
         let is_elsewhere = |thread: &u32| !self.threads.contains(thread);
-        parts.retain(|pid| threads_of(root, *pid).is_ok_and(|all| all.iter().any(is_elsewhere)));
+        for &pid in self.partial.difference(&self.whole) {
+            let threads = unless_gone(threads_of(root, pid))?.unwrap_or_default();
+            if threads.iter().any(is_elsewhere) {
+                parts.insert(pid);
+            }
+        }
         let mut all = self.whole;
         all.extend(self.partial);
         // Processes of other PID namespaces.
         all.remove(&0);
-        (all, parts)
+        Ok((all, parts))
     }
+}
+
+/// The numbers in a group's file; `None` if the group has no such file, or it cannot be read in a
+/// group of this kind.
+fn numbers(path: &Path) -> Result<Option<Vec<u32>>, ProcError> {
+    let bytes = match read::bytes(path) {
+        // The group was removed while its file was open, or is threaded.
+        Err(e)
+            if [Errno::ENODEV, Errno::EOPNOTSUPP]
+                .map(|e| Some(e as i32))
+                .contains(&e.raw_os_error()) =>
+        {
+            return Ok(None);
+        }
+        bytes => unless_gone(bytes.map_err(|error| ProcError::io(path, &error)))?,
+    };
+    Ok(bytes.map(|bytes| read::numbers_in(&bytes)))
 }
 
 #[cfg(test)]
@@ -87,8 +120,8 @@ mod tests {
             write(root.path().join(name), text).unwrap();
         }
         let mut members = Members::default();
-        members.add(root.path(), version);
-        let (all, parts) = members.processes(root.path());
+        members.add(root.path(), version).unwrap();
+        let (all, parts) = members.processes(root.path()).unwrap();
         (all.into_iter().collect(), parts.into_iter().collect())
     }
 

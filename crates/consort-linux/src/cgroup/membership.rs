@@ -1,7 +1,9 @@
 //! Parsing `/proc/<pid>/cgroup` (cgroups(7)).
 
-use super::path_text::path_of;
-use std::path::PathBuf;
+use super::path_text::{decode, path_of};
+use crate::proc::{ProcError, thread_dir, unless_gone};
+use crate::read;
+use std::path::{Path, PathBuf};
 
 /// One line of the file: a hierarchy, and the process's cgroup in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +22,16 @@ impl Membership {
     pub(crate) fn path(&self) -> PathBuf {
         path_of(&self.path)
     }
+}
+
+/// Text of a thread's `cgroup` file; `None` once the thread has ended.
+///
+/// # Errors
+/// If it cannot be read although the thread may be there, as when descriptors are short.
+pub(crate) fn cgroups_of(root: &Path, pid: u32, tid: u32) -> Result<Option<String>, ProcError> {
+    let path = thread_dir(root, pid, tid).join("cgroup");
+    let bytes = read::bytes(&path).map_err(|error| ProcError::io(&path, &error));
+    Ok(unless_gone(bytes)?.map(|bytes| decode(&bytes)))
 }
 
 /// Parses every well-formed line of a text that [`decode`](super::path_text::decode) has made.

@@ -20,6 +20,7 @@ pub(crate) use cpu_limit::{CpuLimits, read_limit};
 pub use cpuset::CgroupVersion;
 pub(crate) use cpuset::{Cpuset, Hierarchies, Place, cpuset, membership_text};
 pub(crate) use directory::Hierarchy;
+pub(crate) use membership::cgroups_of;
 pub(crate) use path_text::{decode, shown, text_of_file};
 pub use rules::{CgroupPattern, CgroupPatternError, Rule, Rules};
 pub(crate) use rules::{Found, GroupSearch};

@@ -5,6 +5,7 @@ use super::directory::Hierarchy;
 use super::members::Members;
 use super::path_text::shown;
 use super::walk::{GroupWalk, MOST_GROUPS, PatternStep, steps};
+use crate::proc::ProcError;
 use glob::{MatchOptions, Pattern, PatternError};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -88,6 +89,22 @@ pub(crate) struct GroupSearch {
     pub(crate) found: Vec<Found>,
     /// Warning about groups that were not looked at, if there are any.
     pub(crate) warning: Option<String>,
+    /// Groups that could not be read although they may be there, by path; the empty path stands for
+    /// all.
+    pub(crate) unseen: BTreeMap<String, ProcError>,
+}
+
+impl GroupSearch {
+    /// Error because of which it is not known what is in a group or in one below it.
+    pub(crate) fn error_of(&self, path: &str) -> Option<&ProcError> {
+        let is_within = |inner: &str, outer: &str| {
+            let rest = inner.strip_prefix(outer);
+            rest.is_some_and(|rest| outer.is_empty() || rest.is_empty() || rest.starts_with('/'))
+        };
+        let mut unseen = self.unseen.iter();
+        let found = unseen.find(|(group, _)| is_within(path, group) || is_within(group, path));
+        found.map(|(_, error)| error)
+    }
 }
 
 impl FromStr for CgroupPattern {
@@ -164,8 +181,13 @@ impl Rules {
         let mut search = GroupSearch::default();
         let mut left: Vec<&Rule> = self.manage.iter().collect();
         let mut taken = BTreeSet::new();
-        for (top, version) in Hierarchy::all_tops(root) {
-            if left.is_empty() {
+        let tops = Hierarchy::all_tops(root).unwrap_or_else(|error| {
+            search.unseen.insert(String::new(), error);
+            Vec::new()
+        });
+        for (top, version) in tops {
+            // For what is not seen for the moment, the next hierarchy is no second choice.
+            if left.is_empty() || search.unseen.values().any(ProcError::is_passing) {
                 break;
             }
             // Most groups are in several hierarchies. The first one in which a rule finds processes
@@ -233,20 +255,28 @@ impl Rules {
             };
             let program = programs.entry(of.to_owned());
             let (_, members) = program.or_insert_with(|| (rule, Members::default()));
-            members.add(dir, version);
+            if let Err(error) = members.add(dir, version) {
+                search.unseen.insert(path.clone(), error);
+            }
         }
-        let found = programs.into_iter().map(|(path, (rule, members))| {
-            let (pids, parts) = members.processes(root);
-            let policy = rules[rule].policy.clone();
-            let found = Found {
-                path,
-                policy,
-                pids,
-                parts,
-            };
-            (found, rule)
-        });
-        found.collect()
+        search.unseen.append(&mut walk.unseen);
+        let mut all = Vec::new();
+        for (path, (rule, members)) in programs {
+            match members.processes(root) {
+                Ok((pids, parts)) => {
+                    let policy = rules[rule].policy.clone();
+                    let found = Found {
+                        path,
+                        policy,
+                        pids,
+                        parts,
+                    };
+                    all.push((found, rule));
+                }
+                Err(error) => drop(search.unseen.insert(path, error)),
+            }
+        }
+        all
     }
 
     /// The program to which a group belongs by some of the rules, as the path of its topmost group,
@@ -375,6 +405,38 @@ mod tests {
         assert_eq!(rules.excluded_by("0::/a/zz\n"), None);
         rules.exclude.push("a".parse().unwrap());
         assert_eq!(found(&rules, &host), []);
+    }
+
+    #[test]
+    fn group_that_cannot_be_read_is_not_empty() {
+        let host = host(&[("a/x", "1\n"), ("a/y", "2\n"), ("a/z/in", "3\n")]);
+        let group = |path: &str| host.path().join("sys/fs/cgroup").join(path);
+        let rules = Rules {
+            manage: vec![rule("a/*", "p", 0)],
+            ..Rules::default()
+        };
+        let is_unseen = |path: &str| rules.find(host.path()).error_of(path).is_some();
+        assert!(!is_unseen("a/x"));
+        // A folder in place of a file answers EISDIR to every user.
+        for path in ["a/x/cgroup.procs", "a/z/in/cgroup.procs"] {
+            std::fs::remove_file(group(path)).unwrap();
+            std::fs::create_dir(group(path)).unwrap();
+        }
+        let expected = [
+            ("a/x", true),
+            ("a/y", false),
+            ("a/z", true),
+            ("a", true),
+            ("b", false),
+        ];
+        for (path, unseen) in expected {
+            assert_eq!(is_unseen(path), unseen, "{path}");
+        }
+        std::fs::remove_dir_all(group("a/x")).unwrap();
+        assert!(!is_unseen("a/x"));
+        std::fs::remove_file(host.path().join("proc/self/mountinfo")).unwrap();
+        std::fs::create_dir(host.path().join("proc/self/mountinfo")).unwrap();
+        assert!(is_unseen("a/y") && is_unseen("b"));
     }
 
     #[test]

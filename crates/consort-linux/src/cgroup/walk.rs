@@ -2,9 +2,12 @@
 //! grows with what is managed, not with the host.
 
 use super::path_text::{decode, path_of};
+use crate::proc::ProcError;
 use glob::Pattern;
+use nix::errno::Errno;
 use std::collections::BTreeMap;
 use std::fs::{metadata, read_dir};
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -45,6 +48,8 @@ pub(super) struct GroupWalk<'a> {
     left: usize,
     /// True if there were more groups than that.
     pub(super) is_cut: bool,
+    /// Groups that could not be looked into although they may be there, by path.
+    pub(super) unseen: BTreeMap<String, ProcError>,
 }
 
 impl<'a> GroupWalk<'a> {
@@ -56,6 +61,7 @@ impl<'a> GroupWalk<'a> {
             groups: BTreeMap::new(),
             left: MOST_GROUPS,
             is_cut: false,
+            unseen: BTreeMap::new(),
         }
     }
 
@@ -69,13 +75,15 @@ impl<'a> GroupWalk<'a> {
             [] => self.add_with_all_below(path, dir),
             [PatternStep::All, ..] => self.add_all_below(path, dir),
             [PatternStep::Name(name), rest @ ..] => {
-                let child = dir.join(path_of(name));
-                if child.is_dir() {
-                    self.descend(&child, &joined(path, name), rest);
+                let (child, below) = (dir.join(path_of(name)), joined(path, name));
+                match metadata(&child) {
+                    Ok(found) if found.is_dir() => self.descend(&child, &below, rest),
+                    Ok(_) => {}
+                    Err(error) => self.note_error(&below, &child, &error),
                 }
             }
             [PatternStep::Names(names), rest @ ..] => {
-                for (name, child) in self.groups_in(dir) {
+                for (name, child) in self.groups_in(path, dir) {
                     if names.matches(&name) {
                         self.descend(&child, &joined(path, &name), rest);
                     }
@@ -93,26 +101,45 @@ impl<'a> GroupWalk<'a> {
     }
 
     fn add_all_below(&mut self, path: &str, dir: &Path) {
-        for (name, child) in self.groups_in(dir) {
+        for (name, child) in self.groups_in(path, dir) {
             self.add_with_all_below(&joined(path, &name), &child);
         }
     }
 
     /// Names and directories of the groups in one.
-    fn groups_in(&mut self, dir: &Path) -> Vec<(String, PathBuf)> {
+    fn groups_in(&mut self, path: &str, dir: &Path) -> Vec<(String, PathBuf)> {
         // Two links mean no folder inside (`kernfs_refresh_inode` in the kernel's
         // `fs/kernfs/inode.c`). To list a group takes long, as it contains dozens of files.
         if metadata(dir).is_ok_and(|dir| dir.nlink() == 2) {
             return Vec::new();
         }
-        let entries = read_dir(dir).into_iter().flatten().flatten();
-        let dirs = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        let listed: io::Result<Vec<_>> = read_dir(dir).and_then(Iterator::collect);
+        let entries = listed.unwrap_or_else(|error| {
+            self.note_error(path, dir, &error);
+            Vec::new()
+        });
+        let dirs = entries
+            .into_iter()
+            .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
         let named = dirs.map(|entry| (decode(entry.file_name().as_bytes()), entry.path()));
         let mut groups: Vec<(String, PathBuf)> = named.take(self.left + 1).collect();
         self.is_cut |= groups.len() > self.left;
         groups.truncate(self.left);
         self.left -= groups.len();
         groups
+    }
+}
+
+impl GroupWalk<'_> {
+    /// Notes a group that could not be looked into, unless it has been removed.
+    fn note_error(&mut self, path: &str, dir: &Path, error: &io::Error) {
+        let is_gone = [Errno::ENODEV, Errno::ENOTDIR]
+            .contains(&Errno::from_raw(error.raw_os_error().unwrap_or_default()));
+        match ProcError::io(dir, error) {
+            ProcError::Gone => {}
+            _ if is_gone => {}
+            error => drop(self.unseen.insert(path.to_owned(), error)),
+        }
     }
 }
 

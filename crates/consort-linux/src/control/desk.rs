@@ -172,10 +172,14 @@ impl Desk {
                 let pid = peer_of(&stream).map_or(0, |peer| peer.pid);
                 return Err(DeskError::Taken { pid, path });
             }
-            Err(error) => match error.kind() {
-                io::ErrorKind::NotFound => listen(&own, for_all),
-                // What is there is a socket at which no process listens, or no socket.
-                io::ErrorKind::ConnectionRefused => {
+            Err(error) => match (std::fs::symlink_metadata(&own), error.kind()) {
+                (Err(missing), _) if missing.kind() == io::ErrorKind::NotFound => {
+                    listen(&own, for_all)
+                }
+                // A link counts as what it is, wherever it leads.
+                (Ok(there), _) if !there.file_type().is_socket() => Err(no_socket()),
+                // No process listens at it any more.
+                (Ok(_), io::ErrorKind::ConnectionRefused) => {
                     remove_socket(&own).and_then(|()| listen(&own, for_all))
                 }
                 _ => Err(error),
@@ -363,11 +367,13 @@ impl Drop for Desk {
 fn remove_socket(path: &Path) -> io::Result<()> {
     let there = std::fs::symlink_metadata(path)?;
     if !there.file_type().is_socket() {
-        return Err(io::Error::other(
-            "a file that is not a socket is there; name another path",
-        ));
+        return Err(no_socket());
     }
     std::fs::remove_file(path)
+}
+
+fn no_socket() -> io::Error {
+    io::Error::other("a file that is not a socket is there; name another path")
 }
 
 fn listen(path: &Path, for_all: bool) -> io::Result<Acceptor> {

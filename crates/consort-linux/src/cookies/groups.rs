@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The part of Consort that vouches for changes of threads: it checks their identity, has a
 /// guardian, and keeps the journal.
 pub(crate) trait Owner {
-    /// Returns true if a thread is still there under its number.
-    fn is_there(&self, thread: ThreadId) -> bool;
+    /// Returns true if a thread is still there under its number; `None` if that is not known now.
+    fn is_there(&self, thread: ThreadId) -> Option<bool>;
 
     /// Returns true if a guardian would take cookies away should Consort be killed.
     fn is_guarded(&mut self) -> bool;
@@ -183,14 +183,17 @@ impl<K: Kernel> Cookies<K> {
     /// Gives a thread a cookie, or takes its own away. If the tid has gone to another thread
     /// meanwhile, that one was born a moment ago, and its cookie is taken away again.
     fn write(&self, thread: ThreadId, cookie: u64, owner: &impl Owner, round: &mut Round) {
-        if !owner.is_there(thread) {
-            return;
+        // A cookie of Consort's is taken away on a guess, and none is given on one.
+        match owner.is_there(thread) {
+            Some(false) => return,
+            None if cookie != 0 => return,
+            _ => {}
         }
         let written = match self.keepers.get(&cookie) {
             Some(keeper) => keeper.share(thread.tid),
             None => self.kernel.clear(thread.tid),
         };
-        let is_there = owner.is_there(thread);
+        let is_there = owner.is_there(thread).unwrap_or(cookie == 0);
         match written {
             Ok(()) if is_there => round.writes += 1,
             Ok(()) if cookie != 0 => self.give_back(thread.tid),

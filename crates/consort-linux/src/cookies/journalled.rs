@@ -5,7 +5,7 @@ use crate::enact::{Enactor, Health, Record};
 use consort_core::ThreadId;
 
 impl Owner for Enactor {
-    fn is_there(&self, thread: ThreadId) -> bool {
+    fn is_there(&self, thread: ThreadId) -> Option<bool> {
         self.is_same(thread)
     }
 

@@ -8,7 +8,7 @@
 //! Pitfall: the last part of a process that its parent does not wait for, or whose parent is not
 //! one of the program, is lost from its last reading on.
 
-use crate::proc::{RunState, Stat, now_ticks, read_process, tick_ns};
+use crate::proc::{ProcError, RunState, Stat, now_ticks, read_process, tick_ns, unless_gone};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -61,8 +61,9 @@ impl ProcessTimes {
     /// Reads the processes of the program, which are these now, and those that have ended since.
     pub fn read(&mut self, pids: &BTreeSet<u32>) {
         let begun = now_ticks();
+        let mut are_all_known = true;
         for &pid in pids {
-            self.enter(pid);
+            are_all_known &= self.try_enter(pid).is_ok();
         }
         let mut left: BTreeMap<u32, Process> = BTreeMap::new();
         let known: Vec<u32> = self.processes.keys().copied().collect();
@@ -72,7 +73,9 @@ impl ProcessTimes {
                 continue;
             };
             match stat {
-                Some(stat) => {
+                // It keeps what it had.
+                Err(_) => process.earlier = process.children,
+                Ok(Some(stat)) => {
                     process.own = ticks(stat.cpu_ticks);
                     process.earlier = process.children;
                     process.children = ticks(stat.waited_ticks);
@@ -82,14 +85,17 @@ impl ProcessTimes {
                         self.processes.remove(&pid);
                     }
                 }
-                None => {
+                Ok(None) => {
                     left.insert(pid, *process);
                     self.processes.remove(&pid);
                 }
             }
         }
         self.part_with(&left);
-        self.read_ticks = begun;
+        // One that was not read began after the reading before, and still counts from its start.
+        if are_all_known {
+            self.read_ticks = begun;
+        }
     }
 
     /// Time since the processes were found, of all that is gone too, ns. `children_ns` is the time
@@ -103,12 +109,17 @@ impl ProcessTimes {
     /// Takes a process in: from its start if it started after the last reading, or is a child of one
     /// that is known or of ours, else from now on.
     pub fn enter(&mut self, pid: u32) {
-        let Some(stat) = self.stat_of_any(pid) else {
-            return;
+        // One that cannot be read for the moment is taken in by the next reading.
+        let _ = self.try_enter(pid);
+    }
+
+    fn try_enter(&mut self, pid: u32) -> Result<(), ProcError> {
+        let Some(stat) = self.stat_of_any(pid)? else {
+            return Ok(());
         };
         let known = self.processes.get(&pid);
         if known.is_some_and(|process| process.start == stat.start_ticks) {
-            return;
+            return Ok(());
         }
         let parent = self.processes.get(&stat.parent_pid);
         let is_child = parent.is_some_and(|parent| parent.since <= stat.start_ticks);
@@ -133,19 +144,29 @@ impl ProcessTimes {
             // Its end went unseen, and so did what became of its time.
             self.gone += old.now() - old.base;
         }
+        Ok(())
     }
 
     /// Books what processes that are gone leave: parents that waited for them have their time.
     fn part_with(&mut self, left: &BTreeMap<u32, Process>) {
-        let mut of_parents: BTreeMap<u32, Vec<Process>> = BTreeMap::new();
-        for process in left.values() {
-            of_parents.entry(process.parent).or_default().push(*process);
+        let mut of_parents: BTreeMap<u32, Vec<(u32, Process)>> = BTreeMap::new();
+        for (&pid, process) in left {
+            let children = of_parents.entry(process.parent).or_default();
+            children.push((pid, *process));
         }
         for (pid, children) in of_parents {
             // Read again: it may have waited for them since it was read.
             let stat = self.stat(pid);
             let parent = self.processes.get_mut(&pid);
-            let (Some(stat), Some(process)) = (stat, parent) else {
+            if let (Err(_), Some(process)) = (&stat, parent) {
+                // What it has of them shows at the next reading, as if they had ended after this one.
+                process.children = process.earlier;
+                self.processes.extend(children);
+                continue;
+            }
+            let children: Vec<Process> = children.into_iter().map(|(_, child)| child).collect();
+            let parent = self.processes.get_mut(&pid);
+            let (Ok(Some(stat)), Some(process)) = (stat, parent) else {
                 match pid == std::process::id() {
                     true => self.waited = true,
                     false => self.gone += children.iter().map(|c| c.now() - c.base).sum::<i64>(),
@@ -164,15 +185,17 @@ impl ProcessTimes {
         }
     }
 
-    /// Stat of a process that is still the one that is known.
-    fn stat(&self, pid: u32) -> Option<Stat> {
-        let start = self.processes.get(&pid)?.start;
-        self.stat_of_any(pid)
-            .filter(|stat| stat.start_ticks == start)
+    /// Stat of a process that is still the one that is known; `None` if that is gone.
+    fn stat(&self, pid: u32) -> Result<Option<Stat>, ProcError> {
+        let Some(start) = self.processes.get(&pid).map(|process| process.start) else {
+            return Ok(None);
+        };
+        let stat = self.stat_of_any(pid)?;
+        Ok(stat.filter(|stat| stat.start_ticks == start))
     }
 
-    fn stat_of_any(&self, pid: u32) -> Option<Stat> {
-        read_process(&self.root, pid).ok()
+    fn stat_of_any(&self, pid: u32) -> Result<Option<Stat>, ProcError> {
+        unless_gone(read_process(&self.root, pid))
     }
 }
 
@@ -208,6 +231,17 @@ mod tests {
 
     fn reap(root: &Path, pid: u32) {
         fs::remove_dir_all(root.join(format!("proc/{pid}"))).unwrap();
+    }
+
+    /// Makes the times of a process unreadable, for every user, without ending it.
+    fn hide(root: &Path, pid: u32) {
+        let file = root.join(format!("proc/{pid}/stat"));
+        fs::remove_file(&file).unwrap();
+        fs::create_dir(file).unwrap();
+    }
+
+    fn show(root: &Path, pid: u32) {
+        fs::remove_dir(root.join(format!("proc/{pid}/stat"))).unwrap();
     }
 
     fn ticks_of(times: &mut ProcessTimes, pids: &[u32]) -> u64 {
@@ -255,6 +289,54 @@ mod tests {
         reap(root, 11);
         reap(root, 12);
         assert_eq!(ticks_of(&mut times, &[10]), 57);
+    }
+
+    #[test]
+    fn process_that_cannot_be_read_keeps_its_time() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path();
+        let mut times = ProcessTimes::new(root);
+        process(root, 10, 1, 5, 700, 0);
+        assert_eq!(ticks_of(&mut times, &[10]), 0);
+        process(root, 10, 1, 5, 730, 0);
+        assert_eq!(ticks_of(&mut times, &[10]), 30);
+        hide(root, 10);
+        assert_eq!(ticks_of(&mut times, &[10]), 30);
+        show(root, 10);
+        process(root, 10, 1, 5, 740, 0);
+        assert_eq!(ticks_of(&mut times, &[10]), 40);
+    }
+
+    #[test]
+    fn time_of_a_child_is_counted_once_if_the_parent_cannot_be_read() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path();
+        let mut times = ProcessTimes::new(root);
+        let late = now_ticks() + 1_000;
+        process(root, 10, 1, late, 10, 5);
+        process(root, 11, 10, late, 40, 0);
+        assert_eq!(ticks_of(&mut times, &[10, 11]), 55);
+        hide(root, 10);
+        reap(root, 11);
+        assert_eq!(ticks_of(&mut times, &[10]), 55);
+        show(root, 10);
+        process(root, 10, 1, late, 10, 5 + 42);
+        assert_eq!(ticks_of(&mut times, &[10]), 57);
+    }
+
+    #[test]
+    fn process_that_is_read_late_counts_from_its_start() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path();
+        let mut times = ProcessTimes::new(root);
+        // So that it starts after the reading before, whatever the clock shows.
+        times.read_ticks = 0;
+        process(root, 10, 1, 1, 7, 0);
+        hide(root, 10);
+        assert_eq!(ticks_of(&mut times, &[10]), 0);
+        show(root, 10);
+        process(root, 10, 1, 1, 9, 0);
+        assert_eq!(ticks_of(&mut times, &[10]), 9);
     }
 
     #[test]

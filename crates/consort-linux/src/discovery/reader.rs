@@ -177,7 +177,8 @@ impl Files {
         };
         let stat = open("stat")?;
         match open("schedstat") {
-            Err(ProcError::NoFds) => Err(ProcError::NoFds),
+            // Ticks would be compared with nanoseconds at the next reading.
+            Err(error) if error.is_passing() => Err(error),
             schedstat => Ok(Self {
                 stat,
                 schedstat: schedstat.ok(),

@@ -195,7 +195,7 @@ impl Enactor {
         let allowed = (glance.allowed)
             .told(&self.host, thread.pid, thread.tid)
             .map_err(unseen)?;
-        if let Some(by) = self.forbidden_by(&allowed) {
+        if let Some(by) = self.forbidden_by(&allowed).map_err(unseen)? {
             return Err(AdoptError::Exclusive(by));
         }
         let stat = self.host.same(thread).map_err(unseen)?;
@@ -227,7 +227,9 @@ impl Enactor {
         let start_ticks = stat.start_ticks;
         let journals = (self.runtime_dirs.as_slice(), &*self.journal.path());
         let others = &Glance::of(&mut self.glance, &self.host, journals).other_journals;
-        let other = elsewhere::owner_of(&self.host, others, (pid, start_ticks));
+        let other = (others.clone())
+            .and_then(|others| elsewhere::owner_of(&self.host, &others, (pid, start_ticks)))
+            .map_err(|error| AdoptError::Unseen(thread, error))?;
         if let Some(owner) = other {
             return Err(AdoptError::ManagedElsewhere { pid, owner });
         }

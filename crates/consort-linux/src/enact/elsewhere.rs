@@ -4,38 +4,110 @@
 //! restore those.
 
 use super::host::Host;
-use super::journal::{Journal, SUFFIX};
+use super::journal::{Journal, JournalError, SUFFIX};
 use super::record::Record;
-use super::runtime_dir::RuntimeDir;
+use super::runtime_dir::{RuntimeDir, RuntimeDirError};
+use crate::proc::ProcError;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Journals of other runs in these folders. Runs of one user may keep theirs in different ones: a
 /// service and a login have different environments.
-pub(crate) fn other_journals(folders: &[PathBuf], own: &Path) -> Vec<PathBuf> {
-    let entries = folders.iter().filter_map(|folder| folder.read_dir().ok());
-    let paths = entries.flatten().flatten().map(|entry| entry.path());
-    let is_journal = |path: &PathBuf| path.to_str().is_some_and(|name| name.ends_with(SUFFIX));
-    paths
-        .filter(|path| is_journal(path) && path != own)
-        .collect()
+///
+/// # Errors
+/// If a folder cannot be listed for the moment. One that is missing or closed to this user has none.
+pub(crate) fn other_journals(folders: &[PathBuf], own: &Path) -> Result<Vec<PathBuf>, ProcError> {
+    let mut journals = Vec::new();
+    for folder in folders {
+        let listed: io::Result<Vec<_>> = folder.read_dir().and_then(Iterator::collect);
+        let entries = unless_passing(folder, listed)?.unwrap_or_default();
+        let paths = entries.into_iter().map(|entry| entry.path());
+        let is_journal = |path: &PathBuf| path.to_str().is_some_and(|name| name.ends_with(SUFFIX));
+        journals.extend(paths.filter(|path| is_journal(path) && path != own));
+    }
+    Ok(journals)
 }
 
 /// Process id of another run that manages the program by one of these live journals; `None` without
 /// such a run.
+///
+/// # Errors
+/// If a journal cannot be read for the moment.
 pub(crate) fn owner_of(
     host: &Host,
     others: &[PathBuf],
     (pid, start_ticks): (u32, u64),
-) -> Option<u32> {
-    let mut managers = others.iter();
-    managers.find_map(|journal| manager(host, journal, pid, start_ticks))
+) -> Result<Option<u32>, ProcError> {
+    for journal in others {
+        let manager = manager(host, journal, pid, start_ticks);
+        if let Some(owner) = unless_passing(journal, manager)?.flatten() {
+            return Ok(Some(owner));
+        }
+    }
+    Ok(None)
 }
 
-fn manager(host: &Host, journal: &Path, pid: u32, start_ticks: u64) -> Option<u32> {
-    let (folder, name) = (journal.parent()?, journal.file_name()?.to_str()?);
-    let journal = Journal::open_in_use(RuntimeDir::open(folder).ok()?, name).ok()??;
+fn manager(host: &Host, path: &Path, pid: u32, start_ticks: u64) -> io::Result<Option<u32>> {
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+        return Ok(None);
+    };
+    let folder = match RuntimeDir::open(folder) {
+        Err(RuntimeDirError::Unusable { source, .. }) => return Err(source),
+        Err(_) => return Ok(None),
+        Ok(folder) => folder,
+    };
+    let of_journal = |error| match error {
+        JournalError::File { source, .. } => source,
+        other => io::Error::other(other),
+    };
+    let journal = Journal::open_in_use(folder, &name.to_string_lossy()).map_err(of_journal)?;
+    let Some(journal) = journal else {
+        return Ok(None);
+    };
     let header = journal.header();
+    if !host.shares_numbers_with(header) {
+        return Ok(None);
+    }
     let names_it = |record: &Record| matches!(record, Record::Program(p) if p.pid == pid && p.start_ticks == start_ticks);
-    let is_here = host.shares_numbers_with(header);
-    (is_here && journal.records().ok()?.iter().any(names_it)).then_some(header.pid)
+    let records = journal.records().map_err(of_journal)?;
+    Ok(records.iter().any(names_it).then_some(header.pid))
+}
+
+/// Returns `None` for what lasts, such as a file that has been deleted or is damaged.
+fn unless_passing<T>(path: &Path, read: io::Result<T>) -> Result<Option<T>, ProcError> {
+    match read.map_err(|error| ProcError::io(path, &error)) {
+        Err(error) if error.is_passing() => Err(error),
+        read => Ok(read.ok()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nix::errno::Errno;
+
+    #[test]
+    fn shortage_is_no_answer_and_missing_files_are() {
+        let path = Path::new("/x");
+        for errno in [Errno::EMFILE, Errno::ENFILE, Errno::ENOMEM, Errno::EIO] {
+            assert!(unless_passing::<()>(path, Err(errno.into())).is_err());
+        }
+        for errno in [Errno::ENOENT, Errno::EACCES, Errno::ELOOP] {
+            assert_eq!(unless_passing::<()>(path, Err(errno.into())), Ok(None));
+        }
+        assert_eq!(unless_passing(path, Ok(7)), Ok(Some(7)));
+    }
+
+    #[test]
+    fn journals_are_listed_without_the_own_one() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["a.journal", "b.journal", "c.new"] {
+            std::fs::write(folder.path().join(name), "").unwrap();
+        }
+        let folders = [folder.path().join("missing"), folder.path().to_owned()];
+        let others = other_journals(&folders, &folder.path().join("a.journal"));
+        assert_eq!(others, Ok(vec![folder.path().join("b.journal")]));
+        let gone = [folder.path().join("gone.journal")];
+        assert_eq!(owner_of(&Host::real(), &gone, (1, 1)), Ok(None));
+    }
 }

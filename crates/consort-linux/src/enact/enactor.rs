@@ -15,7 +15,7 @@ use super::report::RestoreReport;
 use super::restore::restore;
 use super::runtime_dir::RuntimeDir;
 use super::stance::Stance;
-use crate::proc::now_ticks;
+use crate::proc::{ProcError, now_ticks};
 use consort_core::{PuSet, ThreadId};
 use nix::sys::signal::killpg;
 use nix::unistd::Pid;
@@ -320,9 +320,10 @@ impl Enactor {
         self.threads.keys().copied()
     }
 
-    /// Returns true if a thread still runs under its number.
-    pub(crate) fn is_same(&self, thread: ThreadId) -> bool {
-        self.host.same(thread).is_ok_and(|stat| stat.is_some())
+    /// Returns true if a thread still runs under its number; `None` if that is not known now.
+    pub(crate) fn is_same(&self, thread: ThreadId) -> Option<bool> {
+        let same = self.host.same(thread).ok()?;
+        Some(same.is_some())
     }
 
     /// The PUs that a managed thread could run on before Consort; none for others.
@@ -332,14 +333,17 @@ impl Enactor {
 
     /// The cgroup whose exclusive cpuset forbids to take a thread in: no other cgroup may use its
     /// PUs, Consort does not run in it, and was not told to take such threads all the same.
-    pub(super) fn forbidden_by(&self, allowed: &Allowed) -> Option<PathBuf> {
-        let by = allowed.by.as_ref().filter(|_| allowed.exclusive)?;
-        let own = std::process::id();
-        let is_own = || {
-            let told = AllowedPus::new(&self.host).told(&self.host, own, own);
-            told.is_ok_and(|told| told.by.as_ref() == Some(by))
+    ///
+    /// # Errors
+    /// If the cpuset of Consort itself cannot be read for the moment.
+    pub(super) fn forbidden_by(&self, allowed: &Allowed) -> Result<Option<PathBuf>, ProcError> {
+        let by = allowed.by.as_ref().filter(|_| allowed.exclusive);
+        let Some(by) = by.filter(|_| !self.takes_exclusive) else {
+            return Ok(None);
         };
-        (!self.takes_exclusive && !is_own()).then(|| by.clone())
+        let own = std::process::id();
+        let of_own = AllowedPus::new(&self.host).told(&self.host, own, own)?;
+        Ok((of_own.by.as_ref() != Some(by)).then(|| by.clone()))
     }
 
     /// Reads the cpusets of these threads again. Returns, for each managed one, the PUs that it
@@ -449,9 +453,18 @@ impl Enactor {
         let report = restore(&self.host, &self.ledger, &self.journal.header().run, &ours);
         self.forget_gone();
         for (thread, managed) in &mut self.threads {
-            managed.seen = affinity::get(thread.tid).unwrap_or_default();
+            if let Ok(now) = affinity::get(thread.tid) {
+                managed.seen = now;
+            }
         }
         let paused = self.ledger.paused.iter();
+        let is_stopped = |pid| {
+            report
+                .failed
+                .iter()
+                .any(|(id, _)| (id.pid, id.tid) == (pid, pid))
+        };
+        let paused = paused.filter(|&&(pid, _)| !is_stopped(pid));
         let resumed = paused.map(|&(pid, start_ticks)| Record::Resumed { pid, start_ticks });
         let freezers = self.ledger.freezers.iter();
         let thawed = freezers.filter(|c| !report.frozen.iter().any(|(dir, _)| *dir == c.dir()));

@@ -3,6 +3,7 @@
 
 use super::elsewhere;
 use super::host::{AllowedPus, Host};
+use crate::proc::ProcError;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -14,8 +15,8 @@ const MOMENT: Duration = Duration::from_millis(20);
 pub(crate) struct Glance {
     at: Instant,
     pub(crate) allowed: AllowedPus,
-    /// Journals of other runs.
-    pub(crate) other_journals: Vec<PathBuf>,
+    /// Journals of other runs; an error if they cannot be listed for the moment.
+    pub(crate) other_journals: Result<Vec<PathBuf>, ProcError>,
 }
 
 impl Glance {

@@ -56,6 +56,8 @@ impl Grips {
         let same = stat.filter(|s| s.start_ticks == thread.start_ticks && s.is_alive());
         if same.is_none() {
             self.held.remove(&thread);
+            // A reading may fail for another reason than its end.
+            return Ok(host.same(thread)?.map(|stat| There::of(&stat)));
         }
         Ok(same.map(|stat| There::of(&stat)))
     }

@@ -130,18 +130,22 @@ fn wait_for_end(process: &OwnedFd) {
 }
 
 /// Waits for the owner's last word; returns false when the owner ended without one. Calls
-/// `at_silence` once for each time that beats stop coming; before the first there is none to miss.
-fn owner_is_done(owner: &mut UnixStream, mut at_silence: impl FnMut(&mut UnixStream)) -> bool {
+/// `at_silence` when beats stop coming, and again after as many looks while it returns false; before
+/// the first beat there is none to miss.
+fn owner_is_done(
+    owner: &mut UnixStream,
+    mut at_silence: impl FnMut(&mut UnixStream) -> bool,
+) -> bool {
     let mut word = [0];
     let mut in_vain = None;
     loop {
         if let Some(looks) = in_vain {
             let mut speaks = [PollFd::new(owner.as_fd(), PollFlags::POLLIN)];
             if poll(&mut speaks, LOOK_MS) == Ok(0) {
-                in_vain = (looks < MOST_LOOKS).then_some(looks + 1);
-                if in_vain.is_none() {
-                    at_silence(owner);
-                }
+                in_vain = match looks < MOST_LOOKS {
+                    true => Some(looks + 1),
+                    false => (!at_silence(owner)).then_some(1),
+                };
                 continue;
             }
         }
@@ -158,24 +162,27 @@ fn owner_is_done(owner: &mut UnixStream, mut at_silence: impl FnMut(&mut UnixStr
 
 /// Restores masks and lets paused programs continue while the owner makes no turns. Groups made for
 /// pausing stay, thawed, and so do cookies: the owner may come back and counts on them. The journal
-/// is not changed: all is restored again at the end.
-fn restore_meanwhile(journal: &File, owner: &mut UnixStream) {
+/// is not changed: all is restored again at the end. Returns false if something could not be put
+/// back, as when memory is short, so that it is tried again.
+fn restore_meanwhile(journal: &File, owner: &mut UnixStream) -> bool {
     let Ok((header, records)) = journal::read(journal) else {
-        return;
+        return false;
     };
     let ledger = Ledger::new(records);
     if ledger.changes_nothing() {
-        return;
+        return true;
     }
     // An owner that is gone by now is noticed by the next read.
     let _ = owner.write_all(&[RESTORING]);
+    // All of them: one that fails must not keep the others frozen.
+    let mut are_thawed = true;
     for cgroup in &ledger.freezers {
-        // What cannot be thawed now is tried again at the end.
-        let _ = cgroup.thaw();
+        are_thawed &= cgroup.thaw().is_ok();
     }
     let ours = |seen: &Seen<'_>| ledger.wrote(seen);
-    restore(&Host::real(), &ledger.of_masks(), &header.run, &ours);
+    let restored = restore(&Host::real(), &ledger.of_masks(), &header.run, &ours);
     let _ = owner.write_all(&[RESTORED]);
+    restored.complete && are_thawed
 }
 
 /// Restores from the open file, even if its folder has been deleted meanwhile.
@@ -200,9 +207,9 @@ mod tests {
     fn an_owner_is_done_only_if_it_says_so() {
         let (mut owner, mut guardian) = UnixStream::pair().unwrap();
         owner.write_all(b"xd").unwrap();
-        assert!(owner_is_done(&mut guardian, |_| ()));
+        assert!(owner_is_done(&mut guardian, |_| true));
         drop(owner);
-        assert!(!owner_is_done(&mut guardian, |_| ()));
+        assert!(!owner_is_done(&mut guardian, |_| true));
     }
 
     #[test]
@@ -214,6 +221,7 @@ mod tests {
             silences += 1;
             // No silence follows the second beat, as the last word comes with it.
             owner.write_all(&[BEAT, DONE]).unwrap();
+            true
         });
         assert_eq!((done, silences), (true, 1));
     }

@@ -4,7 +4,9 @@
 use super::affinity;
 use super::record::Header;
 use crate::cgroup::{Hierarchies, decode};
-use crate::proc::{ProcError, Stat, Status, numbers_in, read_stat, thread_dir, threads_of};
+use crate::proc::{
+    ProcError, Stat, Status, numbers_in, read_stat, thread_dir, threads_of, unless_gone,
+};
 use crate::read;
 use crate::topology::{is_online, online_pus};
 use consort_core::{PuSet, ThreadId};
@@ -184,14 +186,6 @@ impl Host {
     }
 }
 
-/// Returns `None` for what is gone.
-fn unless_gone<T>(read: Result<T, ProcError>) -> Result<Option<T>, ProcError> {
-    match read {
-        Err(ProcError::Gone) => Ok(None),
-        read => read.map(Some),
-    }
-}
-
 /// The identity of a thread, or none when there is no such thread.
 ///
 /// `root` is `/` except in tests.
@@ -236,7 +230,7 @@ impl AllowedPus {
     /// be read.
     ///
     /// # Errors
-    /// If the thread's cgroup cannot be read for the moment.
+    /// If the thread's cgroup or cpuset cannot be read for the moment.
     pub(crate) fn of(&mut self, host: &Host, pid: u32, tid: u32) -> Result<PuSet, ProcError> {
         Ok(self.told(host, pid, tid)?.pus)
     }
@@ -248,22 +242,24 @@ impl AllowedPus {
             Err(error) if error.is_passing() => return Err(error),
             read => read.unwrap_or_default(),
         };
+        if let Some(allowed) = self.by_cgroup.get(&cgroup) {
+            return Ok(allowed.clone());
+        }
         let online = &self.online;
-        let allowed = self.by_cgroup.entry(cgroup).or_insert_with_key(|cgroup| {
-            match host.hierarchies.cpuset_of(&decode(cgroup)) {
-                Some(cpuset) => Allowed {
-                    pus: without_offline(&host.root, &cpuset.pus, online),
-                    exclusive: cpuset.is_exclusive(),
-                    by: Some(cpuset.by),
-                },
-                None => Allowed {
-                    pus: online.clone(),
-                    by: None,
-                    exclusive: false,
-                },
-            }
-        });
-        Ok(allowed.clone())
+        let allowed = match host.hierarchies.cpuset_of(&decode(&cgroup))? {
+            Some(cpuset) => Allowed {
+                pus: without_offline(&host.root, &cpuset.pus, online),
+                exclusive: cpuset.is_exclusive(),
+                by: Some(cpuset.by),
+            },
+            None => Allowed {
+                pus: online.clone(),
+                by: None,
+                exclusive: false,
+            },
+        };
+        self.by_cgroup.insert(cgroup, allowed.clone());
+        Ok(allowed)
     }
 }
 

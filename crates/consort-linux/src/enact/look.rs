@@ -7,6 +7,7 @@ use super::host::{Allowed, AllowedPus};
 use super::original::effective;
 use crate::proc::ProcError;
 use consort_core::{PuSet, ThreadId};
+use nix::errno::Errno;
 
 /// Number of readings after which a mask and a cpuset that keep changing are taken as they are.
 const MOST_READINGS: usize = 8;
@@ -37,8 +38,8 @@ impl Enactor {
         let now = match affinity::get(thread.tid) {
             Ok(now) if now == managed.seen => return Look::Steady,
             Ok(now) => now,
-            // Nothing but its end keeps a mask from being read.
-            Err(_) => return Look::Gone,
+            Err(Errno::ESRCH) => return Look::Gone,
+            Err(errno) => return Look::Unseen(ProcError::of_mask(thread.tid, errno)),
         };
         let stat = match self.host.same(thread) {
             Ok(Some(stat)) => stat,
@@ -47,6 +48,7 @@ impl Enactor {
         };
         let (now, allowed) = match self.settled(thread, now) {
             Ok(settled) => settled,
+            Err(ProcError::Gone) => return Look::Gone,
             Err(error) => return Look::Unseen(error),
         };
         let executed = stat.start_stack != managed.start_stack;
@@ -65,7 +67,9 @@ impl Enactor {
         let allowed = || AllowedPus::new(&self.host).told(&self.host, thread.pid, thread.tid);
         let mut cpuset = allowed()?;
         for _ in 0..MOST_READINGS {
-            let again = (affinity::get(thread.tid).unwrap_or_default(), allowed()?);
+            let mask = affinity::get(thread.tid);
+            let mask = mask.map_err(|errno| ProcError::of_mask(thread.tid, errno))?;
+            let again = (mask, allowed()?);
             if again == (now.clone(), cpuset.clone()) {
                 break;
             }

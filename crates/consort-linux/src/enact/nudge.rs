@@ -83,7 +83,8 @@ impl Nudge {
         match affinity::get(thread.tid) {
             Ok(now) if now == self.seen => {}
             Ok(_) => return Nudged::Overtaken,
-            Err(_) => return Nudged::Gone,
+            Err(Errno::ESRCH) => return Nudged::Gone,
+            Err(errno) => return Nudged::Refused(errno),
         }
         let start = Instant::now();
         match affinity::write(thread.tid, &self.narrow) {

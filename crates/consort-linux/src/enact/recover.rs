@@ -5,8 +5,10 @@ use super::journal::{Journal, JournalError, SUFFIX};
 use super::ledger::Ledger;
 use super::report::RestoreReport;
 use super::restore::restore_dead;
-use super::runtime_dir::{NEW_SUFFIX, RuntimeDir};
+use super::runtime_dir::{NEW_SUFFIX, RuntimeDir, RuntimeDirError};
 use crate::group::sweep;
+use crate::proc::ProcError;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -76,7 +78,11 @@ impl Abandoned {
             report: RecoverReport::default(),
         };
         for dir in found.dirs.clone() {
-            for name in names_in(&dir) {
+            let names = names_in(&dir).unwrap_or_else(|error| {
+                found.report.errors.push(error);
+                Vec::new()
+            });
+            for name in names {
                 if let Err(error) = found.look_at(&dir, &name) {
                     found.report.errors.push(error);
                 }
@@ -131,25 +137,39 @@ impl Abandoned {
     }
 }
 
-fn names_in(dir: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(dir).into_iter().flatten();
-    entries
-        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .collect()
+/// Names in a folder; none in one that is missing or closed to this user.
+fn names_in(dir: &Path) -> Result<Vec<String>, JournalError> {
+    let listed: io::Result<Vec<_>> = std::fs::read_dir(dir).and_then(Iterator::collect);
+    let entries = listed.or_else(|source| match ProcError::io(dir, &source).is_passing() {
+        true => Err(JournalError::File {
+            action: "list journals in",
+            path: dir.to_owned(),
+            source,
+        }),
+        false => Ok(Vec::new()),
+    })?;
+    let names = entries.into_iter().map(|entry| entry.file_name());
+    Ok(names.filter_map(|name| name.into_string().ok()).collect())
 }
 
 /// Returns true if only a guardian still uses a journal, as the run, of this host, is dead or about
 /// to die: after a SIGKILL the kernel lets a process run no more, but it may take a while to end.
+/// Also if that cannot be found out for the moment.
 fn is_being_restored(host: &Host, dir: &Path, name: &str) -> bool {
     let journal = RuntimeDir::open(dir).map(|dir| Journal::open_in_use(dir, name));
-    let Ok(Ok(Some(journal))) = journal else {
-        return false;
+    let journal = match journal {
+        Ok(Ok(Some(journal))) => journal,
+        Ok(Err(JournalError::File { source, .. }))
+        | Err(RuntimeDirError::Unusable { source, .. }) => {
+            return ProcError::io(dir, &source).is_passing();
+        }
+        _ => return false,
     };
     let owner = journal.header();
     let is_here = host.shares_numbers_with(owner);
     let process = host.process(owner.pid, owner.start_ticks);
     let lives = |process: Process| !process.stat.is_exiting() && !host.was_killed(owner.pid);
-    is_here && process.is_ok_and(|process| !process.is_some_and(lives))
+    is_here && process.map_or(true, |process| !process.is_some_and(lives))
 }
 
 /// Returns what is to be restored from a journal; `None` if its numbers mean nothing here. One from

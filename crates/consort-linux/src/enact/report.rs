@@ -75,7 +75,8 @@ pub struct RestoreReport {
     pub released: usize,
     /// Number of stopped programs that were continued.
     pub continued: usize,
-    /// Threads that could not be put back, each with the kernel's answer.
+    /// Threads that could not be put back, and first threads of processes that could not be
+    /// continued, each with the kernel's answer.
     pub failed: Vec<(ThreadId, Errno)>,
     /// Number of cgroups made for pausing that were thawed, emptied and removed.
     pub thawed: usize,

@@ -92,6 +92,8 @@ struct Restoration<'a> {
     restored: BTreeSet<ThreadId>,
     released: BTreeSet<ThreadId>,
     failed: BTreeMap<ThreadId, Errno>,
+    /// First threads of processes that could not be continued.
+    stopped: BTreeMap<ThreadId, Errno>,
     frozen: Vec<(PathBuf, String)>,
     /// Threads from which a cookie of Consort's was taken.
     cleared: BTreeSet<ThreadId>,
@@ -122,6 +124,7 @@ impl<'a> Restoration<'a> {
             restored: BTreeSet::new(),
             released: BTreeSet::new(),
             failed: BTreeMap::new(),
+            stopped: BTreeMap::new(),
             frozen: Vec::new(),
             cleared: BTreeSet::new(),
             stuck: BTreeMap::new(),
@@ -164,9 +167,10 @@ impl<'a> Restoration<'a> {
             continued: self.continued,
             complete: self.converged
                 && self.failed.is_empty()
+                && self.stopped.is_empty()
                 && self.frozen.is_empty()
                 && self.stuck.is_empty(),
-            failed: self.failed.into_iter().collect(),
+            failed: self.failed.into_iter().chain(self.stopped).collect(),
             thawed: self.thawed,
             frozen: self.frozen,
             cleared: self.cleared.len(),
@@ -187,12 +191,24 @@ impl<'a> Restoration<'a> {
         thawed
     }
 
-    fn continue_paused(&self) -> usize {
-        let paused = self.ledger.paused.iter();
-        let root = self.host.root();
-        paused
-            .filter(|&&(pid, start)| continue_process(root, pid, start) == Ok(true))
-            .count()
+    /// Continues every process that was stopped; returns the number of those. One that cannot be
+    /// continued counts as a failure, so that its journal stays for another attempt.
+    fn continue_paused(&mut self) -> usize {
+        let mut continued = 0;
+        for &(pid, start_ticks) in &self.ledger.paused {
+            match continue_process(self.host.root(), pid, start_ticks) {
+                Ok(is_there) => continued += usize::from(is_there),
+                Err(errno) => {
+                    let thread = ThreadId {
+                        pid,
+                        tid: pid,
+                        start_ticks,
+                    };
+                    self.stopped.insert(thread, errno);
+                }
+            }
+        }
+        continued
     }
 
     /// Makes passes until they find nothing to change; returns false if they never do.
@@ -287,8 +303,13 @@ impl<'a> Restoration<'a> {
         let Some(program) = self.ledger.programs.get(&owner) else {
             return false;
         };
-        let Ok(now) = affinity::get(tid) else {
-            return false;
+        let now = match affinity::get(tid) {
+            Ok(now) => now,
+            Err(Errno::ESRCH) => return false,
+            Err(_) => {
+                self.is_short = true;
+                return false;
+            }
         };
         if self.failed.contains_key(&thread) || self.done.get(&thread) == Some(&now) {
             return false;

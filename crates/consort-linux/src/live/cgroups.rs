@@ -113,25 +113,17 @@ impl Live {
             return;
         }
         let begun_ns = own_cpu_ns();
-        let GroupSearch { found, warning } = self.residence.groups().rules.find(self.site.root());
-        self.warnings.extend(warning);
-        let paths: BTreeSet<&str> = found.iter().map(|found| found.path.as_str()).collect();
-        let programs = &self.residence.groups().programs;
-        let gone = programs
-            .iter()
-            .filter(|(path, _)| !paths.contains(path.as_str()));
-        let gone: Vec<(String, u32)> = gone.map(|(path, root)| (path.clone(), *root)).collect();
-        for (path, root) in gone {
-            self.residence.groups_mut().programs.remove(&path);
-            self.part_with_program(root);
+        let search = self.residence.groups().rules.find(self.site.root());
+        self.warnings.extend(search.warning.clone());
+        self.part_with_ended_groups(&search);
+        let parts = search.found.iter().flat_map(|group| &group.parts).copied();
+        let groups = self.residence.groups_mut();
+        if search.unseen.is_empty() {
+            groups.parts.clear();
         }
-        self.residence.groups_mut().parts = found
-            .iter()
-            .flat_map(|group| &group.parts)
-            .copied()
-            .collect();
-        for group in found {
-            self.follow_group(&group);
+        groups.parts.extend(parts);
+        for group in &search.found {
+            self.follow_group(group, search.error_of(&group.path).is_none());
         }
         self.review_threads();
         let took = Duration::from_nanos(own_cpu_ns().saturating_sub(begun_ns));
@@ -139,12 +131,34 @@ impl Live {
         self.residence.groups_mut().next_look = Some(Instant::now() + pause);
     }
 
-    fn follow_group(&mut self, group: &Found) {
+    /// Lets go of the programs whose groups are gone. One whose group cannot be read stays as it is
+    /// until the next look.
+    fn part_with_ended_groups(&mut self, search: &GroupSearch) {
+        let found: BTreeSet<&str> = search.found.iter().map(|f| f.path.as_str()).collect();
+        let programs = self.residence.groups().programs.clone();
+        for (path, root) in programs {
+            if let Some(error) = search.error_of(&path) {
+                self.warnings.insert(format!(
+                    "control group {} cannot be looked up: {error}; its processes stay as they are",
+                    shown(&path)
+                ));
+            } else if !found.contains(path.as_str()) {
+                self.residence.groups_mut().programs.remove(&path);
+                self.part_with_program(root);
+            }
+        }
+    }
+
+    /// Follows the changes of a group; those that it has lost only if all of it `is_seen`.
+    fn follow_group(&mut self, group: &Found, is_seen: bool) {
         let Some(root) = self.root_of_group(group) else {
             return;
         };
         for &pid in &group.pids {
             self.enter_group(pid, root);
+        }
+        if !is_seen {
+            return;
         }
         let within = self.roster.processes_of(consort_core::ProgramId(root));
         for pid in within.difference(&group.pids) {
@@ -200,7 +214,7 @@ impl Live {
     }
 
     fn is_manageable(&self, pid: u32) -> bool {
-        self.check(pid).is_ok() && self.excluded_as_a_whole(pid).is_none()
+        self.check(pid).is_ok() && self.excluded_as_a_whole(pid) == Ok(None)
     }
 
     /// Puts threads back to their original masks and forgets them.
@@ -218,7 +232,12 @@ impl Live {
         for &pid in &wanted.pids {
             self.check_owner(peer, pid).map_err(|e| e.to_string())?;
             self.check(pid).map_err(|e| e.to_string())?;
-            if let Some(group) = self.excluded_as_a_whole(pid) {
+            let excluded = self.excluded_as_a_whole(pid).map_err(|error| {
+                format!(
+                    "cannot attach process {pid}: its control group cannot be looked up: {error}"
+                )
+            })?;
+            if let Some(group) = excluded {
                 let group = shown(&group);
                 return Err(format!(
                     "cannot attach process {pid}: its control group {group} is excluded"

@@ -6,8 +6,8 @@
 //! them are looked at in turn.
 
 use super::Live;
-use crate::cgroup::{shown, text_of_file};
-use crate::proc::{thread_dir, threads_of};
+use crate::cgroup::{cgroups_of, shown};
+use crate::proc::{ProcError, threads_of, unless_gone};
 use consort_core::ThreadId;
 use std::collections::BTreeSet;
 use std::ops::Bound;
@@ -60,36 +60,45 @@ pub(super) enum KeptOut {
 
 impl Live {
     /// Reason for which a thread's control groups keep it out of management, if they do.
-    pub(super) fn kept_out_by_groups(&self, id: ThreadId) -> Option<KeptOut> {
+    ///
+    /// # Errors
+    /// If its groups cannot be read although it may be there.
+    pub(super) fn kept_out_by_groups(&self, id: ThreadId) -> Result<Option<KeptOut>, ProcError> {
         let groups = self.residence.groups();
         let is_part = groups.is_part(id.pid);
         if groups.rules().exclude.is_empty() && !is_part {
-            return None;
+            return Ok(None);
         }
-        let cgroup = self.cgroups_of(id.pid, id.tid)?;
+        let Some(cgroup) = cgroups_of(self.site.root(), id.pid, id.tid)? else {
+            return Ok(None);
+        };
         if let Some(path) = groups.rules().excluded_by(&cgroup) {
-            return Some(KeptOut::Excluded(shown(&path)));
+            return Ok(Some(KeptOut::Excluded(shown(&path))));
         }
-        (is_part && !groups.rules().covers(&cgroup)).then_some(KeptOut::Elsewhere)
+        let is_elsewhere = is_part && !groups.rules().covers(&cgroup);
+        Ok(is_elsewhere.then_some(KeptOut::Elsewhere))
     }
 
     /// The excluded group of a process all threads of which are in excluded groups.
-    pub(super) fn excluded_as_a_whole(&self, pid: u32) -> Option<String> {
+    ///
+    /// # Errors
+    /// If the groups of a thread cannot be read although it may be there.
+    pub(super) fn excluded_as_a_whole(&self, pid: u32) -> Result<Option<String>, ProcError> {
         let rules = self.residence.groups().rules();
         if rules.exclude.is_empty() {
-            return None;
+            return Ok(None);
         }
-        let threads = threads_of(self.site.root(), pid).unwrap_or_default();
+        let root = self.site.root();
+        let threads = unless_gone(threads_of(root, pid))?.unwrap_or_default();
         let mut group = None;
         for tid in threads {
-            group = Some(rules.excluded_by(&self.cgroups_of(pid, tid)?)?);
+            let cgroup = cgroups_of(root, pid, tid)?;
+            group = cgroup.and_then(|cgroup| rules.excluded_by(&cgroup));
+            if group.is_none() {
+                break;
+            }
         }
-        group
-    }
-
-    /// Text of a thread's `cgroup` file; `None` once it has ended.
-    fn cgroups_of(&self, pid: u32, tid: u32) -> Option<String> {
-        text_of_file(&thread_dir(self.site.root(), pid, tid).join("cgroup"))
+        Ok(group)
     }
 
     /// Puts a thread of the roster back and leaves it alone from now on.
@@ -123,11 +132,20 @@ impl Live {
     }
 
     fn review_thread(&mut self, id: ThreadId) {
+        if let Err(error) = self.try_review_thread(id) {
+            // Nothing changes until the next review.
+            self.warnings.insert(format!(
+                "control groups of threads cannot be looked up: {error}; the threads stay as they are"
+            ));
+        }
+    }
+
+    fn try_review_thread(&mut self, id: ThreadId) -> Result<(), ProcError> {
         let was_out = self.residence.groups().review.kept_out.contains(&id);
-        match self.kept_out_by_groups(id) {
+        match self.kept_out_by_groups(id)? {
             Some(_) if was_out => {}
             Some(_) if !self.roster.is_managed(id.pid) => {}
-            Some(why) => match self.excluded_as_a_whole(id.pid) {
+            Some(why) => match self.excluded_as_a_whole(id.pid)? {
                 Some(group) => {
                     let name = self.roster.program_name(id.pid);
                     self.warnings.insert(format!(
@@ -150,6 +168,7 @@ impl Live {
             }
             None => {}
         }
+        Ok(())
     }
 }
 

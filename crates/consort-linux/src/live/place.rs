@@ -4,8 +4,9 @@ use super::Live;
 use super::hands::Taken;
 use super::trees::Excluded;
 use crate::discovery::ThreadEvent;
-use crate::proc::{ThreadUsers, parent_of};
+use crate::proc::{ProcError, ThreadUsers, read_process};
 use consort_core::{PuSet, Sample, ThreadId};
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -113,7 +114,8 @@ impl Live {
                 self.senses.want(id);
                 self.roster.enter(id, name.clone(), original, true);
                 // Only now: a mask that it has inherited from a managed thread is undone.
-                if let Some(why) = self.kept_out_by_groups(id) {
+                // Groups that cannot be read now are looked up by the next review.
+                if let Ok(Some(why)) = self.kept_out_by_groups(id) {
                     self.keep_out(id, &name, &why);
                 }
             }
@@ -161,11 +163,18 @@ impl Live {
         }
         let told = parent.and_then(|tid| self.roster.by_tid(tid));
         let told = told.map(|thread| thread.pid);
-        let above = ancestors_of(self.site.root(), id.pid);
+        let is_cut = Cell::new(false);
+        let above = ancestors_of(self.site.root(), id.pid, &is_cut);
         let root = self
             .roster
             .trees_mut()
             .place(id.pid, told.into_iter().chain(above));
+        if is_cut.get() {
+            // It may belong to another program; its place is found when it is announced again.
+            self.roster.trees_mut().forget(id.pid);
+            self.census.find_again(&BTreeSet::from([id.pid]));
+            return false;
+        }
         root.is_some_and(|root| self.roster.trees().is_managed(root))
     }
 
@@ -198,12 +207,17 @@ impl Live {
 /// Most steps up the tree of processes; `/proc` changes while it is read, so there may be circles.
 const MOST_ANCESTORS: usize = 64;
 
-/// The processes above one, the nearest first, as far as `/proc` tells; each is looked up only when
-/// it is asked for, as most programs are told by the nearest.
-fn ancestors_of(root: &Path, pid: u32) -> impl Iterator<Item = u32> {
+/// The processes above one, the nearest first; each is looked up only when it is asked for, as the
+/// nearest mostly shows the program. Sets `is_cut` if one cannot be looked up for the moment.
+fn ancestors_of(root: &Path, pid: u32, is_cut: &Cell<bool>) -> impl Iterator<Item = u32> {
     let mut of = pid;
     let above = move || {
-        of = parent_of(root, of).filter(|&parent| parent > 0)?;
+        let stat = read_process(root, of);
+        is_cut.set(stat.as_ref().is_err_and(ProcError::is_passing));
+        of = stat
+            .ok()
+            .map(|stat| stat.parent_pid)
+            .filter(|&parent| parent > 0)?;
         Some(of)
     };
     std::iter::from_fn(above).take(MOST_ANCESTORS)
@@ -220,11 +234,14 @@ mod tests {
         let starts = |pid, parent| process(dir.path(), pid, parent, &[(pid, "x", 1)]);
         starts(12, 11);
         starts(11, 10);
-        let above_12 = ancestors_of(dir.path(), 12);
+        let is_cut = Cell::new(false);
+        let above_12 = ancestors_of(dir.path(), 12, &is_cut);
         // Were it looked up beforehand, the earlier parent would be told.
         starts(12, 9);
         starts(9, 8);
         assert_eq!(above_12.collect::<Vec<_>>(), [9, 8]);
-        assert_eq!(ancestors_of(dir.path(), 11).collect::<Vec<_>>(), [10]);
+        let above_11 = ancestors_of(dir.path(), 11, &is_cut);
+        assert_eq!(above_11.collect::<Vec<_>>(), [10]);
+        assert!(!is_cut.get(), "it has ended");
     }
 }

@@ -118,7 +118,8 @@ impl Live {
         let root = self.site.root();
         let name = name_of(root, pid).map_err(|error| AttachError::of_process(pid, error))?;
         let was_managed = self.roster.is_managed(pid);
-        let mut below = children_of(root, &BTreeSet::from([pid])).unwrap_or_default();
+        let below = children_of(root, &BTreeSet::from([pid]));
+        let mut below = below.map_err(|error| AttachError::of_process(pid, error))?;
         if let Some(uid) = asker {
             let is_its = |users: ThreadUsers| users.other_than(uid).is_none();
             below.retain(|&pid| ThreadUsers::of_process(root, pid).is_ok_and(is_its));

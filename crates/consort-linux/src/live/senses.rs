@@ -295,9 +295,9 @@ impl Senses {
         let runs = seen.runs();
         let runnable = match self.is_runnable(id, seen, begun, interval, sample) {
             Ok(runnable) => runnable,
+            Err(ProcError::Gone) => return false,
             // It is there as far as is known, and is read again in the next quantum.
-            Err(ProcError::NoFds) => return true,
-            Err(_) => return false,
+            Err(_) => return true,
         };
         if was_paused {
             seen.restart_sleeps();

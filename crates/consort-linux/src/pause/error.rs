@@ -2,6 +2,7 @@
 
 use super::kind::PauseKind;
 use crate::enact::JournalError;
+use crate::proc::ProcError;
 use consort_core::ProgramId;
 use std::fmt;
 use thiserror::Error;
@@ -29,7 +30,11 @@ pub enum PauseError {
     /// There is no guardian and none can be started.
     #[error("program {0} was not paused: there is no guardian to resume it")]
     NoGuardian(ProgramId),
-    /// The kernel refused to let the program go on; the guardian and the end of the run try again.
+    /// Processes of the program cannot be looked up for the moment; try again later.
+    #[error("program {0} was not paused: it cannot be looked up: {1}")]
+    Unseen(ProgramId, ProcError),
+    /// The kernel refused to let the program go on. It counts as paused until another attempt
+    /// succeeds; the guardian and the end of the run try again, too.
     #[error("program {program} could not be resumed: {why}")]
     Stuck {
         /// The program.
@@ -55,6 +60,8 @@ pub(crate) enum HoldError {
     Unusable(String),
     Journal(JournalError),
     NoGuardian,
+    /// Processes cannot be looked up or held for the moment.
+    Unseen(ProcError),
 }
 
 impl HoldError {
@@ -67,6 +74,7 @@ impl HoldError {
             }
             Self::Journal(error) => PauseError::Journal(program, error),
             Self::NoGuardian => PauseError::NoGuardian(program),
+            Self::Unseen(error) => PauseError::Unseen(program, error),
         }
     }
 }

@@ -6,7 +6,7 @@
 use super::freezer_files::Files;
 use super::moves::move_to;
 use crate::cgroup::CgroupVersion;
-use crate::proc::ProcessHandle;
+use crate::proc::{ProcError, ProcessHandle};
 use nix::errno::Errno;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -69,7 +69,7 @@ impl FreezerCgroup {
 
     pub(super) fn is_frozen(&self) -> bool {
         let dir = self.dir();
-        (self.files().is_frozen)(&dir) || !dir.exists()
+        (self.files().is_frozen)(&dir) || matches!(dir.try_exists(), Ok(false))
     }
 
     /// Thaws the cgroup, moves every process back and removes it.
@@ -83,7 +83,7 @@ impl FreezerCgroup {
     }
 
     fn give_back_on(&self, root: &Path) -> io::Result<()> {
-        if !self.dir().exists() {
+        if !self.dir().try_exists()? {
             return Ok(());
         }
         self.thaw()?;
@@ -102,20 +102,23 @@ impl FreezerCgroup {
             Err(error) if is_gone(&error) => return Ok(0),
             text => text?,
         };
-        let pids = procs.lines().filter_map(|line| line.parse().ok());
-        let processes = pids.filter_map(|pid| ProcessHandle::of(root, pid));
-        // A number that was given to a stranger meanwhile is not in here.
-        for process in processes.filter(|process| self.has(process)) {
-            move_to(root, self.version, &self.home, &process)?;
+        for pid in procs.lines().filter_map(|line| line.parse().ok()) {
+            let process = ProcessHandle::of(root, pid).map_err(|error| error.errno())?;
+            // A number that was given to a stranger meanwhile is not in here.
+            if let Some(process) = process
+                && self.has(&process).map_err(|error| error.errno())?
+            {
+                move_to(root, self.version, &self.home, &process)?;
+            }
         }
         Ok(procs.lines().count())
     }
 
     /// Returns true if a process is in this cgroup by its own file in `/proc`.
-    fn has(&self, process: &ProcessHandle) -> bool {
-        let text = process.read("cgroup").unwrap_or_default();
+    fn has(&self, process: &ProcessHandle) -> Result<bool, ProcError> {
+        let text = process.read("cgroup")?.unwrap_or_default();
         let mut paths = text.lines().filter_map(|line| line.splitn(3, ':').nth(2));
-        paths.any(|path| path.ends_with(&format!("/{}", self.name)))
+        Ok(paths.any(|path| path.ends_with(&format!("/{}", self.name))))
     }
 
     fn remove(&self) {

@@ -10,9 +10,9 @@ use super::freezer_files::controller;
 use super::journalled::PauseJournal;
 use super::mechanism::Mechanism;
 use super::tree::Members;
-use crate::cgroup::{CgroupVersion, Hierarchy, text_of_file};
+use crate::cgroup::{CgroupVersion, Hierarchy, cgroups_of};
 use crate::enact::Record;
-use crate::proc::{ProcessHandle, numbers_in, thread_dir};
+use crate::proc::{ProcError, ProcessHandle, threads_of, unless_gone};
 use crate::read;
 use consort_core::ProgramId;
 use std::collections::{BTreeMap, BTreeSet};
@@ -53,7 +53,8 @@ impl Frozen {
         pid: u32,
         start_ticks: u64,
     ) -> Result<bool, HoldError> {
-        let Some(process) = ProcessHandle::open(&self.root, pid, start_ticks) else {
+        let process = ProcessHandle::open(&self.root, pid, start_ticks);
+        let Some(process) = process.map_err(HoldError::Unseen)? else {
             return Ok(false);
         };
         let Some(home) = self.home_of(pid)? else {
@@ -78,9 +79,13 @@ impl Frozen {
         let Some(hierarchy) = &self.hierarchy else {
             return Err(HoldError::Unusable("not mounted".into()));
         };
-        let tids = numbers_in(&self.root.join(format!("proc/{pid}/task"))).unwrap_or_default();
-        let cgroup_of = |tid| text_of_file(&thread_dir(&self.root, pid, tid).join("cgroup"));
-        let mut texts = tids.into_iter().filter_map(cgroup_of);
+        let tids = unless_gone(threads_of(&self.root, pid)).map_err(HoldError::Unseen)?;
+        let mut texts = Vec::new();
+        for tid in tids.unwrap_or_default() {
+            // One that is left out may be in another cgroup, which it would lose.
+            texts.extend(cgroups_of(&self.root, pid, tid).map_err(HoldError::Unseen)?);
+        }
+        let mut texts = texts.into_iter();
         let Some(first) = texts.next() else {
             return Ok(None);
         };
@@ -173,6 +178,10 @@ impl Mechanism for Frozen {
 
 fn failed(action: &str, cgroup: &FreezerCgroup, error: &io::Error) -> HoldError {
     let dir = cgroup.dir();
+    let passing = ProcError::io(&dir, error);
+    if passing.is_passing() {
+        return HoldError::Unseen(passing);
+    }
     HoldError::Unusable(format!("cannot {action} {}: {error}", dir.display()))
 }
 

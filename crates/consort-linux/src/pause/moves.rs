@@ -6,27 +6,32 @@
 //! parent's cgroup, where it was born.
 
 use super::freezer_files::controller;
-use crate::cgroup::{CgroupVersion, Hierarchy, text_of_file};
-use crate::proc::{ProcessHandle, parent_of};
+use crate::cgroup::{CgroupVersion, Hierarchy, cgroups_of};
+use crate::proc::{ProcError, ProcessHandle, parent_of};
 use nix::errno::Errno;
 use std::io;
 use std::path::{Path, PathBuf};
 
 /// Moves a process with all threads to the cgroup of this directory; returns false if it has ended.
+///
+/// # Errors
+/// If it cannot be looked up or moved.
 pub(super) fn move_to(
     root: &Path,
     version: CgroupVersion,
     dir: &Path,
     process: &ProcessHandle,
 ) -> io::Result<bool> {
-    if !process.is_there() {
+    let is_there = || process.is_there().map_err(|error| error.errno());
+    if !is_there()? {
         return Ok(false);
     }
     match std::fs::write(dir.join("cgroup.procs"), process.pid().to_string()) {
         Err(error) if error.raw_os_error() == Some(Errno::ESRCH as i32) => return Ok(false),
         result => result?,
     }
-    if process.is_there() {
+    // One that cannot be looked up now was there a moment ago.
+    if is_there().unwrap_or(true) {
         return Ok(true);
     }
     send_home(root, version, dir, process.pid());
@@ -35,20 +40,22 @@ pub(super) fn move_to(
 
 /// Puts the process that has this number now back, if it is in the cgroup of this directory.
 fn send_home(root: &Path, version: CgroupVersion, dir: &Path, pid: u32) {
-    let Some(stranger) = ProcessHandle::of(root, pid) else {
-        return;
+    let stranger = match ProcessHandle::of(root, pid) {
+        Ok(None) => return,
+        opened => opened.ok().flatten(),
     };
     let hierarchy = Hierarchy::find(root, controller(version));
-    let cgroup_of = |pid: u32| {
-        let text = text_of_file(&root.join(format!("proc/{pid}/cgroup")))?;
-        hierarchy.as_ref()?.dir_of(&text)
+    let cgroup_of = |pid: u32| -> Result<Option<PathBuf>, ProcError> {
+        let text = cgroups_of(root, pid, pid)?;
+        Ok(text.and_then(|text| hierarchy.as_ref()?.dir_of(&text)))
     };
-    if cgroup_of(pid).as_deref() != Some(dir) {
+    if cgroup_of(pid).is_ok_and(|of| of.as_deref() != Some(dir)) {
         return;
     }
-    let birthplace: Option<PathBuf> = parent_of(root, pid).and_then(cgroup_of);
+    let birthplace = parent_of(root, pid).and_then(|parent| cgroup_of(parent).ok()?);
     let moved = birthplace.map(|home| std::fs::write(home.join("cgroup.procs"), pid.to_string()));
-    if !matches!(moved, Some(Ok(()))) && stranger.is_there() {
+    let has_ended = stranger.is_some_and(|stranger| stranger.is_there() == Ok(false));
+    if !matches!(moved, Some(Ok(()))) && !has_ended {
         tracing::warn!(
             pid,
             ?dir,
@@ -72,7 +79,7 @@ mod tests {
         fs::write(dir.path().join("proc/self/mountinfo"), MOUNTS).unwrap();
         for (pid, parent, cgroup) in [(5, 1, "/home"), (7, 5, "/job")] {
             process(dir.path(), pid, parent, &[(pid, "x", 1)]);
-            let file = dir.path().join(format!("proc/{pid}/cgroup"));
+            let file = dir.path().join(format!("proc/{pid}/task/{pid}/cgroup"));
             fs::write(file, format!("0::{cgroup}\n")).unwrap();
             fs::create_dir_all(dir.path().join(format!("cg{cgroup}"))).unwrap();
         }
@@ -86,7 +93,7 @@ mod tests {
     #[test]
     fn a_process_that_is_gone_is_not_moved_and_neither_is_its_number() {
         let dir = host();
-        let gone = ProcessHandle::of(dir.path(), 7).unwrap();
+        let gone = ProcessHandle::of(dir.path(), 7).unwrap().unwrap();
         fs::remove_dir_all(dir.path().join("proc/7")).unwrap();
         process(dir.path(), 7, 5, &[(7, "y", 2)]);
         let job = dir.path().join("cg/job");

@@ -11,6 +11,7 @@ use super::signals::Stopped;
 use super::tree::{Members, those, tree};
 use crate::cgroup::CgroupVersion;
 use crate::enact::Enactor;
+use crate::proc::ProcError;
 use consort_core::ProgramId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -184,6 +185,7 @@ impl Pauser {
         pids: &BTreeSet<u32>,
     ) -> Result<Pause, PauseError> {
         let members = tree(&self.root, pids);
+        let members = members.map_err(|error| PauseError::Unseen(program, error))?;
         if members.is_empty() {
             return Err(PauseError::Gone(program));
         }
@@ -221,8 +223,16 @@ impl Pauser {
         journal: &mut dyn PauseJournal,
         program: ProgramId,
     ) -> Result<(), PauseError> {
-        let held = self.programs.remove(&program);
-        let left = held.map_or(Ok(()), |mut held| held.mechanism.leave(journal));
+        let Some(held) = self.programs.get_mut(&program) else {
+            return Ok(());
+        };
+        if let Err(why) = held.mechanism.release(journal) {
+            // Forgotten, it would stay stopped until the end of the run.
+            held.paused = true;
+            return Err(PauseError::Stuck { program, why });
+        }
+        let left = held.mechanism.leave(journal);
+        self.programs.remove(&program);
         left.map_err(|why| PauseError::Stuck { program, why })
     }
 
@@ -235,8 +245,8 @@ impl Pauser {
             return Ok(false);
         };
         let released = held.mechanism.release(journal);
-        held.paused = false;
         released.map_err(|why| PauseError::Stuck { program, why })?;
+        held.paused = false;
         Ok(true)
     }
 }
@@ -251,7 +261,7 @@ impl Held {
     ) -> Result<Pause, HoldError> {
         let mut unsettled = Some("it starts processes without end");
         for _ in 0..MOST_LOOKS {
-            let members = self.members(root, pids);
+            let members = self.members(root, pids).map_err(HoldError::Unseen)?;
             let taken = self.mechanism.hold(journal, &members)?;
             self.patient = wait_until_still(self.mechanism.as_ref(), self.patient);
             if taken == 0 {
@@ -269,17 +279,17 @@ impl Held {
 
     /// The processes to look at: the whole tree, unless children are held from birth and the tree
     /// was read lately; then only those of `pids` that the mechanism does not know.
-    fn members(&mut self, root: &Path, pids: &BTreeSet<u32>) -> Members {
+    fn members(&mut self, root: &Path, pids: &BTreeSet<u32>) -> Result<Members, ProcError> {
         let is_recent = self.looked.is_some_and(|at| at.elapsed() < LOOK_AGAIN);
         if self.mechanism.has_births() && is_recent {
             let unknown = pids.iter().filter(|&&pid| !self.mechanism.knows(pid));
             return those(root, unknown.copied());
         }
         // A look that finds more is followed by another one.
-        let members = tree(root, pids);
+        let members = tree(root, pids)?;
         let all_known = members.keys().all(|&pid| self.mechanism.knows(pid));
         self.looked = all_known.then(Instant::now);
-        members
+        Ok(members)
     }
 }
 

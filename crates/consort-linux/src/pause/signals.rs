@@ -13,7 +13,9 @@ use super::journalled::PauseJournal;
 use super::mechanism::Mechanism;
 use super::tree::Members;
 use crate::enact::Record;
-use crate::proc::{ProcessHandle, RunState, continue_process, read_stat, threads_of};
+use crate::proc::{
+    ProcError, ProcessHandle, RunState, continue_process, read_stat, threads_of, unless_gone,
+};
 use nix::errno::Errno;
 use nix::sys::signal::Signal;
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,21 +41,27 @@ impl Stopped {
     }
 
     /// States of the threads of a process, without dead ones.
-    fn states(&self, pid: u32) -> Vec<RunState> {
-        let tids = threads_of(&self.root, pid).unwrap_or_default();
-        let state = |tid| Some(read_stat(&self.root, pid, tid).ok()?.state);
-        let states = tids.into_iter().filter_map(state);
-        states.filter(|&state| state != RunState::Dead).collect()
+    ///
+    /// # Errors
+    /// If one of them cannot be read although it may be there.
+    fn states(&self, pid: u32) -> Result<Vec<RunState>, ProcError> {
+        let mut states = Vec::new();
+        for tid in unless_gone(threads_of(&self.root, pid))?.unwrap_or_default() {
+            let stat = unless_gone(read_stat(&self.root, pid, tid))?;
+            states.extend(stat.map(|stat| stat.state));
+        }
+        states.retain(|&state| state != RunState::Dead);
+        Ok(states)
     }
 
     /// Processes to be stopped, each with its start; notes those that somebody else has stopped.
-    fn running_among(&mut self, members: &Members) -> BTreeMap<u32, u64> {
+    fn running_among(&mut self, members: &Members) -> Result<BTreeMap<u32, u64>, ProcError> {
         let mut wanted = BTreeMap::new();
         for (&pid, stat) in members {
             if self.ours.get(&pid) == Some(&stat.start_ticks) {
                 continue;
             }
-            let states = self.states(pid);
+            let states = self.states(pid)?;
             if states.iter().any(|&state| state != RunState::Stopped) {
                 self.others.remove(&pid);
                 wanted.insert(pid, stat.start_ticks);
@@ -61,7 +69,20 @@ impl Stopped {
                 self.others.insert(pid);
             }
         }
-        wanted
+        Ok(wanted)
+    }
+
+    /// Stops these processes, each with its start; removes those that were.
+    fn stop(&self, wanted: &mut BTreeMap<u32, u64>) -> Result<(), HoldError> {
+        while let Some((&pid, &start_ticks)) = wanted.first_key_value() {
+            let process = ProcessHandle::open(&self.root, pid, start_ticks);
+            if let Some(process) = process.map_err(HoldError::Unseen)? {
+                let sent = process.send(Signal::SIGSTOP);
+                sent.map_err(|errno| HoldError::Unusable(refusal(pid, errno)))?;
+            }
+            wanted.pop_first();
+        }
+        Ok(())
     }
 }
 
@@ -71,7 +92,7 @@ impl Mechanism for Stopped {
         journal: &mut dyn PauseJournal,
         members: &Members,
     ) -> Result<usize, HoldError> {
-        let wanted = self.running_among(members);
+        let mut wanted = self.running_among(members).map_err(HoldError::Unseen)?;
         if wanted.is_empty() {
             return Ok(0);
         }
@@ -79,31 +100,37 @@ impl Mechanism for Stopped {
         journal.before(&wanted.iter().map(record).collect::<Vec<_>>())?;
         let taken = wanted.len();
         self.ours.extend(&wanted);
-        for (pid, start_ticks) in wanted {
-            let process = ProcessHandle::open(&self.root, pid, start_ticks);
-            let sent = process.map_or(Ok(false), |process| process.send(Signal::SIGSTOP));
-            sent.map_err(|errno| HoldError::Unusable(refusal(pid, errno)))?;
+        let stopped = self.stop(&mut wanted);
+        if stopped.is_err() {
+            // Those that run on are not held: the next attempt must not pass them over.
+            self.ours.retain(|pid, _| !wanted.contains_key(pid));
+            let record = |(pid, start_ticks)| Record::Resumed { pid, start_ticks };
+            journal.after(&wanted.into_iter().map(record).collect::<Vec<_>>());
         }
-        Ok(taken)
+        stopped.map(|()| taken)
     }
 
     fn is_still(&self) -> bool {
         let still = |state: &RunState| matches!(state, RunState::Stopped | RunState::Blocked);
         let mut pids = self.ours.keys();
-        pids.all(|&pid| self.states(pid).iter().all(still))
+        // A process that cannot be looked up may still run.
+        pids.all(|&pid| (self.states(pid)).is_ok_and(|states| states.iter().all(still)))
     }
 
     fn release(&mut self, journal: &mut dyn PauseJournal) -> Result<(), String> {
-        let ours = std::mem::take(&mut self.ours);
         self.others.clear();
         let mut failed = None;
-        for (&pid, &start_ticks) in &ours {
-            if let Err(errno) = continue_process(&self.root, pid, start_ticks) {
-                failed = Some(refusal(pid, errno));
+        let mut resumed = Vec::new();
+        // Those that cannot be continued stay journalled, and are continued at the next attempt.
+        self.ours.retain(|&pid, &mut start_ticks| {
+            let continued = continue_process(&self.root, pid, start_ticks);
+            match continued {
+                Ok(_) => resumed.push(Record::Resumed { pid, start_ticks }),
+                Err(errno) => failed = Some(refusal(pid, errno)),
             }
-        }
-        let record = |(pid, start_ticks)| Record::Resumed { pid, start_ticks };
-        journal.after(&ours.into_iter().map(record).collect::<Vec<_>>());
+            continued.is_err()
+        });
+        journal.after(&resumed);
         failed.map_or(Ok(()), Err)
     }
 
@@ -126,4 +153,82 @@ impl Mechanism for Stopped {
 
 fn refusal(pid: u32, errno: Errno) -> String {
     format!("process {pid} takes no signal: {errno}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pause::tree::those;
+    use crate::proc::process;
+
+    /// Numbers of the processes that are noted as paused, and the number of notes.
+    #[derive(Default)]
+    struct Notes(BTreeSet<u32>, usize);
+
+    impl PauseJournal for Notes {
+        fn run(&self) -> String {
+            "run".into()
+        }
+
+        fn before(&mut self, records: &[Record]) -> Result<(), HoldError> {
+            for record in records {
+                if let Record::Paused { pid, .. } = record {
+                    self.0.insert(*pid);
+                    self.1 += 1;
+                }
+            }
+            Ok(())
+        }
+
+        fn after(&mut self, records: &[Record]) {
+            for record in records {
+                if let Record::Resumed { pid, .. } = record {
+                    self.0.remove(pid);
+                }
+            }
+        }
+    }
+
+    /// A number that no process has.
+    const PID: u32 = 4_194_305;
+
+    /// A host with a made-up process of two threads.
+    fn host() -> (tempfile::TempDir, Members) {
+        let dir = tempfile::tempdir().unwrap();
+        process(dir.path(), PID, 1, &[(PID, "x", 1), (PID + 1, "x", 1)]);
+        let members = those(dir.path(), [PID]).unwrap();
+        (dir, members)
+    }
+
+    /// Makes a thread unreadable, for every user, without ending it.
+    fn hide(dir: &tempfile::TempDir, tid: u32) {
+        let stat = dir.path().join(format!("proc/{PID}/task/{tid}/stat"));
+        std::fs::remove_file(&stat).unwrap();
+        std::fs::create_dir(stat).unwrap();
+    }
+
+    #[test]
+    fn process_that_cannot_be_read_neither_ends_nor_stands_still() {
+        let (dir, members) = host();
+        hide(&dir, PID + 1);
+        let (mut stopped, mut notes) = (Stopped::new(dir.path()), Notes::default());
+        let held = stopped.hold(&mut notes, &members);
+        assert!(matches!(held, Err(HoldError::Unseen(_))), "{held:?}");
+        assert_eq!((stopped.held(), notes.1), (0, 0));
+        stopped.ours.insert(PID, 1);
+        assert!(!stopped.is_still());
+        std::fs::remove_dir_all(dir.path().join(format!("proc/{PID}"))).unwrap();
+        assert!(stopped.is_still());
+    }
+
+    #[test]
+    fn process_that_was_not_stopped_is_not_held() {
+        // The kernel takes signals through no made-up folder.
+        let (dir, members) = host();
+        let (mut stopped, mut notes) = (Stopped::new(dir.path()), Notes::default());
+        let held = stopped.hold(&mut notes, &members);
+        assert!(matches!(held, Err(HoldError::Unusable(_))), "{held:?}");
+        assert_eq!((stopped.held(), notes.1), (0, 1));
+        assert!(notes.0.is_empty());
+    }
 }

@@ -1,6 +1,6 @@
 //! The processes of a program: a process tree, as `/proc` has it at the moment.
 
-use crate::proc::{Stat, numbers_in, read_stat};
+use crate::proc::{ProcError, Stat, numbers_in, read_stat, unless_gone};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -8,14 +8,37 @@ use std::path::Path;
 pub(crate) type Members = BTreeMap<u32, Stat>;
 
 /// Reads these processes, as far as they are there.
-pub(crate) fn those(root: &Path, pids: impl IntoIterator<Item = u32>) -> Members {
-    let read = |pid| Some((pid, read_stat(root, pid, pid).ok()?));
-    pids.into_iter().filter_map(read).collect()
+///
+/// # Errors
+/// If one of them cannot be read although it may be there.
+pub(crate) fn those(
+    root: &Path,
+    pids: impl IntoIterator<Item = u32>,
+) -> Result<Members, ProcError> {
+    let mut members = Members::new();
+    for pid in pids {
+        let stat = unless_gone(read_stat(root, pid, pid))?;
+        members.extend(stat.map(|stat| (pid, stat)));
+    }
+    Ok(members)
 }
 
 /// Reads these processes and all below them, as far as the parents between still live.
-pub(crate) fn tree(root: &Path, pids: &BTreeSet<u32>) -> Members {
-    let mut all = those(root, numbers_in(&root.join("proc")).unwrap_or_default());
+///
+/// # Errors
+/// If one of these processes cannot be read, or others cannot for the moment: a part of the program
+/// would be missing.
+pub(crate) fn tree(root: &Path, pids: &BTreeSet<u32>) -> Result<Members, ProcError> {
+    let mut all = Members::new();
+    for pid in numbers_in(&root.join("proc"))? {
+        match read_stat(root, pid, pid) {
+            Ok(stat) => drop(all.insert(pid, stat)),
+            Err(ProcError::Gone) => {}
+            Err(error) if error.is_passing() || pids.contains(&pid) => return Err(error),
+            // Processes of other users may be hidden.
+            Err(_) => {}
+        }
+    }
     let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for (&pid, stat) in &all {
         children.entry(stat.parent_pid).or_default().push(pid);
@@ -28,7 +51,7 @@ pub(crate) fn tree(root: &Path, pids: &BTreeSet<u32>) -> Members {
             open.extend(children.remove(&pid).into_iter().flatten());
         }
     }
-    members
+    Ok(members)
 }
 
 #[cfg(test)]
@@ -42,7 +65,20 @@ mod tests {
         for (pid, parent) in [(10, 1), (11, 10), (12, 11), (20, 1), (21, 20)] {
             process(dir.path(), pid, parent, &[(pid, "x", 1)]);
         }
-        let found = tree(dir.path(), &BTreeSet::from([10, 21, 99]));
+        let found = tree(dir.path(), &BTreeSet::from([10, 21, 99])).unwrap();
         assert_eq!(found.keys().copied().collect::<Vec<_>>(), [10, 11, 12, 21]);
+    }
+
+    #[test]
+    fn process_that_cannot_be_read_is_not_left_out() {
+        let dir = tempfile::tempdir().unwrap();
+        process(dir.path(), 10, 1, &[(10, "x", 1)]);
+        // A folder in place of a file answers EISDIR to every user.
+        std::fs::create_dir_all(dir.path().join("proc/11/task/11/stat")).unwrap();
+        let whole = tree(dir.path(), &BTreeSet::from([10, 11]));
+        assert!(matches!(whole, Err(ProcError::Io { .. })), "{whole:?}");
+        assert!(those(dir.path(), [10, 11]).is_err());
+        let without = tree(dir.path(), &BTreeSet::from([10])).unwrap();
+        assert_eq!(without.into_keys().collect::<Vec<_>>(), [10]);
     }
 }

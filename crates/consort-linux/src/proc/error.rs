@@ -47,12 +47,27 @@ impl ProcError {
         }
     }
 
-    /// Returns true if the same file may be read a moment later: descriptors or memory are short.
+    /// Returns true if the same file may be read a moment later, as when descriptors or memory are
+    /// short.
     pub(crate) fn is_passing(&self) -> bool {
         match self {
             Self::NoFds => true,
-            Self::Io { errno, .. } => matches!(errno, Errno::ENOMEM | Errno::EINTR),
+            Self::Io { errno, .. } => matches!(
+                errno,
+                Errno::ENOMEM | Errno::EINTR | Errno::EAGAIN | Errno::EIO
+            ),
             Self::Gone | Self::Denied(_) | Self::Malformed { .. } => false,
+        }
+    }
+
+    /// The error of a mask that could not be read.
+    pub(crate) fn of_mask(tid: u32, errno: Errno) -> Self {
+        match errno {
+            Errno::ESRCH => Self::Gone,
+            errno => Self::Io {
+                path: format!("affinity of thread {tid}"),
+                errno,
+            },
         }
     }
 

@@ -5,7 +5,8 @@
 //! that is gone, and `pidfd_send_signal(2)` takes it as well as a descriptor of `pidfd_open(2)`
 //! (since Linux 5.1).
 
-use super::list::read_stat;
+use super::error::ProcError;
+use super::list::{read_stat, unless_gone};
 use super::stat::Stat;
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, open, openat};
@@ -16,7 +17,7 @@ use rustix::process::pidfd_send_signal;
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A process, held by its directory in `/proc`.
 #[derive(Debug)]
@@ -27,22 +28,32 @@ pub(crate) struct ProcessHandle {
 }
 
 impl ProcessHandle {
-    /// Opens the process that has this number now, below `root`; none when there is none.
-    pub(crate) fn of(root: &Path, pid: u32) -> Option<Self> {
+    /// Opens the process that has this number now, below `root`; `None` if there is none.
+    ///
+    /// # Errors
+    /// If it cannot be opened although it may be there, as when descriptors are short.
+    pub(crate) fn of(root: &Path, pid: u32) -> Result<Option<Self>, ProcError> {
         let path = root.join(format!("proc/{pid}"));
         let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
-        let dir = open(&path, flags, Mode::empty()).ok()?;
-        let start_ticks = stat_in(&dir, pid)?.start_ticks;
-        Some(Self {
+        let opened = open(&path, flags, Mode::empty()).map_err(|e| ProcError::io(&path, &e.into()));
+        let Some(dir) = unless_gone(opened)? else {
+            return Ok(None);
+        };
+        let stat = stat_in(&dir, pid)?;
+        Ok(stat.map(|stat| Self {
             pid,
-            start_ticks,
+            start_ticks: stat.start_ticks,
             dir,
-        })
+        }))
     }
 
-    /// Opens the process of this number and start; none when it is gone.
-    pub(crate) fn open(root: &Path, pid: u32, start_ticks: u64) -> Option<Self> {
-        Self::of(root, pid).filter(|handle| handle.start_ticks == start_ticks)
+    /// Opens the process of this number and start; `None` if it is gone.
+    ///
+    /// # Errors
+    /// Those of [`ProcessHandle::of`].
+    pub(crate) fn open(root: &Path, pid: u32, start_ticks: u64) -> Result<Option<Self>, ProcError> {
+        let handle = Self::of(root, pid)?;
+        Ok(handle.filter(|handle| handle.start_ticks == start_ticks))
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -50,14 +61,20 @@ impl ProcessHandle {
     }
 
     /// Returns true if the process has not ended; a zombie counts, as it keeps its number.
-    pub(crate) fn is_there(&self) -> bool {
-        let stat = stat_in(&self.dir, self.pid);
-        stat.is_some_and(|stat| stat.start_ticks == self.start_ticks)
+    ///
+    /// # Errors
+    /// Those of [`ProcessHandle::of`].
+    pub(crate) fn is_there(&self) -> Result<bool, ProcError> {
+        let stat = stat_in(&self.dir, self.pid)?;
+        Ok(stat.is_some_and(|stat| stat.start_ticks == self.start_ticks))
     }
 
-    /// Text of a file in the process's directory; none when the process is gone.
-    pub(crate) fn read(&self, name: &str) -> Option<String> {
-        text_in(&self.dir, name)
+    /// Text of a file in the process's directory; `None` if the process is gone.
+    ///
+    /// # Errors
+    /// Those of [`ProcessHandle::of`].
+    pub(crate) fn read(&self, name: &str) -> Result<Option<String>, ProcError> {
+        text_in(&self.dir, self.pid, name)
     }
 
     /// Sends the process a signal; returns false if it has ended.
@@ -82,14 +99,19 @@ impl ProcessHandle {
     /// SIGCONT.
     fn send_by_number(&self, signal: Signal) -> Result<bool, Errno> {
         let number = Pid::from_raw(self.pid.cast_signed());
-        if !self.is_there() {
-            return Ok(false);
+        // SIGCONT does no harm to a stranger. To stay stopped does, if nothing can be looked up.
+        match self.is_there() {
+            Ok(true) => {}
+            Ok(false) => return Ok(false),
+            Err(_) if signal == Signal::SIGCONT => {}
+            Err(error) => return Err(error.errno()),
         }
         match kill(number, signal) {
             Err(Errno::ESRCH) => return Ok(false),
             result => result?,
         }
-        let is_meant = self.is_there();
+        // It was there a moment ago, and one that was stopped must be accounted for.
+        let is_meant = self.is_there().unwrap_or(true);
         if !is_meant && signal == Signal::SIGSTOP {
             // Gone by now, or not stopped: then it does not matter either.
             let _ = kill(number, Signal::SIGCONT);
@@ -103,17 +125,19 @@ impl ProcessHandle {
 /// # Errors
 /// Those of [`ProcessHandle::send`].
 pub(crate) fn continue_process(root: &Path, pid: u32, start_ticks: u64) -> Result<bool, Errno> {
-    if let Some(process) = ProcessHandle::open(root, pid, start_ticks) {
-        return process.send(Signal::SIGCONT);
+    match ProcessHandle::open(root, pid, start_ticks) {
+        Ok(Some(process)) => return process.send(Signal::SIGCONT),
+        Ok(None) => return Ok(false),
+        Err(_) => {}
     }
     let has_ended = match read_stat(root, pid, pid) {
         Ok(stat) => stat.start_ticks != start_ticks,
-        Err(error) => !error.is_passing(),
+        Err(error) => error == ProcError::Gone,
     };
     if has_ended {
         return Ok(false);
     }
-    // Descriptors are short. To stay stopped does harm; SIGCONT does none to a stranger that may
+    // Descriptors may be short. To stay stopped does harm; SIGCONT does none to a stranger that may
     // have the number by now.
     match kill(Pid::from_raw(pid.cast_signed()), Signal::SIGCONT) {
         Err(Errno::ESRCH) => Ok(false),
@@ -121,17 +145,31 @@ pub(crate) fn continue_process(root: &Path, pid: u32, start_ticks: u64) -> Resul
     }
 }
 
-fn stat_in(dir: &OwnedFd, pid: u32) -> Option<Stat> {
-    let text = text_in(dir, &format!("task/{pid}/stat"))?;
-    Stat::parse(text.as_bytes()).ok()
+fn stat_in(dir: &OwnedFd, pid: u32) -> Result<Option<Stat>, ProcError> {
+    let name = format!("task/{pid}/stat");
+    let Some(text) = text_in(dir, pid, &name)? else {
+        return Ok(None);
+    };
+    let parsed = Stat::parse(text.as_bytes());
+    let stat = parsed.map_err(|error| ProcError::malformed(&path_of(pid, &name), error))?;
+    Ok(Some(stat))
 }
 
-fn text_in(dir: &OwnedFd, name: &str) -> Option<String> {
-    let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC;
-    let mut bytes = Vec::new();
-    let mut file = File::from(openat(dir, name, flags, Mode::empty()).ok()?);
-    file.read_to_end(&mut bytes).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
+fn text_in(dir: &OwnedFd, pid: u32, name: &str) -> Result<Option<String>, ProcError> {
+    let read = || -> std::io::Result<Vec<u8>> {
+        let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC;
+        let mut bytes = Vec::new();
+        File::from(openat(dir, name, flags, Mode::empty())?).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    let bytes = read().map_err(|error| ProcError::io(&path_of(pid, name), &error));
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    Ok(unless_gone(bytes)?.map(text))
+}
+
+/// Path of a process's file, for messages.
+fn path_of(pid: u32, name: &str) -> PathBuf {
+    Path::new("/proc").join(pid.to_string()).join(name)
 }
 
 #[cfg(test)]
@@ -143,7 +181,9 @@ mod tests {
 
     fn sleeper() -> (Child, ProcessHandle) {
         let child = Command::new("sleep").arg("300").spawn().unwrap();
-        let handle = ProcessHandle::of(ROOT.as_ref(), child.id()).unwrap();
+        let handle = ProcessHandle::of(ROOT.as_ref(), child.id())
+            .unwrap()
+            .unwrap();
         (child, handle)
     }
 
@@ -155,12 +195,12 @@ mod tests {
     #[test]
     fn a_process_is_there_until_it_was_waited_for() {
         let (mut child, handle) = sleeper();
-        assert!(handle.is_there());
+        assert_eq!(handle.is_there(), Ok(true));
         assert_eq!(handle.send(Signal::SIGCONT), Ok(true));
         child.kill().unwrap();
-        assert!(handle.is_there());
+        assert_eq!(handle.is_there(), Ok(true));
         child.wait().unwrap();
-        assert!(!handle.is_there());
+        assert_eq!(handle.is_there(), Ok(false));
         assert_eq!(handle.send(Signal::SIGSTOP), Ok(false));
         assert_eq!(handle.send_by_number(Signal::SIGSTOP), Ok(false));
     }
@@ -169,8 +209,20 @@ mod tests {
     fn another_start_is_another_process() {
         let (child, handle) = sleeper();
         let other = handle.start_ticks + 1;
-        assert!(ProcessHandle::open(ROOT.as_ref(), child.id(), other).is_none());
+        let opened = ProcessHandle::open(ROOT.as_ref(), child.id(), other);
+        assert!(opened.unwrap().is_none());
         end(child);
+    }
+
+    #[test]
+    fn process_that_cannot_be_read_has_not_ended() {
+        let dir = tempfile::tempdir().unwrap();
+        // A folder in place of a file answers EISDIR to every user.
+        std::fs::create_dir_all(dir.path().join("proc/10/task/10/stat")).unwrap();
+        let opened = ProcessHandle::open(dir.path(), 10, 1);
+        assert!(matches!(opened, Err(ProcError::Io { .. })), "{opened:?}");
+        let gone = ProcessHandle::open(dir.path(), 11, 1);
+        assert!(gone.unwrap().is_none());
     }
 
     /// Starts processes until one has this number; none where numbers cannot be chosen.
@@ -201,7 +253,7 @@ mod tests {
             return;
         };
         assert_eq!(handle.send(Signal::SIGSTOP), Ok(false));
-        assert!(!handle.is_there());
+        assert_eq!(handle.is_there(), Ok(false));
         // A stop that was sent would be there by now: signals are delivered in the sender's call.
         let stopped = read_stat(ROOT.as_ref(), pid, pid).unwrap().state;
         assert_ne!(stopped, super::super::RunState::Stopped);

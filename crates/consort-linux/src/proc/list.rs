@@ -76,6 +76,14 @@ pub(crate) fn latest_number(root: &Path) -> Option<u32> {
     text.split_ascii_whitespace().nth(4)?.parse().ok()
 }
 
+/// Returns `None` for what is gone.
+pub(crate) fn unless_gone<T>(read: Result<T, ProcError>) -> Result<Option<T>, ProcError> {
+    match read {
+        Err(ProcError::Gone) => Ok(None),
+        read => read.map(Some),
+    }
+}
+
 /// The numbers among the names in a directory, in order.
 pub(crate) fn numbers_in(dir: &Path) -> Result<Vec<u32>, ProcError> {
     let failed = |error: std::io::Error| ProcError::io(dir, &error);

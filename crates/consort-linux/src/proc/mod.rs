@@ -23,7 +23,9 @@ pub use error::ProcError;
 pub(crate) use handle::{ProcessHandle, continue_process};
 pub(crate) use identity::{ThreadUsers, name_of};
 pub use list::{children_of, threads_of};
-pub(crate) use list::{latest_number, numbers_in, parent_of, read_process, read_stat, thread_dir};
+pub(crate) use list::{
+    latest_number, numbers_in, parent_of, read_process, read_stat, thread_dir, unless_gone,
+};
 pub use stat::{RunState, Stat, StatError};
 pub(crate) use stat::{STAT_BYTES, read_open};
 pub(crate) use status::Status;

@@ -140,7 +140,7 @@ impl Stat {
     }
 }
 
-/// A thread's line, from its open file; nothing when the thread is gone.
+/// A thread's line, from its open file; `None` if the thread is gone or cannot be read.
 pub(crate) fn read_open(file: &File) -> Option<Stat> {
     let mut buffer = [0; STAT_BYTES];
     let len = file.read_at(&mut buffer, 0).ok()?;

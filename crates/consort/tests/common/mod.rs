@@ -52,6 +52,24 @@ pub fn is_held(pid: u32) -> bool {
     stat.contains(") T ") || cgroup.contains("/consort-")
 }
 
+/// CPU time of a process so far, clock ticks.
+pub fn ticks(pid: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let numbers = fields.split_whitespace().skip(11).take(2);
+    numbers.filter_map(|n| n.parse::<u64>().ok()).sum()
+}
+
+/// Returns true if a process is paused just now, by a signal or a freezer.
+pub fn is_paused(pid: u32) -> bool {
+    let of =
+        |file: &str| std::fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
+    let waits = of("wchan");
+    // Frozen by version 2 it waits in `do_freezer_trap`, which may be a part of `get_signal`.
+    let places = ["freezer", "refrigerator", "get_signal"];
+    of("stat").contains(") T ") || places.iter().any(|place| waits.contains(place))
+}
+
 /// Runs to the end and collects the output.
 pub fn run(command: &mut Command) -> Output {
     command.stdin(Stdio::null()).output().unwrap()

@@ -17,6 +17,7 @@ mod loaded;
 mod names;
 mod reload;
 mod soak;
+mod stopped;
 mod users;
 mod views;
 

@@ -5,13 +5,13 @@ use super::compiled::have;
 use super::under::scene;
 
 /// User and group `nobody`.
-const NOBODY: &str = "setpriv --reuid=65534 --regid=65534 --clear-groups";
+pub const NOBODY: &str = "setpriv --reuid=65534 --regid=65534 --clear-groups";
 
 /// A `/tmp` of its own that anybody may write.
 const OWN_TMP: &str = "mount -t tmpfs -o mode=1777 none /tmp";
 
 /// Returns true where this test may mount, and be another user; says so if not.
-fn may_play() -> bool {
+pub fn may_play() -> bool {
     let tools = have("unshare") && have("setpriv") && have("mount");
     let script = format!("unshare -m sh -c '{OWN_TMP} && {NOBODY} \"$C\" --version'");
     let works = tools && scene(&script, "").status.success();
@@ -22,7 +22,7 @@ fn may_play() -> bool {
 }
 
 /// Runs a script within mounts of its own.
-fn within(script: &str) -> std::process::Output {
+pub fn within(script: &str) -> std::process::Output {
     let script = format!("unset XDG_RUNTIME_DIR; unshare -m sh -c '{OWN_TMP}; {script}'");
     scene(&script, "")
 }

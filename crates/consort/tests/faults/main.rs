@@ -12,6 +12,7 @@ mod folders;
 mod limits;
 mod namespaces;
 mod outputs;
+mod planted;
 mod relayed;
 mod states;
 mod under;

@@ -2,9 +2,14 @@
 //!
 //! `CONSORT_ROUNDS` says how much each program has to do (4).
 
-use super::common::{is_held, json, run, skipped, wait_for};
+use super::common::{demo, is_held, is_paused, json, run, skipped, ticks, wait_for};
 use super::scene::{Run, Scene, role};
+use nix::sys::signal::Signal;
+use std::fs::Permissions;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 /// Quanta that are as short as they can be.
 const GANG: [&str; 2] = ["--policy", "gang:quantum=4"];
@@ -49,22 +54,6 @@ fn alone(words: &[&str]) -> String {
     let output = run(Command::new(words[0]).args(&words[1..]));
     assert!(output.status.success());
     String::from_utf8(output.stdout).unwrap()
-}
-
-/// CPU time of a process so far, clock ticks.
-fn ticks(pid: u32) -> u64 {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
-    let numbers = fields.split_whitespace().skip(11).take(2);
-    numbers.filter_map(|n| n.parse::<u64>().ok()).sum()
-}
-
-/// Returns true if a process is paused just now, by a signal or a freezer.
-fn is_paused(pid: u32) -> bool {
-    let of =
-        |file: &str| std::fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
-    let waits = of("wchan");
-    of("stat").contains(") T ") || waits.contains("freezer") || waits.contains("refrigerator")
 }
 
 fn wait_for_progress(pid: u32) {
@@ -121,12 +110,74 @@ fn busy_program_next_to_a_sleeping_one_is_not_paused() {
     wait_for("a busy program that has every turn", || {
         let before = ticks(program);
         let held = (0..50).any(|_| {
-            std::thread::sleep(std::time::Duration::from_millis(20));
+            std::thread::sleep(Duration::from_millis(20));
             is_paused(program)
         });
         (!held && ticks(program) > before && !is_paused(asleep)).then_some(())
     });
     drop((busy, sleeper));
+}
+
+/// Stops the leader of three programs that take turns, each given with its run, and continues it
+/// after they ran on for a while.
+fn stop_leader(runs: &[(Run, u32); 3]) {
+    let (leader, programs) = (&runs[0].0, runs.each_ref().map(|(_, program)| *program));
+    for program in programs {
+        wait_for("a pause", || is_paused(program).then_some(()));
+    }
+    leader.signal(Signal::SIGSTOP);
+    let stopped = Instant::now();
+    programs.into_iter().for_each(wait_for_progress);
+    assert!(
+        stopped.elapsed() < Duration::from_secs(15),
+        "{:?}",
+        stopped.elapsed()
+    );
+    for _ in 0..60 {
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(!programs.into_iter().any(is_paused));
+    }
+    leader.signal(Signal::SIGCONT);
+    for program in programs {
+        wait_for("the next pause", || is_paused(program).then_some(()));
+    }
+}
+
+#[test]
+fn programs_of_a_stopped_leader_run_on() {
+    let scene = Scene::new();
+    stop_leader(&["a", "b", "c"].map(|name| busy(&scene, name)));
+}
+
+#[test]
+fn programs_of_a_user_s_stopped_leader_run_on() {
+    const NOBODY: u32 = 65_534;
+    if !nix::unistd::geteuid().is_root() {
+        return skipped("already an ordinary user: the other test covers it");
+    }
+    let (scene, demo) = (Scene::new(), demo());
+    let runtime = scene.runtime();
+    let folder = runtime.parent().unwrap();
+    std::fs::set_permissions(folder, Permissions::from_mode(0o755)).unwrap();
+    chown(&runtime, Some(NOBODY), Some(NOBODY)).unwrap();
+    // This user may make no cgroups, so that programs are paused by signals.
+    let start = |name: &str| {
+        let words = [
+            demo.to_str().unwrap(),
+            "int",
+            "--threads",
+            "2",
+            "--seconds",
+            "120",
+        ];
+        let run = scene.start_with(name, &GANG, &words, |command| {
+            chown(folder.join(name), Some(NOBODY), Some(NOBODY)).unwrap();
+            command.uid(NOBODY).gid(NOBODY);
+        });
+        let command = run.command("consort-demo");
+        (run, command)
+    };
+    stop_leader(&["a", "b", "c"].map(start));
 }
 
 /// Two busy threads, one of which chooses where it runs.
@@ -222,7 +273,7 @@ fn a_paused_member_receives_its_signals() {
     member.wait_for_output("ready");
     let command = member.command("sh");
     wait_for("a paused member", || is_held(command).then_some(()));
-    member.signal(nix::sys::signal::Signal::SIGTERM);
+    member.signal(Signal::SIGTERM);
     assert_eq!(member.finish().code, 5);
     drop(leader);
 }

@@ -247,6 +247,12 @@ fn only_sockets_are_replaced() {
     std::os::unix::fs::symlink(&socket, &link).unwrap();
     assert!(open(&link).is_err());
     assert!(link.is_symlink() && socket.exists());
+    std::fs::remove_file(&socket).unwrap();
+    for path in [&link, &folder.path().to_owned()] {
+        let error = open(path).err().unwrap().to_string();
+        assert!(error.contains("is not a socket"), "{error}");
+    }
+    assert!(link.is_symlink() && !socket.exists());
 }
 
 #[test]

@@ -5,6 +5,7 @@ use crate::enact::{AdoptError, ChildStatus, Wanted, current_mask};
 use crate::live::roster::Roster;
 use crate::live::warnings::Warnings;
 use consort_core::{PuSet, ThreadId};
+use nix::errno::Errno;
 
 /// Outcome of the attempt to take a thread.
 pub(in crate::live) enum Taken {
@@ -49,7 +50,8 @@ impl Hands {
             Err(AdoptError::Gone(_)) => Taken::Gone,
             Err(error @ AdoptError::Unseen(..)) => match current_mask(id) {
                 Ok(mask) => Taken::Unseen(mask, error.to_string()),
-                Err(_) => Taken::Gone,
+                Err(Errno::ESRCH) => Taken::Gone,
+                Err(_) => Taken::LetAlone(error.to_string()),
             },
             Err(error) => Taken::LetAlone(error.to_string()),
         }
@@ -63,7 +65,10 @@ impl Hands {
     }
 
     fn adopt_root(&mut self, id: ThreadId) -> Result<ChildStatus, AdoptError> {
-        let mask = current_mask(id).map_err(|_| AdoptError::Gone(id))?;
+        let mask = current_mask(id).map_err(|errno| match errno {
+            Errno::ESRCH => AdoptError::Gone(id),
+            errno => AdoptError::Kernel(id, errno),
+        })?;
         self.enactor.adopt(id, mask)?;
         Ok(ChildStatus::Adopted)
     }

@@ -105,9 +105,12 @@ impl Limits {
         self.last.0 = due.last().copied();
         for id in due {
             let file = thread_dir(&self.root, id.pid, id.tid).join("cgroup");
-            let groups = self
-                .hierarchies
-                .groups_of(&read::text(&file).unwrap_or_default());
+            let text = read::text(&file);
+            if text.is_none() && self.groups_of.contains_key(&id) {
+                // It stays where it was until it can be read again, or is known to have ended.
+                continue;
+            }
+            let groups = self.hierarchies.groups_of(&text.unwrap_or_default());
             for (dir, path) in &groups {
                 let group = || Group {
                     path: path.clone(),

@@ -2,7 +2,7 @@
 
 use super::super::tree::tree;
 use super::*;
-use crate::proc::process;
+use crate::proc::{process, thread_dir};
 use std::fs;
 
 const MOUNTS: &str = "1 1 0:1 / /cg/freezer rw - cgroup cgroup rw,freezer\n\
@@ -86,7 +86,7 @@ impl Host {
     }
 
     fn hold(&mut self) -> Result<usize, HoldError> {
-        let members = tree(self.dir.path(), &BTreeSet::from([100]));
+        let members = tree(self.dir.path(), &BTreeSet::from([100])).unwrap();
         self.frozen.hold(&mut self.notes, &members)
     }
 

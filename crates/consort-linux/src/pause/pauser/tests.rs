@@ -17,6 +17,8 @@ struct World {
     journal_fails: bool,
     /// True if some thread is to wait in the kernel, so that nothing stands still.
     restless: bool,
+    /// True if nothing that is stopped can be let go on.
+    sticks: bool,
 }
 
 type Shared = Arc<Mutex<World>>;
@@ -61,6 +63,9 @@ impl Mechanism for Fake {
 
     fn release(&mut self, _: &mut dyn PauseJournal) -> Result<(), String> {
         let held = &self.held;
+        if see(&self.world).sticks {
+            return Err("stuck".into());
+        }
         see(&self.world).stopped.retain(|pid| !held.contains(pid));
         Ok(())
     }
@@ -227,6 +232,43 @@ fn a_program_that_does_not_stand_still_is_reported_and_can_be_resumed() {
 fn a_program_that_has_ended_is_said_to_have() {
     let mut bench = Bench::new();
     assert!(matches!(bench.pause(300), Err(PauseError::Gone(_))));
+}
+
+#[test]
+fn program_that_cannot_go_on_is_tried_again() {
+    let mut bench = Bench::new();
+    bench.pause(100).unwrap();
+    see(&bench.world).sticks = true;
+    let id = ProgramId(100);
+    let journal = &mut Notes(Arc::clone(&bench.world));
+    let resumed = bench.pauser.resume_with(journal, id);
+    assert!(
+        matches!(resumed, Err(PauseError::Stuck { .. })),
+        "{resumed:?}"
+    );
+    let forgotten = bench.pauser.undo(journal, id);
+    assert!(
+        matches!(forgotten, Err(PauseError::Stuck { .. })),
+        "{forgotten:?}"
+    );
+    assert!(bench.pauser.is_paused(id));
+    see(&bench.world).sticks = false;
+    assert!(bench.resume(100));
+    assert_eq!(bench.counts(100), (0, 1));
+}
+
+#[test]
+fn program_that_cannot_be_looked_up_has_not_ended() {
+    let mut bench = Bench::new();
+    // A folder in place of a file answers EISDIR to every user.
+    std::fs::create_dir_all(bench.root.path().join("proc/300/task/300/stat")).unwrap();
+    let error = bench.pause(300).unwrap_err();
+    assert!(matches!(error, PauseError::Unseen(..)), "{error}");
+    assert!(
+        error
+            .to_string()
+            .starts_with("program 300 was not paused: it cannot be looked up")
+    );
 }
 
 #[test]
