@@ -256,7 +256,10 @@ impl Observation {
         thread: &ThreadObservation,
         active: f64,
     ) -> Option<Cow<'static, str>> {
-        let left = self.left.get(&thread.id).filter(|_| active > PLACES_BRIEF_UP_TO);
+        let left = self
+            .left
+            .get(&thread.id)
+            .filter(|_| active > PLACES_BRIEF_UP_TO);
         match left {
             // The kernel accounts for the time that the limit holds a thread only afterwards.
             Some(held @ Leave::Throttled(_)) => Some(held.to_string().into()),

@@ -107,6 +107,11 @@ impl HostFeeds {
         self.set_rate(config.rate_hz + config.burst_hz);
     }
 
+    /// Returns true while more samples are taken because a program has just begun.
+    pub(super) fn is_in_burst(&self) -> bool {
+        self.burst_began_ns.is_some()
+    }
+
     /// Takes the usual number of samples once the start is over.
     pub(super) fn end_burst_if_due(&mut self, batch: &Batch, config: &SamplerConfig) {
         let Some(began_ns) = self.burst_began_ns else {

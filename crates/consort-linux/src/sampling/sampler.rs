@@ -204,8 +204,8 @@ impl Sampler {
     }
 
     /// Settles the account of an interval: `own_ns` of Consort's CPU time went into looking at
-    /// `samples` samples of programs that ran for `managed_ns`. Beyond the budget, fewer are looked
-    /// at from now on.
+    /// `samples` samples of programs that ran for `managed_ns`. Beyond the budget, fewer are
+    /// taken and looked at from now on.
     pub fn settle(&mut self, own_ns: u64, managed_ns: u64, samples: u64, interval_ns: u64) {
         self.upkeep.enter(own_ns, managed_ns, samples);
         let busy = managed_ns as f64 / interval_ns.max(1) as f64;
@@ -213,6 +213,13 @@ impl Sampler {
         let limit = self.upkeep.limit_per_cpu_s();
         self.thinning
             .set_max_per_s(limit.map_or(most, |limit| most.min((limit * busy) as u64)));
+        // What is not looked at need not be taken either.
+        if let Feeds::Host(host) = &mut self.feeds
+            && !host.is_in_burst()
+        {
+            let usual_hz = self.config.rate_hz;
+            host.set_rate(limit.map_or(usual_hz, |limit| usual_hz.min(limit as u64)));
+        }
     }
 
     /// Attaches to threads that have appeared and lets go of those that have exited, where the

@@ -14,8 +14,7 @@ fn without_descriptors_for_sampling_threads_are_still_placed() {
     };
     let mut unsampled = 0;
     for limit in 9..=16 {
-        let script =
-            format!("ulimit -n {limit}; exec \"$C\" {RUN} --format json -- \"$P\"");
+        let script = format!("ulimit -n {limit}; exec \"$C\" {RUN} --format json -- \"$P\"");
         let output = scene(&script, program.path().to_str().unwrap());
         if output.status.code() == Some(1) {
             assert_eq!(complaints(&output).len(), 1, "{}", stderr(&output));

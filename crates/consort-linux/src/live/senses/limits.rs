@@ -14,9 +14,11 @@ use std::time::{Duration, Instant};
 
 /// Time between two looks at groups and threads.
 const LOOK_EVERY: Duration = Duration::from_millis(900);
-/// Threads whose group is read at a time: a reading takes about 10 us. Until its turn comes a thread
-/// counts as in the group of its process, which single threads can leave.
-const THREADS_AT_A_TIME: usize = 32;
+/// New threads whose group is read at a time: a reading takes about 10 us. Until its turn comes a
+/// thread counts as in the group of its process, which single threads can leave.
+const NEW_AT_A_TIME: usize = 32;
+/// Known threads whose group is read again at a time: threads seldom change it.
+const KNOWN_AT_A_TIME: usize = 16;
 /// Groups whose limit is read at a time.
 const GROUPS_AT_A_TIME: usize = 128;
 
@@ -94,15 +96,17 @@ impl Limits {
     fn look_at_threads(&mut self, threads: &[ThreadId]) {
         let there: BTreeSet<ThreadId> = threads.iter().copied().collect();
         self.groups_of.retain(|id, _| there.contains(id));
-        let is_new = |id: &&ThreadId| self.groups_of(**id).is_none();
-        let mut due: Vec<ThreadId> = threads.iter().filter(is_new).copied().collect();
-        let (before, after): (Vec<_>, Vec<_>) = threads
+        let (new, known): (Vec<_>, Vec<_>) = threads
             .iter()
             .copied()
-            .partition(|&id| Some(id) <= self.last.0);
-        due.extend(after.iter().chain(&before));
-        due.truncate(THREADS_AT_A_TIME);
-        self.last.0 = due.last().copied();
+            .partition(|&id| self.groups_of(id).is_none());
+        let (before, after): (Vec<_>, Vec<_>) =
+            known.into_iter().partition(|&id| Some(id) <= self.last.0);
+        let next: Vec<_> = { after.into_iter().chain(before) }
+            .take(KNOWN_AT_A_TIME)
+            .collect();
+        self.last.0 = next.last().copied();
+        let due = new.into_iter().take(NEW_AT_A_TIME).chain(next);
         for id in due {
             let file = thread_dir(&self.root, id.pid, id.tid).join("cgroup");
             let text = read::text(&file);
