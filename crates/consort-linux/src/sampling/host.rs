@@ -155,7 +155,7 @@ impl HostFeeds {
         for ((_, feed), head) in feeds.iter_mut().zip(heads) {
             feed.drain_members(head, until_ns, members, batch, thinning);
         }
-        members.forget_ended(until_ns);
+        batch.lost += members.end_round(until_ns);
     }
 
     /// Returns true if a ring was so full that it should be read again soon.

@@ -3,6 +3,10 @@
 //! A process that a member starts is a member from its FORK record on. The record is in the ring of
 //! the PU that the parent ran on, and the child's first records may be in another ring, so that the
 //! beginnings and ends in all rings are applied in order of time before anything else is judged.
+//!
+//! A CPU may stop between the moment that a record names and its publication, for 100 ms and more where
+//! a hypervisor takes the CPU away. Records of what the new process has started meanwhile may have
+//! been dropped by then as a stranger's, so that such a late beginning counts as a loss.
 
 use crate::perf::record::{Record, Task};
 use std::collections::{BTreeMap, HashMap};
@@ -15,6 +19,10 @@ pub(super) struct Members {
     awaited: BTreeMap<u32, u32>,
     /// Beginnings, ends and executed programs that are not applied yet.
     changes: Vec<Change>,
+    /// Time up to which records have been judged.
+    judged_ns: u64,
+    /// Number of processes whose record of becoming a member was late.
+    late: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -113,9 +121,12 @@ impl Members {
         }
     }
 
-    /// Forgets members that ended up to a time whose records have all been judged.
-    pub(super) fn forget_ended(&mut self, until_ns: u64) {
+    /// Ends a round in which records up to a time were judged: forgets members that had ended by
+    /// then. Returns the number of processes that became members too late for some of their records.
+    pub(super) fn end_round(&mut self, until_ns: u64) -> u64 {
         self.members.retain(|_, member| member.until_ns > until_ns);
+        self.judged_ns = until_ns;
+        std::mem::take(&mut self.late)
     }
 
     /// Returns true if the process was a member at this time.
@@ -143,6 +154,7 @@ impl Members {
                     threads: Some(1),
                 };
                 self.members.insert(task.pid, child);
+                self.late += u64::from(task.time_ns <= self.judged_ns);
             }
             // A process of somebody else has got the number of one whose end was lost.
             None => {
@@ -169,6 +181,7 @@ impl Members {
     fn execute(&mut self, pid: u32, time_ns: u64) {
         if let Some(tree) = self.awaited.remove(&pid) {
             self.admit(pid, tree, time_ns);
+            self.late += u64::from(time_ns <= self.judged_ns);
         }
         if let Some(member) = self.members.get_mut(&pid) {
             member.threads = Some(1);
@@ -218,8 +231,23 @@ mod tests {
         let last_ends = Change::End(task(11, 15, 10, 400));
         let mut members = after(&[begin, second, leader_ends, last_ends]);
         assert!(members.contains(11, 400) && !members.contains(11, 401));
-        members.forget_ended(1_000);
+        members.end_round(1_000);
         assert!(!members.contains(11, 300) && members.contains(10, 300));
+    }
+
+    #[test]
+    fn late_record_of_a_child_counts_as_a_loss() {
+        let mut members = after(&[Change::Begin(task(11, 11, 10, 200))]);
+        assert_eq!(members.end_round(1_000), 0);
+        // What 12 did meanwhile was dropped, and what strangers do is not looked at.
+        for change in [task(12, 12, 11, 900), task(77, 77, 76, 900)] {
+            members.changes.push(Change::Begin(change));
+        }
+        members.apply();
+        assert_eq!(members.end_round(2_000), 1);
+        members.changes.push(Change::Begin(task(13, 13, 11, 2_100)));
+        members.apply();
+        assert_eq!(members.end_round(3_000), 0);
     }
 
     #[test]
