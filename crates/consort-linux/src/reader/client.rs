@@ -1,7 +1,7 @@
 //! The reader as Consort's loop uses it: it waits little, and it remembers what does not answer.
 
 use super::helper::{Helper, Progress, has_helpers};
-use super::request::{FileRef, Packet, Request, Target};
+use super::request::{FileRef, Packet, PageOf, Request, Target};
 use super::serve::Server;
 use nix::errno::Errno;
 use nix::unistd::Uid;
@@ -23,11 +23,14 @@ const ASLEEP_ONE_IN: u32 = 10;
 const RUNNABLE_ONE_IN: u32 = 2;
 /// Time between two looks at a helper's state.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
-/// Age at which a request is given up.
+/// Most time that one look at a helper that sleeps accounts for; the loop looks every 100 ms.
+const MOST_PER_LOOK: Duration = Duration::from_millis(250);
+/// Time asleep after which a request is given up.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(1);
 /// The same for a list, whose making may sleep for a lock.
 const GIVE_UP_LIST_AFTER: Duration = Duration::from_secs(5);
-/// The same for a helper that has not come up, or that makes a list with the CPU time that it gets.
+/// Age at which a request is given up whose helper has not come up, or makes a list with the CPU
+/// time that it gets.
 const GIVE_UP_RUNNING_AFTER: Duration = Duration::from_secs(60);
 /// Time for which pages, files and programs that did not answer are left alone.
 const LEFT_ALONE_FOR: Duration = Duration::from_secs(600);
@@ -61,8 +64,21 @@ struct Asked {
     since: Instant,
     /// CPU time that the helper had taken before, ns.
     spent_ns: u64,
-    /// True if the helper was seen to sleep over it; else only this host is busy.
-    slept: bool,
+    /// Time for which the helper was seen to sleep over it; if it did not, only this host is busy.
+    asleep: Duration,
+    /// Time of the last look at the helper.
+    looked: Instant,
+}
+
+impl Asked {
+    /// Notes what a look at the helper has shown. Looks may be far apart on a busy host, and the
+    /// helper may have run in between.
+    fn note(&mut self, sleeps: bool, now: Instant) {
+        let since = now.saturating_duration_since(std::mem::replace(&mut self.looked, now));
+        if sleeps {
+            self.asleep += since.min(MOST_PER_LOOK);
+        }
+    }
 }
 
 /// A helper, if one runs, and its requests, which it answers in their order.
@@ -70,15 +86,6 @@ struct Asked {
 struct Desk {
     helper: Option<Helper>,
     asked: VecDeque<Asked>,
-}
-
-/// A page of a process, to be read from the memory of one of its threads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct PageOf {
-    pub(crate) pid: u32,
-    pub(crate) tid: u32,
-    /// Address of the first byte.
-    pub(crate) start: u64,
 }
 
 /// Fate of a request.
@@ -378,7 +385,8 @@ impl Reader {
             target,
             since: Instant::now(),
             spent_ns: helper.spent_ns(),
-            slept: false,
+            asleep: Duration::ZERO,
+            looked: Instant::now(),
         });
         true
     }
@@ -427,9 +435,9 @@ impl Reader {
                     let spent_ns = helper.spent_ns().saturating_sub(asked.spent_ns);
                     if let Target::Maps { .. } = asked.target {
                         self.next_list = now + Duration::from_nanos(spent_ns) * PAUSE_PER_LIST;
-                    } else if asked.slept {
+                    } else if !asked.asleep.is_zero() {
                         // It was not there in time, so others had to wait for it.
-                        self.blame(&asked, age, now);
+                        self.blame(&asked, now);
                     }
                     answer = Some((asked.pid, bytes));
                 }
@@ -437,19 +445,19 @@ impl Reader {
                 Progress::Waiting => {
                     let is_up = helper.is_up;
                     let sleeps = is_up && helper.sleeps();
-                    asked.slept |= sleeps;
-                    let limit = match sleeps {
-                        true => give_up_after,
-                        false => GIVE_UP_RUNNING_AFTER,
-                    };
-                    if age < limit {
+                    if sleeps && helper.is_answered() {
+                        // It sleeps because it is done.
+                        continue;
+                    }
+                    asked.note(sleeps, now);
+                    if asked.asleep < give_up_after && age < GIVE_UP_RUNNING_AFTER {
                         break;
                     }
                     let asked = desk.asked.pop_front();
                     self.let_go(desk);
                     if let Some(asked) = asked.filter(|_| is_up) {
                         self.leave_alone(asked.target, now);
-                        self.blame(&asked, age, now);
+                        self.blame(&asked, now);
                     }
                 }
             }
@@ -474,9 +482,9 @@ impl Reader {
 
     /// Notes that a request kept a helper from other work, and leaves program and user alone when
     /// that was often so.
-    fn blame(&mut self, asked: &Asked, lost: Duration, now: Instant) {
+    fn blame(&mut self, asked: &Asked, now: Instant) {
         let blame = self.programs.entry(asked.pid).or_default();
-        blame.lost += lost;
+        blame.lost += asked.asleep;
         if blame.until.is_none() && blame.lost >= MAX_LOST {
             blame.until = Some(now + LEFT_ALONE_FOR);
             let name = std::fs::read_to_string(self.root.join(format!("proc/{}/comm", asked.pid)));
@@ -491,7 +499,7 @@ impl Reader {
         let user = self.user_of(asked.pid);
         if let Some(user) = user.filter(|&user| user != Uid::effective().as_raw()) {
             let blame = self.users.entry(user).or_default();
-            blame.lost += lost;
+            blame.lost += asked.asleep;
             if blame.until.is_none() && blame.lost >= MAX_LOST_BY_USER {
                 blame.until = Some(now + LEFT_ALONE_FOR);
                 self.warn(format!(
@@ -503,7 +511,6 @@ impl Reader {
     }
 
     fn warn(&mut self, text: String) {
-        // Programs of a hostile user are any number.
         if self.warned.len() < MAX_LISTS && self.warned.insert(text.clone()) {
             self.warnings.push(text);
         }
@@ -574,12 +581,14 @@ impl Patience {
             }
             // A helper that has not come up waits for pages of its own program.
             let sleeps = helper.is_up && helper.sleeps();
-            if let Some(asked) = desk.asked.front_mut() {
-                asked.slept |= sleeps;
+            if sleeps && helper.is_answered() {
+                continue;
             }
-            let left = match sleeps {
-                true => &mut self.asleep,
-                false => &mut self.runnable,
+            desk.asked.front_mut()?.note(sleeps, Instant::now());
+            let left = if sleeps {
+                &mut self.asleep
+            } else {
+                &mut self.runnable
             };
             *left = left.saturating_sub(begun.elapsed());
             if left.is_zero() {

@@ -3,7 +3,7 @@
 use super::request::{PACKET_BYTES, Packet, Part};
 use crate::enact::RUN_MARKER;
 use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, poll};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{
     AddressFamily, ControlMessage, MsgFlags, SockFlag, SockType, recv, sendmsg, socketpair,
 };
@@ -146,6 +146,12 @@ impl Helper {
     /// CPU time of this helper so far, ns.
     pub(super) fn spent_ns(&self) -> u64 {
         self.cpu_ns
+    }
+
+    /// Returns true if an answer, or a part of one, waits to be taken.
+    pub(super) fn is_answered(&self) -> bool {
+        let mut fds = [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)];
+        poll(&mut fds, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
     }
 
     /// Returns true if the process sleeps: it waits for a page or a file, not for a CPU.

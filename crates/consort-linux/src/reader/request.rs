@@ -2,6 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
+/// A page of a process, to be read from the memory of one of its threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PageOf {
+    pub(crate) pid: u32,
+    pub(crate) tid: u32,
+    /// Address of the first byte.
+    pub(crate) start: u64,
+}
+
 /// A mapped file: its path, and the numbers that prove that a file is the one that was mapped.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct FileRef {
