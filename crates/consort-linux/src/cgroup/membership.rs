@@ -13,7 +13,7 @@ pub(crate) struct Membership {
     /// True for the line of the version 2 hierarchy (`0::`).
     pub(crate) unified: bool,
     /// Path of the cgroup, as seen from the reader's cgroup namespace, with its unusual bytes as
-    /// [`decode`](super::path_text::decode) represents them.
+    /// [`decode`] represents them.
     pub(crate) path: String,
 }
 
@@ -34,7 +34,7 @@ pub(crate) fn cgroups_of(root: &Path, pid: u32, tid: u32) -> Result<Option<Strin
     Ok(unless_gone(bytes)?.map(|bytes| decode(&bytes)))
 }
 
-/// Parses every well-formed line of a text that [`decode`](super::path_text::decode) has made.
+/// Parses every well-formed line of a text that [`decode`] has made.
 pub(crate) fn memberships(text: &str) -> Vec<Membership> {
     // Not `lines`, which takes a carriage return off the end of a name.
     text.split('\n').filter_map(membership).collect()
