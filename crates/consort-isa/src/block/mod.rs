@@ -126,7 +126,7 @@ impl BlockFacts {
     /// as they were, else of the next one whose registers are there already.
     ///
     /// A string instruction that repeats is interrupted half-way, so its samples are about itself.
-    /// In a loop all of whose accesses move by constants any of them tells of all, so that it is the
+    /// In a loop all of whose accesses move by constants any of them stands for all, so that it is the
     /// same at every sample. Fixed addresses count only if there are no others: what a loop reads
     /// there stays in the first level.
     pub fn accessed(&self, address: u64, values: &RegisterValues) -> Option<Access> {

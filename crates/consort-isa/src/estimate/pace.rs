@@ -13,8 +13,8 @@ use super::reach::{Level, Walk};
 use crate::{Host, Stride};
 
 /// The share of a loop's time that is beyond the least; `share` is that of the thread's time that
-/// the loop has while it runs. None if the loop does not tell its speed, or its data may be in the caches of the
-/// core: what it goes through between two samples is proof as good as `level`.
+/// the loop has while it runs. `None` if the samples do not show the loop's speed, or its data may be
+/// in the caches of the core: what it goes through between two samples is proof as good as `level`.
 pub(super) fn stall(histogram: &Histogram, host: Host, share: f64, level: Level) -> Option<f64> {
     let rounds = histogram.block().rounds()?;
     let cycles_per_ns = host.cycles_per_ns?;

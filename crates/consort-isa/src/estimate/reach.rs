@@ -184,7 +184,7 @@ const MOST_APART: u64 = 4;
 /// trials came within this.
 const MOST_SPREAD: f64 = 0.5;
 
-/// Pairs of samples from which a speed is told on average where single pairs do not agree, and the
+/// Pairs of samples from which a mean speed is computed if single pairs do not agree, and the
 /// share of them that must go onward. Jumps go either way: of 24 with a chance of 0.01 so many
 /// go the same way.
 const LEAST_PAIRS_ON_AVERAGE: usize = 24;

@@ -193,7 +193,7 @@ impl Enactor {
             (&self.runtime_dirs, &self.journal.path()),
         );
         let allowed = (glance.allowed)
-            .told(&self.host, thread.pid, thread.tid)
+            .read(&self.host, thread.pid, thread.tid)
             .map_err(unseen)?;
         if let Some(by) = self.forbidden_by(&allowed).map_err(unseen)? {
             return Err(AdoptError::Exclusive(by));

@@ -342,7 +342,7 @@ impl Enactor {
             return Ok(None);
         };
         let own = std::process::id();
-        let of_own = AllowedPus::new(&self.host).told(&self.host, own, own)?;
+        let of_own = AllowedPus::new(&self.host).read(&self.host, own, own)?;
         Ok((of_own.by.as_ref() != Some(by)).then(|| by.clone()))
     }
 
@@ -356,7 +356,7 @@ impl Enactor {
                 continue;
             };
             // One that cannot be read for the moment is read the next time.
-            let Ok(told) = cpusets.told(&self.host, thread.pid, thread.tid) else {
+            let Ok(told) = cpusets.read(&self.host, thread.pid, thread.tid) else {
                 continue;
             };
             allowed.push((thread, managed.original.target(&told.pus)));

@@ -232,11 +232,11 @@ impl AllowedPus {
     /// # Errors
     /// If the thread's cgroup or cpuset cannot be read for the moment.
     pub(crate) fn of(&mut self, host: &Host, pid: u32, tid: u32) -> Result<PuSet, ProcError> {
-        Ok(self.told(host, pid, tid)?.pus)
+        Ok(self.read(host, pid, tid)?.pus)
     }
 
     /// The same, with the cgroup that sets the cpuset.
-    pub(crate) fn told(&mut self, host: &Host, pid: u32, tid: u32) -> Result<Allowed, ProcError> {
+    pub(crate) fn read(&mut self, host: &Host, pid: u32, tid: u32) -> Result<Allowed, ProcError> {
         let path = thread_dir(&host.root, pid, tid).join("cgroup");
         let cgroup = match read::bytes(&path).map_err(|error| ProcError::io(&path, &error)) {
             Err(error) if error.is_passing() => return Err(error),

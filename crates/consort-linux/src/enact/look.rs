@@ -64,7 +64,7 @@ impl Enactor {
     /// Reads a mask and the cpuset that it goes with, until two readings agree, as a cpuset may
     /// change between them.
     fn settled(&self, thread: ThreadId, mut now: PuSet) -> Result<(PuSet, Allowed), ProcError> {
-        let allowed = || AllowedPus::new(&self.host).told(&self.host, thread.pid, thread.tid);
+        let allowed = || AllowedPus::new(&self.host).read(&self.host, thread.pid, thread.tid);
         let mut cpuset = allowed()?;
         for _ in 0..MOST_READINGS {
             let mask = affinity::get(thread.tid);

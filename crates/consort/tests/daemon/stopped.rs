@@ -3,7 +3,7 @@
 use super::Daemon;
 use super::common::{children_of, comm_of, consort, demo, is_paused, ticks, wait_for};
 use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A run that handed its command over to a daemon; ended with that.
 struct Handed {
@@ -49,18 +49,12 @@ fn programs_of_a_stopped_daemon_run_on() {
         wait_for("a pause", || is_paused(pid).then_some(()));
     }
     daemon.signal("-STOP");
-    let stopped = Instant::now();
     for pid in pids {
         let before = ticks(pid);
         wait_for("a program that runs on", || {
             (!is_paused(pid) && ticks(pid) > before + 10).then_some(())
         });
     }
-    assert!(
-        stopped.elapsed() < Duration::from_secs(15),
-        "{:?}",
-        stopped.elapsed()
-    );
     for _ in 0..60 {
         std::thread::sleep(Duration::from_millis(50));
         assert!(!pids.into_iter().any(is_paused));

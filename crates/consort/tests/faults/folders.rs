@@ -5,7 +5,7 @@ use super::compiled::have;
 use super::under::scene;
 
 /// User and group `nobody`.
-pub const NOBODY: &str = "setpriv --reuid=65534 --regid=65534 --clear-groups";
+pub const AS_USER: &str = "setpriv --reuid=65534 --regid=65534 --clear-groups";
 
 /// A `/tmp` of its own that anybody may write.
 const OWN_TMP: &str = "mount -t tmpfs -o mode=1777 none /tmp";
@@ -13,7 +13,7 @@ const OWN_TMP: &str = "mount -t tmpfs -o mode=1777 none /tmp";
 /// Returns true where this test may mount, and be another user; says so if not.
 pub fn may_play() -> bool {
     let tools = have("unshare") && have("setpriv") && have("mount");
-    let script = format!("unshare -m sh -c '{OWN_TMP} && {NOBODY} \"$C\" --version'");
+    let script = format!("unshare -m sh -c '{OWN_TMP} && {AS_USER} \"$C\" --version'");
     let works = tools && scene(&script, "").status.success();
     if !works {
         skipped("nothing may be mounted here, or the binary is not for everybody");
@@ -35,8 +35,8 @@ fn the_folder_of_a_user_that_another_one_has_made_stops_no_run() {
     for args in ["", "--policy none", "--dry-run", "--group g"] {
         let script = format!(
             "mkdir -m 755 /tmp/consort-65534; \
-             {NOBODY} \"$C\" run -q {args} -- echo started; code=$?; \
-             {NOBODY} \"$C\" run -q {args} -- echo again; \
+             {AS_USER} \"$C\" run -q {args} -- echo started; code=$?; \
+             {AS_USER} \"$C\" run -q {args} -- echo again; \
              ls -d /tmp/consort-65534* | wc -l; ls /tmp/consort-65534.*; exit $code"
         );
         let output = within(&script);
@@ -55,7 +55,7 @@ fn masks_that_a_killed_run_left_are_put_back_from_the_spare_folder() {
     let run = "run -q --interval 20ms --policy spread:active=0 --no-back-off --enact pin";
     let script = format!(
         "mkdir -m 755 /tmp/consort-65534; echo \"while :; do :; done\" > /tmp/busy; \
-         {NOBODY} \"$C\" {run} -- sh /tmp/busy & run=$!; \
+         {AS_USER} \"$C\" {run} -- sh /tmp/busy & run=$!; \
          until pid=$(pgrep -P $run -x sh); do sleep 0.1; done; \
          list() {{ grep Cpus_allowed_list /proc/$pid/status; }}; \
          own=$(grep Cpus_allowed_list /proc/self/status); \
@@ -65,7 +65,7 @@ fn masks_that_a_killed_run_left_are_put_back_from_the_spare_folder() {
            while grep -q \"^State:.[^ZX]\" /proc/$dead/status 2>/dev/null; do sleep 0.05; done; \
          done; \
          [ \"$(list)\" != \"$own\" ] && echo left; \
-         {NOBODY} \"$C\" {run} -- true; \
+         {AS_USER} \"$C\" {run} -- true; \
          [ \"$(list)\" = \"$own\" ] && echo back; kill -9 $pid"
     );
     let output = within(&script);
@@ -82,7 +82,7 @@ fn root_of_a_user_namespace_that_may_not_write_run_needs_no_run() {
     // Root outside owns /run; root of the namespace is nobody outside.
     let script = format!(
         "mkdir -m 755 /tmp/run; mount --bind /tmp/run /run; \
-         {NOBODY} unshare --user --map-root-user \"$C\" run -q -- echo started"
+         {AS_USER} unshare --user --map-root-user \"$C\" run -q -- echo started"
     );
     let output = within(&script);
     assert!(output.status.success(), "{}", stderr(&output));
@@ -132,7 +132,7 @@ fn own_folder_without_write_permission_is_passed_over() {
     }
     let script = format!(
         "mkdir -m 500 /tmp/consort-65534; chown 65534 /tmp/consort-65534; \
-         {NOBODY} \"$C\" run -q --policy spread -- echo started; ls -d /tmp/consort-65534.* | wc -l"
+         {AS_USER} \"$C\" run -q --policy spread -- echo started; ls -d /tmp/consort-65534.* | wc -l"
     );
     let output = within(&script);
     let said = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -1,7 +1,7 @@
 //! Links and files that were put where a daemon makes its folder or its socket.
 
 use super::common::stderr;
-use super::folders::{NOBODY, may_play, within};
+use super::folders::{AS_USER, may_play, within};
 use std::fmt::Write;
 
 /// Makes a foreign folder with a file, which nothing may change. What `find` shows of a file
@@ -49,7 +49,7 @@ fn planted_folder_of_a_user_is_not_followed() {
         let script = format!(
             "{VICTIM}; {own} {COMES_UP}; mkdir /tmp/place; ln -s {target} /tmp/place/consort; \
              chown -h 65534 /tmp/place /tmp/place/consort; before=$(look); \
-             comes_up {NOBODY} env XDG_RUNTIME_DIR=/tmp/place \"$C\"; \
+             comes_up {AS_USER} env XDG_RUNTIME_DIR=/tmp/place \"$C\"; \
              [ \"$(look)\" = \"$before\" ] && echo untouched; \
              [ -d /tmp/consort-65534 ] && echo elsewhere; cat /tmp/said"
         );
@@ -88,7 +88,7 @@ fn what_is_no_socket_is_neither_followed_nor_removed() {
                 "{VICTIM}; mkdir /tmp/place; mkdir -m 700 /tmp/place/consort; \
                  place=/tmp/place/{name}; {plant}; \
                  chown -hR 65534 /tmp/place; before=$(look); \
-                 timeout 20 {NOBODY} env XDG_RUNTIME_DIR=/tmp/place \"$C\" daemon {args} \
+                 timeout 20 {AS_USER} env XDG_RUNTIME_DIR=/tmp/place \"$C\" daemon {args} \
                      2>/tmp/said; echo ended $?; \
                  [ \"$(look | grep -v /probe)\" = \"$before\" ] && echo untouched; cat /tmp/said; look"
             );

@@ -9,7 +9,7 @@ use std::fs::Permissions;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Quanta that are as short as they can be.
 const GANG: [&str; 2] = ["--policy", "gang:quantum=4"];
@@ -126,13 +126,7 @@ fn stop_leader(runs: &[(Run, u32); 3]) {
         wait_for("a pause", || is_paused(program).then_some(()));
     }
     leader.signal(Signal::SIGSTOP);
-    let stopped = Instant::now();
     programs.into_iter().for_each(wait_for_progress);
-    assert!(
-        stopped.elapsed() < Duration::from_secs(15),
-        "{:?}",
-        stopped.elapsed()
-    );
     for _ in 0..60 {
         std::thread::sleep(Duration::from_millis(50));
         assert!(!programs.into_iter().any(is_paused));
