@@ -91,13 +91,15 @@ fn cause(error: PerfError, leader: &EventSpec, target: Target) -> PerfError {
     }
 }
 
-/// Opens one event and sets its filter.
+/// Opens one event and sets its filter. A leader does not count before it is enabled.
 fn open_filtered(
     spec: &EventSpec,
     target: Target,
     leader: Option<BorrowedFd<'_>>,
 ) -> Result<OwnedFd, PerfError> {
-    let fd = open(&mut spec.attr(), target, leader)?;
+    let mut attr = spec.attr();
+    attr.set_disabled(u64::from(leader.is_none()));
+    let fd = open(&mut attr, target, leader)?;
     let Some(filter) = spec.filter else {
         return Ok(fd);
     };
@@ -155,8 +157,14 @@ impl CounterGroup {
             let opened = open_filtered(spec, target, leader);
             fds.push(opened.map_err(|error| cause(error, &specs[0], target))?);
         }
-        if fds.is_empty() {
+        let Some(leader) = fds.first() else {
             return Err(PerfError::NoSuchEvent);
+        };
+        // Members of a leader that counts already may count from the thread's next switch only
+        // (Linux 6.18 and a task clock); enabled together, all count from the same instant.
+        // SAFETY: the request takes its argument by value.
+        if unsafe { sys::ioctls::ENABLE(leader.as_raw_fd(), 0) } < 0 {
+            return Err(Errno::last().into());
         }
         let ids = fds.iter().map(id).collect::<Result<_, _>>()?;
         Ok(Self {
