@@ -2,6 +2,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { TEAM = 3, LINE = 64, MOST_LINES = 1 << 16 };
 
@@ -10,6 +11,7 @@ static pthread_barrier_t barrier;
 static volatile char common[MOST_LINES * LINE] __attribute__((aligned(4096)));
 static volatile char own[TEAM][MOST_LINES * LINE] __attribute__((aligned(4096)));
 static long first, second, third;
+static int begun, expected;
 
 // Two instructions a round.
 static void work(long instructions)
@@ -18,8 +20,18 @@ static void work(long instructions)
     __asm__ volatile("1: dec %0\n jnz 1b" : "+r"(rounds) : : "cc");
 }
 
+// Waits until all threads that are to run at once have begun, so that none ends before on a busy host.
+static void await_others(void)
+{
+    struct timespec pause = {0, 1000000};
+    __atomic_add_fetch(&begun, 1, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&begun, __ATOMIC_SEQ_CST) < expected)
+        nanosleep(&pause, NULL);
+}
+
 static void *integers(void *unused)
 {
+    await_others();
     work(first);
     return unused;
 }
@@ -27,6 +39,7 @@ static void *integers(void *unused)
 static void *floats(void *unused)
 {
     long rounds = second / 4;
+    await_others();
     __asm__ volatile(".balign 64\n1: addsd %%xmm1, %%xmm0\n mulsd %%xmm1, %%xmm2\n dec %0\n jnz 1b"
                      : "+r"(rounds)
                      :
@@ -88,14 +101,18 @@ static void *parent(void *unused)
 {
     pthread_t child;
     pthread_create(&child, NULL, integers, NULL);
+    await_others();
     work(first);
     pthread_join(child, NULL);
     return unused;
 }
 
-static void run(int count, void *(**bodies)(void *))
+// Runs threads, so many of which, and of those that they start, await each other.
+static void run(int count, void *(**bodies)(void *), int together)
 {
     pthread_t threads[8];
+    begun = 0;
+    expected = together;
     for (long i = 0; i < count; i++)
         pthread_create(&threads[i], NULL, bodies[i], (void *)i);
     for (int i = 0; i < count; i++)
@@ -107,16 +124,16 @@ static void lives(void)
 {
     void *(*alone[])(void *) = {integers};
     void *(*both[])(void *) = {parent, integers};
-    run(1, alone);
+    run(1, alone, 1);
     work(first);
-    run(2, both);
+    run(2, both, 3);
 }
 
 static void team(void *(*body)(void *))
 {
     void *(*bodies[])(void *) = {body, body, body};
     pthread_barrier_init(&barrier, NULL, TEAM);
-    run(TEAM, bodies);
+    run(TEAM, bodies, 0);
 }
 
 int main(int argc, char **argv)
@@ -126,7 +143,7 @@ int main(int argc, char **argv)
         return 2;
     first = atol(argv[2]), second = atol(argv[3]), third = atol(argv[4]);
     if (strcmp(argv[1], "roles") == 0)
-        run(4, unlike);
+        run(4, unlike, 4);
     else if (strcmp(argv[1], "share") == 0)
         team(share);
     else if (strcmp(argv[1], "barriers") == 0)

@@ -3,9 +3,9 @@
 use consort_bench::BenchError;
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Seek};
+use std::io::{BufRead, BufReader, Read, Seek, Write};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Longest time that something may take to start.
@@ -15,6 +15,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub(super) struct Process {
     child: Child,
     errors: File,
+    /// Its output, where it is read.
+    out: Option<BufReader<ChildStdout>>,
 }
 
 impl Process {
@@ -34,19 +36,45 @@ impl Process {
         let shared = errors.try_clone().map_err(failed)?;
         command.stdin(Stdio::piped()).stderr(shared);
         let child = command.spawn().map_err(failed)?;
-        Ok(Self { child, errors })
+        Ok(Self {
+            child,
+            errors,
+            out: None,
+        })
     }
 
     /// Starts it and waits for its first line.
     pub(super) fn start_and_hear(mut command: Command) -> Result<Self, BenchError> {
         command.stdout(Stdio::piped());
         let mut process = Self::start(command)?;
-        let out = process.child.stdout.take();
-        let heard = out.map(|out| BufReader::new(out).read_line(&mut String::new()));
-        match heard {
-            Some(Ok(1..)) => Ok(process),
-            _ => Err(BenchError::Live("a load did not start".to_owned())),
+        process.out = process.child.stdout.take().map(BufReader::new);
+        process.line()?;
+        Ok(process)
+    }
+
+    /// Reads the next line of its output.
+    fn line(&mut self) -> Result<String, BenchError> {
+        let mut line = String::new();
+        match self.out.as_mut().map(|out| out.read_line(&mut line)) {
+            Some(Ok(1..)) => Ok(line),
+            _ => Err(BenchError::Live("a load ended too early".to_owned())),
         }
+    }
+
+    /// Sends an empty line, which a load answers with the steps of work done so far.
+    pub(super) fn steps_done(&mut self) -> Result<f64, BenchError> {
+        let sent = self
+            .child
+            .stdin
+            .as_mut()
+            .map(|stdin| stdin.write_all(b"\n"));
+        if !matches!(sent, Some(Ok(()))) {
+            return Err(BenchError::Live("a load ended too early".to_owned()));
+        }
+        let line = self.line()?;
+        line.trim().parse().map_err(|_| {
+            BenchError::Live(format!("a load answered {:?}, not its steps", line.trim()))
+        })
     }
 
     /// Waits until a question to it succeeds.

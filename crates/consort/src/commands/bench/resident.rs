@@ -1,4 +1,4 @@
-//! Cost of the daemon while it manages a load, beside programs that look at the same load.
+//! Cost of the daemon while it manages a load, and of programs that look at the same load.
 //!
 //! The load is a process of some threads that each work a part of the time, so that all of them
 //! together want half of the PUs, or, for policies of short quanta, all the time.
@@ -8,9 +8,11 @@ use super::overhead::Overhead;
 use super::process::Process;
 use consort_bench::{Bench, BenchError, Case, Effort, Measure};
 use consort_core::policies;
+use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+use tempfile::TempDir;
 
 /// The bench.
 struct Resident;
@@ -91,8 +93,8 @@ impl Bench for Resident {
     }
 
     fn summary(&self) -> String {
-        "CPU time and memory of the daemon here, beside perf stat and pidstat where they are \
-         installed (minutes; run by its name only)"
+        "CPU time and memory of the daemon here, work that the managed threads lose (in pairs), \
+         and perf stat and pidstat where they are installed (minutes; run by its name only)"
             .to_owned()
     }
 
@@ -117,6 +119,14 @@ impl Bench for Resident {
             )
             .with_target(30.0),
         ];
+        for (name, scene) in [
+            ("daemon-100-threads-1s-lost", HUNDRED),
+            ("daemon-100-threads-100ms-lost", QUICKLY),
+            ("daemon-4-threads-hrrs-4ms-lost", HRRS),
+        ] {
+            let lost = work_lost(scene, effort);
+            cases.push(Case::measured(name.to_owned(), "% of the work", lost));
+        }
         let optional = [
             ("daemon-4-threads-kuths-4ms", KUTHS),
             ("perf-stat-100-threads-100ms", PERF),
@@ -135,11 +145,22 @@ impl Bench for Resident {
 struct Running {
     load: Process,
     watcher: Process,
-    _folder: tempfile::TempDir,
+    _folder: TempDir,
 }
 
 impl Scene {
     fn start(self) -> Result<Running, BenchError> {
+        let (load, folder) = self.load()?;
+        let watcher = self.watcher.start(load.id(), folder.path())?;
+        Ok(Running {
+            load,
+            watcher,
+            _folder: folder,
+        })
+    }
+
+    /// Starts the threads alone, with a folder for what else is started.
+    fn load(self) -> Result<(Process, TempDir), BenchError> {
         let folder = tempfile::tempdir().map_err(|error| BenchError::Live(error.to_string()))?;
         let pus = std::thread::available_parallelism().map_or(1.0, |n| n.get() as f64);
         let share = if self.busy {
@@ -149,12 +170,7 @@ impl Scene {
         };
         let words = [LOAD.to_owned(), self.threads.to_string(), share.to_string()];
         let load = Process::start_and_hear(Process::own(folder.path(), &words)?)?;
-        let watcher = self.watcher.start(load.id(), folder.path())?;
-        Ok(Running {
-            load,
-            watcher,
-            _folder: folder,
-        })
+        Ok((load, folder))
     }
 }
 
@@ -247,6 +263,32 @@ fn share_of_pu(scene: Scene, effort: Effort) -> Measure {
 
 fn share_of_managed(scene: Scene, effort: Effort) -> Measure {
     Box::new(move || measure(scene, effort).map(|[own, managed, _]| 100.0 * own / managed))
+}
+
+/// Share of the threads' work that is lost to what watches them, percent: the same load with and
+/// without it, in random order.
+fn work_lost(scene: Scene, effort: Effort) -> Measure {
+    let rate = move |load: &mut Process| {
+        warm_up(effort);
+        let begin = Instant::now();
+        let before = load.steps_done()?;
+        std::thread::sleep(window(effort));
+        let done = load.steps_done()? - before;
+        Ok::<_, BenchError>(done / begin.elapsed().as_secs_f64())
+    };
+    Box::new(move || {
+        let alone = || rate(&mut scene.load()?.0);
+        let watched = || rate(&mut scene.start()?.load);
+        // A fresh hasher is random.
+        let (with, without) = match RandomState::new().hash_one(0) % 2 == 0 {
+            true => (watched()?, alone()?),
+            false => {
+                let without = alone()?;
+                (watched()?, without)
+            }
+        };
+        Ok(100.0 * (1.0 - with / without.max(1.0)))
+    })
 }
 
 fn memory(scene: Scene, effort: Effort) -> Measure {
