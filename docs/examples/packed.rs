@@ -6,8 +6,10 @@
 //! both may use is free.
 
 use crate::plan::{Decision, Fact, Placement, Reason};
-use crate::policy::{ALL_USUAL, Opened, OptionInfo, Options, Policy, PolicyInfo, PolicyRng, View};
-use crate::{Offers, PuId, PuSet, Signal, Tier, Topology};
+use crate::policy::{
+    ALL_USUAL, OptionInfo, Policy, PolicyInfo, PolicyOptions, PolicyResult, PolicyRng, View,
+};
+use crate::{PuId, PuSet, Signal, SignalOffers, Tier, Topology};
 
 pub(crate) const INFO: PolicyInfo = PolicyInfo {
     name: "packed",
@@ -28,7 +30,7 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     open,
 };
 
-fn open(_: &Topology, _: &Offers, options: &Options<'_>) -> Opened {
+fn open(_: &Topology, _: &SignalOffers, options: &PolicyOptions<'_>) -> PolicyResult {
     let busy = options.share("busy")?;
     Ok(Box::new(Packed { busy }))
 }
@@ -43,7 +45,7 @@ impl Policy for Packed {
         let cores = view.topology.cores().iter();
         let mut free: Vec<PuId> = cores.flat_map(|core| core.pus.clone()).collect();
         let mut decision = Decision::default();
-        for thread in view.observation.managed() {
+        for thread in view.observation.managed_threads() {
             let share = view.observation.cpu_share(thread);
             let usable = free.iter().position(|&pu| thread.original.contains(pu));
             // Who is not placed stays where the operating system puts it.

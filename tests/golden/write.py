@@ -27,7 +27,7 @@ from pathlib import Path
 
 # Groups of checks whose results do not depend on the host's clock.
 GROUPS = ["consistency", "independent", "conservation", "placement", "reference"]
-MACHINE, WORKLOAD = "power8:smt=2", "hmmer+povray+mcf+lbm"
+MACHINE, WORKLOAD = "power8:smt=2", "5*hmmer+5*povray+5*mcf+5*lbm"
 SHORT = ["--alone", "2s"]
 HELP = re.compile(r"^  ([a-z][a-z-]*)  ", re.M)
 
@@ -152,7 +152,7 @@ def keys(writer: Writer, recording: Path):
     writer.keys("reproduce-list", "reproduce", "list")
     writer.keys("validate", "validate", "--quick", "--group", "conservation")
     writer.keys("bench-list", "bench", "--list")
-    writer.keys("bench", "bench", "solve-16", "--quick")
+    writer.keys("bench", "bench", "reuse", "--quick")
     writer.keys("train", "train", "-m", "power8", "--quick", "--programs", "hmmer,povray,mcf,lbm,bzip2,namd")
     report = Path(writer.work) / "report.json"
     writer.run("run", "--policy", "spread", "--report", report, "--", "sleep", "1")

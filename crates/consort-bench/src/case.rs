@@ -31,7 +31,7 @@ impl Effort {
     }
 
     /// Part of the simulated time of a repetition.
-    pub(crate) fn part(self, whole: u32) -> u32 {
+    pub(crate) fn scale_quanta(self, whole: u32) -> u32 {
         match self {
             Self::Quick => whole.div_ceil(50),
             Self::Full => whole,
@@ -40,44 +40,44 @@ impl Effort {
 }
 
 /// One repetition: the figure in the case's unit.
-pub type Measure = Box<dyn FnMut() -> Result<f64, BenchError>>;
+pub type BenchMeasure = Box<dyn FnMut() -> Result<f64, BenchError>>;
 /// A figure from those of the bench's earlier cases in the same round.
-pub type Derive = Box<dyn Fn(&[f64]) -> f64>;
+pub type BenchDerivation = Box<dyn Fn(&[f64]) -> f64>;
 
 /// Origin of a case's figure.
-pub(crate) enum Figure {
+pub(crate) enum FigureSource {
     /// From a repetition.
-    Measured(Measure),
+    Measured(BenchMeasure),
     /// From other figures.
-    Derived(Derive),
+    Derived(BenchDerivation),
 }
 
 /// One figure of a bench.
-pub struct Case {
+pub struct BenchCase {
     pub(crate) name: String,
     pub(crate) unit: &'static str,
     pub(crate) target: Option<f64>,
-    pub(crate) figure: Figure,
+    pub(crate) figure: FigureSource,
 }
 
-impl Case {
+impl BenchCase {
     /// A figure that is measured once in each round.
-    pub fn measured(name: String, unit: &'static str, measure: Measure) -> Self {
+    pub fn from_measure(name: String, unit: &'static str, measure: BenchMeasure) -> Self {
         Self {
             name,
             unit,
             target: None,
-            figure: Figure::Measured(measure),
+            figure: FigureSource::Measured(measure),
         }
     }
 
     /// A figure that follows from the bench's earlier ones.
-    pub fn derived(name: String, unit: &'static str, derive: Derive) -> Self {
+    pub fn from_derivation(name: String, unit: &'static str, derive: BenchDerivation) -> Self {
         Self {
             name,
             unit,
             target: None,
-            figure: Figure::Derived(derive),
+            figure: FigureSource::Derived(derive),
         }
     }
 
@@ -90,7 +90,7 @@ impl Case {
 }
 
 /// Repeats `once` as often as fills a slice, which the first call finds out; ns per time.
-pub(crate) fn ns_each(effort: Effort, mut once: impl FnMut() + 'static) -> Measure {
+pub(crate) fn measure_ns(effort: Effort, mut once: impl FnMut() + 'static) -> BenchMeasure {
     let mut times = None;
     Box::new(move || {
         let times = *times.get_or_insert_with(|| times_for(effort.slice(), &mut once));

@@ -3,7 +3,7 @@
 //! A policy that says that it is of no use on such a machine has no rows.
 
 use super::Bench;
-use super::case::{Case, Effort, ns_each};
+use super::case::{BenchCase, Effort, measure_ns};
 use super::error::BenchError;
 use super::synthetic::{observations, offers};
 use consort_experiment::ExperimentError;
@@ -18,7 +18,7 @@ use std::hint::black_box;
 const QUANTA: u64 = 8;
 
 /// A machine and what runs on it: a thread for every PU.
-pub(super) struct Crowd {
+pub(super) struct DecisionLoad {
     /// Suffix of the bench's name.
     suffix: &'static str,
     /// Cores of the two machines.
@@ -34,7 +34,7 @@ pub(super) struct Crowd {
 }
 
 /// A program on every PU of cores that are shared.
-const SHARED_CORES: Crowd = Crowd {
+const SHARED_CORES: DecisionLoad = DecisionLoad {
     suffix: "",
     cores: [40, 512],
     smt: 2,
@@ -45,7 +45,7 @@ const SHARED_CORES: Crowd = Crowd {
 
 /// Programs of several threads, and nobody to ask about them: where only the guidelines of
 /// `holistic` decide.
-const SHARED_CACHES: Crowd = Crowd {
+const SHARED_CACHES: DecisionLoad = DecisionLoad {
     suffix: "-guidelines",
     cores: [80, 1024],
     smt: 1,
@@ -55,23 +55,23 @@ const SHARED_CACHES: Crowd = Crowd {
 };
 
 /// One policy among some threads.
-pub(super) struct Decide {
+pub(super) struct DecisionBench {
     policy: &'static PolicyInfo,
-    crowd: &'static Crowd,
+    crowd: &'static DecisionLoad,
 }
 
 /// The benches of a policy.
-pub(super) fn of(policy: &'static PolicyInfo) -> Vec<Decide> {
-    let crowds: &[&'static Crowd] = match policy.name {
+pub(super) fn policy_benches(policy: &'static PolicyInfo) -> Vec<DecisionBench> {
+    let crowds: &[&'static DecisionLoad] = match policy.name {
         "holistic" => &[&SHARED_CORES, &SHARED_CACHES],
         _ => &[&SHARED_CORES],
     };
     { crowds.iter() }
-        .map(|&crowd| Decide { policy, crowd })
+        .map(|&crowd| DecisionBench { policy, crowd })
         .collect()
 }
 
-impl Bench for Decide {
+impl Bench for DecisionBench {
     fn name(&self) -> String {
         format!("decide-{}{}", self.policy.name, self.crowd.suffix)
     }
@@ -80,7 +80,7 @@ impl Bench for Decide {
         format!("one decision of {}: {}", self.policy.name, self.crowd.text)
     }
 
-    fn cases(&self, effort: Effort) -> Result<Vec<Case>, BenchError> {
+    fn cases(&self, effort: Effort) -> Result<Vec<BenchCase>, BenchError> {
         let mut cases = Vec::new();
         for cores in self.crowd.cores {
             cases.extend(self.case(cores, effort)?);
@@ -89,7 +89,7 @@ impl Bench for Decide {
     }
 }
 
-impl Crowd {
+impl DecisionLoad {
     fn topology(&self, cores: u32) -> Result<Topology, BenchError> {
         let facts = (0..cores * self.smt).map(|pu| PuFacts {
             pu: PuId(pu),
@@ -104,8 +104,8 @@ impl Crowd {
     }
 }
 
-impl Decide {
-    fn case(&self, cores: u32, effort: Effort) -> Result<Option<Case>, BenchError> {
+impl DecisionBench {
+    fn case(&self, cores: u32, effort: Effort) -> Result<Option<BenchCase>, BenchError> {
         let name = format!("{}-{}", self.name(), self.crowd.smt * cores);
         let spec: PolicySpec = self.policy.name.parse().map_err(ExperimentError::from)?;
         let topology = self.crowd.topology(cores)?;
@@ -115,13 +115,13 @@ impl Decide {
             opened => opened.map_err(ExperimentError::from)?,
         };
         let seen = observations(&topology, &offers, self.crowd.siblings, QUANTA);
-        let measure = ns_each(effort, deciding(policy, topology, seen));
-        Ok(Some(Case::measured(name, "ns", measure)))
+        let measure = measure_ns(effort, decision_step(policy, topology, seen));
+        Ok(Some(BenchCase::from_measure(name, "ns", measure)))
     }
 }
 
 /// Lets a policy decide on one observation after the other.
-fn deciding(
+fn decision_step(
     mut policy: Box<dyn Policy>,
     topology: Topology,
     seen: Vec<Observation>,

@@ -18,10 +18,10 @@ pub enum BenchError {
     },
     /// The machine that it runs on.
     #[error(transparent)]
-    Machine(#[from] machine::presets::PresetError),
+    Machine(#[from] machine::presets::MachinePresetError),
     /// A program that it runs.
     #[error(transparent)]
-    Program(#[from] program::presets::PresetError),
+    Program(#[from] program::presets::ProgramPresetError),
     /// The machine's layout.
     #[error(transparent)]
     Topology(#[from] TopologyError),

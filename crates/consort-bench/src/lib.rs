@@ -1,8 +1,8 @@
 //! Benches of Consort itself: the speed of the simulator, its solver, the policies.
 //!
-//! Usage: take [`all`] benches or [`select`] some by name, and [`run()`] them; each
-//! gives [`Row`]s, which [`of_benches`] makes a table of. To add a bench: a file here that implements [`Bench`], and a
-//! line in [`all`].
+//! Usage: take [`all_benches`] benches or [`select`] some by name, and [`run()`] them; each
+//! gives [`BenchRow`]s, which [`bench_table`] makes a table of. To add a bench: a file here that implements [`Bench`], and a
+//! line in [`all_benches`].
 //!
 //! Method: everything is warmed up once; then each round measures every case
 //! once, for some tens of milliseconds, so that a host that grows slow for a
@@ -21,17 +21,17 @@ mod quantum;
 mod reuse;
 mod row;
 mod run;
-mod setting;
 mod simulate;
+mod simulation_setup;
 mod solve;
 mod synthetic;
 
-pub use case::{Case, Derive, Effort, Measure};
+pub use case::{BenchCase, BenchDerivation, BenchMeasure, Effort};
 pub use error::BenchError;
-pub use long::of_benches;
-pub use row::Row;
+pub use long::bench_table;
+pub use row::BenchRow;
 pub use run::{run, run_rounds};
-pub use simulate::{ACMP, Done, POWER8, Simulate};
+pub use simulate::{ACMP, POWER8, SimulationBench, SimulationRun};
 
 use consort_core::{hint, policies};
 
@@ -47,20 +47,20 @@ pub trait Bench {
     ///
     /// # Errors
     /// Machines, programs or policies that cannot be had.
-    fn cases(&self, effort: Effort) -> Result<Vec<Case>, BenchError>;
+    fn cases(&self, effort: Effort) -> Result<Vec<BenchCase>, BenchError>;
 }
 
 /// Every bench, in the order in which they are listed; every policy has one.
-pub fn all() -> Vec<Box<dyn Bench>> {
+pub fn all_benches() -> Vec<Box<dyn Bench>> {
     let mut benches: Vec<Box<dyn Bench>> = vec![
         Box::new(POWER8),
         Box::new(ACMP),
-        Box::new(reuse::Reuse),
-        Box::new(solve::Solve),
-        Box::new(quantum::Quantum),
+        Box::new(reuse::ReuseBench),
+        Box::new(solve::SolverBench),
+        Box::new(quantum::QuantumBench),
     ];
     for info in policies::REGISTRY {
-        for bench in decide::of(info) {
+        for bench in decide::policy_benches(info) {
             benches.push(Box::new(bench));
         }
     }
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn names_are_unique_and_every_policy_has_one() {
-        let names: Vec<String> = all().iter().map(|bench| bench.name()).collect();
+        let names: Vec<String> = all_benches().iter().map(|bench| bench.name()).collect();
         let unique: BTreeSet<&String> = names.iter().collect();
         assert_eq!(unique.len(), names.len());
         for info in policies::REGISTRY {
@@ -105,15 +105,18 @@ mod tests {
 
     #[test]
     fn benches_are_chosen_by_name() {
-        let chosen = select(all(), &["solve", "decide-random", "solve"]).unwrap();
+        let chosen = select(all_benches(), &["solve", "decide-random", "solve"]).unwrap();
         let names: Vec<String> = chosen.iter().map(|bench| bench.name()).collect();
         assert_eq!(names, ["solve", "decide-random"]);
-        assert_eq!(select::<&str>(all(), &[]).unwrap().len(), all().len());
+        assert_eq!(
+            select::<&str>(all_benches(), &[]).unwrap().len(),
+            all_benches().len()
+        );
     }
 
     #[test]
     fn an_unknown_name_is_answered_with_the_nearest() {
-        let error = select(all(), &["solv"]).err().unwrap().to_string();
+        let error = select(all_benches(), &["solv"]).err().unwrap().to_string();
         assert_eq!(error, "unknown bench 'solv'; did you mean 'solve'?");
     }
 }

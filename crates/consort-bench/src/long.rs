@@ -1,23 +1,23 @@
 //! Long tables of what benches measured.
 
-use crate::row::Row;
-use consort_experiment::long::{Rows, Whose};
+use crate::row::BenchRow;
+use consort_experiment::long::{LongRows, RowOwner};
 use consort_table::Table;
 
 /// Benches: the case is the bench's name; `low` and `high` are its quartiles.
-pub fn of_benches(benches: &[Row]) -> Table {
-    let mut rows = Rows::default();
+pub fn bench_table(benches: &[BenchRow]) -> Table {
+    let mut rows = LongRows::default();
     for bench in benches {
-        let of = Whose {
+        let of = RowOwner {
             case: &bench.name,
-            ..Whose::default()
+            ..RowOwner::default()
         };
         let unit = Some(bench.unit).filter(|unit| !unit.is_empty());
         rows.push(of, "median", bench.value, unit);
         rows.push(of, "low", bench.low, unit);
         rows.push(of, "high", bench.high, unit);
         rows.push(of, "rounds", bench.n as f64, None);
-        rows.maybe(of, "target", bench.target, unit);
+        rows.push_if_some(of, "target", bench.target, unit);
     }
     rows.table()
 }
@@ -28,7 +28,7 @@ mod tests {
 
     #[test]
     fn benches_have_their_unit_and_no_seed() {
-        let bench = Row {
+        let bench = BenchRow {
             name: "solve".to_owned(),
             value: 1.5,
             unit: "us",
@@ -37,7 +37,7 @@ mod tests {
             high: 2.0,
             target: None,
         };
-        let csv = of_benches(&[bench]).to_csv();
+        let csv = bench_table(&[bench]).to_csv();
         let lines: Vec<&str> = csv.lines().skip(1).collect();
         let expected = [
             "solve,,,,median,1.5,us",

@@ -7,11 +7,11 @@
 //! the more threads there are, while a solution does not.
 
 use super::Bench;
-use super::case::{Case, Effort, Measure};
+use super::case::{BenchCase, BenchMeasure, Effort};
 use super::clock::Stopwatch;
 use super::error::BenchError;
-use super::setting::{Setting, pass};
-use super::solve::{SIZES, chip, growth, per_thread};
+use super::simulation_setup::{SimulationSetup, run_quanta};
+use super::solve::{SIZES, chip, growth, per_thread_cases};
 
 /// Quantum, ns.
 const QUANTUM_NS: u64 = 100_000_000;
@@ -19,9 +19,9 @@ const QUANTUM_NS: u64 = 100_000_000;
 const THREAD_QUANTA: u32 = 2048;
 
 /// Whole quanta.
-pub(super) struct Quantum;
+pub(super) struct QuantumBench;
 
-impl Bench for Quantum {
+impl Bench for QuantumBench {
     fn name(&self) -> String {
         "quantum".to_owned()
     }
@@ -30,30 +30,30 @@ impl Bench for Quantum {
         "one quantum of 100 ms under random for 16 to 1024 threads, all included".to_owned()
     }
 
-    fn cases(&self, effort: Effort) -> Result<Vec<Case>, BenchError> {
+    fn cases(&self, effort: Effort) -> Result<Vec<BenchCase>, BenchError> {
         let mut cases = Vec::new();
         for n in SIZES {
-            let setting = Setting::new(chip(n)?, n, QUANTUM_NS)?;
-            let quanta = effort.part(THREAD_QUANTA).div_ceil(n as u32);
-            cases.push(Case::measured(
+            let setting = SimulationSetup::new(chip(n)?, n, QUANTUM_NS)?;
+            let quanta = effort.scale_quanta(THREAD_QUANTA).div_ceil(n as u32);
+            cases.push(BenchCase::from_measure(
                 format!("quantum-{n}"),
                 "ns",
-                each(setting, quanta),
+                measure_quantum(setting, quanta),
             ));
         }
-        cases.extend(per_thread("quantum"));
+        cases.extend(per_thread_cases("quantum"));
         cases.push(growth("quantum"));
         Ok(cases)
     }
 }
 
 /// The first quantum, in which everything is cold and nothing is placed yet, does not count.
-fn each(setting: Setting, quanta: u32) -> Measure {
+fn measure_quantum(setting: SimulationSetup, quanta: u32) -> BenchMeasure {
     Box::new(move || {
-        let mut wheel = setting.begin()?;
-        pass(&mut wheel, 1)?;
+        let mut wheel = setting.new_loop()?;
+        run_quanta(&mut wheel, 1)?;
         let watch = Stopwatch::start();
-        pass(&mut wheel, quanta)?;
+        run_quanta(&mut wheel, quanta)?;
         Ok(watch.ns() / f64::from(quanta))
     })
 }

@@ -2,15 +2,15 @@
 //! measured.
 
 use super::Bench;
-use super::case::{Case, Effort};
+use super::case::{BenchCase, Effort};
 use super::error::BenchError;
-use super::setting::pass;
-use super::simulate::{ACMP, POWER8, Simulate};
+use super::simulate::{ACMP, POWER8, SimulationBench};
+use super::simulation_setup::run_quanta;
 
 /// Solutions from memory.
-pub(super) struct Reuse;
+pub(super) struct ReuseBench;
 
-impl Bench for Reuse {
+impl Bench for ReuseBench {
     fn name(&self) -> String {
         "reuse".to_owned()
     }
@@ -19,20 +19,20 @@ impl Bench for Reuse {
         "share of solutions that come from memory in the runs of simulate-*".to_owned()
     }
 
-    fn cases(&self, effort: Effort) -> Result<Vec<Case>, BenchError> {
+    fn cases(&self, effort: Effort) -> Result<Vec<BenchCase>, BenchError> {
         [POWER8, ACMP].iter().map(|run| case(run, effort)).collect()
     }
 }
 
-fn case(run: &Simulate, effort: Effort) -> Result<Case, BenchError> {
-    let setting = run.setting()?;
-    let quanta = effort.part(run.quanta());
+fn case(run: &SimulationBench, effort: Effort) -> Result<BenchCase, BenchError> {
+    let setting = run.new_setup()?;
+    let quanta = effort.scale_quanta(run.quanta());
     let share = move || {
-        let mut wheel = setting.begin()?;
-        pass(&mut wheel, quanta)?;
+        let mut wheel = setting.new_loop()?;
+        run_quanta(&mut wheel, quanta)?;
         let usage = wheel.machine().oracle().memo_use();
         Ok(usage.hits as f64 / (usage.hits + usage.misses) as f64)
     };
     let name = format!("reuse-{}", run.name().trim_start_matches("simulate-"));
-    Ok(Case::measured(name, "share", Box::new(share)))
+    Ok(BenchCase::from_measure(name, "share", Box::new(share)))
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 /// One measured or derived figure: the median of its repetitions.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Row {
+pub struct BenchRow {
     /// Name of the bench and the case.
     pub name: String,
     /// Median.
@@ -22,7 +22,7 @@ pub struct Row {
     pub target: Option<f64>,
 }
 
-impl Row {
+impl BenchRow {
     /// Sums repetitions up; NaN where there is none.
     pub(crate) fn new(
         name: String,
@@ -57,14 +57,14 @@ mod tests {
 
     #[test]
     fn a_row_is_the_median_with_its_quartiles() {
-        let row = Row::new("a".into(), "ns", None, &[5.0, 1.0, 3.0, 2.0, 4.0]);
+        let row = BenchRow::new("a".into(), "ns", None, &[5.0, 1.0, 3.0, 2.0, 4.0]);
         assert_eq!((row.value, row.low, row.high, row.n), (3.0, 2.0, 4.0, 5));
         assert!((row.spread() - 1.0 / 3.0).abs() < 1e-12);
     }
 
     #[test]
     fn what_never_varies_has_no_spread_even_at_zero() {
-        let row = Row::new("a".into(), "share", None, &[0.0, 0.0]);
+        let row = BenchRow::new("a".into(), "share", None, &[0.0, 0.0]);
         assert_eq!((row.value, row.spread()), (0.0, 0.0));
     }
 }

@@ -1,13 +1,13 @@
 //! Running benches: round by round, every case once in each.
 
 use super::Bench;
-use super::case::{Case, Effort, Figure};
+use super::case::{BenchCase, Effort, FigureSource};
 use super::error::BenchError;
-use super::row::Row;
+use super::row::BenchRow;
 
 /// A bench's cases with what they have given so far.
-struct Series {
-    cases: Vec<Case>,
+struct BenchSeries {
+    cases: Vec<BenchCase>,
     /// By case, then by round.
     values: Vec<Vec<f64>>,
 }
@@ -20,7 +20,7 @@ pub fn run(
     benches: &[Box<dyn Bench>],
     effort: Effort,
     tell: &dyn Fn(usize, usize),
-) -> Result<Vec<Row>, BenchError> {
+) -> Result<Vec<BenchRow>, BenchError> {
     run_rounds(benches, effort, effort.rounds(), tell)
 }
 
@@ -33,26 +33,26 @@ pub fn run_rounds(
     effort: Effort,
     rounds: usize,
     tell: &dyn Fn(usize, usize),
-) -> Result<Vec<Row>, BenchError> {
+) -> Result<Vec<BenchRow>, BenchError> {
     let series = benches
         .iter()
-        .map(|bench| Series::new(bench.as_ref(), effort));
+        .map(|bench| BenchSeries::new(bench.as_ref(), effort));
     let mut series = series.collect::<Result<Vec<_>, _>>()?;
     for s in &mut series {
-        s.round()?;
+        s.run_round()?;
     }
-    series.iter_mut().for_each(Series::forget);
+    series.iter_mut().for_each(BenchSeries::forget);
     for round in 0..rounds {
         tell(round, rounds);
         for s in &mut series {
-            s.round()?;
+            s.run_round()?;
         }
     }
     tell(rounds, rounds);
-    Ok(series.into_iter().flat_map(Series::rows).collect())
+    Ok(series.into_iter().flat_map(BenchSeries::rows).collect())
 }
 
-impl Series {
+impl BenchSeries {
     fn new(bench: &dyn Bench, effort: Effort) -> Result<Self, BenchError> {
         let cases = bench.cases(effort)?;
         Ok(Self {
@@ -61,12 +61,12 @@ impl Series {
         })
     }
 
-    fn round(&mut self) -> Result<(), BenchError> {
+    fn run_round(&mut self) -> Result<(), BenchError> {
         let mut before = Vec::with_capacity(self.cases.len());
         for (case, values) in self.cases.iter_mut().zip(&mut self.values) {
             let value = match &mut case.figure {
-                Figure::Measured(measure) => measure()?,
-                Figure::Derived(derive) => derive(&before),
+                FigureSource::Measured(measure) => measure()?,
+                FigureSource::Derived(derive) => derive(&before),
             };
             before.push(value);
             values.push(value);
@@ -79,9 +79,9 @@ impl Series {
         self.values.iter_mut().for_each(Vec::clear);
     }
 
-    fn rows(self) -> impl Iterator<Item = Row> {
+    fn rows(self) -> impl Iterator<Item = BenchRow> {
         let pairs = self.cases.into_iter().zip(self.values);
-        pairs.map(|(case, values)| Row::new(case.name, case.unit, case.target, &values))
+        pairs.map(|(case, values)| BenchRow::new(case.name, case.unit, case.target, &values))
     }
 }
 
@@ -103,7 +103,7 @@ mod tests {
             String::new()
         }
 
-        fn cases(&self, _: Effort) -> Result<Vec<Case>, BenchError> {
+        fn cases(&self, _: Effort) -> Result<Vec<BenchCase>, BenchError> {
             let log = Rc::clone(&self.1);
             let (mut count, letter) = (0.0, self.0);
             let measure = move || {
@@ -113,8 +113,8 @@ mod tests {
             };
             let twice = |before: &[f64]| 2.0 * before[0];
             Ok(vec![
-                Case::measured(self.name(), "1", Box::new(measure)).with_target(7.0),
-                Case::derived(format!("{}-twice", self.0), "1", Box::new(twice)),
+                BenchCase::from_measure(self.name(), "1", Box::new(measure)).with_target(7.0),
+                BenchCase::from_derivation(format!("{}-twice", self.0), "1", Box::new(twice)),
             ])
         }
     }

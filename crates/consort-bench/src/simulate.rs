@@ -3,16 +3,16 @@
 //! Every repetition is the same run from its beginning; making the machine does not count.
 
 use super::Bench;
-use super::case::{Case, Effort, Measure};
+use super::case::{BenchCase, BenchMeasure, Effort};
 use super::clock::Stopwatch;
 use super::error::BenchError;
-use super::setting::{Setting, instructions, pass};
+use super::simulation_setup::{SimulationSetup, instructions, run_quanta};
 use consort_sim::chip::Chip;
 use consort_sim::machine::presets;
 
 /// A run whose speed is measured.
 #[derive(Clone, Copy, Debug)]
-pub struct Simulate {
+pub struct SimulationBench {
     name: &'static str,
     summary: &'static str,
     machine: &'static str,
@@ -26,7 +26,7 @@ pub struct Simulate {
 }
 
 /// Ten cores of SMT2, fully taken.
-pub const POWER8: Simulate = Simulate {
+pub const POWER8: SimulationBench = SimulationBench {
     name: "simulate-power8-100ms",
     summary: "20 programs on power8:smt=2, random every 100 ms, counters and energy included",
     machine: "power8",
@@ -38,7 +38,7 @@ pub const POWER8: Simulate = Simulate {
 };
 
 /// One big core and three small ones at the quanta of hardware schedulers.
-pub const ACMP: Simulate = Simulate {
+pub const ACMP: SimulationBench = SimulationBench {
     name: "simulate-acmp-1ms",
     summary: "4 programs on acmp-1+3, random every 1 ms, counters and energy included",
     machine: "acmp-1+3",
@@ -49,7 +49,7 @@ pub const ACMP: Simulate = Simulate {
     target: 5e11,
 };
 
-impl Simulate {
+impl SimulationBench {
     /// Summary in a line.
     pub fn title(&self) -> &'static str {
         self.summary
@@ -69,9 +69,11 @@ impl Simulate {
     ///
     /// # Errors
     /// A machine or programs that cannot be had.
-    pub fn runs(&self, times: usize) -> Result<Vec<Done>, BenchError> {
-        let setting = self.setting()?;
-        (0..times).map(|_| once(&setting, self.quanta)).collect()
+    pub fn run_times(&self, times: usize) -> Result<Vec<SimulationRun>, BenchError> {
+        let setting = self.new_setup()?;
+        (0..times)
+            .map(|_| run_once(&setting, self.quanta))
+            .collect()
     }
 
     /// Quanta of a repetition.
@@ -79,13 +81,13 @@ impl Simulate {
         self.quanta
     }
 
-    pub(super) fn setting(&self) -> Result<Setting, BenchError> {
+    pub(super) fn new_setup(&self) -> Result<SimulationSetup, BenchError> {
         let chip = Chip::new(&presets::find(self.machine)?, self.smt)?;
-        Setting::new(chip, self.threads, self.quantum_ns)
+        SimulationSetup::new(chip, self.threads, self.quantum_ns)
     }
 }
 
-impl Bench for Simulate {
+impl Bench for SimulationBench {
     fn name(&self) -> String {
         self.name.to_owned()
     }
@@ -94,24 +96,24 @@ impl Bench for Simulate {
         self.summary.to_owned()
     }
 
-    fn cases(&self, effort: Effort) -> Result<Vec<Case>, BenchError> {
-        let quanta = effort.part(self.quanta);
-        let speed = Case::measured(
+    fn cases(&self, effort: Effort) -> Result<Vec<BenchCase>, BenchError> {
+        let quanta = effort.scale_quanta(self.quanta);
+        let speed = BenchCase::from_measure(
             self.name.to_owned(),
             "instructions/s",
-            speed(self.setting()?, quanta),
+            speed(self.new_setup()?, quanta),
         );
         Ok(vec![speed.with_target(self.target)])
     }
 }
 
-fn speed(setting: Setting, quanta: u32) -> Measure {
-    Box::new(move || Ok(once(&setting, quanta)?.speed()))
+fn speed(setting: SimulationSetup, quanta: u32) -> BenchMeasure {
+    Box::new(move || Ok(run_once(&setting, quanta)?.speed()))
 }
 
 /// Result of a run.
 #[derive(Clone, Copy, Debug)]
-pub struct Done {
+pub struct SimulationRun {
     /// Simulated quanta.
     pub quanta: u32,
     /// Simulated instructions.
@@ -120,18 +122,18 @@ pub struct Done {
     pub seconds: f64,
 }
 
-impl Done {
+impl SimulationRun {
     /// Simulated instructions per second.
     pub fn speed(self) -> f64 {
         self.instructions / self.seconds
     }
 }
 
-fn once(setting: &Setting, quanta: u32) -> Result<Done, BenchError> {
-    let mut wheel = setting.begin()?;
+fn run_once(setting: &SimulationSetup, quanta: u32) -> Result<SimulationRun, BenchError> {
+    let mut wheel = setting.new_loop()?;
     let watch = Stopwatch::start();
-    pass(&mut wheel, quanta)?;
-    Ok(Done {
+    run_quanta(&mut wheel, quanta)?;
+    Ok(SimulationRun {
         quanta,
         seconds: watch.seconds(),
         instructions: instructions(wheel.machine()),

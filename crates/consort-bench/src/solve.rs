@@ -4,11 +4,11 @@
 //! cores and an LLC each, two dies and two memory channels to a node. All PUs are taken.
 
 use super::Bench;
-use super::case::{Case, Effort, exponent, ns_each};
+use super::case::{BenchCase, Effort, exponent, measure_ns};
 use super::error::BenchError;
-use super::setting::programs;
-use consort_sim::chip::{Chip, Place};
-use consort_sim::contention::{Demand, Running, Solver};
+use super::simulation_setup::programs;
+use consort_sim::chip::{Chip, PuPlace};
+use consort_sim::contention::{Demand, RunningThread, Solver};
 use consort_sim::machine::presets;
 use consort_sim::phase::Phase;
 use std::hint::black_box;
@@ -20,9 +20,9 @@ pub(super) const SIZES: [usize; 7] = [16, 32, 64, 128, 256, 512, 1024];
 const PUS_PER_LLC: usize = 16;
 
 /// The solver.
-pub(super) struct Solve;
+pub(super) struct SolverBench;
 
-impl Bench for Solve {
+impl Bench for SolverBench {
     fn name(&self) -> String {
         "solve".to_owned()
     }
@@ -31,48 +31,49 @@ impl Bench for Solve {
         "one solution for 16 to 1024 threads, all PUs of an EPYC-like machine taken".to_owned()
     }
 
-    fn cases(&self, effort: Effort) -> Result<Vec<Case>, BenchError> {
+    fn cases(&self, effort: Effort) -> Result<Vec<BenchCase>, BenchError> {
         let mut cases = Vec::new();
         for n in SIZES {
             cases.push(case(n, effort)?);
         }
-        cases.extend(per_thread("solve"));
+        cases.extend(per_thread_cases("solve"));
         cases.push(growth("solve").with_target(1.0));
         Ok(cases)
     }
 }
 
-fn case(n: usize, effort: Effort) -> Result<Case, BenchError> {
+fn case(n: usize, effort: Effort) -> Result<BenchCase, BenchError> {
     let chip = Arc::new(chip(n)?);
     let demands = demands(&chip)?;
     let solver = Solver::new(chip);
     let once = move || {
         let running = demands.iter().enumerate();
-        let running: Vec<Running<'_>> =
-            running.map(|(pu, demand)| Running { pu, demand }).collect();
+        let running: Vec<RunningThread<'_>> = running
+            .map(|(pu, demand)| RunningThread { pu, demand })
+            .collect();
         black_box(solver.solve(black_box(&running)));
     };
-    Ok(Case::measured(
+    Ok(BenchCase::from_measure(
         format!("solve-{n}"),
         "ns",
-        ns_each(effort, once),
+        measure_ns(effort, once),
     ))
 }
 
 /// The cost per thread at each of [`SIZES`]; the total costs come first among the cases.
-pub(super) fn per_thread(bench: &str) -> Vec<Case> {
+pub(super) fn per_thread_cases(bench: &str) -> Vec<BenchCase> {
     let each = |(i, n): (usize, usize)| {
         let name = format!("{bench}-{n}-per-thread");
         let derive = move |totals: &[f64]| totals[i] / n as f64;
-        Case::derived(name, "ns/thread", Box::new(derive))
+        BenchCase::from_derivation(name, "ns/thread", Box::new(derive))
     };
     SIZES.into_iter().enumerate().map(each).collect()
 }
 
 /// The exponent with which the total cost grows; 1 is linear.
-pub(super) fn growth(bench: &str) -> Case {
+pub(super) fn growth(bench: &str) -> BenchCase {
     let derive = |totals: &[f64]| exponent(&SIZES.map(|n| n as f64), &totals[..SIZES.len()]);
-    Case::derived(format!("{bench}-exponent"), "1", Box::new(derive))
+    BenchCase::from_derivation(format!("{bench}-exponent"), "1", Box::new(derive))
 }
 
 /// A machine of `n` PUs, a power of two from 16 on.
@@ -99,7 +100,7 @@ fn demands(chip: &Chip) -> Result<Vec<Demand>, BenchError> {
         .map(|program| Arc::new(Phase::new(&program.phases[0])))
         .collect();
     let places = chip.places().iter().zip(phases.iter().cycle());
-    let demand = |(i, (place, phase)): (usize, (&Place, &Arc<Phase>))| Demand {
+    let demand = |(i, (place, phase)): (usize, (&PuPlace, &Arc<Phase>))| Demand {
         phase: Arc::clone(phase),
         intensity: 1.0,
         program: i as u32,
@@ -114,7 +115,7 @@ fn demands(chip: &Chip) -> Result<Vec<Demand>, BenchError> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::case::Figure;
+    use super::super::case::FigureSource;
     use super::*;
 
     #[test]
@@ -129,11 +130,11 @@ mod tests {
     #[test]
     fn per_thread_costs_and_the_exponent_follow_from_the_totals() {
         let totals: Vec<f64> = SIZES.iter().map(|&n| 100.0 * n as f64).collect();
-        let value = |case: &Case| match &case.figure {
-            Figure::Derived(derive) => derive(&totals),
-            Figure::Measured(_) => f64::NAN,
+        let value = |case: &BenchCase| match &case.figure {
+            FigureSource::Derived(derive) => derive(&totals),
+            FigureSource::Measured(_) => f64::NAN,
         };
-        let values: Vec<f64> = per_thread("solve").iter().map(value).collect();
+        let values: Vec<f64> = per_thread_cases("solve").iter().map(value).collect();
         assert_eq!(values, [100.0; SIZES.len()]);
         assert!((value(&growth("solve")) - 1.0).abs() < 1e-12);
     }

@@ -3,12 +3,12 @@
 use super::error::BenchError;
 use consort_core::policy::PolicyRng;
 use consort_core::{
-    Bottleneck, BottleneckKind, CycleStack, Mix, Observation, Offers, PuId, PuSet, Reading, Sample,
-    Signal, ThreadId, ThreadObservation, Tier, Topology,
+    Bottleneck, BottleneckKind, CycleStack, Mix, Observation, PuId, PuSet, Reading, Sample, Signal,
+    SignalOffers, ThreadId, ThreadObservation, Tier, Topology,
 };
 use consort_experiment::ExperimentError;
 use consort_sim::machine::presets;
-use consort_sim::pmu::{Request, SimulatedPmu};
+use consort_sim::pmu::{PmuRequest, SimulatedPmu};
 use rand::{RngExt, SeedableRng};
 use std::sync::Arc;
 
@@ -43,8 +43,8 @@ const SIGNALS: [Signal; 20] = [
 const MACHINE: &str = "power8";
 
 /// Offers of the machine.
-pub(super) fn offers() -> Result<Offers, BenchError> {
-    let pmu = SimulatedPmu::new(&presets::find(MACHINE)?, &Request::default(), 1);
+pub(super) fn offers() -> Result<SignalOffers, BenchError> {
+    let pmu = SimulatedPmu::new(&presets::find(MACHINE)?, &PmuRequest::default(), 1);
     let mut offers = pmu.map_err(ExperimentError::from)?.offers().clone();
     for signal in SIGNALS.into_iter().chain([Signal::Bottlenecks]) {
         offers.add(signal, Tier::Counters);
@@ -56,7 +56,7 @@ pub(super) fn offers() -> Result<Offers, BenchError> {
 /// in succession are siblings.
 pub(super) fn observations(
     topology: &Topology,
-    offers: &Offers,
+    offers: &SignalOffers,
     siblings: u32,
     quanta: u64,
 ) -> Vec<Observation> {
@@ -105,7 +105,7 @@ fn thread(
     id: ThreadId,
     pu: PuId,
     original: &Arc<PuSet>,
-    offers: &Offers,
+    offers: &SignalOffers,
     rng: &mut PolicyRng,
 ) -> ThreadObservation {
     ThreadObservation {
@@ -118,12 +118,15 @@ fn thread(
     }
 }
 
-fn sample(offers: &Offers, rng: &mut PolicyRng) -> Sample {
+fn sample(offers: &SignalOffers, rng: &mut PolicyRng) -> Sample {
     let mut share = || rng.random::<f64>();
     let mut sample = Sample::default();
     for signal in SIGNALS {
         let value = value(signal, share());
-        sample.set(signal, Reading::whole(value, Tier::Counters, INTERVAL_NS));
+        sample.set(
+            signal,
+            Reading::fully_counted(value, Tier::Counters, INTERVAL_NS),
+        );
     }
     let mix = Mix::from_array(std::array::from_fn(|_| share()));
     sample.mix = Some(mix.normalised());

@@ -8,8 +8,8 @@
 
 use consort_core::policy::{PolicyRng, View};
 use consort_core::{
-    Observation, Offers, Reading, Sample, Signal, ThreadId, ThreadObservation, Tier, Topology,
-    policies,
+    Observation, Reading, Sample, Signal, SignalOffers, ThreadId, ThreadObservation, Tier,
+    Topology, policies,
 };
 use divan::Bencher;
 use rand::{RngExt, SeedableRng};
@@ -24,9 +24,9 @@ fn main() {
 
 fn thread(tid: u32, topology: &Topology, rng: &mut PolicyRng) -> ThreadObservation {
     let mut sample = Sample::default();
-    let busy = Reading::whole(INTERVAL_NS as f64, Tier::Proc, INTERVAL_NS);
+    let busy = Reading::fully_counted(INTERVAL_NS as f64, Tier::Proc, INTERVAL_NS);
     sample.set(Signal::CpuTime, busy);
-    let usage = Reading::whole(rng.random(), Tier::Sampling, INTERVAL_NS);
+    let usage = Reading::fully_counted(rng.random(), Tier::Sampling, INTERVAL_NS);
     sample.set(Signal::FpUsage, usage);
     ThreadObservation {
         id: ThreadId {
@@ -57,7 +57,7 @@ fn decide(bencher: Bencher<'_, '_>, name: &str, (threads, cores): (u32, u32)) {
     let topology = Topology::uniform(cores, 2).unwrap();
     let mut rng = PolicyRng::seed_from_u64(1);
     let needs = policies::find(name).unwrap().needs.iter();
-    let offers: Offers = needs.map(|&signal| (signal, Tier::Counters)).collect();
+    let offers: SignalOffers = needs.map(|&signal| (signal, Tier::Counters)).collect();
     let mut policy = policies::open(&topology, &offers, &name.parse().unwrap()).unwrap();
     let mut next = PolicyRng::seed_from_u64(2);
     bencher

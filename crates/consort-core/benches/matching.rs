@@ -7,7 +7,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a bench may fail loudly")]
 
-use consort_core::matching::{Costs, Pairing, Seat, Shape, assign, groups, pairs, pairs_from};
+use consort_core::matching::{
+    GroupRoom, PairCosts, Pairing, Seat, assign, group_threads, pairs, pairs_from,
+};
 use divan::Bencher;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
@@ -39,8 +41,8 @@ fn slowdown(own: &[f64; 4], other: &[f64; 4]) -> f64 {
         .sum()
 }
 
-fn corrected(threads: usize, stacks: &[[f64; 4]], rng: &mut Pcg64) -> Costs {
-    Costs::from_fn(threads, |i, j| {
+fn corrected(threads: usize, stacks: &[[f64; 4]], rng: &mut Pcg64) -> PairCosts {
+    PairCosts::from_fn(threads, |i, j| {
         let mut factor = || rng.random_range(0.9..1.1);
         slowdown(&stacks[i], &stacks[j]) * factor() + slowdown(&stacks[j], &stacks[i]) * factor()
     })
@@ -49,7 +51,7 @@ fn corrected(threads: usize, stacks: &[[f64; 4]], rng: &mut Pcg64) -> Costs {
 
 /// Costs of eight programs whose threads differ a little from their siblings: nearly everything is
 /// nearly a tie.
-fn similar(threads: usize, seed: u64) -> Costs {
+fn similar(threads: usize, seed: u64) -> PairCosts {
     let mut rng = Pcg64::seed_from_u64(seed);
     let programs: Vec<_> = (0..8).map(|_| stack(&mut rng)).collect();
     let stacks: Vec<_> = (0..threads)
@@ -59,31 +61,31 @@ fn similar(threads: usize, seed: u64) -> Costs {
 }
 
 /// Costs of threads that are each a different program, without corrections.
-fn smooth(threads: usize, seed: u64) -> Costs {
+fn smooth(threads: usize, seed: u64) -> PairCosts {
     let mut rng = Pcg64::seed_from_u64(seed);
     let stacks: Vec<_> = (0..threads).map(|_| stack(&mut rng)).collect();
     plain(threads, &stacks)
 }
 
-fn plain(threads: usize, stacks: &[[f64; 4]]) -> Costs {
-    Costs::from_fn(threads, |i, j| {
+fn plain(threads: usize, stacks: &[[f64; 4]]) -> PairCosts {
+    PairCosts::from_fn(threads, |i, j| {
         slowdown(&stacks[i], &stacks[j]) + slowdown(&stacks[j], &stacks[i])
     })
     .unwrap()
 }
 
 /// Costs of threads that are each a different program, with corrections.
-fn varied(threads: usize, seed: u64) -> Costs {
+fn varied(threads: usize, seed: u64) -> PairCosts {
     let mut rng = Pcg64::seed_from_u64(seed);
     let stacks: Vec<_> = (0..threads).map(|_| stack(&mut rng)).collect();
     corrected(threads, &stacks, &mut rng)
 }
 
 /// Costs of eight programs whose threads are all alike: nearly everything is a tie.
-fn alike(threads: usize, seed: u64) -> Costs {
+fn alike(threads: usize, seed: u64) -> PairCosts {
     let mut rng = Pcg64::seed_from_u64(seed);
     let stacks: Vec<_> = (0..8).map(|_| stack(&mut rng)).collect();
-    Costs::from_fn(threads, |i, j| {
+    PairCosts::from_fn(threads, |i, j| {
         let (i, j) = (stacks[i * 8 / threads], stacks[j * 8 / threads]);
         slowdown(&i, &j) + slowdown(&j, &i)
     })
@@ -91,17 +93,17 @@ fn alike(threads: usize, seed: u64) -> Costs {
 }
 
 /// Costs drawn at random, without structure.
-fn noise(threads: usize, seed: u64) -> Costs {
+fn noise(threads: usize, seed: u64) -> PairCosts {
     let mut rng = Pcg64::seed_from_u64(seed);
-    Costs::from_fn(threads, |_, _| rng.random()).unwrap()
+    PairCosts::from_fn(threads, |_, _| rng.random()).unwrap()
 }
 
-fn solved(costs: &Costs) -> Pairing {
+fn solved(costs: &PairCosts) -> Pairing {
     let threads = costs.threads();
     pairs(costs, &vec![1.0; threads], threads / 2).unwrap()
 }
 
-fn cold(bencher: Bencher<'_, '_>, make: fn(usize, u64) -> Costs, threads: usize) {
+fn cold(bencher: Bencher<'_, '_>, make: fn(usize, u64) -> PairCosts, threads: usize) {
     let mut seed = 0;
     bencher
         .with_inputs(|| {
@@ -174,15 +176,15 @@ fn seats_of_pairs(bencher: Bencher<'_, '_>, threads: usize) {
 #[divan::bench(args = [16, 80])]
 fn groups_of_four(bencher: Bencher<'_, '_>, threads: usize) {
     let costs = varied(threads, 1);
-    let shape = Shape {
+    let shape = GroupRoom {
         cores: threads / 4,
         ways: 4,
         swaps: 20_000,
     };
-    bencher.bench_local(|| groups(threads, shape, |group| crowd(&costs, group)).unwrap());
+    bencher.bench_local(|| group_threads(threads, shape, |group| crowd(&costs, group)).unwrap());
 }
 
-fn crowd(costs: &Costs, group: &[usize]) -> f64 {
+fn crowd(costs: &PairCosts, group: &[usize]) -> f64 {
     let pairs = group
         .iter()
         .flat_map(|&i| group.iter().map(move |&j| (i, j)));

@@ -7,7 +7,7 @@
 #![expect(clippy::unwrap_used, reason = "a bench may fail loudly")]
 
 use consort_core::ThreadId;
-use consort_core::model::{Corrections, Level, PairSlowdowns, Parameters};
+use consort_core::model::{ComponentParameters, Corrections, LevelParameters, PairSlowdowns};
 use consort_core::policy::PolicyRng;
 use divan::Bencher;
 use rand::{RngExt, SeedableRng};
@@ -20,14 +20,14 @@ fn main() {
 }
 
 /// Every component has all four coefficients, which is the most work.
-fn level(ways: u32) -> Level {
-    let one = |i: usize| Parameters {
+fn level(ways: u32) -> LevelParameters {
+    let one = |i: usize| ComponentParameters {
         alpha: 0.01,
         beta: 1.0 + 0.1 * i as f64,
         gamma: 0.05,
         delta: 0.3 - 0.1 * i as f64 + 0.01,
     };
-    Level::new(ways, (0..COMPONENTS).map(one).collect()).unwrap()
+    LevelParameters::new(ways, (0..COMPONENTS).map(one).collect()).unwrap()
 }
 
 fn stacks(threads: usize) -> Vec<f64> {
@@ -50,7 +50,7 @@ fn ids(threads: usize) -> Vec<ThreadId> {
 }
 
 /// The stacks of one core after another, as they would be measured.
-fn measured(level: &Level, stacks: &[f64]) -> Vec<f64> {
+fn measured(level: &LevelParameters, stacks: &[f64]) -> Vec<f64> {
     let mut all = Vec::new();
     for core in stacks.chunks_exact(COMPONENTS * level.ways() as usize) {
         for own in core.chunks_exact(COMPONENTS) {
@@ -58,7 +58,7 @@ fn measured(level: &Level, stacks: &[f64]) -> Vec<f64> {
                 .map(|c| core.iter().skip(c).step_by(COMPONENTS).sum::<f64>() - own[c])
                 .collect();
             let mut together = vec![0.0; COMPONENTS];
-            level.together(own, &others, &mut together);
+            level.predict_stack(own, &others, &mut together);
             all.extend(together);
         }
     }
@@ -70,7 +70,7 @@ fn costs(pairs: &mut PairSlowdowns, row: &mut [f64]) -> f64 {
     let threads = pairs.threads();
     let of_first = |first: usize| {
         let row = &mut row[first + 1..];
-        pairs.costs_after(first, |slowdown| slowdown, row);
+        pairs.fill_costs_after(first, |slowdown| slowdown, row);
         row.iter().fold(0.0, |most: f64, cost| most.max(*cost))
     };
     (0..threads).map(of_first).fold(0.0, f64::max)

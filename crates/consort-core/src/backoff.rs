@@ -32,7 +32,7 @@ const LONGEST: u64 = 256;
 
 /// Answer to whether the policy may decide this quantum.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum BackoffVerdict {
     /// It may.
     GoOn,
     /// It may not, for this reason.
@@ -44,8 +44,8 @@ pub enum Verdict {
 pub struct Backoff {
     /// Relative fall of progress that is tolerated; none switches the watch off.
     tolerance: Option<f64>,
-    recent: VecDeque<Quantum>,
-    trial: Option<Trial>,
+    recent: VecDeque<QuantumProgress>,
+    trial: Option<PlanTrial>,
     held_for: u64,
     next_hold: u64,
     reason: String,
@@ -54,7 +54,7 @@ pub struct Backoff {
 }
 
 #[derive(Clone, Debug)]
-struct Quantum {
+struct QuantumProgress {
     progress: f64,
     /// True where threads were mostly where the last plan had them: only then does the quantum
     /// speak for or against the plan.
@@ -63,7 +63,7 @@ struct Quantum {
 }
 
 #[derive(Clone, Debug)]
-struct Trial {
+struct PlanTrial {
     before: Vec<f64>,
     active: BTreeSet<ThreadId>,
     after: Vec<f64>,
@@ -94,7 +94,7 @@ impl Backoff {
 
     /// Forgets progress and trials, as for another policy; the number of plans that have been
     /// undone stays.
-    pub fn begin_anew(&mut self) {
+    pub fn reset_progress(&mut self) {
         *self = Self {
             tolerance: self.tolerance,
             undone: self.undone,
@@ -104,43 +104,43 @@ impl Backoff {
     }
 
     /// Number of plans that have been undone.
-    pub fn undone(&self) -> u64 {
+    pub fn undone_plans(&self) -> u64 {
         self.undone
     }
 
     /// Number of plans of which nothing could be concluded, because threads did not stay in place.
-    pub fn not_held(&self) -> u64 {
+    pub fn inconclusive_plans(&self) -> u64 {
         self.not_held
     }
 
     /// Takes the last quantum in and says whether the policy may decide the next.
-    pub fn judge(&mut self, seen: &Observation) -> Verdict {
+    pub fn judge(&mut self, seen: &Observation) -> BackoffVerdict {
         let Some(tolerance) = self.tolerance else {
-            return Verdict::GoOn;
+            return BackoffVerdict::GoOn;
         };
-        let quantum = Quantum::of(seen);
-        self.weigh(&quantum, tolerance);
+        let quantum = QuantumProgress::from_observation(seen);
+        self.update_trial(&quantum, tolerance);
         self.recent.push_back(quantum);
         if self.recent.len() > WINDOW {
             self.recent.pop_front();
         }
         if self.held_for == 0 {
-            return Verdict::GoOn;
+            return BackoffVerdict::GoOn;
         }
         self.held_for -= 1;
-        Verdict::HoldOff(self.reason.clone())
+        BackoffVerdict::HoldOff(self.reason.clone())
     }
 
     /// A plan was enacted; a trial begins if it changed placements and none is running.
-    pub fn enacted(&mut self, seen: &Observation, changed: bool) {
+    pub fn record_enactment(&mut self, seen: &Observation, changed: bool) {
         if self.tolerance.is_none() || !changed || self.trial.is_some() || self.held_for > 0 {
             return;
         }
-        let active = Quantum::of(seen).active;
+        let active = QuantumProgress::from_observation(seen).active;
         let same = self.recent.iter().filter(|q| q.active == active);
         let before: Vec<f64> = same.map(|q| q.progress).collect();
         if before.len() >= 2 {
-            self.trial = Some(Trial {
+            self.trial = Some(PlanTrial {
                 before,
                 active,
                 after: Vec::new(),
@@ -148,7 +148,7 @@ impl Backoff {
         }
     }
 
-    fn weigh(&mut self, quantum: &Quantum, tolerance: f64) {
+    fn update_trial(&mut self, quantum: &QuantumProgress, tolerance: f64) {
         let Some(trial) = &mut self.trial else {
             return;
         };
@@ -163,11 +163,11 @@ impl Backoff {
         if trial.after.len() == WINDOW {
             let fall = trial.significant_fall(tolerance);
             self.trial = None;
-            self.conclude(fall);
+            self.finish_trial(fall);
         }
     }
 
-    fn conclude(&mut self, fall: Option<f64>) {
+    fn finish_trial(&mut self, fall: Option<f64>) {
         match fall {
             Some(fall) => {
                 self.undone += 1;
@@ -185,10 +185,13 @@ impl Backoff {
     }
 }
 
-impl Quantum {
-    fn of(seen: &Observation) -> Self {
+impl QuantumProgress {
+    fn from_observation(seen: &Observation) -> Self {
         let is_active = |t: &&ThreadObservation| seen.wanted_share(t) >= ACTIVE_SHARE;
-        let active = unthrottled(seen).filter(is_active).map(|t| t.id).collect();
+        let active = unthrottled_threads(seen)
+            .filter(is_active)
+            .map(|t| t.id)
+            .collect();
         Self {
             progress: progress(seen),
             held: seen.adherence().is_none_or(|share| share >= HELD),
@@ -197,7 +200,7 @@ impl Quantum {
     }
 }
 
-impl Trial {
+impl PlanTrial {
     /// The relative fall of mean progress, if it is beyond tolerance and variation.
     fn significant_fall(&self, tolerance: f64) -> Option<f64> {
         let (before, after) = (mean(&self.before), mean(&self.after));
@@ -209,7 +212,7 @@ impl Trial {
 }
 
 /// The threads that no limit of a control group held in the interval.
-fn unthrottled(seen: &Observation) -> impl Iterator<Item = &ThreadObservation> {
+fn unthrottled_threads(seen: &Observation) -> impl Iterator<Item = &ThreadObservation> {
     let threads = seen.threads.iter();
     threads.filter(|thread| !seen.throttled.contains_key(&thread.id))
 }
@@ -217,7 +220,7 @@ fn unthrottled(seen: &Observation) -> impl Iterator<Item = &ThreadObservation> {
 /// Work done per unit of the time in which threads wanted to run.
 fn progress(seen: &Observation) -> f64 {
     let total = |signal| -> Option<f64> {
-        let values = unthrottled(seen).map(|t| t.sample.get(signal));
+        let values = unthrottled_threads(seen).map(|t| t.sample.get(signal));
         values.sum::<Option<f64>>()
     };
     let run = total(Signal::CpuTime).unwrap_or(0.0);
@@ -247,7 +250,7 @@ fn deviation(values: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::leave::Throttle;
+    use crate::leave_reason::Throttle;
     use crate::sample::Reading;
     use crate::signal::Tier;
     use crate::testing::{INTERVAL_NS, observation};
@@ -259,7 +262,7 @@ mod tests {
         let mut seen = observation(&topology, &[(1, 0.0), (2, 0.0)]);
         for thread in &mut seen.threads {
             let wait_ns = INTERVAL_NS as f64 * waiting / (1.0 - waiting);
-            let reading = Reading::whole(wait_ns, Tier::Proc, INTERVAL_NS);
+            let reading = Reading::fully_counted(wait_ns, Tier::Proc, INTERVAL_NS);
             thread.sample.set(Signal::WaitTime, reading);
         }
         seen
@@ -269,17 +272,17 @@ mod tests {
     fn held(backoff: &mut Backoff, before: f64, after: f64) -> usize {
         for i in 0..WINDOW {
             backoff.judge(&quantum(before));
-            backoff.enacted(&quantum(before), i + 1 == WINDOW);
+            backoff.record_enactment(&quantum(before), i + 1 == WINDOW);
         }
         let verdicts = (0..50).map(|_| backoff.judge(&quantum(after)));
-        verdicts.filter(|v| *v != Verdict::GoOn).count()
+        verdicts.filter(|v| *v != BackoffVerdict::GoOn).count()
     }
 
     #[test]
     fn a_plan_that_makes_threads_queue_is_undone() {
         let mut backoff = Backoff::new(0.05);
         assert_eq!(held(&mut backoff, 0.0, 0.4), 2 * WINDOW);
-        assert_eq!(backoff.undone(), 1);
+        assert_eq!(backoff.undone_plans(), 1);
     }
 
     #[test]
@@ -301,11 +304,11 @@ mod tests {
         let mut backoff = Backoff::new(0.05);
         for i in 0..WINDOW {
             backoff.judge(&quantum(0.0));
-            backoff.enacted(&quantum(0.0), i + 1 == WINDOW);
+            backoff.record_enactment(&quantum(0.0), i + 1 == WINDOW);
         }
         let mut fewer = quantum(0.4);
         fewer.threads.pop();
-        assert!((0..20).all(|_| backoff.judge(&fewer) == Verdict::GoOn));
+        assert!((0..20).all(|_| backoff.judge(&fewer) == BackoffVerdict::GoOn));
     }
 
     #[test]
@@ -313,16 +316,19 @@ mod tests {
         let mut backoff = Backoff::new(0.05);
         for i in 0..WINDOW {
             backoff.judge(&quantum(0.0));
-            backoff.enacted(&quantum(0.0), i + 1 == WINDOW);
+            backoff.record_enactment(&quantum(0.0), i + 1 == WINDOW);
         }
         let mut astray = quantum(0.4);
         for thread in &mut astray.threads {
             let in_place = 0.2 * thread.sample.cpu_time_ns();
-            let reading = Reading::whole(in_place, Tier::Proc, INTERVAL_NS);
+            let reading = Reading::fully_counted(in_place, Tier::Proc, INTERVAL_NS);
             thread.sample.set(Signal::PlannedTime, reading);
         }
-        assert!((0..20).all(|_| backoff.judge(&astray) == Verdict::GoOn));
-        assert_eq!((backoff.not_held(), backoff.undone()), (1, 0));
+        assert!((0..20).all(|_| backoff.judge(&astray) == BackoffVerdict::GoOn));
+        assert_eq!(
+            (backoff.inconclusive_plans(), backoff.undone_plans()),
+            (1, 0)
+        );
     }
 
     #[test]
@@ -330,7 +336,7 @@ mod tests {
         let mut backoff = Backoff::new(0.05);
         for i in 0..WINDOW {
             backoff.judge(&quantum(0.0));
-            backoff.enacted(&quantum(0.0), i + 1 == WINDOW);
+            backoff.record_enactment(&quantum(0.0), i + 1 == WINDOW);
         }
         let mut throttled = quantum(0.9);
         let throttle = Throttle {
@@ -340,8 +346,8 @@ mod tests {
         };
         let ids = throttled.threads.iter().map(|thread| thread.id);
         throttled.throttled = ids.map(|id| (id, throttle.clone())).collect();
-        assert!((0..20).all(|_| backoff.judge(&throttled) == Verdict::GoOn));
-        assert_eq!(backoff.undone(), 0);
+        assert!((0..20).all(|_| backoff.judge(&throttled) == BackoffVerdict::GoOn));
+        assert_eq!(backoff.undone_plans(), 0);
     }
 
     #[test]

@@ -2,15 +2,15 @@
 
 use crate::gain::{Gain, has_several_places};
 use crate::policies::SHARED_CORES;
-use crate::signal::{Offers, Signal};
+use crate::signal::{Signal, SignalOffers};
 use crate::topology::Topology;
 
-/// The name that stands for the policy that [`choose`] finds.
+/// The name that stands for the policy that [`choose_policy`] finds.
 pub const AUTO: &str = "auto";
 
 /// A policy's name and why it was chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Choice {
+pub struct AutoPolicyChoice {
     /// Name of the policy.
     pub name: &'static str,
     /// The reason, one sentence.
@@ -18,10 +18,14 @@ pub struct Choice {
 }
 
 /// Chooses among the policies that place for throughput, by what the cores share and what the
-/// machine can tell. `model` names an interference model that [fits](crate::model::Model::fits)
+/// machine can tell. `model` names an interference model that [fits](crate::model::InterferenceModel::check_fit)
 /// the machine and its cycle stack, where there is one.
-pub fn choose(topology: &Topology, offers: &Offers, model: Option<&str>) -> Choice {
-    let (name, why) = match Gain::expected(topology) {
+pub fn choose_policy(
+    topology: &Topology,
+    offers: &SignalOffers,
+    model: Option<&str>,
+) -> AutoPolicyChoice {
+    let (name, why) = match Gain::from_topology(topology) {
         Gain::Absent(why) => (
             "none",
             format!("no gain to be expected here: {why}; watching only"),
@@ -39,7 +43,7 @@ pub fn choose(topology: &Topology, offers: &Offers, model: Option<&str>) -> Choi
         true => format!("{why}; {HOLISTIC}"),
         false => why,
     };
-    Choice { name, why }
+    AutoPolicyChoice { name, why }
 }
 
 /// Advice on when the policy that weighs caches and memory is better than one that spreads threads
@@ -50,7 +54,7 @@ const HOLISTIC: &str = "--policy holistic can be better for programs that share 
 /// Returns true where `holistic` has something to weigh by its guidelines and the counters to do
 /// so. Where PUs share cores and their use is told, it asks the policy that is chosen there anyway,
 /// and on large and small cores others yet.
-fn suits_holistic(topology: &Topology, offers: &Offers) -> bool {
+fn suits_holistic(topology: &Topology, offers: &SignalOffers) -> bool {
     let counted = [Signal::Instructions, Signal::LlcMisses];
     counted.iter().all(|&s| offers.tier_of(s).is_some())
         && topology.core_types().len() < 2
@@ -59,13 +63,13 @@ fn suits_holistic(topology: &Topology, offers: &Offers) -> bool {
 
 fn choose_with_smt(
     topology: &Topology,
-    offers: &Offers,
+    offers: &SignalOffers,
     model: Option<&str>,
 ) -> (&'static str, String) {
     let ways = topology.smt();
     let shared = format!("up to {ways} PUs share a core");
     let fed = SHARED_CORES.iter().find_map(|promise| {
-        let how = fed_by(promise.policy, offers, model)?;
+        let how = describe_signal_source(promise.policy, offers, model)?;
         Some((promise.policy, format!("{shared}, {how}")))
     });
     fed.unwrap_or_else(|| {
@@ -75,7 +79,11 @@ fn choose_with_smt(
 }
 
 /// Source of what a policy for shared cores needs; none where it lacks something.
-fn fed_by(policy: &str, offers: &Offers, model: Option<&str>) -> Option<String> {
+fn describe_signal_source(
+    policy: &str,
+    offers: &SignalOffers,
+    model: Option<&str>,
+) -> Option<String> {
     let tier = |signal| offers.tier_of(signal);
     match policy {
         "symbiotic" => tier(Signal::CycleStack).zip(model).map(|(tier, model)| {
@@ -96,7 +104,7 @@ mod tests {
     fn check(cores: u32, ways: u32, offers: &[(Signal, Tier)], expect: &str) {
         let topology = Topology::uniform(cores, ways).unwrap();
         let offers = offers.iter().copied().collect();
-        assert_eq!(choose(&topology, &offers, None).name, expect);
+        assert_eq!(choose_policy(&topology, &offers, None).name, expect);
     }
 
     #[test]
@@ -107,7 +115,7 @@ mod tests {
             let topology = Topology::uniform(4, ways).unwrap();
             let cpu = (Signal::CpuTime, Tier::Proc);
             let offers = offers.iter().copied().chain([cpu]).collect();
-            choose(&topology, &offers, model).name
+            choose_policy(&topology, &offers, model).name
         };
         assert_eq!(name(2, &[fp, stack], Some("m.toml")), "symbiotic");
         assert_eq!(name(2, &[fp, stack], None), "workover");
@@ -118,11 +126,11 @@ mod tests {
     #[test]
     fn every_policy_for_shared_cores_can_be_chosen() {
         let signals = [Signal::CycleStack, Signal::FpUsage];
-        let offers: Offers = signals.iter().map(|&s| (s, Tier::Sampling)).collect();
+        let offers: SignalOffers = signals.iter().map(|&s| (s, Tier::Sampling)).collect();
         for promise in SHARED_CORES {
-            assert!(fed_by(promise.policy, &offers, Some("m.toml")).is_some());
+            assert!(describe_signal_source(promise.policy, &offers, Some("m.toml")).is_some());
             assert_eq!(
-                fed_by(promise.policy, &Offers::default(), Some("m.toml")),
+                describe_signal_source(promise.policy, &SignalOffers::default(), Some("m.toml")),
                 None
             );
         }
@@ -156,7 +164,7 @@ mod tests {
         let topology = Topology::new(facts.collect(), vec![CoreType::uniform()]).unwrap();
         let counted = counted.iter().map(|&signal| (signal, Tier::Counters));
         let offers = counted.chain([(Signal::CpuTime, Tier::Proc)]).collect();
-        choose(&topology, &offers, None).why
+        choose_policy(&topology, &offers, None).why
     }
 
     #[test]

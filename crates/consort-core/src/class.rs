@@ -38,7 +38,7 @@ pub enum MemoryLimit {
 impl MemoryLimit {
     /// The greater part of a stall of which `bandwidth` is in streams; both are shares of CPU
     /// time. None where less than [`MEMORY_FROM`] is stalled.
-    pub fn of(memory_stall: f64, bandwidth: f64) -> Option<Self> {
+    pub fn from_stall(memory_stall: f64, bandwidth: f64) -> Option<Self> {
         let greater = match 2.0 * bandwidth > memory_stall {
             true => Self::Bandwidth,
             false => Self::Latency,
@@ -49,7 +49,7 @@ impl MemoryLimit {
 
 /// Numbers that [`classify`] goes by.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Traits {
+pub struct ThreadTraits {
     /// Share of the thread's life in which it ran or waited for a PU, 0 to 1.
     pub wanted_share: f64,
     /// Instruction mix by time.
@@ -83,7 +83,7 @@ pub const FP_FROM: f64 = 0.15;
 pub const INT_BELOW: f64 = 0.05;
 
 /// The class of a thread.
-pub fn classify(traits: Traits) -> Class {
+pub fn classify(traits: ThreadTraits) -> Class {
     if traits.wanted_share <= 0.0 {
         return Class::Idle;
     }
@@ -115,13 +115,13 @@ const FP_ERROR: f64 = 0.05;
 /// The class of a thread whose class was `before`: it stays as long as the shares are within their
 /// error of those that make it so, because a thread near a bound would otherwise change its class
 /// from quantum to quantum.
-pub fn classify_after(traits: Traits, before: Class) -> Class {
+pub fn classify_after(traits: ThreadTraits, before: Class) -> Class {
     let errors = [-1.0, 0.0, 1.0];
     let mut near = errors
         .iter()
         .flat_map(|stall| errors.map(|fp| (stall * STALL_ERROR, fp * FP_ERROR)));
     let stays = near.any(|(stall, fp)| {
-        let moved = Traits {
+        let moved = ThreadTraits {
             memory_stall: traits.memory_stall.map(|share| share + stall),
             mix: traits.mix.map(|mix| Mix {
                 fp: mix.fp + fp,
@@ -166,7 +166,7 @@ mod tests {
             load: 1.0 - fp - int,
             ..Mix::default()
         };
-        let traits = Traits {
+        let traits = ThreadTraits {
             wanted_share,
             mix: Some(mix),
             memory_stall: Some(memory_stall),
@@ -186,14 +186,20 @@ mod tests {
 
     #[test]
     fn memory_limits_are_told_of_memory_threads_only() {
-        assert_eq!(MemoryLimit::of(0.4, 0.4), None);
-        assert_eq!(MemoryLimit::of(0.6, 0.1), Some(MemoryLimit::Latency));
-        assert_eq!(MemoryLimit::of(0.6, 0.5), Some(MemoryLimit::Bandwidth));
+        assert_eq!(MemoryLimit::from_stall(0.4, 0.4), None);
+        assert_eq!(
+            MemoryLimit::from_stall(0.6, 0.1),
+            Some(MemoryLimit::Latency)
+        );
+        assert_eq!(
+            MemoryLimit::from_stall(0.6, 0.5),
+            Some(MemoryLimit::Bandwidth)
+        );
     }
 
     #[test]
     fn thread_near_a_bound_keeps_its_class() {
-        let at = |memory_stall, fp| Traits {
+        let at = |memory_stall, fp| ThreadTraits {
             wanted_share: 1.0,
             mix: Some(Mix {
                 fp,
@@ -214,25 +220,25 @@ mod tests {
 
     #[test]
     fn thread_that_falls_asleep_is_blocked_at_once() {
-        let asleep = Traits {
+        let asleep = ThreadTraits {
             wanted_share: 0.01,
-            ..Traits::default()
+            ..ThreadTraits::default()
         };
         assert_eq!(classify_after(asleep, Class::Fp), Class::Blocked);
     }
 
     #[test]
     fn without_a_mix_nothing_is_claimed() {
-        let busy = Traits {
+        let busy = ThreadTraits {
             wanted_share: 1.0,
-            ..Traits::default()
+            ..ThreadTraits::default()
         };
         assert_eq!(classify(busy), Class::Unknown);
     }
 
     #[test]
     fn an_empty_mix_claims_nothing() {
-        let traits = Traits {
+        let traits = ThreadTraits {
             wanted_share: 1.0,
             mix: Some(Mix::default()),
             memory_stall: None,

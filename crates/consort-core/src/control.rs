@@ -1,11 +1,11 @@
 //! The control loop: one turn of the wheel per quantum.
 
-use crate::backoff::{Backoff, Verdict};
+use crate::backoff::{Backoff, BackoffVerdict};
 use crate::class::Class;
 use crate::ids::ThreadId;
-use crate::leaver::Leaver;
-use crate::lint::{Finding, lint};
-use crate::machine::{Enacted, Machine};
+use crate::left_thread_tracker::LeftThreadTracker;
+use crate::lint::{LintFinding, lint};
+use crate::machine::{EnactmentReport, Machine};
 use crate::plan::{Decision, Placement, Plan, PlanReport};
 use crate::policy::{Policy, PolicyRng, View, Wishes};
 use crate::sample::Observation;
@@ -19,7 +19,7 @@ pub struct ControlLoop<M: Machine> {
     policy: Box<dyn Policy>,
     rng: PolicyRng,
     backoff: Backoff,
-    leaver: Leaver,
+    leaver: LeftThreadTracker,
     /// Classes of threads in the last quantum.
     classes: BTreeMap<ThreadId, Class>,
     generation: u64,
@@ -32,7 +32,7 @@ pub struct ControlLoop<M: Machine> {
 
 /// Account of one turn: what was seen and done.
 #[derive(Clone, Debug)]
-pub struct Turn {
+pub struct ControlTurn {
     /// Observation of the turn.
     pub observation: Observation,
     /// The plan that was made of it.
@@ -40,15 +40,15 @@ pub struct Turn {
     /// Threads whose placement the plan changes.
     pub changed: Vec<ThreadId>,
     /// Findings of the linter; a fatal one means that the plan was not enacted.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<LintFinding>,
     /// Result of the plan.
-    pub enacted: Enacted,
+    pub enacted: EnactmentReport,
 }
 
-impl Turn {
+impl ControlTurn {
     /// Says whether the plan passed the linter and was enacted.
     pub fn was_enacted(&self) -> bool {
-        !self.findings.iter().any(Finding::is_fatal)
+        !self.findings.iter().any(LintFinding::is_fatal)
     }
 }
 
@@ -56,14 +56,14 @@ impl<M: Machine> ControlLoop<M> {
     /// Returns a loop that draws all its randomness from `seed`.
     pub fn new(mut machine: M, policy: Box<dyn Policy>, backoff: Backoff, seed: u64) -> Self {
         let granted = policy.wishes();
-        machine.grant(granted);
+        machine.grant_wishes(granted);
         Self {
             granted,
             machine,
             policy,
             rng: PolicyRng::seed_from_u64(seed),
             backoff,
-            leaver: Leaver::default(),
+            leaver: LeftThreadTracker::default(),
             classes: BTreeMap::new(),
             generation: 0,
             current: BTreeMap::new(),
@@ -85,24 +85,24 @@ impl<M: Machine> ControlLoop<M> {
     /// old one is no measure for it.
     pub fn change_policy(&mut self, policy: Box<dyn Policy>) {
         self.policy = policy;
-        self.grant();
-        self.backoff.begin_anew();
+        self.grant_wishes();
+        self.backoff.reset_progress();
         self.probing = false;
     }
 
-    fn grant(&mut self) {
+    fn grant_wishes(&mut self) {
         self.granted = self.policy.wishes();
-        self.machine.grant(self.granted);
+        self.machine.grant_wishes(self.granted);
     }
 
     /// Number of plans that were undone because progress fell after them.
-    pub fn undone(&self) -> u64 {
-        self.backoff.undone()
+    pub fn undone_plans(&self) -> u64 {
+        self.backoff.undone_plans()
     }
 
     /// Number of plans of which nothing could be concluded, because threads did not stay in place.
-    pub fn not_held(&self) -> u64 {
-        self.backoff.not_held()
+    pub fn inconclusive_plans(&self) -> u64 {
+        self.backoff.inconclusive_plans()
     }
 
     /// Ends the loop and gives the machine back.
@@ -114,7 +114,7 @@ impl<M: Machine> ControlLoop<M> {
     ///
     /// # Errors
     /// When the machine can no longer be watched or told.
-    pub fn turn(&mut self) -> Result<Option<Turn>, M::Error> {
+    pub fn run_turn(&mut self) -> Result<Option<ControlTurn>, M::Error> {
         let Some(mut observation) = self.machine.observe()? else {
             return Ok(None);
         };
@@ -123,7 +123,7 @@ impl<M: Machine> ControlLoop<M> {
         observation.add_classes(&self.classes);
         self.classes.clone_from(&observation.classes);
         let probed = std::mem::take(&mut self.probing);
-        let plan = self.plan(&observation, probed);
+        let plan = self.make_plan(&observation, probed);
         let findings = lint(
             self.machine.topology(),
             &observation,
@@ -133,24 +133,24 @@ impl<M: Machine> ControlLoop<M> {
         self.current
             .retain(|&id, _| observation.thread(id).is_some());
         let changed = plan.changes(&self.current).map(|(id, _)| id).collect();
-        let mut turn = Turn {
+        let mut turn = ControlTurn {
             observation,
             plan,
             changed,
             findings,
-            enacted: Enacted::default(),
+            enacted: EnactmentReport::default(),
         };
         if turn.was_enacted() {
             self.enact(&mut turn, probed)?;
         }
         // A policy that joins others once they are needed may ask for more than before.
         if self.policy.wishes() != self.granted {
-            self.grant();
+            self.grant_wishes();
         }
         Ok(Some(turn))
     }
 
-    fn enact(&mut self, turn: &mut Turn, probed: bool) -> Result<(), M::Error> {
+    fn enact(&mut self, turn: &mut ControlTurn, probed: bool) -> Result<(), M::Error> {
         turn.enacted = self.machine.enact(&turn.plan)?;
         self.generation = turn.plan.generation;
         self.current = turn.plan.placements.clone();
@@ -158,32 +158,32 @@ impl<M: Machine> ControlLoop<M> {
         self.probing = turn.plan.quantum_ns.is_some();
         if !self.probing && !probed {
             self.backoff
-                .enacted(&turn.observation, !turn.changed.is_empty());
+                .record_enactment(&turn.observation, !turn.changed.is_empty());
         }
         Ok(())
     }
 
-    fn plan(&mut self, observation: &Observation, probed: bool) -> Plan {
+    fn make_plan(&mut self, observation: &Observation, probed: bool) -> Plan {
         let view = View {
             topology: self.machine.topology(),
             observation,
         };
         let verdict = if probed {
-            Verdict::GoOn
+            BackoffVerdict::GoOn
         } else {
             self.backoff.judge(observation)
         };
         let decision = match verdict {
-            Verdict::GoOn => self.policy.decide(view, &mut self.rng),
-            Verdict::HoldOff(why) => hold_off(why),
+            BackoffVerdict::GoOn => self.policy.decide(view, &mut self.rng),
+            BackoffVerdict::HoldOff(why) => back_off_decision(why),
         };
         let mut decision = complete(decision, observation);
         let topology = self.machine.topology();
         split_places(topology, observation, &self.current, &mut decision);
-        self.generation_of(decision)
+        self.plan_from_decision(decision)
     }
 
-    fn generation_of(&self, decision: Decision) -> Plan {
+    fn plan_from_decision(&self, decision: Decision) -> Plan {
         Plan {
             generation: self.generation + 1,
             placements: decision.placements,
@@ -195,7 +195,7 @@ impl<M: Machine> ControlLoop<M> {
     }
 }
 
-fn hold_off(why: String) -> Decision {
+fn back_off_decision(why: String) -> Decision {
     Decision {
         report: PlanReport {
             notes: vec![why],
@@ -207,7 +207,7 @@ fn hold_off(why: String) -> Decision {
 
 /// Names every observed thread: those that the policy did not name are unrestricted.
 fn complete(mut decision: Decision, observation: &Observation) -> Decision {
-    for thread in observation.managed() {
+    for thread in observation.managed_threads() {
         let placement = decision.placements.entry(thread.id);
         placement.or_insert(Placement::Unrestricted);
     }
@@ -218,7 +218,7 @@ fn complete(mut decision: Decision, observation: &Observation) -> Decision {
 mod tests {
     use super::*;
     use crate::plan::Reason;
-    use crate::signal::Offers;
+    use crate::signal::SignalOffers;
     use crate::testing::{observation, thread_id};
     use crate::topology::Topology;
     use std::convert::Infallible;
@@ -226,7 +226,7 @@ mod tests {
     /// Shows the same two threads for a number of quanta and remembers the plans.
     struct Script {
         topology: Topology,
-        offers: Offers,
+        offers: SignalOffers,
         quanta: u32,
         plans: Vec<Plan>,
         granted: Vec<Wishes>,
@@ -239,11 +239,11 @@ mod tests {
             &self.topology
         }
 
-        fn offers(&self) -> &Offers {
+        fn offers(&self) -> &SignalOffers {
             &self.offers
         }
 
-        fn grant(&mut self, wishes: Wishes) {
+        fn grant_wishes(&mut self, wishes: Wishes) {
             self.granted.push(wishes);
         }
 
@@ -254,9 +254,9 @@ mod tests {
             Ok(more.then_some(seen))
         }
 
-        fn enact(&mut self, plan: &Plan) -> Result<Enacted, Infallible> {
+        fn enact(&mut self, plan: &Plan) -> Result<EnactmentReport, Infallible> {
             self.plans.push(plan.clone());
-            Ok(Enacted::default())
+            Ok(EnactmentReport::default())
         }
     }
 
@@ -291,17 +291,17 @@ mod tests {
     fn script(quanta: u32) -> Script {
         Script {
             topology: Topology::uniform(2, 1).unwrap(),
-            offers: Offers::default(),
+            offers: SignalOffers::default(),
             quanta,
             plans: Vec::new(),
             granted: Vec::new(),
         }
     }
 
-    fn run(pus: &'static str, quanta: u32) -> (Vec<Turn>, Vec<Plan>) {
+    fn run(pus: &'static str, quanta: u32) -> (Vec<ControlTurn>, Vec<Plan>) {
         let machine = script(quanta);
         let mut wheel = ControlLoop::new(machine, Box::new(Fixed(pus)), Backoff::off(), 0);
-        let turns = std::iter::from_fn(|| wheel.turn().unwrap()).collect();
+        let turns = std::iter::from_fn(|| wheel.run_turn().unwrap()).collect();
         (turns, wheel.into_machine().plans)
     }
 
@@ -321,7 +321,7 @@ mod tests {
         machine.topology = Topology::uniform(1, 2).unwrap();
         machine.topology = machine.topology.with_unbalanced(&"0-1".parse().unwrap());
         let mut wheel = ControlLoop::new(machine, Box::new(Fixed("0-1")), Backoff::off(), 0);
-        while wheel.turn().unwrap().is_some() {}
+        while wheel.run_turn().unwrap().is_some() {}
         let plans = wheel.into_machine().plans;
         let place = |plan: &Plan| plan.placements[&thread_id(1)].clone();
         assert!(matches!(place(&plans[0]), Placement::Restricted(pus) if pus.len() == 1));
@@ -336,9 +336,9 @@ mod tests {
     #[test]
     fn another_policy_goes_on_with_the_same_numbers() {
         let mut wheel = ControlLoop::new(script(3), Box::new(Fixed("0")), Backoff::off(), 0);
-        wheel.turn().unwrap();
+        wheel.run_turn().unwrap();
         wheel.change_policy(Box::new(Fixed("1")));
-        let second = wheel.turn().unwrap().unwrap();
+        let second = wheel.run_turn().unwrap().unwrap();
         assert_eq!(second.changed, [thread_id(1)]);
         let plans = wheel.into_machine().plans;
         let generations: Vec<u64> = plans.iter().map(|p| p.generation).collect();
@@ -350,7 +350,7 @@ mod tests {
     #[test]
     fn a_policy_that_asks_for_more_is_granted_it_once() {
         let mut wheel = ControlLoop::new(script(4), Box::new(Growing(0)), Backoff::off(), 0);
-        while wheel.turn().unwrap().is_some() {}
+        while wheel.run_turn().unwrap().is_some() {}
         let granted = wheel.into_machine().granted.into_iter();
         assert_eq!(granted.map(|w| w.calls).collect::<Vec<_>>(), [false, true]);
     }

@@ -15,13 +15,13 @@ pub enum Gain {
 
 impl Gain {
     /// Gain to be expected on a machine.
-    pub fn expected(topology: &Topology) -> Self {
+    pub fn from_topology(topology: &Topology) -> Self {
         if topology.pus().len() < 2 {
             return Self::Absent("there is only one CPU");
         }
         let types: BTreeSet<usize> = topology.cores().iter().map(|c| c.core_type).collect();
         let differ = topology.smt() > 1 || types.len() > 1 || has_several_places(topology);
-        if differ || topology.unbalanced().len() > 1 {
+        if differ || topology.unbalanced_pus().len() > 1 {
             return Self::Possible;
         }
         Self::Absent("every CPU is a core of its own, all are alike, and all share one cache")
@@ -48,7 +48,7 @@ mod tests {
     use crate::topology::{CoreType, PuFacts};
 
     fn is_possible(topology: &Topology) -> bool {
-        Gain::expected(topology) == Gain::Possible
+        Gain::from_topology(topology) == Gain::Possible
     }
 
     /// Four CPUs, each a core of its own, whose facts `change` may alter.
@@ -62,8 +62,8 @@ mod tests {
     fn equal_cores_with_one_cache_gain_nothing() {
         let unchanged = four(|_| {});
         let reason = "every CPU is a core of its own, all are alike, and all share one cache";
-        assert_eq!(Gain::expected(&unchanged), Gain::Absent(reason));
-        let one = Gain::expected(&Topology::uniform(1, 1).unwrap());
+        assert_eq!(Gain::from_topology(&unchanged), Gain::Absent(reason));
+        let one = Gain::from_topology(&Topology::uniform(1, 1).unwrap());
         assert_eq!(one, Gain::Absent("there is only one CPU"));
     }
 
@@ -92,7 +92,7 @@ mod tests {
     fn core_types_count_while_cores_of_several_are_usable() {
         let hybrid = four(|f| f.core_type = usize::from(f.pu >= PuId(2)));
         assert!(is_possible(&hybrid));
-        let large_only = hybrid.restricted(&"0-1".parse().unwrap()).unwrap();
+        let large_only = hybrid.restrict_to(&"0-1".parse().unwrap()).unwrap();
         assert!(!is_possible(&large_only));
     }
 }

@@ -7,7 +7,6 @@
 
 mod backoff;
 mod bottleneck;
-mod by_program;
 mod choose;
 mod class;
 mod control;
@@ -15,8 +14,8 @@ pub mod coscheduling;
 mod count;
 mod gain;
 mod ids;
-mod leave;
-mod leaver;
+mod leave_reason;
+mod left_thread_tracker;
 pub mod lint;
 mod machine;
 pub mod mapping;
@@ -24,6 +23,7 @@ pub mod matching;
 pub mod metrics;
 mod mix;
 pub mod model;
+mod per_program_policy;
 pub mod plan;
 pub mod policies;
 pub mod policy;
@@ -41,25 +41,25 @@ pub mod topology;
 mod unbalanced;
 mod visible;
 
-pub use backoff::{Backoff, Verdict};
+pub use backoff::{Backoff, BackoffVerdict};
 pub use bottleneck::{Bottleneck, BottleneckKind};
-pub use by_program::{ByProgram, Maker};
-pub use choose::{AUTO, Choice, choose};
+pub use choose::{AUTO, AutoPolicyChoice, choose_policy};
 pub use class::{
-    BLOCKED_BELOW, Class, FP_FROM, INT_BELOW, MEMORY_FROM, MemoryLimit, Traits, classify,
+    BLOCKED_BELOW, Class, FP_FROM, INT_BELOW, MEMORY_FROM, MemoryLimit, ThreadTraits, classify,
 };
-pub use control::{ControlLoop, Turn};
+pub use control::{ControlLoop, ControlTurn};
 pub use count::parse_count;
 pub use gain::Gain;
 pub use ids::{ProgramId, PuId, ThreadId};
-pub use leave::{Leave, Throttle};
-pub use machine::{Enacted, Machine};
+pub use leave_reason::{LeaveReason, Throttle};
+pub use machine::{EnactmentReport, Machine};
 pub use mix::Mix;
+pub use per_program_policy::{PerProgramPolicy, PolicyFactory};
 pub use plan::{Decision, Placement, Plan};
 pub use pu_set::{MAX_PU, PuSet, PuSetError};
-pub use sample::{Ended, Observation, Reading, Sample, ThreadObservation};
-pub use signal::{Offers, Signal, Tier};
-pub use stack::{Component, CycleStack, stack_source};
+pub use sample::{IntervalEnd, Observation, Reading, Sample, ThreadObservation};
+pub use signal::{Signal, SignalOffers, Tier};
+pub use stack::{CycleStack, StackComponent, stack_source};
 pub use suggest::hint;
 pub use topology::Topology;
-pub use visible::{is_visible, visible, visible_lines};
+pub use visible::{escape_invisible, escape_invisible_lines, is_visible};

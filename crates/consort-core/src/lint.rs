@@ -16,7 +16,7 @@ use std::fmt;
 /// Something that is wrong with a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Finding {
+pub enum LintFinding {
     /// The generation does not follow the last one.
     Stale {
         /// The plan's generation.
@@ -48,14 +48,14 @@ pub enum Finding {
     Unexplained(ThreadId),
 }
 
-impl Finding {
+impl LintFinding {
     /// Says whether the plan must not be enacted.
     pub fn is_fatal(&self) -> bool {
         !matches!(self, Self::BookedTwice { .. } | Self::Unexplained(_))
     }
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for LintFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Stale { generation, last } => {
@@ -82,10 +82,10 @@ impl fmt::Display for Finding {
 }
 
 /// Checks a plan against the machine and what was observed; empty when all is well.
-pub fn lint(topology: &Topology, seen: &Observation, last: u64, plan: &Plan) -> Vec<Finding> {
+pub fn lint(topology: &Topology, seen: &Observation, last: u64, plan: &Plan) -> Vec<LintFinding> {
     let mut findings = Vec::new();
     if plan.generation <= last {
-        findings.push(Finding::Stale {
+        findings.push(LintFinding::Stale {
             generation: plan.generation,
             last,
         });
@@ -94,7 +94,7 @@ pub fn lint(topology: &Topology, seen: &Observation, last: u64, plan: &Plan) -> 
         findings.extend(lint_thread(topology, seen, thread, placement));
         let explained = plan.report.threads.contains_key(&thread);
         if !explained && *placement != Placement::Unrestricted {
-            findings.push(Finding::Unexplained(thread));
+            findings.push(LintFinding::Unexplained(thread));
         }
     }
     findings.extend(lint_bookings(topology, seen, plan));
@@ -106,23 +106,23 @@ fn lint_thread(
     seen: &Observation,
     thread: ThreadId,
     placement: &Placement,
-) -> Option<Finding> {
+) -> Option<LintFinding> {
     let Some(observed) = seen.thread(thread) else {
-        return Some(Finding::UnknownThread(thread));
+        return Some(LintFinding::UnknownThread(thread));
     };
     let Placement::Restricted(pus) = placement else {
         return None;
     };
     if !observed.managed {
-        return Some(Finding::Unmanaged(thread));
+        return Some(LintFinding::Unmanaged(thread));
     }
     let outside = pus
         .difference(&observed.original)
         .union(&pus.difference(topology.pus()));
     if pus.is_empty() {
-        return Some(Finding::Nowhere(thread));
+        return Some(LintFinding::Nowhere(thread));
     }
-    (!outside.is_empty()).then_some(Finding::OutsideMask {
+    (!outside.is_empty()).then_some(LintFinding::OutsideMask {
         thread,
         pus: outside,
     })
@@ -130,7 +130,7 @@ fn lint_thread(
 
 /// PUs that are the only choice of several threads while one of these could use a PU that nobody
 /// is restricted to.
-fn lint_bookings(topology: &Topology, seen: &Observation, plan: &Plan) -> Vec<Finding> {
+fn lint_bookings(topology: &Topology, seen: &Observation, plan: &Plan) -> Vec<LintFinding> {
     let mut booked: BTreeMap<PuId, Vec<ThreadId>> = BTreeMap::new();
     let mut used = PuSet::new();
     for (&thread, placement) in &plan.placements {
@@ -149,7 +149,7 @@ fn lint_bookings(topology: &Topology, seen: &Observation, plan: &Plan) -> Vec<Fi
     booked
         .into_iter()
         .filter(|(_, threads)| threads.len() > 1 && threads.iter().any(could_move))
-        .map(|(pu, threads)| Finding::BookedTwice { pu, threads })
+        .map(|(pu, threads)| LintFinding::BookedTwice { pu, threads })
         .collect()
 }
 
@@ -174,7 +174,7 @@ mod tests {
         }
     }
 
-    fn check(plan: &Plan, expect: &[Finding]) {
+    fn check(plan: &Plan, expect: &[LintFinding]) {
         let topology = Topology::uniform(2, 2).unwrap();
         let seen = observation(&topology, &[(1, 0.5), (2, 0.1)]);
         assert_eq!(lint(&topology, &seen, 0, plan), expect);
@@ -187,14 +187,17 @@ mod tests {
 
     #[test]
     fn each_fault_is_found() {
-        check(&plan(&[(1, "")]), &[Finding::Nowhere(thread_id(1))]);
-        check(&plan(&[(9, "0")]), &[Finding::UnknownThread(thread_id(9))]);
-        let outside = Finding::OutsideMask {
+        check(&plan(&[(1, "")]), &[LintFinding::Nowhere(thread_id(1))]);
+        check(
+            &plan(&[(9, "0")]),
+            &[LintFinding::UnknownThread(thread_id(9))],
+        );
+        let outside = LintFinding::OutsideMask {
             thread: thread_id(1),
             pus: "7".parse().unwrap(),
         };
         check(&plan(&[(1, "0,7")]), &[outside]);
-        let twice = Finding::BookedTwice {
+        let twice = LintFinding::BookedTwice {
             pu: PuId(0),
             threads: vec![thread_id(1), thread_id(2)],
         };
@@ -207,7 +210,7 @@ mod tests {
         let mut seen = observation(&topology, &[(1, 0.5)]);
         seen.threads[0].managed = false;
         let findings = lint(&topology, &seen, 0, &plan(&[(1, "0")]));
-        assert_eq!(findings, [Finding::Unmanaged(thread_id(1))]);
+        assert_eq!(findings, [LintFinding::Unmanaged(thread_id(1))]);
     }
 
     #[test]
@@ -216,11 +219,11 @@ mod tests {
         stale.generation = 0;
         stale.report.threads.clear();
         let findings = [
-            Finding::Stale {
+            LintFinding::Stale {
                 generation: 0,
                 last: 0,
             },
-            Finding::Unexplained(thread_id(1)),
+            LintFinding::Unexplained(thread_id(1)),
         ];
         check(&stale, &findings);
         assert!(findings[0].is_fatal() && !findings[1].is_fatal());

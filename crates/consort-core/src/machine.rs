@@ -4,7 +4,7 @@ use crate::ids::ThreadId;
 use crate::plan::Plan;
 use crate::policy::Wishes;
 use crate::sample::Observation;
-use crate::signal::Offers;
+use crate::signal::SignalOffers;
 use crate::topology::Topology;
 use serde::{Deserialize, Serialize};
 
@@ -18,11 +18,11 @@ pub trait Machine {
     fn topology(&self) -> &Topology;
 
     /// The signals that it can give now, each with its tier.
-    fn offers(&self) -> &Offers;
+    fn offers(&self) -> &SignalOffers;
 
     /// Is told what the policy asks for: before the first observation, and again where it asks for
     /// something else from then on.
-    fn grant(&mut self, wishes: Wishes) {
+    fn grant_wishes(&mut self, wishes: Wishes) {
         let _ = wishes;
     }
 
@@ -37,12 +37,12 @@ pub trait Machine {
     ///
     /// # Errors
     /// When the machine can no longer be told anything.
-    fn enact(&mut self, plan: &Plan) -> Result<Enacted, Self::Error>;
+    fn enact(&mut self, plan: &Plan) -> Result<EnactmentReport, Self::Error>;
 }
 
 /// Result of a plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Enacted {
+pub struct EnactmentReport {
     /// Threads that were sent to another place than before.
     pub moved: Vec<ThreadId>,
     /// Threads that were nudged: those that were sent to another place, and those that had drifted

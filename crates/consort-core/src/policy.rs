@@ -5,7 +5,7 @@ use crate::count::parse_count;
 use crate::plan::Decision;
 use crate::quote::{split_unquoted, unquote};
 use crate::sample::Observation;
-use crate::signal::{Offers, Signal, Tier};
+use crate::signal::{Signal, SignalOffers, Tier};
 use crate::topology::Topology;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ pub struct View<'a> {
 
 /// Place of a policy in a machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Form {
+pub enum PolicyForm {
     /// In or above the operating system: it places software threads.
     #[default]
     Software,
@@ -41,7 +41,7 @@ pub enum Form {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wishes {
     /// Place of the policy.
-    pub form: Form,
+    pub form: PolicyForm,
     /// True where an interval is to end as soon as a thread stalls or goes on. Live machines cannot
     /// do that, but then ask for every thread's state at the end of each quantum.
     pub on_activity: bool,
@@ -71,7 +71,7 @@ impl Wishes {
     /// The quantum where a machine grants a form, ms: the one that is wished for in that form, else
     /// the policy's usual one.
     #[must_use]
-    pub fn quantum_in_ms(&self, granted: Form, usual_ms: u64) -> u64 {
+    pub fn quantum_in_ms(&self, granted: PolicyForm, usual_ms: u64) -> u64 {
         let own_ms = self.quantum_ms.filter(|_| self.form == granted);
         own_ms.unwrap_or(usual_ms)
     }
@@ -91,7 +91,7 @@ pub trait Policy {
 }
 
 /// A policy that is ready to decide, or the reason why it cannot be had.
-pub type Opened = Result<Box<dyn Policy>, PolicyError>;
+pub type PolicyResult = Result<Box<dyn Policy>, PolicyError>;
 
 /// One option of a policy, settable as `name:key=value`.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -134,7 +134,7 @@ pub struct PolicyInfo {
     pub options: &'static [OptionInfo],
     /// Opens one on a machine: reads the options, and only then looks at the machine.
     #[serde(skip)]
-    pub open: fn(&Topology, &Offers, &Options) -> Opened,
+    pub open: fn(&Topology, &SignalOffers, &PolicyOptions) -> PolicyResult,
 }
 
 /// The signals of policies that use all that are usual, as [`PolicyInfo::uses`].
@@ -218,8 +218,12 @@ pub enum PolicyError {
 ///
 /// # Errors
 /// [`PolicyError::Unfed`], naming both sides.
-pub fn check_fed(policy: &str, needs: &[Signal], offers: &Offers) -> Result<(), PolicyError> {
-    let missing = offers.missing(needs);
+pub fn check_signals(
+    policy: &str,
+    needs: &[Signal],
+    offers: &SignalOffers,
+) -> Result<(), PolicyError> {
+    let missing = offers.missing_signals(needs);
     if missing.is_empty() {
         return Ok(());
     }
@@ -298,13 +302,13 @@ impl FromStr for PolicySpec {
 
 /// A policy's options, checked against its [`PolicyInfo`].
 #[derive(Clone, Copy, Debug)]
-pub struct Options<'a> {
+pub struct PolicyOptions<'a> {
     info: &'a PolicyInfo,
     given: &'a BTreeMap<String, String>,
     files: &'a BTreeMap<String, String>,
 }
 
-impl<'a> Options<'a> {
+impl<'a> PolicyOptions<'a> {
     /// Checks that every given key exists.
     ///
     /// # Errors
@@ -335,7 +339,7 @@ impl<'a> Options<'a> {
         let expected = "a number from 0 to 1";
         let number = self.text(key).parse::<f64>().ok();
         let inside = number.filter(|n| (0.0..=1.0).contains(n));
-        inside.ok_or_else(|| self.bad(key, expected))
+        inside.ok_or_else(|| self.bad_value(key, expected))
     }
 
     /// An option that is `true` or `false`.
@@ -344,7 +348,7 @@ impl<'a> Options<'a> {
     /// [`PolicyError::BadValue`].
     pub fn flag(&self, key: &'static str) -> Result<bool, PolicyError> {
         let value = self.text(key).parse::<bool>().ok();
-        value.ok_or_else(|| self.bad(key, "true or false"))
+        value.ok_or_else(|| self.bad_value(key, "true or false"))
     }
 
     /// An option that is a whole number of at least 1.
@@ -353,7 +357,7 @@ impl<'a> Options<'a> {
     /// [`PolicyError::BadValue`].
     pub fn count(&self, key: &'static str) -> Result<u64, PolicyError> {
         let number = parse_count(self.text(key)).filter(|n| *n > 0);
-        number.ok_or_else(|| self.bad(key, "a whole number from 1"))
+        number.ok_or_else(|| self.bad_value(key, "a whole number from 1"))
     }
 
     /// An option that is one of a few words.
@@ -369,17 +373,17 @@ impl<'a> Options<'a> {
         let found = words.iter().find(|(word, _)| *word == self.text(key));
         found
             .map(|(_, value)| *value)
-            .ok_or_else(|| self.bad(key, expected))
+            .ok_or_else(|| self.bad_value(key, expected))
     }
 
     /// An option that is a name, or a file of which the content is given.
     ///
     /// # Errors
     /// [`PolicyError::File`] when the file was not attached.
-    pub fn named(&self, key: &'static str) -> Result<Named<'_>, PolicyError> {
+    pub fn name_or_file(&self, key: &'static str) -> Result<NameOrFile<'_>, PolicyError> {
         let value = self.text(key);
         match self.files.get(key) {
-            Some(content) => Ok(Named::File {
+            Some(content) => Ok(NameOrFile::File {
                 path: value,
                 content,
             }),
@@ -388,7 +392,7 @@ impl<'a> Options<'a> {
                 path: value.to_owned(),
                 cause: "was not read".to_owned(),
             }),
-            None => Ok(Named::Name(value)),
+            None => Ok(NameOrFile::Name(value)),
         }
     }
 
@@ -396,12 +400,14 @@ impl<'a> Options<'a> {
     ///
     /// # Errors
     /// [`PolicyError::BadValue`] with `expected`.
-    pub fn parsed<T: FromStr>(
+    pub fn parse_value<T: FromStr>(
         &self,
         key: &'static str,
         expected: &'static str,
     ) -> Result<T, PolicyError> {
-        self.text(key).parse().map_err(|_| self.bad(key, expected))
+        self.text(key)
+            .parse()
+            .map_err(|_| self.bad_value(key, expected))
     }
 
     fn text(&self, key: &str) -> &str {
@@ -412,7 +418,7 @@ impl<'a> Options<'a> {
         }
     }
 
-    fn bad(&self, key: &'static str, expected: &'static str) -> PolicyError {
+    fn bad_value(&self, key: &'static str, expected: &'static str) -> PolicyError {
         PolicyError::BadValue {
             policy: self.info.name,
             key,
@@ -424,7 +430,7 @@ impl<'a> Options<'a> {
 
 /// The value of an option that is a name or a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Named<'a> {
+pub enum NameOrFile<'a> {
     /// A name.
     Name(&'a str),
     /// A file, and what is in it.
@@ -472,13 +478,13 @@ mod tests {
     #[test]
     fn the_quantum_that_is_wished_for_holds_in_the_form_that_is_granted() {
         let hardware = Wishes {
-            form: Form::Hardware,
+            form: PolicyForm::Hardware,
             quantum_ms: Some(1),
             ..Wishes::default()
         };
-        assert_eq!(hardware.quantum_in_ms(Form::Hardware, 4), 1);
-        assert_eq!(hardware.quantum_in_ms(Form::Software, 4), 4);
-        assert_eq!(Wishes::default().quantum_in_ms(Form::Software, 4), 4);
+        assert_eq!(hardware.quantum_in_ms(PolicyForm::Hardware, 4), 1);
+        assert_eq!(hardware.quantum_in_ms(PolicyForm::Software, 4), 4);
+        assert_eq!(Wishes::default().quantum_in_ms(PolicyForm::Software, 4), 4);
     }
 
     #[test]

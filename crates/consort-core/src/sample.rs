@@ -4,9 +4,9 @@ mod readings;
 
 use self::readings::Readings;
 use crate::bottleneck::Bottleneck;
-use crate::class::{Class, MemoryLimit, Traits, classify, classify_after};
+use crate::class::{Class, MemoryLimit, ThreadTraits, classify, classify_after};
 use crate::ids::{ProgramId, PuId, ThreadId};
-use crate::leave::{Leave, Throttle};
+use crate::leave_reason::{LeaveReason, Throttle};
 use crate::mix::Mix;
 use crate::pu_set::PuSet;
 use crate::signal::{Signal, Tier};
@@ -31,7 +31,7 @@ pub struct Reading {
 
 impl Reading {
     /// A value that was counted all the time.
-    pub fn whole(raw: f64, tier: Tier, enabled_ns: u64) -> Self {
+    pub fn fully_counted(raw: f64, tier: Tier, enabled_ns: u64) -> Self {
         Self {
             raw,
             tier,
@@ -43,7 +43,7 @@ impl Reading {
     /// The value scaled to the whole time: raw x enabled / running
     /// (`perf_event_open(2)`, "PERF_FORMAT_TOTAL_TIME_RUNNING"). A counter that
     /// never ran tells nothing, so there is no value.
-    pub fn scaled(self) -> Option<f64> {
+    pub fn scaled_value(self) -> Option<f64> {
         if self.running_ns == self.enabled_ns {
             return Some(self.raw);
         }
@@ -93,7 +93,7 @@ impl Sample {
 
     /// The scaled value of a signal.
     pub fn get(&self, signal: Signal) -> Option<f64> {
-        self.reading(signal)?.scaled()
+        self.reading(signal)?.scaled_value()
     }
 
     /// CPU time, ns; 0 when unknown.
@@ -130,7 +130,7 @@ pub struct ThreadObservation {
 /// Reason why an interval ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Ended {
+pub enum IntervalEnd {
     /// The quantum was over.
     #[default]
     Quantum,
@@ -147,7 +147,7 @@ pub struct Observation {
     pub interval_ns: u64,
     /// Reason why it ended.
     #[serde(default)]
-    pub ended: Ended,
+    pub ended: IntervalEnd,
     /// Live threads of the managed programs, by id.
     pub threads: Vec<ThreadObservation>,
     /// Threads that ended within the interval, with what they did until then; policies have no
@@ -189,7 +189,7 @@ pub struct Observation {
         with = "by_thread",
         skip_serializing_if = "BTreeMap::is_empty"
     )]
-    pub left: BTreeMap<ThreadId, Leave>,
+    pub left: BTreeMap<ThreadId, LeaveReason>,
     /// Classes of threads, which the control loop adds from those of the quantum before.
     #[serde(skip)]
     pub classes: BTreeMap<ThreadId, Class>,
@@ -232,7 +232,7 @@ impl Observation {
     }
 
     /// The threads that may be placed.
-    pub fn managed(&self) -> impl Iterator<Item = &ThreadObservation> {
+    pub fn managed_threads(&self) -> impl Iterator<Item = &ThreadObservation> {
         self.threads.iter().filter(|thread| thread.managed)
     }
 
@@ -262,7 +262,7 @@ impl Observation {
             .filter(|_| active > PLACES_BRIEF_UP_TO);
         match left {
             // The kernel accounts for the time that the limit holds a thread only afterwards.
-            Some(held @ Leave::Throttled(_)) => Some(held.to_string().into()),
+            Some(held @ LeaveReason::Throttled(_)) => Some(held.to_string().into()),
             _ if self.wanted_share(thread) < active => Some("hardly active".into()),
             left => left.map(|left| left.to_string().into()),
         }
@@ -286,10 +286,10 @@ impl Observation {
         known.unwrap_or_else(|| classify(self.traits_of(thread)))
     }
 
-    fn traits_of(&self, thread: &ThreadObservation) -> Traits {
+    fn traits_of(&self, thread: &ThreadObservation) -> ThreadTraits {
         let throttle = self.throttled.get(&thread.id);
         let held_share = throttle.map_or(0.0, |throttle| throttle.share);
-        Traits {
+        ThreadTraits {
             wanted_share: self.wanted_share(thread).max(held_share),
             mix: thread.sample.mix,
             memory_stall: thread.sample.get(Signal::MemoryStall),
@@ -341,7 +341,7 @@ mod tests {
             enabled_ns: 1_000,
             running_ns: 250,
         };
-        assert_eq!(reading.scaled(), Some(400.0));
+        assert_eq!(reading.scaled_value(), Some(400.0));
         assert!(reading.is_multiplexed());
     }
 
@@ -353,7 +353,7 @@ mod tests {
             enabled_ns: 1_000,
             running_ns: 0,
         };
-        assert_eq!(reading.scaled(), None);
+        assert_eq!(reading.scaled_value(), None);
     }
 
     #[test]
@@ -362,7 +362,8 @@ mod tests {
         let mut seen = crate::testing::observation_with_activity(&topology, &[(1, 0.0, 0.03)]);
         assert_eq!(seen.class_of(&seen.threads[0]), Class::Blocked);
         let thread = &mut seen.threads[0];
-        let waited = Reading::whole(0.9 * seen.interval_ns as f64, Tier::Proc, seen.interval_ns);
+        let waited =
+            Reading::fully_counted(0.9 * seen.interval_ns as f64, Tier::Proc, seen.interval_ns);
         thread.sample.set(Signal::WaitTime, waited);
         assert_eq!(seen.class_of(&seen.threads[0]), Class::Unknown);
         let held = Throttle {
@@ -374,7 +375,7 @@ mod tests {
         throttled.throttled = [(throttled.threads[0].id, held.clone())].into();
         let thread = &throttled.threads[0];
         assert_eq!(throttled.class_of(thread), Class::Unknown);
-        throttled.left = [(thread.id, Leave::Throttled(held))].into();
+        throttled.left = [(thread.id, LeaveReason::Throttled(held))].into();
         let why = throttled.reason_to_leave(thread, 0.25).unwrap();
         assert!(why.starts_with("throttled by the limit of /a"), "{why}");
         seen.threads[0].sample.mix = Some(Mix {
@@ -403,8 +404,11 @@ mod tests {
     #[test]
     fn a_poorer_tier_does_not_replace_a_richer_one() {
         let mut sample = Sample::default();
-        sample.set(Signal::CpuTime, Reading::whole(5.0, Tier::Software, 10));
-        sample.set(Signal::CpuTime, Reading::whole(7.0, Tier::Proc, 10));
+        sample.set(
+            Signal::CpuTime,
+            Reading::fully_counted(5.0, Tier::Software, 10),
+        );
+        sample.set(Signal::CpuTime, Reading::fully_counted(7.0, Tier::Proc, 10));
         assert_eq!(sample.cpu_time_ns(), 5.0);
     }
 }

@@ -163,7 +163,7 @@ impl fmt::Display for Signal {
 /// must know of the machine to fit it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Offers {
+pub struct SignalOffers {
     signals: BTreeMap<Signal, Tier>,
     #[serde(skip)]
     machine: String,
@@ -171,7 +171,7 @@ pub struct Offers {
     stack: Vec<Cow<'static, str>>,
 }
 
-impl Offers {
+impl SignalOffers {
     /// Says which machine this is: the name of its description, or the processor's own.
     pub fn set_machine(&mut self, name: &str) {
         name.clone_into(&mut self.machine);
@@ -204,7 +204,7 @@ impl Offers {
     }
 
     /// Those of `needs` that are not offered.
-    pub fn missing(&self, needs: &[Signal]) -> Vec<Signal> {
+    pub fn missing_signals(&self, needs: &[Signal]) -> Vec<Signal> {
         let lacks = |signal: &&Signal| !self.signals.contains_key(signal);
         needs.iter().filter(lacks).copied().collect()
     }
@@ -215,7 +215,7 @@ impl Offers {
     }
 }
 
-impl FromIterator<(Signal, Tier)> for Offers {
+impl FromIterator<(Signal, Tier)> for SignalOffers {
     fn from_iter<I: IntoIterator<Item = (Signal, Tier)>>(pairs: I) -> Self {
         let mut offers = Self::default();
         pairs.into_iter().for_each(|(s, t)| offers.add(s, t));
@@ -229,14 +229,14 @@ mod tests {
 
     #[test]
     fn the_richer_tier_wins() {
-        let offers = Offers::from_iter([
+        let offers = SignalOffers::from_iter([
             (Signal::FpUsage, Tier::Counters),
             (Signal::FpUsage, Tier::Sampling),
             (Signal::CpuTime, Tier::Proc),
         ]);
         assert_eq!(offers.tier_of(Signal::FpUsage), Some(Tier::Counters));
         assert_eq!(
-            offers.missing(&[Signal::CpuTime, Signal::Cycles]),
+            offers.missing_signals(&[Signal::CpuTime, Signal::Cycles]),
             [Signal::Cycles]
         );
     }

@@ -13,12 +13,12 @@ use std::borrow::Cow;
 #[doc(alias = "CPI stack")]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CycleStack {
-    components: Vec<Component>,
+    components: Vec<StackComponent>,
 }
 
 /// One cause in a [`CycleStack`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Component {
+pub struct StackComponent {
     /// The cause, for example `memory`.
     pub name: Cow<'static, str>,
     /// Share of the thread's cycles, 0 to 1.
@@ -39,9 +39,9 @@ impl CycleStack {
                 0.0
             }
         };
-        let mut components: Vec<Component> = amounts
+        let mut components: Vec<StackComponent> = amounts
             .into_iter()
-            .map(|(name, amount)| Component {
+            .map(|(name, amount)| StackComponent {
                 name: name.into(),
                 share: clean(amount),
             })
@@ -54,7 +54,7 @@ impl CycleStack {
     }
 
     /// The components in the order of the source.
-    pub fn components(&self) -> &[Component] {
+    pub fn components(&self) -> &[StackComponent] {
         &self.components
     }
 

@@ -56,11 +56,11 @@ fn thread(topology: &Topology, tid: u32, fp: f64, share: f64) -> ThreadObservati
     let cpu_ns = share * INTERVAL_NS as f64;
     sample.set(
         Signal::CpuTime,
-        Reading::whole(cpu_ns, Tier::Proc, INTERVAL_NS),
+        Reading::fully_counted(cpu_ns, Tier::Proc, INTERVAL_NS),
     );
     sample.set(
         Signal::FpUsage,
-        Reading::whole(fp, Tier::Sampling, INTERVAL_NS),
+        Reading::fully_counted(fp, Tier::Sampling, INTERVAL_NS),
     );
     ThreadObservation {
         id: thread_id(tid),

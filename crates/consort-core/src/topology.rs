@@ -165,10 +165,10 @@ impl Topology {
     pub fn new(mut facts: Vec<PuFacts>, core_types: Vec<CoreType>) -> Result<Self, TopologyError> {
         facts.sort_by_key(|f| f.pu);
         validate(&facts, core_types.len())?;
-        let packages = Groups::new(&facts, |f| Some(f.package));
-        let nodes = Groups::new(&facts, |f| Some(f.node));
-        let llcs = Groups::new(&facts, |f| Some(f.llc));
-        let l2s = Groups::new(&facts, |f| f.l2);
+        let packages = KeyedPuGroups::new(&facts, |f| Some(f.package));
+        let nodes = KeyedPuGroups::new(&facts, |f| Some(f.node));
+        let llcs = KeyedPuGroups::new(&facts, |f| Some(f.llc));
+        let l2s = KeyedPuGroups::new(&facts, |f| f.l2);
         let cores = build_cores(&facts, &packages, &nodes, &llcs)?;
         let core_of = core_index(&cores);
         Ok(Self {
@@ -207,7 +207,7 @@ impl Topology {
     ///
     /// # Errors
     /// [`TopologyError::NoPu`] when none is left.
-    pub fn restricted(&self, allowed: &PuSet) -> Result<Self, TopologyError> {
+    pub fn restrict_to(&self, allowed: &PuSet) -> Result<Self, TopologyError> {
         let kept = self
             .facts()
             .into_iter()
@@ -298,7 +298,7 @@ impl Topology {
     }
 
     /// PUs among which the operating system moves no threads.
-    pub fn unbalanced(&self) -> &PuSet {
+    pub fn unbalanced_pus(&self) -> &PuSet {
         &self.unbalanced
     }
 
@@ -362,9 +362,9 @@ fn validate(facts: &[PuFacts], types: usize) -> Result<(), TopologyError> {
 }
 
 /// PUs grouped by a key, keys in ascending order.
-struct Groups(BTreeMap<u32, PuSet>);
+struct KeyedPuGroups(BTreeMap<u32, PuSet>);
 
-impl Groups {
+impl KeyedPuGroups {
     fn new(facts: &[PuFacts], key: impl Fn(&PuFacts) -> Option<u32>) -> Self {
         let mut groups: BTreeMap<u32, PuSet> = BTreeMap::new();
         for f in facts {
@@ -400,9 +400,9 @@ impl Groups {
 
 fn build_cores(
     facts: &[PuFacts],
-    packages: &Groups,
-    nodes: &Groups,
-    llcs: &Groups,
+    packages: &KeyedPuGroups,
+    nodes: &KeyedPuGroups,
+    llcs: &KeyedPuGroups,
 ) -> Result<Vec<Core>, TopologyError> {
     let mut by_core: BTreeMap<u32, Vec<&PuFacts>> = BTreeMap::new();
     for f in facts {
@@ -410,7 +410,7 @@ fn build_cores(
     }
     let mut cores = Vec::with_capacity(by_core.len());
     for members in by_core.values() {
-        let first = one_place(members)?;
+        let first = common_facts(members)?;
         cores.push(Core {
             pus: members.iter().map(|f| f.pu).collect(),
             package: packages.index(first.package),
@@ -424,7 +424,7 @@ fn build_cores(
 }
 
 /// The facts that all PUs of a core share, as those of its first PU.
-fn one_place<'a>(members: &[&'a PuFacts]) -> Result<&'a PuFacts, TopologyError> {
+fn common_facts<'a>(members: &[&'a PuFacts]) -> Result<&'a PuFacts, TopologyError> {
     let Some((first, rest)) = members.split_first() else {
         return Err(TopologyError::NoPu);
     };
@@ -477,12 +477,12 @@ mod tests {
     #[test]
     fn a_restricted_machine_keeps_only_allowed_pus() {
         let t = Topology::uniform(4, 2).unwrap();
-        let r = t.restricted(&"1,5,6".parse().unwrap()).unwrap();
+        let r = t.restrict_to(&"1,5,6".parse().unwrap()).unwrap();
         assert_eq!(r.pus().to_string(), "1,5-6");
         assert_eq!(r.cores().len(), 2);
         assert_eq!(r.smt(), 2);
         assert_eq!(
-            t.restricted(&"99".parse().unwrap()),
+            t.restrict_to(&"99".parse().unwrap()),
             Err(TopologyError::NoPu)
         );
     }
@@ -497,9 +497,9 @@ mod tests {
             domains.map(|d| d.size_bytes).collect::<Vec<_>>()
         };
         assert_eq!(shown(&t), [Some(96), None, Some(2), Some(4), None]);
-        let fewer = t.restricted(&"1,2".parse().unwrap()).unwrap();
+        let fewer = t.restrict_to(&"1,2".parse().unwrap()).unwrap();
         assert_eq!(shown(&fewer), [Some(96), Some(2), Some(4)]);
-        let large = t.with_large(&"0,4".parse().unwrap()).unwrap();
+        let large = t.with_large_cores(&"0,4".parse().unwrap()).unwrap();
         assert_eq!(shown(&large), shown(&t));
     }
 
@@ -507,9 +507,9 @@ mod tests {
     fn unbalanced_pus_stay_so_on_a_smaller_machine() {
         let t = Topology::uniform(4, 2).unwrap();
         let t = t.with_unbalanced(&"2-3,9".parse().unwrap());
-        assert_eq!(t.unbalanced().to_string(), "2-3");
-        let fewer = t.restricted(&"0-2".parse().unwrap()).unwrap();
-        assert_eq!(fewer.unbalanced().to_string(), "2");
+        assert_eq!(t.unbalanced_pus().to_string(), "2-3");
+        let fewer = t.restrict_to(&"0-2".parse().unwrap()).unwrap();
+        assert_eq!(fewer.unbalanced_pus().to_string(), "2");
     }
 
     #[test]

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 /// Takes unbalanced PUs from the masks of threads that may run elsewhere as well.
 pub(crate) fn hide_unbalanced(topology: &Topology, seen: &mut Observation) {
-    let unbalanced = topology.unbalanced();
+    let unbalanced = topology.unbalanced_pus();
     if unbalanced.is_empty() {
         return;
     }
@@ -36,13 +36,13 @@ pub(crate) fn split_places(
     current: &BTreeMap<ThreadId, Placement>,
     decision: &mut Decision,
 ) {
-    let unbalanced = topology.unbalanced();
+    let unbalanced = topology.unbalanced_pus();
     if unbalanced.is_empty() {
         return;
     }
     let mut load: BTreeMap<PuId, usize> = BTreeMap::new();
     let mut waiting: Vec<(ThreadId, PuSet)> = Vec::new();
-    for thread in seen.managed() {
+    for thread in seen.managed_threads() {
         match decision.placements.get(&thread.id) {
             Some(Placement::Restricted(pus)) => {
                 let there = pus.intersection(unbalanced);
@@ -78,19 +78,19 @@ pub(crate) fn split_places(
         let kept = [before, last].into_iter().flatten();
         let free = |pu: &PuId| pus.contains(*pu) && !load.contains_key(pu);
         match kept.into_iter().find(free) {
-            Some(pu) => seat(decision, &mut load, id, pu),
+            Some(pu) => place_on_pu(decision, &mut load, id, pu),
             None => homeless.push((id, pus)),
         }
     }
     for (id, pus) in homeless {
         let loaded = |pu: &PuId| load.get(pu).copied().unwrap_or(0);
         if let Some(pu) = pus.iter().min_by_key(|pu| (loaded(pu), *pu)) {
-            seat(decision, &mut load, id, pu);
+            place_on_pu(decision, &mut load, id, pu);
         }
     }
 }
 
-fn seat(decision: &mut Decision, load: &mut BTreeMap<PuId, usize>, id: ThreadId, pu: PuId) {
+fn place_on_pu(decision: &mut Decision, load: &mut BTreeMap<PuId, usize>, id: ThreadId, pu: PuId) {
     *load.entry(pu).or_default() += 1;
     decision
         .placements

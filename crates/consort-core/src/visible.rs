@@ -2,20 +2,20 @@
 //!
 //! Names of threads, programs and files may hold whatever bytes their makers like: sequences that
 //! drive a terminal, line breaks that forge a line, marks that turn the direction of text. Whatever
-//! shows such text calls [`visible`]; JSON has escapes of its own and stays faithful.
+//! shows such text calls [`escape_invisible`]; JSON has escapes of its own and stays faithful.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
 /// The text with an escape in place of every character that does not show as itself: `\n`, `\x1b`,
 /// `\u{202e}`. Other text stays as it is, backslashes included.
-pub fn visible(text: &str) -> Cow<'_, str> {
-    shown(text, is_visible)
+pub fn escape_invisible(text: &str) -> Cow<'_, str> {
+    escape_except(text, is_visible)
 }
 
-/// Escapes as [`visible`] does, but lets line ends stay, for text in lines of our own.
-pub fn visible_lines(text: &str) -> Cow<'_, str> {
-    shown(text, |character| character == '\n' || is_visible(character))
+/// Escapes as [`escape_invisible`] does, but lets line ends stay, for text in lines of our own.
+pub fn escape_invisible_lines(text: &str) -> Cow<'_, str> {
+    escape_except(text, |character| character == '\n' || is_visible(character))
 }
 
 /// Says whether a character shows as itself: neither a control, nor invisible, nor unassigned.
@@ -26,7 +26,7 @@ pub fn is_visible(character: char) -> bool {
     character.is_ascii_graphic() || after_letter.escape_debug().count() == 2
 }
 
-fn shown(text: &str, stays: impl Fn(char) -> bool) -> Cow<'_, str> {
+fn escape_except(text: &str, stays: impl Fn(char) -> bool) -> Cow<'_, str> {
     if text.chars().all(&stays) {
         return Cow::Borrowed(text);
     }
@@ -69,7 +69,7 @@ mod tests {
             "🙂",
         ] {
             assert!(
-                matches!(visible(text), Cow::Borrowed(same) if same == text),
+                matches!(escape_invisible(text), Cow::Borrowed(same) if same == text),
                 "{text}"
             );
         }
@@ -77,21 +77,21 @@ mod tests {
 
     #[test]
     fn what_acts_is_escaped() {
-        assert_eq!(visible("\u{1b}[2J\n\r\t\0"), r"\x1b[2J\n\r\t\x00");
-        assert_eq!(visible("\u{7f}\u{9b}1m"), r"\x7f\x9b1m");
+        assert_eq!(escape_invisible("\u{1b}[2J\n\r\t\0"), r"\x1b[2J\n\r\t\x00");
+        assert_eq!(escape_invisible("\u{7f}\u{9b}1m"), r"\x7f\x9b1m");
         let turns = "\u{200e}\u{200f}\u{61c}\u{202a}\u{202e}\u{2066}\u{2069}\u{2028}\u{feff}";
         let shown = r"\u{200e}\u{200f}\u{61c}\u{202a}\u{202e}\u{2066}\u{2069}\u{2028}\u{feff}";
-        assert_eq!(visible(turns), shown);
-        assert_eq!(visible_lines("a\nb\r\n"), "a\nb\\r\n");
+        assert_eq!(escape_invisible(turns), shown);
+        assert_eq!(escape_invisible_lines("a\nb\r\n"), "a\nb\\r\n");
     }
 
     proptest! {
         #[test]
         fn nothing_that_acts_remains_and_twice_is_once(text in any::<String>()) {
-            let once = visible(&text);
+            let once = escape_invisible(&text);
             prop_assert!(once.chars().all(is_visible));
             prop_assert!(!once.chars().any(char::is_control));
-            prop_assert_eq!(visible(&once), once.clone());
+            prop_assert_eq!(escape_invisible(&once), once.clone());
         }
     }
 }

@@ -2,7 +2,7 @@
 
 #![expect(clippy::disallowed_macros, reason = "a test may print and fail loudly")]
 
-use consort_core::matching::{Shape, exhaustive, groups};
+use consort_core::matching::{GroupRoom, exhaustive_grouping, group_threads};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
@@ -25,7 +25,7 @@ fn crowded(threads: usize, seed: u64) -> impl Fn(&[usize]) -> f64 {
 fn the_gap_to_the_optimum_is_small() {
     for (cores, ways, seeds) in [(2, 4, 10), (3, 4, 10), (2, 6, 10), (4, 4, 2)] {
         let threads = cores * ways;
-        let shape = Shape {
+        let shape = GroupRoom {
             cores,
             ways,
             swaps: SWAPS,
@@ -33,8 +33,8 @@ fn the_gap_to_the_optimum_is_small() {
         let gaps: Vec<f64> = (0..seeds)
             .map(|seed| {
                 let cost = crowded(threads, seed);
-                let found = groups(threads, shape, &cost).unwrap().cost;
-                found / exhaustive(threads, shape, &cost).unwrap().cost - 1.0
+                let found = group_threads(threads, shape, &cost).unwrap().cost;
+                found / exhaustive_grouping(threads, shape, &cost).unwrap().cost - 1.0
             })
             .collect();
         let worst = gaps.iter().copied().fold(0.0, f64::max);

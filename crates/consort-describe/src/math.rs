@@ -35,7 +35,7 @@ pub fn pow(base: f64, exponent: f64) -> f64 {
 
 /// The value at `x` of a curve through points at rising positive places: linear in the logarithm
 /// of the place between two, level beyond the last.
-pub fn interpolated(places: &[f64], points: &[f64], x: f64) -> f64 {
+pub fn interpolate(places: &[f64], points: &[f64], x: f64) -> f64 {
     let after = places.partition_point(|&place| place <= x);
     match (after.checked_sub(1), places.get(after)) {
         (None, _) => points[0],

@@ -1,19 +1,19 @@
 //! Runs of each program alone, which set its work and its reference.
 
 use super::error::ExperimentError;
-use super::machine::unwatched;
-use crate::Stop;
+use super::machine::build_unwatched_machine;
+use crate::StopRequest;
 use consort_core::Machine;
 use consort_sim::SimMachine;
 use consort_sim::chip::Chip;
-use consort_sim::engine::Instance;
+use consort_sim::engine::SimulatedProgram;
 use consort_sim::program::ThreadsSpec;
 use consort_sim::workload;
 use std::sync::Arc;
 
 /// The work of one instance and the time that it takes alone.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Work {
+pub struct AloneWork {
     /// Instructions, of all threads where the program divides its work, else of each.
     pub instructions: f64,
     /// Time that they take alone on the machine, s.
@@ -38,19 +38,19 @@ const NEAR: f64 = 1e-3;
 /// A program that makes no progress in that time.
 pub fn measure_alone(
     chip: &Arc<Chip>,
-    instance: &workload::Instance,
+    instance: &workload::ProgramInstance,
     seconds: f64,
     seed: u64,
-) -> Result<Work, ExperimentError> {
-    let alone = Alone {
+) -> Result<AloneWork, ExperimentError> {
+    let alone = AloneRun {
         chip,
         instance,
         seconds,
         seed,
     };
-    let first = alone.of_endless()?;
+    let first = alone.measure_endless()?;
     if instance.threads > 1 && alone.threads().is_some_and(|t| t.serial_share > 0.0) {
-        return alone.to_its_end(first.instructions);
+        return alone.measure_to_end(first.instructions);
     }
     Ok(first)
 }
@@ -60,49 +60,49 @@ pub fn measure_alone(
 ///
 /// # Errors
 /// A program that makes no progress.
-pub fn measure_whole(
+pub fn measure_full_length(
     chip: &Arc<Chip>,
-    instance: &workload::Instance,
+    instance: &workload::ProgramInstance,
     seed: u64,
-) -> Result<Work, ExperimentError> {
+) -> Result<AloneWork, ExperimentError> {
     let phases = instance.program.phases.iter();
     let instructions = GIGA * phases.map(|phase| phase.length_ginstr).sum::<f64>();
-    let alone = Alone {
+    let alone = AloneRun {
         chip,
         instance,
         seconds: 1.0,
         seed,
     };
-    alone.timed(instructions)
+    alone.time_run(instructions)
 }
 
 /// An instance by itself on a machine.
-struct Alone<'a> {
+struct AloneRun<'a> {
     chip: &'a Arc<Chip>,
-    instance: &'a workload::Instance,
+    instance: &'a workload::ProgramInstance,
     seconds: f64,
     seed: u64,
 }
 
-impl Alone<'_> {
+impl AloneRun<'_> {
     fn threads(&self) -> Option<&ThreadsSpec> {
         self.instance.program.threads.as_ref()
     }
 
-    fn machine(&self, instructions: f64) -> Result<SimMachine, ExperimentError> {
-        let alone = Instance {
+    fn build_machine(&self, instructions: f64) -> Result<SimMachine, ExperimentError> {
+        let alone = SimulatedProgram {
             program: Arc::clone(&self.instance.program),
             threads: self.instance.threads,
             instructions,
             start_ms: 0.0,
         };
         let quantum_ns = (self.seconds * 1e9) as u64;
-        unwatched(self.chip, &[alone], self.seed, quantum_ns)
+        build_unwatched_machine(self.chip, &[alone], self.seed, quantum_ns)
     }
 
     /// Part of endless work that it does in the time.
-    fn of_endless(&self) -> Result<Work, ExperimentError> {
-        let mut machine = self.machine(Instance::ENDLESS)?;
+    fn measure_endless(&self) -> Result<AloneWork, ExperimentError> {
+        let mut machine = self.build_machine(SimulatedProgram::ENDLESS)?;
         machine.observe()?;
         let done = machine.results().first().map_or(0.0, |r| r.instructions);
         if done <= 0.0 {
@@ -114,34 +114,34 @@ impl Alone<'_> {
         } else {
             f64::from(self.instance.threads)
         };
-        Ok(Work {
+        Ok(AloneWork {
             instructions: done / shares,
             alone_s: self.seconds,
         })
     }
 
     /// Work that takes about the time, from a first guess of it.
-    fn to_its_end(&self, guess: f64) -> Result<Work, ExperimentError> {
-        let mut work = self.timed(guess)?;
+    fn measure_to_end(&self, guess: f64) -> Result<AloneWork, ExperimentError> {
+        let mut work = self.time_run(guess)?;
         for _ in 1..ROUNDS {
-            Stop::check()?;
+            StopRequest::check()?;
             let factor = self.seconds / work.alone_s;
             if (factor - 1.0).abs() < NEAR {
                 break;
             }
-            work = self.timed(work.instructions * factor)?;
+            work = self.time_run(work.instructions * factor)?;
         }
         Ok(work)
     }
 
-    fn timed(&self, instructions: f64) -> Result<Work, ExperimentError> {
-        let mut machine = self.machine(instructions)?;
+    fn time_run(&self, instructions: f64) -> Result<AloneWork, ExperimentError> {
+        let mut machine = self.build_machine(instructions)?;
         while machine.observe()?.is_some() {}
         let results = machine.results();
         let run = results.first().and_then(|r| r.completions.first());
         let time = run.map(|run| run.end_s - run.start_s);
         let alone_s = time.ok_or_else(|| self.no_progress())?;
-        Ok(Work {
+        Ok(AloneWork {
             instructions,
             alone_s,
         })
@@ -162,7 +162,7 @@ mod tests {
     use super::super::testing::{chip, pair};
     use super::*;
 
-    fn alone(name: &str, threads: u32, seconds: f64) -> Work {
+    fn alone(name: &str, threads: u32, seconds: f64) -> AloneWork {
         let mut workload = pair([name, name]);
         workload.entries[0].threads = threads;
         measure_alone(&chip("power7"), &workload.entries[0], seconds, 1).unwrap()
@@ -197,7 +197,7 @@ mod tests {
                 quantum: None,
                 free_migration: false,
             };
-            let work = experiment.work(1).unwrap();
+            let work = experiment.measure_work(1).unwrap();
             assert!((work[0].alone_s / seconds - 1.0).abs() < NEAR);
             let contender = Contender::new("linux", "linux").unwrap();
             let result = experiment.run(&contender, &work, 1, None).unwrap();
@@ -218,7 +218,7 @@ mod tests {
             quantum: None,
             free_migration: false,
         };
-        let work = experiment.work(1).unwrap();
+        let work = experiment.measure_work(1).unwrap();
         let contender = Contender::new("linux", "linux").unwrap();
         let result = experiment.run(&contender, &work, 1, None).unwrap();
         assert!((result.programs[0].slowdown - 1.0).abs() < 1e-3);

@@ -1,17 +1,17 @@
 //! Many runs under several contenders.
 
-use super::alone::Work;
+use super::alone::AloneWork;
 use super::contender::Contender;
 use super::error::ExperimentError;
 use super::result::RunResult;
 use super::run::Experiment;
-use crate::Context;
-use consort_core::stats::{Interval, RatioInterval};
+use crate::ExperimentContext;
+use consort_core::stats::{ConfidenceInterval, RatioInterval};
 use serde::Serialize;
 
 /// A mean with the half width of its 95 percent interval; none for a single run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Measure {
+pub struct MeanEstimate {
     /// Mean over the runs.
     pub mean: f64,
     /// Half width of the 95 percent interval, Student's t.
@@ -20,31 +20,31 @@ pub struct Measure {
 
 /// One contender.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Row {
+pub struct ContenderRow {
     /// The contender.
     pub policy: String,
     /// System throughput.
-    pub stp: Measure,
+    pub stp: MeanEstimate,
     /// Average normalised turnaround time.
-    pub antt: Measure,
+    pub antt: MeanEstimate,
     /// Largest over smallest slowdown.
-    pub unfairness: Measure,
+    pub unfairness: MeanEstimate,
     /// Makespan, s.
-    pub makespan_s: Measure,
+    pub makespan_s: MeanEstimate,
     /// Energy, J.
-    pub energy_j: Measure,
+    pub energy_j: MeanEstimate,
     /// Energy times delay, J·s.
-    pub ed: Measure,
+    pub ed: MeanEstimate,
     /// Throughput over the baseline's, run by run: geometric mean, with the longer half of its
     /// interval. For a single program this is the ratio of times.
-    pub speedup: Measure,
+    pub speedup: MeanEstimate,
     /// Masks changed per run.
-    pub moves: Measure,
+    pub moves: MeanEstimate,
 }
 
 /// All contenders.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Comparison {
+pub struct PolicyComparison {
     /// Name of the machine.
     pub machine: String,
     /// The workload.
@@ -56,14 +56,14 @@ pub struct Comparison {
     /// Seed of the first run; the others follow it.
     pub seed: u64,
     /// One row per contender.
-    pub results: Vec<Row>,
+    pub results: Vec<ContenderRow>,
 }
 
 /// A comparison, and what it was made of.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Compared {
+pub struct ComparedRuns {
     /// The rows.
-    pub comparison: Comparison,
+    pub comparison: PolicyComparison,
     /// Every run, contender by contender, in the order of their seeds.
     pub runs: Vec<RunResult>,
 }
@@ -73,7 +73,7 @@ pub struct Compared {
 ///
 /// # Errors
 /// A name that is none of the contenders', with the nearest one.
-pub fn baseline(contenders: &[Contender], name: Option<&str>) -> Result<usize, String> {
+pub fn find_baseline(contenders: &[Contender], name: Option<&str>) -> Result<usize, String> {
     let find = |name: &str| contenders.iter().position(|c| c.name() == name);
     let Some(name) = name else {
         return Ok(find("linux").unwrap_or(0));
@@ -93,8 +93,8 @@ pub fn compare(
     contenders: &[Contender],
     baseline: usize,
     runs: usize,
-    context: &Context<'_>,
-) -> Result<Comparison, ExperimentError> {
+    context: &ExperimentContext<'_>,
+) -> Result<PolicyComparison, ExperimentError> {
     compare_runs(experiment, contenders, baseline, runs, context).map(|all| all.comparison)
 }
 
@@ -107,15 +107,15 @@ pub fn compare_runs(
     contenders: &[Contender],
     baseline: usize,
     runs: usize,
-    context: &Context<'_>,
-) -> Result<Compared, ExperimentError> {
-    let ready = |c: &Contender| c.ready(&experiment.chip, &experiment.workload, context);
+    context: &ExperimentContext<'_>,
+) -> Result<ComparedRuns, ExperimentError> {
+    let ready = |c: &Contender| c.prepare(&experiment.chip, &experiment.workload, context);
     let ready: Result<Vec<Contender>, _> = contenders.iter().map(ready).collect();
     let contenders = &ready?;
-    let work = experiment.work(context.seed())?;
-    let results = all_runs(experiment, contenders, &work, runs, context)?;
+    let work = experiment.measure_work(context.seed())?;
+    let results = run_all(experiment, contenders, &work, runs, context)?;
     let base: Vec<f64> = results[baseline].iter().map(|r| r.stp).collect();
-    let comparison = Comparison {
+    let comparison = PolicyComparison {
         machine: experiment.chip.spec().name.clone(),
         workload: experiment.workload.text.clone(),
         runs,
@@ -127,18 +127,18 @@ pub fn compare_runs(
             .map(|(contender, results)| row(contender, results, &base))
             .collect(),
     };
-    Ok(Compared {
+    Ok(ComparedRuns {
         comparison,
         runs: results.concat(),
     })
 }
 
-fn all_runs(
+fn run_all(
     experiment: &Experiment,
     contenders: &[Contender],
-    work: &[Work],
+    work: &[AloneWork],
     runs: usize,
-    context: &Context<'_>,
+    context: &ExperimentContext<'_>,
 ) -> Result<Vec<Vec<RunResult>>, ExperimentError> {
     let seeds = (0..runs as u64).map(|i| context.seed().wrapping_add(i));
     let seeds: Vec<u64> = seeds.collect();
@@ -155,13 +155,13 @@ fn all_runs(
         .collect())
 }
 
-fn row(contender: &Contender, results: &[RunResult], base: &[f64]) -> Row {
+fn row(contender: &Contender, results: &[RunResult], base: &[f64]) -> ContenderRow {
     let over = |value: fn(&RunResult) -> f64| {
         let values: Vec<f64> = results.iter().map(value).collect();
-        measure(Interval::of(&values))
+        mean_estimate(ConfidenceInterval::from_values(&values))
     };
     let stp: Vec<f64> = results.iter().map(|r| r.stp).collect();
-    Row {
+    ContenderRow {
         policy: contender.name().to_owned(),
         stp: over(|r| r.stp),
         antt: over(|r| r.antt),
@@ -169,21 +169,21 @@ fn row(contender: &Contender, results: &[RunResult], base: &[f64]) -> Row {
         makespan_s: over(|r| r.makespan_s),
         energy_j: over(|r| r.energy_j),
         ed: over(|r| r.ed),
-        speedup: ratio(&stp, base),
+        speedup: ratio_estimate(&stp, base),
         moves: over(|r| r.moves as f64),
     }
 }
 
-fn measure(interval: Option<Interval>) -> Measure {
-    Measure {
+fn mean_estimate(interval: Option<ConfidenceInterval>) -> MeanEstimate {
+    MeanEstimate {
         mean: interval.map_or(f64::NAN, |i| i.mean),
         ci95: interval.and_then(|i| i.ci95),
     }
 }
 
-fn ratio(ours: &[f64], theirs: &[f64]) -> Measure {
-    let interval = RatioInterval::paired(ours, theirs).map(|r| r.symmetric());
-    Measure {
+fn ratio_estimate(ours: &[f64], theirs: &[f64]) -> MeanEstimate {
+    let interval = RatioInterval::from_pairs(ours, theirs).map(|r| r.to_interval());
+    MeanEstimate {
         mean: interval.map_or(f64::NAN, |i| i.mean),
         ci95: interval.and_then(|i| i.ci95),
     }
@@ -196,7 +196,7 @@ mod tests {
     use crate::Scale;
     use crate::testing::workers;
 
-    fn comparison(count: usize) -> Comparison {
+    fn comparison(count: usize) -> PolicyComparison {
         let experiment = Experiment {
             chip: chip("bulldozer-6282se"),
             workload: pair(["mcf", "sphinx3"]),
@@ -205,7 +205,7 @@ mod tests {
             free_migration: false,
         };
         let contenders = ["linux", "workover"].map(|p| Contender::new(p, "linux").unwrap());
-        let context = Context::new(5, Scale::Quick, workers(count), &|_| ());
+        let context = ExperimentContext::new(5, Scale::Quick, workers(count), &|_| ());
         compare(&experiment, &contenders, 0, 3, &context).unwrap()
     }
 

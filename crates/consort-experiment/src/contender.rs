@@ -1,16 +1,16 @@
 //! Contenders of a comparison: a policy on an operating system, or an operating system alone.
 
 use super::coschedule;
-use super::custom::Custom;
+use super::custom_policy::CustomPolicy;
 use super::error::ExperimentError;
-use super::oracle::{self, Oracle, Truth};
-use super::slots::Quest;
-use crate::Context;
-use consort_core::coscheduling::Slot;
+use super::oracle::{self, OraclePolicy, SharedDemands};
+use super::slots::SearchGoal;
+use crate::ExperimentContext;
+use consort_core::coscheduling::CoscheduleSlot;
 use consort_core::policies;
-use consort_core::policies::Objective;
-use consort_core::policy::{Policy, PolicySpec, check_fed};
-use consort_core::{Offers, Signal, Topology};
+use consort_core::policies::SlowdownObjective;
+use consort_core::policy::{Policy, PolicySpec, check_signals};
+use consort_core::{Signal, SignalOffers, Topology};
 use consort_sim::chip::Chip;
 use consort_sim::engine::EngineError;
 use consort_sim::workload::Workload;
@@ -33,32 +33,32 @@ const NO_POLICY: &str = "none";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contender {
     name: String,
-    who: Who,
+    who: ContenderKind,
     os: String,
 }
 
 /// Decider of placements.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Who {
+enum ContenderKind {
     /// A policy of the registry.
     Policy(PolicySpec),
     /// The scheduler that knows the truth.
-    Oracle(Objective),
+    Oracle(SlowdownObjective),
     /// The best round of co-schedules.
-    Coschedule(Coschedule),
+    Coschedule(CoscheduleSource),
     /// A policy from outside of the registry.
-    Custom(Custom),
+    Custom(CustomPolicy),
 }
 
 /// Co-schedules, searched for or given.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Coschedule {
+struct CoscheduleSource {
     /// Objective of the search.
-    quest: Quest,
+    quest: SearchGoal,
     /// Length of a quantum, ms.
     quantum_ms: u64,
     /// None until they have been found.
-    slots: Option<Arc<Vec<Slot>>>,
+    slots: Option<Arc<Vec<CoscheduleSlot>>>,
 }
 
 impl Contender {
@@ -69,7 +69,7 @@ impl Contender {
     pub fn new(text: &str, os: &str) -> Result<Self, ExperimentError> {
         consort_sim::os::find(os).map_err(EngineError::from)?;
         let mut spec: PolicySpec = text.parse()?;
-        spec.attach(consort_input::text_if_named)?;
+        spec.attach(consort_input::read_if_file)?;
         let mut system = os;
         if let Some(named) = SYSTEMS.iter().find(|system| **system == spec.name) {
             system = named;
@@ -77,7 +77,7 @@ impl Contender {
         }
         Ok(Self {
             name: text.to_owned(),
-            who: who(spec)?,
+            who: contender_kind(spec)?,
             os: system.to_owned(),
         })
     }
@@ -86,22 +86,22 @@ impl Contender {
     ///
     /// # Errors
     /// An unknown operating system.
-    pub fn custom(policy: Custom, os: &str) -> Result<Self, ExperimentError> {
+    pub fn from_policy(policy: CustomPolicy, os: &str) -> Result<Self, ExperimentError> {
         consort_sim::os::find(os).map_err(EngineError::from)?;
         Ok(Self {
             name: policy.name.clone(),
-            who: Who::Custom(policy),
+            who: ContenderKind::Custom(policy),
             os: os.to_owned(),
         })
     }
 
     /// The co-schedules that are given, in turn; their programs are numbered in the order of the
     /// workload.
-    pub fn in_turn(name: &str, os: &str, slots: &[Slot], quantum_ms: u64) -> Self {
+    pub fn from_slots(name: &str, os: &str, slots: &[CoscheduleSlot], quantum_ms: u64) -> Self {
         Self {
             name: name.to_owned(),
-            who: Who::Coschedule(Coschedule {
-                quest: Quest::default(),
+            who: ContenderKind::Coschedule(CoscheduleSource {
+                quest: SearchGoal::default(),
                 quantum_ms,
                 slots: Some(Arc::new(slots.to_vec())),
             }),
@@ -114,25 +114,25 @@ impl Contender {
     ///
     /// # Errors
     /// More programs or cores than can be searched.
-    pub fn ready(
+    pub fn prepare(
         &self,
         chip: &Arc<Chip>,
         workload: &Workload,
-        context: &Context<'_>,
+        context: &ExperimentContext<'_>,
     ) -> Result<Self, ExperimentError> {
         let mut ready = self.clone();
-        if let Who::Coschedule(round) = &mut ready.who
+        if let ContenderKind::Coschedule(round) = &mut ready.who
             && round.slots.is_none()
         {
-            let found = coschedule::search(chip, workload, round.quest, context)?;
+            let found = coschedule::search_slots(chip, workload, round.quest, context)?;
             round.slots = Some(Arc::new(found));
         }
         Ok(ready)
     }
 
-    /// Returns true where [`Contender::ready`] would find nothing new.
+    /// Returns true where [`Contender::prepare`] would find nothing new.
     pub(super) fn is_ready(&self) -> bool {
-        !matches!(&self.who, Who::Coschedule(round) if round.slots.is_none())
+        !matches!(&self.who, ContenderKind::Coschedule(round) if round.slots.is_none())
     }
 
     /// As it was asked for.
@@ -146,17 +146,17 @@ impl Contender {
     }
 
     /// The only signals that the policy uses; none names all that are usual.
-    pub(super) fn uses(&self, topology: &Topology) -> &'static [Signal] {
+    pub(super) fn used_signals(&self, topology: &Topology) -> &'static [Signal] {
         let info = match &self.who {
-            Who::Policy(spec) => policies::find(&spec.name).ok(),
+            ContenderKind::Policy(spec) => policies::find(&spec.name).ok(),
             _ => None,
         };
         info.map_or(&[], |info| (info.uses)(topology))
     }
 
     /// Place where the machine is to leave its truth, for the one contender that may know it.
-    pub(super) fn truth(&self) -> Option<Truth> {
-        matches!(self.who, Who::Oracle(_)).then(Truth::default)
+    pub(super) fn shared_demands(&self) -> Option<SharedDemands> {
+        matches!(self.who, ContenderKind::Oracle(_)).then(SharedDemands::default)
     }
 
     /// The policy, open on a machine that offers these signals, and its usual quantum, ms.
@@ -166,39 +166,41 @@ impl Contender {
     pub(super) fn open(
         &self,
         chip: &Arc<Chip>,
-        offers: &Offers,
-        truth: Option<&Truth>,
+        offers: &SignalOffers,
+        truth: Option<&SharedDemands>,
     ) -> Result<(Box<dyn Policy>, u64), ExperimentError> {
         match &self.who {
-            Who::Policy(spec) => {
+            ContenderKind::Policy(spec) => {
                 let policy = policies::open(chip.topology(), offers, spec)?;
                 Ok((policy, policies::find(&spec.name)?.quantum_ms))
             }
-            Who::Oracle(objective) => {
+            ContenderKind::Oracle(objective) => {
                 let truth = truth.cloned().unwrap_or_default();
-                let oracle = Oracle::new(chip, &truth, *objective);
+                let oracle = OraclePolicy::new(chip, &truth, *objective);
                 Ok((Box::new(oracle), oracle::QUANTUM_MS))
             }
-            Who::Coschedule(round) => {
+            ContenderKind::Coschedule(round) => {
                 let slots = round.slots.as_deref().map_or(&[][..], Vec::as_slice);
-                let policy = policies::in_turn(slots, round.quantum_ms);
+                let policy = policies::fixed_slot_policy(slots, round.quantum_ms);
                 Ok((policy, round.quantum_ms))
             }
-            Who::Custom(policy) => {
-                check_fed(&policy.name, &policy.needs, offers)?;
+            ContenderKind::Custom(policy) => {
+                check_signals(&policy.name, &policy.needs, offers)?;
                 Ok(((policy.open)(chip.topology(), offers)?, policy.quantum_ms))
             }
         }
     }
 }
 
-fn who(spec: PolicySpec) -> Result<Who, ExperimentError> {
+fn contender_kind(spec: PolicySpec) -> Result<ContenderKind, ExperimentError> {
     if spec.name == oracle::NAME {
-        return Ok(Who::Oracle(oracle::objective(&spec.options)?));
+        return Ok(ContenderKind::Oracle(oracle::parse_objective(
+            &spec.options,
+        )?));
     }
     if spec.name == coschedule::NAME {
-        return Ok(Who::Coschedule(Coschedule {
-            quest: coschedule::quest(&spec.options)?,
+        return Ok(ContenderKind::Coschedule(CoscheduleSource {
+            quest: coschedule::parse_goal(&spec.options)?,
             quantum_ms: coschedule::QUANTUM_MS,
             slots: None,
         }));
@@ -207,7 +209,7 @@ fn who(spec: PolicySpec) -> Result<Who, ExperimentError> {
     if !info.simulated {
         return Err(ExperimentError::LiveOnly(info.name));
     }
-    Ok(Who::Policy(spec))
+    Ok(ContenderKind::Policy(spec))
 }
 
 #[cfg(test)]

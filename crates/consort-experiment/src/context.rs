@@ -1,6 +1,6 @@
 //! Seed, scale and workers that experiments run with.
 
-use crate::Stop;
+use crate::StopRequest;
 use crate::error::JobsError;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -31,7 +31,7 @@ impl fmt::Display for Scale {
 
 /// Progress of a stage of a study.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
+pub struct StageProgress {
     /// Jobs done.
     pub done: usize,
     /// Jobs of the stage.
@@ -43,55 +43,55 @@ pub struct Progress {
 /// A result follows from its name, seed and scale alone, so whether it is made or remembered
 /// cannot be told from it. Clones share what they hold.
 #[derive(Clone, Default)]
-pub struct Made(Arc<Mutex<BTreeMap<MadeKey, Slot>>>);
+pub struct SharedResults(Arc<Mutex<BTreeMap<ResultKey, ResultSlot>>>);
 
-type MadeKey = (String, u64, Scale);
+type ResultKey = (String, u64, Scale);
 /// A result; empty until it is made. Whoever asks meanwhile waits for it.
-type Slot = Arc<Mutex<Option<Arc<dyn Any + Send + Sync>>>>;
+type ResultSlot = Arc<Mutex<Option<Arc<dyn Any + Send + Sync>>>>;
 
-impl fmt::Debug for Made {
+impl fmt::Debug for SharedResults {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Made")
     }
 }
 
-impl Made {
-    fn slot(&self, key: MadeKey) -> Slot {
+impl SharedResults {
+    fn slot(&self, key: ResultKey) -> ResultSlot {
         let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(slots.entry(key).or_default())
     }
 }
 
 /// Seed, scale, workers and progress of one study.
-pub struct Context<'a> {
+pub struct ExperimentContext<'a> {
     seed: u64,
     scale: Scale,
     workers: NonZeroUsize,
-    progress: &'a (dyn Fn(Progress) + Sync),
-    made: Made,
+    progress: &'a (dyn Fn(StageProgress) + Sync),
+    made: SharedResults,
 }
 
-impl<'a> Context<'a> {
+impl<'a> ExperimentContext<'a> {
     /// A context; `progress` is called after each job, from any thread but one
     /// at a time.
     pub fn new(
         seed: u64,
         scale: Scale,
         workers: NonZeroUsize,
-        progress: &'a (dyn Fn(Progress) + Sync),
+        progress: &'a (dyn Fn(StageProgress) + Sync),
     ) -> Self {
         Self {
             seed,
             scale,
             workers,
             progress,
-            made: Made::default(),
+            made: SharedResults::default(),
         }
     }
 
     /// The same context with what other studies have made.
     #[must_use]
-    pub fn sharing(mut self, made: &Made) -> Self {
+    pub fn with_shared_results(mut self, made: &SharedResults) -> Self {
         self.made = made.clone();
         self
     }
@@ -101,7 +101,7 @@ impl<'a> Context<'a> {
     ///
     /// # Errors
     /// Those of `make`.
-    pub fn made<T: Send + Sync + 'static, E>(
+    pub fn get_or_compute<T: Send + Sync + 'static, E>(
         &self,
         name: &str,
         make: impl FnOnce() -> Result<T, E>,
@@ -139,7 +139,7 @@ impl<'a> Context<'a> {
     /// jobs, so they are the same for any number of workers.
     ///
     /// # Errors
-    /// When the worker threads cannot be started, or somebody asks to stop; see [`Stop`].
+    /// When the worker threads cannot be started, or somebody asks to stop; see [`StopRequest`].
     pub fn map<T: Sync, R: Send>(
         &self,
         jobs: &[T],
@@ -147,7 +147,7 @@ impl<'a> Context<'a> {
     ) -> Result<Vec<R>, JobsError> {
         let with_result = |job| (job, Mutex::new(None));
         let jobs: Vec<(&T, Mutex<Option<R>>)> = jobs.iter().map(with_result).collect();
-        self.each(jobs.len(), &|at| {
+        self.run_jobs(jobs.len(), &|at| {
             if let Some((job, result)) = jobs.get(at) {
                 let done = work(job);
                 *result.lock().unwrap_or_else(PoisonError::into_inner) = Some(done);
@@ -160,19 +160,19 @@ impl<'a> Context<'a> {
 
     /// Does jobs by their number on the workers. Not generic: what distributes jobs would be
     /// compiled for every kind of job, a tenth of the code of all studies.
-    fn each(&self, jobs: usize, work: &(dyn Fn(usize) + Sync)) -> Result<(), JobsError> {
+    fn run_jobs(&self, jobs: usize, work: &(dyn Fn(usize) + Sync)) -> Result<(), JobsError> {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(self.workers.get())
             .build()
             .map_err(|error| JobsError::Workers(error.to_string()))?;
         let done = Mutex::new(0);
-        let stop = Stop::current();
+        let stop = StopRequest::current();
         let tracked = |at: usize| {
-            if stop.is_asked() {
+            if stop.is_requested() {
                 return Err(JobsError::Stopped);
             }
             stop.scope(|| work(at));
-            self.tick(&done, jobs);
+            self.count_job(&done, jobs);
             Ok(())
         };
         // Jobs differ in length by orders of magnitude: nobody takes several at once.
@@ -181,10 +181,10 @@ impl<'a> Context<'a> {
     }
 
     /// Counts under the lock, so that progress never runs backwards.
-    fn tick(&self, done: &Mutex<usize>, total: usize) {
+    fn count_job(&self, done: &Mutex<usize>, total: usize) {
         let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
         *done += 1;
-        (self.progress)(Progress { done: *done, total });
+        (self.progress)(StageProgress { done: *done, total });
     }
 }
 
@@ -197,7 +197,7 @@ mod tests {
     fn results_are_in_order_for_any_number_of_workers() {
         let jobs: Vec<u64> = (0..100).collect();
         for count in [1, 2, 7] {
-            let context = Context::new(1, Scale::Full, workers(count), &|_| ());
+            let context = ExperimentContext::new(1, Scale::Full, workers(count), &|_| ());
             let squares = context.map(&jobs, |job| job * job).unwrap();
             assert!(squares.iter().zip(&jobs).all(|(s, j)| *s == j * j));
         }
@@ -205,13 +205,17 @@ mod tests {
 
     #[test]
     fn each_result_is_made_once_and_failures_are_not_kept() {
-        let shared = Made::default();
-        let context = |seed| Context::new(seed, Scale::Quick, workers(1), &|_| ()).sharing(&shared);
-        let failing = context(1).made("a", || Err::<u64, _>(JobsError::Workers("no".to_owned())));
+        let shared = SharedResults::default();
+        let context = |seed| {
+            ExperimentContext::new(seed, Scale::Quick, workers(1), &|_| ())
+                .with_shared_results(&shared)
+        };
+        let failing =
+            context(1).get_or_compute("a", || Err::<u64, _>(JobsError::Workers("no".to_owned())));
         assert!(failing.is_err());
         let mut made = 0;
         for (name, seed) in [("a", 1), ("a", 1), ("a", 2), ("b", 1), ("a", 2)] {
-            let got = context(seed).made(name, || {
+            let got = context(seed).get_or_compute(name, || {
                 made += 1;
                 Ok::<_, JobsError>(seed)
             });
@@ -223,8 +227,8 @@ mod tests {
     #[test]
     fn progress_counts_every_job_upwards() {
         let seen = Mutex::new(Vec::new());
-        let note = |progress: Progress| seen.lock().unwrap().push(progress);
-        let context = Context::new(1, Scale::Quick, workers(3), &note);
+        let note = |progress: StageProgress| seen.lock().unwrap().push(progress);
+        let context = ExperimentContext::new(1, Scale::Quick, workers(3), &note);
         context.map(&[(); 20], |()| ()).unwrap();
         let counts: Vec<usize> = seen.lock().unwrap().iter().map(|p| p.done).collect();
         assert_eq!(counts, (1..=20).collect::<Vec<_>>());

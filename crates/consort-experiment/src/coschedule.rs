@@ -9,9 +9,9 @@
 //! phases that are longer.
 
 use super::error::ExperimentError;
-use super::slots::{Members, Quantum, Quest, Suite, best_rounds};
-use crate::Context;
-use consort_core::coscheduling::{Objective, Slot};
+use super::slots::{SearchGoal, SlotMembers, Suite, TrialLengths, best_rounds};
+use crate::ExperimentContext;
+use consort_core::coscheduling::{CoscheduleSlot, RoundObjective};
 use consort_core::policy::PolicyError;
 use consort_sim::chip::Chip;
 use consort_sim::workload::Workload;
@@ -24,14 +24,14 @@ pub(super) const NAME: &str = "oracle-coschedule";
 pub(super) const QUANTUM_MS: u64 = 2000;
 
 /// Simulated time of slots in the search.
-const QUANTUM: Quantum = Quantum {
+const QUANTUM: TrialLengths = TrialLengths {
     warm_s: 0.3,
     length_s: 2.0,
 };
 
 /// The search that the options ask for.
-pub(super) fn quest(options: &BTreeMap<String, String>) -> Result<Quest, PolicyError> {
-    let mut quest = Quest::default();
+pub(super) fn parse_goal(options: &BTreeMap<String, String>) -> Result<SearchGoal, PolicyError> {
+    let mut quest = SearchGoal::default();
     for (key, value) in options {
         let bad = |key, expected| PolicyError::BadValue {
             policy: NAME,
@@ -41,12 +41,12 @@ pub(super) fn quest(options: &BTreeMap<String, String>) -> Result<Quest, PolicyE
         };
         match key.as_str() {
             "objective" => {
-                let named = Objective::named(value);
-                quest.objective = named.ok_or_else(|| bad("objective", Objective::NAMES))?;
+                let named = RoundObjective::from_name(value);
+                quest.objective = named.ok_or_else(|| bad("objective", RoundObjective::NAMES))?;
             }
             "members" => {
-                let named = Members::named(value);
-                quest.members = named.ok_or_else(|| bad("members", Members::NAMES))?;
+                let named = SlotMembers::from_name(value);
+                quest.members = named.ok_or_else(|| bad("members", SlotMembers::NAMES))?;
             }
             _ => {
                 return Err(PolicyError::UnknownOption {
@@ -61,12 +61,12 @@ pub(super) fn quest(options: &BTreeMap<String, String>) -> Result<Quest, PolicyE
 }
 
 /// The slots of the best round, programs numbered in the order of the workload.
-pub(super) fn search(
+pub(super) fn search_slots(
     chip: &Arc<Chip>,
     workload: &Workload,
-    quest: Quest,
-    context: &Context<'_>,
-) -> Result<Vec<Slot>, ExperimentError> {
+    quest: SearchGoal,
+    context: &ExperimentContext<'_>,
+) -> Result<Vec<CoscheduleSlot>, ExperimentError> {
     let suite = Suite::new(chip, workload);
     let found = best_rounds(&suite, &[quest], QUANTUM, context)?;
     let slots = found.into_iter().map(|best| best.round.slots);
@@ -100,7 +100,7 @@ mod tests {
         let mut workload = pair(["streamcluster", "bodytrack"]);
         for entry in &mut workload.entries {
             entry.threads = 8;
-            entry.program = Arc::new(super::super::slots::framed(&entry.program));
+            entry.program = Arc::new(super::super::slots::cut_into_frames(&entry.program));
         }
         let experiment = Experiment {
             chip: chip("xeon-e5320"),
@@ -109,12 +109,12 @@ mod tests {
             quantum: None,
             free_migration: false,
         };
-        let work = experiment.work(1).unwrap();
-        let context = Context::new(1, Scale::Quick, workers(2), &|_| ());
+        let work = experiment.measure_work(1).unwrap();
+        let context = ExperimentContext::new(1, Scale::Quick, workers(2), &|_| ());
         let run = |name| {
             let contender = Contender::new(name, "linux").unwrap();
             let contender = contender
-                .ready(&experiment.chip, &experiment.workload, &context)
+                .prepare(&experiment.chip, &experiment.workload, &context)
                 .unwrap();
             experiment.run(&contender, &work, 1, None).unwrap()
         };

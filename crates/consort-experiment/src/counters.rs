@@ -1,6 +1,6 @@
 //! Counters of the threads of a program over a whole run: what studies explain their outcomes with.
 //!
-//! [`Counters`] has one field per resource that a PMU of the time of the study of thread mappings
+//! [`ProgramCounters`] has one field per resource that a PMU of the time of the study of thread mappings
 //! (Wang et al., ISPASS 2012) could count, and what follows from several of them as functions.
 //! Pitfall: some chips call L2 what is the LLC here because it is their last level, the Core 2 among
 //! them; there `llc_misses` are what its L2 events count, and `l2_misses` equal what misses the L1D.
@@ -8,8 +8,8 @@
 mod time;
 mod transactions;
 
-use consort_sim::contention::Stack;
-use consort_sim::engine::Counts;
+use consort_sim::contention::CpiStack;
+use consort_sim::engine::ThreadCounts;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub use transactions::Transactions;
 /// Exact totals over a whole run, of all threads of a program or of several programs; what was
 /// done after the program had finished its work and started again is in them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Counters {
+pub struct ProgramCounters {
     /// Instructions completed.
     pub instructions: f64,
     /// Core cycles while on PUs: executed cycles.
@@ -59,7 +59,7 @@ pub struct Counters {
     pub context_switches: u64,
     /// Times that a thread came onto another PU than its last.
     pub migrations: u64,
-    /// Cycles by cause, in the order of [`Stack::NAMES`]; together the cycles with progress.
+    /// Cycles by cause, in the order of [`CpiStack::NAMES`]; together the cycles with progress.
     #[serde(serialize_with = "by_cause")]
     pub stack_cycles: [f64; 12],
 }
@@ -85,7 +85,7 @@ pub const NOT_MODELLED: [(&str, &str); 4] = [
     ),
 ];
 
-impl Counters {
+impl ProgramCounters {
     /// Adds what others did.
     pub fn add(&mut self, other: &Self) {
         self.instructions += other.instructions;
@@ -122,7 +122,7 @@ impl Counters {
         self.fpu_busy_cycles / self.cycles
     }
 
-    /// Cycles per instruction by cause, in the order of [`Stack::NAMES`].
+    /// Cycles per instruction by cause, in the order of [`CpiStack::NAMES`].
     pub fn stack(&self) -> [f64; 12] {
         self.stack_cycles.map(|cycles| cycles / self.instructions)
     }
@@ -142,8 +142,8 @@ impl Counters {
     }
 }
 
-impl From<&Counts> for Counters {
-    fn from(counts: &Counts) -> Self {
+impl From<&ThreadCounts> for ProgramCounters {
+    fn from(counts: &ThreadCounts) -> Self {
         let flow = &counts.flow;
         Self {
             instructions: counts.instructions,
@@ -171,7 +171,7 @@ impl From<&Counts> for Counters {
 }
 
 fn by_cause<S: Serializer>(cycles: &[f64; 12], serializer: S) -> Result<S::Ok, S::Error> {
-    let named: BTreeMap<&str, &f64> = Stack::NAMES.into_iter().zip(cycles).collect();
+    let named: BTreeMap<&str, &f64> = CpiStack::NAMES.into_iter().zip(cycles).collect();
     named.serialize(serializer)
 }
 
@@ -180,11 +180,11 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn counters(scale: f64) -> Counters {
-        let mut counts = Counts {
+    fn counters(scale: f64) -> ProgramCounters {
+        let mut counts = ThreadCounts {
             instructions: 2000.0 * scale,
             cycles: 4000.0 * scale,
-            ..Counts::default()
+            ..ThreadCounts::default()
         };
         counts.flow.l2_misses = 6.0 * scale;
         counts.flow.fpu_busy_cycles = 1000.0 * scale;
@@ -195,7 +195,7 @@ mod tests {
         counts.flow.outstanding_cycles = 3200.0 * scale;
         counts.stack.base = 1000.0 * scale;
         counts.stack.memory = 3000.0 * scale;
-        Counters::from(&counts)
+        ProgramCounters::from(&counts)
     }
 
     #[test]
@@ -213,7 +213,7 @@ mod tests {
         assert_eq!(one.memory.prefetch_fraction(), Some(0.6));
         assert_eq!(one.memory_latency_cycles(), Some(200.0));
         assert_eq!(one.l2mp_cycles(), Some(800.0));
-        let none = Counters::default();
+        let none = ProgramCounters::default();
         assert_eq!(
             (none.memory_latency_cycles(), none.l2mp_cycles()),
             (None, None)
@@ -232,7 +232,7 @@ mod tests {
         #[test]
         fn rates_of_a_sum_lie_between_those_of_its_parts(a in 0.1f64..10.0, b in 0.1f64..10.0) {
             let mut sum = counters(a);
-            sum.add(&Counters { l2_misses: 0.0, ..counters(b) });
+            sum.add(&ProgramCounters { l2_misses: 0.0, ..counters(b) });
             prop_assert!(sum.l2_mpki() > 0.0 && sum.l2_mpki() < 3.0);
             let latency = sum.memory_latency_cycles().unwrap();
             prop_assert!((latency - 200.0).abs() < 1e-9);

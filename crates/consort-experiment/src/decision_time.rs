@@ -27,19 +27,19 @@ impl DecisionTime {
 }
 
 /// Listener to every decision.
-pub type Listener = Box<dyn FnMut(&Decision)>;
+pub type DecisionListener = Box<dyn FnMut(&Decision)>;
 
 /// A policy with a stopwatch.
-pub(super) struct Timed {
+pub(super) struct TimedPolicy {
     policy: Box<dyn Policy>,
-    listener: Option<Listener>,
+    listener: Option<DecisionListener>,
     time: Rc<RefCell<DecisionTime>>,
 }
 
-impl Timed {
+impl TimedPolicy {
     pub(super) fn new(
         policy: Box<dyn Policy>,
-        listener: Option<Listener>,
+        listener: Option<DecisionListener>,
     ) -> (Self, Rc<RefCell<DecisionTime>>) {
         let time = Rc::default();
         let timed = Self {
@@ -51,7 +51,7 @@ impl Timed {
     }
 }
 
-impl Policy for Timed {
+impl Policy for TimedPolicy {
     fn wishes(&self) -> Wishes {
         self.policy.wishes()
     }

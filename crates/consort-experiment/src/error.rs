@@ -58,7 +58,7 @@ pub enum ExperimentError {
     /// A chip without some of its parts is none.
     #[error(transparent)]
     Topology(#[from] TopologyError),
-    /// Somebody asked to stop; see [`crate::Stop`].
+    /// Somebody asked to stop; see [`crate::StopRequest`].
     #[error("stopped on request")]
     Stopped,
     /// More than is searched.

@@ -2,7 +2,7 @@
 //!
 //! Purpose: an [`Experiment`] under a [`Contender`] gives a [`RunResult`]; [`compare()`] sets several
 //! contenders beside each other, and [`mapping`] measures workloads under thread mappings. A
-//! [`Context`] has seed, scale and workers for many of them, and a [`Stop`] ends them early.
+//! [`ExperimentContext`] has seed, scale and workers for many of them, and a [`StopRequest`] ends them early.
 //! [`long`] has results as tables for files and data frames, [`traced`] runs programs by their
 //! traces, cycle by cycle.
 //!
@@ -18,7 +18,7 @@ mod contender;
 mod context;
 mod coschedule;
 mod counters;
-mod custom;
+mod custom_policy;
 mod decision_time;
 mod error;
 pub mod long;
@@ -37,19 +37,22 @@ mod testing;
 pub mod traced;
 pub mod watch;
 
-pub use alone::{Work, measure_alone, measure_whole};
-pub use compare::{Compared, Comparison, Measure, Row, baseline, compare, compare_runs};
+pub use alone::{AloneWork, measure_alone, measure_full_length};
+pub use compare::{
+    ComparedRuns, ContenderRow, MeanEstimate, PolicyComparison, compare, compare_runs,
+    find_baseline,
+};
 pub use contender::Contender;
-pub use context::{Context, Made, Progress, Scale};
-pub use counters::{Counters, NOT_MODELLED, ThreadTime, Transactions};
-pub use custom::Custom;
-pub use decision_time::{DecisionTime, Listener};
+pub use context::{ExperimentContext, Scale, SharedResults, StageProgress};
+pub use counters::{NOT_MODELLED, ProgramCounters, ThreadTime, Transactions};
+pub use custom_policy::CustomPolicy;
+pub use decision_time::{DecisionListener, DecisionTime};
 pub use error::{ExperimentError, JobsError};
-pub use machine::{Quiet, machine};
-pub use oracle::Slowdowns;
-pub use prefetching::Prefetching;
-pub use repeated::Repeated;
+pub use machine::{NullSampleSource, build_machine};
+pub use oracle::GroupSlowdowns;
+pub use prefetching::PrefetchingEffect;
+pub use repeated::RepeatedProgram;
 pub use result::{ProgramResult, RunResult};
 pub use run::Experiment;
 pub use sequence::Sequence;
-pub use stop::Stop;
+pub use stop::StopRequest;

@@ -4,12 +4,12 @@
 //! once with `prefetch=off`. Pitfall: both are per instruction, so the runs may differ in length;
 //! what bursts do to misses differs between runs with unlike seeds.
 
-use super::counters::Counters;
+use super::counters::ProgramCounters;
 use serde::Serialize;
 
 /// The effect of prefetchers on a program.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Prefetching {
+pub struct PrefetchingEffect {
     /// Share of the last level's demand misses that it removes, at most 1; negative when it adds
     /// misses.
     pub effectiveness: f64,
@@ -22,11 +22,11 @@ pub struct Prefetching {
     pub fraction: f64,
 }
 
-impl Prefetching {
+impl PrefetchingEffect {
     /// Compares a program's counters with and without prefetchers; none where it misses nothing
     /// without them.
-    pub fn compare(with: &Counters, without: &Counters) -> Option<Self> {
-        let per = |amount: f64, run: &Counters| amount / run.instructions;
+    pub fn compare(with: &ProgramCounters, without: &ProgramCounters) -> Option<Self> {
+        let per = |amount: f64, run: &ProgramCounters| amount / run.instructions;
         let base = per(without.memory.reads, without);
         // False, too, for what is no number.
         if !(base > 0.0 && with.instructions > 0.0) {
@@ -48,13 +48,13 @@ impl Prefetching {
 mod tests {
     use super::super::testing::{chip, program};
     use super::*;
-    use consort_sim::contention::{Demand, Running, Solver};
-    use consort_sim::engine::Counts;
+    use consort_sim::contention::{Demand, RunningThread, Solver};
+    use consort_sim::engine::ThreadCounts;
     use consort_sim::phase::Phase;
     use std::sync::Arc;
 
     /// A program's first phase, one thread alone, for a billion instructions.
-    fn alone(machine: &str, name: &str) -> Counters {
+    fn alone(machine: &str, name: &str) -> ProgramCounters {
         let demand = Demand {
             phase: Arc::new(Phase::new(&program(name).phases[0])),
             intensity: 1.0,
@@ -65,15 +65,15 @@ mod tests {
             lock: None,
             home_node: 0,
         };
-        let running = [Running {
+        let running = [RunningThread {
             pu: 0,
             demand: &demand,
         }];
         let rates = Solver::new(chip(machine)).solve(&running).threads[0];
-        Counters::from(&Counts {
+        ProgramCounters::from(&ThreadCounts {
             instructions: 1.0,
             flow: rates.flow,
-            ..Counts::default()
+            ..ThreadCounts::default()
         })
     }
 
@@ -95,7 +95,7 @@ mod tests {
                 alone("core2-q9550:prefetch=off", name),
             );
             let said = program(name).phases[0].prefetch;
-            let Some(found) = Prefetching::compare(&with, &without) else {
+            let Some(found) = PrefetchingEffect::compare(&with, &without) else {
                 assert_eq!(without.memory.reads, 0.0, "{name}");
                 continue;
             };
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn without_misses_there_is_nothing_to_compare() {
-        let none = Counters::default();
-        assert_eq!(Prefetching::compare(&none, &none), None);
+        let none = ProgramCounters::default();
+        assert_eq!(PrefetchingEffect::compare(&none, &none), None);
     }
 }

@@ -1,19 +1,19 @@
 //! Runs that go on until every program has done its work several times.
 
-use super::alone::Work;
+use super::alone::AloneWork;
 use super::contender::Contender;
-use super::counters::Counters;
+use super::counters::ProgramCounters;
 use super::error::ExperimentError;
 use super::result::counters;
-use super::run::{Experiment, Told};
-use crate::Stop;
+use super::run::{Experiment, RunListeners};
+use crate::StopRequest;
 use consort_sim::SimMachine;
 use consort_sim::engine::{Completion, RunMode};
-use consort_sim::workload::Instance;
+use consort_sim::workload::ProgramInstance;
 
 /// Work of one program in such a run, or in several of them.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Repeated {
+pub struct RepeatedProgram {
     /// Its name.
     pub name: String,
     /// Its threads.
@@ -25,12 +25,12 @@ pub struct Repeated {
     /// Of its work, all threads.
     pub instructions: f64,
     /// Everything that its threads did.
-    pub counters: Counters,
+    pub counters: ProgramCounters,
     /// Time of the whole, s.
     pub span_s: f64,
 }
 
-impl Repeated {
+impl RepeatedProgram {
     /// Runs of it that its counters stand for: they are over the whole, an unfinished last run
     /// included.
     pub fn per_run(&self) -> f64 {
@@ -59,19 +59,20 @@ impl Experiment {
     pub fn run_while_patient(
         &self,
         contender: &Contender,
-        work: &[Work],
+        work: &[AloneWork],
         seed: u64,
         times: u32,
         patience: f64,
-    ) -> Result<Vec<Repeated>, ExperimentError> {
+    ) -> Result<Vec<RepeatedProgram>, ExperimentError> {
         let mode = RunMode::RestartUntilAllDoneTimes(times);
-        let (mut wheel, _) = self.wheel(contender, work, seed, mode, Told::default())?;
+        let (mut wheel, _) =
+            self.build_loop(contender, work, seed, mode, RunListeners::default())?;
         let alone: f64 = work.iter().map(|w| w.alone_s).sum();
         let limit_ns = 1e9 * patience * alone * f64::from(times);
-        while wheel.turn()?.is_some() && (wheel.machine().inner().time_ns() as f64) < limit_ns {
-            Stop::check()?;
+        while wheel.run_turn()?.is_some() && (wheel.machine().inner().time_ns() as f64) < limit_ns {
+            StopRequest::check()?;
         }
-        Ok(self.repeated(wheel.machine().inner(), work))
+        Ok(self.repeated_programs(wheel.machine().inner(), work))
     }
 
     /// Runs the workload until the program that is last has done its work `times` times.
@@ -81,17 +82,18 @@ impl Experiment {
     pub fn run_times(
         &self,
         contender: &Contender,
-        work: &[Work],
+        work: &[AloneWork],
         seed: u64,
         times: u32,
-    ) -> Result<Vec<Repeated>, ExperimentError> {
+    ) -> Result<Vec<RepeatedProgram>, ExperimentError> {
         let mode = RunMode::RestartUntilAllDoneTimes(times);
-        let (mut wheel, _) = self.wheel(contender, work, seed, mode, Told::default())?;
-        self.turn_until_done(&mut wheel, work, times)?;
-        Ok(self.repeated(wheel.machine().inner(), work))
+        let (mut wheel, _) =
+            self.build_loop(contender, work, seed, mode, RunListeners::default())?;
+        self.run_until_done(&mut wheel, work, times)?;
+        Ok(self.repeated_programs(wheel.machine().inner(), work))
     }
 
-    fn repeated(&self, machine: &SimMachine, work: &[Work]) -> Vec<Repeated> {
+    fn repeated_programs(&self, machine: &SimMachine, work: &[AloneWork]) -> Vec<RepeatedProgram> {
         let oracle = machine.oracle();
         // Threads are numbered program by program, in the order of the workload.
         let mut threads = oracle.threads();
@@ -103,10 +105,10 @@ impl Experiment {
             let counters = counters(members, oracle);
             let runs = result.completions.len();
             let (time_s, instructions) = match runs {
-                0 => unfinished(entry, work, &counters, span_s),
+                0 => extrapolate_unfinished(entry, work, &counters, span_s),
                 _ => means(&result.completions),
             };
-            Repeated {
+            RepeatedProgram {
                 name: entry.name.clone(),
                 threads: entry.threads,
                 runs,
@@ -130,7 +132,12 @@ fn means(runs: &[Completion]) -> (f64, f64) {
 }
 
 /// The same of a program that has not ended yet, if it goes on as it did.
-fn unfinished(entry: &Instance, work: &Work, counters: &Counters, span_s: f64) -> (f64, f64) {
+fn extrapolate_unfinished(
+    entry: &ProgramInstance,
+    work: &AloneWork,
+    counters: &ProgramCounters,
+    span_s: f64,
+) -> (f64, f64) {
     let threads = entry.program.threads.as_ref();
     let divided = threads.is_none_or(|threads| threads.divide_work);
     let each = if divided {
@@ -157,7 +164,7 @@ mod tests {
             quantum: None,
             free_migration: false,
         };
-        let work = experiment.work(1).unwrap();
+        let work = experiment.measure_work(1).unwrap();
         let linux = Contender::new("linux", "linux").unwrap();
         let programs = experiment.run_times(&linux, &work, 1, 3).unwrap();
         assert!(programs.iter().all(|p| p.runs >= 3));
@@ -182,7 +189,7 @@ mod tests {
             quantum: Some(std::time::Duration::from_millis(100)),
             free_migration: false,
         };
-        let work = experiment.work(1).unwrap();
+        let work = experiment.measure_work(1).unwrap();
         let linux = Contender::new("linux", "linux").unwrap();
         let whole = experiment.run_times(&linux, &work, 1, 1).unwrap();
         let stopped = experiment.run_while_patient(&linux, &work, 1, 1, 0.3);

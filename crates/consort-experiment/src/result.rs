@@ -1,15 +1,15 @@
 //! Result of one run.
 
-use super::alone::Work;
+use super::alone::AloneWork;
 use super::contender::Contender;
-use super::counters::Counters;
+use super::counters::ProgramCounters;
 use super::decision_time::DecisionTime;
 use consort_core::ThreadId;
 use consort_core::metrics::{Slowdowns, energy_delay_js};
 use consort_sim::SimMachine;
 use consort_sim::chip::Chip;
 use consort_sim::engine::{InstanceResult, Oracle};
-use consort_sim::workload::{Instance, Workload};
+use consort_sim::workload::{ProgramInstance, Workload};
 use serde::Serialize;
 
 /// Results of one program.
@@ -30,7 +30,7 @@ pub struct ProgramResult {
     /// Energy of that work, J: its instructions and its share of static core power.
     pub energy_j: f64,
     /// Counts of its threads over the whole run.
-    pub counters: Counters,
+    pub counters: ProgramCounters,
 }
 
 /// Results of one run.
@@ -80,7 +80,7 @@ impl RunResult {
         chip: &Chip,
         workload: &Workload,
         contender: &Contender,
-        work: &[Work],
+        work: &[AloneWork],
         seed: u64,
         machine: &SimMachine,
     ) -> Self {
@@ -125,8 +125,8 @@ fn makespan_s(results: &[InstanceResult]) -> f64 {
 }
 
 fn programs(
-    entries: &[Instance],
-    work: &[Work],
+    entries: &[ProgramInstance],
+    work: &[AloneWork],
     results: &[InstanceResult],
     oracle: Oracle<'_>,
 ) -> Vec<ProgramResult> {
@@ -141,20 +141,23 @@ fn programs(
     rows
 }
 
-pub(super) fn counters(threads: impl Iterator<Item = ThreadId>, oracle: Oracle<'_>) -> Counters {
-    let mut sum = Counters::default();
+pub(super) fn counters(
+    threads: impl Iterator<Item = ThreadId>,
+    oracle: Oracle<'_>,
+) -> ProgramCounters {
+    let mut sum = ProgramCounters::default();
     for counts in threads.filter_map(|id| oracle.counts(id)) {
-        sum.add(&Counters::from(&counts));
+        sum.add(&ProgramCounters::from(&counts));
     }
     sum
 }
 
 /// None where the program has not done its work.
 fn program(
-    entry: &Instance,
-    work: &Work,
+    entry: &ProgramInstance,
+    work: &AloneWork,
     result: &InstanceResult,
-    counters: Counters,
+    counters: ProgramCounters,
 ) -> Option<ProgramResult> {
     let first = result.completions.first()?;
     let together_s = first.end_s - first.start_s;

@@ -1,21 +1,21 @@
 //! One run.
 
-use super::alone::{Work, measure_alone};
+use super::alone::{AloneWork, measure_alone};
 use super::contender::Contender;
-use super::decision_time::{DecisionTime, Listener, Timed};
+use super::decision_time::{DecisionListener, DecisionTime, TimedPolicy};
 use super::error::ExperimentError;
-use super::machine::machine;
-use super::oracle::{Revealed, Truth};
+use super::machine::build_machine;
+use super::oracle::{OracleMachine, SharedDemands};
 use super::result::RunResult;
-use crate::Context;
+use crate::ExperimentContext;
 use crate::Scale;
-use crate::Stop;
-use consort_core::policy::{Form, Policy};
+use crate::StopRequest;
+use consort_core::policy::{Policy, PolicyForm};
 use consort_core::{Backoff, ControlLoop, Signal};
 use consort_sim::SimMachine;
 use consort_sim::chip::Chip;
-use consort_sim::engine::{Instance, Observer, RunMode, Settings};
-use consort_sim::pmu::{Request, SimulatedPmu};
+use consort_sim::engine::{Observer, RunMode, SimulatedProgram, SimulationSettings};
+use consort_sim::pmu::{PmuRequest, SimulatedPmu};
 use consort_sim::workload::Workload;
 use std::cell::RefCell;
 use std::num::NonZeroUsize;
@@ -28,15 +28,15 @@ use std::time::{Duration, Instant};
 const PATIENCE: f64 = 20.0;
 
 /// A simulated machine under a policy.
-pub(super) type Wheel = ControlLoop<Revealed>;
+pub(super) type SimulatedLoop = ControlLoop<OracleMachine>;
 
 /// Listeners that are told of a run as it goes.
 #[derive(Default)]
-pub(super) struct Told {
+pub(super) struct RunListeners {
     /// Of everything that the machine does.
     pub(super) observer: Option<Box<dyn Observer>>,
     /// Of every decision.
-    pub(super) listener: Option<Listener>,
+    pub(super) listener: Option<DecisionListener>,
 }
 
 /// A workload on a machine.
@@ -59,12 +59,12 @@ impl Experiment {
     ///
     /// # Errors
     /// A program that makes no progress alone.
-    pub fn work(&self, seed: u64) -> Result<Vec<Work>, ExperimentError> {
-        let mut known: Vec<Work> = Vec::new();
+    pub fn measure_work(&self, seed: u64) -> Result<Vec<AloneWork>, ExperimentError> {
+        let mut known: Vec<AloneWork> = Vec::new();
         let entries = &self.workload.entries;
         for (i, entry) in entries.iter().enumerate() {
             // Copies of a program have the same work.
-            let like = |other: &consort_sim::workload::Instance| {
+            let like = |other: &consort_sim::workload::ProgramInstance| {
                 Arc::ptr_eq(&other.program, &entry.program) && other.threads == entry.threads
             };
             let work = match entries[..i].iter().position(like) {
@@ -83,11 +83,11 @@ impl Experiment {
     pub fn run(
         &self,
         contender: &Contender,
-        work: &[Work],
+        work: &[AloneWork],
         seed: u64,
         observer: Option<Box<dyn Observer>>,
     ) -> Result<RunResult, ExperimentError> {
-        self.run_heard(contender, work, seed, observer, None)
+        self.run_with_listener(contender, work, seed, observer, None)
     }
 
     /// The same with as many threads running as at the start: those of a program that are done before
@@ -98,32 +98,32 @@ impl Experiment {
     pub fn run_constant(
         &self,
         contender: &Contender,
-        work: &[Work],
+        work: &[AloneWork],
         seed: u64,
         observer: Option<Box<dyn Observer>>,
     ) -> Result<RunResult, ExperimentError> {
-        let told = Told {
+        let told = RunListeners {
             observer,
             listener: None,
         };
         let mode = RunMode::RestartThreadsUntilAllDone;
-        self.run_told(contender, work, seed, mode, told)
+        self.run_in_mode(contender, work, seed, mode, told)
     }
 
     /// As [`Experiment::run`] with a listener to all decisions.
     ///
     /// # Errors
     /// As [`Experiment::run`].
-    pub fn run_heard(
+    pub fn run_with_listener(
         &self,
         contender: &Contender,
-        work: &[Work],
+        work: &[AloneWork],
         seed: u64,
         observer: Option<Box<dyn Observer>>,
-        listener: Option<Listener>,
+        listener: Option<DecisionListener>,
     ) -> Result<RunResult, ExperimentError> {
-        let told = Told { observer, listener };
-        self.run_told(contender, work, seed, RunMode::RestartUntilAllDone, told)
+        let told = RunListeners { observer, listener };
+        self.run_in_mode(contender, work, seed, RunMode::RestartUntilAllDone, told)
     }
 
     /// One run in which no program starts again: PUs of programs that have done their work are
@@ -134,28 +134,28 @@ impl Experiment {
     pub fn run_once(
         &self,
         contender: &Contender,
-        work: &[Work],
+        work: &[AloneWork],
         seed: u64,
         observer: Option<Box<dyn Observer>>,
     ) -> Result<RunResult, ExperimentError> {
-        let told = Told {
+        let told = RunListeners {
             observer,
             listener: None,
         };
-        self.run_told(contender, work, seed, RunMode::Once, told)
+        self.run_in_mode(contender, work, seed, RunMode::Once, told)
     }
 
-    fn run_told(
+    fn run_in_mode(
         &self,
         contender: &Contender,
-        work: &[Work],
+        work: &[AloneWork],
         seed: u64,
         mode: RunMode,
-        told: Told,
+        told: RunListeners,
     ) -> Result<RunResult, ExperimentError> {
         let start = Instant::now();
-        let (mut wheel, decisions) = self.wheel(contender, work, seed, mode, told)?;
-        let moves = self.turn_until_done(&mut wheel, work, 1)?;
+        let (mut wheel, decisions) = self.build_loop(contender, work, seed, mode, told)?;
+        let moves = self.run_until_done(&mut wheel, work, 1)?;
         let decision_us = *decisions.borrow();
         let (chip, machine) = (&self.chip, wheel.machine().inner());
         let mut result = RunResult::gather(chip, &self.workload, contender, work, seed, machine);
@@ -167,45 +167,50 @@ impl Experiment {
     }
 
     /// A machine with its policy, ready to run.
-    pub(super) fn wheel(
+    pub(super) fn build_loop(
         &self,
         contender: &Contender,
-        work: &[Work],
+        work: &[AloneWork],
         seed: u64,
         mode: RunMode,
-        told: Told,
-    ) -> Result<(Wheel, Rc<RefCell<DecisionTime>>), ExperimentError> {
-        let contender = &self.ready(contender, seed)?;
-        let truth = contender.truth();
+        told: RunListeners,
+    ) -> Result<(SimulatedLoop, Rc<RefCell<DecisionTime>>), ExperimentError> {
+        let contender = &self.prepare_contender(contender, seed)?;
+        let truth = contender.shared_demands();
         let (pmu, policy, own) = self.open(contender, truth.as_ref(), seed)?;
         let quantum = self.quantum.unwrap_or(own);
-        let settings = Settings {
+        let settings = SimulationSettings {
             seed,
             mode,
             os: contender.os().to_owned(),
-            logical_cores: policy.wishes().form == Form::Hardware,
+            logical_cores: policy.wishes().form == PolicyForm::Hardware,
             free_migration: self.free_migration,
         };
         let quantum_ns = quantum.as_nanos() as u64;
         let instances = self.instances(work);
-        let mut machine = machine(&self.chip, &instances, &settings, quantum_ns, Box::new(pmu))?;
+        let mut machine =
+            build_machine(&self.chip, &instances, &settings, quantum_ns, Box::new(pmu))?;
         if let Some(observer) = told.observer {
             machine.set_observer(observer);
         }
-        let (policy, decisions) = Timed::new(policy, told.listener);
-        let machine = Revealed::new(machine, truth);
+        let (policy, decisions) = TimedPolicy::new(policy, told.listener);
+        let machine = OracleMachine::new(machine, truth);
         let wheel = ControlLoop::new(machine, Box::new(policy), Backoff::off(), seed);
         Ok((wheel, decisions))
     }
 
     /// A contender that knows what it must know before.
-    fn ready(&self, contender: &Contender, seed: u64) -> Result<Contender, ExperimentError> {
+    fn prepare_contender(
+        &self,
+        contender: &Contender,
+        seed: u64,
+    ) -> Result<Contender, ExperimentError> {
         if contender.is_ready() {
             return Ok(contender.clone());
         }
         let workers = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-        let context = Context::new(seed, Scale::Full, workers, &|_| ());
-        contender.ready(&self.chip, &self.workload, &context)
+        let context = ExperimentContext::new(seed, Scale::Full, workers, &|_| ());
+        contender.prepare(&self.chip, &self.workload, &context)
     }
 
     /// The quantum under a contender: the one that is set, or its own.
@@ -224,10 +229,10 @@ impl Experiment {
     fn open(
         &self,
         contender: &Contender,
-        truth: Option<&Truth>,
+        truth: Option<&SharedDemands>,
         seed: u64,
     ) -> Result<(SimulatedPmu, Box<dyn Policy>, Duration), ExperimentError> {
-        let wanted = request(contender.uses(self.chip.topology()));
+        let wanted = pmu_request(contender.used_signals(self.chip.topology()));
         let pmu = SimulatedPmu::new(self.chip.spec(), &wanted, seed)?;
         let (policy, usual_ms) = contender.open(&self.chip, pmu.offers(), truth)?;
         let wishes = policy.wishes();
@@ -235,10 +240,10 @@ impl Experiment {
         Ok((pmu, policy, Duration::from_millis(own_ms)))
     }
 
-    fn instances(&self, work: &[Work]) -> Vec<Instance> {
+    fn instances(&self, work: &[AloneWork]) -> Vec<SimulatedProgram> {
         let entries = self.workload.entries.iter().zip(work);
         entries
-            .map(|(entry, work)| Instance {
+            .map(|(entry, work)| SimulatedProgram {
                 program: Arc::clone(&entry.program),
                 threads: entry.threads,
                 instructions: work.instructions,
@@ -249,10 +254,10 @@ impl Experiment {
 
     /// Turns the wheel until every program has done its work so many times; how many masks were
     /// changed.
-    pub(super) fn turn_until_done(
+    pub(super) fn run_until_done(
         &self,
-        wheel: &mut Wheel,
-        work: &[Work],
+        wheel: &mut SimulatedLoop,
+        work: &[AloneWork],
         times: u32,
     ) -> Result<u64, ExperimentError> {
         let alone: f64 = work.iter().map(|w| w.alone_s).sum();
@@ -260,17 +265,17 @@ impl Experiment {
         let late = starts.fold(0.0, f64::max);
         let limit = late + PATIENCE * alone * f64::from(times);
         let mut moves = 0;
-        while let Some(turn) = wheel.turn()? {
-            Stop::check()?;
+        while let Some(turn) = wheel.run_turn()? {
+            StopRequest::check()?;
             moves += turn.enacted.moved.len() as u64;
             if wheel.machine().inner().time_ns() as f64 > limit * 1e9 {
-                return Err(self.endless(wheel.machine().inner(), limit, times));
+                return Err(self.endless_error(wheel.machine().inner(), limit, times));
             }
         }
         Ok(moves)
     }
 
-    fn endless(&self, machine: &SimMachine, seconds: f64, times: u32) -> ExperimentError {
+    fn endless_error(&self, machine: &SimMachine, seconds: f64, times: u32) -> ExperimentError {
         let results = machine.results();
         let waiting = results
             .iter()
@@ -285,10 +290,10 @@ impl Experiment {
 }
 
 /// Request to the PMU of a policy that names signals.
-fn request(signals: &[Signal]) -> Request {
-    Request {
+fn pmu_request(signals: &[Signal]) -> PmuRequest {
+    PmuRequest {
         signals: (!signals.is_empty()).then(|| signals.to_vec()),
-        ..Request::default()
+        ..PmuRequest::default()
     }
 }
 
@@ -308,7 +313,7 @@ mod tests {
     }
 
     fn run(experiment: &Experiment, policy: &str) -> RunResult {
-        let work = experiment.work(1).unwrap();
+        let work = experiment.measure_work(1).unwrap();
         let contender = Contender::new(policy, "linux").unwrap();
         experiment.run(&contender, &work, 1, None).unwrap()
     }
@@ -347,7 +352,7 @@ mod tests {
     #[test]
     fn what_is_left_of_a_longer_program_runs_alone() {
         let experiment = experiment("bulldozer-6282se", 1.0);
-        let mut work = experiment.work(1).unwrap();
+        let mut work = experiment.measure_work(1).unwrap();
         work[0].instructions *= 3.0;
         work[0].alone_s *= 3.0;
         let linux = Contender::new("linux", "linux").unwrap();
@@ -364,8 +369,8 @@ mod tests {
     #[test]
     fn a_run_is_over_without_programs_that_have_no_end() {
         let experiment = experiment("bulldozer-6282se", 1.0);
-        let mut work = experiment.work(1).unwrap();
-        work[1].instructions = Instance::ENDLESS;
+        let mut work = experiment.measure_work(1).unwrap();
+        work[1].instructions = SimulatedProgram::ENDLESS;
         let linux = Contender::new("linux", "linux").unwrap();
         let once = experiment.run_once(&linux, &work, 1, None).unwrap();
         let names: Vec<&str> = once.programs.iter().map(|p| p.name.as_str()).collect();
@@ -389,14 +394,14 @@ mod tests {
     fn copies_have_the_same_work() {
         let mut experiment = experiment("power7", 1.0);
         experiment.workload.entries[1] = experiment.workload.entries[0].clone();
-        let work = experiment.work(1).unwrap();
+        let work = experiment.measure_work(1).unwrap();
         assert_eq!(work[0], work[1]);
     }
 
     #[test]
     fn a_run_that_does_not_end_is_given_up() {
         let experiment = experiment("power7", 0.1);
-        let mut work = experiment.work(1).unwrap();
+        let mut work = experiment.measure_work(1).unwrap();
         work[1].instructions *= 1000.0;
         let contender = Contender::new("linux", "linux").unwrap();
         let error = experiment.run(&contender, &work, 1, None).unwrap_err();

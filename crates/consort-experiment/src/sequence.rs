@@ -5,11 +5,11 @@
 //! [`Sequence::work`] is what one pass through it is. Pitfall: the parts are made for one chip;
 //! elsewhere they take unlike times.
 
-use super::alone::{Work, measure_alone};
+use super::alone::{AloneWork, measure_alone};
 use super::error::ExperimentError;
 use consort_sim::chip::Chip;
 use consort_sim::program::{Burstiness, PhaseSpec, ProgramSpec};
-use consort_sim::workload::Instance;
+use consort_sim::workload::ProgramInstance;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64;
@@ -22,12 +22,12 @@ const THREAD_STRIDE: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Programs of one thread, each cut to the same time alone.
 #[derive(Clone, Debug)]
 pub struct Sequence {
-    parts: Vec<Part>,
+    parts: Vec<SequencePart>,
     part_s: f64,
 }
 
 #[derive(Clone, Debug)]
-struct Part {
+struct SequencePart {
     program: Arc<ProgramSpec>,
     /// Instructions of its one turn.
     instructions: f64,
@@ -47,10 +47,10 @@ impl Sequence {
     ) -> Result<Self, ExperimentError> {
         let burstiness = programs.first().and_then(|p| p.burstiness);
         let part = |program: &Arc<ProgramSpec>| {
-            check(program, burstiness)?;
+            check_program(program, burstiness)?;
             let instructions = measure_alone(chip, &instance(program), part_s, seed)?.instructions;
             let program = Arc::clone(program);
-            Ok(Part {
+            Ok(SequencePart {
                 program,
                 instructions,
             })
@@ -80,7 +80,7 @@ impl Sequence {
             title: format!("one after the other: {}", titles.join(", ")),
             suite: "composed".to_owned(),
             sources: self.sources(),
-            phases: chosen().flat_map(Part::phases).collect(),
+            phases: chosen().flat_map(SequencePart::phases).collect(),
             burstiness: self.parts.first().and_then(|part| part.program.burstiness),
             threads: None,
             io: None,
@@ -88,8 +88,8 @@ impl Sequence {
     }
 
     /// One pass through all parts.
-    pub fn work(&self) -> Work {
-        Work {
+    pub fn work(&self) -> AloneWork {
+        AloneWork {
             instructions: self.parts.iter().map(|part| part.instructions).sum(),
             alone_s: self.part_s * self.parts.len() as f64,
         }
@@ -101,7 +101,7 @@ impl Sequence {
     }
 }
 
-impl Part {
+impl SequencePart {
     /// The program's phases, shortened or lengthened alike, so that they last for one turn.
     fn phases(&self) -> Vec<PhaseSpec> {
         let phases = &self.program.phases;
@@ -115,7 +115,10 @@ impl Part {
     }
 }
 
-fn check(program: &ProgramSpec, burstiness: Option<Burstiness>) -> Result<(), ExperimentError> {
+fn check_program(
+    program: &ProgramSpec,
+    burstiness: Option<Burstiness>,
+) -> Result<(), ExperimentError> {
     let why = if program.threads.is_some() {
         "it has threads of its own"
     } else if program.io.is_some() {
@@ -129,8 +132,8 @@ fn check(program: &ProgramSpec, burstiness: Option<Burstiness>) -> Result<(), Ex
     Err(ExperimentError::Unfit { program, why })
 }
 
-fn instance(program: &Arc<ProgramSpec>) -> Instance {
-    Instance {
+fn instance(program: &Arc<ProgramSpec>) -> ProgramInstance {
+    ProgramInstance {
         name: program.name.clone(),
         program: Arc::clone(program),
         threads: 1,
@@ -209,9 +212,9 @@ mod tests {
         }
     }
 
-    fn kernels_once() -> Vec<Part> {
+    fn kernels_once() -> Vec<SequencePart> {
         let program = program("fft");
-        let part = Part {
+        let part = SequencePart {
             program,
             instructions: 1e9,
         };

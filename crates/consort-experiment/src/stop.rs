@@ -7,24 +7,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 thread_local! {
     /// The request that concerns what this thread does now.
-    static CURRENT: RefCell<Stop> = RefCell::default();
+    static CURRENT: RefCell<StopRequest> = RefCell::default();
 }
 
 /// A request to stop, which runs look at between quanta and jobs. Clones are one request.
 ///
-/// What runs inside of [`Stop::scope`], on the workers of a [`crate::Context`] as well, ends with
-/// an error soon after somebody has called [`Stop::ask`]. Outside of any scope nobody asks.
+/// What runs inside of [`StopRequest::scope`], on the workers of a [`crate::ExperimentContext`] as well, ends with
+/// an error soon after somebody has called [`StopRequest::request`]. Outside of any scope nobody asks.
 #[derive(Clone, Debug, Default)]
-pub struct Stop(Arc<AtomicBool>);
+pub struct StopRequest(Arc<AtomicBool>);
 
-impl Stop {
+impl StopRequest {
     /// Asks what runs in the scope to stop.
-    pub fn ask(&self) {
+    pub fn request(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
     /// Says whether somebody has asked.
-    pub fn is_asked(&self) -> bool {
+    pub fn is_requested(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
@@ -43,7 +43,7 @@ impl Stop {
 
     /// Ends a run that was asked to stop.
     pub(crate) fn check() -> Result<(), ExperimentError> {
-        match CURRENT.with(|current| current.borrow().is_asked()) {
+        match CURRENT.with(|current| current.borrow().is_requested()) {
             true => Err(ExperimentError::Stopped),
             false => Ok(()),
         }
@@ -55,22 +55,22 @@ mod tests {
     use super::*;
     use crate::Scale;
     use crate::testing::workers;
-    use crate::{Context, JobsError, Progress};
+    use crate::{ExperimentContext, JobsError, StageProgress};
 
     #[test]
     fn jobs_and_runs_of_the_scope_end_and_others_go_on() {
-        let stop = Stop::default();
-        let ask_after_two = |at: Progress| {
+        let stop = StopRequest::default();
+        let ask_after_two = |at: StageProgress| {
             if at.done == 2 {
-                stop.ask();
+                stop.request();
             }
         };
-        let context = Context::new(1, Scale::Quick, workers(1), &ask_after_two);
+        let context = ExperimentContext::new(1, Scale::Quick, workers(1), &ask_after_two);
         let jobs: Vec<u64> = (0..100).collect();
-        let stopped = stop.scope(|| context.map(&jobs, |_| Stop::check().is_ok()));
+        let stopped = stop.scope(|| context.map(&jobs, |_| StopRequest::check().is_ok()));
         assert!(matches!(stopped, Err(JobsError::Stopped)));
-        assert!(stop.scope(|| Stop::check().is_err()));
-        assert!(Stop::check().is_ok());
+        assert!(stop.scope(|| StopRequest::check().is_err()));
+        assert!(StopRequest::check().is_ok());
         assert_eq!(
             context.map(&jobs, |job| *job).map(|all| all.len()).ok(),
             Some(100)

@@ -3,10 +3,10 @@
 use consort_core::ThreadId;
 use consort_sim::chip::Chip;
 use consort_sim::contention::ThreadRates;
-use consort_sim::engine::{Doing, Segment};
+use consort_sim::engine::{PuUse, RunSegment};
 use consort_sim::machine::MachineRef;
 use consort_sim::program::{ProgramSpec, presets};
-use consort_sim::workload::{Instance, Workload};
+use consort_sim::workload::{ProgramInstance, Workload};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub(crate) fn program(name: &str) -> Arc<ProgramSpec> {
 
 /// Two programs of one thread each.
 pub(crate) fn pair(names: [&str; 2]) -> Workload {
-    let entry = |name: &str| Instance {
+    let entry = |name: &str| ProgramInstance {
         name: name.to_owned(),
         program: program(name),
         threads: 1,
@@ -51,14 +51,19 @@ pub(crate) fn thread(tid: u32) -> ThreadId {
 }
 
 /// A thread that works on a PU in this span, ps.
-pub(crate) fn segment(tid: u32, pu: usize, span_ps: [u64; 2], rates: &ThreadRates) -> Segment<'_> {
-    Segment {
+pub(crate) fn segment(
+    tid: u32,
+    pu: usize,
+    span_ps: [u64; 2],
+    rates: &ThreadRates,
+) -> RunSegment<'_> {
+    RunSegment {
         thread: thread(tid),
         name: "x",
         pu,
         from_ps: span_ps[0],
         to_ps: span_ps[1],
-        doing: Doing::Work,
+        doing: PuUse::Work,
         kernel_share: 0.0,
         rates,
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// Settings that hold from start to end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Config {
+pub struct ExtConfig {
     /// Time that a thread runs before the next one of its place has its turn. The kernel looks at
     /// its ticks only, so that at 250 ticks a second a turn takes 4 ms however short this is.
     pub slice: Duration,
@@ -20,7 +20,7 @@ pub struct Config {
     pub unchecked_slots: bool,
 }
 
-impl Default for Config {
+impl Default for ExtConfig {
     fn default() -> Self {
         Self {
             slice: Duration::from_millis(1),

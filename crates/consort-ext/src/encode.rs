@@ -1,7 +1,7 @@
 //! Plans as the bytes of the kernel's tables.
 
 use crate::error::ExtError;
-use crate::layout::{Layout, Place, at_most};
+use crate::layout::{MachineLayout, PlanPlace, check_at_most};
 use crate::plan::{ExtPlan, TimeSlot};
 use consort_core::{ProgramId, PuSet, ThreadId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,7 +30,7 @@ pub(crate) type SetNumbers = BTreeMap<PuSet, u32>;
 
 /// A plan in the form that user space copies into the tables that are not in force.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Encoded {
+pub(crate) struct EncodedPlan {
     /// Lines by thread number.
     pub(crate) lines: BTreeMap<u32, [u8; 32]>,
     /// Lines by process number.
@@ -54,11 +54,11 @@ pub(crate) fn encode(
     plan: &ExtPlan,
     version: u64,
     before: &SetNumbers,
-    layout: &Layout,
+    layout: &MachineLayout,
     limits: SlotLimits,
-) -> Result<Encoded, ExtError> {
-    let slots = Slots::new(&plan.slots, limits)?;
-    let mut sets = Sets::new(layout, before);
+) -> Result<EncodedPlan, ExtError> {
+    let slots = SlotNumbers::new(&plan.slots, limits)?;
+    let mut sets = SetNumbering::new(layout, before);
     let mut lines = BTreeMap::new();
     let threads: BTreeSet<ThreadId> = plan
         .places
@@ -66,16 +66,19 @@ pub(crate) fn encode(
         .chain(slots.threads.keys())
         .copied()
         .collect();
-    at_most("the plan's threads are", threads.len(), MAX_LINES)?;
-    at_most("the plan's programs are", slots.programs.len(), MAX_LINES)?;
+    check_at_most("the plan's threads are", threads.len(), MAX_LINES)?;
+    check_at_most("the plan's programs are", slots.programs.len(), MAX_LINES)?;
     for thread in threads {
         let place = match plan.places.get(&thread) {
             Some(pus) => sets.place(thread, pus)?,
-            None => Place::Anywhere,
+            None => PlanPlace::Anywhere,
         };
-        lines.insert(thread.tid, line(version, thread, place, slots.of(thread)));
+        lines.insert(
+            thread.tid,
+            line(version, thread, place, slots.slot_number(thread)),
+        );
     }
-    Ok(Encoded {
+    Ok(EncodedPlan {
         lines,
         programs: slots.program_lines(version),
         stale_ns: nanos(plan.stale_after()),
@@ -85,7 +88,7 @@ pub(crate) fn encode(
     })
 }
 
-fn line(version: u64, thread: ThreadId, place: Place, slot: u32) -> [u8; 32] {
+fn line(version: u64, thread: ThreadId, place: PlanPlace, slot: u32) -> [u8; 32] {
     let (kind, number) = place.code();
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&version.to_ne_bytes());
@@ -101,14 +104,14 @@ fn nanos(duration: Duration) -> u64 {
 }
 
 /// Slots of programs and threads; they count from 1, 0 is none.
-struct Slots {
+struct SlotNumbers {
     programs: BTreeMap<ProgramId, u32>,
     threads: BTreeMap<ThreadId, u32>,
 }
 
-impl Slots {
+impl SlotNumbers {
     fn new(slots: &[TimeSlot], limits: SlotLimits) -> Result<Self, ExtError> {
-        at_most("the plan's time slots are", slots.len(), limits.number)?;
+        check_at_most("the plan's time slots are", slots.len(), limits.number)?;
         check_lengths(slots, limits)?;
         let mut all = Self {
             programs: BTreeMap::new(),
@@ -134,7 +137,7 @@ impl Slots {
         Ok(())
     }
 
-    fn of(&self, thread: ThreadId) -> u32 {
+    fn slot_number(&self, thread: ThreadId) -> u32 {
         let own = self.threads.get(&thread);
         let programs = || self.programs.get(&thread.program());
         own.or_else(programs).copied().unwrap_or(0)
@@ -164,15 +167,15 @@ fn check_lengths(slots: &[TimeSlot], limits: SlotLimits) -> Result<(), ExtError>
 }
 
 /// The places of one plan that are neither a PU nor a core.
-struct Sets<'a> {
-    layout: &'a Layout,
+struct SetNumbering<'a> {
+    layout: &'a MachineLayout,
     before: &'a SetNumbers,
     numbers: SetNumbers,
     of_pus: Vec<u32>,
 }
 
-impl<'a> Sets<'a> {
-    fn new(layout: &'a Layout, before: &'a SetNumbers) -> Self {
+impl<'a> SetNumbering<'a> {
+    fn new(layout: &'a MachineLayout, before: &'a SetNumbers) -> Self {
         Self {
             layout,
             before,
@@ -182,7 +185,7 @@ impl<'a> Sets<'a> {
     }
 
     /// Gives a thread its place; PUs that the machine does not have are left out.
-    fn place(&mut self, thread: ThreadId, pus: &PuSet) -> Result<Place, ExtError> {
+    fn place(&mut self, thread: ThreadId, pus: &PuSet) -> Result<PlanPlace, ExtError> {
         let here = pus.intersection(&self.layout.pus);
         if here.is_empty() && !pus.is_empty() {
             let pus = pus.clone();
@@ -190,7 +193,7 @@ impl<'a> Sets<'a> {
         }
         match self.layout.fixed_place(&here) {
             Some(place) => Ok(place),
-            None => self.set(here).map(Place::Set),
+            None => self.set(here).map(PlanPlace::Set),
         }
     }
 
@@ -199,7 +202,7 @@ impl<'a> Sets<'a> {
             return Ok(number);
         }
         let sets = self.numbers.len() + 1;
-        at_most(
+        check_at_most(
             "the plan's sets of PUs that are no core are",
             sets,
             MAX_SETS,
@@ -208,7 +211,7 @@ impl<'a> Sets<'a> {
             .before
             .get(&pus)
             .copied()
-            .unwrap_or_else(|| self.unused());
+            .unwrap_or_else(|| self.unused_number());
         for pu in pus.iter() {
             self.of_pus[pu.0 as usize] |= 1 << number;
         }
@@ -218,7 +221,7 @@ impl<'a> Sets<'a> {
 
     /// A number that neither this plan nor the one before has; below 32, as neither has more than
     /// [`MAX_SETS`].
-    fn unused(&self) -> u32 {
+    fn unused_number(&self) -> u32 {
         let taken: BTreeSet<u32> = self
             .before
             .values()

@@ -7,8 +7,8 @@ const LIMITS: SlotLimits = SlotLimits {
     total: Some(Duration::from_secs(5)),
 };
 
-fn layout() -> Layout {
-    Layout::new(&Topology::uniform(4, 2).unwrap()).unwrap()
+fn layout() -> MachineLayout {
+    MachineLayout::new(&Topology::uniform(4, 2).unwrap()).unwrap()
 }
 
 fn thread(tid: u32) -> ThreadId {
@@ -23,7 +23,7 @@ fn plan(places: &[(u32, &str)]) -> ExtPlan {
     let place = |&(tid, pus): &(u32, &str)| (thread(tid), pus.parse().unwrap());
     ExtPlan {
         places: places.iter().map(place).collect(),
-        ..ExtPlan::free(Duration::from_millis(100))
+        ..ExtPlan::unrestricted(Duration::from_millis(100))
     }
 }
 
@@ -47,7 +47,7 @@ fn error(plan: &ExtPlan) -> String {
     refused.unwrap_err().to_string()
 }
 
-fn encoded_as(plan: &ExtPlan, version: u64) -> Encoded {
+fn encoded_as(plan: &ExtPlan, version: u64) -> EncodedPlan {
     encode(plan, version, &SetNumbers::new(), &layout(), LIMITS).unwrap()
 }
 

@@ -12,14 +12,14 @@ pub(crate) const MAX_WAYS: usize = 8;
 
 /// A place, as a line of a plan names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum PlanPlace {
     Anywhere,
     Pu(u32),
     Core(u32),
     Set(u32),
 }
 
-impl Place {
+impl PlanPlace {
     /// Kind and number, as in `state.h`.
     pub(crate) fn code(self) -> (u32, u32) {
         match self {
@@ -33,7 +33,7 @@ impl Place {
 
 /// PUs and cores with the numbers that the scheduler has for them.
 #[derive(Clone, Debug)]
-pub(crate) struct Layout {
+pub(crate) struct MachineLayout {
     /// All PUs.
     pub(crate) pus: PuSet,
     /// The PUs of each core.
@@ -45,7 +45,7 @@ pub(crate) struct Layout {
     by_pus: BTreeMap<PuSet, u32>,
 }
 
-impl Layout {
+impl MachineLayout {
     /// # Errors
     /// [`ExtError::TooLarge`] where the tables have no room for the machine.
     pub(crate) fn new(topology: &Topology) -> Result<Self, ExtError> {
@@ -53,8 +53,8 @@ impl Layout {
         let cores: Vec<PuSet> = pus_of.map(Iterator::collect).collect();
         let pus = topology.pus().clone();
         let ways = cores.iter().map(PuSet::len).max().unwrap_or(0);
-        at_most("the highest PU number plus one is", end(&pus), MAX_PUS)?;
-        at_most("the SMT ways of a core are", ways, MAX_WAYS)?;
+        check_at_most("the highest PU number plus one is", end(&pus), MAX_PUS)?;
+        check_at_most("the SMT ways of a core are", ways, MAX_WAYS)?;
         let by_pus = cores.iter().cloned().zip(0..).collect();
         Ok(Self { pus, cores, by_pus })
     }
@@ -65,14 +65,14 @@ impl Layout {
     }
 
     /// The place that these PUs are, if it is one that every plan has.
-    pub(crate) fn fixed_place(&self, pus: &PuSet) -> Option<Place> {
+    pub(crate) fn fixed_place(&self, pus: &PuSet) -> Option<PlanPlace> {
         if pus.is_empty() || self.pus.is_subset(pus) {
-            return Some(Place::Anywhere);
+            return Some(PlanPlace::Anywhere);
         }
         if let (1, Some(PuId(pu))) = (pus.len(), pus.first()) {
-            return Some(Place::Pu(pu));
+            return Some(PlanPlace::Pu(pu));
         }
-        self.by_pus.get(pus).copied().map(Place::Core)
+        self.by_pus.get(pus).copied().map(PlanPlace::Core)
     }
 }
 
@@ -82,7 +82,7 @@ fn end(pus: &PuSet) -> usize {
 
 /// # Errors
 /// [`ExtError::TooLarge`] where there is more than that.
-pub(crate) fn at_most(what: &'static str, found: usize, most: usize) -> Result<(), ExtError> {
+pub(crate) fn check_at_most(what: &'static str, found: usize, most: usize) -> Result<(), ExtError> {
     if found <= most {
         return Ok(());
     }
@@ -97,34 +97,34 @@ pub(crate) fn at_most(what: &'static str, found: usize, most: usize) -> Result<(
 mod tests {
     use super::*;
 
-    fn layout() -> Layout {
-        Layout::new(&Topology::uniform(4, 2).unwrap()).unwrap()
+    fn layout() -> MachineLayout {
+        MachineLayout::new(&Topology::uniform(4, 2).unwrap()).unwrap()
     }
 
-    fn place(pus: &str) -> Option<Place> {
+    fn place(pus: &str) -> Option<PlanPlace> {
         layout().fixed_place(&pus.parse().unwrap())
     }
 
     #[test]
     fn pus_cores_and_everything_are_fixed_places() {
         let core = layout().cores[2].to_string();
-        assert_eq!(place("5"), Some(Place::Pu(5)));
-        assert_eq!(place(&core), Some(Place::Core(2)));
-        assert_eq!(place("0-7"), Some(Place::Anywhere));
+        assert_eq!(place("5"), Some(PlanPlace::Pu(5)));
+        assert_eq!(place(&core), Some(PlanPlace::Core(2)));
+        assert_eq!(place("0-7"), Some(PlanPlace::Anywhere));
         assert_eq!(place("0-2"), None);
     }
 
     #[test]
     fn a_core_of_one_way_is_its_pu() {
-        let layout = Layout::new(&Topology::uniform(4, 1).unwrap()).unwrap();
+        let layout = MachineLayout::new(&Topology::uniform(4, 1).unwrap()).unwrap();
         let pu = "3".parse().unwrap();
-        assert_eq!(layout.fixed_place(&pu), Some(Place::Pu(3)));
+        assert_eq!(layout.fixed_place(&pu), Some(PlanPlace::Pu(3)));
     }
 
     #[test]
     fn a_machine_that_does_not_fit_is_refused() {
         let large = Topology::uniform(513, 2).unwrap();
-        let error = Layout::new(&large).unwrap_err().to_string();
+        let error = MachineLayout::new(&large).unwrap_err().to_string();
         assert!(error.contains("1026") && error.contains("1024"), "{error}");
     }
 }

@@ -43,9 +43,9 @@ mod scheduler;
 mod stats;
 mod sys;
 
-pub use config::Config;
+pub use config::ExtConfig;
 pub use error::ExtError;
 pub use plan::{ExtPlan, LEAST_STALE, TimeSlot};
-pub use probe::{Availability, Obstacle, probe};
+pub use probe::{Obstacle, SchedExtSupport, probe};
 pub use scheduler::Scheduler;
-pub use stats::{PuTimes, State, Stats, Times};
+pub use stats::{ExtStats, PuTimes, RunningTimes, SchedulerState};

@@ -16,7 +16,7 @@ pub struct ExtPlan {
     /// Time slots in their order; without any, all threads may run at all times.
     pub slots: Vec<TimeSlot>,
     /// Time within which the author makes itself heard again, by [`apply`](crate::Scheduler::apply)
-    /// or [`beat`](crate::Scheduler::beat). After three times this, and at least a second, of
+    /// or [`beat`](crate::Scheduler::send_heartbeat). After three times this, and at least a second, of
     /// silence every thread may run anywhere and at all times.
     pub quantum: Duration,
 }
@@ -24,7 +24,7 @@ pub struct ExtPlan {
 impl ExtPlan {
     /// A plan that lets every thread run anywhere.
     #[must_use]
-    pub fn free(quantum: Duration) -> Self {
+    pub fn unrestricted(quantum: Duration) -> Self {
         Self {
             places: BTreeMap::new(),
             slots: Vec::new(),

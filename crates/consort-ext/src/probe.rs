@@ -5,19 +5,19 @@ use thiserror::Error;
 
 /// Answer of a host about sched_ext.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Availability {
+pub enum SchedExtSupport {
     /// A scheduler can be started.
     Ready,
     /// No scheduler can be started, for this reason.
     Not(Obstacle),
 }
 
-impl Availability {
+impl SchedExtSupport {
     /// The reason where there is one.
     ///
     /// # Errors
     /// [`Obstacle`] where no scheduler can be started.
-    pub fn ready(self) -> Result<(), Obstacle> {
+    pub fn check_ready(self) -> Result<(), Obstacle> {
         match self {
             Self::Ready => Ok(()),
             Self::Not(obstacle) => Err(obstacle),
@@ -54,14 +54,14 @@ pub enum Obstacle {
 ///
 /// What is wrong with a kernel or a build that can never have one is said before what may change.
 #[must_use]
-pub fn probe(root: &Path) -> Availability {
-    match look(root) {
-        Ok(()) => Availability::Ready,
-        Err(obstacle) => Availability::Not(obstacle),
+pub fn probe(root: &Path) -> SchedExtSupport {
+    match check_host(root) {
+        Ok(()) => SchedExtSupport::Ready,
+        Err(obstacle) => SchedExtSupport::Not(obstacle),
     }
 }
 
-fn look(root: &Path) -> Result<(), Obstacle> {
+fn check_host(root: &Path) -> Result<(), Obstacle> {
     let folder = root.join("sys/kernel/sched_ext");
     if !folder.is_dir() {
         return Err(Obstacle::NoKernel(folder));
@@ -73,13 +73,13 @@ fn look(root: &Path) -> Result<(), Obstacle> {
     if !types.is_file() {
         return Err(Obstacle::NoTypes(types));
     }
-    not_taken(&folder)?;
-    privileged(root)
+    check_not_taken(&folder)?;
+    check_privilege(root)
 }
 
 /// Returns an error where another scheduler rules. The file `state` is there from the start, the
 /// folder of the ruling scheduler only then.
-fn not_taken(folder: &Path) -> Result<(), Obstacle> {
+fn check_not_taken(folder: &Path) -> Result<(), Obstacle> {
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap_or_default();
     let state = read("state").trim().to_owned();
     if state.is_empty() || state == "disabled" {
@@ -98,7 +98,7 @@ const CAP_BPF: u32 = 39;
 
 /// Returns an error where the process lacks the privilege. A host that does not tell is given the
 /// benefit of the doubt: the kernel has the last word.
-fn privileged(root: &Path) -> Result<(), Obstacle> {
+fn check_privilege(root: &Path) -> Result<(), Obstacle> {
     let status = std::fs::read_to_string(root.join("proc/self/status")).unwrap_or_default();
     let mut lines = status.lines();
     let effective = lines.find_map(|line| line.strip_prefix("CapEff:"));
@@ -132,7 +132,7 @@ mod tests {
         }
 
         fn obstacle(&self) -> String {
-            probe(self.0.path()).ready().unwrap_err().to_string()
+            probe(self.0.path()).check_ready().unwrap_err().to_string()
         }
     }
 

@@ -1,14 +1,14 @@
 //! The scheduler as its owner sees it.
 
-use crate::config::Config;
+use crate::config::ExtConfig;
 use crate::encode::{MAX_SLOTS, SetNumbers, SlotLimits, encode};
 use crate::error::ExtError;
 use crate::kernel::Kernel;
-use crate::layout::{Layout, at_most};
+use crate::layout::{MachineLayout, check_at_most};
 use crate::plan::ExtPlan;
 use crate::probe::probe;
-use crate::stats::{State, Stats, Times};
-use crate::sys::{self, Policy};
+use crate::stats::{ExtStats, RunningTimes, SchedulerState};
+use crate::sys::{self, SchedulingPolicy};
 use consort_core::{ThreadId, Topology};
 use std::collections::BTreeMap;
 use std::io;
@@ -26,13 +26,13 @@ const LONGEST_WATCHDOG: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub struct Scheduler {
     kernel: Kernel,
-    layout: Layout,
+    layout: MachineLayout,
     limits: SlotLimits,
     version: u64,
     /// The numbers of the sets of the plan in force.
     sets: SetNumbers,
     /// The threads that were handed over, with the policies that they get back.
-    managed: BTreeMap<ThreadId, Policy>,
+    managed: BTreeMap<ThreadId, SchedulingPolicy>,
 }
 
 impl Scheduler {
@@ -41,16 +41,16 @@ impl Scheduler {
     /// # Errors
     /// [`ExtError::Unavailable`] where [`probe()`] finds an obstacle, [`ExtError::TooLarge`] where the
     /// machine or the number of slots is, [`ExtError::Refused`] where the kernel objects.
-    pub fn start(topology: &Topology, config: &Config) -> Result<Self, ExtError> {
-        let layout = Layout::new(topology)?;
-        at_most("the time slots are", config.slots, MAX_SLOTS)?;
+    pub fn start(topology: &Topology, config: &ExtConfig) -> Result<Self, ExtError> {
+        let layout = MachineLayout::new(topology)?;
+        check_at_most("the time slots are", config.slots, MAX_SLOTS)?;
         let longest = LONGEST_WATCHDOG.as_secs() as usize;
-        at_most(
+        check_at_most(
             "the watchdog's seconds are",
             config.watchdog.as_secs() as usize,
             longest,
         )?;
-        probe(Path::new("/")).ready()?;
+        probe(Path::new("/")).check_ready()?;
         let limits = SlotLimits {
             number: config.slots,
             total: (!config.unchecked_slots).then_some(config.watchdog / 2),
@@ -78,7 +78,7 @@ impl Scheduler {
         if self.managed.contains_key(&thread) {
             return Ok(());
         }
-        let failed = |source| failed("hand over", thread, source);
+        let failed = |source| thread_error("hand over", thread, source);
         let fd = sys::open(thread).map_err(failed)?;
         let policy = sys::policy(thread).map_err(failed)?;
         if sys::cookie(thread) != 0 {
@@ -87,7 +87,7 @@ impl Scheduler {
         match policy.number {
             sys::ORDINARY => {
                 self.kernel.adopt(sys::key(&fd)).map_err(failed)?;
-                let governed = policy.numbered(sys::SCHED_EXT);
+                let governed = policy.with_number(sys::SCHED_EXT);
                 sys::set_policy(thread, governed).map_err(failed)?;
             }
             sys::SCHED_EXT => {}
@@ -96,7 +96,8 @@ impl Scheduler {
                 return Err(ExtError::Policy { thread, policy });
             }
         }
-        self.managed.insert(thread, policy.numbered(sys::ORDINARY));
+        self.managed
+            .insert(thread, policy.with_number(sys::ORDINARY));
         Ok(())
     }
 
@@ -110,13 +111,13 @@ impl Scheduler {
             return Ok(());
         };
         match give_back(thread, policy) {
-            Err(error) if !is_gone(&error) => Err(failed("take back", thread, error)),
+            Err(error) if !is_gone(&error) => Err(thread_error("take back", thread, error)),
             _ => Ok(()),
         }
     }
 
     /// The threads that were handed over and not taken back; some may be gone.
-    pub fn managed(&self) -> impl Iterator<Item = ThreadId> + '_ {
+    pub fn managed_threads(&self) -> impl Iterator<Item = ThreadId> + '_ {
         self.managed.keys().copied()
     }
 
@@ -126,7 +127,7 @@ impl Scheduler {
     /// Where the plan is not possible or not safe, or [`ExtError::Ejected`]; the earlier plan then
     /// stays in force.
     pub fn apply(&mut self, plan: &ExtPlan) -> Result<(), ExtError> {
-        if let State::Ejected(reason) = self.state() {
+        if let SchedulerState::Ejected(reason) = self.state() {
             return Err(ExtError::Ejected(reason));
         }
         let version = self.version + 1;
@@ -138,16 +139,16 @@ impl Scheduler {
     }
 
     /// Says that the plan still holds.
-    pub fn beat(&mut self) {
-        self.kernel.beat();
+    pub fn send_heartbeat(&mut self) {
+        self.kernel.send_heartbeat();
     }
 
     /// A thread's running time since it was handed over or started; absent where it is not governed.
     ///
     /// # Errors
     /// [`ExtError::Thread`] where it is gone.
-    pub fn times(&self, thread: ThreadId) -> Result<Option<Times>, ExtError> {
-        let failed = |source| failed("read times of", thread, source);
+    pub fn times(&self, thread: ThreadId) -> Result<Option<RunningTimes>, ExtError> {
+        let failed = |source| thread_error("read times of", thread, source);
         let fd = sys::open(thread).map_err(failed)?;
         self.kernel.times(sys::key(&fd)).map_err(failed)
     }
@@ -167,21 +168,23 @@ impl Scheduler {
     ///
     /// # Errors
     /// [`ExtError::Refused`] where the table cannot be read.
-    pub fn together(&self, one: ThreadId, other: ThreadId) -> Result<Duration, ExtError> {
+    pub fn time_together(&self, one: ThreadId, other: ThreadId) -> Result<Duration, ExtError> {
         let (low, high) = (one.tid.min(other.tid), one.tid.max(other.tid));
-        self.kernel.together(low, high)
+        self.kernel.time_together(low, high)
     }
 
     /// Counts of the scheduler since its start.
     #[must_use]
-    pub fn stats(&self) -> Stats {
+    pub fn stats(&self) -> ExtStats {
         self.kernel.stats(self.layout.end())
     }
 
     /// Tells whether plans are followed.
     #[must_use]
-    pub fn state(&self) -> State {
-        self.kernel.ending().map_or(State::Running, State::Ejected)
+    pub fn state(&self) -> SchedulerState {
+        self.kernel
+            .ending()
+            .map_or(SchedulerState::Running, SchedulerState::Ejected)
     }
 }
 
@@ -195,7 +198,7 @@ impl Drop for Scheduler {
 }
 
 /// A thread that has chosen another policy meanwhile keeps it.
-fn give_back(thread: ThreadId, policy: Policy) -> io::Result<()> {
+fn give_back(thread: ThreadId, policy: SchedulingPolicy) -> io::Result<()> {
     let _same = sys::open(thread)?;
     if sys::policy(thread)?.number == sys::SCHED_EXT {
         sys::set_policy(thread, policy)?;
@@ -207,7 +210,7 @@ fn is_gone(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(nix::libc::ESRCH)
 }
 
-fn failed(what: &'static str, thread: ThreadId, source: io::Error) -> ExtError {
+fn thread_error(what: &'static str, thread: ThreadId, source: io::Error) -> ExtError {
     ExtError::Thread {
         what,
         thread,

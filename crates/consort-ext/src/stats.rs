@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// Running time, by the place in which it was.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Times {
+pub struct RunningTimes {
     /// Time that the thread ran in its place.
     pub in_place: Duration,
     /// Time that it ran elsewhere, although the plan named a place.
@@ -15,7 +15,7 @@ pub struct Times {
     pub turns: u64,
 }
 
-impl Times {
+impl RunningTimes {
     /// Share of the planned running time that was spent in place, 0 to 1; absent where there was
     /// none.
     #[must_use]
@@ -40,7 +40,7 @@ impl Times {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PuTimes {
     /// Running time of governed threads.
-    pub times: Times,
+    pub times: RunningTimes,
     /// Threads that were sent back because they were not, or no longer, to run here.
     pub turned_away: u64,
     /// Idle time while threads that may run here waited for their slot. Each idle stretch is judged
@@ -50,7 +50,7 @@ pub struct PuTimes {
 
 /// Counts that are not about one thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Stats {
+pub struct ExtStats {
     /// Account of each PU, by PU number.
     pub pus: Vec<PuTimes>,
     /// Number of slots that began.
@@ -65,22 +65,24 @@ pub struct Stats {
     pub unrecorded: u64,
 }
 
-impl Stats {
+impl ExtStats {
     /// Sum over all PUs.
     #[must_use]
-    pub fn total(&self) -> Times {
-        self.pus.iter().fold(Times::default(), |all, pu| Times {
-            in_place: all.in_place + pu.times.in_place,
-            elsewhere: all.elsewhere + pu.times.elsewhere,
-            unplanned: all.unplanned + pu.times.unplanned,
-            turns: all.turns + pu.times.turns,
-        })
+    pub fn total(&self) -> RunningTimes {
+        self.pus
+            .iter()
+            .fold(RunningTimes::default(), |all, pu| RunningTimes {
+                in_place: all.in_place + pu.times.in_place,
+                elsewhere: all.elsewhere + pu.times.elsewhere,
+                unplanned: all.unplanned + pu.times.unplanned,
+                turns: all.turns + pu.times.turns,
+            })
     }
 }
 
 /// State of the scheduler with the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum SchedulerState {
     /// The kernel follows plans.
     Running,
     /// The kernel has let the scheduler go, and every thread runs as without it; the reason in the
@@ -92,11 +94,11 @@ pub enum State {
 mod tests {
     use super::*;
 
-    fn times(in_place: u64, elsewhere: u64) -> Times {
-        Times {
+    fn times(in_place: u64, elsewhere: u64) -> RunningTimes {
+        RunningTimes {
             in_place: Duration::from_millis(in_place),
             elsewhere: Duration::from_millis(elsewhere),
-            ..Times::default()
+            ..RunningTimes::default()
         }
     }
 
@@ -113,9 +115,9 @@ mod tests {
             times: times(in_place, elsewhere),
             ..PuTimes::default()
         };
-        let stats = Stats {
+        let stats = ExtStats {
             pus: vec![pu(10, 5), pu(20, 0)],
-            ..Stats::default()
+            ..ExtStats::default()
         };
         assert_eq!(stats.total(), times(30, 5));
     }

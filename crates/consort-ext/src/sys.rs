@@ -18,14 +18,14 @@ const PR_SCHED_CORE_GET: libc::c_ulong = 0;
 
 /// A thread's scheduling policy, and whether its children start without it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Policy {
+pub(crate) struct SchedulingPolicy {
     pub(crate) number: i32,
     reset_on_fork: bool,
 }
 
-impl Policy {
+impl SchedulingPolicy {
     /// Returns the policy with another number.
-    pub(crate) fn numbered(self, number: i32) -> Self {
+    pub(crate) fn with_number(self, number: i32) -> Self {
         Self { number, ..self }
     }
 
@@ -65,21 +65,22 @@ fn start_ticks(thread: ThreadId) -> io::Result<u64> {
         .ok_or_else(unreadable)
 }
 
-pub(crate) fn policy(thread: ThreadId) -> io::Result<Policy> {
+pub(crate) fn policy(thread: ThreadId) -> io::Result<SchedulingPolicy> {
     // SAFETY: the call takes a number and no memory.
-    let code = unsafe { libc::sched_getscheduler(raw(thread)) };
+    let code = unsafe { libc::sched_getscheduler(raw_tid(thread)) };
     let code = i32::try_from(check(code.into())?).map_err(io::Error::other)?;
-    Ok(Policy {
+    Ok(SchedulingPolicy {
         number: code & !RESET_ON_FORK,
         reset_on_fork: code & RESET_ON_FORK != 0,
     })
 }
 
 /// Nice value, mask and control group stay as they are.
-pub(crate) fn set_policy(thread: ThreadId, policy: Policy) -> io::Result<()> {
+pub(crate) fn set_policy(thread: ThreadId, policy: SchedulingPolicy) -> io::Result<()> {
     let none = libc::sched_param { sched_priority: 0 };
     // SAFETY: the kernel reads `none`, which lives until the call returns.
-    let result = unsafe { libc::sched_setscheduler(raw(thread), policy.code(), &raw const none) };
+    let result =
+        unsafe { libc::sched_setscheduler(raw_tid(thread), policy.code(), &raw const none) };
     check(result.into()).map(drop)
 }
 
@@ -100,7 +101,7 @@ pub(crate) fn cookie(thread: ThreadId) -> u64 {
     if result == 0 { cookie } else { 0 }
 }
 
-fn raw(thread: ThreadId) -> libc::pid_t {
+fn raw_tid(thread: ThreadId) -> libc::pid_t {
     libc::pid_t::from_ne_bytes(thread.tid.to_ne_bytes())
 }
 
@@ -133,7 +134,7 @@ mod tests {
     #[test]
     fn a_policy_set_is_the_policy_read() {
         let before = policy(me()).unwrap();
-        let batch = before.numbered(libc::SCHED_BATCH);
+        let batch = before.with_number(libc::SCHED_BATCH);
         set_policy(me(), batch).unwrap();
         assert_eq!(policy(me()).unwrap(), batch);
         set_policy(me(), before).unwrap();

@@ -7,7 +7,7 @@
 
 #![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
 
-use consort_vmtest::{GuestTopology, Host, Vm};
+use consort_vmtest::{GuestTools, GuestTopology, Vm};
 use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
@@ -40,7 +40,7 @@ fn show(cores: u32, ways: u32, calls: &[&'static str]) {
         say("skipped: built without the feature 'bpf'");
         return;
     };
-    let Some(host) = Host::find_ext_or_skip() else {
+    let Some(host) = GuestTools::find_ext_or_skip() else {
         return;
     };
     let boot = |calls: &[&'static str]| boot(&host, Path::new(program), (cores, ways), calls);
@@ -58,7 +58,7 @@ fn show(cores: u32, ways: u32, calls: &[&'static str]) {
 
 /// Boots a guest that makes these calls, and returns those that failed.
 fn boot<'a>(
-    host: &Host,
+    host: &GuestTools,
     program: &Path,
     (cores, ways): (u32, u32),
     calls: &[&'a str],
@@ -115,7 +115,7 @@ fn consort_run_has_its_plans_followed() {
         ));
         return;
     };
-    let Some(host) = Host::find_ext_or_skip() else {
+    let Some(host) = GuestTools::find_ext_or_skip() else {
         return;
     };
     let consort = Path::new(&consort);
@@ -127,7 +127,7 @@ fn consort_run_has_its_plans_followed() {
 }
 
 /// Makes the run in a guest; true if all threads were where the plan had them whenever it looked.
-fn is_never_nudged(host: &Host, consort: &Path) -> bool {
+fn is_never_nudged(host: &GuestTools, consort: &Path) -> bool {
     let vm = Vm::new(GuestTopology::smt(4, 2));
     let vm = vm.program("/bin/consort", consort).unwrap();
     let demo = consort.with_file_name("consort-demo");

@@ -2,8 +2,8 @@
 //!
 //! A name may lead anywhere: to a device that never ends, a folder, a file larger than memory.
 //! Usage: whatever reads a file named on the command line, in a configuration or by another file
-//! calls [`text`]. Pitfall: a pipe is read until its writer closes it, however long that takes; what
-//! must not wait calls [`text_of_file`].
+//! calls [`read_text`]. Pitfall: a pipe is read until its writer closes it, however long that takes; what
+//! must not wait calls [`read_regular_file`].
 
 use nix::fcntl::OFlag;
 use std::fs::{File, Metadata};
@@ -24,8 +24,8 @@ const NULL: u64 = 0x103;
 ///
 /// # Errors
 /// What the kernel answers; a folder or a device; more bytes; no UTF-8.
-pub fn text(path: &Path) -> io::Result<String> {
-    text_within(LARGEST, path)
+pub fn read_text(path: &Path) -> io::Result<String> {
+    read_text_within(LARGEST, path)
 }
 
 /// Text of a regular file of at most [`LARGEST`] bytes, without ever waiting for another process: a
@@ -33,14 +33,14 @@ pub fn text(path: &Path) -> io::Result<String> {
 ///
 /// # Errors
 /// The kernel's answer; anything but a file; more bytes; no UTF-8.
-pub fn text_of_file(path: &Path) -> io::Result<String> {
+pub fn read_regular_file(path: &Path) -> io::Result<String> {
     // Opening a pipe would wait for a process that writes to it.
     let file = File::options()
         .read(true)
         .custom_flags(OFlag::O_NONBLOCK.bits())
         .open(path)?;
     let there = file.metadata()?;
-    refuse(&there)?;
+    check_file_kind(&there)?;
     if there.file_type().is_fifo() {
         return Err(io::Error::other("it is a pipe, not a file"));
     }
@@ -50,10 +50,10 @@ pub fn text_of_file(path: &Path) -> io::Result<String> {
 /// Text of a regular file or a pipe of at most so many bytes.
 ///
 /// # Errors
-/// As of [`text`].
-pub fn text_within(most_bytes: u64, path: &Path) -> io::Result<String> {
+/// As of [`read_text`].
+pub fn read_text_within(most_bytes: u64, path: &Path) -> io::Result<String> {
     // Before it is opened, for opening a device may do something already.
-    refuse(&path.metadata()?)?;
+    check_file_kind(&path.metadata()?)?;
     read_within(most_bytes, File::open(path)?)
 }
 
@@ -90,16 +90,16 @@ pub fn is_file(text: &str) -> bool {
 /// if it begins as a path or ends in `.toml`.
 ///
 /// # Errors
-/// As of [`text`].
-pub fn text_if_named(value: &str) -> Option<io::Result<String>> {
+/// As of [`read_text`].
+pub fn read_if_file(value: &str) -> Option<io::Result<String>> {
     let has_form = value.ends_with(".toml")
         || ["/", "./", "../", "~/"]
             .iter()
             .any(|start| value.starts_with(start));
-    (has_form || is_file(value)).then(|| text(Path::new(value)))
+    (has_form || is_file(value)).then(|| read_text(Path::new(value)))
 }
 
-fn refuse(there: &Metadata) -> io::Result<()> {
+fn check_file_kind(there: &Metadata) -> io::Result<()> {
     let kind = there.file_type();
     let device = kind.is_char_device() || kind.is_block_device();
     let problem = match (
@@ -123,7 +123,7 @@ mod tests {
     use std::fs;
 
     fn told(most_bytes: u64, path: &str) -> String {
-        text_within(most_bytes, Path::new(path))
+        read_text_within(most_bytes, Path::new(path))
             .unwrap_err()
             .to_string()
     }
@@ -135,7 +135,7 @@ mod tests {
             "it is a device, not a file or a pipe"
         );
         assert_eq!(told(1 << 20, "/"), "it is a folder, not a file or a pipe");
-        assert_eq!(text(Path::new("/dev/null")).unwrap(), "");
+        assert_eq!(read_text(Path::new("/dev/null")).unwrap(), "");
     }
 
     #[test]
@@ -146,10 +146,10 @@ mod tests {
         let path = path.to_str().unwrap();
         assert!(is_file(path) && is_path(path));
         assert!(!is_file(folder.path().to_str().unwrap()));
-        assert_eq!(text_if_named(path).unwrap().unwrap(), "a");
-        assert!(text_if_named("hmmer").is_none());
-        assert!(text_if_named("2.2.3.3/0.0.1.1").is_none());
-        assert!(text_if_named("./missing").unwrap().is_err());
+        assert_eq!(read_if_file(path).unwrap().unwrap(), "a");
+        assert!(read_if_file("hmmer").is_none());
+        assert!(read_if_file("2.2.3.3/0.0.1.1").is_none());
+        assert!(read_if_file("./missing").unwrap().is_err());
         for text in ["a/b", ".hidden", "~x", "x.toml"] {
             assert!(is_path(text), "{text}");
         }
@@ -161,11 +161,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let pipe = folder.path().join("pipe");
         nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRUSR).unwrap();
-        let error = text_of_file(&pipe).unwrap_err().to_string();
+        let error = read_regular_file(&pipe).unwrap_err().to_string();
         assert_eq!(error, "it is a pipe, not a file");
-        assert!(text_of_file(Path::new("/dev/zero")).is_err());
-        assert!(text_of_file(folder.path()).is_err());
-        assert_eq!(text_of_file(Path::new("/dev/null")).unwrap(), "");
+        assert!(read_regular_file(Path::new("/dev/zero")).is_err());
+        assert!(read_regular_file(folder.path()).is_err());
+        assert_eq!(read_regular_file(Path::new("/dev/null")).unwrap(), "");
     }
 
     #[test]
@@ -173,7 +173,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         fs::write(&path, vec![b'a'; 1 << 20]).unwrap();
-        assert_eq!(text_within(1 << 20, &path).unwrap().len(), 1 << 20);
+        assert_eq!(read_text_within(1 << 20, &path).unwrap().len(), 1 << 20);
         File::options()
             .append(true)
             .open(&path)
@@ -192,7 +192,7 @@ mod tests {
             .set_len(1 << 42)
             .unwrap();
         assert_eq!(
-            text(&path).unwrap_err().to_string(),
+            read_text(&path).unwrap_err().to_string(),
             "it is larger than 16 MiB"
         );
         fs::write(&path, [0xff]).unwrap();

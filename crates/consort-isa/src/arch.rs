@@ -16,7 +16,7 @@ pub enum Arch {
 
 /// Code bytes as they lie in the memory of the sampled program.
 #[derive(Clone, Copy, Debug)]
-pub struct Code<'a> {
+pub struct CodeBytes<'a> {
     /// The instruction set that the bytes are to be read as.
     pub arch: Arch,
     /// The bytes. They need not start or end on an instruction boundary.
@@ -25,9 +25,9 @@ pub struct Code<'a> {
     pub base: u64,
 }
 
-impl<'a> Code<'a> {
+impl<'a> CodeBytes<'a> {
     /// The bytes from `address` on, or `None` if it lies outside.
-    pub(crate) fn from(&self, address: u64) -> Option<&'a [u8]> {
+    pub(crate) fn bytes_from(&self, address: u64) -> Option<&'a [u8]> {
         let offset = usize::try_from(address.checked_sub(self.base)?).ok()?;
         self.bytes.get(offset..).filter(|rest| !rest.is_empty())
     }

@@ -8,7 +8,7 @@ use serde::Serialize;
 /// computation; the memory access is told by [`crate::MemoryUse`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Class {
+pub enum InstructionClass {
     /// Floating-point arithmetic, comparison and conversion, scalar or packed;
     /// x87 with its moves between registers.
     Fp,
@@ -27,8 +27,8 @@ pub enum Class {
     Other,
 }
 
-impl Class {
-    /// All classes, in the order of [`Mix::shares`].
+impl InstructionClass {
+    /// All classes, in the order of [`ClassMix::shares`].
     pub const ALL: [Self; 7] = [
         Self::Fp,
         Self::Vector,
@@ -39,7 +39,7 @@ impl Class {
         Self::Other,
     ];
 
-    /// The position in [`Class::ALL`].
+    /// The position in [`InstructionClass::ALL`].
     pub const fn index(self) -> usize {
         self as usize
     }
@@ -47,25 +47,25 @@ impl Class {
 
 /// Shares by class; they sum to 1 wherever a mix is handed out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Mix {
-    /// Share of [`Class::Fp`].
+pub struct ClassMix {
+    /// Share of [`InstructionClass::Fp`].
     pub fp: f64,
-    /// Share of [`Class::Vector`].
+    /// Share of [`InstructionClass::Vector`].
     pub vector: f64,
-    /// Share of [`Class::Int`].
+    /// Share of [`InstructionClass::Int`].
     pub int: f64,
-    /// Share of [`Class::Load`].
+    /// Share of [`InstructionClass::Load`].
     pub load: f64,
-    /// Share of [`Class::Store`].
+    /// Share of [`InstructionClass::Store`].
     pub store: f64,
-    /// Share of [`Class::Branch`].
+    /// Share of [`InstructionClass::Branch`].
     pub branch: f64,
-    /// Share of [`Class::Other`].
+    /// Share of [`InstructionClass::Other`].
     pub other: f64,
 }
 
-impl Mix {
-    /// The shares in the order of [`Class::ALL`].
+impl ClassMix {
+    /// The shares in the order of [`InstructionClass::ALL`].
     pub const fn shares(&self) -> [f64; 7] {
         [
             self.fp,

@@ -1,7 +1,7 @@
 //! Decoding of one instruction, whatever the instruction set.
 
-use crate::instruction::Step;
-use crate::{Arch, Code, DecodeError, Instruction, a64, x86};
+use crate::instruction::InstructionStep;
+use crate::{Arch, CodeBytes, DecodeError, Instruction, a64, x86};
 
 /// Decodes the instruction at the start of `bytes`, which lies at `address`.
 ///
@@ -21,18 +21,18 @@ pub fn decode(arch: Arch, bytes: &[u8], address: u64) -> Result<Instruction, Dec
     clippy::large_enum_variant,
     reason = "there is one at a time, on the stack, and many are made"
 )]
-pub(crate) enum Steps<'a> {
-    X86(x86::Steps<'a>),
-    A64(Code<'a>),
+pub(crate) enum InstructionSteps<'a> {
+    X86(x86::X86Steps<'a>),
+    A64(CodeBytes<'a>),
 }
 
-impl<'a> Steps<'a> {
+impl<'a> InstructionSteps<'a> {
     /// Steps over the code from `address` on; none if it is not in the code.
-    pub(crate) fn from(code: &Code<'a>, address: u64) -> Option<Self> {
-        let bytes = code.from(address)?;
+    pub(crate) fn from_address(code: &CodeBytes<'a>, address: u64) -> Option<Self> {
+        let bytes = code.bytes_from(address)?;
         Some(match code.arch {
-            Arch::X86_64 | Arch::X86_32 => Self::X86(x86::Steps::new(code.arch, bytes, address)),
-            Arch::Aarch64 => Self::A64(Code {
+            Arch::X86_64 | Arch::X86_32 => Self::X86(x86::X86Steps::new(code.arch, bytes, address)),
+            Arch::Aarch64 => Self::A64(CodeBytes {
                 base: address,
                 bytes,
                 ..*code
@@ -41,16 +41,16 @@ impl<'a> Steps<'a> {
     }
 
     /// The step over the instruction at an offset, bytes, if there is one.
-    pub(crate) fn at(&mut self, offset: usize) -> Option<Step> {
+    pub(crate) fn step_at(&mut self, offset: usize) -> Option<InstructionStep> {
         match self {
-            Self::X86(steps) => steps.at(offset),
+            Self::X86(steps) => steps.step_at(offset),
             Self::A64(code) => {
                 let address = code.base + offset as u64;
-                let target = a64::decode(code.from(address)?, address)
+                let target = a64::decode(code.bytes_from(address)?, address)
                     .ok()?
                     .flow
                     .target();
-                Some(Step { len: 4, target })
+                Some(InstructionStep { len: 4, target })
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Facts about one decoded instruction, and the reason why bytes are none.
 
-use crate::{Arch, Class, Linear, Operand, RegisterSet};
+use crate::{Arch, InstructionClass, LinearUpdate, Operand, RegisterSet};
 
 /// Use that an instruction makes of memory. Calls and returns touch the stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct MemoryUse {
 
 /// Time that the execution unit of an instruction takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum UnitUse {
+pub enum UnitLatency {
     /// One to three cycles, pipelined.
     #[default]
     Short,
@@ -31,7 +31,7 @@ pub enum UnitUse {
 
 /// Way that control takes behind an instruction. Targets are absent when indirect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Flow {
+pub enum FlowKind {
     /// To the next instruction.
     #[default]
     Next,
@@ -47,7 +47,7 @@ pub enum Flow {
     Stop,
 }
 
-impl Flow {
+impl FlowKind {
     /// Says whether a basic block ends here.
     pub const fn ends_block(self) -> bool {
         !matches!(self, Self::Next)
@@ -70,7 +70,7 @@ pub struct Instruction {
     /// Its length in bytes.
     pub len: u8,
     /// Its purpose.
-    pub class: Class,
+    pub class: InstructionClass,
     /// Registers whose value it needs, those of addresses included.
     pub reads: RegisterSet,
     /// Registers that it gives a new value.
@@ -87,13 +87,13 @@ pub struct Instruction {
     /// Bytes of each element, if it repeats over a block of memory.
     pub element_bytes: Option<u8>,
     /// The general register that it makes of another by shift and addition, if it does no more.
-    pub linear: Option<Linear>,
+    pub linear: Option<LinearUpdate>,
     /// Time that its execution unit takes.
-    pub unit: UnitUse,
+    pub unit: UnitLatency,
     /// It is atomic, a fence, or otherwise waits for what came before it.
     pub serialising: bool,
     /// Way that control takes behind it.
-    pub flow: Flow,
+    pub flow: FlowKind,
 }
 
 impl Instruction {
@@ -104,19 +104,19 @@ impl Instruction {
 
     /// Returns true where it reads memory that may well miss the first-level cache.
     pub(crate) const fn may_miss(&self) -> bool {
-        self.memory.reads && !self.memory.stack && !matches!(self.class, Class::Branch)
+        self.memory.reads && !self.memory.stack && !matches!(self.class, InstructionClass::Branch)
     }
 
     /// Returns true where it writes memory that may well miss the first-level cache.
     pub(crate) const fn may_fill_store_buffer(&self) -> bool {
-        self.memory.writes && !self.memory.stack && !matches!(self.class, Class::Branch)
+        self.memory.writes && !self.memory.stack && !matches!(self.class, InstructionClass::Branch)
     }
 }
 
 /// Length and target of an instruction met in passing: an [`Instruction`] without the work on its
 /// operands.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Step {
+pub(crate) struct InstructionStep {
     /// Length in bytes.
     pub(crate) len: usize,
     /// Target of its branch, if it says so itself.

@@ -42,10 +42,10 @@
 //!    block cannot be calibrated the answer is the middle of what is possible,
 //!    and [`Estimate::memory_bounds`] says how far that may be off.
 //!
-//! Where samples bring registers along ([`BlockFacts::accessed`]) and the
-//! processor is known ([`Host`]), two things more are told: how much memory the
+//! Where samples bring registers along ([`BlockFacts::memory_access_at`]) and the
+//! processor is known ([`SampledProcessor`]), two things more are told: how much memory the
 //! code works on, so that what fits the first-level cache is not taken for a
-//! stall, and how fast loops go through memory ([`Rounds`]), so that streams
+//! stall, and how fast loops go through memory ([`LoopRound`]), so that streams
 //! limited by bandwidth are found, whose samples stand all over the loop.
 //!
 //! Pitfalls, all of them errors of principle that no number of samples cures:
@@ -78,20 +78,20 @@ mod block;
 mod class;
 mod decode;
 mod estimate;
-mod host;
 mod instruction;
 mod operand;
 mod operations;
 mod registers;
+mod sampled_processor;
 mod x86;
 
-pub use arch::{Arch, Code};
-pub use block::{BlockError, BlockFacts, Entry, Rounds, Stride, Suspicion};
-pub use class::{Class, Mix};
+pub use arch::{Arch, CodeBytes};
+pub use block::{BlockEntry, BlockError, BlockFacts, LoopRound, Stride, Suspicion};
+pub use class::{ClassMix, InstructionClass};
 pub use decode::decode;
-pub use estimate::{Bounds, CycleStack, Estimate, Estimator, Footprint, SamplePoint};
-pub use host::{Host, L1_HIT_CYCLES, RETIRE_WIDTH};
-pub use instruction::{DecodeError, Flow, Instruction, MemoryUse, UnitUse};
-pub use operand::{Access, GENERAL_REGISTERS, Linear, Operand, RegisterValues};
+pub use estimate::{Estimate, EstimatedStack, Estimator, Footprint, SamplePoint, ShareBounds};
+pub use instruction::{DecodeError, FlowKind, Instruction, MemoryUse, UnitLatency};
+pub use operand::{GENERAL_REGISTERS, LinearUpdate, MemoryAccess, Operand, RegisterValues};
 pub use operations::operations;
-pub use registers::{Register, RegisterSet};
+pub use registers::{ArchRegister, RegisterSet};
+pub use sampled_processor::{L1_HIT_CYCLES, RETIRE_WIDTH, SampledProcessor};

@@ -1,6 +1,6 @@
 //! Memory operands, and their addresses given the values of the registers.
 
-use crate::{Register, RegisterSet};
+use crate::{ArchRegister, RegisterSet};
 
 /// Number of general registers that there are values of: those of x86-64.
 pub const GENERAL_REGISTERS: usize = 16;
@@ -25,7 +25,7 @@ pub struct Operand {
 
 /// A general register that is made of another: `(from << shift) + add`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Linear {
+pub struct LinearUpdate {
     /// Number of the register that gets the value.
     pub to: u8,
     /// Number of the register that it is made of.
@@ -40,7 +40,7 @@ pub struct Linear {
 
 /// An access to memory at a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Access {
+pub struct MemoryAccess {
     /// The instruction's operand.
     pub operand: Operand,
     /// The address in memory.
@@ -49,7 +49,7 @@ pub struct Access {
 
 impl Operand {
     /// The access with these values; none if it depends on a register without a value.
-    pub fn access(self, values: &RegisterValues) -> Option<Access> {
+    pub fn access(self, values: &RegisterValues) -> Option<MemoryAccess> {
         self.access_if_known(&KnownValues::new(values))
     }
 
@@ -64,19 +64,19 @@ impl Operand {
     }
 
     /// Says whether both walk through memory together: by the same registers.
-    pub fn is_beside(self, other: Self) -> bool {
+    pub fn has_same_registers(self, other: Self) -> bool {
         (self.base, self.index, self.scale) == (other.base, other.index, other.scale)
     }
 
     /// The access with values that are known in part.
-    pub(crate) fn access_if_known(self, values: &KnownValues) -> Option<Access> {
+    pub(crate) fn access_if_known(self, values: &KnownValues) -> Option<MemoryAccess> {
         let of = |register: Option<u8>| match register {
             Some(number) => values.get(number),
             None => Some(0),
         };
         let scaled = of(self.index)?.wrapping_mul(u64::from(self.scale));
         let sum = of(self.base)?.wrapping_add(scaled);
-        Some(Access {
+        Some(MemoryAccess {
             operand: self,
             address: sum.wrapping_add(self.displacement),
         })
@@ -85,7 +85,7 @@ impl Operand {
     /// The registers that the address depends on.
     pub fn registers(self) -> RegisterSet {
         let parts = [self.base, self.index].into_iter().flatten();
-        parts.map(Register::General).collect()
+        parts.map(ArchRegister::General).collect()
     }
 
     /// The address; none if it depends on a register without a value.
@@ -110,10 +110,10 @@ impl KnownValues {
 
     /// Follows an instruction that `writes` these registers: what it makes of known values by shift
     /// and addition (`linear`) is known, what else it writes is not.
-    pub(crate) fn follow(&mut self, linear: Option<Linear>, writes: RegisterSet) {
-        let made = linear.map(|linear| (linear.to, self.made_by(linear)));
+    pub(crate) fn follow_instruction(&mut self, linear: Option<LinearUpdate>, writes: RegisterSet) {
+        let made = linear.map(|linear| (linear.to, self.linear_value(linear)));
         for number in 0..GENERAL_REGISTERS {
-            let register = u8::try_from(number).map(Register::General);
+            let register = u8::try_from(number).map(ArchRegister::General);
             if register.is_ok_and(|register| writes.contains(register)) {
                 self.0[number] = None;
             }
@@ -125,7 +125,7 @@ impl KnownValues {
         }
     }
 
-    fn made_by(&self, linear: Linear) -> Option<u64> {
+    fn linear_value(&self, linear: LinearUpdate) -> Option<u64> {
         let shifted = self.get(linear.from)?.checked_shl(linear.shift)?;
         let value = shifted.wrapping_add(linear.add);
         Some(if linear.narrow {

@@ -2,7 +2,7 @@
 
 /// One architectural register, parts and widths of it taken together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Register {
+pub enum ArchRegister {
     /// A general register, 0 to 31 (x86: the hardware number; A64: X0 to X30,
     /// and 31 for SP).
     General(u8),
@@ -16,7 +16,7 @@ pub enum Register {
     Flags,
 }
 
-impl Register {
+impl ArchRegister {
     const fn bit(self) -> u32 {
         match self {
             Self::General(number) => (number & 31) as u32,
@@ -28,7 +28,7 @@ impl Register {
     }
 }
 
-/// A set of [`Register`]s.
+/// A set of [`ArchRegister`]s.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RegisterSet(u128);
 
@@ -37,12 +37,12 @@ impl RegisterSet {
     pub const EMPTY: Self = Self(0);
 
     /// Adds one register.
-    pub const fn insert(&mut self, register: Register) {
+    pub const fn insert(&mut self, register: ArchRegister) {
         self.0 |= 1 << register.bit();
     }
 
     /// Says whether `register` is a member.
-    pub const fn contains(self, register: Register) -> bool {
+    pub const fn contains(self, register: ArchRegister) -> bool {
         self.0 & (1 << register.bit()) != 0
     }
 
@@ -79,8 +79,8 @@ impl RegisterSet {
     }
 }
 
-impl FromIterator<Register> for RegisterSet {
-    fn from_iter<I: IntoIterator<Item = Register>>(registers: I) -> Self {
+impl FromIterator<ArchRegister> for RegisterSet {
+    fn from_iter<I: IntoIterator<Item = ArchRegister>>(registers: I) -> Self {
         let mut set = Self::EMPTY;
         for register in registers {
             set.insert(register);

@@ -2,7 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails loudly")]
 
-use consort_isa::{Arch, Class, Flow, Instruction, Register, UnitUse, decode};
+use consort_isa::{
+    Arch, ArchRegister, FlowKind, Instruction, InstructionClass, UnitLatency, decode,
+};
 
 const BASE: u64 = 0x1000;
 
@@ -10,7 +12,7 @@ fn one(word: u32) -> Instruction {
     decode(Arch::Aarch64, &word.to_le_bytes(), BASE).unwrap()
 }
 
-fn check(class: Class, words: &[(u32, &str)]) {
+fn check(class: InstructionClass, words: &[(u32, &str)]) {
     for &(word, text) in words {
         assert_eq!(one(word).class, class, "{text}");
     }
@@ -19,7 +21,7 @@ fn check(class: Class, words: &[(u32, &str)]) {
 #[test]
 fn floating_point_arithmetic() {
     check(
-        Class::Fp,
+        InstructionClass::Fp,
         &[
             (0x1e62_2820, "fadd d0, d1, d2"),
             (0x1f42_0c20, "fmadd d0, d1, d2, d3"),
@@ -39,7 +41,7 @@ fn floating_point_arithmetic() {
 #[test]
 fn vector_work_that_is_not_arithmetic_on_numbers() {
     check(
-        Class::Vector,
+        InstructionClass::Vector,
         &[
             (0x9e67_0020, "fmov d0, x1"),
             (0x1e62_0c20, "fcsel d0, d1, d2, eq"),
@@ -58,7 +60,7 @@ fn vector_work_that_is_not_arithmetic_on_numbers() {
 #[test]
 fn integer_work_and_atomics() {
     check(
-        Class::Int,
+        InstructionClass::Int,
         &[
             (0x8b02_0020, "add x0, x1, x2"),
             (0x9b02_0c20, "madd x0, x1, x2, x3"),
@@ -79,7 +81,7 @@ fn integer_work_and_atomics() {
 #[test]
 fn loads() {
     check(
-        Class::Load,
+        InstructionClass::Load,
         &[
             (0xf940_0020, "ldr x0, [x1]"),
             (0xf862_7820, "ldr x0, [x1, x2, lsl #3]"),
@@ -99,7 +101,7 @@ fn loads() {
 #[test]
 fn stores() {
     check(
-        Class::Store,
+        InstructionClass::Store,
         &[
             (0xf900_0020, "str x0, [x1]"),
             (0xa9bf_7bfd, "stp x29, x30, [sp, #-16]!"),
@@ -113,7 +115,7 @@ fn stores() {
 #[test]
 fn branches() {
     check(
-        Class::Branch,
+        InstructionClass::Branch,
         &[
             (0x1400_0004, "b #16"),
             (0x54ff_ffc1, "b.ne #-8"),
@@ -130,7 +132,7 @@ fn branches() {
 #[test]
 fn the_rest() {
     check(
-        Class::Other,
+        InstructionClass::Other,
         &[
             (0xd503_201f, "nop"),
             (0xd503_245f, "bti c"),
@@ -162,61 +164,61 @@ fn memory_use() {
 fn registers_of_loads_and_of_write_back() {
     // ldr x0, [x1], #8
     let load = one(0xf840_8420);
-    assert!(load.writes.contains(Register::General(0)));
-    assert!(load.writes.contains(Register::General(1)));
-    assert!(load.address_registers.contains(Register::General(1)));
+    assert!(load.writes.contains(ArchRegister::General(0)));
+    assert!(load.writes.contains(ArchRegister::General(1)));
+    assert!(load.address_registers.contains(ArchRegister::General(1)));
     // ldr x0, [x1, x2, lsl #3]
     let indexed = one(0xf862_7820);
-    assert!(indexed.address_registers.contains(Register::General(2)));
+    assert!(indexed.address_registers.contains(ArchRegister::General(2)));
     // ldp x29, x30, [sp], #16
     let pair = one(0xa8c1_7bfd);
-    assert!(pair.writes.contains(Register::General(29)));
-    assert!(pair.writes.contains(Register::General(30)));
+    assert!(pair.writes.contains(ArchRegister::General(29)));
+    assert!(pair.writes.contains(ArchRegister::General(30)));
     // ld1d { z0.d }, p0/z, [x0, x1, lsl #3]
     let predicated = one(0xa5e1_4000);
-    assert!(predicated.reads.contains(Register::Mask(0)));
-    assert!(!predicated.writes.contains(Register::Mask(0)));
+    assert!(predicated.reads.contains(ArchRegister::Mask(0)));
+    assert!(!predicated.writes.contains(ArchRegister::Mask(0)));
 }
 
 #[test]
 fn sources_and_destinations() {
     // str x0, [x1]
     let store = one(0xf900_0020);
-    assert!(store.reads.contains(Register::General(0)));
+    assert!(store.reads.contains(ArchRegister::General(0)));
     assert!(store.writes.is_empty());
     // fmla v0.4s, v1.4s, v2.4s adds to what v0 holds.
     let accumulate = one(0x4e22_cc20);
-    assert!(accumulate.reads.contains(Register::Vector(0)));
+    assert!(accumulate.reads.contains(ArchRegister::Vector(0)));
     // stxr w2, w0, [x1]
     let exclusive = one(0x8802_7c20);
-    assert!(exclusive.writes.contains(Register::General(2)));
-    assert!(exclusive.reads.contains(Register::General(0)));
+    assert!(exclusive.writes.contains(ArchRegister::General(2)));
+    assert!(exclusive.reads.contains(ArchRegister::General(0)));
     // casal w0, w1, [x2]
     let swap = one(0x88e0_fc41);
-    assert!(swap.reads.contains(Register::General(0)));
-    assert!(swap.writes.contains(Register::General(0)));
+    assert!(swap.reads.contains(ArchRegister::General(0)));
+    assert!(swap.writes.contains(ArchRegister::General(0)));
 }
 
 #[test]
 fn branch_targets() {
-    assert_eq!(one(0x1400_0004).flow, Flow::Jump(Some(BASE + 16)));
-    assert_eq!(one(0x54ff_ffc1).flow, Flow::Conditional(Some(BASE - 8)));
-    assert_eq!(one(0xb400_0040).flow, Flow::Conditional(Some(BASE + 8)));
-    assert_eq!(one(0x3718_0040).flow, Flow::Conditional(Some(BASE + 8)));
-    assert_eq!(one(0x9400_0010).flow, Flow::Call(Some(BASE + 64)));
-    assert_eq!(one(0xd63f_0020).flow, Flow::Call(None));
-    assert_eq!(one(0xd61f_0020).flow, Flow::Jump(None));
-    assert_eq!(one(0xd65f_03c0).flow, Flow::Return);
-    assert_eq!(one(0xd420_0020).flow, Flow::Stop);
-    assert_eq!(one(0xd400_0001).flow, Flow::Next);
+    assert_eq!(one(0x1400_0004).flow, FlowKind::Jump(Some(BASE + 16)));
+    assert_eq!(one(0x54ff_ffc1).flow, FlowKind::Conditional(Some(BASE - 8)));
+    assert_eq!(one(0xb400_0040).flow, FlowKind::Conditional(Some(BASE + 8)));
+    assert_eq!(one(0x3718_0040).flow, FlowKind::Conditional(Some(BASE + 8)));
+    assert_eq!(one(0x9400_0010).flow, FlowKind::Call(Some(BASE + 64)));
+    assert_eq!(one(0xd63f_0020).flow, FlowKind::Call(None));
+    assert_eq!(one(0xd61f_0020).flow, FlowKind::Jump(None));
+    assert_eq!(one(0xd65f_03c0).flow, FlowKind::Return);
+    assert_eq!(one(0xd420_0020).flow, FlowKind::Stop);
+    assert_eq!(one(0xd400_0001).flow, FlowKind::Next);
 }
 
 #[test]
 fn long_units() {
-    assert_eq!(one(0x9ac2_0820).unit, UnitUse::Long);
-    assert_eq!(one(0x1e61_c020).unit, UnitUse::Long);
-    assert_eq!(one(0x1e62_2820).unit, UnitUse::Pipelined);
-    assert_eq!(one(0x8b02_0020).unit, UnitUse::Short);
+    assert_eq!(one(0x9ac2_0820).unit, UnitLatency::Long);
+    assert_eq!(one(0x1e61_c020).unit, UnitLatency::Long);
+    assert_eq!(one(0x1e62_2820).unit, UnitLatency::Pipelined);
+    assert_eq!(one(0x8b02_0020).unit, UnitLatency::Short);
 }
 
 #[test]

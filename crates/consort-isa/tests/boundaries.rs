@@ -4,7 +4,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails loudly")]
 
-use consort_isa::{Arch, BlockFacts, Code};
+use consort_isa::{Arch, BlockFacts, CodeBytes};
 use iced_x86::IcedError;
 use iced_x86::code_asm::*;
 use proptest::prelude::*;
@@ -52,7 +52,7 @@ fn assemble(kinds: &[(u8, i32)]) -> (Vec<u8>, Vec<u64>) {
 
 /// The addresses found before the last instruction of the run.
 fn found_before(bytes: &[u8], address: u64, anchors: &[u64]) -> Vec<u64> {
-    let code = Code {
+    let code = CodeBytes {
         arch: Arch::X86_64,
         bytes,
         base: BASE,
@@ -124,7 +124,7 @@ fn data_in_code_ends_the_block_at_the_jump_before_it() {
         0xff, 0xe0, 0x10, 0xff, 0xff, 0xff, 0x40, 0xff, 0xff, 0xff, 0x31, 0xc0, 0x48, 0xff, 0xc0,
         0x48, 0xff, 0xc0, 0xc3,
     ];
-    let code = Code {
+    let code = CodeBytes {
         arch: Arch::X86_64,
         bytes: &bytes,
         base: BASE,
@@ -142,13 +142,13 @@ fn a_loop_head_starts_a_block() {
     let bytes = [
         0x31, 0xc9, 0x48, 0x03, 0x04, 0x0f, 0x48, 0x83, 0xc1, 0x08, 0x48, 0xff, 0xce, 0x75, 0xf3,
     ];
-    let code = Code {
+    let code = CodeBytes {
         arch: Arch::X86_64,
         bytes: &bytes,
         base: BASE,
     };
     let inside = BlockFacts::build(code, BASE + 6, &[BASE]).unwrap();
-    assert_eq!((inside.start(), inside.loops()), (BASE + 2, true));
+    assert_eq!((inside.start(), inside.is_loop()), (BASE + 2, true));
     let before = BlockFacts::build(code, BASE, &[]).unwrap();
-    assert_eq!((before.end(), before.loops()), (BASE + 2, false));
+    assert_eq!((before.end(), before.is_loop()), (BASE + 2, false));
 }

@@ -11,7 +11,7 @@
 
 use std::sync::Arc;
 
-use consort_isa::{Arch, BlockFacts, Code, Estimate, Estimator};
+use consort_isa::{Arch, BlockFacts, CodeBytes, Estimate, Estimator};
 use iced_x86::IcedError;
 use iced_x86::code_asm::*;
 
@@ -26,13 +26,13 @@ fn estimate(
     assembler.set_label(&mut head).unwrap();
     build(&mut assembler, head).unwrap();
     let bytes = assembler.assemble(BASE).unwrap();
-    let code = Code {
+    let code = CodeBytes {
         arch: Arch::X86_64,
         bytes: &bytes,
         base: BASE,
     };
     let block = Arc::new(BlockFacts::build(code, BASE, &[]).unwrap());
-    assert!(block.loops());
+    assert!(block.is_loop());
     assert_eq!(block.instructions().len(), shares.len());
     let mut estimator = Estimator::new();
     for (instruction, &share) in block.instructions().iter().zip(shares) {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use consort_isa::{Arch, BlockFacts, Code, Estimator, decode};
+use consort_isa::{Arch, BlockFacts, CodeBytes, Estimator, decode};
 use proptest::prelude::*;
 
 fn arch() -> impl Strategy<Value = Arch> {
@@ -46,7 +46,7 @@ proptest! {
         offset in 0_u64..600,
         anchors in prop::collection::vec(0_u64..600, 0..4),
     ) {
-        let code = Code { arch, bytes: &bytes, base };
+        let code = CodeBytes { arch, bytes: &bytes, base };
         let address = base.wrapping_add(offset);
         let anchors: Vec<u64> = anchors.iter().map(|a| base.wrapping_add(*a)).collect();
         if let Ok(block) = BlockFacts::build(code, address, &anchors) {
@@ -65,7 +65,7 @@ proptest! {
         bytes in prop::collection::vec(any::<u8>(), 64..300),
         samples in prop::collection::vec((0_u64..300, weight()), 1..200),
     ) {
-        let code = Code { arch, bytes: &bytes, base: 0x1000 };
+        let code = CodeBytes { arch, bytes: &bytes, base: 0x1000 };
         let mut estimator = Estimator::new();
         for (offset, weight) in samples {
             let address = 0x1000 + offset;

@@ -7,7 +7,7 @@ mod pipeline;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use consort_isa::{Arch, BlockFacts, Code, Estimate, Estimator, Instruction, decode};
+use consort_isa::{Arch, BlockFacts, CodeBytes, Estimate, Estimator, Instruction, decode};
 use iced_x86::IcedError;
 use iced_x86::code_asm::*;
 use pipeline::{Draw, Executed, sample, true_memory_share};
@@ -75,7 +75,7 @@ impl Program {
     }
 
     fn block(&self, address: u64) -> Arc<BlockFacts> {
-        let code = Code {
+        let code = CodeBytes {
             arch: Arch::X86_64,
             bytes: &self.bytes,
             base: BASE,

@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use consort_isa::{
-    Arch, BlockFacts, Code, Estimate, Estimator, GENERAL_REGISTERS, Host, RegisterValues,
-    SamplePoint,
+    Arch, BlockFacts, CodeBytes, Estimate, Estimator, GENERAL_REGISTERS, RegisterValues,
+    SamplePoint, SampledProcessor,
 };
 use iced_x86::IcedError;
 use iced_x86::code_asm::*;
@@ -15,7 +15,7 @@ const BASE: u64 = 0x1000;
 const RBX: usize = 3;
 const RSI: usize = 6;
 const RDI: usize = 7;
-const HOST: Host = Host {
+const HOST: SampledProcessor = SampledProcessor {
     l1_bytes: Some(32 << 10),
     l2_bytes: Some(1 << 20),
     cycles_per_ns: Some(4.0),
@@ -29,7 +29,7 @@ fn block(
     let mut assembler = CodeAssembler::new(64).unwrap();
     build(&mut assembler).unwrap();
     let bytes = assembler.assemble(BASE).unwrap();
-    let code = Code {
+    let code = CodeBytes {
         arch: Arch::X86_64,
         bytes: &bytes,
         base: BASE,
@@ -76,7 +76,7 @@ fn triad(a: &mut CodeAssembler) -> Result<(), IcedError> {
 /// The estimate from samples on one instruction, each `step` bytes further on, that begin anew
 /// behind `data_bytes`.
 fn estimate(block: &Arc<BlockFacts>, index: usize, step: u64, data_bytes: u64) -> Estimate {
-    let mut estimator = Estimator::of_host(HOST);
+    let mut estimator = Estimator::for_processor(HOST);
     let address = block.instructions()[index].address;
     for number in 0..60 {
         let mut values = RegisterValues([0; GENERAL_REGISTERS]);
@@ -86,7 +86,7 @@ fn estimate(block: &Arc<BlockFacts>, index: usize, step: u64, data_bytes: u64) -
             block,
             SamplePoint {
                 address,
-                accessed: block.accessed(address, &values),
+                accessed: block.memory_access_at(address, &values),
                 pu: 0,
                 time_ns: number * SAMPLE_NS,
                 weight: SAMPLE_NS as f64,
@@ -102,7 +102,10 @@ fn repeated_store_is_about_what_it_fills() {
     let mut values = RegisterValues([0; GENERAL_REGISTERS]);
     values.0[RDI] = 0x7000;
     let at = filling.instructions()[2].address;
-    assert_eq!(filling.accessed(at, &values).unwrap().address, 0x7000);
+    assert_eq!(
+        filling.memory_access_at(at, &values).unwrap().address,
+        0x7000
+    );
 }
 
 #[test]
@@ -111,7 +114,10 @@ fn repeated_copy_is_about_what_it_writes() {
     let mut values = RegisterValues([0; GENERAL_REGISTERS]);
     (values.0[RDI], values.0[RSI]) = (0x7000, 0x6000);
     let at = copying.instructions()[1].address;
-    assert_eq!(copying.accessed(at, &values).unwrap().address, 0x7000);
+    assert_eq!(
+        copying.memory_access_at(at, &values).unwrap().address,
+        0x7000
+    );
 }
 
 #[test]
@@ -157,7 +163,10 @@ fn fixed_address_says_nothing_where_others_move() {
     let mut values = RegisterValues([0; GENERAL_REGISTERS]);
     values.0[RBX] = 0x9000;
     let at = loading.instructions()[2].address;
-    assert_eq!(loading.accessed(at, &values).unwrap().address, 0x9000);
+    assert_eq!(
+        loading.memory_access_at(at, &values).unwrap().address,
+        0x9000
+    );
     // Where nothing else is accessed it is what the code is about.
     let counting = block(0, |a| {
         let mut head = a.create_label();
@@ -166,7 +175,10 @@ fn fixed_address_says_nothing_where_others_move() {
         a.jmp(head)
     });
     let at = counting.instructions()[1].address;
-    assert_eq!(counting.accessed(at, &values).unwrap().address, 0x2000);
+    assert_eq!(
+        counting.memory_access_at(at, &values).unwrap().address,
+        0x2000
+    );
 }
 
 #[test]
@@ -175,7 +187,7 @@ fn every_sample_of_a_stream_is_about_the_same_array() {
     let mut values = RegisterValues([0; GENERAL_REGISTERS]);
     (values.0[2], values.0[RSI], values.0[RDI]) = (0x5000, 0x6000, 0x7000);
     let operands = adding.instructions().iter().map(|instruction| {
-        let access = adding.accessed(instruction.address, &values);
+        let access = adding.memory_access_at(instruction.address, &values);
         access.unwrap().operand.base
     });
     assert!(operands.eq([Some(2); 8]));
@@ -184,14 +196,14 @@ fn every_sample_of_a_stream_is_about_the_same_array() {
 #[test]
 fn few_samples_of_a_fast_stream_prove_that_it_leaves_the_caches() {
     let adding = block(0, triad);
-    let mut estimator = Estimator::of_host(HOST);
+    let mut estimator = Estimator::for_processor(HOST);
     // Ten pages are less than the second level holds, but all between them was gone through:
     // 16 bytes in 4 ns, 16 cycles where 1.5 would do for three loads.
     for number in 0..10 {
         let mut values = RegisterValues([0; GENERAL_REGISTERS]);
         values.0[0] = number * 4 * SAMPLE_NS;
         let address = adding.instructions()[number as usize % 7].address;
-        let accessed = adding.accessed(address, &values);
+        let accessed = adding.memory_access_at(address, &values);
         let point = SamplePoint {
             address,
             accessed,

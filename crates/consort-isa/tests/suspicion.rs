@@ -3,13 +3,14 @@
 #![expect(clippy::unwrap_used, reason = "a test fails loudly")]
 
 use consort_isa::{
-    Arch, BlockFacts, Class, Code, Entry, GENERAL_REGISTERS, RegisterValues, Suspicion,
+    Arch, BlockEntry, BlockFacts, CodeBytes, GENERAL_REGISTERS, InstructionClass, RegisterValues,
+    Suspicion,
 };
 
 const BASE: u64 = 0x1000;
 
 fn block(arch: Arch, bytes: &[u8], offset: u64) -> BlockFacts {
-    let code = Code {
+    let code = CodeBytes {
         arch,
         bytes,
         base: BASE,
@@ -27,7 +28,7 @@ fn behind_the_load_of_a_walk_is_memory_for_certain() {
     let bytes = [0x48, 0x8b, 0x3f, 0x48, 0xff, 0xce, 0x75, 0xf8];
     let block = block(Arch::X86_64, &bytes, 3);
     let behind = block.index_of(BASE + 3).unwrap();
-    assert_eq!(block.instructions()[behind].class, Class::Int);
+    assert_eq!(block.instructions()[behind].class, InstructionClass::Int);
     let memory = Suspicion::Memory { chained: true };
     assert_eq!(block.suspicions()[..2], [Suspicion::None, memory]);
     assert_eq!(block.index_of(BASE + 1), None);
@@ -38,7 +39,7 @@ fn a_load_behind_a_comparison_and_its_branch_is_seen() {
     // cmp rax,[rdi]; je +2; inc rcx; ret
     let bytes = [0x48, 0x3b, 0x07, 0x74, 0x04, 0x48, 0xff, 0xc1, 0xc3];
     let block = block(Arch::X86_64, &bytes, 5);
-    assert_eq!(block.entry(), Entry::Fallthrough);
+    assert_eq!(block.entry(), BlockEntry::Fallthrough);
     assert_eq!(block.suspicions()[0], Suspicion::Memory { chained: false });
 }
 
@@ -88,7 +89,7 @@ fn arm_blames_the_load_itself_and_the_instruction_behind_it() {
     // 1: ldr x0,[x0]; subs x1,x1,#1; b.ne 1b
     let bytes = words(&[0xf940_0000, 0xf100_0421, 0x54ff_ffc1]);
     let block = block(Arch::Aarch64, &bytes, 4);
-    assert!(block.loops());
+    assert!(block.is_loop());
     let walk = Suspicion::Memory { chained: true };
     assert_eq!(*block.suspicions(), [walk, walk, Suspicion::None]);
 }
@@ -107,7 +108,7 @@ fn a_block_behind_a_call_starts_at_the_front_end() {
 
 #[test]
 fn an_address_outside_is_an_error_that_says_so() {
-    let code = Code {
+    let code = CodeBytes {
         arch: Arch::X86_64,
         bytes: &[0x90],
         base: BASE,
@@ -130,7 +131,7 @@ fn the_target_of_a_branch_that_compares_memory_is_suspected_of_memory() {
     // What it was about is known as long as the register is as it was.
     let mut values = RegisterValues([0; GENERAL_REGISTERS]);
     values.0[7] = 0x7000;
-    let access = block.accessed(BASE + 10, &values).unwrap();
+    let access = block.memory_access_at(BASE + 10, &values).unwrap();
     assert_eq!(access.address, 0x7000);
 }
 
@@ -179,7 +180,10 @@ fn a_walk_along_pointers_has_no_stride_and_takes_the_time_of_its_load() {
     // Behind the load its result is the address of the next one.
     let mut values = RegisterValues([0; GENERAL_REGISTERS]);
     values.0[7] = 0x9000;
-    assert_eq!(block.accessed(BASE + 3, &values).unwrap().address, 0x9000);
+    assert_eq!(
+        block.memory_access_at(BASE + 3, &values).unwrap().address,
+        0x9000
+    );
 }
 
 #[test]
@@ -197,6 +201,6 @@ fn a_walk_by_indices_with_a_check_of_bounds_is_chained_and_tells_its_addresses()
     let mut values = RegisterValues([0; GENERAL_REGISTERS]);
     (values.0[2], values.0[8]) = (0x10_0000, 0xff_0000_0003);
     // The next line: the upper half of the index is dropped.
-    let access = block.accessed(BASE + 16, &values).unwrap();
+    let access = block.memory_access_at(BASE + 16, &values).unwrap();
     assert_eq!(access.address, 0x10_00c0);
 }

@@ -4,7 +4,7 @@
 
 #![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
 
-use consort_isa::{Arch, Class, decode};
+use consort_isa::{Arch, InstructionClass, decode};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -48,15 +48,15 @@ fn both_tables_put_every_instruction_in_the_same_class() {
     assert!(differing.is_empty(), "{differing:#?}");
 }
 
-fn name(class: Class) -> &'static str {
+fn name(class: InstructionClass) -> &'static str {
     match class {
-        Class::Fp => "fp",
-        Class::Vector => "vector",
-        Class::Int => "int",
-        Class::Load => "load",
-        Class::Store => "store",
-        Class::Branch => "branch",
-        Class::Other => "other",
+        InstructionClass::Fp => "fp",
+        InstructionClass::Vector => "vector",
+        InstructionClass::Int => "int",
+        InstructionClass::Load => "load",
+        InstructionClass::Store => "store",
+        InstructionClass::Branch => "branch",
+        InstructionClass::Other => "other",
     }
 }
 

@@ -53,12 +53,12 @@ impl CacheSizes {
     }
 }
 
-struct Cache {
+struct DataCache {
     level: u32,
     bytes: usize,
 }
 
-fn data_caches(root: &Path) -> Vec<Cache> {
+fn data_caches(root: &Path) -> Vec<DataCache> {
     let dir = root.join("sys/devices/system/cpu/cpu0/cache");
     let Ok(entries) = fs::read_dir(dir) else {
         return Vec::new();
@@ -68,12 +68,12 @@ fn data_caches(root: &Path) -> Vec<Cache> {
         .collect()
 }
 
-fn data_cache(index: &Path) -> Option<Cache> {
+fn data_cache(index: &Path) -> Option<DataCache> {
     let text = |name| fs::read_to_string(index.join(name)).ok();
     if text("type")?.trim() == "Instruction" {
         return None;
     }
-    Some(Cache {
+    Some(DataCache {
         level: text("level")?.trim().parse().ok()?,
         bytes: parse_size(text("size")?.trim())?,
     })

@@ -23,12 +23,12 @@ pub trait Kernel: Send {
 /// A kernel that is not built yet. Calling it on the thread that will run the
 /// kernel puts its memory on that thread's node (Linux places a page where it
 /// is first touched).
-pub type Seat = Box<dyn FnOnce() -> Result<Box<dyn Kernel>, KernelError> + Send>;
+pub type KernelBuilder = Box<dyn FnOnce() -> Result<Box<dyn Kernel>, KernelError> + Send>;
 
 /// Class that a thread that runs the kernel should be recognised as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Class {
+pub enum ExpectedClass {
     /// Bound by floating-point units.
     Fp,
     /// Bound by integer units, branches or the front end.
@@ -41,7 +41,7 @@ pub enum Class {
     Blocked,
 }
 
-impl fmt::Display for Class {
+impl fmt::Display for ExpectedClass {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Fp => "fp",
@@ -55,7 +55,7 @@ impl fmt::Display for Class {
 
 /// Settings that kernels are built for.
 #[derive(Clone, Debug)]
-pub struct Setup {
+pub struct KernelSetup {
     /// Number of threads that run the kernel together; at least 1 are made.
     pub threads: usize,
     /// The caches that chases and streams are sized for.
@@ -64,7 +64,7 @@ pub struct Setup {
     pub phase: Duration,
 }
 
-impl Default for Setup {
+impl Default for KernelSetup {
     /// One thread, default cache sizes, phases of 250 ms.
     fn default() -> Self {
         Self {
@@ -77,7 +77,7 @@ impl Default for Setup {
 
 /// One line of the registry.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Entry {
+pub struct KernelEntry {
     /// The name, as on the command line.
     pub name: &'static str,
     /// Description in one line.
@@ -85,17 +85,17 @@ pub struct Entry {
     /// The part of the machine that it loads.
     pub stresses: &'static str,
     /// Class that a thread that runs it should be recognised as.
-    pub class: Class,
+    pub class: ExpectedClass,
     /// Makes the seats of one group of threads.
     #[serde(skip)]
-    pub(crate) seats: fn(&Setup) -> Vec<Seat>,
+    pub(crate) seats: fn(&KernelSetup) -> Vec<KernelBuilder>,
 }
 
-impl Entry {
+impl KernelEntry {
     /// One seat per thread of `setup`. The seats of one call belong together:
     /// `lock` and `barrier` share state among them.
     #[must_use]
-    pub fn seats(&self, setup: &Setup) -> Vec<Seat> {
+    pub fn builders(&self, setup: &KernelSetup) -> Vec<KernelBuilder> {
         (self.seats)(setup)
     }
 
@@ -103,20 +103,20 @@ impl Entry {
     ///
     /// # Errors
     ///
-    /// As a [`Seat`]: machine code for an unknown processor, or no executable
+    /// As a [`KernelBuilder`]: machine code for an unknown processor, or no executable
     /// memory.
-    pub fn one(&self, setup: &Setup) -> Result<Box<dyn Kernel>, KernelError> {
-        let alone = Setup {
+    pub fn build_one(&self, setup: &KernelSetup) -> Result<Box<dyn Kernel>, KernelError> {
+        let alone = KernelSetup {
             threads: 1,
             ..setup.clone()
         };
-        let seat = self.seats(&alone).into_iter().next();
+        let seat = self.builders(&alone).into_iter().next();
         seat.expect("seats() makes one seat for each of `threads`, here 1")()
     }
 }
 
 /// `setup.threads` seats, the i-th built by `build(i)`.
-pub(crate) fn seats_of<K, F>(setup: &Setup, build: F) -> Vec<Seat>
+pub(crate) fn make_builders<K, F>(setup: &KernelSetup, build: F) -> Vec<KernelBuilder>
 where
     K: Kernel + 'static,
     F: Fn(usize) -> Result<K, KernelError> + Clone + Send + 'static,
@@ -124,7 +124,7 @@ where
     (0..setup.threads.max(1))
         .map(|index| {
             let build = build.clone();
-            Box::new(move || Ok(Box::new(build(index)?) as Box<dyn Kernel>)) as Seat
+            Box::new(move || Ok(Box::new(build(index)?) as Box<dyn Kernel>)) as KernelBuilder
         })
         .collect()
 }

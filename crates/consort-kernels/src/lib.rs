@@ -55,7 +55,7 @@
 //!   character: `fp` is then mostly loads and stores, `vector` is not packed.
 //!   The [`counted`] loops are the same in every build.
 //! - A kernel's memory lies on the node of the thread that built it; build a
-//!   [`Seat`] on the thread that will run it.
+//!   [`KernelBuilder`] on the thread that will run it.
 
 pub mod caches;
 pub mod counted;
@@ -68,7 +68,7 @@ mod opaque;
 mod tally;
 
 pub use error::KernelError;
-pub use kernel::{Class, Entry, Kernel, Seat, Setup};
+pub use kernel::{ExpectedClass, Kernel, KernelBuilder, KernelEntry, KernelSetup};
 pub use tally::PERIOD;
 
 #[cfg(test)]

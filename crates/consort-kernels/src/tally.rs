@@ -4,19 +4,19 @@
 //! The checksum is the wrapping sum of the results, so after any number of
 //! units it follows from the results of one period.
 
-use crate::kernel::{Kernel, Seat, Setup, seats_of};
+use crate::kernel::{Kernel, KernelBuilder, KernelSetup, make_builders};
 
 /// Number of units until a kernel's seeds repeat.
 pub const PERIOD: u64 = 256;
 
 /// Units done, and the sum of their results.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Tally {
+pub(crate) struct UnitTally {
     done: u64,
     sum: u64,
 }
 
-impl Tally {
+impl UnitTally {
     /// The seed of the next unit, for a kernel whose results repeat with `period`.
     pub(crate) fn seed(self, period: u64) -> u64 {
         self.done % period
@@ -46,26 +46,26 @@ impl Tally {
 
 /// A kernel whose unit is a pure function of its seed.
 #[derive(Debug)]
-pub(crate) struct Pure {
+pub(crate) struct PureKernel {
     unit: fn(u64) -> u64,
-    tally: Tally,
+    tally: UnitTally,
 }
 
-impl Pure {
+impl PureKernel {
     pub(crate) fn new(unit: fn(u64) -> u64) -> Self {
         Self {
             unit,
-            tally: Tally::default(),
+            tally: UnitTally::default(),
         }
     }
 
     /// Seats for threads that do not know of each other.
-    pub(crate) fn seats(setup: &Setup, unit: fn(u64) -> u64) -> Vec<Seat> {
-        seats_of(setup, move |_| Ok(Self::new(unit)))
+    pub(crate) fn builders(setup: &KernelSetup, unit: fn(u64) -> u64) -> Vec<KernelBuilder> {
+        make_builders(setup, move |_| Ok(Self::new(unit)))
     }
 }
 
-impl Kernel for Pure {
+impl Kernel for PureKernel {
     fn work(&mut self, units: u64) -> u64 {
         for _ in 0..units {
             self.tally.add((self.unit)(self.tally.seed(PERIOD)));
@@ -87,7 +87,7 @@ mod tests {
         #[test]
         fn expected_is_the_sum_of_all_results(units in 0_u64..2_000, period in 1_u64..300) {
             let result = |seed: u64| (seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            let mut tally = Tally::default();
+            let mut tally = UnitTally::default();
             for _ in 0..units {
                 tally.add(result(tally.seed(period)));
             }
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn a_wrong_result_is_noticed() {
-        let mut tally = Tally::default();
+        let mut tally = UnitTally::default();
         for unit in 0..1_000 {
             tally.add(u64::from(unit == 437));
         }

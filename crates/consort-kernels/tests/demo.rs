@@ -33,7 +33,7 @@ fn cannot_run(kernel: &str) -> bool {
         && (cfg!(not(any(target_arch = "x86_64", target_arch = "aarch64")))
             || kernels::find(kernel)
                 .unwrap()
-                .one(&consort_kernels::Setup::default())
+                .build_one(&consort_kernels::KernelSetup::default())
                 .is_err())
 }
 

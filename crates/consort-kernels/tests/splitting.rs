@@ -6,25 +6,25 @@
 mod skip;
 
 use consort_kernels::caches::CacheSizes;
-use consort_kernels::{Entry, Kernel, KernelError, Setup, kernels};
+use consort_kernels::{Kernel, KernelEntry, KernelError, KernelSetup, kernels};
 use proptest::prelude::*;
 use skip::skipped;
 
 /// Small caches make small regions, so that tests are quick.
-fn setup() -> Setup {
-    Setup {
+fn setup() -> KernelSetup {
+    KernelSetup {
         caches: CacheSizes {
             l1d_bytes: 1 << 14,
             l2_bytes: 1 << 16,
             llc_bytes: 1 << 18,
         },
-        ..Setup::default()
+        ..KernelSetup::default()
     }
 }
 
 /// The kernel, or the reason why this host cannot have it.
-fn build(entry: &Entry) -> Option<Box<dyn Kernel>> {
-    match entry.one(&setup()) {
+fn build(entry: &KernelEntry) -> Option<Box<dyn Kernel>> {
+    match entry.build_one(&setup()) {
         Ok(kernel) => Some(kernel),
         Err(error @ (KernelError::Unsupported { .. } | KernelError::Mapping { .. })) => {
             skipped(error);
@@ -36,7 +36,7 @@ fn build(entry: &Entry) -> Option<Box<dyn Kernel>> {
 
 /// All kernels but `phases`, whose checksum follows the clock (its own unit
 /// test gives it one).
-fn entries() -> impl Iterator<Item = &'static Entry> {
+fn entries() -> impl Iterator<Item = &'static KernelEntry> {
     kernels::REGISTRY.iter().filter(|e| e.name != "phases")
 }
 
@@ -90,9 +90,14 @@ fn names_are_unique_and_fit_a_thread_name() {
 #[test]
 fn there_is_a_seat_for_every_thread() {
     for threads in [0, 1, 3] {
-        let setup = Setup { threads, ..setup() };
+        let setup = KernelSetup { threads, ..setup() };
         for entry in kernels::REGISTRY {
-            assert_eq!(entry.seats(&setup).len(), threads.max(1), "{}", entry.name);
+            assert_eq!(
+                entry.builders(&setup).len(),
+                threads.max(1),
+                "{}",
+                entry.name
+            );
         }
     }
 }

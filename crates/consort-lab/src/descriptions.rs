@@ -1,12 +1,12 @@
 //! Machines, programs and workloads by name: files by path, the user's folder, the system's folder,
 //! what comes with Consort.
 
-use crate::simulate::Ground;
+use crate::simulate::DescriptionSource;
 use consort_sim::chip::Chip;
-use consort_sim::machine::{Change, Loaded, MachineError, MachineRef};
+use consort_sim::machine::{KeyChange, LoadedMachine, MachineError, MachineRef};
 use consort_sim::program::{self, ProgramSpec, presets};
 use consort_sim::workload::{
-    Described, LoadError, ProgramSource, Workload, WorkloadError, WorkloadFile, WorkloadSpec,
+    DescriptionFile, LoadError, ProgramSource, Workload, WorkloadError, WorkloadFile, WorkloadSpec,
 };
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub fn folders() -> Vec<PathBuf> {
 }
 
 /// Folders that are searched for descriptions of a kind (`machines`, `programs`), first wins.
-fn folders_of(kind: &str) -> Vec<PathBuf> {
+fn description_folders(kind: &str) -> Vec<PathBuf> {
     let folders = folders().into_iter();
     folders.map(|folder| folder.join(kind)).collect()
 }
@@ -41,41 +41,44 @@ impl Descriptions {
     ///
     /// # Errors
     /// As of [`MachineRef::load`].
-    pub fn machine(text: &str) -> Result<Loaded, MachineError> {
-        Self::machine_with(text, &[])
+    pub fn load_machine(text: &str) -> Result<LoadedMachine, MachineError> {
+        Self::load_machine_with_changes(text, &[])
     }
 
-    /// Reads a machine as [`Descriptions::machine`] does, with values of its description changed.
+    /// Reads a machine as [`Descriptions::load_machine`] does, with values of its description changed.
     ///
     /// # Errors
-    /// As of [`MachineRef::load_with`].
-    pub fn machine_with(text: &str, changes: &[Change]) -> Result<Loaded, MachineError> {
+    /// As of [`MachineRef::load_with_changes`].
+    pub fn load_machine_with_changes(
+        text: &str,
+        changes: &[KeyChange],
+    ) -> Result<LoadedMachine, MachineError> {
         let reference: MachineRef = text.parse()?;
-        reference.load_with(&folders_of("machines"), changes)
+        reference.load_with_changes(&description_folders("machines"), changes)
     }
 
     /// Resolves a workload expression or file.
     ///
     /// # Errors
     /// As of [`Workload::resolve`].
-    pub fn workload(text: &str) -> Result<Workload, WorkloadError> {
+    pub fn resolve_workload(text: &str) -> Result<Workload, WorkloadError> {
         Workload::resolve(text, &Self)
     }
 
     /// Names of all described machines.
-    pub fn machines() -> Vec<String> {
+    pub fn machine_names() -> Vec<String> {
         names("machines", consort_sim::machine::presets::names())
     }
 
-    fn in_folders(name: &str) -> Option<PathBuf> {
-        let paths = folders_of("programs").into_iter();
+    fn find_in_folders(name: &str) -> Option<PathBuf> {
+        let paths = description_folders("programs").into_iter();
         let mut paths = paths.map(|folder| folder.join(format!("{name}.toml")));
         paths.find(|path| path.is_file())
     }
 
     /// Origin of a program's description: a path, or the built-in ones.
     pub fn origin(name: &str) -> String {
-        let path = Self::in_folders(name).map(|path| path.display().to_string());
+        let path = Self::find_in_folders(name).map(|path| path.display().to_string());
         path.unwrap_or_else(|| BUILT_IN.to_owned())
     }
 }
@@ -83,15 +86,15 @@ impl Descriptions {
 /// Names of the built-in and of the user's own descriptions of a kind, in order.
 fn names(kind: &str, built_in: impl Iterator<Item = &'static str>) -> Vec<String> {
     let mut names: Vec<String> = built_in.map(str::to_owned).collect();
-    names.extend(own(kind));
+    names.extend(user_names(kind));
     names.sort();
     names.dedup();
     names
 }
 
 /// Names of the user's own descriptions of a kind.
-fn own(kind: &str) -> Vec<String> {
-    let entries = folders_of(kind).into_iter().filter_map(|folder| {
+fn user_names(kind: &str) -> Vec<String> {
+    let entries = description_folders(kind).into_iter().filter_map(|folder| {
         let entries = std::fs::read_dir(folder).ok()?;
         Some(entries.filter_map(Result::ok).map(|entry| entry.path()))
     });
@@ -103,10 +106,10 @@ fn own(kind: &str) -> Vec<String> {
         .collect()
 }
 
-impl Ground for Descriptions {
-    fn chip(&self, text: &str) -> Result<Arc<Chip>, LoadError> {
+impl DescriptionSource for Descriptions {
+    fn load_chip(&self, text: &str) -> Result<Arc<Chip>, LoadError> {
         let told = |error: &dyn std::error::Error| LoadError(error.to_string());
-        let loaded = Self::machine(text).map_err(|error| told(&error))?;
+        let loaded = Self::load_machine(text).map_err(|error| told(&error))?;
         let chip = Chip::new(&loaded.spec, loaded.smt).map_err(|error| told(&error))?;
         Ok(Arc::new(chip))
     }
@@ -114,7 +117,7 @@ impl Ground for Descriptions {
 
 impl ProgramSource for Descriptions {
     fn find(&self, name: &str) -> Result<Option<Arc<ProgramSpec>>, LoadError> {
-        if let Some(path) = Self::in_folders(name) {
+        if let Some(path) = Self::find_in_folders(name) {
             return Ok(Some(Arc::new(read_program(&path)?)));
         }
         if !presets::names().any(|known| known == name) {
@@ -136,15 +139,15 @@ impl ProgramSource for Descriptions {
         consort_input::is_file(path)
     }
 
-    fn load(&self, path: &str) -> Result<Described, LoadError> {
+    fn load(&self, path: &str) -> Result<DescriptionFile, LoadError> {
         let text = read(Path::new(path))?;
-        if WorkloadSpec::is_meant_by(&text) {
+        if WorkloadSpec::is_workload_text(&text) {
             let file = WorkloadFile::parse(path, &text);
             let file = file.map_err(|error| LoadError(error.to_string()))?;
-            return Ok(Described::Workload(file));
+            return Ok(DescriptionFile::Workload(file));
         }
         let spec = program::parse(path, &text).map_err(|error| LoadError(error.to_string()))?;
-        Ok(Described::Program(Arc::new(spec)))
+        Ok(DescriptionFile::Program(Arc::new(spec)))
     }
 
     fn programs(&self) -> Vec<String> {
@@ -165,7 +168,7 @@ impl ProgramSource for Descriptions {
 
 fn read(path: &Path) -> Result<String, LoadError> {
     let told = |error: std::io::Error| LoadError(format!("{}: {error}", path.display()));
-    consort_input::text(path).map_err(told)
+    consort_input::read_text(path).map_err(told)
 }
 
 fn read_program(path: &Path) -> Result<ProgramSpec, LoadError> {
@@ -179,13 +182,23 @@ mod tests {
 
     #[test]
     fn what_comes_along_is_found_by_name() {
-        assert!(Descriptions::machines().iter().any(|name| name == "power8"));
-        let chip = Descriptions.chip("power8:smt=2").unwrap();
+        assert!(
+            Descriptions::machine_names()
+                .iter()
+                .any(|name| name == "power8")
+        );
+        let chip = Descriptions.load_chip("power8:smt=2").unwrap();
         assert_eq!(chip.topology().smt(), 2);
         assert!(Descriptions.suites().iter().any(|name| name == "spec2006"));
-        assert_eq!(Descriptions::workload("2*mcf").unwrap().entries.len(), 2);
+        assert_eq!(
+            Descriptions::resolve_workload("2*mcf")
+                .unwrap()
+                .entries
+                .len(),
+            2
+        );
         let changes = [("llc.size_kib".to_owned(), 4096.into())];
-        let loaded = Descriptions::machine_with("power8", &changes).unwrap();
+        let loaded = Descriptions::load_machine_with_changes("power8", &changes).unwrap();
         assert_eq!(loaded.spec.llc.size_kib, 4096.0);
     }
 }

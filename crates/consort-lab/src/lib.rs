@@ -3,7 +3,7 @@
 //! Purpose: a [`Study`] states its source's experiment and produces tables, figures and notes;
 //! everything around that is here. Nearly all studies are files: experiments that give a [`frame`],
 //! and views of it ([`mod@study`]). Usage: pick studies from a [`Registry`], run them with
-//! [`runner::run`] against a [`Store`], so that what is finished is not run again, and write them
+//! [`runner::run`] against a [`StudyStore`], so that what is finished is not run again, and write them
 //! out with [`pages::write`]; [`mod@reference`] sets published figures beside ours. Pitfall:
 //! results depend on the seed and the scale, never on the number of workers or on time; a study
 //! that breaks this breaks resuming.
@@ -30,5 +30,5 @@ pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("CONSORT_
 
 pub use descriptions::Descriptions;
 pub use registry::{Registry, UnknownStudy, registry};
-pub use store::{Store, StoreError, StoreKey};
+pub use store::{StoreError, StoreKey, StudyStore};
 pub use study::{FileStudy, Study, StudyError, StudyInfo, StudyOutput, StudyReport};

@@ -1,19 +1,19 @@
 //! Tables of studies for data frames.
 
 use crate::study::StudyReport;
-use consort_experiment::long::{Rows, Whose};
+use consort_experiment::long::{LongRows, RowOwner};
 use consort_report::Cell;
 use consort_table::{Table, Values};
 
 /// Every number of a study in the long format: the case is `STUDY:TABLE:ROW`, the measure the
 /// column, and half widths of intervals are measures that end in `_ci95`.
-pub fn of_study(report: &StudyReport) -> Table {
-    let mut rows = Rows::default();
+pub fn study_to_long_table(report: &StudyReport) -> Table {
+    let mut rows = LongRows::default();
     for table in &report.output.tables {
         for row in table.rows() {
             let case = format!("{}:{}:{}", report.study, table.key(), row.key);
             for (column, cell) in table.columns().iter().zip(&row.cells) {
-                let of = Whose {
+                let of = RowOwner {
                     case: &case,
                     policy: None,
                     seed: Some(report.seed),
@@ -26,7 +26,7 @@ pub fn of_study(report: &StudyReport) -> Table {
     rows.table()
 }
 
-fn add(rows: &mut Rows, of: Whose<'_>, column: &consort_report::Column, cell: &Cell) {
+fn add(rows: &mut LongRows, of: RowOwner<'_>, column: &consort_report::ReportColumn, cell: &Cell) {
     let unit = column.unit.as_deref();
     if let Some(value) = cell.value() {
         rows.push(of, &column.key, value, unit);
@@ -38,19 +38,19 @@ fn add(rows: &mut Rows, of: Whose<'_>, column: &consort_report::Column, cell: &C
 
 /// A report's table as it is: the rows' keys and a column for each of its own; half widths of
 /// intervals stand beside their means. A column with any text in it is one of texts.
-pub fn of_table(table: &consort_report::Table) -> Table {
+pub fn report_to_wide_table(table: &consort_report::ReportTable) -> Table {
     let keys = table.rows().iter().map(|row| Some(row.key.clone()));
-    let wide = Table::default().text("key", keys);
+    let wide = Table::default().with_text("key", keys);
     let columns = table.columns().iter().enumerate();
     columns.fold(wide, |wide, (n, column)| {
         let cells: Vec<&Cell> = table.rows().iter().map(|row| &row.cells[n]).collect();
         let unit = column.unit.as_deref();
         if cells.iter().any(|cell| matches!(cell, Cell::Text(_))) {
-            return wide.with(&column.key, unit, Values::Text(texts(&cells)));
+            return wide.with_column(&column.key, unit, Values::Text(cell_texts(&cells)));
         }
-        let wide = wide.number(&column.key, unit, cells.iter().map(|cell| cell.value()));
+        let wide = wide.with_numbers(&column.key, unit, cells.iter().map(|cell| cell.value()));
         match cells.iter().any(|cell| cell.ci95().is_some()) {
-            true => wide.number(
+            true => wide.with_numbers(
                 &format!("{}_ci95", column.key),
                 unit,
                 cells.iter().map(|cell| cell.ci95()),
@@ -60,7 +60,7 @@ pub fn of_table(table: &consort_report::Table) -> Table {
     })
 }
 
-fn texts(cells: &[&Cell]) -> Vec<Option<String>> {
+fn cell_texts(cells: &[&Cell]) -> Vec<Option<String>> {
     let text = |cell: &&Cell| match cell {
         Cell::Missing { .. } => None,
         cell => Some(cell.text()),
@@ -71,16 +71,16 @@ fn texts(cells: &[&Cell]) -> Vec<Option<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use consort_core::stats::Interval;
-    use consort_report::Column;
+    use consort_core::stats::ConfidenceInterval;
+    use consort_report::ReportColumn;
 
-    fn table() -> consort_report::Table {
+    fn table() -> consort_report::ReportTable {
         let columns = vec![
-            Column::plain("who", "Who"),
-            Column::with_unit("time", "Time", "s"),
+            ReportColumn::plain("who", "Who"),
+            ReportColumn::with_unit("time", "Time", "s"),
         ];
-        let mut table = consort_report::Table::new("times", "Times", columns).unwrap();
-        let interval = Interval::of(&[1.0, 2.0, 3.0]).unwrap();
+        let mut table = consort_report::ReportTable::new("times", "Times", columns).unwrap();
+        let interval = ConfidenceInterval::from_values(&[1.0, 2.0, 3.0]).unwrap();
         table
             .push("a", vec![Cell::Text("mcf".to_owned()), interval.into()])
             .unwrap();
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn intervals_have_a_column_of_their_own() {
-        let wide = of_table(&table());
+        let wide = report_to_wide_table(&table());
         let names: Vec<&str> = wide.columns().iter().map(|c| c.name.as_str()).collect();
         assert_eq!(names, ["key", "who", "time", "time_ci95"]);
         let time = wide.column("time").unwrap();

@@ -30,7 +30,7 @@ pub struct UnknownStudy {
 /// None: a test reads every file.
 pub fn registry() -> Result<Registry, DescribeError> {
     let study = |(name, text): &(&str, &str)| {
-        let study = FileStudy::built_in(name, text, Arc::new(Presets))?;
+        let study = FileStudy::parse_built_in(name, text, Arc::new(Presets))?;
         Ok(Arc::new(study) as Arc<dyn Study>)
     };
     let studies: Result<Vec<_>, DescribeError> = FILES.iter().map(study).collect();
@@ -60,7 +60,9 @@ impl Registry {
     pub fn find(&self, id: &str) -> Result<Arc<dyn Study>, UnknownStudy> {
         let has_id = |study: &&Arc<dyn Study>| study.info().id.eq_ignore_ascii_case(id);
         let found = self.0.iter().find(has_id);
-        found.map(Arc::clone).ok_or_else(|| self.unknown(id))
+        found
+            .map(Arc::clone)
+            .ok_or_else(|| self.unknown_study_error(id))
     }
 
     /// The studies with these ids, each once, in the order asked for; `all`
@@ -71,7 +73,7 @@ impl Registry {
     pub fn select<S: AsRef<str>>(&self, ids: &[S]) -> Result<Vec<Arc<dyn Study>>, UnknownStudy> {
         let mut chosen: Vec<Arc<dyn Study>> = Vec::new();
         for id in ids {
-            for study in self.named(id.as_ref())? {
+            for study in self.resolve_id(id.as_ref())? {
                 if chosen.iter().all(|c| c.info().id != study.info().id) {
                     chosen.push(study);
                 }
@@ -80,7 +82,7 @@ impl Registry {
         Ok(chosen)
     }
 
-    fn named(&self, id: &str) -> Result<Vec<Arc<dyn Study>>, UnknownStudy> {
+    fn resolve_id(&self, id: &str) -> Result<Vec<Arc<dyn Study>>, UnknownStudy> {
         if id.eq_ignore_ascii_case(ALL) {
             Ok(self.0.clone())
         } else {
@@ -88,7 +90,7 @@ impl Registry {
         }
     }
 
-    fn unknown(&self, id: &str) -> UnknownStudy {
+    fn unknown_study_error(&self, id: &str) -> UnknownStudy {
         let known = self.list().map(|info| info.id.as_str());
         let upper = id.to_ascii_uppercase();
         UnknownStudy {

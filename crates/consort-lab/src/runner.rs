@@ -1,10 +1,10 @@
 //! Running a study, unless it is already done.
 
-use crate::store::{Store, StoreError, StoreKey};
+use crate::store::{StoreError, StoreKey, StudyStore};
 use crate::study::{Study, StudyError, StudyOutput, StudyReport};
 use consort_experiment::Scale;
-use consort_experiment::{Context, Made, Progress};
-use consort_report::{Figure, HEADLINE, Table};
+use consort_experiment::{ExperimentContext, SharedResults, StageProgress};
+use consort_report::{Figure, HEADLINE, ReportTable};
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::time::Instant;
@@ -12,7 +12,7 @@ use thiserror::Error;
 
 /// Settings under which studies are run.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct StudySettings {
     /// Seed in place of each study's own.
     pub seed: Option<u64>,
     /// Extent of each study.
@@ -22,19 +22,19 @@ pub struct Settings {
     /// See [`StoreKey::version`].
     pub version: String,
     /// Results that several studies stand on, as far as they have been made.
-    pub made: Made,
+    pub made: SharedResults,
 }
 
 /// A study's result, run now or loaded.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Outcome {
+pub enum StudyOutcome {
     /// It was run now.
     Ran(StudyReport),
     /// It was finished before, with the same seed, scale and version.
     Loaded(StudyReport),
 }
 
-impl Outcome {
+impl StudyOutcome {
     /// The result.
     pub fn into_report(self) -> StudyReport {
         match self {
@@ -45,7 +45,7 @@ impl Outcome {
 
 /// Reason why there is no result.
 #[derive(Debug, Error)]
-pub enum RunError {
+pub enum StudyRunError {
     /// The study failed.
     #[error("study {id}: {cause}")]
     Study {
@@ -67,36 +67,36 @@ pub enum RunError {
 /// cannot be used.
 pub fn run(
     study: &dyn Study,
-    settings: &Settings,
-    store: Option<&Store>,
-    progress: &(dyn Fn(Progress) + Sync),
-) -> Result<Outcome, RunError> {
-    let key = key(study, settings);
+    settings: &StudySettings,
+    store: Option<&StudyStore>,
+    progress: &(dyn Fn(StageProgress) + Sync),
+) -> Result<StudyOutcome, StudyRunError> {
+    let key = store_key(study, settings);
     if let Some(report) = store.map(|s| s.load(&key)).transpose()?.flatten() {
-        return Ok(Outcome::Loaded(report));
+        return Ok(StudyOutcome::Loaded(report));
     }
-    let context =
-        Context::new(key.seed, key.scale, settings.workers, progress).sharing(&settings.made);
-    let report = run_now(study, &context)?;
+    let context = ExperimentContext::new(key.seed, key.scale, settings.workers, progress)
+        .with_shared_results(&settings.made);
+    let report = run_study(study, &context)?;
     if let Some(store) = store {
         store.save(&key, &report)?;
     }
-    Ok(Outcome::Ran(report))
+    Ok(StudyOutcome::Ran(report))
 }
 
 /// The result that an earlier run kept, if it is still valid under these settings.
 ///
 /// # Errors
 /// When there is a file that cannot be read or is no result.
-pub fn kept(
+pub fn load_stored_report(
     study: &dyn Study,
-    settings: &Settings,
-    store: &Store,
+    settings: &StudySettings,
+    store: &StudyStore,
 ) -> Result<Option<StudyReport>, StoreError> {
-    store.load(&key(study, settings))
+    store.load(&store_key(study, settings))
 }
 
-fn key(study: &dyn Study, settings: &Settings) -> StoreKey {
+fn store_key(study: &dyn Study, settings: &StudySettings) -> StoreKey {
     let info = study.info();
     StoreKey {
         study: info.id.clone(),
@@ -106,11 +106,14 @@ fn key(study: &dyn Study, settings: &Settings) -> StoreKey {
     }
 }
 
-fn run_now(study: &dyn Study, context: &Context<'_>) -> Result<StudyReport, RunError> {
+fn run_study(
+    study: &dyn Study,
+    context: &ExperimentContext<'_>,
+) -> Result<StudyReport, StudyRunError> {
     let info = study.info();
     let start = Instant::now();
-    let output = study.run(context).and_then(checked);
-    let output = output.map_err(|cause| RunError::Study {
+    let output = study.run(context).and_then(check_output);
+    let output = output.map_err(|cause| StudyRunError::Study {
         id: info.id.clone(),
         cause,
     })?;
@@ -120,16 +123,19 @@ fn run_now(study: &dyn Study, context: &Context<'_>) -> Result<StudyReport, RunE
 }
 
 /// The first table is the headline; keys become file names, so each must occur once.
-fn checked(output: StudyOutput) -> Result<StudyOutput, StudyError> {
-    if output.tables.first().map(Table::key) != Some(HEADLINE) {
+fn check_output(output: StudyOutput) -> Result<StudyOutput, StudyError> {
+    if output.tables.first().map(ReportTable::key) != Some(HEADLINE) {
         return Err(StudyError::NoHeadline);
     }
-    unique("tables", output.tables.iter().map(Table::key))?;
-    unique("figures", output.figures.iter().map(Figure::key))?;
+    check_unique_keys("tables", output.tables.iter().map(ReportTable::key))?;
+    check_unique_keys("figures", output.figures.iter().map(Figure::key))?;
     Ok(output)
 }
 
-fn unique<'a>(what: &'static str, keys: impl Iterator<Item = &'a str>) -> Result<(), StudyError> {
+fn check_unique_keys<'a>(
+    what: &'static str,
+    keys: impl Iterator<Item = &'a str>,
+) -> Result<(), StudyError> {
     let mut seen = BTreeSet::new();
     for key in keys {
         if !seen.insert(key) {
@@ -146,33 +152,41 @@ mod tests {
     use crate::study::StudyInfo;
     use crate::testing::{Sums, workers};
 
-    fn settings(count: usize) -> Settings {
-        Settings {
+    fn settings(count: usize) -> StudySettings {
+        StudySettings {
             seed: None,
             scale: Scale::Quick,
             workers: workers(count),
             version: "1".to_owned(),
-            made: Made::default(),
+            made: SharedResults::default(),
         }
     }
 
-    fn run_quietly(study: &dyn Study, settings: &Settings, store: Option<&Store>) -> Outcome {
+    fn run_quietly(
+        study: &dyn Study,
+        settings: &StudySettings,
+        store: Option<&StudyStore>,
+    ) -> StudyOutcome {
         run(study, settings, store, &|_| ()).unwrap()
     }
 
     #[test]
     fn a_finished_study_is_not_run_again() {
         let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(folder.path()).unwrap();
+        let store = StudyStore::open(folder.path()).unwrap();
         let study = Sums::named("T1");
         let first = run_quietly(&study, &settings(1), Some(&store));
         let second = run_quietly(&study, &settings(4), Some(&store));
-        assert!(matches!(first, Outcome::Ran(_)));
-        assert!(matches!(second, Outcome::Loaded(_)));
+        assert!(matches!(first, StudyOutcome::Ran(_)));
+        assert!(matches!(second, StudyOutcome::Loaded(_)));
         assert_eq!(first.into_report(), second.into_report());
         assert_eq!(study.times_run(), 1);
-        assert!(kept(&study, &settings(1), &store).unwrap().is_some());
-        let other_seed = Settings {
+        assert!(
+            load_stored_report(&study, &settings(1), &store)
+                .unwrap()
+                .is_some()
+        );
+        let other_seed = StudySettings {
             seed: Some(8),
             ..settings(1)
         };
@@ -196,7 +210,7 @@ mod tests {
             self.0.info()
         }
 
-        fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
+        fn run(&self, context: &ExperimentContext<'_>) -> Result<StudyOutput, StudyError> {
             let mut output = self.0.run(context)?;
             output.tables.push(output.tables[1].clone());
             Ok(output)
@@ -206,7 +220,7 @@ mod tests {
     #[test]
     fn a_failed_study_leaves_nothing_behind() {
         let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(folder.path()).unwrap();
+        let store = StudyStore::open(folder.path()).unwrap();
         let study = Failing(Sums::named("T1"));
         let error = run(&study, &settings(1), Some(&store), &|_| ()).unwrap_err();
         let expected = "study T1: two tables have the key 'sums'; each needs its own";

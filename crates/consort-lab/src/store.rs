@@ -22,7 +22,7 @@ pub struct StoreKey {
 
 /// A folder of results: one file per study and scale, `W3-full.json`.
 #[derive(Clone, Debug)]
-pub struct Store {
+pub struct StudyStore {
     folder: PathBuf,
 }
 
@@ -53,26 +53,26 @@ pub enum StoreError {
 }
 
 #[derive(Serialize)]
-struct Written<'a> {
+struct StoredResult<'a> {
     result_of: &'a StoreKey,
     report: &'a StudyReport,
 }
 
 /// The part that is read first: an older version's report may look different.
 #[derive(Deserialize)]
-struct Head {
+struct StoredResultHead {
     result_of: StoreKey,
 }
 
 #[derive(Deserialize)]
-struct Body {
+struct StoredResultBody {
     report: StudyReport,
 }
 
 /// Bound on the size of a study's result, bytes.
 const LARGEST: u64 = 256 << 20;
 
-impl Store {
+impl StudyStore {
     /// Opens a folder, which is made if it is not there, and checks that it can be written to, so
     /// that nothing is run whose result could not be kept.
     ///
@@ -101,7 +101,7 @@ impl Store {
     /// When the file cannot be read or is not a result.
     pub fn load(&self, key: &StoreKey) -> Result<Option<StudyReport>, StoreError> {
         let path = self.folder.join(file_name(key));
-        let text = match consort_input::text_within(LARGEST, &path) {
+        let text = match consort_input::read_text_within(LARGEST, &path) {
             Ok(text) => text,
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(cause) => {
@@ -122,9 +122,10 @@ impl Store {
     pub fn save(&self, key: &StoreKey, report: &StudyReport) -> Result<(), StoreError> {
         let result_of = key;
         let name = file_name(key);
-        let written = serde_json::to_vec(&Written { result_of, report }).map_err(io::Error::from);
+        let written =
+            serde_json::to_vec(&StoredResult { result_of, report }).map_err(io::Error::from);
         written
-            .and_then(|content| consort_report::write_whole(&self.folder, &name, &content))
+            .and_then(|content| consort_report::write_atomically(&self.folder, &name, &content))
             .map_err(|cause| StoreError::Io {
                 doing: "write",
                 path: self.folder.join(&name),
@@ -138,11 +139,11 @@ fn file_name(key: &StoreKey) -> String {
 }
 
 fn parse(text: &str, key: &StoreKey) -> Result<Option<StudyReport>, serde_json::Error> {
-    let head: Head = serde_json::from_str(text)?;
+    let head: StoredResultHead = serde_json::from_str(text)?;
     if head.result_of != *key {
         return Ok(None);
     }
-    let body: Body = serde_json::from_str(text)?;
+    let body: StoredResultBody = serde_json::from_str(text)?;
     Ok(Some(body.report))
 }
 
@@ -160,9 +161,9 @@ mod tests {
         }
     }
 
-    fn store() -> (tempfile::TempDir, Store) {
+    fn store() -> (tempfile::TempDir, StudyStore) {
         let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(&folder.path().join("a/b")).unwrap();
+        let store = StudyStore::open(&folder.path().join("a/b")).unwrap();
         (folder, store)
     }
 
@@ -215,7 +216,7 @@ mod tests {
     fn a_folder_that_cannot_be_made_is_named() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("file"), "").unwrap();
-        let error = Store::open(&folder.path().join("file/in")).unwrap_err();
+        let error = StudyStore::open(&folder.path().join("file/in")).unwrap_err();
         assert!(error.to_string().starts_with("cannot make the folder "));
     }
 }

@@ -1,18 +1,20 @@
 //! A study for tests: sums of small numbers, counted.
 
 use crate::study::{Study, StudyError, StudyInfo, StudyOutput, StudyReport};
-use consort_core::stats::Interval;
+use consort_core::stats::ConfidenceInterval;
 use consort_experiment::Scale;
-use consort_experiment::{Context, Made};
-use consort_report::{Axis, Bar, BarSeries, Bars, Column, Figure, Headline, Plot, Table};
+use consort_experiment::{ExperimentContext, SharedResults};
+use consort_report::{
+    Axis, Bar, BarChart, BarSeries, Figure, HeadlineTable, Plot, ReportColumn, ReportTable,
+};
 use std::num::NonZeroUsize;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Results that the tests of this crate share; for contexts with two workers and the studies' own
 /// settings only.
-pub(crate) fn made() -> Made {
-    static MADE: LazyLock<Made> = LazyLock::new(Made::default);
+pub(crate) fn made() -> SharedResults {
+    static MADE: LazyLock<SharedResults> = LazyLock::new(SharedResults::default);
     MADE.clone()
 }
 
@@ -55,7 +57,7 @@ impl Study for Sums {
         &self.info
     }
 
-    fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
+    fn run(&self, context: &ExperimentContext<'_>) -> Result<StudyOutput, StudyError> {
         self.times_run.fetch_add(1, Ordering::Relaxed);
         let jobs: Vec<u64> = (1..=context.by_scale(3, 10)).collect();
         let sums = context.map(&jobs, |job| (job * context.seed()) as f64 / 3.0)?;
@@ -68,26 +70,26 @@ impl Study for Sums {
     }
 }
 
-fn headline(sums: &[f64]) -> Result<Table, StudyError> {
-    let mut headline = Headline::new()?;
+fn headline(sums: &[f64]) -> Result<ReportTable, StudyError> {
+    let mut headline = HeadlineTable::new()?;
     headline.add("all sums", "ratio", sums.iter().sum::<f64>())?;
     Ok(headline.into_table())
 }
 
-fn table(sums: &[f64]) -> Result<Table, StudyError> {
+fn table(sums: &[f64]) -> Result<ReportTable, StudyError> {
     let columns = vec![
-        Column::with_unit("sum", "Sum", "units"),
-        Column::plain("kind", "Kind"),
+        ReportColumn::with_unit("sum", "Sum", "units"),
+        ReportColumn::plain("kind", "Kind"),
     ];
-    let mut table = Table::new("sums", "Sums & more", columns)?;
-    let all = Interval::of(sums).unwrap();
+    let mut table = ReportTable::new("sums", "Sums & more", columns)?;
+    let all = ConfidenceInterval::from_values(sums).unwrap();
     table.push("mean", vec![all.into(), "mean".into()])?;
     table.push("first", vec![sums[0].into(), "<first>".into()])?;
     Ok(table)
 }
 
 fn figure(sums: &[f64]) -> Result<Figure, StudyError> {
-    let bars = Bars {
+    let bars = BarChart {
         category: "Number".to_owned(),
         value: Axis::linear("Sum", Some("units")),
         baseline: 0.0,
@@ -103,7 +105,7 @@ fn figure(sums: &[f64]) -> Result<Figure, StudyError> {
 /// The report of a quick run of [`Sums`].
 pub(crate) fn report(id: &'static str) -> StudyReport {
     let study = Sums::named(id);
-    let context = Context::new(7, Scale::Quick, workers(1), &|_| ());
+    let context = ExperimentContext::new(7, Scale::Quick, workers(1), &|_| ());
     let output = study.run(&context).unwrap();
     StudyReport::new(&study, &context, output)
 }

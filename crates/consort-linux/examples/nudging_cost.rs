@@ -7,7 +7,9 @@
 //! Usage: `nudging_cost [THREADS]...`, by default 100 and 1000.
 
 use consort_core::{PuSet, ThreadId};
-use consort_linux::enact::{EnactConfig, Enactor, Wanted, current_mask, guardian_main, identify};
+use consort_linux::enact::{
+    EnactConfig, Enactor, ThreadWish, current_mask, guardian_main, identify,
+};
 use std::error::Error;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
@@ -89,7 +91,7 @@ fn measure(size: usize) -> Result<(), Box<dyn Error>> {
     }
     let places: Vec<PuSet> = own.iter().map(PuSet::from).collect();
     let mut round = 0;
-    let mut time = |wanted: &dyn Fn(&PuSet) -> Wanted| {
+    let mut time = |wanted: &dyn Fn(&PuSet) -> ThreadWish| {
         let mut taken: Vec<f64> = Vec::new();
         for _ in 0..ROUNDS {
             round += 1;
@@ -102,9 +104,9 @@ fn measure(size: usize) -> Result<(), Box<dyn Error>> {
         taken.sort_by(f64::total_cmp);
         taken[ROUNDS / 2]
     };
-    let look = time(&|_| Wanted::Unrestricted);
-    let nudge = time(&|place| Wanted::Nudge(place.clone()));
-    let pin = time(&|place| Wanted::Only(place.clone()));
+    let look = time(&|_| ThreadWish::Unrestricted);
+    let nudge = time(&|place| ThreadWish::Nudge(place.clone()));
+    let pin = time(&|place| ThreadWish::Only(place.clone()));
     println!("{size:7}  {look:7.2}  {nudge:8.2}  {pin:6.2}");
     enactor.close();
     Ok(())

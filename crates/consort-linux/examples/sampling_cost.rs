@@ -6,8 +6,10 @@
 //! sampler's own time per sample and per thread start; its memory. All times are CPU times of the thread.
 
 use consort_core::PuSet;
-use consort_linux::discovery::Discovery;
-use consort_linux::sampling::{Profiler, Reach, Sampler, SamplerConfig, sample_cost_ns};
+use consort_linux::discovery::ThreadTracker;
+use consort_linux::sampling::{
+    SampleProfiler, Sampler, SamplerConfig, SamplingScope, sample_cost_ns,
+};
 use nix::time::{ClockId, clock_gettime};
 use std::error::Error;
 use std::hint::black_box;
@@ -45,7 +47,7 @@ fn at_rate(rate_hz: u64) -> SamplerConfig {
     SamplerConfig {
         rate_hz,
         max_samples_per_s: u64::MAX,
-        reach: Reach::Own,
+        reach: SamplingScope::Own,
         ..SamplerConfig::default()
     }
 }
@@ -125,7 +127,7 @@ fn own_cost_of_samples(pus: &PuSet) -> Outcome<()> {
 /// Follows this process for some rounds of 100 ms.
 fn own_cost(pus: &PuSet, rate_hz: u64, rounds: u32) -> Outcome<()> {
     let mut sampler = attach(pus, at_rate(rate_hz))?;
-    let mut profiler = Profiler::new(Path::new("/"));
+    let mut profiler = SampleProfiler::new(Path::new("/"));
     let mut drained = Duration::ZERO;
     let mut applied = Duration::ZERO;
     let mut judged = Duration::ZERO;
@@ -134,7 +136,7 @@ fn own_cost(pus: &PuSet, rate_hz: u64, rounds: u32) -> Outcome<()> {
         thread::sleep(Duration::from_millis(100));
         let batch = timed(&mut drained, || sampler.drain());
         timed(&mut applied, || profiler.apply(&batch));
-        timed(&mut judged, || profiler.interval());
+        timed(&mut judged, || profiler.end_interval());
         samples += batch.samples();
     }
     let each = |time: Duration| time.as_secs_f64() * 1e9 / samples as f64;
@@ -151,7 +153,7 @@ fn own_cost(pus: &PuSet, rate_hz: u64, rounds: u32) -> Outcome<()> {
 
 fn own_cost_of_starts(pus: &PuSet) -> Outcome<()> {
     let mut sampler = attach(pus, at_rate(499))?;
-    let mut discovery = Discovery::new(Path::new("/"), &[std::process::id()])?;
+    let mut discovery = ThreadTracker::new(Path::new("/"), &[std::process::id()])?;
     discovery.apply(&sampler.drain());
     let mut spent = Duration::ZERO;
     let threads = 2_000;
@@ -167,7 +169,7 @@ fn own_cost_of_starts(pus: &PuSet) -> Outcome<()> {
     let each = spent.as_secs_f64() * 1e9 / f64::from(threads);
     println!(
         "own time per started and ended thread: {each:.0} ns ({} counted)",
-        discovery.short_lived()
+        discovery.short_lived_count()
     );
     Ok(())
 }

@@ -3,9 +3,11 @@
 //! `stalls SECONDS CMD ARGS...` runs the command, samples it until it has had SECONDS of CPU time
 //! or to its end, and prints class and estimate of the thread that ran most, as JSON.
 
-use consort_core::{PuSet, Sample, Traits, classify};
+use consort_core::{PuSet, Sample, ThreadTraits, classify};
 use consort_linux::discovery::ProcessTimes;
-use consort_linux::sampling::{ProfiledThread, Profiler, Sampler, SamplerConfig, sample_cost_ns};
+use consort_linux::sampling::{
+    ProfiledThread, SampleProfiler, Sampler, SamplerConfig, sample_cost_ns,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::Path;
@@ -62,7 +64,7 @@ fn online() -> PuSet {
 /// most.
 fn follow(child: &mut Child, mut sampler: Sampler, limit_ns: u64) -> Option<ProfiledThread> {
     let mut times = ProcessTimes::new(Path::new("/"));
-    let mut profiler = Profiler::new(Path::new("/"));
+    let mut profiler = SampleProfiler::new(Path::new("/"));
     let mut totals = BTreeMap::new();
     let mut gate = child.stdin.take()?;
     gate.write_all(b"go\n").ok()?;
@@ -74,7 +76,7 @@ fn follow(child: &mut Child, mut sampler: Sampler, limit_ns: u64) -> Option<Prof
             false => sampler.drain(),
         };
         profiler.apply(&batch);
-        totals.extend(profiler.interval().into_iter().map(|t| (t.tid, t)));
+        totals.extend(profiler.end_interval().into_iter().map(|t| (t.tid, t)));
         times.read(&BTreeSet::from([child.id()]));
         if over || times.total_ns(0) > limit_ns {
             break;
@@ -89,7 +91,7 @@ fn described(thread: &ProfiledThread) -> serde_json::Value {
     let mut sample = Sample::default();
     thread.total.fill(&mut sample, 1);
     let stall = thread.total.estimate.map(|e| e.memory_stall_share);
-    let traits = Traits {
+    let traits = ThreadTraits {
         wanted_share: 1.0,
         mix: sample.mix,
         memory_stall: stall,

@@ -13,7 +13,7 @@ use std::path::Path;
 
 /// Somebody else who places threads or interrupts on this host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Owner {
+pub struct PlacementOwner {
     /// Name of the program or scheduler, as users know it.
     pub name: String,
     /// One clause: what the owner rules, and what that means for the threads that Consort manages.
@@ -77,11 +77,11 @@ const COMM_BYTES: usize = 15;
 const SCHED_EXT: &str = "sys/kernel/sched_ext";
 
 /// Owners that were found below `root`, which is `/` except in tests.
-pub fn owners(root: &Path) -> Vec<Owner> {
+pub fn owners(root: &Path) -> Vec<PlacementOwner> {
     let running = names(root);
     let is_running = |name: &str| running.contains(&name[..name.len().min(COMM_BYTES)]);
     let daemons = DAEMONS.iter().filter(|(name, _)| is_running(name));
-    let daemons = daemons.map(|(name, effect)| Owner {
+    let daemons = daemons.map(|(name, effect)| PlacementOwner {
         name: (*name).to_owned(),
         effect: (*effect).to_owned(),
     });
@@ -102,19 +102,19 @@ fn names(root: &Path) -> BTreeSet<String> {
 }
 
 /// The kubelet as an owner, where its static policy gives containers PUs of their own.
-fn kubelet(root: &Path) -> Option<Owner> {
+fn kubelet(root: &Path) -> Option<PlacementOwner> {
     let text = read::text(&root.join("var/lib/kubelet/cpu_manager_state"))?;
     let state: serde_json::Value = serde_json::from_str(&text).ok()?;
-    (state.get("policyName")?.as_str()? == "static").then(|| Owner {
+    (state.get("policyName")?.as_str()? == "static").then(|| PlacementOwner {
         name: "kubelet (static CPU manager)".to_owned(),
         effect: "gives containers PUs of their own by cpusets: masks stay within them".to_owned(),
     })
 }
 
 /// The sched_ext scheduler that decides within the kernel, as an owner; none where none is enabled.
-fn scheduler(root: &Path) -> Option<Owner> {
+fn scheduler(root: &Path) -> Option<PlacementOwner> {
     let name = sched_ext(root)?;
-    Some(Owner {
+    Some(PlacementOwner {
         name: format!("sched_ext scheduler {name}"),
         effect: "decides where threads run within their masks, whatever plans want".to_owned(),
     })

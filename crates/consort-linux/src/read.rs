@@ -59,7 +59,7 @@ pub(crate) fn numbers_in(bytes: &[u8]) -> Vec<u32> {
 
 /// Returns the PUs of the first of some files in a directory that holds a list, or, if its name is
 /// that of a mask, a mask. Kernels before 2.6.26 write masks only, and so do archives of sysfs.
-pub(crate) fn pus_of(dir: &Path, lists: &[&str], masks: &[&str]) -> Option<PuSet> {
+pub(crate) fn pus_in_dir(dir: &Path, lists: &[&str], masks: &[&str]) -> Option<PuSet> {
     let list = lists.iter().find_map(|name| pus(&dir.join(name)));
     list.or_else(|| masks.iter().find_map(|name| mask(&dir.join(name))))
 }
@@ -91,7 +91,7 @@ pub(crate) fn pu_dir(root: &Path, pu: PuId) -> PathBuf {
 }
 
 /// Entries of a directory whose names are a prefix and a number, by that number.
-pub(crate) fn numbered(dir: &Path, prefix: &str) -> Vec<(u32, PathBuf)> {
+pub(crate) fn numbered_entries(dir: &Path, prefix: &str) -> Vec<(u32, PathBuf)> {
     let Ok(entries) = fs::read_dir(dir) else {
         return Vec::new();
     };
@@ -143,7 +143,7 @@ mod tests {
     fn masks_stand_in_for_lists() {
         let dir = tempfile::tempdir().unwrap();
         let write = |name: &str, content: &str| fs::write(dir.path().join(name), content).unwrap();
-        let read = || pus_of(dir.path(), &["list"], &["map"]).map(|set| set.to_string());
+        let read = || pus_in_dir(dir.path(), &["list"], &["map"]).map(|set| set.to_string());
         for (content, expected) in [
             ("0000000f\n", Some("0-3")),
             ("ff\n\0", Some("0-7")),
@@ -170,8 +170,11 @@ mod tests {
         for name in ["cpu10", "cpu2", "cpufreq", "node1"] {
             fs::create_dir(dir.path().join(name)).unwrap();
         }
-        let numbers: Vec<u32> = numbered(dir.path(), "cpu").iter().map(|e| e.0).collect();
+        let numbers: Vec<u32> = numbered_entries(dir.path(), "cpu")
+            .iter()
+            .map(|e| e.0)
+            .collect();
         assert_eq!(numbers, [2, 10]);
-        assert!(numbered(&dir.path().join("none"), "cpu").is_empty());
+        assert!(numbered_entries(&dir.path().join("none"), "cpu").is_empty());
     }
 }

@@ -4,7 +4,7 @@
 
 use consort_core::topology::Topology;
 use consort_core::{PuId, PuSet};
-use consort_linux::topology::{Discovery, core_type_members, discover};
+use consort_linux::topology::{TopologyDiscovery, core_type_members, discover};
 use machines::{CoreGroup, GroupCache, Machine, Node, SharedCache};
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,7 @@ fn set(text: &str) -> PuSet {
     text.parse().unwrap()
 }
 
-fn found(machine: &Machine) -> Discovery {
+fn found(machine: &Machine) -> TopologyDiscovery {
     let dir = machines::temp_dir();
     machine.write(dir.path());
     discover(dir.path()).unwrap()
@@ -52,7 +52,7 @@ fn rewrite(dir: &Path, change: &dyn Fn(&Path)) {
 }
 
 /// Facts that must be the same in every form of the files.
-fn facts(d: &Discovery) -> (&Topology, &Topology, String) {
+fn facts(d: &TopologyDiscovery) -> (&Topology, &Topology, String) {
     let others = format!("{:?} {:?} {:?} {:?}", d.nodes, d.caches, d.present, d.notes);
     (&d.machine, &d.topology, others)
 }

@@ -2,8 +2,10 @@
 
 mod skip;
 
-use consort_linux::discovery::{Discovery, ProcReader, ThreadEvent, Unmanageable, threads_of};
-use consort_linux::sampling::Batch;
+use consort_linux::discovery::{
+    ProcReader, ThreadEvent, ThreadTracker, UnmanageableReason, threads_of,
+};
+use consort_linux::sampling::RecordBatch;
 use skip::skipped;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -30,7 +32,7 @@ fn shell(script: &str) -> Child {
 
 #[test]
 fn threads_are_found_named_and_missed() {
-    let mut discovery = Discovery::new(root(), &[std::process::id()]).unwrap();
+    let mut discovery = ThreadTracker::new(root(), &[std::process::id()]).unwrap();
     discovery.scan();
     let (done, wait) = mpsc::channel::<()>();
     let (ready, is_ready) = mpsc::channel();
@@ -59,8 +61,8 @@ fn child_processes_are_found_by_their_parents() {
     let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
     std::io::BufRead::read_line(&mut out, &mut line).unwrap();
     let grandchild: u32 = line.trim().parse().unwrap();
-    let mut discovery = Discovery::new(root(), &[child.id()]).unwrap();
-    discovery.apply(&Batch::default());
+    let mut discovery = ThreadTracker::new(root(), &[child.id()]).unwrap();
+    discovery.apply(&RecordBatch::default());
     assert!(discovery.id_of(child.id()).is_some());
     assert_eq!(
         discovery.id_of(grandchild).map(|id| id.pid),
@@ -79,7 +81,7 @@ fn kernel_threads_are_let_alone() {
         skipped("no kernel threads in this PID namespace");
         return;
     }
-    let mut discovery = Discovery::new(root(), &[KTHREADD]).unwrap();
+    let mut discovery = ThreadTracker::new(root(), &[KTHREADD]).unwrap();
     let events = discovery.scan();
     let reason = events.iter().find_map(|event| match event {
         ThreadEvent::Appeared {
@@ -87,13 +89,13 @@ fn kernel_threads_are_let_alone() {
         } if id.tid == KTHREADD => *unmanageable,
         _ => None,
     });
-    assert_eq!(reason, Some(Unmanageable::KernelThread));
+    assert_eq!(reason, Some(UnmanageableReason::KernelThread));
 }
 
 #[test]
 fn consumed_time_grows_and_ends_with_the_thread() {
     let mut child = shell("while :; do :; done");
-    let mut discovery = Discovery::new(root(), &[child.id()]).unwrap();
+    let mut discovery = ThreadTracker::new(root(), &[child.id()]).unwrap();
     discovery.scan();
     let id = discovery.id_of(child.id()).unwrap();
     let mut reader = ProcReader::new(root(), 16);

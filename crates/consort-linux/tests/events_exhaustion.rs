@@ -33,15 +33,19 @@ fn exhaustion_is_told_once_and_passes() {
         start_ticks: n,
     };
     let mut set = ThreadGroups::new(events.layout(), 100);
-    (0..5).for_each(|n| set.want(id(n)));
-    let notices = set.attach_some();
-    let attached = set.attached();
+    (0..5).for_each(|n| set.enqueue_thread(id(n)));
+    let notices = set.attach_queued();
+    let attached = set.attached_count();
     assert!((1..=3).contains(&attached), "{attached} fit");
     let waiting = 5 - attached;
     assert_eq!(notices, [Notice::FdsExhausted { attached, waiting }]);
-    assert_eq!(set.attach_some(), [], "told once");
+    assert_eq!(set.attach_queued(), [], "told once");
     assert!(set.read(id(0)).is_some(), "the attached are still counted");
     set.forget(id(0));
-    set.attach_some();
-    assert_eq!(set.attached(), attached, "a waiting thread took the place");
+    set.attach_queued();
+    assert_eq!(
+        set.attached_count(),
+        attached,
+        "a waiting thread took the place"
+    );
 }

@@ -5,7 +5,7 @@ mod skip;
 
 use consort_core::{Sample, Signal, ThreadId};
 use consort_linux::counters::{Notice, SoftwareEvents, ThreadGroups};
-use consort_linux::perf::{CounterGroup, EventSpec, PerfError, Target, paranoid};
+use consort_linux::perf::{CounterGroup, PerfError, PerfEventSpec, PerfTarget, paranoid_level};
 use skip::skipped;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 const TASK_CLOCK: u32 = 1;
 const PAGE_FAULTS: u32 = 2;
-const SELF: Target = Target::Thread { tid: 0 };
+const SELF: PerfTarget = PerfTarget::Thread { tid: 0 };
 
 fn busy() {
     let sum = (0_u64..5_000_000).fold(0, |sum, i| std::hint::black_box(sum ^ i));
@@ -34,7 +34,7 @@ fn software() -> Option<SoftwareEvents> {
 
 #[test]
 fn reads_are_deltas_and_times_are_whole() {
-    let specs = [TASK_CLOCK, PAGE_FAULTS].map(|c| EventSpec::software(c, true));
+    let specs = [TASK_CLOCK, PAGE_FAULTS].map(|c| PerfEventSpec::software(c, true));
     let mut group = match CounterGroup::open(&specs, SELF) {
         Ok(group) => group,
         Err(error) => return skipped(error),
@@ -58,13 +58,13 @@ fn reads_are_deltas_and_times_are_whole() {
 
 #[test]
 fn refusals_are_told_apart() {
-    let spec = EventSpec::software(TASK_CLOCK, true);
-    let gone = CounterGroup::open(&[spec], Target::Thread { tid: 0x3fff_fff0 });
+    let spec = PerfEventSpec::software(TASK_CLOCK, true);
+    let gone = CounterGroup::open(&[spec], PerfTarget::Thread { tid: 0x3fff_fff0 });
     assert!(
         matches!(gone, Err(PerfError::Gone | PerfError::NotPermitted)),
         "{gone:?}"
     );
-    let nothing = EventSpec {
+    let nothing = PerfEventSpec {
         kind: 0x7fff_0000,
         ..spec
     };
@@ -111,10 +111,10 @@ fn each_thread_has_its_own_counts_and_the_last_ones_survive_it() {
     let mut set = ThreadGroups::new(events.layout(), 100);
     let (one, tell, done, handle) = worker();
     let (idle, _keep, _unused, _other) = worker();
-    set.want(one);
-    set.want(idle);
-    assert_eq!(set.attach_some(), []);
-    assert_eq!((set.attached(), set.waiting()), (2, 0));
+    set.enqueue_thread(one);
+    set.enqueue_thread(idle);
+    assert_eq!(set.attach_queued(), []);
+    assert_eq!((set.attached_count(), set.waiting_count()), (2, 0));
     tell.send(()).unwrap();
     done.recv().unwrap();
     let mut samples = [one, idle].map(|id| {
@@ -145,11 +145,11 @@ fn attaching_keeps_to_the_budget() {
     let per_thread = events.layout()[0].len();
     let mut set = ThreadGroups::new(events.layout(), 2 * per_thread);
     let workers: Vec<_> = (0..5).map(|_| worker()).collect();
-    workers.iter().for_each(|w| set.want(w.0));
+    workers.iter().for_each(|w| set.enqueue_thread(w.0));
     let attached: Vec<usize> = (0..4)
         .map(|_| {
-            set.attach_some();
-            set.attached()
+            set.attach_queued();
+            set.attached_count()
         })
         .collect();
     assert_eq!(attached, [2, 4, 5, 5]);
@@ -157,16 +157,16 @@ fn attaching_keeps_to_the_budget() {
 
 #[test]
 fn a_refusal_is_told_once() {
-    let nothing = EventSpec {
+    let nothing = PerfEventSpec {
         kind: 0x7fff_0000,
-        ..EventSpec::software(0, true)
+        ..PerfEventSpec::software(0, true)
     };
     let mut set = ThreadGroups::new(vec![vec![nothing]], 100);
     let workers: Vec<_> = (0..3).map(|_| worker()).collect();
-    workers.iter().for_each(|w| set.want(w.0));
-    let notices = set.attach_some();
+    workers.iter().for_each(|w| set.enqueue_thread(w.0));
+    let notices = set.attach_queued();
     assert!(matches!(notices[..], [Notice::Refused(_)]), "{notices:?}");
-    assert_eq!((set.attached(), set.waiting()), (0, 0));
+    assert_eq!((set.attached_count(), set.waiting_count()), (0, 0));
 }
 
 /// Runs one test of this file again, differently, and shows what it said.
@@ -217,7 +217,7 @@ fn check_offer() {
     let offered = events.signals();
     let plain = events.layout()[0].len();
     let refused = events.count_calls();
-    assert!(!events.leaves_calls());
+    assert!(!events.has_uncounted_calls());
     assert_eq!(refused, Vec::<String>::new(), "what is offered is counted");
     assert_eq!(events.signals(), offered, "counted or not");
     let calls = [Signal::FutexReturns, Signal::BlockingReturns];
@@ -238,8 +238,8 @@ fn check_offer() {
         switches.is_none_or(|n| n >= 1.0),
         "offered, and a sleep is a switch: {switches:?}"
     );
-    let open_to_all =
-        nix::unistd::geteuid().is_root() || paranoid(Path::new("/")).is_some_and(|level| level < 2);
+    let open_to_all = nix::unistd::geteuid().is_root()
+        || paranoid_level(Path::new("/")).is_some_and(|level| level < 2);
     assert_eq!(switches.is_some(), open_to_all);
     assert_eq!(
         events.notes.is_empty(),

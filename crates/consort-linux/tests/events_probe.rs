@@ -4,7 +4,7 @@
 mod skip;
 
 use consort_core::{Signal, Tier};
-use consort_linux::counters::Verdict;
+use consort_linux::counters::EventVerdict;
 use consort_linux::counters::{
     CheckKernel, CheckRow, ExpectedCounts, TierStatus, check, core_pmus, probe,
 };
@@ -93,7 +93,7 @@ fn software_rows_run_and_hardware_rows_say_why_not() {
     for name in software {
         let row = rows.iter().find(|r| r.event == name).unwrap();
         println!("{row:?}");
-        assert!(!matches!(row.verdict, Verdict::Wrong(_)), "{row:?}");
+        assert!(!matches!(row.verdict, EventVerdict::Wrong(_)), "{row:?}");
     }
     if !core_pmus(Path::new("/")).is_empty() {
         skipped("this host has a PMU; its rows depend on the CPU");
@@ -102,7 +102,7 @@ fn software_rows_run_and_hardware_rows_say_why_not() {
     let hardware: Vec<&CheckRow> = rows.iter().skip(software.len()).collect();
     assert!(hardware.iter().any(|r| r.event == "fp_flops"));
     for row in hardware {
-        let expect = Verdict::Skipped("no PMU cpu on this host".to_owned());
+        let expect = EventVerdict::Skipped("no PMU cpu on this host".to_owned());
         assert_eq!(row.verdict, expect);
     }
 }
@@ -157,7 +157,7 @@ fn huge_pages() -> bool {
     std::fs::read_to_string(path).is_ok_and(|text| text.contains("[always]"))
 }
 
-fn dressed_verdict(faults_per_page: u64) -> Option<Verdict> {
+fn dressed_verdict(faults_per_page: u64) -> Option<EventVerdict> {
     let root = tempfile::tempdir().expect("a temporary folder can be made");
     let pmu = root.path().join("sys/bus/event_source/devices/cpu");
     std::fs::create_dir_all(&pmu).expect("a folder can be made");
@@ -185,11 +185,11 @@ fn a_halved_count_is_found() {
         return;
     }
     let right = dressed_verdict(1);
-    if matches!(right, Some(Verdict::Skipped(_))) {
+    if matches!(right, Some(EventVerdict::Skipped(_))) {
         skipped("software events cannot be counted");
         return;
     }
-    assert_eq!(right, Some(Verdict::Ok));
+    assert_eq!(right, Some(EventVerdict::Ok));
     let halved = dressed_verdict(2);
-    assert!(matches!(halved, Some(Verdict::Wrong(what)) if what.contains("half")));
+    assert!(matches!(halved, Some(EventVerdict::Wrong(what)) if what.contains("half")));
 }

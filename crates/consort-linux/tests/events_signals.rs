@@ -2,7 +2,9 @@
 //! are multiplexed or spread over the PMUs of a hybrid chip.
 
 use consort_core::{Sample, Signal};
-use consort_linux::counters::{Budget, CounterPlan, PlanInput, PmuProgram, Rates, fill, plan};
+use consort_linux::counters::{
+    CounterBudget, CounterPlan, EventRates, PlanInput, PmuProgram, fill_signals, plan,
+};
 use consort_linux::events::{EventFile, event_files};
 use consort_linux::perf::GroupDelta;
 use std::collections::BTreeMap;
@@ -19,7 +21,7 @@ fn planned(file: &EventFile, pmu: usize, wanted: &[Signal]) -> (CounterPlan, Pmu
     let input = PlanInput {
         pmu: name.clone(),
         events,
-        budget: Budget::of(events, false),
+        budget: CounterBudget::from_pmu(events, false),
     };
     let plan = plan(wanted, &[input]);
     let program = PmuProgram::new(&plan, &name, 4, events).expect("something is planned");
@@ -49,7 +51,12 @@ fn fpu_usage_is_one_less_empty_cycles() {
     let counts = [("cycles", 1000), ("instructions", 500), ("fpu_empty", 250)];
     let deltas = deltas(&plan, (10, 10), &counts);
     let mut sample = Sample::default();
-    fill(&mut sample, &[program], &mut [Rates::default()], &deltas);
+    fill_signals(
+        &mut sample,
+        &[program],
+        &mut [EventRates::default()],
+        &deltas,
+    );
     near(sample.get(Signal::FpUsage), 0.75);
     near(sample.get(Signal::Cycles), 1000.0);
     near(sample.get(Signal::Instructions), 500.0);
@@ -61,7 +68,12 @@ fn multiplexed_counts_are_scaled_and_shares_are_not() {
     let counts = [("cycles", 1000), ("instructions", 500), ("fpu_empty", 250)];
     let deltas = deltas(&plan, (40, 10), &counts);
     let mut sample = Sample::default();
-    fill(&mut sample, &[program], &mut [Rates::default()], &deltas);
+    fill_signals(
+        &mut sample,
+        &[program],
+        &mut [EventRates::default()],
+        &deltas,
+    );
     near(sample.get(Signal::Cycles), 4000.0);
     assert!(sample.reading(Signal::Cycles).unwrap().is_multiplexed());
     near(sample.get(Signal::FpUsage), 0.75);
@@ -83,7 +95,12 @@ fn accesses_and_misses_of_the_last_level_cache_are_counts() {
         ];
         let deltas = deltas(&plan, (40, 10), &counts);
         let mut sample = Sample::default();
-        fill(&mut sample, &[program], &mut [Rates::default()], &deltas);
+        fill_signals(
+            &mut sample,
+            &[program],
+            &mut [EventRates::default()],
+            &deltas,
+        );
         near(sample.get(Signal::LlcAccesses), 160.0);
         near(sample.get(Signal::LlcMisses), 40.0);
         assert_eq!(sample.get(Signal::FpUsage), None, "{name}");
@@ -95,7 +112,12 @@ fn a_group_that_never_ran_gives_nothing() {
     let (plan, program) = planned(&file("amd-bulldozer"), 0, &[Signal::FpUsage]);
     let deltas = deltas(&plan, (40, 0), &[]);
     let mut sample = Sample::default();
-    fill(&mut sample, &[program], &mut [Rates::default()], &deltas);
+    fill_signals(
+        &mut sample,
+        &[program],
+        &mut [EventRates::default()],
+        &deltas,
+    );
     assert_eq!(sample, Sample::default());
 }
 
@@ -113,7 +135,12 @@ fn the_zen4_stack_is_in_dispatch_slots() {
     ];
     let deltas = deltas(&plan, (10, 10), &counts);
     let mut sample = Sample::default();
-    fill(&mut sample, &[program], &mut [Rates::default()], &deltas);
+    fill_signals(
+        &mut sample,
+        &[program],
+        &mut [EventRates::default()],
+        &deltas,
+    );
     let stack = sample.stack.unwrap().0;
     let expect = [
         ("retiring", 0.5),
@@ -133,10 +160,10 @@ fn fpu_usage_of_power7_is_operations_per_cycle() {
     let (plan, program) = planned(&file("power7"), 0, &[Signal::FpUsage]);
     let counts = [("cycles", 1000), ("instructions", 700), ("flop", 250)];
     let mut sample = Sample::default();
-    fill(
+    fill_signals(
         &mut sample,
         &[program],
-        &mut [Rates::default()],
+        &mut [EventRates::default()],
         &deltas(&plan, (10, 10), &counts),
     );
     near(sample.get(Signal::FpUsage), 0.25);
@@ -158,12 +185,12 @@ fn a_stack_is_complete_when_every_group_has_run() {
         ("all_finished", 10),
     ];
     let all = deltas(&plan, (10, 10), &counts);
-    let mut rates = [Rates::default()];
+    let mut rates = [EventRates::default()];
     let mut quantum = |on: usize| {
         let mut now = all.clone();
         now[1 - on] = GroupDelta::default();
         let mut sample = Sample::default();
-        fill(
+        fill_signals(
             &mut sample,
             std::slice::from_ref(&program),
             &mut rates,
@@ -201,10 +228,10 @@ fn hybrid_counts_add_up() {
     let mut all = deltas(&core_plan, (100, 75), &counts(3000));
     all.extend(deltas(&atom_plan, (100, 25), &counts(1000)));
     let mut sample = Sample::default();
-    fill(
+    fill_signals(
         &mut sample,
         &[core, atom],
-        &mut [Rates::default(), Rates::default()],
+        &mut [EventRates::default(), EventRates::default()],
         &all,
     );
     near(sample.get(Signal::Cycles), 4000.0);

@@ -5,7 +5,7 @@ mod skip;
 
 use consort_core::topology::{Domain, Topology};
 use consort_core::{PuId, PuSet};
-use consort_linux::topology::{Discovery, core_type_members, discover, draw};
+use consort_linux::topology::{TopologyDiscovery, core_type_members, discover, draw};
 use machines::{CoreGroup, Expect, GroupCache, Machine, Node};
 use proptest::prelude::*;
 use skip::skipped;
@@ -14,13 +14,13 @@ use skip::skipped;
 mod machines;
 
 #[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
-fn discovered(machine: &Machine) -> Discovery {
+fn discovered(machine: &Machine) -> TopologyDiscovery {
     let dir = machines::temp_dir();
     machine.write(dir.path());
     discover(dir.path()).unwrap()
 }
 
-fn found(d: &Discovery) -> Expect {
+fn found(d: &TopologyDiscovery) -> Expect {
     let t = &d.topology;
     let members = core_type_members(t).into_iter();
     Expect {
@@ -66,7 +66,7 @@ fn each_described_machine_is_drawn() {
 }
 
 /// Everything that the explicit expectations leave out.
-fn report(d: &Discovery) -> String {
+fn report(d: &TopologyDiscovery) -> String {
     let mut lines = draw(&d.topology);
     lines.push(format!(
         "present {}, online {}, affinity {}, cpuset {:?} {:?}",

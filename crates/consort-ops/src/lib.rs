@@ -6,12 +6,12 @@
 //! need and nothing of the instruction set: registers are numbers, kinds are
 //! what an issue port is built for.
 
-mod kind;
 mod op;
+mod op_kind;
 pub mod predictor;
 mod register;
 pub mod trace;
 
-pub use kind::Kind;
-pub use op::{Access, Branch, Op, Turn};
+pub use op::{Access, Branch, BranchKind, Op};
+pub use op_kind::OpKind;
 pub use register::Register;

@@ -1,4 +1,4 @@
-use crate::{Kind, Register};
+use crate::{OpKind, Register};
 
 /// One executed micro-operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub struct Op {
     /// True for the first operation of its instruction.
     pub first: bool,
     /// Kind of operation, which says what executes it.
-    pub kind: Kind,
+    pub kind: OpKind,
     /// Registers that it reads, the ones for an address included.
     pub sources: [Option<Register>; 4],
     /// Registers that it writes: a result and flags.
@@ -36,7 +36,7 @@ pub struct Access {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Branch {
     /// Kind of transfer, which says what predicts it.
-    pub turn: Turn,
+    pub turn: BranchKind,
     /// True where it went to its target.
     pub taken: bool,
     /// Virtual address at which execution went on.
@@ -45,7 +45,7 @@ pub struct Branch {
 
 /// Sort of a transfer of control, by what predicts it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Turn {
+pub enum BranchKind {
     /// Branch on a condition.
     Conditional,
     /// Jump to an address in the instruction.
@@ -60,7 +60,7 @@ pub enum Turn {
     IndirectCall,
 }
 
-impl Turn {
+impl BranchKind {
     /// Says whether the instruction tells where to.
     #[must_use]
     pub const fn is_direct(self) -> bool {
@@ -71,7 +71,7 @@ impl Turn {
 impl Op {
     /// Operation of `kind` at `address`, four bytes long, that touches nothing yet.
     #[must_use]
-    pub const fn new(kind: Kind, address: u64) -> Self {
+    pub const fn new(kind: OpKind, address: u64) -> Self {
         Self {
             address,
             length: 4,

@@ -26,18 +26,18 @@ const TRIES: u32 = 100;
 
 /// A file that appears under its name when it is finished.
 #[derive(Debug)]
-pub struct WholeFile {
+pub struct AtomicFile {
     place: PathBuf,
-    file: Unfinished,
+    file: UnfinishedFile,
 }
 
 #[derive(Debug)]
-enum Unfinished {
+enum UnfinishedFile {
     Unnamed(File),
     Named(NamedTempFile),
 }
 
-impl WholeFile {
+impl AtomicFile {
     /// Begins a file in the folder of its place, with these permissions less the umask.
     ///
     /// # Errors
@@ -52,8 +52,8 @@ impl WholeFile {
             .open(folder);
         // Without /proc the file could not be named later.
         let file = match unnamed {
-            Ok(file) if proc_path(&file).exists() => Unfinished::Unnamed(file),
-            _ => Unfinished::Named(named_in(folder, mode)?),
+            Ok(file) if proc_path(&file).exists() => UnfinishedFile::Unnamed(file),
+            _ => UnfinishedFile::Named(create_named(folder, mode)?),
         };
         let place = place.to_owned();
         Ok(Self { place, file })
@@ -62,8 +62,8 @@ impl WholeFile {
     /// The file, to be written to.
     pub fn as_file(&self) -> &File {
         match &self.file {
-            Unfinished::Unnamed(file) => file,
-            Unfinished::Named(file) => file.as_file(),
+            UnfinishedFile::Unnamed(file) => file,
+            UnfinishedFile::Named(file) => file.as_file(),
         }
     }
 
@@ -73,9 +73,9 @@ impl WholeFile {
     /// What the file system answers.
     pub fn replace(self) -> io::Result<()> {
         match self.file {
-            Unfinished::Named(file) => file.persist(&self.place).map(drop).map_err(|e| e.error),
-            Unfinished::Unnamed(file) => match link(&file, &self.place) {
-                Err(e) if e.kind() == ErrorKind::AlreadyExists => rename(&file, &self.place),
+            UnfinishedFile::Named(file) => file.persist(&self.place).map(drop).map_err(|e| e.error),
+            UnfinishedFile::Unnamed(file) => match link_file(&file, &self.place) {
+                Err(e) if e.kind() == ErrorKind::AlreadyExists => rename_file(&file, &self.place),
                 linked => linked,
             },
         }
@@ -85,13 +85,13 @@ impl WholeFile {
     ///
     /// # Errors
     /// [`ErrorKind::AlreadyExists`]; what the file system answers.
-    pub fn keep_new(self) -> io::Result<()> {
+    pub fn persist_new(self) -> io::Result<()> {
         match self.file {
-            Unfinished::Named(file) => {
+            UnfinishedFile::Named(file) => {
                 let kept = file.persist_noclobber(&self.place);
                 kept.map(drop).map_err(|e| e.error)
             }
-            Unfinished::Unnamed(file) => link(&file, &self.place),
+            UnfinishedFile::Unnamed(file) => link_file(&file, &self.place),
         }
     }
 }
@@ -100,8 +100,8 @@ impl WholeFile {
 ///
 /// # Errors
 /// What the file system answers.
-pub fn write_whole(folder: &Path, name: &str, content: &[u8]) -> io::Result<()> {
-    let file = WholeFile::create(&folder.join(name), PUBLIC)?;
+pub fn write_atomically(folder: &Path, name: &str, content: &[u8]) -> io::Result<()> {
+    let file = AtomicFile::create(&folder.join(name), PUBLIC)?;
     file.as_file().write_all(content)?;
     file.as_file().sync_all()?;
     file.replace()
@@ -112,7 +112,7 @@ fn folder_of(place: &Path) -> &Path {
     folder.unwrap_or(Path::new("."))
 }
 
-fn named_in(folder: &Path, mode: u32) -> io::Result<NamedTempFile> {
+fn create_named(folder: &Path, mode: u32) -> io::Result<NamedTempFile> {
     tempfile::Builder::new()
         .prefix(PREFIX)
         .permissions(Permissions::from_mode(mode))
@@ -126,7 +126,7 @@ fn proc_path(file: &File) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
-fn link(file: &File, place: &Path) -> io::Result<()> {
+fn link_file(file: &File, place: &Path) -> io::Result<()> {
     let linked = linkat(
         AT_FDCWD,
         &proc_path(file),
@@ -139,11 +139,11 @@ fn link(file: &File, place: &Path) -> io::Result<()> {
 
 /// Links the file under a passing name and renames it, because no call links over a file. A kill
 /// between both calls leaves the passing name.
-fn rename(file: &File, place: &Path) -> io::Result<()> {
+fn rename_file(file: &File, place: &Path) -> io::Result<()> {
     let folder = folder_of(place);
     for attempt in 0..TRIES {
         let passing = folder.join(format!("{PREFIX}{}-{attempt}", std::process::id()));
-        match link(file, &passing) {
+        match link_file(file, &passing) {
             Err(e) if e.kind() == ErrorKind::AlreadyExists => continue,
             linked => linked?,
         }
@@ -170,8 +170,8 @@ mod tests {
     #[test]
     fn new_file_replaces_the_old_and_nothing_else_is_left() {
         let folder = tempfile::tempdir().unwrap();
-        write_whole(folder.path(), "a", b"long old content").unwrap();
-        write_whole(folder.path(), "a", b"new").unwrap();
+        write_atomically(folder.path(), "a", b"long old content").unwrap();
+        write_atomically(folder.path(), "a", b"new").unwrap();
         assert_eq!(fs::read(folder.path().join("a")).unwrap(), b"new");
         assert_eq!(names(folder.path()), ["a"]);
     }
@@ -179,9 +179,9 @@ mod tests {
     #[test]
     fn unfinished_file_has_no_name() {
         let folder = tempfile::tempdir().unwrap();
-        let file = WholeFile::create(&folder.path().join("a"), PUBLIC).unwrap();
+        let file = AtomicFile::create(&folder.path().join("a"), PUBLIC).unwrap();
         file.as_file().write_all(b"begun").unwrap();
-        if matches!(file.file, Unfinished::Named(_)) {
+        if matches!(file.file, UnfinishedFile::Named(_)) {
             println!("skipped: this file system has no files without names");
             return;
         }
@@ -194,25 +194,25 @@ mod tests {
     fn named_files_are_recognisable_and_take_their_place() {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("a");
-        let file = Unfinished::Named(named_in(folder.path(), PUBLIC).unwrap());
+        let file = UnfinishedFile::Named(create_named(folder.path(), PUBLIC).unwrap());
         assert!(names(folder.path())[0].starts_with(PREFIX));
         let place_of = place.clone();
-        WholeFile { place, file }.replace().unwrap();
+        AtomicFile { place, file }.replace().unwrap();
         assert_eq!(names(folder.path()), ["a"]);
-        let file = Unfinished::Named(named_in(folder.path(), PUBLIC).unwrap());
+        let file = UnfinishedFile::Named(create_named(folder.path(), PUBLIC).unwrap());
         let place = place_of;
-        let error = WholeFile { place, file }.keep_new().unwrap_err();
+        let error = AtomicFile { place, file }.persist_new().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::AlreadyExists);
     }
 
     #[test]
     fn existing_file_is_kept_if_a_new_one_was_asked_for() {
         let folder = tempfile::tempdir().unwrap();
-        write_whole(folder.path(), "a", b"old").unwrap();
-        let file = WholeFile::create(&folder.path().join("a"), PUBLIC).unwrap();
+        write_atomically(folder.path(), "a", b"old").unwrap();
+        let file = AtomicFile::create(&folder.path().join("a"), PUBLIC).unwrap();
         file.as_file().write_all(b"new").unwrap();
         assert_eq!(
-            file.keep_new().unwrap_err().kind(),
+            file.persist_new().unwrap_err().kind(),
             ErrorKind::AlreadyExists
         );
         assert_eq!(fs::read(folder.path().join("a")).unwrap(), b"old");
@@ -223,7 +223,7 @@ mod tests {
     fn failed_write_leaves_no_trace() {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("taken")).unwrap();
-        assert!(write_whole(folder.path(), "taken", b"x").is_err());
+        assert!(write_atomically(folder.path(), "taken", b"x").is_err());
         assert_eq!(names(folder.path()), ["taken"]);
     }
 
@@ -231,7 +231,10 @@ mod tests {
     fn permissions_are_those_asked_for_less_the_umask() {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("a");
-        WholeFile::create(&place, 0o600).unwrap().replace().unwrap();
+        AtomicFile::create(&place, 0o600)
+            .unwrap()
+            .replace()
+            .unwrap();
         let mode = fs::metadata(&place).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
     }
@@ -240,11 +243,11 @@ mod tests {
     fn reader_sees_one_whole_file_or_the_other() {
         let folder = tempfile::tempdir().unwrap();
         let contents = [vec![b'a'; 100_000], vec![b'b'; 70_000]];
-        write_whole(folder.path(), "f", &contents[0]).unwrap();
+        write_atomically(folder.path(), "f", &contents[0]).unwrap();
         std::thread::scope(|scope| {
             let writer = scope.spawn(|| {
                 for round in 0..40 {
-                    write_whole(folder.path(), "f", &contents[round % 2]).unwrap();
+                    write_atomically(folder.path(), "f", &contents[round % 2]).unwrap();
                 }
             });
             while !writer.is_finished() {

@@ -1,10 +1,10 @@
 //! Figures of a stretch of execution, and those of a program file, worked out from its counts.
 
-use consort_ops::Kind;
+use consort_ops::OpKind;
 
 use crate::measure::{
-    Counts, DIVIDERS, LATENCIES, LostTargets, MemoryFigures, Mispredictions, Mix, NEAR,
-    PREDICTOR_KIB, PowerLaw, Resolution, SCHEMES, WINDOWS, power_law,
+    DIVIDERS, InstructionCounts, LATENCIES, LostTargets, MemoryFigures, MeterCounts,
+    Mispredictions, NEAR, PREDICTOR_KIB, PowerLaw, Resolution, SCHEMES, WINDOWS, power_law,
 };
 
 /// The predictor, in KiB, for which a program file gives mispredictions, as an index of
@@ -16,11 +16,11 @@ const WINDOW: usize = 3;
 
 /// Measurements of a stretch of execution.
 #[derive(Debug, Clone)]
-pub struct Figures {
+pub struct ExecutionFigures {
     /// Instructions and operations.
-    pub mix: Mix,
+    pub mix: InstructionCounts,
     /// Mixes of the most frequent kinds of short stretches.
-    pub stretches: Vec<Mix>,
+    pub stretches: Vec<InstructionCounts>,
     /// Instructions per cycle in each of [`WINDOWS`].
     pub ilp: [f64; WINDOWS.len()],
     /// Long misses that overlap in each of [`WINDOWS`].
@@ -61,7 +61,7 @@ pub struct Figures {
 /// Shares of instructions as a program file has them. An instruction that loads and computes on
 /// general registers counts as the load.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Shares {
+pub struct InstructionShares {
     /// Floating point.
     pub fp: f64,
     /// Vectors of integers, and moves between vector registers.
@@ -76,8 +76,8 @@ pub struct Shares {
     pub branch: f64,
 }
 
-impl Figures {
-    pub(crate) fn of(counts: &Counts) -> Self {
+impl ExecutionFigures {
+    pub(crate) fn from_counts(counts: &MeterCounts) -> Self {
         Self {
             mix: counts.mix.clone(),
             stretches: counts.stretches.mixes(),
@@ -85,7 +85,7 @@ impl Figures {
             mlp: counts.dataflow.mlp(),
             use_distance: counts.distances.mean(),
             load_use_distance: counts.distances.mean_of_loads(),
-            near_uses: counts.distances.near(),
+            near_uses: counts.distances.near_shares(),
             mispredictions: counts.mispredictions,
             lost_targets: counts.lost_targets,
             memory: counts.memory.figures(),
@@ -102,23 +102,23 @@ impl Figures {
 
     /// Shares of the mix; they sum to 1.
     #[must_use]
-    pub fn shares(&self) -> Shares {
+    pub fn shares(&self) -> InstructionShares {
         let mix = &self.mix;
-        let of = |is: fn(Kind) -> bool| {
-            mix.share(is) * mix.all() as f64 / mix.instructions.max(1) as f64
+        let of = |is: fn(OpKind) -> bool| {
+            mix.share(is) * mix.operation_count() as f64 / mix.instructions.max(1) as f64
         };
         let raw = [
-            of(Kind::is_floating),
-            of(|kind| matches!(kind, Kind::Vector | Kind::VectorMove)),
-            of(|kind| kind == Kind::Load),
-            of(|kind| kind == Kind::Store),
-            of(|kind| kind == Kind::Branch),
+            of(OpKind::is_floating),
+            of(|kind| matches!(kind, OpKind::Vector | OpKind::VectorMove)),
+            of(|kind| kind == OpKind::Load),
+            of(|kind| kind == OpKind::Store),
+            of(|kind| kind == OpKind::Branch),
         ];
         // Strings have many accesses per instruction.
         let sum = raw.iter().sum::<f64>().max(1.0);
-        let [fp, vector, load, store, branch] = raw.map(|share| rounded(share / sum));
+        let [fp, vector, load, store, branch] = raw.map(|share| round_share(share / sum));
         let int = (1.0 - fp - vector - load - store - branch).max(0.0);
-        Shares {
+        InstructionShares {
             fp,
             vector,
             int,
@@ -131,7 +131,7 @@ impl Figures {
     /// The law of ILP against the window.
     #[must_use]
     pub fn ilp_law(&self) -> PowerLaw {
-        law(&WINDOWS.map(|window| window as f64), &self.ilp)
+        fit_law(&WINDOWS.map(|window| window as f64), &self.ilp)
     }
 
     /// Mispredictions per kilo-instruction with each of [`PREDICTOR_KIB`], by
@@ -144,7 +144,7 @@ impl Figures {
 
     /// Mispredictions per kilo-instruction of a tagged predictor of 32 KiB.
     #[must_use]
-    pub fn mispredicted(&self) -> f64 {
+    pub fn misprediction_mpki(&self) -> f64 {
         self.branch_mpki()[0][REFERENCE_PREDICTOR]
     }
 
@@ -155,20 +155,20 @@ impl Figures {
     }
 }
 
-fn chain(counts: &Counts) -> [f64; LATENCIES.len()] {
+fn chain(counts: &MeterCounts) -> [f64; LATENCIES.len()] {
     let longest = counts.dataflow.cycles()[WINDOW].max(1) as f64;
     counts.timing.path.map(|count| count as f64 / longest)
 }
 
-fn divisions(counts: &Counts) -> [(f64, [f64; DIVIDERS.len()]); 2] {
+fn divisions(counts: &MeterCounts) -> [(f64, [f64; DIVIDERS.len()]); 2] {
     let instructions = counts.mix.instructions.max(1) as f64;
-    let of = |kind: Kind| counts.mix.of(kind) as f64 / instructions;
+    let of = |kind: OpKind| counts.mix.kind_count(kind) as f64 / instructions;
     let [integers, fp] = counts.timing.lengthening();
-    [(of(Kind::Divide), integers), (of(Kind::FpDivide), fp)]
+    [(of(OpKind::Divide), integers), (of(OpKind::FpDivide), fp)]
 }
 
 /// The power law of measured values; constant and 0 where nothing was measured.
-pub(crate) fn law(x: &[f64], y: &[f64]) -> PowerLaw {
+pub(crate) fn fit_law(x: &[f64], y: &[f64]) -> PowerLaw {
     let points: Vec<_> = x.iter().copied().zip(y.iter().copied()).collect();
     power_law(&points).unwrap_or(PowerLaw {
         factor: 0.0,
@@ -178,6 +178,6 @@ pub(crate) fn law(x: &[f64], y: &[f64]) -> PowerLaw {
 }
 
 /// Four decimals, as files have them.
-fn rounded(share: f64) -> f64 {
+fn round_share(share: f64) -> f64 {
     (share * 1e4).round() / 1e4
 }

@@ -2,13 +2,15 @@
 
 use std::fmt::Write;
 
-use consort_ops::Kind;
-use consort_ops::trace::Sampling;
+use consort_ops::OpKind;
+use consort_ops::trace::TraceSampling;
 
-use crate::figures::{Figures, REFERENCE_PREDICTOR, Shares, law};
-use crate::measure::{CAPACITIES, DIVIDERS, FEW_MPKI, Mix, PREDICTOR_KIB, Resolution, WINDOWS};
-use crate::profile::Profile;
-use crate::threads::Threads;
+use crate::figures::{ExecutionFigures, InstructionShares, REFERENCE_PREDICTOR, fit_law};
+use crate::measure::{
+    CAPACITIES, DIVIDERS, FEW_MPKI, InstructionCounts, PREDICTOR_KIB, Resolution, WINDOWS,
+};
+use crate::profile::ProgramProfile;
+use crate::threads::ThreadRelations;
 
 /// The window, in instructions, for which a program file gives overlap.
 const REFERENCE_WINDOW: f64 = 128.0;
@@ -23,7 +25,7 @@ const LEAST_ILP: f64 = 0.01;
 
 /// Contents of a program file besides what was measured.
 #[derive(Debug, Clone, Copy)]
-pub struct Told<'a> {
+pub struct ProgramFileHeader<'a> {
     /// Name of the program; other characters than a file may have are replaced.
     pub name: &'a str,
     /// The command, for the title.
@@ -31,13 +33,13 @@ pub struct Told<'a> {
     /// Instructions that it executed.
     pub executed: u64,
     /// Way in which it was sampled.
-    pub sampling: Option<Sampling>,
+    pub sampling: Option<TraceSampling>,
 }
 
-impl Figures {
+impl ExecutionFigures {
     fn write_phase(&self, out: &mut String, length_instr: f64) -> std::fmt::Result {
         let length = (length_instr / 1e9).clamp(1e-6, 1e6);
-        let Shares {
+        let InstructionShares {
             fp,
             vector,
             int,
@@ -46,7 +48,7 @@ impl Figures {
             branch,
         } = self.shares();
         let ilp = self.ilp_law();
-        let overlap = law(
+        let overlap = fit_law(
             &WINDOWS.map(|window| window as f64 / REFERENCE_WINDOW),
             &self.mlp,
         );
@@ -66,9 +68,9 @@ impl Figures {
             ilp.exponent.clamp(0.0, 1.0),
             self.use_distance.clamp(0.1, 1000.0),
             self.unevenness,
-            rising(&self.ilp, LEAST_ILP),
-            shares(&self.near_uses[0]),
-            shares(&self.near_uses[1]),
+            format_rising(&self.ilp, LEAST_ILP),
+            format_shares(&self.near_uses[0]),
+            format_shares(&self.near_uses[1]),
             self.waiting.min(1.0),
             self.scheduler_text(),
             self.divisions_text(),
@@ -77,7 +79,7 @@ impl Figures {
             100.0 * ilp.error
         )?;
         self.write_branches(out, branch)?;
-        let curve = |misses: &[u64]| self.curve(misses);
+        let curve = |misses: &[u64]| self.curve_text(misses);
         writeln!(
             out,
             "data_mpki = [{}] # profile",
@@ -103,7 +105,7 @@ impl Figures {
             "mlp = {{ value = {:.4}, window_exponent = {:.4}, measured = [{}] }} # profile: independent misses of 1 MiB in windows of 16 to 1024",
             overlap.factor.clamp(1.0, 1000.0),
             overlap.exponent.clamp(0.0, 2.0),
-            rising(&self.mlp, 1.0)
+            format_rising(&self.mlp, 1.0)
         )?;
         writeln!(
             out,
@@ -130,7 +132,7 @@ impl Figures {
         writeln!(
             out,
             "code = {{ operations = {:.4}, taken = {:.4}, direct = {:.4}, bytes = {:.3}, sequential = {:.4}, vector_accesses = {:.4} }} # profile",
-            per_instruction(self.mix.all()).clamp(1.0, 16.0),
+            per_instruction(self.mix.operation_count()).clamp(1.0, 16.0),
             per_instruction(self.mix.taken).min(1.0),
             self.mix.direct as f64 / self.mix.taken.max(1) as f64,
             per_instruction(self.mix.code_bytes).clamp(1.0, 16.0),
@@ -180,7 +182,7 @@ impl Figures {
     fn divisions_text(&self) -> String {
         let named = ["int_divisions", "fp_divisions"].iter();
         let text = |(name, (operations, lengthening)): (&&str, &(f64, [f64; DIVIDERS.len()]))| {
-            let lengthening = shares(lengthening);
+            let lengthening = format_shares(lengthening);
             let divides = *operations > 0.0;
             let text = format!(
                 ", {name} = {{ operations = {operations:.6}, lengthening = [{lengthening}] }}"
@@ -228,7 +230,7 @@ impl Figures {
         let sizes = PREDICTOR_KIB.map(|kib| kib as f64);
         let most = 1000.0 * branches;
         let [tagged, gshare] = self.branch_mpki();
-        let growth = -law(&sizes, &tagged).exponent;
+        let growth = -fit_law(&sizes, &tagged).exponent;
         let resolution = self.resolution_text();
         let list = |points: &[f64]| {
             let texts: Vec<_> = { points.iter() }
@@ -265,7 +267,7 @@ impl Figures {
     }
 
     /// Misses per kilo-instruction from 8 KiB on, none above the one before.
-    fn curve(&self, misses: &[u64]) -> String {
+    fn curve_text(&self, misses: &[u64]) -> String {
         let points = misses[CURVE_START..CAPACITIES.len()].iter();
         let texts: Vec<_> = points
             .map(|&count| format!("{:.4}", self.per_kilo(count).min(1000.0)))
@@ -275,18 +277,18 @@ impl Figures {
 }
 
 /// Text of the mix of some stretches among all of so many instructions.
-fn stretch_text(mix: &Mix, all: u64) -> String {
+fn stretch_text(mix: &InstructionCounts, all: u64) -> String {
     let instructions = mix.instructions.max(1) as f64;
-    let of = |kind: Kind| mix.share(|it| it == kind);
-    let (multiply, moves) = (of(Kind::Multiply), of(Kind::VectorMove));
-    let fp = mix.share(Kind::is_floating);
-    let vector = of(Kind::Vector) + moves;
-    let (load, store, branch) = (of(Kind::Load), of(Kind::Store), of(Kind::Branch));
+    let of = |kind: OpKind| mix.share(|it| it == kind);
+    let (multiply, moves) = (of(OpKind::Multiply), of(OpKind::VectorMove));
+    let fp = mix.share(OpKind::is_floating);
+    let vector = of(OpKind::Vector) + moves;
+    let (load, store, branch) = (of(OpKind::Load), of(OpKind::Store), of(OpKind::Branch));
     let int = (1.0 - fp - vector - load - store - branch).max(0.0);
     format!(
         "{{ share = {:.6}, operations = {:.4}, taken = {:.4}, mix = {{ fp = {fp:.6}, vector = {vector:.6}, int = {int:.6}, load = {load:.6}, store = {store:.6}, branch = {branch:.6} }}, multiply = {:.6}, moves = {:.6} }}",
         mix.instructions as f64 / all as f64,
-        (mix.all() as f64 / instructions).clamp(1.0, 16.0),
+        (mix.operation_count() as f64 / instructions).clamp(1.0, 16.0),
         (mix.taken as f64 / instructions).min(1.0),
         multiply.min(int),
         moves.min(vector),
@@ -294,7 +296,7 @@ fn stretch_text(mix: &Mix, all: u64) -> String {
 }
 
 /// Parallelism that windows of growing size find: at least `least`, and no less than a smaller one.
-fn rising(found: &[f64], least: f64) -> String {
+fn format_rising(found: &[f64], least: f64) -> String {
     let each = found.iter().scan(least, |most, &found| {
         *most = most.max(found);
         Some(format!("{most:.4}"))
@@ -302,16 +304,16 @@ fn rising(found: &[f64], least: f64) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
-fn shares(shares: &[f64]) -> String {
+fn format_shares(shares: &[f64]) -> String {
     let texts: Vec<_> = shares.iter().map(|share| format!("{share:.4}")).collect();
     texts.join(", ")
 }
 
-impl Profile {
+impl ProgramProfile {
     /// The program file.
     #[must_use]
-    pub fn to_program_file(&self, told: &Told) -> String {
-        let mut out = head(told, &self.error_text());
+    pub fn to_program_file(&self, told: &ProgramFileHeader) -> String {
+        let mut out = header_text(told, &self.error_text());
         let whole = std::slice::from_ref(&self.figures);
         let phases = if self.phases.is_empty() {
             whole
@@ -328,7 +330,7 @@ impl Profile {
         out += &self
             .threads
             .as_ref()
-            .map_or_else(String::new, Threads::to_text);
+            .map_or_else(String::new, ThreadRelations::to_text);
         out
     }
 
@@ -349,15 +351,15 @@ impl Profile {
     /// Instructions of one thread in a run in which all execute so many.
     fn length(&self, executed: u64) -> f64 {
         let several = self.threads.as_ref().filter(|t| t.at_once >= 2);
-        several.map_or(executed as f64, Threads::length)
+        several.map_or(executed as f64, ThreadRelations::length)
     }
 
     /// Text of the uncertainty that sampling leaves, as part of a sentence.
     fn error_text(&self) -> String {
-        let main = |figures: &Figures| {
+        let main = |figures: &ExecutionFigures| {
             let (shares, data) = (figures.shares(), &figures.memory.data.misses);
             let misses = |size: usize| figures.per_kilo(data[size]);
-            let branch = figures.mispredicted();
+            let branch = figures.misprediction_mpki();
             vec![
                 shares.load,
                 shares.branch,
@@ -383,7 +385,7 @@ impl Profile {
     }
 }
 
-fn head(told: &Told, errors: &str) -> String {
+fn header_text(told: &ProgramFileHeader, errors: &str) -> String {
     let how = match told.sampling {
         None => "every instruction; data flow and use distances in one stretch of 65,536 of 16"
             .to_owned(),
@@ -394,9 +396,9 @@ fn head(told: &Told, errors: &str) -> String {
     };
     format!(
         "name = {}\ntitle = {}\nsuite = \"profiled\"\n\n[sources]\nprofile = {}\n",
-        quoted(&plain(told.name)),
-        quoted(told.command),
-        quoted(&format!(
+        quote_toml(&sanitize_name(told.name)),
+        quote_toml(told.command),
+        quote_toml(&format!(
             "consort profile, user mode, all threads: {how}{errors}"
         )),
     )
@@ -404,7 +406,7 @@ fn head(told: &Told, errors: &str) -> String {
 
 /// The name with what workloads cannot have replaced.
 #[must_use]
-pub fn plain(name: &str) -> String {
+pub fn sanitize_name(name: &str) -> String {
     let kept = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_');
     let plain: String = name
         .chars()
@@ -418,7 +420,7 @@ pub fn plain(name: &str) -> String {
 }
 
 /// A TOML basic string.
-fn quoted(text: &str) -> String {
+fn quote_toml(text: &str) -> String {
     let escaped = text.chars().map(|c| match c {
         '"' | '\\' => format!("\\{c}"),
         c if c.is_control() => " ".to_owned(),
@@ -430,22 +432,22 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::Profiler;
-    use crate::recorder::{Extent, Sink};
-    use consort_ops::{Access, Kind, Op, Register};
+    use crate::profile::ProgramProfiler;
+    use crate::recorder::{ExecutionSink, RecordedPart};
+    use consort_ops::{Access, Op, OpKind, Register};
 
     /// A loop that adds up an array of `bytes` bytes again and again.
-    fn sums(bytes: u64) -> Profile {
-        let mut profiler = Profiler::new(Extent::default(), false);
+    fn sums(bytes: u64) -> ProgramProfile {
+        let mut profiler = ProgramProfiler::new(RecordedPart::default(), false);
         for i in 0..200_000 {
-            let mut load = Op::new(Kind::Load, 0x1000);
+            let mut load = Op::new(OpKind::Load, 0x1000);
             load.targets[0] = Some(Register::general(1));
             load.data = Some(Access {
                 address: 0x10_0000 + i * 64 % bytes,
                 bytes: 8,
                 is_vector: false,
             });
-            let mut add = Op::new(Kind::Integer, 0x1004);
+            let mut add = Op::new(OpKind::Integer, 0x1004);
             add.sources = [
                 Some(Register::general(1)),
                 Some(Register::general(2)),
@@ -453,10 +455,10 @@ mod tests {
                 None,
             ];
             add.targets[0] = Some(Register::general(2));
-            profiler.op(0, &load);
-            profiler.op(0, &add);
+            profiler.record_op(0, &load);
+            profiler.record_op(0, &add);
         }
-        profiler.profile()
+        profiler.finish_profile()
     }
 
     #[test]
@@ -478,7 +480,7 @@ mod tests {
 
     #[test]
     fn the_simulator_takes_the_file() {
-        let told = Told {
+        let told = ProgramFileHeader {
             name: "a program*",
             command: "a \"b\" \\c\n",
             executed: 400_000,
@@ -486,7 +488,7 @@ mod tests {
         };
         for profile in [
             sums(1 << 18),
-            Profiler::new(Extent::default(), false).profile(),
+            ProgramProfiler::new(RecordedPart::default(), false).finish_profile(),
         ] {
             let text = profile.to_program_file(&told);
             let spec = consort_sim::program::parse("x.toml", &text);

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::measure::{Counts, Tally};
+use crate::measure::{MeterCounts, PartialTally};
 
 /// Numbers that tell which code an interval executes.
 pub(crate) const DIMENSIONS: usize = 32;
 /// Shares of an interval's instructions by the hash of their line of code.
-pub(crate) type Code = [f64; DIMENSIONS];
+pub(crate) type CodeVector = [f64; DIMENSIONS];
 
 /// Numbers that tell which code a thread executes, a multiple of [`DIMENSIONS`].
 pub(crate) const FINE: usize = 1024;
@@ -19,19 +19,19 @@ const MOST: usize = 512;
 const LINE_SHIFT: u32 = 6;
 
 /// Instructions of a stretch by the hash of their line of code.
-pub(crate) type Executed = [u64; DIMENSIONS];
+pub(crate) type CodeLineCounts = [u64; DIMENSIONS];
 
 /// A stretch of execution.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Interval {
-    pub(crate) counts: Counts,
-    executed: Executed,
+pub(crate) struct ProgramInterval {
+    pub(crate) counts: MeterCounts,
+    executed: CodeLineCounts,
     /// Instructions of the thread that executed most in it.
     pub(crate) longest: u64,
 }
 
-impl Interval {
-    pub(crate) fn code(&self) -> Code {
+impl ProgramInterval {
+    pub(crate) fn code(&self) -> CodeVector {
         let all = self.executed.iter().sum::<u64>().max(1) as f64;
         self.executed.map(|executed| executed as f64 / all)
     }
@@ -50,7 +50,7 @@ impl Interval {
     }
 
     /// Takes what another thread did at the same time.
-    fn join(&mut self, other: &Self) {
+    fn add_parallel(&mut self, other: &Self) {
         let longest = self.longest.max(other.longest);
         self.add(other);
         self.longest = longest;
@@ -59,25 +59,25 @@ impl Interval {
 
 /// Counts of one thread in an interval, and its code over all of them.
 #[derive(Debug, Clone)]
-pub(crate) struct Stretch {
-    before: Counts,
+pub(crate) struct ThreadStretch {
+    before: MeterCounts,
     code: Vec<u64>,
     pub(crate) all_code: Vec<u64>,
 }
 
-impl Default for Stretch {
+impl Default for ThreadStretch {
     fn default() -> Self {
         Self {
-            before: Counts::default(),
+            before: MeterCounts::default(),
             code: vec![0; FINE],
             all_code: vec![0; FINE],
         }
     }
 }
 
-impl Stretch {
+impl ThreadStretch {
     /// Takes so many instructions that count, in the line of code of an address.
-    pub(crate) fn instructions(&mut self, address: u64, instructions: u64) {
+    pub(crate) fn count_instructions(&mut self, address: u64, instructions: u64) {
         let line = address >> LINE_SHIFT;
         let mixed = line.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - FINE.ilog2());
         if let Some(executed) = self.code.get_mut(mixed as usize) {
@@ -86,12 +86,12 @@ impl Stretch {
     }
 
     /// All that was counted until the last interval.
-    pub(crate) const fn counts(&self) -> &Counts {
+    pub(crate) const fn counts(&self) -> &MeterCounts {
         &self.before
     }
 
     /// Ends the stretch; gives which code it executed.
-    pub(crate) fn end(&mut self) -> Executed {
+    pub(crate) fn end(&mut self) -> CodeLineCounts {
         let mut executed = [0; DIMENSIONS];
         for (at, done) in self.code.iter_mut().enumerate() {
             executed[at * DIMENSIONS / FINE] += *done;
@@ -102,10 +102,14 @@ impl Stretch {
 
     /// The stretch that executed this and up to which there are these counts, as what it adds to
     /// those of the stretches before.
-    pub(crate) fn interval(&mut self, executed: Executed, counts: Counts) -> Interval {
+    pub(crate) fn close_interval(
+        &mut self,
+        executed: CodeLineCounts,
+        counts: MeterCounts,
+    ) -> ProgramInterval {
         let since = counts.since(&self.before);
         self.before = counts;
-        Interval {
+        ProgramInterval {
             longest: since.mix.instructions,
             counts: since,
             executed,
@@ -116,13 +120,13 @@ impl Stretch {
 /// Intervals of a program, in order.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Intervals {
-    done: Vec<Interval>,
+    done: Vec<ProgramInterval>,
     /// Number of intervals told that make one that is kept.
     per_kept: usize,
     /// Intervals told of.
     told: usize,
     /// Intervals of which threads still may tell, by number.
-    open: BTreeMap<u64, Interval>,
+    open: BTreeMap<u64, ProgramInterval>,
     /// The earliest number that may be open.
     earliest: u64,
 }
@@ -130,33 +134,33 @@ pub(crate) struct Intervals {
 impl Intervals {
     /// Takes what a thread did in the interval with this number. What comes too late goes to the
     /// earliest that is open.
-    pub(crate) fn take(&mut self, number: u64, interval: &Interval) {
+    pub(crate) fn merge_interval(&mut self, number: u64, interval: &ProgramInterval) {
         let is_full = self.open.len() == MOST_OPEN && !self.open.contains_key(&number);
         if is_full {
-            self.close_one();
+            self.close_earliest();
         }
         let number = number.max(self.earliest);
-        self.open.entry(number).or_default().join(interval);
+        self.open.entry(number).or_default().add_parallel(interval);
     }
 
     /// Has nothing come any more to what is open.
-    pub(crate) fn close(&mut self) {
+    pub(crate) fn close_all(&mut self) {
         while !self.open.is_empty() {
-            self.close_one();
+            self.close_earliest();
         }
     }
 
-    fn close_one(&mut self) {
+    fn close_earliest(&mut self) {
         if let Some((number, earliest)) = self.open.pop_first() {
             self.earliest = number + 1;
-            self.keep(earliest);
+            self.store_interval(earliest);
         }
     }
 
-    fn keep(&mut self, interval: Interval) {
+    fn store_interval(&mut self, interval: ProgramInterval) {
         self.per_kept = self.per_kept.max(1);
         if self.done.len() == MOST && self.told.is_multiple_of(self.per_kept) {
-            self.halve();
+            self.merge_pairs();
         }
         match self.done.last_mut() {
             Some(last) if !self.told.is_multiple_of(self.per_kept) => last.add(&interval),
@@ -165,13 +169,13 @@ impl Intervals {
         self.told += 1;
     }
 
-    fn halve(&mut self) {
-        self.done = self.done.chunks(2).map(Interval::sum).collect();
+    fn merge_pairs(&mut self) {
+        self.done = self.done.chunks(2).map(ProgramInterval::sum).collect();
         self.per_kept *= 2;
     }
 
     /// Intervals so far.
-    pub(crate) fn all(&self) -> &[Interval] {
+    pub(crate) fn all(&self) -> &[ProgramInterval] {
         &self.done
     }
 }
@@ -179,20 +183,20 @@ impl Intervals {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use consort_ops::{Kind, Op};
+    use consort_ops::{Op, OpKind};
 
     #[test]
     fn many_intervals_are_put_together_and_none_is_lost() {
         let mut intervals = Intervals::default();
-        let mut thread = Stretch::default();
-        let mut counts = Counts::default();
+        let mut thread = ThreadStretch::default();
+        let mut counts = MeterCounts::default();
         for number in 0..5 * MOST as u64 / 2 {
-            counts.mix.op(&Op::new(Kind::Integer, 0x1000));
-            thread.instructions(0x1000, 1);
+            counts.mix.add_op(&Op::new(OpKind::Integer, 0x1000));
+            thread.count_instructions(0x1000, 1);
             let executed = thread.end();
-            intervals.take(number, &thread.interval(executed, counts.clone()));
+            intervals.merge_interval(number, &thread.close_interval(executed, counts.clone()));
         }
-        intervals.close();
+        intervals.close_all();
         let kept = intervals.all();
         assert!(kept.len() <= MOST && kept.len() > MOST / 2);
         let all: u64 = kept.iter().map(|i| i.counts.mix.instructions).sum();
@@ -203,16 +207,16 @@ mod tests {
     #[test]
     fn threads_that_tell_at_different_times_meet_in_one_interval() {
         let mut intervals = Intervals::default();
-        let of = |longest| Interval {
+        let of = |longest| ProgramInterval {
             longest,
-            ..Interval::default()
+            ..ProgramInterval::default()
         };
         for number in [1, 0, 2, 0, 1] {
-            intervals.take(number, &of(10 + number));
+            intervals.merge_interval(number, &of(10 + number));
         }
-        intervals.close();
+        intervals.close_all();
         let longest: Vec<_> = intervals.all().iter().map(|i| i.longest).collect();
         assert_eq!(longest, [10, 11, 12]);
-        assert_eq!(Interval::sum(intervals.all()).longest, 33);
+        assert_eq!(ProgramInterval::sum(intervals.all()).longest, 33);
     }
 }

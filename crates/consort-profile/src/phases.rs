@@ -7,7 +7,7 @@
 //! and Moore, ICML 2000) reaches nine tenths of its range, as in SimPoint 3.0 (Hamerly, Perelman,
 //! Lau and Calder, JILP 7, 2005).
 
-use crate::interval::{Code, DIMENSIONS};
+use crate::interval::{CodeVector, DIMENSIONS};
 
 /// Most clusters that are looked for.
 const MOST_CLUSTERS: usize = 8;
@@ -21,7 +21,7 @@ const ROUNDS: usize = 50;
 
 /// The phases of a program as ranges of its intervals, in order and without gaps.
 #[must_use]
-pub(crate) fn phases(intervals: &[Code]) -> Vec<std::ops::Range<usize>> {
+pub(crate) fn phases(intervals: &[CodeVector]) -> Vec<std::ops::Range<usize>> {
     let mut runs = runs(&clusters(intervals));
     while runs.len() > MOST_PHASES {
         join_shortest(&mut runs);
@@ -29,11 +29,11 @@ pub(crate) fn phases(intervals: &[Code]) -> Vec<std::ops::Range<usize>> {
     runs.into_iter().map(|(range, _)| range).collect()
 }
 
-type Run = (std::ops::Range<usize>, usize);
+type ClusterRun = (std::ops::Range<usize>, usize);
 
 /// Neighbours of one cluster, put together.
-fn runs(clusters: &[usize]) -> Vec<Run> {
-    let mut runs: Vec<Run> = Vec::new();
+fn runs(clusters: &[usize]) -> Vec<ClusterRun> {
+    let mut runs: Vec<ClusterRun> = Vec::new();
     for (at, &cluster) in clusters.iter().enumerate() {
         match runs.last_mut().filter(|(_, last)| *last == cluster) {
             Some((range, _)) => range.end = at + 1,
@@ -44,8 +44,8 @@ fn runs(clusters: &[usize]) -> Vec<Run> {
 }
 
 /// Has the shortest run go into the shorter of its neighbours, and joins what then is alike.
-fn join_shortest(runs: &mut Vec<Run>) {
-    let length = |run: &Run| run.0.len();
+fn join_shortest(runs: &mut Vec<ClusterRun>) {
+    let length = |run: &ClusterRun| run.0.len();
     let Some(shortest) = (0..runs.len()).min_by_key(|&at| length(&runs[at])) else {
         return;
     };
@@ -55,7 +55,7 @@ fn join_shortest(runs: &mut Vec<Run>) {
         return;
     };
     runs[shortest].1 = runs[host].1;
-    let mut joined: Vec<Run> = Vec::new();
+    let mut joined: Vec<ClusterRun> = Vec::new();
     for run in runs.drain(..) {
         match joined.last_mut().filter(|last| last.1 == run.1) {
             Some(last) => last.0.end = run.0.end,
@@ -66,9 +66,11 @@ fn join_shortest(runs: &mut Vec<Run>) {
 }
 
 /// The cluster of each interval.
-fn clusters(intervals: &[Code]) -> Vec<usize> {
+fn clusters(intervals: &[CodeVector]) -> Vec<usize> {
     let most = MOST_CLUSTERS.min(intervals.len());
-    let tried: Vec<_> = (1..=most).map(|k| grouped(intervals, k)).collect();
+    let tried: Vec<_> = (1..=most)
+        .map(|k| cluster_intervals(intervals, k))
+        .collect();
     let scores = || tried.iter().map(|grouping| grouping.score);
     let (low, high) = (
         scores().fold(f64::INFINITY, f64::min),
@@ -80,23 +82,26 @@ fn clusters(intervals: &[Code]) -> Vec<usize> {
     chosen.map_or_else(Vec::new, |tried| tried.of)
 }
 
-struct Grouping {
+struct Clustering {
     of: Vec<usize>,
     score: f64,
 }
 
 /// K-means from centres that lie far apart: the first interval, then always the one farthest from
 /// all centres (Gonzalez, Theoretical Computer Science 38, 1985).
-fn grouped(intervals: &[Code], k: usize) -> Grouping {
+fn cluster_intervals(intervals: &[CodeVector], k: usize) -> Clustering {
     let mut centres = vec![intervals[0]];
     while centres.len() < k {
-        let off = |code: &Code| nearest(code, &centres).1;
+        let off = |code: &CodeVector| nearest_centre(code, &centres).1;
         let farthest = intervals.iter().max_by(|a, b| off(a).total_cmp(&off(b)));
         centres.extend(farthest.copied());
     }
     let mut of = vec![0; intervals.len()];
     for _ in 0..ROUNDS {
-        let now: Vec<_> = intervals.iter().map(|i| nearest(i, &centres).0).collect();
+        let now: Vec<_> = intervals
+            .iter()
+            .map(|i| nearest_centre(i, &centres).0)
+            .collect();
         let settled = now == of;
         of = now;
         if settled {
@@ -107,21 +112,21 @@ fn grouped(intervals: &[Code], k: usize) -> Grouping {
         }
     }
     let score = criterion(intervals, &of, &centres);
-    Grouping { of, score }
+    Clustering { of, score }
 }
 
 /// The nearest centre and the square of its distance.
-fn nearest(code: &Code, centres: &[Code]) -> (usize, f64) {
+fn nearest_centre(code: &CodeVector, centres: &[CodeVector]) -> (usize, f64) {
     let distances = centres.iter().map(|centre| square_distance(code, centre));
     let nearest = distances.enumerate().min_by(|a, b| a.1.total_cmp(&b.1));
     nearest.unwrap_or((0, 0.0))
 }
 
-fn square_distance(a: &Code, b: &Code) -> f64 {
+fn square_distance(a: &CodeVector, b: &CodeVector) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum()
 }
 
-fn mean(intervals: &[Code], of: &[usize], cluster: usize) -> Option<Code> {
+fn mean(intervals: &[CodeVector], of: &[usize], cluster: usize) -> Option<CodeVector> {
     let mut sum = [0.0; DIMENSIONS];
     let mut count = 0.0;
     for (code, _) in intervals.iter().zip(of).filter(|(_, of)| **of == cluster) {
@@ -133,13 +138,13 @@ fn mean(intervals: &[Code], of: &[usize], cluster: usize) -> Option<Code> {
 
 /// Logarithm of the likelihood of spherical clusters less half the logarithm of the number of
 /// points per parameter. The variance has a floor, or equal intervals would be infinitely likely.
-fn criterion(intervals: &[Code], of: &[usize], centres: &[Code]) -> f64 {
+fn criterion(intervals: &[CodeVector], of: &[usize], centres: &[CodeVector]) -> f64 {
     let (n, k, d) = (
         intervals.len() as f64,
         centres.len() as f64,
         DIMENSIONS as f64,
     );
-    let off = |(code, &of): (&Code, &usize)| square_distance(code, &centres[of]);
+    let off = |(code, &of): (&CodeVector, &usize)| square_distance(code, &centres[of]);
     let squares: f64 = intervals.iter().zip(of).map(off).sum();
     let floor = EQUAL * EQUAL / d;
     let variance = (squares / (d * (n - k).max(1.0))).max(floor);
@@ -157,7 +162,7 @@ mod tests {
     use super::*;
 
     /// An interval in one of a few loops, with a little of chance in it.
-    fn interval(loop_number: usize, at: usize) -> Code {
+    fn interval(loop_number: usize, at: usize) -> CodeVector {
         let mut code = [0.0; DIMENSIONS];
         let chance = (at * 7919 % 100) as f64 / 1e4;
         code[loop_number] = 0.7 + chance;

@@ -2,17 +2,22 @@
 
 use std::collections::VecDeque;
 
-use consort_ops::trace::{About, Recorder, Sampling, Trace};
-use consort_ops::{Kind, Op};
+use consort_ops::trace::{Trace, TraceInfo, TraceRecorder, TraceSampling};
+use consort_ops::{Op, OpKind};
 
-use crate::crew::Crew;
-use crate::figures::Figures;
-use crate::interval::{Interval, Intervals};
-use crate::metered::{Ended, Metered};
+use crate::crew::MeterCrew;
+use crate::figures::ExecutionFigures;
+use crate::interval::{Intervals, ProgramInterval};
 use crate::phases::phases;
-use crate::recorder::{Atomic, Call, Event, Extent, Run, Sink, Stage};
+use crate::recorder::{
+    AtomicUpdate, BlockExecution, ExecutionSink, ProgramEvent, RecordedPart, RecordingStage,
+    SystemCall,
+};
 use crate::spread::half_width;
-use crate::threads::{Heard, Known, LockMeter, Sharing, Team, Threads};
+use crate::thread_meter::{PendingInterval, ThreadMeter};
+use crate::threads::{
+    LockMeter, SharingMeter, TeamMeasurements, ThreadMeasurements, ThreadRelations, ThreadTeam,
+};
 
 /// Length of an interval where everything is recorded, instructions, as a power of two.
 const INTERVAL_SHIFT: u32 = 20;
@@ -21,37 +26,37 @@ const EXIT: u64 = 60;
 
 /// Hears a program and keeps what its profile and its trace need.
 #[derive(Debug)]
-pub struct Profiler {
-    sampling: Option<Sampling>,
+pub struct ProgramProfiler {
+    sampling: Option<TraceSampling>,
     /// True where operations before any stage count.
     counts_at_first: bool,
     heard: u64,
     windows: u64,
     last_window: Option<u64>,
     system_calls: u64,
-    threads: Vec<Metered>,
-    crew: Crew,
+    threads: Vec<ThreadMeter>,
+    crew: MeterCrew,
     /// Intervals that have ended and were not heard of yet, in the order of their numbers.
-    ended: VecDeque<Ended>,
+    ended: VecDeque<PendingInterval>,
     /// Number of the present interval where everything is recorded.
     present: u64,
     intervals: Intervals,
-    team: Team,
-    sharing: Sharing,
+    team: ThreadTeam,
+    sharing: SharingMeter,
     locks: LockMeter,
-    trace: Option<Recorder>,
+    trace: Option<TraceRecorder>,
 }
 
 /// Measurements of a program.
 #[derive(Debug, Clone)]
-pub struct Profile {
+pub struct ProgramProfile {
     /// All of it, every thread's.
-    pub figures: Figures,
+    pub figures: ExecutionFigures,
     /// Stretches that run unlike code, in their order; together they are all of it.
-    pub phases: Vec<Figures>,
+    pub phases: Vec<ExecutionFigures>,
     /// Parts of equal length, at most 512: sampled windows, or where everything was recorded
     /// stretches of it.
-    pub intervals: Vec<Figures>,
+    pub intervals: Vec<ExecutionFigures>,
     /// Windows in which was counted; 1 where everything was.
     pub windows: u64,
     /// True where these are a sample, so that there is an error.
@@ -59,16 +64,16 @@ pub struct Profile {
     /// Share of the program's length that each phase is; they sum to 1.
     pub phase_shares: Vec<f64>,
     /// Relations of threads to each other, where there are several.
-    pub threads: Option<Threads>,
+    pub threads: Option<ThreadRelations>,
     /// System calls that were seen; what the kernel does in them is not.
     pub system_calls: u64,
 }
 
-impl Profile {
+impl ProgramProfile {
     /// Half widths of the 95 percent intervals of figures, from their spread over the sampled
     /// windows; nothing where everything was recorded, or only one window.
     #[must_use]
-    pub fn errors(&self, of: impl Fn(&Figures) -> Vec<f64>) -> Option<Vec<f64>> {
+    pub fn errors(&self, of: impl Fn(&ExecutionFigures) -> Vec<f64>) -> Option<Vec<f64>> {
         if !self.is_sampled || self.intervals.len() < 2 {
             return None;
         }
@@ -79,15 +84,15 @@ impl Profile {
     }
 }
 
-impl Profiler {
+impl ProgramProfiler {
     /// A profiler of what is recorded of a program, which also keeps a trace if asked.
     #[must_use]
-    pub fn new(extent: Extent, keeps_trace: bool) -> Self {
-        Self::with(Crew::new(), extent, keeps_trace)
+    pub fn new(extent: RecordedPart, keeps_trace: bool) -> Self {
+        Self::with_crew(MeterCrew::new(), extent, keeps_trace)
     }
 
     /// A profiler whose meters are those of `crew`.
-    pub(crate) fn with(mut crew: Crew, extent: Extent, keeps_trace: bool) -> Self {
+    pub(crate) fn with_crew(mut crew: MeterCrew, extent: RecordedPart, keeps_trace: bool) -> Self {
         let warms = extent.sampling.is_some_and(|sampling| sampling.warm > 0);
         let counts_at_first = !warms && extent.skip == 0;
         Self {
@@ -97,37 +102,43 @@ impl Profiler {
             windows: u64::from(counts_at_first),
             last_window: counts_at_first.then_some(0),
             system_calls: 0,
-            threads: vec![Metered::new(0, counts_at_first, &mut crew)],
+            threads: vec![ThreadMeter::new(0, counts_at_first, &mut crew)],
             crew,
             ended: VecDeque::new(),
             present: 0,
             intervals: Intervals::default(),
-            team: Team::default(),
-            sharing: Sharing::default(),
+            team: ThreadTeam::default(),
+            sharing: SharingMeter::default(),
             locks: LockMeter::default(),
-            trace: keeps_trace.then(Recorder::new),
+            trace: keeps_trace.then(TraceRecorder::new),
         }
     }
 
     /// The profile of what was heard.
     #[must_use]
-    pub fn profile(&mut self) -> Profile {
+    pub fn finish_profile(&mut self) -> ProgramProfile {
         self.end_intervals();
-        self.hear_before(u64::MAX);
-        self.intervals.close();
+        self.receive_before(u64::MAX);
+        self.intervals.close_all();
         let intervals = self.intervals.all();
-        let codes: Vec<_> = intervals.iter().map(Interval::code).collect();
+        let codes: Vec<_> = intervals.iter().map(ProgramInterval::code).collect();
         let phases = phases(&codes).into_iter();
         let phases: Vec<_> = phases
-            .map(|range| Interval::sum(&intervals[range]))
+            .map(|range| ProgramInterval::sum(&intervals[range]))
             .collect();
-        let whole = Interval::sum(intervals);
-        let share = |phase: &Interval| phase.longest as f64 / whole.longest.max(1) as f64;
-        Profile {
-            figures: Figures::of(&whole.counts),
-            phases: phases.iter().map(|i| Figures::of(&i.counts)).collect(),
+        let whole = ProgramInterval::sum(intervals);
+        let share = |phase: &ProgramInterval| phase.longest as f64 / whole.longest.max(1) as f64;
+        ProgramProfile {
+            figures: ExecutionFigures::from_counts(&whole.counts),
+            phases: phases
+                .iter()
+                .map(|i| ExecutionFigures::from_counts(&i.counts))
+                .collect(),
             phase_shares: phases.iter().map(share).collect(),
-            intervals: intervals.iter().map(|i| Figures::of(&i.counts)).collect(),
+            intervals: intervals
+                .iter()
+                .map(|i| ExecutionFigures::from_counts(&i.counts))
+                .collect(),
             windows: self.windows,
             is_sampled: self.sampling.is_some(),
             threads: self.threads(),
@@ -135,12 +146,12 @@ impl Profiler {
         }
     }
 
-    fn threads(&self) -> Option<Threads> {
-        let known = self.threads.iter().map(|thread| Known {
+    fn threads(&self) -> Option<ThreadRelations> {
+        let known = self.threads.iter().map(|thread| ThreadMeasurements {
             code: thread.all_code(),
             counts: thread.counts(),
         });
-        Threads::of(&Heard {
+        ThreadRelations::from_measurements(&TeamMeasurements {
             threads: known.collect(),
             team: &self.team,
             sharing: &self.sharing,
@@ -150,36 +161,36 @@ impl Profiler {
 
     /// The trace of what was heard, if one was kept.
     #[must_use]
-    pub fn into_trace(self, about: About) -> Option<Trace> {
+    pub fn into_trace(self, about: TraceInfo) -> Option<Trace> {
         self.trace.map(|trace| trace.finish(about))
     }
 
     /// Has there be a thread with this number.
     #[inline]
-    fn reach(&mut self, thread: usize) {
+    fn ensure_thread(&mut self, thread: usize) {
         while self.threads.len() <= thread {
-            self.begin();
+            self.add_thread();
         }
     }
 
     #[cold]
-    fn begin(&mut self) {
+    fn add_thread(&mut self) {
         let (number, counts) = (self.threads.len(), self.counts_at_first);
-        let thread = Metered::new(number, counts, &mut self.crew);
+        let thread = ThreadMeter::new(number, counts, &mut self.crew);
         self.threads.push(thread);
     }
 
     /// Returns true where an interval ends here: where everything is recorded, intervals have a
     /// length.
-    fn ends_interval(&self) -> bool {
+    fn is_interval_end(&self) -> bool {
         self.sampling.is_none() && self.heard.trailing_zeros() >= INTERVAL_SHIFT
     }
 
     /// Ends the present interval of all threads. Meters go on while they come to its end, so it is
     /// heard of when the next one ends.
     fn end_intervals(&mut self) {
-        self.hear_before(self.present);
-        self.intervals.close();
+        self.receive_before(self.present);
+        self.intervals.close_all();
         for thread in 0..self.threads.len() {
             self.end_interval(thread);
         }
@@ -194,12 +205,12 @@ impl Profiler {
         let ended = self.threads[thread].end_interval(number, &mut self.crew);
         self.ended.extend(ended);
         if self.sampling.is_some() {
-            self.hear_before(u64::MAX);
+            self.receive_before(u64::MAX);
         }
     }
 
     /// Waits for the counts of the intervals before this one.
-    fn hear_before(&mut self, number: u64) {
+    fn receive_before(&mut self, number: u64) {
         while self
             .ended
             .front()
@@ -207,31 +218,31 @@ impl Profiler {
             && let Some(ended) = self.ended.pop_front()
         {
             let number = ended.number;
-            let interval = self.threads[ended.thread].hear(ended, &mut self.crew);
-            self.intervals.take(number, &interval);
+            let interval = self.threads[ended.thread].receive_interval(ended, &mut self.crew);
+            self.intervals.merge_interval(number, &interval);
         }
     }
 
     /// Takes what other threads may meet: lines, and stores by a thread that holds a lock.
-    fn together(&mut self, thread: usize, op: &Op) {
+    fn record_shared_access(&mut self, thread: usize, op: &Op) {
         let metered = &self.threads[thread];
-        self.sharing.op(thread, op);
-        if op.kind == Kind::Store
-            && self.locks.holds(thread)
+        self.sharing.add_op(thread, op);
+        if op.kind == OpKind::Store
+            && self.locks.holds_lock(thread)
             && let Some(data) = op.data
         {
             let (at, counts) = (metered.heard, metered.is_counting());
-            self.locks.store(thread, data.address, at, counts);
+            self.locks.record_store(thread, data.address, at, counts);
         }
     }
 }
 
-impl Sink for Profiler {
-    fn op(&mut self, thread: usize, op: &Op) {
-        self.reach(thread);
+impl ExecutionSink for ProgramProfiler {
+    fn record_op(&mut self, thread: usize, op: &Op) {
+        self.ensure_thread(thread);
         if op.first {
             self.heard += 1;
-            if self.ends_interval() {
+            if self.is_interval_end() {
                 self.end_intervals();
             }
         }
@@ -239,65 +250,66 @@ impl Sink for Profiler {
         if let Some(trace) = self.trace.as_mut().filter(|_| metered.is_counting()) {
             trace.push(thread, op);
         }
-        metered.op(op, self.sampling.is_some(), &mut self.crew);
+        metered.add_op(op, self.sampling.is_some(), &mut self.crew);
         if metered.has_siblings {
-            self.together(thread, op);
+            self.record_shared_access(thread, op);
         }
     }
 
-    fn run(&mut self, thread: usize, run: &Run) -> bool {
-        self.reach(thread);
+    fn record_block(&mut self, thread: usize, run: &BlockExecution) -> bool {
+        self.ensure_thread(thread);
         let heard = self.heard + run.mix.instructions;
         let ends_interval = heard >> INTERVAL_SHIFT != self.heard >> INTERVAL_SHIFT;
         let metered = &mut self.threads[thread];
         let is_alone = self.trace.is_none() && !metered.has_siblings;
-        let takes = is_alone && self.sampling.is_none() && !ends_interval && metered.takes_runs();
+        let takes =
+            is_alone && self.sampling.is_none() && !ends_interval && metered.accepts_blocks();
         if takes {
             self.heard = heard;
-            metered.run(run, &mut self.crew);
+            metered.add_block(run, &mut self.crew);
         }
         takes
     }
 
-    fn stage(&mut self, thread: usize, stage: Stage, number: u64) {
-        self.reach(thread);
+    fn enter_stage(&mut self, thread: usize, stage: RecordingStage, number: u64) {
+        self.ensure_thread(thread);
         self.end_interval(thread);
-        let counts = stage == Stage::Window;
+        let counts = stage == RecordingStage::Window;
         // Numbers are told by threads in any order.
         if counts && self.last_window.is_none_or(|last| number > last) {
             self.windows += 1;
             self.last_window = Some(number);
         }
-        if self.threads[thread].enter(stage, number, &mut self.crew) {
-            self.locks.forget(thread);
+        if self.threads[thread].enter_stage(stage, number, &mut self.crew) {
+            self.locks.forget_thread(thread);
         }
     }
 
-    fn system_call(&mut self, thread: usize, call: &Call) {
+    fn record_system_call(&mut self, thread: usize, call: &SystemCall) {
         self.system_calls += 1;
-        self.reach(thread);
-        self.locks.call(thread, call);
+        self.ensure_thread(thread);
+        self.locks.record_call(thread, call);
         if call.number == EXIT {
             self.end_interval(thread);
-            self.threads[thread].finish(&mut self.crew);
+            self.threads[thread].finish_thread(&mut self.crew);
         }
     }
 
-    fn living(&mut self, thread: usize, threads: u64) {
-        self.reach(thread);
+    fn record_thread_count(&mut self, thread: usize, threads: u64) {
+        self.ensure_thread(thread);
         self.threads[thread].has_siblings = threads > 1;
     }
 
-    fn atomic(&mut self, thread: usize, atomic: Atomic) {
-        self.reach(thread);
+    fn record_atomic(&mut self, thread: usize, atomic: AtomicUpdate) {
+        self.ensure_thread(thread);
         let metered = &self.threads[thread];
         if metered.has_siblings {
             let (at, counts) = (metered.heard, metered.is_counting());
-            self.locks.atomic(thread, atomic, at, counts);
+            self.locks.record_atomic(thread, atomic, at, counts);
         }
     }
 
-    fn event(&mut self, event: &Event) {
-        self.team.event(event);
+    fn record_event(&mut self, event: &ProgramEvent) {
+        self.team.record_event(event);
     }
 }

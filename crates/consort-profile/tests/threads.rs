@@ -6,9 +6,9 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
 
-use consort_ops::trace::Sampling;
-use consort_profile::recorder::{Extent, Output, record};
-use consort_profile::{Profile, Profiler, Threads, Told};
+use consort_ops::trace::TraceSampling;
+use consort_profile::recorder::{OutputDestination, RecordedPart, record};
+use consort_profile::{ProgramFileHeader, ProgramProfile, ProgramProfiler, ThreadRelations};
 use consort_sim::program::ProgramSpec;
 
 /// The compiled program, where it can be built and profiled; says so where not.
@@ -34,14 +34,14 @@ fn compiled() -> Option<tempfile::TempDir> {
 }
 
 /// Measurements of a mode of the program, and its file as the simulator takes it.
-fn profiled(mode: [&str; 4], extent: Extent) -> Option<(Profile, ProgramSpec)> {
+fn profiled(mode: [&str; 4], extent: RecordedPart) -> Option<(ProgramProfile, ProgramSpec)> {
     let mut command = vec![program()?.join("team").into_os_string()];
     command.extend(mode.map(Into::into));
-    let mut profiler = Profiler::new(extent, false);
-    let ended = record(&command, extent, Output::Aside, &mut profiler).unwrap();
+    let mut profiler = ProgramProfiler::new(extent, false);
+    let ended = record(&command, extent, OutputDestination::Aside, &mut profiler).unwrap();
     assert!(ended.status.success());
-    let profile = profiler.profile();
-    let told = Told {
+    let profile = profiler.finish_profile();
+    let told = ProgramFileHeader {
         name: "team",
         command: "team",
         executed: ended.executed,
@@ -53,8 +53,8 @@ fn profiled(mode: [&str; 4], extent: Extent) -> Option<(Profile, ProgramSpec)> {
     Some((profile, spec.unwrap()))
 }
 
-fn measured(mode: [&str; 4]) -> Option<(Threads, ProgramSpec)> {
-    let (profile, spec) = profiled(mode, Extent::default())?;
+fn measured(mode: [&str; 4]) -> Option<(ThreadRelations, ProgramSpec)> {
+    let (profile, spec) = profiled(mode, RecordedPart::default())?;
     Some((profile.threads.unwrap(), spec))
 }
 
@@ -65,9 +65,9 @@ fn within(share: f64, measured: f64, known: f64) {
 }
 
 /// Two integer threads of a role, and two floating-point ones that do twice the work.
-fn check_roles(threads: &Threads, spec: &ProgramSpec) {
+fn check_roles(threads: &ThreadRelations, spec: &ProgramSpec) {
     // Threads are counted as they begin, which is in any order.
-    let mut work: Vec<_> = threads.at_work().collect();
+    let mut work: Vec<_> = threads.working_roles().collect();
     work.sort_by(|a, b| a.figures.shares().fp.total_cmp(&b.figures.shares().fp));
     assert_eq!(work.len(), 2, "{:?}", threads.roles);
     assert_eq!((work[0].threads.len(), work[1].threads.len()), (2, 2));
@@ -94,14 +94,14 @@ fn unlike_roles_are_told_apart() {
 
 #[test]
 fn roles_are_told_apart_by_samples() {
-    let sampling = Sampling {
+    let sampling = TraceSampling {
         every: 2_000_000,
         warm: 200_000,
         window: 200_000,
     };
-    let extent = Extent {
+    let extent = RecordedPart {
         sampling: Some(sampling),
-        ..Extent::default()
+        ..RecordedPart::default()
     };
     let mode = ["roles", "20000000", "40000000", "0"];
     let Some((profile, spec)) = profiled(mode, extent) else {
@@ -145,7 +145,7 @@ fn barriers_and_how_uneven_they_are_is_measured() {
 }
 
 /// Each of three threads takes the mutex so often, holds it and then leaves it so long.
-fn check_locks(mode: &str, times: u64, hold: u64, gap: u64) -> Option<Threads> {
+fn check_locks(mode: &str, times: u64, hold: u64, gap: u64) -> Option<ThreadRelations> {
     let texts = [times, hold, gap].map(|number| number.to_string());
     let (threads, spec) = measured([mode, &texts[0], &texts[1], &texts[2]])?;
     let locks = threads.locks.unwrap();
@@ -181,7 +181,7 @@ fn threads_that_end_early_and_begin_late_are_all_heard() {
     };
     // The first, one before, and three at a time of which another one begins the third.
     assert_eq!(threads.count, 5, "{threads:?}");
-    let at_work: u64 = threads.at_work().map(|role| role.executed).sum();
+    let at_work: u64 = threads.working_roles().map(|role| role.executed).sum();
     within(0.05, at_work as f64, 4.0 * 3e6);
     assert_eq!(threads.at_once, 3);
     // What the first one does between, and in the beginning.
@@ -196,7 +196,8 @@ fn threads_that_end_early_and_begin_late_are_all_heard() {
 
 #[test]
 fn one_thread_has_none_to_share_with() {
-    let Some((profile, spec)) = profiled(["work", "2000000", "0", "0"], Extent::default()) else {
+    let Some((profile, spec)) = profiled(["work", "2000000", "0", "0"], RecordedPart::default())
+    else {
         return;
     };
     assert!(profile.threads.is_none() && spec.threads.is_none());

@@ -3,8 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 use consort_profile::measure::CAPACITIES;
-use consort_profile::recorder::{Extent, Output, record};
-use consort_profile::{Figures, Profiler};
+use consort_profile::recorder::{OutputDestination, RecordedPart, record};
+use consort_profile::{ExecutionFigures, ProgramProfiler};
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
@@ -50,12 +50,18 @@ fn command(input: &OsString) -> Vec<OsString> {
     COMMAND.iter().map(part).collect()
 }
 
-fn profile(input: &OsString) -> Figures {
-    let extent = Extent::default();
-    let mut profiler = Profiler::new(extent, false);
-    let ended = record(&command(input), extent, Output::Same, &mut profiler).unwrap();
+fn profile(input: &OsString) -> ExecutionFigures {
+    let extent = RecordedPart::default();
+    let mut profiler = ProgramProfiler::new(extent, false);
+    let ended = record(
+        &command(input),
+        extent,
+        OutputDestination::Same,
+        &mut profiler,
+    )
+    .unwrap();
     assert!(ended.status.success());
-    profiler.profile().figures
+    profiler.finish_profile().figures
 }
 
 /// Figure of a valgrind tool's summary, read from the first line that contains `figure`.

@@ -58,7 +58,7 @@ impl View {
     }
 
     /// 64 bits drawn for this decision, the only randomness that a policy may use:
-    /// ``random.Random(view.seed)``. The run's seed decides them.
+    /// ``random.RandomModel(view.seed)``. The run's seed decides them.
     #[getter]
     fn seed(&self) -> u64 {
         self.seed

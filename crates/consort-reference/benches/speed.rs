@@ -1,8 +1,8 @@
 //! Simulated instructions per second of host time: two threads on one core.
 
 use consort_core::PuId;
-use consort_ops::{Access, Kind, Op, Register};
-use consort_reference::{Length, Placement, Reference};
+use consort_ops::{Access, Op, OpKind, Register};
+use consort_reference::{Reference, RunLength, TracePlacement};
 use consort_sim::{chip::Chip, machine::presets};
 use divan::counter::ItemsCount;
 
@@ -16,14 +16,14 @@ fn main() {
 fn mixed() -> Vec<Op> {
     let op = |i: u64| {
         let kind = match i % 8 {
-            3 => Kind::Load,
-            7 => Kind::Store,
-            _ => Kind::Integer,
+            3 => OpKind::Load,
+            7 => OpKind::Store,
+            _ => OpKind::Integer,
         };
         let mut op = Op::new(kind, 0x1000 + 4 * i);
         op.sources[0] = Some(Register::general((i % 4) as u8));
-        op.targets[0] = (kind != Kind::Store).then_some(Register::general((i % 4) as u8));
-        op.data = matches!(kind, Kind::Load | Kind::Store).then_some(Access {
+        op.targets[0] = (kind != OpKind::Store).then_some(Register::general((i % 4) as u8));
+        op.data = matches!(kind, OpKind::Load | OpKind::Store).then_some(Access {
             address: 0x10_0000 + i * 40 % 65_536,
             bytes: 8,
             is_vector: false,
@@ -42,12 +42,12 @@ fn two_threads(bencher: divan::Bencher<'_, '_>) {
         return;
     };
     let program = mixed();
-    let place = |pu| Placement {
+    let place = |pu| TracePlacement {
         pu: PuId(pu),
         space: pu,
         program: &program,
     };
-    let length = Length {
+    let length = RunLength {
         warm_up: 0,
         measured: INSTRUCTIONS,
     };

@@ -48,6 +48,6 @@ mod time;
 
 pub use crate::core::buffers::Buffer;
 pub use error::ReferenceError;
-pub use outcome::{Cause, MemoryCounts, Outcome, Stack, ThreadOutcome};
-pub use placement::{Placement, Program};
-pub use reference::{Length, Reference};
+pub use outcome::{MemoryRequests, ReferenceOutcome, ReferenceStack, SlotCause, ThreadOutcome};
+pub use placement::{OpSource, TracePlacement};
+pub use reference::{Reference, RunLength};

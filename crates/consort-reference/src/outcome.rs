@@ -2,9 +2,9 @@
 
 use crate::core::buffers::Buffer;
 
-/// Cause of a dispatch slot that was used or lost, in the order of [`Cause::ALL`].
+/// Cause of a dispatch slot that was used or lost, in the order of [`SlotCause::ALL`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Cause {
+pub enum SlotCause {
     /// An operation was dispatched.
     Base,
     /// Mispredicted branch: until it was resolved, and the refill.
@@ -29,7 +29,7 @@ pub enum Cause {
     CoRunner,
 }
 
-impl Cause {
+impl SlotCause {
     /// Number of causes.
     pub const COUNT: usize = 11;
     /// Every cause.
@@ -67,11 +67,11 @@ impl Cause {
 
 /// Cycles by cause; their sum is all cycles.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Stack([f64; Cause::COUNT]);
+pub struct ReferenceStack([f64; SlotCause::COUNT]);
 
-impl Stack {
+impl ReferenceStack {
     /// Cycles of a cause.
-    pub fn cycles(&self, cause: Cause) -> f64 {
+    pub fn cycles(&self, cause: SlotCause) -> f64 {
         self.0[cause as usize]
     }
 
@@ -80,7 +80,7 @@ impl Stack {
         self.0.iter().sum()
     }
 
-    pub(crate) fn add(&mut self, cause: Cause, cycles: f64) {
+    pub(crate) fn add(&mut self, cause: SlotCause, cycles: f64) {
         self.0[cause as usize] += cycles;
     }
 
@@ -96,7 +96,7 @@ impl Stack {
 
 /// Requests of a thread to caches and memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MemoryCounts {
+pub struct MemoryRequests {
     /// Accesses to the L1D: loads that no store served, and stores that were written.
     pub l1d_accesses: u64,
     /// Lines that the L1D asked for.
@@ -115,7 +115,7 @@ pub struct MemoryCounts {
     pub tlb_misses: u64,
 }
 
-impl MemoryCounts {
+impl MemoryRequests {
     fn since(&self, before: &Self) -> Self {
         Self {
             l1d_accesses: self.l1d_accesses - before.l1d_accesses,
@@ -140,9 +140,9 @@ pub struct ThreadOutcome {
     /// Cycles of its core.
     pub cycles: u64,
     /// Cycles by cause.
-    pub stack: Stack,
+    pub stack: ReferenceStack,
     /// Caches and memory.
-    pub memory: MemoryCounts,
+    pub memory: MemoryRequests,
     /// Branches that were committed.
     pub branches: u64,
     /// Of these, mispredicted ones.
@@ -187,7 +187,7 @@ impl ThreadOutcome {
 
 /// Outcome of a run.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Outcome {
+pub struct ReferenceOutcome {
     /// Threads in the order of their placements, each over its measured instructions.
     pub threads: Vec<ThreadOutcome>,
 }

@@ -1,10 +1,10 @@
 //! A run: cores in the order of time, until every thread has done its part.
 
-use crate::core::{Core, Feed};
+use crate::core::{OpFeed, ReferenceCore};
 use crate::error::ReferenceError;
-use crate::memory::Memory;
-use crate::outcome::{Outcome, ThreadOutcome};
-use crate::placement::Placement;
+use crate::memory::MemoryHierarchy;
+use crate::outcome::{ReferenceOutcome, ThreadOutcome};
+use crate::placement::TracePlacement;
 use consort_sim::chip::Chip;
 use rand_pcg::Pcg64;
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ const STUCK_CYCLES: u64 = 5_000_000;
 
 /// Amount that is executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Length {
+pub struct RunLength {
     /// Instructions that every thread commits before measurement begins, for all at once.
     pub warm_up: u64,
     /// Instructions over which each thread is measured from then on.
@@ -23,14 +23,14 @@ pub struct Length {
 
 /// Cores with threads, ready to run.
 pub struct Reference<'a> {
-    cores: Vec<Core<'a>>,
-    memory: Memory,
-    placements: Vec<Placement<'a>>,
+    cores: Vec<ReferenceCore<'a>>,
+    memory: MemoryHierarchy,
+    placements: Vec<TracePlacement<'a>>,
 }
 
 /// Progress of the threads of a run.
-struct Progress {
-    length: Length,
+struct RunProgress {
+    length: RunLength,
     /// Accounts at the beginning of measurement.
     begun: Option<Vec<ThreadOutcome>>,
     /// Accounts over the measured part.
@@ -46,25 +46,25 @@ impl<'a> Reference<'a> {
     /// PUs that are not there or have two threads, programs without operations.
     pub fn new(
         chip: &Chip,
-        placements: &[Placement<'a>],
+        placements: &[TracePlacement<'a>],
         seed: u64,
     ) -> Result<Self, ReferenceError> {
         check(chip, placements)?;
-        let mut by_core: BTreeMap<usize, Vec<(usize, Feed<'a>)>> = BTreeMap::new();
+        let mut by_core: BTreeMap<usize, Vec<(usize, OpFeed<'a>)>> = BTreeMap::new();
         for (thread, placement) in placements.iter().enumerate() {
             let pu = placement.pu;
-            let feed = Feed::new(placement.program).ok_or(ReferenceError::Empty { pu })?;
+            let feed = OpFeed::new(placement.program).ok_or(ReferenceError::Empty { pu })?;
             let core = chip.places()[pu.0 as usize].core;
             by_core.entry(core).or_default().push((thread, feed));
         }
         let random = Pcg64::new(u128::from(seed), 0xc0de);
         let cores = by_core.into_values().map(|threads| {
             let place = chip.places()[placements[threads[0].0].pu.0 as usize];
-            Core::new(chip.core_spec(place), threads, &random)
+            ReferenceCore::new(chip.core_spec(place), threads, &random)
         });
         Ok(Self {
             cores: cores.collect(),
-            memory: Memory::new(chip, placements, seed),
+            memory: MemoryHierarchy::new(chip, placements, seed),
             placements: placements.to_vec(),
         })
     }
@@ -78,29 +78,29 @@ impl<'a> Reference<'a> {
     ///
     /// # Errors
     /// A thread that stands still for good.
-    pub fn run(mut self, length: Length) -> Result<Outcome, ReferenceError> {
-        let mut progress = Progress::new(length, self.placements.len());
+    pub fn run(mut self, length: RunLength) -> Result<ReferenceOutcome, ReferenceError> {
+        let mut progress = RunProgress::new(length, self.placements.len());
         loop {
-            let Some(core) = self.earliest() else {
+            let Some(core) = self.earliest_core() else {
                 return Err(ReferenceError::Nothing);
             };
             self.step(core);
-            let stuck = progress.note(&self.cores[core], &self.memory);
+            let stuck = progress.note_progress(&self.cores[core], &self.memory);
             if let Some(thread) = stuck {
                 let (pu, cycles) = (self.placements[thread].pu, STUCK_CYCLES);
                 return Err(ReferenceError::Stuck { pu, cycles });
             }
-            if progress.warmed() {
-                progress.begin(&self.cores, &self.memory);
+            if progress.is_warm() {
+                progress.begin_measurement(&self.cores, &self.memory);
             }
-            if let Some(threads) = progress.finished() {
-                return Ok(Outcome { threads });
+            if let Some(threads) = progress.outcomes() {
+                return Ok(ReferenceOutcome { threads });
             }
         }
     }
 
     /// The core whose next cycle comes first.
-    fn earliest(&self) -> Option<usize> {
+    fn earliest_core(&self) -> Option<usize> {
         let cores = 0..self.cores.len();
         cores.min_by_key(|&core| self.cores[core].clock.start(self.cores[core].cycle))
     }
@@ -108,18 +108,20 @@ impl<'a> Reference<'a> {
     fn step(&mut self, core: usize) {
         let now = self.cores[core].clock.start(self.cores[core].cycle);
         for answer in self.memory.advance(now) {
-            self.cores.iter_mut().for_each(|core| core.take(&answer));
+            self.cores
+                .iter_mut()
+                .for_each(|core| core.accept_reply(&answer));
         }
         self.cores[core].step(&mut self.memory);
     }
 }
 
-fn check(chip: &Chip, placements: &[Placement<'_>]) -> Result<(), ReferenceError> {
+fn check(chip: &Chip, placements: &[TracePlacement<'_>]) -> Result<(), ReferenceError> {
     if placements.is_empty() {
         return Err(ReferenceError::Nothing);
     }
     let pus = chip.places().len();
-    for (i, &Placement { pu, .. }) in placements.iter().enumerate() {
+    for (i, &TracePlacement { pu, .. }) in placements.iter().enumerate() {
         if pu.0 as usize >= pus {
             return Err(ReferenceError::NoPu { pu, pus });
         }
@@ -130,8 +132,8 @@ fn check(chip: &Chip, placements: &[Placement<'_>]) -> Result<(), ReferenceError
     Ok(())
 }
 
-impl Progress {
-    fn new(length: Length, threads: usize) -> Self {
+impl RunProgress {
+    fn new(length: RunLength, threads: usize) -> Self {
         Self {
             length,
             begun: None,
@@ -141,7 +143,11 @@ impl Progress {
     }
 
     /// Notes where the threads of a core are; one that is stuck.
-    fn note(&mut self, core: &Core<'_>, memory: &Memory) -> Option<usize> {
+    fn note_progress(
+        &mut self,
+        core: &ReferenceCore<'_>,
+        memory: &MemoryHierarchy,
+    ) -> Option<usize> {
         let mut stuck = None;
         for (thread, account) in core.accounts() {
             let (instructions, cycles) = (account.instructions, account.cycles);
@@ -162,26 +168,26 @@ impl Progress {
         stuck
     }
 
-    fn warmed(&self) -> bool {
+    fn is_warm(&self) -> bool {
         let warm = |&(instructions, _): &(u64, u64)| instructions >= self.length.warm_up;
         self.begun.is_none() && self.last.iter().all(warm)
     }
 
-    fn begin(&mut self, cores: &[Core<'_>], memory: &Memory) {
+    fn begin_measurement(&mut self, cores: &[ReferenceCore<'_>], memory: &MemoryHierarchy) {
         let mut begun = vec![ThreadOutcome::default(); self.done.len()];
-        for (thread, account) in cores.iter().flat_map(Core::accounts) {
+        for (thread, account) in cores.iter().flat_map(ReferenceCore::accounts) {
             begun[thread] = with_memory(account, memory, thread);
         }
         self.begun = Some(begun);
     }
 
-    fn finished(&self) -> Option<Vec<ThreadOutcome>> {
+    fn outcomes(&self) -> Option<Vec<ThreadOutcome>> {
         self.begun.as_ref()?;
         self.done.iter().cloned().collect()
     }
 }
 
-fn with_memory(account: &ThreadOutcome, memory: &Memory, thread: usize) -> ThreadOutcome {
+fn with_memory(account: &ThreadOutcome, memory: &MemoryHierarchy, thread: usize) -> ThreadOutcome {
     ThreadOutcome {
         memory: memory.counts(thread),
         ..account.clone()

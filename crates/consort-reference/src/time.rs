@@ -10,11 +10,11 @@ pub(crate) fn from_ns(ns: f64) -> Femtos {
 
 /// A core's clock: cycles and femtoseconds into each other.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Clock {
+pub(crate) struct CoreClock {
     period: Femtos,
 }
 
-impl Clock {
+impl CoreClock {
     /// The clock of a frequency.
     pub(crate) fn new(ghz: f64) -> Self {
         Self {

@@ -1,14 +1,14 @@
 //! Every machine that comes along can be run on, alone and with siblings.
 
 use consort_core::PuId;
-use consort_ops::{Access, Kind, Op, Register};
-use consort_reference::{Length, Placement, Reference};
+use consort_ops::{Access, Op, OpKind, Register};
+use consort_reference::{Reference, RunLength, TracePlacement};
 use consort_sim::chip::Chip;
 use consort_sim::machine::presets;
 
 /// One operation of every kind, with memory for those that touch it.
 fn every_kind() -> Vec<Op> {
-    let op = |(kind, address): (Kind, u64)| {
+    let op = |(kind, address): (OpKind, u64)| {
         let mut op = Op::new(kind, address);
         let register = if kind.is_vector_side() {
             Register::vector(1)
@@ -16,7 +16,7 @@ fn every_kind() -> Vec<Op> {
             Register::general(1)
         };
         op.targets[0] = Some(register);
-        if matches!(kind, Kind::Load | Kind::Store) {
+        if matches!(kind, OpKind::Load | OpKind::Store) {
             op.data = Some(Access {
                 address: 0x10_0000,
                 bytes: 8,
@@ -26,13 +26,13 @@ fn every_kind() -> Vec<Op> {
         op
     };
     let addresses = (0x1000..).step_by(4);
-    Kind::ALL.into_iter().zip(addresses).map(op).collect()
+    OpKind::ALL.into_iter().zip(addresses).map(op).collect()
 }
 
 #[test]
 fn every_preset_executes_every_kind_of_operation_on_all_pus_of_a_core() {
     let program = every_kind();
-    let length = Length {
+    let length = RunLength {
         warm_up: 500,
         measured: 500,
     };
@@ -41,7 +41,7 @@ fn every_preset_executes_every_kind_of_operation_on_all_pus_of_a_core() {
         let first = chip.places()[0].core;
         let pus = (0..chip.places().len()).filter(|&pu| chip.places()[pu].core == first);
         let placements: Vec<_> = pus
-            .map(|pu| Placement {
+            .map(|pu| TracePlacement {
                 pu: PuId(pu as u32),
                 space: pu as u32,
                 program: &program,

@@ -1,6 +1,6 @@
 //! One value of a table.
 
-use consort_core::stats::{Interval, RatioInterval};
+use consort_core::stats::{ConfidenceInterval, RatioInterval};
 use serde::{Deserialize, Serialize};
 
 /// One value of a table. In JSON counts and numbers are numbers, an interval is
@@ -14,7 +14,7 @@ pub enum Cell {
     /// A number in the column's unit.
     Number(f64),
     /// A mean over runs, in the column's unit.
-    Interval(Interval),
+    Interval(ConfidenceInterval),
     /// There is no value, and why.
     Missing {
         /// The reason.
@@ -71,7 +71,7 @@ impl Cell {
 
     /// The same cell, or a missing one where a number is not finite: files
     /// cannot hold such numbers.
-    pub(crate) fn checked(self) -> Self {
+    pub(crate) fn reject_non_finite(self) -> Self {
         let numbers = [self.value(), self.ci95()];
         if numbers.into_iter().flatten().all(f64::is_finite) {
             self
@@ -93,8 +93,8 @@ impl From<f64> for Cell {
     }
 }
 
-impl From<Interval> for Cell {
-    fn from(interval: Interval) -> Self {
+impl From<ConfidenceInterval> for Cell {
+    fn from(interval: ConfidenceInterval) -> Self {
         Self::Interval(interval)
     }
 }
@@ -102,7 +102,7 @@ impl From<Interval> for Cell {
 impl From<RatioInterval> for Cell {
     /// The geometric mean with the upper, longer half of its interval.
     fn from(ratio: RatioInterval) -> Self {
-        Self::Interval(ratio.symmetric())
+        Self::Interval(ratio.to_interval())
     }
 }
 
@@ -115,7 +115,7 @@ impl From<&str> for Cell {
 /// Magnitudes outside which numbers are written with an exponent.
 const PLAIN: std::ops::Range<f64> = 1e-4..1e9;
 
-fn interval_text(interval: &Interval) -> String {
+fn interval_text(interval: &ConfidenceInterval) -> String {
     let places = decimals(interval.mean);
     let mean = number_text(interval.mean, places);
     match interval.ci95 {
@@ -185,20 +185,23 @@ mod tests {
 
     #[test]
     fn intervals_show_both_parts_with_the_same_decimals() {
-        let interval = Interval::of(&[10.0, 12.0, 14.0]).unwrap();
+        let interval = ConfidenceInterval::from_values(&[10.0, 12.0, 14.0]).unwrap();
         check(interval, "12.00 ± 4.97");
-        check(Interval::of(&[10.0]).unwrap(), "10.00");
-        check(RatioInterval::of(&[1.5, 1.5]).unwrap(), "1.500 ± 0.000");
+        check(ConfidenceInterval::from_values(&[10.0]).unwrap(), "10.00");
         check(
-            Interval::of(&[0.5, 0.500_000_1]).unwrap(),
+            RatioInterval::from_ratios(&[1.5, 1.5]).unwrap(),
+            "1.500 ± 0.000",
+        );
+        check(
+            ConfidenceInterval::from_values(&[0.5, 0.500_000_1]).unwrap(),
             "0.5000 ± <0.0001",
         );
     }
 
     #[test]
     fn each_kind_survives_json() {
-        let interval = Interval::of(&[0.1, 0.3]).unwrap();
-        let single = Interval::of(&[0.1]).unwrap();
+        let interval = ConfidenceInterval::from_values(&[0.1, 0.3]).unwrap();
+        let single = ConfidenceInterval::from_values(&[0.1]).unwrap();
         let cells = [
             Cell::from(0.1 + 0.2),
             Cell::from(10.0),
@@ -217,7 +220,7 @@ mod tests {
 
     #[test]
     fn what_files_cannot_hold_is_missing() {
-        assert_eq!(Cell::from(f64::NAN).checked().value(), None);
-        assert_eq!(Cell::from(1.0).checked().value(), Some(1.0));
+        assert_eq!(Cell::from(f64::NAN).reject_non_finite().value(), None);
+        assert_eq!(Cell::from(1.0).reject_non_finite().value(), Some(1.0));
     }
 }

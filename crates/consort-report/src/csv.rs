@@ -5,8 +5,8 @@
 //! empty field; the reason is in the JSON and HTML forms.
 
 use crate::cell::Cell;
-use crate::table::{SUFFIXES, Table};
-use consort_core::visible;
+use crate::table::{ReportTable, SUFFIXES};
+use consort_core::escape_invisible;
 use std::io::Write;
 use thiserror::Error;
 
@@ -24,7 +24,7 @@ pub struct CsvError {
 ///
 /// # Errors
 /// When `out` cannot be written.
-pub fn write_csv(out: &mut dyn Write, table: &Table) -> Result<(), CsvError> {
+pub fn write_csv(out: &mut dyn Write, table: &ReportTable) -> Result<(), CsvError> {
     let in_context = |source| CsvError {
         table: table.key().to_owned(),
         source,
@@ -32,20 +32,20 @@ pub fn write_csv(out: &mut dyn Write, table: &Table) -> Result<(), CsvError> {
     write_records(out, table).map_err(in_context)
 }
 
-fn write_records(out: &mut dyn Write, table: &Table) -> Result<(), csv::Error> {
+fn write_records(out: &mut dyn Write, table: &ReportTable) -> Result<(), csv::Error> {
     let wide = columns_with_intervals(table);
     let mut writer = csv::Writer::from_writer(out);
     writer.write_record(header(table, &wide))?;
     for row in table.rows() {
         let fields = row.cells.iter().zip(&wide).flat_map(|(c, w)| fields(c, *w));
-        let key = visible(&row.key).into_owned();
+        let key = escape_invisible(&row.key).into_owned();
         writer.write_record(std::iter::once(key).chain(fields))?;
     }
     writer.flush()?;
     Ok(())
 }
 
-fn columns_with_intervals(table: &Table) -> Vec<bool> {
+fn columns_with_intervals(table: &ReportTable) -> Vec<bool> {
     let has_interval = |index: usize| {
         let mut cells = table.rows().iter().filter_map(|row| row.cells.get(index));
         cells.any(|cell| cell.n().is_some())
@@ -53,7 +53,7 @@ fn columns_with_intervals(table: &Table) -> Vec<bool> {
     (0..table.columns().len()).map(has_interval).collect()
 }
 
-fn header(table: &Table, wide: &[bool]) -> Vec<String> {
+fn header(table: &ReportTable, wide: &[bool]) -> Vec<String> {
     let mut names = vec!["key".to_owned()];
     for (column, wide) in table.columns().iter().zip(wide) {
         names.push(column.key.clone());
@@ -66,32 +66,32 @@ fn header(table: &Table, wide: &[bool]) -> Vec<String> {
 
 fn fields(cell: &Cell, wide: bool) -> Vec<String> {
     let value = match cell {
-        Cell::Text(text) => visible(text).into_owned(),
+        Cell::Text(text) => escape_invisible(text).into_owned(),
         Cell::Count(count) => count.to_string(),
-        other => plain(other.value()),
+        other => value_text(other.value()),
     };
     if wide {
-        vec![value, plain(cell.ci95()), plain(cell.n())]
+        vec![value, value_text(cell.ci95()), value_text(cell.n())]
     } else {
         vec![value]
     }
 }
 
-fn plain<T: ToString>(value: Option<T>) -> String {
+fn value_text<T: ToString>(value: Option<T>) -> String {
     value.map_or_else(String::new, |value| value.to_string())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Column;
-    use consort_core::stats::Interval;
+    use crate::ReportColumn;
+    use consort_core::stats::ConfidenceInterval;
 
     #[test]
     fn intervals_widen_their_column_and_gaps_are_empty() {
-        let columns = ["stp", "antt", "note"].map(|key| Column::plain(key, key));
-        let mut table = Table::new("t", "", columns.to_vec()).unwrap();
-        let stp = Interval::of(&[1.0, 3.0]).unwrap();
+        let columns = ["stp", "antt", "note"].map(|key| ReportColumn::plain(key, key));
+        let mut table = ReportTable::new("t", "", columns.to_vec()).unwrap();
+        let stp = ConfidenceInterval::from_values(&[1.0, 3.0]).unwrap();
         let first = vec![stp.into(), 0.1.into(), "a, \"b\"".into()];
         table.push("linux", first).unwrap();
         let second = vec![u64::MAX.into(), Cell::missing("no"), "".into()];

@@ -1,11 +1,11 @@
 //! Texts inside HTML and SVG.
 
-use consort_core::visible;
+use consort_core::escape_invisible;
 
 /// Text that is nothing but text in HTML, inside and outside of quotes, all of it visible.
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
-    for character in visible(text).chars() {
+    for character in escape_invisible(text).chars() {
         match character {
             '&' => escaped.push_str("&amp;"),
             '<' => escaped.push_str("&lt;"),

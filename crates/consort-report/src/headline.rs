@@ -1,8 +1,8 @@
 //! The first table of a study: the figures that its source prints, as they come out here.
 
 use crate::cell::Cell;
-use crate::table::{Column, Table, TableError};
-use consort_core::stats::Interval;
+use crate::table::{ReportColumn, ReportTable, ReportTableError};
+use consort_core::stats::ConfidenceInterval;
 
 /// Key of the first table of every study.
 pub const HEADLINE: &str = "headline";
@@ -10,29 +10,34 @@ pub const HEADLINE: &str = "headline";
 /// One row for each figure that the source prints for this experiment, in its words, for example
 /// `hrrs over linux, SPEC`. Reference files set published figures beside exactly these rows.
 #[derive(Debug)]
-pub struct Headline(Table);
+pub struct HeadlineTable(ReportTable);
 
-impl Headline {
+impl HeadlineTable {
     /// A headline without rows.
     ///
     /// # Errors
-    /// Those of [`Table::new`]; its own keys are right.
-    pub fn new() -> Result<Self, TableError> {
+    /// Those of [`ReportTable::new`]; its own keys are right.
+    pub fn new() -> Result<Self, ReportTableError> {
         let columns = vec![
-            Column::plain("value", "Value"),
-            Column::plain("ci95", "95 % interval, ±"),
-            Column::plain("unit", "Unit"),
-            Column::plain("runs", "Runs"),
+            ReportColumn::plain("value", "Value"),
+            ReportColumn::plain("ci95", "95 % interval, ±"),
+            ReportColumn::plain("unit", "Unit"),
+            ReportColumn::plain("runs", "Runs"),
         ];
         let title = "The figures that the source prints for this experiment, as they come out here";
-        Table::new(HEADLINE, title, columns).map(Self)
+        ReportTable::new(HEADLINE, title, columns).map(Self)
     }
 
     /// Adds a figure in this unit (`percent`, `ratio`, `s`, `mpki`).
     ///
     /// # Errors
     /// A key that cannot be one or is taken.
-    pub fn add(&mut self, row: &str, unit: &str, value: impl Into<Cell>) -> Result<(), TableError> {
+    pub fn add(
+        &mut self,
+        row: &str,
+        unit: &str,
+        value: impl Into<Cell>,
+    ) -> Result<(), ReportTableError> {
         let value = value.into();
         let absent = |why: &str| Cell::missing(why);
         let half = value.ci95().map(Cell::from);
@@ -49,13 +54,13 @@ impl Headline {
     /// Adds a speedup or another ratio as the percentage by which it is above one.
     ///
     /// # Errors
-    /// As for [`Headline::add`].
-    pub fn add_gain(&mut self, row: &str, ratio: impl Into<Cell>) -> Result<(), TableError> {
+    /// As for [`HeadlineTable::add`].
+    pub fn add_gain(&mut self, row: &str, ratio: impl Into<Cell>) -> Result<(), ReportTableError> {
         self.add(row, "percent", percent_above_one(ratio.into()))
     }
 
     /// The table.
-    pub fn into_table(self) -> Table {
+    pub fn into_table(self) -> ReportTable {
         self.0
     }
 }
@@ -65,7 +70,7 @@ pub fn percent_above_one(ratio: Cell) -> Cell {
     match ratio {
         Cell::Count(count) => Cell::Number(100.0 * (count as f64 - 1.0)),
         Cell::Number(value) => Cell::Number(100.0 * (value - 1.0)),
-        Cell::Interval(interval) => Cell::Interval(Interval {
+        Cell::Interval(interval) => Cell::Interval(ConfidenceInterval {
             mean: 100.0 * (interval.mean - 1.0),
             ci95: interval.ci95.map(|half| 100.0 * half),
             ..interval
@@ -78,13 +83,13 @@ pub fn percent_above_one(ratio: Cell) -> Cell {
 mod tests {
     use super::*;
 
-    fn interval() -> Interval {
-        Interval::of(&[1.1, 1.3]).unwrap()
+    fn interval() -> ConfidenceInterval {
+        ConfidenceInterval::from_values(&[1.1, 1.3]).unwrap()
     }
 
     #[test]
     fn a_mean_is_spread_over_value_interval_and_runs() {
-        let mut headline = Headline::new().unwrap();
+        let mut headline = HeadlineTable::new().unwrap();
         headline.add("a over b", "ratio", interval()).unwrap();
         let table = headline.into_table();
         let number = |column| table.cell("a over b", column).unwrap().value().unwrap();
@@ -96,7 +101,7 @@ mod tests {
 
     #[test]
     fn a_gain_is_what_a_ratio_is_above_one() {
-        let mut headline = Headline::new().unwrap();
+        let mut headline = HeadlineTable::new().unwrap();
         headline.add_gain("mean", interval()).unwrap();
         headline.add_gain("one run", 0.75).unwrap();
         headline.add_gain("none", Cell::missing("no runs")).unwrap();

@@ -8,7 +8,7 @@ use crate::cell::Cell;
 pub use crate::escape::escape;
 use crate::figure::Figure;
 use crate::svg::{SvgError, draw};
-use crate::table::{Column, Row, Table};
+use crate::table::{ReportColumn, ReportRow, ReportTable};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -17,10 +17,10 @@ const SCRIPT: &str = include_str!("page.js");
 ///
 /// # Errors
 /// When a figure cannot be drawn.
-pub fn sheet(
+pub fn figures_page(
     title: &str,
     facts: &[String],
-    tables: &[Table],
+    tables: &[ReportTable],
     figures: &[Figure],
 ) -> Result<String, SvgError> {
     let figures: Result<String, SvgError> = figures.iter().map(figure).collect();
@@ -28,14 +28,14 @@ pub fn sheet(
     let body = format!(
         "<h1>{}</h1>\n{}{}{tables}",
         escape(title),
-        list("What this is", facts),
+        html_list("What this is", facts),
         figures?
     );
-    Ok(document(title, &body))
+    Ok(html_document(title, &body))
 }
 
 /// A whole page; the body is HTML already.
-pub fn document(title: &str, body: &str) -> String {
+pub fn html_document(title: &str, body: &str) -> String {
     let title = escape(title);
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -47,7 +47,7 @@ pub fn document(title: &str, body: &str) -> String {
 }
 
 /// A list of texts with a heading; nothing where there are none.
-pub fn list(title: &str, notes: &[String]) -> String {
+pub fn html_list(title: &str, notes: &[String]) -> String {
     if notes.is_empty() {
         return String::new();
     }
@@ -65,15 +65,16 @@ pub fn figure(figure: &Figure) -> Result<String, SvgError> {
 }
 
 /// A table of which the title alone is shown until a reader opens it.
-pub fn folded(of: &Table) -> String {
+pub fn collapsed_table(of: &ReportTable) -> String {
     let title = escape(of.title());
     let table = table(of);
     format!("<details>\n<summary>{title}</summary>\n{table}</details>\n")
 }
 
 /// A table, which a reader can sort by a column.
-pub fn table(table: &Table) -> String {
-    let heading = |column: &Column| format!("<th scope=\"col\">{}</th>", escape(&column.heading()));
+pub fn table(table: &ReportTable) -> String {
+    let heading =
+        |column: &ReportColumn| format!("<th scope=\"col\">{}</th>", escape(&column.heading()));
     let headings: String = table.columns().iter().map(heading).collect();
     let common = common_n(table);
     let rows = table.rows().iter().map(|r| row(r, common.is_none()));
@@ -87,7 +88,7 @@ pub fn table(table: &Table) -> String {
 }
 
 /// The number of runs behind every interval, where it is one.
-fn common_n(table: &Table) -> Option<usize> {
+fn common_n(table: &ReportTable) -> Option<usize> {
     let cells = table.rows().iter().flat_map(|row| &row.cells);
     let mut all = cells.filter_map(|cell| match cell {
         Cell::Interval(interval) => Some(interval.n),
@@ -97,7 +98,7 @@ fn common_n(table: &Table) -> Option<usize> {
     all.all(|n| n == first).then_some(first)
 }
 
-fn row(row: &Row, with_n: bool) -> String {
+fn row(row: &ReportRow, with_n: bool) -> String {
     let cells: String = row.cells.iter().map(|c| cell(c, with_n)).collect();
     format!(
         "<tr><th scope=\"row\">{}</th>{cells}</tr>\n",
@@ -131,9 +132,9 @@ mod tests {
 
     #[test]
     fn numbers_of_runs_that_differ_stand_beside_each_figure() {
-        let mut table = Table::new("t", "T", vec![Column::plain("x", "X")]).unwrap();
+        let mut table = ReportTable::new("t", "T", vec![ReportColumn::plain("x", "X")]).unwrap();
         for runs in [&[1.0, 2.0, 4.0][..], &[1.0, 2.0, 4.0, 5.0]] {
-            let interval = consort_core::stats::Interval::of(runs).unwrap();
+            let interval = consort_core::stats::ConfidenceInterval::from_values(runs).unwrap();
             table
                 .push(&runs.len().to_string(), vec![interval.into()])
                 .unwrap();

@@ -14,16 +14,16 @@ pub(crate) const SUFFIXES: [&str; 2] = ["_ci95", "_n"];
 /// A table. Keys are stable: other tools and reference files use them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(into = "TableFile", try_from = "TableFile")]
-pub struct Table {
+pub struct ReportTable {
     key: String,
     title: String,
-    columns: Vec<Column>,
-    rows: Vec<Row>,
+    columns: Vec<ReportColumn>,
+    rows: Vec<ReportRow>,
 }
 
 /// One column.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Column {
+pub struct ReportColumn {
     /// Stable key.
     pub key: String,
     /// Title for people.
@@ -34,7 +34,7 @@ pub struct Column {
 
 /// One row: a cell for each column.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
+pub struct ReportRow {
     /// Stable key.
     pub key: String,
     /// The cells, in the order of the columns.
@@ -43,7 +43,7 @@ pub struct Row {
 
 /// Reason why a table is not one.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum TableError {
+pub enum ReportTableError {
     /// A key cannot be used.
     #[error("table '{table}': '{key}' cannot be a {what} key; {right}")]
     Key {
@@ -88,7 +88,7 @@ pub enum TableError {
     },
 }
 
-impl Column {
+impl ReportColumn {
     /// A column of numbers with a unit.
     pub fn with_unit(key: &str, title: &str, unit: &str) -> Self {
         Self {
@@ -115,7 +115,7 @@ impl Column {
     }
 }
 
-impl Table {
+impl ReportTable {
     /// A table without rows.
     ///
     /// # Errors
@@ -123,7 +123,11 @@ impl Table {
     /// part of a file name), or a column's key is empty, is `key`, ends in
     /// `_ci95` or `_n` (which the CSV form adds), holds a comma, a colon, a
     /// quote or blanks, or occurs twice.
-    pub fn new(key: &str, title: &str, columns: Vec<Column>) -> Result<Self, TableError> {
+    pub fn new(
+        key: &str,
+        title: &str,
+        columns: Vec<ReportColumn>,
+    ) -> Result<Self, ReportTableError> {
         let table = Self {
             key: key.to_owned(),
             title: title.to_owned(),
@@ -139,25 +143,25 @@ impl Table {
     /// # Errors
     /// When the number of cells is not that of the columns, or the key is
     /// empty, holds control characters, or is taken.
-    pub fn push(&mut self, key: &str, cells: Vec<Cell>) -> Result<(), TableError> {
+    pub fn push(&mut self, key: &str, cells: Vec<Cell>) -> Result<(), ReportTableError> {
         if key.trim() != key || key.is_empty() || key.contains(char::is_control) {
             let right = "it needs visible characters without blanks around them";
             return Err(self.bad_key("row", key, right));
         }
         if self.row(key).is_some() {
-            return Err(self.twice("row", key));
+            return Err(self.duplicate_key("row", key));
         }
         if cells.len() != self.columns.len() {
-            return Err(TableError::Cells {
+            return Err(ReportTableError::Cells {
                 table: self.key.clone(),
                 row: key.to_owned(),
                 cells: cells.len(),
                 columns: self.columns.len(),
             });
         }
-        let cells = cells.into_iter().map(Cell::checked).collect();
+        let cells = cells.into_iter().map(Cell::reject_non_finite).collect();
         let key = key.to_owned();
-        self.rows.push(Row { key, cells });
+        self.rows.push(ReportRow { key, cells });
         Ok(())
     }
 
@@ -172,17 +176,17 @@ impl Table {
     }
 
     /// The columns.
-    pub fn columns(&self) -> &[Column] {
+    pub fn columns(&self) -> &[ReportColumn] {
         &self.columns
     }
 
     /// The rows.
-    pub fn rows(&self) -> &[Row] {
+    pub fn rows(&self) -> &[ReportRow] {
         &self.rows
     }
 
     /// The row with that key.
-    pub fn row(&self, key: &str) -> Option<&Row> {
+    pub fn row(&self, key: &str) -> Option<&ReportRow> {
         self.rows.iter().find(|row| row.key == key)
     }
 
@@ -192,7 +196,7 @@ impl Table {
         self.row(row)?.cells.get(index)
     }
 
-    fn check_keys(&self) -> Result<(), TableError> {
+    fn check_keys(&self) -> Result<(), ReportTableError> {
         if !is_file_key(&self.key) {
             return Err(self.bad_key("table", &self.key, "use a-z, 0-9, '-' and '_'"));
         }
@@ -203,14 +207,14 @@ impl Table {
                 return Err(self.bad_key("column", &column.key, right));
             }
             if self.columns[..index].iter().any(|c| c.key == column.key) {
-                return Err(self.twice("column", &column.key));
+                return Err(self.duplicate_key("column", &column.key));
             }
         }
         Ok(())
     }
 
-    fn bad_key(&self, what: &'static str, key: &str, right: &'static str) -> TableError {
-        TableError::Key {
+    fn bad_key(&self, what: &'static str, key: &str, right: &'static str) -> ReportTableError {
+        ReportTableError::Key {
             table: self.key.clone(),
             what,
             key: key.to_owned(),
@@ -218,8 +222,8 @@ impl Table {
         }
     }
 
-    fn twice(&self, what: &'static str, key: &str) -> TableError {
-        TableError::Twice {
+    fn duplicate_key(&self, what: &'static str, key: &str) -> ReportTableError {
+        ReportTableError::Twice {
             table: self.key.clone(),
             what,
             key: key.to_owned(),
@@ -244,7 +248,7 @@ fn is_column_key(key: &str) -> bool {
 struct TableFile {
     key: String,
     title: String,
-    columns: Vec<Column>,
+    columns: Vec<ReportColumn>,
     rows: Vec<RowFile>,
 }
 
@@ -255,10 +259,10 @@ struct RowFile {
     cells: BTreeMap<String, Cell>,
 }
 
-impl From<Table> for TableFile {
-    fn from(table: Table) -> Self {
+impl From<ReportTable> for TableFile {
+    fn from(table: ReportTable) -> Self {
         let keys: Vec<String> = table.columns.iter().map(|c| c.key.clone()).collect();
-        let row = |row: Row| RowFile {
+        let row = |row: ReportRow| RowFile {
             key: row.key,
             cells: keys.iter().cloned().zip(row.cells).collect(),
         };
@@ -271,14 +275,14 @@ impl From<Table> for TableFile {
     }
 }
 
-impl TryFrom<TableFile> for Table {
-    type Error = TableError;
+impl TryFrom<TableFile> for ReportTable {
+    type Error = ReportTableError;
 
-    fn try_from(file: TableFile) -> Result<Self, TableError> {
+    fn try_from(file: TableFile) -> Result<Self, ReportTableError> {
         let mut table = Self::new(&file.key, &file.title, file.columns)?;
         for row in file.rows {
-            let cells = table.in_order(row.cells);
-            let cells = cells.ok_or_else(|| TableError::Columns {
+            let cells = table.order_cells(row.cells);
+            let cells = cells.ok_or_else(|| ReportTableError::Columns {
                 table: file.key.clone(),
                 row: row.key.clone(),
             })?;
@@ -288,11 +292,11 @@ impl TryFrom<TableFile> for Table {
     }
 }
 
-impl Table {
+impl ReportTable {
     /// The cells in the order of the columns; none unless each column has one
     /// and nothing is left.
-    fn in_order(&self, mut cells: BTreeMap<String, Cell>) -> Option<Vec<Cell>> {
-        let take = |column: &Column| cells.remove(&column.key);
+    fn order_cells(&self, mut cells: BTreeMap<String, Cell>) -> Option<Vec<Cell>> {
+        let take = |column: &ReportColumn| cells.remove(&column.key);
         let ordered: Option<Vec<Cell>> = self.columns.iter().map(take).collect();
         ordered.filter(|_| cells.is_empty())
     }
@@ -303,15 +307,15 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn columns() -> Vec<Column> {
+    fn columns() -> Vec<ReportColumn> {
         vec![
-            Column::with_unit("time_s", "time", "s"),
-            Column::plain("class", "class"),
+            ReportColumn::with_unit("time_s", "time", "s"),
+            ReportColumn::plain("class", "class"),
         ]
     }
 
-    fn table() -> Table {
-        Table::new("t", "A table", columns()).unwrap()
+    fn table() -> ReportTable {
+        ReportTable::new("t", "A table", columns()).unwrap()
     }
 
     #[test]
@@ -341,14 +345,14 @@ mod tests {
     #[test]
     fn keys_that_would_clash_are_refused() {
         for key in ["", "Upper", "a/b", "../x"] {
-            assert!(Table::new(key, "", vec![]).is_err(), "{key}");
+            assert!(ReportTable::new(key, "", vec![]).is_err(), "{key}");
         }
         for key in ["", "key", "a_ci95", "a_n", "a,b", "a b", "a:b"] {
-            let columns = vec![Column::plain(key, "")];
-            assert!(Table::new("t", "", columns).is_err(), "{key}");
+            let columns = vec![ReportColumn::plain(key, "")];
+            assert!(ReportTable::new("t", "", columns).is_err(), "{key}");
         }
-        let twice = vec![Column::plain("a", ""), Column::plain("a", "")];
-        let error = Table::new("t", "", twice).unwrap_err().to_string();
+        let twice = vec![ReportColumn::plain("a", ""), ReportColumn::plain("a", "")];
+        let error = ReportTable::new("t", "", twice).unwrap_err().to_string();
         assert_eq!(error, "table 't' has two columns with the key 'a'");
     }
 
@@ -368,7 +372,9 @@ mod tests {
     #[test]
     fn stored_tables_are_checked() {
         let text = r#"{"key":"t","title":"","columns":[],"rows":[{"key":"a","b":1}]}"#;
-        let error = serde_json::from_str::<Table>(text).unwrap_err().to_string();
+        let error = serde_json::from_str::<ReportTable>(text)
+            .unwrap_err()
+            .to_string();
         assert!(
             error.contains("row 'a' does not have the table's columns"),
             "{error}"
@@ -383,7 +389,7 @@ mod tests {
                 table.push(&row.to_string(), vec![(*value).into(), Cell::missing("?")]).unwrap();
             }
             let json = serde_json::to_string(&table).unwrap();
-            prop_assert_eq!(serde_json::from_str::<Table>(&json).unwrap(), table);
+            prop_assert_eq!(serde_json::from_str::<ReportTable>(&json).unwrap(), table);
         }
     }
 }

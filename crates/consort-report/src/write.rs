@@ -3,8 +3,8 @@
 use crate::csv::{CsvError, write_csv};
 use crate::figure::Figure;
 use crate::svg::{SvgError, draw};
-use crate::table::Table;
-use consort_output::write_whole;
+use crate::table::ReportTable;
+use consort_output::write_atomically;
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -29,13 +29,17 @@ pub enum WriteError {
 }
 
 /// Name and content of a file.
-pub type Part = (String, Vec<u8>);
+pub type FileContent = (String, Vec<u8>);
 
 /// Tables as `PREFIXKEY.csv`, then figures as `PREFIXKEY.svg`.
 ///
 /// # Errors
 /// When a figure cannot be drawn.
-pub fn parts(prefix: &str, tables: &[Table], figures: &[Figure]) -> Result<Vec<Part>, WriteError> {
+pub fn file_contents(
+    prefix: &str,
+    tables: &[ReportTable],
+    figures: &[Figure],
+) -> Result<Vec<FileContent>, WriteError> {
     let mut parts = Vec::new();
     for table in tables {
         let mut content = Vec::new();
@@ -53,10 +57,10 @@ pub fn parts(prefix: &str, tables: &[Table], figures: &[Figure]) -> Result<Vec<P
 ///
 /// # Errors
 /// When a file cannot be written.
-pub fn write_files(folder: &Path, files: &[Part]) -> Result<Vec<PathBuf>, WriteError> {
+pub fn write_files(folder: &Path, files: &[FileContent]) -> Result<Vec<PathBuf>, WriteError> {
     let paths = files.iter().map(|(name, content)| {
         let path = folder.join(name);
-        match write_whole(folder, name, content) {
+        match write_atomically(folder, name, content) {
             Ok(()) => Ok(path),
             Err(cause) => Err(WriteError::Io { path, cause }),
         }
@@ -69,14 +73,14 @@ pub fn write_files(folder: &Path, files: &[Part]) -> Result<Vec<PathBuf>, WriteE
 ///
 /// # Errors
 /// When a figure cannot be drawn or a file cannot be written.
-pub fn write_parts(
+pub fn write_tables_and_figures(
     folder: &Path,
-    tables: &[Table],
+    tables: &[ReportTable],
     figures: &[Figure],
 ) -> Result<Vec<PathBuf>, WriteError> {
     std::fs::create_dir_all(folder).map_err(|cause| WriteError::Io {
         path: folder.to_owned(),
         cause,
     })?;
-    write_files(folder, &parts("", tables, figures)?)
+    write_files(folder, &file_contents("", tables, figures)?)
 }

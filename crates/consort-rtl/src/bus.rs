@@ -12,7 +12,7 @@ pub(crate) fn bytes(bits: usize) -> usize {
 }
 
 /// Appends fields of equal width to a frame as one port, the first in the lowest bits.
-pub(crate) fn put(frame: &mut Vec<u8>, width: usize, fields: impl Iterator<Item = u64>) {
+pub(crate) fn put_port(frame: &mut Vec<u8>, width: usize, fields: impl Iterator<Item = u64>) {
     let start = frame.len();
     let mut at = 0;
     for field in fields {
@@ -29,7 +29,7 @@ pub(crate) fn put(frame: &mut Vec<u8>, width: usize, fields: impl Iterator<Item 
 }
 
 /// Reads a port of so many fields off the front of a frame.
-pub(crate) fn take(frame: &mut &[u8], width: usize, count: usize) -> Vec<u64> {
+pub(crate) fn take_port(frame: &mut &[u8], width: usize, count: usize) -> Vec<u64> {
     let (own, rest) = frame.split_at(bytes(width * count).min(frame.len()));
     *frame = rest;
     let bit = |n: usize| u64::from(own.get(n / 8).is_some_and(|byte| byte >> (n % 8) & 1 == 1));
@@ -51,10 +51,10 @@ mod tests {
             let mask = u64::MAX >> (64 - width);
             let fields: Vec<u64> = fields.iter().map(|f| f & mask).collect();
             let mut frame = Vec::new();
-            put(&mut frame, width, fields.iter().copied());
+            put_port(&mut frame, width, fields.iter().copied());
             prop_assert_eq!(frame.len(), bytes(width * fields.len()));
             let mut rest = frame.as_slice();
-            prop_assert_eq!(take(&mut rest, width, fields.len()), fields);
+            prop_assert_eq!(take_port(&mut rest, width, fields.len()), fields);
             prop_assert!(rest.is_empty());
         }
     }

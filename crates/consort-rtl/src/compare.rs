@@ -1,15 +1,15 @@
 //! A unit beside its policy, step by step.
 
-use crate::cycle::{Inputs, Outputs};
-use crate::error::Error;
-use crate::model::Model;
-use crate::reference::{Passed, Reference, Swaps};
-use crate::setting::{Policy, Setting};
+use crate::cycle::{CycleInputs, CycleOutputs};
+use crate::error::RtlError;
+use crate::model::RtlModel;
+use crate::reference_policy::{ElapsedCycles, ReferencePolicy, Swaps};
+use crate::unit_parameters::{UnitParameters, UnitPolicy};
 use std::fmt;
 
 /// Extent of a comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Summary {
+pub struct ComparisonSummary {
     /// Cycles of the unit.
     pub cycles: u64,
     /// Quanta that ended.
@@ -22,7 +22,7 @@ pub struct Summary {
     pub longest_decision: u64,
 }
 
-impl fmt::Display for Summary {
+impl fmt::Display for ComparisonSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (quanta, cycles, asked) = (self.quanta, self.cycles, self.asked);
         let swaps = self.swaps;
@@ -39,28 +39,28 @@ impl fmt::Display for Summary {
 }
 
 /// A unit and its policy, which have seen the same so far.
-pub(crate) struct Pair<'a> {
-    setting: Setting,
-    model: &'a mut Model,
-    pub(crate) reference: Reference,
+pub(crate) struct LockstepPair<'a> {
+    setting: UnitParameters,
+    model: &'a mut RtlModel,
+    pub(crate) reference: ReferencePolicy,
     /// Exchanges under way.
     pub(crate) standing: Swaps,
-    pub(crate) summary: Summary,
+    pub(crate) summary: ComparisonSummary,
     /// Inputs that the policy has seen and the unit not yet, with the exchanges then under way.
-    ahead: Vec<(Inputs, Swaps)>,
+    ahead: Vec<(CycleInputs, Swaps)>,
 }
 
 /// Cycles by which a policy may be ahead: replies to so many fit into a pipe.
 const AHEAD: usize = 64;
 
-impl<'a> Pair<'a> {
-    pub(crate) fn new(setting: &Setting, model: &'a mut Model) -> Result<Self, Error> {
+impl<'a> LockstepPair<'a> {
+    pub(crate) fn new(setting: &UnitParameters, model: &'a mut RtlModel) -> Result<Self, RtlError> {
         Ok(Self {
             setting: *setting,
             model,
-            reference: Reference::new(setting)?,
+            reference: ReferencePolicy::new(setting)?,
             standing: vec![None; setting.groups],
-            summary: Summary::default(),
+            summary: ComparisonSummary::default(),
             ahead: Vec::new(),
         })
     }
@@ -68,16 +68,16 @@ impl<'a> Pair<'a> {
     /// Lets both see the same cycles.
     ///
     /// # Errors
-    /// [`Error::Differs`] where they ask for different exchanges.
-    pub(crate) fn step(&mut self, inputs: &Inputs) -> Result<Outputs, Error> {
+    /// [`RtlError::Differs`] where they ask for different exchanges.
+    pub(crate) fn step(&mut self, inputs: &CycleInputs) -> Result<CycleOutputs, RtlError> {
         let outputs = self.model.step(inputs)?;
-        let held = self.held(&outputs)?;
-        let passed = Passed {
+        let held = self.find_blocked_groups(&outputs)?;
+        let passed = ElapsedCycles {
             cycles: outputs.cycles,
             taken: outputs.taken.contains(&true),
             held: &held,
         };
-        self.ask(inputs, passed);
+        self.step_policy(inputs, passed);
         self.check(inputs, &outputs, &self.standing)?;
         Ok(outputs)
     }
@@ -87,15 +87,15 @@ impl<'a> Pair<'a> {
     /// answer of theirs.
     ///
     /// # Errors
-    /// As [`Pair::step`].
-    pub(crate) fn run_ahead(&mut self, inputs: Inputs) -> Result<(), Error> {
+    /// As [`LockstepPair::step`].
+    pub(crate) fn run_ahead(&mut self, inputs: CycleInputs) -> Result<(), RtlError> {
         let held: Vec<bool> = self.standing.iter().map(Option::is_some).collect();
-        let passed = Passed {
+        let passed = ElapsedCycles {
             cycles: 1,
             taken: inputs.tick,
             held: &held,
         };
-        self.ask(&inputs, passed);
+        self.step_policy(&inputs, passed);
         self.model.send(&inputs)?;
         self.ahead.push((inputs, self.standing.clone()));
         if self.ahead.len() == AHEAD {
@@ -107,8 +107,8 @@ impl<'a> Pair<'a> {
     /// Hears the answers of the unit to all cycles that it is behind.
     ///
     /// # Errors
-    /// As [`Pair::step`].
-    pub(crate) fn catch_up(&mut self) -> Result<(), Error> {
+    /// As [`LockstepPair::step`].
+    pub(crate) fn catch_up(&mut self) -> Result<(), RtlError> {
         for (inputs, standing) in std::mem::take(&mut self.ahead) {
             let outputs = self.model.receive()?;
             self.check(&inputs, &outputs, &standing)?;
@@ -117,7 +117,7 @@ impl<'a> Pair<'a> {
     }
 
     /// Asks the policy, and notes the exchanges that end and begin.
-    fn ask(&mut self, inputs: &Inputs, passed: Passed<'_>) {
+    fn step_policy(&mut self, inputs: &CycleInputs, passed: ElapsedCycles<'_>) {
         self.summary.cycles += u64::from(passed.cycles);
         self.summary.asked += 1 + u64::from(passed.cycles > 1);
         self.summary.quanta += u64::from(passed.taken);
@@ -134,15 +134,17 @@ impl<'a> Pair<'a> {
     }
 
     /// Groups in which no logical core can be exchanged in the last cycle.
-    fn held(&self, outputs: &Outputs) -> Result<Vec<bool>, Error> {
+    fn find_blocked_groups(&self, outputs: &CycleOutputs) -> Result<Vec<bool>, RtlError> {
         let mut held = Vec::new();
         for (decided, standing) in outputs.decided.iter().zip(&self.standing) {
             let decides = match self.setting.policy {
-                Policy::Hrrs | Policy::Kuths => standing.is_none(),
-                Policy::Tcs => *decided,
+                UnitPolicy::Hrrs | UnitPolicy::Kuths => standing.is_none(),
+                UnitPolicy::Tcs => *decided,
             };
             if decides && standing.is_some() {
-                return Err(self.differs("it decides while an exchange is under way".to_owned()));
+                return Err(
+                    self.difference_error("it decides while an exchange is under way".to_owned())
+                );
             }
             held.push(!decides);
         }
@@ -151,13 +153,13 @@ impl<'a> Pair<'a> {
 
     fn check(
         &self,
-        inputs: &Inputs,
-        outputs: &Outputs,
+        inputs: &CycleInputs,
+        outputs: &CycleOutputs,
         standing: &[Option<(usize, usize)>],
-    ) -> Result<(), Error> {
+    ) -> Result<(), RtlError> {
         if outputs.asks != standing {
             let (unit, policy) = (&outputs.asks, standing);
-            return Err(self.differs(format!(
+            return Err(self.difference_error(format!(
                 "the unit asks for {unit:?}, the policy for {policy:?}, after {inputs:?}"
             )));
         }
@@ -168,22 +170,22 @@ impl<'a> Pair<'a> {
         let expected: Vec<bool> = (0..self.setting.cores).map(saves).collect();
         if outputs.saves != expected {
             let saves = &outputs.saves;
-            return Err(self.differs(format!(
+            return Err(self.difference_error(format!(
                 "registers are saved on {saves:?}, not on {expected:?}"
             )));
         }
         let loads = outputs.loads.iter().filter(|&&on| on).count();
         let acks = inputs.ack.iter().filter(|&&on| on).count();
         if outputs.cycles == 1 && loads != 2 * acks {
-            return Err(self.differs(format!(
+            return Err(self.difference_error(format!(
                 "registers are loaded on {loads} cores after {acks} exchanges"
             )));
         }
         Ok(())
     }
 
-    pub(crate) fn differs(&self, what: String) -> Error {
-        Error::Differs {
+    pub(crate) fn difference_error(&self, what: String) -> RtlError {
+        RtlError::Differs {
             setting: self.setting.to_string(),
             cycle: self.summary.cycles,
             what,

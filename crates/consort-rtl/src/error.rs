@@ -5,7 +5,7 @@ use thiserror::Error;
 
 /// Reason why a unit could not be compared with its policy, or in which they differ.
 #[derive(Debug, Error)]
-pub enum Error {
+pub enum RtlError {
     /// A program could not be started or heard.
     #[error("{what}: {cause}")]
     Io {
@@ -51,8 +51,8 @@ pub enum Error {
     },
 }
 
-impl Error {
-    pub(crate) fn io(what: &str) -> impl FnOnce(std::io::Error) -> Self {
+impl RtlError {
+    pub(crate) fn io_error(what: &str) -> impl FnOnce(std::io::Error) -> Self {
         let what = what.to_owned();
         move |cause| Self::Io { what, cause }
     }

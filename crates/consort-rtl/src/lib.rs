@@ -1,9 +1,9 @@
 //! The hardware units of `rtl/` beside the policies that they implement.
 //!
 //! Purpose: shows that a unit asks for the same exchanges as its policy, at every cycle. Usage: a
-//! [`Setting`] names a unit and its parameters; [`Model::build`] has Verilator make a program of it
-//! ([`find_verilator`] tells whether there is one); [`random()`] drives both with stimuli drawn by a
-//! seed, [`replay()`] with what a policy observed in a run. The first difference is an [`Error`].
+//! [`UnitParameters`] names a unit and its parameters; [`RtlModel::build`] has Verilator make a program of it
+//! ([`find_verilator`] tells whether there is one); [`run_random_quanta()`] drives both with stimuli drawn by a
+//! seed, [`replay()`] with what a policy observed in a run. The first difference is an [`RtlError`].
 //!
 //! Pitfall: the policy is asked once per cycle. While an exchange is under way, and while tcs still
 //! adds up and compares, it is told that the large core is in the kernel: to a policy both mean
@@ -14,15 +14,15 @@ mod compare;
 mod cycle;
 mod error;
 mod model;
+mod policy_recording;
 mod random;
-mod recorded;
-mod reference;
-mod setting;
+mod reference_policy;
 mod stimuli;
+mod unit_parameters;
 
-pub use compare::Summary;
-pub use error::Error;
-pub use model::{Model, SOURCES, find_verilator};
-pub use random::random;
-pub use recorded::{Recording, replay};
-pub use setting::{Policy, Setting};
+pub use compare::ComparisonSummary;
+pub use error::RtlError;
+pub use model::{RtlModel, SOURCES, find_verilator};
+pub use policy_recording::{PolicyRecording, replay};
+pub use random::run_random_quanta;
+pub use unit_parameters::{UnitParameters, UnitPolicy};

@@ -1,14 +1,14 @@
 //! Stimuli drawn by a seed.
 
-use crate::cycle::{Inputs, Outputs, USER};
-use crate::reference::Reference;
-use crate::setting::{Policy, Setting};
+use crate::cycle::{CycleInputs, CycleOutputs, USER};
+use crate::reference_policy::ReferencePolicy;
+use crate::unit_parameters::{UnitParameters, UnitPolicy};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
 /// Character of a quantum.
 #[derive(Clone, Copy, Debug)]
-struct Mood {
+struct StimulusProfile {
     /// Probability per cycle that a core goes into or leaves the kernel, goes idle or runs again, 0
     /// to 1.
     turns: f64,
@@ -22,7 +22,7 @@ struct Mood {
     most_time: u32,
 }
 
-const CALM: Mood = Mood {
+const CALM: StimulusProfile = StimulusProfile {
     turns: 0.02,
     calls: 0.02,
     idle: 0.1,
@@ -31,12 +31,12 @@ const CALM: Mood = Mood {
     most_time: 5000,
 };
 /// Quantum in which all cores do all but the same.
-const TIES: Mood = Mood {
+const TIES: StimulusProfile = StimulusProfile {
     most_inst: 1,
     most_time: 1,
     ..CALM
 };
-const STORM: Mood = Mood {
+const STORM: StimulusProfile = StimulusProfile {
     turns: 0.4,
     calls: 0.3,
     idle: 0.4,
@@ -44,33 +44,33 @@ const STORM: Mood = Mood {
     ..CALM
 };
 /// Quantum in which no thread stalls or goes on, so that short-term criticality decides.
-const SILENCE: Mood = Mood {
+const SILENCE: StimulusProfile = StimulusProfile {
     calls: 0.0,
     turns: 0.005,
     idle: 0.0,
     ..CALM
 };
 /// Quantum in which counters saturate.
-const HUGE: Mood = Mood {
+const HUGE: StimulusProfile = StimulusProfile {
     most_inst: u32::MAX,
     most_time: u32::MAX,
     ..CALM
 };
-const DESERTED: Mood = Mood {
+const DESERTED: StimulusProfile = StimulusProfile {
     turns: 0.3,
     idle: 0.9,
     ..CALM
 };
-const MOODS: [Mood; 10] = [
+const MOODS: [StimulusProfile; 10] = [
     CALM, CALM, TIES, TIES, STORM, SILENCE, SILENCE, SILENCE, DESERTED, HUGE,
 ];
 
 /// A chip's surroundings: programs, the operating system, and the cores.
 #[derive(Debug)]
 pub(crate) struct Stimuli {
-    setting: Setting,
+    setting: UnitParameters,
     chance: Pcg64,
-    mood: Mood,
+    mood: StimulusProfile,
     /// Cycles until the quantum ends.
     left: u32,
     cpl: Vec<u8>,
@@ -83,7 +83,7 @@ pub(crate) struct Stimuli {
 }
 
 impl Stimuli {
-    pub(crate) fn new(setting: &Setting, seed: u64) -> Self {
+    pub(crate) fn new(setting: &UnitParameters, seed: u64) -> Self {
         let n = setting.cores;
         Self {
             setting: *setting,
@@ -99,13 +99,17 @@ impl Stimuli {
     }
 
     /// The next cycle; `standing` are the groups with an exchange under way.
-    pub(crate) fn next(&mut self, policy: &Reference, standing: &[bool]) -> Inputs {
-        let mut inputs = Inputs::quiet(&self.setting);
+    pub(crate) fn next_cycle(
+        &mut self,
+        policy: &ReferencePolicy,
+        standing: &[bool],
+    ) -> CycleInputs {
+        let mut inputs = CycleInputs::quiet_cycle(&self.setting);
         if self.left == 0 {
             self.mood = MOODS[self.chance.random_range(0..MOODS.len())];
             self.left = self.chance.random_range(1..6);
             for core in 0..self.setting.cores {
-                self.turn(core, policy, 1.0);
+                self.draw_core_state(core, policy, 1.0);
             }
         }
         self.left -= 1;
@@ -118,39 +122,44 @@ impl Stimuli {
             *ack = standing[group] && self.chance.random_bool(0.6);
         }
         for core in 0..self.setting.cores {
-            self.turn(core, policy, self.mood.turns);
+            self.draw_core_state(core, policy, self.mood.turns);
             inputs.inst[core] = self.chance.random_range(0..=self.mood.most_inst);
-            if self.setting.policy == Policy::Tcs && self.ready[core] {
-                self.call(core, policy, &mut inputs);
+            if self.setting.policy == UnitPolicy::Tcs && self.ready[core] {
+                self.draw_thread_call(core, policy, &mut inputs);
             }
         }
         inputs.time = self.chance.random_range(0..=self.mood.most_time);
-        if self.setting.policy == Policy::Tcs && self.chance.random_bool(0.3) {
+        if self.setting.policy == UnitPolicy::Tcs && self.chance.random_bool(0.3) {
             inputs.most_cycles = self.chance.random_range(2..100);
         }
-        self.levels(inputs)
+        self.apply_levels(inputs)
     }
 
     /// Returns a cycle in which nothing happens but that exchanges are done; the large cores may
     /// leave the kernel.
-    pub(crate) fn quiet(&mut self, policy: &Reference, standing: &[bool], most: u32) -> Inputs {
-        let mut inputs = Inputs::quiet(&self.setting);
+    pub(crate) fn quiet_cycle(
+        &mut self,
+        policy: &ReferencePolicy,
+        standing: &[bool],
+        most: u32,
+    ) -> CycleInputs {
+        let mut inputs = CycleInputs::quiet_cycle(&self.setting);
         inputs.ack = standing.to_vec();
         inputs.most_cycles = most;
         for group in 0..self.setting.groups {
-            self.cpl[policy.on_large(group)] = USER;
+            self.cpl[policy.core_on_large(group)] = USER;
         }
-        self.levels(inputs)
+        self.apply_levels(inputs)
     }
 
-    fn levels(&self, mut inputs: Inputs) -> Inputs {
+    fn apply_levels(&self, mut inputs: CycleInputs) -> CycleInputs {
         inputs.cpl.clone_from(&self.cpl);
         inputs.idle.clone_from(&self.idle);
         inputs
     }
 
     /// Lets a core change its mode, or go idle or run again, with that probability.
-    fn turn(&mut self, core: usize, policy: &Reference, likely: f64) {
+    fn draw_core_state(&mut self, core: usize, policy: &ReferencePolicy, likely: f64) {
         if self.chance.random_bool(likely) {
             let kernel = self.chance.random_bool(self.mood.kernel);
             self.cpl[core] = if kernel {
@@ -160,14 +169,19 @@ impl Stimuli {
             };
         }
         // Under tcs a core is idle only once its thread is switched out.
-        let may = self.setting.policy != Policy::Tcs || policy.thread(core).is_none();
+        let may = self.setting.policy != UnitPolicy::Tcs || policy.thread(core).is_none();
         if may && self.chance.random_bool(likely) {
             self.idle[core] = self.chance.random_bool(self.mood.idle);
         }
     }
 
     /// Lets a thread stall, go on, or be switched.
-    fn call(&mut self, core: usize, policy: &Reference, inputs: &mut Inputs) {
+    fn draw_thread_call(
+        &mut self,
+        core: usize,
+        policy: &ReferencePolicy,
+        inputs: &mut CycleInputs,
+    ) {
         let happens = self.chance.random_bool(self.mood.calls);
         let seated = policy.thread(core);
         if seated.is_none() && self.leaving[core].is_none() {
@@ -189,7 +203,7 @@ impl Stimuli {
 
     /// Hears the outputs of the units: cores that can be called, and the sums of threads that have
     /// left.
-    pub(crate) fn hear(&mut self, outputs: &Outputs) {
+    pub(crate) fn note_outputs(&mut self, outputs: &CycleOutputs) {
         self.ready.clone_from(&outputs.ready_next);
         for core in 0..self.setting.cores {
             if outputs.ready_next[core]
@@ -205,7 +219,7 @@ impl Stimuli {
         self.left == 0
     }
 
-    pub(crate) fn chance(&mut self, probability: f64) -> bool {
+    pub(crate) fn draw_bool(&mut self, probability: f64) -> bool {
         self.chance.random_bool(probability)
     }
 }

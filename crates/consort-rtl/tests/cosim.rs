@@ -3,8 +3,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
-use consort_rtl::{Error, Model, Policy, Recording, SOURCES, Setting, find_verilator};
-use consort_rtl::{random, replay};
+use consort_rtl::{
+    PolicyRecording, RtlError, RtlModel, SOURCES, UnitParameters, UnitPolicy, find_verilator,
+};
+use consort_rtl::{replay, run_random_quanta};
 use std::path::{Path, PathBuf};
 
 const QUANTA: u64 = 2_000;
@@ -20,38 +22,38 @@ fn models(test: &str) -> Option<PathBuf> {
     }
 }
 
-fn compare(setting: &Setting) {
+fn compare(setting: &UnitParameters) {
     let Some(folder) = models("drawn") else {
         return;
     };
-    let mut model = Model::build(setting, &folder, None).unwrap();
-    let summary = random(setting, &mut model, QUANTA, 1).unwrap();
+    let mut model = RtlModel::build(setting, &folder, None).unwrap();
+    let summary = run_random_quanta(setting, &mut model, QUANTA, 1).unwrap();
     assert!(summary.quanta >= QUANTA);
     assert!(summary.swaps > QUANTA / 5, "{summary}");
 }
 
 #[test]
 fn hrrs_decides_as_its_policy() {
-    compare(&Setting::new(Policy::Hrrs, 4));
-    let counter = Setting {
+    compare(&UnitParameters::new(UnitPolicy::Hrrs, 4));
+    let counter = UnitParameters {
         queue: false,
-        ..Setting::new(Policy::Hrrs, 5)
+        ..UnitParameters::new(UnitPolicy::Hrrs, 5)
     };
     compare(&counter);
 }
 
 #[test]
 fn kuths_decides_as_its_policy_on_many_cores() {
-    let regions = Setting {
+    let regions = UnitParameters {
         groups: 2,
-        ..Setting::new(Policy::Kuths, 8)
+        ..UnitParameters::new(UnitPolicy::Kuths, 8)
     };
     compare(&regions);
 }
 
 #[test]
 fn tcs_decides_as_its_policy() {
-    compare(&Setting::new(Policy::Tcs, 4));
+    compare(&UnitParameters::new(UnitPolicy::Tcs, 4));
 }
 
 #[test]
@@ -60,12 +62,13 @@ fn units_decide_as_their_policies_in_recorded_runs() {
         return;
     };
     for (policy, name) in [
-        (Policy::Hrrs, "hrrs"),
-        (Policy::Tcs, "tcs:arithmetic=integer"),
+        (UnitPolicy::Hrrs, "hrrs"),
+        (UnitPolicy::Tcs, "tcs:arithmetic=integer"),
     ] {
-        let recording = Recording::make("acmp-1+3", name, &[("ocean.cont", 4)], 20).unwrap();
-        let setting = Setting::new(policy, 4);
-        let mut model = Model::build(&setting, &folder, None).unwrap();
+        let recording =
+            PolicyRecording::record_run("acmp-1+3", name, &[("ocean.cont", 4)], 20).unwrap();
+        let setting = UnitParameters::new(policy, 4);
+        let mut model = RtlModel::build(&setting, &folder, None).unwrap();
         let (summary, alike) = replay(&setting, &mut model, &recording).unwrap();
         assert!(summary.swaps > 10, "{name}: {summary}");
         // Units see cycles where the recorded run saw intervals.
@@ -90,16 +93,21 @@ fn changed(into: &Path, file: &str, from: &str, to: &str) {
 fn a_unit_that_differs_is_found_out() {
     let Some(_) = models("changed") else { return };
     let faults = [
-        (Policy::Kuths, "kuths.sv", "&& !idle[on_large];", ";"),
-        (Policy::Tcs, "tcs.sv", "key > best_key", "key >= best_key"),
+        (UnitPolicy::Kuths, "kuths.sv", "&& !idle[on_large];", ";"),
+        (
+            UnitPolicy::Tcs,
+            "tcs.sv",
+            "key > best_key",
+            "key >= best_key",
+        ),
     ];
     for (policy, file, from, to) in faults {
         let sources = tempfile::tempdir().unwrap();
         changed(sources.path(), file, from, to);
-        let setting = Setting::new(policy, 4);
+        let setting = UnitParameters::new(policy, 4);
         let folder = sources.path().join("models");
-        let mut model = Model::build_from(sources.path(), &setting, &folder, None).unwrap();
-        let error = random(&setting, &mut model, QUANTA, 1).unwrap_err();
-        assert!(matches!(error, Error::Differs { .. }), "{error}");
+        let mut model = RtlModel::build_from(sources.path(), &setting, &folder, None).unwrap();
+        let error = run_random_quanta(&setting, &mut model, QUANTA, 1).unwrap_err();
+        assert!(matches!(error, RtlError::Differs { .. }), "{error}");
     }
 }

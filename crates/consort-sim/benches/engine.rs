@@ -10,9 +10,9 @@ use consort_core::{Backoff, ControlLoop, Machine, policies};
 use consort_sim::SimMachine;
 use consort_sim::chip::Chip;
 use consort_sim::energy::EnergyModel;
-use consort_sim::engine::{Instance, RunMode, Settings};
+use consort_sim::engine::{RunMode, SimulatedProgram, SimulationSettings};
 use consort_sim::machine;
-use consort_sim::pmu::{Request, SimulatedPmu};
+use consort_sim::pmu::{PmuRequest, SimulatedPmu};
 use consort_sim::program::presets;
 use divan::counter::ItemsCount;
 use std::sync::Arc;
@@ -48,8 +48,8 @@ fn main() {
     divan::main();
 }
 
-fn instance(name: &str) -> Instance {
-    Instance {
+fn instance(name: &str) -> SimulatedProgram {
+    SimulatedProgram {
         program: Arc::new(presets::find(name).unwrap()),
         threads: 1,
         instructions: WORK,
@@ -60,15 +60,16 @@ fn instance(name: &str) -> Instance {
 fn prepare(name: &str, threads: usize, policy: &str, quantum_ns: u64) -> ControlLoop<SimMachine> {
     let chip = Chip::new(&machine::presets::find(name).unwrap(), Some(2)).unwrap();
     let chip = Arc::new(chip);
-    let instances: Vec<Instance> = PROGRAMS[..threads].iter().map(|p| instance(p)).collect();
-    let settings = Settings {
+    let instances: Vec<SimulatedProgram> =
+        PROGRAMS[..threads].iter().map(|p| instance(p)).collect();
+    let settings = SimulationSettings {
         seed: SEED,
         mode: RunMode::RestartUntilAllDone,
         os: "linux".to_owned(),
         logical_cores: false,
         free_migration: false,
     };
-    let pmu = SimulatedPmu::new(chip.spec(), &Request::default(), SEED).unwrap();
+    let pmu = SimulatedPmu::new(chip.spec(), &PmuRequest::default(), SEED).unwrap();
     let meter = Box::new(EnergyModel::new(&chip));
     let machine = SimMachine::new(
         chip,
@@ -85,7 +86,7 @@ fn prepare(name: &str, threads: usize, policy: &str, quantum_ns: u64) -> Control
 
 fn run(mut wheel: ControlLoop<SimMachine>, quanta: u32) -> ControlLoop<SimMachine> {
     for _ in 0..quanta {
-        wheel.turn().unwrap();
+        wheel.run_turn().unwrap();
     }
     wheel
 }

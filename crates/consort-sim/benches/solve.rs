@@ -12,7 +12,7 @@
 mod build;
 
 use consort_sim::chip::Chip;
-use consort_sim::contention::{Demand, Running, Solver};
+use consort_sim::contention::{Demand, RunningThread, Solver};
 use consort_sim::program::PhaseSpec;
 use std::sync::Arc;
 
@@ -43,10 +43,10 @@ fn all_pus_taken(bencher: divan::Bencher<'_, '_>, threads: usize) {
             ..prepared[i * 7 % 4].clone()
         })
         .collect();
-    let running: Vec<Running<'_>> = demands
+    let running: Vec<RunningThread<'_>> = demands
         .iter()
         .enumerate()
-        .map(|(pu, demand)| Running { pu, demand })
+        .map(|(pu, demand)| RunningThread { pu, demand })
         .collect();
     let solver = Solver::new(chip);
     bencher

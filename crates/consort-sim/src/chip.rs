@@ -24,7 +24,7 @@ pub struct Chip {
     /// Of every core type: with halves that do not bind, and that do.
     models: Vec<[CoreModel; 2]>,
     topology: Topology,
-    pus: Vec<Place>,
+    pus: Vec<PuPlace>,
     domains: Domains,
     /// Capacity of each LLC domain, KiB; 0 where there is no such cache.
     llc_kib: Vec<f64>,
@@ -32,7 +32,7 @@ pub struct Chip {
 
 /// Place of a PU: indices that count over the whole machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct PuPlace {
     /// Core.
     pub core: usize,
     /// L2 domain.
@@ -82,13 +82,17 @@ impl Chip {
         smt: Option<u32>,
         is_used: &dyn Fn(usize) -> bool,
     ) -> Result<Self, TopologyError> {
-        let mut layout = LayOut::new(spec, smt.unwrap_or(u32::MAX), is_used);
-        layout.packages();
+        let mut layout = ChipBuilder::new(spec, smt.unwrap_or(u32::MAX), is_used);
+        layout.add_packages();
         let facts = layout.facts;
         let alike = vec![ALIKE; spec.core_types.len()];
         let chip = Self {
             core_types: spec.core_types.values().cloned().collect(),
-            models: spec.core_types.values().map(CoreModel::both).collect(),
+            models: spec
+                .core_types
+                .values()
+                .map(CoreModel::joined_and_halved)
+                .collect(),
             spec: spec.clone(),
             topology: Topology::new(facts.clone(), core_types(spec, &alike))?,
             pus: layout.pus,
@@ -144,7 +148,7 @@ impl Chip {
     }
 
     /// Every PU's place; the index is the PU's number.
-    pub fn places(&self) -> &[Place] {
+    pub fn places(&self) -> &[PuPlace] {
         &self.pus
     }
 
@@ -153,7 +157,7 @@ impl Chip {
         self.domains
     }
 
-    /// Capacity of an LLC domain, by [`Place::llc`], KiB; 0 if its cores have no such cache.
+    /// Capacity of an LLC domain, by [`PuPlace::llc`], KiB; 0 if its cores have no such cache.
     pub fn llc_kib(&self, llc: usize) -> f64 {
         self.llc_kib.get(llc).copied().unwrap_or(0.0)
     }
@@ -164,12 +168,12 @@ impl Chip {
     }
 
     /// The core type of a place.
-    pub fn core_spec(&self, place: Place) -> &CoreSpec {
+    pub fn core_spec(&self, place: PuPlace) -> &CoreSpec {
         &self.core_types[place.core_type]
     }
 
     /// Returns the model of a place's core with so many threads on it, whichever they are.
-    pub(crate) fn core_model(&self, place: Place, threads: usize) -> &CoreModel {
+    pub(crate) fn core_model(&self, place: PuPlace, threads: usize) -> &CoreModel {
         let [joined, halved] = &self.models[place.core_type];
         let binds = threads >= halved.tables.halves_from as usize;
         if binds { halved } else { joined }
@@ -182,7 +186,7 @@ impl Chip {
     }
 
     /// Clock of a place, Hz.
-    pub fn frequency_hz(&self, place: Place) -> f64 {
+    pub fn frequency_hz(&self, place: PuPlace) -> f64 {
         self.core_spec(place).frequency_ghz * 1e9
     }
 }
@@ -208,19 +212,19 @@ fn pipeline(core: &CoreSpec) -> Pipeline {
 }
 
 /// The layout as far as it is done.
-struct LayOut<'a> {
+struct ChipBuilder<'a> {
     spec: &'a MachineSpec,
     smt: u32,
     is_used: &'a dyn Fn(usize) -> bool,
     /// Cores passed so far, used or not.
     passed: usize,
     facts: Vec<PuFacts>,
-    pus: Vec<Place>,
+    pus: Vec<PuPlace>,
     domains: Domains,
     llc_kib: Vec<f64>,
 }
 
-impl<'a> LayOut<'a> {
+impl<'a> ChipBuilder<'a> {
     fn new(spec: &'a MachineSpec, smt: u32, is_used: &'a dyn Fn(usize) -> bool) -> Self {
         Self {
             spec,
@@ -234,13 +238,13 @@ impl<'a> LayOut<'a> {
         }
     }
 
-    fn packages(&mut self) {
+    fn add_packages(&mut self) {
         let layout = &self.spec.layout;
         for _ in 0..layout.packages {
             for _ in 0..layout.nodes_per_package {
                 for (own_kib, groups) in layout.domains() {
                     self.llc_kib.push(own_kib.unwrap_or(self.spec.llc.size_kib));
-                    self.cluster(groups);
+                    self.add_llc_domain(groups);
                 }
                 self.domains.nodes += 1;
             }
@@ -248,7 +252,7 @@ impl<'a> LayOut<'a> {
         }
     }
 
-    fn cluster(&mut self, groups: &[L2Group]) {
+    fn add_llc_domain(&mut self, groups: &[L2Group]) {
         for group in groups {
             let names = self.spec.core_types.keys();
             let Some(core_type) = names.clone().position(|n| *n == group.core_type) else {
@@ -257,7 +261,7 @@ impl<'a> LayOut<'a> {
             for _ in 0..group.l2_domains {
                 for _ in 0..group.cores_per_l2 {
                     if (self.is_used)(self.passed) {
-                        self.core(core_type, &group.core_type);
+                        self.add_core(core_type, &group.core_type);
                     }
                     self.passed += 1;
                 }
@@ -267,11 +271,11 @@ impl<'a> LayOut<'a> {
         self.domains.llcs += 1;
     }
 
-    fn core(&mut self, core_type: usize, name: &str) {
+    fn add_core(&mut self, core_type: usize, name: &str) {
         let core = &self.spec.core_types[name];
         let ways = core.smt.iter().map(|mode| mode.ways).max().unwrap_or(1);
         for _ in 0..ways.min(self.smt) {
-            let place = Place {
+            let place = PuPlace {
                 core: self.domains.cores,
                 l2: self.domains.l2s,
                 llc: self.domains.llcs,
@@ -287,7 +291,7 @@ impl<'a> LayOut<'a> {
     }
 }
 
-fn facts(pu: PuId, place: Place, l2: Option<&CacheSpec>) -> PuFacts {
+fn facts(pu: PuId, place: PuPlace, l2: Option<&CacheSpec>) -> PuFacts {
     PuFacts {
         pu,
         package: place.package as u32,

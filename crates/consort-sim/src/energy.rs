@@ -11,7 +11,7 @@
 //! its misses are accesses here.
 
 use crate::chip::Chip;
-use crate::contention::Flow;
+use crate::contention::InstructionActivity;
 use crate::engine::EnergyMeter;
 use crate::machine::CorePower;
 use crate::program::MixSpec;
@@ -56,7 +56,7 @@ impl EnergyModel {
     ///
     /// An L1 miss is an access to the L2; a line that is prefetched passes through the LLC as one
     /// that is asked for does.
-    pub fn work_nj(&self, core: usize, mix: &MixSpec, flow: &Flow) -> f64 {
+    pub fn work_nj(&self, core: usize, mix: &MixSpec, flow: &InstructionActivity) -> f64 {
         let power = &self.core_types[self.cores[core]];
         let l2_accesses = flow.l1d_misses + flow.l1i_misses;
         let llc_accesses = flow.llc_accesses + flow.prefetched_lines;
@@ -78,7 +78,7 @@ impl EnergyModel {
 }
 
 impl EnergyMeter for EnergyModel {
-    fn instruction_j(&self, core: usize, mix: &MixSpec, flow: &Flow) -> f64 {
+    fn instruction_j(&self, core: usize, mix: &MixSpec, flow: &InstructionActivity) -> f64 {
         self.work_nj(core, mix, flow) * J_PER_NJ
     }
 

@@ -13,11 +13,13 @@ mod software;
 
 use crate::chip::Chip;
 use crate::engine::{
-    EnergyMeter, Engine, EngineError, Instance, InstanceResult, Observer, Oracle, PS_PER_NS,
-    SampleSource, Settings,
+    EnergyMeter, Engine, EngineError, InstanceResult, Observer, Oracle, PS_PER_NS, SampleSource,
+    SimulatedProgram, SimulationSettings,
 };
-use consort_core::policy::{Form, Wishes};
-use consort_core::{Enacted, Ended, Machine, Observation, Offers, Plan, Topology};
+use consort_core::policy::{PolicyForm, Wishes};
+use consort_core::{
+    EnactmentReport, IntervalEnd, Machine, Observation, Plan, SignalOffers, Topology,
+};
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -67,8 +69,8 @@ impl SimMachine {
     /// Instances without threads or work, an operating system that does not exist.
     pub fn new(
         chip: Arc<Chip>,
-        instances: &[Instance],
-        settings: &Settings,
+        instances: &[SimulatedProgram],
+        settings: &SimulationSettings,
         quantum_ns: u64,
         meter: Box<dyn EnergyMeter>,
         source: Box<dyn SampleSource>,
@@ -105,8 +107,8 @@ impl SimMachine {
 
     /// Says whether a logical core is in kernel mode, switching to its thread; a hardware scheduler
     /// must not move it then.
-    pub fn in_kernel(&self, logical: usize) -> bool {
-        self.engine.in_kernel(logical)
+    pub fn is_in_kernel(&self, logical: usize) -> bool {
+        self.engine.is_in_kernel(logical)
     }
 
     /// Results of each instance so far, in the order in which they were given.
@@ -130,11 +132,11 @@ impl SimMachine {
     }
 
     /// Lets time pass to the end of the quantum, or of its part until something happens.
-    fn pass(&mut self, begin: u64) {
+    fn run_interval(&mut self, begin: u64) {
         if self.quantum_end <= begin {
             self.engine.begin_quantum();
             let length_ns = self.next_ns.take().unwrap_or(self.quantum_ns);
-            let length_ns = length_ns.saturating_add(self.skipped_ns());
+            let length_ns = length_ns.saturating_add(self.extra_slice_ns());
             // Quanta do not wait for a decision in which they ended.
             let ended = self.quantum_end;
             let begin = if begin - ended < self.latency() {
@@ -144,7 +146,7 @@ impl SimMachine {
             };
             self.quantum_end = begin.saturating_add(length_ns.saturating_mul(PS_PER_NS));
         }
-        if !self.heeds_activity() {
+        if !self.ends_on_activity() {
             self.engine.run_until(self.quantum_end);
             return;
         }
@@ -157,14 +159,16 @@ impl SimMachine {
         while self.engine.now_ps() / PS_PER_NS == decided / PS_PER_NS
             && !over(&self.engine, self.quantum_end)
         {
-            self.engine.run_to_stir(self.quantum_end);
+            self.engine.run_until_activity(self.quantum_end);
         }
     }
 
     /// Lets the time pass that the policy's unit takes to decide, with everybody in place as before.
     fn wait_for_decision(&mut self) {
         let begin = self.engine.now_ps();
-        self.stirred = self.engine.run_noting(begin.saturating_add(self.latency()));
+        self.stirred = self
+            .engine
+            .run_noting_activity(begin.saturating_add(self.latency()));
         self.decided_in = self.engine.now_ps() - begin;
     }
 
@@ -179,9 +183,9 @@ impl SimMachine {
     /// but do not beat with them: threads that share a PU would otherwise take turns in step with
     /// the policy's exchanges, and always the same one would be on when their PU's turn for a large
     /// core comes.
-    fn skipped_ns(&mut self) -> u64 {
+    fn extra_slice_ns(&mut self) -> u64 {
         let slice_ns = (self.chip.spec().os.slice_ms * 1e6) as u64;
-        let in_step = self.wishes.form == Form::Software && self.quantum_ns == slice_ns;
+        let in_step = self.wishes.form == PolicyForm::Software && self.quantum_ns == slice_ns;
         self.quanta += 1;
         if in_step && self.quanta.is_multiple_of(SKIPS_EVERY) {
             slice_ns
@@ -191,8 +195,8 @@ impl SimMachine {
     }
 
     /// A hardware scheduler sees logical cores, whose threads must not change unnoticed.
-    fn heeds_activity(&self) -> bool {
-        self.wishes.on_activity || self.wishes.form == Form::Hardware
+    fn ends_on_activity(&self) -> bool {
+        self.wishes.on_activity || self.wishes.form == PolicyForm::Hardware
     }
 }
 
@@ -203,11 +207,11 @@ impl Machine for SimMachine {
         self.chip.topology()
     }
 
-    fn offers(&self) -> &Offers {
+    fn offers(&self) -> &SignalOffers {
         self.source.offers()
     }
 
-    fn grant(&mut self, wishes: Wishes) {
+    fn grant_wishes(&mut self, wishes: Wishes) {
         self.wishes = wishes;
     }
 
@@ -216,15 +220,15 @@ impl Machine for SimMachine {
             return Ok(None);
         }
         let begin = self.engine.now_ps() - std::mem::take(&mut self.decided_in);
-        self.pass(begin);
+        self.run_interval(begin);
         let now = self.engine.now_ps();
         let mut observation = Observation {
             time_ns: self.time_ns(),
             interval_ns: (now - begin) / PS_PER_NS,
             ended: if now >= self.quantum_end {
-                Ended::Quantum
+                IntervalEnd::Quantum
             } else {
-                Ended::Activity
+                IntervalEnd::Activity
             },
             ..Observation::default()
         };
@@ -232,13 +236,13 @@ impl Machine for SimMachine {
             observation.bottlenecks = self.engine.take_bottlenecks();
         }
         match self.wishes.form {
-            Form::Software => self.collect(&mut observation),
-            Form::Hardware => self.collect_logical(&mut observation),
+            PolicyForm::Software => self.collect(&mut observation),
+            PolicyForm::Hardware => self.collect_logical_cores(&mut observation),
         }
         Ok(Some(observation))
     }
 
-    fn enact(&mut self, plan: &Plan) -> Result<Enacted, SimError> {
+    fn enact(&mut self, plan: &Plan) -> Result<EnactmentReport, SimError> {
         if plan.generation <= self.generation {
             return Err(SimError::OldPlan {
                 given: plan.generation,
@@ -248,8 +252,8 @@ impl Machine for SimMachine {
         self.generation = plan.generation;
         self.next_ns = plan.quantum_ns.map(|ns| ns.max(1));
         Ok(match self.wishes.form {
-            Form::Software => self.enact_masks(plan),
-            Form::Hardware => {
+            PolicyForm::Software => self.enact_masks(plan),
+            PolicyForm::Hardware => {
                 self.wait_for_decision();
                 self.enact_mapping(plan)
             }

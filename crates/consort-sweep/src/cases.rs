@@ -1,7 +1,7 @@
 //! Cases of a sweep: a workload on a machine with values of the parameters.
 
 use super::error::SweepError;
-use super::points::Point;
+use super::points::ParameterPoint;
 use super::spec::SweepSpec;
 use consort_experiment::Experiment;
 use consort_experiment::long;
@@ -12,33 +12,33 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// A workload on a machine.
-pub(super) struct Case {
+pub(super) struct SweepCase {
     /// Its name in tables.
     pub(super) key: String,
     /// The machine as the description names it.
     pub(super) machine: String,
     /// Values of the parameters.
-    pub(super) point: Point,
+    pub(super) point: ParameterPoint,
     /// Experiment that the cases are of.
     pub(super) experiment: Experiment,
 }
 
 /// Cases, each made when it is asked for: a sweep may have more than are wanted in memory.
-pub(super) struct Cases {
+pub(super) struct SweepCases {
     machines: Vec<String>,
-    points: Vec<Point>,
+    points: Vec<ParameterPoint>,
     workloads: Vec<Workload>,
     alone_s: f64,
     quantum: Option<Duration>,
 }
 
-impl Cases {
+impl SweepCases {
     /// The cases of a description, with its workloads resolved.
     pub(super) fn new(spec: &SweepSpec) -> Result<Self, SweepError> {
         let workloads = spec
             .workloads
             .iter()
-            .map(|text| Descriptions::workload(text));
+            .map(|text| Descriptions::resolve_workload(text));
         Ok(Self {
             machines: spec.machines.clone(),
             points: super::points::points(spec),
@@ -54,17 +54,17 @@ impl Cases {
     }
 
     /// The case of a number; workloads vary fastest, machines slowest.
-    pub(super) fn get(&self, number: usize) -> Result<Case, SweepError> {
+    pub(super) fn get(&self, number: usize) -> Result<SweepCase, SweepError> {
         let workload = &self.workloads[number % self.workloads.len()];
         let number = number / self.workloads.len();
         let point = &self.points[number % self.points.len()];
         let machine = &self.machines[number / self.points.len()];
-        let loaded = Descriptions::machine_with(machine, point)?;
+        let loaded = Descriptions::load_machine_with_changes(machine, point)?;
         let chip = Chip::new(&loaded.spec, loaded.smt)?;
         let changes = point.iter().map(|(key, value)| format!(" {key}={value}"));
         let label = machine.clone() + &changes.collect::<String>();
-        Ok(Case {
-            key: long::case(&workload.text, &label),
+        Ok(SweepCase {
+            key: long::case_name(&workload.text, &label),
             machine: machine.clone(),
             point: point.clone(),
             experiment: Experiment {

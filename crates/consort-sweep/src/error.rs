@@ -3,7 +3,7 @@
 use consort_core::topology::TopologyError;
 use consort_experiment::ExperimentError;
 use consort_lab::UnknownStudy;
-use consort_lab::runner::RunError;
+use consort_lab::runner::StudyRunError;
 use consort_sim::describe::DescribeError;
 use consort_sim::machine::MachineError;
 use consort_sim::workload::WorkloadError;
@@ -37,7 +37,7 @@ pub enum SweepError {
     Experiment(#[from] ExperimentError),
     /// A study that failed.
     #[error(transparent)]
-    Run(#[from] RunError),
+    Run(#[from] StudyRunError),
     /// A table's file.
     #[error(transparent)]
     Table(#[from] TableError),

@@ -1,11 +1,11 @@
 //! The folder of a sweep: its plan, and a file for each shard that has been run.
 
 use super::error::SweepError;
-use super::plan::Plan;
+use super::plan::SweepPlan;
 use super::shard;
-use consort_experiment::Progress;
+use consort_experiment::StageProgress;
 use consort_experiment::long;
-use consort_table::{Sink, Table, Values};
+use consort_table::{Table, TableSink, Values};
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -19,14 +19,14 @@ const SHARDS: &str = "shards";
 
 /// A planned sweep.
 #[derive(Debug)]
-pub struct Folder {
+pub struct ShardFolder {
     path: PathBuf,
-    plan: Plan,
+    plan: SweepPlan,
 }
 
 /// Outcome of a shard.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ran {
+pub enum ShardOutcome {
     /// It was run now; its result is here.
     Now(PathBuf),
     /// Its result was there.
@@ -35,7 +35,7 @@ pub enum Ran {
 
 /// Progress of a sweep: its shards and which of them are done.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Status {
+pub struct SweepStatus {
     /// Shards of the plan.
     pub shards: usize,
     /// Numbers of those that have no result, ascending.
@@ -46,20 +46,20 @@ pub struct Status {
     pub foreign: usize,
 }
 
-impl Folder {
+impl ShardFolder {
     /// Plans a sweep and keeps the plan in a folder, made if it is not there. A plan that was there
     /// is replaced; results whose content is the same stay valid.
     ///
     /// # Errors
     /// What is wrong with the description; what the file system answers.
     pub fn plan(path: &Path, file: &str, description: &str) -> Result<Self, SweepError> {
-        let plan = Plan::new(file, description)?;
+        let plan = SweepPlan::new(file, description)?;
         let shards = path.join(SHARDS);
         std::fs::create_dir_all(&shards).map_err(|cause| SweepError::io(&shards, cause))?;
         let cases = cases(&plan)?;
         consort_table::write(&path.join(CASES), &cases)?;
         let text = serde_json::to_vec_pretty(&plan).map_err(std::io::Error::from);
-        let kept = text.and_then(|text| consort_report::write_whole(path, PLAN, &text));
+        let kept = text.and_then(|text| consort_report::write_atomically(path, PLAN, &text));
         kept.map_err(|cause| SweepError::io(&path.join(PLAN), cause))?;
         let path = path.to_owned();
         Ok(Self { path, plan })
@@ -84,7 +84,7 @@ impl Folder {
     }
 
     /// The plan.
-    pub fn as_plan(&self) -> &Plan {
+    pub fn as_plan(&self) -> &SweepPlan {
         &self.plan
     }
 
@@ -94,7 +94,7 @@ impl Folder {
     }
 
     /// Path of a shard's result, whether or not it is there yet.
-    fn result(&self, number: usize) -> PathBuf {
+    fn result_path(&self, number: usize) -> PathBuf {
         let content = &self.plan.shards[number].content;
         self.path
             .join(SHARDS)
@@ -110,46 +110,48 @@ impl Folder {
         &self,
         number: usize,
         workers: NonZeroUsize,
-        progress: &(dyn Fn(Progress) + Sync),
-    ) -> Result<Ran, SweepError> {
+        progress: &(dyn Fn(StageProgress) + Sync),
+    ) -> Result<ShardOutcome, SweepError> {
         let last = self.plan.shards.len().saturating_sub(1);
         let no_shard = SweepError::NoShard {
             asked: number,
             last,
         };
         let shard = self.plan.shards.get(number).ok_or(no_shard)?;
-        let path = self.result(number);
+        let path = self.result_path(number);
         if path.is_file() {
-            return Ok(Ran::Before(path));
+            return Ok(ShardOutcome::Before(path));
         }
         let sweep = self.plan.sweep()?;
         if shard.range().end > sweep.len() || sweep.fingerprint(shard.range())? != shard.content {
             return Err(SweepError::Changed { number });
         }
         let tables = shard::run(&sweep, shard.range(), workers, progress)?;
-        let mut sink = Sink::create(&path)?;
+        let mut sink = TableSink::create(&path)?;
         for table in &tables {
             sink.write(table)?;
         }
         sink.finish()?;
-        Ok(Ran::Now(path))
+        Ok(ShardOutcome::Now(path))
     }
 
     /// Counts what is done and what is missing.
     ///
     /// # Errors
     /// What the file system answers.
-    pub fn status(&self) -> Result<Status, SweepError> {
+    pub fn status(&self) -> Result<SweepStatus, SweepError> {
         let folder = self.path.join(SHARDS);
         let failed = |cause| SweepError::io(&folder, cause);
         let entries = std::fs::read_dir(&folder).map_err(failed)?;
         let paths = entries.map(|entry| entry.map(|entry| entry.path()));
         let there: BTreeSet<PathBuf> = paths.collect::<Result<_, _>>().map_err(failed)?;
         let all = 0..self.plan.shards.len();
-        let missing: Vec<usize> = all.filter(|&n| !there.contains(&self.result(n))).collect();
+        let missing: Vec<usize> = all
+            .filter(|&n| !there.contains(&self.result_path(n)))
+            .collect();
         let of_sweep = self.plan.shards.len() - missing.len();
         let is_result = |path: &&PathBuf| path.extension().is_some_and(|end| end == "csv");
-        Ok(Status {
+        Ok(SweepStatus {
             shards: self.plan.shards.len(),
             missing_s: missing.iter().map(|&n| self.plan.shards[n].seconds).sum(),
             foreign: there.iter().filter(is_result).count() - of_sweep,
@@ -170,9 +172,9 @@ impl Folder {
                 missing: status.missing,
             });
         }
-        let mut sink = Sink::create(out)?;
+        let mut sink = TableSink::create(out)?;
         for number in 0..self.plan.shards.len() {
-            sink.write(&long::read(&self.result(number))?)?;
+            sink.write(&long::read(&self.result_path(number))?)?;
         }
         Ok(sink.finish()?)
     }
@@ -180,14 +182,14 @@ impl Folder {
 
 /// A row for each case: its name in the long table, machine, workload, and the value of each
 /// parameter.
-fn cases(plan: &Plan) -> Result<Table, SweepError> {
+fn cases(plan: &SweepPlan) -> Result<Table, SweepError> {
     let sweep = plan.sweep()?;
     let all = (0..sweep.cases.len()).map(|n| sweep.cases.get(n));
     let all = all.collect::<Result<Vec<_>, _>>()?;
     let table = Table::default()
-        .text("case", all.iter().map(|case| Some(case.key.clone())))
-        .text("machine", all.iter().map(|case| Some(case.machine.clone())))
-        .text(
+        .with_text("case", all.iter().map(|case| Some(case.key.clone())))
+        .with_text("machine", all.iter().map(|case| Some(case.machine.clone())))
+        .with_text(
             "workload",
             all.iter()
                 .map(|case| Some(case.experiment.workload.text.clone())),
@@ -199,14 +201,14 @@ fn cases(plan: &Plan) -> Result<Table, SweepError> {
     Ok(names.iter().enumerate().fold(table, |table, (n, name)| {
         let values = all
             .iter()
-            .map(|case| Some(plain(&case.point[n].1)))
+            .map(|case| Some(unquoted_text(&case.point[n].1)))
             .collect();
-        table.with(name, None, Values::Text(values))
+        table.with_column(name, None, Values::Text(values))
     }))
 }
 
 /// A value as CSV has it: texts without quotes.
-fn plain(value: &toml::Value) -> String {
+fn unquoted_text(value: &toml::Value) -> String {
     match value.as_str() {
         Some(text) => text.to_owned(),
         None => value.to_string(),
@@ -227,17 +229,17 @@ mod tests {
         runs = 2\nseed = 3\nalone_s = 0.2\nshard_s = 0.001\nhost_s_per_thread_s = 0.0012\n\
         [[parameters]]\nkey = \"memory.latency_ns\"\nvalues = [80, 120]\n";
 
-    fn planned() -> (tempfile::TempDir, Folder) {
+    fn planned() -> (tempfile::TempDir, ShardFolder) {
         let place = tempfile::tempdir().unwrap();
-        let folder = Folder::plan(&place.path().join("s"), "s.toml", DESCRIPTION).unwrap();
+        let folder = ShardFolder::plan(&place.path().join("s"), "s.toml", DESCRIPTION).unwrap();
         (place, folder)
     }
 
-    fn run(folder: &Folder, number: usize) -> Ran {
+    fn run(folder: &ShardFolder, number: usize) -> ShardOutcome {
         folder.run(number, workers(1), &|_| ()).unwrap()
     }
 
-    fn merged(folder: &Folder) -> String {
+    fn merged(folder: &ShardFolder) -> String {
         let out = folder.path().join("all.csv");
         folder.merge(&out).unwrap();
         std::fs::read_to_string(out).unwrap()
@@ -269,10 +271,10 @@ mod tests {
     fn a_shard_is_run_once_and_gaps_are_named() {
         let (_place, folder) = planned();
         let shards = folder.as_plan().shards.len();
-        let Ran::Now(path) = run(&folder, 1) else {
+        let ShardOutcome::Now(path) = run(&folder, 1) else {
             panic!("nothing was there")
         };
-        assert_eq!(run(&folder, 1), Ran::Before(path));
+        assert_eq!(run(&folder, 1), ShardOutcome::Before(path));
         let status = folder.status().unwrap();
         assert_eq!((status.missing.len(), status.foreign), (shards - 1, 0));
         let out = folder.path().join("all.csv");
@@ -294,12 +296,12 @@ mod tests {
         let (_place, folder) = planned();
         run(&folder, 0);
         let other = DESCRIPTION.replace("seed = 3", "seed = 4");
-        let folder = Folder::plan(folder.path(), "s.toml", &other).unwrap();
+        let folder = ShardFolder::plan(folder.path(), "s.toml", &other).unwrap();
         let status = folder.status().unwrap();
         assert_eq!((status.missing.len(), status.foreign), (status.shards, 1));
-        let again = Folder::plan(folder.path(), "s.toml", DESCRIPTION).unwrap();
+        let again = ShardFolder::plan(folder.path(), "s.toml", DESCRIPTION).unwrap();
         assert_eq!(again.status().unwrap().missing.len(), status.shards - 1);
-        let opened = Folder::open(folder.path()).unwrap();
+        let opened = ShardFolder::open(folder.path()).unwrap();
         assert_eq!(opened.as_plan(), again.as_plan());
     }
 
@@ -307,7 +309,7 @@ mod tests {
     fn studies_are_shards_too() {
         let place = tempfile::tempdir().unwrap();
         let text = "studies = [\"S4\", \"M1\"]\nquick = true\nshard_s = 1\n";
-        let folder = Folder::plan(place.path(), "s.toml", text).unwrap();
+        let folder = ShardFolder::plan(place.path(), "s.toml", text).unwrap();
         assert_eq!(folder.as_plan().shards.len(), 2);
         (0..2).for_each(|n| drop(run(&folder, n)));
         let text = merged(&folder);

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 /// A sweep in shards, with the description that it was made of.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Plan {
+pub struct SweepPlan {
     /// The version of Consort that made it.
     pub version: String,
     /// Name of the description's file, for messages.
@@ -41,7 +41,7 @@ impl Shard {
     }
 }
 
-impl Plan {
+impl SweepPlan {
     /// Plans the sweep of a description; the same description, files and version give the same plan.
     ///
     /// # Errors
@@ -124,12 +124,12 @@ mod tests {
 
     #[test]
     fn plans_are_the_same_every_time_and_content_decides_fingerprints() {
-        let plan = Plan::new("s.toml", DESCRIPTION).unwrap();
-        assert_eq!(plan, Plan::new("s.toml", DESCRIPTION).unwrap());
+        let plan = SweepPlan::new("s.toml", DESCRIPTION).unwrap();
+        assert_eq!(plan, SweepPlan::new("s.toml", DESCRIPTION).unwrap());
         let units: usize = plan.shards.iter().map(|shard| shard.units).sum();
         assert_eq!(units, 2 * 2 * 2 * 3);
         let other = DESCRIPTION.replace("2*hmmer", "2*hmmer+mcf");
-        let other = Plan::new("s.toml", &other).unwrap();
+        let other = SweepPlan::new("s.toml", &other).unwrap();
         assert_eq!(plan.shards[0].content, other.shards[0].content);
         assert!(plan.shards.last().map(|s| &s.content) != other.shards.last().map(|s| &s.content));
     }
@@ -138,10 +138,10 @@ mod tests {
     fn what_is_wrong_with_any_machine_is_told_at_once() {
         let text =
             format!("{DESCRIPTION}[[parameters]]\nkey = \"llc.size_kib\"\nvalues = [4096, -1]\n");
-        let error = Plan::new("s.toml", &text).unwrap_err();
+        let error = SweepPlan::new("s.toml", &text).unwrap_err();
         assert!(error.to_string().contains("llc.size_kib: is -1"), "{error}");
         assert!(error.is_input());
-        let error = Plan::new("s.toml", "studies = [\"W99\"]\n").unwrap_err();
+        let error = SweepPlan::new("s.toml", "studies = [\"W99\"]\n").unwrap_err();
         assert!(
             error.to_string().starts_with("unknown study 'W99'"),
             "{error}"

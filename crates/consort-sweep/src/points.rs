@@ -2,28 +2,28 @@
 
 use super::spec::{Literal, Method, Parameter, Samples, Scaling, SweepSpec};
 use consort_lab::studies::hypercube;
-use consort_sim::machine::Change;
+use consort_sim::machine::KeyChange;
 use toml::Value;
 
 /// A value for each parameter.
-pub(super) type Point = Vec<Change>;
+pub(super) type ParameterPoint = Vec<KeyChange>;
 
 /// All points, in the order of the description: the last parameter varies fastest, samples of those
 /// with bounds slowest. One empty point where there are no parameters.
-pub(super) fn points(spec: &SweepSpec) -> Vec<Point> {
+pub(super) fn points(spec: &SweepSpec) -> Vec<ParameterPoint> {
     let (bounded, listed): (Vec<&Parameter>, Vec<&Parameter>) = spec
         .parameters
         .iter()
         .partition(|parameter| parameter.least.is_some());
-    let mut points = sampled(&bounded, spec.samples.as_ref());
+    let mut points = sampled_points(&bounded, spec.samples.as_ref());
     for parameter in listed {
         let values = values(parameter);
-        let with = |point: &Point| {
+        let with = |point: &ParameterPoint| {
             let each = values
                 .iter()
                 .map(|value| (parameter.key.clone(), value.clone()));
             each.map(|change| [point.as_slice(), &[change]].concat())
-                .collect::<Vec<Point>>()
+                .collect::<Vec<ParameterPoint>>()
         };
         points = points.iter().flat_map(with).collect();
     }
@@ -58,14 +58,14 @@ fn number(value: f64, whole: bool) -> Value {
     }
 }
 
-fn sampled(bounded: &[&Parameter], samples: Option<&Samples>) -> Vec<Point> {
+fn sampled_points(bounded: &[&Parameter], samples: Option<&Samples>) -> Vec<ParameterPoint> {
     let Some(samples) = samples.filter(|_| !bounded.is_empty()) else {
         return vec![Vec::new()];
     };
     let point = |shares: Vec<f64>| {
         let pairs = bounded.iter().zip(shares);
         pairs
-            .map(|(parameter, share)| (parameter.key.clone(), between(parameter, share)))
+            .map(|(parameter, share)| (parameter.key.clone(), interpolate_value(parameter, share)))
             .collect()
     };
     shares(samples, bounded.len())
@@ -87,7 +87,7 @@ fn shares(samples: &Samples, variables: usize) -> Vec<Vec<f64>> {
     }
 }
 
-fn between(parameter: &Parameter, share: f64) -> Value {
+fn interpolate_value(parameter: &Parameter, share: f64) -> Value {
     let (least, most) = (
         parameter.least.unwrap_or(0.0),
         parameter.most.unwrap_or(1.0),
@@ -103,7 +103,7 @@ fn between(parameter: &Parameter, share: f64) -> Value {
 mod tests {
     use super::*;
 
-    fn of(parameters: &str) -> Vec<Point> {
+    fn of(parameters: &str) -> Vec<ParameterPoint> {
         let head = "machines = [\"power8\"]\nworkloads = [\"mcf\"]\npolicies = [\"linux\"]\n";
         points(&SweepSpec::parse("s.toml", &format!("{head}{parameters}")).unwrap())
     }

@@ -200,11 +200,11 @@ fn check(spec: &SweepSpec, problems: &mut Problems) {
         "parameters",
         "are for machines; studies have their own",
     );
-    problems.range("runs", f64::from(spec.runs), 1.0, 10_000.0);
-    problems.range("alone_s", spec.alone_s, 1e-4, 3600.0);
-    problems.range("quantum_ms", spec.quantum_ms.unwrap_or(1.0), 0.1, 3.6e6);
-    problems.range("shard_s", spec.shard_s, 0.001, 86_400.0);
-    problems.range(
+    problems.check_range("runs", f64::from(spec.runs), 1.0, 10_000.0);
+    problems.check_range("alone_s", spec.alone_s, 1e-4, 3600.0);
+    problems.check_range("quantum_ms", spec.quantum_ms.unwrap_or(1.0), 0.1, 3.6e6);
+    problems.check_range("shard_s", spec.shard_s, 0.001, 86_400.0);
+    problems.check_range(
         "host_s_per_thread_s",
         spec.host_s_per_thread_s.unwrap_or(1.0),
         1e-9,
@@ -231,7 +231,7 @@ fn check_parameter(n: usize, parameter: &Parameter, problems: &mut Problems) {
     );
     if let (true, Some([from, to, step])) = (
         kinds[1],
-        all([parameter.from, parameter.to, parameter.step]),
+        all_present([parameter.from, parameter.to, parameter.step]),
     ) {
         let fits = step > 0.0 && from <= to && (to - from) / step <= 1e6;
         problems.require(
@@ -246,7 +246,8 @@ fn check_parameter(n: usize, parameter: &Parameter, problems: &mut Problems) {
             "has part of a range; expected from, to and step",
         );
     }
-    if let (true, Some([least, most])) = (kinds[2], all([parameter.least, parameter.most])) {
+    if let (true, Some([least, most])) = (kinds[2], all_present([parameter.least, parameter.most]))
+    {
         let positive = parameter.scale == Scaling::Linear || least > 0.0;
         problems.require(
             least < most && positive,
@@ -273,7 +274,7 @@ fn check_samples(spec: &SweepSpec, problems: &mut Problems) {
                 "parameters",
                 "are too many to sample; expected at most 256",
             );
-            problems.range("samples.count", f64::from(samples.count), 1.0, 65_536.0);
+            problems.check_range("samples.count", f64::from(samples.count), 1.0, 65_536.0);
             problems.require(
                 bounded,
                 "samples",
@@ -288,7 +289,7 @@ fn check_samples(spec: &SweepSpec, problems: &mut Problems) {
     }
 }
 
-fn all<const N: usize>(values: [Option<f64>; N]) -> Option<[f64; N]> {
+fn all_present<const N: usize>(values: [Option<f64>; N]) -> Option<[f64; N]> {
     let present: Vec<f64> = values.into_iter().flatten().collect();
     present.try_into().ok()
 }

@@ -1,16 +1,16 @@
 //! The units of a sweep: runs, or studies, in a fixed order.
 
-use super::cases::{Case, Cases};
+use super::cases::{SweepCase, SweepCases};
 use super::cost::{QUICK_STUDY_S, run_s};
 use super::error::SweepError;
 use super::spec::SweepSpec;
 use consort_core::policy::PolicySpec;
 use consort_experiment::Contender;
-use consort_experiment::Made;
 use consort_experiment::Scale;
+use consort_experiment::SharedResults;
 use consort_lab::Study;
 use consort_lab::VERSION;
-use consort_lab::runner::Settings;
+use consort_lab::runner::StudySettings;
 use sha2::{Digest, Sha256};
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// A description with everything that it names.
 pub struct Sweep {
     pub(super) spec: SweepSpec,
-    pub(super) cases: Cases,
+    pub(super) cases: SweepCases,
     pub(super) contenders: Vec<Contender>,
     pub(super) studies: Vec<Arc<dyn Study>>,
 }
@@ -50,7 +50,7 @@ impl Sweep {
             }
         };
         Ok(Self {
-            cases: Cases::new(&spec)?,
+            cases: SweepCases::new(&spec)?,
             contenders,
             studies,
             spec,
@@ -60,20 +60,20 @@ impl Sweep {
     /// Number of units.
     pub(super) fn len(&self) -> usize {
         match self.studies.len() {
-            0 => self.cases.len() * self.per_case(),
+            0 => self.cases.len() * self.runs_per_case(),
             studies => studies,
         }
     }
 
     /// Runs of each case.
-    pub(super) fn per_case(&self) -> usize {
+    pub(super) fn runs_per_case(&self) -> usize {
         self.contenders.len() * self.spec.runs as usize
     }
 
     /// Policy and seed of a unit within its case: the order is that of `consort compare --out`.
-    pub(super) fn within(&self, unit: usize) -> (usize, u64) {
+    pub(super) fn locate_unit(&self, unit: usize) -> (usize, u64) {
         let runs = self.spec.runs as usize;
-        let within = unit % self.per_case();
+        let within = unit % self.runs_per_case();
         (
             within / runs,
             self.spec.first_seed() + (within % runs) as u64,
@@ -82,7 +82,7 @@ impl Sweep {
 
     /// The cases of which a range has units, each with its own part of it.
     pub(super) fn cases_in(&self, units: Range<usize>) -> Vec<(usize, Range<usize>)> {
-        let each = self.per_case();
+        let each = self.runs_per_case();
         let cases = units.start / each..units.end.div_ceil(each);
         let part = |case: usize| units.start.max(case * each)..units.end.min((case + 1) * each);
         cases.map(|case| (case, part(case))).collect()
@@ -108,8 +108,8 @@ impl Sweep {
     }
 
     /// Settings that studies are run with.
-    pub(super) fn settings(&self, workers: NonZeroUsize) -> Settings {
-        Settings {
+    pub(super) fn settings(&self, workers: NonZeroUsize) -> StudySettings {
+        StudySettings {
             seed: self.spec.seed,
             scale: match self.spec.quick {
                 true => Scale::Quick,
@@ -117,7 +117,7 @@ impl Sweep {
             },
             workers,
             version: VERSION.to_owned(),
-            made: Made::default(),
+            made: SharedResults::default(),
         }
     }
 
@@ -152,13 +152,13 @@ impl Sweep {
             .as_bytes(),
         );
         for (case, part) in self.cases_in(units) {
-            hash.case(&self.cases.get(case)?);
+            hash.add_case(&self.cases.get(case)?);
             for unit in part {
-                let (policy, seed) = self.within(unit);
+                let (policy, seed) = self.locate_unit(unit);
                 hash.add(format!("{} {seed}", self.contenders[policy].name()).as_bytes());
             }
         }
-        hash.files(&self.spec.policies)?;
+        hash.add_files(&self.spec.policies)?;
         Ok(hash.text())
     }
 }
@@ -174,8 +174,8 @@ impl Fingerprint {
         self.0.update(bytes);
     }
 
-    fn case(&mut self, case: &Case) {
-        let Case {
+    fn add_case(&mut self, case: &SweepCase) {
+        let SweepCase {
             key, experiment, ..
         } = case;
         self.add(key.as_bytes());
@@ -190,12 +190,12 @@ impl Fingerprint {
     }
 
     /// Files that policies' options name.
-    fn files(&mut self, policies: &[String]) -> Result<(), SweepError> {
+    fn add_files(&mut self, policies: &[String]) -> Result<(), SweepError> {
         for text in policies {
             let mut spec: PolicySpec = text
                 .parse()
                 .map_err(consort_experiment::ExperimentError::from)?;
-            let read = spec.attach(consort_input::text_if_named);
+            let read = spec.attach(consort_input::read_if_file);
             read.map_err(consort_experiment::ExperimentError::from)?;
             for content in spec.files.values() {
                 self.add(content.as_bytes());

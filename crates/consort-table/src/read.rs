@@ -8,13 +8,13 @@ use std::path::Path;
 use std::str::FromStr;
 
 /// The columns of a table: name, unit, and an empty list of the type of their values.
-pub type Shape<'a> = [(&'a str, Option<&'a str>, Values)];
+pub type TableShape<'a> = [(&'a str, Option<&'a str>, Values)];
 
 /// Reads a CSV file whose columns are known.
 ///
 /// # Errors
 /// A file that cannot be read, has other columns, or has a field that is not of its column's type.
-pub fn read_csv(path: &Path, shape: &Shape<'_>) -> Result<Table, TableError> {
+pub fn read_csv(path: &Path, shape: &TableShape<'_>) -> Result<Table, TableError> {
     let failed = |cause: csv::Error| TableError::file(path, cause);
     let file = File::open(path).map_err(|cause| TableError::file(path, cause))?;
     let mut reader = csv::Reader::from_reader(BufReader::new(file));
@@ -23,7 +23,7 @@ pub fn read_csv(path: &Path, shape: &Shape<'_>) -> Result<Table, TableError> {
     let mut record = csv::StringRecord::new();
     while reader.read_record(&mut record).map_err(failed)? {
         for ((values, field), (name, ..)) in columns.iter_mut().zip(&record).zip(shape) {
-            push(values, field).map_err(|expected| TableError::Field {
+            push_field(values, field).map_err(|expected| TableError::Field {
                 path: path.to_owned(),
                 line: record.position().map_or(0, csv::Position::line),
                 column: (*name).to_owned(),
@@ -34,14 +34,14 @@ pub fn read_csv(path: &Path, shape: &Shape<'_>) -> Result<Table, TableError> {
     }
     let named = shape.iter().zip(columns);
     let table = named.fold(Table::default(), |table, ((name, unit, _), values)| {
-        table.with(name, *unit, values)
+        table.with_column(name, *unit, values)
     });
     Ok(table)
 }
 
 fn check_header(
     path: &Path,
-    shape: &Shape<'_>,
+    shape: &TableShape<'_>,
     found: &csv::StringRecord,
 ) -> Result<(), TableError> {
     let expected: Vec<&str> = shape.iter().map(|(name, ..)| *name).collect();
@@ -55,17 +55,17 @@ fn check_header(
     })
 }
 
-fn push(values: &mut Values, field: &str) -> Result<(), &'static str> {
+fn push_field(values: &mut Values, field: &str) -> Result<(), &'static str> {
     match values {
         Values::Text(all) => all.push((!field.is_empty()).then(|| field.to_owned())),
-        Values::Count(all) => all.push(parsed(field).ok_or("a whole number")?),
-        Values::Number(all) => all.push(parsed(field).ok_or("a number")?),
+        Values::Count(all) => all.push(parse_field(field).ok_or("a whole number")?),
+        Values::Number(all) => all.push(parse_field(field).ok_or("a number")?),
     }
     Ok(())
 }
 
 /// None where the field is not of the type, and a missing value where it is empty.
-fn parsed<T: FromStr>(field: &str) -> Option<Option<T>> {
+fn parse_field<T: FromStr>(field: &str) -> Option<Option<T>> {
     if field.is_empty() {
         return Some(None);
     }
@@ -95,9 +95,9 @@ mod tests {
     #[test]
     fn what_was_written_is_read_bit_for_bit() {
         let table = Table::default()
-            .text("who", [Some("a \"b\",\nc"), None])
-            .count("n", [7, 8])
-            .number("x", Some("s"), [Some(1.0 / 3.0), None]);
+            .with_text("who", [Some("a \"b\",\nc"), None])
+            .with_counts("n", [7, 8])
+            .with_numbers("x", Some("s"), [Some(1.0 / 3.0), None]);
         assert_eq!(read(&table.to_csv()), Ok(table));
     }
 

@@ -3,9 +3,9 @@
 #[cfg(feature = "arrow")]
 use crate::columnar;
 use crate::error::TableError;
-use crate::kind::Kind;
 use crate::table::Table;
-use consort_output::{PUBLIC, WholeFile};
+use crate::table_format::TableFormat;
+use consort_output::{AtomicFile, PUBLIC};
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
@@ -13,25 +13,25 @@ use std::path::{Path, PathBuf};
 /// Writes a table as one file in the format of its name.
 ///
 /// # Errors
-/// As of [`Sink`].
+/// As of [`TableSink`].
 pub fn write(path: &Path, table: &Table) -> Result<(), TableError> {
-    let mut sink = Sink::create(path)?;
+    let mut sink = TableSink::create(path)?;
     sink.write(table)?;
     sink.finish()
 }
 
 /// A file that tables of one shape are written to, one after the other. It appears under its name
 /// when it is finished; dropped or killed before, it leaves nothing.
-pub struct Sink {
+pub struct TableSink {
     path: PathBuf,
-    kind: Kind,
-    file: WholeFile,
+    kind: TableFormat,
+    file: AtomicFile,
     names: Option<String>,
-    open: Open,
+    open: OpenTableFile,
 }
 
 /// File as far as it has been begun.
-enum Open {
+enum OpenTableFile {
     /// Nothing yet: formats other than CSV begin with the columns.
     Nothing,
     /// CSV, line by line.
@@ -41,25 +41,25 @@ enum Open {
     Columnar(columnar::Writer),
 }
 
-impl Sink {
+impl TableSink {
     /// Begins a file beside its place.
     ///
     /// # Errors
     /// A name that tells no format, a format that is not part of this build, a folder that cannot be
     /// written to.
     pub fn create(path: &Path) -> Result<Self, TableError> {
-        let kind = Kind::of(path)?;
+        let kind = TableFormat::from_path(path)?;
         if path.is_dir() {
             return Err(TableError::file(path, "it is a folder"));
         }
-        let file = WholeFile::create(path, PUBLIC);
+        let file = AtomicFile::create(path, PUBLIC);
         let file = file.map_err(|cause| TableError::file(path, cause))?;
         Ok(Self {
             path: path.to_owned(),
             kind,
             file,
             names: None,
-            open: Open::Nothing,
+            open: OpenTableFile::Nothing,
         })
     }
 
@@ -68,25 +68,25 @@ impl Sink {
     /// # Errors
     /// Other columns than those before; what the file system answers.
     pub fn write(&mut self, table: &Table) -> Result<(), TableError> {
-        let first = self.check(table)?;
+        let first = self.check_columns(table)?;
         if first {
             self.open = self.begin(table)?;
         }
         let path = &self.path;
         match &mut self.open {
-            Open::Nothing => Ok(()),
-            Open::Csv(out) => table
+            OpenTableFile::Nothing => Ok(()),
+            OpenTableFile::Csv(out) => table
                 .write_csv(out, first)
                 .map_err(|cause| TableError::file(path, cause)),
             #[cfg(feature = "arrow")]
-            Open::Columnar(writer) => writer
+            OpenTableFile::Columnar(writer) => writer
                 .write(table)
                 .map_err(|cause| TableError::file(path, cause)),
         }
     }
 
     /// Returns true for the first part; refuses other columns afterwards.
-    fn check(&mut self, table: &Table) -> Result<bool, TableError> {
+    fn check_columns(&mut self, table: &Table) -> Result<bool, TableError> {
         let found = table.names();
         match &self.names {
             Some(expected) if *expected != found => Err(TableError::Columns {
@@ -106,18 +106,18 @@ impl Sink {
         not(feature = "arrow"),
         expect(unused_variables, reason = "only some formats begin with the columns")
     )]
-    fn begin(&self, table: &Table) -> Result<Open, TableError> {
+    fn begin(&self, table: &Table) -> Result<OpenTableFile, TableError> {
         let failed = |cause| TableError::file(&self.path, cause);
         let file = self.file.as_file().try_clone();
         let file = file.map_err(|cause| TableError::file(&self.path, cause))?;
         match self.kind {
-            Kind::Csv => Ok(Open::Csv(BufWriter::new(file))),
+            TableFormat::Csv => Ok(OpenTableFile::Csv(BufWriter::new(file))),
             #[cfg(feature = "arrow")]
             kind => columnar::Writer::begin(kind, file, table)
-                .map(Open::Columnar)
+                .map(OpenTableFile::Columnar)
                 .map_err(failed),
             #[cfg(not(feature = "arrow"))]
-            Kind::Arrow | Kind::Parquet => Err(failed("not part of this build")),
+            TableFormat::Arrow | TableFormat::Parquet => Err(failed("not part of this build")),
         }
     }
 
@@ -129,10 +129,10 @@ impl Sink {
         let path = self.path;
         let failed = |cause: std::io::Error| TableError::file(&path, cause);
         match self.open {
-            Open::Nothing => {}
-            Open::Csv(out) => drop(out.into_inner().map_err(|e| failed(e.into_error()))?),
+            OpenTableFile::Nothing => {}
+            OpenTableFile::Csv(out) => drop(out.into_inner().map_err(|e| failed(e.into_error()))?),
             #[cfg(feature = "arrow")]
-            Open::Columnar(writer) => writer
+            OpenTableFile::Columnar(writer) => writer
                 .finish()
                 .map_err(|cause| TableError::file(&path, cause))?,
         }
@@ -146,14 +146,14 @@ mod tests {
     use super::*;
 
     fn table(first: u64) -> Table {
-        Table::default().count("n", [first, first + 1])
+        Table::default().with_counts("n", [first, first + 1])
     }
 
     #[test]
     fn parts_become_one_file_when_it_is_finished() -> Result<(), Box<dyn std::error::Error>> {
         let folder = tempfile::tempdir()?;
         let path = folder.path().join("t.csv");
-        let mut sink = Sink::create(&path)?;
+        let mut sink = TableSink::create(&path)?;
         sink.write(&table(1))?;
         sink.write(&table(3))?;
         assert!(!path.exists());
@@ -166,9 +166,9 @@ mod tests {
     #[test]
     fn other_columns_are_refused_and_nothing_is_left() -> Result<(), Box<dyn std::error::Error>> {
         let folder = tempfile::tempdir()?;
-        let mut sink = Sink::create(&folder.path().join("t.csv"))?;
+        let mut sink = TableSink::create(&folder.path().join("t.csv"))?;
         sink.write(&table(1))?;
-        let other = Table::default().count("m", [1]);
+        let other = Table::default().with_counts("m", [1]);
         let error = sink.write(&other).map_err(|error| error.to_string());
         assert!(error.is_err_and(|text| text.ends_with("a part has the columns m; expected n")));
         drop(sink);

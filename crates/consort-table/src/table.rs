@@ -60,37 +60,37 @@ impl Values {
 impl Table {
     /// Adds a column of texts.
     #[must_use]
-    pub fn text<T: Into<String>>(
+    pub fn with_text<T: Into<String>>(
         self,
         name: &str,
         values: impl IntoIterator<Item = Option<T>>,
     ) -> Self {
         let values = values.into_iter().map(|value| value.map(Into::into));
-        self.with(name, None, Values::Text(values.collect()))
+        self.with_column(name, None, Values::Text(values.collect()))
     }
 
     /// Adds a column of whole numbers.
     #[must_use]
-    pub fn count(self, name: &str, values: impl IntoIterator<Item = u64>) -> Self {
+    pub fn with_counts(self, name: &str, values: impl IntoIterator<Item = u64>) -> Self {
         let values = values.into_iter().map(Some).collect();
-        self.with(name, None, Values::Count(values))
+        self.with_column(name, None, Values::Count(values))
     }
 
     /// Adds a column of numbers in a unit; none for plain ratios.
     #[must_use]
-    pub fn number(
+    pub fn with_numbers(
         self,
         name: &str,
         unit: Option<&str>,
         values: impl IntoIterator<Item = Option<f64>>,
     ) -> Self {
-        self.with(name, unit, Values::Number(values.into_iter().collect()))
+        self.with_column(name, unit, Values::Number(values.into_iter().collect()))
     }
 
     /// Adds a column, as long as those before it.
     #[must_use]
-    pub fn with(mut self, name: &str, unit: Option<&str>, values: Values) -> Self {
-        debug_assert!(self.columns.is_empty() || self.rows() == values.len());
+    pub fn with_column(mut self, name: &str, unit: Option<&str>, values: Values) -> Self {
+        debug_assert!(self.columns.is_empty() || self.row_count() == values.len());
         self.columns.push(Column {
             name: name.to_owned(),
             unit: unit.map(str::to_owned),
@@ -110,7 +110,7 @@ impl Table {
     }
 
     /// Number of rows.
-    pub fn rows(&self) -> usize {
+    pub fn row_count(&self) -> usize {
         self.columns.first().map_or(0, |column| column.values.len())
     }
 
@@ -137,7 +137,7 @@ impl Table {
         if header {
             writer.write_record(self.columns.iter().map(|c| &c.name))?;
         }
-        for row in 0..self.rows() {
+        for row in 0..self.row_count() {
             writer.write_record(self.columns.iter().map(|c| c.values.field(row)))?;
         }
         writer.flush()
@@ -151,12 +151,12 @@ mod tests {
     #[test]
     fn csv_has_every_bit_and_nothing_for_what_is_missing() {
         let table = Table::default()
-            .text("who", [Some("a,b"), None])
-            .count("n", [1, u64::MAX])
-            .number("x", Some("s"), [Some(0.1 + 0.2), None]);
+            .with_text("who", [Some("a,b"), None])
+            .with_counts("n", [1, u64::MAX])
+            .with_numbers("x", Some("s"), [Some(0.1 + 0.2), None]);
         let expected = "who,n,x\n\"a,b\",1,0.30000000000000004\n,18446744073709551615,\n";
         assert_eq!(table.to_csv(), expected);
-        assert_eq!(table.rows(), 2);
+        assert_eq!(table.row_count(), 2);
         let unit = table.column("x").and_then(|column| column.unit.as_deref());
         assert_eq!(unit, Some("s"));
     }

@@ -1,14 +1,14 @@
 //! The columns of a recording.
 
-use crate::row::Row;
+use crate::row::IntervalRow;
 use parquet::data_type::ByteArray;
 
 /// Content of a column in a row; none where there is nothing to tell.
-pub(crate) enum Of {
-    Whole(fn(&Row) -> Option<i64>),
-    Real(fn(&Row) -> Option<f64>),
-    Flag(fn(&Row) -> Option<bool>),
-    Text(fn(&Row) -> Option<&str>),
+pub(crate) enum ColumnValue {
+    Whole(fn(&IntervalRow) -> Option<i64>),
+    Real(fn(&IntervalRow) -> Option<f64>),
+    Flag(fn(&IntervalRow) -> Option<bool>),
+    Text(fn(&IntervalRow) -> Option<&str>),
 }
 
 /// A column: its name, and what it means.
@@ -17,42 +17,42 @@ pub struct ColumnInfo {
     pub name: &'static str,
     /// Meaning, with unit.
     pub meaning: &'static str,
-    pub(crate) of: Of,
+    pub(crate) of: ColumnValue,
 }
 
 const fn whole(
     name: &'static str,
     meaning: &'static str,
-    of: fn(&Row) -> Option<i64>,
+    of: fn(&IntervalRow) -> Option<i64>,
 ) -> ColumnInfo {
-    let of = Of::Whole(of);
+    let of = ColumnValue::Whole(of);
     ColumnInfo { name, meaning, of }
 }
 
 const fn real(
     name: &'static str,
     meaning: &'static str,
-    of: fn(&Row) -> Option<f64>,
+    of: fn(&IntervalRow) -> Option<f64>,
 ) -> ColumnInfo {
-    let of = Of::Real(of);
+    let of = ColumnValue::Real(of);
     ColumnInfo { name, meaning, of }
 }
 
 const fn flag(
     name: &'static str,
     meaning: &'static str,
-    of: fn(&Row) -> Option<bool>,
+    of: fn(&IntervalRow) -> Option<bool>,
 ) -> ColumnInfo {
-    let of = Of::Flag(of);
+    let of = ColumnValue::Flag(of);
     ColumnInfo { name, meaning, of }
 }
 
 const fn text(
     name: &'static str,
     meaning: &'static str,
-    of: fn(&Row) -> Option<&str>,
+    of: fn(&IntervalRow) -> Option<&str>,
 ) -> ColumnInfo {
-    let of = Of::Text(of);
+    let of = ColumnValue::Text(of);
     ColumnInfo { name, meaning, of }
 }
 
@@ -117,10 +117,10 @@ pub const COLUMNS: &[ColumnInfo] = &[
 pub(crate) fn message() -> String {
     let columns = COLUMNS.iter().map(|column| {
         let kind = match column.of {
-            Of::Whole(_) => "int64",
-            Of::Real(_) => "double",
-            Of::Flag(_) => "boolean",
-            Of::Text(_) => return format!("optional binary {} (UTF8);", column.name),
+            ColumnValue::Whole(_) => "int64",
+            ColumnValue::Real(_) => "double",
+            ColumnValue::Flag(_) => "boolean",
+            ColumnValue::Text(_) => return format!("optional binary {} (UTF8);", column.name),
         };
         format!("optional {kind} {};", column.name)
     });

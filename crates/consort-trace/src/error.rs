@@ -7,7 +7,7 @@ use thiserror::Error;
 
 /// Reason why a recording cannot be written or read.
 #[derive(Debug, Error)]
-pub enum TraceError {
+pub enum RecordingError {
     /// A file cannot be used.
     #[error("cannot {action} recording {}: {source}", path.display())]
     File {
@@ -67,7 +67,7 @@ pub enum TraceError {
     },
 }
 
-impl TraceError {
+impl RecordingError {
     pub(crate) fn file(action: &'static str, path: &Path, source: io::Error) -> Self {
         let path = path.to_owned();
         Self::File {

@@ -1,9 +1,9 @@
 //! Reading a recording, quantum by quantum.
 
-use crate::about::About;
-use crate::error::TraceError;
-use crate::held::held;
-use crate::row::Whole;
+use crate::error::RecordingError;
+use crate::panic_guard::catch_panic;
+use crate::recording_info::RecordingInfo;
+use crate::row::QuantumFacts;
 use consort_core::{Observation, Placement, Plan, PuSet, ThreadObservation};
 use parquet::file::reader::FileReader;
 use parquet::file::serialized_reader::SerializedFileReader;
@@ -19,13 +19,13 @@ const MOST_THREADS: usize = 1 << 20;
 
 /// A recording: a file, or the parts of one that was not finished.
 pub struct Recording {
-    about: About,
+    about: RecordingInfo,
     files: Vec<PathBuf>,
 }
 
 /// Account of one turn: what was seen and done.
 #[derive(Clone, Debug)]
-pub struct Quantum {
+pub struct RecordedQuantum {
     /// Observation of the turn.
     pub observation: Observation,
     /// The plan that was made of it, without what it said of single threads.
@@ -36,22 +36,22 @@ impl Recording {
     /// Opens a recording, or the folder that one which was killed has left.
     ///
     /// # Errors
-    /// [`TraceError`].
-    pub fn open(path: &Path) -> Result<Self, TraceError> {
+    /// [`RecordingError`].
+    pub fn open(path: &Path) -> Result<Self, RecordingError> {
         let files = files(path)?;
         let Some(first) = files.first() else {
-            return Err(TraceError::foreign(path, "there are no parts in it"));
+            return Err(RecordingError::foreign(path, "there are no parts in it"));
         };
         let reader = reader(first)?;
         let metadata = reader.metadata().file_metadata().key_value_metadata();
         Ok(Self {
-            about: About::from_metadata(first, metadata)?,
+            about: RecordingInfo::from_metadata(first, metadata)?,
             files,
         })
     }
 
     /// Facts that hold for all of it.
-    pub fn about(&self) -> &About {
+    pub fn info(&self) -> &RecordingInfo {
         &self.about
     }
 
@@ -66,8 +66,8 @@ impl Recording {
     }
 }
 
-fn files(path: &Path) -> Result<Vec<PathBuf>, TraceError> {
-    let failed = |source| TraceError::file("read", path, source);
+fn files(path: &Path) -> Result<Vec<PathBuf>, RecordingError> {
+    let failed = |source| RecordingError::file("read", path, source);
     if !fs::metadata(path).map_err(failed)?.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
@@ -79,21 +79,21 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, TraceError> {
     Ok(paths)
 }
 
-fn reader(path: &Path) -> Result<SerializedFileReader<File>, TraceError> {
-    let failed = |source| TraceError::file("read", path, source);
+fn reader(path: &Path) -> Result<SerializedFileReader<File>, RecordingError> {
+    let failed = |source| RecordingError::file("read", path, source);
     // A pipe or device has no end to begin at, and might never answer.
     if !fs::metadata(path).map_err(failed)?.is_file() {
-        return Err(TraceError::foreign(path, "it is no ordinary file"));
+        return Err(RecordingError::foreign(path, "it is no ordinary file"));
     }
     let file = File::open(path).map_err(failed)?;
     let reader = SerializedFileReader::new(file);
-    let reader = reader.map_err(|source| TraceError::parquet("read", path, source))?;
+    let reader = reader.map_err(|source| RecordingError::parquet("read", path, source))?;
     let groups = reader.metadata().row_groups().iter();
     if groups
         .clone()
         .any(|group| group.total_byte_size() > MOST_GROUP_BYTES)
     {
-        return Err(TraceError::foreign(
+        return Err(RecordingError::foreign(
             path,
             "a row group is larger than 1 GiB",
         ));
@@ -103,8 +103,8 @@ fn reader(path: &Path) -> Result<SerializedFileReader<File>, TraceError> {
 
 /// Result of the reader of Parquet. It asserts what damaged pages break: that is no end of Consort,
 /// and nothing is read from it behind.
-fn undamaged<T>(path: &Path, read: impl FnOnce() -> T) -> Result<T, TraceError> {
-    held(read).ok_or_else(|| TraceError::foreign(path, "its pages are damaged"))
+fn read_undamaged<T>(path: &Path, read: impl FnOnce() -> T) -> Result<T, RecordingError> {
+    catch_panic(read).ok_or_else(|| RecordingError::foreign(path, "its pages are damaged"))
 }
 
 /// The quanta of a recording.
@@ -112,13 +112,13 @@ pub struct Quanta {
     files: std::vec::IntoIter<PathBuf>,
     rows: Option<(PathBuf, RowIter<'static>)>,
     /// The first row of the next quantum.
-    next: Option<Cells>,
+    next: Option<RowCells>,
     over: bool,
 }
 
 /// Cells read of a row.
 #[derive(Default)]
-struct Cells {
+struct RowCells {
     plan: i64,
     placed: Option<String>,
     exited: bool,
@@ -126,8 +126,8 @@ struct Cells {
     quantum: Option<String>,
 }
 
-impl Cells {
-    fn of(row: &Row) -> Self {
+impl RowCells {
+    fn from_row(row: &Row) -> Self {
         let mut cells = Self::default();
         for (name, field) in row.get_column_iter() {
             match (name.as_str(), field) {
@@ -144,37 +144,37 @@ impl Cells {
 }
 
 impl Iterator for Quanta {
-    type Item = Result<Quantum, TraceError>;
+    type Item = Result<RecordedQuantum, RecordingError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.over {
             return None;
         }
-        let quantum = self.quantum();
+        let quantum = self.next_quantum();
         self.over = !matches!(quantum, Ok(Some(_)));
         quantum.transpose()
     }
 }
 
 impl Quanta {
-    fn quantum(&mut self) -> Result<Option<Quantum>, TraceError> {
+    fn next_quantum(&mut self) -> Result<Option<RecordedQuantum>, RecordingError> {
         let first = match self.next.take() {
             Some(first) => first,
-            None => match self.row()? {
+            None => match self.next_row()? {
                 Some(first) => first,
                 None => return Ok(None),
             },
         };
         let whole = first.quantum.as_deref().unwrap_or_default();
-        let whole: Whole = serde_json::from_str(whole)
+        let whole: QuantumFacts = serde_json::from_str(whole)
             .map_err(|error| self.foreign(format!("a quantum that says: {error}")))?;
         let generation = first.plan.unsigned_abs();
-        let mut quantum = Quantum {
+        let mut quantum = RecordedQuantum {
             plan: whole.plan(generation),
             observation: whole.observation,
         };
         self.add(&mut quantum, &first)?;
-        while let Some(row) = self.row()? {
+        while let Some(row) = self.next_row()? {
             if row.quantum.is_some() {
                 self.next = Some(row);
                 break;
@@ -186,7 +186,7 @@ impl Quanta {
         Ok(Some(quantum))
     }
 
-    fn add(&self, quantum: &mut Quantum, row: &Cells) -> Result<(), TraceError> {
+    fn add(&self, quantum: &mut RecordedQuantum, row: &RowCells) -> Result<(), RecordingError> {
         let Some(text) = &row.observation else {
             return Ok(());
         };
@@ -209,12 +209,12 @@ impl Quanta {
         Ok(())
     }
 
-    fn row(&mut self) -> Result<Option<Cells>, TraceError> {
+    fn next_row(&mut self) -> Result<Option<RowCells>, RecordingError> {
         loop {
             if let Some((path, rows)) = &mut self.rows {
-                match undamaged(path, || rows.next())? {
-                    Some(Ok(row)) => return Ok(Some(Cells::of(&row))),
-                    Some(Err(error)) => return Err(TraceError::parquet("read", path, error)),
+                match read_undamaged(path, || rows.next())? {
+                    Some(Ok(row)) => return Ok(Some(RowCells::from_row(&row))),
+                    Some(Err(error)) => return Err(RecordingError::parquet("read", path, error)),
                     None => {}
                 }
             }
@@ -222,13 +222,13 @@ impl Quanta {
                 return Ok(None);
             };
             let file = Box::new(reader(&path)?);
-            let rows = undamaged(&path, || RowIter::from_file_into(file))?;
+            let rows = read_undamaged(&path, || RowIter::from_file_into(file))?;
             self.rows = Some((path, rows));
         }
     }
 
-    fn foreign(&self, why: String) -> TraceError {
+    fn foreign(&self, why: String) -> RecordingError {
         let path = self.rows.as_ref().map(|(path, _)| path.as_path());
-        TraceError::foreign(path.unwrap_or(Path::new("")), why)
+        RecordingError::foreign(path.unwrap_or(Path::new("")), why)
     }
 }

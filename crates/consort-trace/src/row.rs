@@ -2,14 +2,14 @@
 
 use consort_core::plan::PlanReport;
 use consort_core::{
-    Observation, Placement, Plan, ProgramId, PuId, Signal, ThreadId, ThreadObservation, Turn,
+    ControlTurn, Observation, Placement, Plan, ProgramId, PuId, Signal, ThreadId, ThreadObservation,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One thread in one interval.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Row {
+pub(crate) struct IntervalRow {
     pub(crate) time_ns: i64,
     pub(crate) interval_ns: i64,
     pub(crate) plan: i64,
@@ -40,7 +40,7 @@ pub(crate) struct Row {
 
 /// Values of a whole quantum.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Whole {
+pub(crate) struct QuantumFacts {
     /// The observation without its threads.
     pub(crate) observation: Observation,
     /// Length of the next quantum, ns, where the plan set it.
@@ -53,8 +53,8 @@ pub(crate) struct Whole {
     pub(crate) notes: Vec<String>,
 }
 
-impl Whole {
-    fn of(turn: &Turn) -> Self {
+impl QuantumFacts {
+    fn from_turn(turn: &ControlTurn) -> Self {
         let mut observation = turn.observation.clone();
         observation.threads.clear();
         observation.exited.clear();
@@ -84,7 +84,7 @@ impl Whole {
 }
 
 /// The rows of a turn; one without a thread where there is none.
-pub(crate) fn rows(turn: &Turn) -> Result<Vec<Row>, serde_json::Error> {
+pub(crate) fn rows(turn: &ControlTurn) -> Result<Vec<IntervalRow>, serde_json::Error> {
     let moved: BTreeSet<ThreadId> = turn.enacted.moved.iter().copied().collect();
     let alive = turn.observation.threads.iter().map(|t| (t, false));
     let exited = turn.observation.exited.iter().map(|t| (t, true));
@@ -93,11 +93,11 @@ pub(crate) fn rows(turn: &Turn) -> Result<Vec<Row>, serde_json::Error> {
         row.moved = moved.contains(&thread.id);
         Ok(row)
     });
-    let mut rows: Vec<Row> = rows.collect::<Result<_, serde_json::Error>>()?;
+    let mut rows: Vec<IntervalRow> = rows.collect::<Result<_, serde_json::Error>>()?;
     if rows.is_empty() {
-        rows.push(empty(turn));
+        rows.push(empty_row(turn));
     }
-    rows[0].quantum = Some(serde_json::to_string(&Whole::of(turn))?);
+    rows[0].quantum = Some(serde_json::to_string(&QuantumFacts::from_turn(turn))?);
     Ok(rows)
 }
 
@@ -105,8 +105,8 @@ fn whole_number(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-fn empty(turn: &Turn) -> Row {
-    Row {
+fn empty_row(turn: &ControlTurn) -> IntervalRow {
+    IntervalRow {
         time_ns: whole_number(turn.observation.time_ns),
         interval_ns: whole_number(turn.observation.interval_ns),
         plan: whole_number(turn.plan.generation),
@@ -134,7 +134,11 @@ fn empty(turn: &Turn) -> Row {
     }
 }
 
-fn row(turn: &Turn, thread: &ThreadObservation, exited: bool) -> Result<Row, serde_json::Error> {
+fn row(
+    turn: &ControlTurn,
+    thread: &ThreadObservation,
+    exited: bool,
+) -> Result<IntervalRow, serde_json::Error> {
     let seen = &turn.observation;
     let get = |signal| thread.sample.get(signal);
     let placed = match turn.plan.placements.get(&thread.id) {
@@ -142,7 +146,7 @@ fn row(turn: &Turn, thread: &ThreadObservation, exited: bool) -> Result<Row, ser
         Some(Placement::Unrestricted) | None => None,
     };
     let reason = turn.plan.report.threads.get(&thread.id);
-    Ok(Row {
+    Ok(IntervalRow {
         pid: i64::from(thread.id.pid),
         tid: i64::from(thread.id.tid),
         program: i64::from(seen.program_of(thread.id).0),
@@ -162,6 +166,6 @@ fn row(turn: &Turn, thread: &ThreadObservation, exited: bool) -> Result<Row, ser
         instructions: get(Signal::Instructions),
         cycles: get(Signal::Cycles),
         observation: Some(serde_json::to_string(thread)?),
-        ..empty(turn)
+        ..empty_row(turn)
     })
 }

@@ -1,10 +1,10 @@
 //! Writing a recording while threads run.
 
-use crate::about::About;
-use crate::columns::{COLUMNS, Of, bytes, message, split};
-use crate::error::TraceError;
-use crate::row::{Row, rows};
-use consort_core::Turn;
+use crate::columns::{COLUMNS, ColumnValue, bytes, message, split};
+use crate::error::RecordingError;
+use crate::recording_info::RecordingInfo;
+use crate::row::{IntervalRow, rows};
+use consort_core::ControlTurn;
 use parquet::basic::Compression;
 use parquet::column::writer::ColumnCloseResult;
 use parquet::data_type::{BoolType, ByteArrayType, DoubleType, Int64Type};
@@ -29,7 +29,7 @@ const PART_ROWS: usize = 20_000;
 const PART_NS: i64 = 5_000_000_000;
 
 /// Folder in which the parts of a recording lie while it is written.
-pub fn parts_of(path: &Path) -> PathBuf {
+pub fn parts_folder(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".parts");
     PathBuf::from(name)
@@ -40,44 +40,48 @@ pub fn parts_of(path: &Path) -> PathBuf {
 /// When something cannot be written, what was written so far stays readable, and nothing more is
 /// written; whoever records goes on.
 #[derive(Debug)]
-pub struct Recorder {
+pub struct RecordingWriter {
     path: PathBuf,
     parts: PathBuf,
     metadata: Vec<KeyValue>,
     written: usize,
-    rows: Vec<Row>,
+    rows: Vec<IntervalRow>,
     begun_ns: i64,
     broken: bool,
     replaces: bool,
 }
 
-impl Recorder {
+impl RecordingWriter {
     /// Begins a recording; `replaces` allows it to take the place of a file.
     ///
     /// # Errors
     /// A file or parts of another recording are in the way, or nothing can be written there.
-    pub fn create(path: &Path, about: &About, replaces: bool) -> Result<Self, TraceError> {
-        let parts = parts_of(path);
+    pub fn create(
+        path: &Path,
+        about: &RecordingInfo,
+        replaces: bool,
+    ) -> Result<Self, RecordingError> {
+        let parts = parts_folder(path);
         if path.is_file() && !replaces {
-            return Err(TraceError::Exists {
+            return Err(RecordingError::Exists {
                 path: path.to_owned(),
             });
         }
         if path.exists() && !path.is_file() {
             let source = io::Error::other("it is no file");
-            return Err(TraceError::file("write", path, source));
+            return Err(RecordingError::file("write", path, source));
         }
         match DirBuilder::new().mode(0o700).create(&parts) {
             Ok(()) => {}
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
-                return Err(TraceError::Left { path: parts });
+                return Err(RecordingError::Left { path: parts });
             }
-            Err(source) => return Err(TraceError::file("write", path, source)),
+            Err(source) => return Err(RecordingError::file("write", path, source)),
         }
         let metadata = about.to_metadata().map_err(io::Error::other);
         Ok(Self {
             path: path.to_owned(),
-            metadata: metadata.map_err(|e| TraceError::file("describe", path, e))?,
+            metadata: metadata.map_err(|e| RecordingError::file("describe", path, e))?,
             parts,
             written: 0,
             rows: Vec::new(),
@@ -91,12 +95,12 @@ impl Recorder {
     ///
     /// # Errors
     /// When a part cannot be written: the first time, and never again.
-    pub fn add(&mut self, turn: &Turn) -> Result<(), TraceError> {
+    pub fn add(&mut self, turn: &ControlTurn) -> Result<(), RecordingError> {
         if self.broken {
             return Ok(());
         }
         let rows = rows(turn).map_err(io::Error::other);
-        let rows = rows.map_err(|e| TraceError::file("describe", &self.path, e))?;
+        let rows = rows.map_err(|e| RecordingError::file("describe", &self.path, e))?;
         let now_ns = rows.first().map_or(0, |row| row.time_ns);
         if self.rows.is_empty() {
             self.begun_ns = now_ns;
@@ -112,17 +116,17 @@ impl Recorder {
     ///
     /// # Errors
     /// When it cannot be written; the parts then stay where they are.
-    pub fn finish(mut self) -> Result<Option<PathBuf>, TraceError> {
+    pub fn finish(mut self) -> Result<Option<PathBuf>, RecordingError> {
         if !self.broken && !self.rows.is_empty() {
             self.flush()?;
         }
         let joined = self.join()?;
         let removed = fs::remove_dir_all(&self.parts);
-        removed.map_err(|e| TraceError::file("clear up after", &self.parts, e))?;
+        removed.map_err(|e| RecordingError::file("clear up after", &self.parts, e))?;
         Ok(joined)
     }
 
-    fn flush(&mut self) -> Result<(), TraceError> {
+    fn flush(&mut self) -> Result<(), RecordingError> {
         let place = self.parts.join(format!("{:06}.parquet", self.written));
         let written = self.write_part(&place);
         self.broken = written.is_err();
@@ -131,27 +135,27 @@ impl Recorder {
         written
     }
 
-    fn write_part(&self, place: &Path) -> Result<(), TraceError> {
-        let failed = |source| TraceError::file("write", place, source);
+    fn write_part(&self, place: &Path) -> Result<(), RecordingError> {
+        let failed = |source| RecordingError::file("write", place, source);
         let file = NamedTempFile::new_in(&self.parts).map_err(failed)?;
         let written = write_rows(file.as_file(), &self.metadata, &self.rows);
-        written.map_err(|source| TraceError::parquet("write", place, source))?;
+        written.map_err(|source| RecordingError::parquet("write", place, source))?;
         file.as_file().sync_data().map_err(failed)?;
         file.persist(place).map_err(|e| failed(e.error))?;
         Ok(())
     }
 
     /// Copies the row groups of all parts into one file, as they are.
-    fn join(&self) -> Result<Option<PathBuf>, TraceError> {
+    fn join(&self) -> Result<Option<PathBuf>, RecordingError> {
         if self.written == 0 {
             return Ok(None);
         }
         let folder = self.path.parent().filter(|p| !p.as_os_str().is_empty());
-        let failed = |source| TraceError::file("write", &self.path, source);
+        let failed = |source| RecordingError::file("write", &self.path, source);
         // For its owner alone, as temporary files are: it contains command lines.
         let file = NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).map_err(failed)?;
         let joined = self.join_into(file.as_file());
-        joined.map_err(|source| TraceError::parquet("write", &self.path, source))?;
+        joined.map_err(|source| RecordingError::parquet("write", &self.path, source))?;
         file.as_file().sync_data().map_err(failed)?;
         if self.replaces {
             file.persist(&self.path).map_err(|e| failed(e.error))?;
@@ -159,9 +163,11 @@ impl Recorder {
         }
         // Another process may have made the file since this recording began.
         match file.persist_noclobber(&self.path) {
-            Err(e) if e.error.kind() == io::ErrorKind::AlreadyExists => Err(TraceError::Exists {
-                path: self.path.clone(),
-            }),
+            Err(e) if e.error.kind() == io::ErrorKind::AlreadyExists => {
+                Err(RecordingError::Exists {
+                    path: self.path.clone(),
+                })
+            }
             Err(e) => Err(failed(e.error)),
             Ok(_) => Ok(Some(self.path.clone())),
         }
@@ -208,7 +214,7 @@ fn writer<W: Write + Send>(
     SerializedFileWriter::new(out, schema()?, Arc::new(properties))
 }
 
-fn write_rows(file: &File, metadata: &[KeyValue], rows: &[Row]) -> ParquetResult<()> {
+fn write_rows(file: &File, metadata: &[KeyValue], rows: &[IntervalRow]) -> ParquetResult<()> {
     let mut writer = writer(file, metadata)?;
     let mut group = writer.next_row_group()?;
     for column in COLUMNS {
@@ -222,24 +228,28 @@ fn write_rows(file: &File, metadata: &[KeyValue], rows: &[Row]) -> ParquetResult
     Ok(())
 }
 
-fn write_column(to: &mut SerializedColumnWriter<'_>, of: &Of, rows: &[Row]) -> ParquetResult<()> {
+fn write_column(
+    to: &mut SerializedColumnWriter<'_>,
+    of: &ColumnValue,
+    rows: &[IntervalRow],
+) -> ParquetResult<()> {
     match of {
-        Of::Whole(of) => {
+        ColumnValue::Whole(of) => {
             let (values, levels) = split(rows.iter().map(of));
             to.typed::<Int64Type>()
                 .write_batch(&values, Some(&levels), None)?;
         }
-        Of::Real(of) => {
+        ColumnValue::Real(of) => {
             let (values, levels) = split(rows.iter().map(of));
             to.typed::<DoubleType>()
                 .write_batch(&values, Some(&levels), None)?;
         }
-        Of::Flag(of) => {
+        ColumnValue::Flag(of) => {
             let (values, levels) = split(rows.iter().map(of));
             to.typed::<BoolType>()
                 .write_batch(&values, Some(&levels), None)?;
         }
-        Of::Text(of) => {
+        ColumnValue::Text(of) => {
             let (values, levels) = split(rows.iter().map(|row| of(row).map(bytes)));
             to.typed::<ByteArrayType>()
                 .write_batch(&values, Some(&levels), None)?;

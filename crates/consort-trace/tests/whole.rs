@@ -3,18 +3,18 @@
 #![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
 
 use consort_core::{
-    Enacted, Leave, Mix, Observation, Offers, Placement, Plan, ProgramId, PuId, Reading, Sample,
-    Signal, ThreadId, ThreadObservation, Throttle, Tier, Topology, Turn,
+    ControlTurn, EnactmentReport, LeaveReason, Mix, Observation, Placement, Plan, ProgramId, PuId,
+    Reading, Sample, Signal, SignalOffers, ThreadId, ThreadObservation, Throttle, Tier, Topology,
 };
-use consort_trace::{About, Recorder, Recording, TraceError, parts_of};
+use consort_trace::{Recording, RecordingError, RecordingInfo, RecordingWriter, parts_folder};
 use proptest::prelude::*;
 use std::path::Path;
 use std::sync::Arc;
 
-fn about() -> About {
-    let mut offers = Offers::default();
+fn about() -> RecordingInfo {
+    let mut offers = SignalOffers::default();
     offers.add(Signal::CpuTime, Tier::Proc);
-    About {
+    RecordingInfo {
         version: "0".to_owned(),
         started_s: 7,
         command: "x \"y\"".to_owned(),
@@ -31,7 +31,7 @@ fn thread(tid: u32, cpu_ns: f64) -> ThreadObservation {
     let mut sample = Sample::default();
     sample.set(
         Signal::CpuTime,
-        Reading::whole(cpu_ns, Tier::Proc, 1_000_000_000),
+        Reading::fully_counted(cpu_ns, Tier::Proc, 1_000_000_000),
     );
     sample.mix = Some(Mix {
         fp: 0.25,
@@ -51,7 +51,7 @@ fn thread(tid: u32, cpu_ns: f64) -> ThreadObservation {
     }
 }
 
-fn turn(number: u64, threads: u32) -> Turn {
+fn turn(number: u64, threads: u32) -> ControlTurn {
     let threads: Vec<_> = (0..threads)
         .map(|t| thread(20 + t, 1e6 * f64::from(t)))
         .collect();
@@ -71,13 +71,13 @@ fn turn(number: u64, threads: u32) -> Turn {
         share: 0.25,
     };
     let first = threads.first().map(|thread| thread.id);
-    Turn {
+    ControlTurn {
         observation: Observation {
             time_ns: number * 1_000_000_000,
             interval_ns: 1_000_000_000,
             throttled: first.map(|id| (id, throttle.clone())).into_iter().collect(),
             left: first
-                .map(|id| (id, Leave::Throttled(throttle)))
+                .map(|id| (id, LeaveReason::Throttled(throttle)))
                 .into_iter()
                 .collect(),
             idle_pus: Some(1.5),
@@ -87,13 +87,13 @@ fn turn(number: u64, threads: u32) -> Turn {
         plan,
         changed: Vec::new(),
         findings: Vec::new(),
-        enacted: Enacted::default(),
+        enacted: EnactmentReport::default(),
     }
 }
 
 /// Records so many quanta with so many threads each.
 fn recorded(path: &Path, quanta: &[u32]) {
-    let mut recorder = Recorder::create(path, &about(), false).unwrap();
+    let mut recorder = RecordingWriter::create(path, &about(), false).unwrap();
     for (number, threads) in quanta.iter().enumerate() {
         recorder.add(&turn(number as u64 + 1, *threads)).unwrap();
     }
@@ -102,8 +102,8 @@ fn recorded(path: &Path, quanta: &[u32]) {
 
 fn check(path: &Path, quanta: &[u32]) {
     let recording = Recording::open(path).unwrap();
-    assert_eq!(recording.about().topology, about().topology);
-    assert_eq!(recording.about().all_offers().machine(), "somecore");
+    assert_eq!(recording.info().topology, about().topology);
+    assert_eq!(recording.info().all_offers().machine(), "somecore");
     let read: Vec<_> = recording.quanta().map(Result::unwrap).collect();
     assert_eq!(read.len(), quanta.len());
     for (number, (quantum, threads)) in read.iter().zip(quanta).enumerate() {
@@ -130,15 +130,15 @@ fn a_recording_over_several_parts_is_read_as_it_was() {
 fn what_was_not_finished_is_read_up_to_its_last_part() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("r.parquet");
-    let mut recorder = Recorder::create(&path, &about(), false).unwrap();
+    let mut recorder = RecordingWriter::create(&path, &about(), false).unwrap();
     for number in 1..=13 {
         recorder.add(&turn(number, 2)).unwrap();
     }
     std::mem::forget(recorder);
     // Parts span five seconds from their first quantum on.
-    check(&parts_of(&path), &[2; 12]);
-    let again = Recorder::create(&path, &about(), false).unwrap_err();
-    assert!(matches!(again, TraceError::Left { .. }), "{again}");
+    check(&parts_folder(&path), &[2; 12]);
+    let again = RecordingWriter::create(&path, &about(), false).unwrap_err();
+    assert!(matches!(again, RecordingError::Left { .. }), "{again}");
 }
 
 #[test]

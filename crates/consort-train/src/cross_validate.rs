@@ -1,8 +1,8 @@
 //! Errors on programs that the fit has not seen.
 
-use super::errors::{Errors, Tally};
+use super::errors::{ErrorTally, LevelErrors};
 use super::fit::{FitError, fit};
-use super::set::{Row, TrainingSet};
+use super::set::{TrainingRow, TrainingSet};
 use std::collections::BTreeSet;
 
 /// k-fold cross-validation with whole programs held out. Programs go to folds
@@ -13,13 +13,13 @@ use std::collections::BTreeSet;
 /// # Errors
 /// Fewer than 2 folds or more than programs, and whatever [`fit()`] refuses in
 /// what is left after a fold has been taken out.
-pub fn cross_validate(set: &TrainingSet, folds: usize) -> Result<Errors, FitError> {
+pub fn cross_validate(set: &TrainingSet, folds: usize) -> Result<LevelErrors, FitError> {
     let programs: Vec<&str> = set.programs().into_iter().collect();
     if !(2..=programs.len()).contains(&folds) {
         let programs = programs.len();
         return Err(FitError::Folds { folds, programs });
     }
-    let mut tally = Tally::new(set.components.len());
+    let mut tally = ErrorTally::new(set.components.len());
     for fold in 0..folds {
         let held_out = programs.iter().copied().skip(fold).step_by(folds).collect();
         let (tested, kept) = split(set, &held_out);
@@ -30,8 +30,9 @@ pub fn cross_validate(set: &TrainingSet, folds: usize) -> Result<Errors, FitErro
 
 /// The rows in which a program of `held_out` ran, and those without.
 fn split(set: &TrainingSet, held_out: &BTreeSet<&str>) -> (TrainingSet, TrainingSet) {
-    let is_held_out = |row: &&Row| row.programs().any(|program| held_out.contains(program));
-    let (tested, kept): (Vec<&Row>, Vec<&Row>) = set.rows.iter().partition(is_held_out);
-    let owned = |rows: Vec<&Row>| set.with(rows.into_iter().cloned().collect());
+    let is_held_out = |row: &&TrainingRow| row.programs().any(|program| held_out.contains(program));
+    let (tested, kept): (Vec<&TrainingRow>, Vec<&TrainingRow>) =
+        set.rows.iter().partition(is_held_out);
+    let owned = |rows: Vec<&TrainingRow>| set.with_rows(rows.into_iter().cloned().collect());
     (owned(tested), owned(kept))
 }

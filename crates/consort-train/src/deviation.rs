@@ -13,24 +13,24 @@ const CLOSED_BINS: usize = 30;
 /// Counts of errors in fixed bins of 2 percent from -30 to 30 percent, with one
 /// open bin on either side.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Histogram {
+pub struct ErrorHistogram {
     counts: Vec<u64>,
 }
 
 /// Errors of one kind, in percent.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Spread {
+pub struct ErrorSpread {
     /// Number of errors.
     pub count: usize,
     /// Mean and 95th percentile of the magnitudes; 0 without errors.
     pub size: Deviation,
     /// The errors with their sign.
-    pub histogram: Histogram,
+    pub histogram: ErrorHistogram,
 }
 
-impl Histogram {
+impl ErrorHistogram {
     /// Counts these errors, in percent.
-    pub fn of(percents: &[f64]) -> Self {
+    pub fn from_percents(percents: &[f64]) -> Self {
         let mut counts = vec![0; CLOSED_BINS + 2];
         for percent in percents {
             counts[bin(*percent)] += 1;
@@ -54,9 +54,9 @@ impl Histogram {
     }
 }
 
-impl Spread {
+impl ErrorSpread {
     /// The sizes of these errors, in percent.
-    pub fn of(percents: &[f64]) -> Self {
+    pub fn from_percents(percents: &[f64]) -> Self {
         let magnitudes: Vec<f64> = percents.iter().map(|p| p.abs()).collect();
         let size = Deviation {
             mean_absolute_percent: mean(&magnitudes).unwrap_or(0.0),
@@ -65,7 +65,7 @@ impl Spread {
         Self {
             count: percents.len(),
             size,
-            histogram: Histogram::of(percents),
+            histogram: ErrorHistogram::from_percents(percents),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The parameters of one level from a training set.
 
-use super::least_squares::{self, Singular};
-use super::set::{Row, TrainingSet};
-use consort_core::model::{Level, ModelError, Parameters};
+use super::least_squares::{self, SingularCause};
+use super::set::{TrainingRow, TrainingSet};
+use consort_core::model::{ComponentParameters, LevelParameters, ModelError};
 use thiserror::Error;
 
 /// Fewest programs that a fit may stand on. A component has four coefficients;
@@ -12,9 +12,9 @@ pub const MIN_PROGRAMS: usize = 4;
 
 /// A fitted level.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Fit {
+pub struct FittedLevel {
     /// The parameters.
-    pub level: Level,
+    pub level: LevelParameters,
     /// Share of the variance of each component together that the model
     /// explains on the training set (R²); none where the component does not
     /// vary.
@@ -75,32 +75,32 @@ pub enum FitError {
 /// # Errors
 /// Too few programs, rows of other shape than the set or with values that are
 /// not finite, or a component whose regressors are dependent.
-pub fn fit(set: &TrainingSet) -> Result<Fit, FitError> {
+pub fn fit(set: &TrainingSet) -> Result<FittedLevel, FitError> {
     check(set)?;
     let mut parameters = Vec::new();
     let mut r2 = Vec::new();
     let mut absent = Vec::new();
     for (component, name) in set.components.iter().enumerate() {
         let rows = least_squares::rows(set, component);
-        if rows.iter().all(least_squares::Regression::is_zero) {
+        if rows.iter().all(least_squares::RegressionRow::is_zero) {
             absent.push(name.clone());
-            parameters.push(Parameters::default());
+            parameters.push(ComponentParameters::default());
             r2.push(None);
             continue;
         }
-        let solved = if rows.iter().all(least_squares::Regression::is_zero_alone) {
+        let solved = if rows.iter().all(least_squares::RegressionRow::is_zero_alone) {
             least_squares::solve_zero_alone(&rows)
         } else {
-            least_squares::solve(&rows).map_err(|cause| singular(set, name, cause))?
+            least_squares::solve(&rows).map_err(|cause| singular_error(set, name, cause))?
         };
         r2.push(least_squares::r2(&rows, &solved));
         parameters.push(solved);
     }
-    let level = Level::new(set.ways, parameters)?;
-    Ok(Fit { level, r2, absent })
+    let level = LevelParameters::new(set.ways, parameters)?;
+    Ok(FittedLevel { level, r2, absent })
 }
 
-fn singular(set: &TrainingSet, component: &str, cause: Singular) -> FitError {
+fn singular_error(set: &TrainingSet, component: &str, cause: SingularCause) -> FitError {
     FitError::Singular {
         component: component.to_owned(),
         ways: set.ways,
@@ -129,7 +129,7 @@ pub(super) fn check_rows(set: &TrainingSet) -> Result<(), FitError> {
     Ok(())
 }
 
-fn check_row(set: &TrainingSet, row: &Row) -> Result<(), String> {
+fn check_row(set: &TrainingSet, row: &TrainingRow) -> Result<(), String> {
     let stacks = [
         ("own", &row.own),
         ("others", &row.others),

@@ -1,7 +1,7 @@
 //! Least squares of one component.
 
 use super::set::TrainingSet;
-use consort_core::model::Parameters;
+use consort_core::model::ComponentParameters;
 use nalgebra::{DMatrix, DVector, Vector4};
 use std::fmt;
 
@@ -18,13 +18,13 @@ const SAME_SHARE: f64 = 1e-9;
 
 /// One row of the regression.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Regression {
+pub(super) struct RegressionRow {
     own: f64,
     others: f64,
     together: f64,
 }
 
-impl Regression {
+impl RegressionRow {
     /// Returns true where the component occurs neither alone nor together.
     pub(super) fn is_zero(&self) -> bool {
         let values = [self.own, self.others, self.together];
@@ -40,14 +40,14 @@ impl Regression {
         [1.0, self.own, self.others, self.own * self.others]
     }
 
-    fn residual(&self, parameters: &Parameters) -> f64 {
-        self.together - parameters.together(self.own, self.others)
+    fn residual(&self, parameters: &ComponentParameters) -> f64 {
+        self.together - parameters.predict_component(self.own, self.others)
     }
 }
 
 /// Reason why a component cannot be fitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Singular {
+pub(super) enum SingularCause {
     /// Fewer rows than coefficients.
     Rows(usize),
     /// The own share is the same in all rows.
@@ -58,7 +58,7 @@ pub(super) enum Singular {
     Dependent,
 }
 
-impl fmt::Display for Singular {
+impl fmt::Display for SingularCause {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Rows(rows) => write!(out, "{rows} rows for {COLUMNS} coefficients"),
@@ -72,8 +72,8 @@ impl fmt::Display for Singular {
 }
 
 /// The rows of one component.
-pub(super) fn rows(set: &TrainingSet, component: usize) -> Vec<Regression> {
-    let regression = |row: &super::set::Row| Regression {
+pub(super) fn rows(set: &TrainingSet, component: usize) -> Vec<RegressionRow> {
+    let regression = |row: &super::set::TrainingRow| RegressionRow {
         own: row.own[component],
         others: row.others[component],
         together: row.together[component],
@@ -83,38 +83,38 @@ pub(super) fn rows(set: &TrainingSet, component: usize) -> Vec<Regression> {
 
 /// The coefficients of a component that no thread has alone, such as waiting for co-runners:
 /// only `alpha` can be told, and the mean has the smallest sum of squared residuals.
-pub(super) fn solve_zero_alone(rows: &[Regression]) -> Parameters {
+pub(super) fn solve_zero_alone(rows: &[RegressionRow]) -> ComponentParameters {
     let sum: f64 = rows.iter().map(|row| row.together).sum();
-    Parameters {
+    ComponentParameters {
         alpha: sum / rows.len() as f64,
-        ..Parameters::default()
+        ..ComponentParameters::default()
     }
 }
 
 /// The coefficients with the smallest sum of squared residuals, by QR
 /// decomposition with column pivoting (Golub and Van Loan, "Matrix
 /// Computations", section 5.4).
-pub(super) fn solve(rows: &[Regression]) -> Result<Parameters, Singular> {
+pub(super) fn solve(rows: &[RegressionRow]) -> Result<ComponentParameters, SingularCause> {
     if rows.len() < COLUMNS {
-        return Err(Singular::Rows(rows.len()));
+        return Err(SingularCause::Rows(rows.len()));
     }
-    let flat: Vec<f64> = rows.iter().flat_map(Regression::regressors).collect();
+    let flat: Vec<f64> = rows.iter().flat_map(RegressionRow::regressors).collect();
     let design = DMatrix::from_row_slice(rows.len(), COLUMNS, &flat);
     let qr = design.col_piv_qr();
     let r = qr.r();
     let diagonal = |i: usize| r[(i, i)].abs();
     if (0..COLUMNS).any(|i| diagonal(i) <= DEPENDENT_BELOW * diagonal(0)) {
-        return Err(what_is_constant(rows));
+        return Err(find_dependence(rows));
     }
     let mut right = DVector::from_iterator(rows.len(), rows.iter().map(|row| row.together));
     qr.q_tr_mul(&mut right);
     let mut solution = Vector4::from_iterator(right.iter().copied());
     if !r.solve_upper_triangular_mut(&mut solution) {
-        return Err(what_is_constant(rows));
+        return Err(find_dependence(rows));
     }
     qr.p().inv_permute_rows(&mut solution);
     let [alpha, beta, gamma, delta] = solution.into();
-    Ok(Parameters {
+    Ok(ComponentParameters {
         alpha,
         beta,
         gamma,
@@ -122,30 +122,30 @@ pub(super) fn solve(rows: &[Regression]) -> Result<Parameters, Singular> {
     })
 }
 
-fn what_is_constant(rows: &[Regression]) -> Singular {
-    let constant = |value: fn(&Regression) -> f64| {
+fn find_dependence(rows: &[RegressionRow]) -> SingularCause {
+    let constant = |value: fn(&RegressionRow) -> f64| {
         rows.iter()
             .all(|row| (value(row) - value(&rows[0])).abs() < SAME_SHARE)
     };
     if constant(|row| row.own) {
-        Singular::Own
+        SingularCause::Own
     } else if constant(|row| row.others) {
-        Singular::Others
+        SingularCause::Others
     } else {
-        Singular::Dependent
+        SingularCause::Dependent
     }
 }
 
 /// Share of the variance that the parameters explain; none without variance.
-pub(super) fn r2(rows: &[Regression], parameters: &Parameters) -> Option<f64> {
+pub(super) fn r2(rows: &[RegressionRow], parameters: &ComponentParameters) -> Option<f64> {
     let pairs = rows
         .iter()
         .map(|row| (row.together, row.residual(parameters)));
-    explained(&pairs.collect::<Vec<_>>())
+    explained_variance(&pairs.collect::<Vec<_>>())
 }
 
 /// R² of values and their residuals; none where the values do not vary.
-pub(super) fn explained(values_and_residuals: &[(f64, f64)]) -> Option<f64> {
+pub(super) fn explained_variance(values_and_residuals: &[(f64, f64)]) -> Option<f64> {
     let count = values_and_residuals.len() as f64;
     let mean = values_and_residuals.iter().map(|(v, _)| v).sum::<f64>() / count;
     let square_sum = |of: &dyn Fn(&(f64, f64)) -> f64| -> f64 {

@@ -1,7 +1,7 @@
 //! Training of the interference model, and how well it does.
 //!
 //! Purpose: from rows of programs seen alone and together (a [`TrainingSet`])
-//! to the parameters of one SMT [`Level`](consort_core::model::Level), after
+//! to the parameters of one SMT [level](consort_core::model::LevelParameters), after
 //! section 3 of Feliu et al., "Symbiotic Job Scheduling on the IBM POWER8"
 //! (HPCA 2016). Usage: [`fit()`] gives the parameters, [`cross_validate()`] the
 //! errors on programs that the fit has not seen; [`errors()`] tests any level on
@@ -19,7 +19,7 @@ mod set;
 mod tests;
 
 pub use cross_validate::cross_validate;
-pub use deviation::{Histogram, Spread};
-pub use errors::{Errors, errors};
-pub use fit::{Fit, FitError, MIN_PROGRAMS, fit};
-pub use set::{Row, TrainingSet};
+pub use deviation::{ErrorHistogram, ErrorSpread};
+pub use errors::{LevelErrors, errors};
+pub use fit::{FitError, FittedLevel, MIN_PROGRAMS, fit};
+pub use set::{TrainingRow, TrainingSet};

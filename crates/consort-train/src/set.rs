@@ -12,13 +12,13 @@ pub struct TrainingSet {
     /// Components of the cycle stack, in the order of all stacks of the rows.
     pub components: Vec<String>,
     /// One row per thread and quantum.
-    pub rows: Vec<Row>,
+    pub rows: Vec<TrainingRow>,
 }
 
 /// One thread in one quantum on a core with its co-runners. A stack has one
 /// entry per component of the set.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Row {
+pub struct TrainingRow {
     /// Number of the threads that belong together: the rows of one core in one quantum have
     /// the same number, which no other rows of the set have.
     pub co_run: u64,
@@ -37,7 +37,7 @@ pub struct Row {
     pub measured: Vec<f64>,
 }
 
-impl Row {
+impl TrainingRow {
     /// Time together over time alone.
     pub fn slowdown(&self) -> f64 {
         self.together.iter().sum()
@@ -53,7 +53,7 @@ impl Row {
 impl TrainingSet {
     /// Names of all programs, in the order of the alphabet.
     pub fn programs(&self) -> BTreeSet<&str> {
-        self.rows.iter().flat_map(Row::programs).collect()
+        self.rows.iter().flat_map(TrainingRow::programs).collect()
     }
 
     /// Number of co-runs: cores times quanta.
@@ -63,7 +63,7 @@ impl TrainingSet {
     }
 
     /// The same set with other rows.
-    pub(super) fn with(&self, rows: Vec<Row>) -> Self {
+    pub(super) fn with_rows(&self, rows: Vec<TrainingRow>) -> Self {
         Self {
             machine: self.machine.clone(),
             ways: self.ways,

@@ -1,13 +1,16 @@
 //! Tests of the training on made-up programs with known parameters.
 
-use super::{Errors, FitError, Histogram, Row, Spread, TrainingSet, cross_validate, errors, fit};
-use consort_core::model::{Level, Parameters};
+use super::{
+    ErrorHistogram, ErrorSpread, FitError, LevelErrors, TrainingRow, TrainingSet, cross_validate,
+    errors, fit,
+};
+use consort_core::model::{ComponentParameters, LevelParameters};
 use proptest::prelude::*;
 
 const COMPONENTS: [&str; 3] = ["base", "unit", "memory"];
 
-fn parameters(alpha: f64, beta: f64, gamma: f64, delta: f64) -> Parameters {
-    Parameters {
+fn parameters(alpha: f64, beta: f64, gamma: f64, delta: f64) -> ComponentParameters {
+    ComponentParameters {
         alpha,
         beta,
         gamma,
@@ -15,13 +18,13 @@ fn parameters(alpha: f64, beta: f64, gamma: f64, delta: f64) -> Parameters {
     }
 }
 
-fn truth(ways: u32) -> Level {
+fn truth(ways: u32) -> LevelParameters {
     let of_all = vec![
         parameters(0.01, 1.6, 0.0, 0.05),
         parameters(0.0, 1.1, 0.02, 0.3),
         parameters(0.03, 1.2, 0.07, 0.15),
     ];
-    Level::new(ways, of_all).unwrap()
+    LevelParameters::new(ways, of_all).unwrap()
 }
 
 /// A program that has `base` and `unit` cycles in every hundred.
@@ -46,7 +49,12 @@ fn programs() -> Vec<(String, [f64; 3])> {
 }
 
 /// The rows of one co-run as the level makes them, all cycles times `noise`.
-fn co_run(level: &Level, number: u64, core: &[&(String, [f64; 3])], noise: f64) -> Vec<Row> {
+fn co_run(
+    level: &LevelParameters,
+    number: u64,
+    core: &[&(String, [f64; 3])],
+    noise: f64,
+) -> Vec<TrainingRow> {
     let row = |place: usize| {
         let (name, own) = core[place];
         let co_runners = core.iter().enumerate().filter(|(i, _)| *i != place);
@@ -54,10 +62,10 @@ fn co_run(level: &Level, number: u64, core: &[&(String, [f64; 3])], noise: f64) 
             .map(|c| co_runners.clone().map(|(_, (_, stack))| stack[c]).sum())
             .collect();
         let mut together = vec![0.0; own.len()];
-        level.together(own, &others, &mut together);
+        level.predict_stack(own, &others, &mut together);
         together.iter_mut().for_each(|cycles| *cycles *= noise);
         let slowdown: f64 = together.iter().sum();
-        Row {
+        TrainingRow {
             co_run: number,
             program: name.clone(),
             co_runners: co_runners.map(|(_, (name, _))| name.clone()).collect(),
@@ -90,9 +98,9 @@ fn pairs(programs: &[(String, [f64; 3])], noise: f64) -> TrainingSet {
     set
 }
 
-fn close(level: &Level, expected: &Level, within: f64) -> bool {
+fn close(level: &LevelParameters, expected: &LevelParameters, within: f64) -> bool {
     let both = level.parameters().iter().zip(expected.parameters());
-    let mut values = both.flat_map(|(a, b)| a.named().into_iter().zip(b.named()));
+    let mut values = both.flat_map(|(a, b)| a.named_values().into_iter().zip(b.named_values()));
     values.all(|((_, a), (_, b))| (a - b).abs() < within)
 }
 
@@ -140,7 +148,7 @@ fn errors_without_noise_are_none() {
 #[test]
 fn noise_of_five_percent_is_an_error_of_five_percent() {
     // Predictions without noise are off by 0.05 / 1.05 and 0.05 / 0.95.
-    let errors: Errors = errors(&truth(2), &pairs(&programs(), 0.05)).unwrap();
+    let errors: LevelErrors = errors(&truth(2), &pairs(&programs(), 0.05)).unwrap();
     let mean = errors.forward.size.mean_absolute_percent;
     assert!((mean - 5.0).abs() < 0.1, "{mean}");
     let counted: Vec<_> = errors
@@ -275,7 +283,8 @@ fn a_row_that_cannot_be_used_is_named() {
 
 #[test]
 fn bins_hold_their_lower_edge_and_open_ends_the_rest() {
-    let histogram = Histogram::of(&[-30.1, -30.0, -0.1, 0.0, 1.9, 2.0, 29.9, 30.0, 1e9]);
+    let histogram =
+        ErrorHistogram::from_percents(&[-30.1, -30.0, -0.1, 0.0, 1.9, 2.0, 29.9, 30.0, 1e9]);
     let counted: Vec<_> = histogram.bins().filter(|bin| bin.2 > 0).collect();
     let expected = [
         (f64::NEG_INFINITY, -30.0, 1),
@@ -287,13 +296,16 @@ fn bins_hold_their_lower_edge_and_open_ends_the_rest() {
         (30.0, f64::INFINITY, 2),
     ];
     assert_eq!(counted, expected);
-    assert_eq!(Spread::of(&[]).size.mean_absolute_percent, 0.0);
+    assert_eq!(
+        ErrorSpread::from_percents(&[]).size.mean_absolute_percent,
+        0.0
+    );
 }
 
 proptest! {
     #[test]
     fn every_error_is_counted_once(percents in prop::collection::vec(-100.0f64..100.0, 0..50)) {
-        let spread = Spread::of(&percents);
+        let spread = ErrorSpread::from_percents(&percents);
         let counted: u64 = spread.histogram.bins().map(|bin| bin.2).sum();
         prop_assert_eq!(counted as usize, spread.count);
         prop_assert!(spread.size.p95_percent <= 100.0);

@@ -1,13 +1,15 @@
 //! A program alone: solved phase by phase, or run with its chip's own PMU watching.
 
 use super::error::ValidateError;
-use consort_core::{Machine, Offers, Sample, Signal, ThreadId};
-use consort_experiment::machine;
+use consort_core::{Machine, Sample, Signal, SignalOffers, ThreadId};
+use consort_experiment::build_machine;
 use consort_sim::chip::Chip;
-use consort_sim::contention::{Demand, Running, Solver, ThreadRates};
-use consort_sim::engine::{Counts, Instance, RunMode, SampleSource, Settings};
+use consort_sim::contention::{Demand, RunningThread, Solver, ThreadRates};
+use consort_sim::engine::{
+    RunMode, SampleSource, SimulatedProgram, SimulationSettings, ThreadCounts,
+};
 use consort_sim::phase::Phase;
-use consort_sim::pmu::{Readout, Request, SimulatedPmu};
+use consort_sim::pmu::{PmuRequest, Readout, SimulatedPmu};
 use consort_sim::program::{PhaseSpec, ProgramSpec};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -32,7 +34,9 @@ pub(super) fn solve(solver: &Solver, threads: &[(usize, &PhaseSpec)]) -> Vec<Thr
     let demands = threads.iter().zip(0..);
     let demands: Vec<Demand> = demands.map(|((_, p), i)| demand(p, i)).collect();
     let pus = threads.iter().map(|(pu, _)| *pu);
-    let running = pus.zip(&demands).map(|(pu, demand)| Running { pu, demand });
+    let running = pus
+        .zip(&demands)
+        .map(|(pu, demand)| RunningThread { pu, demand });
     solver.solve(&running.collect::<Vec<_>>()).threads
 }
 
@@ -68,8 +72,12 @@ pub(super) fn length_instr(program: &ProgramSpec) -> f64 {
 }
 
 /// An instance that begins at once.
-pub(super) fn instance(program: &Arc<ProgramSpec>, threads: u32, instructions: f64) -> Instance {
-    Instance {
+pub(super) fn instance(
+    program: &Arc<ProgramSpec>,
+    threads: u32,
+    instructions: f64,
+) -> SimulatedProgram {
+    SimulatedProgram {
         program: Arc::clone(program),
         threads,
         instructions,
@@ -78,8 +86,8 @@ pub(super) fn instance(program: &Arc<ProgramSpec>, threads: u32, instructions: f
 }
 
 /// Settings of a run in which each program runs once.
-pub(super) fn once(seed: u64, os: &str) -> Settings {
-    Settings {
+pub(super) fn run_once_settings(seed: u64, os: &str) -> SimulationSettings {
+    SimulationSettings {
         seed,
         mode: RunMode::Once,
         os: os.to_owned(),
@@ -90,13 +98,13 @@ pub(super) fn once(seed: u64, os: &str) -> Settings {
 
 /// Figures that a PMU tells of a program that runs alone, means over its cycles.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Told {
+pub(super) struct PmuMeans {
     cycles: f64,
     fp_usage: f64,
     readout: f64,
 }
 
-impl Told {
+impl PmuMeans {
     /// FPU usage as the chip's events define it.
     pub(super) fn fp_usage(self) -> f64 {
         self.fp_usage / self.cycles
@@ -109,17 +117,17 @@ impl Told {
 }
 
 /// A PMU that also keeps the means of what it tells.
-struct Watch {
+struct AveragingPmu {
     pmu: SimulatedPmu,
-    told: Rc<RefCell<Told>>,
+    told: Rc<RefCell<PmuMeans>>,
 }
 
-impl SampleSource for Watch {
-    fn offers(&self) -> &Offers {
+impl SampleSource for AveragingPmu {
+    fn offers(&self) -> &SignalOffers {
         self.pmu.offers()
     }
 
-    fn sample(&mut self, thread: ThreadId, counts: &Counts, interval_ns: u64) -> Sample {
+    fn sample(&mut self, thread: ThreadId, counts: &ThreadCounts, interval_ns: u64) -> Sample {
         let sample = self.pmu.sample(thread, counts, interval_ns);
         let readout = self.pmu.readout(thread, 0).map(|r| r.value);
         let mut told = self.told.borrow_mut();
@@ -140,24 +148,24 @@ impl SampleSource for Watch {
 const INTERVAL_NS: u64 = 1_000_000_000;
 
 /// Runs a whole program alone and listens to the chip's PMU.
-pub(super) fn watch(
+pub(super) fn measure_pmu_means(
     chip: &Arc<Chip>,
     program: &Arc<ProgramSpec>,
     readout: Readout,
     seed: u64,
-) -> Result<Told, ValidateError> {
-    let request = Request {
+) -> Result<PmuMeans, ValidateError> {
+    let request = PmuRequest {
         signals: Some(vec![Signal::FpUsage]),
         readouts: vec![readout],
     };
     let told = Rc::default();
-    let source = Watch {
+    let source = AveragingPmu {
         pmu: SimulatedPmu::new(chip.spec(), &request, seed)?,
         told: Rc::clone(&told),
     };
     let work = [instance(program, 1, length_instr(program))];
-    let settings = once(seed, "linux");
-    let mut machine = machine(chip, &work, &settings, INTERVAL_NS, Box::new(source))?;
+    let settings = run_once_settings(seed, "linux");
+    let mut machine = build_machine(chip, &work, &settings, INTERVAL_NS, Box::new(source))?;
     while machine.observe()?.is_some() {}
     let told = *told.borrow();
     Ok(told)

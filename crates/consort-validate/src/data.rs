@@ -17,11 +17,11 @@ pub(super) const PLACEMENTS: &str = "linux-placements.toml";
 
 /// Published figures by file name.
 #[derive(Clone, Debug)]
-pub struct Data {
+pub struct PublishedData {
     files: BTreeMap<String, Cow<'static, str>>,
 }
 
-impl Data {
+impl PublishedData {
     /// The files that come with Consort.
     pub fn embedded() -> Self {
         let placements = include_str!("../../consort-sim/data/linux-placements.toml");
@@ -40,7 +40,7 @@ impl Data {
 
     /// The same with another text for a file.
     #[must_use]
-    pub fn with(mut self, file: &str, text: impl Into<String>) -> Self {
+    pub fn with_file(mut self, file: &str, text: impl Into<String>) -> Self {
         self.files.insert(file.to_owned(), Cow::Owned(text.into()));
         self
     }
@@ -51,32 +51,35 @@ impl Data {
     /// No such file.
     pub fn text(&self, file: &str) -> Result<&str, ValidateError> {
         let text = self.files.get(file).map(Cow::as_ref);
-        text.ok_or_else(|| broken(file, "there is no such file"))
+        text.ok_or_else(|| data_error(file, "there is no such file"))
     }
 
     /// The lines of a CSV file.
-    pub(super) fn rows<T: DeserializeOwned>(&self, file: &str) -> Result<Vec<T>, ValidateError> {
+    pub(super) fn parse_rows<T: DeserializeOwned>(
+        &self,
+        file: &str,
+    ) -> Result<Vec<T>, ValidateError> {
         let text = self.text(file)?;
         let reader = csv::ReaderBuilder::new()
             .comment(Some(b'#'))
             .from_reader(text.as_bytes());
         let rows = reader.into_deserialize().collect::<Result<_, _>>();
-        rows.map_err(|error| broken(file, error.to_string()))
+        rows.map_err(|error| data_error(file, error.to_string()))
     }
 
     /// A TOML file.
-    pub(super) fn toml<T: DeserializeOwned>(&self, file: &str) -> Result<T, ValidateError> {
-        toml::from_str(self.text(file)?).map_err(|error| broken(file, error.to_string()))
+    pub(super) fn parse_toml<T: DeserializeOwned>(&self, file: &str) -> Result<T, ValidateError> {
+        toml::from_str(self.text(file)?).map_err(|error| data_error(file, error.to_string()))
     }
 
     /// A machine that is described for a check.
-    pub(super) fn machine(&self, file: &str) -> Result<MachineSpec, ValidateError> {
+    pub(super) fn parse_machine(&self, file: &str) -> Result<MachineSpec, ValidateError> {
         Ok(machine::parse(file, self.text(file)?)?)
     }
 }
 
 /// Error for a file of published figures with this fault.
-pub(super) fn broken(file: &str, message: impl Into<String>) -> ValidateError {
+pub(super) fn data_error(file: &str, message: impl Into<String>) -> ValidateError {
     ValidateError::Data {
         file: file.to_owned(),
         message: message.into(),

@@ -6,7 +6,7 @@ use consort_experiment::traced::TracedError;
 use consort_experiment::{ExperimentError, JobsError};
 use consort_lab::StudyError;
 use consort_reference::ReferenceError;
-use consort_report::{FigureError, TableError};
+use consort_report::{FigureError, ReportTableError};
 use consort_sim::SimError;
 use consort_sim::describe::DescribeError;
 use consort_sim::pmu::PmuError;
@@ -26,10 +26,10 @@ pub enum ValidateError {
     },
     /// A machine of the presets.
     #[error(transparent)]
-    Machine(#[from] machine::presets::PresetError),
+    Machine(#[from] machine::presets::MachinePresetError),
     /// A program of the presets.
     #[error(transparent)]
-    Program(#[from] program::presets::PresetError),
+    Program(#[from] program::presets::ProgramPresetError),
     /// A machine or phases of the data.
     #[error(transparent)]
     Describe(#[from] DescribeError),
@@ -59,7 +59,7 @@ pub enum ValidateError {
     Figure(#[from] FigureError),
     /// A table.
     #[error(transparent)]
-    Table(#[from] TableError),
+    Table(#[from] ReportTableError),
     /// A measurement that a study makes as well.
     #[error(transparent)]
     Study(#[from] StudyError),

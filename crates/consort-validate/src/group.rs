@@ -1,28 +1,28 @@
 //! Groups of checks: input, output, and what is told of each.
 
-use super::check::Check;
-use super::data::Data;
+use super::check::ValidationCheck;
+use super::data::PublishedData;
 use super::error::ValidateError;
 use super::reference_summary::ReferenceSummary;
-use consort_experiment::Context;
-use consort_report::{Figure, Table};
+use consort_experiment::ExperimentContext;
+use consort_report::{Figure, ReportTable};
 
 /// Input of a group.
 #[derive(Clone, Copy)]
-pub struct Inputs<'a> {
+pub struct GroupInputs<'a> {
     /// The published figures.
-    pub data: &'a Data,
+    pub data: &'a PublishedData,
     /// Seed, scale and workers.
-    pub context: &'a Context<'a>,
+    pub context: &'a ExperimentContext<'a>,
 }
 
 /// Output of a group.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GroupOutput {
     /// The checks.
-    pub checks: Vec<Check>,
+    pub checks: Vec<ValidationCheck>,
     /// Tables behind them.
-    pub tables: Vec<Table>,
+    pub tables: Vec<ReportTable>,
     /// Facts that a reader must know.
     pub notes: Vec<String>,
     /// Figures.
@@ -33,7 +33,7 @@ pub struct GroupOutput {
 
 /// Checks that are one kind of evidence.
 #[derive(Clone, Copy, Debug)]
-pub struct Group {
+pub struct CheckGroup {
     /// Name, for `--group`.
     pub name: &'static str,
     /// Kind of evidence that it is, in a sentence.
@@ -42,11 +42,11 @@ pub struct Group {
     pub is_law: bool,
     /// True where it is run only when it is named, as it takes minutes.
     pub is_long: bool,
-    pub(super) run: fn(&Inputs<'_>) -> Result<GroupOutput, ValidateError>,
+    pub(super) run: fn(&GroupInputs<'_>) -> Result<GroupOutput, ValidateError>,
 }
 
-impl Group {
-    pub(super) fn run(&self, inputs: &Inputs<'_>) -> Result<GroupOutput, ValidateError> {
+impl CheckGroup {
+    pub(super) fn run(&self, inputs: &GroupInputs<'_>) -> Result<GroupOutput, ValidateError> {
         (self.run)(inputs)
     }
 }

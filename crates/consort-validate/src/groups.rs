@@ -1,12 +1,12 @@
 //! The groups of checks: a registry.
 
-use super::group::Group;
+use super::group::CheckGroup;
 use super::{conservation, consistency, independent, placement, reference, speed};
 use thiserror::Error;
 
 /// All groups, in the order in which they are printed.
-pub const GROUPS: &[Group] = &[
-    Group {
+pub const GROUPS: &[CheckGroup] = &[
+    CheckGroup {
         name: consistency::NAME,
         about: "Figures that went into the programs, found again in the result: \
                 shows that profiles and solver fit together, proves nothing more.",
@@ -14,35 +14,35 @@ pub const GROUPS: &[Group] = &[
         is_long: false,
         run: consistency::run,
     },
-    Group {
+    CheckGroup {
         name: independent::NAME,
         about: "Figures from other publications that went into no parameter.",
         is_law: false,
         is_long: false,
         run: independent::run,
     },
-    Group {
+    CheckGroup {
         name: conservation::NAME,
         about: "Laws, over random workloads on every machine; one that does not hold is an error.",
         is_law: true,
         is_long: false,
         run: conservation::run,
     },
-    Group {
+    CheckGroup {
         name: placement::NAME,
         about: "Where the model of the operating system puts threads, beside a real kernel.",
         is_law: false,
         is_long: false,
         run: placement::run,
     },
-    Group {
+    CheckGroup {
         name: reference::NAME,
         about: "The fast engine beside one that executes the instructions of traced programs.",
         is_law: false,
         is_long: true,
         run: reference::run,
     },
-    Group {
+    CheckGroup {
         name: speed::NAME,
         about: "Simulated instructions per second of this host, measured now.",
         is_law: false,
@@ -65,7 +65,7 @@ pub struct UnknownGroup {
 ///
 /// # Errors
 /// A name that no group has.
-pub fn select(names: &[String]) -> Result<Vec<&'static Group>, UnknownGroup> {
+pub fn select(names: &[String]) -> Result<Vec<&'static CheckGroup>, UnknownGroup> {
     let known = || GROUPS.iter().map(|group| group.name);
     for name in names {
         if !known().any(|group| group == name) {
@@ -75,7 +75,7 @@ pub fn select(names: &[String]) -> Result<Vec<&'static Group>, UnknownGroup> {
             });
         }
     }
-    let asked = |group: &&Group| match names {
+    let asked = |group: &&CheckGroup| match names {
         [] => !group.is_long,
         _ => names.iter().any(|name| name == group.name),
     };

@@ -1,8 +1,8 @@
 //! Validation: what the simulation gives beside what was published or measured.
 //!
-//! Purpose: one [`Check`] per figure, in [groups](GROUPS) that say what kind of
+//! Purpose: one [`ValidationCheck`] per figure, in [groups](GROUPS) that say what kind of
 //! evidence they are. Usage: [`select`] groups by name, [`run`] them with the
-//! published [`Data`], and print or serialize the [`Validation`]; [`of_checks`] makes a table of it.
+//! published [`PublishedData`], and print or serialize the [`Validation`]; [`checks_to_long_table`] makes a table of it.
 //! Pitfalls: a disagreement is a finding and stays listed; parameters of
 //! machines and programs are never changed to remove one. Only `conservation`
 //! can fail, since its checks are laws. Everything but `speed` depends on the
@@ -26,14 +26,14 @@ mod statistics;
 mod tables;
 mod validation;
 
-pub use check::{Check, ErrorKind, Published};
-pub use data::Data;
+pub use check::{CheckErrorKind, PublishedFigure, ValidationCheck};
+pub use data::PublishedData;
 pub use error::ValidateError;
-pub use group::{Group, GroupOutput, Inputs};
+pub use group::{CheckGroup, GroupInputs, GroupOutput};
 pub use groups::{GROUPS, UnknownGroup, select};
-pub use long::of_checks;
-pub use reference_summary::{ReferenceSummary, Shares};
-pub use validation::{Disagreement, GroupSummary, Note, Validation, run};
+pub use long::checks_to_long_table;
+pub use reference_summary::{ReferenceSummary, VarianceShares};
+pub use validation::{CheckGroupSummary, Disagreement, GroupNote, Validation, run};
 
 #[cfg(test)]
 mod tests;

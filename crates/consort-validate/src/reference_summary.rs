@@ -30,14 +30,14 @@ pub struct ReferenceSummary {
     /// STP of the pairing that the fast engine chooses over that of a random one, by the reference.
     pub chosen_over_random_reference: Option<f64>,
     /// Shares of the variance of slowdowns by the fast engine.
-    pub variance_fast: Shares,
+    pub variance_fast: VarianceShares,
     /// The same by the reference.
-    pub variance_reference: Shares,
+    pub variance_reference: VarianceShares,
 }
 
 /// Shares of variance, means over squares of programs, 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Shares {
+pub struct VarianceShares {
     /// Explained by who is slowed down.
     pub victim: Option<f64>,
     /// Explained by who slows down.

@@ -3,15 +3,15 @@
 //!
 //! Pitfall: the one group whose figures depend on the host, its load and the build.
 
-use super::check::{Check, Published, Tolerance, Topic};
+use super::check::{CheckTemplate, PublishedFigure, Tolerance, ValidationCheck};
 use super::error::ValidateError;
-use super::group::{GroupOutput, Inputs};
-use consort_bench::{ACMP, POWER8, Simulate};
+use super::group::{GroupInputs, GroupOutput};
+use consort_bench::{ACMP, POWER8, SimulationBench};
 
 /// The group's name.
 pub(super) const NAME: &str = "speed";
 
-const SPEED: Topic<'static> = Topic {
+const SPEED: CheckTemplate<'static> = CheckTemplate {
     group: NAME,
     source: "aim of the project; instruction-level simulators reach 1e5 to 1e7, analytic ones 1e11",
     unit: "instr/host s",
@@ -21,8 +21,8 @@ const SPEED: Topic<'static> = Topic {
 /// Runs of each scenario; the median counts.
 const RUNS: usize = 5;
 
-pub(super) fn run(_: &Inputs<'_>) -> Result<GroupOutput, ValidateError> {
-    let checks = [POWER8, ACMP].map(check);
+pub(super) fn run(_: &GroupInputs<'_>) -> Result<GroupOutput, ValidateError> {
+    let checks = [POWER8, ACMP].map(measure_scenario);
     let build = if cfg!(debug_assertions) {
         "a build that was not optimised for speed"
     } else {
@@ -38,16 +38,16 @@ pub(super) fn run(_: &Inputs<'_>) -> Result<GroupOutput, ValidateError> {
     })
 }
 
-fn check(scenario: Simulate) -> Result<Check, ValidateError> {
-    let mut runs = scenario.runs(RUNS)?;
+fn measure_scenario(scenario: SimulationBench) -> Result<ValidationCheck, ValidateError> {
+    let mut runs = scenario.run_times(RUNS)?;
     runs.sort_by(|a, b| a.speed().total_cmp(&b.speed()));
     let median = runs[RUNS / 2];
     let note = format!(
         "median of {RUNS} runs of {} quanta: {:.2e} instructions in {:.3} s",
         median.quanta, median.instructions, median.seconds
     );
-    let aim = Published::AtLeast(scenario.target());
+    let aim = PublishedFigure::AtLeast(scenario.target());
     Ok(SPEED
         .check(scenario.name(), scenario.title(), aim, median.speed())
-        .noting(note))
+        .with_note(note))
 }

@@ -7,20 +7,20 @@ use rand_pcg::Pcg64Mcg;
 use std::collections::BTreeMap;
 
 /// Number of times that each class was seen.
-pub(super) type Counts = BTreeMap<String, u64>;
+pub(super) type ClassCounts = BTreeMap<String, u64>;
 
 /// Observations in all.
-pub(super) fn total(counts: &Counts) -> u64 {
+pub(super) fn total(counts: &ClassCounts) -> u64 {
     counts.values().sum()
 }
 
 /// Share of a class, 0 to 1.
-pub(super) fn share(counts: &Counts, class: &str) -> f64 {
+pub(super) fn share(counts: &ClassCounts, class: &str) -> f64 {
     counts.get(class).copied().unwrap_or(0) as f64 / total(counts).max(1) as f64
 }
 
 /// Total variation distance: half the sum of the differences of shares, 0 to 1.
-pub(super) fn distance(a: &Counts, b: &Counts) -> f64 {
+pub(super) fn distance(a: &ClassCounts, b: &ClassCounts) -> f64 {
     let only_b = b.keys().filter(|class| !a.contains_key(*class));
     let classes = a.keys().chain(only_b);
     0.5 * classes
@@ -33,7 +33,7 @@ const SHUFFLES: usize = 1000;
 
 /// The distance below which 95 percent of the distances lie that two samples of these sizes from
 /// one distribution have (permutation of the pooled observations).
-pub(super) fn noise(a: &Counts, b: &Counts, seed: u64) -> f64 {
+pub(super) fn noise_distance(a: &ClassCounts, b: &ClassCounts, seed: u64) -> f64 {
     let mut pool: Vec<&str> = Vec::new();
     for (class, &n) in a.iter().chain(b) {
         pool.extend((0..n).map(|_| class.as_str()));
@@ -49,8 +49,8 @@ pub(super) fn noise(a: &Counts, b: &Counts, seed: u64) -> f64 {
     quantile(&distances, 0.95).unwrap_or(0.0)
 }
 
-fn tally(classes: &[&str]) -> Counts {
-    let mut counts = Counts::new();
+fn tally(classes: &[&str]) -> ClassCounts {
+    let mut counts = ClassCounts::new();
     for class in classes {
         match counts.get_mut(*class) {
             Some(n) => *n += 1,
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn counts(pairs: &[(&str, u64)]) -> Counts {
+    fn counts(pairs: &[(&str, u64)]) -> ClassCounts {
         pairs
             .iter()
             .map(|&(class, n)| (class.to_owned(), n))
@@ -75,14 +75,17 @@ mod tests {
     #[test]
     fn noise_shrinks_with_the_samples() {
         let of = |n: u64| {
-            noise(
+            noise_distance(
                 &counts(&[("a", n), ("b", n)]),
                 &counts(&[("a", n), ("b", n)]),
                 1,
             )
         };
         assert!(of(10) > of(1000) && of(1000) > 0.0);
-        assert_eq!(noise(&counts(&[("a", 5)]), &counts(&[("a", 9)]), 1), 0.0);
+        assert_eq!(
+            noise_distance(&counts(&[("a", 5)]), &counts(&[("a", 9)]), 1),
+            0.0
+        );
     }
 
     proptest! {

@@ -1,12 +1,12 @@
 //! Checks as tables and sentences for people.
 
-use super::check::{Check, ErrorKind, Published};
+use super::check::{CheckErrorKind, PublishedFigure, ValidationCheck};
 use consort_report::Cell;
 
 /// Relative errors from here on are told as a multiple.
 const MANY_TIMES: f64 = 9.0;
 
-impl Published {
+impl PublishedFigure {
     /// For people: `1.5`, `1 to 2`, `at least 3`.
     pub fn text(&self) -> String {
         let number = |value: f64| Cell::from(value).text();
@@ -20,18 +20,18 @@ impl Published {
     }
 }
 
-impl Check {
+impl ValidationCheck {
     /// The error for people: relative ones in percent, or how many times the published figure
     /// ours is where percents would be hard to read.
     pub fn error_text(&self) -> String {
         match (self.error, self.error_kind) {
             (None, _) => "-".to_owned(),
-            (Some(error), ErrorKind::Relative) if error >= MANY_TIMES => {
+            (Some(error), CheckErrorKind::Relative) if error >= MANY_TIMES => {
                 format!("{:.0} times", 1.0 + error)
             }
-            (Some(error), ErrorKind::Relative) => format!("{:+.1} %", 100.0 * error),
-            (Some(error), ErrorKind::Absolute) => signed(error),
-            (Some(error), ErrorKind::Distance) => Cell::from(error).text(),
+            (Some(error), CheckErrorKind::Relative) => format!("{:+.1} %", 100.0 * error),
+            (Some(error), CheckErrorKind::Absolute) => format_signed(error),
+            (Some(error), CheckErrorKind::Distance) => Cell::from(error).text(),
         }
     }
 
@@ -45,8 +45,10 @@ impl Check {
             note => format!(" ({note})"),
         };
         match (self.error_kind, self.error) {
-            (ErrorKind::Distance, _) => format!("{what}: {ours}, {published} by chance{note}."),
-            (ErrorKind::Relative, Some(error)) if error >= MANY_TIMES => {
+            (CheckErrorKind::Distance, _) => {
+                format!("{what}: {ours}, {published} by chance{note}.")
+            }
+            (CheckErrorKind::Relative, Some(error)) if error >= MANY_TIMES => {
                 let times = self.error_text();
                 format!("{what}: published {published}, ours {ours}, {times} as much{note}.")
             }
@@ -58,7 +60,7 @@ impl Check {
     }
 }
 
-fn signed(value: f64) -> String {
+fn format_signed(value: f64) -> String {
     let text = Cell::from(value).text();
     if value > 0.0 {
         format!("+{text}")
@@ -70,32 +72,32 @@ fn signed(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{Tolerance, Topic};
+    use crate::check::{CheckTemplate, Tolerance};
 
-    fn sentence(tolerance: Tolerance, published: Published, ours: f64) -> String {
-        let topic = Topic {
+    fn sentence(tolerance: Tolerance, published: PublishedFigure, ours: f64) -> String {
+        let topic = CheckTemplate {
             group: "g",
             source: "s",
             unit: "cycles",
             tolerance,
         };
         let check = topic.check("id", "what", published, ours);
-        check.noting("note").sentence()
+        check.with_note("note").sentence()
     }
 
     #[test]
     fn sentences_say_how_far_off_ours_is() {
         let relative = Tolerance::relative(0.1);
         assert_eq!(
-            sentence(relative, Published::Value(2.0), 3.0),
+            sentence(relative, PublishedFigure::Value(2.0), 3.0),
             "what: published 2.000, ours 3.000 cycles, off by +50.0 % (note)."
         );
         assert_eq!(
-            sentence(relative, Published::Value(2.0), 80.0),
+            sentence(relative, PublishedFigure::Value(2.0), 80.0),
             "what: published 2.000, ours 80.00 cycles, 40 times as much (note)."
         );
         assert_eq!(
-            sentence(Tolerance::distance(), Published::AtMost(0.5), 0.75),
+            sentence(Tolerance::distance(), PublishedFigure::AtMost(0.5), 0.75),
             "what: 0.7500 cycles, at most 0.5000 by chance (note)."
         );
     }

@@ -1,7 +1,7 @@
 //! Tests: wrong published figures are noticed, and what is broken is named.
 
 use super::*;
-use consort_experiment::Context;
+use consort_experiment::ExperimentContext;
 use consort_experiment::Scale;
 use std::num::NonZeroUsize;
 
@@ -9,10 +9,10 @@ fn workers(count: usize) -> NonZeroUsize {
     NonZeroUsize::new(count).unwrap()
 }
 
-fn validate(group: &str, data: &Data) -> Result<Validation, ValidateError> {
+fn validate(group: &str, data: &PublishedData) -> Result<Validation, ValidateError> {
     let groups = select(&[group.to_owned()]).unwrap();
-    let context = Context::new(1, Scale::Quick, workers(2), &|_| ());
-    let inputs = Inputs {
+    let context = ExperimentContext::new(1, Scale::Quick, workers(2), &|_| ());
+    let inputs = GroupInputs {
         data,
         context: &context,
     };
@@ -20,24 +20,24 @@ fn validate(group: &str, data: &Data) -> Result<Validation, ValidateError> {
 }
 
 /// The embedded file with the line that starts with `line` replaced.
-fn changed(file: &str, line: &str, by: &str) -> Data {
-    let data = Data::embedded();
+fn changed(file: &str, line: &str, by: &str) -> PublishedData {
+    let data = PublishedData::embedded();
     let text = data.text(file).unwrap();
     let lines = text
         .lines()
         .map(|l| if l.starts_with(line) { by } else { l });
     let changed = lines.collect::<Vec<_>>().join("\n");
     assert_ne!(changed, text.trim_end());
-    data.with(file, changed)
+    data.with_file(file, changed)
 }
 
-fn check<'a>(validation: &'a Validation, id: &str) -> &'a Check {
+fn check<'a>(validation: &'a Validation, id: &str) -> &'a ValidationCheck {
     validation.checks.iter().find(|c| c.id == id).unwrap()
 }
 
 #[test]
 fn a_wrong_published_figure_is_a_disagreement_that_is_named() {
-    let before = validate("consistency", &Data::embedded()).unwrap();
+    let before = validate("consistency", &PublishedData::embedded()).unwrap();
     assert!(check(&before, "cpi/mcf").agrees);
     let wrong = changed(
         "spec2006-skylake.csv",
@@ -59,17 +59,21 @@ fn a_wrong_published_figure_is_a_disagreement_that_is_named() {
 
 #[test]
 fn a_kernel_that_places_otherwise_is_a_disagreement() {
-    let data = Data::embedded();
+    let data = PublishedData::embedded();
     let text = data.text("linux-placements.toml").unwrap();
     let packed = text.replace("\"1|0 1|0 0|0 0|0\"", "\"1|1 0|0 0|0 0|0\"");
-    let validation = validate("placement", &data.with("linux-placements.toml", packed)).unwrap();
+    let validation = validate(
+        "placement",
+        &data.with_file("linux-placements.toml", packed),
+    )
+    .unwrap();
     let pair = check(&validation, "2-threads-after-300-ms");
     assert_eq!((pair.ours, pair.agrees), (1.0, false));
 }
 
 #[test]
 fn a_law_that_does_not_hold_is_a_failure() {
-    let mut validation = validate("conservation", &Data::embedded()).unwrap();
+    let mut validation = validate("conservation", &PublishedData::embedded()).unwrap();
     assert!(validation.laws_hold(), "{:?}", validation.disagreements);
     validation.summary[0].disagree = 1;
     assert!(!validation.laws_hold());
@@ -78,7 +82,7 @@ fn a_law_that_does_not_hold_is_a_failure() {
 #[test]
 fn broken_data_is_named_with_its_file() {
     let error = |group: &str, file: &str, text: &str| {
-        let result = validate(group, &Data::embedded().with(file, text));
+        let result = validate(group, &PublishedData::embedded().with_file(file, text));
         result.unwrap_err().to_string()
     };
     let csv = error("consistency", "spec2006-mix.csv", "program,branch\nmcf,1\n");
@@ -98,6 +102,6 @@ fn broken_data_is_named_with_its_file() {
 
 #[test]
 fn every_speed_is_above_zero() {
-    let validation = validate("speed", &Data::embedded()).unwrap();
+    let validation = validate("speed", &PublishedData::embedded()).unwrap();
     assert!(validation.checks.iter().all(|c| c.ours > 0.0));
 }

@@ -1,15 +1,15 @@
 //! Running groups, and what they give together.
 
-use super::check::Check;
+use super::check::ValidationCheck;
 use super::error::ValidateError;
-use super::group::{Group, Inputs};
+use super::group::{CheckGroup, GroupInputs};
 use super::reference_summary::ReferenceSummary;
-use consort_report::{Figure, Table};
+use consort_report::{Figure, ReportTable};
 use serde::Serialize;
 
 /// Outcome of a group.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct GroupSummary {
+pub struct CheckGroupSummary {
     /// Its name.
     pub group: &'static str,
     /// Kind of evidence that it is.
@@ -39,15 +39,15 @@ pub struct Disagreement {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Validation {
     /// Every check.
-    pub checks: Vec<Check>,
+    pub checks: Vec<ValidationCheck>,
     /// Those that do not agree, in the same order.
     pub disagreements: Vec<Disagreement>,
     /// One line per group.
-    pub summary: Vec<GroupSummary>,
+    pub summary: Vec<CheckGroupSummary>,
     /// Tables behind the checks.
-    pub tables: Vec<Table>,
+    pub tables: Vec<ReportTable>,
     /// Facts that a reader must know, by group.
-    pub notes: Vec<Note>,
+    pub notes: Vec<GroupNote>,
     /// Figures.
     #[serde(skip)]
     pub figures: Vec<Figure>,
@@ -58,7 +58,7 @@ pub struct Validation {
 
 /// A fact that a reader of a group must know.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Note {
+pub struct GroupNote {
     /// The group.
     pub group: &'static str,
     /// The fact.
@@ -69,11 +69,16 @@ pub struct Note {
 ///
 /// # Errors
 /// Broken data, or a simulation that cannot be carried out; never a disagreement.
-pub fn run(groups: &[&'static Group], inputs: &Inputs<'_>) -> Result<Validation, ValidateError> {
+pub fn run(
+    groups: &[&'static CheckGroup],
+    inputs: &GroupInputs<'_>,
+) -> Result<Validation, ValidateError> {
     let mut validation = Validation::default();
     for group in groups {
         let output = group.run(inputs)?;
-        validation.summary.push(summary(group, &output.checks));
+        validation
+            .summary
+            .push(summarize_group(group, &output.checks));
         let disagreeing = output.checks.iter().filter(|check| !check.agrees);
         validation
             .disagreements
@@ -82,7 +87,7 @@ pub fn run(groups: &[&'static Group], inputs: &Inputs<'_>) -> Result<Validation,
         validation.tables.extend(output.tables);
         validation.figures.extend(output.figures);
         validation.reference = output.reference.or(validation.reference);
-        let notes = output.notes.into_iter().map(|text| Note {
+        let notes = output.notes.into_iter().map(|text| GroupNote {
             group: group.name,
             text,
         });
@@ -94,14 +99,14 @@ pub fn run(groups: &[&'static Group], inputs: &Inputs<'_>) -> Result<Validation,
 impl Validation {
     /// Says whether every law holds.
     pub fn laws_hold(&self) -> bool {
-        let broken = |group: &GroupSummary| group.is_law && group.disagree > 0;
+        let broken = |group: &CheckGroupSummary| group.is_law && group.disagree > 0;
         !self.summary.iter().any(broken)
     }
 }
 
-fn summary(group: &Group, checks: &[Check]) -> GroupSummary {
+fn summarize_group(group: &CheckGroup, checks: &[ValidationCheck]) -> CheckGroupSummary {
     let agree = checks.iter().filter(|check| check.agrees).count();
-    GroupSummary {
+    CheckGroupSummary {
         group: group.name,
         about: group.about,
         checks: checks.len(),
@@ -111,7 +116,7 @@ fn summary(group: &Group, checks: &[Check]) -> GroupSummary {
     }
 }
 
-fn disagreement(check: &Check) -> Disagreement {
+fn disagreement(check: &ValidationCheck) -> Disagreement {
     Disagreement {
         group: check.group,
         id: check.id.clone(),

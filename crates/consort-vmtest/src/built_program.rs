@@ -15,19 +15,19 @@ use std::process::Command;
 /// Where the program is missing and cargo cannot build it.
 pub fn built_program(package: &str, name: &str) -> Result<PathBuf, VmError> {
     let test = std::env::current_exe().map_err(VmError::io("find", "the running test"))?;
-    if let Some(found) = beside(&test, name) {
+    if let Some(found) = find_near(&test, name) {
         return Ok(found);
     }
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
     cargo.args(["build", "--quiet", "-p", package, "--bin", name]);
-    cargo.args(same_place(&test));
+    cargo.args(cargo_target_args(&test));
     let status = cargo.status().map_err(VmError::io("run", "cargo"))?;
-    let found = beside(&test, name).filter(|_| status.success());
+    let found = find_near(&test, name).filter(|_| status.success());
     found.ok_or_else(|| VmError::NotBuilt(name.to_owned()))
 }
 
 /// Finds a program beside a test: tests lie in `deps`, programs one folder above.
-fn beside(test: &Path, name: &str) -> Option<PathBuf> {
+fn find_near(test: &Path, name: &str) -> Option<PathBuf> {
     let folders = test.ancestors().skip(1).take(2);
     folders
         .map(|folder| folder.join(name))
@@ -35,7 +35,7 @@ fn beside(test: &Path, name: &str) -> Option<PathBuf> {
 }
 
 /// Arguments with which cargo builds into the folder of the running test: `TARGET/PROFILE/deps`.
-fn same_place(test: &Path) -> Vec<String> {
+fn cargo_target_args(test: &Path) -> Vec<String> {
     let folder = |up: usize| test.ancestors().nth(up);
     let profile = folder(2).and_then(Path::file_name);
     let profile = match profile.map(|name| name.to_string_lossy()) {
@@ -57,15 +57,15 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let test = folder.path().join("debug/deps/test-0123");
         std::fs::create_dir_all(test.parent().unwrap()).unwrap();
-        assert_eq!(beside(&test, "tool"), None);
+        assert_eq!(find_near(&test, "tool"), None);
         let tool = folder.path().join("debug/tool");
         std::fs::write(&tool, "").unwrap();
-        assert_eq!(beside(&test, "tool"), Some(tool));
+        assert_eq!(find_near(&test, "tool"), Some(tool));
     }
 
     #[test]
     fn programs_are_built_where_the_test_lies() {
-        let place = |test: &str| same_place(Path::new(test)).join(" ");
+        let place = |test: &str| cargo_target_args(Path::new(test)).join(" ");
         assert_eq!(place("/t/debug/deps/x"), "--profile dev --target-dir /t");
         assert_eq!(
             place("/t/release/deps/x"),

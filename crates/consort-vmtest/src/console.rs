@@ -9,7 +9,7 @@ const TAIL_LINES: usize = 30;
 
 /// Output of one command of a guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Section {
+pub struct OutputSection {
     /// The name that the command was given.
     pub name: String,
     /// Standard output and error together, without the end of the last line.
@@ -20,25 +20,25 @@ pub struct Section {
 
 /// Everything that a guest wrote until it was switched off.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome {
+pub struct GuestOutput {
     /// The serial console, with line ends as on Unix.
     pub console: String,
     /// The complete sections, in the order in which they ended.
-    pub sections: Vec<Section>,
+    pub sections: Vec<OutputSection>,
 }
 
-impl Outcome {
+impl GuestOutput {
     /// Reads the sections of a console. They may lie within each other; the lines of an inner one
     /// belong to the outer one too.
     #[must_use]
     pub fn parse(console: &str) -> Self {
         let console = console.replace('\r', "");
-        let mut open: Vec<Section> = Vec::new();
+        let mut open: Vec<OutputSection> = Vec::new();
         let mut sections = Vec::new();
         for line in console.lines() {
             if let Some(name) = line.strip_prefix(BEGIN) {
-                open.push(begun(name));
-            } else if let Some((name, status)) = ended(line) {
+                open.push(new_section(name));
+            } else if let Some((name, status)) = parse_end(line) {
                 sections.extend(close(&mut open, name, status));
             } else {
                 open.iter_mut().for_each(|section| add(section, line));
@@ -51,7 +51,7 @@ impl Outcome {
     ///
     /// # Errors
     /// [`VmError::NoSection`] where it is not there or never ended.
-    pub fn section(&self, name: &str) -> Result<&Section, VmError> {
+    pub fn section(&self, name: &str) -> Result<&OutputSection, VmError> {
         let mut sections = self.sections.iter();
         sections
             .find(|section| section.name == name)
@@ -84,20 +84,20 @@ impl Outcome {
     }
 }
 
-fn begun(name: &str) -> Section {
-    Section {
+fn new_section(name: &str) -> OutputSection {
+    OutputSection {
         name: name.to_owned(),
         text: String::new(),
         status: 0,
     }
 }
 
-fn ended(line: &str) -> Option<(&str, i32)> {
+fn parse_end(line: &str) -> Option<(&str, i32)> {
     let (name, status) = line.strip_prefix(END)?.rsplit_once(' ')?;
     Some((name, status.parse().ok()?))
 }
 
-fn close(open: &mut Vec<Section>, name: &str, status: i32) -> Option<Section> {
+fn close(open: &mut Vec<OutputSection>, name: &str, status: i32) -> Option<OutputSection> {
     let index = open.iter().rposition(|section| section.name == name)?;
     let mut section = open.remove(index);
     section.status = status;
@@ -105,7 +105,7 @@ fn close(open: &mut Vec<Section>, name: &str, status: i32) -> Option<Section> {
     Some(section)
 }
 
-fn add(section: &mut Section, line: &str) {
+fn add(section: &mut OutputSection, line: &str) {
     section.text.push_str(line);
     section.text.push('\n');
 }
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn sections_carry_text_and_status() {
-        let outcome = Outcome::parse(
+        let outcome = GuestOutput::parse(
             "boot noise\r\n@@begin a\r\none\r\n two\r\n\r\n@@end a 0\r\n@@begin b\r\n@@end b 3\r\n@@done\r\n",
         );
         assert_eq!(outcome.output("a").unwrap(), "one\n two");
@@ -131,14 +131,15 @@ mod tests {
 
     #[test]
     fn inner_sections_belong_to_the_outer_one_too() {
-        let outcome = Outcome::parse("@@begin out\n@@begin in\nx\n@@end in 0\ny\n@@end out 0\n");
+        let outcome =
+            GuestOutput::parse("@@begin out\n@@begin in\nx\n@@end in 0\ny\n@@end out 0\n");
         assert_eq!(outcome.output("in").unwrap(), "x");
         assert_eq!(outcome.output("out").unwrap(), "x\ny");
     }
 
     #[test]
     fn a_section_that_never_ends_is_not_there() {
-        let outcome = Outcome::parse("@@begin a\none\nKernel panic");
+        let outcome = GuestOutput::parse("@@begin a\none\nKernel panic");
         assert!(outcome.section("a").is_err());
         assert!(!outcome.is_done());
         assert!(outcome.tail().ends_with("Kernel panic"));
@@ -147,7 +148,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_console_can_be_read(console in "(@@begin a\n|@@end a 0\n|@@end\n|x y\n|\\PC{0,20}\n){0,20}") {
-            let outcome = Outcome::parse(&console);
+            let outcome = GuestOutput::parse(&console);
             prop_assert!(outcome.sections.len() <= console.matches("@@end").count());
         }
     }

@@ -17,30 +17,30 @@ pub(crate) struct Archive {
 }
 
 impl Archive {
-    pub(crate) fn directory(&mut self, name: &str) {
-        self.entry(name, DIRECTORY, (0, 0), &[]);
+    pub(crate) fn add_directory(&mut self, name: &str) {
+        self.add_entry(name, DIRECTORY, (0, 0), &[]);
     }
 
     /// Adds a file that everybody may read and run.
-    pub(crate) fn file(&mut self, name: &str, contents: &[u8]) {
-        self.entry(name, EXECUTABLE, (0, 0), contents);
+    pub(crate) fn add_file(&mut self, name: &str, contents: &[u8]) {
+        self.add_entry(name, EXECUTABLE, (0, 0), contents);
     }
 
-    pub(crate) fn symlink(&mut self, name: &str, target: &str) {
-        self.entry(name, SYMLINK, (0, 0), target.as_bytes());
+    pub(crate) fn add_symlink(&mut self, name: &str, target: &str) {
+        self.add_entry(name, SYMLINK, (0, 0), target.as_bytes());
     }
 
-    pub(crate) fn character_device(&mut self, name: &str, major: u32, minor: u32) {
-        self.entry(name, CHARACTER_DEVICE, (major, minor), &[]);
+    pub(crate) fn add_character_device(&mut self, name: &str, major: u32, minor: u32) {
+        self.add_entry(name, CHARACTER_DEVICE, (major, minor), &[]);
     }
 
     /// Ends the archive.
     pub(crate) fn finish(mut self) -> Vec<u8> {
-        self.entry("TRAILER!!!", 0, (0, 0), &[]);
+        self.add_entry("TRAILER!!!", 0, (0, 0), &[]);
         self.bytes
     }
 
-    fn entry(&mut self, name: &str, mode: u32, device: (u32, u32), contents: &[u8]) {
+    fn add_entry(&mut self, name: &str, mode: u32, device: (u32, u32), contents: &[u8]) {
         self.entries += 1;
         let fields = [
             self.entries,
@@ -112,7 +112,7 @@ mod tests {
         ) {
             let mut archive = Archive::default();
             for (name, contents) in &files {
-                archive.file(name, contents);
+                archive.add_file(name, contents);
             }
             let expected: Vec<_> =
                 files.into_iter().map(|(name, contents)| (name, EXECUTABLE, contents)).collect();
@@ -123,9 +123,9 @@ mod tests {
     #[test]
     fn kinds_of_entries_are_told_apart() {
         let mut archive = Archive::default();
-        archive.directory("bin");
-        archive.symlink("bin/sh", "busybox");
-        archive.character_device("dev/console", 5, 1);
+        archive.add_directory("bin");
+        archive.add_symlink("bin/sh", "busybox");
+        archive.add_character_device("dev/console", 5, 1);
         let entries = read(&archive.finish());
         assert_eq!(entries[0], ("bin".into(), 0o040_755, vec![]));
         assert_eq!(

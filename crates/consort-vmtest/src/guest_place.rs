@@ -18,7 +18,7 @@ static GIVEN_BACK: Condvar = Condvar::new();
 pub(crate) struct GuestPlace(());
 
 /// Waits for a place.
-pub(crate) fn take() -> GuestPlace {
+pub(crate) fn wait_for_place() -> GuestPlace {
     let taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
     let full = GIVEN_BACK.wait_while(taken, |taken| *taken >= *PLACES);
     *full.unwrap_or_else(PoisonError::into_inner) += 1;
@@ -43,7 +43,7 @@ mod tests {
         std::thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {
-                    let _place = take();
+                    let _place = wait_for_place();
                     let now = running.fetch_add(1, Ordering::SeqCst) + 1;
                     most.fetch_max(now, Ordering::SeqCst);
                     std::thread::yield_now();

@@ -8,28 +8,28 @@ const FOLDERS: [&str; 8] = ["bin", "dev", "proc", "run", "steps", "sys", "tmp", 
 
 /// A shell command whose output is wanted under a name.
 #[derive(Clone, Debug)]
-pub(crate) struct Step {
+pub(crate) struct GuestStep {
     pub(crate) name: String,
     pub(crate) script: String,
 }
 
 /// Packs everything into one archive. `files` are (absolute path in the guest, contents).
-pub(crate) fn pack(busybox: &[u8], files: &[(String, Vec<u8>)], steps: &[Step]) -> Vec<u8> {
+pub(crate) fn pack(busybox: &[u8], files: &[(String, Vec<u8>)], steps: &[GuestStep]) -> Vec<u8> {
     let mut archive = Archive::default();
     for folder in folders(files) {
-        archive.directory(&folder);
+        archive.add_directory(&folder);
     }
     // The kernel gives the first process its standard streams from here.
-    archive.character_device("dev/console", 5, 1);
-    archive.file("bin/busybox", busybox);
-    archive.symlink("bin/sh", "busybox");
-    archive.file("init", INIT);
+    archive.add_character_device("dev/console", 5, 1);
+    archive.add_file("bin/busybox", busybox);
+    archive.add_symlink("bin/sh", "busybox");
+    archive.add_file("init", INIT);
     for (path, contents) in files {
-        archive.file(path.trim_start_matches('/'), contents);
+        archive.add_file(path.trim_start_matches('/'), contents);
     }
     for (index, step) in steps.iter().enumerate() {
         let name = format!("steps/{index:03}-{}", step.name);
-        archive.file(&name, step.script.as_bytes());
+        archive.add_file(&name, step.script.as_bytes());
     }
     archive.finish()
 }
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn steps_keep_their_order() {
-        let step = |name: &str| Step {
+        let step = |name: &str| GuestStep {
             name: name.into(),
             script: String::new(),
         };

@@ -23,15 +23,15 @@
 //! Pitfalls: one host thread emulates all PUs in turn, so nothing about *time* inside a guest
 //! means anything; wait for a state, count polls, never compare durations. There is no PMU. A
 //! boot takes about ten seconds: put many commands into one guest. `.ci/install-vm` installs
-//! what [`Host::find`] looks for.
+//! what [`GuestTools::find`] looks for.
 
 mod built_program;
 mod console;
 mod cpio;
 mod error;
 mod guest_place;
+mod guest_tools;
 mod guest_topology;
-mod host;
 mod initramfs;
 mod placement;
 mod qemu;
@@ -40,12 +40,12 @@ pub mod spread;
 mod vm;
 
 pub use built_program::built_program;
-pub use console::{Outcome, Section};
+pub use console::{GuestOutput, OutputSection};
 pub use error::VmError;
+pub use guest_tools::{GuestTools, MissingTool};
 pub use guest_topology::GuestTopology;
-pub use host::{Host, Missing};
 pub use placement::{
-    Scenario, Share, Story, ThreadMask, each_fp_paired_with_light, fp_threads_on_different_cores,
-    same_masks, thread_masks,
+    LoadShare, Scenario, ScenarioKind, ThreadMask, check_fp_paired_with_light, check_fp_spread,
+    check_same_masks, thread_masks,
 };
 pub use vm::Vm;

@@ -1,10 +1,10 @@
 //! One run of qemu: arguments, the console, the end.
 
-use crate::console::Outcome;
+use crate::console::GuestOutput;
 use crate::error::VmError;
 use crate::guest_place;
+use crate::guest_tools::GuestTools;
 use crate::guest_topology::GuestTopology;
-use crate::host::Host;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -21,29 +21,29 @@ const KERNEL_COMMAND_LINE: &str = "console=ttyS0 quiet loglevel=1 panic=-1 rando
 
 /// Boots the archive and returns what the guest wrote.
 pub(crate) fn run(
-    host: &Host,
+    host: &GuestTools,
     topology: GuestTopology,
     initramfs: &Path,
     limit: Duration,
-) -> Result<Outcome, VmError> {
-    let _place = guest_place::take();
+) -> Result<GuestOutput, VmError> {
+    let _place = guest_place::wait_for_place();
     let complaints = initramfs.with_extension("stderr");
     let mut child = spawn(host, topology, initramfs, &complaints)?;
     let consoles = read_in_background(child.stdout.take());
     let in_time = consoles.recv_timeout(limit);
     stop(&mut child);
     match in_time {
-        Ok(console) => complete(&console, &complaints),
+        Ok(console) => check_complete(&console, &complaints),
         Err(_) => Err(VmError::Timeout {
             limit,
             // The reader ends with qemu, so this does not wait.
-            tail: Outcome::parse(&consoles.recv().unwrap_or_default()).tail(),
+            tail: GuestOutput::parse(&consoles.recv().unwrap_or_default()).tail(),
         }),
     }
 }
 
 fn spawn(
-    host: &Host,
+    host: &GuestTools,
     topology: GuestTopology,
     initramfs: &Path,
     complaints: &Path,
@@ -87,8 +87,8 @@ fn stop(child: &mut Child) {
     let _ = child.wait();
 }
 
-fn complete(console: &str, complaints: &Path) -> Result<Outcome, VmError> {
-    let outcome = Outcome::parse(console);
+fn check_complete(console: &str, complaints: &Path) -> Result<GuestOutput, VmError> {
+    let outcome = GuestOutput::parse(console);
     if outcome.is_done() {
         return Ok(outcome);
     }

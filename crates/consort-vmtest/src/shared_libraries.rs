@@ -12,7 +12,7 @@ use std::process::Command;
 ///
 /// # Errors
 /// Where `ldd` cannot be run or does not find a library.
-pub(crate) fn of(program: &Path) -> Result<Vec<PathBuf>, VmError> {
+pub(crate) fn list_libraries(program: &Path) -> Result<Vec<PathBuf>, VmError> {
     let output = Command::new("ldd")
         .arg(program)
         .output()

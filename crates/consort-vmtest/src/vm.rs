@@ -1,10 +1,10 @@
 //! A guest: its topology, its files and the commands that it runs.
 
-use crate::console::Outcome;
+use crate::console::GuestOutput;
 use crate::error::VmError;
+use crate::guest_tools::GuestTools;
 use crate::guest_topology::GuestTopology;
-use crate::host::Host;
-use crate::initramfs::{self, Step};
+use crate::initramfs::{self, GuestStep};
 use crate::{qemu, shared_libraries};
 use std::path::Path;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use std::time::Duration;
 pub struct Vm {
     topology: GuestTopology,
     files: Vec<(String, Vec<u8>)>,
-    steps: Vec<Step>,
+    steps: Vec<GuestStep>,
 }
 
 impl Vm {
@@ -42,7 +42,7 @@ impl Vm {
     /// Where the program or a library cannot be read.
     pub fn program(self, path: &str, program: &Path) -> Result<Self, VmError> {
         let mut vm = self.file(path, read(program)?);
-        for library in shared_libraries::of(program)? {
+        for library in shared_libraries::list_libraries(program)? {
             let name = library.to_string_lossy().into_owned();
             if !vm.files.iter().any(|(path, _)| *path == name) {
                 vm = vm.file(&name, read(&library)?);
@@ -55,7 +55,7 @@ impl Vm {
     /// `name`, which is one word without `/`.
     #[must_use]
     pub fn command(mut self, name: &str, script: &str) -> Self {
-        self.steps.push(Step {
+        self.steps.push(GuestStep {
             name: name.to_owned(),
             script: script.to_owned(),
         });
@@ -67,7 +67,7 @@ impl Vm {
     /// # Errors
     /// Where the guest could not be started, stopped early or was still running after `limit`;
     /// it is killed then.
-    pub fn run(&self, host: &Host, limit: Duration) -> Result<Outcome, VmError> {
+    pub fn run(&self, host: &GuestTools, limit: Duration) -> Result<GuestOutput, VmError> {
         let archive = initramfs::pack(&read(&host.busybox)?, &self.files, &self.steps);
         let folder = tempfile::tempdir().map_err(VmError::io("make", std::env::temp_dir()))?;
         let path = folder.path().join("initramfs");

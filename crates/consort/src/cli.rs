@@ -23,14 +23,14 @@ pub(crate) use listings::{
     MachineArgs, MachineTask, PoliciesArgs, ProgramsArgs, SchemaArgs, SchemaKind,
 };
 pub(crate) use map::MapArgs;
-pub(crate) use out::{ListOut, NumbersOut, own, table};
+pub(crate) use out::{ListOut, NumbersOut, own_output, table_output};
 pub(crate) use probe::ProbeArgs;
 pub(crate) use profile::{ProfileArgs, SamplingChoice};
 pub(crate) use recording::{RecordArgs, ReplayArgs, WhatIfArgs};
 pub(crate) use run::{ManageArgs, RunArgs};
 pub(crate) use service::{
-    AttachArgs, ConfigArgs, ConfigTask, DaemonArgs, DaemonAt, DetachArgs, ExplainArgs, StatusArgs,
-    Targets, TopArgs,
+    AttachArgs, ConfigArgs, ConfigTask, DaemonArgs, DaemonTarget, DetachArgs, ExplainArgs,
+    StatusArgs, TargetArgs, TopArgs,
 };
 pub(crate) use simulated::{CompareArgs, Fidelity, SetupArgs, SimulateArgs};
 pub(crate) use sweep::{
@@ -173,7 +173,7 @@ pub(crate) enum Verb {
 
 /// Output format of a result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
+pub(crate) enum OutputFormat {
     /// For people.
     #[default]
     Table,

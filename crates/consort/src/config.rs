@@ -30,12 +30,12 @@
 //! user's `~/.config/consort`; in each `config.toml`, then `config.d/*.toml` by name.
 
 use crate::cli::parse_interval;
-use crate::failure::{bad_input, told};
+use crate::failure::{bad_input, error_chain};
 use anyhow::{Context, Result};
 pub(crate) use consort_lab::descriptions::folders;
-use consort_linux::cgroup::{CgroupPattern, Rule, Rules};
+use consort_linux::cgroup::{CgroupPattern, CgroupRule, CgroupRules};
 use consort_linux::enforce::EnactChoice;
-use consort_linux::live::Watch;
+use consort_linux::live::WatchRate;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt::Display;
 use std::net::SocketAddr;
@@ -47,7 +47,7 @@ use std::time::Duration;
 /// Everything that a configuration file can say.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Config {
+pub(crate) struct ConsortConfig {
     /// Defaults for `consort run`.
     #[serde(default)]
     pub(crate) run: RunConfig,
@@ -59,7 +59,7 @@ pub(crate) struct Config {
     pub(crate) manage: Vec<ManageEntry>,
     /// Control groups that no daemon manages.
     #[serde(default)]
-    pub(crate) exclude: Vec<GroupName>,
+    pub(crate) exclude: Vec<CgroupName>,
     /// Metrics that a daemon serves.
     #[serde(default)]
     pub(crate) metrics: MetricsConfig,
@@ -79,7 +79,7 @@ pub(crate) struct MetricsConfig {
 /// A control group, or a unit that has one.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct GroupName {
+pub(crate) struct CgroupName {
     /// Path or pattern.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cgroup: Option<String>,
@@ -130,34 +130,34 @@ pub(crate) struct RunConfig {
     pub(crate) cookies: Option<bool>,
     /// Rate at which programs are watched.
     #[serde(default, deserialize_with = "named", serialize_with = "name_text")]
-    pub(crate) watch: Option<Watch>,
+    pub(crate) watch: Option<WatchRate>,
     /// True where plans are undone when progress falls after them.
     pub(crate) back_off: Option<bool>,
     /// Origin of the last layer that set any of it.
     #[serde(skip)]
-    origin: Origin,
+    origin: TableOrigin,
 }
 
 /// Origin of a table of a configuration.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Origin {
+struct TableOrigin {
     file: PathBuf,
     table: &'static str,
 }
 
 impl RunConfig {
     /// The error with the file and the key that brought it about.
-    pub(crate) fn blame(&self, key: &str, error: &anyhow::Error) -> anyhow::Error {
-        let Origin { file, table } = &self.origin;
+    pub(crate) fn locate_error(&self, key: &str, error: &anyhow::Error) -> anyhow::Error {
+        let TableOrigin { file, table } = &self.origin;
         let file = file.display();
         bad_input(format!(
             "configuration {file}, {table}.{key}: {}",
-            told(error)
+            error_chain(error)
         ))
     }
 
     /// This one with what a later layer says instead.
-    fn under(self, later: Self) -> Self {
+    fn merge(self, later: Self) -> Self {
         let says = later
             != Self {
                 origin: later.origin.clone(),
@@ -177,13 +177,13 @@ impl RunConfig {
     }
 }
 
-impl Config {
+impl ConsortConfig {
     /// This one with what a later layer says instead or as well.
-    fn under(self, later: Self) -> Self {
+    fn merge(self, later: Self) -> Self {
         let join = |a: Vec<_>, b| a.into_iter().chain(b).collect();
         Self {
-            run: self.run.under(later.run),
-            daemon: self.daemon.under(later.daemon),
+            run: self.run.merge(later.run),
+            daemon: self.daemon.merge(later.daemon),
             manage: self.manage.into_iter().chain(later.manage).collect(),
             exclude: self.exclude.into_iter().chain(later.exclude).collect(),
             metrics: MetricsConfig {
@@ -213,10 +213,10 @@ impl Config {
     }
 
     /// Returns the rules that say which control groups a daemon manages, and which never.
-    pub(crate) fn rules(&self) -> Result<Rules> {
+    pub(crate) fn rules(&self) -> Result<CgroupRules> {
         let manage = self.manage.iter().map(|entry| {
             let cgroup = pattern(entry.cgroup.as_deref(), entry.unit.as_deref());
-            Ok(Rule {
+            Ok(CgroupRule {
                 cgroup: cgroup.context("[[manage]]")?,
                 policy: entry.policy.as_deref().map(Arc::from),
                 priority: entry.priority,
@@ -226,7 +226,7 @@ impl Config {
             let cgroup = pattern(entry.cgroup.as_deref(), entry.unit.as_deref());
             cgroup.context("[[exclude]]")
         });
-        Ok(Rules {
+        Ok(CgroupRules {
             manage: manage.collect::<Result<_>>()?,
             exclude: exclude.collect::<Result<_>>()?,
         })
@@ -269,11 +269,11 @@ fn interval<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duratio
 }
 
 /// Loads the file that was named, or all layers of the usual places.
-pub(crate) fn load(named: Option<&Path>) -> Result<Config> {
+pub(crate) fn load(named: Option<&Path>) -> Result<ConsortConfig> {
     let files = named.map_or_else(layers, |path| vec![path.to_owned()]);
-    let mut all = Config::default();
+    let mut all = ConsortConfig::default();
     for file in files {
-        all = all.under(read(&file)?);
+        all = all.merge(read(&file)?);
     }
     Ok(all)
 }
@@ -299,13 +299,13 @@ fn drop_ins(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-fn read(path: &Path) -> Result<Config> {
-    let text = consort_input::text_of_file(path)
+fn read(path: &Path) -> Result<ConsortConfig> {
+    let text = consort_input::read_regular_file(path)
         .with_context(|| format!("cannot read configuration {}", path.display()))?;
     let context = || format!("configuration {}", path.display());
     let mut config = parse(&text).with_context(context)?;
     config.rules().with_context(context)?;
-    let origin = |table| Origin {
+    let origin = |table| TableOrigin {
         file: path.to_owned(),
         table,
     };
@@ -315,7 +315,7 @@ fn read(path: &Path) -> Result<Config> {
 }
 
 /// Errors are one line: the line number, and what is wrong there.
-fn parse(text: &str) -> Result<Config> {
+fn parse(text: &str) -> Result<ConsortConfig> {
     toml::from_str(text).map_err(|error| {
         let start = error.span().map_or(0, |span| span.start);
         let line = 1 + text
@@ -341,7 +341,7 @@ mod tests {
         assert_eq!((run.seed, run.back_off), (Some(7), Some(false)));
         assert_eq!(run.enact, "pin".parse().ok());
         assert_eq!(run.cookies, Some(true));
-        assert_eq!(run.watch, Some(Watch::Light));
+        assert_eq!(run.watch, Some(WatchRate::Light));
     }
 
     #[test]
@@ -359,7 +359,7 @@ mod tests {
         let layer = |text: &str| parse(text).unwrap();
         let vendor = layer("[run]\npolicy = \"none\"\nseed = 1\n[[manage]]\ncgroup = \"a\"\n");
         let user = layer("[run]\nseed = 2\n[[manage]]\nunit = \"b.service\"\npriority = 3\n");
-        let both = vendor.under(user);
+        let both = vendor.merge(user);
         assert_eq!(both.run.policy.as_deref(), Some("none"));
         assert_eq!(both.run.seed, Some(2));
         let rules = both.rules().unwrap();
@@ -398,7 +398,7 @@ mod tests {
 
     #[test]
     fn an_empty_file_changes_nothing() {
-        assert_eq!(parse("").unwrap(), Config::default());
+        assert_eq!(parse("").unwrap(), ConsortConfig::default());
     }
 
     proptest! {

@@ -5,7 +5,7 @@ use anyhow::Result;
 use consort_lab::Descriptions;
 pub(crate) use consort_lab::Descriptions as Programs;
 use consort_sim::chip::Chip;
-use consort_sim::machine::{Loaded, MachineRef, Source};
+use consort_sim::machine::{LoadedMachine, MachineRef, MachineSource};
 use consort_sim::workload::Workload;
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ const BUILT_IN: &str = "built in";
 
 /// Reads the machine that `text` names: `NAME`, `FILE.toml`, either with `:smt=N`,
 /// `memory=NODE+NODE` or `prefetch=off` behind it.
-pub(crate) fn machine(text: &str) -> Result<Loaded> {
-    Descriptions::machine(text).map_err(bad_input)
+pub(crate) fn machine(text: &str) -> Result<LoadedMachine> {
+    Descriptions::load_machine(text).map_err(bad_input)
 }
 
 /// Lays out the machine that `text` names.
@@ -36,22 +36,22 @@ pub(crate) fn label(text: &str, name: &str) -> String {
 }
 
 /// Lays out a machine of [`machines`] with all its PUs; also tells where its description is from.
-pub(crate) fn whole_chip(name: &str) -> Result<(Chip, String)> {
+pub(crate) fn full_chip(name: &str) -> Result<(Chip, String)> {
     let loaded = machine(name)?;
     let chip = Chip::new(&loaded.spec, None).map_err(bad_input)?;
     let origin = match loaded.source {
-        Source::File(path) => path.display().to_string(),
-        Source::Preset(_) => BUILT_IN.to_owned(),
+        MachineSource::File(path) => path.display().to_string(),
+        MachineSource::Preset(_) => BUILT_IN.to_owned(),
     };
     Ok((chip, origin))
 }
 
 /// Names of all described machines.
 pub(crate) fn machines() -> Vec<String> {
-    Descriptions::machines()
+    Descriptions::machine_names()
 }
 
 /// Resolves a workload expression or file.
 pub(crate) fn workload(text: &str) -> Result<Workload> {
-    Descriptions::workload(text).map_err(bad_input)
+    Descriptions::resolve_workload(text).map_err(bad_input)
 }

@@ -3,7 +3,7 @@
 use crate::cli::Cli;
 use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use consort_core::visible;
+use consort_core::escape_invisible;
 use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -16,18 +16,18 @@ const BAD_INPUT: u8 = 2;
 
 /// An error with an exit code of its own instead of 1.
 #[derive(Debug)]
-struct Coded {
+struct CodedError {
     code: u8,
     message: String,
 }
 
-impl fmt::Display for Coded {
+impl fmt::Display for CodedError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }
 }
 
-impl std::error::Error for Coded {}
+impl std::error::Error for CodedError {}
 
 /// An error that names what was wrong with the input, where, and what would be right.
 pub(crate) fn bad_input(message: impl fmt::Display) -> anyhow::Error {
@@ -37,16 +37,16 @@ pub(crate) fn bad_input(message: impl fmt::Display) -> anyhow::Error {
 /// An error that ends the program with this exit code.
 pub(crate) fn with_code(code: u8, message: impl fmt::Display) -> anyhow::Error {
     let message = message.to_string();
-    Coded { code, message }.into()
+    CodedError { code, message }.into()
 }
 
 /// The same error, marked as the caller's, with its whole chain as one line.
 pub(crate) fn as_bad_input(error: &anyhow::Error) -> anyhow::Error {
-    bad_input(told(error))
+    bad_input(error_chain(error))
 }
 
 /// The chain of an error as one text. A cause that its effect has told of already is left out.
-pub(crate) fn told(error: &anyhow::Error) -> String {
+pub(crate) fn error_chain(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain().map(ToString::to_string) {
         if text.is_empty() {
@@ -60,14 +60,14 @@ pub(crate) fn told(error: &anyhow::Error) -> String {
 
 /// Prints an error as one line and gives its exit code.
 pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
-    say(&one_line(&told(error)));
-    let coded = error.downcast_ref::<Coded>();
+    say(&one_line(&error_chain(error)));
+    let coded = error.downcast_ref::<CodedError>();
     coded.map_or(ExitCode::FAILURE, |coded| ExitCode::from(coded.code))
 }
 
 /// Prints an error that changes nothing about the exit code.
 pub(crate) fn warn(error: &anyhow::Error) {
-    say(&one_line(&format!("warning: {}", told(error))));
+    say(&one_line(&format!("warning: {}", error_chain(error))));
 }
 
 /// Prints what clap found wrong as one line; help and version go to stdout as they are.
@@ -89,7 +89,7 @@ pub(crate) fn report_usage(error: &clap::Error) -> ExitCode {
 
 /// Prints a line to stderr; where nobody can be told, as on a full disk, the exit code must do.
 pub(crate) fn say(line: &str) {
-    let _ = writeln!(io::stderr(), "consort: {}", visible(line));
+    let _ = writeln!(io::stderr(), "consort: {}", escape_invisible(line));
 }
 
 fn unknown_verb(error: &clap::Error) -> String {

@@ -8,8 +8,8 @@ use consort_linux::live::Host;
 use std::path::Path;
 
 /// Looks at this machine; what PUs share comes from `topology` where a file is given.
-pub(crate) fn look(topology: Option<&Path>) -> Result<Host> {
-    let host = Host::look(Path::new("/")).context("cannot see the processor")?;
+pub(crate) fn discover_host(topology: Option<&Path>) -> Result<Host> {
+    let host = Host::detect(Path::new("/")).context("cannot see the processor")?;
     match topology {
         Some(path) => host
             .with_sharing(read(path)?, &path.display().to_string())
@@ -19,7 +19,7 @@ pub(crate) fn look(topology: Option<&Path>) -> Result<Host> {
 }
 
 /// The same machine with core types by decree: PUs in `large` count as large, where any are named.
-pub(crate) fn emulating(host: Host, large: Option<&PuSet>) -> Result<Host> {
+pub(crate) fn emulate_asymmetry(host: Host, large: Option<&PuSet>) -> Result<Host> {
     match large {
         Some(large) => host
             .with_large(large.clone())
@@ -29,12 +29,12 @@ pub(crate) fn emulating(host: Host, large: Option<&PuSet>) -> Result<Host> {
 }
 
 fn read(path: &Path) -> Result<SharingMap> {
-    parse(path, consort_input::text(path))
+    parse(path, consort_input::read_text(path))
 }
 
 /// Checks a file of what PUs share, as a daemon does while it runs: it waits for no other process.
 pub(crate) fn check_sharing(path: &Path) -> Result<()> {
-    parse(path, consort_input::text_of_file(path)).map(drop)
+    parse(path, consort_input::read_regular_file(path)).map(drop)
 }
 
 fn parse(path: &Path, text: std::io::Result<String>) -> Result<SharingMap> {

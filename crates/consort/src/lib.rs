@@ -47,19 +47,19 @@ pub fn main() -> ExitCode {
         .nth(1)
         .is_some_and(|first| first == commands::train::WORKER)
     {
-        return commands::train::work();
+        return commands::train::run_plan_argument();
     }
     if std::env::args_os()
         .nth(1)
         .is_some_and(|first| first == commands::map::CREW)
     {
-        return commands::map::work();
+        return commands::map::run_plan_argument();
     }
     if std::env::args_os()
         .nth(1)
         .is_some_and(|first| first == commands::bench::LOAD)
     {
-        return commands::bench::work();
+        return commands::bench::run_load_process();
     }
     CompleteEnv::with_factory(Cli::command)
         .var(cli::COMPLETE)
@@ -70,7 +70,7 @@ pub fn main() -> ExitCode {
         Err(error) => return failure::report_usage(&error),
     };
     if cli.wide {
-        output::page::be_wide();
+        output::page::set_wide();
     }
     let result = match &cli.verb {
         Verb::Run(args) => commands::run::execute(args),
@@ -78,11 +78,11 @@ pub fn main() -> ExitCode {
         Verb::Replay(args) => commands::replay::execute(args),
         Verb::WhatIf(args) => commands::what_if::execute(args),
         Verb::Attach(args) => commands::attach::execute(args),
-        Verb::Detach(args) => commands::ask::detach(args),
+        Verb::Detach(args) => commands::daemon_requests::detach(args),
         Verb::Daemon(args) => commands::daemon::execute(args),
-        Verb::Status(args) => commands::ask::status(args),
+        Verb::Status(args) => commands::daemon_requests::show_status(args),
         Verb::Top(args) => commands::top::execute(args),
-        Verb::Explain(args) => commands::ask::explain(args),
+        Verb::Explain(args) => commands::daemon_requests::explain(args),
         Verb::Config(args) => commands::config::execute(args),
         Verb::Machine(args) => commands::machine::execute(args),
         Verb::Policies(args) => commands::policies::execute(args),
@@ -107,7 +107,7 @@ pub fn main() -> ExitCode {
 fn start_log() {
     let asked = std::env::var("CONSORT_LOG").ok();
     let targets: Option<Targets> = asked.and_then(|text| text.parse().ok());
-    let log = tracing_subscriber::fmt::layer().with_writer(log::OneLine::new);
+    let log = tracing_subscriber::fmt::layer().with_writer(log::LineWriter::new);
     tracing_subscriber::registry()
         .with(log.with_filter(targets.unwrap_or_default()))
         .init();

@@ -29,13 +29,13 @@ pub(crate) enum OutPlace {
 
 impl OutPlace {
     /// Returns the nature of a path; an error if no result can be written there.
-    pub(crate) fn of(path: &Path) -> io::Result<Self> {
+    pub(crate) fn for_path(path: &Path) -> io::Result<Self> {
         let there = match path.symlink_metadata() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::File),
             there => there?,
         };
         if there.is_symlink() {
-            return Self::of_link(path);
+            return Self::for_link(path);
         }
         let owner = there.uid();
         match there.file_type() {
@@ -49,7 +49,7 @@ impl OutPlace {
         }
     }
 
-    fn of_link(path: &Path) -> io::Result<Self> {
+    fn for_link(path: &Path) -> io::Result<Self> {
         let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
         let is_kernels = folder.is_some_and(|f| f == Path::new("/dev") || f.starts_with("/proc"));
         match path.metadata() {
@@ -77,15 +77,15 @@ impl OutFile {
             bad_input(format!("cannot write {what} {}: {why}", place.display()))
         };
         if place.symlink_metadata().is_ok() && !replace {
-            return Err(exists(place));
+            return Err(exists_error(place));
         }
-        match OutPlace::of(place) {
+        match OutPlace::for_path(place) {
             Ok(OutPlace::File) => {}
             Ok(OutPlace::Stream) => return Err(refused(&"it is no file")),
             Err(error) => return Err(refused(&error)),
         }
         // The kind alone: the temporary file's name helps nobody.
-        beside(place).map_err(|error| refused(&error.kind()))?;
+        create_temporary(place).map_err(|error| refused(&error.kind()))?;
         Ok(Self {
             what,
             place: place.to_owned(),
@@ -96,7 +96,7 @@ impl OutFile {
     pub(crate) fn write(self, text: &str) -> Result<()> {
         let place = self.place;
         let context = || format!("cannot write {} {}", self.what, place.display());
-        let file = beside(&place).with_context(context)?;
+        let file = create_temporary(&place).with_context(context)?;
         file.as_file()
             .write_all(text.as_bytes())
             .with_context(context)?;
@@ -108,7 +108,7 @@ impl OutFile {
         }
         // Somebody may have made one meanwhile.
         match file.persist_noclobber(&place) {
-            Err(e) if e.error.kind() == io::ErrorKind::AlreadyExists => Err(exists(&place)),
+            Err(e) if e.error.kind() == io::ErrorKind::AlreadyExists => Err(exists_error(&place)),
             persisted => persisted
                 .map(drop)
                 .map_err(|e| e.error)
@@ -118,14 +118,14 @@ impl OutFile {
 }
 
 /// A temporary file in the folder of `place`; gone when dropped.
-fn beside(place: &Path) -> io::Result<NamedTempFile> {
+fn create_temporary(place: &Path) -> io::Result<NamedTempFile> {
     let folder = place.parent().filter(|p| !p.as_os_str().is_empty());
     tempfile::Builder::new()
         .permissions(Permissions::from_mode(MODE))
         .tempfile_in(folder.unwrap_or(Path::new(".")))
 }
 
-fn exists(place: &Path) -> anyhow::Error {
+fn exists_error(place: &Path) -> anyhow::Error {
     bad_input(format!("{} exists; --force replaces it", place.display()))
 }
 
@@ -157,21 +157,21 @@ mod tests {
             link
         };
         assert_eq!(
-            OutPlace::of(&link("absent", "/nowhere")).unwrap(),
+            OutPlace::for_path(&link("absent", "/nowhere")).unwrap(),
             OutPlace::File
         );
-        assert!(OutPlace::of(&link("device", "/dev/null")).is_err());
-        assert!(OutPlace::of(folder.path()).is_err());
+        assert!(OutPlace::for_path(&link("device", "/dev/null")).is_err());
+        assert!(OutPlace::for_path(folder.path()).is_err());
         assert_eq!(
-            OutPlace::of(Path::new("/dev/null")).unwrap(),
+            OutPlace::for_path(Path::new("/dev/null")).unwrap(),
             OutPlace::Stream
         );
         assert_eq!(
-            OutPlace::of(Path::new("/dev/stdin")).unwrap(),
+            OutPlace::for_path(Path::new("/dev/stdin")).unwrap(),
             OutPlace::Stream
         );
         assert_eq!(
-            OutPlace::of(&folder.path().join("none")).unwrap(),
+            OutPlace::for_path(&folder.path().join("none")).unwrap(),
             OutPlace::File
         );
     }

@@ -4,16 +4,16 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 
 /// CPU time and memory of Consort, its guardian and its readers of code; without the readers' memory.
-pub(crate) struct Cost {
+pub(crate) struct OwnCost {
     /// CPU time, s.
     pub(crate) cpu_s: f64,
     /// Largest resident memory of both, KiB.
     pub(crate) peak_rss_kib: u64,
 }
 
-impl Cost {
+impl OwnCost {
     /// Returns the cost up to now, with that of the guardian, where there is one.
-    pub(crate) fn so_far(guardian: Option<u32>) -> Self {
+    pub(crate) fn measure(guardian: Option<u32>) -> Self {
         let guardian = guardian.map(|pid| pid.to_string());
         let of_guardian = guardian.as_deref().and_then(guardian_cpu_s);
         let peak = |process: &str| peak_rss_kib(process).unwrap_or(0);

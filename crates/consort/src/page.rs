@@ -1,20 +1,20 @@
 //! Results as a page for a browser: facts, figures and tables in one file that needs no other.
 
-use crate::output::Column;
+use crate::output::OutputColumn;
 use anyhow::Result;
-use consort_report::{Cell, Figure, Table};
+use consort_report::{Cell, Figure, ReportTable};
 use std::collections::BTreeSet;
 
 /// Content of a page.
-pub(crate) struct Page {
+pub(crate) struct HtmlPage {
     pub(crate) title: String,
     /// Sentences above all else.
     pub(crate) facts: Vec<String>,
     pub(crate) figures: Vec<Figure>,
-    pub(crate) tables: Vec<Table>,
+    pub(crate) tables: Vec<ReportTable>,
 }
 
-impl Page {
+impl HtmlPage {
     /// The page as HTML.
     pub(crate) fn html(&self) -> Result<String> {
         let Self {
@@ -23,27 +23,36 @@ impl Page {
             figures,
             tables,
         } = self;
-        Ok(consort_report::sheet(title, facts, tables, figures)?)
+        Ok(consort_report::figures_page(title, facts, tables, figures)?)
     }
 }
 
 /// Rows as they are printed; the first column names them.
-pub(crate) fn table<R>(key: &str, title: &str, columns: &[Column<R>], rows: &[R]) -> Result<Table> {
+pub(crate) fn table<R>(
+    key: &str,
+    title: &str,
+    columns: &[OutputColumn<R>],
+    rows: &[R],
+) -> Result<ReportTable> {
     let Some((first, others)) = columns.split_first() else {
-        return Ok(Table::new(key, title, Vec::new())?);
+        return Ok(ReportTable::new(key, title, Vec::new())?);
     };
     let heads = others.iter().enumerate();
-    let heads = heads.map(|(at, c)| consort_report::Column::plain(&format!("c{at}"), c.header));
-    let mut table = Table::new(key, title, heads.collect())?;
+    let heads =
+        heads.map(|(at, c)| consort_report::ReportColumn::plain(&format!("c{at}"), c.header));
+    let mut table = ReportTable::new(key, title, heads.collect())?;
     let mut names = BTreeSet::new();
     for row in rows {
         let cells = others.iter().map(|column| cell(column, row));
-        table.push(&unused(&mut names, &(first.text)(row)), cells.collect())?;
+        table.push(
+            &unused_name(&mut names, &(first.text)(row)),
+            cells.collect(),
+        )?;
     }
     Ok(table)
 }
 
-fn cell<R>(column: &Column<R>, row: &R) -> Cell {
+fn cell<R>(column: &OutputColumn<R>, row: &R) -> Cell {
     let text = (column.text)(row);
     if let Ok(count) = text.parse::<u64>() {
         return Cell::Count(count);
@@ -55,7 +64,7 @@ fn cell<R>(column: &Column<R>, row: &R) -> Cell {
 }
 
 /// The name, with a number where it is taken.
-fn unused(names: &mut BTreeSet<String>, name: &str) -> String {
+fn unused_name(names: &mut BTreeSet<String>, name: &str) -> String {
     let mut unused = match name.trim() {
         "" => "-".to_owned(),
         some => some.to_owned(),
@@ -73,7 +82,7 @@ mod tests {
     use super::*;
     use crate::output::{number, text};
 
-    const COLUMNS: &[Column<(&str, f64)>] = &[
+    const COLUMNS: &[OutputColumn<(&str, f64)>] = &[
         text("name", |row| row.0.to_owned()),
         number("value", |row| format!("{:.2}", row.1)),
         text("value in words", |row| format!("about {:.0}", row.1)),

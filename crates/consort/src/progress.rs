@@ -1,6 +1,6 @@
 //! Progress on stderr, on a terminal only: the line of `consort run`, and bars.
 
-use consort_core::{Class, Turn};
+use consort_core::{Class, ControlTurn};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use nix::sys::termios::{LocalFlags, tcgetattr};
 use std::borrow::Cow;
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
 
 /// One line on stderr that is redrawn each quantum.
-pub(crate) struct Progress {
+pub(crate) struct ProgressLine {
     bar: ProgressBar,
     policy: String,
     moves: usize,
@@ -16,7 +16,7 @@ pub(crate) struct Progress {
 
 /// Condition under which the line of progress is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Line {
+pub(crate) enum ProgressVisibility {
     /// Never shown.
     Never,
     /// Shown if the command neither reads nor writes the terminal, which cannot be shared.
@@ -25,7 +25,7 @@ pub(crate) enum Line {
     Asked,
 }
 
-impl Line {
+impl ProgressVisibility {
     /// `stdout_taken` says that the command's output goes to stderr.
     fn is_shown(self, stdout_taken: bool) -> bool {
         let shared = || io::stdin().is_terminal() || stdout_taken || io::stdout().is_terminal();
@@ -37,10 +37,10 @@ impl Line {
     }
 }
 
-impl Progress {
+impl ProgressLine {
     /// Hidden by itself where stderr is no terminal. `stdout_taken` says that the command's output
     /// goes to stderr.
-    pub(crate) fn new(line: Line, stdout_taken: bool, policy: &str) -> Self {
+    pub(crate) fn new(line: ProgressVisibility, stdout_taken: bool, policy: &str) -> Self {
         let target = if line.is_shown(stdout_taken) {
             ProgressDrawTarget::stderr()
         } else {
@@ -58,12 +58,12 @@ impl Progress {
     }
 
     /// Names another policy from now on.
-    pub(crate) fn of_policy(&mut self, policy: &str) {
+    pub(crate) fn set_policy(&mut self, policy: &str) {
         policy.clone_into(&mut self.policy);
     }
 
     /// Shows what the last quantum brought.
-    pub(crate) fn show(&mut self, turn: &Turn) {
+    pub(crate) fn show(&mut self, turn: &ControlTurn) {
         self.moves += turn.enacted.moved.len();
         if self.bar.is_hidden() {
             return;
@@ -97,22 +97,22 @@ fn terminal_is_taken() -> bool {
 }
 
 /// A bar for a known number of like things, on a terminal only.
-pub(crate) struct Counted(ProgressBar);
+pub(crate) struct ProgressMeter(ProgressBar);
 
 /// A bar that counts `what`.
-pub(crate) fn counted(what: impl Into<Cow<'static, str>>) -> Counted {
+pub(crate) fn start_meter(what: impl Into<Cow<'static, str>>) -> ProgressMeter {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
     if let Ok(style) = ProgressStyle::with_template("{elapsed} {wide_bar} {pos}/{len} {msg}") {
         bar.set_style(style);
     }
     bar.set_message(what);
-    Counted(bar)
+    ProgressMeter(bar)
 }
 
 /// A bar of instructions up to `limit`, or a count where nobody knows how many there will be.
 /// `stdout_taken` says that the command's output goes to stderr.
-pub(crate) fn instructions(limit: Option<u64>, stdout_taken: bool) -> Counted {
-    let target = if Line::Unshared.is_shown(stdout_taken) {
+pub(crate) fn start_instruction_meter(limit: Option<u64>, stdout_taken: bool) -> ProgressMeter {
+    let target = if ProgressVisibility::Unshared.is_shown(stdout_taken) {
         ProgressDrawTarget::stderr()
     } else {
         ProgressDrawTarget::hidden()
@@ -125,17 +125,17 @@ pub(crate) fn instructions(limit: Option<u64>, stdout_taken: bool) -> Counted {
     if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style);
     }
-    Counted(bar)
+    ProgressMeter(bar)
 }
 
-impl Counted {
+impl ProgressMeter {
     /// Shows how many are done of a number that was given.
-    pub(crate) fn reach(&self, done: u64) {
+    pub(crate) fn set_position(&self, done: u64) {
         self.0.set_position(done);
     }
 
     /// Shows how many are done.
-    pub(crate) fn at(&self, done: usize, total: usize) {
+    pub(crate) fn set_done(&self, done: usize, total: usize) {
         self.0.set_length(total as u64);
         self.0.set_position(done as u64);
     }
@@ -146,7 +146,7 @@ impl Counted {
     }
 }
 
-fn classes(turn: &Turn) -> String {
+fn classes(turn: &ControlTurn) -> String {
     let mut counts: BTreeMap<Class, usize> = BTreeMap::new();
     for thread in &turn.observation.threads {
         let class = turn.observation.class_of(thread);

@@ -2,24 +2,24 @@
 
 use crate::cli;
 use crate::failure::bad_input;
-use crate::output::{Column, header, inert};
+use crate::output::{OutputColumn, escape_field, header};
 use anyhow::Result;
-use consort_table::{Sink, Table, Values};
+use consort_table::{Table, TableSink, Values};
 use std::path::{Path, PathBuf};
 
 /// The file that was asked for, begun before anything is run, so that a bad path wastes no time.
-pub(crate) struct TableFile(Option<Sink>);
+pub(crate) struct TableOutput(Option<TableSink>);
 
-impl TableFile {
+impl TableOutput {
     /// Begins the file, if one was asked for.
     pub(crate) fn begin(out: Option<&Path>) -> Result<Self> {
-        let sink = out.map(Sink::create).transpose();
+        let sink = out.map(TableSink::create).transpose();
         Ok(Self(sink.map_err(bad_input)?))
     }
 
     /// Begins the file, if one was asked for beside a folder or file of the verb's own.
-    pub(crate) fn beside(out: &[PathBuf]) -> Result<Self> {
-        let tables = out.iter().filter(|path| consort_table::names_table(path));
+    pub(crate) fn begin_from_out(out: &[PathBuf]) -> Result<Self> {
+        let tables = out.iter().filter(|path| consort_table::is_table_path(path));
         let tables = tables.count();
         if tables > 1 || out.len() - tables > 1 {
             let names = out.iter().map(|path| path.display().to_string());
@@ -29,7 +29,7 @@ impl TableFile {
                  and one other"
             )));
         }
-        Self::begin(cli::table(out))
+        Self::begin(cli::table_output(out))
     }
 
     /// Adds a table, which is made only where there is a file.
@@ -42,7 +42,7 @@ impl TableFile {
 
     /// Gives the file its name.
     pub(crate) fn finish(self) -> Result<()> {
-        Ok(self.0.map_or(Ok(()), Sink::finish)?)
+        Ok(self.0.map_or(Ok(()), TableSink::finish)?)
     }
 
     /// Writes a file of one table.
@@ -53,15 +53,22 @@ impl TableFile {
 }
 
 /// Writes a list to a file, if one was asked for, with the columns that its CSV has on stdout.
-pub(crate) fn list<R>(out: Option<&Path>, columns: &[Column<R>], rows: &[R]) -> Result<()> {
-    TableFile::begin(out)?.write(|| table_of(columns, rows))
+pub(crate) fn write_list<R>(
+    out: Option<&Path>,
+    columns: &[OutputColumn<R>],
+    rows: &[R],
+) -> Result<()> {
+    TableOutput::begin(out)?.write(|| list_table(columns, rows))
 }
 
 /// A list as a table: columns of numbers where all fields are, or are missing.
-pub(crate) fn table_of<R>(columns: &[Column<R>], rows: &[R]) -> Table {
+pub(crate) fn list_table<R>(columns: &[OutputColumn<R>], rows: &[R]) -> Table {
     columns.iter().fold(Table::default(), |table, column| {
-        let texts: Vec<String> = rows.iter().map(|row| inert((column.text)(row))).collect();
-        table.with(&header(column), None, values(column.numeric, texts))
+        let texts: Vec<String> = rows
+            .iter()
+            .map(|row| escape_field((column.text)(row)))
+            .collect();
+        table.with_column(&header(column), None, values(column.numeric, texts))
     })
 }
 
@@ -85,12 +92,12 @@ mod tests {
 
     #[test]
     fn columns_of_numbers_are_numbers_and_gaps_are_missing() {
-        let columns: &[Column<(&str, &str, &str)>] = &[
+        let columns: &[OutputColumn<(&str, &str, &str)>] = &[
             text("name", |r| r.0.to_owned()),
             number("CPU (s)", |r| r.1.to_owned()),
             number("threads", |r| r.2.to_owned()),
         ];
-        let table = table_of(columns, &[("a", "1.5", "2/16"), ("b", "-", "1")]);
+        let table = list_table(columns, &[("a", "1.5", "2/16"), ("b", "-", "1")]);
         let names: Vec<&str> = table.columns().iter().map(|c| c.name.as_str()).collect();
         assert_eq!(names, ["name", "CPU_s", "threads"]);
         let of = |name: &str| table.column(name).map(|column| column.values.clone());

@@ -11,16 +11,16 @@ mod page;
 mod packed;
 
 use common::{folder, stderr};
-use consort_core::policy::{Opened, Options};
+use consort_core::policy::{PolicyOptions, PolicyResult};
 use consort_core::{
-    Backoff, ControlLoop, Offers, Placement, PuId, PuSet, Signal, Tier, Topology, Turn,
+    Backoff, ControlLoop, ControlTurn, Placement, PuId, PuSet, Signal, SignalOffers, Tier, Topology,
 };
 use consort_core::{plan, policy};
 use consort_sim::SimMachine;
 use consort_sim::chip::Chip;
 use consort_sim::energy::EnergyModel;
-use consort_sim::engine::{Instance, RunMode, Settings};
-use consort_sim::pmu::{Request, SimulatedPmu};
+use consort_sim::engine::{RunMode, SimulatedProgram, SimulationSettings};
+use consort_sim::pmu::{PmuRequest, SimulatedPmu};
 use consort_sim::{machine, program};
 use page::Block;
 use std::path::Path;
@@ -127,31 +127,31 @@ fn the_registry_has_lines_as_the_page_says() {
 }
 
 /// The page's policy with options.
-fn packed(text: &str) -> Opened {
+fn packed(text: &str) -> PolicyResult {
     let spec: policy::PolicySpec = text.parse()?;
-    let options = Options::new(&packed::INFO, &spec)?;
+    let options = PolicyOptions::new(&packed::INFO, &spec)?;
     let topology = Topology::uniform(1, 1).unwrap();
-    (packed::INFO.open)(&topology, &Offers::default(), &options)
+    (packed::INFO.open)(&topology, &SignalOffers::default(), &options)
 }
 
 /// The page's chip with `threads` copies of the page's program, watched by the chip's PMU.
 fn simulated(threads: usize) -> SimMachine {
     let chip = machine::parse("my-chip.toml", &file("my-chip.toml")).unwrap();
     let program = program::parse("my-program.toml", &file("my-program.toml")).unwrap();
-    let instance = Instance {
+    let instance = SimulatedProgram {
         program: Arc::new(program),
         threads: 1,
         instructions: 1e11,
         start_ms: 0.0,
     };
-    let settings = Settings {
+    let settings = SimulationSettings {
         seed: 1,
         mode: RunMode::Once,
         os: "linux".to_owned(),
         logical_cores: false,
         free_migration: false,
     };
-    let pmu = SimulatedPmu::new(&chip, &Request::default(), 1).unwrap();
+    let pmu = SimulatedPmu::new(&chip, &PmuRequest::default(), 1).unwrap();
     let chip = Arc::new(Chip::new(&chip, None).unwrap());
     let meter = Box::new(EnergyModel::new(&chip));
     let instances = vec![instance; threads];
@@ -168,13 +168,13 @@ fn simulated(threads: usize) -> SimMachine {
 }
 
 /// The first turn of the page's policy with that many threads.
-fn first_turn(threads: usize, policy: &str) -> Turn {
+fn first_turn(threads: usize, policy: &str) -> ControlTurn {
     let policy = packed(policy).unwrap();
     let mut wheel = ControlLoop::new(simulated(threads), policy, Backoff::off(), 1);
-    wheel.turn().unwrap().unwrap()
+    wheel.run_turn().unwrap().unwrap()
 }
 
-fn placements(turn: &Turn) -> Vec<Placement> {
+fn placements(turn: &ControlTurn) -> Vec<Placement> {
     turn.plan.placements.values().cloned().collect()
 }
 

@@ -197,7 +197,7 @@ fn a_model_that_does_not_fit_is_told_and_one_for_no_policy_is_refused() {
     };
     let model = folder.path().join("m.toml");
     let model = model.to_str().unwrap();
-    let embedded = consort_core::model::embedded("power8-simulated").unwrap();
+    let embedded = consort_core::model::embedded_model("power8-simulated").unwrap();
     std::fs::write(model, embedded).unwrap();
     let output = run(consort()
         .args(["run", "--format", "json", "--topology", &name])

@@ -10,16 +10,16 @@
 //! cores, the best round by dynamic programming over sets: the first program of a set is in some
 //! slot, and what remains is a smaller set.
 //!
-//! Usage: [`Exhaustive::new`] with the measure of every program alone on all cores,
-//! [`Exhaustive::note`] with the trial of each of [`Exhaustive::slots`], then [`Exhaustive::best`].
+//! Usage: [`ExhaustiveSlots::new`] with the measure of every program alone on all cores,
+//! [`ExhaustiveSlots::record_trial`] with the trial of each of [`ExhaustiveSlots::slots`], then [`ExhaustiveSlots::best`].
 //! Pitfalls: slots of which nothing is known are not chosen; cores may stay idle, since the fewest
 //! of them can be best. Only programs that are given are searched: a caller that leaves out those
-//! that scale nearly linearly and asks for [`Exhaustive::sparing`] has the source's oracle, else it
+//! that scale nearly linearly and asks for [`ExhaustiveSlots::exclude_harmful_slots`] has the source's oracle, else it
 //! is a bound.
 
-use super::measure::Measure;
-use super::objective::Objective;
-use super::slot::{Slot, Team, Trial};
+use super::measure::ProgramMeasure;
+use super::objective::RoundObjective;
+use super::slot::{CoscheduleSlot, ProgramTeam, SlotTrial};
 use crate::ids::ProgramId;
 
 /// Programs at most: the search takes 3 to their number steps.
@@ -53,9 +53,9 @@ pub enum ExhaustiveError {
 
 /// A round and its worth.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Round {
+pub struct ScheduleRound {
     /// The slots; each program is in exactly one.
-    pub slots: Vec<Slot>,
+    pub slots: Vec<CoscheduleSlot>,
     /// Worth by the objective, the mean over programs.
     pub value: f64,
 }
@@ -63,26 +63,26 @@ pub struct Round {
 /// The search, with the slots that are known so far.
 #[doc(alias = "oracle")]
 #[derive(Clone, Debug)]
-pub struct Exhaustive {
-    objective: Objective,
+pub struct ExhaustiveSlots {
+    objective: RoundObjective,
     /// True where slots are left out in which a program is worse off than in the gang.
     sparing: bool,
-    gang: Vec<(ProgramId, Measure)>,
+    gang: Vec<(ProgramId, ProgramMeasure)>,
     /// Every split of the cores among so many programs, in order, by number of programs.
     splits: Vec<Vec<Vec<u32>>>,
     /// Cost by set of programs and number of the split; infinite where it is not known.
     costs: Vec<Vec<f64>>,
 }
 
-impl Exhaustive {
+impl ExhaustiveSlots {
     /// Search among programs that do `gang` alone on all `cores`.
     ///
     /// # Errors
     /// More programs than [`MOST_PROGRAMS`] or more slots than [`MOST_SLOTS`].
     pub fn new(
         cores: u32,
-        gang: &[(ProgramId, Measure)],
-        objective: Objective,
+        gang: &[(ProgramId, ProgramMeasure)],
+        objective: RoundObjective,
     ) -> Result<Self, ExhaustiveError> {
         let programs = gang.len();
         if programs > MOST_PROGRAMS {
@@ -111,13 +111,13 @@ impl Exhaustive {
 
     /// Leaves out slots in which some program is worse off, by the objective, than in the gang.
     #[must_use]
-    pub fn sparing(mut self) -> Self {
+    pub fn exclude_harmful_slots(mut self) -> Self {
         self.sparing = true;
         self
     }
 
     /// Every slot that there is, programs in the order in which they were given.
-    pub fn slots(&self) -> impl Iterator<Item = Slot> + '_ {
+    pub fn slots(&self) -> impl Iterator<Item = CoscheduleSlot> + '_ {
         let of = move |set: usize| {
             let splits = self.splits.get(set.count_ones() as usize).into_iter();
             splits.flatten().map(move |split| self.slot(set, split))
@@ -127,16 +127,16 @@ impl Exhaustive {
 
     /// Takes the trial of a slot, in place of an earlier one. Slots that are none of this search's
     /// are passed over.
-    pub fn note(&mut self, trial: &Trial) {
+    pub fn record_trial(&mut self, trial: &SlotTrial) {
         let Some((set, split)) = self.place(&trial.slot) else {
             return;
         };
         let members = self.gang.iter().filter_map(|(program, gang)| {
-            let measure = trial.of(*program)?;
+            let measure = trial.measure(*program)?;
             Some(self.objective.cost(measure, trial.slot.quanta(), gang))
         });
         let costs: Vec<f64> = members.collect();
-        let barred = self.sparing && !costs.iter().all(|&cost| self.objective.spares(cost));
+        let barred = self.sparing && !costs.iter().all(|&cost| self.objective.is_no_worse(cost));
         self.costs[set][split] = if barred {
             f64::INFINITY
         } else {
@@ -145,8 +145,9 @@ impl Exhaustive {
     }
 
     /// The best round of slots that are known; none where they leave a program out.
-    pub fn best(&self) -> Option<Round> {
-        let cheapest: Vec<(usize, f64)> = self.costs.iter().map(|costs| least(costs)).collect();
+    pub fn best(&self) -> Option<ScheduleRound> {
+        let cheapest: Vec<(usize, f64)> =
+            self.costs.iter().map(|costs| least_cost(costs)).collect();
         let mut rounds = vec![(0, 0.0); self.costs.len()];
         for set in 1..rounds.len() {
             let (mut slot, mut cost) = (0, f64::INFINITY);
@@ -168,22 +169,22 @@ impl Exhaustive {
         }
         let programs = self.gang.len().max(1) as f64;
         let value = self.objective.value(cost / programs);
-        cost.is_finite().then_some(Round { slots, value })
+        cost.is_finite().then_some(ScheduleRound { slots, value })
     }
 
-    fn slot(&self, set: usize, split: &[u32]) -> Slot {
+    fn slot(&self, set: usize, split: &[u32]) -> CoscheduleSlot {
         let members = (0..self.gang.len()).filter(|i| set >> i & 1 == 1);
-        let team = |(i, &cores): (usize, &u32)| Team {
+        let team = |(i, &cores): (usize, &u32)| ProgramTeam {
             program: self.gang[i].0,
             cores,
         };
-        Slot {
+        CoscheduleSlot {
             teams: members.zip(split).map(team).collect(),
         }
     }
 
     /// Set and number of the split of a slot.
-    fn place(&self, slot: &Slot) -> Option<(usize, usize)> {
+    fn place(&self, slot: &CoscheduleSlot) -> Option<(usize, usize)> {
         let (mut set, mut split) = (0, Vec::new());
         for (i, (program, _)) in self.gang.iter().enumerate() {
             if let Some(cores) = slot.cores_of(*program) {
@@ -222,7 +223,7 @@ fn splits(parts: usize, cores: u32) -> Vec<Vec<u32>> {
 }
 
 /// The least and its place.
-fn least(costs: &[f64]) -> (usize, f64) {
+fn least_cost(costs: &[f64]) -> (usize, f64) {
     let known = costs.iter().copied().enumerate();
     known
         .min_by(|a, b| a.1.total_cmp(&b.1))

@@ -1,23 +1,24 @@
 //! The gang: each program has all cores in turn.
 
-use super::measure::Measure;
-use super::slot::{Chooser, Slot, Step, Trial};
+use super::measure::ProgramMeasure;
+use super::slot::{Chooser, ChooserStep, CoscheduleSlot, SlotTrial};
 use crate::ids::ProgramId;
 
 /// Every program on its own.
 #[doc(alias = "gang scheduling")]
 #[derive(Clone, Debug, Default)]
-pub struct Gang {
-    slots: Vec<Slot>,
+pub struct GangChooser {
+    slots: Vec<CoscheduleSlot>,
 }
 
-impl Chooser for Gang {
-    fn begin(&mut self, cores: u32, alone: &[(ProgramId, Measure)]) {
-        let slot = |(program, _): &(ProgramId, Measure)| Slot::alone(*program, cores);
+impl Chooser for GangChooser {
+    fn begin(&mut self, cores: u32, alone: &[(ProgramId, ProgramMeasure)]) {
+        let slot =
+            |(program, _): &(ProgramId, ProgramMeasure)| CoscheduleSlot::alone(*program, cores);
         self.slots = alone.iter().map(slot).collect();
     }
 
-    fn next(&mut self, _: Option<&Trial>) -> Step {
-        Step::Done(self.slots.clone())
+    fn next(&mut self, _: Option<&SlotTrial>) -> ChooserStep {
+        ChooserStep::Done(self.slots.clone())
     }
 }

@@ -9,46 +9,46 @@
 //! and so on; cores that are left over go to the best-scaling member one by one while it gains by
 //! them.
 
-use super::measure::Measure;
-use super::profile::Profile;
-use super::slot::{Chooser, Slot, Step, Team, Trial};
+use super::measure::ProgramMeasure;
+use super::profile::KnownProfiles;
+use super::slot::{Chooser, ChooserStep, CoscheduleSlot, ProgramTeam, SlotTrial};
 use crate::ids::ProgramId;
 
 /// The greedy chooser.
 #[derive(Clone, Debug, Default)]
-pub struct Greedy {
+pub struct GreedyChooser {
     cores: u32,
     programs: Vec<ProgramId>,
-    profile: Profile,
+    profile: KnownProfiles,
 }
 
-impl Chooser for Greedy {
-    fn begin(&mut self, cores: u32, alone: &[(ProgramId, Measure)]) {
+impl Chooser for GreedyChooser {
+    fn begin(&mut self, cores: u32, alone: &[(ProgramId, ProgramMeasure)]) {
         self.cores = cores;
         self.programs = alone.iter().map(|(id, _)| *id).collect();
-        self.profile = Profile::new(cores, alone);
+        self.profile = KnownProfiles::new(cores, alone);
     }
 
-    fn next(&mut self, last: Option<&Trial>) -> Step {
+    fn next(&mut self, last: Option<&SlotTrial>) -> ChooserStep {
         if let Some(trial) = last {
-            self.profile.note(trial);
+            self.profile.record_trial(trial);
         }
-        match self.profile.missing(&self.programs) {
-            Some(slot) => Step::Try(slot),
-            None => Step::Done(self.pack()),
+        match self.profile.missing_slot(&self.programs) {
+            Some(slot) => ChooserStep::Try(slot),
+            None => ChooserStep::Done(self.pack()),
         }
     }
 }
 
-impl Greedy {
-    fn pack(&self) -> Vec<Slot> {
+impl GreedyChooser {
+    fn pack(&self) -> Vec<CoscheduleSlot> {
         let idle_w = self.profile.idle_w(&self.programs);
-        let team = |&program: &ProgramId| Team {
+        let team = |&program: &ProgramId| ProgramTeam {
             program,
-            cores: self.profile.best(program, idle_w),
+            cores: self.profile.best_cores(program, idle_w),
         };
-        let mut waiting: Vec<Team> = self.programs.iter().map(team).collect();
-        let speedup = |team: &Team| self.profile.speedup(team.program, team.cores);
+        let mut waiting: Vec<ProgramTeam> = self.programs.iter().map(team).collect();
+        let speedup = |team: &ProgramTeam| self.profile.speedup(team.program, team.cores);
         waiting.sort_by(|a, b| speedup(b).total_cmp(&speedup(a)));
         let mut slots = Vec::new();
         while !waiting.is_empty() {
@@ -58,8 +58,8 @@ impl Greedy {
     }
 
     /// Takes the members of a slot off the list.
-    fn fill(&self, waiting: &mut Vec<Team>) -> Slot {
-        let mut slot = Slot::default();
+    fn fill(&self, waiting: &mut Vec<ProgramTeam>) -> CoscheduleSlot {
+        let mut slot = CoscheduleSlot::default();
         waiting.retain(|team| {
             let fits = slot.cores() + team.cores <= self.cores;
             if fits {
@@ -85,16 +85,21 @@ mod tests {
     use super::super::testing::{Load, World, id};
     use super::*;
 
-    fn choose_by(run: impl Fn(&Slot) -> Trial, programs: usize) -> Vec<Vec<(u32, u32)>> {
-        let alone = |i| (id(i), run(&Slot::alone(id(i), 8)).measures[0]);
-        let mut greedy = Greedy::default();
+    fn choose_by(
+        run: impl Fn(&CoscheduleSlot) -> SlotTrial,
+        programs: usize,
+    ) -> Vec<Vec<(u32, u32)>> {
+        let alone = |i| (id(i), run(&CoscheduleSlot::alone(id(i), 8)).measures[0]);
+        let mut greedy = GreedyChooser::default();
         greedy.begin(8, &(0..programs).map(alone).collect::<Vec<_>>());
         let mut last = None;
         loop {
             match greedy.next(last.take().as_ref()) {
-                Step::Try(slot) => last = Some(run(&slot)),
-                Step::Done(slots) => {
-                    let names = |s: &Slot| s.teams.iter().map(|t| (t.program.0, t.cores)).collect();
+                ChooserStep::Try(slot) => last = Some(run(&slot)),
+                ChooserStep::Done(slots) => {
+                    let names = |s: &CoscheduleSlot| {
+                        s.teams.iter().map(|t| (t.program.0, t.cores)).collect()
+                    };
                     return slots.iter().map(names).collect();
                 }
             }
@@ -116,17 +121,17 @@ mod tests {
     /// Programs with these serial shares, sped up as Amdahl's law says, on a machine that draws
     /// 16 W and 1 W for each core that has work.
     fn amdahl(serial: &[f64]) -> Vec<Vec<(u32, u32)>> {
-        let run = |slot: &Slot| {
+        let run = |slot: &CoscheduleSlot| {
             let team = slot.teams[0];
             let (serial, cores) = (serial[team.program.0 as usize - 1], f64::from(team.cores));
-            let measure = Measure {
+            let measure = ProgramMeasure {
                 instructions: 1e9 / (serial + (1.0 - serial) / cores),
                 cores: team.cores,
                 time_ns: 1e9,
                 energy_j: 16.0 + cores,
-                ..Measure::default()
+                ..ProgramMeasure::default()
             };
-            Trial {
+            SlotTrial {
                 slot: slot.clone(),
                 measures: vec![measure],
             }

@@ -7,7 +7,7 @@ const NS_PER_S: f64 = 1e9;
 
 /// Account of all threads of a program over an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Measure {
+pub struct ProgramMeasure {
     /// Instructions.
     pub instructions: f64,
     /// Core cycles.
@@ -30,7 +30,7 @@ pub struct Measure {
     pub energy_j: f64,
 }
 
-impl Measure {
+impl ProgramMeasure {
     /// Misses of the last-level cache per access, 0 to 1; 0 without accesses.
     pub fn llc_miss_rate(&self) -> f64 {
         share(self.llc_misses, self.llc_accesses)
@@ -89,14 +89,14 @@ impl Measure {
     }
 
     /// Order of two measures by their use of something.
-    pub(super) fn more(of: fn(&Self) -> f64, a: &Self, b: &Self) -> Ordering {
+    pub(super) fn compare_by(of: fn(&Self) -> f64, a: &Self, b: &Self) -> Ordering {
         of(a).total_cmp(&of(b))
     }
 }
 
 /// Thread throughput gain, TTG: NTT with fewer cores while co-scheduled over NTT with all.
 #[doc(alias = "TTG")]
-pub fn thread_throughput_gain(fewer: &Measure, all: &Measure) -> f64 {
+pub fn thread_throughput_gain(fewer: &ProgramMeasure, all: &ProgramMeasure) -> f64 {
     share(fewer.thread_throughput(), all.thread_throughput())
 }
 
@@ -121,8 +121,8 @@ mod tests {
     use super::*;
 
     /// A quantum of 2 s on eight cores.
-    fn all() -> Measure {
-        Measure {
+    fn all() -> ProgramMeasure {
+        ProgramMeasure {
             instructions: 32e9,
             cycles: 40e9,
             llc_accesses: 4e8,
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn speedup_is_fairness_times_thread_throughput_gain() {
         // On four cores 20e9 instructions in 2 s: 2.5e9 per thread and s instead of 2e9.
-        let four = Measure {
+        let four = ProgramMeasure {
             instructions: 20e9,
             cores: 4,
             ..all()
@@ -179,6 +179,6 @@ mod tests {
         let once = all().energy_delay(1);
         assert!((once / 3.125e-19 - 1.0).abs() < 1e-12, "{once:e}");
         assert_eq!(all().energy_delay(2), once / 2.0);
-        assert_eq!(Measure::default().energy_delay(1), f64::INFINITY);
+        assert_eq!(ProgramMeasure::default().energy_delay(1), f64::INFINITY);
     }
 }

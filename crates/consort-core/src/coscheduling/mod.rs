@@ -4,14 +4,14 @@
 //! HOLISYN).
 //!
 //! The baseline is a gang: each program in turn has all cores for a quantum. Programs that run in
-//! one [`Slot`] share the cores for as many quanta as they are, so that nobody gives more space
+//! one [`CoscheduleSlot`] share the cores for as many quanta as they are, so that nobody gives more space
 //! than it is given time. A [`Chooser`] makes the slots: it asks for trials of a quantum each, and
-//! is told what every program got done ([`Measure`]).
+//! is told what every program got done ([`ProgramMeasure`]).
 //!
 //! Pitfall: measures of different slots are comparable only per unit of work and with the quanta
-//! that a program gets, which is what [`Measure::energy_delay`] is of.
+//! that a program gets, which is what [`ProgramMeasure::energy_delay`] is of.
 
-mod application;
+mod application_chooser;
 mod exhaustive;
 mod fair;
 mod gang;
@@ -21,18 +21,20 @@ mod objective;
 mod pdpa;
 mod profile;
 mod slot;
-mod teams;
 #[cfg(test)]
 mod testing;
+mod thread_chooser;
 
-pub use application::{Application, Standard};
-pub use exhaustive::{Exhaustive, ExhaustiveError, MOST_PROGRAMS, MOST_SLOTS, Round, slots_of};
-pub use fair::{Fair, Use};
-pub use gang::Gang;
-pub use greedy::Greedy;
-pub use measure::{Measure, fairness, speedup, thread_throughput_gain};
-pub use objective::Objective;
-pub use pdpa::Pdpa;
-pub use profile::Profile;
-pub use slot::{Chooser, Slot, Step, Team, Trial};
-pub use teams::{Secondary, Teams};
+pub use application_chooser::{ApplicationChooser, EnergyDelayBaseline};
+pub use exhaustive::{
+    ExhaustiveError, ExhaustiveSlots, MOST_PROGRAMS, MOST_SLOTS, ScheduleRound, slots_of,
+};
+pub use fair::{ContendedResource, FairChooser};
+pub use gang::GangChooser;
+pub use greedy::GreedyChooser;
+pub use measure::{ProgramMeasure, fairness, speedup, thread_throughput_gain};
+pub use objective::RoundObjective;
+pub use pdpa::PdpaChooser;
+pub use profile::KnownProfiles;
+pub use slot::{Chooser, ChooserStep, CoscheduleSlot, ProgramTeam, SlotTrial};
+pub use thread_chooser::{SecondaryCondition, ThreadChooser};

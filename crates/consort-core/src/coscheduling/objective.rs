@@ -1,13 +1,13 @@
 //! Objectives by which rounds of several programs are compared.
 
-use super::measure::Measure;
-use super::slot::Trial;
+use super::measure::ProgramMeasure;
+use super::slot::SlotTrial;
 use crate::ids::ProgramId;
 use std::collections::BTreeMap;
 
 /// Worth of a round; each is a mean over programs of something relative to the gang.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Objective {
+pub enum RoundObjective {
     /// Overall energy-delay, as for the thread chooser: the mean of energy-delay relative to that
     /// in the gang. Lower is better.
     #[default]
@@ -17,12 +17,12 @@ pub enum Objective {
     Throughput,
 }
 
-impl Objective {
+impl RoundObjective {
     /// The names that options know.
     pub const NAMES: &'static str = "energy-delay or throughput";
 
     /// The objective of that name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         match name {
             "energy-delay" => Some(Self::EnergyDelay),
             "throughput" => Some(Self::Throughput),
@@ -32,18 +32,20 @@ impl Objective {
 
     /// A program's part, lower is better, when it does `measure` in a slot of so many quanta and
     /// `gang` alone on all cores.
-    pub(super) fn cost(self, measure: &Measure, quanta: u32, gang: &Measure) -> f64 {
+    pub(super) fn cost(self, measure: &ProgramMeasure, quanta: u32, gang: &ProgramMeasure) -> f64 {
         match self {
-            Self::EnergyDelay => relative(measure.energy_delay(quanta), gang.energy_delay(1)),
+            Self::EnergyDelay => {
+                relative_amount(measure.energy_delay(quanta), gang.energy_delay(1))
+            }
             Self::Throughput => {
                 let ours = measure.throughput() * f64::from(quanta.max(1));
-                -relative(ours, gang.throughput())
+                -relative_amount(ours, gang.throughput())
             }
         }
     }
 
     /// Returns true where a program is no worse off at this cost than in the gang.
-    pub(super) fn spares(self, cost: f64) -> bool {
+    pub(super) fn is_no_worse(self, cost: f64) -> bool {
         match self {
             Self::EnergyDelay => cost <= 1.0,
             Self::Throughput => cost <= -1.0,
@@ -60,10 +62,14 @@ impl Objective {
 
     /// Worth of the trials of all slots of a round, by the measure of each program alone on all
     /// cores: the mean over the programs; those that are not known alone are left out.
-    pub fn of(self, trials: &[Trial], gang: &BTreeMap<ProgramId, Measure>) -> f64 {
-        let of_trial = |trial: &Trial| -> Vec<f64> {
+    pub fn round_value(
+        self,
+        trials: &[SlotTrial],
+        gang: &BTreeMap<ProgramId, ProgramMeasure>,
+    ) -> f64 {
+        let of_trial = |trial: &SlotTrial| -> Vec<f64> {
             let pairs = trial.slot.teams.iter().zip(&trial.measures);
-            let cost = |(team, measure): (&super::slot::Team, &Measure)| {
+            let cost = |(team, measure): (&super::slot::ProgramTeam, &ProgramMeasure)| {
                 let gang = gang.get(&team.program)?;
                 Some(self.cost(measure, trial.slot.quanta(), gang))
             };
@@ -76,33 +82,33 @@ impl Objective {
 
 /// Ratio of two amounts; 1 where they are equal, so that a program that does nothing in both is as
 /// well off in both.
-fn relative(ours: f64, theirs: f64) -> f64 {
+fn relative_amount(ours: f64, theirs: f64) -> f64 {
     if ours == theirs { 1.0 } else { ours / theirs }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::slot::{Slot, Team};
+    use super::super::slot::{CoscheduleSlot, ProgramTeam};
     use super::super::testing::id;
     use super::*;
 
-    fn measure(instructions: f64, energy_j: f64) -> Measure {
-        Measure {
+    fn measure(instructions: f64, energy_j: f64) -> ProgramMeasure {
+        ProgramMeasure {
             instructions,
             energy_j,
             time_ns: 1e9,
-            ..Measure::default()
+            ..ProgramMeasure::default()
         }
     }
 
     /// A pair: the first is half as fast as alone at half the energy, the second as fast.
-    fn pair() -> (Trial, BTreeMap<ProgramId, Measure>) {
-        let team = |i| Team {
+    fn pair() -> (SlotTrial, BTreeMap<ProgramId, ProgramMeasure>) {
+        let team = |i| ProgramTeam {
             program: id(i),
             cores: 4,
         };
-        let trial = Trial {
-            slot: Slot {
+        let trial = SlotTrial {
+            slot: CoscheduleSlot {
                 teams: vec![team(0), team(1)],
             },
             measures: vec![measure(1e9, 50.0), measure(2e9, 50.0)],
@@ -115,26 +121,29 @@ mod tests {
     fn two_quanta_make_up_for_half_the_speed() {
         let (trial, gang) = pair();
         // 1 and 2 times the work in a round.
-        assert_eq!(Objective::Throughput.of(&[trial], &gang), 1.5);
+        assert_eq!(RoundObjective::Throughput.round_value(&[trial], &gang), 1.5);
     }
 
     #[test]
     fn overall_energy_delay_is_the_mean_relative_to_the_gang() {
         let (trial, gang) = pair();
         // First: as much energy per instruction, as much time. Second: half of both.
-        let overall = Objective::EnergyDelay.of(&[trial], &gang);
+        let overall = RoundObjective::EnergyDelay.round_value(&[trial], &gang);
         assert!((overall - (1.0 + 0.25) / 2.0).abs() < 1e-12);
     }
 
     #[test]
     fn who_does_nothing_anywhere_is_no_loss() {
-        let nothing = Measure::default();
-        assert_eq!(Objective::EnergyDelay.cost(&nothing, 2, &nothing), 1.0);
+        let nothing = ProgramMeasure::default();
+        assert_eq!(RoundObjective::EnergyDelay.cost(&nothing, 2, &nothing), 1.0);
     }
 
     #[test]
     fn objectives_are_known_by_name() {
-        assert_eq!(Objective::named("throughput"), Some(Objective::Throughput));
-        assert_eq!(Objective::named("speed"), None);
+        assert_eq!(
+            RoundObjective::from_name("throughput"),
+            Some(RoundObjective::Throughput)
+        );
+        assert_eq!(RoundObjective::from_name("speed"), None);
     }
 }

@@ -12,58 +12,58 @@
 //! Programs that scale nearly linearly have quanta of their own; the driver of the chooser leaves
 //! them out.
 
-use super::measure::Measure;
-use super::profile::Profile;
-use super::slot::{Chooser, Slot, Step, Team, Trial};
+use super::measure::ProgramMeasure;
+use super::profile::KnownProfiles;
+use super::slot::{Chooser, ChooserStep, CoscheduleSlot, ProgramTeam, SlotTrial};
 use crate::ids::ProgramId;
 use std::collections::VecDeque;
 
 /// The chooser.
 #[doc(alias = "performance-driven processor allocation")]
 #[derive(Clone, Debug)]
-pub struct Pdpa {
+pub struct PdpaChooser {
     high: f64,
     low: f64,
     cores: u32,
-    profile: Profile,
+    profile: KnownProfiles,
     /// Programs by slot, of those that have not climbed yet.
     waiting: VecDeque<Vec<ProgramId>>,
-    climbing: Option<Crowd>,
-    slots: Vec<Slot>,
+    climbing: Option<SlotClimb>,
+    slots: Vec<CoscheduleSlot>,
 }
 
 /// The programs of a slot.
 #[derive(Clone, Debug)]
-struct Crowd {
+struct SlotClimb {
     /// Cores that no program has.
     free: u32,
-    climbers: Vec<Climber>,
+    climbers: Vec<ProgramClimb>,
 }
 
 /// A program on its way to its number of cores.
 #[derive(Clone, Copy, Debug)]
-struct Climber {
-    team: Team,
-    course: Course,
+struct ProgramClimb {
+    team: ProgramTeam,
+    course: ClimbDirection,
 }
 
 /// Direction in which a program has gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Course {
+enum ClimbDirection {
     Open,
     Up,
     Down,
     Content,
 }
 
-impl Pdpa {
+impl PdpaChooser {
     /// Chooser with these thresholds of efficiency, 0 to 1, `low` not above `high`.
     pub fn new(low: f64, high: f64) -> Self {
         Self {
             high: high.max(low),
             low,
             cores: 0,
-            profile: Profile::default(),
+            profile: KnownProfiles::default(),
             waiting: VecDeque::new(),
             climbing: None,
             slots: Vec::new(),
@@ -71,33 +71,35 @@ impl Pdpa {
     }
 
     /// Takes the outcome of a step. Returns true where a program moves by it.
-    fn climb(&mut self, trial: &Trial) -> bool {
+    fn climb(&mut self, trial: &SlotTrial) -> bool {
         let (profile, bounds) = (&self.profile, (self.low, self.high));
-        let efficiency = |team: &Team| {
+        let efficiency = |team: &ProgramTeam| {
             let one = profile.throughput(team.program, 1) * f64::from(team.cores);
-            trial.of(team.program).map_or(0.0, |m| m.throughput() / one)
+            trial
+                .measure(team.program)
+                .map_or(0.0, |m| m.throughput() / one)
         };
         let crowd = self.climbing.as_mut();
         crowd.is_some_and(|crowd| crowd.step(efficiency, bounds))
     }
 
     /// The next program of which nothing is known on one core.
-    fn without_reference(&self) -> Option<ProgramId> {
+    fn unmeasured_program(&self) -> Option<ProgramId> {
         let mut programs = self.waiting.iter().flatten().copied();
-        programs.find(|&program| self.profile.of(program, 1).is_none())
+        programs.find(|&program| self.profile.measure(program, 1).is_none())
     }
 }
 
-impl Crowd {
+impl SlotClimb {
     /// Gives each program as many cores, one more for the first where they do not divide evenly.
     fn new(cores: u32, programs: &[ProgramId]) -> Self {
         let n = programs.len().max(1) as u32;
-        let climber = |(place, &program): (usize, &ProgramId)| Climber {
-            team: Team {
+        let climber = |(place, &program): (usize, &ProgramId)| ProgramClimb {
+            team: ProgramTeam {
                 program,
                 cores: cores / n + u32::from((place as u32) < cores % n),
             },
-            course: Course::Open,
+            course: ClimbDirection::Open,
         };
         Self {
             free: 0,
@@ -105,19 +107,19 @@ impl Crowd {
         }
     }
 
-    fn slot(&self) -> Slot {
-        Slot {
+    fn slot(&self) -> CoscheduleSlot {
+        CoscheduleSlot {
             teams: self.climbers.iter().map(|climber| climber.team).collect(),
         }
     }
 
     /// Lets every program take one step. Returns true where one moved.
-    fn step(&mut self, efficiency: impl Fn(&Team) -> f64, (low, high): (f64, f64)) -> bool {
+    fn step(&mut self, efficiency: impl Fn(&ProgramTeam) -> f64, (low, high): (f64, f64)) -> bool {
         let mut moved = false;
         let mut able: Vec<(f64, usize)> = Vec::new();
         for (place, climber) in self.climbers.iter_mut().enumerate() {
             let now = efficiency(&climber.team);
-            if now < low && climber.gives() {
+            if now < low && climber.give_core() {
                 (self.free, moved) = (self.free + 1, true);
             } else if now > high {
                 able.push((now, place));
@@ -125,7 +127,7 @@ impl Crowd {
         }
         able.sort_by(|a, b| b.0.total_cmp(&a.0));
         for (_, place) in able {
-            if self.free > 0 && self.climbers[place].takes() {
+            if self.free > 0 && self.climbers[place].take_core() {
                 (self.free, moved) = (self.free - 1, true);
             }
         }
@@ -133,16 +135,16 @@ impl Crowd {
     }
 }
 
-impl Climber {
+impl ProgramClimb {
     /// Gives a core back, unless the program is content or has one only. Returns true where it
     /// does.
-    fn gives(&mut self) -> bool {
-        let gives = self.team.cores > 1 && self.course != Course::Content;
+    fn give_core(&mut self) -> bool {
+        let gives = self.team.cores > 1 && self.course != ClimbDirection::Content;
         if gives {
             self.team.cores -= 1;
             self.course = match self.course {
-                Course::Up => Course::Content,
-                _ => Course::Down,
+                ClimbDirection::Up => ClimbDirection::Content,
+                _ => ClimbDirection::Down,
             };
         }
         gives
@@ -150,20 +152,20 @@ impl Climber {
 
     /// Takes a core, unless the program is content or has just given one back. Returns true where
     /// it does.
-    fn takes(&mut self) -> bool {
-        let takes = matches!(self.course, Course::Open | Course::Up);
+    fn take_core(&mut self) -> bool {
+        let takes = matches!(self.course, ClimbDirection::Open | ClimbDirection::Up);
         if takes {
             self.team.cores += 1;
-            self.course = Course::Up;
+            self.course = ClimbDirection::Up;
         }
         takes
     }
 }
 
-impl Chooser for Pdpa {
-    fn begin(&mut self, cores: u32, alone: &[(ProgramId, Measure)]) {
+impl Chooser for PdpaChooser {
+    fn begin(&mut self, cores: u32, alone: &[(ProgramId, ProgramMeasure)]) {
         self.cores = cores;
-        self.profile = Profile::new(cores, alone);
+        self.profile = KnownProfiles::new(cores, alone);
         let programs: Vec<ProgramId> = alone.iter().map(|(id, _)| *id).collect();
         let slots = programs.len().div_ceil(cores.max(1) as usize).max(1);
         let each = programs.len().div_ceil(slots).max(1);
@@ -171,9 +173,9 @@ impl Chooser for Pdpa {
         (self.climbing, self.slots) = (None, Vec::new());
     }
 
-    fn next(&mut self, last: Option<&Trial>) -> Step {
+    fn next(&mut self, last: Option<&SlotTrial>) -> ChooserStep {
         match (last, self.climbing.is_some()) {
-            (Some(trial), false) => self.profile.note(trial),
+            (Some(trial), false) => self.profile.record_trial(trial),
             (Some(trial), true) => {
                 if !self.climb(trial) {
                     self.slots
@@ -183,15 +185,15 @@ impl Chooser for Pdpa {
             (None, _) => {}
         }
         if self.climbing.is_none() {
-            if let Some(program) = self.without_reference() {
-                return Step::Try(Slot::alone(program, 1));
+            if let Some(program) = self.unmeasured_program() {
+                return ChooserStep::Try(CoscheduleSlot::alone(program, 1));
             }
             let next = self.waiting.pop_front();
-            self.climbing = next.map(|programs| Crowd::new(self.cores, &programs));
+            self.climbing = next.map(|programs| SlotClimb::new(self.cores, &programs));
         }
         match &self.climbing {
-            Some(crowd) => Step::Try(crowd.slot()),
-            None => Step::Done(self.slots.clone()),
+            Some(crowd) => ChooserStep::Try(crowd.slot()),
+            None => ChooserStep::Done(self.slots.clone()),
         }
     }
 }
@@ -212,17 +214,17 @@ mod tests {
             cores: 8,
             loads: loads.iter().map(load).collect(),
         };
-        let names = |s: &Slot| s.teams.iter().map(|t| (t.program.0, t.cores)).collect();
-        let mut pdpa = Pdpa::new(0.7, 0.95);
+        let names = |s: &CoscheduleSlot| s.teams.iter().map(|t| (t.program.0, t.cores)).collect();
+        let mut pdpa = PdpaChooser::new(0.7, 0.95);
         pdpa.begin(8, &world.rising());
         let (mut last, mut tried) = (None, Vec::new());
         loop {
             match pdpa.next(last.take().as_ref()) {
-                Step::Try(slot) => {
+                ChooserStep::Try(slot) => {
                     last = Some(world.run(&slot));
                     tried.push(names(&slot));
                 }
-                Step::Done(slots) => return (slots.iter().map(names).collect(), tried),
+                ChooserStep::Done(slots) => return (slots.iter().map(names).collect(), tried),
             }
         }
     }

@@ -1,21 +1,21 @@
 //! Measures of programs alone with every number of cores.
 
-use super::measure::Measure;
-use super::slot::{Slot, Trial};
+use super::measure::ProgramMeasure;
+use super::slot::{CoscheduleSlot, SlotTrial};
 use crate::ids::ProgramId;
 use std::collections::BTreeMap;
 
 /// Profiles, as far as they are known.
 #[derive(Clone, Debug, Default)]
-pub struct Profile {
+pub struct KnownProfiles {
     cores: u32,
-    known: BTreeMap<(ProgramId, u32), Measure>,
+    known: BTreeMap<(ProgramId, u32), ProgramMeasure>,
 }
 
-impl Profile {
-    /// Profile from the measures of programs alone on all `cores`; [`Profile::note`] adds other
+impl KnownProfiles {
+    /// Profile from the measures of programs alone on all `cores`; [`KnownProfiles::record_trial`] adds other
     /// numbers.
-    pub fn new(cores: u32, alone: &[(ProgramId, Measure)]) -> Self {
+    pub fn new(cores: u32, alone: &[(ProgramId, ProgramMeasure)]) -> Self {
         let all = alone.iter().map(|&(id, measure)| ((id, cores), measure));
         Self {
             cores,
@@ -24,21 +24,21 @@ impl Profile {
     }
 
     /// Takes a trial of one program on its own.
-    pub fn note(&mut self, trial: &Trial) {
+    pub fn record_trial(&mut self, trial: &SlotTrial) {
         if let ([team], [measure]) = (&trial.slot.teams[..], &trial.measures[..]) {
             self.known.insert((team.program, team.cores), *measure);
         }
     }
 
     /// The next program with a number of cores that is not known, fewest cores first.
-    pub(super) fn missing(&self, programs: &[ProgramId]) -> Option<Slot> {
+    pub(super) fn missing_slot(&self, programs: &[ProgramId]) -> Option<CoscheduleSlot> {
         let of = |program: ProgramId| (1..=self.cores).map(move |cores| (program, cores));
         let mut all = programs.iter().copied().flat_map(of);
         let unknown = all.find(|key| !self.known.contains_key(key))?;
-        Some(Slot::alone(unknown.0, unknown.1))
+        Some(CoscheduleSlot::alone(unknown.0, unknown.1))
     }
 
-    pub(super) fn of(&self, program: ProgramId, cores: u32) -> Option<&Measure> {
+    pub(super) fn measure(&self, program: ProgramId, cores: u32) -> Option<&ProgramMeasure> {
         self.known.get(&(program, cores))
     }
 
@@ -58,7 +58,8 @@ impl Profile {
 
     /// Power at no core by least squares; none for fewer than two numbers of cores.
     fn intercept_w(&self, program: ProgramId) -> Option<f64> {
-        let known = (1..=self.cores).filter_map(|cores| Some((cores, self.of(program, cores)?)));
+        let known =
+            (1..=self.cores).filter_map(|cores| Some((cores, self.measure(program, cores)?)));
         let points: Vec<(f64, f64)> = known.map(|(n, m)| (f64::from(n), m.power_w())).collect();
         let n = points.len() as f64;
         let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / n;
@@ -71,9 +72,9 @@ impl Profile {
     /// The number of cores with a program's lowest energy-delay, the fewest of equals. Of `idle_w`,
     /// which the machine draws whichever programs run, it is charged the share of the cores that it
     /// has.
-    pub fn best(&self, program: ProgramId, idle_w: f64) -> u32 {
+    pub fn best_cores(&self, program: ProgramId, idle_w: f64) -> u32 {
         let cost = |cores: u32| {
-            let charged = self.charged(program, cores, idle_w);
+            let charged = self.charged_measure(program, cores, idle_w);
             charged.map_or(f64::INFINITY, |m| m.energy_delay(1))
         };
         let less = |a: &u32, b: &u32| cost(*a).total_cmp(&cost(*b));
@@ -82,11 +83,16 @@ impl Profile {
 
     /// Measure of a program with so many cores, charged of `idle_w` the share of the cores that it
     /// had.
-    fn charged(&self, program: ProgramId, cores: u32, idle_w: f64) -> Option<Measure> {
-        let measure = self.of(program, cores)?;
+    fn charged_measure(
+        &self,
+        program: ProgramId,
+        cores: u32,
+        idle_w: f64,
+    ) -> Option<ProgramMeasure> {
+        let measure = self.measure(program, cores)?;
         let others = 1.0 - f64::from(cores) / f64::from(self.cores.max(1));
         let energy_j = measure.energy_j - idle_w * others * measure.time_ns / 1e9;
-        Some(Measure {
+        Some(ProgramMeasure {
             energy_j: energy_j.max(0.0),
             ..*measure
         })
@@ -94,7 +100,8 @@ impl Profile {
 
     /// Instructions per s; 0 where it is not known.
     pub(super) fn throughput(&self, program: ProgramId, cores: u32) -> f64 {
-        self.of(program, cores).map_or(0.0, Measure::throughput)
+        self.measure(program, cores)
+            .map_or(0.0, ProgramMeasure::throughput)
     }
 
     /// Throughput over that of one core; 0 where it is not known.
@@ -113,16 +120,16 @@ mod tests {
     use super::*;
 
     /// A second with so many cores.
-    fn trial(cores: u32, watts: f64) -> Trial {
-        let measure = Measure {
+    fn trial(cores: u32, watts: f64) -> SlotTrial {
+        let measure = ProgramMeasure {
             instructions: 1e9,
             cores,
             time_ns: 1e9,
             energy_j: watts,
-            ..Measure::default()
+            ..ProgramMeasure::default()
         };
-        Trial {
-            slot: Slot::alone(ProgramId(1), cores),
+        SlotTrial {
+            slot: CoscheduleSlot::alone(ProgramId(1), cores),
             measures: vec![measure],
         }
     }
@@ -130,23 +137,23 @@ mod tests {
     /// By hand: 104, 108, 112 and 116 W are 100 W and 4 W per core.
     #[test]
     fn what_is_drawn_whoever_runs_is_where_the_line_of_powers_begins() {
-        let mut profile = Profile::new(4, &[]);
+        let mut profile = KnownProfiles::new(4, &[]);
         assert_eq!(profile.idle_w(&[ProgramId(1)]), 0.0);
         for cores in 1..=4 {
-            profile.note(&trial(cores, 100.0 + 4.0 * f64::from(cores)));
+            profile.record_trial(&trial(cores, 100.0 + 4.0 * f64::from(cores)));
         }
         assert!((profile.idle_w(&[ProgramId(1)]) - 100.0).abs() < 1e-9);
         // One core of four is charged a quarter of it.
-        let charged = profile.charged(ProgramId(1), 1, 100.0).unwrap();
+        let charged = profile.charged_measure(ProgramId(1), 1, 100.0).unwrap();
         assert!((charged.energy_j - 29.0).abs() < 1e-9);
-        let whole = profile.charged(ProgramId(1), 4, 100.0).unwrap();
+        let whole = profile.charged_measure(ProgramId(1), 4, 100.0).unwrap();
         assert!((whole.energy_j - 116.0).abs() < 1e-9);
     }
 
     #[test]
     fn a_line_through_one_point_begins_nowhere() {
-        let mut profile = Profile::new(4, &[]);
-        profile.note(&trial(2, 50.0));
+        let mut profile = KnownProfiles::new(4, &[]);
+        profile.record_trial(&trial(2, 50.0));
         assert_eq!(profile.intercept_w(ProgramId(1)), None);
     }
 }

@@ -1,11 +1,11 @@
 //! Slots of a round, trials of them, and the trait of choosers that ask for these.
 
-use super::measure::Measure;
+use super::measure::ProgramMeasure;
 use crate::ids::ProgramId;
 
 /// A program and the cores that it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Team {
+pub struct ProgramTeam {
     /// The program.
     pub program: ProgramId,
     /// Its cores, at least one.
@@ -15,16 +15,16 @@ pub struct Team {
 /// Programs that run at the same time.
 #[doc(alias = "co-schedule")]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Slot {
+pub struct CoscheduleSlot {
     /// Members, each with its number of cores.
-    pub teams: Vec<Team>,
+    pub teams: Vec<ProgramTeam>,
 }
 
-impl Slot {
+impl CoscheduleSlot {
     /// One program on its own.
     pub fn alone(program: ProgramId, cores: u32) -> Self {
         Self {
-            teams: vec![Team { program, cores }],
+            teams: vec![ProgramTeam { program, cores }],
         }
     }
 
@@ -47,23 +47,23 @@ impl Slot {
 
 /// Outcome of a slot in a quantum.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Trial {
+pub struct SlotTrial {
     /// The slot.
-    pub slot: Slot,
+    pub slot: CoscheduleSlot,
     /// Measures of its programs, in the slot's order.
-    pub measures: Vec<Measure>,
+    pub measures: Vec<ProgramMeasure>,
 }
 
-impl Trial {
+impl SlotTrial {
     /// Measure of a program.
-    pub fn of(&self, program: ProgramId) -> Option<&Measure> {
+    pub fn measure(&self, program: ProgramId) -> Option<&ProgramMeasure> {
         let at = self.slot.teams.iter().position(|t| t.program == program)?;
         self.measures.get(at)
     }
 
     /// Energy-delay of a program, were the slot to stay.
     pub(super) fn energy_delay(&self, program: ProgramId) -> f64 {
-        let measure = self.of(program);
+        let measure = self.measure(program);
         measure.map_or(f64::INFINITY, |m| m.energy_delay(self.slot.quanta()))
     }
 
@@ -75,18 +75,18 @@ impl Trial {
 
 /// Next wish of a chooser.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Step {
+pub enum ChooserStep {
     /// This slot is to run for a quantum.
-    Try(Slot),
+    Try(CoscheduleSlot),
     /// These slots are to run in turn; each program is in exactly one.
-    Done(Vec<Slot>),
+    Done(Vec<CoscheduleSlot>),
 }
 
 /// Maker of slots.
 pub trait Chooser {
     /// Begins anew with what each program did alone on all cores, in any order.
-    fn begin(&mut self, cores: u32, alone: &[(ProgramId, Measure)]);
+    fn begin(&mut self, cores: u32, alone: &[(ProgramId, ProgramMeasure)]);
 
     /// Returns the next wish, given the outcome of the last trial; of none the first time.
-    fn next(&mut self, last: Option<&Trial>) -> Step;
+    fn next(&mut self, last: Option<&SlotTrial>) -> ChooserStep;
 }

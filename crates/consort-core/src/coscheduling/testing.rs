@@ -1,7 +1,7 @@
 //! A made-up machine on which the outcome of a slot is easy to work out by hand.
 
-use super::measure::Measure;
-use super::slot::{Slot, Trial};
+use super::measure::ProgramMeasure;
+use super::slot::{CoscheduleSlot, SlotTrial};
 use crate::ids::ProgramId;
 
 /// A program of the made-up machine.
@@ -26,14 +26,14 @@ pub(super) fn id(index: usize) -> ProgramId {
 
 impl World {
     /// A second of a slot.
-    pub(super) fn run(&self, slot: &Slot) -> Trial {
+    pub(super) fn run(&self, slot: &CoscheduleSlot) -> SlotTrial {
         let load = |program: ProgramId| self.loads[program.0 as usize - 1];
-        let measure = |team: &super::slot::Team| {
+        let measure = |team: &super::slot::ProgramTeam| {
             let own = load(team.program);
             let others = slot.teams.iter().filter(|t| t.program != team.program);
             let weight: f64 = others.map(|t| load(t.program).weight).sum();
             let cores = f64::from(team.cores);
-            Measure {
+            ProgramMeasure {
                 instructions: 1e9 * cores.min(own.scaling) / (1.0 + weight),
                 cycles: 1e9 * cores,
                 llc_accesses: 1e6,
@@ -42,18 +42,23 @@ impl World {
                 cores: team.cores,
                 time_ns: 1e9,
                 energy_j: cores,
-                ..Measure::default()
+                ..ProgramMeasure::default()
             }
         };
-        Trial {
+        SlotTrial {
             slot: slot.clone(),
             measures: slot.teams.iter().map(measure).collect(),
         }
     }
 
     /// Measure of each program alone on all cores, in the order of their numbers.
-    pub(super) fn rising(&self) -> Vec<(ProgramId, Measure)> {
-        let alone = |i| (id(i), self.run(&Slot::alone(id(i), self.cores)).measures[0]);
+    pub(super) fn rising(&self) -> Vec<(ProgramId, ProgramMeasure)> {
+        let alone = |i| {
+            (
+                id(i),
+                self.run(&CoscheduleSlot::alone(id(i), self.cores)).measures[0],
+            )
+        };
         (0..self.loads.len()).map(alone).collect()
     }
 }

@@ -15,9 +15,9 @@ pub(super) fn fullness(load: usize, size: usize) -> usize {
 /// The PU of each of `threads` threads in a part of the machine given core by core: neighbours
 /// stay together and no PU has two more than another. Fewer threads than PUs have a core each
 /// before any core has two.
-pub(super) fn even(topology: &Topology, pus: &[PuId], threads: usize) -> Vec<PuId> {
+pub(super) fn deal_evenly(topology: &Topology, pus: &[PuId], threads: usize) -> Vec<PuId> {
     let used = if threads < pus.len() {
-        first_by_way(topology, pus, threads)
+        pick_by_way(topology, pus, threads)
     } else {
         pus.to_vec()
     };
@@ -27,9 +27,9 @@ pub(super) fn even(topology: &Topology, pus: &[PuId], threads: usize) -> Vec<PuI
 
 /// Returns so many of the PUs, first those that are the first of their core, then the second; core
 /// by core.
-fn first_by_way(topology: &Topology, pus: &[PuId], count: usize) -> Vec<PuId> {
+fn pick_by_way(topology: &Topology, pus: &[PuId], count: usize) -> Vec<PuId> {
     let mut by_way: Vec<PuId> = pus.to_vec();
-    by_way.sort_by_key(|&pu| way(topology, pu));
+    by_way.sort_by_key(|&pu| way_in_core(topology, pu));
     let chosen: BTreeSet<PuId> = by_way.into_iter().take(count).collect();
     pus.iter()
         .copied()
@@ -37,7 +37,7 @@ fn first_by_way(topology: &Topology, pus: &[PuId], count: usize) -> Vec<PuId> {
         .collect()
 }
 
-fn way(topology: &Topology, pu: PuId) -> Option<usize> {
+fn way_in_core(topology: &Topology, pu: PuId) -> Option<usize> {
     let core = &topology.cores()[topology.core_of(pu)?];
     core.pus.iter().position(|&other| other == pu)
 }
@@ -52,7 +52,7 @@ mod tests {
         let topology = chip(1, 2, 2);
         let pus: Vec<PuId> = topology.pus().iter().collect();
         let of = |threads| -> Vec<u32> {
-            let given = even(&topology, &pus, threads);
+            let given = deal_evenly(&topology, &pus, threads);
             given.into_iter().map(|pu| pu.0).collect()
         };
         assert_eq!(of(2), [0, 2]);

@@ -9,7 +9,7 @@ pub fn domains(topology: &Topology) -> Vec<Vec<PuId>> {
     let of = |domains: &[Domain]| {
         domains
             .iter()
-            .map(|d| by_core(topology, &d.cores))
+            .map(|d| pus_by_core(topology, &d.cores))
             .collect()
     };
     let joins_cores = |d: &Domain| d.cores.len() > 1;
@@ -27,7 +27,7 @@ pub fn domains(topology: &Topology) -> Vec<Vec<PuId>> {
     }
 }
 
-fn by_core(topology: &Topology, cores: &[usize]) -> Vec<PuId> {
+fn pus_by_core(topology: &Topology, cores: &[usize]) -> Vec<PuId> {
     let cores = cores.iter().map(|&core| &topology.cores()[core]);
     cores.flat_map(|core| core.pus.iter().copied()).collect()
 }

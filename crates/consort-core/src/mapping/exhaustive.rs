@@ -4,8 +4,8 @@
 //! the domains of the machine, as long as they have the same shape; programs are told apart. Of the
 //! mappings that become each other by exchanging what is alike, one is listed.
 
-use super::tree::Tree;
-use super::{Mapping, per_pu};
+use super::tree::MachineTree;
+use super::{Mapping, max_threads_per_pu};
 use crate::ids::PuId;
 use crate::topology::Topology;
 use thiserror::Error;
@@ -15,11 +15,11 @@ const PARTIAL: usize = 1_000_000;
 
 /// All mappings of a machine up to its symmetries.
 #[derive(Clone, Debug)]
-pub struct Exhaustive {
-    tree: Tree,
-    shapes: Parts,
+pub struct ExhaustiveMappings {
+    tree: MachineTree,
+    shapes: SymmetryTree,
     /// Fillings, ascending.
-    fillings: Vec<Filling>,
+    fillings: Vec<ThreadFilling>,
     programs: usize,
 }
 
@@ -28,39 +28,43 @@ pub struct Exhaustive {
 #[error(
     "there are more than {bound} mappings up to symmetry; raise the bound or take fewer threads"
 )]
-pub struct TooMany {
+pub struct TooManyMappings {
     /// The bound, of all mappings or of one part of the machine.
     pub bound: usize,
 }
 
 /// Number of threads of each program on each PU, PU by PU in the tree's order.
-type Filling = Vec<usize>;
+type ThreadFilling = Vec<usize>;
 
-/// Parts with the number of those that are alike; a [`Tree`] without its PUs.
+/// Parts with the number of those that are alike; a [`MachineTree`] without its PUs.
 #[derive(Clone, Debug)]
-enum Parts {
+enum SymmetryTree {
     Pu,
     Runs(Vec<(Self, usize)>),
 }
 
-impl Exhaustive {
+impl ExhaustiveMappings {
     /// Lists the mappings of programs of so many threads in which no PU has more threads than its
     /// share, threads by PUs rounded up.
     ///
     /// # Errors
     /// More than `bound` of them.
-    pub fn new(topology: &Topology, threads: &[usize], bound: usize) -> Result<Self, TooMany> {
-        let tree = Tree::of(topology);
-        let shapes = Parts::of(&tree, topology);
-        let fill = Fill {
+    pub fn new(
+        topology: &Topology,
+        threads: &[usize],
+        bound: usize,
+    ) -> Result<Self, TooManyMappings> {
+        let tree = MachineTree::from_topology(topology);
+        let shapes = SymmetryTree::from_tree(&tree, topology);
+        let fill = FillingEnumerator {
             threads,
-            per_pu: per_pu(topology, threads),
+            per_pu: max_threads_per_pu(topology, threads),
         };
-        let all = |filling: &Filling| fill.totals(filling) == threads;
-        let mut fillings = fill.ways(&shapes)?;
+        let all = |filling: &ThreadFilling| fill.totals(filling) == threads;
+        let mut fillings = fill.part_fillings(&shapes)?;
         fillings.retain(all);
         if fillings.len() > bound {
-            return Err(TooMany { bound });
+            return Err(TooManyMappings { bound });
         }
         Ok(Self {
             tree,
@@ -92,8 +96,8 @@ impl Exhaustive {
             let of = move |program: &Vec<PuId>| program.iter().filter(|on| **on == pu).count();
             mapping.programs().iter().map(of)
         };
-        let filling: Filling = self.tree.pus().into_iter().flat_map(on).collect();
-        let filling = self.shapes.sorted(&filling, self.programs);
+        let filling: ThreadFilling = self.tree.pus().into_iter().flat_map(on).collect();
+        let filling = self.shapes.canonical_filling(&filling, self.programs);
         self.fillings.binary_search(&filling).ok()
     }
 
@@ -110,38 +114,42 @@ impl Exhaustive {
     }
 }
 
-impl Parts {
-    fn of(tree: &Tree, topology: &Topology) -> Self {
-        let Tree::Parts(parts) = tree else {
+impl SymmetryTree {
+    fn from_tree(tree: &MachineTree, topology: &Topology) -> Self {
+        let MachineTree::Parts(parts) = tree else {
             return Self::Pu;
         };
-        let alike = |a: &Tree, b: &Tree| a.shape(topology) == b.shape(topology);
+        let alike = |a: &MachineTree, b: &MachineTree| a.shape(topology) == b.shape(topology);
         let runs = parts.chunk_by(alike);
         Self::Runs(
-            runs.map(|run| (Self::of(&run[0], topology), run.len()))
+            runs.map(|run| (Self::from_tree(&run[0], topology), run.len()))
                 .collect(),
         )
     }
 
-    fn pus(&self) -> usize {
+    fn pu_count(&self) -> usize {
         match self {
             Self::Pu => 1,
-            Self::Runs(runs) => runs.iter().map(|(part, count)| part.pus() * count).sum(),
+            Self::Runs(runs) => runs
+                .iter()
+                .map(|(part, count)| part.pu_count() * count)
+                .sum(),
         }
     }
 
     /// Sorts a filling so that parts that are alike are in ascending order.
-    fn sorted(&self, filling: &[usize], programs: usize) -> Filling {
+    fn canonical_filling(&self, filling: &[usize], programs: usize) -> ThreadFilling {
         let Self::Runs(runs) = self else {
             return filling.to_vec();
         };
         let mut rest = filling;
         let mut sorted = Vec::with_capacity(filling.len());
         for (part, count) in runs {
-            let size = part.pus() * programs;
+            let size = part.pu_count() * programs;
             let (run, after) = rest.split_at((size * count).min(rest.len()));
             let parts = run.chunks(size.max(1));
-            let mut parts: Vec<Filling> = parts.map(|f| part.sorted(f, programs)).collect();
+            let mut parts: Vec<ThreadFilling> =
+                parts.map(|f| part.canonical_filling(f, programs)).collect();
             parts.sort_unstable();
             sorted.extend(parts.into_iter().flatten());
             rest = after;
@@ -151,12 +159,12 @@ impl Parts {
 }
 
 /// Threads that are to be placed, and the most that a PU gets.
-struct Fill<'a> {
+struct FillingEnumerator<'a> {
     threads: &'a [usize],
     per_pu: usize,
 }
 
-impl Fill<'_> {
+impl FillingEnumerator<'_> {
     /// Threads of each program in a filling.
     fn totals(&self, filling: &[usize]) -> Vec<usize> {
         let of = |program| {
@@ -170,25 +178,25 @@ impl Fill<'_> {
     }
 
     /// The ways to fill a part, ascending, that leave no program with more threads than it has.
-    fn ways(&self, parts: &Parts) -> Result<Vec<Filling>, TooMany> {
-        let Parts::Runs(runs) = parts else {
-            return Ok(self.ways_of_pu());
+    fn part_fillings(&self, parts: &SymmetryTree) -> Result<Vec<ThreadFilling>, TooManyMappings> {
+        let SymmetryTree::Runs(runs) = parts else {
+            return Ok(self.pu_fillings());
         };
-        let mut ways: Vec<Filling> = vec![Vec::new()];
+        let mut ways: Vec<ThreadFilling> = vec![Vec::new()];
         for (part, count) in runs {
-            let one = self.ways(part)?;
-            let run = self.repeated(&one, *count)?;
-            ways = self.joined(&ways, &run)?;
+            let one = self.part_fillings(part)?;
+            let run = self.repeat_fillings(&one, *count)?;
+            ways = self.join_fillings(&ways, &run)?;
         }
         ways.sort_unstable();
         Ok(ways)
     }
 
     /// Threads of each program on one PU, together at most its share.
-    fn ways_of_pu(&self) -> Vec<Filling> {
-        let mut ways: Vec<Filling> = vec![Vec::new()];
+    fn pu_fillings(&self) -> Vec<ThreadFilling> {
+        let mut ways: Vec<ThreadFilling> = vec![Vec::new()];
         for &threads in self.threads {
-            let longer = |way: &Filling| {
+            let longer = |way: &ThreadFilling| {
                 let left = self.per_pu - way.iter().sum::<usize>();
                 let with = |more: usize| [&way[..], &[more]].concat();
                 (0..=left.min(threads)).map(with).collect::<Vec<_>>()
@@ -199,8 +207,12 @@ impl Fill<'_> {
     }
 
     /// The ways to fill several parts that are alike: ascending ways of one.
-    fn repeated(&self, one: &[Filling], count: usize) -> Result<Vec<Filling>, TooMany> {
-        let mut runs: Vec<(usize, Filling)> = vec![(0, Vec::new())];
+    fn repeat_fillings(
+        &self,
+        one: &[ThreadFilling],
+        count: usize,
+    ) -> Result<Vec<ThreadFilling>, TooManyMappings> {
+        let mut runs: Vec<(usize, ThreadFilling)> = vec![(0, Vec::new())];
         for _ in 0..count {
             let mut longer = Vec::new();
             for (from, run) in &runs {
@@ -215,7 +227,11 @@ impl Fill<'_> {
         Ok(runs.into_iter().map(|(_, run)| run).collect())
     }
 
-    fn joined(&self, left: &[Filling], right: &[Filling]) -> Result<Vec<Filling>, TooMany> {
+    fn join_fillings(
+        &self,
+        left: &[ThreadFilling],
+        right: &[ThreadFilling],
+    ) -> Result<Vec<ThreadFilling>, TooManyMappings> {
         let mut both = Vec::new();
         for (l, r) in left.iter().flat_map(|l| right.iter().map(move |r| (l, r))) {
             self.push(&mut both, [&l[..], &r[..]].concat(), |way| way)?;
@@ -228,8 +244,8 @@ impl Fill<'_> {
         &self,
         ways: &mut Vec<T>,
         way: T,
-        filling: impl Fn(&T) -> &Filling,
-    ) -> Result<(), TooMany> {
+        filling: impl Fn(&T) -> &ThreadFilling,
+    ) -> Result<(), TooManyMappings> {
         let totals = self.totals(filling(&way));
         if totals
             .iter()
@@ -239,7 +255,7 @@ impl Fill<'_> {
             ways.push(way);
         }
         if ways.len() > PARTIAL {
-            return Err(TooMany { bound: PARTIAL });
+            return Err(TooManyMappings { bound: PARTIAL });
         }
         Ok(())
     }
@@ -248,7 +264,7 @@ impl Fill<'_> {
 #[cfg(test)]
 mod tests {
     use super::super::testing::{chip, uneven};
-    use super::super::{Scheme, per_pu};
+    use super::super::{MappingScheme, max_threads_per_pu};
     use super::*;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
@@ -291,7 +307,7 @@ mod tests {
             .enumerate()
             .flat_map(|(p, &n)| vec![p; n])
             .collect();
-        let (symmetries, share) = (symmetries(topology), per_pu(topology, threads));
+        let (symmetries, share) = (symmetries(topology), max_threads_per_pu(topology, threads));
         let mut kinds = BTreeSet::new();
         for number in 0..pus.pow(owner.len() as u32) {
             let mut content = vec![vec![0; threads.len()]; pus];
@@ -312,7 +328,9 @@ mod tests {
     }
 
     fn count(topology: &Topology, threads: &[usize]) -> usize {
-        Exhaustive::new(topology, threads, 10_000).unwrap().count()
+        ExhaustiveMappings::new(topology, threads, 10_000)
+            .unwrap()
+            .count()
     }
 
     /// By hand: two domains of two PUs of two threads each, four a and four b. What a domain may
@@ -321,16 +339,19 @@ mod tests {
     #[test]
     fn the_sources_pair_has_five_mappings_and_the_named_ones_are_three_of_them() {
         let chip = chip(2, 2, 1);
-        let all = Exhaustive::new(&chip, &[4, 4], 100).unwrap();
+        let all = ExhaustiveMappings::new(&chip, &[4, 4], 100).unwrap();
         assert_eq!(all.count(), 5);
-        let named = Scheme::ALL.map(|s| all.position(&Mapping::of(s, &chip, &[4, 4])).unwrap());
+        let named = MappingScheme::ALL.map(|s| {
+            all.position(&Mapping::from_scheme(s, &chip, &[4, 4]))
+                .unwrap()
+        });
         assert_eq!(BTreeSet::from(named).len(), 3);
     }
 
     #[test]
     fn more_than_the_bound_is_told() {
-        let error = Exhaustive::new(&chip(2, 2, 1), &[4, 4], 4).unwrap_err();
-        assert_eq!(error, TooMany { bound: 4 });
+        let error = ExhaustiveMappings::new(&chip(2, 2, 1), &[4, 4], 4).unwrap_err();
+        assert_eq!(error, TooManyMappings { bound: 4 });
     }
 
     #[test]
@@ -358,14 +379,14 @@ mod tests {
             chip in (1u32..3, 1u32..3, 1u32..3).prop_map(|(d, c, w)| chip(d, c, w)),
             threads in prop::collection::vec(1usize..4, 1..3),
         ) {
-            let all = Exhaustive::new(&chip, &threads, 100_000).unwrap();
+            let all = ExhaustiveMappings::new(&chip, &threads, 100_000).unwrap();
             for (number, mapping) in all.mappings().enumerate() {
                 prop_assert_eq!(all.position(&mapping), Some(number));
                 let placed: Vec<usize> = mapping.programs().iter().map(Vec::len).collect();
                 prop_assert_eq!(&placed, &threads);
             }
-            for scheme in Scheme::ALL {
-                prop_assert!(all.position(&Mapping::of(scheme, &chip, &threads)).is_some());
+            for scheme in MappingScheme::ALL {
+                prop_assert!(all.position(&Mapping::from_scheme(scheme, &chip, &threads)).is_some());
             }
         }
     }

@@ -1,14 +1,14 @@
 //! `iso` and `int`: programs on cores of their own, in one cache domain or over all of them.
 
-use super::deal::{even, fullness};
-use super::{domains, per_pu};
+use super::deal::{deal_evenly, fullness};
+use super::{domains, max_threads_per_pu};
 use crate::ids::PuId;
 use crate::topology::Topology;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// Cache domains with the numbers of threads of each program in each.
-struct Dealt {
+struct DomainLoads {
     domains: Vec<Vec<PuId>>,
     /// Number of threads by program, domain by domain; programs without any are left out.
     threads: Vec<BTreeMap<usize, usize>>,
@@ -20,8 +20,8 @@ struct Dealt {
 
 /// `iso`: a program goes whole to the emptiest domain that has room for it, the largest program
 /// first; only one that fits nowhere is divided.
-pub(super) fn isolated(topology: &Topology, threads: &[usize]) -> Vec<Vec<PuId>> {
-    let mut dealt = Dealt::new(topology, threads);
+pub(super) fn isolated_mapping(topology: &Topology, threads: &[usize]) -> Vec<Vec<PuId>> {
+    let mut dealt = DomainLoads::new(topology, threads);
     let mut order: Vec<usize> = (0..threads.len()).collect();
     order.sort_by_key(|&program| Reverse(threads[program]));
     for program in order {
@@ -31,22 +31,22 @@ pub(super) fn isolated(topology: &Topology, threads: &[usize]) -> Vec<Vec<PuId>>
 }
 
 /// `int`: the threads of each program go round the domains.
-pub(super) fn interleaved(topology: &Topology, threads: &[usize]) -> Vec<Vec<PuId>> {
-    let mut dealt = Dealt::new(topology, threads);
+pub(super) fn interleaved_mapping(topology: &Topology, threads: &[usize]) -> Vec<Vec<PuId>> {
+    let mut dealt = DomainLoads::new(topology, threads);
     for (program, &count) in threads.iter().enumerate() {
         (0..count).for_each(|_| dealt.place_in_next(program));
     }
     dealt.seats(topology, threads)
 }
 
-impl Dealt {
+impl DomainLoads {
     fn new(topology: &Topology, threads: &[usize]) -> Self {
         let domains = domains(topology);
         Self {
             threads: vec![BTreeMap::new(); domains.len()],
             load: vec![0; domains.len()],
             domains,
-            per_pu: per_pu(topology, threads),
+            per_pu: max_threads_per_pu(topology, threads),
         }
     }
 
@@ -90,7 +90,7 @@ impl Dealt {
     fn seats(&self, topology: &Topology, threads: &[usize]) -> Vec<Vec<PuId>> {
         let mut seats: Vec<Vec<PuId>> = vec![Vec::new(); threads.len()];
         for (domain, pus) in self.domains.iter().enumerate() {
-            let mut places = even(topology, pus, self.load[domain]).into_iter();
+            let mut places = deal_evenly(topology, pus, self.load[domain]).into_iter();
             for (&program, &threads) in &self.threads[domain] {
                 seats[program].extend(places.by_ref().take(threads));
             }
@@ -102,36 +102,39 @@ impl Dealt {
 #[cfg(test)]
 mod tests {
     use super::super::testing::{chip, uneven};
-    use super::super::{Mapping, Scheme, domains, per_pu};
+    use super::super::{Mapping, MappingScheme, domains, max_threads_per_pu};
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    fn shown(scheme: Scheme, topology: &crate::Topology, threads: &[usize]) -> String {
-        Mapping::of(scheme, topology, threads).to_string()
+    fn shown(scheme: MappingScheme, topology: &crate::Topology, threads: &[usize]) -> String {
+        Mapping::from_scheme(scheme, topology, threads).to_string()
     }
 
     /// The table of the source: two programs of four threads on a Q9550.
     #[test]
     fn on_the_sources_chip_the_mappings_are_the_sources() {
         let chip = chip(2, 2, 1);
-        assert_eq!(shown(Scheme::Iso, &chip, &[4, 4]), "0.0.1.1/2.2.3.3");
-        assert_eq!(shown(Scheme::Int, &chip, &[4, 4]), "0.0.2.2/1.1.3.3");
-        assert_eq!(shown(Scheme::Spr, &chip, &[4, 4]), "0.2.1.3/0.2.1.3");
+        assert_eq!(shown(MappingScheme::Iso, &chip, &[4, 4]), "0.0.1.1/2.2.3.3");
+        assert_eq!(shown(MappingScheme::Int, &chip, &[4, 4]), "0.0.2.2/1.1.3.3");
+        assert_eq!(shown(MappingScheme::Spr, &chip, &[4, 4]), "0.2.1.3/0.2.1.3");
     }
 
     #[test]
     fn siblings_share_smt_cores_under_iso_and_int() {
         let chip = chip(2, 2, 2);
-        assert_eq!(shown(Scheme::Iso, &chip, &[4, 4]), "0.1.2.3/4.5.6.7");
-        assert_eq!(shown(Scheme::Int, &chip, &[4, 4]), "0.1.4.5/2.3.6.7");
-        assert_eq!(shown(Scheme::Spr, &chip, &[4, 4]), "0.4.2.6/1.5.3.7");
+        assert_eq!(shown(MappingScheme::Iso, &chip, &[4, 4]), "0.1.2.3/4.5.6.7");
+        assert_eq!(shown(MappingScheme::Int, &chip, &[4, 4]), "0.1.4.5/2.3.6.7");
+        assert_eq!(shown(MappingScheme::Spr, &chip, &[4, 4]), "0.4.2.6/1.5.3.7");
     }
 
     #[test]
     fn a_program_too_large_for_a_domain_is_divided_and_the_others_are_not() {
         let chip = chip(2, 2, 1);
-        assert_eq!(shown(Scheme::Iso, &chip, &[3, 1]), "0.1.2/3");
-        assert_eq!(shown(Scheme::Iso, &uneven(&[3, 1]), &[1, 3]), "3/0.1.2");
+        assert_eq!(shown(MappingScheme::Iso, &chip, &[3, 1]), "0.1.2/3");
+        assert_eq!(
+            shown(MappingScheme::Iso, &uneven(&[3, 1]), &[1, 3]),
+            "3/0.1.2"
+        );
     }
 
     fn chips() -> impl Strategy<Value = crate::Topology> {
@@ -150,7 +153,9 @@ mod tests {
                 (Just(chip(d, c, w)), threads)
             })
             .prop_map(|(chip, mut threads)| {
-                let room = |threads: &[usize]| per_pu(&chip, threads) * domains(&chip)[0].len();
+                let room = |threads: &[usize]| {
+                    max_threads_per_pu(&chip, threads) * domains(&chip)[0].len()
+                };
                 while threads.iter().any(|&n| n > room(&threads)) {
                     let most = room(&threads);
                     threads.iter_mut().for_each(|n| *n = (*n).min(most));
@@ -165,14 +170,14 @@ mod tests {
             chip in chips(),
             threads in prop::collection::vec(0usize..9, 0..5),
         ) {
-            for scheme in Scheme::ALL {
-                let mapping = Mapping::of(scheme, &chip, &threads);
+            for scheme in MappingScheme::ALL {
+                let mapping = Mapping::from_scheme(scheme, &chip, &threads);
                 let placed: Vec<usize> = mapping.programs().iter().map(Vec::len).collect();
                 prop_assert_eq!(&placed, &threads);
                 let loads = mapping.loads();
                 prop_assert!(loads.keys().all(|&pu| chip.pus().contains(pu)));
                 let most = loads.values().copied().max().unwrap_or(0);
-                prop_assert!(most <= per_pu(&chip, &threads), "{scheme} {mapping}");
+                prop_assert!(most <= max_threads_per_pu(&chip, &threads), "{scheme} {mapping}");
             }
         }
 
@@ -181,7 +186,7 @@ mod tests {
             (chip, threads) in programs_with_a_domain_each(),
         ) {
             let domains = domains(&chip);
-            let mapping = Mapping::of(Scheme::Iso, &chip, &threads);
+            let mapping = Mapping::from_scheme(MappingScheme::Iso, &chip, &threads);
             for pus in mapping.programs() {
                 let home = domains.iter().find(|d| d.contains(&pus[0])).unwrap();
                 prop_assert!(pus.iter().all(|pu| home.contains(pu)), "{mapping}");
@@ -193,7 +198,7 @@ mod tests {
             chip in (1u32..5, 1u32..4, 1u32..3).prop_map(|(d, c, w)| chip(d, c, w)),
             threads in prop::collection::vec(1usize..9, 1..5),
         ) {
-            let mapping = Mapping::of(Scheme::Int, &chip, &threads);
+            let mapping = Mapping::from_scheme(MappingScheme::Int, &chip, &threads);
             for pus in mapping.programs() {
                 let domains = domains(&chip);
                 let here = domains.iter().map(|d| pus.iter().filter(|pu| d.contains(pu)).count());
@@ -208,7 +213,7 @@ mod tests {
             chip in (1u32..5, 1u32..4, 1u32..3).prop_map(|(d, c, w)| chip(d, c, w)),
             threads in prop::collection::vec(1usize..9, 1..5),
         ) {
-            let mapping = Mapping::of(Scheme::Spr, &chip, &threads);
+            let mapping = Mapping::from_scheme(MappingScheme::Spr, &chip, &threads);
             for pus in mapping.programs() {
                 let on = |core: usize| pus.iter().filter(|&&pu| chip.core_of(pu) == Some(core)).count();
                 let here: BTreeSet<usize> = (0..chip.cores().len()).map(on).collect();

@@ -3,10 +3,10 @@
 //! Source: Wang, Dey, Mars, Tang, Davidson, Soffa, "Performance Analysis of Thread Mappings with a
 //! Holistic View of the Hardware Resources" (ISPASS 2012). It compares four mappings of two
 //! programs of four threads on four cores with two L2 domains: the operating system's own, and the
-//! three of [`Scheme`], which are generalised here to any topology, any number of programs and more
+//! three of [`MappingScheme`], which are generalised here to any topology, any number of programs and more
 //! threads than PUs, which then take turns.
 //!
-//! Usage: [`Mapping::of`] for a scheme, [`Exhaustive::new`] for every mapping that the topology can
+//! Usage: [`Mapping::from_scheme`] for a scheme, [`ExhaustiveMappings::new`] for every mapping that the topology can
 //! tell from the others; [`analysis`] answers from what was counted under each which resource
 //! matters. Pitfall: core types are not looked at; on asymmetric chips mappings are told apart by
 //! them, but a scheme gives the large core to whoever comes first.
@@ -24,8 +24,8 @@ mod text;
 mod tree;
 
 pub use domains::domains;
-pub use exhaustive::{Exhaustive, TooMany};
-pub use scheme::{Scheme, UnknownScheme};
+pub use exhaustive::{ExhaustiveMappings, TooManyMappings};
+pub use scheme::{MappingScheme, UnknownScheme};
 pub use text::MalformedMapping;
 
 use crate::ids::PuId;
@@ -41,17 +41,17 @@ pub struct Mapping {
 
 impl Mapping {
     /// The mapping that a scheme gives programs of so many threads each.
-    pub fn of(scheme: Scheme, topology: &Topology, threads: &[usize]) -> Self {
+    pub fn from_scheme(scheme: MappingScheme, topology: &Topology, threads: &[usize]) -> Self {
         let programs = match scheme {
-            Scheme::Iso => iso::isolated(topology, threads),
-            Scheme::Int => iso::interleaved(topology, threads),
-            Scheme::Spr => spr::spread(topology, threads),
+            MappingScheme::Iso => iso::isolated_mapping(topology, threads),
+            MappingScheme::Int => iso::interleaved_mapping(topology, threads),
+            MappingScheme::Spr => spr::spread_mapping(topology, threads),
         };
         Self { programs }
     }
 
     /// One program's threads on these PUs, over and over.
-    pub fn on(pus: &[PuId], threads: usize) -> Self {
+    pub fn on_pus(pus: &[PuId], threads: usize) -> Self {
         Self {
             programs: vec![pus.iter().copied().cycle().take(threads).collect()],
         }
@@ -73,7 +73,7 @@ impl Mapping {
 }
 
 /// Threads that a PU has at most when all PUs are used alike: threads by PUs, rounded up.
-fn per_pu(topology: &Topology, threads: &[usize]) -> usize {
+fn max_threads_per_pu(topology: &Topology, threads: &[usize]) -> usize {
     let all: usize = threads.iter().sum();
     all.div_ceil(topology.pus().len().max(1))
 }

@@ -9,7 +9,7 @@ use thiserror::Error;
 /// A mapping by the name that its source gives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Scheme {
+pub enum MappingScheme {
     /// Each program in a cache domain of its own: siblings share caches, strangers only the memory
     /// path.
     #[doc(alias = "isolated")]
@@ -33,7 +33,7 @@ pub struct UnknownScheme {
     pub hint: String,
 }
 
-impl Scheme {
+impl MappingScheme {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Iso, Self::Int, Self::Spr];
 
@@ -47,13 +47,13 @@ impl Scheme {
     }
 }
 
-impl fmt::Display for Scheme {
+impl fmt::Display for MappingScheme {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
 }
 
-impl FromStr for Scheme {
+impl FromStr for MappingScheme {
     type Err = UnknownScheme;
 
     fn from_str(text: &str) -> Result<Self, UnknownScheme> {
@@ -71,10 +71,10 @@ mod tests {
 
     #[test]
     fn names_are_read_back_and_others_are_told_what_would_be_right() {
-        for scheme in Scheme::ALL {
+        for scheme in MappingScheme::ALL {
             assert_eq!(scheme.name().parse(), Ok(scheme));
         }
-        let error = "isi".parse::<Scheme>().unwrap_err().to_string();
+        let error = "isi".parse::<MappingScheme>().unwrap_err().to_string();
         assert_eq!(error, "unknown mapping 'isi'; did you mean 'iso'?");
     }
 }

@@ -1,15 +1,15 @@
 //! `spr`: the threads of each program go round all cores.
 
 use super::deal::fullness;
-use super::{domains, per_pu};
+use super::{domains, max_threads_per_pu};
 use crate::ids::PuId;
 use crate::topology::Topology;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Every thread on the core with the fewest of its siblings, among equals the emptiest, in the
 /// cache domain with the fewest siblings; there on the emptiest PU.
-pub(super) fn spread(topology: &Topology, threads: &[usize]) -> Vec<Vec<PuId>> {
-    let mut seats = Seats::new(topology, per_pu(topology, threads));
+pub(super) fn spread_mapping(topology: &Topology, threads: &[usize]) -> Vec<Vec<PuId>> {
+    let mut seats = SpreadSeats::new(topology, max_threads_per_pu(topology, threads));
     let mut of = |count: usize| {
         seats.begin();
         (0..count).filter_map(|_| seats.next()).collect()
@@ -17,7 +17,7 @@ pub(super) fn spread(topology: &Topology, threads: &[usize]) -> Vec<Vec<PuId>> {
     threads.iter().map(|&count| of(count)).collect()
 }
 
-struct Seats<'a> {
+struct SpreadSeats<'a> {
     topology: &'a Topology,
     /// Number of the cache domain by core.
     domain: Vec<usize>,
@@ -32,7 +32,7 @@ struct Seats<'a> {
     siblings: [Vec<usize>; 2],
 }
 
-impl<'a> Seats<'a> {
+impl<'a> SpreadSeats<'a> {
     fn new(topology: &'a Topology, per_pu: usize) -> Self {
         let domains = domains(topology);
         let mut domain = vec![0; topology.cores().len()];
@@ -59,7 +59,7 @@ impl<'a> Seats<'a> {
     }
 
     fn next(&mut self) -> Option<PuId> {
-        let free = (0..self.domain.len()).filter(|&core| self.room(core));
+        let free = (0..self.domain.len()).filter(|&core| self.has_room(core));
         let core = free.min_by_key(|&core| self.order(core))?;
         let pus = self.topology.cores()[core].pus.iter().copied();
         let pu = pus.min_by_key(|pu| (self.taken[pu], *pu))?;
@@ -70,7 +70,7 @@ impl<'a> Seats<'a> {
         Some(pu)
     }
 
-    fn room(&self, core: usize) -> bool {
+    fn has_room(&self, core: usize) -> bool {
         self.load[core] < self.per_pu * self.topology.cores()[core].pus.len()
     }
 

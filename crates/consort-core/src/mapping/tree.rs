@@ -6,31 +6,31 @@ use std::collections::BTreeMap;
 
 /// A part of the machine: a PU, or parts that share something.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Tree {
+pub(super) enum MachineTree {
     /// A PU.
     Pu(PuId),
     /// Parts, those of the same shape side by side.
-    Parts(Vec<Tree>),
+    Parts(Vec<MachineTree>),
 }
 
 /// Shape of a part; two parts of the same shape can be exchanged.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Shape {
+pub(super) enum PartShape {
     /// A PU of a core type.
     Pu(usize),
     /// The shapes of the parts, in order.
-    Parts(Vec<Shape>),
+    Parts(Vec<PartShape>),
 }
 
-impl Tree {
+impl MachineTree {
     /// Tree of a machine: packages of nodes of LLC domains of level 2 domains of cores of PUs.
-    pub(super) fn of(topology: &Topology) -> Self {
+    pub(super) fn from_topology(topology: &Topology) -> Self {
         let leaf = |pu: PuId| Some((path(topology, pu)?, pu));
         let leaves = topology.pus().iter().filter_map(leaf).collect();
-        Self::nested(leaves, topology)
+        Self::nest_parts(leaves, topology)
     }
 
-    fn nested(leaves: Vec<(Vec<usize>, PuId)>, topology: &Topology) -> Self {
+    fn nest_parts(leaves: Vec<(Vec<usize>, PuId)>, topology: &Topology) -> Self {
         if let [(path, pu)] = &leaves[..]
             && path.is_empty()
         {
@@ -45,12 +45,12 @@ impl Tree {
         }
         let parts = groups
             .into_values()
-            .map(|group| Self::nested(group, topology));
-        Self::joined(parts.collect(), topology)
+            .map(|group| Self::nest_parts(group, topology));
+        Self::join_parts(parts.collect(), topology)
     }
 
     /// Joins parts; one that is all of another is that one.
-    fn joined(mut parts: Vec<Self>, topology: &Topology) -> Self {
+    fn join_parts(mut parts: Vec<Self>, topology: &Topology) -> Self {
         if parts.len() == 1
             && let Some(only) = parts.pop()
         {
@@ -69,15 +69,17 @@ impl Tree {
     }
 
     /// Its shape.
-    pub(super) fn shape(&self, topology: &Topology) -> Shape {
+    pub(super) fn shape(&self, topology: &Topology) -> PartShape {
         match self {
             Self::Pu(pu) => {
                 let core = topology
                     .core_of(*pu)
                     .and_then(|core| topology.cores().get(core));
-                Shape::Pu(core.map_or(0, |core| core.core_type))
+                PartShape::Pu(core.map_or(0, |core| core.core_type))
             }
-            Self::Parts(parts) => Shape::Parts(parts.iter().map(|p| p.shape(topology)).collect()),
+            Self::Parts(parts) => {
+                PartShape::Parts(parts.iter().map(|p| p.shape(topology)).collect())
+            }
         }
     }
 }

@@ -8,14 +8,14 @@
 //! vector code. Threads that are alike get the very same duals: minima do not
 //! depend on the order of threads, and means are rounded.
 
-use super::Costs;
+use super::PairCosts;
 
 /// Minima side by side, of a vertex with those after it and of it with those before it.
 const LANES: usize = 16;
 
 /// Means as duals: the mean of each row less half the mean of all. Costs that are infinite have no
 /// part in it.
-pub(super) fn means(costs: &Costs) -> Vec<f64> {
+pub(super) fn means(costs: &PairCosts) -> Vec<f64> {
     let threads = costs.threads();
     let (mut sums, mut counts) = (vec![0.0; threads], vec![0.0; threads]);
     for first in 0..threads {
@@ -38,12 +38,12 @@ pub(super) fn means(costs: &Costs) -> Vec<f64> {
         counts[first] += own_counts.iter().sum::<f64>();
     }
     let all = sums.iter().sum::<f64>() / counts.iter().sum::<f64>().max(1.0);
-    let mean = |(sum, count): (&f64, &f64)| rounded(sum / count.max(1.0) - 0.5 * all, all);
+    let mean = |(sum, count): (&f64, &f64)| round_coarsely(sum / count.max(1.0) - 0.5 * all, all);
     sums.iter().zip(&counts).map(mean).collect()
 }
 
 /// A number without what the order of sums may change, next to `size`.
-fn rounded(value: f64, size: f64) -> f64 {
+fn round_coarsely(value: f64, size: f64) -> f64 {
     // 2^-20 is far from what rounding changes, 2^-53 for each thread.
     let step = size.abs() * 2.0f64.powi(-20);
     if step > 0.0 {
@@ -54,11 +54,11 @@ fn rounded(value: f64, size: f64) -> f64 {
 }
 
 /// Lets each dual go half the way to the largest value that the others allow it.
-pub(super) fn ascend(costs: &Costs, duals: &mut [f64]) {
+pub(super) fn ascend(costs: &PairCosts, duals: &mut [f64]) {
     let mut allowed = vec![f64::INFINITY; duals.len()];
     for first in 0..duals.len() {
         let later = &mut allowed[first + 1..];
-        let own = least(costs.row(first), &duals[first + 1..], duals[first], later);
+        let own = least_reduced_cost(costs.row(first), &duals[first + 1..], duals[first], later);
         allowed[first] = allowed[first].min(own);
     }
     for (dual, allowed) in duals.iter_mut().zip(allowed) {
@@ -69,7 +69,7 @@ pub(super) fn ascend(costs: &Costs, duals: &mut [f64]) {
 }
 
 /// The least cost in a row less the other's dual; `later` keeps the others' least less `own`.
-fn least(row: &[f64], duals: &[f64], own: f64, later: &mut [f64]) -> f64 {
+fn least_reduced_cost(row: &[f64], duals: &[f64], own: f64, later: &mut [f64]) -> f64 {
     let mut lanes = [f64::INFINITY; LANES];
     let blocks = row.chunks(LANES).zip(duals.chunks(LANES));
     for ((costs, duals), later) in blocks.zip(later.chunks_mut(LANES)) {
@@ -93,15 +93,15 @@ pub(super) fn smaller(one: f64, other: f64) -> f64 {
 /// Slacks of all pairs at rough duals, with a little noise that keeps threads that are alike from
 /// having all the same cheapest partners.
 pub(super) struct Slacks<'a> {
-    costs: &'a Costs,
+    costs: &'a PairCosts,
     duals: &'a [f64],
     /// By the sum of both numbers.
     noise: Vec<f64>,
 }
 
 impl<'a> Slacks<'a> {
-    pub(super) fn new(costs: &'a Costs, duals: &'a [f64]) -> Self {
-        let size = spread(costs, duals);
+    pub(super) fn new(costs: &'a PairCosts, duals: &'a [f64]) -> Self {
+        let size = mean_slack(costs, duals);
         Self {
             costs,
             duals,
@@ -151,15 +151,15 @@ impl<'a> Slacks<'a> {
     }
 
     /// All edges within the limit of either end.
-    pub(super) fn below(&self, limits: &[f64]) -> Vec<Edge> {
+    pub(super) fn edges_below(&self, limits: &[f64]) -> Vec<Edge> {
         let mut edges = Vec::with_capacity(8 * limits.len());
         for first in 0..limits.len() {
-            self.below_in_row(first, limits, &mut edges);
+            self.push_edges_below(first, limits, &mut edges);
         }
         edges
     }
 
-    fn below_in_row(&self, first: usize, limits: &[f64], edges: &mut Vec<Edge>) {
+    fn push_edges_below(&self, first: usize, limits: &[f64], edges: &mut Vec<Edge>) {
         let (own, limit) = (self.duals[first], limits[first]);
         let mut second = first + 1;
         let blocks = self.row(first).zip(limits[second..].chunks(LANES));
@@ -197,7 +197,7 @@ pub(super) struct Edge {
 }
 
 /// The mean size of a slack, from the first row.
-fn spread(costs: &Costs, duals: &[f64]) -> f64 {
+fn mean_slack(costs: &PairCosts, duals: &[f64]) -> f64 {
     let row = costs.row(0);
     let slacks = row
         .iter()
@@ -209,12 +209,12 @@ fn spread(costs: &Costs, duals: &[f64]) -> f64 {
 /// Numbers between zero and a millionth of `size`, without a pattern.
 fn noise(count: usize, size: f64) -> Vec<f64> {
     let scale = size * 1e-6 / 16_777_216.0;
-    let at = |index| (mixed(index) >> 40) as f64 * scale;
+    let at = |index| (splitmix64(index) >> 40) as f64 * scale;
     (1..=count as u64).map(at).collect()
 }
 
 /// A number without a pattern for each number (splitmix64 of Steele, Lea and Flood, OOPSLA 2014).
-pub(super) fn mixed(index: u64) -> u64 {
+pub(super) fn splitmix64(index: u64) -> u64 {
     let mut mixed = index.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

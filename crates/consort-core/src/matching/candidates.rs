@@ -4,7 +4,7 @@
 //! time alone.
 
 use super::ascent::{Edge, Slacks, ascend};
-use super::scaled::Scaled;
+use super::scaled_costs::ScaledCosts;
 
 /// Rounds of dual ascent without a warm start, and with one.
 const ROUNDS: usize = 3;
@@ -14,48 +14,48 @@ const CANDIDATES: usize = 8;
 
 /// A candidate edge from a vertex.
 #[derive(Clone, Copy)]
-pub(super) struct Arc {
+pub(super) struct CandidateEdge {
     pub(super) to: usize,
     pub(super) cost: i64,
 }
 
 /// Start of the search for a matching.
-pub(super) struct Start {
+pub(super) struct SearchStart {
     pub(super) duals: Vec<i64>,
-    pub(super) arcs: Vec<Vec<Arc>>,
+    pub(super) arcs: Vec<Vec<CandidateEdge>>,
     /// Tight edges without a vertex in common.
     pub(super) pairs: Vec<(usize, usize)>,
 }
 
-impl Start {
+impl SearchStart {
     /// A start at duals, in units of cost, that are a first guess.
-    pub(super) fn cold(costs: &Scaled<'_>, duals: Vec<f64>) -> Self {
+    pub(super) fn cold(costs: &ScaledCosts<'_>, duals: Vec<f64>) -> Self {
         Self::new(costs, duals, ROUNDS)
     }
 
     /// A start at duals, in units of cost, that are near the best.
-    pub(super) fn warm(costs: &Scaled<'_>, duals: Vec<f64>) -> Self {
+    pub(super) fn warm(costs: &ScaledCosts<'_>, duals: Vec<f64>) -> Self {
         Self::new(costs, duals, WARM_ROUNDS)
     }
 
-    fn new(costs: &Scaled<'_>, mut duals: Vec<f64>, rounds: usize) -> Self {
+    fn new(costs: &ScaledCosts<'_>, mut duals: Vec<f64>, rounds: usize) -> Self {
         for _ in 0..rounds {
             ascend(costs.costs(), &mut duals);
         }
         let mut start = Self {
             arcs: candidates(&duals, costs, CANDIDATES),
-            duals: whole(&duals, costs),
+            duals: integer_duals(&duals, costs),
             pairs: Vec::new(),
         };
-        start.make_feasible();
-        start.pair_tight();
+        start.make_duals_feasible();
+        start.pair_tight_edges();
         start
     }
 
     /// Lets each dual go half the way to the largest that the others' allow. No candidate edge is
     /// refused then, whatever the duals were: both ends together go half the way to its cost.
-    fn make_feasible(&mut self) {
-        let halfway = |(arcs, dual): (&Vec<Arc>, &i64)| {
+    fn make_duals_feasible(&mut self) {
+        let halfway = |(arcs, dual): (&Vec<CandidateEdge>, &i64)| {
             let allowed = arcs.iter().map(|arc| arc.cost - self.duals[arc.to]).min();
             allowed.map_or(*dual, |allowed| (dual + allowed).div_euclid(2))
         };
@@ -63,13 +63,13 @@ impl Start {
     }
 
     /// Raises each free vertex until an edge is tight; pairs it where the other end is free too.
-    fn pair_tight(&mut self) {
+    fn pair_tight_edges(&mut self) {
         let mut free = vec![true; self.duals.len()];
         for vertex in 0..self.duals.len() {
             if !free[vertex] {
                 continue;
             }
-            let key = |arc: &Arc| (arc.cost - self.duals[arc.to], !free[arc.to], arc.to);
+            let key = |arc: &CandidateEdge| (arc.cost - self.duals[arc.to], !free[arc.to], arc.to);
             if let Some((dual, taken, other)) = self.arcs[vertex].iter().map(key).min() {
                 self.duals[vertex] = dual;
                 if !taken {
@@ -83,19 +83,23 @@ impl Start {
 }
 
 /// Whole duals, none beyond the dearest cost: a warm start may be far off.
-fn whole(duals: &[f64], costs: &Scaled<'_>) -> Vec<i64> {
-    let (factor, limit) = (costs.factor(), costs.dear());
+fn integer_duals(duals: &[f64], costs: &ScaledCosts<'_>) -> Vec<i64> {
+    let (factor, limit) = (costs.factor(), costs.infinite_cost());
     let whole = |dual: &f64| ((dual * factor) as i64).clamp(-limit, limit);
     duals.iter().map(whole).collect()
 }
 
 /// The edges that are among the cheapest of either end at these duals.
-pub(super) fn candidates(duals: &[f64], costs: &Scaled<'_>, count: usize) -> Vec<Vec<Arc>> {
+pub(super) fn candidates(
+    duals: &[f64],
+    costs: &ScaledCosts<'_>,
+    count: usize,
+) -> Vec<Vec<CandidateEdge>> {
     let slacks = Slacks::new(costs.costs(), duals);
     let mut limits = slacks.limits(count);
-    let edges = slacks.below(&limits);
+    let edges = slacks.edges_below(&limits);
     tighten(&mut limits, &edges, count);
-    let mut arcs = with_room(duals.len(), 3 * count);
+    let mut arcs = empty_lists(duals.len(), 3 * count);
     for Edge {
         first,
         second,
@@ -104,8 +108,8 @@ pub(super) fn candidates(duals: &[f64], costs: &Scaled<'_>, count: usize) -> Vec
     {
         if slack <= limits[first].max(limits[second]) {
             let cost = costs.at(first, second);
-            arcs[first].push(Arc { to: second, cost });
-            arcs[second].push(Arc { to: first, cost });
+            arcs[first].push(CandidateEdge { to: second, cost });
+            arcs[second].push(CandidateEdge { to: first, cost });
         }
     }
     arcs
@@ -113,7 +117,7 @@ pub(super) fn candidates(duals: &[f64], costs: &Scaled<'_>, count: usize) -> Vec
 
 /// Lowers each limit to what no more than `count` edges are below.
 fn tighten(limits: &mut [f64], edges: &[Edge], count: usize) {
-    let mut slacks = with_room(limits.len(), 4 * count);
+    let mut slacks = empty_lists(limits.len(), 4 * count);
     for edge in edges {
         for vertex in [edge.first, edge.second] {
             if edge.slack <= limits[vertex] {
@@ -129,6 +133,6 @@ fn tighten(limits: &mut [f64], edges: &[Edge], count: usize) {
 }
 
 /// So many empty lists with room for so many elements each.
-fn with_room<T>(lists: usize, room: usize) -> Vec<Vec<T>> {
+fn empty_lists<T>(lists: usize, room: usize) -> Vec<Vec<T>> {
     (0..lists).map(|_| Vec::with_capacity(room)).collect()
 }

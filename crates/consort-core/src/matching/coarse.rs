@@ -4,11 +4,11 @@
 //! finds them thread by thread. So a quarter of the threads is matched first, for
 //! its duals alone; the others get the largest dual that those allow them.
 
-use super::Costs;
-use super::ascent::{means, mixed, smaller};
-use super::candidates::Start;
-use super::fractional::Fractional;
-use super::scaled::Scaled;
+use super::PairCosts;
+use super::ascent::{means, smaller, splitmix64};
+use super::candidates::SearchStart;
+use super::fractional::FractionalMatching;
+use super::scaled_costs::ScaledCosts;
 
 /// One thread of so many is in the part.
 const SHARE: usize = 4;
@@ -16,39 +16,39 @@ const SHARE: usize = 4;
 const FEWEST: usize = 200;
 
 /// A start without anything known.
-pub(super) fn start(costs: &Scaled<'_>) -> Start {
-    Start::cold(costs, duals(costs.costs()))
+pub(super) fn start(costs: &ScaledCosts<'_>) -> SearchStart {
+    SearchStart::cold(costs, duals(costs.costs()))
 }
 
 /// Duals to start from, in units of cost.
-fn duals(costs: &Costs) -> Vec<f64> {
+fn duals(costs: &PairCosts) -> Vec<f64> {
     if costs.threads() < FEWEST {
         return means(costs);
     }
-    let part = part(costs.threads());
+    let part = sample_threads(costs.threads());
     let within = |i: usize, j: usize| costs.at(part[i], part[j]);
-    match Costs::from_fn(part.len(), within) {
-        Ok(coarse) => extended(costs, &part, &solved(&coarse)),
+    match PairCosts::from_fn(part.len(), within) {
+        Ok(coarse) => extend_duals(costs, &part, &solve_duals(&coarse)),
         Err(_) => means(costs),
     }
 }
 
 /// An even number of threads, ascending, without a pattern.
-fn part(threads: usize) -> Vec<usize> {
+fn sample_threads(threads: usize) -> Vec<usize> {
     let count = threads / SHARE / 2 * 2;
     (0..count)
-        .map(|at| at * SHARE + (mixed(at as u64) % SHARE as u64) as usize)
+        .map(|at| at * SHARE + (splitmix64(at as u64) % SHARE as u64) as usize)
         .collect()
 }
 
-fn solved(costs: &Costs) -> Vec<f64> {
-    let scaled = Scaled::new(costs);
-    let mut fractional = Fractional::new(&scaled, start(&scaled));
+fn solve_duals(costs: &PairCosts) -> Vec<f64> {
+    let scaled = ScaledCosts::new(costs);
+    let mut fractional = FractionalMatching::new(&scaled, start(&scaled));
     fractional.solve();
     fractional.duals()
 }
 
-fn extended(costs: &Costs, part: &[usize], known: &[f64]) -> Vec<f64> {
+fn extend_duals(costs: &PairCosts, part: &[usize], known: &[f64]) -> Vec<f64> {
     let mut duals = vec![f64::INFINITY; costs.threads()];
     let mut later = 0;
     for first in 0..costs.threads() {

@@ -10,13 +10,13 @@ pub const MAX_THREADS: usize = 1 << 14;
 /// Infinity marks a pair as very dear: it is taken only where every complete
 /// matching needs such a pair, and then as rarely as possible.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Costs {
+pub struct PairCosts {
     threads: usize,
     /// Row by row the pairs (i, j) with i < j.
     values: Vec<f64>,
 }
 
-impl Costs {
+impl PairCosts {
     /// Costs of `threads` threads; `cost` is asked once for each pair (i, j) with i < j.
     ///
     /// # Errors
@@ -39,7 +39,7 @@ impl Costs {
     /// written, its costs with every thread after it, in their order.
     ///
     /// # Errors
-    /// As [`Costs::from_fn`]; the costs are then those of no threads.
+    /// As [`PairCosts::from_fn`]; the costs are then those of no threads.
     pub fn refill(
         &mut self,
         threads: usize,
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn pairs_are_found_in_either_order() {
-        let costs = Costs::from_fn(4, |i, j| (10 * i + j) as f64).unwrap();
+        let costs = PairCosts::from_fn(4, |i, j| (10 * i + j) as f64).unwrap();
         for i in 0..4 {
             for j in i + 1..4 {
                 assert_eq!(costs.at(i, j), (10 * i + j) as f64);
@@ -139,11 +139,11 @@ mod tests {
 
     #[test]
     fn what_is_no_cost_is_refused_by_name() {
-        let nan = Costs::from_fn(3, |i, j| if (i, j) == (1, 2) { f64::NAN } else { 1.0 });
+        let nan = PairCosts::from_fn(3, |i, j| if (i, j) == (1, 2) { f64::NAN } else { 1.0 });
         let text = nan.unwrap_err().to_string();
         assert!(text.contains("threads 1 and 2"), "{text}");
-        assert!(Costs::from_fn(2, |_, _| f64::NEG_INFINITY).is_err());
-        assert!(Costs::from_fn(MAX_THREADS + 1, |_, _| 0.0).is_err());
-        assert!(Costs::from_fn(2, |_, _| f64::INFINITY).is_ok());
+        assert!(PairCosts::from_fn(2, |_, _| f64::NEG_INFINITY).is_err());
+        assert!(PairCosts::from_fn(MAX_THREADS + 1, |_, _| 0.0).is_err());
+        assert!(PairCosts::from_fn(2, |_, _| f64::INFINITY).is_ok());
     }
 }

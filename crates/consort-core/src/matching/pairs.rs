@@ -1,12 +1,12 @@
 //! Threads into pairs, at the least total cost.
 
 use super::ascent::means;
-use super::blossom::Solver;
-use super::candidates::Start;
+use super::blossom::BlossomSolver;
+use super::candidates::SearchStart;
 use super::coarse;
-use super::fractional::Fractional;
-use super::scaled::Scaled;
-use super::{Costs, MatchingError};
+use super::fractional::FractionalMatching;
+use super::scaled_costs::ScaledCosts;
+use super::{MatchingError, PairCosts};
 
 /// A minimum-weight matching.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -33,7 +33,7 @@ pub struct Pairing {
 /// [`MatchingError::Alone`] where that is not finite.
 #[doc(alias = "blossom")]
 #[doc(alias = "minimum-weight perfect matching")]
-pub fn pairs(costs: &Costs, alone: &[f64], cores: usize) -> Result<Pairing, MatchingError> {
+pub fn pairs(costs: &PairCosts, alone: &[f64], cores: usize) -> Result<Pairing, MatchingError> {
     pairs_from(costs, alone, cores, &[])
 }
 
@@ -44,7 +44,7 @@ pub fn pairs(costs: &Costs, alone: &[f64], cores: usize) -> Result<Pairing, Matc
 /// # Errors
 /// As [`pairs`]. Duals that do not fit (another number of threads, not finite) are left aside.
 pub fn pairs_from(
-    costs: &Costs,
+    costs: &PairCosts,
     alone: &[f64],
     cores: usize,
     duals: &[f64],
@@ -54,16 +54,16 @@ pub fn pairs_from(
     // More idle threads than threads would only meet each other.
     let nodes = 2 * cores.min(threads);
     if nodes == threads {
-        let (mates, duals) = perfect(costs, duals);
+        let (mates, duals) = perfect_matching(costs, duals);
         return Ok(pairing(&mates, costs, alone, duals));
     }
-    let padded = Costs::from_fn(nodes, |first, second| match (first, second) {
+    let padded = PairCosts::from_fn(nodes, |first, second| match (first, second) {
         (_, second) if second < threads => costs.at(first, second),
         (first, _) if first < threads => alone[first],
         _ => 0.0,
     })?;
-    let start = extended(duals, threads, nodes);
-    let (mates, duals) = perfect(&padded, &start);
+    let start = extend_duals(duals, threads, nodes);
+    let (mates, duals) = perfect_matching(&padded, &start);
     Ok(pairing(&mates, costs, alone, duals))
 }
 
@@ -89,7 +89,7 @@ fn check(threads: usize, alone: &[f64], cores: usize) -> Result<(), MatchingErro
 }
 
 /// Duals for threads and idle threads; the latter start at zero.
-fn extended(duals: &[f64], threads: usize, nodes: usize) -> Vec<f64> {
+fn extend_duals(duals: &[f64], threads: usize, nodes: usize) -> Vec<f64> {
     if duals.len() != threads {
         return Vec::new();
     }
@@ -100,14 +100,14 @@ fn extended(duals: &[f64], threads: usize, nodes: usize) -> Vec<f64> {
 
 /// Returns the mate of each of an even number of nodes, and the distance of its dual from the mean
 /// of its costs.
-pub(super) fn perfect(costs: &Costs, offsets: &[f64]) -> (Vec<usize>, Vec<f64>) {
+pub(super) fn perfect_matching(costs: &PairCosts, offsets: &[f64]) -> (Vec<usize>, Vec<f64>) {
     if costs.threads() == 0 {
         return (Vec::new(), Vec::new());
     }
-    let scaled = Scaled::new(costs);
+    let scaled = ScaledCosts::new(costs);
     let means = means(costs);
-    let warm = shifted(offsets, &means).and_then(|duals| near(&scaled, duals));
-    let cold = || Fractional::new(&scaled, coarse::start(&scaled));
+    let warm = shift_duals(offsets, &means).and_then(|duals| warm_matching(&scaled, duals));
+    let cold = || FractionalMatching::new(&scaled, coarse::start(&scaled));
     let mut fractional = warm.unwrap_or_else(cold);
     fractional.solve();
     let offsets = fractional
@@ -116,19 +116,22 @@ pub(super) fn perfect(costs: &Costs, offsets: &[f64]) -> (Vec<usize>, Vec<f64>) 
         .zip(&means)
         .map(|(dual, mean)| dual - mean)
         .collect();
-    let mut solver = Solver::new(&scaled, fractional.into_start());
+    let mut solver = BlossomSolver::new(&scaled, fractional.into_start());
     solver.solve();
     (solver.mates().iter().flatten().copied().collect(), offsets)
 }
 
 /// A fractional matching begun at duals, in units of cost, if these turn out to be good.
-fn near<'a>(costs: &'a Scaled<'a>, duals: Vec<f64>) -> Option<Fractional<'a>> {
-    let mut warm = Fractional::new(costs, Start::warm(costs, duals));
-    warm.is_near().then_some(warm)
+fn warm_matching<'a>(
+    costs: &'a ScaledCosts<'a>,
+    duals: Vec<f64>,
+) -> Option<FractionalMatching<'a>> {
+    let mut warm = FractionalMatching::new(costs, SearchStart::warm(costs, duals));
+    warm.check_start().then_some(warm)
 }
 
 /// Duals that are as far from the means as others were, if there is one for each.
-fn shifted(offsets: &[f64], means: &[f64]) -> Option<Vec<f64>> {
+fn shift_duals(offsets: &[f64], means: &[f64]) -> Option<Vec<f64>> {
     let fits = offsets.len() == means.len() && offsets.iter().all(|offset| offset.is_finite());
     fits.then(|| {
         let both = offsets.iter().zip(means);
@@ -137,7 +140,7 @@ fn shifted(offsets: &[f64], means: &[f64]) -> Option<Vec<f64>> {
 }
 
 /// Mates at or beyond the number of threads are idle.
-fn pairing(mates: &[usize], costs: &Costs, alone: &[f64], mut duals: Vec<f64>) -> Pairing {
+fn pairing(mates: &[usize], costs: &PairCosts, alone: &[f64], mut duals: Vec<f64>) -> Pairing {
     let threads = costs.threads();
     duals.truncate(threads);
     let pairs: Vec<(usize, Option<usize>)> = (0..threads)

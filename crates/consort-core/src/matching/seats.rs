@@ -80,14 +80,14 @@ fn solve(
             threads: named.unwrap_or(0),
         });
     }
-    let problem = Problem {
+    let problem = AssignmentProblem {
         groups,
         on,
         seats,
         allowed,
         price,
     };
-    let mut search = Search::new(groups.len(), seats);
+    let mut search = AssignmentSearch::new(groups.len(), seats);
     for group in 0..groups.len() {
         let core = search.reach(group, &problem);
         let core = core.ok_or(MatchingError::NoSeat { group })?;
@@ -97,7 +97,7 @@ fn solve(
 }
 
 /// The groups, the cores that each may use, and their prices.
-struct Problem<'a, A> {
+struct AssignmentProblem<'a, A> {
     groups: &'a [Vec<usize>],
     on: &'a [Option<usize>],
     seats: &'a [Seat],
@@ -105,7 +105,7 @@ struct Problem<'a, A> {
     price: Option<&'a dyn Fn(usize, usize) -> u32>,
 }
 
-impl<A: Fn(usize, usize) -> bool> Problem<'_, A> {
+impl<A: Fn(usize, usize) -> bool> AssignmentProblem<'_, A> {
     fn cost(&self, group: usize, core: usize) -> Option<i64> {
         let (threads, seat) = (&self.groups[group], self.seats[core]);
         (threads.len() <= seat.pus && (self.allowed)(group, core)).then(|| {
@@ -115,7 +115,7 @@ impl<A: Fn(usize, usize) -> bool> Problem<'_, A> {
     }
 
     /// The cores on which threads of a group are.
-    fn own(&self, group: usize) -> impl Iterator<Item = usize> {
+    fn current_cores(&self, group: usize) -> impl Iterator<Item = usize> {
         let cores = self.groups[group]
             .iter()
             .filter_map(|&thread| self.on[thread]);
@@ -129,7 +129,7 @@ fn moves(threads: &[usize], on: &[Option<usize>], core: usize) -> usize {
     threads.iter().filter(away).count()
 }
 
-fn seating<A>(problem: &Problem<'_, A>, group_on: &[Option<usize>]) -> Seating {
+fn seating<A>(problem: &AssignmentProblem<'_, A>, group_on: &[Option<usize>]) -> Seating {
     let mut seating = Seating {
         cores: vec![0; problem.groups.len()],
         ..Seating::default()
@@ -149,7 +149,7 @@ fn seating<A>(problem: &Problem<'_, A>, group_on: &[Option<usize>]) -> Seating {
 }
 
 /// Duals and assignment so far, and the present search.
-struct Search {
+struct AssignmentSearch {
     group_dual: Vec<i64>,
     core_dual: Vec<i64>,
     group_on: Vec<Option<usize>>,
@@ -169,7 +169,7 @@ struct Search {
     nearest: BinaryHeap<Reverse<(i64, bool, usize)>>,
 }
 
-impl Search {
+impl AssignmentSearch {
     fn new(groups: usize, seats: &[Seat]) -> Self {
         let cores = seats.len();
         let mut free: Vec<usize> = (0..cores).collect();
@@ -207,13 +207,13 @@ impl Search {
     fn reach<A: Fn(usize, usize) -> bool>(
         &mut self,
         seeker: usize,
-        problem: &Problem<'_, A>,
+        problem: &AssignmentProblem<'_, A>,
     ) -> Option<usize> {
         self.reset();
         let (mut group, mut via, mut base) = (seeker, None, 0);
         loop {
             self.relax_all(group, via, base, problem);
-            let core = self.nearest()?;
+            let core = self.pop_nearest()?;
             base = self.distance[core]?;
             match self.group_on[core] {
                 None => {
@@ -236,10 +236,10 @@ impl Search {
         group: usize,
         via: Option<usize>,
         base: i64,
-        problem: &Problem<'_, A>,
+        problem: &AssignmentProblem<'_, A>,
     ) {
         let base = base - self.group_dual[group];
-        for core in problem.own(group) {
+        for core in problem.current_cores(group) {
             self.relax(core, via, base, problem.cost(group, core));
         }
         let open = |&&core: &&usize| problem.price.is_none() && self.group_on[core].is_none();
@@ -274,7 +274,7 @@ impl Search {
     }
 
     /// The nearest core that is not done; a free one among equals.
-    fn nearest(&mut self) -> Option<usize> {
+    fn pop_nearest(&mut self) -> Option<usize> {
         while let Some(Reverse((distance, _, core))) = self.nearest.pop() {
             if !self.done[core] && self.distance[core] == Some(distance) {
                 return Some(core);

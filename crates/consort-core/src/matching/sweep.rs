@@ -3,21 +3,21 @@
 //! Rows are compared in floating point, block by block; what is within
 //! rounding of being refused is looked at again in whole numbers.
 
-use super::scaled::Scaled;
+use super::scaled_costs::ScaledCosts;
 
 /// Pairs that are looked at together; a block without a suspect costs little.
 const BLOCK: usize = 16;
 
 /// Duals against which edges are priced.
-pub(super) struct Sweep<'a> {
-    costs: &'a Scaled<'a>,
+pub(super) struct PricingSweep<'a> {
+    costs: &'a ScaledCosts<'a>,
     whole: Vec<i64>,
     duals: Vec<f64>,
     margin: f64,
 }
 
-impl<'a> Sweep<'a> {
-    pub(super) fn new(costs: &'a Scaled<'a>, duals: &[i64]) -> Self {
+impl<'a> PricingSweep<'a> {
+    pub(super) fn new(costs: &'a ScaledCosts<'a>, duals: &[i64]) -> Self {
         let largest = duals.iter().map(|dual| dual.unsigned_abs()).max();
         Self {
             costs,
@@ -35,10 +35,10 @@ impl<'a> Sweep<'a> {
     }
 
     /// The first vertex from `from` on, all later than `first`, to which the edge has negative slack.
-    pub(super) fn refused(&self, first: usize, from: usize) -> Option<usize> {
+    pub(super) fn first_refused(&self, first: usize, from: usize) -> Option<usize> {
         let row = &self.costs.costs().row(first)[from - first - 1..];
         let (factor, own) = (self.costs.factor(), self.whole[first]);
-        let dear = self.costs.dear() as f64;
+        let dear = self.costs.infinite_cost() as f64;
         let limit = own as f64 + self.margin;
         let mut start = from;
         for (costs, duals) in row.chunks(BLOCK).zip(self.duals[from..].chunks(BLOCK)) {
@@ -47,7 +47,7 @@ impl<'a> Sweep<'a> {
                 |(cost, dual): &(&f64, &f64)| smaller(**cost * factor, dear) - **dual < limit;
             if costs.iter().zip(duals).filter(below).count() > 0 {
                 let refused =
-                    |&at: &usize| self.costs.whole(costs[at]) - own < self.whole[start + at];
+                    |&at: &usize| self.costs.scale_cost(costs[at]) - own < self.whole[start + at];
                 if let Some(at) = (0..costs.len()).find(refused) {
                     return Some(start + at);
                 }

@@ -1,7 +1,7 @@
-use super::blossom::Solver;
+use super::blossom::BlossomSolver;
 use super::coarse;
-use super::fractional::Fractional;
-use super::scaled::Scaled;
+use super::fractional::FractionalMatching;
+use super::scaled_costs::ScaledCosts;
 use super::*;
 use proptest::prelude::*;
 use rand::seq::SliceRandom;
@@ -9,7 +9,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
 /// The least cost by trying every partner for every thread; being alone is allowed while cores last.
-fn brute(costs: &Costs, alone: &[f64], free: &[usize], cores: usize) -> f64 {
+fn brute(costs: &PairCosts, alone: &[f64], free: &[usize], cores: usize) -> f64 {
     let Some((&first, rest)) = free.split_first() else {
         return 0.0;
     };
@@ -38,11 +38,11 @@ fn value(kind: usize, rng: &mut Pcg64) -> f64 {
     }
 }
 
-fn random(threads: usize, kind: usize, rng: &mut Pcg64) -> Costs {
-    Costs::from_fn(threads, |_, _| value(kind, rng)).unwrap()
+fn random(threads: usize, kind: usize, rng: &mut Pcg64) -> PairCosts {
+    PairCosts::from_fn(threads, |_, _| value(kind, rng)).unwrap()
 }
 
-fn largest(costs: &Costs, alone: &[f64]) -> f64 {
+fn largest(costs: &PairCosts, alone: &[f64]) -> f64 {
     let all = costs.values().iter().chain(alone);
     all.fold(1e-300, |most: f64, cost| most.max(cost.abs()))
 }
@@ -73,7 +73,7 @@ proptest! {
         let costs = random(threads, kind, &mut rng);
         let mut order: Vec<usize> = (0..threads).collect();
         order.shuffle(&mut rng);
-        let shuffled = Costs::from_fn(threads, |i, j| costs.at(order[i], order[j])).unwrap();
+        let shuffled = PairCosts::from_fn(threads, |i, j| costs.at(order[i], order[j])).unwrap();
         let alone = vec![0.0; threads];
         let (one, two) = (pairs(&costs, &alone, half).unwrap(), pairs(&shuffled, &alone, half).unwrap());
         prop_assert!((one.cost - two.cost).abs() <= 1e-9 * largest(&costs, &alone));
@@ -95,13 +95,13 @@ proptest! {
     #[test]
     fn duals_prove_every_matching(half in 1usize..40, kind in 0usize..6, seed: u64) {
         let costs = random(2 * half, kind, &mut Pcg64::seed_from_u64(seed));
-        let scaled = Scaled::new(&costs);
-        let mut solver = Solver::new(&scaled, coarse::start(&scaled));
+        let scaled = ScaledCosts::new(&costs);
+        let mut solver = BlossomSolver::new(&scaled, coarse::start(&scaled));
         solver.solve();
         prop_assert_eq!(solver.prove(), Ok(()));
-        let mut fractional = Fractional::new(&scaled, coarse::start(&scaled));
+        let mut fractional = FractionalMatching::new(&scaled, coarse::start(&scaled));
         fractional.solve();
-        let mut started = Solver::new(&scaled, fractional.into_start());
+        let mut started = BlossomSolver::new(&scaled, fractional.into_start());
         started.solve();
         prop_assert_eq!(started.prove(), Ok(()));
     }
@@ -127,7 +127,7 @@ fn exact_for_ten_to_twelve_threads() {
 }
 
 /// Costs as of eight programs with 128 copies each, products of two parts beside sums.
-fn copies(threads: usize, scatter: f64, rng: &mut Pcg64) -> Costs {
+fn copies(threads: usize, scatter: f64, rng: &mut Pcg64) -> PairCosts {
     let programs: Vec<[f64; 2]> = (0..8).map(|_| [rng.random(), rng.random()]).collect();
     let parts: Vec<[f64; 2]> = (0..threads)
         .map(|thread| programs[thread % 8].map(|part| part + scatter * rng.random::<f64>()))
@@ -136,7 +136,7 @@ fn copies(threads: usize, scatter: f64, rng: &mut Pcg64) -> Costs {
         let ([a, b], [c, d]) = (parts[i], parts[j]);
         2.0 + a + c + 0.6 * b * d - 0.9 * a * c
     };
-    Costs::from_fn(threads, cost).unwrap()
+    PairCosts::from_fn(threads, cost).unwrap()
 }
 
 /// Large matchings, whose threads are all different, alike, and nearly alike: the duals prove each.
@@ -149,10 +149,10 @@ fn duals_prove_matchings_of_1024_threads() {
         copies(1_024, 0.01, &mut rng),
     ];
     for costs in &all {
-        let scaled = Scaled::new(costs);
-        let mut fractional = Fractional::new(&scaled, coarse::start(&scaled));
+        let scaled = ScaledCosts::new(costs);
+        let mut fractional = FractionalMatching::new(&scaled, coarse::start(&scaled));
         fractional.solve();
-        let mut solver = Solver::new(&scaled, fractional.into_start());
+        let mut solver = BlossomSolver::new(&scaled, fractional.into_start());
         solver.solve();
         assert_eq!(solver.prove(), Ok(()));
     }
@@ -162,7 +162,7 @@ fn duals_prove_matchings_of_1024_threads() {
 fn infinity_is_taken_only_where_nothing_else_is_left() {
     // Threads 0 to 2 may meet only thread 3: one infinite pair is needed, not two.
     let cost = |i: usize, j: usize| if j == 3 { i as f64 } else { f64::INFINITY };
-    let costs = Costs::from_fn(4, cost).unwrap();
+    let costs = PairCosts::from_fn(4, cost).unwrap();
     let found = pairs(&costs, &[1.0; 4], 2).unwrap();
     let dear = found
         .pairs
@@ -176,7 +176,7 @@ fn infinity_is_taken_only_where_nothing_else_is_left() {
 
 #[test]
 fn requests_that_cannot_be_met_are_refused() {
-    let costs = Costs::from_fn(3, |_, _| 2.0).unwrap();
+    let costs = PairCosts::from_fn(3, |_, _| 2.0).unwrap();
     assert_eq!(
         pairs(&costs, &[1.0; 3], 1),
         Err(MatchingError::TooMany {

@@ -14,7 +14,7 @@ const DEFAULT_WEIGHT: f64 = 0.5;
 
 /// Outcome of an update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Update {
+pub enum CorrectionUpdate {
     /// The factors of the thread next to these co-runners moved.
     Taken,
     /// The performance is below half of the prediction, or one of both is not
@@ -33,12 +33,12 @@ pub struct Corrections {
     free: Vec<usize>,
     /// Factors by place of the thread, ascending by that of the co-runner; only pairs that have
     /// been seen, with either thread, are there.
-    factors: Vec<Vec<Seen>>,
+    factors: Vec<Vec<PairFactors>>,
 }
 
 /// The factors of two threads next to each other.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Seen {
+struct PairFactors {
     /// Place of the co-runner.
     other: usize,
     /// Factor of the thread next to the co-runner.
@@ -73,21 +73,21 @@ impl Corrections {
         co_runners: &[ThreadId],
         actual: f64,
         predicted: f64,
-    ) -> Update {
+    ) -> CorrectionUpdate {
         let factor = actual / predicted;
         if predicted <= 0.0 || !factor.is_finite() || factor < LEAST_FACTOR {
-            return Update::Refused;
+            return CorrectionUpdate::Refused;
         }
-        let own = self.place(thread);
+        let own = self.ensure_place(thread);
         for co_runner in co_runners {
-            let other = self.place(*co_runner);
+            let other = self.ensure_place(*co_runner);
             let weight = self.weight;
-            let known = &mut self.seen(own, other).own;
+            let known = &mut self.factors_mut(own, other).own;
             *known += weight * (factor - *known);
             let known = *known;
-            self.seen(other, own).others = known;
+            self.factors_mut(other, own).others = known;
         }
-        Update::Taken
+        CorrectionUpdate::Taken
     }
 
     /// The factor of a thread next to one co-runner.
@@ -136,7 +136,7 @@ impl Corrections {
         }
         pairs.correct(places.iter().map(|place| {
             let seen = place.map_or(&[][..], |place| &self.factors[place]);
-            let here = |seen: &Seen| Some((threads_at[seen.other]?, seen.own, seen.others));
+            let here = |seen: &PairFactors| Some((threads_at[seen.other]?, seen.own, seen.others));
             seen.iter().filter_map(here)
         }));
     }
@@ -148,19 +148,19 @@ impl Corrections {
     }
 
     /// The factors of two threads, 1 where they have not been seen.
-    fn seen(&mut self, own: usize, other: usize) -> &mut Seen {
+    fn factors_mut(&mut self, own: usize, other: usize) -> &mut PairFactors {
         let row = &mut self.factors[own];
         let at = row
             .binary_search_by_key(&other, |seen| seen.other)
             .unwrap_or_else(|at| {
                 let (own, others) = (1.0, 1.0);
-                row.insert(at, Seen { other, own, others });
+                row.insert(at, PairFactors { other, own, others });
                 at
             });
         &mut row[at]
     }
 
-    fn place(&mut self, thread: ThreadId) -> usize {
+    fn ensure_place(&mut self, thread: ThreadId) -> usize {
         if let Some(place) = self.places.get(&thread) {
             return *place;
         }
@@ -191,7 +191,10 @@ mod tests {
     fn an_unseen_pair_is_taken_as_predicted() {
         let mut corrections = Corrections::default();
         assert_eq!(corrections.factor(id(1), id(2)), 1.0);
-        assert_eq!(corrections.update(id(1), &[id(2)], 0.6, 0.5), Update::Taken);
+        assert_eq!(
+            corrections.update(id(1), &[id(2)], 0.6, 0.5),
+            CorrectionUpdate::Taken
+        );
         assert_eq!(corrections.factor(id(2), id(1)), 1.0, "pairs are ordered");
         assert_eq!(corrections.factor(id(1), id(3)), 1.0);
     }
@@ -218,10 +221,13 @@ mod tests {
         ];
         for (actual, predicted) in refused {
             let update = corrections.update(id(1), &[id(2)], actual, predicted);
-            assert_eq!(update, Update::Refused, "{actual} {predicted}");
+            assert_eq!(update, CorrectionUpdate::Refused, "{actual} {predicted}");
         }
         assert_eq!(corrections, Corrections::default());
-        assert_eq!(corrections.update(id(1), &[id(2)], 0.5, 1.0), Update::Taken);
+        assert_eq!(
+            corrections.update(id(1), &[id(2)], 0.5, 1.0),
+            CorrectionUpdate::Taken
+        );
     }
 
     #[test]

@@ -15,13 +15,13 @@ const EMBEDDED: &[(&str, &str)] = &[
     ),
 ];
 
-/// The text of an embedded model, for [`Model::parse`](super::Model::parse).
-pub fn embedded(name: &str) -> Option<&'static str> {
+/// The text of an embedded model, for [`InterferenceModel::parse`](super::InterferenceModel::parse).
+pub fn embedded_model(name: &str) -> Option<&'static str> {
     let found = EMBEDDED.iter().find(|(known, _)| *known == name);
     found.map(|(_, text)| *text)
 }
 
 /// The names of the embedded models.
-pub fn embedded_names() -> impl Iterator<Item = &'static str> + Clone {
+pub fn embedded_model_names() -> impl Iterator<Item = &'static str> + Clone {
     EMBEDDED.iter().map(|(name, _)| *name)
 }

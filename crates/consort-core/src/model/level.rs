@@ -1,24 +1,24 @@
 //! The forward model at one number of threads per core.
 
 use super::error::ModelError;
-use super::parameters::{MAX_PARAMETER, MAX_WAYS, Parameters};
+use super::parameters::{ComponentParameters, MAX_PARAMETER, MAX_WAYS};
 
 /// The parameters of all components at one SMT level.
 #[doc(alias = "forward model")]
 #[derive(Clone, Debug, PartialEq)]
-pub struct Level {
+pub struct LevelParameters {
     ways: u32,
-    parameters: Vec<Parameters>,
+    parameters: Vec<ComponentParameters>,
 }
 
-impl Level {
+impl LevelParameters {
     /// A level for `ways` threads per core, one set of parameters per component
     /// in the order of the model's components.
     ///
     /// # Errors
     /// Ways outside 2 to [`MAX_WAYS`], no component, or a coefficient that is not
     /// within [`MAX_PARAMETER`] of 0.
-    pub fn new(ways: u32, parameters: Vec<Parameters>) -> Result<Self, ModelError> {
+    pub fn new(ways: u32, parameters: Vec<ComponentParameters>) -> Result<Self, ModelError> {
         if !(2..=MAX_WAYS).contains(&ways) {
             return Err(ModelError::Ways { ways });
         }
@@ -37,7 +37,7 @@ impl Level {
     }
 
     /// The parameters, one set per component.
-    pub fn parameters(&self) -> &[Parameters] {
+    pub fn parameters(&self) -> &[ComponentParameters] {
         &self.parameters
     }
 
@@ -45,7 +45,7 @@ impl Level {
     /// each component, in ST cycles of the thread. `own` is its ST stack,
     /// `others_sum` the sum of the ST stacks of its co-runners. Shares are
     /// taken within their range, NaN for 0. Entries beyond the shortest slice stay as they are.
-    pub fn together(&self, own: &[f64], others_sum: &[f64], out: &mut [f64]) {
+    pub fn predict_stack(&self, own: &[f64], others_sum: &[f64], out: &mut [f64]) {
         let predicted = self.predict(own, others_sum);
         for (out, value) in out.iter_mut().zip(predicted) {
             *out = value;
@@ -70,7 +70,9 @@ impl Level {
         self.parameters
             .iter()
             .zip(shares)
-            .map(move |(p, (&own, &others))| p.together(share(own, 1.0), share(others, most)))
+            .map(move |(p, (&own, &others))| {
+                p.predict_component(share(own, 1.0), share(others, most))
+            })
     }
 }
 
@@ -83,8 +85,8 @@ pub(super) fn share(value: f64, most: f64) -> f64 {
     value.clamp(0.0, most)
 }
 
-fn check(component: usize, parameters: &Parameters) -> Result<(), ModelError> {
-    for (name, value) in parameters.named() {
+fn check(component: usize, parameters: &ComponentParameters) -> Result<(), ModelError> {
+    for (name, value) in parameters.named_values() {
         if !(-MAX_PARAMETER..=MAX_PARAMETER).contains(&value) {
             return Err(ModelError::Parameter {
                 component,

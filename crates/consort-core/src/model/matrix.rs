@@ -4,19 +4,19 @@
 pub(super) const MOST: usize = super::parameters::MAX_WAYS as usize;
 
 /// One value per thread of a core; those past the number of threads are unused.
-pub(super) type Row = [f64; MOST];
+pub(super) type MatrixRow = [f64; MOST];
 
 /// A square system of `n` unknowns in fixed storage.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Matrix {
+pub(super) struct LinearSystem {
     pub(super) n: usize,
-    pub(super) rows: [Row; MOST],
+    pub(super) rows: [MatrixRow; MOST],
 }
 
-impl Matrix {
+impl LinearSystem {
     /// Solves for one right side by Gaussian elimination with partial pivoting;
     /// none where a pivot vanishes or the solution is not finite.
-    pub(super) fn solve(&self, right: Row) -> Option<Row> {
+    pub(super) fn solve(&self, right: MatrixRow) -> Option<MatrixRow> {
         if self.n == 2 {
             return self.solve_two(right);
         }
@@ -31,7 +31,7 @@ impl Matrix {
     }
 
     /// Solves for two unknowns, without moving rows as long as for the widest core.
-    fn solve_two(&self, mut right: Row) -> Option<Row> {
+    fn solve_two(&self, mut right: MatrixRow) -> Option<MatrixRow> {
         let ([mut above, mut below], [mut first, mut second]) = (
             [self.rows[0], self.rows[1]].map(|row| (row[0], row[1])),
             [right[0], right[1]],
@@ -63,7 +63,7 @@ impl Matrix {
         sums.iter().copied().fold(0.0, f64::max)
     }
 
-    fn pivot(&mut self, column: usize, right: &mut Row) {
+    fn pivot(&mut self, column: usize, right: &mut MatrixRow) {
         let size = |row: &usize| self.rows[*row][column].abs();
         let largest = (column..self.n).max_by(|a, b| size(a).total_cmp(&size(b)));
         let largest = largest.unwrap_or(column);
@@ -71,7 +71,7 @@ impl Matrix {
         right.swap(column, largest);
     }
 
-    fn eliminate(&mut self, column: usize, row: usize, right: &mut Row) {
+    fn eliminate(&mut self, column: usize, row: usize, right: &mut MatrixRow) {
         let above = self.rows[column];
         let factor = self.rows[row][column] / above[column];
         let both = self.rows[row].iter_mut().zip(&above);
@@ -81,7 +81,7 @@ impl Matrix {
         right[row] -= factor * right[column];
     }
 
-    fn substitute(&self, mut right: Row) -> Option<Row> {
+    fn substitute(&self, mut right: MatrixRow) -> Option<MatrixRow> {
         for row in (0..self.n).rev() {
             let known = self.rows[row].iter().zip(&right);
             let sum: f64 = known.take(self.n).skip(row + 1).map(|(a, x)| a * x).sum();

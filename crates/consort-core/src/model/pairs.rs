@@ -4,19 +4,19 @@
 //! less time to compute than to fetch from memory, where there are many threads.
 
 use super::error::ModelError;
-use super::level::{Level, share};
+use super::level::{LevelParameters, share};
 
 /// The slowdown of every thread next to every other on one core of two.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PairSlowdowns {
     /// Components that have a product term.
-    products: Vec<Product>,
+    products: Vec<ProductTerm>,
     /// Slowdown that each thread adds to a co-runner, without products.
     added: Vec<f64>,
     /// Slowdown of a thread next to nobody, without products.
     alone: Vec<f64>,
     /// Pairs to be corrected, in the order of their first thread.
-    corrected: Vec<Corrected>,
+    corrected: Vec<PairCorrection>,
     /// Index of the first corrected pair of each thread; beyond the end there are none.
     corrected_from: Vec<usize>,
     /// Slowdowns of others next to the thread in hand.
@@ -25,7 +25,7 @@ pub struct PairSlowdowns {
 
 /// One component of all threads.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Product {
+struct ProductTerm {
     shares: Vec<f64>,
     /// The shares times the coefficient of the product.
     weighted: Vec<f64>,
@@ -33,7 +33,7 @@ struct Product {
 
 /// Divisors of the slowdowns of a pair.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Corrected {
+struct PairCorrection {
     /// The later thread of the two.
     second: usize,
     /// Divisor of the first thread's slowdown.
@@ -56,7 +56,10 @@ impl PairSlowdowns {
             slowdown += product.weighted[thread] * product.shares[co_runner];
         }
         let (first, second) = (thread.min(co_runner), thread.max(co_runner));
-        let corrected = self.corrected_of(first).iter().find(|c| c.second == second);
+        let corrected = self
+            .pair_corrections(first)
+            .iter()
+            .find(|c| c.second == second);
         let factor = corrected.map_or(1.0, |corrected| {
             if thread == first {
                 corrected.first_by
@@ -69,13 +72,13 @@ impl PairSlowdowns {
 
     /// The cost of each pair of a thread with those after it, the sum of what both slowdowns cost,
     /// in their order. Entries beyond the last thread stay as they are.
-    pub fn costs_after(&mut self, first: usize, cost: impl Fn(f64) -> f64, costs: &mut [f64]) {
+    pub fn fill_costs_after(&mut self, first: usize, cost: impl Fn(f64) -> f64, costs: &mut [f64]) {
         let mut others = std::mem::take(&mut self.scratch);
         let count = costs.len().min(self.threads().saturating_sub(first + 1));
         let costs = &mut costs[..count];
         others.resize(count, 0.0);
         self.predict(first, costs, &mut others);
-        for corrected in self.corrected_of(first) {
+        for corrected in self.pair_corrections(first) {
             let at = corrected.second - first - 1;
             if at < count {
                 costs[at] /= corrected.first_by;
@@ -120,7 +123,7 @@ impl PairSlowdowns {
         }
     }
 
-    fn corrected_of(&self, first: usize) -> &[Corrected] {
+    fn pair_corrections(&self, first: usize) -> &[PairCorrection] {
         let from = |thread| self.corrected_from.get(thread).copied();
         let end = from(first + 1).unwrap_or(self.corrected.len());
         from(first).map_or(&[], |from| &self.corrected[from..end])
@@ -138,7 +141,7 @@ impl PairSlowdowns {
             self.corrected_from.push(self.corrected.len());
             let later = co_runners.filter(|(second, ..)| *second > first);
             self.corrected
-                .extend(later.map(|(second, first_by, second_by)| Corrected {
+                .extend(later.map(|(second, first_by, second_by)| PairCorrection {
                     second,
                     first_by,
                     second_by,
@@ -146,7 +149,7 @@ impl PairSlowdowns {
         }
     }
 
-    fn fill(&mut self, level: &Level, stacks: &[f64]) {
+    fn fill(&mut self, level: &LevelParameters, stacks: &[f64]) {
         let components = level.parameters().len();
         let threads = stacks.len() / components;
         for column in [&mut self.added, &mut self.alone] {
@@ -165,7 +168,7 @@ impl PairSlowdowns {
             }
             if p.delta != 0.0 {
                 let weighted = shares.iter().map(|share| p.delta * share).collect();
-                self.products.push(Product { shares, weighted });
+                self.products.push(ProductTerm { shares, weighted });
             }
         }
     }
@@ -176,8 +179,8 @@ fn at_least_one(slowdown: f64) -> f64 {
     if slowdown > 1.0 { slowdown } else { 1.0 }
 }
 
-impl Level {
-    /// The slowdown of every thread next to every other, [`Level::slowdown`]
+impl LevelParameters {
+    /// The slowdown of every thread next to every other, [`LevelParameters::slowdown`]
     /// for all pairs. `stacks` holds the ST stacks one after another.
     ///
     /// # Errors
@@ -189,11 +192,11 @@ impl Level {
         Ok(pairs)
     }
 
-    /// Computes the slowdowns of [`Level::pairs`] into `pairs`, whose storage is used again;
+    /// Computes the slowdowns of [`LevelParameters::pairs`] into `pairs`, whose storage is used again;
     /// nothing is corrected yet.
     ///
     /// # Errors
-    /// Those of [`Level::pairs`].
+    /// Those of [`LevelParameters::pairs`].
     pub fn pairs_into(&self, stacks: &[f64], pairs: &mut PairSlowdowns) -> Result<(), ModelError> {
         let expected = self.parameters().len();
         let found = stacks.len() % expected;
@@ -213,7 +216,7 @@ impl Level {
 mod tests {
     use super::*;
     use crate::ids::ThreadId;
-    use crate::model::{Corrections, Parameters};
+    use crate::model::{ComponentParameters, Corrections};
 
     fn id(tid: usize) -> ThreadId {
         ThreadId {
@@ -225,13 +228,14 @@ mod tests {
 
     #[test]
     fn costs_of_pairs_are_what_both_slowdowns_cost_together() {
-        let parameters = |delta| Parameters {
+        let parameters = |delta| ComponentParameters {
             alpha: 0.1,
             beta: 1.2,
             gamma: 0.3,
             delta,
         };
-        let level = Level::new(2, vec![parameters(0.4), parameters(0.0), parameters(-0.2)]);
+        let level =
+            LevelParameters::new(2, vec![parameters(0.4), parameters(0.0), parameters(-0.2)]);
         let level = level.unwrap();
         for threads in [0, 1, 2, 31, 100] {
             let share = |i: usize| (i * 37 % 101) as f64 / 101.0;
@@ -250,7 +254,7 @@ mod tests {
             corrections.apply(&ids, &mut pairs);
             for i in 0..threads {
                 let mut costs = vec![0.0; threads - i - 1];
-                pairs.costs_after(i, |slowdown| slowdown * slowdown, &mut costs);
+                pairs.fill_costs_after(i, |slowdown| slowdown * slowdown, &mut costs);
                 for j in i + 1..threads {
                     let of = |a: usize, b: usize| {
                         let stacks: Vec<&[f64]> = stacks.chunks(3).collect();

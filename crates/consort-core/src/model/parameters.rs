@@ -12,7 +12,7 @@ pub const MAX_PARAMETER: f64 = 1e3;
 /// own share and `s` the sum of its co-runners' shares of the component, all in
 /// shares of ST cycles. The coefficients have no unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Parameters {
+pub struct ComponentParameters {
     /// Part that sharing adds to every thread.
     pub alpha: f64,
     /// Factor of the thread's own share.
@@ -23,15 +23,15 @@ pub struct Parameters {
     pub delta: f64,
 }
 
-impl Parameters {
+impl ComponentParameters {
     /// The component next to co-runners, in ST cycles; below 0 where `alpha` is
     /// negative and the shares are small.
-    pub fn together(&self, own: f64, others_sum: f64) -> f64 {
+    pub fn predict_component(&self, own: f64, others_sum: f64) -> f64 {
         self.alpha + self.beta * own + self.gamma * others_sum + self.delta * own * others_sum
     }
 
     /// The coefficients by name, in the order of the formula.
-    pub fn named(&self) -> [(&'static str, f64); 4] {
+    pub fn named_values(&self) -> [(&'static str, f64); 4] {
         [
             ("alpha", self.alpha),
             ("beta", self.beta),

@@ -1,7 +1,10 @@
 //! Tests of the forward model and of the machines and stacks that a model fits.
 
 use super::testing::{power8, sane, stack};
-use super::{Level, MAX_WAYS, Model, ModelError, Parameters, embedded, embedded_names};
+use super::{
+    ComponentParameters, InterferenceModel, LevelParameters, MAX_WAYS, ModelError, embedded_model,
+    embedded_model_names,
+};
 use crate::policy::PolicyRng;
 use crate::stack::CycleStack;
 use proptest::prelude::*;
@@ -11,7 +14,7 @@ use rand::SeedableRng;
 fn the_forward_model_worked_by_hand() {
     let mut together = [0.0; 4];
     let (own, others) = ([0.4, 0.3, 0.2, 0.1], [0.1, 0.2, 0.3, 0.4]);
-    power8().together(&own, &others, &mut together);
+    power8().predict_stack(&own, &others, &mut together);
     let expected = [
         -0.019 + 1.698 * 0.4,
         0.009 + 1.089 * 0.3 - 0.859 * 0.3 * 0.2,
@@ -33,36 +36,39 @@ fn no_slowdown_is_below_one() {
 
 #[test]
 fn impossible_levels_are_refused() {
-    let one = vec![Parameters::default()];
+    let one = vec![ComponentParameters::default()];
     for ways in [0, 1, MAX_WAYS + 1] {
         assert_eq!(
-            Level::new(ways, one.clone()),
+            LevelParameters::new(ways, one.clone()),
             Err(ModelError::Ways { ways })
         );
     }
-    assert_eq!(Level::new(2, Vec::new()), Err(ModelError::NoComponents));
+    assert_eq!(
+        LevelParameters::new(2, Vec::new()),
+        Err(ModelError::NoComponents)
+    );
     let beta = f64::NAN;
-    let bad = vec![one[0], Parameters { beta, ..one[0] }];
-    let text = Level::new(2, bad).unwrap_err().to_string();
+    let bad = vec![one[0], ComponentParameters { beta, ..one[0] }];
+    let text = LevelParameters::new(2, bad).unwrap_err().to_string();
     assert_eq!(
         text,
         "beta of component number 1 is NaN; it must lie between -1000 and 1000"
     );
 }
 
-fn paper() -> Model {
-    Model::parse(embedded("power8-paper").unwrap(), "power8-paper").unwrap()
+fn paper() -> InterferenceModel {
+    InterferenceModel::parse(embedded_model("power8-paper").unwrap(), "power8-paper").unwrap()
 }
 
 #[test]
 fn every_embedded_model_is_one() {
-    for name in embedded_names() {
-        let model = Model::parse(embedded(name).unwrap(), name).unwrap();
+    for name in embedded_model_names() {
+        let model = InterferenceModel::parse(embedded_model(name).unwrap(), name).unwrap();
         assert_eq!(model.name, name);
         assert!(!model.provenance.source.is_empty());
     }
-    assert_eq!(embedded("power9-paper"), None);
-    assert_eq!(paper().level(2).map(Level::ways), Some(2));
+    assert_eq!(embedded_model("power9-paper"), None);
+    assert_eq!(paper().level(2).map(LevelParameters::ways), Some(2));
     assert_eq!(paper().level(4), None);
 }
 
@@ -70,15 +76,15 @@ fn every_embedded_model_is_one() {
 fn a_model_for_another_machine_or_stack_is_refused_with_both_named() {
     let model = paper();
     let stack = ["data cache miss", "base", "fixed point", "floating point"];
-    assert_eq!(model.fits("power8", &stack), Ok(()));
+    assert_eq!(model.check_fit("power8", &stack), Ok(()));
     assert_eq!(
-        model.fits("power7", &stack).unwrap_err().to_string(),
+        model.check_fit("power7", &stack).unwrap_err().to_string(),
         "model 'power8-paper' was trained on machine 'power8' and does not hold for machine \
          'power7'; train one with 'consort train'"
     );
     assert_eq!(
         model
-            .fits("power8", &["base", "memory"])
+            .check_fit("power8", &["base", "memory"])
             .unwrap_err()
             .to_string(),
         "model 'power8-paper' needs the cycle stack [base, fixed point, floating point, \
@@ -91,7 +97,7 @@ fn a_model_for_another_machine_or_stack_is_refused_with_both_named() {
         "data cache miss",
         "branch",
     ];
-    assert!(model.fits("power8", &more).is_err());
+    assert!(model.check_fit("power8", &more).is_err());
 }
 
 #[test]

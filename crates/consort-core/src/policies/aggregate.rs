@@ -6,9 +6,9 @@
 //! those that remain stay where they are: when one class has ended, the other is
 //! not spread.
 
-use super::occupancy::{Arrangement, OPTIONS, Occupancy};
-use crate::policy::{ALL_USUAL, Opened, Options, PolicyInfo};
-use crate::signal::{Offers, Signal, Tier};
+use super::occupancy::{GroupArrangement, OPTIONS, Occupancy};
+use crate::policy::{ALL_USUAL, PolicyInfo, PolicyOptions, PolicyResult};
+use crate::signal::{Signal, SignalOffers, Tier};
 use crate::topology::Topology;
 
 #[doc(alias = "inverted WorkOver")]
@@ -27,6 +27,9 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     open,
 };
 
-fn open(_: &Topology, _: &Offers, options: &Options<'_>) -> Opened {
-    Ok(Box::new(Occupancy::new(Arrangement::CoreByCore, options)?))
+fn open(_: &Topology, _: &SignalOffers, options: &PolicyOptions<'_>) -> PolicyResult {
+    Ok(Box::new(Occupancy::new(
+        GroupArrangement::CoreByCore,
+        options,
+    )?))
 }

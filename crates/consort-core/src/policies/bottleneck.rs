@@ -25,11 +25,13 @@
 //!
 //! Pitfall: a bottleneck that is shorter than an exchange costs more than it gains.
 
-use super::asymmetric::{FORM, Group, Rule, Seat, Swap, Swapper, Tick, form, promote};
+use super::asymmetric::{
+    FORM, LogicalCore, LogicalCoreGroup, Swap, SwapRule, Swapper, Tick, form, promote,
+};
 use crate::bottleneck::{Bottleneck, BottleneckKind};
 use crate::ids::ThreadId;
-use crate::policy::{ALL_USUAL, Opened, Options, PolicyInfo, PolicyRng};
-use crate::signal::{Offers, Signal, Tier};
+use crate::policy::{ALL_USUAL, PolicyInfo, PolicyOptions, PolicyResult, PolicyRng};
+use crate::signal::{Signal, SignalOffers, Tier};
 use crate::topology::Topology;
 use std::collections::BTreeMap;
 
@@ -49,7 +51,7 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     open,
 };
 
-fn open(topology: &Topology, _: &Offers, options: &Options<'_>) -> Opened {
+fn open(topology: &Topology, _: &SignalOffers, options: &PolicyOptions<'_>) -> PolicyResult {
     Swapper::new(Bis::default(), form(options)?).open(topology, INFO.name)
 }
 
@@ -72,7 +74,7 @@ struct Bis {
 
 impl Bis {
     /// Halves the counts as often as is due, and forgets those of next to nothing.
-    fn decay(&mut self, interval_ns: u64) {
+    fn halve_counts(&mut self, interval_ns: u64) {
         self.since_ns += interval_ns;
         let times = self.since_ns / HALVING_NS;
         self.since_ns %= HALVING_NS;
@@ -95,7 +97,7 @@ impl Bis {
     }
 
     /// The largest bottleneck that is executed on a logical core; none where nobody runs.
-    fn claim(&self, seat: &Seat<'_>) -> Option<f64> {
+    fn claim(&self, seat: &LogicalCore<'_>) -> Option<f64> {
         if seat.is_idle() {
             return None;
         }
@@ -110,16 +112,21 @@ fn is_executed(one: &Bottleneck) -> bool {
     one.kind == BottleneckKind::Lock || !one.waiters.is_empty()
 }
 
-impl Rule for Bis {
+impl SwapRule for Bis {
     fn note_bottlenecks(&mut self, bottlenecks: &[Bottleneck], tick: Tick) {
-        self.decay(tick.interval_ns);
+        self.halve_counts(tick.interval_ns);
         self.executers.clear();
         for one in bottlenecks {
             self.add(one);
         }
     }
 
-    fn choose(&mut self, group: &Group<'_>, _: Tick, _: &mut PolicyRng) -> Vec<Swap> {
+    fn choose_swaps(
+        &mut self,
+        group: &LogicalCoreGroup<'_>,
+        _: Tick,
+        _: &mut PolicyRng,
+    ) -> Vec<Swap> {
         let why = "it keeps most others waiting";
         let swap = promote(group, |seat| self.claim(seat), why);
         swap.into_iter().collect()
@@ -131,7 +138,7 @@ mod tests {
     use super::super::asymmetric::testing::{BUSY, Bench, Did, IDLE, bottleneck, chip};
     use super::BottleneckKind::{Barrier, Lock};
     use super::*;
-    use crate::sample::Ended;
+    use crate::sample::IntervalEnd;
 
     /// Threads 0 to 3 on logical cores of the same numbers.
     fn all(did: [Did; 4]) -> [Did; 4] {
@@ -206,13 +213,13 @@ mod tests {
         let mut rule = Bis::default();
         rule.add(&bottleneck(Lock, (&[2], &[0]), 1000));
         // 100,000 cycles at 2.66 GHz are 37,593 ns.
-        rule.decay(37_592);
+        rule.halve_counts(37_592);
         assert_eq!(rule.waited_ns[&1], 1000.0);
-        rule.decay(1);
+        rule.halve_counts(1);
         assert_eq!(rule.waited_ns[&1], 500.0);
-        rule.decay(3 * 37_593);
+        rule.halve_counts(3 * 37_593);
         assert_eq!(rule.waited_ns[&1], 62.5);
-        rule.decay(u64::MAX / 2);
+        rule.halve_counts(u64::MAX / 2);
         assert!(rule.waited_ns.is_empty());
     }
 
@@ -238,7 +245,7 @@ mod tests {
     #[test]
     fn a_quantum_without_bottlenecks_changes_nothing() {
         let mut bench = Bench::new(chip(1, 3, 1), Bis::default());
-        let pus = bench.turn(&all([BUSY; 4]), 1_000_000, Ended::Quantum);
+        let pus = bench.turn(&all([BUSY; 4]), 1_000_000, IntervalEnd::Quantum);
         assert_eq!(pus, [0, 1, 2, 3]);
     }
 }

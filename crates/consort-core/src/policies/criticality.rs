@@ -19,10 +19,12 @@
 //! Pitfall: sums are never forgotten, so after a long life a thread's past outweighs what it does
 //! now; that is the published metric.
 
-use super::asymmetric::{FORM, Group, Rule, Seat, Swap, Swapper, Tick, form, promote};
+use super::asymmetric::{
+    FORM, LogicalCore, LogicalCoreGroup, Swap, SwapRule, Swapper, Tick, form, promote,
+};
 use crate::ids::ThreadId;
-use crate::policy::{ALL_USUAL, Opened, OptionInfo, Options, PolicyInfo, PolicyRng};
-use crate::signal::{Offers, Signal, Tier};
+use crate::policy::{ALL_USUAL, OptionInfo, PolicyInfo, PolicyOptions, PolicyResult, PolicyRng};
+use crate::signal::{Signal, SignalOffers, Tier};
 use crate::topology::Topology;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -45,33 +47,33 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     open,
 };
 
-fn open(topology: &Topology, _: &Offers, options: &Options<'_>) -> Opened {
-    Swapper::new(Criticality::default(), form(options)?).open(topology, INFO.name)
+fn open(topology: &Topology, _: &SignalOffers, options: &PolicyOptions<'_>) -> PolicyResult {
+    Swapper::new(CriticalityRule::default(), form(options)?).open(topology, INFO.name)
 }
 
 #[derive(Debug, Default)]
-struct Criticality {
+struct CriticalityRule {
     /// Criticality by thread, ns.
     sums: BTreeMap<ThreadId, f64>,
     /// Threads that have been active since the last interval ended.
     active: BTreeSet<ThreadId>,
     /// True where that set has changed with the interval that has just ended.
     changed: bool,
-    groups: BTreeMap<usize, Occasion>,
+    groups: BTreeMap<usize, RescheduleState>,
 }
 
 /// State of a group that tells if it may be rescheduled.
 #[derive(Debug, Default)]
-struct Occasion {
+struct RescheduleState {
     /// True where some thread's state has changed since the group was last decided.
     due: bool,
     /// True where the group has been rescheduled in this quantum.
     spent: bool,
 }
 
-impl Criticality {
+impl CriticalityRule {
     /// Adds the interval to the sums of the threads that were active in it.
-    fn add(&mut self, interval_ns: u64) {
+    fn add_interval(&mut self, interval_ns: u64) {
         let share_ns = interval_ns as f64 / self.active.len() as f64;
         for thread in &self.active {
             *self.sums.entry(*thread).or_default() += share_ns;
@@ -79,38 +81,43 @@ impl Criticality {
     }
 
     /// The criticality of the most critical active thread.
-    fn of(&self, seat: &Seat<'_>) -> Option<f64> {
+    fn highest_criticality(&self, seat: &LogicalCore<'_>) -> Option<f64> {
         let sum = |t: &ThreadId| self.sums.get(t).copied().unwrap_or(0.0);
         seat.active.iter().map(sum).max_by(f64::total_cmp)
     }
 }
 
-impl Rule for Criticality {
+impl SwapRule for CriticalityRule {
     fn forget(&mut self, is_gone: &dyn Fn(ThreadId) -> bool) {
         self.sums.retain(|&id, _| !is_gone(id));
     }
 
-    fn note(&mut self, groups: &[Group<'_>], tick: Tick) {
-        self.add(tick.interval_ns);
-        let seats = groups.iter().flat_map(Group::seats);
+    fn record_interval(&mut self, groups: &[LogicalCoreGroup<'_>], tick: Tick) {
+        self.add_interval(tick.interval_ns);
+        let seats = groups.iter().flat_map(LogicalCoreGroup::logical_cores);
         let active = seats.flat_map(|seat| seat.active.iter().copied()).collect();
         self.changed = active != self.active;
         self.active = active;
     }
 
-    fn choose(&mut self, group: &Group<'_>, tick: Tick, _: &mut PolicyRng) -> Vec<Swap> {
+    fn choose_swaps(
+        &mut self,
+        group: &LogicalCoreGroup<'_>,
+        tick: Tick,
+        _: &mut PolicyRng,
+    ) -> Vec<Swap> {
         let occasion = self.groups.entry(group.index).or_default();
         occasion.due |= self.changed;
         occasion.spent &= !tick.is_quantum;
-        let waits = group.large.iter().any(Seat::in_kernel);
+        let waits = group.large.iter().any(LogicalCore::is_in_kernel);
         if !occasion.due || occasion.spent || waits {
             return Vec::new();
         }
         let why = "it has run most while others waited";
-        let swap = promote(group, |seat| self.of(seat), why);
+        let swap = promote(group, |seat| self.highest_criticality(seat), why);
         let spent = swap.is_some();
         self.groups
-            .insert(group.index, Occasion { due: false, spent });
+            .insert(group.index, RescheduleState { due: false, spent });
         swap.into_iter().collect()
     }
 }
@@ -119,7 +126,7 @@ impl Rule for Criticality {
 mod tests {
     use super::super::asymmetric::testing::{BUSY, Bench, Did, IDLE, QUANTUM_NS, chip};
     use super::*;
-    use crate::sample::Ended;
+    use crate::sample::IntervalEnd;
     use crate::testing::thread_id;
     use proptest::prelude::*;
 
@@ -129,9 +136,12 @@ mod tests {
     };
 
     /// A bench with four threads that have just come, which the rule has seen once.
-    fn bench() -> Bench<Criticality> {
-        let mut bench = Bench::new(chip(1, 3, 1), Criticality::default());
-        assert_eq!(bench.turn(&ran([BUSY; 4]), 0, Ended::Quantum), [0, 1, 2, 3]);
+    fn bench() -> Bench<CriticalityRule> {
+        let mut bench = Bench::new(chip(1, 3, 1), CriticalityRule::default());
+        assert_eq!(
+            bench.turn(&ran([BUSY; 4]), 0, IntervalEnd::Quantum),
+            [0, 1, 2, 3]
+        );
         bench
     }
 
@@ -146,13 +156,13 @@ mod tests {
 
     #[test]
     fn each_active_thread_adds_the_interval_divided_by_the_number_of_active_threads() {
-        let mut rule = Criticality {
+        let mut rule = CriticalityRule {
             active: [1, 2, 3, 4].map(thread_id).into(),
-            ..Criticality::default()
+            ..CriticalityRule::default()
         };
-        rule.add(100);
+        rule.add_interval(100);
         rule.active = [1, 2].map(thread_id).into();
-        rule.add(30);
+        rule.add_interval(30);
         // 100/4 each; then 30/2 for two of them.
         let sums: Vec<f64> = rule.sums.values().copied().collect();
         assert_eq!(sums, [40.0, 40.0, 25.0, 25.0]);
@@ -163,10 +173,14 @@ mod tests {
         let mut bench = bench();
         // 400/4 each, then 0 and 1 stall, and 2 and 3 run for 100/2 each, then 2 stalls and 3 has
         // 100 for itself: 100, 100, 150, 250.
-        bench.turn(&ran([WAITS, WAITS, BUSY, BUSY]), 400, Ended::Activity);
-        bench.turn(&ran([WAITS, WAITS, WAITS, BUSY]), 100, Ended::Activity);
+        bench.turn(&ran([WAITS, WAITS, BUSY, BUSY]), 400, IntervalEnd::Activity);
+        bench.turn(
+            &ran([WAITS, WAITS, WAITS, BUSY]),
+            100,
+            IntervalEnd::Activity,
+        );
         let all = ran([BUSY; 4]);
-        assert_eq!(bench.turn(&all, 100, Ended::Quantum), [2, 1, 3, 0]);
+        assert_eq!(bench.turn(&all, 100, IntervalEnd::Quantum), [2, 1, 3, 0]);
     }
 
     #[test]
@@ -184,7 +198,11 @@ mod tests {
             kernel: true,
             ..BUSY
         };
-        bench.turn(&ran([WAITS, WAITS, WAITS, kernel]), 1, Ended::Activity);
+        bench.turn(
+            &ran([WAITS, WAITS, WAITS, kernel]),
+            1,
+            IntervalEnd::Activity,
+        );
         // Nobody's state changes.
         let same = ran([WAITS, WAITS, WAITS, BUSY]);
         assert_eq!(bench.quantum(&same), [0, 1, 2, 3]);
@@ -203,7 +221,7 @@ mod tests {
         // Another change, which has to wait for the end of the quantum.
         let others = ran([BUSY, WAITS, BUSY, BUSY]);
         assert_eq!(bench.activity(&others), [1, 0, 2, 3]);
-        assert_eq!(bench.turn(&others, 0, Ended::Quantum), [1, 2, 0, 3]);
+        assert_eq!(bench.turn(&others, 0, IntervalEnd::Quantum), [1, 2, 0, 3]);
     }
 
     #[test]
@@ -225,7 +243,7 @@ mod tests {
 
     #[test]
     fn the_active_threads_of_all_groups_are_counted() {
-        let mut bench = Bench::new(chip(2, 2, 1), Criticality::default());
+        let mut bench = Bench::new(chip(2, 2, 1), CriticalityRule::default());
         let did = |waits: [bool; 4]| {
             let mut number = 0..4;
             waits.map(|waits| Did {
@@ -236,11 +254,11 @@ mod tests {
         };
         // Groups are PUs 0 and 2, 1 and 3. Thread 0 waits while three run for 300, then thread 0
         // runs alone for 240: thread 2 has 100, by its group alone it would have 300.
-        let pus = bench.turn(&did([true, false, false, false]), 0, Ended::Quantum);
+        let pus = bench.turn(&did([true, false, false, false]), 0, IntervalEnd::Quantum);
         assert_eq!(pus, [2, 1, 0, 3]);
-        let pus = bench.turn(&did([false, true, true, true]), 300, Ended::Quantum);
+        let pus = bench.turn(&did([false, true, true, true]), 300, IntervalEnd::Quantum);
         assert_eq!(pus, [0, 1, 2, 3]);
-        let pus = bench.turn(&did([false; 4]), 240, Ended::Quantum);
+        let pus = bench.turn(&did([false; 4]), 240, IntervalEnd::Quantum);
         assert_eq!(pus, [0, 1, 2, 3]);
     }
 
@@ -249,13 +267,13 @@ mod tests {
         fn criticalities_add_up_to_the_time_in_which_anybody_was_active(
             intervals in prop::collection::vec((prop::array::uniform4(any::<bool>()), 1u64..QUANTUM_NS), 1..40),
         ) {
-            let mut rule = Criticality::default();
+            let mut rule = CriticalityRule::default();
             let mut busy_ns = 0;
             for (active, ns) in intervals {
                 let on = (0..4).filter(|&t| active[t as usize]);
                 rule.active = on.map(thread_id).collect();
                 busy_ns += if rule.active.is_empty() { 0 } else { ns };
-                rule.add(ns);
+                rule.add_interval(ns);
             }
             let sum: f64 = rule.sums.values().sum();
             prop_assert!((sum - busy_ns as f64).abs() < 1e-6 * (1.0 + sum));

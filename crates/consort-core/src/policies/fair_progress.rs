@@ -16,12 +16,12 @@
 //! below the ratio of the others would keep it away from large cores for good.
 
 use super::asymmetric::{
-    Best, Estimates, Impact, MARGIN, Ran, Rates, SOFTWARE_FORM, Score, Swapper, Ties, Times, form,
-    margin,
+    ActiveThread, BestScoreRule, CoreKindRates, CoreKindTimes, MARGIN, PieEstimates, PieModel,
+    SOFTWARE_FORM, Score, Swapper, Ties, form, margin,
 };
 use crate::ids::ThreadId;
-use crate::policy::{ALL_USUAL, Opened, OptionInfo, Options, PolicyInfo};
-use crate::signal::{Offers, Signal, Tier};
+use crate::policy::{ALL_USUAL, OptionInfo, PolicyInfo, PolicyOptions, PolicyResult};
+use crate::signal::{Signal, SignalOffers, Tier};
 use crate::topology::Topology;
 use std::collections::BTreeMap;
 
@@ -50,36 +50,39 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     open,
 };
 
-fn open(topology: &Topology, offers: &Offers, options: &Options<'_>) -> Opened {
+fn open(topology: &Topology, offers: &SignalOffers, options: &PolicyOptions<'_>) -> PolicyResult {
     let words = [("pie", true), ("measured", false)];
     let is_estimated = options.one_of("ratio", &words, "pie or measured")?;
     let (margin, form) = (margin(options)?, form(options)?);
     let ratio = if is_estimated {
-        Ratio::Pie(Estimates::new(Impact::of(topology, offers, INFO.name)?))
+        SpeedupSource::Pie(PieEstimates::new(PieModel::from_topology(
+            topology, offers, INFO.name,
+        )?))
     } else {
-        Ratio::Measured
+        SpeedupSource::Measured
     };
     let score = FairProgress::new(ratio, topology);
-    Swapper::new(Best::new(score, margin, Ties::RoundRobin), form).open(topology, INFO.name)
+    Swapper::new(BestScoreRule::new(score, margin, Ties::RoundRobin), form)
+        .open(topology, INFO.name)
 }
 
 /// Source of R, the speedup of a thread by a large core.
 #[derive(Debug)]
-enum Ratio {
-    Pie(Estimates),
+enum SpeedupSource {
+    Pie(PieEstimates),
     Measured,
 }
 
 #[derive(Debug)]
 struct FairProgress {
-    from: Ratio,
+    from: SpeedupSource,
     /// R of threads of which nothing is known: the ratio of capacities.
     usual: f64,
-    threads: BTreeMap<ThreadId, (Times, Rates)>,
+    threads: BTreeMap<ThreadId, (CoreKindTimes, CoreKindRates)>,
 }
 
 impl FairProgress {
-    fn new(from: Ratio, topology: &Topology) -> Self {
+    fn new(from: SpeedupSource, topology: &Topology) -> Self {
         Self {
             from,
             usual: capacity_ratio(topology),
@@ -87,10 +90,10 @@ impl FairProgress {
         }
     }
 
-    fn ratio(&self, thread: ThreadId, rates: Rates) -> f64 {
+    fn speedup_ratio(&self, thread: ThreadId, rates: CoreKindRates) -> f64 {
         match &self.from {
-            Ratio::Pie(estimates) => estimates.of(thread).unwrap_or(self.usual),
-            Ratio::Measured => rates.ratio().unwrap_or(f64::INFINITY),
+            SpeedupSource::Pie(estimates) => estimates.last_estimate(thread).unwrap_or(self.usual),
+            SpeedupSource::Measured => rates.ratio().unwrap_or(f64::INFINITY),
         }
     }
 }
@@ -98,32 +101,32 @@ impl FairProgress {
 impl Score for FairProgress {
     const WHY: &'static str = "small cores have slowed it down most";
 
-    fn note(&mut self, ran: &Ran<'_>, on_large: bool) {
+    fn record_interval(&mut self, ran: &ActiveThread<'_>, on_large: bool) {
         let (times, rates) = self.threads.entry(ran.thread).or_default();
         times.add(ran, on_large);
         rates.add(ran, on_large);
-        if let Ratio::Pie(estimates) = &mut self.from {
-            estimates.note(ran, on_large);
+        if let SpeedupSource::Pie(estimates) = &mut self.from {
+            estimates.add_counts(ran, on_large);
         }
     }
 
-    fn conclude(&mut self) {
-        self.threads.values_mut().for_each(|(_, r)| r.conclude());
-        if let Ratio::Pie(estimates) = &mut self.from {
-            estimates.conclude(Impact::ratio);
+    fn end_quantum(&mut self) {
+        self.threads.values_mut().for_each(|(_, r)| r.end_quantum());
+        if let SpeedupSource::Pie(estimates) = &mut self.from {
+            estimates.end_quantum(PieModel::ratio);
         }
     }
 
     fn forget(&mut self, is_gone: &dyn Fn(ThreadId) -> bool) {
-        if let Ratio::Pie(estimates) = &mut self.from {
+        if let SpeedupSource::Pie(estimates) = &mut self.from {
             estimates.forget(is_gone);
         }
         self.threads.retain(|&id, _| !is_gone(id));
     }
 
-    fn of(&self, thread: ThreadId) -> Option<f64> {
+    fn thread_score(&self, thread: ThreadId) -> Option<f64> {
         let (times, rates) = self.threads.get(&thread)?;
-        times.slowdown(self.ratio(thread, *rates))
+        times.slowdown(self.speedup_ratio(thread, *rates))
     }
 }
 
@@ -141,13 +144,13 @@ mod tests {
     use super::super::asymmetric::testing::{BUSY, Bench, Did, chip, estimates};
     use super::*;
 
-    fn bench(is_estimated: bool, small: u32) -> Bench<Best<FairProgress>> {
+    fn bench(is_estimated: bool, small: u32) -> Bench<BestScoreRule<FairProgress>> {
         let chip = chip(1, small, 1);
         let from = match is_estimated {
-            true => Ratio::Pie(estimates(&chip)),
-            false => Ratio::Measured,
+            true => SpeedupSource::Pie(estimates(&chip)),
+            false => SpeedupSource::Measured,
         };
-        let rule = Best::new(FairProgress::new(from, &chip), 0.0, Ties::RoundRobin);
+        let rule = BestScoreRule::new(FairProgress::new(from, &chip), 0.0, Ties::RoundRobin);
         Bench::new(chip, rule)
     }
 

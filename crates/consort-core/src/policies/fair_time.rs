@@ -11,10 +11,12 @@
 //! Observes CPU time. Promises that threads that always run come to have equal shares. Equal time
 //! is not equal progress: who gains little from a large core is held up less by the wait.
 
-use super::asymmetric::{Best, Ran, SOFTWARE_FORM, Score, Swapper, Ties, Times, form};
+use super::asymmetric::{
+    ActiveThread, BestScoreRule, CoreKindTimes, SOFTWARE_FORM, Score, Swapper, Ties, form,
+};
 use crate::ids::ThreadId;
-use crate::policy::{ALL_USUAL, Opened, OptionInfo, Options, PolicyInfo};
-use crate::signal::{Offers, Signal, Tier};
+use crate::policy::{ALL_USUAL, OptionInfo, PolicyInfo, PolicyOptions, PolicyResult};
+use crate::signal::{Signal, SignalOffers, Tier};
 use crate::topology::Topology;
 use std::collections::BTreeMap;
 
@@ -41,20 +43,20 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     open,
 };
 
-fn open(topology: &Topology, _: &Offers, options: &Options<'_>) -> Opened {
+fn open(topology: &Topology, _: &SignalOffers, options: &PolicyOptions<'_>) -> PolicyResult {
     let words = [("round-robin", Ties::RoundRobin), ("random", Ties::Random)];
     let order = options.one_of("order", &words, "round-robin or random")?;
-    let rule = Best::new(FairTime::default(), 0.0, order);
+    let rule = BestScoreRule::new(FairTime::default(), 0.0, order);
     Swapper::new(rule, form(options)?).open(topology, INFO.name)
 }
 
 #[derive(Debug, Default)]
-struct FairTime(BTreeMap<ThreadId, Times>);
+struct FairTime(BTreeMap<ThreadId, CoreKindTimes>);
 
 impl Score for FairTime {
     const WHY: &'static str = "it has had the smallest share of its time on large cores";
 
-    fn note(&mut self, ran: &Ran<'_>, on_large: bool) {
+    fn record_interval(&mut self, ran: &ActiveThread<'_>, on_large: bool) {
         self.0.entry(ran.thread).or_default().add(ran, on_large);
     }
 
@@ -62,7 +64,7 @@ impl Score for FairTime {
         self.0.retain(|&id, _| !is_gone(id));
     }
 
-    fn of(&self, thread: ThreadId) -> Option<f64> {
+    fn thread_score(&self, thread: ThreadId) -> Option<f64> {
         let share = self.0.get(&thread)?.large_share()?;
         Some(-share)
     }
@@ -74,13 +76,17 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn bench(large: u32, small: u32, order: Ties) -> Bench<Best<FairTime>> {
-        let rule = Best::new(FairTime::default(), 0.0, order);
+    fn bench(large: u32, small: u32, order: Ties) -> Bench<BestScoreRule<FairTime>> {
+        let rule = BestScoreRule::new(FairTime::default(), 0.0, order);
         Bench::new(chip(large, small, 1), rule)
     }
 
     /// Number of quanta that each of some threads that always run has the large core in.
-    fn turns(bench: &mut Bench<Best<FairTime>>, threads: usize, quanta: usize) -> Vec<usize> {
+    fn turns(
+        bench: &mut Bench<BestScoreRule<FairTime>>,
+        threads: usize,
+        quanta: usize,
+    ) -> Vec<usize> {
         let did: Vec<Did> = vec![BUSY; threads];
         let mut turns = vec![0; threads];
         for _ in 0..quanta {

@@ -16,11 +16,11 @@
 //! nobody else can run.
 
 use super::asymmetric::{
-    FORM, Group, LATENCY, Order, RoundRobin, Rule, Seat, Swap, Swapper, TURNS, Tick, form, latency,
-    turns,
+    FORM, LATENCY, LogicalCore, LogicalCoreGroup, RoundRobin, Swap, SwapRule, Swapper, TURNS, Tick,
+    TurnOrder, form, latency, turn_order,
 };
-use crate::policy::{ALL_USUAL, Opened, Options, PolicyInfo, PolicyRng};
-use crate::signal::{Offers, Signal, Tier};
+use crate::policy::{ALL_USUAL, PolicyInfo, PolicyOptions, PolicyResult, PolicyRng};
+use crate::signal::{Signal, SignalOffers, Tier};
 use crate::topology::Topology;
 use std::collections::BTreeMap;
 
@@ -40,33 +40,33 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     open,
 };
 
-fn open(topology: &Topology, _: &Offers, options: &Options<'_>) -> Opened {
+fn open(topology: &Topology, _: &SignalOffers, options: &PolicyOptions<'_>) -> PolicyResult {
     let form = form(options)?;
     let rule = Hrrs {
-        order: turns(options)?,
+        order: turn_order(options)?,
         ..Hrrs::default()
     };
-    let policy = Swapper::new(rule, form).deciding_in(latency(options)?);
+    let policy = Swapper::new(rule, form).with_latency(latency(options)?);
     policy.open(topology, INFO.name)
 }
 
 /// Turns, by group.
 #[derive(Debug, Default)]
 pub(super) struct Hrrs {
-    order: Order,
-    groups: BTreeMap<usize, Turns>,
+    order: TurnOrder,
+    groups: BTreeMap<usize, GroupTurns>,
 }
 
 /// The turns in one group.
 #[derive(Debug, Default)]
-pub(super) struct Turns {
+pub(super) struct GroupTurns {
     queue: RoundRobin,
     /// True where a quantum's exchange still waits for the large core to leave the kernel.
     due: bool,
 }
 
-impl Turns {
-    pub(super) fn new(order: Order) -> Self {
+impl GroupTurns {
+    pub(super) fn new(order: TurnOrder) -> Self {
         Self {
             queue: RoundRobin::new(order),
             due: false,
@@ -75,31 +75,35 @@ impl Turns {
 
     /// Returns the logical core that has to give way now, if any: at the end of a quantum, when the
     /// large core is idle, or when it has left the kernel that held an exchange up.
-    pub(super) fn leaver(&mut self, group: &Group<'_>, tick: Tick) -> Option<usize> {
-        self.queue.follow(group);
-        let large = self.queue.leaver(group)?;
+    pub(super) fn demotion_candidate(
+        &mut self,
+        group: &LogicalCoreGroup<'_>,
+        tick: Tick,
+    ) -> Option<usize> {
+        self.queue.update_queues(group);
+        let large = self.queue.demotion_candidate(group)?;
         self.due |= tick.is_quantum || large.is_idle();
-        let now = self.due && !large.in_kernel();
+        let now = self.due && !large.is_in_kernel();
         now.then_some(large.logical)
     }
 
     /// Leaves the large core to the logical core that has it, until the end of the next quantum.
-    pub(super) fn stay(&mut self) {
+    pub(super) fn keep_large_core(&mut self) {
         self.due = false;
     }
 
     /// Exchanges the first in the queue that is ready and that `may` have the large core.
-    pub(super) fn exchange(
+    pub(super) fn swap_next(
         &mut self,
-        group: &Group<'_>,
+        group: &LogicalCoreGroup<'_>,
         large: usize,
         may: impl Fn(usize) -> bool,
         why: &'static str,
     ) -> Option<Swap> {
         self.due = false;
-        let ready = |seat: &Seat<'_>| seat.is_ready() && may(seat.logical);
-        let small = self.queue.next(group, ready)?;
-        self.queue.exchanged(small, large);
+        let ready = |seat: &LogicalCore<'_>| seat.is_ready() && may(seat.logical);
+        let small = self.queue.next_candidate(group, ready)?;
+        self.queue.record_swap(small, large);
         Some(Swap {
             small,
             large,
@@ -108,15 +112,20 @@ impl Turns {
     }
 }
 
-impl Rule for Hrrs {
-    fn choose(&mut self, group: &Group<'_>, tick: Tick, _: &mut PolicyRng) -> Vec<Swap> {
+impl SwapRule for Hrrs {
+    fn choose_swaps(
+        &mut self,
+        group: &LogicalCoreGroup<'_>,
+        tick: Tick,
+        _: &mut PolicyRng,
+    ) -> Vec<Swap> {
         let order = self.order;
         let turns = self.groups.entry(group.index);
-        let turns = turns.or_insert_with(|| Turns::new(order));
-        let Some(large) = turns.leaver(group, tick) else {
+        let turns = turns.or_insert_with(|| GroupTurns::new(order));
+        let Some(large) = turns.demotion_candidate(group, tick) else {
             return Vec::new();
         };
-        let swap = turns.exchange(group, large, |_| true, "round robin");
+        let swap = turns.swap_next(group, large, |_| true, "round robin");
         swap.into_iter().collect()
     }
 }
@@ -166,7 +175,7 @@ mod tests {
     #[test]
     fn those_whom_a_counter_passes_over_wait_for_the_next_round() {
         let rule = Hrrs {
-            order: Order::Counter,
+            order: TurnOrder::Counter,
             ..Hrrs::default()
         };
         let mut bench = Bench::new(chip(1, 3, 1), rule);
@@ -214,7 +223,7 @@ mod tests {
         #[test]
         fn a_counter_and_a_queue_are_the_same_where_nobody_is_passed_over(n in 1u32..16) {
             let mut queue = Bench::new(chip(1, n, 1), Hrrs::default());
-            let rule = Hrrs { order: Order::Counter, ..Hrrs::default() };
+            let rule = Hrrs { order: TurnOrder::Counter, ..Hrrs::default() };
             let mut counter = Bench::new(chip(1, n, 1), rule);
             let all = vec![BUSY; n as usize + 1];
             for _ in 0..3 * all.len() {

@@ -17,14 +17,15 @@
 //! quanta, which would set all bits.
 //!
 //! Many cores: where groups of cores have private last-level regions, exchanges stay inside a
-//! group ([`super::asymmetric::Groups`]).
+//! group ([`super::asymmetric::ExchangeGroups`]).
 
 use super::asymmetric::{
-    FORM, Group, LATENCY, Order, Rule, Swap, Swapper, TURNS, Tick, form, latency, turns,
+    FORM, LATENCY, LogicalCoreGroup, Swap, SwapRule, Swapper, TURNS, Tick, TurnOrder, form,
+    latency, turn_order,
 };
-use super::hrrs::Turns;
-use crate::policy::{ALL_USUAL, Opened, Options, PolicyInfo, PolicyRng};
-use crate::signal::{Offers, Signal, Tier};
+use super::hrrs::GroupTurns;
+use crate::policy::{ALL_USUAL, PolicyInfo, PolicyOptions, PolicyResult, PolicyRng};
+use crate::signal::{Signal, SignalOffers, Tier};
 use crate::topology::Topology;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -44,26 +45,26 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     open,
 };
 
-fn open(topology: &Topology, _: &Offers, options: &Options<'_>) -> Opened {
+fn open(topology: &Topology, _: &SignalOffers, options: &PolicyOptions<'_>) -> PolicyResult {
     let form = form(options)?;
     let rule = Kuths {
-        order: turns(options)?,
+        order: turn_order(options)?,
         ..Kuths::default()
     };
-    let policy = Swapper::new(rule, form).deciding_in(latency(options)?);
+    let policy = Swapper::new(rule, form).with_latency(latency(options)?);
     policy.open(topology, INFO.name)
 }
 
 /// Bits and turns, by group.
 #[derive(Debug, Default)]
 struct Kuths {
-    order: Order,
-    groups: BTreeMap<usize, Bits>,
+    order: TurnOrder,
+    groups: BTreeMap<usize, TransitionBits>,
 }
 
 #[derive(Debug)]
-struct Bits {
-    turns: Turns,
+struct TransitionBits {
+    turns: GroupTurns,
     /// Logical cores whose transition bit is set.
     set: BTreeSet<usize>,
     /// The bits of the last quantum, while its exchange waits for the large core to leave the
@@ -71,55 +72,62 @@ struct Bits {
     due: Option<BTreeSet<usize>>,
 }
 
-impl Rule for Kuths {
+impl SwapRule for Kuths {
     const CALLS: bool = true;
 
-    fn choose(&mut self, group: &Group<'_>, tick: Tick, _: &mut PolicyRng) -> Vec<Swap> {
+    fn choose_swaps(
+        &mut self,
+        group: &LogicalCoreGroup<'_>,
+        tick: Tick,
+        _: &mut PolicyRng,
+    ) -> Vec<Swap> {
         let order = self.order;
         let bits = self.groups.entry(group.index);
-        let bits = bits.or_insert_with(|| Bits::new(order));
-        bits.note(group, tick);
-        bits.choose(group, tick).into_iter().collect()
+        let bits = bits.or_insert_with(|| TransitionBits::new(order));
+        bits.record_returns(group, tick);
+        bits.choose_swap(group, tick).into_iter().collect()
     }
 }
 
-impl Bits {
-    fn new(order: Order) -> Self {
+impl TransitionBits {
+    fn new(order: TurnOrder) -> Self {
         Self {
-            turns: Turns::new(order),
+            turns: GroupTurns::new(order),
             set: BTreeSet::new(),
             due: None,
         }
     }
 
-    fn note(&mut self, group: &Group<'_>, tick: Tick) {
-        let returned = group.seats().filter(|seat| seat.returned());
+    fn record_returns(&mut self, group: &LogicalCoreGroup<'_>, tick: Tick) {
+        let returned = group
+            .logical_cores()
+            .filter(|seat| seat.has_returned_to_user());
         self.set.extend(returned.map(|seat| seat.logical));
         if tick.is_quantum {
             self.due = Some(std::mem::take(&mut self.set));
         }
     }
 
-    fn choose(&mut self, group: &Group<'_>, tick: Tick) -> Option<Swap> {
-        let large = self.turns.leaver(group, tick)?;
+    fn choose_swap(&mut self, group: &LogicalCoreGroup<'_>, tick: Tick) -> Option<Swap> {
+        let large = self.turns.demotion_candidate(group, tick)?;
         let bits = self.due.take().unwrap_or_default();
         let of_small = |l: &usize| group.small.iter().any(|seat| seat.logical == *l);
         if bits.iter().any(of_small) {
             let may = |l| bits.contains(&l);
             return self
                 .turns
-                .exchange(group, large, may, "it has returned from the kernel");
+                .swap_next(group, large, may, "it has returned from the kernel");
         }
         let idle = group
             .large
             .iter()
             .any(|s| s.logical == large && s.is_idle());
         if bits.contains(&large) && !idle {
-            self.turns.stay();
+            self.turns.keep_large_core();
             return None;
         }
         let why = "round robin, since nobody has returned from the kernel";
-        self.turns.exchange(group, large, |_| true, why)
+        self.turns.swap_next(group, large, |_| true, why)
     }
 }
 

@@ -10,11 +10,13 @@
 //! Promises: no core has two threads more than another, and of two threads per core the heaviest
 //! is beside the lightest.
 
-use super::grouping::{Crew, leave, seat};
+use super::grouping::{GroupedThreads, leave_to_os, place_groups};
 use crate::plan::{Decision, Fact, Reason};
-use crate::policy::{ALL_USUAL, Opened, OptionInfo, Options, Policy, PolicyInfo, PolicyRng, View};
+use crate::policy::{
+    ALL_USUAL, OptionInfo, Policy, PolicyInfo, PolicyOptions, PolicyResult, PolicyRng, View,
+};
 use crate::sample::ThreadObservation;
-use crate::signal::{Offers, Signal, Tier};
+use crate::signal::{Signal, SignalOffers, Tier};
 use crate::topology::Topology;
 
 #[doc(alias = "L1-bandwidth aware")]
@@ -37,7 +39,7 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     open,
 };
 
-fn open(_: &Topology, _: &Offers, options: &Options<'_>) -> Opened {
+fn open(_: &Topology, _: &SignalOffers, options: &PolicyOptions<'_>) -> PolicyResult {
     let active = options.share("active")?;
     Ok(Box::new(L1Bandwidth { active }))
 }
@@ -49,13 +51,13 @@ struct L1Bandwidth {
 impl Policy for L1Bandwidth {
     fn decide(&mut self, view: View<'_>, _: &mut PolicyRng) -> Decision {
         let mut decision = Decision::default();
-        let crew = Crew::new(view, self.active, view.topology.pus().len(), |_| false);
+        let crew = GroupedThreads::new(view, self.active, view.topology.pus().len(), |_| false);
         for (thread, why) in &crew.left {
-            leave(thread, why, &mut decision);
+            leave_to_os(thread, why, &mut decision);
         }
         let loads: Vec<f64> = crew.members.iter().map(|thread| load(thread)).collect();
-        let groups = balanced(&loads, view.topology.cores().len());
-        seat(
+        let groups = balance_groups(&loads, view.topology.cores().len());
+        place_groups(
             view.topology,
             &crew,
             &groups,
@@ -74,7 +76,7 @@ fn load(thread: &ThreadObservation) -> f64 {
 
 /// Groups of threads for as many cores: the heaviest first, each to the least loaded of the cores
 /// that have the fewest threads.
-fn balanced(loads: &[f64], cores: usize) -> Vec<Vec<usize>> {
+fn balance_groups(loads: &[f64], cores: usize) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..loads.len()).collect();
     order.sort_by(|&a, &b| loads[b].total_cmp(&loads[a]).then(a.cmp(&b)));
     let mut groups: Vec<(f64, Vec<usize>)> = vec![(0.0, Vec::new()); cores.min(loads.len())];
@@ -113,15 +115,18 @@ mod tests {
 
     #[test]
     fn the_heaviest_is_beside_the_lightest() {
-        let groups = balanced(&[1.0, 8.0, 3.0, 6.0], 2);
+        let groups = balance_groups(&[1.0, 8.0, 3.0, 6.0], 2);
         assert_eq!(groups, [vec![1, 0], vec![3, 2]]);
     }
 
     #[test]
     fn an_under_full_machine_has_cores_with_one() {
-        assert_eq!(balanced(&[5.0, 1.0, 2.0], 4), [vec![0], vec![2], vec![1]]);
-        assert_eq!(balanced(&[5.0, 1.0, 2.0], 2), [vec![0], vec![2, 1]]);
-        assert!(balanced(&[], 2).is_empty());
+        assert_eq!(
+            balance_groups(&[5.0, 1.0, 2.0], 4),
+            [vec![0], vec![2], vec![1]]
+        );
+        assert_eq!(balance_groups(&[5.0, 1.0, 2.0], 2), [vec![0], vec![2, 1]]);
+        assert!(balance_groups(&[], 2).is_empty());
     }
 
     proptest! {
@@ -130,7 +135,7 @@ mod tests {
             loads in prop::collection::vec(0.0f64..1e9, 1..40),
             cores in 1usize..12,
         ) {
-            let groups = balanced(&loads, cores);
+            let groups = balance_groups(&loads, cores);
             let mut all: Vec<usize> = groups.iter().flatten().copied().collect();
             all.sort_unstable();
             prop_assert_eq!(all, (0..loads.len()).collect::<Vec<_>>());

@@ -11,13 +11,14 @@
 //! performance: it is there to be measured.
 
 use crate::ids::{ProgramId, PuId, ThreadId};
-use crate::mapping::{MalformedMapping, Mapping, Scheme};
+use crate::mapping::{MalformedMapping, Mapping, MappingScheme};
 use crate::plan::{Decision, Placement, Reason};
 use crate::policy::{
-    ALL_USUAL, Opened, OptionInfo, Options, Policy, PolicyError, PolicyInfo, PolicyRng, View,
+    ALL_USUAL, OptionInfo, Policy, PolicyError, PolicyInfo, PolicyOptions, PolicyResult, PolicyRng,
+    View,
 };
 use crate::sample::ThreadObservation;
-use crate::signal::{Offers, Signal, Tier};
+use crate::signal::{Signal, SignalOffers, Tier};
 use crate::topology::Topology;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::str::FromStr;
@@ -49,25 +50,25 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     open,
 };
 
-fn open(topology: &Topology, _: &Offers, options: &Options<'_>) -> Opened {
-    let policy = Static {
-        places: options.parsed("map", "iso, int, spr, or PUs as 0.0.1.1/2.2.3.3")?,
+fn open(topology: &Topology, _: &SignalOffers, options: &PolicyOptions<'_>) -> PolicyResult {
+    let policy = StaticMapping {
+        places: options.parse_value("map", "iso, int, spr, or PUs as 0.0.1.1/2.2.3.3")?,
         active: options.share("active")?,
         slots: Vec::new(),
     };
-    policy.places.require(topology)?;
+    policy.places.check_pus(topology)?;
     Ok(Box::new(policy))
 }
 
 /// Source of places.
-enum Places {
-    Scheme(Scheme),
+enum MappingSource {
+    Scheme(MappingScheme),
     /// These PUs for the programs in the order in which they appear, over again where a program
     /// has more threads; programs beyond them have none.
     Fixed(Mapping),
 }
 
-impl FromStr for Places {
+impl FromStr for MappingSource {
     type Err = MalformedMapping;
 
     fn from_str(text: &str) -> Result<Self, MalformedMapping> {
@@ -78,9 +79,9 @@ impl FromStr for Places {
     }
 }
 
-impl Places {
+impl MappingSource {
     /// Checks that a machine has all of the PUs that are named.
-    fn require(&self, topology: &Topology) -> Result<(), PolicyError> {
+    fn check_pus(&self, topology: &Topology) -> Result<(), PolicyError> {
         let Self::Fixed(mapping) = self else {
             return Ok(());
         };
@@ -98,9 +99,11 @@ impl Places {
     }
 
     /// Returns the PUs of programs of so many threads each.
-    fn of(&self, topology: &Topology, threads: &[usize]) -> Vec<Vec<PuId>> {
+    fn program_pus(&self, topology: &Topology, threads: &[usize]) -> Vec<Vec<PuId>> {
         match self {
-            Self::Scheme(scheme) => Mapping::of(*scheme, topology, threads).programs().to_vec(),
+            Self::Scheme(scheme) => Mapping::from_scheme(*scheme, topology, threads)
+                .programs()
+                .to_vec(),
             Self::Fixed(mapping) => {
                 let each = mapping.programs().iter().zip(threads);
                 each.map(|(pus, &count)| pus.iter().copied().cycle().take(count).collect())
@@ -110,46 +113,46 @@ impl Places {
     }
 }
 
-struct Static {
-    places: Places,
+struct StaticMapping {
+    places: MappingSource,
     active: f64,
-    slots: Vec<Slot>,
+    slots: Vec<ProgramSlot>,
 }
 
 /// The places of one program after the other.
 #[derive(Default)]
-struct Slot {
+struct ProgramSlot {
     program: Option<ProgramId>,
     /// The most threads that it has had at once.
     threads: usize,
     seats: BTreeMap<ThreadId, PuId>,
 }
 
-impl Policy for Static {
+impl Policy for StaticMapping {
     fn decide(&mut self, view: View<'_>, _: &mut PolicyRng) -> Decision {
-        let members = self.members(view);
-        self.follow(&members);
-        self.seat(view.topology, &members);
+        let members = self.active_threads(view);
+        self.assign_slots(&members);
+        self.assign_pus(view.topology, &members);
         let mut decision = Decision::default();
         for (number, slot) in self.slots.iter().enumerate() {
             for (&id, &pu) in &slot.seats {
-                self.place(view, number, id, pu, &mut decision);
+                self.place_thread(view, number, id, pu, &mut decision);
             }
         }
         decision
     }
 }
 
-impl Static {
+impl StaticMapping {
     /// Threads that are or once were active, by program.
-    fn members(&self, view: View<'_>) -> BTreeMap<ProgramId, BTreeSet<ThreadId>> {
+    fn active_threads(&self, view: View<'_>) -> BTreeMap<ProgramId, BTreeSet<ThreadId>> {
         let seated = self.slots.iter().flat_map(|slot| slot.seats.keys());
         let seated: BTreeSet<ThreadId> = seated.copied().collect();
         let takes_part = |thread: &&ThreadObservation| {
             seated.contains(&thread.id) || view.observation.wanted_share(thread) >= self.active
         };
         let mut members: BTreeMap<ProgramId, BTreeSet<ThreadId>> = BTreeMap::new();
-        for thread in view.observation.managed().filter(takes_part) {
+        for thread in view.observation.managed_threads().filter(takes_part) {
             members
                 .entry(thread.id.program())
                 .or_default()
@@ -160,7 +163,7 @@ impl Static {
 
     /// Takes programs that have ended off their slots and puts new ones into the first that are
     /// free.
-    fn follow(&mut self, members: &BTreeMap<ProgramId, BTreeSet<ThreadId>>) {
+    fn assign_slots(&mut self, members: &BTreeMap<ProgramId, BTreeSet<ThreadId>>) {
         for slot in &mut self.slots {
             slot.program = slot.program.filter(|program| members.contains_key(program));
         }
@@ -173,7 +176,7 @@ impl Static {
             let at = taken.get(&program).copied();
             let at = at.or_else(|| free.pop_front()).unwrap_or(self.slots.len());
             if at == self.slots.len() {
-                self.slots.push(Slot::default());
+                self.slots.push(ProgramSlot::default());
             }
             self.slots[at].program = Some(program);
             self.slots[at].threads = self.slots[at].threads.max(threads.len());
@@ -181,17 +184,28 @@ impl Static {
     }
 
     /// Gives every member its PU; those that have one of their program's keep it.
-    fn seat(&mut self, topology: &Topology, members: &BTreeMap<ProgramId, BTreeSet<ThreadId>>) {
+    fn assign_pus(
+        &mut self,
+        topology: &Topology,
+        members: &BTreeMap<ProgramId, BTreeSet<ThreadId>>,
+    ) {
         let threads: Vec<usize> = self.slots.iter().map(|slot| slot.threads).collect();
-        let mut places = self.places.of(topology, &threads).into_iter();
+        let mut places = self.places.program_pus(topology, &threads).into_iter();
         for slot in &mut self.slots {
             let threads = slot.program.and_then(|program| members.get(&program));
             let threads = threads.into_iter().flatten().copied().collect();
-            slot.fill(threads, places.next().unwrap_or_default());
+            slot.assign_threads(threads, places.next().unwrap_or_default());
         }
     }
 
-    fn place(&self, view: View<'_>, slot: usize, id: ThreadId, pu: PuId, decision: &mut Decision) {
+    fn place_thread(
+        &self,
+        view: View<'_>,
+        slot: usize,
+        id: ThreadId,
+        pu: PuId,
+        decision: &mut Decision,
+    ) {
         let thread = view.observation.thread(id);
         let may = thread.is_some_and(|thread| thread.original.contains(pu));
         let (chosen, placement) = if may {
@@ -211,8 +225,8 @@ impl Static {
     }
 }
 
-impl Slot {
-    fn fill(&mut self, threads: Vec<ThreadId>, mut free: Vec<PuId>) {
+impl ProgramSlot {
+    fn assign_threads(&mut self, threads: Vec<ThreadId>, mut free: Vec<PuId>) {
         let mut seats = BTreeMap::new();
         let mut take = |pu: PuId| {
             let at = free.iter().position(|&other| other == pu);

@@ -12,10 +12,12 @@
 //! are higher on a large core, which has less else to wait for, threads alike can change places
 //! each quantum.
 
-use super::asymmetric::{Best, MARGIN, Ran, SOFTWARE_FORM, Score, Swapper, Ties, form, margin};
+use super::asymmetric::{
+    ActiveThread, BestScoreRule, MARGIN, SOFTWARE_FORM, Score, Swapper, Ties, form, margin,
+};
 use crate::ids::ThreadId;
-use crate::policy::{ALL_USUAL, Opened, Options, PolicyInfo};
-use crate::signal::{Offers, Signal, Tier};
+use crate::policy::{ALL_USUAL, PolicyInfo, PolicyOptions, PolicyResult};
+use crate::signal::{Signal, SignalOffers, Tier};
 use crate::topology::Topology;
 use std::collections::BTreeMap;
 
@@ -34,8 +36,8 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     open,
 };
 
-fn open(topology: &Topology, _: &Offers, options: &Options<'_>) -> Opened {
-    let rule = Best::new(MemDominance::default(), margin(options)?, Ties::RoundRobin);
+fn open(topology: &Topology, _: &SignalOffers, options: &PolicyOptions<'_>) -> PolicyResult {
+    let rule = BestScoreRule::new(MemDominance::default(), margin(options)?, Ties::RoundRobin);
     Swapper::new(rule, form(options)?).open(topology, INFO.name)
 }
 
@@ -50,7 +52,7 @@ struct MemDominance {
 impl Score for MemDominance {
     const WHY: &'static str = "it waits for memory least";
 
-    fn note(&mut self, ran: &Ran<'_>, _: bool) {
+    fn record_interval(&mut self, ran: &ActiveThread<'_>, _: bool) {
         let time_ns = ran.sample.cpu_time_ns();
         if let Some(share) = ran.sample.get(Signal::MemoryStall) {
             let now = self.now.entry(ran.thread).or_default();
@@ -59,7 +61,7 @@ impl Score for MemDominance {
         }
     }
 
-    fn conclude(&mut self) {
+    fn end_quantum(&mut self) {
         let ran = std::mem::take(&mut self.now).into_iter();
         let shares = ran.filter(|(_, (_, time_ns))| *time_ns > 0.0);
         self.share
@@ -71,7 +73,7 @@ impl Score for MemDominance {
         self.share.retain(|&id, _| !is_gone(id));
     }
 
-    fn of(&self, thread: ThreadId) -> Option<f64> {
+    fn thread_score(&self, thread: ThreadId) -> Option<f64> {
         self.share.get(&thread).map(|share| -share)
     }
 }
@@ -89,8 +91,8 @@ mod tests {
     const SOME: Did = stalled(&[(Signal::MemoryStall, 0.5)]);
     const LEAST: Did = stalled(&[(Signal::MemoryStall, 0.1)]);
 
-    fn bench() -> Bench<Best<MemDominance>> {
-        let rule = Best::new(MemDominance::default(), 0.0, Ties::RoundRobin);
+    fn bench() -> Bench<BestScoreRule<MemDominance>> {
+        let rule = BestScoreRule::new(MemDominance::default(), 0.0, Ties::RoundRobin);
         Bench::new(chip(1, 2, 1), rule)
     }
 

@@ -11,12 +11,12 @@
 //! not how much they matter, so threads with few but overlapping misses go first.
 
 use super::asymmetric::{
-    Best, Estimates, Impact, MARGIN, PIE_SIGNALS, Ran, SOFTWARE_FORM, Score, Swapper, Ties, form,
-    margin,
+    ActiveThread, BestScoreRule, MARGIN, PIE_SIGNALS, PieEstimates, PieModel, SOFTWARE_FORM, Score,
+    Swapper, Ties, form, margin,
 };
 use crate::ids::ThreadId;
-use crate::policy::{ALL_USUAL, Opened, Options, PolicyInfo};
-use crate::signal::{Offers, Tier};
+use crate::policy::{ALL_USUAL, PolicyInfo, PolicyOptions, PolicyResult};
+use crate::signal::{SignalOffers, Tier};
 use crate::topology::Topology;
 
 pub(crate) const INFO: PolicyInfo = PolicyInfo {
@@ -34,33 +34,36 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     open,
 };
 
-fn open(topology: &Topology, offers: &Offers, options: &Options<'_>) -> Opened {
+fn open(topology: &Topology, offers: &SignalOffers, options: &PolicyOptions<'_>) -> PolicyResult {
     let (margin, form) = (margin(options)?, form(options)?);
-    let score = MlpRatio(Estimates::new(Impact::of(topology, offers, INFO.name)?));
-    Swapper::new(Best::new(score, margin, Ties::RoundRobin), form).open(topology, INFO.name)
+    let score = MlpRatio(PieEstimates::new(PieModel::from_topology(
+        topology, offers, INFO.name,
+    )?));
+    Swapper::new(BestScoreRule::new(score, margin, Ties::RoundRobin), form)
+        .open(topology, INFO.name)
 }
 
 #[derive(Debug)]
-struct MlpRatio(Estimates);
+struct MlpRatio(PieEstimates);
 
 impl Score for MlpRatio {
     const WHY: &'static str = "its misses overlap most more on a large core";
 
-    fn note(&mut self, ran: &Ran<'_>, on_large: bool) {
-        self.0.note(ran, on_large);
+    fn record_interval(&mut self, ran: &ActiveThread<'_>, on_large: bool) {
+        self.0.add_counts(ran, on_large);
     }
 
-    fn conclude(&mut self) {
+    fn end_quantum(&mut self) {
         self.0
-            .conclude(|impact, counted, _| impact.mlp_ratio(counted));
+            .end_quantum(|impact, counted, _| impact.mlp_ratio(counted));
     }
 
     fn forget(&mut self, is_gone: &dyn Fn(ThreadId) -> bool) {
         self.0.forget(is_gone);
     }
 
-    fn of(&self, thread: ThreadId) -> Option<f64> {
-        self.0.of(thread)
+    fn thread_score(&self, thread: ThreadId) -> Option<f64> {
+        self.0.last_estimate(thread)
     }
 }
 
@@ -97,7 +100,7 @@ mod tests {
     #[test]
     fn the_highest_mlp_big_over_mlp_small_is_on_the_big_core() {
         let chip = chip(1, 2, 1);
-        let rule = Best::new(MlpRatio(estimates(&chip)), 0.0, Ties::RoundRobin);
+        let rule = BestScoreRule::new(MlpRatio(estimates(&chip)), 0.0, Ties::RoundRobin);
         let mut bench = Bench::new(chip, rule);
         bench.quantum(&[FAR, FAR, NEAR]);
         assert_eq!(bench.quantum(&[FAR, FAR, NEAR]), [2, 1, 0]);

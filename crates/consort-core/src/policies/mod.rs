@@ -32,11 +32,13 @@ mod workover;
 
 pub(crate) use holistic::SHARED_CORES;
 
-pub use coscheduling::{in_turn, seats};
-pub use symbiotic::{CORE_DISADVANTAGE, Objective};
+pub use coscheduling::{divide_cores, fixed_slot_policy};
+pub use symbiotic::{CORE_DISADVANTAGE, SlowdownObjective};
 
-use crate::policy::{Opened, Options, PolicyError, PolicyInfo, PolicySpec, check_fed};
-use crate::signal::Offers;
+use crate::policy::{
+    PolicyError, PolicyInfo, PolicyOptions, PolicyResult, PolicySpec, check_signals,
+};
+use crate::signal::SignalOffers;
 use crate::suggest::hint;
 use crate::topology::Topology;
 
@@ -100,10 +102,10 @@ pub fn find(name: &str) -> Result<&'static PolicyInfo, PolicyError> {
 /// # Errors
 /// Unknown names; needs that the machine does not meet; unknown options or values;
 /// [`PolicyError::Unfit`] where the policy would be of no use.
-pub fn open(topology: &Topology, offers: &Offers, spec: &PolicySpec) -> Opened {
+pub fn open(topology: &Topology, offers: &SignalOffers, spec: &PolicySpec) -> PolicyResult {
     let info = find(&spec.name)?;
-    check_fed(info.name, info.needs, offers)?;
-    (info.open)(topology, offers, &Options::new(info, spec)?)
+    check_signals(info.name, info.needs, offers)?;
+    (info.open)(topology, offers, &PolicyOptions::new(info, spec)?)
 }
 
 /// Checks a specification where there is no machine yet. Options are read before the machine is
@@ -113,9 +115,9 @@ pub fn open(topology: &Topology, offers: &Offers, spec: &PolicySpec) -> Opened {
 /// Unknown names, options or values.
 pub fn check(spec: &PolicySpec) -> Result<&'static PolicyInfo, PolicyError> {
     let info = find(&spec.name)?;
-    let options = Options::new(info, spec)?;
+    let options = PolicyOptions::new(info, spec)?;
     let any = Topology::uniform(1, 1);
-    match any.map(|any| (info.open)(&any, &Offers::default(), &options)) {
+    match any.map(|any| (info.open)(&any, &SignalOffers::default(), &options)) {
         Ok(Err(error)) if !matches!(error, PolicyError::Unfit { .. }) => Err(error),
         _ => Ok(info),
     }

@@ -1,8 +1,8 @@
 //! `none`: observe only.
 
 use crate::plan::{Decision, PlanReport};
-use crate::policy::{ALL_USUAL, Opened, Options, Policy, PolicyInfo, PolicyRng, View};
-use crate::signal::{Offers, Tier};
+use crate::policy::{ALL_USUAL, Policy, PolicyInfo, PolicyOptions, PolicyResult, PolicyRng, View};
+use crate::signal::{SignalOffers, Tier};
 use crate::topology::Topology;
 
 pub(crate) const INFO: PolicyInfo = PolicyInfo {
@@ -20,14 +20,14 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     open,
 };
 
-fn open(_: &Topology, _: &Offers, _: &Options<'_>) -> Opened {
-    Ok(Box::new(Observer))
+fn open(_: &Topology, _: &SignalOffers, _: &PolicyOptions<'_>) -> PolicyResult {
+    Ok(Box::new(ObserveOnlyPolicy))
 }
 
 /// Leaves every thread to the operating system.
-struct Observer;
+struct ObserveOnlyPolicy;
 
-impl Policy for Observer {
+impl Policy for ObserveOnlyPolicy {
     fn decide(&mut self, _: View<'_>, _: &mut PolicyRng) -> Decision {
         Decision {
             report: PlanReport {

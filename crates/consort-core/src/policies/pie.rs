@@ -14,12 +14,12 @@
 //! them.
 
 use super::asymmetric::{
-    Best, Estimates, Impact, MARGIN, PIE_SIGNALS, Ran, SOFTWARE_FORM, Score, Swapper, Ties, form,
-    margin,
+    ActiveThread, BestScoreRule, MARGIN, PIE_SIGNALS, PieEstimates, PieModel, SOFTWARE_FORM, Score,
+    Swapper, Ties, form, margin,
 };
 use crate::ids::ThreadId;
-use crate::policy::{ALL_USUAL, Opened, Options, PolicyInfo};
-use crate::signal::{Offers, Tier};
+use crate::policy::{ALL_USUAL, PolicyInfo, PolicyOptions, PolicyResult};
+use crate::signal::{SignalOffers, Tier};
 use crate::topology::Topology;
 
 #[doc(alias = "performance impact estimation")]
@@ -38,32 +38,35 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     open,
 };
 
-fn open(topology: &Topology, offers: &Offers, options: &Options<'_>) -> Opened {
+fn open(topology: &Topology, offers: &SignalOffers, options: &PolicyOptions<'_>) -> PolicyResult {
     let (margin, form) = (margin(options)?, form(options)?);
-    let score = Pie(Estimates::new(Impact::of(topology, offers, INFO.name)?));
-    Swapper::new(Best::new(score, margin, Ties::RoundRobin), form).open(topology, INFO.name)
+    let score = Pie(PieEstimates::new(PieModel::from_topology(
+        topology, offers, INFO.name,
+    )?));
+    Swapper::new(BestScoreRule::new(score, margin, Ties::RoundRobin), form)
+        .open(topology, INFO.name)
 }
 
 #[derive(Debug)]
-struct Pie(Estimates);
+struct Pie(PieEstimates);
 
 impl Score for Pie {
     const WHY: &'static str = "its estimated gain from a large core is the highest";
 
-    fn note(&mut self, ran: &Ran<'_>, on_large: bool) {
-        self.0.note(ran, on_large);
+    fn record_interval(&mut self, ran: &ActiveThread<'_>, on_large: bool) {
+        self.0.add_counts(ran, on_large);
     }
 
-    fn conclude(&mut self) {
-        self.0.conclude(Impact::ratio);
+    fn end_quantum(&mut self) {
+        self.0.end_quantum(PieModel::ratio);
     }
 
     fn forget(&mut self, is_gone: &dyn Fn(ThreadId) -> bool) {
         self.0.forget(is_gone);
     }
 
-    fn of(&self, thread: ThreadId) -> Option<f64> {
-        self.0.of(thread)
+    fn thread_score(&self, thread: ThreadId) -> Option<f64> {
+        self.0.last_estimate(thread)
     }
 }
 
@@ -97,9 +100,9 @@ mod tests {
         ..BUSY
     };
 
-    fn bench() -> Bench<Best<Pie>> {
+    fn bench() -> Bench<BestScoreRule<Pie>> {
         let chip = chip(1, 1, 1);
-        let rule = Best::new(Pie(estimates(&chip)), 0.0, Ties::RoundRobin);
+        let rule = BestScoreRule::new(Pie(estimates(&chip)), 0.0, Ties::RoundRobin);
         Bench::new(chip, rule)
     }
 

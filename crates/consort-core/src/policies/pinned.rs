@@ -9,10 +9,10 @@
 
 use crate::ids::{PuId, ThreadId};
 use crate::plan::{Decision, Placement, Reason};
-use crate::policy::{ALL_USUAL, Opened, Options, Policy, PolicyInfo, PolicyRng, View};
+use crate::policy::{ALL_USUAL, Policy, PolicyInfo, PolicyOptions, PolicyResult, PolicyRng, View};
 use crate::pu_set::PuSet;
 use crate::sample::ThreadObservation;
-use crate::signal::{Offers, Signal, Tier};
+use crate::signal::{Signal, SignalOffers, Tier};
 use crate::topology::Topology;
 use std::collections::BTreeMap;
 
@@ -31,17 +31,17 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     open,
 };
 
-fn open(_: &Topology, _: &Offers, _: &Options<'_>) -> Opened {
-    Ok(Box::new(Pinned::default()))
+fn open(_: &Topology, _: &SignalOffers, _: &PolicyOptions<'_>) -> PolicyResult {
+    Ok(Box::new(PinnedPolicy::default()))
 }
 
 /// PU on which each thread was first seen.
 #[derive(Debug, Default)]
-struct Pinned(BTreeMap<ThreadId, PuId>);
+struct PinnedPolicy(BTreeMap<ThreadId, PuId>);
 
-impl Pinned {
+impl PinnedPolicy {
     /// The thread's PU, if it is known and may still be used.
-    fn home(&mut self, thread: &ThreadObservation, pus: &PuSet) -> Option<PuId> {
+    fn find_home(&mut self, thread: &ThreadObservation, pus: &PuSet) -> Option<PuId> {
         if let Some(pu) = thread.last_pu {
             self.0.entry(thread.id).or_insert(pu);
         }
@@ -50,13 +50,13 @@ impl Pinned {
     }
 }
 
-impl Policy for Pinned {
+impl Policy for PinnedPolicy {
     fn decide(&mut self, view: View<'_>, _: &mut PolicyRng) -> Decision {
         let mut decision = Decision::default();
         let threads = &view.observation;
         self.0.retain(|&id, _| threads.thread(id).is_some());
-        for thread in threads.managed() {
-            let Some(pu) = self.home(thread, view.topology.pus()) else {
+        for thread in threads.managed_threads() {
+            let Some(pu) = self.find_home(thread, view.topology.pus()) else {
                 continue;
             };
             let reason = Reason {
@@ -78,7 +78,7 @@ mod tests {
     use rand::SeedableRng;
 
     /// Decides with one thread, last seen on a PU.
-    fn decide(policy: &mut Pinned, last_pu: Option<u32>, original: &str) -> Option<String> {
+    fn decide(policy: &mut PinnedPolicy, last_pu: Option<u32>, original: &str) -> Option<String> {
         let topology = Topology::uniform(4, 1).unwrap();
         let mut observation = observation(&topology, &[(1, 0.0)]);
         observation.threads[0].last_pu = last_pu.map(PuId);
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn threads_stay_where_they_were_first_seen() {
-        let mut policy = Pinned::default();
+        let mut policy = PinnedPolicy::default();
         assert_eq!(decide(&mut policy, None, "0-3"), None);
         assert_eq!(decide(&mut policy, Some(2), "0-3"), Some("PU 2".to_owned()));
         assert_eq!(decide(&mut policy, Some(3), "0-3"), Some("PU 2".to_owned()));
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_may_not_be_there_any_more_is_left_alone() {
-        let mut policy = Pinned::default();
+        let mut policy = PinnedPolicy::default();
         decide(&mut policy, Some(2), "0-3");
         assert_eq!(decide(&mut policy, Some(0), "0-1"), None);
     }

@@ -3,10 +3,10 @@
 
 use crate::ids::PuId;
 use crate::plan::{Decision, Placement, Reason};
-use crate::policy::{ALL_USUAL, Opened, Options, Policy, PolicyInfo, PolicyRng, View};
+use crate::policy::{ALL_USUAL, Policy, PolicyInfo, PolicyOptions, PolicyResult, PolicyRng, View};
 use crate::pu_set::PuSet;
 use crate::sample::ThreadObservation;
-use crate::signal::{Offers, Signal, Tier};
+use crate::signal::{Signal, SignalOffers, Tier};
 use crate::topology::Topology;
 use rand::seq::SliceRandom;
 
@@ -25,28 +25,28 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     open,
 };
 
-fn open(_: &Topology, _: &Offers, _: &Options<'_>) -> Opened {
-    Ok(Box::new(Dealer))
+fn open(_: &Topology, _: &SignalOffers, _: &PolicyOptions<'_>) -> PolicyResult {
+    Ok(Box::new(RandomPolicy))
 }
 
 /// Deals threads to PUs like cards.
-struct Dealer;
+struct RandomPolicy;
 
-impl Policy for Dealer {
+impl Policy for RandomPolicy {
     fn decide(&mut self, view: View<'_>, rng: &mut PolicyRng) -> Decision {
         let mut deck: Vec<PuId> = view.topology.pus().iter().collect();
         deck.shuffle(rng);
         let mut decision = Decision::default();
-        let threads = view.observation.managed();
+        let threads = view.observation.managed_threads();
         for thread in threads.filter(|t| t.sample.cpu_time_ns() > 0.0) {
-            deal(&mut deck, thread, &mut decision);
+            place_on_next(&mut deck, thread, &mut decision);
         }
         decision
     }
 }
 
 /// Gives the thread the first PU of the deck that it may use, and puts that PU at the bottom.
-fn deal(deck: &mut Vec<PuId>, thread: &ThreadObservation, decision: &mut Decision) {
+fn place_on_next(deck: &mut Vec<PuId>, thread: &ThreadObservation, decision: &mut Decision) {
     let usable = deck.iter().position(|&pu| thread.original.contains(pu));
     let Some(at) = usable else {
         return;
@@ -76,7 +76,7 @@ mod tests {
             topology: &topology,
             observation: &observation,
         };
-        let decision = Dealer.decide(view, &mut PolicyRng::seed_from_u64(seed));
+        let decision = RandomPolicy.decide(view, &mut PolicyRng::seed_from_u64(seed));
         (1..=4)
             .map(|tid| decision.placements[&thread_id(tid)].clone())
             .collect()

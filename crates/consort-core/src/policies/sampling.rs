@@ -10,11 +10,13 @@
 //!
 //! Pitfall: a schedule that happens to run while threads are in fast phases looks good.
 
-use super::grouping::{Crew, leave, seat};
+use super::grouping::{GroupedThreads, leave_to_os, place_groups};
 use crate::ids::ThreadId;
 use crate::plan::{Decision, Fact, Reason};
-use crate::policy::{ALL_USUAL, Opened, OptionInfo, Options, Policy, PolicyInfo, PolicyRng, View};
-use crate::signal::{Offers, Signal, Tier};
+use crate::policy::{
+    ALL_USUAL, OptionInfo, Policy, PolicyInfo, PolicyOptions, PolicyResult, PolicyRng, View,
+};
+use crate::signal::{Signal, SignalOffers, Tier};
 use crate::topology::Topology;
 use rand::seq::SliceRandom;
 
@@ -50,58 +52,58 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     open,
 };
 
-fn open(_: &Topology, _: &Offers, options: &Options<'_>) -> Opened {
-    Ok(Box::new(Sampling {
+fn open(_: &Topology, _: &SignalOffers, options: &PolicyOptions<'_>) -> PolicyResult {
+    Ok(Box::new(SamplingPolicy {
         samples: options.count("samples")?,
         keep: options.count("keep")?,
         active: options.share("active")?,
         threads: Vec::new(),
-        state: State::Idle,
+        state: SamplingState::Idle,
         tried: 0,
         best: None,
     }))
 }
 
 /// Threads by index into the crew, a group per core.
-type Schedule = Vec<Vec<usize>>;
+type CoreSchedule = Vec<Vec<usize>>;
 
-struct Sampling {
+struct SamplingPolicy {
     samples: u64,
     keep: u64,
     active: f64,
     /// Threads that the schedules are of.
     threads: Vec<ThreadId>,
-    state: State,
+    state: SamplingState,
     /// Schedules of this round that have run.
     tried: u64,
     /// The best of them, with its instructions per ns.
-    best: Option<(f64, Schedule)>,
+    best: Option<(f64, CoreSchedule)>,
 }
 
 /// Schedule that ran in the quantum that has just ended.
-enum State {
+enum SamplingState {
     /// None of this policy's.
     Idle,
     /// A sample.
-    Trying(Schedule),
+    Trying(CoreSchedule),
     /// The best, for so many quanta to come.
     Keeping(u64),
 }
 
-impl Policy for Sampling {
+impl Policy for SamplingPolicy {
     fn decide(&mut self, view: View<'_>, rng: &mut PolicyRng) -> Decision {
         let mut decision = Decision::default();
-        let crew = Crew::new(view, self.active, view.topology.pus().len(), |thread| {
+        let crew = GroupedThreads::new(view, self.active, view.topology.pus().len(), |thread| {
             self.threads.contains(&thread.id)
         });
         for (thread, why) in &crew.left {
-            leave(thread, why, &mut decision);
+            leave_to_os(thread, why, &mut decision);
         }
-        self.begin_anew_with_other_threads(&crew);
+        self.restart_on_thread_change(&crew);
         let rate = rate(view, &crew);
-        let schedule = self.next(rate, view.topology.cores().len(), rng);
+        let schedule = self.next_schedule(rate, view.topology.cores().len(), rng);
         let (rule, best) = self.explain();
-        seat(
+        place_groups(
             view.topology,
             &crew,
             &schedule,
@@ -117,8 +119,8 @@ impl Policy for Sampling {
     }
 }
 
-impl Sampling {
-    fn begin_anew_with_other_threads(&mut self, crew: &Crew<'_>) {
+impl SamplingPolicy {
+    fn restart_on_thread_change(&mut self, crew: &GroupedThreads<'_>) {
         let same = self
             .threads
             .iter()
@@ -126,40 +128,42 @@ impl Sampling {
             .eq(crew.members.iter().map(|t| t.id));
         if !same {
             self.threads = crew.members.iter().map(|t| t.id).collect();
-            self.state = State::Idle;
+            self.state = SamplingState::Idle;
             (self.tried, self.best) = (0, None);
         }
     }
 
     /// The schedule of the next quantum, after one in which `rate` instructions ran per ns.
-    fn next(&mut self, rate: f64, cores: usize, rng: &mut PolicyRng) -> Schedule {
-        match std::mem::replace(&mut self.state, State::Idle) {
-            State::Trying(schedule) => self.judge(rate, schedule),
-            State::Keeping(left) if left > 0 => self.state = State::Keeping(left - 1),
-            State::Keeping(_) => (self.tried, self.best) = (0, None),
-            State::Idle => {}
+    fn next_schedule(&mut self, rate: f64, cores: usize, rng: &mut PolicyRng) -> CoreSchedule {
+        match std::mem::replace(&mut self.state, SamplingState::Idle) {
+            SamplingState::Trying(schedule) => self.judge_sample(rate, schedule),
+            SamplingState::Keeping(left) if left > 0 => {
+                self.state = SamplingState::Keeping(left - 1)
+            }
+            SamplingState::Keeping(_) => (self.tried, self.best) = (0, None),
+            SamplingState::Idle => {}
         }
-        if let (State::Keeping(_), Some((_, best))) = (&self.state, &self.best) {
+        if let (SamplingState::Keeping(_), Some((_, best))) = (&self.state, &self.best) {
             return best.clone();
         }
-        let schedule = deal(self.threads.len(), cores, rng);
-        self.state = State::Trying(schedule.clone());
+        let schedule = draw_schedule(self.threads.len(), cores, rng);
+        self.state = SamplingState::Trying(schedule.clone());
         schedule
     }
 
-    fn judge(&mut self, rate: f64, schedule: Schedule) {
+    fn judge_sample(&mut self, rate: f64, schedule: CoreSchedule) {
         self.tried += 1;
         if self.best.as_ref().is_none_or(|(best, _)| rate > *best) {
             self.best = Some((rate, schedule));
         }
         if self.tried >= self.samples {
-            self.state = State::Keeping(self.keep - 1);
+            self.state = SamplingState::Keeping(self.keep - 1);
         }
     }
 
     fn explain(&self) -> (&'static str, Fact) {
         let rule = match self.state {
-            State::Keeping(_) => "by the best schedule of the last round",
+            SamplingState::Keeping(_) => "by the best schedule of the last round",
             _ => "by a schedule that is being tried",
         };
         let best = Fact {
@@ -172,7 +176,7 @@ impl Sampling {
 }
 
 /// Instructions per ns of all members.
-fn rate(view: View<'_>, crew: &Crew<'_>) -> f64 {
+fn rate(view: View<'_>, crew: &GroupedThreads<'_>) -> f64 {
     let counts = crew.members.iter();
     let all: f64 = counts
         .filter_map(|t| t.sample.get(Signal::Instructions))
@@ -181,7 +185,7 @@ fn rate(view: View<'_>, crew: &Crew<'_>) -> f64 {
 }
 
 /// Threads dealt to cores at random, as evenly as possible.
-fn deal(threads: usize, cores: usize, rng: &mut PolicyRng) -> Schedule {
+fn draw_schedule(threads: usize, cores: usize, rng: &mut PolicyRng) -> CoreSchedule {
     let mut deck: Vec<usize> = (0..threads).collect();
     deck.shuffle(rng);
     let mut groups = vec![Vec::new(); cores.min(threads)];
@@ -206,7 +210,7 @@ mod tests {
         let together = last.is_some_and(|last| shares_core(topology, last));
         let count = if together { 2e9 } else { 1e9 };
         for thread in &mut seen.threads {
-            let reading = Reading::whole(count, Tier::Counters, INTERVAL_NS);
+            let reading = Reading::fully_counted(count, Tier::Counters, INTERVAL_NS);
             thread.sample.set(Signal::Instructions, reading);
         }
         seen
@@ -247,11 +251,11 @@ mod tests {
     #[test]
     fn a_deal_is_even_and_has_everybody_once() {
         let mut rng = PolicyRng::seed_from_u64(1);
-        let groups = deal(7, 3, &mut rng);
+        let groups = draw_schedule(7, 3, &mut rng);
         let mut all: Vec<usize> = groups.concat();
         all.sort_unstable();
         assert_eq!(all, (0..7).collect::<Vec<_>>());
         assert!(groups.iter().all(|group| (2..=3).contains(&group.len())));
-        assert!(deal(0, 3, &mut rng).is_empty());
+        assert!(draw_schedule(0, 3, &mut rng).is_empty());
     }
 }

@@ -9,21 +9,21 @@
 //! for CPU hogs that never wake up.
 //!
 //! On a live machine other work may need the same PUs. A thread that is held in its place then
-//! keeps the kernel from balancing: `spread` yields (see [`Balance`]). With `active=0` it places every
+//! keeps the kernel from balancing: `spread` yields (see [`ReleasedThreads`]). With `active=0` it places every
 //! thread that runs, whatever else does.
 
-mod balance;
+mod released_threads;
 
 use crate::ids::ThreadId;
 use crate::plan::{Decision, Fact, Placement, Reason};
 use crate::policy::{
-    ALL_USUAL, Opened, OptionInfo, Options, Policy, PolicyInfo, PolicyRng, View, Wishes,
+    ALL_USUAL, OptionInfo, Policy, PolicyInfo, PolicyOptions, PolicyResult, PolicyRng, View, Wishes,
 };
 use crate::pu_set::PuSet;
 use crate::sample::ThreadObservation;
-use crate::signal::{Offers, Signal, Tier};
+use crate::signal::{Signal, SignalOffers, Tier};
 use crate::topology::{Core, Topology};
-use balance::Balance;
+use released_threads::ReleasedThreads;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -47,11 +47,11 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     open,
 };
 
-fn open(_: &Topology, _: &Offers, options: &Options<'_>) -> Opened {
-    Ok(Box::new(Spread {
+fn open(_: &Topology, _: &SignalOffers, options: &PolicyOptions<'_>) -> PolicyResult {
+    Ok(Box::new(SpreadPolicy {
         active: options.share("active")?,
         core_of: BTreeMap::new(),
-        balance: Balance::default(),
+        balance: ReleasedThreads::default(),
     }))
 }
 
@@ -63,14 +63,14 @@ const STAYS_ACTIVE: f64 = 0.5;
 /// threads from taking turns when PUs are short.
 const INCUMBENT: f64 = 1.1;
 
-struct Spread {
+struct SpreadPolicy {
     active: f64,
     /// The core of each placed thread, by the core's PUs: indices change with hotplug.
     core_of: BTreeMap<ThreadId, PuSet>,
-    balance: Balance,
+    balance: ReleasedThreads,
 }
 
-impl Policy for Spread {
+impl Policy for SpreadPolicy {
     fn wishes(&self) -> Wishes {
         Wishes {
             idle: self.active > 0.0,
@@ -81,25 +81,25 @@ impl Policy for Spread {
     fn decide(&mut self, view: View<'_>, _: &mut PolicyRng) -> Decision {
         let mut decision = Decision::default();
         if self.active > 0.0 {
-            self.balance.follow(view, &self.core_of);
+            self.balance.record_interval(view, &self.core_of);
         }
         let mut threads = self.active_threads(view);
         self.leave_inactive(view, &threads, &mut decision);
         let beyond = threads.split_off(threads.len().min(view.topology.pus().len()));
         for thread in beyond {
-            leave(
+            leave_to_os(
                 view,
                 thread,
                 "more active threads fill all PUs",
                 &mut decision,
             );
         }
-        let mut seats = Seats::new(view.topology, threads.len());
-        let given = seats.give_all(&threads, &self.core_of);
+        let mut seats = CoreSlots::new(view.topology, threads.len());
+        let given = seats.assign_cores(&threads, &self.core_of);
         self.core_of.clear();
         for (thread, (core, rule)) in threads.iter().zip(given) {
             if let Some(core) = core {
-                self.place(
+                self.place_thread(
                     view,
                     thread,
                     &view.topology.cores()[core],
@@ -112,14 +112,14 @@ impl Policy for Spread {
     }
 }
 
-impl Spread {
+impl SpreadPolicy {
     /// Active threads, the most active first; those that have a core before others that are about
     /// as active.
     fn active_threads<'a>(&self, view: View<'a>) -> Vec<&'a ThreadObservation> {
         let is_active = |t: &&ThreadObservation| {
             view.observation.wanted_share(t) > 0.0 && self.reason_to_leave(view, t).is_none()
         };
-        let all = view.observation.managed();
+        let all = view.observation.managed_threads();
         let mut threads: Vec<_> = all.filter(is_active).collect();
         let busy = |t: &ThreadObservation| {
             let placed = self.core_of.contains_key(&t.id);
@@ -148,10 +148,13 @@ impl Spread {
         decision: &mut Decision,
     ) {
         let ids: BTreeSet<ThreadId> = active.iter().map(|t| t.id).collect();
-        let inactive = view.observation.managed().filter(|t| !ids.contains(&t.id));
+        let inactive = view
+            .observation
+            .managed_threads()
+            .filter(|t| !ids.contains(&t.id));
         for thread in inactive {
             let why = self.reason_to_leave(view, thread);
-            leave(
+            leave_to_os(
                 view,
                 thread,
                 &why.unwrap_or("hardly active".into()),
@@ -160,7 +163,7 @@ impl Spread {
         }
     }
 
-    fn place(
+    fn place_thread(
         &mut self,
         view: View<'_>,
         thread: &ThreadObservation,
@@ -182,10 +185,10 @@ impl Spread {
 
 /// Returns true if the kernel balances any of the PUs that a thread may use.
 fn is_balanced(topology: &Topology, thread: &ThreadObservation) -> bool {
-    !thread.original.is_subset(topology.unbalanced())
+    !thread.original.is_subset(topology.unbalanced_pus())
 }
 
-fn leave(view: View<'_>, thread: &ThreadObservation, why: &str, decision: &mut Decision) {
+fn leave_to_os(view: View<'_>, thread: &ThreadObservation, why: &str, decision: &mut Decision) {
     let reason = Reason {
         considered: format!("{} cores", view.topology.cores().len()),
         chosen: format!("left to the OS: {why}"),
@@ -203,7 +206,7 @@ fn facts(view: View<'_>, thread: &ThreadObservation) -> Vec<Fact> {
 }
 
 /// Places at cores: the number of threads that each core has, and the number that it may have.
-struct Seats<'a> {
+struct CoreSlots<'a> {
     topology: &'a Topology,
     taken: Vec<usize>,
     /// Threads that every core takes before any takes one more.
@@ -212,7 +215,7 @@ struct Seats<'a> {
     extras: usize,
 }
 
-impl<'a> Seats<'a> {
+impl<'a> CoreSlots<'a> {
     fn new(topology: &'a Topology, threads: usize) -> Self {
         let cores = topology.cores();
         let seats_at = |level: usize| cores.iter().map(|c| c.pus.len().min(level)).sum::<usize>();
@@ -229,14 +232,14 @@ impl<'a> Seats<'a> {
     }
 
     /// A core and the rule that gave it, for each thread; those that have a core keep it first.
-    fn give_all(
+    fn assign_cores(
         &mut self,
         threads: &[&ThreadObservation],
         earlier: &BTreeMap<ThreadId, PuSet>,
     ) -> Vec<(Option<usize>, &'static str)> {
         let mut given: Vec<(Option<usize>, &'static str)> = threads
             .iter()
-            .map(|t| (self.keep(t, earlier.get(&t.id)), "stays"))
+            .map(|t| (self.keep_core(t, earlier.get(&t.id)), "stays"))
             .collect();
         for (slot, thread) in given.iter_mut().zip(threads) {
             if slot.0.is_none() {
@@ -246,22 +249,22 @@ impl<'a> Seats<'a> {
         given
     }
 
-    fn keep(&mut self, thread: &ThreadObservation, core: Option<&PuSet>) -> Option<usize> {
+    fn keep_core(&mut self, thread: &ThreadObservation, core: Option<&PuSet>) -> Option<usize> {
         let first = core?.first()?;
         let core = self.topology.core_of(first)?;
         let within_level = self.taken[core] < self.level.min(self.topology.cores()[core].pus.len());
         let as_extra = !within_level && self.taken[core] == self.level && self.extras > 0;
-        let fits = self.free_pus(core, thread) && (within_level || as_extra);
+        let fits = self.has_free_pu(core, thread) && (within_level || as_extra);
         if fits && as_extra {
             self.extras -= 1;
         }
-        fits.then(|| self.take(core))
+        fits.then(|| self.take_core(core))
     }
 
     /// The core with the fewest threads; among equals the largest, where the thread runs now, the
     /// emptiest LLC domain.
     fn take_emptiest(&mut self, thread: &ThreadObservation) -> Option<usize> {
-        let usable = (0..self.taken.len()).filter(|&core| self.free_pus(core, thread));
+        let usable = (0..self.taken.len()).filter(|&core| self.has_free_pu(core, thread));
         let best = usable.min_by_key(|&core| {
             let facts = &self.topology.cores()[core];
             let capacity = self.topology.core_types()[facts.core_type].capacity;
@@ -274,10 +277,10 @@ impl<'a> Seats<'a> {
                 core,
             )
         })?;
-        Some(self.take(best))
+        Some(self.take_core(best))
     }
 
-    fn free_pus(&self, core: usize, thread: &ThreadObservation) -> bool {
+    fn has_free_pu(&self, core: usize, thread: &ThreadObservation) -> bool {
         let pus = &self.topology.cores()[core].pus;
         let usable = pus
             .iter()
@@ -291,7 +294,7 @@ impl<'a> Seats<'a> {
         cores.iter().map(|&core| self.taken[core]).sum()
     }
 
-    fn take(&mut self, core: usize) -> usize {
+    fn take_core(&mut self, core: usize) -> usize {
         self.taken[core] += 1;
         core
     }
@@ -352,7 +355,7 @@ mod tests {
             decision.placements[&thread_id(1)] != Placement::Unrestricted
         };
         assert!(!placed(&seen));
-        let waited = Reading::whole(0.9 * INTERVAL_NS as f64, Tier::Proc, INTERVAL_NS);
+        let waited = Reading::fully_counted(0.9 * INTERVAL_NS as f64, Tier::Proc, INTERVAL_NS);
         seen.threads[0].sample.set(Signal::WaitTime, waited);
         assert!(placed(&seen));
     }
@@ -362,7 +365,7 @@ mod tests {
         let topology = Topology::uniform(2, 1).unwrap();
         let mut seen =
             observation_with_activity(&topology, &[(1, 0.0, 1.0 - waits), (2, 0.0, 1.0)]);
-        let waited = Reading::whole(waits * INTERVAL_NS as f64, Tier::Proc, INTERVAL_NS);
+        let waited = Reading::fully_counted(waits * INTERVAL_NS as f64, Tier::Proc, INTERVAL_NS);
         seen.threads[0].sample.set(Signal::WaitTime, waited);
         seen.idle_pus = Some(idle_pus);
         seen
@@ -437,7 +440,7 @@ mod tests {
     fn every_thread_that_runs_is_placed_if_that_is_asked_for() {
         let mut policy = opened(&Topology::uniform(2, 1).unwrap(), "spread:active=0");
         let mut seen = contended(0.5, 0.0);
-        seen.left = [(thread_id(2), crate::leave::Leave::Brief(0.2))].into();
+        seen.left = [(thread_id(2), crate::leave_reason::LeaveReason::Brief(0.2))].into();
         for _ in 0..3 {
             assert!(
                 reasons(&mut *policy, &seen)
@@ -450,7 +453,7 @@ mod tests {
     #[test]
     fn servers_are_left_to_the_os_with_the_reason() {
         let mut seen = contended(0.0, 1.0);
-        seen.left = [(thread_id(2), crate::leave::Leave::Brief(0.2))].into();
+        seen.left = [(thread_id(2), crate::leave_reason::LeaveReason::Brief(0.2))].into();
         let [hog, server] = reasons(&mut *spread(), &seen);
         assert!(hog.0);
         let why = "left to the OS: runs 0.2 ms between sleeps";

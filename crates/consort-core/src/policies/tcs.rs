@@ -31,14 +31,14 @@
 
 mod counters;
 
-use self::counters::{Arithmetic, Criticality, Weight};
+use self::counters::{Arithmetic, CriticalityValue, LongTermCriticality};
 use super::asymmetric::{
-    FORM, Group, LATENCY, Order, RoundRobin, Rule, Seat, Swap, Swapper, TURNS, Tick, form, latency,
-    turns,
+    FORM, LATENCY, LogicalCore, LogicalCoreGroup, RoundRobin, Swap, SwapRule, Swapper, TURNS, Tick,
+    TurnOrder, form, latency, turn_order,
 };
 use crate::ids::ThreadId;
-use crate::policy::{ALL_USUAL, Opened, OptionInfo, Options, PolicyInfo, PolicyRng};
-use crate::signal::{Offers, Signal, Tier};
+use crate::policy::{ALL_USUAL, OptionInfo, PolicyInfo, PolicyOptions, PolicyResult, PolicyRng};
+use crate::signal::{Signal, SignalOffers, Tier};
 use crate::topology::Topology;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -77,26 +77,26 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     open,
 };
 
-fn open(topology: &Topology, _: &Offers, options: &Options<'_>) -> Opened {
+fn open(topology: &Topology, _: &SignalOffers, options: &PolicyOptions<'_>) -> PolicyResult {
     let words = [
-        ("lagging", LongTerm::Lagging),
-        ("critical", LongTerm::Critical),
+        ("lagging", LongTermRule::Lagging),
+        ("critical", LongTermRule::Critical),
     ];
     let reading = options.one_of("long-term", &words, "critical or lagging")?;
     let immediate = options.flag("immediate")?;
     let kinds = [("real", Arithmetic::Real), ("integer", Arithmetic::Integer)];
     let rule = Tcs {
-        order: turns(options)?,
+        order: turn_order(options)?,
         arithmetic: options.one_of("arithmetic", &kinds, "real or integer")?,
         ..Tcs::new(reading, immediate)
     };
-    let policy = Swapper::new(rule, form(options)?).deciding_in(latency(options)?);
+    let policy = Swapper::new(rule, form(options)?).with_latency(latency(options)?);
     policy.open(topology, INFO.name)
 }
 
 /// Reading of the long-term rule: the active thread that its sum sends to the large core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum LongTerm {
+enum LongTermRule {
     /// The one with the lowest.
     Lagging,
     /// The one with the highest.
@@ -105,22 +105,22 @@ enum LongTerm {
 
 #[derive(Debug)]
 struct Tcs {
-    reading: LongTerm,
+    reading: LongTermRule,
     /// True where the long-term sum decides at once, not at the end of the quantum.
     immediate: bool,
-    order: Order,
+    order: TurnOrder,
     arithmetic: Arithmetic,
-    long_term: BTreeMap<ThreadId, Criticality>,
+    long_term: BTreeMap<ThreadId, LongTermCriticality>,
     /// Progress of each logical core since the quantum began.
     done: BTreeMap<usize, f64>,
     /// Short-term criticality by logical core, of the last whole quantum.
-    short_term: BTreeMap<usize, Weight>,
-    groups: BTreeMap<usize, Occasion>,
+    short_term: BTreeMap<usize, CriticalityValue>,
+    groups: BTreeMap<usize, TcsGroupState>,
 }
 
 /// State of a group that tells when its next exchange is decided.
 #[derive(Debug)]
-struct Occasion {
+struct TcsGroupState {
     /// Order of turns among equals.
     turns: RoundRobin,
     /// Threads that were active when the last interval ended, each with its logical core.
@@ -128,18 +128,18 @@ struct Occasion {
     /// True where that set has changed since the quantum began.
     stirred: bool,
     /// The exchange that waits for the large core to leave the kernel.
-    due: Option<Due>,
+    due: Option<DecisionCounter>,
 }
 
 /// Counter by which an exchange is to be decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Due {
+enum DecisionCounter {
     ShortTerm,
     LongTerm,
 }
 
-impl Occasion {
-    fn new(order: Order) -> Self {
+impl TcsGroupState {
+    fn new(order: TurnOrder) -> Self {
         Self {
             turns: RoundRobin::new(order),
             active: BTreeSet::new(),
@@ -149,37 +149,41 @@ impl Occasion {
     }
 
     /// Notes the end of an interval of a group.
-    fn note(&mut self, group: &Group<'_>, tick: Tick, immediate: bool) {
-        let on = |seat: &Seat<'_>| -> Vec<_> {
+    fn record_interval(&mut self, group: &LogicalCoreGroup<'_>, tick: Tick, immediate: bool) {
+        let on = |seat: &LogicalCore<'_>| -> Vec<_> {
             seat.active.iter().map(|t| (seat.logical, *t)).collect()
         };
-        let active = group.seats().flat_map(on).collect();
+        let active = group.logical_cores().flat_map(on).collect();
         let changed = self.active != active;
         self.active = active;
         self.stirred |= changed;
         if immediate && changed {
-            self.due = Some(Due::LongTerm);
+            self.due = Some(DecisionCounter::LongTerm);
         } else if tick.is_quantum {
             let long = self.stirred && !immediate;
-            self.due = Some(if long { Due::LongTerm } else { Due::ShortTerm });
+            self.due = Some(if long {
+                DecisionCounter::LongTerm
+            } else {
+                DecisionCounter::ShortTerm
+            });
         }
         self.stirred &= !tick.is_quantum;
     }
 
     /// Takes the counter by which to decide now, if any exchange is due and the large core is not
     /// in the kernel.
-    fn take_due(&mut self, group: &Group<'_>) -> Option<Due> {
-        let waits = group.large.iter().any(Seat::in_kernel);
+    fn take_due(&mut self, group: &LogicalCoreGroup<'_>) -> Option<DecisionCounter> {
+        let waits = group.large.iter().any(LogicalCore::is_in_kernel);
         if waits { None } else { self.due.take() }
     }
 }
 
 impl Tcs {
-    fn new(reading: LongTerm, immediate: bool) -> Self {
+    fn new(reading: LongTermRule, immediate: bool) -> Self {
         Self {
             reading,
             immediate,
-            order: Order::default(),
+            order: TurnOrder::default(),
             arithmetic: Arithmetic::default(),
             long_term: BTreeMap::new(),
             done: BTreeMap::new(),
@@ -189,21 +193,23 @@ impl Tcs {
     }
 
     /// Adds the interval to the counters of the threads that were active in it.
-    fn count(&mut self, group: &Group<'_>, tick: Tick) {
-        for seat in group.seats() {
+    fn count_interval(&mut self, group: &LogicalCoreGroup<'_>, tick: Tick) {
+        for seat in group.logical_cores() {
             let done = self.done.entry(seat.logical).or_default();
-            *done = self.arithmetic.count(*done, seat.progress());
+            *done = self.arithmetic.add_to_counter(*done, seat.progress());
             if tick.is_quantum {
                 let done = std::mem::take(done);
-                let criticality = self.arithmetic.short_term(tick.quantum_ns, done);
+                let criticality = self
+                    .arithmetic
+                    .short_term_criticality(tick.quantum_ns, done);
                 self.short_term.insert(seat.logical, criticality);
             }
             for ran in &seat.ran {
                 let own = self.long_term.entry(ran.thread);
-                let own = own.or_insert_with(|| Criticality::new(self.arithmetic));
-                own.run(tick.interval_ns, ran.progress);
+                let own = own.or_insert_with(|| LongTermCriticality::new(self.arithmetic));
+                own.add_interval(tick.interval_ns, ran.progress);
                 if tick.is_quantum || !seat.active.contains(&ran.thread) {
-                    own.stop();
+                    own.end_interval();
                 }
             }
         }
@@ -211,42 +217,49 @@ impl Tcs {
 
     /// Criticality with which a logical core competes for the large one; none when nobody is active
     /// on it.
-    fn urgency(&self, due: Due, seat: &Seat<'_>) -> Option<Weight> {
+    fn urgency(&self, due: DecisionCounter, seat: &LogicalCore<'_>) -> Option<CriticalityValue> {
         let claims = seat.active.iter().map(|t| self.claim(*t));
-        let most = claims.max_by(Weight::order)?;
+        let most = claims.max_by(CriticalityValue::compare)?;
         match due {
-            Due::ShortTerm => self.short_term.get(&seat.logical).copied(),
-            Due::LongTerm => Some(most),
+            DecisionCounter::ShortTerm => self.short_term.get(&seat.logical).copied(),
+            DecisionCounter::LongTerm => Some(most),
         }
     }
 
     /// A thread's claim to the large core by its long-term sum.
-    fn claim(&self, thread: ThreadId) -> Weight {
+    fn claim(&self, thread: ThreadId) -> CriticalityValue {
         let none = self.arithmetic.zero();
-        let sum = self.long_term.get(&thread).map_or(none, Criticality::sum);
+        let sum = self
+            .long_term
+            .get(&thread)
+            .map_or(none, LongTermCriticality::sum);
         match self.reading {
-            LongTerm::Critical => sum,
-            LongTerm::Lagging => sum.reversed(),
+            LongTermRule::Critical => sum,
+            LongTermRule::Lagging => sum.reverse(),
         }
     }
 
     /// The exchange of the most urgent small core with the least urgent large one, if it is more
     /// urgent.
-    fn most_urgent(&self, due: Due, group: &Group<'_>) -> Option<Swap> {
-        let of = |seat: &Seat<'_>| self.urgency(due, seat);
-        let order = |a: &Option<Weight>, b: &Option<Weight>| match (a, b) {
-            (Some(a), Some(b)) => a.order(b),
+    fn most_urgent_swap(&self, due: DecisionCounter, group: &LogicalCoreGroup<'_>) -> Option<Swap> {
+        let of = |seat: &LogicalCore<'_>| self.urgency(due, seat);
+        let order = |a: &Option<CriticalityValue>, b: &Option<CriticalityValue>| match (a, b) {
+            (Some(a), Some(b)) => a.compare(b),
             // An idle core is less urgent than any.
             _ => a.is_some().cmp(&b.is_some()),
         };
         let turns = &self.groups.get(&group.index)?.turns;
-        let ready = turns.in_turn(group).filter(|seat| seat.is_ready());
+        let ready = turns
+            .small_cores_by_turn(group)
+            .filter(|seat| seat.is_ready());
         // Of equals the one whose turn it is.
         let small = ready.rev().max_by(|a, b| order(&of(a), &of(b)))?;
         let large = group.large.iter().min_by(|a, b| order(&of(a), &of(b)))?;
         let why = match due {
-            Due::ShortTerm => "its short-term criticality is the highest",
-            Due::LongTerm => "by its long-term criticality, as somebody has stalled or gone on",
+            DecisionCounter::ShortTerm => "its short-term criticality is the highest",
+            DecisionCounter::LongTerm => {
+                "by its long-term criticality, as somebody has stalled or gone on"
+            }
         };
         order(&of(small), &of(large)).is_gt().then(|| Swap {
             small: small.logical,
@@ -256,22 +269,27 @@ impl Tcs {
     }
 }
 
-impl Rule for Tcs {
+impl SwapRule for Tcs {
     fn forget(&mut self, is_gone: &dyn Fn(ThreadId) -> bool) {
         self.long_term.retain(|&id, _| !is_gone(id));
     }
 
-    fn choose(&mut self, group: &Group<'_>, tick: Tick, _: &mut PolicyRng) -> Vec<Swap> {
-        self.count(group, tick);
+    fn choose_swaps(
+        &mut self,
+        group: &LogicalCoreGroup<'_>,
+        tick: Tick,
+        _: &mut PolicyRng,
+    ) -> Vec<Swap> {
+        self.count_interval(group, tick);
         let order = self.order;
         let occasion = self.groups.entry(group.index);
-        let occasion = occasion.or_insert_with(|| Occasion::new(order));
-        occasion.turns.follow(group);
-        occasion.note(group, tick, self.immediate);
+        let occasion = occasion.or_insert_with(|| TcsGroupState::new(order));
+        occasion.turns.update_queues(group);
+        occasion.record_interval(group, tick, self.immediate);
         let due = occasion.take_due(group);
-        let swap = due.and_then(|due| self.most_urgent(due, group));
+        let swap = due.and_then(|due| self.most_urgent_swap(due, group));
         if let Some((swap, occasion)) = swap.as_ref().zip(self.groups.get_mut(&group.index)) {
-            occasion.turns.exchanged(swap.small, swap.large);
+            occasion.turns.record_swap(swap.small, swap.large);
         }
         swap.into_iter().collect()
     }

@@ -25,17 +25,19 @@
 //!
 //! Pitfall: threads with little to do lag behind by this measure although nobody waits for them.
 
-mod lagging;
+mod lagging_threads;
 mod speed;
 
-use super::asymmetric::{FORM, Group, Rule, Seat, Swap, Swapper, Tick, form, promote};
+use super::asymmetric::{
+    FORM, LogicalCore, LogicalCoreGroup, Swap, SwapRule, Swapper, Tick, form, promote,
+};
 use crate::bottleneck::{Bottleneck, BottleneckKind};
 use crate::ids::ThreadId;
-use crate::policy::{ALL_USUAL, Opened, Options, PolicyInfo, PolicyRng};
-use crate::signal::{Offers, Signal, Tier};
+use crate::policy::{ALL_USUAL, PolicyInfo, PolicyOptions, PolicyResult, PolicyRng};
+use crate::signal::{Signal, SignalOffers, Tier};
 use crate::topology::Topology;
-use lagging::Lagging;
-use speed::Speeds;
+use lagging_threads::LaggingThreads;
+use speed::ThreadSpeeds;
 use std::collections::BTreeMap;
 
 #[doc(alias = "UBA")]
@@ -54,14 +56,14 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     open,
 };
 
-fn open(topology: &Topology, _: &Offers, options: &Options<'_>) -> Opened {
+fn open(topology: &Topology, _: &SignalOffers, options: &PolicyOptions<'_>) -> PolicyResult {
     Swapper::new(Uba::default(), form(options)?).open(topology, INFO.name)
 }
 
 #[derive(Debug, Default)]
 struct Uba {
-    speeds: Speeds,
-    lagging: Lagging,
+    speeds: ThreadSpeeds,
+    lagging: LaggingThreads,
     /// Thread waiting time by lock or barrier in this quantum, thread·ns.
     waited_ns: BTreeMap<u64, u64>,
     /// Thread waiting time in the last quantum by the quantum's length.
@@ -72,7 +74,7 @@ struct Uba {
 
 impl Uba {
     /// Notes who executes which bottlenecks now.
-    fn follow(&mut self, bottlenecks: &[Bottleneck]) {
+    fn record_executers(&mut self, bottlenecks: &[Bottleneck]) {
         self.executers.clear();
         for one in bottlenecks {
             let barrier = one.kind == BottleneckKind::Barrier;
@@ -90,16 +92,16 @@ impl Uba {
     }
 
     /// Begins a quantum with what the last one has told.
-    fn turn_over(&mut self, groups: &[Group<'_>], quantum_ns: u64) {
+    fn end_quantum(&mut self, groups: &[LogicalCoreGroup<'_>], quantum_ns: u64) {
         let length_ns = quantum_ns.max(1) as f64;
         let waited = std::mem::take(&mut self.waited_ns).into_iter();
         self.share = waited.map(|(id, ns)| (id, ns as f64 / length_ns)).collect();
-        self.lagging.turn_over(groups, length_ns);
-        self.speeds.turn_over();
+        self.lagging.end_quantum(groups, length_ns);
+        self.speeds.end_quantum();
     }
 
     /// The highest utility of a logical core's active threads.
-    fn utility(&self, seat: &Seat<'_>) -> Option<f64> {
+    fn utility(&self, seat: &LogicalCore<'_>) -> Option<f64> {
         let of = |thread: &ThreadId| {
             let bottleneck = self.executers.get(thread).copied().unwrap_or(0.0);
             let effect = bottleneck.max(self.lagging.effect(*thread));
@@ -109,24 +111,29 @@ impl Uba {
     }
 }
 
-impl Rule for Uba {
+impl SwapRule for Uba {
     fn note_bottlenecks(&mut self, bottlenecks: &[Bottleneck], _: Tick) {
         for one in bottlenecks {
             *self.waited_ns.entry(one.id).or_default() += one.waited_ns;
         }
-        self.lagging.follow_barriers(bottlenecks);
-        self.follow(bottlenecks);
+        self.lagging.record_barriers(bottlenecks);
+        self.record_executers(bottlenecks);
     }
 
-    fn note(&mut self, groups: &[Group<'_>], tick: Tick) {
-        self.speeds.add(groups);
-        self.lagging.add(groups);
+    fn record_interval(&mut self, groups: &[LogicalCoreGroup<'_>], tick: Tick) {
+        self.speeds.add_interval(groups);
+        self.lagging.add_interval(groups);
         if tick.is_quantum {
-            self.turn_over(groups, tick.quantum_ns);
+            self.end_quantum(groups, tick.quantum_ns);
         }
     }
 
-    fn choose(&mut self, group: &Group<'_>, _: Tick, _: &mut PolicyRng) -> Vec<Swap> {
+    fn choose_swaps(
+        &mut self,
+        group: &LogicalCoreGroup<'_>,
+        _: Tick,
+        _: &mut PolicyRng,
+    ) -> Vec<Swap> {
         let why = "it has the highest utility";
         let swap = promote(group, |seat| self.utility(seat), why);
         swap.into_iter().collect()

@@ -18,9 +18,9 @@
 //! one, since being its neighbour is what they are for; when no thread is heavy,
 //! nobody is restricted.
 
-use super::occupancy::{Arrangement, OPTIONS, Occupancy};
-use crate::policy::{ALL_USUAL, Opened, Options, PolicyInfo};
-use crate::signal::{Offers, Signal, Tier};
+use super::occupancy::{GroupArrangement, OPTIONS, Occupancy};
+use crate::policy::{ALL_USUAL, PolicyInfo, PolicyOptions, PolicyResult};
+use crate::signal::{Signal, SignalOffers, Tier};
 use crate::topology::Topology;
 
 #[doc(alias = "WorkOver")]
@@ -39,6 +39,9 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     open,
 };
 
-fn open(_: &Topology, _: &Offers, options: &Options<'_>) -> Opened {
-    Ok(Box::new(Occupancy::new(Arrangement::AcrossCores, options)?))
+fn open(_: &Topology, _: &SignalOffers, options: &PolicyOptions<'_>) -> PolicyResult {
+    Ok(Box::new(Occupancy::new(
+        GroupArrangement::AcrossCores,
+        options,
+    )?))
 }

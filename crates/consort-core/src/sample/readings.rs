@@ -76,7 +76,7 @@ mod tests {
             let mut expected: BTreeMap<Signal, Reading> = BTreeMap::new();
             for (signal, tier, raw) in sets {
                 let (signal, tier) = (SIGNALS[signal], TIERS[tier]);
-                let reading = Reading::whole(f64::from(raw), tier, 10);
+                let reading = Reading::fully_counted(f64::from(raw), tier, 10);
                 readings.set(signal, reading);
                 if expected.get(&signal).is_none_or(|old| old.tier <= tier) {
                     expected.insert(signal, reading);

@@ -1,7 +1,7 @@
 //! Measurements of a pair of PUs, and the verdicts that follow from them.
 
 use crate::ids::PuId;
-use crate::stats::{Interval, RatioInterval};
+use crate::stats::{ConfidenceInterval, RatioInterval};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -40,7 +40,7 @@ impl fmt::Display for Stress {
 
 /// Slowdown that two copies of a kernel cause each other on a pair of PUs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Effect {
+pub struct StressEffect {
     /// Part of the machine that the kernel loads.
     pub stress: Stress,
     /// Time for the same work together over that alone, over runs.
@@ -55,9 +55,9 @@ pub struct PairEvidence {
     /// The other.
     pub b: PuId,
     /// Slowdowns, at most one for each stress.
-    pub effects: Vec<Effect>,
+    pub effects: Vec<StressEffect>,
     /// Time for a cache line to travel to the other PU and back, ns, over runs.
-    pub round_trip_ns: Option<Interval>,
+    pub round_trip_ns: Option<ConfidenceInterval>,
 }
 
 impl PairEvidence {
@@ -71,7 +71,7 @@ impl PairEvidence {
 /// Answer to whether two PUs share something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Sharing {
+pub enum SharingAnswer {
     /// They do.
     Shared,
     /// They do not.
@@ -82,9 +82,9 @@ pub enum Sharing {
 
 /// Verdict of the measurements on one kind of sharing.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Verdict {
+pub struct SharingVerdict {
     /// Shared, not shared, or not known.
-    pub sharing: Sharing,
+    pub sharing: SharingAnswer,
     /// Probability that the deciding measurement is on its side of the threshold, 0 to 1; none
     /// where nothing was decided.
     pub confidence: Option<f64>,
@@ -92,10 +92,10 @@ pub struct Verdict {
     pub why: String,
 }
 
-impl Verdict {
+impl SharingVerdict {
     pub(super) fn unclear(why: impl Into<String>) -> Self {
         Self {
-            sharing: Sharing::Unclear,
+            sharing: SharingAnswer::Unclear,
             confidence: None,
             why: why.into(),
         }
@@ -110,9 +110,9 @@ pub struct PairVerdict {
     /// The other.
     pub b: PuId,
     /// Verdict on a common core.
-    pub core: Verdict,
+    pub core: SharingVerdict,
     /// Verdict on a common level 2 cache.
-    pub l2: Verdict,
+    pub l2: SharingVerdict,
     /// Verdict on a common LLC domain.
-    pub llc: Verdict,
+    pub llc: SharingVerdict,
 }

@@ -14,7 +14,7 @@ use std::fmt::Write;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct SharingMapFile {
     #[serde(default)]
     source: String,
     cores: Vec<String>,
@@ -31,7 +31,7 @@ impl SharingMap {
     /// The first thing that is wrong: no TOML, an unknown or missing key, no list of PUs, or a PU
     /// in two groups of a kind.
     pub fn parse(text: &str, origin: &str) -> Result<Self, SharingError> {
-        let file: File = toml::from_str(text).map_err(|error| {
+        let file: SharingMapFile = toml::from_str(text).map_err(|error| {
             let start = error.span().map_or(0, |span| span.start);
             let before = text.bytes().take(start);
             SharingError::File {
@@ -42,9 +42,9 @@ impl SharingMap {
         })?;
         Ok(Self {
             source: file.source,
-            cores: groups("cores", &file.cores, origin)?,
-            l2s: groups("l2s", &file.l2s, origin)?,
-            llcs: groups("llcs", &file.llcs, origin)?,
+            cores: parse_groups("cores", &file.cores, origin)?,
+            l2s: parse_groups("l2s", &file.l2s, origin)?,
+            llcs: parse_groups("llcs", &file.llcs, origin)?,
         })
     }
 
@@ -61,7 +61,11 @@ impl SharingMap {
     }
 }
 
-fn groups(key: &'static str, texts: &[String], origin: &str) -> Result<Vec<PuSet>, SharingError> {
+fn parse_groups(
+    key: &'static str,
+    texts: &[String],
+    origin: &str,
+) -> Result<Vec<PuSet>, SharingError> {
     let mut groups: Vec<PuSet> = Vec::with_capacity(texts.len());
     for (index, text) in texts.iter().enumerate() {
         let wrong = |problem: String| SharingError::Group {

@@ -1,6 +1,6 @@
 //! Groups of PUs, from verdicts on pairs.
 
-use super::evidence::{PairVerdict, Sharing, Verdict};
+use super::evidence::{PairVerdict, SharingAnswer, SharingVerdict};
 use crate::ids::PuId;
 use crate::pu_set::PuSet;
 use serde::Serialize;
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 /// PUs that share something, or one that shares it with none.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Group {
+pub struct SharingGroup {
     /// Its PUs.
     pub pus: PuSet,
     /// The least confidence of the verdicts that it rests on; none for the only PU of a machine.
@@ -17,16 +17,16 @@ pub struct Group {
 
 /// The groups of one kind, and the PUs of which it cannot be told.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Level {
+pub struct SharingLevel {
     /// Groups that were decided, by their lowest PU.
-    pub groups: Vec<Group>,
+    pub groups: Vec<SharingGroup>,
     /// PUs that are in none of them.
     pub undecided: PuSet,
 }
 
 /// Summary of the verdicts on the pairs of two groups, or of one.
 #[derive(Clone, Copy, Debug, Default)]
-struct Summary {
+struct VerdictSummary {
     /// The least confidence of those that say shared.
     shared: Option<f64>,
     /// The greatest confidence of those that say apart.
@@ -41,8 +41,8 @@ struct Summary {
 pub(super) fn level(
     pus: &PuSet,
     pairs: &[PairVerdict],
-    verdict: impl Fn(&PairVerdict) -> &Verdict,
-) -> Level {
+    verdict: impl Fn(&PairVerdict) -> &SharingVerdict,
+) -> SharingLevel {
     let group_of = join(pus, pairs, &verdict);
     let summaries = summaries(&group_of, pairs, &verdict);
     let mut members: BTreeMap<PuId, PuSet> = BTreeMap::new();
@@ -55,21 +55,21 @@ pub(super) fn level(
     for (first, pus) in members {
         let confidence = confidence(first, &pus, all, &summaries);
         match confidence {
-            Some(confidence) => groups.push(Group { pus, confidence }),
+            Some(confidence) => groups.push(SharingGroup { pus, confidence }),
             None => undecided = undecided.union(&pus),
         }
     }
-    Level { groups, undecided }
+    SharingLevel { groups, undecided }
 }
 
 /// The lowest PU of each PU's group.
 fn join(
     pus: &PuSet,
     pairs: &[PairVerdict],
-    verdict: &impl Fn(&PairVerdict) -> &Verdict,
+    verdict: &impl Fn(&PairVerdict) -> &SharingVerdict,
 ) -> BTreeMap<PuId, PuId> {
     let mut first_of: BTreeMap<PuId, PuId> = pus.iter().map(|pu| (pu, pu)).collect();
-    let shared = |pair: &&PairVerdict| verdict(pair).sharing == Sharing::Shared;
+    let shared = |pair: &&PairVerdict| verdict(pair).sharing == SharingAnswer::Shared;
     for pair in pairs.iter().filter(shared) {
         let (a, b) = (first_of[&pair.a], first_of[&pair.b]);
         let (low, high) = (a.min(b), a.max(b));
@@ -83,26 +83,26 @@ fn join(
 fn summaries(
     group_of: &BTreeMap<PuId, PuId>,
     pairs: &[PairVerdict],
-    verdict: &impl Fn(&PairVerdict) -> &Verdict,
-) -> BTreeMap<(PuId, PuId), Summary> {
-    let mut summaries: BTreeMap<(PuId, PuId), Summary> = BTreeMap::new();
+    verdict: &impl Fn(&PairVerdict) -> &SharingVerdict,
+) -> BTreeMap<(PuId, PuId), VerdictSummary> {
+    let mut summaries: BTreeMap<(PuId, PuId), VerdictSummary> = BTreeMap::new();
     for pair in pairs {
         let (a, b) = (group_of[&pair.a], group_of[&pair.b]);
         let summary = summaries.entry((a.min(b), a.max(b))).or_default();
-        let Verdict {
+        let SharingVerdict {
             sharing,
             confidence,
             ..
         } = verdict(pair);
         let confidence = confidence.unwrap_or(0.0);
         match sharing {
-            Sharing::Shared => {
+            SharingAnswer::Shared => {
                 summary.shared = Some(summary.shared.map_or(confidence, |c| c.min(confidence)));
             }
-            Sharing::Apart => {
+            SharingAnswer::Apart => {
                 summary.apart = Some(summary.apart.map_or(confidence, |c| c.max(confidence)));
             }
-            Sharing::Unclear => {}
+            SharingAnswer::Unclear => {}
         }
     }
     summaries
@@ -113,7 +113,7 @@ fn confidence(
     first: PuId,
     pus: &PuSet,
     groups: usize,
-    summaries: &BTreeMap<(PuId, PuId), Summary>,
+    summaries: &BTreeMap<(PuId, PuId), VerdictSummary>,
 ) -> Option<Option<f64>> {
     let mut least: Option<f64> = None;
     let mut others = 0;

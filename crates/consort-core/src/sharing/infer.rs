@@ -1,8 +1,8 @@
 //! Inference of groups from the evidence of pairs.
 
-use super::doubt::{Side, side_of_ratio};
-use super::evidence::{PairEvidence, PairVerdict, Sharing, Stress, Verdict};
-use super::groups::{Level, level};
+use super::evidence::{PairEvidence, PairVerdict, SharingAnswer, SharingVerdict, Stress};
+use super::groups::{SharingLevel, level};
+use super::threshold_side::{ThresholdSide, side_of_ratio};
 use super::transfers::Transfers;
 use crate::pu_set::PuSet;
 use crate::stats::RatioInterval;
@@ -22,11 +22,11 @@ pub struct Inference {
     /// Every pair that was measured, in the order given.
     pub pairs: Vec<PairVerdict>,
     /// The PUs that share a core.
-    pub cores: Level,
+    pub cores: SharingLevel,
     /// The PUs that share a level 2 cache.
-    pub l2s: Level,
+    pub l2s: SharingLevel,
     /// The PUs that share an LLC domain.
-    pub llcs: Level,
+    pub llcs: SharingLevel,
 }
 
 /// Tells from the evidence of pairs which of `pus` share what. Pairs may be missing; those of a PU
@@ -40,11 +40,11 @@ pub fn infer(pus: &PuSet, evidence: &[PairEvidence]) -> Inference {
     let known =
         |pair: &&PairEvidence| pair.a != pair.b && pus.contains(pair.a) && pus.contains(pair.b);
     let evidence: Vec<&PairEvidence> = evidence.iter().filter(known).collect();
-    let cores: Vec<Verdict> = evidence.iter().map(|pair| core(pair)).collect();
+    let cores: Vec<SharingVerdict> = evidence.iter().map(|pair| core_verdict(pair)).collect();
     let between = evidence.iter().zip(&cores);
-    let transfers = Transfers::of(
+    let transfers = Transfers::from_times(
         between
-            .filter(|(_, core)| core.sharing != Sharing::Shared)
+            .filter(|(_, core)| core.sharing != SharingAnswer::Shared)
             .filter_map(|(pair, _)| pair.round_trip_ns),
     );
     let pairs: Vec<PairVerdict> = evidence
@@ -53,8 +53,8 @@ pub fn infer(pus: &PuSet, evidence: &[PairEvidence]) -> Inference {
         .map(|(pair, core)| PairVerdict {
             a: pair.a,
             b: pair.b,
-            l2: l2(pair, &core),
-            llc: llc(pair, &core, &transfers),
+            l2: l2_verdict(pair, &core),
+            llc: llc_verdict(pair, &core, &transfers),
             core,
         })
         .collect();
@@ -66,55 +66,63 @@ pub fn infer(pus: &PuSet, evidence: &[PairEvidence]) -> Inference {
     }
 }
 
-fn core(pair: &PairEvidence) -> Verdict {
+fn core_verdict(pair: &PairEvidence) -> SharingVerdict {
     let units = [Stress::Int, Stress::Fp];
     let slowed = units.into_iter().filter_map(|stress| {
         let slowdown = pair.slowdown(stress)?;
         match side_of_ratio(slowdown, SLOWED) {
-            Side::Above(confidence) => Some((stress, slowdown, confidence)),
+            ThresholdSide::Above(confidence) => Some((stress, slowdown, confidence)),
             _ => None,
         }
     });
     if let Some((stress, slowdown, confidence)) = slowed.max_by(|a, b| a.2.total_cmp(&b.2)) {
-        return Verdict {
-            sharing: Sharing::Shared,
+        return SharingVerdict {
+            sharing: SharingAnswer::Shared,
             confidence: Some(confidence),
-            why: told(stress, slowdown),
+            why: describe_slowdown(stress, slowdown),
         };
     }
-    apart(pair, &[Stress::Int, Stress::Fp, Stress::L1])
+    apart_verdict(pair, &[Stress::Int, Stress::Fp, Stress::L1])
 }
 
-fn l2(pair: &PairEvidence, core: &Verdict) -> Verdict {
-    if core.sharing == Sharing::Shared {
-        return of_one_core(core);
+fn l2_verdict(pair: &PairEvidence, core: &SharingVerdict) -> SharingVerdict {
+    if core.sharing == SharingAnswer::Shared {
+        return same_core_verdict(core);
     }
     match pair
         .slowdown(Stress::L2)
         .map(|s| (s, side_of_ratio(s, SLOWED)))
     {
         // Unless they may share a core, for then it may be that.
-        Some((slowdown, Side::Above(confidence))) if core.sharing == Sharing::Apart => Verdict {
-            sharing: Sharing::Shared,
-            confidence: Some(confidence),
-            why: told(Stress::L2, slowdown),
-        },
-        _ => apart(pair, &[Stress::L2]),
+        Some((slowdown, ThresholdSide::Above(confidence)))
+            if core.sharing == SharingAnswer::Apart =>
+        {
+            SharingVerdict {
+                sharing: SharingAnswer::Shared,
+                confidence: Some(confidence),
+                why: describe_slowdown(Stress::L2, slowdown),
+            }
+        }
+        _ => apart_verdict(pair, &[Stress::L2]),
     }
 }
 
-fn llc(pair: &PairEvidence, core: &Verdict, transfers: &Transfers) -> Verdict {
-    if core.sharing == Sharing::Shared {
-        return of_one_core(core);
+fn llc_verdict(
+    pair: &PairEvidence,
+    core: &SharingVerdict,
+    transfers: &Transfers,
+) -> SharingVerdict {
+    if core.sharing == SharingAnswer::Shared {
+        return same_core_verdict(core);
     }
     match &pair.round_trip_ns {
         Some(time) => transfers.verdict(time),
-        None => Verdict::unclear("the line transfer was not measured"),
+        None => SharingVerdict::unclear("the line transfer was not measured"),
     }
 }
 
-fn of_one_core(core: &Verdict) -> Verdict {
-    Verdict {
+fn same_core_verdict(core: &SharingVerdict) -> SharingVerdict {
+    SharingVerdict {
         why: format!("share a core: {}", core.why),
         ..core.clone()
     }
@@ -122,41 +130,43 @@ fn of_one_core(core: &Verdict) -> Verdict {
 
 /// Apart where no stress is slowed, else unclear; the least sure of them decides. What ran clearly
 /// faster together than alone was disturbed, and tells nothing.
-fn apart(pair: &PairEvidence, stresses: &[Stress]) -> Verdict {
+fn apart_verdict(pair: &PairEvidence, stresses: &[Stress]) -> SharingVerdict {
     let mut least: Option<(f64, String)> = None;
     for &stress in stresses {
         let Some(slowdown) = pair.slowdown(stress) else {
-            return Verdict::unclear(format!("{stress} was not measured"));
+            return SharingVerdict::unclear(format!("{stress} was not measured"));
         };
-        let why = told(stress, slowdown);
-        if let Side::Below(_) = side_of_ratio(slowdown, 1.0 / SLOWED) {
-            return Verdict::unclear(format!(
+        let why = describe_slowdown(stress, slowdown);
+        if let ThresholdSide::Below(_) = side_of_ratio(slowdown, 1.0 / SLOWED) {
+            return SharingVerdict::unclear(format!(
                 "{why}: no PU makes another faster, so something else did, and it was measured in vain"
             ));
         }
         match side_of_ratio(slowdown, SLOWED) {
-            Side::Below(confidence) => {
+            ThresholdSide::Below(confidence) => {
                 if least.as_ref().is_none_or(|(least, _)| confidence < *least) {
                     least = Some((confidence, why));
                 }
             }
-            Side::Above(_) => {
-                return Verdict::unclear(format!("{why}, which alone does not decide"));
+            ThresholdSide::Above(_) => {
+                return SharingVerdict::unclear(format!("{why}, which alone does not decide"));
             }
-            Side::Both => {
-                return Verdict::unclear(format!("{why}, which may be more or less than {SLOWED}"));
+            ThresholdSide::Both => {
+                return SharingVerdict::unclear(format!(
+                    "{why}, which may be more or less than {SLOWED}"
+                ));
             }
         }
     }
     let (confidence, why) = least.unwrap_or((0.0, String::new()));
-    Verdict {
-        sharing: Sharing::Apart,
+    SharingVerdict {
+        sharing: SharingAnswer::Apart,
         confidence: Some(confidence),
         why: format!("at most {why}"),
     }
 }
 
-fn told(stress: Stress, slowdown: &RatioInterval) -> String {
+fn describe_slowdown(stress: Stress, slowdown: &RatioInterval) -> String {
     let (mean, low, high, n) = (slowdown.mean, slowdown.low(), slowdown.high(), slowdown.n);
     format!("{stress} slowed {mean:.2} ({low:.2} to {high:.2}, {n} runs)")
 }

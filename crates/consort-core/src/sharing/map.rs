@@ -1,6 +1,6 @@
 //! Groups of PUs that replace what the kernel tells of sharing.
 
-use super::groups::Level;
+use super::groups::SharingLevel;
 use super::infer::Inference;
 use crate::ids::PuId;
 use crate::pu_set::PuSet;
@@ -53,8 +53,8 @@ pub enum SharingError {
 
 impl SharingMap {
     /// Map of the groups that were decided; the rest is left to the kernel.
-    pub fn of(inference: &Inference, source: String) -> Self {
-        let decided = |level: &Level| level.groups.iter().map(|g| g.pus.clone()).collect();
+    pub fn from_inference(inference: &Inference, source: String) -> Self {
+        let decided = |level: &SharingLevel| level.groups.iter().map(|g| g.pus.clone()).collect();
         Self {
             source,
             cores: decided(&inference.cores),
@@ -80,8 +80,8 @@ impl SharingMap {
     pub fn check(&self, machine: &Topology, origin: &str) -> Result<(), SharingError> {
         for (key, groups) in self.kinds() {
             for (index, pus) in groups.iter().enumerate() {
-                let problem = missing(pus, machine).or_else(|| match key {
-                    "cores" => self.across(pus, machine),
+                let problem = missing_pu_problem(pus, machine).or_else(|| match key {
+                    "cores" => self.core_conflict(pus, machine),
                     _ => None,
                 });
                 if let Some(problem) = problem {
@@ -100,7 +100,7 @@ impl SharingMap {
 
     /// Reason why these PUs cannot be a core, in words: they are in several packages, nodes, core
     /// types or caches, be it told by the kernel or by this map; none where they can.
-    fn across(&self, core: &PuSet, machine: &Topology) -> Option<String> {
+    fn core_conflict(&self, core: &PuSet, machine: &Topology) -> Option<String> {
         let facts = machine.facts();
         let facts: Vec<&PuFacts> = facts.iter().filter(|f| core.contains(f.pu)).collect();
         let differs = |key: fn(&PuFacts) -> u32| facts.iter().any(|f| key(f) != key(facts[0]));
@@ -150,7 +150,7 @@ impl SharingMap {
     }
 }
 
-fn missing(pus: &PuSet, machine: &Topology) -> Option<String> {
+fn missing_pu_problem(pus: &PuSet, machine: &Topology) -> Option<String> {
     let pu = pus.difference(machine.pus()).first()?;
     Some(format!(
         "PU {pu} does not exist here or is offline; online are {}",

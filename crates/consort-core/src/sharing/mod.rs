@@ -5,12 +5,11 @@
 //! evidence of pairs into groups; [`differences`] sets them beside a topology; [`SharingMap`] is
 //! what a file tells instead of the kernel, and changes a topology accordingly.
 //!
-//! Pitfalls: where an interval lies on both sides of a threshold nothing is told ([`Sharing::Unclear`]),
+//! Pitfalls: where an interval lies on both sides of a threshold nothing is told ([`SharingAnswer::Unclear`]),
 //! and a PU is said to be alone only when it was compared with every other. A machine whose
 //! hypervisor moves PUs about has no fixed answer.
 
 mod compare;
-mod doubt;
 mod evidence;
 mod file;
 mod groups;
@@ -18,11 +17,14 @@ mod infer;
 mod map;
 #[cfg(test)]
 mod tests;
+mod threshold_side;
 mod transfers;
 
 pub use compare::differences;
-pub use evidence::{Effect, PairEvidence, PairVerdict, Sharing, Stress, Verdict};
-pub use groups::{Group, Level};
+pub use evidence::{
+    PairEvidence, PairVerdict, SharingAnswer, SharingVerdict, Stress, StressEffect,
+};
+pub use groups::{SharingGroup, SharingLevel};
 pub use infer::{Inference, SLOWED, infer};
 pub use map::{SharingError, SharingMap};
 pub use transfers::FARTHER;

@@ -3,7 +3,7 @@
 use super::*;
 use crate::ids::PuId;
 use crate::pu_set::PuSet;
-use crate::stats::{Interval, RatioInterval};
+use crate::stats::{ConfidenceInterval, RatioInterval};
 use crate::topology::Topology;
 use proptest::prelude::*;
 
@@ -53,7 +53,7 @@ impl Truth {
             Stress::Memory => 1.2,
             _ => 1.02,
         };
-        let effect = |stress| Effect {
+        let effect = |stress| StressEffect {
             stress,
             slowdown: ratio(slowdown(stress), 1.0 + width),
         };
@@ -62,7 +62,7 @@ impl Truth {
             a: PuId(a as u32),
             b: PuId(b as u32),
             effects: Stress::ALL.into_iter().map(effect).collect(),
-            round_trip_ns: Some(Interval {
+            round_trip_ns: Some(ConfidenceInterval {
                 mean: ns,
                 ci95: Some(ns * width),
                 n: 8,
@@ -79,11 +79,11 @@ fn ratio(mean: f64, factor95: f64) -> RatioInterval {
     }
 }
 
-fn found(level: &Level) -> Vec<PuSet> {
+fn found(level: &SharingLevel) -> Vec<PuSet> {
     level.groups.iter().map(|group| group.pus.clone()).collect()
 }
 
-fn texts(level: &Level) -> Vec<String> {
+fn texts(level: &SharingLevel) -> Vec<String> {
     found(level).iter().map(ToString::to_string).collect()
 }
 
@@ -143,7 +143,10 @@ fn noise_is_not_taken_for_an_answer() {
     let inference = infer(&truth.pus(), &truth.evidence(0.9));
     assert_eq!(inference.cores.groups, []);
     assert_eq!(inference.cores.undecided, truth.pus());
-    assert_eq!(SharingMap::of(&inference, String::new()).cores, []);
+    assert_eq!(
+        SharingMap::from_inference(&inference, String::new()).cores,
+        []
+    );
     assert!(
         inference.pairs[0]
             .core
@@ -158,14 +161,14 @@ fn what_ran_faster_together_than_alone_tells_nothing() {
     let mut evidence = truth.evidence(0.03);
     assert_eq!(
         infer(&truth.pus(), &evidence).pairs[0].core.sharing,
-        Sharing::Apart
+        SharingAnswer::Apart
     );
     for effect in &mut evidence[0].effects {
         effect.slowdown = ratio(0.5, 1.02);
     }
     let pair = &infer(&truth.pus(), &evidence).pairs[0];
-    assert_eq!(pair.core.sharing, Sharing::Unclear, "{pair:?}");
-    assert_eq!(pair.l2.sharing, Sharing::Unclear, "{pair:?}");
+    assert_eq!(pair.core.sharing, SharingAnswer::Unclear, "{pair:?}");
+    assert_eq!(pair.l2.sharing, SharingAnswer::Unclear, "{pair:?}");
     assert!(pair.core.why.contains("0.50"), "{pair:?}");
 }
 
@@ -209,7 +212,7 @@ fn a_pu_that_was_not_compared_with_all_is_not_called_alone() {
 #[test]
 fn a_map_changes_the_topology_and_comes_back_from_its_file() {
     let (_, inference) = hidden_smt2();
-    let map = SharingMap::of(&inference, "a \"test\"".to_owned());
+    let map = SharingMap::from_inference(&inference, "a \"test\"".to_owned());
     assert_eq!(SharingMap::parse(&map.to_toml(), "f"), Ok(map.clone()));
     let told = Topology::uniform(4, 1).unwrap();
     map.check(&told, "f").unwrap();
@@ -314,11 +317,11 @@ proptest! {
         let evidence: Vec<PairEvidence> = measured.into_iter().map(|(a, b, effects, ns)| PairEvidence {
             a: PuId(a),
             b: PuId(b),
-            effects: effects.into_iter().map(|(stress, mean, factor)| Effect {
+            effects: effects.into_iter().map(|(stress, mean, factor)| StressEffect {
                 stress: Stress::ALL[stress],
                 slowdown: ratio(mean, factor),
             }).collect(),
-            round_trip_ns: Interval::of(&[ns, ns * 1.01]),
+            round_trip_ns: ConfidenceInterval::from_values(&[ns, ns * 1.01]),
         }).collect();
         let inference = infer(&pus, &evidence);
         for level in [&inference.cores, &inference.l2s, &inference.llcs] {
@@ -328,7 +331,7 @@ proptest! {
             prop_assert_eq!(count + level.undecided.len(), pus.len());
         }
         // Whatever was inferred can be applied to a flat machine: it is a partition.
-        let map = SharingMap::of(&inference, String::new());
+        let map = SharingMap::from_inference(&inference, String::new());
         let told = Topology::uniform(n, 1).unwrap();
         if map.check(&told, "m").is_ok() {
             let changed = map.apply(&told).unwrap();

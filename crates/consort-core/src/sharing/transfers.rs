@@ -1,8 +1,8 @@
 //! LLC domains from the times that lines travel.
 
-use super::doubt::{Side, side_of};
-use super::evidence::{Sharing, Verdict};
-use crate::stats::Interval;
+use super::evidence::{SharingAnswer, SharingVerdict};
+use super::threshold_side::{ThresholdSide, side_of};
+use crate::stats::ConfidenceInterval;
 
 /// Ratio of a round trip to the next shorter one from which on its line counts as going out of an
 /// LLC domain.
@@ -23,8 +23,8 @@ pub(super) struct Transfers {
 impl Transfers {
     /// Looks for the first gap: a round trip that takes [`FARTHER`] times as long as the next
     /// shorter one, with intervals that do not touch.
-    pub(super) fn of(times: impl Iterator<Item = Interval>) -> Self {
-        let mut times: Vec<Interval> = times.collect();
+    pub(super) fn from_times(times: impl Iterator<Item = ConfidenceInterval>) -> Self {
+        let mut times: Vec<ConfidenceInterval> = times.collect();
         times.sort_by(|a, b| a.mean.total_cmp(&b.mean));
         let range_ns = times
             .first()
@@ -40,23 +40,23 @@ impl Transfers {
     }
 
     /// Verdict on a common LLC domain of a pair with this round trip.
-    pub(super) fn verdict(&self, time: &Interval) -> Verdict {
+    pub(super) fn verdict(&self, time: &ConfidenceInterval) -> SharingVerdict {
         let Some(border_ns) = self.border_ns else {
-            return Verdict::unclear(self.without_gap());
+            return SharingVerdict::unclear(self.describe_missing_gap());
         };
         let (sharing, confidence) = match side_of(time, border_ns) {
-            Side::Below(confidence) => (Sharing::Shared, confidence),
-            Side::Above(confidence) => (Sharing::Apart, confidence),
-            Side::Both => return Verdict::unclear(told(time)),
+            ThresholdSide::Below(confidence) => (SharingAnswer::Shared, confidence),
+            ThresholdSide::Above(confidence) => (SharingAnswer::Apart, confidence),
+            ThresholdSide::Both => return SharingVerdict::unclear(describe_round_trip(time)),
         };
-        Verdict {
+        SharingVerdict {
             sharing,
             confidence: Some(confidence),
-            why: told(time),
+            why: describe_round_trip(time),
         }
     }
 
-    fn without_gap(&self) -> String {
+    fn describe_missing_gap(&self) -> String {
         match self.range_ns {
             Some((low, high)) if low < high => format!(
                 "round trips between cores take {low:.0} to {high:.0} ns, with no gap between them"
@@ -66,7 +66,7 @@ impl Transfers {
     }
 }
 
-fn told(time: &Interval) -> String {
+fn describe_round_trip(time: &ConfidenceInterval) -> String {
     let (mean, low, high) = (time.mean, time.low(), time.high());
     format!(
         "round trip {mean:.0} ns ({low:.0} to {high:.0}, {} runs)",

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// A mean, the half width of its 95 percent confidence interval (Student's t), both in the unit of
 /// the values, and the number of values that it stands on.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Interval {
+pub struct ConfidenceInterval {
     /// The mean.
     pub mean: f64,
     /// Half width of the interval; none for fewer than two values.
@@ -16,10 +16,10 @@ pub struct Interval {
     pub n: usize,
 }
 
-impl Interval {
+impl ConfidenceInterval {
     /// The interval of these values; `None` without values, or where one is not
     /// finite.
-    pub fn of(values: &[f64]) -> Option<Self> {
+    pub fn from_values(values: &[f64]) -> Option<Self> {
         if !values.iter().all(|v| v.is_finite()) {
             return None;
         }
@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn an_interval_worked_by_hand() {
         // Mean 12, deviation 2, t for 2 degrees 4.303: 4.303 * 2 / sqrt 3.
-        let interval = Interval::of(&[10.0, 12.0, 14.0]).unwrap();
+        let interval = ConfidenceInterval::from_values(&[10.0, 12.0, 14.0]).unwrap();
         assert_eq!((interval.mean, interval.n), (12.0, 3));
         assert!((interval.ci95.unwrap() - 4.968_676_3).abs() < 1e-6);
         assert!((interval.high() + interval.low() - 24.0).abs() < 1e-12);
@@ -63,17 +63,17 @@ mod tests {
 
     #[test]
     fn one_value_has_no_width_and_none_no_mean() {
-        let one = Interval::of(&[3.0]).unwrap();
+        let one = ConfidenceInterval::from_values(&[3.0]).unwrap();
         assert_eq!((one.mean, one.ci95, one.n), (3.0, None, 1));
         assert_eq!((one.low(), one.high()), (3.0, 3.0));
-        assert_eq!(Interval::of(&[]), None);
-        assert_eq!(Interval::of(&[1.0, f64::INFINITY]), None);
+        assert_eq!(ConfidenceInterval::from_values(&[]), None);
+        assert_eq!(ConfidenceInterval::from_values(&[1.0, f64::INFINITY]), None);
     }
 
     proptest! {
         #[test]
         fn equal_values_leave_no_doubt(value in -1e6f64..1e6, n in 2usize..40) {
-            let width = Interval::of(&vec![value; n]).unwrap().ci95.unwrap();
+            let width = ConfidenceInterval::from_values(&vec![value; n]).unwrap().ci95.unwrap();
             prop_assert!(width <= value.abs() * 1e-12);
         }
 
@@ -82,7 +82,7 @@ mod tests {
             values in prop::collection::vec(0.1f64..1e3, 2..20), factor in 0.1f64..100.0,
         ) {
             let scaled: Vec<f64> = values.iter().map(|v| v * factor).collect();
-            let (one, two) = (Interval::of(&values).unwrap(), Interval::of(&scaled).unwrap());
+            let (one, two) = (ConfidenceInterval::from_values(&values).unwrap(), ConfidenceInterval::from_values(&scaled).unwrap());
             let slack = 1e-9 * factor * 1e3;
             prop_assert!((one.ci95.unwrap() * factor - two.ci95.unwrap()).abs() <= slack);
         }

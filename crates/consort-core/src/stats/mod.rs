@@ -1,7 +1,7 @@
 //! Statistics of repeated runs.
 //!
-//! Purpose: means with 95 percent confidence intervals. Usage: [`Interval::of`]
-//! for quantities, [`RatioInterval::of`] for ratios, [`RatioInterval::paired`]
+//! Purpose: means with 95 percent confidence intervals. Usage: [`ConfidenceInterval::from_values`]
+//! for quantities, [`RatioInterval::from_ratios`] for ratios, [`RatioInterval::from_pairs`]
 //! for one policy against another over the same seeds. Pitfalls: an interval
 //! needs two runs, and says nothing about error that all runs share. Logarithm
 //! and exponential come from the `libm` crate, not from the host, so that
@@ -13,7 +13,7 @@ mod ratio;
 mod share;
 mod student;
 
-pub use interval::Interval;
+pub use interval::ConfidenceInterval;
 pub use rank::spearman;
 pub use ratio::RatioInterval;
 pub use share::share_interval;

@@ -1,7 +1,7 @@
 //! Geometric means of ratios, with intervals.
 
 use super::interval::half_width;
-use super::{Interval, logarithms, mean};
+use super::{ConfidenceInterval, logarithms, mean};
 use serde::{Deserialize, Serialize};
 
 /// A geometric mean of ratios with a 95 percent confidence interval that is
@@ -24,7 +24,7 @@ pub struct RatioInterval {
 impl RatioInterval {
     /// The interval of these ratios; `None` without ratios, or where one is not
     /// positive and finite.
-    pub fn of(ratios: &[f64]) -> Option<Self> {
+    pub fn from_ratios(ratios: &[f64]) -> Option<Self> {
         let logs = logarithms(ratios)?;
         Some(Self {
             mean: libm::exp(mean(&logs)?),
@@ -35,13 +35,13 @@ impl RatioInterval {
 
     /// The interval of `ours[i] / theirs[i]`, paired by seed, for example the
     /// throughputs of two policies. `None` where the lengths differ, and as for
-    /// [`RatioInterval::of`].
-    pub fn paired(ours: &[f64], theirs: &[f64]) -> Option<Self> {
+    /// [`RatioInterval::from_ratios`].
+    pub fn from_pairs(ours: &[f64], theirs: &[f64]) -> Option<Self> {
         if ours.len() != theirs.len() {
             return None;
         }
         let ratios = ours.iter().zip(theirs).map(|(our, their)| our / their);
-        Self::of(&ratios.collect::<Vec<_>>())
+        Self::from_ratios(&ratios.collect::<Vec<_>>())
     }
 
     /// The lower end; the mean itself where the width is unknown.
@@ -55,8 +55,8 @@ impl RatioInterval {
     }
 
     /// Mean and one half width, for tables: the upper half, which is the longer one.
-    pub fn symmetric(&self) -> Interval {
-        Interval {
+    pub fn to_interval(&self) -> ConfidenceInterval {
+        ConfidenceInterval {
             mean: self.mean,
             ci95: self.factor95.map(|_| self.high() - self.mean),
             n: self.n,
@@ -73,7 +73,7 @@ mod tests {
     fn ratios_worked_by_hand() {
         // Logarithms 0 and ln 4: mean ln 2, deviation ln 4 / sqrt 2, and the
         // half width 12.706 * ln 4 / 2.
-        let interval = RatioInterval::of(&[1.0, 4.0]).unwrap();
+        let interval = RatioInterval::from_ratios(&[1.0, 4.0]).unwrap();
         assert!((interval.mean - 2.0).abs() < 1e-14);
         let expected = (12.706 * 4.0f64.ln() / 2.0).exp();
         assert!((interval.factor95.unwrap() / expected - 1.0).abs() < 1e-12);
@@ -81,15 +81,15 @@ mod tests {
 
     #[test]
     fn pairs_are_matched_by_position() {
-        let speedup = RatioInterval::paired(&[2.0, 6.0], &[1.0, 3.0]).unwrap();
+        let speedup = RatioInterval::from_pairs(&[2.0, 6.0], &[1.0, 3.0]).unwrap();
         assert!((speedup.mean - 2.0).abs() < 1e-14);
         assert!((speedup.factor95.unwrap() - 1.0).abs() < 1e-14);
         assert_eq!(speedup.n, 2);
-        assert_eq!(RatioInterval::paired(&[1.0], &[1.0, 2.0]), None);
-        assert_eq!(RatioInterval::paired(&[1.0], &[0.0]), None);
-        assert_eq!(RatioInterval::of(&[-1.0]), None);
-        let single = RatioInterval::of(&[1.5]).unwrap();
-        assert_eq!((single.factor95, single.symmetric().ci95), (None, None));
+        assert_eq!(RatioInterval::from_pairs(&[1.0], &[1.0, 2.0]), None);
+        assert_eq!(RatioInterval::from_pairs(&[1.0], &[0.0]), None);
+        assert_eq!(RatioInterval::from_ratios(&[-1.0]), None);
+        let single = RatioInterval::from_ratios(&[1.5]).unwrap();
+        assert_eq!((single.factor95, single.to_interval().ci95), (None, None));
     }
 
     proptest! {
@@ -98,7 +98,7 @@ mod tests {
             pairs in prop::collection::vec((0.1f64..10.0, 0.1f64..10.0), 2..20),
         ) {
             let (a, b): (Vec<f64>, Vec<f64>) = pairs.into_iter().unzip();
-            let (one, two) = (RatioInterval::paired(&a, &b), RatioInterval::paired(&b, &a));
+            let (one, two) = (RatioInterval::from_pairs(&a, &b), RatioInterval::from_pairs(&b, &a));
             let (one, two) = (one.unwrap(), two.unwrap());
             prop_assert!((one.mean * two.mean - 1.0).abs() < 1e-9);
             prop_assert!((one.low() * two.high() - 1.0).abs() < 1e-9);
@@ -106,8 +106,8 @@ mod tests {
 
         #[test]
         fn the_symmetric_form_covers_the_interval(ratios in prop::collection::vec(0.5f64..2.0, 2..20)) {
-            let interval = RatioInterval::of(&ratios).unwrap();
-            let symmetric = interval.symmetric();
+            let interval = RatioInterval::from_ratios(&ratios).unwrap();
+            let symmetric = interval.to_interval();
             prop_assert!(symmetric.low() <= interval.low() + 1e-12);
             prop_assert!(symmetric.high() >= interval.high() - 1e-9 * interval.high());
         }

@@ -1,6 +1,6 @@
 //! Core types by decree: PUs that count as large on a machine whose cores may all be alike.
 //!
-//! Usage: [`Topology::with_large`] on what was discovered; the result has two core types and the
+//! Usage: [`Topology::with_large_cores`] on what was discovered; the result has two core types and the
 //! same places otherwise, so that policies for asymmetric chips can be tried anywhere.
 //!
 //! Pitfall: capacities are made up and tell only which type is the larger one.
@@ -18,7 +18,7 @@ impl Topology {
     ///
     /// # Errors
     /// [`TopologyError::NotThere`], [`TopologyError::OneKind`] and [`TopologyError::Divided`].
-    pub fn with_large(&self, large: &PuSet) -> Result<Self, TopologyError> {
+    pub fn with_large_cores(&self, large: &PuSet) -> Result<Self, TopologyError> {
         self.check_large(large)?;
         let kind = |facts: PuFacts| PuFacts {
             core_type: usize::from(!large.contains(facts.pu)),
@@ -27,7 +27,7 @@ impl Topology {
         let facts = self.facts().into_iter().map(kind).collect();
         self.rebuild(
             facts,
-            vec![named("large", 1024), named("small", SMALL_CAPACITY)],
+            vec![core_type("large", 1024), core_type("small", SMALL_CAPACITY)],
         )
     }
 
@@ -59,7 +59,7 @@ impl Topology {
     }
 }
 
-fn named(name: &str, capacity: u32) -> CoreType {
+fn core_type(name: &str, capacity: u32) -> CoreType {
     CoreType {
         name: name.to_owned(),
         capacity,
@@ -77,13 +77,13 @@ mod tests {
     }
 
     fn error(topology: &Topology, large: &PuSet) -> String {
-        topology.with_large(large).unwrap_err().to_string()
+        topology.with_large_cores(large).unwrap_err().to_string()
     }
 
     #[test]
     fn named_pus_are_large_and_all_others_small() {
         let topology = Topology::uniform(4, 2).unwrap();
-        let emulated = topology.with_large(&set("1,5")).unwrap();
+        let emulated = topology.with_large_cores(&set("1,5")).unwrap();
         let kinds: Vec<usize> = emulated.facts().iter().map(|f| f.core_type).collect();
         assert_eq!(kinds, [1, 0, 1, 1, 1, 0, 1, 1]);
         let capacities: Vec<u32> = emulated.core_types().iter().map(|t| t.capacity).collect();
@@ -127,12 +127,12 @@ mod tests {
             let topology = Topology::uniform(cores, ways).unwrap();
             let large: PuSet = topology.cores()[..of.min(cores - 1) as usize]
                 .iter().flat_map(|c| c.pus.clone()).collect();
-            let emulated = topology.with_large(&large).unwrap();
+            let emulated = topology.with_large_cores(&large).unwrap();
             let alike = |f: PuFacts| PuFacts { core_type: 0, ..f };
             let places = |t: &Topology| t.facts().into_iter().map(alike).collect::<Vec<_>>();
             prop_assert_eq!(places(&emulated), places(&topology));
             // By decree again, from what was decreed: the same.
-            prop_assert_eq!(emulated.with_large(&large).unwrap(), emulated);
+            prop_assert_eq!(emulated.with_large_cores(&large).unwrap(), emulated);
         }
     }
 }

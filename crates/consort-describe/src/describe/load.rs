@@ -2,8 +2,8 @@
 
 use super::error::DescribeError;
 use super::locate::Locations;
-use super::message::Said;
-use super::problems::{Problem, Problems};
+use super::message::ReaderMessage;
+use super::problems::{DescriptionProblem, Problems};
 use super::schema::meaning;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -19,47 +19,49 @@ pub fn parse<T: DeserializeOwned + JsonSchema>(
     text: &str,
     validate: fn(&T, &mut Problems),
 ) -> Result<T, DescribeError> {
-    let value = toml::from_str(text).map_err(|e| unreadable::<T>(file, text, &e))?;
+    let value = toml::from_str(text).map_err(|e| parse_error::<T>(file, text, &e))?;
     let mut problems = Problems::default();
     validate(&value, &mut problems);
-    match invalid(file, text, problems.list()) {
+    match first_problem(file, text, problems.list()) {
         Some(error) => Err(error),
         None => Ok(value),
     }
 }
 
-fn unreadable<T: JsonSchema>(file: &str, text: &str, error: &toml::de::Error) -> DescribeError {
+fn parse_error<T: JsonSchema>(file: &str, text: &str, error: &toml::de::Error) -> DescribeError {
     let at = Locations::new(text);
     let span = error.span().unwrap_or(0..0);
     let line = at.line(span.start);
-    let (key, message) = match Said::new(error.message()) {
-        Said::Unknown { key, message } => (ending_in(at.path_at(span.start), &key), message),
-        Said::Missing { key } => {
-            let key = below(at.path_of(&span), &key);
+    let (key, message) = match ReaderMessage::new(error.message()) {
+        ReaderMessage::Unknown { key, message } => {
+            (path_ending_in(at.path_at(span.start), &key), message)
+        }
+        ReaderMessage::Missing { key } => {
+            let key = join_path(at.path_of(&span), &key);
             let meaning = meaning::<T>(&key);
             (key, format!("is missing; expected {meaning}"))
         }
-        Said::Wrong { message } if text.parse::<toml::Table>().is_err() => {
+        ReaderMessage::Wrong { message } if text.parse::<toml::Table>().is_err() => {
             let key = at.path_at(span.start).to_owned();
             (
                 key,
                 format!("{message}; not TOML, as a description is (`consort schema`)"),
             )
         }
-        Said::Wrong { message } => (at.path_at(span.start).to_owned(), message),
+        ReaderMessage::Wrong { message } => (at.path_at(span.start).to_owned(), message),
     };
     DescribeError::new(file, line, &key, &message, 0)
 }
 
 /// The path of an unknown key; its own name is where the reader points.
-fn ending_in(path: &str, key: &str) -> String {
+fn path_ending_in(path: &str, key: &str) -> String {
     if path == key || path.ends_with(&format!(".{key}")) {
         return path.to_owned();
     }
-    below(path, key)
+    join_path(path, key)
 }
 
-fn below(parent: &str, key: &str) -> String {
+fn join_path(parent: &str, key: &str) -> String {
     match parent {
         "" => key.to_owned(),
         _ => format!("{parent}.{key}"),
@@ -67,7 +69,7 @@ fn below(parent: &str, key: &str) -> String {
 }
 
 /// The first in the text of what was found; `None` when nothing was.
-fn invalid(file: &str, text: &str, found: &[Problem]) -> Option<DescribeError> {
+fn first_problem(file: &str, text: &str, found: &[DescriptionProblem]) -> Option<DescribeError> {
     let more = found.len().checked_sub(1)?;
     let at = Locations::new(text);
     let lines = found.iter().map(|problem| at.line_of(&problem.key));

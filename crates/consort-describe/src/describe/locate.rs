@@ -5,7 +5,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 /// A key with its path.
-struct Entry {
+struct KeyLocation {
     path: String,
     key: Range<usize>,
     value: Range<usize>,
@@ -14,7 +14,7 @@ struct Entry {
 /// All keys of a text by path, for example `core_type.big.smt[1].ways`.
 pub(crate) struct Locations<'a> {
     text: &'a str,
-    entries: Vec<Entry>,
+    entries: Vec<KeyLocation>,
 }
 
 impl<'a> Locations<'a> {
@@ -50,9 +50,9 @@ impl<'a> Locations<'a> {
         found.map_or("", |entry| &entry.path)
     }
 
-    fn before_on_line(&self, byte: usize) -> Option<&Entry> {
+    fn before_on_line(&self, byte: usize) -> Option<&KeyLocation> {
         let line = self.line(byte);
-        let here = |e: &&Entry| e.key.start <= byte && self.line(e.key.start) == line;
+        let here = |e: &&KeyLocation| e.key.start <= byte && self.line(e.key.start) == line;
         self.entries
             .iter()
             .filter(here)
@@ -72,28 +72,33 @@ fn leads_to(parent: &str, path: &str) -> bool {
         .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
-fn add_table(entries: &mut Vec<Entry>, parent: &str, table: &DeTable<'_>) {
+fn add_table(entries: &mut Vec<KeyLocation>, parent: &str, table: &DeTable<'_>) {
     for (key, value) in table {
         let path = match parent {
             "" => key.get_ref().to_string(),
             _ => format!("{parent}.{}", key.get_ref()),
         };
-        add(entries, path, key.span(), value);
+        add_entry(entries, path, key.span(), value);
     }
 }
 
-fn add(entries: &mut Vec<Entry>, path: String, key: Range<usize>, value: &Spanned<DeValue<'_>>) {
+fn add_entry(
+    entries: &mut Vec<KeyLocation>,
+    path: String,
+    key: Range<usize>,
+    value: &Spanned<DeValue<'_>>,
+) {
     match value.get_ref() {
         DeValue::Table(table) => add_table(entries, &path, table),
         DeValue::Array(items) => {
             for (index, item) in items.iter().enumerate() {
-                add(entries, format!("{path}[{index}]"), item.span(), item);
+                add_entry(entries, format!("{path}[{index}]"), item.span(), item);
             }
         }
         _ => {}
     }
     let value = value.span();
-    entries.push(Entry { path, key, value });
+    entries.push(KeyLocation { path, key, value });
 }
 
 #[cfg(test)]

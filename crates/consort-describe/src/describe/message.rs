@@ -4,7 +4,7 @@ use consort_core::hint;
 
 /// A reader's message taken apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Said {
+pub(crate) enum ReaderMessage {
     /// A key that the format does not have.
     Unknown { key: String, message: String },
     /// A key that the format needs.
@@ -13,7 +13,7 @@ pub(crate) enum Said {
     Wrong { message: String },
 }
 
-impl Said {
+impl ReaderMessage {
     /// Takes a message apart.
     pub(crate) fn new(message: &str) -> Self {
         unknown_field(message)
@@ -28,7 +28,7 @@ impl Said {
 }
 
 /// The name before and the names after "expected"; serde writes them in backticks.
-fn names(rest: &str) -> Option<(&str, Vec<&str>)> {
+fn split_names(rest: &str) -> Option<(&str, Vec<&str>)> {
     let (name, known) = match rest.rsplit_once("`, expected ") {
         Some((name, known)) => (name, known),
         None => (rest.rsplit_once("`, there are no")?.0, ""),
@@ -36,23 +36,23 @@ fn names(rest: &str) -> Option<(&str, Vec<&str>)> {
     Some((name, known.split('`').skip(1).step_by(2).collect()))
 }
 
-fn unknown_field(message: &str) -> Option<Said> {
-    let (name, known) = names(message.strip_prefix("unknown field `")?)?;
+fn unknown_field(message: &str) -> Option<ReaderMessage> {
+    let (name, known) = split_names(message.strip_prefix("unknown field `")?)?;
     let hint = hint(name, known.iter().copied());
-    Some(Said::Unknown {
+    Some(ReaderMessage::Unknown {
         key: name.to_owned(),
         message: format!("is not a known key; {hint}"),
     })
 }
 
-fn missing_field(message: &str) -> Option<Said> {
+fn missing_field(message: &str) -> Option<ReaderMessage> {
     let name = message.strip_prefix("missing field `")?.strip_suffix('`')?;
     let key = name.to_owned();
-    Some(Said::Missing { key })
+    Some(ReaderMessage::Missing { key })
 }
 
 fn unknown_variant(message: &str) -> Option<String> {
-    let (name, known) = names(message.strip_prefix("unknown variant `")?)?;
+    let (name, known) = split_names(message.strip_prefix("unknown variant `")?)?;
     Some(format!("is '{name}'; expected {}", known.join(", ")))
 }
 
@@ -86,19 +86,19 @@ mod tests {
 
     #[test]
     fn unknown_keys_get_the_nearest_known_one() {
-        let said = Said::new("unknown field `wyas`, expected one of `ways`, `size_kib`");
+        let said = ReaderMessage::new("unknown field `wyas`, expected one of `ways`, `size_kib`");
         let message = "is not a known key; did you mean 'ways'?".to_owned();
         let key = "wyas".to_owned();
-        assert_eq!(said, Said::Unknown { key, message });
+        assert_eq!(said, ReaderMessage::Unknown { key, message });
     }
 
     #[test]
     fn wrong_values_are_told_with_what_is_expected() {
         let check = |message: &str, expect: &str| {
-            let message_of = Said::Wrong {
+            let message_of = ReaderMessage::Wrong {
                 message: expect.to_owned(),
             };
-            assert_eq!(Said::new(message), message_of);
+            assert_eq!(ReaderMessage::new(message), message_of);
         };
         check(
             "invalid type: string \"many\", expected u32",
@@ -118,6 +118,9 @@ mod tests {
     #[test]
     fn missing_keys_are_named() {
         let key = "ways".to_owned();
-        assert_eq!(Said::new("missing field `ways`"), Said::Missing { key });
+        assert_eq!(
+            ReaderMessage::new("missing field `ways`"),
+            ReaderMessage::Missing { key }
+        );
     }
 }

@@ -5,16 +5,16 @@
 //! [`machine_schema`] and [`program_schema`] publish the formats.
 
 mod error;
+mod key_scope;
 mod load;
 mod locate;
 mod message;
 mod problems;
 mod schema;
-mod within;
 
 pub use error::DescribeError;
+pub(crate) use key_scope::KeyScope;
 pub use load::parse;
 pub(crate) use locate::Locations;
-pub use problems::{Problem, Problems};
+pub use problems::{DescriptionProblem, Problems};
 pub use schema::{machine_schema, program_schema};
-pub(crate) use within::Within;

@@ -7,15 +7,15 @@ use serde_json::{Value, json};
 
 /// JSON Schema (2020-12) of machine files.
 pub fn machine_schema() -> Value {
-    titled::<MachineSpec>("Consort machine description")
+    titled_schema::<MachineSpec>("Consort machine description")
 }
 
 /// JSON Schema (2020-12) of program files.
 pub fn program_schema() -> Value {
-    titled::<ProgramSpec>("Consort program profile")
+    titled_schema::<ProgramSpec>("Consort program profile")
 }
 
-fn titled<T: JsonSchema>(title: &str) -> Value {
+fn titled_schema<T: JsonSchema>(title: &str) -> Value {
     let mut schema = schema_for!(T);
     schema.insert("title".to_owned(), json!(title));
     schema.to_value()
@@ -25,17 +25,17 @@ fn titled<T: JsonSchema>(title: &str) -> Value {
 pub(crate) fn meaning<T: JsonSchema>(path: &str) -> String {
     let root = schema_for!(T).to_value();
     let steps = path.split(['.', '[']);
-    let found = steps.fold(&root, |at, step| below(&root, at, step));
+    let found = steps.fold(&root, |at, step| member_schema(&root, at, step));
     let text = found["description"].as_str();
-    let text = text.or_else(|| resolve(&root, found)["description"].as_str());
+    let text = text.or_else(|| resolve_reference(&root, found)["description"].as_str());
     let text = text.unwrap_or("a value").trim_end_matches('.');
     let words = text.split_whitespace();
     words.collect::<Vec<_>>().join(" ")
 }
 
 /// The schema of a member of `at`: a property, an element, or any key of a map.
-fn below<'a>(root: &'a Value, at: &'a Value, step: &str) -> &'a Value {
-    let at = resolve(root, at);
+fn member_schema<'a>(root: &'a Value, at: &'a Value, step: &str) -> &'a Value {
+    let at = resolve_reference(root, at);
     if step.ends_with(']') {
         return &at["items"];
     }
@@ -46,7 +46,7 @@ fn below<'a>(root: &'a Value, at: &'a Value, step: &str) -> &'a Value {
 }
 
 /// Returns the schema that a reference refers to; of an optional value, that of the value.
-fn resolve<'a>(root: &'a Value, at: &'a Value) -> &'a Value {
+fn resolve_reference<'a>(root: &'a Value, at: &'a Value) -> &'a Value {
     let at = at["anyOf"].get(0).unwrap_or(at);
     let name = at["$ref"].as_str().and_then(|r| r.rsplit('/').next());
     name.map_or(at, |name| &root["$defs"][name])

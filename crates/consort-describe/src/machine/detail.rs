@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
-pub enum Work {
+pub enum WorkKind {
     /// Integer arithmetic, logic, shifts, moves.
     Integer,
     /// Integer multiplication.
@@ -50,10 +50,10 @@ pub enum Work {
     VectorStore,
 }
 
-impl Work {
+impl WorkKind {
     /// Number of kinds of work.
     pub const COUNT: usize = 16;
-    /// Every work, in the order of [`Work::index`].
+    /// Every work, in the order of [`WorkKind::index`].
     pub const ALL: [Self; Self::COUNT] = [
         Self::Integer,
         Self::Multiply,
@@ -73,7 +73,7 @@ impl Work {
         Self::VectorStore,
     ];
 
-    /// Position in [`Work::ALL`].
+    /// Position in [`WorkKind::ALL`].
     pub const fn index(self) -> usize {
         self as usize
     }
@@ -82,7 +82,7 @@ impl Work {
 /// Division of a buffer among the PUs of a core.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Sharing {
+pub enum BufferSharing {
     /// Every PU has a whole one of its own.
     Private,
     /// Equal parts among the PUs that run something.
@@ -102,7 +102,7 @@ pub struct BufferSpec {
     pub entries: u32,
     /// Division of it among PUs.
     #[serde(default)]
-    pub sharing: Sharing,
+    pub sharing: BufferSharing,
     /// Entries that every PU which runs something can always have of a shared pool.
     #[serde(default)]
     pub reserve: u32,
@@ -113,12 +113,12 @@ pub struct BufferSpec {
 #[serde(deny_unknown_fields)]
 pub struct QueueSpec {
     /// Work that waits here for its operands; where several queues hold it, the emptiest takes it.
-    pub holds: Vec<Work>,
+    pub holds: Vec<WorkKind>,
     /// Entries, of one queue.
     pub entries: u32,
     /// Division of it among PUs.
     #[serde(default)]
-    pub sharing: Sharing,
+    pub sharing: BufferSharing,
     /// Entries that every PU which runs something can always have of a shared pool.
     #[serde(default)]
     pub reserve: u32,
@@ -134,13 +134,13 @@ pub struct RegistersSpec {
     pub architected: u32,
     /// Division of the rest among PUs.
     #[serde(default)]
-    pub sharing: Sharing,
+    pub sharing: BufferSharing,
 }
 
 /// A table of groups: operations are dispatched and committed in groups of one thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct GroupSpec {
+pub struct DispatchGroupSpec {
     /// Groups in flight; the reorder buffer's entries over `slots` where it is missing.
     pub entries: u32,
     /// Operations of a group alone on the core, branches among them.
@@ -170,7 +170,7 @@ pub struct BuffersSpec {
     pub vector_registers: Option<RegistersSpec>,
     /// Group table, where the reorder buffer is one.
     #[serde(default)]
-    pub group: Option<GroupSpec>,
+    pub group: Option<DispatchGroupSpec>,
     /// Share of the reorder buffer beyond which a thread dispatches nothing while others run; no
     /// limit where it is missing.
     #[serde(default)]
@@ -202,7 +202,7 @@ pub struct OpCacheSpec {
     pub width: u32,
     /// Division of it among PUs.
     #[serde(default)]
-    pub sharing: Sharing,
+    pub sharing: BufferSharing,
 }
 
 /// Front end, which brings operations to dispatch, and commit, which retires them.
@@ -254,7 +254,7 @@ pub enum PortScope {
 #[serde(deny_unknown_fields)]
 pub struct PortSpec {
     /// Work that it takes.
-    pub takes: Vec<Work>,
+    pub takes: Vec<WorkKind>,
     /// Number of these ports; of ports per PU, for one PU.
     #[serde(default = "one")]
     pub count: u32,
@@ -279,7 +279,7 @@ pub struct WorkSpec {
 }
 
 /// Latencies by work; of a load, that of the L1D counts.
-pub type WorkTimes = BTreeMap<Work, WorkSpec>;
+pub type WorkTimes = BTreeMap<WorkKind, WorkSpec>;
 
 /// Kinds of branch predictor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

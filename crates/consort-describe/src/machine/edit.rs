@@ -4,7 +4,7 @@ use crate::describe::{DescribeError, Locations};
 use toml_edit::{DocumentMut, Item, TableLike, Value};
 
 /// A value for a key such as `llc.size_kib` or `core_type.big.smt[1].ways`.
-pub type Change = (String, toml::Value);
+pub type KeyChange = (String, toml::Value);
 
 /// Sets values in the text of a description. Lines stay where they are, so that what the text is
 /// later refused for is found in the original; a key that was not there comes to the end of its
@@ -13,7 +13,11 @@ pub type Change = (String, toml::Value);
 /// # Errors
 /// Text that is no TOML; a name that leads through a value or beyond an array. Whether a key is
 /// known, and a value possible, is told when the text is read.
-pub fn edited(file: &str, text: &str, changes: &[Change]) -> Result<String, DescribeError> {
+pub fn apply_changes(
+    file: &str,
+    text: &str,
+    changes: &[KeyChange],
+) -> Result<String, DescribeError> {
     // The reader of descriptions says better what is wrong with a text that stays as it is.
     if changes.is_empty() {
         return Ok(text.to_owned());
@@ -30,26 +34,27 @@ pub fn edited(file: &str, text: &str, changes: &[Change]) -> Result<String, Desc
             .to_string()
             .parse()
             .map_err(|_| refused(name, "is no value"))?;
-        let steps = steps(name).ok_or_else(|| {
+        let steps = parse_steps(name).ok_or_else(|| {
             refused(
                 name,
                 "is no name of a key; expected one like llc.size_kib or core_type.big.smt[1].ways",
             )
         })?;
-        set(document.as_item_mut(), &steps, value).map_err(|message| refused(name, &message))?;
+        set_value(document.as_item_mut(), &steps, value)
+            .map_err(|message| refused(name, &message))?;
     }
     Ok(document.to_string())
 }
 
 /// A step down: to a key of a table, or to an element of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step<'a> {
+enum KeyStep<'a> {
     Key(&'a str),
     Element(usize),
 }
 
 /// The steps of a dotted name; none where it is no such name.
-fn steps(name: &str) -> Option<Vec<Step<'_>>> {
+fn parse_steps(name: &str) -> Option<Vec<KeyStep<'_>>> {
     let mut all = Vec::new();
     for part in name.split('.') {
         let (key, indices) = part
@@ -58,11 +63,11 @@ fn steps(name: &str) -> Option<Vec<Step<'_>>> {
         if key.is_empty() {
             return None;
         }
-        all.push(Step::Key(key));
+        all.push(KeyStep::Key(key));
         if part.contains('[') {
             let indices = indices.strip_suffix(']')?.split("][");
             for index in indices {
-                all.push(Step::Element(index.parse().ok()?));
+                all.push(KeyStep::Element(index.parse().ok()?));
             }
         }
     }
@@ -70,20 +75,20 @@ fn steps(name: &str) -> Option<Vec<Step<'_>>> {
 }
 
 /// Follows the steps and sets what is there; the message says why they lead nowhere.
-fn set(root: &mut Item, steps: &[Step<'_>], value: Value) -> Result<(), String> {
+fn set_value(root: &mut Item, steps: &[KeyStep<'_>], value: Value) -> Result<(), String> {
     let mut at = root;
     for (n, step) in steps.iter().enumerate() {
         at = match step {
-            Step::Key(key) => below(at, key, n + 1 == steps.len())?,
-            Step::Element(index) => element(at, *index)?,
+            KeyStep::Key(key) => key_item(at, key, n + 1 == steps.len())?,
+            KeyStep::Element(index) => element_item(at, *index)?,
         };
     }
-    replace(at, value);
+    replace_value(at, value);
     Ok(())
 }
 
 /// The item of a key; made where it is missing, for the reader to say what it makes of it.
-fn below<'a>(at: &'a mut Item, key: &str, last: bool) -> Result<&'a mut Item, String> {
+fn key_item<'a>(at: &'a mut Item, key: &str, last: bool) -> Result<&'a mut Item, String> {
     let refused = || format!("leads through a value that has no key '{key}'");
     let table: &mut dyn TableLike = at.as_table_like_mut().ok_or_else(refused)?;
     if !table.contains_key(key) {
@@ -97,7 +102,7 @@ fn below<'a>(at: &'a mut Item, key: &str, last: bool) -> Result<&'a mut Item, St
     table.get_mut(key).ok_or_else(refused)
 }
 
-fn element(at: &mut Item, index: usize) -> Result<&mut Item, String> {
+fn element_item(at: &mut Item, index: usize) -> Result<&mut Item, String> {
     let count = match &*at {
         Item::ArrayOfTables(tables) => tables.len(),
         Item::Value(Value::Array(array)) => array.len(),
@@ -108,7 +113,7 @@ fn element(at: &mut Item, index: usize) -> Result<&mut Item, String> {
 }
 
 /// Puts the value in place of the old one; comments stay.
-fn replace(at: &mut Item, mut value: Value) {
+fn replace_value(at: &mut Item, mut value: Value) {
     if let Item::Value(old) = &*at {
         *value.decor_mut() = old.decor().clone();
     }
@@ -125,8 +130,8 @@ mod tests {
         let changes = changes
             .iter()
             .map(|(key, value)| ((*key).to_owned(), value.clone()));
-        let changes: Vec<Change> = changes.collect();
-        let text = edited("power8.toml", text, &changes).map_err(|e| e.to_string())?;
+        let changes: Vec<KeyChange> = changes.collect();
+        let text = apply_changes("power8.toml", text, &changes).map_err(|e| e.to_string())?;
         parse("power8.toml", &text).map_err(|e| e.to_string())
     }
 
@@ -149,7 +154,7 @@ mod tests {
         let text = "a = 1 # one\n\n[b]\nc = [{ d = 2 }] # two\n";
         let change = ("b.c[0].d".to_owned(), 7.into());
         let expected = "a = 1 # one\n\n[b]\nc = [{ d = 7 }] # two\n";
-        assert_eq!(edited("x", text, &[change]), Ok(expected.to_owned()));
+        assert_eq!(apply_changes("x", text, &[change]), Ok(expected.to_owned()));
     }
 
     #[test]

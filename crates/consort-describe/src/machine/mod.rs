@@ -13,9 +13,9 @@ mod spec;
 pub mod tables;
 mod validate;
 
-pub use edit::{Change, edited};
+pub use edit::{KeyChange, apply_changes};
 pub use quantity::Quantity;
-pub use reference::{Loaded, MachineError, MachineRef, Source};
+pub use reference::{LoadedMachine, MachineError, MachineRef, MachineSource};
 pub use spec::*;
 pub use validate::{MAX_PUS, validate};
 

@@ -8,7 +8,7 @@ use thiserror::Error;
 
 /// Reason why there is no such preset.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum PresetError {
+pub enum MachinePresetError {
     /// No preset has the name.
     #[error("unknown machine '{name}'; {hint}")]
     Unknown {
@@ -36,15 +36,15 @@ pub fn text(name: &str) -> Option<&'static str> {
 /// The preset of a name.
 ///
 /// # Errors
-/// [`PresetError::Unknown`] with the nearest name.
-pub fn find(name: &str) -> Result<MachineSpec, PresetError> {
-    let text = text(name).ok_or_else(|| unknown(name))?;
+/// [`MachinePresetError::Unknown`] with the nearest name.
+pub fn find(name: &str) -> Result<MachineSpec, MachinePresetError> {
+    let text = text(name).ok_or_else(|| unknown_preset(name))?;
     Ok(super::parse(&format!("machines/{name}.toml"), text)?)
 }
 
 /// Returns the error for a name that no preset has.
-pub(super) fn unknown(name: &str) -> PresetError {
-    PresetError::Unknown {
+pub(super) fn unknown_preset(name: &str) -> MachinePresetError {
+    MachinePresetError::Unknown {
         name: name.to_owned(),
         hint: hint(name, names()),
     }

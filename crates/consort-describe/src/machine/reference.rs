@@ -1,7 +1,7 @@
 //! Machines as people name them: `NAME_OR_PATH[:smt=N][,memory=NODE+NODE][,prefetch=off]`.
 
-use super::edit::{Change, edited};
-use super::presets::{self, PresetError};
+use super::edit::{KeyChange, apply_changes};
+use super::presets::{self, MachinePresetError};
 use super::spec::MachineSpec;
 use crate::describe::{DescribeError, Problems};
 use consort_input::{is_file, is_path};
@@ -30,7 +30,7 @@ pub struct MachineRef {
 
 /// Place in which a description was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum MachineSource {
     /// In this file.
     File(PathBuf),
     /// Among the presets.
@@ -39,13 +39,13 @@ pub enum Source {
 
 /// A machine ready to be laid out.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Loaded {
+pub struct LoadedMachine {
     /// The description of the whole chip.
     pub spec: MachineSpec,
     /// Most PUs per core that the reference allows.
     pub smt: Option<u32>,
     /// Place in which it was found.
-    pub source: Source,
+    pub source: MachineSource,
 }
 
 /// Reason why a machine cannot be had.
@@ -81,7 +81,7 @@ pub enum MachineError {
     Describe(#[from] DescribeError),
     /// No file and no preset has the name.
     #[error(transparent)]
-    Preset(#[from] PresetError),
+    Preset(#[from] MachinePresetError),
     /// The machine's cores have fewer PUs.
     #[error(
         "smt={asked} for machine '{machine}', whose cores have {most} PUs; expected 1 to {most}"
@@ -132,7 +132,7 @@ impl FromStr for MachineRef {
             ..Self::default()
         };
         for option in options.into_iter().flat_map(|options| options.split(',')) {
-            let taken = reference.take(option);
+            let taken = reference.apply_option(option);
             taken.ok_or_else(|| MachineError::Option {
                 text: text.to_owned(),
                 option: option.to_owned(),
@@ -146,7 +146,7 @@ impl fmt::Display for MachineRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let smt = self.smt.map(|ways| format!("smt={ways}"));
         let memory = self.memory.as_deref();
-        let memory = memory.map(|nodes| format!("memory={}", joined(nodes)));
+        let memory = memory.map(|nodes| format!("memory={}", join_nodes(nodes)));
         let prefetch = self.prefetch_off.then(|| PREFETCH_OFF.to_owned());
         let options: Vec<String> = smt.into_iter().chain(memory).chain(prefetch).collect();
         f.write_str(&self.machine)?;
@@ -157,7 +157,7 @@ impl fmt::Display for MachineRef {
     }
 }
 
-fn joined(nodes: &[u32]) -> String {
+fn join_nodes(nodes: &[u32]) -> String {
     let nodes: Vec<String> = nodes.iter().map(u32::to_string).collect();
     nodes.join("+")
 }
@@ -165,7 +165,7 @@ fn joined(nodes: &[u32]) -> String {
 impl MachineRef {
     /// Takes `smt=N`, `memory=NODE+NODE` or `prefetch=off`, each at most once; none where it is
     /// nothing of these.
-    fn take(&mut self, option: &str) -> Option<()> {
+    fn apply_option(&mut self, option: &str) -> Option<()> {
         if option == PREFETCH_OFF && !self.prefetch_off {
             self.prefetch_off = true;
             return Some(());
@@ -185,20 +185,20 @@ impl MachineRef {
 
     /// Place of the machine: a path by its form (see [`is_path`]), else `NAME.toml` in the first of
     /// `directories` that has it, else a preset, else a file of that name.
-    pub fn source(&self, directories: &[PathBuf]) -> Source {
+    pub fn source(&self, directories: &[PathBuf]) -> MachineSource {
         if is_path(&self.machine) {
-            return Source::File(PathBuf::from(&self.machine));
+            return MachineSource::File(PathBuf::from(&self.machine));
         }
         let file = format!("{}.toml", self.machine);
         let files = directories.iter().map(|directory| directory.join(&file));
         let first = files.into_iter().find(|path| path.is_file());
         if let Some(path) = first {
-            return Source::File(path);
+            return MachineSource::File(path);
         }
         if presets::text(&self.machine).is_none() && is_file(&self.machine) {
-            return Source::File(PathBuf::from(&self.machine));
+            return MachineSource::File(PathBuf::from(&self.machine));
         }
-        Source::Preset(self.machine.clone())
+        MachineSource::Preset(self.machine.clone())
     }
 
     /// Finds, reads and validates the machine; `directories` as for [`MachineRef::source`].
@@ -206,27 +206,27 @@ impl MachineRef {
     /// # Errors
     /// A file that cannot be read or is wrong, an unknown name, more PUs than the cores have,
     /// memory on nodes that are not there, prefetchers to switch off where there are none.
-    pub fn load(&self, directories: &[PathBuf]) -> Result<Loaded, MachineError> {
-        self.load_with(directories, &[])
+    pub fn load(&self, directories: &[PathBuf]) -> Result<LoadedMachine, MachineError> {
+        self.load_with_changes(directories, &[])
     }
 
-    /// The same with values of the description changed; see [`edited`].
+    /// The same with values of the description changed; see [`apply_changes`].
     ///
     /// # Errors
     /// As of [`MachineRef::load`], for the description as it is changed.
-    pub fn load_with(
+    pub fn load_with_changes(
         &self,
         directories: &[PathBuf],
-        changes: &[Change],
-    ) -> Result<Loaded, MachineError> {
+        changes: &[KeyChange],
+    ) -> Result<LoadedMachine, MachineError> {
         let source = self.source(directories);
         let (file, text) = source.read()?;
-        let text = edited(&file, &text, changes)?;
+        let text = apply_changes(&file, &text, changes)?;
         let spec = super::parse(&file, &text)?;
         self.check_ways(&spec)?;
         let spec = self.with_prefetchers(self.with_memory(spec)?)?;
         let smt = self.smt;
-        Ok(Loaded { spec, smt, source })
+        Ok(LoadedMachine { spec, smt, source })
     }
 
     /// The machine with memory on the nodes that are asked for alone.
@@ -235,7 +235,7 @@ impl MachineRef {
             return Ok(spec);
         };
         let refused = |why: String| MachineError::Memory {
-            asked: joined(nodes),
+            asked: join_nodes(nodes),
             machine: self.machine.clone(),
             why,
         };
@@ -281,7 +281,7 @@ impl MachineRef {
     }
 }
 
-impl Source {
+impl MachineSource {
     /// Name for messages, and text, of the description.
     ///
     /// # Errors
@@ -289,7 +289,7 @@ impl Source {
     pub fn read(&self) -> Result<(String, Cow<'static, str>), MachineError> {
         match self {
             Self::File(path) => {
-                let text = consort_input::text(path).map_err(|error| MachineError::Read {
+                let text = consort_input::read_text(path).map_err(|error| MachineError::Read {
                     path: path.clone(),
                     error,
                 })?;
@@ -297,7 +297,7 @@ impl Source {
             }
             Self::Preset(name) => match presets::text(name) {
                 Some(text) => Ok((format!("machines/{name}.toml"), text.into())),
-                None => Err(presets::unknown(name).into()),
+                None => Err(presets::unknown_preset(name).into()),
             },
         }
     }
@@ -363,7 +363,7 @@ mod tests {
         );
     }
 
-    fn load(text: &str) -> Result<Loaded, MachineError> {
+    fn load(text: &str) -> Result<LoadedMachine, MachineError> {
         let reference: MachineRef = text.parse().expect("it is a reference");
         reference.load(&[])
     }

@@ -23,8 +23,8 @@ pub struct MachineSpec {
     /// Sources by the key with which comments behind the numbers cite them.
     pub sources: BTreeMap<String, String>,
     /// Nesting of packages, nodes, LLC domains, L2 domains and cores.
-    pub layout: Layout,
-    /// Core types by name; [`Layout::cluster`] refers to them.
+    pub layout: ChipLayout,
+    /// Core types by name; [`ChipLayout::cluster`] refers to them.
     #[serde(rename = "core_type")]
     pub core_types: BTreeMap<String, CoreSpec>,
     /// The last-level cache, one per LLC domain.
@@ -48,7 +48,7 @@ pub struct MachineSpec {
 /// `llc_domain` lists them one by one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Layout {
+pub struct ChipLayout {
     /// Sockets.
     pub packages: u32,
     /// NUMA nodes per package.
@@ -81,7 +81,7 @@ pub struct LlcDomainSpec {
     pub cluster: Vec<L2Group>,
 }
 
-impl Layout {
+impl ChipLayout {
     /// The LLC domains of a node in order: capacity, KiB, if it is the domain's own, and cores.
     pub fn domains(&self) -> impl Iterator<Item = (Option<f64>, &[L2Group])> {
         let alike = if self.llc_domains.is_empty() {
@@ -116,7 +116,7 @@ pub struct L2Group {
 /// Order in which a core executes instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Pipeline {
+pub enum PipelineSpec {
     /// Instructions issue in program order and stop at the first that must wait.
     InOrder,
     /// Instructions issue when their operands are there, within the reorder buffer.
@@ -142,7 +142,7 @@ pub enum RobSharing {
 #[serde(deny_unknown_fields)]
 pub struct CoreSpec {
     /// In order or out of order.
-    pub pipeline: Pipeline,
+    pub pipeline: PipelineSpec,
     /// Clock, GHz.
     pub frequency_ghz: f64,
     /// Instructions that can be dispatched per cycle, over all PUs of the core.
@@ -522,13 +522,13 @@ pub struct PmuSpec {
     /// Standard deviation of a count's relative error.
     pub read_noise: f64,
     /// Events that can be counted.
-    pub events: Vec<EventSpec>,
+    pub events: Vec<PmuEventSpec>,
 }
 
 /// An event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct EventSpec {
+pub struct PmuEventSpec {
     /// The vendor's name, for example `PM_CYC`.
     pub name: String,
     /// Quantity that it counts.

@@ -5,10 +5,10 @@
 //! share, not figures of a chip.
 
 use super::detail::{
-    BufferSpec, FetchPolicy, GroupSpec, OpCacheSpec, PortScope, PortSpec, QueueSpec, RegistersSpec,
-    Sharing, Work, WorkSpec,
+    BufferSharing, BufferSpec, DispatchGroupSpec, FetchPolicy, OpCacheSpec, PortScope, PortSpec,
+    QueueSpec, RegistersSpec, WorkKind, WorkSpec,
 };
-use super::{CoreSpec, Pipeline, RobSharing, Scope, UnitSpec};
+use super::{CoreSpec, PipelineSpec, RobSharing, Scope, UnitSpec};
 
 /// Window of a core without a reorder buffer: beyond what anything in flight reaches.
 const UNLIMITED: u32 = 512;
@@ -26,7 +26,7 @@ pub struct CoreTables {
     /// Window from dispatch to commit, operations or, where there is `group`, groups.
     pub window: BufferSpec,
     /// Groups, where operations are dispatched and committed in groups.
-    pub group: Option<GroupSpec>,
+    pub group: Option<DispatchGroupSpec>,
     /// Issue queues.
     pub issue: Vec<QueueSpec>,
     /// Loads from dispatch to commit.
@@ -43,8 +43,8 @@ pub struct CoreTables {
     pub halves_from: u32,
     /// Issue ports.
     pub ports: Vec<PortSpec>,
-    /// Latency and interval by [`Work::index`].
-    pub times: [WorkSpec; Work::COUNT],
+    /// Latency and interval by [`WorkKind::index`].
+    pub times: [WorkSpec; WorkKind::COUNT],
     /// Front end.
     pub front: FrontTables,
 }
@@ -88,7 +88,7 @@ impl CoreTables {
         let enough = RegistersSpec {
             entries: rob,
             architected: 0,
-            sharing: Sharing::Private,
+            sharing: BufferSharing::Private,
         };
         Self {
             group: buffers.group,
@@ -136,7 +136,7 @@ impl CoreTables {
     }
 }
 
-impl Sharing {
+impl BufferSharing {
     /// Returns the sharing while halves do not bind.
     pub fn unless_halves(self) -> Self {
         match self {
@@ -169,15 +169,15 @@ impl CoreTables {
 
 fn window(core: &CoreSpec) -> BufferSpec {
     let sharing = match core.rob_sharing {
-        RobSharing::Shared => Sharing::Shared,
-        RobSharing::Partitioned => Sharing::Partitioned,
-        RobSharing::Halved => Sharing::Halved,
-        RobSharing::Private => Sharing::Private,
+        RobSharing::Shared => BufferSharing::Shared,
+        RobSharing::Partitioned => BufferSharing::Partitioned,
+        RobSharing::Halved => BufferSharing::Halved,
+        RobSharing::Private => BufferSharing::Private,
     };
     let entries = core.rob_entries.unwrap_or(UNLIMITED);
     let sharing = match core.pipeline {
-        Pipeline::OutOfOrder => sharing,
-        Pipeline::InOrder => Sharing::Private,
+        PipelineSpec::OutOfOrder => sharing,
+        PipelineSpec::InOrder => BufferSharing::Private,
     };
     BufferSpec {
         entries,
@@ -191,7 +191,7 @@ fn issue(queues: Vec<QueueSpec>, one: BufferSpec) -> Vec<QueueSpec> {
         return queues;
     }
     vec![QueueSpec {
-        holds: Work::ALL[..Work::StoreData.index()].to_vec(),
+        holds: WorkKind::ALL[..WorkKind::StoreData.index()].to_vec(),
         entries: one.entries,
         sharing: one.sharing,
         reserve: one.reserve,
@@ -204,28 +204,31 @@ fn ports(core: &CoreSpec) -> Vec<PortSpec> {
         return core.ports.clone();
     }
     let units = &core.units;
-    let mut int = vec![Work::Integer, Work::Multiply, Work::Divide];
+    let mut int = vec![WorkKind::Integer, WorkKind::Multiply, WorkKind::Divide];
     let mut fp = vec![
-        Work::FpAdd,
-        Work::FpMultiply,
-        Work::FpFused,
-        Work::FpDivide,
-        Work::VectorMove,
+        WorkKind::FpAdd,
+        WorkKind::FpMultiply,
+        WorkKind::FpFused,
+        WorkKind::FpDivide,
+        WorkKind::VectorMove,
     ];
-    let mut ports = vec![port(&units.load_store, vec![Work::Load, Work::Store])];
+    let mut ports = vec![port(
+        &units.load_store,
+        vec![WorkKind::Load, WorkKind::Store],
+    )];
     match &units.branch {
-        Some(branch) => ports.push(port(branch, vec![Work::Branch])),
-        None => int.push(Work::Branch),
+        Some(branch) => ports.push(port(branch, vec![WorkKind::Branch])),
+        None => int.push(WorkKind::Branch),
     }
     match &units.vector {
-        Some(vector) => ports.push(port(vector, vec![Work::Vector])),
-        None => fp.push(Work::Vector),
+        Some(vector) => ports.push(port(vector, vec![WorkKind::Vector])),
+        None => fp.push(WorkKind::Vector),
     }
     ports.extend([port(&units.int, int), port(&units.fp, fp)]);
     ports
 }
 
-fn port(unit: &UnitSpec, takes: Vec<Work>) -> PortSpec {
+fn port(unit: &UnitSpec, takes: Vec<WorkKind>) -> PortSpec {
     PortSpec {
         takes,
         count: unit.count,
@@ -236,33 +239,37 @@ fn port(unit: &UnitSpec, takes: Vec<Work>) -> PortSpec {
     }
 }
 
-fn times(core: &CoreSpec) -> [WorkSpec; Work::COUNT] {
-    Work::ALL.map(|work| {
+fn times(core: &CoreSpec) -> [WorkSpec; WorkKind::COUNT] {
+    WorkKind::ALL.map(|work| {
         let said = core.operations.get(&work).copied();
         said.unwrap_or_else(|| default_time(core, work))
     })
 }
 
-fn default_time(core: &CoreSpec, work: Work) -> WorkSpec {
+fn default_time(core: &CoreSpec, work: WorkKind) -> WorkSpec {
     let units = &core.units;
     let unit = match work {
-        Work::Integer | Work::Multiply | Work::Divide | Work::Other => &units.int,
-        Work::Branch => units.branch.as_ref().unwrap_or(&units.int),
-        Work::Vector | Work::VectorMove => units.vector.as_ref().unwrap_or(&units.fp),
-        Work::FpAdd | Work::FpMultiply | Work::FpFused | Work::FpDivide => &units.fp,
+        WorkKind::Integer | WorkKind::Multiply | WorkKind::Divide | WorkKind::Other => &units.int,
+        WorkKind::Branch => units.branch.as_ref().unwrap_or(&units.int),
+        WorkKind::Vector | WorkKind::VectorMove => units.vector.as_ref().unwrap_or(&units.fp),
+        WorkKind::FpAdd | WorkKind::FpMultiply | WorkKind::FpFused | WorkKind::FpDivide => {
+            &units.fp
+        }
         _ => &units.load_store,
     };
     let latency = unit.latency_cycles.round() as u32;
     let interval = (unit.interval_cycles.round() as u32).max(1);
     let (latency_cycles, interval_cycles) = match work {
-        Work::Multiply => (latency.max(MULTIPLY_CYCLES), interval),
-        Work::Divide => (latency.max(DIVIDE_CYCLES), interval.max(DIVIDE_CYCLES)),
-        Work::FpDivide => (
+        WorkKind::Multiply => (latency.max(MULTIPLY_CYCLES), interval),
+        WorkKind::Divide => (latency.max(DIVIDE_CYCLES), interval.max(DIVIDE_CYCLES)),
+        WorkKind::FpDivide => (
             latency * FP_DIVIDE_LATENCIES,
             interval.max(FP_DIVIDE_INTERVAL),
         ),
-        Work::Load => (core.l1d.latency_cycles.round() as u32, interval),
-        Work::Store | Work::StoreData | Work::VectorLoad | Work::VectorStore => (1, interval),
+        WorkKind::Load => (core.l1d.latency_cycles.round() as u32, interval),
+        WorkKind::Store | WorkKind::StoreData | WorkKind::VectorLoad | WorkKind::VectorStore => {
+            (1, interval)
+        }
         _ => (latency, interval),
     };
     WorkSpec {

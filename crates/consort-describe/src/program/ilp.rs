@@ -1,7 +1,7 @@
 //! Parallelism of instructions: what a window finds of it, what waits, and what the longest chain is
 //! made of.
 
-use crate::math::{interpolated, pow};
+use crate::math::{interpolate, pow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -138,13 +138,13 @@ impl IlpSpec {
     /// Instructions per cycle in a window, if every operation took one cycle: as measured, linear
     /// in the logarithm of the window between the measured ones and from 1 in a window of 1; else
     /// by the law.
-    pub fn at(&self, window: f64) -> f64 {
+    pub fn parallelism_at(&self, window: f64) -> f64 {
         match &self.measured {
             None => self.a * pow(window, self.b),
             Some([least, ..]) if window < ILP_WINDOWS[0] => {
-                interpolated(&[1.0, ILP_WINDOWS[0]], &[least.min(1.0), *least], window)
+                interpolate(&[1.0, ILP_WINDOWS[0]], &[least.min(1.0), *least], window)
             }
-            Some(points) => interpolated(&ILP_WINDOWS, points, window),
+            Some(points) => interpolate(&ILP_WINDOWS, points, window),
         }
     }
 
@@ -159,7 +159,7 @@ impl IlpSpec {
 
     /// The smallest window of so much parallelism, instructions; `most` where none up to it has it.
     pub fn window_for(&self, parallelism: f64, most: f64) -> f64 {
-        if parallelism >= self.at(most) {
+        if parallelism >= self.parallelism_at(most) {
             return most;
         }
         match &self.measured {

@@ -29,7 +29,7 @@ const FILES: &[(&str, &str)] = embedded![
 
 /// Reason why there is no such program.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum PresetError {
+pub enum ProgramPresetError {
     /// No preset has the name.
     #[error("no program '{name}': {hint}")]
     Unknown {
@@ -56,17 +56,17 @@ pub fn names() -> impl Iterator<Item = &'static str> + Clone {
 /// The preset of a name.
 ///
 /// # Errors
-/// [`PresetError::Unknown`] with the nearest name when there is none;
-/// [`PresetError::Broken`] when its file is not valid, which the tests rule out.
-pub fn find(name: &str) -> Result<ProgramSpec, PresetError> {
+/// [`ProgramPresetError::Unknown`] with the nearest name when there is none;
+/// [`ProgramPresetError::Broken`] when its file is not valid, which the tests rule out.
+pub fn find(name: &str) -> Result<ProgramSpec, ProgramPresetError> {
     let Some((name, text)) = FILES.iter().find(|(known, _)| *known == name) else {
-        return Err(PresetError::Unknown {
+        return Err(ProgramPresetError::Unknown {
             name: name.to_owned(),
             hint: hint(name, names()),
         });
     };
     let file = format!("{name}.toml (built in)");
-    super::parse(&file, text).map_err(|error| PresetError::Broken {
+    super::parse(&file, text).map_err(|error| ProgramPresetError::Broken {
         name: (*name).to_owned(),
         message: error.to_string(),
     })
@@ -75,8 +75,8 @@ pub fn find(name: &str) -> Result<ProgramSpec, PresetError> {
 /// Programs of each suite, both in alphabetical order.
 ///
 /// # Errors
-/// [`PresetError::Broken`] as for [`find`].
-pub fn suites() -> Result<BTreeMap<String, Vec<&'static str>>, PresetError> {
+/// [`ProgramPresetError::Broken`] as for [`find`].
+pub fn suites() -> Result<BTreeMap<String, Vec<&'static str>>, ProgramPresetError> {
     let mut suites: BTreeMap<String, Vec<&'static str>> = BTreeMap::new();
     for name in names() {
         suites.entry(find(name)?.suite).or_default().push(name);

@@ -6,7 +6,7 @@
 use super::ilp::{
     ChainSpec, FP_SCHEDULER, FpSchedulerSpec, ILP_WINDOWS, IlpSpec, UNEVENNESS, WAITING,
 };
-use crate::math::{interpolated, pow};
+use crate::math::{interpolate, pow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -206,12 +206,12 @@ impl PhaseSpec {
     }
 
     /// Taken branches per instruction.
-    pub fn taken(&self) -> f64 {
+    pub fn taken_branches(&self) -> f64 {
         self.code.taken.unwrap_or(TAKEN_SHARE * self.mix.branch)
     }
 
     /// Share of the taken branches whose targets are in the instructions, 0 to 1.
-    pub fn direct(&self) -> f64 {
+    pub fn direct_share(&self) -> f64 {
         self.code.direct.unwrap_or(DIRECT_SHARE)
     }
 
@@ -238,7 +238,7 @@ impl PhaseSpec {
     }
 
     /// Share of the instructions in a window that wait for operands, 0 to 1.
-    pub fn waiting(&self) -> f64 {
+    pub fn waiting_share(&self) -> f64 {
         self.ilp.waiting.unwrap_or(WAITING)
     }
 
@@ -321,9 +321,9 @@ pub struct MlpSpec {
 impl MlpSpec {
     /// Returns the long misses that overlap in a window of so many instructions; below 1 where the
     /// law says so.
-    pub fn at(&self, window: f64) -> f64 {
+    pub fn overlap_at(&self, window: f64) -> f64 {
         match &self.measured {
-            Some(points) => interpolated(&ILP_WINDOWS, points, window),
+            Some(points) => interpolate(&ILP_WINDOWS, points, window),
             None => self.value * pow(window / REFERENCE_WINDOW, self.window_exponent),
         }
     }

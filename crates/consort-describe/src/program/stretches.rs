@@ -46,7 +46,7 @@ impl PhaseSpec {
         StretchSpec {
             share: 0.25,
             operations: self.operations(),
-            taken: (self.taken() * branches).min(1.0),
+            taken: (self.taken_branches() * branches).min(1.0),
             mix: MixSpec {
                 fp: part(mix.fp),
                 vector: part(mix.vector),
@@ -90,7 +90,7 @@ mod tests {
             prop_assert!(near(mean(|_| 1.0), 1.0));
             prop_assert!(near(mean(|s| s.mix.load), load) && near(mean(|s| s.mix.store), store));
             prop_assert!(near(mean(|s| s.mix.branch), branch) && near(mean(|s| s.mix.int), int));
-            prop_assert!(near(mean(|s| s.taken), phase.taken()));
+            prop_assert!(near(mean(|s| s.taken), phase.taken_branches()));
             let least = |s: &StretchSpec| [s.mix.fp, s.mix.vector, s.mix.int, s.mix.load, s.taken];
             prop_assert!(all.iter().flat_map(least).all(|share| share >= 0.0));
         }

@@ -24,7 +24,7 @@ const MOST_MPKI: f64 = 1000.0;
 
 /// Notes everything in a program description that cannot be.
 pub fn validate(spec: &ProgramSpec, problems: &mut Problems) {
-    name(&spec.name, problems);
+    check_name(&spec.name, problems);
     problems.require(!spec.suite.is_empty(), "suite", "is empty; expected a name");
     problems.require(
         !spec.phases.is_empty(),
@@ -32,21 +32,21 @@ pub fn validate(spec: &ProgramSpec, problems: &mut Problems) {
         "is missing; expected at least one [[phase]]",
     );
     for (i, p) in spec.phases.iter().enumerate() {
-        phase(&format!("phase[{i}]"), p, problems);
+        check_phase(&format!("phase[{i}]"), p, problems);
     }
     if let Some(b) = &spec.burstiness {
-        burstiness(b, problems);
+        check_burstiness(b, problems);
     }
     if let Some(t) = &spec.threads {
-        threads(t, problems);
+        check_threads(t, problems);
     }
     if let Some(io) = &spec.io {
-        input_output(io, problems);
+        check_io(io, problems);
     }
 }
 
 /// Names stand in workload expressions, where `+`, `*`, `@` and the like have a meaning.
-fn name(name: &str, problems: &mut Problems) {
+fn check_name(name: &str, problems: &mut Problems) {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_');
     problems.require(
         !name.is_empty() && name.chars().all(plain),
@@ -55,42 +55,42 @@ fn name(name: &str, problems: &mut Problems) {
     );
 }
 
-fn phase(key: &str, p: &PhaseSpec, problems: &mut Problems) {
+fn check_phase(key: &str, p: &PhaseSpec, problems: &mut Problems) {
     let key = |name: &str| format!("{key}.{name}");
-    problems.range(key("length_ginstr"), p.length_ginstr, 1e-6, 1e6);
-    mix(&key("mix"), &p.mix, problems);
-    code(&key("code"), &p.code, problems);
+    problems.check_range(key("length_ginstr"), p.length_ginstr, 1e-6, 1e6);
+    check_mix(&key("mix"), &p.mix, problems);
+    check_code(&key("code"), &p.code, problems);
     stretches::check(&key("stretches"), p.stretches.as_deref(), problems);
-    ilp(&key("ilp"), &p.ilp, problems);
+    check_ilp(&key("ilp"), &p.ilp, problems);
     branches::check(&key("branch"), &p.branch, &p.mix, problems);
-    curve(&key("data_mpki"), &p.data_mpki, problems);
-    curve(&key("instruction_mpki"), &p.instruction_mpki, problems);
+    check_curve(&key("data_mpki"), &p.data_mpki, problems);
+    check_curve(&key("instruction_mpki"), &p.instruction_mpki, problems);
     for (name, points) in [
         ("data_mpki_128", &p.data_mpki_128),
         ("instruction_mpki_128", &p.instruction_mpki_128),
     ] {
         if let Some(points) = points {
-            curve(&key(name), points, problems);
+            check_curve(&key(name), points, problems);
         }
     }
-    problems.range(key("mlp.value"), p.mlp.value, 1.0, 1000.0);
-    problems.range(key("mlp.window_exponent"), p.mlp.window_exponent, 0.0, 2.0);
+    problems.check_range(key("mlp.value"), p.mlp.value, 1.0, 1000.0);
+    problems.check_range(key("mlp.window_exponent"), p.mlp.window_exponent, 0.0, 2.0);
     for (at, &misses) in p.mlp.measured.iter().flatten().enumerate() {
-        problems.range(key(&format!("mlp.measured[{at}]")), misses, 1.0, 1000.0);
+        problems.check_range(key(&format!("mlp.measured[{at}]")), misses, 1.0, 1000.0);
     }
     let prefetch = &p.prefetch;
-    problems.range(
+    problems.check_range(
         key("prefetch.effectiveness"),
         prefetch.effectiveness,
         -10.0,
         1.0,
     );
-    problems.range(key("prefetch.excess"), prefetch.excess, 0.0, 100.0);
-    problems.range(key("writeback_share"), p.writeback_share, 0.0, 1.0);
-    problems.range(key("page_spread"), p.page_spread, 0.0, 1.0);
+    problems.check_range(key("prefetch.excess"), prefetch.excess, 0.0, 100.0);
+    problems.check_range(key("writeback_share"), p.writeback_share, 0.0, 1.0);
+    problems.check_range(key("page_spread"), p.page_spread, 0.0, 1.0);
 }
 
-fn mix(key: &str, m: &MixSpec, problems: &mut Problems) {
+fn check_mix(key: &str, m: &MixSpec, problems: &mut Problems) {
     let shares = [
         ("fp", m.fp),
         ("vector", m.vector),
@@ -100,7 +100,7 @@ fn mix(key: &str, m: &MixSpec, problems: &mut Problems) {
         ("branch", m.branch),
     ];
     for (class, share) in shares {
-        problems.range(format!("{key}.{class}"), share, 0.0, 1.0);
+        problems.check_range(format!("{key}.{class}"), share, 0.0, 1.0);
     }
     let sum: f64 = shares.iter().map(|(_, share)| share).sum();
     problems.require(
@@ -110,25 +110,25 @@ fn mix(key: &str, m: &MixSpec, problems: &mut Problems) {
     );
 }
 
-fn ilp(key: &str, ilp: &IlpSpec, problems: &mut Problems) {
-    problems.range(format!("{key}.a"), ilp.a, 0.01, 100.0);
-    problems.range(format!("{key}.b"), ilp.b, 0.0, 1.0);
-    problems.range(format!("{key}.use_distance"), ilp.use_distance, 0.1, 1000.0);
-    optional(format!("{key}.waiting"), ilp.waiting, (0.0, 1.0), problems);
+fn check_ilp(key: &str, ilp: &IlpSpec, problems: &mut Problems) {
+    problems.check_range(format!("{key}.a"), ilp.a, 0.01, 100.0);
+    problems.check_range(format!("{key}.b"), ilp.b, 0.0, 1.0);
+    problems.check_range(format!("{key}.use_distance"), ilp.use_distance, 0.1, 1000.0);
+    check_optional(format!("{key}.waiting"), ilp.waiting, (0.0, 1.0), problems);
     if let Some(scheduler) = ilp.fp_scheduler {
         let key = format!("{key}.fp_scheduler");
-        problems.range(format!("{key}.waiting"), scheduler.waiting, 0.0, 1.0);
-        problems.range(format!("{key}.spread"), scheduler.spread, 0.0, 1.0);
+        problems.check_range(format!("{key}.waiting"), scheduler.waiting, 0.0, 1.0);
+        problems.check_range(format!("{key}.spread"), scheduler.spread, 0.0, 1.0);
     }
     for (at, &cost) in ilp.miss_costs.iter().flatten().enumerate() {
-        problems.range(format!("{key}.miss_costs[{at}]"), cost, 0.0, 1000.0);
+        problems.check_range(format!("{key}.miss_costs[{at}]"), cost, 0.0, 1000.0);
     }
-    divisions(&format!("{key}.int_divisions"), ilp.int_divisions, problems);
-    divisions(&format!("{key}.fp_divisions"), ilp.fp_divisions, problems);
+    check_divisions(&format!("{key}.int_divisions"), ilp.int_divisions, problems);
+    check_divisions(&format!("{key}.fp_divisions"), ilp.fp_divisions, problems);
     for (name, shares) in [("uses", ilp.uses), ("load_uses", ilp.load_uses)] {
         let shares = shares.unwrap_or_default();
         for (i, share) in shares.iter().enumerate() {
-            problems.range(format!("{key}.{name}[{i}]"), *share, 0.0, 1.0);
+            problems.check_range(format!("{key}.{name}[{i}]"), *share, 0.0, 1.0);
         }
         let sum: f64 = shares.iter().sum();
         problems.require(
@@ -137,7 +137,7 @@ fn ilp(key: &str, ilp: &IlpSpec, problems: &mut Problems) {
             format!("sums to {sum}; expected at most 1"),
         );
     }
-    optional(
+    check_optional(
         format!("{key}.unevenness"),
         ilp.unevenness,
         (0.0, 1.0),
@@ -145,7 +145,7 @@ fn ilp(key: &str, ilp: &IlpSpec, problems: &mut Problems) {
     );
     let measured = ilp.measured.unwrap_or([1.0; ILP_WINDOWS.len()]);
     for (i, point) in measured.iter().enumerate() {
-        problems.range(format!("{key}.measured[{i}]"), *point, 0.01, 2000.0);
+        problems.check_range(format!("{key}.measured[{i}]"), *point, 0.01, 2000.0);
     }
     problems.require(
         measured.is_sorted(),
@@ -163,19 +163,19 @@ fn ilp(key: &str, ilp: &IlpSpec, problems: &mut Problems) {
             ("vector", chain.vector),
         ];
         for (part, count) in parts {
-            problems.range(format!("{key}.chain.{part}"), count, 0.0, 100.0);
+            problems.check_range(format!("{key}.chain.{part}"), count, 0.0, 100.0);
         }
     }
 }
 
-fn divisions(key: &str, divisions: Option<DivisionSpec>, problems: &mut Problems) {
+fn check_divisions(key: &str, divisions: Option<DivisionSpec>, problems: &mut Problems) {
     let Some(divisions) = divisions else {
         return;
     };
-    problems.range(format!("{key}.operations"), divisions.operations, 0.0, 1.0);
+    problems.check_range(format!("{key}.operations"), divisions.operations, 0.0, 1.0);
     let lengthening = divisions.lengthening;
     for (i, share) in lengthening.iter().enumerate() {
-        problems.range(format!("{key}.lengthening[{i}]"), *share, 0.0, 1000.0);
+        problems.check_range(format!("{key}.lengthening[{i}]"), *share, 0.0, 1000.0);
     }
     problems.require(
         lengthening.is_sorted(),
@@ -184,32 +184,37 @@ fn divisions(key: &str, divisions: Option<DivisionSpec>, problems: &mut Problems
     );
 }
 
-fn optional(key: String, value: Option<f64>, (low, high): (f64, f64), problems: &mut Problems) {
+fn check_optional(
+    key: String,
+    value: Option<f64>,
+    (low, high): (f64, f64),
+    problems: &mut Problems,
+) {
     if let Some(value) = value {
-        problems.range(key, value, low, high);
+        problems.check_range(key, value, low, high);
     }
 }
 
-fn code(key: &str, code: &CodeSpec, problems: &mut Problems) {
-    optional(
+fn check_code(key: &str, code: &CodeSpec, problems: &mut Problems) {
+    check_optional(
         format!("{key}.operations"),
         code.operations,
         (1.0, 16.0),
         problems,
     );
-    optional(format!("{key}.taken"), code.taken, (0.0, 1.0), problems);
-    optional(format!("{key}.bytes"), code.bytes, (1.0, 16.0), problems);
+    check_optional(format!("{key}.taken"), code.taken, (0.0, 1.0), problems);
+    check_optional(format!("{key}.bytes"), code.bytes, (1.0, 16.0), problems);
     let shares = [
         ("direct", code.direct),
         ("sequential", code.sequential),
         ("vector_accesses", code.vector_accesses),
     ];
     for (name, share) in shares {
-        optional(format!("{key}.{name}"), share, (0.0, 1.0), problems);
+        check_optional(format!("{key}.{name}"), share, (0.0, 1.0), problems);
     }
 }
 
-fn curve(key: &str, points: &[f64], problems: &mut Problems) {
+fn check_curve(key: &str, points: &[f64], problems: &mut Problems) {
     problems.require(
         points.len() == CURVE_KIB.len(),
         key,
@@ -220,7 +225,7 @@ fn curve(key: &str, points: &[f64], problems: &mut Problems) {
         ),
     );
     for (i, &mpki) in points.iter().enumerate() {
-        problems.range(format!("{key}[{i}]"), mpki, 0.0, MOST_MPKI);
+        problems.check_range(format!("{key}[{i}]"), mpki, 0.0, MOST_MPKI);
     }
     for (i, pair) in points.windows(2).enumerate() {
         problems.require(
@@ -234,13 +239,13 @@ fn curve(key: &str, points: &[f64], problems: &mut Problems) {
     }
 }
 
-fn burstiness(b: &Burstiness, problems: &mut Problems) {
-    problems.range("burstiness.log_sd", b.log_sd, 0.0, 3.0);
-    problems.range("burstiness.correlation", b.correlation, 0.0, 0.999);
-    problems.range("burstiness.interval_ginstr", b.interval_ginstr, 1e-6, 1e6);
+fn check_burstiness(b: &Burstiness, problems: &mut Problems) {
+    problems.check_range("burstiness.log_sd", b.log_sd, 0.0, 3.0);
+    problems.check_range("burstiness.correlation", b.correlation, 0.0, 0.999);
+    problems.check_range("burstiness.interval_ginstr", b.interval_ginstr, 1e-6, 1e6);
 }
 
-fn threads(t: &ThreadsSpec, problems: &mut Problems) {
+fn check_threads(t: &ThreadsSpec, problems: &mut Problems) {
     problems.require(
         (1..=MOST_THREADS).contains(&t.default),
         "threads.default",
@@ -251,30 +256,30 @@ fn threads(t: &ThreadsSpec, problems: &mut Problems) {
         "threads.max",
         format!("is {}; expected {} to {MOST_THREADS}", t.max, t.default),
     );
-    problems.range("threads.serial_share", t.serial_share, 0.0, 1.0);
-    problems.range("threads.shared_data", t.shared_data, 0.0, 1.0);
-    problems.range("threads.shared_code", t.shared_code, 0.0, 1.0);
-    problems.range("threads.spin_us", t.spin_us, 0.0, 1e6);
+    problems.check_range("threads.serial_share", t.serial_share, 0.0, 1.0);
+    problems.check_range("threads.shared_data", t.shared_data, 0.0, 1.0);
+    problems.check_range("threads.shared_code", t.shared_code, 0.0, 1.0);
+    problems.check_range("threads.spin_us", t.spin_us, 0.0, 1e6);
     if let Some(at) = t.barrier.and_then(|b| b.at_threads) {
         let message = "is 0; expected at least 1, or no such key";
         problems.require(at > 0, "threads.barrier.at_threads", message);
     }
     if let Some(b) = &t.barrier {
         let spacing = "threads.barrier.spacing_minstr";
-        problems.range(spacing, b.spacing_minstr, 1e-3, 1e9);
-        problems.range("threads.barrier.imbalance", b.imbalance, 0.0, 2.0);
+        problems.check_range(spacing, b.spacing_minstr, 1e-3, 1e9);
+        problems.check_range("threads.barrier.imbalance", b.imbalance, 0.0, 2.0);
     }
     if let Some(l) = &t.lock {
-        lock(l, problems);
+        check_lock(l, problems);
     }
-    stages(&t.stages, problems);
+    check_stages(&t.stages, problems);
 }
 
 /// A thread holds at most one lock at a time.
-fn lock(l: &LockSpec, problems: &mut Problems) {
+fn check_lock(l: &LockSpec, problems: &mut Problems) {
     let longest = 1e6 / l.per_minstr.max(1e-9);
-    problems.range("threads.lock.per_minstr", l.per_minstr, 0.0, 1e6);
-    problems.range("threads.lock.hold_instr", l.hold_instr, 0.0, longest);
+    problems.check_range("threads.lock.per_minstr", l.per_minstr, 0.0, 1e6);
+    problems.check_range("threads.lock.hold_instr", l.hold_instr, 0.0, longest);
     problems.require(
         (1..=MOST_LOCKS).contains(&l.count),
         "threads.lock.count",
@@ -282,7 +287,7 @@ fn lock(l: &LockSpec, problems: &mut Problems) {
     );
 }
 
-fn stages(stages: &[StageSpec], problems: &mut Problems) {
+fn check_stages(stages: &[StageSpec], problems: &mut Problems) {
     for (i, s) in stages.iter().enumerate() {
         let key = |name: &str| format!("threads.stage[{i}].{name}");
         problems.require(
@@ -290,10 +295,10 @@ fn stages(stages: &[StageSpec], problems: &mut Problems) {
             key("name"),
             format!("is '{}'; expected a name of its own", s.name),
         );
-        problems.range(key("thread_share"), s.thread_share, 1e-3, 1e3);
-        problems.range(key("work"), s.work, 1e-3, 1e3);
+        problems.check_range(key("thread_share"), s.thread_share, 1e-3, 1e3);
+        problems.check_range(key("work"), s.work, 1e-3, 1e3);
         if let Some(m) = &s.mix {
-            mix(&key("mix"), m, problems);
+            check_mix(&key("mix"), m, problems);
         }
     }
     let mean = stages.iter().map(|s| s.work).sum::<f64>() / stages.len().max(1) as f64;
@@ -304,9 +309,9 @@ fn stages(stages: &[StageSpec], problems: &mut Problems) {
     );
 }
 
-fn input_output(io: &IoSpec, problems: &mut Problems) {
-    problems.range("io.per_ginstr", io.per_ginstr, 0.0, 1e9);
-    problems.range("io.blocked_us", io.blocked_us, 0.0, 1e9);
+fn check_io(io: &IoSpec, problems: &mut Problems) {
+    problems.check_range("io.per_ginstr", io.per_ginstr, 0.0, 1e9);
+    problems.check_range("io.blocked_us", io.blocked_us, 0.0, 1e9);
 }
 
 #[cfg(test)]

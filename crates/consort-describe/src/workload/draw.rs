@@ -12,7 +12,7 @@ pub(super) fn draw<T: Clone>(members: &[T], count: usize, seed: u64) -> Vec<T> {
     drawn.shuffle(&mut rng);
     drawn.truncate(count);
     while drawn.len() < count {
-        match again(members, &mut rng) {
+        match draw_one(members, &mut rng) {
             Some(member) => drawn.push(member),
             None => break,
         }
@@ -20,7 +20,7 @@ pub(super) fn draw<T: Clone>(members: &[T], count: usize, seed: u64) -> Vec<T> {
     drawn
 }
 
-fn again<T: Clone>(members: &[T], rng: &mut impl Rng) -> Option<T> {
+fn draw_one<T: Clone>(members: &[T], rng: &mut impl Rng) -> Option<T> {
     members.choose(rng).cloned()
 }
 

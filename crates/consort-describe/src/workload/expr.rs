@@ -14,21 +14,21 @@ pub(super) const MIX: &str = "mix:";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkloadExpr {
     /// At least one.
-    pub terms: Vec<Term>,
+    pub terms: Vec<WorkloadTerm>,
 }
 
 /// `COUNT*ITEM`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Term {
+pub struct WorkloadTerm {
     /// Number of times that the item runs, from 1.
     pub count: u32,
     /// Program or file that runs.
-    pub item: Item,
+    pub item: WorkloadItem,
 }
 
 /// Thing that a term names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Item {
+pub enum WorkloadItem {
     /// `NAME` or `NAME@THREADS`.
     Program {
         /// Name of the program; or of a file, if there is no such program.
@@ -64,7 +64,7 @@ impl fmt::Display for WorkloadExpr {
     }
 }
 
-impl fmt::Display for Term {
+impl fmt::Display for WorkloadTerm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.count != 1 {
             write!(f, "{}*", self.count)?;
@@ -73,17 +73,17 @@ impl fmt::Display for Term {
     }
 }
 
-impl fmt::Display for Item {
+impl fmt::Display for WorkloadItem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Program { name, threads } => {
-                with_threads(f, &quoted_unless(is_plain(name), name), *threads)
+                write_with_threads(f, &quote_unless(is_plain(name), name), *threads)
             }
             Self::File { path, threads } => {
-                with_threads(f, &quoted_unless(is_plain_path(path), path), *threads)
+                write_with_threads(f, &quote_unless(is_plain_path(path), path), *threads)
             }
             Self::Mix { suite, draw, seed } => {
-                write!(f, "mix:{}/{draw}", quoted_unless(is_plain(suite), suite))?;
+                write!(f, "mix:{}/{draw}", quote_unless(is_plain(suite), suite))?;
                 seed.map_or(Ok(()), |seed| write!(f, "?seed={seed}"))
             }
         }
@@ -91,13 +91,13 @@ impl fmt::Display for Item {
 }
 
 /// True for a character of which names consist that stand without quotes.
-pub(super) fn is_in_names(c: char) -> bool {
+pub(super) fn is_name_char(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-')
 }
 
 /// True if a name can stand in an expression without quotes and without a look at files.
 fn is_plain(name: &str) -> bool {
-    !name.is_empty() && name.chars().all(is_in_names)
+    !name.is_empty() && name.chars().all(is_name_char)
 }
 
 /// True if a path can stand in an expression without quotes.
@@ -105,7 +105,7 @@ fn is_plain_path(path: &str) -> bool {
     !path.contains(['+', '*', '@', '"']) && !path.starts_with(MIX) && path.trim() == path
 }
 
-fn quoted_unless(plain: bool, text: &str) -> Cow<'_, str> {
+fn quote_unless(plain: bool, text: &str) -> Cow<'_, str> {
     if plain {
         text.into()
     } else {
@@ -113,7 +113,7 @@ fn quoted_unless(plain: bool, text: &str) -> Cow<'_, str> {
     }
 }
 
-fn with_threads(f: &mut fmt::Formatter<'_>, name: &str, threads: Option<u32>) -> fmt::Result {
+fn write_with_threads(f: &mut fmt::Formatter<'_>, name: &str, threads: Option<u32>) -> fmt::Result {
     f.write_str(name)?;
     threads.map_or(Ok(()), |threads| write!(f, "@{threads}"))
 }

@@ -32,7 +32,7 @@ impl WorkloadFile {
     }
 
     /// A path in the file as seen from where the file's own path is seen from.
-    pub(super) fn beside(&self, path: &str) -> String {
+    pub(super) fn resolve_path(&self, path: &str) -> String {
         match self.file.rsplit_once('/') {
             Some((folder, _)) if !path.starts_with('/') => format!("{folder}/{path}"),
             _ => path.to_owned(),
@@ -40,7 +40,7 @@ impl WorkloadFile {
     }
 
     /// Returns the error of an entry with file, line and key.
-    pub(super) fn at(&self, entry: usize, error: &WorkloadError) -> WorkloadError {
+    pub(super) fn entry_error(&self, entry: usize, error: &WorkloadError) -> WorkloadError {
         let key = format!("entry[{entry}].{}", key_of(error));
         let line = Locations::new(&self.text).line_of(&key);
         DescribeError::new(&self.file, line, &key, &error.to_string(), 0).into()

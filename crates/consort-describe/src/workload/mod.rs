@@ -3,7 +3,7 @@
 //! An expression such as `4*hmmer+4*povray`, `streamcluster@4+blackscholes@4`,
 //! `mix:spec2006/10?seed=7` or `2*./mine.toml` is parsed into a
 //! [`WorkloadExpr`]; [`Workload::resolve`] looks its programs up in a
-//! [`ProgramSource`] and gives one [`Instance`] per copy. A workload file
+//! [`ProgramSource`] and gives one [`ProgramInstance`] per copy. A workload file
 //! ([`WorkloadFile`]) adds start delays.
 //!
 //! A name or path that contains signs of the notation stands in quotes, as in
@@ -19,10 +19,10 @@ mod source;
 mod spec;
 
 pub use error::{LoadError, WorkloadError};
-pub use expr::{Item, Term, WorkloadExpr};
+pub use expr::{WorkloadExpr, WorkloadItem, WorkloadTerm};
 pub use file::WorkloadFile;
-pub use resolve::{Instance, Workload};
-pub use source::{Described, ProgramSource};
+pub use resolve::{ProgramInstance, Workload};
+pub use source::{DescriptionFile, ProgramSource};
 pub use spec::{EntrySpec, WorkloadSpec};
 
 /// Most instances of one workload, and most threads of one instance.

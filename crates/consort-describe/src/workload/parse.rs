@@ -2,7 +2,7 @@
 
 use super::MAX_INSTANCES;
 use super::error::WorkloadError;
-use super::expr::{Item, MIX, Term, WorkloadExpr, is_in_names};
+use super::expr::{MIX, WorkloadExpr, WorkloadItem, WorkloadTerm, is_name_char};
 use consort_core::parse_count;
 use consort_core::quote::unquote;
 use consort_input::is_path;
@@ -40,20 +40,20 @@ impl WorkloadExpr {
             left.set(left.get().saturating_sub(1));
             left.get() > 0 && is_file(path)
         };
-        let terms = terms(Part { text, at: 0 }, &is_file);
-        let terms = terms.map_err(|fault| fault.in_text(text))?;
+        let terms = parse_terms(ExprPart { text, at: 0 }, &is_file);
+        let terms = terms.map_err(|fault| fault.into_syntax_error(text))?;
         Ok(Self { terms })
     }
 }
 
 /// A syntax error and the byte at which it is.
-struct Fault {
+struct ParseFault {
     at: usize,
     message: String,
 }
 
-impl Fault {
-    fn in_text(self, text: &str) -> WorkloadError {
+impl ParseFault {
+    fn into_syntax_error(self, text: &str) -> WorkloadError {
         let before = text.char_indices().take_while(|(byte, _)| *byte < self.at);
         WorkloadError::Syntax {
             text: text.to_owned(),
@@ -65,14 +65,14 @@ impl Fault {
 
 /// A part of the expression and the byte at which it begins.
 #[derive(Clone, Copy)]
-struct Part<'a> {
+struct ExprPart<'a> {
     text: &'a str,
     at: usize,
 }
 
-impl<'a> Part<'a> {
+impl<'a> ExprPart<'a> {
     /// The part from a byte of it on.
-    fn from(self, byte: usize) -> Self {
+    fn skip_bytes(self, byte: usize) -> Self {
         Self {
             text: &self.text[byte..],
             at: self.at + byte,
@@ -80,38 +80,38 @@ impl<'a> Part<'a> {
     }
 
     /// The part before a byte of it.
-    fn until(self, byte: usize) -> Self {
+    fn up_to(self, byte: usize) -> Self {
         let text = &self.text[..byte];
         Self { text, at: self.at }
     }
 
     fn trim(self) -> Self {
         let start = self.text.len() - self.text.trim_start().len();
-        let part = self.from(start);
-        part.until(part.text.trim_end().len())
+        let part = self.skip_bytes(start);
+        part.up_to(part.text.trim_end().len())
     }
 
     /// The part before the first of these signs, and the part from it on.
-    fn before(self, signs: &[char]) -> (Self, Self) {
+    fn split_before(self, signs: &[char]) -> (Self, Self) {
         let byte = self.text.find(signs).unwrap_or(self.text.len());
-        (self.until(byte), self.from(byte))
+        (self.up_to(byte), self.skip_bytes(byte))
     }
 
     /// The part behind a sign at the beginning, if that is there.
-    fn behind(self, sign: char) -> Option<Self> {
+    fn strip_sign(self, sign: char) -> Option<Self> {
         let byte = self.text.starts_with(sign).then_some(sign.len_utf8())?;
-        Some(self.from(byte))
+        Some(self.skip_bytes(byte))
     }
 
-    fn fault<T>(self, message: impl Into<String>) -> Result<T, Fault> {
-        Err(Fault {
+    fn fault<T>(self, message: impl Into<String>) -> Result<T, ParseFault> {
+        Err(ParseFault {
             at: self.at,
             message: message.into(),
         })
     }
 
     /// A whole number, as [`parse_count`] reads it, within these bounds.
-    fn number(self, what: &str, min: u64, max: u64) -> Result<u64, Fault> {
+    fn parse_number(self, what: &str, min: u64, max: u64) -> Result<u64, ParseFault> {
         match parse_count(self.text).filter(|n| (min..=max).contains(n)) {
             Some(number) => Ok(number),
             None => {
@@ -126,29 +126,29 @@ impl<'a> Part<'a> {
     }
 
     /// A number of copies, threads or programs.
-    fn instances(self, what: &str) -> Result<u32, Fault> {
-        let number = self.number(what, 1, u64::from(MAX_INSTANCES))?;
+    fn parse_instances(self, what: &str) -> Result<u32, ParseFault> {
+        let number = self.parse_number(what, 1, u64::from(MAX_INSTANCES))?;
         Ok(u32::try_from(number).unwrap_or(MAX_INSTANCES))
     }
 
     /// The quoted text at the beginning, and the part behind it; `None` if no quote opens here.
-    fn quoted(self) -> Option<Result<(String, Self), Fault>> {
-        self.behind('"')?;
+    fn parse_quoted(self) -> Option<Result<(String, Self), ParseFault>> {
+        self.strip_sign('"')?;
         Some(match unquote(self.text) {
             Some((plain, _)) if plain.is_empty() => self.fault("the quotes are empty"),
-            Some((plain, length)) => Ok((plain, self.from(length))),
+            Some((plain, length)) => Ok((plain, self.skip_bytes(length))),
             None => self.fault("the quote is not closed; expected another '\"'"),
         })
     }
 
     /// A name: letters, digits, `.`, `_` and `-`.
-    fn name(self, what: &str) -> Result<String, Fault> {
+    fn parse_name(self, what: &str) -> Result<String, ParseFault> {
         if self.text.is_empty() {
             return self.fault(format!("expected {what}"));
         }
-        match self.text.char_indices().find(|&(_, c)| !is_in_names(c)) {
+        match self.text.char_indices().find(|&(_, c)| !is_name_char(c)) {
             None => Ok(self.text.to_owned()),
-            Some((byte, c)) => self.from(byte).fault(format!(
+            Some((byte, c)) => self.skip_bytes(byte).fault(format!(
                 "'{}' is not part of {what}; expected letters, digits, '.', '_' or '-'",
                 c.escape_debug()
             )),
@@ -156,15 +156,18 @@ impl<'a> Part<'a> {
     }
 }
 
-type Files<'a> = &'a dyn Fn(&str) -> bool;
+type FileTest<'a> = &'a dyn Fn(&str) -> bool;
 
-fn terms(mut rest: Part<'_>, is_file: Files<'_>) -> Result<Vec<Term>, Fault> {
+fn parse_terms(
+    mut rest: ExprPart<'_>,
+    is_file: FileTest<'_>,
+) -> Result<Vec<WorkloadTerm>, ParseFault> {
     let mut terms = Vec::new();
     loop {
-        let (next, after) = term(rest.trim(), is_file)?;
+        let (next, after) = parse_term(rest.trim(), is_file)?;
         terms.push(next);
         let after = after.trim();
-        match after.behind('+') {
+        match after.strip_sign('+') {
             Some(behind) => rest = behind,
             None if after.text.is_empty() => return Ok(terms),
             None => return after.fault("expected '+' and another program, or nothing more"),
@@ -173,56 +176,68 @@ fn terms(mut rest: Part<'_>, is_file: Files<'_>) -> Result<Vec<Term>, Fault> {
 }
 
 /// The first term, and the part behind it.
-fn term<'a>(part: Part<'a>, is_file: Files<'_>) -> Result<(Term, Part<'a>), Fault> {
-    let (before, rest) = part.before(&['*', '+', '"']);
-    let (count, rest) = match rest.behind('*') {
+fn parse_term<'a>(
+    part: ExprPart<'a>,
+    is_file: FileTest<'_>,
+) -> Result<(WorkloadTerm, ExprPart<'a>), ParseFault> {
+    let (before, rest) = part.split_before(&['*', '+', '"']);
+    let (count, rest) = match rest.strip_sign('*') {
         // A file `3*x` is one file, not three of `x`.
         Some(rest) if longest_file(part, is_file).is_none() => {
-            (before.trim().instances("the count")?, rest.trim())
+            (before.trim().parse_instances("the count")?, rest.trim())
         }
         _ => (1, part),
     };
-    let (item, rest) = item(rest, is_file)?;
-    Ok((Term { count, item }, rest))
+    let (item, rest) = parse_item(rest, is_file)?;
+    Ok((WorkloadTerm { count, item }, rest))
 }
 
-fn item<'a>(part: Part<'a>, is_file: Files<'_>) -> Result<(Item, Part<'a>), Fault> {
+fn parse_item<'a>(
+    part: ExprPart<'a>,
+    is_file: FileTest<'_>,
+) -> Result<(WorkloadItem, ExprPart<'a>), ParseFault> {
     if part.text.starts_with(MIX) {
-        return mix(part.from(MIX.len()));
+        return parse_mix(part.skip_bytes(MIX.len()));
     }
-    let (name, rest) = match part.quoted() {
+    let (name, rest) = match part.parse_quoted() {
         Some(quoted) => quoted?,
-        None => unquoted(part, is_file)?,
+        None => parse_unquoted(part, is_file)?,
     };
-    let (threads, rest) = match rest.trim().behind('@') {
+    let (threads, rest) = match rest.trim().strip_sign('@') {
         Some(behind) => {
-            let (threads, rest) = behind.before(&['+']);
-            (Some(threads.trim().instances("the thread count")?), rest)
+            let (threads, rest) = behind.split_before(&['+']);
+            (
+                Some(threads.trim().parse_instances("the thread count")?),
+                rest,
+            )
         }
         None => (None, rest),
     };
     let item = if is_path(&name) {
         let path = name;
-        Item::File { path, threads }
+        WorkloadItem::File { path, threads }
     } else {
-        Item::Program { name, threads }
+        WorkloadItem::Program { name, threads }
     };
     Ok((item, rest))
 }
 
 /// A name or path without quotes, and the part behind it.
-fn unquoted<'a>(part: Part<'a>, is_file: Files<'_>) -> Result<(String, Part<'a>), Fault> {
+fn parse_unquoted<'a>(
+    part: ExprPart<'a>,
+    is_file: FileTest<'_>,
+) -> Result<(String, ExprPart<'a>), ParseFault> {
     if let Some(length) = longest_file(part, is_file) {
-        let path = part.until(length).text.trim_end();
-        return Ok((path.to_owned(), part.from(length)));
+        let path = part.up_to(length).text.trim_end();
+        return Ok((path.to_owned(), part.skip_bytes(length)));
     }
-    let (name, rest) = part.before(&['+', '@']);
+    let (name, rest) = part.split_before(&['+', '@']);
     let name = name.trim();
     if name.text.is_empty() {
         return name.fault("expected a program, a path or mix:SUITE/COUNT");
     }
     if !is_path(name.text) {
-        return Ok((name.name("a program's name")?, rest));
+        return Ok((name.parse_name("a program's name")?, rest));
     }
     if name.text.contains('*') {
         return name.fault(format!("there is no such file; {QUOTED}"));
@@ -231,40 +246,41 @@ fn unquoted<'a>(part: Part<'a>, is_file: Files<'_>) -> Result<(String, Part<'a>)
 }
 
 /// Bytes of the longest text at the beginning that names a file and ends where a path can end.
-fn longest_file(part: Part<'_>, is_file: Files<'_>) -> Option<usize> {
+fn longest_file(part: ExprPart<'_>, is_file: FileTest<'_>) -> Option<usize> {
     let ends = part.text.match_indices(['+', '@']).map(|(byte, _)| byte);
     let ends = ends.chain([part.text.len()]);
     let ends: Vec<usize> = ends.take_while(|&end| end < LONGEST_PATH).collect();
-    let names_file = |end: &usize| is_file(part.until(*end).text.trim_end());
+    let names_file = |end: &usize| is_file(part.up_to(*end).text.trim_end());
     ends.into_iter().rev().find(names_file)
 }
 
-fn mix(part: Part<'_>) -> Result<(Item, Part<'_>), Fault> {
-    let (suite, rest) = match part.quoted() {
+fn parse_mix(part: ExprPart<'_>) -> Result<(WorkloadItem, ExprPart<'_>), ParseFault> {
+    let (suite, rest) = match part.parse_quoted() {
         Some(quoted) => quoted?,
         None => {
-            let (suite, rest) = part.before(&['/', '+']);
-            (suite.name("a suite's name")?, rest)
+            let (suite, rest) = part.split_before(&['/', '+']);
+            (suite.parse_name("a suite's name")?, rest)
         }
     };
-    let Some(rest) = rest.behind('/') else {
+    let Some(rest) = rest.strip_sign('/') else {
         return part.fault("expected mix:SUITE/COUNT or mix:SUITE/COUNT?seed=SEED");
     };
-    let (rest, after) = rest.before(&['+']);
-    let (draw, rest) = rest.trim().before(&['?']);
+    let (rest, after) = rest.split_before(&['+']);
+    let (draw, rest) = rest.trim().split_before(&['?']);
     let seed = match rest.text {
         "" => None,
-        _ => Some(seed(rest)?),
+        _ => Some(parse_seed(rest)?),
     };
-    let draw = draw.instances("the count of programs to draw")?;
-    Ok((Item::Mix { suite, draw, seed }, after))
+    let draw = draw.parse_instances("the count of programs to draw")?;
+    Ok((WorkloadItem::Mix { suite, draw, seed }, after))
 }
 
-fn seed(part: Part<'_>) -> Result<u64, Fault> {
+fn parse_seed(part: ExprPart<'_>) -> Result<u64, ParseFault> {
     if !part.text.starts_with(SEED) {
         return part.fault("the only option of a mix is ?seed=SEED");
     }
-    part.from(SEED.len()).number("the seed", 0, u64::MAX)
+    part.skip_bytes(SEED.len())
+        .parse_number("the seed", 0, u64::MAX)
 }
 
 #[cfg(test)]
@@ -334,7 +350,7 @@ mod tests {
     #[test]
     fn quotes_let_paths_and_names_contain_every_sign() {
         let items = |text: &str| text.parse::<WorkloadExpr>().unwrap().terms;
-        let file = |path: &str, threads| Item::File {
+        let file = |path: &str, threads| WorkloadItem::File {
             path: path.to_owned(),
             threads,
         };
@@ -345,9 +361,11 @@ mod tests {
         );
         assert_eq!(found[1].item, file("/ws@2/a \"b\".toml", None));
         let (name, threads) = ("c++".to_owned(), Some(2));
-        assert_eq!(found[2].item, Item::Program { name, threads });
+        assert_eq!(found[2].item, WorkloadItem::Program { name, threads });
         let suite = items(r#"mix:"my suite+/x"/3?seed=2+mcf"#);
-        assert!(matches!(&suite[0].item, Item::Mix { suite, .. } if suite == "my suite+/x"));
+        assert!(
+            matches!(&suite[0].item, WorkloadItem::Mix { suite, .. } if suite == "my suite+/x")
+        );
         assert_eq!(suite.len(), 2);
         check(
             "mcf+\"a",
@@ -425,19 +443,25 @@ mod tests {
         name.prop_filter("it is a path", |name: &String| !is_path(name))
     }
 
-    fn items() -> impl Strategy<Value = Item> {
+    fn items() -> impl Strategy<Value = WorkloadItem> {
         let name = "[a-ln-z0-9][A-Za-z0-9_-]{0,8}";
         let threads = || prop::option::of(1..=MAX_INSTANCES);
         prop_oneof![
-            (name, threads()).prop_map(|(name, threads)| Item::Program { name, threads }),
-            (path_like(), threads()).prop_map(|(path, threads)| Item::File { path, threads }),
-            (other_name(), threads()).prop_map(|(name, threads)| Item::Program { name, threads }),
+            (name, threads()).prop_map(|(name, threads)| WorkloadItem::Program { name, threads }),
+            (path_like(), threads())
+                .prop_map(|(path, threads)| WorkloadItem::File { path, threads }),
+            (other_name(), threads())
+                .prop_map(|(name, threads)| WorkloadItem::Program { name, threads }),
             (
                 prop_oneof![name.prop_map(String::from), other_name()],
                 1..=MAX_INSTANCES,
                 prop::option::of(any::<u64>())
             )
-                .prop_map(|(suite, draw, seed)| Item::Mix { suite, draw, seed }),
+                .prop_map(|(suite, draw, seed)| WorkloadItem::Mix {
+                    suite,
+                    draw,
+                    seed
+                }),
         ]
     }
 
@@ -446,7 +470,7 @@ mod tests {
         fn what_is_written_out_parses_to_the_same(
             terms in prop::collection::vec((1..=MAX_INSTANCES, items()), 1..6),
         ) {
-            let terms = terms.into_iter().map(|(count, item)| Term { count, item });
+            let terms = terms.into_iter().map(|(count, item)| WorkloadTerm { count, item });
             let expr = WorkloadExpr { terms: terms.collect() };
             prop_assert_eq!(expr.to_string().parse::<WorkloadExpr>(), Ok(expr));
         }

@@ -3,9 +3,9 @@
 use super::MAX_INSTANCES;
 use super::draw::draw;
 use super::error::{LoadError, WorkloadError};
-use super::expr::{Item, Term, WorkloadExpr};
+use super::expr::{WorkloadExpr, WorkloadItem, WorkloadTerm};
 use super::file::WorkloadFile;
-use super::source::{Described, ProgramSource};
+use super::source::{DescriptionFile, ProgramSource};
 use super::spec::EntrySpec;
 use crate::program::ProgramSpec;
 use consort_core::hint;
@@ -19,12 +19,12 @@ pub struct Workload {
     /// The expression that it came from, or the file's.
     pub text: String,
     /// One per copy of a program, in the order of the text.
-    pub entries: Vec<Instance>,
+    pub entries: Vec<ProgramInstance>,
 }
 
 /// One copy of a program.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Instance {
+pub struct ProgramInstance {
     /// The program's name, with `#1`, `#2`, ... where the workload has several of that name.
     pub name: String,
     /// The program.
@@ -52,24 +52,24 @@ impl WorkloadExpr {
     /// Unknown programs and suites, thread counts that a program cannot use, files that cannot be
     /// read, more than [`MAX_INSTANCES`] instances.
     pub fn resolve(&self, source: &dyn ProgramSource) -> Result<Workload, WorkloadError> {
-        let mut cast = Cast::new(source);
+        let mut cast = InstanceCollector::new(source);
         cast.is_split = self.to_string().contains(['+', '*', '@']);
         for term in &self.terms {
-            cast.term(term)?;
+            cast.add_term(term)?;
         }
-        Ok(cast.workload(self.to_string()))
+        Ok(cast.into_workload(self.to_string()))
     }
 }
 
 /// The instances found so far.
-struct Cast<'a> {
+struct InstanceCollector<'a> {
     source: &'a dyn ProgramSource,
     /// True if the expression contains signs that may have been meant as parts of a path.
     is_split: bool,
-    entries: Vec<Instance>,
+    entries: Vec<ProgramInstance>,
 }
 
-impl<'a> Cast<'a> {
+impl<'a> InstanceCollector<'a> {
     fn new(source: &'a dyn ProgramSource) -> Self {
         Self {
             source,
@@ -78,34 +78,39 @@ impl<'a> Cast<'a> {
         }
     }
 
-    fn term(&mut self, term: &Term) -> Result<(), WorkloadError> {
+    fn add_term(&mut self, term: &WorkloadTerm) -> Result<(), WorkloadError> {
         match &term.item {
-            Item::Program { name, threads } => match self.source.find(name)? {
+            WorkloadItem::Program { name, threads } => match self.source.find(name)? {
                 Some(program) => self.add(&program, term.count, *threads, 0.0),
-                None if self.source.is_file(name) => self.file(name, term.count, *threads),
-                None => Err(self.unknown(name)),
+                None if self.source.is_file(name) => self.add_file(name, term.count, *threads),
+                None => Err(self.unknown_program(name)),
             },
-            Item::File { path, threads } => self.file(path, term.count, *threads),
-            Item::Mix { suite, draw, seed } => {
-                self.mix(suite, *draw, seed.unwrap_or(0), term.count)
+            WorkloadItem::File { path, threads } => self.add_file(path, term.count, *threads),
+            WorkloadItem::Mix { suite, draw, seed } => {
+                self.add_mix(suite, *draw, seed.unwrap_or(0), term.count)
             }
         }
     }
 
-    fn file(&mut self, path: &str, count: u32, threads: Option<u32>) -> Result<(), WorkloadError> {
+    fn add_file(
+        &mut self,
+        path: &str,
+        count: u32,
+        threads: Option<u32>,
+    ) -> Result<(), WorkloadError> {
         match self.load(path)? {
-            Described::Program(program) => self.add(&program, count, threads, 0.0),
-            Described::Workload(_) if threads.is_some() => Err(WorkloadError::NotAProgram {
+            DescriptionFile::Program(program) => self.add(&program, count, threads, 0.0),
+            DescriptionFile::Workload(_) if threads.is_some() => Err(WorkloadError::NotAProgram {
                 path: path.to_owned(),
                 expected: "give thread counts inside it",
             }),
-            Described::Workload(file) => (0..count).try_for_each(|_| self.entries(&file)),
+            DescriptionFile::Workload(file) => (0..count).try_for_each(|_| self.add_entries(&file)),
         }
     }
 
     /// Reads a file; the error for one that does not exist names quotes, since `./a+b` may mean
     /// one file.
-    fn load(&self, path: &str) -> Result<Described, WorkloadError> {
+    fn load(&self, path: &str) -> Result<DescriptionFile, WorkloadError> {
         self.source.load(path).map_err(|LoadError(why)| {
             let missing = self.is_split && !self.source.is_file(path);
             let quotes = "; quotes let a path contain '+', '*' and '@'";
@@ -113,7 +118,7 @@ impl<'a> Cast<'a> {
         })
     }
 
-    fn mix(&mut self, suite: &str, n: u32, seed: u64, count: u32) -> Result<(), WorkloadError> {
+    fn add_mix(&mut self, suite: &str, n: u32, seed: u64, count: u32) -> Result<(), WorkloadError> {
         self.check_room(u64::from(n) * u64::from(count))?;
         let mut members = self.source.suite(suite)?;
         if members.is_empty() {
@@ -129,14 +134,14 @@ impl<'a> Cast<'a> {
         copies.try_for_each(|program| self.add(program, 1, None, 0.0))
     }
 
-    fn entries(&mut self, file: &WorkloadFile) -> Result<(), WorkloadError> {
+    fn add_entries(&mut self, file: &WorkloadFile) -> Result<(), WorkloadError> {
         let entries = file.spec().entries.iter().enumerate();
-        let mut entries = entries.map(|(index, entry)| (index, self.entry(file, entry)));
-        entries.try_for_each(|(index, done)| done.map_err(|error| file.at(index, &error)))
+        let mut entries = entries.map(|(index, entry)| (index, self.add_entry(file, entry)));
+        entries.try_for_each(|(index, done)| done.map_err(|error| file.entry_error(index, &error)))
     }
 
-    fn entry(&mut self, file: &WorkloadFile, entry: &EntrySpec) -> Result<(), WorkloadError> {
-        let path = file.beside(&entry.program);
+    fn add_entry(&mut self, file: &WorkloadFile, entry: &EntrySpec) -> Result<(), WorkloadError> {
+        let path = file.resolve_path(&entry.program);
         let named = match is_path(&entry.program) {
             true => None,
             false => self.source.find(&entry.program)?,
@@ -146,22 +151,22 @@ impl<'a> Cast<'a> {
             None if is_path(&entry.program) || self.source.is_file(&path) => {
                 self.program_file(&path)?
             }
-            None => return Err(self.unknown(&entry.program)),
+            None => return Err(self.unknown_program(&entry.program)),
         };
         self.add(&program, entry.count, entry.threads, entry.start_ms)
     }
 
     fn program_file(&self, path: &str) -> Result<Arc<ProgramSpec>, WorkloadError> {
         match self.source.load(path)? {
-            Described::Program(program) => Ok(program),
-            Described::Workload(_) => Err(WorkloadError::NotAProgram {
+            DescriptionFile::Program(program) => Ok(program),
+            DescriptionFile::Workload(_) => Err(WorkloadError::NotAProgram {
                 path: path.to_owned(),
                 expected: "the entries of a workload file are programs",
             }),
         }
     }
 
-    fn unknown(&self, name: &str) -> WorkloadError {
+    fn unknown_program(&self, name: &str) -> WorkloadError {
         let known = self.source.programs();
         WorkloadError::UnknownProgram {
             name: name.to_owned(),
@@ -177,7 +182,7 @@ impl<'a> Cast<'a> {
         start_ms: f64,
     ) -> Result<(), WorkloadError> {
         self.check_room(u64::from(count))?;
-        let instance = Instance {
+        let instance = ProgramInstance {
             name: program.name.clone(),
             program: Arc::clone(program),
             threads: thread_count(program, threads)?,
@@ -195,8 +200,8 @@ impl<'a> Cast<'a> {
         Ok(())
     }
 
-    fn workload(mut self, text: String) -> Workload {
-        number(&mut self.entries);
+    fn into_workload(mut self, text: String) -> Workload {
+        number_instances(&mut self.entries);
         Workload {
             text,
             entries: self.entries,
@@ -228,7 +233,7 @@ fn thread_count(program: &ProgramSpec, asked: Option<u32>) -> Result<u32, Worklo
 }
 
 /// Tells instances of the same name apart.
-fn number(entries: &mut [Instance]) {
+fn number_instances(entries: &mut [ProgramInstance]) {
     let mut seen: BTreeMap<String, (u32, u32)> = BTreeMap::new();
     for entry in entries.iter() {
         seen.entry(entry.name.clone()).or_default().0 += 1;

@@ -22,11 +22,11 @@ pub trait ProgramSource {
     /// True if there is a file of this name, no folder.
     fn is_file(&self, path: &str) -> bool;
 
-    /// Reads a file; see [`is_meant_by`](super::WorkloadSpec::is_meant_by) for telling the two kinds apart.
+    /// Reads a file; see [`is_meant_by`](super::WorkloadSpec::is_workload_text) for telling the two kinds apart.
     ///
     /// # Errors
     /// When it cannot be read.
-    fn load(&self, path: &str) -> Result<Described, LoadError>;
+    fn load(&self, path: &str) -> Result<DescriptionFile, LoadError>;
 
     /// Names of all programs.
     fn programs(&self) -> Vec<String>;
@@ -37,7 +37,7 @@ pub trait ProgramSource {
 
 /// Thing that a file describes.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Described {
+pub enum DescriptionFile {
     /// A program.
     Program(Arc<ProgramSpec>),
     /// A workload.

@@ -44,7 +44,7 @@ fn one() -> u32 {
 
 impl WorkloadSpec {
     /// Tells whether a text means a workload rather than a program: it has entries.
-    pub fn is_meant_by(text: &str) -> bool {
+    pub fn is_workload_text(text: &str) -> bool {
         let table = text.parse::<toml::Table>();
         table.is_ok_and(|table| table.contains_key("entry"))
     }
@@ -65,10 +65,10 @@ impl EntrySpec {
         let named = !self.program.trim().is_empty();
         let message = "is empty; expected a program's name or path";
         problems.require(named, format!("{at}.program"), message);
-        problems.range(format!("{at}.count"), f64::from(self.count), 1.0, most);
+        problems.check_range(format!("{at}.count"), f64::from(self.count), 1.0, most);
         if let Some(threads) = self.threads {
-            problems.range(format!("{at}.threads"), f64::from(threads), 1.0, most);
+            problems.check_range(format!("{at}.threads"), f64::from(threads), 1.0, most);
         }
-        problems.range(format!("{at}.start_ms"), self.start_ms, 0.0, MAX_START_MS);
+        problems.check_range(format!("{at}.start_ms"), self.start_ms, 0.0, MAX_START_MS);
     }
 }

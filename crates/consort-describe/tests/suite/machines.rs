@@ -1,6 +1,6 @@
 //! The presets: each is what its name promises, and each number in it says where it is from.
 
-use consort_describe::machine::{CoreSpec, MachineRef, MachineSpec, Source, presets};
+use consort_describe::machine::{CoreSpec, MachineRef, MachineSource, MachineSpec, presets};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -61,18 +61,18 @@ fn files_of_the_user_come_before_presets_and_paths_before_both() {
     let folder = tempfile::tempdir().expect("there is a temporary folder");
     let [user, system] = ["user", "system"].map(|name| folder.path().join(name));
     let both = [user.clone(), system.clone()];
-    let power7 = |source: Source| {
+    let power7 = |source: MachineSource| {
         let reference: MachineRef = "power7".parse().expect("it is a reference");
         assert_eq!(reference.source(&both), source);
         reference.load(&both).expect("it is right").spec.title
     };
-    power7(Source::Preset("power7".to_owned()));
+    power7(MachineSource::Preset("power7".to_owned()));
     for directory in [&system, &user] {
         std::fs::create_dir(directory).expect("the folder is writable");
         let file = directory.join("power7.toml");
         let ours = text("power7").replace("IBM POWER7, one", "Ours, one");
         std::fs::write(&file, ours).expect("the folder is writable");
-        assert!(power7(Source::File(file)).starts_with("Ours"));
+        assert!(power7(MachineSource::File(file)).starts_with("Ours"));
     }
     let path = user.join("power7.toml").display().to_string();
     let reference: MachineRef = path.parse().expect("it is a reference");

@@ -3,7 +3,7 @@
 use consort_describe::describe::DescribeError;
 use consort_describe::program::{self, ProgramSpec, ThreadsSpec};
 use consort_describe::workload::{
-    Described, LoadError, ProgramSource, Workload, WorkloadError, WorkloadFile, WorkloadSpec,
+    DescriptionFile, LoadError, ProgramSource, Workload, WorkloadError, WorkloadFile, WorkloadSpec,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -62,7 +62,7 @@ impl ProgramSource for Few {
         self.load(path).is_ok()
     }
 
-    fn load(&self, path: &str) -> Result<Described, LoadError> {
+    fn load(&self, path: &str) -> Result<DescriptionFile, LoadError> {
         let text = match path {
             "./my.toml" | "w/mine.toml" => PROGRAM,
             "w/load.toml" => FILE,
@@ -78,12 +78,12 @@ impl ProgramSource for Few {
             _ => return Err(LoadError(format!("{path}: no such file"))),
         };
         let told = |error: DescribeError| LoadError(error.to_string());
-        if WorkloadSpec::is_meant_by(text) {
+        if WorkloadSpec::is_workload_text(text) {
             let file = WorkloadFile::parse(path, text);
-            return file.map(Described::Workload).map_err(told);
+            return file.map(DescriptionFile::Workload).map_err(told);
         }
         let program = program::parse(path, text).map_err(told)?;
-        Ok(Described::Program(Arc::new(program)))
+        Ok(DescriptionFile::Program(Arc::new(program)))
     }
 
     fn programs(&self) -> Vec<String> {

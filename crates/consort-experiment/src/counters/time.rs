@@ -1,6 +1,6 @@
 //! Division of the time of threads by cause.
 
-use consort_sim::engine::Counts;
+use consort_sim::engine::ThreadCounts;
 use serde::Serialize;
 
 /// Time of threads, summed over them, s. A thread that has ended spends none.
@@ -47,8 +47,8 @@ impl ThreadTime {
     }
 }
 
-impl From<&Counts> for ThreadTime {
-    fn from(counts: &Counts) -> Self {
+impl From<&ThreadCounts> for ThreadTime {
+    fn from(counts: &ThreadCounts) -> Self {
         let paused_s = counts.blocked_s - counts.asleep_s - counts.io_s;
         Self {
             on_pu_s: counts.on_pu_s,
@@ -73,13 +73,13 @@ mod tests {
 
     #[test]
     fn the_parts_of_the_time_are_the_whole() {
-        let counts = Counts {
+        let counts = ThreadCounts {
             on_pu_s: 4.0,
             wait_s: 1.0,
             blocked_s: 3.0,
             asleep_s: 1.5,
             io_s: 0.5,
-            ..Counts::default()
+            ..ThreadCounts::default()
         };
         let mut time = ThreadTime::from(&counts);
         assert_eq!((time.paused_s, time.total_s()), (1.0, 8.0));

@@ -1,6 +1,6 @@
 //! Memory transactions by kind.
 
-use consort_sim::contention::Flow;
+use consort_sim::contention::InstructionActivity;
 use serde::Serialize;
 
 /// Lines between the last level of cache and memory, by why they moved. On a Core 2 the bus
@@ -39,8 +39,8 @@ impl Transactions {
     }
 }
 
-impl From<&Flow> for Transactions {
-    fn from(flow: &Flow) -> Self {
+impl From<&InstructionActivity> for Transactions {
+    fn from(flow: &InstructionActivity) -> Self {
         Self {
             reads: flow.llc_misses,
             prefetches: flow.prefetched_lines,

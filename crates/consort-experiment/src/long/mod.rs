@@ -1,19 +1,19 @@
 //! Results as tables for files and data frames.
 //!
 //! The long format has a row for each number: case, policy, seed, program, measure, value, unit.
-//! [`of_runs`] gives it of runs, and whoever has other numbers puts them into [`Rows`]; the wide
-//! tables [`comparison`], [`runs`] and [`programs`] have a column for each measure, as people
+//! [`long_table`] gives it of runs, and whoever has other numbers puts them into [`LongRows`]; the wide
+//! tables [`comparison_table`], [`runs_table`] and [`programs_table`] have a column for each measure, as people
 //! compare them.
 
 mod wide;
 
-pub use wide::{comparison, programs, runs};
+pub use wide::{comparison_table, programs_table, runs_table};
 
 use crate::{ProgramResult, RunResult};
-use consort_table::{Shape, Table, Values};
+use consort_table::{Table, TableShape, Values};
 
 /// Columns of the long format.
-pub fn shape() -> [(&'static str, Option<&'static str>, Values); 7] {
+pub fn long_columns() -> [(&'static str, Option<&'static str>, Values); 7] {
     let text = |name| (name, None, Values::Text(Vec::new()));
     [
         text("case"),
@@ -27,7 +27,7 @@ pub fn shape() -> [(&'static str, Option<&'static str>, Values); 7] {
 }
 
 /// A measure of `T`: its key, its unit, and how it is had.
-pub(crate) struct MeasureOf<T> {
+pub(crate) struct MeasureColumn<T> {
     /// Key, with the unit in it where it has one.
     pub(crate) key: &'static str,
     /// Unit; none for plain ratios and counts.
@@ -40,12 +40,12 @@ const fn measure<T>(
     key: &'static str,
     unit: Option<&'static str>,
     value: fn(&T) -> f64,
-) -> MeasureOf<T> {
-    MeasureOf { key, unit, value }
+) -> MeasureColumn<T> {
+    MeasureColumn { key, unit, value }
 }
 
 /// Measures of a run.
-pub(crate) const OF_RUN: [MeasureOf<RunResult>; 8] = [
+pub(crate) const OF_RUN: [MeasureColumn<RunResult>; 8] = [
     measure("stp", None, |r| r.stp),
     measure("antt", None, |r| r.antt),
     measure("unfairness", None, |r| r.unfairness),
@@ -57,7 +57,7 @@ pub(crate) const OF_RUN: [MeasureOf<RunResult>; 8] = [
 ];
 
 /// Measures of a program in a run.
-pub(crate) const OF_PROGRAM: [MeasureOf<ProgramResult>; 6] = [
+pub(crate) const OF_PROGRAM: [MeasureColumn<ProgramResult>; 6] = [
     measure("alone_s", Some("s"), |p| p.alone_s),
     measure("together_s", Some("s"), |p| p.together_s),
     measure("slowdown", None, |p| p.slowdown),
@@ -67,13 +67,13 @@ pub(crate) const OF_PROGRAM: [MeasureOf<ProgramResult>; 6] = [
 ];
 
 /// A case's name in the long format.
-pub fn case(workload: &str, machine: &str) -> String {
+pub fn case_name(workload: &str, machine: &str) -> String {
     format!("{workload} on {machine}")
 }
 
 /// Rows of a long table, as they come.
 #[derive(Debug, Default)]
-pub struct Rows {
+pub struct LongRows {
     text: [Vec<Option<String>>; 5],
     seed: Vec<Option<u64>>,
     value: Vec<Option<f64>>,
@@ -81,7 +81,7 @@ pub struct Rows {
 
 /// Owner of a number.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Whose<'a> {
+pub struct RowOwner<'a> {
     /// The case.
     pub case: &'a str,
     /// The policy, where there is one.
@@ -92,9 +92,9 @@ pub struct Whose<'a> {
     pub program: Option<&'a str>,
 }
 
-impl Rows {
+impl LongRows {
     /// Adds a number, by the key of its measure.
-    pub fn push(&mut self, of: Whose<'_>, key: &str, value: f64, unit: Option<&str>) {
+    pub fn push(&mut self, of: RowOwner<'_>, key: &str, value: f64, unit: Option<&str>) {
         let texts = [Some(of.case), of.policy, of.program, Some(key), unit];
         for (all, text) in self.text.iter_mut().zip(texts) {
             all.push(text.map(str::to_owned));
@@ -104,7 +104,13 @@ impl Rows {
     }
 
     /// Adds a number where there is one.
-    pub fn maybe(&mut self, of: Whose<'_>, key: &str, value: Option<f64>, unit: Option<&str>) {
+    pub fn push_if_some(
+        &mut self,
+        of: RowOwner<'_>,
+        key: &str,
+        value: Option<f64>,
+        unit: Option<&str>,
+    ) {
         if let Some(value) = value {
             self.push(of, key, value, unit);
         }
@@ -115,18 +121,18 @@ impl Rows {
         let [case, policy, program, measure, unit] = self.text.map(Values::Text);
         let (seed, value) = (Values::Count(self.seed), Values::Number(self.value));
         let all = [case, policy, seed, program, measure, value, unit];
-        let named = shape().into_iter().zip(all);
+        let named = long_columns().into_iter().zip(all);
         named.fold(Table::default(), |table, ((name, unit, _), values)| {
-            table.with(name, unit, values)
+            table.with_column(name, unit, values)
         })
     }
 }
 
 /// The long table of runs of one case.
-pub fn of_runs<'a>(case: &str, runs: impl IntoIterator<Item = &'a RunResult>) -> Table {
-    let mut rows = Rows::default();
+pub fn long_table<'a>(case: &str, runs: impl IntoIterator<Item = &'a RunResult>) -> Table {
+    let mut rows = LongRows::default();
     for run in runs {
-        let whole = Whose {
+        let whole = RowOwner {
             case,
             policy: Some(&run.policy),
             seed: Some(run.seed),
@@ -136,7 +142,7 @@ pub fn of_runs<'a>(case: &str, runs: impl IntoIterator<Item = &'a RunResult>) ->
             rows.push(whole, m.key, (m.value)(run), m.unit);
         }
         for program in &run.programs {
-            let of = Whose {
+            let of = RowOwner {
                 program: Some(&program.name),
                 ..whole
             };
@@ -153,8 +159,8 @@ pub fn of_runs<'a>(case: &str, runs: impl IntoIterator<Item = &'a RunResult>) ->
 /// # Errors
 /// As of [`consort_table::read_csv`].
 pub fn read(path: &std::path::Path) -> Result<Table, consort_table::TableError> {
-    let shape = shape();
-    let shape: &Shape<'_> = &shape;
+    let shape = long_columns();
+    let shape: &TableShape<'_> = &shape;
     consort_table::read_csv(path, shape)
 }
 
@@ -163,10 +169,10 @@ pub(crate) mod tests {
     use super::*;
     use crate::testing::workers;
     use crate::testing::{chip, pair};
-    use crate::{Compared, Contender, Experiment, compare_runs};
-    use crate::{Context, Scale};
+    use crate::{ComparedRuns, Contender, Experiment, compare_runs};
+    use crate::{ExperimentContext, Scale};
 
-    pub(crate) fn compared() -> Compared {
+    pub(crate) fn compared() -> ComparedRuns {
         let experiment = Experiment {
             chip: chip("bulldozer-6282se"),
             workload: pair(["hmmer", "povray"]),
@@ -175,15 +181,15 @@ pub(crate) mod tests {
             free_migration: false,
         };
         let contenders = ["linux", "workover"].map(|p| Contender::new(p, "linux").unwrap());
-        let context = Context::new(3, Scale::Quick, workers(1), &|_| ());
+        let context = ExperimentContext::new(3, Scale::Quick, workers(1), &|_| ());
         compare_runs(&experiment, &contenders, 0, 2, &context).unwrap()
     }
 
     #[test]
     fn every_number_of_every_run_has_a_row() {
         let compared = compared();
-        let table = of_runs("c", &compared.runs);
-        assert_eq!(table.rows(), 4 * (OF_RUN.len() + 2 * OF_PROGRAM.len()));
+        let table = long_table("c", &compared.runs);
+        assert_eq!(table.row_count(), 4 * (OF_RUN.len() + 2 * OF_PROGRAM.len()));
         let csv = table.to_csv();
         let lines: Vec<&str> = csv.lines().collect();
         assert_eq!(lines[0], "case,policy,seed,program,measure,value,unit");
@@ -203,7 +209,7 @@ pub(crate) mod tests {
     fn a_file_is_read_back_bit_for_bit() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t.csv");
-        let table = of_runs("c, d", &compared().runs);
+        let table = long_table("c, d", &compared().runs);
         consort_table::write(&path, &table).unwrap();
         assert_eq!(read(&path).unwrap(), table);
     }

@@ -1,13 +1,17 @@
 //! Tables with a column for each measure.
 
-use super::{MeasureOf, OF_PROGRAM, OF_RUN};
-use crate::{Comparison, Measure, ProgramResult, Row, RunResult};
+use super::{MeasureColumn, OF_PROGRAM, OF_RUN};
+use crate::{ContenderRow, MeanEstimate, PolicyComparison, ProgramResult, RunResult};
 use consort_table::Table;
 
 /// Measures of a row of a comparison: key, unit, value.
-type OfRow = (&'static str, Option<&'static str>, fn(&Row) -> Measure);
+type RowMeasure = (
+    &'static str,
+    Option<&'static str>,
+    fn(&ContenderRow) -> MeanEstimate,
+);
 
-const OF_ROW: [OfRow; 8] = [
+const OF_ROW: [RowMeasure; 8] = [
     ("stp", None, |r| r.stp),
     ("speedup", None, |r| r.speedup),
     ("antt", None, |r| r.antt),
@@ -19,49 +23,49 @@ const OF_ROW: [OfRow; 8] = [
 ];
 
 /// A comparison: a row for each policy, means with half widths of 95 percent intervals beside.
-pub fn comparison(comparison: &Comparison) -> Table {
+pub fn comparison_table(comparison: &PolicyComparison) -> Table {
     let rows = &comparison.results;
     let policies = rows.iter().map(|row| Some(row.policy.clone()));
-    let table = Table::default().text("policy", policies);
+    let table = Table::default().with_text("policy", policies);
     OF_ROW.iter().fold(table, |table, (key, unit, measure)| {
         let means = rows.iter().map(|row| Some(measure(row).mean));
         let halves = rows.iter().map(|row| measure(row).ci95);
         table
-            .number(key, *unit, means)
-            .number(&format!("{key}_ci95"), *unit, halves)
+            .with_numbers(key, *unit, means)
+            .with_numbers(&format!("{key}_ci95"), *unit, halves)
     })
 }
 
 /// Runs: a row for each policy and seed.
-pub fn runs(runs: &[RunResult]) -> Table {
+pub fn runs_table(runs: &[RunResult]) -> Table {
     let table = Table::default()
-        .text("policy", runs.iter().map(|run| Some(run.policy.clone())))
-        .count("seed", runs.iter().map(|run| run.seed));
+        .with_text("policy", runs.iter().map(|run| Some(run.policy.clone())))
+        .with_counts("seed", runs.iter().map(|run| run.seed));
     let all: Vec<&RunResult> = runs.iter().collect();
-    with(table, &OF_RUN, &all)
+    add_measures(table, &OF_RUN, &all)
 }
 
 /// Programs of runs: a row for each policy, seed and program.
-pub fn programs(runs: &[RunResult]) -> Table {
+pub fn programs_table(runs: &[RunResult]) -> Table {
     let all = || {
         runs.iter()
             .flat_map(|run| run.programs.iter().map(move |p| (run, p)))
     };
     let table = Table::default()
-        .text("policy", all().map(|(run, _)| Some(run.policy.clone())))
-        .count("seed", all().map(|(run, _)| run.seed))
-        .text(
+        .with_text("policy", all().map(|(run, _)| Some(run.policy.clone())))
+        .with_counts("seed", all().map(|(run, _)| run.seed))
+        .with_text(
             "program",
             all().map(|(_, program)| Some(program.name.clone())),
         );
     let programs: Vec<&ProgramResult> = all().map(|(_, program)| program).collect();
-    with(table, &OF_PROGRAM, &programs)
+    add_measures(table, &OF_PROGRAM, &programs)
 }
 
-fn with<T>(table: Table, measures: &[MeasureOf<T>], rows: &[&T]) -> Table {
+fn add_measures<T>(table: Table, measures: &[MeasureColumn<T>], rows: &[&T]) -> Table {
     measures.iter().fold(table, |table, measure| {
         let values = rows.iter().map(|row| Some((measure.value)(row)));
-        table.number(measure.key, measure.unit, values)
+        table.with_numbers(measure.key, measure.unit, values)
     })
 }
 
@@ -74,10 +78,10 @@ mod tests {
     #[test]
     fn wide_tables_have_the_numbers_of_the_results() {
         let compared = compared();
-        let table = comparison(&compared.comparison);
+        let table = comparison_table(&compared.comparison);
         let row = &compared.comparison.results[1];
         let of = |name: &str| table.column(name).map(|c| c.values.clone());
-        let stp = |r: &Row| Some(r.stp.mean);
+        let stp = |r: &ContenderRow| Some(r.stp.mean);
         let all = compared.comparison.results.iter().map(stp).collect();
         assert_eq!(of("stp"), Some(Values::Number(all)));
         let Some(Values::Number(halves)) = of("speedup_ci95") else {
@@ -85,7 +89,10 @@ mod tests {
         };
         assert_eq!(halves[1], row.speedup.ci95);
         assert_eq!(
-            (runs(&compared.runs).rows(), programs(&compared.runs).rows()),
+            (
+                runs_table(&compared.runs).row_count(),
+                programs_table(&compared.runs).row_count()
+            ),
             (4, 8)
         );
     }

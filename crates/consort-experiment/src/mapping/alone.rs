@@ -1,33 +1,33 @@
 //! Programs alone: with and without prefetchers, under one cache and under several.
 
-use super::held::Held;
-use crate::Context;
-use crate::{Experiment, ExperimentError, Repeated, Work, measure_alone};
+use super::named_mapping::NamedMapping;
+use crate::ExperimentContext;
+use crate::{AloneWork, Experiment, ExperimentError, RepeatedProgram, measure_alone};
 use consort_core::PuId;
-use consort_core::mapping::analysis::{Alone, Characteristics};
+use consort_core::mapping::analysis::{AloneCharacteristics, AloneCounts};
 use consort_core::mapping::{Mapping, domains};
 use consort_core::topology::TopologyError;
 use consort_sim::chip::Chip;
-use consort_sim::workload::{Instance, Workload};
+use consort_sim::workload::{ProgramInstance, Workload};
 use std::sync::Arc;
 
 /// A program alone is run once for each of its characteristics.
-struct Lone<'a> {
+struct LoneProgram<'a> {
     chip: &'a Arc<Chip>,
-    entry: &'a Instance,
-    work: Work,
+    entry: &'a ProgramInstance,
+    work: AloneWork,
     seed: u64,
 }
 
 /// A program by itself.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Characterised {
+pub struct CharacterisedProgram {
     /// Its characteristics.
-    pub characteristics: Characteristics,
+    pub characteristics: AloneCharacteristics,
     /// Its run on the machine as it is.
-    pub with: Repeated,
+    pub with: RepeatedProgram,
     /// Its run without prefetchers.
-    pub without: Repeated,
+    pub without: RepeatedProgram,
 }
 
 /// Characterises each program by itself, in the order given.
@@ -36,11 +36,11 @@ pub struct Characterised {
 /// A program that makes no progress.
 pub fn characterise(
     chip: &Arc<Chip>,
-    entries: &[Instance],
+    entries: &[ProgramInstance],
     alone_s: f64,
-    context: &Context<'_>,
-) -> Result<Vec<Characteristics>, ExperimentError> {
-    let all = characterised(chip, entries, alone_s, context)?;
+    context: &ExperimentContext<'_>,
+) -> Result<Vec<AloneCharacteristics>, ExperimentError> {
+    let all = characterise_with_runs(chip, entries, alone_s, context)?;
     Ok(all.into_iter().map(|one| one.characteristics).collect())
 }
 
@@ -48,25 +48,25 @@ pub fn characterise(
 ///
 /// # Errors
 /// A program that makes no progress.
-pub fn characterised(
+pub fn characterise_with_runs(
     chip: &Arc<Chip>,
-    entries: &[Instance],
+    entries: &[ProgramInstance],
     alone_s: f64,
-    context: &Context<'_>,
-) -> Result<Vec<Characterised>, ExperimentError> {
+    context: &ExperimentContext<'_>,
+) -> Result<Vec<CharacterisedProgram>, ExperimentError> {
     let bare = without_prefetchers(chip)?;
     let found = context.map(entries, |entry| {
-        let lone = Lone {
+        let lone = LoneProgram {
             chip,
             entry,
             // The same on both chips, measured on the usual one.
             work: measure_alone(chip, entry, alone_s, context.seed())?,
             seed: context.seed(),
         };
-        let with = lone.run(chip, &Held::os("linux")?)?;
-        let without = lone.run(&bare, &Held::os("linux")?)?;
-        Ok(Characterised {
-            characteristics: Characteristics::from(&lone.alone(&with, &without)?),
+        let with = lone.run(chip, &NamedMapping::from_os("linux")?)?;
+        let without = lone.run(&bare, &NamedMapping::from_os("linux")?)?;
+        Ok(CharacterisedProgram {
+            characteristics: AloneCharacteristics::from(&lone.alone_counts(&with, &without)?),
             with,
             without,
         })
@@ -85,20 +85,24 @@ fn without_prefetchers(chip: &Chip) -> Result<Arc<Chip>, TopologyError> {
     )?))
 }
 
-impl Lone<'_> {
-    fn alone(&self, usual: &Repeated, bare: &Repeated) -> Result<Alone, ExperimentError> {
+impl LoneProgram<'_> {
+    fn alone_counts(
+        &self,
+        usual: &RepeatedProgram,
+        bare: &RepeatedProgram,
+    ) -> Result<AloneCounts, ExperimentError> {
         let line_bytes = f64::from(self.chip.spec().memory.line_bytes);
         let (counters, each) = (&usual.counters, usual.per_run());
-        let misses = |of: &Repeated| of.counters.llc_misses * of.per_run();
-        let lines_in = |of: &Repeated| {
+        let misses = |of: &RepeatedProgram| of.counters.llc_misses * of.per_run();
+        let lines_in = |of: &RepeatedProgram| {
             (of.counters.memory.total() - of.counters.memory.writebacks) * of.per_run()
         };
-        Ok(Alone {
+        Ok(AloneCounts {
             time_s: usual.time_s,
             threads: f64::from(usual.threads),
             instructions: Some(usual.instructions),
             l2_misses: Some(misses(usual)),
-            l2_misses_together_apart: self.together_apart()?,
+            l2_misses_together_apart: self.misses_by_spread()?,
             l2_misses_unprefetched: Some(misses(bare)),
             lines_in: Some((lines_in(usual), lines_in(bare))),
             memory_bytes: Some(counters.memory.total() * each * line_bytes),
@@ -112,7 +116,7 @@ impl Lone<'_> {
 
     /// Misses with all threads on the PUs of one cache domain, and on as many PUs of several; none
     /// on a machine with one domain.
-    fn together_apart(&self) -> Result<Option<(f64, f64)>, ExperimentError> {
+    fn misses_by_spread(&self) -> Result<Option<(f64, f64)>, ExperimentError> {
         let domains = domains(self.chip.topology());
         let pus = domains[0].len();
         if domains.len() < 2 || pus < 2 {
@@ -123,14 +127,18 @@ impl Lone<'_> {
         let apart: Vec<PuId> = round.copied().take(pus).collect();
         let misses = |pus: &[PuId]| -> Result<f64, ExperimentError> {
             let threads = self.entry.threads as usize;
-            let held = Held::fixed(&Mapping::on(pus, threads), "linux")?;
+            let held = NamedMapping::from_mapping(&Mapping::on_pus(pus, threads), "linux")?;
             let run = self.run(self.chip, &held)?;
             Ok(run.counters.llc_misses * run.per_run())
         };
         Ok(Some((misses(&domains[0])?, misses(&apart)?)))
     }
 
-    fn run(&self, chip: &Arc<Chip>, held: &Held) -> Result<Repeated, ExperimentError> {
+    fn run(
+        &self,
+        chip: &Arc<Chip>,
+        held: &NamedMapping,
+    ) -> Result<RepeatedProgram, ExperimentError> {
         let experiment = Experiment {
             chip: Arc::clone(chip),
             workload: Workload {

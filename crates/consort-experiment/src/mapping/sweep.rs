@@ -1,12 +1,12 @@
 //! Workloads under mappings, in parallel, with each program's work measured once.
 
-use super::held::Held;
+use super::named_mapping::NamedMapping;
 use super::usage;
-use crate::Context;
-use crate::{Experiment, ExperimentError, Repeated, Work, measure_alone};
-use consort_core::mapping::analysis::{Row, Table};
+use crate::ExperimentContext;
+use crate::{AloneWork, Experiment, ExperimentError, RepeatedProgram, measure_alone};
+use consort_core::mapping::analysis::{MappingRow, MappingTable};
 use consort_sim::chip::Chip;
-use consort_sim::workload::{Instance, Workload};
+use consort_sim::workload::{ProgramInstance, Workload};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -15,13 +15,13 @@ pub const RUNS_OF_LONGEST: u32 = 3;
 
 /// Workloads and mappings to measure.
 #[derive(Clone, Debug)]
-pub struct Sweep {
+pub struct MappingSweep {
     /// The machine.
     pub chip: Arc<Chip>,
     /// The workloads.
     pub workloads: Vec<Workload>,
     /// The mappings.
-    pub held: Vec<Held>,
+    pub held: Vec<NamedMapping>,
     /// Time that each program's work takes alone, s.
     pub alone_s: f64,
     /// Number of times that the program that is last does its work.
@@ -32,10 +32,10 @@ pub struct Sweep {
 
 /// Results of each program of each workload under each mapping.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Measured {
+pub struct SweepResults {
     /// By workload and mapping, the programs; repetitions are added up. None where a run was given
     /// up.
-    pub programs: Vec<Vec<Option<Vec<Repeated>>>>,
+    pub programs: Vec<Vec<Option<Vec<RepeatedProgram>>>>,
     /// The same by repetition: mean times of each program's work, s.
     pub times_s: Vec<Vec<Vec<Vec<f64>>>>,
     /// Runs that were given up, one sentence each.
@@ -45,15 +45,18 @@ pub struct Measured {
 }
 
 /// Programs of a kind: the same program with as many threads.
-type Kind = (String, u32);
+type ProgramKind = (String, u32);
 
-impl Sweep {
+impl MappingSweep {
     /// Measures everything.
     ///
     /// # Errors
     /// A program that makes no progress alone, and those of [`Experiment::run`].
-    pub fn measure(&self, context: &Context<'_>) -> Result<Measured, ExperimentError> {
-        let work = self.work(context)?;
+    pub fn measure(
+        &self,
+        context: &ExperimentContext<'_>,
+    ) -> Result<SweepResults, ExperimentError> {
+        let work = self.measure_work(context)?;
         let runs = self.runs.max(1);
         let jobs: Vec<(usize, usize, u64)> = (0..self.workloads.len())
             .flat_map(|w| (0..self.held.len()).map(move |m| (w, m)))
@@ -65,18 +68,18 @@ impl Sweep {
         let ended = jobs
             .iter()
             .zip(done)
-            .map(|(&(w, m, _), run)| self.ended(w, m, run));
+            .map(|(&(w, m, _), run)| self.accept_run(w, m, run));
         let (runs_of, given_up) = ended.collect::<Result<(Vec<_>, Vec<_>), _>>()?;
-        Ok(self.gathered(&runs_of, given_up.into_iter().flatten().collect(), runs))
+        Ok(self.gather_results(&runs_of, given_up.into_iter().flatten().collect(), runs))
     }
 
     /// A run, or what to say of one that was given up.
-    fn ended(
+    fn accept_run(
         &self,
         workload: usize,
         held: usize,
-        run: Result<Vec<Repeated>, ExperimentError>,
-    ) -> Result<(Option<Vec<Repeated>>, Option<String>), ExperimentError> {
+        run: Result<Vec<RepeatedProgram>, ExperimentError>,
+    ) -> Result<(Option<Vec<RepeatedProgram>>, Option<String>), ExperimentError> {
         match run {
             Ok(programs) => Ok((Some(programs), None)),
             Err(error @ ExperimentError::Endless { .. }) => {
@@ -90,20 +93,21 @@ impl Sweep {
         }
     }
 
-    fn gathered(
+    fn gather_results(
         &self,
-        done: &[Option<Vec<Repeated>>],
+        done: &[Option<Vec<RepeatedProgram>>],
         mut given_up: Vec<String>,
         runs: usize,
-    ) -> Measured {
+    ) -> SweepResults {
         given_up.dedup();
-        let cells: Vec<&[Option<Vec<Repeated>>]> = done.chunks(runs).collect();
+        let cells: Vec<&[Option<Vec<RepeatedProgram>>]> = done.chunks(runs).collect();
         let rows = || cells.chunks(self.held.len().max(1));
-        let time_s = |run: &Vec<Repeated>| run.iter().map(|p| p.time_s).collect();
-        let times_s = |cell: &&[Option<Vec<Repeated>>]| cell.iter().flatten().map(time_s).collect();
-        Measured {
+        let time_s = |run: &Vec<RepeatedProgram>| run.iter().map(|p| p.time_s).collect();
+        let times_s =
+            |cell: &&[Option<Vec<RepeatedProgram>>]| cell.iter().flatten().map(time_s).collect();
+        SweepResults {
             programs: rows()
-                .map(|row| row.iter().map(|c| added(c)).collect())
+                .map(|row| row.iter().map(|c| sum_repetitions(c)).collect())
                 .collect(),
             times_s: rows()
                 .map(|row| row.iter().map(times_s).collect())
@@ -122,11 +126,15 @@ impl Sweep {
         &self,
         workload: usize,
         held: usize,
-        work: &BTreeMap<Kind, Work>,
+        work: &BTreeMap<ProgramKind, AloneWork>,
         seed: u64,
-    ) -> Result<Vec<Repeated>, ExperimentError> {
+    ) -> Result<Vec<RepeatedProgram>, ExperimentError> {
         let workload = self.workloads[workload].clone();
-        let work: Vec<Work> = workload.entries.iter().map(|e| work[&kind(e)]).collect();
+        let work: Vec<AloneWork> = workload
+            .entries
+            .iter()
+            .map(|e| work[&program_kind(e)])
+            .collect();
         let experiment = Experiment {
             chip: Arc::clone(&self.chip),
             workload,
@@ -138,10 +146,14 @@ impl Sweep {
     }
 
     /// The work of each kind of program, measured alone.
-    fn work(&self, context: &Context<'_>) -> Result<BTreeMap<Kind, Work>, ExperimentError> {
+    fn measure_work(
+        &self,
+        context: &ExperimentContext<'_>,
+    ) -> Result<BTreeMap<ProgramKind, AloneWork>, ExperimentError> {
         let entries = self.workloads.iter().flat_map(|w| &w.entries);
-        let kinds: BTreeMap<Kind, &Instance> = entries.map(|e| (kind(e), e)).collect();
-        let kinds: Vec<(Kind, &Instance)> = kinds.into_iter().collect();
+        let kinds: BTreeMap<ProgramKind, &ProgramInstance> =
+            entries.map(|e| (program_kind(e), e)).collect();
+        let kinds: Vec<(ProgramKind, &ProgramInstance)> = kinds.into_iter().collect();
         let measured = context.map(&kinds, |(_, entry)| {
             measure_alone(&self.chip, entry, self.alone_s, context.seed())
         })?;
@@ -150,13 +162,13 @@ impl Sweep {
     }
 }
 
-fn kind(entry: &Instance) -> Kind {
+fn program_kind(entry: &ProgramInstance) -> ProgramKind {
     (entry.program.name.clone(), entry.threads)
 }
 
 /// The repetitions of one workload under one mapping as one; none where one was given up.
-fn added(runs: &[Option<Vec<Repeated>>]) -> Option<Vec<Repeated>> {
-    let runs: Option<Vec<&Vec<Repeated>>> = runs.iter().map(Option::as_ref).collect();
+fn sum_repetitions(runs: &[Option<Vec<RepeatedProgram>>]) -> Option<Vec<RepeatedProgram>> {
+    let runs: Option<Vec<&Vec<RepeatedProgram>>> = runs.iter().map(Option::as_ref).collect();
     let (first, others) = runs.as_deref()?.split_first()?;
     let mut sum = (*first).clone();
     for run in others {
@@ -167,9 +179,9 @@ fn added(runs: &[Option<Vec<Repeated>>]) -> Option<Vec<Repeated>> {
     Some(sum)
 }
 
-impl Measured {
+impl SweepResults {
     /// Gives the table that the analysis works on.
-    pub fn table(&self) -> Table {
+    pub fn table(&self) -> MappingTable {
         let mut rows = Vec::new();
         for workload in &self.programs {
             for (mapping, programs) in self.mappings.iter().zip(workload) {
@@ -177,16 +189,16 @@ impl Measured {
                 rows.extend((0..programs.len()).map(|p| self.row(mapping, programs, p)));
             }
         }
-        Table { rows }
+        MappingTable { rows }
     }
 
-    fn row(&self, mapping: &str, programs: &[Repeated], program: usize) -> Row {
+    fn row(&self, mapping: &str, programs: &[RepeatedProgram], program: usize) -> MappingRow {
         let others = programs
             .iter()
             .enumerate()
             .filter(|(other, _)| *other != program);
         let others: Vec<&str> = others.map(|(_, other)| other.name.as_str()).collect();
-        Row {
+        MappingRow {
             mapping: mapping.to_owned(),
             program: programs[program].name.clone(),
             co_runner: others.join("+"),
@@ -201,17 +213,19 @@ mod tests {
     use crate::Scale;
     use crate::testing::workers;
     use crate::testing::{chip, pair};
-    use consort_core::mapping::Scheme;
+    use consort_core::mapping::MappingScheme;
 
-    fn sweep() -> Sweep {
+    fn sweep() -> MappingSweep {
         let mut workload = pair(["blackscholes", "swaptions"]);
         workload
             .entries
             .iter_mut()
             .for_each(|entry| entry.threads = 4);
-        let schemes = Scheme::ALL.iter().map(|s| Held::scheme(*s, "linux"));
-        let held = std::iter::once(Held::os("linux")).chain(schemes);
-        Sweep {
+        let schemes = MappingScheme::ALL
+            .iter()
+            .map(|s| NamedMapping::from_scheme(*s, "linux"));
+        let held = std::iter::once(NamedMapping::from_os("linux")).chain(schemes);
+        MappingSweep {
             chip: chip("core2-q9550"),
             workloads: vec![workload],
             held: held.collect::<Result<_, _>>().unwrap(),
@@ -221,8 +235,8 @@ mod tests {
         }
     }
 
-    fn measured(count: usize) -> Measured {
-        let context = Context::new(3, Scale::Quick, workers(count), &|_| ());
+    fn measured(count: usize) -> SweepResults {
+        let context = ExperimentContext::new(3, Scale::Quick, workers(count), &|_| ());
         sweep().measure(&context).unwrap()
     }
 

@@ -1,15 +1,15 @@
 //! From what the simulation counts to what the analysis asks for.
 
-use crate::{Counters, Repeated};
-use consort_core::mapping::analysis::{Amount, MemoryPath, Resource, Usage};
-use consort_sim::contention::Stack;
+use crate::{ProgramCounters, RepeatedProgram};
+use consort_core::mapping::analysis::{Amount, MemoryPath, SharedResource, Usage};
+use consort_sim::contention::CpiStack;
 use std::collections::BTreeMap;
 
 /// Usage of a program per run on a machine of so many PUs. Stall cycles are those of the
 /// simulation's cycle stack: data from the L2 and LLC count for the L1D that they missed, data
 /// from idle memory for the shared cache, and queueing for the memory path. What branch predictors
 /// learn again after strangers is among the branch predictor's.
-pub fn usage(program: &Repeated, pus: usize) -> Usage {
+pub fn usage(program: &RepeatedProgram, pus: usize) -> Usage {
     let counters = &program.counters;
     let each = program.per_run();
     Usage {
@@ -26,9 +26,9 @@ pub fn usage(program: &Repeated, pus: usize) -> Usage {
     }
 }
 
-fn amounts(counters: &Counters, each: f64) -> BTreeMap<Resource, Amount> {
+fn amounts(counters: &ProgramCounters, each: f64) -> BTreeMap<SharedResource, Amount> {
     let stall = |names: &[&str]| {
-        let parts = Stack::NAMES.iter().zip(counters.stack_cycles);
+        let parts = CpiStack::NAMES.iter().zip(counters.stack_cycles);
         let mine = parts.filter(|(name, _)| names.contains(name));
         Some(mine.map(|(_, cycles)| cycles).sum::<f64>() * each)
     };
@@ -38,33 +38,36 @@ fn amounts(counters: &Counters, each: f64) -> BTreeMap<Resource, Amount> {
     };
     BTreeMap::from([
         (
-            Resource::L1d,
+            SharedResource::L1d,
             amount(counters.l1d_misses, stall(&["l2", "llc"])),
         ),
         (
-            Resource::L1i,
+            SharedResource::L1i,
             amount(counters.l1i_misses, stall(&["fetch"])),
         ),
         (
-            Resource::L2,
+            SharedResource::L2,
             amount(counters.llc_misses, stall(&["memory"])),
         ),
         (
-            Resource::Prefetcher,
+            SharedResource::Prefetcher,
             amount(counters.memory.prefetches, None),
         ),
         (
-            Resource::MemoryPath,
+            SharedResource::MemoryPath,
             amount(counters.memory.total(), stall(&["queue"])),
         ),
         (
-            Resource::BranchPredictor,
+            SharedResource::BranchPredictor,
             amount(
                 counters.branch_misses,
                 Some(counters.branch_miss_cycles * each),
             ),
         ),
-        (Resource::Tlb, amount(counters.tlb_walks, stall(&["tlb"]))),
+        (
+            SharedResource::Tlb,
+            amount(counters.tlb_walks, stall(&["tlb"])),
+        ),
     ])
 }
 
@@ -74,16 +77,16 @@ mod tests {
 
     #[test]
     fn everything_is_per_run() {
-        let mut counters = Counters {
+        let mut counters = ProgramCounters {
             instructions: 4e9,
             cycles: 8e9,
             llc_misses: 400.0,
-            ..Counters::default()
+            ..ProgramCounters::default()
         };
         counters.time.on_pu_s = 4.0;
         counters.stack_cycles[6] = 2e9;
         counters.branch_miss_cycles = 1e9;
-        let program = Repeated {
+        let program = RepeatedProgram {
             name: "a".to_owned(),
             threads: 4,
             runs: 4,
@@ -94,9 +97,9 @@ mod tests {
         };
         let usage = usage(&program, 4);
         assert_eq!((usage.cycles, usage.utilisation), (Some(2e9), Some(0.5)));
-        let l2 = usage.amounts[&Resource::L2];
+        let l2 = usage.amounts[&SharedResource::L2];
         assert_eq!((l2.used, l2.stall_cycles), (100.0, Some(5e8)));
-        let branch = usage.amounts[&Resource::BranchPredictor];
+        let branch = usage.amounts[&SharedResource::BranchPredictor];
         assert_eq!(branch.stall_cycles, Some(2.5e8));
     }
 }

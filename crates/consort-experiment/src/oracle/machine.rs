@@ -1,7 +1,7 @@
 //! A machine that tells what it knows.
 
 use consort_core::policy::Wishes;
-use consort_core::{Enacted, Machine, Observation, Offers, Plan, ThreadId, Topology};
+use consort_core::{EnactmentReport, Machine, Observation, Plan, SignalOffers, ThreadId, Topology};
 use consort_sim::contention::Demand;
 use consort_sim::{SimError, SimMachine};
 use std::cell::RefCell;
@@ -10,22 +10,22 @@ use std::rc::Rc;
 
 /// Demand of every thread at the end of the last quantum.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Truth(Rc<RefCell<BTreeMap<ThreadId, Demand>>>);
+pub(crate) struct SharedDemands(Rc<RefCell<BTreeMap<ThreadId, Demand>>>);
 
-impl Truth {
+impl SharedDemands {
     pub(super) fn demand(&self, thread: ThreadId) -> Option<Demand> {
         self.0.borrow().get(&thread).cloned()
     }
 }
 
 /// A simulated machine that leaves its truth where an oracle finds it; nowhere without one.
-pub(crate) struct Revealed {
+pub(crate) struct OracleMachine {
     machine: SimMachine,
-    truth: Option<Truth>,
+    truth: Option<SharedDemands>,
 }
 
-impl Revealed {
-    pub(crate) fn new(machine: SimMachine, truth: Option<Truth>) -> Self {
+impl OracleMachine {
+    pub(crate) fn new(machine: SimMachine, truth: Option<SharedDemands>) -> Self {
         Self { machine, truth }
     }
 
@@ -35,19 +35,19 @@ impl Revealed {
     }
 }
 
-impl Machine for Revealed {
+impl Machine for OracleMachine {
     type Error = SimError;
 
     fn topology(&self) -> &Topology {
         self.machine.topology()
     }
 
-    fn offers(&self) -> &Offers {
+    fn offers(&self) -> &SignalOffers {
         self.machine.offers()
     }
 
-    fn grant(&mut self, wishes: Wishes) {
-        self.machine.grant(wishes);
+    fn grant_wishes(&mut self, wishes: Wishes) {
+        self.machine.grant_wishes(wishes);
     }
 
     fn observe(&mut self) -> Result<Option<Observation>, SimError> {
@@ -61,7 +61,7 @@ impl Machine for Revealed {
         Ok(seen)
     }
 
-    fn enact(&mut self, plan: &Plan) -> Result<Enacted, SimError> {
+    fn enact(&mut self, plan: &Plan) -> Result<EnactmentReport, SimError> {
         self.machine.enact(plan)
     }
 }

@@ -1,12 +1,12 @@
 //! `oracle`: the best pairing by what the simulation knows and no counter tells.
 //!
 //! Not in the registry of policies, since it can only be had on a simulated machine and only by
-//! who holds it: [`Revealed`] wraps the machine and puts the truth into a [`Truth`] that the
+//! who holds it: [`OracleMachine`] wraps the machine and puts the truth into a [`SharedDemands`] that the
 //! oracle shares, while policies of the registry get observations alone.
 //!
 //! Each quantum it knows the phase that every thread is in, solves every pair of threads on one
 //! core, and takes the pairing of the least cost; for more than two per core the groups that
-//! [`consort_core::matching::groups`] finds. Like `symbiotic` it leaves threads on the node of
+//! [`consort_core::matching::group_threads`] finds. Like `symbiotic` it leaves threads on the node of
 //! their memory. It takes bursts at their mean, since the next one is drawn anew, and it knows
 //! neither what threads on other cores do to memory nor what a move costs: it tells what knowing
 //! the slowdowns of all pairs is worth, and is no bound for policies that see further.
@@ -14,13 +14,15 @@
 mod machine;
 mod slowdowns;
 
-pub(super) use machine::{Revealed, Truth};
-pub use slowdowns::Slowdowns;
+pub(super) use machine::{OracleMachine, SharedDemands};
+pub use slowdowns::GroupSlowdowns;
 
-use consort_core::matching::{self, Costs, Shape};
+use consort_core::matching::{self, GroupRoom, PairCosts};
 use consort_core::plan::{Decision, Reason};
-use consort_core::policies::Objective;
-use consort_core::policies::grouping::{Crew, Homes, inside, leave, seat};
+use consort_core::policies::SlowdownObjective;
+use consort_core::policies::grouping::{
+    GroupedThreads, HomeNodes, is_in_own_domain, leave_to_os, place_groups,
+};
 use consort_core::policy::{Policy, PolicyError, PolicyRng, View};
 use consort_sim::chip::Chip;
 use consort_sim::contention::Demand;
@@ -38,7 +40,9 @@ const SWAPS_PER_THREAD: usize = 50;
 const ACTIVE: f64 = 0.1;
 
 /// The objective that the options ask for.
-pub(super) fn objective(options: &BTreeMap<String, String>) -> Result<Objective, PolicyError> {
+pub(super) fn parse_objective(
+    options: &BTreeMap<String, String>,
+) -> Result<SlowdownObjective, PolicyError> {
     if let Some(key) = options.keys().find(|key| *key != "objective") {
         return Err(PolicyError::UnknownOption {
             policy: NAME,
@@ -47,9 +51,9 @@ pub(super) fn objective(options: &BTreeMap<String, String>) -> Result<Objective,
         });
     }
     let Some(word) = options.get("objective") else {
-        return Ok(Objective::Slowdown);
+        return Ok(SlowdownObjective::Slowdown);
     };
-    Objective::named(word).ok_or_else(|| PolicyError::BadValue {
+    SlowdownObjective::from_name(word).ok_or_else(|| PolicyError::BadValue {
         policy: NAME,
         key: "objective",
         value: word.clone(),
@@ -58,20 +62,24 @@ pub(super) fn objective(options: &BTreeMap<String, String>) -> Result<Objective,
 }
 
 /// The scheduler that knows the truth.
-pub(super) struct Oracle {
-    truth: Truth,
-    objective: Objective,
-    slowdowns: Slowdowns,
-    homes: Homes,
+pub(super) struct OraclePolicy {
+    truth: SharedDemands,
+    objective: SlowdownObjective,
+    slowdowns: GroupSlowdowns,
+    homes: HomeNodes,
 }
 
-impl Oracle {
-    pub(super) fn new(chip: &Arc<Chip>, truth: &Truth, objective: Objective) -> Self {
+impl OraclePolicy {
+    pub(super) fn new(
+        chip: &Arc<Chip>,
+        truth: &SharedDemands,
+        objective: SlowdownObjective,
+    ) -> Self {
         Self {
             truth: truth.clone(),
             objective,
-            slowdowns: Slowdowns::new(chip),
-            homes: Homes::default(),
+            slowdowns: GroupSlowdowns::new(chip),
+            homes: HomeNodes::default(),
         }
     }
 
@@ -80,46 +88,47 @@ impl Oracle {
         if demands.len() <= 2 * cores {
             self.pairs(demands, cores)
         } else {
-            self.larger(demands, cores)
+            self.larger_groups(demands, cores)
         }
     }
 
     fn pairs(&mut self, demands: &[Option<Demand>], cores: usize) -> Vec<Vec<usize>> {
         let alone = vec![self.objective.cost(1.0); demands.len()];
-        let costs = Costs::from_fn(demands.len(), |i, j| self.cost(demands, &[i, j]));
+        let costs = PairCosts::from_fn(demands.len(), |i, j| self.cost(demands, &[i, j]));
         let pairing = costs.and_then(|costs| matching::pairs(&costs, &alone, cores));
         let pairs = pairing.map(|pairing| pairing.pairs).unwrap_or_default();
         let group = |(first, second)| std::iter::once(first).chain(second).collect();
         pairs.into_iter().map(group).collect()
     }
 
-    fn larger(&mut self, demands: &[Option<Demand>], cores: usize) -> Vec<Vec<usize>> {
-        let shape = Shape {
+    fn larger_groups(&mut self, demands: &[Option<Demand>], cores: usize) -> Vec<Vec<usize>> {
+        let shape = GroupRoom {
             cores,
             ways: demands.len().div_ceil(cores.max(1)),
             swaps: SWAPS_PER_THREAD * demands.len(),
         };
-        let found = matching::groups(demands.len(), shape, |group| self.cost(demands, group));
+        let found =
+            matching::group_threads(demands.len(), shape, |group| self.cost(demands, group));
         found.map(|found| found.groups).unwrap_or_default()
     }
 
     fn cost(&mut self, demands: &[Option<Demand>], group: &[usize]) -> f64 {
         let running: Vec<&Demand> = group.iter().filter_map(|&i| demands[i].as_ref()).collect();
-        let slowdowns = self.slowdowns.of(&running);
+        let slowdowns = self.slowdowns.group_slowdowns(&running);
         let waiting = group.len() - running.len();
         let costs = slowdowns.iter().map(|&s| self.objective.cost(s));
         costs.sum::<f64>() + waiting as f64 * self.objective.cost(1.0)
     }
 }
 
-impl Policy for Oracle {
+impl Policy for OraclePolicy {
     fn decide(&mut self, view: View<'_>, _: &mut PolicyRng) -> Decision {
         let mut decision = Decision::default();
-        let crew = Crew::new(view, ACTIVE, view.topology.pus().len(), |_| false);
+        let crew = GroupedThreads::new(view, ACTIVE, view.topology.pus().len(), |_| false);
         for (thread, why) in &crew.left {
-            leave(thread, why, &mut decision);
+            leave_to_os(thread, why, &mut decision);
         }
-        let domains = self.homes.domains(view.topology, &crew);
+        let domains = self.homes.divide_by_node(view.topology, &crew);
         let mut groups = Vec::new();
         for domain in &domains {
             let id = |&i: &usize| crew.members[i].id;
@@ -131,8 +140,8 @@ impl Policy for Oracle {
             };
             groups.extend(found.map(in_crew));
         }
-        let wanted = |group: usize, core: usize| inside(&domains, &groups[group], core);
-        seat(
+        let wanted = |group: usize, core: usize| is_in_own_domain(&domains, &groups[group], core);
+        place_groups(
             view.topology,
             &crew,
             &groups,

@@ -1,27 +1,27 @@
 //! Slowdowns of threads that share a core, solved and remembered.
 
 use consort_sim::chip::Chip;
-use consort_sim::contention::{Demand, Running, Solver};
+use consort_sim::contention::{Demand, RunningThread, Solver};
 use consort_sim::phase::Phase;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Solver of groups on the first of the cores with most PUs.
-pub struct Slowdowns {
+pub struct GroupSlowdowns {
     solver: Solver,
     /// PUs of the core.
     pus: Vec<usize>,
     /// Every phase that has been seen; its place is its number.
     phases: Vec<Arc<Phase>>,
     /// Instructions per second of the threads of a group, by what they do.
-    known: BTreeMap<Vec<Kind>, Vec<f64>>,
+    known: BTreeMap<Vec<DemandKey>, Vec<f64>>,
 }
 
 /// Parts of a demand that decide: number of the phase, program, text, node of its memory.
-type Kind = (usize, u32, u32, usize);
+type DemandKey = (usize, u32, u32, usize);
 
-impl Slowdowns {
+impl GroupSlowdowns {
     /// A solver that has seen nothing yet.
     pub fn new(chip: &Arc<Chip>) -> Self {
         let cores = chip.topology().cores();
@@ -36,7 +36,7 @@ impl Slowdowns {
     }
 
     /// The slowdown of each thread when these run on one core.
-    pub fn of(&mut self, threads: &[&Demand]) -> Vec<f64> {
+    pub fn group_slowdowns(&mut self, threads: &[&Demand]) -> Vec<f64> {
         let together = self.speeds(threads);
         let alone = threads.iter().map(|&thread| self.speeds(&[thread])[0]);
         let alone: Vec<f64> = alone.collect();
@@ -48,7 +48,10 @@ impl Slowdowns {
     }
 
     fn speeds(&mut self, threads: &[&Demand]) -> Vec<f64> {
-        let key: Vec<Kind> = threads.iter().map(|thread| self.kind(thread)).collect();
+        let key: Vec<DemandKey> = threads
+            .iter()
+            .map(|thread| self.demand_key(thread))
+            .collect();
         if let Some(known) = self.known.get(&key) {
             return known.clone();
         }
@@ -64,8 +67,8 @@ impl Slowdowns {
         };
         let demands: Vec<Demand> = threads.iter().map(at_mean).collect();
         let running = self.pus.iter().zip(&demands);
-        let running: Vec<Running<'_>> = running
-            .map(|(&pu, demand)| Running { pu, demand })
+        let running: Vec<RunningThread<'_>> = running
+            .map(|(&pu, demand)| RunningThread { pu, demand })
             .collect();
         let solution = self.solver.solve(&running);
         let mut speeds: Vec<f64> = solution.threads.iter().map(|rates| rates.ips).collect();
@@ -76,7 +79,7 @@ impl Slowdowns {
         speeds
     }
 
-    fn kind(&mut self, thread: &Demand) -> Kind {
+    fn demand_key(&mut self, thread: &Demand) -> DemandKey {
         let known = self
             .phases
             .iter()

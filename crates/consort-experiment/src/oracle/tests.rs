@@ -1,7 +1,7 @@
 use super::*;
 use crate::testing::{chip, program};
 use crate::{Contender, ExperimentError};
-use consort_sim::contention::{Running, Solver};
+use consort_sim::contention::{RunningThread, Solver};
 use consort_sim::phase::Phase;
 
 /// Demand of a program in its first phase.
@@ -25,8 +25,12 @@ fn demands(names: &[&str]) -> Vec<Option<Demand>> {
         .collect()
 }
 
-fn oracle(machine: &str) -> Oracle {
-    Oracle::new(&chip(machine), &Truth::default(), Objective::Slowdown)
+fn oracle(machine: &str) -> OraclePolicy {
+    OraclePolicy::new(
+        &chip(machine),
+        &SharedDemands::default(),
+        SlowdownObjective::Slowdown,
+    )
 }
 
 #[test]
@@ -34,7 +38,7 @@ fn slowdowns_are_those_of_the_solver() {
     let chip = chip("power8:smt=2");
     let both = [demand("lbm", 0), demand("hmmer", 1)];
     let solver = Solver::new(Arc::clone(&chip));
-    let running = |pu| Running {
+    let running = |pu| RunningThread {
         pu,
         demand: &both[pu],
     };
@@ -42,7 +46,7 @@ fn slowdowns_are_those_of_the_solver() {
     let expected: Vec<f64> = (0..2)
         .map(|i| {
             solver
-                .solve(&[Running {
+                .solve(&[RunningThread {
                     pu: 0,
                     demand: &both[i],
                 }])
@@ -51,7 +55,7 @@ fn slowdowns_are_those_of_the_solver() {
                 / together[i].ips
         })
         .collect();
-    let found = Slowdowns::new(&chip).of(&[&both[0], &both[1]]);
+    let found = GroupSlowdowns::new(&chip).group_slowdowns(&[&both[0], &both[1]]);
     assert_eq!(found, expected);
     assert!(found.iter().all(|slowdown| *slowdown > 1.0), "{found:?}");
 }

@@ -1,19 +1,21 @@
 //! The best round of a suite, by trying all.
 //!
-//! Every slot is estimated ([`Steady`]), with the mean error taken out that estimates have on some
+//! Every slot is estimated ([`SlotEstimator`]), with the mean error taken out that estimates have on some
 //! slots of as many programs, which are simulated. Then the slots of the best round by what is known
 //! are simulated, what they really do takes the place of the estimates, and so on until the best
 //! round of simulated slots is within [`NEAR`] of the best of all. A slot whose estimate is too bad
 //! to be in any best round is never looked at, so the round is the best as far as estimates tell;
 //! [`BestRound::sampled`] says how far that is.
 
-use super::steady::Steady;
+use super::slot_estimator::SlotEstimator;
 use super::suite::Suite;
-use super::trials::{Quantum, Trials};
-use crate::Context;
+use super::trials::{SlotTrials, TrialLengths};
+use crate::ExperimentContext;
 use crate::error::ExperimentError;
 use consort_core::ProgramId;
-use consort_core::coscheduling::{Exhaustive, Measure, Objective, Round, Slot, Trial};
+use consort_core::coscheduling::{
+    CoscheduleSlot, ExhaustiveSlots, ProgramMeasure, RoundObjective, ScheduleRound, SlotTrial,
+};
 use std::collections::BTreeMap;
 
 /// Largest distance of the best simulated from the best by estimates at the end, relative.
@@ -29,7 +31,7 @@ const SAMPLES: usize = 12;
 #[derive(Clone, Debug)]
 pub struct BestRound {
     /// The slots, all of them simulated, and what they are worth.
-    pub round: Round,
+    pub round: ScheduleRound,
     /// Slots that were estimated.
     pub estimated: usize,
     /// Slots of several programs that were simulated.
@@ -44,16 +46,16 @@ pub struct BestRound {
 
 /// Aim of a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Quest {
+pub struct SearchGoal {
     /// By what rounds are compared.
-    pub objective: Objective,
+    pub objective: RoundObjective,
     /// Programs that may share a slot.
-    pub members: Members,
+    pub members: SlotMembers,
 }
 
 /// Programs that may share a slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Members {
+pub enum SlotMembers {
     /// Programs that do not scale nearly linearly, in slots in which nobody is worse off than in the
     /// gang: the oracle of the source.
     #[default]
@@ -62,12 +64,12 @@ pub enum Members {
     All,
 }
 
-impl Members {
+impl SlotMembers {
     /// The names that options know.
     pub const NAMES: &'static str = "gaining or all";
 
     /// Finds the members of that name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         match name {
             "gaining" => Some(Self::Gaining),
             "all" => Some(Self::All),
@@ -83,41 +85,41 @@ impl Members {
 /// simulated.
 pub fn best_rounds(
     suite: &Suite,
-    quests: &[Quest],
-    quantum: Quantum,
-    context: &Context<'_>,
+    quests: &[SearchGoal],
+    quantum: TrialLengths,
+    context: &ExperimentContext<'_>,
 ) -> Result<Vec<BestRound>, ExperimentError> {
-    let none = suite.ids().map(|id| (id, Measure::default()));
-    let none: Vec<(ProgramId, Measure)> = none.collect();
-    let all = Exhaustive::new(suite.cores(), &none, Objective::default())?;
-    let slots: Vec<Slot> = all.slots().collect();
-    let trials = Trials::new(suite, quantum, context.seed());
-    let mut steady = Steady::new(trials, context)?;
-    let samples = simulated(&even(&slots), trials, context)?;
+    let none = suite.ids().map(|id| (id, ProgramMeasure::default()));
+    let none: Vec<(ProgramId, ProgramMeasure)> = none.collect();
+    let all = ExhaustiveSlots::new(suite.cores(), &none, RoundObjective::default())?;
+    let slots: Vec<CoscheduleSlot> = all.slots().collect();
+    let trials = SlotTrials::new(suite, quantum, context.seed());
+    let mut steady = SlotEstimator::new(trials, context)?;
+    let samples = simulate_slots(&sample_evenly(&slots), trials, context)?;
     let sampled = samples.iter().flat_map(|trial| errors(&steady, trial));
     let sampled: Vec<f64> = sampled.collect();
-    steady.correct(&samples);
-    let batches: Vec<&[Slot]> = slots.chunks(BATCH).collect();
+    steady.correct_estimates(&samples);
+    let batches: Vec<&[CoscheduleSlot]> = slots.chunks(BATCH).collect();
     let estimates = context.map(&batches, |batch| {
         let each = batch.iter().map(|slot| steady.estimate(slot));
-        each.collect::<Vec<Trial>>()
+        each.collect::<Vec<SlotTrial>>()
     })?;
-    let mut known = Known::default();
+    let mut known = SimulatedTrials::default();
     steady
-        .simulated()
+        .alone_trials()
         .chain(&samples)
-        .for_each(|trial| known.take(trial));
-    let search = |&quest: &Quest| {
-        let mut search = Search::new(&steady, quest, suite.cores())?;
+        .for_each(|trial| known.insert(trial));
+    let search = |&quest: &SearchGoal| {
+        let mut search = RoundSearch::new(&steady, quest, suite.cores())?;
         estimates
             .iter()
             .flatten()
-            .for_each(|trial| search.all.note(trial));
+            .for_each(|trial| search.all.record_trial(trial));
         let (round, settled) = search.settle(&mut known, trials, context)?;
         Ok(BestRound {
             round,
             estimated: slots.len(),
-            simulated: known.shared(),
+            simulated: known.count_shared(),
             samples: samples.len(),
             settled,
             sampled: sampled.clone(),
@@ -127,12 +129,12 @@ pub fn best_rounds(
 }
 
 /// Some slots of each number of programs from two on, at even distances.
-fn even(slots: &[Slot]) -> Vec<Slot> {
-    let mut by_number: BTreeMap<usize, Vec<&Slot>> = BTreeMap::new();
+fn sample_evenly(slots: &[CoscheduleSlot]) -> Vec<CoscheduleSlot> {
+    let mut by_number: BTreeMap<usize, Vec<&CoscheduleSlot>> = BTreeMap::new();
     for slot in slots.iter().filter(|slot| slot.teams.len() > 1) {
         by_number.entry(slot.teams.len()).or_default().push(slot);
     }
-    let some = |slots: &Vec<&Slot>| {
+    let some = |slots: &Vec<&CoscheduleSlot>| {
         let step = slots.len().div_ceil(SAMPLES).max(1);
         // From the middle of a step: the first of all is as far from the mean as any can be.
         let chosen = slots.iter().skip(step / 2).step_by(step);
@@ -141,69 +143,78 @@ fn even(slots: &[Slot]) -> Vec<Slot> {
     by_number.values().flat_map(some).collect()
 }
 
-fn simulated(
-    slots: &[Slot],
-    trials: Trials<'_>,
-    context: &Context<'_>,
-) -> Result<Vec<Trial>, ExperimentError> {
+fn simulate_slots(
+    slots: &[CoscheduleSlot],
+    trials: SlotTrials<'_>,
+    context: &ExperimentContext<'_>,
+) -> Result<Vec<SlotTrial>, ExperimentError> {
     let told = context.map(slots, |slot| trials.run(slot))?;
     told.into_iter().collect()
 }
 
 /// Estimated over simulated throughput, less 1.
-fn errors(steady: &Steady<'_>, trial: &Trial) -> Vec<f64> {
+fn errors(steady: &SlotEstimator<'_>, trial: &SlotTrial) -> Vec<f64> {
     let estimate = steady.estimate(&trial.slot);
     let pairs = estimate.measures.iter().zip(&trial.measures);
-    let error = |(a, b): (&Measure, &Measure)| a.throughput() / b.throughput() - 1.0;
+    let error = |(a, b): (&ProgramMeasure, &ProgramMeasure)| a.throughput() / b.throughput() - 1.0;
     pairs.map(error).collect()
 }
 
 /// Trials simulated so far, whatever the objective.
 #[derive(Default)]
-struct Known(BTreeMap<Vec<(u32, u32)>, Trial>);
+struct SimulatedTrials(BTreeMap<Vec<(u32, u32)>, SlotTrial>);
 
-impl Known {
-    fn take(&mut self, trial: &Trial) {
-        self.0.insert(key(&trial.slot), trial.clone());
+impl SimulatedTrials {
+    fn insert(&mut self, trial: &SlotTrial) {
+        self.0.insert(slot_key(&trial.slot), trial.clone());
     }
 
-    fn has(&self, slot: &Slot) -> bool {
-        self.0.contains_key(&key(slot))
+    fn contains(&self, slot: &CoscheduleSlot) -> bool {
+        self.0.contains_key(&slot_key(slot))
     }
 
     /// Slots of several programs.
-    fn shared(&self) -> usize {
+    fn count_shared(&self) -> usize {
         self.0.keys().filter(|key| key.len() > 1).count()
     }
 }
 
-struct Search {
+struct RoundSearch {
     /// With estimates where nothing else is known.
-    all: Exhaustive,
+    all: ExhaustiveSlots,
     /// With what has been simulated alone.
-    real: Exhaustive,
+    real: ExhaustiveSlots,
     /// Slots of programs that are not searched.
-    apart: Vec<Slot>,
+    apart: Vec<CoscheduleSlot>,
     /// Number of programs.
     searched: usize,
 }
 
-impl Search {
-    fn new(steady: &Steady<'_>, quest: Quest, cores: u32) -> Result<Self, ExperimentError> {
-        let sparing = quest.members == Members::Gaining;
+impl RoundSearch {
+    fn new(
+        steady: &SlotEstimator<'_>,
+        quest: SearchGoal,
+        cores: u32,
+    ) -> Result<Self, ExperimentError> {
+        let sparing = quest.members == SlotMembers::Gaining;
         let is_apart =
-            |(id, _): &(ProgramId, Measure)| sparing && steady.is_near_linear(*id, cores);
-        let (apart, gang): (Vec<_>, Vec<_>) = steady.gang().into_iter().partition(is_apart);
+            |(id, _): &(ProgramId, ProgramMeasure)| sparing && steady.is_near_linear(*id, cores);
+        let (apart, gang): (Vec<_>, Vec<_>) =
+            steady.gang_measures().into_iter().partition(is_apart);
         let new = || {
-            let search = Exhaustive::new(cores, &gang, quest.objective)?;
-            Ok::<_, ExperimentError>(if sparing { search.sparing() } else { search })
+            let search = ExhaustiveSlots::new(cores, &gang, quest.objective)?;
+            Ok::<_, ExperimentError>(if sparing {
+                search.exclude_harmful_slots()
+            } else {
+                search
+            })
         };
         Ok(Self {
             all: new()?,
             real: new()?,
             apart: apart
                 .iter()
-                .map(|(id, _)| Slot::alone(*id, cores))
+                .map(|(id, _)| CoscheduleSlot::alone(*id, cores))
                 .collect(),
             searched: gang.len(),
         })
@@ -213,47 +224,48 @@ impl Search {
     /// whether that was reached.
     fn settle(
         &mut self,
-        known: &mut Known,
-        trials: Trials<'_>,
-        context: &Context<'_>,
-    ) -> Result<(Round, bool), ExperimentError> {
+        known: &mut SimulatedTrials,
+        trials: SlotTrials<'_>,
+        context: &ExperimentContext<'_>,
+    ) -> Result<(ScheduleRound, bool), ExperimentError> {
         known.0.values().for_each(|trial| self.note(trial));
         for _ in 0..MOST_ROUNDS {
             let (all, real) = self.best();
-            let open: Vec<Slot> = all
+            let open: Vec<CoscheduleSlot> = all
                 .slots
                 .into_iter()
-                .filter(|slot| !known.has(slot))
+                .filter(|slot| !known.contains(slot))
                 .collect();
             if open.is_empty() || (real.value / all.value - 1.0).abs() < NEAR {
                 return Ok((real, true));
             }
-            for trial in simulated(&open, trials, context)? {
-                known.take(&trial);
+            for trial in simulate_slots(&open, trials, context)? {
+                known.insert(&trial);
                 self.note(&trial);
             }
         }
         Ok((self.best().1, false))
     }
 
-    fn note(&mut self, trial: &Trial) {
-        self.all.note(trial);
-        self.real.note(trial);
+    fn note(&mut self, trial: &SlotTrial) {
+        self.all.record_trial(trial);
+        self.real.record_trial(trial);
     }
 
     /// The best of all and the best of what has been simulated. Every program has been simulated
     /// alone, so there is one.
-    fn best(&self) -> (Round, Round) {
-        let none = || Round {
+    fn best(&self) -> (ScheduleRound, ScheduleRound) {
+        let none = || ScheduleRound {
             slots: Vec::new(),
             value: f64::NAN,
         };
-        let best = |search: &Exhaustive| self.whole(search.best().unwrap_or_else(none));
+        let best =
+            |search: &ExhaustiveSlots| self.add_unsearched(search.best().unwrap_or_else(none));
         (best(&self.all), best(&self.real))
     }
 
     /// The round with the programs that are not searched, each of which is worth 1 as in the gang.
-    fn whole(&self, mut round: Round) -> Round {
+    fn add_unsearched(&self, mut round: ScheduleRound) -> ScheduleRound {
         let (searched, apart) = (self.searched as f64, self.apart.len() as f64);
         if apart > 0.0 {
             let sum = if searched > 0.0 {
@@ -268,7 +280,7 @@ impl Search {
     }
 }
 
-fn key(slot: &Slot) -> Vec<(u32, u32)> {
+fn slot_key(slot: &CoscheduleSlot) -> Vec<(u32, u32)> {
     let teams = slot.teams.iter();
     let mut key: Vec<_> = teams.map(|team| (team.program.0, team.cores)).collect();
     key.sort_unstable();

@@ -18,7 +18,7 @@ const FRAME_GINSTR: f64 = 0.1;
 
 /// The same program with all its phases gone through once per frame, in the same proportions, and
 /// without burstiness.
-pub fn framed(program: &ProgramSpec) -> ProgramSpec {
+pub fn cut_into_frames(program: &ProgramSpec) -> ProgramSpec {
     let whole: f64 = program.phases.iter().map(|phase| phase.length_ginstr).sum();
     let factor = (FRAME_GINSTR / whole).min(1.0);
     let cut = |phase: &PhaseSpec| PhaseSpec {
@@ -37,7 +37,7 @@ mod tests {
     use super::super::super::alone::measure_alone;
     use super::super::super::testing::{chip, program};
     use super::*;
-    use consort_sim::workload::Instance;
+    use consort_sim::workload::ProgramInstance;
     use std::sync::Arc;
 
     fn whole(spec: &ProgramSpec) -> f64 {
@@ -47,13 +47,13 @@ mod tests {
     #[test]
     fn phases_keep_their_proportions() {
         let before = program("mcf");
-        let after = framed(&before);
+        let after = cut_into_frames(&before);
         let factor = whole(&after) / whole(&before);
         assert!(factor < 1.0);
         for (a, b) in before.phases.iter().zip(&after.phases) {
             assert!((a.length_ginstr * factor / b.length_ginstr - 1.0).abs() < 1e-9);
         }
-        let again = framed(&after);
+        let again = cut_into_frames(&after);
         assert!((whole(&again) / whole(&after) - 1.0).abs() < 1e-9);
     }
 
@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn a_program_in_frames_is_as_fast_alone() {
         let speed = |spec: ProgramSpec| {
-            let instance = Instance {
+            let instance = ProgramInstance {
                 name: spec.name.clone(),
                 program: Arc::new(spec),
                 threads: 8,
@@ -72,7 +72,7 @@ mod tests {
         };
         for name in ["bodytrack", "canneal", "x264", "swaptions"] {
             let spec = program(name);
-            let ratio = speed(framed(&spec)) / speed(ProgramSpec::clone(&spec));
+            let ratio = speed(cut_into_frames(&spec)) / speed(ProgramSpec::clone(&spec));
             assert!((ratio - 1.0).abs() < 0.05, "{name} {ratio}");
         }
     }

@@ -1,24 +1,24 @@
 //! A workload whose programs can be in slots.
 
-use super::frames::framed;
+use super::frames::cut_into_frames;
 use consort_core::ProgramId;
-use consort_core::coscheduling::{Slot, Team};
+use consort_core::coscheduling::{CoscheduleSlot, ProgramTeam};
 use consort_sim::chip::Chip;
-use consort_sim::workload::{Instance, Workload};
+use consort_sim::workload::{ProgramInstance, Workload};
 use std::sync::Arc;
 
 /// Programs, numbered in the order of the workload, and the machine that they share.
 #[derive(Clone, Debug)]
 pub struct Suite {
     chip: Arc<Chip>,
-    programs: Vec<Instance>,
+    programs: Vec<ProgramInstance>,
 }
 
 impl Suite {
     /// The programs of a workload, in frames.
     pub fn new(chip: &Arc<Chip>, workload: &Workload) -> Self {
-        let cut = |instance: &Instance| Instance {
-            program: Arc::new(framed(&instance.program)),
+        let cut = |instance: &ProgramInstance| ProgramInstance {
+            program: Arc::new(cut_into_frames(&instance.program)),
             ..instance.clone()
         };
         Self {
@@ -38,7 +38,7 @@ impl Suite {
     }
 
     /// The programs, in frames.
-    pub fn programs(&self) -> &[Instance] {
+    pub fn programs(&self) -> &[ProgramInstance] {
         &self.programs
     }
 
@@ -58,12 +58,12 @@ impl Suite {
     }
 
     /// A program; none where there is no such number.
-    pub(super) fn program(&self, id: ProgramId) -> Option<&Instance> {
+    pub(super) fn program(&self, id: ProgramId) -> Option<&ProgramInstance> {
         self.programs.get(id.0 as usize)
     }
 
     /// The programs of a slot with their threads; those that are not there are left out.
-    pub(super) fn members(&self, slot: &Slot) -> Vec<&Instance> {
+    pub(super) fn members(&self, slot: &CoscheduleSlot) -> Vec<&ProgramInstance> {
         let teams = slot.teams.iter();
         teams
             .filter_map(|team| self.program(team.program))
@@ -71,14 +71,18 @@ impl Suite {
     }
 
     /// Every program alone on every number of cores, all of them first.
-    pub fn alone(&self) -> Vec<Slot> {
-        let of = |id| (1..=self.cores()).rev().map(move |n| Slot::alone(id, n));
+    pub fn alone_slots(&self) -> Vec<CoscheduleSlot> {
+        let of = |id| {
+            (1..=self.cores())
+                .rev()
+                .map(move |n| CoscheduleSlot::alone(id, n))
+        };
         self.ids().flat_map(of).collect()
     }
 
     /// Names and cores of a slot for people: `canneal 3 + vips 5`.
-    pub fn text(&self, slot: &Slot) -> String {
-        let team = |team: &Team| {
+    pub fn slot_text(&self, slot: &CoscheduleSlot) -> String {
+        let team = |team: &ProgramTeam| {
             let name = self.name(team.program).unwrap_or("?");
             format!("{name} {}", team.cores)
         };

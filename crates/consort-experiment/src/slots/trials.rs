@@ -6,13 +6,13 @@
 
 use super::suite::Suite;
 use crate::error::ExperimentError;
-use crate::machine::unwatched;
-use consort_core::coscheduling::{Measure, Slot, Team, Trial};
-use consort_core::policies::seats;
+use crate::machine::build_unwatched_machine;
+use consort_core::coscheduling::{CoscheduleSlot, ProgramMeasure, ProgramTeam, SlotTrial};
+use consort_core::policies::divide_cores;
 use consort_core::{Machine, Placement, Plan, ProgramId, ThreadId};
 use consort_sim::SimMachine;
 use consort_sim::chip::Chip;
-use consort_sim::engine::{Counts, Instance};
+use consort_sim::engine::{SimulatedProgram, ThreadCounts};
 use std::sync::Arc;
 
 /// Instructions that no program does within a quantum.
@@ -21,7 +21,7 @@ const NS_PER_S: f64 = 1e9;
 
 /// Lengths for which a slot is simulated.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Quantum {
+pub struct TrialLengths {
     /// Time before it is measured, s.
     pub warm_s: f64,
     /// Time for which it is measured, s.
@@ -30,15 +30,15 @@ pub struct Quantum {
 
 /// Trials of a suite's slots.
 #[derive(Clone, Copy, Debug)]
-pub struct Trials<'a> {
+pub struct SlotTrials<'a> {
     suite: &'a Suite,
-    quantum: Quantum,
+    quantum: TrialLengths,
     seed: u64,
 }
 
 /// Work that a program had done at an instant.
 #[derive(Clone, Copy, Debug, Default)]
-struct Done {
+struct ProgramWork {
     instructions: f64,
     cycles: f64,
     llc_accesses: f64,
@@ -52,15 +52,15 @@ struct Done {
 
 /// A trial and what else is known of it.
 #[derive(Clone, Debug)]
-pub(super) struct Detailed {
-    pub(super) trial: Trial,
+pub(super) struct DetailedTrial {
+    pub(super) trial: SlotTrial,
     /// Of each program: threads that work, on average.
     pub(super) working: Vec<f64>,
 }
 
-impl<'a> Trials<'a> {
+impl<'a> SlotTrials<'a> {
     /// Trials that last for `quantum`; their variation follows from the seed.
-    pub fn new(suite: &'a Suite, quantum: Quantum, seed: u64) -> Self {
+    pub fn new(suite: &'a Suite, quantum: TrialLengths, seed: u64) -> Self {
         Self {
             suite,
             quantum,
@@ -77,41 +77,51 @@ impl<'a> Trials<'a> {
     ///
     /// # Errors
     /// A slot without programs.
-    pub fn run(&self, slot: &Slot) -> Result<Trial, ExperimentError> {
-        Ok(self.detailed(slot)?.trial)
+    pub fn run(&self, slot: &CoscheduleSlot) -> Result<SlotTrial, ExperimentError> {
+        Ok(self.run_detailed(slot)?.trial)
     }
 
-    pub(super) fn detailed(&self, slot: &Slot) -> Result<Detailed, ExperimentError> {
+    pub(super) fn run_detailed(
+        &self,
+        slot: &CoscheduleSlot,
+    ) -> Result<DetailedTrial, ExperimentError> {
         let mut machine = self.machine(slot)?;
         machine.enact(&self.plan(&machine, slot, 1, self.quantum.warm_s))?;
         machine.observe()?;
-        let before = (done(&machine, slot), machine.energy_j());
+        let before = (work_done(&machine, slot), machine.energy_j());
         machine.enact(&self.plan(&machine, slot, 2, self.quantum.length_s))?;
         machine.observe()?;
-        let after = done(&machine, slot);
-        let parts: Vec<Done> = after
+        let after = work_done(&machine, slot);
+        let parts: Vec<ProgramWork> = after
             .iter()
             .zip(&before.0)
             .map(|(a, b)| a.since(b))
             .collect();
-        Ok(self.told(slot, &parts, machine.energy_j() - before.1))
+        Ok(self.build_trial(slot, &parts, machine.energy_j() - before.1))
     }
 
-    fn machine(&self, slot: &Slot) -> Result<SimMachine, ExperimentError> {
-        let member = |instance: &&consort_sim::workload::Instance| Instance {
+    fn machine(&self, slot: &CoscheduleSlot) -> Result<SimMachine, ExperimentError> {
+        let member = |instance: &&consort_sim::workload::ProgramInstance| SimulatedProgram {
             program: Arc::clone(&instance.program),
             threads: instance.threads,
             instructions: ENDLESS,
             start_ms: 0.0,
         };
-        let instances: Vec<Instance> = self.suite.members(slot).iter().map(member).collect();
+        let instances: Vec<SimulatedProgram> =
+            self.suite.members(slot).iter().map(member).collect();
         let quantum_ns = (self.quantum.length_s * NS_PER_S) as u64;
-        unwatched(self.suite.chip(), &instances, self.seed, quantum_ns)
+        build_unwatched_machine(self.suite.chip(), &instances, self.seed, quantum_ns)
     }
 
     /// Every program on its cores, with as many threads where it can.
-    fn plan(&self, machine: &SimMachine, slot: &Slot, generation: u64, length_s: f64) -> Plan {
-        let seats = seats(self.suite.chip().topology(), slot);
+    fn plan(
+        &self,
+        machine: &SimMachine,
+        slot: &CoscheduleSlot,
+        generation: u64,
+        length_s: f64,
+    ) -> Plan {
+        let seats = divide_cores(self.suite.chip().topology(), slot);
         let mut plan = Plan {
             generation,
             quantum_ns: Some((length_s * NS_PER_S) as u64),
@@ -131,25 +141,30 @@ impl<'a> Trials<'a> {
         plan
     }
 
-    fn told(&self, slot: &Slot, parts: &[Done], energy_j: f64) -> Detailed {
-        let sum = |of: fn(&Done) -> f64| parts.iter().map(of).sum::<f64>();
+    fn build_trial(
+        &self,
+        slot: &CoscheduleSlot,
+        parts: &[ProgramWork],
+        energy_j: f64,
+    ) -> DetailedTrial {
+        let sum = |of: fn(&ProgramWork) -> f64| parts.iter().map(of).sum::<f64>();
         let on_pu_s = sum(|done| done.on_pu_s);
         let rest_w = if on_pu_s > 0.0 {
             (energy_j - sum(|done| done.own_j)).max(0.0) / on_pu_s
         } else {
             0.0
         };
-        let bus = Bus::of(self.suite.chip());
-        let measure = |(done, team): (&Done, &Team)| Measure {
+        let bus = BusCapacity::from_chip(self.suite.chip());
+        let measure = |(done, team): (&ProgramWork, &ProgramTeam)| ProgramMeasure {
             cores: team.cores,
             time_ns: self.quantum.length_s * NS_PER_S,
             energy_j: done.own_j + rest_w * done.on_pu_s,
             ..done.measure(bus)
         };
-        let working = |done: &Done| done.working_s / self.quantum.length_s;
-        Detailed {
+        let working = |done: &ProgramWork| done.working_s / self.quantum.length_s;
+        DetailedTrial {
             working: parts.iter().map(working).collect(),
-            trial: Trial {
+            trial: SlotTrial {
                 measures: parts.iter().zip(&slot.teams).map(measure).collect(),
                 slot: slot.clone(),
             },
@@ -159,13 +174,13 @@ impl<'a> Trials<'a> {
 
 /// Bus that carries memory's data.
 #[derive(Clone, Copy)]
-struct Bus {
+struct BusCapacity {
     line_bytes: f64,
     bandwidth_gb_s: f64,
 }
 
-impl Bus {
-    fn of(chip: &Chip) -> Self {
+impl BusCapacity {
+    fn from_chip(chip: &Chip) -> Self {
         let spec = chip.spec();
         Self {
             line_bytes: f64::from(spec.memory.line_bytes),
@@ -174,8 +189,8 @@ impl Bus {
     }
 }
 
-impl Done {
-    fn add(&mut self, counts: &Counts) {
+impl ProgramWork {
+    fn add(&mut self, counts: &ThreadCounts) {
         self.instructions += counts.instructions;
         self.cycles += counts.cycles;
         self.llc_accesses += counts.flow.llc_accesses;
@@ -202,14 +217,14 @@ impl Done {
     }
 
     /// The counters that choosers use.
-    fn measure(&self, bus: Bus) -> Measure {
+    fn measure(&self, bus: BusCapacity) -> ProgramMeasure {
         let busy_s = self.memory_lines * bus.line_bytes / bus.bandwidth_gb_s / NS_PER_S;
         let hz = if self.on_pu_s > 0.0 {
             self.cycles / self.on_pu_s
         } else {
             0.0
         };
-        Measure {
+        ProgramMeasure {
             instructions: self.instructions,
             cycles: self.cycles,
             llc_accesses: self.llc_accesses,
@@ -217,7 +232,7 @@ impl Done {
             bus_busy_cycles: busy_s * hz,
             bus_queue_cycles: self.queue_cycles,
             on_pu_ns: self.on_pu_s * NS_PER_S,
-            ..Measure::default()
+            ..ProgramMeasure::default()
         }
     }
 }
@@ -235,16 +250,16 @@ fn programs(machine: &SimMachine) -> Vec<(ProgramId, Vec<ThreadId>)> {
 }
 
 /// Work of each program of a slot so far.
-fn done(machine: &SimMachine, slot: &Slot) -> Vec<Done> {
+fn work_done(machine: &SimMachine, slot: &CoscheduleSlot) -> Vec<ProgramWork> {
     let oracle = machine.oracle();
     let of = |(_, threads): (ProgramId, Vec<ThreadId>)| {
-        let mut done = Done::default();
+        let mut done = ProgramWork::default();
         let counts = threads.into_iter().filter_map(|id| oracle.counts(id));
         counts.for_each(|counts| done.add(&counts));
         done
     };
-    let mut all: Vec<Done> = programs(machine).into_iter().map(of).collect();
-    all.resize(slot.teams.len(), Done::default());
+    let mut all: Vec<ProgramWork> = programs(machine).into_iter().map(of).collect();
+    all.resize(slot.teams.len(), ProgramWork::default());
     all
 }
 
@@ -255,7 +270,7 @@ mod tests {
     use consort_sim::workload::Workload;
 
     fn suite(names: &[&str]) -> Suite {
-        let entry = |name: &&str| consort_sim::workload::Instance {
+        let entry = |name: &&str| consort_sim::workload::ProgramInstance {
             name: (*name).to_owned(),
             program: program(name),
             threads: 8,
@@ -268,16 +283,16 @@ mod tests {
         Suite::new(&chip("xeon-e5320"), &workload)
     }
 
-    fn run(suite: &Suite, cores: &[u32]) -> Trial {
-        let team = |(id, &cores): (ProgramId, &u32)| Team { program: id, cores };
-        let slot = Slot {
+    fn run(suite: &Suite, cores: &[u32]) -> SlotTrial {
+        let team = |(id, &cores): (ProgramId, &u32)| ProgramTeam { program: id, cores };
+        let slot = CoscheduleSlot {
             teams: suite.ids().zip(cores).map(team).collect(),
         };
-        let quantum = Quantum {
+        let quantum = TrialLengths {
             warm_s: 0.1,
             length_s: 0.5,
         };
-        Trials::new(suite, quantum, 1).run(&slot).unwrap()
+        SlotTrials::new(suite, quantum, 1).run(&slot).unwrap()
     }
 
     #[test]
@@ -292,7 +307,7 @@ mod tests {
     fn shares_of_energy_sum_to_that_of_the_machine() {
         let suite = suite(&["swaptions", "canneal"]);
         let trial = run(&suite, &[3, 5]);
-        let watts: f64 = trial.measures.iter().map(Measure::power_w).sum();
+        let watts: f64 = trial.measures.iter().map(ProgramMeasure::power_w).sum();
         // 164 W of the uncore, 4 W per core and what the work takes.
         assert!(watts > 164.0 + 8.0 * 4.0 && watts < 320.0, "{watts}");
     }

@@ -1,17 +1,17 @@
 //! Traced programs and the reference engine that executes them.
 //!
-//! [`Traced`] is a program with its trace: one that ships, by name, or a file that
-//! `consort profile --trace` wrote. [`together`] runs several on parts of a machine, each alone
+//! [`TracedProgram`] is a program with its trace: one that ships, by name, or a file that
+//! `consort profile --trace` wrote. [`run_together`] runs several on parts of a machine, each alone
 //! and all together.
 
 mod run;
 
-pub use run::{Extent, ProgramRun, TogetherError, TracedRun, together};
+pub use run::{ProgramRun, TracedLength, TracedRun, TracedRunError, run_together};
 
 use consort_core::hint;
 use consort_ops::Op;
 use consort_ops::trace::{Damage, Ops, Trace, TraceError};
-use consort_reference::Program;
+use consort_reference::OpSource;
 use std::cmp::Reverse;
 use std::path::Path;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ const KERNEL: &str = "kernel-";
 /// The beginning of a program's trace, to be run again and again; of several threads, that of the
 /// one that executes most.
 #[derive(Clone, Debug)]
-pub struct Traced {
+pub struct TracedProgram {
     name: String,
     trace: Arc<Trace>,
     thread: usize,
@@ -56,7 +56,7 @@ pub enum TracedError {
     File(#[from] TraceError),
 }
 
-impl Traced {
+impl TracedProgram {
     /// Names of the programs whose traces ship.
     pub fn names() -> impl Iterator<Item = &'static str> + Clone {
         FILES.iter().map(|(name, _)| *name)
@@ -69,12 +69,12 @@ impl Traced {
     /// A name that no trace has, a file that is no trace.
     pub fn find(name: &str) -> Result<Self, TracedError> {
         if let Some((name, bytes)) = FILES.iter().find(|(known, _)| *known == name) {
-            return Self::shipped(name, bytes);
+            return Self::from_shipped(name, bytes);
         }
         let path = Path::new(name);
         let is_trace = path.extension().is_some_and(|end| end == EXTENSION);
         if is_trace || consort_input::is_path(name) || consort_input::is_file(name) {
-            return Ok(Self::of(&stem(path), Trace::open(path)?));
+            return Ok(Self::from_trace(&file_stem(path), Trace::open(path)?));
         }
         Err(TracedError::Unknown {
             name: name.to_owned(),
@@ -86,22 +86,22 @@ impl Traced {
     ///
     /// # Errors
     /// A damaged trace, which the tests rule out.
-    pub fn all() -> Result<Vec<Self>, TracedError> {
+    pub fn load_all() -> Result<Vec<Self>, TracedError> {
         FILES
             .iter()
-            .map(|(name, bytes)| Self::shipped(name, bytes))
+            .map(|(name, bytes)| Self::from_shipped(name, bytes))
             .collect()
     }
 
-    fn shipped(name: &str, bytes: &[u8]) -> Result<Self, TracedError> {
+    fn from_shipped(name: &str, bytes: &[u8]) -> Result<Self, TracedError> {
         let trace = Trace::from_bytes(bytes).map_err(|damage| TracedError::Damaged {
             name: name.to_owned(),
             damage,
         })?;
-        Ok(Self::of(name, trace))
+        Ok(Self::from_trace(name, trace))
     }
 
-    fn of(name: &str, trace: Trace) -> Self {
+    fn from_trace(name: &str, trace: Trace) -> Self {
         let threads = trace.threads().iter().enumerate();
         let lengths = threads.map(|(thread, told)| (told.instructions, Reverse(thread)));
         let (instructions, Reverse(thread)) = lengths.max().unwrap_or((0, Reverse(0)));
@@ -115,7 +115,7 @@ impl Traced {
 
     /// The same program with at most so many instructions of its trace.
     #[must_use]
-    pub fn first(mut self, instructions: u64) -> Self {
+    pub fn with_limit(mut self, instructions: u64) -> Self {
         self.instructions = self.instructions.min(instructions);
         self
     }
@@ -137,31 +137,31 @@ impl Traced {
 
     /// Its operations once.
     pub fn ops(&self) -> impl Iterator<Item = Op> + '_ {
-        Beginning {
+        TracePrefix {
             ops: self.trace.thread_ops(self.thread),
             left: self.instructions,
         }
     }
 }
 
-fn stem(path: &Path) -> String {
+fn file_stem(path: &Path) -> String {
     let stem = path.file_stem().unwrap_or(path.as_os_str());
     stem.to_string_lossy().into_owned()
 }
 
-impl Program for Traced {
+impl OpSource for TracedProgram {
     fn start(&self) -> Box<dyn Iterator<Item = Op> + '_> {
         Box::new(self.ops())
     }
 }
 
 /// The first instructions of a trace.
-struct Beginning<'a> {
+struct TracePrefix<'a> {
     ops: Ops<'a>,
     left: u64,
 }
 
-impl Iterator for Beginning<'_> {
+impl Iterator for TracePrefix<'_> {
     type Item = Op;
 
     fn next(&mut self) -> Option<Op> {
@@ -178,42 +178,42 @@ include!(concat!(env!("OUT_DIR"), "/traces.rs"));
 #[cfg(test)]
 mod tests {
     use super::*;
-    use consort_ops::Kind;
-    use consort_ops::trace::{About, Recorder};
+    use consort_ops::OpKind;
+    use consort_ops::trace::{TraceInfo, TraceRecorder};
 
     #[test]
     fn of_several_threads_it_is_the_one_that_executes_most() {
-        let mut recorder = Recorder::new();
+        let mut recorder = TraceRecorder::new();
         for (number, count) in [(1, 5), (2, 3)] {
-            let op = Op::new(Kind::Integer, 0x1000 * number as u64);
+            let op = Op::new(OpKind::Integer, 0x1000 * number as u64);
             (0..count).for_each(|_| recorder.push(number, &op));
         }
-        let traced = Traced::of("several", recorder.finish(About::default()));
+        let traced = TracedProgram::from_trace("several", recorder.finish(TraceInfo::default()));
         assert_eq!(traced.instructions(), 5);
         assert!(traced.ops().map(|op| op.address).eq([0x1000; 5]));
     }
 
     #[test]
     fn every_shipped_trace_is_whole_and_long_enough() {
-        let all = Traced::all().unwrap();
+        let all = TracedProgram::load_all().unwrap();
         let programs = all.iter().filter(|traced| !traced.is_kernel()).count();
         assert!(programs >= 24, "{programs}");
         for program in all {
             assert!(program.instructions() >= 200_000, "{}", program.name());
-            let counted = program.first(1000).ops().filter(|op| op.first).count();
+            let counted = program.with_limit(1000).ops().filter(|op| op.first).count();
             assert_eq!(counted, 1000);
         }
     }
 
     #[test]
     fn what_is_no_program_is_named() {
-        let error = Traced::find("bzip3").unwrap_err().to_string();
+        let error = TracedProgram::find("bzip3").unwrap_err().to_string();
         assert!(error.contains("'bzip3'"), "{error}");
         for path in ["/nonexistent/x.trace", "./champ.trace.xz"] {
-            let error = Traced::find(path).unwrap_err();
+            let error = TracedProgram::find(path).unwrap_err();
             assert!(matches!(error, TracedError::File(_)), "{error}");
         }
-        let error = Traced::find("Cargo.toml").unwrap_err().to_string();
+        let error = TracedProgram::find("Cargo.toml").unwrap_err().to_string();
         assert!(error.starts_with("Cargo.toml is no trace"), "{error}");
     }
 }

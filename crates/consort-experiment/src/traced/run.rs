@@ -1,8 +1,10 @@
 //! Programs alone and together, by the reference.
 
-use super::Traced;
+use super::TracedProgram;
 use consort_core::PuId;
-use consort_reference::{Cause, Length, Placement, Reference, ReferenceError, ThreadOutcome};
+use consort_reference::{
+    Reference, ReferenceError, RunLength, SlotCause, ThreadOutcome, TracePlacement,
+};
 use consort_sim::chip::Chip;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -11,7 +13,7 @@ use thiserror::Error;
 
 /// Amount that is executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Extent {
+pub struct TracedLength {
     /// Instructions of each program before measurement.
     pub warm_up: u64,
     /// Instructions of each program that are measured.
@@ -20,7 +22,7 @@ pub struct Extent {
 
 /// Reason why programs cannot be run.
 #[derive(Debug, Error)]
-pub enum TogetherError {
+pub enum TracedRunError {
     /// More programs than PUs.
     #[error("{programs} programs on {pus} PUs; the reference runs one program per PU")]
     TooMany {
@@ -88,41 +90,41 @@ pub struct TracedRun {
 ///
 /// # Errors
 /// More programs than PUs, programs without instructions.
-pub fn together(
+pub fn run_together(
     chip: &Chip,
-    programs: &[Traced],
-    extent: Extent,
+    programs: &[TracedProgram],
+    extent: TracedLength,
     seed: u64,
-) -> Result<TracedRun, TogetherError> {
+) -> Result<TracedRun, TracedRunError> {
     let pus = chip.places().len();
     if programs.len() > pus {
         let programs = programs.len();
-        return Err(TogetherError::TooMany { programs, pus });
+        return Err(TracedRunError::TooMany { programs, pus });
     }
     let start = Instant::now();
-    let place = |(pu, program)| Placement {
+    let place = |(pu, program)| TracePlacement {
         pu: PuId(pu),
         space: pu,
         program,
     };
-    let placements: Vec<Placement<'_>> = (0..)
+    let placements: Vec<TracePlacement<'_>> = (0..)
         .zip(programs)
         .map(|(pu, p)| place((pu, p as _)))
         .collect();
-    let length = Length {
+    let length = RunLength {
         warm_up: extent.warm_up,
         measured: extent.measured,
     };
-    let run = |placed: &[Placement<'_>]| Reference::new(chip, placed, seed)?.run(length);
+    let run = |placed: &[TracePlacement<'_>]| Reference::new(chip, placed, seed)?.run(length);
     let alone: Vec<ThreadOutcome> = { placements.iter() }
         .map(|one| Ok(run(std::slice::from_ref(one))?.threads.swap_remove(0)))
         .collect::<Result<_, ReferenceError>>()?;
     let together = run(&placements)?.threads;
     let rows = programs.iter().zip(alone.iter().zip(&together)).zip(0..);
-    let rows = rows.map(|((program, both), pu)| row(chip, program, both, pu));
+    let rows = rows.map(|((program, both), pu)| program_run(chip, program, both, pu));
     let runs = 2 * programs.len() as u64;
     let executed = (runs * (extent.warm_up + extent.measured)) as f64;
-    Ok(result(
+    Ok(traced_run(
         rows.collect(),
         seed,
         executed,
@@ -130,9 +132,9 @@ pub fn together(
     ))
 }
 
-fn row(
+fn program_run(
     chip: &Chip,
-    program: &Traced,
+    program: &TracedProgram,
     (alone, together): (&ThreadOutcome, &ThreadOutcome),
     pu: u32,
 ) -> ProgramRun {
@@ -154,11 +156,11 @@ fn row(
 
 fn stack(outcome: &ThreadOutcome) -> BTreeMap<&'static str, f64> {
     let instructions = outcome.instructions.max(1) as f64;
-    let of = |cause: Cause| (cause.name(), outcome.stack.cycles(cause) / instructions);
-    Cause::ALL.map(of).into()
+    let of = |cause: SlotCause| (cause.name(), outcome.stack.cycles(cause) / instructions);
+    SlotCause::ALL.map(of).into()
 }
 
-fn result(programs: Vec<ProgramRun>, seed: u64, executed: f64, host_s: f64) -> TracedRun {
+fn traced_run(programs: Vec<ProgramRun>, seed: u64, executed: f64, host_s: f64) -> TracedRun {
     let slowdowns = || programs.iter().map(|p| p.slowdown);
     let most = |values: &mut dyn Iterator<Item = f64>| values.fold(0.0, f64::max);
     let largest = most(&mut slowdowns());

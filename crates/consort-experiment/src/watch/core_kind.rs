@@ -1,7 +1,7 @@
 //! The two kinds of cores of an asymmetric machine.
 
 use consort_sim::chip::Chip;
-use consort_sim::machine::Pipeline;
+use consort_sim::machine::PipelineSpec;
 
 /// A kind of core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,16 +14,17 @@ pub enum CoreKind {
 
 impl CoreKind {
     /// The kind of a PU's core.
-    pub fn of(chip: &Chip, pu: usize) -> Self {
+    pub fn from_pu(chip: &Chip, pu: usize) -> Self {
         match chip.core_spec(chip.places()[pu]).pipeline {
-            Pipeline::OutOfOrder => Self::Large,
-            Pipeline::InOrder => Self::Small,
+            PipelineSpec::OutOfOrder => Self::Large,
+            PipelineSpec::InOrder => Self::Small,
         }
     }
 
     /// For each PU, whether it is of a large core.
-    pub(super) fn are_large(chip: &Chip) -> Vec<bool> {
+    pub(super) fn large_pus(chip: &Chip) -> Vec<bool> {
         let pus = 0..chip.places().len();
-        pus.map(|pu| Self::of(chip, pu) == Self::Large).collect()
+        pus.map(|pu| Self::from_pu(chip, pu) == Self::Large)
+            .collect()
     }
 }

@@ -1,7 +1,7 @@
 //! Evenness of the use of the cores' floating-point units: a measure of placement.
 
 use consort_sim::chip::Chip;
-use consort_sim::engine::{Doing, Observer, Segment};
+use consort_sim::engine::{Observer, PuUse, RunSegment};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -18,12 +18,12 @@ pub struct FpuUse {
 
 /// Watches a run; its clones see the same.
 #[derive(Clone)]
-pub struct FpuWatch(Rc<RefCell<Meter>>);
+pub struct FpuWatch(Rc<RefCell<FpuMeter>>);
 
 impl FpuWatch {
     /// Watches a run on this machine from its beginning.
     pub fn new(chip: &Chip) -> Self {
-        Self(Rc::new(RefCell::new(Meter::new(chip))))
+        Self(Rc::new(RefCell::new(FpuMeter::new(chip))))
     }
 
     /// Use of the FPUs so far.
@@ -35,20 +35,20 @@ impl FpuWatch {
 }
 
 impl Observer for FpuWatch {
-    fn segment(&mut self, segment: &Segment<'_>) {
+    fn note_segment(&mut self, segment: &RunSegment<'_>) {
         let mut meter = self.0.borrow_mut();
         if segment.from_ps != meter.from_ps {
             meter.flush();
         }
         (meter.from_ps, meter.to_ps) = (segment.from_ps, segment.to_ps);
-        if segment.doing == Doing::Work {
+        if segment.doing == PuUse::Work {
             let rates = segment.rates;
-            meter.busy(segment.pu, rates.flow.fp_cycles / rates.cpi);
+            meter.add_use(segment.pu, rates.flow.fp_cycles / rates.cpi);
         }
     }
 }
 
-struct Meter {
+struct FpuMeter {
     /// Core of each PU.
     core_of: Vec<usize>,
     /// Share of a core's pipes that one operation in the FPU at all times takes.
@@ -63,7 +63,7 @@ struct Meter {
     time_ps: f64,
 }
 
-impl Meter {
+impl FpuMeter {
     fn new(chip: &Chip) -> Self {
         let cores = chip.domains().cores;
         let mut pipes_per_operation = vec![0.0; cores];
@@ -85,7 +85,7 @@ impl Meter {
     }
 
     /// Counts a thread on a PU that has so many operations in execution on average.
-    fn busy(&mut self, pu: usize, operations: f64) {
+    fn add_use(&mut self, pu: usize, operations: f64) {
         let core = self.core_of[pu];
         self.used[core] += operations * self.pipes_per_operation[core];
     }
@@ -130,7 +130,7 @@ mod tests {
             ..ThreadRates::default()
         };
         rates.flow.fp_cycles = 2.0 * operations;
-        watch.segment(&segment(1, pu, span_ps, &rates));
+        watch.note_segment(&segment(1, pu, span_ps, &rates));
     }
 
     #[test]

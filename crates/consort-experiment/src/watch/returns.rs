@@ -1,6 +1,6 @@
 //! Cores on which threads go on after they return from the kernel, and the split of their time.
 //!
-//! Usage: watch a run with [`Returns`], then read [`Returns::tally`]. A return is one from a futex
+//! Usage: watch a run with [`ReturnWatch`], then read [`ReturnWatch::tally`]. A return is one from a futex
 //! call, a wait or one that wakes others, or from blocking input and output. Pitfall: returns
 //! from locks that are too frequent to be events are counted where the thread is when they are
 //! due, without a sleep between.
@@ -8,7 +8,7 @@
 use super::CoreKind;
 use consort_core::ThreadId;
 use consort_sim::chip::Chip;
-use consort_sim::engine::{Doing, Observer, Segment};
+use consort_sim::engine::{Observer, PuUse, RunSegment};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
@@ -77,17 +77,17 @@ impl ReturnTally {
 
 /// Watches a run; its clones see the same.
 #[derive(Clone)]
-pub struct Returns(Rc<RefCell<Meter>>);
+pub struct ReturnWatch(Rc<RefCell<ReturnMeter>>);
 
-struct Meter {
+struct ReturnMeter {
     is_large: Vec<bool>,
-    threads: BTreeMap<ThreadId, Track>,
+    threads: BTreeMap<ThreadId, ThreadReturns>,
     tally: ReturnTally,
 }
 
 /// One thread.
 #[derive(Default)]
-struct Track {
+struct ThreadReturns {
     /// Its returns so far.
     returns: u64,
     /// Returns that it has told of since its last segment.
@@ -96,11 +96,11 @@ struct Track {
     pending: VecDeque<(u64, u64)>,
 }
 
-impl Returns {
+impl ReturnWatch {
     /// Watches a run on this machine from its beginning.
     pub fn new(chip: &Chip) -> Self {
-        Self(Rc::new(RefCell::new(Meter {
-            is_large: CoreKind::are_large(chip),
+        Self(Rc::new(RefCell::new(ReturnMeter {
+            is_large: CoreKind::large_pus(chip),
             threads: BTreeMap::new(),
             tally: ReturnTally::default(),
         })))
@@ -116,20 +116,20 @@ impl Returns {
     }
 }
 
-impl Observer for Returns {
-    fn segment(&mut self, segment: &Segment<'_>) {
+impl Observer for ReturnWatch {
+    fn note_segment(&mut self, segment: &RunSegment<'_>) {
         let mut meter = self.0.borrow_mut();
         let large = meter.is_large[segment.pu];
-        meter.tally.spend(segment);
+        meter.tally.add_segment(segment);
         let track = meter.threads.entry(segment.thread).or_default();
         let fresh = std::mem::take(&mut track.fresh);
-        let soon = track.place(segment.from_ps, fresh, large);
+        let soon = track.count_timely_returns(segment.from_ps, fresh, large);
         meter.tally.returns += fresh;
         meter.tally.soon += soon;
         meter.tally.at_once += if large { fresh } else { 0 };
     }
 
-    fn returns(&mut self, thread: ThreadId, so_far: u64) {
+    fn note_returns(&mut self, thread: ThreadId, so_far: u64) {
         let mut meter = self.0.borrow_mut();
         let track = meter.threads.entry(thread).or_default();
         track.fresh += so_far - track.returns;
@@ -137,10 +137,10 @@ impl Observer for Returns {
     }
 }
 
-impl Track {
+impl ThreadReturns {
     /// Goes on after so many fresh returns. Returns the number of returns that come to a large core
     /// in time by it.
-    fn place(&mut self, now_ps: u64, fresh: u64, large: bool) -> u64 {
+    fn count_timely_returns(&mut self, now_ps: u64, fresh: u64, large: bool) -> u64 {
         while self.pending.front().is_some_and(|(end, _)| *end < now_ps) {
             self.pending.pop_front();
         }
@@ -155,16 +155,16 @@ impl Track {
 }
 
 impl ReturnTally {
-    fn spend(&mut self, segment: &Segment<'_>) {
+    fn add_segment(&mut self, segment: &RunSegment<'_>) {
         let time = segment.to_ps - segment.from_ps;
         // Locks too frequent to be events take their calls' time from the work.
         let called = (segment.kernel_share * time as f64) as u64;
         self.kernel_ps += called;
         let part = match segment.doing {
-            Doing::Work => &mut self.work_ps,
-            Doing::Spin => &mut self.spin_ps,
-            Doing::Kernel => &mut self.kernel_ps,
-            Doing::Overhead => &mut self.refill_ps,
+            PuUse::Work => &mut self.work_ps,
+            PuUse::Spin => &mut self.spin_ps,
+            PuUse::Kernel => &mut self.kernel_ps,
+            PuUse::Overhead => &mut self.refill_ps,
         };
         *part += time - called;
         self.end_ps = self.end_ps.max(segment.to_ps);
@@ -180,12 +180,12 @@ mod tests {
     const MS: u64 = 1_000_000_000;
 
     /// Segments of a thread: PU, begin and end in ms, what it does, returns so far. PU 0 is large.
-    fn watch(segments: &[(u32, usize, [u64; 2], Doing, u64)]) -> ReturnTally {
-        let mut watch = Returns::new(&chip("acmp-1+3"));
+    fn watch(segments: &[(u32, usize, [u64; 2], PuUse, u64)]) -> ReturnTally {
+        let mut watch = ReturnWatch::new(&chip("acmp-1+3"));
         let rates = ThreadRates::default();
         for &(tid, pu, [from, to], doing, so_far) in segments {
-            watch.returns(thread(tid), so_far);
-            watch.segment(&Segment {
+            watch.note_returns(thread(tid), so_far);
+            watch.note_segment(&RunSegment {
                 doing,
                 ..segment(tid, pu, [from * MS, to * MS], &rates)
             });
@@ -196,11 +196,11 @@ mod tests {
     #[test]
     fn a_return_goes_on_at_once_or_soon_or_not_on_the_large_core() {
         let tally = watch(&[
-            (1, 0, [0, 4], Doing::Work, 1),
-            (2, 1, [0, 1], Doing::Work, 1),
-            (2, 0, [1, 2], Doing::Work, 1),
-            (3, 2, [0, 2], Doing::Work, 2),
-            (3, 0, [2, 3], Doing::Work, 2),
+            (1, 0, [0, 4], PuUse::Work, 1),
+            (2, 1, [0, 1], PuUse::Work, 1),
+            (2, 0, [1, 2], PuUse::Work, 1),
+            (3, 2, [0, 2], PuUse::Work, 2),
+            (3, 0, [2, 3], PuUse::Work, 2),
         ]);
         assert_eq!((tally.returns, tally.at_once, tally.soon), (4, 1, 2));
     }
@@ -208,9 +208,9 @@ mod tests {
     #[test]
     fn each_return_counts_once() {
         let tally = watch(&[
-            (1, 1, [0, 1], Doing::Work, 3),
-            (1, 0, [1, 2], Doing::Work, 3),
-            (1, 0, [2, 3], Doing::Work, 3),
+            (1, 1, [0, 1], PuUse::Work, 3),
+            (1, 0, [1, 2], PuUse::Work, 3),
+            (1, 0, [2, 3], PuUse::Work, 3),
         ]);
         assert_eq!((tally.returns, tally.at_once, tally.soon), (3, 0, 3));
     }
@@ -218,10 +218,10 @@ mod tests {
     #[test]
     fn time_is_split_by_what_threads_do_and_the_rest_is_off_pus() {
         let tally = watch(&[
-            (1, 0, [0, 4], Doing::Work, 0),
-            (2, 1, [0, 1], Doing::Overhead, 0),
-            (2, 1, [1, 3], Doing::Spin, 0),
-            (2, 1, [3, 4], Doing::Kernel, 0),
+            (1, 0, [0, 4], PuUse::Work, 0),
+            (2, 1, [0, 1], PuUse::Overhead, 0),
+            (2, 1, [1, 3], PuUse::Spin, 0),
+            (2, 1, [3, 4], PuUse::Kernel, 0),
         ]);
         let parts = [
             tally.work_ps,

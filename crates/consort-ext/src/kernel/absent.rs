@@ -1,11 +1,11 @@
 //! Builds without the scheduler: there is no value of this type, so nothing can be asked of one.
 
-use crate::config::Config;
-use crate::encode::Encoded;
+use crate::config::ExtConfig;
+use crate::encode::EncodedPlan;
 use crate::error::ExtError;
-use crate::layout::Layout;
+use crate::layout::MachineLayout;
 use crate::probe::Obstacle;
-use crate::stats::{Stats, Times};
+use crate::stats::{ExtStats, RunningTimes};
 use std::io;
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use std::time::Duration;
 pub(crate) enum Kernel {}
 
 impl Kernel {
-    pub(crate) fn start(_: &Layout, _: &Config) -> Result<Self, ExtError> {
+    pub(crate) fn start(_: &MachineLayout, _: &ExtConfig) -> Result<Self, ExtError> {
         Err(Obstacle::NotBuilt.into())
     }
 
@@ -22,23 +22,23 @@ impl Kernel {
         match *self {}
     }
 
-    pub(crate) fn write(&mut self, _: &Encoded, _: u64) -> Result<(), ExtError> {
+    pub(crate) fn write(&mut self, _: &EncodedPlan, _: u64) -> Result<(), ExtError> {
         match *self {}
     }
 
-    pub(crate) fn beat(&mut self) {
+    pub(crate) fn send_heartbeat(&mut self) {
         match *self {}
     }
 
-    pub(crate) fn times(&self, _: [u8; 4]) -> io::Result<Option<Times>> {
+    pub(crate) fn times(&self, _: [u8; 4]) -> io::Result<Option<RunningTimes>> {
         match *self {}
     }
 
-    pub(crate) fn together(&self, _: u32, _: u32) -> Result<Duration, ExtError> {
+    pub(crate) fn time_together(&self, _: u32, _: u32) -> Result<Duration, ExtError> {
         match *self {}
     }
 
-    pub(crate) fn stats(&self, _: usize) -> Stats {
+    pub(crate) fn stats(&self, _: usize) -> ExtStats {
         match *self {}
     }
 

@@ -4,7 +4,7 @@
 use disarm64_defn::{InsnClass, InsnOperandClass};
 
 use super::operands;
-use crate::{Class, MemoryUse, UnitUse};
+use crate::{InstructionClass, MemoryUse, UnitLatency};
 
 /// Mnemonics that begin as floating-point arithmetic does but only move data.
 const FP_MOVES: &[&str] = &["fmov", "fdup", "fcpy", "fcsel"];
@@ -27,31 +27,34 @@ pub(crate) fn memory_use(definition: &disarm64::Insn, word: u32) -> MemoryUse {
     }
 }
 
-pub(crate) fn of(definition: &disarm64::Insn, memory: MemoryUse) -> Class {
+pub(crate) fn classify_instruction(
+    definition: &disarm64::Insn,
+    memory: MemoryUse,
+) -> InstructionClass {
     use InsnClass::{
         BRANCH_IMM, BRANCH_REG, COMPBRANCH, CONDBRANCH, EXCEPTION, GCS, IC_SYSTEM, LSE_ATOMIC,
         LSE128_ATOMIC, TESTBRANCH, THE,
     };
     match definition.class {
-        BRANCH_IMM | BRANCH_REG | COMPBRANCH | CONDBRANCH | TESTBRANCH => Class::Branch,
-        IC_SYSTEM | EXCEPTION | GCS => Class::Other,
-        LSE_ATOMIC | LSE128_ATOMIC | THE if memory.reads && memory.writes => Class::Int,
-        _ if memory.writes => Class::Store,
-        _ if memory.reads => Class::Load,
-        _ if is_fp(definition.mnemonic) => Class::Fp,
-        _ if touches_vectors(definition) => Class::Vector,
-        _ if is_system(definition) => Class::Other,
-        _ => Class::Int,
+        BRANCH_IMM | BRANCH_REG | COMPBRANCH | CONDBRANCH | TESTBRANCH => InstructionClass::Branch,
+        IC_SYSTEM | EXCEPTION | GCS => InstructionClass::Other,
+        LSE_ATOMIC | LSE128_ATOMIC | THE if memory.reads && memory.writes => InstructionClass::Int,
+        _ if memory.writes => InstructionClass::Store,
+        _ if memory.reads => InstructionClass::Load,
+        _ if is_fp(definition.mnemonic) => InstructionClass::Fp,
+        _ if touches_vectors(definition) => InstructionClass::Vector,
+        _ if is_system(definition) => InstructionClass::Other,
+        _ => InstructionClass::Int,
     }
 }
 
-pub(crate) fn unit_of(mnemonic: &str, class: Class) -> UnitUse {
+pub(crate) fn unit_of(mnemonic: &str, class: InstructionClass) -> UnitLatency {
     if LONG.contains(&mnemonic) {
-        UnitUse::Long
-    } else if class == Class::Fp {
-        UnitUse::Pipelined
+        UnitLatency::Long
+    } else if class == InstructionClass::Fp {
+        UnitLatency::Pipelined
     } else {
-        UnitUse::Short
+        UnitLatency::Short
     }
 }
 

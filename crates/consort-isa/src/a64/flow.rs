@@ -2,29 +2,29 @@
 
 use disarm64_defn::{InsnClass, InsnOperandKind};
 
-use crate::Flow;
+use crate::FlowKind;
 
-pub(crate) fn of(definition: &disarm64::Insn, word: u32, address: u64) -> Flow {
+pub(crate) fn control_flow(definition: &disarm64::Insn, word: u32, address: u64) -> FlowKind {
     let target = target(definition, word, address);
     match definition.class {
-        InsnClass::BRANCH_IMM if definition.mnemonic == "bl" => Flow::Call(target),
-        InsnClass::BRANCH_IMM => Flow::Jump(target),
-        InsnClass::BRANCH_REG => of_register_branch(definition.mnemonic),
+        InsnClass::BRANCH_IMM if definition.mnemonic == "bl" => FlowKind::Call(target),
+        InsnClass::BRANCH_IMM => FlowKind::Jump(target),
+        InsnClass::BRANCH_REG => register_branch_flow(definition.mnemonic),
         InsnClass::COMPBRANCH | InsnClass::CONDBRANCH | InsnClass::TESTBRANCH => {
-            Flow::Conditional(target)
+            FlowKind::Conditional(target)
         }
-        InsnClass::EXCEPTION if definition.mnemonic != "svc" => Flow::Stop,
-        _ => Flow::Next,
+        InsnClass::EXCEPTION if definition.mnemonic != "svc" => FlowKind::Stop,
+        _ => FlowKind::Next,
     }
 }
 
-fn of_register_branch(mnemonic: &str) -> Flow {
+fn register_branch_flow(mnemonic: &str) -> FlowKind {
     if mnemonic.starts_with("blr") {
-        Flow::Call(None)
+        FlowKind::Call(None)
     } else if mnemonic.starts_with("br") {
-        Flow::Jump(None)
+        FlowKind::Jump(None)
     } else {
-        Flow::Return
+        FlowKind::Return
     }
 }
 

@@ -24,7 +24,7 @@ pub(crate) fn decode(bytes: &[u8], address: u64) -> Result<Instruction, DecodeEr
         let arch = Arch::Aarch64;
         return Err(DecodeError::Invalid { arch, address });
     };
-    Ok(facts(opcode.definition(), word, address))
+    Ok(build_instruction(opcode.definition(), word, address))
 }
 
 /// `udf` is what zeros decode to: padding or data.
@@ -32,9 +32,9 @@ fn is_forbidden(opcode: &impl InsnOpcode) -> bool {
     opcode.definition().mnemonic == "udf"
 }
 
-fn facts(definition: &disarm64::Insn, word: u32, address: u64) -> Instruction {
+fn build_instruction(definition: &disarm64::Insn, word: u32, address: u64) -> Instruction {
     let memory = class::memory_use(definition, word);
-    let class = class::of(definition, memory);
+    let class = class::classify_instruction(definition, memory);
     let registers = operands::registers(definition, word, memory);
     Instruction {
         address,
@@ -50,7 +50,7 @@ fn facts(definition: &disarm64::Insn, word: u32, address: u64) -> Instruction {
         linear: None,
         unit: class::unit_of(definition.mnemonic, class),
         serialising: is_serialising(definition, memory.reads && memory.writes),
-        flow: flow::of(definition, word, address),
+        flow: flow::control_flow(definition, word, address),
     }
 }
 

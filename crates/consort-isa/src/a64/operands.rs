@@ -6,11 +6,11 @@
 use disarm64::InsnOperand;
 use disarm64_defn::{InsnClass, InsnFlags, InsnOperandClass, InsnOperandKind};
 
-use crate::{MemoryUse, Register, RegisterSet};
+use crate::{ArchRegister, MemoryUse, RegisterSet};
 
 /// The registers of one instruction.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Registers {
+pub(crate) struct InstructionRegisters {
     pub(crate) reads: RegisterSet,
     pub(crate) writes: RegisterSet,
     pub(crate) address: RegisterSet,
@@ -19,8 +19,12 @@ pub(crate) struct Registers {
 /// Number 31 is the stack pointer as a base and zero elsewhere.
 const STACK_POINTER: u8 = 31;
 
-pub(crate) fn registers(definition: &disarm64::Insn, word: u32, memory: MemoryUse) -> Registers {
-    let mut registers = Registers::default();
+pub(crate) fn registers(
+    definition: &disarm64::Insn,
+    word: u32,
+    memory: MemoryUse,
+) -> InstructionRegisters {
+    let mut registers = InstructionRegisters::default();
     for (position, operand) in definition.operands.iter().enumerate() {
         if is_memory_address(operand) {
             add_address(&mut registers, operand, word);
@@ -30,7 +34,7 @@ pub(crate) fn registers(definition: &disarm64::Insn, word: u32, memory: MemoryUs
     }
     add_flags(&mut registers, definition);
     if definition.mnemonic.starts_with("bl") && definition.class == InsnClass::BRANCH_IMM {
-        registers.writes.insert(Register::General(30));
+        registers.writes.insert(ArchRegister::General(30));
     }
     registers
 }
@@ -59,14 +63,14 @@ pub(crate) fn base_is_stack_pointer(definition: &disarm64::Insn, word: u32) -> b
 }
 
 fn add_operand(
-    registers: &mut Registers,
+    registers: &mut InstructionRegisters,
     definition: &disarm64::Insn,
     memory: MemoryUse,
     position: usize,
-    register: Register,
+    register: ArchRegister,
 ) {
     let written = is_written(definition, memory, position)
-        && (position == 0 || !matches!(register, Register::Mask(_)));
+        && (position == 0 || !matches!(register, ArchRegister::Mask(_)));
     if written {
         registers.writes.insert(register);
     }
@@ -130,11 +134,11 @@ fn is_destructive_sve(definition: &disarm64::Insn) -> bool {
     predicated && vector
 }
 
-fn add_address(registers: &mut Registers, operand: &InsnOperand, word: u32) {
+fn add_address(registers: &mut InstructionRegisters, operand: &InsnOperand, word: u32) {
     let base = if has_vector_base(operand) {
-        Register::Vector(field(word, 5))
+        ArchRegister::Vector(field(word, 5))
     } else {
-        Register::General(field(word, 5))
+        ArchRegister::General(field(word, 5))
     };
     registers.address.insert(base);
     if let Some(index) = index_register(operand, word) {
@@ -153,19 +157,19 @@ fn has_vector_base(operand: &InsnOperand) -> bool {
         .is_some_and(|spec| spec.bitfield == disarm64_defn::InsnBitField::SVE_Zn)
 }
 
-fn index_register(operand: &InsnOperand, word: u32) -> Option<Register> {
+fn index_register(operand: &InsnOperand, word: u32) -> Option<ArchRegister> {
     use disarm64_defn::InsnBitField::{Rm, SVE_Zm_16};
     let by_field = operand
         .bit_fields
         .iter()
         .find_map(|spec| match spec.bitfield {
-            Rm => Some(general(field(word, 16))),
-            SVE_Zm_16 => Some(Some(Register::Vector(field(word, 16)))),
+            Rm => Some(general_register(field(word, 16))),
+            SVE_Zm_16 => Some(Some(ArchRegister::Vector(field(word, 16)))),
             _ => None,
         });
     match by_field {
         Some(register) => register,
-        None if operand.kind == InsnOperandKind::ADDR_REGOFF => general(field(word, 16)),
+        None if operand.kind == InsnOperandKind::ADDR_REGOFF => general_register(field(word, 16)),
         None => None,
     }
 }
@@ -182,21 +186,21 @@ fn writes_base_back(operand: &InsnOperand, word: u32) -> bool {
     }
 }
 
-fn register_of(operand: &InsnOperand, word: u32) -> Option<Register> {
+fn register_of(operand: &InsnOperand, word: u32) -> Option<ArchRegister> {
     use InsnOperandClass::{
         FP_REG, INT_REG, MODIFIED_REG, PRED_REG, SIMD_ELEMENT, SIMD_REG, SIMD_REGLIST, SISD_REG,
         SVE_REG, SVE_REGLIST,
     };
     match operand.class {
-        INT_REG => general(register_field(operand, word)?),
-        MODIFIED_REG => general(field(word, 16)),
+        INT_REG => general_register(register_field(operand, word)?),
+        MODIFIED_REG => general_register(field(word, 16)),
         FP_REG | SIMD_REG | SIMD_ELEMENT | SISD_REG | SVE_REG | SVE_REGLIST => {
-            Some(Register::Vector(register_field(operand, word)?))
+            Some(ArchRegister::Vector(register_field(operand, word)?))
         }
-        SIMD_REGLIST => Some(Register::Vector(
+        SIMD_REGLIST => Some(ArchRegister::Vector(
             register_field(operand, word).unwrap_or_else(|| field(word, 0)),
         )),
-        PRED_REG => Some(Register::Mask(register_field(operand, word)?)),
+        PRED_REG => Some(ArchRegister::Mask(register_field(operand, word)?)),
         _ => None,
     }
 }
@@ -209,15 +213,15 @@ fn register_field(operand: &InsnOperand, word: u32) -> Option<u8> {
 
 /// A general register; as an operand number 31 is the zero register, or the
 /// stack pointer in a few additions, neither of which carries a loaded value.
-fn general(number: u8) -> Option<Register> {
-    (number != STACK_POINTER).then_some(Register::General(number))
+fn general_register(number: u8) -> Option<ArchRegister> {
+    (number != STACK_POINTER).then_some(ArchRegister::General(number))
 }
 
 fn field(word: u32, lowest_bit: u32) -> u8 {
     u8::try_from((word >> lowest_bit) & 31).unwrap_or(0)
 }
 
-fn add_flags(registers: &mut Registers, definition: &disarm64::Insn) {
+fn add_flags(registers: &mut InstructionRegisters, definition: &disarm64::Insn) {
     use InsnClass::{
         ADDSUB_CARRY, CONDBRANCH, CONDCMP_IMM, CONDCMP_REG, CONDSEL, FLOATCCMP, FLOATCMP, FLOATSEL,
     };
@@ -230,13 +234,13 @@ fn add_flags(registers: &mut Registers, definition: &disarm64::Insn) {
         CONDCMP_IMM | CONDCMP_REG | FLOATCMP | FLOATCCMP
     );
     if sets || compares {
-        registers.writes.insert(Register::Flags);
+        registers.writes.insert(ArchRegister::Flags);
     }
     let tests = matches!(
         definition.class,
         ADDSUB_CARRY | CONDBRANCH | CONDCMP_IMM | CONDCMP_REG | CONDSEL | FLOATCCMP | FLOATSEL
     );
     if tests || definition.flags.contains(InsnFlags::IS_COND) {
-        registers.reads.insert(Register::Flags);
+        registers.reads.insert(ArchRegister::Flags);
     }
 }

@@ -18,8 +18,8 @@
 
 use std::collections::HashSet;
 
-use crate::decode::Steps;
-use crate::{Arch, Code};
+use crate::decode::InstructionSteps;
+use crate::{Arch, CodeBytes};
 
 /// The most bytes that one x86 instruction can take.
 const MAX_INSTRUCTION_BYTES: usize = 15;
@@ -40,18 +40,23 @@ const ANCHOR_VOTES: u32 = 1_000;
 const ENOUGH_VOTES: u32 = 2;
 
 /// The boundaries in the `bytes` before `address` in ascending order, `address` excluded.
-pub(crate) fn before(code: &Code<'_>, address: u64, bytes: u64, anchors: &[u64]) -> Vec<u64> {
+pub(crate) fn boundaries_before(
+    code: &CodeBytes<'_>,
+    address: u64,
+    bytes: u64,
+    anchors: &[u64],
+) -> Vec<u64> {
     let start = address.saturating_sub(bytes).max(code.base);
     if code.arch == Arch::Aarch64 {
         let first = address - (address - start) / 4 * 4;
         return (first..address).step_by(4).collect();
     }
-    let window = Window::vote(code, start, address, anchors);
-    window.way_back()
+    let window = VoteWindow::from_votes(code, start, address, anchors);
+    window.trace_back()
 }
 
 /// The votes on the bytes of one window.
-struct Window {
+struct VoteWindow {
     start: u64,
     /// Per byte: where the instruction that starts there ends, if it lies on a
     /// way to the end of the window.
@@ -59,10 +64,10 @@ struct Window {
     votes: Vec<u32>,
 }
 
-impl Window {
-    fn vote(code: &Code<'_>, start: u64, end: u64, anchors: &[u64]) -> Self {
+impl VoteWindow {
+    fn from_votes(code: &CodeBytes<'_>, start: u64, end: u64, anchors: &[u64]) -> Self {
         let len = usize::try_from(end - start).unwrap_or(0);
-        let next = ways_to_end(code, start, len);
+        let next = next_boundaries(code, start, len);
         let anchors: HashSet<u64> = anchors.iter().copied().collect();
         let mut votes = vec![0_u32; len];
         // Ascending order hands every vote on to the end of the window.
@@ -80,10 +85,10 @@ impl Window {
         Self { start, next, votes }
     }
 
-    fn way_back(&self) -> Vec<u64> {
+    fn trace_back(&self) -> Vec<u64> {
         let mut boundaries = Vec::new();
         let mut current = self.next.len();
-        while let Some(previous) = self.best_before(current) {
+        while let Some(previous) = self.best_predecessor(current) {
             boundaries.push(self.start + previous as u64);
             current = previous;
         }
@@ -92,7 +97,7 @@ impl Window {
     }
 
     /// The start of an instruction that ends at `end` with the most votes.
-    fn best_before(&self, end: usize) -> Option<usize> {
+    fn best_predecessor(&self, end: usize) -> Option<usize> {
         let nearest = end.saturating_sub(MAX_INSTRUCTION_BYTES);
         (nearest..end)
             .filter(|&offset| self.next[offset] == Some(end))
@@ -101,13 +106,13 @@ impl Window {
     }
 }
 
-fn ways_to_end(code: &Code<'_>, start: u64, len: usize) -> Vec<Option<usize>> {
+fn next_boundaries(code: &CodeBytes<'_>, start: u64, len: usize) -> Vec<Option<usize>> {
     let mut next: Vec<Option<usize>> = vec![None; len];
-    let Some(mut steps) = Steps::from(code, start) else {
+    let Some(mut steps) = InstructionSteps::from_address(code, start) else {
         return next;
     };
     for offset in (0..len).rev() {
-        let end = steps.at(offset).map(|step| offset + step.len);
+        let end = steps.step_at(offset).map(|step| offset + step.len);
         next[offset] = end.filter(|&end| end == len || next.get(end).is_some_and(Option::is_some));
     }
     next
@@ -117,8 +122,8 @@ fn ways_to_end(code: &Code<'_>, start: u64, len: usize) -> Vec<Option<usize>> {
 mod tests {
     use super::*;
 
-    const fn code(bytes: &[u8]) -> Code<'_> {
-        Code {
+    const fn code(bytes: &[u8]) -> CodeBytes<'_> {
+        CodeBytes {
             arch: Arch::X86_64,
             bytes,
             base: 0x1000,
@@ -133,7 +138,7 @@ mod tests {
         ];
         let address = 0x100a;
         assert_eq!(
-            before(&code(&bytes), address, LOOK_BACK_BYTES, &[0x1000]),
+            boundaries_before(&code(&bytes), address, LOOK_BACK_BYTES, &[0x1000]),
             [0x1000]
         );
     }
@@ -142,7 +147,7 @@ mod tests {
     fn a_single_vote_is_not_enough() {
         let bytes = [0x90, 0x90];
         assert_eq!(
-            before(&code(&bytes), 0x1001, LOOK_BACK_BYTES, &[]),
+            boundaries_before(&code(&bytes), 0x1001, LOOK_BACK_BYTES, &[]),
             Vec::<u64>::new()
         );
     }
@@ -150,13 +155,13 @@ mod tests {
     #[test]
     fn fixed_length_boundaries_stay_inside_the_code() {
         let bytes = [0; 64];
-        let code = Code {
+        let code = CodeBytes {
             arch: Arch::Aarch64,
             bytes: &bytes,
             base: 0x1002,
         };
         assert_eq!(
-            before(&code, 0x100c, LOOK_BACK_BYTES, &[]),
+            boundaries_before(&code, 0x100c, LOOK_BACK_BYTES, &[]),
             [0x1004, 0x1008]
         );
     }

@@ -1,11 +1,11 @@
 //! Cutting the block around an address out of code bytes.
 
 use super::boundaries::{self, FAR_LOOK_BACK_BYTES, LOOK_BACK_BYTES};
-use super::rounds::Rounds;
-use super::suspicion::View;
-use super::{BlockError, BlockFacts, Entry};
-use crate::decode::Steps;
-use crate::{Arch, Code, Flow, Instruction, decode};
+use super::rounds::LoopRound;
+use super::suspicion::BlockSurroundings;
+use super::{BlockEntry, BlockError, BlockFacts};
+use crate::decode::InstructionSteps;
+use crate::{Arch, CodeBytes, FlowKind, Instruction, decode};
 
 /// The most bytes decoded behind the sampled address. Compilers unroll loops to
 /// some hundred bytes; only a block that is so long is decoded so far.
@@ -26,40 +26,40 @@ impl BlockFacts {
     /// # Errors
     ///
     /// [`BlockError`] if the address is not in `code` or holds no instruction.
-    pub fn build(code: Code<'_>, address: u64, anchors: &[u64]) -> Result<Self, BlockError> {
-        let window = Window::decode(&code, address, anchors)?;
+    pub fn build(code: CodeBytes<'_>, address: u64, anchors: &[u64]) -> Result<Self, BlockError> {
+        let window = DecodedWindow::decode(&code, address, anchors)?;
         Ok(window.into_block(address))
     }
 }
 
 /// The decoded surroundings of one address.
-struct Window {
+struct DecodedWindow {
     arch: Arch,
     /// Everything decoded up to the end of the block.
     instructions: Vec<Instruction>,
     /// Start of the block in `instructions`, by branches before it.
     first: usize,
     /// Direct branches seen before the block, in it and behind it.
-    branches: Vec<Branch>,
+    branches: Vec<DirectBranch>,
 }
 
 /// A direct branch.
 #[derive(Clone, Copy)]
-struct Branch {
+struct DirectBranch {
     target: u64,
     /// Instruction before it.
     before: Option<Instruction>,
 }
 
-impl Window {
-    fn decode(code: &Code<'_>, address: u64, anchors: &[u64]) -> Result<Self, BlockError> {
-        let bytes = code.from(address).ok_or(BlockError::Outside {
+impl DecodedWindow {
+    fn decode(code: &CodeBytes<'_>, address: u64, anchors: &[u64]) -> Result<Self, BlockError> {
+        let bytes = code.bytes_from(address).ok_or(BlockError::Outside {
             address,
             base: code.base,
             len: code.bytes.len(),
         })?;
         let sampled = decode(code.arch, bytes, address)?;
-        let (mut instructions, first) = straight_before(code, address, anchors);
+        let (mut instructions, first) = straight_run_before(code, address, anchors);
         instructions.push(sampled);
         extend_to_branch(code, &mut instructions);
         let branches = branches_near(code, &instructions);
@@ -81,8 +81,8 @@ impl Window {
             .and_then(|last| loop_target(last.flow))
             .is_some_and(|target| target == block[0].address);
         let sources = self.sources(start);
-        let lead = lead(&self.instructions[..start], block);
-        let view = View {
+        let lead = loop_prefix(&self.instructions[..start], block);
+        let view = BlockSurroundings {
             arch: self.arch,
             block,
             context: &self.instructions[..start],
@@ -134,53 +134,57 @@ impl Window {
         before.filter(Instruction::may_miss).collect()
     }
 
-    fn entry(&self, start: usize) -> Entry {
+    fn entry(&self, start: usize) -> BlockEntry {
         let Some(previous) = start.checked_sub(1).map(|index| self.instructions[index]) else {
-            return Entry::Unknown;
+            return BlockEntry::Unknown;
         };
         match previous.flow {
-            Flow::Next => Entry::Joined,
-            Flow::Conditional(_) => Entry::Fallthrough,
-            Flow::Call(_) => Entry::AfterCall,
-            Flow::Jump(_) | Flow::Return | Flow::Stop => Entry::Target,
+            FlowKind::Next => BlockEntry::Joined,
+            FlowKind::Conditional(_) => BlockEntry::Fallthrough,
+            FlowKind::Call(_) => BlockEntry::AfterCall,
+            FlowKind::Jump(_) | FlowKind::Return | FlowKind::Stop => BlockEntry::Target,
         }
     }
 }
 
 /// Rounds of the only string instruction that repeats in the block, else of the loop that it is.
-fn rounds(block: &[Instruction], loops: bool) -> Option<Rounds> {
+fn rounds(block: &[Instruction], loops: bool) -> Option<LoopRound> {
     let mut repeated = block.iter().filter(|i| i.memory.repeats);
     match (repeated.next(), repeated.next()) {
-        (None, _) => loops.then(|| Rounds::of(block)),
-        (Some(only), None) => Rounds::of_repeated(only),
+        (None, _) => loops.then(|| LoopRound::from_body(block)),
+        (Some(only), None) => LoopRound::from_repeated(only),
         _ => None,
     }
 }
 
 /// A call to the block's own start is recursion, not a loop.
-const fn loop_target(flow: Flow) -> Option<u64> {
+const fn loop_target(flow: FlowKind) -> Option<u64> {
     match flow {
-        Flow::Conditional(target) | Flow::Jump(target) => target,
-        Flow::Next | Flow::Call(_) | Flow::Return | Flow::Stop => None,
+        FlowKind::Conditional(target) | FlowKind::Jump(target) => target,
+        FlowKind::Next | FlowKind::Call(_) | FlowKind::Return | FlowKind::Stop => None,
     }
 }
 
 /// Part of `context` that comes before the block in each round of a loop that it ends: from the
 /// target of its last branch on, if only conditional branches stand there.
-fn lead<'a>(context: &'a [Instruction], block: &[Instruction]) -> &'a [Instruction] {
+fn loop_prefix<'a>(context: &'a [Instruction], block: &[Instruction]) -> &'a [Instruction] {
     let target = block.last().and_then(|last| loop_target(last.flow));
     let head = target.and_then(|target| context.iter().position(|i| i.address == target));
     let lead = head.map_or(&[][..], |head| &context[head..]);
-    let passes = |i: &Instruction| matches!(i.flow, Flow::Next | Flow::Conditional(_));
+    let passes = |i: &Instruction| matches!(i.flow, FlowKind::Next | FlowKind::Conditional(_));
     if lead.iter().all(passes) { lead } else { &[] }
 }
 
 /// The instructions before `address`, and from which on they are in one piece.
 /// Where that piece begins is looked for further away only if it is not near.
-fn straight_before(code: &Code<'_>, address: u64, anchors: &[u64]) -> (Vec<Instruction>, usize) {
+fn straight_run_before(
+    code: &CodeBytes<'_>,
+    address: u64,
+    anchors: &[u64],
+) -> (Vec<Instruction>, usize) {
     let mut run = Vec::new();
     for bytes in [LOOK_BACK_BYTES, FAR_LOOK_BACK_BYTES] {
-        run = preceding(code, address, bytes, anchors);
+        run = decode_preceding(code, address, bytes, anchors);
         let ends = |instruction: &Instruction| instruction.flow.ends_block();
         if let Some(branch) = run.iter().rposition(ends) {
             return (run, branch + 1);
@@ -190,12 +194,17 @@ fn straight_before(code: &Code<'_>, address: u64, anchors: &[u64]) -> (Vec<Instr
 }
 
 /// The instructions before `address`. What cannot be decoded ends the run.
-fn preceding(code: &Code<'_>, address: u64, bytes: u64, anchors: &[u64]) -> Vec<Instruction> {
+fn decode_preceding(
+    code: &CodeBytes<'_>,
+    address: u64,
+    bytes: u64,
+    anchors: &[u64],
+) -> Vec<Instruction> {
     let mut run = Vec::new();
-    let boundaries = boundaries::before(code, address, bytes, anchors);
+    let boundaries = boundaries::boundaries_before(code, address, bytes, anchors);
     for boundary in boundaries.into_iter().rev() {
         let decoded = code
-            .from(boundary)
+            .bytes_from(boundary)
             .and_then(|bytes| decode(code.arch, bytes, boundary).ok());
         let Some(instruction) = decoded else { break };
         run.push(instruction);
@@ -205,13 +214,13 @@ fn preceding(code: &Code<'_>, address: u64, bytes: u64, anchors: &[u64]) -> Vec<
 }
 
 /// Decodes on from the last instruction up to and including the next branch.
-fn extend_to_branch(code: &Code<'_>, instructions: &mut Vec<Instruction>) {
+fn extend_to_branch(code: &CodeBytes<'_>, instructions: &mut Vec<Instruction>) {
     let Some(mut last) = instructions.last().copied() else {
         return;
     };
     let limit = last.address.saturating_add(LOOK_AHEAD_BYTES);
     while !last.flow.ends_block() && last.end() < limit {
-        let Some(next) = next_of(code, &last) else {
+        let Some(next) = decode_next(code, &last) else {
             return;
         };
         instructions.push(next);
@@ -219,45 +228,45 @@ fn extend_to_branch(code: &Code<'_>, instructions: &mut Vec<Instruction>) {
     }
 }
 
-fn next_of(code: &Code<'_>, instruction: &Instruction) -> Option<Instruction> {
+fn decode_next(code: &CodeBytes<'_>, instruction: &Instruction) -> Option<Instruction> {
     let address = instruction.end();
-    decode(code.arch, code.from(address)?, address).ok()
+    decode(code.arch, code.bytes_from(address)?, address).ok()
 }
 
 /// Direct branches shortly before the block, in it and shortly behind it: the branch that closes a
 /// loop stands behind the blocks of the loop, the one that passes over a part before it.
-fn branches_near(code: &Code<'_>, instructions: &[Instruction]) -> Vec<Branch> {
+fn branches_near(code: &CodeBytes<'_>, instructions: &[Instruction]) -> Vec<DirectBranch> {
     let branch = |(index, instruction): (usize, &Instruction)| {
         let before = index.checked_sub(1).map(|before| instructions[before]);
         let target = instruction.flow.target()?;
-        Some(Branch { target, before })
+        Some(DirectBranch { target, before })
     };
     let own = instructions.iter().enumerate().filter_map(branch);
     own.chain(branches_behind(code, instructions)).collect()
 }
 
 /// Branches behind the last instruction that lead back to one of `instructions`.
-fn branches_behind(code: &Code<'_>, instructions: &[Instruction]) -> Vec<Branch> {
+fn branches_behind(code: &CodeBytes<'_>, instructions: &[Instruction]) -> Vec<DirectBranch> {
     let mut branches = Vec::new();
     let (Some(first), Some(last)) = (instructions.first(), instructions.last()) else {
         return branches;
     };
     let (mut previous, mut address) = (last.address, last.end());
-    let Some(mut steps) = Steps::from(code, address) else {
+    let Some(mut steps) = InstructionSteps::from_address(code, address) else {
         return branches;
     };
     let start = address;
     while address < start.saturating_add(LOOK_BEHIND_BYTES)
-        && let Some(next) = steps.at((address - start) as usize)
+        && let Some(next) = steps.step_at((address - start) as usize)
     {
         let back = next
             .target
             .filter(|to| (first.address..=last.address).contains(to));
         branches.extend(back.map(|target| {
-            Branch {
+            DirectBranch {
                 target,
                 before: code
-                    .from(previous)
+                    .bytes_from(previous)
                     .and_then(|bytes| decode(code.arch, bytes, previous).ok()),
             }
         }));

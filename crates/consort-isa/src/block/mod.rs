@@ -13,9 +13,9 @@ mod rounds;
 mod suspicion;
 
 use crate::operand::KnownValues;
-use crate::{Access, Class, Instruction, Operand, RegisterSet, RegisterValues};
+use crate::{Instruction, InstructionClass, MemoryAccess, Operand, RegisterSet, RegisterValues};
 
-pub use rounds::{Rounds, Stride};
+pub use rounds::{LoopRound, Stride};
 pub use suspicion::Suspicion;
 
 /// Reason why there is no block around an address.
@@ -38,7 +38,7 @@ pub enum BlockError {
 
 /// Way in which control comes to the first instruction of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Entry {
+pub enum BlockEntry {
     /// From a conditional branch that was not taken; perhaps from others too.
     Fallthrough,
     /// Back from a call.
@@ -57,11 +57,11 @@ pub struct BlockFacts {
     instructions: Box<[Instruction]>,
     suspicions: Box<[Suspicion]>,
     class_counts: [u16; 7],
-    entry: Entry,
+    entry: BlockEntry,
     loops: bool,
     /// Instructions before it in each round of a loop that it ends.
     lead: Box<[Instruction]>,
-    rounds: Option<Rounds>,
+    rounds: Option<LoopRound>,
     /// Of a comparison with memory before a branch that leads here.
     fused: Option<Operand>,
 }
@@ -77,18 +77,18 @@ impl BlockFacts {
         &self.suspicions
     }
 
-    /// Number of instructions of each class, as in [`Class::ALL`].
+    /// Number of instructions of each class, as in [`InstructionClass::ALL`].
     pub const fn class_counts(&self) -> [u16; 7] {
         self.class_counts
     }
 
     /// Way in which control comes in.
-    pub const fn entry(&self) -> Entry {
+    pub const fn entry(&self) -> BlockEntry {
         self.entry
     }
 
     /// Says whether the branch at its end leads back to its start.
-    pub const fn loops(&self) -> bool {
+    pub const fn is_loop(&self) -> bool {
         self.loops
     }
 
@@ -99,7 +99,7 @@ impl BlockFacts {
     }
 
     /// One round, if the block is a loop by itself.
-    pub const fn rounds(&self) -> Option<&Rounds> {
+    pub const fn rounds(&self) -> Option<&LoopRound> {
         self.rounds.as_ref()
     }
 
@@ -129,7 +129,7 @@ impl BlockFacts {
     /// In a loop all of whose accesses move by constants any of them stands for all, so that it is the
     /// same at every sample. Fixed addresses count only if there are no others: what a loop reads
     /// there stays in the first level.
-    pub fn accessed(&self, address: u64, values: &RegisterValues) -> Option<Access> {
+    pub fn memory_access_at(&self, address: u64, values: &RegisterValues) -> Option<MemoryAccess> {
         let index = self.index_of(address)?;
         let at = &self.instructions[index];
         if at.memory.repeats {
@@ -167,7 +167,7 @@ impl BlockFacts {
         index: usize,
         values: &RegisterValues,
         kind: fn(Operand) -> bool,
-    ) -> Option<Access> {
+    ) -> Option<MemoryAccess> {
         let mut known = KnownValues::new(values);
         let around = if self.ends_loop() { index } else { 0 };
         let (before, from) = self.instructions.split_at(index);
@@ -177,12 +177,12 @@ impl BlockFacts {
             if access.is_some() {
                 return access;
             }
-            known.follow(instruction.linear, instruction.writes);
+            known.follow_instruction(instruction.linear, instruction.writes);
         }
         None
     }
 
-    pub(crate) fn class_at(&self, index: usize) -> Class {
+    pub(crate) fn class_at(&self, index: usize) -> InstructionClass {
         self.instructions[index].class
     }
 }

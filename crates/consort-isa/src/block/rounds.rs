@@ -1,8 +1,8 @@
 //! One round of a loop: how long it takes at least, and how far it moves through memory.
 
 use super::Operand;
-use crate::host::{L1_HIT_CYCLES, RETIRE_WIDTH};
-use crate::{Class, Instruction, Register, UnitUse};
+use crate::sampled_processor::{L1_HIT_CYCLES, RETIRE_WIDTH};
+use crate::{ArchRegister, Instruction, InstructionClass, UnitLatency};
 
 /// Loads and stores that first-level caches serve per cycle: two loads and one store, the least of
 /// the cores from 2011 on (Intel and AMD optimisation guides; some do three and two).
@@ -21,7 +21,7 @@ const LONG_CYCLES: f64 = 13.0;
 /// Rounds after which the chains of a loop run in step, and rounds that are then timed.
 const WARM_ROUNDS: usize = 4;
 const TIMED_ROUNDS: usize = 8;
-/// Registers that carry values: [`Register`]s have numbers below this.
+/// Registers that carry values: [`ArchRegister`]s have numbers below this.
 const REGISTERS: usize = 128;
 
 /// Movement of an operand from round to round.
@@ -35,7 +35,7 @@ pub struct Stride {
 
 /// One round of a loop.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Rounds {
+pub struct LoopRound {
     /// Cycles that a round takes at least with all data in the first-level cache.
     pub least_cycles: f64,
     /// The operands that move by constants.
@@ -44,23 +44,23 @@ pub struct Rounds {
     pub all_move: bool,
 }
 
-impl Rounds {
+impl LoopRound {
     /// Those of the loop whose body this is.
-    pub(super) fn of(body: &[Instruction]) -> Self {
+    pub(super) fn from_body(body: &[Instruction]) -> Self {
         let strides = strides(body);
         Self {
             least_cycles: throughput_cycles(body).max(chain_cycles(body)),
-            all_move: !strides.is_empty() && body.iter().all(|i| is_along(i, &strides)),
+            all_move: !strides.is_empty() && body.iter().all(|i| follows_strides(i, &strides)),
             strides,
         }
     }
 
     /// Those of a repeated string instruction, each of whose elements is a round. Programs clear
     /// the direction flag, so it goes upwards.
-    pub(super) fn of_repeated(instruction: &Instruction) -> Option<Self> {
+    pub(super) fn from_repeated(instruction: &Instruction) -> Option<Self> {
         let (bytes, operand) = (instruction.element_bytes?, instruction.operand?);
         let least_cycles = match instruction.class {
-            Class::Store => f64::from(bytes) / REPEATED_STORE_BYTES_PER_CYCLE,
+            InstructionClass::Store => f64::from(bytes) / REPEATED_STORE_BYTES_PER_CYCLE,
             _ => ELEMENT_CYCLES,
         };
         let bytes = i64::from(bytes);
@@ -74,13 +74,16 @@ impl Rounds {
 
 /// Returns true if the instruction accesses no memory, or only such as never misses, or what moves by
 /// one of the strides.
-fn is_along(instruction: &Instruction, strides: &[Stride]) -> bool {
+fn follows_strides(instruction: &Instruction, strides: &[Stride]) -> bool {
     let memory = instruction.memory;
     // A load that fetches nothing into a register only fetches ahead.
-    let ahead = instruction.class == Class::Load && instruction.writes.is_empty();
+    let ahead = instruction.class == InstructionClass::Load && instruction.writes.is_empty();
     let accesses = (memory.reads || memory.writes) && !memory.stack && !ahead;
     let along = |operand: Operand| {
-        operand.is_fixed() || strides.iter().any(|s| s.operand.is_beside(operand))
+        operand.is_fixed()
+            || strides
+                .iter()
+                .any(|s| s.operand.has_same_registers(operand))
     };
     !accesses || instruction.operand.is_some_and(along)
 }
@@ -103,14 +106,14 @@ fn chain_cycles(body: &[Instruction]) -> f64 {
             warm = end;
         }
         for instruction in body {
-            end = f64::max(end, run(instruction, &mut ready));
+            end = f64::max(end, execute_instruction(instruction, &mut ready));
         }
     }
     (end - warm) / TIMED_ROUNDS as f64
 }
 
 /// Cycle at which the instruction is done, and what it writes is ready.
-fn run(instruction: &Instruction, ready: &mut [f64; REGISTERS]) -> f64 {
+fn execute_instruction(instruction: &Instruction, ready: &mut [f64; REGISTERS]) -> f64 {
     let inputs = instruction.reads.numbers().map(|number| ready[number]);
     let done = inputs.fold(0.0, f64::max) + latency(instruction);
     for number in instruction.writes.numbers() {
@@ -121,12 +124,12 @@ fn run(instruction: &Instruction, ready: &mut [f64; REGISTERS]) -> f64 {
 
 fn latency(instruction: &Instruction) -> f64 {
     let unit = match instruction.unit {
-        UnitUse::Short => 1.0,
-        UnitUse::Pipelined => PIPELINED_CYCLES,
-        UnitUse::Long => LONG_CYCLES,
+        UnitLatency::Short => 1.0,
+        UnitLatency::Pipelined => PIPELINED_CYCLES,
+        UnitLatency::Long => LONG_CYCLES,
     };
     match (instruction.memory.reads, instruction.class) {
-        (true, Class::Load) => L1_HIT_CYCLES,
+        (true, InstructionClass::Load) => L1_HIT_CYCLES,
         // The address does not hang on the other operand, so the load is early.
         _ => unit,
     }
@@ -136,7 +139,9 @@ fn strides(body: &[Instruction]) -> Box<[Stride]> {
     let operands = body.iter().filter_map(|instruction| instruction.operand);
     let mut strides: Vec<Stride> = Vec::new();
     for operand in operands {
-        let known = strides.iter().any(|s| s.operand.is_beside(operand));
+        let known = strides
+            .iter()
+            .any(|s| s.operand.has_same_registers(operand));
         if let (false, Some(bytes)) = (known, stride(body, operand)) {
             strides.push(Stride { operand, bytes });
         }
@@ -159,7 +164,7 @@ fn stride(body: &[Instruction], operand: Operand) -> Option<i64> {
 fn advance(body: &[Instruction], number: u8) -> Option<i64> {
     let writers = body
         .iter()
-        .filter(|i| i.writes.contains(Register::General(number)));
+        .filter(|i| i.writes.contains(ArchRegister::General(number)));
     let constants = writers.map(|i| i.advance.filter(|a| a.0 == number));
     constants.map(|advance| advance.map(|(_, by)| by)).sum()
 }

@@ -7,8 +7,8 @@
 //! stops at the use (in-order cores), and on Arm cores, which drop what is in
 //! flight, *on the slow instruction itself*.
 
-use super::Entry;
-use crate::{Arch, Flow, Instruction, UnitUse};
+use super::BlockEntry;
+use crate::{Arch, FlowKind, Instruction, UnitLatency};
 
 /// The cause that an excess of samples on one instruction points to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub enum Suspicion {
 
 impl Suspicion {
     /// Returns true for a suspicion of an access to memory.
-    pub(crate) const fn is_of_memory(self) -> bool {
+    pub(crate) const fn is_memory(self) -> bool {
         matches!(
             self,
             Self::Memory { .. } | Self::MemoryOrUnit | Self::StoreBuffer
@@ -47,20 +47,20 @@ impl Suspicion {
 const USE_WINDOW: usize = 8;
 
 /// A block and what is known of its surroundings.
-pub(super) struct View<'a> {
+pub(super) struct BlockSurroundings<'a> {
     pub(super) arch: Arch,
     pub(super) block: &'a [Instruction],
     /// Instructions before the block in memory.
     pub(super) context: &'a [Instruction],
     /// Accesses to memory that retire together with a branch to the block.
     pub(super) sources: &'a [Instruction],
-    pub(super) entry: Entry,
+    pub(super) entry: BlockEntry,
     pub(super) loops: bool,
     /// Part of the context that comes before the block in each round of a loop that it ends.
     pub(super) lead: &'a [Instruction],
 }
 
-impl View<'_> {
+impl BlockSurroundings<'_> {
     /// The suspicion on every instruction of the block.
     pub(super) fn suspicions(&self) -> Box<[Suspicion]> {
         (0..self.block.len())
@@ -73,20 +73,20 @@ impl View<'_> {
         if at.memory.repeats {
             return Suspicion::Memory { chained: false };
         }
-        self.behind_slow(index)
-            .or_else(|| self.first_use(index))
-            .or_else(|| self.itself(index))
-            .unwrap_or_else(|| self.at_entry(index))
+        self.suspect_predecessor(index)
+            .or_else(|| self.suspect_first_use(index))
+            .or_else(|| self.suspect_itself(index))
+            .unwrap_or_else(|| self.suspect_entry(index))
     }
 
     /// The instruction directly before it is slow.
-    fn behind_slow(&self, index: usize) -> Option<Suspicion> {
-        let position = self.before(index)?;
-        let before = self.at(position);
+    fn suspect_predecessor(&self, index: usize) -> Option<Suspicion> {
+        let position = self.previous_position(index)?;
+        let before = self.instruction_at(position);
         if before.may_miss() {
-            return Some(self.behind_load(position));
+            return Some(self.suspect_load(position));
         }
-        if before.unit != UnitUse::Short {
+        if before.unit != UnitLatency::Short {
             return Some(Suspicion::Unit);
         }
         before
@@ -94,18 +94,18 @@ impl View<'_> {
             .then_some(Suspicion::StoreBuffer)
     }
 
-    fn behind_load(&self, position: Position) -> Suspicion {
-        match self.at(position).unit {
-            UnitUse::Short => Suspicion::Memory {
+    fn suspect_load(&self, position: Position) -> Suspicion {
+        match self.instruction_at(position).unit {
+            UnitLatency::Short => Suspicion::Memory {
                 chained: self.is_chained(position),
             },
-            UnitUse::Pipelined => Suspicion::MemoryOrUnit,
-            UnitUse::Long => Suspicion::Unit,
+            UnitLatency::Pipelined => Suspicion::MemoryOrUnit,
+            UnitLatency::Long => Suspicion::Unit,
         }
     }
 
     /// It is the first to need what a load just before it fetched.
-    fn first_use(&self, index: usize) -> Option<Suspicion> {
+    fn suspect_first_use(&self, index: usize) -> Option<Suspicion> {
         let mut needed = self.block[index].reads;
         for earlier in (index.saturating_sub(USE_WINDOW)..index).rev() {
             let producer = &self.block[earlier];
@@ -127,9 +127,9 @@ impl View<'_> {
     }
 
     /// It is slow itself: long units stay unfinished, Arm cores blame the load.
-    fn itself(&self, index: usize) -> Option<Suspicion> {
+    fn suspect_itself(&self, index: usize) -> Option<Suspicion> {
         let at = &self.block[index];
-        if at.unit == UnitUse::Long {
+        if at.unit == UnitLatency::Long {
             return Some(Suspicion::Unit);
         }
         let blames_the_load = self.arch == Arch::Aarch64 && at.may_miss();
@@ -144,13 +144,16 @@ impl View<'_> {
     ///
     /// What looks like the front end is mostly a load that is compared and branched upon in one
     /// (`cmp mem, reg; jcc` is one operation on x86): the sample stands at the branch's target.
-    fn at_entry(&self, index: usize) -> Suspicion {
+    fn suspect_entry(&self, index: usize) -> Suspicion {
         if index == 0 && !self.sources.is_empty() {
             return Suspicion::Memory { chained: false };
         }
         let refills = matches!(
             self.entry,
-            Entry::Fallthrough | Entry::AfterCall | Entry::Target | Entry::Joined
+            BlockEntry::Fallthrough
+                | BlockEntry::AfterCall
+                | BlockEntry::Target
+                | BlockEntry::Joined
         );
         if index <= 1 && refills && !self.loops {
             Suspicion::FrontEnd
@@ -161,10 +164,10 @@ impl View<'_> {
 
     /// Position of what retires directly before `index`. A conditional branch is passed
     /// over: it retires together with the comparison before it.
-    fn before(&self, index: usize) -> Option<Position> {
+    fn previous_position(&self, index: usize) -> Option<Position> {
         let previous = self.step_back(Position::Block(index))?;
-        match self.at(previous).flow {
-            Flow::Conditional(_) => self.step_back(previous),
+        match self.instruction_at(previous).flow {
+            FlowKind::Conditional(_) => self.step_back(previous),
             _ => Some(previous),
         }
     }
@@ -172,14 +175,14 @@ impl View<'_> {
     fn step_back(&self, position: Position) -> Option<Position> {
         match position {
             Position::Block(0) if self.loops => Some(Position::Block(self.block.len() - 1)),
-            Position::Block(0) if self.entry == Entry::Target => None,
+            Position::Block(0) if self.entry == BlockEntry::Target => None,
             Position::Block(0) => self.context.len().checked_sub(1).map(Position::Context),
             Position::Block(index) => Some(Position::Block(index - 1)),
             Position::Context(index) => index.checked_sub(1).map(Position::Context),
         }
     }
 
-    const fn at(&self, position: Position) -> &Instruction {
+    const fn instruction_at(&self, position: Position) -> &Instruction {
         match position {
             Position::Block(index) => &self.block[index],
             Position::Context(index) => &self.context[index],

@@ -12,9 +12,9 @@
 //! The piles of one suspicion are taken together, since what they wait for
 //! overlaps: independent loads of a block hit or miss at the same time.
 
-use super::histogram::Pile;
-use super::tally::{KINDS, NONE, Tally};
-use crate::host::RETIRE_WIDTH;
+use super::histogram::InstructionSamples;
+use super::tally::{KINDS, NONE, SuspicionTally};
+use crate::sampled_processor::RETIRE_WIDTH;
 
 /// Half a sample stands for what chance may have kept from a pile (the prior of
 /// Jeffreys for a count).
@@ -22,7 +22,7 @@ pub(super) const UNSEEN_SAMPLES: f64 = 0.5;
 
 /// Worth of the samples under one suspicion.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Worth {
+pub(super) struct SampleWorth {
     /// Cycles per execution, at least; of no meaning by themselves unless
     /// `calibrated`.
     pub(super) cycles: f64,
@@ -34,12 +34,12 @@ pub(super) struct Worth {
 
 /// The time of a block beside a pile.
 #[derive(Clone, Copy, Debug)]
-struct Rest {
+struct BlockRemainder {
     weight: f64,
     instructions: usize,
 }
 
-impl Rest {
+impl BlockRemainder {
     fn is_large(self) -> bool {
         as_f64(self.instructions) >= RETIRE_WIDTH
     }
@@ -55,7 +55,7 @@ impl Rest {
         }
     }
 
-    fn worth_of(self, pile: Pile, one_sample: f64) -> f64 {
+    fn pile_worth(self, pile: InstructionSamples, one_sample: f64) -> f64 {
         let weight = self.weight + UNSEEN_SAMPLES * one_sample;
         pile.cautious_weight() / weight * self.least_cycles()
     }
@@ -65,20 +65,20 @@ impl Rest {
 ///
 /// Both the instructions without suspicion and all those without this one give
 /// a lower bound; the greater one of those that hold is taken.
-pub(super) fn worth(tally: Tally, all: &[Tally; KINDS.len()]) -> Worth {
+pub(super) fn worth(tally: SuspicionTally, all: &[SuspicionTally; KINDS.len()]) -> SampleWorth {
     let total = total(all);
     if tally.pile.count == 0 || total.pile.weight <= 0.0 {
-        return Worth {
+        return SampleWorth {
             cycles: 0.0,
             base_cycles: 0.0,
             calibrated: true,
         };
     }
-    let others = Rest {
+    let others = BlockRemainder {
         weight: (total.pile.weight - tally.pile.weight).max(0.0),
         instructions: total.instructions - tally.instructions,
     };
-    let unsuspected = Rest {
+    let unsuspected = BlockRemainder {
         weight: all[NONE].pile.weight,
         instructions: all[NONE].instructions,
     };
@@ -86,17 +86,17 @@ pub(super) fn worth(tally: Tally, all: &[Tally; KINDS.len()]) -> Worth {
     let cycles = [others, unsuspected]
         .into_iter()
         .filter(|rest| rest.is_large() || !calibrated)
-        .map(|rest| rest.worth_of(tally.pile, total.pile.mean_weight()))
+        .map(|rest| rest.pile_worth(tally.pile, total.pile.mean_weight()))
         .fold(0.0, f64::max);
-    Worth {
+    SampleWorth {
         cycles,
         base_cycles: as_f64(tally.instructions) / RETIRE_WIDTH,
         calibrated,
     }
 }
 
-fn total(all: &[Tally; KINDS.len()]) -> Tally {
-    let mut total = Tally::default();
+fn total(all: &[SuspicionTally; KINDS.len()]) -> SuspicionTally {
+    let mut total = SuspicionTally::default();
     for tally in all {
         total.pile.add(tally.pile);
         total.instructions += tally.instructions;

@@ -8,17 +8,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::accesses::DataLevel;
 use super::calibrate::{as_f64, worth};
-use super::footprint::Lines;
-use super::histogram::Histogram;
+use super::footprint::CodeLineSamples;
+use super::histogram::BlockHistogram;
 use super::pace;
-use super::pool::Pool;
-use super::reach::Level;
-use super::split::{Split, split};
-use super::tally::{KINDS, by_suspicion};
-use super::{Bounds, CycleStack, Estimate, SamplePoint};
-use crate::host::RETIRE_WIDTH;
-use crate::{BlockFacts, Host, Mix};
+use super::pool::BlockPool;
+use super::split::{StallSplit, split_time};
+use super::tally::{KINDS, tally_by_suspicion};
+use super::{Estimate, EstimatedStack, SamplePoint, ShareBounds};
+use crate::sampled_processor::RETIRE_WIDTH;
+use crate::{BlockFacts, ClassMix, SampledProcessor};
 
 /// Samples from which a block that is no loop is judged by itself. At 64 the
 /// standard error of an even share of a block of eight instructions is a third
@@ -30,11 +30,11 @@ const OWN_JUDGEMENT_SAMPLES: u32 = 64;
 pub struct Estimator {
     /// By start and number of instructions; in order, so that sums of shares
     /// come out the same every time.
-    histograms: BTreeMap<(u64, usize), Histogram>,
-    lines: Lines,
+    histograms: BTreeMap<(u64, usize), BlockHistogram>,
+    lines: CodeLineSamples,
     samples: u64,
     undecoded_weight: f64,
-    host: Host,
+    host: SampledProcessor,
 }
 
 impl Estimator {
@@ -44,7 +44,7 @@ impl Estimator {
     }
 
     /// An estimator for samples of such a processor.
-    pub fn of_host(host: Host) -> Self {
+    pub fn for_processor(host: SampledProcessor) -> Self {
         Self {
             host,
             ..Self::default()
@@ -79,15 +79,15 @@ impl Estimator {
         self.lines.add(at.address);
         let sequence = self.samples;
         let histogram = self.histogram_of(block);
-        histogram.add(index, usable(at.weight));
-        histogram.reach_mut().add(at, sequence);
+        histogram.add(index, usable_weight(at.weight));
+        histogram.accesses_mut().add(at, sequence);
         true
     }
 
     /// Adds one sample whose code could not be read or decoded.
     pub fn add_undecoded(&mut self, weight: f64) {
         self.samples += 1;
-        self.undecoded_weight += usable(weight);
+        self.undecoded_weight += usable_weight(weight);
     }
 
     /// Estimate that the samples give; `None` if none with a weight was decoded.
@@ -111,10 +111,10 @@ impl Estimator {
         })
     }
 
-    fn histogram_of(&mut self, block: &Arc<BlockFacts>) -> &mut Histogram {
+    fn histogram_of(&mut self, block: &Arc<BlockFacts>) -> &mut BlockHistogram {
         self.histograms
             .entry((block.start(), block.instructions().len()))
-            .or_insert_with(|| Histogram::new(block))
+            .or_insert_with(|| BlockHistogram::new(block))
     }
 
     fn decoded_weight(&self) -> f64 {
@@ -126,11 +126,11 @@ impl Estimator {
 
     fn stalls(&self) -> Stalls {
         let mut stalls = Stalls::default();
-        let mut pool = Pool::default();
+        let mut pool = BlockPool::default();
         for histogram in self.histograms.values() {
-            let level = histogram.reach().level(self.host);
-            let share = histogram.reach().share();
-            match pace::stall(histogram, self.host, share, level) {
+            let level = histogram.accesses().level(self.host);
+            let share = histogram.accesses().share();
+            match pace::stall_share(histogram, self.host, share, level) {
                 Some(stall) => stalls.add_stream(histogram, stall),
                 _ if is_judged_alone(histogram, level) => stalls.add_block(histogram, level),
                 _ => pool.add(histogram),
@@ -142,7 +142,7 @@ impl Estimator {
         stalls
     }
 
-    fn mix(&self) -> Mix {
+    fn mix(&self) -> ClassMix {
         let mut weights = [0.0; 7];
         for histogram in self.histograms.values() {
             let even_weight = histogram.total().weight / as_f64(histogram.len());
@@ -150,10 +150,10 @@ impl Estimator {
                 *weight += even_weight * f64::from(count);
             }
         }
-        Mix::from_weights(weights)
+        ClassMix::from_weights(weights)
     }
 
-    fn mix_at_address(&self) -> Mix {
+    fn mix_at_address(&self) -> ClassMix {
         let mut weights = [0.0; 7];
         for histogram in self.histograms.values() {
             for index in 0..histogram.len() {
@@ -161,11 +161,11 @@ impl Estimator {
                 weights[class.index()] += histogram.pile(index).weight;
             }
         }
-        Mix::from_weights(weights)
+        ClassMix::from_weights(weights)
     }
 }
 
-fn usable(weight: f64) -> f64 {
+fn usable_weight(weight: f64) -> f64 {
     if weight.is_finite() {
         weight.max(0.0)
     } else {
@@ -178,12 +178,12 @@ fn usable(weight: f64) -> f64 {
 ///
 /// And so does a block whose data are known to be in the nearest or in no cache of its core, or that
 /// ends a loop and has its data anywhere known.
-fn is_judged_alone(histogram: &Histogram, level: Level) -> bool {
-    let walks = histogram.block().ends_loop() && level != Level::Unknown;
-    let told = walks || matches!(level, Level::First | Level::Beyond);
+fn is_judged_alone(histogram: &BlockHistogram, level: DataLevel) -> bool {
+    let walks = histogram.block().ends_loop() && level != DataLevel::Unknown;
+    let told = walks || matches!(level, DataLevel::First | DataLevel::Beyond);
     let long = as_f64(histogram.len()) > RETIRE_WIDTH;
     let many = histogram.total().count >= OWN_JUDGEMENT_SAMPLES;
-    histogram.block().loops() || told || (long && many)
+    histogram.block().is_loop() || told || (long && many)
 }
 
 /// Weights of samples by cause.
@@ -199,7 +199,7 @@ struct Stalls {
 }
 
 impl Stalls {
-    fn add(&mut self, weight: f64, split: Split) {
+    fn add(&mut self, weight: f64, split: StallSplit) {
         self.memory += weight * split.memory;
         self.unit += weight * split.unit;
         self.front_end += weight * split.front_end;
@@ -209,37 +209,38 @@ impl Stalls {
 
     /// A loop that goes through memory: what is no stall goes to the causes that
     /// its samples name.
-    fn add_stream(&mut self, histogram: &Histogram, stall: f64) {
+    fn add_stream(&mut self, histogram: &BlockHistogram, stall: f64) {
         let weight = histogram.total().weight;
         self.bandwidth += stall * weight;
-        let memory_bounds = Bounds {
+        let memory_bounds = ShareBounds {
             low: 0.0,
             high: 1.0,
         };
-        let split = Split {
+        let split = StallSplit {
             memory: stall,
             memory_bounds,
-            ..Split::default()
+            ..StallSplit::default()
         };
         self.add(weight, split);
     }
 
-    fn add_block(&mut self, histogram: &Histogram, level: Level) {
-        let tallies = by_suspicion(histogram);
-        let loop_instructions = histogram.block().loops().then_some(histogram.len());
+    fn add_block(&mut self, histogram: &BlockHistogram, level: DataLevel) {
+        let tallies = tally_by_suspicion(histogram);
+        let loop_instructions = histogram.block().is_loop().then_some(histogram.len());
         for (suspicion, tally) in KINDS.into_iter().zip(tallies) {
             let worth = worth(tally, &tallies);
             self.add(
                 tally.pile.weight,
-                split(suspicion, worth, loop_instructions).at(level, suspicion, worth),
+                split_time(suspicion, worth, loop_instructions)
+                    .adjust_to_level(level, suspicion, worth),
             );
         }
     }
 
-    fn stack(&self, total: f64) -> CycleStack {
+    fn stack(&self, total: f64) -> EstimatedStack {
         let [memory, unit, front_end] =
             [self.memory, self.unit, self.front_end].map(|part| (part / total).clamp(0.0, 1.0));
-        CycleStack {
+        EstimatedStack {
             base: (1.0 - memory - unit - front_end).max(0.0),
             unit,
             memory,
@@ -247,8 +248,8 @@ impl Stalls {
         }
     }
 
-    fn memory_bounds(&self, total: f64) -> Bounds {
-        Bounds {
+    fn memory_bounds(&self, total: f64) -> ShareBounds {
+        ShareBounds {
             low: (self.memory_low / total).clamp(0.0, 1.0),
             high: (self.memory_high / total).clamp(0.0, 1.0),
         }

@@ -18,11 +18,11 @@ pub struct Footprint {
 
 /// Counts samples per line.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Lines {
+pub(super) struct CodeLineSamples {
     samples: HashMap<u64, u64>,
 }
 
-impl Lines {
+impl CodeLineSamples {
     pub(super) fn add(&mut self, address: u64) {
         *self.samples.entry(address / LINE_BYTES).or_default() += 1;
     }
@@ -33,8 +33,8 @@ impl Lines {
     /// lower bound in expectation.
     pub(super) fn footprint(&self) -> Footprint {
         let seen = self.samples.len() as u64;
-        let once = self.seen_exactly(1);
-        let twice = self.seen_exactly(2);
+        let once = self.count_seen(1);
+        let twice = self.count_seen(2);
         let unseen = once * once.saturating_sub(1) / (2 * (twice + 1));
         Footprint {
             seen_bytes: seen * LINE_BYTES,
@@ -42,7 +42,7 @@ impl Lines {
         }
     }
 
-    fn seen_exactly(&self, times: u64) -> u64 {
+    fn count_seen(&self, times: u64) -> u64 {
         self.samples.values().filter(|&&n| n == times).count() as u64
     }
 }
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn one_hot_line_is_one_line() {
-        let mut lines = Lines::default();
+        let mut lines = CodeLineSamples::default();
         for _ in 0..100 {
             lines.add(0x1010);
         }
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn lines_seen_once_speak_for_unseen_ones() {
-        let mut lines = Lines::default();
+        let mut lines = CodeLineSamples::default();
         for line in 0..10 {
             lines.add(line * 64);
         }

@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use super::reach::Reach;
+use super::accesses::BlockAccesses;
 use crate::{BlockFacts, Suspicion};
 
 /// The samples on one instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Pile {
+pub(super) struct InstructionSamples {
     /// Number of samples.
     pub(super) count: u32,
     /// Their weights together.
     pub(super) weight: f64,
 }
 
-impl Pile {
+impl InstructionSamples {
     pub(super) fn add(&mut self, other: Self) {
         self.count = self.count.saturating_add(other.count);
         self.weight += other.weight;
@@ -37,30 +37,30 @@ impl Pile {
 
 /// The samples of one block.
 #[derive(Clone, Debug)]
-pub(super) struct Histogram {
+pub(super) struct BlockHistogram {
     block: Arc<BlockFacts>,
-    piles: Vec<Pile>,
-    reach: Reach,
+    piles: Vec<InstructionSamples>,
+    reach: BlockAccesses,
 }
 
-impl Histogram {
+impl BlockHistogram {
     pub(super) fn new(block: &Arc<BlockFacts>) -> Self {
         Self {
-            piles: vec![Pile::default(); block.instructions().len()],
+            piles: vec![InstructionSamples::default(); block.instructions().len()],
             block: Arc::clone(block),
-            reach: Reach::default(),
+            reach: BlockAccesses::default(),
         }
     }
 
     pub(super) fn add(&mut self, index: usize, weight: f64) {
-        self.piles[index].add(Pile { count: 1, weight });
+        self.piles[index].add(InstructionSamples { count: 1, weight });
     }
 
-    pub(super) fn reach(&self) -> &Reach {
+    pub(super) fn accesses(&self) -> &BlockAccesses {
         &self.reach
     }
 
-    pub(super) fn reach_mut(&mut self) -> &mut Reach {
+    pub(super) fn accesses_mut(&mut self) -> &mut BlockAccesses {
         &mut self.reach
     }
 
@@ -73,17 +73,17 @@ impl Histogram {
         self.piles.len()
     }
 
-    pub(super) fn piles(&self) -> impl Iterator<Item = (Pile, Suspicion)> {
+    pub(super) fn piles(&self) -> impl Iterator<Item = (InstructionSamples, Suspicion)> {
         let suspicions = self.block.suspicions().iter().copied();
         self.piles.iter().copied().zip(suspicions)
     }
 
-    pub(super) fn pile(&self, index: usize) -> Pile {
+    pub(super) fn pile(&self, index: usize) -> InstructionSamples {
         self.piles[index]
     }
 
-    pub(super) fn total(&self) -> Pile {
-        let mut total = Pile::default();
+    pub(super) fn total(&self) -> InstructionSamples {
+        let mut total = InstructionSamples::default();
         for pile in &self.piles {
             total.add(*pile);
         }

@@ -1,18 +1,18 @@
 //! From samples to shares of time.
 
+mod accesses;
 mod calibrate;
 mod estimator;
 mod footprint;
 mod histogram;
 mod pace;
 mod pool;
-mod reach;
 mod split;
 mod tally;
 
 use serde::Serialize;
 
-use crate::{Access, Mix};
+use crate::{ClassMix, MemoryAccess};
 
 pub use estimator::Estimator;
 pub use footprint::Footprint;
@@ -23,8 +23,8 @@ pub struct SamplePoint {
     /// The sampled address.
     pub address: u64,
     /// The address in memory that the code there is about, where it is known
-    /// ([`crate::BlockFacts::accessed`]).
-    pub accessed: Option<Access>,
+    /// ([`crate::BlockFacts::memory_access_at`]).
+    pub accessed: Option<MemoryAccess>,
     /// The number of the PU.
     pub pu: u32,
     /// The time, ns since any one moment; all 0 where speeds do not matter.
@@ -35,7 +35,7 @@ pub struct SamplePoint {
 
 /// The least and the most that a share may be by the rule of the estimate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Bounds {
+pub struct ShareBounds {
     /// With every ambiguous pile taken for a hit.
     pub low: f64,
     /// With every ambiguous pile taken for a stall.
@@ -44,7 +44,7 @@ pub struct Bounds {
 
 /// Shares of time by cause; they sum to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct CycleStack {
+pub struct EstimatedStack {
     /// Ordinary progress.
     pub base: f64,
     /// Waiting for execution units of long latency.
@@ -63,12 +63,12 @@ pub struct CycleStack {
 pub struct Estimate {
     /// The instruction mix by time: the time of each block spread evenly over
     /// its instructions.
-    pub mix: Mix,
+    pub mix: ClassMix,
     /// The classes of the instructions at the sampled addresses. It has the skid
     /// of sampling in it; compare it with `mix`, do not use it.
-    pub mix_at_address: Mix,
+    pub mix_at_address: ClassMix,
     /// The estimated cycle stack.
-    pub stack: CycleStack,
+    pub stack: EstimatedStack,
     /// Share of time stalled behind memory; `stack.memory` by its own name.
     pub memory_stall_share: f64,
     /// The part of `memory_stall_share` in loops that go through memory in steps: limited by
@@ -78,7 +78,7 @@ pub struct Estimate {
     /// accesses to memory can mean. The sampling error comes on top, and stalls
     /// whose samples stand elsewhere (a saturated memory path under many
     /// overlapping accesses) are outside.
-    pub memory_bounds: Bounds,
+    pub memory_bounds: ShareBounds,
     /// Number of samples, decoded or not.
     pub samples: u64,
     /// Share of the weight of all samples whose code could be decoded.

@@ -8,23 +8,28 @@
 //!
 //! A string instruction that repeats is such a loop by itself.
 
-use super::histogram::Histogram;
-use super::reach::{Level, Walk};
-use crate::{Host, Stride};
+use super::accesses::{DataLevel, Walk};
+use super::histogram::BlockHistogram;
+use crate::{SampledProcessor, Stride};
 
 /// The share of a loop's time that is beyond the least; `share` is that of the thread's time that
 /// the loop has while it runs. `None` if the samples do not show the loop's speed, or its data may be
 /// in the caches of the core: what it goes through between two samples is proof as good as `level`.
-pub(super) fn stall(histogram: &Histogram, host: Host, share: f64, level: Level) -> Option<f64> {
+pub(super) fn stall_share(
+    histogram: &BlockHistogram,
+    host: SampledProcessor,
+    share: f64,
+    level: DataLevel,
+) -> Option<f64> {
     let rounds = histogram.block().rounds()?;
     let cycles_per_ns = host.cycles_per_ns?;
     let walks = rounds.strides.iter().filter_map(|&stride| {
-        let walk = histogram.reach().walk(stride, share)?;
+        let walk = histogram.accesses().walk(stride, share)?;
         Some((ns_per_round(stride, walk), walk.bytes))
     });
     // The operand that moves fastest missed the least.
     let (ns, bytes) = walks.min_by(|a, b| a.0.total_cmp(&b.0))?;
-    let beyond = level == Level::Beyond || host.l2_bytes.is_some_and(|l2| bytes > l2 as f64);
+    let beyond = level == DataLevel::Beyond || host.l2_bytes.is_some_and(|l2| bytes > l2 as f64);
     beyond.then(|| (1.0 - rounds.least_cycles / (ns * cycles_per_ns)).clamp(0.0, 1.0))
 }
 

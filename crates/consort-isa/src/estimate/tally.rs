@@ -1,6 +1,6 @@
 //! The samples of a block by suspicion.
 
-use super::histogram::{Histogram, Pile};
+use super::histogram::{BlockHistogram, InstructionSamples};
 use crate::Suspicion;
 
 /// The suspicions that are told apart, none last.
@@ -19,14 +19,14 @@ pub(super) const NONE: usize = KINDS.len() - 1;
 
 /// The samples on all instructions of a block under one suspicion.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Tally {
-    pub(super) pile: Pile,
+pub(super) struct SuspicionTally {
+    pub(super) pile: InstructionSamples,
     pub(super) instructions: usize,
 }
 
 /// One tally per suspicion, as in [`KINDS`].
-pub(super) fn by_suspicion(histogram: &Histogram) -> [Tally; KINDS.len()] {
-    let mut tallies = [Tally::default(); KINDS.len()];
+pub(super) fn tally_by_suspicion(histogram: &BlockHistogram) -> [SuspicionTally; KINDS.len()] {
+    let mut tallies = [SuspicionTally::default(); KINDS.len()];
     for (pile, suspicion) in histogram.piles() {
         let tally = &mut tallies[kind_index(suspicion)];
         tally.pile.add(pile);

@@ -1,10 +1,12 @@
 //! Parting of an instruction into loads, a computation, stores and a branch.
 
-use consort_ops::{Access, Branch, Kind, Op, Register};
-use iced_x86::{Instruction, InstructionInfo, Mnemonic, OpAccess, OpKind, RflagsBits, UsedMemory};
+use consort_ops::{Access, Branch, Op, OpKind, Register};
+use iced_x86::{
+    Instruction, InstructionInfo, Mnemonic, OpAccess, OpKind as OperandKind, RflagsBits, UsedMemory,
+};
 
 use super::{kind, names};
-use crate::Class;
+use crate::InstructionClass;
 use crate::x86;
 
 /// Temporary that the computation hands to a store.
@@ -20,18 +22,18 @@ const CONDITIONS: u32 = RflagsBits::OF
 
 /// Operations of `raw`, as [`super::operations`] gives them.
 pub(super) fn crack(raw: &Instruction, info: &InstructionInfo, address: u64) -> Vec<Op> {
-    let mut parts = Parts::new(raw, info, address);
-    parts.loads();
-    parts.computation();
-    parts.stores();
-    parts.branch();
+    let mut parts = OperationParts::new(raw, info, address);
+    parts.add_loads();
+    parts.add_computation();
+    parts.add_stores();
+    parts.add_branch();
     parts.finish()
 }
 
-struct Parts<'a> {
+struct OperationParts<'a> {
     raw: &'a Instruction,
     info: &'a InstructionInfo,
-    class: Class,
+    class: InstructionClass,
     blank: Op,
     /// Registers that the computation reads.
     reads: Vec<Register>,
@@ -41,25 +43,25 @@ struct Parts<'a> {
     ops: Vec<Op>,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> OperationParts<'a> {
     fn new(raw: &'a Instruction, info: &'a InstructionInfo, address: u64) -> Self {
-        let mut blank = Op::new(Kind::Other, address);
+        let mut blank = Op::new(OpKind::Other, address);
         blank.length = u8::try_from(raw.len()).unwrap_or(15);
         blank.first = false;
         let class = x86::class_of(raw, info);
         Self {
             class,
             blank,
-            reads: reads(raw, info),
-            writes: writes(raw, info),
-            is_vector: class == Class::Fp || kind::touches_vectors(raw),
+            reads: registers_read(raw, info),
+            writes: registers_written(raw, info),
+            is_vector: class == InstructionClass::Fp || kind::touches_vectors(raw),
             raw,
             info,
             ops: Vec::with_capacity(4),
         }
     }
 
-    fn memory(
+    fn memory_operands(
         &self,
         wanted: fn(OpAccess) -> bool,
     ) -> impl Iterator<Item = &'a UsedMemory> + use<'a> {
@@ -67,18 +69,18 @@ impl<'a> Parts<'a> {
         used.filter(move |memory| wanted(memory.access()))
     }
 
-    fn loads(&mut self) {
+    fn add_loads(&mut self) {
         if x86::is_prefetch(self.raw.mnemonic()) {
             return;
         }
         let direct = self.is_plain_load().then(|| self.writes.first().copied());
-        let loaded = self.memory(is_read).zip(0..);
+        let loaded = self.memory_operands(is_read).zip(0..);
         for (memory, number) in loaded {
             let target = direct.flatten().unwrap_or(Register::temporary(number));
-            let op = self.access(Kind::Load, memory);
-            self.ops.push(targeting(op, target));
+            let op = self.access_op(OpKind::Load, memory);
+            self.ops.push(with_target(op, target));
             // Strings move on without waiting for what they copy.
-            let waits = !(is_string(self.raw) && self.class == Class::Store);
+            let waits = !(is_string(self.raw) && self.class == InstructionClass::Store);
             if direct.is_none() && waits {
                 self.reads.insert(0, target);
             }
@@ -87,18 +89,18 @@ impl<'a> Parts<'a> {
 
     /// Returns true where the loaded value goes to its register without a computation.
     fn is_plain_load(&self) -> bool {
-        let moves = self.class == Class::Load && !is_string(self.raw);
+        let moves = self.class == InstructionClass::Load && !is_string(self.raw);
         moves && self.writes.len() == 1 && self.reads.is_empty()
     }
 
-    fn computation(&mut self) {
+    fn add_computation(&mut self) {
         if !self.computes() {
             return;
         }
         let mut op = self.blank;
-        op.kind = kind::of(self.raw, self.class);
-        op.sources = first(&self.reads);
-        op.targets = first(&self.writes);
+        op.kind = kind::operation_kind(self.raw, self.class);
+        op.sources = first_registers(&self.reads);
+        op.targets = first_registers(&self.writes);
         if self.stores_result() {
             op.targets = [Some(RESULT), self.flags_written()];
         }
@@ -107,18 +109,23 @@ impl<'a> Parts<'a> {
 
     fn computes(&self) -> bool {
         match self.class {
-            Class::Branch => false,
-            Class::Load => !self.is_plain_load() && !self.writes.is_empty(),
-            Class::Store => !self.writes.is_empty(),
-            Class::Other => !self.writes.is_empty() || self.info.used_memory().is_empty(),
-            Class::Fp | Class::Vector | Class::Int => true,
+            InstructionClass::Branch => false,
+            InstructionClass::Load => !self.is_plain_load() && !self.writes.is_empty(),
+            InstructionClass::Store => !self.writes.is_empty(),
+            InstructionClass::Other => {
+                !self.writes.is_empty() || self.info.used_memory().is_empty()
+            }
+            InstructionClass::Fp | InstructionClass::Vector | InstructionClass::Int => true,
         }
     }
 
     /// Returns true where a store takes the result of the computation, and not a register as it is.
     fn stores_result(&self) -> bool {
-        let computed = matches!(self.class, Class::Fp | Class::Vector | Class::Int);
-        computed && self.memory(is_write).next().is_some()
+        let computed = matches!(
+            self.class,
+            InstructionClass::Fp | InstructionClass::Vector | InstructionClass::Int
+        );
+        computed && self.memory_operands(is_write).next().is_some()
     }
 
     fn flags_written(&self) -> Option<Register> {
@@ -126,10 +133,10 @@ impl<'a> Parts<'a> {
         flags.filter(|&register| register == Register::FLAGS)
     }
 
-    fn stores(&mut self) {
-        let stored: Vec<_> = self.memory(is_write).copied().collect();
+    fn add_stores(&mut self) {
+        let stored: Vec<_> = self.memory_operands(is_write).copied().collect();
         for memory in stored {
-            let mut op = self.access(Kind::Store, &memory);
+            let mut op = self.access_op(OpKind::Store, &memory);
             let data = self.stored_data();
             let free = op.sources.iter_mut().filter(|source| source.is_none());
             for (source, register) in free.zip(data) {
@@ -145,7 +152,7 @@ impl<'a> Parts<'a> {
         }
         match self.class {
             // A call stores an address that it knows.
-            Class::Branch => Vec::new(),
+            InstructionClass::Branch => Vec::new(),
             _ if is_string(self.raw) => vec![self.string_data()],
             _ => self.reads.clone(),
         }
@@ -153,7 +160,7 @@ impl<'a> Parts<'a> {
 
     /// Register that `movs` has loaded, or rax, which `stos` keeps.
     fn string_data(&self) -> Register {
-        let loads = self.memory(is_read).next().is_some();
+        let loads = self.memory_operands(is_read).next().is_some();
         if loads {
             Register::temporary(0)
         } else {
@@ -161,23 +168,23 @@ impl<'a> Parts<'a> {
         }
     }
 
-    fn branch(&mut self) {
-        if self.class != Class::Branch {
+    fn add_branch(&mut self) {
+        if self.class != InstructionClass::Branch {
             return;
         }
-        let Some(turn) = kind::turn(self.raw) else {
+        let Some(turn) = kind::branch_kind(self.raw) else {
             return;
         };
         let mut op = self.blank;
-        op.kind = Kind::Branch;
-        op.sources = first(&self.reads);
+        op.kind = OpKind::Branch;
+        op.sources = first_registers(&self.reads);
         op.branch = Some(Branch {
             turn,
             taken: false,
             target: 0,
         });
         // `loop` counts down a register.
-        op.targets = first(&self.writes);
+        op.targets = first_registers(&self.writes);
         self.ops.push(op);
     }
 
@@ -191,12 +198,12 @@ impl<'a> Parts<'a> {
         self.ops
     }
 
-    fn access(&self, kind: Kind, memory: &UsedMemory) -> Op {
+    fn access_op(&self, kind: OpKind, memory: &UsedMemory) -> Op {
         let mut op = self.blank;
         op.kind = kind;
         let address = [memory.base(), memory.index()];
         let registers: Vec<_> = address.into_iter().filter_map(names::register).collect();
-        op.sources = first(&registers);
+        op.sources = first_registers(&registers);
         op.data = Some(Access {
             address: 0,
             bytes: u16::try_from(memory.memory_size().size()).unwrap_or(u16::MAX),
@@ -206,13 +213,13 @@ impl<'a> Parts<'a> {
     }
 }
 
-fn targeting(mut op: Op, target: Register) -> Op {
+fn with_target(mut op: Op, target: Register) -> Op {
     op.targets = [Some(target), None];
     op
 }
 
 /// The first of `registers`, as many as an operation has room for.
-fn first<const N: usize>(registers: &[Register]) -> [Option<Register>; N] {
+fn first_registers<const N: usize>(registers: &[Register]) -> [Option<Register>; N] {
     let mut taken = [None; N];
     for (place, &register) in taken.iter_mut().zip(registers) {
         *place = Some(register);
@@ -221,7 +228,7 @@ fn first<const N: usize>(registers: &[Register]) -> [Option<Register>; N] {
 }
 
 /// Registers that the computation reads, those of addresses left out.
-fn reads(raw: &Instruction, info: &InstructionInfo) -> Vec<Register> {
+fn registers_read(raw: &Instruction, info: &InstructionInfo) -> Vec<Register> {
     if is_cleared(raw) {
         return Vec::new();
     }
@@ -233,33 +240,33 @@ fn reads(raw: &Instruction, info: &InstructionInfo) -> Vec<Register> {
         if is_read(access) || merged || kept {
             let plain = merged || kept || !only_addresses(raw, info, used.register());
             let register = names::register(used.register()).filter(|_| plain);
-            add(
+            add_register(
                 &mut found,
                 register.filter(|_| !moves_stack(raw, used.register())),
             );
         }
     }
     if raw.rflags_read() & CONDITIONS != 0 {
-        add(&mut found, Some(Register::FLAGS));
+        add_register(&mut found, Some(Register::FLAGS));
     }
     found
 }
 
 /// Registers that the instruction writes, flags last.
-fn writes(raw: &Instruction, info: &InstructionInfo) -> Vec<Register> {
+fn registers_written(raw: &Instruction, info: &InstructionInfo) -> Vec<Register> {
     let mut found = Vec::new();
     for used in info.used_registers() {
         if is_write(used.access()) && !moves_stack(raw, used.register()) {
-            add(&mut found, names::register(used.register()));
+            add_register(&mut found, names::register(used.register()));
         }
     }
     if raw.rflags_modified() & CONDITIONS != 0 {
-        add(&mut found, Some(Register::FLAGS));
+        add_register(&mut found, Some(Register::FLAGS));
     }
     found
 }
 
-fn add(found: &mut Vec<Register>, register: Option<Register>) {
+fn add_register(found: &mut Vec<Register>, register: Option<Register>) {
     let new = register.filter(|register| !found.contains(register));
     found.extend(new);
 }
@@ -277,7 +284,7 @@ fn only_addresses(raw: &Instruction, info: &InstructionInfo, register: iced_x86:
         memory.base().full_register() == full || memory.index().full_register() == full
     });
     let is_operand = (0..raw.op_count()).any(|operand| {
-        let is_register = raw.op_kind(operand) == OpKind::Register;
+        let is_register = raw.op_kind(operand) == OperandKind::Register;
         is_register && raw.op_register(operand).full_register() == full
     });
     let counts = is_string(raw);
@@ -299,8 +306,8 @@ fn is_cleared(raw: &Instruction) -> bool {
             .any(|prefix| name.starts_with(prefix));
     let last = raw.op_count().saturating_sub(1);
     let same = raw.op_count() >= 2
-        && raw.op_kind(last) == OpKind::Register
-        && raw.op_kind(last - 1) == OpKind::Register
+        && raw.op_kind(last) == OperandKind::Register
+        && raw.op_kind(last - 1) == OperandKind::Register
         && raw.op_register(last) == raw.op_register(last - 1);
     clears && same
 }

@@ -1,9 +1,9 @@
 //! Kind of the computing part of an instruction, by its mnemonic.
 
-use consort_ops::{Kind, Turn};
-use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind};
+use consort_ops::{BranchKind, OpKind};
+use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind as OperandKind};
 
-use crate::Class;
+use crate::InstructionClass;
 
 /// Prefixes of operations that move, rearrange or combine bits of vector registers, without the
 /// v of VEX and EVEX forms.
@@ -51,19 +51,23 @@ const MOVES: &[&str] = &[
 const X87_MOVES: &[&str] = &["fld", "fst", "fxch", "fcmov", "ffree", "fabs", "fchs"];
 
 /// Kind of the operation that computes in an instruction of `class`.
-pub(super) fn of(raw: &Instruction, class: Class) -> Kind {
+pub(super) fn operation_kind(raw: &Instruction, class: InstructionClass) -> OpKind {
     let name = format!("{:?}", raw.mnemonic()).to_ascii_lowercase();
     match class {
-        Class::Fp => floating(&name),
-        Class::Vector => vector(name.strip_prefix('v').unwrap_or(&name)),
-        Class::Load | Class::Store if touches_vectors(raw) => Kind::VectorMove,
-        Class::Int | Class::Load | Class::Store => integer(raw.mnemonic()),
-        Class::Branch => Kind::Branch,
-        Class::Other => Kind::Other,
+        InstructionClass::Fp => floating_kind(&name),
+        InstructionClass::Vector => vector_kind(name.strip_prefix('v').unwrap_or(&name)),
+        InstructionClass::Load | InstructionClass::Store if touches_vectors(raw) => {
+            OpKind::VectorMove
+        }
+        InstructionClass::Int | InstructionClass::Load | InstructionClass::Store => {
+            integer_kind(raw.mnemonic())
+        }
+        InstructionClass::Branch => OpKind::Branch,
+        InstructionClass::Other => OpKind::Other,
     }
 }
 
-fn floating(name: &str) -> Kind {
+fn floating_kind(name: &str) -> OpKind {
     let x87 = name.starts_with('f');
     let operation = name.strip_prefix('v').unwrap_or(name);
     let operation = operation
@@ -71,34 +75,34 @@ fn floating(name: &str) -> Kind {
         .filter(|_| x87)
         .unwrap_or(operation);
     if operation.starts_with("fm") || operation.starts_with("fnm") {
-        Kind::FpFused
+        OpKind::FpFused
     } else if ["div", "idiv", "sqrt", "prem"]
         .iter()
         .any(|p| operation.starts_with(p))
     {
-        Kind::FpDivide
+        OpKind::FpDivide
     } else if operation.starts_with("mul") || operation.starts_with("imul") {
-        Kind::FpMultiply
+        OpKind::FpMultiply
     } else if x87 && starts_with_any(name, X87_MOVES) {
-        Kind::VectorMove
+        OpKind::VectorMove
     } else {
-        Kind::FpAdd
+        OpKind::FpAdd
     }
 }
 
-fn vector(operation: &str) -> Kind {
+fn vector_kind(operation: &str) -> OpKind {
     if starts_with_any(operation, MOVES) {
-        Kind::VectorMove
+        OpKind::VectorMove
     } else {
-        Kind::Vector
+        OpKind::Vector
     }
 }
 
-fn integer(mnemonic: Mnemonic) -> Kind {
+fn integer_kind(mnemonic: Mnemonic) -> OpKind {
     match mnemonic {
-        Mnemonic::Mul | Mnemonic::Imul | Mnemonic::Mulx => Kind::Multiply,
-        Mnemonic::Div | Mnemonic::Idiv => Kind::Divide,
-        _ => Kind::Integer,
+        Mnemonic::Mul | Mnemonic::Imul | Mnemonic::Mulx => OpKind::Multiply,
+        Mnemonic::Div | Mnemonic::Idiv => OpKind::Divide,
+        _ => OpKind::Integer,
     }
 }
 
@@ -109,21 +113,21 @@ fn starts_with_any(name: &str, prefixes: &[&str]) -> bool {
 /// Returns true where an operand is a register of the vector side.
 pub(super) fn touches_vectors(raw: &Instruction) -> bool {
     (0..raw.op_count()).any(|operand| {
-        raw.op_kind(operand) == OpKind::Register
+        raw.op_kind(operand) == OperandKind::Register
             && super::names::register(raw.op_register(operand))
                 .is_some_and(consort_ops::Register::is_vector)
     })
 }
 
 /// Predictor of the instruction, if it transfers control.
-pub(super) fn turn(raw: &Instruction) -> Option<Turn> {
+pub(super) fn branch_kind(raw: &Instruction) -> Option<BranchKind> {
     match raw.flow_control() {
-        FlowControl::ConditionalBranch => Some(Turn::Conditional),
-        FlowControl::UnconditionalBranch => Some(Turn::Jump),
-        FlowControl::IndirectBranch => Some(Turn::IndirectJump),
-        FlowControl::IndirectCall => Some(Turn::IndirectCall),
-        FlowControl::Call => Some(Turn::Call),
-        FlowControl::Return => Some(Turn::Return),
+        FlowControl::ConditionalBranch => Some(BranchKind::Conditional),
+        FlowControl::UnconditionalBranch => Some(BranchKind::Jump),
+        FlowControl::IndirectBranch => Some(BranchKind::IndirectJump),
+        FlowControl::IndirectCall => Some(BranchKind::IndirectCall),
+        FlowControl::Call => Some(BranchKind::Call),
+        FlowControl::Return => Some(BranchKind::Return),
         FlowControl::Next
         | FlowControl::Interrupt
         | FlowControl::XbeginXabortXend

@@ -1,5 +1,5 @@
 use super::operations;
-use consort_ops::{Kind, Op, Register, Turn};
+use consort_ops::{BranchKind, Op, OpKind, Register};
 use iced_x86::IcedError;
 use iced_x86::code_asm::{
     CodeAssembler, al, byte_ptr, dword_ptr, eax, ecx, k1, qword_ptr, r8, r9, rax, rbp, rbx, rcx,
@@ -35,7 +35,7 @@ fn ops(assemble: impl FnOnce(&mut CodeAssembler) -> Result<(), IcedError>) -> Ve
 }
 
 /// Kind, what is read, what is written.
-type Told = (Kind, Vec<Register>, Vec<Register>);
+type Told = (OpKind, Vec<Register>, Vec<Register>);
 
 fn told(ops: &[Op]) -> Vec<Told> {
     let of = |op: &Op| {
@@ -49,7 +49,7 @@ macro_rules! check {
     ($assemble:expr; $($kind:ident [$($source:expr),*] => [$($target:expr),*]);+) => {
         assert_eq!(
             told(&ops($assemble)),
-            [$((Kind::$kind, vec![$($source),*], vec![$($target),*])),+]
+            [$((OpKind::$kind, vec![$($source),*], vec![$($target),*])),+]
         );
     };
 }
@@ -126,12 +126,12 @@ fn floating_point_is_told_by_unit() {
 #[test]
 fn x87_computes_on_registers_of_its_own() {
     let st = |number: u8| Register::vector(32 + number);
-    assert_eq!(told(&ops(|a| a.fmul_2(st0, st1)))[0].0, Kind::FpMultiply);
-    assert_eq!(told(&ops(|a| a.fdiv_2(st0, st1)))[0].0, Kind::FpDivide);
+    assert_eq!(told(&ops(|a| a.fmul_2(st0, st1)))[0].0, OpKind::FpMultiply);
+    assert_eq!(told(&ops(|a| a.fdiv_2(st0, st1)))[0].0, OpKind::FpDivide);
     let add = &told(&ops(|a| a.fadd_2(st0, st1)))[0];
-    assert_eq!(add, &(Kind::FpAdd, vec![st(0), st(1)], vec![st(0)]));
-    assert_eq!(told(&ops(|a| a.fxch(st0, st1)))[0].0, Kind::VectorMove);
-    assert_eq!(told(&ops(|a| a.fld(qword_ptr(rax))))[0].0, Kind::Load);
+    assert_eq!(add, &(OpKind::FpAdd, vec![st(0), st(1)], vec![st(0)]));
+    assert_eq!(told(&ops(|a| a.fxch(st0, st1)))[0].0, OpKind::VectorMove);
+    assert_eq!(told(&ops(|a| a.fld(qword_ptr(rax))))[0].0, OpKind::Load);
 }
 
 #[test]
@@ -148,12 +148,12 @@ fn integers_in_vectors_are_computed_or_moved() {
 #[test]
 fn branches_are_told_by_what_predicts_them() {
     let turn = |ops: Vec<Op>| ops.last().unwrap().branch.map(|branch| branch.turn);
-    assert_eq!(turn(ops(|a| a.jne(0x1010))), Some(Turn::Conditional));
-    assert_eq!(turn(ops(|a| a.jmp(0x1010))), Some(Turn::Jump));
-    assert_eq!(turn(ops(|a| a.jmp(rax))), Some(Turn::IndirectJump));
-    assert_eq!(turn(ops(|a| a.call(0x1010))), Some(Turn::Call));
-    assert_eq!(turn(ops(|a| a.call(rax))), Some(Turn::IndirectCall));
-    assert_eq!(turn(ops(CodeAssembler::ret)), Some(Turn::Return));
+    assert_eq!(turn(ops(|a| a.jne(0x1010))), Some(BranchKind::Conditional));
+    assert_eq!(turn(ops(|a| a.jmp(0x1010))), Some(BranchKind::Jump));
+    assert_eq!(turn(ops(|a| a.jmp(rax))), Some(BranchKind::IndirectJump));
+    assert_eq!(turn(ops(|a| a.call(0x1010))), Some(BranchKind::Call));
+    assert_eq!(turn(ops(|a| a.call(rax))), Some(BranchKind::IndirectCall));
+    assert_eq!(turn(ops(CodeAssembler::ret)), Some(BranchKind::Return));
     check!(|a| a.jne(0x1010); Branch [FLAGS] => []);
     check!(|a| a.jmp(qword_ptr(rax)); Load [RAX] => [T0]; Branch [T0] => []);
     check!(|a| a.call(qword_ptr(rax));
@@ -167,7 +167,7 @@ fn what_executes_nowhere_is_other() {
     check!(|a| a.prefetcht0(byte_ptr(rax)); Other [] => []);
     assert_eq!(
         ops(CodeAssembler::syscall).last().unwrap().kind,
-        Kind::Other
+        OpKind::Other
     );
 }
 
@@ -175,7 +175,7 @@ fn what_executes_nowhere_is_other() {
 fn strings_move_on_through_memory() {
     check!(CodeAssembler::movsq;
         Load [RSI] => [T0]; Integer [RDI, RSI] => [RDI, RSI]; Store [RDI, T0] => []);
-    assert_eq!(ops(|a| a.rep().stosb())[0].kind, Kind::Integer);
+    assert_eq!(ops(|a| a.rep().stosb())[0].kind, OpKind::Integer);
 }
 
 #[test]

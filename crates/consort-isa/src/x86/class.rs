@@ -2,64 +2,69 @@
 
 use iced_x86::{CpuidFeature, FlowControl, Mnemonic, OpKind};
 
-use super::mnemonics::{self, Kind};
-use crate::{Class, MemoryUse, UnitUse};
+use super::mnemonics::{self, MnemonicKind};
+use crate::{InstructionClass, MemoryUse, UnitLatency};
 
-pub(crate) fn of(raw: &iced_x86::Instruction, memory: MemoryUse) -> Class {
-    if let Some(class) = of_flow(raw) {
+pub(crate) fn classify_instruction(
+    raw: &iced_x86::Instruction,
+    memory: MemoryUse,
+) -> InstructionClass {
+    if let Some(class) = flow_class(raw) {
         return class;
     }
     if raw.is_string_instruction() {
-        return movement(raw, memory);
+        return move_class(raw, memory);
     }
     match mnemonics::kind(raw.mnemonic()) {
-        Kind::Fp => Class::Fp,
-        Kind::System => Class::Other,
-        Kind::Move => movement(raw, memory),
-        Kind::Operands if is_x87(raw) => Class::Fp,
-        Kind::Operands if touches_vectors(raw) => Class::Vector,
-        Kind::Operands => Class::Int,
+        MnemonicKind::Fp => InstructionClass::Fp,
+        MnemonicKind::System => InstructionClass::Other,
+        MnemonicKind::Move => move_class(raw, memory),
+        MnemonicKind::Operands if is_x87(raw) => InstructionClass::Fp,
+        MnemonicKind::Operands if touches_vectors(raw) => InstructionClass::Vector,
+        MnemonicKind::Operands => InstructionClass::Int,
     }
 }
 
-pub(crate) fn unit_of(raw: &iced_x86::Instruction, class: Class) -> UnitUse {
+pub(crate) fn unit_of(raw: &iced_x86::Instruction, class: InstructionClass) -> UnitLatency {
     if is_long(raw.mnemonic()) {
-        UnitUse::Long
-    } else if class == Class::Fp {
-        UnitUse::Pipelined
+        UnitLatency::Long
+    } else if class == InstructionClass::Fp {
+        UnitLatency::Pipelined
     } else {
-        UnitUse::Short
+        UnitLatency::Short
     }
 }
 
-fn of_flow(raw: &iced_x86::Instruction) -> Option<Class> {
+fn flow_class(raw: &iced_x86::Instruction) -> Option<InstructionClass> {
     match raw.flow_control() {
         FlowControl::Next => None,
         FlowControl::UnconditionalBranch
         | FlowControl::IndirectBranch
         | FlowControl::ConditionalBranch
         | FlowControl::Return
-        | FlowControl::IndirectCall => Some(Class::Branch),
-        FlowControl::Call if mnemonics::kind(raw.mnemonic()) != Kind::System => Some(Class::Branch),
+        | FlowControl::IndirectCall => Some(InstructionClass::Branch),
+        FlowControl::Call if mnemonics::kind(raw.mnemonic()) != MnemonicKind::System => {
+            Some(InstructionClass::Branch)
+        }
         FlowControl::Call
         | FlowControl::Interrupt
         | FlowControl::XbeginXabortXend
-        | FlowControl::Exception => Some(Class::Other),
+        | FlowControl::Exception => Some(InstructionClass::Other),
     }
 }
 
-fn movement(raw: &iced_x86::Instruction, memory: MemoryUse) -> Class {
+fn move_class(raw: &iced_x86::Instruction, memory: MemoryUse) -> InstructionClass {
     if memory.writes && !is_pop(raw) {
-        Class::Store
+        InstructionClass::Store
     } else if memory.reads {
-        Class::Load
+        InstructionClass::Load
     } else if is_x87(raw) {
         // The x87 stack is no vector register, and shuffling it is part of computing on it.
-        Class::Fp
+        InstructionClass::Fp
     } else if touches_vectors(raw) {
-        Class::Vector
+        InstructionClass::Vector
     } else {
-        Class::Int
+        InstructionClass::Int
     }
 }
 

@@ -10,7 +10,7 @@ use iced_x86::Mnemonic;
 
 /// Kind of an instruction by its mnemonic alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum MnemonicKind {
     /// Floating-point arithmetic.
     Fp,
     /// A load, a store or a move between registers, as the operands say.
@@ -159,18 +159,18 @@ const SYSTEM_PREFIXES: &[&str] = &[
     "vmmcall",
 ];
 
-static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
+static KINDS: LazyLock<Vec<MnemonicKind>> = LazyLock::new(|| {
     Mnemonic::values()
         .map(|mnemonic| kind_of_name(&format!("{mnemonic:?}").to_ascii_lowercase()))
         .collect()
 });
 
 /// Kind by mnemonic, looked up.
-pub(crate) fn kind(mnemonic: Mnemonic) -> Kind {
+pub(crate) fn kind(mnemonic: Mnemonic) -> MnemonicKind {
     KINDS
         .get(mnemonic as usize)
         .copied()
-        .unwrap_or(Kind::Operands)
+        .unwrap_or(MnemonicKind::Operands)
 }
 
 /// Returns true for an instruction that asks for data without reading it.
@@ -193,21 +193,21 @@ pub(crate) fn is_prefetch(mnemonic: Mnemonic) -> bool {
     )
 }
 
-fn kind_of_name(name: &str) -> Kind {
+fn kind_of_name(name: &str) -> MnemonicKind {
     if X87_SYSTEM.contains(&name) || is_system(name) {
-        return Kind::System;
+        return MnemonicKind::System;
     }
     if X87_MOVES.contains(&name) {
-        return Kind::Move;
+        return MnemonicKind::Move;
     }
     // VEX and EVEX forms carry a leading v.
     let operation = name.strip_prefix('v').unwrap_or(name);
     if is_fp(operation) {
-        Kind::Fp
+        MnemonicKind::Fp
     } else if starts_with_any(operation, MOVE_PREFIXES) {
-        Kind::Move
+        MnemonicKind::Move
     } else {
-        Kind::Operands
+        MnemonicKind::Operands
     }
 }
 
@@ -236,7 +236,7 @@ fn starts_with_any(name: &str, prefixes: &[&str]) -> bool {
 mod tests {
     use super::*;
 
-    fn names_of(kind: Kind, within: fn(&str) -> bool) -> Vec<String> {
+    fn names_of(kind: MnemonicKind, within: fn(&str) -> bool) -> Vec<String> {
         Mnemonic::values()
             .map(|mnemonic| format!("{mnemonic:?}").to_ascii_lowercase())
             .filter(|name| within(name) && kind_of_name(name) == kind)
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn no_integer_simd_mnemonic_is_taken_for_floating_point() {
-        let wrong = names_of(Kind::Fp, |name| {
+        let wrong = names_of(MnemonicKind::Fp, |name| {
             let name = name.strip_prefix('v').unwrap_or(name);
             name.starts_with('p') && !name.starts_with("pf") && !name.starts_with("pi2f")
         });
@@ -255,13 +255,13 @@ mod tests {
     #[test]
     fn no_arithmetic_of_general_registers_is_taken_for_system() {
         for name in ["inc", "insertps", "stc", "shlx", "lzcnt", "xor"] {
-            assert_ne!(kind_of_name(name), Kind::System, "{name}");
+            assert_ne!(kind_of_name(name), MnemonicKind::System, "{name}");
         }
     }
 
     #[test]
     fn every_fused_multiply_add_is_floating_point() {
-        let wrong = names_of(Kind::Operands, |name| {
+        let wrong = names_of(MnemonicKind::Operands, |name| {
             name.starts_with("vfm") || name.starts_with("vfnm")
         });
         assert_eq!(wrong, Vec::<String>::new());

@@ -13,8 +13,8 @@ use iced_x86::{
 
 use std::cell::RefCell;
 
-use crate::instruction::Step;
-use crate::{Arch, Class, DecodeError, Flow, Instruction};
+use crate::instruction::InstructionStep;
+use crate::{Arch, DecodeError, FlowKind, Instruction, InstructionClass};
 
 thread_local! {
     /// Scratch space: a factory allocates, and there is one decode per instruction of every
@@ -24,7 +24,9 @@ thread_local! {
 
 /// Decodes one x86 instruction.
 pub(crate) fn decode(arch: Arch, bytes: &[u8], address: u64) -> Result<Instruction, DecodeError> {
-    with_info(arch, bytes, address, |raw, info| reduce(raw, info, address))
+    with_info(arch, bytes, address, |raw, info| {
+        build_instruction(raw, info, address)
+    })
 }
 
 /// Result of `with` for the x86 instruction at the start of `bytes` and what it uses.
@@ -39,13 +41,17 @@ pub(crate) fn with_info<T>(
 }
 
 /// Class of an instruction.
-pub(crate) fn class_of(raw: &iced_x86::Instruction, info: &InstructionInfo) -> Class {
-    class::of(raw, operands::memory_use(raw, info))
+pub(crate) fn class_of(raw: &iced_x86::Instruction, info: &InstructionInfo) -> InstructionClass {
+    class::classify_instruction(raw, operands::memory_use(raw, info))
 }
 
-fn reduce(raw: &iced_x86::Instruction, info: &InstructionInfo, address: u64) -> Instruction {
+fn build_instruction(
+    raw: &iced_x86::Instruction,
+    info: &InstructionInfo,
+    address: u64,
+) -> Instruction {
     let memory = operands::memory_use(raw, info);
-    let class = class::of(raw, memory);
+    let class = class::classify_instruction(raw, memory);
     Instruction {
         address,
         len: u8::try_from(raw.len()).unwrap_or(15),
@@ -57,7 +63,7 @@ fn reduce(raw: &iced_x86::Instruction, info: &InstructionInfo, address: u64) -> 
         operand: operands::operand(raw, info, memory),
         advance: operands::advance(raw),
         element_bytes: operands::element_bytes(raw, memory),
-        linear: operands::linear(raw),
+        linear: operands::linear_update(raw),
         unit: class::unit_of(raw, class),
         serialising: is_serialising(raw, memory.writes),
         flow: flow_of(raw, class),
@@ -66,24 +72,24 @@ fn reduce(raw: &iced_x86::Instruction, info: &InstructionInfo, address: u64) -> 
 
 /// Steps over instructions at any offset of the same bytes: making a decoder costs as much as
 /// decoding an instruction.
-pub(crate) struct Steps<'a> {
+pub(crate) struct X86Steps<'a> {
     decoder: Decoder<'a>,
     /// Address of the first byte.
     base: u64,
 }
 
-impl<'a> Steps<'a> {
+impl<'a> X86Steps<'a> {
     pub(crate) fn new(arch: Arch, bytes: &'a [u8], base: u64) -> Self {
         let decoder = decoder(arch, bytes, base);
         Self { decoder, base }
     }
 
     /// The length and direct target of the instruction at an offset, if there is one.
-    pub(crate) fn at(&mut self, offset: usize) -> Option<Step> {
+    pub(crate) fn step_at(&mut self, offset: usize) -> Option<InstructionStep> {
         self.decoder.set_position(offset).ok()?;
         self.decoder.set_ip(self.base + offset as u64);
-        let raw = decoded(&mut self.decoder).ok()?;
-        Some(Step {
+        let raw = decode_next(&mut self.decoder).ok()?;
+        Some(InstructionStep {
             len: raw.len(),
             target: direct_target(&raw),
         })
@@ -95,7 +101,7 @@ fn decode_raw(
     bytes: &[u8],
     address: u64,
 ) -> Result<iced_x86::Instruction, DecodeError> {
-    decoded(&mut decoder(arch, bytes, address)).map_err(|error| match error {
+    decode_next(&mut decoder(arch, bytes, address)).map_err(|error| match error {
         DecoderError::NoMoreBytes => DecodeError::Truncated { address },
         _ => DecodeError::Invalid { arch, address },
     })
@@ -107,7 +113,7 @@ fn decoder(arch: Arch, bytes: &[u8], address: u64) -> Decoder<'_> {
 }
 
 /// Decodes the next instruction; one that no user program may execute is an invalid one.
-fn decoded(decoder: &mut Decoder<'_>) -> Result<iced_x86::Instruction, DecoderError> {
+fn decode_next(decoder: &mut Decoder<'_>) -> Result<iced_x86::Instruction, DecoderError> {
     let raw = decoder.decode();
     match decoder.last_error() {
         DecoderError::None if !is_forbidden(&raw) => Ok(raw),
@@ -133,23 +139,23 @@ fn is_serialising(raw: &iced_x86::Instruction, writes_memory: bool) -> bool {
         )
 }
 
-fn flow_of(raw: &iced_x86::Instruction, class: Class) -> Flow {
+fn flow_of(raw: &iced_x86::Instruction, class: InstructionClass) -> FlowKind {
     let target = direct_target(raw);
     match raw.flow_control() {
-        FlowControl::Next => Flow::Next,
-        FlowControl::ConditionalBranch => Flow::Conditional(target),
-        FlowControl::UnconditionalBranch | FlowControl::IndirectBranch => Flow::Jump(target),
+        FlowControl::Next => FlowKind::Next,
+        FlowControl::ConditionalBranch => FlowKind::Conditional(target),
+        FlowControl::UnconditionalBranch | FlowControl::IndirectBranch => FlowKind::Jump(target),
         // System calls return to the next instruction.
-        FlowControl::Call | FlowControl::IndirectCall if class == Class::Branch => {
-            Flow::Call(target)
+        FlowControl::Call | FlowControl::IndirectCall if class == InstructionClass::Branch => {
+            FlowKind::Call(target)
         }
-        FlowControl::Return => Flow::Return,
-        FlowControl::Exception => Flow::Stop,
-        FlowControl::Interrupt if is_trap(raw) => Flow::Stop,
+        FlowControl::Return => FlowKind::Return,
+        FlowControl::Exception => FlowKind::Stop,
+        FlowControl::Interrupt if is_trap(raw) => FlowKind::Stop,
         FlowControl::Call
         | FlowControl::IndirectCall
         | FlowControl::Interrupt
-        | FlowControl::XbeginXabortXend => Flow::Next,
+        | FlowControl::XbeginXabortXend => FlowKind::Next,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use iced_x86::{InstructionInfo, OpAccess, OpKind, UsedMemory};
 
-use crate::{Linear, MemoryUse, Operand, Register, RegisterSet};
+use crate::{ArchRegister, LinearUpdate, MemoryUse, Operand, RegisterSet};
 
 pub(crate) fn memory_use(raw: &iced_x86::Instruction, info: &InstructionInfo) -> MemoryUse {
     let used = info.used_memory();
@@ -23,7 +23,7 @@ pub(crate) fn registers_read(raw: &iced_x86::Instruction, info: &InstructionInfo
         .filter_map(|used| register(used.register()))
         .collect();
     if raw.rflags_read() != 0 {
-        set.insert(Register::Flags);
+        set.insert(ArchRegister::Flags);
     }
     set
 }
@@ -39,7 +39,7 @@ pub(crate) fn registers_written(
         .filter_map(|used| register(used.register()))
         .collect();
     if raw.rflags_modified() != 0 {
-        set.insert(Register::Flags);
+        set.insert(ArchRegister::Flags);
     }
     set
 }
@@ -72,8 +72,8 @@ pub(crate) fn operand(
         return None;
     }
     Some(Operand {
-        base: general(used.base())?,
-        index: general(used.index())?,
+        base: general_number(used.base())?,
+        index: general_number(used.index())?,
         scale: u8::try_from(used.scale()).ok()?,
         displacement: used.displacement(),
     })
@@ -88,7 +88,7 @@ pub(crate) fn element_bytes(raw: &iced_x86::Instruction, memory: MemoryUse) -> O
 /// The 64-bit register that a constant is added to, and the constant.
 pub(crate) fn advance(raw: &iced_x86::Instruction) -> Option<(u8, i64)> {
     use iced_x86::Mnemonic::{Add, Dec, Inc, Lea, Sub};
-    let register = general(raw.op0_register())??;
+    let register = general_number(raw.op0_register())??;
     let constant = || {
         (raw.op1_kind() != OpKind::Register && raw.op1_kind() != OpKind::Memory)
             .then(|| raw.immediate(1).cast_signed())
@@ -112,13 +112,13 @@ fn lea_in_place(raw: &iced_x86::Instruction) -> Option<i64> {
 }
 
 /// The general register that is made of another by shift and addition.
-pub(crate) fn linear(raw: &iced_x86::Instruction) -> Option<Linear> {
+pub(crate) fn linear_update(raw: &iced_x86::Instruction) -> Option<LinearUpdate> {
     use iced_x86::Mnemonic::{Lea, Mov, Shl};
     let narrow = raw.op0_register().is_gpr32();
     let of = |from: iced_x86::Register, shift: u32, add: u64| {
-        Some(Linear {
-            to: wide(raw.op0_register())?,
-            from: wide(from)?,
+        Some(LinearUpdate {
+            to: wide_number(raw.op0_register())?,
+            from: wide_number(from)?,
             shift,
             add,
             narrow,
@@ -142,13 +142,13 @@ pub(crate) fn linear(raw: &iced_x86::Instruction) -> Option<Linear> {
 }
 
 /// The number of a register of 32 or 64 bits.
-fn wide(register: iced_x86::Register) -> Option<u8> {
+fn wide_number(register: iced_x86::Register) -> Option<u8> {
     let is_wide = register.is_gpr64() || register.is_gpr32();
     is_wide.then(|| u8::try_from(register.number()).ok())?
 }
 
 /// The number of a 64-bit register, or that there is none; nothing for others.
-fn general(register: iced_x86::Register) -> Option<Option<u8>> {
+fn general_number(register: iced_x86::Register) -> Option<Option<u8>> {
     if register == iced_x86::Register::None {
         return Some(None);
     }
@@ -186,16 +186,16 @@ fn is_negative_32_bit(displacement: u64) -> bool {
     displacement & 0x8000_0000 != 0
 }
 
-fn register(register: iced_x86::Register) -> Option<Register> {
+fn register(register: iced_x86::Register) -> Option<ArchRegister> {
     let number = u8::try_from(register.number()).ok()?;
     if register.is_gpr() {
-        Some(Register::General(number))
+        Some(ArchRegister::General(number))
     } else if register.is_vector_register() {
-        Some(Register::Vector(number))
+        Some(ArchRegister::Vector(number))
     } else if register.is_k() {
-        Some(Register::Mask(number))
+        Some(ArchRegister::Mask(number))
     } else if register.is_st() || register.is_mm() {
-        Some(Register::X87)
+        Some(ArchRegister::X87)
     } else {
         None
     }

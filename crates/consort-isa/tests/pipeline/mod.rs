@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use consort_isa::{Class, Instruction, Register, UnitUse};
+use consort_isa::{ArchRegister, Instruction, InstructionClass, UnitLatency};
 
 const ENTER_PER_CYCLE: u64 = 5;
 const RETIRE_PER_CYCLE: usize = 8;
@@ -98,10 +98,10 @@ fn latency(executed: &Executed) -> u64 {
         0
     };
     let unit = match (executed.instruction.unit, executed.instruction.class) {
-        (UnitUse::Long, _) => 25,
-        (UnitUse::Pipelined, _) => 4,
-        (UnitUse::Short, Class::Load) => 0,
-        (UnitUse::Short, _) => 1,
+        (UnitLatency::Long, _) => 25,
+        (UnitLatency::Pipelined, _) => 4,
+        (UnitLatency::Short, InstructionClass::Load) => 0,
+        (UnitLatency::Short, _) => 1,
     };
     load + unit
 }
@@ -114,10 +114,10 @@ fn operands_of(instruction: &Instruction) -> (Vec<usize>, Vec<usize>) {
     )
 }
 
-fn registers(wanted: impl Fn(Register) -> bool) -> Vec<usize> {
-    let general = (0..32).map(|n| (Register::General(n), usize::from(n)));
-    let vector = (0..32).map(|n| (Register::Vector(n), 32 + usize::from(n)));
-    let others = [(Register::Flags, 100), (Register::X87, 101)];
+fn registers(wanted: impl Fn(ArchRegister) -> bool) -> Vec<usize> {
+    let general = (0..32).map(|n| (ArchRegister::General(n), usize::from(n)));
+    let vector = (0..32).map(|n| (ArchRegister::Vector(n), 32 + usize::from(n)));
+    let others = [(ArchRegister::Flags, 100), (ArchRegister::X87, 101)];
     general
         .chain(vector)
         .chain(others)

@@ -1,22 +1,22 @@
 //! One thread of a crew.
 
-use super::{Duty, Goal, ThreadReport};
+use super::{DutyCycle, ThreadReport, WorkGoal};
 use crate::error::KernelError;
-use crate::kernel::{Kernel, Seat};
+use crate::kernel::{Kernel, KernelBuilder};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// Task of a thread.
-pub(super) struct Member {
+pub(super) struct CrewMember {
     pub(super) name: String,
     pub(super) kernel: &'static str,
-    pub(super) seat: Seat,
-    pub(super) goal: Goal,
-    pub(super) duty: Option<Duty>,
+    pub(super) seat: KernelBuilder,
+    pub(super) goal: WorkGoal,
+    pub(super) duty: Option<DutyCycle>,
 }
 
-impl Member {
+impl CrewMember {
     /// Builds the kernel and works towards the goal, or until `stop`.
     pub(super) fn run(self, stop: &AtomicBool) -> Result<ThreadReport, KernelError> {
         let mut kernel = (self.seat)()?;
@@ -33,37 +33,42 @@ impl Member {
 }
 
 /// Works unit by unit; returns how many were done.
-fn work(kernel: &mut dyn Kernel, goal: Goal, duty: Option<Duty>, stop: &AtomicBool) -> u64 {
+fn work(
+    kernel: &mut dyn Kernel,
+    goal: WorkGoal,
+    duty: Option<DutyCycle>,
+    stop: &AtomicBool,
+) -> u64 {
     let start = Instant::now();
     let mut units = 0;
-    while !reached(goal, units) && !stop.load(Ordering::Relaxed) {
+    while !is_reached(goal, units) && !stop.load(Ordering::Relaxed) {
         kernel.work(1);
         units += 1;
-        rest(duty, start.elapsed(), goal);
+        rest_if_due(duty, start.elapsed(), goal);
     }
     units
 }
 
-fn reached(goal: Goal, units: u64) -> bool {
+fn is_reached(goal: WorkGoal, units: u64) -> bool {
     match goal {
-        Goal::Units(wanted) => units >= wanted,
-        Goal::Until(deadline) => units > 0 && Instant::now() >= deadline,
+        WorkGoal::Units(wanted) => units >= wanted,
+        WorkGoal::Until(deadline) => units > 0 && Instant::now() >= deadline,
     }
 }
 
 /// Sleeps while the duty says so, but not past the deadline.
-fn rest(duty: Option<Duty>, elapsed: Duration, goal: Goal) {
+fn rest_if_due(duty: Option<DutyCycle>, elapsed: Duration, goal: WorkGoal) {
     let Some(mut rest) = duty.and_then(|duty| remaining_rest(duty, elapsed)) else {
         return;
     };
-    if let Goal::Until(deadline) = goal {
+    if let WorkGoal::Until(deadline) = goal {
         rest = rest.min(deadline.saturating_duration_since(Instant::now()));
     }
     thread::sleep(rest);
 }
 
 /// Time that the rest still lasts, `elapsed` after the first turn of work began.
-fn remaining_rest(duty: Duty, elapsed: Duration) -> Option<Duration> {
+fn remaining_rest(duty: DutyCycle, elapsed: Duration) -> Option<Duration> {
     let turn_ns = (duty.work + duty.rest).as_nanos();
     let into_turn_ns = elapsed.as_nanos().checked_rem(turn_ns)?;
     (into_turn_ns >= duty.work.as_nanos())
@@ -80,7 +85,7 @@ mod tests {
         fn a_rest_ends_with_the_turn(
             work_ms in 0_u64..100, rest_ms in 0_u64..100, elapsed_ms in 0_u64..10_000,
         ) {
-            let duty = Duty {
+            let duty = DutyCycle {
                 work: Duration::from_millis(work_ms),
                 rest: Duration::from_millis(rest_ms),
             };
@@ -94,9 +99,9 @@ mod tests {
 
     #[test]
     fn goals() {
-        assert!(reached(Goal::Units(0), 0));
-        assert!(!reached(Goal::Units(2), 1));
-        assert!(!reached(Goal::Until(Instant::now()), 0));
-        assert!(reached(Goal::Until(Instant::now()), 1));
+        assert!(is_reached(WorkGoal::Units(0), 0));
+        assert!(!is_reached(WorkGoal::Units(2), 1));
+        assert!(!is_reached(WorkGoal::Until(Instant::now()), 0));
+        assert!(is_reached(WorkGoal::Until(Instant::now()), 1));
     }
 }

@@ -21,8 +21,8 @@
 mod member;
 
 use crate::error::KernelError;
-use crate::kernel::{Entry, Setup};
-use member::Member;
+use crate::kernel::{KernelEntry, KernelSetup};
+use member::CrewMember;
 use serde::Serialize;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, ScopedJoinHandle};
@@ -30,7 +30,7 @@ use std::time::{Duration, Instant};
 
 /// End of a thread's work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Goal {
+pub enum WorkGoal {
     /// After so many units.
     Units(u64),
     /// At the first end of a unit after that time; one unit is done at least.
@@ -39,7 +39,7 @@ pub enum Goal {
 
 /// Turns of work and rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Duty {
+pub struct DutyCycle {
     /// Time that the thread works.
     pub work: Duration,
     /// Time that it rests after that.
@@ -64,25 +64,25 @@ pub struct ThreadReport {
 /// Threads to be run together.
 #[derive(Default)]
 pub struct Crew {
-    members: Vec<Member>,
+    members: Vec<CrewMember>,
 }
 
 impl Crew {
     /// Adds a group of `setup.threads` threads that run one kernel.
-    pub fn enlist(&mut self, entry: &'static Entry, setup: &Setup, goal: Goal) {
+    pub fn enlist(&mut self, entry: &'static KernelEntry, setup: &KernelSetup, goal: WorkGoal) {
         self.enlist_part_time(entry, setup, goal, None);
     }
 
     /// As [`Crew::enlist`], with turns of work and rest if `duty` is given.
     pub fn enlist_part_time(
         &mut self,
-        entry: &'static Entry,
-        setup: &Setup,
-        goal: Goal,
-        duty: Option<Duty>,
+        entry: &'static KernelEntry,
+        setup: &KernelSetup,
+        goal: WorkGoal,
+        duty: Option<DutyCycle>,
     ) {
-        let seats = entry.seats(setup).into_iter().enumerate();
-        self.members.extend(seats.map(|(index, seat)| Member {
+        let seats = entry.builders(setup).into_iter().enumerate();
+        self.members.extend(seats.map(|(index, seat)| CrewMember {
             name: format!("{}-{index}", entry.name),
             kernel: entry.name,
             seat,
@@ -106,18 +106,21 @@ impl Crew {
                 .into_iter()
                 .map(|member| start(scope, member, &stop))
                 .collect();
-            handles.into_iter().map(|handle| joined(handle?)).collect()
+            handles
+                .into_iter()
+                .map(|handle| join_member(handle?))
+                .collect()
         })
     }
 }
 
-type Outcome = Result<ThreadReport, KernelError>;
+type MemberResult = Result<ThreadReport, KernelError>;
 
 fn start<'scope>(
     scope: &'scope thread::Scope<'scope, '_>,
-    member: Member,
+    member: CrewMember,
     stop: &'scope AtomicBool,
-) -> Result<ScopedJoinHandle<'scope, Outcome>, KernelError> {
+) -> Result<ScopedJoinHandle<'scope, MemberResult>, KernelError> {
     let name = member.name.clone();
     let run = move || {
         let outcome = member.run(stop);
@@ -136,7 +139,7 @@ fn start<'scope>(
 }
 
 /// A thread's outcome; its panic, which only a bug can cause, goes on here.
-fn joined(handle: ScopedJoinHandle<'_, Outcome>) -> Outcome {
+fn join_member(handle: ScopedJoinHandle<'_, MemberResult>) -> MemberResult {
     handle
         .join()
         .unwrap_or_else(|panic| std::panic::resume_unwind(panic))

@@ -3,16 +3,16 @@
 //! Beside a copy of itself on the same core it takes nearly twice as long, which `int` does not:
 //! there a chain leaves units free.
 
-use crate::kernel::{Class, Entry};
+use crate::kernel::{ExpectedClass, KernelEntry};
 use crate::opaque;
-use crate::tally::Pure;
+use crate::tally::PureKernel;
 
-pub(crate) const ENTRY: Entry = Entry {
+pub(crate) const ENTRY: KernelEntry = KernelEntry {
     name: "alu",
     summary: "additions in eight independent chains; no floating point, no memory",
     stresses: "all integer units",
-    class: Class::Int,
-    seats: |setup| Pure::seats(setup, unit),
+    class: ExpectedClass::Int,
+    seats: |setup| PureKernel::builders(setup, unit),
 };
 
 /// Steps per unit; each does one addition per chain.

@@ -4,16 +4,18 @@
 //! the others wait for it all that time; drop it as soon as it is done.
 
 use super::spin::spin;
-use crate::kernel::{Class, Entry, Kernel, Seat, Setup, seats_of};
-use crate::tally::{PERIOD, Tally};
+use crate::kernel::{
+    ExpectedClass, Kernel, KernelBuilder, KernelEntry, KernelSetup, make_builders,
+};
+use crate::tally::{PERIOD, UnitTally};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-pub(crate) const ENTRY: Entry = Entry {
+pub(crate) const ENTRY: KernelEntry = KernelEntry {
     name: "barrier",
     summary: "threads that meet at a barrier after one to four shares of work, by turns",
     stresses: "synchronisation, waiting for the slowest",
-    class: Class::Blocked,
-    seats,
+    class: ExpectedClass::Blocked,
+    seats: builders,
 };
 
 /// Steps of work in one share.
@@ -22,19 +24,19 @@ const STEPS: u64 = 20_000;
 /// A barrier that threads may join and leave between meetings, which the
 /// standard library's cannot.
 #[derive(Debug, Default)]
-struct Meeting {
-    state: Mutex<State>,
+struct DynamicBarrier {
+    state: Mutex<BarrierState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct BarrierState {
     members: usize,
     waiting: usize,
     generation: u64,
 }
 
-impl State {
+impl BarrierState {
     /// Ends the meeting if all members wait.
     fn close_if_complete(&mut self, changed: &Condvar) {
         if self.waiting == self.members {
@@ -45,8 +47,8 @@ impl State {
     }
 }
 
-impl Meeting {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl DynamicBarrier {
+    fn state(&self) -> MutexGuard<'_, BarrierState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -76,20 +78,20 @@ impl Meeting {
 
 #[derive(Debug)]
 struct Barrier {
-    meeting: Arc<Meeting>,
+    meeting: Arc<DynamicBarrier>,
     joined: bool,
     index: u64,
-    tally: Tally,
+    tally: UnitTally,
 }
 
-fn seats(setup: &Setup) -> Vec<Seat> {
-    let meeting = Arc::new(Meeting::default());
-    seats_of(setup, move |index| {
+fn builders(setup: &KernelSetup) -> Vec<KernelBuilder> {
+    let meeting = Arc::new(DynamicBarrier::default());
+    make_builders(setup, move |index| {
         Ok(Barrier {
             meeting: Arc::clone(&meeting),
             joined: false,
             index: u64::try_from(index).unwrap_or(0),
-            tally: Tally::default(),
+            tally: UnitTally::default(),
         })
     })
 }
@@ -133,11 +135,11 @@ mod tests {
 
     #[test]
     fn who_leaves_does_not_hold_up_the_others() {
-        let setup = Setup {
+        let setup = KernelSetup {
             threads: 3,
-            ..Setup::default()
+            ..KernelSetup::default()
         };
-        let runs: Vec<_> = seats(&setup)
+        let runs: Vec<_> = builders(&setup)
             .into_iter()
             .zip([1, 5, 9])
             .map(|(seat, units)| {

@@ -1,16 +1,16 @@
 //! `bigcode`: more code than the nearest instruction caches and branch target
 //! buffers hold.
 
-use crate::kernel::{Class, Entry};
+use crate::kernel::{ExpectedClass, KernelEntry};
 use crate::opaque;
-use crate::tally::Pure;
+use crate::tally::PureKernel;
 
-pub(crate) const ENTRY: Entry = Entry {
+pub(crate) const ENTRY: KernelEntry = KernelEntry {
     name: "bigcode",
     summary: "calls 1,024 distinct functions of some 300 bytes each in shuffled order",
     stresses: "instruction fetch, decoding and branch targets",
-    class: Class::Int,
-    seats: |setup| Pure::seats(setup, unit),
+    class: ExpectedClass::Int,
+    seats: |setup| PureKernel::builders(setup, unit),
 };
 
 /// A 64-bit constant for one step of one function (the finaliser of splitmix64,
@@ -58,7 +58,7 @@ static TABLE: [fn(u64) -> u64; 1_024] = table!([0] 1 2 4 8 16 32 64 128 256 512)
 /// The function to call after number `at`: a linear congruential sequence that
 /// visits all 1,024 before it repeats (Hull and Dobell, 1962: odd increment,
 /// multiplier one more than a multiple of four).
-fn following(at: usize) -> usize {
+fn next_function(at: usize) -> usize {
     (at * 549 + 187) % TABLE.len()
 }
 
@@ -68,7 +68,7 @@ fn unit(seed: u64) -> u64 {
     let mut x = seed;
     for _ in 0..TABLE.len() {
         x = TABLE[at](x);
-        at = following(at);
+        at = next_function(at);
     }
     x
 }
@@ -89,9 +89,10 @@ mod tests {
 
     #[test]
     fn a_unit_calls_every_function() {
-        let visited: BTreeSet<usize> = std::iter::successors(Some(0), |at| Some(following(*at)))
-            .take(TABLE.len())
-            .collect();
+        let visited: BTreeSet<usize> =
+            std::iter::successors(Some(0), |at| Some(next_function(*at)))
+                .take(TABLE.len())
+                .collect();
         assert_eq!(visited.len(), TABLE.len());
     }
 

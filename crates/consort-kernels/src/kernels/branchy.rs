@@ -1,15 +1,15 @@
 //! `branchy`: branches that depend on data no predictor knows.
 
-use crate::kernel::{Class, Entry};
+use crate::kernel::{ExpectedClass, KernelEntry};
 use crate::opaque;
-use crate::tally::Pure;
+use crate::tally::PureKernel;
 
-pub(crate) const ENTRY: Entry = Entry {
+pub(crate) const ENTRY: KernelEntry = KernelEntry {
     name: "branchy",
     summary: "branches on the bits of a pseudo-random stream, half of them taken",
     stresses: "branch predictors",
-    class: Class::Int,
-    seats: |setup| Pure::seats(setup, unit),
+    class: ExpectedClass::Int,
+    seats: |setup| PureKernel::builders(setup, unit),
 };
 
 /// Branches on data per unit.

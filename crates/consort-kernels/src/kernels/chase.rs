@@ -9,7 +9,7 @@
 //! `dram` chase partly hits it.
 
 use crate::error::KernelError;
-use crate::kernel::{Kernel, Seat, Setup, seats_of};
+use crate::kernel::{Kernel, KernelBuilder, KernelSetup, make_builders};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
@@ -24,7 +24,7 @@ const STEPS: u64 = 2_039;
 /// cores; on the few with 128 a chase uses every other half of a line pair.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
-struct Line {
+struct ChaseLine {
     next: u32,
     rank: u32,
 }
@@ -32,7 +32,7 @@ struct Line {
 /// A kernel that walks the cycle.
 #[derive(Debug)]
 pub(crate) struct Chase {
-    lines: Vec<Line>,
+    lines: Vec<ChaseLine>,
     at: u32,
     units: u64,
 }
@@ -49,8 +49,8 @@ impl Chase {
     }
 
     /// Seats for chases of `bytes` each.
-    pub(crate) fn seats(setup: &Setup, bytes: usize) -> Vec<Seat> {
-        seats_of(setup, move |index| -> Result<Self, KernelError> {
+    pub(crate) fn builders(setup: &KernelSetup, bytes: usize) -> Vec<KernelBuilder> {
+        make_builders(setup, move |index| -> Result<Self, KernelError> {
             Ok(Self::new(bytes, u64::try_from(index).unwrap_or(0)))
         })
     }
@@ -66,15 +66,15 @@ pub(crate) fn share_bytes(total: usize, threads: usize, least: usize) -> usize {
 }
 
 /// Lines linked into one cycle: line 0 first, the others shuffled.
-fn cycle(bytes: usize, seed: u64) -> Vec<Line> {
-    let count = (bytes / size_of::<Line>()).clamp(2, CAP_BYTES / size_of::<Line>());
+fn cycle(bytes: usize, seed: u64) -> Vec<ChaseLine> {
+    let count = (bytes / size_of::<ChaseLine>()).clamp(2, CAP_BYTES / size_of::<ChaseLine>());
     let last = u32::try_from(count - 1).expect("CAP_BYTES / 64 lines are fewer than 2^32");
     let mut order: Vec<u32> = (0..=last).collect();
     order[1..].shuffle(&mut Pcg64Mcg::seed_from_u64(seed));
-    let mut lines = vec![Line { next: 0, rank: 0 }; count];
+    let mut lines = vec![ChaseLine { next: 0, rank: 0 }; count];
     for rank in 0..=last {
         let next = order[(rank as usize + 1) % count];
-        lines[order[rank as usize] as usize] = Line { next, rank };
+        lines[order[rank as usize] as usize] = ChaseLine { next, rank };
     }
     lines
 }

@@ -4,15 +4,15 @@
 //! at least 4 MiB.
 
 use super::chase::{Chase, share_bytes};
-use crate::kernel::{Class, Entry};
+use crate::kernel::{ExpectedClass, KernelEntry};
 
-pub(crate) const ENTRY: Entry = Entry {
+pub(crate) const ENTRY: KernelEntry = KernelEntry {
     name: "dram",
     summary: "dependent loads that miss all caches (256 MiB at most for all threads together)",
     stresses: "memory latency",
-    class: Class::Memory,
+    class: ExpectedClass::Memory,
     seats: |setup| {
         let total = setup.caches.llc_bytes.saturating_mul(4);
-        Chase::seats(setup, share_bytes(total, setup.threads, 4 << 20))
+        Chase::builders(setup, share_bytes(total, setup.threads, 4 << 20))
     },
 };

@@ -1,15 +1,15 @@
 //! `fp`: scalar double-precision additions and multiplications.
 
-use crate::kernel::{Class, Entry};
+use crate::kernel::{ExpectedClass, KernelEntry};
 use crate::opaque;
-use crate::tally::{PERIOD, Pure};
+use crate::tally::{PERIOD, PureKernel};
 
-pub(crate) const ENTRY: Entry = Entry {
+pub(crate) const ENTRY: KernelEntry = KernelEntry {
     name: "fp",
     summary: "scalar double additions and multiplications in eight independent chains",
     stresses: "floating-point units",
-    class: Class::Fp,
-    seats: |setup| Pure::seats(setup, unit),
+    class: ExpectedClass::Fp,
+    seats: |setup| PureKernel::builders(setup, unit),
 };
 
 /// Steps per unit; each does one addition and one multiplication per chain.

@@ -1,15 +1,15 @@
 //! `int`: integer arithmetic, partly a dependent chain, partly independent.
 
-use crate::kernel::{Class, Entry};
+use crate::kernel::{ExpectedClass, KernelEntry};
 use crate::opaque;
-use crate::tally::Pure;
+use crate::tally::PureKernel;
 
-pub(crate) const ENTRY: Entry = Entry {
+pub(crate) const ENTRY: KernelEntry = KernelEntry {
     name: "int",
     summary: "adds, shifts, rotates and multiplies of integers; no floating point, no memory",
     stresses: "integer units",
-    class: Class::Int,
-    seats: |setup| Pure::seats(setup, unit),
+    class: ExpectedClass::Int,
+    seats: |setup| PureKernel::builders(setup, unit),
 };
 
 /// Steps per unit.

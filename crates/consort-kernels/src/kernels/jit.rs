@@ -5,16 +5,16 @@
 //! not trust an earlier reading.
 
 use crate::error::KernelError;
-use crate::kernel::{Class, Entry, Kernel, seats_of};
-use crate::machine_code::{Body, CodePage, supported};
-use crate::tally::{PERIOD, Tally};
+use crate::kernel::{ExpectedClass, Kernel, KernelEntry, make_builders};
+use crate::machine_code::{Body, CodePage, check_supported};
+use crate::tally::{PERIOD, UnitTally};
 
-pub(crate) const ENTRY: Entry = Entry {
+pub(crate) const ENTRY: KernelEntry = KernelEntry {
     name: "jit",
     summary: "writes fp and int functions into executable memory by turns, and runs them",
     stresses: "floating-point and integer units by turns, from code outside any file",
-    class: Class::Mixed,
-    seats: |setup| seats_of(setup, |_| Jit::new()),
+    class: ExpectedClass::Mixed,
+    seats: |setup| make_builders(setup, |_| Jit::new()),
 };
 
 /// Loop iterations per unit.
@@ -26,15 +26,15 @@ const TURN: u64 = 64;
 #[derive(Debug)]
 struct Jit {
     page: CodePage,
-    tally: Tally,
+    tally: UnitTally,
 }
 
 impl Jit {
     fn new() -> Result<Self, KernelError> {
-        supported("jit")?;
+        check_supported("jit")?;
         Ok(Self {
             page: CodePage::new()?,
-            tally: Tally::default(),
+            tally: UnitTally::default(),
         })
     }
 }

@@ -6,17 +6,17 @@
 //! misses it, as `dram` does.
 
 use super::chase::{Chase, share_bytes};
-use crate::kernel::{Class, Entry};
+use crate::kernel::{ExpectedClass, KernelEntry};
 
-pub(crate) const ENTRY: Entry = Entry {
+pub(crate) const ENTRY: KernelEntry = KernelEntry {
     name: "llc",
     summary: "dependent loads that miss level 2 and hit the last-level cache",
     stresses: "the last-level cache",
-    class: Class::Memory,
+    class: ExpectedClass::Memory,
     seats: |setup| {
         let caches = setup.caches;
         let total = (caches.llc_bytes / 2).min(16 << 20);
-        Chase::seats(
+        Chase::builders(
             setup,
             share_bytes(total, setup.threads, 2 * caches.l2_bytes),
         )

@@ -5,16 +5,16 @@
 //! mutual exclusion were lost, checksums would be wrong.
 
 use super::spin::spin;
-use crate::kernel::{Class, Entry, Kernel, Seat, Setup};
-use crate::tally::{PERIOD, Tally};
+use crate::kernel::{ExpectedClass, Kernel, KernelBuilder, KernelEntry, KernelSetup};
+use crate::tally::{PERIOD, UnitTally};
 use std::sync::{Arc, Mutex, PoisonError};
 
-pub(crate) const ENTRY: Entry = Entry {
+pub(crate) const ENTRY: KernelEntry = KernelEntry {
     name: "lock",
     summary: "threads that fight for one mutex, a short work inside, a shorter one outside",
     stresses: "synchronisation, lines that move between cores",
-    class: Class::Blocked,
-    seats,
+    class: ExpectedClass::Blocked,
+    seats: builders,
 };
 
 /// Number of times that a unit takes the mutex.
@@ -23,12 +23,12 @@ const ROUNDS: u64 = 16;
 const STEPS_INSIDE: u64 = 400;
 
 #[derive(Debug)]
-struct Ledger {
+struct LockLedger {
     total: u64,
     slots: Vec<u64>,
 }
 
-impl Ledger {
+impl LockLedger {
     /// Adds to one slot and the total; 0 if they still agree.
     fn add(&mut self, slot: usize, amount: u64) -> u64 {
         self.total = self.total.wrapping_add(amount);
@@ -42,28 +42,28 @@ impl Ledger {
 }
 
 #[derive(Debug)]
-struct Lock {
-    ledger: Arc<Mutex<Ledger>>,
+struct LockKernel {
+    ledger: Arc<Mutex<LockLedger>>,
     slot: usize,
-    tally: Tally,
+    tally: UnitTally,
 }
 
-fn seats(setup: &Setup) -> Vec<Seat> {
-    let ledger = Arc::new(Mutex::new(Ledger {
+fn builders(setup: &KernelSetup) -> Vec<KernelBuilder> {
+    let ledger = Arc::new(Mutex::new(LockLedger {
         total: 0,
         slots: vec![0; setup.threads.max(1)],
     }));
-    crate::kernel::seats_of(setup, move |slot| {
-        Ok(Lock {
+    crate::kernel::make_builders(setup, move |slot| {
+        Ok(LockKernel {
             ledger: Arc::clone(&ledger),
             slot,
-            tally: Tally::default(),
+            tally: UnitTally::default(),
         })
     })
 }
 
 /// One turn with the mutex: the work inside, and what the ledger found wrong.
-fn turn(ledger: &Mutex<Ledger>, slot: usize, seed: u64) -> u64 {
+fn run_turn(ledger: &Mutex<LockLedger>, slot: usize, seed: u64) -> u64 {
     let mut ledger = ledger.lock().unwrap_or_else(PoisonError::into_inner);
     let inside = spin(seed, STEPS_INSIDE);
     inside.wrapping_add(ledger.add(slot, inside))
@@ -73,12 +73,12 @@ fn unit(seed: u64, mut turn: impl FnMut(u64) -> u64) -> u64 {
     (0..ROUNDS).fold(seed, |x, _| spin(turn(x), STEPS_INSIDE / 2))
 }
 
-impl Kernel for Lock {
+impl Kernel for LockKernel {
     fn work(&mut self, units: u64) -> u64 {
         for _ in 0..units {
             let seed = self.tally.seed(PERIOD);
             self.tally
-                .add(unit(seed, |x| turn(&self.ledger, self.slot, x)));
+                .add(unit(seed, |x| run_turn(&self.ledger, self.slot, x)));
         }
         self.tally.sum()
     }
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn a_ledger_that_does_not_add_up_is_noticed() {
-        let mut ledger = Ledger {
+        let mut ledger = LockLedger {
             total: 0,
             slots: vec![0; 3],
         };

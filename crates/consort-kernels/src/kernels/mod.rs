@@ -3,7 +3,7 @@
 //! To add a kernel, write its file with an `ENTRY`, and name the file here:
 //! once as a module, once in [`REGISTRY`].
 
-use crate::kernel::Entry;
+use crate::kernel::KernelEntry;
 
 mod alu;
 mod barrier;
@@ -26,7 +26,7 @@ mod stream;
 mod vector;
 
 /// Every kernel, in the order of `consort-demo list`.
-pub const REGISTRY: &[Entry] = &[
+pub const REGISTRY: &[KernelEntry] = &[
     int::ENTRY,
     alu::ENTRY,
     fp::ENTRY,
@@ -48,6 +48,6 @@ pub const REGISTRY: &[Entry] = &[
 
 /// The registry's line for `name`, if there is one.
 #[must_use]
-pub fn find(name: &str) -> Option<&'static Entry> {
+pub fn find(name: &str) -> Option<&'static KernelEntry> {
     REGISTRY.iter().find(|entry| entry.name == name)
 }

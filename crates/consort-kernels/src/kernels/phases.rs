@@ -1,21 +1,23 @@
 //! `phases`: one thread that changes its character with time.
 //!
-//! Floating point, integer and memory work take turns of [`Setup::phase`] each.
+//! Floating point, integer and memory work take turns of [`KernelSetup::phase`] each.
 //! Pitfall: how many units fall into each phase depends on the clock, and so
 //! does the checksum; the expected one follows it.
 
 use super::chase::{Chase, share_bytes};
 use super::{fp, int};
-use crate::kernel::{Class, Entry, Kernel, Seat, Setup, seats_of};
-use crate::tally::Pure;
+use crate::kernel::{
+    ExpectedClass, Kernel, KernelBuilder, KernelEntry, KernelSetup, make_builders,
+};
+use crate::tally::PureKernel;
 use std::time::{Duration, Instant};
 
-pub(crate) const ENTRY: Entry = Entry {
+pub(crate) const ENTRY: KernelEntry = KernelEntry {
     name: "phases",
     summary: "changes between fp, int and memory work every 250 ms (or as told)",
     stresses: "floating-point units, integer units and memory by turns",
-    class: Class::Mixed,
-    seats,
+    class: ExpectedClass::Mixed,
+    seats: builders,
 };
 
 /// The most memory that all threads together chase through: less than `dram`
@@ -23,23 +25,23 @@ pub(crate) const ENTRY: Entry = Entry {
 const MEMORY_BYTES: usize = 64 << 20;
 
 /// A clock: the time since the kernel was built.
-type Clock = Box<dyn FnMut() -> Duration + Send>;
+type PhaseClock = Box<dyn FnMut() -> Duration + Send>;
 
-struct Phases {
-    clock: Clock,
+struct PhasesKernel {
+    clock: PhaseClock,
     phase: Duration,
     parts: [Box<dyn Kernel>; 3],
     checksums: [u64; 3],
 }
 
-impl Phases {
-    fn new(clock: Clock, phase: Duration, memory_bytes: usize) -> Self {
+impl PhasesKernel {
+    fn new(clock: PhaseClock, phase: Duration, memory_bytes: usize) -> Self {
         Self {
             clock,
             phase: phase.max(Duration::from_nanos(1)),
             parts: [
-                Box::new(Pure::new(fp::unit)),
-                Box::new(Pure::new(int::unit)),
+                Box::new(PureKernel::new(fp::unit)),
+                Box::new(PureKernel::new(int::unit)),
                 Box::new(Chase::new(memory_bytes, 0)),
             ],
             checksums: [0; 3],
@@ -52,14 +54,14 @@ impl Phases {
     }
 }
 
-fn seats(setup: &Setup) -> Vec<Seat> {
+fn builders(setup: &KernelSetup) -> Vec<KernelBuilder> {
     let total = setup.caches.llc_bytes.saturating_mul(2).min(MEMORY_BYTES);
     let bytes = share_bytes(total, setup.threads, 4 << 20);
     let phase = setup.phase;
-    seats_of(setup, move |_| {
+    make_builders(setup, move |_| {
         let start = Instant::now();
         let clock = Box::new(move || start.elapsed());
-        Ok(Phases::new(clock, phase, bytes))
+        Ok(PhasesKernel::new(clock, phase, bytes))
     })
 }
 
@@ -69,7 +71,7 @@ fn mix(checksums: [u64; 3]) -> u64 {
         .fold(0, |sum: u64, c| sum.rotate_left(21).wrapping_add(*c))
 }
 
-impl Kernel for Phases {
+impl Kernel for PhasesKernel {
     fn work(&mut self, units: u64) -> u64 {
         for _ in 0..units {
             let part = self.part_now();
@@ -89,13 +91,13 @@ mod tests {
     use proptest::prelude::*;
 
     /// A clock that goes on by one millisecond at each reading.
-    fn ticking(phase_ms: u64) -> Phases {
+    fn ticking(phase_ms: u64) -> PhasesKernel {
         let mut now_ms = 0;
         let clock = move || {
             now_ms += 1;
             Duration::from_millis(now_ms - 1)
         };
-        Phases::new(Box::new(clock), Duration::from_millis(phase_ms), 4_096)
+        PhasesKernel::new(Box::new(clock), Duration::from_millis(phase_ms), 4_096)
     }
 
     #[test]

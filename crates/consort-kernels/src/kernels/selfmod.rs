@@ -4,16 +4,16 @@
 //! is overwritten, so the same address holds another instruction than before.
 
 use crate::error::KernelError;
-use crate::kernel::{Class, Entry, Kernel, seats_of};
-use crate::machine_code::{Body, CodePage, supported};
-use crate::tally::{PERIOD, Tally};
+use crate::kernel::{ExpectedClass, Kernel, KernelEntry, make_builders};
+use crate::machine_code::{Body, CodePage, check_supported};
+use crate::tally::{PERIOD, UnitTally};
 
-pub(crate) const ENTRY: Entry = Entry {
+pub(crate) const ENTRY: KernelEntry = KernelEntry {
     name: "selfmod",
     summary: "an integer loop in executable memory whose code is patched before every run",
     stresses: "integer units, from code that changes in place",
-    class: Class::Int,
-    seats: |setup| seats_of(setup, |_| SelfMod::new()),
+    class: ExpectedClass::Int,
+    seats: |setup| make_builders(setup, |_| SelfMod::new()),
 };
 
 /// Loop iterations per unit.
@@ -22,17 +22,17 @@ const ITERATIONS: u64 = 10_000;
 #[derive(Debug)]
 struct SelfMod {
     page: CodePage,
-    tally: Tally,
+    tally: UnitTally,
 }
 
 impl SelfMod {
     fn new() -> Result<Self, KernelError> {
-        supported("selfmod")?;
+        check_supported("selfmod")?;
         let mut page = CodePage::new()?;
         page.write(Body::Int { factor: 1 })?;
         Ok(Self {
             page,
-            tally: Tally::default(),
+            tally: UnitTally::default(),
         })
     }
 }

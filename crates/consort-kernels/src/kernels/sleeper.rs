@@ -1,17 +1,17 @@
 //! `sleeper`: a short work, a long sleep.
 
 use super::spin::spin;
-use crate::kernel::{Class, Entry, Kernel, seats_of};
-use crate::tally::{PERIOD, Tally};
+use crate::kernel::{ExpectedClass, Kernel, KernelEntry, make_builders};
+use crate::tally::{PERIOD, UnitTally};
 use std::thread;
 use std::time::Duration;
 
-pub(crate) const ENTRY: Entry = Entry {
+pub(crate) const ENTRY: KernelEntry = KernelEntry {
     name: "sleeper",
     summary: "some 50 microseconds of integer work, then 5 ms of sleep",
     stresses: "wake-ups",
-    class: Class::Blocked,
-    seats: |setup| seats_of(setup, |_| Ok(Sleeper::default())),
+    class: ExpectedClass::Blocked,
+    seats: |setup| make_builders(setup, |_| Ok(Sleeper::default())),
 };
 
 const SLEEP: Duration = Duration::from_millis(5);
@@ -19,7 +19,7 @@ const STEPS: u64 = 20_000;
 
 #[derive(Debug, Default)]
 struct Sleeper {
-    tally: Tally,
+    tally: UnitTally,
 }
 
 fn unit(seed: u64) -> u64 {

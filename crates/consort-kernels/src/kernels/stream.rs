@@ -6,19 +6,19 @@
 //! larger last-level cache the triad partly runs from it.
 
 use super::chase::share_bytes;
-use crate::kernel::{Class, Entry, Kernel, seats_of};
-use crate::tally::Tally;
+use crate::kernel::{ExpectedClass, Kernel, KernelEntry, make_builders};
+use crate::tally::UnitTally;
 use std::hint::black_box;
 
-pub(crate) const ENTRY: Entry = Entry {
+pub(crate) const ENTRY: KernelEntry = KernelEntry {
     name: "stream",
     summary: "triad over three arrays (256 MiB at most for all threads together)",
     stresses: "memory bandwidth",
-    class: Class::Memory,
+    class: ExpectedClass::Memory,
     seats: |setup| {
         let total = setup.caches.llc_bytes.saturating_mul(4);
         let bytes = share_bytes(total, setup.threads, 6 << 20);
-        seats_of(setup, move |_| Ok(Stream::new(bytes)))
+        make_builders(setup, move |_| Ok(StreamKernel::new(bytes)))
     },
 };
 
@@ -32,14 +32,14 @@ const FACTOR: f64 = 3.0;
 const SAMPLE: usize = 8;
 
 #[derive(Debug)]
-struct Stream {
+struct StreamKernel {
     a: Vec<f64>,
     b: Vec<f64>,
     c: Vec<f64>,
-    tally: Tally,
+    tally: UnitTally,
 }
 
-impl Stream {
+impl StreamKernel {
     fn new(bytes: usize) -> Self {
         let blocks = (bytes / (3 * size_of::<f64>() * BLOCK)).max(1);
         let filled = |value: fn(usize) -> f64| (0..blocks * BLOCK).map(value).collect();
@@ -47,7 +47,7 @@ impl Stream {
             a: filled(|_| 0.0),
             b: filled(b_value),
             c: filled(c_value),
-            tally: Tally::default(),
+            tally: UnitTally::default(),
         }
     }
 
@@ -81,7 +81,7 @@ fn c_value(i: usize) -> f64 {
     f64::from(u16::try_from(i % 509).unwrap_or(0))
 }
 
-/// Value that [`Stream::unit`] must return for a block.
+/// Value that [`StreamKernel::unit`] must return for a block.
 fn block_sum(block: u64) -> u64 {
     let first = usize::try_from(block).unwrap_or(0) * BLOCK;
     (first..first + BLOCK)
@@ -89,7 +89,7 @@ fn block_sum(block: u64) -> u64 {
         .fold(0, |sum, i| sum + (b_value(i) + FACTOR * c_value(i)) as u64)
 }
 
-impl Kernel for Stream {
+impl Kernel for StreamKernel {
     fn work(&mut self, units: u64) -> u64 {
         for _ in 0..units {
             let sum = self.unit(self.tally.seed(self.blocks()));
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_changed_element_is_noticed() {
-        let mut stream = Stream::new(0);
+        let mut stream = StreamKernel::new(0);
         stream.b[SAMPLE] += 1.0;
         assert_ne!(stream.work(3), stream.expected());
     }

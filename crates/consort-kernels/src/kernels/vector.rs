@@ -6,16 +6,16 @@
 //! the same arithmetic on scalars.
 
 use super::fp::{FACTOR, mix, start};
-use crate::kernel::{Class, Entry};
-use crate::tally::Pure;
+use crate::kernel::{ExpectedClass, KernelEntry};
+use crate::tally::PureKernel;
 use std::hint::black_box;
 
-pub(crate) const ENTRY: Entry = Entry {
+pub(crate) const ENTRY: KernelEntry = KernelEntry {
     name: "vector",
     summary: "packed double additions and multiplications, auto-vectorised to the build's baseline",
     stresses: "vector units",
-    class: Class::Fp,
-    seats: |setup| Pure::seats(setup, unit),
+    class: ExpectedClass::Fp,
+    seats: |setup| PureKernel::builders(setup, unit),
 };
 
 /// Steps per unit; each does one addition and one multiplication per lane.

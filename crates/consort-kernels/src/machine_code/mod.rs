@@ -49,7 +49,7 @@ impl Body {
 }
 
 /// An error on processors for which no code is known.
-pub(crate) fn supported(kernel: &'static str) -> Result<(), KernelError> {
+pub(crate) fn check_supported(kernel: &'static str) -> Result<(), KernelError> {
     let arch = std::env::consts::ARCH;
     match encode::KNOWN {
         true => Ok(()),
@@ -75,7 +75,7 @@ mod tests {
         fn code_computes_what_its_body_says(
             rounds in prop::collection::vec((bodies(), 1_u64..2_000), 1..8),
         ) {
-            if supported("test").is_err() {
+            if check_supported("test").is_err() {
                 skipped("no code for this processor");
                 return Ok(());
             }

@@ -35,7 +35,7 @@ impl CodePage {
         // touches no existing memory.
         let start = unsafe { mmap_anonymous(None, BYTES, ProtFlags::PROT_READ, flags) };
         let mut page = Self {
-            start: start.map_err(refused)?,
+            start: start.map_err(mapping_error)?,
             code_bytes: 0,
         };
         page.write(EMPTY)?;
@@ -84,7 +84,7 @@ impl CodePage {
     fn protect(&mut self, protection: ProtFlags) -> Result<(), KernelError> {
         // SAFETY: the range is this value's own mapping, and no slice into it
         // outlives `change`.
-        unsafe { mprotect(self.start, BYTES.get(), protection) }.map_err(refused)
+        unsafe { mprotect(self.start, BYTES.get(), protection) }.map_err(mapping_error)
     }
 
     /// Calls the function with at least one iteration.
@@ -107,7 +107,7 @@ impl Drop for CodePage {
     }
 }
 
-fn refused(source: Errno) -> KernelError {
+fn mapping_error(source: Errno) -> KernelError {
     KernelError::Mapping {
         bytes: BYTES.get(),
         source,

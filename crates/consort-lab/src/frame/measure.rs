@@ -2,7 +2,7 @@
 
 /// Direction in which a measure is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Better {
+pub enum BetterDirection {
     /// More is better.
     Higher,
     /// Less is better.
@@ -21,14 +21,14 @@ pub struct Measure {
     /// Unit; none for plain ratios and counts.
     pub unit: Option<&'static str>,
     /// Direction in which it is better.
-    pub better: Better,
+    pub better: BetterDirection,
 }
 
 const fn measure(
     key: &'static str,
     title: &'static str,
     unit: Option<&'static str>,
-    better: Better,
+    better: BetterDirection,
 ) -> Measure {
     Measure {
         key,
@@ -38,9 +38,9 @@ const fn measure(
     }
 }
 
-const HIGHER: Better = Better::Higher;
-const LOWER: Better = Better::Lower;
-const NEITHER: Better = Better::Neither;
+const HIGHER: BetterDirection = BetterDirection::Higher;
+const LOWER: BetterDirection = BetterDirection::Lower;
+const NEITHER: BetterDirection = BetterDirection::Neither;
 
 /// Every measure that a study can show.
 pub const MEASURES: &[Measure] = &[
@@ -264,6 +264,6 @@ mod tests {
         let keys: BTreeSet<&str> = MEASURES.iter().map(|m| m.key).collect();
         assert_eq!(keys.len(), MEASURES.len());
         assert!(MEASURES.iter().all(|m| !m.title.is_empty()));
-        assert_eq!(find("antt").map(|m| m.better), Some(Better::Lower));
+        assert_eq!(find("antt").map(|m| m.better), Some(BetterDirection::Lower));
     }
 }

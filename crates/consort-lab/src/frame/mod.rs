@@ -1,8 +1,8 @@
 //! Measurements of an experiment as one long table: case, policy, run, program, measure, value.
 //!
 //! Purpose: every experiment gives a [`Frame`], and every table, figure and note is a view of
-//! one. Usage: name the axes with [`Frame::new`], fill measures with [`Frame::set`], then read
-//! [`Frame::cell`]s of [`Group`]s of cases. Runs of unlike policies with one number have the same
+//! one. Usage: name the axes with [`Frame::new`], fill measures with [`Frame::set_run_values`], then read
+//! [`Frame::cell`]s of [`CaseGroup`]s of cases. Runs of unlike policies with one number have the same
 //! seed, so ratios are taken run by run. Pitfall: whether an interval is over cases or over runs
 //! is the group's to say.
 
@@ -10,10 +10,10 @@ mod group;
 mod measure;
 mod view;
 
-pub use group::{Group, Over};
-pub use measure::{Better, MEASURES, Measure, find as measure};
-pub use view::{View, What};
-pub(crate) use view::{interval, known, ratio, ratios};
+pub use group::{CaseGroup, IntervalBasis};
+pub use measure::{BetterDirection, MEASURES, Measure, find as measure};
+pub use view::{CellQuery, CellView};
+pub(crate) use view::{interval_cell, mean_ratio_cell, number_or_missing, paired_ratio_cell};
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ pub struct Case {
 
 impl Case {
     /// A case with one label.
-    pub fn labelled(key: &str, label: &str, value: &str) -> Self {
+    pub fn with_label(key: &str, label: &str, value: &str) -> Self {
         Self {
             key: key.to_owned(),
             labels: BTreeMap::from([(label.to_owned(), value.to_owned())]),
@@ -56,7 +56,7 @@ pub struct Frame {
 
 /// One line of the long table.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Line<'a> {
+pub struct FrameRow<'a> {
     /// Key of the case.
     pub case: &'a str,
     /// The policy.
@@ -84,13 +84,13 @@ impl Frame {
     }
 
     /// Sets a measure of every run: by case, then policy, then run.
-    pub fn set(&mut self, measure: &str, values: Vec<f64>) {
+    pub fn set_run_values(&mut self, measure: &str, values: Vec<f64>) {
         debug_assert_eq!(values.len(), self.len());
         self.values.insert(measure.to_owned(), values);
     }
 
     /// Sets a measure of every program of every run, in the same order.
-    pub fn set_of_programs(&mut self, measure: &str, values: Vec<Vec<f64>>) {
+    pub fn set_program_values(&mut self, measure: &str, values: Vec<Vec<f64>>) {
         debug_assert_eq!(values.len(), self.len());
         self.of_programs.insert(measure.to_owned(), values);
     }
@@ -101,58 +101,58 @@ impl Frame {
     }
 
     /// True if it has a measure, of runs or of programs.
-    pub fn has(&self, measure: &str) -> bool {
+    pub fn has_measure(&self, measure: &str) -> bool {
         self.values.contains_key(measure) || self.of_programs.contains_key(measure)
     }
 
     /// Position of a policy; none where it was not run.
-    pub fn policy(&self, name: &str) -> Option<usize> {
+    pub fn policy_index(&self, name: &str) -> Option<usize> {
         self.policies.iter().position(|policy| policy == name)
     }
 
     /// A measure of the runs of a case under a policy; empty where it was not measured.
-    pub fn runs_of(&self, case: usize, policy: usize, measure: &str) -> &[f64] {
-        let range = self.range(case, policy);
+    pub fn run_values(&self, case: usize, policy: usize, measure: &str) -> &[f64] {
+        let range = self.run_range(case, policy);
         self.values.get(measure).map_or(&[], |all| &all[range])
     }
 
     /// A measure of the runs of each program of a case, run by run; empty where it was not
     /// measured.
-    pub fn programs_of(&self, case: usize, policy: usize, measure: &str) -> &[Vec<f64>] {
-        let range = self.range(case, policy);
+    pub fn program_values(&self, case: usize, policy: usize, measure: &str) -> &[Vec<f64>] {
+        let range = self.run_range(case, policy);
         self.of_programs.get(measure).map_or(&[], |all| &all[range])
     }
 
-    fn range(&self, case: usize, policy: usize) -> std::ops::Range<usize> {
+    fn run_range(&self, case: usize, policy: usize) -> std::ops::Range<usize> {
         let first = (case * self.policies.len() + policy) * self.runs;
         first..first + self.runs
     }
 
     /// The long table, measure by measure.
-    pub fn lines(&self) -> impl Iterator<Item = Line<'_>> {
+    pub fn rows(&self) -> impl Iterator<Item = FrameRow<'_>> {
         let of_runs = self.values.iter().flat_map(|(measure, values)| {
             let numbered = values.iter().enumerate();
-            numbered.map(|(n, &value)| self.line(n, None, measure, value))
+            numbered.map(|(n, &value)| self.row(n, None, measure, value))
         });
         let of_programs = self.of_programs.iter().flat_map(move |(measure, values)| {
             values.iter().enumerate().flat_map(move |(n, each)| {
                 let each = each.iter().enumerate();
-                each.map(move |(program, &value)| self.line(n, Some(program), measure, value))
+                each.map(move |(program, &value)| self.row(n, Some(program), measure, value))
             })
         });
         of_runs.chain(of_programs)
     }
 
-    fn line<'a>(
+    fn row<'a>(
         &'a self,
         n: usize,
         program: Option<usize>,
         measure: &'a str,
         value: f64,
-    ) -> Line<'a> {
+    ) -> FrameRow<'a> {
         let case = &self.cases[n / (self.policies.len() * self.runs)];
         let program = program.and_then(|p| case.programs.get(p));
-        Line {
+        FrameRow {
             case: &case.key,
             policy: &self.policies[n / self.runs % self.policies.len()],
             run: n % self.runs,
@@ -171,12 +171,12 @@ pub(crate) mod tests {
     pub(crate) fn frame() -> Frame {
         let case = |name: &str| Case {
             programs: vec!["one".to_owned(), name.to_owned()],
-            ..Case::labelled(&format!("{name}/4"), "program", name)
+            ..Case::with_label(&format!("{name}/4"), "program", name)
         };
         let policies = ["base", "other"].map(str::to_owned).to_vec();
         let mut frame = Frame::new(["a", "b"].map(case).to_vec(), policies, 2);
-        frame.set("stp", (1..=8).map(f64::from).collect());
-        frame.set_of_programs(
+        frame.set_run_values("stp", (1..=8).map(f64::from).collect());
+        frame.set_program_values(
             "slowdown",
             (1..=8).map(|n| vec![f64::from(n), 9.0]).collect(),
         );
@@ -186,16 +186,16 @@ pub(crate) mod tests {
     #[test]
     fn runs_are_found_by_case_and_policy() {
         let frame = frame();
-        assert_eq!(frame.runs_of(0, 1, "stp"), [3.0, 4.0]);
-        assert_eq!(frame.programs_of(1, 0, "slowdown")[1], [6.0, 9.0]);
-        assert!(frame.runs_of(0, 0, "antt").is_empty());
-        assert_eq!(frame.policy("none"), None);
+        assert_eq!(frame.run_values(0, 1, "stp"), [3.0, 4.0]);
+        assert_eq!(frame.program_values(1, 0, "slowdown")[1], [6.0, 9.0]);
+        assert!(frame.run_values(0, 0, "antt").is_empty());
+        assert_eq!(frame.policy_index("none"), None);
     }
 
     #[test]
     fn the_long_table_has_a_line_for_each_value() {
         let frame = frame();
-        let lines: Vec<Line<'_>> = frame.lines().collect();
+        let lines: Vec<FrameRow<'_>> = frame.rows().collect();
         assert_eq!(lines.len(), 8 + 16);
         let fourth = (lines[3].case, lines[3].policy, lines[3].run, lines[3].value);
         assert_eq!(fourth, ("a/4", "other", 1, 4.0));

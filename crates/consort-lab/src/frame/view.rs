@@ -1,7 +1,9 @@
 //! Views of a frame: cells of groups of cases.
 
-use super::{Frame, Group, Over};
-use consort_core::stats::{Interval, RatioInterval, mean, quantile, sample_standard_deviation};
+use super::{CaseGroup, Frame, IntervalBasis};
+use consort_core::stats::{
+    ConfidenceInterval, RatioInterval, mean, quantile, sample_standard_deviation,
+};
 use consort_report::Cell;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -10,7 +12,7 @@ use std::borrow::Cow;
 /// Way in which the values of a group become a cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum View {
+pub enum CellView {
     /// The arithmetic mean with its interval; over a policy, the geometric mean of ratios.
     #[default]
     Mean,
@@ -43,7 +45,7 @@ pub enum View {
 
 /// Choice of the values of a cell: measure, policy, baseline and view.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct What<'a> {
+pub struct CellQuery<'a> {
     /// Key of the measure.
     pub measure: &'a str,
     /// The policy.
@@ -57,175 +59,191 @@ pub struct What<'a> {
     /// The measure whose sum over cases is divided by, run by run.
     pub of: Option<&'a str>,
     /// Way in which values become a cell.
-    pub view: View,
+    pub view: CellView,
 }
 
 /// The mean and its interval.
-pub(crate) fn interval(values: &[f64]) -> Cell {
-    Interval::of(values).map_or_else(|| Cell::missing("no runs"), Cell::from)
+pub(crate) fn interval_cell(values: &[f64]) -> Cell {
+    ConfidenceInterval::from_values(values).map_or_else(|| Cell::missing("no runs"), Cell::from)
 }
 
 /// The geometric mean of ratios and its interval.
-pub(crate) fn ratios(values: &[f64]) -> Cell {
-    RatioInterval::of(values).map_or_else(|| Cell::missing("no runs"), Cell::from)
+pub(crate) fn mean_ratio_cell(values: &[f64]) -> Cell {
+    RatioInterval::from_ratios(values).map_or_else(|| Cell::missing("no runs"), Cell::from)
 }
 
 /// The geometric mean of the ratios of values, one by one, and its interval.
-pub(crate) fn ratio(ours: &[f64], theirs: &[f64]) -> Cell {
+pub(crate) fn paired_ratio_cell(ours: &[f64], theirs: &[f64]) -> Cell {
     let pairs = ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs);
-    ratios(&pairs.collect::<Vec<_>>())
+    mean_ratio_cell(&pairs.collect::<Vec<_>>())
 }
 
 /// A number where there is one.
-pub(crate) fn known(value: Option<f64>, why_not: &str) -> Cell {
+pub(crate) fn number_or_missing(value: Option<f64>, why_not: &str) -> Cell {
     value.map_or_else(|| Cell::missing(why_not), Cell::from)
 }
 
 /// Cell of a view of how runs differ.
-fn extent(view: View, values: &[f64]) -> Cell {
+fn run_spread_cell(view: CellView, values: &[f64]) -> Cell {
     let deviation = || sample_standard_deviation(values);
     let value = match view {
-        View::Smallest => quantile(values, 0.0),
-        View::Largest => quantile(values, 1.0),
-        View::Deviation => deviation(),
+        CellView::Smallest => quantile(values, 0.0),
+        CellView::Largest => quantile(values, 1.0),
+        CellView::Deviation => deviation(),
         _ => { deviation().zip(mean(values)) }.map(|(deviation, mean)| 100.0 * deviation / mean),
     };
-    known(value, "too few runs")
+    number_or_missing(value, "too few runs")
 }
 
 impl Frame {
     /// Cell of a group; missing where a policy was not run.
-    pub fn cell(&self, what: &What<'_>, group: &Group) -> Cell {
-        let Some(policy) = self.policy(what.policy) else {
+    pub fn cell(&self, what: &CellQuery<'_>, group: &CaseGroup) -> Cell {
+        let Some(policy) = self.policy_index(what.policy) else {
             return Cell::missing("not run");
         };
-        let over = what.over.map(|over| self.policy(over));
+        let over = what.over.map(|over| self.policy_index(over));
         match (over, what.of) {
             (Some(None), _) => Cell::missing("what it is set against was not run"),
-            (Some(Some(over)), _) if what.inverted => self.ratio(what, [over, policy], group),
-            (Some(Some(over)), _) => self.ratio(what, [policy, over], group),
-            (None, Some(whole)) => self.share(policy, [what.measure, whole], group),
-            (None, None) => self.plain(what, policy, group),
+            (Some(Some(over)), _) if what.inverted => self.ratio_cell(what, [over, policy], group),
+            (Some(Some(over)), _) => self.ratio_cell(what, [policy, over], group),
+            (None, Some(whole)) => self.share_cell(policy, [what.measure, whole], group),
+            (None, None) => self.plain_cell(what, policy, group),
         }
     }
 
-    fn plain(&self, what: &What<'_>, policy: usize, group: &Group) -> Cell {
-        let means = || self.means(what.measure, policy, group);
-        let pooled = || self.pooled(what.measure, policy, group);
+    fn plain_cell(&self, what: &CellQuery<'_>, policy: usize, group: &CaseGroup) -> Cell {
+        let means = || self.case_means(what.measure, policy, group);
+        let pooled = || self.pooled_values(what.measure, policy, group);
         match what.view {
-            View::Mean => self.mean(what.measure, policy, group),
-            View::Geometric if group.cases.len() > 1 => ratios(&means()),
-            View::Geometric if self.runs == 1 => self.value(what.measure, policy, group),
-            View::Geometric => self.mean(what.measure, policy, group),
-            View::Value => self.value(what.measure, policy, group),
-            View::Least => means().into_iter().fold(f64::INFINITY, f64::min).into(),
-            View::Most => means().into_iter().fold(f64::NEG_INFINITY, f64::max).into(),
-            View::Pooled => interval(&pooled()),
-            View::PooledMean => known(mean(&pooled()), "not drawn"),
-            View::Smallest | View::Largest | View::Deviation | View::Spread => {
-                extent(what.view, &self.first(what.measure, policy, group))
+            CellView::Mean => self.mean_cell(what.measure, policy, group),
+            CellView::Geometric if group.cases.len() > 1 => mean_ratio_cell(&means()),
+            CellView::Geometric if self.runs == 1 => self.value_cell(what.measure, policy, group),
+            CellView::Geometric => self.mean_cell(what.measure, policy, group),
+            CellView::Value => self.value_cell(what.measure, policy, group),
+            CellView::Least => means().into_iter().fold(f64::INFINITY, f64::min).into(),
+            CellView::Most => means().into_iter().fold(f64::NEG_INFINITY, f64::max).into(),
+            CellView::Pooled => interval_cell(&pooled()),
+            CellView::PooledMean => number_or_missing(mean(&pooled()), "not drawn"),
+            CellView::Smallest | CellView::Largest | CellView::Deviation | CellView::Spread => {
+                run_spread_cell(
+                    what.view,
+                    &self.first_case_values(what.measure, policy, group),
+                )
             }
-            View::Programs => self.programs(group).as_str().into(),
+            CellView::Programs => self.joined_programs(group).as_str().into(),
         }
     }
 
-    fn value(&self, measure: &str, policy: usize, group: &Group) -> Cell {
+    fn value_cell(&self, measure: &str, policy: usize, group: &CaseGroup) -> Cell {
         match group.cases[..] {
             [_] => {
-                let first = self.first(measure, policy, group).first().copied();
-                known(first, "not measured")
+                let first = self
+                    .first_case_values(measure, policy, group)
+                    .first()
+                    .copied();
+                number_or_missing(first, "not measured")
             }
-            _ => self.mean(measure, policy, group),
+            _ => self.mean_cell(measure, policy, group),
         }
     }
 
     /// A measure of the runs of a case: of the group's program, where measures are of programs.
-    fn values(&self, case: usize, policy: usize, measure: &str, group: &Group) -> Cow<'_, [f64]> {
+    fn group_values(
+        &self,
+        case: usize,
+        policy: usize,
+        measure: &str,
+        group: &CaseGroup,
+    ) -> Cow<'_, [f64]> {
         let programs = &self.cases[case].programs;
         let place = { group.program.as_ref() }.and_then(|p| programs.iter().position(|q| q == p));
         match place.filter(|_| self.of_programs.contains_key(measure)) {
             Some(place) => {
-                let runs = self.programs_of(case, policy, measure).iter();
+                let runs = self.program_values(case, policy, measure).iter();
                 runs.filter_map(|run| run.get(place).copied()).collect()
             }
-            None => Cow::Borrowed(self.runs_of(case, policy, measure)),
+            None => Cow::Borrowed(self.run_values(case, policy, measure)),
         }
     }
 
     /// A measure of the runs of the first case of a group.
-    fn first(&self, measure: &str, policy: usize, group: &Group) -> Cow<'_, [f64]> {
+    fn first_case_values(&self, measure: &str, policy: usize, group: &CaseGroup) -> Cow<'_, [f64]> {
         let first = group.cases.first();
         first.map_or(Cow::Borrowed(&[]), |&case| {
-            self.values(case, policy, measure, group)
+            self.group_values(case, policy, measure, group)
         })
     }
 
     /// Mean of each case over its runs.
-    fn means(&self, measure: &str, policy: usize, group: &Group) -> Vec<f64> {
+    fn case_means(&self, measure: &str, policy: usize, group: &CaseGroup) -> Vec<f64> {
         let of_case = |&case: &usize| {
-            let values = self.values(case, policy, measure, group);
+            let values = self.group_values(case, policy, measure, group);
             values.iter().sum::<f64>() / values.len() as f64
         };
         group.cases.iter().map(of_case).collect()
     }
 
-    fn mean(&self, measure: &str, policy: usize, group: &Group) -> Cell {
+    fn mean_cell(&self, measure: &str, policy: usize, group: &CaseGroup) -> Cell {
         match (group.over, &group.cases[..]) {
-            (Over::Cases, &[case]) => interval(&self.values(case, policy, measure, group)),
-            (Over::Cases, _) => interval(&self.means(measure, policy, group)),
-            (Over::Runs, cases) => {
+            (IntervalBasis::Cases, &[case]) => {
+                interval_cell(&self.group_values(case, policy, measure, group))
+            }
+            (IntervalBasis::Cases, _) => interval_cell(&self.case_means(measure, policy, group)),
+            (IntervalBasis::Runs, cases) => {
                 let of_run = |run: usize| {
                     let values = cases
                         .iter()
-                        .map(|&c| self.values(c, policy, measure, group)[run]);
+                        .map(|&c| self.group_values(c, policy, measure, group)[run]);
                     values.sum::<f64>() / cases.len() as f64
                 };
-                interval(&(0..self.runs).map(of_run).collect::<Vec<_>>())
+                interval_cell(&(0..self.runs).map(of_run).collect::<Vec<_>>())
             }
         }
     }
 
     /// One policy's values over another's, run by run.
-    fn ratios_of(
+    fn run_ratios(
         &self,
         case: usize,
-        what: &What<'_>,
+        what: &CellQuery<'_>,
         [ours, theirs]: [usize; 2],
-        group: &Group,
+        group: &CaseGroup,
     ) -> Vec<f64> {
         let base = what.over_measure.unwrap_or(what.measure);
-        let ours = self.values(case, ours, what.measure, group);
-        let theirs = self.values(case, theirs, base, group);
+        let ours = self.group_values(case, ours, what.measure, group);
+        let theirs = self.group_values(case, theirs, base, group);
         let pairs = ours.iter().zip(theirs.iter());
         pairs.map(|(ours, theirs)| ours / theirs).collect()
     }
 
-    fn ratio(&self, what: &What<'_>, both: [usize; 2], group: &Group) -> Cell {
-        let of_case = |&case: &usize| self.ratios_of(case, what, both, group);
+    fn ratio_cell(&self, what: &CellQuery<'_>, both: [usize; 2], group: &CaseGroup) -> Cell {
+        let of_case = |&case: &usize| self.run_ratios(case, what, both, group);
         match (group.over, &group.cases[..]) {
-            (Over::Cases, [case]) => ratios(&of_case(case)),
-            (Over::Cases, cases) => {
+            (IntervalBasis::Cases, [case]) => mean_ratio_cell(&of_case(case)),
+            (IntervalBasis::Cases, cases) => {
                 let mean = |case: &usize| {
-                    RatioInterval::of(&of_case(case)).map_or(f64::NAN, |ratio| ratio.mean)
+                    RatioInterval::from_ratios(&of_case(case)).map_or(f64::NAN, |ratio| ratio.mean)
                 };
-                ratios(&cases.iter().map(mean).collect::<Vec<_>>())
+                mean_ratio_cell(&cases.iter().map(mean).collect::<Vec<_>>())
             }
-            (Over::Runs, cases) => {
+            (IntervalBasis::Runs, cases) => {
                 let all: Vec<Vec<f64>> = cases.iter().map(of_case).collect();
                 let of_run = |run: usize| {
                     let logs = all.iter().map(|of_case| libm::log(of_case[run]));
                     libm::exp(logs.sum::<f64>() / cases.len() as f64)
                 };
-                ratios(&(0..self.runs).map(of_run).collect::<Vec<_>>())
+                mean_ratio_cell(&(0..self.runs).map(of_run).collect::<Vec<_>>())
             }
         }
     }
 
     /// A part of a whole in all cases together, run by run; runs without the whole are left out.
-    fn share(&self, policy: usize, [part, whole]: [&str; 2], group: &Group) -> Cell {
+    fn share_cell(&self, policy: usize, [part, whole]: [&str; 2], group: &CaseGroup) -> Cell {
         let sum = |measure: &str, run: usize| -> f64 {
             let cases = group.cases.iter();
-            cases.map(|&c| self.runs_of(c, policy, measure)[run]).sum()
+            cases
+                .map(|&c| self.run_values(c, policy, measure)[run])
+                .sum()
         };
         let of_run = |run: usize| {
             let all = sum(whole, run);
@@ -234,24 +252,24 @@ impl Frame {
         let known: Vec<f64> = (0..self.runs).filter_map(of_run).collect();
         match known.is_empty() {
             true => Cell::missing("no thread returned from the kernel"),
-            false => interval(&known),
+            false => interval_cell(&known),
         }
     }
 
-    fn programs(&self, group: &Group) -> String {
+    fn joined_programs(&self, group: &CaseGroup) -> String {
         let first = group.cases.first();
         first.map_or_else(String::new, |&case| self.cases[case].programs.join(" "))
     }
 
     /// The values of all runs of all cases; of the group's program, where measures are of programs.
-    fn pooled(&self, measure: &str, policy: usize, group: &Group) -> Vec<f64> {
+    fn pooled_values(&self, measure: &str, policy: usize, group: &CaseGroup) -> Vec<f64> {
         let mut all = Vec::new();
         for &case in &group.cases {
-            all.extend(self.runs_of(case, policy, measure));
+            all.extend(self.run_values(case, policy, measure));
             let programs = self.cases[case].programs.iter().enumerate();
             let is_it = |name: &String| group.program.as_ref().is_none_or(|p| p == name);
             for (place, _) in programs.filter(|(_, name)| is_it(name)) {
-                let runs = self.programs_of(case, policy, measure).iter();
+                let runs = self.program_values(case, policy, measure).iter();
                 all.extend(runs.filter_map(|run| run.get(place)));
             }
         }
@@ -260,11 +278,11 @@ impl Frame {
 
     /// Number of cases of a group in which all runs of two policies have the same value, to the
     /// last bit.
-    pub fn same(&self, measure: &str, both: [&str; 2], group: &Group) -> usize {
-        let [Some(ours), Some(theirs)] = both.map(|name| self.policy(name)) else {
+    pub fn count_same_cases(&self, measure: &str, both: [&str; 2], group: &CaseGroup) -> usize {
+        let [Some(ours), Some(theirs)] = both.map(|name| self.policy_index(name)) else {
             return 0;
         };
-        let of = |case, policy| self.runs_of(case, policy, measure);
+        let of = |case, policy| self.run_values(case, policy, measure);
         let is_same = |&&case: &&usize| of(case, ours) == of(case, theirs);
         group.cases.iter().filter(is_same).count()
     }
@@ -275,42 +293,45 @@ mod tests {
     use super::super::tests::frame;
     use super::*;
 
-    fn what<'a>(policy: &'a str, over: Option<&'a str>) -> What<'a> {
-        What {
+    fn what<'a>(policy: &'a str, over: Option<&'a str>) -> CellQuery<'a> {
+        CellQuery {
             measure: "stp",
             policy,
             over,
-            ..What::default()
+            ..CellQuery::default()
         }
     }
 
     #[test]
     fn ratios_are_taken_run_by_run_with_intervals_over_cases_or_runs() {
         let frame = frame();
-        let all = |over| frame.all("all", over, |_| true);
+        let all = |over| frame.group_all("all", over, |_| true);
         let over = what("other", Some("base"));
         let expect = (3.0f64 / 1.0 * 4.0 / 2.0 * 7.0 / 5.0 * 8.0 / 6.0)
             .sqrt()
             .sqrt();
-        for kind in [Over::Cases, Over::Runs] {
+        for kind in [IntervalBasis::Cases, IntervalBasis::Runs] {
             let cell = frame.cell(&over, &all(kind));
             assert!((cell.value().unwrap() - expect).abs() < 1e-12);
             assert_eq!(cell.n(), Some(2));
         }
-        let same = frame.cell(&what("base", Some("base")), &all(Over::Cases));
+        let same = frame.cell(&what("base", Some("base")), &all(IntervalBasis::Cases));
         assert_eq!(same.value(), Some(1.0));
     }
 
     #[test]
     fn means_are_of_cases_or_of_runs() {
         let frame = frame();
-        let mut all = frame.all("all", Over::Cases, |_| true);
+        let mut all = frame.group_all("all", IntervalBasis::Cases, |_| true);
         let by_cases = frame.cell(&what("base", None), &all);
-        assert_eq!(by_cases, interval(&[1.5, 5.5]));
-        all.over = Over::Runs;
-        assert_eq!(frame.cell(&what("base", None), &all), interval(&[3.0, 4.0]));
-        let most = What {
-            view: View::Most,
+        assert_eq!(by_cases, interval_cell(&[1.5, 5.5]));
+        all.over = IntervalBasis::Runs;
+        assert_eq!(
+            frame.cell(&what("base", None), &all),
+            interval_cell(&[3.0, 4.0])
+        );
+        let most = CellQuery {
+            view: CellView::Most,
             ..what("base", None)
         };
         assert_eq!(frame.cell(&most, &all).value(), Some(5.5));
@@ -319,67 +340,79 @@ mod tests {
     #[test]
     fn how_runs_differ_is_ends_and_deviation() {
         let values = [9.0, 11.0, 10.0];
-        let of = |view| extent(view, &values).value();
-        let all = [View::Smallest, View::Largest, View::Deviation, View::Spread].map(of);
+        let of = |view| run_spread_cell(view, &values).value();
+        let all = [
+            CellView::Smallest,
+            CellView::Largest,
+            CellView::Deviation,
+            CellView::Spread,
+        ]
+        .map(of);
         assert_eq!(all, [Some(9.0), Some(11.0), Some(1.0), Some(10.0)]);
-        let single = extent(View::Deviation, &[1.0]);
+        let single = run_spread_cell(CellView::Deviation, &[1.0]);
         assert_eq!(single, Cell::missing("too few runs"));
     }
 
     #[test]
     fn a_ratio_may_be_the_other_way_round_or_over_another_measure() {
         let mut frame = frame();
-        frame.set("antt", vec![2.0; 8]);
-        let first = Group {
+        frame.set_run_values("antt", vec![2.0; 8]);
+        let first = CaseGroup {
             cases: vec![0],
-            ..Group::default()
+            ..CaseGroup::default()
         };
-        let inverted = What {
+        let inverted = CellQuery {
             inverted: true,
             ..what("other", Some("base"))
         };
-        assert_eq!(frame.cell(&inverted, &first), ratios(&[1.0 / 3.0, 0.5]));
-        let other = What {
+        assert_eq!(
+            frame.cell(&inverted, &first),
+            mean_ratio_cell(&[1.0 / 3.0, 0.5])
+        );
+        let other = CellQuery {
             over_measure: Some("antt"),
             ..what("other", Some("base"))
         };
-        assert_eq!(frame.cell(&other, &first), ratios(&[1.5, 2.0]));
+        assert_eq!(frame.cell(&other, &first), mean_ratio_cell(&[1.5, 2.0]));
     }
 
     #[test]
     fn means_and_ratios_of_a_program_are_of_its_values() {
         let frame = frame();
-        let one = Group {
+        let one = CaseGroup {
             cases: vec![1],
             program: Some("one".to_owned()),
-            ..Group::default()
+            ..CaseGroup::default()
         };
-        let slowdown = |over| What {
+        let slowdown = |over| CellQuery {
             measure: "slowdown",
             ..what("other", over)
         };
-        assert_eq!(frame.cell(&slowdown(None), &one), interval(&[7.0, 8.0]));
+        assert_eq!(
+            frame.cell(&slowdown(None), &one),
+            interval_cell(&[7.0, 8.0])
+        );
         let over = frame.cell(&slowdown(Some("base")), &one);
-        assert_eq!(over, ratios(&[7.0 / 5.0, 8.0 / 6.0]));
+        assert_eq!(over, mean_ratio_cell(&[7.0 / 5.0, 8.0 / 6.0]));
     }
 
     #[test]
     fn a_share_is_of_all_cases_together_and_needs_a_whole() {
         let mut frame = frame();
-        frame.set("returns", vec![2.0, 0.0, 4.0, 4.0, 6.0, 0.0, 4.0, 4.0]);
-        let share = What {
+        frame.set_run_values("returns", vec![2.0, 0.0, 4.0, 4.0, 6.0, 0.0, 4.0, 4.0]);
+        let share = CellQuery {
             of: Some("returns"),
             ..what("base", None)
         };
-        let all = frame.all("all", Over::Cases, |_| true);
+        let all = frame.group_all("all", IntervalBasis::Cases, |_| true);
         // The second run has no whole: 1 + 5 of 2 + 6.
-        assert_eq!(frame.cell(&share, &all), interval(&[0.75]));
+        assert_eq!(frame.cell(&share, &all), interval_cell(&[0.75]));
     }
 
     #[test]
     fn a_policy_that_was_not_run_has_no_value() {
         let frame = frame();
-        let all = frame.all("all", Over::Cases, |_| true);
+        let all = frame.group_all("all", IntervalBasis::Cases, |_| true);
         assert_eq!(frame.cell(&what("x", None), &all), Cell::missing("not run"));
         let against = frame.cell(&what("base", Some("x")), &all);
         assert_eq!(against.value(), None);
@@ -388,13 +421,16 @@ mod tests {
     #[test]
     fn values_of_a_program_are_pooled_over_cases_and_runs() {
         let frame = frame();
-        let programs = frame.by_program(|_| true);
-        let pooled = What {
+        let programs = frame.group_by_program(|_| true);
+        let pooled = CellQuery {
             measure: "slowdown",
-            view: View::Pooled,
+            view: CellView::Pooled,
             ..what("base", None)
         };
         let one = programs.iter().find(|g| g.key == "one").unwrap();
-        assert_eq!(frame.cell(&pooled, one), interval(&[1.0, 2.0, 5.0, 6.0]));
+        assert_eq!(
+            frame.cell(&pooled, one),
+            interval_cell(&[1.0, 2.0, 5.0, 6.0])
+        );
     }
 }

@@ -1,8 +1,8 @@
 //! Measurements of programs under mappings, and what follows from them.
 
 use consort_core::mapping::analysis::{
-    Characteristics, Importance, KeyResource, Pair, Table, Thresholds, importance, key_resources,
-    memory_correlation,
+    AloneCharacteristics, CoRunnerPair, Importance, KeyResource, MappingTable, Thresholds,
+    importance, key_resources, memory_correlation,
 };
 use std::collections::BTreeMap;
 
@@ -12,16 +12,16 @@ pub struct Analysis {
     /// Mappings in the order asked for; times refer to the first.
     pub mappings: Vec<String>,
     /// Measurements, a row per program, co-runner and mapping.
-    pub table: Table,
+    pub table: MappingTable,
     /// Characteristics of programs alone, by name.
-    pub characteristics: Vec<(String, Characteristics)>,
+    pub characteristics: Vec<(String, AloneCharacteristics)>,
     /// Reason for which some counts are absent.
     pub reason: String,
     /// Verdict on each resource.
     pub key_resources: Vec<KeyResource>,
     /// Resources that decide for each program beside each co-runner, between its best mapping and
     /// the first.
-    pub importance: BTreeMap<Pair, Importance>,
+    pub importance: BTreeMap<CoRunnerPair, Importance>,
     /// Correlation of L2MP with cycles, by program.
     pub correlation: BTreeMap<String, f64>,
 }
@@ -31,14 +31,14 @@ impl Analysis {
     /// characteristics.
     pub fn new(
         mappings: Vec<String>,
-        table: Table,
-        characteristics: Vec<(String, Characteristics)>,
+        table: MappingTable,
+        characteristics: Vec<(String, AloneCharacteristics)>,
         thresholds: &Thresholds,
         reason: &str,
     ) -> Self {
         Self {
             key_resources: key_resources(&table, thresholds),
-            importance: importance(&table, first(&mappings), thresholds),
+            importance: importance(&table, base_mapping(&mappings), thresholds),
             correlation: memory_correlation(&table),
             mappings,
             table,
@@ -49,6 +49,6 @@ impl Analysis {
 }
 
 /// The mapping that others are compared with.
-fn first(mappings: &[String]) -> &str {
+fn base_mapping(mappings: &[String]) -> &str {
     mappings.first().map_or("", String::as_str)
 }

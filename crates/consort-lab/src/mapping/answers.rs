@@ -3,7 +3,7 @@
 use super::analysis::Analysis;
 use super::{figures, tables};
 use crate::study::{StudyError, StudyOutput};
-use consort_core::mapping::analysis::Resource;
+use consort_core::mapping::analysis::SharedResource;
 use serde::Serialize;
 
 const ONE_MAPPING: &str = "there is one mapping only";
@@ -37,8 +37,8 @@ impl Analysis {
             Some(format!("{} {what}: {reason}.", question.question))
         });
         Ok(StudyOutput {
-            tables: tables::all(self)?,
-            figures: figures::all(self, runs)?,
+            tables: tables::all_tables(self)?,
+            figures: figures::all_figures(self, runs)?,
             notes: unanswered.collect(),
             runs,
         })
@@ -47,16 +47,16 @@ impl Analysis {
     /// Every question, with the reason that keeps it from an answer.
     pub fn questions(&self) -> Vec<Question> {
         vec![
-            self.of_mappings(),
-            self.of_key_resources(),
-            self.of_characteristics(),
-            self.of_attribution(),
-            self.of_importance(),
-            self.of_l2mp(),
+            self.mapping_question(),
+            self.key_resource_question(),
+            self.characteristics_question(),
+            self.attribution_question(),
+            self.importance_question(),
+            self.l2mp_question(),
         ]
     }
 
-    fn of_mappings(&self) -> Question {
+    fn mapping_question(&self) -> Question {
         let one = self.mappings.len() < 2;
         Question {
             key: "best",
@@ -66,7 +66,7 @@ impl Analysis {
         }
     }
 
-    fn of_key_resources(&self) -> Question {
+    fn key_resource_question(&self) -> Question {
         let unknown = self.key_resources.iter().filter(|k| k.key.is_none());
         let unknown: Vec<&str> = unknown.map(|k| k.resource.name()).collect();
         let missing = format!("nothing counts {}: {}", unknown.join(", "), self.reason);
@@ -78,7 +78,7 @@ impl Analysis {
         }
     }
 
-    fn of_characteristics(&self) -> Question {
+    fn characteristics_question(&self) -> Question {
         let missing = tables::missing_characteristics(&self.characteristics);
         let all = tables::CHARACTERISTICS.len();
         let text = format!("nothing tells {}: {}", missing.join(", "), self.reason);
@@ -90,9 +90,9 @@ impl Analysis {
         }
     }
 
-    fn of_attribution(&self) -> Question {
+    fn attribution_question(&self) -> Question {
         let parts = self.importance.values().flat_map(|i| i.parts.keys());
-        let by_resource = parts.into_iter().any(|r| *r != Resource::Cores);
+        let by_resource = parts.into_iter().any(|r| *r != SharedResource::Cores);
         let answered = !self.importance.is_empty();
         let text = match answered {
             true => format!("cycles are not divided by resource: {}", self.reason),
@@ -106,7 +106,7 @@ impl Analysis {
         }
     }
 
-    fn of_importance(&self) -> Question {
+    fn importance_question(&self) -> Question {
         let judged = self.importance.values().any(|i| i.parts.len() > 1);
         let text = format!("stall cycles of resources are not counted: {}", self.reason);
         Question {
@@ -117,7 +117,7 @@ impl Analysis {
         }
     }
 
-    fn of_l2mp(&self) -> Question {
+    fn l2mp_question(&self) -> Question {
         let rows = &self.table.rows;
         let counted = rows.iter().any(|row| row.usage.memory.is_some());
         let text = match counted {

@@ -1,26 +1,26 @@
 //! The answers as figures.
 
 use super::analysis::Analysis;
-use super::tables::{attributed, gains};
-use consort_core::mapping::analysis::Resource;
+use super::tables::{attributed_resources, gains};
+use consort_core::mapping::analysis::SharedResource;
 use consort_report::{
-    Axis, Bar, BarSeries, Bars, Figure, FigureError, HeatMap, MAX_SERIES, Plot, Point, PointSeries,
-    Scatter,
+    Axis, Bar, BarChart, BarSeries, Figure, FigureError, FigurePoint, HeatMap, MAX_SERIES, Plot,
+    PointSeries, ScatterChart,
 };
 use std::collections::BTreeSet;
 
 /// Figures for which there are numbers.
-pub(super) fn all(analysis: &Analysis, runs: usize) -> Result<Vec<Figure>, FigureError> {
+pub(super) fn all_figures(analysis: &Analysis, runs: usize) -> Result<Vec<Figure>, FigureError> {
     let figures = [
-        gain(analysis, runs),
-        attribution(analysis, runs),
-        l2mp(analysis, runs),
+        gain_figure(analysis, runs),
+        attribution_figure(analysis, runs),
+        l2mp_figure(analysis, runs),
     ];
     figures.into_iter().flatten().collect()
 }
 
 /// Speed of each workload under each mapping over that under the first.
-fn gain(analysis: &Analysis, runs: usize) -> Option<Result<Figure, FigureError>> {
+fn gain_figure(analysis: &Analysis, runs: usize) -> Option<Result<Figure, FigureError>> {
     let (first, others) = analysis.mappings.split_first()?;
     let gains = gains(analysis);
     let workloads: Vec<String> = gains.keys().cloned().collect();
@@ -37,7 +37,7 @@ fn gain(analysis: &Analysis, runs: usize) -> Option<Result<Figure, FigureError>>
                 .map(|w| value(w, mapping).map(Bar::exact))
                 .collect(),
         };
-        Plot::Bars(Bars {
+        Plot::Bars(BarChart {
             category: "workload".to_owned(),
             value: axis,
             baseline: 1.0,
@@ -61,8 +61,8 @@ fn gain(analysis: &Analysis, runs: usize) -> Option<Result<Figure, FigureError>>
 }
 
 /// Parts by which the first mapping is slower than the fastest.
-fn attribution(analysis: &Analysis, runs: usize) -> Option<Result<Figure, FigureError>> {
-    let resources = attributed(analysis);
+fn attribution_figure(analysis: &Analysis, runs: usize) -> Option<Result<Figure, FigureError>> {
+    let resources = attributed_resources(analysis);
     if resources.is_empty() || resources.len() >= MAX_SERIES {
         return None;
     }
@@ -71,7 +71,7 @@ fn attribution(analysis: &Analysis, runs: usize) -> Option<Result<Figure, Figure
         "" => program.clone(),
         co_runner => format!("{program} / {co_runner}"),
     };
-    let of = |resource: &Resource| BarSeries {
+    let of = |resource: &SharedResource| BarSeries {
         name: resource.name().to_owned(),
         bars: found
             .iter()
@@ -82,10 +82,10 @@ fn attribution(analysis: &Analysis, runs: usize) -> Option<Result<Figure, Figure
         name: "other cycles".to_owned(),
         bars: found
             .iter()
-            .map(|i| Some(Bar::exact(100.0 * i.other())))
+            .map(|i| Some(Bar::exact(100.0 * i.unexplained_part())))
             .collect(),
     };
-    let plot = Plot::Bars(Bars {
+    let plot = Plot::Bars(BarChart {
         category: "program / co-runner".to_owned(),
         value: Axis::linear("part of the log ratio of times", Some("%")),
         baseline: 0.0,
@@ -100,14 +100,14 @@ fn attribution(analysis: &Analysis, runs: usize) -> Option<Result<Figure, Figure
 }
 
 /// L2MP against executed cycles.
-fn l2mp(analysis: &Analysis, runs: usize) -> Option<Result<Figure, FigureError>> {
+fn l2mp_figure(analysis: &Analysis, runs: usize) -> Option<Result<Figure, FigureError>> {
     let rows = &analysis.table.rows;
     let programs: BTreeSet<&str> = rows.iter().map(|row| row.program.as_str()).collect();
     let series = |program: &&str| {
         let mine = rows.iter().filter(|row| row.program == **program);
         let points = mine.filter_map(|row| {
             let l2mp = row.usage.memory?.l2mp_cycles()?;
-            Some(Point::exact(l2mp / 1e9, row.usage.cycles? / 1e9))
+            Some(FigurePoint::exact(l2mp / 1e9, row.usage.cycles? / 1e9))
         });
         PointSeries {
             name: (*program).to_owned(),
@@ -119,7 +119,7 @@ fn l2mp(analysis: &Analysis, runs: usize) -> Option<Result<Figure, FigureError>>
     if series.is_empty() || series.len() > MAX_SERIES {
         return None;
     }
-    let plot = Plot::Scatter(Scatter {
+    let plot = Plot::Scatter(ScatterChart {
         x: Axis::linear("L2MP", Some("1e9 cycles")),
         y: Axis::linear("executed cycles", Some("1e9")),
         series,

@@ -10,4 +10,4 @@ mod tables;
 
 pub use analysis::Analysis;
 pub use answers::Question;
-pub(crate) use tables::variation;
+pub(crate) use tables::variation_cell;

@@ -1,23 +1,23 @@
 //! The answers as tables.
 
 use super::analysis::Analysis;
-use crate::frame::known;
+use crate::frame::number_or_missing;
 use consort_core::mapping::analysis::{
-    Characteristics, Finding, Importance, KeyResource, Resource, Row,
+    AloneCharacteristics, Importance, KeyResource, MappingRow, ResourceFinding, SharedResource,
 };
-use consort_report::{Cell, Column, Table, TableError};
+use consort_report::{Cell, ReportColumn, ReportTable, ReportTableError};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One characteristic: key, title, unit, and its value in that unit.
-pub(super) type Item = (
+pub(super) type CharacteristicColumn = (
     &'static str,
     &'static str,
     &'static str,
-    fn(&Characteristics) -> Option<f64>,
+    fn(&AloneCharacteristics) -> Option<f64>,
 );
 
 /// All characteristics.
-pub(super) const CHARACTERISTICS: [Item; 10] = [
+pub(super) const CHARACTERISTICS: [CharacteristicColumn; 10] = [
     ("data_sharing", "data sharing", "%", |c| {
         percent(c.data_sharing)
     }),
@@ -52,8 +52,8 @@ fn percent(share: Option<f64>) -> Option<f64> {
 }
 
 /// Titles of the characteristics that no program has.
-pub(super) fn missing_characteristics(all: &[(String, Characteristics)]) -> Vec<&'static str> {
-    let missing = |item: &&Item| all.iter().all(|(_, c)| item.3(c).is_none());
+pub(super) fn missing_characteristics(all: &[(String, AloneCharacteristics)]) -> Vec<&'static str> {
+    let missing = |item: &&CharacteristicColumn| all.iter().all(|(_, c)| item.3(c).is_none());
     CHARACTERISTICS
         .iter()
         .filter(missing)
@@ -62,20 +62,20 @@ pub(super) fn missing_characteristics(all: &[(String, Characteristics)]) -> Vec<
 }
 
 /// All tables, the main one first.
-pub(super) fn all(analysis: &Analysis) -> Result<Vec<Table>, TableError> {
+pub(super) fn all_tables(analysis: &Analysis) -> Result<Vec<ReportTable>, ReportTableError> {
     Ok(vec![
-        best(analysis)?,
-        programs(analysis)?,
-        key_resources(analysis)?,
-        characteristics(analysis)?,
-        attribution(analysis)?,
-        importance(analysis)?,
-        l2mp(analysis)?,
+        best_mapping_table(analysis)?,
+        program_table(analysis)?,
+        key_resource_table(analysis)?,
+        characteristics_table(analysis)?,
+        attribution_table(analysis)?,
+        importance_table(analysis)?,
+        l2mp_table(analysis)?,
     ])
 }
 
 /// The programs of a row's workload, in alphabetical order.
-fn workload(row: &Row) -> String {
+fn workload(row: &MappingRow) -> String {
     let others = row.co_runner.split('+').filter(|name| !name.is_empty());
     let mut names: Vec<&str> = others.chain([row.program.as_str()]).collect();
     names.sort_unstable();
@@ -105,22 +105,22 @@ pub(super) fn gains(analysis: &Analysis) -> BTreeMap<String, BTreeMap<String, f6
         .collect()
 }
 
-fn best(analysis: &Analysis) -> Result<Table, TableError> {
+fn best_mapping_table(analysis: &Analysis) -> Result<ReportTable, ReportTableError> {
     let first = analysis.mappings.first().map_or("", String::as_str);
     let title = format!(
         "The best mapping of each workload, by the mean speed of its programs over that under {first}"
     );
-    let mut columns = vec![Column::plain("best", "best")];
-    let gain = |m: &String| Column::with_unit(&column_key(m), m, "% gain");
+    let mut columns = vec![ReportColumn::plain("best", "best")];
+    let gain = |m: &String| ReportColumn::with_unit(&column_key(m), m, "% gain");
     columns.extend(analysis.mappings.iter().map(gain));
-    let mut table = Table::new("best", &title, columns)?;
+    let mut table = ReportTable::new("best", &title, columns)?;
     for (workload, gains) in gains(analysis) {
         let best = gains.iter().max_by(|a, b| a.1.total_cmp(b.1));
         let mut cells = vec![Cell::Text(
             best.map_or_else(String::new, |(m, _)| m.clone()),
         )];
         let gain = |m: &String| {
-            known(
+            number_or_missing(
                 gains.get(m).map(|g| 100.0 * (g - 1.0)),
                 "it, or the first, was given up",
             )
@@ -137,42 +137,42 @@ fn column_key(mapping: &str) -> String {
 }
 
 /// Use that every program made of the hardware under every mapping.
-fn programs(analysis: &Analysis) -> Result<Table, TableError> {
-    let counted: BTreeSet<Resource> = analysis
+fn program_table(analysis: &Analysis) -> Result<ReportTable, ReportTableError> {
+    let counted: BTreeSet<SharedResource> = analysis
         .table
         .rows
         .iter()
         .flat_map(|row| row.usage.amounts.keys().copied())
         .collect();
     let mut columns = vec![
-        Column::with_unit("time", "time", "s"),
-        Column::with_unit("cycles", "cycles", "1e9"),
-        Column::with_unit("utilisation", "utilisation", "%"),
+        ReportColumn::with_unit("time", "time", "s"),
+        ReportColumn::with_unit("cycles", "cycles", "1e9"),
+        ReportColumn::with_unit("utilisation", "utilisation", "%"),
     ];
     for resource in &counted {
         let (name, unit) = (resource.name(), resource.unit());
-        columns.push(Column::with_unit(name, name, &format!("1e6 {unit}")));
+        columns.push(ReportColumn::with_unit(name, name, &format!("1e6 {unit}")));
         let key = format!("{name}-stall");
-        columns.push(Column::with_unit(
+        columns.push(ReportColumn::with_unit(
             &key,
             &format!("{name} stall"),
             "% of cycles",
         ));
     }
-    let mut table = Table::new("programs", "Programs under mappings, per run", columns)?;
+    let mut table = ReportTable::new("programs", "Programs under mappings, per run", columns)?;
     for row in &analysis.table.rows {
         let key = format!(
             "{} / {} / {}",
             row.program,
-            beside(&row.co_runner),
+            co_runner_label(&row.co_runner),
             row.mapping
         );
-        table.push(&key, used(row, &counted, &analysis.reason))?;
+        table.push(&key, usage_cells(row, &counted, &analysis.reason))?;
     }
     Ok(table)
 }
 
-fn beside(co_runner: &str) -> &str {
+fn co_runner_label(co_runner: &str) -> &str {
     if co_runner.is_empty() {
         "alone"
     } else {
@@ -180,34 +180,37 @@ fn beside(co_runner: &str) -> &str {
     }
 }
 
-fn used(row: &Row, counted: &BTreeSet<Resource>, reason: &str) -> Vec<Cell> {
+fn usage_cells(row: &MappingRow, counted: &BTreeSet<SharedResource>, reason: &str) -> Vec<Cell> {
     let usage = &row.usage;
     let mut cells = vec![
         Cell::Number(usage.time_s),
-        known(usage.cycles.map(|c| c / 1e9), reason),
-        known(percent(usage.utilisation), reason),
+        number_or_missing(usage.cycles.map(|c| c / 1e9), reason),
+        number_or_missing(percent(usage.utilisation), reason),
     ];
     for resource in counted {
         let amount = usage.amounts.get(resource);
-        cells.push(known(amount.map(|a| a.used / 1e6), reason));
+        cells.push(number_or_missing(amount.map(|a| a.used / 1e6), reason));
         let share = amount.and_then(|a| Some(100.0 * a.stall_cycles? / usage.cycles?));
-        cells.push(known(share, "no counter of its stall cycles"));
+        cells.push(number_or_missing(share, "no counter of its stall cycles"));
     }
     cells
 }
 
-fn key_resources(analysis: &Analysis) -> Result<Table, TableError> {
+fn key_resource_table(analysis: &Analysis) -> Result<ReportTable, ReportTableError> {
     let columns = vec![
-        Column::plain("matters", "matters"),
-        Column::plain("approach", "approach"),
-        Column::with_unit("varies", "use varies", "%"),
-        Column::with_unit("moves", "moves cycles or time", "%"),
-        Column::plain("where", "most for"),
+        ReportColumn::plain("matters", "matters"),
+        ReportColumn::plain("approach", "approach"),
+        ReportColumn::with_unit("varies", "use varies", "%"),
+        ReportColumn::with_unit("moves", "moves cycles or time", "%"),
+        ReportColumn::plain("where", "most for"),
     ];
     let title = "Key resources: use varies across mappings and moves performance";
-    let mut table = Table::new("key-resources", title, columns)?;
+    let mut table = ReportTable::new("key-resources", title, columns)?;
     for found in &analysis.key_resources {
-        table.push(found.resource.name(), judged(found, &analysis.reason))?;
+        table.push(
+            found.resource.name(),
+            finding_cells(found, &analysis.reason),
+        )?;
     }
     Ok(table)
 }
@@ -217,15 +220,15 @@ const WIDEST_PERCENT: f64 = 1e5;
 
 /// Range of the use of a resource, percent; `cell` makes one of the number, or of the numbers of
 /// several seeds. One that begins at next to nothing has no range to speak of.
-pub(crate) fn variation(percent: &[f64], cell: impl FnOnce(&[f64]) -> Cell) -> Cell {
+pub(crate) fn variation_cell(percent: &[f64], cell: impl FnOnce(&[f64]) -> Cell) -> Cell {
     if percent.iter().any(|&range| range > WIDEST_PERCENT) {
         return Cell::missing("more than a thousandfold: next to none under some mapping");
     }
     cell(percent)
 }
 
-fn judged(found: &KeyResource, reason: &str) -> Vec<Cell> {
-    let variation = |varies: f64| variation(&[100.0 * varies], |range| Cell::Number(range[0]));
+fn finding_cells(found: &KeyResource, reason: &str) -> Vec<Cell> {
+    let variation = |varies: f64| variation_cell(&[100.0 * varies], |range| Cell::Number(range[0]));
     let key = match found.key {
         Some(true) => Cell::Text("yes".to_owned()),
         Some(false) => Cell::Text("no".to_owned()),
@@ -233,7 +236,7 @@ fn judged(found: &KeyResource, reason: &str) -> Vec<Cell> {
     };
     let text = |text: &str| Cell::Text(text.to_owned());
     let rest = match &found.finding {
-        Finding::Direct {
+        ResourceFinding::Direct {
             varies,
             moves,
             pair,
@@ -241,9 +244,9 @@ fn judged(found: &KeyResource, reason: &str) -> Vec<Cell> {
             text("direct"),
             variation(*varies),
             Cell::Number(100.0 * moves),
-            Cell::Text(format!("{} / {}", pair.0, beside(&pair.1))),
+            Cell::Text(format!("{} / {}", pair.0, co_runner_label(&pair.1))),
         ],
-        Finding::Indirect {
+        ResourceFinding::Indirect {
             varies,
             improved,
             alone,
@@ -255,75 +258,78 @@ fn judged(found: &KeyResource, reason: &str) -> Vec<Cell> {
                 "improved alone in {alone} of {improved} pairs of mappings"
             )),
         ],
-        Finding::NotCounted => [(); 4].map(|()| Cell::missing(reason)),
+        ResourceFinding::NotCounted => [(); 4].map(|()| Cell::missing(reason)),
     };
     std::iter::once(key).chain(rest).collect()
 }
 
-fn characteristics(analysis: &Analysis) -> Result<Table, TableError> {
-    let column = |item: &Item| Column::with_unit(item.0, item.1, item.2);
+fn characteristics_table(analysis: &Analysis) -> Result<ReportTable, ReportTableError> {
+    let column = |item: &CharacteristicColumn| ReportColumn::with_unit(item.0, item.1, item.2);
     let columns = CHARACTERISTICS.iter().map(column).collect();
-    let mut table = Table::new("characteristics", "The programs alone", columns)?;
+    let mut table = ReportTable::new("characteristics", "The programs alone", columns)?;
     for (program, found) in &analysis.characteristics {
-        let cell = |item: &Item| known(item.3(found), &analysis.reason);
+        let cell = |item: &CharacteristicColumn| number_or_missing(item.3(found), &analysis.reason);
         table.push(program, CHARACTERISTICS.iter().map(cell).collect())?;
     }
     Ok(table)
 }
 
 /// Resources with a part in some attribution.
-pub(super) fn attributed(analysis: &Analysis) -> Vec<Resource> {
+pub(super) fn attributed_resources(analysis: &Analysis) -> Vec<SharedResource> {
     let parts = analysis
         .importance
         .values()
         .flat_map(|i| i.parts.keys().copied());
-    let parts: BTreeSet<Resource> = parts.collect();
+    let parts: BTreeSet<SharedResource> = parts.collect();
     parts.into_iter().collect()
 }
 
-fn attribution(analysis: &Analysis) -> Result<Table, TableError> {
-    let resources = attributed(analysis);
+fn attribution_table(analysis: &Analysis) -> Result<ReportTable, ReportTableError> {
+    let resources = attributed_resources(analysis);
     let mut columns = vec![
-        Column::plain("best", "fastest"),
-        Column::with_unit("slower", "slower", "%"),
+        ReportColumn::plain("best", "fastest"),
+        ReportColumn::with_unit("slower", "slower", "%"),
     ];
-    let part = |r: &Resource| Column::with_unit(r.name(), r.name(), "log %");
+    let part = |r: &SharedResource| ReportColumn::with_unit(r.name(), r.name(), "log %");
     columns.extend(resources.iter().map(part));
-    columns.push(Column::with_unit("other", "other cycles", "log %"));
+    columns.push(ReportColumn::with_unit("other", "other cycles", "log %"));
     let base = analysis.mappings.first().map_or("", String::as_str);
     let title = format!(
         "From the fastest mapping to {base}: parts of the logarithm of the ratio of times; cores is \
          utilisation"
     );
-    let mut table = Table::new("attribution", &title, columns)?;
+    let mut table = ReportTable::new("attribution", &title, columns)?;
     for ((program, co_runner), found) in &analysis.importance {
-        let key = format!("{program} / {}", beside(co_runner));
-        table.push(&key, parts(found, &resources, &analysis.reason))?;
+        let key = format!("{program} / {}", co_runner_label(co_runner));
+        table.push(&key, attribution_cells(found, &resources, &analysis.reason))?;
     }
     Ok(table)
 }
 
-fn parts(found: &Importance, resources: &[Resource], reason: &str) -> Vec<Cell> {
+fn attribution_cells(found: &Importance, resources: &[SharedResource], reason: &str) -> Vec<Cell> {
     let mut cells = vec![
         Cell::Text(found.best.clone()),
         Cell::Number(100.0 * (found.slower - 1.0)),
     ];
-    let part = |r: &Resource| known(found.parts.get(r).map(|part| 100.0 * part), reason);
+    let part =
+        |r: &SharedResource| number_or_missing(found.parts.get(r).map(|part| 100.0 * part), reason);
     cells.extend(resources.iter().map(part));
-    cells.push(Cell::Number(100.0 * found.other()));
+    cells.push(Cell::Number(100.0 * found.unexplained_part()));
     cells
 }
 
-fn importance(analysis: &Analysis) -> Result<Table, TableError> {
+fn importance_table(analysis: &Analysis) -> Result<ReportTable, ReportTableError> {
     let co_runners: BTreeSet<&str> = analysis.importance.keys().map(|p| p.1.as_str()).collect();
-    let column = |name: &&str| Column::plain(&column_key(beside(name)), beside(name));
+    let column = |name: &&str| {
+        ReportColumn::plain(&column_key(co_runner_label(name)), co_runner_label(name))
+    };
     let columns = co_runners.iter().map(column).collect();
     let base = analysis.mappings.first().map_or("", String::as_str);
     let title = format!(
         "The most important resources of each program (row) beside each co-runner (column): what makes \
          {base} slower than its fastest mapping; lm is L2, prefetchers and memory path"
     );
-    let mut table = Table::new("importance", &title, columns)?;
+    let mut table = ReportTable::new("importance", &title, columns)?;
     let programs: BTreeSet<&str> = analysis.importance.keys().map(|p| p.0.as_str()).collect();
     for program in programs {
         let cell = |co: &&str| {
@@ -331,28 +337,28 @@ fn importance(analysis: &Analysis) -> Result<Table, TableError> {
             analysis
                 .importance
                 .get(&pair)
-                .map_or_else(|| Cell::missing("was not run"), most)
+                .map_or_else(|| Cell::missing("was not run"), importance_cell)
         };
         table.push(program, co_runners.iter().map(cell).collect())?;
     }
     Ok(table)
 }
 
-fn most(found: &Importance) -> Cell {
+fn importance_cell(found: &Importance) -> Cell {
     match found.resources.is_empty() {
         false => Cell::Text(found.resources.join("+")),
         true => Cell::missing("it is the fastest or nearly, or for other reasons"),
     }
 }
 
-fn l2mp(analysis: &Analysis) -> Result<Table, TableError> {
+fn l2mp_table(analysis: &Analysis) -> Result<ReportTable, ReportTableError> {
     let columns = vec![
-        Column::plain("correlation", "correlation with cycles"),
-        Column::plain("rows", "rows"),
+        ReportColumn::plain("correlation", "correlation with cycles"),
+        ReportColumn::plain("rows", "rows"),
     ];
     let title =
         "L2MP, L2 misses times memory latency: correlation with executed cycles over mappings";
-    let mut table = Table::new("l2mp", title, columns)?;
+    let mut table = ReportTable::new("l2mp", title, columns)?;
     let rows = &analysis.table.rows;
     let programs: BTreeSet<&str> = rows.iter().map(|row| row.program.as_str()).collect();
     for program in programs {
@@ -366,7 +372,10 @@ fn l2mp(analysis: &Analysis) -> Result<Table, TableError> {
         let correlation = analysis.correlation.get(program).copied();
         table.push(
             program,
-            vec![known(correlation, why_not), Cell::Count(counted as u64)],
+            vec![
+                number_or_missing(correlation, why_not),
+                Cell::Count(counted as u64),
+            ],
         )?;
     }
     Ok(table)
@@ -378,7 +387,8 @@ mod tests {
 
     #[test]
     fn a_range_from_next_to_nothing_is_no_number() {
-        let shown = |percent: &[f64]| variation(percent, |range| Cell::Number(range[0])).value();
+        let shown =
+            |percent: &[f64]| variation_cell(percent, |range| Cell::Number(range[0])).value();
         assert_eq!(shown(&[551.0, 549.0]), Some(551.0));
         // One of three seeds begins at 10^-17 lines per thousand instructions.
         assert_eq!(shown(&[340.0, 2e18, 341.0]), None);

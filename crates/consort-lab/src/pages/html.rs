@@ -1,8 +1,8 @@
 //! Studies as HTML pages that open from disk: an index, and a page per study.
 
 use crate::study::StudyReport;
-use consort_report::html::{document, escape, figure, folded, list, table};
-use consort_report::{SvgError, Table};
+use consort_report::html::{collapsed_table, escape, figure, html_document, html_list, table};
+use consort_report::{ReportTable, SvgError};
 
 /// The index's file name.
 pub const INDEX: &str = "index.html";
@@ -14,7 +14,7 @@ pub(crate) fn page_name(report: &StudyReport) -> String {
 
 /// The page that leads to those of these studies, in this order; `comparison` is
 /// set beneath when there is one, for example ours against published figures.
-pub fn index(title: &str, reports: &[&StudyReport], comparison: Option<&Table>) -> String {
+pub fn index(title: &str, reports: &[&StudyReport], comparison: Option<&ReportTable>) -> String {
     let entries: String = reports.iter().map(|report| entry(report)).collect();
     let compared = comparison.map_or_else(String::new, table);
     let headings: String = ["Study", "Source", "Scale", "Runs", "Tables", "Figures"]
@@ -25,21 +25,21 @@ pub fn index(title: &str, reports: &[&StudyReport], comparison: Option<&Table>) 
          <tbody>\n{entries}</tbody>\n</table></div>\n{compared}",
         escape(title)
     );
-    document(title, &body)
+    html_document(title, &body)
 }
 
 /// The page of a study; `comparison` is that of its figures with published ones.
 ///
 /// # Errors
 /// When a figure cannot be drawn.
-pub fn page(report: &StudyReport, comparison: Option<&Table>) -> Result<String, SvgError> {
+pub fn page(report: &StudyReport, comparison: Option<&ReportTable>) -> Result<String, SvgError> {
     let title = format!("{}: {}", report.study, report.title);
     let body = format!(
         "<nav><a href=\"{INDEX}\">All studies</a></nav>\n<h1>{}</h1>\n{}",
         escape(&title),
-        study(report, comparison)?
+        study_body(report, comparison)?
     );
-    Ok(document(&title, &body))
+    Ok(html_document(&title, &body))
 }
 
 /// A study's row in the index.
@@ -61,23 +61,23 @@ fn entry(report: &StudyReport) -> String {
     )
 }
 
-fn study(report: &StudyReport, comparison: Option<&Table>) -> Result<String, SvgError> {
+fn study_body(report: &StudyReport, comparison: Option<&ReportTable>) -> Result<String, SvgError> {
     let output = &report.output;
     let figures: Result<String, SvgError> = output.figures.iter().map(figure).collect();
     let mut tables = output.tables.iter();
     let headline: String = tables.by_ref().take(1).map(table).collect();
     let compared = comparison.map_or_else(String::new, table);
-    let others: String = tables.map(folded).collect();
+    let others: String = tables.map(collapsed_table).collect();
     Ok(format!(
         "{}{headline}{compared}{}{others}{}{}",
-        about(report),
+        study_facts(report),
         figures?,
-        list("Notes", &output.notes),
+        html_list("Notes", &output.notes),
         mechanism(report)
     ))
 }
 
-fn about(report: &StudyReport) -> String {
+fn study_facts(report: &StudyReport) -> String {
     let stands_on = format!(
         "{} runs of each workload and policy, seed {}, {} scale",
         report.output.runs, report.seed, report.scale
@@ -98,7 +98,7 @@ fn mechanism(report: &StudyReport) -> String {
     if report.mechanism.is_empty() {
         return String::new();
     }
-    let list = list("Mechanism", &report.mechanism);
+    let list = html_list("Mechanism", &report.mechanism);
     format!("{list}<p><small>{}</small></p>\n", StudyReport::BY_HAND)
 }
 

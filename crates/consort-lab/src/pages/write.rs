@@ -2,7 +2,7 @@
 
 use super::html::{INDEX, index, page, page_name};
 use crate::study::StudyReport;
-use consort_report::{Table, WriteError, parts, write_csv, write_files};
+use consort_report::{ReportTable, WriteError, file_contents, write_csv, write_files};
 use std::path::{Path, PathBuf};
 
 /// The comparison's file name.
@@ -19,11 +19,11 @@ const TITLE: &str = "Published experiments, run again by Consort";
 pub fn write(
     folder: &Path,
     report: &StudyReport,
-    comparison: Option<&Table>,
+    comparison: Option<&ReportTable>,
 ) -> Result<Vec<PathBuf>, WriteError> {
     let output = &report.output;
     let prefix = format!("{}-", report.study);
-    let mut files = parts(&prefix, &output.tables, &output.figures)?;
+    let mut files = file_contents(&prefix, &output.tables, &output.figures)?;
     files.push((page_name(report), page(report, comparison)?.into_bytes()));
     write_files(folder, &files)
 }
@@ -36,7 +36,7 @@ pub fn write(
 pub fn write_index(
     folder: &Path,
     reports: &[&StudyReport],
-    comparison: Option<&Table>,
+    comparison: Option<&ReportTable>,
 ) -> Result<PathBuf, WriteError> {
     let mut files = Vec::new();
     if let Some(table) = comparison {

@@ -2,12 +2,12 @@
 
 use super::file::ReferenceLine;
 use crate::study::StudyReport;
-use consort_report::{Cell, Column, Table, TableError};
+use consort_report::{Cell, ReportColumn, ReportTable, ReportTableError};
 use serde::Serialize;
 
 /// A published figure with ours.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Compared {
+pub struct ComparedFigure {
     /// Id of the study.
     pub study: String,
     /// Key of the table.
@@ -32,7 +32,7 @@ pub struct Compared {
 
 /// A reference line that nothing of ours answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Unmatched {
+pub struct UnmatchedFigure {
     /// Line in the reference file, from 1.
     pub line: u64,
     /// The study, row and column that it names.
@@ -43,20 +43,20 @@ pub struct Unmatched {
 
 /// Published figures with ours.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Comparison {
+pub struct ReferenceComparison {
     /// Figures that could be compared, in the order of the reference.
-    pub compared: Vec<Compared>,
+    pub compared: Vec<ComparedFigure>,
     /// Lines that could not.
-    pub unmatched: Vec<Unmatched>,
+    pub unmatched: Vec<UnmatchedFigure>,
 }
 
 /// Sets each published figure beside ours.
-pub fn compare(reference: &[ReferenceLine], reports: &[&StudyReport]) -> Comparison {
-    let mut comparison = Comparison::default();
+pub fn compare(reference: &[ReferenceLine], reports: &[&StudyReport]) -> ReferenceComparison {
+    let mut comparison = ReferenceComparison::default();
     for line in reference {
-        match compare_one(line, reports) {
+        match compare_line(line, reports) {
             Ok(compared) => comparison.compared.push(compared),
-            Err(reason) => comparison.unmatched.push(Unmatched {
+            Err(reason) => comparison.unmatched.push(UnmatchedFigure {
                 line: line.line,
                 names: [&line.study, &line.row, &line.column].map(String::clone),
                 reason,
@@ -66,14 +66,14 @@ pub fn compare(reference: &[ReferenceLine], reports: &[&StudyReport]) -> Compari
     comparison
 }
 
-impl Comparison {
+impl ReferenceComparison {
     /// The comparison as a table, for the terminal, CSV and the page. Lines that
     /// nothing answers are in it, as missing and with the reason.
     ///
     /// # Errors
     /// None that can occur: the columns are fixed and rows are numbered.
-    pub fn table(&self) -> Result<Table, TableError> {
-        let mut table = Table::new("reference", "Ours and published figures", columns())?;
+    pub fn table(&self) -> Result<ReportTable, ReportTableError> {
+        let mut table = ReportTable::new("reference", "Ours and published figures", columns())?;
         let rows = self.compared.iter().map(compared_cells);
         let gaps = self.unmatched.iter().map(unmatched_cells);
         for (number, cells) in rows.chain(gaps).enumerate() {
@@ -83,7 +83,7 @@ impl Comparison {
     }
 }
 
-fn columns() -> Vec<Column> {
+fn columns() -> Vec<ReportColumn> {
     let plain = [
         ("study", "Study"),
         ("table", "Table"),
@@ -94,12 +94,12 @@ fn columns() -> Vec<Column> {
         ("theirs", "Published"),
         ("difference", "Difference"),
     ];
-    let plain = plain.map(|(key, title)| Column::plain(key, title));
-    let relative = Column::with_unit("relative_percent", "Relative difference", "%");
+    let plain = plain.map(|(key, title)| ReportColumn::plain(key, title));
+    let relative = ReportColumn::with_unit("relative_percent", "Relative difference", "%");
     plain.into_iter().chain([relative]).collect()
 }
 
-fn compared_cells(one: &Compared) -> Vec<Cell> {
+fn compared_cells(one: &ComparedFigure) -> Vec<Cell> {
     let undefined = || Cell::missing("the published figure is 0");
     let percent = one.relative.map_or_else(undefined, |r| (r * 100.0).into());
     let texts = [&one.study, &one.table, &one.row, &one.column];
@@ -114,7 +114,7 @@ fn compared_cells(one: &Compared) -> Vec<Cell> {
     texts.chain([unit.into()]).chain(numbers).collect()
 }
 
-fn unmatched_cells(one: &Unmatched) -> Vec<Cell> {
+fn unmatched_cells(one: &UnmatchedFigure) -> Vec<Cell> {
     let [study, row, column] = one.names.each_ref().map(|name| name.as_str().into());
     let gap = || Cell::missing("nothing of ours");
     let why = Cell::missing(format!("line {}: {}", one.line, one.reason));
@@ -131,9 +131,9 @@ fn unmatched_cells(one: &Unmatched) -> Vec<Cell> {
     ]
 }
 
-fn compare_one(line: &ReferenceLine, reports: &[&StudyReport]) -> Result<Compared, String> {
+fn compare_line(line: &ReferenceLine, reports: &[&StudyReport]) -> Result<ComparedFigure, String> {
     let report = find_study(&line.study, reports)?;
-    let place = find_place(line, &report.output.tables)?;
+    let place = find_cell(line, &report.output.tables)?;
     let ours = place.cell();
     let Some(value) = ours.value() else {
         return Err(match ours {
@@ -142,7 +142,7 @@ fn compare_one(line: &ReferenceLine, reports: &[&StudyReport]) -> Result<Compare
         });
     };
     let difference = value - line.value;
-    Ok(Compared {
+    Ok(ComparedFigure {
         study: report.study.clone(),
         table: place.table.key().to_owned(),
         row: place.table.rows()[place.row].key.clone(),
@@ -157,20 +157,20 @@ fn compare_one(line: &ReferenceLine, reports: &[&StudyReport]) -> Result<Compare
 }
 
 /// A cell of a table. Row and column exist.
-struct Place<'a> {
-    table: &'a Table,
+struct CellPosition<'a> {
+    table: &'a ReportTable,
     row: usize,
     column: usize,
 }
 
-impl<'a> Place<'a> {
-    fn find(table: &'a Table, row: &str, column: &str) -> Option<Self> {
+impl<'a> CellPosition<'a> {
+    fn find(table: &'a ReportTable, row: &str, column: &str) -> Option<Self> {
         let mut rows = table.rows().iter();
         let mut columns = table.columns().iter();
         Some(Self {
             table,
-            row: rows.position(|r| same(&r.key, row))?,
-            column: columns.position(|c| same(&c.key, column))?,
+            row: rows.position(|r| is_same_key(&r.key, row))?,
+            column: columns.position(|c| is_same_key(&c.key, column))?,
         })
     }
 
@@ -179,12 +179,12 @@ impl<'a> Place<'a> {
     }
 }
 
-fn same(one: &str, other: &str) -> bool {
+fn is_same_key(one: &str, other: &str) -> bool {
     one.to_lowercase() == other.to_lowercase()
 }
 
 fn find_study<'a>(id: &str, reports: &[&'a StudyReport]) -> Result<&'a StudyReport, String> {
-    let found = reports.iter().find(|report| same(&report.study, id));
+    let found = reports.iter().find(|report| is_same_key(&report.study, id));
     found.copied().ok_or_else(|| {
         let known = reports.iter().map(|report| report.study.as_str());
         format!(
@@ -194,17 +194,22 @@ fn find_study<'a>(id: &str, reports: &[&'a StudyReport]) -> Result<&'a StudyRepo
     })
 }
 
-fn find_place<'a>(line: &ReferenceLine, tables: &'a [Table]) -> Result<Place<'a>, String> {
+fn find_cell<'a>(
+    line: &ReferenceLine,
+    tables: &'a [ReportTable],
+) -> Result<CellPosition<'a>, String> {
     let (wanted, row) = match line.row.split_once(':') {
-        Some((table, row)) if tables.iter().any(|t| same(t.key(), table)) => (Some(table), row),
+        Some((table, row)) if tables.iter().any(|t| is_same_key(t.key(), table)) => {
+            (Some(table), row)
+        }
         _ => (None, line.row.as_str()),
     };
     let searched = || {
         tables
             .iter()
-            .filter(|t| wanted.is_none_or(|key| same(t.key(), key)))
+            .filter(|t| wanted.is_none_or(|key| is_same_key(t.key(), key)))
     };
-    let mut places = searched().filter_map(|t| Place::find(t, row, &line.column));
+    let mut places = searched().filter_map(|t| CellPosition::find(t, row, &line.column));
     match (places.next(), places.next()) {
         (Some(place), None) => Ok(place),
         (Some(one), Some(other)) => {
@@ -213,15 +218,19 @@ fn find_place<'a>(line: &ReferenceLine, tables: &'a [Table]) -> Result<Place<'a>
                 "tables '{one}' and '{other}' both have it; write '{one}:{row}'"
             ))
         }
-        (None, _) => Err(absent(row, &line.column, &searched().collect::<Vec<_>>())),
+        (None, _) => Err(describe_absence(
+            row,
+            &line.column,
+            &searched().collect::<Vec<_>>(),
+        )),
     }
 }
 
 /// Names the row or column that does not exist, and the one that may have been meant.
-fn absent(row: &str, column: &str, tables: &[&Table]) -> String {
+fn describe_absence(row: &str, column: &str, tables: &[&ReportTable]) -> String {
     let with_row = tables
         .iter()
-        .filter(|t| t.rows().iter().any(|r| same(&r.key, row)));
+        .filter(|t| t.rows().iter().any(|r| is_same_key(&r.key, row)));
     let columns: Vec<&str> = with_row
         .flat_map(|t| t.columns().iter().map(|c| c.key.as_str()))
         .collect();

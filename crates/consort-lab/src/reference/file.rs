@@ -25,7 +25,7 @@ pub struct ReferenceLine {
 
 /// Reason why a reference file cannot be used.
 #[derive(Debug, Error)]
-pub enum ReferenceError {
+pub enum ReferenceFileError {
     /// It cannot be read.
     #[error("cannot read reference file {}: {cause}", path.display())]
     Io {
@@ -50,10 +50,10 @@ pub enum ReferenceError {
 ///
 /// # Errors
 /// When it cannot be read or a line is malformed.
-pub fn read(path: &Path) -> Result<Vec<ReferenceLine>, ReferenceError> {
-    match consort_input::text(path) {
+pub fn read(path: &Path) -> Result<Vec<ReferenceLine>, ReferenceFileError> {
+    match consort_input::read_text(path) {
         Ok(text) => parse(&path.display().to_string(), &text),
-        Err(cause) => Err(ReferenceError::Io {
+        Err(cause) => Err(ReferenceFileError::Io {
             path: path.to_owned(),
             cause,
         }),
@@ -65,8 +65,8 @@ pub fn read(path: &Path) -> Result<Vec<ReferenceLine>, ReferenceError> {
 /// # Errors
 /// When a column is missing, a line has too few or too many fields, a key is
 /// empty, or a value is not a finite number.
-pub fn parse(file: &str, text: &str) -> Result<Vec<ReferenceLine>, ReferenceError> {
-    let at = |line: u64, problem: String| ReferenceError::Line {
+pub fn parse(file: &str, text: &str) -> Result<Vec<ReferenceLine>, ReferenceFileError> {
+    let at = |line: u64, problem: String| ReferenceFileError::Line {
         file: file.to_owned(),
         line,
         problem,
@@ -77,21 +77,21 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<ReferenceLine>, ReferenceErro
         .from_reader(text.as_bytes());
     let malformed = |error: csv::Error| {
         let line = error.position().map_or(1, csv::Position::line);
-        at(line, plain(&error))
+        at(line, describe_csv_error(&error))
     };
     let header = reader.headers().map_err(malformed)?.clone();
-    let places = places(&header).map_err(|problem| at(1, problem))?;
+    let places = column_positions(&header).map_err(|problem| at(1, problem))?;
     let mut lines = Vec::new();
     for record in reader.records() {
         let record = record.map_err(malformed)?;
         let line = record.position().map_or(1, csv::Position::line);
-        lines.push(one(&record, places, line).map_err(|problem| at(line, problem))?);
+        lines.push(parse_record(&record, places, line).map_err(|problem| at(line, problem))?);
     }
     Ok(lines)
 }
 
 /// Places of the four columns in a record.
-fn places(header: &StringRecord) -> Result<[usize; 4], String> {
+fn column_positions(header: &StringRecord) -> Result<[usize; 4], String> {
     let mut places = [0; 4];
     for (place, column) in places.iter_mut().zip(COLUMNS) {
         let found = header.iter().position(|h| h.eq_ignore_ascii_case(column));
@@ -103,7 +103,11 @@ fn places(header: &StringRecord) -> Result<[usize; 4], String> {
     Ok(places)
 }
 
-fn one(record: &StringRecord, places: [usize; 4], line: u64) -> Result<ReferenceLine, String> {
+fn parse_record(
+    record: &StringRecord,
+    places: [usize; 4],
+    line: u64,
+) -> Result<ReferenceLine, String> {
     let [study, row, column, value] = places.map(|place| record.get(place).unwrap_or(""));
     for (name, text) in COLUMNS.iter().zip([study, row, column]) {
         if text.is_empty() {
@@ -122,7 +126,7 @@ fn one(record: &StringRecord, places: [usize; 4], line: u64) -> Result<Reference
 }
 
 /// The cause without the position, which is told already.
-fn plain(error: &csv::Error) -> String {
+fn describe_csv_error(error: &csv::Error) -> String {
     match error.kind() {
         csv::ErrorKind::UnequalLengths {
             expected_len, len, ..

@@ -8,5 +8,5 @@
 mod compare;
 mod file;
 
-pub use compare::{Compared, Comparison, Unmatched, compare};
-pub use file::{ReferenceError, ReferenceLine, parse, read};
+pub use compare::{ComparedFigure, ReferenceComparison, UnmatchedFigure, compare};
+pub use file::{ReferenceFileError, ReferenceLine, parse, read};

@@ -1,17 +1,17 @@
 //! A workload on a machine, ready to be run.
 
-use super::chips::single;
-use super::entrant::Entrant;
-use super::observers::Observers;
-use super::outcome::Outcome;
-use super::spec::{Again, Alone};
-use super::{experiment, failed};
+use super::chips::single_core_chip;
+use super::observers::RunObservers;
+use super::run_measurements::RunMeasurements;
+use super::spec::{AlonePlace, RestartKind};
+use super::study_contender::StudyContender;
+use super::{experiment, part_error};
 use crate::frame;
 use crate::study::StudyError;
 use consort_experiment::watch::CoreKind;
-use consort_experiment::{Experiment, Work, measure_alone};
+use consort_experiment::{AloneWork, Experiment, measure_alone};
 use consort_sim::chip::Chip;
-use consort_sim::workload::{Instance, Workload};
+use consort_sim::workload::{ProgramInstance, Workload};
 use std::sync::Arc;
 
 /// The operating system beneath policies on other grounds than a source's.
@@ -24,22 +24,22 @@ const LATER_MS: f64 = 1e-3;
 
 /// A workload, its machine, and the work of its programs.
 #[derive(Clone)]
-pub(crate) struct Case {
+pub(crate) struct PreparedCase {
     /// Key, labels and programs of the case.
     pub of: frame::Case,
     /// Workload and machine.
     pub experiment: Experiment,
     /// Work of each program.
-    pub work: Vec<Work>,
+    pub work: Vec<AloneWork>,
     /// The operating system beneath policies that name none.
     beneath: String,
     /// Programs or threads that start again when they are done.
-    again: Again,
+    again: RestartKind,
     /// True if `pinned` is the mean over all programs that it may give the large core.
     all_assignments: bool,
 }
 
-impl Case {
+impl PreparedCase {
     /// Measures what each program does alone in the time. The operating system is `linux`.
     ///
     /// # Errors
@@ -48,23 +48,23 @@ impl Case {
         of: frame::Case,
         chip: &Arc<Chip>,
         workload: Workload,
-        (alone, alone_s): (Alone, f64),
+        (alone, alone_s): (AlonePlace, f64),
         seed: u64,
     ) -> Result<Self, StudyError> {
         let large = match alone {
-            Alone::LargeCore => single(chip, CoreKind::Large)?,
-            Alone::Machine => Arc::clone(chip),
+            AlonePlace::LargeCore => single_core_chip(chip, CoreKind::Large)?,
+            AlonePlace::Machine => Arc::clone(chip),
         };
-        let mut work: Vec<Work> = Vec::with_capacity(workload.entries.len());
+        let mut work: Vec<AloneWork> = Vec::with_capacity(workload.entries.len());
         for (n, entry) in workload.entries.iter().enumerate() {
-            let like = |other: &Instance| {
+            let like = |other: &ProgramInstance| {
                 Arc::ptr_eq(&other.program, &entry.program) && other.threads == entry.threads
             };
             let one = match workload.entries[..n].iter().position(like) {
                 Some(same) => work[same],
                 None => {
                     let place = if entry.threads == 1 { &large } else { chip };
-                    measure_alone(place, entry, alone_s, seed).map_err(failed(&of.key))?
+                    measure_alone(place, entry, alone_s, seed).map_err(part_error(&of.key))?
                 }
             };
             work.push(one);
@@ -72,13 +72,13 @@ impl Case {
         let experiment = experiment(chip, workload, alone_s);
         Ok(Self {
             of: frame::Case {
-                programs: names(&experiment.workload),
+                programs: program_names(&experiment.workload),
                 ..of
             },
             experiment,
             work,
             beneath: OS.to_owned(),
-            again: Again::Programs,
+            again: RestartKind::Programs,
             all_assignments: false,
         })
     }
@@ -87,8 +87,8 @@ impl Case {
     /// core.
     ///
     /// # Errors
-    /// As [`Case::new`].
-    pub fn of_key(
+    /// As [`PreparedCase::new`].
+    pub fn from_key(
         key: &str,
         chip: &Arc<Chip>,
         workload: Workload,
@@ -99,11 +99,11 @@ impl Case {
             key: key.to_owned(),
             ..frame::Case::default()
         };
-        Self::new(of, chip, workload, (Alone::LargeCore, alone_s), seed)
+        Self::new(of, chip, workload, (AlonePlace::LargeCore, alone_s), seed)
     }
 
     /// Puts the case on another operating system, with other programs that start again.
-    pub fn on(mut self, system: &str, again: Again) -> Self {
+    pub fn on_system(mut self, system: &str, again: RestartKind) -> Self {
         system.clone_into(&mut self.beneath);
         self.again = again;
         self
@@ -125,7 +125,7 @@ impl Case {
     ///
     /// # Errors
     /// Policies that are unknown or of no use here, runs that do not end.
-    pub fn run(&self, policy: &str, seed: u64) -> Result<Outcome, StudyError> {
+    pub fn run(&self, policy: &str, seed: u64) -> Result<RunMeasurements, StudyError> {
         if policy != PINNED || !self.all_assignments {
             return self.run_once(policy, seed, None);
         }
@@ -133,7 +133,7 @@ impl Case {
         let all: Result<Vec<_>, _> = programs
             .map(|first| self.run_once(policy, seed, Some(first)))
             .collect();
-        Ok(Outcome::mean(&all?))
+        Ok(RunMeasurements::mean(&all?))
     }
 
     /// One run, in which a program may begin before all others.
@@ -142,9 +142,9 @@ impl Case {
         policy: &str,
         seed: u64,
         first: Option<usize>,
-    ) -> Result<Outcome, StudyError> {
+    ) -> Result<RunMeasurements, StudyError> {
         let part = format!("{} under {policy}", self.of.key);
-        let entrant = Entrant::new(policy, &self.beneath).map_err(failed(&part))?;
+        let entrant = StudyContender::new(policy, &self.beneath).map_err(part_error(&part))?;
         let mut experiment = Experiment {
             quantum: entrant.quantum.or(self.experiment.quantum),
             ..self.experiment.clone()
@@ -154,18 +154,23 @@ impl Case {
             let others = entries.filter(|(n, _)| *n != first);
             others.for_each(|(_, entry)| entry.start_ms += LATER_MS);
         }
-        let seen = Observers::new(&experiment.chip);
+        let seen = RunObservers::new(&experiment.chip);
         let told = Some(Box::new(seen.clone()) as _);
         let run = match self.again {
-            Again::Threads => experiment.run_constant(&entrant.contender, &self.work, seed, told),
-            Again::Programs => experiment.run(&entrant.contender, &self.work, seed, told),
+            RestartKind::Threads => {
+                experiment.run_constant(&entrant.contender, &self.work, seed, told)
+            }
+            RestartKind::Programs => experiment.run(&entrant.contender, &self.work, seed, told),
         };
-        Ok(Outcome::new(&run.map_err(failed(&part))?, &seen))
+        Ok(RunMeasurements::new(
+            &run.map_err(part_error(&part))?,
+            &seen,
+        ))
     }
 }
 
 /// Names of the programs, without the numbers of instances.
-fn names(workload: &Workload) -> Vec<String> {
+fn program_names(workload: &Workload) -> Vec<String> {
     let entries = workload.entries.iter();
     entries.map(|entry| entry.program.name.clone()).collect()
 }
@@ -173,15 +178,15 @@ fn names(workload: &Workload) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::super::chips::chip;
-    use super::super::mixes::mixes;
-    use super::super::programs::{copies, find, parallel, suite};
+    use super::super::mixes::draw_mixes;
+    use super::super::programs::{find, parallel_workload, staggered_copies, suite};
     use super::*;
 
     #[test]
     fn a_program_alone_on_the_large_core_is_not_slowed_down() {
         let chip = chip("acmp-1+1").unwrap();
-        let workload = copies(&find("hmmer").unwrap(), 1);
-        let case = Case::of_key("x", &chip, workload, 0.05, 1).unwrap();
+        let workload = staggered_copies(&find("hmmer").unwrap(), 1);
+        let case = PreparedCase::from_key("x", &chip, workload, 0.05, 1).unwrap();
         let run = case.run("tcs", 1).unwrap();
         // Wherever it starts, the large core takes it over at the first quantum.
         assert!(run.slowdowns[0] < 1.05, "{:?}", run.slowdowns);
@@ -192,8 +197,8 @@ mod tests {
     #[test]
     fn several_threads_have_the_whole_machine_alone() {
         let chip = chip("acmp-1+3").unwrap();
-        let workload = parallel(&find("lu.cont").unwrap(), 4);
-        let case = Case::of_key("x", &chip, workload, 0.05, 1).unwrap();
+        let workload = parallel_workload(&find("lu.cont").unwrap(), 4);
+        let case = PreparedCase::from_key("x", &chip, workload, 0.05, 1).unwrap();
         let run = case.run("linux", 1).unwrap();
         assert!((run.slowdowns[0] - 1.0).abs() < 0.01, "{:?}", run.slowdowns);
     }
@@ -202,8 +207,8 @@ mod tests {
     fn pinned_is_the_mean_over_all_programs_on_the_large_core() {
         let chip = chip("acmp-1+1").unwrap();
         let suite = suite("spec2006", usize::MAX).unwrap();
-        let workload = mixes(3, &suite, (2, 1), 1).remove(0);
-        let case = Case::of_key("x", &chip, workload, 0.02, 1).unwrap();
+        let workload = draw_mixes(3, &suite, (2, 1), 1).remove(0);
+        let case = PreparedCase::from_key("x", &chip, workload, 0.02, 1).unwrap();
         let each = [0, 1].map(|first| case.run_once(PINNED, 1, Some(first)).unwrap());
         // Whoever begins first has the large core to itself.
         for first in [0, 1] {
@@ -217,8 +222,8 @@ mod tests {
     #[test]
     fn what_fails_is_named_with_case_and_policy() {
         let chip = chip("acmp-1+1").unwrap();
-        let workload = copies(&find("hmmer").unwrap(), 1);
-        let case = Case::of_key("hmmer/1", &chip, workload, 0.01, 1).unwrap();
+        let workload = staggered_copies(&find("hmmer").unwrap(), 1);
+        let case = PreparedCase::from_key("hmmer/1", &chip, workload, 0.01, 1).unwrap();
         let error = case.run("hrs", 1).unwrap_err().to_string();
         assert!(
             error.starts_with("hmmer/1 under hrs: unknown policy"),

@@ -1,6 +1,6 @@
 //! The asymmetric machines, whole and reduced to one core.
 
-use super::failed;
+use super::part_error;
 use crate::study::StudyError;
 use consort_experiment::watch::CoreKind;
 use consort_sim::chip::Chip;
@@ -8,28 +8,30 @@ use consort_sim::machine::{MachineSpec, presets};
 use std::sync::Arc;
 
 /// The description of a machine that comes with Consort.
-pub(crate) fn spec(machine: &str) -> Result<MachineSpec, StudyError> {
-    presets::find(machine).map_err(failed(machine))
+pub(crate) fn machine_spec(machine: &str) -> Result<MachineSpec, StudyError> {
+    presets::find(machine).map_err(part_error(machine))
 }
 
 /// A machine that comes with Consort.
 pub(crate) fn chip(machine: &str) -> Result<Arc<Chip>, StudyError> {
-    whole(&spec(machine)?)
+    full_chip(&machine_spec(machine)?)
 }
 
 /// The machine of a description.
-pub(crate) fn whole(spec: &MachineSpec) -> Result<Arc<Chip>, StudyError> {
-    let chip = Chip::new(spec, None).map_err(failed(&spec.name))?;
+pub(crate) fn full_chip(spec: &MachineSpec) -> Result<Arc<Chip>, StudyError> {
+    let chip = Chip::new(spec, None).map_err(part_error(&spec.name))?;
     Ok(Arc::new(chip))
 }
 
 /// The machine with its first core of a kind alone in use; LLC and memory are as they were.
-pub(crate) fn single(chip: &Chip, kind: CoreKind) -> Result<Arc<Chip>, StudyError> {
+pub(crate) fn single_core_chip(chip: &Chip, kind: CoreKind) -> Result<Arc<Chip>, StudyError> {
     let pus = 0..chip.places().len();
-    let first = pus.into_iter().find(|&pu| CoreKind::of(chip, pu) == kind);
+    let first = pus
+        .into_iter()
+        .find(|&pu| CoreKind::from_pu(chip, pu) == kind);
     let core = first.map(|pu| chip.places()[pu].core);
     let one = Chip::with_cores(chip.spec(), None, &|number| Some(number) == core);
-    Ok(Arc::new(one.map_err(failed(&chip.spec().name))?))
+    Ok(Arc::new(one.map_err(part_error(&chip.spec().name))?))
 }
 
 #[cfg(test)]
@@ -40,9 +42,9 @@ mod tests {
     fn a_single_core_keeps_the_caches_of_the_machine() {
         let group = chip("acmp-1+3").unwrap();
         for kind in [CoreKind::Large, CoreKind::Small] {
-            let one = single(&group, kind).unwrap();
+            let one = single_core_chip(&group, kind).unwrap();
             assert_eq!(one.places().len(), 1);
-            assert_eq!(CoreKind::of(&one, 0), kind);
+            assert_eq!(CoreKind::from_pu(&one, 0), kind);
             assert_eq!(one.spec(), group.spec());
         }
     }

@@ -1,6 +1,6 @@
 //! Drawn workloads: programs of one thread, and pairs of programs of several threads.
 
-use super::programs::{instance, together};
+use super::programs::{instance, join_entries};
 use consort_sim::program::ProgramSpec;
 use consort_sim::workload::Workload;
 use rand::SeedableRng;
@@ -14,24 +14,24 @@ const STRIDE: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Draws different ones of `members`, in an order by lot; the draw of this number follows from the
 /// seed, whatever else is drawn.
-fn draw(seed: u64, members: usize, size: usize, number: usize) -> Vec<usize> {
+fn draw_members(seed: u64, members: usize, size: usize, number: usize) -> Vec<usize> {
     let stream = STRIDE.wrapping_mul((size * 1000 + number) as u64);
     let mut random = Pcg64::seed_from_u64(seed ^ stream);
     index::sample(&mut random, members, size.min(members)).into_vec()
 }
 
 /// Draws different sets of `size` of so many members; fewer where there are not so many.
-pub(crate) fn draw_all(seed: u64, members: usize, size: usize, count: usize) -> Vec<Vec<usize>> {
+pub(crate) fn draw_sets(seed: u64, members: usize, size: usize, count: usize) -> Vec<Vec<usize>> {
     let mut known = BTreeSet::new();
     // Draws that are known are passed over; with this many the few that there are have come.
     let numbers = 0..20 * count;
-    let fresh = numbers.map(|number| draw(seed, members, size, number));
+    let fresh = numbers.map(|number| draw_members(seed, members, size, number));
     let is_new = |drawn: &Vec<usize>| known.insert(drawn.iter().copied().collect::<BTreeSet<_>>());
     fresh.filter(is_new).take(count).collect()
 }
 
 /// Drawn workloads of `size` different programs of a suite, each with so many threads.
-pub(crate) fn mixes(
+pub(crate) fn draw_mixes(
     seed: u64,
     suite: &[Arc<ProgramSpec>],
     (size, threads): (usize, u32),
@@ -39,13 +39,13 @@ pub(crate) fn mixes(
 ) -> Vec<Workload> {
     let mix = |drawn: Vec<usize>| {
         let chosen = drawn.into_iter().map(|p| &suite[p]);
-        together(
+        join_entries(
             chosen
                 .map(|p| instance(p.name.clone(), p, threads))
                 .collect(),
         )
     };
-    let drawn = draw_all(seed, suite.len(), size, count);
+    let drawn = draw_sets(seed, suite.len(), size, count);
     drawn.into_iter().map(mix).collect()
 }
 
@@ -60,8 +60,8 @@ mod tests {
         fn draws_follow_from_their_seed_and_hold_different_programs(
             seed: u64, members in 2usize..30, size in 1usize..5,
         ) {
-            let all = draw_all(seed, members, size, 12);
-            prop_assert_eq!(&all[..1], &draw_all(seed, members, size, 1)[..]);
+            let all = draw_sets(seed, members, size, 12);
+            prop_assert_eq!(&all[..1], &draw_sets(seed, members, size, 1)[..]);
             let different: BTreeSet<_> = all.iter().collect();
             prop_assert_eq!(different.len(), all.len());
             for one in &all {
@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn a_hundred_pairs_of_spec_are_different_and_use_every_program() {
         let suite = suite("spec2006", usize::MAX).unwrap();
-        let pairs = mixes(15, &suite, (2, 1), 100);
+        let pairs = draw_mixes(15, &suite, (2, 1), 100);
         let texts: BTreeSet<&str> = pairs.iter().map(|w| w.text.as_str()).collect();
         assert_eq!(texts.len(), 100);
         let used = pairs.iter().flat_map(|w| &w.entries);
@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn threads_are_those_asked_for() {
         let suite = suite("splash2", usize::MAX).unwrap();
-        let pairs = mixes(1, &suite, (2, 4), 3);
+        let pairs = draw_mixes(1, &suite, (2, 4), 3);
         assert!(
             pairs
                 .iter()

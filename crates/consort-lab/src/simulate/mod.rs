@@ -1,6 +1,6 @@
 //! Simulated experiments that study files declare: cases under policies, and the frame they give.
 //!
-//! Usage: `frame` runs an [`ExperimentSpec`] on what a [`Ground`] describes. A `Case` is
+//! Usage: `frame` runs an [`ExperimentSpec`] on what a [`DescriptionSource`] describes. A `Case` is
 //! a workload on a machine with its work measured.
 //!
 //! Pitfall: where work is measured on a large core, slowdowns are against the best that there is;
@@ -9,30 +9,30 @@
 pub(crate) mod case;
 mod cases;
 pub(crate) mod chips;
-mod entrant;
-mod ground;
+mod description_source;
 pub(crate) mod mixes;
 mod observers;
-mod outcome;
 pub(crate) mod programs;
+mod run_measurements;
 mod spec;
+mod study_contender;
 
-pub(crate) use cases::prepared;
-pub(crate) use entrant::Entrant;
-pub use ground::{Ground, Presets};
-pub(crate) use outcome::Outcome;
-pub use spec::{Again, Alone, CaseSpec, ExperimentSpec, Most, Scaled};
+pub(crate) use cases::prepare_cases;
+pub use description_source::{DescriptionSource, Presets};
+pub(crate) use run_measurements::RunMeasurements;
+pub use spec::{AlonePlace, CaseSpec, ExperimentSpec, RestartKind, ScaledLimit, ScaledValue};
+pub(crate) use study_contender::StudyContender;
 
 use crate::frame::Frame;
 use crate::study::StudyError;
-use case::Case;
-use consort_experiment::{Context, Experiment};
+use case::PreparedCase;
+use consort_experiment::{Experiment, ExperimentContext};
 use consort_sim::chip::Chip;
 use consort_sim::workload::Workload;
 use std::sync::Arc;
 
 /// Names what part of a study failed.
-pub(crate) fn failed<E>(part: &str) -> impl Fn(E) -> StudyError
+pub(crate) fn part_error<E>(part: &str) -> impl Fn(E) -> StudyError
 where
     E: std::error::Error + Send + Sync + 'static,
 {
@@ -44,29 +44,31 @@ where
 ///
 /// # Errors
 /// Those of the cases and of the runs.
-pub(crate) fn frame(
-    context: &Context<'_>,
+pub(crate) fn run_experiment(
+    context: &ExperimentContext<'_>,
     spec: &ExperimentSpec,
-    ground: &dyn Ground,
+    ground: &dyn DescriptionSource,
 ) -> Result<Frame, StudyError> {
-    let cases = prepared(context, spec, ground)?;
-    run(context, &cases, &spec.policies, spec.runs(context))
+    let cases = prepare_cases(context, spec, ground)?;
+    run_cases(context, &cases, &spec.policies, spec.runs(context))
 }
 
 /// Runs every case under every policy with the seeds that follow the context's.
 ///
 /// # Errors
 /// Those of the runs.
-pub(crate) fn run(
-    context: &Context<'_>,
-    cases: &[Case],
+pub(crate) fn run_cases(
+    context: &ExperimentContext<'_>,
+    cases: &[PreparedCase],
     policies: &[String],
     runs: usize,
 ) -> Result<Frame, StudyError> {
-    let run = |case: &Case, policy: &String, seed| case.run(policy, seed);
-    let outcomes = every(context, (cases, policies, runs), run)?;
+    let run = |case: &PreparedCase, policy: &String, seed| case.run(policy, seed);
+    let outcomes = run_every_case(context, (cases, policies, runs), run)?;
     let of = cases.iter().map(|case| case.of.clone()).collect();
-    Ok(outcome::frame(of, policies, runs, &outcomes))
+    Ok(run_measurements::measurements_to_frame(
+        of, policies, runs, &outcomes,
+    ))
 }
 
 /// Results of so many runs of every case under every policy, with the seeds that follow the
@@ -74,8 +76,8 @@ pub(crate) fn run(
 ///
 /// # Errors
 /// The first of the runs'.
-pub(crate) fn every<C: Sync, P: Sync, R: Send>(
-    context: &Context<'_>,
+pub(crate) fn run_every_case<C: Sync, P: Sync, R: Send>(
+    context: &ExperimentContext<'_>,
     (cases, policies, runs): (&[C], &[P], usize),
     run: impl Fn(&C, &P, u64) -> Result<R, StudyError> + Sync,
 ) -> Result<Vec<R>, StudyError> {
@@ -86,7 +88,7 @@ pub(crate) fn every<C: Sync, P: Sync, R: Send>(
             jobs.extend(seeds.map(|seed| (case, policy, seed)));
         }
     }
-    each(context, &jobs, |(case, policy, seed)| {
+    map_jobs(context, &jobs, |(case, policy, seed)| {
         run(case, policy, *seed)
     })
 }
@@ -95,8 +97,8 @@ pub(crate) fn every<C: Sync, P: Sync, R: Send>(
 ///
 /// # Errors
 /// The first of the jobs'.
-pub(crate) fn each<T: Sync, R: Send>(
-    context: &Context<'_>,
+pub(crate) fn map_jobs<T: Sync, R: Send>(
+    context: &ExperimentContext<'_>,
     jobs: &[T],
     work: impl Fn(&T) -> Result<R, StudyError> + Sync,
 ) -> Result<Vec<R>, StudyError> {
@@ -126,7 +128,7 @@ mod tests {
     use consort_experiment::Scale;
 
     fn grid(count: usize) -> Frame {
-        let context = Context::new(3, Scale::Quick, workers(count), &|_| ());
+        let context = ExperimentContext::new(3, Scale::Quick, workers(count), &|_| ());
         let case = |workload: &str| CaseSpec {
             workload: Some(workload.to_owned()),
             ..CaseSpec::default()
@@ -134,16 +136,16 @@ mod tests {
         let spec = ExperimentSpec {
             machine: "acmp-1+1".to_owned(),
             policies: ["linux", "hrrs"].map(str::to_owned).to_vec(),
-            alone: Alone::LargeCore,
-            alone_s: Some(Scaled {
+            alone: AlonePlace::LargeCore,
+            alone_s: Some(ScaledValue {
                 quick: 0.01,
                 full: 1.0,
             }),
-            runs: Some(Scaled { quick: 2, full: 9 }),
+            runs: Some(ScaledValue { quick: 2, full: 9 }),
             cases: ["2*hmmer", "2*mcf"].map(case).to_vec(),
             ..ExperimentSpec::default()
         };
-        frame(&context, &spec, &Presets).unwrap()
+        run_experiment(&context, &spec, &Presets).unwrap()
     }
 
     #[test]
@@ -153,7 +155,7 @@ mod tests {
         assert_eq!((one.runs, one.policies.len()), (2, 2));
         assert_eq!(one.cases[1].key, "2*mcf");
         // Round robin moves threads and this linux leaves both where they are.
-        let moves = |policy| one.runs_of(0, policy, "moves_hz")[0];
+        let moves = |policy| one.run_values(0, policy, "moves_hz")[0];
         assert!(moves(1) > 100.0 && moves(0) < 100.0);
     }
 }

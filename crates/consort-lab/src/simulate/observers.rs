@@ -1,33 +1,33 @@
 //! All observers of a run.
 
 use consort_core::ThreadId;
-use consort_experiment::watch::{LargeCores, Returns};
+use consort_experiment::watch::{LargeCoreWatch, ReturnWatch};
 use consort_sim::chip::Chip;
-use consort_sim::engine::{Observer, Segment};
+use consort_sim::engine::{Observer, RunSegment};
 
 /// Watches a run; its clones see the same.
 #[derive(Clone)]
-pub(crate) struct Observers {
-    pub(crate) large_cores: LargeCores,
-    pub(crate) returns: Returns,
+pub(crate) struct RunObservers {
+    pub(crate) large_cores: LargeCoreWatch,
+    pub(crate) returns: ReturnWatch,
 }
 
-impl Observers {
+impl RunObservers {
     pub(crate) fn new(chip: &Chip) -> Self {
         Self {
-            large_cores: LargeCores::new(chip),
-            returns: Returns::new(chip),
+            large_cores: LargeCoreWatch::new(chip),
+            returns: ReturnWatch::new(chip),
         }
     }
 }
 
-impl Observer for Observers {
-    fn segment(&mut self, segment: &Segment<'_>) {
-        self.large_cores.segment(segment);
-        self.returns.segment(segment);
+impl Observer for RunObservers {
+    fn note_segment(&mut self, segment: &RunSegment<'_>) {
+        self.large_cores.note_segment(segment);
+        self.returns.note_segment(segment);
     }
 
-    fn returns(&mut self, thread: ThreadId, so_far: u64) {
-        self.returns.returns(thread, so_far);
+    fn note_returns(&mut self, thread: ThreadId, so_far: u64) {
+        self.returns.note_returns(thread, so_far);
     }
 }

@@ -1,25 +1,25 @@
 //! Programs, and workloads of one program.
 
-use super::failed;
+use super::part_error;
 use crate::study::StudyError;
 use consort_sim::program::{PhaseSpec, ProgramSpec, presets};
-use consort_sim::workload::{Instance, Workload};
+use consort_sim::workload::{ProgramInstance, Workload};
 use std::sync::Arc;
 
 /// A program that comes with Consort.
 pub(crate) fn find(name: &str) -> Result<Arc<ProgramSpec>, StudyError> {
-    Ok(Arc::new(presets::find(name).map_err(failed(name))?))
+    Ok(Arc::new(presets::find(name).map_err(part_error(name))?))
 }
 
 /// Picks at most so many programs of a suite, evenly over its alphabet.
 pub(crate) fn suite(name: &str, most: usize) -> Result<Vec<Arc<ProgramSpec>>, StudyError> {
-    let suites = presets::suites().map_err(failed(name))?;
+    let suites = presets::suites().map_err(part_error(name))?;
     let names = suites.get(name).map_or(&[][..], Vec::as_slice);
-    evenly(names, most).into_iter().map(find).collect()
+    pick_evenly(names, most).into_iter().map(find).collect()
 }
 
 /// Picks at most so many of some things, evenly over them.
-pub(crate) fn evenly<T: Clone>(all: &[T], most: usize) -> Vec<T> {
+pub(crate) fn pick_evenly<T: Clone>(all: &[T], most: usize) -> Vec<T> {
     let count = most.min(all.len());
     (0..count)
         .map(|n| all[n * all.len() / count].clone())
@@ -28,12 +28,12 @@ pub(crate) fn evenly<T: Clone>(all: &[T], most: usize) -> Vec<T> {
 
 /// Several instances of a program from different phases: instance k of n begins where k/n of a
 /// pass through its phases is over.
-pub(crate) fn copies(program: &Arc<ProgramSpec>, n: usize) -> Workload {
+pub(crate) fn staggered_copies(program: &Arc<ProgramSpec>, n: usize) -> Workload {
     let pass: f64 = program.phases.iter().map(|p| p.length_ginstr).sum();
     let begun = |k: usize| match program.phases.len() {
         // All instances of one phase are alike, and share their code.
         1 => Arc::clone(program),
-        _ => Arc::new(beginning_at(program, pass * k as f64 / n as f64)),
+        _ => Arc::new(program_from_offset(program, pass * k as f64 / n as f64)),
     };
     let entry = |k: usize| instance(format!("{}#{}", program.name, k + 1), &begun(k), 1);
     Workload {
@@ -43,7 +43,7 @@ pub(crate) fn copies(program: &Arc<ProgramSpec>, n: usize) -> Workload {
 }
 
 /// One program with so many threads.
-pub(crate) fn parallel(program: &Arc<ProgramSpec>, threads: u32) -> Workload {
+pub(crate) fn parallel_workload(program: &Arc<ProgramSpec>, threads: u32) -> Workload {
     Workload {
         text: format!("{}@{threads}", program.name),
         entries: vec![instance(program.name.clone(), program, threads)],
@@ -51,8 +51,8 @@ pub(crate) fn parallel(program: &Arc<ProgramSpec>, threads: u32) -> Workload {
 }
 
 /// Entry of a workload that starts with it.
-pub(crate) fn instance(name: String, program: &Arc<ProgramSpec>, threads: u32) -> Instance {
-    Instance {
+pub(crate) fn instance(name: String, program: &Arc<ProgramSpec>, threads: u32) -> ProgramInstance {
+    ProgramInstance {
         name,
         program: Arc::clone(program),
         threads,
@@ -61,7 +61,7 @@ pub(crate) fn instance(name: String, program: &Arc<ProgramSpec>, threads: u32) -
 }
 
 /// The workload of these entries side by side.
-pub(crate) fn together(entries: Vec<Instance>) -> Workload {
+pub(crate) fn join_entries(entries: Vec<ProgramInstance>) -> Workload {
     let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
     Workload {
         text: names.join("+"),
@@ -71,7 +71,7 @@ pub(crate) fn together(entries: Vec<Instance>) -> Workload {
 
 /// The program as it goes on after its first so many 10⁹ instructions: its phases in the same
 /// circle, from another place on.
-fn beginning_at(program: &ProgramSpec, ginstr: f64) -> ProgramSpec {
+fn program_from_offset(program: &ProgramSpec, ginstr: f64) -> ProgramSpec {
     let mut phases = program.phases.clone();
     let mut left = ginstr;
     let mut turn = 0;
@@ -117,7 +117,7 @@ mod tests {
     fn instances_begin_in_different_phases() {
         let bzip2 = find("bzip2").unwrap();
         assert!(bzip2.phases.len() > 1);
-        let workload = copies(&bzip2, 4);
+        let workload = staggered_copies(&bzip2, 4);
         let first = |k: usize| workload.entries[k].program.phases[0].clone();
         assert_eq!(first(0), bzip2.phases[0]);
         assert_ne!(first(0), first(2));
@@ -131,7 +131,7 @@ mod tests {
         fn beginning_elsewhere_is_the_same_circle(share in 0.0f64..1.0, on in 0.0f64..1.0) {
             let program = find("gcc").unwrap();
             let whole = pass(&program);
-            let later = beginning_at(&program, share * whole);
+            let later = program_from_offset(&program, share * whole);
             prop_assert!((pass(&later) / whole - 1.0).abs() < 1e-9);
             let at = |program: &ProgramSpec, place: f64| {
                 let mut left = place % whole;

@@ -1,6 +1,6 @@
 //! Experiments as study files have them.
 
-use consort_experiment::Context;
+use consort_experiment::ExperimentContext;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -8,16 +8,16 @@ use std::collections::BTreeMap;
 /// A value at the quick and at the full scale.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Scaled<T> {
+pub struct ScaledValue<T> {
     /// At the quick scale.
     pub quick: T,
     /// At the full scale.
     pub full: T,
 }
 
-impl<T: Copy> Scaled<T> {
+impl<T: Copy> ScaledValue<T> {
     /// The value at the context's scale.
-    pub fn at(self, context: &Context<'_>) -> T {
+    pub fn at_scale(self, context: &ExperimentContext<'_>) -> T {
         context.by_scale(self.quick, self.full)
     }
 }
@@ -25,7 +25,7 @@ impl<T: Copy> Scaled<T> {
 /// Largest numbers, at the quick and at the full scale; all where no number is given.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Most {
+pub struct ScaledLimit {
     /// At the quick scale.
     #[serde(default)]
     pub quick: Option<usize>,
@@ -34,9 +34,9 @@ pub struct Most {
     pub full: Option<usize>,
 }
 
-impl Most {
+impl ScaledLimit {
     /// The number at the context's scale.
-    pub fn at(self, context: &Context<'_>) -> usize {
+    pub fn at_scale(self, context: &ExperimentContext<'_>) -> usize {
         context
             .by_scale(self.quick, self.full)
             .unwrap_or(usize::MAX)
@@ -46,7 +46,7 @@ impl Most {
 /// Place in which a program's work is measured alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Alone {
+pub enum AlonePlace {
     /// On the whole machine.
     #[default]
     Machine,
@@ -57,7 +57,7 @@ pub enum Alone {
 /// Kind of load: programs or threads that start again until the last program has done its work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Again {
+pub enum RestartKind {
     /// Programs that are done.
     #[default]
     Programs,
@@ -82,19 +82,19 @@ pub struct ExperimentSpec {
     pub system: Option<String>,
     /// Place in which a program's work is measured alone.
     #[serde(default)]
-    pub alone: Alone,
+    pub alone: AlonePlace,
     /// Programs or threads that start again.
     #[serde(default)]
-    pub again: Again,
+    pub again: RestartKind,
     /// True if `pinned` is the mean over all programs that it may give the large core.
     #[serde(default)]
     pub all_assignments: bool,
     /// Time that a program's work takes alone, s.
     #[serde(default)]
-    pub alone_s: Option<Scaled<f64>>,
+    pub alone_s: Option<ScaledValue<f64>>,
     /// Runs of each case and policy; they differ in their seed.
     #[serde(default)]
-    pub runs: Option<Scaled<usize>>,
+    pub runs: Option<ScaledValue<usize>>,
     /// The cases.
     #[serde(default)]
     pub cases: Vec<CaseSpec>,
@@ -112,7 +112,7 @@ pub struct CaseSpec {
     pub suite: Option<String>,
     /// Largest number of programs of the suite, taken evenly over its alphabet.
     #[serde(default)]
-    pub most: Most,
+    pub most: ScaledLimit,
     /// Threads of each program; of drawn programs the first number.
     #[serde(default)]
     pub threads: Vec<u32>,
@@ -122,7 +122,7 @@ pub struct CaseSpec {
     pub instances: bool,
     /// Number of workloads of different programs of the suite, drawn by the seed.
     #[serde(default)]
-    pub drawn: Option<Scaled<usize>>,
+    pub drawn: Option<ScaledValue<usize>>,
     /// Programs of a drawn workload.
     #[serde(default)]
     pub size: usize,
@@ -142,12 +142,13 @@ pub struct CaseSpec {
 
 impl ExperimentSpec {
     /// Runs of each case and policy: one where the file says nothing.
-    pub fn runs(&self, context: &Context<'_>) -> usize {
-        self.runs.map_or(1, |runs| runs.at(context))
+    pub fn runs(&self, context: &ExperimentContext<'_>) -> usize {
+        self.runs.map_or(1, |runs| runs.at_scale(context))
     }
 
     /// Time of a program's work alone, s: 1 where the file says nothing.
-    pub fn alone_s(&self, context: &Context<'_>) -> f64 {
-        self.alone_s.map_or(1.0, |seconds| seconds.at(context))
+    pub fn alone_s(&self, context: &ExperimentContext<'_>) -> f64 {
+        self.alone_s
+            .map_or(1.0, |seconds| seconds.at_scale(context))
     }
 }

@@ -1,23 +1,27 @@
 //! Copies of a program alone on one core, and the figures of the chip's own counters for them.
 //!
-//! Usage: [`Alone::run`] puts each copy on a PU of the first core, in the order
+//! Usage: [`ProgramCopies::run`] puts each copy on a PU of the first core, in the order
 //! of the ways, lets all of them do their work once, and adds up what the
 //! simulated PMU reads every second. Pitfalls: the figures are the chip's own
 //! events, with read noise, so a usage near 0 can come out a hair below; FPU
 //! usage means another thing on each chip, and operations per cycle can exceed 1.
 
 use crate::frame::{Case, Frame};
-use crate::simulate::{CaseSpec, ExperimentSpec, every};
+use crate::simulate::{CaseSpec, ExperimentSpec, run_every_case};
 use crate::study::StudyError;
 use consort_core::plan::PlanReport;
-use consort_core::{Machine, Offers, Placement, Plan, PuSet, Sample, Signal, ThreadId, Topology};
-use consort_experiment::Context;
+use consort_core::{
+    Machine, Placement, Plan, PuSet, Sample, Signal, SignalOffers, ThreadId, Topology,
+};
+use consort_experiment::ExperimentContext;
 use consort_sim::SimMachine;
 use consort_sim::chip::Chip;
 use consort_sim::energy::EnergyModel;
-use consort_sim::engine::{Counts, Instance, RunMode, SampleSource, Settings};
+use consort_sim::engine::{
+    RunMode, SampleSource, SimulatedProgram, SimulationSettings, ThreadCounts,
+};
 use consort_sim::machine::{self, Quantity};
-use consort_sim::pmu::{PmuError, Readout, Request, SimulatedPmu};
+use consort_sim::pmu::{PmuError, PmuRequest, Readout, SimulatedPmu};
 use consort_sim::program::{ProgramSpec, presets};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -40,7 +44,7 @@ const QUICK_GINSTR: f64 = 20.0;
 
 /// Copies of a program, and their machine.
 #[derive(Clone, Debug)]
-pub(super) struct Alone {
+pub(super) struct ProgramCopies {
     /// Name of a machine that comes with Consort.
     pub machine: String,
     /// PUs per core that are in use; all when none.
@@ -55,9 +59,12 @@ pub(super) struct Alone {
 
 /// Copies of programs on one core, each of the experiment's cases with a machine and the labels
 /// `smt` and `copies`; the policies are the programs.
-pub(super) fn of_places(context: &Context<'_>, spec: &ExperimentSpec) -> Result<Frame, StudyError> {
+pub(super) fn of_places(
+    context: &ExperimentContext<'_>,
+    spec: &ExperimentSpec,
+) -> Result<Frame, StudyError> {
     let number = |case: &CaseSpec, label: &str| case.labels.get(label)?.parse().ok();
-    let alone = |case: &CaseSpec, program: &String| Alone {
+    let alone = |case: &CaseSpec, program: &String| ProgramCopies {
         machine: case.machine.clone().unwrap_or_else(|| spec.machine.clone()),
         smt: number(case, "smt"),
         program: program.clone(),
@@ -69,13 +76,13 @@ pub(super) fn of_places(context: &Context<'_>, spec: &ExperimentSpec) -> Result<
 
 /// Each of the experiment's programs by itself; the policies are the machines.
 pub(super) fn of_programs(
-    context: &Context<'_>,
+    context: &ExperimentContext<'_>,
     spec: &ExperimentSpec,
 ) -> Result<Frame, StudyError> {
     let most = context.by_scale(Some(QUICK_GINSTR), None);
     let alone = |case: &CaseSpec, machine: &String| {
         let (machine, smt) = machine.split_once(":smt=").unwrap_or((machine, ""));
-        Alone {
+        ProgramCopies {
             machine: machine.to_owned(),
             smt: smt.parse().ok(),
             program: case.workload.clone().unwrap_or_default(),
@@ -88,13 +95,13 @@ pub(super) fn of_programs(
 
 /// Runs every case with every policy, so many times.
 fn frame(
-    context: &Context<'_>,
+    context: &ExperimentContext<'_>,
     spec: &ExperimentSpec,
-    alone: impl Fn(&CaseSpec, &String) -> Alone + Sync,
+    alone: impl Fn(&CaseSpec, &String) -> ProgramCopies + Sync,
 ) -> Result<Frame, StudyError> {
     let runs = spec.runs(context);
     let run = |case: &CaseSpec, policy: &String, seed| alone(case, policy).run(seed);
-    let told = every(context, (&spec.cases, &spec.policies, runs), run)?;
+    let told = run_every_case(context, (&spec.cases, &spec.policies, runs), run)?;
     let case = |case: &CaseSpec| Case {
         key: case
             .key
@@ -107,16 +114,16 @@ fn frame(
     let cases = spec.cases.iter().map(case).collect();
     let mut frame = Frame::new(cases, spec.policies.clone(), runs);
     for (measure, value) in VALUES {
-        frame.set(measure, told.iter().map(value).collect());
+        frame.set_run_values(measure, told.iter().map(value).collect());
     }
     Ok(frame)
 }
 
 /// A value of a run.
-type Value = fn(&Told) -> f64;
+type CounterValue = fn(&CounterMeans) -> f64;
 
 /// Values of a run by the key of the measure.
-const VALUES: &[(&str, Value)] = &[
+const VALUES: &[(&str, CounterValue)] = &[
     ("fpu_usage", |t| t.fpu_usage),
     ("l2_per_100_cycles", |t| t.l2_misses),
     ("cycles_g", |t| t.gcycles),
@@ -126,7 +133,7 @@ const VALUES: &[(&str, Value)] = &[
 
 /// Figures of the counters for one run, of a copy: means over the copies.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Told {
+pub(super) struct CounterMeans {
     /// FPU usage as the chip's event gives it, over all cycles of the run.
     pub fpu_usage: f64,
     /// L2 misses per 100 cycles.
@@ -137,23 +144,27 @@ pub(super) struct Told {
     pub ginstr: f64,
 }
 
-impl Alone {
+impl ProgramCopies {
     /// Runs the copies to their end; the seed is that of the read noise and of the program's
     /// variation.
     ///
     /// # Errors
     /// A machine or a program that is not there, counters that the machine lacks.
-    pub fn run(&self, seed: u64) -> Result<Told, StudyError> {
+    pub fn run(&self, seed: u64) -> Result<CounterMeans, StudyError> {
         let totals = Rc::default();
         let mut machine = self.machine(seed, &totals)?;
         let placed = self.placed(&machine);
         machine.enact(&placed).map_err(|e| self.failed(e))?;
         while machine.observe().map_err(|e| self.failed(e))?.is_some() {}
-        let totals: Totals = *totals.borrow();
+        let totals: CounterTotals = *totals.borrow();
         Ok(totals.per_copy(f64::from(self.copies)))
     }
 
-    fn machine(&self, seed: u64, totals: &Rc<RefCell<Totals>>) -> Result<SimMachine, StudyError> {
+    fn machine(
+        &self,
+        seed: u64,
+        totals: &Rc<RefCell<CounterTotals>>,
+    ) -> Result<SimMachine, StudyError> {
         let spec = machine::presets::find(&self.machine).map_err(|e| self.failed(e))?;
         let chip = Arc::new(Chip::new(&spec, self.smt).map_err(|e| self.failed(e))?);
         let empty = spec
@@ -166,15 +177,15 @@ impl Alone {
         let totals = Rc::clone(totals);
         let (instances, settings) = (self.instances()?, settings(seed));
         let meter = Box::new(EnergyModel::new(&chip));
-        let source = Box::new(Reader { pmu, empty, totals });
+        let source = Box::new(SummingPmu { pmu, empty, totals });
         SimMachine::new(chip, &instances, &settings, READ_EVERY_NS, meter, source)
             .map_err(|e| self.failed(e))
     }
 
-    fn instances(&self) -> Result<Vec<Instance>, StudyError> {
+    fn instances(&self) -> Result<Vec<SimulatedProgram>, StudyError> {
         let program = Arc::new(presets::find(&self.program).map_err(|e| self.failed(e))?);
         let most = self.at_most_ginstr.unwrap_or(f64::INFINITY);
-        let instance = Instance {
+        let instance = SimulatedProgram {
             instructions: length_ginstr(&program).min(most) * GIGA,
             program,
             threads: 1,
@@ -202,8 +213,8 @@ impl Alone {
     }
 }
 
-fn settings(seed: u64) -> Settings {
-    Settings {
+fn settings(seed: u64) -> SimulationSettings {
+    SimulationSettings {
         seed,
         mode: RunMode::Once,
         os: "pinned".to_owned(),
@@ -213,10 +224,10 @@ fn settings(seed: u64) -> Settings {
 }
 
 /// Request for counts of FPU and L2, which fit the counters of both chips at once.
-fn request(empty: bool) -> Result<Request, PmuError> {
+fn request(empty: bool) -> Result<PmuRequest, PmuError> {
     let fpu = if empty { FPU_EMPTY } else { FP_OPERATIONS };
     let readouts = [fpu, L2_MISSES].map(str::parse::<Readout>);
-    Ok(Request {
+    Ok(PmuRequest {
         signals: Some(Vec::new()),
         readouts: readouts.into_iter().collect::<Result<_, _>>()?,
     })
@@ -235,14 +246,14 @@ fn first_core(topology: &Topology) -> Vec<Placement> {
 /// Sums over all copies and readings. A ratio of a reading counts by its cycles, so that
 /// the quotients of the sums are those of the events over the whole run.
 #[derive(Clone, Copy, Debug, Default)]
-struct Totals {
+struct CounterTotals {
     cycles: f64,
     instructions: f64,
     fpu_cycles: f64,
     l2_misses: f64,
 }
 
-impl Totals {
+impl CounterTotals {
     fn add(&mut self, sample: &Sample, fpu_usage: f64, l2_per_100: f64) {
         let told = |signal| sample.get(signal).unwrap_or(0.0);
         let cycles = told(Signal::Cycles);
@@ -252,8 +263,8 @@ impl Totals {
         self.l2_misses += l2_per_100 / 100.0 * cycles;
     }
 
-    fn per_copy(self, copies: f64) -> Told {
-        Told {
+    fn per_copy(self, copies: f64) -> CounterMeans {
+        CounterMeans {
             // Read noise may take a counter of empty cycles beyond the cycles.
             fpu_usage: (self.fpu_cycles / self.cycles).clamp(0.0, 1.0),
             l2_misses: 100.0 * self.l2_misses / self.cycles,
@@ -264,19 +275,19 @@ impl Totals {
 }
 
 /// A PMU whose readings are added up.
-struct Reader {
+struct SummingPmu {
     pmu: SimulatedPmu,
     /// True where the chip counts empty cycles of the FPU instead of operations.
     empty: bool,
-    totals: Rc<RefCell<Totals>>,
+    totals: Rc<RefCell<CounterTotals>>,
 }
 
-impl SampleSource for Reader {
-    fn offers(&self) -> &Offers {
+impl SampleSource for SummingPmu {
+    fn offers(&self) -> &SignalOffers {
         self.pmu.offers()
     }
 
-    fn sample(&mut self, thread: ThreadId, counts: &Counts, interval_ns: u64) -> Sample {
+    fn sample(&mut self, thread: ThreadId, counts: &ThreadCounts, interval_ns: u64) -> Sample {
         let sample = self.pmu.sample(thread, counts, interval_ns);
         let told = [0, 1].map(|i| self.pmu.readout(thread, i).map(|read| read.value));
         if let [Some(fpu), Some(l2)] = told {
@@ -291,8 +302,8 @@ impl SampleSource for Reader {
 mod tests {
     use super::*;
 
-    fn alone(program: &str, machine: &str, copies: u32) -> Told {
-        let alone = Alone {
+    fn alone(program: &str, machine: &str, copies: u32) -> CounterMeans {
+        let alone = ProgramCopies {
             machine: machine.to_owned(),
             smt: None,
             program: program.to_owned(),
@@ -338,7 +349,7 @@ mod tests {
 
     #[test]
     fn what_is_not_there_is_named() {
-        let alone = Alone {
+        let alone = ProgramCopies {
             machine: "power7".to_owned(),
             smt: None,
             program: "mfc".to_owned(),

@@ -10,22 +10,22 @@
 //! `best-by-cores`, `best-charged` (programs within one thread), `near-linear` (programs); columns `value`, `of`.
 //! Figures `misses`, `bus`, `energy-delay`.
 
-use super::coscheduling::alone::Alone;
+use super::coscheduling::alone::CoschedulingAloneRuns;
 use super::coscheduling::entrants::ALPHA;
-use super::coscheduling::published::{PUBLISHED, Published};
-use crate::frame::{interval, known, ratio};
+use super::coscheduling::published::{PUBLISHED, PublishedProgram};
+use crate::frame::{interval_cell, number_or_missing, paired_ratio_cell};
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_core::ProgramId;
-use consort_core::coscheduling::Measure;
+use consort_core::coscheduling::ProgramMeasure;
 use consort_core::stats::spearman;
-use consort_experiment::Context;
-use consort_report::{Cell, Figure, Headline, Table};
+use consort_experiment::ExperimentContext;
+use consort_report::{Cell, Figure, HeadlineTable, ReportTable};
 
 /// Figures of a program.
-struct Line {
+struct ProgramRanks {
     id: ProgramId,
-    published: Published,
+    published: PublishedProgram,
     miss_rank: u64,
     bus_rank: u64,
     best: u64,
@@ -35,7 +35,7 @@ struct Line {
     near_linear: bool,
 }
 
-impl Line {
+impl ProgramRanks {
     /// The mean over runs of `best_charged` as a whole number.
     fn charged(&self) -> u64 {
         let sum: f64 = self.best_charged.iter().sum();
@@ -51,8 +51,11 @@ impl Line {
 }
 
 /// Runs the study.
-pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput, StudyError> {
-    let alone = Alone::of(context)?;
+pub(super) fn run(
+    context: &ExperimentContext<'_>,
+    file: &StudyFile,
+) -> Result<StudyOutput, StudyError> {
+    let alone = CoschedulingAloneRuns::get_or_run(context)?;
     let lines = lines(&alone);
     Ok(StudyOutput {
         tables: vec![
@@ -70,9 +73,9 @@ pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput
     })
 }
 
-fn lines(alone: &Alone) -> Vec<Line> {
+fn lines(alone: &CoschedulingAloneRuns) -> Vec<ProgramRanks> {
     let all = alone.suite.cores();
-    let rank = |of: fn(&Measure) -> f64, id| {
+    let rank = |of: fn(&ProgramMeasure) -> f64, id| {
         let own = alone.mean(id, all, of);
         1 + alone
             .suite
@@ -81,14 +84,14 @@ fn lines(alone: &Alone) -> Vec<Line> {
             .count() as u64
     };
     let known = alone.suite.ids().zip(PUBLISHED);
-    let line = |(id, published)| Line {
+    let line = |(id, published)| ProgramRanks {
         id,
         published,
-        miss_rank: rank(Measure::llc_miss_rate, id),
-        bus_rank: rank(Measure::bus_contention, id),
+        miss_rank: rank(ProgramMeasure::llc_miss_rate, id),
+        bus_rank: rank(ProgramMeasure::bus_contention, id),
         best: best(alone, |n| alone.mean(id, n, |m| m.energy_delay(1))),
         best_by_cores: best(alone, |n| {
-            f64::from(n) / alone.mean(id, n, Measure::throughput).powi(2)
+            f64::from(n) / alone.mean(id, n, ProgramMeasure::throughput).powi(2)
         }),
         best_charged: alone.best_charged(id),
         near_linear: speedup(alone, id) >= (1.0 - ALPHA) * f64::from(all),
@@ -97,14 +100,14 @@ fn lines(alone: &Alone) -> Vec<Line> {
 }
 
 /// The number of cores of the least cost.
-fn best(alone: &Alone, cost: impl Fn(u32) -> f64) -> u64 {
+fn best(alone: &CoschedulingAloneRuns, cost: impl Fn(u32) -> f64) -> u64 {
     let numbers = 1..=alone.suite.cores();
     let least = numbers.min_by(|&a, &b| cost(a).total_cmp(&cost(b)));
     least.map_or(0, u64::from)
 }
 
-fn speedup(alone: &Alone, id: ProgramId) -> f64 {
-    let throughput = |n| alone.mean(id, n, Measure::throughput);
+fn speedup(alone: &CoschedulingAloneRuns, id: ProgramId) -> f64 {
+    let throughput = |n| alone.mean(id, n, ProgramMeasure::throughput);
     throughput(alone.suite.cores()) / throughput(1)
 }
 
@@ -112,20 +115,23 @@ fn yes(is: bool) -> Cell {
     if is { "yes".into() } else { "no".into() }
 }
 
-fn headline(alone: &Alone, lines: &[Line]) -> Result<Table, StudyError> {
-    let mut headline = Headline::new()?;
+fn headline(
+    alone: &CoschedulingAloneRuns,
+    lines: &[ProgramRanks],
+) -> Result<ReportTable, StudyError> {
+    let mut headline = HeadlineTable::new()?;
     for line in lines {
         let row = format!("{}, rank by bus contention", line.published.name);
         headline.add(&row, "rank", line.bus_rank)?;
     }
     for line in lines {
-        let rates = alone.values(line.id, alone.suite.cores(), Measure::llc_miss_rate);
+        let rates = alone.values(line.id, alone.suite.cores(), ProgramMeasure::llc_miss_rate);
         let row = format!("{}, L2 misses over accesses", line.published.name);
-        headline.add(&row, "ratio", interval(&rates))?;
+        headline.add(&row, "ratio", interval_cell(&rates))?;
     }
     for line in lines {
         let row = format!("{}, threads of lowest energy-delay", line.published.name);
-        headline.add(&row, "threads", interval(&line.best_charged))?;
+        headline.add(&row, "threads", interval_cell(&line.best_charged))?;
     }
     let linear = lines.iter().filter(|line| line.near_linear).count();
     let row = "programs within 10 percent of linear scaling";
@@ -133,48 +139,57 @@ fn headline(alone: &Alone, lines: &[Line]) -> Result<Table, StudyError> {
     Ok(headline.into_table())
 }
 
-fn programs(file: &StudyFile, alone: &Alone, lines: &[Line]) -> Result<Table, StudyError> {
+fn programs(
+    file: &StudyFile,
+    alone: &CoschedulingAloneRuns,
+    lines: &[ProgramRanks],
+) -> Result<ReportTable, StudyError> {
     let all = alone.suite.cores();
-    let row = |line: &Line| {
-        let over = |of: fn(&Measure) -> f64| interval(&alone.values(line.id, all, of));
-        let throughputs = |n| alone.values(line.id, n, Measure::throughput);
+    let row = |line: &ProgramRanks| {
+        let over = |of: fn(&ProgramMeasure) -> f64| interval_cell(&alone.values(line.id, all, of));
+        let throughputs = |n| alone.values(line.id, n, ProgramMeasure::throughput);
         let cells = vec![
-            over(Measure::llc_miss_rate),
+            over(ProgramMeasure::llc_miss_rate),
             line.published.miss_rate.into(),
             line.miss_rank.into(),
-            over(Measure::bus_occupancy),
-            over(Measure::bus_queue_time),
+            over(ProgramMeasure::bus_occupancy),
+            over(ProgramMeasure::bus_queue_time),
             line.bus_rank.into(),
             u64::from(line.published.bus_rank).into(),
             line.best.into(),
             line.best_by_cores.into(),
-            interval(&line.best_charged),
+            interval_cell(&line.best_charged),
             u64::from(line.published.best_threads).into(),
-            ratio(&throughputs(all), &throughputs(1)),
+            paired_ratio_cell(&throughputs(all), &throughputs(1)),
             yes(line.near_linear),
             yes(line.published.near_linear),
         ];
         (line.published.name, cells)
     };
-    file.table("programs", lines.iter().map(row))
+    file.fill_table("programs", lines.iter().map(row))
 }
 
-fn agreement(file: &StudyFile, alone: &Alone, lines: &[Line]) -> Result<Table, StudyError> {
+fn agreement(
+    file: &StudyFile,
+    alone: &CoschedulingAloneRuns,
+    lines: &[ProgramRanks],
+) -> Result<ReportTable, StudyError> {
     let all = alone.suite.cores();
-    let rho = |pair: &dyn Fn(&Line) -> (f64, f64)| {
+    let rho = |pair: &dyn Fn(&ProgramRanks) -> (f64, f64)| {
         let pairs: Vec<(f64, f64)> = lines.iter().map(pair).collect();
-        known(spearman(&pairs), "all are equal")
+        number_or_missing(spearman(&pairs), "all are equal")
     };
-    let miss = |line: &Line| {
-        let own = alone.mean(line.id, all, Measure::llc_miss_rate);
+    let miss = |line: &ProgramRanks| {
+        let own = alone.mean(line.id, all, ProgramMeasure::llc_miss_rate);
         (own, line.published.miss_rate)
     };
-    let bus = |line: &Line| (line.bus_rank as f64, f64::from(line.published.bus_rank));
-    let count = |agrees: &dyn Fn(&Line) -> bool| {
+    let bus = |line: &ProgramRanks| (line.bus_rank as f64, f64::from(line.published.bus_rank));
+    let count = |agrees: &dyn Fn(&ProgramRanks) -> bool| {
         let count = lines.iter().filter(|line| agrees(line)).count();
         vec![Cell::from(count as u64), Cell::from(lines.len() as u64)]
     };
-    let near = |ours: u64, line: &Line| ours.abs_diff(u64::from(line.published.best_threads)) <= 1;
+    let near =
+        |ours: u64, line: &ProgramRanks| ours.abs_diff(u64::from(line.published.best_threads)) <= 1;
     let rows = [
         ("miss-rates", vec![rho(&miss), 1.0.into()]),
         ("bus-ranks", vec![rho(&bus), 1.0.into()]),
@@ -189,45 +204,63 @@ fn agreement(file: &StudyFile, alone: &Alone, lines: &[Line]) -> Result<Table, S
             count(&|line| line.near_linear == line.published.near_linear),
         ),
     ];
-    file.table("agreement", rows)
+    file.fill_table("agreement", rows)
 }
 
-fn names(lines: &[Line]) -> Vec<String> {
+fn names(lines: &[ProgramRanks]) -> Vec<String> {
     lines
         .iter()
         .map(|line| line.published.name.to_owned())
         .collect()
 }
 
-fn series(name: &str, lines: &[Line], cell: impl Fn(&Line) -> Cell) -> (String, Vec<Cell>) {
+fn series(
+    name: &str,
+    lines: &[ProgramRanks],
+    cell: impl Fn(&ProgramRanks) -> Cell,
+) -> (String, Vec<Cell>) {
     (name.to_owned(), lines.iter().map(cell).collect())
 }
 
-fn misses(file: &StudyFile, alone: &Alone, lines: &[Line]) -> Result<Figure, StudyError> {
+fn misses(
+    file: &StudyFile,
+    alone: &CoschedulingAloneRuns,
+    lines: &[ProgramRanks],
+) -> Result<Figure, StudyError> {
     let all = alone.suite.cores();
-    let own = |line: &Line| interval(&alone.values(line.id, all, Measure::llc_miss_rate));
+    let own = |line: &ProgramRanks| {
+        interval_cell(&alone.values(line.id, all, ProgramMeasure::llc_miss_rate))
+    };
     let both = [
         series("here", lines, own),
         series("published", lines, |line| line.published.miss_rate.into()),
     ];
-    file.bars("misses", alone.runs.len(), names(lines), both)
+    file.bar_figure("misses", alone.runs.len(), names(lines), both)
 }
 
-fn bus(file: &StudyFile, alone: &Alone, lines: &[Line]) -> Result<Figure, StudyError> {
+fn bus(
+    file: &StudyFile,
+    alone: &CoschedulingAloneRuns,
+    lines: &[ProgramRanks],
+) -> Result<Figure, StudyError> {
     let all = alone.suite.cores();
-    let of = |value: fn(&Measure) -> f64| {
-        move |line: &Line| interval(&alone.values(line.id, all, value))
+    let of = |value: fn(&ProgramMeasure) -> f64| {
+        move |line: &ProgramRanks| interval_cell(&alone.values(line.id, all, value))
     };
     let both = [
-        series("occupancy", lines, of(Measure::bus_occupancy)),
-        series("queue time", lines, of(Measure::bus_queue_time)),
+        series("occupancy", lines, of(ProgramMeasure::bus_occupancy)),
+        series("queue time", lines, of(ProgramMeasure::bus_queue_time)),
     ];
-    file.bars("bus", alone.runs.len(), names(lines), both)
+    file.bar_figure("bus", alone.runs.len(), names(lines), both)
 }
 
-fn energy(file: &StudyFile, alone: &Alone, lines: &[Line]) -> Result<Figure, StudyError> {
+fn energy(
+    file: &StudyFile,
+    alone: &CoschedulingAloneRuns,
+    lines: &[ProgramRanks],
+) -> Result<Figure, StudyError> {
     let numbers = 1..=alone.suite.cores();
-    let row = |line: &Line| {
+    let row = |line: &ProgramRanks| {
         let of = |n| alone.mean(line.id, n, |m| m.energy_delay(1));
         let least = of(line.best as u32);
         let cells = numbers.clone().map(|n| Some(least / of(n)));
@@ -235,10 +268,10 @@ fn energy(file: &StudyFile, alone: &Alone, lines: &[Line]) -> Result<Figure, Stu
     };
     let columns = numbers.clone().map(|n| n.to_string()).collect();
     let rows = lines.iter().map(row).collect();
-    file.heat("energy-delay", alone.runs.len(), columns, rows)
+    file.heat_figure("energy-delay", alone.runs.len(), columns, rows)
 }
 
-fn notes(alone: &Alone, lines: &[Line]) -> Vec<String> {
+fn notes(alone: &CoschedulingAloneRuns, lines: &[ProgramRanks]) -> Vec<String> {
     vec![
         "The profiles are made with the published miss rates and, but for canneal, facesim and \
          streamcluster, with the published numbers of threads, from which their serial shares \
@@ -275,7 +308,7 @@ fn notes(alone: &Alone, lines: &[Line]) -> Vec<String> {
             lines,
             "Miss rates that differ by more than 0.1 (ours, published)",
             |line| {
-                let own = alone.mean(line.id, alone.suite.cores(), Measure::llc_miss_rate);
+                let own = alone.mean(line.id, alone.suite.cores(), ProgramMeasure::llc_miss_rate);
                 let published = line.published.miss_rate;
                 let differs = (own - published).abs() > 0.1;
                 differs.then(|| format!("{} ({own:.2}, {published:.2})", line.published.name))
@@ -314,9 +347,9 @@ fn notes(alone: &Alone, lines: &[Line]) -> Vec<String> {
 /// A sentence that lists the programs of which something holds, with the mechanism; or that says of
 /// none.
 fn listed(
-    lines: &[Line],
+    lines: &[ProgramRanks],
     what: &str,
-    one: impl Fn(&Line) -> Option<String>,
+    one: impl Fn(&ProgramRanks) -> Option<String>,
     mechanism: &str,
 ) -> String {
     let found: Vec<String> = lines.iter().filter_map(one).collect();
@@ -335,8 +368,9 @@ mod tests {
 
     #[test]
     fn ranks_are_those_of_the_values() {
-        let context = Context::new(SEED, Scale::Quick, workers(2), &|_| ()).sharing(&made());
-        let alone = Alone::of(&context).unwrap();
+        let context = ExperimentContext::new(SEED, Scale::Quick, workers(2), &|_| ())
+            .with_shared_results(&made());
+        let alone = CoschedulingAloneRuns::get_or_run(&context).unwrap();
         let lines = lines(&alone);
         let mut ranks: Vec<u64> = lines.iter().map(|line| line.bus_rank).collect();
         ranks.sort_unstable();

@@ -8,23 +8,26 @@
 //! columns `programs` (with their cores), `quanta`, `idle`, `speedups`. Table `cores`: rows are
 //! programs, columns schedulers (mean over runs). Figure `cores`.
 
-use super::coscheduling::entrants::{ENTRANTS, Entrant, MAIN, SOURCES};
-use super::coscheduling::grid::Grid;
+use super::coscheduling::entrants::{ENTRANTS, MAIN, RoundScheduler, SOURCES};
+use super::coscheduling::grid::CoscheduleGrid;
 use super::coscheduling::notes;
 use super::coscheduling::views::{local_speedup, name};
-use crate::frame::interval;
+use crate::frame::interval_cell;
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_core::ProgramId;
-use consort_core::coscheduling::{Slot, Team, Trial};
-use consort_experiment::Context;
+use consort_core::coscheduling::{CoscheduleSlot, ProgramTeam, SlotTrial};
+use consort_experiment::ExperimentContext;
 use consort_experiment::slots::BestRound;
-use consort_report::{Cell, Figure, Headline, Table};
+use consort_report::{Cell, Figure, HeadlineTable, ReportTable};
 use std::collections::BTreeSet;
 
 /// Runs the study.
-pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput, StudyError> {
-    let grid = Grid::of(context)?;
+pub(super) fn run(
+    context: &ExperimentContext<'_>,
+    file: &StudyFile,
+) -> Result<StudyOutput, StudyError> {
+    let grid = CoscheduleGrid::get_or_run(context)?;
     let mut all = vec![searched(&grid)];
     all.push(largest(&grid));
     all.push(greedy(&grid));
@@ -44,13 +47,13 @@ pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput
 }
 
 /// Programs that share, in a round.
-fn sharing(trials: &[Trial]) -> f64 {
+fn sharing(trials: &[SlotTrial]) -> f64 {
     let several = trials.iter().filter(|trial| trial.slot.teams.len() > 1);
     several.map(|trial| trial.slot.teams.len()).sum::<usize>() as f64
 }
 
-fn headline(grid: &Grid) -> Result<Table, StudyError> {
-    let mut headline = Headline::new()?;
+fn headline(grid: &CoscheduleGrid) -> Result<ReportTable, StudyError> {
+    let mut headline = HeadlineTable::new()?;
     for entrant in SOURCES {
         let sharing = grid.outcomes(entrant, |o| sharing(&o.trials));
         let row = format!("{}, programs that share", name(entrant));
@@ -60,14 +63,14 @@ fn headline(grid: &Grid) -> Result<Table, StudyError> {
         for id in grid.suite().ids() {
             let program = grid.suite().name(id).unwrap_or("?");
             let row = format!("{program}, threads under {}", name(entrant));
-            headline.add(&row, "threads", interval(&cores_of(grid, entrant, id)))?;
+            headline.add(&row, "threads", interval_cell(&cores_of(grid, entrant, id)))?;
         }
     }
     Ok(headline.into_table())
 }
 
-fn policies(file: &StudyFile, grid: &Grid) -> Result<Table, StudyError> {
-    let row = |(entrant, who): (usize, &Entrant)| {
+fn policies(file: &StudyFile, grid: &CoscheduleGrid) -> Result<ReportTable, StudyError> {
+    let row = |(entrant, who): (usize, &RoundScheduler)| {
         let quanta = match who.chooser() {
             Some(_) => grid.outcomes(entrant, |o| o.quanta as f64),
             None => Cell::missing("found outside of the run"),
@@ -82,12 +85,12 @@ fn policies(file: &StudyFile, grid: &Grid) -> Result<Table, StudyError> {
         ];
         (who.name, cells)
     };
-    file.table("policies", ENTRANTS.iter().enumerate().map(row))
+    file.fill_table("policies", ENTRANTS.iter().enumerate().map(row))
 }
 
 /// Number of different rounds among the runs, whatever the order of slots and programs.
-fn different(grid: &Grid, entrant: usize) -> u64 {
-    let of_slot = |trial: &Trial| {
+fn different(grid: &CoscheduleGrid, entrant: usize) -> u64 {
+    let of_slot = |trial: &SlotTrial| {
         let teams = trial.slot.teams.iter();
         teams
             .map(|team| (team.program, team.cores))
@@ -100,7 +103,7 @@ fn different(grid: &Grid, entrant: usize) -> u64 {
     (0..grid.runs()).map(of_run).collect::<BTreeSet<_>>().len() as u64
 }
 
-fn slots(file: &StudyFile, grid: &Grid) -> Result<Table, StudyError> {
+fn slots(file: &StudyFile, grid: &CoscheduleGrid) -> Result<ReportTable, StudyError> {
     let mut rows = Vec::new();
     for (entrant, who) in ENTRANTS.iter().enumerate().skip(1) {
         for run in 0..grid.runs() {
@@ -108,7 +111,7 @@ fn slots(file: &StudyFile, grid: &Grid) -> Result<Table, StudyError> {
                 let key = format!("{}/{}/{}", who.name, run + 1, number + 1);
                 let idle = grid.suite().cores() - trial.slot.cores();
                 let cells = vec![
-                    grid.suite().text(&trial.slot).as_str().into(),
+                    grid.suite().slot_text(&trial.slot).as_str().into(),
                     u64::from(trial.slot.quanta()).into(),
                     u64::from(idle).into(),
                     speedups(grid, run, entrant, &trial.slot).as_str().into(),
@@ -117,26 +120,26 @@ fn slots(file: &StudyFile, grid: &Grid) -> Result<Table, StudyError> {
             }
         }
     }
-    file.table("slots", rows)
+    file.fill_table("slots", rows)
 }
 
-fn speedups(grid: &Grid, run: usize, entrant: usize, slot: &Slot) -> String {
-    let of = |team: &Team| grid.place(run, entrant, team.program);
+fn speedups(grid: &CoscheduleGrid, run: usize, entrant: usize, slot: &CoscheduleSlot) -> String {
+    let of = |team: &ProgramTeam| grid.place(run, entrant, team.program);
     let places = slot.teams.iter().filter_map(of);
     let texts = places.map(|place| format!("{:.3}", local_speedup(&place)));
     texts.collect::<Vec<_>>().join(", ")
 }
 
-fn cores_of(grid: &Grid, entrant: usize, id: ProgramId) -> Vec<f64> {
+fn cores_of(grid: &CoscheduleGrid, entrant: usize, id: ProgramId) -> Vec<f64> {
     grid.values(entrant, id, |place| f64::from(place.measure.cores))
 }
 
-fn cores(file: &StudyFile, grid: &Grid) -> Result<Table, StudyError> {
-    let cell = |entrant, id| interval(&cores_of(grid, entrant, id));
-    file.table("cores", grid.rows(&(1..ENTRANTS.len()), cell))
+fn cores(file: &StudyFile, grid: &CoscheduleGrid) -> Result<ReportTable, StudyError> {
+    let cell = |entrant, id| interval_cell(&cores_of(grid, entrant, id));
+    file.fill_table("cores", grid.rows(&(1..ENTRANTS.len()), cell))
 }
 
-fn figure(file: &StudyFile, grid: &Grid) -> Result<Figure, StudyError> {
+fn figure(file: &StudyFile, grid: &CoscheduleGrid) -> Result<Figure, StudyError> {
     let mean = |entrant, id| {
         let values = cores_of(grid, entrant, id);
         Some(values.iter().sum::<f64>() / values.len() as f64)
@@ -144,12 +147,12 @@ fn figure(file: &StudyFile, grid: &Grid) -> Result<Figure, StudyError> {
     let row = |id| MAIN.map(|entrant| mean(entrant, id)).collect();
     let columns = MAIN.map(|entrant| ENTRANTS[entrant].short().to_owned());
     let rows = grid.names().into_iter().zip(grid.suite().ids().map(row));
-    file.heat("cores", grid.runs(), columns.collect(), rows.collect())
+    file.heat_figure("cores", grid.runs(), columns.collect(), rows.collect())
 }
 
 /// Sentence on the extent of the searches and the accuracy of their estimates.
-fn searched(grid: &Grid) -> String {
-    let of = |(found, entrant): (&BestRound, &Entrant)| {
+fn searched(grid: &CoscheduleGrid) -> String {
+    let of = |(found, entrant): (&BestRound, &RoundScheduler)| {
         let ended = if found.settled {
             ""
         } else {
@@ -187,7 +190,7 @@ fn searched(grid: &Grid) -> String {
 }
 
 /// Sentence on the largest number of programs in a slot, and why the fair schedulers end there.
-fn largest(grid: &Grid) -> String {
+fn largest(grid: &CoscheduleGrid) -> String {
     let most = |entrant: usize| {
         let trials = (0..grid.runs()).flat_map(|run| &grid.outcome(run, entrant).trials);
         trials
@@ -209,7 +212,7 @@ fn largest(grid: &Grid) -> String {
 }
 
 /// Sentence on the energy that greedy goes by, and its choice by the power of the whole machine.
-fn greedy(grid: &Grid) -> String {
+fn greedy(grid: &CoscheduleGrid) -> String {
     let all = grid.suite().cores();
     let whole = |id, n| grid.alone.mean(id, n, |m| m.energy_delay(1));
     let least = |id: &ProgramId| (1..=all).all(|n| whole(*id, n) >= whole(*id, all));
@@ -227,7 +230,7 @@ fn greedy(grid: &Grid) -> String {
     )
 }
 
-fn reverted(grid: &Grid) -> Option<String> {
+fn reverted(grid: &CoscheduleGrid) -> Option<String> {
     let given_up =
         |entrant: &usize| (0..grid.runs()).any(|run| grid.outcome(run, *entrant).reverted);
     let names: Vec<&str> = (0..ENTRANTS.len()).filter(given_up).map(name).collect();

@@ -7,19 +7,19 @@
 //! `alone_all`, the source's thread throughput gain). Figures `fair-mis`, `fair-com`.
 
 use super::coscheduling::entrants::{ENTRANTS, FAIR, MAIN};
-use super::coscheduling::grid::{Grid, Place};
+use super::coscheduling::grid::{CoscheduleGrid, SlotMeasures};
 use super::coscheduling::views::shares;
-use crate::frame::{interval, ratios};
+use crate::frame::{interval_cell, mean_ratio_cell};
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_core::ProgramId;
-use consort_core::coscheduling::{Measure, thread_throughput_gain};
+use consort_core::coscheduling::{ProgramMeasure, thread_throughput_gain};
 use consort_core::stats::mean;
-use consort_experiment::Context;
-use consort_report::{Cell, Figure, Headline, Table};
+use consort_experiment::ExperimentContext;
+use consort_report::{Cell, Figure, HeadlineTable, ReportTable};
 
 /// Throughputs per thread over that of one thread alone.
-struct Threads {
+struct ThreadThroughputs {
     cores: f64,
     coscheduled: f64,
     alone: f64,
@@ -28,8 +28,11 @@ struct Threads {
 }
 
 /// Runs the study.
-pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput, StudyError> {
-    let grid = Grid::of(context)?;
+pub(super) fn run(
+    context: &ExperimentContext<'_>,
+    file: &StudyFile,
+) -> Result<StudyOutput, StudyError> {
+    let grid = CoscheduleGrid::get_or_run(context)?;
     let sharing = FAIR
         .into_iter()
         .filter(|&entrant| !grid.sharing(entrant).is_empty());
@@ -43,42 +46,47 @@ pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput
 }
 
 /// A program's threads in a run, if it shares its slot.
-fn in_run(grid: &Grid, entrant: usize, run: usize, id: ProgramId) -> Option<Threads> {
-    let place: Place<'_> = grid.place(run, entrant, id).filter(shares)?;
+fn in_run(
+    grid: &CoscheduleGrid,
+    entrant: usize,
+    run: usize,
+    id: ProgramId,
+) -> Option<ThreadThroughputs> {
+    let place: SlotMeasures<'_> = grid.place(run, entrant, id).filter(shares)?;
     let table = &grid.alone.runs[run];
     let alone = |n| Some(table.get(&(id, n))?.thread_throughput());
     let one = alone(1)?;
-    Some(Threads {
+    Some(ThreadThroughputs {
         cores: f64::from(place.measure.cores),
         coscheduled: place.measure.thread_throughput() / one,
         alone: alone(place.measure.cores)? / one,
-        all: Measure::thread_throughput(place.gang) / one,
+        all: ProgramMeasure::thread_throughput(place.gang) / one,
         gain: thread_throughput_gain(place.measure, place.gang),
     })
 }
 
 /// A program's threads in the runs in which it shares its slot.
-fn threads(grid: &Grid, entrant: usize, id: ProgramId) -> Vec<Threads> {
+fn threads(grid: &CoscheduleGrid, entrant: usize, id: ProgramId) -> Vec<ThreadThroughputs> {
     let of = |run: usize| in_run(grid, entrant, run, id);
     (0..grid.runs()).filter_map(of).collect()
 }
 
-fn over(threads: &[Threads], of: fn(&Threads) -> f64) -> Cell {
-    interval(&threads.iter().map(of).collect::<Vec<_>>())
+fn over(threads: &[ThreadThroughputs], of: fn(&ThreadThroughputs) -> f64) -> Cell {
+    interval_cell(&threads.iter().map(of).collect::<Vec<_>>())
 }
 
 /// Name and value of a bar of the source's chart.
-type Series = (&'static str, fn(&Threads) -> f64);
+type ThroughputBar = (&'static str, fn(&ThreadThroughputs) -> f64);
 
 /// The three bars of each program.
-const SERIES: [Series; 3] = [
+const SERIES: [ThroughputBar; 3] = [
     ("co-scheduled", |t| t.coscheduled),
     ("alone, as many threads", |t| t.alone),
     ("alone, all cores", |t| t.all),
 ];
 
-fn headline(grid: &Grid) -> Result<Table, StudyError> {
-    let mut headline = Headline::new()?;
+fn headline(grid: &CoscheduleGrid) -> Result<ReportTable, StudyError> {
+    let mut headline = HeadlineTable::new()?;
     for entrant in FAIR {
         for (what, of) in SERIES {
             let row = format!("{}, {what}, mean", ENTRANTS[entrant].name);
@@ -101,7 +109,11 @@ fn headline(grid: &Grid) -> Result<Table, StudyError> {
 }
 
 /// Mean over the programs that share, then over runs.
-fn mean_over_programs(grid: &Grid, entrant: usize, of: fn(&Threads) -> f64) -> Cell {
+fn mean_over_programs(
+    grid: &CoscheduleGrid,
+    entrant: usize,
+    of: fn(&ThreadThroughputs) -> f64,
+) -> Cell {
     let in_run = |run: usize| {
         let all = grid
             .suite()
@@ -112,11 +124,11 @@ fn mean_over_programs(grid: &Grid, entrant: usize, of: fn(&Threads) -> f64) -> C
     let means: Vec<f64> = (0..grid.runs()).filter_map(in_run).collect();
     match means.is_empty() {
         true => Cell::missing("no program shares its slot"),
-        false => interval(&means),
+        false => interval_cell(&means),
     }
 }
 
-fn table(file: &StudyFile, grid: &Grid) -> Result<Table, StudyError> {
+fn table(file: &StudyFile, grid: &CoscheduleGrid) -> Result<ReportTable, StudyError> {
     let mut rows = Vec::new();
     for entrant in MAIN {
         for id in grid.sharing(entrant) {
@@ -127,16 +139,16 @@ fn table(file: &StudyFile, grid: &Grid) -> Result<Table, StudyError> {
                 over(&threads, |t| t.coscheduled),
                 over(&threads, |t| t.alone),
                 over(&threads, |t| t.all),
-                ratios(&gains),
+                mean_ratio_cell(&gains),
             ];
             let program = grid.suite().name(id).unwrap_or("?");
             rows.push((format!("{}/{program}", ENTRANTS[entrant].name), cells));
         }
     }
-    file.table("threads", rows)
+    file.fill_table("threads", rows)
 }
 
-fn figure(file: &StudyFile, grid: &Grid, entrant: usize) -> Result<Figure, StudyError> {
+fn figure(file: &StudyFile, grid: &CoscheduleGrid, entrant: usize) -> Result<Figure, StudyError> {
     let ids = grid.sharing(entrant);
     let series = SERIES.map(|(name, of)| {
         let cells = ids.iter().map(|&id| over(&threads(grid, entrant, id), of));
@@ -144,15 +156,16 @@ fn figure(file: &StudyFile, grid: &Grid, entrant: usize) -> Result<Figure, Study
     });
     let names = ids.iter().filter_map(|id| grid.suite().name(*id));
     let names = names.map(str::to_owned).collect();
-    file.bars(ENTRANTS[entrant].name, grid.runs(), names, series)
+    file.bar_figure(ENTRANTS[entrant].name, grid.runs(), names, series)
 }
 
-fn notes(grid: &Grid) -> Vec<String> {
+fn notes(grid: &CoscheduleGrid) -> Vec<String> {
     let of = |entrant: usize| {
-        let all: Vec<Threads> = { grid.sharing(entrant).into_iter() }
+        let all: Vec<ThreadThroughputs> = { grid.sharing(entrant).into_iter() }
             .flat_map(|id| threads(grid, entrant, id))
             .collect();
-        let mean = |of: fn(&Threads) -> f64| all.iter().map(of).sum::<f64>() / all.len() as f64;
+        let mean =
+            |of: fn(&ThreadThroughputs) -> f64| all.iter().map(of).sum::<f64>() / all.len() as f64;
         let name = ENTRANTS[entrant].name;
         if all.is_empty() {
             return format!("Under {name} no program shares its slot.");

@@ -1,7 +1,7 @@
 //! H4: speedup over the gang.
 //!
 //! Keys. Table `headline`: rows `POLICY over gang, co-scheduled programs` and `POLICY over gang, whole
-//! suite`. Table `speedup`: rows are schedulers with their options; columns `coscheduled` (geometric
+//! suite`. AloneMeasures `speedup`: rows are schedulers with their options; columns `coscheduled` (geometric
 //! mean over the programs that share their slot), `suite` (over all), `mean` (arithmetic mean over
 //! all). Table `runs`: rows are schedulers; columns `stp`, `mean_time` (ANTT), `makespan`, each over
 //! the gang's, of whole runs from the first sample on. Table `programs`: rows are
@@ -10,22 +10,25 @@
 //! `overall`, `quanta`. Figures `speedup`, `programs`.
 
 use super::coscheduling::entrants::{
-    BOUND, ENTRANTS, Entrant, FAIR, MAIN, ORACLE, READING_NAMES, READINGS, SOURCES,
+    BOUND, ENTRANTS, FAIR, MAIN, ORACLE, READING_NAMES, READINGS, RoundScheduler, SOURCES,
 };
 use super::coscheduling::figures::GROUPS;
-use super::coscheduling::grid::Grid;
+use super::coscheduling::grid::CoscheduleGrid;
 use super::coscheduling::notes;
-use super::coscheduling::views::{Over, local_speedup, name};
-use super::coscheduling::whole::Whole;
+use super::coscheduling::views::{MeanScope, local_speedup, name};
+use super::coscheduling::whole::CoschedulingRuns;
 use crate::study::file::StudyFile;
-use crate::study::{StudyError, StudyOutput, Words};
-use consort_experiment::Context;
-use consort_report::{Cell, Headline, Table};
+use crate::study::{StudyError, StudyOutput, TemplateWords};
+use consort_experiment::ExperimentContext;
+use consort_report::{Cell, HeadlineTable, ReportTable};
 
 /// Runs the study.
-pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput, StudyError> {
-    let grid = Grid::of(context)?;
-    let whole = Whole::make(&grid, context)?;
+pub(super) fn run(
+    context: &ExperimentContext<'_>,
+    file: &StudyFile,
+) -> Result<StudyOutput, StudyError> {
+    let grid = CoscheduleGrid::get_or_run(context)?;
+    let whole = CoschedulingRuns::make(&grid, context)?;
     let speedup = |entrant, id| grid.ratio(entrant, id, local_speedup);
     let mut all = vec![summary(&grid), held_against_oracle(&grid)];
     all.extend([whole_note(&whole), readings_note(&grid)]);
@@ -35,7 +38,7 @@ pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput
             headline(&grid)?,
             policies(file, &grid)?,
             whole_runs(file, &whole)?,
-            file.table("programs", grid.rows(&MAIN, speedup))?,
+            file.fill_table("programs", grid.rows(&MAIN, speedup))?,
             readings(file, &grid)?,
         ],
         figures: vec![
@@ -49,12 +52,12 @@ pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput
     })
 }
 
-fn over(grid: &Grid, entrant: usize, over: Over) -> Cell {
+fn over(grid: &CoscheduleGrid, entrant: usize, over: MeanScope) -> Cell {
     grid.ratio_over(entrant, over, local_speedup)
 }
 
-fn headline(grid: &Grid) -> Result<Table, StudyError> {
-    let mut headline = Headline::new()?;
+fn headline(grid: &CoscheduleGrid) -> Result<ReportTable, StudyError> {
+    let mut headline = HeadlineTable::new()?;
     for (group, _, which) in GROUPS {
         for entrant in SOURCES.chain([BOUND]) {
             let row = format!("{} over gang, {group}", name(entrant));
@@ -64,19 +67,19 @@ fn headline(grid: &Grid) -> Result<Table, StudyError> {
     Ok(headline.into_table())
 }
 
-fn policies(file: &StudyFile, grid: &Grid) -> Result<Table, StudyError> {
-    let row = |(entrant, who): (usize, &Entrant)| {
+fn policies(file: &StudyFile, grid: &CoscheduleGrid) -> Result<ReportTable, StudyError> {
+    let row = |(entrant, who): (usize, &RoundScheduler)| {
         let cells = vec![
-            over(grid, entrant, Over::Sharing),
-            over(grid, entrant, Over::All),
-            grid.mean_over(entrant, Over::All, local_speedup),
+            over(grid, entrant, MeanScope::Sharing),
+            over(grid, entrant, MeanScope::All),
+            grid.mean_over(entrant, MeanScope::All, local_speedup),
         ];
         (who.name, cells)
     };
-    file.table("speedup", ENTRANTS.iter().enumerate().map(row))
+    file.fill_table("speedup", ENTRANTS.iter().enumerate().map(row))
 }
 
-fn whole_runs(file: &StudyFile, whole: &Whole) -> Result<Table, StudyError> {
+fn whole_runs(file: &StudyFile, whole: &CoschedulingRuns) -> Result<ReportTable, StudyError> {
     let row = |(place, entrant): (usize, usize)| {
         let cells = vec![
             whole.over_gang(place + 1, |ended| ended.stp),
@@ -85,34 +88,34 @@ fn whole_runs(file: &StudyFile, whole: &Whole) -> Result<Table, StudyError> {
         ];
         (name(entrant), cells)
     };
-    let words = Words::from([("alone_s".to_owned(), whole.alone_s.to_string())]);
-    file.table_with("runs", &words, MAIN.enumerate().map(row))
+    let words = TemplateWords::from([("alone_s".to_owned(), whole.alone_s.to_string())]);
+    file.fill_table_with_words("runs", &words, MAIN.enumerate().map(row))
 }
 
-fn readings(file: &StudyFile, grid: &Grid) -> Result<Table, StudyError> {
+fn readings(file: &StudyFile, grid: &CoscheduleGrid) -> Result<ReportTable, StudyError> {
     let mut rows = Vec::new();
     for readings in READINGS {
         for (reading, entrant) in READING_NAMES.into_iter().zip(readings) {
             let cells = vec![
-                over(grid, entrant, Over::All),
-                over(grid, entrant, Over::Sharing),
+                over(grid, entrant, MeanScope::All),
+                over(grid, entrant, MeanScope::Sharing),
                 grid.outcomes(entrant, |o| o.overall),
                 grid.outcomes(entrant, |o| o.quanta as f64),
             ];
             rows.push((format!("{}/{reading}", name(readings[0])), cells));
         }
     }
-    file.table("readings", rows)
+    file.fill_table("readings", rows)
 }
 
-fn summary(grid: &Grid) -> String {
+fn summary(grid: &CoscheduleGrid) -> String {
     let of = |entrant: usize| {
         let text = |which| over(grid, entrant, which).text();
         format!(
             "{} {} ({})",
             name(entrant),
-            text(Over::All),
-            text(Over::Sharing)
+            text(MeanScope::All),
+            text(MeanScope::Sharing)
         )
     };
     let all: Vec<String> = MAIN.map(of).collect();
@@ -124,9 +127,9 @@ fn summary(grid: &Grid) -> String {
 }
 
 /// Sentence on the part of the oracle's gain that the fair schedulers reach.
-fn held_against_oracle(grid: &Grid) -> String {
+fn held_against_oracle(grid: &CoscheduleGrid) -> String {
     let gain = |entrant| {
-        over(grid, entrant, Over::All)
+        over(grid, entrant, MeanScope::All)
             .value()
             .map(|ratio| ratio - 1.0)
     };
@@ -148,7 +151,7 @@ fn held_against_oracle(grid: &Grid) -> String {
     )
 }
 
-fn whole_note(whole: &Whole) -> String {
+fn whole_note(whole: &CoschedulingRuns) -> String {
     let of = |(place, entrant): (usize, usize)| {
         let stp = whole.over_gang(place + 1, |ended| ended.stp).text();
         format!("{} {stp}", name(entrant))
@@ -165,7 +168,7 @@ fn whole_note(whole: &Whole) -> String {
 }
 
 /// Sentence on the differences of the readings.
-fn readings_note(grid: &Grid) -> String {
+fn readings_note(grid: &CoscheduleGrid) -> String {
     let group = |readings: [usize; 4]| {
         let of = |(reading, entrant): (&str, usize)| {
             format!("{reading} {}", grid.outcomes(entrant, |o| o.overall).text())

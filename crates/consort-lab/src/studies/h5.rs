@@ -4,24 +4,27 @@
 //! by name in the titles), W per core that the program has. Table `means`: rows are schedulers;
 //! columns `coscheduled`, `suite`: over the gang's, geometric means. Figure `power`.
 
-use super::coscheduling::entrants::{ENTRANTS, Entrant, GANG, MAIN, SOURCES};
+use super::coscheduling::entrants::{ENTRANTS, GANG, MAIN, RoundScheduler, SOURCES};
 use super::coscheduling::figures::GROUPS;
-use super::coscheduling::grid::{Grid, Place};
-use super::coscheduling::views::{Over, power_per_thread};
+use super::coscheduling::grid::{CoscheduleGrid, SlotMeasures};
+use super::coscheduling::views::{MeanScope, power_per_thread};
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
-use consort_experiment::Context;
-use consort_report::{Headline, Table};
+use consort_experiment::ExperimentContext;
+use consort_report::{HeadlineTable, ReportTable};
 
 /// Runs the study.
-pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput, StudyError> {
-    let grid = Grid::of(context)?;
+pub(super) fn run(
+    context: &ExperimentContext<'_>,
+    file: &StudyFile,
+) -> Result<StudyOutput, StudyError> {
+    let grid = CoscheduleGrid::get_or_run(context)?;
     let power = |entrant, id| grid.mean(entrant, id, power_per_thread);
     let all = std::iter::once(GANG).chain(MAIN);
     Ok(StudyOutput {
         tables: vec![
             headline(&grid)?,
-            file.table("power", grid.rows(&all, power))?,
+            file.fill_table("power", grid.rows(&all, power))?,
             means(file, &grid)?,
         ],
         figures: vec![grid.by_program((file, "power"), all, power)?],
@@ -31,19 +34,19 @@ pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput
 }
 
 /// Power per thread over that in the gang, where the program has every core.
-fn relative(place: &Place<'_>) -> f64 {
+fn relative(place: &SlotMeasures<'_>) -> f64 {
     let gang = place.gang.power_w() / f64::from(place.gang.cores);
     power_per_thread(place) / gang
 }
 
-fn headline(grid: &Grid) -> Result<Table, StudyError> {
-    let mut headline = Headline::new()?;
+fn headline(grid: &CoscheduleGrid) -> Result<ReportTable, StudyError> {
+    let mut headline = HeadlineTable::new()?;
     for entrant in std::iter::once(GANG).chain(SOURCES) {
         let row = format!("{}, mean", ENTRANTS[entrant].name);
         headline.add(
             &row,
             "W per thread",
-            grid.mean_over(entrant, Over::All, power_per_thread),
+            grid.mean_over(entrant, MeanScope::All, power_per_thread),
         )?;
     }
     for (group, _, which) in GROUPS {
@@ -55,17 +58,22 @@ fn headline(grid: &Grid) -> Result<Table, StudyError> {
     Ok(headline.into_table())
 }
 
-fn means(file: &StudyFile, grid: &Grid) -> Result<Table, StudyError> {
-    let row = |(entrant, who): (usize, &Entrant)| {
+fn means(file: &StudyFile, grid: &CoscheduleGrid) -> Result<ReportTable, StudyError> {
+    let row = |(entrant, who): (usize, &RoundScheduler)| {
         let over = |which| grid.ratio_over(entrant, which, relative);
-        (who.name, vec![over(Over::Sharing), over(Over::All)])
+        (
+            who.name,
+            vec![over(MeanScope::Sharing), over(MeanScope::All)],
+        )
     };
-    file.table("means", ENTRANTS.iter().enumerate().map(row))
+    file.fill_table("means", ENTRANTS.iter().enumerate().map(row))
 }
 
-fn notes(grid: &Grid) -> Vec<String> {
+fn notes(grid: &CoscheduleGrid) -> Vec<String> {
     let of = |entrant: usize| {
-        let over = grid.ratio_over(entrant, Over::Sharing, relative).text();
+        let over = grid
+            .ratio_over(entrant, MeanScope::Sharing, relative)
+            .text();
         format!("{} {over}", ENTRANTS[entrant].name)
     };
     let all: Vec<String> = MAIN.map(of).collect();

@@ -6,19 +6,22 @@
 //! `ed_1` to `ed_7` (the schedulers by name in the titles): energy-delay over the gang's. Figures
 //! `energy`, `energy-delay`.
 
-use super::coscheduling::entrants::{BOUND, ENTRANTS, Entrant, MAIN, SOURCES};
+use super::coscheduling::entrants::{BOUND, ENTRANTS, MAIN, RoundScheduler, SOURCES};
 use super::coscheduling::figures::GROUPS;
-use super::coscheduling::grid::Grid;
-use super::coscheduling::views::{Over, Value, energy, energy_delay, name};
+use super::coscheduling::grid::CoscheduleGrid;
+use super::coscheduling::views::{MeanScope, SlotValue, energy, energy_delay, name};
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
-use consort_core::stats::Interval;
-use consort_experiment::Context;
-use consort_report::{Cell, Headline, Table};
+use consort_core::stats::ConfidenceInterval;
+use consort_experiment::ExperimentContext;
+use consort_report::{Cell, HeadlineTable, ReportTable};
 
 /// Runs the study.
-pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput, StudyError> {
-    let grid = Grid::of(context)?;
+pub(super) fn run(
+    context: &ExperimentContext<'_>,
+    file: &StudyFile,
+) -> Result<StudyOutput, StudyError> {
+    let grid = CoscheduleGrid::get_or_run(context)?;
     let figures = REDUCED.map(|(key, value)| {
         grid.by_group((file, key), |entrant, over| {
             grid.reduction(entrant, over, value)
@@ -29,7 +32,7 @@ pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput
         tables: vec![
             headline(&grid)?,
             reduction(file, &grid)?,
-            file.table("programs", programs)?,
+            file.fill_table("programs", programs)?,
         ],
         figures: figures.into_iter().collect::<Result<_, _>>()?,
         notes: notes(&grid),
@@ -38,10 +41,10 @@ pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput
 }
 
 /// Quantities that are reduced, in the source's words and as keys of figures.
-const REDUCED: [(&str, Value); 2] = [("energy", energy), ("energy-delay", energy_delay)];
+const REDUCED: [(&str, SlotValue); 2] = [("energy", energy), ("energy-delay", energy_delay)];
 
-fn headline(grid: &Grid) -> Result<Table, StudyError> {
-    let mut headline = Headline::new()?;
+fn headline(grid: &CoscheduleGrid) -> Result<ReportTable, StudyError> {
+    let mut headline = HeadlineTable::new()?;
     for (what, value) in REDUCED {
         for (group, _, which) in GROUPS {
             for entrant in SOURCES.chain([BOUND]) {
@@ -60,7 +63,7 @@ fn headline(grid: &Grid) -> Result<Table, StudyError> {
 /// A share as a percentage.
 fn percent(share: Cell) -> Cell {
     match share {
-        Cell::Interval(interval) => Cell::Interval(Interval {
+        Cell::Interval(interval) => Cell::Interval(ConfidenceInterval {
             mean: 100.0 * interval.mean,
             ci95: interval.ci95.map(|half| 100.0 * half),
             ..interval
@@ -69,24 +72,24 @@ fn percent(share: Cell) -> Cell {
     }
 }
 
-fn reduction(file: &StudyFile, grid: &Grid) -> Result<Table, StudyError> {
-    let row = |(entrant, who): (usize, &Entrant)| {
+fn reduction(file: &StudyFile, grid: &CoscheduleGrid) -> Result<ReportTable, StudyError> {
+    let row = |(entrant, who): (usize, &RoundScheduler)| {
         let of = |which, value| grid.reduction(entrant, which, value);
         let cells = vec![
-            of(Over::Sharing, energy),
-            of(Over::All, energy),
-            of(Over::Sharing, energy_delay),
-            of(Over::All, energy_delay),
+            of(MeanScope::Sharing, energy),
+            of(MeanScope::All, energy),
+            of(MeanScope::Sharing, energy_delay),
+            of(MeanScope::All, energy_delay),
         ];
         (who.name, cells)
     };
-    file.table("reduction", ENTRANTS.iter().enumerate().map(row))
+    file.fill_table("reduction", ENTRANTS.iter().enumerate().map(row))
 }
 
-fn notes(grid: &Grid) -> Vec<String> {
-    let of = |value: Value| {
+fn notes(grid: &CoscheduleGrid) -> Vec<String> {
+    let of = |value: SlotValue| {
         let each = MAIN.map(|entrant| {
-            let cell = grid.reduction(entrant, Over::All, value).text();
+            let cell = grid.reduction(entrant, MeanScope::All, value).text();
             format!("{} {cell}", name(entrant))
         });
         each.collect::<Vec<_>>().join(", ")

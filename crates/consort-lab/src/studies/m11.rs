@@ -4,17 +4,22 @@
 //! and mappings, interval over seeds), `points`. Figures `little-sharing` and `much-sharing`.
 
 use super::mapping::plan::{LITTLE_SHARING, PROGRAMS};
-use super::mapping::sweep::{self, Runs};
-use crate::frame::interval;
+use super::mapping::sweep::{self, PairRuns};
+use crate::frame::interval_cell;
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_core::mapping::analysis::{self, memory_correlation};
 use consort_core::stats::mean;
-use consort_experiment::Context;
-use consort_report::{Axis, Cell, Figure, Headline, Plot, Point, PointSeries, Scatter, Table};
+use consort_experiment::ExperimentContext;
+use consort_report::{
+    Axis, Cell, Figure, FigurePoint, HeadlineTable, Plot, PointSeries, ReportTable, ScatterChart,
+};
 
 /// Runs the study.
-pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput, StudyError> {
+pub(super) fn run(
+    context: &ExperimentContext<'_>,
+    file: &StudyFile,
+) -> Result<StudyOutput, StudyError> {
     let runs = sweep::runs(context)?;
     let seeds = runs.by_seed();
     let found = correlations(&seeds);
@@ -26,9 +31,9 @@ pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput
 }
 
 /// Each program's correlation, seed by seed.
-type Found = Vec<(&'static str, Vec<f64>)>;
+type ProgramCorrelations = Vec<(&'static str, Vec<f64>)>;
 
-fn correlations(seeds: &[analysis::Table]) -> Found {
+fn correlations(seeds: &[analysis::MappingTable]) -> ProgramCorrelations {
     let by_seed: Vec<_> = seeds.iter().map(memory_correlation).collect();
     let of = |program: &'static str| {
         let values = by_seed
@@ -39,8 +44,8 @@ fn correlations(seeds: &[analysis::Table]) -> Found {
     PROGRAMS.into_iter().map(of).collect()
 }
 
-fn headline(found: &Found) -> Result<Table, StudyError> {
-    let mut headline = Headline::new()?;
+fn headline(found: &ProgramCorrelations) -> Result<ReportTable, StudyError> {
+    let mut headline = HeadlineTable::new()?;
     for (program, values) in found {
         headline.add(program, "correlation", cell(values))?;
     }
@@ -50,22 +55,26 @@ fn headline(found: &Found) -> Result<Table, StudyError> {
 fn cell(values: &[f64]) -> Cell {
     match values.is_empty() {
         true => Cell::missing("it has no L2 misses, or too few points"),
-        false => interval(values),
+        false => interval_cell(values),
     }
 }
 
-fn table(file: &StudyFile, found: &Found, runs: &Runs) -> Result<Table, StudyError> {
+fn table(
+    file: &StudyFile,
+    found: &ProgramCorrelations,
+    runs: &PairRuns,
+) -> Result<ReportTable, StudyError> {
     let row = |(program, values): &(&'static str, Vec<f64>)| {
         let points = runs.with(program).count() * super::mapping::plan::MAPPINGS.len();
         (*program, vec![cell(values), Cell::Count(points as u64)])
     };
-    file.table("correlation", found.iter().map(row))
+    file.fill_table("correlation", found.iter().map(row))
 }
 
 /// Both axes relative to the program's means, so that programs of unlike sizes compare.
-fn series(table: &analysis::Table, program: &str) -> PointSeries {
+fn series(table: &analysis::MappingTable, program: &str) -> PointSeries {
     let rows = table.rows.iter().filter(|row| row.program == program);
-    let point = |row: &analysis::Row| {
+    let point = |row: &analysis::MappingRow| {
         let usage = &row.usage;
         Some((usage.memory?.l2mp_cycles()?, usage.cycles?))
     };
@@ -74,7 +83,11 @@ fn series(table: &analysis::Table, program: &str) -> PointSeries {
         mean(&points.iter().map(of).collect::<Vec<_>>()).filter(|mean| *mean > 0.0)
     };
     let means = mean_of(|p| p.0).zip(mean_of(|p| p.1));
-    let relative = |(x, y): (f64, f64)| points.iter().map(move |p| Point::exact(p.0 / x, p.1 / y));
+    let relative = |(x, y): (f64, f64)| {
+        points
+            .iter()
+            .map(move |p| FigurePoint::exact(p.0 / x, p.1 / y))
+    };
     PointSeries {
         name: program.to_owned(),
         points: means
@@ -83,7 +96,7 @@ fn series(table: &analysis::Table, program: &str) -> PointSeries {
     }
 }
 
-fn figures(table: &analysis::Table, runs: usize) -> Result<Vec<Figure>, StudyError> {
+fn figures(table: &analysis::MappingTable, runs: usize) -> Result<Vec<Figure>, StudyError> {
     let (little, much) = PROGRAMS.split_at(LITTLE_SHARING);
     let drawn = [
         ("little-sharing", "Programs that share little data", little),
@@ -91,7 +104,7 @@ fn figures(table: &analysis::Table, runs: usize) -> Result<Vec<Figure>, StudyErr
     ];
     let figure = |(key, title, programs): (&str, &str, &[&str])| {
         let all = programs.iter().map(|program| series(table, program));
-        let plot = Plot::Scatter(Scatter {
+        let plot = Plot::Scatter(ScatterChart {
             x: Axis::linear("L2MP relative to the program's mean", None),
             y: Axis::linear("Executed cycles relative to the program's mean", None),
             series: all.filter(|series| !series.points.is_empty()).collect(),
@@ -103,7 +116,7 @@ fn figures(table: &analysis::Table, runs: usize) -> Result<Vec<Figure>, StudyErr
     drawn.into_iter().map(figure).collect()
 }
 
-fn sentence(found: &Found) -> String {
+fn sentence(found: &ProgramCorrelations) -> String {
     let of = |(program, values): &(&str, Vec<f64>)| Some(format!("{program} {:.3}", mean(values)?));
     let all: Vec<String> = found.iter().filter_map(of).collect();
     format!(

@@ -11,17 +11,22 @@ use super::mapping::plan::PROGRAMS;
 use super::mapping::sweep;
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
-use consort_core::mapping::analysis::{Importance, Pair, Resource, Thresholds, importance};
-use consort_experiment::Context;
+use consort_core::mapping::analysis::{
+    CoRunnerPair, Importance, SharedResource, Thresholds, importance,
+};
+use consort_experiment::ExperimentContext;
 use consort_experiment::mapping::OS;
-use consort_report::{Cell, Column, Figure, Headline, Table};
+use consort_report::{Cell, Figure, HeadlineTable, ReportColumn, ReportTable};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Runs the study.
-pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput, StudyError> {
+pub(super) fn run(
+    context: &ExperimentContext<'_>,
+    file: &StudyFile,
+) -> Result<StudyOutput, StudyError> {
     let runs = sweep::runs(context)?;
     let thresholds = Thresholds::default();
-    let matrix = Matrix {
+    let matrix = ImportanceMatrix {
         found: importance(&runs.table(), OS, &thresholds),
         by_seed: runs
             .by_seed()
@@ -32,8 +37,8 @@ pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput
     Ok(runs.output(
         vec![
             matrix.headline()?,
-            file.table("importance", matrix.by_name(name))?,
-            file.table("inside-cycles", matrix.by_name(inside))?,
+            file.fill_table("importance", matrix.by_name(name))?,
+            file.fill_table("inside-cycles", matrix.by_name(inside))?,
             matrix.shares()?,
             matrix.counts_table(file)?,
         ],
@@ -42,12 +47,12 @@ pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput
     ))
 }
 
-type Found = BTreeMap<Pair, Importance>;
+type ImportanceByPair = BTreeMap<CoRunnerPair, Importance>;
 
 /// The most important resources over all seeds, and by each.
-struct Matrix {
-    found: Found,
-    by_seed: Vec<Found>,
+struct ImportanceMatrix {
+    found: ImportanceByPair,
+    by_seed: Vec<ImportanceByPair>,
 }
 
 /// Text of a cell where os is the fastest.
@@ -71,7 +76,10 @@ const INSIDE: f64 = 0.01;
 
 /// Name of the resource with the largest part, the cores left out.
 fn inside(found: &Importance) -> String {
-    let parts = found.parts.iter().filter(|(r, _)| **r != Resource::Cores);
+    let parts = found
+        .parts
+        .iter()
+        .filter(|(r, _)| **r != SharedResource::Cores);
     let most = parts.max_by(|a, b| a.1.total_cmp(b.1));
     let counts = most.filter(|(_, part)| **part >= INSIDE);
     counts
@@ -79,13 +87,13 @@ fn inside(found: &Importance) -> String {
         .to_owned()
 }
 
-impl Matrix {
+impl ImportanceMatrix {
     fn at(&self, program: &str, co_runner: &str) -> Option<&Importance> {
         self.found.get(&(program.to_owned(), co_runner.to_owned()))
     }
 
-    fn headline(&self) -> Result<Table, StudyError> {
-        let mut headline = Headline::new()?;
+    fn headline(&self) -> Result<ReportTable, StudyError> {
+        let mut headline = HeadlineTable::new()?;
         for (name, count) in self.counts() {
             let row = format!("{name}, programs and co-runners");
             headline.add(&row, "cells", count as u64)?;
@@ -109,29 +117,32 @@ impl Matrix {
     }
 
     /// Resources that have a part anywhere.
-    fn resources(&self) -> Vec<Resource> {
+    fn resources(&self) -> Vec<SharedResource> {
         let parts = self
             .found
             .values()
             .flat_map(|found| found.parts.keys().copied());
-        parts.collect::<BTreeSet<Resource>>().into_iter().collect()
+        parts
+            .collect::<BTreeSet<SharedResource>>()
+            .into_iter()
+            .collect()
     }
 
-    fn shares(&self) -> Result<Table, StudyError> {
+    fn shares(&self) -> Result<ReportTable, StudyError> {
         let resources = self.resources();
         let mut columns = vec![
-            Column::plain("best", "Fastest under"),
-            Column::with_unit("slower_percent", "os slower by", "%"),
+            ReportColumn::plain("best", "Fastest under"),
+            ReportColumn::with_unit("slower_percent", "os slower by", "%"),
         ];
         columns.extend(
             resources
                 .iter()
-                .map(|r| Column::with_unit(r.name(), r.name(), "log %")),
+                .map(|r| ReportColumn::with_unit(r.name(), r.name(), "log %")),
         );
-        columns.push(Column::with_unit("other", "Other cycles", "log %"));
-        columns.push(Column::plain("seeds", "Seeds that agree"));
+        columns.push(ReportColumn::with_unit("other", "Other cycles", "log %"));
+        columns.push(ReportColumn::plain("seeds", "Seeds that agree"));
         let title = "From the fastest mapping to os, by resource";
-        let mut table = Table::new("shares", title, columns)?;
+        let mut table = ReportTable::new("shares", title, columns)?;
         for (pair, found) in &self.found {
             let cells = self.row(pair, found, &resources);
             table.push(&format!("{}/{}", pair.0, pair.1), cells)?;
@@ -139,15 +150,21 @@ impl Matrix {
         Ok(table)
     }
 
-    fn row(&self, pair: &Pair, found: &Importance, resources: &[Resource]) -> Vec<Cell> {
-        let part = |r: &Resource| found.parts.get(r).map_or(0.0, |part| 100.0 * part);
-        let same = |seed: &&Found| seed.get(pair).is_some_and(|f| name(f) == name(found));
+    fn row(
+        &self,
+        pair: &CoRunnerPair,
+        found: &Importance,
+        resources: &[SharedResource],
+    ) -> Vec<Cell> {
+        let part = |r: &SharedResource| found.parts.get(r).map_or(0.0, |part| 100.0 * part);
+        let same =
+            |seed: &&ImportanceByPair| seed.get(pair).is_some_and(|f| name(f) == name(found));
         let mut cells = vec![
             found.best.as_str().into(),
             (100.0 * (found.slower - 1.0)).into(),
         ];
         cells.extend(resources.iter().map(|r| Cell::Number(part(r))));
-        cells.push((100.0 * found.other()).into());
+        cells.push((100.0 * found.unexplained_part()).into());
         cells.push(Cell::Count(self.by_seed.iter().filter(same).count() as u64));
         cells
     }
@@ -167,10 +184,10 @@ impl Matrix {
         names.into_iter().map(|n| (n, count(n))).collect()
     }
 
-    fn counts_table(&self, file: &StudyFile) -> Result<Table, StudyError> {
+    fn counts_table(&self, file: &StudyFile) -> Result<ReportTable, StudyError> {
         let counts = self.counts().into_iter();
         let rows = counts.map(|(name, count)| (name, vec![Cell::Count(count as u64)]));
-        file.table("counts", rows)
+        file.fill_table("counts", rows)
     }
 
     fn figure(&self, file: &StudyFile, runs: usize) -> Result<Figure, StudyError> {
@@ -182,14 +199,15 @@ impl Matrix {
             (program.to_owned(), PROGRAMS.iter().map(slower).collect())
         };
         let names = PROGRAMS.map(str::to_owned);
-        file.heat("slower", runs, names.to_vec(), PROGRAMS.map(row).to_vec())
+        file.heat_figure("slower", runs, names.to_vec(), PROGRAMS.map(row).to_vec())
     }
 
     fn sentence(&self) -> String {
         let all = self.counts().into_iter().filter(|(_, count)| *count > 0);
         let all: Vec<String> = all.map(|(name, count)| format!("{name} {count}")).collect();
         let steady = self.found.iter().filter(|(pair, found)| {
-            let same = |seed: &Found| seed.get(*pair).is_some_and(|f| name(f) == name(found));
+            let same =
+                |seed: &ImportanceByPair| seed.get(*pair).is_some_and(|f| name(f) == name(found));
             self.by_seed.iter().all(same)
         });
         format!(

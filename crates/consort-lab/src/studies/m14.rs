@@ -8,20 +8,23 @@
 //! `cycles`, `all` (gain, percent, interval over pairs), `memory_matches`. Table `programs`: rows
 //! programs; columns `bandwidth_mb_s`, `switches_hz`, `intensive`. Figures `gains`, `choosers`.
 
-use super::mapping::choice::{ALL, BEST, CYCLES, Chooser, MEMORY};
-use super::mapping::plan::{MAPPINGS, PROGRAMS, Pair};
+use super::mapping::choice::{ALL, BEST, CYCLES, MEMORY, MappingChooser};
+use super::mapping::plan::{MAPPINGS, PROGRAMS, ProgramNamePair};
 use super::mapping::subset::{BANDWIDTH_MB_S, SWITCHES_PER_S};
-use super::mapping::sweep::{self, Runs};
+use super::mapping::sweep::{self, PairRuns};
 use super::mapping::views::{gain_cell, mean_gain};
-use crate::frame::known;
+use crate::frame::number_or_missing;
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
-use consort_experiment::Context;
-use consort_experiment::mapping::Characterised;
-use consort_report::{Cell, Figure, Headline, Table};
+use consort_experiment::ExperimentContext;
+use consort_experiment::mapping::CharacterisedProgram;
+use consort_report::{Cell, Figure, HeadlineTable, ReportTable};
 
 /// Runs the study.
-pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput, StudyError> {
+pub(super) fn run(
+    context: &ExperimentContext<'_>,
+    file: &StudyFile,
+) -> Result<StudyOutput, StudyError> {
     let runs = sweep::runs(context)?;
     Ok(runs.output(
         vec![
@@ -41,12 +44,12 @@ fn held() -> impl Iterator<Item = &'static str> + Clone {
 }
 
 /// Choosers whose choices the table of pairs shows.
-const SHOWN: [Chooser; 3] = [BEST, MEMORY, ALL];
+const SHOWN: [MappingChooser; 3] = [BEST, MEMORY, ALL];
 /// All choosers.
-const CHOOSERS: [Chooser; 4] = [BEST, MEMORY, CYCLES, ALL];
+const CHOOSERS: [MappingChooser; 4] = [BEST, MEMORY, CYCLES, ALL];
 
-fn pairs_table(file: &StudyFile, runs: &Runs) -> Result<Table, StudyError> {
-    let row = |pair: &Pair| {
+fn pairs_table(file: &StudyFile, runs: &PairRuns) -> Result<ReportTable, StudyError> {
+    let row = |pair: &ProgramNamePair| {
         let mut cells: Vec<Cell> = held().map(|m| gain_cell(&runs.gains(*pair, m))).collect();
         for by in SHOWN {
             cells.push(runs.mostly(*pair, by).0.into());
@@ -55,11 +58,11 @@ fn pairs_table(file: &StudyFile, runs: &Runs) -> Result<Table, StudyError> {
         cells.push(Cell::Count(runs.mostly(*pair, BEST).1 as u64));
         (pair.join("+"), cells)
     };
-    file.table("pairs", runs.pairs.iter().map(row))
+    file.fill_table("pairs", runs.pairs.iter().map(row))
 }
 
 /// Key and pairs of the rows of the summary.
-fn groups(runs: &Runs) -> [(&'static str, Vec<Pair>); 2] {
+fn groups(runs: &PairRuns) -> [(&'static str, Vec<ProgramNamePair>); 2] {
     [
         ("all", runs.pairs.clone()),
         ("intensive", runs.intensive_pairs()),
@@ -67,14 +70,14 @@ fn groups(runs: &Runs) -> [(&'static str, Vec<Pair>); 2] {
 }
 
 /// Choosers in the source's words.
-const WHO: [(&str, Chooser); 3] = [
+const WHO: [(&str, MappingChooser); 3] = [
     ("best mapping", BEST),
     ("memory resources alone", MEMORY),
     ("all resources", ALL),
 ];
 
-fn headline(runs: &Runs) -> Result<Table, StudyError> {
-    let mut headline = Headline::new()?;
+fn headline(runs: &PairRuns) -> Result<ReportTable, StudyError> {
+    let mut headline = HeadlineTable::new()?;
     for (group, pairs) in groups(runs) {
         for (who, by) in WHO {
             let row = format!("{who} over os, {group} pairs");
@@ -94,63 +97,65 @@ fn headline(runs: &Runs) -> Result<Table, StudyError> {
     Ok(headline.into_table())
 }
 
-fn summary(file: &StudyFile, runs: &Runs) -> Result<Table, StudyError> {
+fn summary(file: &StudyFile, runs: &PairRuns) -> Result<ReportTable, StudyError> {
     let rows = groups(runs).map(|(key, pairs)| {
         let mut cells = vec![Cell::Count(pairs.len() as u64)];
         cells.extend(held().map(|m| mean_gain(&pairs, |pair| runs.gains(pair, m))));
         cells.extend(CHOOSERS.map(|by| mean_gain(&pairs, |pair| runs.chosen_gains(pair, by))));
-        let same = |pair: &&Pair| runs.mostly(**pair, MEMORY).0 == runs.mostly(**pair, BEST).0;
+        let same =
+            |pair: &&ProgramNamePair| runs.mostly(**pair, MEMORY).0 == runs.mostly(**pair, BEST).0;
         cells.push(Cell::Count(pairs.iter().filter(same).count() as u64));
         (key, cells)
     });
-    file.table("summary", rows)
+    file.fill_table("summary", rows)
 }
 
-fn programs_table(file: &StudyFile, runs: &Runs) -> Result<Table, StudyError> {
-    let row = |(program, alone): (&'static str, &Characterised)| {
+fn programs_table(file: &StudyFile, runs: &PairRuns) -> Result<ReportTable, StudyError> {
+    let row = |(program, alone): (&'static str, &CharacterisedProgram)| {
         let of = &alone.characteristics;
         let cells = vec![
-            known(of.bandwidth_mb_s, "not measured"),
-            known(of.switches_per_s, "not measured"),
+            number_or_missing(of.bandwidth_mb_s, "not measured"),
+            number_or_missing(of.switches_per_s, "not measured"),
             runs.intensive(program).name().into(),
         ];
         (program, cells)
     };
-    file.table("programs", PROGRAMS.into_iter().zip(&runs.alone).map(row))
+    file.fill_table("programs", PROGRAMS.into_iter().zip(&runs.alone).map(row))
 }
 
-fn gains_figure(file: &StudyFile, runs: &Runs) -> Result<Figure, StudyError> {
+fn gains_figure(file: &StudyFile, runs: &PairRuns) -> Result<Figure, StudyError> {
     let series = |mapping: &'static str| {
-        let cell = |pair: &Pair| gain_cell(&runs.gains(*pair, mapping));
+        let cell = |pair: &ProgramNamePair| gain_cell(&runs.gains(*pair, mapping));
         (mapping.to_owned(), runs.pairs.iter().map(cell).collect())
     };
     let names = runs.pairs.iter().map(|pair| pair.join("+")).collect();
-    file.bars("gains", runs.seeds, names, held().map(series))
+    file.bar_figure("gains", runs.seeds, names, held().map(series))
 }
 
-fn choosers_figure(file: &StudyFile, runs: &Runs) -> Result<Figure, StudyError> {
+fn choosers_figure(file: &StudyFile, runs: &PairRuns) -> Result<Figure, StudyError> {
     let groups = groups(runs).into_iter();
     let some = groups.filter(|(_, pairs)| !pairs.is_empty());
-    let (names, groups): (Vec<&str>, Vec<Vec<Pair>>) = some.unzip();
-    let series = |by: Chooser| {
-        let cell = |pairs: &Vec<Pair>| mean_gain(pairs, |pair| runs.chosen_gains(pair, by));
+    let (names, groups): (Vec<&str>, Vec<Vec<ProgramNamePair>>) = some.unzip();
+    let series = |by: MappingChooser| {
+        let cell =
+            |pairs: &Vec<ProgramNamePair>| mean_gain(pairs, |pair| runs.chosen_gains(pair, by));
         (by.title.to_owned(), groups.iter().map(cell).collect())
     };
     let names = names.into_iter().map(str::to_owned).collect();
-    file.bars("choosers", runs.seeds, names, CHOOSERS.map(series))
+    file.bar_figure("choosers", runs.seeds, names, CHOOSERS.map(series))
 }
 
-fn notes_of(runs: &Runs) -> Vec<String> {
+fn notes_of(runs: &PairRuns) -> Vec<String> {
     let best = |mapping: &str| {
-        let is = |pair: &&Pair| runs.mostly(**pair, BEST).0 == mapping;
+        let is = |pair: &&ProgramNamePair| runs.mostly(**pair, BEST).0 == mapping;
         runs.pairs.iter().filter(is).count()
     };
     let counts: Vec<String> = MAPPINGS
         .iter()
         .map(|m| format!("{m} {}", best(m)))
         .collect();
-    let chosen = |by: Chooser| {
-        let text = |(key, pairs): (&str, Vec<Pair>)| {
+    let chosen = |by: MappingChooser| {
+        let text = |(key, pairs): (&str, Vec<ProgramNamePair>)| {
             format!(
                 "{key} {} %",
                 mean_gain(&pairs, |pair| runs.chosen_gains(pair, by)).text()

@@ -1,25 +1,25 @@
 //! M15: the policy `holistic`, online, against the best static mapping.
 //!
 //! Keys. Table `headline`: rows `holistic over WHAT, WHICH pairs` and `A+B, holistic over the best static
-//! mapping`. Table `pairs`: rows `A+B`; columns `holistic` (gain over os, percent), `best_mapping`,
+//! mapping`. AloneMeasures `pairs`: rows `A+B`; columns `holistic` (gain over os, percent), `best_mapping`,
 //! `best` (its gain), `over_best` (holistic's speed over that of the best static mapping). Table
 //! `summary`: rows `all` and `intensive`; columns `pairs`, `holistic`, `best`, `over_best`, `faster`
 //! and `slower` (pairs in which it is faster and slower than the best static mapping by 5 percent or
 //! more), `below_os` (slower than os by so much). Figure `holistic`.
 
 use super::mapping::choice::{BEST, log_speed};
-use super::mapping::plan::{ALONE_S, LINUX, Pair, SEEDS};
-use super::mapping::sweep::{Field, Runs};
+use super::mapping::plan::{ALONE_S, LINUX, ProgramNamePair, SEEDS};
+use super::mapping::sweep::{PairRuns, PairTestbed};
 use super::mapping::views::gain_cell;
-use super::mapping::{failed, sweep};
-use crate::frame::ratios;
+use super::mapping::{part_error, sweep};
+use crate::frame::mean_ratio_cell;
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_core::stats::geometric_mean;
-use consort_experiment::Context;
-use consort_experiment::Repeated;
-use consort_experiment::mapping::{Held, OS};
-use consort_report::{Cell, Figure, Headline, Table};
+use consort_experiment::ExperimentContext;
+use consort_experiment::RepeatedProgram;
+use consort_experiment::mapping::{NamedMapping, OS};
+use consort_report::{Cell, Figure, HeadlineTable, ReportTable};
 use libm::exp;
 
 /// The policy.
@@ -28,17 +28,20 @@ const HOLISTIC: &str = "holistic";
 const COUNTS: f64 = 0.05;
 
 /// Runs the study.
-pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput, StudyError> {
+pub(super) fn run(
+    context: &ExperimentContext<'_>,
+    file: &StudyFile,
+) -> Result<StudyOutput, StudyError> {
     let runs = sweep::runs(context)?;
-    let online = Online::new(context, &runs)?;
+    let online = OnlineGains::new(context, &runs)?;
     Ok(runs.output(
         vec![
             online.headline()?,
-            file.table(
+            file.fill_table(
                 "summary",
                 online.groups().map(|(key, rows)| (key, summary_row(&rows))),
             )?,
-            file.table("pairs", online.rows.iter().map(Row::cells))?,
+            file.fill_table("pairs", online.rows.iter().map(PairGains::cells))?,
         ],
         vec![online.figure(file)?],
         vec![online.sentence()],
@@ -46,31 +49,31 @@ pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput
 }
 
 /// A pair's gains over os, factors by seed.
-struct Row {
-    pair: Pair,
+struct PairGains {
+    pair: ProgramNamePair,
     best_mapping: &'static str,
     best: Vec<f64>,
     holistic: Vec<f64>,
 }
 
 /// Every pair under os, its best static mapping, and the policy.
-struct Online {
-    rows: Vec<Row>,
-    intensive: Vec<Pair>,
+struct OnlineGains {
+    rows: Vec<PairGains>,
+    intensive: Vec<ProgramNamePair>,
     seeds: usize,
 }
 
-impl Online {
-    fn new(context: &Context<'_>, runs: &Runs) -> Result<Self, StudyError> {
+impl OnlineGains {
+    fn new(context: &ExperimentContext<'_>, runs: &PairRuns) -> Result<Self, StudyError> {
         let seeds = context.by_scale(SEEDS[0], SEEDS[1]);
         let alone_s = context.by_scale(ALONE_S[0], ALONE_S[1]);
-        let field = Field::new(context, alone_s, seeds)?;
-        let held = Held::policy(HOLISTIC, LINUX).map_err(failed(HOLISTIC))?;
-        let cases: Vec<(Pair, Held)> = { runs.pairs.iter() }
+        let field = PairTestbed::new(context, alone_s, seeds)?;
+        let held = NamedMapping::from_policy(HOLISTIC, LINUX).map_err(part_error(HOLISTIC))?;
+        let cases: Vec<(ProgramNamePair, NamedMapping)> = { runs.pairs.iter() }
             .map(|pair| (*pair, held.clone()))
             .collect();
         let done = field.run(context, &cases)?;
-        let row = |(pair, done): (&Pair, &[Vec<Repeated>])| Row {
+        let row = |(pair, done): (&ProgramNamePair, &[Vec<RepeatedProgram>])| PairGains {
             pair: *pair,
             best_mapping: runs.mostly(*pair, BEST).0,
             best: runs.chosen_gains(*pair, BEST),
@@ -83,17 +86,17 @@ impl Online {
         })
     }
 
-    fn headline(&self) -> Result<Table, StudyError> {
-        let mut headline = Headline::new()?;
+    fn headline(&self) -> Result<ReportTable, StudyError> {
+        let mut headline = HeadlineTable::new()?;
         for (group, rows) in self.groups() {
-            let gain = |of: fn(&Row) -> Option<f64>| {
+            let gain = |of: fn(&PairGains) -> Option<f64>| {
                 let means: Vec<f64> = rows.iter().filter_map(|row| of(row)).collect();
                 gain_cell(&means)
             };
             let row = |over: &str| format!("holistic over {over}, {group} pairs");
-            headline.add(&row("os"), "percent", gain(Row::mean_gain))?;
+            headline.add(&row("os"), "percent", gain(PairGains::mean_gain))?;
             let best = row("the best static mapping");
-            headline.add(&best, "percent", gain(Row::mean_over_best))?;
+            headline.add(&best, "percent", gain(PairGains::mean_over_best))?;
         }
         for row in &self.rows {
             let key = format!(
@@ -105,8 +108,8 @@ impl Online {
         Ok(headline.into_table())
     }
 
-    fn groups(&self) -> [(&'static str, Vec<&Row>); 2] {
-        let intensive = |row: &&Row| self.intensive.contains(&row.pair);
+    fn groups(&self) -> [(&'static str, Vec<&PairGains>); 2] {
+        let intensive = |row: &&PairGains| self.intensive.contains(&row.pair);
         [
             ("all", self.rows.iter().collect()),
             ("intensive", self.rows.iter().filter(intensive).collect()),
@@ -115,17 +118,17 @@ impl Online {
 
     fn figure(&self, file: &StudyFile) -> Result<Figure, StudyError> {
         let cells =
-            |of: fn(&Row) -> &[f64]| self.rows.iter().map(|row| gain_cell(of(row))).collect();
+            |of: fn(&PairGains) -> &[f64]| self.rows.iter().map(|row| gain_cell(of(row))).collect();
         let series = [
             (HOLISTIC.to_owned(), cells(|row| &row.holistic)),
             ("best static mapping".to_owned(), cells(|row| &row.best)),
         ];
         let names = self.rows.iter().map(|row| row.pair.join("+")).collect();
-        file.bars("holistic", self.seeds, names, series)
+        file.bar_figure("holistic", self.seeds, names, series)
     }
 
     fn sentence(&self) -> String {
-        let over = |row: &Row| Some((row.mean_over_best()?, row.pair.join("+")));
+        let over = |row: &PairGains| Some((row.mean_over_best()?, row.pair.join("+")));
         let mut sorted: Vec<(f64, String)> = self.rows.iter().filter_map(over).collect();
         sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
         let words = |some: &[(f64, String)]| {
@@ -141,14 +144,14 @@ impl Online {
     }
 }
 
-impl Row {
+impl PairGains {
     /// Row of the table of pairs.
     fn cells(&self) -> (String, Vec<Cell>) {
         let cells = vec![
             gain_cell(&self.holistic),
             self.best_mapping.into(),
             gain_cell(&self.best),
-            ratios(&self.over_best()),
+            mean_ratio_cell(&self.over_best()),
         ];
         (self.pair.join("+"), cells)
     }
@@ -168,11 +171,14 @@ impl Row {
     }
 }
 
-fn summary_row(rows: &[&Row]) -> Vec<Cell> {
-    let means = |of: fn(&Row) -> Option<f64>| -> Vec<f64> {
+fn summary_row(rows: &[&PairGains]) -> Vec<Cell> {
+    let means = |of: fn(&PairGains) -> Option<f64>| -> Vec<f64> {
         rows.iter().filter_map(|row| of(row)).collect()
     };
-    let (over, gain) = (means(Row::mean_over_best), means(Row::mean_gain));
+    let (over, gain) = (
+        means(PairGains::mean_over_best),
+        means(PairGains::mean_gain),
+    );
     let best = means(|row| geometric_mean(&row.best));
     let count =
         |of: &[f64], is: fn(&&f64) -> bool| Cell::Count(of.iter().filter(is).count() as u64);
@@ -188,7 +194,7 @@ fn summary_row(rows: &[&Row]) -> Vec<Cell> {
 }
 
 /// Speeds of pairs in some runs over those in others, seed by seed.
-fn gains(over: &[Vec<Repeated>], runs: &[Vec<Repeated>]) -> Vec<f64> {
+fn gains(over: &[Vec<RepeatedProgram>], runs: &[Vec<RepeatedProgram>]) -> Vec<f64> {
     let both = runs.iter().zip(over);
     both.map(|(run, over)| exp(log_speed(run, over))).collect()
 }

@@ -7,16 +7,19 @@
 //! Figure `moves`.
 
 use super::mapping::{notes, sweep};
-use crate::frame::interval;
-use crate::mapping::variation;
+use crate::frame::interval_cell;
+use crate::mapping::variation_cell;
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
-use consort_core::mapping::analysis::{Finding, KeyResource, Thresholds, key_resources};
-use consort_experiment::Context;
-use consort_report::{Cell, Figure, Headline, Table};
+use consort_core::mapping::analysis::{KeyResource, ResourceFinding, Thresholds, key_resources};
+use consort_experiment::ExperimentContext;
+use consort_report::{Cell, Figure, HeadlineTable, ReportTable};
 
 /// Runs the study.
-pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput, StudyError> {
+pub(super) fn run(
+    context: &ExperimentContext<'_>,
+    file: &StudyFile,
+) -> Result<StudyOutput, StudyError> {
     let runs = sweep::runs(context)?;
     let thresholds = Thresholds::default();
     let found = key_resources(&runs.table(), &thresholds);
@@ -25,7 +28,7 @@ pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput
         .iter()
         .map(|table| key_resources(table, &thresholds))
         .collect();
-    let judged = Judged { found, by_seed };
+    let judged = KeyResourceVerdicts { found, by_seed };
     Ok(runs.output(
         vec![judged.headline()?, judged.table(file)?],
         vec![judged.figure(file)?],
@@ -34,7 +37,7 @@ pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput
 }
 
 /// All resources, over all seeds and by each.
-struct Judged {
+struct KeyResourceVerdicts {
     found: Vec<KeyResource>,
     by_seed: Vec<Vec<KeyResource>>,
 }
@@ -43,13 +46,13 @@ struct Judged {
 /// both.
 fn ranges(found: &KeyResource) -> Option<(f64, Option<f64>)> {
     match &found.finding {
-        Finding::Direct { varies, moves, .. } => Some((*varies, Some(*moves))),
-        Finding::Indirect { varies, .. } => Some((*varies, None)),
-        Finding::NotCounted => None,
+        ResourceFinding::Direct { varies, moves, .. } => Some((*varies, Some(*moves))),
+        ResourceFinding::Indirect { varies, .. } => Some((*varies, None)),
+        ResourceFinding::NotCounted => None,
     }
 }
 
-impl Judged {
+impl KeyResourceVerdicts {
     /// Values of one resource in each seed.
     fn values(&self, n: usize, of: impl Fn(&KeyResource) -> Option<f64>) -> Vec<f64> {
         let values = self.by_seed.iter().filter_map(|seed| of(seed.get(n)?));
@@ -60,12 +63,12 @@ impl Judged {
         let values = self.values(n, |found| ranges(found)?.1);
         match values.is_empty() {
             true => Cell::missing("no counter of its stall cycles"),
-            false => interval(&values),
+            false => interval_cell(&values),
         }
     }
 
-    fn headline(&self) -> Result<Table, StudyError> {
-        let mut headline = Headline::new()?;
+    fn headline(&self) -> Result<ReportTable, StudyError> {
+        let mut headline = HeadlineTable::new()?;
         for found in &self.found {
             let row = format!("{} is a key resource", found.resource);
             let cell = match found.key {
@@ -81,10 +84,10 @@ impl Judged {
         Ok(headline.into_table())
     }
 
-    fn table(&self, file: &StudyFile) -> Result<Table, StudyError> {
+    fn table(&self, file: &StudyFile) -> Result<ReportTable, StudyError> {
         let rows = self.found.iter().enumerate();
         let rows = rows.map(|(n, found)| (found.resource.name(), self.row(n, found)));
-        file.table("key-resources", rows)
+        file.fill_table("key-resources", rows)
     }
 
     fn row(&self, n: usize, found: &KeyResource) -> Vec<Cell> {
@@ -92,20 +95,23 @@ impl Judged {
             return vec![Cell::missing("the simulation has no mechanism for it"); 6];
         };
         let (approach, place) = match &found.finding {
-            Finding::Direct { pair, .. } => ("direct", format!("{} / {}", pair.0, pair.1)),
-            Finding::Indirect {
+            ResourceFinding::Direct { pair, .. } => ("direct", format!("{} / {}", pair.0, pair.1)),
+            ResourceFinding::Indirect {
                 improved, alone, ..
             } => (
                 "indirect",
                 format!("improved alone in {alone} of {improved} pairs of mappings"),
             ),
-            Finding::NotCounted => ("none", String::new()),
+            ResourceFinding::NotCounted => ("none", String::new()),
         };
         let same = |seed: &&Vec<KeyResource>| seed.get(n).is_some_and(|k| k.key == found.key);
         vec![
             (if key { "yes" } else { "no" }).into(),
             approach.into(),
-            variation(&self.values(n, |found| Some(ranges(found)?.0)), interval),
+            variation_cell(
+                &self.values(n, |found| Some(ranges(found)?.0)),
+                interval_cell,
+            ),
             self.moves(n),
             Cell::Text(place),
             Cell::Count(self.by_seed.iter().filter(same).count() as u64),
@@ -117,7 +123,7 @@ impl Judged {
         let all = all.map(|(n, found)| (found.resource.name().to_owned(), self.moves(n)));
         let counted = all.filter(|(_, moves)| moves.value().is_some());
         let (names, cells) = counted.unzip();
-        file.bars(
+        file.bar_figure(
             "moves",
             self.by_seed.len(),
             names,

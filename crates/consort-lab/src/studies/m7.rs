@@ -8,48 +8,55 @@
 //! `excess_percent`, `fraction_percent`, `data_sharing_percent`, `io_percent`, `sibling_percent`,
 //! `switches_hz`. Figures `prefetched`, `transactions`, `latency`.
 
-use super::mapping::measures::{LATENCY, Measure, PREFETCHED, TRANSACTIONS};
-use super::mapping::plan::{MAPPINGS, PROGRAMS, Pair};
-use super::mapping::sweep::{self, Runs};
-use crate::frame::{interval, known};
+use super::mapping::measures::{LATENCY, MappingMeasure, PREFETCHED, TRANSACTIONS};
+use super::mapping::plan::{MAPPINGS, PROGRAMS, ProgramNamePair};
+use super::mapping::sweep::{self, PairRuns};
+use crate::frame::{interval_cell, number_or_missing};
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
-use consort_core::mapping::analysis::Characteristics;
+use consort_core::mapping::analysis::AloneCharacteristics;
 use consort_core::stats::mean;
-use consort_experiment::Context;
-use consort_experiment::mapping::Characterised;
-use consort_report::{Cell, Figure, Headline, Table};
+use consort_experiment::ExperimentContext;
+use consort_experiment::mapping::CharacterisedProgram;
+use consort_report::{Cell, Figure, HeadlineTable, ReportTable};
 
 /// Runs the study.
-pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput, StudyError> {
+pub(super) fn run(
+    context: &ExperimentContext<'_>,
+    file: &StudyFile,
+) -> Result<StudyOutput, StudyError> {
     let runs = sweep::runs(context)?;
-    let figure = |measure: &Measure| extremes_figure(file, &runs, *measure);
+    let figure = |measure: &MappingMeasure| extremes_figure(file, &runs, *measure);
     Ok(runs.output(
         vec![
             headline(&runs)?,
-            file.table(
+            file.fill_table(
                 "ranges",
                 PROGRAMS.map(|program| (program, ranges_row(&runs, program))),
             )?,
-            file.table("alone", alone_rows(&runs))?,
+            file.fill_table("alone", alone_rows(&runs))?,
         ],
         SHOWN.iter().map(figure).collect::<Result<_, _>>()?,
         vec![sentence(&runs)],
     ))
 }
 
-const SHOWN: [Measure; 3] = [PREFETCHED, TRANSACTIONS, LATENCY];
+const SHOWN: [MappingMeasure; 3] = [PREFETCHED, TRANSACTIONS, LATENCY];
 
 /// A co-runner and a mapping of a program, and its values by seed.
-struct Case {
+struct CharacteristicCase {
     co_runner: &'static str,
     mapping: &'static str,
     values: Vec<f64>,
 }
 
 /// Cases with the smallest and the largest mean; none for a program without any.
-fn extremes(runs: &Runs, program: &str, measure: Measure) -> Option<[Case; 2]> {
-    let of = |(pair, place): (Pair, usize), mapping: &'static str| Case {
+fn extremes(
+    runs: &PairRuns,
+    program: &str,
+    measure: MappingMeasure,
+) -> Option<[CharacteristicCase; 2]> {
+    let of = |(pair, place): (ProgramNamePair, usize), mapping: &'static str| CharacteristicCase {
         co_runner: pair[1 - place],
         mapping,
         values: runs.values(pair, place, mapping, measure.value),
@@ -59,14 +66,14 @@ fn extremes(runs: &Runs, program: &str, measure: Measure) -> Option<[Case; 2]> {
         let cases = cases.flat_map(|case| MAPPINGS.map(|mapping| of(case, mapping)));
         cases.filter(|case| case.values.iter().all(|value| value.is_finite()))
     };
-    let size = |case: &Case| mean(&case.values).unwrap_or(0.0);
+    let size = |case: &CharacteristicCase| mean(&case.values).unwrap_or(0.0);
     let least = all().min_by(|a, b| size(a).total_cmp(&size(b)))?;
     let most = all().max_by(|a, b| size(a).total_cmp(&size(b)))?;
     Some([least, most])
 }
 
-fn headline(runs: &Runs) -> Result<Table, StudyError> {
-    let mut headline = Headline::new()?;
+fn headline(runs: &PairRuns) -> Result<ReportTable, StudyError> {
+    let mut headline = HeadlineTable::new()?;
     for measure in SHOWN {
         for program in PROGRAMS {
             let cells = ends(runs, program, measure);
@@ -79,7 +86,7 @@ fn headline(runs: &Runs) -> Result<Table, StudyError> {
     for (program, alone) in PROGRAMS.iter().zip(&runs.alone) {
         for (title, unit, value) in ITEMS {
             let row = format!("{program} alone, {title}");
-            let cell = known(value(&alone.characteristics), "it misses nothing");
+            let cell = number_or_missing(value(&alone.characteristics), "it misses nothing");
             headline.add(&row, unit, cell)?;
         }
     }
@@ -87,19 +94,19 @@ fn headline(runs: &Runs) -> Result<Table, StudyError> {
 }
 
 /// The least and the most of a program.
-fn ends(runs: &Runs, program: &str, measure: Measure) -> [Cell; 2] {
+fn ends(runs: &PairRuns, program: &str, measure: MappingMeasure) -> [Cell; 2] {
     match extremes(runs, program, measure) {
-        Some(ends) => ends.map(|case| interval(&case.values)),
+        Some(ends) => ends.map(|case| interval_cell(&case.values)),
         None => [(); 2].map(|()| Cell::missing("no data comes from memory")),
     }
 }
 
-fn short(measure: Measure) -> &'static str {
+fn short(measure: MappingMeasure) -> &'static str {
     measure.key.trim_end_matches("_cycles")
 }
 
-fn ranges_row(runs: &Runs, program: &str) -> Vec<Cell> {
-    let both = |measure: &Measure| ends(runs, program, *measure);
+fn ranges_row(runs: &PairRuns, program: &str) -> Vec<Cell> {
+    let both = |measure: &MappingMeasure| ends(runs, program, *measure);
     let mut cells: Vec<Cell> = SHOWN.iter().flat_map(both).collect();
     cells.push(match extremes(runs, program, LATENCY) {
         Some([_, most]) => Cell::Text(format!("{} under {}", most.co_runner, most.mapping)),
@@ -108,29 +115,33 @@ fn ranges_row(runs: &Runs, program: &str) -> Vec<Cell> {
     cells
 }
 
-fn extremes_figure(file: &StudyFile, runs: &Runs, measure: Measure) -> Result<Figure, StudyError> {
+fn extremes_figure(
+    file: &StudyFile,
+    runs: &PairRuns,
+    measure: MappingMeasure,
+) -> Result<Figure, StudyError> {
     let ends = PROGRAMS.map(|program| extremes(runs, program, measure));
     let series = |(n, name): (usize, &str)| {
-        let cell = |ends: &Option<[Case; 2]>| match ends {
-            Some(ends) => interval(&ends[n].values),
+        let cell = |ends: &Option<[CharacteristicCase; 2]>| match ends {
+            Some(ends) => interval_cell(&ends[n].values),
             None => Cell::missing("no data comes from memory"),
         };
         (name.to_owned(), ends.iter().map(cell).collect())
     };
     let series = ["least", "most"].into_iter().enumerate().map(series);
     let groups = PROGRAMS.map(str::to_owned).to_vec();
-    file.bars(short(measure), runs.seeds, groups, series)
+    file.bar_figure(short(measure), runs.seeds, groups, series)
 }
 
 /// A characteristic: title and unit in the headline, and value.
-type Item = (
+type HeadlineCharacteristic = (
     &'static str,
     &'static str,
-    fn(&Characteristics) -> Option<f64>,
+    fn(&AloneCharacteristics) -> Option<f64>,
 );
 
 /// The characteristics, in the order of columns.
-const ITEMS: [Item; 8] = [
+const ITEMS: [HeadlineCharacteristic; 8] = [
     ("Bandwidth", "MB/s", |c| c.bandwidth_mb_s),
     ("Prefetchers remove", "% of L2 misses", |c| {
         percent(c.prefetch_effectiveness)
@@ -153,16 +164,18 @@ fn percent(share: Option<f64>) -> Option<f64> {
     share.map(|share| 100.0 * share)
 }
 
-fn alone_rows(runs: &Runs) -> impl Iterator<Item = (&'static str, Vec<Cell>)> {
-    let cells = |alone: &Characterised| {
-        let cell = |item: &Item| known((item.2)(&alone.characteristics), "it misses nothing");
+fn alone_rows(runs: &PairRuns) -> impl Iterator<Item = (&'static str, Vec<Cell>)> {
+    let cells = |alone: &CharacterisedProgram| {
+        let cell = |item: &HeadlineCharacteristic| {
+            number_or_missing((item.2)(&alone.characteristics), "it misses nothing")
+        };
         ITEMS.iter().map(cell).collect()
     };
     let all = PROGRAMS.into_iter().zip(&runs.alone);
     all.map(move |(program, alone)| (program, cells(alone)))
 }
 
-fn sentence(runs: &Runs) -> String {
+fn sentence(runs: &PairRuns) -> String {
     let of = |program: &&'static str| {
         let [least, most] = extremes(runs, program, LATENCY)?.map(|case| mean(&case.values));
         Some((*program, most? / least?))

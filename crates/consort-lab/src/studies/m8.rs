@@ -4,19 +4,22 @@
 //! `prefetched`, `fetches`, `writebacks`, `transactions`, `latency_cycles`, `speed_over_os`.
 //! Figure `transactions`.
 
-use super::mapping::measures::{KINDS, LATENCY, Measure, TRANSACTIONS};
+use super::mapping::measures::{KINDS, LATENCY, MappingMeasure, TRANSACTIONS};
 use super::mapping::pair::PairView;
-use super::mapping::plan::{MAPPINGS, Pair};
-use super::mapping::sweep::Runs;
+use super::mapping::plan::{MAPPINGS, ProgramNamePair};
+use super::mapping::sweep::PairRuns;
 use super::mapping::{notes, sweep};
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
-use consort_experiment::Context;
+use consort_experiment::ExperimentContext;
 use consort_experiment::mapping::OS;
-use consort_report::{Cell, Figure, Headline, Table};
+use consort_report::{Cell, Figure, HeadlineTable, ReportTable};
 
 /// Runs the study.
-pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput, StudyError> {
+pub(super) fn run(
+    context: &ExperimentContext<'_>,
+    file: &StudyFile,
+) -> Result<StudyOutput, StudyError> {
     let runs = sweep::runs(context)?;
     Ok(runs.output(
         vec![headline(&runs)?, table(file, &runs)?],
@@ -25,9 +28,9 @@ pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput
     ))
 }
 
-const PAIR: Pair = ["canneal", "fluidanimate"];
+const PAIR: ProgramNamePair = ["canneal", "fluidanimate"];
 
-fn view(runs: &Runs) -> PairView<'_> {
+fn view(runs: &PairRuns) -> PairView<'_> {
     PairView {
         runs,
         pair: PAIR,
@@ -37,9 +40,9 @@ fn view(runs: &Runs) -> PairView<'_> {
 }
 
 /// Alone, or under a mapping.
-type Row = (usize, Option<&'static str>);
+type MappingRowKey = (usize, Option<&'static str>);
 
-fn rows() -> Vec<Row> {
+fn rows() -> Vec<MappingRowKey> {
     let of = |place| {
         let mappings = MAPPINGS.into_iter().map(Some);
         std::iter::once(None)
@@ -49,11 +52,11 @@ fn rows() -> Vec<Row> {
     (0..PAIR.len()).flat_map(of).collect()
 }
 
-fn key((place, mapping): Row) -> String {
+fn key((place, mapping): MappingRowKey) -> String {
     format!("{}/{}", PAIR[place], mapping.unwrap_or("alone"))
 }
 
-fn cell(runs: &Runs, (place, mapping): Row, measure: &Measure) -> Cell {
+fn cell(runs: &PairRuns, (place, mapping): MappingRowKey, measure: &MappingMeasure) -> Cell {
     match mapping {
         Some(mapping) => runs.cell(PAIR, place, mapping, measure.value),
         None => {
@@ -65,8 +68,8 @@ fn cell(runs: &Runs, (place, mapping): Row, measure: &Measure) -> Cell {
     }
 }
 
-fn headline(runs: &Runs) -> Result<Table, StudyError> {
-    let mut headline = Headline::new()?;
+fn headline(runs: &PairRuns) -> Result<ReportTable, StudyError> {
+    let mut headline = HeadlineTable::new()?;
     for row in rows() {
         for kind in KINDS.into_iter().chain([TRANSACTIONS]) {
             let mapping = row.1.unwrap_or("alone");
@@ -77,9 +80,9 @@ fn headline(runs: &Runs) -> Result<Table, StudyError> {
     Ok(headline.into_table())
 }
 
-fn table(file: &StudyFile, runs: &Runs) -> Result<Table, StudyError> {
-    let shown: Vec<Measure> = KINDS.into_iter().chain([TRANSACTIONS, LATENCY]).collect();
-    let row = |row: Row| {
+fn table(file: &StudyFile, runs: &PairRuns) -> Result<ReportTable, StudyError> {
+    let shown: Vec<MappingMeasure> = KINDS.into_iter().chain([TRANSACTIONS, LATENCY]).collect();
+    let row = |row: MappingRowKey| {
         let mut cells: Vec<Cell> = shown.iter().map(|m| cell(runs, row, m)).collect();
         cells.push(match row.1 {
             Some(mapping) => runs.speed(PAIR, row.0, mapping, OS),
@@ -87,14 +90,14 @@ fn table(file: &StudyFile, runs: &Runs) -> Result<Table, StudyError> {
         });
         (key(row), cells)
     };
-    file.table("transactions", rows().into_iter().map(row))
+    file.fill_table("transactions", rows().into_iter().map(row))
 }
 
-fn figure(file: &StudyFile, runs: &Runs) -> Result<Figure, StudyError> {
+fn figure(file: &StudyFile, runs: &PairRuns) -> Result<Figure, StudyError> {
     let series = KINDS.map(|kind| {
         let cells = rows().into_iter().map(|row| cell(runs, row, &kind));
         (kind.title.to_owned(), cells.collect())
     });
     let groups = rows().into_iter().map(key).collect();
-    file.bars("transactions", runs.seeds, groups, series)
+    file.bar_figure("transactions", runs.seeds, groups, series)
 }

@@ -4,17 +4,20 @@
 //! `overhead_percent`, `queue_percent`, `asleep_percent`, `io_percent` (together all of the threads'
 //! time), `utilisation_percent`. A figure for each pair, with the key `A-B`.
 
-use super::mapping::measures::{Measure, TIMES, UTILISATION};
+use super::mapping::measures::{MappingMeasure, TIMES, UTILISATION};
 use super::mapping::pair::PairView;
-use super::mapping::plan::{MAPPINGS, Pair};
-use super::mapping::sweep::{self, Runs};
+use super::mapping::plan::{MAPPINGS, ProgramNamePair};
+use super::mapping::sweep::{self, PairRuns};
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
-use consort_experiment::Context;
-use consort_report::{Cell, Headline, Table};
+use consort_experiment::ExperimentContext;
+use consort_report::{Cell, HeadlineTable, ReportTable};
 
 /// Runs the study.
-pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput, StudyError> {
+pub(super) fn run(
+    context: &ExperimentContext<'_>,
+    file: &StudyFile,
+) -> Result<StudyOutput, StudyError> {
     let runs = sweep::runs(context)?;
     Ok(runs.output(
         vec![headline(&runs)?, table(file, &runs)?],
@@ -26,14 +29,14 @@ pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput
     ))
 }
 
-const PAIRS: [Pair; 4] = [
+const PAIRS: [ProgramNamePair; 4] = [
     ["facesim", "streamcluster"],
     ["canneal", "fluidanimate"],
     ["streamcluster", "bodytrack"],
     ["bodytrack", "vips"],
 ];
 
-fn view(runs: &Runs, pair: Pair) -> PairView<'_> {
+fn view(runs: &PairRuns, pair: ProgramNamePair) -> PairView<'_> {
     PairView {
         runs,
         pair,
@@ -42,8 +45,8 @@ fn view(runs: &Runs, pair: Pair) -> PairView<'_> {
     }
 }
 
-fn headline(runs: &Runs) -> Result<Table, StudyError> {
-    let mut headline = Headline::new()?;
+fn headline(runs: &PairRuns) -> Result<ReportTable, StudyError> {
+    let mut headline = HeadlineTable::new()?;
     for measure in std::iter::once(UTILISATION).chain(TIMES) {
         for pair in PAIRS {
             for (place, program) in pair.iter().enumerate() {
@@ -59,21 +62,21 @@ fn headline(runs: &Runs) -> Result<Table, StudyError> {
     Ok(headline.into_table())
 }
 
-fn table(file: &StudyFile, runs: &Runs) -> Result<Table, StudyError> {
-    let shown: Vec<Measure> = TIMES.into_iter().chain([UTILISATION]).collect();
+fn table(file: &StudyFile, runs: &PairRuns) -> Result<ReportTable, StudyError> {
+    let shown: Vec<MappingMeasure> = TIMES.into_iter().chain([UTILISATION]).collect();
     let mut rows = Vec::new();
     for pair in PAIRS {
         for (place, program) in pair.iter().enumerate() {
             for mapping in MAPPINGS {
-                let cell = |m: &Measure| runs.cell(pair, place, mapping, m.value);
+                let cell = |m: &MappingMeasure| runs.cell(pair, place, mapping, m.value);
                 let cells: Vec<Cell> = shown.iter().map(cell).collect();
                 rows.push((format!("{}/{program}/{mapping}", pair.join("+")), cells));
             }
         }
     }
-    file.table("times", rows)
+    file.fill_table("times", rows)
 }
 
-fn sentence(runs: &Runs, pair: Pair) -> String {
+fn sentence(runs: &PairRuns, pair: ProgramNamePair) -> String {
     format!("{}. {}", pair.join(" with "), view(runs, pair).sentence())
 }

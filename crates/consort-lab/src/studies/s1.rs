@@ -7,13 +7,15 @@
 //! and by causes, for example `PM_CMPLU_STALL`; columns `alpha` to `r2`. Figures `parameters`,
 //! `causes`, `published`.
 
-use super::symbiosis::failed;
-use super::symbiosis::training::{Lesson, lesson, lesson_by_cause};
+use super::symbiosis::part_error;
+use super::symbiosis::training::{TrainingResult, lesson, lesson_by_cause};
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
-use consort_core::model::{Level, Model, Parameters, embedded};
-use consort_experiment::Context;
-use consort_report::{Cell, Figure, Headline, Table};
+use consort_core::model::{
+    ComponentParameters, InterferenceModel, LevelParameters, embedded_model,
+};
+use consort_experiment::ExperimentContext;
+use consort_report::{Cell, Figure, HeadlineTable, ReportTable};
 
 /// The published parameters, which come with the program.
 const PUBLISHED: &str = "power8-paper";
@@ -27,14 +29,17 @@ const COUNTERPARTS: [(&str, &str); 4] = [
 ];
 
 /// Runs the study.
-pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput, StudyError> {
+pub(super) fn run(
+    context: &ExperimentContext<'_>,
+    file: &StudyFile,
+) -> Result<StudyOutput, StudyError> {
     let (top, causes) = (lesson(context)?, lesson_by_cause(context)?);
     let (ours, by_cause, theirs) = (ours(&top), ours(&causes), published()?);
     Ok(StudyOutput {
         tables: vec![
             headline(&causes)?,
             counterparts(file, &causes)?,
-            file.table(
+            file.fill_table(
                 "published",
                 theirs.iter().map(|(name, p)| (name, coefficients(p))),
             )?,
@@ -52,7 +57,10 @@ pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput
 }
 
 /// Parameters and R² of the fit for an event.
-fn fitted<'a>(lesson: &'a Lesson, event: &str) -> Option<(&'a Parameters, Option<f64>)> {
+fn fitted<'a>(
+    lesson: &'a TrainingResult,
+    event: &str,
+) -> Option<(&'a ComponentParameters, Option<f64>)> {
     let at = lesson
         .set
         .components
@@ -62,13 +70,13 @@ fn fitted<'a>(lesson: &'a Lesson, event: &str) -> Option<(&'a Parameters, Option
     Some((parameters, lesson.fit.r2.get(at).copied().flatten()))
 }
 
-fn headline(causes: &Lesson) -> Result<Table, StudyError> {
-    let mut headline = Headline::new()?;
+fn headline(causes: &TrainingResult) -> Result<ReportTable, StudyError> {
+    let mut headline = HeadlineTable::new()?;
     for (component, event) in COUNTERPARTS {
         let Some((parameters, _)) = fitted(causes, event) else {
             continue;
         };
-        for (name, value) in parameters.named() {
+        for (name, value) in parameters.named_values() {
             let row = format!("{component}, {name}");
             headline.add(&row, "cycles per cycle alone", value)?;
         }
@@ -76,57 +84,66 @@ fn headline(causes: &Lesson) -> Result<Table, StudyError> {
     Ok(headline.into_table())
 }
 
-fn counterparts(file: &StudyFile, causes: &Lesson) -> Result<Table, StudyError> {
+fn counterparts(file: &StudyFile, causes: &TrainingResult) -> Result<ReportTable, StudyError> {
     let rows = COUNTERPARTS.iter().filter_map(|(component, event)| {
         let (parameters, r2) = fitted(causes, event)?;
         let mut cells = fitted_cells(parameters, r2);
         cells.push((*event).into());
         Some((component, cells))
     });
-    file.table("counterparts", rows)
+    file.fill_table("counterparts", rows)
 }
 
-type Named = Vec<(String, Parameters)>;
+type NamedParameters = Vec<(String, ComponentParameters)>;
 
-fn named(components: &[String], level: &Level) -> Named {
+fn named(components: &[String], level: &LevelParameters) -> NamedParameters {
     let parameters = level.parameters().iter().copied();
     components.iter().cloned().zip(parameters).collect()
 }
 
-fn ours(lesson: &Lesson) -> Named {
+fn ours(lesson: &TrainingResult) -> NamedParameters {
     named(&lesson.set.components, &lesson.fit.level)
 }
 
-fn published() -> Result<Named, StudyError> {
-    let text = embedded(PUBLISHED).unwrap_or_default();
-    let model = Model::parse(text, PUBLISHED).map_err(failed(PUBLISHED))?;
+fn published() -> Result<NamedParameters, StudyError> {
+    let text = embedded_model(PUBLISHED).unwrap_or_default();
+    let model = InterferenceModel::parse(text, PUBLISHED).map_err(part_error(PUBLISHED))?;
     let level = model.levels.first();
     Ok(level.map_or_else(Vec::new, |level| named(&model.components, level)))
 }
 
-fn coefficients(parameters: &Parameters) -> Vec<Cell> {
-    parameters.named().map(|(_, value)| value.into()).into()
+fn coefficients(parameters: &ComponentParameters) -> Vec<Cell> {
+    parameters
+        .named_values()
+        .map(|(_, value)| value.into())
+        .into()
 }
 
-fn fitted_cells(parameters: &Parameters, r2: Option<f64>) -> Vec<Cell> {
+fn fitted_cells(parameters: &ComponentParameters, r2: Option<f64>) -> Vec<Cell> {
     let absent = || Cell::missing("the component never occurs");
     let r2 = r2.map_or_else(absent, Cell::from);
     coefficients(parameters).into_iter().chain([r2]).collect()
 }
 
-fn fitted_table(file: &StudyFile, key: &str, lesson: &Lesson) -> Result<Table, StudyError> {
+fn fitted_table(
+    file: &StudyFile,
+    key: &str,
+    lesson: &TrainingResult,
+) -> Result<ReportTable, StudyError> {
     let all = ours(lesson).into_iter().zip(&lesson.fit.r2);
     let rows = all.map(|((component, parameters), r2)| (component, fitted_cells(&parameters, *r2)));
-    file.table(key, rows)
+    file.fill_table(key, rows)
 }
 
 fn figure(
     file: &StudyFile,
     key: &str,
     runs: usize,
-    parameters: &Named,
+    parameters: &NamedParameters,
 ) -> Result<Figure, StudyError> {
-    let names = Parameters::default().named().map(|(name, _)| name);
+    let names = ComponentParameters::default()
+        .named_values()
+        .map(|(name, _)| name);
     let series = |(i, name): (usize, &str)| {
         let cells = parameters
             .iter()
@@ -134,7 +151,7 @@ fn figure(
         (name.to_owned(), cells.collect())
     };
     let groups = parameters.iter().map(|(component, _)| component.clone());
-    file.bars(
+    file.bar_figure(
         key,
         runs,
         groups.collect(),
@@ -142,7 +159,7 @@ fn figure(
     )
 }
 
-fn notes(top: &Lesson, causes: &Lesson) -> Vec<String> {
+fn notes(top: &TrainingResult, causes: &TrainingResult) -> Vec<String> {
     let fitted = format!(
         "Fitted on {} quanta of {} pairs of {} programs at the top level, and on as many runs by \
          causes.",
@@ -150,7 +167,7 @@ fn notes(top: &Lesson, causes: &Lesson) -> Vec<String> {
         top.runs,
         top.set.programs().len(),
     );
-    let of = |lesson: &Lesson| -> Vec<String> {
+    let of = |lesson: &TrainingResult| -> Vec<String> {
         let named = ours(lesson);
         let both = named.iter().zip(&lesson.fit.r2);
         both.filter_map(|((name, p), r2)| what(name, p, *r2))
@@ -171,7 +188,7 @@ const BASE: &str = "Completed groups are instructions over the largest group of 
     thread completes twice as many groups beside a co-runner, and beta of the base is about 2.";
 
 /// Explanation of a component's parameters, where there is something to explain.
-fn what(name: &str, parameters: &Parameters, r2: Option<f64>) -> Option<String> {
+fn what(name: &str, parameters: &ComponentParameters, r2: Option<f64>) -> Option<String> {
     if parameters.is_absent() {
         return Some(format!(
             "{name} never occurs; a counter is spent on it all the same."

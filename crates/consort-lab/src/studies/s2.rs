@@ -8,21 +8,24 @@
 //! furthest off). Figure `histogram`.
 
 use super::symbiosis::errors::{self, FORWARD};
-use super::symbiosis::training::{Lesson, lesson};
+use super::symbiosis::training::{TrainingResult, lesson};
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
-use consort_experiment::Context;
+use consort_experiment::ExperimentContext;
 use consort_report::Cell;
-use consort_train::Row;
+use consort_train::TrainingRow;
 use std::collections::BTreeMap;
 
 /// Runs the study.
-pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput, StudyError> {
+pub(super) fn run(
+    context: &ExperimentContext<'_>,
+    file: &StudyFile,
+) -> Result<StudyOutput, StudyError> {
     let lesson = lesson(context)?;
     let programs = programs(&lesson);
     let mut tables = vec![errors::headline(&lesson, &FORWARD, "forward model")?];
     tables.extend(errors::tables(file, &lesson, &FORWARD)?);
-    tables.push(file.table("programs", programs.iter().map(Program::row))?);
+    tables.push(file.fill_table("programs", programs.iter().map(PredictedProgram::row))?);
     Ok(StudyOutput {
         tables,
         figures: vec![errors::figure(file, &lesson, &FORWARD)?],
@@ -32,7 +35,7 @@ pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput
 }
 
 /// One program's rows.
-struct Program<'a> {
+struct PredictedProgram<'a> {
     name: &'a str,
     slowdown: f64,
     predicted: f64,
@@ -41,25 +44,30 @@ struct Program<'a> {
 }
 
 /// All programs, the one that is predicted worst first.
-fn programs(lesson: &Lesson) -> Vec<Program<'_>> {
-    let mut rows: BTreeMap<&str, Vec<&Row>> = BTreeMap::new();
+fn programs(lesson: &TrainingResult) -> Vec<PredictedProgram<'_>> {
+    let mut rows: BTreeMap<&str, Vec<&TrainingRow>> = BTreeMap::new();
     for row in &lesson.set.rows {
         rows.entry(&row.program).or_default().push(row);
     }
-    let of = |(name, rows): (_, Vec<&Row>)| program(lesson, name, &rows);
-    let mut programs: Vec<Program<'_>> = rows.into_iter().map(of).collect();
+    let of = |(name, rows): (_, Vec<&TrainingRow>)| program(lesson, name, &rows);
+    let mut programs: Vec<PredictedProgram<'_>> = rows.into_iter().map(of).collect();
     programs.sort_by(|a, b| b.mean_abs_percent.total_cmp(&a.mean_abs_percent));
     programs
 }
 
-fn program<'a>(lesson: &'a Lesson, name: &'a str, rows: &[&Row]) -> Program<'a> {
+fn program<'a>(
+    lesson: &'a TrainingResult,
+    name: &'a str,
+    rows: &[&TrainingRow],
+) -> PredictedProgram<'a> {
     let level = &lesson.fit.level;
-    let mean =
-        |of: &dyn Fn(&Row) -> f64| rows.iter().map(|row| of(row)).sum::<f64>() / rows.len() as f64;
-    let predicted = |row: &Row| level.slowdown(&row.own, &row.others);
-    Program {
+    let mean = |of: &dyn Fn(&TrainingRow) -> f64| {
+        rows.iter().map(|row| of(row)).sum::<f64>() / rows.len() as f64
+    };
+    let predicted = |row: &TrainingRow| level.slowdown(&row.own, &row.others);
+    PredictedProgram {
         name,
-        slowdown: mean(&Row::slowdown),
+        slowdown: mean(&TrainingRow::slowdown),
         predicted: mean(&predicted),
         mean_abs_percent: 100.0 * mean(&|row| (predicted(row) / row.slowdown() - 1.0).abs()),
         component: furthest(lesson, rows),
@@ -67,7 +75,7 @@ fn program<'a>(lesson: &'a Lesson, name: &'a str, rows: &[&Row]) -> Program<'a> 
 }
 
 /// The component with the largest mean magnitude of the residual.
-fn furthest<'a>(lesson: &'a Lesson, rows: &[&Row]) -> &'a str {
+fn furthest<'a>(lesson: &'a TrainingResult, rows: &[&TrainingRow]) -> &'a str {
     let components = &lesson.set.components;
     let mut residuals = vec![0.0; components.len()];
     let mut together = vec![0.0; components.len()];
@@ -75,7 +83,7 @@ fn furthest<'a>(lesson: &'a Lesson, rows: &[&Row]) -> &'a str {
         lesson
             .fit
             .level
-            .together(&row.own, &row.others, &mut together);
+            .predict_stack(&row.own, &row.others, &mut together);
         let both = row.together.iter().zip(&together);
         for (sum, (measured, predicted)) in residuals.iter_mut().zip(both) {
             *sum += (measured - predicted).abs();
@@ -87,7 +95,7 @@ fn furthest<'a>(lesson: &'a Lesson, rows: &[&Row]) -> &'a str {
         .map_or("", |(name, _)| name)
 }
 
-impl Program<'_> {
+impl PredictedProgram<'_> {
     fn row(&self) -> (&str, Vec<Cell>) {
         let cells = vec![
             self.slowdown.into(),
@@ -99,8 +107,8 @@ impl Program<'_> {
     }
 }
 
-fn worst(programs: &[Program<'_>]) -> String {
-    let one = |p: &Program<'_>| {
+fn worst(programs: &[PredictedProgram<'_>]) -> String {
+    let one = |p: &PredictedProgram<'_>| {
         let [is, said] = [p.slowdown, p.predicted];
         format!(
             "{} (slowdown {is:.2}, predicted {said:.2}, {})",

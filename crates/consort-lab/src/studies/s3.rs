@@ -6,13 +6,13 @@
 //! Figure `histogram`.
 
 use super::symbiosis::errors::{self, INVERSE};
-use super::symbiosis::failed;
-use super::symbiosis::training::{Lesson, lesson};
+use super::symbiosis::part_error;
+use super::symbiosis::training::{TrainingResult, lesson};
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
-use consort_experiment::Context;
-use consort_report::Table;
-use consort_train::{Errors, Row};
+use consort_experiment::ExperimentContext;
+use consort_report::ReportTable;
+use consort_train::{LevelErrors, TrainingRow};
 use std::collections::BTreeMap;
 
 /// Largest mean that counts as 0, percent: differences of counts leave as much of a component that
@@ -20,7 +20,10 @@ use std::collections::BTreeMap;
 const ROUNDING: f64 = 1e-9;
 
 /// Runs the study.
-pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput, StudyError> {
+pub(super) fn run(
+    context: &ExperimentContext<'_>,
+    file: &StudyFile,
+) -> Result<StudyOutput, StudyError> {
     let lesson = lesson(context)?;
     let components = components(&lesson)?;
     let mut tables = vec![errors::headline(&lesson, &INVERSE, "inverse model")?];
@@ -41,33 +44,33 @@ pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput
 
 /// Sums over all rows, in shares of the cycles alone.
 #[derive(Clone, Copy, Debug, Default)]
-struct Component {
+struct StackComponentSums {
     alone: f64,
     estimated: f64,
     magnitude: f64,
 }
 
-fn components(lesson: &Lesson) -> Result<Vec<Component>, StudyError> {
-    let mut co_runs: BTreeMap<u64, Vec<&Row>> = BTreeMap::new();
+fn components(lesson: &TrainingResult) -> Result<Vec<StackComponentSums>, StudyError> {
+    let mut co_runs: BTreeMap<u64, Vec<&TrainingRow>> = BTreeMap::new();
     for row in &lesson.set.rows {
         co_runs.entry(row.co_run).or_default().push(row);
     }
-    let mut sums = vec![Component::default(); lesson.set.components.len()];
+    let mut sums = vec![StackComponentSums::default(); lesson.set.components.len()];
     for rows in co_runs.values() {
         let measured: Vec<&[f64]> = rows.iter().map(|row| row.measured.as_slice()).collect();
         let inverse = lesson
             .fit
             .level
             .invert(&measured)
-            .map_err(failed("inverse model"))?;
+            .map_err(part_error("inverse model"))?;
         for (thread, row) in rows.iter().enumerate() {
-            add(&mut sums, inverse.own(thread), &row.own);
+            add(&mut sums, inverse.st_stack(thread), &row.own);
         }
     }
     Ok(sums)
 }
 
-fn add(sums: &mut [Component], estimated: &[f64], alone: &[f64]) {
+fn add(sums: &mut [StackComponentSums], estimated: &[f64], alone: &[f64]) {
     for (sum, (estimated, alone)) in sums.iter_mut().zip(estimated.iter().zip(alone)) {
         sum.alone += alone;
         sum.estimated += estimated;
@@ -76,7 +79,7 @@ fn add(sums: &mut [Component], estimated: &[f64], alone: &[f64]) {
 }
 
 /// A sum as a mean over the rows, percent.
-fn percent(lesson: &Lesson, sum: f64) -> f64 {
+fn percent(lesson: &TrainingResult, sum: f64) -> f64 {
     let percent = 100.0 * sum / lesson.set.rows.len().max(1) as f64;
     if percent.abs() < ROUNDING {
         0.0
@@ -87,28 +90,28 @@ fn percent(lesson: &Lesson, sum: f64) -> f64 {
 
 fn components_table(
     file: &StudyFile,
-    lesson: &Lesson,
-    sums: &[Component],
-) -> Result<Table, StudyError> {
-    let cells = |sum: &Component| {
+    lesson: &TrainingResult,
+    sums: &[StackComponentSums],
+) -> Result<ReportTable, StudyError> {
+    let cells = |sum: &StackComponentSums| {
         let values = [sum.alone, sum.estimated, sum.magnitude];
         values.map(|sum| percent(lesson, sum).into()).into()
     };
     let named = lesson.set.components.iter().zip(sums);
-    file.table("components", named.map(|(name, sum)| (name, cells(sum))))
+    file.fill_table("components", named.map(|(name, sum)| (name, cells(sum))))
 }
 
-fn guesses(file: &StudyFile, lesson: &Lesson) -> Result<Table, StudyError> {
+fn guesses(file: &StudyFile, lesson: &TrainingResult) -> Result<ReportTable, StudyError> {
     let both = [("trained", &lesson.seen), ("held-out", &lesson.held_out)];
     let rows = both.map(|(name, errors)| (name, vec![kept_percent(errors).into()]));
-    file.table("guesses", rows)
+    file.fill_table("guesses", rows)
 }
 
-fn kept_percent(errors: &Errors) -> f64 {
+fn kept_percent(errors: &LevelErrors) -> f64 {
     100.0 * errors.guesses_kept as f64 / errors.inverted.max(1) as f64
 }
 
-fn mechanism(lesson: &Lesson, sums: &[Component]) -> String {
+fn mechanism(lesson: &TrainingResult, sums: &[StackComponentSums]) -> String {
     let named = lesson.set.components.iter().zip(sums);
     let worst = named.max_by(|a, b| a.1.magnitude.total_cmp(&b.1.magnitude));
     let worst = worst.map_or_else(String::new, |(name, sum)| {

@@ -3,10 +3,10 @@
 //! Charged are times of decisions, in every quantum, against the throughput.
 
 use super::symbiosis::QUANTUM;
-use crate::frame::{Frame, Group, Over, What, known};
+use crate::frame::{CaseGroup, CellQuery, Frame, IntervalBasis, number_or_missing};
 use crate::study::file::TableSpec;
 use crate::study::{Frames, StudyError};
-use consort_report::{Cell, Table};
+use consort_report::{Cell, ReportTable};
 
 /// Decision times that are charged without being measured, µs.
 const CHARGED_US: [f64; 2] = [100.0, 1000.0];
@@ -31,12 +31,12 @@ fn break_even_us(ratio: f64) -> Option<f64> {
 }
 
 /// Throughput over linux, when deciding takes no time.
-fn over_linux(frame: &Frame, group: &Group, policy: &str) -> Cell {
-    let what = What {
+fn over_linux(frame: &Frame, group: &CaseGroup, policy: &str) -> Cell {
+    let what = CellQuery {
         measure: "stp",
         policy,
         over: Some(LINUX),
-        ..What::default()
+        ..CellQuery::default()
     };
     frame.cell(&what, group)
 }
@@ -47,14 +47,14 @@ fn near(frames: &Frames) -> Result<&Frame, StudyError> {
 }
 
 /// Cases by number of cores, and all of them.
-fn groups(frame: &Frame) -> Vec<Group> {
-    let mut groups = frame.by("cores", Over::Cases, |_| true);
-    groups.push(frame.all("all", Over::Cases, |_| true));
+fn groups(frame: &Frame) -> Vec<CaseGroup> {
+    let mut groups = frame.group_by_label("cores", IntervalBasis::Cases, |_| true);
+    groups.push(frame.group_all("all", IntervalBasis::Cases, |_| true));
     groups
 }
 
 /// Table `limits`: throughput over linux, and how long deciding may take.
-pub(super) fn limits(spec: &TableSpec, frames: &Frames) -> Result<Table, StudyError> {
+pub(super) fn limits(spec: &TableSpec, frames: &Frames) -> Result<ReportTable, StudyError> {
     let frame = near(frames)?;
     let mut rows = Vec::new();
     for group in groups(frame) {
@@ -63,17 +63,17 @@ pub(super) fn limits(spec: &TableSpec, frames: &Frames) -> Result<Table, StudyEr
             rows.push((key, cells(frame, &group, policy)));
         }
     }
-    spec.filled(rows)
+    spec.fill_rows(rows)
 }
 
-fn cells(frame: &Frame, group: &Group, policy: &str) -> Vec<Cell> {
+fn cells(frame: &Frame, group: &CaseGroup, policy: &str) -> Vec<Cell> {
     let excluded = over_linux(frame, group, policy);
     let ratio = excluded.value();
-    let limit = known(ratio.and_then(break_even_us), "no gain over linux");
+    let limit = number_or_missing(ratio.and_then(break_even_us), "no gain over linux");
     let at = |us: f64| {
         // Linux decides in the kernel.
         let us = if policy == LINUX { 0.0 } else { us };
-        known(ratio.map(|ratio| charged(ratio, us)), "no runs")
+        number_or_missing(ratio.map(|ratio| charged(ratio, us)), "no runs")
     };
     vec![excluded, limit, at(CHARGED_US[0]), at(CHARGED_US[1])]
 }
@@ -83,7 +83,7 @@ pub(super) fn note(frames: &Frames) -> Vec<String> {
     let Ok(frame) = near(frames) else {
         return Vec::new();
     };
-    let all = frame.all("all", Over::Cases, |_| true);
+    let all = frame.group_all("all", IntervalBasis::Cases, |_| true);
     let ratio = over_linux(frame, &all, SYMBIOTIC);
     let limit = ratio.value().and_then(break_even_us);
     let limit = limit.map_or_else(

@@ -1,56 +1,59 @@
 //! S7: frequency with which programs share a core under symbiotic scheduling.
 //!
 //! Keys. Table `headline`: rows `STABLE-OR-CHANGING workload, time beside the most frequent
-//! co-runner`. Table `workloads`: rows `5/NUMBER`; columns `ipc_variation_percent`, `chosen_as`,
+//! co-runner`. AloneMeasures `workloads`: rows `5/NUMBER`; columns `ipc_variation_percent`, `chosen_as`,
 //! `programs`. Table `summary`: rows `stable`, `changing`; columns `top_share_percent` (share of
 //! its time that a program spends beside its most frequent co-runner, mean over programs),
 //! `partners` (effective number of co-runners, the inverse of the sum of squared shares),
 //! `expected_top_share_percent` (were all equally frequent). Tables `stable` and `changing`: rows
 //! the programs, columns `beside-NUMBER` in the order of the rows. Figures `stable`, `changing`.
 
-use super::symbiosis::mixes::Mix;
-use super::symbiosis::{NEAR_FIRST_HALF, Prepared, chip_with_memory, phases};
-use crate::frame::interval;
-use crate::simulate::every;
+use super::symbiosis::mixes::DrawnMix;
+use super::symbiosis::{NEAR_FIRST_HALF, PreparedMix, chip_with_memory, phases};
+use crate::frame::interval_cell;
+use crate::simulate::run_every_case;
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_core::stats::mean;
-use consort_experiment::Context;
-use consort_experiment::watch::Beside;
-use consort_report::{Axis, Column, Figure, Headline, HeatMap, Plot, Table};
+use consort_experiment::ExperimentContext;
+use consort_experiment::watch::CoRunnerWatch;
+use consort_report::{Axis, Figure, HeadlineTable, HeatMap, Plot, ReportColumn, ReportTable};
 
 const CORES: usize = 5;
 const POLICY: &str = "symbiotic";
 
 /// Extent of the study at a scale.
-struct Extent {
+struct CriticalityExtent {
     mixes: usize,
     runs: usize,
     alone_s: f64,
 }
 
-const QUICK: Extent = Extent {
+const QUICK: CriticalityExtent = CriticalityExtent {
     mixes: 4,
     runs: 2,
     alone_s: 10.0,
 };
-const FULL: Extent = Extent {
+const FULL: CriticalityExtent = CriticalityExtent {
     mixes: 15,
     runs: 15,
     alone_s: 120.0,
 };
 
 /// A workload with the matrices of its runs.
-struct Watched {
+struct MixMatrices {
     name: &'static str,
-    mix: Mix,
+    mix: DrawnMix,
     runs: Vec<Vec<Vec<f64>>>,
 }
 
 /// Runs the study.
-pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput, StudyError> {
+pub(super) fn run(
+    context: &ExperimentContext<'_>,
+    file: &StudyFile,
+) -> Result<StudyOutput, StudyError> {
     let extent = context.by_scale(QUICK, FULL);
-    let mixes = Mix::draw_all(context.seed(), CORES, extent.mixes);
+    let mixes = DrawnMix::draw_all(context.seed(), CORES, extent.mixes);
     let of_programs = phases::variations(CORES, extent.alone_s, context)?;
     let of_mix = |mix| phases::of_mix(mix, &of_programs);
     let variations: Vec<f64> = mixes.iter().map(of_mix).collect();
@@ -60,7 +63,7 @@ pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput
         .into_iter()
         .zip(chosen)
         .map(|(name, mix)| watch(name, &mixes[mix], &extent, context));
-    let watched: Vec<Watched> = watched.collect::<Result<_, _>>()?;
+    let watched: Vec<MixMatrices> = watched.collect::<Result<_, _>>()?;
     tables.insert(0, headline(&watched)?);
     tables.push(summary(file, &watched)?);
     for one in &watched {
@@ -93,30 +96,30 @@ fn choose(variations: &[f64]) -> [usize; 2] {
 
 fn watch(
     name: &'static str,
-    mix: &Mix,
-    extent: &Extent,
-    context: &Context<'_>,
-) -> Result<Watched, StudyError> {
-    let near = Prepared::new(mix, extent.alone_s, context)?;
+    mix: &DrawnMix,
+    extent: &CriticalityExtent,
+    context: &ExperimentContext<'_>,
+) -> Result<MixMatrices, StudyError> {
+    let near = PreparedMix::new(mix, extent.alone_s, context)?;
     let prepared = near.on(&chip_with_memory(CORES, NEAR_FIRST_HALF)?);
-    let run = |prepared: &Prepared, policy: &&str, seed| {
-        let watch = Beside::new(&prepared.experiment.chip);
+    let run = |prepared: &PreparedMix, policy: &&str, seed| {
+        let watch = CoRunnerWatch::new(&prepared.experiment.chip);
         prepared.run(policy, seed, Box::new(watch.clone()))?;
         Ok(watch.shares())
     };
-    Ok(Watched {
+    Ok(MixMatrices {
         name,
         mix: mix.clone(),
-        runs: every(context, (&[prepared], &[POLICY], extent.runs), run)?,
+        runs: run_every_case(context, (&[prepared], &[POLICY], extent.runs), run)?,
     })
 }
 
 fn workloads(
     file: &StudyFile,
-    mixes: &[Mix],
+    mixes: &[DrawnMix],
     variations: &[f64],
     chosen: [usize; 2],
-) -> Result<Table, StudyError> {
+) -> Result<ReportTable, StudyError> {
     let rows = mixes.iter().zip(variations).enumerate();
     let rows = rows.map(|(index, (mix, variation))| {
         let name = chosen.iter().position(|&c| c == index);
@@ -127,7 +130,7 @@ fn workloads(
         ];
         (mix.key(), cells)
     });
-    file.table("workloads", rows)
+    file.fill_table("workloads", rows)
 }
 
 /// Mean over the programs of a function of their row of shares.
@@ -143,50 +146,50 @@ fn partners(row: &[f64]) -> f64 {
     1.0 / row.iter().map(|share| share * share).sum::<f64>()
 }
 
-fn top_share_percents(one: &Watched) -> Vec<f64> {
+fn top_share_percents(one: &MixMatrices) -> Vec<f64> {
     { one.runs.iter() }
         .map(|matrix| 100.0 * over_programs(matrix, top))
         .collect()
 }
 
-fn headline(watched: &[Watched]) -> Result<Table, StudyError> {
-    let mut headline = Headline::new()?;
+fn headline(watched: &[MixMatrices]) -> Result<ReportTable, StudyError> {
+    let mut headline = HeadlineTable::new()?;
     for one in watched {
         let row = format!(
             "{} workload, time beside the most frequent co-runner",
             one.name
         );
-        headline.add(&row, "percent", interval(&top_share_percents(one)))?;
+        headline.add(&row, "percent", interval_cell(&top_share_percents(one)))?;
     }
     Ok(headline.into_table())
 }
 
-fn summary(file: &StudyFile, watched: &[Watched]) -> Result<Table, StudyError> {
-    let row = |one: &Watched| {
+fn summary(file: &StudyFile, watched: &[MixMatrices]) -> Result<ReportTable, StudyError> {
+    let row = |one: &MixMatrices| {
         let counts = one.runs.iter();
         let counts = counts.map(|matrix| over_programs(matrix, partners));
         let others = (one.mix.programs.len() - 1) as f64;
         let cells = vec![
-            interval(&top_share_percents(one)),
-            interval(&counts.collect::<Vec<_>>()),
+            interval_cell(&top_share_percents(one)),
+            interval_cell(&counts.collect::<Vec<_>>()),
             (100.0 / others).into(),
         ];
         (one.name, cells)
     };
-    file.table("summary", watched.iter().map(row))
+    file.fill_table("summary", watched.iter().map(row))
 }
 
-fn matrix(one: &Watched) -> Result<Table, StudyError> {
+fn matrix(one: &MixMatrices) -> Result<ReportTable, StudyError> {
     let names = one.mix.names();
     let column = |(i, name): (usize, &String)| {
-        Column::with_unit(&format!("beside-{}", i + 1), name, "% of time")
+        ReportColumn::with_unit(&format!("beside-{}", i + 1), name, "% of time")
     };
     let columns = names.iter().enumerate().map(column).collect();
     let title = format!(
         "Share of its time beside each program, {} workload, first run",
         one.name
     );
-    let mut table = Table::new(one.name, &title, columns)?;
+    let mut table = ReportTable::new(one.name, &title, columns)?;
     for (name, row) in names.iter().zip(&one.runs[0]) {
         table.push(
             name,
@@ -196,7 +199,7 @@ fn matrix(one: &Watched) -> Result<Table, StudyError> {
     Ok(table)
 }
 
-fn figure(one: &Watched) -> Result<Figure, StudyError> {
+fn figure(one: &MixMatrices) -> Result<Figure, StudyError> {
     let cell = |row: usize, column: usize, share: f64| (row != column).then_some(100.0 * share);
     let row = |(r, row): (usize, &Vec<f64>)| {
         row.iter()
@@ -220,9 +223,9 @@ fn figure(one: &Watched) -> Result<Figure, StudyError> {
     Ok(Figure::new(one.name, &title, "", 1, Plot::HeatMap(map))?)
 }
 
-fn notes(watched: &[Watched], variations: [f64; 2]) -> Vec<String> {
-    let note = |(one, variation): (&Watched, f64)| {
-        let tops = interval(&top_share_percents(one)).text();
+fn notes(watched: &[MixMatrices], variations: [f64; 2]) -> Vec<String> {
+    let note = |(one, variation): (&MixMatrices, f64)| {
+        let tops = interval_cell(&top_share_percents(one)).text();
         format!(
             "{} ({}): alone its programs' instructions per cycle vary by {:.1} % on average; under \
              {POLICY} a program spends {tops} % of its time beside its most frequent co-runner. {}",
@@ -236,7 +239,7 @@ fn notes(watched: &[Watched], variations: [f64; 2]) -> Vec<String> {
 }
 
 /// The pair that shares a core most in the first run.
-fn closest(one: &Watched) -> String {
+fn closest(one: &MixMatrices) -> String {
     let names = one.mix.names();
     let matrix = &one.runs[0];
     let pairs = (0..names.len()).flat_map(|a| (0..a).map(move |b| (b, a)));

@@ -15,23 +15,24 @@ mod learnt;
 mod notes;
 
 use super::symbiosis::asymmetry::{
-    Extent, FIRST_HALF, IN_NODE, LINUX, MACHINES, POLICIES, SYMBIOTIC, Trial, Trials,
+    AsymmetryExtent, FIRST_HALF, IN_NODE, LINUX, MACHINES, POLICIES, SYMBIOTIC, SymbiosisTrial,
+    SymbiosisTrials,
 };
-use super::symbiosis::mixes::Mix;
-use crate::frame::ratio;
+use super::symbiosis::mixes::DrawnMix;
+use crate::frame::paired_ratio_cell;
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
-use consort_experiment::Context;
-use consort_report::{Cell, Figure, Headline, Table};
-use consort_sim::contention::Stack;
+use consort_experiment::ExperimentContext;
+use consort_report::{Cell, Figure, HeadlineTable, ReportTable};
+use consort_sim::contention::CpiStack;
 
-const QUICK: Extent = Extent {
+const QUICK: AsymmetryExtent = AsymmetryExtent {
     cores: &[4],
     mixes: 2,
     runs: 2,
     alone_s: 2.0,
 };
-const FULL: Extent = Extent {
+const FULL: AsymmetryExtent = AsymmetryExtent {
     cores: &[6, 10],
     mixes: 5,
     runs: 3,
@@ -39,8 +40,11 @@ const FULL: Extent = Extent {
 };
 
 /// Runs the study.
-pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput, StudyError> {
-    let trials = Trials::make(&context.by_scale(QUICK, FULL), context)?;
+pub(super) fn run(
+    context: &ExperimentContext<'_>,
+    file: &StudyFile,
+) -> Result<StudyOutput, StudyError> {
+    let trials = SymbiosisTrials::make(&context.by_scale(QUICK, FULL), context)?;
     let learnt = learnt::cores(&trials)?;
     Ok(StudyOutput {
         tables: vec![
@@ -48,20 +52,20 @@ pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput
             policies(file, &trials)?,
             workloads(file, &trials)?,
             learnt::table(file, &learnt)?,
-            file.table("programs", trials.mixes.iter().map(programs))?,
+            file.fill_table("programs", trials.mixes.iter().map(programs))?,
         ],
         figures: vec![
             figure(file, &trials)?,
             learnt::figure(file, &learnt, trials.runs)?,
         ],
-        notes: notes::of(&trials, &learnt),
+        notes: notes::machine_notes(&trials, &learnt),
         runs: trials.runs,
     })
 }
 
 /// Gains of the rule on the machine with a faster half.
-fn headline(trials: &Trials) -> Result<Table, StudyError> {
-    let mut headline = Headline::new()?;
+fn headline(trials: &SymbiosisTrials) -> Result<ReportTable, StudyError> {
+    let mut headline = HeadlineTable::new()?;
     for (key, group) in trials.groups() {
         let on = match key.as_str() {
             "all" => "all workloads".to_owned(),
@@ -76,7 +80,7 @@ fn headline(trials: &Trials) -> Result<Table, StudyError> {
     Ok(headline.into_table())
 }
 
-fn policies(file: &StudyFile, trials: &Trials) -> Result<Table, StudyError> {
+fn policies(file: &StudyFile, trials: &SymbiosisTrials) -> Result<ReportTable, StudyError> {
     let mut rows = Vec::new();
     for (machine, (name, _)) in MACHINES.iter().enumerate() {
         for (key, group) in trials.groups() {
@@ -86,13 +90,13 @@ fn policies(file: &StudyFile, trials: &Trials) -> Result<Table, StudyError> {
             }
         }
     }
-    file.table("policies", rows)
+    file.fill_table("policies", rows)
 }
 
-fn cells(trials: &Trials, machine: usize, group: &[usize], policy: usize) -> Vec<Cell> {
+fn cells(trials: &SymbiosisTrials, machine: usize, group: &[usize], policy: usize) -> Vec<Cell> {
     let over = |base| trials.stp_over(machine, group, policy, base);
     let of_linux = |value| trials.over(machine, group, [policy, LINUX], value);
-    let mean = |value: fn(&Trial) -> f64| trials.mean_of(machine, group, policy, value);
+    let mean = |value: fn(&SymbiosisTrial) -> f64| trials.mean_of(machine, group, policy, value);
     vec![
         over(LINUX),
         over(SYMBIOTIC),
@@ -110,33 +114,33 @@ fn cells(trials: &Trials, machine: usize, group: &[usize], policy: usize) -> Vec
 }
 
 /// Cycles per instruction that wait for memory or in its queues.
-fn cpi_memory(trial: &Trial) -> f64 {
-    let stack = Stack::NAMES.iter().zip(trial.outcome.counters.stack());
+fn cpi_memory(trial: &SymbiosisTrial) -> f64 {
+    let stack = CpiStack::NAMES.iter().zip(trial.outcome.counters.stack());
     let memory = stack.filter(|(name, _)| ["memory", "queue"].contains(name));
     memory.map(|(_, cpi)| cpi).sum()
 }
 
-fn workloads(file: &StudyFile, trials: &Trials) -> Result<Table, StudyError> {
+fn workloads(file: &StudyFile, trials: &SymbiosisTrials) -> Result<ReportTable, StudyError> {
     let mut rows = Vec::new();
     for (machine, (name, _)) in MACHINES.iter().enumerate() {
         for (index, mix) in trials.mixes.iter().enumerate() {
             let stp = |policy| trials.values(machine, index, policy, |o| o.stp);
             for (policy, of) in POLICIES.iter().enumerate() {
-                let over = |base| ratio(&stp(policy), &stp(base));
+                let over = |base| paired_ratio_cell(&stp(policy), &stp(base));
                 let mean = trials.mean_of(machine, &[index], policy, |t| t.outcome.stp);
                 let cells = vec![over(LINUX), over(SYMBIOTIC), mean];
                 rows.push((format!("{name}/{}/{of}", mix.key()), cells));
             }
         }
     }
-    file.table("workloads", rows)
+    file.fill_table("workloads", rows)
 }
 
-fn programs(mix: &Mix) -> (String, Vec<Cell>) {
+fn programs(mix: &DrawnMix) -> (String, Vec<Cell>) {
     (mix.key(), vec![mix.names().join(" ").as_str().into()])
 }
 
-fn figure(file: &StudyFile, trials: &Trials) -> Result<Figure, StudyError> {
+fn figure(file: &StudyFile, trials: &SymbiosisTrials) -> Result<Figure, StudyError> {
     let (keys, groups): (Vec<String>, Vec<Vec<usize>>) = trials.groups().into_iter().unzip();
     let machines = 0..MACHINES.len();
     let places = machines.flat_map(|machine| groups.iter().map(move |group| (machine, group)));
@@ -149,5 +153,5 @@ fn figure(file: &StudyFile, trials: &Trials) -> Result<Figure, StudyError> {
     let names = MACHINES.iter();
     let names =
         names.flat_map(|(machine, _)| keys.iter().map(move |key| format!("{machine}/{key}")));
-    file.bars("policies", trials.runs, names.collect(), series)
+    file.bar_figure("policies", trials.runs, names.collect(), series)
 }

@@ -9,9 +9,9 @@ const PROGRAM: &str = "matmul-fp";
 /// Mean over the runs of a case.
 fn mean(frame: &Frame, case: &str, measure: &str) -> f64 {
     let case = frame.cases.iter().position(|known| known.key == case);
-    let both = case.zip(frame.policy(PROGRAM));
+    let both = case.zip(frame.policy_index(PROGRAM));
     let values = both.map_or(&[][..], |(case, policy)| {
-        frame.runs_of(case, policy, measure)
+        frame.run_values(case, policy, measure)
     });
     values.iter().sum::<f64>() / values.len() as f64
 }

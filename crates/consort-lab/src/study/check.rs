@@ -1,9 +1,9 @@
 //! Checks of a study file, key by key.
 
-use super::analyses::{SIMULATE, named};
-use super::file::{CellSpec, Loop, PhraseSpec, StudyFile};
+use super::analyses::{SIMULATE, find_named};
+use super::file::{CellSpec, PhraseSpec, StudyFile, ViewLoop};
 use crate::frame;
-use crate::simulate::{CaseSpec, Entrant, ExperimentSpec, Ground};
+use crate::simulate::{CaseSpec, DescriptionSource, ExperimentSpec, StudyContender};
 use crate::studies::{self, ANALYSES};
 use consort_core::hint;
 use consort_sim::describe::{self, DescribeError, Problems};
@@ -15,18 +15,18 @@ impl StudyFile {
     /// # Errors
     /// The first thing that is wrong, with its line and key.
     pub fn parse(file: &str, text: &str) -> Result<Self, DescribeError> {
-        describe::parse(file, text, study)
+        describe::parse(file, text, check_study)
     }
 }
 
 /// Notes everything that cannot be, but for machines and programs.
-fn study(file: &StudyFile, problems: &mut Problems) {
+fn check_study(file: &StudyFile, problems: &mut Problems) {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
     let usable = !file.id.is_empty() && file.id.bytes().all(plain);
     problems.require(usable, "id", "is no id; use letters, digits, '-' and '_'");
     for (name, of) in &file.shared {
         let known = studies::experiment_names();
-        known_as(
+        check_known(
             problems,
             &format!("shared.{name}"),
             "shared experiment",
@@ -35,10 +35,10 @@ fn study(file: &StudyFile, problems: &mut Problems) {
         );
     }
     for (name, spec) in &file.experiments {
-        experiment(problems, &format!("experiments.{name}"), spec);
+        check_experiment(problems, &format!("experiments.{name}"), spec);
     }
     if let Some(name) = &file.analysis {
-        analysis(problems, "analysis", name, ANALYSES.studies);
+        check_analysis(problems, "analysis", name, ANALYSES.studies);
         return;
     }
     let empty = file.shared.is_empty() && file.experiments.is_empty();
@@ -52,10 +52,10 @@ fn study(file: &StudyFile, problems: &mut Problems) {
         "headline",
         "is missing; expected rows",
     );
-    views(file, problems);
+    check_views(file, problems);
 }
 
-fn known_as<'a>(
+fn check_known<'a>(
     problems: &mut Problems,
     key: &str,
     what: &str,
@@ -69,17 +69,17 @@ fn known_as<'a>(
     problems.add(key, format!("unknown {what} '{name}'; {hint}"));
 }
 
-fn analysis<T: Copy>(problems: &mut Problems, key: &str, name: &str, all: &[(&str, T)]) {
-    if named(all, name).is_none() {
+fn check_analysis<T: Copy>(problems: &mut Problems, key: &str, name: &str, all: &[(&str, T)]) {
+    if find_named(all, name).is_none() {
         let hint = hint(name, all.iter().map(|(known, _)| *known));
         problems.add(key, format!("unknown analysis '{name}'; {hint}"));
     }
 }
 
-fn experiment(problems: &mut Problems, key: &str, spec: &ExperimentSpec) {
+fn check_experiment(problems: &mut Problems, key: &str, spec: &ExperimentSpec) {
     let kind = spec.kind.as_deref().unwrap_or(SIMULATE);
     if kind != SIMULATE {
-        analysis(problems, &format!("{key}.kind"), kind, ANALYSES.experiments);
+        check_analysis(problems, &format!("{key}.kind"), kind, ANALYSES.experiments);
         return;
     }
     let system = spec.system.as_deref().unwrap_or("linux");
@@ -87,7 +87,7 @@ fn experiment(problems: &mut Problems, key: &str, spec: &ExperimentSpec) {
         problems.add(format!("{key}.system"), error.to_string());
     }
     for (n, policy) in spec.policies.iter().enumerate() {
-        if let Err(error) = Entrant::new(policy, "linux") {
+        if let Err(error) = StudyContender::new(policy, "linux") {
             problems.add(format!("{key}.policies[{n}]"), error.to_string());
         }
     }
@@ -106,11 +106,11 @@ fn experiment(problems: &mut Problems, key: &str, spec: &ExperimentSpec) {
     let seconds = spec.alone_s.is_none_or(|s| s.quick.min(s.full) > 0.0);
     problems.require(seconds, format!("{key}.alone_s"), "is not above 0 s");
     for (n, case) in spec.cases.iter().enumerate() {
-        one_case(problems, &format!("{key}.cases[{n}]"), case);
+        check_case(problems, &format!("{key}.cases[{n}]"), case);
     }
 }
 
-fn one_case(problems: &mut Problems, key: &str, case: &CaseSpec) {
+fn check_case(problems: &mut Problems, key: &str, case: &CaseSpec) {
     let either = case.workload.is_some() != case.suite.is_some();
     problems.require(either, key, "needs either a workload or a suite");
     let threads = case.suite.is_none() || case.drawn.is_some() || !case.threads.is_empty();
@@ -128,21 +128,21 @@ fn one_case(problems: &mut Problems, key: &str, case: &CaseSpec) {
 }
 
 /// Every view of the file with its key.
-fn views(file: &StudyFile, problems: &mut Problems) {
-    let mut check = Check {
+fn check_views(file: &StudyFile, problems: &mut Problems) {
+    let mut check = ViewChecker {
         file,
-        policies: policies(file),
+        policies: experiment_policies(file),
         problems,
     };
     for (n, block) in file.headline.iter().enumerate() {
         let key = format!("headline[{n}]");
-        check.looped(&key, block.looped());
-        check.cells(&format!("{key}.rows"), &block.rows, block.looped());
+        check.check_loop(&key, block.looped());
+        check.check_cells(&format!("{key}.rows"), &block.rows, block.looped());
     }
     for (n, table) in file.tables.iter().enumerate() {
         let key = format!("tables[{n}]");
         if let Some(name) = &table.analysis {
-            analysis(
+            check_analysis(
                 check.problems,
                 &format!("{key}.analysis"),
                 name,
@@ -150,33 +150,33 @@ fn views(file: &StudyFile, problems: &mut Problems) {
             );
             continue;
         }
-        check.looped(&key, table.looped());
-        check.cells(&format!("{key}.columns"), &table.columns, table.looped());
+        check.check_loop(&key, table.looped());
+        check.check_cells(&format!("{key}.columns"), &table.columns, table.looped());
     }
     for (n, figure) in file.figures.iter().enumerate() {
         let key = format!("figures[{n}]");
-        check.looped(&key, figure.looped());
-        check.cells(&format!("{key}.series"), &figure.series, figure.looped());
+        check.check_loop(&key, figure.looped());
+        check.check_cells(&format!("{key}.series"), &figure.series, figure.looped());
     }
     for (n, note) in file.notes.iter().enumerate() {
         let key = format!("notes[{n}]");
         if let Some(name) = &note.analysis {
-            analysis(
+            check_analysis(
                 check.problems,
                 &format!("{key}.analysis"),
                 name,
                 ANALYSES.notes,
             );
         }
-        check.looped(&key, note.looped());
+        check.check_loop(&key, note.looped());
         for (name, phrase) in &note.phrases {
-            check.phrase(&format!("{key}.phrases.{name}"), phrase);
+            check.check_phrase(&format!("{key}.phrases.{name}"), phrase);
         }
     }
 }
 
 /// Views of a file under check.
-struct Check<'a, 'b> {
+struct ViewChecker<'a, 'b> {
     file: &'a StudyFile,
     /// The policies of all experiments; none where an experiment has policies of its own.
     policies: Option<Vec<String>>,
@@ -184,7 +184,7 @@ struct Check<'a, 'b> {
 }
 
 /// The policies of all experiments of a file; of others than simulated ones it does not say.
-fn policies(file: &StudyFile) -> Option<Vec<String>> {
+fn experiment_policies(file: &StudyFile) -> Option<Vec<String>> {
     let shared = file
         .shared
         .values()
@@ -194,12 +194,12 @@ fn policies(file: &StudyFile) -> Option<Vec<String>> {
     simulated.then(|| all.into_iter().flat_map(|spec| spec.policies).collect())
 }
 
-impl Check<'_, '_> {
-    fn from(&mut self, key: &str, from: Option<&str>) {
+impl ViewChecker<'_, '_> {
+    fn check_from_key(&mut self, key: &str, from: Option<&str>) {
         if let Some(from) = from {
             let names = self.file.experiments.keys().chain(self.file.shared.keys());
             let known = names.map(String::as_str);
-            known_as(
+            check_known(
                 self.problems,
                 &format!("{key}.from"),
                 "experiment",
@@ -209,32 +209,32 @@ impl Check<'_, '_> {
         }
     }
 
-    fn looped(&mut self, key: &str, over: Loop<'_>) {
-        self.from(key, over.from);
+    fn check_loop(&mut self, key: &str, over: ViewLoop<'_>) {
+        self.check_from_key(key, over.from);
         for (n, policy) in over.policies.iter().enumerate() {
-            self.policy(&format!("{key}.policies[{n}]"), policy);
+            self.check_policy(&format!("{key}.policies[{n}]"), policy);
         }
     }
 
-    fn phrase(&mut self, key: &str, phrase: &PhraseSpec) {
-        self.looped(key, phrase.looped());
+    fn check_phrase(&mut self, key: &str, phrase: &PhraseSpec) {
+        self.check_loop(key, phrase.looped());
         for (name, cell) in &phrase.cells {
-            self.cell(&format!("{key}.cells.{name}"), cell, phrase.looped());
+            self.check_cell(&format!("{key}.cells.{name}"), cell, phrase.looped());
         }
         for (name, inner) in &phrase.phrases {
-            self.phrase(&format!("{key}.phrases.{name}"), inner);
+            self.check_phrase(&format!("{key}.phrases.{name}"), inner);
         }
     }
 
-    fn cells(&mut self, key: &str, cells: &[CellSpec], over: Loop<'_>) {
+    fn check_cells(&mut self, key: &str, cells: &[CellSpec], over: ViewLoop<'_>) {
         self.problems.require(!cells.is_empty(), key, "is empty");
         for (n, cell) in cells.iter().enumerate() {
-            self.cell(&format!("{key}[{n}]"), cell, over);
+            self.check_cell(&format!("{key}[{n}]"), cell, over);
         }
     }
 
-    fn cell(&mut self, key: &str, cell: &CellSpec, over: Loop<'_>) {
-        self.from(key, cell.from.as_deref());
+    fn check_cell(&mut self, key: &str, cell: &CellSpec, over: ViewLoop<'_>) {
+        self.check_from_key(key, cell.from.as_deref());
         let measures = [
             ("measure", Some(&cell.measure)),
             ("of", cell.of.as_ref()),
@@ -243,7 +243,7 @@ impl Check<'_, '_> {
         for (part, measure) in measures {
             let known = frame::MEASURES.iter().map(|measure| measure.key);
             if let Some(measure) = measure {
-                known_as(
+                check_known(
                     self.problems,
                     &format!("{key}.{part}"),
                     "measure",
@@ -254,7 +254,7 @@ impl Check<'_, '_> {
         }
         for (part, policy) in [("policy", &cell.policy), ("over", &cell.over)] {
             if let Some(policy) = policy {
-                self.policy(&format!("{key}.{part}"), policy);
+                self.check_policy(&format!("{key}.{part}"), policy);
             }
         }
         let named = cell.policy.is_some() || !over.policies.is_empty() || !over.each.is_empty();
@@ -265,10 +265,10 @@ impl Check<'_, '_> {
     }
 
     /// Policies of views are among those of some experiment, or words.
-    fn policy(&mut self, key: &str, policy: &str) {
+    fn check_policy(&mut self, key: &str, policy: &str) {
         if let Some(all) = self.policies.as_ref().filter(|_| !policy.contains('{')) {
             let known = all.iter().map(String::as_str);
-            known_as(self.problems, key, "policy of this study", policy, known);
+            check_known(self.problems, key, "policy of this study", policy, known);
         }
     }
 }
@@ -277,24 +277,24 @@ impl Check<'_, '_> {
 ///
 /// # Errors
 /// The first that is not, with the line where the text has it first.
-pub(super) fn ground(
+pub(super) fn check_descriptions(
     name: &str,
     text: &str,
     file: &StudyFile,
-    ground: &dyn Ground,
+    ground: &dyn DescriptionSource,
 ) -> Result<String, DescribeError> {
     let mut described = String::new();
     for (experiment, spec) in &file.experiments {
         let wrong = |key: &str, value: &str, message: String| DescribeError {
             file: name.to_owned(),
-            line: line_of(text, value),
+            line: find_line(text, value),
             key: format!("experiments.{experiment}.{key}"),
             message,
             more: 0,
         };
         let others = spec.cases.iter().filter_map(|case| case.machine.as_ref());
         for machine in std::iter::once(&spec.machine).chain(others) {
-            let chip = ground.chip(machine);
+            let chip = ground.load_chip(machine);
             let chip = chip.map_err(|error| wrong("machine", machine, error.to_string()))?;
             described += &format!("{:?}", chip.spec());
         }
@@ -324,7 +324,7 @@ pub(super) fn ground(
 }
 
 /// The line, from 1, of the first string of this value.
-fn line_of(text: &str, value: &str) -> usize {
+fn find_line(text: &str, value: &str) -> usize {
     let quotes = ['"', '\''].map(|quote| format!("{quote}{value}{quote}"));
     let has = |line: &str| quotes.iter().any(|quoted| line.contains(quoted));
     text.lines().position(has).map_or(1, |n| n + 1)

@@ -3,7 +3,7 @@
 //! A study is a TOML file. [`StudyFile::parse`] reads and checks one; whatever is wrong is one
 //! line that names file, line and key. docs/extending.md shows a whole study.
 
-use crate::frame::View;
+use crate::frame::CellView;
 use crate::simulate::ExperimentSpec;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -61,7 +61,7 @@ pub struct StudyFile {
 /// Cases that are taken together.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct GroupSpec {
+pub struct CaseGroupSpec {
     /// A group for each value of this label of cases: `case` for each case by itself, `program` or
     /// `threads` where cases have them.
     #[serde(default)]
@@ -89,7 +89,7 @@ pub struct GroupSpec {
     pub from: Option<String>,
     /// Kind of the groups' intervals.
     #[serde(default)]
-    pub over: OverSpec,
+    pub over: IntervalBasisSpec,
     /// True if the groups come in the opposite order.
     #[serde(default)]
     pub reverse: bool,
@@ -101,7 +101,7 @@ pub struct GroupSpec {
 /// Kind of a group's intervals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum OverSpec {
+pub enum IntervalBasisSpec {
     /// Cases, each the mean of its runs; the runs where there is one case.
     #[default]
     Cases,
@@ -111,11 +111,11 @@ pub enum OverSpec {
 
 /// A loop of a view: groups of cases, and under each of them these words.
 #[derive(Clone, Copy, Debug)]
-pub struct Loop<'a> {
+pub struct ViewLoop<'a> {
     /// Experiment; the only one where none is named.
     pub from: Option<&'a str>,
     /// Groups of cases; all cases where there are none.
-    pub groups: &'a [GroupSpec],
+    pub groups: &'a [CaseGroupSpec],
     /// Policies: short for `each` with `policy` and `name`.
     pub policies: &'a [String],
     /// Words that stand for `{WORD}` in what follows.
@@ -166,7 +166,7 @@ pub struct CellSpec {
     pub of: Option<String>,
     /// Way in which values become a number.
     #[serde(default)]
-    pub view: View,
+    pub view: CellView,
     /// Reason that is given where there is no number.
     #[serde(default)]
     pub missing: Option<String>,
@@ -182,16 +182,16 @@ pub struct CellSpec {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HeadlineSpec {
-    /// See [`Loop::from`].
+    /// See [`ViewLoop::from`].
     #[serde(default)]
     pub from: Option<String>,
-    /// See [`Loop::groups`].
+    /// See [`ViewLoop::groups`].
     #[serde(default)]
-    pub groups: Vec<GroupSpec>,
-    /// See [`Loop::policies`].
+    pub groups: Vec<CaseGroupSpec>,
+    /// See [`ViewLoop::policies`].
     #[serde(default)]
     pub policies: Vec<String>,
-    /// See [`Loop::each`].
+    /// See [`ViewLoop::each`].
     #[serde(default)]
     pub each: Vec<BTreeMap<String, String>>,
     /// The rows.
@@ -213,16 +213,16 @@ pub struct TableSpec {
     /// Key of a row; `{group}/{name}` where there are policies, else `{group}`.
     #[serde(default)]
     pub row: Option<String>,
-    /// See [`Loop::from`].
+    /// See [`ViewLoop::from`].
     #[serde(default)]
     pub from: Option<String>,
-    /// See [`Loop::groups`].
+    /// See [`ViewLoop::groups`].
     #[serde(default)]
-    pub groups: Vec<GroupSpec>,
-    /// See [`Loop::policies`].
+    pub groups: Vec<CaseGroupSpec>,
+    /// See [`ViewLoop::policies`].
     #[serde(default)]
     pub policies: Vec<String>,
-    /// See [`Loop::each`].
+    /// See [`ViewLoop::each`].
     #[serde(default)]
     pub each: Vec<BTreeMap<String, String>>,
     /// The columns.
@@ -303,16 +303,16 @@ pub struct FigureSpec {
     /// Label of cases that makes a line for each of its values.
     #[serde(default)]
     pub line_by: Option<String>,
-    /// See [`Loop::from`].
+    /// See [`ViewLoop::from`].
     #[serde(default)]
     pub from: Option<String>,
-    /// See [`Loop::groups`].
+    /// See [`ViewLoop::groups`].
     #[serde(default)]
-    pub groups: Vec<GroupSpec>,
-    /// See [`Loop::policies`].
+    pub groups: Vec<CaseGroupSpec>,
+    /// See [`ViewLoop::policies`].
     #[serde(default)]
     pub policies: Vec<String>,
-    /// See [`Loop::each`].
+    /// See [`ViewLoop::each`].
     #[serde(default)]
     pub each: Vec<BTreeMap<String, String>>,
     /// Series, once for each of the words.
@@ -372,16 +372,16 @@ pub struct PhraseSpec {
     /// Cells by their names in items.
     #[serde(default)]
     pub cells: BTreeMap<String, CellSpec>,
-    /// See [`Loop::from`].
+    /// See [`ViewLoop::from`].
     #[serde(default)]
     pub from: Option<String>,
-    /// See [`Loop::groups`]; those of the note where there are none.
+    /// See [`ViewLoop::groups`]; those of the note where there are none.
     #[serde(default)]
-    pub groups: Vec<GroupSpec>,
-    /// See [`Loop::policies`].
+    pub groups: Vec<CaseGroupSpec>,
+    /// See [`ViewLoop::policies`].
     #[serde(default)]
     pub policies: Vec<String>,
-    /// See [`Loop::each`].
+    /// See [`ViewLoop::each`].
     #[serde(default)]
     pub each: Vec<BTreeMap<String, String>>,
 }
@@ -410,16 +410,16 @@ pub struct NoteSpec {
     /// Phrases by their names in the text.
     #[serde(default)]
     pub phrases: BTreeMap<String, PhraseSpec>,
-    /// See [`Loop::from`].
+    /// See [`ViewLoop::from`].
     #[serde(default)]
     pub from: Option<String>,
-    /// See [`Loop::groups`]; one note on all cases where there are none.
+    /// See [`ViewLoop::groups`]; one note on all cases where there are none.
     #[serde(default)]
-    pub groups: Vec<GroupSpec>,
-    /// See [`Loop::policies`].
+    pub groups: Vec<CaseGroupSpec>,
+    /// See [`ViewLoop::policies`].
     #[serde(default)]
     pub policies: Vec<String>,
-    /// See [`Loop::each`].
+    /// See [`ViewLoop::each`].
     #[serde(default)]
     pub each: Vec<BTreeMap<String, String>>,
 }
@@ -428,8 +428,8 @@ macro_rules! loops {
     ($($spec:ty),*) => {$(
         impl $spec {
             /// The loop over groups and words.
-            pub(super) fn looped(&self) -> Loop<'_> {
-                Loop {
+            pub(super) fn looped(&self) -> ViewLoop<'_> {
+                ViewLoop {
                     from: self.from.as_deref(),
                     groups: &self.groups,
                     policies: &self.policies,

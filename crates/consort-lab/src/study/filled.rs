@@ -1,32 +1,32 @@
 //! Tables and figures whose numbers an analysis gives; their headings are the file's.
 
 use super::StudyError;
-use super::figures::{bars_of, heat_of};
+use super::figures::{bars_from_series, heat_map_from_rows};
 use super::file::{CellSpec, FigureSpec, StudyFile, TableSpec};
-use super::frames::Words;
+use super::frames::TemplateWords;
 use super::template::fill;
-use consort_report::{Cell, Figure, Plot, Table};
+use consort_report::{Cell, Figure, Plot, ReportTable};
 
-fn found<T>(spec: Option<T>, key: &str) -> Result<T, StudyError> {
+fn require_spec<T>(spec: Option<T>, key: &str) -> Result<T, StudyError> {
     spec.ok_or_else(|| StudyError::part(key, "the study's file has no headings for it"))
 }
 
 impl TableSpec {
     /// The table with these rows.
-    pub(crate) fn filled<K: AsRef<str>>(
+    pub(crate) fn fill_rows<K: AsRef<str>>(
         &self,
         rows: impl IntoIterator<Item = (K, Vec<Cell>)>,
-    ) -> Result<Table, StudyError> {
-        self.filled_with(&Words::new(), rows)
+    ) -> Result<ReportTable, StudyError> {
+        self.fill_rows_with_words(&TemplateWords::new(), rows)
     }
 
-    fn filled_with<K: AsRef<str>>(
+    fn fill_rows_with_words<K: AsRef<str>>(
         &self,
-        words: &Words,
+        words: &TemplateWords,
         rows: impl IntoIterator<Item = (K, Vec<Cell>)>,
-    ) -> Result<Table, StudyError> {
+    ) -> Result<ReportTable, StudyError> {
         let columns = self.columns.iter().map(CellSpec::column).collect();
-        let mut table = Table::new(&self.key, &fill(&self.title, words), columns)?;
+        let mut table = ReportTable::new(&self.key, &fill(&self.title, words), columns)?;
         for (key, cells) in rows {
             table.push(key.as_ref(), cells)?;
         }
@@ -35,7 +35,7 @@ impl TableSpec {
 }
 
 impl FigureSpec {
-    fn drawn(&self, runs: usize, plot: Plot) -> Result<Figure, StudyError> {
+    fn draw_plot(&self, runs: usize, plot: Plot) -> Result<Figure, StudyError> {
         Ok(Figure::new(&self.key, &self.title, &self.text, runs, plot)?)
     }
 }
@@ -45,30 +45,30 @@ impl StudyFile {
     ///
     /// # Errors
     /// A key that the file has no table of, and rows that cannot be.
-    pub(crate) fn table<K: AsRef<str>>(
+    pub(crate) fn fill_table<K: AsRef<str>>(
         &self,
         key: &str,
         rows: impl IntoIterator<Item = (K, Vec<Cell>)>,
-    ) -> Result<Table, StudyError> {
-        self.table_with(key, &Words::new(), rows)
+    ) -> Result<ReportTable, StudyError> {
+        self.fill_table_with_words(key, &TemplateWords::new(), rows)
     }
 
     /// The table of a key, with words for those in its title.
     ///
     /// # Errors
-    /// As for [`Self::table`].
-    pub(crate) fn table_with<K: AsRef<str>>(
+    /// As for [`Self::fill_table`].
+    pub(crate) fn fill_table_with_words<K: AsRef<str>>(
         &self,
         key: &str,
-        words: &Words,
+        words: &TemplateWords,
         rows: impl IntoIterator<Item = (K, Vec<Cell>)>,
-    ) -> Result<Table, StudyError> {
+    ) -> Result<ReportTable, StudyError> {
         let spec = self.tables.iter().find(|spec| spec.key == key);
-        found(spec, key)?.filled_with(words, rows)
+        require_spec(spec, key)?.fill_rows_with_words(words, rows)
     }
 
-    fn figure(&self, key: &str) -> Result<&FigureSpec, StudyError> {
-        found(self.figures.iter().find(|spec| spec.key == key), key)
+    fn figure_spec(&self, key: &str) -> Result<&FigureSpec, StudyError> {
+        require_spec(self.figures.iter().find(|spec| spec.key == key), key)
     }
 
     /// The figure of a key as bars: a group for each name; series are names with a cell for each
@@ -76,37 +76,37 @@ impl StudyFile {
     ///
     /// # Errors
     /// A key that the file has no figure of, and series of other lengths.
-    pub(crate) fn bars(
+    pub(crate) fn bar_figure(
         &self,
         key: &str,
         runs: usize,
         groups: Vec<String>,
         series: impl IntoIterator<Item = (String, Vec<Cell>)>,
     ) -> Result<Figure, StudyError> {
-        let spec = self.figure(key)?;
-        spec.drawn(runs, Plot::Bars(bars_of(spec, groups, series)))
+        let spec = self.figure_spec(key)?;
+        spec.draw_plot(runs, Plot::Bars(bars_from_series(spec, groups, series)))
     }
 
     /// The figure of a key as a matrix, whose rows have a value, or none, for each column.
     ///
     /// # Errors
     /// A key that the file has no figure of, and rows of other lengths.
-    pub(crate) fn heat(
+    pub(crate) fn heat_figure(
         &self,
         key: &str,
         runs: usize,
         columns: Vec<String>,
         rows: Vec<(String, Vec<Option<f64>>)>,
     ) -> Result<Figure, StudyError> {
-        let spec = self.figure(key)?;
-        spec.drawn(runs, Plot::HeatMap(heat_of(spec, columns, rows)))
+        let spec = self.figure_spec(key)?;
+        spec.draw_plot(runs, Plot::HeatMap(heat_map_from_rows(spec, columns, rows)))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use consort_report::Column;
+    use consort_report::ReportColumn;
 
     const FILE: &str = "id = 'x'\ntitle = ''\nsource = ''\nsection = ''\noriginal = ''\n\
         differs = ''\nseed = 1\nfull_seconds = 1\nanalysis = 'h1'\n\
@@ -118,11 +118,11 @@ mod tests {
     #[test]
     fn headings_come_from_the_file_and_numbers_from_the_analysis() {
         let file = StudyFile::parse("x.toml", FILE).unwrap();
-        let words = Words::from([("s".to_owned(), "2".to_owned())]);
+        let words = TemplateWords::from([("s".to_owned(), "2".to_owned())]);
         let rows = [("a", vec![1.0.into(), 50.0.into()])];
-        let table = file.table_with("t", &words, rows).unwrap();
+        let table = file.fill_table_with_words("t", &words, rows).unwrap();
         assert_eq!(table.title(), "Work of 2 s");
-        let headings: Vec<String> = table.columns().iter().map(Column::heading).collect();
+        let headings: Vec<String> = table.columns().iter().map(ReportColumn::heading).collect();
         assert_eq!(headings, ["Makespan (s)", "Own (%)"]);
         assert_eq!(table.cell("a", "own").unwrap().value(), Some(50.0));
         let series = [(
@@ -130,7 +130,7 @@ mod tests {
             vec![Cell::from(2.0), Cell::missing("none")],
         )];
         let groups = ["g", "h"].map(str::to_owned).to_vec();
-        let figure = file.bars("f", 3, groups, series).unwrap();
+        let figure = file.bar_figure("f", 3, groups, series).unwrap();
         let Plot::Bars(bars) = figure.plot() else {
             panic!("{figure:?}");
         };
@@ -148,8 +148,8 @@ mod tests {
     fn a_key_without_headings_is_named() {
         let file = StudyFile::parse("x.toml", FILE).unwrap();
         let none: [(&str, Vec<Cell>); 0] = [];
-        let error = file.table("u", none).unwrap_err().to_string();
+        let error = file.fill_table("u", none).unwrap_err().to_string();
         assert_eq!(error, "u: the study's file has no headings for it");
-        assert!(file.heat("g", 1, Vec::new(), Vec::new()).is_err());
+        assert!(file.heat_figure("g", 1, Vec::new(), Vec::new()).is_err());
     }
 }

@@ -1,14 +1,14 @@
 //! The frames of a study, and the loops of its views over them.
 
-use super::file::{CellSpec, GroupSpec, Loop, OverSpec};
+use super::file::{CaseGroupSpec, CellSpec, IntervalBasisSpec, ViewLoop};
 use super::template::fill;
-use crate::frame::{self, Case, Frame, Group, Over, What};
-use consort_report::{Cell, Column, percent_above_one};
+use crate::frame::{self, Case, CaseGroup, CellQuery, Frame, IntervalBasis};
+use consort_report::{Cell, ReportColumn, percent_above_one};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Words that stand for `{WORD}`.
-pub(crate) type Words = BTreeMap<String, String>;
+pub(crate) type TemplateWords = BTreeMap<String, String>;
 
 /// The frames of a study by the names of their experiments.
 #[derive(Clone, Debug, Default)]
@@ -20,13 +20,13 @@ pub(crate) struct Frames {
 
 /// One turn of a loop: a group and words.
 #[derive(Clone, Debug)]
-pub(super) struct Turn {
+pub(super) struct LoopTurn {
     pub(super) from: String,
-    pub(super) group: Group,
+    pub(super) group: CaseGroup,
     /// Description of the group, by which it is found in another frame.
-    spec: GroupSpec,
+    spec: CaseGroupSpec,
     value: String,
-    pub(super) words: Words,
+    pub(super) words: TemplateWords,
 }
 
 /// All cases together, where a view names no groups.
@@ -39,30 +39,31 @@ impl Frames {
     }
 
     /// The name of the experiment that a view is of.
-    fn name(&self, from: Option<&str>) -> String {
+    fn experiment_name(&self, from: Option<&str>) -> String {
         let first = self.frames.keys().next().map(String::as_str);
         from.or(first).unwrap_or_default().to_owned()
     }
 
     /// Runs of each case and policy, in the experiment that has most.
-    pub(super) fn runs(&self) -> usize {
+    pub(super) fn most_runs(&self) -> usize {
         let runs = self.frames.values().map(|frame| frame.runs);
         runs.max().unwrap_or(0)
     }
 
-    pub(super) fn runs_of(&self, from: Option<&str>) -> usize {
-        self.get(&self.name(from)).map_or(0, |frame| frame.runs)
+    pub(super) fn experiment_runs(&self, from: Option<&str>) -> usize {
+        self.get(&self.experiment_name(from))
+            .map_or(0, |frame| frame.runs)
     }
 
     /// The groups of a loop, each with all of the loop's words.
-    pub(super) fn turns(&self, over: Loop<'_>) -> Vec<Vec<Turn>> {
-        let each = self.each(over);
-        let words = |group: &Turn| each.iter().map(|words| group.with(words)).collect();
+    pub(super) fn turns(&self, over: ViewLoop<'_>) -> Vec<Vec<LoopTurn>> {
+        let each = self.loop_words(over);
+        let words = |group: &LoopTurn| each.iter().map(|words| group.with_words(words)).collect();
         self.groups(over).iter().map(words).collect()
     }
 
     /// The loop's words; once none, where it has none.
-    pub(super) fn each(&self, over: Loop<'_>) -> Vec<Words> {
+    pub(super) fn loop_words(&self, over: ViewLoop<'_>) -> Vec<TemplateWords> {
         let policy = |policy: &String| {
             let name = self.names.get(policy).unwrap_or(policy);
             let words = [("policy", policy), ("name", name)];
@@ -71,44 +72,44 @@ impl Frames {
                 .into()
         };
         match (over.policies, over.each) {
-            ([], []) => vec![Words::new()],
+            ([], []) => vec![TemplateWords::new()],
             (policies, []) => policies.iter().map(policy).collect(),
             (_, each) => each.to_vec(),
         }
     }
 
     /// The groups of a loop; those without cases are left out.
-    pub(super) fn groups(&self, over: Loop<'_>) -> Vec<Turn> {
-        let all = [GroupSpec {
+    pub(super) fn groups(&self, over: ViewLoop<'_>) -> Vec<LoopTurn> {
+        let all = [CaseGroupSpec {
             all: Some(ALL.to_owned()),
-            ..GroupSpec::default()
+            ..CaseGroupSpec::default()
         }];
         let specs = if over.groups.is_empty() {
             &all[..]
         } else {
             over.groups
         };
-        let of = |spec: &GroupSpec| {
-            let from = self.name(spec.from.as_deref().or(over.from));
+        let of = |spec: &CaseGroupSpec| {
+            let from = self.experiment_name(spec.from.as_deref().or(over.from));
             let frame = self.get(&from);
             frame.map_or_else(Vec::new, |frame| spec.turns(frame, &from))
         };
         let turns = specs.iter().flat_map(of);
-        let shown = |turn: &Turn| !turn.group.cases.is_empty() || !turn.spec.names.is_empty();
+        let shown = |turn: &LoopTurn| !turn.group.cases.is_empty() || !turn.spec.names.is_empty();
         turns.filter(shown).collect()
     }
 
     /// Cell at a turn of a loop.
-    pub(super) fn cell(&self, spec: &CellSpec, turn: &Turn) -> Cell {
+    pub(super) fn cell(&self, spec: &CellSpec, turn: &LoopTurn) -> Cell {
         let words = |text: &str| fill(text, &turn.words);
         let from = spec.from.as_ref().unwrap_or(&turn.from);
         let Some(frame) = self.get(from) else {
             return Cell::missing("not run");
         };
-        let other = (*from != turn.from).then(|| turn.spec.again(frame, &turn.value));
+        let other = (*from != turn.from).then(|| turn.spec.group_in_frame(frame, &turn.value));
         let policy = words(spec.policy.as_deref().unwrap_or("{policy}"));
         let over = spec.over.as_deref().map(words);
-        let what = What {
+        let what = CellQuery {
             measure: &spec.measure,
             policy: &policy,
             over: over.as_deref(),
@@ -132,43 +133,44 @@ impl Frames {
     }
 
     /// The runs of a turn's first case.
-    pub(super) fn runs_at(&self, spec: &CellSpec, turn: &Turn) -> Vec<f64> {
+    pub(super) fn first_case_runs(&self, spec: &CellSpec, turn: &LoopTurn) -> Vec<f64> {
         let policy = fill(spec.policy.as_deref().unwrap_or("{policy}"), &turn.words);
         let first = turn.group.cases.first().copied();
         let frame = self.get(&turn.from);
-        let runs = frame.and_then(|f| Some(f.runs_of(first?, f.policy(&policy)?, &spec.measure)));
+        let runs =
+            frame.and_then(|f| Some(f.run_values(first?, f.policy_index(&policy)?, &spec.measure)));
         runs.unwrap_or_default().to_vec()
     }
 
     /// Number of cases of a turn in which a cell's policy and its baseline have the same values.
-    pub(super) fn same(&self, spec: &CellSpec, turn: &Turn) -> usize {
+    pub(super) fn count_same_cases(&self, spec: &CellSpec, turn: &LoopTurn) -> usize {
         let words = |text: &str| fill(text, &turn.words);
         let policy = words(spec.policy.as_deref().unwrap_or("{policy}"));
         let over = words(spec.over.as_deref().unwrap_or_default());
         let frame = self.get(spec.from.as_ref().unwrap_or(&turn.from));
         frame.map_or(0, |frame| {
-            frame.same(&spec.measure, [&policy, &over], &turn.group)
+            frame.count_same_cases(&spec.measure, [&policy, &over], &turn.group)
         })
     }
 }
 
-impl Turn {
-    pub(super) fn with(&self, words: &Words) -> Self {
+impl LoopTurn {
+    pub(super) fn with_words(&self, words: &TemplateWords) -> Self {
         let mut turn = self.clone();
         turn.words.extend(words.clone());
         turn
     }
 }
 
-impl GroupSpec {
+impl CaseGroupSpec {
     /// The groups of a frame.
-    fn turns(&self, frame: &Frame, from: &str) -> Vec<Turn> {
-        let turn = |group: Group| {
+    fn turns(&self, frame: &Frame, from: &str) -> Vec<LoopTurn> {
+        let turn = |group: CaseGroup| {
             let value = group.key.clone();
             // Labels of a case by itself are words, too.
             let labels = match group.cases[..] {
                 [case] => frame.cases[case].labels.clone(),
-                _ => Words::new(),
+                _ => TemplateWords::new(),
             };
             let mut words = labels.clone();
             words.insert("group".to_owned(), value.clone());
@@ -176,9 +178,9 @@ impl GroupSpec {
                 .key
                 .as_ref()
                 .map_or_else(|| value.clone(), |key| fill(key, &words));
-            Turn {
+            LoopTurn {
                 from: from.to_owned(),
-                group: Group {
+                group: CaseGroup {
                     key: key.clone(),
                     program: self.program.clone().or(group.program),
                     ..group
@@ -191,7 +193,7 @@ impl GroupSpec {
                     .collect(),
             }
         };
-        let mut turns: Vec<Turn> = self.made(frame).into_iter().map(turn).collect();
+        let mut turns: Vec<LoopTurn> = self.case_groups(frame).into_iter().map(turn).collect();
         if self.reverse {
             turns.reverse();
         }
@@ -203,14 +205,14 @@ impl GroupSpec {
         labels.all(|(label, value)| case.value(label) == value)
     }
 
-    fn over(&self) -> Over {
+    fn interval_basis(&self) -> IntervalBasis {
         match self.over {
-            OverSpec::Cases => Over::Cases,
-            OverSpec::Runs => Over::Runs,
+            IntervalBasisSpec::Cases => IntervalBasis::Cases,
+            IntervalBasisSpec::Runs => IntervalBasis::Runs,
         }
     }
 
-    fn made(&self, frame: &Frame) -> Vec<Group> {
+    fn case_groups(&self, frame: &Frame) -> Vec<CaseGroup> {
         let last = frame.cases.last();
         let is_last = |case: &Case, last: &Case| {
             let label = self.last.as_ref();
@@ -218,30 +220,32 @@ impl GroupSpec {
         };
         let holds = |case: &Case| self.holds(case) && last.is_none_or(|last| is_last(case, last));
         match (&self.by, &self.all) {
-            _ if !self.names.is_empty() => frame.of_programs(&self.names, holds),
-            _ if self.programs => frame.by_program(holds),
-            (Some(label), _) => frame.by(label, self.over(), holds),
+            _ if !self.names.is_empty() => frame.group_named_programs(&self.names, holds),
+            _ if self.programs => frame.group_by_program(holds),
+            (Some(label), _) => frame.group_by_label(label, self.interval_basis(), holds),
             (None, all) => {
                 let key = all.as_deref().unwrap_or(ALL);
-                vec![frame.all(key, self.over(), holds)]
+                vec![frame.group_all(key, self.interval_basis(), holds)]
             }
         }
     }
 
     /// The group of the same cases in another frame; a program by itself is found by its name.
-    fn again(&self, frame: &Frame, value: &str) -> Group {
+    fn group_in_frame(&self, frame: &Frame, value: &str) -> CaseGroup {
         let label = match (&self.by, self.programs || !self.names.is_empty()) {
             (_, true) => Some("program"),
             (by, false) => by.as_deref(),
         };
         let is_it = |case: &Case| label.is_none_or(|label| case.value(label) == value);
-        frame.all(value, self.over(), |case| is_it(case) && self.holds(case))
+        frame.group_all(value, self.interval_basis(), |case| {
+            is_it(case) && self.holds(case)
+        })
     }
 }
 
 impl CellSpec {
     /// The column: title and unit are the measure's where the file names none.
-    pub(crate) fn column(&self) -> Column {
+    pub(crate) fn column(&self) -> ReportColumn {
         let measure = frame::measure(&self.measure);
         let title = measure.map_or(self.measure.as_str(), |measure| measure.title);
         let ratio = self.over.is_some() || self.of.is_some();
@@ -255,7 +259,7 @@ impl CellSpec {
             .as_deref()
             .or(unit)
             .filter(|unit| !unit.is_empty());
-        Column {
+        ReportColumn {
             key: self.key.clone().unwrap_or_else(|| self.measure.clone()),
             title: self.title.clone().unwrap_or(title),
             unit: unit.map(str::to_owned),

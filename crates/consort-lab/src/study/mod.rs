@@ -15,17 +15,17 @@ mod tables;
 pub(crate) mod template;
 
 pub(crate) use analyses::Analyses;
-pub(crate) use frames::{Frames, Words};
+pub(crate) use frames::{Frames, TemplateWords};
 pub use run::FileStudy;
 
-use consort_experiment::{Context, JobsError, Scale};
-use consort_report::{Figure, FigureError, Table, TableError};
+use consort_experiment::{ExperimentContext, JobsError, Scale};
+use consort_report::{Figure, FigureError, ReportTable, ReportTableError};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// One experiment, usually a published one that is run again.
 ///
-/// A study may use nothing but its [`Context`]: same seed and scale, same
+/// A study may use nothing but its [`ExperimentContext`]: same seed and scale, same
 /// output, whatever the number of workers.
 pub trait Study: Send + Sync {
     /// Description of the study.
@@ -35,7 +35,7 @@ pub trait Study: Send + Sync {
     ///
     /// # Errors
     /// When the study cannot be carried out; the text says which part.
-    fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError>;
+    fn run(&self, context: &ExperimentContext<'_>) -> Result<StudyOutput, StudyError>;
 
     /// Text that changes with the study, where it does not come with Consort: a result of another
     /// version is computed again.
@@ -75,7 +75,7 @@ pub struct StudyInfo {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StudyOutput {
     /// Tables, the main one first. Keys are unique.
-    pub tables: Vec<Table>,
+    pub tables: Vec<ReportTable>,
     /// Figures, shaped like the source's. Keys are unique.
     pub figures: Vec<Figure>,
     /// Findings, mechanisms and limits that a reader must know.
@@ -121,7 +121,11 @@ impl StudyReport {
         worked out from these runs.";
 
     /// Report of a study's results.
-    pub(crate) fn new(study: &dyn Study, context: &Context<'_>, output: StudyOutput) -> Self {
+    pub(crate) fn new(
+        study: &dyn Study,
+        context: &ExperimentContext<'_>,
+        output: StudyOutput,
+    ) -> Self {
         let info = study.info();
         Self {
             study: info.id.clone(),
@@ -144,7 +148,7 @@ impl StudyReport {
 pub enum StudyError {
     /// A table is not one.
     #[error(transparent)]
-    Table(#[from] TableError),
+    Table(#[from] ReportTableError),
     /// A figure is not one.
     #[error(transparent)]
     Figure(#[from] FigureError),

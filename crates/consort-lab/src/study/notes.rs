@@ -1,7 +1,7 @@
 //! The notes of a study, from its frames.
 
-use super::file::{Loop, NoteSpec, PhraseKind, PhraseSpec};
-use super::frames::{Frames, Turn, Words};
+use super::file::{NoteSpec, PhraseKind, PhraseSpec, ViewLoop};
+use super::frames::{Frames, LoopTurn, TemplateWords};
 use super::template::fill;
 use consort_report::Cell;
 use std::collections::BTreeMap;
@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 /// The notes of one entry of the file: one for each turn of its loop.
 pub(super) fn notes(frames: &Frames, spec: &NoteSpec) -> Vec<String> {
     let turns = frames.turns(spec.looped());
-    let one = |turn: &Turn| {
+    let one = |turn: &LoopTurn| {
         let mut words = turn.words.clone();
         for (name, phrase) in &spec.phrases {
-            words.insert(name.clone(), told(frames, spec, phrase, turn));
+            words.insert(name.clone(), phrase_text(frames, spec, phrase, turn));
         }
         fill(&spec.text, &words)
     };
@@ -20,36 +20,36 @@ pub(super) fn notes(frames: &Frames, spec: &NoteSpec) -> Vec<String> {
 }
 
 /// An item of a phrase: its words, and its cells by their names.
-struct Item {
-    turn: Turn,
+struct PhraseItem {
+    turn: LoopTurn,
     cells: BTreeMap<String, Cell>,
 }
 
 /// The loop of a phrase: of the note's experiment where it names none.
-fn looped<'a>(note: &'a NoteSpec, phrase: &'a PhraseSpec) -> Loop<'a> {
+fn phrase_loop<'a>(note: &'a NoteSpec, phrase: &'a PhraseSpec) -> ViewLoop<'a> {
     let own = phrase.looped();
-    Loop {
+    ViewLoop {
         from: own.from.or(note.from.as_deref()),
         ..own
     }
 }
 
-fn told(frames: &Frames, note: &NoteSpec, phrase: &PhraseSpec, turn: &Turn) -> String {
+fn phrase_text(frames: &Frames, note: &NoteSpec, phrase: &PhraseSpec, turn: &LoopTurn) -> String {
     let items = items(frames, note, phrase, turn);
     let by = phrase.by.as_deref().unwrap_or_default();
-    let value = |item: &&Item| item.cells.get(by).and_then(Cell::value);
-    let text = |some: &[&Item]| {
+    let value = |item: &&PhraseItem| item.cells.get(by).and_then(Cell::value);
+    let text = |some: &[&PhraseItem]| {
         let texts = some.iter().map(|item| {
             let mut words = text_words(phrase, item);
             for (name, inner) in &phrase.phrases {
-                words.insert(name.clone(), told(frames, note, inner, &item.turn));
+                words.insert(name.clone(), phrase_text(frames, note, inner, &item.turn));
             }
             fill(&phrase.item, &words)
         });
         texts.collect::<Vec<_>>().join(&phrase.join)
     };
-    let all: Vec<&Item> = items.iter().collect();
-    let mut ranked: Vec<&Item> = { items.iter() }
+    let all: Vec<&PhraseItem> = items.iter().collect();
+    let mut ranked: Vec<&PhraseItem> = { items.iter() }
         .filter(|item| value(item).is_some())
         .collect();
     ranked.sort_by(|a, b| {
@@ -62,33 +62,38 @@ fn told(frames: &Frames, note: &NoteSpec, phrase: &PhraseSpec, turn: &Turn) -> S
         PhraseKind::List => text(&all),
         PhraseKind::Top => text(&ranked[..few]),
         PhraseKind::Bottom => text(&ranked[ranked.len() - few..]),
-        PhraseKind::Ends => text(&ends(&all, by)),
-        PhraseKind::Above => beyond(&all, by, 1.0).to_string(),
-        PhraseKind::Below => beyond(&all, by, -1.0).to_string(),
+        PhraseKind::Ends => text(&extreme_items(&all, by)),
+        PhraseKind::Above => count_beyond_interval(&all, by, 1.0).to_string(),
+        PhraseKind::Below => count_beyond_interval(&all, by, -1.0).to_string(),
         PhraseKind::Count => all.len().to_string(),
-        PhraseKind::Correlation => correlated(phrase, &all),
-        PhraseKind::Same => same(frames, phrase, &all).to_string(),
+        PhraseKind::Correlation => correlation_text(phrase, &all),
+        PhraseKind::Same => count_same_cases(frames, phrase, &all).to_string(),
     }
 }
 
 /// The items of a phrase: of its own groups, or of the note's group where it has none.
-fn items(frames: &Frames, note: &NoteSpec, phrase: &PhraseSpec, turn: &Turn) -> Vec<Item> {
-    let over = looped(note, phrase);
+fn items(
+    frames: &Frames,
+    note: &NoteSpec,
+    phrase: &PhraseSpec,
+    turn: &LoopTurn,
+) -> Vec<PhraseItem> {
+    let over = phrase_loop(note, phrase);
     let turns = match phrase.groups.is_empty() && phrase.from.is_none() {
         true => frames
-            .each(over)
+            .loop_words(over)
             .iter()
-            .map(|words| turn.with(words))
+            .map(|words| turn.with_words(words))
             .collect(),
         false => frames.turns(over).concat(),
     };
-    let item = |mut own: Turn| {
+    let item = |mut own: LoopTurn| {
         let mut words = turn.words.clone();
         words.extend(own.words);
         own.words = words;
         let cells = phrase.cells.iter();
         let cells = cells.map(|(name, cell)| (name.clone(), frames.cell(cell, &own)));
-        Item {
+        PhraseItem {
             cells: cells.collect(),
             turn: own,
         }
@@ -97,8 +102,8 @@ fn items(frames: &Frames, note: &NoteSpec, phrase: &PhraseSpec, turn: &Turn) -> 
 }
 
 /// The words of an item, its cells among them.
-fn text_words(phrase: &PhraseSpec, item: &Item) -> Words {
-    let mut words: Words = item.turn.words.clone();
+fn text_words(phrase: &PhraseSpec, item: &PhraseItem) -> TemplateWords {
+    let mut words: TemplateWords = item.turn.words.clone();
     for (name, cell) in &item.cells {
         let digits = phrase.cells.get(name).and_then(|spec| spec.digits);
         let text = match (digits, cell.value()) {
@@ -112,16 +117,16 @@ fn text_words(phrase: &PhraseSpec, item: &Item) -> Words {
 }
 
 /// The item with the largest value and the one with the smallest.
-fn ends<'a>(items: &[&'a Item], by: &str) -> Vec<&'a Item> {
-    let value = |item: &Item| item.cells.get(by).and_then(Cell::value).unwrap_or(1.0);
-    let order = |a: &&&Item, b: &&&Item| value(a).total_cmp(&value(b));
+fn extreme_items<'a>(items: &[&'a PhraseItem], by: &str) -> Vec<&'a PhraseItem> {
+    let value = |item: &PhraseItem| item.cells.get(by).and_then(Cell::value).unwrap_or(1.0);
+    let order = |a: &&&PhraseItem, b: &&&PhraseItem| value(a).total_cmp(&value(b));
     let both = [items.iter().max_by(order), items.iter().min_by(order)];
     both.into_iter().flatten().copied().collect()
 }
 
 /// Number of values above 1, or below with the sign -1, beyond their intervals.
-fn beyond(items: &[&Item], by: &str, sign: f64) -> usize {
-    let is = |item: &&&Item| {
+fn count_beyond_interval(items: &[&PhraseItem], by: &str, sign: f64) -> usize {
+    let is = |item: &&&PhraseItem| {
         let cell = item.cells.get(by);
         let value = cell.and_then(Cell::value).unwrap_or(1.0);
         let half = cell.and_then(Cell::ci95).unwrap_or(0.0);
@@ -130,18 +135,18 @@ fn beyond(items: &[&Item], by: &str, sign: f64) -> usize {
     items.iter().filter(is).count()
 }
 
-fn same(frames: &Frames, phrase: &PhraseSpec, items: &[&Item]) -> usize {
+fn count_same_cases(frames: &Frames, phrase: &PhraseSpec, items: &[&PhraseItem]) -> usize {
     let cell = phrase.by.as_ref().and_then(|by| phrase.cells.get(by));
-    let of = |item: &&Item| cell.map_or(0, |cell| frames.same(cell, &item.turn));
+    let of = |item: &&PhraseItem| cell.map_or(0, |cell| frames.count_same_cases(cell, &item.turn));
     items.iter().map(of).sum()
 }
 
-fn correlated(phrase: &PhraseSpec, items: &[&Item]) -> String {
-    let value = |item: &Item, name: &Option<String>| {
+fn correlation_text(phrase: &PhraseSpec, items: &[&PhraseItem]) -> String {
+    let value = |item: &PhraseItem, name: &Option<String>| {
         let cell = name.as_ref().and_then(|name| item.cells.get(name));
         cell.and_then(Cell::value)
     };
-    let pair = |item: &&Item| Some((value(item, &phrase.with)?, value(item, &phrase.by)?));
+    let pair = |item: &&PhraseItem| Some((value(item, &phrase.with)?, value(item, &phrase.by)?));
     let pairs: Vec<(f64, f64)> = items.iter().filter_map(pair).collect();
     let cell = correlation(&pairs).map(Cell::from);
     cell.unwrap_or_else(|| Cell::missing("one program")).text()
@@ -168,10 +173,10 @@ mod tests {
 
     /// Three programs under two policies, one run each.
     fn frames() -> Frames {
-        let case = |name: &str| Case::labelled(name, "program", name);
+        let case = |name: &str| Case::with_label(name, "program", name);
         let policies = ["linux", "random"].map(str::to_owned).to_vec();
         let mut frame = Frame::new(["a", "b", "c"].map(case).to_vec(), policies, 1);
-        frame.set("stp", vec![1.0, 1.5, 2.0, 1.0, 4.0, 8.0]);
+        frame.set_run_values("stp", vec![1.0, 1.5, 2.0, 1.0, 4.0, 8.0]);
         Frames {
             frames: [("only".to_owned(), Arc::new(frame))].into(),
             ..Frames::default()

@@ -1,14 +1,14 @@
 //! A study file at work: experiments give frames, and the views of the file are taken of them.
 
-use super::analyses::{SIMULATE, named};
+use super::analyses::{SIMULATE, find_named};
 use super::file::{NoteSpec, StudyFile, TableSpec};
 use super::frames::Frames;
 use super::{Study, StudyError, StudyInfo, StudyOutput, check, figures, notes, tables};
 use crate::frame::Frame;
-use crate::simulate::{self, ExperimentSpec, Ground, failed};
+use crate::simulate::{self, DescriptionSource, ExperimentSpec, part_error};
 use crate::studies;
-use consort_experiment::{Context, Scale};
-use consort_report::Table;
+use consort_experiment::{ExperimentContext, Scale};
+use consort_report::ReportTable;
 use consort_sim::describe::DescribeError;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 pub struct FileStudy {
     info: StudyInfo,
     file: StudyFile,
-    ground: Arc<dyn Ground + Send>,
+    ground: Arc<dyn DescriptionSource + Send>,
     /// Prefix of its experiments' names: machines of a user may have the names of presets.
     owner: String,
     /// Hash of a user's file and of the machines and programs that it names; empty for files that
@@ -34,11 +34,11 @@ impl FileStudy {
     pub fn parse(
         name: &str,
         text: &str,
-        ground: Arc<dyn Ground + Send>,
+        ground: Arc<dyn DescriptionSource + Send>,
     ) -> Result<Self, DescribeError> {
-        let mut study = Self::built_in(name, text, ground)?;
+        let mut study = Self::parse_built_in(name, text, ground)?;
         study.owner = name.to_owned();
-        let described = check::ground(name, text, &study.file, &*study.ground)?;
+        let described = check::check_descriptions(name, text, &study.file, &*study.ground)?;
         let mut hash = DefaultHasher::new();
         (text, described).hash(&mut hash);
         study.version = format!("{:016x}", hash.finish());
@@ -46,10 +46,10 @@ impl FileStudy {
     }
 
     /// Reads a study without a look at machines and programs, of which a test makes sure.
-    pub(crate) fn built_in(
+    pub(crate) fn parse_built_in(
         name: &str,
         text: &str,
-        ground: Arc<dyn Ground + Send>,
+        ground: Arc<dyn DescriptionSource + Send>,
     ) -> Result<Self, DescribeError> {
         let file = StudyFile::parse(name, text)?;
         let info = StudyInfo {
@@ -72,7 +72,7 @@ impl FileStudy {
     }
 
     /// Runs the file's experiments, or takes what another study has made of the same.
-    fn frames(&self, context: &Context<'_>) -> Result<Frames, StudyError> {
+    fn run_experiments(&self, context: &ExperimentContext<'_>) -> Result<Frames, StudyError> {
         let mut frames = Frames {
             names: self.file.names.clone(),
             ..Frames::default()
@@ -87,25 +87,29 @@ impl FileStudy {
         let own = own.map(|(name, spec)| (name, spec.clone()));
         for (name, spec) in shared.into_iter().chain(own) {
             // Experiments that are described alike are one.
-            let what = serde_json::to_string(&spec).map_err(failed(name))?;
+            let what = serde_json::to_string(&spec).map_err(part_error(name))?;
             let what = format!("{}: {what}", self.owner);
-            let frame = context.made(&what, || self.frame(context, &spec))?;
+            let frame = context.get_or_compute(&what, || self.run_experiment(context, &spec))?;
             frames.frames.insert(name.clone(), frame);
         }
         Ok(frames)
     }
 
-    fn frame(&self, context: &Context<'_>, spec: &ExperimentSpec) -> Result<Frame, StudyError> {
+    fn run_experiment(
+        &self,
+        context: &ExperimentContext<'_>,
+        spec: &ExperimentSpec,
+    ) -> Result<Frame, StudyError> {
         let kind = spec.kind.as_deref().unwrap_or(SIMULATE);
-        match named(studies::ANALYSES.experiments, kind) {
+        match find_named(studies::ANALYSES.experiments, kind) {
             Some(experiment) => experiment(context, spec),
-            None => simulate::frame(context, spec, &*self.ground),
+            None => simulate::run_experiment(context, spec, &*self.ground),
         }
     }
 
-    fn table(&self, spec: &TableSpec, frames: &Frames) -> Result<Table, StudyError> {
+    fn table(&self, spec: &TableSpec, frames: &Frames) -> Result<ReportTable, StudyError> {
         let analysis = spec.analysis.as_deref().unwrap_or_default();
-        match named(studies::ANALYSES.tables, analysis) {
+        match find_named(studies::ANALYSES.tables, analysis) {
             Some(table) => table(spec, frames),
             None => tables::table(frames, spec),
         }
@@ -114,7 +118,7 @@ impl FileStudy {
     fn notes(&self, frames: &Frames, scale: Scale) -> Vec<String> {
         let of = |spec: &NoteSpec| {
             let analysis = spec.analysis.as_deref().unwrap_or_default();
-            match named(studies::ANALYSES.notes, analysis) {
+            match find_named(studies::ANALYSES.notes, analysis) {
                 Some(notes) => notes(frames),
                 None => notes::notes(frames, spec),
             }
@@ -123,8 +127,8 @@ impl FileStudy {
         self.file.notes.iter().filter(said).flat_map(of).collect()
     }
 
-    fn viewed(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
-        let frames = self.frames(context)?;
+    fn view_experiments(&self, context: &ExperimentContext<'_>) -> Result<StudyOutput, StudyError> {
+        let frames = self.run_experiments(context)?;
         let mut shown = vec![tables::headline(&frames, &self.file.headline)?];
         for spec in &self.file.tables {
             shown.push(self.table(spec, &frames)?);
@@ -141,7 +145,7 @@ impl FileStudy {
             tables: shown,
             figures: drawn,
             notes: self.notes(&frames, context.scale()),
-            runs: frames.runs(),
+            runs: frames.most_runs(),
         })
     }
 }
@@ -159,11 +163,11 @@ impl Study for FileStudy {
         &self.file.mechanism
     }
 
-    fn run(&self, context: &Context<'_>) -> Result<StudyOutput, StudyError> {
+    fn run(&self, context: &ExperimentContext<'_>) -> Result<StudyOutput, StudyError> {
         let whole = self.file.analysis.as_deref();
-        match whole.and_then(|name| named(studies::ANALYSES.studies, name)) {
+        match whole.and_then(|name| find_named(studies::ANALYSES.studies, name)) {
             Some(analysis) => analysis(context, &self.file),
-            None => self.viewed(context),
+            None => self.view_experiments(context),
         }
     }
 }

@@ -2,29 +2,32 @@
 
 use super::StudyError;
 use super::file::{CellSpec, HeadlineSpec, TableSpec};
-use super::frames::{Frames, Turn};
+use super::frames::{Frames, LoopTurn};
 use super::template::fill;
-use consort_report::{Headline, Table};
+use consort_report::{HeadlineTable, ReportTable};
 
 /// The unit of headline rows that shows a ratio as percent above 1.
 pub(super) const GAIN: &str = "gain";
 
 /// The first table of a study.
-pub(super) fn headline(frames: &Frames, blocks: &[HeadlineSpec]) -> Result<Table, StudyError> {
-    let mut headline = Headline::new()?;
+pub(super) fn headline(
+    frames: &Frames,
+    blocks: &[HeadlineSpec],
+) -> Result<ReportTable, StudyError> {
+    let mut headline = HeadlineTable::new()?;
     for block in blocks {
         for turn in frames.turns(block.looped()).iter().flatten() {
-            add(frames, &mut headline, block, turn)?;
+            add_rows(frames, &mut headline, block, turn)?;
         }
     }
     Ok(headline.into_table())
 }
 
-fn add(
+fn add_rows(
     frames: &Frames,
-    headline: &mut Headline,
+    headline: &mut HeadlineTable,
     block: &HeadlineSpec,
-    turn: &Turn,
+    turn: &LoopTurn,
 ) -> Result<(), StudyError> {
     for spec in &block.rows {
         let row = fill(spec.row.as_deref().unwrap_or("{group}"), &turn.words);
@@ -38,9 +41,9 @@ fn add(
 }
 
 /// One table: a row for each turn of its loop.
-pub(super) fn table(frames: &Frames, spec: &TableSpec) -> Result<Table, StudyError> {
+pub(super) fn table(frames: &Frames, spec: &TableSpec) -> Result<ReportTable, StudyError> {
     let columns = spec.columns.iter().map(CellSpec::column).collect();
-    let mut table = Table::new(&spec.key, &spec.title, columns)?;
+    let mut table = ReportTable::new(&spec.key, &spec.title, columns)?;
     let usual = match spec.policies.is_empty() && spec.each.is_empty() {
         true => "{group}",
         false => "{group}/{name}",

@@ -4,7 +4,7 @@
 
 use crate::common::output;
 use consort_lab::StudyOutput;
-use consort_report::{Cell, Figure, HEADLINE, Table};
+use consort_report::{Cell, Figure, HEADLINE, ReportTable};
 
 /// Every third of the thirteen programs.
 const PROGRAMS: [&str; 4] = ["barnes", "lu.cont", "ocean.ncont", "raytrace"];
@@ -27,7 +27,7 @@ fn same_for_any_workers(id: &str) -> StudyOutput {
     one
 }
 
-fn find<'a>(output: &'a StudyOutput, key: &str) -> &'a Table {
+fn find<'a>(output: &'a StudyOutput, key: &str) -> &'a ReportTable {
     let found = output.tables.iter().find(|table| table.key() == key);
     found.expect("there is the table")
 }

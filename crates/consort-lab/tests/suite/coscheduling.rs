@@ -2,12 +2,12 @@
 //! threads each.
 
 use consort_core::plan::Decision;
-use consort_experiment::slots::framed;
-use consort_experiment::{Contender, Experiment, RunResult, Work};
+use consort_experiment::slots::cut_into_frames;
+use consort_experiment::{AloneWork, Contender, Experiment, RunResult};
 use consort_sim::chip::Chip;
 use consort_sim::machine::MachineRef;
 use consort_sim::program::presets;
-use consort_sim::workload::{Instance, Workload};
+use consort_sim::workload::{ProgramInstance, Workload};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -25,8 +25,12 @@ fn experiment(alone_s: f64, frames: bool) -> Experiment {
     let chip = Chip::new(&loaded.spec, loaded.smt).expect("a preset is a chip");
     let entry = |name: &str| {
         let whole = presets::find(name).expect("a preset's name");
-        let program = if frames { framed(&whole) } else { whole };
-        Instance {
+        let program = if frames {
+            cut_into_frames(&whole)
+        } else {
+            whole
+        };
+        ProgramInstance {
             name: name.to_owned(),
             program: Arc::new(program),
             threads: 8,
@@ -46,12 +50,12 @@ fn experiment(alone_s: f64, frames: bool) -> Experiment {
 }
 
 /// A run, and every decision.
-fn run(experiment: &Experiment, work: &[Work], policy: &str) -> (RunResult, Vec<Decision>) {
+fn run(experiment: &Experiment, work: &[AloneWork], policy: &str) -> (RunResult, Vec<Decision>) {
     let heard: Rc<RefCell<Vec<Decision>>> = Rc::default();
     let sink = Rc::clone(&heard);
     let listener = Box::new(move |decision: &Decision| sink.borrow_mut().push(decision.clone()));
     let contender = Contender::new(policy, "linux").expect("a policy's name");
-    let result = experiment.run_heard(&contender, work, 1, None, Some(listener));
+    let result = experiment.run_with_listener(&contender, work, 1, None, Some(listener));
     let result = result.expect("the run ends");
     (result, heard.take())
 }
@@ -75,7 +79,7 @@ fn facts(decision: &Decision, name: &str) -> Vec<(u32, f64)> {
 #[test]
 fn every_policy_gets_all_work_done_and_lets_everybody_run() {
     let experiment = experiment(1.0, false);
-    let work = experiment.work(1).expect("programs make progress");
+    let work = experiment.measure_work(1).expect("programs make progress");
     for policy in ["gang", "fair-mis", "fair-com", "greedy", "pdpa"] {
         let (result, decisions) = run(&experiment, &work, &format!("{policy}:{QUANTUM}"));
         assert_eq!(result.programs.len(), PROGRAMS.len(), "{policy}");
@@ -101,7 +105,7 @@ fn every_policy_gets_all_work_done_and_lets_everybody_run() {
 #[test]
 fn no_member_of_a_fair_co_schedule_is_slower_than_its_sample_in_the_gang() {
     let experiment = experiment(20.0, true);
-    let work = experiment.work(1).expect("programs make progress");
+    let work = experiment.measure_work(1).expect("programs make progress");
     for policy in ["fair-mis", "fair-com"] {
         let (_, decisions) = run(&experiment, &work, &format!("{policy}:quantum=1000"));
         let shared = |d: &&Decision| takes_turns(d) && d.teams.len() > 1;

@@ -3,7 +3,7 @@
 
 use crate::common::{headline, output};
 use consort_lab::StudyOutput;
-use consort_report::{Cell, Table};
+use consort_report::{Cell, ReportTable};
 
 const POLICIES: [&str; 7] = [
     "fair-mis",
@@ -15,17 +15,17 @@ const POLICIES: [&str; 7] = [
     "oracle-coschedule:members=all,objective=throughput",
 ];
 
-fn find<'a>(output: &'a StudyOutput, key: &str) -> &'a Table {
+fn find<'a>(output: &'a StudyOutput, key: &str) -> &'a ReportTable {
     let found = output.tables.iter().find(|table| table.key() == key);
     found.expect("there is the table")
 }
 
-fn value(table: &Table, row: &str, column: &str) -> f64 {
+fn value(table: &ReportTable, row: &str, column: &str) -> f64 {
     let value = table.cell(row, column).and_then(Cell::value);
     value.unwrap_or_else(|| unreachable!("{row}, {column} has a value"))
 }
 
-fn rows(table: &Table) -> Vec<&str> {
+fn rows(table: &ReportTable) -> Vec<&str> {
     table.rows().iter().map(|row| row.key.as_str()).collect()
 }
 

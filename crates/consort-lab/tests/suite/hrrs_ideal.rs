@@ -5,7 +5,7 @@ use consort_lab::studies::IdealRoundRobin;
 use consort_sim::chip::Chip;
 use consort_sim::machine::{MachineSpec, presets as machines};
 use consort_sim::program::presets as programs;
-use consort_sim::workload::{Instance, Workload};
+use consort_sim::workload::{ProgramInstance, Workload};
 use std::sync::Arc;
 
 const SEED: u64 = 1;
@@ -13,9 +13,9 @@ const SEED: u64 = 1;
 /// 16 quanta, so that the last, begun round is below one percent.
 const ALONE_S: f64 = 0.8;
 
-fn thread(number: u32) -> Instance {
+fn thread(number: u32) -> ProgramInstance {
     let program = programs::find("pure-int").expect("a preset");
-    Instance {
+    ProgramInstance {
         name: format!("pure-int#{number}"),
         program: Arc::new(program),
         threads: 1,

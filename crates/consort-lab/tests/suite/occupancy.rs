@@ -6,7 +6,7 @@
 
 use crate::common::{headline, output, output_of_two_runs};
 use consort_lab::StudyOutput;
-use consort_report::{Figure, Table};
+use consort_report::{Figure, ReportTable};
 
 /// Policies of pairs; kernels have the first two.
 const POLICIES: [&str; 3] = ["linux", "workover", "aggregate"];
@@ -77,7 +77,7 @@ fn crossed(these: &[impl AsRef<str>], those: &[&str]) -> Vec<String> {
 }
 
 fn keys(output: &StudyOutput, rows: &[String], classes: &[&str]) {
-    let tables: Vec<&str> = output.tables.iter().map(Table::key).collect();
+    let tables: Vec<&str> = output.tables.iter().map(ReportTable::key).collect();
     assert_eq!(tables[..3], ["headline", "once", "policies"]);
     let by_class = crossed(rows, classes);
     for (table, columns) in [
@@ -128,7 +128,7 @@ fn times_hold(output: &StudyOutput, rows: &[String]) {
     }
 }
 
-fn find<'a>(output: &'a StudyOutput, key: &str) -> &'a Table {
+fn find<'a>(output: &'a StudyOutput, key: &str) -> &'a ReportTable {
     output
         .tables
         .iter()
@@ -136,7 +136,7 @@ fn find<'a>(output: &'a StudyOutput, key: &str) -> &'a Table {
         .expect("there is the table")
 }
 
-fn are_there(table: &Table, rows: &[String], columns: &[&str]) {
+fn are_there(table: &ReportTable, rows: &[String], columns: &[&str]) {
     let ours: Vec<&str> = table.rows().iter().map(|row| row.key.as_str()).collect();
     assert_eq!(ours, rows, "{}", table.key());
     for column in columns {

@@ -3,14 +3,15 @@
 
 use consort_core::policy::{Policy, PolicyRng, PolicySpec, View};
 use consort_core::{
-    Enacted, Machine, Observation, Offers, Placement, Plan, ThreadId, Topology, policies,
+    EnactmentReport, Machine, Observation, Placement, Plan, SignalOffers, ThreadId, Topology,
+    policies,
 };
 use consort_sim::SimMachine;
 use consort_sim::chip::Chip;
 use consort_sim::energy::EnergyModel;
-use consort_sim::engine::{Instance, RunMode, Settings};
+use consort_sim::engine::{RunMode, SimulatedProgram, SimulationSettings};
 use consort_sim::machine::MachineRef;
-use consort_sim::pmu::{Request, SimulatedPmu};
+use consort_sim::pmu::{PmuRequest, SimulatedPmu};
 use consort_sim::program::presets;
 use rand::SeedableRng;
 use std::collections::BTreeMap;
@@ -28,20 +29,20 @@ fn machine() -> SimMachine {
         .load(&[])
         .unwrap();
     let chip = Arc::new(Chip::new(&loaded.spec, loaded.smt).unwrap());
-    let instance = |name: &str| Instance {
+    let instance = |name: &str| SimulatedProgram {
         program: Arc::new(presets::find(name).unwrap()),
         threads: 1,
         instructions: 1e12,
         start_ms: 0.0,
     };
-    let settings = Settings {
+    let settings = SimulationSettings {
         seed: 3,
         mode: RunMode::Once,
         os: "linux".to_owned(),
         logical_cores: false,
         free_migration: false,
     };
-    let pmu = SimulatedPmu::new(chip.spec(), &Request::default(), 3).unwrap();
+    let pmu = SimulatedPmu::new(chip.spec(), &PmuRequest::default(), 3).unwrap();
     let meter = Box::new(EnergyModel::new(&chip));
     let instances = PROGRAMS.map(instance);
     SimMachine::new(
@@ -58,11 +59,11 @@ fn machine() -> SimMachine {
 /// Observations of a run as text, one per quantum, each with the placements that were decided.
 struct Recorded {
     topology: String,
-    offers: Offers,
+    offers: SignalOffers,
     quanta: Vec<(String, Placements)>,
 }
 
-fn policy(topology: &Topology, offers: &Offers) -> Box<dyn Policy> {
+fn policy(topology: &Topology, offers: &SignalOffers) -> Box<dyn Policy> {
     // Few cores and a short period, so that pairing, correction and isolation all take place.
     let spec: PolicySpec = "symbiotic:period=7".parse().unwrap();
     policies::open(topology, offers, &spec).unwrap()
@@ -93,7 +94,7 @@ fn record(quanta: u64) -> Recorded {
             report: decision.report,
             ..Plan::default()
         };
-        let _: Enacted = machine.enact(&plan).unwrap();
+        let _: EnactmentReport = machine.enact(&plan).unwrap();
     }
     recorded
 }

@@ -3,7 +3,7 @@
 
 use crate::common::output;
 use consort_lab::StudyOutput;
-use consort_report::{Cell, Figure, HEADLINE, Table};
+use consort_report::{Cell, Figure, HEADLINE, ReportTable};
 
 /// Runs with one and with three workers, which share no result, and gives the output.
 fn same_for_any_workers(id: &str) -> StudyOutput {
@@ -22,7 +22,7 @@ fn same_for_any_workers(id: &str) -> StudyOutput {
     one
 }
 
-fn find<'a>(output: &'a StudyOutput, key: &str) -> &'a Table {
+fn find<'a>(output: &'a StudyOutput, key: &str) -> &'a ReportTable {
     output
         .tables
         .iter()

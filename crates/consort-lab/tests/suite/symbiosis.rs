@@ -3,7 +3,7 @@
 
 use crate::common::output;
 use consort_lab::StudyOutput;
-use consort_report::{Figure, Table};
+use consort_report::{Figure, ReportTable};
 
 const POLICIES: [&str; 6] = [
     "random",
@@ -41,7 +41,7 @@ fn same_for_any_workers(id: &str) -> StudyOutput {
     one
 }
 
-fn find<'a>(output: &'a StudyOutput, key: &str) -> &'a Table {
+fn find<'a>(output: &'a StudyOutput, key: &str) -> &'a ReportTable {
     let found = output.tables.iter().find(|table| table.key() == key);
     found.expect("there is the table")
 }

@@ -3,7 +3,7 @@
 
 use crate::common::{headline, output};
 use consort_lab::StudyOutput;
-use consort_report::{Cell, Figure, Table};
+use consort_report::{Cell, Figure, ReportTable};
 
 const PROGRAMS: [&str; 9] = [
     "canneal",
@@ -36,7 +36,7 @@ fn same_for_any_workers(id: &str) -> StudyOutput {
     one
 }
 
-fn find<'a>(output: &'a StudyOutput, key: &str) -> &'a Table {
+fn find<'a>(output: &'a StudyOutput, key: &str) -> &'a ReportTable {
     let found = output.tables.iter().find(|table| table.key() == key);
     found.expect("there is the table")
 }

@@ -64,7 +64,7 @@ impl CpuLimits {
     }
 
     /// The limits that hold for a thread, given the text of its `cgroup` file.
-    pub(crate) fn of(&self, cgroup: &str) -> Vec<CpuLimit> {
+    pub(crate) fn read_limits(&self, cgroup: &str) -> Vec<CpuLimit> {
         let groups = self.groups_of(cgroup).into_iter();
         groups
             .filter_map(|(dir, group)| read_limit(&dir, group))
@@ -111,9 +111,9 @@ fn share(quota_us: i64, period_us: i64) -> Option<f64> {
 
 impl CpuLimit {
     /// The limit that holds this process most often; `None` if no group of it has one.
-    pub fn own(root: &Path) -> Option<Self> {
+    pub fn read_own(root: &Path) -> Option<Self> {
         let cgroup = membership_text(root)?;
-        let limits = CpuLimits::find(root).of(&cgroup).into_iter();
+        let limits = CpuLimits::find(root).read_limits(&cgroup).into_iter();
         // Among groups that hold equally often the tightest one, which is the first to do so.
         limits.max_by(|a, b| {
             let tighter = b.cpus.total_cmp(&a.cpus);
@@ -177,7 +177,7 @@ mod tests {
     fn limits_of_ancestors_and_of_both_versions_hold() {
         let root = tree();
         let limits = CpuLimits::find(root.path());
-        let found = limits.of("4:cpu,cpuacct:/job/step\n0::/pod/free\n");
+        let found = limits.read_limits("4:cpu,cpuacct:/job/step\n0::/pod/free\n");
         let expected = [("/job", 0.1, 56, 55), ("/pod", 1.5, 10, 2)];
         let expected = expected.map(|(group, cpus, periods, throttled)| CpuLimit {
             group: group.to_owned(),
@@ -186,9 +186,9 @@ mod tests {
             throttled,
         });
         assert_eq!(found, expected);
-        assert!(limits.of("4:cpu,cpuacct:/\n0::/\n").is_empty());
+        assert!(limits.read_limits("4:cpu,cpuacct:/\n0::/\n").is_empty());
         assert!(
-            limits.of("4:cpu:/job/../..\n").is_empty(),
+            limits.read_limits("4:cpu:/job/../..\n").is_empty(),
             "not shown by the mount"
         );
     }
@@ -198,8 +198,8 @@ mod tests {
         let root = tree();
         let own = root.path().join("proc/self/cgroup");
         std::fs::write(&own, "4:cpu,cpuacct:/job/step\n0::/pod/free\n").unwrap();
-        assert_eq!(CpuLimit::own(root.path()).unwrap().group, "/job");
+        assert_eq!(CpuLimit::read_own(root.path()).unwrap().group, "/job");
         std::fs::write(&own, "4:cpu,cpuacct:/\n0::/\n").unwrap();
-        assert_eq!(CpuLimit::own(root.path()), None);
+        assert_eq!(CpuLimit::read_own(root.path()), None);
     }
 }

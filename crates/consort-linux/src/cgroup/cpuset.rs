@@ -33,15 +33,15 @@ pub enum CgroupVersion {
 
 /// The cpuset that holds for a cgroup, with its origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Cpuset {
+pub(crate) struct CgroupCpuset {
     pub(crate) pus: PuSet,
     /// Directory of the cgroup that sets it: the cgroup itself or an ancestor.
     pub(crate) by: PathBuf,
     pub(crate) version: CgroupVersion,
-    pub(crate) place: Place,
+    pub(crate) place: CpusetLocation,
 }
 
-impl Cpuset {
+impl CgroupCpuset {
     /// Returns true if no other cgroup may use these PUs: a partition of version 2, an exclusive
     /// cpuset of version 1. The files at the top of a hierarchy mean nothing of the kind, so it
     /// returns false there.
@@ -61,7 +61,7 @@ impl Cpuset {
 
 /// A cgroup's directory in one mounted hierarchy.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct CpusetLocation {
     point: PathBuf,
     below: PathBuf,
     names: &'static [&'static str],
@@ -75,7 +75,7 @@ const NAMES_1: &[&str] = &[
 ];
 const NAMES_2: &[&str] = &["cpuset.cpus.effective"];
 
-impl Place {
+impl CpusetLocation {
     /// The cpuset of the cgroup, or of its nearest ancestor within the mount that has one.
     pub(crate) fn read(&self) -> Option<PuSet> {
         let found = self.find().ok().flatten();
@@ -90,7 +90,7 @@ impl Place {
         for dir in self.below.ancestors().map(|dir| self.point.join(dir)) {
             for path in self.names.iter().map(|name| dir.join(name)) {
                 let bytes = match read::bytes(&path).map_err(|e| ProcError::io(&path, &e)) {
-                    Err(error) if error.is_passing() => return Err(error),
+                    Err(error) if error.is_transient() => return Err(error),
                     read => read.ok(),
                 };
                 if let Some(pus) = bytes.and_then(|bytes| read::pus_in(&bytes)) {
@@ -104,13 +104,13 @@ impl Place {
 
 /// The mounted hierarchies that can hold a cpuset.
 #[derive(Clone, Debug)]
-pub(crate) struct Hierarchies {
+pub(crate) struct CpusetHierarchies {
     root: PathBuf,
     version_1: Vec<Mount>,
     version_2: Vec<Mount>,
 }
 
-impl Hierarchies {
+impl CpusetHierarchies {
     /// Reads the mounted hierarchies from `/proc/self/mountinfo`; empty where it cannot be read.
     pub(crate) fn read(root: &Path) -> Self {
         let text = text_of_file(&root.join("proc/self/mountinfo")).unwrap_or_default();
@@ -126,33 +126,33 @@ impl Hierarchies {
     ///
     /// # Errors
     /// If it cannot be read for the moment.
-    pub(crate) fn cpuset_of(&self, cgroup: &str) -> Result<Option<Cpuset>, ProcError> {
+    pub(crate) fn cpuset_of(&self, cgroup: &str) -> Result<Option<CgroupCpuset>, ProcError> {
         let all = memberships(cgroup);
         let v1 = all.iter().find(|m| has_cpuset(&m.controllers));
         let v2 = all.iter().find(|m| m.unified);
         if let Some(of) = v1
-            && let Some(found) = self.among(&self.version_1, of, CgroupVersion::V1)?
+            && let Some(found) = self.find_in_mounts(&self.version_1, of, CgroupVersion::V1)?
         {
             return Ok(Some(found));
         }
         match v2 {
-            Some(of) => self.among(&self.version_2, of, CgroupVersion::V2),
+            Some(of) => self.find_in_mounts(&self.version_2, of, CgroupVersion::V2),
             None => Ok(None),
         }
     }
 
     /// PUs of `online` that cpusets keep out of balancing: isolated partitions of version 2, and
     /// what no balanced cpuset of version 1 has.
-    pub(crate) fn unbalanced(&self, online: &PuSet) -> PuSet {
+    pub(crate) fn unbalanced_pus(&self, online: &PuSet) -> PuSet {
         let point = |mount: &Mount| mount.point_below(&self.root);
         let mut found = PuSet::new();
         for mount in &self.version_2 {
-            found = found.union(&isolated_below(&point(mount), true));
+            found = found.union(&isolated_pus_below(&point(mount), true));
         }
         for mount in &self.version_1 {
             // Only the top of the hierarchy shows all cpusets; one without the file has no
             // controller.
-            let balanced = balanced_below(&point(mount), online);
+            let balanced = balanced_pus_below(&point(mount), online);
             if let Some(balanced) = balanced.filter(|_| mount.root == Path::new("/")) {
                 found = found.union(&online.difference(&balanced));
             }
@@ -160,10 +160,10 @@ impl Hierarchies {
         found.intersection(online)
     }
 
-    /// Content of files at the tops of the hierarchies that change when [`Self::unbalanced`] does:
+    /// Content of files at the tops of the hierarchies that change when [`Self::unbalanced_pus`] does:
     /// a partition takes its PUs from the top. Reads no other directory, so that it is cheap however
     /// many cgroups there are.
-    pub(crate) fn balancing(&self) -> String {
+    pub(crate) fn read_balancing_files(&self) -> String {
         let names = [
             "cpuset.cpus.isolated",
             "cpuset.cpus.effective",
@@ -177,14 +177,14 @@ impl Hierarchies {
         files.collect::<Vec<_>>().join("|")
     }
 
-    fn among(
+    fn find_in_mounts(
         &self,
         mounts: &[Mount],
         of: &Membership,
         version: CgroupVersion,
-    ) -> Result<Option<Cpuset>, ProcError> {
+    ) -> Result<Option<CgroupCpuset>, ProcError> {
         for mount in mounts {
-            let found = of_mount(&self.root, mount, &of.path(), version)?;
+            let found = read_in_mount(&self.root, mount, &of.path(), version)?;
             if found.is_some() {
                 return Ok(found);
             }
@@ -199,18 +199,18 @@ fn has_cpuset(names: &[String]) -> bool {
 
 /// PUs of the isolated partitions in a directory of version 2. The top lists them all since Linux
 /// 6.7; before that, a partition lies below others only, up to the top.
-fn isolated_below(dir: &Path, is_top: bool) -> PuSet {
+fn isolated_pus_below(dir: &Path, is_top: bool) -> PuSet {
     if let Some(pus) = read::value(&dir.join("cpuset.cpus.isolated")) {
         return pus;
     }
     let kind = read::text(&dir.join("cpuset.cpus.partition")).unwrap_or_default();
     match kind.as_str() {
         "isolated" => read::pus(&dir.join("cpuset.cpus.effective")).unwrap_or_default(),
-        "root" => below(dir).fold(PuSet::new(), |all, dir| {
-            all.union(&isolated_below(&dir, false))
+        "root" => subdirectories(dir).fold(PuSet::new(), |all, dir| {
+            all.union(&isolated_pus_below(&dir, false))
         }),
-        _ if is_top => below(dir).fold(PuSet::new(), |all, dir| {
-            all.union(&isolated_below(&dir, false))
+        _ if is_top => subdirectories(dir).fold(PuSet::new(), |all, dir| {
+            all.union(&isolated_pus_below(&dir, false))
         }),
         _ => PuSet::new(),
     }
@@ -218,26 +218,26 @@ fn isolated_below(dir: &Path, is_top: bool) -> PuSet {
 
 /// PUs that the kernel balances by a directory of version 1 and those below it: a balanced cpuset
 /// counts as a whole, else the balanced ones in it. `None` if the directory is no cpuset.
-fn balanced_below(dir: &Path, online: &PuSet) -> Option<PuSet> {
+fn balanced_pus_below(dir: &Path, online: &PuSet) -> Option<PuSet> {
     let flag = ["cpuset.sched_load_balance", "sched_load_balance"];
     let flag: u32 = flag.iter().find_map(|name| read::value(&dir.join(name)))?;
     if flag != 0 {
         let pus = NAMES_1.iter().find_map(|name| read::pus(&dir.join(name)));
         return Some(pus.unwrap_or_else(|| online.clone()));
     }
-    let inner = below(dir).filter_map(|dir| balanced_below(&dir, online));
+    let inner = subdirectories(dir).filter_map(|dir| balanced_pus_below(&dir, online));
     Some(inner.fold(PuSet::new(), |all, pus| all.union(&pus)))
 }
 
-fn below(dir: &Path) -> impl Iterator<Item = PathBuf> {
+fn subdirectories(dir: &Path) -> impl Iterator<Item = PathBuf> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     let dirs = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
     dirs.map(|entry| entry.path())
 }
 
 /// Finds and reads the cpuset of this process.
-pub(crate) fn cpuset(root: &Path) -> Option<Cpuset> {
-    let cpuset = Hierarchies::read(root).cpuset_of(&membership_text(root)?);
+pub(crate) fn cpuset(root: &Path) -> Option<CgroupCpuset> {
+    let cpuset = CpusetHierarchies::read(root).cpuset_of(&membership_text(root)?);
     cpuset.ok().flatten()
 }
 
@@ -246,16 +246,16 @@ pub(crate) fn membership_text(root: &Path) -> Option<String> {
     text_of_file(&root.join("proc/self/cgroup"))
 }
 
-fn of_mount(
+fn read_in_mount(
     root: &Path,
     mount: &Mount,
     cgroup: &Path,
     version: CgroupVersion,
-) -> Result<Option<Cpuset>, ProcError> {
+) -> Result<Option<CgroupCpuset>, ProcError> {
     let Some(below) = below_mount(mount, cgroup) else {
         return Ok(None);
     };
-    let place = Place {
+    let place = CpusetLocation {
         point: mount.point_below(root),
         below,
         names: match version {
@@ -263,7 +263,7 @@ fn of_mount(
             CgroupVersion::V2 => NAMES_2,
         },
     };
-    Ok(place.find()?.map(|(by, pus)| Cpuset {
+    Ok(place.find()?.map(|(by, pus)| CgroupCpuset {
         pus,
         by,
         version,
@@ -388,8 +388,8 @@ mod tests {
             write(format!("sys/fs/cgroup/{name}"), content);
         }
         let online = "0-7".parse().unwrap();
-        Hierarchies::read(dir.path())
-            .unbalanced(&online)
+        CpusetHierarchies::read(dir.path())
+            .unbalanced_pus(&online)
             .to_string()
     }
 

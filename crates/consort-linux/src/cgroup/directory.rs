@@ -89,7 +89,7 @@ impl Hierarchy {
     }
 
     /// Other controllers of the same hierarchy, given the text of any `cgroup` file.
-    pub(crate) fn companions(&self, cgroup: &str) -> Vec<String> {
+    pub(crate) fn other_controllers(&self, cgroup: &str) -> Vec<String> {
         let Some(name) = self.controller else {
             return Vec::new();
         };
@@ -139,7 +139,10 @@ mod tests {
     #[test]
     fn companions_are_the_other_controllers() {
         let one = hierarchy(BOTH, Some("freezer")).unwrap();
-        assert_eq!(one.companions("4:cpuset,freezer:/\n0::/\n"), ["cpuset"]);
-        assert!(one.companions("4:freezer:/\n").is_empty());
+        assert_eq!(
+            one.other_controllers("4:cpuset,freezer:/\n0::/\n"),
+            ["cpuset"]
+        );
+        assert!(one.other_controllers("4:freezer:/\n").is_empty());
     }
 }

@@ -6,7 +6,7 @@
 //! threads. Source: Linux `Documentation/admin-guide/cgroup-v1/cgroups.rst`, `cgroup-v2.rst`.
 
 use super::cpuset::CgroupVersion;
-use crate::proc::{ProcError, Status, threads_of, unless_gone};
+use crate::proc::{ProcError, ProcStatus, threads_of, unless_gone};
 use crate::read;
 use nix::errno::Errno;
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ use std::path::Path;
 
 /// Members of some groups.
 #[derive(Debug, Default)]
-pub(super) struct Members {
+pub(super) struct GroupMembers {
     /// Processes that are in the groups with all threads.
     whole: BTreeSet<u32>,
     /// Processes that may have threads elsewhere.
@@ -25,7 +25,7 @@ pub(super) struct Members {
     threaded: BTreeSet<u32>,
 }
 
-impl Members {
+impl GroupMembers {
     /// Adds the members of one group; none of one that has been removed.
     ///
     /// # Errors
@@ -59,7 +59,7 @@ impl Members {
         root: &Path,
     ) -> Result<(BTreeSet<u32>, BTreeSet<u32>), ProcError> {
         for thread in &self.threaded {
-            let status = Status::read(&root.join(format!("proc/{thread}/status")));
+            let status = ProcStatus::read(&root.join(format!("proc/{thread}/status")));
             let status = unless_gone(status)?;
             let process = status.and_then(|status| status.value::<u32>("Tgid"));
             self.partial.extend(process);
@@ -119,7 +119,7 @@ mod tests {
         for (name, text) in files {
             write(root.path().join(name), text).unwrap();
         }
-        let mut members = Members::default();
+        let mut members = GroupMembers::default();
         members.add(root.path(), version).unwrap();
         let (all, parts) = members.processes(root.path()).unwrap();
         (all.into_iter().collect(), parts.into_iter().collect())

@@ -1,7 +1,7 @@
 //! Control groups: the PUs that their cpusets allow, their files, and the rules by which they are
 //! managed.
 //!
-//! Usage: `cpuset()` for this process, `Hierarchies::cpuset_of` for any thread
+//! Usage: `cpuset()` for this process, `CpusetHierarchies::cpuset_of` for any thread
 //! whose `cgroup` file the caller has read, `Hierarchy` for the directory of a
 //! cgroup that is to be written, `CpuLimits` for limits of CPU time.
 
@@ -18,9 +18,9 @@ mod walk;
 pub use cpu_limit::CpuLimit;
 pub(crate) use cpu_limit::{CpuLimits, read_limit};
 pub use cpuset::CgroupVersion;
-pub(crate) use cpuset::{Cpuset, Hierarchies, Place, cpuset, membership_text};
+pub(crate) use cpuset::{CgroupCpuset, CpusetHierarchies, CpusetLocation, cpuset, membership_text};
 pub(crate) use directory::Hierarchy;
 pub(crate) use membership::cgroups_of;
-pub(crate) use path_text::{decode, shown, text_of_file};
-pub use rules::{CgroupPattern, CgroupPatternError, Rule, Rules};
-pub(crate) use rules::{Found, GroupSearch};
+pub(crate) use path_text::{decode, escape_for_display, text_of_file};
+pub use rules::{CgroupPattern, CgroupPatternError, CgroupRule, CgroupRules};
+pub(crate) use rules::{GroupSearch, ProgramGroup};

@@ -50,7 +50,7 @@ pub(crate) fn path_of(text: &str) -> PathBuf {
 }
 
 /// The text for people: bytes that are no part of a character are escaped, `\xff`.
-pub(crate) fn shown(text: &str) -> String {
+pub(crate) fn escape_for_display(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for char in text.chars() {
         match byte_of(char) {
@@ -82,8 +82,8 @@ mod tests {
 
     #[test]
     fn bytes_that_are_no_text_are_escaped() {
-        assert_eq!(shown(&decode(b"bin\xff/in")), "bin\\xff/in");
-        assert_eq!(shown(&decode("ünï".as_bytes())), "ünï");
+        assert_eq!(escape_for_display(&decode(b"bin\xff/in")), "bin\\xff/in");
+        assert_eq!(escape_for_display(&decode("ünï".as_bytes())), "ünï");
     }
 
     proptest! {

@@ -2,8 +2,8 @@
 
 use super::cpuset::CgroupVersion;
 use super::directory::Hierarchy;
-use super::members::Members;
-use super::path_text::shown;
+use super::members::GroupMembers;
+use super::path_text::escape_for_display;
 use super::walk::{GroupWalk, MOST_GROUPS, PatternStep, steps};
 use crate::proc::ProcError;
 use glob::{MatchOptions, Pattern, PatternError};
@@ -52,7 +52,7 @@ pub enum CgroupPatternError {
 
 /// An entry of a configuration: control groups to manage, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rule {
+pub struct CgroupRule {
     /// The groups.
     pub cgroup: CgroupPattern,
     /// Their policy, as text, where it is not the usual one.
@@ -63,16 +63,16 @@ pub struct Rule {
 
 /// The control groups of a host that are managed, and those that never are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Rules {
+pub struct CgroupRules {
     /// Entries for groups to manage.
-    pub manage: Vec<Rule>,
+    pub manage: Vec<CgroupRule>,
     /// Groups that are never managed, whatever entry matches them.
     pub exclude: Vec<CgroupPattern>,
 }
 
 /// A control group that is one program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct ProgramGroup {
     /// Path of the group from the top of the hierarchy.
     pub(crate) path: String,
     /// The policy that its entry gives it, if any.
@@ -86,7 +86,7 @@ pub(crate) struct Found {
 /// The control groups that were found, and those that were not looked at.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct GroupSearch {
-    pub(crate) found: Vec<Found>,
+    pub(crate) found: Vec<ProgramGroup>,
     /// Warning about groups that were not looked at, if there are any.
     pub(crate) warning: Option<String>,
     /// Groups that could not be read although they may be there, by path; the empty path stands for
@@ -170,7 +170,7 @@ impl CgroupPattern {
     }
 }
 
-impl Rules {
+impl CgroupRules {
     /// Returns true if any group may be managed.
     pub fn manages(&self) -> bool {
         !self.manage.is_empty()
@@ -179,7 +179,7 @@ impl Rules {
     /// The groups that are programs now, with their processes.
     pub(crate) fn find(&self, root: &Path) -> GroupSearch {
         let mut search = GroupSearch::default();
-        let mut left: Vec<&Rule> = self.manage.iter().collect();
+        let mut left: Vec<&CgroupRule> = self.manage.iter().collect();
         let mut taken = BTreeSet::new();
         let tops = Hierarchy::all_tops(root).unwrap_or_else(|error| {
             search.unseen.insert(String::new(), error);
@@ -187,7 +187,7 @@ impl Rules {
         });
         for (top, version) in tops {
             // For what is not seen for the moment, the next hierarchy is no second choice.
-            if left.is_empty() || search.unseen.values().any(ProcError::is_passing) {
+            if left.is_empty() || search.unseen.values().any(ProcError::is_transient) {
                 break;
             }
             // Most groups are in several hierarchies. The first one in which a rule finds processes
@@ -217,7 +217,7 @@ impl Rules {
 
     /// Returns true if a thread with these memberships is in a group to manage.
     pub(crate) fn covers(&self, cgroup: &str) -> bool {
-        let all: Vec<&Rule> = self.manage.iter().collect();
+        let all: Vec<&CgroupRule> = self.manage.iter().collect();
         let paths = super::membership::memberships(cgroup).into_iter();
         let mut paths = paths.map(|m| m.path.trim_matches('/').to_owned());
         paths.any(|path| self.program_of(&path, &all).is_some())
@@ -233,9 +233,9 @@ impl Rules {
         &self,
         root: &Path,
         (top, version): (&Path, CgroupVersion),
-        rules: &[&Rule],
+        rules: &[&CgroupRule],
         search: &mut GroupSearch,
-    ) -> Vec<(Found, usize)> {
+    ) -> Vec<(ProgramGroup, usize)> {
         let is_excluded = |path: &str| self.is_excluded(path);
         let mut walk = GroupWalk::new(top, &is_excluded);
         for rule in rules {
@@ -248,13 +248,13 @@ impl Rules {
                 top.display()
             ));
         }
-        let mut programs: BTreeMap<String, (usize, Members)> = BTreeMap::new();
+        let mut programs: BTreeMap<String, (usize, GroupMembers)> = BTreeMap::new();
         for (path, dir) in &walk.groups {
             let Some((of, rule)) = self.program_of(path, rules) else {
                 continue;
             };
             let program = programs.entry(of.to_owned());
-            let (_, members) = program.or_insert_with(|| (rule, Members::default()));
+            let (_, members) = program.or_insert_with(|| (rule, GroupMembers::default()));
             if let Err(error) = members.add(dir, version) {
                 search.unseen.insert(path.clone(), error);
             }
@@ -265,7 +265,7 @@ impl Rules {
             match members.processes(root) {
                 Ok((pids, parts)) => {
                     let policy = rules[rule].policy.clone();
-                    let found = Found {
+                    let found = ProgramGroup {
                         path,
                         policy,
                         pids,
@@ -281,7 +281,7 @@ impl Rules {
 
     /// The program to which a group belongs by some of the rules, as the path of its topmost group,
     /// and the position of the rule that counts.
-    fn program_of<'a>(&self, path: &'a str, rules: &[&Rule]) -> Option<(&'a str, usize)> {
+    fn program_of<'a>(&self, path: &'a str, rules: &[&CgroupRule]) -> Option<(&'a str, usize)> {
         if self.is_excluded(path) {
             return None;
         }
@@ -304,10 +304,10 @@ impl Rules {
     }
 }
 
-impl Found {
+impl ProgramGroup {
     /// Path of the group for people.
     pub(crate) fn name(&self) -> String {
-        shown(&self.path)
+        escape_for_display(&self.path)
     }
 }
 
@@ -316,8 +316,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn rule(pattern: &str, policy: &str, priority: i64) -> Rule {
-        Rule {
+    fn rule(pattern: &str, policy: &str, priority: i64) -> CgroupRule {
+        CgroupRule {
             cgroup: pattern.parse().unwrap(),
             policy: Some(policy.into()),
             priority,
@@ -341,7 +341,7 @@ mod tests {
         dir
     }
 
-    fn found(rules: &Rules, host: &tempfile::TempDir) -> Vec<(String, String, usize)> {
+    fn found(rules: &CgroupRules, host: &tempfile::TempDir) -> Vec<(String, String, usize)> {
         let found = rules.find(host.path()).found.into_iter();
         found
             .map(|f| (f.path, f.policy.unwrap().to_string(), f.pids.len()))
@@ -357,14 +357,14 @@ mod tests {
             ("a.slice/y.scope", "4\n"),
             ("b.slice", "5\n"),
         ]);
-        let whole = Rules {
+        let whole = CgroupRules {
             manage: vec![rule("a.slice", "p", 0)],
-            ..Rules::default()
+            ..CgroupRules::default()
         };
         assert_eq!(found(&whole, &host), [("a.slice".into(), "p".into(), 4)]);
-        let each = Rules {
+        let each = CgroupRules {
             manage: vec![rule("a.slice/**", "p", 0)],
-            ..Rules::default()
+            ..CgroupRules::default()
         };
         let paths: Vec<String> = found(&each, &host).into_iter().map(|f| f.0).collect();
         let all = [
@@ -373,12 +373,12 @@ mod tests {
             "a.slice/y.scope",
         ];
         assert_eq!(paths, all);
-        let unit = Rules {
-            manage: vec![Rule {
+        let unit = CgroupRules {
+            manage: vec![CgroupRule {
                 cgroup: CgroupPattern::of_unit("x.service").unwrap(),
                 ..rule("z", "q", 0)
             }],
-            ..Rules::default()
+            ..CgroupRules::default()
         };
         let expect = [("a.slice/x.service".into(), "q".into(), 3)];
         assert_eq!(found(&unit, &host), expect);
@@ -387,7 +387,7 @@ mod tests {
     #[test]
     fn exclusion_wins_then_priority_then_order() {
         let host = host(&[("a/x", "1\n"), ("a/y", "2\n"), ("a/z", "3\n")]);
-        let mut rules = Rules {
+        let mut rules = CgroupRules {
             manage: vec![
                 rule("a/*", "low", 0),
                 rule("a/y", "high", 1),
@@ -411,9 +411,9 @@ mod tests {
     fn group_that_cannot_be_read_is_not_empty() {
         let host = host(&[("a/x", "1\n"), ("a/y", "2\n"), ("a/z/in", "3\n")]);
         let group = |path: &str| host.path().join("sys/fs/cgroup").join(path);
-        let rules = Rules {
+        let rules = CgroupRules {
             manage: vec![rule("a/*", "p", 0)],
-            ..Rules::default()
+            ..CgroupRules::default()
         };
         let is_unseen = |path: &str| rules.find(host.path()).error_of(path).is_some();
         assert!(!is_unseen("a/x"));

@@ -75,7 +75,7 @@ impl<'a> GroupWalk<'a> {
             [] => self.add_with_all_below(path, dir),
             [PatternStep::All, ..] => self.add_all_below(path, dir),
             [PatternStep::Name(name), rest @ ..] => {
-                let (child, below) = (dir.join(path_of(name)), joined(path, name));
+                let (child, below) = (dir.join(path_of(name)), join_path(path, name));
                 match metadata(&child) {
                     Ok(found) if found.is_dir() => self.descend(&child, &below, rest),
                     Ok(_) => {}
@@ -85,7 +85,7 @@ impl<'a> GroupWalk<'a> {
             [PatternStep::Names(names), rest @ ..] => {
                 for (name, child) in self.groups_in(path, dir) {
                     if names.matches(&name) {
-                        self.descend(&child, &joined(path, &name), rest);
+                        self.descend(&child, &join_path(path, &name), rest);
                     }
                 }
             }
@@ -102,7 +102,7 @@ impl<'a> GroupWalk<'a> {
 
     fn add_all_below(&mut self, path: &str, dir: &Path) {
         for (name, child) in self.groups_in(path, dir) {
-            self.add_with_all_below(&joined(path, &name), &child);
+            self.add_with_all_below(&join_path(path, &name), &child);
         }
     }
 
@@ -143,7 +143,7 @@ impl GroupWalk<'_> {
     }
 }
 
-fn joined(path: &str, name: &str) -> String {
+fn join_path(path: &str, name: &str) -> String {
     match path {
         "" => name.to_owned(),
         path => format!("{path}/{name}"),

@@ -1,7 +1,7 @@
 //! A client's side of the control socket.
 
-use super::conversation::{Peer, SILENCE, peer_of};
-use super::message::{Answer, MAX_ANSWER_BYTES, Request, RequestError};
+use super::client_connection::{Peer, SILENCE, peer_credentials};
+use super::message::{DaemonAnswer, DaemonRequest, MAX_ANSWER_BYTES, RequestError};
 use super::place::NAME;
 use crate::enact::runtime_dirs;
 use nix::unistd::Uid;
@@ -18,11 +18,11 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Reason for which a daemon could not be asked.
 #[derive(Debug, Error)]
-pub enum CallError {
+pub enum DaemonConnectionError {
     /// No daemon listens.
     #[error(
         "no daemon runs; start one with `consort daemon` ({} tried)",
-        list(tried)
+        join_paths(tried)
     )]
     NoDaemon {
         /// Sockets that were tried.
@@ -52,14 +52,14 @@ pub enum CallError {
     Refused(String),
 }
 
-fn list(paths: &[PathBuf]) -> String {
+fn join_paths(paths: &[PathBuf]) -> String {
     let paths: Vec<String> = paths.iter().map(|p| p.display().to_string()).collect();
     paths.join(", ")
 }
 
 /// A connection to a daemon.
 #[derive(Debug)]
-pub struct Call {
+pub struct DaemonConnection {
     path: PathBuf,
     stream: BufReader<UnixStream>,
     /// Time of the last answer.
@@ -69,7 +69,7 @@ pub struct Call {
 /// Returns true if a daemon of this user, or of root, listens in one of these folders.
 pub fn has_daemon(dirs: &[PathBuf]) -> bool {
     let mut places = dirs.iter().map(|dir| dir.join(NAME));
-    places.any(|place| place.exists() && call(Some(&place)).is_ok())
+    places.any(|place| place.exists() && connect_daemon(Some(&place)).is_ok())
 }
 
 /// Paths at which a daemon is looked for: this user's own, then the host's.
@@ -86,28 +86,28 @@ pub fn sockets() -> Vec<PathBuf> {
 /// Calls the daemon at `named`, or the first that is found.
 ///
 /// # Errors
-/// [`CallError::NoDaemon`], [`CallError::Foreign`] for another user's daemon, or
-/// [`CallError::Io`].
-pub fn call(named: Option<&Path>) -> Result<Call, CallError> {
+/// [`DaemonConnectionError::NoDaemon`], [`DaemonConnectionError::Foreign`] for another user's daemon, or
+/// [`DaemonConnectionError::Io`].
+pub fn connect_daemon(named: Option<&Path>) -> Result<DaemonConnection, DaemonConnectionError> {
     let tried = named.map_or_else(sockets, |path| vec![path.to_owned()]);
     for path in &tried {
         if let Ok(stream) = UnixStream::connect(path) {
-            return Call::with(path, stream);
+            return DaemonConnection::from_stream(path, stream);
         }
     }
-    Err(CallError::NoDaemon { tried })
+    Err(DaemonConnectionError::NoDaemon { tried })
 }
 
-impl Call {
-    fn with(path: &Path, stream: UnixStream) -> Result<Self, CallError> {
-        let failed = |source| CallError::Io {
+impl DaemonConnection {
+    fn from_stream(path: &Path, stream: UnixStream) -> Result<Self, DaemonConnectionError> {
+        let failed = |source| DaemonConnectionError::Io {
             path: path.to_owned(),
             source,
         };
-        let Peer { uid, .. } = peer_of(&stream).map_err(failed)?;
+        let Peer { uid, .. } = peer_credentials(&stream).map_err(failed)?;
         if uid != 0 && uid != Uid::effective().as_raw() {
             let path = path.to_owned();
-            return Err(CallError::Foreign { path, uid });
+            return Err(DaemonConnectionError::Foreign { path, uid });
         }
         stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
         stream.set_write_timeout(Some(PATIENCE)).map_err(failed)?;
@@ -121,24 +121,27 @@ impl Call {
     /// Sends a request and waits for the answer.
     ///
     /// # Errors
-    /// [`CallError::Refused`] with the daemon's reason, [`CallError::Io`] when the
-    /// connection broke, or [`CallError::Language`].
-    pub fn ask(&mut self, request: &Request) -> Result<Value, CallError> {
-        let line = request.line()?;
+    /// [`DaemonConnectionError::Refused`] with the daemon's reason, [`DaemonConnectionError::Io`] when the
+    /// connection broke, or [`DaemonConnectionError::Language`].
+    pub fn send_request(
+        &mut self,
+        request: &DaemonRequest,
+    ) -> Result<Value, DaemonConnectionError> {
+        let line = request.to_line()?;
         let path = self.path.clone();
-        let failed = |source| CallError::Io { path, source };
+        let failed = |source| DaemonConnectionError::Io { path, source };
         // The daemon ends conversations that are silent for long, such as that of a paused view.
         if self.answered.elapsed() > SILENCE / 2 {
             match UnixStream::connect(&self.path) {
-                Ok(stream) => *self = Self::with(&self.path, stream)?,
+                Ok(stream) => *self = Self::from_stream(&self.path, stream)?,
                 Err(error) => return Err(failed(error)),
             }
         }
         let told = self.exchange(&line).map_err(failed)?;
         self.answered = Instant::now();
-        match Answer::parse(&told)? {
-            Answer::Ok(value) => Ok(value),
-            Answer::Error(why) => Err(CallError::Refused(why)),
+        match DaemonAnswer::parse(&told)? {
+            DaemonAnswer::Ok(value) => Ok(value),
+            DaemonAnswer::Error(why) => Err(DaemonConnectionError::Refused(why)),
         }
     }
 

@@ -13,7 +13,7 @@ pub const MAX_ANSWER_BYTES: usize = 16 << 20;
 /// A request to a daemon.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Request {
+pub enum DaemonRequest {
     /// Report the state of the daemon: what it manages, how, and since when.
     Status,
     /// Report the reasons for which a thread is where it is.
@@ -22,9 +22,9 @@ pub enum Request {
         tid: u32,
     },
     /// Manage these processes and control groups.
-    Attach(Attachment),
+    Attach(AttachTargets),
     /// Put these back and let go of them.
-    Detach(Attachment),
+    Detach(AttachTargets),
     /// Go on with another policy.
     Policy {
         /// The policy with its options, as text.
@@ -37,7 +37,7 @@ pub enum Request {
 /// Processes and control groups.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Attachment {
+pub struct AttachTargets {
     /// Processes; each with all that it has started and will start.
     #[serde(default)]
     pub pids: Vec<u32>,
@@ -52,14 +52,14 @@ pub struct Attachment {
 /// The answer of a daemon.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Answer {
+pub enum DaemonAnswer {
     /// The request was carried out; its result.
     Ok(Value),
     /// The request was refused, for this reason.
     Error(String),
 }
 
-impl From<Result<Value, String>> for Answer {
+impl From<Result<Value, String>> for DaemonAnswer {
     fn from(result: Result<Value, String>) -> Self {
         match result {
             Ok(value) => Self::Ok(value),
@@ -83,32 +83,32 @@ pub enum RequestError {
 }
 
 #[derive(Deserialize)]
-struct Speaker {
+struct DaemonLineVersion {
     version: u32,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Asking<T> {
+struct DaemonRequestLine<T> {
     version: u32,
     request: T,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Answering<T> {
+struct DaemonAnswerLine<T> {
     version: u32,
     answer: T,
 }
 
 fn check(line: &[u8]) -> Result<(), RequestError> {
-    let Speaker { version } = serde_json::from_slice(line)?;
+    let DaemonLineVersion { version } = serde_json::from_slice(line)?;
     match version {
         VERSION => Ok(()),
         other => Err(RequestError::Version(other)),
     }
 }
 
-impl Request {
+impl DaemonRequest {
     /// Reads a line without its end.
     ///
     /// # Errors
@@ -118,17 +118,17 @@ impl Request {
             return Err(RequestError::TooLong);
         }
         check(line)?;
-        Ok(serde_json::from_slice::<Asking<Self>>(line)?.request)
+        Ok(serde_json::from_slice::<DaemonRequestLine<Self>>(line)?.request)
     }
 
     /// Writes the request as a line, its end included.
     ///
     /// # Errors
     /// [`RequestError::TooLong`].
-    pub fn line(&self) -> Result<Vec<u8>, RequestError> {
+    pub fn to_line(&self) -> Result<Vec<u8>, RequestError> {
         let version = VERSION;
         let request = self;
-        let mut line = serde_json::to_vec(&Asking { version, request })?;
+        let mut line = serde_json::to_vec(&DaemonRequestLine { version, request })?;
         line.push(b'\n');
         match line.len() > MAX_LINE_BYTES {
             true => Err(RequestError::TooLong),
@@ -137,23 +137,23 @@ impl Request {
     }
 }
 
-impl Answer {
+impl DaemonAnswer {
     /// Reads a line without its end.
     ///
     /// # Errors
     /// When the line is of another version, or no answer.
     pub fn parse(line: &[u8]) -> Result<Self, RequestError> {
         check(line)?;
-        Ok(serde_json::from_slice::<Answering<Self>>(line)?.answer)
+        Ok(serde_json::from_slice::<DaemonAnswerLine<Self>>(line)?.answer)
     }
 
     /// Writes the answer as a line, its end included; an error in its place where it would be too
     /// long.
     #[must_use]
-    pub fn line(&self) -> Vec<u8> {
+    pub fn to_line(&self) -> Vec<u8> {
         let version = VERSION;
         let line = |answer: &Self| {
-            let line = serde_json::to_vec(&Answering { version, answer });
+            let line = serde_json::to_vec(&DaemonAnswerLine { version, answer });
             let line = line.ok().filter(|line| line.len() < MAX_ANSWER_BYTES);
             line.map(|mut line| {
                 line.push(b'\n');
@@ -173,40 +173,43 @@ mod tests {
 
     #[test]
     fn the_lines_are_those_of_the_module_s_head() {
-        let line = Request::Status.line().unwrap();
+        let line = DaemonRequest::Status.to_line().unwrap();
         assert_eq!(line, b"{\"version\":1,\"request\":\"status\"}\n");
         let text =
             br#"{"version":1,"request":{"attach":{"pids":[4711],"cgroups":[],"policy":"gang"}}}"#;
-        let attach = Request::Attach(Attachment {
+        let attach = DaemonRequest::Attach(AttachTargets {
             pids: vec![4711],
             cgroups: Vec::new(),
             policy: Some("gang".to_owned()),
         });
-        assert_eq!(Request::parse(text).unwrap(), attach);
-        let answer = Answer::Error("no".to_owned()).line();
+        assert_eq!(DaemonRequest::parse(text).unwrap(), attach);
+        let answer = DaemonAnswer::Error("no".to_owned()).to_line();
         assert_eq!(answer, b"{\"version\":1,\"answer\":{\"error\":\"no\"}}\n");
-        assert_eq!(Answer::parse(&answer).unwrap(), Answer::Error("no".into()));
+        assert_eq!(
+            DaemonAnswer::parse(&answer).unwrap(),
+            DaemonAnswer::Error("no".into())
+        );
     }
 
     #[test]
     fn other_versions_keys_and_lengths_are_refused_by_name() {
-        let error = |line: &[u8]| Request::parse(line).unwrap_err().to_string();
+        let error = |line: &[u8]| DaemonRequest::parse(line).unwrap_err().to_string();
         assert!(error(br#"{"version":2,"request":"dance"}"#).contains("version 2"));
         assert!(error(br#"{"version":1,"request":{"attach":{"pid":1}}}"#).contains("`pid`"));
         let beside = br#"{"version":1,"request":"status","uid":0}"#;
         assert!(error(beside).contains("`uid`"));
         assert!(error(&[b' '; MAX_LINE_BYTES]).contains("at most 4096 bytes"));
-        let long = Request::Policy {
+        let long = DaemonRequest::Policy {
             policy: "x".repeat(MAX_LINE_BYTES),
         };
-        assert!(matches!(long.line(), Err(RequestError::TooLong)));
+        assert!(matches!(long.to_line(), Err(RequestError::TooLong)));
     }
 
     proptest! {
         #[test]
         fn no_line_is_a_panic(line in prop::collection::vec(any::<u8>(), 0..200)) {
-            prop_assert!(Request::parse(&line).is_err());
-            prop_assert!(Answer::parse(&line).is_err());
+            prop_assert!(DaemonRequest::parse(&line).is_err());
+            prop_assert!(DaemonAnswer::parse(&line).is_err());
         }
 
         #[test]
@@ -215,9 +218,9 @@ mod tests {
             cgroups in prop::collection::vec("\\PC{0,20}", 0..9),
             policy in prop::option::of("[a-z:=.0-9]{1,20}"),
         ) {
-            let request = Request::Detach(Attachment { pids, cgroups, policy });
-            let line = request.line().unwrap();
-            prop_assert_eq!(Request::parse(&line[..line.len() - 1]).unwrap(), request);
+            let request = DaemonRequest::Detach(AttachTargets { pids, cgroups, policy });
+            let line = request.to_line().unwrap();
+            prop_assert_eq!(DaemonRequest::parse(&line[..line.len() - 1]).unwrap(), request);
         }
     }
 }

@@ -27,17 +27,19 @@
 //! request for 30 seconds ends, and one whose peer does not take its answer within ten. A peer that
 //! is refused gets the reason as an answer.
 //!
-//! Usage: the daemon opens a [`Desk`] and gives it to [`crate::live::Live::open_desk`]; others
-//! [`call`] it.
+//! Usage: the daemon opens a [`ControlServer`] and gives it to [`crate::live::LiveMachine::open_control_server`]; others
+//! [`connect_daemon`] it.
 
 mod client;
-mod conversation;
-mod desk;
+mod client_connection;
+mod control_server;
 mod message;
 mod place;
 
-pub use client::{Call, CallError, call, has_daemon, sockets};
-pub use conversation::Peer;
-pub use desk::{Asked, Clerk, Desk, DeskError};
-pub use message::{Answer, Attachment, MAX_ANSWER_BYTES, Request, RequestError, VERSION};
+pub use client::{DaemonConnection, DaemonConnectionError, connect_daemon, has_daemon, sockets};
+pub use client_connection::Peer;
+pub use control_server::{ControlServer, ControlServerError, PendingRequest, RequestHandler};
+pub use message::{
+    AttachTargets, DaemonAnswer, DaemonRequest, MAX_ANSWER_BYTES, RequestError, VERSION,
+};
 pub use place::SocketPlace;

@@ -26,8 +26,8 @@ impl SocketPlace {
     ///
     /// # Errors
     /// When no folder is private to this user, or can be made.
-    pub fn usual(dirs: &[PathBuf], for_all: bool) -> Result<Self, RuntimeDirError> {
-        let folder = RuntimeDir::first_usable(dirs)?;
+    pub fn in_runtime_dir(dirs: &[PathBuf], for_all: bool) -> Result<Self, RuntimeDirError> {
+        let folder = RuntimeDir::open_first_usable(dirs)?;
         if for_all {
             let opened = fstat(&folder.handle).and_then(|status| {
                 let mode = Mode::from_bits_truncate(status.st_mode | OTHERS_PASS);
@@ -45,7 +45,7 @@ impl SocketPlace {
     }
 
     /// The place that a user has named.
-    pub fn named(path: &Path) -> Self {
+    pub fn from_path(path: &Path) -> Self {
         Self {
             path: path.to_owned(),
             folder: None,
@@ -83,7 +83,7 @@ mod tests {
         std::fs::set_permissions(&victim, Permissions::from_mode(0o700)).unwrap();
         let (link, next) = (parent.path().join("link"), parent.path().join("next"));
         symlink(&victim, &link).unwrap();
-        let place = SocketPlace::usual(&[link, next.clone()], true).unwrap();
+        let place = SocketPlace::in_runtime_dir(&[link, next.clone()], true).unwrap();
         assert_eq!(place.path(), next.join(NAME));
         let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(&victim), mode(&next)), (0o700, 0o711));
@@ -93,7 +93,7 @@ mod tests {
     fn folder_that_is_exchanged_later_is_not_used() {
         let parent = tempfile::tempdir().unwrap();
         let (usual, moved) = (parent.path().join("usual"), parent.path().join("moved"));
-        let place = SocketPlace::usual(std::slice::from_ref(&usual), false).unwrap();
+        let place = SocketPlace::in_runtime_dir(std::slice::from_ref(&usual), false).unwrap();
         std::fs::rename(&usual, &moved).unwrap();
         std::fs::create_dir(&usual).unwrap();
         std::fs::write(place.own_path(), "").unwrap();

@@ -1,13 +1,13 @@
 //! Distribution of cookies among threads, with no writes but those that change something.
 
-use super::kernel::{Keep, Kernel};
+use super::core_scheduling::{CookieKeeper, CoreScheduling};
 use consort_core::ThreadId;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The part of Consort that vouches for changes of threads: it checks their identity, has a
 /// guardian, and keeps the journal.
-pub(crate) trait Owner {
+pub(crate) trait CookieJournal {
     /// Returns true if a thread is still there under its number; `None` if that is not known now.
     fn is_there(&self, thread: ThreadId) -> Option<bool>;
 
@@ -16,12 +16,12 @@ pub(crate) trait Owner {
 
     /// Journals the number of a cookie before threads are given it; an error has the reason for
     /// which it cannot be journalled.
-    fn announce(&mut self, cookie: u64) -> Result<(), String>;
+    fn journal_cookie(&mut self, cookie: u64) -> Result<(), String>;
 }
 
 /// Cookies that Consort has made.
 #[derive(Debug)]
-pub(crate) struct Cookies<K: Kernel> {
+pub(crate) struct Cookies<K: CoreScheduling> {
     kernel: K,
     keepers: BTreeMap<u64, K::Keeper>,
     /// Numbers of all cookies that were ever made.
@@ -32,7 +32,7 @@ pub(crate) struct Cookies<K: Kernel> {
 
 /// Cookies of threads, as they were found.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Looked {
+pub(crate) struct FoundCookies {
     /// Cookies of threads that may be given one: one of Consort's, or 0 for none.
     pub(crate) own: BTreeMap<ThreadId, u64>,
     /// Threads that have somebody else's cookie now and did not have it at the last look.
@@ -41,7 +41,7 @@ pub(crate) struct Looked {
 
 /// Outcome of giving cookies to groups, or of taking them away.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Round {
+pub(crate) struct CookieReport {
     /// Number of groups that have a cookie.
     pub(crate) groups: usize,
     /// Number of threads that were given a cookie, or had theirs taken away.
@@ -50,7 +50,7 @@ pub(crate) struct Round {
     pub(crate) failures: Vec<String>,
 }
 
-impl<K: Kernel> Cookies<K> {
+impl<K: CoreScheduling> Cookies<K> {
     pub(crate) fn new(kernel: K) -> Self {
         Self {
             kernel,
@@ -62,8 +62,8 @@ impl<K: Kernel> Cookies<K> {
 
     /// Reads the cookies of these threads. Threads that are gone, or may not be asked, are left
     /// out, and so are those with somebody else's cookie.
-    pub(crate) fn look(&mut self, threads: impl Iterator<Item = ThreadId>) -> Looked {
-        let mut looked = Looked::default();
+    pub(crate) fn read_cookies(&mut self, threads: impl Iterator<Item = ThreadId>) -> FoundCookies {
+        let mut looked = FoundCookies::default();
         let mut foreign = BTreeSet::new();
         for thread in threads {
             match self.kernel.cookie(thread.tid) {
@@ -86,7 +86,7 @@ impl<K: Kernel> Cookies<K> {
     }
 
     /// Ends all keepers: the kernel keeps a cookie only as long as some thread has it.
-    pub(crate) fn keep_none(&mut self) {
+    pub(crate) fn end_keepers(&mut self) {
         self.keepers.clear();
     }
 
@@ -96,10 +96,10 @@ impl<K: Kernel> Cookies<K> {
         &mut self,
         now: &BTreeMap<ThreadId, u64>,
         groups: &[Vec<ThreadId>],
-        owner: &mut impl Owner,
-    ) -> Round {
-        let mut round = Round::default();
-        let wanted = self.wanted(now, groups, owner, &mut round);
+        owner: &mut impl CookieJournal,
+    ) -> CookieReport {
+        let mut round = CookieReport::default();
+        let wanted = self.choose_cookies(now, groups, owner, &mut round);
         let of = |thread| wanted.get(thread).copied().unwrap_or(0);
         let changes = now.iter().map(|(thread, &has)| (*thread, has, of(thread)));
         let (given, taken): (Vec<_>, Vec<_>) = changes
@@ -115,9 +115,9 @@ impl<K: Kernel> Cookies<K> {
     pub(crate) fn clear(
         &self,
         threads: impl Iterator<Item = ThreadId>,
-        owner: &impl Owner,
-    ) -> Round {
-        let mut round = Round::default();
+        owner: &impl CookieJournal,
+    ) -> CookieReport {
+        let mut round = CookieReport::default();
         for thread in threads {
             let cookie = self.kernel.cookie(thread.tid);
             if cookie.is_ok_and(|cookie| cookie != 0 && self.is_own(cookie)) {
@@ -128,12 +128,12 @@ impl<K: Kernel> Cookies<K> {
     }
 
     /// The cookie for each thread of a group.
-    fn wanted(
+    fn choose_cookies(
         &mut self,
         now: &BTreeMap<ThreadId, u64>,
         groups: &[Vec<ThreadId>],
-        owner: &mut impl Owner,
-        round: &mut Round,
+        owner: &mut impl CookieJournal,
+        round: &mut CookieReport,
     ) -> BTreeMap<ThreadId, u64> {
         if groups.is_empty() {
             return BTreeMap::new();
@@ -143,11 +143,11 @@ impl<K: Kernel> Cookies<K> {
             round.failures.push(text.to_owned());
             return BTreeMap::new();
         }
-        let mut kept = kept(now, groups, |cookie| self.keepers.contains_key(&cookie));
+        let mut kept = match_kept_cookies(now, groups, |cookie| self.keepers.contains_key(&cookie));
         let mut wanted = BTreeMap::new();
         for (index, group) in groups.iter().enumerate() {
             let had = kept.get(&index).copied();
-            let cookie = had.map_or_else(|| self.another(kept.values(), owner), Ok);
+            let cookie = had.map_or_else(|| self.find_or_create_cookie(kept.values(), owner), Ok);
             match cookie {
                 Ok(cookie) => {
                     kept.insert(index, cookie);
@@ -161,10 +161,10 @@ impl<K: Kernel> Cookies<K> {
     }
 
     /// A cookie that no group has; a new one is made and journalled if need be.
-    fn another<'a>(
+    fn find_or_create_cookie<'a>(
         &mut self,
         taken: impl Iterator<Item = &'a u64>,
-        owner: &mut impl Owner,
+        owner: &mut impl CookieJournal,
     ) -> Result<u64, String> {
         let taken: BTreeSet<u64> = taken.copied().collect();
         if let Some(idle) = self.keepers.keys().find(|id| !taken.contains(id)) {
@@ -173,7 +173,7 @@ impl<K: Kernel> Cookies<K> {
         let keeper = self.kernel.create();
         let keeper = keeper.map_err(|errno| format!("a core has no cookie: {errno}"))?;
         let id = keeper.id();
-        let noted = owner.announce(id);
+        let noted = owner.journal_cookie(id);
         noted.map_err(|why| format!("a core has no cookie: it could not be journalled: {why}"))?;
         self.made.insert(id);
         self.keepers.insert(id, keeper);
@@ -182,7 +182,13 @@ impl<K: Kernel> Cookies<K> {
 
     /// Gives a thread a cookie, or takes its own away. If the tid has gone to another thread
     /// meanwhile, that one was born a moment ago, and its cookie is taken away again.
-    fn write(&self, thread: ThreadId, cookie: u64, owner: &impl Owner, round: &mut Round) {
+    fn write(
+        &self,
+        thread: ThreadId,
+        cookie: u64,
+        owner: &impl CookieJournal,
+        round: &mut CookieReport,
+    ) {
         // A cookie of Consort's is taken away on a guess, and none is given on one.
         match owner.is_there(thread) {
             Some(false) => return,
@@ -196,7 +202,7 @@ impl<K: Kernel> Cookies<K> {
         let is_there = owner.is_there(thread).unwrap_or(cookie == 0);
         match written {
             Ok(()) if is_there => round.writes += 1,
-            Ok(()) if cookie != 0 => self.give_back(thread.tid),
+            Ok(()) if cookie != 0 => self.clear_stranger(thread.tid),
             Err(errno) if is_there => {
                 let what = if cookie == 0 { "keeps its" } else { "has no" };
                 let text = format!("thread {thread} {what} core-scheduling cookie: {errno}");
@@ -206,7 +212,7 @@ impl<K: Kernel> Cookies<K> {
         }
     }
 
-    fn give_back(&self, tid: u32) {
+    fn clear_stranger(&self, tid: u32) {
         if let Err(errno) = self.kernel.clear(tid) {
             tracing::warn!(tid, %errno, "a reused tid keeps a cookie that was not meant for it");
         }
@@ -215,7 +221,7 @@ impl<K: Kernel> Cookies<K> {
 
 /// For each group, by its index, the cookie that most of its threads have; only cookies that can be
 /// given to others, and each for one group only.
-fn kept(
+fn match_kept_cookies(
     now: &BTreeMap<ThreadId, u64>,
     groups: &[Vec<ThreadId>],
     can_be_given: impl Fn(u64) -> bool,

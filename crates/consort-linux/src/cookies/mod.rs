@@ -18,12 +18,12 @@
 //! Pitfalls: a program that runs with another user's rights keeps the cookie that it has inherited,
 //! unless Consort runs as root. While Consort has a cookie itself it can take none away.
 
+mod cookie_journal;
+mod core_scheduling;
 mod groups;
-mod journalled;
-mod kernel;
 mod status;
 
-pub(crate) use groups::{Cookies, Round};
-pub(crate) use kernel::{Kernel, RealKernel};
+pub(crate) use core_scheduling::{CoreScheduling, HostCoreScheduling};
+pub(crate) use groups::{CookieReport, Cookies};
 pub use status::CookieStatus;
 pub(crate) use status::probe;

@@ -1,6 +1,6 @@
 //! Availability of core-scheduling cookies on a host.
 
-use super::kernel::RealKernel;
+use super::core_scheduling::HostCoreScheduling;
 use crate::owners;
 use nix::errno::Errno;
 use serde::Serialize;
@@ -17,7 +17,7 @@ pub struct CookieStatus {
 
 /// Asks this kernel, and looks below `root` for a scheduler that cookies do not go together with.
 pub(crate) fn probe(root: &Path) -> CookieStatus {
-    status(RealKernel.own(), owners::sched_ext(root))
+    status(HostCoreScheduling.own_cookie(), owners::sched_ext(root))
 }
 
 /// Judges cookies. `own` is the cookie of this process; `scheduler` the name of a sched_ext

@@ -1,38 +1,38 @@
 //! A test whether a set of events fits into a PMU's counters at once.
 
-use super::budget::Budget;
-use crate::events::{Event, Place};
+use super::budget::CounterBudget;
+use crate::events::{CounterKind, EventDefinition};
 
 /// Returns true if all the events can be counted at the same time.
 ///
 /// Counters reserved for others, such as the NMI watchdog, may be any of them: the kernel moves
 /// events to other counters where it can (`x86_schedule_events`), so only the number reserved
 /// matters.
-pub(crate) fn fits(events: &[&Event], budget: Budget) -> bool {
-    let needs = |e: &&&Event| e.place == Place::Programmable;
-    let mut needy: Vec<&Event> = events.iter().filter(needs).copied().collect();
+pub(crate) fn fits(events: &[&EventDefinition], budget: CounterBudget) -> bool {
+    let needs = |e: &&&EventDefinition| e.place == CounterKind::Programmable;
+    let mut needy: Vec<&EventDefinition> = events.iter().filter(needs).copied().collect();
     let wanted: usize = needy.iter().map(|e| e.slots).sum();
     if wanted + budget.reserved > budget.programmable {
         return false;
     }
     needy.retain(|e| e.counters.is_some() || e.slots > 1);
-    needy.sort_by_key(|e| ways(e, budget.programmable).len());
+    needy.sort_by_key(|e| counter_sets(e, budget.programmable).len());
     place(&needy, 0, budget.programmable)
 }
 
 /// Places constrained events one after the other, going back where that fails; `taken` has a bit
 /// for each counter in use. Unconstrained events then fit into the counters that are left.
-fn place(events: &[&Event], taken: u64, counters: usize) -> bool {
+fn place(events: &[&EventDefinition], taken: u64, counters: usize) -> bool {
     let Some((first, rest)) = events.split_first() else {
         return true;
     };
     let free = |way: &u64| taken & way == 0;
-    let mut ways = ways(first, counters).into_iter().filter(free);
+    let mut ways = counter_sets(first, counters).into_iter().filter(free);
     ways.any(|way| place(rest, taken | way, counters))
 }
 
 /// The sets of counters, as bits, that can hold one event.
-fn ways(event: &Event, counters: usize) -> Vec<u64> {
+fn counter_sets(event: &EventDefinition, counters: usize) -> Vec<u64> {
     let allowed = |c: &usize| event.counters.as_ref().is_none_or(|list| list.contains(c));
     let single = (0..counters).filter(allowed);
     match event.slots {
@@ -47,25 +47,25 @@ fn ways(event: &Event, counters: usize) -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::events::Unit;
+    use crate::events::EventUnit;
 
-    fn event(counters: Option<&[usize]>, slots: usize) -> Event {
-        Event {
+    fn event(counters: Option<&[usize]>, slots: usize) -> EventDefinition {
+        EventDefinition {
             name: "e".to_owned(),
             config: 0,
             config1: 0,
             config2: 0,
-            unit: Unit::Operations,
-            place: Place::Programmable,
+            unit: EventUnit::Operations,
+            place: CounterKind::Programmable,
             counters: counters.map(<[usize]>::to_vec),
             slots,
             leader: None,
         }
     }
 
-    fn check(events: &[Event], programmable: usize, reserved: usize, expect: bool) {
-        let events: Vec<&Event> = events.iter().collect();
-        let budget = Budget {
+    fn check(events: &[EventDefinition], programmable: usize, reserved: usize, expect: bool) {
+        let events: Vec<&EventDefinition> = events.iter().collect();
+        let budget = CounterBudget {
             programmable,
             reserved,
         };

@@ -8,12 +8,12 @@
 //! count (operations, slots, causes of stalls) are opened and read, and only their refusal is an
 //! error.
 
-use super::judge::{CheckRow, Verdict, judge_cycles};
+use super::judge::{CheckRow, EventVerdict, judge_cycles};
 use super::pmu::Pmu;
 use super::program::event_spec;
 use super::{check_software, core_pmus};
-use crate::events::{Event, EventFile, PmuEvents, Unit};
-use crate::perf::{CounterGroup, PerfError, Target};
+use crate::events::{EventDefinition, EventFile, EventUnit, PmuEvents};
+use crate::perf::{CounterGroup, PerfError, PerfTarget};
 use std::path::Path;
 
 /// Counts of a loop that are known from its instructions.
@@ -49,10 +49,10 @@ const LONG: u64 = 501_000;
 /// Checks software events, then every event of the file on every PMU of this
 /// host. Events that cannot be counted here are skipped with the reason.
 pub fn check(root: &Path, file: Option<&EventFile>, kernels: &[CheckKernel<'_>]) -> Vec<CheckRow> {
-    let mut rows = check_software::rows();
+    let mut rows = check_software::check_software_events();
     let Some(file) = file else {
         let reason = "there is no event file for this CPU".to_owned();
-        rows.push(CheckRow::skipped(
+        rows.push(CheckRow::from_reason(
             "hardware events".to_owned(),
             "all",
             reason,
@@ -63,34 +63,40 @@ pub fn check(root: &Path, file: Option<&EventFile>, kernels: &[CheckKernel<'_>])
     for events in &file.pmus {
         match present.iter().find(|p| events.is_named(&p.name)) {
             Some(pmu) => rows.extend(pmu_rows(pmu, events, kernels)),
-            None => rows.extend(absent(events)),
+            None => rows.extend(absent_pmu_rows(events)),
         }
     }
     rows
 }
 
-fn absent(events: &PmuEvents) -> Vec<CheckRow> {
+fn absent_pmu_rows(events: &PmuEvents) -> Vec<CheckRow> {
     let reason = format!("no PMU {} on this host", events.names.join(" or "));
-    let skipped = |e: &Event| CheckRow::skipped(e.name.clone(), "all", reason.clone());
+    let skipped =
+        |e: &EventDefinition| CheckRow::from_reason(e.name.clone(), "all", reason.clone());
     events.events.iter().map(skipped).collect()
 }
 
 fn pmu_rows(pmu: &Pmu, events: &PmuEvents, kernels: &[CheckKernel<'_>]) -> Vec<CheckRow> {
-    let row = |kernel| move |event| row(pmu, events, event, kernel);
+    let row = |kernel| move |event| check_event(pmu, events, event, kernel);
     let per_kernel = |kernel| events.events.iter().map(row(kernel));
     kernels.iter().flat_map(per_kernel).collect()
 }
 
-fn row(pmu: &Pmu, events: &PmuEvents, event: &Event, kernel: &CheckKernel<'_>) -> CheckRow {
+fn check_event(
+    pmu: &Pmu,
+    events: &PmuEvents,
+    event: &EventDefinition,
+    kernel: &CheckKernel<'_>,
+) -> CheckRow {
     let name = format!("{}/{}/", pmu.name, event.name);
     match measure(pmu, events, event, kernel) {
-        Ok(measured) => verdict(name, event.unit, kernel, &measured),
-        Err(error) => CheckRow::skipped(name, kernel.name, error.to_string()),
+        Ok(measured) => verdict_row(name, event.unit, kernel, &measured),
+        Err(error) => CheckRow::from_reason(name, kernel.name, error.to_string()),
     }
 }
 
 /// Counts over [`LONG`] less counts over [`SHORT`].
-struct Measured {
+struct CountDifference {
     event: f64,
     instructions: f64,
 }
@@ -99,24 +105,24 @@ struct Measured {
 fn measure(
     pmu: &Pmu,
     events: &PmuEvents,
-    event: &Event,
+    event: &EventDefinition,
     kernel: &CheckKernel<'_>,
-) -> Result<Measured, PerfError> {
+) -> Result<CountDifference, PerfError> {
     let leader = event.leader.as_deref().and_then(|name| events.event(name));
-    let instructions = events.event_of(Unit::Instructions);
-    let mut group: Vec<&Event> = leader.into_iter().chain([event]).collect();
+    let instructions = events.event_of(EventUnit::Instructions);
+    let mut group: Vec<&EventDefinition> = leader.into_iter().chain([event]).collect();
     group.extend(instructions.filter(|i| i.name != event.name));
     let specs: Vec<_> = group.iter().map(|e| event_spec(pmu.kind, e)).collect();
-    let mut open = CounterGroup::open(&specs, Target::Thread { tid: 0 })?;
+    let mut open = CounterGroup::open(&specs, PerfTarget::Thread { tid: 0 })?;
     let (short, long) = (
-        over(&mut open, kernel, SHORT)?,
-        over(&mut open, kernel, LONG)?,
+        count_over_run(&mut open, kernel, SHORT)?,
+        count_over_run(&mut open, kernel, LONG)?,
     );
-    let difference = |e: &Event| {
+    let difference = |e: &EventDefinition| {
         let at = group.iter().position(|g| g.name == e.name).unwrap_or(0);
         long[at] - short[at]
     };
-    Ok(Measured {
+    Ok(CountDifference {
         event: difference(event),
         instructions: instructions.map_or(0.0, difference),
     })
@@ -124,7 +130,7 @@ fn measure(
 
 /// Scaled counts over a run; [`PerfError::NoSuchEvent`] when the group was never
 /// on the counters.
-fn over(
+fn count_over_run(
     group: &mut CounterGroup,
     kernel: &CheckKernel<'_>,
     iterations: u64,
@@ -139,12 +145,17 @@ fn over(
     Ok(delta.counts.iter().map(|&n| n as f64 * scale).collect())
 }
 
-fn verdict(name: String, unit: Unit, kernel: &CheckKernel<'_>, measured: &Measured) -> CheckRow {
+fn verdict_row(
+    name: String,
+    unit: EventUnit,
+    kernel: &CheckKernel<'_>,
+    measured: &CountDifference,
+) -> CheckRow {
     let counts = |n: fn(&ExpectedCounts) -> u64| {
         (n(&(kernel.counts)(LONG)) - n(&(kernel.counts)(SHORT))) as f64
     };
     let judged = |expected: f64, tolerance: f64| {
-        CheckRow::judged(
+        CheckRow::from_counts(
             name.clone(),
             kernel.name,
             expected,
@@ -153,23 +164,29 @@ fn verdict(name: String, unit: Unit, kernel: &CheckKernel<'_>, measured: &Measur
         )
     };
     match unit {
-        Unit::Instructions => judged(counts(|c| c.instructions), 0.002),
-        Unit::Branches => judged(counts(|c| c.branches), 0.002),
-        Unit::FpOperations => judged(counts(|c| c.fp_ops), 0.01),
-        Unit::FpScalarInstructions => judged(counts(|c| c.fp_scalar_instructions), 0.01),
-        Unit::FpPackedInstructions => judged(counts(|c| c.fp_packed_instructions), 0.01),
-        Unit::Cycles => {
+        EventUnit::Instructions => judged(counts(|c| c.instructions), 0.002),
+        EventUnit::Branches => judged(counts(|c| c.branches), 0.002),
+        EventUnit::FpOperations => judged(counts(|c| c.fp_ops), 0.01),
+        EventUnit::FpScalarInstructions => judged(counts(|c| c.fp_scalar_instructions), 0.01),
+        EventUnit::FpPackedInstructions => judged(counts(|c| c.fp_packed_instructions), 0.01),
+        EventUnit::Cycles => {
             let known = counts(|c| c.instructions);
             let verdict = judge_cycles(measured.event, known, measured.instructions);
-            inexact(name, kernel, measured.event, verdict)
+            inexact_row(name, kernel, measured.event, verdict)
         }
-        Unit::CyclesOfCause | Unit::Slots | Unit::Operations | Unit::CacheAccesses => {
-            inexact(name, kernel, measured.event, Verdict::Ok)
-        }
+        EventUnit::CyclesOfCause
+        | EventUnit::Slots
+        | EventUnit::Operations
+        | EventUnit::CacheAccesses => inexact_row(name, kernel, measured.event, EventVerdict::Ok),
     }
 }
 
-fn inexact(event: String, kernel: &CheckKernel<'_>, measured: f64, verdict: Verdict) -> CheckRow {
+fn inexact_row(
+    event: String,
+    kernel: &CheckKernel<'_>,
+    measured: f64,
+    verdict: EventVerdict,
+) -> CheckRow {
     CheckRow {
         event,
         kernel: kernel.name.to_owned(),

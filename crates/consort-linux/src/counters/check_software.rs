@@ -1,7 +1,7 @@
 //! The self-test of the software events, against known activity of the test itself.
 
 use super::judge::CheckRow;
-use crate::perf::{CounterGroup, EventSpec, PerfError, Target, page_bytes};
+use crate::perf::{CounterGroup, PerfError, PerfEventSpec, PerfTarget, page_bytes};
 use nix::time::{ClockId, clock_gettime};
 use perf_event_open_sys::bindings;
 
@@ -13,8 +13,12 @@ const SLEEPS: u32 = 50;
 const STEPS: u64 = 20_000_000;
 
 /// One row for each software event that has a known count.
-pub(crate) fn rows() -> Vec<CheckRow> {
-    vec![page_faults(), context_switches(), task_clock()]
+pub(crate) fn check_software_events() -> Vec<CheckRow> {
+    vec![
+        check_page_faults(),
+        check_context_switches(),
+        check_task_clock(),
+    ]
 }
 
 fn row(
@@ -25,16 +29,16 @@ fn row(
 ) -> CheckRow {
     match measured {
         Ok((expected, counted)) => {
-            CheckRow::judged(name.to_owned(), kernel, expected, counted, tolerance)
+            CheckRow::from_counts(name.to_owned(), kernel, expected, counted, tolerance)
         }
-        Err(error) => CheckRow::skipped(name.to_owned(), kernel, error.to_string()),
+        Err(error) => CheckRow::from_reason(name.to_owned(), kernel, error.to_string()),
     }
 }
 
 /// Counts one software event over `work` on this thread.
 fn count(config: u32, user_only: bool, work: impl FnOnce()) -> Result<f64, PerfError> {
-    let spec = EventSpec::software(config, user_only);
-    let mut group = CounterGroup::open(&[spec], Target::Thread { tid: 0 })?;
+    let spec = PerfEventSpec::software(config, user_only);
+    let mut group = CounterGroup::open(&[spec], PerfTarget::Thread { tid: 0 })?;
     group.read()?;
     work();
     let delta = group.read()?;
@@ -43,14 +47,14 @@ fn count(config: u32, user_only: bool, work: impl FnOnce()) -> Result<f64, PerfE
 
 /// Checks page faults. Every first touch of a page faults, unless the kernel backs the memory with
 /// huge pages; then there are few faults and nothing is known.
-fn page_faults() -> CheckRow {
+fn check_page_faults() -> CheckRow {
     let faults = bindings::PERF_COUNT_SW_PAGE_FAULTS;
     let measured = count(faults, true, || touch(PAGES));
     let name = "touch fresh pages";
     match measured {
         Ok(n) if n < 0.5 * PAGES as f64 => {
             let reason = "memory comes in huge pages here".to_owned();
-            CheckRow::skipped("page-faults".to_owned(), name, reason)
+            CheckRow::from_reason("page-faults".to_owned(), name, reason)
         }
         measured => row(
             "page-faults",
@@ -72,7 +76,7 @@ fn touch(pages: usize) {
     std::hint::black_box(&mut block);
 }
 
-fn context_switches() -> CheckRow {
+fn check_context_switches() -> CheckRow {
     let switches = bindings::PERF_COUNT_SW_CONTEXT_SWITCHES;
     let sleep =
         || (0..SLEEPS).for_each(|_| std::thread::sleep(std::time::Duration::from_millis(1)));
@@ -84,14 +88,14 @@ fn context_switches() -> CheckRow {
         let reason = "switches happen in kernel mode; counting it needs \
                       kernel.perf_event_paranoid 1 or CAP_PERFMON";
         let (event, kernel) = ("context-switches".to_owned(), "short sleeps");
-        return CheckRow::skipped(event, kernel, reason.to_owned());
+        return CheckRow::from_reason(event, kernel, reason.to_owned());
     }
     row("context-switches", "short sleeps", 0.1, bounded)
 }
 
 /// Checks the task clock. The event's clock runs on while CPU time may stand still, in interrupts
 /// and while a hypervisor has the PU, so it lies between CPU time and wall-clock time.
-fn task_clock() -> CheckRow {
+fn check_task_clock() -> CheckRow {
     let clock = bindings::PERF_COUNT_SW_TASK_CLOCK;
     let clocks = [ClockId::CLOCK_THREAD_CPUTIME_ID, ClockId::CLOCK_MONOTONIC];
     let mut bounds_ns = [0.0; 2];

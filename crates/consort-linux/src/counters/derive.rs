@@ -10,28 +10,28 @@
 //! the stack is that of the PMU with most cycles.
 
 use super::program::PmuProgram;
-use crate::events::{Part, SignalFormula};
+use crate::events::{FormulaPart, SignalFormula};
 use crate::perf::GroupDelta;
 use consort_core::{CycleStack, Reading, Sample, Signal, Tier};
 
 /// Events per cycle as last seen, for one thread on one PMU.
 #[derive(Clone, Debug, Default)]
-pub struct Rates(Vec<Option<f64>>);
+pub struct EventRates(Vec<Option<f64>>);
 
 /// Counts of one PMU for a thread over an interval.
-struct Interval<'a> {
+struct PmuInterval<'a> {
     program: &'a PmuProgram,
-    rates: &'a Rates,
+    rates: &'a EventRates,
     cycles: f64,
     enabled_ns: u64,
     running_ns: u64,
 }
 
-impl Rates {
+impl EventRates {
     fn update(&mut self, program: &PmuProgram, deltas: &[GroupDelta]) {
         self.0.resize(program.events.events.len(), None);
         for (group, delta) in program.groups.iter().zip(deltas) {
-            let Some(cycles) = count(program, group, delta).filter(|&c| c > 0.0) else {
+            let Some(cycles) = count_cycles(program, group, delta).filter(|&c| c > 0.0) else {
                 continue;
             };
             for (&event, &n) in group.iter().zip(&delta.counts) {
@@ -40,23 +40,23 @@ impl Rates {
         }
     }
 
-    fn of(&self, event: usize) -> Option<f64> {
+    fn rate(&self, event: usize) -> Option<f64> {
         self.0.get(event).copied().flatten()
     }
 }
 
 /// Cycles in one group's delta.
-fn count(program: &PmuProgram, group: &[usize], delta: &GroupDelta) -> Option<f64> {
+fn count_cycles(program: &PmuProgram, group: &[usize], delta: &GroupDelta) -> Option<f64> {
     let at = group.iter().position(|&e| e == program.cycles)?;
     delta.counts.get(at).map(|&n| n as f64)
 }
 
 /// Adds the counts of a thread's groups to a sample, as signals. `rates` has one entry for each
 /// program; `deltas` has the groups of the first program, then those of the next.
-pub fn fill(
+pub fn fill_signals(
     sample: &mut Sample,
     programs: &[PmuProgram],
-    rates: &mut [Rates],
+    rates: &mut [EventRates],
     deltas: &[GroupDelta],
 ) {
     let deltas = split(programs, deltas);
@@ -65,14 +65,14 @@ pub fn fill(
         rates.update(program, deltas);
     }
     let parts = programs.iter().zip(rates.iter()).zip(&deltas);
-    let intervals: Vec<Interval<'_>> = parts
+    let intervals: Vec<PmuInterval<'_>> = parts
         .filter_map(|((program, rates), deltas)| interval(program, rates, deltas))
         .collect();
-    counts(sample, &intervals);
+    add_counts(sample, &intervals);
     for signal in [Signal::FpUsage, Signal::MemoryStall] {
-        share(sample, signal, &intervals);
+        add_share(sample, signal, &intervals);
     }
-    stack(sample, &intervals);
+    add_stack(sample, &intervals);
 }
 
 fn split<'a>(programs: &[PmuProgram], mut deltas: &'a [GroupDelta]) -> Vec<&'a [GroupDelta]> {
@@ -87,22 +87,22 @@ fn split<'a>(programs: &[PmuProgram], mut deltas: &'a [GroupDelta]) -> Vec<&'a [
 /// The interval of one PMU, after its group that ran longest; none if no group ran.
 fn interval<'a>(
     program: &'a PmuProgram,
-    rates: &'a Rates,
+    rates: &'a EventRates,
     deltas: &[GroupDelta],
-) -> Option<Interval<'a>> {
+) -> Option<PmuInterval<'a>> {
     let groups = program.groups.iter().zip(deltas);
     let (group, delta) = groups.max_by_key(|(_, delta)| delta.running_ns)?;
     let ran = delta.running_ns > 0;
-    ran.then(|| Interval {
+    ran.then(|| PmuInterval {
         program,
         rates,
-        cycles: count(program, group, delta).unwrap_or(0.0),
+        cycles: count_cycles(program, group, delta).unwrap_or(0.0),
         enabled_ns: delta.enabled_ns,
         running_ns: delta.running_ns,
     })
 }
 
-fn counts(sample: &mut Sample, intervals: &[Interval<'_>]) {
+fn add_counts(sample: &mut Sample, intervals: &[PmuInterval<'_>]) {
     let enabled_ns = intervals.iter().map(|i| i.enabled_ns).max().unwrap_or(0);
     let running: u64 = intervals.iter().map(|i| i.running_ns).sum();
     let mut set = |signal, amounts: f64| {
@@ -116,7 +116,7 @@ fn counts(sample: &mut Sample, intervals: &[Interval<'_>]) {
     };
     if running > 0 {
         set(Signal::Cycles, intervals.iter().map(|i| i.cycles).sum());
-        let instructions = intervals.iter().filter_map(Interval::instructions).sum();
+        let instructions = intervals.iter().filter_map(PmuInterval::instructions).sum();
         set(Signal::Instructions, instructions);
         for signal in [Signal::LlcAccesses, Signal::LlcMisses] {
             let amounts = intervals.iter().filter_map(|i| i.amount(signal));
@@ -127,9 +127,9 @@ fn counts(sample: &mut Sample, intervals: &[Interval<'_>]) {
     }
 }
 
-impl Interval<'_> {
+impl PmuInterval<'_> {
     fn instructions(&self) -> Option<f64> {
-        Some(self.rates.of(self.program.instructions)? * self.cycles)
+        Some(self.rates.rate(self.program.instructions)? * self.cycles)
     }
 
     fn formula(&self, signal: Signal) -> Option<&SignalFormula> {
@@ -143,19 +143,19 @@ impl Interval<'_> {
         Some(self.eval(part)?.max(0.0))
     }
 
-    fn eval(&self, part: &Part) -> Option<f64> {
+    fn eval(&self, part: &FormulaPart) -> Option<f64> {
         let events = &self.program.events.events;
         part.value.eval(&|name| {
             let event = events.iter().position(|e| e.name == name)?;
-            Some(self.rates.of(event)? * self.cycles)
+            Some(self.rates.rate(event)? * self.cycles)
         })
     }
 }
 
 /// The mean of a share over the PMUs that have it, weighted by cycles. It is a
 /// ratio, so there is nothing to scale by time.
-fn share(sample: &mut Sample, signal: Signal, intervals: &[Interval<'_>]) {
-    let value = |i: &Interval<'_>| {
+fn add_share(sample: &mut Sample, signal: Signal, intervals: &[PmuInterval<'_>]) {
+    let value = |i: &PmuInterval<'_>| {
         let part = i.formula(signal)?.parts.first()?;
         Some((i.eval(part)?.clamp(0.0, 1.0) * i.cycles, i.cycles))
     };
@@ -164,19 +164,22 @@ fn share(sample: &mut Sample, signal: Signal, intervals: &[Interval<'_>]) {
     let enabled_ns = intervals.iter().map(|i| i.enabled_ns).max().unwrap_or(0);
     if cycles > 0.0 {
         let mean = values.iter().map(|v| v.0).sum::<f64>() / cycles;
-        sample.set(signal, Reading::whole(mean, Tier::Counters, enabled_ns));
+        sample.set(
+            signal,
+            Reading::fully_counted(mean, Tier::Counters, enabled_ns),
+        );
     }
 }
 
-fn stack(sample: &mut Sample, intervals: &[Interval<'_>]) {
-    let by_cycles = |a: &&Interval<'_>, b: &&Interval<'_>| a.cycles.total_cmp(&b.cycles);
+fn add_stack(sample: &mut Sample, intervals: &[PmuInterval<'_>]) {
+    let by_cycles = |a: &&PmuInterval<'_>, b: &&PmuInterval<'_>| a.cycles.total_cmp(&b.cycles);
     let Some(main) = intervals.iter().max_by(by_cycles) else {
         return;
     };
     let Some(formula) = main.formula(Signal::CycleStack) else {
         return;
     };
-    let amount = |part: &Part| Some((part.name.clone(), main.eval(part)?));
+    let amount = |part: &FormulaPart| Some((part.name.clone(), main.eval(part)?));
     let amounts: Option<Vec<(String, f64)>> = formula.parts.iter().map(amount).collect();
     if let Some(amounts) = amounts {
         sample.stack = Some((CycleStack::from_amounts(amounts), Tier::Counters));

@@ -6,7 +6,7 @@ use serde::Serialize;
 /// Outcome of a check of one event over one loop.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase", tag = "verdict", content = "reason")]
-pub enum Verdict {
+pub enum EventVerdict {
     /// The count is within the tolerance.
     Ok,
     /// The count is outside the tolerance; the text has a guess at the cause.
@@ -30,22 +30,22 @@ pub struct CheckRow {
     pub relative_error: Option<f64>,
     /// Judgement of the event by this loop.
     #[serde(flatten)]
-    pub verdict: Verdict,
+    pub verdict: EventVerdict,
 }
 
 impl CheckRow {
-    pub(crate) fn skipped(event: String, kernel: &str, reason: String) -> Self {
+    pub(crate) fn from_reason(event: String, kernel: &str, reason: String) -> Self {
         Self {
             event,
             kernel: kernel.to_owned(),
             expected: None,
             measured: None,
             relative_error: None,
-            verdict: Verdict::Skipped(reason),
+            verdict: EventVerdict::Skipped(reason),
         }
     }
 
-    pub(crate) fn judged(
+    pub(crate) fn from_counts(
         event: String,
         kernel: &str,
         expected: f64,
@@ -82,10 +82,10 @@ const NEAR: f64 = 0.05;
 
 /// Compares counts; returns the relative error and the judgement. `tolerance` is relative to
 /// `expected`.
-pub(crate) fn judge(expected: f64, measured: f64, tolerance: f64) -> (f64, Verdict) {
+pub(crate) fn judge(expected: f64, measured: f64, tolerance: f64) -> (f64, EventVerdict) {
     let error = (measured - expected) / expected.max(1.0);
     if error.abs() <= tolerance {
-        return (error, Verdict::Ok);
+        return (error, EventVerdict::Ok);
     }
     let ratio = measured / expected.max(1.0);
     let near = |(suspect, _): &&(f64, &str)| (ratio - suspect).abs() <= NEAR;
@@ -94,7 +94,7 @@ pub(crate) fn judge(expected: f64, measured: f64, tolerance: f64) -> (f64, Verdi
         Some(what) => what.to_owned(),
         None => format!("off by {:+.1} percent", 100.0 * error),
     };
-    (error, Verdict::Wrong(format!("counts {what}")))
+    (error, EventVerdict::Wrong(format!("counts {what}")))
 }
 
 /// Instructions per cycle that no processor leaves on a loop in registers: the
@@ -105,17 +105,17 @@ const PLAUSIBLE_IPC: std::ops::RangeInclusive<f64> = 1.0 / 64.0..=12.0;
 /// Judges cycles, which have no known count. They must be plausible, and not equal to the known
 /// count of instructions while the instructions event counts something else, as happens when the
 /// two events are exchanged.
-pub(crate) fn judge_cycles(cycles: f64, known: f64, counted: f64) -> Verdict {
+pub(crate) fn judge_cycles(cycles: f64, known: f64, counted: f64) -> EventVerdict {
     let exact = |value: f64| (value - known).abs() <= 0.002 * known;
     if exact(cycles) && !exact(counted) {
         let what = "counts instructions, while instructions does not: exchanged?";
-        return Verdict::Wrong(what.to_owned());
+        return EventVerdict::Wrong(what.to_owned());
     }
     let ipc = known / cycles.max(1.0);
     if PLAUSIBLE_IPC.contains(&ipc) {
-        Verdict::Ok
+        EventVerdict::Ok
     } else {
-        Verdict::Wrong(format!("{ipc:.3} instructions per cycle cannot be"))
+        EventVerdict::Wrong(format!("{ipc:.3} instructions per cycle cannot be"))
     }
 }
 
@@ -126,8 +126,8 @@ mod tests {
 
     fn check(expected: f64, measured: f64, words: Option<&str>) {
         match (judge(expected, measured, 0.01).1, words) {
-            (Verdict::Ok, None) => {}
-            (Verdict::Wrong(what), Some(words)) => assert!(what.contains(words), "{what}"),
+            (EventVerdict::Ok, None) => {}
+            (EventVerdict::Wrong(what), Some(words)) => assert!(what.contains(words), "{what}"),
             (verdict, words) => panic!("{verdict:?}, expected {words:?}"),
         }
     }
@@ -144,13 +144,13 @@ mod tests {
 
     #[test]
     fn exchanged_cycles_and_instructions_are_found() {
-        assert_eq!(judge_cycles(400.0, 1000.0, 1000.0), Verdict::Ok);
-        assert_eq!(judge_cycles(1000.0, 1000.0, 1000.0), Verdict::Ok);
+        assert_eq!(judge_cycles(400.0, 1000.0, 1000.0), EventVerdict::Ok);
+        assert_eq!(judge_cycles(1000.0, 1000.0, 1000.0), EventVerdict::Ok);
         let exchanged = judge_cycles(1000.0, 1000.0, 400.0);
-        assert!(matches!(exchanged, Verdict::Wrong(what) if what.contains("exchanged")));
+        assert!(matches!(exchanged, EventVerdict::Wrong(what) if what.contains("exchanged")));
         assert!(matches!(
             judge_cycles(1.0, 1000.0, 1000.0),
-            Verdict::Wrong(_)
+            EventVerdict::Wrong(_)
         ));
     }
 
@@ -159,7 +159,7 @@ mod tests {
         fn ok_is_exactly_within_the_tolerance(expected in 1.0..1e12_f64, off in -1.0..3.0_f64) {
             let (error, verdict) = judge(expected, expected * (1.0 + off), 0.01);
             prop_assert!((error - off).abs() < 1e-6);
-            prop_assert_eq!(verdict == Verdict::Ok, error.abs() <= 0.01);
+            prop_assert_eq!(verdict == EventVerdict::Ok, error.abs() <= 0.01);
         }
     }
 }

@@ -4,7 +4,7 @@
 //!
 //! [`probe()`] tells which tiers this host has. For the counters tier, [`plan()`]
 //! makes groups from an event file, [`PmuProgram`] readies them for a PMU,
-//! [`ThreadGroups`] opens and reads them on threads, and [`fill`] turns counts
+//! [`ThreadGroups`] opens and reads them on threads, and [`fill_signals`] turns counts
 //! into signals. For the software tier, [`SoftwareEvents`] gives the one group.
 //! [`check()`] holds every event against loops of known counts.
 //!
@@ -29,14 +29,14 @@ mod sleeps;
 mod software;
 mod threads;
 
-pub use budget::{Budget, nmi_watchdog};
+pub use budget::{CounterBudget, is_nmi_watchdog_on};
 pub use check::{CheckKernel, ExpectedCounts, check};
-pub use derive::{Rates, fill};
-pub use judge::{CheckRow, Verdict};
-pub use plan::{CounterPlan, PlanInput, PlannedGroup, Unplanned, plan};
+pub use derive::{EventRates, fill_signals};
+pub use judge::{CheckRow, EventVerdict};
+pub use plan::{CounterPlan, PlanInput, PlannedGroup, UnplannedSignal, plan};
 pub use pmu::{Pmu, core_pmus};
 pub use probe::{TierStatus, Tiers, probe};
 pub use program::PmuProgram;
-pub(crate) use sleeps::Sleeps;
+pub(crate) use sleeps::SleepCounter;
 pub use software::SoftwareEvents;
 pub use threads::{Notice, ThreadGroups};

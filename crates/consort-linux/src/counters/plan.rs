@@ -13,8 +13,8 @@
 //! reader notices by a running time of 0.
 
 use super::assign;
-use super::budget::Budget;
-use crate::events::{Event, PmuEvents, SignalFormula, Unit};
+use super::budget::CounterBudget;
+use crate::events::{EventDefinition, EventUnit, PmuEvents, SignalFormula};
 use consort_core::Signal;
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -31,7 +31,7 @@ pub struct PlannedGroup {
 
 /// A signal that is not counted on a PMU, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Unplanned {
+pub struct UnplannedSignal {
     /// The PMU's name in sysfs.
     pub pmu: String,
     /// The signal.
@@ -48,7 +48,7 @@ pub struct CounterPlan {
     /// Signals that will be computed, each with its PMU.
     pub planned: Vec<(String, Signal)>,
     /// Signals that will not be computed, each with its PMU and the reason.
-    pub unplanned: Vec<Unplanned>,
+    pub unplanned: Vec<UnplannedSignal>,
 }
 
 /// A PMU of this host with its events.
@@ -59,7 +59,7 @@ pub struct PlanInput<'a> {
     /// Events that the event file has for it.
     pub events: &'a PmuEvents,
     /// Counters that may be planned with.
-    pub budget: Budget,
+    pub budget: CounterBudget,
 }
 
 /// Plans groups for the wanted signals on each PMU.
@@ -73,23 +73,23 @@ pub fn plan(wanted: &[Signal], pmus: &[PlanInput<'_>]) -> CounterPlan {
 }
 
 fn plan_pmu(wanted: &BTreeSet<Signal>, input: &PlanInput<'_>, plan: &mut CounterPlan) {
-    let mut groups = Groups::new(input);
-    for formula in by_need(wanted, input, plan) {
+    let mut groups = GroupPlanner::new(input);
+    for formula in sort_by_need(wanted, input, plan) {
         match groups.add(formula) {
             Ok(()) => plan.planned.push((input.pmu.clone(), formula.signal)),
             Err(reason) => refuse(plan, input, formula.signal, reason),
         }
     }
-    let planned = |events: Vec<&Event>| PlannedGroup {
+    let planned = |events: Vec<&EventDefinition>| PlannedGroup {
         pmu: input.pmu.clone(),
         events: events.iter().map(|e| e.name.clone()).collect(),
     };
-    let groups = groups.finished().into_iter().map(planned);
+    let groups = groups.into_groups().into_iter().map(planned);
     plan.groups.extend(groups);
 }
 
 fn refuse(plan: &mut CounterPlan, input: &PlanInput<'_>, signal: Signal, reason: String) {
-    plan.unplanned.push(Unplanned {
+    plan.unplanned.push(UnplannedSignal {
         pmu: input.pmu.clone(),
         signal,
         reason,
@@ -97,7 +97,7 @@ fn refuse(plan: &mut CounterPlan, input: &PlanInput<'_>, signal: Signal, reason:
 }
 
 /// The wanted formulas, those with most events first; wanted signals without a formula are refused.
-fn by_need<'a>(
+fn sort_by_need<'a>(
     wanted: &BTreeSet<Signal>,
     input: &PlanInput<'a>,
     plan: &mut CounterPlan,
@@ -121,16 +121,16 @@ fn names(formula: &SignalFormula) -> BTreeSet<&str> {
 }
 
 /// The groups of one PMU while they are filled. Each begins with the anchors.
-struct Groups<'a> {
+struct GroupPlanner<'a> {
     events: &'a PmuEvents,
-    budget: Budget,
-    anchors: Vec<&'a Event>,
-    groups: Vec<Vec<&'a Event>>,
+    budget: CounterBudget,
+    anchors: Vec<&'a EventDefinition>,
+    groups: Vec<Vec<&'a EventDefinition>>,
 }
 
-impl<'a> Groups<'a> {
+impl<'a> GroupPlanner<'a> {
     fn new(input: &PlanInput<'a>) -> Self {
-        let units = [Unit::Cycles, Unit::Instructions];
+        let units = [EventUnit::Cycles, EventUnit::Instructions];
         let anchors = units.iter().filter_map(|&u| input.events.event_of(u));
         Self {
             events: input.events,
@@ -150,7 +150,7 @@ impl<'a> Groups<'a> {
         for bundle in &bundles {
             if !self.place(bundle) {
                 self.groups = before;
-                return Err(self.too_big(bundle));
+                return Err(self.too_big_reason(bundle));
             }
         }
         Ok(())
@@ -158,13 +158,15 @@ impl<'a> Groups<'a> {
 
     /// The formula's events in sets that must not be parted: a leader with its
     /// members, or one event.
-    fn bundles(&self, formula: &SignalFormula) -> Vec<Vec<&'a Event>> {
-        let mut bundles: Vec<Vec<&'a Event>> = Vec::new();
+    fn bundles(&self, formula: &SignalFormula) -> Vec<Vec<&'a EventDefinition>> {
+        let mut bundles: Vec<Vec<&'a EventDefinition>> = Vec::new();
         let wanted = names(formula);
         let events = self.events.events.iter();
         for event in events.filter(|e| wanted.contains(e.name.as_str())) {
             let leader = event.leader.as_deref().and_then(|l| self.events.event(l));
-            let leads = |b: &&mut Vec<&'a Event>| leader.is_some() && b.first().copied() == leader;
+            let leads = |b: &&mut Vec<&'a EventDefinition>| {
+                leader.is_some() && b.first().copied() == leader
+            };
             match bundles.iter_mut().find(leads) {
                 Some(bundle) => bundle.push(event),
                 None => bundles.push(leader.into_iter().chain([event]).collect()),
@@ -174,7 +176,7 @@ impl<'a> Groups<'a> {
     }
 
     /// Puts events into the first group that can take them, else into a new one.
-    fn place(&mut self, events: &[&'a Event]) -> bool {
+    fn place(&mut self, events: &[&'a EventDefinition]) -> bool {
         let fresh = [self.anchors.clone()];
         let candidates = self.groups.iter().chain(&fresh);
         let merged = candidates.map(|group| union(group, events));
@@ -190,13 +192,13 @@ impl<'a> Groups<'a> {
     }
 
     /// Returns true if a group fits into the counters and has at most one leader.
-    fn fits(&self, group: &[&Event]) -> bool {
+    fn fits(&self, group: &[&EventDefinition]) -> bool {
         let leaders: BTreeSet<&str> = group.iter().filter_map(|e| e.leader.as_deref()).collect();
         leaders.len() <= 1 && assign::fits(group, self.budget)
     }
 
-    fn too_big(&self, bundle: &[&Event]) -> String {
-        let list = |events: &[&Event]| {
+    fn too_big_reason(&self, bundle: &[&EventDefinition]) -> String {
+        let list = |events: &[&EventDefinition]| {
             let names: Vec<&str> = events.iter().map(|e| e.name.as_str()).collect();
             names.join(", ")
         };
@@ -210,7 +212,7 @@ impl<'a> Groups<'a> {
     }
 
     /// The groups with each leader first.
-    fn finished(self) -> Vec<Vec<&'a Event>> {
+    fn into_groups(self) -> Vec<Vec<&'a EventDefinition>> {
         let mut groups = self.groups;
         for group in &mut groups {
             let leader = group.iter().find_map(|e| e.leader.clone());
@@ -220,7 +222,10 @@ impl<'a> Groups<'a> {
     }
 }
 
-fn union<'a>(group: &[&'a Event], more: &[&'a Event]) -> Vec<&'a Event> {
+fn union<'a>(
+    group: &[&'a EventDefinition],
+    more: &[&'a EventDefinition],
+) -> Vec<&'a EventDefinition> {
     let mut all = group.to_vec();
     for event in more {
         if !all.contains(event) {

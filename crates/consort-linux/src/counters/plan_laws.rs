@@ -1,9 +1,12 @@
 //! The planner's promises, over random event sets.
 
 use super::assign;
-use super::budget::Budget;
+use super::budget::CounterBudget;
 use super::plan::{CounterPlan, PlanInput, plan};
-use crate::events::{Event, Expr, Part, Place, PmuEvents, SignalFormula, Unit, event_files};
+use crate::events::{
+    CounterKind, EventDefinition, EventUnit, Expr, FormulaPart, PmuEvents, SignalFormula,
+    event_files,
+};
 use consort_core::Signal;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -16,8 +19,8 @@ const WISHES: [Signal; 5] = [
     Signal::CycleStack,
 ];
 
-fn event(name: String, unit: Unit, place: Place) -> Event {
-    Event {
+fn event(name: String, unit: EventUnit, place: CounterKind) -> EventDefinition {
+    EventDefinition {
         name,
         config: 0,
         config1: 0,
@@ -51,16 +54,20 @@ fn any_shape(programmable: usize) -> impl Strategy<Value = Shape> {
         })
 }
 
-fn shaped(index: usize, shape: &Shape) -> Event {
-    let plain = event(format!("e{index}"), Unit::Operations, Place::Programmable);
+fn shaped(index: usize, shape: &Shape) -> EventDefinition {
+    let plain = event(
+        format!("e{index}"),
+        EventUnit::Operations,
+        CounterKind::Programmable,
+    );
     if shape.led {
-        return Event {
+        return EventDefinition {
             leader: Some("leader".to_owned()),
-            place: Place::Metric,
+            place: CounterKind::Metric,
             ..plain
         };
     }
-    Event {
+    EventDefinition {
         counters: shape.counters.as_ref().map(|c| c.iter().copied().collect()),
         slots: shape.slots,
         ..plain
@@ -68,7 +75,7 @@ fn shaped(index: usize, shape: &Shape) -> Event {
 }
 
 fn formula(signal: Signal, names: &[String]) -> SignalFormula {
-    let part = |name: &String| Part {
+    let part = |name: &String| FormulaPart {
         name: name.clone(),
         value: Expr::Name(name.clone()),
     };
@@ -85,11 +92,11 @@ prop_compose! {
         shapes in prop::collection::vec(any_shape(programmable), 1..12),
         picks in prop::collection::vec(prop::collection::vec(any::<prop::sample::Index>(), 1..6), 3),
     ) -> PmuEvents {
-        let place = if anchors_fixed { Place::Fixed } else { Place::Programmable };
+        let place = if anchors_fixed { CounterKind::Fixed } else { CounterKind::Programmable };
         let mut events = vec![
-            event("cycles".to_owned(), Unit::Cycles, place),
-            event("instructions".to_owned(), Unit::Instructions, place),
-            event("leader".to_owned(), Unit::Slots, Place::Fixed),
+            event("cycles".to_owned(), EventUnit::Cycles, place),
+            event("instructions".to_owned(), EventUnit::Instructions, place),
+            event("leader".to_owned(), EventUnit::Slots, CounterKind::Fixed),
         ];
         events.extend(shapes.iter().enumerate().map(|(i, s)| shaped(i, s)));
         let name = |pick: &prop::sample::Index| format!("e{}", pick.index(shapes.len()));
@@ -107,19 +114,19 @@ fn input(events: &PmuEvents, reserved: usize) -> PlanInput<'_> {
     PlanInput {
         pmu: "cpu".to_owned(),
         events,
-        budget: Budget {
+        budget: CounterBudget {
             programmable: events.programmable,
             reserved,
         },
     }
 }
 
-fn events_of<'a>(pmu: &'a PmuEvents, names: &[String]) -> Vec<&'a Event> {
+fn events_of<'a>(pmu: &'a PmuEvents, names: &[String]) -> Vec<&'a EventDefinition> {
     names.iter().map(|n| pmu.event(n).unwrap()).collect()
 }
 
 /// Checks the laws that every plan obeys, whatever it was made from.
-fn laws(plan: &CounterPlan, pmu: &PmuEvents, budget: Budget) {
+fn laws(plan: &CounterPlan, pmu: &PmuEvents, budget: CounterBudget) {
     for group in &plan.groups {
         let events = events_of(pmu, &group.events);
         assert!(

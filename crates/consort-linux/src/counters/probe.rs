@@ -1,12 +1,12 @@
 //! Availability of each tier on this host, with the obstacle where one is missing.
 
-use super::budget::{Budget, nmi_watchdog};
+use super::budget::{CounterBudget, is_nmi_watchdog_on};
 use super::plan::{PlanInput, plan};
 use super::pmu::{Pmu, core_pmus};
 use super::program::event_spec;
 use super::software::SoftwareEvents;
-use crate::events::{EventFile, PmuEvents, Unit, event_file_for};
-use crate::perf::{CounterGroup, PerfError, Target, open, paranoid};
+use crate::events::{EventFile, EventUnit, PmuEvents, event_file_for};
+use crate::perf::{CounterGroup, PerfError, PerfTarget, open, paranoid_level};
 use crate::topology::{CpuIdentity, hypervisor};
 use consort_core::{Signal, Tier};
 use nix::sys::uio::{RemoteIoVec, process_vm_readv};
@@ -54,10 +54,10 @@ pub struct Tiers {
 pub fn probe(root: &Path, identity: &CpuIdentity) -> Tiers {
     let software = SoftwareEvents::probe(root);
     let status = vec![
-        counters(root, identity),
-        sampling(root),
+        probe_counters(root, identity),
+        probe_sampling(root),
         status_of(&software),
-        proc(root),
+        probe_proc(root),
     ];
     Tiers {
         status,
@@ -65,27 +65,27 @@ pub fn probe(root: &Path, identity: &CpuIdentity) -> Tiers {
     }
 }
 
-fn counters(root: &Path, identity: &CpuIdentity) -> TierStatus {
-    match hardware(root, identity) {
+fn probe_counters(root: &Path, identity: &CpuIdentity) -> TierStatus {
+    match probe_hardware(root, identity) {
         Ok((file, signals)) => TierStatus {
             tier: Tier::Counters,
             available: true,
             reason: format!("events of {}", file.title),
             signals,
         },
-        Err(reason) => TierStatus::missing(Tier::Counters, with_level(root, &reason)),
+        Err(reason) => TierStatus::missing(Tier::Counters, append_paranoid_level(root, &reason)),
     }
 }
 
 /// Appends to a reason the level of `perf_event_paranoid`, which often explains it.
-fn with_level(root: &Path, reason: &str) -> String {
-    match paranoid(root) {
+fn append_paranoid_level(root: &Path, reason: &str) -> String {
+    match paranoid_level(root) {
         Some(level) => format!("{reason}; perf_event_paranoid={level}"),
         None => reason.to_owned(),
     }
 }
 
-fn hardware(root: &Path, identity: &CpuIdentity) -> Result<(EventFile, Vec<Signal>), String> {
+fn probe_hardware(root: &Path, identity: &CpuIdentity) -> Result<(EventFile, Vec<Signal>), String> {
     let pmus = core_pmus(root);
     if pmus.is_empty() {
         return Err(no_pmu(root));
@@ -93,9 +93,9 @@ fn hardware(root: &Path, identity: &CpuIdentity) -> Result<(EventFile, Vec<Signa
     let file = event_file_for(identity).map_err(|e| e.to_string())?;
     let file = file.ok_or("there is no event file for this CPU")?;
     let mut signals = BTreeSet::new();
-    for (pmu, events) in present(&pmus, &file) {
+    for (pmu, events) in present_pmus(&pmus, &file) {
         try_cycles(pmu, events).map_err(|e| format!("PMU {}: {e}", pmu.name))?;
-        signals.extend(offered(pmu, events, nmi_watchdog(root)));
+        signals.extend(countable_signals(pmu, events, is_nmi_watchdog_on(root)));
     }
     if signals.is_empty() {
         return Err(format!("no PMU on this host is one of {}", file.title));
@@ -110,7 +110,7 @@ fn no_pmu(root: &Path) -> String {
 }
 
 /// The host's PMUs that the file has events for.
-fn present<'a>(
+fn present_pmus<'a>(
     pmus: &'a [Pmu],
     file: &'a EventFile,
 ) -> impl Iterator<Item = (&'a Pmu, &'a PmuEvents)> {
@@ -119,27 +119,27 @@ fn present<'a>(
 }
 
 fn try_cycles(pmu: &Pmu, events: &PmuEvents) -> Result<(), PerfError> {
-    let cycles = events.event_of(Unit::Cycles);
+    let cycles = events.event_of(EventUnit::Cycles);
     let specs: Vec<_> = cycles
         .map(|e| event_spec(pmu.kind, e))
         .into_iter()
         .collect();
-    CounterGroup::open(&specs, Target::Thread { tid: 0 }).map(drop)
+    CounterGroup::open(&specs, PerfTarget::Thread { tid: 0 }).map(drop)
 }
 
 /// The signals whose events fit into the counters.
-fn offered(pmu: &Pmu, events: &PmuEvents, nmi_watchdog: bool) -> Vec<Signal> {
+fn countable_signals(pmu: &Pmu, events: &PmuEvents, nmi_watchdog: bool) -> Vec<Signal> {
     let wanted: Vec<Signal> = events.formulas.iter().map(|f| f.signal).collect();
     let input = PlanInput {
         pmu: pmu.name.clone(),
         events,
-        budget: Budget::of(events, nmi_watchdog),
+        budget: CounterBudget::from_pmu(events, nmi_watchdog),
     };
     let planned = plan(&wanted, &[input]).planned;
     planned.into_iter().map(|(_, signal)| signal).collect()
 }
 
-fn sampling(root: &Path) -> TierStatus {
+fn probe_sampling(root: &Path) -> TierStatus {
     let gives = [
         Signal::FpUsage,
         Signal::MemoryStall,
@@ -147,7 +147,7 @@ fn sampling(root: &Path) -> TierStatus {
         Signal::Mix,
         Signal::CycleStack,
     ];
-    match sample_event()
+    match try_sample_event()
         .map_err(|e| e.to_string())
         .and_then(|()| read_own_memory())
     {
@@ -157,12 +157,12 @@ fn sampling(root: &Path) -> TierStatus {
             reason: "software clock samples of the instruction pointer".to_owned(),
             signals: gives.to_vec(),
         },
-        Err(reason) => TierStatus::missing(Tier::Sampling, with_level(root, &reason)),
+        Err(reason) => TierStatus::missing(Tier::Sampling, append_paranoid_level(root, &reason)),
     }
 }
 
 /// Opens and closes the event that the sampling tier samples with.
-fn sample_event() -> Result<(), PerfError> {
+fn try_sample_event() -> Result<(), PerfError> {
     let mut attr = bindings::perf_event_attr {
         type_: bindings::PERF_TYPE_SOFTWARE,
         config: u64::from(bindings::PERF_COUNT_SW_CPU_CLOCK),
@@ -176,7 +176,7 @@ fn sample_event() -> Result<(), PerfError> {
     attr.set_disabled(1);
     attr.set_exclude_kernel(1);
     attr.set_exclude_hv(1);
-    open(&mut attr, Target::Thread { tid: 0 }, None).map(drop)
+    open(&mut attr, PerfTarget::Thread { tid: 0 }, None).map(drop)
 }
 
 /// Reads a word of the caller through the call that reads other processes.
@@ -213,7 +213,7 @@ fn status_of(software: &Result<SoftwareEvents, PerfError>) -> TierStatus {
     }
 }
 
-fn proc(root: &Path) -> TierStatus {
+fn probe_proc(root: &Path) -> TierStatus {
     let has = |file: &str| root.join("proc/self").join(file).exists();
     if !has("stat") {
         return TierStatus::missing(Tier::Proc, "/proc is not mounted".to_owned());

@@ -1,8 +1,8 @@
 //! A plan made ready for one PMU: events by number, attributes, formulas.
 
 use super::plan::CounterPlan;
-use crate::events::{Event, PmuEvents, Unit};
-use crate::perf::EventSpec;
+use crate::events::{EventDefinition, EventUnit, PmuEvents};
+use crate::perf::PerfEventSpec;
 use consort_core::Signal;
 
 /// Groups and formulas for one PMU of this host.
@@ -37,14 +37,14 @@ impl PmuProgram {
             kind,
             events: events.clone(),
             groups: mine.iter().map(|g| indexes(&g.events)).collect(),
-            cycles: of_unit(Unit::Cycles)?,
-            instructions: of_unit(Unit::Instructions)?,
+            cycles: of_unit(EventUnit::Cycles)?,
+            instructions: of_unit(EventUnit::Instructions)?,
             signals: signals.map(|&(_, s)| s).collect(),
         })
     }
 
     /// The attributes of each group, the leader's first; user mode only.
-    pub fn specs(&self) -> Vec<Vec<EventSpec>> {
+    pub fn specs(&self) -> Vec<Vec<PerfEventSpec>> {
         let spec = |&index: &usize| event_spec(self.kind, &self.events.events[index]);
         let group = |g: &Vec<usize>| g.iter().map(spec).collect();
         self.groups.iter().map(group).collect()
@@ -52,8 +52,8 @@ impl PmuProgram {
 }
 
 /// Describes one event of a PMU of this kind, counted in user mode only.
-pub(crate) fn event_spec(kind: u32, event: &Event) -> EventSpec {
-    EventSpec {
+pub(crate) fn event_spec(kind: u32, event: &EventDefinition) -> PerfEventSpec {
+    PerfEventSpec {
         kind,
         config: event.config,
         config1: event.config1,

@@ -23,7 +23,7 @@
 //!   calls; so does being stopped and continued.
 //! - A sleep between the two reads is counted one interval late, never twice.
 
-use crate::perf::EventSpec;
+use crate::perf::PerfEventSpec;
 use crate::proc::RunState;
 use std::ffi::CStr;
 
@@ -32,21 +32,21 @@ use std::ffi::CStr;
 const BLOCKED: &CStr = c"prev_state & 255";
 
 /// Restricts the tracepoint `sched:sched_switch` to switches of a thread that goes to sleep.
-pub(super) fn blocked_switches(sched_switch: EventSpec) -> EventSpec {
-    sched_switch.filtered(BLOCKED)
+pub(super) fn filter_blocked_switches(sched_switch: PerfEventSpec) -> PerfEventSpec {
+    sched_switch.with_filter(BLOCKED)
 }
 
 /// One thread's sleeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Sleeps {
+pub(crate) struct SleepCounter {
     begun: u64,
     ended: u64,
     asleep: bool,
 }
 
-impl Sleeps {
+impl SleepCounter {
     /// The sleeps of a thread that is seen for the first time.
-    pub(crate) fn of(state: RunState) -> Self {
+    pub(crate) fn from_state(state: RunState) -> Self {
         let asleep = state != RunState::Runnable;
         Self {
             begun: u64::from(asleep),
@@ -58,7 +58,7 @@ impl Sleeps {
     /// State of the thread at the end of an interval, where it can be inferred: true for runnable.
     /// A thread that has begun no sleep is awake if it ran, and asleep if it was asleep before and
     /// did not run. One that was woken but has not run yet seems asleep for that interval.
-    pub(crate) fn inferred(&self, begun: u64, ran: bool) -> Option<bool> {
+    pub(crate) fn infer_state(&self, begun: u64, ran: bool) -> Option<bool> {
         match (begun, ran, self.asleep) {
             (0, true, _) => Some(true),
             (0, false, true) => Some(false),
@@ -67,7 +67,7 @@ impl Sleeps {
     }
 
     /// Takes an interval in; returns the number of sleeps that ended in it.
-    pub(crate) fn note(&mut self, begun: u64, runnable: bool) -> u64 {
+    pub(crate) fn add_interval(&mut self, begun: u64, runnable: bool) -> u64 {
         self.asleep = !runnable;
         self.begun += begun;
         let ended = self.begun.saturating_sub(u64::from(self.asleep));
@@ -84,38 +84,38 @@ mod tests {
 
     #[test]
     fn a_return_is_counted_when_the_sleep_ends_not_when_it_begins() {
-        let mut sleeps = Sleeps::of(RunState::Runnable);
-        assert_eq!(sleeps.note(1, false), 0);
-        assert_eq!(sleeps.note(0, false), 0);
-        assert_eq!(sleeps.note(0, true), 1);
+        let mut sleeps = SleepCounter::from_state(RunState::Runnable);
+        assert_eq!(sleeps.add_interval(1, false), 0);
+        assert_eq!(sleeps.add_interval(0, false), 0);
+        assert_eq!(sleeps.add_interval(0, true), 1);
     }
 
     #[test]
     fn a_thread_that_is_found_asleep_returns_when_it_wakes() {
-        let mut sleeps = Sleeps::of(RunState::Sleeping);
-        assert_eq!(sleeps.note(0, false), 0);
-        assert_eq!(sleeps.note(2, false), 2);
-        assert_eq!(sleeps.note(0, true), 1);
+        let mut sleeps = SleepCounter::from_state(RunState::Sleeping);
+        assert_eq!(sleeps.add_interval(0, false), 0);
+        assert_eq!(sleeps.add_interval(2, false), 2);
+        assert_eq!(sleeps.add_interval(0, true), 1);
     }
 
     #[test]
     fn a_sleep_between_the_two_reads_is_counted_late_and_once() {
-        let mut sleeps = Sleeps::of(RunState::Runnable);
+        let mut sleeps = SleepCounter::from_state(RunState::Runnable);
         // The counter was read before the sleep, the state after it.
-        assert_eq!(sleeps.note(0, false), 0);
-        assert_eq!(sleeps.note(1, true), 1);
+        assert_eq!(sleeps.add_interval(0, false), 0);
+        assert_eq!(sleeps.add_interval(1, true), 1);
     }
 
     #[test]
     fn what_follows_need_not_be_asked() {
-        let awake = Sleeps::of(RunState::Runnable);
-        let asleep = Sleeps::of(RunState::Sleeping);
-        assert_eq!(awake.inferred(0, true), Some(true));
-        assert_eq!(asleep.inferred(0, true), Some(true));
-        assert_eq!(asleep.inferred(0, false), Some(false));
-        assert_eq!(asleep.inferred(1, true), None);
+        let awake = SleepCounter::from_state(RunState::Runnable);
+        let asleep = SleepCounter::from_state(RunState::Sleeping);
+        assert_eq!(awake.infer_state(0, true), Some(true));
+        assert_eq!(asleep.infer_state(0, true), Some(true));
+        assert_eq!(asleep.infer_state(0, false), Some(false));
+        assert_eq!(asleep.infer_state(1, true), None);
         // It waits for a PU, or is gone.
-        assert_eq!(awake.inferred(0, false), None);
+        assert_eq!(awake.infer_state(0, false), None);
     }
 
     proptest! {
@@ -124,13 +124,13 @@ mod tests {
             quanta in prop::collection::vec((0u64..4, any::<bool>()), 1..40), found_asleep: bool,
         ) {
             let state = if found_asleep { RunState::Sleeping } else { RunState::Runnable };
-            let mut sleeps = Sleeps::of(state);
+            let mut sleeps = SleepCounter::from_state(state);
             let mut begun = u64::from(found_asleep);
             let mut counted = 0;
             for (n, runnable) in quanta {
                 // Who is asleep has begun a sleep.
                 let runnable = runnable || begun + n == 0;
-                counted += sleeps.note(n, runnable);
+                counted += sleeps.add_interval(n, runnable);
                 begun += n;
                 let over = begun - u64::from(!runnable);
                 prop_assert!(counted >= over && counted <= begun);

@@ -11,8 +11,8 @@
 //! to user mode. Calls by way of `futex_wait(2)` and its kin (Linux 6.7), which the C library and
 //! the Rust library do not use, are not among them.
 
-use super::sleeps::blocked_switches;
-use crate::perf::{CounterGroup, EventSpec, GroupDelta, PerfError, Target, tracepoint};
+use super::sleeps::filter_blocked_switches;
+use crate::perf::{CounterGroup, GroupDelta, PerfError, PerfEventSpec, PerfTarget, tracepoint};
 use consort_core::{Reading, Sample, Signal, Tier};
 use nix::sys::resource::{Resource, getrlimit};
 use perf_event_open_sys::bindings;
@@ -22,11 +22,11 @@ use std::sync::Arc;
 /// The software events that can be counted here, and the obstacles to the others.
 #[derive(Clone, Debug, Default)]
 pub struct SoftwareEvents {
-    counted: Vec<Counted>,
-    specs: Vec<EventSpec>,
+    counted: Vec<EventMeaning>,
+    specs: Vec<PerfEventSpec>,
     /// Tracepoints that are counted on request only ([`SoftwareEvents::count_calls`]), each with a
     /// phrase for users who lack it.
-    calls: Vec<(Counted, EventSpec, &'static str)>,
+    calls: Vec<(EventMeaning, PerfEventSpec, &'static str)>,
     /// One sentence for each signal that is missing.
     pub notes: Vec<String>,
     /// A group with tracepoints on this process's thread. With the last event of a tracepoint the
@@ -37,7 +37,7 @@ pub struct SoftwareEvents {
 
 /// Meaning of an event of the group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Counted {
+enum EventMeaning {
     /// A signal's value.
     Signal(Signal),
     /// Number of sleeps that the thread has begun.
@@ -48,14 +48,19 @@ enum Counted {
 const ENOUGH_DESCRIPTORS: u64 = 64;
 
 /// Tracepoints: the meaning, the subsystem and name in tracefs, and a phrase for users who lack it.
-const TRACEPOINTS: [(Counted, &str, &str, &str); 2] = [
+const TRACEPOINTS: [(EventMeaning, &str, &str, &str); 2] = [
     (
-        Counted::Signal(Signal::FutexReturns),
+        EventMeaning::Signal(Signal::FutexReturns),
         "syscalls",
         "sys_exit_futex",
         "futex returns",
     ),
-    (Counted::Sleeps, "sched", "sched_switch", "blocking returns"),
+    (
+        EventMeaning::Sleeps,
+        "sched",
+        "sched_switch",
+        "blocking returns",
+    ),
 ];
 
 /// Events that are counted in kernel mode too, beside those of [`USER`].
@@ -79,20 +84,23 @@ impl SoftwareEvents {
     /// # Errors
     /// When not even the task clock can be counted.
     pub fn probe(root: &Path) -> Result<Self, PerfError> {
-        let all = Self::of(&[&USER[..], &KERNEL[..]].concat(), false);
-        match all.open(Target::Thread { tid: 0 }) {
+        let all = Self::from_events(&[&USER[..], &KERNEL[..]].concat(), false);
+        match all.open(PerfTarget::Thread { tid: 0 }) {
             Ok(_) => Ok(all.with_tracepoints(root)),
-            Err(PerfError::NotPermitted) => Self::user_only(),
+            Err(PerfError::NotPermitted) => Self::probe_user_only(),
             Err(error) => Err(error),
         }
     }
 
-    fn of(events: &[(Signal, u32)], user_only: bool) -> Self {
+    fn from_events(events: &[(Signal, u32)], user_only: bool) -> Self {
         Self {
-            counted: events.iter().map(|&(s, _)| Counted::Signal(s)).collect(),
+            counted: events
+                .iter()
+                .map(|&(s, _)| EventMeaning::Signal(s))
+                .collect(),
             specs: events
                 .iter()
-                .map(|&(_, config)| EventSpec::software(config, user_only))
+                .map(|&(_, config)| PerfEventSpec::software(config, user_only))
                 .collect(),
             calls: Vec::new(),
             notes: Vec::new(),
@@ -100,14 +108,14 @@ impl SoftwareEvents {
         }
     }
 
-    fn hold(&mut self, group: CounterGroup) {
+    fn keep_group_open(&mut self, group: CounterGroup) {
         let limit = getrlimit(Resource::RLIMIT_NOFILE).map_or(0, |(soft, _)| soft);
         self._held = (limit >= ENOUGH_DESCRIPTORS).then(|| Arc::new(group));
     }
 
-    fn user_only() -> Result<Self, PerfError> {
-        let mut user = Self::of(&USER, true);
-        user.open(Target::Thread { tid: 0 })?;
+    fn probe_user_only() -> Result<Self, PerfError> {
+        let mut user = Self::from_events(&USER, true);
+        user.open(PerfTarget::Thread { tid: 0 })?;
         let missing = "context switches, migrations, futex and blocking returns happen in kernel mode; \
                        to count them lower kernel.perf_event_paranoid to 1 or grant CAP_PERFMON";
         user.notes.push(missing.to_owned());
@@ -126,7 +134,7 @@ impl SoftwareEvents {
     }
 
     /// Returns true if there are futex or blocking returns that could be counted and are not.
-    pub fn leaves_calls(&self) -> bool {
+    pub fn has_uncounted_calls(&self) -> bool {
         !self.calls.is_empty()
     }
 
@@ -143,15 +151,15 @@ impl SoftwareEvents {
             .collect()
     }
 
-    fn try_adding(&mut self, counted: Counted, spec: EventSpec) -> bool {
+    fn try_adding(&mut self, counted: EventMeaning, spec: PerfEventSpec) -> bool {
         let spec = match counted {
-            Counted::Signal(_) => spec,
-            Counted::Sleeps => blocked_switches(spec),
+            EventMeaning::Signal(_) => spec,
+            EventMeaning::Sleeps => filter_blocked_switches(spec),
         };
         self.specs.push(spec);
         self.counted.push(counted);
-        match self.open(Target::Thread { tid: 0 }) {
-            Ok(group) => self.hold(group),
+        match self.open(PerfTarget::Thread { tid: 0 }) {
+            Ok(group) => self.keep_group_open(group),
             Err(_) => {
                 self.specs.pop();
                 self.counted.pop();
@@ -163,16 +171,16 @@ impl SoftwareEvents {
 
     /// Signals that follow from the counts, those included that are counted on request.
     pub fn signals(&self) -> Vec<Signal> {
-        let of = |counted: &Counted| match counted {
-            Counted::Signal(signal) => *signal,
-            Counted::Sleeps => Signal::BlockingReturns,
+        let of = |counted: &EventMeaning| match counted {
+            EventMeaning::Signal(signal) => *signal,
+            EventMeaning::Sleeps => Signal::BlockingReturns,
         };
         let calls = self.calls.iter().map(|(counted, _, _)| counted);
         self.counted.iter().chain(calls).map(of).collect()
     }
 
     /// The group to open on each thread.
-    pub fn layout(&self) -> Vec<Vec<EventSpec>> {
+    pub fn layout(&self) -> Vec<Vec<PerfEventSpec>> {
         vec![self.specs.clone()]
     }
 
@@ -180,7 +188,7 @@ impl SoftwareEvents {
     ///
     /// # Errors
     /// When the kernel refuses the events, the thread is gone, or descriptors are exhausted.
-    pub fn open(&self, target: Target) -> Result<CounterGroup, PerfError> {
+    pub fn open(&self, target: PerfTarget) -> Result<CounterGroup, PerfError> {
         CounterGroup::open(&self.specs, target)
     }
 
@@ -190,8 +198,8 @@ impl SoftwareEvents {
         let mut sleeps = None;
         for (counted, &count) in self.counted.iter().zip(&delta.counts) {
             match *counted {
-                Counted::Signal(signal) => sample.set(signal, reading(count, delta)),
-                Counted::Sleeps => sleeps = Some(count),
+                EventMeaning::Signal(signal) => sample.set(signal, reading(count, delta)),
+                EventMeaning::Sleeps => sleeps = Some(count),
             }
         }
         sleeps

@@ -12,7 +12,7 @@
 //! A thread that is not attached yet has no counts: its sample comes from the
 //! next poorer tier.
 
-use crate::perf::{CounterGroup, EventSpec, GroupDelta, PerfError, Target};
+use crate::perf::{CounterGroup, GroupDelta, PerfError, PerfEventSpec, PerfTarget};
 use consort_core::ThreadId;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use thiserror::Error;
@@ -45,17 +45,17 @@ pub enum Notice {
 
 /// One thread's open groups.
 #[derive(Debug)]
-struct Attached {
+struct OpenThreadGroups {
     groups: Vec<CounterGroup>,
 }
 
 /// The same groups on many threads.
 #[derive(Debug)]
 pub struct ThreadGroups {
-    layout: Vec<Vec<EventSpec>>,
+    layout: Vec<Vec<PerfEventSpec>>,
     opens_per_interval: usize,
     fd_budget: usize,
-    attached: BTreeMap<ThreadId, Attached>,
+    attached: BTreeMap<ThreadId, OpenThreadGroups>,
     queue: VecDeque<ThreadId>,
     waiting: BTreeSet<ThreadId>,
     exhausted: bool,
@@ -66,9 +66,9 @@ pub struct ThreadGroups {
 
 impl ThreadGroups {
     /// Groups of these events for every thread that will be wanted, at most
-    /// `opens_per_interval` events opened by each [`ThreadGroups::attach_some`]
+    /// `opens_per_interval` events opened by each [`ThreadGroups::attach_queued`]
     /// (always at least one thread).
-    pub fn new(layout: Vec<Vec<EventSpec>>, opens_per_interval: usize) -> Self {
+    pub fn new(layout: Vec<Vec<PerfEventSpec>>, opens_per_interval: usize) -> Self {
         Self {
             layout,
             opens_per_interval,
@@ -85,20 +85,20 @@ impl ThreadGroups {
 
     /// The same with at most `fd_budget` descriptors: a process that takes the last one could open
     /// no other file.
-    pub fn within(self, fd_budget: usize) -> Self {
+    pub fn with_fd_budget(self, fd_budget: usize) -> Self {
         Self { fd_budget, ..self }
     }
 
     /// Counts these events from now on: threads that are attached wait to be attached anew.
-    pub fn change(&mut self, layout: Vec<Vec<EventSpec>>) {
+    pub fn change_layout(&mut self, layout: Vec<Vec<PerfEventSpec>>) {
         self.layout = layout;
         for id in std::mem::take(&mut self.attached).into_keys() {
-            self.want(id);
+            self.enqueue_thread(id);
         }
     }
 
     /// Puts a thread into the queue, unless it is known.
-    pub fn want(&mut self, id: ThreadId) {
+    pub fn enqueue_thread(&mut self, id: ThreadId) {
         if !self.attached.contains_key(&id) && self.waiting.insert(id) {
             self.queue.push_back(id);
         }
@@ -114,7 +114,7 @@ impl ThreadGroups {
     }
 
     /// Closes all groups and empties the queue; returns the threads.
-    pub fn release(&mut self) -> BTreeSet<ThreadId> {
+    pub fn detach_all(&mut self) -> BTreeSet<ThreadId> {
         self.queue.clear();
         self.exhausted = false;
         let mut released = std::mem::take(&mut self.waiting);
@@ -123,17 +123,17 @@ impl ThreadGroups {
     }
 
     /// Number of threads with open groups.
-    pub fn attached(&self) -> usize {
+    pub fn attached_count(&self) -> usize {
         self.attached.len()
     }
 
     /// Number of threads in the queue.
-    pub fn waiting(&self) -> usize {
+    pub fn waiting_count(&self) -> usize {
         self.waiting.len()
     }
 
     /// Attaches threads from the queue within the budget. Call once per interval.
-    pub fn attach_some(&mut self) -> Vec<Notice> {
+    pub fn attach_queued(&mut self) -> Vec<Notice> {
         let per_thread = self.layout.iter().map(Vec::len).sum::<usize>().max(1);
         let mut threads = (self.opens_per_interval / per_thread).max(1);
         let mut notices = Vec::new();
@@ -152,23 +152,23 @@ impl ThreadGroups {
     fn attach(&mut self, id: ThreadId) -> Option<Notice> {
         let per_thread: usize = self.layout.iter().map(Vec::len).sum();
         if (self.attached.len() + 1) * per_thread > self.fd_budget {
-            return self.exhaust(id);
+            return self.note_exhaustion(id);
         }
-        let target = Target::Thread { tid: id.tid };
-        let open = |specs: &Vec<EventSpec>| CounterGroup::open(specs, target);
+        let target = PerfTarget::Thread { tid: id.tid };
+        let open = |specs: &Vec<PerfEventSpec>| CounterGroup::open(specs, target);
         match self.layout.iter().map(open).collect::<Result<_, _>>() {
             Ok(groups) => {
-                self.attached.insert(id, Attached { groups });
+                self.attached.insert(id, OpenThreadGroups { groups });
                 None
             }
             Err(PerfError::Gone) => None,
-            Err(PerfError::NoFds) => self.exhaust(id),
+            Err(PerfError::NoFds) => self.note_exhaustion(id),
             Err(error) => self.refuse(error),
         }
     }
 
     /// Puts a thread back into the queue until others have gone; the notice is given once.
-    fn exhaust(&mut self, id: ThreadId) -> Option<Notice> {
+    fn note_exhaustion(&mut self, id: ThreadId) -> Option<Notice> {
         self.waiting.insert(id);
         self.queue.push_front(id);
         self.exhausted = true;
@@ -223,22 +223,25 @@ mod tests {
 
     #[test]
     fn a_budget_of_descriptors_is_kept_and_its_end_told_once() {
-        let events = vec![EventSpec::software(1, true), EventSpec::software(2, true)];
-        let mut set = ThreadGroups::new(vec![events], 64).within(1);
+        let events = vec![
+            PerfEventSpec::software(1, true),
+            PerfEventSpec::software(2, true),
+        ];
+        let mut set = ThreadGroups::new(vec![events], 64).with_fd_budget(1);
         let thread = |tid| ThreadId {
             pid: 1,
             tid,
             start_ticks: 0,
         };
-        set.want(thread(1));
-        set.want(thread(2));
+        set.enqueue_thread(thread(1));
+        set.enqueue_thread(thread(2));
         let told = Notice::FdsExhausted {
             attached: 0,
             waiting: 2,
         };
-        assert_eq!(set.attach_some(), [told]);
+        assert_eq!(set.attach_queued(), [told]);
         set.forget(thread(1));
-        assert_eq!(set.attach_some(), []);
+        assert_eq!(set.attach_queued(), []);
     }
 
     #[test]

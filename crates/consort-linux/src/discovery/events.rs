@@ -1,6 +1,6 @@
 //! Changes in the set of threads, as discovery reports them.
 
-use super::manage::Unmanageable;
+use super::manage::UnmanageableReason;
 use consort_core::ThreadId;
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub enum ThreadEvent {
         /// Kernel thread id of the thread that started it; none when no record told of its start.
         parent: Option<u32>,
         /// Reason for which the thread must be left alone, if it must.
-        unmanageable: Option<Unmanageable>,
+        unmanageable: Option<UnmanageableReason>,
     },
     /// A thread has another name.
     Renamed {

@@ -1,6 +1,6 @@
 //! The rules by which threads are left alone: the kernel's own, real-time ones, other users'.
 
-use crate::proc::{ProcError, Stat, Status};
+use crate::proc::{ProcError, ProcStatus, Stat};
 use std::path::Path;
 use thiserror::Error;
 
@@ -11,7 +11,7 @@ const CAP_SYS_NICE: u32 = 23;
 
 /// Reason for which a thread is not managed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
-pub enum Unmanageable {
+pub enum UnmanageableReason {
     /// The thread belongs to the kernel.
     #[error("it is a kernel thread")]
     KernelThread,
@@ -31,7 +31,7 @@ pub enum Unmanageable {
 
 /// Credentials of this process, as far as they decide which threads it may place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Caller {
+pub struct CallerCredentials {
     /// Effective user id.
     pub uid: u32,
     /// True if threads of other users may be placed (`CAP_SYS_NICE` is effective).
@@ -40,15 +40,15 @@ pub struct Caller {
     pub permitted: u64,
 }
 
-impl Caller {
+impl CallerCredentials {
     /// Reads this process's credentials from `/proc/self/status`.
     ///
     /// # Errors
     /// When the file cannot be read.
     pub fn read(root: &Path) -> Result<Self, ProcError> {
-        let status = Status::read(&root.join("proc/self/status"))?;
+        let status = ProcStatus::read(&root.join("proc/self/status"))?;
         Ok(Self {
-            uid: Owner::of(&status).effective_uid,
+            uid: ThreadOwner::from_status(&status).effective_uid,
             may_place_others: capabilities(&status, "CapEff") & (1 << CAP_SYS_NICE) != 0,
             permitted: capabilities(&status, "CapPrm"),
         })
@@ -61,36 +61,36 @@ impl Caller {
     ///
     /// # Errors
     /// When the owner cannot be looked up.
-    pub(crate) fn refuses(
+    pub(crate) fn unmanageable_reason(
         self,
         stat: &Stat,
-        owner: impl FnOnce() -> Result<Owner, ProcError>,
-    ) -> Result<Option<Unmanageable>, ProcError> {
+        owner: impl FnOnce() -> Result<ThreadOwner, ProcError>,
+    ) -> Result<Option<UnmanageableReason>, ProcError> {
         if stat.flags & KERNEL_THREAD != 0 {
-            return Ok(Some(Unmanageable::KernelThread));
+            return Ok(Some(UnmanageableReason::KernelThread));
         }
-        if let Some(policy) = real_time(stat.policy) {
-            return Ok(Some(Unmanageable::RealTime(policy)));
+        if let Some(policy) = real_time_policy(stat.policy) {
+            return Ok(Some(UnmanageableReason::RealTime(policy)));
         }
         if self.may_place_others {
             return Ok(None);
         }
-        Ok(self.refuses_owner(owner()?))
+        Ok(self.owner_obstacle(owner()?))
     }
 
-    fn refuses_owner(self, owner: Owner) -> Option<Unmanageable> {
+    fn owner_obstacle(self, owner: ThreadOwner) -> Option<UnmanageableReason> {
         let own = self.uid == owner.real_uid || self.uid == owner.effective_uid;
         let uid = owner.effective_uid;
         match owner.permitted & !self.permitted {
-            _ if !own => Some(Unmanageable::OtherUser { uid }),
+            _ if !own => Some(UnmanageableReason::OtherUser { uid }),
             0 => None,
-            _ => Some(Unmanageable::Privileged),
+            _ => Some(UnmanageableReason::Privileged),
         }
     }
 }
 
 /// The name of a real-time policy of `sched(7)`.
-pub(crate) fn real_time(policy: u32) -> Option<&'static str> {
+pub(crate) fn real_time_policy(policy: u32) -> Option<&'static str> {
     match policy {
         1 => Some("SCHED_FIFO"),
         2 => Some("SCHED_RR"),
@@ -100,22 +100,22 @@ pub(crate) fn real_time(policy: u32) -> Option<&'static str> {
 }
 
 /// A set of capabilities, one bit each; empty where the status does not tell it.
-fn capabilities(status: &Status, name: &str) -> u64 {
+fn capabilities(status: &ProcStatus, name: &str) -> u64 {
     let mask = status.field(name).unwrap_or_default();
     u64::from_str_radix(mask, 16).unwrap_or(0)
 }
 
 /// The users that a thread acts for, and the capabilities that it may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Owner {
+pub(crate) struct ThreadOwner {
     real_uid: u32,
     effective_uid: u32,
     permitted: u64,
 }
 
-impl Owner {
+impl ThreadOwner {
     /// Reads the owner from a thread's status; `nobody` (`u32::MAX`) where a user is not told.
-    pub(crate) fn of(status: &Status) -> Self {
+    pub(crate) fn from_status(status: &ProcStatus) -> Self {
         let nobody = u32::MAX;
         let uids = status.field("Uid").unwrap_or_default();
         let mut uids = uids.split_ascii_whitespace().map(|f| f.parse().ok());
@@ -132,7 +132,7 @@ impl Owner {
 const SYS_NICE: u32 = 23;
 
 /// Returns true if a thread with this status may take real-time policies.
-pub(crate) fn may_be_real_time(status: &Status) -> bool {
+pub(crate) fn may_be_real_time(status: &ProcStatus) -> bool {
     capabilities(status, "CapPrm") >> SYS_NICE & 1 == 1
 }
 
@@ -141,32 +141,37 @@ mod tests {
     use super::*;
     use crate::proc::line_of;
 
-    fn verdict(flags: u64, policy: u32, owner_uid: u32, caller: Caller) -> Option<Unmanageable> {
+    fn verdict(
+        flags: u64,
+        policy: u32,
+        owner_uid: u32,
+        caller: CallerCredentials,
+    ) -> Option<UnmanageableReason> {
         let stat = Stat::parse(&line_of(1, "x", 0, 0, flags, policy)).unwrap();
         let owner = format!("Name:\tx\nUid:\t{owner_uid}\t{owner_uid}\t0\t0\n");
-        let owner = Owner::of(&Status::from(owner.as_str()));
-        caller.refuses(&stat, || Ok(owner)).unwrap()
+        let owner = ThreadOwner::from_status(&ProcStatus::from(owner.as_str()));
+        caller.unmanageable_reason(&stat, || Ok(owner)).unwrap()
     }
 
     #[test]
     fn each_reason_is_told() {
-        let me = Caller {
+        let me = CallerCredentials {
             uid: 7,
             may_place_others: false,
             permitted: 0,
         };
-        let root = Caller {
+        let root = CallerCredentials {
             uid: 0,
             may_place_others: true,
             permitted: u64::MAX,
         };
         assert_eq!(verdict(0, 0, 7, me), None);
         assert_eq!(verdict(0, 0, 8, root), None);
-        let other = Unmanageable::OtherUser { uid: 8 };
+        let other = UnmanageableReason::OtherUser { uid: 8 };
         assert_eq!(verdict(0, 0, 8, me), Some(other));
-        let real_time = Unmanageable::RealTime("SCHED_FIFO");
+        let real_time = UnmanageableReason::RealTime("SCHED_FIFO");
         assert_eq!(verdict(0, 1, 7, root), Some(real_time));
-        let kernel = Unmanageable::KernelThread;
+        let kernel = UnmanageableReason::KernelThread;
         assert_eq!(verdict(KERNEL_THREAD, 0, 0, root), Some(kernel));
     }
 
@@ -174,20 +179,26 @@ mod tests {
     fn a_setuid_program_of_the_same_real_user_is_let_alone() {
         let stat = Stat::parse(&line_of(1, "x", 0, 0, 0, 0)).unwrap();
         let status = "Uid:\t7\t0\t0\t0\nCapPrm:\t00000000000000ff\n";
-        let owner = Owner::of(&Status::from(status));
-        let caller = |permitted| Caller {
+        let owner = ThreadOwner::from_status(&ProcStatus::from(status));
+        let caller = |permitted| CallerCredentials {
             uid: 7,
             may_place_others: false,
             permitted,
         };
-        let refused = Some(Unmanageable::Privileged);
-        assert_eq!(caller(0xf).refuses(&stat, || Ok(owner)), Ok(refused));
-        assert_eq!(caller(0xff).refuses(&stat, || Ok(owner)), Ok(None));
+        let refused = Some(UnmanageableReason::Privileged);
+        assert_eq!(
+            caller(0xf).unmanageable_reason(&stat, || Ok(owner)),
+            Ok(refused)
+        );
+        assert_eq!(
+            caller(0xff).unmanageable_reason(&stat, || Ok(owner)),
+            Ok(None)
+        );
     }
 
     #[test]
     fn right_to_real_time_policies_is_read() {
-        let may = |caps: &str| may_be_real_time(&Status::from(&*format!("CapPrm:\t{caps}\n")));
+        let may = |caps: &str| may_be_real_time(&ProcStatus::from(&*format!("CapPrm:\t{caps}\n")));
         assert!(may("0000000000800000") && may("000001ffffffffff"));
         assert!(!may("0000000000000000") && !may("00000000007fffff"));
     }
@@ -195,19 +206,22 @@ mod tests {
     #[test]
     fn owners_are_looked_up_only_by_those_who_may_not_place_them_all() {
         let stat = Stat::parse(&line_of(1, "x", 0, 0, 0, 0)).unwrap();
-        let caller = |may_place_others| Caller {
+        let caller = |may_place_others| CallerCredentials {
             uid: 7,
             may_place_others,
             permitted: 0,
         };
         let gone = || Err(ProcError::Gone);
-        assert_eq!(caller(true).refuses(&stat, gone), Ok(None));
-        assert_eq!(caller(false).refuses(&stat, gone), Err(ProcError::Gone));
+        assert_eq!(caller(true).unmanageable_reason(&stat, gone), Ok(None));
+        assert_eq!(
+            caller(false).unmanageable_reason(&stat, gone),
+            Err(ProcError::Gone)
+        );
     }
 
     #[test]
     fn own_credentials_are_readable() {
-        let caller = Caller::read(Path::new("/")).unwrap();
+        let caller = CallerCredentials::read(Path::new("/")).unwrap();
         assert_eq!(caller.uid, nix::unistd::geteuid().as_raw());
     }
 }

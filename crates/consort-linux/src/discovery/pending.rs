@@ -4,15 +4,15 @@
 //! read are never looked up, and of the others only a bounded number per round: a fork bomb must
 //! not keep discovery busy for ever.
 
-use super::manage::{Caller, Owner, Unmanageable};
-use crate::proc::{ProcError, Status, read_stat, thread_dir};
+use super::manage::{CallerCredentials, ThreadOwner, UnmanageableReason};
+use crate::proc::{ProcError, ProcStatus, read_stat, thread_dir};
 use consort_core::ThreadId;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 /// A thread as it was announced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Announced {
+pub(crate) struct AnnouncedThread {
     pub(crate) pid: u32,
     /// Kernel thread id of the parent, when a record told it.
     pub(crate) parent: Option<u32>,
@@ -20,25 +20,25 @@ pub(crate) struct Announced {
 
 /// A thread as `/proc` describes it at first sight.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct FoundThread {
     pub(crate) id: ThreadId,
     pub(crate) name: String,
-    pub(crate) unmanageable: Option<Unmanageable>,
+    pub(crate) unmanageable: Option<UnmanageableReason>,
 }
 
 /// Announced threads by tid, and recent ends.
 #[derive(Debug, Default)]
-pub(crate) struct Pending {
-    announced: BTreeMap<u32, Announced>,
+pub(crate) struct PendingThreads {
+    announced: BTreeMap<u32, AnnouncedThread>,
     /// Time of the end by tid: rings of different PUs are read one after another,
     /// so an end may arrive one round before a beginning or a sample.
     ends: HashMap<u32, u64>,
     older_ends: HashMap<u32, u64>,
 }
 
-impl Pending {
+impl PendingThreads {
     /// Announces a thread that began at `time_ns`; returns false when its end is known already.
-    pub(crate) fn announce(&mut self, tid: u32, thread: Announced, time_ns: u64) -> bool {
+    pub(crate) fn announce(&mut self, tid: u32, thread: AnnouncedThread, time_ns: u64) -> bool {
         let end = self.ends.remove(&tid);
         let end = end.or_else(|| self.older_ends.remove(&tid));
         let alive = end.is_none_or(|end_ns| end_ns < time_ns);
@@ -50,7 +50,7 @@ impl Pending {
 
     /// Takes out a thread that has ended; returns false when no record had announced it. Records
     /// that come late may name a thread again that was looked up in vain and counted.
-    pub(crate) fn end(&mut self, tid: u32) -> bool {
+    pub(crate) fn remove_ended(&mut self, tid: u32) -> bool {
         let announced = self.announced.remove(&tid);
         announced.is_some_and(|thread| thread.parent.is_some())
     }
@@ -66,7 +66,7 @@ impl Pending {
     }
 
     /// Drops all announced threads of a process but its leader; returns their number.
-    pub(crate) fn end_others(&mut self, pid: u32) -> u64 {
+    pub(crate) fn drop_other_threads(&mut self, pid: u32) -> u64 {
         let before = self.announced.len();
         self.announced
             .retain(|&tid, thread| thread.pid != pid || tid == pid);
@@ -74,7 +74,7 @@ impl Pending {
     }
 
     /// Takes up to `max` threads out, lowest tid first.
-    pub(crate) fn take(&mut self, max: usize) -> Vec<(u32, Announced)> {
+    pub(crate) fn take_lowest(&mut self, max: usize) -> Vec<(u32, AnnouncedThread)> {
         let take = max.min(self.announced.len());
         (0..take)
             .filter_map(|_| self.announced.pop_first())
@@ -87,26 +87,31 @@ impl Pending {
     }
 }
 
-fn owner_of(root: &Path, pid: u32, tid: u32) -> Result<Owner, ProcError> {
-    let status = Status::read(&thread_dir(root, pid, tid).join("status"))?;
-    Ok(Owner::of(&status))
+fn owner_of(root: &Path, pid: u32, tid: u32) -> Result<ThreadOwner, ProcError> {
+    let status = ProcStatus::read(&thread_dir(root, pid, tid).join("status"))?;
+    Ok(ThreadOwner::from_status(&status))
 }
 
 /// Looks a thread up in `/proc`.
-pub(crate) fn look_up(root: &Path, me: Caller, pid: u32, tid: u32) -> Result<Found, ProcError> {
+pub(crate) fn look_up(
+    root: &Path,
+    me: CallerCredentials,
+    pid: u32,
+    tid: u32,
+) -> Result<FoundThread, ProcError> {
     let stat = read_stat(root, pid, tid)?;
     if !stat.is_alive() {
         // It waits for its parent to take note; there is nothing left to manage.
         return Err(ProcError::Gone);
     }
     let owner = || owner_of(root, pid, tid);
-    Ok(Found {
+    Ok(FoundThread {
         id: ThreadId {
             pid,
             tid,
             start_ticks: stat.start_ticks,
         },
-        unmanageable: me.refuses(&stat, owner)?,
+        unmanageable: me.unmanageable_reason(&stat, owner)?,
         name: stat.comm,
     })
 }

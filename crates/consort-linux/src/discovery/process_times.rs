@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub struct ProcessTimes {
     root: PathBuf,
-    processes: BTreeMap<u32, Process>,
+    processes: BTreeMap<u32, ProcessCpuTime>,
     /// Time of processes that are gone, as far as no other process has it, ticks.
     gone: i64,
     /// Time of the last reading, ticks since boot.
@@ -27,7 +27,7 @@ pub struct ProcessTimes {
 
 /// Times of a process that is there, ticks.
 #[derive(Clone, Copy, Debug)]
-struct Process {
+struct ProcessCpuTime {
     start: u64,
     parent: u32,
     /// Time from which on it is counted, ticks since boot.
@@ -40,8 +40,8 @@ struct Process {
     earlier: i64,
 }
 
-impl Process {
-    fn now(&self) -> i64 {
+impl ProcessCpuTime {
+    fn total_ticks(&self) -> i64 {
         self.own + self.children
     }
 }
@@ -65,7 +65,7 @@ impl ProcessTimes {
         for &pid in pids {
             are_all_known &= self.try_enter(pid).is_ok();
         }
-        let mut left: BTreeMap<u32, Process> = BTreeMap::new();
+        let mut left: BTreeMap<u32, ProcessCpuTime> = BTreeMap::new();
         let known: Vec<u32> = self.processes.keys().copied().collect();
         for pid in known {
             let stat = self.stat(pid);
@@ -81,7 +81,7 @@ impl ProcessTimes {
                     process.children = ticks(stat.waited_ticks);
                     if !pids.contains(&pid) && stat.state != RunState::Dead {
                         // It was let go of.
-                        self.gone += process.now() - process.base;
+                        self.gone += process.total_ticks() - process.base;
                         self.processes.remove(&pid);
                     }
                 }
@@ -91,7 +91,7 @@ impl ProcessTimes {
                 }
             }
         }
-        self.part_with(&left);
+        self.account_exits(&left);
         // One that was not read began after the reading before, and still counts from its start.
         if are_all_known {
             self.read_ticks = begun;
@@ -101,7 +101,11 @@ impl ProcessTimes {
     /// Time since the processes were found, of all that is gone too, ns. `children_ns` is the time
     /// of our own children that were waited for.
     pub fn total_ns(&self, children_ns: u64) -> u64 {
-        let there: i64 = self.processes.values().map(|p| p.now() - p.base).sum();
+        let there: i64 = self
+            .processes
+            .values()
+            .map(|p| p.total_ticks() - p.base)
+            .sum();
         let total = u64::try_from(there + self.gone).unwrap_or(0) * tick_ns();
         total + if self.waited { children_ns } else { 0 }
     }
@@ -127,7 +131,7 @@ impl ProcessTimes {
             || is_child
             || stat.parent_pid == std::process::id();
         let (own, children) = (ticks(stat.cpu_ticks), ticks(stat.waited_ticks));
-        let process = Process {
+        let process = ProcessCpuTime {
             start: stat.start_ticks,
             parent: stat.parent_pid,
             since: if is_whole {
@@ -142,14 +146,14 @@ impl ProcessTimes {
         };
         if let Some(old) = self.processes.insert(pid, process) {
             // Its end went unseen, and so did what became of its time.
-            self.gone += old.now() - old.base;
+            self.gone += old.total_ticks() - old.base;
         }
         Ok(())
     }
 
     /// Books what processes that are gone leave: parents that waited for them have their time.
-    fn part_with(&mut self, left: &BTreeMap<u32, Process>) {
-        let mut of_parents: BTreeMap<u32, Vec<(u32, Process)>> = BTreeMap::new();
+    fn account_exits(&mut self, left: &BTreeMap<u32, ProcessCpuTime>) {
+        let mut of_parents: BTreeMap<u32, Vec<(u32, ProcessCpuTime)>> = BTreeMap::new();
         for (&pid, process) in left {
             let children = of_parents.entry(process.parent).or_default();
             children.push((pid, *process));
@@ -164,19 +168,25 @@ impl ProcessTimes {
                 self.processes.extend(children);
                 continue;
             }
-            let children: Vec<Process> = children.into_iter().map(|(_, child)| child).collect();
+            let children: Vec<ProcessCpuTime> =
+                children.into_iter().map(|(_, child)| child).collect();
             let parent = self.processes.get_mut(&pid);
             let (Ok(Some(stat)), Some(process)) = (stat, parent) else {
                 match pid == std::process::id() {
                     true => self.waited = true,
-                    false => self.gone += children.iter().map(|c| c.now() - c.base).sum::<i64>(),
+                    false => {
+                        self.gone += children
+                            .iter()
+                            .map(|c| c.total_ticks() - c.base)
+                            .sum::<i64>()
+                    }
                 }
                 continue;
             };
             process.children = ticks(stat.waited_ticks);
             let added = process.children - process.earlier;
             let base: i64 = children.iter().map(|child| child.base).sum();
-            let last: i64 = children.iter().map(Process::now).sum();
+            let last: i64 = children.iter().map(ProcessCpuTime::total_ticks).sum();
             // Children of a parent that ignores SIGCHLD are not added to its times. Each of their
             // times is rounded down to a tick.
             let rounding = ticks(2 * children.len() as u64);

@@ -33,14 +33,14 @@ pub struct ProcSample {
 #[derive(Debug)]
 pub struct ProcReader {
     root: PathBuf,
-    open: HashMap<ThreadId, Files>,
+    open: HashMap<ThreadId, ThreadFiles>,
     /// Most threads whose files may be kept open.
     max_open: usize,
     tick_ns: u64,
 }
 
 #[derive(Debug)]
-struct Files {
+struct ThreadFiles {
     stat: File,
     schedstat: Option<File>,
 }
@@ -65,7 +65,7 @@ impl ProcReader {
     /// [`ProcError::Gone`] when the thread has exited, others when its files cannot be read; the
     /// reader has then closed them.
     pub fn sample(&mut self, id: ThreadId) -> Result<ProcSample, ProcError> {
-        self.through(id, Self::read)
+        self.read_files(id, Self::read)
     }
 
     /// Reads the thread's times alone, for a third of the cost; the rest is as it was `last`. None
@@ -84,8 +84,8 @@ impl ProcReader {
     ///
     /// # Errors
     /// Those of [`ProcReader::sample`].
-    pub fn place(&mut self, id: ThreadId) -> Result<(RunState, PuId), ProcError> {
-        let stat = self.through(id, Self::stat)?;
+    pub fn read_state_and_pu(&mut self, id: ThreadId) -> Result<(RunState, PuId), ProcError> {
+        let stat = self.read_files(id, Self::stat)?;
         Ok((stat.state, stat.last_pu))
     }
 
@@ -96,19 +96,19 @@ impl ProcReader {
 
     /// Number of descriptors kept open.
     pub fn open_fds(&self) -> usize {
-        let fds = |f: &Files| 1 + usize::from(f.schedstat.is_some());
+        let fds = |f: &ThreadFiles| 1 + usize::from(f.schedstat.is_some());
         self.open.values().map(fds).sum()
     }
 
     /// Reads something in a thread's files, which are kept open where there is room.
-    fn through<T>(
+    fn read_files<T>(
         &mut self,
         id: ThreadId,
-        read: fn(&Self, ThreadId, &Files) -> Result<T, ProcError>,
+        read: fn(&Self, ThreadId, &ThreadFiles) -> Result<T, ProcError>,
     ) -> Result<T, ProcError> {
         let told = match self.open.get(&id) {
             Some(files) => read(self, id, files),
-            None => self.through_new(id, read),
+            None => self.read_new_files(id, read),
         };
         if told.is_err() {
             self.forget(id);
@@ -116,10 +116,10 @@ impl ProcReader {
         told
     }
 
-    fn through_new<T>(
+    fn read_new_files<T>(
         &mut self,
         id: ThreadId,
-        read: fn(&Self, ThreadId, &Files) -> Result<T, ProcError>,
+        read: fn(&Self, ThreadId, &ThreadFiles) -> Result<T, ProcError>,
     ) -> Result<T, ProcError> {
         let files = self.open_files(id)?;
         let told = read(self, id, &files)?;
@@ -130,23 +130,23 @@ impl ProcReader {
     }
 
     /// Opens a thread's files; when descriptors run out, keeps fewer open from now on.
-    fn open_files(&mut self, id: ThreadId) -> Result<Files, ProcError> {
-        match Files::open(&thread_dir(&self.root, id.pid, id.tid)) {
+    fn open_files(&mut self, id: ThreadId) -> Result<ThreadFiles, ProcError> {
+        match ThreadFiles::open(&thread_dir(&self.root, id.pid, id.tid)) {
             Err(ProcError::NoFds) if !self.open.is_empty() => {
                 self.max_open = self.open.len() / 2;
                 self.open.clear();
-                Files::open(&thread_dir(&self.root, id.pid, id.tid))
+                ThreadFiles::open(&thread_dir(&self.root, id.pid, id.tid))
             }
             opened => opened,
         }
     }
 
-    fn read(&self, id: ThreadId, files: &Files) -> Result<ProcSample, ProcError> {
+    fn read(&self, id: ThreadId, files: &ThreadFiles) -> Result<ProcSample, ProcError> {
         let stat = self.stat(id, files)?;
         Ok(self.combine(&stat, schedstat(files)))
     }
 
-    fn stat(&self, id: ThreadId, files: &Files) -> Result<Stat, ProcError> {
+    fn stat(&self, id: ThreadId, files: &ThreadFiles) -> Result<Stat, ProcError> {
         // The path is made for those only who are to be told of it.
         let path = || thread_dir(&self.root, id.pid, id.tid).join("stat");
         let mut buffer = [0; STAT_BYTES];
@@ -169,7 +169,7 @@ impl ProcReader {
     }
 }
 
-impl Files {
+impl ThreadFiles {
     fn open(dir: &Path) -> Result<Self, ProcError> {
         let open = |name| {
             let path = dir.join(name);
@@ -178,7 +178,7 @@ impl Files {
         let stat = open("stat")?;
         match open("schedstat") {
             // Ticks would be compared with nanoseconds at the next reading.
-            Err(error) if error.is_passing() => Err(error),
+            Err(error) if error.is_transient() => Err(error),
             schedstat => Ok(Self {
                 stat,
                 schedstat: schedstat.ok(),
@@ -188,7 +188,7 @@ impl Files {
 }
 
 /// The numbers of a thread's open `schedstat`.
-fn schedstat(files: &Files) -> Option<[u64; 3]> {
+fn schedstat(files: &ThreadFiles) -> Option<[u64; 3]> {
     let mut buffer = [0; STAT_BYTES];
     let len = files.schedstat.as_ref()?.read_at(&mut buffer, 0).ok()?;
     parse_schedstat(&buffer[..len])

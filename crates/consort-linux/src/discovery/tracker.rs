@@ -1,11 +1,11 @@
 //! The set of threads of the watched processes, kept up to date from records and scans.
 
 use super::events::ThreadEvent;
-use super::manage::{Caller, Unmanageable};
-use super::pending::{Announced, Found, Pending, look_up};
-use crate::perf::record::{Record, Task};
-use crate::proc::{ProcError, children_of, read_stat, threads_of};
-use crate::sampling::Batch;
+use super::manage::{CallerCredentials, UnmanageableReason};
+use super::pending::{AnnouncedThread, FoundThread, PendingThreads, look_up};
+use crate::perf::record::{PerfRecord, TaskRecord};
+use crate::proc::{ProcError, process_tree, read_stat, threads_of};
+use crate::sampling::RecordBatch;
 use consort_core::ThreadId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -16,29 +16,29 @@ const LOOK_UPS_PER_ROUND: usize = 1000;
 
 /// Keeps the set of threads of some processes and their offspring.
 ///
-/// Feed it every [`Batch`] in order. A thread that ends before it could be
-/// looked up is counted by [`Discovery::short_lived`] and never listed. When
+/// Feed it every [`RecordBatch`] in order. A thread that ends before it could be
+/// looked up is counted by [`ThreadTracker::short_lived_count`] and never listed. When
 /// records were lost, the next round scans `/proc`.
 #[derive(Debug)]
-pub struct Discovery {
+pub struct ThreadTracker {
     root: PathBuf,
-    me: Caller,
+    me: CallerCredentials,
     roots: BTreeSet<u32>,
-    known: BTreeMap<u32, Known>,
-    pending: Pending,
+    known: BTreeMap<u32, KnownThread>,
+    pending: PendingThreads,
     short_lived: u64,
     scan_due: bool,
 }
 
 #[derive(Debug)]
-struct Known {
+struct KnownThread {
     id: ThreadId,
     name: Arc<str>,
     /// True once a record has told of the thread's beginning; a scan may be ahead of the records.
     recorded: bool,
 }
 
-impl Discovery {
+impl ThreadTracker {
     /// Watches the processes `pids` and all that they start; the first round scans.
     ///
     /// # Errors
@@ -46,10 +46,10 @@ impl Discovery {
     pub fn new(root: &Path, pids: &[u32]) -> Result<Self, ProcError> {
         Ok(Self {
             root: root.to_owned(),
-            me: Caller::read(root)?,
+            me: CallerCredentials::read(root)?,
             roots: pids.iter().copied().collect(),
             known: BTreeMap::new(),
-            pending: Pending::default(),
+            pending: PendingThreads::default(),
             short_lived: 0,
             scan_due: true,
         })
@@ -75,13 +75,13 @@ impl Discovery {
     ///
     /// # Errors
     /// When it is gone, or cannot be read.
-    pub fn unmanageable(&self, pid: u32) -> Result<Option<Unmanageable>, ProcError> {
+    pub fn unmanageable_reason(&self, pid: u32) -> Result<Option<UnmanageableReason>, ProcError> {
         Ok(look_up(&self.root, self.me, pid, pid)?.unmanageable)
     }
 
     /// Forgets the threads of these processes, so that the next round finds and announces them
     /// again.
-    pub fn find_again(&mut self, is_its: impl Fn(u32) -> bool) {
+    pub fn forget_processes(&mut self, is_its: impl Fn(u32) -> bool) {
         self.known.retain(|_, known| !is_its(known.id.pid));
         self.scan_due = true;
     }
@@ -93,15 +93,15 @@ impl Discovery {
     }
 
     /// Takes one round of records in and tells what has changed.
-    pub fn apply(&mut self, batch: &Batch) -> Vec<ThreadEvent> {
+    pub fn apply(&mut self, batch: &RecordBatch) -> Vec<ThreadEvent> {
         let mut events = Vec::new();
         for record in &batch.records {
-            self.take(record, &mut events);
+            self.apply_record(record, &mut events);
         }
         if batch.lost > 0 || std::mem::take(&mut self.scan_due) {
             self.scan_into(&mut events);
         }
-        self.resolve(&mut events);
+        self.look_up_pending(&mut events);
         self.pending.next_round();
         events
     }
@@ -112,7 +112,7 @@ impl Discovery {
         self.scan_due = false;
         let mut events = Vec::new();
         self.scan_into(&mut events);
-        self.resolve(&mut events);
+        self.look_up_pending(&mut events);
         events
     }
 
@@ -122,15 +122,15 @@ impl Discovery {
     }
 
     /// Number of threads that ended before they could be looked up.
-    pub fn short_lived(&self) -> u64 {
+    pub fn short_lived_count(&self) -> u64 {
         self.short_lived
     }
 
-    fn take(&mut self, record: &Record, events: &mut Vec<ThreadEvent>) {
+    fn apply_record(&mut self, record: &PerfRecord, events: &mut Vec<ThreadEvent>) {
         match record {
-            Record::Fork(task) => self.begin(*task, events),
-            Record::Exit(task) => self.end(*task, events),
-            Record::Comm {
+            PerfRecord::Fork(task) => self.note_fork(*task, events),
+            PerfRecord::Exit(task) => self.note_exit(*task, events),
+            PerfRecord::Comm {
                 pid,
                 tid,
                 exec,
@@ -138,22 +138,22 @@ impl Discovery {
                 ..
             } => {
                 if *exec {
-                    self.end_others(*pid, events);
+                    self.note_exec(*pid, events);
                 }
                 self.rename(*pid, *tid, name, events);
             }
             // A sample of a thread that was never announced: its record was lost.
-            Record::Sample { stamp, .. } => self.notice(stamp.pid, stamp.tid),
+            PerfRecord::Sample { stamp, .. } => self.announce_unknown(stamp.pid, stamp.tid),
             _ => {}
         }
     }
 
-    fn begin(&mut self, task: Task, events: &mut Vec<ThreadEvent>) {
-        if self.was_found_before(task.tid) {
+    fn note_fork(&mut self, task: TaskRecord, events: &mut Vec<ThreadEvent>) {
+        if self.mark_recorded(task.tid) {
             return;
         }
         self.drop_known(task.tid, events);
-        let thread = Announced {
+        let thread = AnnouncedThread {
             pid: task.pid,
             parent: Some(task.parent_tid),
         };
@@ -163,7 +163,7 @@ impl Discovery {
     }
 
     /// Returns true if a scan found the thread before the record of its beginning came.
-    fn was_found_before(&mut self, tid: u32) -> bool {
+    fn mark_recorded(&mut self, tid: u32) -> bool {
         let Some(known) = self.known.get_mut(&tid) else {
             return false;
         };
@@ -172,8 +172,8 @@ impl Discovery {
         !std::mem::replace(&mut known.recorded, true) && !is_another
     }
 
-    fn end(&mut self, task: Task, events: &mut Vec<ThreadEvent>) {
-        if self.pending.end(task.tid) {
+    fn note_exit(&mut self, task: TaskRecord, events: &mut Vec<ThreadEvent>) {
+        if self.pending.remove_ended(task.tid) {
             self.short_lived += 1;
         } else {
             self.drop_known(task.tid, events);
@@ -182,8 +182,8 @@ impl Discovery {
     }
 
     /// An `exec` ends all threads of the process but the one that becomes its leader.
-    fn end_others(&mut self, pid: u32, events: &mut Vec<ThreadEvent>) {
-        self.short_lived += self.pending.end_others(pid);
+    fn note_exec(&mut self, pid: u32, events: &mut Vec<ThreadEvent>) {
+        self.short_lived += self.pending.drop_other_threads(pid);
         let others = self.known.values().map(|known| known.id);
         let others = others.filter(|id| id.pid == pid && id.tid != pid);
         for id in others.collect::<Vec<_>>() {
@@ -193,7 +193,7 @@ impl Discovery {
 
     fn rename(&mut self, pid: u32, tid: u32, name: &str, events: &mut Vec<ThreadEvent>) {
         let Some(known) = self.known.get_mut(&tid) else {
-            return self.notice(pid, tid);
+            return self.announce_unknown(pid, tid);
         };
         if &*known.name != name {
             known.name = name.into();
@@ -202,11 +202,11 @@ impl Discovery {
         }
     }
 
-    fn notice(&mut self, pid: u32, tid: u32) {
+    fn announce_unknown(&mut self, pid: u32, tid: u32) {
         if !self.known.contains_key(&tid) && !self.pending.contains(tid) {
             let parent = None;
             self.pending
-                .announce(tid, Announced { pid, parent }, u64::MAX);
+                .announce(tid, AnnouncedThread { pid, parent }, u64::MAX);
         }
     }
 
@@ -216,11 +216,11 @@ impl Discovery {
         known.is_some()
     }
 
-    fn resolve(&mut self, events: &mut Vec<ThreadEvent>) {
-        for (tid, thread) in self.pending.take(LOOK_UPS_PER_ROUND) {
+    fn look_up_pending(&mut self, events: &mut Vec<ThreadEvent>) {
+        for (tid, thread) in self.pending.take_lowest(LOOK_UPS_PER_ROUND) {
             match look_up(&self.root, self.me, thread.pid, tid) {
                 Ok(found) => events.push(self.add(found, thread.parent)),
-                Err(error) if error.is_passing() => {
+                Err(error) if error.is_transient() => {
                     self.pending.announce(tid, thread, u64::MAX);
                 }
                 // One without a parent may have been looked up in vain before.
@@ -229,9 +229,9 @@ impl Discovery {
         }
     }
 
-    fn add(&mut self, found: Found, parent: Option<u32>) -> ThreadEvent {
+    fn add(&mut self, found: FoundThread, parent: Option<u32>) -> ThreadEvent {
         let name: Arc<str> = found.name.into();
-        let known = Known {
+        let known = KnownThread {
             id: found.id,
             name: name.clone(),
             recorded: parent.is_some(),
@@ -249,7 +249,7 @@ impl Discovery {
         let mut pids = self.roots.clone();
         pids.extend(self.known.values().map(|known| known.id.pid));
         // Without a list of processes the known ones must do.
-        let below = children_of(&self.root, &pids);
+        let below = process_tree(&self.root, &pids);
         self.scan_due |= below.is_err();
         let pids = below.unwrap_or(pids);
         let mut seen = BTreeSet::new();
@@ -258,13 +258,13 @@ impl Discovery {
                 Ok(tids) => {
                     for tid in tids {
                         seen.insert(tid);
-                        self.notice(pid, tid);
+                        self.announce_unknown(pid, tid);
                     }
                 }
                 Err(ProcError::Gone) => {}
                 // Its threads are not gone because they cannot be listed.
                 Err(error) => {
-                    self.scan_due |= error.is_passing();
+                    self.scan_due |= error.is_transient();
                     let known = self.known.iter().filter(|(_, known)| known.id.pid == pid);
                     seen.extend(known.map(|(tid, _)| *tid));
                 }

@@ -1,14 +1,14 @@
 //! Taking threads under management.
 
 use super::affinity;
-use super::checked_write::{Outcome, write};
-use super::elsewhere;
-use super::enactor::{Enactor, Left, Managed, ThreadState};
-use super::glance::Glance;
-use super::host::Allowed;
+use super::checked_write::{MaskWriteOutcome, write_mask};
+use super::enactor::{Enactor, ManagedThread, ThreadState, UnmanagedReason};
+use super::host::AllowedPuSet;
+use super::host_snapshot::HostSnapshot;
 use super::journal::JournalError;
-use super::original::Original;
-use super::record::{Program, Record};
+use super::original_mask::OriginalMask;
+use super::other_runs;
+use super::record::{JournalRecord, ManagedProgram};
 use crate::proc::{ProcError, Stat, now_ticks};
 use consort_core::{PuSet, ThreadId};
 use nix::errno::Errno;
@@ -33,7 +33,7 @@ pub enum AdoptError {
         /// The process that runs the other Consort.
         owner: u32,
     },
-    /// The thread's cpuset is exclusive, and [`Enactor::take_exclusive`] was not called.
+    /// The thread's cpuset is exclusive, and [`Enactor::allow_exclusive_cpusets`] was not called.
     #[error(
         "its cpuset {} is exclusive, so that whoever made it gives out these PUs \
          (--override manages it all the same)",
@@ -72,9 +72,9 @@ pub enum ChildStatus {
 }
 
 /// Facts about a thread, read before it is judged.
-struct Sight {
+struct AdoptionFacts {
     now: PuSet,
-    allowed: Allowed,
+    allowed: AllowedPuSet,
     stat: Stat,
 }
 
@@ -90,18 +90,18 @@ impl Enactor {
         if original.is_empty() {
             return Err(AdoptError::EmptyMask(thread));
         }
-        if self.left.get(&thread) == Some(&Left::Released) {
+        if self.left.get(&thread) == Some(&UnmanagedReason::Released) {
             return Err(AdoptError::Released(thread));
         }
         self.glance = None;
-        let sight = self.look_at(thread)?;
-        let original = Original::new(original, &sight.allowed.pus);
+        let sight = self.read_facts(thread)?;
+        let original = OriginalMask::new(original, &sight.allowed.pus);
         self.ensure_program(thread, thread.pid, &original, &sight)?;
         if self.left.contains_key(&thread) {
-            self.record(&[Record::Thread(thread, original.clone())])?;
+            self.record(&[JournalRecord::Thread(thread, original.clone())])?;
             self.left.remove(&thread);
         }
-        self.take_in(thread, original, sight);
+        self.insert_managed(thread, original, sight);
         Ok(())
     }
 
@@ -121,29 +121,29 @@ impl Enactor {
             known => return Ok(ChildStatus::Known(known)),
         }
         let (root, originals) = self.inheritance(parent)?;
-        let sight = self.look_at(child)?;
+        let sight = self.read_facts(child)?;
         let [of_parent, of_program] = &originals;
         self.ensure_program(child, root, of_program, &sight)?;
         let same = originals
             .iter()
-            .find(|o| o.target(&sight.allowed.pus) == sight.now);
+            .find(|o| o.effective_pus(&sight.allowed.pus) == sight.now);
         if let Some(original) = same {
-            self.take_in(child, original.clone(), sight);
+            self.insert_managed(child, original.clone(), sight);
             return Ok(ChildStatus::Adopted);
         }
         let (born, now) = (child.start_ticks, now_ticks());
         if (self.narrowings).covers(root, &sight.now, &sight.allowed.pus, born) {
             // Threads that it started in turn may have inherited the same.
-            self.narrowings.had(root, &sight.now, born, now);
-            return self.reset(child, of_parent.clone(), sight);
+            self.narrowings.add_past_holder(root, &sight.now, born, now);
+            return self.reset_child(child, of_parent.clone(), sight);
         }
-        self.record(&[Record::Leave(child)])?;
-        self.left.insert(child, Left::Foreign);
+        self.record(&[JournalRecord::Leave(child)])?;
+        self.left.insert(child, UnmanagedReason::Foreign);
         Ok(ChildStatus::Foreign(sight.now))
     }
 
     /// The root of a parent's tree, and the originals of parent and program.
-    fn inheritance(&self, parent: ThreadId) -> Result<(u32, [Original; 2]), AdoptError> {
+    fn inheritance(&self, parent: ThreadId) -> Result<(u32, [OriginalMask; 2]), AdoptError> {
         let program = self.ledger.programs.get(&parent.pid);
         let program = program.ok_or(AdoptError::NoParent(parent))?;
         let managed = self.threads.get(&parent).map(|m| &m.original);
@@ -152,24 +152,24 @@ impl Enactor {
         Ok((program.root, [of_parent.clone(), program.original.clone()]))
     }
 
-    fn reset(
+    fn reset_child(
         &mut self,
         child: ThreadId,
-        original: Original,
-        sight: Sight,
+        original: OriginalMask,
+        sight: AdoptionFacts,
     ) -> Result<ChildStatus, AdoptError> {
-        match write(&self.host, child, &original.mask()) {
-            Outcome::Done(now, stat) => {
-                self.take_in(child, original, Sight { now, stat, ..sight });
+        match write_mask(&self.host, child, &original.mask()) {
+            MaskWriteOutcome::Done(now, stat) => {
+                self.insert_managed(child, original, AdoptionFacts { now, stat, ..sight });
                 Ok(ChildStatus::Reset)
             }
-            Outcome::Gone => Err(AdoptError::Gone(child)),
-            Outcome::Failed(errno) => Err(AdoptError::Kernel(child, errno)),
+            MaskWriteOutcome::Gone => Err(AdoptError::Gone(child)),
+            MaskWriteOutcome::Failed(errno) => Err(AdoptError::Kernel(child, errno)),
         }
     }
 
-    fn take_in(&mut self, thread: ThreadId, original: Original, sight: Sight) {
-        let managed = Managed {
+    fn insert_managed(&mut self, thread: ThreadId, original: OriginalMask, sight: AdoptionFacts) {
+        let managed = ManagedThread {
             original,
             wanted: None,
             seen: sight.now,
@@ -180,14 +180,14 @@ impl Enactor {
         self.threads.insert(thread, managed);
     }
 
-    fn look_at(&mut self, thread: ThreadId) -> Result<Sight, AdoptError> {
+    fn read_facts(&mut self, thread: ThreadId) -> Result<AdoptionFacts, AdoptError> {
         let unseen = |error| AdoptError::Unseen(thread, error);
         let now = match affinity::get(thread.tid) {
             Err(Errno::ESRCH) => return Err(AdoptError::Gone(thread)),
             Err(errno) => return Err(AdoptError::Kernel(thread, errno)),
             Ok(now) => now,
         };
-        let glance = Glance::of(
+        let glance = HostSnapshot::get_or_refresh(
             &mut self.glance,
             &self.host,
             (&self.runtime_dirs, &self.journal.path()),
@@ -195,12 +195,12 @@ impl Enactor {
         let allowed = (glance.allowed)
             .read(&self.host, thread.pid, thread.tid)
             .map_err(unseen)?;
-        if let Some(by) = self.forbidden_by(&allowed).map_err(unseen)? {
+        if let Some(by) = self.forbidding_cgroup(&allowed).map_err(unseen)? {
             return Err(AdoptError::Exclusive(by));
         }
-        let stat = self.host.same(thread).map_err(unseen)?;
+        let stat = self.host.stat_if_same(thread).map_err(unseen)?;
         let stat = stat.ok_or(AdoptError::Gone(thread))?;
-        Ok(Sight { now, allowed, stat })
+        Ok(AdoptionFacts { now, allowed, stat })
     }
 
     /// Journals the thread's program under the tree of `root` unless it is known.
@@ -208,8 +208,8 @@ impl Enactor {
         &mut self,
         thread: ThreadId,
         root: u32,
-        original: &Original,
-        sight: &Sight,
+        original: &OriginalMask,
+        sight: &AdoptionFacts,
     ) -> Result<(), AdoptError> {
         let pid = thread.pid;
         let stat = match thread.tid == pid {
@@ -226,14 +226,15 @@ impl Enactor {
         }
         let start_ticks = stat.start_ticks;
         let journals = (self.runtime_dirs.as_slice(), &*self.journal.path());
-        let others = &Glance::of(&mut self.glance, &self.host, journals).other_journals;
+        let others =
+            &HostSnapshot::get_or_refresh(&mut self.glance, &self.host, journals).other_journals;
         let other = (others.clone())
-            .and_then(|others| elsewhere::owner_of(&self.host, &others, (pid, start_ticks)))
+            .and_then(|others| other_runs::find_owner_pid(&self.host, &others, (pid, start_ticks)))
             .map_err(|error| AdoptError::Unseen(thread, error))?;
         if let Some(owner) = other {
             return Err(AdoptError::ManagedElsewhere { pid, owner });
         }
-        let program = Program {
+        let program = ManagedProgram {
             pid,
             start_ticks,
             root,
@@ -241,6 +242,6 @@ impl Enactor {
             session: stat.session,
             original: original.clone(),
         };
-        Ok(self.record(&[Record::Program(program)])?)
+        Ok(self.record(&[JournalRecord::Program(program)])?)
     }
 }

@@ -9,8 +9,8 @@ use consort_core::{MAX_PU, PuId, PuSet};
 use nix::errno::Errno;
 use nix::libc;
 
-type Word = libc::c_ulong;
-const WORD_BITS: usize = Word::BITS as usize;
+type MaskWord = libc::c_ulong;
+const WORD_BITS: usize = MaskWord::BITS as usize;
 /// 1,024 PUs: enough for a first try on nearly every kernel.
 const FIRST_WORDS: usize = 1024 / WORD_BITS;
 const MOST_WORDS: usize = (MAX_PU as usize + 1) / WORD_BITS;
@@ -38,12 +38,12 @@ pub(crate) fn get(tid: u32) -> Result<PuSet, Errno> {
 
 /// A mask in the kernel's form, so that nothing has to be done between two writes.
 #[derive(Debug)]
-pub(crate) struct Words(Vec<Word>);
+pub(crate) struct MaskWords(Vec<MaskWord>);
 
-impl Words {
-    pub(crate) fn of(mask: &Mask) -> Self {
+impl MaskWords {
+    pub(crate) fn from_mask(mask: &Mask) -> Self {
         Self(match mask {
-            Mask::Open => vec![Word::MAX; MOST_WORDS],
+            Mask::Open => vec![MaskWord::MAX; MOST_WORDS],
             Mask::Only(pus) => to_words(pus),
         })
     }
@@ -51,11 +51,11 @@ impl Words {
 
 /// Writes a thread's mask.
 pub(crate) fn set(tid: u32, mask: &Mask) -> Result<(), Errno> {
-    write(tid, &Words::of(mask))
+    set_words(tid, &MaskWords::from_mask(mask))
 }
 
 /// Writes a thread's mask, which was prepared.
-pub(crate) fn write(tid: u32, Words(words): &Words) -> Result<(), Errno> {
+pub(crate) fn set_words(tid: u32, MaskWords(words): &MaskWords) -> Result<(), Errno> {
     let pid = kernel_tid(tid)?;
     // SAFETY: pointer and size describe a live, initialised buffer that the kernel only reads.
     let result =
@@ -81,8 +81,8 @@ fn kernel_tid(tid: u32) -> Result<libc::pid_t, Errno> {
     }
 }
 
-fn get_words(pid: libc::pid_t, count: usize) -> Result<Vec<Word>, Errno> {
-    let mut words: Vec<Word> = vec![0; count];
+fn get_words(pid: libc::pid_t, count: usize) -> Result<Vec<MaskWord>, Errno> {
+    let mut words: Vec<MaskWord> = vec![0; count];
     // SAFETY: pointer and size describe a live buffer that is borrowed exclusively.
     let result =
         unsafe { libc::sched_getaffinity(pid, size_of_val(&words[..]), words.as_mut_ptr().cast()) };
@@ -91,7 +91,7 @@ fn get_words(pid: libc::pid_t, count: usize) -> Result<Vec<Word>, Errno> {
 
 /// Reads the PUs out of the words of a mask. It looks only at bits that are set: this is done for
 /// every thread in every quantum, and most words are 0.
-fn from_words(words: &[Word]) -> PuSet {
+fn from_words(words: &[MaskWord]) -> PuSet {
     let mut pus = PuSet::new();
     for (index, &word) in words.iter().enumerate() {
         let mut left = word;
@@ -106,8 +106,8 @@ fn from_words(words: &[Word]) -> PuSet {
     pus
 }
 
-fn to_words(pus: &PuSet) -> Vec<Word> {
-    let mut words: Vec<Word> = vec![0; FIRST_WORDS];
+fn to_words(pus: &PuSet) -> Vec<MaskWord> {
+    let mut words: Vec<MaskWord> = vec![0; FIRST_WORDS];
     for PuId(pu) in pus.iter() {
         let bit = pu as usize;
         if words.len() <= bit / WORD_BITS {

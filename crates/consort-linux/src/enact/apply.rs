@@ -1,14 +1,14 @@
 //! Carrying out of plans: minimal writes, each journalled before it happens.
 
 use super::affinity;
-use super::checked_write::{Outcome, write};
-use super::enactor::{Enactor, Left, Managed};
-use super::grip::There;
-use super::guardian::Health;
-use super::look::Look;
-use super::nudge::{Nudge, Nudged};
-use super::record::Record;
-use super::report::{ApplyReport, Refusal, Wanted};
+use super::checked_write::{MaskWriteOutcome, write_mask};
+use super::enactor::{Enactor, ManagedThread, UnmanagedReason};
+use super::guardian::GuardianHealth;
+use super::mask_check::MaskCheck;
+use super::nudge::{Nudge, NudgeOutcome};
+use super::record::JournalRecord;
+use super::report::{ApplyReport, Refusal, ThreadWish};
+use super::stat_file_cache::LiveThreadStat;
 use crate::proc::now_ticks;
 use consort_core::{PuId, PuSet, ThreadId};
 use nix::errno::Errno;
@@ -20,7 +20,7 @@ const TRIES: usize = 3;
 
 /// The part of a wish that the original mask and the cpuset leave possible.
 #[derive(Debug, PartialEq, Eq)]
-enum Goal {
+enum MaskGoal {
     /// The original mask, for good.
     Free,
     /// The original mask, once the thread is on these PUs.
@@ -34,7 +34,7 @@ impl Enactor {
     /// Gives each thread the PUs wanted for it, as far as its original mask and
     /// its cpuset have them. Only changes are written. Threads that somebody
     /// else has moved are let go, those that have exited are forgotten.
-    pub fn apply(&mut self, plan: &[(ThreadId, Wanted)]) -> ApplyReport {
+    pub fn apply(&mut self, plan: &[(ThreadId, ThreadWish)]) -> ApplyReport {
         // Before any look at a mask: what the guardian has restored is not a stranger's doing.
         self.notice_restoration();
         let mut report = ApplyReport {
@@ -44,17 +44,17 @@ impl Enactor {
         let now = Instant::now();
         let mut nudges = Vec::new();
         for (thread, wanted) in plan {
-            self.apply_one(*thread, wanted, now, (&mut report, &mut nudges));
+            self.apply_wish(*thread, wanted, now, (&mut report, &mut nudges));
         }
-        self.nudge_all(nudges, &mut report);
+        self.nudge_threads(nudges, &mut report);
         self.rewrite_if_grown();
         report
     }
 
-    fn apply_one(
+    fn apply_wish(
         &mut self,
         thread: ThreadId,
-        wanted: &Wanted,
+        wanted: &ThreadWish,
         now: Instant,
         (report, nudges): (&mut ApplyReport, &mut Vec<(ThreadId, PuSet)>),
     ) {
@@ -67,28 +67,28 @@ impl Enactor {
             report.unchanged += 1;
             return;
         }
-        let look = self.look(thread, managed);
+        let look = self.check_mask(thread, managed);
         if let Some(managed) = self.threads.get_mut(&thread) {
             managed.looked = now;
         }
         match look {
-            Look::Gone => self.count_gone(thread, report),
-            Look::Unseen(error) => report.refused.push((thread, Refusal::Unseen(error))),
+            MaskCheck::Gone => self.count_gone(thread, report),
+            MaskCheck::Unseen(error) => report.refused.push((thread, Refusal::Unseen(error))),
             // The guardian announces a restoration before its first write, so it is known by now.
-            Look::Changed(_) if self.notice_restoration() => report.unchanged += 1,
-            Look::Changed(now) => {
-                self.let_go(thread);
+            MaskCheck::Changed(_) if self.notice_restoration() => report.unchanged += 1,
+            MaskCheck::Changed(now) => {
+                self.release_thread(thread);
                 report.released.push((thread, now));
             }
-            Look::Shifted { now, allowed } => {
+            MaskCheck::Shifted { now, allowed } => {
                 if let Some(managed) = self.threads.get_mut(&thread) {
                     managed.seen = now;
                     managed.allowed = allowed;
                 }
                 report.shifted.push(thread);
-                self.pursue(thread, wanted, true, (report, nudges));
+                self.pursue_goal(thread, wanted, true, (report, nudges));
             }
-            Look::Steady => self.pursue(thread, wanted, false, (report, nudges)),
+            MaskCheck::Steady => self.pursue_goal(thread, wanted, false, (report, nudges)),
         }
     }
 
@@ -98,10 +98,10 @@ impl Enactor {
         program.map_or(thread.pid, |program| program.root)
     }
 
-    fn pursue(
+    fn pursue_goal(
         &mut self,
         id: ThreadId,
-        wanted: &Wanted,
+        wanted: &ThreadWish,
         force: bool,
         (report, nudges): (&mut ApplyReport, &mut Vec<(ThreadId, PuSet)>),
     ) {
@@ -110,50 +110,50 @@ impl Enactor {
         };
         match goal(managed, wanted) {
             met if is_met(managed, &met) && !force => report.unchanged += 1,
-            Goal::Free => self.set_free(id, report),
-            Goal::Nudge(pus) => match self.write_ahead(id, &pus, &report.guardian) {
+            MaskGoal::Free => self.unrestrict_thread(id, report),
+            MaskGoal::Nudge(pus) => match self.journal_before_write(id, &pus, &report.guardian) {
                 Ok(()) => nudges.push((id, pus)),
                 Err(refusal) => report.refused.push((id, refusal)),
             },
-            Goal::Pin(pus) => self.pin(id, pus, report),
-            Goal::NoPuLeft => {
+            MaskGoal::Pin(pus) => self.pin(id, pus, report),
+            MaskGoal::NoPuLeft => {
                 report.refused.push((id, Refusal::NoPuLeft));
                 if managed.wanted.is_some() {
-                    self.set_free(id, report);
+                    self.unrestrict_thread(id, report);
                 }
             }
         }
     }
 
     fn pin(&mut self, thread: ThreadId, pus: PuSet, report: &mut ApplyReport) {
-        if let Err(refusal) = self.write_ahead(thread, &pus, &report.guardian) {
+        if let Err(refusal) = self.journal_before_write(thread, &pus, &report.guardian) {
             report.refused.push((thread, refusal));
             return;
         }
         let root = self.root_of(thread);
-        self.narrowings.begin(root, &pus, now_ticks());
+        self.narrowings.add_holder(root, &pus, now_ticks());
         let mask = affinity::Mask::Only(pus.clone());
-        let outcome = write(&self.host, thread, &mask);
-        if !matches!(outcome, Outcome::Done(..)) {
-            self.narrowings.end(root, &pus, now_ticks());
+        let outcome = write_mask(&self.host, thread, &mask);
+        if !matches!(outcome, MaskWriteOutcome::Done(..)) {
+            self.narrowings.remove_holder(root, &pus, now_ticks());
         }
         match outcome {
             // The cpuset has shrunk since it was looked at.
-            Outcome::Failed(Errno::EINVAL) => {
+            MaskWriteOutcome::Failed(Errno::EINVAL) => {
                 report.refused.push((thread, Refusal::NoPuLeft));
-                self.set_free(thread, report);
+                self.unrestrict_thread(thread, report);
             }
-            outcome => self.account(thread, Some(pus), outcome, report),
+            outcome => self.record_write_outcome(thread, Some(pus), outcome, report),
         }
     }
 
     /// Nudges threads that the journal has, PU by PU, so that Consort's own thread moves seldom. It
     /// begins with the PU that it is on.
-    fn nudge_all(&mut self, nudges: Vec<(ThreadId, PuSet)>, report: &mut ApplyReport) {
+    fn nudge_threads(&mut self, nudges: Vec<(ThreadId, PuSet)>, report: &mut ApplyReport) {
         let own = sched_getcpu().ok().and_then(|pu| u32::try_from(pu).ok());
         let mut located = Vec::with_capacity(nudges.len());
         for (thread, pus) in nudges {
-            match self.grips.look(&self.host, thread) {
+            match self.grips.read_thread(&self.host, thread) {
                 Ok(Some(there)) => located.push((own != Some(there.pu.0), there.pu, thread, pus)),
                 Ok(None) => self.count_nudged_away(thread, &pus, report),
                 Err(error) => report.refused.push((thread, Refusal::Unseen(error))),
@@ -163,7 +163,7 @@ impl Enactor {
         for (_, pu, thread, pus) in located {
             self.nudge(thread, pu, pus, report);
         }
-        self.stance.leave();
+        self.stance.restore_own_mask();
     }
 
     fn nudge(&mut self, thread: ThreadId, pu: PuId, pus: PuSet, report: &mut ApplyReport) {
@@ -172,53 +172,53 @@ impl Enactor {
         };
         let (seen, original) = (managed.seen.clone(), managed.original.mask());
         let root = self.root_of(thread);
-        self.narrowings.begin(root, &pus, now_ticks());
+        self.narrowings.add_holder(root, &pus, now_ticks());
         let nudge = Nudge::new(thread, pus, seen, &original);
         let (host, grips) = (&self.host, &mut self.grips);
         let (mut at, mut there) = (pu, Ok(None));
         for _ in 0..TRIES {
-            self.stance.take(host, at);
-            there = grips.look(host, thread);
+            self.stance.move_to_pu(host, at);
+            there = grips.read_thread(host, thread);
             match there {
                 // It may have gone elsewhere while Consort came, or Consort took long.
-                Ok(Some(now)) if now.pu != at || !self.stance.is_fresh() => at = now.pu,
+                Ok(Some(now)) if now.pu != at || !self.stance.has_fresh_slice() => at = now.pu,
                 _ => break,
             }
         }
         let nudged = match there {
-            Ok(Some(before)) => nudge.make(host, before, || grips.look(host, thread)),
-            Ok(None) => Nudged::Gone,
-            Err(error) => Nudged::Refused(error.errno()),
+            Ok(Some(before)) => nudge.move_thread(host, before, || grips.read_thread(host, thread)),
+            Ok(None) => NudgeOutcome::Gone,
+            Err(error) => NudgeOutcome::Refused(error.errno()),
         };
-        if !matches!(nudged, Nudged::Stuck(_)) {
-            self.narrowings.end(root, &nudge.pus, now_ticks());
+        if !matches!(nudged, NudgeOutcome::Stuck(_)) {
+            self.narrowings.remove_holder(root, &nudge.pus, now_ticks());
         }
-        self.account_nudge(thread, &nudge.pus, nudged, report);
+        self.record_nudge_outcome(thread, &nudge.pus, nudged, report);
     }
 
-    fn account_nudge(
+    fn record_nudge_outcome(
         &mut self,
         thread: ThreadId,
         pus: &PuSet,
-        nudged: Nudged,
+        nudged: NudgeOutcome,
         report: &mut ApplyReport,
     ) {
         match nudged {
-            Nudged::Done { now, there, narrow } => {
+            NudgeOutcome::Done { now, there, narrow } => {
                 report.nudged.push(thread);
                 report.windows.push((thread, narrow));
                 self.note_written(thread, None, (now, there), report);
             }
             // The next look finds the reason.
-            Nudged::Overtaken => report.unchanged += 1,
-            Nudged::Gone => self.count_nudged_away(thread, pus, report),
-            Nudged::Changed(_) if self.notice_restoration() => report.unchanged += 1,
-            Nudged::Changed(now) => {
-                self.let_go(thread);
+            NudgeOutcome::Overtaken => report.unchanged += 1,
+            NudgeOutcome::Gone => self.count_nudged_away(thread, pus, report),
+            NudgeOutcome::Changed(_) if self.notice_restoration() => report.unchanged += 1,
+            NudgeOutcome::Changed(now) => {
+                self.release_thread(thread);
                 report.released.push((thread, now));
             }
-            Nudged::Refused(errno) => report.refused.push((thread, Refusal::Kernel(errno))),
-            Nudged::Stuck(errno) => {
+            NudgeOutcome::Refused(errno) => report.refused.push((thread, Refusal::Kernel(errno))),
+            NudgeOutcome::Stuck(errno) => {
                 self.end_pin(thread);
                 if let Some(managed) = self.threads.get_mut(&thread) {
                     managed.wanted = Some(pus.clone());
@@ -229,25 +229,25 @@ impl Enactor {
         }
     }
 
-    fn set_free(&mut self, thread: ThreadId, report: &mut ApplyReport) {
+    fn unrestrict_thread(&mut self, thread: ThreadId, report: &mut ApplyReport) {
         let Some(managed) = self.threads.get(&thread) else {
             return;
         };
-        let mut outcome = write(&self.host, thread, &managed.original.mask());
-        if outcome == Outcome::Failed(Errno::EINVAL) {
-            outcome = write(&self.host, thread, &affinity::Mask::Open);
+        let mut outcome = write_mask(&self.host, thread, &managed.original.mask());
+        if outcome == MaskWriteOutcome::Failed(Errno::EINVAL) {
+            outcome = write_mask(&self.host, thread, &affinity::Mask::Open);
         }
-        self.account(thread, None, outcome, report);
+        self.record_write_outcome(thread, None, outcome, report);
     }
 
     /// Makes sure that guardian and journal can undo a write that is to follow.
-    fn write_ahead(
+    fn journal_before_write(
         &mut self,
         thread: ThreadId,
         pus: &PuSet,
-        guardian: &Health,
+        guardian: &GuardianHealth,
     ) -> Result<(), Refusal> {
-        if matches!(guardian, Health::Missing(_)) {
+        if matches!(guardian, GuardianHealth::Missing(_)) {
             return Err(Refusal::NoGuardian);
         }
         let root = self.root_of(thread);
@@ -255,11 +255,11 @@ impl Enactor {
         if let Some(managed) = self.threads.get(&thread)
             && !self.ledger.threads.contains_key(&thread)
         {
-            records.push(Record::Thread(thread, managed.original.clone()));
+            records.push(JournalRecord::Thread(thread, managed.original.clone()));
         }
-        if !self.ledger.announced(root, pus) {
+        if !self.ledger.has_mask_record(root, pus) {
             let pus = pus.clone();
-            records.push(Record::Mask { root, pus });
+            records.push(JournalRecord::Mask { root, pus });
         }
         if records.is_empty() {
             return Ok(());
@@ -268,18 +268,25 @@ impl Enactor {
         written.map_err(|error| Refusal::NotJournalled(error.to_string()))
     }
 
-    fn account(
+    fn record_write_outcome(
         &mut self,
         thread: ThreadId,
         wanted: Option<PuSet>,
-        outcome: Outcome,
+        outcome: MaskWriteOutcome,
         report: &mut ApplyReport,
     ) {
         match outcome {
-            Outcome::Gone => self.count_gone(thread, report),
-            Outcome::Failed(errno) => report.refused.push((thread, Refusal::Kernel(errno))),
-            Outcome::Done(now, stat) => {
-                self.note_written(thread, wanted, (now, There::of(&stat)), report);
+            MaskWriteOutcome::Gone => self.count_gone(thread, report),
+            MaskWriteOutcome::Failed(errno) => {
+                report.refused.push((thread, Refusal::Kernel(errno)))
+            }
+            MaskWriteOutcome::Done(now, stat) => {
+                self.note_written(
+                    thread,
+                    wanted,
+                    (now, LiveThreadStat::from_stat(&stat)),
+                    report,
+                );
             }
         }
     }
@@ -288,7 +295,7 @@ impl Enactor {
         &mut self,
         thread: ThreadId,
         wanted: Option<PuSet>,
-        (now, there): (PuSet, There),
+        (now, there): (PuSet, LiveThreadStat),
         report: &mut ApplyReport,
     ) {
         if let Some(managed) = self.threads.get_mut(&thread) {
@@ -317,45 +324,45 @@ impl Enactor {
         self.count_gone(thread, report);
     }
 
-    fn let_go(&mut self, thread: ThreadId) {
+    fn release_thread(&mut self, thread: ThreadId) {
         self.forget(thread);
-        self.left.insert(thread, Left::Released);
-        if let Err(error) = self.record(&[Record::Leave(thread)]) {
+        self.left.insert(thread, UnmanagedReason::Released);
+        if let Err(error) = self.record(&[JournalRecord::Leave(thread)]) {
             tracing::warn!(%thread, %error, "a thread that was let go may yet be restored");
         }
     }
 }
 
-fn goal(managed: &Managed, wanted: &Wanted) -> Goal {
-    let (pus, goal): (_, fn(PuSet) -> Goal) = match wanted {
-        Wanted::Unrestricted => return Goal::Free,
-        Wanted::Nudge(pus) => (pus, Goal::Nudge),
-        Wanted::Only(pus) => (pus, Goal::Pin),
+fn goal(managed: &ManagedThread, wanted: &ThreadWish) -> MaskGoal {
+    let (pus, goal): (_, fn(PuSet) -> MaskGoal) = match wanted {
+        ThreadWish::Unrestricted => return MaskGoal::Free,
+        ThreadWish::Nudge(pus) => (pus, MaskGoal::Nudge),
+        ThreadWish::Only(pus) => (pus, MaskGoal::Pin),
     };
-    let within = managed.original.within(pus);
+    let within = managed.original.clip_pus(pus);
     let allowed = &managed.allowed.pus;
     if within.intersection(allowed).is_empty() {
-        Goal::NoPuLeft
-    } else if managed.original.target(allowed).is_subset(&within) {
-        Goal::Free
+        MaskGoal::NoPuLeft
+    } else if managed.original.effective_pus(allowed).is_subset(&within) {
+        MaskGoal::Free
     } else {
         goal(within)
     }
 }
 
 /// Returns true if a thread has the mask already that it is to have.
-fn is_met(managed: &Managed, goal: &Goal) -> bool {
+fn is_met(managed: &ManagedThread, goal: &MaskGoal) -> bool {
     match goal {
-        Goal::Free => managed.wanted.is_none(),
-        Goal::Pin(pus) => managed.wanted.as_ref() == Some(pus),
-        Goal::Nudge(_) | Goal::NoPuLeft => false,
+        MaskGoal::Free => managed.wanted.is_none(),
+        MaskGoal::Pin(pus) => managed.wanted.as_ref() == Some(pus),
+        MaskGoal::Nudge(_) | MaskGoal::NoPuLeft => false,
     }
 }
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::host::Allowed;
-    use super::super::original::Original;
+    use super::super::host::AllowedPuSet;
+    use super::super::original_mask::OriginalMask;
     use super::*;
     use proptest::prelude::*;
 
@@ -367,35 +374,35 @@ pub(super) mod tests {
         original: &str,
         allowed: &str,
         wanted: Option<&str>,
-    ) -> Managed {
+    ) -> ManagedThread {
         let allowed = set(allowed);
-        let original = Original::new(set(original), &allowed);
-        Managed {
-            seen: original.target(&allowed),
+        let original = OriginalMask::new(set(original), &allowed);
+        ManagedThread {
+            seen: original.effective_pus(&allowed),
             original,
             wanted: wanted.map(set),
-            allowed: Allowed {
+            allowed: AllowedPuSet {
                 pus: allowed,
-                ..Allowed::default()
+                ..AllowedPuSet::default()
             },
             start_stack: 0,
             looked: Instant::now(),
         }
     }
 
-    fn check_goal(original: &str, allowed: &str, wanted: &str, expect: &Goal) {
+    fn check_goal(original: &str, allowed: &str, wanted: &str, expect: &MaskGoal) {
         let thread = managed(original, allowed, None);
-        assert_eq!(goal(&thread, &Wanted::Only(set(wanted))), *expect);
+        assert_eq!(goal(&thread, &ThreadWish::Only(set(wanted))), *expect);
     }
 
     #[test]
     fn a_goal_lies_within_original_and_cpuset() {
-        check_goal("0-3", "0-3", "2", &Goal::Pin(set("2")));
-        check_goal("0-1", "0-3", "1-2", &Goal::Pin(set("1")));
-        check_goal("0-1", "0-3", "2-3", &Goal::NoPuLeft);
-        check_goal("0-3", "0-3", "0-7", &Goal::Free);
-        check_goal("0-1", "0-3", "0-1", &Goal::Free);
-        check_goal("0-3", "0-3", "", &Goal::NoPuLeft);
+        check_goal("0-3", "0-3", "2", &MaskGoal::Pin(set("2")));
+        check_goal("0-1", "0-3", "1-2", &MaskGoal::Pin(set("1")));
+        check_goal("0-1", "0-3", "2-3", &MaskGoal::NoPuLeft);
+        check_goal("0-3", "0-3", "0-7", &MaskGoal::Free);
+        check_goal("0-1", "0-3", "0-1", &MaskGoal::Free);
+        check_goal("0-3", "0-3", "", &MaskGoal::NoPuLeft);
     }
 
     proptest! {
@@ -411,10 +418,10 @@ pub(super) mod tests {
                 &pus(allowed).to_string(),
                 None,
             );
-            if let Goal::Pin(pus) = goal(&thread, &Wanted::Only(pus(wanted))) {
+            if let MaskGoal::Pin(pus) = goal(&thread, &ThreadWish::Only(pus(wanted))) {
                 let mask = pus.intersection(&thread.allowed.pus);
                 prop_assert!(!mask.is_empty());
-                prop_assert!(mask.is_subset(&thread.original.target(&thread.allowed.pus)));
+                prop_assert!(mask.is_subset(&thread.original.effective_pus(&thread.allowed.pus)));
             }
         }
     }

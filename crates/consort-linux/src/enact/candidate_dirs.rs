@@ -24,7 +24,7 @@ const ATTEMPTS: u32 = 50;
 pub fn runtime_dirs() -> Vec<PathBuf> {
     let xdg = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     let uid = Uid::effective();
-    with_spare(candidates(xdg, uid), Path::new("/tmp"), uid)
+    add_spare_dirs(candidates(xdg, uid), Path::new("/tmp"), uid)
 }
 
 fn candidates(xdg: Option<PathBuf>, uid: Uid) -> Vec<PathBuf> {
@@ -43,14 +43,14 @@ fn candidates(xdg: Option<PathBuf>, uid: Uid) -> Vec<PathBuf> {
 }
 
 /// Returns the folders with the spare ones of this user in `parent`; makes one if none can be used.
-fn with_spare(mut dirs: Vec<PathBuf>, parent: &Path, uid: Uid) -> Vec<PathBuf> {
+fn add_spare_dirs(mut dirs: Vec<PathBuf>, parent: &Path, uid: Uid) -> Vec<PathBuf> {
     let usual = dirs.len();
-    dirs.extend(spares(parent, uid));
-    if dirs.len() > usual || RuntimeDir::first_usable(&dirs).is_ok() {
+    dirs.extend(find_spare_dirs(parent, uid));
+    if dirs.len() > usual || RuntimeDir::open_first_usable(&dirs).is_ok() {
         return dirs;
     }
-    let lock = locked(parent);
-    dirs.extend(spares(parent, uid));
+    let lock = lock_dir(parent);
+    dirs.extend(find_spare_dirs(parent, uid));
     if dirs.len() == usual {
         let name = parent.join(format!("{}XXXXXX", prefix(uid)));
         // A caller that needs a folder reports that there is none.
@@ -65,7 +65,7 @@ fn prefix(uid: Uid) -> String {
 }
 
 /// Private folders of this user that earlier runs have made.
-fn spares(parent: &Path, uid: Uid) -> Vec<PathBuf> {
+fn find_spare_dirs(parent: &Path, uid: Uid) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(parent).into_iter().flatten().flatten();
     let is_named = |path: &PathBuf| {
         let name = path.file_name().and_then(|name| name.to_str());
@@ -80,7 +80,7 @@ fn spares(parent: &Path, uid: Uid) -> Vec<PathBuf> {
 }
 
 /// Opens and locks the folder above, so that one run makes a folder and the others find it.
-fn locked(parent: &Path) -> Option<File> {
+fn lock_dir(parent: &Path) -> Option<File> {
     let file = File::open(parent).ok()?;
     for _ in 0..ATTEMPTS {
         if file.try_lock().is_ok() {
@@ -106,7 +106,7 @@ mod tests {
     }
 
     fn dirs(parent: &tempfile::TempDir, usual: &[PathBuf]) -> Vec<PathBuf> {
-        with_spare(usual.to_vec(), parent.path(), Uid::from_raw(7))
+        add_spare_dirs(usual.to_vec(), parent.path(), Uid::from_raw(7))
     }
 
     #[test]
@@ -140,7 +140,10 @@ mod tests {
         let mode = first[1].metadata().unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o700);
         assert_eq!(dirs(&parent, &usual), first);
-        assert_eq!(RuntimeDir::first_usable(&first).unwrap().path, first[1]);
+        assert_eq!(
+            RuntimeDir::open_first_usable(&first).unwrap().path,
+            first[1]
+        );
     }
 
     #[test]

@@ -12,7 +12,7 @@ use nix::errno::Errno;
 
 /// Outcome of one write.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum MaskWriteOutcome {
     /// The mask was written; the mask that the thread has now, and its line of `stat`.
     Done(PuSet, Stat),
     /// The thread has exited.
@@ -22,42 +22,42 @@ pub(crate) enum Outcome {
 }
 
 /// Writes a mask to a thread, and to no other that has its tid.
-pub(crate) fn write(host: &Host, thread: ThreadId, mask: &Mask) -> Outcome {
-    write_while(host, thread.tid, mask, || host.same(thread))
+pub(crate) fn write_mask(host: &Host, thread: ThreadId, mask: &Mask) -> MaskWriteOutcome {
+    write_checking_identity(host, thread.tid, mask, || host.stat_if_same(thread))
 }
 
-fn write_while(
+fn write_checking_identity(
     host: &Host,
     tid: u32,
     mask: &Mask,
     mut same: impl FnMut() -> Result<Option<Stat>, ProcError>,
-) -> Outcome {
+) -> MaskWriteOutcome {
     let before = match same() {
         Ok(Some(stat)) => stat,
-        Ok(None) => return Outcome::Gone,
-        Err(error) => return Outcome::Failed(error.errno()),
+        Ok(None) => return MaskWriteOutcome::Gone,
+        Err(error) => return MaskWriteOutcome::Failed(error.errno()),
     };
     let result = affinity::set(tid, mask).and_then(|()| affinity::get(tid));
     let stat = match same() {
         Ok(Some(stat)) => stat,
         Ok(None) => {
             if result.is_ok() {
-                give_back_to_stranger(host, tid);
+                restore_inherited_mask(host, tid);
             }
-            return Outcome::Gone;
+            return MaskWriteOutcome::Gone;
         }
         // It was the same a moment ago, and a mask that was written must be accounted for.
         Err(_) => before,
     };
     match result {
-        Ok(now) => Outcome::Done(now, stat),
-        Err(Errno::ESRCH) => Outcome::Gone,
-        Err(errno) => Outcome::Failed(errno),
+        Ok(now) => MaskWriteOutcome::Done(now, stat),
+        Err(Errno::ESRCH) => MaskWriteOutcome::Gone,
+        Err(errno) => MaskWriteOutcome::Failed(errno),
     }
 }
 
 /// Takes a mask away from a thread that got it through a reused tid.
-pub(crate) fn give_back_to_stranger(host: &Host, tid: u32) {
+pub(crate) fn restore_inherited_mask(host: &Host, tid: u32) {
     let Some((group, parent)) = host.group_and_parent(tid) else {
         return;
     };
@@ -94,8 +94,8 @@ mod tests {
         let (child, mut thread) = sleeper();
         let before = affinity::get(thread.tid).unwrap();
         thread.start_ticks += 1;
-        let outcome = write(&Host::real(), thread, &one_of(thread));
-        assert_eq!(outcome, Outcome::Gone);
+        let outcome = write_mask(&Host::real(), thread, &one_of(thread));
+        assert_eq!(outcome, MaskWriteOutcome::Gone);
         assert_eq!(affinity::get(thread.tid).unwrap(), before);
         end(child);
     }
@@ -105,11 +105,11 @@ mod tests {
         let host = Host::real();
         let (child, thread) = sleeper();
         let before = affinity::get(thread.tid).unwrap();
-        let mut answers = [host.same(thread), Ok(None)].into_iter();
-        let outcome = write_while(&host, thread.tid, &one_of(thread), || {
+        let mut answers = [host.stat_if_same(thread), Ok(None)].into_iter();
+        let outcome = write_checking_identity(&host, thread.tid, &one_of(thread), || {
             answers.next().unwrap_or(Ok(None))
         });
-        assert_eq!(outcome, Outcome::Gone);
+        assert_eq!(outcome, MaskWriteOutcome::Gone);
         assert_eq!(affinity::get(thread.tid).unwrap(), before);
         end(child);
     }
@@ -120,13 +120,15 @@ mod tests {
         let (child, thread) = sleeper();
         let mask = one_of(thread);
         let short = || Err(ProcError::NoFds);
-        let outcome = write_while(&host, thread.tid, &mask, short);
-        assert_eq!(outcome, Outcome::Failed(Errno::EMFILE));
-        let mut answers = [host.same(thread), short()].into_iter();
-        let outcome = write_while(&host, thread.tid, &mask, || {
+        let outcome = write_checking_identity(&host, thread.tid, &mask, short);
+        assert_eq!(outcome, MaskWriteOutcome::Failed(Errno::EMFILE));
+        let mut answers = [host.stat_if_same(thread), short()].into_iter();
+        let outcome = write_checking_identity(&host, thread.tid, &mask, || {
             answers.next().unwrap_or(Ok(None))
         });
-        assert!(matches!(outcome, Outcome::Done(now, _) if Mask::Only(now.clone()) == mask));
+        assert!(
+            matches!(outcome, MaskWriteOutcome::Done(now, _) if Mask::Only(now.clone()) == mask)
+        );
         end(child);
     }
 
@@ -134,11 +136,14 @@ mod tests {
     fn a_write_reports_what_the_thread_has_then() {
         let (child, thread) = sleeper();
         let mask = one_of(thread);
-        let Outcome::Done(now, _) = write(&Host::real(), thread, &mask) else {
+        let MaskWriteOutcome::Done(now, _) = write_mask(&Host::real(), thread, &mask) else {
             panic!("the write failed");
         };
         assert_eq!(Mask::Only(now), mask);
         end(child);
-        assert_eq!(write(&Host::real(), thread, &mask), Outcome::Gone);
+        assert_eq!(
+            write_mask(&Host::real(), thread, &mask),
+            MaskWriteOutcome::Gone
+        );
     }
 }

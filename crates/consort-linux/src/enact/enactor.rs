@@ -1,20 +1,20 @@
 //! The enactor: one run's managed threads, its journal and its guardian.
 
 use super::affinity;
-use super::glance::Glance;
-use super::grip::Grips;
-use super::guardian::{Guardian, GuardianError, GuardianSpec, Health};
-use super::host::{Allowed, AllowedPus, Host};
+use super::caller_placement::CallerPlacement;
+use super::guardian::{Guardian, GuardianError, GuardianHealth, GuardianSpec};
+use super::host::{AllowedPuSet, AllowedPusCache, Host};
+use super::host_snapshot::HostSnapshot;
 use super::journal::{Journal, JournalError};
-use super::ledger::{Ledger, Seen};
-use super::narrowings::Narrowings;
-use super::original::{Original, effective};
-use super::record::{Program, Record};
-use super::recover::{Abandoned, RecoverReport};
+use super::journal_state::{JournalState, ObservedMask};
+use super::mask_history::WrittenMaskHistory;
+use super::original_mask::{OriginalMask, effective_mask};
+use super::record::{JournalRecord, ManagedProgram};
+use super::recover::{AbandonedJournals, RecoverReport};
 use super::report::RestoreReport;
 use super::restore::restore;
 use super::runtime_dir::RuntimeDir;
-use super::stance::Stance;
+use super::stat_file_cache::StatFileCache;
 use crate::proc::{ProcError, now_ticks};
 use consort_core::{PuSet, ThreadId};
 use nix::sys::signal::killpg;
@@ -69,34 +69,34 @@ pub enum ThreadState {
 
 /// Reason for which a thread is left alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Left {
+pub(crate) enum UnmanagedReason {
     Foreign,
     Released,
 }
 
 /// A managed thread.
 #[derive(Clone, Debug)]
-pub(crate) struct Managed {
-    pub original: Original,
+pub(crate) struct ManagedThread {
+    pub original: OriginalMask,
     /// The lasting mask that Consort wrote; none when the thread is free.
     pub wanted: Option<PuSet>,
     /// The mask that was read back after the last write or look.
     pub seen: PuSet,
     /// PUs that the cpuset allowed when it was last read, and its origin.
-    pub allowed: Allowed,
+    pub allowed: AllowedPuSet,
     /// Bottom of the thread's stack, which changes when the thread becomes another program by exec.
     pub start_stack: u64,
     /// Time of the last look at its mask.
     pub looked: Instant,
 }
 
-impl Managed {
+impl ManagedThread {
     /// The mask that is read back after this lasting mask was written, or else the original one.
     pub(super) fn expected(&self, wanted: Option<&PuSet>) -> PuSet {
         let allowed = &self.allowed.pus;
         wanted.map_or_else(
-            || self.original.target(allowed),
-            |wanted| effective(wanted, allowed),
+            || self.original.effective_pus(allowed),
+            |wanted| effective_mask(wanted, allowed),
         )
     }
 }
@@ -105,19 +105,19 @@ impl Managed {
 #[derive(Debug)]
 pub struct Enactor {
     pub(crate) host: Host,
-    pub(crate) ledger: Ledger,
+    pub(crate) ledger: JournalState,
     pub(crate) journal: Journal,
-    pub(crate) threads: BTreeMap<ThreadId, Managed>,
-    pub(crate) left: BTreeMap<ThreadId, Left>,
-    pub(crate) grips: Grips,
-    pub(super) stance: Stance,
+    pub(crate) threads: BTreeMap<ThreadId, ManagedThread>,
+    pub(crate) left: BTreeMap<ThreadId, UnmanagedReason>,
+    pub(crate) grips: StatFileCache,
+    pub(super) stance: CallerPlacement,
     /// Spells in which masks were in force: a thread born in one may have inherited that mask.
-    pub(crate) narrowings: Narrowings,
+    pub(crate) narrowings: WrittenMaskHistory,
     /// By process, the last mask of Consort's on a thread that has gone and was not the leader: it
     /// may have become the leader by `exec`.
     pub(crate) narrowed_last: BTreeMap<u32, PuSet>,
     /// The last look at cpusets and other runs.
-    pub(super) glance: Option<Glance>,
+    pub(super) glance: Option<HostSnapshot>,
     guardian: Guardian,
     guardian_args: Vec<OsString>,
     /// Folders in which journals of other runs may be.
@@ -140,9 +140,9 @@ impl Enactor {
     /// restricted.
     pub fn start(config: &EnactConfig) -> Result<Self, EnactError> {
         let host = Host::real();
-        let dir = RuntimeDir::first_usable(&config.runtime_dirs).map_err(JournalError::from);
+        let dir = RuntimeDir::open_first_usable(&config.runtime_dirs).map_err(JournalError::from);
         let journal = match dir.and_then(|dir| Journal::create(&host, dir)) {
-            Err(_) if config.changes_nothing => Journal::in_memory(&host)?,
+            Err(_) if config.changes_nothing => Journal::create_in_memory(&host)?,
             made => made?,
         };
         let own_mask = affinity::get(std::process::id()).unwrap_or_default();
@@ -150,13 +150,13 @@ impl Enactor {
             .inspect_err(|_| journal.unlink())?;
         Ok(Self {
             host,
-            ledger: Ledger::default(),
+            ledger: JournalState::default(),
             journal,
             threads: BTreeMap::new(),
             left: BTreeMap::new(),
-            grips: Grips::default(),
-            stance: Stance::default(),
-            narrowings: Narrowings::default(),
+            grips: StatFileCache::default(),
+            stance: CallerPlacement::default(),
+            narrowings: WrittenMaskHistory::default(),
             narrowed_last: BTreeMap::new(),
             glance: None,
             guardian,
@@ -172,8 +172,8 @@ impl Enactor {
 
     /// Shows the guardian that this run makes turns. From the first call on, call it at least once a
     /// second: otherwise the guardian puts masks back and lets paused programs continue.
-    pub fn beat(&mut self) {
-        self.guardian.beat();
+    pub fn send_heartbeat(&mut self) {
+        self.guardian.send_heartbeat();
     }
 
     /// Returns true if the guardian has restored since the last call, as there were no beats.
@@ -198,20 +198,20 @@ impl Enactor {
 
     /// Puts every managed thread back to its original mask; what is paused stays so.
     fn restore_masks(&mut self) {
-        let ours = |mask: &Seen<'_>| {
+        let ours = |mask: &ObservedMask<'_>| {
             let tick = mask.born.unwrap_or_else(now_ticks);
             (self.narrowings).covers(mask.root, mask.pus, mask.allowed, tick)
         };
-        let masks = Ledger {
+        let masks = JournalState {
             paused: BTreeSet::new(),
-            ..self.ledger.of_masks()
+            ..self.ledger.without_cgroups_and_cookies()
         };
         restore(&self.host, &masks, &self.journal.header().run, &ours);
         self.forget_gone();
         let now = Instant::now();
         for managed in self.threads.values_mut() {
             // Not what the thread has: if that is something else, others have changed it meanwhile.
-            managed.seen = managed.original.target(&managed.allowed.pus);
+            managed.seen = managed.original.effective_pus(&managed.allowed.pus);
             managed.looked = now.checked_sub(self.looks_every).unwrap_or(now);
         }
     }
@@ -219,7 +219,7 @@ impl Enactor {
     /// Restores from journals in these folders that killed runs have left, although this run manages
     /// threads already. A mask of such a run may have been taken for an original one.
     pub fn recover_from(&mut self, dirs: &[PathBuf]) -> RecoverReport {
-        let abandoned = Abandoned::find(dirs);
+        let abandoned = AbandonedJournals::find(dirs);
         if abandoned.is_empty() {
             return abandoned.recover();
         }
@@ -244,16 +244,16 @@ impl Enactor {
         let Some(managed) = self.threads.get_mut(&thread) else {
             return Ok(());
         };
-        let original = Original::new(now.clone(), &managed.allowed.pus);
+        let original = OriginalMask::new(now.clone(), &managed.allowed.pus);
         managed.original = original.clone();
         managed.seen = now;
         let mut records = Vec::new();
         if self.ledger.threads.contains_key(&thread) {
-            records.push(Record::Thread(thread, original.clone()));
+            records.push(JournalRecord::Thread(thread, original.clone()));
         }
         let program = self.ledger.programs.get(&thread.pid);
         if let Some(program) = program.filter(|_| thread.tid == thread.pid) {
-            records.push(Record::Program(Program {
+            records.push(JournalRecord::Program(ManagedProgram {
                 original,
                 ..program.clone()
             }));
@@ -263,18 +263,18 @@ impl Enactor {
 
     /// Looks at the mask of a thread that is where it is wanted only this often from now on, instead
     /// of with every plan; one that is written is always looked at before.
-    pub fn look_every(&mut self, time: Duration) {
+    pub fn set_mask_check_interval(&mut self, time: Duration) {
         self.looks_every = time;
     }
 
     /// Keeps a descriptor open for each of up to so many threads that are nudged, which makes
     /// nudges cheaper; none is kept before this is called.
-    pub fn keep_open(&mut self, threads: usize) {
-        self.grips.hold(threads);
+    pub fn keep_stat_files_open(&mut self, threads: usize) {
+        self.grips.set_capacity(threads);
     }
 
     /// Takes threads in from now on although their cpuset is exclusive, which is refused otherwise.
-    pub fn take_exclusive(&mut self) {
+    pub fn allow_exclusive_cpusets(&mut self) {
         self.takes_exclusive = true;
     }
 
@@ -304,8 +304,8 @@ impl Enactor {
         match (self.threads.get(&thread), self.left.get(&thread)) {
             (Some(managed), _) if managed.wanted.is_some() => ThreadState::Restricted,
             (Some(_), _) => ThreadState::Free,
-            (None, Some(Left::Foreign)) => ThreadState::Foreign,
-            (None, Some(Left::Released)) => ThreadState::Released,
+            (None, Some(UnmanagedReason::Foreign)) => ThreadState::Foreign,
+            (None, Some(UnmanagedReason::Released)) => ThreadState::Released,
             (None, None) => ThreadState::Unmanaged,
         }
     }
@@ -322,7 +322,7 @@ impl Enactor {
 
     /// Returns true if a thread still runs under its number; `None` if that is not known now.
     pub(crate) fn is_same(&self, thread: ThreadId) -> Option<bool> {
-        let same = self.host.same(thread).ok()?;
+        let same = self.host.stat_if_same(thread).ok()?;
         Some(same.is_some())
     }
 
@@ -336,20 +336,23 @@ impl Enactor {
     ///
     /// # Errors
     /// If the cpuset of Consort itself cannot be read for the moment.
-    pub(super) fn forbidden_by(&self, allowed: &Allowed) -> Result<Option<PathBuf>, ProcError> {
+    pub(super) fn forbidding_cgroup(
+        &self,
+        allowed: &AllowedPuSet,
+    ) -> Result<Option<PathBuf>, ProcError> {
         let by = allowed.by.as_ref().filter(|_| allowed.exclusive);
         let Some(by) = by.filter(|_| !self.takes_exclusive) else {
             return Ok(None);
         };
         let own = std::process::id();
-        let of_own = AllowedPus::new(&self.host).read(&self.host, own, own)?;
+        let of_own = AllowedPusCache::new(&self.host).read(&self.host, own, own)?;
         Ok((of_own.by.as_ref() != Some(by)).then(|| by.clone()))
     }
 
     /// Reads the cpusets of these threads again. Returns, for each managed one, the PUs that it
     /// could run on now without Consort. A mask that a change has touched is left to the next plan.
-    pub fn recheck(&mut self, threads: &[ThreadId]) -> Vec<(ThreadId, PuSet)> {
-        let mut cpusets = AllowedPus::new(&self.host);
+    pub fn reread_cpusets(&mut self, threads: &[ThreadId]) -> Vec<(ThreadId, PuSet)> {
+        let mut cpusets = AllowedPusCache::new(&self.host);
         let mut allowed = Vec::with_capacity(threads.len());
         for &thread in threads {
             let Some(managed) = self.threads.get_mut(&thread) else {
@@ -359,7 +362,7 @@ impl Enactor {
             let Ok(told) = cpusets.read(&self.host, thread.pid, thread.tid) else {
                 continue;
             };
-            allowed.push((thread, managed.original.target(&told.pus)));
+            allowed.push((thread, managed.original.effective_pus(&told.pus)));
             let is_new = told != managed.allowed;
             // Otherwise the kernel has changed the mask, which the next look must be able to tell.
             if is_new && affinity::get(thread.tid).is_ok_and(|now| now == managed.seen) {
@@ -384,10 +387,10 @@ impl Enactor {
 
     /// Stops managing a thread that has its original mask. Nothing is restored for it from now on,
     /// unless it is adopted again.
-    pub fn leave(&mut self, thread: ThreadId) {
+    pub fn stop_managing(&mut self, thread: ThreadId) {
         self.forget(thread);
-        self.left.insert(thread, Left::Foreign);
-        if let Err(error) = self.record(&[Record::Leave(thread)]) {
+        self.left.insert(thread, UnmanagedReason::Foreign);
+        if let Err(error) = self.record(&[JournalRecord::Leave(thread)]) {
             tracing::warn!(%thread, %error, "a thread that was left alone may yet be restored");
         }
     }
@@ -396,7 +399,7 @@ impl Enactor {
     pub(super) fn end_pin(&mut self, thread: ThreadId) -> Option<PuSet> {
         let root = self.root_of(thread);
         let mask = self.threads.get_mut(&thread)?.wanted.take()?;
-        self.narrowings.end(root, &mask, now_ticks());
+        self.narrowings.remove_holder(root, &mask, now_ticks());
         Some(mask)
     }
 
@@ -408,20 +411,20 @@ impl Enactor {
     }
 
     /// Replaces the guardian if it has died.
-    pub fn ensure_guardian(&mut self) -> Health {
+    pub fn ensure_guardian(&mut self) -> GuardianHealth {
         if self.guardian.is_alive() {
-            return Health::Alive;
+            return GuardianHealth::Alive;
         }
-        match self.new_guardian() {
+        match self.start_new_guardian() {
             Ok(guardian) => {
                 self.guardian = guardian;
-                Health::Replaced
+                GuardianHealth::Replaced
             }
-            Err(error) => Health::Missing(error),
+            Err(error) => GuardianHealth::Missing(error),
         }
     }
 
-    fn new_guardian(&self) -> Result<Guardian, GuardianError> {
+    fn start_new_guardian(&self) -> Result<Guardian, GuardianError> {
         let path = self.journal.path();
         spawn_guardian(&self.journal, &path, &self.guardian_args, &self.own_mask)
     }
@@ -432,7 +435,7 @@ impl Enactor {
     /// # Errors
     /// When the journal cannot be written: do not stop the program.
     pub fn note_paused(&mut self, pid: u32, start_ticks: u64) -> Result<(), JournalError> {
-        self.record(&[Record::Paused { pid, start_ticks }])
+        self.record(&[JournalRecord::Paused { pid, start_ticks }])
     }
 
     /// Journals that a program was continued. Call it after continuing.
@@ -440,13 +443,13 @@ impl Enactor {
     /// # Errors
     /// When the journal cannot be written: at the end the program gets one SIGCONT too many.
     pub fn note_resumed(&mut self, pid: u32, start_ticks: u64) -> Result<(), JournalError> {
-        self.record(&[Record::Resumed { pid, start_ticks }])
+        self.record(&[JournalRecord::Resumed { pid, start_ticks }])
     }
 
     /// Puts every managed thread, and every thread that inherited a written mask, back to its
     /// original mask, and checks that it has it. Threads stay managed.
     pub fn restore_all(&mut self) -> RestoreReport {
-        let ours = |mask: &Seen<'_>| {
+        let ours = |mask: &ObservedMask<'_>| {
             let tick = mask.born.unwrap_or_else(now_ticks);
             (self.narrowings).covers(mask.root, mask.pus, mask.allowed, tick)
         };
@@ -465,11 +468,11 @@ impl Enactor {
                 .any(|(id, _)| (id.pid, id.tid) == (pid, pid))
         };
         let paused = paused.filter(|&&(pid, _)| !is_stopped(pid));
-        let resumed = paused.map(|&(pid, start_ticks)| Record::Resumed { pid, start_ticks });
+        let resumed = paused.map(|&(pid, start_ticks)| JournalRecord::Resumed { pid, start_ticks });
         let freezers = self.ledger.freezers.iter();
         let thawed = freezers.filter(|c| !report.frozen.iter().any(|(dir, _)| *dir == c.dir()));
-        let thawed = thawed.cloned().map(Record::FreezerGone);
-        let undone: Vec<Record> = resumed.chain(thawed).collect();
+        let thawed = thawed.cloned().map(JournalRecord::FreezerGone);
+        let undone: Vec<JournalRecord> = resumed.chain(thawed).collect();
         if let Err(error) = self.record(&undone) {
             tracing::warn!(%error, "continued programs may be continued once more");
         }
@@ -500,9 +503,12 @@ impl Enactor {
     }
 
     /// Journals records, then enters them in the ledger.
-    pub(crate) fn record(&mut self, records: &[Record]) -> Result<(), JournalError> {
+    pub(crate) fn record(&mut self, records: &[JournalRecord]) -> Result<(), JournalError> {
         self.journal.append(records)?;
-        records.iter().cloned().for_each(|r| self.ledger.enter(r));
+        records
+            .iter()
+            .cloned()
+            .for_each(|r| self.ledger.add_record(r));
         Ok(())
     }
 
@@ -524,7 +530,7 @@ impl Enactor {
     }
 
     fn rewrite(&mut self) -> Result<(), EnactError> {
-        let mut journal = self.journal.rewritten(&self.ledger.records())?;
+        let mut journal = self.journal.create_replacement(&self.ledger.records())?;
         let path = self.journal.path();
         let guardian = spawn_guardian(&journal, &path, &self.guardian_args, &self.own_mask)
             .inspect_err(|_| journal.unlink())?;
@@ -556,7 +562,7 @@ fn spawn_guardian(
 }
 
 /// Returns true if a program lives, or founded a group or session that may still live.
-fn is_needed(host: &Host, program: &Program) -> bool {
+fn is_needed(host: &Host, program: &ManagedProgram) -> bool {
     let group = i32::try_from(program.pgrp).map(Pid::from_raw);
     let founded_group = program.pgrp == program.pid
         && group.is_ok_and(|group| killpg(group, None) != Err(nix::errno::Errno::ESRCH));

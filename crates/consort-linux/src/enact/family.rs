@@ -5,10 +5,10 @@
 //! program that is not itself the root of a tree (a root may share its group with strangers: the
 //! other commands of a shell pipeline); or when it carries the run's marker in its environment.
 
-use super::host::{Host, Process};
+use super::host::{Host, ProcessEntry};
+use super::journal_state::JournalState;
 use super::launch::RUN_MARKER;
-use super::ledger::Ledger;
-use super::record::Program;
+use super::record::ManagedProgram;
 use crate::proc::ProcError;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -20,17 +20,17 @@ pub(crate) type Family = BTreeMap<u32, u32>;
 ///
 /// # Errors
 /// If a process cannot be read for the moment.
-pub(crate) fn find(host: &Host, ledger: &Ledger, run: &str) -> Result<Family, ProcError> {
+pub(crate) fn find(host: &Host, ledger: &JournalState, run: &str) -> Result<Family, ProcError> {
     let processes = host.processes()?;
-    let mut family = by_record(ledger, &processes);
-    let marked = |process: &Process| host.has_variable(process.pid, RUN_MARKER, run);
+    let mut family = find_recorded_programs(ledger, &processes);
+    let marked = |process: &ProcessEntry| host.has_variable(process.pid, RUN_MARKER, run);
     add_strays(ledger, &processes, &mut family, marked)?;
     add_descendants(&processes, &mut family);
     Ok(family)
 }
 
-fn by_record(ledger: &Ledger, processes: &[Process]) -> Family {
-    let managed = |p: &&Process| {
+fn find_recorded_programs(ledger: &JournalState, processes: &[ProcessEntry]) -> Family {
+    let managed = |p: &&ProcessEntry| {
         let program = ledger.programs.get(&p.pid);
         program.is_some_and(|program| program.start_ticks == p.stat.start_ticks)
     };
@@ -40,10 +40,10 @@ fn by_record(ledger: &Ledger, processes: &[Process]) -> Family {
 
 /// Adds processes whose parents may be dead, by session, group and marker.
 fn add_strays(
-    ledger: &Ledger,
-    processes: &[Process],
+    ledger: &JournalState,
+    processes: &[ProcessEntry],
     family: &mut Family,
-    marked: impl Fn(&Process) -> Result<bool, ProcError>,
+    marked: impl Fn(&ProcessEntry) -> Result<bool, ProcError>,
 ) -> Result<(), ProcError> {
     let Some(first_root) = ledger.programs.values().find(|p| p.root == p.pid) else {
         return Ok(());
@@ -69,8 +69,12 @@ fn add_strays(
 
 /// The managed program that founded a process's session or group. The number of a dead founder is
 /// not given away while its session or group lasts.
-fn founder(ledger: &Ledger, process: &Process, starts: &BTreeMap<u32, u64>) -> Option<u32> {
-    let founded = |id: u32, led: fn(&Program) -> bool| {
+fn founder(
+    ledger: &JournalState,
+    process: &ProcessEntry,
+    starts: &BTreeMap<u32, u64>,
+) -> Option<u32> {
+    let founded = |id: u32, led: fn(&ManagedProgram) -> bool| {
         let program = ledger.programs.get(&id).filter(|program| led(program))?;
         let start = starts.get(&id).unwrap_or(&program.start_ticks);
         (*start == program.start_ticks).then_some(id)
@@ -79,7 +83,7 @@ fn founder(ledger: &Ledger, process: &Process, starts: &BTreeMap<u32, u64>) -> O
         .or_else(|| founded(process.stat.group, |p| p.pgrp == p.pid && p.root != p.pid))
 }
 
-fn add_descendants(processes: &[Process], family: &mut Family) {
+fn add_descendants(processes: &[ProcessEntry], family: &mut Family) {
     let mut grown = true;
     while grown {
         grown = false;
@@ -97,36 +101,41 @@ fn add_descendants(processes: &[Process], family: &mut Family) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::original::Original;
-    use super::super::record::Record;
+    use super::super::original_mask::OriginalMask;
+    use super::super::record::JournalRecord;
     use super::*;
     use crate::proc::{Stat, line_of};
 
-    fn process(pid: u32, parent: u32, group: u32, session: u32) -> Process {
+    fn process(pid: u32, parent: u32, group: u32, session: u32) -> ProcessEntry {
         let line = line_of(pid, "x", parent, u64::from(pid), 0, 0);
         let stat = Stat {
             group,
             session,
             ..Stat::parse(&line).unwrap()
         };
-        Process { pid, stat }
+        ProcessEntry { pid, stat }
     }
 
-    fn program(pid: u32, root: u32, pgrp: u32, session: u32) -> Record {
+    fn program(pid: u32, root: u32, pgrp: u32, session: u32) -> JournalRecord {
         let pus = "0".parse().unwrap();
-        Record::Program(Program {
+        JournalRecord::Program(ManagedProgram {
             pid,
             start_ticks: u64::from(pid),
             root,
             pgrp,
             session,
-            original: Original { pus, open: true },
+            original: OriginalMask { pus, open: true },
         })
     }
 
-    fn check(programs: Vec<Record>, processes: &[Process], marked: u32, expect: &[(u32, u32)]) {
-        let ledger = Ledger::new(programs);
-        let mut family = by_record(&ledger, processes);
+    fn check(
+        programs: Vec<JournalRecord>,
+        processes: &[ProcessEntry],
+        marked: u32,
+        expect: &[(u32, u32)],
+    ) {
+        let ledger = JournalState::new(programs);
+        let mut family = find_recorded_programs(&ledger, processes);
         add_strays(&ledger, processes, &mut family, |p| Ok(p.pid == marked)).unwrap();
         add_descendants(processes, &mut family);
         assert_eq!(family, expect.iter().copied().collect());

@@ -56,7 +56,7 @@ pub enum GuardianError {
 
 /// State of the guardian.
 #[derive(Debug, Default)]
-pub enum Health {
+pub enum GuardianHealth {
     /// The guardian lives.
     #[default]
     Alive,
@@ -113,7 +113,7 @@ impl Guardian {
 
     /// Shows the guardian that the owner makes turns. From the first beat on the guardian restores
     /// when no other comes for some seconds.
-    pub(crate) fn beat(&mut self) {
+    pub(crate) fn send_heartbeat(&mut self) {
         let now = Instant::now();
         if self.beaten.is_none_or(|at| now - at >= BEAT_EVERY) {
             self.beaten = Some(now);

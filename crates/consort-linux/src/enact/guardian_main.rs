@@ -13,10 +13,10 @@ use super::affinity::{self, Mask};
 use super::guardian::{BEAT, DONE, READY, RESTORED, RESTORING};
 use super::host::Host;
 use super::journal::{self, Journal};
-use super::ledger::{Ledger, Seen};
-use super::restore::{restore, restore_dead};
+use super::journal_state::{JournalState, ObservedMask};
+use super::restore::{restore, restore_dead_runs};
 use super::runtime_dir::RuntimeDir;
-use crate::group::sweep;
+use crate::group::delete_stale_files;
 use consort_core::PuSet;
 use nix::libc;
 use nix::poll::{PollFd, PollFlags, poll};
@@ -72,14 +72,16 @@ fn run(args: Vec<OsString>) -> Result<(), Box<dyn Error>> {
         .map_err(|_| "the guardian is started by consort itself, not by hand")?;
     // So that `ps` tells it from its owner; without the name it works as well.
     let _ = nix::sys::prctl::set_name(c"consort-guard");
-    stand_apart()?;
+    detach_from_owner()?;
     let end_of_owner = getppid().and_then(|owner| pidfd_open(owner, PidfdFlags::empty()).ok());
-    take_own_mask(&mask);
+    set_own_mask(&mask);
     let mut owner = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let journal = File::from(io::stdout().as_fd().try_clone_to_owned()?);
     // An owner that is dead by now is found out by the read that follows.
     let _ = owner.write_all(&[READY]);
-    if owner_is_done(&mut owner, |owner| restore_meanwhile(&journal, owner)) {
+    if wait_for_owner(&mut owner, |owner| {
+        restore_for_silent_owner(&journal, owner)
+    }) {
         return Ok(());
     }
     let path = PathBuf::from(path);
@@ -87,13 +89,13 @@ fn run(args: Vec<OsString>) -> Result<(), Box<dyn Error>> {
     // The owner may have led a group, whose lock it holds until it is gone altogether: the kernel
     // closes its files one after the other, the socket to here among the first.
     end_of_owner.as_ref().into_iter().for_each(wait_for_end);
-    path.parent().into_iter().for_each(sweep);
+    path.parent().into_iter().for_each(delete_stale_files);
     restored
 }
 
 /// Cuts every tie by which the guardian could die with its owner, or hold open files that are not
 /// its own.
-fn stand_apart() -> Result<(), Box<dyn Error>> {
+fn detach_from_owner() -> Result<(), Box<dyn Error>> {
     BLOCKED.into_iter().collect::<SigSet>().thread_block()?;
     // Fails only for a group leader, which a freshly forked process is not.
     setsid()?;
@@ -114,7 +116,7 @@ fn close_other_files() {
     unsafe { libc::syscall(libc::SYS_close_range, first, last, flags) };
 }
 
-fn take_own_mask(mask: &OsString) {
+fn set_own_mask(mask: &OsString) {
     let pus = mask.to_str().and_then(|text| text.parse::<PuSet>().ok());
     if let Some(pus) = pus.filter(|pus| !pus.is_empty()) {
         // A guardian on too few PUs still does its work.
@@ -132,7 +134,7 @@ fn wait_for_end(process: &OwnedFd) {
 /// Waits for the owner's last word; returns false when the owner ended without one. Calls
 /// `at_silence` when beats stop coming, and again after as many looks while it returns false; before
 /// the first beat there is none to miss.
-fn owner_is_done(
+fn wait_for_owner(
     owner: &mut UnixStream,
     mut at_silence: impl FnMut(&mut UnixStream) -> bool,
 ) -> bool {
@@ -164,12 +166,12 @@ fn owner_is_done(
 /// pausing stay, thawed, and so do cookies: the owner may come back and counts on them. The journal
 /// is not changed: all is restored again at the end. Returns false if something could not be put
 /// back, as when memory is short, so that it is tried again.
-fn restore_meanwhile(journal: &File, owner: &mut UnixStream) -> bool {
+fn restore_for_silent_owner(journal: &File, owner: &mut UnixStream) -> bool {
     let Ok((header, records)) = journal::read(journal) else {
         return false;
     };
-    let ledger = Ledger::new(records);
-    if ledger.changes_nothing() {
+    let ledger = JournalState::new(records);
+    if ledger.has_nothing_to_restore() {
         return true;
     }
     // An owner that is gone by now is noticed by the next read.
@@ -179,8 +181,13 @@ fn restore_meanwhile(journal: &File, owner: &mut UnixStream) -> bool {
     for cgroup in &ledger.freezers {
         are_thawed &= cgroup.thaw().is_ok();
     }
-    let ours = |seen: &Seen<'_>| ledger.wrote(seen);
-    let restored = restore(&Host::real(), &ledger.of_masks(), &header.run, &ours);
+    let ours = |seen: &ObservedMask<'_>| ledger.may_have_written(seen);
+    let restored = restore(
+        &Host::real(),
+        &ledger.without_cgroups_and_cookies(),
+        &header.run,
+        &ours,
+    );
     let _ = owner.write_all(&[RESTORED]);
     restored.complete && are_thawed
 }
@@ -188,14 +195,14 @@ fn restore_meanwhile(journal: &File, owner: &mut UnixStream) -> bool {
 /// Restores from the open file, even if its folder has been deleted meanwhile.
 fn restore_from(journal: File, path: &Path) -> Result<(), Box<dyn Error>> {
     let (header, records) = journal::read(&journal)?;
-    let ledger = Ledger::new(records);
-    let reports = restore_dead(&Host::real(), &[(&ledger, &header.run)]);
+    let ledger = JournalState::new(records);
+    let reports = restore_dead_runs(&Host::real(), &[(&ledger, &header.run)]);
     if !reports.iter().all(|report| report.complete) {
         return Err("some threads could not be put back".into());
     }
     let dir = RuntimeDir::open(path.parent().ok_or("the journal has no folder")?)?;
     let name = path.file_name().and_then(|name| name.to_str());
-    Journal::share(dir, name.ok_or("the journal has no name")?, journal)?.unlink();
+    Journal::from_shared_file(dir, name.ok_or("the journal has no name")?, journal)?.unlink();
     Ok(())
 }
 
@@ -207,9 +214,9 @@ mod tests {
     fn an_owner_is_done_only_if_it_says_so() {
         let (mut owner, mut guardian) = UnixStream::pair().unwrap();
         owner.write_all(b"xd").unwrap();
-        assert!(owner_is_done(&mut guardian, |_| true));
+        assert!(wait_for_owner(&mut guardian, |_| true));
         drop(owner);
-        assert!(!owner_is_done(&mut guardian, |_| true));
+        assert!(!wait_for_owner(&mut guardian, |_| true));
     }
 
     #[test]
@@ -217,7 +224,7 @@ mod tests {
         let (mut owner, mut guardian) = UnixStream::pair().unwrap();
         owner.write_all(&[BEAT]).unwrap();
         let mut silences = 0;
-        let done = owner_is_done(&mut guardian, |_| {
+        let done = wait_for_owner(&mut guardian, |_| {
             silences += 1;
             // No silence follows the second beat, as the last word comes with it.
             owner.write_all(&[BEAT, DONE]).unwrap();

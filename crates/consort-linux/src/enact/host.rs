@@ -2,10 +2,10 @@
 //! PUs that they are allowed.
 
 use super::affinity;
-use super::record::Header;
-use crate::cgroup::{Hierarchies, decode};
+use super::record::JournalHeader;
+use crate::cgroup::{CpusetHierarchies, decode};
 use crate::proc::{
-    ProcError, Stat, Status, numbers_in, read_stat, thread_dir, threads_of, unless_gone,
+    ProcError, ProcStatus, Stat, numbers_in, read_stat, thread_dir, threads_of, unless_gone,
 };
 use crate::read;
 use crate::topology::{is_online, online_pus};
@@ -19,7 +19,7 @@ const SIGKILL: u64 = 1 << (nix::libc::SIGKILL - 1);
 
 /// A process as the table of processes shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Process {
+pub(crate) struct ProcessEntry {
     pub pid: u32,
     pub stat: Stat,
 }
@@ -28,14 +28,14 @@ pub(crate) struct Process {
 #[derive(Clone, Debug)]
 pub(crate) struct Host {
     root: PathBuf,
-    hierarchies: Hierarchies,
+    hierarchies: CpusetHierarchies,
 }
 
 impl Host {
     pub(crate) fn new(root: &Path) -> Self {
         Self {
             root: root.to_owned(),
-            hierarchies: Hierarchies::read(root),
+            hierarchies: CpusetHierarchies::read(root),
         }
     }
 
@@ -60,14 +60,14 @@ impl Host {
     ///
     /// # Errors
     /// Those of [`Host::stat`].
-    pub(crate) fn same(&self, thread: ThreadId) -> Result<Option<Stat>, ProcError> {
+    pub(crate) fn stat_if_same(&self, thread: ThreadId) -> Result<Option<Stat>, ProcError> {
         let stat = self.stat(thread.pid, thread.tid)?;
         Ok(stat.filter(|stat| stat.start_ticks == thread.start_ticks && stat.is_alive()))
     }
 
     /// Returns true if a thread has exited for certain.
     pub(crate) fn is_gone(&self, thread: ThreadId) -> bool {
-        matches!(self.same(thread), Ok(None))
+        matches!(self.stat_if_same(thread), Ok(None))
     }
 
     /// Returns the process if it is still the one with this start; a leader that has exited before
@@ -75,10 +75,14 @@ impl Host {
     ///
     /// # Errors
     /// Those of [`Host::stat`].
-    pub(crate) fn process(&self, pid: u32, start_ticks: u64) -> Result<Option<Process>, ProcError> {
+    pub(crate) fn process(
+        &self,
+        pid: u32,
+        start_ticks: u64,
+    ) -> Result<Option<ProcessEntry>, ProcError> {
         let stat = self.stat(pid, pid)?;
         let same = stat.filter(|stat| stat.start_ticks == start_ticks);
-        Ok(same.map(|stat| Process { pid, stat }))
+        Ok(same.map(|stat| ProcessEntry { pid, stat }))
     }
 
     /// The identity of a thread.
@@ -103,12 +107,12 @@ impl Host {
     ///
     /// # Errors
     /// If some cannot be read for the moment.
-    pub(crate) fn processes(&self) -> Result<Vec<Process>, ProcError> {
+    pub(crate) fn processes(&self) -> Result<Vec<ProcessEntry>, ProcError> {
         let mut processes = Vec::new();
         for pid in numbers_in(&self.root.join("proc"))? {
             match read_stat(&self.root, pid, pid) {
-                Ok(stat) => processes.push(Process { pid, stat }),
-                Err(error) if error.is_passing() => return Err(error),
+                Ok(stat) => processes.push(ProcessEntry { pid, stat }),
+                Err(error) if error.is_transient() => return Err(error),
                 Err(_) => {}
             }
         }
@@ -127,7 +131,7 @@ impl Host {
     ) -> Result<bool, ProcError> {
         let path = self.root.join(format!("proc/{pid}/environ"));
         let environment = match read::bytes(&path).map_err(|error| ProcError::io(&path, &error)) {
-            Err(error) if error.is_passing() => return Err(error),
+            Err(error) if error.is_transient() => return Err(error),
             read => read.unwrap_or_default(),
         };
         let wanted = format!("{name}={value}");
@@ -138,14 +142,14 @@ impl Host {
 
     /// The process that a tid belongs to now, and that process's parent.
     pub(crate) fn group_and_parent(&self, tid: u32) -> Option<(u32, u32)> {
-        let status = Status::read(&self.root.join(format!("proc/{tid}/status"))).ok()?;
+        let status = ProcStatus::read(&self.root.join(format!("proc/{tid}/status"))).ok()?;
         Some((status.value("Tgid")?, status.value("PPid")?))
     }
 
     /// Returns true if SIGKILL waits for a process that has not ended yet.
     pub(crate) fn was_killed(&self, pid: u32) -> bool {
-        let status = Status::read(&self.root.join(format!("proc/{pid}/status")));
-        let is_pending = |status: &Status, field| {
+        let status = ProcStatus::read(&self.root.join(format!("proc/{pid}/status")));
+        let is_pending = |status: &ProcStatus, field| {
             let set = status.field(field).unwrap_or_default();
             u64::from_str_radix(set, 16).is_ok_and(|set| set & SIGKILL != 0)
         };
@@ -156,7 +160,7 @@ impl Host {
 
     /// Returns true if a run of this header has had this boot and this PID namespace, so that its
     /// numbers mean here what they meant to it.
-    pub(crate) fn shares_numbers_with(&self, run: &Header) -> bool {
+    pub(crate) fn has_same_pid_space(&self, run: &JournalHeader) -> bool {
         run.is_of_boot(self.boot_id().as_deref()) && run.pid_namespace == self.pid_namespace()
     }
 
@@ -203,7 +207,7 @@ pub fn current_mask(thread: ThreadId) -> Result<PuSet, Errno> {
 
 /// PUs that a thread's cpuset and the online PUs allow, with their origin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Allowed {
+pub(crate) struct AllowedPuSet {
     pub(crate) pus: PuSet,
     /// Directory of the cgroup that sets the cpuset; none where no cpuset can be read.
     pub(crate) by: Option<PathBuf>,
@@ -213,12 +217,12 @@ pub(crate) struct Allowed {
 
 /// Allowed PUs by cgroup, read once per cgroup: thousands of threads share few.
 #[derive(Debug)]
-pub(crate) struct AllowedPus {
+pub(crate) struct AllowedPusCache {
     online: PuSet,
-    by_cgroup: BTreeMap<Vec<u8>, Allowed>,
+    by_cgroup: BTreeMap<Vec<u8>, AllowedPuSet>,
 }
 
-impl AllowedPus {
+impl AllowedPusCache {
     pub(crate) fn new(host: &Host) -> Self {
         Self {
             online: online_pus(&host.root),
@@ -231,15 +235,20 @@ impl AllowedPus {
     ///
     /// # Errors
     /// If the thread's cgroup or cpuset cannot be read for the moment.
-    pub(crate) fn of(&mut self, host: &Host, pid: u32, tid: u32) -> Result<PuSet, ProcError> {
+    pub(crate) fn read_pus(&mut self, host: &Host, pid: u32, tid: u32) -> Result<PuSet, ProcError> {
         Ok(self.read(host, pid, tid)?.pus)
     }
 
     /// The same, with the cgroup that sets the cpuset.
-    pub(crate) fn read(&mut self, host: &Host, pid: u32, tid: u32) -> Result<Allowed, ProcError> {
+    pub(crate) fn read(
+        &mut self,
+        host: &Host,
+        pid: u32,
+        tid: u32,
+    ) -> Result<AllowedPuSet, ProcError> {
         let path = thread_dir(&host.root, pid, tid).join("cgroup");
         let cgroup = match read::bytes(&path).map_err(|error| ProcError::io(&path, &error)) {
-            Err(error) if error.is_passing() => return Err(error),
+            Err(error) if error.is_transient() => return Err(error),
             read => read.unwrap_or_default(),
         };
         if let Some(allowed) = self.by_cgroup.get(&cgroup) {
@@ -247,12 +256,12 @@ impl AllowedPus {
         }
         let online = &self.online;
         let allowed = match host.hierarchies.cpuset_of(&decode(&cgroup))? {
-            Some(cpuset) => Allowed {
-                pus: without_offline(&host.root, &cpuset.pus, online),
+            Some(cpuset) => AllowedPuSet {
+                pus: remove_offline_pus(&host.root, &cpuset.pus, online),
                 exclusive: cpuset.is_exclusive(),
                 by: Some(cpuset.by),
             },
-            None => Allowed {
+            None => AllowedPuSet {
                 pus: online.clone(),
                 by: None,
                 exclusive: false,
@@ -265,7 +274,7 @@ impl AllowedPus {
 
 /// PUs of a cpuset without PUs that have just gone offline: the kernel takes these from cpusets a
 /// little later. A list of online PUs that a container masks takes none away.
-fn without_offline(root: &Path, cpuset: &PuSet, online: &PuSet) -> PuSet {
+fn remove_offline_pus(root: &Path, cpuset: &PuSet, online: &PuSet) -> PuSet {
     let pus = cpuset.iter();
     pus.filter(|&pu| online.contains(pu) || is_online(root, pu) != Some(false))
         .collect()
@@ -280,7 +289,7 @@ mod tests {
         let host = Host::real();
         let pid = std::process::id();
         let me = host.identify(pid, pid).unwrap();
-        assert!(host.same(me).unwrap().is_some());
+        assert!(host.stat_if_same(me).unwrap().is_some());
         assert!(host.process(pid, me.start_ticks).unwrap().is_some());
         assert!(host.processes().unwrap().iter().any(|p| p.pid == pid));
         let parent = std::os::unix::process::parent_id();
@@ -301,7 +310,9 @@ mod tests {
     fn own_mask_lies_within_the_allowed_pus() {
         let pid = std::process::id();
         let host = Host::real();
-        let allowed = AllowedPus::new(&host).of(&host, pid, pid).unwrap();
+        let allowed = AllowedPusCache::new(&host)
+            .read_pus(&host, pid, pid)
+            .unwrap();
         assert!(affinity::get(pid).unwrap().is_subset(&allowed));
     }
 

@@ -9,7 +9,7 @@
 //! any process, so nothing is ever synced.
 
 use super::host::Host;
-use super::record::{Header, Record, RecordError, UNKNOWN_BOOT};
+use super::record::{JournalHeader, JournalRecord, JournalRecordError, UNKNOWN_BOOT};
 use super::runtime_dir::{NEW_SUFFIX, RuntimeDir, RuntimeDirError};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl, openat, renameat};
@@ -69,7 +69,7 @@ pub(crate) struct Journal {
     dir: Option<RuntimeDir>,
     name: String,
     file: File,
-    header: Header,
+    header: JournalHeader,
     len_bytes: u64,
 }
 
@@ -77,23 +77,26 @@ impl Journal {
     /// Makes the journal of a new run of this process.
     pub(crate) fn create(host: &Host, dir: RuntimeDir) -> Result<Self, JournalError> {
         let header = own_header(host)?;
-        let mut journal = Self::unnamed(Some(dir), header, &[])?;
+        let mut journal = Self::create_unpublished(Some(dir), header, &[])?;
         journal.publish().inspect_err(|_| journal.unlink())?;
         Ok(journal)
     }
 
     /// A journal that lasts only as long as its holders: for a run that changes nothing and has no
     /// folder for another.
-    pub(crate) fn in_memory(host: &Host) -> Result<Self, JournalError> {
-        Self::unnamed(None, own_header(host)?, &[])
+    pub(crate) fn create_in_memory(host: &Host) -> Result<Self, JournalError> {
+        Self::create_unpublished(None, own_header(host)?, &[])
     }
 
     /// A journal of the same run with only these records, to take this one's
     /// place by [`Journal::publish`].
-    pub(crate) fn rewritten(&self, records: &[Record]) -> Result<Self, JournalError> {
+    pub(crate) fn create_replacement(
+        &self,
+        records: &[JournalRecord],
+    ) -> Result<Self, JournalError> {
         let dir = self.dir.as_ref().map(RuntimeDir::try_clone).transpose();
         let dir = dir.map_err(|e| self.error("share the folder of", e))?;
-        Self::unnamed(dir, self.header.clone(), records)
+        Self::create_unpublished(dir, self.header.clone(), records)
     }
 
     /// Gives a new or rewritten journal its final name.
@@ -109,16 +112,16 @@ impl Journal {
     }
 
     /// A journal with header, lock and records, still under its first name.
-    fn unnamed(
+    fn create_unpublished(
         dir: Option<RuntimeDir>,
-        header: Header,
-        records: &[Record],
+        header: JournalHeader,
+        records: &[JournalRecord],
     ) -> Result<Self, JournalError> {
         let name = format!("{}{NEW_SUFFIX}", header.run);
         let create = OFlag::O_CREAT | OFlag::O_EXCL;
         let file = match &dir {
             Some(dir) => open_at(dir, &name, create)?,
-            None => in_memory(&name)?,
+            None => create_memory_file(&name)?,
         };
         let mut journal = Self {
             file,
@@ -127,7 +130,7 @@ impl Journal {
             len_bytes: 0,
             header,
         };
-        match journal.fill(records) {
+        match journal.write_header_and_records(records) {
             Ok(()) => Ok(journal),
             Err(error) => {
                 journal.unlink();
@@ -136,7 +139,7 @@ impl Journal {
         }
     }
 
-    fn fill(&mut self, records: &[Record]) -> Result<(), JournalError> {
+    fn write_header_and_records(&mut self, records: &[JournalRecord]) -> Result<(), JournalError> {
         let locked = self.file.try_lock().map_err(io::Error::from);
         locked.map_err(|e| self.error("lock", e))?;
         self.append_text(&format!("{}\n", self.header))?;
@@ -144,7 +147,11 @@ impl Journal {
     }
 
     /// Opens the journal that a guardian shares with its owner.
-    pub(crate) fn share(dir: RuntimeDir, name: &str, file: File) -> Result<Self, JournalError> {
+    pub(crate) fn from_shared_file(
+        dir: RuntimeDir,
+        name: &str,
+        file: File,
+    ) -> Result<Self, JournalError> {
         let failed = |source| file_error("read", dir.path.join(name), source);
         let (header, _) = read(&file).map_err(failed)?;
         let len_bytes = file.metadata().map_err(failed)?.len();
@@ -161,7 +168,7 @@ impl Journal {
     pub(crate) fn open_stale(dir: RuntimeDir, name: &str) -> Result<Option<Self>, JournalError> {
         let file = open_at(&dir, name, OFlag::empty())?;
         match file.try_lock() {
-            Ok(()) => Self::share(dir, name, file).map(Some),
+            Ok(()) => Self::from_shared_file(dir, name, file).map(Some),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(e)) => Err(file_error("lock", dir.path.join(name), e)),
         }
@@ -172,14 +179,14 @@ impl Journal {
     pub(crate) fn open_in_use(dir: RuntimeDir, name: &str) -> Result<Option<Self>, JournalError> {
         let file = open_at(&dir, name, OFlag::empty())?;
         match file.try_lock_shared() {
-            Err(TryLockError::WouldBlock) => Self::share(dir, name, file).map(Some),
+            Err(TryLockError::WouldBlock) => Self::from_shared_file(dir, name, file).map(Some),
             Ok(()) => Ok(None),
             Err(TryLockError::Error(e)) => Err(file_error("lock", dir.path.join(name), e)),
         }
     }
 
     /// Appends records; they count only when all are written.
-    pub(crate) fn append(&mut self, records: &[Record]) -> Result<(), JournalError> {
+    pub(crate) fn append(&mut self, records: &[JournalRecord]) -> Result<(), JournalError> {
         let text: String = records.iter().map(|record| format!("{record}\n")).collect();
         self.append_text(&text)
     }
@@ -198,7 +205,7 @@ impl Journal {
     }
 
     /// Every record that is whole.
-    pub(crate) fn records(&self) -> Result<Vec<Record>, JournalError> {
+    pub(crate) fn records(&self) -> Result<Vec<JournalRecord>, JournalError> {
         let (_, records) = read(&self.file).map_err(|e| self.error("read", e))?;
         Ok(records)
     }
@@ -228,7 +235,7 @@ impl Journal {
         dir.join(&self.name)
     }
 
-    pub(crate) fn header(&self) -> &Header {
+    pub(crate) fn header(&self) -> &JournalHeader {
         &self.header
     }
 
@@ -260,7 +267,7 @@ fn open_at(dir: &RuntimeDir, name: &str, more: OFlag) -> Result<File, JournalErr
 }
 
 /// A file without a name, for appending.
-fn in_memory(name: &str) -> Result<File, JournalError> {
+fn create_memory_file(name: &str) -> Result<File, JournalError> {
     let failed = |errno: Errno| file_error("create", PathBuf::from(name), errno.into());
     let file = memfd_create(name, MFdFlags::MFD_CLOEXEC).map_err(failed)?;
     let flags = FcntlArg::F_SETFL(OFlag::O_APPEND);
@@ -269,19 +276,19 @@ fn in_memory(name: &str) -> Result<File, JournalError> {
 }
 
 /// Reads header and whole records of an open journal, skipping damaged lines.
-pub(crate) fn read(file: &File) -> io::Result<(Header, Vec<Record>)> {
+pub(crate) fn read(file: &File) -> io::Result<(JournalHeader, Vec<JournalRecord>)> {
     let mut bytes = vec![0; usize::try_from(file.metadata()?.len()).unwrap_or(0)];
     file.read_exact_at(&mut bytes, 0)?;
     parse(&bytes).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))
 }
 
-fn parse(bytes: &[u8]) -> Result<(Header, Vec<Record>), RecordError> {
+fn parse(bytes: &[u8]) -> Result<(JournalHeader, Vec<JournalRecord>), JournalRecordError> {
     let whole = bytes.iter().rposition(|&b| b == b'\n').unwrap_or(0);
     let text = String::from_utf8_lossy(&bytes[..whole]);
     let mut lines = text.lines();
     let header = lines.next().unwrap_or_default().parse()?;
     let records = lines.filter_map(|line| {
-        let record: Result<Record, RecordError> = line.parse();
+        let record: Result<JournalRecord, JournalRecordError> = line.parse();
         record
             .inspect_err(|error| tracing::warn!(%error, "a journal line is damaged"))
             .ok()
@@ -289,7 +296,7 @@ fn parse(bytes: &[u8]) -> Result<(Header, Vec<Record>), RecordError> {
     Ok((header, records.collect()))
 }
 
-fn own_header(host: &Host) -> Result<Header, JournalError> {
+fn own_header(host: &Host) -> Result<JournalHeader, JournalError> {
     static RUNS: AtomicU32 = AtomicU32::new(0);
     let run = RUNS.fetch_add(1, Ordering::Relaxed);
     let pid = std::process::id();
@@ -300,7 +307,7 @@ fn own_header(host: &Host) -> Result<Header, JournalError> {
     }
     let stat = host.stat(pid, pid).ok().flatten();
     let stat = stat.ok_or(JournalError::NoProc)?;
-    Ok(Header {
+    Ok(JournalHeader {
         run: format!("{pid}-{}-{run}", stat.start_ticks),
         boot_id: host.boot_id().unwrap_or_else(|| UNKNOWN_BOOT.to_owned()),
         pid_namespace: host.pid_namespace(),
@@ -319,8 +326,8 @@ mod tests {
         Journal::create(&Host::real(), RuntimeDir::open(dir).unwrap()).unwrap()
     }
 
-    fn paused(pid: u32) -> Record {
-        Record::Paused {
+    fn paused(pid: u32) -> JournalRecord {
+        JournalRecord::Paused {
             pid,
             start_ticks: 1,
         }
@@ -352,12 +359,12 @@ mod tests {
 
     #[test]
     fn a_journal_in_memory_is_like_any_other_but_for_its_name() {
-        let mut journal = Journal::in_memory(&Host::real()).unwrap();
+        let mut journal = Journal::create_in_memory(&Host::real()).unwrap();
         journal.append(&[paused(4)]).unwrap();
         journal.publish().unwrap();
         journal.unlink();
         assert_eq!(journal.records().unwrap(), [paused(4)]);
-        let new = journal.rewritten(&[paused(5)]).unwrap();
+        let new = journal.create_replacement(&[paused(5)]).unwrap();
         assert_eq!(new.records().unwrap(), [paused(5)]);
         assert!(!new.path().exists());
     }
@@ -377,7 +384,7 @@ mod tests {
     fn a_rewritten_journal_takes_the_name_of_the_old_one() {
         let dir = tempfile::tempdir().unwrap();
         let old = journal_in(dir.path());
-        let mut new = old.rewritten(&[paused(4)]).unwrap();
+        let mut new = old.create_replacement(&[paused(4)]).unwrap();
         new.publish().unwrap();
         old.unlink();
         assert_eq!(new.path(), old.path());

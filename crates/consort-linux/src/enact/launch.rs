@@ -54,7 +54,7 @@ pub enum LaunchError {
 
 impl LaunchError {
     /// Error of a process that was there and could not execute the command.
-    fn exec(command: OsString, source: io::Error) -> Self {
+    fn from_exec(command: OsString, source: io::Error) -> Self {
         match source.kind() {
             io::ErrorKind::NotFound => Self::NotFound(command),
             _ => Self::NotExecutable { command, source },
@@ -64,11 +64,11 @@ impl LaunchError {
 
 /// A program that was launched.
 #[derive(Debug)]
-pub struct Launched {
+pub struct LaunchedProgram {
     child: Child,
 }
 
-impl Launched {
+impl LaunchedProgram {
     /// Process id of the program, which is its first thread's tid as well.
     pub fn pid(&self) -> u32 {
         self.child.id()
@@ -107,7 +107,7 @@ pub fn launch(
     mut command: Command,
     run_id: &str,
     before_exec: impl FnOnce(u32),
-) -> Result<Launched, LaunchError> {
+) -> Result<LaunchedProgram, LaunchError> {
     let name = command.get_program().to_owned();
     let failed = |source| LaunchError::Failed {
         command: name.clone(),
@@ -115,13 +115,13 @@ pub fn launch(
     };
     let (mut ours, theirs) = UnixStream::pair().map_err(failed)?;
     command.env(RUN_MARKER, run_id);
-    hold_before_exec(&mut command, theirs, ours.as_raw_fd());
+    stop_before_exec(&mut command, theirs, ours.as_raw_fd());
     let mut held = None;
     let spawned = thread::scope(|scope| {
         // The command is dropped after the attempt, and with it the child's end
         // of the pair: a fork that fails ends the wait below.
         let spawning = thread::Builder::new().spawn_scoped(scope, move || command.spawn())?;
-        held = held_pid(&mut ours);
+        held = read_child_pid(&mut ours);
         if let Some(pid) = held {
             before_exec(pid);
             // Fails when the child was killed meanwhile; waiting for it tells.
@@ -131,20 +131,20 @@ pub fn launch(
         ended.unwrap_or_else(|_| Err(io::Error::other("the launching thread panicked")))
     });
     match spawned {
-        Ok(child) => Ok(Launched { child }),
-        Err(source) if held.is_some() => Err(LaunchError::exec(name, source)),
+        Ok(child) => Ok(LaunchedProgram { child }),
+        Err(source) if held.is_some() => Err(LaunchError::from_exec(name, source)),
         Err(source) => Err(failed(source)),
     }
 }
 
 /// Process id that the child sends; none when there is no child.
-fn held_pid(ours: &mut UnixStream) -> Option<u32> {
+fn read_child_pid(ours: &mut UnixStream) -> Option<u32> {
     let mut pid = [0; 4];
     ours.read_exact(&mut pid).ok()?;
     Some(u32::from_ne_bytes(pid))
 }
 
-fn hold_before_exec(command: &mut Command, mut theirs: UnixStream, ours: RawFd) {
+fn stop_before_exec(command: &mut Command, mut theirs: UnixStream, ours: RawFd) {
     let limits = original_limits();
     let hold = move || {
         // In the child this is a copy that nobody uses; with it open, the child would not notice

@@ -8,7 +8,7 @@
 //! [`Enactor::apply`] carries out a plan once per quantum;
 //! [`Enactor::close`] restores everything and ends the guardian. Dropping an
 //! `Enactor` without `close` leaves the restoration to the guardian, as does
-//! SIGKILL. Once [`Enactor::beat`] was called, it has to be called about once a second: otherwise the
+//! SIGKILL. Once [`Enactor::send_heartbeat`] was called, it has to be called about once a second: otherwise the
 //! guardian restores while the owner lives. [`recover_stale`] at the next start restores the rest
 //! when the guardian was killed too.
 //!
@@ -38,23 +38,24 @@
 mod adopt;
 mod affinity;
 mod apply;
+mod caller_placement;
 mod candidate_dirs;
 mod checked_write;
-mod elsewhere;
 mod enactor;
 mod family;
-mod glance;
-mod grip;
+mod group_signals;
 mod guardian;
 mod guardian_main;
 mod host;
+mod host_snapshot;
 mod journal;
+mod journal_state;
 mod launch;
-mod ledger;
-mod look;
-mod narrowings;
+mod mask_check;
+mod mask_history;
 mod nudge;
-mod original;
+mod original_mask;
+mod other_runs;
 mod path_field;
 mod record;
 mod recover;
@@ -62,24 +63,23 @@ mod report;
 mod restore;
 mod runtime_dir;
 mod signals;
-mod stance;
+mod stat_file_cache;
 mod wait;
-mod witness;
 
 pub use adopt::{AdoptError, ChildStatus};
 pub use affinity::bind_calling_thread;
 pub use candidate_dirs::runtime_dirs;
 pub use enactor::{EnactConfig, EnactError, Enactor, ThreadState};
-pub use guardian::{GuardianError, Health};
+pub use guardian::{GuardianError, GuardianHealth};
 pub use guardian_main::guardian_main;
 pub use host::{current_mask, identify};
 pub use journal::JournalError;
-pub use launch::{LaunchError, Launched, RUN_MARKER, launch};
-pub(crate) use record::Record;
+pub use launch::{LaunchError, LaunchedProgram, RUN_MARKER, launch};
+pub(crate) use record::JournalRecord;
 pub(crate) use recover::wait_for_guardians;
 pub use recover::{RecoverReport, recover_stale};
-pub use report::{ApplyReport, Refusal, RestoreReport, Wanted};
+pub use report::{ApplyReport, Refusal, RestoreReport, ThreadWish};
 pub(crate) use runtime_dir::RuntimeDir;
 pub use runtime_dir::RuntimeDirError;
-pub use signals::{Relay, SignalEvent, Signals, relay};
+pub use signals::{SignalAction, SignalEvent, SignalReader, choose_action};
 pub use wait::{ChildEvent, exit_code};

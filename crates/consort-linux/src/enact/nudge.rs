@@ -6,14 +6,14 @@
 //! `kernel/sched/core.c`). Widening moves nobody: the thread stays where the scheduler keeps it.
 //! A thread that sleeps is not moved by either.
 //!
-//! Call it on the PU of the thread ([`Stance`](super::stance::Stance)): then there are two system
+//! Call it on the PU of the thread ([`CallerPlacement`](super::caller_placement::CallerPlacement)): then there are two system
 //! calls between the moment when a program can see the narrow mask and the moment when it no longer
 //! can, and nothing that waits.
 
-use super::affinity::{self, Mask, Words};
-use super::checked_write::give_back_to_stranger;
-use super::grip::There;
-use super::host::{AllowedPus, Host};
+use super::affinity::{self, Mask, MaskWords};
+use super::checked_write::restore_inherited_mask;
+use super::host::{AllowedPusCache, Host};
+use super::stat_file_cache::LiveThreadStat;
 use crate::proc::ProcError;
 use consort_core::{PuSet, ThreadId};
 use nix::errno::Errno;
@@ -25,13 +25,13 @@ const AT_ONCE: Duration = Duration::from_micros(20);
 
 /// Outcome of one nudge.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Nudged {
+pub(crate) enum NudgeOutcome {
     /// The mask was narrowed and widened.
     Done {
         /// The mask that the thread has now.
         now: PuSet,
         /// The thread after the nudge.
-        there: There,
+        there: LiveThreadStat,
         /// Upper bound of the time for which the mask was narrow.
         narrow: Duration,
     },
@@ -56,16 +56,16 @@ pub(crate) struct Nudge {
     pub(crate) pus: PuSet,
     /// The mask that the thread had when it was last looked at.
     seen: PuSet,
-    narrow: Words,
-    wide: Words,
+    narrow: MaskWords,
+    wide: MaskWords,
 }
 
 impl Nudge {
     pub(crate) fn new(thread: ThreadId, pus: PuSet, seen: PuSet, original: &Mask) -> Self {
         Self {
             thread,
-            narrow: Words::of(&Mask::Only(pus.clone())),
-            wide: Words::of(original),
+            narrow: MaskWords::from_mask(&Mask::Only(pus.clone())),
+            wide: MaskWords::from_mask(original),
             pus,
             seen,
         }
@@ -73,32 +73,32 @@ impl Nudge {
 
     /// Moves the thread, which was just seen alive as `before`, and gives it its original mask.
     /// `there` returns `None` once the tid is another thread's.
-    pub(crate) fn make(
+    pub(crate) fn move_thread(
         &self,
         host: &Host,
-        before: There,
-        there: impl FnOnce() -> Result<Option<There>, ProcError>,
-    ) -> Nudged {
+        before: LiveThreadStat,
+        there: impl FnOnce() -> Result<Option<LiveThreadStat>, ProcError>,
+    ) -> NudgeOutcome {
         let (thread, pus) = (self.thread, &self.pus);
         match affinity::get(thread.tid) {
             Ok(now) if now == self.seen => {}
-            Ok(_) => return Nudged::Overtaken,
-            Err(Errno::ESRCH) => return Nudged::Gone,
-            Err(errno) => return Nudged::Refused(errno),
+            Ok(_) => return NudgeOutcome::Overtaken,
+            Err(Errno::ESRCH) => return NudgeOutcome::Gone,
+            Err(errno) => return NudgeOutcome::Refused(errno),
         }
         let start = Instant::now();
-        match affinity::write(thread.tid, &self.narrow) {
-            Err(Errno::ESRCH) => return Nudged::Gone,
-            Err(errno) => return Nudged::Refused(errno),
+        match affinity::set_words(thread.tid, &self.narrow) {
+            Err(Errno::ESRCH) => return NudgeOutcome::Gone,
+            Err(errno) => return NudgeOutcome::Refused(errno),
             Ok(()) => {}
         }
         if start.elapsed() > AT_ONCE
             && let Ok(now) = affinity::get(thread.tid)
             && !is_ours(host, thread, &now, pus)
         {
-            return Nudged::Changed(now);
+            return NudgeOutcome::Changed(now);
         }
-        let widened = match affinity::write(thread.tid, &self.wide) {
+        let widened = match affinity::set_words(thread.tid, &self.wide) {
             // The cpuset has lost all PUs of the original mask meanwhile.
             Err(Errno::EINVAL) => affinity::set(thread.tid, &Mask::Open),
             other => other,
@@ -107,14 +107,14 @@ impl Nudge {
         // One that cannot be looked up for the moment was there a moment ago.
         let Some(there) = there().unwrap_or(Some(before)) else {
             if widened.is_ok() {
-                give_back_to_stranger(host, thread.tid);
+                restore_inherited_mask(host, thread.tid);
             }
-            return Nudged::Gone;
+            return NudgeOutcome::Gone;
         };
         match widened.and_then(|()| affinity::get(thread.tid)) {
-            Ok(now) => Nudged::Done { now, there, narrow },
-            Err(Errno::ESRCH) => Nudged::Gone,
-            Err(errno) => Nudged::Stuck(errno),
+            Ok(now) => NudgeOutcome::Done { now, there, narrow },
+            Err(Errno::ESRCH) => NudgeOutcome::Gone,
+            Err(errno) => NudgeOutcome::Stuck(errno),
         }
     }
 }
@@ -124,6 +124,6 @@ impl Nudge {
 fn is_ours(host: &Host, thread: ThreadId, now: &PuSet, pus: &PuSet) -> bool {
     // Without a look at the cpuset nothing speaks for another's choice.
     let is_allowed = |allowed: PuSet| *now == allowed;
-    let allowed = || AllowedPus::new(host).of(host, thread.pid, thread.tid);
+    let allowed = || AllowedPusCache::new(host).read_pus(host, thread.pid, thread.tid);
     now.is_subset(pus) || allowed().map_or(true, is_allowed)
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// Writes a path without blanks and control characters: such bytes, the backslash and all beyond
 /// ASCII become a backslash and three octal digits, as in `/proc/self/mountinfo`.
-pub(super) fn escaped(path: &Path) -> String {
+pub(super) fn escape_path(path: &Path) -> String {
     let mut text = String::new();
     for &byte in path.as_os_str().as_bytes() {
         if byte.is_ascii_graphic() && byte != b'\\' {
@@ -21,7 +21,7 @@ pub(super) fn escaped(path: &Path) -> String {
 }
 
 /// Reads a path; none where a backslash is not followed by three octal digits.
-pub(super) fn unescaped(text: &str) -> Option<PathBuf> {
+pub(super) fn unescape_path(text: &str) -> Option<PathBuf> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((&byte, tail)) = rest.split_first() {
@@ -45,7 +45,7 @@ mod tests {
     #[test]
     fn a_cut_escape_is_no_path() {
         for text in ["/a\\", "/a\\04", "/a\\9aa", "/\\777"] {
-            assert_eq!(unescaped(text), None, "{text}");
+            assert_eq!(unescape_path(text), None, "{text}");
         }
     }
 
@@ -53,14 +53,14 @@ mod tests {
         #[test]
         fn paths_come_back_and_have_no_blanks(bytes in prop::collection::vec(1u8.., 0..40)) {
             let path = PathBuf::from(OsString::from_vec(bytes));
-            let text = escaped(&path);
+            let text = escape_path(&path);
             prop_assert!(text.bytes().all(|b| b.is_ascii_graphic()));
-            prop_assert_eq!(unescaped(&text), Some(path));
+            prop_assert_eq!(unescape_path(&text), Some(path));
         }
 
         #[test]
         fn any_text_is_read_without_panic(text: String) {
-            let _ = unescaped(&text);
+            let _ = unescape_path(&text);
         }
     }
 }

@@ -28,7 +28,7 @@
 //! (`\040`). A line counts once its newline is there: an action that it permits is taken only
 //! afterwards, so a torn last line has had no effect.
 
-use super::original::Original;
+use super::original_mask::OriginalMask;
 use super::path_field;
 use crate::cgroup::CgroupVersion;
 use crate::pause::FreezerCgroup;
@@ -45,7 +45,7 @@ pub(crate) const UNKNOWN_BOOT: &str = "unknown";
 
 /// Reason for which a line of a journal could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub(crate) enum RecordError {
+pub(crate) enum JournalRecordError {
     /// The first line is not a header of this version.
     #[error("not a journal of version {VERSION}: '{0}'")]
     Header(String),
@@ -57,7 +57,7 @@ pub(crate) enum RecordError {
 /// The run that wrote a journal, with the boot and the PID namespace in which its numbers are
 /// valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Header {
+pub(crate) struct JournalHeader {
     pub run: String,
     pub boot_id: String,
     pub pid_namespace: String,
@@ -67,7 +67,7 @@ pub(crate) struct Header {
 
 /// A program under management.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Program {
+pub(crate) struct ManagedProgram {
     pub pid: u32,
     pub start_ticks: u64,
     /// Pid of the program at the root of its tree; its own for a root.
@@ -75,14 +75,14 @@ pub(crate) struct Program {
     pub pgrp: u32,
     pub session: u32,
     /// Original mask for those of its threads that have none of their own.
-    pub original: Original,
+    pub original: OriginalMask,
 }
 
 /// One line of a journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Record {
-    Program(Program),
-    Thread(ThreadId, Original),
+pub(crate) enum JournalRecord {
+    Program(ManagedProgram),
+    Thread(ThreadId, OriginalMask),
     Mask { root: u32, pus: PuSet },
     Leave(ThreadId),
     Paused { pid: u32, start_ticks: u64 },
@@ -92,7 +92,7 @@ pub(crate) enum Record {
     Cookie(u64),
 }
 
-impl fmt::Display for Header {
+impl fmt::Display for JournalHeader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             run,
@@ -108,7 +108,7 @@ impl fmt::Display for Header {
     }
 }
 
-impl Header {
+impl JournalHeader {
     /// Returns true if the run belongs to this boot; also if one of the two boots is not known. Then
     /// pid and start time alone identify threads. In a folder in memory, where journals usually lie,
     /// all of them are of this boot anyway.
@@ -117,14 +117,14 @@ impl Header {
     }
 }
 
-impl FromStr for Header {
-    type Err = RecordError;
+impl FromStr for JournalHeader {
+    type Err = JournalRecordError;
 
-    fn from_str(line: &str) -> Result<Self, RecordError> {
-        let mut fields = Fields(line.split_ascii_whitespace());
+    fn from_str(line: &str) -> Result<Self, JournalRecordError> {
+        let mut fields = JournalFields(line.split_ascii_whitespace());
         let read = || {
-            fields.word(MAGIC)?;
-            fields.word(VERSION)?;
+            fields.expect_word(MAGIC)?;
+            fields.expect_word(VERSION)?;
             let header = Self {
                 run: fields.text()?,
                 boot_id: fields.text()?,
@@ -132,13 +132,13 @@ impl FromStr for Header {
                 pid: fields.number()?,
                 start_ticks: fields.number()?,
             };
-            fields.end(header)
+            fields.expect_end(header)
         };
-        read_or(read, || RecordError::Header(line.to_owned()))
+        read_or(read, || JournalRecordError::Header(line.to_owned()))
     }
 }
 
-impl fmt::Display for Record {
+impl fmt::Display for JournalRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Program(p) => {
@@ -162,16 +162,16 @@ impl fmt::Display for Record {
     }
 }
 
-impl FromStr for Record {
-    type Err = RecordError;
+impl FromStr for JournalRecord {
+    type Err = JournalRecordError;
 
-    fn from_str(line: &str) -> Result<Self, RecordError> {
-        let mut fields = Fields(line.split_ascii_whitespace());
+    fn from_str(line: &str) -> Result<Self, JournalRecordError> {
+        let mut fields = JournalFields(line.split_ascii_whitespace());
         let read = || {
             let record = fields.record()?;
-            fields.end(record)
+            fields.expect_end(record)
         };
-        read_or(read, || RecordError::Record(line.to_owned()))
+        read_or(read, || JournalRecordError::Record(line.to_owned()))
     }
 }
 
@@ -180,31 +180,31 @@ fn write_freezer(f: &mut fmt::Formatter<'_>, word: &str, cgroup: &FreezerCgroup)
         CgroupVersion::V1 => "v1",
         CgroupVersion::V2 => "v2",
     };
-    let home = path_field::escaped(&cgroup.home);
+    let home = path_field::escape_path(&cgroup.home);
     write!(f, "{word} {version} {home} {}", cgroup.name)
 }
 
-fn kind_and_pus(original: &Original) -> (&'static str, &PuSet) {
+fn kind_and_pus(original: &OriginalMask) -> (&'static str, &PuSet) {
     let kind = if original.open { "open" } else { "pinned" };
     (kind, &original.pus)
 }
 
 fn read_or<T>(
     mut read: impl FnMut() -> Option<T>,
-    error: impl Fn() -> RecordError,
-) -> Result<T, RecordError> {
+    error: impl Fn() -> JournalRecordError,
+) -> Result<T, JournalRecordError> {
     read().ok_or_else(error)
 }
 
 /// The fields of a line, taken one after the other.
-struct Fields<'a>(SplitAsciiWhitespace<'a>);
+struct JournalFields<'a>(SplitAsciiWhitespace<'a>);
 
-impl Fields<'_> {
+impl JournalFields<'_> {
     fn text(&mut self) -> Option<String> {
         self.0.next().map(str::to_owned)
     }
 
-    fn word(&mut self, expected: &str) -> Option<()> {
+    fn expect_word(&mut self, expected: &str) -> Option<()> {
         (self.0.next()? == expected).then_some(())
     }
 
@@ -217,14 +217,14 @@ impl Fields<'_> {
         (!pus.is_empty()).then_some(pus)
     }
 
-    fn original(&mut self) -> Option<Original> {
+    fn original(&mut self) -> Option<OriginalMask> {
         let open = match self.0.next()? {
             "open" => true,
             "pinned" => false,
             _ => return None,
         };
         let pus = self.pus()?;
-        Some(Original { pus, open })
+        Some(OriginalMask { pus, open })
     }
 
     fn thread(&mut self) -> Option<ThreadId> {
@@ -235,8 +235,8 @@ impl Fields<'_> {
         })
     }
 
-    fn program(&mut self) -> Option<Program> {
-        Some(Program {
+    fn program(&mut self) -> Option<ManagedProgram> {
+        Some(ManagedProgram {
             pid: self.number()?,
             start_ticks: self.number()?,
             root: self.number()?,
@@ -254,36 +254,36 @@ impl Fields<'_> {
         };
         Some(FreezerCgroup {
             version,
-            home: path_field::unescaped(self.0.next()?)?,
+            home: path_field::unescape_path(self.0.next()?)?,
             name: self.text()?,
         })
     }
 
-    fn record(&mut self) -> Option<Record> {
+    fn record(&mut self) -> Option<JournalRecord> {
         Some(match self.0.next()? {
-            "program" => Record::Program(self.program()?),
-            "thread" => Record::Thread(self.thread()?, self.original()?),
-            "mask" => Record::Mask {
+            "program" => JournalRecord::Program(self.program()?),
+            "thread" => JournalRecord::Thread(self.thread()?, self.original()?),
+            "mask" => JournalRecord::Mask {
                 root: self.number()?,
                 pus: self.pus()?,
             },
-            "leave" => Record::Leave(self.thread()?),
-            "paused" => Record::Paused {
+            "leave" => JournalRecord::Leave(self.thread()?),
+            "paused" => JournalRecord::Paused {
                 pid: self.number()?,
                 start_ticks: self.number()?,
             },
-            "resumed" => Record::Resumed {
+            "resumed" => JournalRecord::Resumed {
                 pid: self.number()?,
                 start_ticks: self.number()?,
             },
-            "freezer" => Record::Freezer(self.freezer()?),
-            "freezer-gone" => Record::FreezerGone(self.freezer()?),
-            "cookie" => Record::Cookie(self.number()?),
+            "freezer" => JournalRecord::Freezer(self.freezer()?),
+            "freezer-gone" => JournalRecord::FreezerGone(self.freezer()?),
+            "cookie" => JournalRecord::Cookie(self.number()?),
             _ => return None,
         })
     }
 
-    fn end<T>(&mut self, value: T) -> Option<T> {
+    fn expect_end<T>(&mut self, value: T) -> Option<T> {
         self.0.next().is_none().then_some(value)
     }
 }
@@ -298,8 +298,8 @@ pub(crate) mod tests {
         prop::collection::vec(0u32..300, 1..10).prop_map(|pus| pus.into_iter().map(PuId).collect())
     }
 
-    fn original() -> impl Strategy<Value = Original> {
-        (pus(), any::<bool>()).prop_map(|(pus, open)| Original { pus, open })
+    fn original() -> impl Strategy<Value = OriginalMask> {
+        (pus(), any::<bool>()).prop_map(|(pus, open)| OriginalMask { pus, open })
     }
 
     fn thread() -> impl Strategy<Value = ThreadId> {
@@ -310,8 +310,8 @@ pub(crate) mod tests {
         })
     }
 
-    fn program() -> impl Strategy<Value = Program> {
-        (thread(), 1u32..50, original()).prop_map(|(t, root, original)| Program {
+    fn program() -> impl Strategy<Value = ManagedProgram> {
+        (thread(), 1u32..50, original()).prop_map(|(t, root, original)| ManagedProgram {
             pid: t.pid,
             start_ticks: t.start_ticks,
             root,
@@ -331,23 +331,25 @@ pub(crate) mod tests {
     }
 
     /// Any record, from few ids so that records meet each other.
-    pub(crate) fn record() -> impl Strategy<Value = Record> {
+    pub(crate) fn record() -> impl Strategy<Value = JournalRecord> {
         prop_oneof![
-            program().prop_map(Record::Program),
-            (thread(), original()).prop_map(|(t, o)| Record::Thread(t, o)),
-            (1u32..50, pus()).prop_map(|(root, pus)| Record::Mask { root, pus }),
-            thread().prop_map(Record::Leave),
-            (1u32..50, 0u64..3).prop_map(|(pid, start_ticks)| Record::Paused { pid, start_ticks }),
-            (1u32..50, 0u64..3).prop_map(|(pid, start_ticks)| Record::Resumed { pid, start_ticks }),
-            freezer().prop_map(Record::Freezer),
-            freezer().prop_map(Record::FreezerGone),
-            (1u64..50).prop_map(Record::Cookie),
+            program().prop_map(JournalRecord::Program),
+            (thread(), original()).prop_map(|(t, o)| JournalRecord::Thread(t, o)),
+            (1u32..50, pus()).prop_map(|(root, pus)| JournalRecord::Mask { root, pus }),
+            thread().prop_map(JournalRecord::Leave),
+            (1u32..50, 0u64..3)
+                .prop_map(|(pid, start_ticks)| JournalRecord::Paused { pid, start_ticks }),
+            (1u32..50, 0u64..3)
+                .prop_map(|(pid, start_ticks)| JournalRecord::Resumed { pid, start_ticks }),
+            freezer().prop_map(JournalRecord::Freezer),
+            freezer().prop_map(JournalRecord::FreezerGone),
+            (1u64..50).prop_map(JournalRecord::Cookie),
         ]
     }
 
     #[test]
     fn a_header_is_read_back() {
-        let header = Header {
+        let header = JournalHeader {
             run: "7-99-0".into(),
             boot_id: "b".into(),
             pid_namespace: "pid:[4026531836]".into(),
@@ -359,7 +361,9 @@ pub(crate) mod tests {
 
     #[test]
     fn another_version_is_refused() {
-        let error = "consort-journal 2 r b n 1 2".parse::<Header>().unwrap_err();
+        let error = "consort-journal 2 r b n 1 2"
+            .parse::<JournalHeader>()
+            .unwrap_err();
         assert!(error.to_string().starts_with("not a journal of version 1"));
     }
 
@@ -373,7 +377,7 @@ pub(crate) mod tests {
             "mask 1 x",
             "own 1",
         ] {
-            assert!(line.parse::<Record>().is_err(), "{line}");
+            assert!(line.parse::<JournalRecord>().is_err(), "{line}");
         }
     }
 
@@ -385,14 +389,14 @@ pub(crate) mod tests {
 
         #[test]
         fn any_text_is_read_without_panic(line: String) {
-            let _ = line.parse::<Record>();
-            let _ = line.parse::<Header>();
+            let _ = line.parse::<JournalRecord>();
+            let _ = line.parse::<JournalHeader>();
         }
 
         #[test]
         fn near_misses_are_read_without_panic(record in record(), cut: prop::sample::Index) {
             let line = record.to_string();
-            let _ = line[..cut.index(line.len())].parse::<Record>();
+            let _ = line[..cut.index(line.len())].parse::<JournalRecord>();
         }
     }
 }

@@ -1,12 +1,12 @@
 //! Recovery from runs that were killed together with their guardians.
 
-use super::host::{Host, Process};
+use super::host::{Host, ProcessEntry};
 use super::journal::{Journal, JournalError, SUFFIX};
-use super::ledger::Ledger;
+use super::journal_state::JournalState;
 use super::report::RestoreReport;
-use super::restore::restore_dead;
+use super::restore::restore_dead_runs;
 use super::runtime_dir::{NEW_SUFFIX, RuntimeDir, RuntimeDirError};
-use crate::group::sweep;
+use crate::group::delete_stale_files;
 use crate::proc::ProcError;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ pub struct RecoverReport {
 /// killed leaders of groups have left. Call it before a run starts; it is cheap when there is
 /// nothing to do.
 pub fn recover_stale(dirs: &[PathBuf]) -> RecoverReport {
-    Abandoned::find(dirs).recover()
+    AbandonedJournals::find(dirs).recover()
 }
 
 /// Recovers again and again until no guardian of a killed run is at work any more, or `limit` is
@@ -59,7 +59,7 @@ pub(crate) fn wait_for_guardians(dirs: &[PathBuf], limit: Duration) -> RecoverRe
 
 /// Journals that killed runs and their guardians have left. They are open and locked, so that no
 /// other process restores from them meanwhile.
-pub(crate) struct Abandoned {
+pub(crate) struct AbandonedJournals {
     host: Host,
     dirs: Vec<PathBuf>,
     journals: Vec<Journal>,
@@ -67,7 +67,7 @@ pub(crate) struct Abandoned {
     report: RecoverReport,
 }
 
-impl Abandoned {
+impl AbandonedJournals {
     /// Opens and locks the abandoned journals of these folders, and deletes unfinished ones.
     pub(crate) fn find(dirs: &[PathBuf]) -> Self {
         let dirs = dirs.iter().filter(|dir| dir.exists()).cloned().collect();
@@ -83,7 +83,7 @@ impl Abandoned {
                 Vec::new()
             });
             for name in names {
-                if let Err(error) = found.look_at(&dir, &name) {
+                if let Err(error) = found.inspect_file(&dir, &name) {
                     found.report.errors.push(error);
                 }
             }
@@ -100,7 +100,7 @@ impl Abandoned {
     pub(crate) fn recover(mut self) -> RecoverReport {
         let mut dead = Vec::new();
         for journal in std::mem::take(&mut self.journals) {
-            match ledger_of(&self.host, &journal, &mut self.report) {
+            match read_journal_state(&self.host, &journal, &mut self.report) {
                 Ok(ledger) => dead.extend(ledger.map(|ledger| (journal, ledger))),
                 Err(error) => self.report.errors.push(error),
             }
@@ -109,7 +109,7 @@ impl Abandoned {
             .iter()
             .map(|(journal, ledger)| (ledger, journal.header().run.as_str()))
             .collect();
-        let reports = restore_dead(&self.host, &runs);
+        let reports = restore_dead_runs(&self.host, &runs);
         for ((journal, _), restored) in dead.iter().zip(reports) {
             if restored.complete {
                 journal.unlink();
@@ -117,11 +117,11 @@ impl Abandoned {
             self.report.restored.push((journal.path(), restored));
         }
         // Only now: the next leader of a group takes the masks that it finds for original ones.
-        self.dirs.iter().for_each(|dir| sweep(dir));
+        self.dirs.iter().for_each(|dir| delete_stale_files(dir));
         self.report
     }
 
-    fn look_at(&mut self, dir: &Path, name: &str) -> Result<(), JournalError> {
+    fn inspect_file(&mut self, dir: &Path, name: &str) -> Result<(), JournalError> {
         if let Some(run) = name.strip_suffix(NEW_SUFFIX) {
             return delete_unfinished(&self.host, dir, name, run);
         }
@@ -140,7 +140,7 @@ impl Abandoned {
 /// Names in a folder; none in one that is missing or closed to this user.
 fn names_in(dir: &Path) -> Result<Vec<String>, JournalError> {
     let listed: io::Result<Vec<_>> = std::fs::read_dir(dir).and_then(Iterator::collect);
-    let entries = listed.or_else(|source| match ProcError::io(dir, &source).is_passing() {
+    let entries = listed.or_else(|source| match ProcError::io(dir, &source).is_transient() {
         true => Err(JournalError::File {
             action: "list journals in",
             path: dir.to_owned(),
@@ -161,24 +161,24 @@ fn is_being_restored(host: &Host, dir: &Path, name: &str) -> bool {
         Ok(Ok(Some(journal))) => journal,
         Ok(Err(JournalError::File { source, .. }))
         | Err(RuntimeDirError::Unusable { source, .. }) => {
-            return ProcError::io(dir, &source).is_passing();
+            return ProcError::io(dir, &source).is_transient();
         }
         _ => return false,
     };
     let owner = journal.header();
-    let is_here = host.shares_numbers_with(owner);
+    let is_here = host.has_same_pid_space(owner);
     let process = host.process(owner.pid, owner.start_ticks);
-    let lives = |process: Process| !process.stat.is_exiting() && !host.was_killed(owner.pid);
+    let lives = |process: ProcessEntry| !process.stat.is_exiting() && !host.was_killed(owner.pid);
     is_here && process.map_or(true, |process| !process.is_some_and(lives))
 }
 
 /// Returns what is to be restored from a journal; `None` if its numbers mean nothing here. One from
 /// before a reboot is deleted.
-fn ledger_of(
+fn read_journal_state(
     host: &Host,
     journal: &Journal,
     report: &mut RecoverReport,
-) -> Result<Option<Ledger>, JournalError> {
+) -> Result<Option<JournalState>, JournalError> {
     let header = journal.header();
     if !header.is_of_boot(host.boot_id().as_deref()) {
         report.outdated += 1;
@@ -186,7 +186,7 @@ fn ledger_of(
     } else if header.pid_namespace != host.pid_namespace() {
         report.elsewhere += 1;
     } else {
-        return Ok(Some(Ledger::new(journal.records()?)));
+        return Ok(Some(JournalState::new(journal.records()?)));
     }
     Ok(None)
 }

@@ -1,6 +1,6 @@
 //! Outcomes of applying a plan and of restoring, for people and for `explain`.
 
-use super::guardian::Health;
+use super::guardian::GuardianHealth;
 use crate::proc::ProcError;
 use consort_core::{PuSet, ThreadId};
 use nix::errno::Errno;
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// The wish of a plan for one thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum ThreadWish {
     /// The original mask.
     Unrestricted,
     /// A lasting mask of these PUs, as far as the original mask and the cpuset have them.
@@ -59,7 +59,7 @@ pub struct ApplyReport {
     /// Threads that did not get the wanted mask, with the reason.
     pub refused: Vec<(ThreadId, Refusal)>,
     /// State of the guardian.
-    pub guardian: Health,
+    pub guardian: GuardianHealth,
 }
 
 /// Outcome of a restoration.

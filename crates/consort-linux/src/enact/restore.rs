@@ -7,13 +7,13 @@
 //! look, which the restorers of dead runs can afford.
 
 use super::affinity::{self, Mask};
-use super::checked_write::{Outcome, write};
+use super::checked_write::{MaskWriteOutcome, write_mask};
 use super::family;
-use super::host::{AllowedPus, Host};
-use super::ledger::{Ledger, Seen};
-use super::original::Original;
+use super::host::{AllowedPusCache, Host};
+use super::journal_state::{JournalState, ObservedMask};
+use super::original_mask::OriginalMask;
 use super::report::RestoreReport;
-use crate::cookies::{Kernel, RealKernel};
+use crate::cookies::{CoreScheduling, HostCoreScheduling};
 use crate::proc::{ProcError, Stat, continue_process};
 use consort_core::{PuSet, ThreadId};
 use nix::errno::Errno;
@@ -35,9 +35,9 @@ const MAX_PASSES: u32 = 2_000;
 /// Restores everything that a ledger knows; `ours` tells whether a mask can be Consort's doing.
 pub(crate) fn restore(
     host: &Host,
-    ledger: &Ledger,
+    ledger: &JournalState,
     run: &str,
-    ours: &dyn Fn(&Seen<'_>) -> bool,
+    ours: &dyn Fn(&ObservedMask<'_>) -> bool,
 ) -> RestoreReport {
     let mut work = Restoration::new(host, ledger, run, ours);
     work.undo();
@@ -46,14 +46,18 @@ pub(crate) fn restore(
 
 /// Restores from the ledgers of dead runs, each given with the run's id. If a run had written masks
 /// and has living processes, looks again [`LATE_LOOK`] later for threads that have appeared since.
-pub(crate) fn restore_dead(host: &Host, runs: &[(&Ledger, &str)]) -> Vec<RestoreReport> {
+pub(crate) fn restore_dead_runs(host: &Host, runs: &[(&JournalState, &str)]) -> Vec<RestoreReport> {
     restore_twice(host, runs, || std::thread::sleep(LATE_LOOK))
 }
 
-fn restore_twice(host: &Host, runs: &[(&Ledger, &str)], wait: impl FnOnce()) -> Vec<RestoreReport> {
+fn restore_twice(
+    host: &Host,
+    runs: &[(&JournalState, &str)],
+    wait: impl FnOnce(),
+) -> Vec<RestoreReport> {
     let judges: Vec<_> = runs
         .iter()
-        .map(|&(ledger, _)| move |seen: &Seen<'_>| ledger.wrote(seen))
+        .map(|&(ledger, _)| move |seen: &ObservedMask<'_>| ledger.may_have_written(seen))
         .collect();
     let mut works: Vec<Restoration<'_>> = runs
         .iter()
@@ -63,16 +67,16 @@ fn restore_twice(host: &Host, runs: &[(&Ledger, &str)], wait: impl FnOnce()) -> 
     works.iter_mut().for_each(Restoration::undo);
     if works.iter().any(Restoration::may_miss_threads) {
         wait();
-        works.iter_mut().for_each(Restoration::look_late);
+        works.iter_mut().for_each(Restoration::check_late_threads);
     }
     works.into_iter().map(Restoration::report).collect()
 }
 
 struct Restoration<'a> {
     host: &'a Host,
-    ledger: &'a Ledger,
+    ledger: &'a JournalState,
     run: &'a str,
-    ours: &'a dyn Fn(&Seen<'_>) -> bool,
+    ours: &'a dyn Fn(&ObservedMask<'_>) -> bool,
     /// Threads that were written, each with the mask that was read back then.
     done: BTreeMap<ThreadId, PuSet>,
     /// Threads that were met with their masks as they are to be. They are not looked at again later:
@@ -104,9 +108,9 @@ struct Restoration<'a> {
 impl<'a> Restoration<'a> {
     fn new(
         host: &'a Host,
-        ledger: &'a Ledger,
+        ledger: &'a JournalState,
         run: &'a str,
-        ours: &'a dyn Fn(&Seen<'_>) -> bool,
+        ours: &'a dyn Fn(&ObservedMask<'_>) -> bool,
     ) -> Self {
         Self {
             host,
@@ -135,7 +139,7 @@ impl<'a> Restoration<'a> {
     fn undo(&mut self) {
         self.thawed = self.thaw();
         self.continued = self.continue_paused();
-        self.converged = self.passes();
+        self.converged = self.run_passes();
     }
 
     /// Returns true if a thread may yet appear with a mask that Consort wrote: one that was copied
@@ -145,14 +149,14 @@ impl<'a> Restoration<'a> {
     }
 
     /// Puts back threads that have appeared since the passes.
-    fn look_late(&mut self) {
+    fn check_late_threads(&mut self) {
         if !self.may_miss_threads() {
             return;
         }
         self.settled = std::mem::take(&mut self.met);
-        let (_, changed) = self.pass();
+        let (_, changed) = self.run_pass();
         if changed > 0 || self.is_short {
-            self.converged &= self.passes();
+            self.converged &= self.run_passes();
         }
     }
 
@@ -183,7 +187,7 @@ impl<'a> Restoration<'a> {
     fn thaw(&mut self) -> usize {
         let mut thawed = 0;
         for cgroup in &self.ledger.freezers {
-            match cgroup.give_back() {
+            match cgroup.thaw_and_remove() {
                 Ok(()) => thawed += 1,
                 Err(error) => self.frozen.push((cgroup.dir(), error.to_string())),
             }
@@ -212,10 +216,10 @@ impl<'a> Restoration<'a> {
     }
 
     /// Makes passes until they find nothing to change; returns false if they never do.
-    fn passes(&mut self) -> bool {
+    fn run_passes(&mut self) -> bool {
         let (mut clean, mut short) = (0, 0);
         for _ in 0..MAX_PASSES {
-            let (members, changed) = self.pass();
+            let (members, changed) = self.run_pass();
             if self.is_short {
                 short += 1;
                 if short > MOST_SHORT {
@@ -238,11 +242,11 @@ impl<'a> Restoration<'a> {
 
     /// Goes over every thread of the family once; returns the number of its processes, and that of
     /// the masks and cookies that were changed.
-    fn pass(&mut self) -> (usize, usize) {
+    fn run_pass(&mut self) -> (usize, usize) {
         let family = family::find(self.host, self.ledger, self.run);
         self.is_short = family.is_err();
         let family = family.unwrap_or_default();
-        let mut allowed = AllowedPus::new(self.host);
+        let mut allowed = AllowedPusCache::new(self.host);
         let mut changed = 0;
         for (&pid, &owner) in &family {
             let tids = self.host.tids(pid);
@@ -262,8 +266,8 @@ impl<'a> Restoration<'a> {
                     continue;
                 }
                 self.met.insert(thread);
-                changed += usize::from(self.take_cookie(thread));
-                changed += usize::from(self.visit(thread, owner, &mut allowed));
+                changed += usize::from(self.clear_cookie(thread));
+                changed += usize::from(self.restore_thread(thread, owner, &mut allowed));
             }
         }
         self.has_members = !family.is_empty();
@@ -272,15 +276,15 @@ impl<'a> Restoration<'a> {
 
     /// Takes a cookie of Consort's away from a thread, however it came to it; returns true if it
     /// had one.
-    fn take_cookie(&mut self, thread: ThreadId) -> bool {
+    fn clear_cookie(&mut self, thread: ThreadId) -> bool {
         if self.ledger.cookies.is_empty() || self.stuck.contains_key(&thread) {
             return false;
         }
-        let cookie = RealKernel.cookie(thread.tid);
+        let cookie = HostCoreScheduling.cookie(thread.tid);
         if !cookie.is_ok_and(|cookie| self.ledger.cookies.contains(&cookie)) {
             return false;
         }
-        match RealKernel.clear(thread.tid) {
+        match HostCoreScheduling.clear(thread.tid) {
             Ok(()) => {
                 self.cleared.insert(thread);
                 true
@@ -294,7 +298,12 @@ impl<'a> Restoration<'a> {
     }
 
     /// Puts one thread back if need be; returns true if its mask was changed.
-    fn visit(&mut self, thread: ThreadId, owner: u32, allowed: &mut AllowedPus) -> bool {
+    fn restore_thread(
+        &mut self,
+        thread: ThreadId,
+        owner: u32,
+        allowed: &mut AllowedPusCache,
+    ) -> bool {
         let ThreadId { pid, tid, .. } = thread;
         if self.ledger.left.contains(&thread) {
             self.released.insert(thread);
@@ -316,13 +325,13 @@ impl<'a> Restoration<'a> {
         }
         let journalled = self.ledger.threads.get(&thread);
         let original = journalled.unwrap_or(&program.original);
-        let allowed = allowed.of(self.host, pid, tid);
+        let allowed = allowed.read_pus(self.host, pid, tid);
         self.note_shortage(&allowed);
         let Ok(allowed) = allowed else {
             return false;
         };
-        let back = original.target(&allowed) == now;
-        let ours = (self.ours)(&Seen {
+        let back = original.effective_pus(&allowed) == now;
+        let ours = (self.ours)(&ObservedMask {
             root: program.root,
             pus: &now,
             allowed: &allowed,
@@ -331,7 +340,7 @@ impl<'a> Restoration<'a> {
         match (back, ours, journalled.is_some()) {
             // Written once even if it looks right: the kernel may remember a
             // narrower mask that the cpuset hides.
-            (true, _, true) | (false, true, _) => self.put_back(thread, original, &now),
+            (true, _, true) | (false, true, _) => self.write_original(thread, original, &now),
             (false, false, true) => {
                 self.released.insert(thread);
                 false
@@ -342,18 +351,23 @@ impl<'a> Restoration<'a> {
 
     fn note_shortage<T>(&mut self, read: &Result<T, ProcError>) {
         let error = read.as_ref().err();
-        self.is_short |= error.is_some_and(ProcError::is_passing);
+        self.is_short |= error.is_some_and(ProcError::is_transient);
     }
 
-    fn put_back(&mut self, thread: ThreadId, original: &Original, before: &PuSet) -> bool {
-        let mut outcome = write(self.host, thread, &original.mask());
-        if outcome == Outcome::Failed(Errno::EINVAL) {
+    fn write_original(
+        &mut self,
+        thread: ThreadId,
+        original: &OriginalMask,
+        before: &PuSet,
+    ) -> bool {
+        let mut outcome = write_mask(self.host, thread, &original.mask());
+        if outcome == MaskWriteOutcome::Failed(Errno::EINVAL) {
             // The cpuset has nothing of the original mask: the kernel's own
             // answer to that is the whole cpuset.
-            outcome = write(self.host, thread, &Mask::Open);
+            outcome = write_mask(self.host, thread, &Mask::Open);
         }
         match outcome {
-            Outcome::Done(now, _) => {
+            MaskWriteOutcome::Done(now, _) => {
                 let changed = now != *before;
                 if changed {
                     self.restored.insert(thread);
@@ -361,24 +375,26 @@ impl<'a> Restoration<'a> {
                 self.done.insert(thread, now);
                 changed
             }
-            Outcome::Failed(Errno::EMFILE | Errno::ENFILE | Errno::ENOMEM | Errno::EINTR) => {
+            MaskWriteOutcome::Failed(
+                Errno::EMFILE | Errno::ENFILE | Errno::ENOMEM | Errno::EINTR,
+            ) => {
                 self.is_short = true;
                 false
             }
-            Outcome::Failed(errno) => {
+            MaskWriteOutcome::Failed(errno) => {
                 self.failed.insert(thread, errno);
                 false
             }
-            Outcome::Gone => false,
+            MaskWriteOutcome::Gone => false,
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::record::{Program, Record};
+    use super::super::record::{JournalRecord, ManagedProgram};
     use super::*;
-    use crate::enact::checked_write::{Outcome, write};
+    use crate::enact::checked_write::{MaskWriteOutcome, write_mask};
     use nix::sys::signal::Signal;
     use std::io::{BufRead, BufReader, Write};
     use std::process::{Child, Command, Stdio};
@@ -398,13 +414,13 @@ mod tests {
         let creator = host.identify(shell.id(), shell.id()).unwrap();
         let own = affinity::get(creator.tid).unwrap();
         let narrow = PuSet::from(own.first().unwrap());
-        let allowed = AllowedPus::new(&host)
-            .of(&host, creator.pid, creator.tid)
+        let allowed = AllowedPusCache::new(&host)
+            .read_pus(&host, creator.pid, creator.tid)
             .unwrap();
-        let original = Original::new(own.clone(), &allowed);
+        let original = OriginalMask::new(own.clone(), &allowed);
         let stat = host.stat(creator.pid, creator.tid).unwrap().unwrap();
-        let ledger = Ledger::new([
-            Record::Program(Program {
+        let ledger = JournalState::new([
+            JournalRecord::Program(ManagedProgram {
                 pid: creator.pid,
                 start_ticks: creator.start_ticks,
                 root: creator.pid,
@@ -412,15 +428,15 @@ mod tests {
                 session: stat.session,
                 original: original.clone(),
             }),
-            Record::Thread(creator, original),
-            Record::Mask {
+            JournalRecord::Thread(creator, original),
+            JournalRecord::Mask {
                 root: creator.pid,
                 pus: narrow.clone(),
             },
         ]);
         let mask = Mask::Only(narrow.clone());
-        let narrow_creator = || write(&host, creator, &mask);
-        assert!(matches!(narrow_creator(), Outcome::Done(..)));
+        let narrow_creator = || write_mask(&host, creator, &mask);
+        assert!(matches!(narrow_creator(), MaskWriteOutcome::Done(..)));
         let mut late = 0;
         let reports = restore_twice(&host, &[(&ledger, "none")], || {
             assert_eq!(affinity::get(creator.tid), Ok(own.clone()));

@@ -54,10 +54,10 @@ pub(crate) struct RuntimeDir {
 
 impl RuntimeDir {
     /// Opens the first usable folder, making it if need be.
-    pub(crate) fn first_usable(dirs: &[PathBuf]) -> Result<Self, RuntimeDirError> {
+    pub(crate) fn open_first_usable(dirs: &[PathBuf]) -> Result<Self, RuntimeDirError> {
         let mut result = Err(RuntimeDirError::NoneGiven);
         for dir in dirs {
-            result = Self::create(dir).and_then(Self::written);
+            result = Self::create(dir).and_then(Self::check_writable);
             if result.is_ok() {
                 break;
             }
@@ -76,7 +76,7 @@ impl RuntimeDir {
     fn create(path: &Path) -> Result<Self, RuntimeDirError> {
         match DirBuilder::new().mode(0o700).create(path) {
             Err(source) if source.kind() != io::ErrorKind::AlreadyExists => {
-                Err(unusable(path, source))
+                Err(unusable_error(path, source))
             }
             _ => Self::open(path),
         }
@@ -84,8 +84,10 @@ impl RuntimeDir {
 
     /// Writes and deletes a file in the folder. Owner and mode do not show that a file system is
     /// read-only, full or over its quota; a file without content does not show the last two.
-    fn written(self) -> Result<Self, RuntimeDirError> {
-        let probe = self.probe().map_err(|e| unusable(&self.path, e.into()));
+    fn check_writable(self) -> Result<Self, RuntimeDirError> {
+        let probe = self
+            .open_probe_file()
+            .map_err(|e| unusable_error(&self.path, e.into()));
         // Beyond the limit on file sizes a write would end the process by SIGXFSZ.
         let most = getrlimit(Resource::RLIMIT_FSIZE).map_or(u64::MAX, |(soft, _)| soft);
         let bytes = PROBE_BYTES.min(usize::try_from(most).unwrap_or(usize::MAX));
@@ -93,12 +95,12 @@ impl RuntimeDir {
             0 => Err(Errno::EFBIG.into()),
             bytes => probe?.write_all(&[0; PROBE_BYTES][..bytes]),
         };
-        written.map_err(|source| unusable(&self.path, source))?;
+        written.map_err(|source| unusable_error(&self.path, source))?;
         Ok(self)
     }
 
     /// An open file of the folder that has no name, so that it disappears with its process.
-    fn probe(&self) -> Result<File, Errno> {
+    fn open_probe_file(&self) -> Result<File, Errno> {
         let (flags, mode) = (OFlag::O_WRONLY | OFlag::O_CLOEXEC, Mode::S_IRUSR);
         match openat(&self.handle, ".", flags | OFlag::O_TMPFILE, mode) {
             // The file system (EOPNOTSUPP) or the kernel (EISDIR) has no files without names.
@@ -117,8 +119,8 @@ impl RuntimeDir {
     /// Opens a folder that exists, without following a link in its place.
     pub(crate) fn open(path: &Path) -> Result<Self, RuntimeDirError> {
         let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-        let fd = open(path, flags, Mode::empty()).map_err(|e| unusable(path, e.into()))?;
-        let status = fstat(&fd).map_err(|e| unusable(path, e.into()))?;
+        let fd = open(path, flags, Mode::empty()).map_err(|e| unusable_error(path, e.into()))?;
+        let status = fstat(&fd).map_err(|e| unusable_error(path, e.into()))?;
         let uid = Uid::effective().as_raw();
         if status.st_uid != uid || status.st_mode & OTHERS_WRITE != 0 {
             let path = path.to_owned();
@@ -131,7 +133,7 @@ impl RuntimeDir {
     }
 }
 
-fn unusable(path: &Path, source: io::Error) -> RuntimeDirError {
+fn unusable_error(path: &Path, source: io::Error) -> RuntimeDirError {
     RuntimeDirError::Unusable {
         path: path.to_owned(),
         source,
@@ -147,7 +149,7 @@ mod tests {
     fn a_folder_is_made_private() {
         let parent = tempfile::tempdir().unwrap();
         let path = parent.path().join("consort");
-        RuntimeDir::first_usable(std::slice::from_ref(&path)).unwrap();
+        RuntimeDir::open_first_usable(std::slice::from_ref(&path)).unwrap();
         let mode = path.metadata().unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o700);
     }
@@ -157,7 +159,7 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let link = parent.path().join("consort");
         symlink(parent.path(), &link).unwrap();
-        let error = RuntimeDir::first_usable(&[link]).unwrap_err();
+        let error = RuntimeDir::open_first_usable(&[link]).unwrap_err();
         assert!(matches!(error, RuntimeDirError::Unusable { .. }), "{error}");
     }
 
@@ -167,14 +169,14 @@ mod tests {
         let open = parent.path().join("open");
         std::fs::create_dir(&open).unwrap();
         std::fs::set_permissions(&open, PermissionsExt::from_mode(0o777)).unwrap();
-        let error = RuntimeDir::first_usable(std::slice::from_ref(&open)).unwrap_err();
+        let error = RuntimeDir::open_first_usable(std::slice::from_ref(&open)).unwrap_err();
         assert!(
             matches!(error, RuntimeDirError::NotPrivate { .. }),
             "{error}"
         );
         let good = parent.path().join("good");
         assert_eq!(
-            RuntimeDir::first_usable(&[open, good.clone()])
+            RuntimeDir::open_first_usable(&[open, good.clone()])
                 .unwrap()
                 .path,
             good

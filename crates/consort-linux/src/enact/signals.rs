@@ -2,13 +2,13 @@
 //!
 //! The program shares the caller's process group, so signals from the terminal (Ctrl-C, Ctrl-\,
 //! Ctrl-Z, a hang-up) reach it without help; such signals come from the kernel. So do signals that
-//! another process sends to the whole group, which a [`Witness`] tells. Signals to the caller alone
+//! another process sends to the whole group, which a [`GroupSignalDetector`] tells. Signals to the caller alone
 //! are passed on.
 //!
-//! Usage: make [`Signals`] before any other thread exists, as these inherit the blocked signals;
-//! poll its descriptor; take the action that [`relay`] gives for each event.
+//! Usage: make [`SignalReader`] before any other thread exists, as these inherit the blocked signals;
+//! poll its descriptor; take the action that [`choose_action`] gives for each event.
 
-use super::witness::Witness;
+use super::group_signals::GroupSignalDetector;
 use nix::errno::Errno;
 use nix::libc;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, raise, sigprocmask};
@@ -49,7 +49,7 @@ pub struct SignalEvent {
 
 /// The action that a signal calls for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Relay {
+pub enum SignalAction {
     /// Send it to the program.
     Forward(Signal),
     /// Ask for the program's state, which may have changed.
@@ -59,36 +59,36 @@ pub enum Relay {
 }
 
 /// Decides about a signal, given the pid of the program.
-pub fn relay(event: SignalEvent, child: u32) -> Relay {
+pub fn choose_action(event: SignalEvent, child: u32) -> SignalAction {
     match event.signal {
-        Signal::SIGCHLD => Relay::AskChild,
-        _ if event.to_group || event.sender == child => Relay::Nothing,
+        Signal::SIGCHLD => SignalAction::AskChild,
+        _ if event.to_group || event.sender == child => SignalAction::Nothing,
         // A timer that was set before this program began: the kernel sends that here alone.
-        Signal::SIGALRM => Relay::Forward(Signal::SIGALRM),
-        _ if event.from_kernel => Relay::Nothing,
-        signal => Relay::Forward(signal),
+        Signal::SIGALRM => SignalAction::Forward(Signal::SIGALRM),
+        _ if event.from_kernel => SignalAction::Nothing,
+        signal => SignalAction::Forward(signal),
     }
 }
 
 /// The signals of this process, read instead of handled.
 #[derive(Debug)]
-pub struct Signals {
+pub struct SignalReader {
     fd: SignalFd,
     /// A witness for signals to the group; none where no process could be made for it.
-    witness: Option<RefCell<Witness>>,
+    witness: Option<RefCell<GroupSignalDetector>>,
 }
 
-impl Signals {
+impl SignalReader {
     /// Blocks the signals in the calling thread and opens a descriptor for them.
     ///
     /// # Errors
     /// When the kernel refuses, as when it is out of descriptors.
-    pub fn take() -> Result<Self, Errno> {
+    pub fn block_and_open() -> Result<Self, Errno> {
         let set: SigSet = TAKEN.into_iter().collect();
         let fd = SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
         set.thread_block()?;
         SigSet::from_iter([UNREAD]).thread_block()?;
-        let witness = Witness::start().ok().map(RefCell::new);
+        let witness = GroupSignalDetector::start().ok().map(RefCell::new);
         Ok(Self { fd, witness })
     }
 
@@ -98,7 +98,7 @@ impl Signals {
     /// When the descriptor cannot be read.
     pub fn next(&self) -> Result<Option<SignalEvent>, Errno> {
         let Some(info) = self.fd.read_signal()? else {
-            self.rest();
+            self.discard_stale_signals();
             return Ok(None);
         };
         let mut event = SignalEvent {
@@ -108,18 +108,18 @@ impl Signals {
             sender: info.ssi_pid,
         };
         if event.signal != Signal::SIGCHLD {
-            let saw = self.witness(|witness| witness.saw(event.signal));
+            let saw = self.query_detector(|witness| witness.take_group_signal(event.signal));
             event.to_group = saw == Some(true) && !event.from_kernel;
         }
         Ok(Some(event))
     }
 
     /// To be called now and then while no signal is there.
-    pub(crate) fn rest(&self) {
-        self.witness(Witness::rest);
+    pub(crate) fn discard_stale_signals(&self) {
+        self.query_detector(GroupSignalDetector::discard_stale_signals);
     }
 
-    fn witness<T>(&self, ask: impl FnOnce(&mut Witness) -> T) -> Option<T> {
+    fn query_detector<T>(&self, ask: impl FnOnce(&mut GroupSignalDetector) -> T) -> Option<T> {
         let witness = self.witness.as_ref()?;
         Some(ask(&mut witness.borrow_mut()))
     }
@@ -131,7 +131,7 @@ impl Signals {
     ///
     /// # Errors
     /// When the kernel refuses to send or to unblock the signal.
-    pub fn stop_like(&self, signal: Signal) -> Result<(), Errno> {
+    pub fn stop_by_signal(&self, signal: Signal) -> Result<(), Errno> {
         let set = SigSet::from_iter([signal]);
         raise(signal)?;
         let mut before = SigSet::empty();
@@ -140,7 +140,7 @@ impl Signals {
     }
 }
 
-impl AsFd for Signals {
+impl AsFd for SignalReader {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
@@ -150,40 +150,55 @@ impl AsFd for Signals {
 mod tests {
     use super::*;
 
-    fn check(signal: Signal, from_kernel: bool, sender: u32, expect: Relay) {
+    fn check(signal: Signal, from_kernel: bool, sender: u32, expect: SignalAction) {
         let event = SignalEvent {
             signal,
             from_kernel,
             to_group: false,
             sender,
         };
-        assert_eq!(relay(event, 42), expect);
+        assert_eq!(choose_action(event, 42), expect);
         let to_group = SignalEvent {
             to_group: true,
             ..event
         };
         let already = match signal {
-            Signal::SIGCHLD => Relay::AskChild,
-            _ => Relay::Nothing,
+            Signal::SIGCHLD => SignalAction::AskChild,
+            _ => SignalAction::Nothing,
         };
-        assert_eq!(relay(to_group, 42), already);
+        assert_eq!(choose_action(to_group, 42), already);
     }
 
     #[test]
     fn only_what_others_sent_to_us_alone_is_passed_on() {
-        check(Signal::SIGINT, true, 0, Relay::Nothing);
-        check(Signal::SIGHUP, true, 0, Relay::Nothing);
-        check(Signal::SIGINT, false, 7, Relay::Forward(Signal::SIGINT));
-        check(Signal::SIGTERM, false, 7, Relay::Forward(Signal::SIGTERM));
-        check(Signal::SIGTERM, false, 42, Relay::Nothing);
-        check(Signal::SIGCHLD, false, 42, Relay::AskChild);
-        check(Signal::SIGALRM, true, 0, Relay::Forward(Signal::SIGALRM));
+        check(Signal::SIGINT, true, 0, SignalAction::Nothing);
+        check(Signal::SIGHUP, true, 0, SignalAction::Nothing);
+        check(
+            Signal::SIGINT,
+            false,
+            7,
+            SignalAction::Forward(Signal::SIGINT),
+        );
+        check(
+            Signal::SIGTERM,
+            false,
+            7,
+            SignalAction::Forward(Signal::SIGTERM),
+        );
+        check(Signal::SIGTERM, false, 42, SignalAction::Nothing);
+        check(Signal::SIGCHLD, false, 42, SignalAction::AskChild);
+        check(
+            Signal::SIGALRM,
+            true,
+            0,
+            SignalAction::Forward(Signal::SIGALRM),
+        );
     }
 
     #[test]
     fn taken_signals_are_read_with_their_sender() {
         let read = std::thread::spawn(|| {
-            let signals = Signals::take().unwrap();
+            let signals = SignalReader::block_and_open().unwrap();
             assert_eq!(signals.next().unwrap(), None);
             raise(Signal::SIGUSR1).unwrap();
             signals.next().unwrap().unwrap()

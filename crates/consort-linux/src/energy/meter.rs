@@ -7,11 +7,11 @@ const UJ_PER_J: f64 = 1e6;
 
 /// The meters of a host, each with its count at the last reading, µJ.
 #[derive(Debug)]
-pub struct Meter {
+pub struct RaplMeter {
     zones: Vec<(Zone, u64)>,
 }
 
-impl Meter {
+impl RaplMeter {
     /// Opens the meters of the host below `root` and reads them once.
     ///
     /// # Errors
@@ -33,7 +33,7 @@ impl Meter {
         let mut spent_uj = 0;
         for (zone, before) in &mut self.zones {
             let now = read_uj(&zone.counter).ok()?;
-            spent_uj += since(*before, now, zone.range_uj);
+            spent_uj += count_difference(*before, now, zone.range_uj);
             *before = now;
         }
         Some(spent_uj as f64 / UJ_PER_J)
@@ -42,7 +42,7 @@ impl Meter {
 
 /// Energy counted between two readings of a meter, µJ; right if the counter wrapped around at most
 /// once in between.
-fn since(before: u64, now: u64, range_uj: u64) -> u64 {
+fn count_difference(before: u64, now: u64, range_uj: u64) -> u64 {
     if now >= before {
         now - before
     } else {
@@ -67,7 +67,7 @@ mod tests {
             ("intel-rapl:0", "package-0", 1_000_000, 9_000_000),
             ("intel-rapl:0:1", "dram", 500_000, 9_000_000),
         ]);
-        let mut meter = Meter::open(root.path()).unwrap();
+        let mut meter = RaplMeter::open(root.path()).unwrap();
         assert_eq!(meter.spent_j(), Some(0.0));
         count(root.path(), "intel-rapl:0", 3_000_000);
         count(root.path(), "intel-rapl:0:1", 750_000);
@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn a_meter_that_ran_over_is_no_loss() {
         let root = host(&[("intel-rapl:0", "package-0", 8_000_000, 9_000_000)]);
-        let mut meter = Meter::open(root.path()).unwrap();
+        let mut meter = RaplMeter::open(root.path()).unwrap();
         count(root.path(), "intel-rapl:0", 2_000_000);
         assert_eq!(meter.spent_j(), Some(3.0));
     }
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn a_meter_that_has_gone_tells_nothing_rather_than_zero() {
         let root = host(&[("intel-rapl:0", "package-0", 8, 9)]);
-        let mut meter = Meter::open(root.path()).unwrap();
+        let mut meter = RaplMeter::open(root.path()).unwrap();
         std::fs::remove_dir_all(root.path().join("sys")).unwrap();
         assert_eq!(meter.spent_j(), None);
     }
@@ -99,7 +99,7 @@ mod tests {
             spent: u64,
         ) {
             let (before, spent) = (start % range, spent % range);
-            prop_assert_eq!(since(before, (before + spent) % range, range), spent);
+            prop_assert_eq!(count_difference(before, (before + spent) % range, range), spent);
         }
     }
 }

@@ -6,11 +6,11 @@ use std::path::Path;
 /// A rate at which the energy of an interval is shared out: by time on PUs, among all threads that
 /// ran on the host.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Shares {
+pub struct EnergyRate {
     j_per_ns: f64,
 }
 
-impl Shares {
+impl EnergyRate {
     /// Rate for `spent_j`, spent while all PUs together were busy for `host_busy_ns`. The time of
     /// managed threads, `managed_ns`, is the least that counts as busy: the kernel accounts for the
     /// host in steps of 10 ms only.
@@ -24,7 +24,7 @@ impl Shares {
     }
 
     /// Energy of a thread that was on a PU for `cpu_ns`, J.
-    pub fn of(self, cpu_ns: f64) -> f64 {
+    pub fn energy_j(self, cpu_ns: f64) -> f64 {
         self.j_per_ns * cpu_ns
     }
 }
@@ -51,13 +51,13 @@ mod tests {
 
     #[test]
     fn those_that_are_not_managed_have_their_share() {
-        let shares = Shares::new(8.0, 4_000, 1_000.0).unwrap();
-        assert_eq!(shares.of(1_000.0), 2.0);
+        let shares = EnergyRate::new(8.0, 4_000, 1_000.0).unwrap();
+        assert_eq!(shares.energy_j(1_000.0), 2.0);
     }
 
     #[test]
     fn energy_of_an_idle_host_is_nobodys() {
-        assert_eq!(Shares::new(8.0, 0, 0.0), None);
+        assert_eq!(EnergyRate::new(8.0, 0, 0.0), None);
     }
 
     #[test]
@@ -79,8 +79,8 @@ mod tests {
             threads in prop::collection::vec(0.0f64..1e9, 1..20),
         ) {
             let managed: f64 = threads.iter().sum();
-            if let Some(shares) = Shares::new(spent, busy, managed) {
-                let told: f64 = threads.iter().map(|&ns| shares.of(ns)).sum();
+            if let Some(shares) = EnergyRate::new(spent, busy, managed) {
+                let told: f64 = threads.iter().map(|&ns| shares.energy_j(ns)).sum();
                 prop_assert!(told <= spent * (1.0 + 1e-9));
             }
         }

@@ -70,10 +70,10 @@ fn zone(path: &Path) -> Option<Result<Zone, String>> {
     if !name.starts_with("package") && name != "dram" {
         return None;
     }
-    Some(whole(path, name))
+    Some(open_zone(path, name))
 }
 
-fn whole(path: &Path, name: String) -> Result<Zone, String> {
+fn open_zone(path: &Path, name: String) -> Result<Zone, String> {
     let counter = path.join("energy_uj");
     read_uj(&counter).map_err(|e| refusal(&counter, &e))?;
     let range = path.join("max_energy_range_uj");

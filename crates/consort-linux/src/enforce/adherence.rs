@@ -15,14 +15,14 @@ const HOLDS: f64 = 0.75;
 
 /// Running time, and the part of it in place, ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Tally {
+pub struct AdherenceTally {
     /// Time in place.
     pub held_ns: f64,
     /// Time in all.
     pub ran_ns: f64,
 }
 
-impl Tally {
+impl AdherenceTally {
     /// Adds time of which a share was in place.
     pub(crate) fn add(&mut self, ran_ns: f64, share: f64) {
         self.held_ns += ran_ns * share;
@@ -37,7 +37,7 @@ impl Tally {
 
 /// A thread's place, and the share of its time that it spent there.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct ThreadPlace {
     /// PUs that the plan allows the thread.
     pub(crate) pus: PuSet,
     /// Time from which the thread is expected to be there, `CLOCK_MONOTONIC`, ns; none while it is
@@ -50,7 +50,7 @@ pub(crate) struct Place {
     recent: VecDeque<f64>,
 }
 
-impl Place {
+impl ThreadPlace {
     /// A place to be taken.
     pub(crate) fn new(pus: PuSet) -> Self {
         Self {
@@ -77,12 +77,12 @@ impl Place {
     }
 
     /// Notes that the thread has been sent there, unless that was noted before.
-    pub(crate) fn taken(&mut self, now_ns: u64) {
+    pub(crate) fn note_arrival(&mut self, now_ns: u64) {
         self.since_ns.get_or_insert(now_ns);
     }
 
     /// Takes in a sample of the thread on this PU; one from before the place was taken is ignored.
-    pub(crate) fn sampled(&mut self, pu: PuId, time_ns: u64) {
+    pub(crate) fn add_sample(&mut self, pu: PuId, time_ns: u64) {
         if self.since_ns.is_some_and(|since_ns| time_ns >= since_ns) {
             self.samples += 1;
             self.samples_held += u32::from(self.pus.contains(pu));
@@ -91,7 +91,7 @@ impl Place {
 
     /// Ends an interval. Returns the share of its running time that the thread spent in place, 0 to
     /// 1: from samples or, without any, from `last_pu`; none without either.
-    pub(crate) fn settle(&mut self, last_pu: Option<PuId>) -> Option<f64> {
+    pub(crate) fn end_interval(&mut self, last_pu: Option<PuId>) -> Option<f64> {
         let (all, held) = (self.samples, self.samples_held);
         (self.samples, self.samples_held) = (0, 0);
         if all > 0 {
@@ -120,23 +120,23 @@ impl Place {
 mod tests {
     use super::*;
 
-    fn place() -> Place {
-        let mut place = Place::new("0-1".parse().unwrap());
-        place.taken(100);
+    fn place() -> ThreadPlace {
+        let mut place = ThreadPlace::new("0-1".parse().unwrap());
+        place.note_arrival(100);
         place
     }
 
     #[test]
     fn samples_tell_the_share_and_only_those_of_this_place_count() {
         let mut place = place();
-        place.sampled(PuId(3), 99);
+        place.add_sample(PuId(3), 99);
         for pu in [0, 1, 2, 0] {
-            place.sampled(PuId(pu), 100);
+            place.add_sample(PuId(pu), 100);
         }
-        assert_eq!(place.settle(Some(PuId(3))), Some(0.75));
-        assert_eq!(place.settle(Some(PuId(3))), Some(0.0));
-        assert_eq!(place.settle(Some(PuId(1))), Some(1.0));
-        assert_eq!(place.settle(None), None);
+        assert_eq!(place.end_interval(Some(PuId(3))), Some(0.75));
+        assert_eq!(place.end_interval(Some(PuId(3))), Some(0.0));
+        assert_eq!(place.end_interval(Some(PuId(1))), Some(1.0));
+        assert_eq!(place.end_interval(None), None);
     }
 
     #[test]
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_tally_is_weighted_by_time() {
-        let mut tally = Tally::default();
+        let mut tally = AdherenceTally::default();
         assert_eq!(tally.share(), None);
         tally.add(3.0, 1.0);
         tally.add(1.0, 0.0);

@@ -8,12 +8,12 @@ pub(crate) const NUDGES_PER_S: f64 = 1_000.0;
 
 /// Nudges that may be made now; refilled over time, never more than those of one second.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Budget {
+pub(crate) struct NudgeBudget {
     left: f64,
     filled: Instant,
 }
 
-impl Budget {
+impl NudgeBudget {
     /// A full budget.
     pub(crate) fn new(now: Instant) -> Self {
         Self {
@@ -23,7 +23,7 @@ impl Budget {
     }
 
     /// Takes one nudge out; returns false when none is left.
-    pub(crate) fn take(&mut self, now: Instant) -> bool {
+    pub(crate) fn take_nudge(&mut self, now: Instant) -> bool {
         let since = now.saturating_duration_since(self.filled);
         self.left = NUDGES_PER_S.min(self.left + NUDGES_PER_S * since.as_secs_f64());
         self.filled = now;
@@ -43,10 +43,10 @@ mod tests {
     #[test]
     fn no_second_has_more_nudges_than_the_bound_beyond_the_first() {
         let start = Instant::now();
-        let mut budget = Budget::new(start);
-        let made = |budget: &mut Budget, ms: u64| {
+        let mut budget = NudgeBudget::new(start);
+        let made = |budget: &mut NudgeBudget, ms: u64| {
             let now = start + Duration::from_millis(ms);
-            (0..10_000).filter(|_| budget.take(now)).count()
+            (0..10_000).filter(|_| budget.take_nudge(now)).count()
         };
         assert_eq!(made(&mut budget, 0), 1_000);
         assert_eq!(made(&mut budget, 0), 0);

@@ -1,14 +1,14 @@
 //! The choice, for each thread of a plan, of a nudge, a pin or neither.
 
-use super::adherence::{Place, Tally};
-use super::budget::Budget;
+use super::adherence::{AdherenceTally, ThreadPlace};
+use super::budget::NudgeBudget;
 use super::kind::{EnactChoice, EnactorKind};
-use super::pairs::Pairs;
+use super::pairs::CorePairs;
 use super::starters::{QUIET, Starters};
-use super::windows::{WindowCounts, Windows};
-use crate::enact::Wanted;
-use crate::perf::record::Record;
-use crate::sampling::Batch;
+use super::windows::{NudgeWindows, WindowCounts};
+use crate::enact::ThreadWish;
+use crate::perf::record::PerfRecord;
+use crate::sampling::RecordBatch;
 use consort_core::{Placement, Plan, PuId, PuSet, ThreadId, Topology};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -20,7 +20,7 @@ const CHASED: usize = 64;
 
 /// Position of a thread, and the facts about its process that decide on pinning.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Whereabouts {
+pub(crate) struct ThreadPosition {
     /// The PU that the thread runs on, waits for, or ran on last.
     pub(crate) pu: PuId,
     /// True if the thread runs on `pu` or waits for it; only then does a nudge move it.
@@ -35,10 +35,10 @@ pub(crate) struct Whereabouts {
 #[derive(Debug)]
 pub(crate) struct Enforcement {
     choice: EnactChoice,
-    budget: Budget,
-    windows: Windows,
+    budget: NudgeBudget,
+    windows: NudgeWindows,
     starters: Starters,
-    places: BTreeMap<ThreadId, Place>,
+    places: BTreeMap<ThreadId, ThreadPlace>,
     /// Threads with places by kernel thread id, by which samples name them.
     by_tid: BTreeMap<u32, ThreadId>,
     pinned: BTreeSet<ThreadId>,
@@ -46,14 +46,14 @@ pub(crate) struct Enforcement {
     strays: BTreeSet<ThreadId>,
     /// The last of the strays that were looked at between plans.
     chased: Option<ThreadId>,
-    pairs: Pairs,
+    pairs: CorePairs,
     /// Running time, ns, and share of it in place, 0 to 1, of each thread over the interval that
     /// ends.
     settled: BTreeMap<ThreadId, (f64, f64)>,
     /// Adherence of all threads with places over the run.
-    pub(crate) adherence: Tally,
+    pub(crate) adherence: AdherenceTally,
     /// Adherence of all pairs over the run; a lower bound.
-    pub(crate) pair_adherence: Tally,
+    pub(crate) pair_adherence: AdherenceTally,
     /// Number of nudges that were put off by a bound.
     put_off: u64,
 }
@@ -63,18 +63,18 @@ impl Enforcement {
     pub(crate) fn new(choice: EnactChoice) -> Self {
         Self {
             choice,
-            budget: Budget::new(Instant::now()),
-            windows: Windows::default(),
+            budget: NudgeBudget::new(Instant::now()),
+            windows: NudgeWindows::default(),
             starters: Starters::default(),
             places: BTreeMap::new(),
             by_tid: BTreeMap::new(),
             pinned: BTreeSet::new(),
             strays: BTreeSet::new(),
             chased: None,
-            pairs: Pairs::default(),
+            pairs: CorePairs::default(),
             settled: BTreeMap::new(),
-            adherence: Tally::default(),
-            pair_adherence: Tally::default(),
+            adherence: AdherenceTally::default(),
+            pair_adherence: AdherenceTally::default(),
             put_off: 0,
         }
     }
@@ -90,7 +90,7 @@ impl Enforcement {
     }
 
     /// Threads that are pinned.
-    pub(crate) fn pinned(&self) -> &BTreeSet<ThreadId> {
+    pub(crate) fn pinned_threads(&self) -> &BTreeSet<ThreadId> {
         &self.pinned
     }
 
@@ -109,25 +109,25 @@ impl Enforcement {
         }
         self.by_tid = self.places.keys().map(|id| (id.tid, *id)).collect();
         let places = self.places.iter().map(|(&id, place)| (id, &place.pus));
-        self.pairs = Pairs::of(topology, places);
+        self.pairs = CorePairs::from_places(topology, places);
         changed
     }
 
     /// Notes that the plan was carried out at `now_ns` (`CLOCK_MONOTONIC`): from now on threads are
     /// expected in their places.
-    pub(crate) fn carried_out(&mut self, now_ns: u64) {
+    pub(crate) fn note_plan_applied(&mut self, now_ns: u64) {
         let places = self.places.values_mut();
-        places.for_each(|place| place.taken(now_ns));
-        self.pass(now_ns);
+        places.for_each(|place| place.note_arrival(now_ns));
+        self.note_time_passed(now_ns);
     }
 
     /// Notes that the threads with places have had them until `now_ns` (`CLOCK_MONOTONIC`).
-    pub(crate) fn pass(&mut self, now_ns: u64) {
-        self.windows.pass(self.places.len(), now_ns);
+    pub(crate) fn note_time_passed(&mut self, now_ns: u64) {
+        self.windows.note_time_passed(self.places.len(), now_ns);
     }
 
     /// Takes in the nudges that were made just now, each with its window.
-    pub(crate) fn nudged(&mut self, windows: &[(ThreadId, Duration)]) {
+    pub(crate) fn add_nudge_windows(&mut self, windows: &[(ThreadId, Duration)]) {
         let now = Instant::now();
         for &(id, narrow) in windows {
             self.windows.add(id, narrow, now);
@@ -147,7 +147,7 @@ impl Enforcement {
                 true
             }
             None => {
-                self.places.insert(id, Place::new(pus.clone()));
+                self.places.insert(id, ThreadPlace::new(pus.clone()));
                 true
             }
         }
@@ -156,17 +156,17 @@ impl Enforcement {
     /// Mask that a thread is to have now: narrow where it is pinned, narrowed and widened again
     /// where it is nudged, otherwise unrestricted. `suffers` returns true if a pin would keep the
     /// thread's process from something that it may do.
-    pub(crate) fn order(
+    pub(crate) fn choose_wish(
         &mut self,
         id: ThreadId,
-        at: Option<Whereabouts>,
+        at: Option<ThreadPosition>,
         now: Instant,
         suffers: impl FnOnce() -> bool,
-    ) -> Wanted {
+    ) -> ThreadWish {
         let Some(place) = self.places.get(&id) else {
             self.pinned.remove(&id);
             self.strays.remove(&id);
-            return Wanted::Unrestricted;
+            return ThreadWish::Unrestricted;
         };
         // A pinned thread that moves is set free for a quantum, and the next look finds a mask that it
         // sets then.
@@ -178,20 +178,20 @@ impl Enforcement {
             let pus = place.pus.clone();
             self.pinned.insert(id);
             self.strays.remove(&id);
-            return Wanted::Only(pus);
+            return ThreadWish::Only(pus);
         }
         self.pinned.remove(&id);
-        let correction = self.correction(id, at, now);
-        correction.unwrap_or(Wanted::Unrestricted)
+        let correction = self.choose_nudge(id, at, now);
+        correction.unwrap_or(ThreadWish::Unrestricted)
     }
 
     /// The nudge that a thread needs now, if any.
-    pub(crate) fn correction(
+    pub(crate) fn choose_nudge(
         &mut self,
         id: ThreadId,
-        at: Option<Whereabouts>,
+        at: Option<ThreadPosition>,
         now: Instant,
-    ) -> Option<Wanted> {
+    ) -> Option<ThreadWish> {
         if self.choice == EnactChoice::Only(EnactorKind::Ext) {
             return None;
         }
@@ -204,11 +204,11 @@ impl Enforcement {
         }
         let pus = pus.clone();
         self.strays.insert(id);
-        (can_move && !is_in_place).then(|| self.nudge(id, pus, now))
+        (can_move && !is_in_place).then(|| self.nudge_within_bounds(id, pus, now))
     }
 
     /// The next threads that may be out of place: at most [`CHASED`] of them, each in its turn.
-    pub(crate) fn strays(&mut self) -> Vec<ThreadId> {
+    pub(crate) fn next_strays(&mut self) -> Vec<ThreadId> {
         let after = self.chased.map_or(Bound::Unbounded, Bound::Excluded);
         let rest = self.strays.range((after, Bound::Unbounded));
         let next: Vec<ThreadId> = rest.take(CHASED).copied().collect();
@@ -216,22 +216,28 @@ impl Enforcement {
         next
     }
 
-    fn nudge(&mut self, id: ThreadId, pus: PuSet, now: Instant) -> Wanted {
-        if self.windows.allow(id, now) && self.budget.take(now) {
-            return Wanted::Nudge(pus);
+    fn nudge_within_bounds(&mut self, id: ThreadId, pus: PuSet, now: Instant) -> ThreadWish {
+        if self.windows.may_narrow(id, now) && self.budget.take_nudge(now) {
+            return ThreadWish::Nudge(pus);
         }
         self.put_off += 1;
-        Wanted::Unrestricted
+        ThreadWish::Unrestricted
     }
 
-    fn may_pin(&self, id: ThreadId, place: &Place, at: Option<Whereabouts>, now: Instant) -> bool {
+    fn may_pin(
+        &self,
+        id: ThreadId,
+        place: &ThreadPlace,
+        at: Option<ThreadPosition>,
+        now: Instant,
+    ) -> bool {
         match self.choice {
             EnactChoice::Only(EnactorKind::Pin) => self.starters.starts_none(id, now),
             EnactChoice::Only(_) => false,
             EnactChoice::Auto => {
                 let drifts = self.pinned.contains(&id) || place.drifts();
                 // A process that is asked for its mask answers with that of its first thread.
-                let fits = |at: Whereabouts| at.process_age >= QUIET && !at.leads_others;
+                let fits = |at: ThreadPosition| at.process_age >= QUIET && !at.leads_others;
                 drifts && at.is_some_and(fits) && self.starters.is_worker(id, now)
             }
         }
@@ -240,23 +246,23 @@ impl Enforcement {
     /// Takes records in: the PUs that threads with places ran on, and the threads that started
     /// others or became another program. Returns those among the latter that were pinned and must
     /// be set free at once.
-    pub(crate) fn note(
+    pub(crate) fn apply_records(
         &mut self,
-        batch: &Batch,
+        batch: &RecordBatch,
         id_of: impl Fn(u32) -> Option<ThreadId>,
         now: Instant,
     ) -> Vec<ThreadId> {
         let mut freed = Vec::new();
         for record in &batch.records {
             match record {
-                Record::Sample { stamp, .. } => {
-                    self.sampled(stamp.tid, PuId(stamp.pu), stamp.time_ns);
+                PerfRecord::Sample { stamp, .. } => {
+                    self.add_sample(stamp.tid, PuId(stamp.pu), stamp.time_ns);
                 }
-                Record::Fork(task) => {
-                    freed.extend(id_of(task.parent_tid).and_then(|id| self.cloned(id, now)));
+                PerfRecord::Fork(task) => {
+                    freed.extend(id_of(task.parent_tid).and_then(|id| self.note_clone(id, now)));
                 }
-                Record::Comm { tid, exec, .. } if *exec => {
-                    freed.extend(id_of(*tid).and_then(|id| self.executed(id, now)));
+                PerfRecord::Comm { tid, exec, .. } if *exec => {
+                    freed.extend(id_of(*tid).and_then(|id| self.note_exec(id, now)));
                 }
                 _ => {}
             }
@@ -265,43 +271,43 @@ impl Enforcement {
     }
 
     /// Notes that a thread has cloned or forked; returns it if it was pinned and must be set free.
-    pub(crate) fn cloned(&mut self, id: ThreadId, now: Instant) -> Option<ThreadId> {
+    pub(crate) fn note_clone(&mut self, id: ThreadId, now: Instant) -> Option<ThreadId> {
         let was_pinned = self.pinned.remove(&id);
-        self.starters.cloned(id, was_pinned, now);
+        self.starters.note_clone(id, was_pinned, now);
         was_pinned.then_some(id)
     }
 
     /// Notes that a thread has set its own mask: the next plan frees all of its process.
-    pub(crate) fn chose_mask(&mut self, id: ThreadId) {
-        self.starters.chose_mask(id.pid);
+    pub(crate) fn note_own_mask(&mut self, id: ThreadId) {
+        self.starters.note_own_mask(id.pid);
     }
 
     /// Notes that a thread has become another program; returns it if it was pinned and must be set
     /// free, which it stays where the user wants pins.
-    fn executed(&mut self, id: ThreadId, now: Instant) -> Option<ThreadId> {
-        self.starters.executed(id, now);
+    fn note_exec(&mut self, id: ThreadId, now: Instant) -> Option<ThreadId> {
+        self.starters.note_exec(id, now);
         let may_stay = self.choice == EnactChoice::Only(EnactorKind::Pin);
         (!may_stay && self.pinned.remove(&id)).then_some(id)
     }
 
-    fn sampled(&mut self, tid: u32, pu: PuId, time_ns: u64) {
+    fn add_sample(&mut self, tid: u32, pu: PuId, time_ns: u64) {
         let id = self.by_tid.get(&tid);
         if let Some(place) = id.and_then(|id| self.places.get_mut(id)) {
-            place.sampled(pu, time_ns);
+            place.add_sample(pu, time_ns);
         }
     }
 
     /// Ends an interval of one thread that ran for `cpu_ns`; returns the time that it spent in
     /// place, ns. None for a thread without a place, or one that did not run or was not seen on any
     /// PU.
-    pub(crate) fn settle(
+    pub(crate) fn end_interval(
         &mut self,
         id: ThreadId,
         cpu_ns: f64,
         last_pu: Option<PuId>,
     ) -> Option<f64> {
         let place = self.places.get_mut(&id)?;
-        let share = place.settle(last_pu).filter(|_| cpu_ns > 0.0)?;
+        let share = place.end_interval(last_pu).filter(|_| cpu_ns > 0.0)?;
         if !self.pinned.contains(&id) {
             place.remember(share);
         }
@@ -311,10 +317,10 @@ impl Enforcement {
     }
 
     /// Ends an interval of all pairs, after each of their threads.
-    pub(crate) fn settle_pairs(&mut self) {
+    pub(crate) fn end_pairs_interval(&mut self) {
         let settled = std::mem::take(&mut self.settled);
         let of = |id| settled.get(&id).copied();
-        self.pairs.settle(of, &mut self.pair_adherence);
+        self.pairs.add_interval(of, &mut self.pair_adherence);
     }
 
     /// Forgets a thread that has exited or was let go.
@@ -348,13 +354,13 @@ mod tests {
         let topology = Topology::uniform(2, 2).unwrap();
         let changed = enforcement.assign(&plan, &topology);
         assert!(changed.contains(&THREAD));
-        enforcement.carried_out(0);
+        enforcement.note_plan_applied(0);
         assert!(enforcement.assign(&plan, &topology).is_empty());
         enforcement
     }
 
-    fn at(pu: u32, runnable: bool, age: Duration) -> Option<Whereabouts> {
-        Some(Whereabouts {
+    fn at(pu: u32, runnable: bool, age: Duration) -> Option<ThreadPosition> {
+        Some(ThreadPosition {
             pu: PuId(pu),
             runnable,
             process_age: age,
@@ -362,19 +368,26 @@ mod tests {
         })
     }
 
-    fn ordered(enforcement: &mut Enforcement, at: Option<Whereabouts>, now: Instant) -> Wanted {
-        enforcement.order(THREAD, at, now, || false)
+    fn ordered(
+        enforcement: &mut Enforcement,
+        at: Option<ThreadPosition>,
+        now: Instant,
+    ) -> ThreadWish {
+        enforcement.choose_wish(THREAD, at, now, || false)
     }
 
     /// Lets the thread run out of place for a number of intervals.
     fn astray(enforcement: &mut Enforcement, intervals: usize) {
         for _ in 0..intervals {
-            assert_eq!(enforcement.settle(THREAD, 10.0, Some(PuId(3))), Some(0.0));
+            assert_eq!(
+                enforcement.end_interval(THREAD, 10.0, Some(PuId(3))),
+                Some(0.0)
+            );
         }
     }
 
-    fn is_pin(wanted: &Wanted) -> bool {
-        matches!(wanted, Wanted::Only(_))
+    fn is_pin(wanted: &ThreadWish) -> bool {
+        matches!(wanted, ThreadWish::Only(_))
     }
 
     #[test]
@@ -382,9 +395,9 @@ mod tests {
         let mut enforcement = enforcement(EnactChoice::Auto, "0-1");
         let now = Instant::now();
         let mut order = |pu, runnable| ordered(&mut enforcement, at(pu, runnable, QUIET), now);
-        assert_eq!(order(2, true), Wanted::Nudge("0-1".parse().unwrap()));
-        assert_eq!(order(1, true), Wanted::Unrestricted);
-        assert_eq!(order(2, false), Wanted::Unrestricted);
+        assert_eq!(order(2, true), ThreadWish::Nudge("0-1".parse().unwrap()));
+        assert_eq!(order(1, true), ThreadWish::Unrestricted);
+        assert_eq!(order(2, false), ThreadWish::Unrestricted);
     }
 
     #[test]
@@ -399,7 +412,7 @@ mod tests {
         )));
         assert!(is_pin(&ordered(&mut enforcement, at(2, true, QUIET), now)));
         assert!(is_pin(&ordered(&mut enforcement, at(0, false, QUIET), now)));
-        assert_eq!(enforcement.cloned(THREAD, now), Some(THREAD));
+        assert_eq!(enforcement.note_clone(THREAD, now), Some(THREAD));
         let later = now + 3 * QUIET;
         astray(&mut enforcement, MEMORY);
         assert!(!is_pin(&ordered(
@@ -413,7 +426,7 @@ mod tests {
     fn a_thread_that_starts_others_is_not_pinned() {
         let mut enforcement = enforcement(EnactChoice::Auto, "0-1");
         let now = Instant::now();
-        enforcement.cloned(THREAD, now);
+        enforcement.note_clone(THREAD, now);
         astray(&mut enforcement, MEMORY);
         assert!(!is_pin(&ordered(&mut enforcement, at(2, true, QUIET), now)));
         assert!(is_pin(&ordered(
@@ -440,7 +453,7 @@ mod tests {
         assert!(!is_pin(&ordered(&mut nudges, at(2, true, QUIET), now)));
         let mut pins = enforcement(EnactChoice::Only(EnactorKind::Pin), "0-1");
         assert!(is_pin(&ordered(&mut pins, None, now)));
-        assert!(pins.pinned().contains(&THREAD));
+        assert!(pins.pinned_threads().contains(&THREAD));
     }
 
     #[test]
@@ -448,7 +461,7 @@ mod tests {
         let mut enforcement = enforcement(EnactChoice::Auto, "0-1");
         let now = Instant::now();
         let orders = (0..5_000).map(|_| ordered(&mut enforcement, at(2, true, QUIET), now));
-        let made = orders.filter(|w| matches!(w, Wanted::Nudge(_))).count();
+        let made = orders.filter(|w| matches!(w, ThreadWish::Nudge(_))).count();
         assert!(made <= 1_000 + 1, "{made}");
         assert_eq!(made as u64 + enforcement.put_off, 5_000);
     }
@@ -459,11 +472,11 @@ mod tests {
         let mut auto = enforcement(EnactChoice::Auto, "0-1");
         astray(&mut auto, MEMORY);
         let worker = at(2, true, QUIET);
-        assert!(!is_pin(&auto.order(THREAD, worker, now, || true)));
-        assert!(is_pin(&auto.order(THREAD, worker, now, || false)));
-        assert!(!is_pin(&auto.order(THREAD, worker, now, || true)));
+        assert!(!is_pin(&auto.choose_wish(THREAD, worker, now, || true)));
+        assert!(is_pin(&auto.choose_wish(THREAD, worker, now, || false)));
+        assert!(!is_pin(&auto.choose_wish(THREAD, worker, now, || true)));
         let mut pins = enforcement(EnactChoice::Only(EnactorKind::Pin), "0-1");
-        assert!(is_pin(&pins.order(THREAD, worker, now, || true)));
+        assert!(is_pin(&pins.choose_wish(THREAD, worker, now, || true)));
     }
 
     #[test]
@@ -477,9 +490,9 @@ mod tests {
         };
         pins.assign(&plan, &Topology::uniform(2, 2).unwrap());
         let moved = ordered(&mut pins, at(0, true, QUIET), now);
-        assert_eq!(moved, Wanted::Nudge("2-3".parse().unwrap()));
-        assert!(pins.pinned().is_empty());
-        pins.carried_out(1);
+        assert_eq!(moved, ThreadWish::Nudge("2-3".parse().unwrap()));
+        assert!(pins.pinned_threads().is_empty());
+        pins.note_plan_applied(1);
         assert!(is_pin(&ordered(&mut pins, at(2, true, QUIET), now)));
     }
 
@@ -489,8 +502,8 @@ mod tests {
         let mut pins = enforcement(EnactChoice::Only(EnactorKind::Pin), "0-1");
         assert!(is_pin(&ordered(&mut pins, at(0, true, QUIET), now)));
         let chooser = ThreadId { tid: 9, ..THREAD };
-        pins.chose_mask(chooser);
+        pins.note_own_mask(chooser);
         let freed = ordered(&mut pins, at(0, true, QUIET), now);
-        assert_eq!(freed, Wanted::Unrestricted);
+        assert_eq!(freed, ThreadWish::Unrestricted);
     }
 }

@@ -1,6 +1,6 @@
 //! The enactors, the user's choice among them, and their availability on a host.
 
-use consort_ext::Availability;
+use consort_ext::SchedExtSupport;
 use serde::Serialize;
 use std::fmt;
 use std::path::Path;
@@ -107,11 +107,11 @@ pub fn enactors(root: &Path) -> Vec<EnactorStatus> {
         reason: reason.to_owned(),
     };
     let (ext, why) = match consort_ext::probe(root) {
-        Availability::Ready => (
+        SchedExtSupport::Ready => (
             true,
             "a scheduler in the kernel that follows plans".to_owned(),
         ),
-        Availability::Not(obstacle) => (false, obstacle.to_string()),
+        SchedExtSupport::Not(obstacle) => (false, obstacle.to_string()),
     };
     vec![
         status(

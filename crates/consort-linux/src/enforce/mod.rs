@@ -13,15 +13,15 @@
 
 mod adherence;
 mod budget;
+mod core_groups;
 mod enforcement;
 mod kind;
 mod pairs;
-mod seats;
 mod starters;
 mod windows;
 
-pub use adherence::Tally;
-pub(crate) use enforcement::{Enforcement, Whereabouts};
+pub use adherence::AdherenceTally;
+pub(crate) use core_groups::neighbours;
+pub(crate) use enforcement::{Enforcement, ThreadPosition};
 pub use kind::{EnactChoice, EnactorKind, EnactorStatus, enactors};
-pub(crate) use seats::neighbours;
 pub use windows::WindowCounts;

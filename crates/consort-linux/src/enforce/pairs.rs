@@ -1,22 +1,22 @@
 //! Pairs of threads that a plan has on one core, and the share of time that they were there
 //! together.
 
-use super::adherence::Tally;
-use super::seats::by_core;
+use super::adherence::AdherenceTally;
+use super::core_groups::group_by_core;
 use consort_core::{PuSet, ThreadId, Topology};
 
 /// Pairs of threads with a place on the same core, where each thread has a PU to itself.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Pairs(Vec<(ThreadId, ThreadId)>);
+pub(crate) struct CorePairs(Vec<(ThreadId, ThreadId)>);
 
-impl Pairs {
+impl CorePairs {
     /// The pairs of the places in a plan. Cores with more threads than PUs have none: their threads
     /// meet others with every time slice.
-    pub(crate) fn of<'a>(
+    pub(crate) fn from_places<'a>(
         topology: &Topology,
         places: impl Iterator<Item = (ThreadId, &'a PuSet)>,
     ) -> Self {
-        let crowds = by_core(topology, places).into_iter();
+        let crowds = group_by_core(topology, places).into_iter();
         let pairs = crowds
             .filter(|(core, threads)| threads.len() <= topology.cores()[*core].pus.len())
             .flat_map(|(_, threads)| all_pairs(&threads));
@@ -26,7 +26,11 @@ impl Pairs {
     /// Adds an interval. `of` tells the running time of a thread, ns, and the share of it in place.
     /// Two threads were in place together for at least the sum of their shares less one (Fréchet's
     /// lower bound), so the tally is a lower bound.
-    pub(crate) fn settle(&self, of: impl Fn(ThreadId) -> Option<(f64, f64)>, tally: &mut Tally) {
+    pub(crate) fn add_interval(
+        &self,
+        of: impl Fn(ThreadId) -> Option<(f64, f64)>,
+        tally: &mut AdherenceTally,
+    ) {
         for &(a, b) in &self.0 {
             if let (Some((a_ns, a)), Some((b_ns, b))) = (of(a), of(b)) {
                 tally.add(a_ns.min(b_ns), (a + b - 1.0).max(0.0));
@@ -54,11 +58,11 @@ mod tests {
     }
 
     /// The pairs of threads 0, 1, ... with these places on two cores of two PUs.
-    fn pairs(places: &[&str]) -> Pairs {
+    fn pairs(places: &[&str]) -> CorePairs {
         let topology = Topology::uniform(2, 2).unwrap();
         let places: Vec<PuSet> = places.iter().map(|pus| pus.parse().unwrap()).collect();
         let named = (0..).map(thread).zip(&places);
-        Pairs::of(&topology, named)
+        CorePairs::from_places(&topology, named)
     }
 
     #[test]
@@ -78,16 +82,16 @@ mod tests {
 
     #[test]
     fn time_together_is_a_lower_bound() {
-        let mut tally = Tally::default();
+        let mut tally = AdherenceTally::default();
         let core = Topology::uniform(2, 2).unwrap().cores()[0].pus.clone();
         let core = core.into_iter().collect::<PuSet>().to_string();
         let all = pairs(&[&core, &core]);
         let times = |share| move |_| Some((10.0, share));
-        all.settle(times(1.0), &mut tally);
+        all.add_interval(times(1.0), &mut tally);
         assert_eq!(tally.share(), Some(1.0));
-        all.settle(times(0.5), &mut tally);
+        all.add_interval(times(0.5), &mut tally);
         assert_eq!(tally.share(), Some(0.5));
-        all.settle(|t| (t.tid == 0).then_some((10.0, 1.0)), &mut tally);
+        all.add_interval(|t| (t.tid == 0).then_some((10.0, 1.0)), &mut tally);
         assert_eq!(tally.ran_ns, 20.0);
         let every: BTreeSet<_> = all_pairs(&[thread(0), thread(1), thread(2)])
             .into_iter()

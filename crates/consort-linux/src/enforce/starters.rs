@@ -27,7 +27,7 @@ pub(crate) struct Starters {
 
 impl Starters {
     /// Notes that a thread has cloned or forked, and whether it was pinned then.
-    pub(crate) fn cloned(&mut self, thread: ThreadId, pinned: bool, now: Instant) {
+    pub(crate) fn note_clone(&mut self, thread: ThreadId, pinned: bool, now: Instant) {
         self.cloned.insert(thread, now);
         if pinned {
             self.barred.insert(thread);
@@ -35,12 +35,12 @@ impl Starters {
     }
 
     /// Notes that a thread has become another program.
-    pub(crate) fn executed(&mut self, thread: ThreadId, now: Instant) {
+    pub(crate) fn note_exec(&mut self, thread: ThreadId, now: Instant) {
         self.executed.insert(thread, now);
     }
 
     /// Notes that a thread of this process has set its own mask.
-    pub(crate) fn chose_mask(&mut self, pid: u32) {
+    pub(crate) fn note_own_mask(&mut self, pid: u32) {
         self.choosers.insert(pid);
     }
 
@@ -86,10 +86,10 @@ mod tests {
     fn who_has_cloned_is_no_worker_for_a_time_and_for_ever_if_it_was_pinned() {
         let (mut starters, start) = (Starters::default(), Instant::now());
         assert!(starters.is_worker(THREAD, start));
-        starters.cloned(THREAD, false, start);
+        starters.note_clone(THREAD, false, start);
         assert!(!starters.starts_none(THREAD, start + QUIET / 2));
         assert!(starters.is_worker(THREAD, start + QUIET));
-        starters.cloned(THREAD, true, start);
+        starters.note_clone(THREAD, true, start);
         assert!(!starters.starts_none(THREAD, start + 2 * QUIET));
         starters.forget(THREAD);
         assert!(starters.is_worker(THREAD, start));
@@ -99,7 +99,7 @@ mod tests {
     fn process_that_sets_its_own_masks_has_no_workers() {
         let (mut starters, now) = (Starters::default(), Instant::now());
         let other = ThreadId { tid: 3, ..THREAD };
-        starters.chose_mask(THREAD.pid);
+        starters.note_own_mask(THREAD.pid);
         assert!(!starters.is_worker(THREAD, now) && !starters.starts_none(other, now));
         starters.forget(other);
         assert!(!starters.is_worker(THREAD, now + 2 * QUIET));
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn who_has_become_another_program_is_no_worker_for_a_time() {
         let (mut starters, start) = (Starters::default(), Instant::now());
-        starters.executed(THREAD, start);
+        starters.note_exec(THREAD, start);
         assert!(starters.starts_none(THREAD, start) && !starters.is_worker(THREAD, start));
         assert!(starters.is_worker(THREAD, start + QUIET));
     }

@@ -36,7 +36,7 @@ pub struct WindowCounts {
 
 /// Windows of a run, and what is left of each thread's allowance.
 #[derive(Debug, Default)]
-pub(crate) struct Windows {
+pub(crate) struct NudgeWindows {
     n: u64,
     narrow: Duration,
     longest: Duration,
@@ -54,11 +54,11 @@ struct Allowance {
     filled: Instant,
 }
 
-impl Windows {
+impl NudgeWindows {
     /// Returns true if a thread's mask may be narrowed again.
-    pub(crate) fn allow(&self, id: ThreadId, now: Instant) -> bool {
+    pub(crate) fn may_narrow(&self, id: ThreadId, now: Instant) -> bool {
         let allowance = self.allowances.get(&id);
-        allowance.is_none_or(|allowance| allowance.at(now) >= 0.0)
+        allowance.is_none_or(|allowance| allowance.left_ns_at(now) >= 0.0)
     }
 
     /// Takes in a window that ended at `now`.
@@ -71,13 +71,13 @@ impl Windows {
             filled: now,
         });
         *allowance = Allowance {
-            left_ns: allowance.at(now) - narrow.saturating_sub(PLAIN).as_nanos() as f64,
+            left_ns: allowance.left_ns_at(now) - narrow.saturating_sub(PLAIN).as_nanos() as f64,
             filled: now,
         };
     }
 
     /// Notes that so many threads have had a place until `now_ns` (`CLOCK_MONOTONIC`).
-    pub(crate) fn pass(&mut self, threads: usize, now_ns: u64) {
+    pub(crate) fn note_time_passed(&mut self, threads: usize, now_ns: u64) {
         let since_ns = self.until_ns.replace(now_ns).unwrap_or(now_ns);
         self.placed_ns += threads as f64 * now_ns.saturating_sub(since_ns) as f64;
     }
@@ -100,7 +100,7 @@ impl Windows {
 }
 
 impl Allowance {
-    fn at(&self, now: Instant) -> f64 {
+    fn left_ns_at(&self, now: Instant) -> f64 {
         let since = now.saturating_duration_since(self.filled);
         ALLOWANCE_NS.min(self.left_ns + MOST_NARROW * since.as_nanos() as f64)
     }
@@ -119,21 +119,21 @@ mod tests {
 
     #[test]
     fn long_window_puts_off_the_next_ones() {
-        let (mut windows, start) = (Windows::default(), Instant::now());
-        assert!(windows.allow(THREAD, start));
+        let (mut windows, start) = (NudgeWindows::default(), Instant::now());
+        assert!(windows.may_narrow(THREAD, start));
         windows.add(THREAD, Duration::from_millis(48), start);
-        assert!(!windows.allow(THREAD, start + Duration::from_secs(45)));
-        assert!(windows.allow(THREAD, start + Duration::from_secs(48)));
+        assert!(!windows.may_narrow(THREAD, start + Duration::from_secs(45)));
+        assert!(windows.may_narrow(THREAD, start + Duration::from_secs(48)));
         windows.forget(THREAD);
-        assert!(windows.allow(THREAD, start));
+        assert!(windows.may_narrow(THREAD, start));
     }
 
     #[test]
     fn plain_windows_never_put_off_the_next_ones() {
-        let (mut windows, start) = (Windows::default(), Instant::now());
+        let (mut windows, start) = (NudgeWindows::default(), Instant::now());
         for n in 0..10_000 {
             let now = start + n * Duration::from_millis(4);
-            assert!(windows.allow(THREAD, now));
+            assert!(windows.may_narrow(THREAD, now));
             windows.add(THREAD, PLAIN, now);
         }
         assert_eq!(windows.counts(0).n, 10_000);
@@ -141,12 +141,12 @@ mod tests {
 
     #[test]
     fn windows_are_counted_against_the_time_of_all_threads() {
-        let mut windows = Windows::default();
+        let mut windows = NudgeWindows::default();
         assert_eq!(windows.counts(0).share, None);
-        windows.pass(4, 1_000);
+        windows.note_time_passed(4, 1_000);
         windows.add(THREAD, Duration::from_micros(3), Instant::now());
         windows.add(THREAD, Duration::from_micros(1), Instant::now());
-        windows.pass(4, 10_001_000);
+        windows.note_time_passed(4, 10_001_000);
         let counts = windows.counts(5);
         assert_eq!((counts.n, counts.longest_us, counts.put_off), (2, 3.0, 5));
         assert_eq!(counts.share, Some(1e-4));
@@ -157,11 +157,11 @@ mod tests {
         fn no_thread_is_narrow_for_longer_than_its_allowance(
             tries in prop::collection::vec((0u64..20_000, 1u64..3_000), 1..200),
         ) {
-            let (mut windows, start) = (Windows::default(), Instant::now());
+            let (mut windows, start) = (NudgeWindows::default(), Instant::now());
             let (mut now, mut narrow, mut longest) = (start, Duration::ZERO, Duration::ZERO);
             for (gap_us, window_us) in tries {
                 now += Duration::from_micros(gap_us);
-                if windows.allow(THREAD, now) {
+                if windows.may_narrow(THREAD, now) {
                     let window = Duration::from_micros(window_us);
                     windows.add(THREAD, window, now);
                     narrow += window.saturating_sub(PLAIN);

@@ -21,12 +21,12 @@ pub enum Expr {
     /// The count of an event.
     Name(String),
     /// Two operands.
-    Binary(Op, Box<Expr>, Box<Expr>),
+    Binary(Operator, Box<Expr>, Box<Expr>),
 }
 
 /// An operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Op {
+pub enum Operator {
     /// Sum.
     Add,
     /// Difference.
@@ -37,7 +37,7 @@ pub enum Op {
     Div,
 }
 
-impl Op {
+impl Operator {
     fn symbol(self) -> char {
         match self {
             Self::Add => '+',
@@ -169,7 +169,12 @@ mod tests {
             "[a-z][a-z0-9_]{0,5}".prop_map(Expr::Name),
         ];
         leaf.prop_recursive(4, 32, 2, |inner| {
-            let op = prop_oneof![Just(Op::Add), Just(Op::Sub), Just(Op::Mul), Just(Op::Div)];
+            let op = prop_oneof![
+                Just(Operator::Add),
+                Just(Operator::Sub),
+                Just(Operator::Mul),
+                Just(Operator::Div)
+            ];
             (op, inner.clone(), inner).prop_map(|(op, l, r)| Expr::Binary(op, l.into(), r.into()))
         })
     }

@@ -1,6 +1,6 @@
 //! Recursive descent over the text of a formula.
 
-use super::expr::{Expr, ExprError, MAX_DEPTH, Op};
+use super::expr::{Expr, ExprError, MAX_DEPTH, Operator};
 use std::str::FromStr;
 
 impl FromStr for Expr {
@@ -39,8 +39,8 @@ impl Parser<'_> {
 
     fn sum(&mut self) -> Result<Expr, ExprError> {
         let sign = |byte| match byte {
-            b'+' => Some(Op::Add),
-            b'-' => Some(Op::Sub),
+            b'+' => Some(Operator::Add),
+            b'-' => Some(Operator::Sub),
             _ => None,
         };
         self.chain(Self::product, sign)
@@ -48,8 +48,8 @@ impl Parser<'_> {
 
     fn product(&mut self) -> Result<Expr, ExprError> {
         let sign = |byte| match byte {
-            b'*' => Some(Op::Mul),
-            b'/' => Some(Op::Div),
+            b'*' => Some(Operator::Mul),
+            b'/' => Some(Operator::Div),
             _ => None,
         };
         self.chain(Self::operand, sign)
@@ -59,7 +59,7 @@ impl Parser<'_> {
     fn chain(
         &mut self,
         operand: fn(&mut Self) -> Result<Expr, ExprError>,
-        operator: impl Fn(u8) -> Option<Op>,
+        operator: impl Fn(u8) -> Option<Operator>,
     ) -> Result<Expr, ExprError> {
         let mut left = operand(self)?;
         while let Some(op) = self.peek().and_then(&operator) {

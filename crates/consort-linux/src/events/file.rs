@@ -1,7 +1,7 @@
 //! Event files after validation.
 
 use super::expr::Expr;
-use super::schema::{MatchRule, Place, Unit};
+use super::schema::{CounterKind, EventUnit, MatchRule};
 use consort_core::Signal;
 use thiserror::Error;
 
@@ -31,14 +31,14 @@ pub struct PmuEvents {
     /// Number of counters that take one event each, per PU.
     pub fixed: usize,
     /// Events that can be counted.
-    pub events: Vec<Event>,
+    pub events: Vec<EventDefinition>,
     /// Signals that can be computed from them.
     pub formulas: Vec<SignalFormula>,
 }
 
 /// One event.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Event {
+pub struct EventDefinition {
     /// Name of the event in formulas and reports.
     pub name: String,
     /// `perf_event_attr.config`.
@@ -48,9 +48,9 @@ pub struct Event {
     /// `perf_event_attr.config2`.
     pub config2: u64,
     /// Thing that is counted.
-    pub unit: Unit,
+    pub unit: EventUnit,
     /// Kind of counter that counts it.
-    pub place: Place,
+    pub place: CounterKind,
     /// The only programmable counters that can hold the event; `None` for any.
     pub counters: Option<Vec<usize>>,
     /// Number of counters that the event takes: 1, or 2 for an even one and the next.
@@ -65,12 +65,12 @@ pub struct SignalFormula {
     /// The signal.
     pub signal: Signal,
     /// One unnamed part, or the named components of a cycle stack.
-    pub parts: Vec<Part>,
+    pub parts: Vec<FormulaPart>,
 }
 
 /// One value of a [`SignalFormula`].
 #[derive(Clone, Debug, PartialEq)]
-pub struct Part {
+pub struct FormulaPart {
     /// Name of the component; empty for signals of one value.
     pub name: String,
     /// Formula over event names.
@@ -88,13 +88,13 @@ impl PmuEvents {
     }
 
     /// The event of this name.
-    pub fn event(&self, name: &str) -> Option<&Event> {
+    pub fn event(&self, name: &str) -> Option<&EventDefinition> {
         self.events.iter().find(|e| e.name == name)
     }
 
     /// The first event of this unit that has no leader.
-    pub fn event_of(&self, unit: Unit) -> Option<&Event> {
-        let fits = |e: &&Event| e.unit == unit && e.leader.is_none();
+    pub fn event_of(&self, unit: EventUnit) -> Option<&EventDefinition> {
+        let fits = |e: &&EventDefinition| e.unit == unit && e.leader.is_none();
         self.events.iter().find(fits)
     }
 

@@ -22,8 +22,8 @@ mod registry;
 pub mod schema;
 mod validate;
 
-pub use expr::{Expr, ExprError, Op};
-pub use file::{Event, EventFile, EventFileError, Part, PmuEvents, SignalFormula};
+pub use expr::{Expr, ExprError, Operator};
+pub use file::{EventDefinition, EventFile, EventFileError, FormulaPart, PmuEvents, SignalFormula};
 pub use parse::parse_event_file;
 pub use registry::{EMBEDDED, event_file_for, event_files};
-pub use schema::{MatchRule, Place, Unit};
+pub use schema::{CounterKind, EventUnit, MatchRule};

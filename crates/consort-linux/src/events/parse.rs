@@ -1,8 +1,10 @@
 //! Parsing of an event file's text.
 
-use super::file::{Event, EventFile, EventFileError, Part, PmuEvents, SignalFormula};
+use super::file::{
+    EventDefinition, EventFile, EventFileError, FormulaPart, PmuEvents, SignalFormula,
+};
 use super::schema::{RawEvent, RawFile, RawFormula, RawPmu};
-use super::validate::{self, Problem};
+use super::validate::{self, EventFileProblem};
 use std::ops::Range;
 
 /// Parses and validates an event file; `file` is its name for errors.
@@ -11,16 +13,19 @@ use std::ops::Range;
 /// When the file has an unknown key, an impossible value or an undefined name; the error is about
 /// the first one.
 pub fn parse_event_file(file: &str, text: &str) -> Result<EventFile, EventFileError> {
-    let located = |problem: Problem| EventFileError {
+    let located = |problem: EventFileProblem| EventFileError {
         file: file.to_owned(),
         line: line_of(text, problem.at.start),
         problem: problem.what,
     };
     let raw: RawFile = toml::from_str(text).map_err(|e| {
         let at = e.span().unwrap_or(0..0);
-        located(Problem::new(at, with_key(text, e.message(), e.span())))
+        located(EventFileProblem::new(
+            at,
+            prepend_key(text, e.message(), e.span()),
+        ))
     })?;
-    validate::file(&raw).map_err(located)?;
+    validate::check_file(&raw).map_err(located)?;
     Ok(convert(raw))
 }
 
@@ -30,7 +35,7 @@ fn line_of(text: &str, at: usize) -> usize {
 }
 
 /// Puts the key before serde's message about a bad value, which does not name it.
-fn with_key(text: &str, message: &str, at: Option<Range<usize>>) -> String {
+fn prepend_key(text: &str, message: &str, at: Option<Range<usize>>) -> String {
     let line = at.and_then(|at| text.lines().nth(line_of(text, at.start) - 1));
     let key = line
         .and_then(|line| line.split_once('='))
@@ -61,8 +66,8 @@ fn pmu(raw: RawPmu) -> PmuEvents {
     }
 }
 
-fn event(raw: RawEvent) -> Event {
-    Event {
+fn event(raw: RawEvent) -> EventDefinition {
+    EventDefinition {
         name: raw.name.into_inner(),
         config: raw.config,
         config1: raw.config1,
@@ -76,12 +81,12 @@ fn event(raw: RawEvent) -> Event {
 }
 
 fn formula(raw: RawFormula) -> SignalFormula {
-    let single = raw.value.map(|value| Part {
+    let single = raw.value.map(|value| FormulaPart {
         name: String::new(),
         value: value.into_inner().0,
     });
     let named = raw.components.map(toml::Spanned::into_inner);
-    let named = named.into_iter().flatten().map(|component| Part {
+    let named = named.into_iter().flatten().map(|component| FormulaPart {
         name: component.name,
         value: component.value.into_inner().0,
     });

@@ -23,7 +23,7 @@
 //! config = 0x01                     # perf_event_attr.config with the PMU's type
 //! config1 = 0                       # optional
 //! config2 = 0                       # optional
-//! unit = "cycles-of-cause"          # what is counted, see `Unit`
+//! unit = "cycles-of-cause"          # what is counted, see `EventUnit`
 //! place = "programmable"            # or "fixed", or "metric" (needs no counter)
 //! counters = [3, 4, 5]              # optional: the only programmable counters that can hold it
 //! slots = 1                         # 2: takes an even counter and the next one
@@ -46,7 +46,7 @@ use toml::Spanned;
 /// Thing that an event counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Unit {
+pub enum EventUnit {
     /// Core cycles in which the thread ran.
     Cycles,
     /// Instructions retired.
@@ -72,7 +72,7 @@ pub enum Unit {
 /// Kind of counter that counts an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Place {
+pub enum CounterKind {
     /// Any programmable counter that `counters` allows.
     #[default]
     Programmable,
@@ -142,9 +142,9 @@ pub(crate) struct RawEvent {
     pub config1: u64,
     #[serde(default)]
     pub config2: u64,
-    pub unit: Unit,
+    pub unit: EventUnit,
     #[serde(default)]
-    pub place: Place,
+    pub place: CounterKind,
     pub counters: Option<Spanned<Vec<usize>>>,
     pub slots: Option<Spanned<usize>>,
     pub leader: Option<Spanned<String>>,
@@ -154,7 +154,7 @@ pub(crate) struct RawEvent {
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawFormula {
     pub signal: Spanned<Signal>,
-    pub value: Option<Spanned<Formula>>,
+    pub value: Option<Spanned<ParsedFormula>>,
     pub components: Option<Spanned<Vec<RawComponent>>>,
 }
 
@@ -162,13 +162,13 @@ pub(crate) struct RawFormula {
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawComponent {
     pub name: String,
-    pub value: Spanned<Formula>,
+    pub value: Spanned<ParsedFormula>,
 }
 
 /// A formula that is parsed together with its file, so that errors have a line.
-pub(crate) struct Formula(pub Expr);
+pub(crate) struct ParsedFormula(pub Expr);
 
-impl<'de> Deserialize<'de> for Formula {
+impl<'de> Deserialize<'de> for ParsedFormula {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         text.parse().map(Self).map_err(serde::de::Error::custom)

@@ -1,18 +1,18 @@
 //! Rules for event files beyond their form.
 
-use super::schema::{MatchRule, Place, RawEvent, RawFile, RawFormula, RawPmu, Unit};
+use super::schema::{CounterKind, EventUnit, MatchRule, RawEvent, RawFile, RawFormula, RawPmu};
 use consort_core::Signal;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use toml::Spanned;
 
 /// A fault, and the bytes of the file that have it.
-pub(crate) struct Problem {
+pub(crate) struct EventFileProblem {
     pub at: Range<usize>,
     pub what: String,
 }
 
-impl Problem {
+impl EventFileProblem {
     pub(crate) fn new(at: Range<usize>, what: impl Into<String>) -> Self {
         Self {
             at,
@@ -21,33 +21,33 @@ impl Problem {
     }
 }
 
-type Checked = Result<(), Problem>;
+type CheckResult = Result<(), EventFileProblem>;
 
 /// Checks a whole file.
-pub(crate) fn file(raw: &RawFile) -> Checked {
-    filled("sources", &raw.sources)?;
-    filled("match", &raw.matches)?;
-    filled("pmu", &raw.pmus)?;
+pub(crate) fn check_file(raw: &RawFile) -> CheckResult {
+    require_filled("sources", &raw.sources)?;
+    require_filled("match", &raw.matches)?;
+    require_filled("pmu", &raw.pmus)?;
     for rule in raw.matches.get_ref() {
-        match_rule(rule, raw.matches.span())?;
+        check_match_rule(rule, raw.matches.span())?;
     }
-    raw.pmus.get_ref().iter().try_for_each(pmu)
+    raw.pmus.get_ref().iter().try_for_each(check_pmu)
 }
 
-fn require(holds: bool, at: Range<usize>, what: impl Into<String>) -> Checked {
+fn require(holds: bool, at: Range<usize>, what: impl Into<String>) -> CheckResult {
     if holds {
         Ok(())
     } else {
-        Err(Problem::new(at, what))
+        Err(EventFileProblem::new(at, what))
     }
 }
 
-fn filled<T>(key: &str, list: &Spanned<Vec<T>>) -> Checked {
+fn require_filled<T>(key: &str, list: &Spanned<Vec<T>>) -> CheckResult {
     let what = format!("{key} is empty; give at least one");
     require(!list.get_ref().is_empty(), list.span(), what)
 }
 
-fn match_rule(rule: &MatchRule, at: Range<usize>) -> Checked {
+fn check_match_rule(rule: &MatchRule, at: Range<usize>) -> CheckResult {
     let MatchRule::X86 { models, .. } = rule else {
         return Ok(());
     };
@@ -56,22 +56,22 @@ fn match_rule(rule: &MatchRule, at: Range<usize>) -> Checked {
     require(ordered, at, what)
 }
 
-fn pmu(raw: &RawPmu) -> Checked {
-    filled("names", &raw.names)?;
+fn check_pmu(raw: &RawPmu) -> CheckResult {
+    require_filled("names", &raw.names)?;
     let counters = *raw.programmable.get_ref();
     let what = "programmable is out of range; give 1 to 32";
     require((1..=32).contains(&counters), raw.programmable.span(), what)?;
-    names_differ(raw)?;
+    check_names(raw)?;
     for event in raw.events.get_ref() {
-        placement(event, raw)?;
-        leader(event, raw)?;
+        check_placement(event, raw)?;
+        check_leader(event, raw)?;
     }
-    fixed_fit(raw)?;
-    anchors(raw)?;
-    formulas(raw)
+    check_fixed_counters(raw)?;
+    check_anchors(raw)?;
+    check_formulas(raw)
 }
 
-fn names_differ(raw: &RawPmu) -> Checked {
+fn check_names(raw: &RawPmu) -> CheckResult {
     let mut seen = BTreeSet::new();
     for event in raw.events.get_ref() {
         let name = event.name.get_ref();
@@ -89,7 +89,7 @@ fn names_differ(raw: &RawPmu) -> Checked {
     Ok(())
 }
 
-fn placement(event: &RawEvent, raw: &RawPmu) -> Checked {
+fn check_placement(event: &RawEvent, raw: &RawPmu) -> CheckResult {
     let slots = event.slots.as_ref().map_or(1, |s| *s.get_ref());
     let at = event
         .slots
@@ -97,24 +97,24 @@ fn placement(event: &RawEvent, raw: &RawPmu) -> Checked {
         .map_or(event.name.span(), Spanned::span);
     let what = "slots is out of range; give 1 or 2";
     require((1..=2).contains(&slots), at, what)?;
-    let programmable = event.place == Place::Programmable;
+    let programmable = event.place == CounterKind::Programmable;
     let constrained = slots > 1 || event.counters.is_some();
     let what = "counters and slots are for programmable events only";
     require(programmable || !constrained, event.name.span(), what)?;
     let Some(counters) = &event.counters else {
         return Ok(());
     };
-    filled("counters", counters)?;
+    require_filled("counters", counters)?;
     let count = *raw.programmable.get_ref();
     let inside = counters.get_ref().iter().all(|&c| c < count);
     let what = format!("counters names one outside 0 to {}", count - 1);
     require(inside, counters.span(), what)
 }
 
-fn leader(event: &RawEvent, raw: &RawPmu) -> Checked {
+fn check_leader(event: &RawEvent, raw: &RawPmu) -> CheckResult {
     let Some(leader) = &event.leader else {
         let what = "place \"metric\" needs a leader";
-        return require(event.place != Place::Metric, event.name.span(), what);
+        return require(event.place != CounterKind::Metric, event.name.span(), what);
     };
     let name = leader.get_ref();
     let leads = |e: &RawEvent| e.name.get_ref() == name && e.leader.is_none();
@@ -122,15 +122,15 @@ fn leader(event: &RawEvent, raw: &RawPmu) -> Checked {
     require(raw.events.get_ref().iter().any(leads), leader.span(), what)
 }
 
-fn fixed_fit(raw: &RawPmu) -> Checked {
-    let fixed = |e: &&RawEvent| e.place == Place::Fixed;
+fn check_fixed_counters(raw: &RawPmu) -> CheckResult {
+    let fixed = |e: &&RawEvent| e.place == CounterKind::Fixed;
     let used = raw.events.get_ref().iter().filter(fixed).count();
     let what = format!("fixed is too low: {used} events have a counter of their own");
     require(used <= *raw.fixed.get_ref(), raw.fixed.span(), what)
 }
 
-fn anchors(raw: &RawPmu) -> Checked {
-    for unit in [Unit::Cycles, Unit::Instructions] {
+fn check_anchors(raw: &RawPmu) -> CheckResult {
+    for unit in [EventUnit::Cycles, EventUnit::Instructions] {
         let is_anchor = |e: &RawEvent| e.unit == unit && e.leader.is_none();
         let what =
             format!("event: none has unit {unit:?}; every PMU needs cycles and instructions");
@@ -140,19 +140,19 @@ fn anchors(raw: &RawPmu) -> Checked {
     Ok(())
 }
 
-fn formulas(raw: &RawPmu) -> Checked {
+fn check_formulas(raw: &RawPmu) -> CheckResult {
     let mut seen = BTreeSet::new();
     for formula in raw.formulas.get_ref() {
         let signal = *formula.signal.get_ref();
         let what = format!("signal {signal} has two formulas");
         require(seen.insert(signal), formula.signal.span(), what)?;
-        form(formula)?;
-        known_names(formula, raw)?;
+        check_formula(formula)?;
+        check_known_names(formula, raw)?;
     }
     Ok(())
 }
 
-fn form(formula: &RawFormula) -> Checked {
+fn check_formula(formula: &RawFormula) -> CheckResult {
     let signal = *formula.signal.get_ref();
     let computable = [
         Signal::Cycles,
@@ -173,10 +173,10 @@ fn form(formula: &RawFormula) -> Checked {
     formula
         .components
         .as_ref()
-        .map_or(Ok(()), |list| filled("components", list))
+        .map_or(Ok(()), |list| require_filled("components", list))
 }
 
-fn known_names(formula: &RawFormula, raw: &RawPmu) -> Checked {
+fn check_known_names(formula: &RawFormula, raw: &RawPmu) -> CheckResult {
     let components = formula.components.iter().flat_map(Spanned::get_ref);
     let values = components.map(|c| &c.value).chain(&formula.value);
     for value in values {

@@ -1,9 +1,12 @@
 //! A member's side of the conversation.
 
 use super::error::GroupError;
-use super::line::Lines;
-use super::lock::Folder;
-use super::message::{Answer, Demands, Joining, MAX_LINE_BYTES, Open, Request, Terms, line_of};
+use super::line_buffer::LineBuffer;
+use super::lock::GroupFolder;
+use super::message::{
+    Demands, GroupTerms, JoiningCommand, LeaderMessage, MAX_LINE_BYTES, MemberMessage, OpenTerms,
+    to_line,
+};
 use super::name::GroupName;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::collections::VecDeque;
@@ -17,21 +20,21 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 
 /// A member of a group: its connection to the leader, and the terms that hold.
 #[derive(Debug)]
-pub struct Member {
+pub struct GroupMember {
     group: GroupName,
     stream: UnixStream,
-    lines: Lines,
+    lines: LineBuffer,
     /// Lines that were received and not looked at yet.
     heard: VecDeque<Vec<u8>>,
-    terms: Terms,
+    terms: GroupTerms,
 }
 
 /// News from the leader that the member did not ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum LeaderNews {
     /// No news.
     Nothing,
-    /// Other [terms](Member::terms) hold.
+    /// Other [terms](GroupMember::terms) hold.
     Terms,
     /// The leader is gone, or cannot be understood.
     Gone,
@@ -39,38 +42,41 @@ pub enum Heard {
 
 /// Outcome of a greeting.
 #[derive(Debug)]
-pub(super) enum Greeting {
-    Welcome(Member),
+pub(super) enum GreetingOutcome {
+    Welcome(GroupMember),
     /// No leader listens: it is about to come, or has just gone.
     NobodyThere,
 }
 
-impl Member {
+impl GroupMember {
     /// Says hello to the leader of a group.
-    pub(super) fn greet(folder: &Folder, demands: &Demands) -> Result<Greeting, GroupError> {
+    pub(super) fn greet(
+        folder: &GroupFolder,
+        demands: &Demands,
+    ) -> Result<GreetingOutcome, GroupError> {
         let group = folder.group().clone();
         let Ok(stream) = UnixStream::connect(folder.socket()) else {
-            return Ok(Greeting::NobodyThere);
+            return Ok(GreetingOutcome::NobodyThere);
         };
         let mut conversation = Self {
             group,
             stream,
-            lines: Lines::default(),
+            lines: LineBuffer::default(),
             heard: VecDeque::new(),
-            terms: nobody_s(),
+            terms: placeholder_terms(),
         };
-        match conversation.ask(&Request::Hello(demands.clone()))? {
-            Some(Answer::Welcome(terms)) => {
+        match conversation.send_request(&MemberMessage::Hello(demands.clone()))? {
+            Some(LeaderMessage::Welcome(terms)) => {
                 conversation.terms = terms;
-                Ok(Greeting::Welcome(conversation))
+                Ok(GreetingOutcome::Welcome(conversation))
             }
             Some(other) => Err(conversation.refusal(other)),
-            None => Ok(Greeting::NobodyThere),
+            None => Ok(GreetingOutcome::NobodyThere),
         }
     }
 
     /// The terms that hold in the group.
-    pub fn terms(&self) -> &Terms {
+    pub fn terms(&self) -> &GroupTerms {
         &self.terms
     }
 
@@ -78,9 +84,9 @@ impl Member {
     ///
     /// # Errors
     /// When the leader refuses or does not answer.
-    pub fn hand_over(&mut self, program: Joining) -> Result<bool, GroupError> {
-        match self.ask(&Request::Program(program))? {
-            Some(Answer::Taken) => Ok(true),
+    pub fn hand_over(&mut self, program: JoiningCommand) -> Result<bool, GroupError> {
+        match self.send_request(&MemberMessage::Program(program))? {
+            Some(LeaderMessage::Taken) => Ok(true),
             Some(other) => Err(self.refusal(other)),
             None => Ok(false),
         }
@@ -89,27 +95,30 @@ impl Member {
     /// Asks the leader to let a paused command run, as it was sent a signal.
     pub fn wake(&mut self) {
         // A leader that is gone will be noticed, and its guardian wakes the command.
-        let _ = self.say(&Request::Wake);
+        let _ = self.write_request(&MemberMessage::Wake);
     }
 
     /// Takes in the leader's news since the last call; does not wait.
-    pub fn hear(&mut self) -> Heard {
+    pub fn poll_news(&mut self) -> LeaderNews {
         let mut fds = [PollFd::new(self.stream.as_fd(), PollFlags::POLLIN)];
         let speaks = matches!(poll(&mut fds, PollTimeout::ZERO), Ok(1));
         if speaks && !matches!(self.read(), Ok(true)) {
-            return Heard::Gone;
+            return LeaderNews::Gone;
         }
         let before = self.terms.clone();
-        match self.take_in() {
-            Ok(None) if self.terms == before => Heard::Nothing,
-            Ok(None) => Heard::Terms,
+        match self.next_answer() {
+            Ok(None) if self.terms == before => LeaderNews::Nothing,
+            Ok(None) => LeaderNews::Terms,
             // An answer without a question, or one that cannot be understood.
-            Ok(Some(_)) | Err(_) => Heard::Gone,
+            Ok(Some(_)) | Err(_) => LeaderNews::Gone,
         }
     }
 
-    fn ask(&mut self, request: &Request) -> Result<Option<Answer>, GroupError> {
-        match self.say(request) {
+    fn send_request(
+        &mut self,
+        request: &MemberMessage,
+    ) -> Result<Option<LeaderMessage>, GroupError> {
+        match self.write_request(request) {
             // A leader that refuses may close before the request comes; its reason can be read.
             Err(e) if !matches!(e.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => {
                 return Ok(None);
@@ -117,7 +126,7 @@ impl Member {
             _ => {}
         }
         loop {
-            if let Some(answer) = self.take_in()? {
+            if let Some(answer) = self.next_answer()? {
                 return Ok(Some(answer));
             }
             match self.read() {
@@ -131,17 +140,17 @@ impl Member {
         }
     }
 
-    fn say(&mut self, request: &Request) -> io::Result<()> {
-        let line = line_of(request).map_err(io::Error::other)?;
+    fn write_request(&mut self, request: &MemberMessage) -> io::Result<()> {
+        let line = to_line(request).map_err(io::Error::other)?;
         self.stream.set_write_timeout(Some(ANSWER_LIMIT))?;
         self.stream.write_all(&line)
     }
 
     /// The first answer among the lines that were read; terms are taken in on the way.
-    fn take_in(&mut self) -> Result<Option<Answer>, GroupError> {
+    fn next_answer(&mut self) -> Result<Option<LeaderMessage>, GroupError> {
         while let Some(line) = self.heard.pop_front() {
-            match Answer::parse(&line) {
-                Ok(Answer::Terms(terms)) => self.terms = terms,
+            match LeaderMessage::parse(&line) {
+                Ok(LeaderMessage::Terms(terms)) => self.terms = terms,
                 Ok(answer) => return Ok(Some(answer)),
                 Err(source) => {
                     let group = self.group.to_string();
@@ -170,10 +179,10 @@ impl Member {
         }
     }
 
-    fn refusal(&self, answer: Answer) -> GroupError {
+    fn refusal(&self, answer: LeaderMessage) -> GroupError {
         let why = match answer {
-            Answer::Refused(why) => why,
-            Answer::Welcome(_) | Answer::Taken | Answer::Terms(_) => {
+            LeaderMessage::Refused(why) => why,
+            LeaderMessage::Welcome(_) | LeaderMessage::Taken | LeaderMessage::Terms(_) => {
                 "its leader answers another question".to_owned()
             }
         };
@@ -182,21 +191,21 @@ impl Member {
     }
 }
 
-impl AsFd for Member {
+impl AsFd for GroupMember {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.stream.as_fd()
     }
 }
 
 /// Placeholder for the terms before the leader has told any.
-fn nobody_s() -> Terms {
-    Terms {
+fn placeholder_terms() -> GroupTerms {
+    GroupTerms {
         leader: 0,
         run: String::new(),
         policy: String::new(),
         interval_ms: 0,
         dry_run: false,
         profile: None,
-        open: Open::default(),
+        open: OpenTerms::default(),
     }
 }

@@ -1,11 +1,11 @@
 //! A leader's side of a group: its socket, its members, and the terms.
 
-use super::conversation::{Conversation, End, Stage, Wish};
 use super::error::GroupError;
-use super::lock::Lock;
-use super::message::{Answer, Demands, Joining, Terms};
+use super::lock::GroupLock;
+use super::member_connection::{AcceptedRequest, DisconnectReason, JoinStage, MemberConnection};
+use super::message::{Demands, GroupTerms, JoiningCommand, LeaderMessage};
 use super::name::GroupName;
-use super::verdict::{Verdict, verdict};
+use super::verdict::{DemandsVerdict, judge_demands};
 use crate::acceptor::Acceptor;
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use nix::unistd::Uid;
@@ -20,27 +20,27 @@ const MOST: usize = 64;
 
 /// A run that has the lock of a group and does not lead it yet.
 #[derive(Debug)]
-pub struct Candidate {
-    lock: Lock,
+pub struct LeaderCandidate {
+    lock: GroupLock,
 }
 
 /// The leader of a group. Dropping it lets another run lead: do so when every mask is put back.
 #[derive(Debug)]
 pub struct Leader {
-    terms: Terms,
+    terms: GroupTerms,
     acceptor: Acceptor,
-    conversations: BTreeMap<u64, Conversation>,
+    conversations: BTreeMap<u64, MemberConnection>,
     next: u64,
     /// The conversation that waits for open terms to be settled, and its demands.
     proposal: Option<(u64, Demands)>,
     most_programs: usize,
     // Last, so that the socket is closed before the lock is free.
-    lock: Lock,
+    lock: GroupLock,
 }
 
 /// A task that a member gives to the leader.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Attended {
+pub enum LeaderTask {
     /// Manage a member's command; [`Leader::answer`] it.
     Asks {
         /// The conversation.
@@ -48,7 +48,7 @@ pub enum Attended {
         /// Process of the member, which must be the command's parent.
         peer: u32,
         /// The command.
-        program: Joining,
+        program: JoiningCommand,
     },
     /// Let the command of this process run if it is paused, as it was sent a signal.
     Wakes(u32),
@@ -56,8 +56,8 @@ pub enum Attended {
     Leaves(u32),
 }
 
-impl Candidate {
-    pub(super) fn new(lock: Lock) -> Self {
+impl LeaderCandidate {
+    pub(super) fn new(lock: GroupLock) -> Self {
         Self { lock }
     }
 
@@ -65,7 +65,7 @@ impl Candidate {
     ///
     /// # Errors
     /// When the socket cannot be made.
-    pub fn lead(self, terms: Terms) -> Result<Leader, GroupError> {
+    pub fn lead(self, terms: GroupTerms) -> Result<Leader, GroupError> {
         let path = self.lock.socket();
         let listen = || Acceptor::new(UnixListener::bind(&path)?);
         let acceptor = listen().map_err(|source| GroupError::File {
@@ -92,7 +92,7 @@ impl Leader {
     }
 
     /// The terms that hold in the group.
-    pub fn terms(&self) -> &Terms {
+    pub fn terms(&self) -> &GroupTerms {
         &self.terms
     }
 
@@ -102,43 +102,43 @@ impl Leader {
     }
 
     /// Returns true while somebody is in a conversation, and so to be attended even if nothing comes.
-    pub(crate) fn is_talking(&self) -> bool {
+    pub(crate) fn has_connections(&self) -> bool {
         !self.conversations.is_empty()
     }
 
-    /// Descriptors to poll for reading; then [`Leader::attend`].
+    /// Descriptors to poll for reading; then [`Leader::serve_members`].
     pub fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let peers = self.conversations.values().map(AsFd::as_fd);
         self.acceptor.fd().into_iter().chain(peers)
     }
 
     /// Accepts new members, hears all of them, and returns the tasks that follow. Does not wait.
-    pub fn attend(&mut self, now: Instant) -> Vec<Attended> {
-        self.let_in(now);
+    pub fn serve_members(&mut self, now: Instant) -> Vec<LeaderTask> {
+        self.accept_members(now);
         let ids: Vec<u64> = self.conversations.keys().copied().collect();
         ids.into_iter()
-            .flat_map(|id| self.attend_one(id, now))
+            .flat_map(|id| self.serve_member(id, now))
             .collect()
     }
 
-    /// Answers a member that has [asked](Attended::Asks) for its command to be managed.
-    pub fn answer(&mut self, conversation: u64, program: u32, answer: &Answer) {
+    /// Answers a member that has [asked](LeaderTask::Asks) for its command to be managed.
+    pub fn answer(&mut self, conversation: u64, program: u32, answer: &LeaderMessage) {
         let Some(peer) = self.conversations.get_mut(&conversation) else {
             return;
         };
-        if peer.answer(answer) && *answer == Answer::Taken {
-            peer.stage = Stage::Managed(program);
+        if peer.answer(answer) && *answer == LeaderMessage::Taken {
+            peer.stage = JoinStage::Managed(program);
             let programs = self
                 .conversations
                 .values()
-                .filter_map(Conversation::program);
+                .filter_map(MemberConnection::program);
             self.most_programs = self.most_programs.max(1 + programs.count());
         } else {
             self.conversations.remove(&conversation);
         }
     }
 
-    /// Demands of a member that concern open terms. [`Leader::settle`] them soon, as no new member
+    /// Demands of a member that concern open terms. [`Leader::settle_terms`] them soon, as no new member
     /// is heard before.
     pub fn proposal(&self) -> Option<&Demands> {
         self.proposal.as_ref().map(|(_, demands)| demands)
@@ -146,14 +146,14 @@ impl Leader {
 
     /// Answers a [proposal](Leader::proposal): with terms that hold for all from now on, or with
     /// the reason for which they cannot.
-    pub fn settle(&mut self, settled: Result<Terms, String>, now: Instant) {
+    pub fn settle_terms(&mut self, settled: Result<GroupTerms, String>, now: Instant) {
         let Some((id, _)) = self.proposal.take() else {
             return;
         };
         match settled {
             Ok(terms) => {
                 self.terms = terms;
-                self.tell_terms();
+                self.send_terms();
                 self.welcome(id, now);
             }
             Err(why) => self.refuse(id, why),
@@ -161,8 +161,8 @@ impl Leader {
     }
 
     /// Tells all members the terms that hold from now on.
-    fn tell_terms(&mut self) {
-        let answer = Answer::Terms(self.terms.clone());
+    fn send_terms(&mut self) {
+        let answer = LeaderMessage::Terms(self.terms.clone());
         let peers = self.conversations.values_mut();
         for peer in peers.filter(|peer| peer.is_member()) {
             if !peer.answer(&answer) {
@@ -172,11 +172,11 @@ impl Leader {
     }
 
     fn welcome(&mut self, id: u64, now: Instant) {
-        let answer = Answer::Welcome(self.terms.clone());
+        let answer = LeaderMessage::Welcome(self.terms.clone());
         let Some(peer) = self.conversations.get_mut(&id) else {
             return;
         };
-        peer.enter(Stage::Welcomed, now);
+        peer.enter(JoinStage::Welcomed, now);
         if !peer.answer(&answer) {
             self.conversations.remove(&id);
         }
@@ -184,19 +184,19 @@ impl Leader {
 
     fn refuse(&mut self, id: u64, why: String) {
         if let Some(mut peer) = self.conversations.remove(&id) {
-            peer.answer(&Answer::Refused(why));
+            peer.answer(&LeaderMessage::Refused(why));
         }
     }
 
-    fn let_in(&mut self, now: Instant) {
+    fn accept_members(&mut self, now: Instant) {
         for stream in self.acceptor.accept_waiting(now) {
             let refusal = self.refusal(&stream);
-            let peer = peer_of(&stream).map_or(0, |(_, pid)| pid);
-            let Ok(mut guest) = Conversation::new(stream, peer, now) else {
+            let peer = peer_credentials(&stream).map_or(0, |(_, pid)| pid);
+            let Ok(mut guest) = MemberConnection::new(stream, peer, now) else {
                 continue;
             };
             match refusal {
-                Some(why) => drop(guest.answer(&Answer::Refused(why))),
+                Some(why) => drop(guest.answer(&LeaderMessage::Refused(why))),
                 None => {
                     self.conversations.insert(self.next, guest);
                     self.next += 1;
@@ -208,7 +208,7 @@ impl Leader {
     /// Reason for which a caller is not let in, if any.
     fn refusal(&self, stream: &UnixStream) -> Option<String> {
         let own = Uid::effective().as_raw();
-        match peer_of(stream) {
+        match peer_credentials(stream) {
             Err(error) => Some(format!("who is calling cannot be told: {error}")),
             Ok((uid, _)) if uid != own => Some(format!(
                 "it is a group of user {own}, and user {uid} is calling"
@@ -220,7 +220,7 @@ impl Leader {
         }
     }
 
-    fn attend_one(&mut self, id: u64, now: Instant) -> Vec<Attended> {
+    fn serve_member(&mut self, id: u64, now: Instant) -> Vec<LeaderTask> {
         let Some(peer) = self.conversations.get_mut(&id) else {
             return Vec::new();
         };
@@ -228,62 +228,67 @@ impl Leader {
             self.conversations.remove(&id);
             return Vec::new();
         }
-        if peer.stage == Stage::New && self.proposal.is_some() {
+        if peer.stage == JoinStage::New && self.proposal.is_some() {
             // The terms that it could join on are not settled yet.
             return Vec::new();
         }
-        match peer.hear() {
+        match peer.read_requests() {
             Ok(wishes) => {
                 let wishes = wishes.into_iter();
                 wishes
-                    .filter_map(|wish| self.grant(id, wish, now))
+                    .filter_map(|wish| self.handle_request(id, wish, now))
                     .collect()
             }
             Err(end) => self.end(id, &end).into_iter().collect(),
         }
     }
 
-    fn grant(&mut self, id: u64, wish: Wish, now: Instant) -> Option<Attended> {
+    fn handle_request(
+        &mut self,
+        id: u64,
+        wish: AcceptedRequest,
+        now: Instant,
+    ) -> Option<LeaderTask> {
         match wish {
-            Wish::Terms(demands) => {
+            AcceptedRequest::Terms(demands) => {
                 self.judge(id, demands, now);
                 None
             }
-            Wish::Take(program) => Some(Attended::Asks {
+            AcceptedRequest::Take(program) => Some(LeaderTask::Asks {
                 conversation: id,
                 peer: self.conversations.get(&id)?.peer,
                 program,
             }),
-            Wish::Wake(program) => Some(Attended::Wakes(program)),
+            AcceptedRequest::Wake(program) => Some(LeaderTask::Wakes(program)),
         }
     }
 
     fn judge(&mut self, id: u64, demands: Demands, now: Instant) {
-        match verdict(&self.terms, &demands) {
-            Verdict::Welcome => self.welcome(id, now),
-            Verdict::Refused(why) => self.refuse(id, why),
-            Verdict::Settles => {
+        match judge_demands(&self.terms, &demands) {
+            DemandsVerdict::Welcome => self.welcome(id, now),
+            DemandsVerdict::Refused(why) => self.refuse(id, why),
+            DemandsVerdict::Settles => {
                 if let Some(peer) = self.conversations.get_mut(&id) {
-                    peer.enter(Stage::Proposes, now);
+                    peer.enter(JoinStage::Proposes, now);
                     self.proposal = Some((id, demands));
                 }
             }
         }
     }
 
-    fn end(&mut self, id: u64, end: &End) -> Option<Attended> {
+    fn end(&mut self, id: u64, end: &DisconnectReason) -> Option<LeaderTask> {
         let mut peer = self.conversations.remove(&id)?;
         self.proposal = self.proposal.take().filter(|(of, _)| *of != id);
-        if !matches!(end, End::Gone) {
+        if !matches!(end, DisconnectReason::Gone) {
             // A peer that was not understood may still read the reason for which it is left alone.
-            peer.answer(&Answer::Refused(end.to_string()));
+            peer.answer(&LeaderMessage::Refused(end.to_string()));
         }
-        peer.program().map(Attended::Leaves)
+        peer.program().map(LeaderTask::Leaves)
     }
 }
 
 /// Effective user and process at the other end; process 0 if it is in another PID namespace.
-fn peer_of(stream: &UnixStream) -> io::Result<(u32, u32)> {
+fn peer_credentials(stream: &UnixStream) -> io::Result<(u32, u32)> {
     let peer = getsockopt(stream, PeerCredentials)?;
     Ok((peer.uid(), peer.pid().cast_unsigned()))
 }

@@ -16,35 +16,38 @@ use std::path::PathBuf;
 
 /// A group's files in a folder that was checked.
 #[derive(Debug)]
-pub(super) struct Folder {
+pub(super) struct GroupFolder {
     dir: RuntimeDir,
     name: GroupName,
 }
 
 /// The lock, held as long as this value lives.
 #[derive(Debug)]
-pub(super) struct Lock {
-    folder: Folder,
+pub(super) struct GroupLock {
+    folder: GroupFolder,
     _file: File,
 }
 
 /// The group that a file belongs to, by its name.
-pub(super) fn group_of(file: &str) -> Option<String> {
+pub(super) fn group_from_file_name(file: &str) -> Option<String> {
     let rest = file.strip_prefix("group-")?;
     let group = rest.strip_suffix(".lock").or(rest.strip_suffix(".socket"));
     group.map(str::to_owned)
 }
 
-impl Folder {
+impl GroupFolder {
     /// The folder in which a run leads the group already, or else the first in which one can lead. A
     /// leader may be in a later folder: its environment is another, or the first was full when it
     /// began.
     pub(super) fn new(dirs: &[PathBuf], name: &GroupName) -> Result<Self, GroupError> {
         let there = dirs.iter().filter_map(|dir| RuntimeDir::open(dir).ok());
-        let mut there = there.map(|dir| Self::at(dir, name.clone()));
+        let mut there = there.map(|dir| Self::from_dir(dir, name.clone()));
         match there.find(Self::is_led) {
             Some(folder) => Ok(folder),
-            None => Ok(Self::at(RuntimeDir::first_usable(dirs)?, name.clone())),
+            None => Ok(Self::from_dir(
+                RuntimeDir::open_first_usable(dirs)?,
+                name.clone(),
+            )),
         }
     }
 
@@ -62,7 +65,7 @@ impl Folder {
         matches!(shared, Ok(Err(TryLockError::WouldBlock)))
     }
 
-    pub(super) fn at(dir: RuntimeDir, name: GroupName) -> Self {
+    pub(super) fn from_dir(dir: RuntimeDir, name: GroupName) -> Self {
         Self { dir, name }
     }
 
@@ -86,10 +89,10 @@ impl Folder {
     }
 
     /// Takes the lock; gives the folder back when another run has it.
-    pub(super) fn lock(self) -> Result<Result<Lock, Self>, GroupError> {
+    pub(super) fn lock(self) -> Result<Result<GroupLock, Self>, GroupError> {
         let file = self.open()?;
         match file.try_lock() {
-            Ok(()) if self.still_names(&file) => Ok(Ok(Lock {
+            Ok(()) if self.is_current_file(&file) => Ok(Ok(GroupLock {
                 folder: self,
                 _file: file,
             })),
@@ -106,7 +109,7 @@ impl Folder {
             .map_err(|errno| self.error("open", errno.into()))
     }
 
-    fn still_names(&self, file: &File) -> bool {
+    fn is_current_file(&self, file: &File) -> bool {
         let name = self.lock_name();
         let named = fstatat(
             &self.dir.handle,
@@ -131,7 +134,7 @@ impl Folder {
     }
 }
 
-impl Lock {
+impl GroupLock {
     pub(super) fn group(&self) -> &GroupName {
         self.folder.group()
     }
@@ -143,7 +146,7 @@ impl Lock {
     }
 }
 
-impl Drop for Lock {
+impl Drop for GroupLock {
     fn drop(&mut self) {
         self.folder.delete(&self.folder.socket_name());
         self.folder.delete(&self.folder.lock_name());
@@ -154,8 +157,8 @@ impl Drop for Lock {
 mod tests {
     use super::*;
 
-    fn folder(dir: &tempfile::TempDir) -> Folder {
-        Folder::new(&[dir.path().to_owned()], &"g".parse().unwrap()).unwrap()
+    fn folder(dir: &tempfile::TempDir) -> GroupFolder {
+        GroupFolder::new(&[dir.path().to_owned()], &"g".parse().unwrap()).unwrap()
     }
 
     #[test]
@@ -173,9 +176,9 @@ mod tests {
         let (a, b) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let _held = folder(&a).lock().unwrap().unwrap();
         let dirs = [b.path().to_owned(), a.path().to_owned()];
-        let found = Folder::new(&dirs, &"g".parse().unwrap()).unwrap();
+        let found = GroupFolder::new(&dirs, &"g".parse().unwrap()).unwrap();
         assert!(found.lock().unwrap().is_err());
-        let other = Folder::new(&dirs, &"h".parse().unwrap()).unwrap();
+        let other = GroupFolder::new(&dirs, &"h".parse().unwrap()).unwrap();
         assert_eq!(other.dir.path, b.path());
     }
 
@@ -185,14 +188,14 @@ mod tests {
         let late = folder(&dir);
         let stale = late.open().unwrap();
         drop(folder(&dir).lock().unwrap().unwrap());
-        assert!(!late.still_names(&stale));
+        assert!(!late.is_current_file(&stale));
     }
 
     #[test]
     fn other_groups_have_other_locks() {
         let dir = tempfile::tempdir().unwrap();
         let _held = folder(&dir).lock().unwrap().unwrap();
-        let other = Folder::new(&[dir.path().to_owned()], &"h".parse().unwrap()).unwrap();
+        let other = GroupFolder::new(&[dir.path().to_owned()], &"h".parse().unwrap()).unwrap();
         assert!(other.lock().unwrap().is_ok());
     }
 }

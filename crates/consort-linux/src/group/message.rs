@@ -30,11 +30,11 @@ pub const MAX_LINE_BYTES: usize = 4_096;
 /// A message of a member.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Request {
+pub enum MemberMessage {
     /// The member would like to join on these terms.
     Hello(Demands),
     /// The member has started this command.
-    Program(Joining),
+    Program(JoiningCommand),
     /// The member's command was sent a signal and should run to receive it.
     Wake,
 }
@@ -42,15 +42,15 @@ pub enum Request {
 /// A message of a leader.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Answer {
+pub enum LeaderMessage {
     /// The member may start its command on these terms.
-    Welcome(Terms),
+    Welcome(GroupTerms),
     /// The member's command is managed.
     Taken,
     /// The member cannot join, for this reason.
     Refused(String),
     /// The terms that hold from now on.
-    Terms(Terms),
+    Terms(GroupTerms),
 }
 
 /// The terms that a member asks for; it takes the leader's for those that it leaves open.
@@ -69,7 +69,7 @@ pub struct Demands {
 
 /// The terms of a group.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Terms {
+pub struct GroupTerms {
     /// Pid of the leader.
     pub leader: u32,
     /// Id of the leader's run, which is in the environment of the programs that it manages.
@@ -83,19 +83,19 @@ pub struct Terms {
     /// Report or file with measures of programs that this machine cannot count, if there is one.
     pub profile: Option<PathBuf>,
     /// Terms that no member has asked for so far.
-    pub open: Open,
+    pub open: OpenTerms,
 }
 
 /// Terms that the leader has chosen itself: the first member that asks for others settles them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Open {
+pub struct OpenTerms {
     /// The policy, and with it the recording.
     pub policy: bool,
     /// The quantum.
     pub interval: bool,
 }
 
-impl Terms {
+impl GroupTerms {
     /// Demands of a run that is to lead or to join on these terms; open terms stay open.
     pub fn demands(&self) -> Demands {
         Demands {
@@ -110,7 +110,7 @@ impl Terms {
 /// A command that is to be managed by the leader.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Joining {
+pub struct JoiningCommand {
     /// Process id of the command.
     pub pid: u32,
     /// Start of the process, clock ticks since boot.
@@ -134,7 +134,7 @@ pub enum MessageError {
 }
 
 #[derive(Deserialize)]
-struct Speaker {
+struct GroupLineVersion {
     version: u32,
 }
 
@@ -150,7 +150,7 @@ pub(super) fn parse<T: DeserializeOwned>(line: &[u8]) -> Result<T, MessageError>
     if line.len() >= MAX_LINE_BYTES {
         return Err(MessageError::TooLong);
     }
-    let Speaker { version } = serde_json::from_slice(line)?;
+    let GroupLineVersion { version } = serde_json::from_slice(line)?;
     if version != VERSION {
         return Err(MessageError::Version(version));
     }
@@ -158,7 +158,7 @@ pub(super) fn parse<T: DeserializeOwned>(line: &[u8]) -> Result<T, MessageError>
 }
 
 /// Writes a message as a line, its end included.
-pub(super) fn line_of<T: Serialize>(message: &T) -> Result<Vec<u8>, MessageError> {
+pub(super) fn to_line<T: Serialize>(message: &T) -> Result<Vec<u8>, MessageError> {
     let version = VERSION;
     let mut line = serde_json::to_vec(&Envelope { version, message })?;
     line.push(b'\n');
@@ -168,7 +168,7 @@ pub(super) fn line_of<T: Serialize>(message: &T) -> Result<Vec<u8>, MessageError
     Ok(line)
 }
 
-impl Request {
+impl MemberMessage {
     /// Reads a line without its end.
     ///
     /// # Errors
@@ -178,7 +178,7 @@ impl Request {
     }
 }
 
-impl Answer {
+impl LeaderMessage {
     /// Reads a line without its end.
     ///
     /// # Errors
@@ -193,17 +193,20 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn there_and_back(request: &Request) {
-        let line = line_of(request).unwrap();
+    fn there_and_back(request: &MemberMessage) {
+        let line = to_line(request).unwrap();
         assert_eq!(line.last(), Some(&b'\n'));
-        assert_eq!(Request::parse(&line[..line.len() - 1]).unwrap(), *request);
+        assert_eq!(
+            MemberMessage::parse(&line[..line.len() - 1]).unwrap(),
+            *request
+        );
     }
 
     #[test]
     fn every_request_survives_the_way() {
-        there_and_back(&Request::Hello(Demands::default()));
-        there_and_back(&Request::Wake);
-        there_and_back(&Request::Program(Joining {
+        there_and_back(&MemberMessage::Hello(Demands::default()));
+        there_and_back(&MemberMessage::Wake);
+        there_and_back(&MemberMessage::Program(JoiningCommand {
             pid: 7,
             start_ticks: 9,
             name: "a \"b\"\n".to_owned(),
@@ -212,34 +215,34 @@ mod tests {
 
     #[test]
     fn the_lines_are_those_of_the_module_s_head() {
-        let wake = line_of(&Request::Wake).unwrap();
+        let wake = to_line(&MemberMessage::Wake).unwrap();
         assert_eq!(wake, b"{\"version\":3,\"message\":\"wake\"}\n");
-        let hello = Request::Hello(Demands {
+        let hello = MemberMessage::Hello(Demands {
             policy: Some("gang".to_owned()),
             ..Demands::default()
         });
         let text = "{\"version\":3,\"message\":{\"hello\":\
              {\"policy\":\"gang\",\"interval_ms\":null,\"dry_run\":false,\"profile\":null}}}";
-        assert_eq!(Request::parse(text.as_bytes()).unwrap(), hello);
+        assert_eq!(MemberMessage::parse(text.as_bytes()).unwrap(), hello);
     }
 
     #[test]
     fn another_version_is_named_whatever_it_says() {
-        let error = Request::parse(br#"{"version":1,"message":{"dance":1}}"#).unwrap_err();
+        let error = MemberMessage::parse(br#"{"version":1,"message":{"dance":1}}"#).unwrap_err();
         assert!(error.to_string().contains("speaks version 1"), "{error}");
     }
 
     #[test]
     fn a_line_that_is_too_long_is_refused_by_both_sides() {
         let name = "x".repeat(MAX_LINE_BYTES);
-        let request = Request::Program(Joining {
+        let request = MemberMessage::Program(JoiningCommand {
             pid: 1,
             start_ticks: 1,
             name: name.clone(),
         });
-        assert!(matches!(line_of(&request), Err(MessageError::TooLong)));
+        assert!(matches!(to_line(&request), Err(MessageError::TooLong)));
         assert!(matches!(
-            Request::parse(name.as_bytes()),
+            MemberMessage::parse(name.as_bytes()),
             Err(MessageError::TooLong)
         ));
     }
@@ -247,8 +250,8 @@ mod tests {
     proptest! {
         #[test]
         fn no_line_is_a_panic(line in prop::collection::vec(any::<u8>(), 0..200)) {
-            let _ = Request::parse(&line);
-            prop_assert!(Answer::parse(&line).is_err());
+            let _ = MemberMessage::parse(&line);
+            prop_assert!(LeaderMessage::parse(&line).is_err());
         }
     }
 }

@@ -10,8 +10,8 @@
 //! was not asked for are open: the first member that asks for a policy or a quantum settles it for
 //! all.
 //!
-//! Usage: [`enter`] gives the place in a group; [`Leader::attend`] reports members that come and
-//! go, and [`Leader::proposal`] one that asks for open terms; [`Member`] speaks with the leader.
+//! Usage: [`enter_group`] gives the place in a group; [`Leader::serve_members`] reports members that come and
+//! go, and [`Leader::proposal`] one that asks for open terms; [`GroupMember`] speaks with the leader.
 //!
 //! The files of a group lie in the folder for journals, which is private to its user:
 //! `group-NAME.lock`, locked by the leader (`flock(2)`), and `group-NAME.socket`. Files that a
@@ -23,24 +23,25 @@
 //! leader that is stopped by SIGSTOP keeps its lock, and the group waits for it.
 
 mod client;
-mod conversation;
 mod error;
 mod leader;
-mod line;
+mod line_buffer;
 mod lock;
+mod member_connection;
 mod message;
 mod name;
 mod place;
 mod sweep;
 mod verdict;
 
-pub use client::{Heard, Member};
+pub use client::{GroupMember, LeaderNews};
 pub use error::GroupError;
-pub use leader::{Attended, Candidate, Leader};
-pub use line::Lines;
+pub use leader::{Leader, LeaderCandidate, LeaderTask};
+pub use line_buffer::LineBuffer;
 pub use message::{
-    Answer, Demands, Joining, MAX_LINE_BYTES, MessageError, Open, Request, Terms, VERSION,
+    Demands, GroupTerms, JoiningCommand, LeaderMessage, MAX_LINE_BYTES, MemberMessage,
+    MessageError, OpenTerms, VERSION,
 };
 pub use name::{GroupName, NameError};
-pub use place::{Place, enter, try_enter};
-pub(crate) use sweep::sweep;
+pub use place::{GroupPlace, enter_group, try_enter_group};
+pub(crate) use sweep::delete_stale_files;

@@ -25,12 +25,12 @@ const DAEMON: &str = "_daemon";
 impl GroupName {
     /// Name of the group that a daemon leads.
     #[must_use]
-    pub fn of_daemon() -> Self {
+    pub fn for_daemon() -> Self {
         Self(DAEMON.to_owned())
     }
 
     /// Returns true if this is the daemon's group, which no other run leads.
-    pub fn is_of_daemon(&self) -> bool {
+    pub fn is_daemon(&self) -> bool {
         self.0 == DAEMON
     }
 

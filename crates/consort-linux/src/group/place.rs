@@ -1,9 +1,9 @@
 //! A place in a group: its leader's or a member's.
 
-use super::client::{Greeting, Member};
+use super::client::{GreetingOutcome, GroupMember};
 use super::error::GroupError;
-use super::leader::Candidate;
-use super::lock::Folder;
+use super::leader::LeaderCandidate;
+use super::lock::GroupFolder;
 use super::message::Demands;
 use super::name::GroupName;
 use std::path::PathBuf;
@@ -16,11 +16,11 @@ const PAUSE: Duration = Duration::from_millis(10);
 
 /// A run's place in a group.
 #[derive(Debug)]
-pub enum Place {
+pub enum GroupPlace {
     /// The run is to lead.
-    Leads(Candidate),
+    Leads(LeaderCandidate),
     /// The run is a member; another one leads.
-    Follows(Member),
+    Follows(GroupMember),
 }
 
 /// Enters a group: as its leader where there is none, else as a member on the leader's terms.
@@ -28,10 +28,14 @@ pub enum Place {
 ///
 /// # Errors
 /// When no folder can hold the group's files, or the leader refuses or does not answer.
-pub fn enter(dirs: &[PathBuf], name: &GroupName, demands: &Demands) -> Result<Place, GroupError> {
+pub fn enter_group(
+    dirs: &[PathBuf],
+    name: &GroupName,
+    demands: &Demands,
+) -> Result<GroupPlace, GroupError> {
     let end = Instant::now() + PATIENCE;
     while Instant::now() < end {
-        if let Some(place) = try_enter(dirs, name, demands)? {
+        if let Some(place) = try_enter_group(dirs, name, demands)? {
             return Ok(place);
         }
         std::thread::sleep(PAUSE);
@@ -43,18 +47,18 @@ pub fn enter(dirs: &[PathBuf], name: &GroupName, demands: &Demands) -> Result<Pl
 /// Attempts once to enter a group; none while a leader is about to come or to go.
 ///
 /// # Errors
-/// Those of [`enter`].
-pub fn try_enter(
+/// Those of [`enter_group`].
+pub fn try_enter_group(
     dirs: &[PathBuf],
     name: &GroupName,
     demands: &Demands,
-) -> Result<Option<Place>, GroupError> {
-    let folder = match Folder::new(dirs, name)?.lock()? {
-        Ok(lock) => return Ok(Some(Place::Leads(Candidate::new(lock)))),
+) -> Result<Option<GroupPlace>, GroupError> {
+    let folder = match GroupFolder::new(dirs, name)?.lock()? {
+        Ok(lock) => return Ok(Some(GroupPlace::Leads(LeaderCandidate::new(lock)))),
         Err(folder) => folder,
     };
-    match Member::greet(&folder, demands)? {
-        Greeting::Welcome(member) => Ok(Some(Place::Follows(member))),
-        Greeting::NobodyThere => Ok(None),
+    match GroupMember::greet(&folder, demands)? {
+        GreetingOutcome::Welcome(member) => Ok(Some(GroupPlace::Follows(member))),
+        GreetingOutcome::NobodyThere => Ok(None),
     }
 }

@@ -4,22 +4,24 @@
 //! ([`super::lock`]): so a sweep does not disturb a run that is about to lead, nor the other way
 //! round.
 
-use super::lock::{Folder, group_of};
+use super::lock::{GroupFolder, group_from_file_name};
 use crate::enact::RuntimeDir;
 use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Deletes, from a folder for journals, locks and sockets of groups that no run leads.
-pub(crate) fn sweep(dir: &Path) {
+pub(crate) fn delete_stale_files(dir: &Path) {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    let groups: BTreeSet<String> = names.filter_map(|name| group_of(&name)).collect();
+    let groups: BTreeSet<String> = names
+        .filter_map(|name| group_from_file_name(&name))
+        .collect();
     for group in groups {
         let (Ok(dir), Ok(name)) = (RuntimeDir::open(dir), group.parse()) else {
             continue;
         };
         // To let go of the lock is to delete the files.
-        match Folder::at(dir, name).lock() {
+        match GroupFolder::from_dir(dir, name).lock() {
             Ok(Ok(lock)) => drop(lock),
             Ok(Err(_)) => {}
             Err(error) => tracing::warn!(%error, "a group's files are left"),
@@ -29,7 +31,7 @@ pub(crate) fn sweep(dir: &Path) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::lock::Folder;
+    use super::super::lock::GroupFolder;
     use super::*;
     use std::os::unix::net::UnixListener;
 
@@ -49,9 +51,9 @@ mod tests {
             std::fs::write(dir.path().join(name), "").unwrap();
         }
         drop(UnixListener::bind(dir.path().join("group-dead.socket")).unwrap());
-        let folder = Folder::new(&[dir.path().to_owned()], &"led".parse().unwrap()).unwrap();
+        let folder = GroupFolder::new(&[dir.path().to_owned()], &"led".parse().unwrap()).unwrap();
         let _held = folder.lock().unwrap().unwrap();
-        sweep(dir.path());
+        delete_stale_files(dir.path());
         assert_eq!(names(&dir), ["group-.lock", "group-led.lock", "x.journal"]);
     }
 
@@ -62,11 +64,11 @@ mod tests {
         let order = std::sync::atomic::Ordering::SeqCst;
         std::thread::scope(|scope| {
             for _ in 0..4 {
-                scope.spawn(|| (0..500).for_each(|_| sweep(dir.path())));
+                scope.spawn(|| (0..500).for_each(|_| delete_stale_files(dir.path())));
                 scope.spawn(|| {
                     for _ in 0..500 {
                         let dirs = [dir.path().to_owned()];
-                        let folder = Folder::new(&dirs, &"g".parse().unwrap()).unwrap();
+                        let folder = GroupFolder::new(&dirs, &"g".parse().unwrap()).unwrap();
                         if let Ok(lock) = folder.lock().unwrap() {
                             assert_eq!(held.fetch_add(1, order), 0);
                             std::thread::yield_now();

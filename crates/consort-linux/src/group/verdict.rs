@@ -1,11 +1,11 @@
 //! The rules by which a member may join a group on the terms that hold there.
 
-use super::message::{Demands, Terms};
+use super::message::{Demands, GroupTerms};
 use std::fmt::Display;
 
 /// Verdict on a member that says hello.
 #[derive(Debug, PartialEq)]
-pub(super) enum Verdict {
+pub(super) enum DemandsVerdict {
     /// The member's demands are met by the terms that hold.
     Welcome,
     /// The member asks for terms that are open, which are to be settled.
@@ -15,35 +15,35 @@ pub(super) enum Verdict {
 }
 
 /// Judges a member's demands.
-pub(super) fn verdict(terms: &Terms, demands: &Demands) -> Verdict {
+pub(super) fn judge_demands(terms: &GroupTerms, demands: &Demands) -> DemandsVerdict {
     if let Some(why) = conflict(terms, demands) {
-        return Verdict::Refused(why);
+        return DemandsVerdict::Refused(why);
     }
-    if settles(terms, demands) {
-        return Verdict::Settles;
+    if settles_open_terms(terms, demands) {
+        return DemandsVerdict::Settles;
     }
-    Verdict::Welcome
+    DemandsVerdict::Welcome
 }
 
-fn settles(terms: &Terms, demands: &Demands) -> bool {
+fn settles_open_terms(terms: &GroupTerms, demands: &Demands) -> bool {
     let of_policy = demands.policy.is_some() || brings_profile(terms, demands);
     (terms.open.policy && of_policy) || (terms.open.interval && demands.interval_ms.is_some())
 }
 
-fn brings_profile(terms: &Terms, demands: &Demands) -> bool {
+fn brings_profile(terms: &GroupTerms, demands: &Demands) -> bool {
     demands.profile.is_some() && demands.profile != terms.profile
 }
 
 /// Text about the first demand that is neither open nor met.
-fn conflict(terms: &Terms, demands: &Demands) -> Option<String> {
+fn conflict(terms: &GroupTerms, demands: &Demands) -> Option<String> {
     let policy = demands.policy.as_ref().filter(|_| !terms.open.policy);
     if let Some(policy) = policy.filter(|policy| **policy != terms.policy) {
-        return Some(both("policy", policy, &terms.policy));
+        return Some(conflict_text("policy", policy, &terms.policy));
     }
     let interval = demands.interval_ms.filter(|_| !terms.open.interval);
     if let Some(interval) = interval.filter(|interval| *interval != terms.interval_ms) {
         let ms = |ms: u64| format!("{ms} ms");
-        return Some(both(
+        return Some(conflict_text(
             "an interval of",
             &ms(interval),
             &ms(terms.interval_ms),
@@ -52,21 +52,21 @@ fn conflict(terms: &Terms, demands: &Demands) -> Option<String> {
     // A recording in the terms was asked for, whether the policy is open or not.
     let is_fixed = !terms.open.policy || terms.profile.is_some();
     if brings_profile(terms, demands) && is_fixed {
-        return Some(conflict_of_profiles(terms, demands));
+        return Some(profile_conflict(terms, demands));
     }
     let differs = demands.dry_run != terms.dry_run;
-    differs.then(|| both("--dry-run", &demands.dry_run, &terms.dry_run))
+    differs.then(|| conflict_text("--dry-run", &demands.dry_run, &terms.dry_run))
 }
 
-fn conflict_of_profiles(terms: &Terms, demands: &Demands) -> String {
+fn profile_conflict(terms: &GroupTerms, demands: &Demands) -> String {
     let [theirs, ours] = [demands, &terms.demands()].map(|demands| {
         let path = demands.profile.as_ref();
         path.map_or("none".to_owned(), |path| path.display().to_string())
     });
-    both("profile", &theirs, &ours)
+    conflict_text("profile", &theirs, &ours)
 }
 
-fn both(what: &str, theirs: &dyn Display, ours: &dyn Display) -> String {
+fn conflict_text(what: &str, theirs: &dyn Display, ours: &dyn Display) -> String {
     format!(
         "it runs with {what} {ours}, and {what} {theirs} was asked for; \
          ask for the same, leave it out, or use another group"
@@ -75,11 +75,11 @@ fn both(what: &str, theirs: &dyn Display, ours: &dyn Display) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::message::Open;
+    use super::super::message::OpenTerms;
     use super::*;
 
-    fn terms(open: Open) -> Terms {
-        Terms {
+    fn terms(open: OpenTerms) -> GroupTerms {
+        GroupTerms {
             leader: 1,
             run: String::new(),
             policy: "auto".to_owned(),
@@ -90,7 +90,7 @@ mod tests {
         }
     }
 
-    const OPEN: Open = Open {
+    const OPEN: OpenTerms = OpenTerms {
         policy: true,
         interval: true,
     };
@@ -113,24 +113,31 @@ mod tests {
             asking(None, None, Some("/p.json")),
             asking(Some("fair-mis"), Some(20), Some("/p.json")),
         ] {
-            assert_eq!(verdict(&open, &demands), Verdict::Settles, "{demands:?}");
+            assert_eq!(
+                judge_demands(&open, &demands),
+                DemandsVerdict::Settles,
+                "{demands:?}"
+            );
         }
-        assert_eq!(verdict(&open, &asking(None, None, None)), Verdict::Welcome);
+        assert_eq!(
+            judge_demands(&open, &asking(None, None, None)),
+            DemandsVerdict::Welcome
+        );
     }
 
     #[test]
     fn settled_terms_are_not_settled_again() {
-        let settled = terms(Open::default());
+        let settled = terms(OpenTerms::default());
         for demands in [
             asking(Some("gang"), None, None),
             asking(None, Some(20), None),
             asking(None, None, Some("/p.json")),
         ] {
-            let verdict = verdict(&settled, &demands);
-            assert!(matches!(verdict, Verdict::Refused(_)), "{demands:?}");
+            let verdict = judge_demands(&settled, &demands);
+            assert!(matches!(verdict, DemandsVerdict::Refused(_)), "{demands:?}");
         }
         let same = asking(Some("auto"), Some(1_000), None);
-        assert_eq!(verdict(&settled, &same), Verdict::Welcome);
+        assert_eq!(judge_demands(&settled, &same), DemandsVerdict::Welcome);
     }
 
     #[test]
@@ -140,15 +147,15 @@ mod tests {
             dry_run,
             ..asking(Some("gang"), None, None)
         };
-        let verdict = verdict(&terms(OPEN), &demands);
-        assert!(matches!(verdict, Verdict::Refused(_)), "{verdict:?}");
+        let verdict = judge_demands(&terms(OPEN), &demands);
+        assert!(matches!(verdict, DemandsVerdict::Refused(_)), "{verdict:?}");
     }
 
     #[test]
     fn what_a_successor_asks_for_leaves_open_what_was() {
         let demands = terms(OPEN).demands();
         assert_eq!(demands, asking(None, None, None));
-        let demands = terms(Open::default()).demands();
+        let demands = terms(OpenTerms::default()).demands();
         assert_eq!(demands, asking(Some("auto"), Some(1_000), None));
     }
 }

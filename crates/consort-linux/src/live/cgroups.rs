@@ -1,11 +1,13 @@
 //! Control groups that are managed as programs, with the processes that enter and leave them.
 
-use super::Live;
+use super::LiveMachine;
 use super::clock::own_cpu_ns;
 use super::error::AttachError;
 use super::group_review::GroupReview;
-use crate::cgroup::{CgroupPattern, Found, GroupSearch, Rule, Rules, shown};
-use crate::control::{Attachment, Peer};
+use crate::cgroup::{
+    CgroupPattern, CgroupRule, CgroupRules, GroupSearch, ProgramGroup, escape_for_display,
+};
+use crate::control::{AttachTargets, Peer};
 use crate::proc::name_of;
 use consort_core::{Sample, ThreadId};
 use serde_json::{Value, json};
@@ -21,13 +23,13 @@ const PAUSE_PER_LOOK: u32 = 200;
 
 /// The control groups of a run that are managed.
 #[derive(Default)]
-pub(super) struct Groups {
+pub(super) struct ManagedGroups {
     /// Rules of the configuration.
-    configured: Rules,
+    configured: CgroupRules,
     /// Rules of requests since; they take precedence.
-    asked: Rules,
+    asked: CgroupRules,
     /// Both together.
-    rules: Rules,
+    rules: CgroupRules,
     /// Root of each program that is a group, by the group's path.
     programs: BTreeMap<String, u32>,
     /// Processes that have threads in groups that are managed, and others.
@@ -40,7 +42,7 @@ pub(super) struct Groups {
 
 /// Outcome of attaching the control groups of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AttachedGroups {
+pub enum GroupAttachOutcome {
     /// There are such groups with processes, and they are managed.
     Managed,
     /// There are none yet. Those that appear later will be managed.
@@ -49,12 +51,12 @@ pub enum AttachedGroups {
     Excluded,
 }
 
-impl Groups {
+impl ManagedGroups {
     /// Joins the rules again after a change of some, and looks at the groups at once.
-    fn change_rules(&mut self, change: impl FnOnce(&mut Rules, &mut Rules)) {
+    fn change_rules(&mut self, change: impl FnOnce(&mut CgroupRules, &mut CgroupRules)) {
         change(&mut self.configured, &mut self.asked);
         let (asked, configured) = (&self.asked, &self.configured);
-        self.rules = Rules {
+        self.rules = CgroupRules {
             manage: asked
                 .manage
                 .iter()
@@ -73,7 +75,7 @@ impl Groups {
     }
 
     /// Rules of the configuration and of requests.
-    pub(super) fn rules(&self) -> &Rules {
+    pub(super) fn rules(&self) -> &CgroupRules {
         &self.rules
     }
 
@@ -83,15 +85,15 @@ impl Groups {
     }
 
     /// Returns true if a process has threads in groups that are managed, and others.
-    pub(super) fn is_part(&self, pid: u32) -> bool {
+    pub(super) fn is_partly_managed(&self, pid: u32) -> bool {
         self.parts.contains(&pid)
     }
 
     /// The group that is the program of this root, for people.
-    fn of_root(&self, root: u32) -> Option<String> {
+    fn group_at_root(&self, root: u32) -> Option<String> {
         let mut programs = self.programs.iter();
         let (path, _) = programs.find(|(_, its)| **its == root)?;
-        Some(shown(path))
+        Some(escape_for_display(path))
     }
 
     fn is_due(&self, now: Instant) -> bool {
@@ -100,9 +102,9 @@ impl Groups {
     }
 }
 
-impl Live {
+impl LiveMachine {
     /// Manages these control groups from now on, and lets go of those that no longer match.
-    pub fn set_rules(&mut self, rules: Rules) {
+    pub fn set_rules(&mut self, rules: CgroupRules) {
         let groups = self.residence.groups_mut();
         groups.change_rules(|configured, _| *configured = rules);
     }
@@ -115,7 +117,7 @@ impl Live {
         let begun_ns = own_cpu_ns();
         let search = self.residence.groups().rules.find(self.site.root());
         self.warnings.extend(search.warning.clone());
-        self.part_with_ended_groups(&search);
+        self.release_ended_groups(&search);
         let parts = search.found.iter().flat_map(|group| &group.parts).copied();
         let groups = self.residence.groups_mut();
         if search.unseen.is_empty() {
@@ -133,42 +135,42 @@ impl Live {
 
     /// Lets go of the programs whose groups are gone. One whose group cannot be read stays as it is
     /// until the next look.
-    fn part_with_ended_groups(&mut self, search: &GroupSearch) {
+    fn release_ended_groups(&mut self, search: &GroupSearch) {
         let found: BTreeSet<&str> = search.found.iter().map(|f| f.path.as_str()).collect();
         let programs = self.residence.groups().programs.clone();
         for (path, root) in programs {
             if let Some(error) = search.error_of(&path) {
                 self.warnings.insert(format!(
                     "control group {} cannot be looked up: {error}; its processes stay as they are",
-                    shown(&path)
+                    escape_for_display(&path)
                 ));
             } else if !found.contains(path.as_str()) {
                 self.residence.groups_mut().programs.remove(&path);
-                self.part_with_program(root);
+                self.release_program(root);
             }
         }
     }
 
     /// Follows the changes of a group; those that it has lost only if all of it `is_seen`.
-    fn follow_group(&mut self, group: &Found, is_seen: bool) {
+    fn follow_group(&mut self, group: &ProgramGroup, is_seen: bool) {
         let Some(root) = self.root_of_group(group) else {
             return;
         };
         for &pid in &group.pids {
-            self.enter_group(pid, root);
+            self.manage_group_process(pid, root);
         }
         if !is_seen {
             return;
         }
         let within = self.roster.processes_of(consort_core::ProgramId(root));
         for pid in within.difference(&group.pids) {
-            self.leave_group(*pid);
+            self.release_group_process(*pid);
         }
     }
 
     /// Pid that identifies a group as a program: that of a process that was in it first; `None` if
     /// no process in it can be managed.
-    fn root_of_group(&mut self, group: &Found) -> Option<u32> {
+    fn root_of_group(&mut self, group: &ProgramGroup) -> Option<u32> {
         // A group that was empty for a while begins anew.
         let known = self.residence.groups().programs.get(&group.path).copied();
         if let Some(root) = known.filter(|&root| self.roster.trees().is_managed(root)) {
@@ -179,7 +181,7 @@ impl Live {
         let policy = group.policy.clone();
         self.roster
             .trees_mut()
-            .plant_with(root, group.name(), policy);
+            .insert_with_policy(root, group.name(), policy);
         let programs = &mut self.residence.groups_mut().programs;
         programs.insert(group.path.clone(), root);
         self.watch_process(root, false);
@@ -187,7 +189,7 @@ impl Live {
     }
 
     /// Takes in a process that is in a group, unless it was attached by itself.
-    fn enter_group(&mut self, pid: u32, root: u32) {
+    fn manage_group_process(&mut self, pid: u32, root: u32) {
         let now = self.roster.trees().root_of(pid);
         let is_group = |root| {
             self.residence
@@ -201,44 +203,49 @@ impl Live {
             return;
         }
         let was_managed = now.is_some_and(|root| self.roster.trees().is_managed(root));
-        self.roster.trees_mut().graft(pid, root);
+        self.roster.trees_mut().assign_process(pid, root);
         self.watch_process(pid, was_managed);
     }
 
     /// Lets go of a process that has left its group.
-    pub(super) fn leave_group(&mut self, pid: u32) {
+    pub(super) fn release_group_process(&mut self, pid: u32) {
         let name = name_of(self.site.root(), pid).unwrap_or_default();
-        self.free(|id| id.pid == pid);
-        self.roster.trees_mut().plant(pid, name);
-        self.roster.trees_mut().let_go(pid);
+        self.release_threads(|id| id.pid == pid);
+        self.roster.trees_mut().insert_program(pid, name);
+        self.roster.trees_mut().mark_unmanaged(pid);
     }
 
     fn is_manageable(&self, pid: u32) -> bool {
-        self.check(pid).is_ok() && self.excluded_as_a_whole(pid) == Ok(None)
+        self.check(pid).is_ok() && self.process_exclusion(pid) == Ok(None)
     }
 
     /// Puts threads back to their original masks and forgets them.
-    pub(super) fn free(&mut self, is_its: impl Fn(&ThreadId) -> bool) {
+    pub(super) fn release_threads(&mut self, is_its: impl Fn(&ThreadId) -> bool) {
         let its: Vec<ThreadId> = self.roster.ids().filter(is_its).collect();
-        self.warnings.extend(self.hands.free(&its, &self.roster));
+        self.warnings
+            .extend(self.hands.restore_masks(&its, &self.roster));
         for id in its {
-            self.part_with(id, Sample::default());
+            self.retire_thread(id, Sample::default());
         }
     }
 
     /// Attaches the processes and groups that a peer asks for: all of them, or none.
-    pub(super) fn attach_for(&mut self, peer: Peer, wanted: &Attachment) -> Result<Value, String> {
+    pub(super) fn attach_for_peer(
+        &mut self,
+        peer: Peer,
+        wanted: &AttachTargets,
+    ) -> Result<Value, String> {
         let patterns = patterns(peer, wanted)?;
         for &pid in &wanted.pids {
             self.check_owner(peer, pid).map_err(|e| e.to_string())?;
             self.check(pid).map_err(|e| e.to_string())?;
-            let excluded = self.excluded_as_a_whole(pid).map_err(|error| {
+            let excluded = self.process_exclusion(pid).map_err(|error| {
                 format!(
                     "cannot attach process {pid}: its control group cannot be looked up: {error}"
                 )
             })?;
             if let Some(group) = excluded {
-                let group = shown(&group);
+                let group = escape_for_display(&group);
                 return Err(format!(
                     "cannot attach process {pid}: its control group {group} is excluded"
                 ));
@@ -248,7 +255,7 @@ impl Live {
         let asker = (!peer.is_master()).then_some(peer.uid);
         let mut attached = Vec::new();
         for &pid in &wanted.pids {
-            match self.attach_of(pid, policy.clone(), asker) {
+            match self.attach_for_user(pid, policy.clone(), asker) {
                 Ok(()) | Err(AttachError::Managed(_)) => attached.push(pid),
                 Err(error) => return Err(error.to_string()),
             }
@@ -257,9 +264,9 @@ impl Live {
         for cgroup in patterns {
             let text = cgroup.as_str().to_owned();
             let key = match self.attach_cgroup(cgroup, policy.clone()) {
-                AttachedGroups::Managed => continue,
-                AttachedGroups::Awaited => "awaited",
-                AttachedGroups::Excluded => "excluded",
+                GroupAttachOutcome::Managed => continue,
+                GroupAttachOutcome::Awaited => "awaited",
+                GroupAttachOutcome::Excluded => "excluded",
             };
             texts.entry(key).or_default().push(text);
         }
@@ -278,8 +285,8 @@ impl Live {
         &mut self,
         cgroup: CgroupPattern,
         policy: Option<Arc<str>>,
-    ) -> AttachedGroups {
-        let rule = Rule {
+    ) -> GroupAttachOutcome {
+        let rule = CgroupRule {
             cgroup,
             policy,
             priority: i64::MAX,
@@ -293,22 +300,27 @@ impl Live {
         self.follow_groups();
         let mut managed = self.residence.groups().programs.keys();
         if managed.any(|path| rule.cgroup.matches(path)) {
-            return AttachedGroups::Managed;
+            return GroupAttachOutcome::Managed;
         }
-        let alone = Rules {
+        let alone = CgroupRules {
             manage: vec![rule],
             exclude: Vec::new(),
         };
-        let is_excluded = |found: &Found| self.residence.groups().rules.is_excluded(&found.path);
+        let is_excluded =
+            |found: &ProgramGroup| self.residence.groups().rules.is_excluded(&found.path);
         let there = alone.find(self.site.root()).found;
         match !there.is_empty() && there.iter().all(is_excluded) {
-            true => AttachedGroups::Excluded,
-            false => AttachedGroups::Awaited,
+            true => GroupAttachOutcome::Excluded,
+            false => GroupAttachOutcome::Awaited,
         }
     }
 
     /// Detaches the processes and groups that a peer asks for.
-    pub(super) fn detach_for(&mut self, peer: Peer, wanted: &Attachment) -> Result<Value, String> {
+    pub(super) fn detach_for_peer(
+        &mut self,
+        peer: Peer,
+        wanted: &AttachTargets,
+    ) -> Result<Value, String> {
         let patterns = patterns(peer, wanted)?;
         for &pid in &wanted.pids {
             self.check_owner(peer, pid).map_err(|e| e.to_string())?;
@@ -318,7 +330,7 @@ impl Live {
                 return Err(format!("process {pid} is not managed"));
             }
             let root = self.roster.program_of(pid).0;
-            if let Some(group) = self.residence.groups().of_root(root) {
+            if let Some(group) = self.residence.groups().group_at_root(root) {
                 return Err(format!(
                     "cannot detach process {pid}: it is managed with its control group {group}, which \
                      would take it in again; detach the group (--cgroup {group}) or move the process"
@@ -348,7 +360,10 @@ impl Live {
         // Programs of groups above stay managed, without the groups that are excluded now.
         let programs = self.residence.groups().programs.keys();
         let is_above = |path: &&String| patterns.iter().any(|p| p.may_lie_below(path));
-        let remaining: Vec<String> = programs.filter(is_above).map(|path| shown(path)).collect();
+        let remaining: Vec<String> = programs
+            .filter(is_above)
+            .map(|path| escape_for_display(path))
+            .collect();
         Ok(json!({
             "detached": wanted.pids,
             "cgroups": wanted.cgroups,
@@ -359,7 +374,7 @@ impl Live {
 }
 
 /// Patterns of the control groups that a peer names; an error if it may name none.
-fn patterns(peer: Peer, wanted: &Attachment) -> Result<Vec<CgroupPattern>, String> {
+fn patterns(peer: Peer, wanted: &AttachTargets) -> Result<Vec<CgroupPattern>, String> {
     if !wanted.cgroups.is_empty() && !peer.is_master() {
         return Err(format!(
             "control groups are for root and the daemon's own user, and user {} asks; attach \

@@ -1,6 +1,6 @@
 //! The clock of a run: beginnings of the run and of its quantum, and the quantum's length.
 
-use super::pace::Pace;
+use super::pace::QuantumPace;
 use nix::time::{ClockId, clock_gettime};
 use std::time::{Duration, Instant};
 
@@ -18,26 +18,26 @@ const RINGS_SOON: Duration = Duration::from_millis(5);
 const PAUSE_PER_READING: u32 = 10;
 
 /// Beginnings of the run and of the current quantum, and the length of quanta.
-pub(super) struct Clock {
+pub(super) struct QuantumClock {
     start: Instant,
     quantum: Instant,
     /// Length of this quantum where the last plan wanted another than usual.
     next: Option<Duration>,
-    pace: Pace,
+    pace: QuantumPace,
     /// CPU time of Consort's thread when the last turn began, ns.
     own_cpu_ns: u64,
     /// Time until the rings are to be read again.
     pause_of_rings: Duration,
 }
 
-impl Clock {
+impl QuantumClock {
     /// The clock of a run that began at `start`, with quanta of this length.
     pub(super) fn new(start: Instant, now: Instant, length: Duration) -> Self {
         Self {
             start,
             quantum: now,
             next: None,
-            pace: Pace::new(length),
+            pace: QuantumPace::new(length),
             own_cpu_ns: own_cpu_ns(),
             pause_of_rings: RINGS_EVERY,
         }
@@ -49,7 +49,7 @@ impl Clock {
     }
 
     /// Takes in that a reading of the rings gave so many records and took so much CPU time.
-    pub(super) fn rings_were_read(&mut self, records: usize, cpu_ns: u64) {
+    pub(super) fn note_ring_read(&mut self, records: usize, cpu_ns: u64) {
         let paced = Duration::from_nanos(cpu_ns) * PAUSE_PER_READING;
         self.pause_of_rings = match records > MANY_RECORDS {
             true => paced.clamp(RINGS_SOON, RINGS_EVERY),
@@ -63,17 +63,17 @@ impl Clock {
     }
 
     /// Length of quanta, asked for and kept.
-    pub(super) fn pace(&self) -> &Pace {
+    pub(super) fn pace(&self) -> &QuantumPace {
         &self.pace
     }
 
     /// Sets the length of quanta from now on.
-    pub(super) fn ask(&mut self, length: Duration) {
-        self.pace.ask(length);
+    pub(super) fn set_quantum(&mut self, length: Duration) {
+        self.pace.set_quantum(length);
     }
 
     /// Sets the length of the next quantum alone, if a plan wants another than usual.
-    pub(super) fn plan(&mut self, length: Option<Duration>) {
+    pub(super) fn set_next_quantum(&mut self, length: Option<Duration>) {
         self.next = length;
     }
 
@@ -83,7 +83,7 @@ impl Clock {
         let cpu_ns = own_cpu_ns();
         let took = cpu_ns.saturating_sub(self.own_cpu_ns);
         self.own_cpu_ns = cpu_ns;
-        let notice = self.pace.turn_took(Duration::from_nanos(took));
+        let notice = self.pace.note_turn(Duration::from_nanos(took));
         let length = self.next.unwrap_or_else(|| self.pace.quantum());
         (self.quantum + length, notice)
     }
@@ -96,7 +96,7 @@ impl Clock {
         let asked = self.next.take().is_none() && !cut;
         let own_ns = own_cpu_ns().saturating_sub(self.own_cpu_ns);
         let own = Duration::from_nanos(own_ns);
-        let notice = asked.then(|| self.pace.quantum_was(interval, own));
+        let notice = asked.then(|| self.pace.note_quantum(interval, own));
         (interval, notice.flatten())
     }
 }
@@ -119,9 +119,9 @@ mod tests {
     #[test]
     fn full_rings_are_read_sooner_if_that_is_cheap() {
         let now = Instant::now();
-        let mut clock = Clock::new(now, now, Duration::from_secs(1));
+        let mut clock = QuantumClock::new(now, now, Duration::from_secs(1));
         let mut pause_after = |records, cpu_ms: u64| {
-            clock.rings_were_read(records, cpu_ms * 1_000_000);
+            clock.note_ring_read(records, cpu_ms * 1_000_000);
             clock.pause_of_rings()
         };
         assert_eq!(pause_after(MANY_RECORDS, 0), RINGS_EVERY);

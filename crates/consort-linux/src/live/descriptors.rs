@@ -25,7 +25,7 @@ pub(super) struct Descriptors {
 
 impl Descriptors {
     /// Shares out the present limit of this process, on a host with this number of PUs.
-    pub(super) fn of_this_process(pus: usize) -> Self {
+    pub(super) fn for_this_process(pus: usize) -> Self {
         let limit = getrlimit(Resource::RLIMIT_NOFILE).map_or(u64::MAX, |(soft, _)| soft);
         Self::share(usize::try_from(limit).unwrap_or(usize::MAX), pus)
     }

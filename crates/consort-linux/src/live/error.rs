@@ -1,6 +1,6 @@
 //! Reasons for which a run cannot be, and for which a process cannot be in it.
 
-use crate::discovery::{ProcError, Unmanageable};
+use crate::discovery::{ProcError, UnmanageableReason};
 use crate::enact::{EnactError, LaunchError};
 use crate::group::GroupError;
 use nix::errno::Errno;
@@ -51,7 +51,7 @@ pub enum AttachError {
     Everything,
     /// The process must be left alone.
     #[error("process {0} cannot be managed: {1}")]
-    Unmanageable(u32, Unmanageable),
+    Unmanageable(u32, UnmanageableReason),
     /// The process belongs to another user than the one that asks.
     #[error("process {pid} belongs to user {owner}, and user {asker} asks for it")]
     NotYours {
@@ -69,7 +69,7 @@ pub enum AttachError {
 
 impl AttachError {
     /// The error for a process that could not be read.
-    pub(super) fn of_process(pid: u32, error: ProcError) -> Self {
+    pub(super) fn from_proc_error(pid: u32, error: ProcError) -> Self {
         match error {
             ProcError::Gone => Self::Gone(pid),
             error => Self::Unreadable(pid, error),

@@ -2,13 +2,18 @@
 
 use super::error::LiveError;
 use super::launch::program_name;
-use super::membership::{GroupSpec, GroupSummary};
+use super::membership::{GroupTarget, MembershipSummary};
 use super::relay::children_cpu_s;
-use super::settings::Settings;
+use super::settings::LiveSettings;
 use super::warnings::Warnings;
-use super::{Finished, Held, Host, Live, SampleCounts};
-use crate::enact::{ChildEvent, Launched, Relay, Signals, exit_code, identify, launch, relay};
-use crate::group::{Candidate, GroupError, Heard, Joining, Member, Terms};
+use super::{AdherenceSummary, Host, LiveMachine, LiveRunOutcome, SampleCounts};
+use crate::enact::{
+    ChildEvent, LaunchedProgram, SignalAction, SignalReader, choose_action, exit_code, identify,
+    launch,
+};
+use crate::group::{
+    GroupError, GroupMember, GroupTerms, JoiningCommand, LeaderCandidate, LeaderNews,
+};
 use consort_core::Tier;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -27,48 +32,48 @@ const SEEK_DAEMON_EVERY: Duration = Duration::from_secs(1);
 /// A command that another run manages.
 pub struct Follower {
     pub(super) host: Host,
-    pub(super) settings: Settings,
-    pub(super) group: GroupSpec,
+    pub(super) settings: LiveSettings,
+    pub(super) group: GroupTarget,
     pub(super) command: String,
-    pub(super) child: Launched,
-    pub(super) signals: Signals,
-    pub(super) standing: Standing,
+    pub(super) child: LaunchedProgram,
+    pub(super) signals: SignalReader,
+    pub(super) standing: FollowerState,
     /// The terms that held last.
-    pub(super) terms: Terms,
+    pub(super) terms: GroupTerms,
     pub(super) start: Instant,
     pub(super) warnings: Warnings,
 }
 
 /// Outcome of following.
-pub enum Followed {
+pub enum FollowOutcome {
     /// The command has ended.
-    Ended(Box<Finished>),
+    Ended(Box<LiveRunOutcome>),
     /// This run leads the group now, with the policy of these terms.
-    Leads(Box<Live>, Terms),
+    Leads(Box<LiveMachine>, GroupTerms),
 }
 
 /// Relation of a follower to its group.
-pub(super) enum Standing {
-    Follows(Member),
+pub(super) enum FollowerState {
+    Follows(GroupMember),
     /// The leader is gone.
     Seeks,
     /// This run will lead when the old leader has put everything back, or at the latest at that
     /// time.
-    Elected(Candidate, Instant),
+    Elected(LeaderCandidate, Instant),
     /// The group could not be entered again: the command runs on unmanaged.
     Alone,
 }
 
 impl Follower {
     /// Starts a command as a member.
-    pub(super) fn begin(
+    pub(super) fn start_command(
         host: Host,
         command: Command,
-        settings: Settings,
-        group: GroupSpec,
-        mut member: Member,
+        settings: LiveSettings,
+        group: GroupTarget,
+        mut member: GroupMember,
     ) -> Result<Self, LiveError> {
-        let signals = Signals::take().map_err(LiveError::Wait)?;
+        let signals = SignalReader::block_and_open().map_err(LiveError::Wait)?;
         let run = member.terms().run.clone();
         let name = program_name(&command);
         let mut handed = Ok(true);
@@ -94,24 +99,24 @@ impl Follower {
             child,
             signals,
             terms: member.terms().clone(),
-            standing: Standing::Follows(member),
+            standing: FollowerState::Follows(member),
             start: Instant::now(),
             warnings: Warnings::default(),
         };
-        follower.keep_to_terms();
+        follower.adopt_terms();
         Ok(follower)
     }
 
     /// Takes over the group's terms as the user's own where those were open, should this run lead
     /// or join again.
-    pub(super) fn keep_to_terms(&mut self) {
+    pub(super) fn adopt_terms(&mut self) {
         self.settings.interval = Duration::from_millis(self.terms.interval_ms);
         self.group.demands = self.terms.demands();
         self.group.policy.clone_from(&self.terms.policy);
     }
 
     /// The terms that hold.
-    pub fn terms(&self) -> &Terms {
+    pub fn terms(&self) -> &GroupTerms {
         &self.terms
     }
 
@@ -119,50 +124,52 @@ impl Follower {
     ///
     /// # Errors
     /// When waiting fails, or threads cannot be watched.
-    pub fn follow(mut self) -> Result<Followed, LiveError> {
+    pub fn follow(mut self) -> Result<FollowOutcome, LiveError> {
         loop {
-            self.standing = match std::mem::replace(&mut self.standing, Standing::Alone) {
-                Standing::Follows(member) => self.heed(member),
-                Standing::Seeks => self.seek(),
-                Standing::Elected(candidate, end) => {
+            self.standing = match std::mem::replace(&mut self.standing, FollowerState::Alone) {
+                FollowerState::Follows(member) => self.handle_news(member),
+                FollowerState::Seeks => self.seek(),
+                FollowerState::Elected(candidate, end) => {
                     if self.is_restored() || Instant::now() > end {
                         return self.lead(candidate);
                     }
-                    Standing::Elected(candidate, end)
+                    FollowerState::Elected(candidate, end)
                 }
-                Standing::Alone => Standing::Alone,
+                FollowerState::Alone => FollowerState::Alone,
             };
             self.wait()?;
-            if let Some(exit_code) = self.take_signals()? {
-                return Ok(Followed::Ended(Box::new(self.finished(exit_code))));
+            if let Some(exit_code) = self.relay_signals()? {
+                return Ok(FollowOutcome::Ended(Box::new(self.into_outcome(exit_code))));
             }
         }
     }
 
     /// Takes in the leader's news.
-    fn heed(&mut self, mut member: Member) -> Standing {
-        match member.hear() {
-            Heard::Gone => return Standing::Seeks,
-            Heard::Nothing => {}
-            Heard::Terms => {
+    fn handle_news(&mut self, mut member: GroupMember) -> FollowerState {
+        match member.poll_news() {
+            LeaderNews::Gone => return FollowerState::Seeks,
+            LeaderNews::Nothing => {}
+            LeaderNews::Terms => {
                 self.terms = member.terms().clone();
-                self.keep_to_terms();
+                self.adopt_terms();
             }
         }
-        Standing::Follows(member)
+        FollowerState::Follows(member)
     }
 
     fn wait(&self) -> Result<(), LiveError> {
         let member = match &self.standing {
-            Standing::Follows(member) => Some(member),
+            FollowerState::Follows(member) => Some(member),
             _ => None,
         };
         let time = match self.standing {
-            Standing::Seeks if self.group.name.is_of_daemon() => {
+            FollowerState::Seeks if self.group.name.is_daemon() => {
                 Some(TimeSpec::from_duration(SEEK_DAEMON_EVERY))
             }
-            Standing::Seeks | Standing::Elected(..) => Some(TimeSpec::from_duration(SEEK_EVERY)),
-            Standing::Follows(_) | Standing::Alone => None,
+            FollowerState::Seeks | FollowerState::Elected(..) => {
+                Some(TimeSpec::from_duration(SEEK_EVERY))
+            }
+            FollowerState::Follows(_) | FollowerState::Alone => None,
         };
         let fds = [Some(self.signals.as_fd()), member.map(AsFd::as_fd)];
         let poll = |fd| PollFd::new(fd, PollFlags::POLLIN);
@@ -174,17 +181,17 @@ impl Follower {
     }
 
     /// Passes signals on; returns the exit code when the command has ended.
-    fn take_signals(&mut self) -> Result<Option<u8>, LiveError> {
+    fn relay_signals(&mut self) -> Result<Option<u8>, LiveError> {
         while let Some(event) = self.signals.next().map_err(LiveError::Wait)? {
-            match relay(event, self.child.pid()) {
-                Relay::AskChild => {
+            match choose_action(event, self.child.pid()) {
+                SignalAction::AskChild => {
                     if let Some(exit_code) = self.take_child_events()? {
                         return Ok(Some(exit_code));
                     }
                 }
-                Relay::Forward(signal) => self.forward(signal),
+                SignalAction::Forward(signal) => self.forward(signal),
                 // The terminal has sent it to the command as well.
-                Relay::Nothing => self.wake(),
+                SignalAction::Nothing => self.wake(),
             }
         }
         Ok(None)
@@ -200,7 +207,7 @@ impl Follower {
 
     /// Asks the leader to let the command run, as a paused one receives no signals.
     fn wake(&mut self) {
-        if let Standing::Follows(member) = &mut self.standing {
+        if let FollowerState::Follows(member) = &mut self.standing {
             member.wake();
         }
     }
@@ -214,7 +221,9 @@ impl Follower {
                 // That is how a leader may pause it.
                 ChildEvent::Stopped(Signal::SIGSTOP) => {}
                 ChildEvent::Stopped(signal) => {
-                    self.signals.stop_like(signal).map_err(LiveError::Wait)?;
+                    self.signals
+                        .stop_by_signal(signal)
+                        .map_err(LiveError::Wait)?;
                     self.forward(Signal::SIGCONT);
                 }
                 _ => {}
@@ -223,8 +232,8 @@ impl Follower {
         Ok(None)
     }
 
-    fn finished(self, exit_code: u8) -> Finished {
-        Finished {
+    fn into_outcome(self, exit_code: u8) -> LiveRunOutcome {
+        LiveRunOutcome {
             exit_code,
             duration_s: self.start.elapsed().as_secs_f64(),
             tier: Tier::Proc,
@@ -236,9 +245,9 @@ impl Follower {
             samples: SampleCounts::default(),
             restored: true,
             pauses: 0,
-            held: Held::default(),
+            held: AdherenceSummary::default(),
             quantum_ms: None,
-            group: Some(GroupSummary {
+            group: Some(MembershipSummary {
                 name: self.group.name.to_string(),
                 led: false,
                 leader: self.terms.leader,
@@ -254,14 +263,14 @@ impl Follower {
 /// Hands a process over, held or running; returns false when the leader is gone.
 pub(super) fn hand_over(
     root: &Path,
-    member: &mut Member,
+    member: &mut GroupMember,
     pid: u32,
     name: &str,
 ) -> Result<bool, GroupError> {
     // The leader checks again, and refuses a process that is gone already.
     let start_ticks = identify(root, pid, pid).map_or(0, |id| id.start_ticks);
     let name = name.to_owned();
-    member.hand_over(Joining {
+    member.hand_over(JoiningCommand {
         pid,
         start_ticks,
         name,

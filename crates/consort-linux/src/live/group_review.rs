@@ -5,8 +5,8 @@
 //! managed group only these threads are placed. Threads move between groups at any time, so all of
 //! them are looked at in turn.
 
-use super::Live;
-use crate::cgroup::{cgroups_of, shown};
+use super::LiveMachine;
+use crate::cgroup::{cgroups_of, escape_for_display};
 use crate::proc::{ProcError, threads_of, unless_gone};
 use consort_core::ThreadId;
 use std::collections::BTreeSet;
@@ -49,7 +49,7 @@ impl GroupReview {
 
 /// Reason for which a thread's control groups keep it out of management.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub(super) enum KeptOut {
+pub(super) enum GroupExclusion {
     /// One of them, with this name for people, is excluded.
     #[error("its control group {0} is excluded")]
     Excluded(String),
@@ -58,14 +58,17 @@ pub(super) enum KeptOut {
     Elsewhere,
 }
 
-impl Live {
+impl LiveMachine {
     /// Reason for which a thread's control groups keep it out of management, if they do.
     ///
     /// # Errors
     /// If its groups cannot be read although it may be there.
-    pub(super) fn kept_out_by_groups(&self, id: ThreadId) -> Result<Option<KeptOut>, ProcError> {
+    pub(super) fn group_exclusion(
+        &self,
+        id: ThreadId,
+    ) -> Result<Option<GroupExclusion>, ProcError> {
         let groups = self.residence.groups();
-        let is_part = groups.is_part(id.pid);
+        let is_part = groups.is_partly_managed(id.pid);
         if groups.rules().exclude.is_empty() && !is_part {
             return Ok(None);
         }
@@ -73,17 +76,17 @@ impl Live {
             return Ok(None);
         };
         if let Some(path) = groups.rules().excluded_by(&cgroup) {
-            return Ok(Some(KeptOut::Excluded(shown(&path))));
+            return Ok(Some(GroupExclusion::Excluded(escape_for_display(&path))));
         }
         let is_elsewhere = is_part && !groups.rules().covers(&cgroup);
-        Ok(is_elsewhere.then_some(KeptOut::Elsewhere))
+        Ok(is_elsewhere.then_some(GroupExclusion::Elsewhere))
     }
 
     /// The excluded group of a process all threads of which are in excluded groups.
     ///
     /// # Errors
     /// If the groups of a thread cannot be read although it may be there.
-    pub(super) fn excluded_as_a_whole(&self, pid: u32) -> Result<Option<String>, ProcError> {
+    pub(super) fn process_exclusion(&self, pid: u32) -> Result<Option<String>, ProcError> {
         let rules = self.residence.groups().rules();
         if rules.exclude.is_empty() {
             return Ok(None);
@@ -102,16 +105,17 @@ impl Live {
     }
 
     /// Puts a thread of the roster back and leaves it alone from now on.
-    pub(super) fn keep_out(&mut self, id: ThreadId, name: &Arc<str>, why: &KeptOut) {
+    pub(super) fn exclude_by_group(&mut self, id: ThreadId, name: &Arc<str>, why: &GroupExclusion) {
         // Without this it would keep a mask until the end of the run.
-        self.warnings.extend(self.hands.free(&[id], &self.roster));
-        self.hands.leave(id);
+        self.warnings
+            .extend(self.hands.restore_masks(&[id], &self.roster));
+        self.hands.stop_managing(id);
         self.residence.groups_mut().review.kept_out.insert(id);
-        if matches!(why, KeptOut::Excluded(_)) {
+        if matches!(why, GroupExclusion::Excluded(_)) {
             let text = format!("thread {id} ({name}) is left alone: {why}");
             self.warnings.insert(text);
         }
-        self.roster.keep_out(id, &why.to_string());
+        self.roster.mark_excluded(id, &why.to_string());
     }
 
     /// Looks up the groups of some threads, and of all in processes that are partly managed: lets go
@@ -122,7 +126,7 @@ impl Live {
         let groups = self.residence.groups_mut();
         groups.review.kept_out.retain(|id| all.contains(id));
         let mut due = groups.review.kept_out.clone();
-        due.extend(all.iter().filter(|id| groups.is_part(id.pid)));
+        due.extend(all.iter().filter(|id| groups.is_partly_managed(id.pid)));
         if !groups.rules().exclude.is_empty() {
             due.extend(groups.review.next(&all));
         }
@@ -142,29 +146,29 @@ impl Live {
 
     fn try_review_thread(&mut self, id: ThreadId) -> Result<(), ProcError> {
         let was_out = self.residence.groups().review.kept_out.contains(&id);
-        match self.kept_out_by_groups(id)? {
+        match self.group_exclusion(id)? {
             Some(_) if was_out => {}
             Some(_) if !self.roster.is_managed(id.pid) => {}
-            Some(why) => match self.excluded_as_a_whole(id.pid)? {
+            Some(why) => match self.process_exclusion(id.pid)? {
                 Some(group) => {
                     let name = self.roster.program_name(id.pid);
                     self.warnings.insert(format!(
                         "process {} ({name}) is left alone: its control group {} is excluded",
                         id.pid,
-                        shown(&group)
+                        escape_for_display(&group)
                     ));
-                    self.leave_group(id.pid);
+                    self.release_group_process(id.pid);
                 }
                 None if self.roster.may_place(id) => {
                     let name = Arc::from(self.roster.name(id));
-                    self.keep_out(id, &name, &why);
+                    self.exclude_by_group(id, &name, &why);
                 }
                 None => {}
             },
             None if was_out => {
                 self.residence.groups_mut().review.kept_out.remove(&id);
                 let name = Arc::from(self.roster.name(id));
-                self.take_in(id, name, None);
+                self.adopt_thread(id, name, None);
             }
             None => {}
         }

@@ -1,17 +1,17 @@
 //! The host and its means of observing and placing threads, before anything is started.
 
-use super::senses::ENERGY_TIER;
+use super::observers::ENERGY_TIER;
 use crate::cookies::{self, CookieStatus};
 use crate::counters::{SoftwareEvents, TierStatus, Tiers, probe};
 use crate::energy::{self, EnergyStatus};
 use crate::enforce::{EnactorStatus, enactors};
 use crate::events::{EventFile, event_file_for};
-use crate::owners::{Owner, owners};
-use crate::pause::{Availability, mechanisms};
+use crate::owners::{PlacementOwner, owners};
+use crate::pause::{PauseSupport, mechanisms};
 use crate::sampling::ESTIMATED_STACK;
-use crate::topology::{CpuIdentity, Discovery, TopologyError, discover};
+use crate::topology::{CpuIdentity, DiscoveryError, TopologyDiscovery, discover};
 use consort_core::sharing::{SharingError, SharingMap};
-use consort_core::{Offers, PuSet, Signal, Tier};
+use consort_core::{PuSet, Signal, SignalOffers, Tier};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -22,7 +22,7 @@ pub struct Host {
     /// Directory that `/sys` and `/proc` are below.
     pub root: PathBuf,
     /// The processor.
-    pub discovery: Discovery,
+    pub discovery: TopologyDiscovery,
     /// Availability of the tiers, each with the obstacle when it is missing.
     pub tiers: Vec<TierStatus>,
     /// Events of the software tier; none where it is missing.
@@ -34,9 +34,9 @@ pub struct Host {
     /// Availability of core-scheduling cookies, which keep other threads off the cores of a plan.
     pub cookies: CookieStatus,
     /// Availability of the mechanisms that pause programs, best first.
-    pub pausing: Vec<Availability>,
+    pub pausing: Vec<PauseSupport>,
     /// Others that give processors to threads here.
-    pub owners: Vec<Owner>,
+    pub owners: Vec<PlacementOwner>,
     /// Sharing as a file tells it instead of the kernel; none without a file.
     pub(crate) sharing: Option<SharingMap>,
     /// PUs that count as large by decree; none where core types are as found.
@@ -53,7 +53,7 @@ pub enum HostError {
     Sharing(#[from] SharingError),
     /// Kernel and file contradict each other.
     #[error(transparent)]
-    Topology(#[from] TopologyError),
+    Topology(#[from] DiscoveryError),
 }
 
 impl Host {
@@ -61,7 +61,7 @@ impl Host {
     ///
     /// # Errors
     /// When no PU can be used.
-    pub fn look(root: &Path) -> Result<Self, TopologyError> {
+    pub fn detect(root: &Path) -> Result<Self, DiscoveryError> {
         let discovery = discover(root)?;
         let Tiers { status, software } = probe(root, &identity(&discovery));
         Ok(Self {
@@ -85,7 +85,7 @@ impl Host {
     /// confined to a few PUs, and the threads that it manages are not.
     #[must_use]
     pub fn for_others(mut self) -> Self {
-        self.discovery = self.discovery.unbounded();
+        self.discovery = self.discovery.allow_all_pus();
         self.is_for_others = true;
         self
     }
@@ -107,13 +107,13 @@ impl Host {
     /// Returns the same host with the PUs in `large` counting as large and all others as small.
     ///
     /// # Errors
-    /// Those of [`Topology::with_large`](consort_core::Topology::with_large).
+    /// Those of [`Topology::with_large`](consort_core::Topology::with_large_cores).
     pub fn with_large(
         mut self,
         large: PuSet,
     ) -> Result<Self, consort_core::topology::TopologyError> {
         let found = &mut self.discovery;
-        found.topology = found.topology.with_large(&large)?;
+        found.topology = found.topology.with_large_cores(&large)?;
         let text = format!("core types are emulated: {large} counts as large, all others as small");
         found.notes.push(text);
         self.large = Some(large);
@@ -142,10 +142,10 @@ impl Host {
     }
 
     /// The signals of every tier that is available.
-    pub fn offers(&self) -> Offers {
+    pub fn offers(&self) -> SignalOffers {
         let available = self.tiers.iter().filter(|tier| tier.available);
         let signals = available.flat_map(|t| t.signals.iter().map(|signal| (*signal, t.tier)));
-        let mut offers: Offers = signals.collect();
+        let mut offers: SignalOffers = signals.collect();
         if self.energy.available {
             offers.add(Signal::Energy, ENERGY_TIER);
         }
@@ -179,7 +179,7 @@ impl Host {
 }
 
 /// The microarchitecture; on hybrid chips that of the first core type, whose event file has both.
-fn identity(discovery: &Discovery) -> CpuIdentity {
+fn identity(discovery: &TopologyDiscovery) -> CpuIdentity {
     let first = discovery.identities.first();
     first.map_or(CpuIdentity::Unknown, |group| group.identity.clone())
 }

@@ -3,7 +3,7 @@
 //! A run that begins in the moment between the two kills, or before the kernel has ended both, finds
 //! the journal in use. So the look at the beginning is repeated.
 
-use super::Live;
+use super::LiveMachine;
 use super::launch::recoveries;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// Time between two looks at the folders for journals.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-impl Live {
+impl LiveMachine {
     /// Restores from abandoned journals, when it is time to look for some.
     pub(super) fn recover_if_due(&mut self) {
         let now = Instant::now();
@@ -22,12 +22,12 @@ impl Live {
         let report = self.hands.recover();
         self.warnings.extend(recoveries(&report));
         if !report.restored.is_empty() {
-            self.retry_left_alone();
+            self.retry_unmanaged();
         }
     }
 
     /// Announces threads that are left alone once more: that run may have been the reason.
-    fn retry_left_alone(&mut self) {
+    fn retry_unmanaged(&mut self) {
         let unmanaged = self.roster.ids().filter(|id| !self.roster.may_place(*id));
         let pids: BTreeSet<u32> = unmanaged.map(|id| id.pid).collect();
         if !pids.is_empty() {

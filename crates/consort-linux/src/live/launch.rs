@@ -1,22 +1,22 @@
 //! Starting of a command under management.
 
-use super::census::Census;
-use super::clock::Clock;
-use super::course::Course;
+use super::actuators::Actuators;
+use super::attachments::Attachments;
+use super::clock::QuantumClock;
+use super::command_lifecycle::CommandLifecycle;
 use super::descriptors::Descriptors;
 use super::error::LiveError;
-use super::hands::Hands;
-use super::residence::Residence;
-use super::roster::Roster;
-use super::senses::{Sampling, SamplingWish, Senses, accept};
-use super::settings::{LaunchSpec, Settings};
-use super::site::Site;
-use super::trees::Trees;
+use super::live_topology::LiveTopology;
+use super::observers::{SamplingSetup, SamplingTier, ThreadObservers, accept_sampler};
+use super::program_trees::ProgramTrees;
+use super::settings::{LaunchSpec, LiveSettings};
+use super::thread_scan::ThreadScan;
+use super::thread_table::ThreadTable;
 use super::warnings::Warnings;
-use super::{Host, Live};
+use super::{Host, LiveMachine};
 use crate::enact::{
-    EnactConfig, EnactError, Enactor, JournalError, Launched, RecoverReport, Signals, launch,
-    wait_for_guardians,
+    EnactConfig, EnactError, Enactor, JournalError, LaunchedProgram, RecoverReport, SignalReader,
+    launch, wait_for_guardians,
 };
 use crate::group::{GroupError, Leader};
 use crate::sampling::Sampler;
@@ -28,17 +28,17 @@ use std::time::{Duration, Instant};
 pub(super) const RESTORE_LIMIT: Duration = Duration::from_secs(20);
 
 /// A command that was started, and everything that is needed to manage it.
-pub(super) struct Running {
-    pub(super) child: Option<Launched>,
+pub(super) struct RunResources {
+    pub(super) child: Option<LaunchedProgram>,
     pub(super) name: String,
-    pub(super) signals: Signals,
+    pub(super) signals: SignalReader,
     pub(super) enactor: Enactor,
     pub(super) group: Option<Leader>,
     pub(super) start: Instant,
     pub(super) warnings: Warnings,
 }
 
-impl Live {
+impl LiveMachine {
     /// Starts the command. It is held before its first instruction until its threads are watched.
     ///
     /// # Errors
@@ -46,18 +46,18 @@ impl Live {
     /// set up.
     pub fn launch(host: Host, spec: LaunchSpec) -> Result<Self, LiveError> {
         let (command, settings) = spec.split();
-        Self::begin(host, command, &settings, |_| Ok(None))
+        Self::start_command(host, command, &settings, |_| Ok(None))
     }
 
     /// Starts a command, as the leader of a group if `lead` gives one.
-    pub(super) fn begin(
+    pub(super) fn start_command(
         host: Host,
         command: Command,
-        settings: &Settings,
+        settings: &LiveSettings,
         lead: impl FnOnce(&Enactor) -> Result<Option<Leader>, GroupError>,
     ) -> Result<Self, LiveError> {
-        let mut warnings = recovered(&settings.enact);
-        let signals = Signals::take().map_err(LiveError::Wait)?;
+        let mut warnings = recover_earlier_runs(&settings.enact);
+        let signals = SignalReader::block_and_open().map_err(LiveError::Wait)?;
         let mut settings = settings.clone();
         let enactor = start_enactor(&mut settings, &mut warnings)?;
         let group = match lead(&enactor) {
@@ -67,7 +67,7 @@ impl Live {
                 return Err(error.into());
             }
         };
-        let wish = SamplingWish::of(&host, settings.watch);
+        let wish = SamplingSetup::for_host(&host, settings.watch);
         let pus = host.discovery.machine.pus();
         let name = program_name(&command);
         let mut sampler = None;
@@ -82,8 +82,8 @@ impl Live {
                 return Err(error.into());
             }
         };
-        let sampling = accept(sampler, wish, &mut warnings);
-        let running = Running {
+        let sampling = accept_sampler(sampler, wish, &mut warnings);
+        let running = RunResources {
             child: Some(child),
             name,
             signals,
@@ -98,48 +98,50 @@ impl Live {
     /// Manages a command that runs already, with all that it has started, or no command yet.
     pub(super) fn take_over(
         host: Host,
-        settings: &Settings,
-        mut running: Running,
+        settings: &LiveSettings,
+        mut running: RunResources,
     ) -> Result<Self, LiveError> {
-        let wish = SamplingWish::of(&host, settings.watch);
+        let wish = SamplingSetup::for_host(&host, settings.watch);
         let pus = host.discovery.machine.pus();
         let attach = || match &running.child {
             Some(child) => Sampler::attach_tree(&host.root, child.pid(), pus, wish.config),
-            None => Sampler::idle(pus, wish.config),
+            None => Sampler::without_trees(pus, wish.config),
         };
         let sampler = wish.wanted.then(attach);
-        let sampling = accept(sampler, wish, &mut running.warnings);
+        let sampling = accept_sampler(sampler, wish, &mut running.warnings);
         Self::assemble(host, settings, running, sampling)
     }
 
     fn assemble(
         host: Host,
-        settings: &Settings,
-        mut running: Running,
-        sampling: Option<Sampling>,
+        settings: &LiveSettings,
+        mut running: RunResources,
+        sampling: Option<SamplingTier>,
     ) -> Result<Self, LiveError> {
-        let descriptors = Descriptors::of_this_process(host.discovery.machine.pus().len());
-        running.enactor.keep_open(descriptors.held);
+        let descriptors = Descriptors::for_this_process(host.discovery.machine.pus().len());
+        running.enactor.keep_stat_files_open(descriptors.held);
         let warnings = &mut running.warnings;
         let topology = &host.discovery.topology;
-        let hands = Hands::new(running.enactor, settings, topology, warnings);
-        let mut senses = Senses::open(&host, sampling, descriptors);
+        let hands = Actuators::new(running.enactor, settings, topology, warnings);
+        let mut senses = ThreadObservers::open(&host, sampling, descriptors);
         if let Some(recorded) = settings.recorded.clone() {
-            running.warnings.insert(senses.rely_on(recorded));
+            running.warnings.insert(senses.use_recording(recorded));
         }
         let now = Instant::now();
-        let root = running.child.as_ref().map(Launched::pid);
+        let root = running.child.as_ref().map(LaunchedProgram::pid);
         let roots: Vec<u32> = root.into_iter().collect();
-        let trees = root.map_or_else(Trees::default, |pid| Trees::new(pid, running.name));
+        let trees = root.map_or_else(ProgramTrees::default, |pid| {
+            ProgramTrees::new(pid, running.name)
+        });
         let mut live = Self {
             senses,
-            census: Census::new(&host.root, &roots, now)?,
-            site: Site::new(host, now),
-            clock: Clock::new(running.start, now, settings.interval),
+            census: ThreadScan::new(&host.root, &roots, now)?,
+            site: LiveTopology::new(host, now),
+            clock: QuantumClock::new(running.start, now, settings.interval),
             hands,
-            course: Course::new(running.child, running.signals),
-            roster: Roster::new(trees, now),
-            residence: Residence::default(),
+            course: CommandLifecycle::new(running.child, running.signals),
+            roster: ThreadTable::new(trees, now),
+            residence: Attachments::default(),
             group: running.group,
             next_recovery: now,
             warnings: running.warnings,
@@ -153,7 +155,10 @@ impl Live {
 
 /// Starts the enactor. A command is not kept from running because there is no folder for a journal:
 /// then no thread is restricted, and the command is only watched.
-fn start_enactor(settings: &mut Settings, warnings: &mut Warnings) -> Result<Enactor, LiveError> {
+fn start_enactor(
+    settings: &mut LiveSettings,
+    warnings: &mut Warnings,
+) -> Result<Enactor, LiveError> {
     match Enactor::start(&settings.enact) {
         Err(EnactError::Journal(why @ (JournalError::Dir(_) | JournalError::File { .. }))) => {
             warnings.insert(format!(
@@ -180,7 +185,7 @@ pub fn program_name(command: &Command) -> String {
 
 /// Restores masks that an earlier run could not, because its guardian was killed as well. Waits for
 /// guardians that are at it: this run would take a mask that is still to be restored for original.
-pub(super) fn recovered(config: &EnactConfig) -> Warnings {
+pub(super) fn recover_earlier_runs(config: &EnactConfig) -> Warnings {
     let report = wait_for_guardians(&config.runtime_dirs, RESTORE_LIMIT);
     let mut warnings = Warnings::default();
     warnings.extend(recoveries(&report));

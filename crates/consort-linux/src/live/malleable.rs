@@ -21,10 +21,10 @@ const VARIABLES: [&str; 3] = ["OMP_NUM_THREADS", "GOMAXPROCS", "RAYON_NUM_THREAD
 /// The variables that the user has not set, with the number of usable PUs.
 pub(super) fn team_sizes(host: &Host) -> Vec<(&'static str, String)> {
     let pus = host.discovery.topology.pus().len();
-    unset(pus, |name| var_os(name).is_some())
+    unset_variables(pus, |name| var_os(name).is_some())
 }
 
-fn unset(pus: usize, is_set: impl Fn(&str) -> bool) -> Vec<(&'static str, String)> {
+fn unset_variables(pus: usize, is_set: impl Fn(&str) -> bool) -> Vec<(&'static str, String)> {
     let free = VARIABLES.into_iter().filter(|name| !is_set(name));
     free.map(|name| (name, pus.to_string())).collect()
 }
@@ -35,7 +35,7 @@ mod tests {
 
     #[test]
     fn what_the_user_has_set_stays_as_it_is() {
-        let set = unset(8, |name| name == "GOMAXPROCS");
+        let set = unset_variables(8, |name| name == "GOMAXPROCS");
         let eight = "8".to_owned();
         assert_eq!(
             set,

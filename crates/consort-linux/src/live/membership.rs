@@ -1,14 +1,14 @@
 //! The part of a run in its group: the group that it asks for, the terms on which it leads, and the
 //! summary for reports.
 
-use super::settings::Settings;
+use super::settings::LiveSettings;
 use crate::enact::Enactor;
-use crate::group::{Demands, GroupName, Leader, Open, Terms};
+use crate::group::{Demands, GroupName, GroupTerms, Leader, OpenTerms};
 use std::time::Duration;
 
 /// The group that a command is to join.
 #[derive(Clone, Debug)]
-pub struct GroupSpec {
+pub struct GroupTarget {
     /// Name of the group.
     pub name: GroupName,
     /// Terms that the user asks for; a leader that was asked for other terms refuses.
@@ -19,7 +19,7 @@ pub struct GroupSpec {
 
 /// Summary of a run's part in its group, for reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GroupSummary {
+pub struct MembershipSummary {
     /// Name of the group.
     pub name: String,
     /// True if this run led the group in the end.
@@ -33,15 +33,15 @@ pub struct GroupSummary {
 }
 
 /// The terms on which a run leads.
-pub(super) fn terms(enactor: &Enactor, settings: &Settings, group: &GroupSpec) -> Terms {
-    Terms {
+pub(super) fn terms(enactor: &Enactor, settings: &LiveSettings, group: &GroupTarget) -> GroupTerms {
+    GroupTerms {
         leader: std::process::id(),
         run: enactor.run_id().to_owned(),
         policy: group.policy.clone(),
         interval_ms: millis(settings.interval),
         dry_run: settings.dry_run,
         profile: settings.recorded.as_ref().map(|r| r.origin().to_owned()),
-        open: Open {
+        open: OpenTerms {
             policy: group.demands.policy.is_none(),
             interval: group.demands.interval_ms.is_none(),
         },
@@ -53,9 +53,9 @@ pub(super) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-impl GroupSummary {
+impl MembershipSummary {
     /// Summary of a run that leads.
-    pub(super) fn led(leader: &Leader) -> Self {
+    pub(super) fn for_leader(leader: &Leader) -> Self {
         Self {
             name: leader.group().to_string(),
             led: true,

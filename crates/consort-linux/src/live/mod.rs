@@ -1,91 +1,93 @@
 //! The live machine: a launched command as a [`Machine`].
 //!
-//! [`Host::look`] finds the means of observing and placing threads on a host; [`Live::launch`]
+//! [`Host::detect`] finds the means of observing and placing threads on a host; [`LiveMachine::launch`]
 //! starts a command under management; the control loop then observes and enacts; and
-//! [`Live::finish`] puts every mask back and reports on the run. [`Live::join`] starts a command in
-//! a group, whose programs one of its runs manages for all ([`crate::group`]). [`Live::reside`]
+//! [`LiveMachine::finish`] puts every mask back and reports on the run. [`LiveMachine::join`] starts a command in
+//! a group, whose programs one of its runs manages for all ([`crate::group`]). [`LiveMachine::manage_host`]
 //! starts nothing: it manages processes and control groups on request.
 //!
-//! [`Live`] only brings its parts together: each has its fields to itself, and is asked by its
+//! [`LiveMachine`] only brings its parts together: each has its fields to itself, and is asked by its
 //! methods. The senses read threads, the hands change them, the roster knows them, the census finds
 //! them, and the course is that of the command.
 //!
-//! Pitfalls: signals are taken for the whole process, so there is one `Live` per
+//! Pitfalls: signals are taken for the whole process, so there is one `LiveMachine` per
 //! process, and it must be started before other threads are.
 
-mod census;
+mod actuators;
+mod attachments;
 mod cgroups;
 mod clock;
-mod course;
+mod command_lifecycle;
 mod descriptors;
 mod error;
 mod follower;
 mod group;
 mod group_review;
-mod hands;
 mod host;
 mod join;
 mod late_recovery;
 mod launch;
+mod live_topology;
 mod malleable;
 mod membership;
 mod observe;
+mod observers;
 mod pace;
 mod place;
+mod program_trees;
 mod relay;
-mod residence;
 mod resident;
-mod roster;
-mod senses;
 mod settings;
 mod settle;
-mod site;
 mod succession;
-mod trees;
+mod thread_scan;
+mod thread_table;
 mod urgency;
 mod warnings;
 
-pub use cgroups::AttachedGroups;
+pub use attachments::ControlLoopRequest;
+pub use cgroups::GroupAttachOutcome;
 pub use error::{AttachError, LiveError};
-pub use follower::{Followed, Follower};
+pub use follower::{FollowOutcome, Follower};
 pub use host::{Host, HostError};
-pub use join::Begun;
+pub use join::JoinOutcome;
 pub use launch::program_name;
-pub use membership::{GroupSpec, GroupSummary};
-pub use residence::Order;
-pub use senses::{Recorded, RecordedError};
-pub use settings::{LaunchSpec, ResideSpec, Until};
-pub use settle::Settled;
+pub use membership::{GroupTarget, MembershipSummary};
+pub use observers::{RecordedMeasures, RecordedMeasuresError};
+pub use settings::{AttachSpec, EndCondition, LaunchSpec};
+pub use settle::SettledTerms;
 
-pub use crate::sampling::Watch;
+pub use crate::sampling::WatchRate;
 
 use crate::enforce::{EnactorKind, WindowCounts};
 use crate::group::Leader;
-use census::Census;
-use clock::Clock;
+use actuators::{ActuationContext, Actuators};
+use attachments::Attachments;
+use clock::QuantumClock;
+use command_lifecycle::CommandLifecycle;
 use consort_core::policy::Wishes;
-use consort_core::{Enacted, Machine, Observation, Offers, Plan, ThreadId, Tier, Topology};
-use course::Course;
-use hands::{Hands, Reach};
-use residence::Residence;
-use roster::Roster;
-use senses::Senses;
+use consort_core::{
+    EnactmentReport, Machine, Observation, Plan, SignalOffers, ThreadId, Tier, Topology,
+};
+use live_topology::LiveTopology;
+use observers::ThreadObservers;
 use serde::Serialize;
-use site::Site;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use thread_scan::ThreadScan;
+use thread_table::ThreadTable;
 use warnings::Warnings;
 
 /// A command with all that it starts, or processes that were attached, on this host.
-pub struct Live {
-    site: Site,
-    roster: Roster,
-    clock: Clock,
-    census: Census,
-    senses: Senses,
-    hands: Hands,
-    course: Course,
-    residence: Residence,
+pub struct LiveMachine {
+    site: LiveTopology,
+    roster: ThreadTable,
+    clock: QuantumClock,
+    census: ThreadScan,
+    senses: ThreadObservers,
+    hands: Actuators,
+    course: CommandLifecycle,
+    residence: Attachments,
     /// The group that this run leads, if any.
     group: Option<Leader>,
     /// Time of the next look for journals of killed runs.
@@ -108,7 +110,7 @@ pub struct SampleCounts {
 
 /// Outcome of a run.
 #[derive(Clone, Debug)]
-pub struct Finished {
+pub struct LiveRunOutcome {
     /// The command's exit code; 128 + n when signal n ended it.
     pub exit_code: u8,
     /// Wall-clock time from launch to end, s.
@@ -134,20 +136,20 @@ pub struct Finished {
     /// Number of times that programs were paused.
     pub pauses: u64,
     /// Adherence to plans and means of enforcement.
-    pub held: Held,
+    pub held: AdherenceSummary,
     /// Mean length of the quanta, ms; none when the first was not over.
     pub quantum_ms: Option<f64>,
     /// Programs that were managed, each with the pid at its root and its name.
     pub programs: Vec<(u32, String)>,
     /// The group that the run was in, if any.
-    pub group: Option<GroupSummary>,
+    pub group: Option<MembershipSummary>,
     /// Warnings for the user, one sentence each.
     pub warnings: Vec<String>,
 }
 
 /// Adherence of threads to plans over a run, and the means that enforced it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Held {
+pub struct AdherenceSummary {
     /// The enactor that was used first; none where nothing was to be changed.
     pub enactor: Option<EnactorKind>,
     /// Share of the running time of threads with a place that they spent there, 0 to 1; none where
@@ -172,26 +174,27 @@ pub struct CookieCounts {
     pub writes: u64,
 }
 
-impl Machine for Live {
+impl Machine for LiveMachine {
     type Error = LiveError;
 
     fn topology(&self) -> &Topology {
         self.site.topology()
     }
 
-    fn offers(&self) -> &Offers {
+    fn offers(&self) -> &SignalOffers {
         self.senses.offers()
     }
 
-    fn grant(&mut self, wishes: Wishes) {
+    fn grant_wishes(&mut self, wishes: Wishes) {
         // Who follows activity decides by states, and who uses calls tells by them which have ended.
         if wishes.idle {
-            self.senses.mind_idle_time();
+            self.senses.measure_idle_time();
         }
         if wishes.calls {
             self.warnings.extend(self.senses.count_calls());
         }
-        self.senses.mind_states(wishes.on_activity || wishes.calls);
+        self.senses
+            .set_state_reading(wishes.on_activity || wishes.calls);
     }
 
     fn observe(&mut self) -> Result<Option<Observation>, LiveError> {
@@ -200,33 +203,34 @@ impl Machine for Live {
         }
         self.wait_for_quantum()?;
         self.follow_topology();
-        Ok(Some(self.observation()))
+        Ok(Some(self.observe_quantum()))
     }
 
-    fn enact(&mut self, plan: &Plan) -> Result<Enacted, LiveError> {
+    fn enact(&mut self, plan: &Plan) -> Result<EnactmentReport, LiveError> {
         self.hands.accept(plan)?;
-        self.clock.plan(plan.quantum_ns.map(Duration::from_nanos));
+        self.clock
+            .set_next_quantum(plan.quantum_ns.map(Duration::from_nanos));
         let quantum = self.clock.pace().quantum();
-        let (hands, reach) = self.hands_and_reach();
+        let (hands, reach) = self.actuators_and_context();
         let mut enacted = hands.carry_out(plan, quantum, reach);
         // Each once: what is refused now is mostly refused again in the next quantum.
         self.warnings.extend(std::mem::take(&mut enacted.warnings));
-        enacted.warnings = self.warnings.tell(Instant::now());
+        enacted.warnings = self.warnings.take_new(Instant::now());
         Ok(enacted)
     }
 }
 
-impl Live {
+impl LiveMachine {
     /// Puts every mask back, resumes paused programs and reports on the run.
-    pub fn finish(mut self) -> Finished {
+    pub fn finish(mut self) -> LiveRunOutcome {
         let duration_s = self.clock.start().elapsed().as_secs_f64();
         self.course.give_up_urgency();
         let processes = self.roster.processes();
         self.senses.read_times(|| processes, true);
         let (tier, managed_cpu_s) = (self.tier(), self.managed_cpu_s());
-        let rested = self.hands.rest(&mut self.warnings);
+        let rested = self.hands.restore_all(&mut self.warnings);
         self.warnings.extend(self.clock.pace().lateness());
-        Finished {
+        LiveRunOutcome {
             exit_code: self.course.exit_code(),
             duration_s,
             tier,
@@ -240,14 +244,14 @@ impl Live {
             pauses: rested.pauses,
             held: rested.held,
             quantum_ms: self.clock.pace().mean_ms(),
-            group: self.group.as_ref().map(GroupSummary::led),
+            group: self.group.as_ref().map(MembershipSummary::for_leader),
             programs: self.roster.trees().names(),
             warnings: self.warnings.into_vec(),
         }
     }
 
     /// Watches programs at this rate from now on.
-    pub fn set_watch(&mut self, watch: Watch) {
+    pub fn set_watch(&mut self, watch: WatchRate) {
         self.census.set_watch(watch);
         self.senses.set_watch(watch);
     }
@@ -270,7 +274,7 @@ impl Live {
     }
 
     /// Threads of managed programs that are left alone, with the reasons.
-    pub fn left_alone(&self) -> impl Iterator<Item = (ThreadId, Arc<str>)> {
+    pub fn unmanaged_threads(&self) -> impl Iterator<Item = (ThreadId, Arc<str>)> {
         self.roster.reasons()
     }
 
@@ -287,9 +291,9 @@ impl Live {
         }
         if let Some(threads) = self.roster.take_recheck(now) {
             self.hands.recheck(&threads, &mut self.roster);
-            self.part_with_excluded(&threads);
+            self.release_excluded(&threads);
         }
-        let changes = self.site.follow(self.roster.usable_pus());
+        let changes = self.site.follow_changes(self.roster.usable_pus());
         if !changes.is_empty() {
             self.senses.follow_pus(self.site.topology().pus());
         }
@@ -297,8 +301,8 @@ impl Live {
     }
 
     /// The hands, and what they ask while they place threads.
-    fn hands_and_reach(&mut self) -> (&mut Hands, Reach<'_>) {
-        let reach = Reach {
+    fn actuators_and_context(&mut self) -> (&mut Actuators, ActuationContext<'_>) {
+        let reach = ActuationContext {
             site: &self.site,
             roster: &mut self.roster,
             senses: &mut self.senses,

@@ -1,29 +1,29 @@
 //! Observations: made from counters, samples and `/proc`, once per quantum.
 
-use super::Live;
+use super::LiveMachine;
 use super::clock::{nanos, own_cpu_ns};
-use super::roster::Parted;
-use super::senses::{Interval, Known};
+use super::observers::{KnownThreads, ObservedInterval};
+use super::thread_table::ExitedThread;
 use crate::discovery::ThreadEvent;
 use consort_core::{Observation, Sample, ThreadId, ThreadObservation};
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-impl Live {
+impl LiveMachine {
     /// Reads all rings: threads that began, ended or were renamed, and samples.
     pub(super) fn take_records(&mut self) {
         let before_ns = own_cpu_ns();
         let Some(batch) = self.senses.drain(self.course.is_over()) else {
             return;
         };
-        let events = self.census.take_in(&batch);
-        self.follow_with_senses(events);
+        let events = self.census.apply_records(&batch);
+        self.follow_thread_events(events);
         let census = &self.census;
         let id_of = |tid| census.id_of(tid);
-        let refused = self.hands.note(&batch, id_of, &self.roster);
+        let refused = self.hands.note_records(&batch, id_of, &self.roster);
         self.warnings.extend(refused);
         let cpu_ns = own_cpu_ns().saturating_sub(before_ns);
-        self.clock.rings_were_read(batch.records.len(), cpu_ns);
+        self.clock.note_ring_read(batch.records.len(), cpu_ns);
         self.senses.give_back(batch);
     }
 
@@ -35,13 +35,14 @@ impl Live {
         let Some(events) = self.census.scan_if_due(begun) else {
             return;
         };
-        self.follow_with_senses(events);
-        self.census.scanned(begun, self.senses.have_records());
+        self.follow_thread_events(events);
+        self.census
+            .schedule_next_scan(begun, self.senses.has_records());
     }
 
     /// Takes in changes, and samples processes that only a scan has found.
-    fn follow_with_senses(&mut self, events: Vec<ThreadEvent>) {
-        self.senses.follow(&events);
+    fn follow_thread_events(&mut self, events: Vec<ThreadEvent>) {
+        self.senses.follow_threads(&events);
         let unrecorded = |event: &ThreadEvent| match event {
             ThreadEvent::Appeared {
                 id, parent: None, ..
@@ -49,7 +50,7 @@ impl Live {
             _ => None,
         };
         let found: BTreeSet<u32> = events.iter().filter_map(unrecorded).collect();
-        self.follow(events);
+        self.apply_thread_events(events);
         for pid in found {
             if let Some(tree) = self.roster.trees().root_of(pid)
                 && self.roster.trees().is_managed(tree)
@@ -60,17 +61,17 @@ impl Live {
     }
 
     /// Ends the quantum and observes it: the samples of all threads since the last observation.
-    pub(super) fn observation(&mut self) -> Observation {
+    pub(super) fn observe_quantum(&mut self) -> Observation {
         self.follow_groups();
         self.scan_if_due();
         self.end_if_empty();
-        self.leave_ended();
+        self.stop_sampling_ended();
         let now = Instant::now();
         let (length, late) = self.clock.end_quantum(now, self.course.is_over());
         self.warnings.extend(late);
         let interval_ns = nanos(length);
         let census = &self.census;
-        let known = Known {
+        let known = KnownThreads {
             has_thread: &|tid| census.id_of(tid).is_some(),
             processes: &|| census.processes(),
         };
@@ -79,13 +80,13 @@ impl Live {
         let ids: Vec<ThreadId> = self.roster.ids().collect();
         let looks = ids.iter();
         let threads = looks
-            .filter_map(|&id| self.look_at(id, &interval))
+            .filter_map(|&id| self.observe_thread(id, &interval))
             .collect();
-        let throttled = self.senses.throttled(&ids, now);
+        let throttled = self.senses.throttled_threads(&ids, now);
         let (root, topology) = (self.site.root(), self.site.topology());
         let idle_pus = self.senses.idle_pus(root, topology.pus(), now);
         let programs = self.roster.programs();
-        let exited = self.last_looks(&interval);
+        let exited = self.observe_exited(&interval);
         self.hands.settle_pairs();
         let notices = self.senses.begin_quantum();
         self.warnings
@@ -98,7 +99,7 @@ impl Live {
             programs,
             self_placed: self.roster.self_placed(),
             owners: self.roster.owners(self.site.root()),
-            assigned: self.roster.assigned(),
+            assigned: self.roster.assigned_policies(),
             throttled,
             idle_pus,
             ..Observation::default()
@@ -109,14 +110,18 @@ impl Live {
     }
 
     /// Observes a thread; one that turns out to be gone is put with those that have exited.
-    fn look_at(&mut self, id: ThreadId, interval: &Interval) -> Option<ThreadObservation> {
+    fn observe_thread(
+        &mut self,
+        id: ThreadId,
+        interval: &ObservedInterval,
+    ) -> Option<ThreadObservation> {
         let program = self.roster.program_of(id.pid);
-        let paused = self.hands.had_paused(program);
+        let paused = self.hands.was_paused(program);
         let mut sample = Sample::default();
-        let seen = self.roster.seen_mut(id)?;
-        if !(self.senses).look(id, seen, paused, interval, &mut sample) {
-            self.part_with(id, sample);
-            self.census.missed_end();
+        let seen = self.roster.observed_state_mut(id)?;
+        if !(self.senses).read_thread(id, seen, paused, interval, &mut sample) {
+            self.retire_thread(id, sample);
+            self.census.note_missed_exit();
             return None;
         }
         let last_pu = seen.last_pu();
@@ -124,26 +129,26 @@ impl Live {
         let trees = self.roster.trees();
         self.senses
             .add_recorded(trees, program, interval, &mut sample);
-        (self.hands).settle(id, pu, interval.length_ns(), &mut sample);
-        Some(self.roster.get(id)?.observed(id, sample, last_pu))
+        (self.hands).add_planned_time(id, pu, interval.length_ns(), &mut sample);
+        Some(self.roster.get(id)?.to_observation(id, sample, last_pu))
     }
 
     /// Observes threads that have exited since the last observation.
-    fn last_looks(&mut self, interval: &Interval) -> Vec<ThreadObservation> {
+    fn observe_exited(&mut self, interval: &ObservedInterval) -> Vec<ThreadObservation> {
         let exited = self.roster.take_exited().into_iter();
         let last = exited.map(|parted| {
-            let Parted {
+            let ExitedThread {
                 id,
                 thread,
                 program,
                 mut sample,
             } = parted;
-            self.senses.add_last(id, interval, &mut sample);
+            self.senses.add_last_samples(id, interval, &mut sample);
             let trees = self.roster.trees();
             self.senses
                 .add_recorded(trees, program, interval, &mut sample);
-            (self.hands).settle_last(id, interval.length_ns(), &mut sample);
-            thread.observed(id, sample, None)
+            (self.hands).add_last_planned_time(id, interval.length_ns(), &mut sample);
+            thread.to_observation(id, sample, None)
         });
         last.collect()
     }

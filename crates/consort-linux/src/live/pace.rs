@@ -19,7 +19,7 @@ const LATE_BY: Duration = Duration::from_millis(100);
 
 /// The length of quanta, as asked for and as turns need it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pace {
+pub(super) struct QuantumPace {
     asked: Duration,
     /// Mean CPU time of a turn.
     turn: Duration,
@@ -33,7 +33,7 @@ pub(super) struct Pace {
     told_late: bool,
 }
 
-impl Pace {
+impl QuantumPace {
     /// A pace with quanta as asked for.
     pub(super) fn new(asked: Duration) -> Self {
         Self {
@@ -49,7 +49,7 @@ impl Pace {
     }
 
     /// Sets the length of quanta from now on.
-    pub(super) fn ask(&mut self, length: Duration) {
+    pub(super) fn set_quantum(&mut self, length: Duration) {
         self.asked = length;
     }
 
@@ -62,7 +62,7 @@ impl Pace {
     }
 
     /// Takes in the CPU time of a turn; returns a notice, once, when quanta are stretched.
-    pub(super) fn turn_took(&mut self, cpu: Duration) -> Option<String> {
+    pub(super) fn note_turn(&mut self, cpu: Duration) -> Option<String> {
         self.turns += 1;
         let weight = MEMORY.min(u32::try_from(self.turns).unwrap_or(MEMORY));
         self.turn = (self.turn * (weight - 1) + cpu) / weight;
@@ -84,7 +84,7 @@ impl Pace {
 
     /// Takes in the length of a quantum and Consort's own CPU time within; returns a notice, once,
     /// when it was much longer than planned: plans are then older than they should be.
-    pub(super) fn quantum_was(&mut self, length: Duration, own: Duration) -> Option<String> {
+    pub(super) fn note_quantum(&mut self, length: Duration, own: Duration) -> Option<String> {
         self.spent += length;
         self.own += own;
         self.quanta += 1;
@@ -141,9 +141,9 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    fn after(turns: u32, cpu: Duration) -> (Pace, Vec<String>) {
-        let mut pace = Pace::new(4 * MS);
-        let told = (0..turns).filter_map(|_| pace.turn_took(cpu)).collect();
+    fn after(turns: u32, cpu: Duration) -> (QuantumPace, Vec<String>) {
+        let mut pace = QuantumPace::new(4 * MS);
+        let told = (0..turns).filter_map(|_| pace.note_turn(cpu)).collect();
         (pace, told)
     }
 
@@ -174,9 +174,9 @@ mod tests {
     #[test]
     fn a_busy_host_is_told_of() {
         let (mut pace, _) = after(20, MS / 10);
-        (0..20).for_each(|_| assert_eq!(pace.quantum_was(7 * MS, MS), None));
+        (0..20).for_each(|_| assert_eq!(pace.note_quantum(7 * MS, MS), None));
         assert_eq!(pace.lateness(), None);
-        (0..20).for_each(|_| assert_eq!(pace.quantum_was(13 * MS, MS), None));
+        (0..20).for_each(|_| assert_eq!(pace.note_quantum(13 * MS, MS), None));
         assert_eq!(
             pace.lateness().as_deref(),
             Some(
@@ -187,21 +187,21 @@ mod tests {
 
     #[test]
     fn the_first_late_turn_is_told_of_and_no_other() {
-        let mut pace = Pace::new(500 * MS);
-        assert_eq!(pace.quantum_was(600 * MS, MS), None);
-        let told = pace.quantum_was(6000 * MS, MS).unwrap();
+        let mut pace = QuantumPace::new(500 * MS);
+        assert_eq!(pace.note_quantum(600 * MS, MS), None);
+        let told = pace.note_quantum(6000 * MS, MS).unwrap();
         assert!(
             told.starts_with("a turn came after 6000 ms instead of 500 ms"),
             "{told}"
         );
-        assert_eq!(pace.quantum_was(6000 * MS, MS), None);
+        assert_eq!(pace.note_quantum(6000 * MS, MS), None);
     }
 
     #[test]
     fn host_is_not_blamed_for_own_work() {
-        let mut pace = Pace::new(500 * MS);
+        let mut pace = QuantumPace::new(500 * MS);
         for _ in 0..20 {
-            if let Some(notice) = pace.quantum_was(6000 * MS, 5000 * MS) {
+            if let Some(notice) = pace.note_quantum(6000 * MS, 5000 * MS) {
                 assert!(notice.contains("it takes 5000 ms of CPU time"), "{notice}");
             }
         }

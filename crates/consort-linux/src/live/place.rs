@@ -1,8 +1,8 @@
 //! Threads that are found: taken under management, or left alone with a warning.
 
-use super::Live;
-use super::hands::Taken;
-use super::trees::Excluded;
+use super::LiveMachine;
+use super::actuators::AdoptionOutcome;
+use super::program_trees::UserExclusion;
 use crate::discovery::ThreadEvent;
 use crate::proc::{ProcError, ThreadUsers, read_process};
 use consort_core::{PuSet, Sample, ThreadId};
@@ -11,9 +11,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-impl Live {
+impl LiveMachine {
     /// Takes in the changes that the census has found.
-    pub(super) fn follow(&mut self, events: Vec<ThreadEvent>) {
+    pub(super) fn apply_thread_events(&mut self, events: Vec<ThreadEvent>) {
         self.note_starters(&events);
         for event in events {
             match event {
@@ -23,79 +23,79 @@ impl Live {
                     parent,
                     unmanageable,
                 } => match unmanageable {
-                    _ if !self.belongs(id, parent) => {}
+                    _ if !self.assign_program(id, parent) => {}
                     Some(why) => {
-                        self.let_alone(id, name, &format!("{why}"));
-                        self.begin_with(id);
+                        self.leave_unmanaged(id, name, &format!("{why}"));
+                        self.set_baseline(id);
                     }
-                    None => match self.exclusion_of(id) {
+                    None => match self.user_exclusion(id) {
                         None => self.adopt(id, name, parent),
-                        Some(why) => self.exclude(id, name, why),
+                        Some(why) => self.exclude_by_user(id, name, why),
                     },
                 },
                 ThreadEvent::Renamed { id, name } => {
                     self.roster.rename(id, name);
                     // It may have executed a setuid file.
-                    self.part_with_excluded(&[id]);
+                    self.release_excluded(&[id]);
                 }
                 ThreadEvent::Exited { id } => {
-                    let seen = self.roster.seen_mut(id);
+                    let seen = self.roster.observed_state_mut(id);
                     let sample = self.senses.last_counts(id, seen);
-                    self.part_with(id, sample);
+                    self.retire_thread(id, sample);
                 }
             }
         }
     }
 
     /// Forgets a thread that has exited, except for its last sample.
-    pub(super) fn part_with(&mut self, id: ThreadId, sample: Sample) {
+    pub(super) fn retire_thread(&mut self, id: ThreadId, sample: Sample) {
         self.senses.forget(id);
         self.hands.forget(id);
-        self.roster.part_with(id, sample);
-        if !self.roster.has(id.pid) {
+        self.roster.retire_thread(id, sample);
+        if !self.roster.has_process(id.pid) {
             self.residence.forget_attached(id.pid);
         }
     }
 
     /// Reason for which a thread is not managed although its program is: it acts for another user
     /// than its program may have threads of.
-    fn exclusion_of(&self, id: ThreadId) -> Option<Excluded> {
+    fn user_exclusion(&self, id: ThreadId) -> Option<UserExclusion> {
         let trees = self.roster.trees();
         let root = trees
             .root_of(id.pid)
             .filter(|&root| trees.is_restricted(root))?;
         // One that cannot be read is not known to act for another user, and is looked at again soon
         // once it is managed; if it is gone, that is found when it is taken.
-        let users = ThreadUsers::of_thread(self.site.root(), id).ok()?;
+        let users = ThreadUsers::from_thread(self.site.root(), id).ok()?;
         trees.exclusion(root, users)
     }
 
-    fn exclude(&mut self, id: ThreadId, name: Arc<str>, why: Excluded) {
-        if let Excluded::Foreign { user, asker } = why {
+    fn exclude_by_user(&mut self, id: ThreadId, name: Arc<str>, why: UserExclusion) {
+        if let UserExclusion::Foreign { user, asker } = why {
             let why = format!("it acts for user {user}, and user {asker} attached its program");
-            self.let_alone(id, name, &why);
+            self.leave_unmanaged(id, name, &why);
         }
     }
 
     /// Puts back those of these threads that their programs may not have, or no longer, and lets go
     /// of them.
-    pub(super) fn part_with_excluded(&mut self, threads: &[ThreadId]) {
+    pub(super) fn release_excluded(&mut self, threads: &[ThreadId]) {
         for &id in threads {
             if !self.roster.may_place(id) {
                 continue;
             }
-            if let Some(why) = self.exclusion_of(id) {
+            if let Some(why) = self.user_exclusion(id) {
                 let name = Arc::from(self.roster.name(id));
-                self.free(|of| *of == id);
-                self.exclude(id, name, why);
+                self.release_threads(|of| *of == id);
+                self.exclude_by_user(id, name, why);
             }
         }
     }
 
-    fn let_alone(&mut self, id: ThreadId, name: Arc<str>, why: &str) {
+    fn leave_unmanaged(&mut self, id: ThreadId, name: Arc<str>, why: &str) {
         self.warnings
             .insert(format!("thread {id} ({name}) is let alone: {why}"));
-        let mask = self.hands.let_alone(id, &mut self.warnings);
+        let mask = self.hands.leave_unmanaged(id, &mut self.warnings);
         self.roster.enter(id, name, mask, false);
         self.roster.note_reason(id, why);
     }
@@ -103,61 +103,61 @@ impl Live {
     /// Takes a thread in, managed unless somebody else gives out its PUs.
     fn adopt(&mut self, id: ThreadId, name: Arc<str>, parent: Option<u32>) {
         let parent = self.roster.parent_of(id, parent);
-        self.take_in(id, name, parent);
+        self.adopt_thread(id, name, parent);
     }
 
     /// Takes a thread in that this parent has started; its present mask counts as its original one
     /// if none is given.
-    pub(super) fn take_in(&mut self, id: ThreadId, name: Arc<str>, parent: Option<ThreadId>) {
-        match self.hands.take(id, parent, &mut self.warnings) {
-            Taken::Managed(original) => {
-                self.senses.want(id);
+    pub(super) fn adopt_thread(&mut self, id: ThreadId, name: Arc<str>, parent: Option<ThreadId>) {
+        match self.hands.adopt_thread(id, parent, &mut self.warnings) {
+            AdoptionOutcome::Managed(original) => {
+                self.senses.count_thread(id);
                 self.roster.enter(id, name.clone(), original, true);
                 // Only now: a mask that it has inherited from a managed thread is undone.
                 // Groups that cannot be read now are looked up by the next review.
-                if let Ok(Some(why)) = self.kept_out_by_groups(id) {
-                    self.keep_out(id, &name, &why);
+                if let Ok(Some(why)) = self.group_exclusion(id) {
+                    self.exclude_by_group(id, &name, &why);
                 }
             }
-            Taken::SelfPlaced(mask) => self.leave_in_place(id, name, mask),
+            AdoptionOutcome::SelfPlaced(mask) => self.leave_self_placed(id, name, mask),
             // Managed all the same: it is taken with the next plan that places it.
-            Taken::Unseen(mask, _) => {
-                self.senses.want(id);
+            AdoptionOutcome::Unseen(mask, _) => {
+                self.senses.count_thread(id);
                 self.roster.enter(id, name, mask, true);
             }
-            Taken::LetAlone(why) => self.let_alone(id, name, &why),
-            Taken::Gone => return self.census.count_gone(),
+            AdoptionOutcome::LetAlone(why) => self.leave_unmanaged(id, name, &why),
+            AdoptionOutcome::Gone => return self.census.count_gone(),
         }
-        self.begin_with(id);
+        self.set_baseline(id);
     }
 
     /// Counts what a thread consumes from now on, if it began before its process, or the root of its
     /// program, was attached; all that it has consumed otherwise.
-    fn begin_with(&mut self, id: ThreadId) {
+    fn set_baseline(&mut self, id: ThreadId) {
         let of_root = || self.residence.attached_at(self.roster.program_of(id.pid).0);
         let attached = self.residence.attached_at(id.pid).or_else(of_root);
         let was_there = attached.is_some_and(|at| id.start_ticks < at);
-        if let Some(seen) = self.roster.seen_mut(id).filter(|_| was_there) {
-            self.senses.begin_with(id, seen);
+        if let Some(seen) = self.roster.observed_state_mut(id).filter(|_| was_there) {
+            self.senses.set_baseline(id, seen);
         }
     }
 
     /// Takes in a thread whose affinity somebody has set on purpose: it is read, and not managed.
-    fn leave_in_place(&mut self, id: ThreadId, name: Arc<str>, mask: PuSet) {
-        self.senses.want(id);
+    fn leave_self_placed(&mut self, id: ThreadId, name: Arc<str>, mask: PuSet) {
+        self.senses.count_thread(id);
         let text = format!(
             "thread {id} ({name}) is let alone: its affinity {mask} was set on purpose \
              (--override manages it all the same)"
         );
         self.warnings.insert(text);
         self.roster.enter(id, name, mask, false);
-        self.roster.keep_affinity(id);
+        self.roster.mark_self_placed(id);
         self.roster
             .note_reason(id, "its affinity was set on purpose");
     }
 
     /// Returns true if a thread belongs to a program that is managed; notes the program.
-    fn belongs(&mut self, id: ThreadId, parent: Option<u32>) -> bool {
+    fn assign_program(&mut self, id: ThreadId, parent: Option<u32>) -> bool {
         if self.hands.is_own(id.pid) {
             return false;
         }
@@ -168,7 +168,7 @@ impl Live {
         let root = self
             .roster
             .trees_mut()
-            .place(id.pid, told.into_iter().chain(above));
+            .assign_by_parents(id.pid, told.into_iter().chain(above));
         if is_cut.get() {
             // It may belong to another program; its place is found when it is announced again.
             self.roster.trees_mut().forget(id.pid);
@@ -198,7 +198,7 @@ impl Live {
         if pids.is_empty() {
             return;
         }
-        let there = self.roster.of_processes(&pids);
+        let there = self.roster.process_threads(&pids);
         let refused = self.hands.note_starters(there, &self.roster);
         self.warnings.extend(refused);
     }
@@ -213,7 +213,7 @@ fn ancestors_of(root: &Path, pid: u32, is_cut: &Cell<bool>) -> impl Iterator<Ite
     let mut of = pid;
     let above = move || {
         let stat = read_process(root, of);
-        is_cut.set(stat.as_ref().is_err_and(ProcError::is_passing));
+        is_cut.set(stat.as_ref().is_err_and(ProcError::is_transient));
         of = stat
             .ok()
             .map(|stat| stat.parent_pid)

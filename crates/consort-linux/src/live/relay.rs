@@ -1,8 +1,8 @@
 //! Signals and the command's end, while a quantum passes.
 
-use super::Live;
+use super::LiveMachine;
 use super::error::LiveError;
-use crate::enact::{Relay, SignalEvent, relay};
+use crate::enact::{SignalAction, SignalEvent, choose_action};
 use crate::group::Leader;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -16,20 +16,20 @@ const DRAIN_SOON: Duration = Duration::from_millis(20);
 
 /// Sources that are to be heard after a wait: to ask each of them costs a system call.
 #[derive(Clone, Copy, Debug, Default)]
-struct Waiting {
+struct ReadySources {
     signals: bool,
     /// Members of the group, or clients of the desk.
     others: bool,
 }
 
-impl Waiting {
+impl ReadySources {
     const ALL: Self = Self {
         signals: true,
         others: true,
     };
 
     /// Returns the sources of what was polled, signals first.
-    fn of(fds: &[PollFd<'_>]) -> Self {
+    fn from_poll(fds: &[PollFd<'_>]) -> Self {
         let mut told = fds.iter().map(|fd| fd.any().unwrap_or(true));
         Self {
             signals: told.next().unwrap_or(true),
@@ -38,14 +38,14 @@ impl Waiting {
     }
 }
 
-impl Live {
+impl LiveMachine {
     /// Waits until the quantum is over, the command has ended or a member asks for open terms,
     /// reading rings and relaying signals meanwhile.
     pub(super) fn wait_for_quantum(&mut self) -> Result<(), LiveError> {
         let (end, stretched) = self.clock.begin_turn();
         self.warnings.extend(stretched);
         loop {
-            let interrupted = self.hands.keep_guard();
+            let interrupted = self.hands.send_guardian_heartbeat();
             self.warnings.extend(interrupted);
             self.recover_if_due();
             let now = Instant::now();
@@ -55,65 +55,65 @@ impl Live {
                 false => self.clock.pause_of_rings(),
             };
             let waiting = self.wait(left.min(pause))?;
-            self.take_signals(waiting.signals)?;
+            self.relay_signals(waiting.signals)?;
             self.take_records();
-            self.attend(waiting);
+            self.serve_connections(waiting);
             let cut =
-                self.course.is_over() || self.proposal().is_some() || self.residence.has_orders();
+                self.course.is_over() || self.proposal().is_some() || self.residence.has_requests();
             if cut || Instant::now() >= end {
                 return Ok(());
             }
-            self.warnings.extend(self.hands.beat());
-            let (hands, reach) = self.hands_and_reach();
-            hands.chase(reach);
+            self.warnings.extend(self.hands.send_kernel_heartbeat());
+            let (hands, reach) = self.actuators_and_context();
+            hands.correct_drift(reach);
         }
     }
 
-    fn wait(&self, time: Duration) -> Result<Waiting, LiveError> {
+    fn wait(&self, time: Duration) -> Result<ReadySources, LiveError> {
         let of_group = self.group.iter().flat_map(Leader::fds);
         let fds = std::iter::once(self.course.fd());
         let fds = fds.chain(of_group).chain(self.residence.fds());
         let mut fds: Vec<PollFd<'_>> = fds.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
         // To the nanosecond: milliseconds would be a quarter of the shortest quanta.
         match ppoll(&mut fds, Some(TimeSpec::from_duration(time)), None) {
-            Ok(0) => Ok(Waiting::default()),
-            Ok(_) => Ok(Waiting::of(&fds)),
-            Err(Errno::EINTR) => Ok(Waiting::ALL),
+            Ok(0) => Ok(ReadySources::default()),
+            Ok(_) => Ok(ReadySources::from_poll(&fds)),
+            Err(Errno::EINTR) => Ok(ReadySources::ALL),
             Err(errno) => Err(LiveError::Wait(errno)),
         }
     }
 
-    fn attend(&mut self, waiting: Waiting) {
-        if waiting.others || self.group.as_ref().is_some_and(Leader::is_talking) {
-            self.attend_group();
+    fn serve_connections(&mut self, waiting: ReadySources) {
+        if waiting.others || self.group.as_ref().is_some_and(Leader::has_connections) {
+            self.serve_group_members();
         }
-        if waiting.others || self.residence.is_talking() {
-            self.attend_desk();
+        if waiting.others || self.residence.has_connections() {
+            self.serve_control_socket();
         }
     }
 
-    fn take_signals(&mut self, are_there: bool) -> Result<(), LiveError> {
+    fn relay_signals(&mut self, are_there: bool) -> Result<(), LiveError> {
         if !are_there {
-            self.course.rest();
+            self.course.note_no_signal();
             return Ok(());
         }
         while let Some(event) = self.course.next_signal()? {
             let Some(command) = self.course.command() else {
-                self.heed(event.signal);
+                self.handle_signal(event.signal);
                 continue;
             };
-            match relay(event, command) {
-                Relay::Forward(signal) => {
+            match choose_action(event, command) {
+                SignalAction::Forward(signal) => {
                     self.wake_for(event, command);
                     self.warnings.extend(self.course.forward(signal));
                 }
-                Relay::AskChild => self.take_child_events()?,
-                Relay::Nothing if event.from_kernel || event.to_group => {
+                SignalAction::AskChild => self.take_child_events()?,
+                SignalAction::Nothing if event.from_kernel || event.to_group => {
                     if self.wake_for(event, command) {
                         self.warnings.extend(self.course.forward(event.signal));
                     }
                 }
-                Relay::Nothing => {}
+                SignalAction::Nothing => {}
             }
         }
         Ok(())
@@ -124,7 +124,7 @@ impl Live {
     /// signal to stop.
     fn wake_for(&mut self, event: SignalEvent, command: u32) -> bool {
         let program = self.roster.program_of(command);
-        let by_signal = self.hands.have_stopped(program);
+        let by_signal = self.hands.is_stopped(program);
         self.wake_all();
         by_signal && event.signal == Signal::SIGTSTP
     }

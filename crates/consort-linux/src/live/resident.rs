@@ -1,20 +1,22 @@
 //! A run without a command of its own, which manages processes and groups on request.
 //!
 //! Processes are attached with all that they start, control groups with all that enters them
-//! ([`super::cgroups`]). Requests come from the caller, or over a socket from a [`Desk`] that
-//! [`Live::open_desk`] sets up.
+//! ([`super::cgroups`]). Requests come from the caller, or over a socket from a [`ControlServer`] that
+//! [`LiveMachine::open_control_server`] sets up.
 
 use super::Host;
-use super::Live;
+use super::LiveMachine;
+use super::attachments::{Attachments, ControlLoopRequest};
 use super::error::{AttachError, LiveError};
-use super::launch::{Running, recovered};
+use super::launch::{RunResources, recover_earlier_runs};
 use super::membership::millis;
-use super::residence::{Order, Residence};
-use super::settings::ResideSpec;
-use crate::control::{Asked, Desk, Peer, Request};
-use crate::enact::{Enactor, Signals};
-use crate::group::{Demands, GroupError, GroupName, Leader, Open, Place, Terms, enter};
-use crate::proc::{ThreadUsers, children_of, name_of, now_ticks};
+use super::settings::AttachSpec;
+use crate::control::{ControlServer, DaemonRequest, Peer, PendingRequest};
+use crate::enact::{Enactor, SignalReader};
+use crate::group::{
+    Demands, GroupError, GroupName, GroupPlace, GroupTerms, Leader, OpenTerms, enter_group,
+};
+use crate::proc::{ThreadUsers, name_of, now_ticks, process_tree};
 use consort_core::{Sample, ThreadId};
 use nix::sys::signal::Signal;
 use std::collections::BTreeSet;
@@ -25,37 +27,37 @@ use std::time::{Duration, Instant};
 const MOST_TIME_FOR_REQUESTS: Duration = Duration::from_millis(10);
 
 /// Leads the group of daemons, so that `consort run` can hand its commands over.
-fn lead(enactor: &Enactor, spec: &ResideSpec, policy: &str) -> Result<Leader, GroupError> {
-    let name = GroupName::of_daemon();
+fn lead(enactor: &Enactor, spec: &AttachSpec, policy: &str) -> Result<Leader, GroupError> {
+    let name = GroupName::for_daemon();
     let demands = Demands::default();
-    let candidate = match enter(&spec.enact.runtime_dirs, &name, &demands)? {
-        Place::Leads(candidate) => candidate,
-        Place::Follows(member) => {
+    let candidate = match enter_group(&spec.enact.runtime_dirs, &name, &demands)? {
+        GroupPlace::Leads(candidate) => candidate,
+        GroupPlace::Follows(member) => {
             let why = format!("process {} leads it", member.terms().leader);
             let group = name.to_string();
             return Err(GroupError::Refused { group, why });
         }
     };
-    candidate.lead(Terms {
+    candidate.lead(GroupTerms {
         leader: std::process::id(),
         run: enactor.run_id().to_owned(),
         policy: policy.to_owned(),
         interval_ms: millis(spec.interval),
         dry_run: spec.dry_run,
         profile: None,
-        open: Open::default(),
+        open: OpenTerms::default(),
     })
 }
 
-impl Live {
+impl LiveMachine {
     /// Manages this host without starting anything.
     ///
     /// # Errors
     /// When journal or guardian could not be set up, the daemons' group has another leader, or
     /// threads cannot be watched.
-    pub fn reside(host: Host, spec: ResideSpec) -> Result<Self, LiveError> {
-        let warnings = recovered(&spec.enact);
-        let signals = Signals::take().map_err(LiveError::Wait)?;
+    pub fn manage_host(host: Host, spec: AttachSpec) -> Result<Self, LiveError> {
+        let warnings = recover_earlier_runs(&spec.enact);
+        let signals = SignalReader::block_and_open().map_err(LiveError::Wait)?;
         let enactor = Enactor::start(&spec.enact)?;
         let group = match &spec.leads {
             None => None,
@@ -67,7 +69,7 @@ impl Live {
                 }
             },
         };
-        let running = Running {
+        let running = RunResources {
             child: None,
             name: String::new(),
             signals,
@@ -78,18 +80,18 @@ impl Live {
         };
         let until = spec.until;
         let mut live = Self::take_over(host, &spec.settings(), running)?;
-        live.residence = Residence::new(until);
+        live.residence = Attachments::new(until);
         Ok(live)
     }
 
     /// Serves a control socket from now on.
-    pub fn open_desk(&mut self, desk: Desk) {
-        self.residence.open(desk);
+    pub fn open_control_server(&mut self, desk: ControlServer) {
+        self.residence.set_server(desk);
     }
 
     /// The control socket, if one is served.
-    pub fn desk_mut(&mut self) -> Option<&mut Desk> {
-        self.residence.desk_mut()
+    pub fn control_server_mut(&mut self) -> Option<&mut ControlServer> {
+        self.residence.server_mut()
     }
 
     /// Manages a process and all that it has started and will start, with a policy of its own if one
@@ -98,11 +100,11 @@ impl Live {
     /// # Errors
     /// [`AttachError`]; then nothing has changed.
     pub fn attach(&mut self, pid: u32, policy: Option<Arc<str>>) -> Result<(), AttachError> {
-        self.attach_of(pid, policy, None)
+        self.attach_for_user(pid, policy, None)
     }
 
     /// The same; of the processes below, only those of one user if there is an `asker`.
-    pub(super) fn attach_of(
+    pub(super) fn attach_for_user(
         &mut self,
         pid: u32,
         policy: Option<Arc<str>>,
@@ -116,21 +118,23 @@ impl Live {
             return Err(AttachError::Managed(pid));
         }
         let root = self.site.root();
-        let name = name_of(root, pid).map_err(|error| AttachError::of_process(pid, error))?;
+        let name = name_of(root, pid).map_err(|error| AttachError::from_proc_error(pid, error))?;
         let was_managed = self.roster.is_managed(pid);
-        let below = children_of(root, &BTreeSet::from([pid]));
-        let mut below = below.map_err(|error| AttachError::of_process(pid, error))?;
+        let below = process_tree(root, &BTreeSet::from([pid]));
+        let mut below = below.map_err(|error| AttachError::from_proc_error(pid, error))?;
         if let Some(uid) = asker {
             let is_its = |users: ThreadUsers| users.other_than(uid).is_none();
-            below.retain(|&pid| ThreadUsers::of_process(root, pid).is_ok_and(is_its));
+            below.retain(|&pid| ThreadUsers::from_process(root, pid).is_ok_and(is_its));
         }
-        self.roster.trees_mut().plant_with(pid, name, policy);
+        self.roster
+            .trees_mut()
+            .insert_with_policy(pid, name, policy);
         self.roster.trees_mut().restrict(pid, asker);
         for other in below {
             let stays = self.roster.trees().is_managed(other);
             if !stays {
                 self.senses.begin_times(other);
-                self.roster.trees_mut().graft(other, pid);
+                self.roster.trees_mut().assign_process(other, pid);
             }
         }
         self.watch_process(pid, was_managed);
@@ -144,9 +148,9 @@ impl Live {
         let its = { roster.ids() }.filter(|id| roster.trees().root_of(id.pid) == Some(root));
         let unmanaged: Vec<ThreadId> = its.filter(|id| !roster.may_place(*id)).collect();
         for id in unmanaged {
-            self.part_with(id, Sample::default());
+            self.retire_thread(id, Sample::default());
             // Its process was forgotten with its last thread.
-            self.roster.trees_mut().graft(id.pid, root);
+            self.roster.trees_mut().assign_process(id.pid, root);
         }
         self.watch_process(root, true);
     }
@@ -162,7 +166,7 @@ impl Live {
         else {
             return false;
         };
-        self.part_with_program(root);
+        self.release_program(root);
         true
     }
 
@@ -173,12 +177,12 @@ impl Live {
             return;
         };
         if !self.roster.trees_mut().withdraw(root, uid) {
-            return self.part_with_program(root);
+            return self.release_program(root);
         }
         let threads: Vec<ThreadId> = { self.roster.ids() }
             .filter(|id| self.roster.trees().root_of(id.pid) == Some(root))
             .collect();
-        self.part_with_excluded(&threads);
+        self.release_excluded(&threads);
     }
 
     /// Ends the run after this quantum.
@@ -187,8 +191,8 @@ impl Live {
     }
 
     /// Takes the requests for the owner of the control loop, oldest first.
-    pub fn take_orders(&mut self) -> Vec<Order> {
-        self.residence.take_orders()
+    pub fn take_requests(&mut self) -> Vec<ControlLoopRequest> {
+        self.residence.take_requests()
     }
 
     /// Programs that are managed now, each with the pid at its root and its name.
@@ -205,13 +209,13 @@ impl Live {
         self.residence.note_attached(pid, now_ticks());
         let (trees, roster) = (self.roster.trees(), &self.roster);
         let root = trees.root_of(pid);
-        let lost = |known| trees.root_of(known) == root && !roster.has(known);
+        let lost = |known| trees.root_of(known) == root && !roster.has_process(known);
         self.census.search(pid, lost);
         if was_managed {
             return;
         }
         self.senses.begin_times(pid);
-        let pus = self.site.online();
+        let pus = self.site.online_pus();
         let Some(joined) = self.senses.join_tree(self.site.root(), pid, pus) else {
             return;
         };
@@ -230,39 +234,39 @@ impl Live {
         if pid == 1 {
             return Err(AttachError::Everything);
         }
-        match self.census.unmanageable(pid) {
-            Err(error) => Err(AttachError::of_process(pid, error)),
+        match self.census.unmanageable_reason(pid) {
+            Err(error) => Err(AttachError::from_proc_error(pid, error)),
             Ok(Some(why)) => Err(AttachError::Unmanageable(pid, why)),
             Ok(None) => Ok(()),
         }
     }
 
     /// Heeds a signal to a run without a command.
-    pub(super) fn heed(&mut self, signal: Signal) {
+    pub(super) fn handle_signal(&mut self, signal: Signal) {
         match signal {
             Signal::SIGINT | Signal::SIGTERM | Signal::SIGQUIT => self.end(),
-            Signal::SIGHUP => self.residence.order(Order::Reload(None)),
+            Signal::SIGHUP => self.residence.add_request(ControlLoopRequest::Reload(None)),
             _ => {}
         }
     }
 
     /// Stops sampling processes that have ended or were let go of: each event costs a descriptor.
-    pub(super) fn leave_ended(&mut self) {
+    pub(super) fn stop_sampling_ended(&mut self) {
         let there: BTreeSet<Option<u32>> = { self.roster.ids() }
             .map(|id| self.roster.trees().root_of(id.pid))
             .collect();
-        let ended = self.residence.sampled();
+        let ended = self.residence.sampled_processes();
         let ended: Vec<u32> = ended
             .filter(|&pid| !there.contains(&self.roster.trees().root_of(pid)))
-            .filter(|&pid| !self.census.knows(pid) || !self.roster.is_managed(pid))
+            .filter(|&pid| !self.census.has_process(pid) || !self.roster.is_managed(pid))
             .collect();
         for pid in ended {
             self.residence.forget_sampled(pid);
             self.census.unwatch(pid);
             self.senses.leave_tree(pid);
             // A report names all programs that were there; a daemon makes none.
-            if self.residence.lasts() {
-                self.roster.trees_mut().uproot(pid);
+            if self.residence.is_permanent() {
+                self.roster.trees_mut().remove_program(pid);
             }
         }
     }
@@ -275,12 +279,12 @@ impl Live {
     }
 
     /// Takes in the requests at the socket, and carries them out.
-    pub(super) fn attend_desk(&mut self) {
+    pub(super) fn serve_control_socket(&mut self) {
         let begun = Instant::now();
         // Again as long as requests were carried out, so that those sent ahead need not wait for
         // the next time, but not for long: threads are to be placed meanwhile.
         loop {
-            let asked = self.residence.attend(Instant::now());
+            let asked = self.residence.serve_clients(Instant::now());
             let is_last = asked.is_empty() || begun.elapsed() > MOST_TIME_FOR_REQUESTS;
             for asked in asked {
                 self.serve(asked);
@@ -291,24 +295,28 @@ impl Live {
         }
     }
 
-    fn serve(&mut self, asked: Asked) {
-        let Asked {
+    fn serve(&mut self, asked: PendingRequest) {
+        let PendingRequest {
             conversation,
             peer,
             request,
         } = asked;
         let done = match request {
-            Request::Reload => {
-                return self.residence.order(Order::Reload(Some(conversation)));
+            DaemonRequest::Reload => {
+                return self
+                    .residence
+                    .add_request(ControlLoopRequest::Reload(Some(conversation)));
             }
-            Request::Policy { policy } => {
-                return self.residence.order(Order::Policy(policy, conversation));
+            DaemonRequest::Policy { policy } => {
+                return self
+                    .residence
+                    .add_request(ControlLoopRequest::Policy(policy, conversation));
             }
-            Request::Attach(wanted) => self.attach_for(peer, &wanted),
-            Request::Detach(wanted) => self.detach_for(peer, &wanted),
-            Request::Status | Request::Explain { .. } => return,
+            DaemonRequest::Attach(wanted) => self.attach_for_peer(peer, &wanted),
+            DaemonRequest::Detach(wanted) => self.detach_for_peer(peer, &wanted),
+            DaemonRequest::Status | DaemonRequest::Explain { .. } => return,
         };
-        if let Some(desk) = self.residence.desk_mut() {
+        if let Some(desk) = self.residence.server_mut() {
             desk.answer(conversation, done);
         }
     }
@@ -316,8 +324,8 @@ impl Live {
     /// Checks that a peer may ask for a process: root and the user of this run may ask for any that
     /// can be managed, others for processes that act for them alone.
     pub(super) fn check_owner(&self, peer: Peer, pid: u32) -> Result<(), AttachError> {
-        let users = ThreadUsers::of_process(self.site.root(), pid);
-        let users = users.map_err(|error| AttachError::of_process(pid, error))?;
+        let users = ThreadUsers::from_process(self.site.root(), pid);
+        let users = users.map_err(|error| AttachError::from_proc_error(pid, error))?;
         match users.other_than(peer.uid) {
             Some(owner) if !peer.is_master() => Err(AttachError::NotYours {
                 pid,

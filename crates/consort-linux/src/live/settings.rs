@@ -1,10 +1,10 @@
 //! The ways to manage a command, or that which is attached.
 
-use super::senses::Recorded;
+use super::observers::RecordedMeasures;
 use crate::enact::EnactConfig;
 use crate::enforce::EnactChoice;
 use crate::pause::PauseKind;
-use crate::sampling::Watch;
+use crate::sampling::WatchRate;
 use std::process::Command;
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ pub struct LaunchSpec {
     /// The quantum.
     pub interval: Duration,
     /// Rate at which programs are watched.
-    pub watch: Watch,
+    pub watch: WatchRate,
     /// True if plans are made and not carried out.
     pub dry_run: bool,
     /// True if threads are managed whose affinity somebody has set on purpose.
@@ -29,18 +29,18 @@ pub struct LaunchSpec {
     /// host does not have are passed over.
     pub pausing: Vec<PauseKind>,
     /// Measures that this host cannot count.
-    pub recorded: Option<Recorded>,
+    pub recorded: Option<RecordedMeasures>,
     /// Folders for the journal, and the words that start the guardian.
     pub enact: EnactConfig,
 }
 
 /// The way to manage processes and groups that are attached.
 #[derive(Clone, Debug)]
-pub struct ResideSpec {
+pub struct AttachSpec {
     /// The quantum.
     pub interval: Duration,
     /// Rate at which programs are watched.
-    pub watch: Watch,
+    pub watch: WatchRate,
     /// True if plans are made and not carried out.
     pub dry_run: bool,
     /// True if threads are managed whose affinity somebody has set on purpose.
@@ -52,14 +52,14 @@ pub struct ResideSpec {
     /// Folders for the journal, and the words that start the guardian.
     pub enact: EnactConfig,
     /// Condition that ends the run.
-    pub until: Until,
+    pub until: EndCondition,
     /// Policy, as text, of a run that leads the group of daemons; none for others.
     pub leads: Option<String>,
 }
 
 /// Condition that ends a run without a command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Until {
+pub enum EndCondition {
     /// SIGINT, SIGTERM or SIGQUIT.
     #[default]
     Told,
@@ -69,21 +69,21 @@ pub enum Until {
 
 /// The way to manage, whatever the command.
 #[derive(Clone, Debug)]
-pub(super) struct Settings {
+pub(super) struct LiveSettings {
     pub(super) interval: Duration,
-    pub(super) watch: Watch,
+    pub(super) watch: WatchRate,
     pub(super) dry_run: bool,
     pub(super) override_affinity: bool,
     pub(super) enactors: EnactChoice,
     pub(super) cookies: bool,
     pub(super) pausing: Vec<PauseKind>,
-    pub(super) recorded: Option<Recorded>,
+    pub(super) recorded: Option<RecordedMeasures>,
     pub(super) enact: EnactConfig,
 }
 
 impl LaunchSpec {
-    pub(super) fn split(self) -> (Command, Settings) {
-        let settings = Settings {
+    pub(super) fn split(self) -> (Command, LiveSettings) {
+        let settings = LiveSettings {
             interval: self.interval,
             watch: self.watch,
             dry_run: self.dry_run,
@@ -98,9 +98,9 @@ impl LaunchSpec {
     }
 }
 
-impl ResideSpec {
-    pub(super) fn settings(self) -> Settings {
-        Settings {
+impl AttachSpec {
+    pub(super) fn settings(self) -> LiveSettings {
+        LiveSettings {
             interval: self.interval,
             watch: self.watch,
             dry_run: self.dry_run,

@@ -1,34 +1,34 @@
 //! Terms of a group that were open, and that a member settles while its leader runs.
 //!
-//! The control loop and its policy are the caller's: it asks for the [`Live::proposal`] after each
-//! turn, makes the policy that was asked for, and reports the outcome by [`Live::settle`]. Until
+//! The control loop and its policy are the caller's: it asks for the [`LiveMachine::proposal`] after each
+//! turn, makes the policy that was asked for, and reports the outcome by [`LiveMachine::settle_terms`]. Until
 //! then the member waits, with nothing started.
 
 use super::membership::millis;
-use super::{Live, Recorded};
-use crate::group::{Demands, Leader, Open, Terms};
-use consort_core::Offers;
+use super::{LiveMachine, RecordedMeasures};
+use crate::group::{Demands, GroupTerms, Leader, OpenTerms};
+use consort_core::SignalOffers;
 use std::time::{Duration, Instant};
 
 /// Terms that hold for a group from now on.
 #[derive(Clone, Debug)]
-pub struct Settled {
+pub struct SettledTerms {
     /// Policy with options, as text.
     pub policy: String,
     /// Length of the quantum.
     pub interval: Duration,
     /// Measures that this host cannot count, where the member brings any.
-    pub recorded: Option<Recorded>,
+    pub recorded: Option<RecordedMeasures>,
 }
 
-impl Live {
+impl LiveMachine {
     /// Demands of a member that concern open terms.
     pub fn proposal(&self) -> Option<&Demands> {
         self.group.as_ref().and_then(Leader::proposal)
     }
 
     /// The terms of the group that this run leads, if any.
-    pub fn terms(&self) -> Option<&Terms> {
+    pub fn terms(&self) -> Option<&GroupTerms> {
         self.group.as_ref().map(Leader::terms)
     }
 
@@ -36,7 +36,7 @@ impl Live {
     ///
     /// # Errors
     /// When a program of the group is not among them.
-    pub fn offers_with(&self, recorded: &Recorded) -> Result<Offers, String> {
+    pub fn offers_with(&self, recorded: &RecordedMeasures) -> Result<SignalOffers, String> {
         for (_, name) in self.roster.trees().names() {
             recorded.check(&name).map_err(|error| error.to_string())?;
         }
@@ -45,30 +45,30 @@ impl Live {
         Ok(offers)
     }
 
-    /// Answers the [proposal](Live::proposal): with terms that hold from now on, or the reason
+    /// Answers the [proposal](LiveMachine::proposal): with terms that hold from now on, or the reason
     /// against.
-    pub fn settle(&mut self, settled: Result<Settled, String>) {
+    pub fn settle_terms(&mut self, settled: Result<SettledTerms, String>) {
         let terms = settled.and_then(|settled| {
             let terms = self.new_terms(&settled).ok_or("nothing was asked for")?;
             self.adopt_terms(settled);
             Ok(terms)
         });
         if let Some(leader) = &mut self.group {
-            leader.settle(terms, Instant::now());
+            leader.settle_terms(terms, Instant::now());
         }
     }
 
     /// The present terms, changed as the proposal settles them.
-    fn new_terms(&self, settled: &Settled) -> Option<Terms> {
+    fn new_terms(&self, settled: &SettledTerms) -> Option<GroupTerms> {
         let demands = self.proposal()?;
         let terms = self.terms()?;
         let profile = settled.recorded.as_ref().map(|r| r.origin().to_owned());
         let names_policy = demands.policy.is_some() || profile.is_some();
-        Some(Terms {
+        Some(GroupTerms {
             policy: settled.policy.clone(),
             interval_ms: millis(settled.interval),
             profile: profile.or_else(|| terms.profile.clone()),
-            open: Open {
+            open: OpenTerms {
                 policy: terms.open.policy && !names_policy,
                 interval: terms.open.interval && demands.interval_ms.is_none(),
             },
@@ -76,10 +76,10 @@ impl Live {
         })
     }
 
-    fn adopt_terms(&mut self, settled: Settled) {
-        self.clock.ask(settled.interval);
+    fn adopt_terms(&mut self, settled: SettledTerms) {
+        self.clock.set_quantum(settled.interval);
         if let Some(recorded) = settled.recorded {
-            self.warnings.insert(self.senses.rely_on(recorded));
+            self.warnings.insert(self.senses.use_recording(recorded));
         }
     }
 }

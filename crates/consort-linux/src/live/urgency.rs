@@ -39,10 +39,10 @@ pub(super) struct Urgency {
 
 impl Urgency {
     /// Takes as much as the caller may.
-    pub(super) fn take() -> Self {
+    pub(super) fn raise() -> Self {
         let before = attributes().ok();
         let bounded = is_bounded(Path::new("/"));
-        let ways = ways().into_iter().skip(usize::from(!bounded));
+        let ways = attribute_choices().into_iter().skip(usize::from(!bounded));
         let taken = ways.into_iter().find(|way| set(way).is_ok());
         // Not an error: the report tells when quanta were late.
         if taken.is_none() {
@@ -70,7 +70,7 @@ impl Drop for Urgency {
 }
 
 /// Attributes to try, best first.
-fn ways() -> [libc::sched_attr; 3] {
+fn attribute_choices() -> [libc::sched_attr; 3] {
     let fair = |nice| libc::sched_attr {
         sched_nice: nice,
         sched_runtime: SLICE_NS,
@@ -149,7 +149,7 @@ mod tests {
     fn what_is_taken_is_given_back_and_not_inherited() {
         let checked = std::thread::spawn(|| {
             let before = of_this_thread();
-            let mut urgency = Urgency::take();
+            let mut urgency = Urgency::raise();
             let taken = of_this_thread();
             let child = std::thread::spawn(of_this_thread).join().unwrap();
             urgency.give_up();

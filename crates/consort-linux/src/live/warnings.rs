@@ -1,7 +1,7 @@
 //! Warnings for the user, each once and in bounded number: as they come, and all at the end of a
 //! run.
 
-use consort_core::visible;
+use consort_core::escape_invisible;
 use std::borrow::Cow;
 use std::collections::{BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
@@ -48,7 +48,7 @@ impl Warnings {
     /// Takes in a warning, unless it is there already. It is one line: names of threads and groups in
     /// it may contain line ends, by which they would forge others.
     pub(super) fn insert(&mut self, text: String) {
-        let text = match visible(&text) {
+        let text = match escape_invisible(&text) {
             Cow::Borrowed(_) => text,
             Cow::Owned(escaped) => escaped,
         };
@@ -73,7 +73,7 @@ impl Warnings {
 
     /// Takes the warnings that came since the last call, oldest first, and as soon as there is room
     /// the number of those for which there was none; `now` room comes back.
-    pub(super) fn tell(&mut self, now: Instant) -> Vec<String> {
+    pub(super) fn take_new(&mut self, now: Instant) -> Vec<String> {
         let passed = now.saturating_duration_since(self.refilled);
         let came = MOST as f64 * passed.as_secs_f64() / REFILL.as_secs_f64();
         self.room = (self.room + came).min(MOST as f64);
@@ -120,7 +120,7 @@ mod tests {
     fn line_end_in_a_name_forges_no_warning() {
         let mut warnings = Warnings::default();
         warnings.insert("thread 7 (a\nWARN fake) was let go".to_owned());
-        let told = warnings.tell(Instant::now());
+        let told = warnings.take_new(Instant::now());
         assert_eq!(told, ["thread 7 (a\\nWARN fake) was let go"]);
     }
 
@@ -129,17 +129,17 @@ mod tests {
         let mut warnings = Warnings::default();
         let start = warnings.refilled;
         warnings.extend((0..MOST + 7).map(|n| format!("thread {n:03}")));
-        assert_eq!(warnings.tell(start).len(), MOST);
+        assert_eq!(warnings.take_new(start).len(), MOST);
         warnings.insert("too soon".to_owned());
         let left_out = |number| format!("left out, as 100 an hour are told: {number} warnings");
-        assert_eq!(warnings.tell(start + REFILL / 50), [left_out(8)]);
+        assert_eq!(warnings.take_new(start + REFILL / 50), [left_out(8)]);
         warnings.extend(["one", "two"].map(str::to_owned));
-        let told = warnings.tell(start + 100 * REFILL);
+        let told = warnings.take_new(start + 100 * REFILL);
         assert_eq!(told, ["one".to_owned(), left_out(1)]);
         let all_again = start + 200 * REFILL;
-        assert!(warnings.tell(all_again).is_empty());
+        assert!(warnings.take_new(all_again).is_empty());
         warnings.extend((0..MOST).map(|n| format!("later {n:03}")));
-        assert_eq!(warnings.tell(all_again).len(), MOST);
+        assert_eq!(warnings.take_new(all_again).len(), MOST);
         let all = warnings.into_vec();
         assert!(all.iter().any(|text| text == "9 further warnings"));
         assert_eq!(all.len(), MOST + 1);
@@ -150,9 +150,9 @@ mod tests {
         let mut warnings = Warnings::default();
         warnings.extend(["late".to_owned(), "alone".to_owned(), "late".to_owned()]);
         let now = warnings.refilled;
-        assert_eq!(warnings.tell(now), ["late", "alone"]);
+        assert_eq!(warnings.take_new(now), ["late", "alone"]);
         warnings.insert("alone".to_owned());
-        assert!(warnings.tell(now).is_empty());
+        assert!(warnings.take_new(now).is_empty());
         assert_eq!(warnings.into_vec(), ["alone", "late"]);
     }
 }

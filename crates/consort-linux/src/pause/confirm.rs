@@ -1,6 +1,6 @@
 //! Waiting, for a limited time, until a program stands still.
 
-use super::mechanism::Mechanism;
+use super::mechanism::PauseMechanism;
 use std::time::{Duration, Instant};
 
 /// Longest wait. A program that does not stand still by then is reported: a thread that waits in
@@ -13,7 +13,7 @@ const LONGEST_WAIT: Duration = Duration::from_millis(5);
 
 /// Waits until all processes that the mechanism holds stand still; returns false where [`LIMIT`]
 /// or, without patience, [`SHORT_LIMIT`] passes first.
-pub(super) fn wait_until_still(mechanism: &dyn Mechanism, patient: bool) -> bool {
+pub(super) fn wait_until_still(mechanism: &dyn PauseMechanism, patient: bool) -> bool {
     let begun = Instant::now();
     let limit = if patient { LIMIT } else { SHORT_LIMIT };
     let mut wait = FIRST_WAIT;

@@ -10,7 +10,7 @@ use std::path::Path;
 
 /// Verdict on one mechanism, for programs in the caller's own cgroup.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Availability {
+pub struct PauseSupport {
     /// The mechanism.
     pub kind: PauseKind,
     /// True if the mechanism can be used.
@@ -20,17 +20,17 @@ pub struct Availability {
 }
 
 /// Verdicts on every mechanism, best first, for the host whose `/proc` and `/sys` are below `root`.
-pub fn mechanisms(root: &Path) -> Vec<Availability> {
+pub fn mechanisms(root: &Path) -> Vec<PauseSupport> {
     PauseKind::ALL.map(|kind| judge(root, kind)).into()
 }
 
-fn judge(root: &Path, kind: PauseKind) -> Availability {
+fn judge(root: &Path, kind: PauseKind) -> PauseSupport {
     let found = match kind {
         PauseKind::FreezerV2 => freezer(root, CgroupVersion::V2),
         PauseKind::FreezerV1 => freezer(root, CgroupVersion::V1),
         PauseKind::Signals => Ok("SIGSTOP and SIGCONT to own processes".into()),
     };
-    Availability {
+    PauseSupport {
         kind,
         available: found.is_ok(),
         reason: found.unwrap_or_else(|why| why),
@@ -46,14 +46,14 @@ fn freezer(root: &Path, version: CgroupVersion) -> Result<String, String> {
     let hierarchy = hierarchy.ok_or_else(|| format!("{name} is not mounted"))?;
     let own = text_of_file(&root.join("proc/self/cgroup"));
     let own = own.ok_or("/proc/self/cgroup cannot be read")?;
-    let others = hierarchy.companions(&own);
+    let others = hierarchy.other_controllers(&own);
     if !others.is_empty() {
         return Err(format!("{name} is mounted with {}", others.join(", ")));
     }
     let dir = hierarchy.dir_of(&own);
     let dir = dir.ok_or_else(|| format!("the own cgroup is not visible in {name}"))?;
     may_make_cgroups(&dir)?;
-    if version == CgroupVersion::V2 && !freezes(root, &dir) {
+    if version == CgroupVersion::V2 && !can_freeze(root, &dir) {
         return Err("this kernel has no cgroup.freeze (before Linux 5.2)".into());
     }
     Ok(format!("cgroups below {}", dir.display()))
@@ -75,7 +75,7 @@ fn may_make_cgroups(dir: &Path) -> Result<(), String> {
 
 /// Returns true if cgroups below `dir` can be frozen: if `dir` has `cgroup.freeze`, or the kernel
 /// is of Linux 5.2 or later. The release decides for the root cgroup, which never has that file.
-fn freezes(root: &Path, dir: &Path) -> bool {
+fn can_freeze(root: &Path, dir: &Path) -> bool {
     let release = read::text(&root.join("proc/sys/kernel/osrelease")).unwrap_or_default();
     let mut numbers = release.split('.').map_while(|n| n.parse::<u32>().ok());
     let version = (numbers.next(), numbers.next());

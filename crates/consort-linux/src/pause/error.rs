@@ -17,7 +17,7 @@ pub enum PauseError {
     #[error("program {0} cannot be paused: this consort is part of it")]
     Own(ProgramId),
     /// No mechanism works for the program; it runs on.
-    #[error("program {program} cannot be paused: {}", Reasons(reasons))]
+    #[error("program {program} cannot be paused: {}", ReasonList(reasons))]
     NoWay {
         /// The program.
         program: ProgramId,
@@ -44,9 +44,9 @@ pub enum PauseError {
     },
 }
 
-struct Reasons<'a>(&'a [(PauseKind, String)]);
+struct ReasonList<'a>(&'a [(PauseKind, String)]);
 
-impl fmt::Display for Reasons<'_> {
+impl fmt::Display for ReasonList<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let each = self.0.iter().map(|(kind, why)| format!("{kind}: {why}"));
         f.write_str(&each.collect::<Vec<_>>().join("; "))
@@ -66,7 +66,7 @@ pub(crate) enum HoldError {
 
 impl HoldError {
     /// The same as an error for callers, where no other mechanism is tried.
-    pub(crate) fn of(self, program: ProgramId, kind: PauseKind) -> PauseError {
+    pub(crate) fn into_pause_error(self, program: ProgramId, kind: PauseKind) -> PauseError {
         match self {
             Self::Unusable(why) => {
                 let reasons = vec![(kind, why)];

@@ -3,7 +3,7 @@
 //! Being below it, all limits of that cgroup keep holding. Being made for the processes of one
 //! cgroup only, it tells where each of them, and each child born in it, has to go back to.
 
-use super::freezer_files::Files;
+use super::freezer_files::FreezerFiles;
 use super::moves::move_to;
 use crate::cgroup::CgroupVersion;
 use crate::proc::{ProcError, ProcessHandle};
@@ -36,12 +36,12 @@ impl FreezerCgroup {
         self.home.join(&self.name)
     }
 
-    fn files(&self) -> Files {
-        Files::of(self.version)
+    fn files(&self) -> FreezerFiles {
+        FreezerFiles::from_version(self.version)
     }
 
     /// Makes the cgroup; one that exists already is no error.
-    pub(super) fn make(&self) -> io::Result<()> {
+    pub(super) fn create(&self) -> io::Result<()> {
         match std::fs::create_dir(self.dir()) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
             _ => Ok(()),
@@ -49,7 +49,7 @@ impl FreezerCgroup {
     }
 
     /// Moves a process into the cgroup, with all threads; returns false if the process has ended.
-    pub(super) fn take(&self, root: &Path, process: &ProcessHandle) -> io::Result<bool> {
+    pub(super) fn add_process(&self, root: &Path, process: &ProcessHandle) -> io::Result<bool> {
         move_to(root, self.version, &self.dir(), process)
     }
 
@@ -78,11 +78,11 @@ impl FreezerCgroup {
     /// When it cannot be thawed, or processes cannot be moved. A cgroup that cannot be removed,
     /// because one of its processes has made cgroups of its own in it, is no error: nothing is
     /// paused then.
-    pub(crate) fn give_back(&self) -> io::Result<()> {
-        self.give_back_on(Path::new("/"))
+    pub(crate) fn thaw_and_remove(&self) -> io::Result<()> {
+        self.thaw_and_remove_below(Path::new("/"))
     }
 
-    fn give_back_on(&self, root: &Path) -> io::Result<()> {
+    fn thaw_and_remove_below(&self, root: &Path) -> io::Result<()> {
         if !self.dir().try_exists()? {
             return Ok(());
         }
@@ -103,10 +103,10 @@ impl FreezerCgroup {
             text => text?,
         };
         for pid in procs.lines().filter_map(|line| line.parse().ok()) {
-            let process = ProcessHandle::of(root, pid).map_err(|error| error.errno())?;
+            let process = ProcessHandle::open_current(root, pid).map_err(|error| error.errno())?;
             // A number that was given to a stranger meanwhile is not in here.
             if let Some(process) = process
-                && self.has(&process).map_err(|error| error.errno())?
+                && self.contains(&process).map_err(|error| error.errno())?
             {
                 move_to(root, self.version, &self.home, &process)?;
             }
@@ -115,7 +115,7 @@ impl FreezerCgroup {
     }
 
     /// Returns true if a process is in this cgroup by its own file in `/proc`.
-    fn has(&self, process: &ProcessHandle) -> Result<bool, ProcError> {
+    fn contains(&self, process: &ProcessHandle) -> Result<bool, ProcError> {
         let text = process.read("cgroup")?.unwrap_or_default();
         let mut paths = text.lines().filter_map(|line| line.splitn(3, ':').nth(2));
         Ok(paths.any(|path| path.ends_with(&format!("/{}", self.name))))
@@ -158,7 +158,7 @@ mod tests {
             home,
             name,
         };
-        cgroup.make().unwrap();
+        cgroup.create().unwrap();
         (dir, cgroup)
     }
 
@@ -205,7 +205,7 @@ mod tests {
         fs::remove_dir(cgroup.dir()).unwrap();
         assert!(cgroup.is_frozen());
         cgroup.thaw().unwrap();
-        cgroup.give_back().unwrap();
+        cgroup.thaw_and_remove().unwrap();
     }
 
     #[test]
@@ -218,7 +218,7 @@ mod tests {
         }
         // 43 is a number that a stranger has by now, 44 nobody's.
         fs::write(cgroup.dir().join("cgroup.procs"), "41\n42\n43\n44\n").unwrap();
-        let error = cgroup.give_back_on(dir.path()).unwrap_err();
+        let error = cgroup.thaw_and_remove_below(dir.path()).unwrap_err();
         assert!(error.to_string().contains("without end"), "{error}");
         assert_eq!(content(&cgroup, "cgroup.freeze"), "0");
         assert_eq!(

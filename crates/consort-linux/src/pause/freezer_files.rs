@@ -23,7 +23,7 @@ pub(super) fn controller(version: CgroupVersion) -> Option<&'static str> {
 
 /// Names and values of the freezer's files in one version of cgroups.
 #[derive(Clone, Copy)]
-pub(super) struct Files {
+pub(super) struct FreezerFiles {
     /// The file that takes requests.
     pub request: &'static str,
     pub freeze: &'static str,
@@ -32,9 +32,9 @@ pub(super) struct Files {
     pub is_frozen: fn(&Path) -> bool,
 }
 
-impl Files {
+impl FreezerFiles {
     /// The files of a version.
-    pub(super) fn of(version: CgroupVersion) -> Self {
+    pub(super) fn from_version(version: CgroupVersion) -> Self {
         match version {
             CgroupVersion::V1 => Self {
                 request: "freezer.state",

@@ -34,13 +34,13 @@ pub(super) fn move_to(
     if is_there().unwrap_or(true) {
         return Ok(true);
     }
-    send_home(root, version, dir, process.pid());
+    move_stranger_home(root, version, dir, process.pid());
     Ok(false)
 }
 
 /// Puts the process that has this number now back, if it is in the cgroup of this directory.
-fn send_home(root: &Path, version: CgroupVersion, dir: &Path, pid: u32) {
-    let stranger = match ProcessHandle::of(root, pid) {
+fn move_stranger_home(root: &Path, version: CgroupVersion, dir: &Path, pid: u32) {
+    let stranger = match ProcessHandle::open_current(root, pid) {
         Ok(None) => return,
         opened => opened.ok().flatten(),
     };
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn a_process_that_is_gone_is_not_moved_and_neither_is_its_number() {
         let dir = host();
-        let gone = ProcessHandle::of(dir.path(), 7).unwrap().unwrap();
+        let gone = ProcessHandle::open_current(dir.path(), 7).unwrap().unwrap();
         fs::remove_dir_all(dir.path().join("proc/7")).unwrap();
         process(dir.path(), 7, 5, &[(7, "y", 2)]);
         let job = dir.path().join("cg/job");
@@ -105,10 +105,10 @@ mod tests {
     fn a_stranger_that_was_moved_goes_to_its_parent_s_cgroup() {
         let dir = host();
         let job = dir.path().join("cg/job");
-        send_home(dir.path(), CgroupVersion::V2, &job, 7);
+        move_stranger_home(dir.path(), CgroupVersion::V2, &job, 7);
         assert_eq!(moved(&dir, "/home").as_deref(), Some("7"));
         // One that is elsewhere stays there.
-        send_home(dir.path(), CgroupVersion::V2, &job, 5);
+        move_stranger_home(dir.path(), CgroupVersion::V2, &job, 5);
         assert_eq!(moved(&dir, "/home").as_deref(), Some("7"));
     }
 }

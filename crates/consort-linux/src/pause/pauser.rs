@@ -1,14 +1,14 @@
 //! The paused programs, each with the mechanism that holds it.
 
 use super::confirm::wait_until_still;
-use super::detect::{Availability, mechanisms};
+use super::detect::{PauseSupport, mechanisms};
 use super::error::{HoldError, PauseError};
-use super::frozen::Frozen;
-use super::journalled::PauseJournal;
+use super::freezer_mechanism::FreezerMechanism;
 use super::kind::PauseKind;
-use super::mechanism::Mechanism;
-use super::signals::Stopped;
-use super::tree::{Members, those, tree};
+use super::mechanism::PauseMechanism;
+use super::pause_journal::PauseJournal;
+use super::signals::StopSignalMechanism;
+use super::tree::{ProgramProcesses, read_processes, tree};
 use crate::cgroup::CgroupVersion;
 use crate::enact::Enactor;
 use crate::proc::ProcError;
@@ -25,7 +25,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// Outcome of pausing a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pause {
+pub struct PauseOutcome {
     /// The mechanism that holds the program.
     pub kind: PauseKind,
     /// Number of processes that are held.
@@ -36,21 +36,22 @@ pub struct Pause {
 }
 
 /// A constructor of mechanisms: the kind, the program and the run's id.
-type Make = Box<dyn Fn(PauseKind, ProgramId, &str) -> Box<dyn Mechanism> + Send>;
+type MechanismConstructor =
+    Box<dyn Fn(PauseKind, ProgramId, &str) -> Box<dyn PauseMechanism> + Send>;
 
 /// Pauses programs and resumes them.
 pub struct Pauser {
     root: PathBuf,
     kinds: Vec<PauseKind>,
-    make: Make,
-    programs: BTreeMap<ProgramId, Held>,
+    make: MechanismConstructor,
+    programs: BTreeMap<ProgramId, PausedProgram>,
 }
 
 /// A program that was paused at some time.
 #[derive(Debug)]
-struct Held {
+struct PausedProgram {
     kind: PauseKind,
-    mechanism: Box<dyn Mechanism>,
+    mechanism: Box<dyn PauseMechanism>,
     paused: bool,
     /// True unless the program failed to stand still within the limit the last time.
     patient: bool,
@@ -63,29 +64,35 @@ impl Pauser {
     /// A pauser with those mechanisms that the host below `root` has.
     pub fn new(root: &Path) -> Self {
         let there = mechanisms(root).into_iter();
-        let there = there.filter(|m: &Availability| m.available);
-        Self::with(root, there.map(|m| m.kind).collect())
+        let there = there.filter(|m: &PauseSupport| m.available);
+        Self::with_kinds(root, there.map(|m| m.kind).collect())
     }
 
     /// A pauser with these mechanisms, best first.
-    pub fn with(root: &Path, kinds: Vec<PauseKind>) -> Self {
+    pub fn with_kinds(root: &Path, kinds: Vec<PauseKind>) -> Self {
         let host = root.to_owned();
-        Self::making(
+        Self::with_constructor(
             root,
             kinds,
             Box::new(move |kind, program, run| match kind {
-                PauseKind::FreezerV2 => {
-                    Box::new(Frozen::new(&host, CgroupVersion::V2, program, run))
-                }
-                PauseKind::FreezerV1 => {
-                    Box::new(Frozen::new(&host, CgroupVersion::V1, program, run))
-                }
-                PauseKind::Signals => Box::new(Stopped::new(&host)),
+                PauseKind::FreezerV2 => Box::new(FreezerMechanism::new(
+                    &host,
+                    CgroupVersion::V2,
+                    program,
+                    run,
+                )),
+                PauseKind::FreezerV1 => Box::new(FreezerMechanism::new(
+                    &host,
+                    CgroupVersion::V1,
+                    program,
+                    run,
+                )),
+                PauseKind::Signals => Box::new(StopSignalMechanism::new(&host)),
             }),
         )
     }
 
-    fn making(root: &Path, kinds: Vec<PauseKind>, make: Make) -> Self {
+    fn with_constructor(root: &Path, kinds: Vec<PauseKind>, make: MechanismConstructor) -> Self {
         Self {
             root: root.to_owned(),
             kinds,
@@ -105,8 +112,8 @@ impl Pauser {
         enactor: &mut Enactor,
         program: ProgramId,
         pids: &BTreeSet<u32>,
-    ) -> Result<Pause, PauseError> {
-        self.pause_with(enactor, program, pids)
+    ) -> Result<PauseOutcome, PauseError> {
+        self.pause_in_journal(enactor, program, pids)
     }
 
     /// Lets a program go on; returns false if it was not paused.
@@ -118,7 +125,7 @@ impl Pauser {
         enactor: &mut Enactor,
         program: ProgramId,
     ) -> Result<bool, PauseError> {
-        self.resume_with(enactor, program)
+        self.resume_in_journal(enactor, program)
     }
 
     /// Puts everything of a program back as it was before it was first paused.
@@ -130,12 +137,12 @@ impl Pauser {
     }
 
     /// The programs that were paused at some time and not forgotten since.
-    pub fn known(&self) -> impl Iterator<Item = ProgramId> + '_ {
+    pub fn known_programs(&self) -> impl Iterator<Item = ProgramId> + '_ {
         self.programs.keys().copied()
     }
 
     /// The programs that are paused.
-    pub fn paused(&self) -> impl Iterator<Item = ProgramId> + '_ {
+    pub fn paused_programs(&self) -> impl Iterator<Item = ProgramId> + '_ {
         let paused = self.programs.iter().filter(|(_, held)| held.paused);
         paused.map(|(&program, _)| program)
     }
@@ -155,12 +162,12 @@ impl Pauser {
         &self.kinds
     }
 
-    fn pause_with(
+    fn pause_in_journal(
         &mut self,
         journal: &mut dyn PauseJournal,
         program: ProgramId,
         pids: &BTreeSet<u32>,
-    ) -> Result<Pause, PauseError> {
+    ) -> Result<PauseOutcome, PauseError> {
         let Some(held) = self.programs.get_mut(&program) else {
             return self.pause_first(journal, program, pids);
         };
@@ -172,7 +179,7 @@ impl Pauser {
                 if !held.paused {
                     self.undo(journal, program)?;
                 }
-                Err(error.of(program, kind))
+                Err(error.into_pause_error(program, kind))
             }
         }
     }
@@ -183,7 +190,7 @@ impl Pauser {
         journal: &mut dyn PauseJournal,
         program: ProgramId,
         pids: &BTreeSet<u32>,
-    ) -> Result<Pause, PauseError> {
+    ) -> Result<PauseOutcome, PauseError> {
         let members = tree(&self.root, pids);
         let members = members.map_err(|error| PauseError::Unseen(program, error))?;
         if members.is_empty() {
@@ -194,8 +201,8 @@ impl Pauser {
         }
         let mut reasons = Vec::new();
         for kind in self.kinds.clone() {
-            let mechanism = (self.make)(kind, program, &journal.run());
-            let mut held = Held {
+            let mechanism = (self.make)(kind, program, &journal.journal_run_id());
+            let mut held = PausedProgram {
                 kind,
                 mechanism,
                 paused: false,
@@ -210,7 +217,7 @@ impl Pauser {
                     self.undo(journal, program)?;
                     match error {
                         HoldError::Unusable(why) => reasons.push((kind, why)),
-                        other => return Err(other.of(program, kind)),
+                        other => return Err(other.into_pause_error(program, kind)),
                     }
                 }
             }
@@ -226,17 +233,17 @@ impl Pauser {
         let Some(held) = self.programs.get_mut(&program) else {
             return Ok(());
         };
-        if let Err(why) = held.mechanism.release(journal) {
+        if let Err(why) = held.mechanism.resume_all(journal) {
             // Forgotten, it would stay stopped until the end of the run.
             held.paused = true;
             return Err(PauseError::Stuck { program, why });
         }
-        let left = held.mechanism.leave(journal);
+        let left = held.mechanism.restore_processes(journal);
         self.programs.remove(&program);
         left.map_err(|why| PauseError::Stuck { program, why })
     }
 
-    fn resume_with(
+    fn resume_in_journal(
         &mut self,
         journal: &mut dyn PauseJournal,
         program: ProgramId,
@@ -244,25 +251,25 @@ impl Pauser {
         let Some(held) = self.programs.get_mut(&program).filter(|held| held.paused) else {
             return Ok(false);
         };
-        let released = held.mechanism.release(journal);
+        let released = held.mechanism.resume_all(journal);
         released.map_err(|why| PauseError::Stuck { program, why })?;
         held.paused = false;
         Ok(true)
     }
 }
 
-impl Held {
+impl PausedProgram {
     /// Asks all to stop, waits, and looks whether more have come meanwhile.
     fn pause(
         &mut self,
         root: &Path,
         journal: &mut dyn PauseJournal,
         pids: &BTreeSet<u32>,
-    ) -> Result<Pause, HoldError> {
+    ) -> Result<PauseOutcome, HoldError> {
         let mut unsettled = Some("it starts processes without end");
         for _ in 0..MOST_LOOKS {
             let members = self.members(root, pids).map_err(HoldError::Unseen)?;
-            let taken = self.mechanism.hold(journal, &members)?;
+            let taken = self.mechanism.stop_members(journal, &members)?;
             self.patient = wait_until_still(self.mechanism.as_ref(), self.patient);
             if taken == 0 {
                 unsettled = (!self.patient).then_some("some of it waits in the kernel or for a PU");
@@ -270,20 +277,24 @@ impl Held {
             }
         }
         self.paused = true;
-        Ok(Pause {
+        Ok(PauseOutcome {
             kind: self.kind,
-            processes: self.mechanism.held(),
+            processes: self.mechanism.process_count(),
             unsettled,
         })
     }
 
     /// The processes to look at: the whole tree, unless children are held from birth and the tree
     /// was read lately; then only those of `pids` that the mechanism does not know.
-    fn members(&mut self, root: &Path, pids: &BTreeSet<u32>) -> Result<Members, ProcError> {
+    fn members(
+        &mut self,
+        root: &Path,
+        pids: &BTreeSet<u32>,
+    ) -> Result<ProgramProcesses, ProcError> {
         let is_recent = self.looked.is_some_and(|at| at.elapsed() < LOOK_AGAIN);
-        if self.mechanism.has_births() && is_recent {
+        if self.mechanism.holds_children() && is_recent {
             let unknown = pids.iter().filter(|&&pid| !self.mechanism.knows(pid));
-            return those(root, unknown.copied());
+            return read_processes(root, unknown.copied());
         }
         // A look that finds more is followed by another one.
         let members = tree(root, pids)?;

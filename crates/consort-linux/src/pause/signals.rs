@@ -9,10 +9,10 @@
 //! run nothing of the program before.
 
 use super::error::HoldError;
-use super::journalled::PauseJournal;
-use super::mechanism::Mechanism;
-use super::tree::Members;
-use crate::enact::Record;
+use super::mechanism::PauseMechanism;
+use super::pause_journal::PauseJournal;
+use super::tree::ProgramProcesses;
+use crate::enact::JournalRecord;
 use crate::proc::{
     ProcError, ProcessHandle, RunState, continue_process, read_stat, threads_of, unless_gone,
 };
@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 
 /// One program's processes, stopped by signals.
 #[derive(Debug)]
-pub(super) struct Stopped {
+pub(super) struct StopSignalMechanism {
     root: PathBuf,
     /// Processes that were stopped here, each with its start, clock ticks since boot.
     ours: BTreeMap<u32, u64>,
@@ -31,7 +31,7 @@ pub(super) struct Stopped {
     others: BTreeSet<u32>,
 }
 
-impl Stopped {
+impl StopSignalMechanism {
     pub(super) fn new(root: &Path) -> Self {
         Self {
             root: root.to_owned(),
@@ -55,7 +55,10 @@ impl Stopped {
     }
 
     /// Processes to be stopped, each with its start; notes those that somebody else has stopped.
-    fn running_among(&mut self, members: &Members) -> Result<BTreeMap<u32, u64>, ProcError> {
+    fn find_running(
+        &mut self,
+        members: &ProgramProcesses,
+    ) -> Result<BTreeMap<u32, u64>, ProcError> {
         let mut wanted = BTreeMap::new();
         for (&pid, stat) in members {
             if self.ours.get(&pid) == Some(&stat.start_ticks) {
@@ -86,26 +89,27 @@ impl Stopped {
     }
 }
 
-impl Mechanism for Stopped {
-    fn hold(
+impl PauseMechanism for StopSignalMechanism {
+    fn stop_members(
         &mut self,
         journal: &mut dyn PauseJournal,
-        members: &Members,
+        members: &ProgramProcesses,
     ) -> Result<usize, HoldError> {
-        let mut wanted = self.running_among(members).map_err(HoldError::Unseen)?;
+        let mut wanted = self.find_running(members).map_err(HoldError::Unseen)?;
         if wanted.is_empty() {
             return Ok(0);
         }
-        let record = |(&pid, &start_ticks): (&u32, &u64)| Record::Paused { pid, start_ticks };
-        journal.before(&wanted.iter().map(record).collect::<Vec<_>>())?;
+        let record =
+            |(&pid, &start_ticks): (&u32, &u64)| JournalRecord::Paused { pid, start_ticks };
+        journal.record_ahead(&wanted.iter().map(record).collect::<Vec<_>>())?;
         let taken = wanted.len();
         self.ours.extend(&wanted);
         let stopped = self.stop(&mut wanted);
         if stopped.is_err() {
             // Those that run on are not held: the next attempt must not pass them over.
             self.ours.retain(|pid, _| !wanted.contains_key(pid));
-            let record = |(pid, start_ticks)| Record::Resumed { pid, start_ticks };
-            journal.after(&wanted.into_iter().map(record).collect::<Vec<_>>());
+            let record = |(pid, start_ticks)| JournalRecord::Resumed { pid, start_ticks };
+            journal.record_undone(&wanted.into_iter().map(record).collect::<Vec<_>>());
         }
         stopped.map(|()| taken)
     }
@@ -117,7 +121,7 @@ impl Mechanism for Stopped {
         pids.all(|&pid| (self.states(pid)).is_ok_and(|states| states.iter().all(still)))
     }
 
-    fn release(&mut self, journal: &mut dyn PauseJournal) -> Result<(), String> {
+    fn resume_all(&mut self, journal: &mut dyn PauseJournal) -> Result<(), String> {
         self.others.clear();
         let mut failed = None;
         let mut resumed = Vec::new();
@@ -125,24 +129,24 @@ impl Mechanism for Stopped {
         self.ours.retain(|&pid, &mut start_ticks| {
             let continued = continue_process(&self.root, pid, start_ticks);
             match continued {
-                Ok(_) => resumed.push(Record::Resumed { pid, start_ticks }),
+                Ok(_) => resumed.push(JournalRecord::Resumed { pid, start_ticks }),
                 Err(errno) => failed = Some(refusal(pid, errno)),
             }
             continued.is_err()
         });
-        journal.after(&resumed);
+        journal.record_undone(&resumed);
         failed.map_or(Ok(()), Err)
     }
 
-    fn leave(&mut self, journal: &mut dyn PauseJournal) -> Result<(), String> {
-        self.release(journal)
+    fn restore_processes(&mut self, journal: &mut dyn PauseJournal) -> Result<(), String> {
+        self.resume_all(journal)
     }
 
-    fn held(&self) -> usize {
+    fn process_count(&self) -> usize {
         self.ours.len()
     }
 
-    fn has_births(&self) -> bool {
+    fn holds_children(&self) -> bool {
         false
     }
 
@@ -158,7 +162,7 @@ fn refusal(pid: u32, errno: Errno) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pause::tree::those;
+    use crate::pause::tree::read_processes;
     use crate::proc::process;
 
     /// Numbers of the processes that are noted as paused, and the number of notes.
@@ -166,13 +170,13 @@ mod tests {
     struct Notes(BTreeSet<u32>, usize);
 
     impl PauseJournal for Notes {
-        fn run(&self) -> String {
+        fn journal_run_id(&self) -> String {
             "run".into()
         }
 
-        fn before(&mut self, records: &[Record]) -> Result<(), HoldError> {
+        fn record_ahead(&mut self, records: &[JournalRecord]) -> Result<(), HoldError> {
             for record in records {
-                if let Record::Paused { pid, .. } = record {
+                if let JournalRecord::Paused { pid, .. } = record {
                     self.0.insert(*pid);
                     self.1 += 1;
                 }
@@ -180,9 +184,9 @@ mod tests {
             Ok(())
         }
 
-        fn after(&mut self, records: &[Record]) {
+        fn record_undone(&mut self, records: &[JournalRecord]) {
             for record in records {
-                if let Record::Resumed { pid, .. } = record {
+                if let JournalRecord::Resumed { pid, .. } = record {
                     self.0.remove(pid);
                 }
             }
@@ -193,10 +197,10 @@ mod tests {
     const PID: u32 = 4_194_305;
 
     /// A host with a made-up process of two threads.
-    fn host() -> (tempfile::TempDir, Members) {
+    fn host() -> (tempfile::TempDir, ProgramProcesses) {
         let dir = tempfile::tempdir().unwrap();
         process(dir.path(), PID, 1, &[(PID, "x", 1), (PID + 1, "x", 1)]);
-        let members = those(dir.path(), [PID]).unwrap();
+        let members = read_processes(dir.path(), [PID]).unwrap();
         (dir, members)
     }
 
@@ -211,10 +215,10 @@ mod tests {
     fn process_that_cannot_be_read_neither_ends_nor_stands_still() {
         let (dir, members) = host();
         hide(&dir, PID + 1);
-        let (mut stopped, mut notes) = (Stopped::new(dir.path()), Notes::default());
-        let held = stopped.hold(&mut notes, &members);
+        let (mut stopped, mut notes) = (StopSignalMechanism::new(dir.path()), Notes::default());
+        let held = stopped.stop_members(&mut notes, &members);
         assert!(matches!(held, Err(HoldError::Unseen(_))), "{held:?}");
-        assert_eq!((stopped.held(), notes.1), (0, 0));
+        assert_eq!((stopped.process_count(), notes.1), (0, 0));
         stopped.ours.insert(PID, 1);
         assert!(!stopped.is_still());
         std::fs::remove_dir_all(dir.path().join(format!("proc/{PID}"))).unwrap();
@@ -225,10 +229,10 @@ mod tests {
     fn process_that_was_not_stopped_is_not_held() {
         // The kernel takes signals through no made-up folder.
         let (dir, members) = host();
-        let (mut stopped, mut notes) = (Stopped::new(dir.path()), Notes::default());
-        let held = stopped.hold(&mut notes, &members);
+        let (mut stopped, mut notes) = (StopSignalMechanism::new(dir.path()), Notes::default());
+        let held = stopped.stop_members(&mut notes, &members);
         assert!(matches!(held, Err(HoldError::Unusable(_))), "{held:?}");
-        assert_eq!((stopped.held(), notes.1), (0, 1));
+        assert_eq!((stopped.process_count(), notes.1), (0, 1));
         assert!(notes.0.is_empty());
     }
 }

@@ -5,17 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// Processes by pid, each with its leader's line of `stat`.
-pub(crate) type Members = BTreeMap<u32, Stat>;
+pub(crate) type ProgramProcesses = BTreeMap<u32, Stat>;
 
 /// Reads these processes, as far as they are there.
 ///
 /// # Errors
 /// If one of them cannot be read although it may be there.
-pub(crate) fn those(
+pub(crate) fn read_processes(
     root: &Path,
     pids: impl IntoIterator<Item = u32>,
-) -> Result<Members, ProcError> {
-    let mut members = Members::new();
+) -> Result<ProgramProcesses, ProcError> {
+    let mut members = ProgramProcesses::new();
     for pid in pids {
         let stat = unless_gone(read_stat(root, pid, pid))?;
         members.extend(stat.map(|stat| (pid, stat)));
@@ -28,13 +28,13 @@ pub(crate) fn those(
 /// # Errors
 /// If one of these processes cannot be read, or others cannot for the moment: a part of the program
 /// would be missing.
-pub(crate) fn tree(root: &Path, pids: &BTreeSet<u32>) -> Result<Members, ProcError> {
-    let mut all = Members::new();
+pub(crate) fn tree(root: &Path, pids: &BTreeSet<u32>) -> Result<ProgramProcesses, ProcError> {
+    let mut all = ProgramProcesses::new();
     for pid in numbers_in(&root.join("proc"))? {
         match read_stat(root, pid, pid) {
             Ok(stat) => drop(all.insert(pid, stat)),
             Err(ProcError::Gone) => {}
-            Err(error) if error.is_passing() || pids.contains(&pid) => return Err(error),
+            Err(error) if error.is_transient() || pids.contains(&pid) => return Err(error),
             // Processes of other users may be hidden.
             Err(_) => {}
         }
@@ -43,7 +43,7 @@ pub(crate) fn tree(root: &Path, pids: &BTreeSet<u32>) -> Result<Members, ProcErr
     for (&pid, stat) in &all {
         children.entry(stat.parent_pid).or_default().push(pid);
     }
-    let mut members = Members::new();
+    let mut members = ProgramProcesses::new();
     let mut open: Vec<u32> = pids.iter().copied().collect();
     while let Some(pid) = open.pop() {
         if let Some(stat) = all.remove(&pid) {
@@ -77,7 +77,7 @@ mod tests {
         std::fs::create_dir_all(dir.path().join("proc/11/task/11/stat")).unwrap();
         let whole = tree(dir.path(), &BTreeSet::from([10, 11]));
         assert!(matches!(whole, Err(ProcError::Io { .. })), "{whole:?}");
-        assert!(those(dir.path(), [10, 11]).is_err());
+        assert!(read_processes(dir.path(), [10, 11]).is_err());
         let without = tree(dir.path(), &BTreeSet::from([10])).unwrap();
         assert_eq!(without.into_keys().collect::<Vec<_>>(), [10]);
     }

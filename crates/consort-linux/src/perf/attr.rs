@@ -17,7 +17,7 @@ pub(crate) enum Sideband {
 
 /// The threads that an event follows, and the moment from which it counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Follow {
+pub(crate) enum FollowMode {
     /// The thread alone, at once.
     Thread,
     /// The thread and all that it will ever start, at once.
@@ -49,7 +49,7 @@ const REGISTERS: u64 = if cfg!(target_arch = "x86_64") {
 /// time. The reader is woken when `wakeup_bytes` are waiting in the ring.
 pub(crate) fn cpu_clock(
     rate_hz: u64,
-    follow: Follow,
+    follow: FollowMode,
     sideband: Sideband,
     wakeup_bytes: u32,
 ) -> b::perf_event_attr {
@@ -83,10 +83,13 @@ const fn register_field() -> u64 {
     }
 }
 
-fn set_follow(attr: &mut b::perf_event_attr, follow: Follow) {
-    let from_exec = follow == Follow::OffspringFromExec;
-    let everyone = follow == Follow::Everyone;
-    let inherits = matches!(follow, Follow::Offspring | Follow::OffspringFromExec);
+fn set_follow(attr: &mut b::perf_event_attr, follow: FollowMode) {
+    let from_exec = follow == FollowMode::OffspringFromExec;
+    let everyone = follow == FollowMode::Everyone;
+    let inherits = matches!(
+        follow,
+        FollowMode::Offspring | FollowMode::OffspringFromExec
+    );
     attr.set_inherit(u64::from(inherits));
     attr.set_disabled(u64::from(from_exec || everyone));
     attr.set_enable_on_exec(u64::from(from_exec));

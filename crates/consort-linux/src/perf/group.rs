@@ -14,7 +14,7 @@
 //!   each thread has its own groups here.
 //! - A thread that has exited can still be read: the last counts stay.
 
-use super::open::{PerfError, Target, open};
+use super::open::{PerfError, PerfTarget, open};
 use nix::errno::Errno;
 use perf_event_open_sys as sys;
 use perf_event_open_sys::bindings;
@@ -23,7 +23,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 /// An event to count, in the terms of `perf_event_attr`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EventSpec {
+pub struct PerfEventSpec {
     /// `type`: a constant of the kernel's, or the number in a PMU's `type` file.
     pub kind: u32,
     /// `config`.
@@ -40,7 +40,7 @@ pub struct EventSpec {
     pub filter: Option<&'static CStr>,
 }
 
-impl EventSpec {
+impl PerfEventSpec {
     /// A software event of the kernel, one of `PERF_COUNT_SW_*`.
     pub fn software(config: u32, user_only: bool) -> Self {
         Self {
@@ -54,7 +54,7 @@ impl EventSpec {
     }
 
     /// The same event, counted only where the filter holds.
-    pub fn filtered(self, filter: &'static CStr) -> Self {
+    pub fn with_filter(self, filter: &'static CStr) -> Self {
         Self {
             filter: Some(filter),
             ..self
@@ -84,7 +84,7 @@ impl EventSpec {
 /// Cause of a refusal: [`PerfError::Gone`] where the thread has ended. Such a thread takes its
 /// group's leader with it, and the kernel refuses members of that leader with `ENODEV` (inferred on
 /// Linux 6.18, not traced); so a leader is asked for anew.
-fn cause(error: PerfError, leader: &EventSpec, target: Target) -> PerfError {
+fn cause(error: PerfError, leader: &PerfEventSpec, target: PerfTarget) -> PerfError {
     match open(&mut leader.attr(), target, None) {
         Err(PerfError::Gone) => PerfError::Gone,
         _ => error,
@@ -93,8 +93,8 @@ fn cause(error: PerfError, leader: &EventSpec, target: Target) -> PerfError {
 
 /// Opens one event and sets its filter. A leader does not count before it is enabled.
 fn open_filtered(
-    spec: &EventSpec,
-    target: Target,
+    spec: &PerfEventSpec,
+    target: PerfTarget,
     leader: Option<BorrowedFd<'_>>,
 ) -> Result<OwnedFd, PerfError> {
     let mut attr = spec.attr();
@@ -150,7 +150,7 @@ impl CounterGroup {
     /// # Errors
     /// When the kernel refuses an event, with its answer for the first such; those already open are
     /// closed again. An empty list is [`PerfError::NoSuchEvent`].
-    pub fn open(specs: &[EventSpec], target: Target) -> Result<Self, PerfError> {
+    pub fn open(specs: &[PerfEventSpec], target: PerfTarget) -> Result<Self, PerfError> {
         let mut fds: Vec<OwnedFd> = Vec::with_capacity(specs.len());
         for spec in specs {
             let leader = fds.first().map(AsFd::as_fd);
@@ -194,9 +194,9 @@ impl CounterGroup {
         let values = self.ids.iter().map(|&id| value_of(&self.words, id));
         let counts = values.zip(&mut self.last.counts);
         Ok(GroupDelta {
-            counts: counts.map(|(now, last)| since(now, last)).collect(),
-            enabled_ns: since(self.words[1], &mut self.last.enabled_ns),
-            running_ns: since(self.words[2], &mut self.last.running_ns),
+            counts: counts.map(|(now, last)| take_growth(now, last)).collect(),
+            enabled_ns: take_growth(self.words[1], &mut self.last.enabled_ns),
+            running_ns: take_growth(self.words[2], &mut self.last.running_ns),
         })
     }
 
@@ -232,7 +232,7 @@ fn id(fd: &OwnedFd) -> Result<u64, PerfError> {
 }
 
 /// Growth of a count since the last one, which it then is.
-fn since(now: u64, last: &mut u64) -> u64 {
+fn take_growth(now: u64, last: &mut u64) -> u64 {
     let last = std::mem::replace(last, now);
     now.saturating_sub(last)
 }
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn an_empty_group_is_refused() {
-        let opened = CounterGroup::open(&[], Target::Thread { tid: 0 });
+        let opened = CounterGroup::open(&[], PerfTarget::Thread { tid: 0 });
         assert_eq!(opened.err(), Some(PerfError::NoSuchEvent));
     }
 }

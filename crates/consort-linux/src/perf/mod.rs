@@ -8,10 +8,10 @@ mod ring;
 mod tracepoint;
 mod walk;
 
-pub use group::{CounterGroup, EventSpec, GroupDelta};
+pub use group::{CounterGroup, GroupDelta, PerfEventSpec};
 pub(crate) use open::max_sample_rate_hz;
-pub use open::{PerfError, Target, open, paranoid};
+pub use open::{PerfError, PerfTarget, open, paranoid_level};
 pub use ring::Ring;
 pub(crate) use ring::page_bytes;
 pub use tracepoint::{TracepointError, tracepoint};
-pub use walk::{Walked, walk};
+pub use walk::{WalkSummary, walk};

@@ -8,7 +8,7 @@ use thiserror::Error;
 
 /// The thread or PU that an event is counted on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum PerfTarget {
     /// One thread wherever it runs.
     Thread {
         /// Kernel thread id; 0 is the caller.
@@ -29,7 +29,7 @@ pub enum Target {
     },
 }
 
-impl Target {
+impl PerfTarget {
     fn pid_and_cpu(self) -> (i32, i32) {
         let id = |n: u32| i32::try_from(n).unwrap_or(i32::MAX);
         match self {
@@ -88,7 +88,7 @@ impl From<Errno> for PerfError {
 /// When the kernel refuses, with its answer as a [`PerfError`].
 pub fn open(
     attr: &mut sys::bindings::perf_event_attr,
-    target: Target,
+    target: PerfTarget,
     group: Option<BorrowedFd<'_>>,
 ) -> Result<OwnedFd, PerfError> {
     attr.size = size_of::<sys::bindings::perf_event_attr>() as u32;
@@ -112,7 +112,7 @@ pub(crate) fn max_sample_rate_hz(root: &Path) -> Option<u64> {
 }
 
 /// The host's `kernel.perf_event_paranoid`, if it can be read.
-pub fn paranoid(root: &Path) -> Option<i32> {
+pub fn paranoid_level(root: &Path) -> Option<i32> {
     let path = root.join("proc/sys/kernel/perf_event_paranoid");
     std::fs::read_to_string(path).ok()?.trim().parse().ok()
 }

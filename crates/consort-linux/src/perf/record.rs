@@ -25,7 +25,7 @@ pub struct Stamp {
 
 /// A new or ended thread (`PERF_RECORD_FORK`, `PERF_RECORD_EXIT`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Task {
+pub struct TaskRecord {
     /// Process id.
     pub pid: u32,
     /// Kernel thread id.
@@ -40,7 +40,7 @@ pub struct Task {
 
 /// An executable mapping (`PERF_RECORD_MMAP2`).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mapping {
+pub struct MmapRecord {
     /// Process id.
     pub pid: u32,
     /// First address.
@@ -66,7 +66,7 @@ pub struct Mapping {
 
 /// One record.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Record {
+pub enum PerfRecord {
     /// The thread was sampled.
     Sample {
         /// Address of the oldest instruction that had not retired.
@@ -80,9 +80,9 @@ pub enum Record {
         stamp: Stamp,
     },
     /// A thread or process was started.
-    Fork(Task),
+    Fork(TaskRecord),
     /// A thread ended.
-    Exit(Task),
+    Exit(TaskRecord),
     /// A thread was renamed, or executes a new program.
     Comm {
         /// Process id.
@@ -97,7 +97,7 @@ pub enum Record {
         time_ns: u64,
     },
     /// Executable memory was mapped, or memory became executable.
-    Mmap2(Mapping),
+    Mmap2(MmapRecord),
     /// The ring was full, so that records were lost.
     Lost {
         /// Number of records that were not written.
@@ -117,7 +117,7 @@ pub enum Record {
 
 /// Reason for which bytes are no record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum RecordError {
+pub enum PerfRecordError {
     /// There are fewer bytes than a header has.
     #[error("{0} bytes are too few for a record header of 8 bytes")]
     NoHeader(usize),
@@ -157,21 +157,21 @@ const STAMP_BYTES: usize = 24;
 ///
 /// # Errors
 /// When there is no whole header, or a size below the header's own.
-pub fn record_size(header: &[u8]) -> Result<usize, RecordError> {
+pub fn record_size(header: &[u8]) -> Result<usize, PerfRecordError> {
     let size = header
         .get(6..HEADER_BYTES)
-        .ok_or(RecordError::NoHeader(header.len()))?;
+        .ok_or(PerfRecordError::NoHeader(header.len()))?;
     let size = usize::from(u16::from_ne_bytes([size[0], size[1]]));
     if size < HEADER_BYTES {
         let available = header.len();
-        return Err(RecordError::BadSize { size, available });
+        return Err(PerfRecordError::BadSize { size, available });
     }
     Ok(size)
 }
 
 /// The kind of the record that begins with these bytes, 0 when there is no header.
 pub(crate) fn kind_of(header: &[u8]) -> u32 {
-    Fields(header).u32(0).unwrap_or(0)
+    PerfRecordFields(header).u32(0).unwrap_or(0)
 }
 
 /// Returns true if a kind of record is a sample.
@@ -180,7 +180,7 @@ pub(crate) fn is_sample(kind: u32) -> bool {
 }
 
 /// Returns true if a record tells of the beginning or end of a thread, or of an `exec`.
-pub(crate) fn is_of_lives(bytes: &[u8]) -> bool {
+pub(crate) fn is_lifecycle_record(bytes: &[u8]) -> bool {
     match kind_of(bytes) {
         FORK | EXIT => true,
         COMM => bytes
@@ -194,7 +194,7 @@ pub(crate) fn is_of_lives(bytes: &[u8]) -> bool {
 /// are dropped by these. `None` for records about the ring itself.
 pub(crate) fn process_and_time(bytes: &[u8]) -> Option<(u32, u64)> {
     let kind = kind_of(bytes);
-    let body = Fields(bytes.get(HEADER_BYTES..)?);
+    let body = PerfRecordFields(bytes.get(HEADER_BYTES..)?);
     match kind {
         SAMPLE => Some((body.u32(8)?, body.u64(16)?)),
         FORK | EXIT | COMM | MMAP2 => Some((body.u32(0)?, body.stamp()?.time_ns)),
@@ -202,24 +202,24 @@ pub(crate) fn process_and_time(bytes: &[u8]) -> Option<(u32, u64)> {
     }
 }
 
-impl Record {
+impl PerfRecord {
     /// Parses the first record of some bytes; its length is [`record_size`].
     ///
     /// # Errors
     /// When the size is impossible or the fields do not fit into it.
-    pub fn parse(bytes: &[u8]) -> Result<Self, RecordError> {
+    pub fn parse(bytes: &[u8]) -> Result<Self, PerfRecordError> {
         let size = record_size(bytes)?;
         let available = bytes.len();
         let bytes = bytes
             .get(..size)
-            .ok_or(RecordError::BadSize { size, available })?;
+            .ok_or(PerfRecordError::BadSize { size, available })?;
         let kind = kind_of(bytes);
         let misc = u16::from_ne_bytes([bytes[4], bytes[5]]);
-        let body = Fields(&bytes[HEADER_BYTES..]);
-        Self::of_kind(kind, misc, body).ok_or(RecordError::TooShort { kind, size })
+        let body = PerfRecordFields(&bytes[HEADER_BYTES..]);
+        Self::from_kind(kind, misc, body).ok_or(PerfRecordError::TooShort { kind, size })
     }
 
-    fn of_kind(kind: u32, misc: u16, body: Fields<'_>) -> Option<Self> {
+    fn from_kind(kind: u32, misc: u16, body: PerfRecordFields<'_>) -> Option<Self> {
         Some(match kind {
             SAMPLE => sample(body)?,
             FORK => Self::Fork(task(body)?),
@@ -252,14 +252,14 @@ impl Record {
     }
 }
 
-fn sample(body: Fields<'_>) -> Option<Record> {
+fn sample(body: PerfRecordFields<'_>) -> Option<PerfRecord> {
     let stamp = Stamp {
         pid: body.u32(8)?,
         tid: body.u32(12)?,
         time_ns: body.u64(16)?,
         pu: body.u32(24)?,
     };
-    Some(Record::Sample {
+    Some(PerfRecord::Sample {
         ip: body.u64(0)?,
         arch: body.u64(32).and_then(arch_of_abi),
         registers: registers(body, 32).map(Box::new),
@@ -290,7 +290,7 @@ const KERNEL_POSITION: [usize; GENERAL_REGISTERS] =
     [0, 2, 3, 1, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15];
 
 /// The registers at `at`, after the register ABI; none unless it is 64-bit x86.
-fn registers(body: Fields<'_>, at: usize) -> Option<RegisterValues> {
+fn registers(body: PerfRecordFields<'_>, at: usize) -> Option<RegisterValues> {
     if body.u64(at).and_then(arch_of_abi) != Some(Arch::X86_64) {
         return None;
     }
@@ -301,8 +301,8 @@ fn registers(body: Fields<'_>, at: usize) -> Option<RegisterValues> {
     Some(RegisterValues(values))
 }
 
-fn task(body: Fields<'_>) -> Option<Task> {
-    Some(Task {
+fn task(body: PerfRecordFields<'_>) -> Option<TaskRecord> {
+    Some(TaskRecord {
         pid: body.u32(0)?,
         parent_pid: body.u32(4)?,
         tid: body.u32(8)?,
@@ -311,8 +311,8 @@ fn task(body: Fields<'_>) -> Option<Task> {
     })
 }
 
-fn comm(body: Fields<'_>, exec: bool) -> Option<Record> {
-    Some(Record::Comm {
+fn comm(body: PerfRecordFields<'_>, exec: bool) -> Option<PerfRecord> {
+    Some(PerfRecord::Comm {
         pid: body.u32(0)?,
         tid: body.u32(4)?,
         exec,
@@ -321,8 +321,8 @@ fn comm(body: Fields<'_>, exec: bool) -> Option<Record> {
     })
 }
 
-fn mapping(body: Fields<'_>) -> Option<Mapping> {
-    Some(Mapping {
+fn mapping(body: PerfRecordFields<'_>) -> Option<MmapRecord> {
+    Some(MmapRecord {
         pid: body.u32(0)?,
         start: body.u64(8)?,
         len: body.u64(16)?,
@@ -338,9 +338,9 @@ fn mapping(body: Fields<'_>) -> Option<Mapping> {
 
 /// The bytes after a record's header.
 #[derive(Clone, Copy)]
-struct Fields<'a>(&'a [u8]);
+struct PerfRecordFields<'a>(&'a [u8]);
 
-impl Fields<'_> {
+impl PerfRecordFields<'_> {
     fn u32(self, at: usize) -> Option<u32> {
         let bytes = self.0.get(at..at + 4)?;
         Some(u32::from_ne_bytes(bytes.try_into().ok()?))

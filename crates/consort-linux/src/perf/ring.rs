@@ -6,7 +6,7 @@
 //! "data_head", and `tools/include/linux/ring_buffer.h`, which says the same).
 
 use super::open::PerfError;
-use super::walk::{Walked, walk};
+use super::walk::{WalkSummary, walk};
 use nix::errno::Errno;
 use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
 use perf_event_open_sys::bindings::perf_event_mmap_page;
@@ -72,9 +72,9 @@ impl Ring {
     }
 
     /// Hands out each waiting record and gives its space back.
-    pub fn drain(&mut self, each: impl FnMut(&[u8])) -> Walked {
+    pub fn drain(&mut self, each: impl FnMut(&[u8])) -> WalkSummary {
         let head = self.written();
-        let (first, second) = self.waiting(head);
+        let (first, second) = self.waiting_bytes(head);
         let walked = walk(first, second, each);
         self.tail().store(head, Ordering::Release);
         walked
@@ -82,14 +82,14 @@ impl Ring {
 
     /// Shows each waiting record up to `head`, and leaves all of them where they are.
     pub fn peek(&self, head: u64, each: impl FnMut(&[u8])) {
-        let (first, second) = self.waiting(head);
+        let (first, second) = self.waiting_bytes(head);
         walk(first, second, each);
     }
 
     /// Hands out the records up to `head` until `take` refuses one; those from it on stay.
-    pub fn drain_while(&mut self, head: u64, mut take: impl FnMut(&[u8]) -> bool) -> Walked {
+    pub fn drain_while(&mut self, head: u64, mut take: impl FnMut(&[u8]) -> bool) -> WalkSummary {
         let tail = self.tail().load(Ordering::Relaxed);
-        let (first, second) = self.waiting(head);
+        let (first, second) = self.waiting_bytes(head);
         let (mut taken, mut is_open) = (0, true);
         let walked = walk(first, second, |bytes| {
             is_open = is_open && take(bytes);
@@ -109,7 +109,7 @@ impl Ring {
     }
 
     /// The bytes that wait up to `head`, in two pieces when they wrap around.
-    fn waiting(&self, head: u64) -> (&[u8], &[u8]) {
+    fn waiting_bytes(&self, head: u64) -> (&[u8], &[u8]) {
         // Only this reader writes the tail.
         let tail = self.tail().load(Ordering::Relaxed);
         let waiting = usize::try_from(head.wrapping_sub(tail)).unwrap_or(usize::MAX);

@@ -7,7 +7,7 @@
 //! `perf_event_paranoid` 1 or CAP_PERFMON, and tracefs is readable for root only
 //! unless remounted.
 
-use super::group::EventSpec;
+use super::group::PerfEventSpec;
 use perf_event_open_sys::bindings;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ pub enum TracepointError {
 ///
 /// # Errors
 /// When tracefs is not mounted or not readable, or does not have it.
-pub fn tracepoint(root: &Path, system: &str, name: &str) -> Result<EventSpec, TracepointError> {
+pub fn tracepoint(root: &Path, system: &str, name: &str) -> Result<PerfEventSpec, TracepointError> {
     let events = events_folder(root)?;
     let path = events.join(system).join(name).join("id");
     let unknown = || TracepointError::Unknown(format!("{system}:{name}"));
@@ -43,7 +43,7 @@ pub fn tracepoint(root: &Path, system: &str, name: &str) -> Result<EventSpec, Tr
         _ => unknown(),
     })?;
     let id: u64 = text.trim().parse().map_err(|_| unknown())?;
-    Ok(EventSpec {
+    Ok(PerfEventSpec {
         kind: bindings::PERF_TYPE_TRACEPOINT,
         config: id,
         config1: 0,

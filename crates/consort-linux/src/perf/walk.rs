@@ -8,7 +8,7 @@ use super::record::{HEADER_BYTES, record_size};
 
 /// Outcome of a walk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Walked {
+pub struct WalkSummary {
     /// Number of records handed out.
     pub records: u64,
     /// Number of bytes dropped from an impossible size on; 0 for a sound buffer.
@@ -16,9 +16,9 @@ pub struct Walked {
 }
 
 /// Hands out each record of `first` followed by `second`, whole, in order.
-pub fn walk(first: &[u8], second: &[u8], mut each: impl FnMut(&[u8])) -> Walked {
+pub fn walk(first: &[u8], second: &[u8], mut each: impl FnMut(&[u8])) -> WalkSummary {
     let total = first.len() + second.len();
-    let mut walked = Walked::default();
+    let mut walked = WalkSummary::default();
     let mut scratch = Vec::new();
     let mut at = 0;
     while at < total {
@@ -87,7 +87,7 @@ mod tests {
             let (first, second) = all.split_at(seam.index(all.len() + 1));
             let mut seen = Vec::new();
             let walked = walk(first, second, |r| seen.push(r.to_vec()));
-            prop_assert_eq!(walked, Walked { records: records.len() as u64, dropped_bytes: 0 });
+            prop_assert_eq!(walked, WalkSummary { records: records.len() as u64, dropped_bytes: 0 });
             prop_assert_eq!(seen, records);
         }
 

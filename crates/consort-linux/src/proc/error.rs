@@ -49,7 +49,7 @@ impl ProcError {
 
     /// Returns true if the same file may be read a moment later, as when descriptors or memory are
     /// short.
-    pub(crate) fn is_passing(&self) -> bool {
+    pub(crate) fn is_transient(&self) -> bool {
         match self {
             Self::NoFds => true,
             Self::Io { errno, .. } => matches!(
@@ -61,7 +61,7 @@ impl ProcError {
     }
 
     /// The error of a mask that could not be read.
-    pub(crate) fn of_mask(tid: u32, errno: Errno) -> Self {
+    pub(crate) fn from_mask_errno(tid: u32, errno: Errno) -> Self {
         match errno {
             Errno::ESRCH => Self::Gone,
             errno => Self::Io {

@@ -32,7 +32,7 @@ impl ProcessHandle {
     ///
     /// # Errors
     /// If it cannot be opened although it may be there, as when descriptors are short.
-    pub(crate) fn of(root: &Path, pid: u32) -> Result<Option<Self>, ProcError> {
+    pub(crate) fn open_current(root: &Path, pid: u32) -> Result<Option<Self>, ProcError> {
         let path = root.join(format!("proc/{pid}"));
         let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
         let opened = open(&path, flags, Mode::empty()).map_err(|e| ProcError::io(&path, &e.into()));
@@ -50,9 +50,9 @@ impl ProcessHandle {
     /// Opens the process of this number and start; `None` if it is gone.
     ///
     /// # Errors
-    /// Those of [`ProcessHandle::of`].
+    /// Those of [`ProcessHandle::open_current`].
     pub(crate) fn open(root: &Path, pid: u32, start_ticks: u64) -> Result<Option<Self>, ProcError> {
-        let handle = Self::of(root, pid)?;
+        let handle = Self::open_current(root, pid)?;
         Ok(handle.filter(|handle| handle.start_ticks == start_ticks))
     }
 
@@ -63,7 +63,7 @@ impl ProcessHandle {
     /// Returns true if the process has not ended; a zombie counts, as it keeps its number.
     ///
     /// # Errors
-    /// Those of [`ProcessHandle::of`].
+    /// Those of [`ProcessHandle::open_current`].
     pub(crate) fn is_there(&self) -> Result<bool, ProcError> {
         let stat = stat_in(&self.dir, self.pid)?;
         Ok(stat.is_some_and(|stat| stat.start_ticks == self.start_ticks))
@@ -72,7 +72,7 @@ impl ProcessHandle {
     /// Text of a file in the process's directory; `None` if the process is gone.
     ///
     /// # Errors
-    /// Those of [`ProcessHandle::of`].
+    /// Those of [`ProcessHandle::open_current`].
     pub(crate) fn read(&self, name: &str) -> Result<Option<String>, ProcError> {
         text_in(&self.dir, self.pid, name)
     }
@@ -181,7 +181,7 @@ mod tests {
 
     fn sleeper() -> (Child, ProcessHandle) {
         let child = Command::new("sleep").arg("300").spawn().unwrap();
-        let handle = ProcessHandle::of(ROOT.as_ref(), child.id())
+        let handle = ProcessHandle::open_current(ROOT.as_ref(), child.id())
             .unwrap()
             .unwrap();
         (child, handle)

@@ -2,7 +2,7 @@
 
 use super::error::ProcError;
 use super::list::{read_stat, thread_dir};
-use super::status::Status;
+use super::status::ProcStatus;
 use crate::read;
 use consort_core::ThreadId;
 use std::path::Path;
@@ -21,17 +21,17 @@ pub(crate) struct ThreadUsers([u32; 4]);
 
 impl ThreadUsers {
     /// Users of the first thread of a process.
-    pub(crate) fn of_process(root: &Path, pid: u32) -> Result<Self, ProcError> {
+    pub(crate) fn from_process(root: &Path, pid: u32) -> Result<Self, ProcError> {
         let path = root.join("proc").join(pid.to_string()).join("status");
-        Ok(Self::of(&Status::read(&path)?))
+        Ok(Self::from_status(&ProcStatus::read(&path)?))
     }
 
     /// Users of a thread.
-    pub(crate) fn of_thread(root: &Path, id: ThreadId) -> Result<Self, ProcError> {
-        let status = Status::read(&thread_dir(root, id.pid, id.tid).join("status"))?;
+    pub(crate) fn from_thread(root: &Path, id: ThreadId) -> Result<Self, ProcError> {
+        let status = ProcStatus::read(&thread_dir(root, id.pid, id.tid).join("status"))?;
         // Read after the users: they are those of this thread and of no later one.
         match read_stat(root, id.pid, id.tid)?.start_ticks == id.start_ticks {
-            true => Ok(Self::of(&status)),
+            true => Ok(Self::from_status(&status)),
             false => Err(ProcError::Gone),
         }
     }
@@ -42,7 +42,7 @@ impl ThreadUsers {
     }
 
     /// Users as a status says; that of no account (`u32::MAX`) in place of a missing one.
-    fn of(status: &Status) -> Self {
+    fn from_status(status: &ProcStatus) -> Self {
         let text = status.field("Uid").unwrap_or_default();
         let mut uids = text.split_ascii_whitespace().map(|uid| uid.parse().ok());
         Self(std::array::from_fn(|_| {
@@ -51,7 +51,7 @@ impl ThreadUsers {
     }
 
     /// The real user, who started the thread.
-    pub(crate) fn real(self) -> u32 {
+    pub(crate) fn real_uid(self) -> u32 {
         self.0[0]
     }
 
@@ -72,9 +72,9 @@ mod tests {
         let root = Path::new("/");
         let own = std::process::id();
         assert!(name_of(root, own).is_ok_and(|name| !name.is_empty()));
-        let users = ThreadUsers::of_process(root, own).unwrap();
+        let users = ThreadUsers::from_process(root, own).unwrap();
         assert_eq!(users.0[0], nix::unistd::getuid().as_raw());
-        let none = ThreadUsers::of_process(root, u32::MAX);
+        let none = ThreadUsers::from_process(root, u32::MAX);
         assert_eq!(none, Err(ProcError::Gone));
     }
 
@@ -82,7 +82,7 @@ mod tests {
     fn setuid_program_does_not_belong_to_its_user_alone() {
         let of = |uids: &str| {
             let status = format!("Uid:\t{uids}\nGid:\t7\t7\t7\t7\n");
-            ThreadUsers::of(&Status::from(status.as_str()))
+            ThreadUsers::from_status(&ProcStatus::from(status.as_str()))
         };
         assert_eq!(of("7\t7\t7\t7").other_than(7), None);
         assert_eq!(of("7\t0\t0\t0").other_than(7), Some(0));
@@ -100,9 +100,9 @@ mod tests {
             tid: 11,
             start_ticks,
         };
-        let users = ThreadUsers::of_thread(dir.path(), id(5)).unwrap();
+        let users = ThreadUsers::from_thread(dir.path(), id(5)).unwrap();
         assert_eq!(users.other_than(0), None);
-        let later = ThreadUsers::of_thread(dir.path(), id(4));
+        let later = ThreadUsers::from_thread(dir.path(), id(4));
         assert_eq!(later, Err(ProcError::Gone));
     }
 }

@@ -45,12 +45,12 @@ pub(crate) fn parent_of(root: &Path, pid: u32) -> Option<u32> {
 ///
 /// # Errors
 /// When the list of processes cannot be read.
-pub fn children_of(root: &Path, pids: &BTreeSet<u32>) -> Result<BTreeSet<u32>, ProcError> {
+pub fn process_tree(root: &Path, pids: &BTreeSet<u32>) -> Result<BTreeSet<u32>, ProcError> {
     let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for pid in numbers_in(&root.join("proc"))? {
         match read_process(root, pid) {
             Ok(stat) => children.entry(stat.parent_pid).or_default().push(pid),
-            Err(error) if error.is_passing() => return Err(error),
+            Err(error) if error.is_transient() => return Err(error),
             // A process that ends meanwhile is no child any more.
             Err(_) => {}
         }
@@ -122,7 +122,7 @@ pub(crate) mod tests {
         for (pid, parent) in [(10, 1), (11, 10), (12, 11), (20, 1), (21, 20)] {
             process(dir.path(), pid, parent, &[(pid, "x", 1)]);
         }
-        let found = children_of(dir.path(), &BTreeSet::from([10])).unwrap();
+        let found = process_tree(dir.path(), &BTreeSet::from([10])).unwrap();
         assert_eq!(found, BTreeSet::from([10, 11, 12]));
     }
 

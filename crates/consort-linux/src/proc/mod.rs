@@ -22,11 +22,11 @@ pub(crate) use stat::tests::line_of;
 pub use error::ProcError;
 pub(crate) use handle::{ProcessHandle, continue_process};
 pub(crate) use identity::{ThreadUsers, name_of};
-pub use list::{children_of, threads_of};
 pub(crate) use list::{
     latest_number, numbers_in, parent_of, read_process, read_stat, thread_dir, unless_gone,
 };
+pub use list::{process_tree, threads_of};
 pub use stat::{RunState, Stat, StatError};
 pub(crate) use stat::{STAT_BYTES, read_open};
-pub(crate) use status::Status;
+pub(crate) use status::ProcStatus;
 pub(crate) use tick::{now_ticks, tick_ns};

@@ -29,7 +29,7 @@ pub enum RunState {
 }
 
 impl RunState {
-    fn of(letter: u8) -> Self {
+    fn from_letter(letter: u8) -> Self {
         match letter {
             b'R' | b'W' => Self::Runnable,
             b'S' | b'I' | b'P' => Self::Sleeping,
@@ -116,17 +116,17 @@ impl Stat {
         for (field, text) in fields.iter_mut().zip(rest.split_ascii_whitespace()) {
             *field = text;
         }
-        Self::of_fields(String::from_utf8_lossy(comm).into_owned(), &fields)
+        Self::from_fields(String::from_utf8_lossy(comm).into_owned(), &fields)
     }
 
-    fn of_fields(comm: String, fields: &[&str]) -> Result<Self, StatError> {
+    fn from_fields(comm: String, fields: &[&str]) -> Result<Self, StatError> {
         let letter = fields.first().and_then(|f| f.bytes().next());
         let letter = letter.ok_or(StatError::Field(3))?;
         let number = |field| number(fields, field);
         Ok(Self {
             comm,
-            state: RunState::of(letter),
-            parent_pid: small(number(4)?, 4)?,
+            state: RunState::from_letter(letter),
+            parent_pid: to_u32(number(4)?, 4)?,
             group: id(fields, 5)?,
             session: id(fields, 6)?,
             flags: number(9)?,
@@ -134,8 +134,8 @@ impl Stat {
             waited_ticks: number(16)?.saturating_add(number(17)?),
             start_ticks: number(22)?,
             start_stack: number(28)?,
-            last_pu: PuId(small(number(39)?, 39)?),
-            policy: small(number(41)?, 41)?,
+            last_pu: PuId(to_u32(number(39)?, 39)?),
+            policy: to_u32(number(41)?, 41)?,
         })
     }
 }
@@ -161,7 +161,7 @@ fn id(fields: &[&str], field: usize) -> Result<u32, StatError> {
     Ok(u32::try_from(id).unwrap_or(0))
 }
 
-fn small(number: u64, field: usize) -> Result<u32, StatError> {
+fn to_u32(number: u64, field: usize) -> Result<u32, StatError> {
     u32::try_from(number).map_err(|_| StatError::Field(field))
 }
 

@@ -8,9 +8,9 @@ use std::str::FromStr;
 /// Text of a status file. A thread's name cannot imitate a line: the kernel escapes newlines in
 /// this file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Status(String);
+pub(crate) struct ProcStatus(String);
 
-impl Status {
+impl ProcStatus {
     pub(crate) fn read(path: &Path) -> Result<Self, ProcError> {
         let text = read::bytes(path).map_err(|e| ProcError::io(path, &e))?;
         Ok(Self(String::from_utf8_lossy(&text).into_owned()))
@@ -30,7 +30,7 @@ impl Status {
 }
 
 #[cfg(test)]
-impl From<&str> for Status {
+impl From<&str> for ProcStatus {
     fn from(text: &str) -> Self {
         Self(text.into())
     }
@@ -42,7 +42,7 @@ mod tests {
 
     #[test]
     fn fields_are_found_by_their_whole_name() {
-        let status = Status::from("Name:\tx\nNStgid:\t1\nTgid:\t42\nGroups:\t\n");
+        let status = ProcStatus::from("Name:\tx\nNStgid:\t1\nTgid:\t42\nGroups:\t\n");
         assert_eq!(status.value::<u32>("Tgid"), Some(42));
         assert_eq!(status.value::<u32>("Name"), None);
         assert_eq!(status.field("Groups"), Some(""));
@@ -52,7 +52,7 @@ mod tests {
     #[test]
     fn a_process_that_is_not_there_is_gone() {
         let dir = tempfile::tempdir().unwrap();
-        let status = Status::read(&dir.path().join("status"));
+        let status = ProcStatus::read(&dir.path().join("status"));
         assert_eq!(status, Err(ProcError::Gone));
     }
 }

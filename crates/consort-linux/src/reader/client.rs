@@ -1,8 +1,8 @@
 //! The reader as Consort's loop uses it: it waits little, and it remembers what does not answer.
 
-use super::helper::{Helper, Progress, has_helpers};
-use super::request::{FileRef, Packet, PageOf, Request, Target};
-use super::serve::Server;
+use super::helper::{Helper, ReplyProgress, has_helpers};
+use super::request::{FileRef, Packet, PageAddress, ReadRequest, ReadTarget};
+use super::serve::ReadServer;
 use nix::errno::Errno;
 use nix::unistd::Uid;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -57,10 +57,10 @@ const MAX_ASKED: usize = 64;
 
 /// A request that is not answered yet.
 #[derive(Debug)]
-struct Asked {
+struct HelperRequest {
     /// The process for which it was made.
     pid: u32,
-    target: Target,
+    target: ReadTarget,
     since: Instant,
     /// CPU time that the helper had taken before, ns.
     spent_ns: u64,
@@ -70,10 +70,10 @@ struct Asked {
     looked: Instant,
 }
 
-impl Asked {
+impl HelperRequest {
     /// Notes what a look at the helper has shown. Looks may be far apart on a busy host, and the
     /// helper may have run in between.
-    fn note(&mut self, sleeps: bool, now: Instant) {
+    fn note_look(&mut self, sleeps: bool, now: Instant) {
         let since = now.saturating_duration_since(std::mem::replace(&mut self.looked, now));
         if sleeps {
             self.asleep += since.min(MOST_PER_LOOK);
@@ -83,13 +83,13 @@ impl Asked {
 
 /// A helper, if one runs, and its requests, which it answers in their order.
 #[derive(Debug, Default)]
-struct Desk {
+struct HelperQueue {
     helper: Option<Helper>,
-    asked: VecDeque<Asked>,
+    asked: VecDeque<HelperRequest>,
 }
 
 /// Fate of a request.
-enum Sent {
+enum SendOutcome {
     /// It was answered at once, by this thread.
     Answered(Vec<u8>),
     Asked,
@@ -98,7 +98,7 @@ enum Sent {
 
 /// Time that a program or a user has kept helpers from other work.
 #[derive(Clone, Copy, Debug, Default)]
-struct Blame {
+struct LostTime {
     lost: Duration,
     /// Time from which its code is read again.
     until: Option<Instant>,
@@ -106,7 +106,7 @@ struct Blame {
 
 /// Time that may be spent on waiting.
 #[derive(Clone, Copy, Debug)]
-struct Patience {
+struct WaitBudget {
     asleep: Duration,
     runnable: Duration,
     since: Instant,
@@ -114,43 +114,43 @@ struct Patience {
 
 /// Reader of code and mappings of other programs.
 #[derive(Debug)]
-pub(crate) struct Reader {
+pub(crate) struct CodeReader {
     root: PathBuf,
     /// Reads in the caller's thread; `None` if helpers do.
-    here: Option<Server>,
+    here: Option<ReadServer>,
     round: u64,
-    pages: Desk,
-    lists: Desk,
+    pages: HelperQueue,
+    lists: HelperQueue,
     /// Processes whose lists are wanted, in order.
     wanted: VecDeque<u32>,
     /// Time from which the next list may be made.
     next_list: Instant,
-    patience: Patience,
+    patience: WaitBudget,
     /// Files of the memory of processes and threads; `None` if there is none to be read.
     memories: HashMap<(u32, u32), Option<Arc<File>>>,
-    unreadable: HashMap<Target, Instant>,
-    programs: HashMap<u32, Blame>,
-    users: HashMap<u32, Blame>,
+    unreadable: HashMap<ReadTarget, Instant>,
+    programs: HashMap<u32, LostTime>,
+    users: HashMap<u32, LostTime>,
     starts: VecDeque<Instant>,
     abandoned: Vec<Child>,
     warnings: Vec<String>,
     warned: HashSet<String>,
 }
 
-impl Reader {
+impl CodeReader {
     /// A reader that finds processes and files below `root`. The helper for pages is started at once,
     /// so that it is there when it is needed.
     pub(crate) fn new(root: &Path) -> Self {
         let now = Instant::now();
         let mut reader = Self {
             root: root.to_owned(),
-            here: (!has_helpers()).then(|| Server::new(root)),
+            here: (!has_helpers()).then(|| ReadServer::new(root)),
             round: 0,
-            pages: Desk::default(),
-            lists: Desk::default(),
+            pages: HelperQueue::default(),
+            lists: HelperQueue::default(),
             wanted: VecDeque::new(),
             next_list: now,
-            patience: Patience {
+            patience: WaitBudget {
                 asleep: MAX_ASLEEP,
                 runnable: MAX_RUNNABLE,
                 since: now,
@@ -179,18 +179,18 @@ impl Reader {
         self.abandoned
             .retain_mut(|child| matches!(child.try_wait(), Ok(None)));
         let mut pages = std::mem::take(&mut self.pages);
-        self.take_late(&mut pages, GIVE_UP_AFTER, now);
+        self.take_late_answers(&mut pages, GIVE_UP_AFTER, now);
         self.pages = pages;
         let mut lists = std::mem::take(&mut self.lists);
-        let list = self.take_late(&mut lists, GIVE_UP_LIST_AFTER, now);
-        self.ask_for_lists(&mut lists, now);
+        let list = self.take_late_answers(&mut lists, GIVE_UP_LIST_AFTER, now);
+        self.request_lists(&mut lists, now);
         self.lists = lists;
         list.into_iter().collect()
     }
 
     /// Reads pages of `len` bytes, `None` for each that cannot be read now. All are asked for before
     /// the first answer is waited for, because each wait is for two switches of programs.
-    pub(crate) fn memory(&mut self, pages: &[PageOf], len: usize) -> Vec<Option<Vec<u8>>> {
+    pub(crate) fn read_pages(&mut self, pages: &[PageAddress], len: usize) -> Vec<Option<Vec<u8>>> {
         let mut read = vec![None; pages.len()];
         let mut desk = std::mem::take(&mut self.pages);
         let mut next = 0;
@@ -199,10 +199,10 @@ impl Reader {
         let is_stuck = !desk.asked.is_empty();
         while !is_stuck && (next < pages.len() || !awaited.is_empty()) {
             if next < pages.len() && awaited.len() < MAX_ASKED {
-                match self.ask_for_page(&mut desk, pages[next], len) {
-                    Sent::Answered(bytes) => read[next] = Some(bytes),
-                    Sent::Asked => awaited.push_back(next),
-                    Sent::Refused => {}
+                match self.request_page(&mut desk, pages[next], len) {
+                    SendOutcome::Answered(bytes) => read[next] = Some(bytes),
+                    SendOutcome::Asked => awaited.push_back(next),
+                    SendOutcome::Refused => {}
                 }
                 next += 1;
                 continue;
@@ -221,11 +221,16 @@ impl Reader {
             .collect()
     }
 
-    fn ask_for_page(&mut self, desk: &mut Desk, page: PageOf, len: usize) -> Sent {
-        let PageOf { pid, tid, start } = page;
-        let target = Target::Page { pid, start };
+    fn request_page(
+        &mut self,
+        desk: &mut HelperQueue,
+        page: PageAddress,
+        len: usize,
+    ) -> SendOutcome {
+        let PageAddress { pid, tid, start } = page;
+        let target = ReadTarget::Page { pid, start };
         if !self.may_read(pid, target) {
-            return Sent::Refused;
+            return SendOutcome::Refused;
         }
         if self.memories.len() >= MAX_MEMORIES {
             self.memories.clear();
@@ -238,54 +243,54 @@ impl Reader {
             open(tid).or_else(|| open(pid)).map(Arc::new)
         });
         let Some(memory) = memory.clone() else {
-            return Sent::Refused;
+            return SendOutcome::Refused;
         };
         let packet = Packet {
             round: self.round,
-            request: Request::Memory { start, len },
+            request: ReadRequest::Memory { start, len },
         };
         if let Some(here) = &mut self.here {
-            return Sent::Answered(here.answer(&packet, Some(&memory)));
+            return SendOutcome::Answered(here.answer(&packet, Some(&memory)));
         }
         match self.send(desk, pid, target, &packet, Some(&memory)) {
-            true => Sent::Asked,
-            false => Sent::Refused,
+            true => SendOutcome::Asked,
+            false => SendOutcome::Refused,
         }
     }
 
     /// Reads a piece of a file that a process has mapped; `None` if that cannot be done now. The
     /// last piece of a file may be short.
-    pub(crate) fn code(
+    pub(crate) fn read_code(
         &mut self,
         pid: u32,
         file: FileRef,
         offset: u64,
         len: usize,
     ) -> Option<Vec<u8>> {
-        let target = Target::of_file(&file);
+        let target = ReadTarget::from_file(&file);
         if !self.may_read(pid, target) {
             return None;
         }
-        let bytes = self.ask(pid, target, Request::Code { file, offset, len })?;
+        let bytes = self.request_bytes(pid, target, ReadRequest::Code { file, offset, len })?;
         (!bytes.is_empty()).then_some(bytes)
     }
 
     /// Time of change of a file that a process has mapped, ns since 1970.
-    pub(crate) fn changed_ns(&mut self, pid: u32, file: FileRef) -> Option<u64> {
-        let target = Target::of_file(&file);
+    pub(crate) fn read_change_ns(&mut self, pid: u32, file: FileRef) -> Option<u64> {
+        let target = ReadTarget::from_file(&file);
         if !self.may_read(pid, target) {
             return None;
         }
-        let bytes = self.ask(pid, target, Request::Change { file })?;
+        let bytes = self.request_bytes(pid, target, ReadRequest::Change { file })?;
         Some(u64::from_ne_bytes(bytes.try_into().ok()?))
     }
 
     /// The list of a process's executable mappings of files. A helper makes it while the caller goes
     /// on: then this is `None`, and [`Self::next_round`] returns the list when it has come.
-    pub(crate) fn list(&mut self, pid: u32) -> Option<Vec<u8>> {
+    pub(crate) fn request_mappings(&mut self, pid: u32) -> Option<Vec<u8>> {
         let packet = Packet {
             round: self.round,
-            request: Request::Maps { pid },
+            request: ReadRequest::Maps { pid },
         };
         if let Some(here) = &mut self.here {
             return Some(here.answer(&packet, None));
@@ -297,7 +302,7 @@ impl Reader {
     }
 
     /// A process has been forked: it has its parent's mappings, and its parent's blame.
-    pub(crate) fn fork(&mut self, parent: u32, pid: u32) {
+    pub(crate) fn note_fork(&mut self, parent: u32, pid: u32) {
         self.programs.remove(&pid);
         if let Some(&blame) = self.programs.get(&parent) {
             self.programs.insert(pid, blame);
@@ -305,7 +310,7 @@ impl Reader {
     }
 
     /// A process has ended.
-    pub(crate) fn end(&mut self, pid: u32) {
+    pub(crate) fn note_exit(&mut self, pid: u32) {
         self.programs.remove(&pid);
     }
 
@@ -314,7 +319,7 @@ impl Reader {
         std::mem::take(&mut self.warnings)
     }
 
-    fn may_read(&mut self, pid: u32, target: Target) -> bool {
+    fn may_read(&mut self, pid: u32, target: ReadTarget) -> bool {
         let now = Instant::now();
         let is_over = |until: &Instant| *until <= now;
         if let Some(until) = self.unreadable.get(&target) {
@@ -343,7 +348,12 @@ impl Reader {
     }
 
     /// Asks for bytes for a process, and waits a little; `None` if they do not come.
-    fn ask(&mut self, pid: u32, target: Target, request: Request) -> Option<Vec<u8>> {
+    fn request_bytes(
+        &mut self,
+        pid: u32,
+        target: ReadTarget,
+        request: ReadRequest,
+    ) -> Option<Vec<u8>> {
         let round = self.round;
         let packet = Packet { round, request };
         if let Some(here) = &mut self.here {
@@ -362,9 +372,9 @@ impl Reader {
     /// Sends a request, to a new helper if there is none.
     fn send(
         &mut self,
-        desk: &mut Desk,
+        desk: &mut HelperQueue,
         pid: u32,
-        target: Target,
+        target: ReadTarget,
         packet: &Packet,
         memory: Option<&File>,
     ) -> bool {
@@ -376,11 +386,11 @@ impl Reader {
         };
         if let Err(errno) = helper.send(packet, memory) {
             if errno != Errno::EAGAIN {
-                self.let_go(desk);
+                self.abandon_helper(desk);
             }
             return false;
         }
-        desk.asked.push_back(Asked {
+        desk.asked.push_back(HelperRequest {
             pid,
             target,
             since: Instant::now(),
@@ -418,22 +428,22 @@ impl Reader {
 
     /// Takes the answers to requests of earlier rounds, and gives the first one up once it is too old.
     /// Returns the last answer with its process.
-    fn take_late(
+    fn take_late_answers(
         &mut self,
-        desk: &mut Desk,
+        desk: &mut HelperQueue,
         give_up_after: Duration,
         now: Instant,
     ) -> Option<(u32, Vec<u8>)> {
         let mut answer = None;
         while let (Some(helper), Some(asked)) = (&mut desk.helper, desk.asked.front_mut()) {
             let age = now.saturating_duration_since(asked.since);
-            match helper.progress(Duration::ZERO) {
-                Progress::Done(bytes) => {
+            match helper.receive_reply(Duration::ZERO) {
+                ReplyProgress::Done(bytes) => {
                     let Some(asked) = desk.asked.pop_front() else {
                         break;
                     };
                     let spent_ns = helper.spent_ns().saturating_sub(asked.spent_ns);
-                    if let Target::Maps { .. } = asked.target {
+                    if let ReadTarget::Maps { .. } = asked.target {
                         self.next_list = now + Duration::from_nanos(spent_ns) * PAUSE_PER_LIST;
                     } else if !asked.asleep.is_zero() {
                         // It was not there in time, so others had to wait for it.
@@ -441,22 +451,22 @@ impl Reader {
                     }
                     answer = Some((asked.pid, bytes));
                 }
-                Progress::Ended => self.let_go(desk),
-                Progress::Waiting => {
+                ReplyProgress::Ended => self.abandon_helper(desk),
+                ReplyProgress::Waiting => {
                     let is_up = helper.is_up;
                     let sleeps = is_up && helper.sleeps();
                     if sleeps && helper.is_answered() {
                         // It sleeps because it is done.
                         continue;
                     }
-                    asked.note(sleeps, now);
+                    asked.note_look(sleeps, now);
                     if asked.asleep < give_up_after && age < GIVE_UP_RUNNING_AFTER {
                         break;
                     }
                     let asked = desk.asked.pop_front();
-                    self.let_go(desk);
+                    self.abandon_helper(desk);
                     if let Some(asked) = asked.filter(|_| is_up) {
-                        self.leave_alone(asked.target, now);
+                        self.mark_unreadable(asked.target, now);
                         self.blame(&asked, now);
                     }
                 }
@@ -465,7 +475,7 @@ impl Reader {
         answer
     }
 
-    fn leave_alone(&mut self, target: Target, now: Instant) {
+    fn mark_unreadable(&mut self, target: ReadTarget, now: Instant) {
         if self.unreadable.len() >= MAX_UNREADABLE {
             self.unreadable.clear();
         }
@@ -473,7 +483,7 @@ impl Reader {
     }
 
     /// Kills the helper of a desk; it ends when it can.
-    fn let_go(&mut self, desk: &mut Desk) {
+    fn abandon_helper(&mut self, desk: &mut HelperQueue) {
         desk.asked.clear();
         if let Some(helper) = desk.helper.take() {
             self.abandoned.push(helper.abandon());
@@ -482,7 +492,7 @@ impl Reader {
 
     /// Notes that a request kept a helper from other work, and leaves program and user alone when
     /// that was often so.
-    fn blame(&mut self, asked: &Asked, now: Instant) {
+    fn blame(&mut self, asked: &HelperRequest, now: Instant) {
         let blame = self.programs.entry(asked.pid).or_default();
         blame.lost += asked.asleep;
         if blame.until.is_none() && blame.lost >= MAX_LOST {
@@ -517,29 +527,29 @@ impl Reader {
     }
 
     /// Has the next list be made if it is time to, and ends a helper that has nothing to do.
-    fn ask_for_lists(&mut self, lists: &mut Desk, now: Instant) {
+    fn request_lists(&mut self, lists: &mut HelperQueue, now: Instant) {
         if !lists.asked.is_empty() || now < self.next_list {
             return;
         }
         while let Some(pid) = self.wanted.pop_front() {
-            let target = Target::Maps { pid };
+            let target = ReadTarget::Maps { pid };
             if !self.may_read(pid, target) {
                 continue;
             }
             let packet = Packet {
                 round: self.round,
-                request: Request::Maps { pid },
+                request: ReadRequest::Maps { pid },
             };
             self.send(lists, pid, target, &packet, None);
             return;
         }
         if now.saturating_duration_since(self.next_list) > IDLE_AFTER {
-            self.let_go(lists);
+            self.abandon_helper(lists);
         }
     }
 }
 
-impl Drop for Reader {
+impl Drop for CodeReader {
     fn drop(&mut self) {
         for desk in [&mut self.pages, &mut self.lists] {
             let Some(helper) = desk.helper.take() else {
@@ -556,7 +566,7 @@ impl Drop for Reader {
     }
 }
 
-impl Patience {
+impl WaitBudget {
     fn refill(&mut self, now: Instant) {
         let passed = now.saturating_duration_since(self.since);
         self.since = now;
@@ -566,25 +576,25 @@ impl Patience {
 
     /// Waits for the answer to a desk's request; `None` if patience ends before it has come, and
     /// then it is waited for no more in this round.
-    fn wait(&mut self, desk: &mut Desk) -> Option<Vec<u8>> {
+    fn wait(&mut self, desk: &mut HelperQueue) -> Option<Vec<u8>> {
         let helper = desk.helper.as_mut()?;
         loop {
             let begun = Instant::now();
-            match helper.progress(LOOK_EVERY) {
-                Progress::Done(bytes) => {
+            match helper.receive_reply(LOOK_EVERY) {
+                ReplyProgress::Done(bytes) => {
                     desk.asked.pop_front();
                     return Some(bytes);
                 }
                 // The next round lets go of one that has ended.
-                Progress::Ended => return None,
-                Progress::Waiting => {}
+                ReplyProgress::Ended => return None,
+                ReplyProgress::Waiting => {}
             }
             // A helper that has not come up waits for pages of its own program.
             let sleeps = helper.is_up && helper.sleeps();
             if sleeps && helper.is_answered() {
                 continue;
             }
-            desk.asked.front_mut()?.note(sleeps, Instant::now());
+            desk.asked.front_mut()?.note_look(sleeps, Instant::now());
             let left = if sleeps {
                 &mut self.asleep
             } else {

@@ -1,6 +1,6 @@
 //! One reading process, as Consort sees it.
 
-use super::request::{PACKET_BYTES, Packet, Part};
+use super::request::{PACKET_BYTES, Packet, ReplyPart};
 use crate::enact::RUN_MARKER;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -44,7 +44,7 @@ pub(crate) fn cpu_ns() -> u64 {
 
 /// Progress of a request.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Progress {
+pub(super) enum ReplyProgress {
     Done(Vec<u8>),
     Waiting,
     /// The helper has ended.
@@ -105,7 +105,7 @@ impl Helper {
     }
 
     /// Waits up to `time` for a packet, and takes in those that are there, up to the end of a reply.
-    pub(super) fn progress(&mut self, time: Duration) -> Progress {
+    pub(super) fn receive_reply(&mut self, time: Duration) -> ReplyProgress {
         let mut may_wait = !time.is_zero();
         loop {
             let len = match recv(
@@ -123,11 +123,11 @@ impl Helper {
                     let _ = poll(&mut fds, time_ms);
                     continue;
                 }
-                Err(Errno::EAGAIN) => return Progress::Waiting,
-                _ => return Progress::Ended,
+                Err(Errno::EAGAIN) => return ReplyProgress::Waiting,
+                _ => return ReplyProgress::Ended,
             };
-            let Some(part) = Part::of(&self.packet[..len]) else {
-                return Progress::Ended;
+            let Some(part) = ReplyPart::from_packet(&self.packet[..len]) else {
+                return ReplyProgress::Ended;
             };
             let spent_ns = part.cpu_ns.saturating_sub(self.cpu_ns);
             CPU_NS.fetch_add(spent_ns, Ordering::Relaxed);
@@ -138,7 +138,7 @@ impl Helper {
             }
             self.reply.extend(part.bytes);
             if !part.has_next {
-                return Progress::Done(std::mem::take(&mut self.reply));
+                return ReplyProgress::Done(std::mem::take(&mut self.reply));
             }
         }
     }

@@ -29,10 +29,10 @@ mod serve;
 pub use helper::use_helper;
 pub use serve::reader_main;
 
-pub(crate) use client::Reader;
+pub(crate) use client::CodeReader;
 pub(crate) use helper::cpu_ns;
 pub(crate) use request::FileRef;
-pub(crate) use request::PageOf;
+pub(crate) use request::PageAddress;
 
 /// CPU time of all helpers so far, s.
 #[must_use]

@@ -25,12 +25,12 @@ use std::path::{Path, PathBuf};
 pub(super) fn open(root: &Path, file: &FileRef) -> Option<File> {
     let found = roots(root, file).find_map(|below| {
         let path = below.join(file.path.trim_start_matches('/'));
-        let found = open_with(&path, O_PATH | O_NOFOLLOW | O_CLOEXEC)?;
-        is_of(&found.metadata().ok()?, file).then_some(found)
+        let found = open_with_flags(&path, O_PATH | O_NOFOLLOW | O_CLOEXEC)?;
+        is_mapped_file(&found.metadata().ok()?, file).then_some(found)
     })?;
     let found = format!("/proc/self/fd/{}", found.as_raw_fd());
     // Non-blocking, so as not to wait for a process that holds a lease on the file.
-    open_with(Path::new(&found), O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+    open_with_flags(Path::new(&found), O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 }
 
 /// Time of change of a mapped file, ns since 1970. No mount is entered on the way: the look-up is
@@ -41,11 +41,11 @@ pub(super) fn changed_ns(root: &Path, file: &FileRef) -> Option<u64> {
         .resolve(ResolveFlag::RESOLVE_NO_XDEV);
     let path = file.path.trim_start_matches('/');
     roots(root, file).find_map(|below| {
-        let below = open_with(&below, O_PATH | O_DIRECTORY | O_CLOEXEC)?;
+        let below = open_with_flags(&below, O_PATH | O_DIRECTORY | O_CLOEXEC)?;
         let found = File::from(openat2(&below, path, how).ok()?);
         let found = found.metadata().ok()?;
         let at_ns = i128::from(found.ctime()) * 1_000_000_000 + i128::from(found.ctime_nsec());
-        is_of(&found, file).then(|| u64::try_from(at_ns).ok())?
+        is_mapped_file(&found, file).then(|| u64::try_from(at_ns).ok())?
     })
 }
 
@@ -56,20 +56,20 @@ fn roots(root: &Path, file: &FileRef) -> impl Iterator<Item = PathBuf> {
     std::iter::once(root.to_owned()).chain(of_processes)
 }
 
-fn open_with(path: &Path, flags: i32) -> Option<File> {
+fn open_with_flags(path: &Path, flags: i32) -> Option<File> {
     let mut options = OpenOptions::new();
     options.read(true).custom_flags(flags).open(path).ok()
 }
 
 /// Returns true if this is the regular file that was mapped.
-fn is_of(found: &Metadata, file: &FileRef) -> bool {
-    found.is_file() && found.ino() == file.inode && is_on(found.dev(), file.device)
+fn is_mapped_file(found: &Metadata, file: &FileRef) -> bool {
+    found.is_file() && found.ino() == file.inode && is_same_device(found.dev(), file.device)
 }
 
 /// Returns true if a file of device `found` may be one of `mapped`. Major number 0 is for file
 /// systems without a device; some of them (btrfs, overlayfs) give a file another number than its
 /// mapping, so there only the inode is compared.
-fn is_on(found: u64, mapped: (u32, u32)) -> bool {
+fn is_same_device(found: u64, mapped: (u32, u32)) -> bool {
     let found = (major(found), minor(found));
     found.0 == 0 || mapped.0 == 0 || found == (u64::from(mapped.0), u64::from(mapped.1))
 }
@@ -145,8 +145,8 @@ mod tests {
     #[test]
     fn devices_are_compared_where_both_are_given() {
         let on_disk = nix::sys::stat::makedev(8, 1);
-        assert!(is_on(on_disk, (8, 1)) && is_on(on_disk, (0, 37)));
-        assert!(!is_on(on_disk, (8, 2)) && !is_on(on_disk, (9, 1)));
-        assert!(is_on(nix::sys::stat::makedev(0, 40), (0, 41)));
+        assert!(is_same_device(on_disk, (8, 1)) && is_same_device(on_disk, (0, 37)));
+        assert!(!is_same_device(on_disk, (8, 2)) && !is_same_device(on_disk, (9, 1)));
+        assert!(is_same_device(nix::sys::stat::makedev(0, 40), (0, 41)));
     }
 }

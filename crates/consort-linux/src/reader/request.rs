@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// A page of a process, to be read from the memory of one of its threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct PageOf {
+pub(crate) struct PageAddress {
     pub(crate) pid: u32,
     pub(crate) tid: u32,
     /// Address of the first byte.
@@ -25,7 +25,7 @@ pub(crate) struct FileRef {
 
 /// A thing to read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Request {
+pub(crate) enum ReadRequest {
     /// The lines of `/proc/PID/maps` that are of executable files, or of the vDSO.
     Maps { pid: u32 },
     /// `len` bytes of the memory whose file comes with the request; nothing if one is missing.
@@ -44,7 +44,7 @@ pub(crate) enum Request {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Packet {
     pub(super) round: u64,
-    pub(super) request: Request,
+    pub(super) request: ReadRequest,
 }
 
 /// Most bytes of a reply that one packet holds.
@@ -57,15 +57,15 @@ pub(super) const PACKET_BYTES: usize = PART_BYTES + HEAD_BYTES;
 
 /// A part of a reply.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Part<'a> {
+pub(super) struct ReplyPart<'a> {
     pub(super) has_next: bool,
     /// CPU time of the reading process so far, ns.
     pub(super) cpu_ns: u64,
     pub(super) bytes: &'a [u8],
 }
 
-impl<'a> Part<'a> {
-    pub(super) fn of(packet: &'a [u8]) -> Option<Self> {
+impl<'a> ReplyPart<'a> {
+    pub(super) fn from_packet(packet: &'a [u8]) -> Option<Self> {
         let (head, bytes) = packet.split_at_checked(HEAD_BYTES)?;
         Some(Self {
             has_next: head[0] == 1,
@@ -84,14 +84,14 @@ impl<'a> Part<'a> {
 
 /// Origin of bytes: what is left alone once it did not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Target {
+pub(super) enum ReadTarget {
     Page { pid: u32, start: u64 },
     File { device: (u32, u32), inode: u64 },
     Maps { pid: u32 },
 }
 
-impl Target {
-    pub(super) fn of_file(file: &FileRef) -> Self {
+impl ReadTarget {
+    pub(super) fn from_file(file: &FileRef) -> Self {
         let (device, inode) = (file.device, file.inode);
         Self::File { device, inode }
     }
@@ -105,19 +105,19 @@ mod tests {
     proptest! {
         #[test]
         fn any_packet_is_a_part_or_refused(packet in prop::collection::vec(any::<u8>(), 0..40)) {
-            let part = Part::of(&packet);
+            let part = ReplyPart::from_packet(&packet);
             prop_assert_eq!(part.is_some(), packet.len() >= HEAD_BYTES);
         }
     }
 
     #[test]
     fn parts_are_read_back() {
-        let part = Part {
+        let part = ReplyPart {
             has_next: true,
             cpu_ns: 7,
             bytes: b"code",
         };
-        assert_eq!(Part::of(&part.to_packet()), Some(part));
+        assert_eq!(ReplyPart::from_packet(&part.to_packet()), Some(part));
     }
 
     #[test]
@@ -128,7 +128,7 @@ mod tests {
             inode: u64::MAX,
             seen_by: vec![u32::MAX; 16],
         };
-        let request = Request::Code {
+        let request = ReadRequest::Code {
             file,
             offset: u64::MAX,
             len: usize::MAX,

@@ -1,7 +1,7 @@
 //! The reading itself, and the process that does it.
 
 use super::opening::{changed_ns, open};
-use super::request::{FileRef, PACKET_BYTES, PART_BYTES, Packet, Part, Request};
+use super::request::{FileRef, PACKET_BYTES, PART_BYTES, Packet, ReadRequest, ReplyPart};
 use nix::errno::Errno;
 use nix::libc;
 use nix::sys::signal::{SigSet, Signal};
@@ -26,7 +26,7 @@ const MAX_OPEN: usize = 8;
 
 /// Does what requests ask for, and waits as long as that takes.
 #[derive(Debug)]
-pub(super) struct Server {
+pub(super) struct ReadServer {
     root: PathBuf,
     round: u64,
     /// Files that were opened in this round: programs that live for milliseconds, such as those of
@@ -34,7 +34,7 @@ pub(super) struct Server {
     open: Vec<(FileRef, File)>,
 }
 
-impl Server {
+impl ReadServer {
     pub(super) fn new(root: &Path) -> Self {
         Self {
             root: root.to_owned(),
@@ -51,34 +51,34 @@ impl Server {
             self.open.clear();
         }
         let answer = match &packet.request {
-            Request::Maps { pid } => self.maps(*pid),
-            Request::Memory { start, len } => memory.and_then(|memory| {
+            ReadRequest::Maps { pid } => self.read_mappings(*pid),
+            ReadRequest::Memory { start, len } => memory.and_then(|memory| {
                 let mut bytes = vec![0; *len];
                 memory.read_exact_at(&mut bytes, *start).ok()?;
                 Some(bytes)
             }),
-            Request::Code { file, offset, len } => self.code(file, *offset, *len),
-            Request::Change { file } => {
+            ReadRequest::Code { file, offset, len } => self.read_code(file, *offset, *len),
+            ReadRequest::Change { file } => {
                 changed_ns(&self.root, file).map(|ns| ns.to_ne_bytes().to_vec())
             }
         };
         answer.unwrap_or_default()
     }
 
-    fn maps(&self, pid: u32) -> Option<Vec<u8>> {
+    fn read_mappings(&self, pid: u32) -> Option<Vec<u8>> {
         let list = File::open(self.root.join(format!("proc/{pid}/maps"))).ok()?;
         Some(lines_of_code(BufReader::new(list.take(MAX_MAPS_BYTES))))
     }
 
     /// A piece of a file; the last one may be short.
-    fn code(&mut self, file: &FileRef, offset: u64, len: usize) -> Option<Vec<u8>> {
+    fn read_code(&mut self, file: &FileRef, offset: u64, len: usize) -> Option<Vec<u8>> {
         let mut bytes = vec![0; len];
-        let read = self.opened(file)?.read_at(&mut bytes, offset).ok()?;
+        let read = self.open_cached(file)?.read_at(&mut bytes, offset).ok()?;
         bytes.truncate(read);
         Some(bytes)
     }
 
-    fn opened(&mut self, file: &FileRef) -> Option<&File> {
+    fn open_cached(&mut self, file: &FileRef) -> Option<&File> {
         let known = self.open.iter().position(|(of, _)| of == file);
         let index = match known {
             Some(index) => index,
@@ -133,13 +133,13 @@ const BLOCKED: [Signal; 9] = [
 /// thing by a program that is started with the words of [`use_helper`](super::use_helper).
 pub fn reader_main() -> ExitCode {
     let socket = io::stdin();
-    match stand_apart().and_then(|()| serve(&socket)) {
+    match isolate_process().and_then(|()| serve(&socket)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }
 }
 
-fn stand_apart() -> nix::Result<()> {
+fn isolate_process() -> nix::Result<()> {
     // So that `ps` shows it apart from its owner; without the name it works as well.
     let _ = nix::sys::prctl::set_name(c"consort-read");
     // A process that waits in the kernel cannot see that the socket is closed.
@@ -156,7 +156,7 @@ fn stand_apart() -> nix::Result<()> {
 }
 
 fn serve(socket: &impl AsRawFd) -> nix::Result<()> {
-    let mut server = Server::new(Path::new("/"));
+    let mut server = ReadServer::new(Path::new("/"));
     // The first packet has no request: from now on silence is not that of the start.
     reply(socket, &[])?;
     let mut bytes = vec![0; PACKET_BYTES];
@@ -197,7 +197,7 @@ fn reply(socket: &impl AsRawFd, mut answer: &[u8]) -> nix::Result<()> {
     loop {
         let (bytes, rest) = answer.split_at(answer.len().min(PART_BYTES));
         let cpu = clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID)?;
-        let part = Part {
+        let part = ReplyPart {
             has_next: !rest.is_empty(),
             cpu_ns: u64::try_from(Duration::from(cpu).as_nanos()).unwrap_or(u64::MAX),
             bytes,
@@ -228,7 +228,7 @@ mod tests {
             inode,
             seen_by: Vec::new(),
         };
-        let request = Request::Code {
+        let request = ReadRequest::Code {
             file,
             offset: 0,
             len: 8,
@@ -240,7 +240,7 @@ mod tests {
     fn file_is_kept_open_until_the_round_ends() {
         let root = tempfile::tempdir().unwrap();
         fs::write(root.path().join("code"), "code").unwrap();
-        let mut server = Server::new(root.path());
+        let mut server = ReadServer::new(root.path());
         let mut packet = code(root.path(), "code", 1);
         assert_eq!(server.answer(&packet, None), b"code");
         fs::rename(root.path().join("code"), root.path().join("old")).unwrap();
@@ -253,7 +253,7 @@ mod tests {
     #[test]
     fn few_files_are_open_at_a_time_and_each_gives_its_own_code() {
         let root = tempfile::tempdir().unwrap();
-        let mut server = Server::new(root.path());
+        let mut server = ReadServer::new(root.path());
         for file in (0..2 * MAX_OPEN).chain(0..2 * MAX_OPEN) {
             let name = format!("code{file:04}");
             fs::write(root.path().join(&name), &name).unwrap();
@@ -283,14 +283,14 @@ mod tests {
         let memory = File::open("/proc/self/mem").unwrap();
         let mut packet = Packet {
             round: 0,
-            request: Request::Memory {
+            request: ReadRequest::Memory {
                 start: word.as_ptr().addr() as u64,
                 len: word.len(),
             },
         };
-        let mut server = Server::new(Path::new("/"));
+        let mut server = ReadServer::new(Path::new("/"));
         assert_eq!(server.answer(&packet, Some(&memory)), word);
-        packet.request = Request::Memory { start: 8, len: 4 };
+        packet.request = ReadRequest::Memory { start: 8, len: 4 };
         assert!(server.answer(&packet, Some(&memory)).is_empty());
     }
 }

@@ -1,20 +1,20 @@
 //! Opening of a sampler's events: for a program that is about to start, and for processes that run
 //! already.
 
-use super::batch::Batch;
-use super::config::{Reach, SamplerConfig};
-use super::duty::Duty;
+use super::batch::RecordBatch;
+use super::config::{SamplerConfig, SamplingScope};
+use super::duty::EventDuty;
 use super::error::SamplerError;
-use super::feed::Feed;
-use super::feeds::{Burst, Feeds};
+use super::feed::RingFeed;
+use super::feeds::{RingFeeds, StartBurst};
 use super::host::HostFeeds;
 use super::sampler::{Sampler, monotonic_ns};
+use super::sampler_account::SamplerAccount;
 use super::thinning::Thinning;
-use super::upkeep::Upkeep;
-use crate::discovery::{children_of, threads_of};
-use crate::perf::attr::Follow;
-use crate::perf::record::Record;
-use crate::perf::{PerfError, Target, page_bytes};
+use crate::discovery::{process_tree, threads_of};
+use crate::perf::attr::FollowMode;
+use crate::perf::record::PerfRecord;
+use crate::perf::{PerfError, PerfTarget, page_bytes};
 use consort_core::{PuId, PuSet};
 use nix::errno::Errno;
 use nix::sys::signal::kill;
@@ -41,9 +41,9 @@ impl Sampler {
         }
         let mut sampler = Self::empty(config, pus);
         sampler.trees.insert(pid);
-        let from_exec = Follow::OffspringFromExec;
+        let from_exec = FollowMode::OffspringFromExec;
         match &mut sampler.feeds {
-            Feeds::Host(host) => {
+            RingFeeds::Host(host) => {
                 // Events on PUs open whether or not the process is there.
                 if let Err(Errno::ESRCH) = kill(Pid::from_raw(pid as i32), None) {
                     let error = PerfError::Gone;
@@ -53,11 +53,11 @@ impl Sampler {
                 if sampler.config.burst_hz > 0 {
                     host.begin_burst(&sampler.config);
                 }
-                host.switch();
+                host.switch_events();
                 return Ok(sampler);
             }
-            Feeds::Inherited(_) => sampler.inherit(pid, pus, from_exec)?,
-            Feeds::PerThread(_) => sampler.add_thread(pid)?,
+            RingFeeds::Inherited(_) => sampler.inherit(pid, pus, from_exec)?,
+            RingFeeds::PerThread(_) => sampler.add_thread(pid)?,
         }
         if sampler.config.wants_burst(pus.len()) {
             sampler.start_burst(pid)?;
@@ -67,7 +67,7 @@ impl Sampler {
 
     /// Samples a process that runs already, with all its threads and all that they will start. With
     /// more threads times PUs than the descriptor budget allows, each thread gets one event, and
-    /// new ones come in by [`Sampler::follow`].
+    /// new ones come in by [`Sampler::follow_threads`].
     ///
     /// # Errors
     /// When the process is gone, perf refuses, or even one descriptor per
@@ -83,7 +83,7 @@ impl Sampler {
         }
         let tids = list(root, pid)?;
         let mut sampler = Self::empty(config, pus);
-        if let Feeds::Host(_) = sampler.feeds {
+        if let RingFeeds::Host(_) = sampler.feeds {
             sampler.admit(pid, pid);
             return Ok(sampler);
         }
@@ -92,9 +92,9 @@ impl Sampler {
             return Err(SamplerError::FdBudget { threads, budget });
         }
         if tids.len() * pus.len() > config.fd_budget {
-            sampler.feeds = Feeds::PerThread(BTreeMap::new());
+            sampler.feeds = RingFeeds::PerThread(BTreeMap::new());
         }
-        sampler.attach_all(root, pid, pus)?;
+        sampler.attach_threads(root, pid, pus)?;
         Ok(sampler)
     }
 
@@ -120,17 +120,17 @@ impl Sampler {
     ///
     /// # Errors
     /// [`SamplerError::NoPus`].
-    pub fn idle(pus: &PuSet, config: SamplerConfig) -> Result<Self, SamplerError> {
+    pub fn without_trees(pus: &PuSet, config: SamplerConfig) -> Result<Self, SamplerError> {
         match pus.is_empty() {
             true => Err(SamplerError::NoPus),
             false => Ok(Self::empty(config, pus)),
         }
     }
 
-    /// Opens events on threads only as long as they cost little; call [`Sampler::keep_duty`] often.
-    pub fn spare_threads(&mut self) {
+    /// Opens events on threads only as long as they cost little; call [`Sampler::apply_duty`] often.
+    pub fn limit_event_cost(&mut self) {
         if !self.is_host_wide() {
-            self.duty = Some(Duty::begin(monotonic_ns()));
+            self.duty = Some(EventDuty::begin(monotonic_ns()));
         }
     }
 
@@ -148,12 +148,12 @@ impl Sampler {
         let error = |error| SamplerError::Proc { pid, error };
         // Before the look at `/proc`: what starts during it is then told by records.
         let since_ns = monotonic_ns();
-        let tree = children_of(root, &BTreeSet::from([pid])).map_err(error)?;
-        if let Feeds::Host(host) = &mut self.feeds {
+        let tree = process_tree(root, &BTreeSet::from([pid])).map_err(error)?;
+        if let RingFeeds::Host(host) = &mut self.feeds {
             for process in tree {
                 host.members.admit(process, pid, since_ns);
             }
-            host.switch();
+            host.switch_events();
             return Ok(());
         }
         let lists = tree.iter().filter_map(|&pid| list(root, pid).ok());
@@ -164,7 +164,7 @@ impl Sampler {
             return Err(SamplerError::FdBudget { threads, budget });
         }
         for process in tree {
-            match self.attach_all(root, process, pus) {
+            match self.attach_threads(root, process, pus) {
                 // All but the root may come and go.
                 Err(SamplerError::Proc { .. }) if process != pid => {}
                 other => other?,
@@ -176,32 +176,34 @@ impl Sampler {
     /// Stops sampling a tree that has [joined](Sampler::join_tree).
     pub fn leave_tree(&mut self, pid: u32) {
         self.trees.remove(&pid);
-        if let Feeds::Host(host) = &mut self.feeds {
+        if let RingFeeds::Host(host) = &mut self.feeds {
             host.members.dismiss(pid);
-            host.switch();
+            host.switch_events();
         }
-        self.feeds.own_mut().for_each(|feed| feed.leave(pid));
+        self.feeds
+            .own_feeds_mut()
+            .for_each(|feed| feed.remove_tree(pid));
     }
 
     /// A sampler that samples nothing yet, of the kind that is allowed and suits this number of PUs.
     fn empty(config: SamplerConfig, pus: &PuSet) -> Self {
         let full = config;
-        let config = full.watched();
-        let host_wide = config.reach == Reach::Host && pus.len() <= config.fd_budget;
+        let config = full.with_watch_rates();
+        let host_wide = config.reach == SamplingScope::Host && pus.len() <= config.fd_budget;
         let host = host_wide.then(|| HostFeeds::open(pus, &config));
         let inherited = pus.len() <= MAX_INHERITED_PUS.min(config.fd_budget);
         Self {
             config,
             full,
             feeds: match (host, inherited) {
-                (Some(Ok(host)), _) => Feeds::Host(host),
-                (_, true) => Feeds::Inherited(Vec::new()),
-                (_, false) => Feeds::PerThread(BTreeMap::new()),
+                (Some(Ok(host)), _) => RingFeeds::Host(host),
+                (_, true) => RingFeeds::Inherited(Vec::new()),
+                (_, false) => RingFeeds::PerThread(BTreeMap::new()),
             },
             burst: None,
             thinning: Thinning::new(config.max_samples_per_s),
-            upkeep: Upkeep::default(),
-            held: Batch::default(),
+            upkeep: SamplerAccount::default(),
+            held: RecordBatch::default(),
             spare: Vec::new(),
             tree: 0,
             trees: BTreeSet::new(),
@@ -211,19 +213,18 @@ impl Sampler {
     }
 
     /// Opens the thread's events on every PU, each into that PU's ring.
-    fn inherit(&mut self, tid: u32, pus: &PuSet, follow: Follow) -> Result<(), SamplerError> {
+    fn inherit(&mut self, tid: u32, pus: &PuSet, follow: FollowMode) -> Result<(), SamplerError> {
         let bytes = self.config.ring_bytes_per_pu(pus.len());
         let (rate_hz, tree) = (self.config.rate_hz, self.tree);
-        let Feeds::Inherited(feeds) = &mut self.feeds else {
+        let RingFeeds::Inherited(feeds) = &mut self.feeds else {
             return Ok(());
         };
         for (index, pu) in pus.iter().enumerate() {
-            let target = Target::ThreadOnPu { tid, pu: pu.0 };
+            let target = PerfTarget::ThreadOnPu { tid, pu: pu.0 };
             let opened = match feeds.get_mut(index) {
-                Some((_, feed)) => feed.join(target, follow, tree),
-                None => {
-                    Feed::open(target, follow, rate_hz, bytes, tree).map(|f| feeds.push((pu, f)))
-                }
+                Some((_, feed)) => feed.add_event(target, follow, tree),
+                None => RingFeed::open(target, follow, rate_hz, bytes, tree)
+                    .map(|f| feeds.push((pu, f))),
             };
             opened.map_err(|error| SamplerError::Perf { tid, error })?;
         }
@@ -232,7 +233,7 @@ impl Sampler {
 
     /// Opens one event of the thread with a ring of its own.
     pub(super) fn add_thread(&mut self, tid: u32) -> Result<(), SamplerError> {
-        let Feeds::PerThread(feeds) = &mut self.feeds else {
+        let RingFeeds::PerThread(feeds) = &mut self.feeds else {
             return Ok(());
         };
         let error = |error| SamplerError::Perf { tid, error };
@@ -240,10 +241,10 @@ impl Sampler {
             return Err(error(PerfError::NoFds));
         }
         let bytes = 4 * page_bytes();
-        let target = Target::Thread { tid };
-        let feed = Feed::open(
+        let target = PerfTarget::Thread { tid };
+        let feed = RingFeed::open(
             target,
-            Follow::Thread,
+            FollowMode::Thread,
             self.config.rate_hz,
             bytes,
             self.tree,
@@ -253,24 +254,24 @@ impl Sampler {
     }
 
     fn start_burst(&mut self, tid: u32) -> Result<(), SamplerError> {
-        let Feeds::Inherited(feeds) = &self.feeds else {
+        let RingFeeds::Inherited(feeds) = &self.feeds else {
             return Ok(());
         };
-        let (follow, rate_hz) = (Follow::OffspringFromExec, self.config.burst_hz);
-        let open = |(pu, feed): &(PuId, Feed)| {
-            let target = Target::ThreadOnPu { tid, pu: pu.0 };
+        let (follow, rate_hz) = (FollowMode::OffspringFromExec, self.config.burst_hz);
+        let open = |(pu, feed): &(PuId, RingFeed)| {
+            let target = PerfTarget::ThreadOnPu { tid, pu: pu.0 };
             feed.open_burst(target, follow, rate_hz)
         };
         let events: Result<_, _> = feeds.iter().map(open).collect();
         let events = events.map_err(|error| SamplerError::Perf { tid, error })?;
         let began_ns = None;
-        self.burst = Some(Burst { events, began_ns });
+        self.burst = Some(StartBurst { events, began_ns });
         Ok(())
     }
 
     /// Attaches to the threads of a process until none is left that is neither
     /// attached nor inherited. Threads that exit meanwhile are no error.
-    fn attach_all(&mut self, root: &Path, pid: u32, pus: &PuSet) -> Result<(), SamplerError> {
+    fn attach_threads(&mut self, root: &Path, pid: u32, pus: &PuSet) -> Result<(), SamplerError> {
         let mut attached = BTreeSet::new();
         loop {
             let listed = list(root, pid)?;
@@ -278,7 +279,7 @@ impl Sampler {
             let new: Vec<u32> = new.collect();
             attached.extend(self.inherited_meanwhile());
             for &tid in new.iter().filter(|tid| !attached.contains(tid)) {
-                self.attach_one(tid, pus)?;
+                self.attach_thread(tid, pus)?;
             }
             attached.extend(&new);
             if new.is_empty() {
@@ -287,9 +288,9 @@ impl Sampler {
         }
     }
 
-    fn attach_one(&mut self, tid: u32, pus: &PuSet) -> Result<(), SamplerError> {
+    fn attach_thread(&mut self, tid: u32, pus: &PuSet) -> Result<(), SamplerError> {
         let attached = match self.is_inherited() {
-            true => self.inherit(tid, pus, Follow::Offspring),
+            true => self.inherit(tid, pus, FollowMode::Offspring),
             false => self.add_thread(tid),
         };
         match attached {
@@ -304,12 +305,12 @@ impl Sampler {
     /// Threads that were started by attached ones since the rings were last read.
     fn inherited_meanwhile(&mut self) -> Vec<u32> {
         let before = self.held.records.len();
-        for feed in self.feeds.own_mut() {
+        for feed in self.feeds.own_feeds_mut() {
             feed.drain(&mut self.held, &mut self.thinning);
         }
         let new = &self.held.records[before..];
-        let forked = |record: &Record| match record {
-            Record::Fork(task) => Some(task.tid),
+        let forked = |record: &PerfRecord| match record {
+            PerfRecord::Fork(task) => Some(task.tid),
             _ => None,
         };
         let inherited = self.is_inherited();

@@ -1,12 +1,12 @@
 //! The records of one round.
 
-use crate::perf::record::Record;
+use crate::perf::record::PerfRecord;
 
 /// The records of all rings in one round, and the numbers of those that are missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Batch {
+pub struct RecordBatch {
     /// Records in order of time.
-    pub records: Vec<Record>,
+    pub records: Vec<PerfRecord>,
     /// CPU time that one sample of this batch stands for, ns.
     pub sample_ns: u64,
     /// Number of records that found a ring full, or were not readable.
@@ -15,13 +15,13 @@ pub struct Batch {
     pub thinned: u64,
 }
 
-impl Batch {
+impl RecordBatch {
     /// Takes a record in: losses are counted, records that tell nothing of a thread are dropped,
     /// all others are kept.
-    pub(crate) fn push(&mut self, record: Record) {
+    pub(crate) fn push(&mut self, record: PerfRecord) {
         match record {
-            Record::Lost { count } => self.lost += count,
-            Record::Throttle { .. } | Record::Other { .. } => {}
+            PerfRecord::Lost { count } => self.lost += count,
+            PerfRecord::Throttle { .. } | PerfRecord::Other { .. } => {}
             kept => self.records.push(kept),
         }
     }
@@ -33,7 +33,7 @@ impl Batch {
 
     /// Number of samples.
     pub fn samples(&self) -> usize {
-        let is_sample = |r: &&Record| matches!(r, Record::Sample { .. });
+        let is_sample = |r: &&PerfRecord| matches!(r, PerfRecord::Sample { .. });
         self.records.iter().filter(is_sample).count()
     }
 }

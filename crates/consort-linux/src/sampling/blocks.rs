@@ -1,9 +1,9 @@
 //! Decoded blocks of the sampled addresses, kept from one sample to the next.
 
-use super::Batch;
-use super::code::{CodeAddress, CodeCounts, CodeMap, CodePlace, Generations};
-use crate::perf::record::Record;
-use consort_isa::{Arch, BlockFacts, Code};
+use super::RecordBatch;
+use super::code::{CodeAddress, CodeCounts, CodeMap, CodePlace, GenerationCache};
+use crate::perf::record::PerfRecord;
+use consort_isa::{Arch, BlockFacts, CodeBytes};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -18,10 +18,10 @@ const MAX_PAGE_BYTES: usize = 4 << 20;
 /// Finds blocks by process and address. Blocks of a file that does not change are shared by all
 /// processes that have mapped it: a build starts the same compiler a thousand times.
 #[derive(Debug)]
-pub(super) struct Blocks {
+pub(super) struct BlockCache {
     code: CodeMap,
     /// One place may be run in two instruction sets: x86 switches its width by a jump.
-    blocks: Generations<(CodePlace, Option<Arch>), Entry>,
+    blocks: GenerationCache<(CodePlace, Option<Arch>), CachedBlock>,
     /// Addresses filed since the last sweep.
     filed: usize,
     round: u64,
@@ -29,41 +29,41 @@ pub(super) struct Blocks {
 
 /// A block, or the knowledge that there is none.
 #[derive(Clone, Debug)]
-struct Entry {
+struct CachedBlock {
     block: Option<Arc<BlockFacts>>,
-    lasts: Lasts,
+    lasts: BlockValidity,
 }
 
 /// Time for which an entry is right.
 #[derive(Clone, Debug)]
-enum Lasts {
+enum BlockValidity {
     /// Until another mapping takes the place.
     UntilMapped,
     /// For this round, and in later ones if the code is still that of the origin.
-    Round(u64, Arc<Origin>),
+    Round(u64, Arc<BlockSource>),
     /// For this round: the code may be readable in the next.
     Unread(u64),
 }
 
 /// The code that a block was decoded from.
 #[derive(Debug, PartialEq, Eq)]
-struct Origin {
+struct BlockSource {
     arch: Arch,
     base: u64,
     bytes: Vec<u8>,
 }
 
-impl Blocks {
+impl BlockCache {
     pub(super) fn new(root: &Path) -> Self {
         Self {
             code: CodeMap::new(root, MAX_PAGE_BYTES),
-            blocks: Generations::new(MAX_ADDRESSES),
+            blocks: GenerationCache::new(MAX_ADDRESSES),
             filed: 0,
             round: 0,
         }
     }
 
-    pub(super) fn begin_round(&mut self, batch: &Batch) {
+    pub(super) fn begin_round(&mut self, batch: &RecordBatch) {
         self.round += 1;
         self.code.begin_round(batch);
         if self.filed >= SWEEP_AFTER {
@@ -79,7 +79,7 @@ impl Blocks {
         self.filed = 0;
     }
 
-    fn file(&mut self, place: CodePlace, arch: Option<Arch>, entry: Entry) {
+    fn insert_entry(&mut self, place: CodePlace, arch: Option<Arch>, entry: CachedBlock) {
         self.blocks.put((place, arch), entry);
         self.filed += 1;
     }
@@ -98,8 +98,8 @@ impl Blocks {
     }
 
     /// Takes a record in; to be called in order of time.
-    pub(super) fn take(&mut self, record: &Record) {
-        self.code.take(record);
+    pub(super) fn apply_record(&mut self, record: &PerfRecord) {
+        self.code.apply_record(record);
     }
 
     /// The block at an address, if its code can be read and decoded, and the address of the sample
@@ -115,14 +115,14 @@ impl Blocks {
         let entry = self.build(at, place, known);
         self.share(place, at.arch, &entry);
         let block = entry.block.clone();
-        self.file(place, at.arch, entry);
+        self.insert_entry(place, at.arch, entry);
         (block, place.address)
     }
 
     /// Enters a block of fixed code at every boundary that it has: samples fall on all of them, and
     /// cutting a block out of code is by far the dearest step.
-    fn share(&mut self, place: CodePlace, arch: Option<Arch>, entry: &Entry) {
-        let (Some(block), Lasts::UntilMapped) = (&entry.block, &entry.lasts) else {
+    fn share(&mut self, place: CodePlace, arch: Option<Arch>, entry: &CachedBlock) {
+        let (Some(block), BlockValidity::UntilMapped) = (&entry.block, &entry.lasts) else {
             return;
         };
         for instruction in block.instructions() {
@@ -131,7 +131,7 @@ impl Blocks {
                 ..place
             };
             if self.blocks.get(&(other, arch)).is_none() {
-                self.file(other, arch, entry.clone());
+                self.insert_entry(other, arch, entry.clone());
             }
         }
     }
@@ -144,13 +144,18 @@ impl Blocks {
         self.code.counts()
     }
 
-    fn build(&mut self, at: CodeAddress, place: CodePlace, known: Option<Entry>) -> Entry {
+    fn build(
+        &mut self,
+        at: CodeAddress,
+        place: CodePlace,
+        known: Option<CachedBlock>,
+    ) -> CachedBlock {
         let Ok(window) = self.code.window(at) else {
-            let lasts = Lasts::Unread(self.round);
-            return Entry { block: None, lasts };
+            let lasts = BlockValidity::Unread(self.round);
+            return CachedBlock { block: None, lasts };
         };
         let changeable = window.changeable;
-        let origin = Origin {
+        let origin = BlockSource {
             arch: window.arch,
             base: (place.address - (at.ip - window.base)),
             bytes: window.bytes,
@@ -160,29 +165,29 @@ impl Blocks {
             _ => origin.block(place.address),
         };
         let lasts = match changeable {
-            true => Lasts::Round(self.round, Arc::new(origin)),
-            false => Lasts::UntilMapped,
+            true => BlockValidity::Round(self.round, Arc::new(origin)),
+            false => BlockValidity::UntilMapped,
         };
-        Entry { block, lasts }
+        CachedBlock { block, lasts }
     }
 }
 
-impl Entry {
+impl CachedBlock {
     fn is_fresh(&self, now: u64) -> bool {
         match self.lasts {
-            Lasts::UntilMapped => true,
-            Lasts::Round(round, _) | Lasts::Unread(round) => round == now,
+            BlockValidity::UntilMapped => true,
+            BlockValidity::Round(round, _) | BlockValidity::Unread(round) => round == now,
         }
     }
 
-    fn is_from(&self, code: &Origin) -> bool {
-        matches!(&self.lasts, Lasts::Round(_, origin) if **origin == *code)
+    fn is_from(&self, code: &BlockSource) -> bool {
+        matches!(&self.lasts, BlockValidity::Round(_, origin) if **origin == *code)
     }
 }
 
-impl Origin {
+impl BlockSource {
     fn block(&self, ip: u64) -> Option<Arc<BlockFacts>> {
-        let code = Code {
+        let code = CodeBytes {
             arch: self.arch,
             bytes: &self.bytes,
             base: self.base,
@@ -195,7 +200,7 @@ impl Origin {
 mod tests {
     use super::super::code::executable_images;
     use super::*;
-    use crate::perf::record::{Mapping, Task};
+    use crate::perf::record::{MmapRecord, TaskRecord};
     use std::process::{Child, Command};
 
     fn end(mut child: Child) {
@@ -208,12 +213,12 @@ mod tests {
     }
 
     /// Tells `blocks` of the program's own code as the kernel does; returns an address in it.
-    fn tell(blocks: &mut Blocks, child: &Child, generation: u64) -> u64 {
+    fn tell(blocks: &mut BlockCache, child: &Child, generation: u64) -> u64 {
         let exe = std::fs::read_link(format!("/proc/{}/exe", child.id())).unwrap();
         let list = std::fs::read(format!("/proc/{}/maps", child.id())).unwrap();
         let own = executable_images(&list).find(|image| Path::new(&*image.path) == exe);
         let own = own.unwrap();
-        blocks.take(&Record::Mmap2(Mapping {
+        blocks.apply_record(&PerfRecord::Mmap2(MmapRecord {
             pid: child.id(),
             start: own.start,
             len: own.end - own.start,
@@ -228,12 +233,12 @@ mod tests {
         own.start + 0x100
     }
 
-    fn block_of(blocks: &mut Blocks, child: &Child, generation: u64) -> Arc<BlockFacts> {
+    fn block_of(blocks: &mut BlockCache, child: &Child, generation: u64) -> Arc<BlockFacts> {
         block_behind(blocks, child, generation, 0)
     }
 
     fn block_behind(
-        blocks: &mut Blocks,
+        blocks: &mut BlockCache,
         child: &Child,
         generation: u64,
         bytes: u64,
@@ -253,7 +258,7 @@ mod tests {
     fn processes_of_one_program_share_its_blocks_where_the_file_is_known_for_certain() {
         let children = [(); 3].map(|()| sleeper());
         std::thread::sleep(std::time::Duration::from_millis(100));
-        let mut blocks = Blocks::new(Path::new("/"));
+        let mut blocks = BlockCache::new(Path::new("/"));
         let [first, second, unsure] = &children;
         let one = block_of(&mut blocks, first, 7);
         let read = blocks.counts();
@@ -270,7 +275,7 @@ mod tests {
     fn pages_of_a_file_are_read_once_for_all_processes() {
         let children = [(); 2].map(|()| sleeper());
         std::thread::sleep(std::time::Duration::from_millis(100));
-        let mut blocks = Blocks::new(Path::new("/"));
+        let mut blocks = BlockCache::new(Path::new("/"));
         let [first, second] = &children;
         // Far enough from what is mapped before the code.
         let far = 0x800;
@@ -288,11 +293,11 @@ mod tests {
     fn what_ended_processes_had_is_forgotten_in_the_end() {
         let [ended, other] = [(); 2].map(|()| sleeper());
         std::thread::sleep(std::time::Duration::from_millis(100));
-        let mut blocks = Blocks::new(Path::new("/"));
+        let mut blocks = BlockCache::new(Path::new("/"));
         block_of(&mut blocks, &ended, 0);
         let pid = ended.id();
         end(ended);
-        blocks.take(&Record::Exit(Task {
+        blocks.apply_record(&PerfRecord::Exit(TaskRecord {
             pid,
             tid: pid,
             parent_pid: 1,
@@ -301,7 +306,7 @@ mod tests {
         }));
         let ip = tell(&mut blocks, &other, 0);
         for ip in ip..ip + SWEEP_AFTER as u64 {
-            blocks.begin_round(&Batch::default());
+            blocks.begin_round(&RecordBatch::default());
             let (pid, tid, time_ns) = (other.id(), other.id(), 4);
             blocks.at(CodeAddress {
                 pid,
@@ -311,7 +316,7 @@ mod tests {
                 time_ns,
             });
         }
-        blocks.begin_round(&Batch::default());
+        blocks.begin_round(&RecordBatch::default());
         let space = blocks.code.place_of(other.id(), ip).space;
         let filed = blocks.blocks.len();
         blocks.blocks.retain(|(place, _)| place.space == space);

@@ -6,13 +6,13 @@
 //! So the rate that keeps within a share of the CPU time differs by ten between
 //! hosts, and is measured rather than assumed.
 
-use super::batch::Batch;
+use super::batch::RecordBatch;
 use super::config::SamplerConfig;
-use super::feed::Feed;
+use super::feed::RingFeed;
 use super::switching::{clone_cost_ns, switch_cost_ns};
 use super::thinning::Thinning;
-use crate::perf::attr::Follow;
-use crate::perf::{PerfError, Target, max_sample_rate_hz};
+use crate::perf::attr::FollowMode;
+use crate::perf::{PerfError, PerfTarget, max_sample_rate_hz};
 use consort_core::{PuId, PuSet};
 use nix::time::{ClockId, clock_gettime};
 use std::hint::black_box;
@@ -52,8 +52,8 @@ pub fn sample_cost_ns(root: &Path) -> Result<u64, PerfError> {
     let mut plain = Duration::MAX;
     let mut sampled = Duration::MAX;
     for _ in 0..TRIALS {
-        plain = plain.min(slice(steps));
-        sampled = sampled.min(sampled_slice(steps, rate_hz)?);
+        plain = plain.min(run_slice(steps));
+        sampled = sampled.min(run_sampled_slice(steps, rate_hz)?);
     }
     let extra_ns = sampled.saturating_sub(plain).as_nanos() as f64;
     let samples = sampled.as_secs_f64() * rate_hz as f64;
@@ -65,8 +65,8 @@ pub fn sample_cost_ns(root: &Path) -> Result<u64, PerfError> {
 /// # Errors
 /// When this host does not let the caller sample itself.
 pub(crate) fn sampling_switch_ns(rate_hz: u64) -> Result<u64, PerfError> {
-    let own = Target::Thread { tid: 0 };
-    switch_cost_ns(|| Feed::open(own, Follow::Thread, rate_hz, RING_BYTES, 0))
+    let own = PerfTarget::Thread { tid: 0 };
+    switch_cost_ns(|| RingFeed::open(own, FollowMode::Thread, rate_hz, RING_BYTES, 0))
 }
 
 /// CPU time that inherited events on these PUs add to the start and end of a thread, ns.
@@ -76,8 +76,8 @@ pub(crate) fn sampling_switch_ns(rate_hz: u64) -> Result<u64, PerfError> {
 pub(crate) fn sampling_clone_ns(rate_hz: u64, pus: &PuSet) -> Result<u64, PerfError> {
     let tried: Vec<PuId> = pus.iter().take(MOST_CLONED).collect();
     let open = |pu: &PuId| {
-        let target = Target::ThreadOnPu { tid: 0, pu: pu.0 };
-        Feed::open(target, Follow::Offspring, rate_hz, RING_BYTES, 0)
+        let target = PerfTarget::ThreadOnPu { tid: 0, pu: pu.0 };
+        RingFeed::open(target, FollowMode::Offspring, rate_hz, RING_BYTES, 0)
     };
     let cost_ns = clone_cost_ns(|| tried.iter().map(open).collect::<Result<Vec<_>, _>>())?;
     Ok(cost_ns * pus.len() as u64 / tried.len().max(1) as u64)
@@ -96,28 +96,28 @@ impl SamplerConfig {
             burst_hz: self.burst_hz.min(affordable),
             ..self
         }
-        .apart()
+        .with_distinct_rates()
     }
 }
 
 /// Number of steps that fill a slice, after the fastest of some probes.
 fn steps() -> u64 {
-    let probes = (0..TRIALS).map(|_| slice(PROBE_STEPS));
+    let probes = (0..TRIALS).map(|_| run_slice(PROBE_STEPS));
     let fastest_ns = probes.map(|probe| probe.as_nanos()).min().unwrap_or(0);
     let fitting = SLICE.as_nanos() / fastest_ns.max(1);
     // Within 1 and `MAX_PROBES`, so it fits.
     PROBE_STEPS * fitting.clamp(1, MAX_PROBES) as u64
 }
 
-fn sampled_slice(steps: u64, rate_hz: u64) -> Result<Duration, PerfError> {
-    let own = Target::Thread { tid: 0 };
-    let mut feed = Feed::open(own, Follow::Thread, rate_hz, RING_BYTES, 0)?;
-    let time = slice(steps);
-    feed.drain(&mut Batch::default(), &mut Thinning::new(u64::MAX));
+fn run_sampled_slice(steps: u64, rate_hz: u64) -> Result<Duration, PerfError> {
+    let own = PerfTarget::Thread { tid: 0 };
+    let mut feed = RingFeed::open(own, FollowMode::Thread, rate_hz, RING_BYTES, 0)?;
+    let time = run_slice(steps);
+    feed.drain(&mut RecordBatch::default(), &mut Thinning::new(u64::MAX));
     Ok(time)
 }
 
-fn slice(steps: u64) -> Duration {
+fn run_slice(steps: u64) -> Duration {
     let start = cpu_time();
     let step = |sum: u64, n| black_box(sum.wrapping_mul(31).wrapping_add(n));
     black_box((0..steps).fold(1, step));

@@ -1,6 +1,6 @@
 //! Rates and limits of the sampler.
 
-use super::watch::Watch;
+use super::watch::WatchRate;
 use crate::perf::max_sample_rate_hz;
 use std::path::Path;
 
@@ -23,16 +23,16 @@ pub struct SamplerConfig {
     /// Most descriptors that the sampler may keep open.
     pub fd_budget: usize,
     /// Events that are used where the kernel allows them.
-    pub reach: Reach,
+    pub reach: SamplingScope,
     /// Pace at which samples are taken: at these rates, or below them.
-    pub watch: Watch,
+    pub watch: WatchRate,
 }
 
 /// The threads that the events of a sampler record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Reach {
+pub enum SamplingScope {
     /// All that runs on each PU, and records of strangers are dropped, where the kernel allows that;
-    /// else as [`Reach::Own`].
+    /// else as [`SamplingScope::Own`].
     #[default]
     Host,
     /// The sampled threads alone: their events are switched and cloned with them, which makes both
@@ -49,8 +49,8 @@ impl Default for SamplerConfig {
             max_samples_per_s: 4_000,
             ring_bytes: 4 << 20,
             fd_budget: 2_048,
-            reach: Reach::Host,
-            watch: Watch::Full,
+            reach: SamplingScope::Host,
+            watch: WatchRate::Full,
         }
     }
 }
@@ -66,7 +66,7 @@ const MAX_HOST_RING_BYTES: usize = 512 << 10;
 /// 2.6 microseconds dearer (measured, see `Sampler`).
 const MAX_BURST_PUS: usize = 32;
 
-/// Samples per second of CPU time under [`Watch::Light`]: with the last 200 a class is known within
+/// Samples per second of CPU time under [`WatchRate::Light`]: with the last 200 a class is known within
 /// some seconds. Prime, as the usual rate.
 const LIGHT_HZ: u64 = 47;
 
@@ -74,21 +74,21 @@ impl SamplerConfig {
     /// This configuration with no rate above what the host permits
     /// (`kernel.perf_event_max_sample_rate`), since the kernel would refuse it.
     #[must_use]
-    pub fn permitted(self, root: &Path) -> Self {
+    pub fn with_permitted_rates(self, root: &Path) -> Self {
         let max_hz = max_sample_rate_hz(root).unwrap_or(u64::MAX).max(1);
         Self {
             rate_hz: self.rate_hz.min(max_hz),
             burst_hz: self.burst_hz.min(max_hz),
             ..self
         }
-        .apart()
+        .with_distinct_rates()
     }
 
     /// This configuration with the rates of its watch.
-    pub(super) fn watched(self) -> Self {
+    pub(super) fn with_watch_rates(self) -> Self {
         match self.watch {
-            Watch::Full => self,
-            Watch::Light => Self {
+            WatchRate::Full => self,
+            WatchRate::Light => Self {
                 rate_hz: self.rate_hz.min(LIGHT_HZ),
                 burst_hz: 0,
                 ..self
@@ -99,7 +99,7 @@ impl SamplerConfig {
     /// This configuration with two different rates: timers of one rate expire together, so that
     /// every sample would be taken twice. The golden section is the ratio that beats least.
     #[must_use]
-    pub(super) fn apart(self) -> Self {
+    pub(super) fn with_distinct_rates(self) -> Self {
         const GOLDEN: f64 = 0.618;
         let same = self.burst_hz == self.rate_hz;
         let burst_hz = if same {
@@ -138,7 +138,7 @@ mod tests {
     fn no_rate_is_above_what_the_host_permits() {
         let root = tempfile::tempdir().unwrap();
         let rates = || {
-            let config = SamplerConfig::default().permitted(root.path());
+            let config = SamplerConfig::default().with_permitted_rates(root.path());
             (config.rate_hz, config.burst_hz)
         };
         assert_eq!(rates(), (499, 1499));

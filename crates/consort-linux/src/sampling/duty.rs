@@ -23,14 +23,14 @@ const MOST_CLOSED_NS: u64 = 300_000_000_000;
 
 /// The state of the events, and since when.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Duty {
+pub(super) struct EventDuty {
     is_open: bool,
     since_ns: u64,
     /// Time for which they are closed next, ns.
     closed_ns: u64,
 }
 
-impl Duty {
+impl EventDuty {
     /// Events that were opened at this time.
     pub(super) fn begin(now_ns: u64) -> Self {
         Self {
@@ -69,7 +69,7 @@ mod tests {
 
     /// Share of 60 s in which events are open, decided every 100 ms.
     fn open_share(cost: f64, least: bool) -> f64 {
-        let mut duty = Duty::begin(0);
+        let mut duty = EventDuty::begin(0);
         let open = (0..600).filter(|n| duty.decide(n * 100_000_000, cost, least));
         open.count() as f64 / 600.0
     }
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn events_that_become_cheap_are_opened_again() {
-        let mut duty = Duty::begin(0);
+        let mut duty = EventDuty::begin(0);
         assert!(!duty.decide(1_000_000_000, 0.3, false));
         assert!(!duty.decide(16_000_000_000, 0.004, false));
         assert!(!duty.decide(17_000_000_000, 0.008, false));
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn starts_of_threads_that_are_not_seen_are_tried_ever_less() {
-        let mut duty = Duty::begin(0);
+        let mut duty = EventDuty::begin(0);
         let mut cost = 0.3;
         let tried = (0..6_000).filter(|n| {
             let is_open = duty.decide(n * 100_000_000, cost, false);

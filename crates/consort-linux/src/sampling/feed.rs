@@ -1,11 +1,11 @@
 //! One ring and the events that write into it.
 
-use super::batch::Batch;
-use super::members::Members;
+use super::batch::RecordBatch;
+use super::members::SampledProcesses;
 use super::thinning::Thinning;
-use crate::perf::attr::{Follow, Sideband, cpu_clock};
-use crate::perf::record::{Record, is_sample, kind_of, process_and_time};
-use crate::perf::{PerfError, Ring, Target, open};
+use crate::perf::attr::{FollowMode, Sideband, cpu_clock};
+use crate::perf::record::{PerfRecord, is_sample, kind_of, process_and_time};
+use crate::perf::{PerfError, PerfTarget, Ring, open};
 use consort_core::PuId;
 use nix::errno::Errno;
 use perf_event_open_sys::ioctls;
@@ -16,9 +16,9 @@ const WAKE_AT_ONE_IN: usize = 4;
 
 /// A ring and its events; the first of them owns the ring.
 #[derive(Debug)]
-pub(crate) struct Feed {
+pub(crate) struct RingFeed {
     ring: Ring,
-    events: Vec<Event>,
+    events: Vec<RingEvent>,
     rate_hz: u64,
     /// True if more than a quarter of the ring was in use when it was last read.
     is_crowded: bool,
@@ -26,16 +26,16 @@ pub(crate) struct Feed {
 
 /// One event, and the tree of processes that it was opened for.
 #[derive(Debug)]
-struct Event {
+struct RingEvent {
     fd: OwnedFd,
     tree: u32,
 }
 
-impl Feed {
+impl RingFeed {
     /// Opens an event and maps a ring of up to `ring_bytes` for it.
     pub(crate) fn open(
-        target: Target,
-        follow: Follow,
+        target: PerfTarget,
+        follow: FollowMode,
         rate_hz: u64,
         ring_bytes: usize,
         tree: u32,
@@ -46,7 +46,7 @@ impl Feed {
         let ring = Ring::map_up_to(&event, ring_bytes)?;
         Ok(Self {
             ring,
-            events: vec![Event { fd: event, tree }],
+            events: vec![RingEvent { fd: event, tree }],
             rate_hz,
             is_crowded: false,
         })
@@ -54,8 +54,8 @@ impl Feed {
 
     /// Opens an event that samples everything on a PU once it is enabled.
     pub(super) fn open_on_pu(pu: PuId, rate_hz: u64, ring_bytes: usize) -> Result<Self, PerfError> {
-        let target = Target::Pu { pu: pu.0 };
-        Self::open(target, Follow::Everyone, rate_hz, ring_bytes, 0)
+        let target = PerfTarget::Pu { pu: pu.0 };
+        Self::open(target, FollowMode::Everyone, rate_hz, ring_bytes, 0)
     }
 
     /// Turns the event that owns the ring on or off.
@@ -100,8 +100,8 @@ impl Feed {
         &mut self,
         head: u64,
         until_ns: u64,
-        members: &Members,
-        batch: &mut Batch,
+        members: &SampledProcesses,
+        batch: &mut RecordBatch,
         thinning: &mut Thinning,
     ) {
         let mut bytes_read = 0;
@@ -112,10 +112,10 @@ impl Feed {
                 }
                 bytes_read += bytes.len();
                 if members.contains(pid, time_ns) {
-                    take(bytes, batch, thinning);
+                    take_record(bytes, batch, thinning);
                 }
             } else {
-                take(bytes, batch, thinning);
+                take_record(bytes, batch, thinning);
             }
             true
         });
@@ -129,20 +129,20 @@ impl Feed {
     }
 
     /// Opens a further event of the same PU that writes into this ring, for a tree of processes.
-    pub(crate) fn join(
+    pub(crate) fn add_event(
         &mut self,
-        target: Target,
-        follow: Follow,
+        target: PerfTarget,
+        follow: FollowMode,
         tree: u32,
     ) -> Result<(), PerfError> {
         let fd = self.open_joined(target, follow, self.rate_hz, Sideband::Tasks)?;
-        self.events.push(Event { fd, tree });
+        self.events.push(RingEvent { fd, tree });
         Ok(())
     }
 
     /// Closes the events of a tree, and with them those that its threads have inherited. The event
     /// that owns the ring stays open, and is stopped if it belongs to the tree.
-    pub(crate) fn leave(&mut self, tree: u32) {
+    pub(crate) fn remove_tree(&mut self, tree: u32) {
         let mut first = true;
         self.events
             .retain(|event| std::mem::replace(&mut first, false) || event.tree != tree);
@@ -159,8 +159,8 @@ impl Feed {
     /// the descriptor is closed.
     pub(crate) fn open_burst(
         &self,
-        target: Target,
-        follow: Follow,
+        target: PerfTarget,
+        follow: FollowMode,
         rate_hz: u64,
     ) -> Result<OwnedFd, PerfError> {
         self.open_joined(target, follow, rate_hz, Sideband::None)
@@ -168,8 +168,8 @@ impl Feed {
 
     fn open_joined(
         &self,
-        target: Target,
-        follow: Follow,
+        target: PerfTarget,
+        follow: FollowMode,
         rate_hz: u64,
         sideband: Sideband,
     ) -> Result<OwnedFd, PerfError> {
@@ -185,8 +185,8 @@ impl Feed {
     }
 
     /// Moves the waiting records of the ring into the batch.
-    pub(crate) fn drain(&mut self, batch: &mut Batch, thinning: &mut Thinning) {
-        let walked = self.ring.drain(|bytes| take(bytes, batch, thinning));
+    pub(crate) fn drain(&mut self, batch: &mut RecordBatch, thinning: &mut Thinning) {
+        let walked = self.ring.drain(|bytes| take_record(bytes, batch, thinning));
         batch.lost += u64::from(walked.dropped_bytes > 0);
     }
 
@@ -205,12 +205,12 @@ impl Feed {
 }
 
 /// Takes a record into the batch, unless it is a sample that is left out.
-fn take(bytes: &[u8], batch: &mut Batch, thinning: &mut Thinning) {
-    if is_sample(kind_of(bytes)) && !thinning.keep() {
+fn take_record(bytes: &[u8], batch: &mut RecordBatch, thinning: &mut Thinning) {
+    if is_sample(kind_of(bytes)) && !thinning.keep_next() {
         batch.thinned += 1;
         return;
     }
-    match Record::parse(bytes) {
+    match PerfRecord::parse(bytes) {
         Ok(record) => batch.push(record),
         Err(_) => batch.lost += 1,
     }

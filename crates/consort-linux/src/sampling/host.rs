@@ -7,13 +7,13 @@
 //! The event of a PU also carries the beginnings, ends, names and executable mappings of all
 //! processes there. Records of strangers are dropped by their process id, before they are parsed.
 
-use super::batch::Batch;
+use super::batch::RecordBatch;
 use super::config::SamplerConfig;
-use super::feed::Feed;
-use super::members::Members;
+use super::feed::RingFeed;
+use super::members::SampledProcesses;
 use super::thinning::Thinning;
 use crate::perf::PerfError;
-use crate::perf::record::{Record, is_of_lives, process_and_time};
+use crate::perf::record::{PerfRecord, is_lifecycle_record, process_and_time};
 use crate::read;
 use consort_core::{PuId, PuSet};
 use nix::errno::Errno;
@@ -22,8 +22,8 @@ use std::path::Path;
 /// Events that sample everything on some PUs, and the processes whose records are kept.
 #[derive(Debug)]
 pub(super) struct HostFeeds {
-    feeds: Vec<(PuId, Feed)>,
-    pub(super) members: Members,
+    feeds: Vec<(PuId, RingFeed)>,
+    pub(super) members: SampledProcesses,
     ring_bytes: usize,
     /// Samples per second of each PU that the events take now.
     rate_hz: u64,
@@ -41,7 +41,7 @@ impl HostFeeds {
     pub(super) fn open(pus: &PuSet, config: &SamplerConfig) -> Result<Self, PerfError> {
         let mut host = Self {
             feeds: Vec::new(),
-            members: Members::default(),
+            members: SampledProcesses::default(),
             ring_bytes: config.host_ring_bytes_per_pu(pus.len()),
             rate_hz: config.rate_hz,
             burst_began_ns: None,
@@ -60,7 +60,7 @@ impl HostFeeds {
             if self.feeds.iter().any(|(there, _)| *there == pu) {
                 continue;
             }
-            match Feed::open_on_pu(pu, self.rate_hz, self.ring_bytes) {
+            match RingFeed::open_on_pu(pu, self.rate_hz, self.ring_bytes) {
                 Ok(feed) => {
                     if self.is_on {
                         feed.enable(true);
@@ -84,7 +84,7 @@ impl HostFeeds {
         let _ = self.open_on(&pus);
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Feed> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &RingFeed> {
         self.feeds.iter().map(|(_, feed)| feed)
     }
 
@@ -113,11 +113,11 @@ impl HostFeeds {
     }
 
     /// Takes the usual number of samples once the start is over.
-    pub(super) fn end_burst_if_due(&mut self, batch: &Batch, config: &SamplerConfig) {
+    pub(super) fn end_burst_if_due(&mut self, batch: &RecordBatch, config: &SamplerConfig) {
         let Some(began_ns) = self.burst_began_ns else {
             return;
         };
-        let times = || batch.records.iter().filter_map(Record::time_ns);
+        let times = || batch.records.iter().filter_map(PerfRecord::time_ns);
         let began_ns = match began_ns {
             0 => times().next().unwrap_or(0),
             began_ns => began_ns,
@@ -130,7 +130,7 @@ impl HostFeeds {
     }
 
     /// Turns the events on or off as there are members.
-    pub(super) fn switch(&mut self) {
+    pub(super) fn switch_events(&mut self) {
         let wanted = !self.members.is_empty();
         if wanted != self.is_on {
             self.is_on = wanted;
@@ -140,14 +140,19 @@ impl HostFeeds {
 
     /// Moves the members' records up to a time into a batch; later ones stay in the rings, since
     /// rings are read one after the other.
-    pub(super) fn drain(&mut self, until_ns: u64, batch: &mut Batch, thinning: &mut Thinning) {
-        let heads: Vec<u64> = self.iter().map(Feed::written).collect();
+    pub(super) fn drain(
+        &mut self,
+        until_ns: u64,
+        batch: &mut RecordBatch,
+        thinning: &mut Thinning,
+    ) {
+        let heads: Vec<u64> = self.iter().map(RingFeed::written).collect();
         let Self { feeds, members, .. } = self;
         for ((_, feed), &head) in feeds.iter().zip(&heads) {
             feed.peek(head, |bytes| {
                 let is_due = || process_and_time(bytes).is_some_and(|(_, time)| time <= until_ns);
-                if is_of_lives(bytes) && is_due() {
-                    members.note(bytes);
+                if is_lifecycle_record(bytes) && is_due() {
+                    members.note_record(bytes);
                 }
             });
         }
@@ -160,7 +165,7 @@ impl HostFeeds {
 
     /// Returns true if a ring was so full that it should be read again soon.
     pub(super) fn is_crowded(&self) -> bool {
-        self.iter().any(Feed::is_crowded)
+        self.iter().any(RingFeed::is_crowded)
     }
 }
 

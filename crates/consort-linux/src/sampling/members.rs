@@ -8,17 +8,17 @@
 //! a hypervisor takes the CPU away. Records of what the new process has started meanwhile may have
 //! been dropped by then as a stranger's, so that such a late beginning counts as a loss.
 
-use crate::perf::record::{Record, Task};
+use crate::perf::record::{PerfRecord, TaskRecord};
 use std::collections::{BTreeMap, HashMap};
 
 /// The processes that are sampled, and for how long each was one of them.
 #[derive(Debug, Default)]
-pub(super) struct Members {
-    members: HashMap<u32, Member>,
+pub(super) struct SampledProcesses {
+    members: HashMap<u32, SampledProcess>,
     /// Trees of the processes that become members when they execute their program.
     awaited: BTreeMap<u32, u32>,
     /// Beginnings, ends and executed programs that are not applied yet.
-    changes: Vec<Change>,
+    changes: Vec<MembershipChange>,
     /// Time up to which records have been judged.
     judged_ns: u64,
     /// Number of processes whose record of becoming a member was late.
@@ -26,7 +26,7 @@ pub(super) struct Members {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Member {
+struct SampledProcess {
     /// Root of the tree of processes that it belongs to.
     tree: u32,
     since_ns: u64,
@@ -37,13 +37,13 @@ struct Member {
 
 /// A record that may change who is a member.
 #[derive(Clone, Copy, Debug)]
-enum Change {
-    Begin(Task),
-    End(Task),
+enum MembershipChange {
+    Begin(TaskRecord),
+    End(TaskRecord),
     Execute { pid: u32, time_ns: u64 },
 }
 
-impl Change {
+impl MembershipChange {
     fn time_ns(&self) -> u64 {
         match self {
             Self::Begin(task) | Self::End(task) => task.time_ns,
@@ -52,7 +52,7 @@ impl Change {
     }
 }
 
-impl Members {
+impl SampledProcesses {
     /// Returns true if there is nobody to look for.
     pub(super) fn is_empty(&self) -> bool {
         self.members.is_empty() && self.awaited.is_empty()
@@ -69,7 +69,7 @@ impl Members {
         if pid == 0 || self.awaited.contains_key(&pid) {
             return;
         }
-        let member = Member {
+        let member = SampledProcess {
             tree,
             since_ns,
             until_ns: u64::MAX,
@@ -88,21 +88,21 @@ impl Members {
     }
 
     /// Strikes off members whose end was among lost records.
-    pub(super) fn keep(&mut self, is_known: impl Fn(u32) -> bool) {
+    pub(super) fn retain_known(&mut self, is_known: impl Fn(u32) -> bool) {
         self.members.retain(|&pid, _| is_known(pid));
     }
 
     /// Notes a record that may change who is a member.
-    pub(super) fn note(&mut self, bytes: &[u8]) {
-        let change = match Record::parse(bytes) {
-            Ok(Record::Fork(task)) => Change::Begin(task),
-            Ok(Record::Exit(task)) => Change::End(task),
-            Ok(Record::Comm {
+    pub(super) fn note_record(&mut self, bytes: &[u8]) {
+        let change = match PerfRecord::parse(bytes) {
+            Ok(PerfRecord::Fork(task)) => MembershipChange::Begin(task),
+            Ok(PerfRecord::Exit(task)) => MembershipChange::End(task),
+            Ok(PerfRecord::Comm {
                 pid,
                 exec: true,
                 time_ns,
                 ..
-            }) => Change::Execute { pid, time_ns },
+            }) => MembershipChange::Execute { pid, time_ns },
             _ => return,
         };
         self.changes.push(change);
@@ -111,12 +111,12 @@ impl Members {
     /// Applies what was noted, in order of time.
     pub(super) fn apply(&mut self) {
         let mut changes = std::mem::take(&mut self.changes);
-        changes.sort_by_key(Change::time_ns);
+        changes.sort_by_key(MembershipChange::time_ns);
         for change in changes {
             match change {
-                Change::Begin(task) => self.begin(task),
-                Change::End(task) => self.end(task),
-                Change::Execute { pid, time_ns } => self.execute(pid, time_ns),
+                MembershipChange::Begin(task) => self.begin(task),
+                MembershipChange::End(task) => self.end(task),
+                MembershipChange::Execute { pid, time_ns } => self.execute(pid, time_ns),
             }
         }
     }
@@ -135,7 +135,7 @@ impl Members {
         member.is_some_and(|m| m.since_ns <= time_ns && time_ns <= m.until_ns)
     }
 
-    fn begin(&mut self, task: Task) {
+    fn begin(&mut self, task: TaskRecord) {
         if task.pid == task.parent_pid {
             if let Some(member) = self.members.get_mut(&task.pid) {
                 member.threads = member.threads.map(|threads| threads + 1);
@@ -147,7 +147,7 @@ impl Members {
         let tree = parent.map(|parent| parent.tree).filter(|_| is_child);
         match tree {
             Some(tree) => {
-                let child = Member {
+                let child = SampledProcess {
                     tree,
                     since_ns: task.time_ns,
                     until_ns: u64::MAX,
@@ -167,7 +167,7 @@ impl Members {
         }
     }
 
-    fn end(&mut self, task: Task) {
+    fn end(&mut self, task: TaskRecord) {
         let Some(member) = self.members.get_mut(&task.pid) else {
             return;
         };
@@ -193,8 +193,8 @@ impl Members {
 mod tests {
     use super::*;
 
-    fn task(pid: u32, tid: u32, parent_pid: u32, time_ns: u64) -> Task {
-        Task {
+    fn task(pid: u32, tid: u32, parent_pid: u32, time_ns: u64) -> TaskRecord {
+        TaskRecord {
             pid,
             tid,
             parent_pid,
@@ -203,8 +203,8 @@ mod tests {
         }
     }
 
-    fn after(changes: &[Change]) -> Members {
-        let mut members = Members::default();
+    fn after(changes: &[MembershipChange]) -> SampledProcesses {
+        let mut members = SampledProcesses::default();
         members.admit(10, 10, 100);
         members.changes.extend(changes);
         members.apply();
@@ -213,8 +213,8 @@ mod tests {
 
     #[test]
     fn descendants_are_members_from_their_start_whatever_the_order_of_rings() {
-        let grandchild = Change::Begin(task(12, 12, 11, 300));
-        let child = Change::Begin(task(11, 11, 10, 200));
+        let grandchild = MembershipChange::Begin(task(12, 12, 11, 300));
+        let child = MembershipChange::Begin(task(11, 11, 10, 200));
         let members = after(&[grandchild, child]);
         let at = |pid, time| members.contains(pid, time);
         assert!(at(11, 200) && at(12, 300));
@@ -223,12 +223,12 @@ mod tests {
 
     #[test]
     fn a_process_ends_with_its_last_thread() {
-        let begin = Change::Begin(task(11, 11, 10, 200));
-        let second = Change::Begin(task(11, 15, 11, 210));
-        let leader_ends = Change::End(task(11, 11, 10, 220));
+        let begin = MembershipChange::Begin(task(11, 11, 10, 200));
+        let second = MembershipChange::Begin(task(11, 15, 11, 210));
+        let leader_ends = MembershipChange::End(task(11, 11, 10, 220));
         let members = after(&[begin, second, leader_ends]);
         assert!(members.contains(11, 500));
-        let last_ends = Change::End(task(11, 15, 10, 400));
+        let last_ends = MembershipChange::End(task(11, 15, 10, 400));
         let mut members = after(&[begin, second, leader_ends, last_ends]);
         assert!(members.contains(11, 400) && !members.contains(11, 401));
         members.end_round(1_000);
@@ -237,32 +237,36 @@ mod tests {
 
     #[test]
     fn late_record_of_a_child_counts_as_a_loss() {
-        let mut members = after(&[Change::Begin(task(11, 11, 10, 200))]);
+        let mut members = after(&[MembershipChange::Begin(task(11, 11, 10, 200))]);
         assert_eq!(members.end_round(1_000), 0);
         // What 12 did meanwhile was dropped, and what strangers do is not looked at.
         for change in [task(12, 12, 11, 900), task(77, 77, 76, 900)] {
-            members.changes.push(Change::Begin(change));
+            members.changes.push(MembershipChange::Begin(change));
         }
         members.apply();
         assert_eq!(members.end_round(2_000), 1);
-        members.changes.push(Change::Begin(task(13, 13, 11, 2_100)));
+        members
+            .changes
+            .push(MembershipChange::Begin(task(13, 13, 11, 2_100)));
         members.apply();
         assert_eq!(members.end_round(3_000), 0);
     }
 
     #[test]
     fn a_number_that_another_program_reuses_is_no_member() {
-        let members = after(&[Change::Begin(task(10, 10, 77, 500))]);
+        let members = after(&[MembershipChange::Begin(task(10, 10, 77, 500))]);
         assert!(members.contains(10, 499) && !members.contains(10, 500));
     }
 
     #[test]
     fn a_launched_process_is_a_member_from_its_exec_on() {
-        let mut members = Members::default();
+        let mut members = SampledProcesses::default();
         members.await_exec(10, 0);
         members.admit(10, 10, 50);
-        members.changes.push(Change::Begin(task(11, 11, 10, 90)));
-        members.changes.push(Change::Execute {
+        members
+            .changes
+            .push(MembershipChange::Begin(task(11, 11, 10, 90)));
+        members.changes.push(MembershipChange::Execute {
             pid: 10,
             time_ns: 100,
         });
@@ -273,7 +277,7 @@ mod tests {
 
     #[test]
     fn a_tree_is_dismissed_with_its_descendants() {
-        let mut members = after(&[Change::Begin(task(11, 11, 10, 200))]);
+        let mut members = after(&[MembershipChange::Begin(task(11, 11, 10, 200))]);
         members.admit(20, 20, 100);
         members.dismiss(10);
         assert!(!members.contains(11, 300) && members.contains(20, 300));
@@ -281,7 +285,7 @@ mod tests {
 
     #[test]
     fn the_idle_and_those_of_other_namespaces_are_never_members() {
-        let mut members = Members::default();
+        let mut members = SampledProcesses::default();
         members.admit(0, 0, 0);
         assert!(!members.contains(0, 1) && members.is_empty());
     }

@@ -1,9 +1,9 @@
 //! The sampling tier: profiles of threads from samples of their instruction pointers.
 //!
-//! [`Sampler`] reads perf's rings into a [`Batch`] per round; [`Profiler`]
+//! [`Sampler`] reads perf's rings into a [`RecordBatch`] per round; [`SampleProfiler`]
 //! fetches the code at each sampled address, has it classified (crate
 //! `consort-isa`) and keeps a [`ThreadProfile`] per thread; the same batches
-//! feed [`crate::discovery::Discovery`]. Nothing runs in the background: the
+//! feed [`crate::discovery::ThreadTracker`]. Nothing runs in the background: the
 //! caller polls, or calls [`Sampler::drain`] every 100 ms or so.
 //!
 //! Pitfalls: processes that end before their code was fetched can be decoded from their files only,
@@ -26,22 +26,22 @@ mod processor;
 mod profile;
 mod profiler;
 mod sampler;
+mod sampler_account;
 mod switching;
 mod thinning;
 mod total;
-mod upkeep;
 mod watch;
 mod window;
 
-pub use batch::Batch;
+pub use batch::RecordBatch;
 pub use calibrate::sample_cost_ns;
 pub(crate) use calibrate::{sampling_clone_ns, sampling_switch_ns};
 pub use code::CodeCounts;
-pub use config::{Reach, SamplerConfig};
+pub use config::{SamplerConfig, SamplingScope};
 pub use error::SamplerError;
 pub(crate) use profile::ESTIMATED_STACK;
-pub use profile::{Counts, ProfiledThread, ThreadProfile};
-pub use profiler::Profiler;
+pub use profile::{ProfiledThread, ThreadProfile, ThreadSampleCounts};
+pub use profiler::SampleProfiler;
 pub use sampler::Sampler;
 pub(crate) use switching::switch_cost_ns;
-pub use watch::{UnknownWatch, Watch};
+pub use watch::{UnknownWatchRate, WatchRate};

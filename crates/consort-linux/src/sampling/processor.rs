@@ -1,8 +1,8 @@
 //! Facts about this host's processor that the estimate needs.
 
-use crate::topology::{Cache, CacheKind, caches};
+use crate::topology::{CacheKind, DiscoveredCache, caches};
 use consort_core::PuId;
-use consort_isa::Host;
+use consort_isa::SampledProcessor;
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -16,14 +16,14 @@ const TRIALS: usize = 32;
 
 /// The caches of the first PU below `root`, and the speed of this processor, measured once in
 /// about 0.2 ms.
-pub(super) fn look(root: &Path) -> Host {
+pub(super) fn detect_processor(root: &Path) -> SampledProcessor {
     static CYCLES_PER_NS: OnceLock<Option<f64>> = OnceLock::new();
     let caches = caches(root, &PuId(0).into());
     let data = |level| {
-        let of_level = |c: &&Cache| c.level == level && c.kind != CacheKind::Instruction;
+        let of_level = |c: &&DiscoveredCache| c.level == level && c.kind != CacheKind::Instruction;
         caches.iter().find(of_level)?.size_bytes
     };
-    Host {
+    SampledProcessor {
         l1_bytes: data(1),
         l2_bytes: data(2).or(data(1)),
         cycles_per_ns: *CYCLES_PER_NS.get_or_init(cycles_per_ns),

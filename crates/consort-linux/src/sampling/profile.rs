@@ -5,7 +5,7 @@ use consort_isa::Estimate;
 
 /// Numbers of samples, and the CPU time that they stand for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct ThreadSampleCounts {
     /// Number of samples looked at.
     pub samples: u64,
     /// Number of these whose code could be read and decoded.
@@ -14,7 +14,7 @@ pub struct Counts {
     pub sampled_ns: u64,
 }
 
-impl Counts {
+impl ThreadSampleCounts {
     pub(super) fn add(&mut self, other: Self) {
         self.samples += other.samples;
         self.decoded += other.decoded;
@@ -26,7 +26,7 @@ impl Counts {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ThreadProfile {
     /// Counts of the interval's, or the life's, own samples.
-    pub counts: Counts,
+    pub counts: ThreadSampleCounts,
     /// Estimate from the samples. Over an interval with few of them, those before it count too (see
     /// `sampling::window`); `None` as long as none was decoded.
     pub estimate: Option<Estimate>,
@@ -47,7 +47,7 @@ impl ThreadProfile {
     /// Limit that the thread runs into, latency or bandwidth, if it mainly waits for memory.
     pub fn memory_limit(&self) -> Option<MemoryLimit> {
         let estimate = self.estimate?;
-        MemoryLimit::of(estimate.memory_stall_share, estimate.bandwidth_share)
+        MemoryLimit::from_stall(estimate.memory_stall_share, estimate.bandwidth_share)
     }
 
     /// Estimated cycle stack: base, unit, memory, front end.
@@ -71,7 +71,10 @@ impl ThreadProfile {
             (Signal::CodeFootprint, footprint),
         ];
         for (signal, value) in readings {
-            sample.set(signal, Reading::whole(value, Tier::Sampling, interval_ns));
+            sample.set(
+                signal,
+                Reading::fully_counted(value, Tier::Sampling, interval_ns),
+            );
         }
         sample.mix = self.mix();
         sample.samples = self.counts.decoded;
@@ -124,9 +127,9 @@ mod tests {
         estimate.stack.memory = 0.25;
         estimate.stack.base = 0.75;
         ThreadProfile {
-            counts: Counts {
+            counts: ThreadSampleCounts {
                 decoded: 9,
-                ..Counts::default()
+                ..ThreadSampleCounts::default()
             },
             estimate: Some(estimate),
             window_samples: 10,
@@ -138,7 +141,7 @@ mod tests {
         let mut sample = Sample::default();
         profile().fill(&mut sample, 7);
         let fp = sample.reading(Signal::FpUsage).unwrap();
-        assert_eq!(fp, Reading::whole(0.5, Tier::Sampling, 7));
+        assert_eq!(fp, Reading::fully_counted(0.5, Tier::Sampling, 7));
         assert_eq!(sample.get(Signal::MemoryStall), Some(0.25));
         assert_eq!(sample.samples, 9);
         let mix = sample.mix.unwrap();

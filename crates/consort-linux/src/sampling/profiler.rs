@@ -1,14 +1,14 @@
 //! The profiler: from batches of samples to a profile per thread.
 
-use super::Batch;
-use super::blocks::Blocks;
+use super::RecordBatch;
+use super::blocks::BlockCache;
 use super::code::{CodeAddress, CodeCounts};
 use super::processor;
-use super::profile::{Counts, ProfiledThread, ThreadProfile};
-use super::total::Total;
-use super::window::Window;
-use crate::perf::record::Record;
-use consort_isa::{Estimate, Host, RegisterValues, SamplePoint};
+use super::profile::{ProfiledThread, ThreadProfile, ThreadSampleCounts};
+use super::total::ProfileTotal;
+use super::window::SampleWindow;
+use crate::perf::record::PerfRecord;
+use consort_isa::{Estimate, RegisterValues, SamplePoint, SampledProcessor};
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
@@ -19,57 +19,57 @@ const JUDGED_PER_WINDOW: u64 = 16;
 
 /// A profiler of all threads that are sampled.
 ///
-/// Feed it every [`Batch`] soon after it was read, while the code is still
-/// there, and ask for [`Profiler::interval`] once per quantum.
+/// Feed it every [`RecordBatch`] soon after it was read, while the code is still
+/// there, and ask for [`SampleProfiler::end_interval`] once per quantum.
 #[derive(Debug)]
-pub struct Profiler {
-    blocks: Blocks,
-    threads: BTreeMap<u32, Thread>,
+pub struct SampleProfiler {
+    blocks: BlockCache,
+    threads: BTreeMap<u32, ThreadSamples>,
     /// Threads with samples in this interval; some may be named twice.
     sampled: Vec<u32>,
     /// Threads that have ended in this interval, by tid.
-    ended: Vec<(u32, Thread)>,
-    host: Host,
+    ended: Vec<(u32, ThreadSamples)>,
+    host: SampledProcessor,
 }
 
 /// One thread's samples.
 #[derive(Debug, Default)]
-struct Thread {
+struct ThreadSamples {
     pid: u32,
-    window: Window,
-    interval: Counts,
+    window: SampleWindow,
+    interval: ThreadSampleCounts,
     /// Samples of the window that were not there when it was judged last.
     unjudged: u64,
     latest: Option<Estimate>,
-    total: Total,
+    total: ProfileTotal,
 }
 
-impl Profiler {
+impl SampleProfiler {
     /// A profiler that finds processes below `root`.
     pub fn new(root: &Path) -> Self {
         Self {
-            blocks: Blocks::new(root),
+            blocks: BlockCache::new(root),
             threads: BTreeMap::new(),
             sampled: Vec::new(),
             ended: Vec::new(),
-            host: processor::look(root),
+            host: processor::detect_processor(root),
         }
     }
 
     /// Takes one round of records in.
-    pub fn apply(&mut self, batch: &Batch) {
+    pub fn apply(&mut self, batch: &RecordBatch) {
         self.blocks.begin_round(batch);
         self.prefetch(batch);
         for record in &batch.records {
-            self.blocks.take(record);
-            self.take(record, batch.sample_ns);
+            self.blocks.apply_record(record);
+            self.take_record(record, batch.sample_ns);
         }
     }
 
     /// Ends the interval; returns the profiles of the threads that had samples in it or have ended,
     /// by tid. A thread that has ended is reported for the last time; one whose tid was used again
     /// comes before its successor.
-    pub fn interval(&mut self) -> Vec<ProfiledThread> {
+    pub fn end_interval(&mut self) -> Vec<ProfiledThread> {
         let mut profiled = Vec::new();
         for (tid, mut thread) in std::mem::take(&mut self.ended) {
             profiled.push(thread.end_interval(tid, true, self.host));
@@ -86,14 +86,14 @@ impl Profiler {
 
     /// Profile of a thread that had no samples in the interval that has ended: what its earlier
     /// ones tell.
-    pub fn earlier(&self, pid: u32, tid: u32) -> Option<ThreadProfile> {
+    pub fn earlier_profile(&self, pid: u32, tid: u32) -> Option<ThreadProfile> {
         let thread = self.threads.get(&tid).filter(|thread| thread.pid == pid)?;
-        Some(thread.profile(Counts::default()))
+        Some(thread.profile(ThreadSampleCounts::default()))
     }
 
     /// Lets go of threads that are no longer known, whose end was among lost records; the next
     /// interval reports them for the last time.
-    pub fn keep(&mut self, is_known: impl Fn(u32) -> bool) {
+    pub fn retain_known(&mut self, is_known: impl Fn(u32) -> bool) {
         let gone = self.threads.keys().copied().filter(|&tid| !is_known(tid));
         for tid in gone.collect::<Vec<_>>() {
             self.end(tid);
@@ -112,41 +112,43 @@ impl Profiler {
 
     /// Reads the code of samples before they are looked at one by one, but for processes whose
     /// mappings change within the batch: their memory may not be what was mapped when a sample fell.
-    fn prefetch(&mut self, batch: &Batch) {
+    fn prefetch(&mut self, batch: &RecordBatch) {
         let changing: HashSet<u32> = batch
             .records
             .iter()
             .filter_map(|record| match record {
-                Record::Mmap2(mapping) => Some(mapping.pid),
-                Record::Comm {
+                PerfRecord::Mmap2(mapping) => Some(mapping.pid),
+                PerfRecord::Comm {
                     pid, exec: true, ..
                 } => Some(*pid),
-                Record::Fork(task) => Some(task.pid),
+                PerfRecord::Fork(task) => Some(task.pid),
                 _ => None,
             })
             .collect();
         let samples = batch.records.iter().filter_map(|record| match record {
-            Record::Sample {
+            PerfRecord::Sample {
                 ip, arch, stamp, ..
-            } if !changing.contains(&stamp.pid) => Some(CodeAddress::of(*ip, *arch, *stamp)),
+            } if !changing.contains(&stamp.pid) => {
+                Some(CodeAddress::from_sample(*ip, *arch, *stamp))
+            }
             _ => None,
         });
         self.blocks.prefetch(samples);
     }
 
-    fn take(&mut self, record: &Record, sample_ns: u64) {
+    fn take_record(&mut self, record: &PerfRecord, sample_ns: u64) {
         match record {
-            Record::Sample {
+            PerfRecord::Sample {
                 ip,
                 arch,
                 registers,
                 stamp,
             } => {
-                let at = CodeAddress::of(*ip, *arch, *stamp);
+                let at = CodeAddress::from_sample(*ip, *arch, *stamp);
                 self.sample(at, registers.as_deref(), stamp.pu, sample_ns);
             }
-            Record::Fork(task) | Record::Exit(task) => self.end(task.tid),
-            Record::Comm {
+            PerfRecord::Fork(task) | PerfRecord::Exit(task) => self.end(task.tid),
+            PerfRecord::Comm {
                 tid, exec: true, ..
             } => {
                 // Another program: samples of the old one tell nothing of it.
@@ -171,7 +173,7 @@ impl Profiler {
         if thread.interval.samples == 0 {
             self.sampled.push(at.tid);
         }
-        thread.interval.add(Counts {
+        thread.interval.add(ThreadSampleCounts {
             samples: 1,
             decoded: u64::from(block.is_some()),
             sampled_ns: sample_ns,
@@ -179,7 +181,8 @@ impl Profiler {
         let accessed = block.as_ref().zip(registers);
         let at = SamplePoint {
             address,
-            accessed: accessed.and_then(|(block, registers)| block.accessed(address, registers)),
+            accessed: accessed
+                .and_then(|(block, registers)| block.memory_access_at(address, registers)),
             pu,
             time_ns: at.time_ns,
             weight: sample_ns as f64,
@@ -194,8 +197,8 @@ impl Profiler {
     }
 }
 
-impl Thread {
-    fn end_interval(&mut self, tid: u32, ended: bool, host: Host) -> ProfiledThread {
+impl ThreadSamples {
+    fn end_interval(&mut self, tid: u32, ended: bool, host: SampledProcessor) -> ProfiledThread {
         let counts = self.close(host);
         let profiled = ProfiledThread {
             pid: self.pid,
@@ -208,7 +211,7 @@ impl Thread {
         profiled
     }
 
-    fn profile(&self, counts: Counts) -> ThreadProfile {
+    fn profile(&self, counts: ThreadSampleCounts) -> ThreadProfile {
         ThreadProfile {
             counts,
             estimate: self.latest,
@@ -217,14 +220,14 @@ impl Thread {
     }
 
     /// Adds the interval so far to the total, and starts afresh.
-    fn end_interval_early(&mut self, host: Host) {
+    fn end_interval_early(&mut self, host: SampledProcessor) {
         self.close(host);
         self.window.clear();
         self.latest = None;
     }
 
     /// Judges the window if enough of it is new, and takes the interval's counts.
-    fn close(&mut self, host: Host) -> Counts {
+    fn close(&mut self, host: SampledProcessor) -> ThreadSampleCounts {
         let counts = std::mem::take(&mut self.interval);
         if counts.samples > 0 {
             self.unjudged += counts.samples;
@@ -245,14 +248,14 @@ impl Thread {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::perf::record::Task;
-    use consort_isa::{Arch, BlockFacts, Code};
+    use crate::perf::record::TaskRecord;
+    use consort_isa::{Arch, BlockFacts, CodeBytes};
     use std::sync::Arc;
 
     const ADDRESS: u64 = 0x1000;
 
     fn block() -> Arc<BlockFacts> {
-        let code = Code {
+        let code = CodeBytes {
             arch: Arch::X86_64,
             base: ADDRESS,
             // add eax, eax; ret
@@ -261,8 +264,8 @@ mod tests {
         Arc::new(BlockFacts::build(code, ADDRESS, &[]).unwrap())
     }
 
-    fn sampled(thread: &mut Thread, block: Option<Arc<BlockFacts>>) {
-        thread.interval.add(Counts {
+    fn sampled(thread: &mut ThreadSamples, block: Option<Arc<BlockFacts>>) {
+        thread.interval.add(ThreadSampleCounts {
             samples: 1,
             decoded: u64::from(block.is_some()),
             sampled_ns: 1,
@@ -278,15 +281,15 @@ mod tests {
     }
 
     /// Samples left unjudged after an interval of so many more.
-    fn unjudged_after(thread: &mut Thread, samples: u32) -> u64 {
+    fn unjudged_after(thread: &mut ThreadSamples, samples: u32) -> u64 {
         (0..samples).for_each(|_| sampled(thread, Some(block())));
-        thread.end_interval(1, false, Host::default());
+        thread.end_interval(1, false, SampledProcessor::default());
         thread.unjudged
     }
 
     #[test]
     fn a_window_is_judged_again_when_a_sixteenth_of_it_is_new() {
-        let mut thread = Thread::default();
+        let mut thread = ThreadSamples::default();
         assert_eq!(unjudged_after(&mut thread, 160), 0);
         for samples in 1..=10 {
             assert_eq!(unjudged_after(&mut thread, 1), samples);
@@ -298,7 +301,7 @@ mod tests {
 
     #[test]
     fn threads_without_samples_are_told_of_when_they_are_asked_for() {
-        let mut profiler = Profiler::new(Path::new("/"));
+        let mut profiler = SampleProfiler::new(Path::new("/"));
         let mut sample = |tids: &[u32]| {
             for &tid in tids {
                 let at = CodeAddress {
@@ -310,24 +313,27 @@ mod tests {
                 };
                 profiler.sample(at, None, 0, 1);
             }
-            let told: Vec<u32> = profiler.interval().iter().map(|p| p.tid).collect();
-            let earlier = |tid| profiler.earlier(1, tid).map(|p| p.window_samples);
+            let told: Vec<u32> = profiler.end_interval().iter().map(|p| p.tid).collect();
+            let earlier = |tid| profiler.earlier_profile(1, tid).map(|p| p.window_samples);
             (told, [1, 2, 3].map(earlier))
         };
         let (first, second) = (sample(&[2, 1, 2]), sample(&[1]));
         assert_eq!(first, (vec![1, 2], [Some(1), Some(2), None]));
         assert_eq!(second, (vec![1], [Some(2), Some(2), None]));
-        let gone = Task {
+        let gone = TaskRecord {
             pid: 1,
             tid: 2,
             parent_pid: 1,
             parent_tid: 1,
             time_ns: 0,
         };
-        profiler.take(&Record::Exit(gone), 1);
-        assert!(profiler.earlier(2, 1).is_none(), "of another process");
+        profiler.take_record(&PerfRecord::Exit(gone), 1);
+        assert!(
+            profiler.earlier_profile(2, 1).is_none(),
+            "of another process"
+        );
         let told: Vec<_> = profiler
-            .interval()
+            .end_interval()
             .iter()
             .map(|p| (p.tid, p.ended))
             .collect();
@@ -336,13 +342,13 @@ mod tests {
 
     #[test]
     fn where_nothing_could_be_judged_the_next_sample_is() {
-        let mut thread = Thread::default();
+        let mut thread = ThreadSamples::default();
         for _ in 0..100 {
             sampled(&mut thread, None);
         }
         assert_eq!(
             thread
-                .end_interval(1, false, Host::default())
+                .end_interval(1, false, SampledProcessor::default())
                 .interval
                 .estimate,
             None

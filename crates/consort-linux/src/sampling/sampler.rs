@@ -18,16 +18,16 @@
 //! start, of which the faster is closed when the start is over, and surplus
 //! samples are left out when the rings are read.
 
-use super::batch::Batch;
+use super::batch::RecordBatch;
 use super::config::SamplerConfig;
-use super::duty::Duty;
-use super::feed::Feed;
-use super::feeds::{Burst, Feeds};
+use super::duty::EventDuty;
+use super::feed::RingFeed;
+use super::feeds::{RingFeeds, StartBurst};
+use super::sampler_account::SamplerAccount;
 use super::thinning::Thinning;
-use super::upkeep::Upkeep;
-use super::watch::Watch;
+use super::watch::WatchRate;
 use crate::discovery::ThreadEvent;
-use crate::perf::record::Record;
+use crate::perf::record::PerfRecord;
 use consort_core::PuSet;
 use nix::time::{ClockId, clock_gettime};
 use std::collections::BTreeSet;
@@ -46,41 +46,41 @@ pub struct Sampler {
     pub(super) config: SamplerConfig,
     /// The configuration for watching at the full rate.
     pub(super) full: SamplerConfig,
-    pub(super) feeds: Feeds,
-    pub(super) burst: Option<Burst>,
+    pub(super) feeds: RingFeeds,
+    pub(super) burst: Option<StartBurst>,
     pub(super) thinning: Thinning,
-    pub(super) upkeep: Upkeep,
+    pub(super) upkeep: SamplerAccount,
     /// Records that were read while attaching or held back, handed out by the next round.
-    pub(super) held: Batch,
+    pub(super) held: RecordBatch,
     /// Room for the records that the next round holds back, from a batch that was given back:
     /// growing it anew in every round takes as long as reading the records.
-    pub(super) spare: Vec<Record>,
+    pub(super) spare: Vec<PerfRecord>,
     /// Root of the tree of processes for which events are opened now.
     pub(super) tree: u32,
     /// Roots of all trees that are sampled.
     pub(super) trees: BTreeSet<u32>,
     /// Times at which events on threads are open; none where all that runs on PUs is sampled.
-    pub(super) duty: Option<Duty>,
+    pub(super) duty: Option<EventDuty>,
     pub(super) is_open: bool,
 }
 
 impl Sampler {
     /// Returns true if the kernel opens the events of new threads.
     pub fn is_inherited(&self) -> bool {
-        matches!(self.feeds, Feeds::Inherited(_))
+        matches!(self.feeds, RingFeeds::Inherited(_))
     }
 
     /// Reads all rings. Call it at least every 100 ms.
     ///
     /// The rings are read one after another, so records of the last millisecond are held back until
     /// the next round: this keeps all records in order.
-    pub fn drain(&mut self) -> Batch {
+    pub fn drain(&mut self) -> RecordBatch {
         let until_ns = monotonic_ns().saturating_sub(HELD_BACK_NS);
-        if let Feeds::Host(_) = self.feeds {
+        if let RingFeeds::Host(_) = self.feeds {
             return self.drain_host(until_ns);
         }
         let mut batch = self.drain_all();
-        let old = |r: &Record| r.time_ns().unwrap_or(0) <= until_ns;
+        let old = |r: &PerfRecord| r.time_ns().unwrap_or(0) <= until_ns;
         let kept = batch.records.partition_point(old);
         self.held.records = std::mem::take(&mut self.spare);
         self.held.records.extend(batch.records.drain(kept..));
@@ -88,7 +88,7 @@ impl Sampler {
     }
 
     /// Takes back a batch that was looked at, for its room.
-    pub fn give_back(&mut self, batch: Batch) {
+    pub fn give_back(&mut self, batch: RecordBatch) {
         if batch.records.capacity() <= KEPT_RECORDS {
             self.spare = batch.records;
             self.spare.clear();
@@ -96,19 +96,19 @@ impl Sampler {
     }
 
     /// Reads all rings to their end; for the last round.
-    pub fn drain_all(&mut self) -> Batch {
-        if let Feeds::Host(_) = self.feeds {
+    pub fn drain_all(&mut self) -> RecordBatch {
+        if let RingFeeds::Host(_) = self.feeds {
             return self.drain_host(u64::MAX);
         }
         let mut batch = std::mem::take(&mut self.held);
         let thinning = &mut self.thinning;
         let factor = thinning.factor();
-        for feed in self.feeds.own_mut() {
+        for feed in self.feeds.own_feeds_mut() {
             feed.drain(&mut batch, thinning);
         }
         batch.sort();
         batch.sample_ns = factor * 1_000_000_000 / self.rate_hz().max(1);
-        if let Some(now_ns) = batch.records.last().and_then(Record::time_ns) {
+        if let Some(now_ns) = batch.records.last().and_then(PerfRecord::time_ns) {
             self.thinning.end_round(now_ns);
             self.end_burst_if_due(&batch, now_ns);
         }
@@ -116,20 +116,20 @@ impl Sampler {
     }
 
     /// Reads the rings for all that runs on the PUs, and keeps the members' records up to a time.
-    fn drain_host(&mut self, until_ns: u64) -> Batch {
-        let mut batch = Batch {
+    fn drain_host(&mut self, until_ns: u64) -> RecordBatch {
+        let mut batch = RecordBatch {
             records: std::mem::take(&mut self.spare),
-            ..Batch::default()
+            ..RecordBatch::default()
         };
         let factor = self.thinning.factor();
-        if let Feeds::Host(host) = &mut self.feeds {
+        if let RingFeeds::Host(host) = &mut self.feeds {
             batch.sample_ns = factor * 1_000_000_000 / host.rate_hz().max(1);
             host.drain(until_ns, &mut batch, &mut self.thinning);
             batch.sort();
             host.end_burst_if_due(&batch, &self.config);
-            host.switch();
+            host.switch_events();
         }
-        if let Some(now_ns) = batch.records.last().and_then(Record::time_ns) {
+        if let Some(now_ns) = batch.records.last().and_then(PerfRecord::time_ns) {
             self.thinning.end_round(now_ns);
         }
         batch
@@ -137,28 +137,28 @@ impl Sampler {
 
     /// Returns true if the rings should be read again soon, as they fill quickly.
     pub fn is_crowded(&self) -> bool {
-        matches!(&self.feeds, Feeds::Host(host) if host.is_crowded())
+        matches!(&self.feeds, RingFeeds::Host(host) if host.is_crowded())
     }
 
     /// Samples a process of a tree that was found in `/proc`: the record of its start was lost.
     pub fn admit(&mut self, pid: u32, tree: u32) {
-        if let Feeds::Host(host) = &mut self.feeds {
+        if let RingFeeds::Host(host) = &mut self.feeds {
             host.members.admit(pid, tree, monotonic_ns());
-            host.switch();
+            host.switch_events();
         }
     }
 
     /// Strikes off processes whose end was among lost records.
-    pub fn keep(&mut self, is_known: impl Fn(u32) -> bool) {
-        if let Feeds::Host(host) = &mut self.feeds {
-            host.members.keep(is_known);
-            host.switch();
+    pub fn retain_known(&mut self, is_known: impl Fn(u32) -> bool) {
+        if let RingFeeds::Host(host) = &mut self.feeds {
+            host.members.retain_known(is_known);
+            host.switch_events();
         }
     }
 
     /// Samples these PUs from now on, where all that runs on PUs is sampled.
     pub fn follow_pus(&mut self, pus: &PuSet) {
-        if let Feeds::Host(host) = &mut self.feeds {
+        if let RingFeeds::Host(host) = &mut self.feeds {
             host.follow_pus(pus);
         }
     }
@@ -166,14 +166,14 @@ impl Sampler {
     /// Returns true if events record all that runs on the PUs, and cost threads nothing when they
     /// are switched.
     pub fn is_host_wide(&self) -> bool {
-        matches!(self.feeds, Feeds::Host(_))
+        matches!(self.feeds, RingFeeds::Host(_))
     }
 
     /// Opens or closes the events on threads, as what they cost at switches and clones permits: `cost`
     /// is their cost while they are open, as a share of the programs' CPU time. Closing is cheaper
     /// for programs than disabling, because disabled events are cloned all the same.
-    pub fn keep_duty(&mut self, root: &Path, pus: &PuSet, cost: f64) {
-        let least = self.full.watch == Watch::Light;
+    pub fn apply_duty(&mut self, root: &Path, pus: &PuSet, cost: f64) {
+        let least = self.full.watch == WatchRate::Light;
         let Some(duty) = &mut self.duty else {
             return;
         };
@@ -189,7 +189,7 @@ impl Sampler {
             }
         } else {
             let mut held = std::mem::take(&mut self.held);
-            for feed in self.feeds.own_mut() {
+            for feed in self.feeds.own_feeds_mut() {
                 feed.drain(&mut held, &mut self.thinning);
             }
             self.held = held;
@@ -206,15 +206,15 @@ impl Sampler {
     /// Settles the account of an interval: `own_ns` of Consort's CPU time went into looking at
     /// `samples` samples of programs that ran for `managed_ns`. Beyond the budget, fewer are
     /// taken and looked at from now on.
-    pub fn settle(&mut self, own_ns: u64, managed_ns: u64, samples: u64, interval_ns: u64) {
-        self.upkeep.enter(own_ns, managed_ns, samples);
+    pub fn settle_cost(&mut self, own_ns: u64, managed_ns: u64, samples: u64, interval_ns: u64) {
+        self.upkeep.add_round(own_ns, managed_ns, samples);
         let busy = managed_ns as f64 / interval_ns.max(1) as f64;
         let most = self.config.max_samples_per_s;
         let limit = self.upkeep.limit_per_cpu_s();
         self.thinning
             .set_max_per_s(limit.map_or(most, |limit| most.min((limit * busy) as u64)));
         // What is not looked at need not be taken either.
-        if let Feeds::Host(host) = &mut self.feeds
+        if let RingFeeds::Host(host) = &mut self.feeds
             && !host.is_in_burst()
         {
             let usual_hz = self.config.rate_hz;
@@ -224,23 +224,23 @@ impl Sampler {
 
     /// Attaches to threads that have appeared and lets go of those that have exited, where the
     /// kernel does not do it. Threads that cannot be sampled are left out; returns their number.
-    pub fn follow(&mut self, events: &[ThreadEvent]) -> usize {
-        if !matches!(self.feeds, Feeds::PerThread(_)) {
+    pub fn follow_threads(&mut self, events: &[ThreadEvent]) -> usize {
+        if !matches!(self.feeds, RingFeeds::PerThread(_)) {
             return 0;
         }
-        let left_out = events.iter().filter(|e| !self.follow_one(e));
+        let left_out = events.iter().filter(|e| !self.follow_thread(e));
         left_out.count()
     }
 
     /// Takes samples at the pace of this rate: at once where all that runs on PUs is sampled, else of
     /// programs that join from now on.
-    pub fn set_watch(&mut self, watch: Watch) {
+    pub fn set_watch(&mut self, watch: WatchRate) {
         if watch == self.full.watch {
             return;
         }
         self.full.watch = watch;
-        self.config = self.full.watched();
-        if let Feeds::Host(host) = &mut self.feeds {
+        self.config = self.full.with_watch_rates();
+        if let RingFeeds::Host(host) = &mut self.feeds {
             host.set_rate(self.config.rate_hz);
         }
     }
@@ -248,21 +248,21 @@ impl Sampler {
     /// Number of descriptors held.
     pub fn fds(&self) -> usize {
         let burst = self.burst.as_ref().map_or(0, |b| b.events.len());
-        self.feeds.iter().map(Feed::fds).sum::<usize>() + burst
+        self.feeds.iter().map(RingFeed::fds).sum::<usize>() + burst
     }
 
     /// Memory of all rings, bytes.
     pub fn ring_bytes(&self) -> usize {
-        self.feeds.iter().map(Feed::ring_bytes).sum()
+        self.feeds.iter().map(RingFeed::ring_bytes).sum()
     }
 
-    fn follow_one(&mut self, event: &ThreadEvent) -> bool {
+    fn follow_thread(&mut self, event: &ThreadEvent) -> bool {
         match event {
             ThreadEvent::Appeared { id, .. } => {
                 self.is_fed(id.tid) || self.add_thread(id.tid).is_ok()
             }
             ThreadEvent::Exited { id } => {
-                self.let_go(id.tid);
+                self.close_feed(id.tid);
                 true
             }
             ThreadEvent::Renamed { .. } => true,
@@ -270,12 +270,12 @@ impl Sampler {
     }
 
     fn is_fed(&self, tid: u32) -> bool {
-        matches!(&self.feeds, Feeds::PerThread(feeds) if feeds.contains_key(&tid))
+        matches!(&self.feeds, RingFeeds::PerThread(feeds) if feeds.contains_key(&tid))
     }
 
     /// Closes a thread's ring; the records that it still holds are handed out next round.
-    fn let_go(&mut self, tid: u32) {
-        if let Feeds::PerThread(feeds) = &mut self.feeds
+    fn close_feed(&mut self, tid: u32) {
+        if let RingFeeds::PerThread(feeds) = &mut self.feeds
             && let Some(mut feed) = feeds.remove(&tid)
         {
             feed.drain(&mut self.held, &mut self.thinning);
@@ -284,18 +284,18 @@ impl Sampler {
 
     /// Samples per second of a thread's CPU time that are taken now.
     pub fn rate_hz(&self) -> u64 {
-        if let Feeds::Host(host) = &self.feeds {
+        if let RingFeeds::Host(host) = &self.feeds {
             return host.rate_hz();
         }
         let burst_hz = self.burst.as_ref().map_or(0, |_| self.config.burst_hz);
         self.config.rate_hz + burst_hz
     }
 
-    fn end_burst_if_due(&mut self, batch: &Batch, now_ns: u64) {
+    fn end_burst_if_due(&mut self, batch: &RecordBatch, now_ns: u64) {
         let Some(burst) = &mut self.burst else {
             return;
         };
-        let first_ns = batch.records.first().and_then(Record::time_ns);
+        let first_ns = batch.records.first().and_then(PerfRecord::time_ns);
         let began_ns = *burst.began_ns.get_or_insert(first_ns.unwrap_or(now_ns));
         if now_ns.saturating_sub(began_ns) >= self.config.burst_ns {
             self.burst = None;

@@ -30,7 +30,7 @@ pub(crate) fn switch_cost_ns<E>(
     open: impl Fn() -> Result<E, PerfError> + Sync,
 ) -> Result<u64, PerfError> {
     open()?;
-    let extra = extra(|with| exchange(with.then_some(&open)));
+    let extra = extra_cpu_time(|with| exchange(with.then_some(&open)));
     Ok(nanos_per(extra, ROUNDS * SWITCHES))
 }
 
@@ -43,12 +43,12 @@ pub(crate) fn clone_cost_ns<E>(
     open: impl Fn() -> Result<E, PerfError> + Sync,
 ) -> Result<u64, PerfError> {
     open()?;
-    let extra = extra(|with| start_threads(with.then_some(&open)));
+    let extra = extra_cpu_time(|with| start_threads(with.then_some(&open)));
     Ok(nanos_per(extra, CLONES))
 }
 
 /// CPU time that events add to a trial.
-fn extra(trial: impl Fn(bool) -> Duration) -> Duration {
+fn extra_cpu_time(trial: impl Fn(bool) -> Duration) -> Duration {
     let mut fastest = [Duration::MAX; 2];
     for _ in 0..TRIALS {
         for (with, least) in [false, true].into_iter().zip(&mut fastest) {

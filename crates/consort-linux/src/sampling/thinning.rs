@@ -28,7 +28,7 @@ impl Thinning {
     }
 
     /// Returns true if the next sample is to be looked at.
-    pub(crate) fn keep(&mut self) -> bool {
+    pub(crate) fn keep_next(&mut self) -> bool {
         self.seen += 1;
         self.seen_in_round += 1;
         self.keep_one_in == 1 || mix(self.seen).is_multiple_of(self.keep_one_in)
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     fn round(thinning: &mut Thinning, samples: u64, end_ns: u64) -> u64 {
-        let kept = (0..samples).filter(|_| thinning.keep()).count() as u64;
+        let kept = (0..samples).filter(|_| thinning.keep_next()).count() as u64;
         thinning.end_round(end_ns);
         kept
     }
@@ -109,7 +109,7 @@ mod tests {
         let mut thinning = Thinning::new(1000);
         round(&mut thinning, 0, 0);
         round(&mut thinning, 2000, 1_000_000_000);
-        let kept: Vec<bool> = (0..10_000).map(|_| thinning.keep()).collect();
+        let kept: Vec<bool> = (0..10_000).map(|_| thinning.keep_next()).collect();
         let even = kept.iter().step_by(2).filter(|&&k| k).count();
         let odd = kept.iter().skip(1).step_by(2).filter(|&&k| k).count();
         assert!(even.abs_diff(odd) < 300, "{even} and {odd}");

@@ -3,21 +3,21 @@
 //! Each interval's estimate counts by the CPU time that its own samples stand
 //! for. That takes the same memory however long the thread lives.
 
-use super::profile::{Counts, ThreadProfile};
-use consort_isa::{Bounds, CycleStack, Estimate, Footprint, Mix};
+use super::profile::{ThreadProfile, ThreadSampleCounts};
+use consort_isa::{ClassMix, Estimate, EstimatedStack, Footprint, ShareBounds};
 
 /// The running total of one thread.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Total {
-    counts: Counts,
+pub(super) struct ProfileTotal {
+    counts: ThreadSampleCounts,
     estimate: Option<Estimate>,
     /// CPU time behind the estimate, ns.
     weight_ns: f64,
 }
 
-impl Total {
+impl ProfileTotal {
     /// Adds an interval with its estimate, which may reach back further.
-    pub(super) fn add(&mut self, counts: Counts, estimate: Option<Estimate>) {
+    pub(super) fn add(&mut self, counts: ThreadSampleCounts, estimate: Option<Estimate>) {
         self.counts.add(counts);
         let Some(new) = estimate else {
             return;
@@ -48,7 +48,7 @@ fn blend(old: Estimate, new: Estimate, share: f64) -> Estimate {
     Estimate {
         mix: blend_mix(old.mix, new.mix, mean),
         mix_at_address: blend_mix(old.mix_at_address, new.mix_at_address, mean),
-        stack: CycleStack {
+        stack: EstimatedStack {
             base: mean(old.stack.base, new.stack.base),
             unit: mean(old.stack.unit, new.stack.unit),
             memory: mean(old.stack.memory, new.stack.memory),
@@ -56,18 +56,18 @@ fn blend(old: Estimate, new: Estimate, share: f64) -> Estimate {
         },
         memory_stall_share: mean(old.memory_stall_share, new.memory_stall_share),
         bandwidth_share: mean(old.bandwidth_share, new.bandwidth_share),
-        memory_bounds: Bounds {
+        memory_bounds: ShareBounds {
             low: mean(old.memory_bounds.low, new.memory_bounds.low),
             high: mean(old.memory_bounds.high, new.memory_bounds.high),
         },
         samples: old.samples + new.samples,
         decoded_share: mean(old.decoded_share, new.decoded_share),
-        footprint: larger(old.footprint, new.footprint),
+        footprint: larger_footprint(old.footprint, new.footprint),
     }
 }
 
-fn blend_mix(old: Mix, new: Mix, mean: impl Fn(f64, f64) -> f64) -> Mix {
-    Mix {
+fn blend_mix(old: ClassMix, new: ClassMix, mean: impl Fn(f64, f64) -> f64) -> ClassMix {
+    ClassMix {
         fp: mean(old.fp, new.fp),
         vector: mean(old.vector, new.vector),
         int: mean(old.int, new.int),
@@ -80,7 +80,7 @@ fn blend_mix(old: Mix, new: Mix, mean: impl Fn(f64, f64) -> f64) -> Mix {
 
 /// The larger of two footprints: code of different intervals may or may not be the same, so only
 /// that is certain.
-fn larger(a: Footprint, b: Footprint) -> Footprint {
+fn larger_footprint(a: Footprint, b: Footprint) -> Footprint {
     Footprint {
         seen_bytes: a.seen_bytes.max(b.seen_bytes),
         estimated_bytes: a.estimated_bytes.max(b.estimated_bytes),
@@ -92,26 +92,26 @@ mod tests {
     use super::*;
 
     fn estimate(fp: f64) -> Estimate {
-        let mix = Mix {
+        let mix = ClassMix {
             fp,
             int: 1.0 - fp,
-            ..Mix::default()
+            ..ClassMix::default()
         };
         Estimate {
             mix,
             mix_at_address: mix,
-            stack: CycleStack::default(),
+            stack: EstimatedStack::default(),
             memory_stall_share: fp,
             bandwidth_share: 0.0,
-            memory_bounds: Bounds::default(),
+            memory_bounds: ShareBounds::default(),
             samples: 1,
             decoded_share: 1.0,
             footprint: Footprint::default(),
         }
     }
 
-    fn counts(samples: u64, sampled_ns: u64) -> Counts {
-        Counts {
+    fn counts(samples: u64, sampled_ns: u64) -> ThreadSampleCounts {
+        ThreadSampleCounts {
             samples,
             decoded: samples,
             sampled_ns,
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn intervals_count_by_their_time() {
-        let mut total = Total::default();
+        let mut total = ProfileTotal::default();
         total.add(counts(300, 300), Some(estimate(1.0)));
         total.add(counts(0, 0), Some(estimate(0.5)));
         total.add(counts(100, 100), Some(estimate(0.0)));
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_window_with_everything_in_it_is_preferred() {
-        let mut total = Total::default();
+        let mut total = ProfileTotal::default();
         total.add(counts(150, 150), Some(estimate(1.0)));
         let latest = Some(estimate(0.25));
         assert_eq!(total.profile(150, latest).estimate, latest);

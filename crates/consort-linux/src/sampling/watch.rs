@@ -6,7 +6,7 @@ use thiserror::Error;
 
 /// The rate at which managed programs are watched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Watch {
+pub enum WatchRate {
     /// Few samples and rare scans, for programs that Consort only reports on.
     Light,
     /// As many samples as the cost of one permits, so that plans follow the programs' phases.
@@ -14,12 +14,12 @@ pub enum Watch {
     Full,
 }
 
-impl Watch {
+impl WatchRate {
     /// The names of all rates, as [`str::parse`] takes them.
     pub const NAMES: [&str; 2] = ["light", "full"];
 }
 
-impl fmt::Display for Watch {
+impl fmt::Display for WatchRate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Light => "light",
@@ -28,19 +28,19 @@ impl fmt::Display for Watch {
     }
 }
 
-/// A name that no [`Watch`] has.
+/// A name that no [`WatchRate`] has.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("unknown watch '{0}'; there are light and full")]
-pub struct UnknownWatch(String);
+pub struct UnknownWatchRate(String);
 
-impl FromStr for Watch {
-    type Err = UnknownWatch;
+impl FromStr for WatchRate {
+    type Err = UnknownWatchRate;
 
-    fn from_str(name: &str) -> Result<Self, UnknownWatch> {
+    fn from_str(name: &str) -> Result<Self, UnknownWatchRate> {
         match name {
             "light" => Ok(Self::Light),
             "full" => Ok(Self::Full),
-            _ => Err(UnknownWatch(name.to_owned())),
+            _ => Err(UnknownWatchRate(name.to_owned())),
         }
     }
 }
@@ -51,9 +51,9 @@ mod tests {
 
     #[test]
     fn names_are_parsed_and_shown() {
-        for name in Watch::NAMES {
-            assert_eq!(name.parse::<Watch>().unwrap().to_string(), name);
+        for name in WatchRate::NAMES {
+            assert_eq!(name.parse::<WatchRate>().unwrap().to_string(), name);
         }
-        assert!("none".parse::<Watch>().is_err());
+        assert!("none".parse::<WatchRate>().is_err());
     }
 }

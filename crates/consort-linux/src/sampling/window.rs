@@ -7,7 +7,7 @@
 //! two tenths of a second of CPU time; an idle one keeps the shares of its last activity. The
 //! standard error of a share is then at most 0.5 / sqrt(200) = 3.5 percent.
 
-use consort_isa::{BlockFacts, Estimate, Estimator, Host, SamplePoint};
+use consort_isa::{BlockFacts, Estimate, Estimator, SamplePoint, SampledProcessor};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -18,22 +18,22 @@ const MAX_SAMPLES: usize = 4_096;
 
 /// One sample, and its block if that could be decoded. Weights are in ns.
 #[derive(Clone, Debug)]
-struct Point {
+struct WindowSample {
     block: Option<Arc<BlockFacts>>,
     at: SamplePoint,
 }
 
 /// The latest samples of one thread.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Window {
-    points: VecDeque<Point>,
+pub(super) struct SampleWindow {
+    points: VecDeque<WindowSample>,
     /// Number of those that are of this interval.
     fresh: usize,
 }
 
-impl Window {
+impl SampleWindow {
     pub(super) fn add(&mut self, block: Option<Arc<BlockFacts>>, at: SamplePoint) {
-        let point = Point { block, at };
+        let point = WindowSample { block, at };
         self.points.push_back(point);
         self.fresh = (self.fresh + 1).min(MAX_SAMPLES);
         self.shrink_to(WINDOW_SAMPLES.max(self.fresh));
@@ -55,8 +55,8 @@ impl Window {
     }
 
     /// Estimate from the samples; `None` when none could be decoded.
-    pub(super) fn estimate(&self, host: Host) -> Option<Estimate> {
-        let mut estimator = Estimator::of_host(host);
+    pub(super) fn estimate(&self, host: SampledProcessor) -> Option<Estimate> {
+        let mut estimator = Estimator::for_processor(host);
         for point in &self.points {
             match &point.block {
                 Some(block) => {
@@ -92,7 +92,7 @@ mod tests {
         fn it_holds_the_interval_and_reaches_back_for_the_rest(
             intervals in prop::collection::vec(0usize..900, 1..12)
         ) {
-            let mut window = Window::default();
+            let mut window = SampleWindow::default();
             let mut seen = 0;
             for (at, &samples) in intervals.iter().enumerate() {
                 if at > 0 {
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn it_is_bounded() {
-        let mut window = Window::default();
+        let mut window = SampleWindow::default();
         (0..3 * MAX_SAMPLES).for_each(|_| window.add(None, AT));
         assert_eq!(window.len(), MAX_SAMPLES);
     }

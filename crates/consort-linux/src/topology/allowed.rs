@@ -3,8 +3,8 @@
 //! Pitfall: affinity is per thread. `/proc/self/status` shows that of the main thread, which
 //! children inherit unless the caller narrowed its own.
 
-use crate::cgroup::{self, CgroupVersion, Cpuset};
-use crate::proc::Status;
+use crate::cgroup::{self, CgroupCpuset, CgroupVersion};
+use crate::proc::ProcStatus;
 use crate::read;
 use consort_core::PuSet;
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use std::path::Path;
 
 /// The PUs that the process may use, and the limits that they follow from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Allowed {
+pub struct UsablePus {
     /// PUs that are online, and allowed by affinity and cpuset.
     pub pus: PuSet,
     /// PUs that the affinity allows; all online PUs if it cannot be read.
@@ -24,12 +24,12 @@ pub struct Allowed {
 }
 
 /// The limits on the process that the kernel enforces, as far as they can be read.
-pub(crate) struct Bounds {
+pub(crate) struct EnforcedPuLimits {
     affinity: Option<PuSet>,
-    cpuset: Option<Cpuset>,
+    cpuset: Option<CgroupCpuset>,
 }
 
-impl Bounds {
+impl EnforcedPuLimits {
     /// Reads the limits. `affinity` takes the place of the process's own.
     pub(crate) fn read(root: &Path, affinity: Option<&PuSet>) -> Self {
         Self {
@@ -61,9 +61,9 @@ impl Bounds {
     }
 
     /// The limits on a machine with these online PUs.
-    pub(crate) fn on(self, online: &PuSet) -> Allowed {
+    pub(crate) fn to_usable_pus(self, online: &PuSet) -> UsablePus {
         let pus = self.pus().map(|pus| pus.intersection(online));
-        Allowed {
+        UsablePus {
             pus: pus.unwrap_or_else(|| online.clone()),
             by_affinity: self.affinity.unwrap_or_else(|| online.clone()),
             cgroup_version: self.cpuset.as_ref().map(|c| c.version),
@@ -75,7 +75,7 @@ impl Bounds {
 /// Reads `Cpus_allowed_list`, which, unlike `sched_getaffinity`, may have any length and lie below
 /// any root; where it is missing, the mask `Cpus_allowed`.
 fn own_affinity(root: &Path) -> Option<PuSet> {
-    let status = Status::read(&root.join("proc/self/status")).ok()?;
+    let status = ProcStatus::read(&root.join("proc/self/status")).ok()?;
     let list: Option<PuSet> = status.value("Cpus_allowed_list");
     list.or_else(|| read::mask_in(status.field("Cpus_allowed")?))
         .filter(|set| !set.is_empty())
@@ -90,8 +90,8 @@ mod tests {
     fn affinity_is_the_given_one_else_the_process_own_else_everything() {
         let dir = tempfile::tempdir().unwrap();
         let online: PuSet = "0-3".parse().unwrap();
-        let bounds = |given: Option<&PuSet>| Bounds::read(dir.path(), given);
-        let pus = |given: Option<&PuSet>| bounds(given).on(&online).pus.to_string();
+        let bounds = |given: Option<&PuSet>| EnforcedPuLimits::read(dir.path(), given);
+        let pus = |given: Option<&PuSet>| bounds(given).to_usable_pus(&online).pus.to_string();
         assert_eq!(pus(None), "0-3");
         fs::create_dir_all(dir.path().join("proc/self")).unwrap();
         fs::write(

@@ -6,7 +6,7 @@
 //! level (some low-power cores have no level 3). Where a PU is told no such
 //! cache its package stands in.
 
-use super::notes::Notes;
+use super::notes::DiscoveryNotes;
 use crate::read;
 use consort_core::{PuId, PuSet};
 use serde::{Deserialize, Serialize};
@@ -27,7 +27,7 @@ pub enum CacheKind {
 
 /// One cache.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Cache {
+pub struct DiscoveredCache {
     /// Level, 1 nearest to the core.
     pub level: u32,
     /// Contents of the cache.
@@ -38,33 +38,34 @@ pub struct Cache {
     pub size_bytes: Option<u64>,
 }
 
-impl Cache {
+impl DiscoveredCache {
     fn holds_data_beyond_level_1(&self) -> bool {
         self.level >= 2 && self.kind != CacheKind::Instruction
     }
 }
 
 /// Every distinct cache of the online PUs, by level, kind and lowest PU.
-pub(crate) fn caches(root: &Path, online: &PuSet) -> Vec<Cache> {
-    let all = online.iter().flat_map(|pu| of_pu(root, pu, online));
+pub(crate) fn caches(root: &Path, online: &PuSet) -> Vec<DiscoveredCache> {
+    let all = online.iter().flat_map(|pu| pu_caches(root, pu, online));
     all.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-fn of_pu(root: &Path, pu: PuId, online: &PuSet) -> Vec<Cache> {
-    let indices = read::numbered(&read::pu_dir(root, pu).join("cache"), "index");
+fn pu_caches(root: &Path, pu: PuId, online: &PuSet) -> Vec<DiscoveredCache> {
+    let indices = read::numbered_entries(&read::pu_dir(root, pu).join("cache"), "index");
     let cache = |(_, dir): &(u32, PathBuf)| cache(dir, pu, online);
     indices.iter().filter_map(cache).collect()
 }
 
 /// Reads one index directory; a cache whose sharers are not shown is the PU's own.
-fn cache(dir: &Path, pu: PuId, online: &PuSet) -> Option<Cache> {
+fn cache(dir: &Path, pu: PuId, online: &PuSet) -> Option<DiscoveredCache> {
     let kind = match read::text(&dir.join("type")).as_deref() {
         Some("Data") => CacheKind::Data,
         Some("Instruction") => CacheKind::Instruction,
         _ => CacheKind::Unified,
     };
-    let sharers = read::pus_of(dir, &["shared_cpu_list"], &["shared_cpu_map"]).unwrap_or_default();
-    Some(Cache {
+    let sharers =
+        read::pus_in_dir(dir, &["shared_cpu_list"], &["shared_cpu_map"]).unwrap_or_default();
+    Some(DiscoveredCache {
         level: read::value(&dir.join("level"))?,
         kind,
         pus: sharers.intersection(online).union(&pu.into()),
@@ -74,20 +75,21 @@ fn cache(dir: &Path, pu: PuId, online: &PuSet) -> Option<Cache> {
 
 /// Returns true if the PU's first-level caches show their sharers.
 pub(crate) fn shows_sharers(root: &Path, pu: PuId) -> bool {
-    let indices = read::numbered(&read::pu_dir(root, pu).join("cache"), "index");
+    let indices = read::numbered_entries(&read::pu_dir(root, pu).join("cache"), "index");
     let mut first = indices
         .iter()
         .filter(|(_, dir)| read::value(&dir.join("level")) == Some(1));
-    first.all(|(_, dir)| read::pus_of(dir, &["shared_cpu_list"], &["shared_cpu_map"]).is_some())
+    first.all(|(_, dir)| read::pus_in_dir(dir, &["shared_cpu_list"], &["shared_cpu_map"]).is_some())
 }
 
 /// Notes lower caches that reach beyond a higher one. Hardware does not build that, so one of the
 /// two is wrong.
-pub(crate) fn note_crossings(caches: &[Cache], notes: &mut Notes) {
-    let data = |c: &&Cache| c.holds_data_beyond_level_1();
+pub(crate) fn note_crossings(caches: &[DiscoveredCache], notes: &mut DiscoveryNotes) {
+    let data = |c: &&DiscoveredCache| c.holds_data_beyond_level_1();
     for low in caches.iter().filter(data) {
-        let above = |c: &&Cache| c.level > low.level && !c.pus.intersection(&low.pus).is_empty();
-        let highs: Vec<&Cache> = caches.iter().filter(data).filter(above).collect();
+        let above =
+            |c: &&DiscoveredCache| c.level > low.level && !c.pus.intersection(&low.pus).is_empty();
+        let highs: Vec<&DiscoveredCache> = caches.iter().filter(data).filter(above).collect();
         if let Some(high) = highs.iter().find(|high| !low.pus.is_subset(&high.pus)) {
             notes.add(format!(
                 "the level {} cache of PUs {} reaches beyond the level {} cache of PUs {}; the highest level counts as the LLC domain",
@@ -98,21 +100,21 @@ pub(crate) fn note_crossings(caches: &[Cache], notes: &mut Notes) {
 }
 
 /// The PUs that share each PU's last-level cache; those of its package where none is told.
-pub(crate) fn last_level(
-    caches: &[Cache],
+pub(crate) fn last_level_sharers(
+    caches: &[DiscoveredCache],
     packages: &BTreeMap<PuId, u32>,
-    notes: &mut Notes,
+    notes: &mut DiscoveryNotes,
 ) -> BTreeMap<PuId, PuSet> {
     let mut untold = PuSet::new();
     let mut sharers = BTreeMap::new();
     for &pu in packages.keys() {
-        match highest(caches, pu) {
+        match highest_cache(caches, pu) {
             Some(cache) => drop(sharers.insert(pu, cache.pus.clone())),
             None => untold.insert(pu),
         }
     }
     for pu in untold.iter() {
-        notes.about(
+        notes.add_about_pu(
             pu,
             "no cache beyond level 1 shown; assumed one LLC domain per package",
         );
@@ -124,7 +126,7 @@ pub(crate) fn last_level(
     sharers
 }
 
-fn highest(caches: &[Cache], pu: PuId) -> Option<&Cache> {
+fn highest_cache(caches: &[DiscoveredCache], pu: PuId) -> Option<&DiscoveredCache> {
     let usable = caches.iter().filter(|c| c.holds_data_beyond_level_1());
     usable
         .filter(|c| c.pus.contains(pu))
@@ -132,8 +134,8 @@ fn highest(caches: &[Cache], pu: PuId) -> Option<&Cache> {
 }
 
 /// The PUs that share each PU's level 2 cache, for the PUs that have one.
-pub(crate) fn level_2(caches: &[Cache]) -> BTreeMap<PuId, PuSet> {
-    let level_2 = |c: &&Cache| c.level == 2 && c.kind != CacheKind::Instruction;
+pub(crate) fn level_2_sharers(caches: &[DiscoveredCache]) -> BTreeMap<PuId, PuSet> {
+    let level_2 = |c: &&DiscoveredCache| c.level == 2 && c.kind != CacheKind::Instruction;
     let caches = caches.iter().filter(level_2);
     caches
         .flat_map(|c| c.pus.iter().map(|pu| (pu, c.pus.clone())))
@@ -142,7 +144,11 @@ pub(crate) fn level_2(caches: &[Cache]) -> BTreeMap<PuId, PuSet> {
 
 /// Capacity, bytes, of the last-level cache that all of these PUs share; of the level 2 cache if
 /// that is asked for. `None` if they share none, or its size is not shown.
-pub(crate) fn shared_size(caches: &[Cache], pus: &PuSet, level: Option<u32>) -> Option<u64> {
+pub(crate) fn shared_size(
+    caches: &[DiscoveredCache],
+    pus: &PuSet,
+    level: Option<u32>,
+) -> Option<u64> {
     let usable = caches.iter().filter(|c| c.holds_data_beyond_level_1());
     let shared = usable.filter(|c| pus.is_subset(&c.pus) && level.is_none_or(|l| c.level == l));
     shared.max_by_key(|c| (c.level, c.size_bytes))?.size_bytes
@@ -165,8 +171,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn cache(level: u32, kind: CacheKind, pus: &str) -> Cache {
-        Cache {
+    fn cache(level: u32, kind: CacheKind, pus: &str) -> DiscoveredCache {
+        DiscoveredCache {
             level,
             kind,
             pus: pus.parse().unwrap(),
@@ -174,10 +180,10 @@ mod tests {
         }
     }
 
-    fn last_levels(caches: &[Cache], packages: &[u32]) -> (Vec<String>, Vec<String>) {
+    fn last_levels(caches: &[DiscoveredCache], packages: &[u32]) -> (Vec<String>, Vec<String>) {
         let packages = (0..).map(PuId).zip(packages.iter().copied()).collect();
-        let mut notes = Notes::default();
-        let sharers = last_level(caches, &packages, &mut notes);
+        let mut notes = DiscoveryNotes::default();
+        let sharers = last_level_sharers(caches, &packages, &mut notes);
         (
             sharers.values().map(ToString::to_string).collect(),
             notes.into_lines(),
@@ -218,8 +224,8 @@ mod tests {
             cache(3, CacheKind::Unified, "0-5"),
             cache(3, CacheKind::Unified, "6-11"),
         ];
-        let noted = |caches: &[Cache]| {
-            let mut notes = Notes::default();
+        let noted = |caches: &[DiscoveredCache]| {
+            let mut notes = DiscoveryNotes::default();
             note_crossings(caches, &mut notes);
             notes.into_lines()
         };

@@ -5,8 +5,8 @@
 //! for nothing, so PUs that share the first level are the core. AMD's modules (family 15h), whose
 //! halves share the first level of instructions, stay cores.
 
-use super::caches::Cache;
-use super::notes::Notes;
+use super::caches::DiscoveredCache;
+use super::notes::DiscoveryNotes;
 use super::partition::partition;
 use consort_core::{PuId, PuSet};
 use std::collections::BTreeMap;
@@ -17,10 +17,10 @@ use std::collections::BTreeMap;
 /// hardware only, and only if no cache at all is shared.
 pub(super) fn split(
     siblings: &mut BTreeMap<PuId, PuSet>,
-    caches: &[Cache],
+    caches: &[DiscoveredCache],
     is_virtual: bool,
     shows_sharers: impl Fn(PuId) -> bool,
-    notes: &mut Notes,
+    notes: &mut DiscoveryNotes,
 ) {
     let mut cores: BTreeMap<u32, PuSet> = BTreeMap::new();
     for (pu, core) in partition(siblings).group_of {
@@ -34,7 +34,7 @@ pub(super) fn split(
         let single = parts.iter().all(|part| part.len() == 1);
         if single && (is_virtual || shares_any(&core, caches)) {
             for pu in core.iter() {
-                notes.about(
+                notes.add_about_pu(
                     pu,
                     "shown as siblings of a core without a common first-level cache; the siblings were believed",
                 );
@@ -43,7 +43,7 @@ pub(super) fn split(
         }
         for part in parts {
             for pu in part.iter() {
-                notes.about(
+                notes.add_about_pu(
                     pu,
                     "shown as siblings of a core, parts of it without a common first-level cache; the caches were believed, so each part is a core",
                 );
@@ -55,7 +55,7 @@ pub(super) fn split(
 
 /// The groups of a core's PUs that first-level caches, of data or of instructions, hold together;
 /// the whole core if a PU has no such cache.
-fn parts(core: &PuSet, caches: &[Cache]) -> Vec<PuSet> {
+fn parts(core: &PuSet, caches: &[DiscoveredCache]) -> Vec<PuSet> {
     let first: Vec<PuSet> = { caches.iter() }
         .filter(|cache| cache.level == 1)
         .map(|cache| cache.pus.intersection(core))
@@ -76,8 +76,8 @@ fn parts(core: &PuSet, caches: &[Cache]) -> Vec<PuSet> {
 }
 
 /// Returns true if some cache has several PUs of the core.
-fn shares_any(core: &PuSet, caches: &[Cache]) -> bool {
-    let shared = |cache: &Cache| cache.pus.intersection(core).len() > 1;
+fn shares_any(core: &PuSet, caches: &[DiscoveredCache]) -> bool {
+    let shared = |cache: &DiscoveredCache| cache.pus.intersection(core).len() > 1;
     caches.iter().any(shared)
 }
 
@@ -89,8 +89,8 @@ mod tests {
     /// The cores that are left of one of PUs 0-7 with these caches, each (level, kind, PUs).
     fn cores(caches: &[(u32, CacheKind, &str)], is_virtual: bool) -> (Vec<String>, usize) {
         let set = |text: &str| text.parse::<PuSet>().unwrap();
-        let caches: Vec<Cache> = { caches.iter() }
-            .map(|&(level, kind, pus)| Cache {
+        let caches: Vec<DiscoveredCache> = { caches.iter() }
+            .map(|&(level, kind, pus)| DiscoveredCache {
                 level,
                 kind,
                 pus: set(pus),
@@ -98,7 +98,7 @@ mod tests {
             })
             .collect();
         let mut siblings = (0..8).map(|pu| (PuId(pu), set("0-7"))).collect();
-        let mut notes = Notes::default();
+        let mut notes = DiscoveryNotes::default();
         split(&mut siblings, &caches, is_virtual, |_| true, &mut notes);
         let mut cores: Vec<String> = siblings.values().map(ToString::to_string).collect();
         cores.dedup();

@@ -2,7 +2,7 @@
 //!
 //! Usage: [`processors`] gives one record per `processor` line that has a
 //! number; keys that come before the first such line or after the last blank
-//! line belong to the machine and are in [`machine`]. Pitfall: old 32-bit Arm
+//! line belong to the machine_keys and are in [`machine_keys`]. Pitfall: old 32-bit Arm
 //! kernels print `Processor : ARMv7 …` before the records and the CPU's
 //! identity once at the end; [`lookup`] therefore falls back to the machine.
 
@@ -10,7 +10,7 @@ use consort_core::PuId;
 use std::collections::BTreeMap;
 
 /// Keys and values of one record.
-pub(crate) type Keys = BTreeMap<String, String>;
+pub(crate) type CpuinfoKeys = BTreeMap<String, String>;
 
 /// One PU's record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub(crate) struct Processor {
     /// The PU.
     pub(crate) pu: PuId,
     /// Keys and values of the record.
-    pub(crate) keys: Keys,
+    pub(crate) keys: CpuinfoKeys,
 }
 
 /// The records of all PUs, in file order.
@@ -27,7 +27,7 @@ pub(crate) fn processors(text: &str) -> Vec<Processor> {
 }
 
 /// The keys that belong to no PU, such as `platform` and `machine` on POWER.
-pub(crate) fn machine(text: &str) -> Keys {
+pub(crate) fn machine_keys(text: &str) -> CpuinfoKeys {
     blocks(text)
         .filter(|block| processor_number(block).is_none())
         .flatten()
@@ -36,21 +36,25 @@ pub(crate) fn machine(text: &str) -> Keys {
 }
 
 /// Value of a key of a PU, else of the machine.
-pub(crate) fn lookup<'a>(keys: &'a Keys, machine: &'a Keys, key: &str) -> Option<&'a str> {
+pub(crate) fn lookup<'a>(
+    keys: &'a CpuinfoKeys,
+    machine: &'a CpuinfoKeys,
+    key: &str,
+) -> Option<&'a str> {
     keys.get(key)
         .or_else(|| machine.get(key))
         .map(String::as_str)
 }
 
-type Block<'a> = Vec<(&'a str, &'a str)>;
+type CpuinfoBlock<'a> = Vec<(&'a str, &'a str)>;
 
-fn blocks(text: &str) -> impl Iterator<Item = Block<'_>> {
+fn blocks(text: &str) -> impl Iterator<Item = CpuinfoBlock<'_>> {
     text.split("\n\n").flat_map(split_at_processors)
 }
 
 /// Splits a paragraph into records: some architectures print no blank line between them.
-fn split_at_processors(paragraph: &str) -> Vec<Block<'_>> {
-    let mut blocks: Vec<Block<'_>> = vec![Vec::new()];
+fn split_at_processors(paragraph: &str) -> Vec<CpuinfoBlock<'_>> {
+    let mut blocks: Vec<CpuinfoBlock<'_>> = vec![Vec::new()];
     for (key, value) in paragraph.lines().filter_map(pair) {
         if is_number_line(key, value) {
             blocks.push(Vec::new());
@@ -71,12 +75,12 @@ fn is_number_line(key: &str, value: &str) -> bool {
     key == "processor" && value.parse::<u32>().is_ok()
 }
 
-fn processor_number(block: &Block<'_>) -> Option<u32> {
+fn processor_number(block: &CpuinfoBlock<'_>) -> Option<u32> {
     let (_, number) = block.iter().find(|(k, v)| is_number_line(k, v))?;
     number.parse().ok()
 }
 
-fn processor(block: Block<'_>) -> Option<Processor> {
+fn processor(block: CpuinfoBlock<'_>) -> Option<Processor> {
     let pu = PuId(processor_number(&block)?);
     let keys = block.into_iter();
     Some(Processor {
@@ -100,8 +104,8 @@ mod tests {
         assert_eq!(cpus.len(), 2);
         assert_eq!(cpus[1].pu, PuId(1));
         assert_eq!(cpus[1].keys["cpu"], "POWER9, altivec supported");
-        assert_eq!(machine(POWER)["machine"], "PowerNV 8335-GTH");
-        assert!(!machine(POWER).contains_key("cpu"));
+        assert_eq!(machine_keys(POWER)["machine"], "PowerNV 8335-GTH");
+        assert!(!machine_keys(POWER).contains_key("cpu"));
     }
 
     #[test]
@@ -113,7 +117,7 @@ mod tests {
     #[test]
     fn a_pu_without_a_key_takes_the_machines() {
         let text = "Processor : ARMv7\n\nprocessor : 0\n\nCPU part : 0xc09\n";
-        let (cpus, machine) = (processors(text), machine(text));
+        let (cpus, machine) = (processors(text), machine_keys(text));
         assert_eq!(cpus.len(), 1);
         assert_eq!(lookup(&cpus[0].keys, &machine, "CPU part"), Some("0xc09"));
         assert_eq!(lookup(&cpus[0].keys, &machine, "flags"), None);
@@ -124,7 +128,7 @@ mod tests {
         fn any_text_is_read_without_failing(text in "(processor|cpu|[ :\t\n]|[0-9a-f]{1,12}|.){0,60}") {
             let listed = text.lines().filter(|line| line.contains("processor")).count();
             prop_assert!(processors(&text).len() <= listed);
-            machine(&text);
+            machine_keys(&text);
         }
 
         #[test]

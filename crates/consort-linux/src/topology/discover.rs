@@ -1,14 +1,14 @@
 //! Discovery of the host: one description out of all that sysfs and procfs tell.
 
-use super::allowed::{Allowed, Bounds};
-use super::caches::{self, Cache};
+use super::allowed::{EnforcedPuLimits, UsablePus};
+use super::caches::{self, DiscoveredCache};
 use super::core_types::{CoreTypeSource, core_types};
-use super::groups::Groups;
+use super::groups::PuGroups;
 use super::hypervisor::{Hypervisor, hypervisor};
 use super::identity::{IdentityGroup, identities};
 use super::isolated;
 use super::nodes::{self, NumaNode};
-use super::notes::Notes;
+use super::notes::DiscoveryNotes;
 use super::pus;
 use consort_core::sharing::SharingMap;
 use consort_core::topology::{self, CoreType, Domain, Topology};
@@ -19,17 +19,17 @@ use thiserror::Error;
 
 /// The description of a machine, as far as it could be found out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Discovery {
+pub struct TopologyDiscovery {
     /// Topology of every online PU, allowed or not.
     pub machine: Topology,
     /// Topology of the PUs that may be used.
     pub topology: Topology,
     /// The limits on the PUs that may be used.
-    pub allowed: Allowed,
+    pub allowed: UsablePus,
     /// PUs that are plugged in, online or not.
     pub present: PuSet,
     /// Every cache of the online PUs.
-    pub caches: Vec<Cache>,
+    pub caches: Vec<DiscoveredCache>,
     /// NUMA nodes, those without PUs included.
     pub nodes: Vec<NumaNode>,
     /// Sources that told the core types apart, most trusted first; empty where all cores are alike.
@@ -50,7 +50,7 @@ pub struct Discovery {
 
 /// Reason for which there is no topology.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum TopologyError {
+pub enum DiscoveryError {
     /// No source lists any PU.
     #[error(
         "no online PU is listed below {root}: sys/devices/system/cpu and proc/cpuinfo are missing or empty; are /sys and /proc mounted there?"
@@ -68,45 +68,48 @@ pub enum TopologyError {
 ///
 /// # Errors
 /// When nothing below another root than `/` lists a PU. Missing files are no error; see
-/// [`Discovery::notes`].
-pub fn discover(root: &Path) -> Result<Discovery, TopologyError> {
-    discover_with(root, None)
+/// [`TopologyDiscovery::notes`].
+pub fn discover(root: &Path) -> Result<TopologyDiscovery, DiscoveryError> {
+    discover_with_affinity(root, None)
 }
 
 /// [`discover`] with an affinity other than the process's own.
 ///
 /// # Errors
 /// Those of [`discover`].
-pub fn discover_with(root: &Path, affinity: Option<&PuSet>) -> Result<Discovery, TopologyError> {
-    let mut notes = Notes::default();
-    let bounds = Bounds::read(root, affinity);
-    let online = match pus::online(root, &bounds, &mut notes) {
+pub fn discover_with_affinity(
+    root: &Path,
+    affinity: Option<&PuSet>,
+) -> Result<TopologyDiscovery, DiscoveryError> {
+    let mut notes = DiscoveryNotes::default();
+    let bounds = EnforcedPuLimits::read(root, affinity);
+    let online = match pus::detect_online_pus(root, &bounds, &mut notes) {
         Some(online) => online,
-        None if root == Path::new("/") => flat(&mut notes),
+        None if root == Path::new("/") => assume_flat_pus(&mut notes),
         None => {
-            return Err(TopologyError::NoPu {
+            return Err(DiscoveryError::NoPu {
                 root: root.to_owned(),
             });
         }
     };
-    let allowed = bounds.on(&online);
+    let allowed = bounds.to_usable_pus(&online);
     let caches = caches::caches(root, &online);
     let nodes = nodes::nodes(root, &online);
     let hypervisor = hypervisor(root);
     let is_virtual = hypervisor.is_some();
-    let mut groups = Groups::new(root, &online, &caches, &nodes, is_virtual, &mut notes);
-    groups.mend(&mut notes);
+    let mut groups = PuGroups::new(root, &online, &caches, &nodes, is_virtual, &mut notes);
+    groups.repair_cores(&mut notes);
     let found = core_types(root, &groups.cores(), &caches, &mut notes);
     let machine = Topology::new(groups.facts(&found.of_core), found.types)?;
-    let isolated = isolated::isolated(root, &online);
+    let isolated = isolated::isolated_pus(root, &online);
     let machine = with_cache_sizes(machine, &caches).with_unbalanced(&isolated);
     let hidden_topology = hides(hypervisor.as_ref(), &machine, &mut notes);
-    Ok(Discovery {
-        topology: machine.restricted(&allowed.pus)?,
-        present: pus::present(root, &online),
+    Ok(TopologyDiscovery {
+        topology: machine.restrict_to(&allowed.pus)?,
+        present: pus::present_pus(root, &online),
         identities: identities(root, &online),
         core_type_sources: found.sources,
-        nohz_full: isolated::nohz_full(root, &online),
+        nohz_full: isolated::nohz_full_pus(root, &online),
         notes: notes.into_lines(),
         isolated,
         machine,
@@ -118,9 +121,9 @@ pub fn discover_with(root: &Path, affinity: Option<&PuSet>) -> Result<Discovery,
     })
 }
 
-impl Discovery {
+impl TopologyDiscovery {
     /// Returns the same machine with every online PU usable.
-    pub(crate) fn unbounded(mut self) -> Self {
+    pub(crate) fn allow_all_pus(mut self) -> Self {
         self.topology = self.machine.clone();
         self.allowed.pus = self.machine.pus().clone();
         self
@@ -129,10 +132,10 @@ impl Discovery {
     /// Returns the same machine with sharing as a file tells it instead of the kernel.
     ///
     /// # Errors
-    /// [`TopologyError::Contradiction`] for a map that [`SharingMap::check`] refuses.
-    pub fn with_sharing(mut self, map: &SharingMap) -> Result<Self, TopologyError> {
+    /// [`DiscoveryError::Contradiction`] for a map that [`SharingMap::check`] refuses.
+    pub fn with_sharing(mut self, map: &SharingMap) -> Result<Self, DiscoveryError> {
         self.machine = map.apply(&self.machine)?;
-        self.topology = self.machine.restricted(&self.allowed.pus)?;
+        self.topology = self.machine.restrict_to(&self.allowed.pus)?;
         self.hidden_topology &= self.machine.smt() == 1;
         Ok(self)
     }
@@ -140,13 +143,13 @@ impl Discovery {
 
 /// As many PUs as the kernel lets this process use, for hosts whose files show none: a program can
 /// be run and watched there all the same.
-fn flat(notes: &mut Notes) -> PuSet {
+fn assume_flat_pus(notes: &mut DiscoveryNotes) -> PuSet {
     let count = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
     notes.add("/sys and /proc list no PUs; assumed as many as this process may use, from 0 on");
     (0..count).map(PuId).collect()
 }
 
-fn with_cache_sizes(machine: Topology, caches: &[Cache]) -> Topology {
+fn with_cache_sizes(machine: Topology, caches: &[DiscoveredCache]) -> Topology {
     let sizes = |domains: &[Domain], level: Option<u32>| {
         let size = |d: &Domain| Some((d.key, caches::shared_size(caches, &d.pus, level)?));
         domains.iter().filter_map(size).collect()
@@ -155,7 +158,7 @@ fn with_cache_sizes(machine: Topology, caches: &[Cache]) -> Topology {
     machine.with_cache_sizes(&llcs, &l2s)
 }
 
-fn hides(hypervisor: Option<&Hypervisor>, machine: &Topology, notes: &mut Notes) -> bool {
+fn hides(hypervisor: Option<&Hypervisor>, machine: &Topology, notes: &mut DiscoveryNotes) -> bool {
     let Some(hypervisor) = hypervisor else {
         return false;
     };
@@ -222,7 +225,7 @@ mod tests {
     #[test]
     fn a_file_tells_of_sharing_instead_of_the_kernel() {
         let dir = tree(&[("sys/devices/system/cpu/online", "0-3")]);
-        let found = discover_with(dir.path(), Some(&"0-2".parse().unwrap())).unwrap();
+        let found = discover_with_affinity(dir.path(), Some(&"0-2".parse().unwrap())).unwrap();
         assert_eq!(found.topology.smt(), 1);
         let map = SharingMap::parse("cores = [\"0,2\", \"1,3\"]", "m.toml").unwrap();
         let found = found.with_sharing(&map).unwrap();
@@ -237,7 +240,7 @@ mod tests {
     #[test]
     fn the_machine_keeps_pus_that_may_not_be_used() {
         let dir = tree(&[("sys/devices/system/cpu/online", "0-3")]);
-        let found = discover_with(dir.path(), Some(&"1-2".parse().unwrap())).unwrap();
+        let found = discover_with_affinity(dir.path(), Some(&"1-2".parse().unwrap())).unwrap();
         assert_eq!(found.machine.pus().len(), 4);
         assert_eq!(found.topology.pus().to_string(), "1-2");
     }

@@ -1,21 +1,21 @@
 //! Package, node, core and cache domains of each PU, as numbers that a topology takes.
 //!
-//! Pitfall: call [`Groups::mend`] before [`Groups::facts`]; a topology refuses cores whose PUs lie
+//! Pitfall: call [`PuGroups::repair_cores`] before [`PuGroups::facts`]; a topology refuses cores whose PUs lie
 //! in different places, which some hypervisors show.
 
-use super::caches::{self, Cache};
+use super::caches::{self, DiscoveredCache};
 use super::cores;
 use super::nodes::{self, NumaNode};
-use super::notes::Notes;
+use super::notes::DiscoveryNotes;
 use super::partition::partition;
-use super::place;
+use super::pu_topology;
 use consort_core::topology::PuFacts;
 use consort_core::{PuId, PuSet};
 use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Groups of the online PUs: for each kind of group, the number of every PU's group.
-pub(crate) struct Groups {
+pub(crate) struct PuGroups {
     package: BTreeMap<PuId, u32>,
     node: BTreeMap<PuId, u32>,
     core: BTreeMap<PuId, u32>,
@@ -23,17 +23,17 @@ pub(crate) struct Groups {
     l2: BTreeMap<PuId, u32>,
 }
 
-impl Groups {
+impl PuGroups {
     /// Reads every group; `is_virtual` if there is a hypervisor.
     pub(crate) fn new(
         root: &Path,
         online: &PuSet,
-        caches: &[Cache],
+        caches: &[DiscoveredCache],
         nodes: &[NumaNode],
         is_virtual: bool,
-        notes: &mut Notes,
+        notes: &mut DiscoveryNotes,
     ) -> Self {
-        let mut places = place::places(root, online, notes);
+        let mut places = pu_topology::read_packages_and_siblings(root, online, notes);
         let shows_sharers = |pu| caches::shows_sharers(root, pu);
         cores::split(
             &mut places.siblings,
@@ -43,13 +43,13 @@ impl Groups {
             notes,
         );
         caches::note_crossings(caches, notes);
-        let llc = caches::last_level(caches, &places.packages, notes);
+        let llc = caches::last_level_sharers(caches, &places.packages, notes);
         Self {
-            node: nodes::node_of(nodes, online, notes),
-            core: numbered(&places.siblings, "core siblings", notes),
-            llc: numbered(&llc, "sharers of the last-level cache", notes),
-            l2: numbered(
-                &caches::level_2(caches),
+            node: nodes::nodes_by_pu(nodes, online, notes),
+            core: number_groups(&places.siblings, "core siblings", notes),
+            llc: number_groups(&llc, "sharers of the last-level cache", notes),
+            l2: number_groups(
+                &caches::level_2_sharers(caches),
                 "sharers of the level 2 cache",
                 notes,
             ),
@@ -59,7 +59,7 @@ impl Groups {
 
     /// Gives all PUs of a core the place of its first PU; some hypervisors spread siblings over
     /// packages or nodes.
-    pub(crate) fn mend(&mut self, notes: &mut Notes) {
+    pub(crate) fn repair_cores(&mut self, notes: &mut DiscoveryNotes) {
         let cores = self.cores();
         let maps = [
             (&mut self.package, "package"),
@@ -68,7 +68,7 @@ impl Groups {
         ];
         for (map, what) in maps {
             for core in &cores {
-                mend_core(map, what, core, notes);
+                repair_core(map, what, core, notes);
             }
         }
     }
@@ -98,22 +98,31 @@ impl Groups {
     }
 }
 
-fn numbered(claims: &BTreeMap<PuId, PuSet>, what: &str, notes: &mut Notes) -> BTreeMap<PuId, u32> {
+fn number_groups(
+    claims: &BTreeMap<PuId, PuSet>,
+    what: &str,
+    notes: &mut DiscoveryNotes,
+) -> BTreeMap<PuId, u32> {
     let found = partition(claims);
     for pu in found.torn.iter() {
-        notes.about(pu, format!("others do not agree with its {what}"));
+        notes.add_about_pu(pu, format!("others do not agree with its {what}"));
     }
     found.group_of
 }
 
-fn mend_core(map: &mut BTreeMap<PuId, u32>, what: &str, core: &PuSet, notes: &mut Notes) {
+fn repair_core(
+    map: &mut BTreeMap<PuId, u32>,
+    what: &str,
+    core: &PuSet,
+    notes: &mut DiscoveryNotes,
+) {
     let Some(&first) = core.first().and_then(|pu| map.get(&pu)) else {
         return;
     };
     for pu in core.iter() {
         if map.insert(pu, first) != Some(first) {
             let told = format!("shown in another {what} than its core's first PU; took that one's");
-            notes.about(pu, told);
+            notes.add_about_pu(pu, told);
         }
     }
 }

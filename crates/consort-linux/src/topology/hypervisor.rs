@@ -24,7 +24,7 @@ pub struct Hypervisor {
 pub fn hypervisor(root: &Path) -> Option<Hypervisor> {
     let cpuinfo = read::text(&root.join("proc/cpuinfo")).unwrap_or_default();
     let named = || {
-        let (name, evidence) = named(root, &cpuinfo)?;
+        let (name, evidence) = detect_name(root, &cpuinfo)?;
         Some(hypervisor_of(name, evidence))
     };
     match x86_flag(&cpuinfo) {
@@ -52,17 +52,17 @@ const XEN_TYPE: &str = "sys/hypervisor/type";
 const DSDT: &str = "sys/firmware/acpi/tables/DSDT";
 const CLOCKS: &str = "sys/devices/system/clocksource/clocksource0/available_clocksource";
 
-type Named = (&'static str, &'static str);
+type HypervisorEvidence = (&'static str, &'static str);
 
 /// Tries the most specific evidence first: a cloud vendor's DMI name says less than the interfaces
 /// that the hypervisor offers, and QEMU is KVM where KVM's clock is.
-fn named(root: &Path, cpuinfo: &str) -> Option<Named> {
+fn detect_name(root: &Path, cpuinfo: &str) -> Option<HypervisorEvidence> {
     xen_type(root)
         .map(|name| (name, XEN_TYPE))
         .or_else(|| acpi_oem(root))
         .or_else(|| dmi(root, &VENDORS))
         .or_else(|| clock(root))
-        .or_else(|| emulated(cpuinfo))
+        .or_else(|| detect_emulation(cpuinfo))
         .or_else(|| device_tree(root))
         .or_else(|| dmi(root, &KVM_CLOUDS))
         .or_else(|| power(cpuinfo))
@@ -74,7 +74,7 @@ fn xen_type(root: &Path) -> Option<&'static str> {
 }
 
 /// The OEM id of the ACPI tables (bytes 10 to 15 of a table's header); root may read it.
-fn acpi_oem(root: &Path) -> Option<Named> {
+fn acpi_oem(root: &Path) -> Option<HypervisorEvidence> {
     let table = fs::read(root.join(DSDT)).ok()?;
     (table.get(10..16)? == b"FIRECK").then_some(("Firecracker", DSDT))
 }
@@ -101,7 +101,7 @@ const KVM_CLOUDS: [(&str, &str); 6] = [
     ("QEMU", "QEMU"),
 ];
 
-fn dmi(root: &Path, names: &[(&str, &'static str)]) -> Option<Named> {
+fn dmi(root: &Path, names: &[(&str, &'static str)]) -> Option<HypervisorEvidence> {
     const DMI: &str = "sys/class/dmi/id";
     let dir = root.join(DMI);
     let field = |name: &str| read::text(&dir.join(name)).unwrap_or_default();
@@ -113,7 +113,7 @@ fn dmi(root: &Path, names: &[(&str, &'static str)]) -> Option<Named> {
 }
 
 /// The hypervisor that offers a clock of its own to its guests, if one does.
-fn clock(root: &Path) -> Option<Named> {
+fn clock(root: &Path) -> Option<HypervisorEvidence> {
     let clocks = read::text(&root.join(CLOCKS))?;
     let names = [
         ("kvm-clock", "KVM"),
@@ -127,14 +127,14 @@ fn clock(root: &Path) -> Option<Named> {
 }
 
 /// QEMU's software emulation, which names itself in the model name.
-fn emulated(cpuinfo: &str) -> Option<Named> {
+fn detect_emulation(cpuinfo: &str) -> Option<HypervisorEvidence> {
     let cpus = cpuinfo::processors(cpuinfo);
     let model = cpus.first()?.keys.get("model name")?;
     let is_tcg = model.contains("QEMU TCG");
     is_tcg.then_some(("QEMU TCG", "proc/cpuinfo"))
 }
 
-fn device_tree(root: &Path) -> Option<Named> {
+fn device_tree(root: &Path) -> Option<HypervisorEvidence> {
     const NODE: &str = "proc/device-tree/hypervisor/compatible";
     let compatible = read::text(&root.join(NODE))?;
     let names = [
@@ -150,8 +150,8 @@ fn device_tree(root: &Path) -> Option<Named> {
 
 /// The hypervisor of a POWER guest, which has `pSeries` as its machine: emulation adds `qemu`,
 /// PowerVM adds nothing.
-fn power(cpuinfo: &str) -> Option<Named> {
-    let machine = cpuinfo::machine(cpuinfo);
+fn power(cpuinfo: &str) -> Option<HypervisorEvidence> {
+    let machine = cpuinfo::machine_keys(cpuinfo);
     let machine = machine.get("machine").filter(|m| m.contains("pSeries"))?;
     let name = if machine.contains("qemu") {
         "QEMU"

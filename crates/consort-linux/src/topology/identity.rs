@@ -4,7 +4,7 @@
 //! several groups, Intel hybrid chips one (family and model are the same for
 //! all their cores; the core types tell them apart).
 
-use super::cpuinfo::{self, Keys, Processor};
+use super::cpuinfo::{self, CpuinfoKeys, Processor};
 use crate::read;
 use consort_core::PuSet;
 use serde::{Deserialize, Serialize};
@@ -94,7 +94,7 @@ pub struct IdentityGroup {
 /// The online PUs by identity, in the order of each group's first PU.
 pub fn identities(root: &Path, online: &PuSet) -> Vec<IdentityGroup> {
     let text = read::text(&root.join("proc/cpuinfo")).unwrap_or_default();
-    let machine = cpuinfo::machine(&text);
+    let machine = cpuinfo::machine_keys(&text);
     let mut groups: BTreeMap<(CpuIdentity, Option<String>), PuSet> = BTreeMap::new();
     let mut rest = online.clone();
     let mut all = BTreeSet::new();
@@ -115,10 +115,10 @@ pub fn identities(root: &Path, online: &PuSet) -> Vec<IdentityGroup> {
         let others = groups.entry(key).or_default();
         *others = others.union(&rest);
     }
-    in_order(groups)
+    sort_groups(groups)
 }
 
-fn in_order(groups: BTreeMap<(CpuIdentity, Option<String>), PuSet>) -> Vec<IdentityGroup> {
+fn sort_groups(groups: BTreeMap<(CpuIdentity, Option<String>), PuSet>) -> Vec<IdentityGroup> {
     let group = |((identity, model_name), pus)| IdentityGroup {
         pus,
         identity,
@@ -129,14 +129,14 @@ fn in_order(groups: BTreeMap<(CpuIdentity, Option<String>), PuSet>) -> Vec<Ident
     groups
 }
 
-fn identify(keys: &Keys, machine: &Keys) -> CpuIdentity {
+fn identify(keys: &CpuinfoKeys, machine: &CpuinfoKeys) -> CpuIdentity {
     x86(keys)
         .or_else(|| arm(keys, machine))
         .or_else(|| power(keys))
         .unwrap_or(CpuIdentity::Unknown)
 }
 
-fn x86(keys: &Keys) -> Option<CpuIdentity> {
+fn x86(keys: &CpuinfoKeys) -> Option<CpuIdentity> {
     Some(CpuIdentity::X86 {
         vendor: keys.get("vendor_id")?.clone(),
         family: keys.get("cpu family")?.parse().ok()?,
@@ -148,7 +148,7 @@ fn x86(keys: &Keys) -> Option<CpuIdentity> {
     })
 }
 
-fn arm(keys: &Keys, machine: &Keys) -> Option<CpuIdentity> {
+fn arm(keys: &CpuinfoKeys, machine: &CpuinfoKeys) -> Option<CpuIdentity> {
     let field = |key| number(cpuinfo::lookup(keys, machine, key)?);
     Some(CpuIdentity::Arm {
         implementer: field("CPU implementer")?,
@@ -158,7 +158,7 @@ fn arm(keys: &Keys, machine: &Keys) -> Option<CpuIdentity> {
     })
 }
 
-fn power(keys: &Keys) -> Option<CpuIdentity> {
+fn power(keys: &CpuinfoKeys) -> Option<CpuIdentity> {
     let name = keys.get("cpu")?.split([',', ' ']).next()?;
     if name.is_empty() {
         return None;

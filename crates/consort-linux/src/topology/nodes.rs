@@ -4,7 +4,7 @@
 //! file has one number per online node, in ascending order of the nodes; 10 is
 //! local, as in ACPI's SLIT.
 
-use super::notes::Notes;
+use super::notes::DiscoveryNotes;
 use crate::read;
 use consort_core::{PuId, PuSet};
 use serde::{Deserialize, Serialize};
@@ -24,11 +24,11 @@ pub struct NumaNode {
 
 /// All nodes, by number; empty where the kernel shows none.
 pub(crate) fn nodes(root: &Path, online: &PuSet) -> Vec<NumaNode> {
-    let dirs = read::numbered(&root.join("sys/devices/system/node"), "node");
+    let dirs = read::numbered_entries(&root.join("sys/devices/system/node"), "node");
     let numbers: Vec<u32> = dirs.iter().map(|(number, _)| *number).collect();
     let node = |(node, dir): &(u32, PathBuf)| NumaNode {
         node: *node,
-        pus: read::pus_of(dir, &["cpulist"], &["cpumap"])
+        pus: read::pus_in_dir(dir, &["cpulist"], &["cpumap"])
             .unwrap_or_default()
             .intersection(online),
         distances: distances(&dir.join("distance"), &numbers),
@@ -49,15 +49,15 @@ fn distances(file: &Path, nodes: &[u32]) -> BTreeMap<u32, u32> {
 }
 
 /// The node of each online PU; 0 where none is told.
-pub(crate) fn node_of(
+pub(crate) fn nodes_by_pu(
     nodes: &[NumaNode],
     online: &PuSet,
-    notes: &mut Notes,
+    notes: &mut DiscoveryNotes,
 ) -> BTreeMap<PuId, u32> {
     let mut node = |pu| {
         let told = nodes.iter().find(|n| n.pus.contains(pu));
         if told.is_none() {
-            notes.about(pu, "no NUMA node shown; assumed node 0");
+            notes.add_about_pu(pu, "no NUMA node shown; assumed node 0");
         }
         told.map_or(0, |n| n.node)
     };
@@ -86,8 +86,8 @@ mod tests {
         assert_eq!(nodes[0].pus.to_string(), "0");
         assert_eq!(nodes[0].distances, BTreeMap::from([(0, 10), (8, 80)]));
         assert!(nodes[1].pus.is_empty());
-        let mut notes = Notes::default();
-        let of = node_of(&nodes, &online, &mut notes);
+        let mut notes = DiscoveryNotes::default();
+        let of = nodes_by_pu(&nodes, &online, &mut notes);
         assert_eq!(of, BTreeMap::from([(PuId(0), 0), (PuId(2), 0)]));
         assert_eq!(
             notes.into_lines(),

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 
 /// Collects assumptions; equal ones about several PUs become one line.
 #[derive(Debug, Default)]
-pub(crate) struct Notes {
+pub(crate) struct DiscoveryNotes {
     lines: Vec<String>,
     about_pus: BTreeMap<String, PuSet>,
 }
 
-impl Notes {
+impl DiscoveryNotes {
     /// Adds a sentence about the machine.
     pub(crate) fn add(&mut self, line: impl Into<String>) {
         let line = line.into();
@@ -20,7 +20,7 @@ impl Notes {
     }
 
     /// Adds a sentence about one PU.
-    pub(crate) fn about(&mut self, pu: PuId, what: impl Into<String>) {
+    pub(crate) fn add_about_pu(&mut self, pu: PuId, what: impl Into<String>) {
         self.about_pus.entry(what.into()).or_default().insert(pu);
     }
 
@@ -47,11 +47,11 @@ mod tests {
 
     #[test]
     fn equal_notes_are_one_line() {
-        let mut notes = Notes::default();
+        let mut notes = DiscoveryNotes::default();
         notes.add("a");
         notes.add("a");
         for pu in [1, 0, 3] {
-            notes.about(PuId(pu), "no cache told");
+            notes.add_about_pu(PuId(pu), "no cache told");
         }
         assert_eq!(notes.into_lines(), ["a", "PUs 0-1,3: no cache told"]);
     }

@@ -3,8 +3,8 @@
 //! Pitfall: containers may show an `online` of their own (lxcfs), with as many PUs as the container
 //! may use, counted from 0. Affinity and cpuset, which the kernel enforces, outrank it.
 
-use super::allowed::Bounds;
-use super::notes::Notes;
+use super::allowed::EnforcedPuLimits;
+use super::notes::DiscoveryNotes;
 use crate::read;
 use consort_core::{PuId, PuSet};
 use std::path::Path;
@@ -12,17 +12,17 @@ use std::path::Path;
 const CPU_DIR: &str = "sys/devices/system/cpu";
 
 /// The online PUs as files show them, for cheap re-reading; `None` if no source lists any.
-pub(crate) fn shown(root: &Path) -> Option<PuSet> {
-    shown_with(root, &mut Notes::default())
+pub(crate) fn listed_pus(root: &Path) -> Option<PuSet> {
+    read_listed_pus(root, &mut DiscoveryNotes::default())
 }
 
 /// The online PUs as files show them, noting which stand-in was used if `online` is missing.
-fn shown_with(root: &Path, notes: &mut Notes) -> Option<PuSet> {
+fn read_listed_pus(root: &Path, notes: &mut DiscoveryNotes) -> Option<PuSet> {
     let cpu_dir = root.join(CPU_DIR);
     if let Some(pus) = read::pus(&cpu_dir.join("online")) {
         return Some(pus);
     }
-    let (pus, source) = stand_in(root)?;
+    let (pus, source) = find_stand_in(root)?;
     notes.add(format!(
         "{CPU_DIR}/online is missing or unreadable; took the PUs of {source} as online"
     ));
@@ -30,9 +30,13 @@ fn shown_with(root: &Path, notes: &mut Notes) -> Option<PuSet> {
 }
 
 /// The online PUs, as files show them and as the kernel lets this process run.
-pub(crate) fn online(root: &Path, bounds: &Bounds, notes: &mut Notes) -> Option<PuSet> {
+pub(crate) fn detect_online_pus(
+    root: &Path,
+    bounds: &EnforcedPuLimits,
+    notes: &mut DiscoveryNotes,
+) -> Option<PuSet> {
     let enforced = bounds.pus();
-    let Some(shown) = shown_with(root, notes) else {
+    let Some(shown) = read_listed_pus(root, notes) else {
         if enforced.is_some() {
             notes.add("no file lists online PUs; took what affinity and cpuset allow");
         }
@@ -66,10 +70,10 @@ pub(crate) fn online(root: &Path, bounds: &Bounds, notes: &mut Notes) -> Option<
     Some(online)
 }
 
-/// The online PUs as [`online`] finds them for this process; empty if no source lists any.
+/// The detect_online_pus PUs as [`detect_online_pus`] finds them for this process; empty if no source lists any.
 pub(crate) fn online_pus(root: &Path) -> PuSet {
-    let bounds = Bounds::read(root, None);
-    online(root, &bounds, &mut Notes::default()).unwrap_or_default()
+    let bounds = EnforcedPuLimits::read(root, None);
+    detect_online_pus(root, &bounds, &mut DiscoveryNotes::default()).unwrap_or_default()
 }
 
 /// State of a PU by its own folder. The kernel removes the `topology` of a PU that goes offline;
@@ -83,19 +87,19 @@ pub(crate) fn is_online(root: &Path, pu: PuId) -> Option<bool> {
 }
 
 /// The PUs that are plugged in, online or not.
-pub(crate) fn present(root: &Path, online: &PuSet) -> PuSet {
+pub(crate) fn present_pus(root: &Path, online: &PuSet) -> PuSet {
     let told = read::pus(&root.join(CPU_DIR).join("present"));
     told.unwrap_or_default().union(online)
 }
 
-fn stand_in(root: &Path) -> Option<(PuSet, &'static str)> {
+fn find_stand_in(root: &Path) -> Option<(PuSet, &'static str)> {
     let present = read::pus(&root.join(CPU_DIR).join("present"));
     let without_offline = |pus: PuSet| {
         let pus = pus.iter().filter(|pu| is_online(root, *pu) != Some(false));
         Some(pus.collect()).filter(|pus: &PuSet| !pus.is_empty())
     };
     let sources = [
-        (in_cpuinfo(root), "proc/cpuinfo"),
+        (cpuinfo_pus(root), "proc/cpuinfo"),
         (present.and_then(without_offline), "present"),
         (
             directories(root).and_then(without_offline),
@@ -108,12 +112,12 @@ fn stand_in(root: &Path) -> Option<(PuSet, &'static str)> {
 }
 
 fn directories(root: &Path) -> Option<PuSet> {
-    let entries = read::numbered(&root.join(CPU_DIR), "cpu").into_iter();
+    let entries = read::numbered_entries(&root.join(CPU_DIR), "cpu").into_iter();
     set(entries.map(|(number, _)| number))
 }
 
 /// The PUs of `/proc/cpuinfo`, which lists online ones only.
-fn in_cpuinfo(root: &Path) -> Option<PuSet> {
+fn cpuinfo_pus(root: &Path) -> Option<PuSet> {
     let text = read::text(&root.join("proc/cpuinfo"))?;
     set(super::cpuinfo::processors(&text)
         .into_iter()
@@ -135,8 +139,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let cpu = dir.path().join(CPU_DIR);
         let check = |expected: Option<&str>, noted: bool| {
-            let mut notes = Notes::default();
-            let online = shown_with(dir.path(), &mut notes).map(|s| s.to_string());
+            let mut notes = DiscoveryNotes::default();
+            let online = read_listed_pus(dir.path(), &mut notes).map(|s| s.to_string());
             assert_eq!(online.as_deref(), expected);
             assert_eq!(!notes.into_lines().is_empty(), noted);
         };
@@ -153,7 +157,7 @@ mod tests {
         fs::write(cpu.join("online"), "garbage\n").unwrap();
         check(Some("0"), true);
         let online = "0,2".parse().unwrap();
-        assert_eq!(present(dir.path(), &online).to_string(), "0-3");
+        assert_eq!(present_pus(dir.path(), &online).to_string(), "0-3");
     }
 
     #[test]
@@ -165,7 +169,7 @@ mod tests {
             let switch = online.map(|text| fs::write(folder.join("online"), text));
             switch.transpose().unwrap();
         }
-        assert_eq!(shown(dir.path()).unwrap().to_string(), "0,2");
+        assert_eq!(listed_pus(dir.path()).unwrap().to_string(), "0,2");
     }
 
     /// Online PUs below a root whose `online` shows `shown`, where the kernel allows `affinity`, and
@@ -196,9 +200,11 @@ mod tests {
             write("proc/self/mountinfo", mount);
             write("sys/fs/cgroup/cpuset.cpus.effective", pus);
         }
-        let bounds = Bounds::read(dir.path(), Some(&affinity.parse().unwrap()));
-        let mut notes = Notes::default();
-        let online = online(dir.path(), &bounds, &mut notes).unwrap().to_string();
+        let bounds = EnforcedPuLimits::read(dir.path(), Some(&affinity.parse().unwrap()));
+        let mut notes = DiscoveryNotes::default();
+        let online = detect_online_pus(dir.path(), &bounds, &mut notes)
+            .unwrap()
+            .to_string();
         match &notes.into_lines()[..] {
             [] => online,
             notes => format!("{online}, {} note", notes.len()),

@@ -1,17 +1,17 @@
 //! Detection of CPU hotplug and of changed cpusets.
 //!
-//! Usage: make a [`Watch`] beside a discovery and call [`Watch::poll`] once per
+//! Usage: make a [`PuLimitWatch`] beside a discovery and call [`PuLimitWatch::poll`] once per
 //! quantum; on a change discover again. A poll reads a few small files; the mount
 //! table is read again only when the process has moved to another cgroup.
 
 use super::pus;
-use crate::cgroup::{self, Hierarchies, Place};
+use crate::cgroup::{self, CpusetHierarchies, CpusetLocation};
 use consort_core::PuSet;
 use std::path::{Path, PathBuf};
 
 /// The limits that a watch compares.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct Limits {
+pub struct PuLimits {
     /// Online PUs; empty while no source tells them.
     pub online: PuSet,
     /// PUs of the cgroup's cpuset, where there is one.
@@ -22,23 +22,23 @@ pub struct Limits {
 
 /// A reader of limits that remembers the last ones.
 #[derive(Debug)]
-pub struct Watch {
+pub struct PuLimitWatch {
     root: PathBuf,
-    hierarchies: Hierarchies,
+    hierarchies: CpusetHierarchies,
     cgroup: Option<String>,
-    place: Option<Place>,
-    last: Limits,
+    place: Option<CpusetLocation>,
+    last: PuLimits,
 }
 
-impl Watch {
+impl PuLimitWatch {
     /// A watch that begins with the limits as they are now.
     pub fn new(root: &Path) -> Self {
         let mut watch = Self {
             root: root.to_owned(),
-            hierarchies: Hierarchies::read(root),
+            hierarchies: CpusetHierarchies::read(root),
             cgroup: None,
             place: None,
-            last: Limits::default(),
+            last: PuLimits::default(),
         };
         watch.last = watch.read();
         watch
@@ -46,7 +46,7 @@ impl Watch {
 
     /// Reads again; returns the new limits if they differ from the last. Where nothing can be read,
     /// as without free descriptors, there is no change: some PU is always online.
-    pub fn poll(&mut self) -> Option<&Limits> {
+    pub fn poll(&mut self) -> Option<&PuLimits> {
         let now = self.read();
         if now == self.last || now.online.is_empty() {
             return None;
@@ -55,18 +55,18 @@ impl Watch {
         Some(&self.last)
     }
 
-    fn read(&mut self) -> Limits {
-        Limits {
-            online: pus::shown(&self.root).unwrap_or_default(),
+    fn read(&mut self) -> PuLimits {
+        PuLimits {
+            online: pus::listed_pus(&self.root).unwrap_or_default(),
             cpuset: self.read_cpuset(),
-            balancing: self.hierarchies.balancing(),
+            balancing: self.hierarchies.read_balancing_files(),
         }
     }
 
     fn read_cpuset(&mut self) -> Option<PuSet> {
         let cgroup = cgroup::membership_text(&self.root);
         if cgroup == self.cgroup
-            && let Some(pus) = self.place.as_ref().and_then(Place::read)
+            && let Some(pus) = self.place.as_ref().and_then(CpusetLocation::read)
         {
             return Some(pus);
         }
@@ -101,7 +101,7 @@ mod tests {
             "41 31 0:38 / /sys/fs/cgroup rw - cgroup2 none rw\n",
         );
         write(root, cpuset, "0-3");
-        let mut watch = Watch::new(root);
+        let mut watch = PuLimitWatch::new(root);
         assert_eq!(watch.poll(), None);
 
         write(root, cpuset, "0-1");

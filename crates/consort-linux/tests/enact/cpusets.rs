@@ -4,7 +4,7 @@
 
 use super::support::{first_two, has_two_pus, only, own_pus, sleeper, start};
 use crate::skip::skipped;
-use consort_linux::enact::{AdoptError, Refusal, ThreadState, Wanted};
+use consort_linux::enact::{AdoptError, Refusal, ThreadState, ThreadWish};
 use libtest_mimic::{Failed, Trial};
 use std::path::PathBuf;
 
@@ -108,7 +108,7 @@ fn shrink_and_grow() -> Result<(), Failed> {
         .ok_or("cannot join")?;
     let (mut enactor, thread) = (start(dir.path()), program.thread());
     enactor.adopt(thread, own_pus())?;
-    let plan = [(thread, Wanted::Only(only(b)))];
+    let plan = [(thread, ThreadWish::Only(only(b)))];
     assert_eq!(enactor.apply(&plan).written, [(thread, only(b))]);
 
     set.allow(&a.to_string()).ok_or("cannot shrink")?;
@@ -120,10 +120,10 @@ fn shrink_and_grow() -> Result<(), Failed> {
     assert_eq!(report.refused, [(thread, Refusal::NoPuLeft)]);
     assert_eq!(enactor.state(thread), ThreadState::Free);
 
-    assert_eq!(enactor.recheck(&[thread]), [(thread, only(a))]);
+    assert_eq!(enactor.reread_cpusets(&[thread]), [(thread, only(a))]);
 
     set.allow(&own_pus().to_string()).ok_or("cannot grow")?;
-    assert_eq!(enactor.recheck(&[thread]), [(thread, own_pus())]);
+    assert_eq!(enactor.reread_cpusets(&[thread]), [(thread, own_pus())]);
     let report = enactor.apply(&plan);
     assert_eq!(report.written, [(thread, only(b))], "{report:?}");
     assert!(enactor.close().complete);
@@ -140,7 +140,7 @@ fn free_in_smaller() -> Result<(), Failed> {
         .ok_or("cannot join")?;
     let (mut enactor, thread) = (start(dir.path()), program.thread());
     enactor.adopt(thread, own_pus())?;
-    let plan = [(thread, Wanted::Only(only(b)))];
+    let plan = [(thread, ThreadWish::Only(only(b)))];
     set.allow(&a.to_string()).ok_or("cannot shrink")?;
     for quantum in 0..3 {
         let report = enactor.apply(&plan);
@@ -162,7 +162,7 @@ fn restore_in_smaller() -> Result<(), Failed> {
         .ok_or("cannot join")?;
     let (mut enactor, thread) = (start(dir.path()), program.thread());
     enactor.adopt(thread, own_pus())?;
-    enactor.apply(&[(thread, Wanted::Only(only(b)))]);
+    enactor.apply(&[(thread, ThreadWish::Only(only(b)))]);
     set.allow(&a.to_string()).ok_or("cannot shrink")?;
     assert!(enactor.close().complete);
     assert_eq!(program.mask(), only(a));

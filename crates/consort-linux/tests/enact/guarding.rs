@@ -4,7 +4,7 @@ use super::support::{
     apart, files_in, first_two, has_two_pus, only, own_pus, part, set_mask, sleeper, spawn, start,
     text, wait_for,
 };
-use consort_linux::enact::{Health, Wanted, recover_stale};
+use consort_linux::enact::{GuardianHealth, ThreadWish, recover_stale};
 use libtest_mimic::{Failed, Trial};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, getsid};
@@ -57,7 +57,7 @@ fn dropped() -> Result<(), Failed> {
     let mut enactor = start(dir.path());
     let one = only(first_two()[0]);
     enactor.adopt(program.thread(), own_pus())?;
-    let report = enactor.apply(&[(program.thread(), Wanted::Only(one.clone()))]);
+    let report = enactor.apply(&[(program.thread(), ThreadWish::Only(one.clone()))]);
     assert_eq!(report.written, [(program.thread(), one)]);
     drop(enactor);
     wait_for("the guardian", || files_in(dir.path()) == 0);
@@ -78,7 +78,7 @@ fn signals() -> Result<(), Failed> {
     ] {
         kill(guardian, signal)?;
     }
-    assert!(matches!(enactor.ensure_guardian(), Health::Alive));
+    assert!(matches!(enactor.ensure_guardian(), GuardianHealth::Alive));
     assert!(enactor.close().complete);
     assert!(
         kill(guardian, None).is_err(),
@@ -132,14 +132,14 @@ fn replaced() -> Result<(), Failed> {
     enactor.adopt(program.thread(), own_pus())?;
     let first = enactor.guardian_pid();
     let [a, b] = first_two();
-    enactor.apply(&[(program.thread(), Wanted::Only(only(a)))]);
+    enactor.apply(&[(program.thread(), ThreadWish::Only(only(a)))]);
     kill(Pid::from_raw(first.cast_signed()), Signal::SIGKILL)?;
     wait_for("the end of the guardian", || {
-        matches!(enactor.ensure_guardian(), Health::Replaced)
+        matches!(enactor.ensure_guardian(), GuardianHealth::Replaced)
     });
     assert_ne!(enactor.guardian_pid(), first);
-    let report = enactor.apply(&[(program.thread(), Wanted::Only(only(b)))]);
-    assert!(matches!(report.guardian, Health::Alive));
+    let report = enactor.apply(&[(program.thread(), ThreadWish::Only(only(b)))]);
+    assert!(matches!(report.guardian, GuardianHealth::Alive));
     drop(enactor);
     wait_for("the second guardian", || files_in(dir.path()) == 0);
     assert_eq!(program.mask(), own_pus());
@@ -153,7 +153,7 @@ fn folderless() -> Result<(), Failed> {
     let (dir, program) = (tempfile::tempdir()?, sleeper());
     let mut enactor = start(dir.path());
     enactor.adopt(program.thread(), own_pus())?;
-    enactor.apply(&[(program.thread(), Wanted::Only(only(first_two()[0])))]);
+    enactor.apply(&[(program.thread(), ThreadWish::Only(only(first_two()[0])))]);
     assert_ne!(program.mask(), own_pus());
     dir.close()?;
     drop(enactor);
@@ -169,7 +169,7 @@ fn both() -> Result<(), Failed> {
     let mut enactor = start(dir.path());
     enactor.adopt(program.thread(), own_pus())?;
     let one = only(first_two()[0]);
-    enactor.apply(&[(program.thread(), Wanted::Only(one.clone()))]);
+    enactor.apply(&[(program.thread(), ThreadWish::Only(one.clone()))]);
     let dirs = [dir.path().to_owned()];
     assert_eq!(recover_stale(&dirs).in_use, 1);
     kill(
@@ -190,8 +190,8 @@ fn silent() -> Result<(), Failed> {
     let mut enactor = start(dir.path());
     enactor.adopt(program.thread(), own_pus())?;
     let one = only(first_two()[0]);
-    let plan = [(program.thread(), Wanted::Only(one.clone()))];
-    enactor.beat();
+    let plan = [(program.thread(), ThreadWish::Only(one.clone()))];
+    enactor.send_heartbeat();
     enactor.apply(&plan);
     assert_eq!(program.mask(), one);
     // Twice: the guardian stays, and is silent itself until the next beat.
@@ -202,7 +202,7 @@ fn silent() -> Result<(), Failed> {
         assert_eq!(program.mask(), one);
         assert!(enactor.take_interruption());
         assert!(!enactor.take_interruption());
-        enactor.beat();
+        enactor.send_heartbeat();
     }
     assert!(enactor.close().complete);
     assert_eq!((program.mask(), files_in(dir.path())), (own_pus(), 0));
@@ -217,8 +217,8 @@ fn changed_meanwhile() -> Result<(), Failed> {
     let mut enactor = start(dir.path());
     enactor.adopt(program.thread(), own_pus())?;
     let [a, b] = first_two();
-    let plan = [(program.thread(), Wanted::Only(only(a)))];
-    enactor.beat();
+    let plan = [(program.thread(), ThreadWish::Only(only(a)))];
+    enactor.send_heartbeat();
     enactor.apply(&plan);
     wait_for("the guardian", || program.mask() == own_pus());
     set_mask(program.pid(), &only(b));
@@ -239,7 +239,7 @@ fn recovered_late() -> Result<(), Failed> {
     let [a, b] = first_two();
     let mut first = start(first_dir.path());
     first.adopt(program.thread(), own_pus())?;
-    first.apply(&[(program.thread(), Wanted::Only(only(a)))]);
+    first.apply(&[(program.thread(), ThreadWish::Only(only(a)))]);
     let mut second = start(dir.path());
     second.adopt(program.thread(), only(a))?;
     let guardian = Pid::from_raw(first.guardian_pid().cast_signed());
@@ -250,7 +250,7 @@ fn recovered_late() -> Result<(), Failed> {
         second.recover_from(&dirs).restored.len() == 1
     });
     assert_eq!(program.mask(), own_pus());
-    let report = second.apply(&[(program.thread(), Wanted::Only(only(b)))]);
+    let report = second.apply(&[(program.thread(), ThreadWish::Only(only(b)))]);
     assert_eq!(report.written, [(program.thread(), only(b))]);
     assert!(second.close().complete);
     assert_eq!(program.mask(), own_pus());
@@ -264,7 +264,7 @@ fn rewritten() -> Result<(), Failed> {
     let (dir, program) = (tempfile::tempdir()?, sleeper());
     let mut enactor = start(dir.path());
     enactor.adopt(program.thread(), own_pus())?;
-    let plan = [(program.thread(), Wanted::Only(only(first_two()[0])))];
+    let plan = [(program.thread(), ThreadWish::Only(only(first_two()[0])))];
     enactor.apply(&plan);
     let path = enactor.journal_path();
     while path.metadata()?.len() < 1 << 20 {

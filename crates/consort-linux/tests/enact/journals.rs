@@ -4,7 +4,9 @@ use super::support::{
     apart, config, files_in, first_two, has_two_pus, only, own_pus, part, sleeper, spawn, start,
     text, wait_for,
 };
-use consort_linux::enact::{AdoptError, EnactConfig, EnactError, Enactor, Wanted, recover_stale};
+use consort_linux::enact::{
+    AdoptError, EnactConfig, EnactError, Enactor, ThreadWish, recover_stale,
+};
 use libtest_mimic::{Failed, Trial};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -31,7 +33,7 @@ fn torn() -> Result<(), Failed> {
     let (dir, program) = (tempfile::tempdir()?, sleeper());
     let mut enactor = start(dir.path());
     enactor.adopt(program.thread(), own_pus())?;
-    enactor.apply(&[(program.thread(), Wanted::Only(only(first_two()[0])))]);
+    enactor.apply(&[(program.thread(), ThreadWish::Only(only(first_two()[0])))]);
     let mut journal = std::fs::File::options()
         .append(true)
         .open(enactor.journal_path())?;
@@ -85,7 +87,7 @@ fn two_runs() -> Result<(), Failed> {
     let one = only(first_two()[0]);
     for (run, program) in runs.iter_mut().zip(&programs) {
         run.adopt(program.thread(), own_pus())?;
-        run.apply(&[(program.thread(), Wanted::Only(one.clone()))]);
+        run.apply(&[(program.thread(), ThreadWish::Only(one.clone()))]);
     }
     let [first, second] = runs;
     drop(first);

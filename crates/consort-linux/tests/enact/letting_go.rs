@@ -6,7 +6,7 @@ use super::support::{
 };
 use crate::skip::skipped;
 use consort_core::ThreadId;
-use consort_linux::enact::{AdoptError, ChildStatus, Refusal, ThreadState, Wanted, identify};
+use consort_linux::enact::{AdoptError, ChildStatus, Refusal, ThreadState, ThreadWish, identify};
 use libtest_mimic::{Failed, Trial};
 use std::io::Write;
 use std::process::Command;
@@ -42,12 +42,12 @@ fn released() -> Result<(), Failed> {
     let (mut enactor, [a, b]) = (start(dir.path()), first_two());
     let thread = program.thread();
     enactor.adopt(thread, own_pus())?;
-    enactor.apply(&[(thread, Wanted::Only(only(a)))]);
+    enactor.apply(&[(thread, ThreadWish::Only(only(a)))]);
     set_mask(thread.tid, &only(b));
-    let report = enactor.apply(&[(thread, Wanted::Only(only(a)))]);
+    let report = enactor.apply(&[(thread, ThreadWish::Only(only(a)))]);
     assert_eq!(report.released, [(thread, only(b))]);
     assert_eq!(enactor.state(thread), ThreadState::Released);
-    let again = enactor.apply(&[(thread, Wanted::Unrestricted)]);
+    let again = enactor.apply(&[(thread, ThreadWish::Unrestricted)]);
     assert_eq!(again.refused, [(thread, Refusal::NotManaged)]);
     let adopted = enactor.adopt(thread, own_pus());
     assert!(matches!(adopted, Err(AdoptError::Released(_))));
@@ -64,14 +64,14 @@ fn between_looks() -> Result<(), Failed> {
     let (dir, program) = (tempfile::tempdir()?, sleeper());
     let (mut enactor, [a, b]) = (start(dir.path()), first_two());
     let thread = program.thread();
-    enactor.look_every(Duration::from_secs(3600));
+    enactor.set_mask_check_interval(Duration::from_secs(3600));
     enactor.adopt(thread, own_pus())?;
-    let kept = [(thread, Wanted::Only(only(a)))];
+    let kept = [(thread, ThreadWish::Only(only(a)))];
     enactor.apply(&kept);
     set_mask(thread.tid, &only(b));
     let steady = enactor.apply(&kept);
     assert_eq!((steady.unchanged, &steady.released[..]), (1, &[][..]));
-    let wanted = Wanted::Only(own_pus());
+    let wanted = ThreadWish::Only(own_pus());
     let report = enactor.apply(&[(thread, wanted)]);
     assert_eq!(report.released, [(thread, only(b))]);
     assert_eq!(program.mask(), only(b));
@@ -93,11 +93,11 @@ fn foreign() -> Result<(), Failed> {
     let thread = pinned().unwrap();
     let mut enactor = start(dir.path());
     enactor.adopt(program.thread(), own_pus())?;
-    enactor.apply(&[(program.thread(), Wanted::Only(only(a)))]);
+    enactor.apply(&[(program.thread(), ThreadWish::Only(only(a)))]);
     let status = enactor.adopt_child(thread, program.thread())?;
     assert_eq!(status, ChildStatus::Foreign(only(b)));
     // From now on the tree has that very mask written, and still it stays.
-    enactor.apply(&[(program.thread(), Wanted::Only(only(b)))]);
+    enactor.apply(&[(program.thread(), ThreadWish::Only(only(b)))]);
     assert!(enactor.restore_all().complete);
     assert_eq!((program.mask(), mask(thread.tid)), (own_pus(), only(b)));
     enactor.adopt(thread, own_pus())?;
@@ -122,7 +122,7 @@ fn heir() -> Result<(), Failed> {
     }
     let plan: Vec<_> = enactor
         .threads()
-        .map(|t| (t, Wanted::Only(only(a))))
+        .map(|t| (t, ThreadWish::Only(only(a))))
         .collect();
     enactor.apply(&plan);
     let leader = program.thread();
@@ -159,10 +159,10 @@ fn minimal() -> Result<(), Failed> {
     let (mut enactor, thread) = (start(dir.path()), program.thread());
     set_mask(thread.tid, &only(a));
     enactor.adopt(thread, only(a))?;
-    let free = enactor.apply(&[(thread, Wanted::Unrestricted)]);
-    let all = enactor.apply(&[(thread, Wanted::Only(own_pus()))]);
+    let free = enactor.apply(&[(thread, ThreadWish::Unrestricted)]);
+    let all = enactor.apply(&[(thread, ThreadWish::Only(own_pus()))]);
     assert_eq!((free.unchanged, all.unchanged), (1, 1));
-    let outside = enactor.apply(&[(thread, Wanted::Only(only(b)))]);
+    let outside = enactor.apply(&[(thread, ThreadWish::Only(only(b)))]);
     assert_eq!(outside.refused, [(thread, Refusal::NoPuLeft)]);
     assert_eq!(enactor.state(thread), ThreadState::Free);
     let report = enactor.close();
@@ -186,7 +186,7 @@ fn exec() -> Result<(), Failed> {
     }
     let plan: Vec<_> = threads
         .iter()
-        .map(|t| (*t, Wanted::Only(wanted(t))))
+        .map(|t| (*t, ThreadWish::Only(wanted(t))))
         .collect();
     assert_eq!(enactor.apply(&plan).written.len(), 2);
     program.0.stdin.take().unwrap().write_all(b"go\n")?;
@@ -206,7 +206,7 @@ fn exited() -> Result<(), Failed> {
     let (mut enactor, thread) = (start(dir.path()), program.thread());
     enactor.adopt(thread, own_pus())?;
     program.kill();
-    let report = enactor.apply(&[(thread, Wanted::Only(only(first_two()[0])))]);
+    let report = enactor.apply(&[(thread, ThreadWish::Only(only(first_two()[0])))]);
     assert_eq!((report.gone, report.refused), (1, vec![]));
     assert_eq!(enactor.state(thread), ThreadState::Unmanaged);
     let error = enactor.adopt(thread, own_pus()).unwrap_err();
@@ -234,7 +234,7 @@ fn reused() -> Result<(), Failed> {
     let (dir, mut program, [a, b]) = (tempfile::tempdir()?, sleeper(), first_two());
     let (mut enactor, thread) = (start(dir.path()), program.thread());
     enactor.adopt(thread, own_pus())?;
-    enactor.apply(&[(thread, Wanted::Only(only(a)))]);
+    enactor.apply(&[(thread, ThreadWish::Only(only(a)))]);
     program.kill();
     // The new thread must differ in its start time, which counts 10 ms.
     std::thread::sleep(Duration::from_millis(30));
@@ -243,7 +243,7 @@ fn reused() -> Result<(), Failed> {
         return Ok(());
     };
     set_mask(stranger.pid(), &only(a));
-    let report = enactor.apply(&[(thread, Wanted::Only(only(b)))]);
+    let report = enactor.apply(&[(thread, ThreadWish::Only(only(b)))]);
     let report_gone = report.gone;
     let restored = enactor.close();
     assert_eq!(stranger.mask(), only(a));

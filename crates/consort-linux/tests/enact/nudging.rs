@@ -6,7 +6,7 @@ use super::support::{
 };
 use crate::skip::skipped;
 use consort_core::ThreadId;
-use consort_linux::enact::{ThreadState, Wanted, recover_stale};
+use consort_linux::enact::{ThreadState, ThreadWish, recover_stale};
 use libtest_mimic::{Failed, Trial};
 use nix::errno::Errno;
 use nix::libc;
@@ -62,7 +62,7 @@ fn moved() -> Result<(), Failed> {
     for pu in [a, b, a, b] {
         // The scheduler may take it away again at once where others are busy.
         wait_for("the thread to be where it was nudged", || {
-            let report = enactor.apply(&[(thread, Wanted::Nudge(only(pu)))]);
+            let report = enactor.apply(&[(thread, ThreadWish::Nudge(only(pu)))]);
             assert_eq!(report.nudged, [thread], "{report:?}");
             assert_eq!(program.mask(), own_pus());
             pu_of(thread) == pu
@@ -79,11 +79,11 @@ fn free() -> Result<(), Failed> {
     let (dir, program, [a, _]) = (tempfile::tempdir()?, sleeper(), first_two());
     let (mut enactor, thread) = (start(dir.path()), program.thread());
     enactor.adopt(thread, own_pus())?;
-    let report = enactor.apply(&[(thread, Wanted::Nudge(only(a)))]);
+    let report = enactor.apply(&[(thread, ThreadWish::Nudge(only(a)))]);
     assert_eq!(report.written, [(thread, own_pus())]);
     assert_eq!(enactor.state(thread), ThreadState::Free);
     // A place that is as wide as its own mask needs no nudge.
-    let report = enactor.apply(&[(thread, Wanted::Nudge(own_pus()))]);
+    let report = enactor.apply(&[(thread, ThreadWish::Nudge(own_pus()))]);
     assert_eq!((report.unchanged, report.nudged.len()), (1, 0));
     let report = enactor.close();
     assert!(report.complete && report.restored == 0, "{report:?}");
@@ -97,9 +97,9 @@ fn unpinned() -> Result<(), Failed> {
     let (dir, program, [a, b]) = (tempfile::tempdir()?, sleeper(), first_two());
     let (mut enactor, thread) = (start(dir.path()), program.thread());
     enactor.adopt(thread, own_pus())?;
-    enactor.apply(&[(thread, Wanted::Only(only(a)))]);
+    enactor.apply(&[(thread, ThreadWish::Only(only(a)))]);
     assert_eq!(program.mask(), only(a));
-    enactor.apply(&[(thread, Wanted::Nudge(only(b)))]);
+    enactor.apply(&[(thread, ThreadWish::Nudge(only(b)))]);
     assert_eq!(program.mask(), own_pus());
     assert_eq!(enactor.state(thread), ThreadState::Free);
     enactor.close();
@@ -113,9 +113,9 @@ fn changed() -> Result<(), Failed> {
     let (dir, program, [a, b]) = (tempfile::tempdir()?, sleeper(), first_two());
     let (mut enactor, thread) = (start(dir.path()), program.thread());
     enactor.adopt(thread, own_pus())?;
-    enactor.apply(&[(thread, Wanted::Nudge(only(a)))]);
+    enactor.apply(&[(thread, ThreadWish::Nudge(only(a)))]);
     set_mask(thread.tid, &only(b));
-    let report = enactor.apply(&[(thread, Wanted::Nudge(only(a)))]);
+    let report = enactor.apply(&[(thread, ThreadWish::Nudge(only(a)))]);
     assert_eq!(report.released, [(thread, only(b))]);
     enactor.close();
     assert_eq!(program.mask(), only(b));
@@ -131,7 +131,7 @@ fn own_choice() -> Result<(), Failed> {
     let program = sleeper();
     let mut enactor = start(dir.path());
     enactor.adopt(program.thread(), own_pus())?;
-    enactor.apply(&[(program.thread(), Wanted::Nudge(only(b)))]);
+    enactor.apply(&[(program.thread(), ThreadWish::Nudge(only(b)))]);
     // Births are told to the clock tick.
     std::thread::sleep(std::time::Duration::from_millis(50));
     let child = spawn(apart(&mut part("pin", &[&text(b)])));

@@ -7,7 +7,7 @@ use super::support::{
 use crate::skip::skipped;
 use consort_core::ProgramId;
 use consort_linux::enact::{Enactor, recover_stale};
-use consort_linux::pause::{Pause, PauseError, PauseKind, Pauser, mechanisms};
+use consort_linux::pause::{PauseError, PauseKind, PauseOutcome, Pauser, mechanisms};
 use libtest_mimic::{Failed, Trial};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -73,7 +73,7 @@ impl Bench {
         Self {
             dir,
             enactor,
-            pauser: Pauser::with("/".as_ref(), vec![kind]),
+            pauser: Pauser::with_kinds("/".as_ref(), vec![kind]),
             homes: cgroups_of(program.pid()),
             program,
         }
@@ -83,7 +83,7 @@ impl Bench {
         ProgramId(self.program.pid())
     }
 
-    fn pause(&mut self) -> Result<Pause, PauseError> {
+    fn pause(&mut self) -> Result<PauseOutcome, PauseError> {
         let (id, pids) = (self.id(), BTreeSet::from([self.program.pid()]));
         self.pauser.pause(&mut self.enactor, id, &pids)
     }

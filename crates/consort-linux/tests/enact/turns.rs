@@ -2,7 +2,7 @@
 
 use super::support::{apart, first_two, has_two_pus, only, own_pus, part, reads, spawn, start};
 use crate::skip::skipped;
-use consort_linux::enact::Wanted;
+use consort_linux::enact::ThreadWish;
 use libtest_mimic::{Failed, Trial};
 
 const NUDGES: u64 = 10;
@@ -55,10 +55,10 @@ fn of_nudges(held: usize) -> Result<u64, Failed> {
     let dir = tempfile::tempdir()?;
     let program = spawn(&mut part("spin", &[]));
     let (mut enactor, thread) = (start(dir.path()), program.thread());
-    enactor.keep_open(held);
+    enactor.keep_stat_files_open(held);
     enactor.adopt(thread, own_pus())?;
     let mut nudge = || {
-        let wanted = Wanted::Nudge(only(first_two()[0]));
+        let wanted = ThreadWish::Nudge(only(first_two()[0]));
         assert_eq!(enactor.apply(&[(thread, wanted)]).nudged, [thread]);
     };
     nudge();

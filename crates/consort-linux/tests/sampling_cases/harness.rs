@@ -2,9 +2,9 @@
 
 use crate::skip::skipped;
 use consort_core::{Mix, PuId, PuSet};
-use consort_linux::discovery::{Discovery, ProcessTimes, ThreadEvent};
+use consort_linux::discovery::{ProcessTimes, ThreadEvent, ThreadTracker};
 use consort_linux::sampling::{
-    CodeCounts, ProfiledThread, Profiler, Sampler, SamplerConfig, SamplerError,
+    CodeCounts, ProfiledThread, SampleProfiler, Sampler, SamplerConfig, SamplerError,
 };
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
@@ -156,8 +156,8 @@ pub(crate) fn attach(child: &mut Held, config: SamplerConfig) -> Result<Story, S
 
 pub(crate) fn follow(child: &mut Held, mut sampler: Sampler) -> Story {
     let root = Path::new("/");
-    let mut discovery = Discovery::new(root, &[child.pid()]).expect("own credentials");
-    let mut profiler = Profiler::new(root);
+    let mut discovery = ThreadTracker::new(root, &[child.pid()]).expect("own credentials");
+    let mut profiler = SampleProfiler::new(root);
     let mut story = Story::default();
     let mut times = ProcessTimes::new(root);
     story.events.extend(discovery.scan());
@@ -174,20 +174,20 @@ pub(crate) fn follow(child: &mut Held, mut sampler: Sampler) -> Story {
         story.samples += batch.samples();
         profiler.apply(&batch);
         let events = discovery.apply(&batch);
-        sampler.follow(&events);
+        sampler.follow_threads(&events);
         times.read(&discovery.processes());
         story.events.extend(events);
-        for thread in profiler.interval() {
+        for thread in profiler.end_interval() {
             story.totals.insert(thread.tid, thread);
             story.rounds.push(thread);
         }
-        profiler.keep(|tid| discovery.id_of(tid).is_some());
+        profiler.retain_known(|tid| discovery.id_of(tid).is_some());
         if over {
             break;
         }
         sleep(Duration::from_millis(50));
     }
-    story.short_lived = discovery.short_lived();
+    story.short_lived = discovery.short_lived_count();
     story.cpu_time_ns = times.total_ns(0);
     story.code = profiler.code_counts();
     story.stdout = child.stdout();

@@ -4,7 +4,7 @@
 use super::elf::{Elf, FP_64};
 use super::harness::{Held, all_pus, can_sample};
 use crate::skip::skipped;
-use consort_linux::sampling::{CodeCounts, Profiler, Sampler, SamplerConfig};
+use consort_linux::sampling::{CodeCounts, SampleProfiler, Sampler, SamplerConfig};
 use nix::sys::stat::{Mode, SFlag, makedev, mknod};
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::{OpenOptionsExt, symlink};
@@ -61,10 +61,10 @@ fn code_after(replace: impl FnOnce(&Path, &Path)) -> CodeCounts {
 }
 
 /// Profiles a batch in another thread, which is freed should it be stuck in a FIFO.
-fn profile(batch: consort_linux::sampling::Batch, fifo: &Path) -> CodeCounts {
+fn profile(batch: consort_linux::sampling::RecordBatch, fifo: &Path) -> CodeCounts {
     let (sender, done) = mpsc::channel();
     let profiling = spawn(move || {
-        let mut profiler = Profiler::new(Path::new("/"));
+        let mut profiler = SampleProfiler::new(Path::new("/"));
         profiler.apply(&batch);
         // Nobody waits any more if this took too long.
         let _ = sender.send(profiler.code_counts());

@@ -6,7 +6,7 @@ use super::harness::{
 use crate::skip::skipped;
 use consort_linux::discovery::ThreadEvent;
 use consort_linux::perf::PerfError;
-use consort_linux::sampling::{Reach, Sampler, SamplerConfig, SamplerError};
+use consort_linux::sampling::{Sampler, SamplerConfig, SamplerError, SamplingScope};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ fn a_full_ring_is_counted() {
     let config = SamplerConfig {
         rate_hz: 10_000,
         ring_bytes: 4096,
-        reach: Reach::Own,
+        reach: SamplingScope::Own,
         ..SamplerConfig::default()
     };
     let mut child = Held::new(&sampled(), &["fp", "1000"]);
@@ -92,7 +92,7 @@ fn few_descriptors_give_each_thread_one_event() {
     }
     let config = SamplerConfig {
         fd_budget: if all_pus().len() > 1 { 5 } else { 2 },
-        reach: Reach::Own,
+        reach: SamplingScope::Own,
         ..SamplerConfig::default()
     };
     match attach(&mut child, config) {
@@ -114,7 +114,7 @@ fn threads_that_come_later_are_followed_without_inheritance() {
     }
     let config = SamplerConfig {
         fd_budget: 16,
-        reach: Reach::Own,
+        reach: SamplingScope::Own,
         burst_hz: 0,
         ..SamplerConfig::default()
     };

@@ -1,22 +1,22 @@
 //! Predictors side by side.
 
 use super::Predictor;
-use super::history::History;
-use super::targets::{Buffers, Targets};
-use crate::{Branch, Turn};
+use super::history::BranchHistory;
+use super::targets::{TargetBuffer, TargetBuffers};
+use crate::{Branch, BranchKind};
 
 /// Predictors that follow one thread: what they look at of its past is kept once.
 #[derive(Clone, Debug)]
-pub struct Bank {
+pub struct PredictorBank {
     /// Without targets of their own.
     predictors: Vec<Predictor>,
-    targets: Buffers,
+    targets: TargetBuffers,
     /// The predictors that keep targets of direct branches, as bits.
     keeping: u32,
-    history: History,
+    history: BranchHistory,
 }
 
-impl Bank {
+impl PredictorBank {
     /// Predictors that have learnt nothing, at most 31, which keep equally many targets and return
     /// addresses.
     #[must_use]
@@ -25,15 +25,15 @@ impl Bank {
         let mut widths: Vec<u32> = all.collect();
         widths.sort_unstable();
         widths.dedup();
-        let mut targets = Targets::new(0);
+        let mut targets = TargetBuffer::new(0);
         for predictor in &mut predictors {
-            predictor.directions.follow(&widths);
-            targets = std::mem::replace(&mut predictor.targets, Targets::new(0));
+            predictor.directions.bind_history(&widths);
+            targets = std::mem::replace(&mut predictor.targets, TargetBuffer::new(0));
         }
         let returns = predictors.first().map_or(0, |p| p.returns);
         Self {
-            history: History::new(&widths, returns),
-            targets: Buffers::new(predictors.len(), &targets),
+            history: BranchHistory::new(&widths, returns),
+            targets: TargetBuffers::new(predictors.len(), &targets),
             keeping: bits(predictors.iter().map(|predictor| !predictor.computes)),
             predictors,
         }
@@ -43,21 +43,23 @@ impl Bank {
     /// Gives which of them were wrong, as bits.
     pub fn predict(&mut self, at: u64, after: u64, branch: Branch) -> u32 {
         let wrong = match branch.turn {
-            Turn::Conditional => self.conditional(at, branch),
-            Turn::Return if self.history.back() == Some(branch.target) => 0,
-            Turn::Return => (1 << self.predictors.len()) - 1,
-            Turn::Jump | Turn::Call => {
+            BranchKind::Conditional => self.predict_conditional(at, branch),
+            BranchKind::Return if self.history.last_return() == Some(branch.target) => 0,
+            BranchKind::Return => (1 << self.predictors.len()) - 1,
+            BranchKind::Jump | BranchKind::Call => {
                 self.targets.learn(self.keeping, at, branch.target);
                 0
             }
-            Turn::IndirectJump | Turn::IndirectCall => self.indirect(at, branch.target),
+            BranchKind::IndirectJump | BranchKind::IndirectCall => {
+                self.predict_indirect(at, branch.target)
+            }
         };
-        self.history.take(branch, after);
+        self.history.record_branch(branch, after);
         wrong
     }
 
     /// Predictors that are wrong about a conditional branch, as bits.
-    fn conditional(&mut self, at: u64, branch: Branch) -> u32 {
+    fn predict_conditional(&mut self, at: u64, branch: Branch) -> u32 {
         let (history, taken) = (&self.history, branch.taken);
         let tags = history.tags(at, branch.turn);
         let wrong = bits(
@@ -72,7 +74,7 @@ impl Bank {
     }
 
     /// Predictors that are wrong about an indirect branch, as bits.
-    fn indirect(&mut self, at: u64, target: u64) -> u32 {
+    fn predict_indirect(&mut self, at: u64, target: u64) -> u32 {
         let (history, targets) = (&self.history, &mut self.targets);
         let predictors = self.predictors.iter().enumerate();
         bits(predictors.map(|(number, predictor)| {
@@ -89,23 +91,27 @@ fn bits(of: impl Iterator<Item = bool>) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Prediction, Scheme};
+    use super::super::{BranchPrediction, PredictorScheme};
     use super::*;
     use proptest::prelude::*;
 
-    const TURNS: [Turn; 6] = [
-        Turn::Conditional,
-        Turn::Jump,
-        Turn::Call,
-        Turn::Return,
-        Turn::IndirectJump,
-        Turn::IndirectCall,
+    const TURNS: [BranchKind; 6] = [
+        BranchKind::Conditional,
+        BranchKind::Jump,
+        BranchKind::Call,
+        BranchKind::Return,
+        BranchKind::IndirectJump,
+        BranchKind::IndirectCall,
     ];
 
     fn predictors() -> Vec<Predictor> {
-        let schemes = [Scheme::Tagged, Scheme::Gshare, Scheme::Bimodal];
+        let schemes = [
+            PredictorScheme::Tagged,
+            PredictorScheme::Gshare,
+            PredictorScheme::Bimodal,
+        ];
         let of = |scheme| [1.0, 4.0, 48.0].map(|kib| Predictor::new(scheme, kib, 64, 4));
-        let computing = Predictor::new(Scheme::Tagged, 4.0, 64, 4).computing();
+        let computing = Predictor::new(PredictorScheme::Tagged, 4.0, 64, 4).with_computed_targets();
         schemes
             .into_iter()
             .flat_map(of)
@@ -118,14 +124,14 @@ mod tests {
         fn side_by_side_they_predict_as_each_alone(
             steps in prop::collection::vec((0..64_u64, 0..12_usize, any::<bool>(), 0..8_u64), 1..1500),
         ) {
-            let mut alone: Vec<_> = predictors().into_iter().map(|p| (p.history(), p)).collect();
-            let mut bank = Bank::new(predictors());
+            let mut alone: Vec<_> = predictors().into_iter().map(|p| (p.new_history(), p)).collect();
+            let mut bank = PredictorBank::new(predictors());
             for (place, turn, taken, target) in steps {
-                let turn = TURNS.get(turn).copied().unwrap_or(Turn::Conditional);
+                let turn = TURNS.get(turn).copied().unwrap_or(BranchKind::Conditional);
                 let (at, target) = (0x40_0000 + place * 8, 0x40_0004 + target * 8);
-                let branch = Branch { turn, taken: taken || turn != Turn::Conditional, target };
+                let branch = Branch { turn, taken: taken || turn != BranchKind::Conditional, target };
                 let each = alone.iter_mut().map(|(history, predictor)| {
-                    predictor.predict(history, at, at + 4, branch) == Prediction::Wrong
+                    predictor.predict(history, at, at + 4, branch) == BranchPrediction::Wrong
                 });
                 let wrong = each.enumerate().fold(0, |bits, (n, wrong)| bits | u32::from(wrong) << n);
                 prop_assert_eq!(bank.predict(at, at + 4, branch), wrong);

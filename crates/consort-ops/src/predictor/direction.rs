@@ -1,7 +1,7 @@
 //! Predictors of the direction of conditional branches.
 
-use super::Scheme;
-use super::history::{HISTORIES, History, Lanes, MOST_BITS, TAG_BITS, place};
+use super::PredictorScheme;
+use super::history::{BranchHistory, HISTORIES, Lanes, MOST_BITS, TAG_BITS, width_position};
 
 const TABLES: usize = HISTORIES.len();
 /// Bits of an entry: a counter of 3, a usefulness of 2, a tag of 11.
@@ -10,14 +10,14 @@ const USEFUL: u8 = 3;
 
 /// Tables of one of the kinds.
 #[derive(Clone, Debug)]
-pub(crate) struct Directions {
-    base: Counters,
+pub(crate) struct DirectionTables {
+    base: TwoBitCounters,
     /// Bits of an index of `base`.
     mask: usize,
     /// Branches of history in the index of `base`.
     history: u32,
     /// Tagged tables, one behind the other.
-    tagged: Vec<Tagged>,
+    tagged: Vec<TaggedEntry>,
     /// Bits of the index of a tagged table.
     index_bits: u32,
     /// Position in the history of what is folded to as many bits.
@@ -26,38 +26,38 @@ pub(crate) struct Directions {
 
 /// Saturating counters of two bits, four in a byte; taken from two on.
 #[derive(Clone, Debug)]
-struct Counters(Vec<u8>);
+struct TwoBitCounters(Vec<u8>);
 
 /// An entry of a tagged table: in the lower half a tag; in the upper five bits a state, which is a
 /// saturating counter from 0 to 7, taken from 4 on, and below it how useful it was, 0 to 3.
 #[derive(Clone, Copy, Debug)]
-struct Tagged(u32);
+struct TaggedEntry(u32);
 
 /// Position of the state of an entry.
 const STATE_SHIFT: u32 = 27;
 
-impl Directions {
+impl DirectionTables {
     /// Tables of a kind in so much storage: a tagged predictor gives a fifth of it to two-bit
     /// counters and the rest to its tagged tables in equal parts.
-    pub(crate) fn new(scheme: Scheme, size_kib: f64) -> Self {
+    pub(crate) fn new(scheme: PredictorScheme, size_kib: f64) -> Self {
         let bits = size_kib * 8192.0;
-        let tage = scheme == Scheme::Tagged;
+        let tage = scheme == PredictorScheme::Tagged;
         let base = power_of_two(bits / if tage { 10.0 } else { 2.0 });
         let table =
             power_of_two(bits * 0.8 / HISTORIES.len() as f64 / TAGGED_BITS).min(1 << MOST_BITS);
         let tables = if tage { HISTORIES.len() } else { 0 };
         let mut tables = Self {
-            base: Counters::new(base),
+            base: TwoBitCounters::new(base),
             mask: base - 1,
             history: match scheme {
-                Scheme::Gshare => base.ilog2(),
-                Scheme::Bimodal | Scheme::Tagged => 0,
+                PredictorScheme::Gshare => base.ilog2(),
+                PredictorScheme::Bimodal | PredictorScheme::Tagged => 0,
             },
-            tagged: vec![Tagged::default(); table * tables],
+            tagged: vec![TaggedEntry::default(); table * tables],
             index_bits: table.ilog2(),
             folds: 0,
         };
-        tables.follow(&tables.widths());
+        tables.bind_history(&tables.widths());
         tables
     }
 
@@ -73,8 +73,8 @@ impl Directions {
     }
 
     /// Has it use a history that is folded to these widths, its own among them.
-    pub(super) fn follow(&mut self, widths: &[u32]) {
-        self.folds = place(widths, self.index_bits);
+    pub(super) fn bind_history(&mut self, widths: &[u32]) {
+        self.folds = width_position(widths, self.index_bits);
     }
 
     /// The prediction of a branch that has these `tags` in the tagged tables; the truth is learnt.
@@ -82,7 +82,7 @@ impl Directions {
     pub(crate) fn predict(
         &mut self,
         at: u64,
-        history: &History,
+        history: &BranchHistory,
         tags: &Lanes,
         taken: bool,
     ) -> bool {
@@ -97,17 +97,17 @@ impl Directions {
     fn predict_tagged(
         &mut self,
         at: u64,
-        history: &History,
+        history: &BranchHistory,
         tags: &Lanes,
         base: usize,
         taken: bool,
     ) -> bool {
         let places = self.places(at, history);
-        let entries: [Tagged; TABLES] = std::array::from_fn(|t| self.tagged[places[t]]);
+        let entries: [TaggedEntry; TABLES] = std::array::from_fn(|t| self.tagged[places[t]]);
         // The base is the lowest bit, and has an entry for every branch. What is found where, and
         // what it says, follows no pattern: nothing here waits for it but for numbers.
         let holding = bits(|t| u32::from(entries[t].tag() == tags[t])) * 2 + 1;
-        let saying = bits(|t| entries[t].taken()) * 2 + u32::from(self.base.taken(base));
+        let saying = bits(|t| entries[t].taken_bit()) * 2 + u32::from(self.base.is_taken(base));
         let provider = holding.ilog2();
         let other = (holding ^ 1 << provider | 1).ilog2();
         let predicted = saying >> provider & 1 == 1;
@@ -121,14 +121,14 @@ impl Directions {
         predicted
     }
 
-    fn base_index(&self, at: u64, history: &History) -> usize {
+    fn base_index(&self, at: u64, history: &BranchHistory) -> usize {
         let mask = (1u64 << self.history) - 1;
         ((at >> 1) ^ (history.outcomes() & mask)) as usize & self.mask
     }
 
     /// Position that a branch with its history would have in each table.
     #[inline(always)]
-    fn places(&self, at: u64, history: &History) -> [usize; TABLES] {
+    fn places(&self, at: u64, history: &BranchHistory) -> [usize; TABLES] {
         let bits = self.index_bits;
         let mixed = ((at >> 1) ^ (at >> (bits + 1))) as u16;
         let folds = history.folds(self.folds);
@@ -143,7 +143,7 @@ impl Directions {
         let longer = longer..TABLES;
         let is_free = |t: &usize| self.tagged[places[*t]].is_useless();
         if let Some(t) = longer.clone().find(is_free) {
-            self.tagged[places[t]] = Tagged::new(tags[t], taken);
+            self.tagged[places[t]] = TaggedEntry::new(tags[t], taken);
             return;
         }
         for t in longer {
@@ -152,30 +152,30 @@ impl Directions {
     }
 }
 
-impl Counters {
+impl TwoBitCounters {
     /// So many, all of which just say that a branch is taken.
     fn new(count: usize) -> Self {
         Self(vec![0b1010_1010; count.div_ceil(4)])
     }
 
-    fn of(&self, at: usize) -> u8 {
+    fn counter(&self, at: usize) -> u8 {
         self.0[at / 4] >> (at % 4 * 2) & 3
     }
 
-    fn taken(&self, at: usize) -> bool {
-        self.of(at) >= 2
+    fn is_taken(&self, at: usize) -> bool {
+        self.counter(at) >= 2
     }
 
     /// The prediction of one; the truth is learnt.
     fn predict(&mut self, at: usize, taken: bool) -> bool {
-        let predicted = self.taken(at);
+        let predicted = self.is_taken(at);
         self.learn_if(true, at, taken);
         predicted
     }
 
     /// Has one learn the truth, if it `learns`.
     fn learn_if(&mut self, learns: bool, at: usize, taken: bool) {
-        let change = CHANGES[usize::from(taken)][usize::from(self.of(at))];
+        let change = CHANGES[usize::from(taken)][usize::from(self.counter(at))];
         let change = if learns { change } else { 0 };
         self.0[at / 4] ^= change << (at % 4 * 2);
     }
@@ -191,13 +191,14 @@ const FOLLOWING: [[[u8; 32]; 2]; 2] = {
     let mut case = 0;
     while case < 128 {
         let (state, taken, otherwise) = (case % 32, case / 32 % 2, case / 64);
-        following[taken][otherwise][state] = following_of(state as u8, taken == 1, otherwise == 1);
+        following[taken][otherwise][state] =
+            following_state(state as u8, taken == 1, otherwise == 1);
         case += 1;
     }
     following
 };
 
-const fn following_of(state: u8, taken: bool, otherwise: bool) -> u8 {
+const fn following_state(state: u8, taken: bool, otherwise: bool) -> u8 {
     let (counter, used) = (state >> 2, state & USEFUL);
     let predicted = counter >= 4;
     let used = match (predicted != otherwise, predicted == taken) {
@@ -214,13 +215,13 @@ const fn following_of(state: u8, taken: bool, otherwise: bool) -> u8 {
     counter << 2 | used
 }
 
-impl Default for Tagged {
+impl Default for TaggedEntry {
     fn default() -> Self {
         Self::new(0, true)
     }
 }
 
-impl Tagged {
+impl TaggedEntry {
     /// An entry that hardly says that a branch is taken, or that it is not, and was of no use yet.
     const fn new(tag: u16, taken: bool) -> Self {
         let counter = if taken { 4 } else { 3 };
@@ -232,7 +233,7 @@ impl Tagged {
     }
 
     /// 1 where it says that a branch is taken, else 0.
-    const fn taken(self) -> u32 {
+    const fn taken_bit(self) -> u32 {
         self.0 >> 31
     }
 

@@ -1,7 +1,7 @@
 //! History of a thread's branches: outcomes, and origins of calls.
 
 use super::SCATTER;
-use crate::{Branch, Turn};
+use crate::{Branch, BranchKind};
 
 /// Histories of the tagged tables, branches: a geometric series (Seznec and Michaud, 2006).
 pub(super) const HISTORIES: [u32; 5] = [5, 12, 29, 64, 126];
@@ -15,26 +15,29 @@ pub(super) const MOST_BITS: u32 = u16::BITS;
 
 /// Outcomes of a thread's last branches and the addresses behind its open calls.
 ///
-/// Made by [`Predictor::history`](super::Predictor::history), and of use with that predictor
+/// Made by [`Predictor::history`](super::Predictor::new_history), and of use with that predictor
 /// and those like it.
 #[derive(Clone, Debug)]
-pub struct History {
+pub struct BranchHistory {
     outcomes: u128,
     /// The outcomes that tagged tables look at, folded to each width that is asked for.
-    folds: Vec<Fold>,
+    folds: Vec<FoldedHistory>,
     /// Positions of those that are for tags.
     tags: [usize; 2],
     returns: Vec<u64>,
     most_returns: usize,
 }
 
-impl History {
+impl BranchHistory {
     /// No outcomes yet, to be folded to these `widths` in bits, if to any then for tags among them.
     pub(super) fn new(widths: &[u32], most_returns: usize) -> Self {
-        let place = |width| place(widths, width);
+        let place = |width| width_position(widths, width);
         Self {
             outcomes: 0,
-            folds: widths.iter().map(|&bits| Fold::new(bits)).collect(),
+            folds: widths
+                .iter()
+                .map(|&bits| FoldedHistory::new(bits))
+                .collect(),
             tags: [place(TAG_BITS), place(TAG_BITS - 1)],
             returns: Vec::new(),
             most_returns,
@@ -52,8 +55,8 @@ impl History {
     }
 
     /// Under which tags tables would have a conditional branch with its history (never 0).
-    pub(super) fn tags(&self, at: u64, turn: Turn) -> Lanes {
-        if self.folds.is_empty() || turn != Turn::Conditional {
+    pub(super) fn tags(&self, at: u64, turn: BranchKind) -> Lanes {
+        if self.folds.is_empty() || turn != BranchKind::Conditional {
             return Lanes::default();
         }
         let [wide, narrow] = self.tags.map(|place| self.folds(place));
@@ -64,7 +67,7 @@ impl History {
     /// Takes in an outcome.
     pub(super) fn push(&mut self, taken: bool) {
         if !self.folds.is_empty() {
-            let leaving = leaving(self.outcomes);
+            let leaving = leaving_outcomes(self.outcomes);
             self.folds
                 .iter_mut()
                 .for_each(|fold| fold.push(taken, &leaving));
@@ -73,25 +76,25 @@ impl History {
     }
 
     /// Takes in what a branch did; `after` is what follows it.
-    pub(super) fn take(&mut self, branch: Branch, after: u64) {
+    pub(super) fn record_branch(&mut self, branch: Branch, after: u64) {
         match branch.turn {
-            Turn::Conditional => self.push(branch.taken),
-            Turn::Return => drop(self.returns.pop()),
-            Turn::IndirectJump | Turn::IndirectCall => {
+            BranchKind::Conditional => self.push(branch.taken),
+            BranchKind::Return => drop(self.returns.pop()),
+            BranchKind::IndirectJump | BranchKind::IndirectCall => {
                 // Two bits that depend on all of the target's.
                 let mixed = branch.target.wrapping_mul(SCATTER);
                 self.push(mixed >> 63 == 1);
                 self.push(mixed >> 62 & 1 == 1);
             }
-            Turn::Jump | Turn::Call => {}
+            BranchKind::Jump | BranchKind::Call => {}
         }
-        if matches!(branch.turn, Turn::Call | Turn::IndirectCall) {
-            self.call(after);
+        if matches!(branch.turn, BranchKind::Call | BranchKind::IndirectCall) {
+            self.push_return(after);
         }
     }
 
     /// Notes a call; what is too deep is forgotten.
-    fn call(&mut self, after: u64) {
+    fn push_return(&mut self, after: u64) {
         if self.returns.len() >= self.most_returns {
             self.returns.remove(0);
         }
@@ -99,13 +102,13 @@ impl History {
     }
 
     /// Origin of the last call.
-    pub(super) fn back(&self) -> Option<u64> {
+    pub(super) fn last_return(&self) -> Option<u64> {
         self.returns.last().copied()
     }
 }
 
 /// Position of a width among others; 0 where it is missing.
-pub(super) fn place(widths: &[u32], width: u32) -> usize {
+pub(super) fn width_position(widths: &[u32], width: u32) -> usize {
     let at = widths.iter().position(|other| *other == width);
     at.unwrap_or(0)
 }
@@ -114,7 +117,7 @@ pub(super) fn place(widths: &[u32], width: u32) -> usize {
 ///
 /// Apart, so that a compiler that knows each lane does not take them for eight numbers.
 #[inline(never)]
-fn leaving(outcomes: u128) -> Lanes {
+fn leaving_outcomes(outcomes: u128) -> Lanes {
     // Lanes of no table take any outcome, so that all are alike; it ends nowhere.
     let length = |t| HISTORIES.get(t).copied().unwrap_or(t as u32);
     std::array::from_fn(|t| ((outcomes >> (length(t) - 1)) as u16 & 1).wrapping_neg())
@@ -123,14 +126,14 @@ fn leaving(outcomes: u128) -> Lanes {
 /// The histories of all tagged tables folded into a few bits by exclusive or, kept up with every
 /// outcome (Michaud, JILP 7, 2005, section 3).
 #[derive(Clone, Copy, Debug)]
-struct Fold {
+struct FoldedHistory {
     bits: u32,
     /// The bit at which what leaves a history lies.
     ends: Lanes,
     values: Lanes,
 }
 
-impl Fold {
+impl FoldedHistory {
     /// No outcomes, in so many bits, of which there is at least one and at most [`MOST_BITS`].
     fn new(bits: u32) -> Self {
         let bits = bits.clamp(1, MOST_BITS);
@@ -159,7 +162,7 @@ mod tests {
 
     #[test]
     fn folds_are_those_of_the_whole_history() {
-        let (mut history, mut all) = (History::new(&[10, 11], 16), 0_u128);
+        let (mut history, mut all) = (BranchHistory::new(&[10, 11], 16), 0_u128);
         for i in 0..500_u64 {
             let taken = i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 63 == 1;
             history.push(taken);

@@ -9,16 +9,16 @@ mod direction;
 mod history;
 mod targets;
 
-use crate::{Branch, Turn};
-pub use bank::Bank;
-use direction::Directions;
-pub use history::History;
+use crate::{Branch, BranchKind};
+pub use bank::PredictorBank;
+use direction::DirectionTables;
+pub use history::BranchHistory;
 use history::Lanes;
-use targets::Targets;
+use targets::TargetBuffer;
 
 /// Way in which the direction of conditional branches is predicted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Scheme {
+pub enum PredictorScheme {
     /// A table of two-bit counters by address.
     Bimodal,
     /// A table of two-bit counters by address and global history (McFarling, 1993).
@@ -34,7 +34,7 @@ const SCATTER: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Knowledge that fetch has of a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Prediction {
+pub enum BranchPrediction {
     /// Right.
     Right,
     /// Right once the branch is decoded: the target is in the instruction.
@@ -48,8 +48,8 @@ pub enum Prediction {
 /// Tables that learn.
 #[derive(Clone, Debug)]
 pub struct Predictor {
-    directions: Directions,
-    targets: Targets,
+    directions: DirectionTables,
+    targets: TargetBuffer,
     by_history: bool,
     returns: usize,
     computes: bool,
@@ -59,11 +59,11 @@ impl Predictor {
     /// A predictor that has learnt nothing: directions in `size_kib` KiB, so many `targets` of
     /// taken branches, and `returns` addresses on each thread's return stack.
     #[must_use]
-    pub fn new(scheme: Scheme, size_kib: f64, targets: u32, returns: u32) -> Self {
+    pub fn new(scheme: PredictorScheme, size_kib: f64, targets: u32, returns: u32) -> Self {
         Self {
-            directions: Directions::new(scheme, size_kib),
-            targets: Targets::new(targets),
-            by_history: scheme == Scheme::Tagged,
+            directions: DirectionTables::new(scheme, size_kib),
+            targets: TargetBuffer::new(targets),
+            by_history: scheme == PredictorScheme::Tagged,
             returns: returns as usize,
             computes: false,
         }
@@ -71,70 +71,78 @@ impl Predictor {
 
     /// The same where targets of direct branches are computed at fetch, and none of them kept.
     #[must_use]
-    pub const fn computing(mut self) -> Self {
+    pub const fn with_computed_targets(mut self) -> Self {
         self.computes = true;
         self
     }
 
     /// The history of a thread that has run no branch yet.
     #[must_use]
-    pub fn history(&self) -> History {
-        History::new(&self.directions.widths(), self.returns)
+    pub fn new_history(&self) -> BranchHistory {
+        BranchHistory::new(&self.directions.widths(), self.returns)
     }
 
     /// Predicts a branch at an address and learns what it does; `after` is what follows it.
     pub fn predict(
         &mut self,
-        history: &mut History,
+        history: &mut BranchHistory,
         at: u64,
         after: u64,
         branch: Branch,
-    ) -> Prediction {
+    ) -> BranchPrediction {
         let tags = history.tags(at, branch.turn);
-        let prediction = self.foresee(history, &tags, at, branch);
-        history.take(branch, after);
+        let prediction = self.predict_with_tags(history, &tags, at, branch);
+        history.record_branch(branch, after);
         prediction
     }
 
     /// Predicts a branch with these `tags` and learns what it does, which the history does not yet.
-    fn foresee(&mut self, history: &History, tags: &Lanes, at: u64, branch: Branch) -> Prediction {
+    fn predict_with_tags(
+        &mut self,
+        history: &BranchHistory,
+        tags: &Lanes,
+        at: u64,
+        branch: Branch,
+    ) -> BranchPrediction {
         let is_right = match branch.turn {
-            Turn::Conditional => {
+            BranchKind::Conditional => {
                 let taken = self.directions.predict(at, history, tags, branch.taken);
                 match (taken == branch.taken, branch.taken) {
-                    (true, true) => return self.direct(at, branch),
+                    (true, true) => return self.predict_direct(at, branch),
                     (is_right, _) => is_right,
                 }
             }
-            Turn::Jump | Turn::Call => return self.direct(at, branch),
-            Turn::Return => history.back() == Some(branch.target),
-            Turn::IndirectJump | Turn::IndirectCall => self.indirect(history, at, branch),
+            BranchKind::Jump | BranchKind::Call => return self.predict_direct(at, branch),
+            BranchKind::Return => history.last_return() == Some(branch.target),
+            BranchKind::IndirectJump | BranchKind::IndirectCall => {
+                self.predict_indirect(history, at, branch)
+            }
         };
         match is_right {
-            true => Prediction::Right,
-            false => Prediction::Wrong,
+            true => BranchPrediction::Right,
+            false => BranchPrediction::Wrong,
         }
     }
 
     /// A target that the instruction says: late where it is not known before.
-    fn direct(&mut self, at: u64, branch: Branch) -> Prediction {
+    fn predict_direct(&mut self, at: u64, branch: Branch) -> BranchPrediction {
         if self.computes {
-            return Prediction::Computed;
+            return BranchPrediction::Computed;
         }
         match self.targets.learn(at, branch.target) == Some(branch.target) {
-            true => Prediction::Right,
-            false => Prediction::Late,
+            true => BranchPrediction::Right,
+            false => BranchPrediction::Late,
         }
     }
 
     /// Learns the target of a branch that does not say it. Returns true where it was known.
-    fn indirect(&mut self, history: &History, at: u64, branch: Branch) -> bool {
+    fn predict_indirect(&mut self, history: &BranchHistory, at: u64, branch: Branch) -> bool {
         let key = self.key(history, at);
         self.targets.learn(key, branch.target) == Some(branch.target)
     }
 
     /// Key under which the target of an indirect branch is kept.
-    fn key(&self, history: &History, at: u64) -> u64 {
+    fn key(&self, history: &BranchHistory, at: u64) -> u64 {
         const OUTCOMES: u64 = 0xffff;
         let path = if self.by_history {
             history.outcomes() & OUTCOMES
@@ -149,28 +157,32 @@ impl Predictor {
 mod tests {
     use super::*;
 
-    fn predictor(scheme: Scheme) -> Predictor {
+    fn predictor(scheme: PredictorScheme) -> Predictor {
         Predictor::new(scheme, 8.0, 4096, 16)
     }
 
     /// Mispredictions per thousand of the last half of a conditional branch's outcomes.
-    fn wrong(scheme: Scheme, outcomes: &[bool]) -> usize {
+    fn wrong(scheme: PredictorScheme, outcomes: &[bool]) -> usize {
         let mut predictor = predictor(scheme);
-        let mut memory = predictor.history();
+        let mut memory = predictor.new_history();
         let mut count = 0;
         for (i, &taken) in outcomes.iter().enumerate() {
             let branch = Branch {
-                turn: Turn::Conditional,
+                turn: BranchKind::Conditional,
                 taken,
                 target: 0x4000,
             };
             let prediction = predictor.predict(&mut memory, 0x1000, 0x1004, branch);
-            count += usize::from(i >= outcomes.len() / 2 && prediction == Prediction::Wrong);
+            count += usize::from(i >= outcomes.len() / 2 && prediction == BranchPrediction::Wrong);
         }
         count * 2000 / outcomes.len()
     }
 
-    const SCHEMES: [Scheme; 3] = [Scheme::Bimodal, Scheme::Gshare, Scheme::Tagged];
+    const SCHEMES: [PredictorScheme; 3] = [
+        PredictorScheme::Bimodal,
+        PredictorScheme::Gshare,
+        PredictorScheme::Tagged,
+    ];
 
     #[test]
     fn a_loop_of_eight_costs_one_in_eight_without_history_and_nothing_with_it() {
@@ -188,28 +200,35 @@ mod tests {
 
     #[test]
     fn returns_go_where_calls_came_from_as_deep_as_the_stack() {
-        let mut predictor = predictor(Scheme::Gshare);
-        let mut memory = predictor.history();
+        let mut predictor = predictor(PredictorScheme::Gshare);
+        let mut memory = predictor.new_history();
         let turn = |turn, target| Branch {
             turn,
             taken: true,
             target,
         };
         for depth in 0..20u64 {
-            predictor.predict(&mut memory, depth * 64, depth * 64 + 4, turn(Turn::Call, 0));
+            predictor.predict(
+                &mut memory,
+                depth * 64,
+                depth * 64 + 4,
+                turn(BranchKind::Call, 0),
+            );
         }
-        let back = |depth: u64| turn(Turn::Return, depth * 64 + 4);
+        let back = |depth: u64| turn(BranchKind::Return, depth * 64 + 4);
         let predictions = (0..20)
             .rev()
             .map(|d| predictor.predict(&mut memory, 7, 8, back(d)));
-        let right = predictions.filter(|p| *p == Prediction::Right).count();
+        let right = predictions
+            .filter(|p| *p == BranchPrediction::Right)
+            .count();
         assert_eq!(right, 16);
     }
 
     #[test]
     fn targets_are_late_at_first() {
-        let mut predictor = predictor(Scheme::Gshare);
-        let mut memory = predictor.history();
+        let mut predictor = predictor(PredictorScheme::Gshare);
+        let mut memory = predictor.new_history();
         let mut jump = |turn, target| {
             let taken = true;
             let branch = Branch {
@@ -219,9 +238,9 @@ mod tests {
             };
             predictor.predict(&mut memory, 64, 68, branch)
         };
-        assert_eq!(jump(Turn::Jump, 8), Prediction::Late);
-        assert_eq!(jump(Turn::Jump, 8), Prediction::Right);
-        assert_eq!(jump(Turn::IndirectJump, 16), Prediction::Wrong);
-        assert_eq!(jump(Turn::IndirectJump, 16), Prediction::Right);
+        assert_eq!(jump(BranchKind::Jump, 8), BranchPrediction::Late);
+        assert_eq!(jump(BranchKind::Jump, 8), BranchPrediction::Right);
+        assert_eq!(jump(BranchKind::IndirectJump, 16), BranchPrediction::Wrong);
+        assert_eq!(jump(BranchKind::IndirectJump, 16), BranchPrediction::Right);
     }
 }

@@ -4,23 +4,23 @@ const WAYS: usize = 4;
 
 /// A branch target buffer of sets of four.
 #[derive(Clone, Debug)]
-pub(crate) struct Targets(Vec<Set>);
+pub(crate) struct TargetBuffer(Vec<TargetSet>);
 
 /// Buffers of predictors side by side, all equally large.
 #[derive(Clone, Debug)]
-pub(super) struct Buffers {
+pub(super) struct TargetBuffers {
     /// Sets of the same number beside each other.
-    sets: Vec<Set>,
+    sets: Vec<TargetSet>,
     buffers: usize,
     /// Of each number, what several buffers are known to have been told last: most branches are
     /// told again before another of their set is.
-    latest: Vec<Latest>,
+    latest: Vec<LatestTarget>,
 }
 
 /// Entry that is the latest of its set.
 #[derive(Clone, Copy, Debug, Default)]
-struct Latest {
-    entry: Entry,
+struct LatestTarget {
+    entry: TargetEntry,
     /// The buffers in which it is, as bits.
     buffers: u32,
 }
@@ -28,46 +28,46 @@ struct Latest {
 /// Entries in the order of use, the latest first; those without a branch have no address.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(64))]
-struct Set([Entry; WAYS]);
+struct TargetSet([TargetEntry; WAYS]);
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Entry {
+struct TargetEntry {
     key: u64,
     target: u64,
 }
 
-impl Targets {
+impl TargetBuffer {
     /// A buffer of so many branches.
     pub(crate) fn new(branches: u32) -> Self {
         let sets = (branches as usize / WAYS).max(1);
-        Self(vec![Set::default(); sets])
+        Self(vec![TargetSet::default(); sets])
     }
 
     /// Returns the target known of a branch; from here on the true one is.
     pub(crate) fn learn(&mut self, key: u64, target: u64) -> Option<u64> {
-        let place = place(key, self.0.len());
-        self.0[place].learn(Entry { key, target })
+        let place = set_index(key, self.0.len());
+        self.0[place].learn(TargetEntry { key, target })
     }
 }
 
-impl Buffers {
+impl TargetBuffers {
     /// As many empty buffers of so many branches.
-    pub(super) fn new(buffers: usize, like: &Targets) -> Self {
+    pub(super) fn new(buffers: usize, like: &TargetBuffer) -> Self {
         let sets = like.0.len();
         Self {
-            sets: vec![Set::default(); sets * buffers],
+            sets: vec![TargetSet::default(); sets * buffers],
             buffers,
-            latest: vec![Latest::default(); sets],
+            latest: vec![LatestTarget::default(); sets],
         }
     }
 
     /// Has those of the buffers that `told` has as bits learn the target of a branch.
     pub(super) fn learn(&mut self, told: u32, key: u64, target: u64) {
-        let place = place(key, self.latest.len());
-        let (entry, latest) = (Entry { key, target }, &mut self.latest[place]);
+        let place = set_index(key, self.latest.len());
+        let (entry, latest) = (TargetEntry { key, target }, &mut self.latest[place]);
         if latest.entry != entry {
             let buffers = 0;
-            *latest = Latest { entry, buffers };
+            *latest = LatestTarget { entry, buffers };
         }
         let mut news = told & !latest.buffers;
         latest.buffers |= told;
@@ -80,15 +80,15 @@ impl Buffers {
 
     /// Returns the target that one buffer knows of a branch; from here on it knows the true one.
     pub(super) fn learn_one(&mut self, buffer: usize, key: u64, target: u64) -> Option<u64> {
-        let place = place(key, self.latest.len());
+        let place = set_index(key, self.latest.len());
         self.latest[place].buffers &= !(1 << buffer);
-        self.sets[place * self.buffers + buffer].learn(Entry { key, target })
+        self.sets[place * self.buffers + buffer].learn(TargetEntry { key, target })
     }
 }
 
-impl Set {
+impl TargetSet {
     /// Returns the target known of a branch; from here on the true one is.
-    fn learn(&mut self, new: Entry) -> Option<u64> {
+    fn learn(&mut self, new: TargetEntry) -> Option<u64> {
         let Self(set) = self;
         if set[0] == new {
             return Some(new.target);
@@ -104,7 +104,7 @@ impl Set {
 }
 
 /// The number of the set of a branch, of so many.
-fn place(key: u64, sets: usize) -> usize {
+fn set_index(key: u64, sets: usize) -> usize {
     let (mixed, count) = (key ^ key >> 17, sets as u64);
     let number = match count.is_power_of_two() {
         true => mixed & (count - 1),
@@ -119,11 +119,11 @@ mod tests {
 
     #[test]
     fn a_set_keeps_the_branches_used_last() {
-        let mut targets = Targets::new(4);
+        let mut targets = TargetBuffer::new(4);
         for key in [1, 2, 3, 4, 1, 5] {
             targets.learn(key, key * 10);
         }
-        let kept = |targets: &Targets, key| targets.clone().learn(key, 0);
+        let kept = |targets: &TargetBuffer, key| targets.clone().learn(key, 0);
         assert_eq!(
             [1, 2, 3, 4, 5].map(|key| kept(&targets, key)),
             [Some(10), None, Some(30), Some(40), Some(50)]

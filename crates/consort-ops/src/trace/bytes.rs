@@ -31,9 +31,9 @@ pub(super) fn put_text(out: &mut Vec<u8>, text: &str) {
 
 /// Bytes that are read from the front.
 #[derive(Debug, Clone)]
-pub(super) struct Reader<'a>(&'a [u8]);
+pub(super) struct ByteReader<'a>(&'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> ByteReader<'a> {
     pub(super) const fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
@@ -42,7 +42,7 @@ impl<'a> Reader<'a> {
         self.0.is_empty()
     }
 
-    pub(super) fn byte(&mut self) -> Result<u8, Damage> {
+    pub(super) fn read_byte(&mut self) -> Result<u8, Damage> {
         let (&byte, rest) = self.0.split_first().ok_or(Damage::Truncated)?;
         self.0 = rest;
         Ok(byte)
@@ -55,10 +55,10 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
-    pub(super) fn number(&mut self) -> Result<u64, Damage> {
+    pub(super) fn read_number(&mut self) -> Result<u64, Damage> {
         let mut number = 0;
         for shift in (0..64).step_by(7) {
-            let byte = self.byte()?;
+            let byte = self.read_byte()?;
             number |= u64::from(byte & 0x7f) << shift;
             if byte < 0x80 {
                 return Ok(number);
@@ -67,17 +67,17 @@ impl<'a> Reader<'a> {
         Err(Damage::Value)
     }
 
-    pub(super) fn signed(&mut self) -> Result<u64, Damage> {
-        let number = self.number()?;
+    pub(super) fn read_signed(&mut self) -> Result<u64, Damage> {
+        let number = self.read_number()?;
         Ok((number >> 1) ^ (number & 1).wrapping_neg())
     }
 
-    pub(super) fn index(&mut self) -> Result<u32, Damage> {
-        u32::try_from(self.number()?).map_err(|_| Damage::Value)
+    pub(super) fn read_index(&mut self) -> Result<u32, Damage> {
+        u32::try_from(self.read_number()?).map_err(|_| Damage::Value)
     }
 
-    pub(super) fn text(&mut self) -> Result<String, Damage> {
-        let length = self.number()?;
+    pub(super) fn read_text(&mut self) -> Result<String, Damage> {
+        let length = self.read_number()?;
         if length > MOST_TEXT {
             return Err(Damage::Value);
         }

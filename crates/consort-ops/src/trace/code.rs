@@ -1,16 +1,16 @@
 //! The code of a trace: operations without what only execution tells, and blocks of them.
 
-use super::bytes::{Reader, put_number, put_signed};
+use super::bytes::{ByteReader, put_number, put_signed};
 use super::error::Damage;
-use crate::{Access, Branch, Kind, Op, Register, Turn};
+use crate::{Access, Branch, BranchKind, Op, OpKind, Register};
 
-const TURNS: [Turn; 6] = [
-    Turn::Conditional,
-    Turn::Jump,
-    Turn::Call,
-    Turn::Return,
-    Turn::IndirectJump,
-    Turn::IndirectCall,
+const TURNS: [BranchKind; 6] = [
+    BranchKind::Conditional,
+    BranchKind::Jump,
+    BranchKind::Call,
+    BranchKind::Return,
+    BranchKind::IndirectJump,
+    BranchKind::IndirectCall,
 ];
 
 const FIRST: u8 = 1;
@@ -20,12 +20,12 @@ const HAS_BRANCH: u8 = 8;
 
 /// Operations, and blocks as lists of their numbers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Code {
+pub(super) struct TraceCode {
     pub(super) ops: Vec<Op>,
     pub(super) blocks: Vec<Vec<u32>>,
 }
 
-impl Code {
+impl TraceCode {
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         put_number(&mut out, self.ops.len() as u64);
@@ -43,15 +43,15 @@ impl Code {
     }
 
     pub(super) fn decode(bytes: &[u8]) -> Result<Self, Damage> {
-        let mut reader = Reader::new(bytes);
+        let mut reader = ByteReader::new(bytes);
         let mut code = Self::default();
         let mut address = 0_u64;
-        for _ in 0..reader.number()? {
-            address = address.wrapping_add(reader.signed()?);
-            code.ops.push(op(&mut reader, address)?);
+        for _ in 0..reader.read_number()? {
+            address = address.wrapping_add(reader.read_signed()?);
+            code.ops.push(read_op(&mut reader, address)?);
         }
-        for _ in 0..reader.number()? {
-            let block = block(&mut reader, code.ops.len())?;
+        for _ in 0..reader.read_number()? {
+            let block = read_block(&mut reader, code.ops.len())?;
             code.blocks.push(block);
         }
         let whole = reader.is_at_end();
@@ -73,7 +73,7 @@ impl Code {
 }
 
 /// The operation without what only its execution tells.
-pub(super) fn bare(op: &Op) -> Op {
+pub(super) fn strip_execution(op: &Op) -> Op {
     let mut bare = *op;
     if let Some(data) = &mut bare.data {
         data.address = 0;
@@ -105,22 +105,22 @@ fn put_op(out: &mut Vec<u8>, op: &Op) {
     }
 }
 
-fn op(reader: &mut Reader, address: u64) -> Result<Op, Damage> {
-    let length = reader.byte()?;
-    let kind = Kind::ALL.get(usize::from(reader.byte()?));
-    let flags = reader.byte()?;
+fn read_op(reader: &mut ByteReader, address: u64) -> Result<Op, Damage> {
+    let length = reader.read_byte()?;
+    let kind = OpKind::ALL.get(usize::from(reader.read_byte()?));
+    let flags = reader.read_byte()?;
     Ok(Op {
         address,
         length,
         first: flags & FIRST != 0,
         kind: *kind.ok_or(Damage::Value)?,
-        sources: registers(reader)?,
-        targets: registers(reader)?,
+        sources: read_registers(reader)?,
+        targets: read_registers(reader)?,
         data: (flags & HAS_DATA != 0)
-            .then(|| data(reader, flags))
+            .then(|| read_access(reader, flags))
             .transpose()?,
         branch: (flags & HAS_BRANCH != 0)
-            .then(|| branch(reader))
+            .then(|| read_static_branch(reader))
             .transpose()?,
     })
 }
@@ -139,27 +139,29 @@ fn put_registers(out: &mut Vec<u8>, registers: &[Option<Register>]) {
     );
 }
 
-fn registers<const N: usize>(reader: &mut Reader) -> Result<[Option<Register>; N], Damage> {
-    let mask = reader.byte()?;
+fn read_registers<const N: usize>(
+    reader: &mut ByteReader,
+) -> Result<[Option<Register>; N], Damage> {
+    let mask = reader.read_byte()?;
     let mut registers = [None; N];
     for (place, register) in registers.iter_mut().enumerate() {
         if mask & 1 << place != 0 {
-            *register = Some(Register::from_index(reader.byte()?));
+            *register = Some(Register::from_index(reader.read_byte()?));
         }
     }
     Ok(registers)
 }
 
-fn data(reader: &mut Reader, flags: u8) -> Result<Access, Damage> {
+fn read_access(reader: &mut ByteReader, flags: u8) -> Result<Access, Damage> {
     Ok(Access {
         address: 0,
-        bytes: u16::try_from(reader.number()?).map_err(|_| Damage::Value)?,
+        bytes: u16::try_from(reader.read_number()?).map_err(|_| Damage::Value)?,
         is_vector: flags & IS_VECTOR != 0,
     })
 }
 
-fn branch(reader: &mut Reader) -> Result<Branch, Damage> {
-    let turn = TURNS.get(usize::from(reader.byte()?));
+fn read_static_branch(reader: &mut ByteReader) -> Result<Branch, Damage> {
+    let turn = TURNS.get(usize::from(reader.read_byte()?));
     Ok(Branch {
         turn: *turn.ok_or(Damage::Value)?,
         taken: false,
@@ -177,12 +179,12 @@ fn put_block(out: &mut Vec<u8>, block: &[u32]) {
     }
 }
 
-fn block(reader: &mut Reader, ops: usize) -> Result<Vec<u32>, Damage> {
-    let count = reader.number()?;
+fn read_block(reader: &mut ByteReader, ops: usize) -> Result<Vec<u32>, Damage> {
+    let count = reader.read_number()?;
     let mut block = Vec::new();
     let mut expected = 0_u64;
     for _ in 0..count {
-        let op = expected.wrapping_add(reader.signed()?);
+        let op = expected.wrapping_add(reader.read_signed()?);
         if op >= ops as u64 {
             return Err(Damage::Value);
         }

@@ -64,14 +64,14 @@ pub enum Damage {
 }
 
 impl TraceError {
-    pub(super) fn damaged(path: &Path, reason: Damage) -> Self {
+    pub(super) fn from_damage(path: &Path, reason: Damage) -> Self {
         Self::Damaged {
             path: path.to_owned(),
             reason,
         }
     }
 
-    pub(super) fn file(what: &'static str, path: &Path, source: io::Error) -> Self {
+    pub(super) fn from_io(what: &'static str, path: &Path, source: io::Error) -> Self {
         Self::File {
             what,
             path: path.to_owned(),

@@ -9,11 +9,11 @@ use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
 use tempfile::NamedTempFile;
 
-use super::bytes::{Reader, put_number};
-use super::code::Code;
+use super::bytes::{ByteReader, put_number};
+use super::code::TraceCode;
 use super::error::Damage;
 use super::head;
-use super::streams::Streams;
+use super::streams::ThreadStreams;
 use super::{Trace, TraceError};
 
 const MAGIC: &[u8] = b"consort trace\n";
@@ -32,7 +32,7 @@ impl Trace {
     pub fn open(path: &Path) -> Result<Self, TraceError> {
         let mut bytes = Vec::new();
         let read = File::open(path).and_then(|file| file.take(MOST_FILE).read_to_end(&mut bytes));
-        read.map_err(|source| TraceError::file("read", path, source))?;
+        read.map_err(|source| TraceError::from_io("read", path, source))?;
         let Some(rest) = bytes.strip_prefix(MAGIC) else {
             return Err(TraceError::Foreign {
                 path: path.to_owned(),
@@ -40,14 +40,14 @@ impl Trace {
         };
         match rest.split_first() {
             Some((&VERSION, body)) => {
-                decode(body).map_err(|reason| TraceError::damaged(path, reason))
+                decode(body).map_err(|reason| TraceError::from_damage(path, reason))
             }
             Some((&found, _)) => Err(TraceError::Version {
                 path: path.to_owned(),
                 found,
                 known: VERSION,
             }),
-            None => Err(TraceError::damaged(path, Damage::Truncated)),
+            None => Err(TraceError::from_damage(path, Damage::Truncated)),
         }
     }
 
@@ -92,16 +92,16 @@ impl Trace {
             NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).and_then(|mut file| {
                 file.write_all(&self.to_bytes())?;
                 file.as_file().sync_data()?;
-                readable_as_usual(file.as_file())?;
+                make_readable(file.as_file())?;
                 file.persist(path).map_err(|error| error.error)
             });
-        written.map_err(|source| TraceError::file("write", path, source))?;
+        written.map_err(|source| TraceError::from_io("write", path, source))?;
         Ok(())
     }
 }
 
 /// Temporary files are private; a trace is as readable as its neighbours usually are.
-fn readable_as_usual(file: &File) -> std::io::Result<()> {
+fn make_readable(file: &File) -> std::io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     file.set_permissions(fs::Permissions::from_mode(0o644))
 }
@@ -116,12 +116,12 @@ fn put_section(out: &mut Vec<u8>, raw: &[u8]) {
     out.extend_from_slice(&packed);
 }
 
-fn section(reader: &mut Reader) -> Result<Vec<u8>, Damage> {
-    let length = reader.number()?;
+fn read_section(reader: &mut ByteReader) -> Result<Vec<u8>, Damage> {
+    let length = reader.read_number()?;
     if length > MOST_SECTION {
         return Err(Damage::TooLarge);
     }
-    let packed_length = reader.number()?;
+    let packed_length = reader.read_number()?;
     let packed = reader.take(packed_length)?;
     let mut raw = Vec::new();
     let decoder = ZlibDecoder::new(packed)
@@ -133,16 +133,16 @@ fn section(reader: &mut Reader) -> Result<Vec<u8>, Damage> {
 }
 
 fn decode(body: &[u8]) -> Result<Trace, Damage> {
-    let mut reader = Reader::new(body);
-    let (about, threads) = head::decode(&section(&mut reader)?)?;
-    let code = Code::decode(&section(&mut reader)?)?;
+    let mut reader = ByteReader::new(body);
+    let (about, threads) = head::decode(&read_section(&mut reader)?)?;
+    let code = TraceCode::decode(&read_section(&mut reader)?)?;
     let mut streams = Vec::new();
     for _ in &threads {
-        streams.push(Streams {
-            successors: section(&mut reader)?,
-            outcomes: section(&mut reader)?,
-            targets: section(&mut reader)?,
-            addresses: section(&mut reader)?,
+        streams.push(ThreadStreams {
+            successors: read_section(&mut reader)?,
+            outcomes: read_section(&mut reader)?,
+            targets: read_section(&mut reader)?,
+            addresses: read_section(&mut reader)?,
         });
     }
     if !reader.is_at_end() {

@@ -1,6 +1,6 @@
 //! Head of a trace: its description of itself.
 
-use super::bytes::{Reader, put_number, put_text};
+use super::bytes::{ByteReader, put_number, put_text};
 use super::error::Damage;
 
 /// Threads that a trace can have.
@@ -8,7 +8,7 @@ const MOST_THREADS: u64 = 4096;
 
 /// Account of what was recorded, and how.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct About {
+pub struct TraceInfo {
     /// Name of the program.
     pub program: String,
     /// Instructions that the program executed, recorded or not, of all threads; those before the
@@ -17,12 +17,12 @@ pub struct About {
     /// Instructions before the first that is recorded.
     pub skipped: u64,
     /// Choice of the others that are recorded; all where there is none.
-    pub sampling: Option<Sampling>,
+    pub sampling: Option<TraceSampling>,
 }
 
 /// Systematic sampling, in instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sampling {
+pub struct TraceSampling {
     /// From the beginning of a window to that of the next.
     pub every: u64,
     /// Length of a window.
@@ -43,12 +43,12 @@ pub struct ThreadTrace {
     pub operations: u64,
 }
 
-pub(super) fn encode(about: &About, threads: &[ThreadTrace]) -> Vec<u8> {
+pub(super) fn encode(about: &TraceInfo, threads: &[ThreadTrace]) -> Vec<u8> {
     let mut out = Vec::new();
     put_text(&mut out, &about.program);
     put_number(&mut out, about.executed);
     put_number(&mut out, about.skipped);
-    let sampling = about.sampling.unwrap_or(Sampling {
+    let sampling = about.sampling.unwrap_or(TraceSampling {
         every: 0,
         window: 0,
         warm: 0,
@@ -65,20 +65,20 @@ pub(super) fn encode(about: &About, threads: &[ThreadTrace]) -> Vec<u8> {
     out
 }
 
-pub(super) fn decode(bytes: &[u8]) -> Result<(About, Vec<ThreadTrace>), Damage> {
-    let mut reader = Reader::new(bytes);
-    let about = About {
-        program: reader.text()?,
-        executed: reader.number()?,
-        skipped: reader.number()?,
-        sampling: sampling(&mut reader)?,
+pub(super) fn decode(bytes: &[u8]) -> Result<(TraceInfo, Vec<ThreadTrace>), Damage> {
+    let mut reader = ByteReader::new(bytes);
+    let about = TraceInfo {
+        program: reader.read_text()?,
+        executed: reader.read_number()?,
+        skipped: reader.read_number()?,
+        sampling: read_sampling(&mut reader)?,
     };
-    let count = reader.number()?;
+    let count = reader.read_number()?;
     if count > MOST_THREADS {
         return Err(Damage::Value);
     }
     let threads = (0..count)
-        .map(|_| thread(&mut reader))
+        .map(|_| read_thread(&mut reader))
         .collect::<Result<_, _>>()?;
     if !reader.is_at_end() {
         return Err(Damage::Excess);
@@ -86,19 +86,19 @@ pub(super) fn decode(bytes: &[u8]) -> Result<(About, Vec<ThreadTrace>), Damage> 
     Ok((about, threads))
 }
 
-fn sampling(reader: &mut Reader) -> Result<Option<Sampling>, Damage> {
-    let sampling = Sampling {
-        every: reader.number()?,
-        window: reader.number()?,
-        warm: reader.number()?,
+fn read_sampling(reader: &mut ByteReader) -> Result<Option<TraceSampling>, Damage> {
+    let sampling = TraceSampling {
+        every: reader.read_number()?,
+        window: reader.read_number()?,
+        warm: reader.read_number()?,
     };
     Ok((sampling.every > 0).then_some(sampling))
 }
 
-fn thread(reader: &mut Reader) -> Result<ThreadTrace, Damage> {
+fn read_thread(reader: &mut ByteReader) -> Result<ThreadTrace, Damage> {
     Ok(ThreadTrace {
-        name: reader.text()?,
-        instructions: reader.number()?,
-        operations: reader.number()?,
+        name: reader.read_text()?,
+        instructions: reader.read_number()?,
+        operations: reader.read_number()?,
     })
 }

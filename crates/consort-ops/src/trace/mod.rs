@@ -28,26 +28,26 @@ mod recorder;
 mod streams;
 
 pub use error::{Damage, TraceError};
-pub use head::{About, Sampling, ThreadTrace};
+pub use head::{ThreadTrace, TraceInfo, TraceSampling};
 pub use ops::Ops;
-pub use recorder::Recorder;
+pub use recorder::TraceRecorder;
 
-use code::Code;
-use streams::Streams;
+use code::TraceCode;
+use streams::ThreadStreams;
 
 /// Operations that a program executed, thread by thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trace {
-    about: About,
+    about: TraceInfo,
     threads: Vec<ThreadTrace>,
-    code: Code,
-    streams: Vec<Streams>,
+    code: TraceCode,
+    streams: Vec<ThreadStreams>,
 }
 
 impl Trace {
     /// Account of the recording.
     #[must_use]
-    pub const fn about(&self) -> &About {
+    pub const fn info(&self) -> &TraceInfo {
         &self.about
     }
 

@@ -1,19 +1,19 @@
 //! Operations of a thread as they were executed.
 
-use super::bytes::Reader;
-use super::code::Code;
+use super::bytes::ByteReader;
+use super::code::TraceCode;
 use super::error::Damage;
-use super::streams::{Streams, Strides, Successors, read_branch, start};
+use super::streams::{Strides, Successors, ThreadStreams, read_branch, start};
 use crate::Op;
 
 /// Operations of one thread, in the order of execution.
 #[derive(Debug, Clone)]
 pub struct Ops<'a> {
-    code: &'a Code,
-    successors: Reader<'a>,
-    outcomes: Reader<'a>,
-    targets: Reader<'a>,
-    addresses: Reader<'a>,
+    code: &'a TraceCode,
+    successors: ByteReader<'a>,
+    outcomes: ByteReader<'a>,
+    targets: ByteReader<'a>,
+    addresses: ByteReader<'a>,
     behind: Successors,
     strides: Strides,
     /// Rest of the block that is being executed.
@@ -22,8 +22,8 @@ pub struct Ops<'a> {
 }
 
 impl<'a> Ops<'a> {
-    pub(super) fn new(code: &'a Code, streams: Option<&'a Streams>) -> Self {
-        let of = |bytes: fn(&Streams) -> &[u8]| Reader::new(streams.map_or(&[], bytes));
+    pub(super) fn new(code: &'a TraceCode, streams: Option<&'a ThreadStreams>) -> Self {
+        let of = |bytes: fn(&ThreadStreams) -> &[u8]| ByteReader::new(streams.map_or(&[], bytes));
         let mut ops = Self {
             code,
             successors: of(|streams| &streams.successors),
@@ -36,11 +36,11 @@ impl<'a> Ops<'a> {
             next: None,
         };
         // What is damaged at its beginning is found so by the first step.
-        ops.next = ops.successor().ok().flatten();
+        ops.next = ops.read_successor().ok().flatten();
         ops
     }
 
-    fn successor(&mut self) -> Result<Option<u32>, Damage> {
+    fn read_successor(&mut self) -> Result<Option<u32>, Damage> {
         self.behind
             .read(&mut self.successors, self.code.blocks.len())
     }
@@ -52,7 +52,7 @@ impl<'a> Ops<'a> {
                 return Ok(None);
             };
             self.block = self.code.block(block).ok_or(Damage::Value)?;
-            self.next = self.successor()?;
+            self.next = self.read_successor()?;
         }
         let Some((&number, rest)) = self.block.split_first() else {
             return Ok(None);

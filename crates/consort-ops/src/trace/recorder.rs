@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use super::Trace;
-use super::code::{Code, bare};
-use super::head::{About, ThreadTrace};
-use super::streams::{Streams, Strides, Successors, write_branch};
+use super::code::{TraceCode, strip_execution};
+use super::head::{ThreadTrace, TraceInfo};
+use super::streams::{Strides, Successors, ThreadStreams, write_branch};
 use crate::{Branch, Op};
 
 /// Operations after which a block ends even without a branch.
@@ -15,21 +15,21 @@ const MOST_OPS: usize = 256;
 ///
 /// Any operations make a trace that gives the same operations back.
 #[derive(Debug, Default)]
-pub struct Recorder {
-    code: Code,
+pub struct TraceRecorder {
+    code: TraceCode,
     op_numbers: HashMap<OpKey, u32>,
     block_numbers: HashMap<Vec<u32>, u32>,
-    threads: Vec<Writer>,
+    threads: Vec<ThreadWriter>,
 }
 
 /// Key that tells static operations apart; cheaper to compare than the whole.
-type OpKey = (Key, u64);
-type Key = [u8; 24];
+type OpKey = (OpShapeKey, u64);
+type OpShapeKey = [u8; 24];
 
 #[derive(Debug, Default)]
-struct Writer {
+struct ThreadWriter {
     told: ThreadTrace,
-    streams: Streams,
+    streams: ThreadStreams,
     successors: Successors,
     strides: Strides,
     /// Operations of the block that is not yet complete.
@@ -38,7 +38,7 @@ struct Writer {
     ended: Option<(Op, Branch)>,
 }
 
-impl Recorder {
+impl TraceRecorder {
     /// A recorder that has seen nothing.
     #[must_use]
     pub fn new() -> Self {
@@ -47,8 +47,8 @@ impl Recorder {
 
     /// Takes the next operation of thread `number`, threads being counted from 0.
     pub fn push(&mut self, number: usize, op: &Op) {
-        let id = self.op_number(op);
-        let thread = self.thread(number);
+        let id = self.intern_op(op);
+        let thread = self.thread_mut(number);
         thread.told.operations += 1;
         thread.told.instructions += u64::from(op.first);
         thread.open.push(id);
@@ -58,7 +58,7 @@ impl Recorder {
         }
         if op.branch.is_some() || thread.open.len() == MOST_OPS {
             self.end_block(number);
-            self.thread(number).ended = op.branch.map(|branch| (*op, branch));
+            self.thread_mut(number).ended = op.branch.map(|branch| (*op, branch));
         }
     }
 
@@ -72,16 +72,16 @@ impl Recorder {
     }
 
     /// Names thread `number`.
-    pub fn name(&mut self, number: usize, name: &str) {
-        name.clone_into(&mut self.thread(number).told.name);
+    pub fn name_thread(&mut self, number: usize, name: &str) {
+        name.clone_into(&mut self.thread_mut(number).told.name);
     }
 
     /// The trace of all that was taken.
     #[must_use]
-    pub fn finish(mut self, about: About) -> Trace {
+    pub fn finish(mut self, about: TraceInfo) -> Trace {
         for number in 0..self.threads.len() {
             self.end_block(number);
-            self.thread(number).end_branch(None);
+            self.thread_mut(number).end_branch(None);
         }
         let parts = self
             .threads
@@ -96,24 +96,24 @@ impl Recorder {
         }
     }
 
-    fn thread(&mut self, number: usize) -> &mut Writer {
+    fn thread_mut(&mut self, number: usize) -> &mut ThreadWriter {
         if self.threads.len() <= number {
-            self.threads.resize_with(number + 1, Writer::default);
+            self.threads.resize_with(number + 1, ThreadWriter::default);
         }
         &mut self.threads[number]
     }
 
-    fn op_number(&mut self, op: &Op) -> u32 {
+    fn intern_op(&mut self, op: &Op) -> u32 {
         let next = self.code.ops.len() as u32;
         let number = *self.op_numbers.entry((key(op), op.address)).or_insert(next);
         if number == next {
-            self.code.ops.push(bare(op));
+            self.code.ops.push(strip_execution(op));
         }
         number
     }
 
     fn end_block(&mut self, number: usize) {
-        let ops = std::mem::take(&mut self.thread(number).open);
+        let ops = std::mem::take(&mut self.thread_mut(number).open);
         let Some(&first) = ops.first() else { return };
         let next = self.code.blocks.len() as u32;
         let start = self.code.op(first).map(|op| op.address);
@@ -121,14 +121,14 @@ impl Recorder {
             self.code.blocks.push(ops.clone());
             next
         });
-        let thread = self.thread(number);
+        let thread = self.thread_mut(number);
         thread.end_branch(start);
         let successors = &mut thread.streams.successors;
         thread.successors.write(successors, block);
     }
 }
 
-impl Writer {
+impl ThreadWriter {
     fn end_branch(&mut self, next: Option<u64>) {
         if let Some((op, branch)) = self.ended.take() {
             write_branch(&mut self.streams, &op, branch, next);
@@ -137,7 +137,7 @@ impl Writer {
 }
 
 /// All of an operation but its address and what only execution tells. No two of them share one.
-fn key(op: &Op) -> Key {
+fn key(op: &Op) -> OpShapeKey {
     let mut key = [0; 24];
     key[0] = op.length;
     key[1] = op.kind.index() as u8;

@@ -3,8 +3,8 @@
 //!
 //! Writing and reading keep the same expectations; what comes as expected is a zero.
 
-use super::bytes::{Reader, put_number, put_signed};
-use super::code::Code;
+use super::bytes::{ByteReader, put_number, put_signed};
+use super::code::TraceCode;
 use super::error::Damage;
 use crate::{Branch, Op};
 
@@ -15,7 +15,7 @@ const OWN_TARGET: u8 = 2;
 
 /// Bytes of one thread.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Streams {
+pub(super) struct ThreadStreams {
     pub(super) successors: Vec<u8>,
     pub(super) outcomes: Vec<u8>,
     pub(super) targets: Vec<u8>,
@@ -30,7 +30,7 @@ pub(super) struct Successors {
 }
 
 impl Successors {
-    fn expected(&mut self) -> &mut u32 {
+    fn expected_block(&mut self) -> &mut u32 {
         let last = self.last as usize;
         if self.behind.len() <= last {
             self.behind.resize(last + 1, 0);
@@ -40,7 +40,7 @@ impl Successors {
 
     pub(super) fn write(&mut self, out: &mut Vec<u8>, block: u32) {
         let number = block + 1;
-        let expected = self.expected();
+        let expected = self.expected_block();
         let as_expected = *expected == number;
         *expected = number;
         put_number(out, if as_expected { 0 } else { u64::from(number) });
@@ -48,12 +48,16 @@ impl Successors {
     }
 
     /// The next of `blocks` blocks; nothing at the end.
-    pub(super) fn read(&mut self, from: &mut Reader, blocks: usize) -> Result<Option<u32>, Damage> {
+    pub(super) fn read(
+        &mut self,
+        from: &mut ByteReader,
+        blocks: usize,
+    ) -> Result<Option<u32>, Damage> {
         if from.is_at_end() {
             return Ok(None);
         }
-        let given = from.index()?;
-        let expected = self.expected();
+        let given = from.read_index()?;
+        let expected = self.expected_block();
         let number = if given == 0 { *expected } else { given };
         let block = number
             .checked_sub(1)
@@ -87,8 +91,8 @@ impl Strides {
         (*last, *stride) = (address, step);
     }
 
-    pub(super) fn read(&mut self, from: &mut Reader, op: u32) -> Result<u64, Damage> {
-        let difference = from.signed()?;
+    pub(super) fn read(&mut self, from: &mut ByteReader, op: u32) -> Result<u64, Damage> {
+        let difference = from.read_signed()?;
         let (last, stride) = self.entry(op);
         let step = stride.wrapping_add(difference);
         let address = last.wrapping_add(step);
@@ -98,14 +102,19 @@ impl Strides {
 }
 
 /// Outcome expected of a branch when the block behind it, if there is one, starts at `next`.
-fn expected(op: &Op, next: Option<u64>) -> (bool, u64) {
+fn expected_outcome(op: &Op, next: Option<u64>) -> (bool, u64) {
     let through = op.address.wrapping_add(u64::from(op.length));
     let target = next.unwrap_or(through);
     (target != through, target)
 }
 
-pub(super) fn write_branch(streams: &mut Streams, op: &Op, branch: Branch, next: Option<u64>) {
-    let (taken, target) = expected(op, next);
+pub(super) fn write_branch(
+    streams: &mut ThreadStreams,
+    op: &Op,
+    branch: Branch,
+    next: Option<u64>,
+) {
+    let (taken, target) = expected_outcome(op, next);
     let mut flags = if branch.taken == taken { 0 } else { OTHER_WAY };
     if branch.target != target {
         flags |= OWN_TARGET;
@@ -115,16 +124,16 @@ pub(super) fn write_branch(streams: &mut Streams, op: &Op, branch: Branch, next:
 }
 
 pub(super) fn read_branch(
-    outcomes: &mut Reader,
-    targets: &mut Reader,
+    outcomes: &mut ByteReader,
+    targets: &mut ByteReader,
     op: &Op,
     branch: Branch,
     next: Option<u64>,
 ) -> Result<Branch, Damage> {
-    let (taken, mut target) = expected(op, next);
-    let flags = outcomes.byte()?;
+    let (taken, mut target) = expected_outcome(op, next);
+    let flags = outcomes.read_byte()?;
     if flags & OWN_TARGET != 0 {
-        target = op.address.wrapping_add(targets.signed()?);
+        target = op.address.wrapping_add(targets.read_signed()?);
     }
     let taken = taken != (flags & OTHER_WAY != 0);
     Ok(Branch {
@@ -135,6 +144,6 @@ pub(super) fn read_branch(
 }
 
 /// Address at which `block` begins, for what stands before it.
-pub(super) fn start(code: &Code, block: Option<u32>) -> Option<u64> {
+pub(super) fn start(code: &TraceCode, block: Option<u32>) -> Option<u64> {
     block.and_then(|block| code.start(block))
 }

@@ -1,6 +1,6 @@
 use super::error::Damage;
-use super::{About, Recorder, Sampling, Trace, TraceError};
-use crate::{Access, Branch, Kind, Op, Register, Turn};
+use super::{Trace, TraceError, TraceInfo, TraceRecorder, TraceSampling};
+use crate::{Access, Branch, BranchKind, Op, OpKind, Register};
 use proptest::prelude::*;
 
 fn register() -> impl Strategy<Value = Option<Register>> {
@@ -18,12 +18,12 @@ fn data() -> impl Strategy<Value = Option<Access>> {
 
 fn branch() -> impl Strategy<Value = Option<Branch>> {
     let turn = prop::sample::select(vec![
-        Turn::Conditional,
-        Turn::Jump,
-        Turn::Call,
-        Turn::Return,
-        Turn::IndirectJump,
-        Turn::IndirectCall,
+        BranchKind::Conditional,
+        BranchKind::Jump,
+        BranchKind::Call,
+        BranchKind::Return,
+        BranchKind::IndirectJump,
+        BranchKind::IndirectCall,
     ]);
     let branch = (turn, any::<bool>(), 0_u64..40);
     prop::option::weighted(
@@ -49,7 +49,7 @@ fn op() -> impl Strategy<Value = Op> {
                 address,
                 length,
                 first,
-                kind: Kind::ALL[kind],
+                kind: OpKind::ALL[kind],
                 sources,
                 targets,
                 data,
@@ -59,15 +59,15 @@ fn op() -> impl Strategy<Value = Op> {
 }
 
 fn record(ops: &[(usize, Op)]) -> Trace {
-    let mut recorder = Recorder::new();
+    let mut recorder = TraceRecorder::new();
     for (thread, op) in ops {
         recorder.push(*thread, op);
     }
-    recorder.finish(About {
+    recorder.finish(TraceInfo {
         program: "example".to_owned(),
         executed: 7,
         skipped: 3,
-        sampling: Some(Sampling {
+        sampling: Some(TraceSampling {
             every: 10,
             window: 2,
             warm: 1,
@@ -79,20 +79,20 @@ fn record(ops: &[(usize, Op)]) -> Trace {
 fn array_loop(rounds: u64) -> Vec<(usize, Op)> {
     let mut ops = Vec::new();
     for round in 0..rounds {
-        let mut load = Op::new(Kind::Load, 0x1000);
+        let mut load = Op::new(OpKind::Load, 0x1000);
         load.data = Some(Access {
             address: 0x8000 + 8 * round,
             bytes: 8,
             is_vector: false,
         });
-        let mut back = Op::new(Kind::Branch, 0x1008);
+        let mut back = Op::new(OpKind::Branch, 0x1008);
         let taken = round + 1 < rounds;
         back.branch = Some(Branch {
-            turn: Turn::Conditional,
+            turn: BranchKind::Conditional,
             taken,
             target: if taken { 0x1000 } else { 0x100c },
         });
-        ops.extend([(0, load), (0, Op::new(Kind::Integer, 0x1004)), (0, back)]);
+        ops.extend([(0, load), (0, Op::new(OpKind::Integer, 0x1004)), (0, back)]);
     }
     ops
 }

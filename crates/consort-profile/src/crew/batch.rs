@@ -8,12 +8,12 @@ const BYTES: usize = 1 << 16;
 
 /// A batch that is being filled, and those that were sent and may not be read yet.
 #[derive(Debug)]
-pub(super) struct Batch<T> {
+pub(super) struct SharedBatch<T> {
     open: Vec<T>,
     sent: VecDeque<Arc<Vec<T>>>,
 }
 
-impl<T> Default for Batch<T> {
+impl<T> Default for SharedBatch<T> {
     fn default() -> Self {
         Self {
             open: Vec::with_capacity(BYTES / size_of::<T>()),
@@ -22,7 +22,7 @@ impl<T> Default for Batch<T> {
     }
 }
 
-impl<T: Copy> Batch<T> {
+impl<T: Copy> SharedBatch<T> {
     /// Adds some if there is room for all of them and one more. Returns false where there is not.
     #[inline]
     pub(super) fn extend(&mut self, new: &[T]) -> bool {
@@ -34,7 +34,7 @@ impl<T: Copy> Batch<T> {
     }
 }
 
-impl<T> Batch<T> {
+impl<T> SharedBatch<T> {
     /// Adds to the batch. Returns true where it is full.
     #[inline]
     pub(super) fn push(&mut self, new: T) -> bool {
@@ -47,18 +47,18 @@ impl<T> Batch<T> {
     }
 
     /// The batch as it is, and begins another; none where it is empty.
-    pub(super) fn send(&mut self) -> Option<Arc<Vec<T>>> {
+    pub(super) fn take_batch(&mut self) -> Option<Arc<Vec<T>>> {
         if self.is_empty() {
             return None;
         }
-        let next = self.room();
+        let next = self.reuse_buffer();
         let full = Arc::new(std::mem::replace(&mut self.open, next));
         self.sent.push_back(full.clone());
         Some(full)
     }
 
     /// Room for a batch, that of the earliest one if all have read it.
-    fn room(&mut self) -> Vec<T> {
+    fn reuse_buffer(&mut self) -> Vec<T> {
         let is_read = |sent: &Arc<Vec<T>>| Arc::strong_count(sent) == 1;
         let is_read = self.sent.front().is_some_and(is_read);
         let read = is_read.then(|| self.sent.pop_front()).flatten();
@@ -74,12 +74,12 @@ mod tests {
 
     #[test]
     fn a_batch_is_filled_again_when_it_was_read() {
-        let mut batch = Batch::default();
-        assert!(batch.send().is_none());
+        let mut batch = SharedBatch::default();
+        assert!(batch.take_batch().is_none());
         let mut places = Vec::new();
         for round in 0..10_u64 {
             while !batch.push(round) {}
-            let sent = batch.send().unwrap();
+            let sent = batch.take_batch().unwrap();
             assert_eq!(sent.len() * 8, BYTES);
             assert!(sent.iter().all(|number| *number == round));
             places.push(sent.as_ptr());
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn some_are_added_at_once_as_long_as_the_batch_does_not_get_full() {
-        let mut batch = Batch::<u64>::default();
+        let mut batch = SharedBatch::<u64>::default();
         let most = batch.open.capacity();
         while batch.extend(&[1, 2, 3]) {}
         assert!((most - 3..most).contains(&batch.open.len()));
@@ -100,10 +100,10 @@ mod tests {
 
     #[test]
     fn a_batch_that_is_being_read_is_left_alone() {
-        let mut batch = Batch::default();
-        let send = |batch: &mut Batch<u64>, number| {
+        let mut batch = SharedBatch::default();
+        let send = |batch: &mut SharedBatch<u64>, number| {
             batch.push(number);
-            batch.send().unwrap()
+            batch.take_batch().unwrap()
         };
         let held: Vec<_> = (0..5).map(|number| send(&mut batch, number)).collect();
         assert!(held.iter().map(|sent| sent[0]).eq(0..5));

@@ -4,7 +4,7 @@
 //! order, in batches: what is measured is the same with threads and without.
 
 mod batch;
-mod station;
+mod meter_runner;
 #[cfg(test)]
 mod tests;
 mod worker;
@@ -16,67 +16,67 @@ use std::thread::available_parallelism;
 use consort_ops::Op;
 
 use crate::measure::{
-    AccessMeters, BranchMeters, Counts, Group, Mix, StretchCounts, TimingMeters, Touch, Turning,
-    Wrong,
+    AccessMeters, BranchMeters, InstructionCounts, LocatedBranch, MemoryTouch, MeterCounts,
+    MeterGroup, MispredictionFeed, StretchCounts, TimingMeters,
 };
-use crate::recorder::Run;
-use batch::Batch;
-use station::{Station, Work};
+use crate::recorder::BlockExecution;
+use batch::SharedBatch;
+use meter_runner::{MeterRunner, MeterTask};
 
 /// All meters of all threads of a program, but for its mixes; and what waits for them, which is of one
 /// thread at a time and either whole operations or parts of them.
 #[derive(Debug)]
-pub(crate) struct Crew {
-    accesses: Station<AccessMeters>,
-    branches: Station<BranchMeters>,
-    timing: Station<TimingMeters>,
+pub(crate) struct MeterCrew {
+    accesses: MeterRunner<AccessMeters>,
+    branches: MeterRunner<BranchMeters>,
+    timing: MeterRunner<TimingMeters>,
     /// The thread that what waits is of.
     thread: usize,
-    ops: Batch<Op>,
-    touches: Batch<Touch>,
-    turnings: Batch<Turning>,
+    ops: SharedBatch<Op>,
+    touches: SharedBatch<MemoryTouch>,
+    turnings: SharedBatch<LocatedBranch>,
 }
 
-type Answer<G> = Receiver<<G as Group>::Counts>;
+type CountsReceiver<G> = Receiver<<G as MeterGroup>::Counts>;
 
 /// Counts of a thread that were asked for. Groups tell them when they have come so far, so whoever
 /// waits for them at once has all groups run dry.
 #[derive(Debug)]
-pub(crate) struct Asked {
-    mix: Mix,
+pub(crate) struct PendingCounts {
+    mix: InstructionCounts,
     stretches: StretchCounts,
-    accesses: Answer<AccessMeters>,
-    branches: Answer<BranchMeters>,
-    timing: Answer<TimingMeters>,
+    accesses: CountsReceiver<AccessMeters>,
+    branches: CountsReceiver<BranchMeters>,
+    timing: CountsReceiver<TimingMeters>,
 }
 
-impl Crew {
+impl MeterCrew {
     /// A crew that works while operations are heard, if there is more than one processor.
     pub(crate) fn new() -> Self {
         let processors = available_parallelism().map_or(1, NonZero::get);
-        Self::of(processors > 1)
+        Self::with_workers(processors > 1)
     }
 
     /// A crew that works in threads of its own, if `is_apart`.
-    pub(crate) fn of(is_apart: bool) -> Self {
+    pub(crate) fn with_workers(is_apart: bool) -> Self {
         let (told, wrong) = channel();
         Self {
-            accesses: Station::new(is_apart, ()),
-            branches: Station::new(is_apart, told),
-            timing: Station::new(is_apart, Wrong::new(wrong)),
+            accesses: MeterRunner::new(is_apart, ()),
+            branches: MeterRunner::new(is_apart, told),
+            timing: MeterRunner::new(is_apart, MispredictionFeed::new(wrong)),
             thread: 0,
-            ops: Batch::default(),
-            touches: Batch::default(),
-            turnings: Batch::default(),
+            ops: SharedBatch::default(),
+            touches: SharedBatch::default(),
+            turnings: SharedBatch::default(),
         }
     }
 
     /// Takes an operation of `thread` whose values are followed.
     #[inline]
-    pub(crate) fn op(&mut self, thread: usize, op: &Op) {
+    pub(crate) fn add_op(&mut self, thread: usize, op: &Op) {
         let parts_wait = !self.touches.is_empty() || !self.turnings.is_empty();
         if thread != self.thread || parts_wait {
-            self.turn_to(thread);
+            self.switch_thread(thread);
         }
         if self.ops.push(*op) {
             self.send_ops();
@@ -85,16 +85,16 @@ impl Crew {
 
     /// Takes an operation of `thread` whose values are not followed.
     #[inline]
-    pub(crate) fn part(&mut self, thread: usize, op: &Op, is_new_line: bool) {
+    pub(crate) fn add_op_parts(&mut self, thread: usize, op: &Op, is_new_line: bool) {
         self.begin_parts(thread);
         if is_new_line {
-            self.touch(Touch::code(op.address));
+            self.push_touch(MemoryTouch::code(op.address));
         }
         if let Some(data) = op.data {
-            self.touch(Touch::data(op.kind, data));
+            self.push_touch(MemoryTouch::data(op.kind, data));
         }
         if let Some(branch) = op.branch {
-            self.turning(Turning {
+            self.push_branch(LocatedBranch {
                 at: op.address,
                 length: op.length,
                 branch,
@@ -104,51 +104,61 @@ impl Crew {
 
     /// Takes the data and the branch of a block that `thread` executed, and the virtual addresses
     /// of instructions in it that lie in another line than the one before.
-    pub(crate) fn run(&mut self, thread: usize, run: &Run, lines: impl Iterator<Item = u64>) {
+    pub(crate) fn add_block(
+        &mut self,
+        thread: usize,
+        run: &BlockExecution,
+        lines: impl Iterator<Item = u64>,
+    ) {
         self.begin_parts(thread);
-        lines.for_each(|address| self.touch(Touch::code(address)));
+        lines.for_each(|address| self.push_touch(MemoryTouch::code(address)));
         if !self.touches.extend(run.touches) {
-            run.touches.iter().for_each(|touch| self.touch(*touch));
+            run.touches.iter().for_each(|touch| self.push_touch(*touch));
         }
         if let Some(turning) = run.turning {
-            self.turning(turning);
+            self.push_branch(turning);
         }
     }
 
     /// Has what follows of `thread` count, or only warm caches and predictors.
-    pub(crate) fn count(&mut self, thread: usize, counts: bool) {
-        self.turn_to(thread);
-        self.accesses.send(thread, Work::Count(counts));
-        self.branches.send(thread, Work::Count(counts));
-        self.timing.send(thread, Work::Count(counts));
+    pub(crate) fn set_counting(&mut self, thread: usize, counts: bool) {
+        self.switch_thread(thread);
+        self.accesses.send(thread, MeterTask::Count(counts));
+        self.branches.send(thread, MeterTask::Count(counts));
+        self.timing.send(thread, MeterTask::Count(counts));
     }
 
     /// Takes the meters away from a thread that has ended.
-    pub(crate) fn end(&mut self, thread: usize) {
-        self.turn_to(thread);
-        self.accesses.send(thread, Work::End);
-        self.branches.send(thread, Work::End);
-        self.timing.send(thread, Work::End);
+    pub(crate) fn end_thread(&mut self, thread: usize) {
+        self.switch_thread(thread);
+        self.accesses.send(thread, MeterTask::End);
+        self.branches.send(thread, MeterTask::End);
+        self.timing.send(thread, MeterTask::End);
     }
 
     /// Asks for the counts so far of `thread`, which has these mixes and has not ended.
-    pub(crate) fn ask(&mut self, thread: usize, mix: Mix, stretches: StretchCounts) -> Asked {
-        self.turn_to(thread);
-        Asked {
+    pub(crate) fn request_counts(
+        &mut self,
+        thread: usize,
+        mix: InstructionCounts,
+        stretches: StretchCounts,
+    ) -> PendingCounts {
+        self.switch_thread(thread);
+        PendingCounts {
             mix,
             stretches,
-            accesses: self.accesses.ask(thread),
-            branches: self.branches.ask(thread),
-            timing: self.timing.ask(thread),
+            accesses: self.accesses.request_counts(thread),
+            branches: self.branches.request_counts(thread),
+            timing: self.timing.request_counts(thread),
         }
     }
 
     /// Waits for counts that were asked for.
-    pub(crate) fn hear(&mut self, asked: Asked) -> Counts {
-        let (memory, dataflow, distances) = self.accesses.hear(&asked.accesses);
-        let tagged = self.branches.hear(&asked.branches);
-        let (gshare, lost_targets, timing) = self.timing.hear(&asked.timing);
-        Counts {
+    pub(crate) fn receive_counts(&mut self, asked: PendingCounts) -> MeterCounts {
+        let (memory, dataflow, distances) = self.accesses.receive_counts(&asked.accesses);
+        let tagged = self.branches.receive_counts(&asked.branches);
+        let (gshare, lost_targets, timing) = self.timing.receive_counts(&asked.timing);
+        MeterCounts {
             mix: asked.mix,
             stretches: asked.stretches,
             distances,
@@ -164,52 +174,52 @@ impl Crew {
     #[inline]
     fn begin_parts(&mut self, thread: usize) {
         if thread != self.thread || !self.ops.is_empty() {
-            self.turn_to(thread);
+            self.switch_thread(thread);
         }
     }
 
     #[inline]
-    fn touch(&mut self, touch: Touch) {
+    fn push_touch(&mut self, touch: MemoryTouch) {
         if self.touches.push(touch) {
             self.send_touches();
         }
     }
 
     #[inline]
-    fn turning(&mut self, turning: Turning) {
+    fn push_branch(&mut self, turning: LocatedBranch) {
         if self.turnings.push(turning) {
-            self.send_turnings();
+            self.send_branches();
         }
     }
 
     /// Sends what waits, and takes what comes for a thread.
-    fn turn_to(&mut self, thread: usize) {
+    fn switch_thread(&mut self, thread: usize) {
         self.send_touches();
-        self.send_turnings();
+        self.send_branches();
         self.send_ops();
         self.thread = thread;
     }
 
     fn send_touches(&mut self) {
-        if let Some(touches) = self.touches.send() {
-            self.accesses.send(self.thread, Work::Parts(touches));
+        if let Some(touches) = self.touches.take_batch() {
+            self.accesses.send(self.thread, MeterTask::Parts(touches));
         }
     }
 
-    fn send_turnings(&mut self) {
-        if let Some(turnings) = self.turnings.send() {
-            let parts = Work::Parts(turnings.clone());
+    fn send_branches(&mut self) {
+        if let Some(turnings) = self.turnings.take_batch() {
+            let parts = MeterTask::Parts(turnings.clone());
             self.branches.send(self.thread, parts);
-            self.timing.send(self.thread, Work::Parts(turnings));
+            self.timing.send(self.thread, MeterTask::Parts(turnings));
         }
     }
 
     /// Sends operations; to those last who wait for what the others say of them.
     fn send_ops(&mut self) {
-        if let Some(ops) = self.ops.send() {
-            self.accesses.send(self.thread, Work::Ops(ops.clone()));
-            self.branches.send(self.thread, Work::Ops(ops.clone()));
-            self.timing.send(self.thread, Work::Ops(ops));
+        if let Some(ops) = self.ops.take_batch() {
+            self.accesses.send(self.thread, MeterTask::Ops(ops.clone()));
+            self.branches.send(self.thread, MeterTask::Ops(ops.clone()));
+            self.timing.send(self.thread, MeterTask::Ops(ops));
         }
     }
 }

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use consort_ops::trace::{Sampling, Trace};
-use consort_ops::{Kind, Op};
+use consort_ops::trace::{Trace, TraceSampling};
+use consort_ops::{Op, OpKind};
 
-use super::Crew;
-use crate::recorder::{Atomic, Call, Extent, Sink, Stage};
-use crate::{Profiler, Told};
+use super::MeterCrew;
+use crate::recorder::{AtomicUpdate, ExecutionSink, RecordedPart, RecordingStage, SystemCall};
+use crate::{ProgramFileHeader, ProgramProfiler};
 
 /// A trace of a real program.
 fn trace(program: &str) -> Trace {
@@ -16,9 +16,9 @@ fn trace(program: &str) -> Trace {
 }
 
 /// A profile as a file, with all figures behind it.
-fn text(mut profiler: Profiler) -> String {
-    let profile = profiler.profile();
-    let told = Told {
+fn text(mut profiler: ProgramProfiler) -> String {
+    let profile = profiler.finish_profile();
+    let told = ProgramFileHeader {
         name: "it",
         command: "it",
         executed: 1,
@@ -29,9 +29,10 @@ fn text(mut profiler: Profiler) -> String {
 }
 
 /// Profile that `hears` makes of a program, in one thread and in several.
-fn both(extent: Extent, hears: impl Fn(&mut Profiler)) -> [String; 2] {
+fn both(extent: RecordedPart, hears: impl Fn(&mut ProgramProfiler)) -> [String; 2] {
     [false, true].map(|is_apart| {
-        let mut profiler = Profiler::with(Crew::of(is_apart), extent, false);
+        let mut profiler =
+            ProgramProfiler::with_crew(MeterCrew::with_workers(is_apart), extent, false);
         hears(&mut profiler);
         text(profiler)
     })
@@ -42,9 +43,9 @@ fn a_whole_run_is_measured_alike_with_threads() {
     let trace = trace("gzip");
     // A few times, so that there are intervals, and operations of which no values are followed.
     let times = 1 + 3_000_000 / trace.instructions();
-    let [alone, apart] = both(Extent::default(), |profiler| {
+    let [alone, apart] = both(RecordedPart::default(), |profiler| {
         for _ in 0..times {
-            trace.ops().for_each(|op| profiler.op(0, &op));
+            trace.ops().for_each(|op| profiler.record_op(0, &op));
         }
     });
     assert!(alone.contains("ilp"), "{alone}");
@@ -54,45 +55,45 @@ fn a_whole_run_is_measured_alike_with_threads() {
 #[test]
 fn samples_are_measured_alike_with_threads() {
     let trace = trace("sqlite3");
-    let sampling = Sampling {
+    let sampling = TraceSampling {
         every: 300_000,
         warm: 100_000,
         window: 100_000,
     };
-    let extent = Extent {
+    let extent = RecordedPart {
         sampling: Some(sampling),
-        ..Extent::default()
+        ..RecordedPart::default()
     };
     let [alone, apart] = both(extent, |profiler| {
-        for (number, stage) in (0..).zip([Stage::Warm, Stage::Window].repeat(4)) {
-            profiler.stage(0, stage, number);
+        for (number, stage) in (0..).zip([RecordingStage::Warm, RecordingStage::Window].repeat(4)) {
+            profiler.enter_stage(0, stage, number);
             let ops = trace.ops().take(100_000);
-            ops.for_each(|op| profiler.op(0, &op));
+            ops.for_each(|op| profiler.record_op(0, &op));
         }
     });
     assert_eq!(alone, apart);
 }
 
 /// Has two threads run in turns of a few operations, one of which ends early.
-fn two_threads(profiler: &mut Profiler, traces: &[Trace; 2]) {
+fn two_threads(profiler: &mut ProgramProfiler, traces: &[Trace; 2]) {
     let mut threads = [traces[0].ops(), traces[1].ops()];
-    profiler.living(0, 2);
+    profiler.record_thread_count(0, 2);
     for turn in 0..400 {
         let thread = turn % 2;
         let ops = threads[thread].by_ref().take(1000 + turn);
-        ops.for_each(|op| profiler.op(thread, &op));
-        let atomic = Atomic {
+        ops.for_each(|op| profiler.record_op(thread, &op));
+        let atomic = AtomicUpdate {
             word: 0x8000,
             code: 0x1000,
             compares: turn % 4 < 2,
         };
-        profiler.atomic(thread, atomic);
+        profiler.record_atomic(thread, atomic);
         if turn == 301 {
-            let exit = Call {
+            let exit = SystemCall {
                 number: 60,
-                ..Call::default()
+                ..SystemCall::default()
             };
-            profiler.system_call(1, &exit);
+            profiler.record_system_call(1, &exit);
         }
     }
 }
@@ -100,13 +101,15 @@ fn two_threads(profiler: &mut Profiler, traces: &[Trace; 2]) {
 #[test]
 fn threads_of_a_program_are_measured_alike_with_threads() {
     let traces = ["xz", "sort"].map(trace);
-    let [alone, apart] = both(Extent::default(), |profiler| two_threads(profiler, &traces));
+    let [alone, apart] = both(RecordedPart::default(), |profiler| {
+        two_threads(profiler, &traces)
+    });
     assert_eq!(alone, apart);
 }
 
 #[test]
 fn what_is_left_when_nobody_asks_is_dropped_without_noise() {
-    let mut crew = Crew::of(true);
-    crew.count(0, true);
-    (0..100_000).for_each(|at| crew.op(0, &Op::new(Kind::Integer, at)));
+    let mut crew = MeterCrew::with_workers(true);
+    crew.set_counting(0, true);
+    (0..100_000).for_each(|at| crew.add_op(0, &Op::new(OpKind::Integer, at)));
 }

@@ -12,13 +12,13 @@ const WAITING: usize = 192;
 
 /// A thread that ends with its worker, when it has done all that was sent.
 #[derive(Debug)]
-pub(super) struct Worker<M> {
+pub(super) struct MessageWorker<M> {
     /// None where the thread is to end.
     messages: Option<SyncSender<M>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl<M: Send + 'static> Worker<M> {
+impl<M: Send + 'static> MessageWorker<M> {
     /// A worker that takes each message into a state; gives the state back where the system has no
     /// thread for it.
     pub(super) fn start<S: Send + 'static>(
@@ -27,7 +27,7 @@ impl<M: Send + 'static> Worker<M> {
     ) -> Result<Self, S> {
         let (give, given) = channel::<S>();
         let (messages, inbox) = sync_channel(WAITING);
-        let thread = deaf(move || {
+        let thread = spawn_with_signals_blocked(move || {
             if let Ok(mut state) = given.recv() {
                 inbox.into_iter().for_each(|new| take(&mut state, new));
             }
@@ -49,7 +49,7 @@ impl<M: Send + 'static> Worker<M> {
     }
 }
 
-impl<M> Worker<M> {
+impl<M> MessageWorker<M> {
     /// Waits for the thread's end; gives what it failed with, if it did.
     pub(super) fn end(&mut self) -> Option<Box<dyn Any + Send>> {
         self.messages = None;
@@ -57,14 +57,14 @@ impl<M> Worker<M> {
     }
 }
 
-impl<M> Drop for Worker<M> {
+impl<M> Drop for MessageWorker<M> {
     fn drop(&mut self) {
         let _ = self.end();
     }
 }
 
 /// A thread that hears no signals: they are for those who asked for them.
-fn deaf(does: impl FnOnce() + Send + 'static) -> Option<JoinHandle<()>> {
+fn spawn_with_signals_blocked(does: impl FnOnce() + Send + 'static) -> Option<JoinHandle<()>> {
     let heard = SigSet::all().thread_swap_mask(SigmaskHow::SIG_SETMASK);
     let thread = Builder::new().spawn(does);
     if let Ok(heard) = heard {
@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn messages_are_done_in_their_order_and_all_of_them() {
         let (done, told) = channel();
-        let mut worker = Worker::start(done, |done, n: u32| done.send(n).unwrap()).unwrap();
+        let mut worker = MessageWorker::start(done, |done, n: u32| done.send(n).unwrap()).unwrap();
         assert!((0..10_000).all(|n| worker.send(n)));
         assert!(worker.end().is_none());
         assert!(told.into_iter().eq(0..10_000));
@@ -97,7 +97,7 @@ mod tests {
             // One more is being sent.
             assert!(seen.load(Ordering::SeqCst) <= *done + WAITING + 1);
         };
-        let mut worker = Worker::start(0, check).unwrap();
+        let mut worker = MessageWorker::start(0, check).unwrap();
         for _ in 0..1000 {
             sent.fetch_add(1, Ordering::SeqCst);
             assert!(worker.send(()));
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn a_failure_is_told() {
-        let mut worker = Worker::start((), |(), n: u32| assert!(n < 3, "three")).unwrap();
+        let mut worker = MessageWorker::start((), |(), n: u32| assert!(n < 3, "three")).unwrap();
         while worker.send(3) {}
         let cause = worker.end().unwrap();
         assert_eq!(cause.downcast_ref::<&str>(), Some(&"three"));

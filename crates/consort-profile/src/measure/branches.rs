@@ -4,12 +4,12 @@
 //! table of 4096 targets and a stack of 16 return addresses.
 
 use consort_ops::Branch;
-use consort_ops::predictor::{Bank, Predictor, Scheme};
+use consort_ops::predictor::{Predictor, PredictorBank, PredictorScheme};
 
 /// Sizes of predictors, KiB.
 pub const PREDICTOR_KIB: [u64; 5] = [4, 8, 16, 32, 64];
 /// Schemes of predictors.
-pub const SCHEMES: [Scheme; 2] = [Scheme::Tagged, Scheme::Gshare];
+pub const SCHEMES: [PredictorScheme; 2] = [PredictorScheme::Tagged, PredictorScheme::Gshare];
 
 /// Index of the predictors of 32 KiB, whose mispredictions interrupt the model pipelines.
 const REFERENCE: usize = 3;
@@ -21,37 +21,37 @@ pub type Mispredictions = [[u64; PREDICTOR_KIB.len()]; SCHEMES.len()];
 
 /// Predictors of one scheme and every size, and what they missed.
 #[derive(Debug, Clone)]
-pub struct Branches {
+pub struct SchemePredictors {
     /// By size.
-    predictors: Bank,
+    predictors: PredictorBank,
     counts: bool,
     missed: [u64; PREDICTOR_KIB.len()],
 }
 
-fn model(scheme: Scheme, kib: u64) -> Predictor {
+fn model_predictor(scheme: PredictorScheme, kib: u64) -> Predictor {
     Predictor::new(scheme, kib as f64, TARGETS, RETURNS)
 }
 
-impl Branches {
+impl SchemePredictors {
     /// Predictors of a scheme that have learnt nothing.
     #[must_use]
-    pub fn new(scheme: Scheme) -> Self {
-        let predictors = PREDICTOR_KIB.map(|kib| model(scheme, kib));
+    pub fn new(scheme: PredictorScheme) -> Self {
+        let predictors = PREDICTOR_KIB.map(|kib| model_predictor(scheme, kib));
         Self {
-            predictors: Bank::new(predictors.into()),
+            predictors: PredictorBank::new(predictors.into()),
             counts: true,
             missed: [0; PREDICTOR_KIB.len()],
         }
     }
 
     /// Has what follows count, or only train.
-    pub const fn count(&mut self, counts: bool) {
+    pub const fn set_counting(&mut self, counts: bool) {
         self.counts = counts;
     }
 
     /// Takes a branch of an instruction of `length` bytes at an address. Returns true where the
     /// predictor of 32 KiB mispredicts it.
-    pub fn take(&mut self, at: u64, length: u8, branch: Branch) -> bool {
+    pub fn predict_branch(&mut self, at: u64, length: u8, branch: Branch) -> bool {
         let after = at.wrapping_add(u64::from(length));
         let wrong = self.predictors.predict(at, after, branch);
         if wrong != 0 && self.counts {
@@ -63,7 +63,7 @@ impl Branches {
 
     /// Counts of mispredictions, by size.
     #[must_use]
-    pub const fn missed(&self) -> [u64; PREDICTOR_KIB.len()] {
+    pub const fn mispredictions(&self) -> [u64; PREDICTOR_KIB.len()] {
         self.missed
     }
 }
@@ -71,27 +71,27 @@ impl Branches {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use consort_ops::Turn;
+    use consort_ops::BranchKind;
 
     /// Mispredictions of branches told by address, turn, outcome and target, by scheme.
-    fn missed(of: impl Iterator<Item = (u64, Turn, bool, u64)>) -> Mispredictions {
+    fn missed(of: impl Iterator<Item = (u64, BranchKind, bool, u64)>) -> Mispredictions {
         let all: Vec<_> = of.collect();
         SCHEMES.map(|scheme| {
-            let mut branches = Branches::new(scheme);
+            let mut branches = SchemePredictors::new(scheme);
             for &(at, turn, taken, target) in &all {
                 let branch = Branch {
                     turn,
                     taken,
                     target,
                 };
-                branches.take(at, 4, branch);
+                branches.predict_branch(at, 4, branch);
             }
-            branches.missed()
+            branches.mispredictions()
         })
     }
 
     fn missed_of(outcomes: impl Iterator<Item = bool>) -> Mispredictions {
-        missed(outcomes.map(|taken| (0x1000, Turn::Conditional, taken, 0x2000)))
+        missed(outcomes.map(|taken| (0x1000, BranchKind::Conditional, taken, 0x2000)))
     }
 
     #[test]
@@ -118,7 +118,14 @@ mod tests {
 
     #[test]
     fn targets_of_an_interpreter_are_learnt_with_history_only() {
-        let jump = |i: u64| (0x1000, Turn::IndirectJump, true, 0x2000 + 0x100 * (i % 3));
+        let jump = |i: u64| {
+            (
+                0x1000,
+                BranchKind::IndirectJump,
+                true,
+                0x2000 + 0x100 * (i % 3),
+            )
+        };
         let [tagged, gshare] = missed((0..4_000).map(jump));
         assert!(tagged.iter().all(|&missed| missed < 100), "{tagged:?}");
         assert!(gshare.iter().all(|&missed| missed > 3_900), "{gshare:?}");
@@ -127,8 +134,8 @@ mod tests {
     #[test]
     fn returns_go_where_their_call_was() {
         let there_and_back = |site: u64| {
-            let there = (site * 16, Turn::Call, true, 0x9000);
-            [there, (0x9010, Turn::Return, true, site * 16 + 4)]
+            let there = (site * 16, BranchKind::Call, true, 0x9000);
+            [there, (0x9010, BranchKind::Return, true, site * 16 + 4)]
         };
         let missed = missed((0..100).flat_map(there_and_back));
         assert_eq!(missed, Mispredictions::default());

@@ -1,21 +1,21 @@
 //! Counts of all meters over one thread's operations.
 
 use super::{
-    DataflowCounts, DistanceCounts, LostTargets, MemoryCounts, Mispredictions, Mix, StretchCounts,
-    Tally, TimingCounts,
+    DataflowCounts, DistanceCounts, InstructionCounts, LostTargets, MemoryMeterCounts,
+    Mispredictions, PartialTally, StretchCounts, TimingCounts,
 };
 
 /// Counts of all meters in a stretch of execution.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct MeterCounts {
     /// Instructions and operations.
-    pub mix: Mix,
+    pub mix: InstructionCounts,
     /// Mixes of short stretches.
     pub stretches: StretchCounts,
     /// Distances to first uses.
     pub distances: DistanceCounts,
     /// Caches, prefetching and pages.
-    pub memory: MemoryCounts,
+    pub memory: MemoryMeterCounts,
     /// Mispredictions.
     pub mispredictions: Mispredictions,
     /// Mispredicted targets of indirect branches.
@@ -26,7 +26,7 @@ pub struct Counts {
     pub timing: TimingCounts,
 }
 
-impl Tally for Counts {
+impl PartialTally for MeterCounts {
     fn merge(&mut self, other: &Self, with: fn(u64, u64) -> u64) {
         self.mix.merge(&other.mix, with);
         self.stretches.merge(&other.stretches, with);

@@ -6,10 +6,10 @@
 //! has retired. ILP(w) is instructions per cycle (Karkhanis and Smith, ISCA 2004, section 3).
 //! Values pass through registers and through memory, by pieces of eight bytes.
 
-use consort_ops::{Kind, Op, Register};
+use consort_ops::{Op, OpKind, Register};
 
-use super::Tally;
-use super::recent::{Recent, pieces};
+use super::PartialTally;
+use super::recent_values::{RecentValues, pieces};
 
 /// Windows, instructions.
 pub const WINDOWS: [usize; 7] = [16, 32, 64, 128, 256, 512, 1024];
@@ -18,7 +18,7 @@ const COUNT: usize = WINDOWS.len();
 const LONGEST: usize = WINDOWS[COUNT - 1];
 
 /// A cycle, or a group of misses, for each window.
-type Each = [u64; COUNT];
+type PerWindow = [u64; COUNT];
 
 /// Schedules, one per window, and groups of long misses that overlap.
 ///
@@ -26,23 +26,23 @@ type Each = [u64; COUNT];
 /// not depend on one of its own (Chou, Fahs and Abraham, ISCA 2004).
 #[derive(Debug, Clone)]
 pub struct Dataflow {
-    ready: Vec<Each>,
+    ready: Vec<PerWindow>,
     /// Group of misses on which a register depends, for each window.
-    tainted: Vec<Each>,
-    memory: Recent<(Each, Each)>,
+    tainted: Vec<PerWindow>,
+    memory: RecentValues<(PerWindow, PerWindow)>,
     /// Cycles at which the last 1024 instructions had retired.
-    retired: Vec<Each>,
+    retired: Vec<PerWindow>,
     instructions: u64,
     /// Cycles at which the instruction being taken enters the window, and all of it is done.
-    entered: Each,
-    latest: Each,
+    entered: PerWindow,
+    latest: PerWindow,
     /// Cycles at which the operation being taken starts, and the groups on which it depends.
-    start: Each,
-    taint: Each,
+    start: PerWindow,
+    taint: PerWindow,
     /// True while an instruction is being taken.
     open: bool,
-    groups: Each,
-    leaders: Each,
+    groups: PerWindow,
+    leaders: PerWindow,
     counted: bool,
     counts: DataflowCounts,
 }
@@ -50,13 +50,13 @@ pub struct Dataflow {
 /// Cycles of each schedule, and groups of misses.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DataflowCounts {
-    cycles: Each,
+    cycles: PerWindow,
     instructions: u64,
     misses: u64,
-    groups: Each,
+    groups: PerWindow,
 }
 
-impl Tally for DataflowCounts {
+impl PartialTally for DataflowCounts {
     fn merge(&mut self, other: &Self, with: fn(u64, u64) -> u64) {
         self.cycles.merge(&other.cycles, with);
         self.instructions.merge(&other.instructions, with);
@@ -70,7 +70,7 @@ impl Default for Dataflow {
         Self {
             ready: vec![[0; COUNT]; Register::COUNT],
             tainted: vec![[0; COUNT]; Register::COUNT],
-            memory: Recent::new(LONGEST),
+            memory: RecentValues::new(LONGEST),
             retired: vec![[0; COUNT]; LONGEST],
             instructions: 0,
             entered: [0; COUNT],
@@ -88,16 +88,16 @@ impl Default for Dataflow {
 
 impl Dataflow {
     /// Has what follows count, or only pass.
-    pub fn count(&mut self, counts: bool) {
-        self.end();
+    pub fn set_counting(&mut self, counts: bool) {
+        self.end_instruction();
         self.counted = counts;
     }
 
     /// Takes an operation, and whether it is a load that misses for long.
-    pub fn op(&mut self, op: &Op, is_long_miss: bool) {
+    pub fn add_op(&mut self, op: &Op, is_long_miss: bool) {
         if op.first {
-            self.end();
-            self.begin();
+            self.end_instruction();
+            self.begin_instruction();
         }
         self.start = self.entered;
         self.taint = [0; COUNT];
@@ -105,16 +105,16 @@ impl Dataflow {
             let (ready, taint) = (self.ready[register.index()], self.tainted[register.index()]);
             self.wait(&ready, &taint);
         }
-        if op.kind != Kind::Store {
-            self.read(op);
+        if op.kind != OpKind::Store {
+            self.wait_for_stores(op);
         }
         if is_long_miss {
-            self.miss();
+            self.count_miss();
         }
-        self.finish(op);
+        self.finish_op(op);
     }
 
-    fn begin(&mut self) {
+    fn begin_instruction(&mut self) {
         self.open = true;
         let at = self.instructions as usize;
         for (number, window) in WINDOWS.into_iter().enumerate() {
@@ -128,7 +128,7 @@ impl Dataflow {
     }
 
     /// Executes an operation and writes its results.
-    fn finish(&mut self, op: &Op) {
+    fn finish_op(&mut self, op: &Op) {
         let done = self.start.map(|start| start + 1);
         for (latest, done) in self.latest.iter_mut().zip(done) {
             *latest = done.max(*latest);
@@ -137,14 +137,14 @@ impl Dataflow {
             self.ready[register.index()] = done;
             self.tainted[register.index()] = self.taint;
         }
-        if op.kind == Kind::Store {
+        if op.kind == OpKind::Store {
             let value = (done, self.taint);
             self.memory.store(op, self.instructions, value);
         }
     }
 
     /// Has an operation wait for what is stored where it reads.
-    fn read(&mut self, op: &Op) {
+    fn wait_for_stores(&mut self, op: &Op) {
         for piece in pieces(op) {
             if let Some((ready, taint)) = self.memory.get(piece).copied() {
                 self.wait(&ready, &taint);
@@ -152,14 +152,14 @@ impl Dataflow {
         }
     }
 
-    fn wait(&mut self, ready: &Each, taint: &Each) {
+    fn wait(&mut self, ready: &PerWindow, taint: &PerWindow) {
         for number in 0..COUNT {
             self.start[number] = self.start[number].max(ready[number]);
             self.taint[number] = self.taint[number].max(taint[number]);
         }
     }
 
-    fn miss(&mut self) {
+    fn count_miss(&mut self) {
         self.counts.misses += u64::from(self.counted);
         for (number, window) in WINDOWS.into_iter().enumerate() {
             let group = self.groups[number];
@@ -174,7 +174,7 @@ impl Dataflow {
     }
 
     /// Ends the instruction that was being taken.
-    fn end(&mut self) {
+    fn end_instruction(&mut self) {
         if !std::mem::take(&mut self.open) {
             return;
         }
@@ -182,7 +182,7 @@ impl Dataflow {
         self.retire(&done);
     }
 
-    fn retire(&mut self, done: &Each) {
+    fn retire(&mut self, done: &PerWindow) {
         let at = self.instructions as usize;
         let before = if at == 0 {
             [0; COUNT]
@@ -239,7 +239,7 @@ mod tests {
     use consort_ops::Access;
 
     fn add(sources: &[u8], target: u8) -> Op {
-        let mut op = Op::new(Kind::Integer, 0);
+        let mut op = Op::new(OpKind::Integer, 0);
         for (place, &source) in op.sources.iter_mut().zip(sources) {
             *place = Some(Register::general(source));
         }
@@ -247,14 +247,14 @@ mod tests {
         op
     }
 
-    fn access(kind: Kind, address: u64, register: u8) -> Op {
-        let mut op = if kind == Kind::Load {
+    fn access(kind: OpKind, address: u64, register: u8) -> Op {
+        let mut op = if kind == OpKind::Load {
             add(&[], register)
         } else {
             Op::new(kind, 0)
         };
         op.kind = kind;
-        if kind == Kind::Store {
+        if kind == OpKind::Store {
             op.sources[0] = Some(Register::general(register));
         }
         op.data = Some(Access {
@@ -267,8 +267,8 @@ mod tests {
 
     fn schedule(ops: impl Iterator<Item = (Op, bool)>) -> DataflowCounts {
         let mut graph = Dataflow::default();
-        ops.for_each(|(op, miss)| graph.op(&op, miss));
-        graph.count(false);
+        ops.for_each(|(op, miss)| graph.add_op(&op, miss));
+        graph.set_counting(false);
         graph.counts
     }
 
@@ -296,8 +296,8 @@ mod tests {
     #[test]
     fn values_pass_through_memory() {
         let store_and_load = |i: u32| match i % 2 {
-            0 => (access(Kind::Store, 0x100, 1), false),
-            _ => (access(Kind::Load, 0x100, 1), false),
+            0 => (access(OpKind::Store, 0x100, 1), false),
+            _ => (access(OpKind::Load, 0x100, 1), false),
         };
         let ilp = schedule((0..4096).map(store_and_load)).ilp();
         assert_eq!(ilp, [1.0; COUNT]);
@@ -305,13 +305,13 @@ mod tests {
 
     #[test]
     fn misses_overlap_unless_they_depend_on_each_other() {
-        let mut chase = access(Kind::Load, 0x100, 1);
+        let mut chase = access(OpKind::Load, 0x100, 1);
         chase.sources[0] = Some(Register::general(1));
         let mlp = schedule((0..4096).map(|_| (chase, true))).mlp();
         assert_eq!(mlp, [1.0; COUNT]);
         // One independent miss in each 8 instructions.
         let ops = (0..8192_u32).map(|i| match i % 8 {
-            0 => (access(Kind::Load, 0x100, 1), true),
+            0 => (access(OpKind::Load, 0x100, 1), true),
             _ => (add(&[], 2), false),
         });
         assert_eq!(

@@ -1,8 +1,8 @@
 //! Distances from values to their first uses.
 
-use consort_ops::{Kind, Op, Register};
+use consort_ops::{Op, OpKind, Register};
 
-use super::Tally;
+use super::PartialTally;
 
 /// Distances from writing a register to reading it first, instructions.
 #[derive(Debug, Clone)]
@@ -25,7 +25,7 @@ pub struct DistanceCounts {
 /// Distances that are told apart, instructions.
 pub const NEAR: usize = 8;
 
-impl Tally for DistanceCounts {
+impl PartialTally for DistanceCounts {
     fn merge(&mut self, other: &Self, with: fn(u64, u64) -> u64) {
         self.values.merge(&other.values, with);
         self.loaded.merge(&other.loaded, with);
@@ -43,7 +43,7 @@ impl DistanceCounts {
     /// Shares of the values that are used first after 1, 2, ... [`NEAR`] instructions; of all that
     /// are computed, and of all that are loaded.
     #[must_use]
-    pub fn near(&self) -> [[f64; NEAR]; 2] {
+    pub fn near_shares(&self) -> [[f64; NEAR]; 2] {
         self.near.map(|counts| {
             let all = counts[NEAR].max(1) as f64;
             std::array::from_fn(|at| counts[at] as f64 / all)
@@ -76,21 +76,21 @@ impl Distances {
     const MOST: u64 = 1000;
 
     /// Takes an operation.
-    pub fn op(&mut self, op: &Op) {
+    pub fn add_op(&mut self, op: &Op) {
         self.instruction += u64::from(op.first);
         for register in op.sources.into_iter().flatten() {
             if let Some((at, is_loaded)) = self.written[register.index()].take() {
-                self.used((self.instruction - at).min(Self::MOST), is_loaded);
+                self.count_use((self.instruction - at).min(Self::MOST), is_loaded);
             }
         }
-        let is_load = op.kind == Kind::Load;
+        let is_load = op.kind == OpKind::Load;
         for register in op.targets.into_iter().flatten() {
             self.written[register.index()] = Some((self.instruction, is_load));
             self.counts.near[usize::from(is_load)][NEAR] += 1;
         }
     }
 
-    fn used(&mut self, distance: u64, is_loaded: bool) {
+    fn count_use(&mut self, distance: u64, is_loaded: bool) {
         // A value that is made and used within one instruction is never waited for elsewhere.
         let distance = distance.max(1);
         if distance <= NEAR as u64 {

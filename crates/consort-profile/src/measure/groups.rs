@@ -6,15 +6,15 @@
 use std::fmt::Debug;
 use std::sync::mpsc::{Receiver, Sender};
 
-use consort_ops::{Access, Branch, Kind, Op};
+use consort_ops::{Access, Branch, Op, OpKind};
 
 use super::{
-    Branches, Dataflow, DataflowCounts, DistanceCounts, Distances, LostTargets, Memory,
-    MemoryCounts, PREDICTOR_KIB, SCHEMES, TargetTables, Timing, TimingCounts,
+    Dataflow, DataflowCounts, DistanceCounts, Distances, LatencySchedule, LostTargets, MemoryMeter,
+    MemoryMeterCounts, PREDICTOR_KIB, SCHEMES, SchemePredictors, TargetTables, TimingCounts,
 };
 
 /// Meters of one thread that belong together.
-pub trait Group: Debug + Default + Send + 'static {
+pub trait MeterGroup: Debug + Default + Send + 'static {
     /// Part of an operation that they take where values are not followed.
     type Part: Debug + Copy + Send + Sync;
     /// Counts of all of them.
@@ -23,13 +23,13 @@ pub trait Group: Debug + Default + Send + 'static {
     type Link: Debug + Send + 'static;
 
     /// Has what follows count, or only warm caches and predictors.
-    fn count(&mut self, counts: bool);
+    fn set_counting(&mut self, counts: bool);
 
     /// Takes a part of an operation.
-    fn part(&mut self, part: Self::Part);
+    fn add_part(&mut self, part: Self::Part);
 
     /// Takes operations whose values are followed.
-    fn ops(&mut self, ops: &[Op], link: &mut Self::Link);
+    fn add_ops(&mut self, ops: &[Op], link: &mut Self::Link);
 
     /// Counts so far.
     fn counts(&self) -> Self::Counts;
@@ -39,28 +39,28 @@ pub trait Group: Debug + Default + Send + 'static {
 #[derive(Debug, Clone, Default)]
 pub struct AccessMeters {
     counting: bool,
-    memory: Memory,
+    memory: MemoryMeter,
     dataflow: Dataflow,
     distances: Distances,
 }
 
 /// Counts of [`AccessMeters`].
-pub type AccessCounts = (MemoryCounts, DataflowCounts, DistanceCounts);
+pub type AccessCounts = (MemoryMeterCounts, DataflowCounts, DistanceCounts);
 
 /// Use of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Touch {
+pub struct MemoryTouch {
     /// Virtual address of the first byte.
     pub address: u64,
     /// Number of bytes of data.
     pub bytes: u16,
     /// Sort of use.
-    pub sort: Sort,
+    pub sort: TouchKind,
 }
 
 /// Sort of a use of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sort {
+pub enum TouchKind {
     /// An instruction begins here, in another line of code than the one before.
     Code,
     /// Data is read.
@@ -69,23 +69,23 @@ pub enum Sort {
     Store,
 }
 
-impl Touch {
+impl MemoryTouch {
     /// Use of a line of code.
     #[must_use]
     pub const fn code(address: u64) -> Self {
         Self {
             address,
             bytes: 0,
-            sort: Sort::Code,
+            sort: TouchKind::Code,
         }
     }
 
     /// Use of the data of an operation.
     #[must_use]
-    pub const fn data(kind: Kind, data: Access) -> Self {
+    pub const fn data(kind: OpKind, data: Access) -> Self {
         let sort = match kind {
-            Kind::Store => Sort::Store,
-            _ => Sort::Load,
+            OpKind::Store => TouchKind::Store,
+            _ => TouchKind::Load,
         };
         Self {
             address: data.address,
@@ -95,33 +95,34 @@ impl Touch {
     }
 }
 
-impl Group for AccessMeters {
-    type Part = Touch;
+impl MeterGroup for AccessMeters {
+    type Part = MemoryTouch;
     type Counts = AccessCounts;
     type Link = ();
 
-    fn count(&mut self, counts: bool) {
+    fn set_counting(&mut self, counts: bool) {
         self.counting = counts;
-        self.memory.count(counts);
-        self.dataflow.count(counts);
+        self.memory.set_counting(counts);
+        self.dataflow.set_counting(counts);
     }
 
-    fn part(&mut self, touch: Touch) {
+    fn add_part(&mut self, touch: MemoryTouch) {
         match touch.sort {
-            Sort::Code => self.memory.fetch(touch.address),
-            sort => drop(
-                self.memory
-                    .touch(touch.address, touch.bytes, sort == Sort::Store),
-            ),
+            TouchKind::Code => self.memory.fetch(touch.address),
+            sort => drop(self.memory.access_data(
+                touch.address,
+                touch.bytes,
+                sort == TouchKind::Store,
+            )),
         }
     }
 
-    fn ops(&mut self, ops: &[Op], (): &mut ()) {
+    fn add_ops(&mut self, ops: &[Op], (): &mut ()) {
         for op in ops {
-            let is_long_miss = self.memory.op(op);
-            self.dataflow.op(op, is_long_miss);
+            let is_long_miss = self.memory.add_op(op);
+            self.dataflow.add_op(op, is_long_miss);
             if self.counting {
-                self.distances.op(op);
+                self.distances.add_op(op);
             }
         }
     }
@@ -134,7 +135,7 @@ impl Group for AccessMeters {
 
 /// Branch with the virtual address and the length of its instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Turning {
+pub struct LocatedBranch {
     /// Address of the instruction.
     pub at: u64,
     /// Length of the instruction in bytes.
@@ -145,55 +146,55 @@ pub struct Turning {
 
 /// Predictors of the first of [`SCHEMES`], which take as long as all of [`TimingMeters`].
 #[derive(Debug, Clone)]
-pub struct BranchMeters(Branches);
+pub struct BranchMeters(SchemePredictors);
 
 impl Default for BranchMeters {
     fn default() -> Self {
-        Self(Branches::new(SCHEMES[0]))
+        Self(SchemePredictors::new(SCHEMES[0]))
     }
 }
 
-impl Group for BranchMeters {
-    type Part = Turning;
+impl MeterGroup for BranchMeters {
+    type Part = LocatedBranch;
     type Counts = [u64; PREDICTOR_KIB.len()];
     type Link = Sender<Vec<bool>>;
 
-    fn count(&mut self, counts: bool) {
-        self.0.count(counts);
+    fn set_counting(&mut self, counts: bool) {
+        self.0.set_counting(counts);
     }
 
-    fn part(&mut self, turning: Turning) {
-        let Turning { at, length, branch } = turning;
-        self.0.take(at, length, branch);
+    fn add_part(&mut self, turning: LocatedBranch) {
+        let LocatedBranch { at, length, branch } = turning;
+        self.0.predict_branch(at, length, branch);
     }
 
-    fn ops(&mut self, ops: &[Op], told: &mut Self::Link) {
-        let is_wrong = |op: &Op| Some(self.0.take(op.address, op.length, op.branch?));
+    fn add_ops(&mut self, ops: &[Op], told: &mut Self::Link) {
+        let is_wrong = |op: &Op| Some(self.0.predict_branch(op.address, op.length, op.branch?));
         // Who was told may have failed.
         let _ = told.send(ops.iter().filter_map(is_wrong).collect());
     }
 
     fn counts(&self) -> Self::Counts {
-        self.0.missed()
+        self.0.mispredictions()
     }
 }
 
 /// Predictors of the second of [`SCHEMES`], tables of targets, and the time that branches take to resolve with both.
 #[derive(Debug, Clone)]
 pub struct TimingMeters {
-    branches: Branches,
+    branches: SchemePredictors,
     targets: TargetTables,
-    timing: Timing,
+    timing: LatencySchedule,
 }
 
 /// Branches that the predictors of [`BranchMeters`] mispredict, as they are told.
 #[derive(Debug)]
-pub struct Wrong {
+pub struct MispredictionFeed {
     from: Receiver<Vec<bool>>,
     told: std::vec::IntoIter<bool>,
 }
 
-impl Wrong {
+impl MispredictionFeed {
     /// Nothing told yet.
     #[must_use]
     pub fn new(from: Receiver<Vec<bool>>) -> Self {
@@ -218,44 +219,44 @@ impl Wrong {
 impl Default for TimingMeters {
     fn default() -> Self {
         Self {
-            branches: Branches::new(SCHEMES[1]),
+            branches: SchemePredictors::new(SCHEMES[1]),
             targets: TargetTables::default(),
-            timing: Timing::default(),
+            timing: LatencySchedule::default(),
         }
     }
 }
 
-impl Group for TimingMeters {
-    type Part = Turning;
+impl MeterGroup for TimingMeters {
+    type Part = LocatedBranch;
     type Counts = ([u64; PREDICTOR_KIB.len()], LostTargets, TimingCounts);
-    type Link = Wrong;
+    type Link = MispredictionFeed;
 
-    fn count(&mut self, counts: bool) {
-        self.branches.count(counts);
-        self.targets.count(counts);
-        self.timing.count(counts);
+    fn set_counting(&mut self, counts: bool) {
+        self.branches.set_counting(counts);
+        self.targets.set_counting(counts);
+        self.timing.set_counting(counts);
     }
 
-    fn part(&mut self, turning: Turning) {
-        let Turning { at, length, branch } = turning;
-        self.branches.take(at, length, branch);
-        self.targets.take(at, branch);
+    fn add_part(&mut self, turning: LocatedBranch) {
+        let LocatedBranch { at, length, branch } = turning;
+        self.branches.predict_branch(at, length, branch);
+        self.targets.predict_target(at, branch);
     }
 
-    fn ops(&mut self, ops: &[Op], wrong: &mut Wrong) {
+    fn add_ops(&mut self, ops: &[Op], wrong: &mut MispredictionFeed) {
         for op in ops {
             let is_wrong = |branch| {
-                let own = self.branches.take(op.address, op.length, branch);
-                self.targets.take(op.address, branch);
+                let own = self.branches.predict_branch(op.address, op.length, branch);
+                self.targets.predict_target(op.address, branch);
                 [wrong.next(), own]
             };
             let is_wrong = op.branch.map_or([false; SCHEMES.len()], is_wrong);
-            self.timing.op(op, is_wrong);
+            self.timing.add_op(op, is_wrong);
         }
     }
 
     fn counts(&self) -> Self::Counts {
-        let (missed, lost) = (self.branches.missed(), self.targets.lost());
+        let (missed, lost) = (self.branches.mispredictions(), self.targets.lost_targets());
         (missed, lost, self.timing.counts())
     }
 }

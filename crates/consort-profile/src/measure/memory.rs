@@ -3,18 +3,18 @@
 use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasherDefault;
 
-use consort_ops::{Kind, Op};
+use consort_ops::{Op, OpKind};
 
-use super::Tally;
-use super::pages::Pages;
-use super::stack::{Depths, LruStack, Multiplied, SIZES};
+use super::PartialTally;
+use super::pages::RecentPages;
+use super::stack::{CapacityCounts, LruStack, MultiplyHasher, SIZES};
 
 /// Size whose misses count as long, as an index of [`super::CAPACITIES`]: 1 MiB, about what a core has
 /// of caches of its own.
 pub(crate) const LONG: usize = 8;
 /// Size whose misses train the prefetcher: 32 KiB.
 const TRAINING: usize = 3;
-/// Size that a translation buffer of [`Pages`] reaches, and a usual L2: 256 KiB.
+/// Size that a translation buffer of [`RecentPages`] reaches, and a usual L2: 256 KiB.
 const REACH: usize = 6;
 const PAGE_SHIFT: u32 = 12;
 const LINE_SHIFT: u32 = 6;
@@ -32,32 +32,32 @@ pub const fn line_of(address: u64) -> u64 {
 
 /// Meter of what caches, prefetchers and translation make of a program's accesses.
 #[derive(Debug, Clone)]
-pub struct Memory {
+pub struct MemoryMeter {
     data: LruStack,
     data_128: LruStack,
     code: LruStack,
     code_128: LruStack,
     code_line: u64,
-    code_ahead: Ahead,
-    pages: Pages,
-    prefetcher: Prefetcher,
+    code_ahead: NextLineMisses,
+    pages: RecentPages,
+    prefetcher: StreamPrefetcher,
     counts: bool,
-    figures: Events,
+    figures: MissEvents,
 }
 
 /// Counts, in raw numbers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct MemoryCounts {
-    data: Depths,
-    data_128: Depths,
-    code: Depths,
-    code_128: Depths,
-    code_ahead: Ahead,
-    events: Events,
+pub struct MemoryMeterCounts {
+    data: CapacityCounts,
+    data_128: CapacityCounts,
+    code: CapacityCounts,
+    code_128: CapacityCounts,
+    code_ahead: NextLineMisses,
+    events: MissEvents,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Events {
+struct MissEvents {
     /// Misses of 256 KiB, and those of them that the prefetcher had brought.
     near: u64,
     near_covered: u64,
@@ -71,11 +71,11 @@ struct Events {
 /// Missing lines of code, by cache size, that are there where every fetch brings the next line
 /// along: those that follow a line which is still there, as both were used last at one time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Ahead(pub [u64; SIZES]);
+pub struct NextLineMisses(pub [u64; SIZES]);
 
-impl Ahead {
+impl NextLineMisses {
     /// Counts a line that so many of the sizes missed, where so many miss the line before it.
-    fn missed(&mut self, line: usize, before: usize) {
+    fn add_missed(&mut self, line: usize, before: usize) {
         if let Some(sizes) = self.0.get_mut(before..line) {
             sizes.iter_mut().for_each(|count| *count += 1);
         }
@@ -86,15 +86,15 @@ impl Ahead {
 #[derive(Debug, Clone, PartialEq)]
 pub struct MemoryFigures {
     /// Data, lines of 64 bytes.
-    pub data: Depths,
+    pub data: CapacityCounts,
     /// Data, lines of 128 bytes.
-    pub data_128: Depths,
+    pub data_128: CapacityCounts,
     /// Code, lines of 64 bytes.
-    pub code: Depths,
+    pub code: CapacityCounts,
     /// Code, lines of 128 bytes.
-    pub code_128: Depths,
+    pub code_128: CapacityCounts,
     /// Missing lines of code that fetching the next line along brings.
-    pub code_ahead: Ahead,
+    pub code_ahead: NextLineMisses,
     /// Misses of 1 MiB.
     pub long_misses: u64,
     /// Share of them that prefetching removes.
@@ -109,7 +109,7 @@ pub struct MemoryFigures {
     pub writeback_share: f64,
 }
 
-impl Default for Memory {
+impl Default for MemoryMeter {
     fn default() -> Self {
         Self {
             data: LruStack::new(LINE_SHIFT),
@@ -117,18 +117,18 @@ impl Default for Memory {
             code: LruStack::new(LINE_SHIFT),
             code_128: LruStack::new(LINE_SHIFT + 1),
             code_line: u64::MAX,
-            code_ahead: Ahead::default(),
-            pages: Pages::default(),
-            prefetcher: Prefetcher::default(),
+            code_ahead: NextLineMisses::default(),
+            pages: RecentPages::default(),
+            prefetcher: StreamPrefetcher::default(),
             counts: true,
-            figures: Events::default(),
+            figures: MissEvents::default(),
         }
     }
 }
 
-impl Memory {
+impl MemoryMeter {
     /// Has what follows count, or only warm.
-    pub fn count(&mut self, counts: bool) {
+    pub fn set_counting(&mut self, counts: bool) {
         self.counts = counts;
         for stack in [
             &mut self.data,
@@ -136,18 +136,18 @@ impl Memory {
             &mut self.code,
             &mut self.code_128,
         ] {
-            stack.count(counts);
+            stack.set_counting(counts);
         }
     }
 
     /// Takes an operation; tells whether it is a load that misses for long.
     #[inline]
-    pub fn op(&mut self, op: &Op) -> bool {
+    pub fn add_op(&mut self, op: &Op) -> bool {
         if op.first {
             self.fetch(op.address);
         }
         match op.data {
-            Some(data) => self.touch(data.address, data.bytes, op.kind == Kind::Store),
+            Some(data) => self.access_data(data.address, data.bytes, op.kind == OpKind::Store),
             None => false,
         }
     }
@@ -156,33 +156,35 @@ impl Memory {
     #[inline]
     pub fn fetch(&mut self, address: u64) {
         if line_of(address) != self.code_line {
-            self.code(address);
+            self.fetch_line(address);
         }
     }
 
     /// Fetches code of another line than before.
-    fn code(&mut self, address: u64) {
+    fn fetch_line(&mut self, address: u64) {
         self.code_line = line_of(address);
         let missed = self.code.access(address, false);
         if missed > 0 && self.counts {
-            let before = self.code.group(address.wrapping_sub(1 << LINE_SHIFT));
-            self.code_ahead.missed(missed, before);
+            let before = self
+                .code
+                .missed_sizes(address.wrapping_sub(1 << LINE_SHIFT));
+            self.code_ahead.add_missed(missed, before);
         }
         self.code_128.access(address, false);
     }
 
     /// Takes an access to data; tells whether it is a load that misses for long.
-    pub fn touch(&mut self, address: u64, bytes: u16, store: bool) -> bool {
+    pub fn access_data(&mut self, address: u64, bytes: u16, store: bool) -> bool {
         let last = address.saturating_add(u64::from(bytes.max(1)) - 1);
-        let mut missed = self.line(line_of(address), store);
+        let mut missed = self.access_line(line_of(address), store);
         for line in line_of(address) + 1..=line_of(last) {
-            missed = missed.max(self.line(line, store));
+            missed = missed.max(self.access_line(line, store));
         }
         !store && missed > LONG
     }
 
     #[inline]
-    fn line(&mut self, line: u64, store: bool) -> usize {
+    fn access_line(&mut self, line: u64, store: bool) -> usize {
         let address = line << LINE_SHIFT;
         let in_page = self.pages.access(address >> PAGE_SHIFT);
         let missed = self.data.access(address, store);
@@ -190,7 +192,7 @@ impl Memory {
         if missed <= TRAINING {
             return missed;
         }
-        let covered = self.prefetcher.take(line);
+        let covered = self.prefetcher.mark_used(line);
         let ahead = self.prefetcher.train(line);
         let vain = self.prefetch(ahead);
         if self.counts {
@@ -212,8 +214,8 @@ impl Memory {
         let Some((from, to)) = lines else { return 0 };
         let mut in_vain = 0;
         for line in from.min(to)..=from.max(to) {
-            let depth = self.data.group(line << LINE_SHIFT);
-            let replaced = depth > REACH && self.prefetcher.keep(line);
+            let depth = self.data.missed_sizes(line << LINE_SHIFT);
+            let replaced = depth > REACH && self.prefetcher.insert_line(line);
             in_vain += u64::from(replaced && depth > LONG);
         }
         in_vain
@@ -221,19 +223,19 @@ impl Memory {
 
     /// Counts so far.
     #[must_use]
-    pub fn counts(&self) -> MemoryCounts {
-        MemoryCounts {
-            data: self.data.depths().clone(),
-            data_128: self.data_128.depths().clone(),
-            code: self.code.depths().clone(),
-            code_128: self.code_128.depths().clone(),
+    pub fn counts(&self) -> MemoryMeterCounts {
+        MemoryMeterCounts {
+            data: self.data.capacity_counts().clone(),
+            data_128: self.data_128.capacity_counts().clone(),
+            code: self.code.capacity_counts().clone(),
+            code_128: self.code_128.capacity_counts().clone(),
             code_ahead: self.code_ahead,
             events: self.figures,
         }
     }
 }
 
-impl Tally for MemoryCounts {
+impl PartialTally for MemoryMeterCounts {
     fn merge(&mut self, other: &Self, with: fn(u64, u64) -> u64) {
         self.data.merge(&other.data, with);
         self.data_128.merge(&other.data_128, with);
@@ -244,7 +246,7 @@ impl Tally for MemoryCounts {
     }
 }
 
-impl Tally for Events {
+impl PartialTally for MissEvents {
     fn merge(&mut self, other: &Self, with: fn(u64, u64) -> u64) {
         self.near.merge(&other.near, with);
         self.near_covered.merge(&other.near_covered, with);
@@ -256,7 +258,7 @@ impl Tally for Events {
     }
 }
 
-impl MemoryCounts {
+impl MemoryMeterCounts {
     /// Ratios of what was counted.
     #[must_use]
     pub fn figures(&self) -> MemoryFigures {
@@ -282,16 +284,16 @@ impl MemoryCounts {
 /// few lines ahead within a page of 4 KiB (as Intel's streamer does: Optimization Reference Manual,
 /// 2.1.5.4 of the Sandy Bridge part; the numbers of streams and lines are those of a model).
 #[derive(Debug, Clone, Default)]
-struct Prefetcher {
+struct StreamPrefetcher {
     /// Last line and direction of each stream, the most recently used last.
     streams: VecDeque<(u64, i64)>,
-    kept: HashMap<u64, bool, BuildHasherDefault<Multiplied>>,
+    kept: HashMap<u64, bool, BuildHasherDefault<MultiplyHasher>>,
     order: VecDeque<u64>,
 }
 
-impl Prefetcher {
+impl StreamPrefetcher {
     /// Marks a prefetched line as used. Returns true where it was prefetched and not used before.
-    fn take(&mut self, line: u64) -> bool {
+    fn mark_used(&mut self, line: u64) -> bool {
         self.kept
             .get_mut(&line)
             .is_some_and(|used| !std::mem::replace(used, true))
@@ -314,11 +316,13 @@ impl Prefetcher {
         let step = line.wrapping_sub(last).cast_signed();
         let direction = if step == 0 { direction } else { step };
         self.streams.push_back((line, direction));
-        (direction != 0).then(|| reach(line, direction)).flatten()
+        (direction != 0)
+            .then(|| lines_ahead(line, direction))
+            .flatten()
     }
 
     /// Keeps a line; tells whether the one that had to go for it was never used.
-    fn keep(&mut self, line: u64) -> bool {
+    fn insert_line(&mut self, line: u64) -> bool {
         if self.kept.contains_key(&line) {
             return false;
         }
@@ -335,7 +339,7 @@ impl Prefetcher {
 }
 
 /// The lines ahead of `line` in its page.
-fn reach(line: u64, direction: i64) -> Option<(u64, u64)> {
+fn lines_ahead(line: u64, direction: i64) -> Option<(u64, u64)> {
     let lines = 1 << (PAGE_SHIFT - LINE_SHIFT);
     let first = line / lines * lines;
     let (from, to) = if direction > 0 {
@@ -355,15 +359,15 @@ mod tests {
     use consort_ops::Access;
 
     fn figures(addresses: impl Iterator<Item = u64>) -> MemoryFigures {
-        let mut memory = Memory::default();
-        let mut op = Op::new(Kind::Load, 0);
+        let mut memory = MemoryMeter::default();
+        let mut op = Op::new(OpKind::Load, 0);
         for address in addresses {
             op.data = Some(Access {
                 address,
                 bytes: 8,
                 is_vector: false,
             });
-            memory.op(&op);
+            memory.add_op(&op);
         }
         memory.counts().figures()
     }

@@ -8,11 +8,11 @@ mod distance;
 mod dividers;
 mod fit;
 mod groups;
+mod instruction_counts;
 mod memory;
-mod mix;
 mod pages;
 mod pipelines;
-mod recent;
+mod recent_values;
 mod stack;
 mod stretches;
 mod tally;
@@ -20,24 +20,25 @@ mod targets;
 mod timing;
 mod timing_counts;
 
-pub use branches::{Branches, Mispredictions, PREDICTOR_KIB, SCHEMES};
-pub use counts::Counts;
+pub use branches::{Mispredictions, PREDICTOR_KIB, SCHEMES, SchemePredictors};
+pub use counts::MeterCounts;
 pub use dataflow::{Dataflow, DataflowCounts, WINDOWS};
 pub use distance::{DistanceCounts, Distances, NEAR};
 pub use dividers::DIVIDERS;
 pub use fit::{PowerLaw, power_law};
 pub use groups::{
-    AccessCounts, AccessMeters, BranchMeters, Group, Sort, TimingMeters, Touch, Turning, Wrong,
+    AccessCounts, AccessMeters, BranchMeters, LocatedBranch, MemoryTouch, MeterGroup,
+    MispredictionFeed, TimingMeters, TouchKind,
 };
+pub use instruction_counts::InstructionCounts;
 pub(crate) use memory::line_of;
-pub use memory::{Memory, MemoryCounts, MemoryFigures};
-pub use mix::Mix;
+pub use memory::{MemoryFigures, MemoryMeter, MemoryMeterCounts};
 pub use pipelines::{PipelineCounts, Resolution};
-pub use stack::{CAPACITIES, Depths, LruStack};
+pub use stack::{CAPACITIES, CapacityCounts, LruStack};
 pub use stretches::{StretchCounts, Stretches};
-pub use tally::Tally;
+pub use tally::PartialTally;
 pub use targets::{LostTargets, TARGET_ENTRIES, TargetTables};
-pub use timing::Timing;
+pub use timing::LatencySchedule;
 pub use timing_counts::{LATENCIES, SchedulerCounts, TimingCounts};
 
 /// Misses per kilo-instruction below which what is told per miss says nothing.

@@ -7,7 +7,7 @@ const PLACES: usize = 1024;
 
 /// The pages used last.
 #[derive(Debug, Clone)]
-pub(super) struct Pages {
+pub(super) struct RecentPages {
     pages: [u64; PAGES],
     /// Number of the use at which each was used last; those that hold nothing have 0.
     used: [u64; PAGES],
@@ -17,7 +17,7 @@ pub(super) struct Pages {
     latest: u64,
 }
 
-impl Default for Pages {
+impl Default for RecentPages {
     fn default() -> Self {
         Self {
             pages: [u64::MAX; PAGES],
@@ -29,7 +29,7 @@ impl Default for Pages {
     }
 }
 
-impl Pages {
+impl RecentPages {
     /// Uses a page. Returns true where it is among those used last.
     #[inline]
     pub(super) fn access(&mut self, page: u64) -> bool {
@@ -67,7 +67,7 @@ mod tests {
         fn pages_are_kept_in_the_order_of_use(
             uses in prop::collection::vec((0_u64..90, any::<bool>()), 1..2000),
         ) {
-            let (mut pages, mut list) = (Pages::default(), Vec::new());
+            let (mut pages, mut list) = (RecentPages::default(), Vec::new());
             for (number, is_far) in uses {
                 // Some have the same end.
                 let page = number + if is_far { PLACES as u64 } else { 0 };

@@ -10,9 +10,9 @@
 //! the first is slower than both dispatch and the longest chain, each of them limits it in places; in
 //! the others, loads that miss take longer.
 
-use super::Tally;
+use super::PartialTally;
 use super::branches::SCHEMES;
-use consort_ops::{Kind, Op};
+use consort_ops::{Op, OpKind};
 
 /// Number of pipelines: every variant of every scheme, and those that are never interrupted.
 pub(super) const PIPELINES: usize = UNINTERRUPTED + PACES;
@@ -25,13 +25,13 @@ pub(super) const UNINTERRUPTED: usize = VARIANTS * SCHEMES.len();
 /// Operations per cycle of that pipeline.
 pub const UNINTERRUPTED_WIDTH: u64 = WIDTHS[UNINTERRUPTED];
 /// A cycle of each pipeline, variant by variant, each by [`SCHEMES`].
-pub(super) type Each = [u64; PIPELINES];
+pub(super) type PerPipeline = [u64; PIPELINES];
 
 const VARIANTS: usize = 4;
 /// Operations that each pipeline dispatches per cycle.
-const WIDTHS: Each = [4, 4, 2, 2, 1, 1, 4, 4, 4, 4, 4];
+const WIDTHS: PerPipeline = [4, 4, 2, 2, 1, 1, 4, 4, 4, 4, 4];
 /// Cycles that each adds to a load that misses the small cache.
-const MISS: Each = [0, 0, 0, 0, 0, 0, 10, 10, 0, MISS_CYCLES[0], MISS_CYCLES[1]];
+const MISS: PerPipeline = [0, 0, 0, 0, 0, 0, 10, 10, 0, MISS_CYCLES[0], MISS_CYCLES[1]];
 const REFILL: u64 = 12;
 
 /// Cycles between dispatch and resolution of mispredicted branches.
@@ -45,7 +45,7 @@ pub struct PipelineCounts {
     pub missed: u64,
 }
 
-impl Tally for PipelineCounts {
+impl PartialTally for PipelineCounts {
     fn merge(&mut self, other: &Self, with: fn(u64, u64) -> u64) {
         self.interruptions.merge(&other.interruptions, with);
         self.resolution.merge(&other.resolution, with);
@@ -87,15 +87,15 @@ impl PipelineCounts {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Pipelines {
     /// Next dispatch slot of each, of which a cycle has so many as it is wide.
-    slot: Each,
-    cache: Near,
+    slot: PerPipeline,
+    cache: SmallCache,
     pub(super) counts: PipelineCounts,
 }
 
 impl Pipelines {
     /// Takes the next dispatch slots for an operation whose window is free at these cycles.
     #[inline]
-    pub(super) fn enter(&mut self, free: Each) {
+    pub(super) fn enter(&mut self, free: PerPipeline) {
         for ((slot, free), width) in self.slot.iter_mut().zip(free).zip(WIDTHS) {
             *slot = (*slot).max(free * width) + 1;
         }
@@ -104,9 +104,9 @@ impl Pipelines {
     /// Executes an operation of so much latency whose operands are there at these cycles; makes them
     /// those at which its result is there.
     #[inline]
-    pub(super) fn execute(&mut self, op: &Op, latency: u64, counts: bool, time: &mut Each) {
+    pub(super) fn execute(&mut self, op: &Op, latency: u64, counts: bool, time: &mut PerPipeline) {
         let missed = op.data.is_some_and(|data| !self.cache.access(data.address));
-        let miss = u64::from(missed && op.kind == Kind::Load);
+        let miss = u64::from(missed && op.kind == OpKind::Load);
         self.counts.missed += u64::from(counts) * miss;
         for (at, time) in time.iter_mut().enumerate() {
             *time = (*time).max(self.slot[at] / WIDTHS[at]) + latency + miss * MISS[at];
@@ -114,7 +114,12 @@ impl Pipelines {
     }
 
     /// Stands still behind branches that are mispredicted, by scheme, and resolved at these cycles.
-    pub(super) fn interrupt(&mut self, wrong: [bool; SCHEMES.len()], time: &Each, counts: bool) {
+    pub(super) fn interrupt(
+        &mut self,
+        wrong: [bool; SCHEMES.len()],
+        time: &PerPipeline,
+        counts: bool,
+    ) {
         for (scheme, _) in wrong.into_iter().enumerate().filter(|(_, wrong)| *wrong) {
             self.counts.interruptions[scheme] += u64::from(counts);
             for variant in 0..VARIANTS {
@@ -133,15 +138,15 @@ const WAYS: usize = 8;
 
 /// A cache of 32 KiB with lines of 64 bytes, those of a set by last use.
 #[derive(Debug, Clone)]
-struct Near(Box<[[u64; WAYS]; SETS]>);
+struct SmallCache(Box<[[u64; WAYS]; SETS]>);
 
-impl Default for Near {
+impl Default for SmallCache {
     fn default() -> Self {
         Self(Box::new([[u64::MAX; WAYS]; SETS]))
     }
 }
 
-impl Near {
+impl SmallCache {
     /// Returns true if the line at an address was there; it is now.
     #[inline]
     fn access(&mut self, address: u64) -> bool {
@@ -160,7 +165,7 @@ mod tests {
 
     #[test]
     fn the_line_used_longest_ago_makes_room() {
-        let mut near = Near::default();
+        let mut near = SmallCache::default();
         let of_set = |i: u64| i * (SETS as u64) * 64;
         assert!((0..8).all(|i| !near.access(of_set(i))));
         assert!(near.access(of_set(0) + 63));

@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use super::Tally;
+use super::PartialTally;
 
 /// Sizes, bytes: 4 KiB to 64 MiB.
 pub const CAPACITIES: [u64; 15] = {
@@ -32,7 +32,7 @@ const TOP: usize = 8;
 
 /// Misses and written-back lines at each of [`CAPACITIES`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Depths {
+pub struct CapacityCounts {
     /// Accesses.
     pub accesses: u64,
     /// Misses; first uses of a line are misses everywhere.
@@ -43,7 +43,7 @@ pub struct Depths {
     pub written_back: [u64; SIZES],
 }
 
-impl Tally for Depths {
+impl PartialTally for CapacityCounts {
     fn merge(&mut self, other: &Self, with: fn(u64, u64) -> u64) {
         self.accesses.merge(&other.accesses, with);
         self.misses.merge(&other.misses, with);
@@ -53,7 +53,7 @@ impl Tally for Depths {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Node {
+struct StackNode {
     line: u64,
     newer: u32,
     older: u32,
@@ -65,13 +65,13 @@ struct Node {
 
 /// A line at the top of a stack, and its place.
 #[derive(Debug, Clone, Copy)]
-struct Upper {
+struct TopLine {
     line: u64,
     place: u32,
 }
 
 /// No line.
-const NOTHING: Upper = Upper {
+const NOTHING: TopLine = TopLine {
     line: u64::MAX,
     place: NONE,
 };
@@ -81,9 +81,9 @@ const NOTHING: Upper = Upper {
 pub struct LruStack {
     line_shift: u32,
     /// The lines used last, the latest first.
-    top: [Upper; TOP],
-    nodes: Vec<Node>,
-    places: HashMap<u64, u32, BuildHasherDefault<Multiplied>>,
+    top: [TopLine; TOP],
+    nodes: Vec<StackNode>,
+    places: HashMap<u64, u32, BuildHasherDefault<MultiplyHasher>>,
     /// The ends of the list of what lies below the top.
     newest: u32,
     oldest: u32,
@@ -93,7 +93,7 @@ pub struct LruStack {
     recent: Vec<u32>,
     /// True while accesses count.
     counts: bool,
-    depths: Depths,
+    depths: CapacityCounts,
 }
 
 impl LruStack {
@@ -110,24 +110,24 @@ impl LruStack {
             markers: [NONE; SIZES],
             recent: vec![NONE; RECENT],
             counts: true,
-            depths: Depths::default(),
+            depths: CapacityCounts::default(),
         }
     }
 
     /// Has what follows count, or only move lines.
-    pub const fn count(&mut self, counts: bool) {
+    pub const fn set_counting(&mut self, counts: bool) {
         self.counts = counts;
     }
 
     /// Counts so far.
     #[must_use]
-    pub const fn depths(&self) -> &Depths {
+    pub const fn capacity_counts(&self) -> &CapacityCounts {
         &self.depths
     }
 
     /// Number of [`CAPACITIES`], from the smallest, that do not hold the line of `address`.
     #[must_use]
-    pub fn group(&self, address: u64) -> usize {
+    pub fn missed_sizes(&self, address: u64) -> usize {
         let place = self.places.get(&(address >> self.line_shift));
         place.map_or(SIZES, |&place| {
             usize::from(self.nodes[place as usize].group)
@@ -152,7 +152,7 @@ impl LruStack {
 
     /// Brings a line to the top: each above it makes room for the one before.
     fn raise(&mut self, line: u64) -> usize {
-        let mut carried = Upper { line, ..NOTHING };
+        let mut carried = TopLine { line, ..NOTHING };
         for upper in &mut self.top {
             std::mem::swap(upper, &mut carried);
             if carried.line == line {
@@ -160,9 +160,9 @@ impl LruStack {
                 return 0;
             }
         }
-        let group = match self.place(line) {
-            Some(place) => self.touch(place),
-            None => self.bring(line),
+        let group = match self.find_place(line) {
+            Some(place) => self.move_to_top(place),
+            None => self.add_line(line),
         };
         if carried.place != NONE {
             self.push(carried.place);
@@ -171,7 +171,7 @@ impl LruStack {
     }
 
     /// Position of a line. Most accesses are to lines used lately, which need no search.
-    fn place(&mut self, line: u64) -> Option<u32> {
+    fn find_place(&mut self, line: u64) -> Option<u32> {
         let recent = &mut self.recent[line as usize % RECENT];
         let node = self.nodes.get(*recent as usize);
         if node.is_some_and(|node| node.line == line) {
@@ -182,7 +182,7 @@ impl LruStack {
         place
     }
 
-    fn touch(&mut self, place: u32) -> usize {
+    fn move_to_top(&mut self, place: u32) -> usize {
         let group = usize::from(self.nodes[place as usize].group);
         self.demote(group, place);
         self.unlink(place);
@@ -191,10 +191,10 @@ impl LruStack {
         group
     }
 
-    fn bring(&mut self, line: u64) -> usize {
+    fn add_line(&mut self, line: u64) -> usize {
         let place = self.nodes.len() as u32;
         self.demote(SIZES, NONE);
-        self.nodes.push(Node {
+        self.nodes.push(StackNode {
             line,
             newer: NONE,
             older: NONE,
@@ -204,8 +204,8 @@ impl LruStack {
         self.places.insert(line, place);
         self.top[0].place = place;
         self.depths.first_uses += u64::from(self.counts);
-        self.fill();
-        self.forget();
+        self.set_full_marker();
+        self.forget_oldest();
         SIZES
     }
 
@@ -223,12 +223,12 @@ impl LruStack {
                 self.markers[size] = self.nodes[marker as usize].newer;
             }
             if leaves {
-                self.leave(marker, size);
+                self.leave_size(marker, size);
             }
         }
     }
 
-    fn leave(&mut self, place: u32, size: usize) {
+    fn leave_size(&mut self, place: u32, size: usize) {
         let node = &mut self.nodes[place as usize];
         node.group = size as u8 + 1;
         let bit = 1 << size;
@@ -238,7 +238,7 @@ impl LruStack {
     }
 
     fn unlink(&mut self, place: u32) {
-        let Node { newer, older, .. } = self.nodes[place as usize];
+        let StackNode { newer, older, .. } = self.nodes[place as usize];
         match newer {
             NONE => self.newest = older,
             newer => self.nodes[newer as usize].older = older,
@@ -262,7 +262,7 @@ impl LruStack {
     }
 
     /// Sets the marker of a size that has just become full.
-    fn fill(&mut self) {
+    fn set_full_marker(&mut self) {
         let lines = self.places.len() as u64;
         for (marker, size) in self.markers.iter_mut().zip(CAPACITIES) {
             if size >> self.line_shift == lines {
@@ -272,7 +272,7 @@ impl LruStack {
     }
 
     /// Keeps of what no size holds only the line that has just left: it misses everywhere anyway.
-    fn forget(&mut self) {
+    fn forget_oldest(&mut self) {
         let most = (CAPACITIES[SIZES - 1] >> self.line_shift) + 1;
         if self.places.len() as u64 <= most {
             return;
@@ -298,9 +298,9 @@ impl LruStack {
 
 /// Hash of a number by multiplication (Knuth, The Art of Computer Programming 3, 6.4).
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Multiplied(u64);
+pub struct MultiplyHasher(u64);
 
-impl Hasher for Multiplied {
+impl Hasher for MultiplyHasher {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -323,8 +323,8 @@ mod tests {
     use proptest::prelude::*;
 
     /// The depth of each access in a plain list, and lines written back, size by size.
-    fn plainly(accesses: &[(u64, bool)]) -> Depths {
-        let mut depths = Depths::default();
+    fn plainly(accesses: &[(u64, bool)]) -> CapacityCounts {
+        let mut depths = CapacityCounts::default();
         for (size, capacity) in CAPACITIES.iter().enumerate() {
             let mut list: Vec<(u64, bool)> = Vec::new();
             for &(line, write) in accesses {
@@ -355,8 +355,8 @@ mod tests {
                 stack.access(line * 64, *write);
             }
             let expected = plainly(&accesses);
-            prop_assert_eq!(stack.depths().misses, expected.misses);
-            prop_assert_eq!(stack.depths().written_back, expected.written_back);
+            prop_assert_eq!(stack.capacity_counts().misses, expected.misses);
+            prop_assert_eq!(stack.capacity_counts().written_back, expected.written_back);
         }
     }
 

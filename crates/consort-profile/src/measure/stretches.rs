@@ -4,9 +4,9 @@
 //! counted by how much they access memory, how often they branch and what they compute, and told by
 //! the sum of each kind.
 
-use consort_ops::{Branch, Kind, Op};
+use consort_ops::{Branch, Op, OpKind};
 
-use super::{Mix, Tally};
+use super::{InstructionCounts, PartialTally};
 
 /// Instructions of a stretch, at least; a block that is told as a whole belongs to one.
 const LENGTH: u64 = 64;
@@ -27,15 +27,17 @@ const MOST: usize = 8;
 
 /// Sums of the mixes of stretches of each kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StretchCounts(Box<[Mix; KINDS]>);
+pub struct StretchCounts(Box<[InstructionCounts; KINDS]>);
 
 impl Default for StretchCounts {
     fn default() -> Self {
-        Self(Box::new(std::array::from_fn(|_| Mix::default())))
+        Self(Box::new(std::array::from_fn(|_| {
+            InstructionCounts::default()
+        })))
     }
 }
 
-impl Tally for StretchCounts {
+impl PartialTally for StretchCounts {
     fn merge(&mut self, other: &Self, with: fn(u64, u64) -> u64) {
         self.0.merge(&other.0, with);
     }
@@ -45,15 +47,16 @@ impl StretchCounts {
     /// The mixes of the most frequent kinds of stretches, with each other added to the one that is
     /// most like it.
     #[must_use]
-    pub fn mixes(&self) -> Vec<Mix> {
+    pub fn mixes(&self) -> Vec<InstructionCounts> {
         let mut kinds: Vec<usize> = (0..KINDS)
             .filter(|&kind| self.0[kind].instructions > 0)
             .collect();
         kinds.sort_by_key(|&kind| std::cmp::Reverse(self.0[kind].instructions));
         let rare = kinds.split_off(kinds.len().min(MOST));
-        let mut mixes: Vec<Mix> = kinds.iter().map(|&kind| self.0[kind].clone()).collect();
+        let mut mixes: Vec<InstructionCounts> =
+            kinds.iter().map(|&kind| self.0[kind].clone()).collect();
         for kind in rare {
-            let nearest = (0..kinds.len()).min_by_key(|&at| apart(kinds[at], kind));
+            let nearest = (0..kinds.len()).min_by_key(|&at| kind_distance(kinds[at], kind));
             if let Some(at) = nearest {
                 mixes[at].add(&self.0[kind]);
             }
@@ -65,26 +68,26 @@ impl StretchCounts {
 /// Meter of stretches.
 #[derive(Debug, Clone, Default)]
 pub struct Stretches {
-    open: Mix,
+    open: InstructionCounts,
     counts: StretchCounts,
 }
 
 impl Stretches {
     /// Takes an operation.
     #[inline]
-    pub fn op(&mut self, op: &Op) {
+    pub fn add_op(&mut self, op: &Op) {
         if op.first && self.open.instructions >= LENGTH {
             self.close();
         }
-        self.open.op(op);
+        self.open.add_op(op);
     }
 
     /// Takes a block: counts of its operations but for where its branch went, and that branch.
-    pub fn block(&mut self, operations: &Mix, branch: Option<Branch>) {
+    pub fn add_block(&mut self, operations: &InstructionCounts, branch: Option<Branch>) {
         if self.open.instructions >= LENGTH {
             self.close();
         }
-        self.open.block(operations, branch);
+        self.open.add_block(operations, branch);
     }
 
     /// Counts of all stretches that have ended.
@@ -95,23 +98,25 @@ impl Stretches {
 
     fn close(&mut self) {
         let mix = std::mem::take(&mut self.open);
-        self.counts.0[kind(&mix)].add(&mix);
+        self.counts.0[stretch_kind(&mix)].add(&mix);
     }
 }
 
 /// Number of the kind of a stretch.
-fn kind(mix: &Mix) -> usize {
-    let all = mix.all().max(1) as f64;
+fn stretch_kind(mix: &InstructionCounts) -> usize {
+    let all = mix.operation_count().max(1) as f64;
     let share = |count: u64| count as f64 / all;
-    let accesses = share(mix.of(Kind::Load) + mix.of(Kind::Store));
+    let accesses = share(mix.kind_count(OpKind::Load) + mix.kind_count(OpKind::Store));
     let taken = level(&TAKEN, share(mix.taken));
-    (level(&ACCESSES, accesses) * (TAKEN.len() + 1) + taken) * KINDS_OF_COMPUTING + computing(mix)
+    (level(&ACCESSES, accesses) * (TAKEN.len() + 1) + taken) * KINDS_OF_COMPUTING
+        + computing_kind(mix)
 }
 
 /// Kind of a stretch by what it computes.
-fn computing(mix: &Mix) -> usize {
-    let vector = |kind: Kind| kind.is_floating() || matches!(kind, Kind::Vector | Kind::VectorMove);
-    let multiplies = mix.share(|kind| kind == Kind::Multiply) >= MULTIPLYING;
+fn computing_kind(mix: &InstructionCounts) -> usize {
+    let vector =
+        |kind: OpKind| kind.is_floating() || matches!(kind, OpKind::Vector | OpKind::VectorMove);
+    let multiplies = mix.share(|kind| kind == OpKind::Multiply) >= MULTIPLYING;
     match level(&COMPUTING, mix.share(vector)) {
         0 if multiplies => COMPUTING.len() + 1,
         level => level,
@@ -123,7 +128,7 @@ fn level(bounds: &[f64], share: f64) -> usize {
 }
 
 /// Distance of two kinds: levels by which they differ.
-fn apart(one: usize, other: usize) -> usize {
+fn kind_distance(one: usize, other: usize) -> usize {
     let levels = |kind: usize| {
         let rest = kind / KINDS_OF_COMPUTING;
         let taken = TAKEN.len() + 1;
@@ -137,23 +142,23 @@ fn apart(one: usize, other: usize) -> usize {
 mod tests {
     use super::*;
 
-    fn counted(ops: impl Iterator<Item = Kind>) -> StretchCounts {
+    fn counted(ops: impl Iterator<Item = OpKind>) -> StretchCounts {
         let mut stretches = Stretches::default();
-        ops.for_each(|kind| stretches.op(&Op::new(kind, 0)));
+        ops.for_each(|kind| stretches.add_op(&Op::new(kind, 0)));
         stretches.counts().clone()
     }
 
     #[test]
     fn a_program_of_two_parts_has_two_mixes() {
         let ops = (0..64_000).map(|i| match i / 6400 % 2 {
-            0 => Kind::Load,
-            _ => Kind::FpAdd,
+            0 => OpKind::Load,
+            _ => OpKind::FpAdd,
         });
         let mixes = counted(ops).mixes();
         assert_eq!(mixes.len(), 2);
         let [loads, adds] = [0, 1].map(|at: usize| &mixes[at]);
-        assert_eq!(loads.of(Kind::Load), loads.instructions);
-        assert_eq!(adds.of(Kind::FpAdd), adds.instructions);
+        assert_eq!(loads.kind_count(OpKind::Load), loads.instructions);
+        assert_eq!(adds.kind_count(OpKind::FpAdd), adds.instructions);
         // All but the last stretch, which has not ended.
         assert_eq!(loads.instructions + adds.instructions, 64_000 - LENGTH);
     }
@@ -161,8 +166,8 @@ mod tests {
     #[test]
     fn what_alternates_within_a_stretch_has_one_mix() {
         let ops = (0..64_000).map(|i| match i % 2 {
-            0 => Kind::Load,
-            _ => Kind::FpAdd,
+            0 => OpKind::Load,
+            _ => OpKind::FpAdd,
         });
         assert_eq!(counted(ops).mixes().len(), 1);
     }
@@ -173,10 +178,10 @@ mod tests {
         let ops = (0..640_000_u64).map(|i| {
             let (stretch, at) = (i / LENGTH, i % LENGTH);
             match at {
-                at if at < stretch % 64 => Kind::Load,
-                at if at < stretch * 7 % 64 => Kind::Multiply,
-                at if at < stretch * 11 % 64 => Kind::FpAdd,
-                _ => Kind::Integer,
+                at if at < stretch % 64 => OpKind::Load,
+                at if at < stretch * 7 % 64 => OpKind::Multiply,
+                at if at < stretch * 11 % 64 => OpKind::FpAdd,
+                _ => OpKind::Integer,
             }
         });
         let mixes = counted(ops).mixes();
@@ -185,9 +190,9 @@ mod tests {
         assert_eq!(all, 640_000 - LENGTH);
         // Kinds by three levels, of which those by accesses come last.
         let nearest = [
-            apart(0, 1),
-            apart(0, KINDS_OF_COMPUTING),
-            apart(0, KINDS - 1),
+            kind_distance(0, 1),
+            kind_distance(0, KINDS_OF_COMPUTING),
+            kind_distance(0, KINDS - 1),
         ];
         assert_eq!(nearest, [1, 1, 9]);
     }

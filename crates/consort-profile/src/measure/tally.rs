@@ -1,7 +1,7 @@
 //! Counts that are taken apart by interval and put together again.
 
 /// Counts of which a part can be told.
-pub trait Tally: Clone {
+pub trait PartialTally: Clone {
     /// Puts each count together with its counterpart.
     fn merge(&mut self, other: &Self, with: fn(u64, u64) -> u64);
 
@@ -19,13 +19,13 @@ pub trait Tally: Clone {
     }
 }
 
-impl Tally for u64 {
+impl PartialTally for u64 {
     fn merge(&mut self, other: &Self, with: fn(u64, u64) -> u64) {
         *self = with(*self, *other);
     }
 }
 
-impl<T: Tally, const N: usize> Tally for [T; N] {
+impl<T: PartialTally, const N: usize> PartialTally for [T; N] {
     fn merge(&mut self, other: &Self, with: fn(u64, u64) -> u64) {
         for (own, other) in self.iter_mut().zip(other) {
             own.merge(other, with);

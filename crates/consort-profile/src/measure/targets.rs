@@ -1,7 +1,7 @@
 //! Mispredicted targets of indirect branches, by the size of the table that keeps them by address.
 
-use consort_ops::predictor::{History, Prediction, Predictor, Scheme};
-use consort_ops::{Branch, Turn};
+use consort_ops::predictor::{BranchHistory, BranchPrediction, Predictor, PredictorScheme};
+use consort_ops::{Branch, BranchKind};
 
 /// Sizes of tables of targets.
 pub const TARGET_ENTRIES: [u32; 6] = [64, 128, 256, 512, 1024, 4096];
@@ -12,7 +12,7 @@ pub type LostTargets = [u64; TARGET_ENTRIES.len()];
 #[derive(Debug, Clone)]
 pub struct TargetTables {
     /// Predictors that only their tables of targets tell from each other.
-    tables: [(Predictor, History); TARGET_ENTRIES.len()],
+    tables: [(Predictor, BranchHistory); TARGET_ENTRIES.len()],
     counts: bool,
     lost: LostTargets,
 }
@@ -20,39 +20,42 @@ pub struct TargetTables {
 impl Default for TargetTables {
     fn default() -> Self {
         Self {
-            tables: TARGET_ENTRIES.map(table),
+            tables: TARGET_ENTRIES.map(target_table),
             counts: true,
             lost: LostTargets::default(),
         }
     }
 }
 
-fn table(entries: u32) -> (Predictor, History) {
-    let predictor = Predictor::new(Scheme::Gshare, 1.0, entries, 1);
-    let history = predictor.history();
+fn target_table(entries: u32) -> (Predictor, BranchHistory) {
+    let predictor = Predictor::new(PredictorScheme::Gshare, 1.0, entries, 1);
+    let history = predictor.new_history();
     (predictor, history)
 }
 
 impl TargetTables {
     /// Has what follows count, or only train.
-    pub const fn count(&mut self, counts: bool) {
+    pub const fn set_counting(&mut self, counts: bool) {
         self.counts = counts;
     }
 
     /// Takes a branch of an instruction at an address; one that says its target is passed over.
-    pub fn take(&mut self, at: u64, branch: Branch) {
-        if !matches!(branch.turn, Turn::IndirectJump | Turn::IndirectCall) {
+    pub fn predict_target(&mut self, at: u64, branch: Branch) {
+        if !matches!(
+            branch.turn,
+            BranchKind::IndirectJump | BranchKind::IndirectCall
+        ) {
             return;
         }
         for ((predictor, history), lost) in self.tables.iter_mut().zip(&mut self.lost) {
             let prediction = predictor.predict(history, at, at, branch);
-            *lost += u64::from(self.counts && prediction == Prediction::Wrong);
+            *lost += u64::from(self.counts && prediction == BranchPrediction::Wrong);
         }
     }
 
     /// Counts of mispredictions.
     #[must_use]
-    pub const fn lost(&self) -> LostTargets {
+    pub const fn lost_targets(&self) -> LostTargets {
         self.lost
     }
 }
@@ -61,7 +64,7 @@ impl TargetTables {
 mod tests {
     use super::*;
 
-    fn lost(turn: Turn) -> LostTargets {
+    fn lost(turn: BranchKind) -> LostTargets {
         let mut tables = TargetTables::default();
         for i in 0..20_000_u64 {
             let at = 0x1000 + 4 * (i % 200);
@@ -70,19 +73,19 @@ mod tests {
                 taken: true,
                 target: at << 8,
             };
-            tables.take(at, branch);
+            tables.predict_target(at, branch);
         }
-        tables.lost()
+        tables.lost_targets()
     }
 
     #[test]
     fn a_table_keeps_as_many_targets_as_it_has_entries() {
-        let [few, .., most] = lost(Turn::IndirectCall);
+        let [few, .., most] = lost(BranchKind::IndirectCall);
         assert!(few > 15_000 && most == 200, "{few} {most}");
     }
 
     #[test]
     fn branches_that_say_their_targets_need_no_table() {
-        assert_eq!(lost(Turn::Jump), LostTargets::default());
+        assert_eq!(lost(BranchKind::Jump), LostTargets::default());
     }
 }

@@ -9,40 +9,40 @@
 //! - the same with one divider, see [`super::dividers`];
 //! - pipelines that stand still behind mispredicted branches, see [`super::pipelines`].
 
-use consort_ops::{Kind, Op, Register};
+use consort_ops::{Op, OpKind, Register};
 
 use super::branches::SCHEMES;
-use super::dividers::{Dividers, Schedules, wait};
-use super::pipelines::{Each, Pipelines, UNINTERRUPTED};
-use super::recent::{Recent, pieces};
-use super::timing_counts::{LATENCIES, Path, TimingCounts};
+use super::dividers::{DividerCycles, Dividers, raise_cycles};
+use super::pipelines::{PerPipeline, Pipelines, UNINTERRUPTED};
+use super::recent_values::{RecentValues, pieces};
+use super::timing_counts::{ChainOps, LATENCIES, TimingCounts};
 
 const WINDOW: usize = 128;
 
 /// Cycles at which a value is there.
 #[derive(Debug, Clone, Copy, Default)]
-struct Value {
+struct ScheduledValue {
     /// In the schedule without limits, with what it is the end of.
     chain: u64,
-    path: Path,
+    path: ChainOps,
     /// In the schedules with one divider.
-    divided: Schedules,
+    divided: DividerCycles,
     /// In each pipeline.
-    time: Each,
+    time: PerPipeline,
 }
 
 /// All schedules.
 #[derive(Debug, Clone)]
-pub struct Timing {
-    registers: Vec<Value>,
-    memory: Recent<Value>,
+pub struct LatencySchedule {
+    registers: Vec<ScheduledValue>,
+    memory: RecentValues<ScheduledValue>,
     /// Cycles at which the last instructions had retired.
-    retired: Vec<Value>,
+    retired: Vec<ScheduledValue>,
     instructions: usize,
     pipelines: Pipelines,
     dividers: Dividers,
     /// The latest result of the instruction that is being taken, and whether one is.
-    latest: Value,
+    latest: ScheduledValue,
     operations: u64,
     /// Those of them that pass a floating-point scheduler.
     fp_operations: u64,
@@ -53,16 +53,16 @@ pub struct Timing {
     counts: TimingCounts,
 }
 
-impl Default for Timing {
+impl Default for LatencySchedule {
     fn default() -> Self {
         Self {
-            registers: vec![Value::default(); Register::COUNT],
-            memory: Recent::new(WINDOW),
-            retired: vec![Value::default(); WINDOW],
+            registers: vec![ScheduledValue::default(); Register::COUNT],
+            memory: RecentValues::new(WINDOW),
+            retired: vec![ScheduledValue::default(); WINDOW],
             instructions: 0,
             pipelines: Pipelines::default(),
             dividers: Dividers::default(),
-            latest: Value::default(),
+            latest: ScheduledValue::default(),
             operations: 0,
             fp_operations: 0,
             fp_until: 0,
@@ -73,27 +73,27 @@ impl Default for Timing {
     }
 }
 
-impl Value {
+impl ScheduledValue {
     fn wait(&mut self, other: &Self) {
         if other.chain > self.chain {
             self.chain = other.chain;
             self.path = other.path;
         }
-        wait(&mut self.divided, &other.divided);
+        raise_cycles(&mut self.divided, &other.divided);
         for (time, other) in self.time.iter_mut().zip(other.time) {
             *time = other.max(*time);
         }
     }
 }
 
-const fn class(kind: Kind) -> usize {
+const fn latency_class(kind: OpKind) -> usize {
     match kind {
-        Kind::Load => 1,
-        Kind::FpAdd | Kind::FpMultiply | Kind::FpFused => 2,
-        Kind::Multiply => 3,
-        Kind::Divide => 4,
-        Kind::FpDivide => 5,
-        Kind::Vector | Kind::VectorMove => 6,
+        OpKind::Load => 1,
+        OpKind::FpAdd | OpKind::FpMultiply | OpKind::FpFused => 2,
+        OpKind::Multiply => 3,
+        OpKind::Divide => 4,
+        OpKind::FpDivide => 5,
+        OpKind::Vector | OpKind::VectorMove => 6,
         _ => 0,
     }
 }
@@ -104,27 +104,27 @@ fn passes_fp_scheduler(op: &Op) -> bool {
     let accesses_vector = op.data.is_some_and(|access| access.is_vector);
     let computes = matches!(
         op.kind,
-        Kind::FpAdd
-            | Kind::FpMultiply
-            | Kind::FpFused
-            | Kind::FpDivide
-            | Kind::Vector
-            | Kind::VectorMove
+        OpKind::FpAdd
+            | OpKind::FpMultiply
+            | OpKind::FpFused
+            | OpKind::FpDivide
+            | OpKind::Vector
+            | OpKind::VectorMove
     );
     computes || accesses_vector
 }
 
-impl Timing {
+impl LatencySchedule {
     /// Has what follows count, or only pass.
-    pub fn count(&mut self, counts: bool) {
-        self.end();
+    pub fn set_counting(&mut self, counts: bool) {
+        self.end_instruction();
         self.counted = counts;
     }
 
     /// Takes an operation, and whether it is a branch that is mispredicted, by scheme.
-    pub fn op(&mut self, op: &Op, is_mispredicted: [bool; SCHEMES.len()]) {
+    pub fn add_op(&mut self, op: &Op, is_mispredicted: [bool; SCHEMES.len()]) {
         if op.first {
-            self.end();
+            self.end_instruction();
             self.open = true;
         }
         // What the window holds up starts when its oldest instruction has retired.
@@ -134,22 +134,22 @@ impl Timing {
         for register in op.sources.into_iter().flatten() {
             start.wait(&self.registers[register.index()]);
         }
-        if op.kind == Kind::Load {
-            self.load(op, &mut start);
+        if op.kind == OpKind::Load {
+            self.wait_for_stores(op, &mut start);
         }
-        let done = self.done(op, start, is_mispredicted);
+        let done = self.execute_op(op, start, is_mispredicted);
         self.counts.waiting += u64::from(self.counted) * (start.chain - entered.chain);
         if passes_fp_scheduler(op) {
-            self.waits_for_fp(entered.chain, start.chain);
+            self.count_fp_wait(entered.chain, start.chain);
         }
-        self.write(op, done);
+        self.write_results(op, done);
         self.latest.wait(&done);
         self.operations += 1;
     }
 
     /// Notes an operation that waits in a floating-point scheduler. They enter in the order of the
     /// program, so what the last ones cover ends where the latest of them does.
-    fn waits_for_fp(&mut self, entered: u64, start: u64) {
+    fn count_fp_wait(&mut self, entered: u64, start: u64) {
         self.fp_operations += 1;
         if self.counted {
             self.counts.fp.waiting += start - entered;
@@ -159,12 +159,19 @@ impl Timing {
     }
 
     /// Executes an operation; when its result is there.
-    fn done(&mut self, op: &Op, start: Value, is_mispredicted: [bool; SCHEMES.len()]) -> Value {
-        let class = class(op.kind);
+    fn execute_op(
+        &mut self,
+        op: &Op,
+        start: ScheduledValue,
+        is_mispredicted: [bool; SCHEMES.len()],
+    ) -> ScheduledValue {
+        let class = latency_class(op.kind);
         let mut done = start;
         done.chain += LATENCIES[class];
         done.path[class] += 1;
-        done.divided = self.dividers.done(op.kind, start.divided, LATENCIES[class]);
+        done.divided = self
+            .dividers
+            .schedule_op(op.kind, start.divided, LATENCIES[class]);
         self.pipelines
             .execute(op, LATENCIES[class], self.counted, &mut done.time);
         if is_mispredicted.contains(&true) {
@@ -175,7 +182,7 @@ impl Timing {
     }
 
     /// Has a load wait for what is stored where it reads.
-    fn load(&self, op: &Op, start: &mut Value) {
+    fn wait_for_stores(&self, op: &Op, start: &mut ScheduledValue) {
         for piece in pieces(op) {
             if let Some(value) = self.memory.get(piece) {
                 start.wait(value);
@@ -183,17 +190,17 @@ impl Timing {
         }
     }
 
-    fn write(&mut self, op: &Op, done: Value) {
+    fn write_results(&mut self, op: &Op, done: ScheduledValue) {
         for register in op.targets.into_iter().flatten() {
             self.registers[register.index()] = done;
         }
-        if op.kind == Kind::Store {
+        if op.kind == OpKind::Store {
             self.memory.store(op, self.instructions as u64, done);
         }
     }
 
     /// Ends the instruction that was being taken: it retires after those before it.
-    fn end(&mut self) {
+    fn end_instruction(&mut self) {
         if !std::mem::take(&mut self.open) {
             return;
         }
@@ -212,7 +219,7 @@ impl Timing {
             for (paced, (now, before)) in self.counts.paced.iter_mut().zip(paces) {
                 *paced += now - before;
             }
-            grow(&mut self.counts.divided, &now.divided, &before.divided);
+            add_growth(&mut self.counts.divided, &now.divided, &before.divided);
             let grown = now.path.iter().zip(before.path);
             for (count, (now, before)) in self.counts.path.iter_mut().zip(grown) {
                 // A chain that overtakes another may have fewer operations of some class.
@@ -236,7 +243,7 @@ impl Timing {
     }
 }
 
-fn grow(counts: &mut Schedules, now: &Schedules, before: &Schedules) {
+fn add_growth(counts: &mut DividerCycles, now: &DividerCycles, before: &DividerCycles) {
     let grown = now.as_flattened().iter().zip(before.as_flattened());
     for (count, (now, before)) in counts.as_flattened_mut().iter_mut().zip(grown) {
         *count += now - before;
@@ -247,9 +254,9 @@ fn grow(counts: &mut Schedules, now: &Schedules, before: &Schedules) {
 mod tests {
     use super::super::SchedulerCounts;
     use super::*;
-    use consort_ops::{Access, Branch, Turn};
+    use consort_ops::{Access, Branch, BranchKind};
 
-    fn on(kind: Kind, source: u8, target: u8) -> Op {
+    fn on(kind: OpKind, source: u8, target: u8) -> Op {
         let mut op = Op::new(kind, 0);
         op.sources[0] = Some(Register::general(source));
         op.targets[0] = Some(Register::general(target));
@@ -257,9 +264,9 @@ mod tests {
     }
 
     fn counts(ops: impl Iterator<Item = (Op, bool)>) -> TimingCounts {
-        let mut timing = Timing::default();
-        ops.for_each(|(op, wrong)| timing.op(&op, [wrong, false]));
-        timing.count(false);
+        let mut timing = LatencySchedule::default();
+        ops.for_each(|(op, wrong)| timing.add_op(&op, [wrong, false]));
+        timing.set_counting(false);
         timing.counts()
     }
 
@@ -267,8 +274,8 @@ mod tests {
     fn the_longest_chain_is_the_one_of_loads_not_the_one_of_more_operations() {
         // Beside each load of a chain two additions of another: 4 cycles against 2.
         let ops = (0..3000_u32).map(|i| match i % 3 {
-            0 => (on(Kind::Load, 1, 1), false),
-            _ => (on(Kind::Integer, 2, 2), false),
+            0 => (on(OpKind::Load, 1, 1), false),
+            _ => (on(OpKind::Integer, 2, 2), false),
         });
         let path = counts(ops).path;
         assert!(path[1] >= 990 && path[0] < 10, "{path:?}");
@@ -279,9 +286,9 @@ mod tests {
         let fp = |fp: u32| {
             let ops = (0..6000_u32).map(move |i| {
                 let kind = if i % 600 < fp {
-                    Kind::FpAdd
+                    OpKind::FpAdd
                 } else {
-                    Kind::Integer
+                    OpKind::Integer
                 };
                 (on(kind, 1, 1), false)
             });
@@ -303,8 +310,8 @@ mod tests {
         // 10 divisions of what nobody writes in 1,000 operations of which 990 are a chain.
         let lengthening = |spacing: u32| {
             let ops = (0..50_000_u32).map(move |i| match i % 1000 {
-                at if at < 10 * spacing && at % spacing == 0 => (on(Kind::FpDivide, 9, 8), false),
-                _ => (on(Kind::Integer, 1, 1), false),
+                at if at < 10 * spacing && at % spacing == 0 => (on(OpKind::FpDivide, 9, 8), false),
+                _ => (on(OpKind::Integer, 1, 1), false),
             });
             counts(ops).lengthening()
         };
@@ -321,7 +328,7 @@ mod tests {
     fn a_store_and_a_load_of_the_same_bytes_are_one_chain() {
         let access = |kind, i: u32| {
             let mut op = on(kind, 1, 1);
-            if kind == Kind::Store {
+            if kind == OpKind::Store {
                 op.targets[0] = None;
             }
             op.data = Some(Access {
@@ -331,16 +338,25 @@ mod tests {
             });
             (op, i == u32::MAX)
         };
-        let ops = (0..2000).map(|i| access(if i % 2 == 0 { Kind::Store } else { Kind::Load }, i));
+        let ops = (0..2000).map(|i| {
+            access(
+                if i % 2 == 0 {
+                    OpKind::Store
+                } else {
+                    OpKind::Load
+                },
+                i,
+            )
+        });
         let path = counts(ops).path;
         assert!(path[0] >= 990 && path[1] >= 990, "{path:?}");
     }
 
     fn branch(source: u8) -> Op {
-        let mut op = Op::new(Kind::Branch, 0);
+        let mut op = Op::new(OpKind::Branch, 0);
         op.sources[0] = Some(Register::general(source));
         op.branch = Some(Branch {
-            turn: Turn::Conditional,
+            turn: BranchKind::Conditional,
             taken: true,
             target: 8,
         });
@@ -354,7 +370,7 @@ mod tests {
         let program = |source: u8| {
             let op = move |i: u32| match i % 20 {
                 19 => (branch(source), true),
-                _ => (on(Kind::Integer, 1, 1), false),
+                _ => (on(OpKind::Integer, 1, 1), false),
             };
             let [tagged, gshare] = counts((0..2000).map(op)).branches.resolution();
             assert_eq!(gshare, None);
@@ -382,8 +398,8 @@ mod tests {
         let uneven = |length: u32| {
             let ops = (0..40_000_u32).map(move |i| match i / length % 2 {
                 // A chain, and operations that wait for nothing.
-                0 => (on(Kind::FpAdd, 1, 1), false),
-                _ => (on(Kind::Integer, 9, 8), false),
+                0 => (on(OpKind::FpAdd, 1, 1), false),
+                _ => (on(OpKind::Integer, 9, 8), false),
             });
             counts(ops).unevenness()
         };
@@ -399,7 +415,7 @@ mod tests {
         let misses = |source: u8| {
             let op = move |i: u32| match i % 50 {
                 0 => {
-                    let mut load = on(Kind::Load, 5, 6);
+                    let mut load = on(OpKind::Load, 5, 6);
                     load.data = Some(Access {
                         address: u64::from(i) << 12,
                         bytes: 8,
@@ -408,7 +424,7 @@ mod tests {
                     (load, false)
                 }
                 1 => (branch(source), true),
-                _ => (on(Kind::Integer, 1, 1), false),
+                _ => (on(OpKind::Integer, 1, 1), false),
             };
             let [tagged, _] = counts((0..5000).map(op)).branches.resolution();
             tagged.unwrap().misses

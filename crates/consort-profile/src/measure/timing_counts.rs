@@ -1,8 +1,8 @@
 //! Counts of the schedules with latencies, and figures that follow from them.
 
-use super::dividers::{DIVIDERS, Schedules};
+use super::dividers::{DIVIDERS, DividerCycles};
 use super::pipelines::{MISS_CYCLES, PACES, PipelineCounts, UNINTERRUPTED_WIDTH};
-use super::{FEW_MPKI, Tally};
+use super::{FEW_MPKI, PartialTally};
 
 /// Classes of operations on a chain.
 pub const CLASSES: usize = 7;
@@ -11,13 +11,13 @@ pub const CLASSES: usize = 7;
 pub const LATENCIES: [u64; CLASSES] = [1, 4, 4, 3, 24, 14, 1];
 
 /// Operations on a chain, by class.
-pub(super) type Path = [u64; CLASSES];
+pub(super) type ChainOps = [u64; CLASSES];
 
 /// Operations on the longest chain, and the resolution of mispredicted branches.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TimingCounts {
     /// Operations on the longest chain, by class.
-    pub path: Path,
+    pub path: ChainOps,
     /// Mispredicted branches.
     pub branches: PipelineCounts,
     /// Cycles from entering the window to execution, over all operations.
@@ -33,7 +33,7 @@ pub struct TimingCounts {
     /// Operations in that time.
     pub operations: u64,
     /// Cycles in all with one divider.
-    pub divided: Schedules,
+    pub divided: DividerCycles,
 }
 
 /// Operations that pass a floating-point scheduler: arithmetic and moves of floating-point and
@@ -57,7 +57,7 @@ impl SchedulerCounts {
     }
 }
 
-impl Tally for TimingCounts {
+impl PartialTally for TimingCounts {
     fn merge(&mut self, other: &Self, with: fn(u64, u64) -> u64) {
         self.path.merge(&other.path, with);
         self.branches.merge(&other.branches, with);

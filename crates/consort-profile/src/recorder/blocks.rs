@@ -1,16 +1,16 @@
 //! Blocks of code as the emulator translated them, decoded into operations.
 
 use consort_isa::operations;
-use consort_ops::{Kind, Op};
+use consort_ops::{Op, OpKind};
 
-use super::RecordError;
-use super::plan::Plan;
+use super::ProgramRecordError;
+use super::plan::BlockPlan;
 
-const GARBLED: RecordError = RecordError::Garbled { at: "a block" };
+const GARBLED: ProgramRecordError = ProgramRecordError::Garbled { at: "a block" };
 
 /// One instruction of a block.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Instruction {
+pub(super) struct BlockInstruction {
     /// Operations of the block up to its last one.
     end: usize,
     /// True where it repeats itself, one round per execution.
@@ -22,23 +22,23 @@ pub(super) struct Instruction {
 
 /// A block: instructions from its start to its only exit.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Block {
+pub(super) struct CodeBlock {
     pub(super) start: u64,
-    instructions: Vec<Instruction>,
+    instructions: Vec<BlockInstruction>,
     /// Operations of all of them, without what only execution tells.
     ops: Vec<Op>,
     /// The same in short, where every execution is alike.
-    pub(super) plan: Option<Plan>,
+    pub(super) plan: Option<BlockPlan>,
 }
 
-impl Block {
+impl CodeBlock {
     /// Number of its instructions.
     pub(super) const fn count(&self) -> usize {
         self.instructions.len()
     }
 
     /// Its instructions, each with its operations.
-    pub(super) fn instructions(&self) -> impl Iterator<Item = (&Instruction, &[Op])> {
+    pub(super) fn instructions(&self) -> impl Iterator<Item = (&BlockInstruction, &[Op])> {
         let mut from = 0;
         self.instructions.iter().map(move |instruction| {
             let ops = &self.ops[from..instruction.end];
@@ -55,60 +55,60 @@ impl Block {
 
     /// Plans the whole block, unless an instruction in it repeats itself or is atomic.
     fn plan(&mut self) {
-        let is_alike = |own: &Instruction| !own.repeats && own.atomic.is_none();
+        let is_alike = |own: &BlockInstruction| !own.repeats && own.atomic.is_none();
         let is_alike = self.instructions.iter().all(is_alike);
-        let plan = || Plan::of(self.instructions().map(|(_, ops)| ops));
+        let plan = || BlockPlan::from_instructions(self.instructions().map(|(_, ops)| ops));
         self.plan = is_alike.then(plan).flatten();
     }
 
     fn add(&mut self, code: &[u8], address: u64) {
-        self.ops.extend(operations_of(code, address));
-        self.instructions.push(Instruction {
+        self.ops.extend(decode_operations(code, address));
+        self.instructions.push(BlockInstruction {
             end: self.ops.len(),
             repeats: is_repeated(code),
-            atomic: atomic(code),
+            atomic: parse_atomic(code),
         });
     }
 }
 
 /// Blocks by their number.
 #[derive(Debug, Default)]
-pub(super) struct Blocks(Vec<Block>);
+pub(super) struct BlockTable(Vec<CodeBlock>);
 
-impl Blocks {
-    pub(super) fn get(&self, number: u64) -> Option<&Block> {
+impl BlockTable {
+    pub(super) fn get(&self, number: u64) -> Option<&CodeBlock> {
         self.0.get(usize::try_from(number).ok()?)
     }
 
     /// Takes descriptions: number, instructions, start, and each one's length and bytes.
-    pub(super) fn describe(&mut self, mut bytes: &[u8]) -> Result<(), RecordError> {
+    pub(super) fn add_descriptions(&mut self, mut bytes: &[u8]) -> Result<(), ProgramRecordError> {
         while !bytes.is_empty() {
-            let number = u32::from_le_bytes(*take(&mut bytes)?);
-            let count = u32::from_le_bytes(*take(&mut bytes)?);
-            let start = u64::from_le_bytes(*take(&mut bytes)?);
+            let number = u32::from_le_bytes(*read_array(&mut bytes)?);
+            let count = u32::from_le_bytes(*read_array(&mut bytes)?);
+            let start = u64::from_le_bytes(*read_array(&mut bytes)?);
             if number as usize != self.0.len() {
                 return Err(GARBLED);
             }
-            self.0.push(block(&mut bytes, start, count)?);
+            self.0.push(read_block(&mut bytes, start, count)?);
         }
         Ok(())
     }
 }
 
-fn take<'a, const N: usize>(bytes: &mut &'a [u8]) -> Result<&'a [u8; N], RecordError> {
+fn read_array<'a, const N: usize>(bytes: &mut &'a [u8]) -> Result<&'a [u8; N], ProgramRecordError> {
     let (taken, rest) = bytes.split_first_chunk().ok_or(GARBLED)?;
     *bytes = rest;
     Ok(taken)
 }
 
-fn block(bytes: &mut &[u8], start: u64, count: u32) -> Result<Block, RecordError> {
+fn read_block(bytes: &mut &[u8], start: u64, count: u32) -> Result<CodeBlock, ProgramRecordError> {
     let mut address = start;
-    let mut block = Block {
+    let mut block = CodeBlock {
         start,
-        ..Block::default()
+        ..CodeBlock::default()
     };
     for _ in 0..count {
-        let [length] = *take(bytes)?;
+        let [length] = *read_array(bytes)?;
         let (code, rest) = bytes.split_at_checked(usize::from(length)).ok_or(GARBLED)?;
         *bytes = rest;
         block.add(code, address);
@@ -120,9 +120,9 @@ fn block(bytes: &mut &[u8], start: u64, count: u32) -> Result<Block, RecordError
 
 /// The operations of an instruction, of which the first says so. What cannot be decoded here, though
 /// the emulator executes it, is one operation of no kind.
-fn operations_of(code: &[u8], address: u64) -> Vec<Op> {
+fn decode_operations(code: &[u8], address: u64) -> Vec<Op> {
     let unknown = || {
-        let mut op = Op::new(Kind::Other, address);
+        let mut op = Op::new(OpKind::Other, address);
         op.length = u8::try_from(code.len()).unwrap_or(15);
         vec![op]
     };
@@ -136,7 +136,7 @@ fn operations_of(code: &[u8], address: u64) -> Vec<Op> {
 /// For an atomic update of memory, whether it compares before it writes: an instruction behind a
 /// lock prefix, or an exchange with memory (Intel, Software Developer's Manual, volume 2,
 /// LOCK, XCHG and CMPXCHG).
-fn atomic(code: &[u8]) -> Option<bool> {
+fn parse_atomic(code: &[u8]) -> Option<bool> {
     let prefix = |byte: &u8| matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x40..=0x4f | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3);
     let end = code.iter().position(|byte| !prefix(byte))?;
     let (prefixes, operation) = code.split_at(end);
@@ -171,13 +171,16 @@ mod tests {
 
     #[test]
     fn atomic_updates_are_told_from_other_uses_of_the_operation() {
-        assert_eq!(atomic(&[0xf0, 0x0f, 0xb1, 0x17]), Some(true));
-        assert_eq!(atomic(&[0x64, 0xf0, 0x48, 0x0f, 0xb1, 0x17]), Some(true));
-        assert_eq!(atomic(&[0xf0, 0xff, 0x0f]), Some(false));
-        assert_eq!(atomic(&[0x87, 0x07]), Some(false));
+        assert_eq!(parse_atomic(&[0xf0, 0x0f, 0xb1, 0x17]), Some(true));
+        assert_eq!(
+            parse_atomic(&[0x64, 0xf0, 0x48, 0x0f, 0xb1, 0x17]),
+            Some(true)
+        );
+        assert_eq!(parse_atomic(&[0xf0, 0xff, 0x0f]), Some(false));
+        assert_eq!(parse_atomic(&[0x87, 0x07]), Some(false));
         // Between registers, and without the prefix.
-        assert_eq!(atomic(&[0x87, 0xc7]), None);
-        assert_eq!(atomic(&[0x0f, 0xb1, 0x17]), None);
+        assert_eq!(parse_atomic(&[0x87, 0xc7]), None);
+        assert_eq!(parse_atomic(&[0x0f, 0xb1, 0x17]), None);
     }
 
     #[test]
@@ -185,12 +188,19 @@ mod tests {
         let mut bytes = vec![0, 0, 0, 0, 2, 0, 0, 0];
         bytes.extend(0x1000_u64.to_le_bytes());
         bytes.extend([1, 0x90, 1, 0xc3]);
-        let mut blocks = Blocks::default();
-        blocks.describe(&bytes).unwrap();
+        let mut blocks = BlockTable::default();
+        blocks.add_descriptions(&bytes).unwrap();
         let block = blocks.get(0).unwrap();
         let addresses = block.instructions().map(|(_, ops)| ops[0].address);
         assert!(addresses.eq([0x1000, 0x1001]));
-        assert!(blocks.describe(&bytes).is_err(), "numbers do not repeat");
-        assert!(Blocks::default().describe(&bytes[..17]).is_err());
+        assert!(
+            blocks.add_descriptions(&bytes).is_err(),
+            "numbers do not repeat"
+        );
+        assert!(
+            BlockTable::default()
+                .add_descriptions(&bytes[..17])
+                .is_err()
+        );
     }
 }

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 
 /// Reason why a program cannot be recorded.
 #[derive(Debug, thiserror::Error)]
-pub enum RecordError {
+pub enum ProgramRecordError {
     /// Nothing was to be run.
     #[error("no command; expected -- CMD")]
     NoCommand,
@@ -62,20 +62,20 @@ pub enum RecordError {
     },
 }
 
-impl RecordError {
-    pub(super) fn start(source: nix::Error) -> Self {
-        Self::system("make a channel to the emulator", source.into())
+impl ProgramRecordError {
+    pub(super) fn channel_error(source: nix::Error) -> Self {
+        Self::system_error("make a channel to the emulator", source.into())
     }
 
-    pub(super) fn spawn(source: io::Error) -> Self {
-        Self::system("start the emulator", source)
+    pub(super) fn spawn_error(source: io::Error) -> Self {
+        Self::system_error("start the emulator", source)
     }
 
-    pub(super) fn wait(source: io::Error) -> Self {
-        Self::system("wait for the emulator", source)
+    pub(super) fn wait_error(source: io::Error) -> Self {
+        Self::system_error("wait for the emulator", source)
     }
 
-    pub(super) const fn system(what: &'static str, source: io::Error) -> Self {
+    pub(super) const fn system_error(what: &'static str, source: io::Error) -> Self {
         Self::System { what, source }
     }
 }

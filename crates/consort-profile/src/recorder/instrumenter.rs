@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use tempfile::NamedTempFile;
 
-use super::{Extent, RecordError};
+use super::{ProgramRecordError, RecordedPart};
 
 /// QEMU's user-mode emulator of x86-64.
 const EMULATOR: &str = "qemu-x86_64";
@@ -27,22 +27,23 @@ pub(super) struct Instrumenter {
 }
 
 impl Instrumenter {
-    pub(super) fn find() -> Result<Self, RecordError> {
-        let version = emulator_says("--version")?;
-        let newer = major(&version).is_some_and(|major| major >= SECOND_GENERATION);
-        if !emulator_says("--help")?.contains("-plugin") {
-            return Err(RecordError::NoPlugins { emulator: EMULATOR });
+    pub(super) fn find() -> Result<Self, ProgramRecordError> {
+        let version = read_emulator_output("--version")?;
+        let newer = major_version(&version).is_some_and(|major| major >= SECOND_GENERATION);
+        if !read_emulator_output("--help")?.contains("-plugin") {
+            return Err(ProgramRecordError::NoPlugins { emulator: EMULATOR });
         }
         Self::write(PLUGINS[usize::from(newer)])
     }
 
-    fn write(bytes: &[u8]) -> Result<Self, RecordError> {
+    fn write(bytes: &[u8]) -> Result<Self, ProgramRecordError> {
         if bytes.is_empty() {
-            return Err(RecordError::NoRecorder);
+            return Err(ProgramRecordError::NoRecorder);
         }
         let file = tempfile::Builder::new().suffix(".so").tempfile();
         let plugin = file.and_then(|mut plugin| plugin.write_all(bytes).map(|()| plugin));
-        let plugin = plugin.map_err(|e| RecordError::system("write the recorder to a file", e))?;
+        let plugin = plugin
+            .map_err(|e| ProgramRecordError::system_error("write the recorder to a file", e))?;
         Ok(Self { plugin })
     }
 
@@ -50,7 +51,7 @@ impl Instrumenter {
         EMULATOR
     }
 
-    pub(super) fn plugin_argument(&self, channel: i32, extent: Extent) -> String {
+    pub(super) fn plugin_argument(&self, channel: i32, extent: RecordedPart) -> String {
         let path = self.plugin.path().display();
         let limit = extent.limit.unwrap_or(0);
         let mut argument = format!(
@@ -64,18 +65,18 @@ impl Instrumenter {
     }
 }
 
-fn emulator_says(argument: &str) -> Result<String, RecordError> {
+fn read_emulator_output(argument: &str) -> Result<String, ProgramRecordError> {
     let output: Output = match Command::new(EMULATOR).arg(argument).output() {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-            return Err(RecordError::NoEmulator { emulator: EMULATOR });
+            return Err(ProgramRecordError::NoEmulator { emulator: EMULATOR });
         }
-        output => output.map_err(RecordError::spawn)?,
+        output => output.map_err(ProgramRecordError::spawn_error)?,
     };
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// Major version in `qemu-x86_64 version 7.2.22 (...)`.
-fn major(version: &str) -> Option<u32> {
+fn major_version(version: &str) -> Option<u32> {
     let number = version
         .split_whitespace()
         .skip_while(|word| *word != "version")
@@ -89,8 +90,11 @@ mod tests {
 
     #[test]
     fn the_major_version_is_found() {
-        assert_eq!(major("qemu-x86_64 version 7.2.22 (Debian 1:7.2)"), Some(7));
-        assert_eq!(major("qemu-x86_64 version 10.0.2"), Some(10));
-        assert_eq!(major("no emulator"), None);
+        assert_eq!(
+            major_version("qemu-x86_64 version 7.2.22 (Debian 1:7.2)"),
+            Some(7)
+        );
+        assert_eq!(major_version("qemu-x86_64 version 10.0.2"), Some(10));
+        assert_eq!(major_version("no emulator"), None);
     }
 }

@@ -13,9 +13,9 @@ const FROM_KERNEL: i32 = 0x80;
 
 /// Keeps signals that end a process away from this thread and those that it starts, as long as
 /// it lives. One that came meanwhile was for the program, and is taken off.
-pub(super) struct Held(SigSet);
+pub(super) struct SignalBlockGuard(SigSet);
 
-impl Held {
+impl SignalBlockGuard {
     pub(super) fn new() -> Option<Self> {
         let before = SigSet::thread_get_mask().ok()?;
         signals().thread_block().ok()?;
@@ -23,7 +23,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for SignalBlockGuard {
     fn drop(&mut self) {
         if let Ok(pending) = SignalFd::with_flags(&signals(), SfdFlags::SFD_NONBLOCK) {
             while let Ok(Some(_)) = pending.read_signal() {}
@@ -37,20 +37,20 @@ fn signals() -> SigSet {
 }
 
 /// Passes signals on as long as it lives. What comes from the terminal the program gets by itself.
-pub(super) struct Relay {
+pub(super) struct SignalRelay {
     /// Closed to end the thread.
     open: Option<OwnedFd>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Relay {
+impl SignalRelay {
     /// A relay to `program`; signals have to be held.
-    pub(super) fn to(program: u32) -> nix::Result<Self> {
+    pub(super) fn start(program: u32) -> nix::Result<Self> {
         let program = Pid::from_raw(program.cast_signed());
         let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
         let signals = SignalFd::with_flags(&signals(), flags)?;
         let (end, open) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
-        let thread = std::thread::spawn(move || relay(&signals, &end, program));
+        let thread = std::thread::spawn(move || relay_signals(&signals, &end, program));
         Ok(Self {
             open: Some(open),
             thread: Some(thread),
@@ -58,7 +58,7 @@ impl Relay {
     }
 }
 
-impl Drop for Relay {
+impl Drop for SignalRelay {
     fn drop(&mut self) {
         self.open = None;
         if let Some(thread) = self.thread.take() {
@@ -67,7 +67,7 @@ impl Drop for Relay {
     }
 }
 
-fn relay(signals: &SignalFd, end: &OwnedFd, program: Pid) {
+fn relay_signals(signals: &SignalFd, end: &OwnedFd, program: Pid) {
     loop {
         let mut ready = [
             PollFd::new(signals.as_fd(), PollFlags::POLLIN),

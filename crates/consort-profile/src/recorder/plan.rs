@@ -1,36 +1,38 @@
 //! Plans of blocks: what is the same each time one is executed, so that only addresses are left to
 //! tell.
 
-use consort_ops::{Branch, Kind, Op};
+use consort_ops::{Branch, Op, OpKind};
 
-use super::sink::Run;
-use super::words::{Word, outcome};
-use crate::measure::{Mix, Sort, Touch, Turning, line_of};
+use super::sink::BlockExecution;
+use super::words::{AccessWord, resolve_branch};
+use crate::measure::{InstructionCounts, LocatedBranch, MemoryTouch, TouchKind, line_of};
 
 /// Plan of a block of which every operation is executed once, in order.
 #[derive(Debug, Clone)]
-pub(super) struct Plan {
-    mix: Mix,
+pub(super) struct BlockPlan {
+    mix: InstructionCounts,
     lines: Vec<(u64, u64)>,
-    uses: Vec<Use>,
+    uses: Vec<PlannedAccess>,
     branch: Option<(Op, Branch)>,
 }
 
 /// An access to data as the emulator tells of it, but for its address.
 #[derive(Debug, Clone, Copy)]
-struct Use {
-    /// The only right value of [`Word::form`].
+struct PlannedAccess {
+    /// The only right value of [`AccessWord::form`].
     form: u64,
     bytes: u16,
-    sort: Sort,
+    sort: TouchKind,
 }
 
-impl Plan {
+impl BlockPlan {
     /// The plan of instructions with these operations; none where it takes their execution to know
     /// which there are.
-    pub(super) fn of<'a>(instructions: impl Iterator<Item = &'a [Op]>) -> Option<Self> {
+    pub(super) fn from_instructions<'a>(
+        instructions: impl Iterator<Item = &'a [Op]>,
+    ) -> Option<Self> {
         let mut plan = Self {
-            mix: Mix::default(),
+            mix: InstructionCounts::default(),
             lines: Vec::new(),
             uses: Vec::new(),
             branch: None,
@@ -45,7 +47,7 @@ impl Plan {
         // Behind a branch there is nothing, or it would not be known where it went.
         let fits = self.branch.is_none() && self.add_use(number, op);
         self.branch = op.branch.map(|branch| (*op, branch));
-        self.mix.op(&Op {
+        self.mix.add_op(&Op {
             branch: None,
             ..*op
         });
@@ -67,40 +69,41 @@ impl Plan {
     /// it in pieces.
     fn add_use(&mut self, number: usize, op: &Op) -> bool {
         let Some(data) = op.data else { return true };
-        let Touch { sort, bytes, .. } = Touch::data(op.kind, data);
-        let form = Word::form_of(number, u64::from(bytes), op.kind == Kind::Store);
-        self.uses.extend(form.map(|form| Use { form, bytes, sort }));
+        let MemoryTouch { sort, bytes, .. } = MemoryTouch::data(op.kind, data);
+        let form = AccessWord::access_form(number, u64::from(bytes), op.kind == OpKind::Store);
+        self.uses
+            .extend(form.map(|form| PlannedAccess { form, bytes, sort }));
         form.is_some()
     }
 
     /// The run in which the emulator told of these accesses, with execution going on at `next`, if
     /// known; none where they are not those that were to be expected. `touches` is room for them.
     #[inline]
-    pub(super) fn run<'a>(
+    pub(super) fn match_execution<'a>(
         &'a self,
         words: &[u64],
         next: Option<u64>,
-        touches: &'a mut Vec<Touch>,
-    ) -> Option<Run<'a>> {
+        touches: &'a mut Vec<MemoryTouch>,
+    ) -> Option<BlockExecution<'a>> {
         if words.len() != self.uses.len() {
             return None;
         }
         touches.clear();
         let mut is_other = false;
         touches.extend(words.iter().zip(&self.uses).map(|(&word, expected)| {
-            is_other |= Word::form(word) != expected.form;
-            Touch {
-                address: Word::address(word),
+            is_other |= AccessWord::form(word) != expected.form;
+            MemoryTouch {
+                address: AccessWord::address(word),
                 bytes: expected.bytes,
                 sort: expected.sort,
             }
         }));
-        let turning = self.branch.as_ref().map(|(op, branch)| Turning {
+        let turning = self.branch.as_ref().map(|(op, branch)| LocatedBranch {
             at: op.address,
             length: op.length,
-            branch: outcome(op, *branch, next),
+            branch: resolve_branch(op, *branch, next),
         });
-        (!is_other).then_some(Run {
+        (!is_other).then_some(BlockExecution {
             mix: &self.mix,
             lines: &self.lines,
             touches,
@@ -111,9 +114,9 @@ impl Plan {
 
 #[cfg(test)]
 mod tests {
-    use super::super::blocks::Blocks;
-    use super::super::lane::Lane;
-    use super::super::{Sink, Stage};
+    use super::super::blocks::BlockTable;
+    use super::super::thread_decoder::ThreadDecoder;
+    use super::super::{ExecutionSink, RecordingStage};
     use super::*;
 
     const BLOCK: u64 = 8 << 60;
@@ -121,9 +124,9 @@ mod tests {
     /// Mix, and uses of memory and branches in their order.
     #[derive(Debug, Default, PartialEq)]
     struct Heard {
-        mix: Mix,
-        touches: Vec<Touch>,
-        turnings: Vec<Turning>,
+        mix: InstructionCounts,
+        touches: Vec<MemoryTouch>,
+        turnings: Vec<LocatedBranch>,
     }
 
     /// Hears blocks as a whole, if `whole` says so.
@@ -134,31 +137,31 @@ mod tests {
         heard: Heard,
     }
 
-    impl Sink for Hears {
-        fn op(&mut self, _: usize, op: &Op) {
-            self.heard.mix.op(op);
-            let touch = op.data.map(|data| Touch::data(op.kind, data));
+    impl ExecutionSink for Hears {
+        fn record_op(&mut self, _: usize, op: &Op) {
+            self.heard.mix.add_op(op);
+            let touch = op.data.map(|data| MemoryTouch::data(op.kind, data));
             self.heard.touches.extend(touch);
             let (at, length) = (op.address, op.length);
-            let turning = op.branch.map(|branch| Turning { at, length, branch });
+            let turning = op.branch.map(|branch| LocatedBranch { at, length, branch });
             self.heard.turnings.extend(turning);
         }
 
-        fn run(&mut self, _: usize, run: &Run) -> bool {
+        fn record_block(&mut self, _: usize, run: &BlockExecution) -> bool {
             if self.whole {
                 self.runs += 1;
-                self.heard.mix.block(run.mix, run.branch());
+                self.heard.mix.add_block(run.mix, run.branch());
                 self.heard.touches.extend(run.touches);
                 self.heard.turnings.extend(run.turning);
             }
             self.whole
         }
 
-        fn stage(&mut self, _: usize, _: Stage, _: u64) {}
+        fn enter_stage(&mut self, _: usize, _: RecordingStage, _: u64) {}
     }
 
     /// Blocks of one instruction each but for the first, which has three.
-    fn blocks(first: [&[u8]; 3], others: &[&[u8]]) -> Blocks {
+    fn blocks(first: [&[u8]; 3], others: &[&[u8]]) -> BlockTable {
         let mut bytes = Vec::new();
         let all = std::iter::once(&first[..]).chain(others.iter().map(std::slice::from_ref));
         for (number, code) in (0_u32..).zip(all) {
@@ -170,19 +173,19 @@ mod tests {
                 bytes.extend(*code);
             }
         }
-        let mut blocks = Blocks::default();
-        blocks.describe(&bytes).unwrap();
+        let mut blocks = BlockTable::default();
+        blocks.add_descriptions(&bytes).unwrap();
         blocks
     }
 
-    fn hears(whole: bool, blocks: &Blocks, words: &[u64]) -> Hears {
+    fn hears(whole: bool, blocks: &BlockTable, words: &[u64]) -> Hears {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         let mut sink = Hears {
             whole,
             ..Hears::default()
         };
-        let mut lane = Lane::new(0);
-        lane.hear(&bytes, blocks, &mut sink).unwrap();
+        let mut lane = ThreadDecoder::new(0);
+        lane.decode_words(&bytes, blocks, &mut sink).unwrap();
         lane.finish(blocks, &mut sink);
         sink
     }

@@ -8,7 +8,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::RecordError;
+use super::ProgramRecordError;
 
 /// Scripts whose interpreter is a script, and so on; Linux allows as many.
 const MOST_INTERPRETERS: usize = 5;
@@ -17,7 +17,7 @@ const HEAD: u64 = 256;
 
 /// Program to run in the end.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Program {
+pub(super) struct ResolvedProgram {
     pub(super) path: PathBuf,
     /// Name under which the program sees itself.
     pub(super) name: OsString,
@@ -25,28 +25,28 @@ pub(super) struct Program {
 }
 
 /// The program that a command runs; for a script, its interpreter.
-pub(super) fn resolve(command: &[OsString]) -> Result<Program, RecordError> {
-    let (name, arguments) = command.split_first().ok_or(RecordError::NoCommand)?;
-    let mut program = Program {
-        path: find(name)?,
+pub(super) fn resolve_program(command: &[OsString]) -> Result<ResolvedProgram, ProgramRecordError> {
+    let (name, arguments) = command.split_first().ok_or(ProgramRecordError::NoCommand)?;
+    let mut program = ResolvedProgram {
+        path: find_in_path(name)?,
         name: name.clone(),
         arguments: arguments.to_vec(),
     };
     for _ in 0..MOST_INTERPRETERS {
-        let head = head(&program.path)?;
+        let head = read_head(&program.path)?;
         match head.strip_prefix(b"#!") {
-            Some(line) => program = interpreted(program, line)?,
-            None => return check(&program.path, &head).map(|()| program),
+            Some(line) => program = resolve_interpreter(program, line)?,
+            None => return check_elf(&program.path, &head).map(|()| program),
         }
     }
-    Err(RecordError::Foreign {
+    Err(ProgramRecordError::Foreign {
         path: program.path,
         what: "a script whose interpreters are scripts",
     })
 }
 
-fn find(name: &OsStr) -> Result<PathBuf, RecordError> {
-    let not_found = || RecordError::NotFound {
+fn find_in_path(name: &OsStr) -> Result<PathBuf, ProgramRecordError> {
+    let not_found = || ProgramRecordError::NotFound {
         name: name.to_string_lossy().into_owned(),
     };
     if name.as_bytes().contains(&b'/') {
@@ -65,10 +65,10 @@ fn is_executable(path: &Path) -> bool {
         .is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
 }
 
-fn head(path: &Path) -> Result<Vec<u8>, RecordError> {
+fn read_head(path: &Path) -> Result<Vec<u8>, ProgramRecordError> {
     let mut head = Vec::new();
     let read = File::open(path).and_then(|file| file.take(HEAD).read_to_end(&mut head));
-    read.map_err(|source| RecordError::Unreadable {
+    read.map_err(|source| ProgramRecordError::Unreadable {
         path: path.to_owned(),
         source,
     })?;
@@ -77,7 +77,10 @@ fn head(path: &Path) -> Result<Vec<u8>, RecordError> {
 
 /// The interpreter with the script as an argument. As in Linux, all behind the interpreter's name
 /// is one argument.
-fn interpreted(script: Program, line: &[u8]) -> Result<Program, RecordError> {
+fn resolve_interpreter(
+    script: ResolvedProgram,
+    line: &[u8],
+) -> Result<ResolvedProgram, ProgramRecordError> {
     let line = line
         .split(|&byte| byte == b'\n')
         .next()
@@ -97,21 +100,21 @@ fn interpreted(script: Program, line: &[u8]) -> Result<Program, RecordError> {
     // `env NAME` would replace itself by another program.
     if Path::new(&interpreter).file_name() == Some(OsStr::new("env")) && arguments.len() >= 2 {
         let name = arguments.remove(0);
-        return Ok(Program {
-            path: find(&name)?,
+        return Ok(ResolvedProgram {
+            path: find_in_path(&name)?,
             name,
             arguments,
         });
     }
-    Ok(Program {
-        path: find(&interpreter)?,
+    Ok(ResolvedProgram {
+        path: find_in_path(&interpreter)?,
         name: interpreter,
         arguments,
     })
 }
 
 /// An ELF file of class 64-bit (Tool Interface Standard, ELF 1.2) for x86-64.
-fn check(path: &Path, head: &[u8]) -> Result<(), RecordError> {
+fn check_elf(path: &Path, head: &[u8]) -> Result<(), ProgramRecordError> {
     let what = match head {
         [0x7f, b'E', b'L', b'F', 1, ..] => "a 32-bit program",
         [0x7f, b'E', b'L', b'F', 2, rest @ ..] if rest.get(13..15) == Some(&[62, 0]) => {
@@ -120,7 +123,7 @@ fn check(path: &Path, head: &[u8]) -> Result<(), RecordError> {
         [0x7f, b'E', b'L', b'F', ..] => "a program for another processor",
         _ => "no program",
     };
-    Err(RecordError::Foreign {
+    Err(ProgramRecordError::Foreign {
         path: path.to_owned(),
         what,
     })
@@ -130,11 +133,11 @@ fn check(path: &Path, head: &[u8]) -> Result<(), RecordError> {
 mod tests {
     use super::*;
 
-    fn resolved(bytes: &[u8]) -> Result<Program, RecordError> {
+    fn resolved(bytes: &[u8]) -> Result<ResolvedProgram, ProgramRecordError> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("program");
         std::fs::write(&path, bytes).unwrap();
-        resolve(&[path.into_os_string(), "x".into()])
+        resolve_program(&[path.into_os_string(), "x".into()])
     }
 
     #[test]
@@ -155,8 +158,13 @@ mod tests {
         let arm = [&b"\x7fELF\x02"[..], &[0; 13], &[183, 0]].concat();
         assert!(said(&arm).contains("another processor"));
         assert!(said(b"hello").contains("is no program"));
-        let missing = resolve(&["consort-no-such-program".into()]).unwrap_err();
+        let missing = resolve_program(&["consort-no-such-program".into()]).unwrap_err();
         assert!(missing.to_string().contains("cannot find program"));
-        assert!(resolve(&[]).unwrap_err().to_string().contains("-- CMD"));
+        assert!(
+            resolve_program(&[])
+                .unwrap_err()
+                .to_string()
+                .contains("-- CMD")
+        );
     }
 }

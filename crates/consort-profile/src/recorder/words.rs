@@ -1,7 +1,7 @@
 //! Words in which the plugin tells of execution: accesses to memory, and what they and the next
 //! block tell of an operation.
 
-use consort_ops::{Branch, Kind, Op, Turn};
+use consort_ops::{Branch, BranchKind, Op, OpKind};
 
 const ADDRESS_BITS: u32 = 50;
 const ADDRESS: u64 = (1 << ADDRESS_BITS) - 1;
@@ -14,7 +14,7 @@ pub(super) fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
 
 /// Access to memory as the emulator reports it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Word {
+pub(super) struct AccessWord {
     pub(super) address: u64,
     bytes: u64,
     pub(super) instruction: usize,
@@ -22,7 +22,7 @@ pub(super) struct Word {
     taken: bool,
 }
 
-impl Word {
+impl AccessWord {
     pub(super) const fn new(word: u64) -> Self {
         Self {
             address: Self::address(word),
@@ -45,7 +45,7 @@ impl Word {
 
     /// The form of an access of the instruction with this number; none where there is none of so
     /// many bytes.
-    pub(super) fn form_of(instruction: usize, bytes: u64, is_store: bool) -> Option<u64> {
+    pub(super) fn access_form(instruction: usize, bytes: u64, is_store: bool) -> Option<u64> {
         let is_one = bytes.is_power_of_two() && bytes <= 8 && instruction < 512;
         let size = u64::from(bytes.trailing_zeros());
         is_one.then_some(u64::from(is_store) << 12 | size << 9 | instruction as u64)
@@ -54,8 +54,8 @@ impl Word {
 
 /// Finds where the operation's data was; nowhere when it did not come to an access. What the
 /// emulator does in pieces is put together; what it reads and writes in one is told once.
-pub(super) fn locate(op: &mut Op, accesses: &mut [Word]) -> bool {
-    let store = op.kind == Kind::Store;
+pub(super) fn locate_data(op: &mut Op, accesses: &mut [AccessWord]) -> bool {
+    let store = op.kind == OpKind::Store;
     let free = accesses
         .iter()
         .position(|word| !word.taken && word.store == store);
@@ -82,11 +82,11 @@ pub(super) fn locate(op: &mut Op, accesses: &mut [Word]) -> bool {
 }
 
 /// Outcome of a branch that was followed by code at `next`; as expected where nothing followed.
-pub(super) fn outcome(op: &Op, branch: Branch, next: Option<u64>) -> Branch {
+pub(super) fn resolve_branch(op: &Op, branch: Branch, next: Option<u64>) -> Branch {
     let through = op.address.wrapping_add(u64::from(op.length));
     let target = next.unwrap_or(through);
     Branch {
-        taken: target != through || branch.turn != Turn::Conditional,
+        taken: target != through || branch.turn != BranchKind::Conditional,
         target,
         ..branch
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::futex::Futex;
-use crate::recorder::Call;
+use crate::recorder::SystemCall;
 
 /// Result of a call that found the word changed: the barrier was open already.
 const AGAIN: i64 = -11;
@@ -18,7 +18,7 @@ pub struct Barriers {
 }
 
 #[derive(Debug, Clone, Default)]
-struct Word {
+struct BarrierWord {
     opened: u64,
     met: BTreeSet<usize>,
     /// Instructions executed at arrival, by thread, of those that wait, of those that it opened
@@ -36,7 +36,7 @@ struct Word {
     variances: BTreeMap<usize, (f64, u64)>,
 }
 
-impl Word {
+impl BarrierWord {
     /// Takes a thread that waits for the word to change from a value.
     fn arrive(&mut self, thread: usize, value: u64, executed: u64) {
         let is_known = self.last_value == Some(value);
@@ -54,7 +54,7 @@ impl Word {
     /// Opens for those that wait. Who found it open is known by now for the time before.
     fn open(&mut self) {
         self.opened += 1;
-        self.compare();
+        self.record_imbalance();
         self.met.extend(self.waiting.keys());
         self.before = std::mem::take(&mut self.last);
         self.last = std::mem::replace(&mut self.waiting, std::mem::take(&mut self.next));
@@ -62,7 +62,7 @@ impl Word {
         self.value = self.next_value.take();
     }
 
-    fn compare(&mut self) {
+    fn record_imbalance(&mut self) {
         let since = |(thread, now): (&usize, &u64)| {
             let before = self.before.get(thread)?;
             Some(now.saturating_sub(*before) as f64)
@@ -89,14 +89,14 @@ fn relative_variance(values: &[f64]) -> Option<f64> {
 /// Takes futex calls in the order of the whole program.
 #[derive(Debug, Clone, Default)]
 pub(super) struct BarrierMeter {
-    words: HashMap<u64, Word>,
+    words: HashMap<u64, BarrierWord>,
     waits: HashMap<usize, u64>,
 }
 
 impl BarrierMeter {
     /// Takes a call that a thread makes after so many instructions.
-    pub(super) fn called(&mut self, thread: usize, call: &Call, executed: u64) {
-        match Futex::of(call) {
+    pub(super) fn handle_call(&mut self, thread: usize, call: &SystemCall, executed: u64) {
+        match Futex::from_call(call) {
             Some(Futex::Wait(word, value)) => {
                 self.waits.insert(thread, word);
                 let word = self.words.entry(word).or_default();
@@ -112,7 +112,7 @@ impl BarrierMeter {
     }
 
     /// Takes what a thread's call returned.
-    pub(super) fn returned(&mut self, thread: usize, result: i64) {
+    pub(super) fn handle_return(&mut self, thread: usize, result: i64) {
         let Some(word) = self.waits.remove(&thread).filter(|_| result == AGAIN) else {
             return;
         };
@@ -127,14 +127,14 @@ impl BarrierMeter {
     /// The barriers that as many threads of a role met as it has at a time. A role is given by its
     /// threads and that number.
     pub(super) fn barriers(&self, roles: &[(Vec<usize>, usize)]) -> Option<Barriers> {
-        let joins_all = |word: &&Word| {
+        let joins_all = |word: &&BarrierWord| {
             let met = |threads: &[usize]| threads.iter().filter(|t| word.met.contains(t)).count();
             let is_met = |(threads, most): &(Vec<usize>, usize)| *most > 1 && met(threads) >= *most;
             roles.iter().any(is_met)
         };
         let words = || self.words.values().filter(joins_all);
         // A part of the threads may be more alike than all are.
-        let whole = |word: &Word| word.variances.last_key_value().map(|(_, known)| *known);
+        let whole = |word: &BarrierWord| word.variances.last_key_value().map(|(_, known)| *known);
         let (variance, compared) = words()
             .filter_map(whole)
             .fold((0.0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
@@ -157,11 +157,11 @@ mod tests {
         let mut meter = BarrierMeter::default();
         for time in 1..=times {
             for (thread, work) in works.iter().enumerate().take(2) {
-                meter.called(thread, &call(128, WORD, time), work * time);
+                meter.handle_call(thread, &call(128, WORD, time), work * time);
             }
-            meter.called(2, &call(129, WORD, 0x7fff_ffff), works[2] * time);
-            meter.returned(0, 0);
-            meter.returned(1, 0);
+            meter.handle_call(2, &call(129, WORD, 0x7fff_ffff), works[2] * time);
+            meter.handle_return(0, 0);
+            meter.handle_return(1, 0);
         }
         meter
     }
@@ -182,18 +182,18 @@ mod tests {
         assert_eq!(meter.barriers(&[(vec![0], 1)]), None);
         // Waking one is what locks do.
         let mut lock = BarrierMeter::default();
-        lock.called(0, &call(128, WORD, 2), 1);
-        lock.called(1, &call(129, WORD, 1), 2);
+        lock.handle_call(0, &call(128, WORD, 2), 1);
+        lock.handle_call(1, &call(129, WORD, 1), 2);
         assert_eq!(lock.barriers(&[(vec![0, 1], 2)]), None);
     }
 
     #[test]
     fn who_comes_too_late_to_wait_met_the_barrier_before() {
         let mut meter = met([100, 100, 100], 2);
-        meter.called(0, &call(128, WORD, 2), 200);
-        meter.returned(0, AGAIN);
-        meter.called(1, &call(128, WORD, 3), 300);
-        meter.called(2, &call(129, WORD, 0x7fff_ffff), 300);
+        meter.handle_call(0, &call(128, WORD, 2), 200);
+        meter.handle_return(0, AGAIN);
+        meter.handle_call(1, &call(128, WORD, 3), 300);
+        meter.handle_call(2, &call(129, WORD, 0x7fff_ffff), 300);
         let barriers = meter.barriers(&[(vec![0, 1, 2], 3)]).unwrap();
         assert_eq!((barriers.opened, barriers.imbalance), (3, 0.0));
     }
@@ -202,11 +202,11 @@ mod tests {
     fn who_waits_again_before_the_opening_is_told_waits_for_the_next() {
         let mut meter = met([80, 100, 120], 2);
         for time in [3, 4, 5] {
-            meter.called(0, &call(128, WORD, time), 80 * time);
+            meter.handle_call(0, &call(128, WORD, time), 80 * time);
             // Found the barrier open without a call.
-            meter.called(0, &call(128, WORD, time + 1), 80 * (time + 1));
-            meter.called(1, &call(128, WORD, time), 100 * time);
-            meter.called(2, &call(129, WORD, 0x7fff_ffff), 120 * time);
+            meter.handle_call(0, &call(128, WORD, time + 1), 80 * (time + 1));
+            meter.handle_call(1, &call(128, WORD, time), 100 * time);
+            meter.handle_call(2, &call(129, WORD, 0x7fff_ffff), 120 * time);
         }
         let barriers = meter.barriers(&[(vec![0, 1, 2], 3)]).unwrap();
         assert!((barriers.imbalance - 0.2).abs() < 1e-9, "{barriers:?}");

@@ -1,6 +1,6 @@
 //! The futex calls of Linux (futex(2)).
 
-use crate::recorder::Call;
+use crate::recorder::SystemCall;
 
 /// Number of the call on x86-64.
 const FUTEX: u64 = 202;
@@ -20,7 +20,7 @@ impl Futex {
     /// The futex call that a call is, if it is one that is looked at: `FUTEX_WAIT`,
     /// `FUTEX_WAIT_BITSET`, `FUTEX_WAKE`, `FUTEX_WAKE_BITSET`, `FUTEX_WAKE_OP`, `FUTEX_REQUEUE`
     /// and `FUTEX_CMP_REQUEUE`. One that moves waiters counts as one that wakes all.
-    pub(super) fn of(call: &Call) -> Option<Self> {
+    pub(super) fn from_call(call: &SystemCall) -> Option<Self> {
         let [word, operation, value] = call.arguments;
         if call.number != FUTEX {
             return None;
@@ -35,8 +35,8 @@ impl Futex {
 }
 
 #[cfg(test)]
-pub(super) fn call(operation: u64, word: u64, value: u64) -> Call {
-    Call {
+pub(super) fn call(operation: u64, word: u64, value: u64) -> SystemCall {
+    SystemCall {
         number: FUTEX,
         arguments: [word, operation, value],
     }
@@ -48,10 +48,13 @@ mod tests {
 
     #[test]
     fn calls_are_told_by_what_they_do() {
-        assert_eq!(Futex::of(&call(128, 8, 1)), Some(Futex::Wait(8, 1)));
-        assert_eq!(Futex::of(&call(129, 8, 3)), Some(Futex::Wake(8, 3)));
-        assert_eq!(Futex::of(&call(4, 8, 0)), Some(Futex::Wake(8, u64::MAX)));
-        assert_eq!(Futex::of(&call(6, 8, 0)), None);
-        assert_eq!(Futex::of(&Call::default()), None);
+        assert_eq!(Futex::from_call(&call(128, 8, 1)), Some(Futex::Wait(8, 1)));
+        assert_eq!(Futex::from_call(&call(129, 8, 3)), Some(Futex::Wake(8, 3)));
+        assert_eq!(
+            Futex::from_call(&call(4, 8, 0)),
+            Some(Futex::Wake(8, u64::MAX))
+        );
+        assert_eq!(Futex::from_call(&call(6, 8, 0)), None);
+        assert_eq!(Futex::from_call(&SystemCall::default()), None);
     }
 }

@@ -7,7 +7,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::futex::Futex;
-use crate::recorder::{Atomic, Call};
+use crate::recorder::{AtomicUpdate, SystemCall};
 
 /// Words that one thread is taken to hold at a time; with more, the oldest is forgotten.
 const MOST_HELD: usize = 8;
@@ -30,7 +30,7 @@ pub struct Locks {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Held {
+struct LockHold {
     word: u64,
     since: u64,
     /// True where the thread waited, so that its next update is another try.
@@ -39,21 +39,21 @@ struct Held {
 
 /// A lock that was given back, unless the thread waits on it next.
 #[derive(Debug, Clone, Copy)]
-struct Given {
-    held: Held,
+struct LockRelease {
+    held: LockHold,
     code: u64,
     hold: u64,
     counted: bool,
 }
 
 #[derive(Debug, Clone, Default)]
-struct Taker {
-    held: Vec<Held>,
-    given: Option<Given>,
+struct ThreadLocks {
+    held: Vec<LockHold>,
+    given: Option<LockRelease>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Word {
+struct LockWord {
     takers: u64,
     taken: u64,
     held_instr: u64,
@@ -63,33 +63,39 @@ struct Word {
 /// Takes atomic updates, stores and calls.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LockMeter {
-    takers: Vec<Taker>,
+    takers: Vec<ThreadLocks>,
     tries: HashSet<u64>,
-    words: HashMap<u64, Word>,
+    words: HashMap<u64, LockWord>,
 }
 
 impl LockMeter {
-    fn taker(&mut self, thread: usize) -> &mut Taker {
+    fn thread_locks(&mut self, thread: usize) -> &mut ThreadLocks {
         if self.takers.len() <= thread {
-            self.takers.resize_with(thread + 1, Taker::default);
+            self.takers.resize_with(thread + 1, ThreadLocks::default);
         }
         &mut self.takers[thread]
     }
 
     /// Forgets the locks of a thread: behind what is not seen they are unknown.
-    pub(crate) fn forget(&mut self, thread: usize) {
-        *self.taker(thread) = Taker::default();
+    pub(crate) fn forget_thread(&mut self, thread: usize) {
+        *self.thread_locks(thread) = ThreadLocks::default();
     }
 
     /// Returns true where a thread holds a lock.
-    pub(crate) fn holds(&self, thread: usize) -> bool {
+    pub(crate) fn holds_lock(&self, thread: usize) -> bool {
         self.takers.get(thread).is_some_and(|t| !t.held.is_empty())
     }
 
     /// Takes an atomic update that is the thread's instruction number `at`.
-    pub(crate) fn atomic(&mut self, thread: usize, atomic: Atomic, at: u64, counts: bool) {
+    pub(crate) fn record_atomic(
+        &mut self,
+        thread: usize,
+        atomic: AtomicUpdate,
+        at: u64,
+        counts: bool,
+    ) {
         let is_try = atomic.compares || self.tries.contains(&atomic.code);
-        let taker = self.taker(thread);
+        let taker = self.thread_locks(thread);
         let found = taker.held.iter_mut().find(|held| held.word == atomic.word);
         match found {
             Some(held) if is_try || held.waited => {
@@ -98,47 +104,47 @@ impl LockMeter {
                     self.tries.insert(atomic.code);
                 }
             }
-            Some(_) => self.give(thread, atomic, at, counts),
-            None if atomic.compares => self.begin(thread, atomic.word, at),
+            Some(_) => self.release_lock(thread, atomic, at, counts),
+            None if atomic.compares => self.begin_hold(thread, atomic.word, at),
             None => {}
         }
     }
 
     /// Takes a plain store.
-    pub(crate) fn store(&mut self, thread: usize, word: u64, at: u64, counts: bool) {
-        let taker = self.taker(thread);
+    pub(crate) fn record_store(&mut self, thread: usize, word: u64, at: u64, counts: bool) {
+        let taker = self.thread_locks(thread);
         if taker.held.iter().any(|held| held.word == word) {
             let (code, compares) = (0, false);
-            let atomic = Atomic {
+            let atomic = AtomicUpdate {
                 word,
                 code,
                 compares,
             };
-            self.give(thread, atomic, at, counts);
+            self.release_lock(thread, atomic, at, counts);
         }
     }
 
-    fn begin(&mut self, thread: usize, word: u64, since: u64) {
-        let taker = self.taker(thread);
+    fn begin_hold(&mut self, thread: usize, word: u64, since: u64) {
+        let taker = self.thread_locks(thread);
         if taker.held.len() == MOST_HELD {
             taker.held.remove(0);
         }
         let waited = false;
-        taker.held.push(Held {
+        taker.held.push(LockHold {
             word,
             since,
             waited,
         });
     }
 
-    fn give(&mut self, thread: usize, atomic: Atomic, at: u64, counts: bool) {
-        let taker = self.taker(thread);
+    fn release_lock(&mut self, thread: usize, atomic: AtomicUpdate, at: u64, counts: bool) {
+        let taker = self.thread_locks(thread);
         let place = taker.held.iter().position(|held| held.word == atomic.word);
         let Some(held) = place.map(|place| taker.held.remove(place)) else {
             return;
         };
         let hold = at - held.since;
-        taker.given = Some(Given {
+        taker.given = Some(LockRelease {
             held,
             code: atomic.code,
             hold,
@@ -153,22 +159,22 @@ impl LockMeter {
     }
 
     /// Takes a call: who waits on a word does not hold it.
-    pub(crate) fn call(&mut self, thread: usize, call: &Call) {
-        let Some(Futex::Wait(word, _)) = Futex::of(call) else {
+    pub(crate) fn record_call(&mut self, thread: usize, call: &SystemCall) {
+        let Some(Futex::Wait(word, _)) = Futex::from_call(call) else {
             return;
         };
         self.words.entry(word).or_default().waits += 1;
-        let taker = self.taker(thread);
+        let taker = self.thread_locks(thread);
         let given = taker.given.take().filter(|given| given.held.word == word);
         if let Some(held) = taker.held.iter_mut().find(|held| held.word == word) {
             held.waited = true;
         } else if let Some(given) = given {
-            self.take_back(thread, &given);
+            self.undo_release(thread, &given);
         }
     }
 
     /// Takes back a release that was a try.
-    fn take_back(&mut self, thread: usize, given: &Given) {
+    fn undo_release(&mut self, thread: usize, given: &LockRelease) {
         self.tries.insert(given.code);
         let word = self.words.entry(given.held.word).or_default();
         if given.counted {
@@ -176,7 +182,7 @@ impl LockMeter {
             word.held_instr -= given.hold;
         }
         let waited = true;
-        self.taker(thread).held.push(Held {
+        self.thread_locks(thread).held.push(LockHold {
             waited,
             ..given.held
         });
@@ -186,9 +192,9 @@ impl LockMeter {
     pub(crate) fn locks(&self) -> Option<Locks> {
         let taken = || self.words.values().filter(|word| word.taken > 0);
         let common = || taken().filter(|word| word.takers.count_ones() > 1);
-        let sum = |of: fn(&Word) -> u64| common().map(of).sum::<u64>();
+        let sum = |of: fn(&LockWord) -> u64| common().map(of).sum::<u64>();
         let all = sum(|word| word.taken);
-        let of_all = |word: &Word| word.taken as f64 / all.max(1) as f64;
+        let of_all = |word: &LockWord| word.taken as f64 / all.max(1) as f64;
         let meeting: f64 = common().map(|word| of_all(word).powi(2)).sum();
         taken().next().map(|_| Locks {
             taken: all,
@@ -212,16 +218,16 @@ mod tests {
     const GIVE: (u64, bool) = (0x30, false);
 
     fn does(meter: &mut LockMeter, thread: usize, code: (u64, bool), at: u64) {
-        let atomic = Atomic {
+        let atomic = AtomicUpdate {
             word: WORD,
             code: code.0,
             compares: code.1,
         };
-        meter.atomic(thread, atomic, at, true);
+        meter.record_atomic(thread, atomic, at, true);
     }
 
     fn waits(meter: &mut LockMeter, thread: usize) {
-        meter.call(thread, &call(128, WORD, 2));
+        meter.record_call(thread, &call(128, WORD, 2));
     }
 
     #[test]
@@ -262,7 +268,7 @@ mod tests {
             does(&mut meter, thread, GIVE, 0);
             does(&mut meter, thread, TAKE, 1);
             does(&mut meter, thread, TAKE, 2);
-            meter.forget(thread);
+            meter.forget_thread(thread);
         }
         assert_eq!(meter.locks(), None);
     }
@@ -271,9 +277,9 @@ mod tests {
     fn a_lock_of_one_thread_is_told_apart() {
         let mut meter = LockMeter::default();
         does(&mut meter, 0, TAKE, 0);
-        assert!(meter.holds(0));
-        meter.store(0, WORD, 10, true);
-        assert!(!meter.holds(0));
+        assert!(meter.holds_lock(0));
+        meter.record_store(0, WORD, 10, true);
+        assert!(!meter.holds_lock(0));
         let locks = meter.locks().unwrap();
         assert_eq!((locks.taken, locks.taken_by_one), (0, 1));
     }

@@ -10,14 +10,14 @@ mod text;
 
 pub use barriers::Barriers;
 pub use locks::Locks;
-pub use sharing::Shared;
+pub use sharing::SharedLines;
 
 pub(crate) use locks::LockMeter;
-pub(crate) use sharing::Sharing;
-pub(crate) use team::Team;
+pub(crate) use sharing::SharingMeter;
+pub(crate) use team::ThreadTeam;
 
-use crate::figures::Figures;
-use crate::measure::{Counts, Tally};
+use crate::figures::ExecutionFigures;
+use crate::measure::{MeterCounts, PartialTally};
 
 /// Share of the mean of other threads below which the first one, besides what it does alone,
 /// counts as one that only looks after them.
@@ -25,13 +25,13 @@ const IDLE: f64 = 0.1;
 
 /// Measurements of a program's threads.
 #[derive(Debug, Clone)]
-pub struct Threads {
+pub struct ThreadRelations {
     /// Threads that there were.
     pub count: usize,
     /// Most threads at a time that share the work.
     pub at_once: usize,
     /// Roles, in the order of their earliest threads.
-    pub roles: Vec<Role>,
+    pub roles: Vec<ThreadRole>,
     /// Instructions of the first thread while no other one could run.
     pub serial: u64,
     /// Instructions of all threads, recorded or not.
@@ -39,9 +39,9 @@ pub struct Threads {
     /// Instructions that were recorded and count.
     pub counted: u64,
     /// Lines of data that threads used while there were several.
-    pub data: Shared,
+    pub data: SharedLines,
     /// Lines of code.
-    pub code: Shared,
+    pub code: SharedLines,
     /// Locks.
     pub locks: Option<Locks>,
     /// Barriers.
@@ -50,7 +50,7 @@ pub struct Threads {
 
 /// Threads that run alike code.
 #[derive(Debug, Clone)]
-pub struct Role {
+pub struct ThreadRole {
     /// Its name: `main` if it has the first thread, unless that leaves the work to others of it.
     pub name: String,
     /// Its threads.
@@ -62,32 +62,32 @@ pub struct Role {
     /// True for the first thread alone, doing little but looking after the others.
     pub is_idle: bool,
     /// Measurements of them.
-    pub figures: Figures,
+    pub figures: ExecutionFigures,
 }
 
 /// Facts about one thread.
-pub(crate) struct Known<'a> {
+pub(crate) struct ThreadMeasurements<'a> {
     pub(crate) code: &'a [u64],
-    pub(crate) counts: &'a Counts,
+    pub(crate) counts: &'a MeterCounts,
 }
 
 /// Facts heard of all threads.
-pub(crate) struct Heard<'a> {
-    pub(crate) threads: Vec<Known<'a>>,
-    pub(crate) team: &'a Team,
-    pub(crate) sharing: &'a Sharing,
+pub(crate) struct TeamMeasurements<'a> {
+    pub(crate) threads: Vec<ThreadMeasurements<'a>>,
+    pub(crate) team: &'a ThreadTeam,
+    pub(crate) sharing: &'a SharingMeter,
     pub(crate) locks: &'a LockMeter,
 }
 
-impl Threads {
+impl ThreadRelations {
     /// Relations of threads; nothing where there was one.
-    pub(crate) fn of(heard: &Heard) -> Option<Self> {
+    pub(crate) fn from_measurements(heard: &TeamMeasurements) -> Option<Self> {
         let team = heard.team;
         let count = team.threads().count();
         if count < 2 {
             return None;
         }
-        let roles = roles_of(heard);
+        let roles = build_roles(heard);
         let is_idle = is_idle(team);
         let groups: Vec<_> = roles
             .iter()
@@ -98,8 +98,11 @@ impl Threads {
             count,
             at_once: team.most_at_once(|thread| thread != 0 || !is_idle),
             roles,
-            serial: team.alone(),
-            executed: team.threads().map(|thread| team.executed(thread)).sum(),
+            serial: team.solo_instructions(),
+            executed: team
+                .threads()
+                .map(|thread| team.instructions_executed(thread))
+                .sum(),
             counted: counted.sum(),
             data: heard.sharing.data(),
             code: heard.sharing.code(),
@@ -109,13 +112,13 @@ impl Threads {
     }
 
     /// Roles that share the work.
-    pub fn at_work(&self) -> impl Iterator<Item = &Role> {
-        at_work(&self.roles)
+    pub fn working_roles(&self) -> impl Iterator<Item = &ThreadRole> {
+        working_roles(&self.roles)
     }
 
     /// Mean instructions of a thread at work besides the serial part.
     #[must_use]
-    pub fn parallel_each(&self) -> f64 {
+    pub fn mean_parallel_work(&self) -> f64 {
         let parallel = self.executed.saturating_sub(self.serial);
         parallel as f64 / self.at_once.max(1) as f64
     }
@@ -124,7 +127,7 @@ impl Threads {
     /// what a thread does of the rest.
     #[must_use]
     pub fn length(&self) -> f64 {
-        self.serial as f64 + self.parallel_each()
+        self.serial as f64 + self.mean_parallel_work()
     }
 
     /// Share of [`Self::length`] that is the first thread's alone.
@@ -144,17 +147,17 @@ impl Threads {
     #[must_use]
     pub fn barrier_spacing(&self) -> Option<f64> {
         let opened = self.barriers?.opened;
-        Some(self.parallel_each() / opened.max(1) as f64)
+        Some(self.mean_parallel_work() / opened.max(1) as f64)
     }
 }
 
-fn at_work(roles: &[Role]) -> impl Iterator<Item = &Role> {
+fn working_roles(roles: &[ThreadRole]) -> impl Iterator<Item = &ThreadRole> {
     roles.iter().filter(|role| !role.is_idle)
 }
 
-fn roles_of(heard: &Heard) -> Vec<Role> {
+fn build_roles(heard: &TeamMeasurements) -> Vec<ThreadRole> {
     let codes: Vec<_> = heard.threads.iter().map(|thread| thread.code).collect();
-    let of = roles::roles(&codes);
+    let of = roles::assign_roles(&codes);
     let most = of.iter().flatten().max().map_or(0, |most| most + 1);
     let members = |role| {
         let threads = of.iter().enumerate();
@@ -162,22 +165,29 @@ fn roles_of(heard: &Heard) -> Vec<Role> {
         own.map(|(thread, _)| thread).collect::<Vec<_>>()
     };
     (0..most)
-        .map(|number| role(heard, number, members(number)))
+        .map(|number| build_role(heard, number, members(number)))
         .collect()
 }
 
-fn role(heard: &Heard, number: usize, threads: Vec<usize>) -> Role {
+fn build_role(heard: &TeamMeasurements, number: usize, threads: Vec<usize>) -> ThreadRole {
     let team = heard.team;
-    let mut counts = Counts::default();
+    let mut counts = MeterCounts::default();
     for &thread in &threads {
         counts.add(heard.threads[thread].counts);
     }
     let (has_first, is_idle) = (threads.contains(&0), is_idle(team));
     let is_alone = threads == [0];
-    let all: u64 = threads.iter().map(|&thread| team.executed(thread)).sum();
-    let serial = if has_first { team.alone() } else { 0 };
+    let all: u64 = threads
+        .iter()
+        .map(|&thread| team.instructions_executed(thread))
+        .sum();
+    let serial = if has_first {
+        team.solo_instructions()
+    } else {
+        0
+    };
     let works = |thread| threads.contains(&thread) && (thread != 0 || !is_idle || is_alone);
-    Role {
+    ThreadRole {
         name: match has_first && (is_alone || !is_idle) {
             true => "main".to_owned(),
             false => format!("role-{}", number + 1),
@@ -185,15 +195,19 @@ fn role(heard: &Heard, number: usize, threads: Vec<usize>) -> Role {
         at_once: team.most_at_once(works),
         executed: all.saturating_sub(serial),
         is_idle: is_alone && is_idle,
-        figures: Figures::of(&counts),
+        figures: ExecutionFigures::from_counts(&counts),
         threads,
     }
 }
 
-fn is_idle(team: &Team) -> bool {
+fn is_idle(team: &ThreadTeam) -> bool {
     let others = team.threads().filter(|&thread| thread != 0);
-    let works: Vec<u64> = others.map(|thread| team.executed(thread)).collect();
+    let works: Vec<u64> = others
+        .map(|thread| team.instructions_executed(thread))
+        .collect();
     let mean = works.iter().sum::<u64>() as f64 / works.len().max(1) as f64;
-    let first = team.executed(0).saturating_sub(team.alone());
+    let first = team
+        .instructions_executed(0)
+        .saturating_sub(team.solo_instructions());
     (first as f64) < IDLE * mean
 }

@@ -12,20 +12,23 @@ use crate::interval::FINE;
 const IN_COMMON: f64 = 0.5;
 
 /// Instructions of a thread by the hash of their line of code.
-pub(super) type Code = [u64];
+pub(super) type CodeHistogram = [u64];
 
 /// The role of each thread: the number of the earliest one that has enough in common with it.
 /// Threads that were not seen have none.
-pub(super) fn roles(codes: &[&Code]) -> Vec<Option<usize>> {
+pub(super) fn assign_roles(codes: &[&CodeHistogram]) -> Vec<Option<usize>> {
     let mut found: Vec<Vec<u64>> = Vec::new();
-    codes.iter().map(|code| role(code, &mut found)).collect()
+    codes
+        .iter()
+        .map(|code| assign_role(code, &mut found))
+        .collect()
 }
 
-fn role(code: &Code, found: &mut Vec<Vec<u64>>) -> Option<usize> {
+fn assign_role(code: &CodeHistogram, found: &mut Vec<Vec<u64>>) -> Option<usize> {
     if code.iter().all(|&executed| executed == 0) {
         return None;
     }
-    let alike = |role: &Vec<u64>| in_common(role, code) > IN_COMMON;
+    let alike = |role: &Vec<u64>| common_share(role, code) > IN_COMMON;
     if let Some(number) = found.iter().position(alike) {
         for (sum, executed) in found[number].iter_mut().zip(code) {
             *sum += executed;
@@ -37,9 +40,9 @@ fn role(code: &Code, found: &mut Vec<Vec<u64>>) -> Option<usize> {
 }
 
 /// Share of executed code that two have in common, 0 to 1.
-fn in_common(a: &Code, b: &Code) -> f64 {
+fn common_share(a: &CodeHistogram, b: &CodeHistogram) -> f64 {
     debug_assert!(a.len() <= FINE && b.len() <= FINE);
-    let sum = |code: &Code| code.iter().sum::<u64>().max(1) as f64;
+    let sum = |code: &CodeHistogram| code.iter().sum::<u64>().max(1) as f64;
     let (all_a, all_b) = (sum(a), sum(b));
     let smaller = |(a, b): (&u64, &u64)| (*a as f64 / all_a).min(*b as f64 / all_b);
     a.iter().zip(b).map(smaller).sum()
@@ -51,20 +54,23 @@ mod tests {
 
     #[test]
     fn threads_of_one_loop_play_one_role_however_long_they_wait() {
-        let codes: [&Code; 5] = [
+        let codes: [&CodeHistogram; 5] = [
             &[90, 0, 10],
             &[0, 500, 0],
             &[60, 0, 40],
             &[0, 0, 0],
             &[1, 90, 9],
         ];
-        let found = roles(&codes);
+        let found = assign_roles(&codes);
         assert_eq!(found, [Some(0), Some(1), Some(0), None, Some(1)]);
     }
 
     #[test]
     fn half_in_common_is_not_enough() {
-        assert_eq!(in_common(&[50, 50, 0], &[50, 0, 50]), 0.5);
-        assert_eq!(roles(&[&[50, 50, 0], &[50, 0, 50]]), [Some(0), Some(1)]);
+        assert_eq!(common_share(&[50, 50, 0], &[50, 0, 50]), 0.5);
+        assert_eq!(
+            assign_roles(&[&[50, 50, 0], &[50, 0, 50]]),
+            [Some(0), Some(1)]
+        );
     }
 }

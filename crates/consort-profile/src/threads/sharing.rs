@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use consort_ops::{Kind, Op};
+use consort_ops::{Op, OpKind};
 
 /// Bits of an address within a line.
 const LINE_SHIFT: u32 = 6;
@@ -13,7 +13,7 @@ const TOLD_APART: usize = 64;
 
 /// Lines of 64 bytes by how many threads used them.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Shared {
+pub struct SharedLines {
     /// Lines that at least one thread used.
     pub lines: u64,
     /// Lines that at least two threads used.
@@ -28,21 +28,21 @@ pub struct Shared {
 
 /// Users of a line, a bit per thread.
 #[derive(Debug, Clone, Copy, Default)]
-struct Users {
+struct LineUsers {
     any: u64,
     writers: u64,
 }
 
 /// Lines of one kind.
 #[derive(Debug, Clone, Default)]
-struct Lines {
-    users: HashMap<u64, Users>,
+struct LineUseTable {
+    users: HashMap<u64, LineUsers>,
     /// Per thread, lines that were told, with a bit for having been written to.
     recent: Vec<Vec<u64>>,
 }
 
-impl Lines {
-    fn used(&mut self, thread: usize, line: u64, writes: bool) {
+impl LineUseTable {
+    fn record_use(&mut self, thread: usize, line: u64, writes: bool) {
         while self.recent.len() <= thread {
             self.recent.push(vec![u64::MAX; RECENT]);
         }
@@ -58,21 +58,21 @@ impl Lines {
         users.writers |= u64::from(writes) * bit;
     }
 
-    fn shared(&self) -> Shared {
+    fn shared_lines(&self) -> SharedLines {
         let lines = self.users.len() as u64;
-        let is_shared = |users: &&Users| users.any.count_ones() > 1;
+        let is_shared = |users: &&LineUsers| users.any.count_ones() > 1;
         let by_several = || self.users.values().filter(is_shared);
-        Shared {
+        SharedLines {
             lines,
             by_several: by_several().count() as u64,
             written: by_several().filter(|users| users.writers != 0).count() as u64,
-            by_all: self.by_all(),
+            by_all: self.shared_by_all(),
         }
     }
 
-    fn by_all(&self) -> f64 {
+    fn shared_by_all(&self) -> f64 {
         let used = |thread: usize| {
-            let by = |users: &&Users| users.any >> thread & 1 == 1;
+            let by = |users: &&LineUsers| users.any >> thread & 1 == 1;
             self.users.values().filter(by).count() as f64
         };
         let used: Vec<f64> = (0..TOLD_APART).map(used).collect();
@@ -87,30 +87,31 @@ impl Lines {
 
 /// Takes what threads do while there are several.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Sharing {
-    data: Lines,
-    code: Lines,
+pub(crate) struct SharingMeter {
+    data: LineUseTable,
+    code: LineUseTable,
 }
 
-impl Sharing {
-    pub(crate) fn op(&mut self, thread: usize, op: &Op) {
+impl SharingMeter {
+    pub(crate) fn add_op(&mut self, thread: usize, op: &Op) {
         if op.first {
-            self.code.used(thread, op.address >> LINE_SHIFT, false);
+            self.code
+                .record_use(thread, op.address >> LINE_SHIFT, false);
         }
         if let Some(data) = &op.data {
             let last = data.address + u64::from(data.bytes.max(1)) - 1;
             for line in data.address >> LINE_SHIFT..=last >> LINE_SHIFT {
-                self.data.used(thread, line, op.kind == Kind::Store);
+                self.data.record_use(thread, line, op.kind == OpKind::Store);
             }
         }
     }
 
-    pub(crate) fn data(&self) -> Shared {
-        self.data.shared()
+    pub(crate) fn data(&self) -> SharedLines {
+        self.data.shared_lines()
     }
 
-    pub(crate) fn code(&self) -> Shared {
-        self.code.shared()
+    pub(crate) fn code(&self) -> SharedLines {
+        self.code.shared_lines()
     }
 }
 
@@ -119,23 +120,23 @@ mod tests {
     use super::*;
     use consort_ops::Access;
 
-    fn touch(sharing: &mut Sharing, thread: usize, line: u64, kind: Kind) {
+    fn touch(sharing: &mut SharingMeter, thread: usize, line: u64, kind: OpKind) {
         let mut op = Op::new(kind, 0x1000 + thread as u64 * 64);
         op.data = Some(Access {
             address: line << LINE_SHIFT,
             bytes: 8,
             is_vector: false,
         });
-        sharing.op(thread, &op);
+        sharing.add_op(thread, &op);
     }
 
     /// Threads with as many lines of their own and in common.
-    fn shared(threads: usize, own: u64, common: u64) -> Sharing {
-        let mut sharing = Sharing::default();
+    fn shared(threads: usize, own: u64, common: u64) -> SharingMeter {
+        let mut sharing = SharingMeter::default();
         for thread in 0..threads {
             let base = (1 + thread as u64) << 20;
-            (0..own).for_each(|line| touch(&mut sharing, thread, base + line, Kind::Store));
-            (0..common).for_each(|line| touch(&mut sharing, thread, line, Kind::Load));
+            (0..own).for_each(|line| touch(&mut sharing, thread, base + line, OpKind::Store));
+            (0..common).for_each(|line| touch(&mut sharing, thread, line, OpKind::Load));
         }
         sharing
     }
@@ -153,10 +154,10 @@ mod tests {
     #[test]
     fn one_write_makes_a_shared_line_a_written_one() {
         let mut sharing = shared(2, 10, 10);
-        touch(&mut sharing, 1, 5, Kind::Load);
+        touch(&mut sharing, 1, 5, OpKind::Load);
         assert_eq!(sharing.data().written, 0);
-        touch(&mut sharing, 1, 5, Kind::Store);
-        touch(&mut sharing, 1, 5, Kind::Load);
+        touch(&mut sharing, 1, 5, OpKind::Store);
+        touch(&mut sharing, 1, 5, OpKind::Load);
         assert_eq!(sharing.data().written, 1);
         assert_eq!(sharing.code().by_several, 0);
         assert_eq!(sharing.code().lines, 2);
@@ -165,6 +166,6 @@ mod tests {
     #[test]
     fn one_thread_shares_nothing() {
         assert_eq!(shared(1, 10, 10).data().by_all, 0.0);
-        assert_eq!(Sharing::default().data(), Shared::default());
+        assert_eq!(SharingMeter::default().data(), SharedLines::default());
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::barriers::{BarrierMeter, Barriers};
 use super::futex::Futex;
-use crate::recorder::{Call, Deed, Event};
+use crate::recorder::{ProgramEvent, SystemCall, ThreadAction};
 
 /// Number of the call that makes a thread, on x86-64.
 const CLONE: u64 = 56;
@@ -13,7 +13,7 @@ const MAKES_THREAD: u64 = 0x1_0000;
 
 /// Activity of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum ThreadActivity {
     Runs,
     /// Is in the kernel until something happens; waits on a word if that is told.
     Waits(Option<u64>),
@@ -22,8 +22,8 @@ enum State {
 
 /// Takes events.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Team {
-    states: BTreeMap<usize, State>,
+pub(crate) struct ThreadTeam {
+    states: BTreeMap<usize, ThreadActivity>,
     executed: BTreeMap<usize, u64>,
     /// Threads in the order in which they began and ended, with which of both it was.
     lives: Vec<(usize, bool)>,
@@ -38,16 +38,16 @@ pub(crate) struct Team {
     barriers: BarrierMeter,
 }
 
-impl Team {
+impl ThreadTeam {
     /// Takes an event; they come in their order.
-    pub(crate) fn event(&mut self, event: &Event) {
+    pub(crate) fn record_event(&mut self, event: &ProgramEvent) {
         let was_alone = self.is_alone();
         self.executed.insert(event.thread, event.executed);
         match event.deed {
-            Deed::Began => self.begin(event.thread),
-            Deed::Ended => self.end(event.thread),
-            Deed::Called(call) => self.called(event, &call),
-            Deed::Returned(result) => self.returned(event.thread, result),
+            ThreadAction::Began => self.begin_thread(event.thread),
+            ThreadAction::Ended => self.end_thread(event.thread),
+            ThreadAction::Called(call) => self.handle_call(event, &call),
+            ThreadAction::Returned(result) => self.handle_return(event.thread, result),
         }
         self.count_alone(was_alone, event.executed_by_first);
     }
@@ -63,73 +63,77 @@ impl Team {
         self.alone_since = executed;
     }
 
-    fn set(&mut self, thread: usize, state: State) {
+    fn set_state(&mut self, thread: usize, state: ThreadActivity) {
         let before = self.states.insert(thread, state);
         if thread != 0 {
-            self.others += usize::from(state == State::Runs);
-            self.others -= usize::from(before == Some(State::Runs));
+            self.others += usize::from(state == ThreadActivity::Runs);
+            self.others -= usize::from(before == Some(ThreadActivity::Runs));
         }
     }
 
-    fn begin(&mut self, thread: usize) {
+    fn begin_thread(&mut self, thread: usize) {
         if thread != 0 {
             self.to_begin = self.to_begin.saturating_sub(1);
         }
         self.lives.push((thread, true));
-        self.set(thread, State::Runs);
+        self.set_state(thread, ThreadActivity::Runs);
     }
 
     /// A program that cannot replace itself by another ends more than once.
-    fn end(&mut self, thread: usize) {
-        if self.states.get(&thread) != Some(&State::Ended) {
+    fn end_thread(&mut self, thread: usize) {
+        if self.states.get(&thread) != Some(&ThreadActivity::Ended) {
             self.lives.push((thread, false));
-            self.set(thread, State::Ended);
+            self.set_state(thread, ThreadActivity::Ended);
         }
     }
 
-    fn called(&mut self, event: &Event, call: &Call) {
+    fn handle_call(&mut self, event: &ProgramEvent, call: &SystemCall) {
         if call.number == CLONE {
             let makes_thread = call.arguments[0] & MAKES_THREAD != 0;
             self.to_begin += u64::from(makes_thread);
             self.asks.insert(event.thread, makes_thread);
             return;
         }
-        self.barriers.called(event.thread, call, event.executed);
-        match Futex::of(call) {
-            Some(Futex::Wake(word, count)) => self.wake(word, count),
-            Some(Futex::Wait(word, _)) => self.set(event.thread, State::Waits(Some(word))),
-            None => self.set(event.thread, State::Waits(None)),
+        self.barriers
+            .handle_call(event.thread, call, event.executed);
+        match Futex::from_call(call) {
+            Some(Futex::Wake(word, count)) => self.wake_waiters(word, count),
+            Some(Futex::Wait(word, _)) => {
+                self.set_state(event.thread, ThreadActivity::Waits(Some(word)))
+            }
+            None => self.set_state(event.thread, ThreadActivity::Waits(None)),
         }
     }
 
     /// Runs those that are woken at once: the emulator's delay is nothing of the program's.
-    fn wake(&mut self, word: u64, count: u64) {
-        let waits = |(_, state): &(&usize, &State)| **state == State::Waits(Some(word));
+    fn wake_waiters(&mut self, word: u64, count: u64) {
+        let waits =
+            |(_, state): &(&usize, &ThreadActivity)| **state == ThreadActivity::Waits(Some(word));
         let most = usize::try_from(count).unwrap_or(usize::MAX);
         let waiting = self.states.iter().filter(waits).take(most);
         let waiting: Vec<usize> = waiting.map(|(thread, _)| *thread).collect();
         for thread in waiting {
-            self.set(thread, State::Runs);
+            self.set_state(thread, ThreadActivity::Runs);
         }
     }
 
-    fn returned(&mut self, thread: usize, result: i64) {
-        self.barriers.returned(thread, result);
+    fn handle_return(&mut self, thread: usize, result: i64) {
+        self.barriers.handle_return(thread, result);
         if self.asks.remove(&thread) == Some(true) && result < 0 {
             self.to_begin = self.to_begin.saturating_sub(1);
         }
-        if self.states.get(&thread) != Some(&State::Ended) {
-            self.set(thread, State::Runs);
+        if self.states.get(&thread) != Some(&ThreadActivity::Ended) {
+            self.set_state(thread, ThreadActivity::Runs);
         }
     }
 
     /// Instructions that a thread executed, recorded or not; 0 of one that is not known.
-    pub(crate) fn executed(&self, thread: usize) -> u64 {
+    pub(crate) fn instructions_executed(&self, thread: usize) -> u64 {
         self.executed.get(&thread).copied().unwrap_or(0)
     }
 
     /// Instructions of the first thread while no other one could run.
-    pub(crate) fn alone(&self) -> u64 {
+    pub(crate) fn solo_instructions(&self) -> u64 {
         self.alone
     }
 
@@ -161,8 +165,8 @@ mod tests {
     use super::super::futex::call;
     use super::*;
 
-    fn happens(team: &mut Team, thread: usize, deed: Deed, by_first: u64) {
-        team.event(&Event {
+    fn happens(team: &mut ThreadTeam, thread: usize, deed: ThreadAction, by_first: u64) {
+        team.record_event(&ProgramEvent {
             thread,
             deed,
             executed: by_first,
@@ -170,8 +174,8 @@ mod tests {
         });
     }
 
-    fn clone() -> Deed {
-        Deed::Called(Call {
+    fn clone() -> ThreadAction {
+        ThreadAction::Called(SystemCall {
             number: CLONE,
             arguments: [MAKES_THREAD | 0x100, 0, 0],
         })
@@ -179,47 +183,50 @@ mod tests {
 
     #[test]
     fn the_first_thread_is_alone_until_it_asks_for_another_and_after_its_end() {
-        let mut team = Team::default();
-        happens(&mut team, 0, Deed::Began, 0);
+        let mut team = ThreadTeam::default();
+        happens(&mut team, 0, ThreadAction::Began, 0);
         happens(&mut team, 0, clone(), 1000);
-        happens(&mut team, 0, Deed::Returned(7), 1000);
-        happens(&mut team, 1, Deed::Began, 1500);
-        happens(&mut team, 1, Deed::Ended, 5000);
-        happens(&mut team, 0, Deed::Ended, 5500);
-        assert_eq!(team.alone(), 1500);
+        happens(&mut team, 0, ThreadAction::Returned(7), 1000);
+        happens(&mut team, 1, ThreadAction::Began, 1500);
+        happens(&mut team, 1, ThreadAction::Ended, 5000);
+        happens(&mut team, 0, ThreadAction::Ended, 5500);
+        assert_eq!(team.solo_instructions(), 1500);
         assert_eq!(team.most_at_once(|_| true), 2);
-        assert_eq!(team.executed(0), 5500);
+        assert_eq!(team.instructions_executed(0), 5500);
     }
 
     #[test]
     fn a_thread_that_waits_leaves_the_first_one_alone_until_it_is_woken() {
-        let mut team = Team::default();
-        happens(&mut team, 0, Deed::Began, 0);
-        happens(&mut team, 1, Deed::Began, 0);
-        happens(&mut team, 1, Deed::Called(call(128, 8, 0)), 100);
-        happens(&mut team, 0, Deed::Called(call(129, 8, 1)), 400);
-        happens(&mut team, 0, Deed::Returned(1), 400);
-        happens(&mut team, 1, Deed::Returned(0), 600);
-        happens(&mut team, 0, Deed::Ended, 1000);
-        assert_eq!(team.alone(), 300);
+        let mut team = ThreadTeam::default();
+        happens(&mut team, 0, ThreadAction::Began, 0);
+        happens(&mut team, 1, ThreadAction::Began, 0);
+        happens(&mut team, 1, ThreadAction::Called(call(128, 8, 0)), 100);
+        happens(&mut team, 0, ThreadAction::Called(call(129, 8, 1)), 400);
+        happens(&mut team, 0, ThreadAction::Returned(1), 400);
+        happens(&mut team, 1, ThreadAction::Returned(0), 600);
+        happens(&mut team, 0, ThreadAction::Ended, 1000);
+        assert_eq!(team.solo_instructions(), 300);
     }
 
     #[test]
     fn a_thread_that_ends_twice_ended_once() {
-        let mut team = Team::default();
-        happens(&mut team, 0, Deed::Began, 0);
-        happens(&mut team, 0, Deed::Ended, 10);
-        happens(&mut team, 0, Deed::Ended, 20);
-        assert_eq!((team.most_at_once(|_| true), team.executed(0)), (1, 20));
+        let mut team = ThreadTeam::default();
+        happens(&mut team, 0, ThreadAction::Began, 0);
+        happens(&mut team, 0, ThreadAction::Ended, 10);
+        happens(&mut team, 0, ThreadAction::Ended, 20);
+        assert_eq!(
+            (team.most_at_once(|_| true), team.instructions_executed(0)),
+            (1, 20)
+        );
     }
 
     #[test]
     fn a_thread_that_cannot_be_made_is_not_waited_for() {
-        let mut team = Team::default();
-        happens(&mut team, 0, Deed::Began, 0);
+        let mut team = ThreadTeam::default();
+        happens(&mut team, 0, ThreadAction::Began, 0);
         happens(&mut team, 0, clone(), 10);
-        happens(&mut team, 0, Deed::Returned(-11), 10);
-        happens(&mut team, 0, Deed::Ended, 50);
-        assert_eq!(team.alone(), 50);
+        happens(&mut team, 0, ThreadAction::Returned(-11), 10);
+        happens(&mut team, 0, ThreadAction::Ended, 50);
+        assert_eq!(team.solo_instructions(), 50);
     }
 }

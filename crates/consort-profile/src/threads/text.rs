@@ -2,13 +2,13 @@
 
 use std::fmt::Write;
 
-use super::{Role, Shared, Threads};
-use crate::figures::Shares;
+use super::{SharedLines, ThreadRelations, ThreadRole};
+use crate::figures::InstructionShares;
 
 /// Least shares and lengths that a program file takes.
 const LEAST: f64 = 1e-3;
 
-impl Threads {
+impl ThreadRelations {
     /// The part of a program file that begins with `[threads]`. Where not two threads share the
     /// work there are comments only.
     #[must_use]
@@ -29,10 +29,10 @@ impl Threads {
             self.count, self.at_once
         )?;
         for role in &self.roles {
-            writeln!(out, "# {}", role.told())?;
+            writeln!(out, "# {}", role.summary_line())?;
         }
-        writeln!(out, "# Data: {}", told_of_lines(&self.data))?;
-        writeln!(out, "# Code: {}", told_of_lines(&self.code))?;
+        writeln!(out, "# Data: {}", shared_lines_text(&self.data))?;
+        writeln!(out, "# Code: {}", shared_lines_text(&self.code))?;
         if let Some(locks) = &self.locks {
             writeln!(
                 out,
@@ -93,13 +93,13 @@ impl Threads {
 
     /// Writes the stages; there are none where all threads do the same.
     fn write_stages(&self, out: &mut String) -> std::fmt::Result {
-        let roles: Vec<&Role> = self.at_work().collect();
+        let roles: Vec<&ThreadRole> = self.working_roles().collect();
         if roles.len() < 2 {
             return Ok(());
         }
-        let works = works(&roles);
+        let works = relative_work(&roles);
         for (role, work) in roles.iter().zip(works) {
-            let Shares {
+            let InstructionShares {
                 fp,
                 vector,
                 int,
@@ -119,7 +119,7 @@ impl Threads {
 }
 
 /// Work relative to the mean role's; the mean is 1.
-fn works(roles: &[&Role]) -> Vec<f64> {
+fn relative_work(roles: &[&ThreadRole]) -> Vec<f64> {
     let all: u64 = roles.iter().map(|role| role.executed).sum();
     let mean = all.max(1) as f64 / roles.len() as f64;
     let raw = roles.iter().map(|role| role.executed as f64 / mean);
@@ -128,10 +128,10 @@ fn works(roles: &[&Role]) -> Vec<f64> {
     kept.iter().map(|work| (work * scale).max(LEAST)).collect()
 }
 
-impl Role {
+impl ThreadRole {
     /// The role in a line, for people.
     #[must_use]
-    pub fn told(&self) -> String {
+    pub fn summary_line(&self) -> String {
         let figures = &self.figures;
         let data = |at: usize| figures.per_kilo(figures.memory.data.misses[at]);
         let idle = if self.is_idle {
@@ -150,13 +150,13 @@ impl Role {
             figures.ilp[3],
             data(3),
             data(8),
-            figures.mispredicted()
+            figures.misprediction_mpki()
         )
     }
 }
 
 /// Lines that are shared, for people.
-fn told_of_lines(shared: &Shared) -> String {
+fn shared_lines_text(shared: &SharedLines) -> String {
     format!(
         "{} of {} lines of 64 bytes used by several threads, {} of them written to; as if all shared {:.4} of what one uses",
         shared.by_several, shared.lines, shared.written, shared.by_all

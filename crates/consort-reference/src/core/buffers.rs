@@ -1,6 +1,6 @@
 //! Entries of buffers, and how threads of a core divide them.
 
-use consort_sim::machine::detail::{BufferSpec, QueueSpec, RegistersSpec, Sharing};
+use consort_sim::machine::detail::{BufferSharing, BufferSpec, QueueSpec, RegistersSpec};
 use consort_sim::machine::tables::CoreTables;
 
 /// Buffer between dispatch and commit.
@@ -48,14 +48,14 @@ impl Buffer {
 
 /// Entries of one buffer and who holds how many.
 #[derive(Clone, Debug)]
-pub(crate) struct Pool {
+pub(crate) struct BufferPool {
     entries: u32,
-    sharing: Sharing,
+    sharing: BufferSharing,
     reserve: u32,
     used: Vec<u32>,
 }
 
-impl Pool {
+impl BufferPool {
     /// An empty buffer of a core on which `threads` run.
     pub(crate) fn new(spec: BufferSpec, threads: usize) -> Self {
         Self {
@@ -67,9 +67,9 @@ impl Pool {
     }
 
     /// Registers beyond those that hold the threads' states.
-    pub(crate) fn of_registers(spec: RegistersSpec, threads: usize) -> Self {
+    pub(crate) fn for_registers(spec: RegistersSpec, threads: usize) -> Self {
         let states = match spec.sharing {
-            Sharing::Private => spec.architected,
+            BufferSharing::Private => spec.architected,
             _ => spec.architected * threads as u32,
         };
         let buffer = BufferSpec {
@@ -85,12 +85,12 @@ impl Pool {
         let own = self.used[thread];
         let threads = self.used.len() as u32;
         match self.sharing {
-            Sharing::Private => own < self.entries,
-            Sharing::Partitioned => own < self.entries / threads,
-            Sharing::Halved => self.used_by(|t| t % 2 == thread % 2) < self.entries / 2,
-            Sharing::Shared => {
-                let kept = self.reserved_beside(thread);
-                self.used_by(|_| true) + kept < self.entries
+            BufferSharing::Private => own < self.entries,
+            BufferSharing::Partitioned => own < self.entries / threads,
+            BufferSharing::Halved => self.count_used(|t| t % 2 == thread % 2) < self.entries / 2,
+            BufferSharing::Shared => {
+                let kept = self.reserved_for_others(thread);
+                self.count_used(|_| true) + kept < self.entries
             }
         }
     }
@@ -99,9 +99,9 @@ impl Pool {
     pub(crate) fn is_crowded(&self, thread: usize) -> bool {
         let threads = self.used.len() as u32;
         let (others, share) = match self.sharing {
-            Sharing::Private | Sharing::Partitioned => return false,
-            Sharing::Halved => (threads > 2, self.entries / threads),
-            Sharing::Shared => (threads > 1, self.entries / threads),
+            BufferSharing::Private | BufferSharing::Partitioned => return false,
+            BufferSharing::Halved => (threads > 2, self.entries / threads),
+            BufferSharing::Shared => (threads > 1, self.entries / threads),
         };
         others && self.used[thread] < share
     }
@@ -122,23 +122,23 @@ impl Pool {
     }
 
     /// Share of all entries that are held.
-    pub(crate) fn filled(&self) -> f64 {
-        f64::from(self.used_by(|_| true)) / f64::from(self.entries)
+    pub(crate) fn filled_share(&self) -> f64 {
+        f64::from(self.count_used(|_| true)) / f64::from(self.entries)
     }
 
     /// Returns true where a thread holds more than a share of a pool for all.
     pub(crate) fn exceeds(&self, thread: usize, share: f64) -> bool {
-        self.sharing == Sharing::Shared
+        self.sharing == BufferSharing::Shared
             && self.used.len() > 1
             && f64::from(self.used[thread]) >= share * f64::from(self.entries)
     }
 
-    fn used_by(&self, who: impl Fn(usize) -> bool) -> u32 {
+    fn count_used(&self, who: impl Fn(usize) -> bool) -> u32 {
         let used = self.used.iter().enumerate();
         used.filter(|(t, _)| who(*t)).map(|(_, used)| used).sum()
     }
 
-    fn reserved_beside(&self, thread: usize) -> u32 {
+    fn reserved_for_others(&self, thread: usize) -> u32 {
         let others = self.used.iter().enumerate().filter(|(t, _)| *t != thread);
         others
             .map(|(_, &used)| self.reserve.saturating_sub(used))
@@ -148,38 +148,38 @@ impl Pool {
 
 /// All buffers of a core.
 #[derive(Clone, Debug)]
-pub(crate) struct Pools {
-    pub(crate) window: Pool,
-    pub(crate) loads: Pool,
-    pub(crate) stores: Pool,
-    pub(crate) int: Pool,
-    pub(crate) vector: Pool,
+pub(crate) struct BufferPools {
+    pub(crate) window: BufferPool,
+    pub(crate) loads: BufferPool,
+    pub(crate) stores: BufferPool,
+    pub(crate) int: BufferPool,
+    pub(crate) vector: BufferPool,
     pub(crate) issue: Vec<IssueQueue>,
 }
 
 /// An issue queue.
 #[derive(Clone, Debug)]
 pub(crate) struct IssueQueue {
-    pub(crate) pool: Pool,
+    pub(crate) pool: BufferPool,
     /// Bits of the work that it holds.
     pub(crate) holds: u16,
 }
 
-impl Pools {
+impl BufferPools {
     /// Empty buffers of a core on which `threads` dispatch up to `width` operations at a time.
     pub(crate) fn new(tables: &CoreTables, threads: usize, width: u32) -> Self {
         Self {
-            window: Pool::new(tables.window_in_mode(width), threads),
-            loads: Pool::new(tables.load_queue, threads),
-            stores: Pool::new(tables.store_queue, threads),
-            int: Pool::of_registers(tables.int_registers, threads),
-            vector: Pool::of_registers(tables.vector_registers, threads),
+            window: BufferPool::new(tables.window_in_mode(width), threads),
+            loads: BufferPool::new(tables.load_queue, threads),
+            stores: BufferPool::new(tables.store_queue, threads),
+            int: BufferPool::for_registers(tables.int_registers, threads),
+            vector: BufferPool::for_registers(tables.vector_registers, threads),
             issue: tables.issue.iter().map(|q| queue(q, threads)).collect(),
         }
     }
 
     /// Entries that a thread holds of a buffer.
-    pub(crate) fn held(&self, buffer: Buffer, thread: usize) -> u32 {
+    pub(crate) fn used_entries(&self, buffer: Buffer, thread: usize) -> u32 {
         match buffer {
             Buffer::Issue => self.issue.iter().map(|queue| queue.pool.used(thread)).sum(),
             _ => self.pool(buffer).used(thread),
@@ -187,7 +187,7 @@ impl Pools {
     }
 
     /// The pool of a buffer; of issue queues, the first.
-    pub(crate) fn pool(&self, buffer: Buffer) -> &Pool {
+    pub(crate) fn pool(&self, buffer: Buffer) -> &BufferPool {
         match buffer {
             Buffer::Window => &self.window,
             Buffer::Issue => &self.issue[0].pool,
@@ -210,7 +210,7 @@ impl Pools {
             return Some(None);
         }
         let first = holding.clone().find(|(_, q)| q.pool.has_room(thread))?;
-        let fuller = |a: &IssueQueue, b: &IssueQueue| a.pool.filled() < b.pool.filled();
+        let fuller = |a: &IssueQueue, b: &IssueQueue| a.pool.filled_share() < b.pool.filled_share();
         let best = holding.try_fold(first, |best, q| {
             let better = q.1.pool.has_room(thread) && fuller(q.1, best.1);
             Some(if better { q } else { best })
@@ -226,7 +226,7 @@ fn queue(spec: &QueueSpec, threads: usize) -> IssueQueue {
         reserve: spec.reserve,
     };
     IssueQueue {
-        pool: Pool::new(buffer, threads),
+        pool: BufferPool::new(buffer, threads),
         holds: spec
             .holds
             .iter()
@@ -239,13 +239,13 @@ mod tests {
     use super::*;
 
     /// Most entries that thread 0 of `threads` gets while the others hold none.
-    fn most(sharing: Sharing, reserve: u32, threads: usize) -> u32 {
+    fn most(sharing: BufferSharing, reserve: u32, threads: usize) -> u32 {
         let spec = BufferSpec {
             entries: 96,
             sharing,
             reserve,
         };
-        let mut pool = Pool::new(spec, threads);
+        let mut pool = BufferPool::new(spec, threads);
         while pool.has_room(0) {
             pool.take(0);
         }
@@ -255,15 +255,21 @@ mod tests {
     #[test]
     fn buffers_are_divided_as_the_file_says() {
         assert_eq!(
-            [1, 2, 4].map(|n| most(Sharing::Private, 0, n)),
+            [1, 2, 4].map(|n| most(BufferSharing::Private, 0, n)),
             [96, 96, 96]
         );
         assert_eq!(
-            [1, 2, 4].map(|n| most(Sharing::Partitioned, 0, n)),
+            [1, 2, 4].map(|n| most(BufferSharing::Partitioned, 0, n)),
             [96, 48, 24]
         );
-        assert_eq!([2, 4].map(|n| most(Sharing::Halved, 0, n)), [48, 48]);
-        assert_eq!([1, 2, 4].map(|n| most(Sharing::Shared, 0, n)), [96, 96, 96]);
-        assert_eq!([1, 2, 4].map(|n| most(Sharing::Shared, 7, n)), [96, 89, 75]);
+        assert_eq!([2, 4].map(|n| most(BufferSharing::Halved, 0, n)), [48, 48]);
+        assert_eq!(
+            [1, 2, 4].map(|n| most(BufferSharing::Shared, 0, n)),
+            [96, 96, 96]
+        );
+        assert_eq!(
+            [1, 2, 4].map(|n| most(BufferSharing::Shared, 7, n)),
+            [96, 89, 75]
+        );
     }
 }

@@ -1,11 +1,11 @@
 //! Commit in program order, and writing what was committed.
 
-use super::Core;
-use super::context::{Context, Progress, Store};
-use crate::memory::Memory;
-use consort_ops::Kind;
+use super::ReferenceCore;
+use super::context::{InFlightStore, OpProgress, ThreadContext};
+use crate::memory::MemoryHierarchy;
+use consort_ops::OpKind;
 
-impl Core<'_> {
+impl ReferenceCore<'_> {
     /// Commits what is done; whether anything was.
     pub(super) fn commit(&mut self) -> bool {
         let mut left = self.tables.front.commit_width;
@@ -33,8 +33,8 @@ impl Core<'_> {
             *writer = writer.filter(|&writer| writer != seq);
         }
         match op.kind {
-            Kind::Load => self.pools.loads.give(at),
-            Kind::Store => context.store_committed(seq),
+            OpKind::Load => self.pools.loads.give(at),
+            OpKind::Store => context.mark_store_committed(seq),
             _ => {}
         }
         let total = &mut context.account.total;
@@ -54,7 +54,7 @@ impl Core<'_> {
     }
 
     /// Sends one committed store per thread on its way, and forgets those that are written.
-    pub(super) fn write(&mut self, memory: &mut Memory) -> bool {
+    pub(super) fn write(&mut self, memory: &mut MemoryHierarchy) -> bool {
         let mut any = false;
         for at in 0..self.contexts.len() {
             while self.contexts[at].is_written(self.cycle) {
@@ -80,14 +80,19 @@ impl Core<'_> {
     ///
     /// A write to a line that the L1D has takes no longer than its own cycle: the store leaves
     /// its queue in the next.
-    fn send(&mut self, at: usize, store: &Store, memory: &mut Memory) -> Option<u64> {
+    fn send(
+        &mut self,
+        at: usize,
+        store: &InFlightStore,
+        memory: &mut MemoryHierarchy,
+    ) -> Option<u64> {
         let now = self.clock.start(self.cycle);
         let context = &mut self.contexts[at];
         if !self.passes_stores {
             let there = memory.store(context.thread, store.seq, store.address, now);
             return there.map(|_| self.cycle + 1);
         }
-        memory.pass(context.thread, store.address);
+        memory.touch_passing_store(context.thread, store.address);
         let line = memory.line(context.thread, store.address);
         if context.gathered.contains(&line) {
             return Some(self.cycle + 1);
@@ -101,11 +106,11 @@ impl Core<'_> {
     }
 }
 
-impl Context<'_> {
+impl ThreadContext<'_> {
     /// Returns true where the oldest operation is done and, where groups are committed, all of its
     /// group.
     fn can_commit(&self, groups: bool) -> bool {
-        let done = |progress| progress == Progress::Done;
+        let done = |progress| progress == OpProgress::Done;
         let Some(oldest) = self.flying.front() else {
             return false;
         };
@@ -120,7 +125,7 @@ impl Context<'_> {
             .all(|flying| done(flying.progress))
     }
 
-    fn store_committed(&mut self, seq: u64) {
+    fn mark_store_committed(&mut self, seq: u64) {
         if let Some(store) = self.stores.iter_mut().find(|store| store.seq == seq) {
             store.committed = true;
         }

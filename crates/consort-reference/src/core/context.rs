@@ -1,9 +1,9 @@
 //! A thread on a core: what it fetches, has in flight, and has yet to write.
 
-use crate::memory::Origin;
-use crate::outcome::{Cause, Stack, ThreadOutcome};
-use crate::placement::Program;
-use consort_ops::predictor::History;
+use crate::memory::DataOrigin;
+use crate::outcome::{ReferenceStack, SlotCause, ThreadOutcome};
+use crate::placement::OpSource;
+use consort_ops::predictor::BranchHistory;
 use consort_ops::{Op, Register};
 use std::collections::VecDeque;
 
@@ -11,16 +11,16 @@ use super::buffers::Buffer;
 use super::ports::Works;
 
 /// A thread.
-pub(crate) struct Context<'a> {
+pub(crate) struct ThreadContext<'a> {
     /// Index among all threads of the run.
     pub(crate) thread: usize,
-    pub(crate) feed: Feed<'a>,
-    pub(crate) fetch: Fetch,
-    pub(crate) history: History,
+    pub(crate) feed: OpFeed<'a>,
+    pub(crate) fetch: FetchState,
+    pub(crate) history: BranchHistory,
     /// Operations that were fetched, each with the cycle from which it can be dispatched.
-    pub(crate) fetched: VecDeque<Fetched>,
+    pub(crate) fetched: VecDeque<FetchedOp>,
     /// Operations in flight in program order; the first has the number `oldest`.
-    pub(crate) flying: VecDeque<Flying>,
+    pub(crate) flying: VecDeque<InFlightOp>,
     pub(crate) oldest: u64,
     /// The next to issue, of a thread that issues in order.
     pub(crate) unissued: u64,
@@ -30,22 +30,22 @@ pub(crate) struct Context<'a> {
     pub(crate) last_fetch: u64,
     pub(crate) last_dispatch: u64,
     pub(crate) writers: Box<[Option<u64>; Register::COUNT]>,
-    pub(crate) stores: VecDeque<Store>,
+    pub(crate) stores: VecDeque<InFlightStore>,
     /// Lines in which stores gather before a cache that passes them on.
     pub(crate) gathered: VecDeque<u64>,
-    pub(crate) account: Account,
+    pub(crate) account: ThreadAccount,
 }
 
 /// A program's operations over and over.
-pub(crate) struct Feed<'a> {
-    program: &'a dyn Program,
+pub(crate) struct OpFeed<'a> {
+    program: &'a dyn OpSource,
     ops: Box<dyn Iterator<Item = Op> + 'a>,
     ahead: Option<Op>,
 }
 
-impl<'a> Feed<'a> {
+impl<'a> OpFeed<'a> {
     /// From the beginning; none where there are no operations.
-    pub(crate) fn new(program: &'a dyn Program) -> Option<Self> {
+    pub(crate) fn new(program: &'a dyn OpSource) -> Option<Self> {
         let mut ops = program.start();
         let ahead = ops.next();
         ahead.is_some().then_some(Self {
@@ -72,7 +72,7 @@ impl<'a> Feed<'a> {
 
 /// State of fetch.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Fetch {
+pub(crate) struct FetchState {
     /// Cycle from which it goes on.
     pub(crate) resume: u64,
     /// True while a line is on its way to the L1I.
@@ -91,7 +91,7 @@ pub(crate) struct Fetch {
 
 /// An operation between fetch and dispatch.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Fetched {
+pub(crate) struct FetchedOp {
     pub(crate) op: Op,
     pub(crate) ready: u64,
     pub(crate) mispredicted: bool,
@@ -99,7 +99,7 @@ pub(crate) struct Fetched {
 
 /// Progress of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Progress {
+pub(crate) enum OpProgress {
     /// Waits for operands.
     Waiting,
     /// Waits for a port.
@@ -112,10 +112,10 @@ pub(crate) enum Progress {
 
 /// An operation between dispatch and commit.
 #[derive(Debug)]
-pub(crate) struct Flying {
+pub(crate) struct InFlightOp {
     pub(crate) op: Op,
     pub(crate) works: Works,
-    pub(crate) progress: Progress,
+    pub(crate) progress: OpProgress,
     /// Operands that are not there yet.
     pub(crate) missing: u8,
     /// Numbers of operations that wait for this one.
@@ -124,7 +124,7 @@ pub(crate) struct Flying {
     pub(crate) age: u64,
     pub(crate) issued: u64,
     /// Origin of its data, of a load.
-    pub(crate) origin: Origin,
+    pub(crate) origin: DataOrigin,
     /// Issue queues that hold it.
     pub(crate) queues: [Option<u8>; 2],
     /// Cycles beyond the L1D's that it takes a store's data, of a load that does.
@@ -139,7 +139,7 @@ pub(crate) struct Flying {
 
 /// A store from dispatch until it is written.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Store {
+pub(crate) struct InFlightStore {
     pub(crate) seq: u64,
     pub(crate) address: u64,
     pub(crate) bytes: u64,
@@ -152,29 +152,29 @@ pub(crate) struct Store {
 
 /// Accounts of a thread, and why it last stood still.
 #[derive(Debug, Default)]
-pub(crate) struct Account {
+pub(crate) struct ThreadAccount {
     pub(crate) total: ThreadOutcome,
-    pub(crate) stop: Option<Stop>,
+    pub(crate) stop: Option<DispatchStop>,
     /// Buffer that had no room.
     pub(crate) full: Option<Buffer>,
 }
 
 /// Reason why a thread dispatched no more in a cycle.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Stop {
+pub(crate) enum DispatchStop {
     /// For this.
-    Cause(Cause),
+    Cause(SlotCause),
     /// For a load that is under way, whose origin will be known.
     Oldest,
 }
 
-impl<'a> Context<'a> {
+impl<'a> ThreadContext<'a> {
     /// A thread that has done nothing.
-    pub(crate) fn new(thread: usize, feed: Feed<'a>, history: History) -> Self {
+    pub(crate) fn new(thread: usize, feed: OpFeed<'a>, history: BranchHistory) -> Self {
         Self {
             thread,
             feed,
-            fetch: Fetch::default(),
+            fetch: FetchState::default(),
             history,
             fetched: VecDeque::new(),
             flying: VecDeque::new(),
@@ -186,48 +186,49 @@ impl<'a> Context<'a> {
             writers: Box::new([None; Register::COUNT]),
             stores: VecDeque::new(),
             gathered: VecDeque::new(),
-            account: Account::default(),
+            account: ThreadAccount::default(),
         }
     }
 
     /// The operation of a number, if it is in flight.
-    pub(crate) fn get(&mut self, seq: u64) -> Option<&mut Flying> {
+    pub(crate) fn get(&mut self, seq: u64) -> Option<&mut InFlightOp> {
         let at = seq.checked_sub(self.oldest)?;
         self.flying.get_mut(at as usize)
     }
 
     /// The number that the next dispatched operation gets.
-    pub(crate) fn next(&self) -> u64 {
+    pub(crate) fn next_number(&self) -> u64 {
         self.oldest + self.flying.len() as u64
     }
 
     /// The youngest store in flight that writes some of these bytes.
-    pub(crate) fn store_before(&self, address: u64, bytes: u64) -> Option<&Store> {
-        let overlaps = |s: &&Store| s.address < address + bytes && address < s.address + s.bytes;
+    pub(crate) fn store_before(&self, address: u64, bytes: u64) -> Option<&InFlightStore> {
+        let overlaps =
+            |s: &&InFlightStore| s.address < address + bytes && address < s.address + s.bytes;
         self.stores.iter().rev().find(overlaps)
     }
 
     /// Charges cycles to a cause, or to the oldest operation until its cause is known.
-    pub(crate) fn charge(&mut self, stop: Stop, cycles: f64) {
+    pub(crate) fn charge(&mut self, stop: DispatchStop, cycles: f64) {
         match (stop, self.flying.front_mut()) {
-            (Stop::Oldest, Some(oldest)) => oldest.stalled += cycles,
-            (Stop::Oldest, None) => self.stack().add(Cause::Dependence, cycles),
-            (Stop::Cause(cause), _) => self.stack().add(cause, cycles),
+            (DispatchStop::Oldest, Some(oldest)) => oldest.stalled += cycles,
+            (DispatchStop::Oldest, None) => self.stack().add(SlotCause::Dependence, cycles),
+            (DispatchStop::Cause(cause), _) => self.stack().add(cause, cycles),
         }
     }
 
     /// Charges what the oldest operation held up now that its cause is known.
-    pub(crate) fn settle(&mut self, cycles: f64, origin: Origin) {
+    pub(crate) fn charge_stall(&mut self, cycles: f64, origin: DataOrigin) {
         let cause = match origin {
-            Origin::L1 => Cause::Dependence,
-            Origin::L2 => Cause::L2,
-            Origin::Llc => Cause::Llc,
-            Origin::Memory => Cause::Memory,
+            DataOrigin::L1 => SlotCause::Dependence,
+            DataOrigin::L2 => SlotCause::L2,
+            DataOrigin::Llc => SlotCause::Llc,
+            DataOrigin::Memory => SlotCause::Memory,
         };
         self.stack().add(cause, cycles);
     }
 
-    fn stack(&mut self) -> &mut Stack {
+    fn stack(&mut self) -> &mut ReferenceStack {
         &mut self.account.total.stack
     }
 }

@@ -1,11 +1,11 @@
 //! Dispatch: renaming, and entries in every buffer that an operation needs.
 
 use super::buffers::Buffer;
-use super::context::{Context, Flying, Progress, Stop, Store};
-use super::{Core, ports::Works};
-use crate::memory::Origin;
-use crate::outcome::Cause;
-use consort_ops::{Kind, Op};
+use super::context::{DispatchStop, InFlightOp, InFlightStore, OpProgress, ThreadContext};
+use super::{ReferenceCore, ports::Works};
+use crate::memory::DataOrigin;
+use crate::outcome::SlotCause;
+use consort_ops::{Op, OpKind};
 
 /// Cycles more than the L1D's that a load takes which gets part of its bytes from a store: it
 /// waits until the store is written (some 12 in Fog's microarchitecture manual).
@@ -14,17 +14,17 @@ const PARTIAL_CYCLES: u32 = 11;
 const IN_ORDER_CYCLES: u32 = 2;
 
 /// Slots left of a cycle.
-struct Slots {
+struct CycleSlots {
     left: u32,
     threads: u32,
 }
 
-impl Core<'_> {
+impl ReferenceCore<'_> {
     /// Dispatches of every thread what it can; whether anything was.
     pub(super) fn dispatch(&mut self) -> bool {
         let count = self.contexts.len();
         let front = &self.tables.front;
-        let mut slots = Slots {
+        let mut slots = CycleSlots {
             left: front.dispatch_width,
             threads: front.dispatch_threads,
         };
@@ -38,17 +38,17 @@ impl Core<'_> {
         any
     }
 
-    fn dispatch_thread(&mut self, at: usize, slots: &mut Slots) -> bool {
+    fn dispatch_thread(&mut self, at: usize, slots: &mut CycleSlots) -> bool {
         let most = if slots.threads == 0 {
             0
         } else {
             self.width.min(slots.left)
         };
-        let mut group = Group::new(self, most);
+        let mut group = DispatchGroup::new(self, most);
         self.contexts[at].account.full = None;
         let stop = self.dispatch_some(at, &mut group);
         self.close_group(at, &group);
-        let wrong = self.throw_away(at, &group);
+        let wrong = self.take_wrong_path_slots(at, &group);
         let used = group.ops + wrong;
         slots.left -= used;
         slots.threads -= u32::from(used > 0 && slots.threads > 0);
@@ -60,13 +60,18 @@ impl Core<'_> {
     }
 
     /// Charges a cycle's slots of a thread: those that it used, and those that it lost.
-    fn charge(&mut self, at: usize, used: u32, most: u32, stop: Stop) {
+    fn charge(&mut self, at: usize, used: u32, most: u32, stop: DispatchStop) {
         let width = f64::from(self.width_alone);
         let context = &mut self.contexts[at];
-        context.charge(Stop::Cause(Cause::Base), f64::from(used) / width);
+        context.charge(
+            DispatchStop::Cause(SlotCause::Base),
+            f64::from(used) / width,
+        );
         let stop = match stop {
-            Stop::Cause(Cause::Base) if used >= most => Stop::Cause(Cause::CoRunner),
-            Stop::Cause(Cause::Base) => Stop::Cause(Cause::Fetch),
+            DispatchStop::Cause(SlotCause::Base) if used >= most => {
+                DispatchStop::Cause(SlotCause::CoRunner)
+            }
+            DispatchStop::Cause(SlotCause::Base) => DispatchStop::Cause(SlotCause::Fetch),
             stop => stop,
         };
         let lost = (width - f64::from(used)).max(0.0) / width;
@@ -78,7 +83,7 @@ impl Core<'_> {
     /// what it may have. A group is dispatched whole or not at all (Tendler et al., POWER4 system
     /// microarchitecture, IBM J. Res. Dev. 46(1), 2002); only into an empty window it goes in parts,
     /// as it might fit no buffer.
-    fn dispatch_some(&mut self, at: usize, group: &mut Group) -> Stop {
+    fn dispatch_some(&mut self, at: usize, group: &mut DispatchGroup) -> DispatchStop {
         let mut places = std::mem::take(&mut self.places);
         let stop = loop {
             match self.reserve_one(at, group, places.len()) {
@@ -89,7 +94,7 @@ impl Core<'_> {
         let is_cut = group.in_groups && self.contexts[at].account.full.is_some();
         if is_cut && !self.contexts[at].flying.is_empty() {
             self.give_back(at, &places);
-            *group = Group::new(self, group.most);
+            *group = DispatchGroup::new(self, group.most);
         } else {
             for &queues in &places {
                 self.enter_next(at, queues);
@@ -104,7 +109,7 @@ impl Core<'_> {
     fn give_back(&mut self, at: usize, places: &[[Option<u8>; 2]]) {
         for (i, &queues) in places.iter().enumerate() {
             let op = self.contexts[at].fetched[i].op;
-            self.release(at, &op, queues);
+            self.release_entries(at, &op, queues);
         }
     }
 
@@ -112,44 +117,44 @@ impl Core<'_> {
     fn reserve_one(
         &mut self,
         at: usize,
-        group: &mut Group,
+        group: &mut DispatchGroup,
         behind: usize,
-    ) -> Result<[Option<u8>; 2], Stop> {
+    ) -> Result<[Option<u8>; 2], DispatchStop> {
         if !group.takes_more() {
-            return Err(Stop::Cause(Cause::Base));
+            return Err(DispatchStop::Cause(SlotCause::Base));
         }
         let next = self.contexts[at].fetched.get(behind).copied();
         let Some(next) = next.filter(|next| next.ready <= self.cycle) else {
-            return Err(Stop::Cause(self.starved(at)));
+            return Err(DispatchStop::Cause(self.starvation_cause(at)));
         };
         if !group.takes(&next.op) {
-            return Err(Stop::Cause(Cause::Base));
+            return Err(DispatchStop::Cause(SlotCause::Base));
         }
         let works = self.ports.works(&next.op);
-        let queues = self.room(at, &next.op, works, group)?;
+        let queues = self.find_room(at, &next.op, works, group)?;
         group.add(&next.op);
-        self.hold(at, &next.op, queues);
+        self.take_entries(at, &next.op, queues);
         Ok(queues)
     }
 
     /// Issue queues for an operation, if all buffers have room for it.
-    fn room(
+    fn find_room(
         &mut self,
         at: usize,
         op: &Op,
         works: Works,
-        group: &Group,
-    ) -> Result<[Option<u8>; 2], Stop> {
-        let full = |core: &mut Self, buffer| Err(core.blocked(at, buffer));
+        group: &DispatchGroup,
+    ) -> Result<[Option<u8>; 2], DispatchStop> {
+        let full = |core: &mut Self, buffer| Err(core.note_full_buffer(at, buffer));
         let needs_entry = !group.in_groups || group.ops == 0;
         let balanced = self.pools.window.exceeds(at, self.tables.balance_share);
         if needs_entry && (!self.pools.window.has_room(at) || balanced) {
             return full(self, Buffer::Window);
         }
-        if op.kind == Kind::Load && !self.pools.loads.has_room(at) {
+        if op.kind == OpKind::Load && !self.pools.loads.has_room(at) {
             return full(self, Buffer::Loads);
         }
-        if op.kind == Kind::Store && !self.pools.stores.has_room(at) {
+        if op.kind == OpKind::Store && !self.pools.stores.has_room(at) {
             return full(self, Buffer::Stores);
         }
         match register_file(op) {
@@ -195,32 +200,32 @@ impl Core<'_> {
 
     fn enter(&mut self, at: usize, op: &Op, works: Works, queues: [Option<u8>; 2], wrong: bool) {
         let context = &mut self.contexts[at];
-        let seq = context.next();
-        let forwarded = context.forwarding(op);
+        let seq = context.next_number();
+        let forwarded = context.forwarding_store(op);
         let missing = context.wait_for(op, seq, forwarded);
         for target in op.targets.into_iter().flatten() {
             context.writers[target.index()] = Some(seq);
         }
-        if let (Kind::Store, Some(data)) = (op.kind, op.data) {
+        if let (OpKind::Store, Some(data)) = (op.kind, op.data) {
             context
                 .stores
-                .push_back(Store::new(seq, data.address, u64::from(data.bytes)));
+                .push_back(InFlightStore::new(seq, data.address, u64::from(data.bytes)));
         }
         context.waiting += 1;
         self.dispatched += 1;
-        context.flying.push_back(Flying {
+        context.flying.push_back(InFlightOp {
             op: *op,
             works,
             progress: if missing == 0 {
-                Progress::Ready
+                OpProgress::Ready
             } else {
-                Progress::Waiting
+                OpProgress::Waiting
             },
             missing,
             dependents: Vec::new(),
             age: self.dispatched,
             issued: 0,
-            origin: Origin::L1,
+            origin: DataOrigin::L1,
             queues,
             forwarded: forwarded.map(|(_, more)| more),
             mispredicted: wrong,
@@ -233,13 +238,13 @@ impl Core<'_> {
     }
 
     /// Takes entries of all buffers but the group table.
-    fn hold(&mut self, at: usize, op: &Op, queues: [Option<u8>; 2]) {
+    fn take_entries(&mut self, at: usize, op: &Op, queues: [Option<u8>; 2]) {
         if self.tables.group.is_none() {
             self.pools.window.take(at);
         }
         match op.kind {
-            Kind::Load => self.pools.loads.take(at),
-            Kind::Store => self.pools.stores.take(at),
+            OpKind::Load => self.pools.loads.take(at),
+            OpKind::Store => self.pools.stores.take(at),
             _ => {}
         }
         match register_file(op) {
@@ -252,11 +257,11 @@ impl Core<'_> {
         }
     }
 
-    /// Gives back what [`Core::hold`] took of a machine with groups.
-    fn release(&mut self, at: usize, op: &Op, queues: [Option<u8>; 2]) {
+    /// Gives back what [`ReferenceCore::take_entries`] took of a machine with groups.
+    fn release_entries(&mut self, at: usize, op: &Op, queues: [Option<u8>; 2]) {
         match op.kind {
-            Kind::Load => self.pools.loads.give(at),
-            Kind::Store => self.pools.stores.give(at),
+            OpKind::Load => self.pools.loads.give(at),
+            OpKind::Store => self.pools.stores.give(at),
             _ => {}
         }
         match register_file(op) {
@@ -269,7 +274,7 @@ impl Core<'_> {
         }
     }
 
-    fn close_group(&mut self, at: usize, group: &Group) {
+    fn close_group(&mut self, at: usize, group: &DispatchGroup) {
         if group.in_groups && group.ops > 0 {
             self.pools.window.take(at);
             if let Some(last) = self.contexts[at].flying.back_mut() {
@@ -279,7 +284,7 @@ impl Core<'_> {
     }
 
     /// Slots that operations of a wrong path take, as far as the window would hold them.
-    fn throw_away(&mut self, at: usize, group: &Group) -> u32 {
+    fn take_wrong_path_slots(&mut self, at: usize, group: &DispatchGroup) -> u32 {
         let room = self.pools.window.has_room(at);
         let held = self.pools.window.used(at);
         let context = &mut self.contexts[at];
@@ -296,49 +301,49 @@ impl Core<'_> {
     }
 
     /// Cause for which a thread has nothing to dispatch.
-    fn starved(&self, at: usize) -> Cause {
+    fn starvation_cause(&self, at: usize) -> SlotCause {
         let fetch = &self.contexts[at].fetch;
         if fetch.wrong_since.is_some() || self.cycle <= fetch.refill {
-            Cause::Branch
+            SlotCause::Branch
         } else if fetch.passed_over {
-            Cause::CoRunner
+            SlotCause::CoRunner
         } else {
-            Cause::Fetch
+            SlotCause::Fetch
         }
     }
 
     /// Cause for which a buffer has no room for a thread.
-    fn blocked(&mut self, at: usize, buffer: Buffer) -> Stop {
+    fn note_full_buffer(&mut self, at: usize, buffer: Buffer) -> DispatchStop {
         self.contexts[at].account.full = Some(buffer);
         if self.pools.pool(buffer).is_crowded(at) {
-            return Stop::Cause(Cause::CoRunner);
+            return DispatchStop::Cause(SlotCause::CoRunner);
         }
         let context = &self.contexts[at];
         let unwritten = context.stores.front().is_some_and(|store| store.committed);
         if buffer == Buffer::Stores && unwritten {
-            return Stop::Cause(Cause::Stores);
+            return DispatchStop::Cause(SlotCause::Stores);
         }
         let Some(oldest) = context.flying.front() else {
-            return Stop::Cause(Cause::Commit);
+            return DispatchStop::Cause(SlotCause::Commit);
         };
         match oldest.progress {
-            Progress::Waiting => Stop::Cause(Cause::Dependence),
-            Progress::Ready => Stop::Cause(Cause::Ports),
-            Progress::Issued if oldest.op.kind == Kind::Load => Stop::Oldest,
-            Progress::Issued => Stop::Cause(self.behind(at, buffer)),
-            Progress::Done => Stop::Cause(Cause::Commit),
+            OpProgress::Waiting => DispatchStop::Cause(SlotCause::Dependence),
+            OpProgress::Ready => DispatchStop::Cause(SlotCause::Ports),
+            OpProgress::Issued if oldest.op.kind == OpKind::Load => DispatchStop::Oldest,
+            OpProgress::Issued => DispatchStop::Cause(self.full_buffer_cause(at, buffer)),
+            OpProgress::Done => DispatchStop::Cause(SlotCause::Commit),
         }
     }
 
     /// Cause for which a buffer is full while the oldest operation is executed: ports where much of
     /// what waits has its operands.
-    fn behind(&self, at: usize, buffer: Buffer) -> Cause {
+    fn full_buffer_cause(&self, at: usize, buffer: Buffer) -> SlotCause {
         let ready = self.ready.iter().filter(|(_, t, _)| *t == at).count();
-        let held = self.pools.held(buffer, at) as usize;
+        let held = self.pools.used_entries(buffer, at) as usize;
         if buffer == Buffer::Issue && ready * 2 > held {
-            Cause::Ports
+            SlotCause::Ports
         } else {
-            Cause::Dependence
+            SlotCause::Dependence
         }
     }
 }
@@ -351,7 +356,7 @@ pub(super) fn register_file(op: &Op) -> Option<bool> {
 }
 
 /// Operations that a thread dispatches in one cycle.
-struct Group {
+struct DispatchGroup {
     in_groups: bool,
     most: u32,
     ops: u32,
@@ -361,8 +366,8 @@ struct Group {
     branch_slots: u32,
 }
 
-impl Group {
-    fn new(core: &Core<'_>, most: u32) -> Self {
+impl DispatchGroup {
+    fn new(core: &ReferenceCore<'_>, most: u32) -> Self {
         let group = core.tables.group;
         // In a mode with narrower groups, branch slots shrink along.
         let slots = group.map_or(most, |group| group.slots).max(1);
@@ -388,19 +393,19 @@ impl Group {
     }
 
     fn takes(&self, op: &Op) -> bool {
-        op.kind == Kind::Branch || self.plain < self.plain_slots
+        op.kind == OpKind::Branch || self.plain < self.plain_slots
     }
 
     fn add(&mut self, op: &Op) {
         self.ops += 1;
         match op.kind {
-            Kind::Branch => self.branches += 1,
+            OpKind::Branch => self.branches += 1,
             _ => self.plain += 1,
         }
     }
 }
 
-impl Store {
+impl InFlightStore {
     fn new(seq: u64, address: u64, bytes: u64) -> Self {
         Self {
             seq,
@@ -414,13 +419,13 @@ impl Store {
     }
 }
 
-impl Context<'_> {
+impl ThreadContext<'_> {
     /// The store from which a load gets its data, and the cycles that this takes beyond the L1D's.
     ///
     /// Which store that is is known from the trace: as if memory dependences were predicted
     /// without errors.
-    fn forwarding(&self, op: &Op) -> Option<(u64, u32)> {
-        let data = op.data.filter(|_| op.kind == Kind::Load)?;
+    fn forwarding_store(&self, op: &Op) -> Option<(u64, u32)> {
+        let data = op.data.filter(|_| op.kind == OpKind::Load)?;
         let bytes = u64::from(data.bytes);
         let store = self.store_before(data.address, bytes)?;
         let covers =
@@ -438,7 +443,7 @@ impl Context<'_> {
         let stored = forwarded.map(|(store, _)| store);
         let mut missing = 0;
         for writer in writers.into_iter().chain([stored]).flatten() {
-            if let Some(flying) = self.get(writer).filter(|f| f.progress != Progress::Done) {
+            if let Some(flying) = self.get(writer).filter(|f| f.progress != OpProgress::Done) {
                 flying.dependents.push(seq);
                 missing += 1;
             }

@@ -1,29 +1,29 @@
 //! Fetch: which thread, how much, and where prediction leads it.
 
-use super::Core;
-use super::context::{Context, Fetched};
-use crate::memory::Memory;
+use super::ReferenceCore;
+use super::context::{FetchedOp, ThreadContext};
+use crate::memory::MemoryHierarchy;
 use consort_ops::Op;
-use consort_ops::predictor::Prediction;
+use consort_ops::predictor::BranchPrediction;
 use consort_sim::machine::detail::FetchPolicy;
 
 /// Code that a line of decoded operations covers, bytes.
 const DECODED_BYTES: u64 = 32;
 
 /// Rest of a thread's turn.
-struct Turn {
+struct FetchTurn {
     ops: u32,
     block: Option<u64>,
     decoded: Option<u64>,
 }
 
-impl Core<'_> {
+impl ReferenceCore<'_> {
     /// Fetches for as many threads as can in a cycle; whether anything was.
-    pub(super) fn fetch(&mut self, memory: &mut Memory) -> bool {
+    pub(super) fn fetch(&mut self, memory: &mut MemoryHierarchy) -> bool {
         let mut turns = self.tables.front.fetch_threads;
         let mut any = false;
         for at in self.fetch_order() {
-            let wants = self.wants(at);
+            let wants = self.wants_fetch(at);
             let turn = wants && turns > 0;
             self.contexts[at].fetch.passed_over = wants && !turn;
             if !turn {
@@ -42,14 +42,14 @@ impl Core<'_> {
         let mut order: Vec<usize> = (0..self.contexts.len()).collect();
         order.sort_by_key(|&at| self.contexts[at].last_fetch);
         if self.tables.front.fetch_policy == FetchPolicy::Icount {
-            order.sort_by_key(|&at| self.contexts[at].in_front());
+            order.sort_by_key(|&at| self.contexts[at].ops_before_issue());
         }
         order
     }
 
     /// Returns true where a thread would fetch, on the wrong path if need be as far as its window
     /// goes.
-    fn wants(&self, at: usize) -> bool {
+    fn wants_fetch(&self, at: usize) -> bool {
         let context = &self.contexts[at];
         if context.fetch.waits || self.cycle < context.fetch.resume {
             return false;
@@ -70,8 +70,8 @@ impl Core<'_> {
         front.buffer_ops.max(front.fetch_width) as usize + stages as usize
     }
 
-    fn fetch_thread(&mut self, at: usize, memory: &mut Memory) -> bool {
-        let mut turn = Turn {
+    fn fetch_thread(&mut self, at: usize, memory: &mut MemoryHierarchy) -> bool {
+        let mut turn = FetchTurn {
             ops: self.tables.front.fetch_width,
             block: None,
             decoded: None,
@@ -81,13 +81,13 @@ impl Core<'_> {
             let Some(op) = self.contexts[at].feed.peek().copied() else {
                 break;
             };
-            if turn.ops == 0 || !self.reaches(at, &op, &mut turn, memory) {
+            if turn.ops == 0 || !self.fetch_code(at, &op, &mut turn, memory) {
                 break;
             }
             turn.ops -= 1;
             self.contexts[at].feed.advance();
             any = true;
-            if !self.goes_on(at, op) {
+            if !self.enqueue_op(at, op) {
                 break;
             }
         }
@@ -95,11 +95,17 @@ impl Core<'_> {
     }
 
     /// Returns true where an operation's code is there in this turn.
-    fn reaches(&mut self, at: usize, op: &Op, turn: &mut Turn, memory: &mut Memory) -> bool {
+    fn fetch_code(
+        &mut self,
+        at: usize,
+        op: &Op,
+        turn: &mut FetchTurn,
+        memory: &mut MemoryHierarchy,
+    ) -> bool {
         if !op.first {
             return true;
         }
-        if let Some(decoded) = self.decoded(at, op, turn) {
+        if let Some(decoded) = self.find_decoded(at, op, turn) {
             return decoded;
         }
         let block = op.address / u64::from(self.tables.front.fetch_bytes);
@@ -107,12 +113,12 @@ impl Core<'_> {
             return false;
         }
         turn.block = Some(block);
-        self.in_line(at, op, memory)
+        self.fetch_line(at, op, memory)
     }
 
     /// Returns true where decoded operations are there; none where they must be fetched and
     /// decoded, which brings them in.
-    fn decoded(&mut self, at: usize, op: &Op, turn: &mut Turn) -> Option<bool> {
+    fn find_decoded(&mut self, at: usize, op: &Op, turn: &mut FetchTurn) -> Option<bool> {
         let spec = self.tables.front.op_cache?;
         let parts = self.op_caches.len();
         let window = op.address / DECODED_BYTES;
@@ -136,7 +142,7 @@ impl Core<'_> {
         Some(true)
     }
 
-    fn in_line(&mut self, at: usize, op: &Op, memory: &mut Memory) -> bool {
+    fn fetch_line(&mut self, at: usize, op: &Op, memory: &mut MemoryHierarchy) -> bool {
         let now = self.clock.start(self.cycle);
         let context = &mut self.contexts[at];
         let line = memory.line(context.thread, op.address);
@@ -150,35 +156,35 @@ impl Core<'_> {
     }
 
     /// Puts an operation in line for dispatch; whether fetch goes on behind it in this cycle.
-    fn goes_on(&mut self, at: usize, op: Op) -> bool {
+    fn enqueue_op(&mut self, at: usize, op: Op) -> bool {
         let now = self.cycle;
         let depth = u64::from(self.tables.front.refill_cycles - 1).max(1);
         let tables = at % self.predictors.len();
         let bubble = self.bubble;
         let context = &mut self.contexts[at];
         let after = op.address + u64::from(op.length);
-        let prediction = op.branch.map_or(Prediction::Right, |branch| {
+        let prediction = op.branch.map_or(BranchPrediction::Right, |branch| {
             self.predictors[tables].predict(&mut context.history, op.address, after, branch)
         });
-        context.fetched.push_back(Fetched {
+        context.fetched.push_back(FetchedOp {
             op,
             ready: now + depth,
-            mispredicted: prediction == Prediction::Wrong,
+            mispredicted: prediction == BranchPrediction::Wrong,
         });
         match prediction {
-            Prediction::Wrong => context.fetch.wrong_since = Some(now),
+            BranchPrediction::Wrong => context.fetch.wrong_since = Some(now),
             // Decoding, half-way to execution, finds the target.
-            Prediction::Late => context.fetch.resume = now + depth / 2 + 1,
-            Prediction::Computed => context.fetch.resume = now + bubble + 1,
-            Prediction::Right => {}
+            BranchPrediction::Late => context.fetch.resume = now + depth / 2 + 1,
+            BranchPrediction::Computed => context.fetch.resume = now + bubble + 1,
+            BranchPrediction::Right => {}
         }
-        prediction == Prediction::Right && op.branch.is_none_or(|branch| !branch.taken)
+        prediction == BranchPrediction::Right && op.branch.is_none_or(|branch| !branch.taken)
     }
 }
 
-impl Context<'_> {
+impl ThreadContext<'_> {
     /// Operations between fetch and issue.
-    fn in_front(&self) -> usize {
+    fn ops_before_issue(&self) -> usize {
         self.fetched.len() + self.waiting as usize + self.fetch.wrong_ops as usize
     }
 }

@@ -8,18 +8,18 @@ mod fetch;
 mod issue;
 mod ports;
 
-use crate::memory::cache::Cache;
-use crate::memory::{Answer, Memory, Origin, Waiter, passes_stores};
+use crate::memory::cache::SetAssociativeCache;
+use crate::memory::{DataOrigin, LineReply, MemoryHierarchy, Waiter, passes_stores};
 use crate::outcome::ThreadOutcome;
-use crate::time::Clock;
-use buffers::{Buffer, Pools};
-use consort_ops::predictor::{Predictor, Scheme};
+use crate::time::CoreClock;
+use buffers::{Buffer, BufferPools};
+use consort_ops::predictor::{Predictor, PredictorScheme};
 use consort_sim::machine::PredictorSpec;
-use consort_sim::machine::detail::{PredictorKind, Sharing};
+use consort_sim::machine::detail::{BufferSharing, PredictorKind};
 use consort_sim::machine::tables::CoreTables;
-use consort_sim::machine::{CoreSpec, Pipeline, Scope};
-pub(crate) use context::Feed;
-use context::{Context, Progress};
+use consort_sim::machine::{CoreSpec, PipelineSpec, Scope};
+pub(crate) use context::OpFeed;
+use context::{OpProgress, ThreadContext};
 use ports::Ports;
 use rand_pcg::Pcg64;
 use std::cmp::Reverse;
@@ -29,9 +29,9 @@ use std::collections::BinaryHeap;
 /// of 16.
 fn predictor(spec: &PredictorSpec) -> Predictor {
     let scheme = match spec.kind.unwrap_or_default() {
-        PredictorKind::Bimodal => Scheme::Bimodal,
-        PredictorKind::Gshare => Scheme::Gshare,
-        PredictorKind::Tage => Scheme::Tagged,
+        PredictorKind::Bimodal => PredictorScheme::Bimodal,
+        PredictorKind::Gshare => PredictorScheme::Gshare,
+        PredictorKind::Tage => PredictorScheme::Tagged,
     };
     let (targets, returns) = (
         spec.targets.unwrap_or(4096),
@@ -39,14 +39,14 @@ fn predictor(spec: &PredictorSpec) -> Predictor {
     );
     let predictor = Predictor::new(scheme, spec.size_kib, targets, returns);
     match spec.taken_bubble_cycles {
-        Some(_) => predictor.computing(),
+        Some(_) => predictor.with_computed_targets(),
         None => predictor,
     }
 }
 
 /// A core and its threads.
-pub(crate) struct Core<'a> {
-    pub(crate) clock: Clock,
+pub(crate) struct ReferenceCore<'a> {
+    pub(crate) clock: CoreClock,
     /// The cycle to come.
     pub(crate) cycle: u64,
     tables: CoreTables,
@@ -56,8 +56,8 @@ pub(crate) struct Core<'a> {
     /// Operations per cycle of one thread, alone and with those that run.
     width_alone: u32,
     width: u32,
-    contexts: Vec<Context<'a>>,
-    pools: Pools,
+    contexts: Vec<ThreadContext<'a>>,
+    pools: BufferPools,
     ports: Ports,
     /// Operations that wait for a port, oldest first: age, thread, number.
     ready: Vec<(u64, usize, u64)>,
@@ -68,13 +68,13 @@ pub(crate) struct Core<'a> {
     predictors: Vec<Predictor>,
     /// Cycles without fetch behind a taken branch whose target is computed.
     bubble: u64,
-    op_caches: Vec<Cache>,
+    op_caches: Vec<SetAssociativeCache>,
     dispatched: u64,
 }
 
-impl<'a> Core<'a> {
+impl<'a> ReferenceCore<'a> {
     /// A core whose PUs run these threads, by their indices among all.
-    pub(crate) fn new(spec: &CoreSpec, threads: Vec<(usize, Feed<'a>)>, random: &Pcg64) -> Self {
+    pub(crate) fn new(spec: &CoreSpec, threads: Vec<(usize, OpFeed<'a>)>, random: &Pcg64) -> Self {
         let count = threads.len();
         let tables = CoreTables::new(spec).with_threads(count as u32);
         let modes = || spec.smt.iter();
@@ -86,18 +86,18 @@ impl<'a> Core<'a> {
         let predictor = predictor(&spec.branch_predictor);
         let width_here = width(mode.map(|mode| mode.thread_dispatch_width));
         Self {
-            clock: Clock::new(spec.frequency_ghz),
+            clock: CoreClock::new(spec.frequency_ghz),
             cycle: 0,
-            in_order: spec.pipeline == Pipeline::InOrder,
+            in_order: spec.pipeline == PipelineSpec::InOrder,
             passes_stores: passes_stores(spec),
             gathered_lines: spec.l1d.gathered_lines.unwrap_or(1).max(1) as usize,
             width_alone: width(modes().next().map(|mode| mode.thread_dispatch_width)),
             width: width_here,
             contexts: threads
                 .into_iter()
-                .map(|(t, feed)| Context::new(t, feed, predictor.history()))
+                .map(|(t, feed)| ThreadContext::new(t, feed, predictor.new_history()))
                 .collect(),
-            pools: Pools::new(&tables, count, width_here),
+            pools: BufferPools::new(&tables, count, width_here),
             ports: Ports::new(&tables, count),
             ready: Vec::new(),
             places: Vec::new(),
@@ -111,7 +111,7 @@ impl<'a> Core<'a> {
     }
 
     /// Runs one cycle, and those after it in which nothing can happen before `memory` does.
-    pub(crate) fn step(&mut self, memory: &mut Memory) {
+    pub(crate) fn step(&mut self, memory: &mut MemoryHierarchy) {
         let finished = self.finish();
         let committed = self.commit();
         let written = self.write(memory);
@@ -120,31 +120,37 @@ impl<'a> Core<'a> {
         let fetched = self.fetch(memory);
         let idle = !(finished || committed || written || issued || dispatched || fetched);
         let next = if idle {
-            self.wake(memory)
+            self.next_active_cycle(memory)
         } else {
             self.cycle + 1
         };
-        self.account(next - self.cycle);
+        self.account_cycles(next - self.cycle);
         self.cycle = next;
     }
 
     /// Takes what memory has for one of its threads.
-    pub(crate) fn take(&mut self, answer: &Answer) {
+    pub(crate) fn accept_reply(&mut self, answer: &LineReply) {
         let cycle = self.clock.cycle(answer.time);
         match answer.waiter {
             Waiter::Load { thread, seq } => {
-                let Some(at) = self.at(thread) else { return };
+                let Some(at) = self.context_index(thread) else {
+                    return;
+                };
                 self.results.push(Reverse((cycle, at, seq)));
                 self.contexts[at].note_origin(seq, answer.origin);
             }
             Waiter::Fetch { thread } => {
-                let Some(at) = self.at(thread) else { return };
+                let Some(at) = self.context_index(thread) else {
+                    return;
+                };
                 self.contexts[at].fetch.waits = false;
                 let resume = &mut self.contexts[at].fetch.resume;
                 *resume = (*resume).max(cycle);
             }
             Waiter::Store { thread, seq } => {
-                let Some(at) = self.at(thread) else { return };
+                let Some(at) = self.context_index(thread) else {
+                    return;
+                };
                 let mut stores = self.contexts[at].stores.iter_mut();
                 if let Some(store) = stores.find(|store| store.seq == seq) {
                     store.written = Some(cycle);
@@ -159,7 +165,7 @@ impl<'a> Core<'a> {
         self.contexts.iter().map(|c| (c.thread, &c.account.total))
     }
 
-    fn at(&self, thread: usize) -> Option<usize> {
+    fn context_index(&self, thread: usize) -> Option<usize> {
         self.contexts.iter().position(|c| c.thread == thread)
     }
 
@@ -184,7 +190,7 @@ impl<'a> Core<'a> {
         let Some(flying) = context.get(seq) else {
             return;
         };
-        flying.progress = Progress::Done;
+        flying.progress = OpProgress::Done;
         let (stalled, origin) = (flying.stalled, flying.origin);
         let dependents = std::mem::take(&mut flying.dependents);
         if flying.mispredicted {
@@ -193,23 +199,23 @@ impl<'a> Core<'a> {
             context.fetch.resume = now;
             context.fetch.refill = now + refill;
         }
-        context.settle(stalled, origin);
+        context.charge_stall(stalled, origin);
         if let Some(store) = context.stores.iter_mut().find(|store| store.seq == seq) {
             store.executed = true;
         }
         for dependent in dependents {
-            self.operand(at, dependent);
+            self.note_operand(at, dependent);
         }
     }
 
     /// Notes that one operand of an operation is there.
-    fn operand(&mut self, at: usize, seq: u64) {
+    fn note_operand(&mut self, at: usize, seq: u64) {
         let Some(flying) = self.contexts[at].get(seq) else {
             return;
         };
         flying.missing -= 1;
         if flying.missing == 0 {
-            flying.progress = Progress::Ready;
+            flying.progress = OpProgress::Ready;
             let key = (flying.age, at, seq);
             let place = self.ready.partition_point(|ready| *ready < key);
             self.ready.insert(place, key);
@@ -217,13 +223,13 @@ impl<'a> Core<'a> {
     }
 
     /// The first cycle in which something can happen.
-    fn wake(&self, memory: &Memory) -> u64 {
+    fn next_active_cycle(&self, memory: &MemoryHierarchy) -> u64 {
         let result = self.results.peek().map(|Reverse((cycle, ..))| *cycle);
-        let outside = memory.next().map(|time| self.clock.cycle(time));
-        let own = self.contexts.iter().flat_map(|c| c.wakes(self.cycle));
+        let outside = memory.next_event_time().map(|time| self.clock.cycle(time));
+        let own = self.contexts.iter().flat_map(|c| c.wake_cycles(self.cycle));
         let next = result.into_iter().chain(outside).chain(own).min();
         let at_once = !self.ready.is_empty()
-            || (self.in_order && self.contexts.iter().any(Context::is_eager));
+            || (self.in_order && self.contexts.iter().any(ThreadContext::can_issue_next));
         match next {
             Some(next) if !at_once => next.max(self.cycle + 1),
             _ => self.cycle + 1,
@@ -231,7 +237,7 @@ impl<'a> Core<'a> {
     }
 
     /// Accounts for cycles that were all like this one.
-    fn account(&mut self, cycles: u64) {
+    fn account_cycles(&mut self, cycles: u64) {
         for (at, context) in self.contexts.iter_mut().enumerate() {
             if let Some(stop) = context.account.stop.filter(|_| cycles > 1) {
                 context.charge(stop, (cycles - 1) as f64);
@@ -243,36 +249,37 @@ impl<'a> Core<'a> {
                 total.full[buffer as usize] += cycles;
             }
             for buffer in Buffer::ALL {
-                total.held[buffer as usize] += u64::from(self.pools.held(buffer, at)) * cycles;
+                total.held[buffer as usize] +=
+                    u64::from(self.pools.used_entries(buffer, at)) * cycles;
             }
         }
     }
 }
 
-fn op_caches(tables: &CoreTables, threads: usize, random: &Pcg64) -> Vec<Cache> {
+fn op_caches(tables: &CoreTables, threads: usize, random: &Pcg64) -> Vec<SetAssociativeCache> {
     let Some(spec) = tables.front.op_cache else {
         return Vec::new();
     };
     let all = u64::from(spec.ops / spec.line_ops.max(1));
     let (parts, lines) = match spec.sharing {
-        Sharing::Shared => (1, all),
-        Sharing::Private => (threads, all),
-        Sharing::Partitioned => (threads, all / threads as u64),
-        Sharing::Halved => (threads.min(2), all / threads.min(2) as u64),
+        BufferSharing::Shared => (1, all),
+        BufferSharing::Private => (threads, all),
+        BufferSharing::Partitioned => (threads, all / threads as u64),
+        BufferSharing::Halved => (threads.min(2), all / threads.min(2) as u64),
     };
-    let cache = || Cache::new(lines, spec.ways, Default::default(), random.clone());
+    let cache = || SetAssociativeCache::new(lines, spec.ways, Default::default(), random.clone());
     (0..parts).map(|_| cache()).collect()
 }
 
-impl Context<'_> {
-    fn note_origin(&mut self, seq: u64, origin: Origin) {
+impl ThreadContext<'_> {
+    fn note_origin(&mut self, seq: u64, origin: DataOrigin) {
         if let Some(flying) = self.get(seq) {
             flying.origin = origin;
         }
     }
 
     /// Cycles after this one in which it may do something by itself.
-    fn wakes(&self, now: u64) -> impl Iterator<Item = u64> {
+    fn wake_cycles(&self, now: u64) -> impl Iterator<Item = u64> {
         let fetched = self.fetched.front().map(|fetched| fetched.ready);
         let written = self.stores.front().and_then(|store| store.written);
         let resume = Some(self.fetch.resume);
@@ -281,7 +288,7 @@ impl Context<'_> {
     }
 
     /// Returns true where its next operation in program order waits for a port alone.
-    fn is_eager(&self) -> bool {
+    fn can_issue_next(&self) -> bool {
         let at = (self.unissued - self.oldest) as usize;
         self.flying
             .get(at)

@@ -1,7 +1,7 @@
 //! Issue ports and what operations need of them.
 
-use consort_ops::{Kind, Op};
-use consort_sim::machine::detail::{PortScope, Work, WorkSpec};
+use consort_ops::{Op, OpKind};
+use consort_sim::machine::detail::{PortScope, WorkKind, WorkSpec};
 use consort_sim::machine::tables::CoreTables;
 
 /// Ports of a core.
@@ -10,10 +10,10 @@ pub(crate) struct Ports {
     /// Those that take the fewest kinds of work first.
     ports: Vec<Port>,
     /// Ready operations by thread and by work.
-    wanted: Vec<[u32; Work::COUNT]>,
+    wanted: Vec<[u32; WorkKind::COUNT]>,
     /// One over the ports that take a work.
-    per_port: [f32; Work::COUNT],
-    times: [WorkSpec; Work::COUNT],
+    per_port: [f32; WorkKind::COUNT],
+    times: [WorkSpec; WorkKind::COUNT],
     /// Bits of all work that some port takes.
     taken: u16,
     /// Bits of all work that some port takes or some queue holds.
@@ -23,7 +23,7 @@ pub(crate) struct Ports {
 #[derive(Clone, Copy, Debug)]
 struct Port {
     takes: u16,
-    owner: Owner,
+    owner: PortOwner,
     free: u64,
     /// Until when the divider behind it is taken; other operations pass it (uops.info counts it as a
     /// port of its own).
@@ -31,10 +31,10 @@ struct Port {
 }
 
 /// Works that take a divider.
-const DIVISIONS: u16 = 1 << Work::Divide.index() | 1 << Work::FpDivide.index();
+const DIVISIONS: u16 = 1 << WorkKind::Divide.index() | 1 << WorkKind::FpDivide.index();
 
 #[derive(Clone, Copy, Debug)]
-enum Owner {
+enum PortOwner {
     Thread(usize),
     Half(usize),
     All,
@@ -51,7 +51,7 @@ pub(crate) struct Works {
 
 impl Works {
     /// Positions of the works.
-    fn each(self) -> impl Iterator<Item = usize> {
+    fn positions(self) -> impl Iterator<Item = usize> {
         let works = [self.first, self.second].into_iter();
         works
             .filter(|&bits| bits != 0)
@@ -59,11 +59,11 @@ impl Works {
     }
 }
 
-fn bit(work: Work) -> u16 {
+fn bit(work: WorkKind) -> u16 {
     1 << work.index()
 }
 
-fn bits(works: &[Work]) -> u16 {
+fn bits(works: &[WorkKind]) -> u16 {
     works.iter().fold(0, |bits, work| bits | bit(*work))
 }
 
@@ -73,10 +73,10 @@ impl Ports {
         let mut ports: Vec<Port> = Vec::new();
         for spec in &tables.ports {
             let takes = bits(&spec.takes);
-            let owners: Vec<Owner> = match spec.per {
-                PortScope::Core => (0..spec.count).map(|_| Owner::All).collect(),
+            let owners: Vec<PortOwner> = match spec.per {
+                PortScope::Core => (0..spec.count).map(|_| PortOwner::All).collect(),
                 PortScope::Half => (0..spec.count as usize)
-                    .map(|i| Owner::Half(i % 2))
+                    .map(|i| PortOwner::Half(i % 2))
                     .collect(),
                 PortScope::Pu => per_thread(spec.count, threads),
             };
@@ -99,7 +99,7 @@ impl Ports {
             .fold(0, |all, queue| all | bits(&queue.holds));
         Self {
             ports,
-            wanted: vec![[0; Work::COUNT]; threads],
+            wanted: vec![[0; WorkKind::COUNT]; threads],
             per_port,
             times: tables.times,
             taken,
@@ -111,7 +111,7 @@ impl Ports {
     pub(crate) fn works(&self, op: &Op) -> Works {
         let first = 1u16 << op.kind.index();
         let vector = op.data.is_some_and(|data| data.is_vector);
-        let named = |work: Work| {
+        let named = |work: WorkKind| {
             if self.named & bit(work) != 0 {
                 bit(work)
             } else {
@@ -119,22 +119,24 @@ impl Ports {
             }
         };
         let second = match (op.kind, vector) {
-            (Kind::Load, true) => named(Work::VectorLoad),
-            (Kind::Store, true) if named(Work::VectorStore) != 0 => bit(Work::VectorStore),
-            (Kind::Store, _) => named(Work::StoreData),
+            (OpKind::Load, true) => named(WorkKind::VectorLoad),
+            (OpKind::Store, true) if named(WorkKind::VectorStore) != 0 => {
+                bit(WorkKind::VectorStore)
+            }
+            (OpKind::Store, _) => named(WorkKind::StoreData),
             _ => 0,
         };
         Works { first, second }
     }
 
     /// Forgets the operations that were ready.
-    pub(crate) fn begin(&mut self) {
-        self.wanted.fill([0; Work::COUNT]);
+    pub(crate) fn clear_wanted(&mut self) {
+        self.wanted.fill([0; WorkKind::COUNT]);
     }
 
     /// Notes an operation of a thread that is ready.
-    pub(crate) fn want(&mut self, works: Works, thread: usize) {
-        for work in works.each() {
+    pub(crate) fn note_ready(&mut self, works: Works, thread: usize) {
+        for work in works.positions() {
             self.wanted[thread][work] += 1;
         }
     }
@@ -149,7 +151,7 @@ impl Ports {
         };
         self.occupy(first, works.first, cycle);
         self.occupy(second, works.second, cycle);
-        for work in works.each() {
+        for work in works.positions() {
             let wanted = &mut self.wanted[thread][work];
             *wanted = wanted.saturating_sub(1);
         }
@@ -195,8 +197,8 @@ impl Ports {
         let port = &self.ports[at];
         let threads = self.wanted.iter().enumerate();
         let its = threads.filter(|(thread, _)| port.owner.has(*thread));
-        let of_thread = |(_, wanted): (usize, &[u32; Work::COUNT])| {
-            let works = (0..Work::COUNT).filter(|work| port.takes >> work & 1 == 1);
+        let of_thread = |(_, wanted): (usize, &[u32; WorkKind::COUNT])| {
+            let works = (0..WorkKind::COUNT).filter(|work| port.takes >> work & 1 == 1);
             works
                 .map(|work| wanted[work] as f32 * self.per_port[work])
                 .sum::<f32>()
@@ -217,7 +219,7 @@ impl Ports {
     }
 }
 
-impl Owner {
+impl PortOwner {
     fn has(self, thread: usize) -> bool {
         match self {
             Self::Thread(owner) => owner == thread,
@@ -227,8 +229,8 @@ impl Owner {
     }
 }
 
-fn per_thread(count: u32, threads: usize) -> Vec<Owner> {
-    let each = |t| (0..count).map(move |_| Owner::Thread(t));
+fn per_thread(count: u32, threads: usize) -> Vec<PortOwner> {
+    let each = |t| (0..count).map(move |_| PortOwner::Thread(t));
     (0..threads).flat_map(each).collect()
 }
 
@@ -243,9 +245,9 @@ mod tests {
         let core = spec.core_types.values().next().unwrap();
         let mut ports = Ports::new(&CoreTables::new(core).with_threads(1), 1);
         // Two pipes take integers alone, two take integers, loads and stores.
-        let kinds = [Kind::Integer, Kind::Integer, Kind::Load, Kind::Load];
+        let kinds = [OpKind::Integer, OpKind::Integer, OpKind::Load, OpKind::Load];
         let works = kinds.map(|kind| ports.works(&Op::new(kind, 0)));
-        works.iter().for_each(|works| ports.want(*works, 0));
+        works.iter().for_each(|works| ports.note_ready(*works, 0));
         assert_eq!(works.map(|works| ports.issue(works, 0, 1)), [true; 4]);
         let integer = works[0];
         assert_eq!(
@@ -257,7 +259,7 @@ mod tests {
     /// Works are looked up by the position of an operation's kind.
     #[test]
     fn kinds_and_works_have_one_order() {
-        for (kind, work) in Kind::ALL.into_iter().zip(Work::ALL) {
+        for (kind, work) in OpKind::ALL.into_iter().zip(WorkKind::ALL) {
             assert_eq!(format!("{kind:?}"), format!("{work:?}"));
             assert_eq!(kind.index(), work.index());
         }

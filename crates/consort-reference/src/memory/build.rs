@@ -1,14 +1,14 @@
 //! The levels that the threads of a run reach, laid out from a chip.
 
-use super::cache::Cache;
+use super::cache::SetAssociativeCache;
 use super::dram::Dram;
-use super::level::{Level, Next, Rank};
-use super::stream::Streams;
+use super::level::{CacheLevel, NextLevel, Rank};
+use super::stream::StreamTable;
 use super::translate::Tlb;
-use super::{Link, Memory, Prefetcher, Remote, Thread};
-use crate::placement::Placement;
-use crate::time::{Clock, Femtos, from_ns};
-use consort_sim::chip::{Chip, Place};
+use super::{Interconnect, LevelPrefetcher, MemoryHierarchy, RemoteLlcs, ThreadMemoryPath};
+use crate::placement::TracePlacement;
+use crate::time::{CoreClock, Femtos, from_ns};
+use consort_sim::chip::{Chip, PuPlace};
 use consort_sim::machine::detail::{PrefetchInto, Replacement, WritePolicy};
 use consort_sim::machine::{CacheSpec, CoreSpec, PrefetchScope, Scope};
 use rand::RngExt as _;
@@ -24,36 +24,36 @@ const UNLIMITED: u32 = 4096;
 
 /// Key that tells like things apart.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Key {
+enum LevelKey {
     Code(usize, usize),
     Data(usize, usize),
     L2(usize),
     Llc(usize),
 }
 
-struct Build<'a> {
+struct MemoryBuilder<'a> {
     chip: &'a Chip,
     random: Pcg64,
     seed: u64,
     line_bytes: u64,
-    levels: Vec<Level>,
-    index: BTreeMap<Key, usize>,
+    levels: Vec<CacheLevel>,
+    index: BTreeMap<LevelKey, usize>,
     tlbs: Vec<Tlb>,
     tlb_index: BTreeMap<(usize, usize), usize>,
-    prefetchers: Vec<Prefetcher>,
+    prefetchers: Vec<LevelPrefetcher>,
     prefetcher_index: BTreeMap<(u8, usize), usize>,
 }
 
-impl Memory {
+impl MemoryHierarchy {
     /// Builds the memory that the threads at these placements reach.
-    pub(crate) fn new(chip: &Chip, placements: &[Placement<'_>], seed: u64) -> Self {
+    pub(crate) fn new(chip: &Chip, placements: &[TracePlacement<'_>], seed: u64) -> Self {
         let spec = chip.spec();
-        let mut build = Build::new(chip, seed);
-        let threads: Vec<_> = placements.iter().map(|p| build.thread(p)).collect();
-        let remote = build.remote(&threads);
+        let mut build = MemoryBuilder::new(chip, seed);
+        let threads: Vec<_> = placements.iter().map(|p| build.add_thread(p)).collect();
+        let remote = build.find_remote_llcs(&threads);
         let nodes = chip.domains().nodes;
         let line_ns = f64::from(spec.memory.line_bytes) / spec.interconnect.bandwidth_gb_s;
-        let link = Link {
+        let link = Interconnect {
             free: 0,
             line: from_ns(line_ns),
         };
@@ -74,7 +74,7 @@ impl Memory {
     }
 }
 
-impl<'a> Build<'a> {
+impl<'a> MemoryBuilder<'a> {
     fn new(chip: &'a Chip, seed: u64) -> Self {
         Self {
             chip,
@@ -90,28 +90,28 @@ impl<'a> Build<'a> {
         }
     }
 
-    fn thread(&mut self, placement: &Placement<'_>) -> Thread {
+    fn add_thread(&mut self, placement: &TracePlacement<'_>) -> ThreadMemoryPath {
         let pu = placement.pu.0 as usize;
         let place = self.chip.places()[pu];
         let core = self.chip.core_spec(place).clone();
-        let clock = Clock::new(core.frequency_ghz);
-        let llc = self.llc(place.llc);
+        let clock = CoreClock::new(core.frequency_ghz);
+        let llc = self.add_llc(place.llc);
         let before = match &core.l2 {
-            Some(l2) => Next::Level(self.l2(place.l2, l2, &core, clock, llc)),
+            Some(l2) => NextLevel::Level(self.add_l2(place.l2, l2, &core, clock, llc)),
             None => llc,
         };
         let own = |scope| if scope == Scope::Pu { pu } else { usize::MAX };
-        let code = Key::Code(place.core, own(core.l1i.per));
-        let data = Key::Data(place.core, own(core.l1d.per));
-        let code = self.level(code, Rank::Code, &core.l1i, &core, clock, before, 1);
-        let data = self.level(data, Rank::Data, &core.l1d, &core, clock, before, 1);
+        let code = LevelKey::Code(place.core, own(core.l1i.per));
+        let data = LevelKey::Data(place.core, own(core.l1d.per));
+        let code = self.add_level(code, Rank::Code, &core.l1i, &core, clock, before, 1);
+        let data = self.add_level(data, Rank::Data, &core.l1d, &core, clock, before, 1);
         let home = self.chip.memory_node(place.node);
         let idle = self.chip.spec().memory.latency_ns;
-        Thread {
+        ThreadMemoryPath {
             code,
             data,
-            tlb: self.tlb((place.core, own(core.tlb.per)), &core),
-            prefetcher: self.prefetcher(place, &core, data, before, llc),
+            tlb: self.add_tlb((place.core, own(core.tlb.per)), &core),
+            prefetcher: self.add_prefetcher(place, &core, data, before, llc),
             home,
             hop: from_ns(self.chip.memory_latency_ns(place, home) - idle),
             link: place.package,
@@ -127,19 +127,19 @@ impl<'a> Build<'a> {
         (u64::from(space) + 1) * SPACE_BYTES + shift * HUGE_PAGE_BYTES
     }
 
-    fn l2(
+    fn add_l2(
         &mut self,
         l2: usize,
         spec: &CacheSpec,
         core: &CoreSpec,
-        clock: Clock,
-        llc: Next,
+        clock: CoreClock,
+        llc: NextLevel,
     ) -> usize {
-        let cores = self.cores_of_l2(l2);
-        self.level(Key::L2(l2), Rank::L2, spec, core, clock, llc, cores)
+        let cores = self.count_l2_cores(l2);
+        self.add_level(LevelKey::L2(l2), Rank::L2, spec, core, clock, llc, cores)
     }
 
-    fn cores_of_l2(&self, l2: usize) -> u32 {
+    fn count_l2_cores(&self, l2: usize) -> u32 {
         let places = self.chip.places().iter().filter(|place| place.l2 == l2);
         let mut cores: Vec<_> = places.map(|place| place.core).collect();
         cores.dedup();
@@ -150,14 +150,14 @@ impl<'a> Build<'a> {
         clippy::too_many_arguments,
         reason = "a level is where it is, what and for whom"
     )]
-    fn level(
+    fn add_level(
         &mut self,
-        key: Key,
+        key: LevelKey,
         rank: Rank,
         spec: &CacheSpec,
         core: &CoreSpec,
-        clock: Clock,
-        next: Next,
+        clock: CoreClock,
+        next: NextLevel,
         cores: u32,
     ) -> usize {
         if let Some(&known) = self.index.get(&key) {
@@ -166,48 +166,53 @@ impl<'a> Build<'a> {
         let cache = self.cache(spec.size_kib, spec.ways, spec.replacement);
         let misses = spec.miss_queue.unwrap_or(core.outstanding_misses * cores);
         let reach = clock.span(spec.latency_cycles);
-        let mut level = Level::new(rank, cache, next, reach, misses);
+        let mut level = CacheLevel::new(rank, cache, next, reach, misses);
         let cycles = spec
             .bytes_per_cycle
             .map(|bytes| self.line_bytes as f64 / bytes);
         level.service = cycles.map_or(0, |cycles| clock.span(cycles));
         let at = self.add(key, level);
-        if let Next::Level(next) = next {
+        if let NextLevel::Level(next) = next {
             self.levels[next].before.push(at);
         }
         at
     }
 
     /// The LLC of a domain, or memory where it has none.
-    fn llc(&mut self, llc: usize) -> Next {
-        if let Some(&known) = self.index.get(&Key::Llc(llc)) {
-            return Next::Level(known);
+    fn add_llc(&mut self, llc: usize) -> NextLevel {
+        if let Some(&known) = self.index.get(&LevelKey::Llc(llc)) {
+            return NextLevel::Level(known);
         }
         let size_kib = self.chip.llc_kib(llc);
         if size_kib == 0.0 {
-            return Next::Memory;
+            return NextLevel::Memory;
         }
         let spec = &self.chip.spec().llc;
         let cache = self.cache(size_kib, spec.ways, spec.replacement);
         let misses = spec.miss_queue.unwrap_or(UNLIMITED);
         let reach = from_ns(spec.latency_ns);
-        let mut level = Level::new(Rank::Llc, cache, Next::Memory, reach, misses);
+        let mut level = CacheLevel::new(Rank::Llc, cache, NextLevel::Memory, reach, misses);
         level.service = spec
             .bandwidth_gb_s
             .map_or(0, |gb_s| from_ns(self.line_bytes as f64 / gb_s));
         level.fill = spec.fill.unwrap_or_default();
-        Next::Level(self.add(Key::Llc(llc), level))
+        NextLevel::Level(self.add(LevelKey::Llc(llc), level))
     }
 
-    fn add(&mut self, key: Key, level: Level) -> usize {
+    fn add(&mut self, key: LevelKey, level: CacheLevel) -> usize {
         self.levels.push(level);
         self.index.insert(key, self.levels.len() - 1);
         self.levels.len() - 1
     }
 
-    fn cache(&self, size_kib: f64, ways: u32, replacement: Option<Replacement>) -> Cache {
+    fn cache(
+        &self,
+        size_kib: f64,
+        ways: u32,
+        replacement: Option<Replacement>,
+    ) -> SetAssociativeCache {
         let lines = (size_kib * 1024.0) as u64 / self.line_bytes;
-        Cache::new(
+        SetAssociativeCache::new(
             lines,
             ways,
             replacement.unwrap_or_default(),
@@ -215,7 +220,7 @@ impl<'a> Build<'a> {
         )
     }
 
-    fn tlb(&mut self, key: (usize, usize), core: &CoreSpec) -> usize {
+    fn add_tlb(&mut self, key: (usize, usize), core: &CoreSpec) -> usize {
         if let Some(&known) = self.tlb_index.get(&key) {
             return known;
         }
@@ -224,17 +229,17 @@ impl<'a> Build<'a> {
         self.tlbs.len() - 1
     }
 
-    fn prefetcher(
+    fn add_prefetcher(
         &mut self,
-        place: Place,
+        place: PuPlace,
         core: &CoreSpec,
         data: usize,
-        before: Next,
-        llc: Next,
+        before: NextLevel,
+        llc: NextLevel,
     ) -> Option<usize> {
         let level = |next| match next {
-            Next::Level(level) => level,
-            Next::Memory => data,
+            NextLevel::Level(level) => level,
+            NextLevel::Memory => data,
         };
         let (before, llc) = (level(before), level(llc));
         let spec = core.prefetcher.as_ref()?;
@@ -251,8 +256,8 @@ impl<'a> Build<'a> {
             PrefetchInto::L2 => (before, before),
             PrefetchInto::Llc => (llc, before),
         };
-        self.prefetchers.push(Prefetcher {
-            streams: Streams::new(spec.streams.unwrap_or(16), spec.depth_lines),
+        self.prefetchers.push(LevelPrefetcher {
+            streams: StreamTable::new(spec.streams.unwrap_or(16), spec.depth_lines),
             into,
             watches,
             most: spec.depth_lines as usize,
@@ -263,7 +268,7 @@ impl<'a> Build<'a> {
     }
 
     /// LLCs of the threads' packages, where one domain keeps what another evicts.
-    fn remote(&mut self, threads: &[Thread]) -> Option<Remote> {
+    fn find_remote_llcs(&mut self, threads: &[ThreadMemoryPath]) -> Option<RemoteLlcs> {
         let reach: Femtos = from_ns(self.chip.spec().llc.remote_latency_ns?);
         let packages: Vec<_> = threads.iter().map(|thread| thread.link).collect();
         let all: BTreeMap<usize, usize> = self
@@ -275,13 +280,13 @@ impl<'a> Build<'a> {
         let near = all
             .into_iter()
             .filter(|(_, package)| packages.contains(package));
-        let near = near.map(|(llc, _)| self.llc(llc));
+        let near = near.map(|(llc, _)| self.add_llc(llc));
         let llcs = near.filter_map(|next| match next {
-            Next::Level(level) => Some(level),
-            Next::Memory => None,
+            NextLevel::Level(level) => Some(level),
+            NextLevel::Memory => None,
         });
         let llcs: Vec<usize> = llcs.collect();
-        Some(Remote {
+        Some(RemoteLlcs {
             llcs,
             reach,
             turn: 0,

@@ -6,17 +6,17 @@ use rand_pcg::Pcg64;
 
 /// A cache of any kind: of data, of code, of translations, of decoded instructions.
 #[derive(Clone, Debug)]
-pub(crate) struct Cache {
+pub(crate) struct SetAssociativeCache {
     sets: u64,
     ways: usize,
-    lines: Vec<Line>,
+    lines: Vec<CacheLine>,
     replacement: Replacement,
     clock: u64,
     random: Pcg64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Line {
+struct CacheLine {
     /// Key plus one; 0 where there is none.
     tag: u64,
     used: u64,
@@ -32,7 +32,7 @@ pub(crate) struct Victim {
     pub(crate) dirty: bool,
 }
 
-impl Cache {
+impl SetAssociativeCache {
     /// A cache of `lines` lines in sets of `ways`, at least one set.
     pub(crate) fn new(lines: u64, ways: u32, replacement: Replacement, random: Pcg64) -> Self {
         let ways = u64::from(ways).min(lines).max(1);
@@ -40,7 +40,7 @@ impl Cache {
         Self {
             sets,
             ways: ways as usize,
-            lines: vec![Line::default(); (sets * ways) as usize],
+            lines: vec![CacheLine::default(); (sets * ways) as usize],
             replacement,
             clock: 0,
             random,
@@ -67,9 +67,9 @@ impl Cache {
         if self.touch(line, dirty) {
             return None;
         }
-        let at = self.room(line);
+        let at = self.find_room(line);
         let before = self.lines[at];
-        self.lines[at] = Line {
+        self.lines[at] = CacheLine {
             tag: line + 1,
             used: 0,
             dirty,
@@ -85,29 +85,30 @@ impl Cache {
     pub(crate) fn remove(&mut self, line: u64) -> Option<bool> {
         let at = self.find(line)?;
         let dirty = self.lines[at].dirty;
-        self.lines[at] = Line::default();
+        self.lines[at] = CacheLine::default();
         Some(dirty)
     }
 
     /// Takes a line out that was not written to here.
     pub(crate) fn remove_clean(&mut self, line: u64) {
         if let Some(at) = self.find(line).filter(|&at| !self.lines[at].dirty) {
-            self.lines[at] = Line::default();
+            self.lines[at] = CacheLine::default();
         }
     }
 
-    fn set(&self, line: u64) -> std::ops::Range<usize> {
+    fn set_range(&self, line: u64) -> std::ops::Range<usize> {
         let first = (line % self.sets) as usize * self.ways;
         first..first + self.ways
     }
 
     fn find(&self, line: u64) -> Option<usize> {
-        self.set(line).find(|&at| self.lines[at].tag == line + 1)
+        self.set_range(line)
+            .find(|&at| self.lines[at].tag == line + 1)
     }
 
     /// The place of an invalid line, or of the one to be replaced.
-    fn room(&mut self, line: u64) -> usize {
-        let mut set = self.set(line);
+    fn find_room(&mut self, line: u64) -> usize {
+        let mut set = self.set_range(line);
         if let Some(free) = set.clone().find(|&at| self.lines[at].tag == 0) {
             return free;
         }
@@ -121,7 +122,7 @@ impl Cache {
     /// Notes a use: its time, or one bit that is cleared in all others once all have it.
     fn mark(&mut self, at: usize) {
         if self.replacement == Replacement::PseudoLru {
-            let set = self.set(self.lines[at].tag - 1);
+            let set = self.set_range(self.lines[at].tag - 1);
             self.lines[at].used = 1;
             if self.lines[set.clone()].iter().all(|line| line.used == 1) {
                 self.lines[set].iter_mut().for_each(|line| line.used = 0);
@@ -138,8 +139,8 @@ impl Cache {
 mod tests {
     use super::*;
 
-    fn cache(lines: u64, ways: u32, replacement: Replacement) -> Cache {
-        Cache::new(lines, ways, replacement, Pcg64::new(1, 2))
+    fn cache(lines: u64, ways: u32, replacement: Replacement) -> SetAssociativeCache {
+        SetAssociativeCache::new(lines, ways, replacement, Pcg64::new(1, 2))
     }
 
     #[test]

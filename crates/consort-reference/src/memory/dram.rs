@@ -3,7 +3,7 @@
 use consort_sim::machine::MemorySpec;
 use consort_sim::machine::detail::DramSpec;
 
-use super::request::Request;
+use super::request::LineRequest;
 use crate::time::{Femtos, from_ns};
 
 /// Writes that wait before they go before reads.
@@ -22,11 +22,11 @@ const PLAIN: DramSpec = DramSpec {
 pub(crate) struct Dram {
     channels: Vec<Channel>,
     lines_per_row: u64,
-    timing: Timing,
+    timing: DramTiming,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Timing {
+struct DramTiming {
     /// Of an access that must open its row.
     latency: Femtos,
     /// Time that an open row saves.
@@ -40,8 +40,8 @@ struct Timing {
 #[derive(Clone, Debug, Default)]
 struct Channel {
     free: Femtos,
-    reads: Vec<Pending>,
-    writes: Vec<Pending>,
+    reads: Vec<DramRequest>,
+    writes: Vec<DramRequest>,
     banks: Vec<Bank>,
     /// True where an event is due that looks at pending requests.
     awake: bool,
@@ -54,17 +54,17 @@ struct Bank {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Pending {
-    request: Request,
+struct DramRequest {
+    request: LineRequest,
     bank: usize,
     row: u64,
 }
 
 /// Outcome of a look at a channel.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Served {
+pub(crate) struct ChannelService {
     /// The request whose data is there, and when.
-    pub(crate) answered: Option<(Request, Femtos)>,
+    pub(crate) answered: Option<(LineRequest, Femtos)>,
     /// Time of the next look.
     pub(crate) again: Option<Femtos>,
 }
@@ -81,7 +81,7 @@ impl Dram {
         Self {
             channels: vec![channel; spec.controllers_per_node.max(1) as usize],
             lines_per_row: ((dram.row_kib * 1024.0) as u64 / u64::from(spec.line_bytes)).max(1),
-            timing: Timing {
+            timing: DramTiming {
                 latency: from_ns(spec.latency_ns),
                 saved: from_ns(dram.row_hit_saves_ns),
                 bank: from_ns(dram.bank_cycle_ns),
@@ -91,7 +91,7 @@ impl Dram {
     }
 
     /// Takes a request; the channel to look at, if none is due to be.
-    pub(crate) fn take(&mut self, request: Request) -> Option<usize> {
+    pub(crate) fn take(&mut self, request: LineRequest) -> Option<usize> {
         let (index, pending) = self.locate(request);
         let channel = &mut self.channels[index];
         if request.write_back {
@@ -105,21 +105,21 @@ impl Dram {
     }
 
     /// Looks at a channel: serves what comes next, if the bus and a bank are free.
-    pub(crate) fn serve(&mut self, channel: usize, now: Femtos) -> Served {
+    pub(crate) fn serve(&mut self, channel: usize, now: Femtos) -> ChannelService {
         let served = self.channels[channel].serve(now, self.timing);
         self.channels[channel].awake = served.again.is_some();
         served
     }
 
     /// Lines lie in channels in turn; of those in one, a row's worth in one bank.
-    fn locate(&self, request: Request) -> (usize, Pending) {
+    fn locate(&self, request: LineRequest) -> (usize, DramRequest) {
         let channels = self.channels.len() as u64;
         let (channel, within) = (request.line % channels, request.line / channels);
         let row = within / self.lines_per_row;
         let banks = self.channels[0].banks.len() as u64;
         // Rows that are a power of two apart go to different banks.
         let bank = (row ^ (row / banks) ^ (row / banks / banks)) % banks;
-        let pending = Pending {
+        let pending = DramRequest {
             request,
             bank: bank as usize,
             row,
@@ -129,15 +129,15 @@ impl Dram {
 }
 
 impl Channel {
-    fn serve(&mut self, now: Femtos, timing: Timing) -> Served {
+    fn serve(&mut self, now: Femtos, timing: DramTiming) -> ChannelService {
         if self.free > now {
-            return self.later(None);
+            return self.channel_service(None);
         }
         let first = self.writes.len() >= WRITES_HELD;
         let turn = [first, !first];
-        let next = turn.map(|write| self.next(write, now).map(|at| (write, at)));
+        let next = turn.map(|write| self.pick_next(write, now).map(|at| (write, at)));
         let Some((write, at)) = next.into_iter().flatten().next() else {
-            return self.later(None);
+            return self.channel_service(None);
         };
         let queue = if write {
             &mut self.writes
@@ -156,19 +156,19 @@ impl Channel {
         self.free = now + timing.line;
         let saved = if hit { timing.saved } else { 0 };
         let data = now + timing.latency.saturating_sub(saved).max(timing.line);
-        self.later((!write).then_some((pending.request, data)))
+        self.channel_service((!write).then_some((pending.request, data)))
     }
 
     /// Open rows first, then the oldest (FR-FCFS: Rixner et al., ISCA 2000).
-    fn next(&self, write: bool, now: Femtos) -> Option<usize> {
+    fn pick_next(&self, write: bool, now: Femtos) -> Option<usize> {
         let queue = if write { &self.writes } else { &self.reads };
-        let open = |p: &Pending| self.banks[p.bank].row == Some(p.row);
-        let idle = |p: &Pending| self.banks[p.bank].free <= now;
+        let open = |p: &DramRequest| self.banks[p.bank].row == Some(p.row);
+        let idle = |p: &DramRequest| self.banks[p.bank].free <= now;
         let hit = queue.iter().position(open);
         hit.or_else(|| queue.iter().position(idle))
     }
 
-    fn later(&self, answered: Option<(Request, Femtos)>) -> Served {
+    fn channel_service(&self, answered: Option<(LineRequest, Femtos)>) -> ChannelService {
         let pending = self.reads.iter().chain(&self.writes);
         let ready = pending.map(|p| {
             let bank = self.banks[p.bank];
@@ -179,7 +179,7 @@ impl Channel {
                 bank.free.max(self.free)
             }
         });
-        Served {
+        ChannelService {
             answered,
             again: ready.min(),
         }

@@ -1,15 +1,15 @@
 //! Lines that come to a level, and what becomes of those that make room for them.
 
-use super::level::{Next, Rank};
-use super::request::{Origin, Request, Waiter};
-use super::{Event, Memory, Thread, demand};
+use super::level::{NextLevel, Rank};
+use super::request::{DataOrigin, LineRequest, Waiter};
+use super::{MemoryEvent, MemoryHierarchy, ThreadMemoryPath, demand};
 use crate::time::Femtos;
 use consort_sim::machine::detail::LlcFill;
 
-impl Memory {
+impl MemoryHierarchy {
     /// A line comes to a level: it is kept, and goes on to who waited.
-    pub(super) fn come(&mut self, at: usize, line: u64, origin: Origin, now: Femtos) {
-        let (waiters, write) = self.levels[at].came(line);
+    pub(super) fn receive_line(&mut self, at: usize, line: u64, origin: DataOrigin, now: Femtos) {
+        let (waiters, write) = self.levels[at].take_waiters(line);
         let level = &self.levels[at];
         let keeps = level.fill != LlcFill::Victims || waiters.iter().all(|w| *w == Waiter::Nobody);
         if keeps {
@@ -18,13 +18,13 @@ impl Memory {
         for waiter in waiters {
             self.answer(waiter, line, now, origin);
         }
-        self.ask_again(at, now);
+        self.retry_waiting(at, now);
     }
 
     /// Asks for what waits for room, one after the other: what is there by then needs none.
-    pub(super) fn ask_again(&mut self, level: usize, now: Femtos) {
-        if let Some(request) = self.levels[level].again() {
-            self.push(now, Event::Ask { level, request });
+    pub(super) fn retry_waiting(&mut self, level: usize, now: Femtos) {
+        if let Some(request) = self.levels[level].pop_waiting() {
+            self.push(now, MemoryEvent::Ask { level, request });
         }
     }
 
@@ -38,11 +38,11 @@ impl Memory {
             dirty |= self.recall(at, victim.line);
         }
         match self.levels[at].next {
-            Next::Level(next) if dirty || self.levels[next].fill == LlcFill::Victims => {
+            NextLevel::Level(next) if dirty || self.levels[next].fill == LlcFill::Victims => {
                 self.fill(next, victim.line, dirty, now);
             }
-            Next::Memory => self.leave(at, victim.line, dirty, now),
-            Next::Level(_) => {}
+            NextLevel::Memory => self.evict_line(at, victim.line, dirty, now),
+            NextLevel::Level(_) => {}
         }
     }
 
@@ -56,7 +56,7 @@ impl Memory {
     }
 
     /// A line leaves an LLC: to one that nobody else uses, or to memory if it was written to.
-    fn leave(&mut self, at: usize, line: u64, dirty: bool, now: Femtos) {
+    fn evict_line(&mut self, at: usize, line: u64, dirty: bool, now: Femtos) {
         let idle = self.remote.as_mut().and_then(|remote| {
             let count = remote.llcs.len();
             remote.turn = (remote.turn + 1) % count;
@@ -72,17 +72,17 @@ impl Memory {
             _ => dirty.then_some(line),
         };
         if let Some(line) = out {
-            let request = Request {
+            let request = LineRequest {
                 write_back: true,
                 ..demand(line, self.owner(line), Waiter::Nobody, true)
             };
-            self.push(now, Event::Memory { request });
+            self.push(now, MemoryEvent::Memory { request });
         }
     }
 
     /// The thread whose address space a line is in.
     fn owner(&self, line: u64) -> usize {
-        let space = |thread: &Thread| thread.base / self.line_bytes;
+        let space = |thread: &ThreadMemoryPath| thread.base / self.line_bytes;
         let below = (0..self.threads.len()).filter(|&t| space(&self.threads[t]) <= line);
         below.max_by_key(|&t| space(&self.threads[t])).unwrap_or(0)
     }

@@ -1,14 +1,14 @@
 //! One cache with what is on its way to it.
 
-use super::cache::Cache;
-use super::request::{Request, Waiter};
+use super::cache::SetAssociativeCache;
+use super::request::{LineRequest, Waiter};
 use crate::time::Femtos;
 use consort_sim::machine::detail::LlcFill;
 use std::collections::VecDeque;
 
 /// Next place that a level asks for a line that it has not got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Next {
+pub(crate) enum NextLevel {
     /// The level with this index.
     Level(usize),
     /// Memory.
@@ -30,10 +30,10 @@ pub(crate) enum Rank {
 
 /// A cache, its miss queue and what waits for room in it.
 #[derive(Debug)]
-pub(crate) struct Level {
+pub(crate) struct CacheLevel {
     pub(crate) rank: Rank,
-    pub(crate) cache: Cache,
-    pub(crate) next: Next,
+    pub(crate) cache: SetAssociativeCache,
+    pub(crate) next: NextLevel,
     /// Load-to-use latency of a hit.
     pub(crate) reach: Femtos,
     /// Time that handing a line over takes.
@@ -43,13 +43,13 @@ pub(crate) struct Level {
     pub(crate) before: Vec<usize>,
     /// Time from which it can hand over the next line.
     free: Femtos,
-    misses: Vec<Miss>,
+    misses: Vec<PendingMiss>,
     capacity: usize,
-    waiting: VecDeque<Request>,
+    waiting: VecDeque<LineRequest>,
 }
 
 #[derive(Debug)]
-struct Miss {
+struct PendingMiss {
     line: u64,
     write: bool,
     waiters: Vec<Waiter>,
@@ -57,7 +57,7 @@ struct Miss {
 
 /// Outcome of a request that missed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Queued {
+pub(crate) enum MissOutcome {
     /// It goes to the next level.
     Sent,
     /// The line is on its way already.
@@ -66,9 +66,15 @@ pub(crate) enum Queued {
     Full,
 }
 
-impl Level {
+impl CacheLevel {
     /// An empty level.
-    pub(crate) fn new(rank: Rank, cache: Cache, next: Next, reach: Femtos, misses: u32) -> Self {
+    pub(crate) fn new(
+        rank: Rank,
+        cache: SetAssociativeCache,
+        next: NextLevel,
+        reach: Femtos,
+        misses: u32,
+    ) -> Self {
         Self {
             rank,
             cache,
@@ -92,7 +98,7 @@ impl Level {
     }
 
     /// Notes that a line is missing.
-    pub(crate) fn miss(&mut self, request: Request) -> Queued {
+    pub(crate) fn note_miss(&mut self, request: LineRequest) -> MissOutcome {
         let known = self
             .misses
             .iter_mut()
@@ -100,26 +106,26 @@ impl Level {
         if let Some(miss) = known {
             miss.write |= request.write;
             miss.waiters.push(request.waiter);
-            return Queued::Merged;
+            return MissOutcome::Merged;
         }
         // What nobody waits for leaves half of the queue to the rest.
         if request.waiter == Waiter::Nobody && self.misses.len() * 2 >= self.capacity {
-            return Queued::Full;
+            return MissOutcome::Full;
         }
         if self.misses.len() >= self.capacity {
             self.waiting.push_back(request);
-            return Queued::Full;
+            return MissOutcome::Full;
         }
-        self.misses.push(Miss {
+        self.misses.push(PendingMiss {
             line: request.line,
             write: request.write,
             waiters: vec![request.waiter],
         });
-        Queued::Sent
+        MissOutcome::Sent
     }
 
     /// Waiters for a line that has come, and whether one will write to it.
-    pub(crate) fn came(&mut self, line: u64) -> (Vec<Waiter>, bool) {
+    pub(crate) fn take_waiters(&mut self, line: u64) -> (Vec<Waiter>, bool) {
         let Some(at) = self.misses.iter().position(|miss| miss.line == line) else {
             return (Vec::new(), false);
         };
@@ -128,7 +134,7 @@ impl Level {
     }
 
     /// Request that has waited longest for room, if there is room now.
-    pub(crate) fn again(&mut self) -> Option<Request> {
+    pub(crate) fn pop_waiting(&mut self) -> Option<LineRequest> {
         if self.misses.len() < self.capacity {
             self.waiting.pop_front()
         } else {
@@ -137,7 +143,7 @@ impl Level {
     }
 
     /// Lines on their way here.
-    pub(crate) fn on_the_way(&self) -> usize {
+    pub(crate) fn pending_lines(&self) -> usize {
         self.misses.len()
     }
 

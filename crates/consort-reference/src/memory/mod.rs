@@ -13,40 +13,40 @@ mod request;
 mod stream;
 mod translate;
 
-use crate::outcome::MemoryCounts;
+use crate::outcome::MemoryRequests;
 use crate::time::Femtos;
 pub(crate) use build::passes_stores;
 use consort_sim::machine::detail::LlcFill;
 use dram::Dram;
-use level::{Level, Next, Queued, Rank};
-use request::Request;
-pub(crate) use request::{Answer, Origin, Waiter};
+use level::{CacheLevel, MissOutcome, NextLevel, Rank};
+use request::LineRequest;
+pub(crate) use request::{DataOrigin, LineReply, Waiter};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use stream::Streams;
+use stream::StreamTable;
 use translate::Tlb;
 
 /// All levels and memories, and what is on its way between them.
 #[derive(Debug)]
-pub(crate) struct Memory {
-    levels: Vec<Level>,
+pub(crate) struct MemoryHierarchy {
+    levels: Vec<CacheLevel>,
     drams: Vec<Dram>,
-    threads: Vec<Thread>,
+    threads: Vec<ThreadMemoryPath>,
     tlbs: Vec<Tlb>,
-    prefetchers: Vec<Prefetcher>,
-    links: Vec<Link>,
-    events: BinaryHeap<Reverse<(Femtos, u64, Event)>>,
+    prefetchers: Vec<LevelPrefetcher>,
+    links: Vec<Interconnect>,
+    events: BinaryHeap<Reverse<(Femtos, u64, MemoryEvent)>>,
     numbered: u64,
     line_bytes: u64,
-    counts: Vec<MemoryCounts>,
-    answers: Vec<Answer>,
+    counts: Vec<MemoryRequests>,
+    answers: Vec<LineReply>,
     /// Costs of an LLC of another domain, where those help.
-    remote: Option<Remote>,
+    remote: Option<RemoteLlcs>,
 }
 
 /// Path of a thread's accesses.
 #[derive(Clone, Copy, Debug)]
-struct Thread {
+struct ThreadMemoryPath {
     code: usize,
     data: usize,
     tlb: usize,
@@ -63,8 +63,8 @@ struct Thread {
 
 /// Streams and the level that they are brought to.
 #[derive(Debug)]
-struct Prefetcher {
-    streams: Streams,
+struct LevelPrefetcher {
+    streams: StreamTable,
     into: usize,
     /// Level whose demand accesses are looked at.
     watches: usize,
@@ -73,14 +73,14 @@ struct Prefetcher {
 
 /// An interconnect.
 #[derive(Clone, Copy, Debug)]
-struct Link {
+struct Interconnect {
     free: Femtos,
     line: Femtos,
 }
 
 /// LLCs that keep what others evict.
 #[derive(Clone, Debug)]
-struct Remote {
+struct RemoteLlcs {
     llcs: Vec<usize>,
     reach: Femtos,
     /// Position that takes the next evicted line.
@@ -88,13 +88,13 @@ struct Remote {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Event {
+enum MemoryEvent {
     Ask {
         level: usize,
-        request: Request,
+        request: LineRequest,
     },
     Memory {
-        request: Request,
+        request: LineRequest,
     },
     Channel {
         dram: usize,
@@ -103,29 +103,29 @@ enum Event {
     Come {
         level: usize,
         line: u64,
-        origin: Origin,
+        origin: DataOrigin,
     },
 }
 
 // Events of one time are told apart by their numbers before they are compared.
-impl PartialEq for Event {
+impl PartialEq for MemoryEvent {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
-impl Eq for Event {}
-impl PartialOrd for Event {
+impl Eq for MemoryEvent {}
+impl PartialOrd for MemoryEvent {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
-impl Ord for Event {
+impl Ord for MemoryEvent {
     fn cmp(&self, _: &Self) -> std::cmp::Ordering {
         std::cmp::Ordering::Equal
     }
 }
 
-impl Memory {
+impl MemoryHierarchy {
     /// A load of a thread; when its data is there, if that is known at once.
     pub(crate) fn load(&mut self, thread: usize, seq: u64, at: u64, now: Femtos) -> Option<Femtos> {
         let owner = self.threads[thread];
@@ -136,14 +136,14 @@ impl Memory {
             let request = demand(line, thread, waiter, false);
             self.push(
                 now + delay,
-                Event::Ask {
+                MemoryEvent::Ask {
                     level: owner.data,
                     request,
                 },
             );
             return None;
         }
-        self.ask(owner.data, demand(line, thread, waiter, false), now)
+        self.access_level(owner.data, demand(line, thread, waiter, false), now)
     }
 
     /// A store of a thread that was committed; when it is written, if that is known at once.
@@ -159,10 +159,10 @@ impl Memory {
         let delay = self.translate(thread, at);
         let request = demand(line, thread, waiter, true);
         if delay > 0 {
-            self.push(now + delay, Event::Ask { level, request });
+            self.push(now + delay, MemoryEvent::Ask { level, request });
             return None;
         }
-        self.ask(level, request, now)
+        self.access_level(level, request, now)
     }
 
     /// A store that passes the L1D of a thread: keeps a copy there right, and when the L2 has it.
@@ -175,16 +175,16 @@ impl Memory {
     ) -> Option<Femtos> {
         let line = self.line(thread, at);
         let data = self.threads[thread].data;
-        let Next::Level(level) = self.levels[data].next else {
+        let NextLevel::Level(level) = self.levels[data].next else {
             return Some(now);
         };
         let mut request = demand(line, thread, Waiter::Store { thread, seq }, true);
         request.passed = self.levels[data].reach;
-        self.ask(level, request, now)
+        self.access_level(level, request, now)
     }
 
     /// Touches a line that a passing store may write in the L1D.
-    pub(crate) fn pass(&mut self, thread: usize, at: u64) {
+    pub(crate) fn touch_passing_store(&mut self, thread: usize, at: u64) {
         let (data, line) = (self.threads[thread].data, self.line(thread, at));
         self.translate(thread, at);
         self.levels[data].cache.touch(line, false);
@@ -193,17 +193,17 @@ impl Memory {
     /// Fetch of code by a thread; whether it is there.
     pub(crate) fn fetch(&mut self, thread: usize, at: u64, now: Femtos) -> bool {
         let (level, line) = (self.threads[thread].code, self.line(thread, at));
-        let there = self.ask(
+        let there = self.access_level(
             level,
             demand(line, thread, Waiter::Fetch { thread }, false),
             now,
         );
         // The next line comes along, as all front ends fetch ahead in some way.
-        let ahead = Request {
+        let ahead = LineRequest {
             prefetch: true,
             ..demand(line + 1, thread, Waiter::Nobody, false)
         };
-        self.ask(level, ahead, now);
+        self.access_level(level, ahead, now);
         there.is_some()
     }
 
@@ -213,24 +213,24 @@ impl Memory {
     }
 
     /// Time of the next event here.
-    pub(crate) fn next(&self) -> Option<Femtos> {
+    pub(crate) fn next_event_time(&self) -> Option<Femtos> {
         self.events.peek().map(|Reverse((time, _, _))| *time)
     }
 
     /// Lets everything happen up to a time; what was waited for and is there.
-    pub(crate) fn advance(&mut self, now: Femtos) -> Vec<Answer> {
+    pub(crate) fn advance(&mut self, now: Femtos) -> Vec<LineReply> {
         while let Some(Reverse((time, _, event))) = self.events.peek().copied() {
             if time > now {
                 break;
             }
             self.events.pop();
-            self.happen(time, event);
+            self.process_event(time, event);
         }
         std::mem::take(&mut self.answers)
     }
 
     /// Accounts of a thread so far.
-    pub(crate) fn counts(&self, thread: usize) -> MemoryCounts {
+    pub(crate) fn counts(&self, thread: usize) -> MemoryRequests {
         self.counts[thread]
     }
 
@@ -242,32 +242,32 @@ impl Memory {
         (cycles * owner.cycle as f64) as Femtos
     }
 
-    fn push(&mut self, time: Femtos, event: Event) {
+    fn push(&mut self, time: Femtos, event: MemoryEvent) {
         self.numbered += 1;
         self.events.push(Reverse((time, self.numbered, event)));
     }
 
-    fn happen(&mut self, now: Femtos, event: Event) {
+    fn process_event(&mut self, now: Femtos, event: MemoryEvent) {
         match event {
-            Event::Ask { level, request } => {
-                if let Some(time) = self.ask(level, request, now) {
+            MemoryEvent::Ask { level, request } => {
+                if let Some(time) = self.access_level(level, request, now) {
                     let origin = origin(self.levels[level].rank);
                     self.answer(request.waiter, request.line, time, origin);
                 }
-                self.ask_again(level, now);
+                self.retry_waiting(level, now);
             }
-            Event::Memory { request } => self.reach_memory(request, now),
-            Event::Channel { dram, channel } => self.serve(dram, channel, now),
-            Event::Come {
+            MemoryEvent::Memory { request } => self.reach_memory(request, now),
+            MemoryEvent::Channel { dram, channel } => self.serve(dram, channel, now),
+            MemoryEvent::Come {
                 level,
                 line,
                 origin,
-            } => self.come(level, line, origin, now),
+            } => self.receive_line(level, line, origin, now),
         }
     }
 
     /// Asks a level for a line; when it gets to who asked, if it is there.
-    fn ask(&mut self, at: usize, request: Request, now: Femtos) -> Option<Femtos> {
+    fn access_level(&mut self, at: usize, request: LineRequest, now: Femtos) -> Option<Femtos> {
         let asked = !request.prefetch && !request.write_back;
         self.count_access(at, &request, asked);
         let level = &mut self.levels[at];
@@ -276,38 +276,38 @@ impl Memory {
             if level.fill == LlcFill::Victims && asked {
                 level.cache.remove_clean(request.line);
             }
-            self.watch(at, &request, now);
+            self.prefetch_ahead(at, &request, now);
             return Some(time);
         }
-        let queued = level.miss(request);
-        if queued == Queued::Sent {
+        let queued = level.note_miss(request);
+        if queued == MissOutcome::Sent {
             self.count_miss(at, &request);
             self.send(at, request, now);
         }
-        if queued != Queued::Full {
-            self.watch(at, &request, now);
+        if queued != MissOutcome::Full {
+            self.prefetch_ahead(at, &request, now);
         }
         None
     }
 
     /// Sends a request on to what comes after a level.
-    fn send(&mut self, at: usize, request: Request, now: Femtos) {
+    fn send(&mut self, at: usize, request: LineRequest, now: Femtos) {
         let reach = self.levels[at].reach;
         let then = now + reach.saturating_sub(request.passed);
-        let request = Request {
+        let request = LineRequest {
             waiter: Waiter::Level(at),
             write: false,
             passed: reach,
             ..request
         };
         match self.levels[at].next {
-            Next::Level(level) => self.push(then, Event::Ask { level, request }),
-            Next::Memory => self.beyond(at, request, then),
+            NextLevel::Level(level) => self.push(then, MemoryEvent::Ask { level, request }),
+            NextLevel::Memory => self.send_beyond_llc(at, request, then),
         }
     }
 
     /// Behind an LLC: those of other domains, then memory.
-    fn beyond(&mut self, at: usize, request: Request, now: Femtos) {
+    fn send_beyond_llc(&mut self, at: usize, request: LineRequest, now: Femtos) {
         let elsewhere = self.remote.as_ref().and_then(|remote| {
             let mut others = remote.llcs.iter().copied().filter(|&llc| llc != at);
             let there = others.find(|&llc| self.levels[llc].cache.holds(request.line))?;
@@ -317,27 +317,27 @@ impl Memory {
             Some((there, reach)) => {
                 self.levels[there].cache.remove(request.line);
                 let time = now + reach.saturating_sub(request.passed);
-                let (level, line, origin) = (at, request.line, Origin::Llc);
+                let (level, line, origin) = (at, request.line, DataOrigin::Llc);
                 self.push(
                     time,
-                    Event::Come {
+                    MemoryEvent::Come {
                         level,
                         line,
                         origin,
                     },
                 );
             }
-            None => self.push(now, Event::Memory { request }),
+            None => self.push(now, MemoryEvent::Memory { request }),
         }
     }
 
-    fn reach_memory(&mut self, request: Request, now: Femtos) {
+    fn reach_memory(&mut self, request: LineRequest, now: Femtos) {
         let home = self.threads[request.thread].home;
         self.counts[request.thread].memory_lines += 1;
         if let Some(channel) = self.drams[home].take(request) {
             self.push(
                 now,
-                Event::Channel {
+                MemoryEvent::Channel {
                     dram: home,
                     channel,
                 },
@@ -348,29 +348,29 @@ impl Memory {
     fn serve(&mut self, dram: usize, channel: usize, now: Femtos) {
         let served = self.drams[dram].serve(channel, now);
         if let Some(again) = served.again {
-            self.push(again, Event::Channel { dram, channel });
+            self.push(again, MemoryEvent::Channel { dram, channel });
         }
         if let Some((request, time)) = served.answered {
             let owner = self.threads[request.thread];
             let link = &mut self.links[owner.link];
             let start = (time + owner.hop).max(link.free);
             link.free = start + link.line;
-            self.answer(request.waiter, request.line, start, Origin::Memory);
+            self.answer(request.waiter, request.line, start, DataOrigin::Memory);
         }
     }
 
-    fn answer(&mut self, waiter: Waiter, line: u64, time: Femtos, origin: Origin) {
+    fn answer(&mut self, waiter: Waiter, line: u64, time: Femtos, origin: DataOrigin) {
         match waiter {
             Waiter::Nobody => {}
             Waiter::Level(level) => self.push(
                 time,
-                Event::Come {
+                MemoryEvent::Come {
                     level,
                     line,
                     origin,
                 },
             ),
-            _ => self.answers.push(Answer {
+            _ => self.answers.push(LineReply {
                 waiter,
                 time,
                 origin,
@@ -379,7 +379,7 @@ impl Memory {
     }
 
     /// Lets prefetchers look at a demand access.
-    fn watch(&mut self, at: usize, request: &Request, now: Femtos) {
+    fn prefetch_ahead(&mut self, at: usize, request: &LineRequest, now: Femtos) {
         if request.prefetch || request.write_back {
             return;
         }
@@ -391,18 +391,18 @@ impl Memory {
             return;
         }
         let (into, most) = (prefetcher.into, prefetcher.most);
-        for line in prefetcher.streams.access(request.thread, request.line) {
-            if self.levels[into].expects(line) || self.levels[into].on_the_way() >= most {
+        for line in prefetcher.streams.note_access(request.thread, request.line) {
+            if self.levels[into].expects(line) || self.levels[into].pending_lines() >= most {
                 continue;
             }
-            let ahead = Request {
+            let ahead = LineRequest {
                 prefetch: true,
                 passed: self.levels[at].reach,
                 ..demand(line, request.thread, Waiter::Nobody, false)
             };
             self.push(
                 now,
-                Event::Ask {
+                MemoryEvent::Ask {
                     level: into,
                     request: ahead,
                 },
@@ -410,14 +410,14 @@ impl Memory {
         }
     }
 
-    fn count_access(&mut self, at: usize, request: &Request, asked: bool) {
+    fn count_access(&mut self, at: usize, request: &LineRequest, asked: bool) {
         let counts = &mut self.counts[request.thread];
         if asked && self.levels[at].rank == Rank::Data {
             counts.l1d_accesses += 1;
         }
     }
 
-    fn count_miss(&mut self, at: usize, request: &Request) {
+    fn count_miss(&mut self, at: usize, request: &LineRequest) {
         let counts = &mut self.counts[request.thread];
         if request.prefetch {
             counts.prefetches += 1;
@@ -433,8 +433,8 @@ impl Memory {
     }
 }
 
-fn demand(line: u64, thread: usize, waiter: Waiter, write: bool) -> Request {
-    Request {
+fn demand(line: u64, thread: usize, waiter: Waiter, write: bool) -> LineRequest {
+    LineRequest {
         line,
         thread,
         waiter,
@@ -445,10 +445,10 @@ fn demand(line: u64, thread: usize, waiter: Waiter, write: bool) -> Request {
     }
 }
 
-fn origin(rank: Rank) -> Origin {
+fn origin(rank: Rank) -> DataOrigin {
     match rank {
-        Rank::Code | Rank::Data => Origin::L1,
-        Rank::L2 => Origin::L2,
-        Rank::Llc => Origin::Llc,
+        Rank::Code | Rank::Data => DataOrigin::L1,
+        Rank::L2 => DataOrigin::L2,
+        Rank::Llc => DataOrigin::Llc,
     }
 }

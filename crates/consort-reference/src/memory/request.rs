@@ -4,7 +4,7 @@ use crate::time::Femtos;
 
 /// Origin of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Origin {
+pub(crate) enum DataOrigin {
     /// The L1 itself.
     L1,
     /// The L2.
@@ -45,7 +45,7 @@ pub(crate) enum Waiter {
 
 /// A line that somebody wants.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Request {
+pub(crate) struct LineRequest {
     /// Number of the line.
     pub(crate) line: u64,
     /// Thread on whose account it travels.
@@ -64,11 +64,11 @@ pub(crate) struct Request {
 
 /// Something that was waited for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Answer {
+pub(crate) struct LineReply {
     /// Waiter that it was for.
     pub(crate) waiter: Waiter,
     /// Time at which it is there.
     pub(crate) time: Femtos,
     /// Origin of the data.
-    pub(crate) origin: Origin,
+    pub(crate) origin: DataOrigin,
 }

@@ -5,15 +5,15 @@ const REGION: u64 = 64;
 
 /// Streams of one prefetcher, the most recently used last.
 #[derive(Clone, Debug)]
-pub(crate) struct Streams {
-    streams: Vec<Stream>,
+pub(crate) struct StreamTable {
+    streams: Vec<AccessStream>,
     most: usize,
     /// Distance ahead of the last access at which it fetches, lines.
     ahead: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Stream {
+struct AccessStream {
     thread: usize,
     last: u64,
     /// The farthest line that was asked for.
@@ -22,7 +22,7 @@ struct Stream {
     sure: bool,
 }
 
-impl Streams {
+impl StreamTable {
     /// A prefetcher that follows `most` streams and fetches up to `ahead` lines before their use.
     pub(crate) fn new(most: u32, ahead: u32) -> Self {
         Self {
@@ -33,8 +33,8 @@ impl Streams {
     }
 
     /// Notes an access of a thread; the lines to fetch, two at most, as an access brings one.
-    pub(crate) fn access(&mut self, thread: usize, line: u64) -> Vec<u64> {
-        let near = |s: &Stream| s.thread == thread && s.last.abs_diff(line) <= 2;
+    pub(crate) fn note_access(&mut self, thread: usize, line: u64) -> Vec<u64> {
+        let near = |s: &AccessStream| s.thread == thread && s.last.abs_diff(line) <= 2;
         let Some(at) = self.streams.iter().position(near) else {
             self.begin(thread, line);
             return Vec::new();
@@ -49,7 +49,7 @@ impl Streams {
         if self.streams.len() >= self.most {
             self.streams.remove(0);
         }
-        self.streams.push(Stream {
+        self.streams.push(AccessStream {
             thread,
             last: line,
             asked: line,
@@ -59,7 +59,7 @@ impl Streams {
     }
 }
 
-impl Stream {
+impl AccessStream {
     fn follow(&mut self, line: u64, ahead: u64) -> Vec<u64> {
         if line == self.last {
             return Vec::new();
@@ -96,20 +96,23 @@ mod tests {
 
     #[test]
     fn a_stream_is_known_by_its_second_line_and_followed_both_ways() {
-        let mut streams = Streams::new(2, 4);
-        assert!(streams.access(0, 1000).is_empty());
-        assert_eq!(streams.access(0, 1001), [1002, 1003]);
-        assert_eq!(streams.access(0, 1002), [1004, 1005]);
-        assert_eq!(streams.access(0, 1003), [1006, 1007]);
-        assert_eq!(streams.access(0, 1004), [1008]);
-        assert!(streams.access(1, 1005).is_empty());
-        assert_eq!(streams.access(1, 1004), [1003, 1002]);
+        let mut streams = StreamTable::new(2, 4);
+        assert!(streams.note_access(0, 1000).is_empty());
+        assert_eq!(streams.note_access(0, 1001), [1002, 1003]);
+        assert_eq!(streams.note_access(0, 1002), [1004, 1005]);
+        assert_eq!(streams.note_access(0, 1003), [1006, 1007]);
+        assert_eq!(streams.note_access(0, 1004), [1008]);
+        assert!(streams.note_access(1, 1005).is_empty());
+        assert_eq!(streams.note_access(1, 1004), [1003, 1002]);
     }
 
     #[test]
     fn what_goes_nowhere_fetches_nothing() {
-        let mut streams = Streams::new(16, 8);
+        let mut streams = StreamTable::new(16, 8);
         let random = (0..100u64).map(|i| i * i * 977 % 100_000);
-        assert_eq!(random.flat_map(|line| streams.access(0, line)).count(), 0);
+        assert_eq!(
+            random.flat_map(|line| streams.note_access(0, line)).count(),
+            0
+        );
     }
 }

@@ -1,14 +1,14 @@
 //! Translation of addresses: two levels of entries, then a walk.
 
-use super::cache::Cache;
+use super::cache::SetAssociativeCache;
 use consort_sim::machine::TlbSpec;
 use rand_pcg::Pcg64;
 
 /// The data TLB of a core or of a PU.
 #[derive(Debug)]
 pub(crate) struct Tlb {
-    first: Option<Cache>,
-    last: Cache,
+    first: Option<SetAssociativeCache>,
+    last: SetAssociativeCache,
     page_bytes: u64,
     hit_cycles: f64,
     walk_cycles: f64,
@@ -18,7 +18,7 @@ impl Tlb {
     /// An empty TLB: the first level fully associative, the last of 8 ways.
     pub(crate) fn new(spec: &TlbSpec, random: &Pcg64) -> Self {
         let cache = |entries: u32, ways| {
-            Cache::new(u64::from(entries), ways, Default::default(), random.clone())
+            SetAssociativeCache::new(u64::from(entries), ways, Default::default(), random.clone())
         };
         Self {
             first: spec.first_entries.map(|entries| cache(entries, entries)),

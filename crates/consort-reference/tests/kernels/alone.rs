@@ -2,28 +2,28 @@
 
 use crate::machine::{about, alone, alone_for, plain, with};
 use crate::ops;
-use consort_ops::Kind;
-use consort_reference::{Buffer, Cause};
-use consort_sim::machine::Pipeline;
+use consort_ops::OpKind;
+use consort_reference::{Buffer, SlotCause};
+use consort_sim::machine::PipelineSpec;
 
 #[test]
 fn chains_take_the_latency_of_their_operations() {
     let ipc = |kind| alone(&plain(), &ops::chain(kind)).ipc();
-    about(ipc(Kind::Integer), 1.0);
-    about(ipc(Kind::Multiply), 1.0 / 3.0);
-    about(ipc(Kind::FpAdd), 1.0 / 4.0);
-    about(ipc(Kind::Divide), 1.0 / 20.0);
+    about(ipc(OpKind::Integer), 1.0);
+    about(ipc(OpKind::Multiply), 1.0 / 3.0);
+    about(ipc(OpKind::FpAdd), 1.0 / 4.0);
+    about(ipc(OpKind::Divide), 1.0 / 20.0);
 }
 
 #[test]
 fn independent_operations_are_bound_by_their_ports_or_by_dispatch() {
     let ipc = |kind| alone(&plain(), &ops::independent(kind)).ipc();
-    about(ipc(Kind::Integer), 4.0);
-    about(ipc(Kind::FpAdd), 2.0);
-    about(ipc(Kind::Load), 2.0);
-    about(ipc(Kind::Store), 1.0);
-    about(ipc(Kind::Multiply), 1.0);
-    about(ipc(Kind::Divide), 1.0 / 8.0);
+    about(ipc(OpKind::Integer), 4.0);
+    about(ipc(OpKind::FpAdd), 2.0);
+    about(ipc(OpKind::Load), 2.0);
+    about(ipc(OpKind::Store), 1.0);
+    about(ipc(OpKind::Multiply), 1.0);
+    about(ipc(OpKind::Divide), 1.0 / 8.0);
 }
 
 #[test]
@@ -33,14 +33,14 @@ fn a_small_window_bounds_what_long_latencies_overlap() {
     let small = with(|core| {
         core.rob_entries = Some(16);
         core.operations.insert(
-            consort_sim::machine::detail::Work::FpAdd,
+            consort_sim::machine::detail::WorkKind::FpAdd,
             consort_sim::machine::detail::WorkSpec {
                 latency_cycles: 20,
                 interval_cycles: 1,
             },
         );
     });
-    let outcome = alone(&small, &ops::independent(Kind::FpAdd));
+    let outcome = alone(&small, &ops::independent(OpKind::FpAdd));
     about(outcome.ipc(), 16.0 / 21.0);
     about(outcome.occupancy(Buffer::Window), 16.0);
     assert!(outcome.full[Buffer::Window as usize] > outcome.cycles / 2);
@@ -54,7 +54,7 @@ fn a_branch_that_nothing_predicts_costs_the_pipeline_every_other_time() {
     // Three cycles of fetch, and the depth for every misprediction.
     about(12.0 / random.ipc(), 3.0 + 12.0 / 2.0);
     about(
-        random.stack.cycles(Cause::Branch) / random.cycles as f64,
+        random.stack.cycles(SlotCause::Branch) / random.cycles as f64,
         6.0 / 9.0,
     );
     let steady = alone(&spec, &ops::branches(100, |_| false));
@@ -79,23 +79,23 @@ fn code_that_does_not_fit_comes_at_the_speed_of_the_level_that_has_it() {
     about(fits.ipc(), 4.0);
     let spills = alone_for(&spec, &ops::long_code(64), 50_000);
     assert!(spills.ipc() < 3.2, "{}", spills.ipc());
-    assert!(spills.stack.cycles(Cause::Fetch) > 0.2 * spills.cycles as f64);
+    assert!(spills.stack.cycles(SlotCause::Fetch) > 0.2 * spills.cycles as f64);
 }
 
 #[test]
 fn in_order_cores_stop_at_the_first_operation_that_must_wait() {
     let in_order = with(|core| {
-        core.pipeline = Pipeline::InOrder;
+        core.pipeline = PipelineSpec::InOrder;
         core.rob_entries = None;
         core.buffers = None;
     });
     let ipc = |kind| alone(&in_order, &ops::chain(kind)).ipc();
-    about(ipc(Kind::Integer), 1.0);
-    about(ipc(Kind::FpAdd), 0.25);
+    about(ipc(OpKind::Integer), 1.0);
+    about(ipc(OpKind::FpAdd), 0.25);
     // A chain of four cycles beside three independent operations per link: in order, these come
     // with the link; so do they out of order, where only the chain counts as well.
     about(
-        alone(&in_order, &ops::independent(Kind::Integer)).ipc(),
+        alone(&in_order, &ops::independent(OpKind::Integer)).ipc(),
         4.0,
     );
     // Independent loads that miss overlap up to the miss queue.

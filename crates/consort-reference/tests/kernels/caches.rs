@@ -2,7 +2,7 @@
 
 use crate::machine::{about, alone_for, buffers, plain, run_on, with};
 use crate::ops;
-use consort_reference::{Cause, Length};
+use consort_reference::{RunLength, SlotCause};
 use consort_sim::machine::detail::{BufferSpec, DramSpec, LlcFill};
 use consort_sim::machine::{L2Group, LlcDomainSpec, MachineSpec, PrefetchScope, PrefetcherSpec};
 
@@ -27,7 +27,11 @@ fn a_chase_takes_the_latency_of_the_smallest_level_that_holds_it() {
 #[test]
 fn what_a_chase_waits_for_is_in_its_stack() {
     let spec = plain();
-    for (kib, cause) in [(64, Cause::L2), (512, Cause::Llc), (4096, Cause::Memory)] {
+    for (kib, cause) in [
+        (64, SlotCause::L2),
+        (512, SlotCause::Llc),
+        (4096, SlotCause::Memory),
+    ] {
         let outcome = alone_for(&spec, &ops::chase(kib), 2 * kib * 16);
         let share = outcome.stack.cycles(cause) / outcome.cycles as f64;
         assert!(share > 0.9, "{kib} KiB: {share}");
@@ -54,7 +58,7 @@ fn domains(sizes_kib: [f64; 2]) -> MachineSpec {
 #[test]
 fn each_llc_domain_has_its_own_capacity() {
     let spec = domains([4096.0, 512.0]);
-    let length = Length {
+    let length = RunLength {
         warm_up: 64 * 1024,
         measured: 32 * 1024,
     };
@@ -69,7 +73,7 @@ fn each_llc_domain_has_its_own_capacity() {
 #[test]
 fn misses_behind_an_l2_without_llc_go_to_memory() {
     let spec = domains([2048.0, 0.0]);
-    let length = Length {
+    let length = RunLength {
         warm_up: 20_000,
         measured: 20_000,
     };
@@ -128,7 +132,7 @@ fn streams_get_the_bandwidth_of_memory() {
     about(1.0 / outcome.ipc(), 6.4);
     // Two of them share it.
     let stream = ops::stream(16_384);
-    let length = Length {
+    let length = RunLength {
         warm_up: 100_000,
         measured: 100_000,
     };
@@ -150,7 +154,7 @@ fn stores_that_miss_take_twice_the_bandwidth_of_loads() {
     });
     let outcome = alone_for(&spec, &ops::store_stream(16_384), 200_000);
     about(1.0 / outcome.ipc(), 12.8);
-    assert!(outcome.stack.cycles(Cause::Stores) > 0.8 * outcome.cycles as f64);
+    assert!(outcome.stack.cycles(SlotCause::Stores) > 0.8 * outcome.cycles as f64);
 }
 
 #[test]

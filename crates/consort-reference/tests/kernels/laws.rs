@@ -3,20 +3,20 @@
 use crate::machine::{buffers, plain, run, run_on, with};
 use crate::ops;
 use consort_core::PuId;
-use consort_ops::{Kind, Op};
-use consort_reference::{Length, Placement, Reference, ReferenceError};
+use consort_ops::{Op, OpKind};
+use consort_reference::{Reference, ReferenceError, RunLength, TracePlacement};
 use consort_sim::chip::Chip;
 use proptest::prelude::*;
 
-const LENGTH: Length = Length {
+const LENGTH: RunLength = RunLength {
     warm_up: 2_000,
     measured: 5_000,
 };
 
 fn kernel(index: usize) -> Vec<Op> {
     match index {
-        0 => ops::independent(Kind::Integer),
-        1 => ops::chain(Kind::FpAdd),
+        0 => ops::independent(OpKind::Integer),
+        1 => ops::chain(OpKind::FpAdd),
         2 => ops::chase(64),
         3 => ops::scatter(4096),
         4 => ops::store_stream(256),
@@ -83,13 +83,13 @@ proptest! {
 #[test]
 fn what_cannot_be_run_is_told() {
     let chip = Chip::new(&plain(), None).unwrap();
-    let (some, none) = (ops::chain(Kind::Integer), Vec::<Op>::new());
-    let place = |pu, program| Placement {
+    let (some, none) = (ops::chain(OpKind::Integer), Vec::<Op>::new());
+    let place = |pu, program| TracePlacement {
         pu: PuId(pu),
         space: 0,
         program,
     };
-    let told = |placements: &[Placement<'_>]| Reference::new(&chip, placements, 1).err();
+    let told = |placements: &[TracePlacement<'_>]| Reference::new(&chip, placements, 1).err();
     assert_eq!(told(&[]), Some(ReferenceError::Nothing));
     let pu = PuId(4);
     assert_eq!(
@@ -99,7 +99,7 @@ fn what_cannot_be_run_is_told() {
     let pu = PuId(1);
     assert_eq!(told(&[place(1, &none)]), Some(ReferenceError::Empty { pu }));
     let twice = [
-        place(1, &some as &dyn consort_reference::Program),
+        place(1, &some as &dyn consort_reference::OpSource),
         place(1, &some),
     ];
     assert_eq!(told(&twice), Some(ReferenceError::Twice { pu }));

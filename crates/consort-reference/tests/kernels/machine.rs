@@ -1,7 +1,9 @@
 //! A plain machine that kernels run on and change, and how to run them.
 
 use consort_core::PuId;
-use consort_reference::{Length, Outcome, Placement, Program, Reference, ThreadOutcome};
+use consort_reference::{
+    OpSource, Reference, ReferenceOutcome, RunLength, ThreadOutcome, TracePlacement,
+};
 use consort_sim::chip::Chip;
 use consort_sim::machine::detail::BuffersSpec;
 use consort_sim::machine::{self, CoreSpec, MachineSpec};
@@ -27,7 +29,7 @@ pub fn buffers(core: &mut CoreSpec) -> &mut BuffersSpec {
 }
 
 /// Runs programs on PUs 0, 1, 2, ... in address spaces of their own.
-pub fn run(spec: &MachineSpec, programs: &[&dyn Program], length: Length) -> Outcome {
+pub fn run(spec: &MachineSpec, programs: &[&dyn OpSource], length: RunLength) -> ReferenceOutcome {
     let pus: Vec<u32> = (0..programs.len() as u32).collect();
     run_on(spec, &pus, programs, length)
 }
@@ -36,16 +38,16 @@ pub fn run(spec: &MachineSpec, programs: &[&dyn Program], length: Length) -> Out
 pub fn run_on(
     spec: &MachineSpec,
     pus: &[u32],
-    programs: &[&dyn Program],
-    length: Length,
-) -> Outcome {
+    programs: &[&dyn OpSource],
+    length: RunLength,
+) -> ReferenceOutcome {
     let chip = Chip::new(spec, None).expect("it has PUs");
     let placements = (0..)
         .zip(pus)
         .zip(programs)
         .map(|((space, &pu), &program)| {
             let pu = PuId(pu);
-            Placement { pu, space, program }
+            TracePlacement { pu, space, program }
         });
     let placements: Vec<_> = placements.collect();
     let reference = Reference::new(&chip, &placements, 1).expect("it can be run");
@@ -53,13 +55,13 @@ pub fn run_on(
 }
 
 /// Runs one program for as many instructions as settle it.
-pub fn alone(spec: &MachineSpec, program: &dyn Program) -> ThreadOutcome {
+pub fn alone(spec: &MachineSpec, program: &dyn OpSource) -> ThreadOutcome {
     alone_for(spec, program, 10_000)
 }
 
 /// Runs one program for this many instructions after as many.
-pub fn alone_for(spec: &MachineSpec, program: &dyn Program, instructions: u64) -> ThreadOutcome {
-    let length = Length {
+pub fn alone_for(spec: &MachineSpec, program: &dyn OpSource, instructions: u64) -> ThreadOutcome {
+    let length = RunLength {
         warm_up: instructions,
         measured: instructions,
     };

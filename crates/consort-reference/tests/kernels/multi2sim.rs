@@ -7,9 +7,9 @@
 
 use crate::machine::{alone, alone_for, buffers, run, with};
 use crate::ops;
-use consort_ops::{Kind, Op};
-use consort_reference::Length;
-use consort_sim::machine::detail::{BufferSpec, PortSpec, QueueSpec, Sharing, Work};
+use consort_ops::{Op, OpKind};
+use consort_reference::RunLength;
+use consort_sim::machine::detail::{BufferSharing, BufferSpec, PortSpec, QueueSpec, WorkKind};
 use consort_sim::machine::{MachineSpec, RobSharing, Scope};
 
 const TABLE: &str = include_str!("multi2sim-smt.csv");
@@ -18,17 +18,17 @@ const TABLE: &str = include_str!("multi2sim-smt.csv");
 const L2_CYCLES: f64 = 43.5;
 
 /// The core of the table; a file of ours where it is silent.
-fn core(sharing: Sharing) -> MachineSpec {
+fn core(sharing: BufferSharing) -> MachineSpec {
     let mut spec = with(|core| {
         core.rob_sharing = match sharing {
-            Sharing::Partitioned => RobSharing::Partitioned,
+            BufferSharing::Partitioned => RobSharing::Partitioned,
             _ => RobSharing::Shared,
         };
         core.l2 = None;
         core.l1d.per = Scope::Pu;
         core.l1d.miss_queue = Some(16);
-        let every = Work::ALL[..Work::StoreData.index()].to_vec();
-        let memory = |work: &Work| matches!(work, Work::Load | Work::Store);
+        let every = WorkKind::ALL[..WorkKind::StoreData.index()].to_vec();
+        let memory = |work: &WorkKind| matches!(work, WorkKind::Load | WorkKind::Store);
         let holds: Vec<_> = every.iter().copied().filter(|work| !memory(work)).collect();
         // Loads and stores wait in their own queue.
         buffers(core).issue = vec![QueueSpec {
@@ -58,8 +58,8 @@ fn core(sharing: Sharing) -> MachineSpec {
 
 fn program(name: &str) -> Vec<Op> {
     match name {
-        "int" => ops::independent(Kind::Integer),
-        "fp" => ops::independent(Kind::FpAdd),
+        "int" => ops::independent(OpKind::Integer),
+        "fp" => ops::independent(OpKind::FpAdd),
         "chase64K" => ops::chase(64),
         "rand8M" => ops::scatter(8192),
         _ => ops::stream(64),
@@ -67,13 +67,13 @@ fn program(name: &str) -> Vec<Op> {
 }
 
 /// Rows of the table: queues, programs, slowdowns.
-fn rows() -> Vec<(Sharing, [&'static str; 2], [f64; 2])> {
+fn rows() -> Vec<(BufferSharing, [&'static str; 2], [f64; 2])> {
     let lines = TABLE.lines().filter(|line| !line.starts_with('#')).skip(1);
     let row = |line: &'static str| {
         let cells: Vec<_> = line.split(',').collect();
         let sharing = match cells[0] {
-            "split" => Sharing::Partitioned,
-            _ => Sharing::Shared,
+            "split" => BufferSharing::Partitioned,
+            _ => BufferSharing::Shared,
         };
         let number = |cell: &str| cell.parse().expect("it is a number");
         (
@@ -85,14 +85,14 @@ fn rows() -> Vec<(Sharing, [&'static str; 2], [f64; 2])> {
     lines.map(row).collect()
 }
 
-fn slowdowns(sharing: Sharing, names: [&str; 2]) -> [f64; 2] {
+fn slowdowns(sharing: BufferSharing, names: [&str; 2]) -> [f64; 2] {
     let spec = core(sharing);
     let programs = names.map(program);
     // Alone, a thread has the whole core.
     let before = programs
         .each_ref()
         .map(|program| alone_for(&spec, program, 4_000).ipc());
-    let length = Length {
+    let length = RunLength {
         warm_up: 4_000,
         measured: 4_000,
     };
@@ -102,7 +102,7 @@ fn slowdowns(sharing: Sharing, names: [&str; 2]) -> [f64; 2] {
 
 #[test]
 fn the_chain_takes_what_the_table_says_alone() {
-    let ipc = alone(&core(Sharing::Shared), &ops::chase(64)).ipc();
+    let ipc = alone(&core(BufferSharing::Shared), &ops::chase(64)).ipc();
     crate::machine::about(ipc, 0.023);
 }
 
@@ -121,7 +121,7 @@ fn rows_of_the_table_are_met_or_known_not_to_be() {
 
 /// Rows further off than a tenth, both with a chain of loads in shared queues: 2.9 for 2.1 and 1.0
 /// for 1.7. docs/validation.md says what of the simulator's source bears on them, and what was tried.
-const KNOWN: [(Sharing, [&str; 2]); 2] = [
-    (Sharing::Shared, ["chase64K", "rand8M"]),
-    (Sharing::Shared, ["chase64K", "fp"]),
+const KNOWN: [(BufferSharing, [&str; 2]); 2] = [
+    (BufferSharing::Shared, ["chase64K", "rand8M"]),
+    (BufferSharing::Shared, ["chase64K", "fp"]),
 ];

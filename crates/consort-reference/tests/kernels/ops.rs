@@ -1,6 +1,6 @@
 //! Kernels as lists of operations, four bytes each, that start again at their end.
 
-use consort_ops::{Access, Branch, Kind, Op, Register, Turn};
+use consort_ops::{Access, Branch, BranchKind, Op, OpKind, Register};
 
 const CODE: u64 = 0x40_0000;
 const DATA: u64 = 0x1000_0000;
@@ -20,7 +20,7 @@ fn read(mut op: Op, address: u64) -> Op {
 }
 
 /// Operations of a kind, each on the result of the one before.
-pub fn chain(kind: Kind) -> Vec<Op> {
+pub fn chain(kind: OpKind) -> Vec<Op> {
     let link = |i| {
         let mut op = Op::new(kind, at(i));
         op.sources[0] = Some(Register::general(1));
@@ -31,7 +31,7 @@ pub fn chain(kind: Kind) -> Vec<Op> {
 }
 
 /// Operations of a kind that do not depend on each other.
-pub fn independent(kind: Kind) -> Vec<Op> {
+pub fn independent(kind: OpKind) -> Vec<Op> {
     let one = |i: usize| {
         let mut op = Op::new(kind, at(i));
         let vector = kind.is_vector_side();
@@ -43,7 +43,7 @@ pub fn independent(kind: Kind) -> Vec<Op> {
         };
         op.targets[0] = Some(target);
         match kind {
-            Kind::Load | Kind::Store => read(op, DATA + 8 * i as u64),
+            OpKind::Load | OpKind::Store => read(op, DATA + 8 * i as u64),
             _ => op,
         }
     };
@@ -74,7 +74,7 @@ pub fn stream(kib: u64) -> Vec<Op> {
 
 fn loads(lines: impl Iterator<Item = u64>, dependent: bool) -> Vec<Op> {
     let load = |(i, line): (usize, u64)| {
-        let mut op = read(Op::new(Kind::Load, at(i % 64)), DATA + line * LINE);
+        let mut op = read(Op::new(OpKind::Load, at(i % 64)), DATA + line * LINE);
         op.targets[0] = Some(Register::general(1));
         op.sources[0] = dependent.then_some(Register::general(1));
         op
@@ -86,7 +86,7 @@ fn loads(lines: impl Iterator<Item = u64>, dependent: bool) -> Vec<Op> {
 pub fn store_stream(kib: u64) -> Vec<Op> {
     let lines = (0..kib * 1024 / LINE).enumerate();
     lines
-        .map(|(i, line)| read(Op::new(Kind::Store, at(i % 64)), DATA + line * LINE))
+        .map(|(i, line)| read(Op::new(OpKind::Store, at(i % 64)), DATA + line * LINE))
         .collect()
 }
 
@@ -95,13 +95,13 @@ pub fn branches(count: usize, outcome: impl Fn(usize) -> bool) -> Vec<Op> {
     let mut ops = Vec::new();
     for round in 0..count {
         for i in 0..11 {
-            let mut op = Op::new(Kind::Integer, at(i));
+            let mut op = Op::new(OpKind::Integer, at(i));
             op.targets[0] = Some(Register::general(i as u8));
             ops.push(op);
         }
-        let mut branch = Op::new(Kind::Branch, at(11));
+        let mut branch = Op::new(OpKind::Branch, at(11));
         branch.branch = Some(Branch {
-            turn: Turn::Conditional,
+            turn: BranchKind::Conditional,
             taken: outcome(round),
             target: at(0),
         });
@@ -121,9 +121,9 @@ pub fn coin(number: usize) -> bool {
 /// A value that goes through memory: each load reads what the store before has written.
 pub fn through_memory() -> Vec<Op> {
     let round = |i: usize| {
-        let mut store = read(Op::new(Kind::Store, at(2 * i)), DATA);
+        let mut store = read(Op::new(OpKind::Store, at(2 * i)), DATA);
         store.sources[0] = Some(Register::general(1));
-        let mut load = read(Op::new(Kind::Load, at(2 * i + 1)), DATA);
+        let mut load = read(Op::new(OpKind::Load, at(2 * i + 1)), DATA);
         load.targets[0] = Some(Register::general(1));
         [store, load]
     };
@@ -134,6 +134,6 @@ pub fn through_memory() -> Vec<Op> {
 pub fn long_code(kib: u64) -> Vec<Op> {
     let ops = kib * 1024 / 4;
     (0..ops as usize)
-        .map(|i| Op::new(Kind::Integer, at(i)))
+        .map(|i| Op::new(OpKind::Integer, at(i)))
         .collect()
 }

@@ -2,17 +2,17 @@
 
 use crate::machine::{about, alone, buffers, plain, run, with, within};
 use crate::ops;
-use consort_ops::Kind;
-use consort_reference::{Cause, Length, Program, ThreadOutcome};
-use consort_sim::machine::detail::Sharing;
+use consort_ops::OpKind;
+use consort_reference::{OpSource, RunLength, SlotCause, ThreadOutcome};
+use consort_sim::machine::detail::BufferSharing;
 use consort_sim::machine::{CoreSpec, MachineSpec, RobSharing, presets};
 
-const LENGTH: Length = Length {
+const LENGTH: RunLength = RunLength {
     warm_up: 10_000,
     measured: 20_000,
 };
 
-fn pair(spec: &MachineSpec, a: &dyn Program, b: &dyn Program) -> [f64; 2] {
+fn pair(spec: &MachineSpec, a: &dyn OpSource, b: &dyn OpSource) -> [f64; 2] {
     let outcome = run(spec, &[a, b], LENGTH);
     [outcome.threads[0].ipc(), outcome.threads[1].ipc()]
 }
@@ -24,40 +24,40 @@ fn split(core: &mut CoreSpec) {
     buffers
         .issue
         .iter_mut()
-        .for_each(|queue| queue.sharing = Sharing::Partitioned);
+        .for_each(|queue| queue.sharing = BufferSharing::Partitioned);
     for queue in [&mut buffers.load_queue, &mut buffers.store_queue] {
         queue
             .iter_mut()
-            .for_each(|queue| queue.sharing = Sharing::Partitioned);
+            .for_each(|queue| queue.sharing = BufferSharing::Partitioned);
     }
 }
 
 #[test]
 fn two_threads_that_fill_dispatch_get_half_each() {
-    let int = ops::independent(Kind::Integer);
+    let int = ops::independent(OpKind::Integer);
     let [a, b] = pair(&plain(), &int, &int);
     about(a, 2.0);
     about(b, 2.0);
     let outcome = run(&plain(), &[&int, &int], LENGTH);
-    let lost = outcome.threads[0].stack.cycles(Cause::CoRunner);
+    let lost = outcome.threads[0].stack.cycles(SlotCause::CoRunner);
     about(lost / outcome.threads[0].cycles as f64, 0.5);
 }
 
 #[test]
 fn what_one_thread_leaves_the_other_takes() {
-    let int = ops::independent(Kind::Integer);
-    let [slow, fast] = pair(&plain(), &ops::chain(Kind::Multiply), &int);
+    let int = ops::independent(OpKind::Integer);
+    let [slow, fast] = pair(&plain(), &ops::chain(OpKind::Multiply), &int);
     within(slow, 1.0 / 3.0, 0.1);
     // Operations that wait fill a shared issue queue; with halves, all slots are used.
     assert!(fast < 1.0, "{fast}");
-    let [slow, fast] = pair(&with(split), &ops::chain(Kind::Multiply), &int);
+    let [slow, fast] = pair(&with(split), &ops::chain(OpKind::Multiply), &int);
     about(slow, 1.0 / 3.0);
     about(fast, 4.0 - 1.0 / 3.0);
 }
 
 #[test]
 fn a_chaser_clogs_a_shared_window_and_leaves_a_split_one_alone() {
-    let (chase, fp) = (ops::chase(4096), ops::independent(Kind::FpAdd));
+    let (chase, fp) = (ops::chase(4096), ops::independent(OpKind::FpAdd));
     let before = alone(&plain(), &fp).ipc();
     let [_, shared] = pair(&plain(), &chase, &fp);
     assert!(before / shared > 1.3, "shared: {:.2}", before / shared);
@@ -80,7 +80,7 @@ fn private_buffers_and_ports_leave_dispatch_alone_to_share() {
         core.rob_sharing = RobSharing::Private;
         core.buffers = None;
     });
-    let fp = ops::independent(Kind::FpAdd);
+    let fp = ops::independent(OpKind::FpAdd);
     let [chase, beside] = pair(&private, &ops::chase(4096), &fp);
     about(beside, 2.0);
     about(chase, 1.0 / 170.0);
@@ -93,11 +93,11 @@ fn power7(halves_from: u32, kinds: &str) -> Vec<f64> {
     let core = spec.core_types.values_mut().next();
     core.expect("it has cores").halves_from_ways = Some(halves_from);
     let kernel = |kind| match kind {
-        'm' => ops::independent(Kind::Multiply),
-        _ => ops::independent(Kind::FpAdd),
+        'm' => ops::independent(OpKind::Multiply),
+        _ => ops::independent(OpKind::FpAdd),
     };
     let kernels: Vec<_> = kinds.chars().map(kernel).collect();
-    let programs: Vec<&dyn Program> = kernels.iter().map(|ops| ops as &dyn Program).collect();
+    let programs: Vec<&dyn OpSource> = kernels.iter().map(|ops| ops as &dyn OpSource).collect();
     let outcome = run(&spec, &programs, LENGTH);
     outcome.threads.iter().map(ThreadOutcome::ipc).collect()
 }

@@ -1,6 +1,6 @@
 //! The text beneath a figure.
 
-use super::{Figure, Lines, Plot, Scatter};
+use super::{Figure, LineChart, Plot, ScatterChart};
 
 impl Figure {
     /// The text beneath it: what to see, what it stands on, and what signs in
@@ -12,7 +12,7 @@ impl Figure {
             n => format!("Mean of {n} runs per value."),
         };
         let parts = [self.text.as_str(), &runs].into_iter();
-        let parts = parts.chain(self.plot.key_to_signs());
+        let parts = parts.chain(self.plot.sign_explanations());
         let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
         parts.join(" ")
     }
@@ -20,7 +20,7 @@ impl Figure {
 
 impl Plot {
     /// Explanations of signs that the drawing does not explain itself.
-    fn key_to_signs(&self) -> Vec<&'static str> {
+    fn sign_explanations(&self) -> Vec<&'static str> {
         let mut signs = vec![];
         if self.has_intervals() {
             signs.push("Whiskers are 95 percent intervals.");
@@ -49,7 +49,7 @@ impl Plot {
                 let mut all = bars.series.iter().flat_map(|s| s.bars.iter().flatten());
                 all.any(|bar| bar.ci95.is_some())
             }
-            Self::Lines(Lines { series, .. }) | Self::Scatter(Scatter { series, .. }) => {
+            Self::Lines(LineChart { series, .. }) | Self::Scatter(ScatterChart { series, .. }) => {
                 let mut all = series.iter().flat_map(|s| &s.points);
                 all.any(|point| point.ci95.is_some())
             }
@@ -60,13 +60,15 @@ impl Plot {
 
 #[cfg(test)]
 mod tests {
-    use crate::figure::{Axis, Figure, HeatMap, Lines, Plot, Point, PointSeries, Scatter};
+    use crate::figure::{
+        Axis, Figure, FigurePoint, HeatMap, LineChart, Plot, PointSeries, ScatterChart,
+    };
 
     fn axis(title: &str) -> Axis {
         Axis::linear(title, None)
     }
 
-    fn series(point: Point) -> Vec<PointSeries> {
+    fn series(point: FigurePoint) -> Vec<PointSeries> {
         let (name, points) = (String::new(), vec![point]);
         vec![PointSeries { name, points }]
     }
@@ -78,10 +80,10 @@ mod tests {
 
     #[test]
     fn captions_say_what_a_figure_stands_on() {
-        let mut point = Point::exact(1.0, 2.0);
+        let mut point = FigurePoint::exact(1.0, 2.0);
         let lines = |point| {
             let (x, y, series) = (axis("x"), axis("y"), series(point));
-            Plot::Lines(Lines { x, y, series })
+            Plot::Lines(LineChart { x, y, series })
         };
         check("It rises.", 1, lines(point), "It rises. One run per value.");
         check("", 0, lines(point), "Computed without runs.");
@@ -92,10 +94,10 @@ mod tests {
 
     #[test]
     fn captions_explain_signs() {
-        let scatter = Scatter {
+        let scatter = ScatterChart {
             x: axis("x"),
             y: axis("y"),
-            series: series(Point::exact(1.0, 1.0)),
+            series: series(FigurePoint::exact(1.0, 1.0)),
             diagonal: true,
         };
         let expect = "One run per value. On the line both are equal.";

@@ -1,6 +1,6 @@
 //! Checks that the parts of a figure fit together.
 
-use super::{Axis, Bars, Figure, FigureError, HeatMap, MAX_SERIES, Plot, PointSeries};
+use super::{Axis, BarChart, Figure, FigureError, HeatMap, MAX_SERIES, Plot, PointSeries};
 use crate::table::is_file_key;
 
 /// Larger numbers leave no room for arithmetic on axes.
@@ -52,7 +52,7 @@ impl Plot {
     }
 }
 
-impl Bars {
+impl BarChart {
     fn check(&self) -> Result<(), String> {
         check_series(self.series.len())?;
         check_finite("baseline", [self.baseline])?;
@@ -148,11 +148,11 @@ fn check_log(axis: &Axis, mut numbers: impl Iterator<Item = f64>) -> Result<(), 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figure::{Lines, Point};
+    use crate::figure::{FigurePoint, LineChart};
 
-    fn lines(x: Axis, points: Vec<Point>) -> Plot {
+    fn lines(x: Axis, points: Vec<FigurePoint>) -> Plot {
         let name = "s".to_owned();
-        Plot::Lines(Lines {
+        Plot::Lines(LineChart {
             x,
             y: Axis::linear("y", None),
             series: vec![PointSeries { name, points }],
@@ -169,19 +169,19 @@ mod tests {
         let linear = || Axis::linear("x", None);
         check(
             "A b",
-            lines(linear(), vec![Point::exact(1.0, 1.0)]),
+            lines(linear(), vec![FigurePoint::exact(1.0, 1.0)]),
             "for its key",
         );
         check("a", lines(linear(), vec![]), "nothing to draw");
         check(
             "a",
-            lines(linear(), vec![Point::exact(f64::NAN, 1.0)]),
+            lines(linear(), vec![FigurePoint::exact(f64::NAN, 1.0)]),
             "not finite",
         );
         let log = Axis::log("x", None);
         check(
             "a",
-            lines(log, vec![Point::exact(0.0, 1.0)]),
+            lines(log, vec![FigurePoint::exact(0.0, 1.0)]),
             "positive numbers only",
         );
         let ragged = HeatMap {
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn stored_figures_are_checked() {
-        let plot = lines(Axis::linear("x", None), vec![Point::exact(0.1, 1e-7)]);
+        let plot = lines(Axis::linear("x", None), vec![FigurePoint::exact(0.1, 1e-7)]);
         let figure = Figure::new("a", "t", "", 1, plot).unwrap();
         let json = serde_json::to_string(&figure).unwrap();
         assert_eq!(serde_json::from_str::<Figure>(&json).unwrap(), figure);

@@ -65,11 +65,11 @@ impl Figure {
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Plot {
     /// Groups of bars, one bar of each series in each group.
-    Bars(Bars),
+    Bars(BarChart),
     /// Points joined by lines.
-    Lines(Lines),
+    Lines(LineChart),
     /// Points.
-    Scatter(Scatter),
+    Scatter(ScatterChart),
     /// A matrix of coloured cells.
     HeatMap(HeatMap),
     /// Bars to both sides of a line, one per thing that is varied.
@@ -89,7 +89,7 @@ pub struct Axis {
 
 /// A grouped bar chart.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Bars {
+pub struct BarChart {
     /// Title of the axis of groups.
     pub category: String,
     /// The axis of values; linear.
@@ -122,7 +122,7 @@ pub struct Bar {
 
 /// A line chart.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Lines {
+pub struct LineChart {
     /// Horizontal axis.
     pub x: Axis,
     /// Vertical axis.
@@ -133,7 +133,7 @@ pub struct Lines {
 
 /// A scatter chart.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Scatter {
+pub struct ScatterChart {
     /// Horizontal axis.
     pub x: Axis,
     /// Vertical axis.
@@ -151,12 +151,12 @@ pub struct PointSeries {
     /// Name in the legend.
     pub name: String,
     /// The points, in the order in which a line joins them.
-    pub points: Vec<Point>,
+    pub points: Vec<FigurePoint>,
 }
 
 /// A point with its interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Point {
+pub struct FigurePoint {
     /// Horizontal position.
     pub x: f64,
     /// Vertical position.
@@ -225,7 +225,7 @@ impl Bar {
     }
 }
 
-impl Point {
+impl FigurePoint {
     /// A point without an interval.
     pub fn exact(x: f64, y: f64) -> Self {
         Self { x, y, ci95: None }

@@ -1,10 +1,11 @@
 //! Axes, grid and their texts.
 
 use super::ink::{
-    Area, Drawn, FAINT_INK, GRID, INK, Pixel, TEXT_PX, line, style, upwards, width_px,
+    Area, DrawResult, FAINT_INK, GRID, INK, Pixel, TEXT_PX, draw_line, rotate_upwards, style,
+    width_px,
 };
 use super::sheet::{MARGIN_PX, Sheet, WIDTH_PX};
-use super::span::Span;
+use super::span::AxisSpan;
 use plotters::style::text_anchor::HPos;
 
 /// Height of tick labels under the horizontal axis.
@@ -20,21 +21,21 @@ const LABEL_CHARACTERS: usize = 30;
 
 /// Both axes before they are drawn.
 pub(super) struct Axes {
-    pub(super) x: Horizontal,
-    pub(super) y: Span,
+    pub(super) x: HorizontalAxis,
+    pub(super) y: AxisSpan,
     pub(super) x_title: String,
     pub(super) y_title: String,
 }
 
 /// The horizontal axis.
-pub(super) enum Horizontal {
+pub(super) enum HorizontalAxis {
     /// Of numbers.
-    Numbers(Span),
+    Numbers(AxisSpan),
     /// Of names, each one wide, from 0.
     Names(Vec<String>),
 }
 
-impl Horizontal {
+impl HorizontalAxis {
     fn range(&self) -> (f64, f64) {
         match self {
             Self::Numbers(span) => (span.low, span.high),
@@ -44,7 +45,7 @@ impl Horizontal {
 }
 
 /// The plane between the axes, in pixels.
-pub(super) struct Plane {
+pub(super) struct PlotPlane {
     columns: [i32; 2],
     /// Bottom and top.
     rows: [i32; 2],
@@ -52,26 +53,26 @@ pub(super) struct Plane {
     y: (f64, f64),
 }
 
-impl Plane {
+impl PlotPlane {
     /// The pixel of a pair of positions.
     pub(super) fn pixel(&self, x: f64, y: f64) -> Pixel {
         (
-            between(self.columns, self.x, x),
-            between(self.rows, self.y, y),
+            interpolate_pixel(self.columns, self.x, x),
+            interpolate_pixel(self.rows, self.y, y),
         )
     }
 }
 
-fn between(ends: [i32; 2], (low, high): (f64, f64), at: f64) -> i32 {
+fn interpolate_pixel(ends: [i32; 2], (low, high): (f64, f64), at: f64) -> i32 {
     let length = f64::from(ends[1] - ends[0]);
     ends[0] + (length * (at - low) / (high - low)).round() as i32
 }
 
 impl Axes {
     /// Draws the axes and gives the plane between them.
-    pub(super) fn draw(&self, sheet: &Sheet<'_>) -> Drawn<Plane> {
+    pub(super) fn draw(&self, sheet: &Sheet<'_>) -> DrawResult<PlotPlane> {
         let [top, bottom] = sheet.body();
-        let plane = Plane {
+        let plane = PlotPlane {
             columns: [
                 WIDTH_PX - MARGIN_PX - EDGE_PX - self.plane_px(),
                 WIDTH_PX - MARGIN_PX - EDGE_PX,
@@ -80,8 +81,8 @@ impl Axes {
             x: self.x.range(),
             y: (self.y.low, self.y.high),
         };
-        self.draw_vertical(sheet.whole(), &plane)?;
-        self.draw_horizontal(sheet.whole(), &plane)?;
+        self.draw_vertical(sheet.area(), &plane)?;
+        self.draw_horizontal(sheet.area(), &plane)?;
         self.draw_titles(sheet, &plane)?;
         Ok(plane)
     }
@@ -89,8 +90,8 @@ impl Axes {
     /// Height of everything under the plane.
     pub(super) fn bottom_px(&self) -> i32 {
         let labels = match &self.x {
-            Horizontal::Numbers(_) => TICKS_PX,
-            Horizontal::Names(names) => names_px(names, self.plane_px()),
+            HorizontalAxis::Numbers(_) => TICKS_PX,
+            HorizontalAxis::Names(names) => names_px(names, self.plane_px()),
         };
         labels + TITLE_PX
     }
@@ -100,15 +101,15 @@ impl Axes {
         WIDTH_PX - 2 * MARGIN_PX - EDGE_PX - labels - TICK_GAP_PX - TITLE_PX
     }
 
-    fn draw_vertical(&self, area: &Area<'_>, plane: &Plane) -> Drawn<()> {
+    fn draw_vertical(&self, area: &Area<'_>, plane: &PlotPlane) -> DrawResult<()> {
         let text = style(TEXT_PX - 1, &INK, HPos::Right);
         let [left, right] = plane.columns;
         for tick in self.y.ticks() {
-            let y = between(plane.rows, plane.y, tick);
-            line(area, &[(left, y), (right, y)], GRID, 1)?;
+            let y = interpolate_pixel(plane.rows, plane.y, tick);
+            draw_line(area, &[(left, y), (right, y)], GRID, 1)?;
             area.draw_text(&self.y.label(tick), &text, (left - TICK_GAP_PX / 2, y))?;
         }
-        line(
+        draw_line(
             area,
             &[(left, plane.rows[0]), (left, plane.rows[1])],
             FAINT_INK,
@@ -116,37 +117,40 @@ impl Axes {
         )
     }
 
-    fn draw_horizontal(&self, area: &Area<'_>, plane: &Plane) -> Drawn<()> {
+    fn draw_horizontal(&self, area: &Area<'_>, plane: &PlotPlane) -> DrawResult<()> {
         let [bottom, top] = plane.rows;
         match &self.x {
-            Horizontal::Names(names) => names_below(area, names, plane.columns, bottom)?,
-            Horizontal::Numbers(span) => {
+            HorizontalAxis::Names(names) => draw_names_below(area, names, plane.columns, bottom)?,
+            HorizontalAxis::Numbers(span) => {
                 let text = style(TEXT_PX - 1, &INK, HPos::Center);
                 for tick in span.ticks() {
-                    let x = between(plane.columns, plane.x, tick);
-                    line(area, &[(x, bottom), (x, top)], GRID, 1)?;
+                    let x = interpolate_pixel(plane.columns, plane.x, tick);
+                    draw_line(area, &[(x, bottom), (x, top)], GRID, 1)?;
                     area.draw_text(&span.label(tick), &text, (x, bottom + TICKS_PX / 2))?;
                 }
             }
         }
         let ends = plane.columns.map(|x| (x, bottom));
-        line(area, &ends, FAINT_INK, 1)
+        draw_line(area, &ends, FAINT_INK, 1)
     }
 
-    fn draw_titles(&self, sheet: &Sheet<'_>, plane: &Plane) -> Drawn<()> {
+    fn draw_titles(&self, sheet: &Sheet<'_>, plane: &PlotPlane) -> DrawResult<()> {
         let text = style(TEXT_PX, &INK, HPos::Center);
-        let below = (share(plane.columns, 1, 2), sheet.body()[1] - TITLE_PX / 2);
-        sheet.whole().draw_text(&self.x_title, &text, below)?;
-        let beside = (MARGIN_PX + TEXT_PX / 2, share(plane.rows, 1, 2));
+        let below = (
+            pixel_share(plane.columns, 1, 2),
+            sheet.body()[1] - TITLE_PX / 2,
+        );
+        sheet.area().draw_text(&self.x_title, &text, below)?;
+        let beside = (MARGIN_PX + TEXT_PX / 2, pixel_share(plane.rows, 1, 2));
         sheet
-            .whole()
-            .draw_text(&self.y_title, &upwards(&text), beside)
+            .area()
+            .draw_text(&self.y_title, &rotate_upwards(&text), beside)
     }
 }
 
 /// Height that the names need: a line, or the longest where they stand upright.
 pub(super) fn names_px(names: &[String], width: i32) -> i32 {
-    if lie_flat(names, width) {
+    if fit_flat(names, width) {
         TICKS_PX
     } else {
         longest_px(names) + TICK_GAP_PX
@@ -155,17 +159,19 @@ pub(super) fn names_px(names: &[String], width: i32) -> i32 {
 
 /// Width of the longest name.
 pub(super) fn longest_px(names: &[String]) -> i32 {
-    let widths = names.iter().map(|name| width_px(&cut(name), TEXT_PX - 1));
+    let widths = names
+        .iter()
+        .map(|name| width_px(&shorten_name(name), TEXT_PX - 1));
     widths.max().unwrap_or(0)
 }
 
-fn lie_flat(names: &[String], width: i32) -> bool {
+fn fit_flat(names: &[String], width: i32) -> bool {
     let room = width / (names.len() as i32).max(1);
     longest_px(names) + TICK_GAP_PX / 2 <= room
 }
 
 /// A name that fits beside an axis.
-pub(super) fn cut(name: &str) -> String {
+pub(super) fn shorten_name(name: &str) -> String {
     if name.chars().count() <= LABEL_CHARACTERS {
         return name.to_owned();
     }
@@ -174,24 +180,29 @@ pub(super) fn cut(name: &str) -> String {
 }
 
 /// Writes names under equal shares of a line, upright where they do not fit.
-pub(super) fn names_below(area: &Area<'_>, names: &[String], ends: [i32; 2], y: i32) -> Drawn<()> {
-    let flat = lie_flat(names, ends[1] - ends[0]);
+pub(super) fn draw_names_below(
+    area: &Area<'_>,
+    names: &[String],
+    ends: [i32; 2],
+    y: i32,
+) -> DrawResult<()> {
+    let flat = fit_flat(names, ends[1] - ends[0]);
     let text = style(
         TEXT_PX - 1,
         &INK,
         if flat { HPos::Center } else { HPos::Right },
     );
-    let text = if flat { text } else { upwards(&text) };
+    let text = if flat { text } else { rotate_upwards(&text) };
     let below = if flat { TICKS_PX / 2 } else { TICK_GAP_PX / 2 };
     for (index, name) in names.iter().enumerate() {
-        let at = (share(ends, 2 * index + 1, 2 * names.len()), y + below);
-        area.draw_text(&cut(name), &text, at)?;
+        let at = (pixel_share(ends, 2 * index + 1, 2 * names.len()), y + below);
+        area.draw_text(&shorten_name(name), &text, at)?;
     }
     Ok(())
 }
 
 /// The pixel after `part` of `parts` of a line.
-pub(super) fn share(ends: [i32; 2], part: usize, parts: usize) -> i32 {
+pub(super) fn pixel_share(ends: [i32; 2], part: usize, parts: usize) -> i32 {
     let length = f64::from(ends[1] - ends[0]);
     ends[0] + (length * part as f64 / parts as f64).round() as i32
 }

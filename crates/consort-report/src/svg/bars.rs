@@ -1,14 +1,15 @@
 //! Grouped bars.
 
-use super::axes::{Axes, Horizontal};
+use super::axes::{Axes, HorizontalAxis};
 use super::ink::{
-    Drawn, FAINT_INK, INK, Pixel, TEXT_PX, colour, fill, line, style, upwards, whisker, width_px,
+    DrawResult, FAINT_INK, INK, Pixel, TEXT_PX, colour, draw_line, draw_whisker, fill_box,
+    rotate_upwards, style, width_px,
 };
 use super::sheet::Sheet;
-use super::span::Span;
-use super::{Chart, Mark};
+use super::span::AxisSpan;
+use super::{Chart, LegendMark};
 use crate::cell::number_text;
-use crate::figure::{Bar, Bars};
+use crate::figure::{Bar, BarChart};
 use plotters::style::text_anchor::HPos;
 
 /// Height of the plane.
@@ -27,7 +28,7 @@ const FLAT_PX: u32 = 2;
 const ABOVE_PX: i32 = 4;
 
 /// The value of a bar that has no height to show it by, above where it would be.
-fn label_flat(sheet: &Sheet<'_>, corners: [Pixel; 2], room_px: i32, bar: Bar) -> Drawn<()> {
+fn label_flat(sheet: &Sheet<'_>, corners: [Pixel; 2], room_px: i32, bar: Bar) -> DrawResult<()> {
     let text = if bar.value == 0.0 {
         "0".to_owned()
     } else {
@@ -40,15 +41,15 @@ fn label_flat(sheet: &Sheet<'_>, corners: [Pixel; 2], room_px: i32, bar: Bar) ->
     let base = corners[0].1.min(corners[1].1) - ABOVE_PX;
     if wide_px <= room_px {
         return sheet
-            .whole()
+            .area()
             .draw_text(&text, &ink, (middle, base - size_px / 2));
     }
     sheet
-        .whole()
-        .draw_text(&text, &upwards(&ink), (middle, base - wide_px / 2))
+        .area()
+        .draw_text(&text, &rotate_upwards(&ink), (middle, base - wide_px / 2))
 }
 
-impl Bars {
+impl BarChart {
     fn axes(&self) -> Axes {
         let bars = self.series.iter().flat_map(|s| s.bars.iter().flatten());
         let ends: Vec<f64> = bars.flat_map(|bar| ends(*bar)).collect();
@@ -57,8 +58,8 @@ impl Bars {
         let beyond = |end: &f64| (self.baseline - end) > hardly || *end > self.baseline;
         let ends = ends.into_iter().filter(beyond);
         Axes {
-            x: Horizontal::Names(self.groups.clone()),
-            y: Span::of(ends.chain([self.baseline]), false),
+            x: HorizontalAxis::Names(self.groups.clone()),
+            y: AxisSpan::from_values(ends.chain([self.baseline]), false),
             x_title: self.category.clone(),
             y_title: self.value.heading(),
         }
@@ -70,13 +71,13 @@ fn ends(bar: Bar) -> [f64; 2] {
     [bar.value - half, bar.value + half]
 }
 
-impl Chart for Bars {
-    fn legend(&self) -> (Vec<&str>, Mark) {
+impl Chart for BarChart {
+    fn legend(&self) -> (Vec<&str>, LegendMark) {
         let named = self.series.len() > 1;
         let names = self.series.iter().filter(|_| named);
         (
             names.map(|series| series.name.as_str()).collect(),
-            Mark::Box,
+            LegendMark::Box,
         )
     }
 
@@ -84,7 +85,7 @@ impl Chart for Bars {
         PLANE_PX + self.axes().bottom_px()
     }
 
-    fn draw(&self, sheet: &Sheet<'_>) -> Drawn<()> {
+    fn draw(&self, sheet: &Sheet<'_>) -> DrawResult<()> {
         let plane = self.axes().draw(sheet)?;
         let pixel = |x: f64, y: f64| plane.pixel(x, y);
         let width = FILLED / self.series.len() as f64;
@@ -93,18 +94,18 @@ impl Chart for Bars {
                 let Some(bar) = bar else { continue };
                 let left = group as f64 + (1.0 - FILLED) / 2.0 + index as f64 * width;
                 let corners = [pixel(left, bar.value), pixel(left + width, self.baseline)];
-                fill(sheet.whole(), corners, colour(index))?;
+                fill_box(sheet.area(), corners, colour(index))?;
                 if corners[0].1.abs_diff(corners[1].1) < FLAT_PX {
                     let room_px = corners[1].0 - corners[0].0;
                     label_flat(sheet, corners, room_px, *bar)?;
                 }
                 if bar.ci95.is_some() {
                     let ends = ends(*bar).map(|y| pixel(left + width / 2.0, y));
-                    whisker(sheet.whole(), ends[0].0, [ends[0].1, ends[1].1], INK)?;
+                    draw_whisker(sheet.area(), ends[0].0, [ends[0].1, ends[1].1], INK)?;
                 }
             }
         }
         let base = [0.0, self.groups.len() as f64].map(|x| pixel(x, self.baseline));
-        line(sheet.whole(), &base, INK, 1)
+        draw_line(sheet.area(), &base, INK, 1)
     }
 }

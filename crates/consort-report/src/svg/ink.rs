@@ -5,7 +5,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-pub(super) type Drawn<T> = Result<T, DrawingAreaErrorKind<std::io::Error>>;
+pub(super) type DrawResult<T> = Result<T, DrawingAreaErrorKind<std::io::Error>>;
 pub(super) type Pixel = (i32, i32);
 
 /// Text, axes.
@@ -60,17 +60,22 @@ pub(super) fn style<'a>(size_px: i32, colour: &'a RGBColor, held: HPos) -> TextS
 }
 
 /// The same style, read from the bottom upwards.
-pub(super) fn upwards<'a>(style: &TextStyle<'a>) -> TextStyle<'a> {
+pub(super) fn rotate_upwards<'a>(style: &TextStyle<'a>) -> TextStyle<'a> {
     style.transform(FontTransform::Rotate270)
 }
 
 /// A straight line through pixels.
-pub(super) fn line(area: &Area<'_>, path: &[Pixel], colour: RGBColor, width: u32) -> Drawn<()> {
+pub(super) fn draw_line(
+    area: &Area<'_>,
+    path: &[Pixel],
+    colour: RGBColor,
+    width: u32,
+) -> DrawResult<()> {
     area.draw(&PathElement::new(path.to_vec(), colour.stroke_width(width)))
 }
 
 /// A filled box.
-pub(super) fn fill(area: &Area<'_>, corners: [Pixel; 2], colour: RGBColor) -> Drawn<()> {
+pub(super) fn fill_box(area: &Area<'_>, corners: [Pixel; 2], colour: RGBColor) -> DrawResult<()> {
     area.draw(&Rectangle::new(corners, colour.filled()))
 }
 
@@ -78,16 +83,21 @@ pub(super) fn fill(area: &Area<'_>, corners: [Pixel; 2], colour: RGBColor) -> Dr
 const WHISKER_PX: i32 = 4;
 
 /// A vertical interval with its two ends.
-pub(super) fn whisker(area: &Area<'_>, x: i32, ends: [i32; 2], ink: RGBColor) -> Drawn<()> {
-    line(area, &[(x, ends[0]), (x, ends[1])], ink, 1)?;
+pub(super) fn draw_whisker(
+    area: &Area<'_>,
+    x: i32,
+    ends: [i32; 2],
+    ink: RGBColor,
+) -> DrawResult<()> {
+    draw_line(area, &[(x, ends[0]), (x, ends[1])], ink, 1)?;
     for y in ends {
-        line(area, &[(x - WHISKER_PX, y), (x + WHISKER_PX, y)], ink, 1)?;
+        draw_line(area, &[(x - WHISKER_PX, y), (x + WHISKER_PX, y)], ink, 1)?;
     }
     Ok(())
 }
 
 /// A point of a series: colour and shape both tell it.
-pub(super) fn marker(area: &Area<'_>, at: Pixel, series: usize) -> Drawn<()> {
+pub(super) fn draw_marker(area: &Area<'_>, at: Pixel, series: usize) -> DrawResult<()> {
     let ink = colour(series).filled();
     match series % 3 {
         0 => area.draw(&Circle::new(at, 4, ink)),

@@ -14,7 +14,7 @@ mod span;
 mod tornado;
 
 use crate::figure::{Figure, Plot};
-use ink::Drawn;
+use ink::DrawResult;
 use plotters::prelude::{IntoDrawingArea, SVGBackend, WHITE};
 use sheet::Sheet;
 use thiserror::Error;
@@ -36,16 +36,16 @@ pub struct SvgError {
 trait Chart {
     /// Names of the series and their kind of mark; none where there is nothing
     /// to tell apart.
-    fn legend(&self) -> (Vec<&str>, Mark);
+    fn legend(&self) -> (Vec<&str>, LegendMark);
     /// Height with axes and labels, in pixels.
     fn height_px(&self) -> i32;
     /// Draws it.
-    fn draw(&self, sheet: &Sheet<'_>) -> Drawn<()>;
+    fn draw(&self, sheet: &Sheet<'_>) -> DrawResult<()>;
 }
 
 /// Look of a series in the legend.
 #[derive(Clone, Copy)]
-enum Mark {
+enum LegendMark {
     Box,
     Point,
     JoinedPoint,
@@ -72,12 +72,12 @@ pub fn draw(figure: &Figure) -> Result<String, SvgError> {
     Ok(with_label(&text, figure))
 }
 
-fn draw_chart(text: &mut String, figure: &Figure, chart: &dyn Chart) -> Drawn<()> {
-    let plan = sheet::Plan::of(figure, chart);
+fn draw_chart(text: &mut String, figure: &Figure, chart: &dyn Chart) -> DrawResult<()> {
+    let plan = sheet::SheetPlan::for_figure(figure, chart);
     let root = SVGBackend::with_string(text, plan.size()).into_drawing_area();
     root.fill(&WHITE)?;
-    let sheet = Sheet::on(root, &plan);
-    sheet.frame(figure, &plan)?;
+    let sheet = Sheet::from_plan(root, &plan);
+    sheet.draw_frame(figure, &plan)?;
     chart.draw(&sheet)?;
     sheet.present()
 }

@@ -2,9 +2,10 @@
 //! between them the body.
 
 use super::ink::{
-    Area, Drawn, FAINT_INK, INK, Pixel, TEXT_PX, colour, fill, line, marker, style, width_px,
+    Area, DrawResult, FAINT_INK, INK, Pixel, TEXT_PX, colour, draw_line, draw_marker, fill_box,
+    style, width_px,
 };
-use super::{Chart, Mark};
+use super::{Chart, LegendMark};
 use crate::figure::Figure;
 use plotters::style::text_anchor::HPos;
 
@@ -27,20 +28,20 @@ const HALF_MARK_PX: i32 = 8;
 const GAP_PX: i32 = 22;
 
 /// Positions of everything on the sheet, known before drawing.
-pub(super) struct Plan {
-    legend: Vec<Entry>,
-    mark: Mark,
+pub(super) struct SheetPlan {
+    legend: Vec<LegendEntry>,
+    mark: LegendMark,
     caption: Vec<String>,
     body: [i32; 2],
 }
 
-struct Entry {
+struct LegendEntry {
     name: String,
     at: Pixel,
 }
 
-impl Plan {
-    pub(super) fn of(figure: &Figure, chart: &dyn Chart) -> Self {
+impl SheetPlan {
+    pub(super) fn for_figure(figure: &Figure, chart: &dyn Chart) -> Self {
         let (names, mark) = chart.legend();
         let legend = entries(&names);
         let last = legend.iter().map(|entry| entry.at.1).max();
@@ -61,7 +62,7 @@ impl Plan {
 }
 
 /// Legend entries in rows, broken where the sheet ends.
-fn entries(names: &[&str]) -> Vec<Entry> {
+fn entries(names: &[&str]) -> Vec<LegendEntry> {
     let mut at = (MARGIN_PX, TITLE_HEIGHT_PX + LEGEND_ROW_PX / 2);
     let mut entries = Vec::new();
     for name in names {
@@ -70,7 +71,7 @@ fn entries(names: &[&str]) -> Vec<Entry> {
             at = (MARGIN_PX, at.1 + LEGEND_ROW_PX);
         }
         let name = (*name).to_owned();
-        entries.push(Entry { name, at });
+        entries.push(LegendEntry { name, at });
         at.0 += width + GAP_PX;
     }
     entries
@@ -81,7 +82,7 @@ fn wrap(text: &str) -> Vec<String> {
     let mut lines: Vec<String> = vec![];
     for word in text.split_whitespace() {
         match lines.last_mut() {
-            Some(line) if fits(line, word) => {
+            Some(line) if fits_line(line, word) => {
                 line.push(' ');
                 line.push_str(word);
             }
@@ -91,7 +92,7 @@ fn wrap(text: &str) -> Vec<String> {
     lines
 }
 
-fn fits(line: &str, word: &str) -> bool {
+fn fits_line(line: &str, word: &str) -> bool {
     let joined = width_px(line, CAPTION_PX) + width_px(word, CAPTION_PX) + CAPTION_PX;
     joined <= WIDTH_PX - 2 * MARGIN_PX
 }
@@ -103,13 +104,13 @@ pub(super) struct Sheet<'a> {
 }
 
 impl<'a> Sheet<'a> {
-    pub(super) fn on(root: Area<'a>, plan: &Plan) -> Self {
+    pub(super) fn from_plan(root: Area<'a>, plan: &SheetPlan) -> Self {
         let body = plan.body;
         Self { root, body }
     }
 
     /// The whole sheet, for drawing by pixels.
-    pub(super) fn whole(&self) -> &Area<'a> {
+    pub(super) fn area(&self) -> &Area<'a> {
         &self.root
     }
 
@@ -119,7 +120,7 @@ impl<'a> Sheet<'a> {
     }
 
     /// Title, legend and caption.
-    pub(super) fn frame(&self, figure: &Figure, plan: &Plan) -> Drawn<()> {
+    pub(super) fn draw_frame(&self, figure: &Figure, plan: &SheetPlan) -> DrawResult<()> {
         let title = style(TITLE_PX, &INK, HPos::Left);
         let at = (MARGIN_PX, TITLE_HEIGHT_PX / 2 + 2);
         self.root.draw_text(figure.title(), &title, at)?;
@@ -133,35 +134,35 @@ impl<'a> Sheet<'a> {
         Ok(())
     }
 
-    fn draw_legend(&self, plan: &Plan) -> Drawn<()> {
+    fn draw_legend(&self, plan: &SheetPlan) -> DrawResult<()> {
         let text = style(TEXT_PX, &INK, HPos::Left);
-        for (series, Entry { name, at }) in plan.legend.iter().enumerate() {
+        for (series, LegendEntry { name, at }) in plan.legend.iter().enumerate() {
             draw_mark(&self.root, plan.mark, (at.0 + HALF_MARK_PX, at.1), series)?;
             self.root.draw_text(name, &text, (at.0 + MARK_PX, at.1))?;
         }
         Ok(())
     }
 
-    pub(super) fn present(&self) -> Drawn<()> {
+    pub(super) fn present(&self) -> DrawResult<()> {
         self.root.present()
     }
 }
 
-fn draw_mark(area: &Area<'_>, mark: Mark, (x, y): Pixel, series: usize) -> Drawn<()> {
+fn draw_mark(area: &Area<'_>, mark: LegendMark, (x, y): Pixel, series: usize) -> DrawResult<()> {
     match mark {
-        Mark::Box => {
+        LegendMark::Box => {
             let half = HALF_MARK_PX * 3 / 4;
-            fill(
+            fill_box(
                 area,
                 [(x - half, y - half), (x + half, y + half)],
                 colour(series),
             )
         }
-        Mark::Point => marker(area, (x, y), series),
-        Mark::JoinedPoint => {
+        LegendMark::Point => draw_marker(area, (x, y), series),
+        LegendMark::JoinedPoint => {
             let ends = [(x - HALF_MARK_PX, y), (x + HALF_MARK_PX, y)];
-            line(area, &ends, colour(series), 2)?;
-            marker(area, (x, y), series)
+            draw_line(area, &ends, colour(series), 2)?;
+            draw_marker(area, (x, y), series)
         }
     }
 }

@@ -14,16 +14,16 @@ const LEAST: f64 = 1e-100;
 
 /// The span of an axis. Positions are the values, or their decimal logarithms
 /// on a logarithmic axis.
-pub(super) struct Span {
+pub(super) struct AxisSpan {
     pub(super) low: f64,
     pub(super) high: f64,
     log: bool,
     ticks: Vec<(f64, String)>,
 }
 
-impl Span {
+impl AxisSpan {
     /// The span of these values, out to the next ticks.
-    pub(super) fn of(values: impl Iterator<Item = f64>, log: bool) -> Self {
+    pub(super) fn from_values(values: impl Iterator<Item = f64>, log: bool) -> Self {
         let mut whole = true;
         let usable = values.filter(|v| v.is_finite() && (!log || *v > 0.0));
         let usable = usable.inspect(|v| whole &= v.fract() == 0.0);
@@ -48,7 +48,7 @@ impl Span {
         let (low, high) = if high - low > size * HAIR {
             (low, high)
         } else {
-            around(low)
+            span_around(low)
         };
         let (step, places) = match nice_step((high - low) / TICKS) {
             (step, _) if whole && step < 1.0 && high - low >= 2.0 => (1.0, 0),
@@ -71,27 +71,27 @@ impl Span {
     fn log((low, high): (f64, f64)) -> Self {
         let (bottom, top) = (libm::log10(low), libm::log10(high));
         let decades = bottom.floor() as i32 - 1..=top.ceil() as i32 + 1;
-        let all: Vec<LogTick> = decades.flat_map(LogTick::of_decade).collect();
+        let all: Vec<LogTick> = decades.flat_map(LogTick::for_decade).collect();
         // A value a hair off its own tick has that tick as its bound.
         let first = all
             .iter()
-            .rposition(|tick| tick.at() <= bottom + HAIR)
+            .rposition(|tick| tick.position() <= bottom + HAIR)
             .unwrap_or(0);
-        let last = all.iter().position(|tick| tick.at() >= top - HAIR);
+        let last = all.iter().position(|tick| tick.position() >= top - HAIR);
         let last = last.unwrap_or(all.len() - 1).max(first + 1);
         let bounds = &all[first..=last];
         let few = top - bottom < FEW_DECADES;
         let shown = bounds.iter().filter(|tick| few || tick.step == 1);
         Self {
-            low: all[first].at(),
-            high: all[last].at(),
+            low: all[first].position(),
+            high: all[last].position(),
             log: true,
-            ticks: shown.map(|tick| (tick.at(), tick.text())).collect(),
+            ticks: shown.map(|tick| (tick.position(), tick.text())).collect(),
         }
     }
 
     /// Position of a value; none for one that a logarithmic axis does not have.
-    pub(super) fn place(&self, value: f64) -> Option<f64> {
+    pub(super) fn position(&self, value: f64) -> Option<f64> {
         if !self.log {
             return Some(value);
         }
@@ -117,7 +117,7 @@ impl Span {
 }
 
 /// A span about a single value.
-fn around(value: f64) -> (f64, f64) {
+fn span_around(value: f64) -> (f64, f64) {
     let reach = if value.abs() < LEAST {
         1.0
     } else {
@@ -145,11 +145,11 @@ struct LogTick {
 }
 
 impl LogTick {
-    fn of_decade(decade: i32) -> [Self; 3] {
+    fn for_decade(decade: i32) -> [Self; 3] {
         [1, 2, 5].map(|step| Self { step, decade })
     }
 
-    fn at(&self) -> f64 {
+    fn position(&self) -> f64 {
         let digits = if self.step == 1 {
             0.0
         } else {
@@ -178,7 +178,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn check(values: &[f64], log: bool, expect: &[&str]) {
-        let span = Span::of(values.iter().copied(), log);
+        let span = AxisSpan::from_values(values.iter().copied(), log);
         let labels: Vec<String> = span.ticks().iter().map(|at| span.label(*at)).collect();
         assert_eq!(labels, expect);
     }
@@ -222,14 +222,14 @@ mod tests {
 
     #[test]
     fn a_logarithmic_axis_has_no_place_for_nothing() {
-        let span = Span::of([1.0, 10.0].into_iter(), true);
-        assert_eq!((span.place(0.0), span.place(10.0)), (None, Some(1.0)));
+        let span = AxisSpan::from_values([1.0, 10.0].into_iter(), true);
+        assert_eq!((span.position(0.0), span.position(10.0)), (None, Some(1.0)));
     }
 
     proptest! {
         #[test]
         fn every_value_is_inside(values in prop::collection::vec(-1e12f64..1e12, 1..20)) {
-            let span = Span::of(values.iter().copied(), false);
+            let span = AxisSpan::from_values(values.iter().copied(), false);
             let slack = (span.high - span.low) * 1e-9;
             for value in values {
                 prop_assert!(span.low <= value + slack && value - slack <= span.high);
@@ -240,16 +240,16 @@ mod tests {
 
         #[test]
         fn equal_values_of_any_size_get_a_span(value in prop_oneof![-1e100..1e100, -1e-290..1e-290]) {
-            let span = Span::of([value, value].into_iter(), false);
+            let span = AxisSpan::from_values([value, value].into_iter(), false);
             prop_assert!(span.low <= value && value <= span.high && span.low < span.high);
             prop_assert!((2..=14).contains(&span.ticks().len()));
         }
 
         #[test]
         fn every_positive_value_is_inside(values in prop::collection::vec(1e-12f64..1e12, 1..20)) {
-            let span = Span::of(values.iter().copied(), true);
+            let span = AxisSpan::from_values(values.iter().copied(), true);
             for value in values {
-                let at = span.place(value).unwrap();
+                let at = span.position(value).unwrap();
                 prop_assert!(span.low <= at + HAIR && at - HAIR <= span.high);
             }
         }

@@ -19,7 +19,7 @@ fn bars() -> Figure {
         name: name.to_owned(),
         bars: values.iter().map(|v| bar(*v, 0.02)).collect(),
     };
-    let bars = Bars {
+    let bars = BarChart {
         category: "Workload".to_owned(),
         value: Axis::linear("Speedup over aggregate", None),
         baseline: 1.0,
@@ -55,7 +55,7 @@ fn many_bars() -> Figure {
             .map(|g| (g != 3).then(|| Bar::exact((g * (index + 1)) as f64 / 40.0)))
             .collect(),
     };
-    let bars = Bars {
+    let bars = BarChart {
         category: "Program".to_owned(),
         value: Axis::linear("FPU usage", Some("share of cycles")),
         baseline: 0.0,
@@ -69,7 +69,7 @@ fn points(series: usize, ci95: Option<f64>) -> PointSeries {
     let point = |exponent: i32| {
         let x = f64::from(1 << exponent);
         let y = x * (series + 1) as f64 * 0.3;
-        Point { x, y, ci95 }
+        FigurePoint { x, y, ci95 }
     };
     PointSeries {
         name: format!("policy {series}"),
@@ -78,7 +78,7 @@ fn points(series: usize, ci95: Option<f64>) -> PointSeries {
 }
 
 fn lines() -> Figure {
-    let lines = Lines {
+    let lines = LineChart {
         x: Axis::log("Cores", None),
         y: Axis::log("Decision time", Some("µs")),
         series: (0..4).map(|s| points(s, Some(6.0))).collect(),
@@ -98,7 +98,7 @@ fn scatter() -> Figure {
     let spread = |series: usize| {
         let at = |n: u32| {
             let x = 1.0 + f64::from(n * 7 % 20) / 10.0;
-            Point::exact(
+            FigurePoint::exact(
                 x,
                 x + f64::from((n * 13 + series as u32 * 5) % 11) / 20.0 - 0.25,
             )
@@ -108,7 +108,7 @@ fn scatter() -> Figure {
             points: (0..30).map(at).collect(),
         }
     };
-    let scatter = Scatter {
+    let scatter = ScatterChart {
         x: Axis::linear("Measured slowdown", None),
         y: Axis::linear("Predicted slowdown", None),
         series: (0..3).map(spread).collect(),
@@ -244,7 +244,7 @@ fn some_bars() -> impl Strategy<Value = Plot> {
         let groups = prop::collection::vec(".{0,40}", groups);
         (groups, series).prop_map(move |(groups, series)| {
             let (category, value) = (String::new(), Axis::linear("v", None));
-            Plot::Bars(Bars {
+            Plot::Bars(BarChart {
                 category,
                 value,
                 baseline,
@@ -257,7 +257,7 @@ fn some_bars() -> impl Strategy<Value = Plot> {
 
 fn some_points(joined: bool, log: bool) -> impl Strategy<Value = Plot> {
     let value = move || number().prop_map(move |v| if log { v.abs() + 1e-300 } else { v });
-    let point = (value(), value(), interval()).prop_map(|(x, y, ci95)| Point { x, y, ci95 });
+    let point = (value(), value(), interval()).prop_map(|(x, y, ci95)| FigurePoint { x, y, ci95 });
     let one = (".{0,40}", prop::collection::vec(point, 1..10));
     let one = one.prop_map(|(name, points)| PointSeries { name, points });
     let axis = move |title| Axis {
@@ -268,9 +268,9 @@ fn some_points(joined: bool, log: bool) -> impl Strategy<Value = Plot> {
         let (x, y) = (axis("x"), axis("y"));
         let diagonal = true;
         if joined {
-            Plot::Lines(Lines { x, y, series })
+            Plot::Lines(LineChart { x, y, series })
         } else {
-            Plot::Scatter(Scatter {
+            Plot::Scatter(ScatterChart {
                 x,
                 y,
                 series,
@@ -356,7 +356,7 @@ fn titles_units_legend_and_runs_are_on_the_drawing() {
 #[test]
 fn noise_about_the_baseline_costs_no_tick() {
     let with_low = |low: f64| {
-        let bars = Bars {
+        let bars = BarChart {
             category: String::new(),
             value: Axis::linear("v", None),
             baseline: 0.0,
@@ -391,7 +391,7 @@ fn each_bar_and_cell_is_drawn_once() {
 #[test]
 fn a_bar_of_no_height_has_a_label() {
     let figure = |values: &[f64]| {
-        let bars = Bars {
+        let bars = BarChart {
             category: "Program".to_owned(),
             value: Axis::linear("FPU usage", Some("share of cycles")),
             baseline: 0.0,

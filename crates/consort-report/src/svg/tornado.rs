@@ -1,10 +1,12 @@
 //! Tornado charts: horizontal bars to both sides of a line.
 
-use super::axes::share;
-use super::ink::{Area, Drawn, FAINT_INK, GRID, INK, TEXT_PX, colour, fill, line, style, width_px};
+use super::axes::pixel_share;
+use super::ink::{
+    Area, DrawResult, FAINT_INK, GRID, INK, TEXT_PX, colour, draw_line, fill_box, style, width_px,
+};
 use super::sheet::{MARGIN_PX, Sheet, WIDTH_PX};
-use super::span::Span;
-use super::{Chart, Mark};
+use super::span::AxisSpan;
+use super::{Chart, LegendMark};
 use crate::figure::Tornado;
 use plotters::style::text_anchor::HPos;
 
@@ -24,13 +26,13 @@ const NAME_CHARACTERS: usize = 48;
 const THRESHOLD: usize = 3;
 
 /// The plane of bars in pixels.
-struct Plane {
+struct TornadoPlane {
     columns: [i32; 2],
     rows: [i32; 2],
-    span: Span,
+    span: AxisSpan,
 }
 
-impl Plane {
+impl TornadoPlane {
     fn x(&self, value: f64) -> i32 {
         let length = f64::from(self.columns[1] - self.columns[0]);
         let reach = self.span.high - self.span.low;
@@ -39,7 +41,7 @@ impl Plane {
 }
 
 /// A name that fits beside the bars.
-fn cut(name: &str) -> String {
+fn shorten_name(name: &str) -> String {
     let characters = name.chars().count();
     if characters <= NAME_CHARACTERS {
         return name.to_owned();
@@ -53,87 +55,90 @@ impl Tornado {
         ROW_PX * self.rows.len() as i32
     }
 
-    fn plane(&self, top: i32) -> Plane {
+    fn plane(&self, top: i32) -> TornadoPlane {
         let widths = self
             .rows
             .iter()
-            .map(|row| width_px(&cut(&row.name), TEXT_PX - 1));
+            .map(|row| width_px(&shorten_name(&row.name), TEXT_PX - 1));
         let names = widths.max().unwrap_or(0);
         let values = self.rows.iter().flat_map(|row| row.values);
-        Plane {
+        TornadoPlane {
             columns: [MARGIN_PX + names + GAP_PX, WIDTH_PX - 2 * MARGIN_PX],
             rows: [top + EDGE_PX, top + EDGE_PX + self.rows_px()],
-            span: Span::of(values.chain([self.baseline]).chain(self.threshold), false),
+            span: AxisSpan::from_values(values.chain([self.baseline]).chain(self.threshold), false),
         }
     }
 
-    fn draw_ticks(&self, sheet: &Sheet<'_>, plane: &Plane) -> Drawn<()> {
+    fn draw_ticks(&self, sheet: &Sheet<'_>, plane: &TornadoPlane) -> DrawResult<()> {
         let text = style(TEXT_PX - 1, &INK, HPos::Center);
         let [top, bottom] = plane.rows;
         for tick in plane.span.ticks() {
             let x = plane.x(tick);
-            line(sheet.whole(), &[(x, top), (x, bottom)], GRID, 1)?;
+            draw_line(sheet.area(), &[(x, top), (x, bottom)], GRID, 1)?;
             let below = (x, bottom + BELOW_PX / 4);
             sheet
-                .whole()
+                .area()
                 .draw_text(&plane.span.label(tick), &text, below)?;
         }
         let title = style(TEXT_PX, &INK, HPos::Center);
-        let at = (share(plane.columns, 1, 2), bottom + 3 * BELOW_PX / 4);
-        sheet.whole().draw_text(&self.value.heading(), &title, at)
+        let at = (pixel_share(plane.columns, 1, 2), bottom + 3 * BELOW_PX / 4);
+        sheet.area().draw_text(&self.value.heading(), &title, at)
     }
 
-    fn draw_rows(&self, area: &Area<'_>, plane: &Plane) -> Drawn<()> {
+    fn draw_rows(&self, area: &Area<'_>, plane: &TornadoPlane) -> DrawResult<()> {
         let text = style(TEXT_PX - 1, &INK, HPos::Right);
         let from = plane.x(self.baseline);
         for (index, row) in self.rows.iter().enumerate() {
-            let y = [index, index + 1].map(|i| share(plane.rows, i, self.rows.len()));
+            let y = [index, index + 1].map(|i| pixel_share(plane.rows, i, self.rows.len()));
             let name_at = (plane.columns[0] - GAP_PX, i32::midpoint(y[0], y[1]));
-            area.draw_text(&cut(&row.name), &text, name_at)?;
+            area.draw_text(&shorten_name(&row.name), &text, name_at)?;
             // Both ends may lie on one side: each has half of the height.
             let middle = i32::midpoint(y[0], y[1]);
             let halves = [[y[0] + BORDER_PX, middle], [middle, y[1] - BORDER_PX]];
             for (end, half) in halves.into_iter().enumerate() {
                 let corners = [(from, half[0]), (plane.x(row.values[end]), half[1])];
-                fill(area, corners, colour(end))?;
+                fill_box(area, corners, colour(end))?;
             }
         }
         Ok(())
     }
 
-    fn draw_lines(&self, area: &Area<'_>, plane: &Plane) -> Drawn<()> {
+    fn draw_lines(&self, area: &Area<'_>, plane: &TornadoPlane) -> DrawResult<()> {
         let [top, bottom] = plane.rows;
         let left = plane.columns[0];
-        line(
+        draw_line(
             area,
             &[(left, bottom), (plane.columns[1], bottom)],
             FAINT_INK,
             1,
         )?;
         let base = plane.x(self.baseline);
-        line(area, &[(base, top), (base, bottom)], INK, 1)?;
+        draw_line(area, &[(base, top), (base, bottom)], INK, 1)?;
         let Some(threshold) = self.threshold else {
             return Ok(());
         };
         let x = plane.x(threshold);
-        line(area, &[(x, top), (x, bottom)], colour(THRESHOLD), 2)
+        draw_line(area, &[(x, top), (x, bottom)], colour(THRESHOLD), 2)
     }
 }
 
 impl Chart for Tornado {
-    fn legend(&self) -> (Vec<&str>, Mark) {
-        (self.ends.iter().map(String::as_str).collect(), Mark::Box)
+    fn legend(&self) -> (Vec<&str>, LegendMark) {
+        (
+            self.ends.iter().map(String::as_str).collect(),
+            LegendMark::Box,
+        )
     }
 
     fn height_px(&self) -> i32 {
         EDGE_PX + self.rows_px() + BELOW_PX
     }
 
-    fn draw(&self, sheet: &Sheet<'_>) -> Drawn<()> {
+    fn draw(&self, sheet: &Sheet<'_>) -> DrawResult<()> {
         let plane = self.plane(sheet.body()[0]);
         self.draw_ticks(sheet, &plane)?;
-        self.draw_rows(sheet.whole(), &plane)?;
-        self.draw_lines(sheet.whole(), &plane)
+        self.draw_rows(sheet.area(), &plane)?;
+        self.draw_lines(sheet.area(), &plane)
     }
 }
 
@@ -143,9 +148,9 @@ mod tests {
 
     #[test]
     fn long_names_keep_their_ends() {
-        assert_eq!(cut("machine.llc.size_kib"), "machine.llc.size_kib");
+        assert_eq!(shorten_name("machine.llc.size_kib"), "machine.llc.size_kib");
         let long = format!("{}.interval_cycles", "x".repeat(60));
-        let short = cut(&long);
+        let short = shorten_name(&long);
         assert_eq!(short.chars().count(), NAME_CHARACTERS);
         assert!(short.starts_with('…') && short.ends_with(".interval_cycles"));
     }

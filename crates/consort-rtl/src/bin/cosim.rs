@@ -1,7 +1,10 @@
 //! Compares the hardware units with their policies for as many quanta as one likes.
 
 use clap::Parser;
-use consort_rtl::{Model, Policy, Recording, Setting, find_verilator, random, replay};
+use consort_rtl::{
+    PolicyRecording, RtlModel, UnitParameters, UnitPolicy, find_verilator, replay,
+    run_random_quanta,
+};
 use std::error::Error;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -20,7 +23,7 @@ struct Arguments {
     cores: Vec<usize>,
     /// Policies, all by default.
     #[arg(long, value_delimiter = ',')]
-    policies: Vec<Policy>,
+    policies: Vec<UnitPolicy>,
     /// Random quanta for each of the other options and layouts.
     #[arg(long, default_value_t = 20_000)]
     variants: u64,
@@ -59,12 +62,12 @@ const RUNS: [(&str, &[(&str, u32)]); 7] = [
 ];
 
 /// The other options, and the layouts of the many-core machines.
-fn variants(policy: Policy) -> Vec<Setting> {
-    let with = |cores, groups, regions, queue| Setting {
+fn variants(policy: UnitPolicy) -> Vec<UnitParameters> {
+    let with = |cores, groups, regions, queue| UnitParameters {
         groups,
         regions,
         queue,
-        ..Setting::new(policy, cores)
+        ..UnitParameters::new(policy, cores)
     };
     let mut all = vec![
         with(4, 1, true, false),
@@ -74,12 +77,12 @@ fn variants(policy: Policy) -> Vec<Setting> {
         with(16, 4, true, false),
         with(32, 8, true, true),
     ];
-    if policy == Policy::Tcs {
+    if policy == UnitPolicy::Tcs {
         for (lagging, immediate) in [(true, false), (false, true), (true, true)] {
-            all.push(Setting {
+            all.push(UnitParameters {
                 lagging,
                 immediate,
-                ..Setting::new(policy, 4)
+                ..UnitParameters::new(policy, 4)
             });
         }
     }
@@ -92,7 +95,7 @@ fn main() -> ExitCode {
         println!("skipped: {reason}");
         return ExitCode::SUCCESS;
     }
-    match run(&arguments) {
+    match run_comparisons(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("cosim: {error}");
@@ -101,39 +104,48 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
-    let all = [Policy::Hrrs, Policy::Kuths, Policy::Tcs];
+fn run_comparisons(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
+    let all = [UnitPolicy::Hrrs, UnitPolicy::Kuths, UnitPolicy::Tcs];
     let asked = &arguments.policies;
     for policy in all
         .into_iter()
         .filter(|p| asked.is_empty() || asked.contains(p))
     {
         for &cores in &arguments.cores {
-            drawn(&Setting::new(policy, cores), arguments.quanta, arguments)?;
+            compare_random(
+                &UnitParameters::new(policy, cores),
+                arguments.quanta,
+                arguments,
+            )?;
         }
         for setting in variants(policy).iter().filter(|_| arguments.variants > 0) {
-            drawn(setting, arguments.variants, arguments)?;
+            compare_random(setting, arguments.variants, arguments)?;
         }
         if arguments.recorded > 0 {
-            recorded(policy, arguments)?;
+            compare_recorded(policy, arguments)?;
         }
     }
     Ok(())
 }
 
-fn drawn(setting: &Setting, quanta: u64, arguments: &Arguments) -> Result<(), Box<dyn Error>> {
-    let mut model = Model::build(setting, &arguments.folder, None)?;
-    let summary = random(setting, &mut model, quanta, arguments.seed)?;
+fn compare_random(
+    setting: &UnitParameters,
+    quanta: u64,
+    arguments: &Arguments,
+) -> Result<(), Box<dyn Error>> {
+    let mut model = RtlModel::build(setting, &arguments.folder, None)?;
+    let summary = run_random_quanta(setting, &mut model, quanta, arguments.seed)?;
     println!("{setting}: {summary}");
     Ok(())
 }
 
-fn recorded(policy: Policy, arguments: &Arguments) -> Result<(), Box<dyn Error>> {
-    let setting = Setting::new(policy, 4);
+fn compare_recorded(policy: UnitPolicy, arguments: &Arguments) -> Result<(), Box<dyn Error>> {
+    let setting = UnitParameters::new(policy, 4);
     for (study, programs) in RUNS {
         let recorded = setting.policy_text();
-        let recording = Recording::make("acmp-1+3", &recorded, programs, arguments.recorded)?;
-        let mut model = Model::build(&setting, &arguments.folder, None)?;
+        let recording =
+            PolicyRecording::record_run("acmp-1+3", &recorded, programs, arguments.recorded)?;
+        let mut model = RtlModel::build(&setting, &arguments.folder, None)?;
         let (summary, alike) = replay(&setting, &mut model, &recording)?;
         let (program, intervals) = (programs[0].0, recording.intervals());
         println!(

@@ -9,7 +9,7 @@
 //! Nothing else of the machine matters, since the programs hardly leave the L1.
 
 use super::Chip;
-use crate::contention::{Demand, Running, Solver};
+use crate::contention::{Demand, RunningThread, Solver};
 use crate::math::pow;
 use crate::phase::Phase;
 use crate::program::presets;
@@ -68,7 +68,7 @@ fn speed(solver: &Solver, core_type: usize) -> f64 {
         return 0.0;
     };
     let root = 1.0 / PROBES.len() as f64;
-    let ips = |demand| solver.solve(&[Running { pu, demand }]).threads[0].ips;
+    let ips = |demand| solver.solve(&[RunningThread { pu, demand }]).threads[0].ips;
     DEMANDS
         .iter()
         .map(|demand| pow(ips(demand), root))

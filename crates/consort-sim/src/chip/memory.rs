@@ -4,7 +4,7 @@
 //! that node has none, on the nearest that has (Linux, `Documentation/mm/numa.rst`, fallback zone
 //! lists). Nearest here is the same package before others, then the lowest number.
 
-use super::{Chip, Place};
+use super::{Chip, PuPlace};
 
 impl Chip {
     /// The node that holds the memory of a thread that first touches it on `node`.
@@ -20,7 +20,7 @@ impl Chip {
     }
 
     /// Latency of memory on node `home` from a place, behind the LLC and idle, ns.
-    pub fn memory_latency_ns(&self, place: Place, home: usize) -> f64 {
+    pub fn memory_latency_ns(&self, place: PuPlace, home: usize) -> f64 {
         let spec = self.spec();
         let hop = spec.numa.as_ref().map_or(0.0, |numa| {
             let package = home / spec.layout.nodes_per_package.max(1) as usize;

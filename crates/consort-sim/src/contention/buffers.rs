@@ -6,8 +6,8 @@
 //! entries of the other buffers for all of it (Little's law).
 
 use super::core_model::CoreModel;
-use super::needs::Needs;
-use crate::machine::detail::{RegistersSpec, Sharing, Work};
+use super::needs::InstructionNeeds;
+use crate::machine::detail::{BufferSharing, RegistersSpec, WorkKind};
 use crate::program::PhaseSpec;
 
 /// Buffers of a core at most; machines have fewer.
@@ -52,25 +52,25 @@ impl BufferUse {
 }
 
 /// Entries of one buffer and their division.
-struct Pool {
+struct BufferEntries {
     entries: f64,
-    sharing: Sharing,
+    sharing: BufferSharing,
     reserve: f64,
     /// Share of a shared pool that one thread may hold beside others.
     most: f64,
 }
 
-impl Pool {
-    fn used(&self, on_core: f64, per_instruction: f64) -> BufferUse {
+impl BufferEntries {
+    fn buffer_use(&self, on_core: f64, per_instruction: f64) -> BufferUse {
         let alone = on_core < 2.0;
         let (own, pool) = match self.sharing {
-            Sharing::Private => (self.entries, 0.0),
-            Sharing::Partitioned => (self.entries / on_core, 0.0),
-            Sharing::Halved if alone => (self.entries, 0.0),
+            BufferSharing::Private => (self.entries, 0.0),
+            BufferSharing::Partitioned => (self.entries / on_core, 0.0),
+            BufferSharing::Halved if alone => (self.entries, 0.0),
             // Half of the threads share a half; each is given its part.
-            Sharing::Halved => (self.entries / 2.0 / (on_core / 2.0).ceil(), 0.0),
-            Sharing::Shared if alone => (self.entries, 0.0),
-            Sharing::Shared => {
+            BufferSharing::Halved => (self.entries / 2.0 / (on_core / 2.0).ceil(), 0.0),
+            BufferSharing::Shared if alone => (self.entries, 0.0),
+            BufferSharing::Shared => {
                 let own = self.entries - self.reserve * (on_core - 1.0);
                 (own.min(self.most * self.entries), self.entries)
             }
@@ -87,51 +87,51 @@ impl Pool {
 pub(crate) fn buffers(
     model: &CoreModel,
     phase: &PhaseSpec,
-    needs: &Needs,
+    needs: &InstructionNeeds,
     on_core: f64,
 ) -> Buffers {
     let tables = &model.tables;
     let operations = needs.operations;
     let mut all = Buffers::default();
-    let window = Pool {
+    let window = BufferEntries {
         most: tables.balance_share,
-        ..Pool::of(&tables.window_in_mode(needs.width))
+        ..BufferEntries::from_spec(&tables.window_in_mode(needs.width))
     };
     let per_entry = match tables.group {
         Some(_) => needs.dispatch_turns,
         None => operations,
     };
-    all[0] = window.used(on_core, per_entry);
-    let of = |work: Work| needs.of(work);
-    let (loads, stores) = (of(Work::Load), of(Work::Store));
-    all[1] = Pool::of(&tables.load_queue).used(on_core, loads);
-    all[2] = Pool::of(&tables.store_queue).used(on_core, stores);
+    all[0] = window.buffer_use(on_core, per_entry);
+    let of = |work: WorkKind| needs.work_operations(work);
+    let (loads, stores) = (of(WorkKind::Load), of(WorkKind::Store));
+    all[1] = BufferEntries::from_spec(&tables.load_queue).buffer_use(on_core, loads);
+    all[2] = BufferEntries::from_spec(&tables.store_queue).buffer_use(on_core, stores);
     let vector_loads = loads * phase.vector_accesses();
-    let int = of(Work::Integer) + of(Work::Multiply) + loads - vector_loads;
-    let computing = [Work::FpAdd, Work::Vector, Work::VectorMove].map(of);
+    let int = of(WorkKind::Integer) + of(WorkKind::Multiply) + loads - vector_loads;
+    let computing = [WorkKind::FpAdd, WorkKind::Vector, WorkKind::VectorMove].map(of);
     let vector = computing.into_iter().sum::<f64>() + vector_loads;
-    all[3] = registers(&tables.int_registers, on_core).used(on_core, int);
-    all[4] = registers(&tables.vector_registers, on_core).used(on_core, vector);
+    all[3] = registers(&tables.int_registers, on_core).buffer_use(on_core, int);
+    all[4] = registers(&tables.vector_registers, on_core).buffer_use(on_core, vector);
     let queues = tables.issue.iter().zip(&mut all[5..]);
     for (queue, buffer) in queues {
         let held = queue.holds.iter().map(|&work| {
             let sharers = tables.issue.iter().filter(|q| q.holds.contains(&work));
-            entries(needs, work) * waiting(phase, work) / sharers.count().max(1) as f64
+            entries(needs, work) * waiting_share(phase, work) / sharers.count().max(1) as f64
         });
         let per_instruction = held.sum::<f64>();
-        let pool = Pool {
+        let pool = BufferEntries {
             entries: f64::from(queue.entries),
             sharing: queue.sharing,
             reserve: f64::from(queue.reserve),
             most: 1.0,
         };
-        *buffer = pool.used(on_core, per_instruction);
+        *buffer = pool.buffer_use(on_core, per_instruction);
     }
     all
 }
 
-impl Pool {
-    fn of(spec: &crate::machine::detail::BufferSpec) -> Self {
+impl BufferEntries {
+    fn from_spec(spec: &crate::machine::detail::BufferSpec) -> Self {
         Self {
             entries: f64::from(spec.entries),
             sharing: spec.sharing,
@@ -142,12 +142,12 @@ impl Pool {
 }
 
 /// Registers beyond those that hold the threads' states.
-fn registers(spec: &RegistersSpec, on_core: f64) -> Pool {
+fn registers(spec: &RegistersSpec, on_core: f64) -> BufferEntries {
     let states = match spec.sharing {
-        Sharing::Private => 1.0,
+        BufferSharing::Private => 1.0,
         _ => on_core,
     };
-    Pool {
+    BufferEntries {
         entries: f64::from(spec.entries) - f64::from(spec.architected) * states,
         sharing: spec.sharing,
         reserve: 0.0,
@@ -156,9 +156,9 @@ fn registers(spec: &RegistersSpec, on_core: f64) -> Pool {
 }
 
 /// Floating-point operations per instruction in the window that wait for operands in a scheduler.
-pub(crate) fn fp_waiting(model: &CoreModel, phase: &PhaseSpec, needs: &Needs) -> f64 {
+pub(crate) fn fp_waiting(model: &CoreModel, phase: &PhaseSpec, needs: &InstructionNeeds) -> f64 {
     let mut issue = model.tables.issue.iter();
-    let Some(scheduler) = issue.find(|queue| queue.holds.contains(&Work::FpAdd)) else {
+    let Some(scheduler) = issue.find(|queue| queue.holds.contains(&WorkKind::FpAdd)) else {
         return 0.0;
     };
     let held = FP.iter().filter(|work| scheduler.holds.contains(work));
@@ -166,30 +166,30 @@ pub(crate) fn fp_waiting(model: &CoreModel, phase: &PhaseSpec, needs: &Needs) ->
 }
 
 /// Kinds of work that pass through a floating-point scheduler where it is told apart from the rest.
-const FP: [Work; 4] = [
-    Work::FpAdd,
-    Work::Vector,
-    Work::VectorLoad,
-    Work::VectorStore,
+const FP: [WorkKind; 4] = [
+    WorkKind::FpAdd,
+    WorkKind::Vector,
+    WorkKind::VectorLoad,
+    WorkKind::VectorStore,
 ];
 
 /// Share of a work's operations in the window that wait for operands, 0 to 1.
-fn waiting(phase: &PhaseSpec, work: Work) -> f64 {
+fn waiting_share(phase: &PhaseSpec, work: WorkKind) -> f64 {
     let fp = phase.fp_scheduler().waiting;
     if FP.contains(&work) {
         return fp;
     }
     let (mix, vector) = (&phase.mix, phase.vector_accesses());
     let passing = mix.fp + mix.vector + (mix.load + mix.store) * vector;
-    let others = (phase.waiting() - passing * fp) / (1.0 - passing).max(f64::MIN_POSITIVE);
+    let others = (phase.waiting_share() - passing * fp) / (1.0 - passing).max(f64::MIN_POSITIVE);
     others.clamp(0.0, 1.0)
 }
 
 /// Entries of queues that a work's operations take per instruction; what a store does beside its
 /// address waits in the same entry.
-fn entries(needs: &Needs, work: Work) -> f64 {
+fn entries(needs: &InstructionNeeds, work: WorkKind) -> f64 {
     match work {
-        Work::StoreData => 0.0,
-        work => needs.of(work),
+        WorkKind::StoreData => 0.0,
+        work => needs.work_operations(work),
     }
 }

@@ -10,13 +10,13 @@
 //! Data that siblings share is held once: each of n siblings is charged
 //! `(1 − s) + s/n` of what it holds. Where lines are longer than those of the
 //! curves, what a thread holds takes more of the cache, and it is charged so
-//! many times as much ([`Lines`](crate::phase::Lines)).
+//! many times as much ([`LineEffect`](crate::phase::LineEffect)).
 
 use crate::phase::MissCurve;
 
 /// One thread's use of one cache.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Stream<'a> {
+pub(crate) struct CacheStream<'a> {
     /// Its misses.
     pub(crate) curve: &'a MissCurve,
     /// Instructions per second, times the intensity.
@@ -27,9 +27,9 @@ pub(crate) struct Stream<'a> {
     pub(crate) step: usize,
 }
 
-impl<'a> Stream<'a> {
+impl<'a> CacheStream<'a> {
     /// Returns a stream of one instruction per second that is charged for all that it holds.
-    pub(crate) fn of(curve: &'a MissCurve) -> Self {
+    pub(crate) fn from_curve(curve: &'a MissCurve) -> Self {
         Self {
             curve,
             speed: 1.0,
@@ -46,7 +46,7 @@ const STEPS: u32 = 60;
 /// eviction age, s, where there is one, and the eviction age afterwards.
 pub(crate) fn divide(
     capacity: f64,
-    streams: &mut [Stream<'_>],
+    streams: &mut [CacheStream<'_>],
     age: &mut Option<f64>,
     held: &mut Vec<f64>,
 ) {
@@ -63,30 +63,35 @@ pub(crate) fn divide(
 /// Instructions from empty until a thread's data and code hold so many bytes together.
 pub(crate) fn time_to_fill(bytes: f64, data: &MissCurve, code: &MissCurve) -> f64 {
     // With data alone it would take longer, and code holds no more than it would by then.
-    let (of_code, _) = code.held_near(data.fill_for(bytes), &mut 0);
+    let (of_code, _) = code.content_after(data.fill_for(bytes), &mut 0);
     let guess = data.fill_for((bytes - of_code).max(0.5 * bytes));
-    let mut streams = [Stream::of(data), Stream::of(code)];
+    let mut streams = [CacheStream::from_curve(data), CacheStream::from_curve(code)];
     eviction_age(bytes, &mut streams, guess, &mut [0.0; 2])
 }
 
 /// The age, s, at which lines leave the cache, and in `held` what each stream then holds. From a
 /// guess too high, the first step leads below the root; from there on every step goes up.
-fn eviction_age(capacity: f64, streams: &mut [Stream<'_>], guess: f64, held: &mut [f64]) -> f64 {
+fn eviction_age(
+    capacity: f64,
+    streams: &mut [CacheStream<'_>],
+    guess: f64,
+    held: &mut [f64],
+) -> f64 {
     let mut age = guess;
     for _ in 0..STEPS {
-        let (all, slope) = held_at(age, streams, held);
+        let (all, slope) = bytes_at_age(age, streams, held);
         let lacking = capacity - all;
         if lacking.abs() <= capacity * 1e-10 {
             return age;
         }
         age += lacking / slope;
     }
-    held_at(age, streams, held);
+    bytes_at_age(age, streams, held);
     age
 }
 
 /// An age at which nobody has more than an equal part, so that the cache is not full.
-fn lower_bound(capacity: f64, streams: &[Stream<'_>]) -> f64 {
+fn lower_bound(capacity: f64, streams: &[CacheStream<'_>]) -> f64 {
     let part = capacity / streams.len() as f64;
     let ages = streams
         .iter()
@@ -95,10 +100,10 @@ fn lower_bound(capacity: f64, streams: &[Stream<'_>]) -> f64 {
 }
 
 /// Bytes held at an age, and bytes more per second of age; in `held`, what each stream holds.
-fn held_at(age: f64, streams: &mut [Stream<'_>], held: &mut [f64]) -> (f64, f64) {
+fn bytes_at_age(age: f64, streams: &mut [CacheStream<'_>], held: &mut [f64]) -> (f64, f64) {
     let mut sum = (0.0, 0.0);
     for (s, held) in streams.iter_mut().zip(held) {
-        let (bytes, per_instruction) = s.curve.held_near(age * s.speed, &mut s.step);
+        let (bytes, per_instruction) = s.curve.content_after(age * s.speed, &mut s.step);
         *held = bytes;
         sum.0 += bytes * s.charge;
         sum.1 += per_instruction * s.speed * s.charge;
@@ -114,9 +119,9 @@ mod tests {
     fn check(capacity: f64, curves: &[(MissCurve, f64)]) -> Vec<f64> {
         let mut streams: Vec<_> = curves
             .iter()
-            .map(|(curve, speed)| Stream {
+            .map(|(curve, speed)| CacheStream {
                 speed: *speed,
-                ..Stream::of(curve)
+                ..CacheStream::from_curve(curve)
             })
             .collect();
         let mut held = Vec::new();
@@ -165,7 +170,7 @@ mod tests {
                 .collect();
             let mut streams: Vec<_> = curves
                 .iter()
-                .map(|(curve, speed)| Stream { speed: *speed, ..Stream::of(curve) })
+                .map(|(curve, speed)| CacheStream { speed: *speed, ..CacheStream::from_curve(curve) })
                 .collect();
             let (mut age, mut held) = (None, Vec::new());
             divide(1e6, &mut streams, &mut age, &mut held);

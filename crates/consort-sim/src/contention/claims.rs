@@ -1,6 +1,6 @@
 //! Claims of threads on the core that they share, and the core's supply.
 
-use super::uneven::both;
+use super::uneven::overlapped_time;
 
 /// Resources of a core that its threads use together: dispatch slots, turns of fetch, ports.
 pub(crate) const RESOURCES: usize = 8;
@@ -50,7 +50,7 @@ pub(crate) struct Front {
     pub(crate) dispatch: f64,
     /// Cycles per instruction of fetch, those without a turn included.
     pub(crate) fetch: f64,
-    /// Unevenness of the two, 0 to 1; see [`both`].
+    /// Unevenness of the two, 0 to 1; see [`overlapped_time`].
     pub(crate) uneven: f64,
     /// Cycles per instruction of fetch that pass without a turn.
     pub(crate) bubbles: f64,
@@ -65,7 +65,7 @@ pub(crate) struct Front {
 impl Front {
     /// Returns the cycles per instruction where dispatch and fetch take so many.
     pub(super) fn cycles(&self, dispatch: f64, fetch: f64) -> f64 {
-        let front = both(dispatch, fetch, self.uneven);
+        let front = overlapped_time(dispatch, fetch, self.uneven);
         front + self.full * (self.window - front).max(0.0)
     }
 }

@@ -1,27 +1,27 @@
 //! Model of a core as far as it does not depend on the threads there, worked out once per chip.
 
 use crate::machine::CoreSpec;
-use crate::machine::detail::{PortScope, PortSpec, Work};
+use crate::machine::detail::{PortScope, PortSpec, WorkKind};
 use crate::machine::tables::CoreTables;
 
 /// Kinds of work that ports are told apart by; divisions go with integer operations, all floating
 /// point with its additions.
-pub(crate) const WORKS: [Work; 11] = [
-    Work::Integer,
-    Work::FpAdd,
-    Work::Vector,
-    Work::Load,
-    Work::Store,
-    Work::Branch,
-    Work::StoreData,
-    Work::VectorLoad,
-    Work::VectorStore,
-    Work::Multiply,
-    Work::VectorMove,
+pub(crate) const WORKS: [WorkKind; 11] = [
+    WorkKind::Integer,
+    WorkKind::FpAdd,
+    WorkKind::Vector,
+    WorkKind::Load,
+    WorkKind::Store,
+    WorkKind::Branch,
+    WorkKind::StoreData,
+    WorkKind::VectorLoad,
+    WorkKind::VectorStore,
+    WorkKind::Multiply,
+    WorkKind::VectorMove,
 ];
 
 /// Amounts by position in [`WORKS`].
-pub(crate) type PerWork = [f64; WORKS.len()];
+pub(crate) type WorkAmounts = [f64; WORKS.len()];
 
 /// Structures of a core, and its ports as limits on rates.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,7 +33,7 @@ pub(crate) struct CoreModel {
     /// True if some port or queue names a work, so that it comes beside a load or store.
     pub(crate) named: [bool; WORKS.len()],
     /// Cycles that a port is taken by an operation.
-    pub(crate) intervals: PerWork,
+    pub(crate) intervals: WorkAmounts,
     /// Cycles without fetch behind a taken branch.
     pub(crate) bubble: f64,
     /// Dividers of integers and of floating point.
@@ -70,21 +70,21 @@ pub(crate) struct PortSet {
 
 impl CoreModel {
     /// The models of a core whose halves do not bind yet, and do.
-    pub(crate) fn both(core: &CoreSpec) -> [Self; 2] {
+    pub(crate) fn joined_and_halved(core: &CoreSpec) -> [Self; 2] {
         let tables = CoreTables::new(core);
-        [tables.clone().with_threads(1), tables].map(|tables| Self::of(core, tables))
+        [tables.clone().with_threads(1), tables].map(|tables| Self::from_tables(core, tables))
     }
 
-    fn of(core: &CoreSpec, tables: CoreTables) -> Self {
-        let held = |work: Work| tables.issue.iter().any(|queue| queue.holds.contains(&work));
-        let taken = |work: Work| tables.ports.iter().any(|port| port.takes.contains(&work));
+    fn from_tables(core: &CoreSpec, tables: CoreTables) -> Self {
+        let held = |work: WorkKind| tables.issue.iter().any(|queue| queue.holds.contains(&work));
+        let taken = |work: WorkKind| tables.ports.iter().any(|port| port.takes.contains(&work));
         Self {
             ports: sets(&tables.ports),
             named: WORKS.map(|work| held(work) || taken(work)),
             intervals: WORKS.map(|work| f64::from(tables.times[work.index()].interval_cycles)),
-            dividers: [Work::Divide, Work::FpDivide].map(|work| Divider {
+            dividers: [WorkKind::Divide, WorkKind::FpDivide].map(|work| Divider {
                 interval: f64::from(tables.times[work.index()].interval_cycles),
-                ports: counted(&tables.ports, 0, |port| port.takes.contains(&work)),
+                ports: count_ports(&tables.ports, 0, |port| port.takes.contains(&work)),
             }),
             bubble: f64::from(core.branch_predictor.taken_bubble_cycles.unwrap_or(0)),
             tables,
@@ -93,9 +93,9 @@ impl CoreModel {
 
     /// Cycles per instruction that the ports take for these works of a thread beside so many
     /// others.
-    pub(crate) fn port_cycles(&self, works: &PerWork, on_core: usize) -> f64 {
+    pub(crate) fn port_cycles(&self, works: &WorkAmounts, on_core: usize) -> f64 {
         let each = self.ports.iter().map(|set| {
-            let used = set.use_of(works);
+            let used = set.port_use(works);
             if used > 0.0 {
                 used / set.reach(on_core)
             } else {
@@ -108,7 +108,7 @@ impl CoreModel {
 
 impl PortSet {
     /// Port cycles per instruction of a thread's works.
-    pub(crate) fn use_of(&self, works: &PerWork) -> f64 {
+    pub(crate) fn port_use(&self, works: &WorkAmounts) -> f64 {
         let picked = works.iter().enumerate();
         picked
             .filter(|(at, _)| self.works >> at & 1 == 1)
@@ -123,7 +123,7 @@ impl PortSet {
     }
 
     /// Ports that so many threads of one half, or of the core where it has no halves, have together.
-    pub(crate) fn together(&self, threads: usize) -> f64 {
+    pub(crate) fn joint_ports(&self, threads: usize) -> f64 {
         let halves = if self.per_half > 0.0 { 0.5 } else { 1.0 };
         self.per_pu * threads as f64 + self.per_half * halves + self.per_core
     }
@@ -180,11 +180,11 @@ fn needs_more(masks: &[u16], works: u16, work: u16) -> bool {
 
 fn set(ports: &[PortSpec], works: u16) -> PortSet {
     let takes = |port: &PortSpec| mask(port) & works != 0;
-    counted(ports, works, takes)
+    count_ports(ports, works, takes)
 }
 
 /// The ports that do something, which takes these works.
-fn counted(ports: &[PortSpec], works: u16, does: impl Fn(&PortSpec) -> bool) -> PortSet {
+fn count_ports(ports: &[PortSpec], works: u16, does: impl Fn(&PortSpec) -> bool) -> PortSet {
     let count = |scope: PortScope| {
         let of = ports.iter().filter(|port| port.per == scope && does(port));
         of.map(|port| f64::from(port.count)).sum()
@@ -199,8 +199,8 @@ fn counted(ports: &[PortSpec], works: u16, does: impl Fn(&PortSpec) -> bool) -> 
 
 /// The works that a port takes.
 fn mask(port: &PortSpec) -> u16 {
-    let takes = |work: Work| match work {
-        Work::FpAdd => [Work::FpAdd, Work::FpMultiply, Work::FpFused]
+    let takes = |work: WorkKind| match work {
+        WorkKind::FpAdd => [WorkKind::FpAdd, WorkKind::FpMultiply, WorkKind::FpFused]
             .iter()
             .any(|work| port.takes.contains(work)),
         work => port.takes.contains(&work),
@@ -218,9 +218,9 @@ mod tests {
     use super::*;
     use crate::machine::presets;
 
-    fn limit(model: &CoreModel, works: &PerWork, on_core: usize) -> f64 {
+    fn limit(model: &CoreModel, works: &WorkAmounts, on_core: usize) -> f64 {
         let limits = model.ports.iter().filter_map(|set| {
-            let used = set.use_of(works);
+            let used = set.port_use(works);
             (used > 0.0).then(|| set.reach(on_core) / used)
         });
         limits.fold(f64::INFINITY, f64::min)
@@ -228,7 +228,7 @@ mod tests {
 
     fn model(machine: &str) -> CoreModel {
         let spec = presets::find(machine).unwrap();
-        let [_, halved] = CoreModel::both(spec.core_types.values().next().unwrap());
+        let [_, halved] = CoreModel::joined_and_halved(spec.core_types.values().next().unwrap());
         halved
     }
 
@@ -236,7 +236,7 @@ mod tests {
     fn skylake_does_four_additions_or_two_loads_or_one_store_per_cycle() {
         let model = model("core-i7-6700");
         let only = |work: usize| {
-            let mut works = PerWork::default();
+            let mut works = WorkAmounts::default();
             works[work] = 1.0;
             works
         };
@@ -244,7 +244,7 @@ mod tests {
         assert_eq!(limit(&model, &only(3), 1), 2.0);
         assert_eq!(limit(&model, &only(6), 1), 1.0);
         // Half loads, half additions: four per cycle.
-        let mut both = PerWork::default();
+        let mut both = WorkAmounts::default();
         (both[0], both[3]) = (0.5, 0.5);
         assert_eq!(limit(&model, &both, 1), 4.0);
     }
@@ -252,17 +252,17 @@ mod tests {
     #[test]
     fn a_half_of_power8_has_half_of_the_ports() {
         let model = model("power8");
-        let mut works = PerWork::default();
+        let mut works = WorkAmounts::default();
         works[1] = 1.0;
         assert_eq!(limit(&model, &works, 1), 2.0 * limit(&model, &works, 2));
     }
 
     #[test]
     fn the_halves_of_power7_are_one_for_two_threads() {
-        let mut works = PerWork::default();
+        let mut works = WorkAmounts::default();
         works[0] = 1.0;
         let spec = presets::find("power7").unwrap();
-        let models = CoreModel::both(spec.core_types.values().next().unwrap());
+        let models = CoreModel::joined_and_halved(spec.core_types.values().next().unwrap());
         assert_eq!(models[0].tables.halves_from, 3);
         assert_eq!(models.map(|model| limit(&model, &works, 2)), [4.0, 2.0]);
     }
@@ -272,7 +272,7 @@ mod tests {
         for name in presets::names() {
             let spec = presets::find(name).unwrap();
             for core in spec.core_types.values() {
-                let sets = CoreModel::both(core).map(|model| model.ports.len());
+                let sets = CoreModel::joined_and_halved(core).map(|model| model.ports.len());
                 assert!(
                     sets.iter().all(|n| (1..=24).contains(n)),
                     "{name}: {sets:?}"

@@ -19,19 +19,19 @@
 //! moments in which both want to dispatch.
 
 use super::claims::{Claim, FETCH, MAX_WAYS, RESOURCES, SLOTS, Supply, members};
-use super::turns::{Rates, beside_refills, by_fetch, by_turns};
+use super::turns::{CoreRates, fetch_limited_rates, fetch_turns_left, turn_limited_rates};
 
 /// Mean rate of each thread while it is active, instructions per cycle.
-pub(crate) fn share(supply: &Supply, claims: &[Claim]) -> Rates {
-    let mut mean = Rates::default();
+pub(crate) fn dispatch_rates(supply: &Supply, claims: &[Claim]) -> CoreRates {
+    let mut mean = CoreRates::default();
     if let [only] = claims {
         // What its core limits it to alone is in its rate.
         mean[0] = only.rate;
         return mean;
     }
-    let mut weight = Rates::default();
+    let mut weight = CoreRates::default();
     for set in 1..1u32 << claims.len() {
-        let Divided { rates, .. } = divide(supply, claims, set);
+        let CoreDivision { rates, .. } = divide(supply, claims, set);
         for i in members(set) {
             let likely = likelihood(claims, set, i);
             mean[i] += likely * rates[i];
@@ -46,7 +46,7 @@ pub(crate) fn share(supply: &Supply, claims: &[Claim]) -> Rates {
 
 /// Causes of a thread's loss of rate beside co-runners, in shares that add up to 1, or all 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct LostTo {
+pub(crate) struct LossShares {
     /// Turns of fetch.
     pub(crate) fetch: f64,
     /// Ports.
@@ -55,7 +55,7 @@ pub(crate) struct LostTo {
     pub(crate) slots: f64,
 }
 
-impl LostTo {
+impl LossShares {
     fn add(&mut self, likely: f64, [fetch, slots, rest]: [f64; 3], starved: Option<usize>) {
         self.fetch += likely * fetch;
         self.slots += likely * slots;
@@ -77,14 +77,14 @@ impl LostTo {
     }
 }
 
-/// Returns the causes of each thread's loss under [`share`].
-pub(crate) fn lost(supply: &Supply, claims: &[Claim]) -> [LostTo; MAX_WAYS] {
-    let mut sums = [LostTo::default(); MAX_WAYS];
+/// Returns the causes of each thread's loss under [`dispatch_rates`].
+pub(crate) fn loss_shares(supply: &Supply, claims: &[Claim]) -> [LossShares; MAX_WAYS] {
+    let mut sums = [LossShares::default(); MAX_WAYS];
     if claims.len() < 2 {
         return sums;
     }
     for set in 1..1u32 << claims.len() {
-        let Divided {
+        let CoreDivision {
             fetched,
             dispatched,
             rates,
@@ -99,32 +99,32 @@ pub(crate) fn lost(supply: &Supply, claims: &[Claim]) -> [LostTo; MAX_WAYS] {
             sums[i].add(
                 likelihood(claims, set, i),
                 parts,
-                starved_by(&left, &claims[i]),
+                exhausted_resource(&left, &claims[i]),
             );
         }
     }
-    sums.map(LostTo::as_shares)
+    sums.map(LossShares::as_shares)
 }
 
 /// Division of a core among a set of its threads, step by step.
-struct Divided {
+struct CoreDivision {
     /// Rates that turns of fetch allow.
-    fetched: Rates,
+    fetched: CoreRates,
     /// Rates that turns of dispatch allow as well.
-    dispatched: Rates,
+    dispatched: CoreRates,
     /// Rates that slots and ports allow as well.
-    rates: Rates,
+    rates: CoreRates,
     /// Rest of each resource.
     left: [f64; RESOURCES],
 }
 
-fn divide(supply: &Supply, claims: &[Claim], set: u32) -> Divided {
+fn divide(supply: &Supply, claims: &[Claim], set: u32) -> CoreDivision {
     let mut left = supply.resources;
-    left[FETCH] = beside_refills(supply, claims, set);
-    let fetched = by_fetch(left[FETCH], claims, set);
-    let dispatched = by_turns(supply, claims, fetched, set);
+    left[FETCH] = fetch_turns_left(supply, claims, set);
+    let fetched = fetch_limited_rates(left[FETCH], claims, set);
+    let dispatched = turn_limited_rates(supply, claims, fetched, set);
     let rates = fill(&mut left, claims, &dispatched, set);
-    Divided {
+    CoreDivision {
         fetched,
         dispatched,
         rates,
@@ -146,7 +146,7 @@ fn likelihood(claims: &[Claim], set: u32, but: usize) -> f64 {
 
 /// Max-min fair rates of the threads in `set`, none above its part of `most`, 0 for the others; they
 /// are taken from what is left.
-fn fill(left: &mut [f64; RESOURCES], claims: &[Claim], most: &Rates, set: u32) -> Rates {
+fn fill(left: &mut [f64; RESOURCES], claims: &[Claim], most: &CoreRates, set: u32) -> CoreRates {
     // As a rule fetch and turns have left so little that there is enough for all.
     let mut all = *left;
     for i in members(set) {
@@ -156,21 +156,22 @@ fn fill(left: &mut [f64; RESOURCES], claims: &[Claim], most: &Rates, set: u32) -
         *left = all;
         return *most;
     }
-    let mut rates = Rates::default();
+    let mut rates = CoreRates::default();
     let mut rising = set;
     while rising != 0 {
         let room_of = |i: usize| most[i] - rates[i];
-        let step = room(left, claims, room_of, rising);
+        let step = common_step(left, claims, room_of, rising);
         take(left, claims, &mut rates, rising, step);
-        let rises =
-            |&i: &usize| most[i] - rates[i] > SPENT && starved_by(left, &claims[i]).is_none();
+        let rises = |&i: &usize| {
+            most[i] - rates[i] > SPENT && exhausted_resource(left, &claims[i]).is_none()
+        };
         rising = members(rising).filter(rises).fold(0, |set, i| set | 1 << i);
     }
     rates
 }
 
 /// Returns the step by which all rising threads can rise together, instructions per cycle.
-fn room(
+fn common_step(
     left: &[f64; RESOURCES],
     claims: &[Claim],
     room_of: impl Fn(usize) -> f64,
@@ -192,7 +193,13 @@ fn room(
     step.max(0.0)
 }
 
-fn take(left: &mut [f64; RESOURCES], claims: &[Claim], rates: &mut Rates, rising: u32, step: f64) {
+fn take(
+    left: &mut [f64; RESOURCES],
+    claims: &[Claim],
+    rates: &mut CoreRates,
+    rising: u32,
+    step: f64,
+) {
     for i in members(rising) {
         rates[i] += step;
         take_for(left, &claims[i], step);
@@ -209,7 +216,7 @@ fn take_for(left: &mut [f64; RESOURCES], claim: &Claim, rate: f64) {
 const SPENT: f64 = 1e-12;
 
 /// The first resource that a thread uses of which there is nothing left.
-fn starved_by(left: &[f64; RESOURCES], claim: &Claim) -> Option<usize> {
+fn exhausted_resource(left: &[f64; RESOURCES], claim: &Claim) -> Option<usize> {
     let mut pairs = claim.use_of.iter().zip(left);
     pairs.position(|(&used, &there)| used > 0.0 && there <= SPENT)
 }
@@ -228,8 +235,8 @@ mod tests {
     fn what_is_lost_is_lost_to_what_runs_out() {
         let mut supply = four_wide();
         supply.resources[FETCH] = 1.0;
-        let of = |claims: &[Claim; 2]| lost(&supply, claims)[0];
-        let all = |fetch, ports, slots| LostTo {
+        let of = |claims: &[Claim; 2]| loss_shares(&supply, claims)[0];
+        let all = |fetch, ports, slots| LossShares {
             fetch,
             ports,
             slots,
@@ -240,7 +247,7 @@ mod tests {
         assert_eq!(of(&[claim(3.0, 1.0), claim(3.0, 1.0)]), all(0.0, 0.0, 1.0));
         assert_eq!(of(&[claim(1.0, 1.0), claim(1.0, 1.0)]), all(0.0, 0.0, 0.0));
         supply.resources[PORT] = 1.0;
-        let of = |claims: &[Claim; 2]| lost(&supply, claims)[0];
+        let of = |claims: &[Claim; 2]| loss_shares(&supply, claims)[0];
         let mut loads = claim(1.0, 1.0);
         loads.use_of[PORT] = 0.8;
         assert_eq!(of(&[loads, loads]), all(0.0, 1.0, 0.0));
@@ -250,23 +257,23 @@ mod tests {
     fn slots_go_to_wrong_paths_as_well() {
         let mut mispredicts = claim(4.0, 0.5);
         mispredicts.wrong_path = 0.5;
-        let beside = |other| share(&four_wide(), &[claim(4.0, 1.0), other])[0];
+        let beside = |other| dispatch_rates(&four_wide(), &[claim(4.0, 1.0), other])[0];
         assert!((beside(mispredicts) - beside(claim(4.0, 1.0))).abs() < 1e-9);
         // It has itself no more of them for that.
-        let own = share(&four_wide(), &[mispredicts, claim(4.0, 1.0)])[0];
+        let own = dispatch_rates(&four_wide(), &[mispredicts, claim(4.0, 1.0)])[0];
         assert!((own - 2.0).abs() < 1e-9, "{own}");
     }
 
     #[test]
     fn two_that_could_fill_the_width_get_half_each() {
-        let rates = share(&four_wide(), &[claim(3.67, 1.0), claim(4.0, 1.0)]);
+        let rates = dispatch_rates(&four_wide(), &[claim(3.67, 1.0), claim(4.0, 1.0)]);
         assert!((rates[0] - 2.0).abs() < 1e-9);
         assert!((rates[1] - 2.0).abs() < 1e-9);
     }
 
     #[test]
     fn what_one_leaves_the_other_takes() {
-        let rates = share(&four_wide(), &[claim(4.0, 1.0), claim(0.128, 1.0)]);
+        let rates = dispatch_rates(&four_wide(), &[claim(4.0, 1.0), claim(0.128, 1.0)]);
         assert!((rates[0] - 3.872).abs() < 1e-9);
         assert!((rates[1] - 0.128).abs() < 1e-9);
     }
@@ -277,7 +284,7 @@ mod tests {
         supply.resources[PORT] = 1.0;
         let mut fp = claim(4.0, 1.0);
         fp.use_of[PORT] = 1.0;
-        let rates = share(&supply, &[fp, claim(4.0, 1.0), fp]);
+        let rates = dispatch_rates(&supply, &[fp, claim(4.0, 1.0), fp]);
         assert!((rates[0] - 0.5).abs() < 1e-9);
         assert!((rates[1] - 3.0).abs() < 1e-9);
     }
@@ -313,7 +320,7 @@ mod tests {
             turns in turns(),
         ) {
             let supply = Supply { resources, turns, in_groups: false };
-            let rates = share(&supply, &claims);
+            let rates = dispatch_rates(&supply, &claims);
             prop_assume!(claims.len() > 1);
             for (at, there) in resources.iter().enumerate() {
                 let used = claims.iter().zip(rates).map(|(c, r)| c.active * r * c.use_of[at]);
@@ -331,9 +338,9 @@ mod tests {
             turns in turns(),
         ) {
             let supply = Supply { resources, turns, in_groups: false };
-            let rates = share(&supply, &claims);
+            let rates = dispatch_rates(&supply, &claims);
             for (c, r) in claims.iter().zip(rates) {
-                let alone = share(&supply, &[*c])[0];
+                let alone = dispatch_rates(&supply, &[*c])[0];
                 prop_assert!(r <= alone + 1e-9);
             }
         }

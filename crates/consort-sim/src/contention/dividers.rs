@@ -6,10 +6,10 @@
 //! groups wait less.
 
 use super::core_model::DIVIDER_KINDS;
-use super::setting::{Held, Setting};
+use super::thread_setting::{ResourceShares, ThreadSetting};
 use crate::program::DivisionSpec;
 
-impl Setting<'_> {
+impl ThreadSetting<'_> {
     /// Divisions per instruction, by kind.
     fn divisions(&self) -> [Option<DivisionSpec>; DIVIDER_KINDS] {
         let ilp = &self.demand.phase.spec.ilp;
@@ -31,7 +31,7 @@ impl Setting<'_> {
 
     /// Cycles per instruction that divisions wait for dividers, of a chain of so many cycles per
     /// instruction.
-    pub(super) fn dividing(&self, held: &Held, chain: f64) -> f64 {
+    pub(super) fn divider_wait(&self, held: &ResourceShares, chain: f64) -> f64 {
         let scale = self.latency / self.chain.reference_latency();
         let kinds = self.divisions().into_iter().zip(&self.model.dividers);
         let longer = kinds

@@ -26,21 +26,21 @@ pub(super) fn turns(front: &FrontTables, stretch: &StretchSpec, bytes: f64) -> f
         Some(cache) => 1.0 / (1.0 - pow(goes_on, f64::from(cache.width))),
         None => {
             let block = operations * f64::from(front.fetch_bytes) / bytes;
-            Run { goes_on, block }.cycles(f64::from(front.fetch_width))
+            CodeRun { goes_on, block }.cycles(f64::from(front.fetch_width))
         }
     };
     taken * run
 }
 
 /// Operations from one taken branch to the next.
-struct Run {
+struct CodeRun {
     /// Likelihood that another operation follows, 0 to 1.
     goes_on: f64,
     /// Operations that an aligned block of code holds, on average.
     block: f64,
 }
 
-impl Run {
+impl CodeRun {
     /// Mean cycles that fetch takes for it.
     fn cycles(&self, width: f64) -> f64 {
         let survives = pow(self.goes_on, self.block);
@@ -53,7 +53,7 @@ impl Run {
         let turn = pow(self.goes_on, width);
         while before < self.block + 4.0 * self.deviation() {
             entered += likely * (1.0 - before / self.block).max(0.0);
-            crossed += likely * self.holds_more(before);
+            crossed += likely * self.overflow_likelihood(before);
             before += width;
             likely *= turn;
         }
@@ -64,7 +64,7 @@ impl Run {
 
     /// Likelihood that a block holds more than so many operations, 0 to 1: the normal distribution
     /// by its logistic approximation.
-    fn holds_more(&self, operations: f64) -> f64 {
+    fn overflow_likelihood(&self, operations: f64) -> f64 {
         const LOGISTIC: f64 = 1.702;
         if operations == 0.0 {
             return 1.0;
@@ -112,7 +112,7 @@ mod tests {
             let sum: f64 = (0..RUNS)
                 .map(|_| fetched(&mut random, width, goes_on))
                 .sum();
-            let run = Run {
+            let run = CodeRun {
                 goes_on,
                 block: f64::from(BLOCK) / 4.0,
             };
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn a_branch_every_time_takes_a_cycle_every_time() {
-        let run = Run {
+        let run = CodeRun {
             goes_on: 0.0,
             block: 8.0,
         };

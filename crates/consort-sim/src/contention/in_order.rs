@@ -3,13 +3,13 @@
 //! Dispatch at the rate of width and ports; an instruction stops at an operand that is not there.
 //! Distances from values to their first uses are as measured, else distributed exponentially.
 
-use super::pipeline::Terms;
-use super::setting::{Held, Setting};
+use super::pipeline::CycleTerms;
+use super::thread_setting::{ResourceShares, ThreadSetting};
 use super::units::CLASSES;
 use crate::math::exp;
 
-impl Setting<'_> {
-    pub(super) fn in_order(&self, held: &Held, terms: &mut Terms) {
+impl ThreadSetting<'_> {
+    pub(super) fn fill_in_order_terms(&self, held: &ResourceShares, terms: &mut CycleTerms) {
         let (dispatch, ports) = (1.0 / self.limits.dispatch, 1.0 / self.limits.ports);
         let dependences = if held.unit_wait == [0.0; CLASSES] {
             self.undisturbed
@@ -37,7 +37,7 @@ impl Setting<'_> {
         const STEPS: u32 = 20;
         let mut time = dispatch;
         for _ in 0..STEPS {
-            let (wait, slope) = self.waiting(queues, time);
+            let (wait, slope) = self.use_wait(queues, time);
             let step = (dispatch + wait - time) / (1.0 + slope);
             time += step;
             if step <= time * 1e-9 {
@@ -48,7 +48,7 @@ impl Setting<'_> {
     }
 
     /// Waiting per instruction at τ cycles per instruction, and how fast it falls with τ.
-    fn waiting(&self, queues: &[f64; CLASSES], time: f64) -> (f64, f64) {
+    fn use_wait(&self, queues: &[f64; CLASSES], time: f64) -> (f64, f64) {
         const LOAD_STORE: usize = 2;
         let ilp = &self.demand.phase.spec.ilp;
         let mut sum = (0.0, 0.0);

@@ -2,17 +2,19 @@
 
 use super::buffers::{buffers, fp_waiting, window};
 use super::claims::{RESOURCES, Supply};
-use super::needs::{Needs, StretchNeeds};
-use super::sets::Sets;
-use super::setting::{Alone, Limits, Prefetching, Resolving, Setting};
-use super::stations::Station;
+use super::needs::{InstructionNeeds, StretchNeeds};
+use super::sets::CacheSets;
+use super::stations::QueueingStation;
 use super::supply::{supply, unit_queues};
-use super::twins::Twins;
-use super::types::Running;
+use super::thread_setting::{
+    BranchResolution, CoreLimits, PrefetchShares, ThreadSetting, WindowAlone,
+};
+use super::twins::RepresentativeThreads;
+use super::types::RunningThread;
 use super::units::{UnitQueue, unit_use};
-use crate::chip::{Chip, KIB, Place};
+use crate::chip::{Chip, KIB, PuPlace};
 use crate::machine::{PrefetchScope, Scope, SmtMode};
-use crate::phase::Lines;
+use crate::phase::LineEffect;
 use std::collections::BTreeMap;
 
 /// Bytes per ns are GB/s; per second, this many.
@@ -25,7 +27,7 @@ pub(crate) struct SharedCache {
     pub(crate) bytes: f64,
     /// Level: 0 for L1 to 3 for all LLC domains of a package together.
     pub(crate) level: usize,
-    /// Number of the capacity, where one cache stands for several; see [`Sets`].
+    /// Number of the capacity, where one cache stands for several; see [`CacheSets`].
     pub(crate) part: usize,
     /// Threads' data and code for which lines are brought in.
     pub(crate) users: Vec<CacheUser>,
@@ -48,7 +50,7 @@ pub(crate) struct CacheUser {
 #[derive(Clone, Debug)]
 pub(crate) struct SharedStation {
     /// The station.
-    pub(crate) station: Station,
+    pub(crate) station: QueueingStation,
     /// Threads that visit it.
     pub(crate) visitors: Vec<usize>,
     /// True if it carries what LLC domains send each other.
@@ -57,11 +59,11 @@ pub(crate) struct SharedStation {
 
 /// Everything shared by the running threads.
 #[derive(Clone, Debug)]
-pub(crate) struct Sharing<'a> {
+pub(crate) struct SharedStructures<'a> {
     /// Threads that stand for those that run; every index elsewhere is one of theirs.
-    pub(crate) twins: Twins<'a>,
+    pub(crate) twins: RepresentativeThreads<'a>,
     /// Setting of each thread.
-    pub(crate) settings: Vec<Setting<'a>>,
+    pub(crate) settings: Vec<ThreadSetting<'a>>,
     /// Threads of each core that runs any.
     pub(crate) cores: Vec<Vec<usize>>,
     /// Supply of each of those cores.
@@ -91,13 +93,13 @@ fn groups<K: Ord>(n: usize, key: impl Fn(usize) -> Option<K>) -> Vec<Vec<usize>>
     found.into_values().collect()
 }
 
-impl<'a> Sharing<'a> {
+impl<'a> SharedStructures<'a> {
     /// Works out what the threads share.
-    pub(crate) fn new(chip: &'a Chip, running: &[Running<'a>]) -> Self {
-        let twins = Twins::new(chip, running);
+    pub(crate) fn new(chip: &'a Chip, running: &[RunningThread<'a>]) -> Self {
+        let twins = RepresentativeThreads::new(chip, running);
         let running = twins.running.as_slice();
-        let places: Vec<Place> = running.iter().map(|r| chip.places()[r.pu]).collect();
-        let cores = by(chip.domains().cores, &places, |p| p.core);
+        let places: Vec<PuPlace> = running.iter().map(|r| chip.places()[r.pu]).collect();
+        let cores = group_by_place(chip.domains().cores, &places, |p| p.core);
         let mut settings = settings(chip, &twins, &places, &cores);
         let supplies = cores
             .iter()
@@ -128,7 +130,11 @@ impl<'a> Sharing<'a> {
 }
 
 /// Threads by an index of their place; only domains with threads.
-fn by(count: usize, places: &[Place], index: impl Fn(&Place) -> usize) -> Vec<Vec<usize>> {
+fn group_by_place(
+    count: usize,
+    places: &[PuPlace],
+    index: impl Fn(&PuPlace) -> usize,
+) -> Vec<Vec<usize>> {
     let mut slots = vec![Vec::new(); count];
     for (i, place) in places.iter().enumerate() {
         slots[index(place)].push(i);
@@ -139,10 +145,10 @@ fn by(count: usize, places: &[Place], index: impl Fn(&Place) -> usize) -> Vec<Ve
 
 fn settings<'a>(
     chip: &'a Chip,
-    twins: &Twins<'a>,
-    places: &[Place],
+    twins: &RepresentativeThreads<'a>,
+    places: &[PuPlace],
     cores: &[Vec<usize>],
-) -> Vec<Setting<'a>> {
+) -> Vec<ThreadSetting<'a>> {
     let running = &twins.running;
     let mut on_core = vec![1; running.len()];
     for members in cores {
@@ -158,11 +164,11 @@ fn settings<'a>(
 
 fn setting<'a>(
     chip: &'a Chip,
-    running: Running<'a>,
-    place: Place,
+    running: RunningThread<'a>,
+    place: PuPlace,
     on_core: usize,
-    prefetching: Prefetching,
-) -> Setting<'a> {
+    prefetching: PrefetchShares,
+) -> ThreadSetting<'a> {
     let core = chip.core_spec(place);
     let hz = chip.frequency_hz(place);
     let cycles = |ns: f64| ns * 1e-9 * hz;
@@ -177,11 +183,11 @@ fn setting<'a>(
     let width =
         |mode: Option<&SmtMode>| mode.map_or(core.dispatch_width, |m| m.thread_dispatch_width);
     let phase = &running.demand.phase.spec;
-    let stretches = StretchNeeds::all(model, &running.demand.phase, width(mode));
-    let needs = Needs::mean(&stretches);
+    let stretches = StretchNeeds::for_phase(model, &running.demand.phase, width(mode));
+    let needs = InstructionNeeds::mean(&stretches);
     let alone = needs.at_width(model, &running.demand.phase, width(core.smt.first()));
     let nearest = core.l2.as_ref().unwrap_or(&core.l1d).latency_cycles;
-    Setting {
+    ThreadSetting {
         demand: running.demand,
         core,
         model,
@@ -205,28 +211,32 @@ fn setting<'a>(
         data_curve: running.demand.phase.data_for(line_bytes),
         code_curve: running.demand.phase.code_for(line_bytes),
         line_bytes,
-        data_lines: Lines::of_data(&running.demand.phase.spec, line_bytes),
-        code_lines: Lines::of_code(&running.demand.phase.spec, line_bytes),
+        data_lines: LineEffect::for_data(&running.demand.phase.spec, line_bytes),
+        code_lines: LineEffect::for_code(&running.demand.phase.spec, line_bytes),
         prefetching,
         units: unit_use(core, &running.demand.phase.spec.mix),
         whole: 0.0,
         counts_in_order: chip.counts_in_order(),
         undisturbed: 0.0,
-        alone: Alone::default(),
+        alone: WindowAlone::default(),
         tlb: 0.0,
-        sets: Sets::default(),
+        sets: CacheSets::default(),
         mispredicted: 0.0,
-        resolving: Resolving::default(),
+        resolving: BranchResolution::default(),
         use_of: [0.0; RESOURCES],
-        limits: Limits::default(),
+        limits: CoreLimits::default(),
         latency: 0.0,
     }
-    .prepared()
+    .prepare()
 }
 
 /// Returns the shares of prefetching that siblings on one prefetcher leave each other: shared data
 /// is fetched once, as are lines brought in vain, which overlap whether data is shared or not.
-fn prefetch_shares(chip: &Chip, twins: &Twins<'_>, places: &[Place]) -> Vec<Prefetching> {
+fn prefetch_shares(
+    chip: &Chip,
+    twins: &RepresentativeThreads<'_>,
+    places: &[PuPlace],
+) -> Vec<PrefetchShares> {
     let running = &twins.running;
     let group = |i: usize| {
         let scope = chip.core_spec(places[i]).prefetcher.as_ref()?.per;
@@ -237,9 +247,10 @@ fn prefetch_shares(chip: &Chip, twins: &Twins<'_>, places: &[Place]) -> Vec<Pref
         };
         Some((running[i].demand.program, index))
     };
-    let mut shares = vec![Prefetching::WHOLE; running.len()];
-    let is_own =
-        |r: &Running<'_>| r.demand.shared_data == 0.0 && r.demand.phase.spec.prefetch.excess == 0.0;
+    let mut shares = vec![PrefetchShares::WHOLE; running.len()];
+    let is_own = |r: &RunningThread<'_>| {
+        r.demand.shared_data == 0.0 && r.demand.phase.spec.prefetch.excess == 0.0
+    };
     if running.iter().all(is_own) {
         return shares;
     }
@@ -251,7 +262,7 @@ fn prefetch_shares(chip: &Chip, twins: &Twins<'_>, places: &[Place]) -> Vec<Pref
         };
         let siblings = members.iter().map(siblings).sum();
         for &i in &members {
-            shares[i] = Prefetching {
+            shares[i] = PrefetchShares {
                 useful: charge(running[i].demand.shared_data, siblings),
                 excess: charge(1.0, siblings),
             };
@@ -265,44 +276,44 @@ fn charge(shared: f64, siblings: f64) -> f64 {
     1.0 - shared + shared / siblings
 }
 
-fn caches(chip: &Chip, twins: &Twins<'_>, places: &[Place]) -> Vec<SharedCache> {
+fn caches(chip: &Chip, twins: &RepresentativeThreads<'_>, places: &[PuPlace]) -> Vec<SharedCache> {
     let running = &twins.running;
     let once = vec![1.0; running.len()];
     let domains = chip.domains();
     let line = f64::from(chip.spec().memory.line_bytes);
     let mut all = Vec::new();
-    first_level(chip, running, places, &once, &mut all);
-    for members in by(domains.l2s, places, |p| p.l2) {
+    push_l1_caches(chip, running, places, &once, &mut all);
+    for members in group_by_place(domains.l2s, places, |p| p.l2) {
         if let Some(l2) = &chip.core_spec(places[members[0]]).l2 {
             let cache = (1, l2.size_kib * KIB, line);
-            all.push(unified(cache, running, &members, &once));
+            all.push(unified_cache(cache, running, &members, &once));
         }
     }
     let llc = &chip.spec().llc;
-    for members in by(domains.llcs, places, |p| p.llc) {
+    for members in group_by_place(domains.llcs, places, |p| p.llc) {
         let kib = chip.llc_kib(places[members[0]].llc);
         if kib > 0.0 {
             let cache = (2, kib * KIB, line);
-            all.push(unified(cache, running, &members, &twins.in_llc));
+            all.push(unified_cache(cache, running, &members, &twins.in_llc));
         }
     }
     if llc.remote_latency_ns.is_some() {
         let regions = domains.llcs / domains.packages.max(1);
-        for members in by(domains.packages, places, |p| p.package) {
+        for members in group_by_place(domains.packages, places, |p| p.package) {
             let first = places[members[0]].package * regions;
             let kib: f64 = (first..first + regions).map(|llc| chip.llc_kib(llc)).sum();
             let cache = (3, kib * KIB, line);
-            all.push(unified(cache, running, &members, &twins.times));
+            all.push(unified_cache(cache, running, &members, &twins.times));
         }
     }
     all
 }
 
 /// L1 caches for data and for instructions.
-fn first_level(
+fn push_l1_caches(
     chip: &Chip,
-    running: &[Running<'_>],
-    places: &[Place],
+    running: &[RunningThread<'_>],
+    places: &[PuPlace],
     once: &[f64],
     all: &mut Vec<SharedCache>,
 ) {
@@ -319,7 +330,7 @@ fn first_level(
             let core = chip.core_spec(places[members[0]]);
             let cache = if code { &core.l1i } else { &core.l1d };
             let capacities: Vec<f64> = if code {
-                Sets::of_ways(cache.ways).capacities().collect()
+                CacheSets::from_ways(cache.ways).capacities().collect()
             } else {
                 vec![1.0]
             };
@@ -340,9 +351,9 @@ fn first_level(
 }
 
 /// A cache for data and instructions.
-fn unified(
+fn unified_cache(
     (level, bytes, line_bytes): (usize, f64, f64),
-    running: &[Running<'_>],
+    running: &[RunningThread<'_>],
     members: &[usize],
     times: &[f64],
 ) -> SharedCache {
@@ -361,7 +372,12 @@ fn unified(
     }
 }
 
-fn users(running: &[Running<'_>], members: &[usize], times: &[f64], code: bool) -> Vec<CacheUser> {
+fn users(
+    running: &[RunningThread<'_>],
+    members: &[usize],
+    times: &[f64],
+    code: bool,
+) -> Vec<CacheUser> {
     let share = |i: usize| {
         let demand = running[i].demand;
         if code {
@@ -393,8 +409,8 @@ fn users(running: &[Running<'_>], members: &[usize], times: &[f64], code: bool) 
 }
 
 fn predictors(
-    settings: &[Setting<'_>],
-    running: &[Running<'_>],
+    settings: &[ThreadSetting<'_>],
+    running: &[RunningThread<'_>],
     cores: &[Vec<usize>],
 ) -> Vec<(Vec<usize>, f64)> {
     let mut all = Vec::new();
@@ -409,11 +425,11 @@ fn predictors(
     all
 }
 
-fn stations(chip: &Chip, running: &[Running<'_>], places: &[Place]) -> Vec<SharedStation> {
+fn stations(chip: &Chip, running: &[RunningThread<'_>], places: &[PuPlace]) -> Vec<SharedStation> {
     let spec = chip.spec();
     let line = f64::from(spec.memory.line_bytes);
     let home = |i: usize| running[i].demand.home_node;
-    let station = |bandwidth_gb_s: f64, servers: f64| Station {
+    let station = |bandwidth_gb_s: f64, servers: f64| QueueingStation {
         lines_per_s: bandwidth_gb_s * servers * GB / line,
         service_s: line / (bandwidth_gb_s * GB),
     };
@@ -451,7 +467,7 @@ fn stations(chip: &Chip, running: &[Running<'_>], places: &[Place]) -> Vec<Share
     stations
 }
 
-fn lockers(twins: &Twins<'_>) -> Vec<Vec<usize>> {
+fn lockers(twins: &RepresentativeThreads<'_>) -> Vec<Vec<usize>> {
     let running = &twins.running;
     let program = |i: usize| running[i].demand.lock.map(|_| running[i].demand.program);
     let mut all = groups(running.len(), program);

@@ -1,18 +1,18 @@
 //! Limits that a core sets on one thread: dispatch, ports, fetch, and the chain of its operations.
 
 use super::needs::StretchNeeds;
-use super::setting::{Limits, Setting};
+use super::thread_setting::{CoreLimits, ThreadSetting};
 use super::uneven::unevenness;
-use crate::machine::detail::Work;
+use crate::machine::detail::WorkKind;
 use crate::program::ChainSpec;
 
 /// Cycles per instruction of a chain, at least.
 const SHORTEST: f64 = 0.01;
 
-impl Setting<'_> {
+impl ThreadSetting<'_> {
     /// Instructions per cycle that the core sustains for this thread alone. Limits hide each other
     /// within a stretch, and take turns from one to the next.
-    pub(super) fn limits(&self) -> Limits {
+    pub(super) fn limits(&self) -> CoreLimits {
         let on_core = self.on_core as usize;
         let (mut ports, mut front, mut all) = (0.0, 0.0, 0.0);
         let (mut piled, mut fetched, mut hurried) = (0.0, 0.0, 0.0);
@@ -38,7 +38,7 @@ impl Setting<'_> {
         }
         let dispatch = self.needs.dispatch_turns;
         let fetch = self.needs.fetch_turns + self.needs.bubbles;
-        Limits {
+        CoreLimits {
             dispatch: 1.0 / dispatch,
             ports: 1.0 / ports,
             front: 1.0 / front,
@@ -53,7 +53,7 @@ impl Setting<'_> {
     /// Cycles per instruction of the longest chain when all data is in the L1.
     pub(super) fn chain_latency(&self) -> f64 {
         let times = &self.model.tables.times;
-        let of = |work: Work| f64::from(times[work.index()].latency_cycles);
+        let of = |work: WorkKind| f64::from(times[work.index()].latency_cycles);
         let ChainSpec {
             plain,
             load,
@@ -63,18 +63,18 @@ impl Setting<'_> {
             fp_divide,
             vector,
         } = self.chain;
-        let sum = plain * of(Work::Integer)
+        let sum = plain * of(WorkKind::Integer)
             + load * self.core.l1d.latency_cycles
-            + fp * 0.5 * (of(Work::FpAdd) + of(Work::FpMultiply))
-            + multiply * of(Work::Multiply)
-            + divide * of(Work::Divide)
-            + fp_divide * of(Work::FpDivide)
-            + vector * of(Work::VectorMove);
+            + fp * 0.5 * (of(WorkKind::FpAdd) + of(WorkKind::FpMultiply))
+            + multiply * of(WorkKind::Multiply)
+            + divide * of(WorkKind::Divide)
+            + fp_divide * of(WorkKind::FpDivide)
+            + vector * of(WorkKind::VectorMove);
         sum.max(SHORTEST)
     }
 
     /// Returns loads on the longest chain per load: the share of their latency that counts there.
-    pub(super) fn on_chain(&self) -> f64 {
+    pub(super) fn chain_load_share(&self) -> f64 {
         if self.mix().load > 0.0 {
             self.chain.load / self.mix().load
         } else {

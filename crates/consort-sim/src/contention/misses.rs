@@ -1,10 +1,10 @@
 //! Misses per instruction, given what a thread holds of every cache and of the predictor.
 
-use super::setting::{Held, Setting};
+use super::thread_setting::{ResourceShares, ThreadSetting};
 use crate::chip::KIB;
 use crate::machine::detail::PredictorKind;
 use crate::machine::{CoreSpec, Scope};
-use crate::math::{interpolated, pow};
+use crate::math::{interpolate, pow};
 use crate::phase::MissCurve;
 use crate::program::{PREDICTOR_KIB, REFERENCE_PREDICTOR_KIB, TARGET_ENTRIES};
 
@@ -37,7 +37,7 @@ pub(crate) struct Misses {
     pub(crate) tlb: f64,
 }
 
-impl Setting<'_> {
+impl ThreadSetting<'_> {
     /// TLB misses per instruction, which depend on nothing that co-runners change, and on pages,
     /// not on the length of lines.
     pub(super) fn tlb_misses(&self) -> f64 {
@@ -55,7 +55,7 @@ impl Setting<'_> {
         };
         let kib = kib.max(1e-3);
         let mpki = match measured {
-            Some(points) => interpolated(&PREDICTOR_KIB, &points, kib),
+            Some(points) => interpolate(&PREDICTOR_KIB, &points, kib),
             None => branch.mpki * pow(REFERENCE_PREDICTOR_KIB / kib, branch.capacity_exponent),
         };
         let mpki = mpki + self.lost_targets_mpki(kib);
@@ -76,18 +76,18 @@ impl Setting<'_> {
             return 0.0;
         }
         let part = (kib / predictor.size_kib).max(1.0 / self.on_core);
-        let lost = interpolated(&TARGET_ENTRIES, &points, f64::from(targets) * part);
+        let lost = interpolate(&TARGET_ENTRIES, &points, f64::from(targets) * part);
         (lost - points[TARGET_ENTRIES.len() - 1]).max(0.0)
     }
 
-    pub(super) fn misses(&self, held: &Held) -> Misses {
+    pub(super) fn misses(&self, held: &ResourceShares) -> Misses {
         let phase = &self.demand.phase;
-        let data = falling(self.data_curve, held.data, self.demand.intensity);
+        let data = misses_by_level(self.data_curve, held.data, self.demand.intensity);
         let data = data.map(|misses| misses * self.data_lines.misses);
         // Where a level is missing, what is beyond the L1I counts as missed by it.
         let [_, l2, llc, all] = held.code;
         let [_, l1i, _] = held.code_l1i;
-        let mut code = falling(self.code_curve, [l1i, l2, llc, all], 1.0);
+        let mut code = misses_by_level(self.code_curve, [l1i, l2, llc, all], 1.0);
         code[0] = self
             .sets
             .misses(self.code_curve, held.code_l1i)
@@ -95,7 +95,7 @@ impl Setting<'_> {
         let code = code.map(|misses| misses * self.code_lines.misses * self.code_lines.not_next);
         let spec = &phase.spec;
         let coverage = self.coverage();
-        let whole = self.prefetched();
+        let whole = self.prefetch_effect();
         let effect = whole.min(whole * held.prefetching);
         let beyond = data[3];
         let waited = (1.0 - effect).max(0.0);
@@ -132,7 +132,7 @@ impl Setting<'_> {
 }
 
 /// Misses per instruction at rising capacities; a larger level never misses more.
-fn falling(curve: &MissCurve, held: [f64; 4], intensity: f64) -> [f64; 4] {
+fn misses_by_level(curve: &MissCurve, held: [f64; 4], intensity: f64) -> [f64; 4] {
     let (mut largest, mut missed) = (0.0, curve.mpki(0.0));
     held.map(|bytes| {
         if bytes > largest {

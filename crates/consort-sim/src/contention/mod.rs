@@ -20,10 +20,10 @@ mod pipeline;
 mod resolution;
 mod restrain;
 mod sets;
-mod setting;
 mod solve;
 mod stations;
 mod supply;
+mod thread_setting;
 mod turns;
 mod twins;
 mod types;
@@ -33,4 +33,6 @@ mod window;
 
 pub(crate) use caches::time_to_fill;
 pub use solve::Solver;
-pub use types::{Demand, Flow, LockQueue, Running, Solution, Stack, ThreadRates};
+pub use types::{
+    CpiStack, Demand, InstructionActivity, LockQueue, RunningThread, Solution, ThreadRates,
+};

@@ -1,14 +1,14 @@
 //! Needs of a thread's instructions on its core: slots, turns of fetch, ports.
 
-use super::core_model::{CoreModel, PerWork, WORKS};
+use super::core_model::{CoreModel, WORKS, WorkAmounts};
 use super::fetch;
-use crate::machine::detail::Work;
+use crate::machine::detail::WorkKind;
 use crate::phase::Phase;
 use crate::program::{PhaseSpec, StretchSpec};
 
 /// Needs of an average instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Needs {
+pub(crate) struct InstructionNeeds {
     /// Operations, each of which takes a dispatch slot.
     pub(crate) operations: f64,
     /// Operations that a thread dispatches at most in a cycle.
@@ -22,9 +22,9 @@ pub(crate) struct Needs {
     /// Share of the turns of fetch behind which they pass, 0 to 1.
     pub(crate) pauses: f64,
     /// Operations by work.
-    pub(crate) count: PerWork,
+    pub(crate) count: WorkAmounts,
     /// Port cycles by work.
-    pub(crate) works: PerWork,
+    pub(crate) works: WorkAmounts,
 }
 
 /// Needs of an average instruction of some of a phase's stretches.
@@ -33,13 +33,13 @@ pub(crate) struct StretchNeeds {
     /// Share of the phase's instructions, 0 to 1.
     pub(crate) share: f64,
     /// The needs.
-    pub(crate) needs: Needs,
+    pub(crate) needs: InstructionNeeds,
 }
 
 impl StretchNeeds {
     /// Works out the needs of a phase's stretches on a core that dispatches `width` of its
     /// operations per cycle.
-    pub(crate) fn all(model: &CoreModel, phase: &Phase, width: f64) -> Vec<Self> {
+    pub(crate) fn for_phase(model: &CoreModel, phase: &Phase, width: f64) -> Vec<Self> {
         let front = &model.tables.front;
         let mut all: Vec<Self> = Vec::with_capacity(phase.stretches.len());
         let mut before: Option<&StretchSpec> = None;
@@ -54,7 +54,12 @@ impl StretchNeeds {
             };
             all.push(Self {
                 share: stretch.share,
-                needs: Needs::of_stretch(model, &phase.spec, stretch, (width, fetch_turns)),
+                needs: InstructionNeeds::for_stretch(
+                    model,
+                    &phase.spec,
+                    stretch,
+                    (width, fetch_turns),
+                ),
             });
             before = Some(stretch);
         }
@@ -62,7 +67,7 @@ impl StretchNeeds {
     }
 }
 
-impl Needs {
+impl InstructionNeeds {
     /// Means over stretches of execution.
     pub(crate) fn mean(stretches: &[StretchNeeds]) -> Self {
         let mut mean = Self::default();
@@ -93,18 +98,18 @@ impl Needs {
     }
 
     /// Operations per instruction of a work that ports are told apart by; 0 of others.
-    pub(crate) fn of(&self, work: Work) -> f64 {
+    pub(crate) fn work_operations(&self, work: WorkKind) -> f64 {
         let at = WORKS.iter().position(|&known| known == work);
         at.map_or(0.0, |at| self.count[at])
     }
 
-    fn of_stretch(
+    fn for_stretch(
         model: &CoreModel,
         phase: &PhaseSpec,
         stretch: &StretchSpec,
         (width, fetch_turns): (f64, f64),
     ) -> Self {
-        let direct = stretch.taken * phase.direct();
+        let direct = stretch.taken * phase.direct_share();
         let bubbles = direct * model.bubble;
         let pauses = if bubbles > 0.0 {
             (direct / fetch_turns).min(1.0)
@@ -126,7 +131,7 @@ impl Needs {
 }
 
 /// Operations per instruction, by work.
-fn count(model: &CoreModel, phase: &PhaseSpec, stretch: &StretchSpec) -> PerWork {
+fn count(model: &CoreModel, phase: &PhaseSpec, stretch: &StretchSpec) -> WorkAmounts {
     let (mix, vector) = (&stretch.mix, phase.vector_accesses());
     let [.., named_load, named_store, _, _] = model.named;
     let vector_stores = if named_store { mix.store * vector } else { 0.0 };
@@ -175,11 +180,11 @@ mod tests {
         Phase::new(&program.phases[0])
     }
 
-    fn needs(machine: &str, phase: &Phase) -> Needs {
+    fn needs(machine: &str, phase: &Phase) -> InstructionNeeds {
         let spec = presets::find(machine).unwrap();
         let core = spec.core_types.values().next().unwrap();
-        let model = &CoreModel::both(core)[1];
-        Needs::mean(&StretchNeeds::all(model, phase, core.dispatch_width))
+        let model = &CoreModel::joined_and_halved(core)[1];
+        InstructionNeeds::mean(&StretchNeeds::for_phase(model, phase, core.dispatch_width))
     }
 
     /// A phase whose stretches are alike, with such a share of branches.

@@ -12,16 +12,16 @@
 use super::buffers::{own_window, window};
 use super::claims::Front;
 use super::misses::Misses;
-use super::sets::Sets;
-use super::setting::{Alone, Held, Setting};
-use super::uneven::both;
+use super::sets::CacheSets;
+use super::thread_setting::{ResourceShares, ThreadSetting, WindowAlone};
+use super::uneven::overlapped_time;
 use super::units::{CLASSES, FP};
-use crate::machine::{Pipeline, PrefetchScope};
+use crate::machine::{PipelineSpec, PrefetchScope};
 use crate::math::exp;
 
 /// Cycles per instruction and what causes them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Terms {
+pub(crate) struct CycleTerms {
     /// Active cycles: width and dependences.
     pub(crate) base: f64,
     /// Active cycles: units.
@@ -68,25 +68,25 @@ pub(crate) struct Terms {
     pub(crate) misses: Misses,
 }
 
-impl Setting<'_> {
+impl ThreadSetting<'_> {
     /// Works out what stays the same over all iterations.
-    pub(crate) fn prepared(mut self) -> Self {
+    pub(crate) fn prepare(mut self) -> Self {
         self.limits = self.limits();
         self.latency = self.chain_latency();
         self.whole = self.parallelism(self.whole_window);
         let window = self.window_alone();
-        self.alone = Alone {
+        self.alone = WindowAlone {
             window,
             own_window: own_window(&self.buffers),
             parallelism: self.parallelism(window),
             parallel_misses: self.parallel_misses(window),
         };
         self.tlb = self.tlb_misses();
-        self.sets = Sets::of_ways(self.core.l1i.ways);
-        self.resolving = self.resolving();
-        self.resolving.left_alone = self.left(self.resolving.late);
+        self.sets = CacheSets::from_ways(self.core.l1i.ways);
+        self.resolving = self.branch_resolution();
+        self.resolving.left_alone = self.wait_left(self.resolving.late);
         self.mispredicted = self.mispredictions(self.core.branch_predictor.size_kib);
-        if self.core.pipeline == Pipeline::InOrder || self.counts_in_order {
+        if self.core.pipeline == PipelineSpec::InOrder || self.counts_in_order {
             self.undisturbed = self.dependences(&[0.0; CLASSES], 1.0 / self.limits.ports);
         }
         self
@@ -95,15 +95,15 @@ impl Setting<'_> {
     /// Window when co-runners take nothing of shared buffers.
     fn window_alone(&self) -> f64 {
         match self.core.pipeline {
-            Pipeline::InOrder => self.demand.phase.spec.ilp.use_distance,
-            Pipeline::OutOfOrder => window(&self.buffers).min(self.whole_window),
+            PipelineSpec::InOrder => self.demand.phase.spec.ilp.use_distance,
+            PipelineSpec::OutOfOrder => window(&self.buffers).min(self.whole_window),
         }
     }
 
     /// True if co-runners can clog this thread's window.
     pub(crate) fn shares_window(&self) -> bool {
         let shared = self.buffers.iter().any(|buffer| buffer.pool > 0.0);
-        self.core.pipeline == Pipeline::OutOfOrder && shared
+        self.core.pipeline == PipelineSpec::OutOfOrder && shared
     }
 
     /// Cycles that operations of the longest chain wait where one of each class waits so long.
@@ -113,10 +113,10 @@ impl Setting<'_> {
     }
 
     /// The thread's cycles per instruction.
-    pub(crate) fn terms(&self, held: &Held) -> Terms {
-        let mut terms = Terms {
+    pub(crate) fn terms(&self, held: &ResourceShares) -> CycleTerms {
+        let mut terms = CycleTerms {
             misses: self.misses(held),
-            ..Terms::default()
+            ..CycleTerms::default()
         };
         let parallel = if held.window == self.alone.window {
             self.alone.parallel_misses
@@ -126,19 +126,19 @@ impl Setting<'_> {
         terms.mlp = (parallel * self.data_lines.long).min(held.misses).max(1.0);
         terms.walks = parallel.min(held.misses).max(1.0);
         match self.core.pipeline {
-            Pipeline::OutOfOrder => self.out_of_order(held, &mut terms),
-            Pipeline::InOrder => self.in_order(held, &mut terms),
+            PipelineSpec::OutOfOrder => self.fill_out_of_order_terms(held, &mut terms),
+            PipelineSpec::InOrder => self.fill_in_order_terms(held, &mut terms),
         }
-        self.stalls(held.pace, &mut terms);
+        self.add_stalls(held.pace, &mut terms);
         terms
     }
 
     /// Parallelism of a window, instructions per cycle of mean latency 1.
     fn parallelism(&self, window: f64) -> f64 {
-        self.demand.phase.spec.ilp.at(window) / self.demand.intensity
+        self.demand.phase.spec.ilp.parallelism_at(window) / self.demand.intensity
     }
 
-    fn out_of_order(&self, held: &Held, terms: &mut Terms) {
+    fn fill_out_of_order_terms(&self, held: &ResourceShares, terms: &mut CycleTerms) {
         let whole = self.whole;
         let own = if held.window == self.whole_window {
             whole
@@ -149,7 +149,7 @@ impl Setting<'_> {
         };
         let l1 = self.latency;
         let queued = l1 + self.unit_queueing(&held.unit_wait);
-        let on_chain = self.on_chain();
+        let on_chain = self.chain_load_share();
         let costs = self.measured_hits(&terms.misses, 1.0 / terms.mlp);
         let (l2, llc) = match costs {
             Some(_) => (0.0, 0.0),
@@ -162,21 +162,21 @@ impl Setting<'_> {
         terms.unhurried = terms.misses.branch * resolution;
         let limits = &self.limits;
         let shortest = 1.0 / limits.all;
-        let filled = self.in_window(shortest, latency / own);
+        let filled = self.full_window_cycles(shortest, latency / own);
         // No more than slow dispatch costs, or a narrow thread would be faster than a wide one.
-        let hurried = self.in_window(1.0 / limits.hurried, latency / own);
-        let absorbed = self.absorbed_alone(terms.unhurried);
+        let hurried = self.full_window_cycles(1.0 / limits.hurried, latency / own);
+        let absorbed = self.absorbed_cycles_alone(terms.unhurried);
         terms.resolving = terms.unhurried - absorbed.min(filled - hurried);
         let resolution = terms.resolving / terms.misses.branch.max(f64::MIN_POSITIVE);
-        let into_window = self.filling(held.window, resolution, own / latency);
+        let into_window = self.window_filling_cycles(held.window, resolution, own / latency);
         terms.wrong_path = terms.misses.branch * resolution.min(into_window);
         let refill = self.core.pipeline_depth_cycles - self.last_turn();
         terms.branch = terms.misses.branch * refill.max(0.0) + terms.resolving;
         let (l2_hits, llc_hits) = costs.unwrap_or_default();
         let filled = filled + l2_hits + llc_hits;
-        let full = self.full_window(held.window, filled, terms);
+        let full = self.full_window_share(held.window, filled, terms);
         let beyond = |front: f64, all: f64, chain: f64| {
-            front + full * (self.in_window(1.0 / all, chain) - front)
+            front + full * (self.full_window_cycles(1.0 / all, chain) - front)
         };
         let alone = |all: f64| beyond(1.0 / all, all, l1 / whole);
         let active = |chain: f64| beyond(shortest, limits.all, chain);
@@ -190,7 +190,7 @@ impl Setting<'_> {
         terms.units = with_ports - terms.base + computing - with_window;
         let with_l2 = active(latency_l2 / own);
         terms.l2 = with_l2 - computing;
-        let dividing = self.dividing(held, l1 / whole);
+        let dividing = self.divider_wait(held, l1 / whole);
         terms.units += dividing;
         terms.active = active(latency / own) + dividing;
         (terms.in_window, terms.full) = (filled, full);
@@ -204,8 +204,8 @@ impl Setting<'_> {
     }
 
     /// Cycles per instruction in a full window, given those of the core's limits and of the chain.
-    fn in_window(&self, limits: f64, chain: f64) -> f64 {
-        both(limits, chain, self.demand.phase.spec.unevenness())
+    fn full_window_cycles(&self, limits: f64, chain: f64) -> f64 {
+        overlapped_time(limits, chain, self.demand.phase.spec.unevenness())
     }
 
     /// Share of the instructions that are dispatched into a full window, 0 to 1.
@@ -215,7 +215,7 @@ impl Setting<'_> {
     /// dispatch and d of what empties it, ports and the chain, after `w/(1 − d/D)` instructions. Branches are mispredicted at
     /// random distances. No more is saved by an empty window than emptying it costs. With `cycles`
     /// per instruction, in which both limits have their part, it begins at 0 without a jump.
-    fn full_window(&self, window: f64, cycles: f64, terms: &Terms) -> f64 {
+    fn full_window_share(&self, window: f64, cycles: f64, terms: &CycleTerms) -> f64 {
         let excess = cycles * self.limits.all - 1.0;
         if excess <= 0.0 || terms.misses.branch <= 0.0 {
             return 1.0;
@@ -245,7 +245,7 @@ impl Setting<'_> {
     }
 
     /// Cycles per instruction that hits in L2 and LLC cost in a full window, where a profile has them;
-    /// bounded as those of [`Setting::hits`] are.
+    /// bounded as those of [`ThreadSetting::hits`] are.
     fn measured_hits(&self, misses: &Misses, overlap: f64) -> Option<(f64, f64)> {
         let ilp = &self.demand.phase.spec.ilp;
         let l1 = self.core.l1d.latency_cycles;
@@ -276,7 +276,7 @@ impl Setting<'_> {
     }
 
     /// Returns the terms by which the front end limits the thread's rate.
-    pub(crate) fn front(&self, terms: &Terms) -> Front {
+    pub(crate) fn front(&self, terms: &CycleTerms) -> Front {
         Front {
             dispatch: self.needs.dispatch_turns,
             fetch: self.needs.fetch_turns + self.needs.bubbles,
@@ -288,7 +288,7 @@ impl Setting<'_> {
         }
     }
 
-    fn stalls(&self, pace: f64, terms: &mut Terms) {
+    fn add_stalls(&self, pace: f64, terms: &mut CycleTerms) {
         let misses = &terms.misses;
         let code = &misses.code;
         let remote = self.remote_cycles.unwrap_or(0.0);
@@ -340,7 +340,7 @@ impl Setting<'_> {
 
     /// Share of misses that prefetching removes; negative when it adds misses. Where lines are
     /// longer than the curves', they have left less that is in sequence.
-    pub(super) fn prefetched(&self) -> f64 {
+    pub(super) fn prefetch_effect(&self) -> f64 {
         let effect = self.demand.phase.spec.prefetch.effectiveness * self.coverage();
         if effect > 0.0 {
             effect / self.data_lines.space
@@ -351,7 +351,7 @@ impl Setting<'_> {
 
     /// Long misses that are in a window at once, with lines of 64 bytes.
     fn parallel_misses(&self, window: f64) -> f64 {
-        self.demand.phase.spec.mlp.at(window)
+        self.demand.phase.spec.mlp.overlap_at(window)
     }
 
     /// Cycles per instruction that floating-point operations are in execution, over all of them.
@@ -365,7 +365,7 @@ impl Setting<'_> {
     /// window does (Little's law), so while the window waits for memory as well. With n operations
     /// there on average, none is with e^(−s·n) by how far apart they come. Behind a mispredicted branch and while
     /// fetch waits for code the window is empty.
-    pub(crate) fn fpu_busy_cycles(&self, cpi: f64, terms: &Terms, window: f64) -> f64 {
+    pub(crate) fn fpu_busy_cycles(&self, cpi: f64, terms: &CycleTerms, window: f64) -> f64 {
         let refills = terms.misses.branch * self.core.pipeline_depth_cycles;
         let filled = cpi - (refills + terms.fetch).min(cpi);
         if filled <= 0.0 {

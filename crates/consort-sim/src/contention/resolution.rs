@@ -1,7 +1,7 @@
 //! Mispredicted branches: until when they wait, and what is dispatched behind them meanwhile.
 
 use super::misses::Misses;
-use super::setting::{Resolving, Setting};
+use super::thread_setting::{BranchResolution, ThreadSetting};
 use crate::chip::KIB;
 use crate::machine::detail::PredictorKind;
 use crate::math::{exp, log2, pow};
@@ -25,7 +25,7 @@ const FEW_MISSES: f64 = 1e-4;
 
 /// Share of the wait left at half the pace of dispatch, and the exponents by which it falls with the
 /// pace up to there and beyond.
-fn left(resolution: &ResolutionSpec) -> (f64, [f64; 2]) {
+fn wait_decay(resolution: &ResolutionSpec) -> (f64, [f64; 2]) {
     let half = (1.0 - resolution.absorbed).max(LEAST_LEFT);
     let quarter = resolution.absorbed_slow.map(|slow| 1.0 - slow);
     // Nothing is more over at a higher pace.
@@ -36,27 +36,27 @@ fn left(resolution: &ResolutionSpec) -> (f64, [f64; 2]) {
 }
 
 /// Of a wait of at most so many cycles, exponentially distributed, those that are over by then.
-fn over(most: f64, late: f64) -> f64 {
+fn elapsed_wait(most: f64, late: f64) -> f64 {
     if late <= 0.0 || most <= 0.0 {
         return 0.0;
     }
     most * (1.0 - exp(-late / most))
 }
 
-impl Setting<'_> {
+impl ThreadSetting<'_> {
     /// Works out what no co-runner changes.
-    pub(super) fn resolving(&self) -> Resolving {
+    pub(super) fn branch_resolution(&self) -> BranchResolution {
         let resolution = self.resolution_spec();
-        let (half, falls) = left(&resolution);
+        let (half, falls) = wait_decay(&resolution);
         let steps = resolution.cycles / self.chain.reference_latency();
         let small = self.demand.phase.data.mpki(RESOLUTION_BYTES) / 1000.0;
-        Resolving {
+        BranchResolution {
             steps,
             misses: match resolution.misses {
                 Some(misses) if small > FEW_MISSES => misses / small,
-                _ => steps * self.on_chain(),
+                _ => steps * self.chain_load_share(),
             },
-            late: self.late(),
+            late: self.dispatch_lag(),
             left_alone: 1.0,
             half,
             falls,
@@ -82,8 +82,8 @@ impl Setting<'_> {
     pub(super) fn last_turn(&self) -> f64 {
         let spec = &self.demand.phase.spec;
         let branches = self.mix().branch.max(f64::MIN_POSITIVE);
-        let taken = (spec.taken() / branches).min(1.0);
-        let fetch = taken * (1.0 + spec.direct() * self.model.bubble) + (1.0 - taken) * 0.5;
+        let taken = (spec.taken_branches() / branches).min(1.0);
+        let fetch = taken * (1.0 + spec.direct_share() * self.model.bubble) + (1.0 - taken) * 0.5;
         let width = self.core.dispatch_width.max(1.0);
         let dispatch = 0.5 * (width + 1.0) / width;
         dispatch + self.limits.fetched * (fetch - dispatch)
@@ -91,7 +91,7 @@ impl Setting<'_> {
 
     /// Cycles per instruction by which this core's dispatch and fetch are slower than the dispatch of
     /// the pipeline in which resolution is measured.
-    fn late(&self) -> f64 {
+    fn dispatch_lag(&self) -> f64 {
         (1.0 / self.limits.front - self.measured_dispatch()).max(0.0)
     }
 
@@ -102,8 +102,8 @@ impl Setting<'_> {
 
     /// Of so many cycles per instruction until mispredicted branches are resolved, those that are
     /// over before their dispatch alone.
-    pub(super) fn absorbed_alone(&self, resolving: f64) -> f64 {
-        over(
+    pub(super) fn absorbed_cycles_alone(&self, resolving: f64) -> f64 {
+        elapsed_wait(
             resolving * (1.0 - self.resolving.left_alone),
             self.resolving.late,
         )
@@ -117,16 +117,16 @@ impl Setting<'_> {
     /// a chain that was begun long before: of exponentially distributed times of mean R that is
     /// `R(1 − e^(−x/R))`. How much of it R is at most follows from how slow dispatch is. What is
     /// dispatched just before the branch is late with it.
-    pub(crate) fn absorbed(&self, resolving: f64, lost: f64) -> f64 {
+    pub(crate) fn absorbed_cycles(&self, resolving: f64, lost: f64) -> f64 {
         let late = self.resolving.late + lost;
-        over(resolving * (1.0 - self.left(late)), late)
+        elapsed_wait(resolving * (1.0 - self.wait_left(late)), late)
     }
 
     /// Share of the wait that is left at the branch's dispatch where that is late by so many cycles
     /// per instruction, 0 to 1: as measured at half and at a quarter of the pace, by equal ratios
     /// for each halving between and beyond.
-    pub(super) fn left(&self, late: f64) -> f64 {
-        let Resolving { half, falls, .. } = self.resolving;
+    pub(super) fn wait_left(&self, late: f64) -> f64 {
+        let BranchResolution { half, falls, .. } = self.resolving;
         let slower = 1.0 + late / self.measured_dispatch();
         if slower < 2.0 {
             pow(slower, falls[0])
@@ -148,7 +148,7 @@ impl Setting<'_> {
     /// Cycles in which the wrong path behind a mispredicted branch fills what is left of the
     /// window, its threads taking turns. In front of the branch there are as many instructions as
     /// are executed, `chain` per cycle at most, while it waits (Little's law).
-    pub(super) fn filling(&self, window: f64, resolution: f64, chain: f64) -> f64 {
+    pub(super) fn window_filling_cycles(&self, window: f64, resolution: f64, chain: f64) -> f64 {
         let before = resolution * chain.min(self.limits.all);
         (window - before).max(0.0) / self.limits.dispatch * self.on_core
     }

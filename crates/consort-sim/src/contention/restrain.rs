@@ -5,13 +5,13 @@
 //! every other load as well, so one pass is enough.
 
 use super::claims::RESOURCES;
-use super::layout::Sharing;
-use super::twins::Twins;
+use super::layout::SharedStructures;
+use super::twins::RepresentativeThreads;
 use super::types::{Solution, ThreadRates};
 use crate::chip::Chip;
 
 /// Slows down threads that claim more than there is.
-pub(super) fn restrain(chip: &Chip, sharing: &Sharing<'_>, solution: &mut Solution) {
+pub(super) fn restrain(chip: &Chip, sharing: &SharedStructures<'_>, solution: &mut Solution) {
     let cores = core_loads(sharing, &solution.threads);
     let nodes = node_loads(chip, &sharing.twins, &solution.threads);
     let threads = sharing.twins.running.iter().zip(&mut solution.threads);
@@ -33,7 +33,7 @@ fn slow_down(rates: &mut ThreadRates, load: f64) {
 }
 
 /// Use of the fullest resource of each thread's core, 1 when it is full.
-pub(super) fn core_loads(sharing: &Sharing<'_>, rates: &[ThreadRates]) -> Vec<f64> {
+pub(super) fn core_loads(sharing: &SharedStructures<'_>, rates: &[ThreadRates]) -> Vec<f64> {
     let mut loads = vec![0.0; rates.len()];
     for (members, supply) in sharing.cores.iter().zip(&sharing.supplies) {
         let mut used = [0.0; RESOURCES];
@@ -57,7 +57,7 @@ pub(super) fn core_loads(sharing: &Sharing<'_>, rates: &[ThreadRates]) -> Vec<f6
 }
 
 /// Use of each node's memory, 1 when it is full.
-fn node_loads(chip: &Chip, twins: &Twins<'_>, rates: &[ThreadRates]) -> Vec<f64> {
+fn node_loads(chip: &Chip, twins: &RepresentativeThreads<'_>, rates: &[ThreadRates]) -> Vec<f64> {
     let memory = &chip.spec().memory;
     let capacity = memory.bandwidth_gb_s * 1e9 * f64::from(memory.controllers_per_node);
     let mut loads = vec![0.0; chip.domains().nodes];

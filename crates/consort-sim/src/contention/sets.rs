@@ -11,13 +11,13 @@ use crate::phase::MissCurve;
 /// that the cache acts as if its capacity were `C/A` times a Gamma distributed number of mean A.
 /// Three points of the log-normal distribution with the same mean and variance stand for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Sets([(f64, f64); SETS]);
+pub(crate) struct CacheSets([(f64, f64); SETS]);
 
 /// Number of points that stand for the distribution of effective capacities.
 pub(crate) const SETS: usize = 3;
 
-impl Sets {
-    pub(super) fn of_ways(ways: u32) -> Self {
+impl CacheSets {
+    pub(super) fn from_ways(ways: u32) -> Self {
         let variance = ln(1.0 + 1.0 / f64::from(ways.max(1)));
         let spread = (3.0 * variance).sqrt();
         let points = [(-spread, 1.0 / 6.0), (0.0, 2.0 / 3.0), (spread, 1.0 / 6.0)];

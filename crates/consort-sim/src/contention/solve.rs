@@ -9,19 +9,19 @@ mod pace;
 mod predictors;
 mod units;
 
-use super::caches::{Stream, divide};
-use super::layout::{CacheUser, SharedCache, Sharing};
-use super::pipeline::Terms;
+use super::caches::{CacheStream, divide};
+use super::layout::{CacheUser, SharedCache, SharedStructures};
+use super::pipeline::CycleTerms;
 use super::restrain::{core_loads, restrain};
-use super::setting::{Held, Setting};
 use super::stations::{Visitor, wait};
-use super::types::{LockQueue, Running, Solution, ThreadRates};
+use super::thread_setting::{ResourceShares, ThreadSetting};
+use super::types::{LockQueue, RunningThread, Solution, ThreadRates};
 use super::window::Pressure;
 use crate::chip::{Chip, KIB};
 use crate::program::CURVE_KIB;
 use guess::Guess;
-use miss_queues::Flight;
-use pace::Pace;
+use miss_queues::LinesInFlight;
+use pace::CorePace;
 use std::sync::Arc;
 
 /// Relative change of every rate below which the iteration has converged.
@@ -59,8 +59,8 @@ impl Solver {
 
     /// Use of the fullest resource of each thread's core, 1 when it is full: dispatch slots, turns
     /// of fetch, ports that its threads share.
-    pub fn core_use(&self, running: &[Running<'_>], solution: &Solution) -> Vec<f64> {
-        let sharing = Sharing::new(&self.chip, running);
+    pub fn core_use(&self, running: &[RunningThread<'_>], solution: &Solution) -> Vec<f64> {
+        let sharing = SharedStructures::new(&self.chip, running);
         let mut rates = vec![ThreadRates::default(); sharing.settings.len()];
         for (&at, thread) in sharing.twins.of.iter().zip(&solution.threads) {
             rates[at] = *thread;
@@ -73,10 +73,10 @@ impl Solver {
     /// The order of `running` decides nothing but the order of the answer. A thread alone runs at
     /// its ST rate. Where the iteration does not settle, `converged` is false and the last state
     /// is given, which still respects every capacity.
-    pub fn solve(&self, running: &[Running<'_>]) -> Solution {
-        let sharing = Sharing::new(&self.chip, running);
-        let mut state = State::new(&sharing);
-        let (residual, iterations) = state.settle(&sharing);
+    pub fn solve(&self, running: &[RunningThread<'_>]) -> Solution {
+        let sharing = SharedStructures::new(&self.chip, running);
+        let mut state = SolverState::new(&sharing);
+        let (residual, iterations) = state.iterate(&sharing);
         let mut solution = state.solution(&sharing, &self.chip, residual, iterations);
         if !solution.converged {
             restrain(&self.chip, &sharing, &mut solution);
@@ -87,15 +87,15 @@ impl Solver {
 }
 
 /// The iteration's state.
-struct State<'a> {
+struct SolverState<'a> {
     guess: Vec<Guess>,
     next: Vec<Guess>,
     /// Pace of each core.
-    paces: Vec<Pace>,
+    paces: Vec<CorePace>,
     /// True for each thread that rests: nothing changes on its core any more, as far as is known.
     rests: Vec<bool>,
-    held: Vec<Held>,
-    terms: Vec<Terms>,
+    held: Vec<ResourceShares>,
+    terms: Vec<CycleTerms>,
     /// Instructions per cycle while active.
     rate: Vec<f64>,
     /// Cycles per instruction that co-runners take of dispatch and that cost nothing.
@@ -109,7 +109,7 @@ struct State<'a> {
     /// Eviction age of each cache, s, once known.
     ages: Vec<Option<f64>>,
     /// Streams into each cache.
-    streams: Vec<Vec<Stream<'a>>>,
+    streams: Vec<Vec<CacheStream<'a>>>,
     /// Memory for what each stream of a cache holds.
     bytes: Vec<f64>,
     /// Memory for those that visit a station.
@@ -117,19 +117,19 @@ struct State<'a> {
     /// Memory for the pressures on a window.
     pressures: Vec<Pressure>,
     /// Memory for the lines that the threads of a core have on their way.
-    flights: Vec<Flight>,
+    flights: Vec<LinesInFlight>,
 }
 
-impl<'a> State<'a> {
-    fn new(sharing: &Sharing<'a>) -> Self {
+impl<'a> SolverState<'a> {
+    fn new(sharing: &SharedStructures<'a>) -> Self {
         let n = sharing.settings.len();
         let mut state = Self {
             guess: vec![Guess::default(); n],
             next: vec![Guess::default(); n],
-            paces: vec![Pace::default(); sharing.cores.len()],
+            paces: vec![CorePace::default(); sharing.cores.len()],
             rests: vec![false; n],
-            held: sharing.settings.iter().map(first_held).collect(),
-            terms: vec![Terms::default(); n],
+            held: sharing.settings.iter().map(initial_shares).collect(),
+            terms: vec![CycleTerms::default(); n],
             rate: vec![0.0; n],
             absorbed: vec![0.0; n],
             locks: vec![LockQueue::default(); n],
@@ -142,17 +142,17 @@ impl<'a> State<'a> {
             pressures: Vec::new(),
             flights: Vec::new(),
         };
-        state.first_guess(sharing);
+        state.set_first_guess(sharing);
         state
     }
 
     /// Every thread as if it had all to itself.
-    fn first_guess(&mut self, sharing: &Sharing<'_>) {
+    fn set_first_guess(&mut self, sharing: &SharedStructures<'_>) {
         for cache in &sharing.caches {
             for user in &cache.users {
                 let lines = sharing.settings[user.thread].lines(user.code);
                 let bytes = cache.bytes / lines.space;
-                self.hold((cache.level, cache.part), user.thread, user.code, bytes);
+                self.set_held_bytes((cache.level, cache.part), user.thread, user.code, bytes);
             }
         }
         for (i, setting) in sharing.settings.iter().enumerate() {
@@ -173,7 +173,7 @@ impl<'a> State<'a> {
 
     /// Notes what a thread holds, in bytes of its curve, of which lines longer than the curve's
     /// take more. Levels that a chip lacks hold nothing; misses fall with the largest level below.
-    fn hold(&mut self, (level, part): (usize, usize), i: usize, code: bool, bytes: f64) {
+    fn set_held_bytes(&mut self, (level, part): (usize, usize), i: usize, code: bool, bytes: f64) {
         let held = &mut self.held[i];
         if code && level == 0 {
             held.code_l1i[part] = bytes;
@@ -186,7 +186,7 @@ impl<'a> State<'a> {
 
     /// Iterates until nothing changes any more, or for too long. The largest change of a rate in
     /// the last pass, in which no core rested, and the number of iterations.
-    fn settle(&mut self, sharing: &Sharing<'_>) -> (f64, u32) {
+    fn iterate(&mut self, sharing: &SharedStructures<'_>) -> (f64, u32) {
         let (mut residual, mut before) = (f64::INFINITY, f64::INFINITY);
         let mut step = STEP;
         for iterations in 1..=MOST_ITERATIONS {
@@ -216,7 +216,7 @@ impl<'a> State<'a> {
     }
 
     /// One pass over every shared structure of which not all users rest.
-    fn update(&mut self, sharing: &Sharing<'_>) {
+    fn update(&mut self, sharing: &SharedStructures<'_>) {
         for (at, cache) in sharing.caches.iter().enumerate() {
             if cache.users.iter().any(|user| !self.rests[user.thread]) {
                 self.divide_cache(at, cache, sharing);
@@ -235,11 +235,11 @@ impl<'a> State<'a> {
         }
         self.dispatch(sharing);
         self.queue_for_stations(sharing);
-        self.new_guess(sharing);
+        self.update_guess(sharing);
         self.queue_for_locks(sharing);
     }
 
-    fn divide_cache(&mut self, at: usize, cache: &SharedCache, sharing: &Sharing<'_>) {
+    fn divide_cache(&mut self, at: usize, cache: &SharedCache, sharing: &SharedStructures<'_>) {
         for (user, stream) in cache.users.iter().zip(&mut self.streams[at]) {
             let demand = sharing.settings[user.thread].demand;
             let speed = 1.0 / self.guess[user.thread].time_s;
@@ -261,7 +261,7 @@ impl<'a> State<'a> {
             } else {
                 f64::INFINITY
             };
-            self.hold(
+            self.set_held_bytes(
                 (cache.level, cache.part),
                 user.thread,
                 user.code,
@@ -271,7 +271,7 @@ impl<'a> State<'a> {
         self.bytes = held;
     }
 
-    fn queue_for_stations(&mut self, sharing: &Sharing<'_>) {
+    fn queue_for_stations(&mut self, sharing: &SharedStructures<'_>) {
         for (at, shared) in sharing.stations.iter().enumerate() {
             let mut visitors = core::mem::take(&mut self.visitors);
             visitors.clear();
@@ -282,8 +282,8 @@ impl<'a> State<'a> {
         }
     }
 
-    fn visitor(&self, sharing: &Sharing<'_>, at: usize, i: usize) -> Visitor {
-        let others = self.queue_s(sharing, i) - self.waits[at] * self.felt(i);
+    fn visitor(&self, sharing: &SharedStructures<'_>, at: usize, i: usize) -> Visitor {
+        let others = self.queue_s(sharing, i) - self.waits[at] * self.felt_lines(i);
         let misses = &self.terms[i].misses;
         let between = misses.data[2] - misses.data[3];
         let carries_llc = sharing.stations[at].carries_llc;
@@ -291,26 +291,26 @@ impl<'a> State<'a> {
             time_s: self.unqueued_s[i] + self.guess[i].lock_s + others.max(0.0),
             lines: (misses.lines + if carries_llc { between } else { 0.0 })
                 * sharing.twins.times[i],
-            felt: self.felt(i),
+            felt: self.felt_lines(i),
         }
     }
 
-    fn felt(&self, i: usize) -> f64 {
+    fn felt_lines(&self, i: usize) -> f64 {
         self.terms[i].felt_lines
     }
 
     /// Time per instruction that a thread waits at stations, s.
-    fn queue_s(&self, sharing: &Sharing<'_>, i: usize) -> f64 {
+    fn queue_s(&self, sharing: &SharedStructures<'_>, i: usize) -> f64 {
         let waits = sharing.visits[i].iter().map(|&at| self.waits[at]);
-        waits.map(|wait| wait * self.felt(i)).sum()
+        waits.map(|wait| wait * self.felt_lines(i)).sum()
     }
 
     /// Time that a line of a thread waits at stations, s.
-    fn line_wait_s(&self, sharing: &Sharing<'_>, i: usize) -> f64 {
+    fn line_wait_s(&self, sharing: &SharedStructures<'_>, i: usize) -> f64 {
         sharing.visits[i].iter().map(|&at| self.waits[at]).sum()
     }
 
-    fn new_guess(&mut self, sharing: &Sharing<'_>) {
+    fn update_guess(&mut self, sharing: &SharedStructures<'_>) {
         for (i, setting) in sharing.settings.iter().enumerate() {
             if self.rests[i] {
                 continue;
@@ -340,14 +340,14 @@ impl<'a> State<'a> {
     }
 
     /// Moves the guess towards the new one; the largest relative change of a rate.
-    fn step(&mut self, share: f64, sharing: &Sharing<'_>) -> f64 {
+    fn step(&mut self, share: f64, sharing: &SharedStructures<'_>) -> f64 {
         let mut residual: f64 = 0.0;
         for (members, pace) in sharing.cores.iter().zip(&mut self.paces) {
             if self.rests[members[0]] {
                 continue;
             }
             let changes = members.iter().map(|&i| self.guess[i].change(&self.next[i]));
-            let share = pace.share(share, changes);
+            let share = pace.next_share(share, changes);
             residual = residual.max(pace.largest);
             for &i in members {
                 self.guess[i].approach(&self.next[i], share);
@@ -359,10 +359,10 @@ impl<'a> State<'a> {
 }
 
 /// The streams into each cache, at no speed yet.
-fn streams<'a>(sharing: &Sharing<'a>) -> Vec<Vec<Stream<'a>>> {
+fn streams<'a>(sharing: &SharedStructures<'a>) -> Vec<Vec<CacheStream<'a>>> {
     let stream = |user: &CacheUser| {
         let setting = &sharing.settings[user.thread];
-        Stream {
+        CacheStream {
             curve: if user.code {
                 setting.code_curve
             } else {
@@ -380,19 +380,19 @@ fn streams<'a>(sharing: &Sharing<'a>) -> Vec<Vec<Stream<'a>>> {
 }
 
 /// Code that fits the smallest cache has no stream beyond the L1: it is simply there.
-fn first_held(setting: &Setting<'_>) -> Held {
+fn initial_shares(setting: &ThreadSetting<'_>) -> ResourceShares {
     let small = if setting.code_curve.is_flat_zero() {
         CURVE_KIB[0] * KIB
     } else {
         0.0
     };
-    Held {
+    ResourceShares {
         code: [0.0, small, small, small],
         window: setting.alone.window,
         predictor_kib: setting.core.branch_predictor.size_kib,
         misses: f64::from(setting.core.outstanding_misses),
         prefetching: 1.0,
-        ..Held::default()
+        ..ResourceShares::default()
     }
 }
 

@@ -8,7 +8,7 @@
 
 /// A station.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Station {
+pub(crate) struct QueueingStation {
     /// Lines per second that it can carry.
     pub(crate) lines_per_s: f64,
     /// Time that a server needs for a line, s; servers = `lines_per_s · service_s`.
@@ -29,7 +29,7 @@ pub(crate) struct Visitor {
 /// Newton steps at most.
 const STEPS: u32 = 100;
 
-impl Station {
+impl QueueingStation {
     /// Utilisation at which a line waits so long, 0 to 1.
     pub(crate) fn utilisation(&self, wait_s: f64) -> f64 {
         2.0 * wait_s / (self.service_s + 2.0 * wait_s)
@@ -38,7 +38,7 @@ impl Station {
 
 /// The wait, s, at which demand and utilisation agree. Demand falls and utilisation rises with
 /// the wait; both are convex in the right sense for Newton's method to climb from 0 to the root.
-pub(crate) fn wait(station: &Station, visitors: &[Visitor]) -> f64 {
+pub(crate) fn wait(station: &QueueingStation, visitors: &[Visitor]) -> f64 {
     let mut wait = 0.0;
     for _ in 0..STEPS {
         let (excess, slope) = excess(station, visitors, wait);
@@ -55,7 +55,7 @@ pub(crate) fn wait(station: &Station, visitors: &[Visitor]) -> f64 {
 }
 
 /// Demand minus utilisation at a wait, and how fast it falls.
-fn excess(station: &Station, visitors: &[Visitor], wait: f64) -> (f64, f64) {
+fn excess(station: &QueueingStation, visitors: &[Visitor], wait: f64) -> (f64, f64) {
     let mut demand = 0.0;
     let mut falls = 0.0;
     for v in visitors {
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const STATION: Station = Station {
+    const STATION: QueueingStation = QueueingStation {
         lines_per_s: 1e8,
         service_s: 1e-8,
     };

@@ -2,11 +2,11 @@
 
 use super::claims::{FETCH, RESOURCES, SLOTS, Supply};
 use super::core_model::PortSet;
-use super::setting::Setting;
+use super::thread_setting::ThreadSetting;
 use super::units::{CLASSES, UnitQueue};
 
 /// Returns the supply of a core, and notes in `settings` the use that each thread makes of it.
-pub(super) fn supply(settings: &mut [Setting<'_>], members: &[usize]) -> Supply {
+pub(super) fn supply(settings: &mut [ThreadSetting<'_>], members: &[usize]) -> Supply {
     let first = &settings[members[0]];
     let front = &first.model.tables.front;
     let turns = front.dispatch_threads;
@@ -41,14 +41,15 @@ pub(super) fn supply(settings: &mut [Setting<'_>], members: &[usize]) -> Supply 
 }
 
 /// For each thread and class of operations the ports that are likeliest to be taken.
-pub(super) fn unit_queues(settings: &[Setting<'_>], members: &[usize]) -> Vec<UnitQueue> {
+pub(super) fn unit_queues(settings: &[ThreadSetting<'_>], members: &[usize]) -> Vec<UnitQueue> {
     /// Classes in the order of [`unit_use`], as positions in [`WORKS`](super::core_model::WORKS).
     const WORK_OF: [usize; CLASSES] = [0, 1, 3, 5, 2];
     let limits = port_limits(settings, members);
     let mut queues = Vec::new();
     for (class, work) in WORK_OF.into_iter().enumerate() {
         for (at, &i) in members.iter().enumerate() {
-            let of_class = |limit: &&PortLimit<'_>| limit.set.has(work) && limit.use_of(i) > 0.0;
+            let of_class =
+                |limit: &&PortLimit<'_>| limit.set.has(work) && limit.thread_use(i) > 0.0;
             let fullest = limits.iter().filter(of_class);
             let Some(limit) = fullest.max_by(|a, b| a.load.total_cmp(&b.load)) else {
                 continue;
@@ -57,7 +58,7 @@ pub(super) fn unit_queues(settings: &[Setting<'_>], members: &[usize]) -> Vec<Un
                 class,
                 thread: at,
                 ports: limit.ports,
-                used: members.iter().map(|&j| limit.use_of(j)).collect(),
+                used: members.iter().map(|&j| limit.thread_use(j)).collect(),
             });
         }
     }
@@ -76,14 +77,14 @@ struct PortLimit<'a> {
 
 impl PortLimit<'_> {
     /// Port cycles per instruction of a thread; 0 where it has other ports.
-    fn use_of(&self, i: usize) -> f64 {
+    fn thread_use(&self, i: usize) -> f64 {
         let own = self.used.iter().find(|(j, _)| *j == i);
         own.map_or(0.0, |(_, used)| *used)
     }
 }
 
 /// Ports that threads could exhaust together, those that they would exhaust most first.
-fn tight_ports<'a>(settings: &[Setting<'a>], members: &[usize]) -> Vec<PortLimit<'a>> {
+fn tight_ports<'a>(settings: &[ThreadSetting<'a>], members: &[usize]) -> Vec<PortLimit<'a>> {
     let mut limits = port_limits(settings, members);
     limits.retain(|limit| limit.set.is_shared() && limit.load > 1.0);
     limits.sort_by(|a, b| b.load.total_cmp(&a.load));
@@ -91,7 +92,7 @@ fn tight_ports<'a>(settings: &[Setting<'a>], members: &[usize]) -> Vec<PortLimit
 }
 
 /// Limits of ports on the threads of a core.
-fn port_limits<'a>(settings: &[Setting<'a>], members: &[usize]) -> Vec<PortLimit<'a>> {
+fn port_limits<'a>(settings: &[ThreadSetting<'a>], members: &[usize]) -> Vec<PortLimit<'a>> {
     let model = settings[members[0]].model;
     let mut limits = Vec::new();
     for set in &model.ports {
@@ -102,10 +103,10 @@ fn port_limits<'a>(settings: &[Setting<'a>], members: &[usize]) -> Vec<PortLimit
         };
         for part in 0..parts {
             let threads: Vec<usize> = members.iter().copied().skip(part).step_by(parts).collect();
-            let use_of = |&i: &usize| (i, set.use_of(&settings[i].needs.works));
+            let use_of = |&i: &usize| (i, set.port_use(&settings[i].needs.works));
             let used: Vec<_> = threads.iter().map(use_of).collect();
             let wanted = used.iter().map(|&(i, used)| used * settings[i].limits.all);
-            let ports = set.together(threads.len());
+            let ports = set.joint_ports(threads.len());
             let load = wanted.sum::<f64>() / ports;
             limits.push(PortLimit {
                 set,

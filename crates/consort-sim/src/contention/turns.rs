@@ -6,11 +6,11 @@ use super::claims::{Claim, FETCH, MAX_WAYS, SLOTS, Supply, members};
 const STEPS: u32 = 4;
 
 /// Instructions per cycle of each thread of a core.
-pub(super) type Rates = [f64; MAX_WAYS];
+pub(super) type CoreRates = [f64; MAX_WAYS];
 
 /// Returns the turns of fetch left to a set while some of the others refill: each of these has its
 /// fair share of them for as much of its time outside the set as it refills.
-pub(super) fn beside_refills(supply: &Supply, claims: &[Claim], set: u32) -> f64 {
+pub(super) fn fetch_turns_left(supply: &Supply, claims: &[Claim], set: u32) -> f64 {
     let others = claims.iter().enumerate();
     let outside = others.filter(|(j, _)| set >> j & 1 == 0);
     let refilling = outside.map(|(_, claim)| {
@@ -27,8 +27,8 @@ pub(super) fn beside_refills(supply: &Supply, claims: &[Claim], set: u32) -> f64
 
 /// The rates that a set claims, none above what its share of so many turns of fetch allows: threads
 /// take turns, however much a turn brings each.
-pub(super) fn by_fetch(there: f64, claims: &[Claim], set: u32) -> Rates {
-    let mut rates = Rates::default();
+pub(super) fn fetch_limited_rates(there: f64, claims: &[Claim], set: u32) -> CoreRates {
+    let mut rates = CoreRates::default();
     let fetches = |i: usize| claims[i].rate * claims[i].use_of[FETCH];
     let shares = fair_shares(there, set, fetches);
     for i in members(set) {
@@ -47,7 +47,7 @@ pub(super) fn by_fetch(there: f64, claims: &[Claim], set: u32) -> Rates {
 /// Turns go to who has had none for longest. A thread that would fetch again right behind its own
 /// turn therefore waits for everyone who wants one then; one that pauses first, as behind a taken
 /// branch, is served at once.
-fn delay_fetch(there: f64, claims: &[Claim], rates: &mut Rates, set: u32) {
+fn delay_fetch(there: f64, claims: &[Claim], rates: &mut CoreRates, set: u32) {
     if !there.is_finite() {
         return;
     }
@@ -62,7 +62,7 @@ fn delay_fetch(there: f64, claims: &[Claim], rates: &mut Rates, set: u32) {
 /// Lets rates fall that delay each other, given the turns per instruction of each thread, and its
 /// cycles per instruction with these turns when it finds so many others before it at each.
 fn delay(
-    rates: &mut Rates,
+    rates: &mut CoreRates,
     set: u32,
     turns: impl Fn(usize) -> f64,
     cycles: impl Fn(usize, f64, f64) -> f64,
@@ -71,11 +71,11 @@ fn delay(
         return;
     }
     let alone = *rates;
-    let mut each = Rates::default();
+    let mut each = CoreRates::default();
     members(set).for_each(|i| each[i] = turns(i));
     for _ in 0..STEPS {
         let before = *rates;
-        let mut used = Rates::default();
+        let mut used = CoreRates::default();
         members(set).for_each(|i| used[i] = rates[i] * each[i]);
         let waits = waits(&used, set);
         for i in members(set) {
@@ -89,7 +89,12 @@ fn delay(
 }
 
 /// Returns rates that the set's shares of the core's turns of dispatch allow as well.
-pub(super) fn by_turns(supply: &Supply, claims: &[Claim], mut rates: Rates, set: u32) -> Rates {
+pub(super) fn turn_limited_rates(
+    supply: &Supply,
+    claims: &[Claim],
+    mut rates: CoreRates,
+    set: u32,
+) -> CoreRates {
     if f64::from(set.count_ones()) <= supply.turns {
         return rates;
     }
@@ -115,7 +120,7 @@ pub(super) fn by_turns(supply: &Supply, claims: &[Claim], mut rates: Rates, set:
 
 /// Slows down who would dispatch a group in cycles in which others do, as [`delay_fetch`] does for
 /// fetch. Where several groups go in a cycle, each of these turns has an equal part of the threads.
-fn delay_groups(supply: &Supply, claims: &[Claim], rates: &mut Rates, set: u32) {
+fn delay_groups(supply: &Supply, claims: &[Claim], rates: &mut CoreRates, set: u32) {
     let count = f64::from(set.count_ones());
     let met = (count / supply.turns - 1.0) / (count - 1.0);
     let turns = |i: usize| 1.0 / claims[i].per_turn.max(f64::MIN_POSITIVE);
@@ -128,9 +133,9 @@ fn delay_groups(supply: &Supply, claims: &[Claim], rates: &mut Rates, set: u32) 
 /// Others that each member of a set finds before it when it wants a turn, given the turns per cycle
 /// that each uses. Of the cycles that the rest leaves, another wants as large a part as it has; and
 /// nobody waits for more turns than the others take.
-fn waits(used: &Rates, set: u32) -> Rates {
+fn waits(used: &CoreRates, set: u32) -> CoreRates {
     let all: f64 = members(set).map(|i| used[i]).sum();
-    let mut waits = Rates::default();
+    let mut waits = CoreRates::default();
     for j in members(set) {
         let left = (1.0 - (all - used[j])).max(used[j]).max(f64::MIN_POSITIVE);
         let wanted = used[j] / left;
@@ -146,8 +151,8 @@ fn waits(used: &Rates, set: u32) -> Rates {
 }
 
 /// Max-min fair shares of what the members of a set want.
-fn fair_shares(there: f64, set: u32, wants: impl Fn(usize) -> f64) -> Rates {
-    let mut shares = Rates::default();
+fn fair_shares(there: f64, set: u32, wants: impl Fn(usize) -> f64) -> CoreRates {
+    let mut shares = CoreRates::default();
     let (mut left, mut open) = (there, set);
     while open != 0 {
         let fair = left / f64::from(open.count_ones());
@@ -168,7 +173,7 @@ mod tests {
     use super::*;
     use crate::contention::claims::Front;
     use crate::contention::claims::testing::{claim, fetching, four_wide};
-    use crate::contention::dispatch::share;
+    use crate::contention::dispatch::dispatch_rates;
 
     #[test]
     fn a_turn_that_is_hardly_used_is_lost_to_the_other() {
@@ -176,14 +181,14 @@ mod tests {
             turns: 1.0,
             ..four_wide()
         };
-        let rates = share(&supply, &[claim(4.0, 1.0), claim(1.4, 1.0)]);
+        let rates = dispatch_rates(&supply, &[claim(4.0, 1.0), claim(1.4, 1.0)]);
         assert!((rates[0] - 2.0).abs() < 1e-9, "{rates:?}");
         assert!((rates[1] - 1.4).abs() < 1e-9, "{rates:?}");
         // One operation in four cycles takes one of these.
-        let rates = share(&supply, &[claim(4.0, 1.0), claim(0.25, 1.0)]);
+        let rates = dispatch_rates(&supply, &[claim(4.0, 1.0), claim(0.25, 1.0)]);
         assert!((rates[0] - 3.0).abs() < 1e-9, "{rates:?}");
         // Who waits all the time takes no turns.
-        let rates = share(&supply, &[claim(4.0, 1.0), claim(4.0, 0.0)]);
+        let rates = dispatch_rates(&supply, &[claim(4.0, 1.0), claim(4.0, 0.0)]);
         assert!((rates[0] - 4.0).abs() < 1e-9, "{rates:?}");
     }
 
@@ -195,9 +200,9 @@ mod tests {
             ..four_wide()
         };
         // Two instructions per cycle are a group of four every other cycle.
-        let rates = share(&supply, &[claim(4.0, 1.0), claim(2.0, 1.0)]);
+        let rates = dispatch_rates(&supply, &[claim(4.0, 1.0), claim(2.0, 1.0)]);
         assert!((rates[0] - 2.0).abs() < 1e-9, "{rates:?}");
-        let rates = share(&supply, &[claim(4.0, 1.0), claim(1.0, 1.0)]);
+        let rates = dispatch_rates(&supply, &[claim(4.0, 1.0), claim(1.0, 1.0)]);
         assert!((rates[0] - 3.0).abs() < 1e-9, "{rates:?}");
     }
 
@@ -209,11 +214,11 @@ mod tests {
         fetches.use_of[FETCH] = 0.25;
         let mut refills = claim(4.0, 0.0);
         refills.refills = 1.0;
-        let rates = share(&supply, &[fetches, refills]);
+        let rates = dispatch_rates(&supply, &[fetches, refills]);
         assert!((rates[0] - 2.0).abs() < 1e-9, "{rates:?}");
         // Who needs no more than every second turn loses nothing.
         fetches.use_of[FETCH] = 0.125;
-        let rates = share(&supply, &[fetches, refills]);
+        let rates = dispatch_rates(&supply, &[fetches, refills]);
         assert!((rates[0] - 4.0).abs() < 1e-9, "{rates:?}");
     }
 
@@ -232,7 +237,7 @@ mod tests {
             window: 0.1,
             full: 0.0,
         };
-        let rate = |other: Claim| share(&supply, &[bound, other])[0];
+        let rate = |other: Claim| dispatch_rates(&supply, &[bound, other])[0];
         assert!((rate(fetching(1.0, 0.0)) - 4.0 / 3.0).abs() < 1e-9);
         let beside = rate(fetching(1.0, 0.4));
         // The other wants a turn in four of ten cycles, of those that this one leaves.
@@ -243,7 +248,7 @@ mod tests {
         bound.front.full = 1.0;
         bound.front.window = 2.0;
         bound.rate = 0.5;
-        let rate = share(&supply, &[bound, fetching(1.0, 0.4)])[0];
+        let rate = dispatch_rates(&supply, &[bound, fetching(1.0, 0.4)])[0];
         assert!((rate - 0.5).abs() < 1e-9, "{rate}");
     }
 }

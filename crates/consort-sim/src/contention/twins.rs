@@ -5,16 +5,16 @@
 //! all of them, which is as exact as solving for each and as much faster as there are twins: teams
 //! of equal threads on chips of many cores are mostly that.
 
-use super::types::{Demand, Running};
-use crate::chip::{Chip, Place};
+use super::types::{Demand, RunningThread};
+use crate::chip::{Chip, PuPlace};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Threads that stand for others.
 #[derive(Clone, Debug)]
-pub(crate) struct Twins<'a> {
+pub(crate) struct RepresentativeThreads<'a> {
     /// One thread of each kind.
-    pub(crate) running: Vec<Running<'a>>,
+    pub(crate) running: Vec<RunningThread<'a>>,
     /// Number of threads that each of `running` stands for, itself included.
     pub(crate) times: Vec<f64>,
     /// Number of those that are in its LLC domain.
@@ -25,25 +25,25 @@ pub(crate) struct Twins<'a> {
 
 /// A thread of an L2 domain: rank of its core among the busy ones there, the core's type, its
 /// demand, its node and package.
-type Member = [usize; 6];
+type ThreadSignature = [usize; 6];
 
-impl<'a> Twins<'a> {
+impl<'a> RepresentativeThreads<'a> {
     /// The twins among running threads.
-    pub(crate) fn new(chip: &Chip, running: &[Running<'a>]) -> Self {
+    pub(crate) fn new(chip: &Chip, running: &[RunningThread<'a>]) -> Self {
         let kinds = kinds(running);
         if kinds
             .iter()
             .max()
             .is_none_or(|most| most + 1 == running.len())
         {
-            return Self::none(running);
+            return Self::without_twins(running);
         }
-        let places: Vec<Place> = running.iter().map(|r| chip.places()[r.pu]).collect();
+        let places: Vec<PuPlace> = running.iter().map(|r| chip.places()[r.pu]).collect();
         let stands = stand_ins(&places, &kinds, &|llc| chip.llc_kib(llc).to_bits() as usize);
-        Self::standing(running, &places, &stands)
+        Self::from_representatives(running, &places, &stands)
     }
 
-    fn none(running: &[Running<'a>]) -> Self {
+    fn without_twins(running: &[RunningThread<'a>]) -> Self {
         Self {
             running: running.to_vec(),
             times: vec![1.0; running.len()],
@@ -53,7 +53,11 @@ impl<'a> Twins<'a> {
     }
 
     /// From the index of the thread that stands for each.
-    fn standing(running: &[Running<'a>], places: &[Place], stands: &[usize]) -> Self {
+    fn from_representatives(
+        running: &[RunningThread<'a>],
+        places: &[PuPlace],
+        stands: &[usize],
+    ) -> Self {
         let mut twins = Self {
             running: Vec::new(),
             times: Vec::new(),
@@ -86,9 +90,9 @@ impl<'a> Twins<'a> {
 }
 
 /// Number of each thread's demand, by first appearance.
-fn kinds(running: &[Running<'_>]) -> Vec<usize> {
+fn kinds(running: &[RunningThread<'_>]) -> Vec<usize> {
     let mut known = BTreeMap::new();
-    let kind = |r: &Running<'_>| number(&mut known, key(r.demand));
+    let kind = |r: &RunningThread<'_>| number(&mut known, key(r.demand));
     running.iter().map(kind).collect()
 }
 
@@ -114,7 +118,7 @@ fn number<K: Ord>(known: &mut BTreeMap<K, usize>, key: K) -> usize {
 
 /// For each thread the one that stands for it. Those that stand for the threads of an LLC domain
 /// are all in one.
-fn stand_ins(places: &[Place], kinds: &[usize], capacity: &dyn Fn(usize) -> usize) -> Vec<usize> {
+fn stand_ins(places: &[PuPlace], kinds: &[usize], capacity: &dyn Fn(usize) -> usize) -> Vec<usize> {
     let mut l2s: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
     for (i, place) in places.iter().enumerate() {
         l2s.entry((place.llc, place.l2)).or_default().push(i);
@@ -144,11 +148,11 @@ fn stand_ins(places: &[Place], kinds: &[usize], capacity: &dyn Fn(usize) -> usiz
 }
 
 fn signature(
-    places: &[Place],
+    places: &[PuPlace],
     kinds: &[usize],
     capacity: &dyn Fn(usize) -> usize,
     members: &[usize],
-) -> Vec<Member> {
+) -> Vec<ThreadSignature> {
     let (mut rank, mut last) = (0, places[members[0]].core);
     let member = |&i: &usize| {
         let place = places[i];

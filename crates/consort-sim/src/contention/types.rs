@@ -28,7 +28,7 @@ pub struct Demand {
 
 /// A thread on a PU. No PU has two.
 #[derive(Clone, Copy, Debug)]
-pub struct Running<'a> {
+pub struct RunningThread<'a> {
     /// Number of the PU.
     pub pu: usize,
     /// Demand of the thread.
@@ -60,9 +60,9 @@ pub struct ThreadRates {
     /// Cycles per instruction; the sum of `stack`.
     pub cpi: f64,
     /// Cycles by cause, per instruction.
-    pub stack: Stack,
+    pub stack: CpiStack,
     /// Moves and counts, per instruction.
-    pub flow: Flow,
+    pub flow: InstructionActivity,
     /// Window that it has, instructions.
     pub window: f64,
     /// Long misses that overlap.
@@ -88,7 +88,7 @@ pub struct LockQueue {
 
 /// Cycles per instruction by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Stack {
+pub struct CpiStack {
     /// Dispatch of the instructions at the rate that width and dependences allow.
     pub base: f64,
     /// Functional units too few or too slow, one's own use and others'.
@@ -115,14 +115,14 @@ pub struct Stack {
     pub lock: f64,
 }
 
-impl Stack {
-    /// Names of the components in the order of [`Stack::to_array`].
+impl CpiStack {
+    /// Names of the components in the order of [`CpiStack::to_array`].
     pub const NAMES: [&'static str; 12] = [
         "base", "units", "fetch", "branch", "l2", "llc", "memory", "queue", "tlb", "window",
         "dispatch", "lock",
     ];
 
-    /// The components in the order of [`Stack::NAMES`], cycles per instruction.
+    /// The components in the order of [`CpiStack::NAMES`], cycles per instruction.
     pub fn to_array(self) -> [f64; 12] {
         [
             self.base,
@@ -148,7 +148,7 @@ impl Stack {
 
 /// Doings of one instruction on average; events that counters and energy are made of.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Flow {
+pub struct InstructionActivity {
     /// Accesses to the L1D.
     pub l1d_accesses: f64,
     /// Misses of the L1D.
@@ -185,9 +185,9 @@ pub struct Flow {
     pub fpu_busy_cycles: f64,
     /// Cycles that floating-point operations are in execution, over all of them.
     pub fp_cycles: f64,
-    /// Cycles of [`Stack::dispatch`] in which co-runners have the turns of fetch.
+    /// Cycles of [`CpiStack::dispatch`] in which co-runners have the turns of fetch.
     pub lost_fetch_cycles: f64,
-    /// Cycles of [`Stack::dispatch`] in which co-runners have the ports.
+    /// Cycles of [`CpiStack::dispatch`] in which co-runners have the ports.
     pub lost_port_cycles: f64,
     /// Dispatch groups, at least: those that the instructions fill in the core's mode.
     pub groups: f64,

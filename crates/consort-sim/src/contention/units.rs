@@ -21,7 +21,7 @@ pub(crate) struct UnitQueue {
 
 /// A thread's use of one class of units.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct UnitUse {
+pub(crate) struct UnitClassUse {
     /// Operations per instruction.
     pub(crate) operations: f64,
     /// Cycles from operands to result.
@@ -32,11 +32,11 @@ pub(crate) struct UnitUse {
 pub(crate) const FP: usize = 1;
 
 /// The use of units by a mix on a core, in the order int, fp, load/store, branch, vector.
-pub(crate) fn unit_use(core: &CoreSpec, mix: &MixSpec) -> [UnitUse; CLASSES] {
+pub(crate) fn unit_use(core: &CoreSpec, mix: &MixSpec) -> [UnitClassUse; CLASSES] {
     let u = &core.units;
     let int = mix.int + if u.branch.is_none() { mix.branch } else { 0.0 };
     let fp = mix.fp + if u.vector.is_none() { mix.vector } else { 0.0 };
-    let of = |operations: f64, spec: &UnitSpec| UnitUse {
+    let of = |operations: f64, spec: &UnitSpec| UnitClassUse {
         operations,
         latency: spec.latency_cycles,
     };

@@ -21,7 +21,7 @@ pub(crate) struct Pressure {
 
 impl Pressure {
     /// The same on a buffer of which an instruction in the window takes so many entries.
-    pub(crate) fn of(self, per_instruction: f64) -> Self {
+    pub(crate) fn for_buffer(self, per_instruction: f64) -> Self {
         Self {
             computing: self.computing * per_instruction,
             waiting: self.waiting * per_instruction,
@@ -35,7 +35,7 @@ impl Pressure {
 }
 
 /// Entries that thread `i` has of a shared window of `entries`.
-pub(crate) fn shared(entries: f64, pressures: &[Pressure], i: usize) -> f64 {
+pub(crate) fn window_share(entries: f64, pressures: &[Pressure], i: usize) -> f64 {
     let all: f64 = pressures.iter().map(|p| p.entries()).sum();
     let own = pressures[i].entries();
     if all <= entries {
@@ -67,25 +67,25 @@ mod tests {
 
     #[test]
     fn alone_a_thread_has_it_all() {
-        assert_eq!(shared(128.0, &[computing(20.0)], 0), 128.0);
-        assert_eq!(shared(128.0, &[chaser()], 0), 128.0);
+        assert_eq!(window_share(128.0, &[computing(20.0)], 0), 128.0);
+        assert_eq!(window_share(128.0, &[chaser()], 0), 128.0);
     }
 
     #[test]
     fn who_waits_clogs_the_window() {
         let both = [computing(25.0), chaser()];
-        assert!(shared(128.0, &both, 0) < 10.0);
-        assert!(shared(128.0, &both, 1) > 100.0);
+        assert!(window_share(128.0, &both, 0) < 10.0);
+        assert!(window_share(128.0, &both, 1) > 100.0);
     }
 
     #[test]
     fn equals_have_equal_parts() {
-        assert_eq!(shared(128.0, &[chaser(), chaser()], 0), 64.0);
+        assert_eq!(window_share(128.0, &[chaser(), chaser()], 0), 64.0);
     }
 
     #[test]
     fn it_is_continuous_where_the_window_begins_to_be_too_small() {
-        let just = |x: f64| shared(128.0, &[computing(64.0), computing(x)], 0);
+        let just = |x: f64| window_share(128.0, &[computing(64.0), computing(x)], 0);
         assert!((just(64.0 - 1e-9) - just(64.0 + 1e-9)).abs() < 1e-6);
     }
 }

@@ -2,26 +2,26 @@
 
 use super::Engine;
 use super::lock::frequent::returns_per_instr;
-use super::observer::{Doing, Observer, Segment};
-use super::thread::{Status, Thread};
+use super::observer::{Observer, PuUse, RunSegment};
+use super::thread::{SimulatedThread, ThreadStatus};
 use super::time::{PS_PER_MS, seconds};
 
 /// Time between two timer interrupts, which come to all PUs at once, ps: HZ=250, the kernel's
 /// default (kernel/Kconfig.hz).
 const TIMER_PS: u64 = 4 * PS_PER_MS;
 
-impl Thread {
+impl SimulatedThread {
     /// Spends a span without an event in it: from `now` to `next`, which are `s` seconds apart.
     fn spend(&mut self, now: u64, next: u64, s: f64) {
         match self.status {
-            Status::Running | Status::Spinning(_) | Status::Calling(..) => {
+            ThreadStatus::Running | ThreadStatus::Spinning(_) | ThreadStatus::Calling(..) => {
                 self.spend_on_pu(now, next, s);
             }
-            Status::Ready => self.counts.wait_s += s,
-            Status::Waiting => self.counts.sleep(s),
-            Status::Io(_) => self.counts.block(s),
-            Status::Paused => self.counts.blocked_s += s,
-            Status::Unborn | Status::Finished => {}
+            ThreadStatus::Ready => self.counts.wait_s += s,
+            ThreadStatus::Waiting => self.counts.add_sleep_time(s),
+            ThreadStatus::Io(_) => self.counts.add_io_time(s),
+            ThreadStatus::Paused => self.counts.blocked_s += s,
+            ThreadStatus::Unborn | ThreadStatus::Finished => {}
         }
     }
 
@@ -29,17 +29,17 @@ impl Thread {
         self.counts.on_pu_s += s;
         self.counts.cycles += s * self.hz;
         self.counts.energy_j += s * self.static_w;
-        self.tick(now, next);
-        match self.doing(now) {
-            Doing::Kernel => self.counts.enter_kernel(s),
-            Doing::Overhead => self.counts.overhead_s += s,
-            Doing::Spin => self.counts.spin_s += s,
-            Doing::Work => self.work(next, s),
+        self.count_ticks(now, next);
+        match self.pu_use(now) {
+            PuUse::Kernel => self.counts.add_kernel_time(s),
+            PuUse::Overhead => self.counts.overhead_s += s,
+            PuUse::Spin => self.counts.spin_s += s,
+            PuUse::Work => self.execute_span(next, s),
         }
     }
 
-    fn work(&mut self, next: u64, s: f64) {
-        let left = self.left();
+    fn execute_span(&mut self, next: u64, s: f64) {
+        let left = self.instructions_left();
         // From the anchor, not from the last step: the same whatever steps time is split into.
         // The point that it reaches is reached exactly, whatever the rounding of the time.
         let passed = if next >= self.deadline {
@@ -62,13 +62,13 @@ impl Thread {
         self.counts.spin_s += s * (1.0 - self.progress);
         let kernel_cycles = self.kernel_cycles();
         if kernel_cycles > 0.0 {
-            self.counts.enter_kernel(done * kernel_cycles / self.hz);
+            self.counts.add_kernel_time(done * kernel_cycles / self.hz);
         }
     }
 
     /// Counts the timer ticks of a span, its beginning included, that interrupt it in user mode.
-    fn tick(&mut self, now: u64, next: u64) {
-        if self.kernel_until.is_none() && !self.in_kernel() {
+    fn count_ticks(&mut self, now: u64, next: u64) {
+        if self.kernel_until.is_none() && !self.is_in_kernel() {
             self.counts.user_returns += (next - 1) / TIMER_PS - now.saturating_sub(1) / TIMER_PS;
         }
     }
@@ -83,13 +83,13 @@ impl Thread {
     }
 
     /// Returns the use that it makes of its PU from an instant on.
-    pub(crate) fn doing(&self, now: u64) -> Doing {
+    pub(crate) fn pu_use(&self, now: u64) -> PuUse {
         match self.status {
-            Status::Spinning(_) => Doing::Spin,
-            Status::Calling(..) => Doing::Kernel,
-            _ if self.kernel_until.is_some() => Doing::Kernel,
-            _ if self.debt_until > now => Doing::Overhead,
-            _ => Doing::Work,
+            ThreadStatus::Spinning(_) => PuUse::Spin,
+            ThreadStatus::Calling(..) => PuUse::Kernel,
+            _ if self.kernel_until.is_some() => PuUse::Kernel,
+            _ if self.debt_until > now => PuUse::Overhead,
+            _ => PuUse::Work,
         }
     }
 }
@@ -103,7 +103,7 @@ impl Engine {
         }
         let s = seconds(next - now);
         if let Some(mut observer) = self.observer.take() {
-            self.tell(observer.as_mut(), next);
+            self.notify_observer(observer.as_mut(), next);
             self.observer = Some(observer);
         }
         let mut energy_j = 0.0;
@@ -126,7 +126,7 @@ impl Engine {
         }
         let (running, solution) = self.rates.solve(&self.kernel, &self.threads);
         if let Some(observer) = &mut self.observer {
-            observer.solved(now, solution);
+            observer.note_solution(now, solution);
         }
         for (slot, rates) in running.iter().zip(&solution.threads) {
             let thread = &mut self.threads[slot.thread];
@@ -137,21 +137,21 @@ impl Engine {
         self.account.refresh(&self.kernel, &mut self.threads);
     }
 
-    fn tell(&self, observer: &mut dyn Observer, next: u64) {
+    fn notify_observer(&self, observer: &mut dyn Observer, next: u64) {
         let now = self.calendar.now();
-        for thread in self.threads.iter().filter(|t| t.on_pu()) {
+        for thread in self.threads.iter().filter(|t| t.is_on_pu()) {
             let Some(logical) = thread.pu else {
                 continue;
             };
-            observer.returns(thread.id, thread.returned());
+            observer.note_returns(thread.id, thread.wait_returns());
             let rates = thread.present_rates();
-            observer.segment(&Segment {
+            observer.note_segment(&RunSegment {
                 thread: thread.id,
                 name: &thread.name,
-                pu: self.kernel.physical(logical),
+                pu: self.kernel.physical_pu(logical),
                 from_ps: now,
                 to_ps: next,
-                doing: thread.doing(now),
+                doing: thread.pu_use(now),
                 kernel_share: thread.kernel_share(),
                 rates: &rates,
             });

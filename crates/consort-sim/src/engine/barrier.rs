@@ -6,14 +6,14 @@
 //! kernel, from which both return.
 
 use super::Engine;
-use super::thread::Status;
+use super::thread::ThreadStatus;
 use super::time::after;
-use crate::os::Arrival;
+use crate::os::PlacementReason;
 
 impl Engine {
     /// A thread has done its part of the step.
     pub(crate) fn arrive(&mut self, t: usize) {
-        self.let_go(t);
+        self.release_lock(t);
         let p = self.threads[t].program;
         if self.threads[t].again {
             self.programs[p].begin_again(&mut self.threads[t], t);
@@ -22,7 +22,7 @@ impl Engine {
         let program = &mut self.programs[p];
         program.arrived += 1;
         if program.arrived == program.members.len() {
-            let woken = self.next_step(p);
+            let woken = self.begin_next_step(p);
             self.pay_for_waking(t, woken);
         } else if self.programs.repeats(p) {
             self.programs[p].begin_again(&mut self.threads[t], t);
@@ -38,26 +38,29 @@ impl Engine {
         let spin_s = self.programs[self.threads[t].program].spin_s;
         if spin_s > 0.0 {
             let thread = &mut self.threads[t];
-            thread.status = Status::Spinning(after(self.calendar.now(), spin_s));
+            thread.status = ThreadStatus::Spinning(after(self.calendar.now(), spin_s));
             thread.halt(self.calendar.now());
             self.note_stop(t);
-            self.calendar.stir();
+            self.calendar.note_activity();
         } else {
             self.call_to_sleep(t, None);
         }
     }
 
     /// Begins a program's next step, or its next run, or ends it; how many were woken.
-    pub(crate) fn next_step(&mut self, p: usize) -> usize {
+    pub(crate) fn begin_next_step(&mut self, p: usize) -> usize {
         loop {
             let program = &mut self.programs[p];
             program.arrived = 0;
             program.waited.set(self.calendar.now(), 0);
-            if program.steps.next(&mut program.draw, &mut program.work) {
+            if program
+                .steps
+                .begin_next(&mut program.draw, &mut program.work)
+            {
                 break;
             }
             program.complete(&self.threads, self.calendar.now());
-            if self.programs.run_once() {
+            if self.programs.runs_once() {
                 self.finish(p);
                 return 0;
             }
@@ -83,13 +86,17 @@ impl Engine {
         program.arrived += 1;
         program.waited.set(self.calendar.now(), program.arrived);
         match self.threads[t].status {
-            Status::Running => self.wait(t),
-            Status::Unborn => self.threads[t].status = Status::Waiting,
+            ThreadStatus::Running => self.wait(t),
+            ThreadStatus::Unborn => self.threads[t].status = ThreadStatus::Waiting,
             // One that did its part again.
-            Status::Ready | Status::Paused | Status::Io(_) => self.sleep(t, Status::Waiting),
-            Status::Calling(_, Some(_)) => self.sleep(t, Status::Waiting),
-            Status::Spinning(_) | Status::Calling(_, None) | Status::Waiting | Status::Finished => {
+            ThreadStatus::Ready | ThreadStatus::Paused | ThreadStatus::Io(_) => {
+                self.sleep(t, ThreadStatus::Waiting)
             }
+            ThreadStatus::Calling(_, Some(_)) => self.sleep(t, ThreadStatus::Waiting),
+            ThreadStatus::Spinning(_)
+            | ThreadStatus::Calling(_, None)
+            | ThreadStatus::Waiting
+            | ThreadStatus::Finished => {}
         }
     }
 
@@ -98,34 +105,34 @@ impl Engine {
     pub(crate) fn release(&mut self, t: usize) -> bool {
         let slept = matches!(
             self.threads[t].status,
-            Status::Waiting | Status::Calling(_, None)
+            ThreadStatus::Waiting | ThreadStatus::Calling(_, None)
         );
         match self.threads[t].status {
-            Status::Spinning(_) => {
-                self.threads[t].status = Status::Running;
+            ThreadStatus::Spinning(_) => {
+                self.threads[t].status = ThreadStatus::Running;
                 self.threads[t].set_deadline(self.calendar.now());
                 self.calendar.void_rates();
-                self.calendar.stir();
+                self.calendar.note_activity();
             }
-            Status::Waiting => {
+            ThreadStatus::Waiting => {
                 self.threads[t].counts.futex_returns += 1;
-                self.place(t, Arrival::Wake);
+                self.place(t, PlacementReason::Wake);
             }
-            Status::Calling(until, None) => self.cut_short(t, until),
-            Status::Unborn => self.place(t, Arrival::Start),
-            Status::Running => self.threads[t].set_deadline(self.calendar.now()),
-            Status::Ready
-            | Status::Calling(_, Some(_))
-            | Status::Io(_)
-            | Status::Paused
-            | Status::Finished => {}
+            ThreadStatus::Calling(until, None) => self.interrupt_call(t, until),
+            ThreadStatus::Unborn => self.place(t, PlacementReason::Start),
+            ThreadStatus::Running => self.threads[t].set_deadline(self.calendar.now()),
+            ThreadStatus::Ready
+            | ThreadStatus::Calling(_, Some(_))
+            | ThreadStatus::Io(_)
+            | ThreadStatus::Paused
+            | ThreadStatus::Finished => {}
         }
         slept
     }
 
     fn finish(&mut self, p: usize) {
         for t in self.programs[p].members.clone() {
-            self.sleep(t, Status::Finished);
+            self.sleep(t, ThreadStatus::Finished);
         }
         self.calendar.set_done(self.programs.are_done());
     }

@@ -1,31 +1,31 @@
 //! Setting a machine up with its programs.
 
 use super::Engine;
-use super::burst::{Burst, is_common};
+use super::burst::{BurstFactor, is_common};
+use super::cache_remnants::{CacheRemnants, LEVELS};
 use super::calendar::Calendar;
 use super::calls::CallCosts;
-use super::counts::Counts;
-use super::draw::{Draw, Purpose};
-use super::energy::Account;
+use super::counts::ThreadCounts;
+use super::draw::{Purpose, RandomStream};
+use super::energy::EnergyAccount;
 use super::error::EngineError;
-use super::instance::{Instance, Settings};
 use super::io::Io;
-use super::kernel::Kernel;
-use super::left_behind::{LEVELS, LeftBehind};
-use super::lock::frequent::Returns;
+use super::kernel::SimulatedKernel;
+use super::lock::frequent::KernelReturns;
 use super::lock::locks;
-use super::lock::point::{Points, are_events};
-use super::lock::waited::Waited;
+use super::lock::point::{LockAcquisitions, are_events};
+use super::lock::wait_time::WaitTime;
 use super::meter::EnergyMeter;
 use super::moving::Moves;
-use super::phases::Phases;
-use super::program::Program;
-use super::programs::Programs;
-use super::rates::Rates;
-use super::steps::{Run, Steps, stage_of};
-use super::thread::{Status, Thread};
+use super::phases::PhaseTable;
+use super::program::ProgramState;
+use super::programs::ProgramTable;
+use super::rates::RateSolver;
+use super::simulated_program::{SimulatedProgram, SimulationSettings};
+use super::steps::{ProgramSteps, RunProperties, stage_index};
+use super::thread::{SimulatedThread, ThreadStatus};
 use super::time::{NEVER, after};
-use super::warming::Warming;
+use super::warming::CacheWarming;
 use crate::chip::Chip;
 use crate::contention::{Demand, ThreadRates};
 use crate::program::{LockSpec, StageSpec};
@@ -39,23 +39,23 @@ impl Engine {
     /// A machine on which nothing has happened yet.
     pub(crate) fn new(
         chip: Arc<Chip>,
-        instances: &[Instance],
-        settings: &Settings,
+        instances: &[SimulatedProgram],
+        settings: &SimulationSettings,
         meter: Box<dyn EnergyMeter>,
     ) -> Result<Self, EngineError> {
         check(instances)?;
-        let mut arrivals = Draw::new(settings.seed, Purpose::Os, 0, 1);
+        let mut arrivals = RandomStream::new(settings.seed, Purpose::Os, 0, 1);
         let mut engine = Self {
             calls: CallCosts::new(&chip.spec().os),
-            phases: Phases::default(),
+            phases: PhaseTable::default(),
             observer: None,
             calendar: Calendar::new(),
             threads: Vec::new(),
-            programs: Programs::new(arrivals.order(instances.len()), settings.mode),
-            kernel: Kernel::new(&chip, settings)?,
+            programs: ProgramTable::new(arrivals.order(instances.len()), settings.mode),
+            kernel: SimulatedKernel::new(&chip, settings)?,
             moves: Moves::new(&chip, settings.free_migration),
-            rates: Rates::new(&chip),
-            account: Account::new(&chip, meter),
+            rates: RateSolver::new(&chip),
+            account: EnergyAccount::new(&chip, meter),
             chip,
         };
         let all = Arc::new(engine.chip.topology().pus().clone());
@@ -67,37 +67,37 @@ impl Engine {
         Ok(engine)
     }
 
-    fn add(&mut self, instance: &Instance, seed: u64, all: &Arc<PuSet>) {
+    fn add(&mut self, instance: &SimulatedProgram, seed: u64, all: &Arc<PuSet>) {
         let (number, first) = (self.programs.len(), self.threads.len());
         let count = instance.threads as usize;
         let spec = instance.program.threads.as_ref();
-        let cycle = self.phases.cycle(&instance.program, None);
+        let cycle = self.phases.intern_cycle(&instance.program, None);
         let cores = self.chip.core_types().iter();
-        let run = Run {
+        let run = RunProperties {
             threads: count,
             instructions: instance.instructions,
             pass_instr: self.phases.pass_instr(cycle),
             hz: cores.map(|c| c.frequency_ghz * 1e9).fold(1.0, f64::max),
         };
-        let steps = Steps::new(spec, run);
+        let steps = ProgramSteps::new(spec, run);
         for rank in 0..count {
             let thread = self.thread(instance, seed, rank, steps.progress, all);
             self.threads.push(thread);
         }
-        self.programs.push(Program {
+        self.programs.push(ProgramState {
             name: instance.program.name.clone(),
             members: first..first + count,
             steps,
-            draw: Draw::new(seed, Purpose::Barrier, number, 0),
+            draw: RandomStream::new(seed, Purpose::Barrier, number, 0),
             work: Vec::new(),
             arrived: 0,
-            waited: Waited::default(),
+            waited: WaitTime::default(),
             locks: locks(&self.threads[first].locks),
             spin_s: spec.map_or(0.0, |t| t.spin_us * 1e-6),
             bursts_together: is_common(&instance.program),
             start_ps: after(0, instance.start_ms * 1e-3),
             begun: false,
-            is_endless: instance.instructions >= Instance::ENDLESS,
+            is_endless: instance.instructions >= SimulatedProgram::ENDLESS,
             paused: false,
             completions: Vec::new(),
             run_start_ps: 0,
@@ -107,22 +107,24 @@ impl Engine {
 
     fn thread(
         &mut self,
-        instance: &Instance,
+        instance: &SimulatedProgram,
         seed: u64,
         rank: usize,
         progress: f64,
         all: &Arc<PuSet>,
-    ) -> Thread {
+    ) -> SimulatedThread {
         let program = self.programs.len();
         let spec = &instance.program;
-        let draw = |purpose| Draw::new(seed, purpose, program, rank);
+        let draw = |purpose| RandomStream::new(seed, purpose, program, rank);
         let stage = stage(instance, rank);
-        let text = self.phases.cycle(spec, None).first as u32;
-        let cycle = self.phases.cycle(spec, stage.map(|(number, _)| number));
+        let text = self.phases.intern_cycle(spec, None).first as u32;
+        let cycle = self
+            .phases
+            .intern_cycle(spec, stage.map(|(number, _)| number));
         let (burst, factor) = self.burst(instance, seed, rank);
         let number = self.threads.len() as u32;
         let pid = FIRST_PID + self.threads.len() as u32 - rank as u32;
-        Thread {
+        SimulatedThread {
             id: ThreadId {
                 pid,
                 tid: FIRST_PID + number,
@@ -132,15 +134,15 @@ impl Engine {
                 .map_or(spec.name.as_str(), |(_, s)| s.name.as_str())
                 .into(),
             program,
-            status: Status::Unborn,
+            status: ThreadStatus::Unborn,
             cycle,
             phase: cycle.first,
             phase_left: self.phases.entries[cycle.first].instructions,
             step_left: 0.0,
             again: false,
             io: Io::new(spec.io, draw(Purpose::Io)),
-            locks: Points::new(lock(instance), draw(Purpose::Lock)),
-            returns: Returns::default(),
+            locks: LockAcquisitions::new(lock(instance), draw(Purpose::Lock)),
+            returns: KernelReturns::default(),
             demand: self.demand(instance, text, cycle.first, factor),
             burst,
             original: Arc::clone(all),
@@ -157,9 +159,9 @@ impl Engine {
             debt_until: 0,
             debt_ps: 0,
             kernel_until: None,
-            wait_cycles: self.calls.of_wait(),
-            warming: Warming::default(),
-            left_behind: LeftBehind::default(),
+            wait_cycles: self.calls.wait_cycles(),
+            warming: CacheWarming::default(),
+            left_behind: CacheRemnants::default(),
             was_warm: true,
             turn_lines: [0.0; LEVELS],
             deadline: NEVER,
@@ -168,30 +170,36 @@ impl Engine {
             relearn_s: 0.0,
             vruntime_ps: 0,
             gone: false,
-            counts: Counts::default(),
-            sampled: Counts::default(),
+            counts: ThreadCounts::default(),
+            sampled: ThreadCounts::default(),
         }
     }
 
     /// A thread's own burstiness, and its factor at first.
-    fn burst(&self, instance: &Instance, seed: u64, rank: usize) -> (Burst, f64) {
+    fn burst(&self, instance: &SimulatedProgram, seed: u64, rank: usize) -> (BurstFactor, f64) {
         let spec = &instance.program;
         let of = |rank| {
-            let draw = Draw::new(seed, Purpose::Burst, self.programs.len(), rank);
-            Burst::new(spec.burstiness, draw)
+            let draw = RandomStream::new(seed, Purpose::Burst, self.programs.len(), rank);
+            BurstFactor::new(spec.burstiness, draw)
         };
         if rank == 0 || !is_common(spec) {
             let own = of(rank);
             let factor = own.factor();
             return (own, factor);
         }
-        let draw = Draw::new(seed, Purpose::Burst, self.programs.len(), rank);
-        (Burst::new(None, draw), of(0).factor())
+        let draw = RandomStream::new(seed, Purpose::Burst, self.programs.len(), rank);
+        (BurstFactor::new(None, draw), of(0).factor())
     }
 
     /// Returns a thread's first demand. The number of a text is that of the program's first phase
     /// in the table, where equal programs share their entries.
-    fn demand(&self, instance: &Instance, text: u32, phase: usize, intensity: f64) -> Demand {
+    fn demand(
+        &self,
+        instance: &SimulatedProgram,
+        text: u32,
+        phase: usize,
+        intensity: f64,
+    ) -> Demand {
         let spec = instance.program.threads.as_ref();
         let threads = spec.filter(|_| instance.threads > 1);
         Demand {
@@ -208,19 +216,19 @@ impl Engine {
 }
 
 /// The locks of an instance, which one thread alone never waits for.
-fn lock(instance: &Instance) -> Option<LockSpec> {
+fn lock(instance: &SimulatedProgram) -> Option<LockSpec> {
     let threads = instance.program.threads.as_ref();
     threads.filter(|_| instance.threads > 1)?.lock
 }
 
 /// The stage of a thread, by number, where the program has stages.
-fn stage(instance: &Instance, rank: usize) -> Option<(usize, &StageSpec)> {
+fn stage(instance: &SimulatedProgram, rank: usize) -> Option<(usize, &StageSpec)> {
     let stages = &instance.program.threads.as_ref()?.stages;
-    let number = stage_of(stages, rank, instance.threads as usize)?;
+    let number = stage_index(stages, rank, instance.threads as usize)?;
     stages.get(number).map(|stage| (number, stage))
 }
 
-fn check(instances: &[Instance]) -> Result<(), EngineError> {
+fn check(instances: &[SimulatedProgram]) -> Result<(), EngineError> {
     if instances.is_empty() {
         return Err(EngineError::NoProgram);
     }

@@ -11,7 +11,7 @@
 //! factor, drawn by their first; how unequal their work is between two barriers, the barrier's
 //! `imbalance` says. Other threads have factors of their own.
 
-use super::draw::Draw;
+use super::draw::RandomStream;
 use super::time::PS_PER_MS;
 use crate::math::exp;
 use crate::program::{Burstiness, ProgramSpec};
@@ -33,9 +33,9 @@ pub(crate) fn is_common(program: &ProgramSpec) -> bool {
 
 /// One thread's factor.
 #[derive(Clone, Debug)]
-pub(crate) struct Burst {
+pub(crate) struct BurstFactor {
     spec: Option<Burstiness>,
-    draw: Draw,
+    draw: RandomStream,
     deviate: f64,
     /// Sum and number of the factors drawn that have not taken effect.
     pending: (f64, f64),
@@ -43,9 +43,9 @@ pub(crate) struct Burst {
     pub(crate) left: f64,
 }
 
-impl Burst {
+impl BurstFactor {
     /// The factor's process in its stationary state.
-    pub(crate) fn new(spec: Option<Burstiness>, mut draw: Draw) -> Self {
+    pub(crate) fn new(spec: Option<Burstiness>, mut draw: RandomStream) -> Self {
         let deviate = draw.normal();
         let left = spec.map_or(f64::INFINITY, |s| interval(&s));
         Self {
@@ -98,7 +98,7 @@ mod tests {
             correlation: 0.7,
             interval_ginstr: 0.1,
         };
-        let mut burst = Burst::new(Some(spec), Draw::new(5, Purpose::Burst, 0, 0));
+        let mut burst = BurstFactor::new(Some(spec), RandomStream::new(5, Purpose::Burst, 0, 0));
         let mut factors = Vec::new();
         for _ in 0..40_000 {
             factors.push(burst.factor());
@@ -124,7 +124,7 @@ mod tests {
             correlation: 0.0,
             interval_ginstr: 0.1,
         };
-        let mut burst = Burst::new(Some(spec), Draw::new(5, Purpose::Burst, 0, 0));
+        let mut burst = BurstFactor::new(Some(spec), RandomStream::new(5, Purpose::Burst, 0, 0));
         burst.redraw();
         let first = burst.factor();
         burst.redraw();
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn without_burstiness_nothing_varies_and_nothing_is_due() {
-        let mut burst = Burst::new(None, Draw::new(5, Purpose::Burst, 0, 0));
+        let mut burst = BurstFactor::new(None, RandomStream::new(5, Purpose::Burst, 0, 0));
         burst.redraw();
         assert_eq!((burst.factor(), burst.left), (1.0, f64::INFINITY));
         assert_eq!(burst.take_mean(), None);

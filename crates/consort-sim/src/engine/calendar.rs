@@ -16,7 +16,7 @@ pub(crate) struct Calendar {
     stale: bool,
     /// Instant from which rates no longer hold because a thread has stopped, ps.
     stale_at: u64,
-    /// True if some thread has stalled or gone on since [`Calendar::watch`].
+    /// True if some thread has stalled or gone on since [`Calendar::clear_activity`].
     stirred: bool,
     /// Next instant at which the operating system evens out load, ps.
     tick_at: u64,
@@ -64,7 +64,7 @@ impl Calendar {
     }
 
     /// Instant of what is due next, ps.
-    pub(crate) fn next(&self) -> u64 {
+    pub(crate) fn next_due(&self) -> u64 {
         self.tick_at.min(self.burst_at).min(self.stale_at)
     }
 
@@ -96,17 +96,17 @@ impl Calendar {
     }
 
     /// Forgets that threads have stalled or gone on.
-    pub(crate) fn watch(&mut self) {
+    pub(crate) fn clear_activity(&mut self) {
         self.stirred = false;
     }
 
     /// Notes that a thread stalls or goes on.
-    pub(crate) fn stir(&mut self) {
+    pub(crate) fn note_activity(&mut self) {
         self.stirred = true;
     }
 
-    /// True if a thread has stalled or gone on since [`Calendar::watch`].
-    pub(crate) fn is_stirred(&self) -> bool {
+    /// True if a thread has stalled or gone on since [`Calendar::clear_activity`].
+    pub(crate) fn has_activity(&self) -> bool {
         self.stirred
     }
 

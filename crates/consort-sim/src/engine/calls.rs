@@ -10,7 +10,7 @@
 //! no instants between waking up and the work that follows.
 
 use super::Engine;
-use super::thread::{Status, Thread};
+use super::thread::{SimulatedThread, ThreadStatus};
 use super::time::{after, picoseconds};
 
 /// Costs of kernel calls on a machine, cycles.
@@ -36,12 +36,12 @@ impl CallCosts {
 
     /// Returns the cost of a wait together with the call that ends it, cycles: among equals each
     /// thread makes as many of the one as of the other.
-    pub(crate) fn of_wait(self) -> f64 {
+    pub(crate) fn wait_cycles(self) -> f64 {
         self.call_cycles + self.wake_cycles
     }
 }
 
-impl Thread {
+impl SimulatedThread {
     /// Time that so many cycles take where it is, ps.
     fn cycles_ps(&self, cycles: f64) -> u64 {
         if cycles > 0.0 {
@@ -52,10 +52,12 @@ impl Thread {
     }
 
     /// Returns the status in which it sleeps once it is off its PU, if it is about to sleep.
-    pub(crate) fn falls_asleep(&self) -> Option<Status> {
+    pub(crate) fn sleep_status(&self) -> Option<ThreadStatus> {
         match self.status {
-            Status::Spinning(_) | Status::Calling(_, None) => Some(Status::Waiting),
-            Status::Calling(_, Some(until)) => Some(Status::Io(until)),
+            ThreadStatus::Spinning(_) | ThreadStatus::Calling(_, None) => {
+                Some(ThreadStatus::Waiting)
+            }
+            ThreadStatus::Calling(_, Some(until)) => Some(ThreadStatus::Io(until)),
             _ => None,
         }
     }
@@ -77,18 +79,18 @@ impl Engine {
         let until = self.calendar.now() + thread.cycles_ps(self.calls.call_cycles);
         let io_until = blocked_s.map(|s| after(until, s));
         if self.calls.are_none() {
-            self.sleep(t, io_until.map_or(Status::Waiting, Status::Io));
+            self.sleep(t, io_until.map_or(ThreadStatus::Waiting, ThreadStatus::Io));
             return;
         }
         thread.halt(self.calendar.now());
-        thread.status = Status::Calling(until, io_until);
+        thread.status = ThreadStatus::Calling(until, io_until);
         self.note_stop(t);
-        self.calendar.stir();
+        self.calendar.note_activity();
     }
 
     /// Lets a thread that spins or calls to sleep do so at once; whether it did.
-    pub(crate) fn drop_off(&mut self, t: usize) -> bool {
-        let asleep = self.threads[t].falls_asleep();
+    pub(crate) fn sleep_at_once(&mut self, t: usize) -> bool {
+        let asleep = self.threads[t].sleep_status();
         if let Some(status) = asleep {
             self.sleep(t, status);
         }
@@ -97,10 +99,10 @@ impl Engine {
 
     /// A thread whose siblings let it go on while it calls the kernel to wait for them: the call
     /// returns when it is over, at the cost of a switch.
-    pub(crate) fn cut_short(&mut self, t: usize, until: u64) {
+    pub(crate) fn interrupt_call(&mut self, t: usize, until: u64) {
         let thread = &mut self.threads[t];
         let switch_ps = thread.cycles_ps(self.chip.spec().os.switch_cycles);
-        thread.status = Status::Running;
+        thread.status = ThreadStatus::Running;
         thread.counts.futex_returns += 1;
         thread.kernel_until = None;
         thread.debt_until = self.calendar.now();
@@ -109,7 +111,7 @@ impl Engine {
             until.saturating_sub(self.calendar.now()) + switch_ps,
         );
         self.calendar.void_rates();
-        self.calendar.stir();
+        self.calendar.note_activity();
     }
 
     /// A thread has woken so many siblings by a call; nothing when it has woken none.
@@ -121,13 +123,13 @@ impl Engine {
         let ps = woken as u64 * thread.cycles_ps(self.calls.wake_cycles);
         thread.counts.futex_returns += 1;
         match &mut thread.status {
-            Status::Running if ps > 0 => {
+            ThreadStatus::Running if ps > 0 => {
                 thread.stay_in_kernel(self.calendar.now(), ps);
-                self.calendar.stir();
+                self.calendar.note_activity();
                 return;
             }
             // It has no part in what comes next: it wakes the others, then waits.
-            Status::Calling(until, _) | Status::Spinning(until) => *until += ps,
+            ThreadStatus::Calling(until, _) | ThreadStatus::Spinning(until) => *until += ps,
             _ => {}
         }
         thread.counts.user_returns += 1;

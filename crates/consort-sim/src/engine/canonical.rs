@@ -9,10 +9,10 @@ use crate::chip::Chip;
 
 /// A running thread.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Slot {
+pub(crate) struct SolverSlot {
     /// Index of the thread.
     pub(crate) thread: usize,
-    /// The PU that it is on; after [`Canon::arrange`] the one for which it is solved.
+    /// The PU that it is on; after [`CanonicalPlacement::arrange`] the one for which it is solved.
     pub(crate) pu: usize,
     /// Key of the properties of the thread that its rates depend on.
     pub(crate) what: [u64; 4],
@@ -20,7 +20,7 @@ pub(crate) struct Slot {
 
 /// Classes of cores that are alike.
 #[derive(Clone, Debug)]
-pub(crate) struct Canon {
+pub(crate) struct CanonicalPlacement {
     /// Class of each core.
     class: Vec<usize>,
     /// Cores of each class.
@@ -30,10 +30,10 @@ pub(crate) struct Canon {
     first_pu: Vec<usize>,
     /// Runs of slots on one core: class, begin, end.
     runs: Vec<(usize, usize, usize)>,
-    arranged: Vec<Slot>,
+    arranged: Vec<SolverSlot>,
 }
 
-impl Canon {
+impl CanonicalPlacement {
     pub(crate) fn new(chip: &Chip) -> Self {
         let places = chip.places();
         let count = chip.domains().cores;
@@ -65,7 +65,7 @@ impl Canon {
     }
 
     /// Arranges running threads on like cores in the order of what they are.
-    pub(crate) fn arrange(&mut self, slots: &mut Vec<Slot>) {
+    pub(crate) fn arrange(&mut self, slots: &mut Vec<SolverSlot>) {
         slots.sort_unstable_by_key(|s| (self.core_of[s.pu], s.what, s.thread));
         self.list_runs(slots);
         let what = |run: &(usize, usize, usize)| slots[run.1..run.2].iter().map(|s| s.what);
@@ -79,13 +79,13 @@ impl Canon {
             let first = self.first_pu[self.cores[class][nth]];
             for (way, slot) in slots[begin..end].iter().enumerate() {
                 let pu = first + way;
-                self.arranged.push(Slot { pu, ..*slot });
+                self.arranged.push(SolverSlot { pu, ..*slot });
             }
         }
         std::mem::swap(slots, &mut self.arranged);
     }
 
-    fn list_runs(&mut self, slots: &[Slot]) {
+    fn list_runs(&mut self, slots: &[SolverSlot]) {
         self.runs.clear();
         let mut begin = 0;
         while begin < slots.len() {
@@ -105,14 +105,14 @@ mod tests {
     use proptest::prelude::*;
 
     /// Threads `t` on the PUs given, each like no other.
-    fn arranged(pus: &[usize]) -> Vec<Slot> {
-        let slot = |(thread, &pu): (usize, &usize)| Slot {
+    fn arranged(pus: &[usize]) -> Vec<SolverSlot> {
+        let slot = |(thread, &pu): (usize, &usize)| SolverSlot {
             thread,
             pu,
             what: [thread as u64, 0, 0, 0],
         };
-        let mut slots: Vec<Slot> = pus.iter().enumerate().map(slot).collect();
-        Canon::new(&chip(1)).arrange(&mut slots);
+        let mut slots: Vec<SolverSlot> = pus.iter().enumerate().map(slot).collect();
+        CanonicalPlacement::new(&chip(1)).arrange(&mut slots);
         slots
     }
 

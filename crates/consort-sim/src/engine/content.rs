@@ -8,23 +8,27 @@
 //!
 //! Bytes that a thread brings in are those of its misses, settled when its turn on a PU ends.
 
-use super::kernel::Kernel;
-use super::left_behind::{CacheId, Inflow, LEVELS, Left, cache_at, capacity};
-use super::thread::Thread;
+use super::cache_remnants::{CacheId, CacheRemnant, Inflow, LEVELS, cache_at, capacity};
+use super::kernel::SimulatedKernel;
+use super::thread::SimulatedThread;
 use crate::chip::Chip;
 
 /// The running threads and their PUs, as far as caches are concerned.
-pub(crate) struct Caches<'a> {
+pub(crate) struct CacheContents<'a> {
     pub(crate) chip: &'a Chip,
     pub(crate) inflow: &'a Inflow,
-    pub(crate) threads: &'a [Thread],
-    pub(crate) kernel: &'a Kernel,
+    pub(crate) threads: &'a [SimulatedThread],
+    pub(crate) kernel: &'a SimulatedKernel,
 }
 
-impl Caches<'_> {
-    /// Returns what thread `t` holds when its turn on a PU ends, for [`Thread::leave_behind`].
-    pub(crate) fn leaving(&self, t: usize, pu: usize) -> [Option<(CacheId, f64, f64)>; LEVELS] {
-        let held = self.held(t);
+impl CacheContents<'_> {
+    /// Returns what thread `t` holds when its turn on a PU ends, for [`SimulatedThread::leave_behind`].
+    pub(crate) fn contents_left(
+        &self,
+        t: usize,
+        pu: usize,
+    ) -> [Option<(CacheId, f64, f64)>; LEVELS] {
+        let held = self.resident_bytes(t);
         let level = |level| {
             let cache = cache_at(self.chip, pu, level)?;
             Some((cache, held[level], self.inflow_until_now(cache)))
@@ -33,8 +37,8 @@ impl Caches<'_> {
     }
 
     /// Bytes that thread `t` finds of its own in the caches of a PU.
-    pub(crate) fn found(&self, t: usize, pu: usize) -> [f64; LEVELS] {
-        [0, 1, 2].map(|level| self.found_in(t, pu, level).unwrap_or(0.0))
+    pub(crate) fn bytes_found(&self, t: usize, pu: usize) -> [f64; LEVELS] {
+        [0, 1, 2].map(|level| self.bytes_found_in(t, pu, level).unwrap_or(0.0))
     }
 
     /// True if a sibling of thread `t` runs in the caches of a PU, by level.
@@ -47,17 +51,17 @@ impl Caches<'_> {
         })
     }
 
-    fn found_in(&self, t: usize, pu: usize, level: usize) -> Option<f64> {
+    fn bytes_found_in(&self, t: usize, pu: usize, level: usize) -> Option<f64> {
         let cache = cache_at(self.chip, pu, level)?;
-        let left = self.threads[t].left_behind.of(cache)?;
+        let left = self.threads[t].left_behind.remnant(cache)?;
         let brought = (self.inflow_until_now(cache) - left.inflow).max(0.0);
         let held = self.others_in(t, Some(cache));
-        let held: f64 = held.map(|other| self.held(other)[level]).sum();
+        let held: f64 = held.map(|other| self.resident_bytes(other)[level]).sum();
         let room = capacity(self.chip, self.chip.places()[pu], level) - held - brought;
         Some((left.bytes - brought).max(room).clamp(0.0, left.bytes))
     }
 
-    fn held(&self, t: usize) -> [f64; LEVELS] {
+    fn resident_bytes(&self, t: usize) -> [f64; LEVELS] {
         self.threads[t].held_bytes(f64::from(self.chip.spec().memory.line_bytes))
     }
 
@@ -70,7 +74,7 @@ impl Caches<'_> {
         let inside = move |pu| {
             cache.is_some_and(|cache| cache_at(self.chip, pu, cache.level) == Some(cache))
         };
-        let occupied = self.kernel.occupied();
+        let occupied = self.kernel.occupied_pus();
         occupied.filter(move |(pu, _)| inside(*pu)).map(|(_, t)| t)
     }
 
@@ -78,15 +82,15 @@ impl Caches<'_> {
     fn inflow_until_now(&self, cache: CacheId) -> f64 {
         let going = self.running_in(Some(cache));
         let going: f64 = going
-            .map(|t| self.threads[t].brought_in(self.chip)[cache.level])
+            .map(|t| self.threads[t].bytes_brought(self.chip)[cache.level])
             .sum();
-        self.inflow.into(cache) + going
+        self.inflow.inflow_bytes(cache) + going
     }
 }
 
-impl Thread {
+impl SimulatedThread {
     /// Returns the bytes that it has brought into each level since its turn began.
-    pub(crate) fn brought_in(&self, chip: &Chip) -> [f64; LEVELS] {
+    pub(crate) fn bytes_brought(&self, chip: &Chip) -> [f64; LEVELS] {
         let line = f64::from(chip.spec().memory.line_bytes);
         let now = self.lines_brought();
         [0, 1, 2].map(|level| (now[level] - self.turn_lines[level]) * line)
@@ -105,7 +109,7 @@ impl Thread {
     /// Returns the bytes that it left in each level of caches at a PU, if it has used that cache.
     pub(crate) fn left_bytes(&self, chip: &Chip, pu: usize) -> [Option<f64>; LEVELS] {
         [0, 1, 2].map(|level| {
-            let left = self.left_behind.of(cache_at(chip, pu, level)?);
+            let left = self.left_behind.remnant(cache_at(chip, pu, level)?);
             left.map(|left| left.bytes)
         })
     }
@@ -114,7 +118,7 @@ impl Thread {
     pub(crate) fn leave_behind(&mut self, left: [Option<(CacheId, f64, f64)>; LEVELS]) {
         self.was_warm = !self.warming.is_open();
         for (cache, bytes, inflow) in left.into_iter().flatten() {
-            self.left_behind.note(Left {
+            self.left_behind.note(CacheRemnant {
                 cache,
                 bytes,
                 inflow,

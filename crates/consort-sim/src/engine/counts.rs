@@ -2,12 +2,12 @@
 //!
 //! Additive: the counts of an interval are the sum of the counts of its parts.
 
-use crate::contention::{Flow, Stack, ThreadRates};
+use crate::contention::{CpiStack, InstructionActivity, ThreadRates};
 use crate::program::MixSpec;
 
 /// Totals of one thread over an interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Counts {
+pub struct ThreadCounts {
     /// Time on a PU, s.
     pub on_pu_s: f64,
     /// Of `on_pu_s`, time without progress: context switches, exchanges of registers, and calls of
@@ -31,8 +31,8 @@ pub struct Counts {
     pub instructions: f64,
     /// Instructions completed, by class.
     pub classes: MixSpec,
-    /// Every [`Flow`] item in all, not per instruction.
-    pub flow: Flow,
+    /// Every [`InstructionActivity`] item in all, not per instruction.
+    pub flow: InstructionActivity,
     /// Cycles that mispredictions cost because strangers had overwritten what the thread had taught
     /// a branch predictor; spent as overhead, so in no cause of `stack`.
     pub relearn_cycles: f64,
@@ -40,7 +40,7 @@ pub struct Counts {
     /// them, and would not have missed in warm ones.
     pub refill_cycles: f64,
     /// Cycles by cause, in all; they sum to the cycles in which the thread made progress.
-    pub stack: Stack,
+    pub stack: CpiStack,
     /// Energy of its instructions and accesses, and its share of its core's static power, J.
     pub energy_j: f64,
     /// Times that it was put on a PU on which another thread, or none, had been.
@@ -56,7 +56,7 @@ pub struct Counts {
     pub user_returns: u64,
 }
 
-impl Default for Counts {
+impl Default for ThreadCounts {
     fn default() -> Self {
         Self {
             on_pu_s: 0.0,
@@ -70,10 +70,10 @@ impl Default for Counts {
             cycles: 0.0,
             instructions: 0.0,
             classes: MixSpec::NONE,
-            flow: Flow::default(),
+            flow: InstructionActivity::default(),
             relearn_cycles: 0.0,
             refill_cycles: 0.0,
-            stack: Stack::default(),
+            stack: CpiStack::default(),
             energy_j: 0.0,
             context_switches: 0,
             migrations: 0,
@@ -84,29 +84,29 @@ impl Default for Counts {
     }
 }
 
-impl Counts {
+impl ThreadCounts {
     /// Adds instructions of a mix, executed at given rates.
     pub(crate) fn execute(&mut self, instructions: f64, mix: &MixSpec, rates: &ThreadRates) {
         self.instructions += instructions;
         add_classes(&mut self.classes, mix, instructions);
-        add_flow(&mut self.flow, &rates.flow, instructions);
+        add_activity(&mut self.flow, &rates.flow, instructions);
         add_stack(&mut self.stack, &rates.stack, instructions);
     }
 
     /// Adds time in the kernel on a PU, s.
-    pub(crate) fn enter_kernel(&mut self, s: f64) {
+    pub(crate) fn add_kernel_time(&mut self, s: f64) {
         self.overhead_s += s;
         self.kernel_s += s;
     }
 
     /// Adds time asleep for siblings, s.
-    pub(crate) fn sleep(&mut self, s: f64) {
+    pub(crate) fn add_sleep_time(&mut self, s: f64) {
         self.blocked_s += s;
         self.asleep_s += s;
     }
 
     /// Adds time in input and output, s.
-    pub(crate) fn block(&mut self, s: f64) {
+    pub(crate) fn add_io_time(&mut self, s: f64) {
         self.blocked_s += s;
         self.io_s += s;
     }
@@ -124,7 +124,7 @@ impl Counts {
         self.cycles += other.cycles;
         self.instructions += other.instructions;
         add_classes(&mut self.classes, &other.classes, 1.0);
-        add_flow(&mut self.flow, &other.flow, 1.0);
+        add_activity(&mut self.flow, &other.flow, 1.0);
         self.relearn_cycles += other.relearn_cycles;
         self.refill_cycles += other.refill_cycles;
         add_stack(&mut self.stack, &other.stack, 1.0);
@@ -146,7 +146,7 @@ fn add_classes(sum: &mut MixSpec, mix: &MixSpec, n: f64) {
     sum.branch += mix.branch * n;
 }
 
-pub(super) fn add_flow(sum: &mut Flow, flow: &Flow, n: f64) {
+pub(super) fn add_activity(sum: &mut InstructionActivity, flow: &InstructionActivity, n: f64) {
     sum.l1d_accesses += flow.l1d_accesses * n;
     sum.l1d_misses += flow.l1d_misses * n;
     sum.l1i_misses += flow.l1i_misses * n;
@@ -170,7 +170,7 @@ pub(super) fn add_flow(sum: &mut Flow, flow: &Flow, n: f64) {
     sum.in_order_cycles += flow.in_order_cycles * n;
 }
 
-pub(super) fn add_stack(sum: &mut Stack, stack: &Stack, n: f64) {
+pub(super) fn add_stack(sum: &mut CpiStack, stack: &CpiStack, n: f64) {
     sum.base += stack.base * n;
     sum.units += stack.units * n;
     sum.fetch += stack.fetch * n;
@@ -206,8 +206,8 @@ mod tests {
         }
     }
 
-    fn executed(instructions: f64) -> Counts {
-        let mut counts = Counts::default();
+    fn executed(instructions: f64) -> ThreadCounts {
+        let mut counts = ThreadCounts::default();
         counts.execute(instructions, &mix(), &rates());
         counts
     }

@@ -24,9 +24,9 @@ pub(crate) enum Purpose {
 
 /// A stream of draws.
 #[derive(Clone, Debug)]
-pub(crate) struct Draw(Pcg64);
+pub(crate) struct RandomStream(Pcg64);
 
-impl Draw {
+impl RandomStream {
     /// The stream for a purpose of a thread of an instance.
     pub(crate) fn new(seed: u64, purpose: Purpose, instance: usize, thread: usize) -> Self {
         let parts = [purpose as u64, instance as u64, thread as u64];
@@ -43,7 +43,7 @@ impl Draw {
     }
 
     /// Uniform among `0..n`; 0 when `n` is 0.
-    pub(crate) fn below(&mut self, n: usize) -> usize {
+    pub(crate) fn uniform_below(&mut self, n: usize) -> usize {
         ((u128::from(self.0.next_u64()) * n as u128) >> 64) as usize
     }
 
@@ -62,7 +62,7 @@ impl Draw {
     pub(crate) fn order(&mut self, n: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..n).collect();
         for last in (1..n).rev() {
-            order.swap(last, self.below(last + 1));
+            order.swap(last, self.uniform_below(last + 1));
         }
         order
     }
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn deviates_have_their_mean_and_variance() {
-        let mut draw = Draw::new(1, Purpose::Burst, 0, 0);
+        let mut draw = RandomStream::new(1, Purpose::Burst, 0, 0);
         let (mean, variance) = moments(|| draw.normal());
         assert!(mean.abs() < 0.03 && (variance - 1.0).abs() < 0.05);
         let (mean, variance) = moments(|| draw.exponential(2.0));
@@ -99,7 +99,8 @@ mod tests {
 
     #[test]
     fn streams_differ_and_repeat() {
-        let first = |purpose, instance, thread| Draw::new(7, purpose, instance, thread).uniform();
+        let first =
+            |purpose, instance, thread| RandomStream::new(7, purpose, instance, thread).uniform();
         assert_eq!(first(Purpose::Io, 1, 2), first(Purpose::Io, 1, 2));
         assert_ne!(first(Purpose::Io, 1, 2), first(Purpose::Io, 2, 1));
         assert_ne!(first(Purpose::Io, 1, 2), first(Purpose::Burst, 1, 2));
@@ -107,7 +108,7 @@ mod tests {
 
     #[test]
     fn orders_are_permutations() {
-        let mut order = Draw::new(3, Purpose::Os, 0, 0).order(50);
+        let mut order = RandomStream::new(3, Purpose::Os, 0, 0).order(50);
         assert_ne!(order, (0..50).collect::<Vec<_>>());
         order.sort_unstable();
         assert_eq!(order, (0..50).collect::<Vec<_>>());

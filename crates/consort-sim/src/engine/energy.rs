@@ -1,14 +1,14 @@
 //! Account of the energy that was used.
 
-use super::kernel::Kernel;
+use super::kernel::SimulatedKernel;
 use super::meter::EnergyMeter;
-use super::thread::Thread;
-use super::warming::{Here, Warming};
+use super::thread::SimulatedThread;
+use super::warming::{CacheWarming, WarmingPlace};
 use crate::chip::Chip;
 use std::sync::Arc;
 
 /// Energy of the whole machine.
-pub(crate) struct Account {
+pub(crate) struct EnergyAccount {
     chip: Arc<Chip>,
     meter: Box<dyn EnergyMeter>,
     /// Power of idle cores and uncore, W.
@@ -21,7 +21,7 @@ pub(crate) struct Account {
     busy: Vec<u32>,
 }
 
-impl Account {
+impl EnergyAccount {
     /// Nothing used yet.
     pub(crate) fn new(chip: &Arc<Chip>, meter: Box<dyn EnergyMeter>) -> Self {
         Self {
@@ -50,45 +50,49 @@ impl Account {
     }
 
     /// Works out power again if a thread has stopped.
-    pub(crate) fn refresh_if_stopped(&mut self, kernel: &Kernel, threads: &mut [Thread]) {
+    pub(crate) fn refresh_if_stopped(
+        &mut self,
+        kernel: &SimulatedKernel,
+        threads: &mut [SimulatedThread],
+    ) {
         if self.idle_changed {
             self.refresh(kernel, threads);
         }
     }
 
     /// Works out the static power of threads and of everything else.
-    pub(crate) fn refresh(&mut self, kernel: &Kernel, threads: &mut [Thread]) {
+    pub(crate) fn refresh(&mut self, kernel: &SimulatedKernel, threads: &mut [SimulatedThread]) {
         self.idle_changed = false;
         let (busy, places, meter) = (&mut self.busy, self.chip.places(), &self.meter);
         busy.fill(0);
-        for (pu, _) in kernel.occupied() {
+        for (pu, _) in kernel.occupied_pus() {
             busy[places[pu].core] += 1;
         }
         let idle = (0..busy.len()).filter(|&core| busy[core] == 0);
         let idle_w: f64 = idle.map(|core| meter.core_w(core, false)).sum();
         self.base_w = idle_w + meter.uncore_w();
-        for (pu, t) in kernel.occupied() {
+        for (pu, t) in kernel.occupied_pus() {
             let core = places[pu].core;
             threads[t].static_w = meter.core_w(core, true) / f64::from(busy[core]);
         }
     }
 
     /// Energy of an instruction of a thread on a PU of the chip, J.
-    pub(crate) fn instruction_j(&self, thread: &Thread, pu: usize) -> f64 {
+    pub(crate) fn instruction_j(&self, thread: &SimulatedThread, pu: usize) -> f64 {
         let core = self.chip.places()[pu].core;
         let mix = &thread.demand.phase.spec.mix;
         self.meter.instruction_j(core, mix, &thread.rates.flow)
     }
 
     /// Lets a thread's warming see its rates at a PU of the chip.
-    pub(crate) fn warm(
+    pub(crate) fn update_warming(
         &self,
-        thread: &mut Thread,
+        thread: &mut SimulatedThread,
         pu: usize,
-        look: impl FnOnce(&mut Warming, &Here<'_>),
+        look: impl FnOnce(&mut CacheWarming, &WarmingPlace<'_>),
     ) {
         let mut warming = std::mem::take(&mut thread.warming);
-        let here = Here {
+        let here = WarmingPlace {
             chip: &self.chip,
             meter: self.meter.as_ref(),
             pu,

@@ -1,26 +1,28 @@
 //! The next event: its time and its effect.
 
 use super::Engine;
-use super::thread::{Status, Thread};
+use super::thread::{SimulatedThread, ThreadStatus};
 use super::time::NEVER;
-use super::warming::Warming;
-use crate::os::Arrival;
+use super::warming::CacheWarming;
+use crate::os::PlacementReason;
 
-impl Thread {
+impl SimulatedThread {
     /// Returns the instant of its next event, ps, if nothing else happens before.
     fn next_event(&self, now: u64) -> u64 {
         match self.status {
-            Status::Running => {
+            ThreadStatus::Running => {
                 let owes = self.debt_until > now;
                 let own = if owes { self.debt_until } else { self.deadline };
                 own.min(self.kernel_until.unwrap_or(NEVER))
             }
-            Status::Spinning(until) | Status::Calling(until, _) | Status::Io(until) => until,
-            Status::Unborn
-            | Status::Ready
-            | Status::Waiting
-            | Status::Paused
-            | Status::Finished => NEVER,
+            ThreadStatus::Spinning(until)
+            | ThreadStatus::Calling(until, _)
+            | ThreadStatus::Io(until) => until,
+            ThreadStatus::Unborn
+            | ThreadStatus::Ready
+            | ThreadStatus::Waiting
+            | ThreadStatus::Paused
+            | ThreadStatus::Finished => NEVER,
         }
     }
 }
@@ -35,7 +37,7 @@ impl Engine {
         let others = [
             self.kernel.next_event(),
             self.programs.next_event(),
-            self.calendar.next(),
+            self.calendar.next_due(),
         ];
         threads.chain(others).fold(NEVER, u64::min)
     }
@@ -55,7 +57,7 @@ impl Engine {
         }
         self.calendar.expire_rates();
         if self.calendar.is_tick() {
-            self.settle();
+            self.fill_free_pus();
             self.balance();
             self.expect_tick();
         }
@@ -63,7 +65,7 @@ impl Engine {
 
     fn begin_programs(&mut self) {
         while let Some(p) = self.programs.begin_next(self.calendar.now()) {
-            self.next_step(p);
+            self.begin_next_step(p);
         }
     }
 
@@ -71,20 +73,24 @@ impl Engine {
         self.leave_kernel(t);
         let thread = &mut self.threads[t];
         match thread.status {
-            Status::Running if thread.deadline <= self.calendar.now() => self.reach(t),
-            Status::Running if thread.debt_until == self.calendar.now() => {
+            ThreadStatus::Running if thread.deadline <= self.calendar.now() => {
+                self.reach_work_point(t)
+            }
+            ThreadStatus::Running if thread.debt_until == self.calendar.now() => {
                 thread.debt_ps = 0;
                 if thread.deadline == NEVER {
                     thread.set_deadline(self.calendar.now());
                 }
             }
-            Status::Spinning(until) if until <= self.calendar.now() => self.call_to_sleep(t, None),
-            Status::Calling(until, io) if until <= self.calendar.now() => {
-                self.sleep(t, io.map_or(Status::Waiting, Status::Io));
+            ThreadStatus::Spinning(until) if until <= self.calendar.now() => {
+                self.call_to_sleep(t, None)
             }
-            Status::Io(until) if until <= self.calendar.now() => {
+            ThreadStatus::Calling(until, io) if until <= self.calendar.now() => {
+                self.sleep(t, io.map_or(ThreadStatus::Waiting, ThreadStatus::Io));
+            }
+            ThreadStatus::Io(until) if until <= self.calendar.now() => {
                 thread.counts.io_returns += 1;
-                self.place(t, Arrival::Wake);
+                self.place(t, PlacementReason::Wake);
             }
             _ => {}
         }
@@ -99,36 +105,40 @@ impl Engine {
         {
             thread.kernel_until = None;
             thread.counts.user_returns += 1;
-            self.calendar.stir();
+            self.calendar.note_activity();
         }
     }
 
     /// A thread has reached a point of its work.
-    fn reach(&mut self, t: usize) {
+    fn reach_work_point(&mut self, t: usize) {
         self.threads[t].halt(self.calendar.now());
         let thread = &mut self.threads[t];
-        if let Some(pu) = thread.warm_at.filter(|_| thread.warming.left() <= 0.0) {
-            self.account.warm(thread, pu, Warming::begin_age);
+        if let Some(pu) = thread
+            .warm_at
+            .filter(|_| thread.warming.instructions_left() <= 0.0)
+        {
+            self.account
+                .update_warming(thread, pu, CacheWarming::begin_age);
         }
         if thread.burst.left <= 0.0 {
             thread.burst.redraw();
             self.calendar.expect_burst();
         }
         if thread.phase_left <= 0.0 {
-            self.next_phase(t);
+            self.enter_next_phase(t);
         }
         if self.threads[t].step_left <= 0.0 {
             self.arrive(t);
         } else if self.threads[t].locks.left <= 0.0 {
             self.reach_lock(t);
         } else if self.threads[t].io.left <= 0.0 {
-            let blocked_s = self.threads[t].io.block_s();
+            let blocked_s = self.threads[t].io.begin_operation();
             self.call_to_sleep(t, Some(blocked_s));
         }
         self.threads[t].set_deadline(self.calendar.now());
     }
 
-    fn next_phase(&mut self, t: usize) {
+    fn enter_next_phase(&mut self, t: usize) {
         let thread = &mut self.threads[t];
         let cycle = thread.cycle;
         let next = cycle.first + (thread.phase - cycle.first + 1) % cycle.len;

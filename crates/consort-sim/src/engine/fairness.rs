@@ -10,16 +10,16 @@
 //! the granularity is a third of a slice: both follow from the machine's slice. Today's Linux
 //! keeps the lag of sleepers and compares deadlines; a thread that has slept preempts there as well.
 
-use super::pu::Pu;
-use super::thread::Thread;
-use super::time::signed;
+use super::pu::PuState;
+use super::thread::SimulatedThread;
+use super::time::to_signed;
 
 /// Wake-up granularity, slices.
 const GRANULARITY: i64 = 3;
 
-impl Pu {
+impl PuState {
     /// Adds the time of the thread on it, which leaves it, to its virtual run time.
-    pub(crate) fn charge(&mut self, threads: &mut [Thread], now: u64) {
+    pub(crate) fn charge(&mut self, threads: &mut [SimulatedThread], now: u64) {
         self.note_least(threads, now);
         if let Some(t) = self.current {
             threads[t].vruntime_ps = self.vruntime_at(&threads[t], now);
@@ -29,12 +29,12 @@ impl Pu {
     /// Lets a thread that wakes take it, where it is far enough behind who is on it.
     pub(crate) fn preempt(
         &mut self,
-        threads: &mut [Thread],
+        threads: &mut [SimulatedThread],
         t: usize,
         (now, slice_ps): (u64, u64),
     ) {
         self.note_least(threads, now);
-        let slice = signed(slice_ps);
+        let slice = to_signed(slice_ps);
         let woken = &mut threads[t];
         woken.vruntime_ps = woken.vruntime_ps.max(self.least_ps - slice);
         let behind = woken.vruntime_ps + slice / GRANULARITY;
@@ -48,14 +48,14 @@ impl Pu {
     }
 
     /// The thread that is next, taken out of the queue.
-    pub(crate) fn take_next(&mut self, threads: &[Thread]) -> Option<usize> {
+    pub(crate) fn take_next(&mut self, threads: &[SimulatedThread]) -> Option<usize> {
         let least = |at: &usize| threads[self.queue[*at]].vruntime_ps;
         let at = (0..self.queue.len()).min_by_key(least)?;
         self.queue.remove(at)
     }
 
     /// The least virtual run time of its threads; it never falls.
-    fn note_least(&mut self, threads: &[Thread], now: u64) {
+    fn note_least(&mut self, threads: &[SimulatedThread], now: u64) {
         let on = self.current.map(|t| self.vruntime_at(&threads[t], now));
         let queued = self.queue.iter().map(|&t| threads[t].vruntime_ps);
         if let Some(least) = queued.chain(on).min() {
@@ -64,8 +64,8 @@ impl Pu {
     }
 
     /// Virtual run time at an instant of the thread that is on it, ps.
-    fn vruntime_at(&self, on: &Thread, now: u64) -> i64 {
-        on.vruntime_ps + signed(now.saturating_sub(self.since))
+    fn vruntime_at(&self, on: &SimulatedThread, now: u64) -> i64 {
+        on.vruntime_ps + to_signed(now.saturating_sub(self.since))
     }
 }
 
@@ -86,7 +86,7 @@ mod tests {
         for t in 0..2 {
             engine.restrict(t, [PuId(0)].into_iter().collect());
         }
-        engine.obey();
+        engine.enforce_masks();
         engine.run_until(ms * PS_PER_MS);
         engine
     }

@@ -5,7 +5,7 @@
 //! taken together: the time blocked is then the sum of k exponentials, by the central limit
 //! theorem k·mean + √k·mean·n with n standard normal.
 
-use super::draw::Draw;
+use super::draw::RandomStream;
 use crate::program::IoSpec;
 
 /// Least instructions between two blockings: about 50 µs on the cores of today.
@@ -14,7 +14,7 @@ const CLOSEST_INSTR: f64 = 1e5;
 /// One thread's input and output.
 #[derive(Clone, Debug)]
 pub(crate) struct Io {
-    draw: Draw,
+    draw: RandomStream,
     spacing: f64,
     together: f64,
     mean_s: f64,
@@ -24,7 +24,7 @@ pub(crate) struct Io {
 
 impl Io {
     /// The operations of a thread.
-    pub(crate) fn new(spec: Option<IoSpec>, mut draw: Draw) -> Self {
+    pub(crate) fn new(spec: Option<IoSpec>, mut draw: RandomStream) -> Self {
         let single = match spec {
             Some(io) if io.per_ginstr > 0.0 => 1e9 / io.per_ginstr,
             _ => f64::INFINITY,
@@ -41,7 +41,7 @@ impl Io {
     }
 
     /// Begins the operation that is due: the time that it blocks, s.
-    pub(crate) fn block_s(&mut self) -> f64 {
+    pub(crate) fn begin_operation(&mut self) -> f64 {
         self.left = self.spacing;
         if self.together > 1.0 {
             let spread = self.together.sqrt() * self.draw.normal();
@@ -64,10 +64,10 @@ mod tests {
                 per_ginstr,
                 blocked_us: 50.0,
             };
-            let mut io = Io::new(Some(spec), Draw::new(1, Purpose::Io, 0, 0));
-            io.block_s();
+            let mut io = Io::new(Some(spec), RandomStream::new(1, Purpose::Io, 0, 0));
+            io.begin_operation();
             let n = 4000;
-            let blocked: f64 = (0..n).map(|_| io.block_s()).sum();
+            let blocked: f64 = (0..n).map(|_| io.begin_operation()).sum();
             let instructions = io.left * f64::from(n);
             let expected = instructions * 1e-9 * per_ginstr * 50e-6;
             assert!((blocked / expected - 1.0).abs() < 0.05, "{per_ginstr}");

@@ -1,27 +1,31 @@
 //! The operating system: its model, and the queues of PUs that only it changes.
 
-use super::draw::{Draw, Purpose};
+use super::draw::{Purpose, RandomStream};
 use super::error::EngineError;
-use super::instance::Settings;
 use super::logical::LogicalMap;
-use super::pu::Pu;
-use super::thread::{Status, Thread};
+use super::pu::PuState;
+use super::simulated_program::SimulationSettings;
+use super::thread::{SimulatedThread, ThreadStatus};
 use super::time::{NEVER, PS_PER_MS, after};
 use crate::chip::Chip;
-use crate::os::{self, Arrival, OsModel, Shape, View};
+use crate::os::{self, OsModel, OsTopology, OsView, PlacementReason};
 
 /// The scheduler, the PUs that it sees, and where on the chip those are.
-pub(crate) struct Kernel {
+pub(crate) struct SimulatedKernel {
     os: Box<dyn OsModel>,
-    shape: Shape,
+    shape: OsTopology,
     map: LogicalMap,
-    pus: Vec<Pu>,
+    pus: Vec<PuState>,
     slice_ps: u64,
 }
 
 /// Returns the operating system's view; a function of the parts, so that its model stays free.
-fn view<'a>(shape: &'a Shape, pus: &'a [Pu], threads: &'a [Thread]) -> View<'a> {
-    View {
+fn view<'a>(
+    shape: &'a OsTopology,
+    pus: &'a [PuState],
+    threads: &'a [SimulatedThread],
+) -> OsView<'a> {
+    OsView {
         shape,
         pus,
         threads,
@@ -29,18 +33,21 @@ fn view<'a>(shape: &'a Shape, pus: &'a [Pu], threads: &'a [Thread]) -> View<'a> 
     }
 }
 
-impl Kernel {
+impl SimulatedKernel {
     /// Every PU free.
-    pub(crate) fn new(chip: &Chip, settings: &Settings) -> Result<Self, EngineError> {
+    pub(crate) fn new(chip: &Chip, settings: &SimulationSettings) -> Result<Self, EngineError> {
         let n = chip.places().len();
         Ok(Self {
-            os: os::build(&settings.os, Draw::new(settings.seed, Purpose::Os, 0, 0))?,
+            os: os::build(
+                &settings.os,
+                RandomStream::new(settings.seed, Purpose::Os, 0, 0),
+            )?,
             shape: match settings.logical_cores {
-                true => Shape::logical(chip),
-                false => Shape::of(chip),
+                true => OsTopology::from_logical_cores(chip),
+                false => OsTopology::from_chip(chip),
             },
             map: LogicalMap::identity(n),
-            pus: vec![Pu::new(); n],
+            pus: vec![PuState::new(); n],
             slice_ps: after(0, chip.spec().os.slice_ms * 1e-3).max(1),
         })
     }
@@ -51,8 +58,8 @@ impl Kernel {
     }
 
     /// The PU of the chip that one of its PUs is.
-    pub(crate) fn physical(&self, pu: usize) -> usize {
-        self.map.physical(pu)
+    pub(crate) fn physical_pu(&self, pu: usize) -> usize {
+        self.map.physical_pu(pu)
     }
 
     /// Puts other PUs of the chip beneath its own.
@@ -61,25 +68,25 @@ impl Kernel {
     }
 
     /// The thread on a PU.
-    pub(crate) fn current(&self, pu: usize) -> Option<usize> {
+    pub(crate) fn current_thread(&self, pu: usize) -> Option<usize> {
         self.pus[pu].current
     }
 
     /// The PUs of the chip that are in use, and the threads on them, in the order of its own PUs.
-    pub(crate) fn occupied(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
-        let on = |(pu, state): (usize, &Pu)| Some((self.map.physical(pu), state.current?));
+    pub(crate) fn occupied_pus(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        let on = |(pu, state): (usize, &PuState)| Some((self.map.physical_pu(pu), state.current?));
         self.pus.iter().enumerate().filter_map(on)
     }
 
     /// The same in the order of the chip's PUs.
-    pub(crate) fn occupied_in_order(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
-        let on = |pu| Some((pu, self.pus[self.map.logical(pu)].current?));
+    pub(crate) fn occupied_pus_in_order(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        let on = |pu| Some((pu, self.pus[self.map.logical_pu(pu)].current?));
         (0..self.len()).filter_map(on)
     }
 
     /// True if another thread is on the core of a thread.
-    pub(crate) fn shares_core(&self, chip: &Chip, thread: &Thread) -> bool {
-        let core = |pu: usize| chip.places()[self.map.physical(pu)].core;
+    pub(crate) fn shares_core(&self, chip: &Chip, thread: &SimulatedThread) -> bool {
+        let core = |pu: usize| chip.places()[self.map.physical_pu(pu)].core;
         let Some(own) = thread.pu else {
             return false;
         };
@@ -93,7 +100,7 @@ impl Kernel {
     }
 
     /// The thread on a PU whose slice is over.
-    pub(crate) fn expired(&self, pu: usize, now: u64) -> Option<usize> {
+    pub(crate) fn expired_thread(&self, pu: usize, now: u64) -> Option<usize> {
         let state = &self.pus[pu];
         state.current.filter(|_| state.slice_end <= now)
     }
@@ -117,24 +124,35 @@ impl Kernel {
     }
 
     /// The PU for a thread that has none.
-    pub(crate) fn choose(&mut self, threads: &[Thread], t: usize, why: Arrival) -> usize {
+    pub(crate) fn choose(
+        &mut self,
+        threads: &[SimulatedThread],
+        t: usize,
+        why: PlacementReason,
+    ) -> usize {
         self.os
-            .place(&view(&self.shape, &self.pus, threads), t, why)
+            .choose_pu(&view(&self.shape, &self.pus, threads), t, why)
     }
 
     /// A move that it makes at once.
-    pub(crate) fn hurry(&mut self, threads: &[Thread]) -> Option<(usize, usize)> {
-        self.os.hurry(&view(&self.shape, &self.pus, threads))
+    pub(crate) fn urgent_move(&mut self, threads: &[SimulatedThread]) -> Option<(usize, usize)> {
+        self.os.urgent_move(&view(&self.shape, &self.pus, threads))
     }
 
     /// A thread that a free PU pulls from another.
-    pub(crate) fn pull(&mut self, threads: &[Thread], pu: usize) -> Option<usize> {
-        self.os.pull(&view(&self.shape, &self.pus, threads), pu)
+    pub(crate) fn pull_thread(&mut self, threads: &[SimulatedThread], pu: usize) -> Option<usize> {
+        self.os
+            .pull_thread(&view(&self.shape, &self.pus, threads), pu)
     }
 
     /// A move that evens out load.
-    pub(crate) fn balance(&mut self, threads: &[Thread], ms: u64) -> Option<(usize, usize)> {
-        self.os.balance(&view(&self.shape, &self.pus, threads), ms)
+    pub(crate) fn balance_move(
+        &mut self,
+        threads: &[SimulatedThread],
+        ms: u64,
+    ) -> Option<(usize, usize)> {
+        self.os
+            .balance_move(&view(&self.shape, &self.pus, threads), ms)
     }
 
     /// Returns the next instant after `ms` at which it evens out load, ps.
@@ -143,14 +161,14 @@ impl Kernel {
     }
 
     /// Moves with which it begins a quantum of the policy.
-    pub(crate) fn deal(&mut self, threads: &[Thread]) -> Vec<(usize, usize)> {
-        let deal = self.os.deal(&view(&self.shape, &self.pus, threads));
+    pub(crate) fn deal_threads(&mut self, threads: &[SimulatedThread]) -> Vec<(usize, usize)> {
+        let deal = self.os.deal_threads(&view(&self.shape, &self.pus, threads));
         let moved = |(t, pu): &(usize, usize)| threads[*t].pu != Some(*pu);
         deal.into_iter().filter(moved).collect()
     }
 
     /// Queues a thread on a PU.
-    pub(crate) fn put(&mut self, thread: &mut Thread, t: usize, pu: usize) {
+    pub(crate) fn put(&mut self, thread: &mut SimulatedThread, t: usize, pu: usize) {
         let from = thread.pu.filter(|&from| from != pu);
         if thread.pu != Some(pu) {
             let old = from.map_or(0, |from| self.pus[from].least_ps);
@@ -158,36 +176,47 @@ impl Kernel {
         }
         thread.counts.migrations += u64::from(from.is_some());
         thread.pu = Some(pu);
-        thread.status = Status::Ready;
+        thread.status = ThreadStatus::Ready;
         self.pus[pu].queue.push_back(t);
         self.pus[pu].arm(self.slice_ps);
     }
 
     /// Lets a thread that wakes take its PU, where fairness asks for it.
-    pub(crate) fn preempt(&mut self, threads: &mut [Thread], t: usize, pu: usize, now: u64) {
+    pub(crate) fn preempt(
+        &mut self,
+        threads: &mut [SimulatedThread],
+        t: usize,
+        pu: usize,
+        now: u64,
+    ) {
         self.pus[pu].preempt(threads, t, (now, self.slice_ps));
     }
 
     /// The thread that a free PU takes out of its queue next.
-    pub(crate) fn take_next(&mut self, threads: &[Thread], pu: usize) -> Option<usize> {
+    pub(crate) fn take_next(&mut self, threads: &[SimulatedThread], pu: usize) -> Option<usize> {
         let pu = &mut self.pus[pu];
         let next = pu.current.is_none().then(|| pu.take_next(threads));
         next.flatten()
     }
 
     /// Lets a thread begin on a free PU.
-    pub(crate) fn begin(&mut self, pu: usize, (t, thread): (usize, &Thread), now: u64) {
+    pub(crate) fn begin(&mut self, pu: usize, (t, thread): (usize, &SimulatedThread), now: u64) {
         self.pus[pu].begin(t, thread.branches(), now);
         self.pus[pu].arm(self.slice_ps);
     }
 
     /// Charges the thread on a PU for its time there.
-    pub(crate) fn charge(&mut self, threads: &mut [Thread], pu: usize, now: u64) {
+    pub(crate) fn charge(&mut self, threads: &mut [SimulatedThread], pu: usize, now: u64) {
         self.pus[pu].charge(threads, now);
     }
 
     /// Takes a thread off a PU or out of its queue.
-    pub(crate) fn remove(&mut self, chip: &Chip, (t, thread): (usize, &mut Thread), now: u64) {
+    pub(crate) fn remove(
+        &mut self,
+        chip: &Chip,
+        (t, thread): (usize, &mut SimulatedThread),
+        now: u64,
+    ) {
         let Some(pu) = thread.pu.map(|pu| &mut self.pus[pu]) else {
             return;
         };

@@ -16,35 +16,35 @@
 
 pub(crate) mod frequent;
 pub(crate) mod point;
-pub(crate) mod waited;
+pub(crate) mod wait_time;
 
 use super::Engine;
-use point::{Place, Points};
+use point::{LockAcquisitions, LockState};
 use std::collections::VecDeque;
-use waited::Waited;
+use wait_time::WaitTime;
 
 /// One lock; threads by index.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Lock {
+pub(crate) struct ProgramLock {
     pub(crate) holder: Option<usize>,
     /// Threads that wait, first come first.
     pub(crate) queue: VecDeque<usize>,
-    pub(crate) waited: Waited,
+    pub(crate) waited: WaitTime,
 }
 
 impl Engine {
     /// A thread has come to where it takes its next lock or lets go of the one that it holds.
     pub(crate) fn reach_lock(&mut self, t: usize) {
         match self.threads[t].locks.place {
-            Place::Inside(_) => self.let_go(t),
-            Place::Outside | Place::Waiting(_) => self.ask(t),
+            LockState::Inside(_) => self.release_lock(t),
+            LockState::Outside | LockState::Waiting(_) => self.acquire_lock(t),
         }
     }
 
     /// A thread asks for the lock that is drawn.
-    fn ask(&mut self, t: usize) {
+    fn acquire_lock(&mut self, t: usize) {
         let p = self.threads[t].program;
-        let number = self.threads[t].locks.ask();
+        let number = self.threads[t].locks.draw_lock();
         let lock = &mut self.programs[p].locks[number];
         if lock.holder.is_none() {
             lock.holder = Some(t);
@@ -57,7 +57,7 @@ impl Engine {
     }
 
     /// A thread lets go of the lock that it holds, if it holds one, and the next has it.
-    pub(crate) fn let_go(&mut self, t: usize) {
+    pub(crate) fn release_lock(&mut self, t: usize) {
         let p = self.threads[t].program;
         let Some(number) = self.threads[t].locks.leave() else {
             return;
@@ -74,8 +74,8 @@ impl Engine {
 }
 
 /// As many locks as a program's threads take by events.
-pub(crate) fn locks(points: &Points) -> Vec<Lock> {
-    vec![Lock::default(); points.count]
+pub(crate) fn locks(points: &LockAcquisitions) -> Vec<ProgramLock> {
+    vec![ProgramLock::default(); points.count]
 }
 
 #[cfg(test)]

@@ -3,12 +3,12 @@
 //! A permutation from logical to physical PUs. Exchanging two costs each thread involved the
 //! registers ([`super::moving`]), the drain of its pipeline, and the refill of what it leaves
 //! behind. A logical core whose thread is in kernel mode must not be exchanged by hardware;
-//! [`Engine::in_kernel`] tells. Refilling caches after a move is user mode: it is the thread's own
+//! [`Engine::is_in_kernel`] tells. Refilling caches after a move is user mode: it is the thread's own
 //! accesses that wait.
 
 use super::Engine;
 use super::error::EngineError;
-use super::thread::Thread;
+use super::thread::SimulatedThread;
 use super::time::picoseconds;
 
 /// Physical PU of each logical one, and the reverse.
@@ -44,11 +44,11 @@ impl LogicalMap {
         })
     }
 
-    pub(crate) fn physical(&self, logical: usize) -> usize {
+    pub(crate) fn physical_pu(&self, logical: usize) -> usize {
         self.physical[logical]
     }
 
-    pub(crate) fn logical(&self, physical: usize) -> usize {
+    pub(crate) fn logical_pu(&self, physical: usize) -> usize {
         self.logical[physical]
     }
 
@@ -64,22 +64,22 @@ impl Engine {
         if map.len() != self.kernel.len() {
             return Err(EngineError::Mapping(physical.to_vec()));
         }
-        let changed = (0..map.len()).filter(|&l| map.physical(l) != self.kernel.physical(l));
-        let moved = changed.filter_map(|l| Some((self.kernel.current(l)?, l)));
+        let changed = (0..map.len()).filter(|&l| map.physical_pu(l) != self.kernel.physical_pu(l));
+        let moved = changed.filter_map(|l| Some((self.kernel.current_thread(l)?, l)));
         let moved: Vec<(usize, usize)> = moved.collect();
         // All leave before any arrives.
         for &(t, logical) in &moved {
             self.threads[t].halt(self.calendar.now());
-            self.moves.leave(
+            self.moves.leave_caches(
                 &self.kernel,
                 &mut self.threads,
                 t,
-                self.kernel.physical(logical),
+                self.kernel.physical_pu(logical),
             );
         }
         self.kernel.set_map(map);
         for (t, logical) in moved {
-            self.swap_in(t, self.kernel.physical(logical));
+            self.swap_in(t, self.kernel.physical_pu(logical));
             self.calendar.void_rates();
         }
         Ok(())
@@ -87,7 +87,7 @@ impl Engine {
 
     /// Charges a thread for coming to a physical PU without the operating system's doing.
     fn swap_in(&mut self, t: usize, to: usize) {
-        self.come(t, to);
+        self.enter_caches(t, to);
         let thread = &mut self.threads[t];
         thread.debt_ps = thread.debt_until.saturating_sub(self.calendar.now());
         thread.owe(self.calendar.now(), picoseconds(self.moves.swap_s(to)));
@@ -100,19 +100,20 @@ impl Engine {
     }
 
     /// The PU that a logical core is now.
-    pub(crate) fn physical(&self, logical: usize) -> usize {
-        self.kernel.physical(logical)
+    pub(crate) fn physical_pu(&self, logical: usize) -> usize {
+        self.kernel.physical_pu(logical)
     }
 
     /// The thread that the operating system runs on a logical core now.
-    pub(crate) fn occupant(&self, logical: usize) -> Option<&Thread> {
-        let current = self.kernel.current(logical);
+    pub(crate) fn occupant(&self, logical: usize) -> Option<&SimulatedThread> {
+        let current = self.kernel.current_thread(logical);
         current.map(|t| &self.threads[t])
     }
 
     /// True if a logical core is in kernel mode, switching to its thread.
-    pub(crate) fn in_kernel(&self, logical: usize) -> bool {
-        self.occupant(logical).is_some_and(Thread::in_kernel)
+    pub(crate) fn is_in_kernel(&self, logical: usize) -> bool {
+        self.occupant(logical)
+            .is_some_and(SimulatedThread::is_in_kernel)
     }
 }
 
@@ -133,7 +134,7 @@ mod tests {
         fn both_directions_are_inverse(map in Just((0..9usize).collect::<Vec<_>>()).prop_shuffle()) {
             let map = LogicalMap::new(&map).unwrap();
             for pu in 0..9 {
-                prop_assert_eq!(map.logical(map.physical(pu)), pu);
+                prop_assert_eq!(map.logical_pu(map.physical_pu(pu)), pu);
             }
         }
     }

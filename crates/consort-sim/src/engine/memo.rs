@@ -22,7 +22,7 @@ pub struct MemoUse {
 }
 
 #[derive(Clone, Debug)]
-struct Entry {
+struct MemoEntry {
     key: Vec<u64>,
     solution: Solution,
 }
@@ -30,7 +30,7 @@ struct Entry {
 /// The table.
 #[derive(Clone, Debug)]
 pub(crate) struct Memo {
-    entries: Vec<Option<Entry>>,
+    entries: Vec<Option<MemoEntry>>,
     usage: MemoUse,
 }
 
@@ -53,7 +53,7 @@ impl Memo {
             }
             _ => {
                 self.usage.misses += 1;
-                Entry {
+                MemoEntry {
                     key: key.to_vec(),
                     solution: solve(),
                 }

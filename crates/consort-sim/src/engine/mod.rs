@@ -19,6 +19,7 @@ mod barrier;
 mod bottlenecks;
 mod build;
 mod burst;
+mod cache_remnants;
 mod calendar;
 mod calls;
 mod canonical;
@@ -29,10 +30,8 @@ mod energy;
 mod error;
 mod events;
 mod fairness;
-mod instance;
 mod io;
 mod kernel;
-mod left_behind;
 mod lock;
 mod logical;
 mod memo;
@@ -51,6 +50,7 @@ mod repeat;
 mod restrict;
 mod sample_source;
 mod schedule;
+mod simulated_program;
 mod steps;
 mod team;
 #[cfg(test)]
@@ -59,27 +59,29 @@ pub(crate) mod thread;
 mod time;
 mod warming;
 
-pub use counts::Counts;
+pub use counts::ThreadCounts;
 pub use error::EngineError;
-pub use instance::{Completion, Instance, InstanceResult, RunMode, Settings};
 pub use memo::MemoUse;
 pub use meter::EnergyMeter;
-pub use observer::{Doing, Observer, Segment};
+pub use observer::{Observer, PuUse, RunSegment};
 pub use oracle::Oracle;
 pub use sample_source::SampleSource;
-pub(crate) use thread::Thread;
+pub use simulated_program::{
+    Completion, InstanceResult, RunMode, SimulatedProgram, SimulationSettings,
+};
+pub(crate) use thread::SimulatedThread;
 pub(crate) use time::PS_PER_NS;
 
 use crate::chip::Chip;
 use calendar::Calendar;
 use calls::CallCosts;
 use consort_core::{Bottleneck, ProgramId};
-use energy::Account;
-use kernel::Kernel;
+use energy::EnergyAccount;
+use kernel::SimulatedKernel;
 use moving::Moves;
-use phases::Phases;
-use programs::Programs;
-use rates::Rates;
+use phases::PhaseTable;
+use programs::ProgramTable;
+use rates::RateSolver;
 use std::sync::Arc;
 
 /// A machine with programs on it, at an instant.
@@ -89,15 +91,15 @@ use std::sync::Arc;
 pub(crate) struct Engine {
     chip: Arc<Chip>,
     calls: CallCosts,
-    phases: Phases,
+    phases: PhaseTable,
     observer: Option<Box<dyn Observer>>,
     calendar: Calendar,
-    threads: Vec<Thread>,
-    programs: Programs,
-    kernel: Kernel,
+    threads: Vec<SimulatedThread>,
+    programs: ProgramTable,
+    kernel: SimulatedKernel,
     moves: Moves,
-    rates: Rates,
-    account: Account,
+    rates: RateSolver,
+    account: EnergyAccount,
 }
 
 impl Engine {
@@ -110,22 +112,22 @@ impl Engine {
 
     /// Lets time pass until some thread stalls or goes on, at most until an instant, ps. Free PUs
     /// have then been given their next threads.
-    pub(crate) fn run_to_stir(&mut self, end: u64) {
-        self.settle();
-        self.calendar.watch();
-        while !self.calendar.is_stirred() && self.is_due(end) {
+    pub(crate) fn run_until_activity(&mut self, end: u64) {
+        self.fill_free_pus();
+        self.calendar.clear_activity();
+        while !self.calendar.has_activity() && self.is_due(end) {
             self.step(end);
-            self.settle();
+            self.fill_free_pus();
         }
     }
 
     /// Lets time pass until an instant, ps, or until the run is over. Whether a thread stalled or
     /// went on meanwhile.
-    pub(crate) fn run_noting(&mut self, end: u64) -> bool {
-        self.settle();
-        self.calendar.watch();
+    pub(crate) fn run_noting_activity(&mut self, end: u64) -> bool {
+        self.fill_free_pus();
+        self.calendar.clear_activity();
         self.run_until(end);
-        self.calendar.is_stirred()
+        self.calendar.has_activity()
     }
 
     /// True if there is time left. What is due at the end is handled, but not solved for: a plan
@@ -136,7 +138,7 @@ impl Engine {
 
     /// Goes on to the next event, at most until an instant, and handles what is due.
     fn step(&mut self, end: u64) {
-        self.settle();
+        self.fill_free_pus();
         self.refresh_rates();
         // A slice that ended in the past is due now.
         let next = self.next_event().max(self.now_ps()).min(end);
@@ -155,12 +157,12 @@ impl Engine {
     }
 
     /// The threads.
-    pub(crate) fn threads(&self) -> &[Thread] {
+    pub(crate) fn threads(&self) -> &[SimulatedThread] {
         &self.threads
     }
 
     /// The threads, for taking their counts.
-    pub(crate) fn threads_mut(&mut self) -> &mut [Thread] {
+    pub(crate) fn threads_mut(&mut self) -> &mut [SimulatedThread] {
         &mut self.threads
     }
 
@@ -169,7 +171,7 @@ impl Engine {
         self.programs.ids(&self.threads)
     }
 
-    /// The locks and barriers that matter, as [`Programs::take_bottlenecks`] has them.
+    /// The locks and barriers that matter, as [`ProgramTable::take_bottlenecks`] has them.
     pub(crate) fn take_bottlenecks(&mut self) -> Vec<Bottleneck> {
         let now = self.calendar.now();
         self.programs.take_bottlenecks(&self.threads, now)

@@ -4,12 +4,12 @@
 //! of the caches there: of what the thread lacks ([`super::content`]), as it runs
 //! ([`super::warming`]).
 
-use super::content::Caches;
-use super::kernel::Kernel;
-use super::left_behind::{Inflow, LEVELS};
-use super::thread::Thread;
-use super::warming::Arrived;
-use crate::chip::{Chip, Place};
+use super::cache_remnants::{Inflow, LEVELS};
+use super::content::CacheContents;
+use super::kernel::SimulatedKernel;
+use super::thread::SimulatedThread;
+use super::warming::InitialContents;
+use crate::chip::{Chip, PuPlace};
 use std::sync::Arc;
 
 /// Cycles to exchange the registers of two logical cores (Markovic, UPC 2015).
@@ -37,8 +37,12 @@ impl Moves {
         }
     }
 
-    fn caches<'a>(&'a self, kernel: &'a Kernel, threads: &'a [Thread]) -> Caches<'a> {
-        Caches {
+    fn caches<'a>(
+        &'a self,
+        kernel: &'a SimulatedKernel,
+        threads: &'a [SimulatedThread],
+    ) -> CacheContents<'a> {
+        CacheContents {
             chip: &self.chip,
             inflow: &self.inflow,
             threads,
@@ -47,27 +51,27 @@ impl Moves {
     }
 
     /// Notes what a thread leaves in the caches of a physical PU, on which it still is.
-    pub(crate) fn leave(
+    pub(crate) fn leave_caches(
         &mut self,
-        kernel: &Kernel,
-        threads: &mut [Thread],
+        kernel: &SimulatedKernel,
+        threads: &mut [SimulatedThread],
         t: usize,
         physical: usize,
     ) {
-        let left = self.caches(kernel, threads).leaving(t, physical);
+        let left = self.caches(kernel, threads).contents_left(t, physical);
         let thread = &mut threads[t];
-        let brought = thread.brought_in(&self.chip);
-        self.inflow.settle(&self.chip, physical, brought);
+        let brought = thread.bytes_brought(&self.chip);
+        self.inflow.add_turn(&self.chip, physical, brought);
         thread.turn_lines = thread.lines_brought();
         thread.leave_behind(left);
     }
 
     /// Lets a thread come to the caches of a physical PU; whether it lacks anything there. Its
     /// first place is warm.
-    pub(crate) fn come(
+    pub(crate) fn enter_caches(
         &self,
-        kernel: &Kernel,
-        threads: &mut [Thread],
+        kernel: &SimulatedKernel,
+        threads: &mut [SimulatedThread],
         t: usize,
         physical: usize,
     ) -> bool {
@@ -75,7 +79,7 @@ impl Moves {
         let moves = from.is_some_and(|from| from != physical);
         let arrived = match from {
             Some(from) if !(moves && self.are_free) => {
-                self.arrived(&self.caches(kernel, threads), t, (from, physical))
+                self.find_contents(&self.caches(kernel, threads), t, (from, physical))
             }
             _ => None,
         };
@@ -90,14 +94,14 @@ impl Moves {
     }
 
     /// Returns what a thread finds at a place; none where it lacks nothing.
-    fn arrived(
+    fn find_contents(
         &self,
-        caches: &Caches<'_>,
+        caches: &CacheContents<'_>,
         t: usize,
         (from, to): (usize, usize),
-    ) -> Option<Arrived> {
+    ) -> Option<InitialContents> {
         let thread = &caches.threads[t];
-        let found = caches.found(t, to);
+        let found = caches.bytes_found(t, to);
         let left = thread.left_bytes(&self.chip, to);
         let is_there =
             |level: usize| left[level].is_none_or(|left| found[level] >= left * (1.0 - SAME));
@@ -110,8 +114,8 @@ impl Moves {
             .map(|there| if there { share } else { 0.0 });
         let home = thread.demand.home_node;
         let places = self.chip.places();
-        let elsewhere_s = elsewhere_s(&self.chip, home, places[from], places[to]);
-        Some(Arrived {
+        let elsewhere_s = other_domain_latency_s(&self.chip, home, places[from], places[to]);
+        Some(InitialContents {
             found,
             siblings,
             elsewhere_s,
@@ -131,7 +135,7 @@ impl Moves {
 
 /// Latency of the caches that a thread comes from, where another LLC domain of its package keeps
 /// what it held, s.
-fn elsewhere_s(chip: &Chip, home: usize, from: Place, to: Place) -> Option<f64> {
+fn other_domain_latency_s(chip: &Chip, home: usize, from: PuPlace, to: PuPlace) -> Option<f64> {
     let remote_ns = chip.spec().llc.remote_latency_ns?;
     let is_nearer = remote_ns < chip.memory_latency_ns(to, home);
     (from.llc != to.llc && from.package == to.package && is_nearer).then_some(remote_ns * 1e-9)
@@ -169,7 +173,7 @@ mod tests {
             for (t, pu) in pus.into_iter().enumerate() {
                 e.restrict(t, [consort_core::PuId(pu)].into_iter().collect());
             }
-            e.obey();
+            e.enforce_masks();
         };
         place(&mut e, [0, 2]);
         e.run_until(20 * MS);
@@ -206,7 +210,7 @@ mod tests {
             e.run_until(10 * MS);
             if moves {
                 e.restrict(0, [consort_core::PuId(4)].into_iter().collect());
-                e.obey();
+                e.enforce_masks();
             }
             e.run_until(20 * MS);
             e.threads()[0].total()

@@ -3,9 +3,9 @@
 //! Only who holds the simulated machine itself can have this view: policies get topology and
 //! observations from the control loop and never the machine, so they cannot reach it.
 
-use super::counts::Counts;
+use super::counts::ThreadCounts;
 use super::memo::MemoUse;
-use super::{Engine, Thread};
+use super::{Engine, SimulatedThread};
 use crate::contention::Demand;
 use consort_core::ThreadId;
 
@@ -20,7 +20,7 @@ impl<'a> Oracle<'a> {
         Self { engine }
     }
 
-    fn thread(&self, id: ThreadId) -> Option<&'a Thread> {
+    fn thread(&self, id: ThreadId) -> Option<&'a SimulatedThread> {
         self.engine.threads().iter().find(|t| t.id == id)
     }
 
@@ -35,8 +35,8 @@ impl<'a> Oracle<'a> {
     }
 
     /// Counts of a thread since its start.
-    pub fn counts(&self, id: ThreadId) -> Option<Counts> {
-        self.thread(id).map(Thread::total)
+    pub fn counts(&self, id: ThreadId) -> Option<ThreadCounts> {
+        self.thread(id).map(SimulatedThread::total)
     }
 
     /// Number of times that solutions were reused.

@@ -1,12 +1,12 @@
 //! Pausing programs, as a freezer does: their threads leave their PUs and none comes back.
 
 use super::Engine;
-use super::thread::Status;
-use crate::os::Arrival;
+use super::thread::ThreadStatus;
+use crate::os::PlacementReason;
 
 impl Engine {
     /// Pauses a program or lets it go on; nothing when that is how it is.
-    pub(crate) fn pause(&mut self, p: usize, on: bool) {
+    pub(crate) fn set_paused(&mut self, p: usize, on: bool) {
         if self.programs[p].paused == on {
             return;
         }
@@ -14,8 +14,8 @@ impl Engine {
         for t in self.programs[p].members.clone() {
             if on {
                 self.freeze(t);
-            } else if self.threads[t].status == Status::Paused {
-                self.place(t, Arrival::Moved);
+            } else if self.threads[t].status == ThreadStatus::Paused {
+                self.place(t, PlacementReason::Moved);
             }
         }
     }
@@ -23,15 +23,15 @@ impl Engine {
     /// A thread that sleeps is frozen where it would be woken: see [`Engine::place`].
     fn freeze(&mut self, t: usize) {
         match self.threads[t].status {
-            Status::Running | Status::Ready => self.sleep(t, Status::Paused),
-            Status::Spinning(_) | Status::Calling(..) => {
-                self.drop_off(t);
+            ThreadStatus::Running | ThreadStatus::Ready => self.sleep(t, ThreadStatus::Paused),
+            ThreadStatus::Spinning(_) | ThreadStatus::Calling(..) => {
+                self.sleep_at_once(t);
             }
-            Status::Unborn
-            | Status::Waiting
-            | Status::Io(_)
-            | Status::Paused
-            | Status::Finished => {}
+            ThreadStatus::Unborn
+            | ThreadStatus::Waiting
+            | ThreadStatus::Io(_)
+            | ThreadStatus::Paused
+            | ThreadStatus::Finished => {}
         }
     }
 }
@@ -53,11 +53,11 @@ mod tests {
         let work = instances(&program(), 2, 1, 0.02);
         let mut engine = engine("linux", RunMode::Once, &work, 1);
         engine.run_until(PS_PER_MS);
-        engine.pause(0, true);
+        engine.set_paused(0, true);
         let done = engine.results()[0].instructions;
         engine.run_until(5 * PS_PER_MS);
         assert_eq!(engine.results()[0].instructions, done);
-        engine.pause(0, false);
+        engine.set_paused(0, false);
         engine.run_until(1000 * PS_PER_MS);
         assert!(engine.is_done());
         let whole = engine.results()[0].instructions;
@@ -75,13 +75,13 @@ mod tests {
             let mut engine = engine("linux", RunMode::Once, &work, 1);
             let mut now = 0;
             for (us, first, second) in turns {
-                engine.pause(0, first);
-                engine.pause(1, second);
+                engine.set_paused(0, first);
+                engine.set_paused(1, second);
                 now += us * PS_PER_MS / 1000;
                 engine.run_until(now);
             }
-            engine.pause(0, false);
-            engine.pause(1, false);
+            engine.set_paused(0, false);
+            engine.set_paused(1, false);
             engine.run_until(now + 10_000 * PS_PER_MS);
             prop_assert!(engine.is_done());
             for result in engine.results() {

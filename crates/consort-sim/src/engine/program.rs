@@ -1,30 +1,30 @@
 //! A program's state: its steps, its waiting threads, its completed runs.
 
-use super::draw::Draw;
-use super::instance::{Completion, InstanceResult};
-use super::lock::Lock;
-use super::lock::waited::Waited;
-use super::steps::Steps;
-use super::thread::Thread;
+use super::draw::RandomStream;
+use super::lock::ProgramLock;
+use super::lock::wait_time::WaitTime;
+use super::simulated_program::{Completion, InstanceResult};
+use super::steps::ProgramSteps;
+use super::thread::SimulatedThread;
 use super::time::seconds;
 use std::ops::Range;
 
 /// A program on the machine.
 #[derive(Clone, Debug)]
-pub(crate) struct Program {
+pub(crate) struct ProgramState {
     pub(crate) name: String,
     /// Its threads, by index.
     pub(crate) members: Range<usize>,
-    pub(crate) steps: Steps,
-    pub(crate) draw: Draw,
+    pub(crate) steps: ProgramSteps,
+    pub(crate) draw: RandomStream,
     /// Instructions of each thread in this step.
     pub(crate) work: Vec<f64>,
     /// Threads that have done their part of this step.
     pub(crate) arrived: usize,
     /// Time that they have waited for the others.
-    pub(crate) waited: Waited,
+    pub(crate) waited: WaitTime,
     /// Its locks whose acquisitions are events.
-    pub(crate) locks: Vec<Lock>,
+    pub(crate) locks: Vec<ProgramLock>,
     /// Time that waiting threads spin, s.
     pub(crate) spin_s: f64,
     /// True if its threads have the burstiness of the first.
@@ -43,9 +43,9 @@ pub(crate) struct Program {
     pub(crate) before: (f64, f64),
 }
 
-impl Program {
+impl ProgramState {
     /// Instructions and energy, J, of all its threads so far.
-    fn sums(&self, threads: &[Thread]) -> (f64, f64) {
+    fn sums(&self, threads: &[SimulatedThread]) -> (f64, f64) {
         let members = threads[self.members.clone()].iter();
         members.fold((0.0, 0.0), |(instructions, energy), thread| {
             let total = thread.total();
@@ -54,7 +54,7 @@ impl Program {
     }
 
     /// Notes that the run in progress has come to its end.
-    pub(crate) fn complete(&mut self, threads: &[Thread], now: u64) {
+    pub(crate) fn complete(&mut self, threads: &[SimulatedThread], now: u64) {
         let (instructions, energy_j) = self.sums(threads);
         self.completions.push(Completion {
             start_s: seconds(self.run_start_ps),
@@ -72,7 +72,7 @@ impl Program {
     }
 
     /// Returns what it has done.
-    pub(crate) fn result(&self, threads: &[Thread]) -> InstanceResult {
+    pub(crate) fn result(&self, threads: &[SimulatedThread]) -> InstanceResult {
         let (instructions, energy_j) = self.sums(threads);
         InstanceResult {
             name: self.name.clone(),

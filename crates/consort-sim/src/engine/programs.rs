@@ -1,22 +1,22 @@
 //! The programs of a run: which there are, which have begun, and when the run is over.
 
-use super::instance::{InstanceResult, RunMode};
-use super::program::Program;
-use super::thread::Thread;
+use super::program::ProgramState;
+use super::simulated_program::{InstanceResult, RunMode};
+use super::thread::SimulatedThread;
 use super::time::NEVER;
 use consort_core::ProgramId;
 use std::ops::{Deref, DerefMut};
 
 /// All programs, a slice by number.
 #[derive(Clone, Debug)]
-pub(crate) struct Programs {
-    all: Vec<Program>,
+pub(crate) struct ProgramTable {
+    all: Vec<ProgramState>,
     /// Programs in the order in which they arrive.
     arrivals: Vec<usize>,
     mode: RunMode,
 }
 
-impl Programs {
+impl ProgramTable {
     /// None yet of those that arrive in an order.
     pub(crate) fn new(arrivals: Vec<usize>, mode: RunMode) -> Self {
         Self {
@@ -27,7 +27,7 @@ impl Programs {
     }
 
     /// Adds one.
-    pub(crate) fn push(&mut self, program: Program) {
+    pub(crate) fn push(&mut self, program: ProgramState) {
         self.all.push(program);
     }
 
@@ -47,7 +47,7 @@ impl Programs {
     }
 
     /// True if each program runs once.
-    pub(crate) fn run_once(&self) -> bool {
+    pub(crate) fn runs_once(&self) -> bool {
         self.mode == RunMode::Once
     }
 
@@ -58,32 +58,32 @@ impl Programs {
 
     /// True if each has done its work as often as it must.
     pub(crate) fn are_done(&self) -> bool {
-        let times = self.mode.times();
+        let times = self.mode.required_completions();
         self.all.iter().all(|p| p.has_done(times))
     }
 
     /// Every program with the id that its threads name.
-    pub(crate) fn ids(&self, threads: &[Thread]) -> Vec<(usize, ProgramId)> {
-        let id = |p: &Program| threads[p.members.start].id.program();
+    pub(crate) fn ids(&self, threads: &[SimulatedThread]) -> Vec<(usize, ProgramId)> {
+        let id = |p: &ProgramState| threads[p.members.start].id.program();
         self.all.iter().map(id).enumerate().collect()
     }
 
     /// Returns the result of each program.
-    pub(crate) fn results(&self, threads: &[Thread]) -> Vec<InstanceResult> {
+    pub(crate) fn results(&self, threads: &[SimulatedThread]) -> Vec<InstanceResult> {
         self.all.iter().map(|p| p.result(threads)).collect()
     }
 }
 
-impl Deref for Programs {
-    type Target = [Program];
+impl Deref for ProgramTable {
+    type Target = [ProgramState];
 
-    fn deref(&self) -> &[Program] {
+    fn deref(&self) -> &[ProgramState] {
         &self.all
     }
 }
 
-impl DerefMut for Programs {
-    fn deref_mut(&mut self) -> &mut [Program] {
+impl DerefMut for ProgramTable {
+    fn deref_mut(&mut self) -> &mut [ProgramState] {
         &mut self.all
     }
 }

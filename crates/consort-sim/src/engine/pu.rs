@@ -1,12 +1,12 @@
 //! A PU as the operating system sees it: the thread on it and those that wait for it.
 
-use super::relearn::Overwritten;
+use super::relearn::OverwrittenTraining;
 use super::time::NEVER;
 use std::collections::VecDeque;
 
 /// A PU's state; threads by index.
 #[derive(Clone, Debug)]
-pub(crate) struct Pu {
+pub(crate) struct PuState {
     pub(crate) current: Option<usize>,
     pub(crate) queue: VecDeque<usize>,
     /// Thread that was on it last.
@@ -20,7 +20,7 @@ pub(crate) struct Pu {
     /// Branches that `current` had completed when it came.
     pub(crate) branches: f64,
     /// Training of its branch predictor that is gone.
-    pub(crate) overwritten: Overwritten,
+    pub(crate) overwritten: OverwrittenTraining,
     /// Least virtual run time of its threads so far, ps; see [`super::fairness`].
     pub(crate) least_ps: i64,
     /// True if `current` must make way for a thread that has woken.
@@ -29,7 +29,7 @@ pub(crate) struct Pu {
     pub(crate) slice_end: u64,
 }
 
-impl Pu {
+impl PuState {
     pub(crate) fn new() -> Self {
         Self {
             current: None,
@@ -39,7 +39,7 @@ impl Pu {
             slice_since: 0,
             carried: None,
             branches: 0.0,
-            overwritten: Overwritten::default(),
+            overwritten: OverwrittenTraining::default(),
             least_ps: 0,
             preempted: false,
             slice_end: NEVER,
@@ -51,7 +51,7 @@ impl Pu {
         self.queue.len() + usize::from(self.current.is_some())
     }
 
-    /// Lets a thread begin on it that has completed so many branches; [`Pu::arm`] is the caller's.
+    /// Lets a thread begin on it that has completed so many branches; [`PuState::arm`] is the caller's.
     pub(crate) fn begin(&mut self, t: usize, branches: f64, now: u64) {
         self.current = Some(t);
         self.since = now;

@@ -1,35 +1,35 @@
 //! Rates of the threads that run, solved or remembered.
 
-use super::canonical::{Canon, Slot};
-use super::energy::Account;
-use super::kernel::Kernel;
+use super::canonical::{CanonicalPlacement, SolverSlot};
+use super::energy::EnergyAccount;
+use super::kernel::SimulatedKernel;
 use super::memo::{Memo, MemoUse};
-use super::thread::{Status, Thread};
+use super::thread::{SimulatedThread, ThreadStatus};
 use super::time::NEVER;
-use super::warming::Warming;
+use super::warming::CacheWarming;
 use crate::chip::Chip;
-use crate::contention::{Running, Solution, Solver, ThreadRates};
+use crate::contention::{RunningThread, Solution, Solver, ThreadRates};
 use std::sync::Arc;
 
 /// Threads that run, and their rates.
-pub(crate) struct Rates {
+pub(crate) struct RateSolver {
     solver: Solver,
     memo: Memo,
-    canon: Canon,
+    canon: CanonicalPlacement,
     /// Running threads, in the order in which they were solved last.
-    running: Vec<Slot>,
+    running: Vec<SolverSlot>,
     key: Vec<u64>,
     /// Group of siblings of each program, by first appearance; 0 for none yet.
     group: Vec<u64>,
 }
 
-impl Rates {
+impl RateSolver {
     /// No rates yet.
     pub(crate) fn new(chip: &Arc<Chip>) -> Self {
         Self {
             solver: Solver::new(Arc::clone(chip)),
             memo: Memo::new(),
-            canon: Canon::new(chip),
+            canon: CanonicalPlacement::new(chip),
             running: Vec::new(),
             key: Vec::new(),
             group: Vec::new(),
@@ -37,7 +37,11 @@ impl Rates {
     }
 
     /// Running threads with the solution for them, in its order.
-    pub(crate) fn solve(&mut self, kernel: &Kernel, threads: &[Thread]) -> (&[Slot], &Solution) {
+    pub(crate) fn solve(
+        &mut self,
+        kernel: &SimulatedKernel,
+        threads: &[SimulatedThread],
+    ) -> (&[SolverSlot], &Solution) {
         self.list_running(kernel, threads);
         self.list_key(threads);
         let (solver, running) = (&self.solver, &self.running);
@@ -50,12 +54,12 @@ impl Rates {
         self.memo.usage()
     }
 
-    fn list_running(&mut self, kernel: &Kernel, threads: &[Thread]) {
+    fn list_running(&mut self, kernel: &SimulatedKernel, threads: &[SimulatedThread]) {
         self.running.clear();
-        for (pu, t) in kernel.occupied_in_order() {
+        for (pu, t) in kernel.occupied_pus_in_order() {
             let thread = &threads[t];
-            if thread.status == Status::Running {
-                self.running.push(Slot {
+            if thread.status == ThreadStatus::Running {
+                self.running.push(SolverSlot {
                     thread: t,
                     pu,
                     what: [
@@ -72,7 +76,7 @@ impl Rates {
 
     /// Lists what the solution depends on, no more and no less: locks, sharing and common code
     /// follow from the phase, which belongs to one profile.
-    fn list_key(&mut self, threads: &[Thread]) {
+    fn list_key(&mut self, threads: &[SimulatedThread]) {
         self.key.clear();
         self.group.clear();
         let programs = threads.last().map_or(0, |t| t.program + 1);
@@ -91,12 +95,12 @@ impl Rates {
     }
 }
 
-impl Thread {
+impl SimulatedThread {
     /// Takes new rates in at a PU of the chip; `returns` as [`super::lock::frequent`] has them.
     pub(crate) fn take_rates(
         &mut self,
         (pu, rates, returns): (usize, &ThreadRates, f64),
-        account: &Account,
+        account: &EnergyAccount,
         now: u64,
     ) {
         let changed = self.rates.ips.to_bits() != rates.ips.to_bits();
@@ -106,7 +110,7 @@ impl Thread {
         let warms = self.warming.is_new() || changed && self.warming.is_open();
         if warms {
             self.halt(now);
-            account.warm(self, pu, Warming::settle);
+            account.update_warming(self, pu, CacheWarming::apply_rates);
         }
         if changed || warms || self.deadline == NEVER || self.returns.differs(returns) {
             self.halt(now);
@@ -116,11 +120,11 @@ impl Thread {
     }
 }
 
-fn solve(solver: &Solver, threads: &[Thread], running: &[Slot]) -> Solution {
-    let demand = |slot: &Slot| Running {
+fn solve(solver: &Solver, threads: &[SimulatedThread], running: &[SolverSlot]) -> Solution {
+    let demand = |slot: &SolverSlot| RunningThread {
         pu: slot.pu,
         demand: &threads[slot.thread].demand,
     };
-    let running: Vec<Running<'_>> = running.iter().map(demand).collect();
+    let running: Vec<RunningThread<'_>> = running.iter().map(demand).collect();
     solver.solve(&running)
 }

@@ -18,7 +18,7 @@
 //! predictor is taken as its PU's own here; what runs on a core's other PUs meanwhile is the
 //! solver's.
 
-use super::thread::Thread;
+use super::thread::SimulatedThread;
 use crate::chip::Chip;
 use crate::math::exp;
 
@@ -29,11 +29,11 @@ const TERMS: u32 = 32;
 
 /// Share of each binary's training in one predictor that others have overwritten.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Overwritten(Vec<(u32, f64)>);
+pub(crate) struct OverwrittenTraining(Vec<(u32, f64)>);
 
 /// A thread's turn on a PU as its predictor sees it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Turn {
+pub(crate) struct PredictorTurn {
     /// Number of the binary.
     pub(crate) text: u32,
     /// Branches.
@@ -44,10 +44,10 @@ pub(crate) struct Turn {
     pub(crate) exponent: f64,
 }
 
-impl Overwritten {
+impl OverwrittenTraining {
     /// Notes a turn on a predictor of so many entries; returns its additional mispredictions
     /// because of what had been overwritten before it.
-    pub(crate) fn note(&mut self, turn: &Turn, entries: f64) -> f64 {
+    pub(crate) fn note(&mut self, turn: &PredictorTurn, entries: f64) -> f64 {
         let known = self.0.iter().position(|(text, _)| *text == turn.text);
         let own = known.unwrap_or_else(|| {
             self.0.push((turn.text, 0.0));
@@ -65,14 +65,14 @@ impl Overwritten {
                 1.0 - (1.0 - *overwritten) * left
             };
         }
-        let lost = sum(turn.exponent, before) - sum(turn.exponent, before * left);
+        let lost = relearn_sum(turn.exponent, before) - relearn_sum(turn.exponent, before * left);
         let predicted = turn.branches * (1.0 - turn.missed).max(0.0);
         (entries * turn.missed * lost).clamp(0.0, predicted)
     }
 }
 
 /// G of the module's description.
-fn sum(exponent: f64, overwritten: f64) -> f64 {
+fn relearn_sum(exponent: f64, overwritten: f64) -> f64 {
     if overwritten <= 0.0 {
         return 0.0;
     }
@@ -91,7 +91,7 @@ fn sum(exponent: f64, overwritten: f64) -> f64 {
     total
 }
 
-impl Thread {
+impl SimulatedThread {
     /// Branches completed since its start.
     pub(crate) fn branches(&self) -> f64 {
         self.sampled.classes.branch + self.counts.classes.branch
@@ -99,12 +99,17 @@ impl Thread {
 
     /// Ends a turn that began after `since` branches: counts what it mispredicted because of what
     /// strangers had overwritten, and owes the time.
-    pub(crate) fn relearn(&mut self, chip: &Chip, since: f64, overwritten: &mut Overwritten) {
+    pub(crate) fn relearn(
+        &mut self,
+        chip: &Chip,
+        since: f64,
+        overwritten: &mut OverwrittenTraining,
+    ) {
         let phase = &self.demand.phase.spec;
         let Some(pu) = self.warm_at.filter(|_| phase.mix.branch > 0.0) else {
             return;
         };
-        let turn = Turn {
+        let turn = PredictorTurn {
             text: self.demand.text,
             branches: self.branches() - since,
             missed: self.rates.flow.branch_misses / phase.mix.branch,
@@ -133,8 +138,8 @@ mod tests {
 
     const ENTRIES: f64 = 32768.0;
 
-    fn turn(text: u32, branches: f64) -> Turn {
-        Turn {
+    fn turn(text: u32, branches: f64) -> PredictorTurn {
+        PredictorTurn {
             text,
             branches,
             missed: 0.05,
@@ -143,8 +148,8 @@ mod tests {
     }
 
     /// Mispredictions more of binary 0 in a turn after the turns of others.
-    fn after(turns: &[Turn], branches: f64) -> f64 {
-        let mut predictor = Overwritten::default();
+    fn after(turns: &[PredictorTurn], branches: f64) -> f64 {
+        let mut predictor = OverwrittenTraining::default();
         predictor.note(&turn(0, 1e9), ENTRIES);
         for turn in turns {
             predictor.note(turn, ENTRIES);
@@ -166,7 +171,7 @@ mod tests {
     #[test]
     fn a_short_turn_learns_little_and_leaves_the_rest_for_later() {
         let all = after(&[turn(1, 1e9)], 1e9);
-        let mut predictor = Overwritten::default();
+        let mut predictor = OverwrittenTraining::default();
         predictor.note(&turn(0, 1.0), ENTRIES);
         predictor.note(&turn(1, 1e9), ENTRIES);
         let parts: f64 = (0..400)
@@ -216,7 +221,7 @@ mod tests {
         for t in 0..2 {
             e.restrict(t, [PuId(0)].into_iter().collect());
         }
-        e.obey();
+        e.enforce_masks();
         e.run_until(80_000_000_000);
         e
     }

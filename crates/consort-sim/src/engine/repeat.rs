@@ -7,18 +7,18 @@
 //! included, until the last of its siblings has done its own: then the run is over and the next
 //! begins with what each has to do there. Barriers within a run are no ends: threads wait there.
 
-use super::program::Program;
-use super::thread::Thread;
+use super::program::ProgramState;
+use super::thread::SimulatedThread;
 
-impl Program {
+impl ProgramState {
     /// A thread that has done its part of the run's last step does it once more.
-    pub(super) fn begin_again(&self, thread: &mut Thread, t: usize) {
+    pub(super) fn begin_again(&self, thread: &mut SimulatedThread, t: usize) {
         thread.again = true;
         thread.step_left = self.work[t - self.members.start];
     }
 
     /// Ends what threads do again, when the run is over: they hold no locks and wait for none.
-    pub(super) fn end_repeats(&mut self, threads: &mut [Thread], now: u64) {
+    pub(super) fn end_repeats(&mut self, threads: &mut [SimulatedThread], now: u64) {
         for lock in &mut self.locks {
             lock.holder = None;
             lock.queue.clear();

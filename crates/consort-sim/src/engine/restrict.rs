@@ -1,12 +1,12 @@
 //! Masks: where threads may run.
 
 use super::Engine;
-use super::thread::Status;
-use crate::os::Arrival;
+use super::thread::ThreadStatus;
+use crate::os::PlacementReason;
 use consort_core::{PuId, PuSet};
 
 impl Engine {
-    /// Sets a thread's mask; [`Engine::obey`] then moves it if it must.
+    /// Sets a thread's mask; [`Engine::enforce_masks`] then moves it if it must.
     pub(crate) fn restrict(&mut self, t: usize, mask: PuSet) {
         self.threads[t].allowed = mask;
     }
@@ -17,22 +17,22 @@ impl Engine {
     /// had least time. The time slice that they were in goes on where they come to: otherwise
     /// threads that share a PU by time would change in step with the moves, and always the same one
     /// would be on when it comes to a large core.
-    pub(crate) fn obey(&mut self) {
+    pub(crate) fn enforce_masks(&mut self) {
         let astray: Vec<usize> = (0..self.threads.len())
             .filter(|&t| self.is_astray(t))
             .collect();
-        let slices: Vec<_> = astray.iter().filter_map(|&t| self.slice_of(t)).collect();
+        let slices: Vec<_> = astray.iter().filter_map(|&t| self.slice_start(t)).collect();
         let mut homeless = Vec::new();
         for t in astray {
-            if !self.drop_off(t) {
+            if !self.sleep_at_once(t) {
                 self.take_off(t);
-                self.threads[t].status = Status::Waiting;
+                self.threads[t].status = ThreadStatus::Waiting;
                 homeless.push(t);
             }
         }
         homeless.sort_by_key(|&t| self.threads[t].ran_until);
         for t in homeless {
-            self.place(t, Arrival::Moved);
+            self.place(t, PlacementReason::Moved);
         }
         for (t, since) in slices {
             if let Some(pu) = self.threads[t].pu {
@@ -44,11 +44,11 @@ impl Engine {
     fn is_astray(&self, t: usize) -> bool {
         let thread = &self.threads[t];
         let outside = |pu: usize| !thread.allowed.contains(PuId(pu as u32));
-        thread.runnable() && thread.pu.is_some_and(outside)
+        thread.is_runnable() && thread.pu.is_some_and(outside)
     }
 
     /// Returns a thread on a PU and the start of its slice, ps, if others wait there.
-    fn slice_of(&self, t: usize) -> Option<(usize, u64)> {
+    fn slice_start(&self, t: usize) -> Option<(usize, u64)> {
         let since = self.kernel.slice_since(t, self.threads[t].pu?)?;
         Some((t, since))
     }
@@ -71,7 +71,7 @@ mod tests {
             if turn % slices == 0 {
                 let pu = PuId(2 * (turn / slices % 2));
                 (0..n).for_each(|t| engine.restrict(t, PuSet::from(pu)));
-                engine.obey();
+                engine.enforce_masks();
             }
             engine.run_until(u64::from(turn + 1) * slice_ps);
         }
@@ -89,7 +89,7 @@ mod tests {
         let slice_ps = after(0, engine.chip.spec().os.slice_ms * 1e-3);
         let to = |engine: &mut Engine, pu: u32| {
             (0..2).for_each(|t| engine.restrict(t, PuSet::from(PuId(pu))));
-            engine.obey();
+            engine.enforce_masks();
         };
         to(&mut engine, 0);
         // Half a slice of either on each of two visits to PU 2, each as long as a slice.

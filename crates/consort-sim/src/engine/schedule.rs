@@ -1,20 +1,20 @@
 //! Putting threads on PUs and taking them off, and what that costs.
 
 use super::Engine;
-use super::thread::Status;
+use super::thread::ThreadStatus;
 use super::time::picoseconds;
-use crate::os::Arrival;
+use crate::os::PlacementReason;
 
 impl Engine {
     /// Finds a PU for a thread that has none and queues it there, unless its program is paused.
-    pub(crate) fn place(&mut self, t: usize, why: Arrival) {
+    pub(crate) fn place(&mut self, t: usize, why: PlacementReason) {
         if self.programs[self.threads[t].program].paused {
-            self.threads[t].status = Status::Paused;
+            self.threads[t].status = ThreadStatus::Paused;
             return;
         }
         let pu = self.kernel.choose(&self.threads, t, why);
         self.put(t, pu);
-        if why == Arrival::Wake {
+        if why == PlacementReason::Wake {
             let now = self.calendar.now();
             self.kernel.preempt(&mut self.threads, t, pu, now);
         }
@@ -31,12 +31,12 @@ impl Engine {
         let threads = &mut self.threads;
         let on = threads[t]
             .pu
-            .filter(|&pu| self.kernel.current(pu) == Some(t));
+            .filter(|&pu| self.kernel.current_thread(pu) == Some(t));
         if let Some(pu) = on {
             self.kernel.charge(threads, pu, now);
             threads[t].halt(now);
-            let physical = self.kernel.physical(pu);
-            self.moves.leave(&self.kernel, threads, t, physical);
+            let physical = self.kernel.physical_pu(pu);
+            self.moves.leave_caches(&self.kernel, threads, t, physical);
             threads[t].debt_ps = threads[t].debt_until.saturating_sub(now);
             threads[t].kernel_until = None;
         }
@@ -47,19 +47,19 @@ impl Engine {
     }
 
     /// Takes a thread off and lets it sleep.
-    pub(crate) fn sleep(&mut self, t: usize, status: Status) {
+    pub(crate) fn sleep(&mut self, t: usize, status: ThreadStatus) {
         self.take_off(t);
         self.threads[t].status = status;
-        self.calendar.stir();
+        self.calendar.note_activity();
     }
 
     /// Takes a thread from where it is to another PU; one that spins or calls to
     /// sleep does so at once instead.
-    pub(crate) fn shift(&mut self, t: usize, pu: usize) {
-        if self.drop_off(t) {
+    pub(crate) fn move_thread(&mut self, t: usize, pu: usize) {
+        if self.sleep_at_once(t) {
             return;
         }
-        if self.threads[t].runnable() {
+        if self.threads[t].is_runnable() {
             self.take_off(t);
             self.put(t, pu);
         }
@@ -67,8 +67,8 @@ impl Engine {
 
     /// Gives every free PU its next thread: those that wait there first, then those that free PUs
     /// pull from others.
-    pub(crate) fn settle(&mut self) {
-        self.hurry();
+    pub(crate) fn fill_free_pus(&mut self) {
+        self.make_urgent_moves();
         for pu in 0..self.kernel.len() {
             self.dispatch_next(pu);
         }
@@ -76,7 +76,7 @@ impl Engine {
             if !self.kernel.has_queued() {
                 return;
             }
-            if self.kernel.current(pu).is_none() {
+            if self.kernel.current_thread(pu).is_none() {
                 self.pull(pu);
                 self.dispatch_next(pu);
             }
@@ -84,13 +84,13 @@ impl Engine {
     }
 
     /// Makes the moves that the operating system makes at once.
-    fn hurry(&mut self) {
+    fn make_urgent_moves(&mut self) {
         // The bound holds for any model.
         for _ in 0..self.threads.len() {
-            let Some((t, pu)) = self.kernel.hurry(&self.threads) else {
+            let Some((t, pu)) = self.kernel.urgent_move(&self.threads) else {
                 return;
             };
-            self.shift(t, pu);
+            self.move_thread(t, pu);
         }
     }
 
@@ -101,20 +101,20 @@ impl Engine {
     }
 
     fn pull(&mut self, pu: usize) {
-        if let Some(t) = self.kernel.pull(&self.threads, pu) {
-            self.shift(t, pu);
+        if let Some(t) = self.kernel.pull_thread(&self.threads, pu) {
+            self.move_thread(t, pu);
         }
     }
 
     /// Lets a thread begin on a free PU, at its cost.
     fn dispatch(&mut self, pu: usize, t: usize) {
-        let (physical, now) = (self.kernel.physical(pu), self.calendar.now());
+        let (physical, now) = (self.kernel.physical_pu(pu), self.calendar.now());
         let place = self.chip.places()[physical];
         let hz = self.chip.frequency_hz(place);
         let switch_s = self.chip.spec().os.switch_cycles / hz;
-        self.come(t, physical);
+        self.enter_caches(t, physical);
         let thread = &mut self.threads[t];
-        thread.status = Status::Running;
+        thread.status = ThreadStatus::Running;
         thread.hz = hz;
         if !thread.has_home {
             thread.has_home = true;
@@ -126,16 +126,16 @@ impl Engine {
         thread.owe(now, picoseconds(switch_s + relearn_s));
         self.kernel.begin(pu, (t, thread), now);
         self.calendar.void_rates();
-        self.calendar.stir();
+        self.calendar.note_activity();
     }
 
     /// Ends the slices that are over.
     pub(crate) fn end_slices(&mut self) {
         for pu in 0..self.kernel.len() {
-            let Some(t) = self.kernel.expired(pu, self.calendar.now()) else {
+            let Some(t) = self.kernel.expired_thread(pu, self.calendar.now()) else {
                 continue;
             };
-            if !self.drop_off(t) {
+            if !self.sleep_at_once(t) {
                 self.take_off(t);
                 self.put(t, pu);
             }
@@ -147,11 +147,11 @@ impl Engine {
         let ms = self.calendar.now_ms();
         // Each move makes loads more even; the bound holds for any model.
         for _ in 0..self.threads.len() {
-            let Some((t, pu)) = self.kernel.balance(&self.threads, ms) else {
+            let Some((t, pu)) = self.kernel.balance_move(&self.threads, ms) else {
                 return;
             };
-            self.shift(t, pu);
-            self.settle();
+            self.move_thread(t, pu);
+            self.fill_free_pus();
         }
     }
 
@@ -163,20 +163,20 @@ impl Engine {
 
     /// Begins a quantum of the policy.
     pub(crate) fn begin_quantum(&mut self) {
-        let moves = self.kernel.deal(&self.threads);
+        let moves = self.kernel.deal_threads(&self.threads);
         // All leave before any arrives, so that exchanges do not queue.
         for &(t, _) in &moves {
             self.take_off(t);
         }
         for (t, pu) in moves {
-            self.shift(t, pu);
+            self.move_thread(t, pu);
         }
     }
 
     /// Lets a thread come to the caches of a physical PU.
-    pub(crate) fn come(&mut self, t: usize, physical: usize) {
+    pub(crate) fn enter_caches(&mut self, t: usize, physical: usize) {
         let threads = &mut self.threads;
-        if self.moves.come(&self.kernel, threads, t, physical) {
+        if self.moves.enter_caches(&self.kernel, threads, t, physical) {
             self.calendar.void_rates();
         }
     }

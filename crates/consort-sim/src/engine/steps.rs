@@ -16,7 +16,7 @@
 //! - Stages of a pipeline that have no barriers wait for each other [`PIPELINE_STEPS`] times per
 //!   pass, as bounded queues make them.
 
-use super::draw::Draw;
+use super::draw::RandomStream;
 use crate::math::{exp, pow};
 use crate::program::{BarrierSpec, StageSpec, ThreadsSpec};
 
@@ -29,7 +29,7 @@ const LEAST_PART: f64 = 0.05;
 
 /// Division of a program's run into steps.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Steps {
+pub(crate) struct ProgramSteps {
     threads: usize,
     /// Threads that share the work, the first ones.
     team: usize,
@@ -53,7 +53,7 @@ pub(crate) struct Steps {
 
 /// Properties of a run that its steps depend on, besides the program.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Run {
+pub(crate) struct RunProperties {
     /// Threads.
     pub(crate) threads: usize,
     /// Instructions of the run; of each thread where work is not divided.
@@ -64,16 +64,16 @@ pub(crate) struct Run {
     pub(crate) hz: f64,
 }
 
-impl Steps {
+impl ProgramSteps {
     /// The steps of a run.
-    pub(crate) fn new(spec: Option<&ThreadsSpec>, run: Run) -> Self {
+    pub(crate) fn new(spec: Option<&ThreadsSpec>, run: RunProperties) -> Self {
         match spec {
-            Some(spec) if run.threads > 1 => Self::several(spec, run),
-            _ => Self::alone(run),
+            Some(spec) if run.threads > 1 => Self::for_team(spec, run),
+            _ => Self::single_step(run),
         }
     }
 
-    fn alone(run: Run) -> Self {
+    fn single_step(run: RunProperties) -> Self {
         Self {
             threads: run.threads,
             team: run.threads,
@@ -91,7 +91,7 @@ impl Steps {
         }
     }
 
-    fn several(spec: &ThreadsSpec, run: Run) -> Self {
+    fn for_team(spec: &ThreadsSpec, run: RunProperties) -> Self {
         let n = run.threads as f64;
         let serial = run.instructions * spec.serial_share;
         let rest = run.instructions.max(1.0) - serial;
@@ -104,7 +104,7 @@ impl Steps {
             passes: passes as u64,
             serial_instr: serial / passes,
             parallel_instr: parallel / passes,
-            ..Self::alone(run)
+            ..Self::single_step(run)
         };
         steps.set_barriers(spec, run.hz);
         steps
@@ -117,7 +117,7 @@ impl Steps {
             self.per_pass = if pipeline { PIPELINE_STEPS as u64 } else { 1 };
             return;
         };
-        let spacing = barrier.spacing_minstr * 1e6 * shrinks(&barrier, spec, self.threads);
+        let spacing = barrier.spacing_minstr * 1e6 * spacing_factor(&barrier, spec, self.threads);
         let together = libm::ceil(CLOSEST_S * hz / spacing).max(1.0);
         self.per_pass = libm::round(each / (spacing * together)).max(1.0) as u64;
         if together > 1.0 {
@@ -167,7 +167,7 @@ impl Steps {
     }
 
     /// Begins the next step: each thread's instructions; none at the end of the run.
-    pub(crate) fn next(&mut self, draw: &mut Draw, work: &mut Vec<f64>) -> bool {
+    pub(crate) fn begin_next(&mut self, draw: &mut RandomStream, work: &mut Vec<f64>) -> bool {
         let serial_steps = u64::from(self.serial_instr > 0.0);
         if self.begun == self.steps_per_pass() {
             self.pass += 1;
@@ -182,13 +182,13 @@ impl Steps {
         if self.begun < serial_steps {
             work[0] = self.serial_instr;
         } else {
-            self.parallel(draw, work);
+            self.draw_parallel_work(draw, work);
         }
         self.begun += 1;
         true
     }
 
-    fn parallel(&self, draw: &mut Draw, work: &mut [f64]) {
+    fn draw_parallel_work(&self, draw: &mut RandomStream, work: &mut [f64]) {
         let total = self.parallel_instr / self.per_pass as f64;
         let mut sum = 0.0;
         for (work, part) in work.iter_mut().zip(&self.parts) {
@@ -205,7 +205,7 @@ impl Steps {
 }
 
 /// Returns the spacing of barriers with so many threads, as a multiple of the described one.
-fn shrinks(barrier: &BarrierSpec, spec: &ThreadsSpec, threads: usize) -> f64 {
+fn spacing_factor(barrier: &BarrierSpec, spec: &ThreadsSpec, threads: usize) -> f64 {
     match barrier.at_threads {
         Some(at) if spec.divide_work => f64::from(at) / threads as f64,
         _ => 1.0,
@@ -213,7 +213,7 @@ fn shrinks(barrier: &BarrierSpec, spec: &ThreadsSpec, threads: usize) -> f64 {
 }
 
 /// The stage of each thread: stages take threads in order, by their shares.
-pub(crate) fn stage_of(stages: &[StageSpec], thread: usize, threads: usize) -> Option<usize> {
+pub(crate) fn stage_index(stages: &[StageSpec], thread: usize, threads: usize) -> Option<usize> {
     let total: f64 = stages.iter().map(|s| s.thread_share).sum();
     let at = (thread as f64 + 0.5) / threads as f64 * total;
     let mut sum = 0.0;
@@ -228,7 +228,7 @@ pub(crate) fn stage_of(stages: &[StageSpec], thread: usize, threads: usize) -> O
 /// Each thread's part of the work. Every item passes through all stages; the work of stages that
 /// have no thread of their own is spread over all.
 fn parts(stages: &[StageSpec], threads: usize) -> Vec<f64> {
-    let stage = |t| stage_of(stages, t, threads);
+    let stage = |t| stage_index(stages, t, threads);
     let total: f64 = stages.iter().map(|s| s.work).sum();
     let members = |s| (0..threads).filter(|&t| stage(t) == Some(s)).count();
     let counts: Vec<usize> = (0..stages.len()).map(members).collect();
@@ -261,8 +261,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn run(threads: usize) -> Run {
-        Run {
+    fn run(threads: usize) -> RunProperties {
+        RunProperties {
             threads,
             instructions: 1e10,
             pass_instr: 1e9,
@@ -273,10 +273,10 @@ mod tests {
     /// All steps of a run, added up per thread, and their number.
     fn whole(threads_spec: &str, threads: usize) -> (Vec<f64>, usize, f64) {
         let spec = program_with(&format!("[threads]\ndefault = 2\nmax = 64\n{threads_spec}"));
-        let mut steps = Steps::new(spec.threads.as_ref(), run(threads));
-        let mut draw = Draw::new(1, Purpose::Barrier, 0, 0);
+        let mut steps = ProgramSteps::new(spec.threads.as_ref(), run(threads));
+        let mut draw = RandomStream::new(1, Purpose::Barrier, 0, 0);
         let (mut sum, mut work, mut n) = (vec![0.0; threads], Vec::new(), 0);
-        while steps.next(&mut draw, &mut work) {
+        while steps.begin_next(&mut draw, &mut work) {
             sum.iter_mut().zip(&work).for_each(|(s, w)| *s += w);
             n += 1;
         }

@@ -6,8 +6,8 @@
 //! that is blocked, or waits for a lock or holds one, keeps what it has until the step ends.
 
 use super::Engine;
-use super::lock::point::Place;
-use super::thread::Status;
+use super::lock::point::LockState;
+use super::thread::ThreadStatus;
 
 impl Engine {
     /// Lets `n` threads of a program share its work, at least one and at most all. Programs that
@@ -31,11 +31,11 @@ impl Engine {
 
     /// Shares out what is left of the step.
     fn share_out(&mut self, p: usize) {
-        let free = |thread: &super::Thread| {
+        let free = |thread: &super::SimulatedThread| {
             !matches!(
                 thread.status,
-                Status::Calling(_, Some(_)) | Status::Io(_) | Status::Finished
-            ) && thread.locks.place == Place::Outside
+                ThreadStatus::Calling(_, Some(_)) | ThreadStatus::Io(_) | ThreadStatus::Finished
+            ) && thread.locks.place == LockState::Outside
                 && !thread.again
         };
         let members = self.programs[p].members.clone();
@@ -60,13 +60,13 @@ impl Engine {
         for (rank, t) in members.enumerate() {
             if free(&self.threads[t]) {
                 let work = if rank < team { each } else { 0.0 };
-                self.give(p, t, work);
+                self.assign_work(p, t, work);
             }
         }
     }
 
     /// Gives a thread its new part of the step.
-    fn give(&mut self, p: usize, t: usize, work: f64) {
+    fn assign_work(&mut self, p: usize, t: usize, work: f64) {
         let had = std::mem::replace(&mut self.threads[t].step_left, work) > 0.0;
         match (had, work > 0.0) {
             (false, true) => {
@@ -76,8 +76,10 @@ impl Engine {
             (true, false) => {
                 self.programs[p].arrived += 1;
                 match self.threads[t].status {
-                    Status::Running => self.wait(t),
-                    Status::Ready | Status::Paused => self.sleep(t, Status::Waiting),
+                    ThreadStatus::Running => self.wait(t),
+                    ThreadStatus::Ready | ThreadStatus::Paused => {
+                        self.sleep(t, ThreadStatus::Waiting)
+                    }
                     _ => {}
                 }
             }
@@ -139,11 +141,11 @@ mod tests {
             let mut now = 0;
             for (us, team, paused) in turns {
                 engine.set_team(0, team);
-                engine.pause(0, paused);
+                engine.set_paused(0, paused);
                 now += us * PS_PER_MS / 1000;
                 engine.run_until(now);
             }
-            engine.pause(0, false);
+            engine.set_paused(0, false);
             engine.run_until(now + 10_000 * PS_PER_MS);
             prop_assert!(engine.is_done());
             let done = engine.results()[0].instructions;

@@ -1,6 +1,6 @@
 //! Small machines and programs for the tests of the engine.
 
-use super::{Engine, Instance, RunMode, Settings};
+use super::{Engine, RunMode, SimulatedProgram, SimulationSettings};
 use crate::chip::Chip;
 use crate::machine::{self, NumaSpec};
 use crate::program::{self, ProgramSpec};
@@ -43,9 +43,14 @@ pub(crate) fn program_with(more: &str) -> ProgramSpec {
 }
 
 /// Instances of a program, `ginstr` 10^9 instructions each.
-pub(crate) fn instances(spec: &ProgramSpec, n: usize, threads: u32, ginstr: f64) -> Vec<Instance> {
+pub(crate) fn instances(
+    spec: &ProgramSpec,
+    n: usize,
+    threads: u32,
+    ginstr: f64,
+) -> Vec<SimulatedProgram> {
     let spec = Arc::new(spec.clone());
-    let instance = |_| Instance {
+    let instance = |_| SimulatedProgram {
         program: Arc::clone(&spec),
         threads,
         instructions: ginstr * 1e9,
@@ -54,8 +59,8 @@ pub(crate) fn instances(spec: &ProgramSpec, n: usize, threads: u32, ginstr: f64)
     (0..n).map(instance).collect()
 }
 
-pub(crate) fn settings(os: &str, mode: RunMode, seed: u64) -> Settings {
-    Settings {
+pub(crate) fn settings(os: &str, mode: RunMode, seed: u64) -> SimulationSettings {
+    SimulationSettings {
         seed,
         mode,
         os: os.to_owned(),
@@ -65,7 +70,7 @@ pub(crate) fn settings(os: &str, mode: RunMode, seed: u64) -> Settings {
 }
 
 /// An engine on one node.
-pub(crate) fn engine(os: &str, mode: RunMode, instances: &[Instance], seed: u64) -> Engine {
+pub(crate) fn engine(os: &str, mode: RunMode, instances: &[SimulatedProgram], seed: u64) -> Engine {
     let settings = settings(os, mode, seed);
     Engine::new(chip(1), instances, &settings, Box::new(PlainEnergy)).unwrap()
 }

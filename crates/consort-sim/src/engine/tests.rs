@@ -42,8 +42,12 @@ fn finish(engine: &mut Engine, quantum: u64) {
     }
 }
 
-fn totals(engine: &Engine) -> Vec<Counts> {
-    engine.threads().iter().map(Thread::total).collect()
+fn totals(engine: &Engine) -> Vec<ThreadCounts> {
+    engine
+        .threads()
+        .iter()
+        .map(SimulatedThread::total)
+        .collect()
 }
 
 fn close(a: f64, b: f64) -> bool {
@@ -77,7 +81,7 @@ fn two_on_one_pu_share_it_by_slices() {
     let mut e = engine("pinned", RunMode::Once, &work, 1);
     e.run_until(80 * MS);
     let totals = totals(&e);
-    let sharing: Vec<&Counts> = totals.iter().filter(|c| c.wait_s > 0.0).collect();
+    let sharing: Vec<&ThreadCounts> = totals.iter().filter(|c| c.wait_s > 0.0).collect();
     assert_eq!(sharing.len(), 2);
     for counts in sharing {
         assert!((counts.on_pu_s - 0.04).abs() < 1e-3);
@@ -184,7 +188,7 @@ fn an_exchange_by_hardware_costs_registers_and_drain_and_moves_no_thread_for_the
     let before = totals(&e);
     e.remap(&[2, 1, 0, 3, 4, 5, 6, 7]).unwrap();
     // Registers, drain and refill are hardware's doing and the thread's own.
-    assert!(!e.in_kernel(0) && !e.in_kernel(1));
+    assert!(!e.is_in_kernel(0) && !e.is_in_kernel(1));
     e.run_until(20 * MS);
     let after = totals(&e);
     let on = |pu| e.threads().iter().position(|t| t.pu == Some(pu)).unwrap();
@@ -197,7 +201,7 @@ fn an_exchange_by_hardware_costs_registers_and_drain_and_moves_no_thread_for_the
 
 #[test]
 fn what_cannot_run_is_refused_with_its_reason() {
-    let refuse = |change: fn(&mut Instance)| {
+    let refuse = |change: fn(&mut SimulatedProgram)| {
         let mut work = instances(&program(), 1, 1, 1.0);
         work.iter_mut().for_each(change);
         let settings = testing::settings("linus", RunMode::Once, 1);
@@ -285,11 +289,11 @@ proptest! {
             let pus = (0..8).filter(|pu| mask >> pu & 1 == 1).map(PuId);
             e.restrict(t, pus.collect());
         }
-        e.obey();
+        e.enforce_masks();
         for quantum in 1..40 {
             e.begin_quantum();
             e.run_until(quantum * 10 * MS);
-            for thread in e.threads().iter().filter(|t| t.runnable()) {
+            for thread in e.threads().iter().filter(|t| t.is_runnable()) {
                 let pu = PuId(thread.pu.unwrap() as u32);
                 prop_assert!(thread.allowed.contains(pu));
             }

@@ -1,21 +1,21 @@
 //! One software thread: where it is in its work, where it is on the chip, what it has done.
 
-use super::burst::Burst;
-use super::counts::Counts;
+use super::burst::BurstFactor;
+use super::cache_remnants::{CacheRemnants, LEVELS};
+use super::counts::ThreadCounts;
 use super::io::Io;
-use super::left_behind::{LEVELS, LeftBehind};
-use super::lock::frequent::Returns;
-use super::lock::point::Points;
-use super::phases::Cycle;
+use super::lock::frequent::KernelReturns;
+use super::lock::point::LockAcquisitions;
+use super::phases::PhaseCycle;
 use super::time::{NEVER, after};
-use super::warming::Warming;
+use super::warming::CacheWarming;
 use crate::contention::{Demand, ThreadRates};
 use consort_core::{PuSet, ThreadId};
 use std::sync::Arc;
 
 /// Status of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Status {
+pub(crate) enum ThreadStatus {
     /// Its program has not begun.
     Unborn,
     /// It is on a PU.
@@ -39,13 +39,13 @@ pub(crate) enum Status {
 
 /// A thread's state.
 #[derive(Clone, Debug)]
-pub(crate) struct Thread {
+pub(crate) struct SimulatedThread {
     pub(crate) id: ThreadId,
     pub(crate) name: Arc<str>,
     pub(crate) program: usize,
-    pub(crate) status: Status,
+    pub(crate) status: ThreadStatus,
 
-    pub(crate) cycle: Cycle,
+    pub(crate) cycle: PhaseCycle,
     /// Index into the table of phases.
     pub(crate) phase: usize,
     pub(crate) phase_left: f64,
@@ -54,10 +54,10 @@ pub(crate) struct Thread {
     pub(crate) again: bool,
     pub(crate) io: Io,
     /// Locks that it takes by events.
-    pub(crate) locks: Points,
+    pub(crate) locks: LockAcquisitions,
     /// Its returns from sleeping for locks that are no events.
-    pub(crate) returns: Returns,
-    pub(crate) burst: Burst,
+    pub(crate) returns: KernelReturns,
+    pub(crate) burst: BurstFactor,
     pub(crate) demand: Demand,
 
     pub(crate) original: Arc<PuSet>,
@@ -91,9 +91,9 @@ pub(crate) struct Thread {
     /// Cost of a wait for a lock that is no event, with the call that ends it, cycles.
     pub(crate) wait_cycles: f64,
     /// Progress in warming the caches where it is.
-    pub(crate) warming: Warming,
+    pub(crate) warming: CacheWarming,
     /// Data that it left in the caches where it was.
-    pub(crate) left_behind: LeftBehind,
+    pub(crate) left_behind: CacheRemnants,
     /// True if its caches were warm when it last left them.
     pub(crate) was_warm: bool,
     /// Lines that it had brought into each level of caches when its turn began.
@@ -110,56 +110,56 @@ pub(crate) struct Thread {
     /// True if its end has been observed.
     pub(crate) gone: bool,
     /// Since the last sample.
-    pub(crate) counts: Counts,
+    pub(crate) counts: ThreadCounts,
     /// Before that.
-    pub(crate) sampled: Counts,
+    pub(crate) sampled: ThreadCounts,
 }
 
-impl Thread {
+impl SimulatedThread {
     /// True if it is on a PU.
-    pub(crate) fn on_pu(&self) -> bool {
+    pub(crate) fn is_on_pu(&self) -> bool {
         matches!(
             self.status,
-            Status::Running | Status::Spinning(_) | Status::Calling(..)
+            ThreadStatus::Running | ThreadStatus::Spinning(_) | ThreadStatus::Calling(..)
         )
     }
 
     /// True if it is on a PU and does not spin.
     pub(crate) fn is_running(&self) -> bool {
-        self.status == Status::Running
+        self.status == ThreadStatus::Running
     }
 
     /// True if it waits for its siblings, on a PU or asleep.
-    pub(crate) fn waits(&self) -> bool {
+    pub(crate) fn is_waiting(&self) -> bool {
         matches!(
             self.status,
-            Status::Spinning(_) | Status::Calling(_, None) | Status::Waiting
+            ThreadStatus::Spinning(_) | ThreadStatus::Calling(_, None) | ThreadStatus::Waiting
         )
     }
 
     /// True if it makes progress at an instant, given that nothing changes before.
-    pub(crate) fn works(&self, now: u64) -> bool {
-        self.status == Status::Running && self.debt_until <= now
+    pub(crate) fn is_working(&self, now: u64) -> bool {
+        self.status == ThreadStatus::Running && self.debt_until <= now
     }
 
     /// True if it is in kernel mode on a PU.
-    pub(crate) fn in_kernel(&self) -> bool {
-        let calls = matches!(self.status, Status::Calling(..));
-        calls || self.status == Status::Running && self.kernel_until.is_some()
+    pub(crate) fn is_in_kernel(&self) -> bool {
+        let calls = matches!(self.status, ThreadStatus::Calling(..));
+        calls || self.status == ThreadStatus::Running && self.kernel_until.is_some()
     }
 
     /// True if the operating system counts it as runnable.
-    pub(crate) fn runnable(&self) -> bool {
-        self.on_pu() || self.status == Status::Ready
+    pub(crate) fn is_runnable(&self) -> bool {
+        self.is_on_pu() || self.status == ThreadStatus::Ready
     }
 
     /// Instructions from the anchor to the next point of its work.
-    pub(crate) fn left(&self) -> f64 {
+    pub(crate) fn instructions_left(&self) -> f64 {
         let own = self.phase_left.min(self.step_left);
         own.min(self.burst.left)
             .min(self.io.left)
             .min(self.locks.left)
-            .min(self.warming.left())
+            .min(self.warming.instructions_left())
     }
 
     /// Cycles per instruction in the kernel for locks whose acquisitions are no events.
@@ -169,7 +169,7 @@ impl Thread {
 
     /// Its rates where it is, with what it misses because its caches there are not warm.
     pub(crate) fn present_rates(&self) -> ThreadRates {
-        self.warming.on_top_of(&self.rates, self.hz)
+        self.warming.add_to_rates(&self.rates, self.hz)
     }
 
     /// Returns the bytes of each level that it holds where it is.
@@ -199,7 +199,7 @@ impl Thread {
         self.io.left -= passed;
         self.locks.left -= passed;
         self.returns.rebase(passed);
-        self.warming.pass(passed);
+        self.warming.note_instructions(passed);
         self.anchor = now;
         self.deadline = NEVER;
     }
@@ -207,8 +207,8 @@ impl Thread {
     /// Sets the anchor to an instant and, if it works, when the next point is reached.
     pub(crate) fn set_deadline(&mut self, now: u64) {
         self.halt(now);
-        if self.works(now) {
-            self.deadline = after(now, self.left() / self.ips());
+        if self.is_working(now) {
+            self.deadline = after(now, self.instructions_left() / self.ips());
         }
     }
 
@@ -221,30 +221,30 @@ impl Thread {
 
     /// True if an observation names it: it has begun and its end has not been observed.
     pub(crate) fn is_reported(&self) -> bool {
-        self.status != Status::Unborn && !self.gone
+        self.status != ThreadStatus::Unborn && !self.gone
     }
 
     /// Notes that its end, if it has come, is observed now; whether it has.
     pub(crate) fn note_end(&mut self) -> bool {
-        self.gone = self.status == Status::Finished;
+        self.gone = self.status == ThreadStatus::Finished;
         self.gone
     }
 
     /// Everything that it has done.
-    pub(crate) fn total(&self) -> Counts {
+    pub(crate) fn total(&self) -> ThreadCounts {
         let mut total = self.sampled;
         total.add(&self.counts);
         total
     }
 
     /// Its returns to user mode from futex calls and blocking input and output.
-    pub(crate) fn returned(&self) -> u64 {
-        let of = |counts: &Counts| counts.futex_returns + counts.io_returns;
+    pub(crate) fn wait_returns(&self) -> u64 {
+        let of = |counts: &ThreadCounts| counts.futex_returns + counts.io_returns;
         of(&self.sampled) + of(&self.counts)
     }
 
     /// Takes the counts of what it has done since the last call.
-    pub(crate) fn take_counts(&mut self) -> Counts {
+    pub(crate) fn take_counts(&mut self) -> ThreadCounts {
         let counts = std::mem::take(&mut self.counts);
         self.sampled.add(&counts);
         counts

@@ -24,7 +24,7 @@ pub(crate) fn after(now_ps: u64, seconds: f64) -> u64 {
 }
 
 /// A span as a signed number; the longest one where it is longer.
-pub(crate) fn signed(ps: u64) -> i64 {
+pub(crate) fn to_signed(ps: u64) -> i64 {
     i64::try_from(ps).unwrap_or(i64::MAX)
 }
 

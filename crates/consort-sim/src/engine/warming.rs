@@ -19,12 +19,12 @@
 //! Pitfalls: the traffic is counted, but slows nobody else down. A thread's first cache contents
 //! are there when it starts.
 
-use super::counts::{Counts, add_flow, add_stack};
-use super::left_behind::LEVELS;
+use super::cache_remnants::LEVELS;
+use super::counts::{ThreadCounts, add_activity, add_stack};
 use super::meter::EnergyMeter;
-use crate::chip::{Chip, Place};
-use crate::contention::{Flow, Stack, ThreadRates, time_to_fill};
-use crate::phase::{Lines, MissCurve, Phase};
+use crate::chip::{Chip, PuPlace};
+use crate::contention::{CpiStack, InstructionActivity, ThreadRates, time_to_fill};
+use crate::phase::{LineEffect, MissCurve, Phase};
 use crate::program::MixSpec;
 
 /// First age, instructions, up to which additional misses are taken together.
@@ -40,8 +40,8 @@ const NOTHING: f64 = 1e-9;
 
 /// A thread's way to a warm cache at each level.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Warming {
-    levels: [Level; LEVELS],
+pub(crate) struct CacheWarming {
+    levels: [WarmingLevel; LEVELS],
     /// Instructions since it came to this place.
     age: f64,
     /// Instructions to the next age; none when everything is warm.
@@ -49,20 +49,20 @@ pub(crate) struct Warming {
     /// Share of the misses beyond the L1D that it waits for.
     waited: f64,
     /// Contents that it found here, until its rates are known.
-    arrived: Option<Arrived>,
+    arrived: Option<InitialContents>,
     /// Latency of what supplies misses of its LLC, where that is not memory here, s.
     elsewhere_s: Option<f64>,
     /// Additional misses and cycles of an instruction.
-    pub(crate) flow: Flow,
+    pub(crate) flow: InstructionActivity,
     /// Additional cycles of an instruction by cause.
-    pub(crate) stack: Stack,
+    pub(crate) stack: CpiStack,
     /// Energy of both, J per instruction.
     pub(crate) energy_j: f64,
 }
 
 /// Cache contents that a thread finds at the place that it comes to.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Arrived {
+pub(crate) struct InitialContents {
     /// Bytes of its own.
     pub(crate) found: [f64; LEVELS],
     /// Share of its footprint that siblings hold there, 0 to 1.
@@ -73,7 +73,7 @@ pub(crate) struct Arrived {
 
 /// One level, in instructions from empty.
 #[derive(Clone, Copy, Debug, Default)]
-struct Level {
+struct WarmingLevel {
     /// Instructions that would have brought in what is there.
     filled: f64,
     /// The same for what is there in the end.
@@ -86,18 +86,20 @@ struct Level {
 
 /// The curves by which a level fills.
 #[derive(Clone, Copy)]
-struct Filling<'a> {
+struct LevelFilling<'a> {
     data: &'a MissCurve,
     /// None for the L1D.
     code: Option<&'a MissCurve>,
 }
 
-impl Filling<'_> {
+impl LevelFilling<'_> {
     /// Bytes held after so many instructions, and bytes that one more brings in; `steps` as for
-    /// [`MissCurve::held_near`].
-    fn after(&self, instructions: f64, [of_data, of_code]: &mut [usize; 2]) -> (f64, f64) {
-        let data = self.data.held_near(instructions, of_data);
-        let code = self.code.map(|code| code.held_near(instructions, of_code));
+    /// [`MissCurve::content_after`].
+    fn content_after(&self, instructions: f64, [of_data, of_code]: &mut [usize; 2]) -> (f64, f64) {
+        let data = self.data.content_after(instructions, of_data);
+        let code = self
+            .code
+            .map(|code| code.content_after(instructions, of_code));
         let code = code.unwrap_or_default();
         (data.0 + code.0, data.1 + code.1)
     }
@@ -114,20 +116,20 @@ impl Filling<'_> {
     }
 
     /// Lines missed while a level fills for so many instructions that are not missed when full.
-    fn additional(&self, level: &mut Level, span: f64) -> f64 {
+    fn additional_lines(&self, level: &mut WarmingLevel, span: f64) -> f64 {
         let from = level.filled;
         let to = (from + span).min(level.full);
         if to <= from {
             return 0.0;
         }
-        let before = self.after(from, &mut level.steps).0;
-        let missed = self.after(to, &mut level.steps).0 - before;
+        let before = self.content_after(from, &mut level.steps).0;
+        let missed = self.content_after(to, &mut level.steps).0 - before;
         (missed - level.anyway * (to - from)).max(0.0) / CURVE_LINE_BYTES
     }
 }
 
-fn filling(phase: &Phase, level: usize, line_bytes: f64) -> Filling<'_> {
-    Filling {
+fn filling(phase: &Phase, level: usize, line_bytes: f64) -> LevelFilling<'_> {
+    LevelFilling {
         data: phase.data_for(line_bytes),
         code: (level > 0).then_some(phase.code_for(line_bytes)),
     }
@@ -135,7 +137,7 @@ fn filling(phase: &Phase, level: usize, line_bytes: f64) -> Filling<'_> {
 
 /// Place at which a thread warms its caches, and its rates there.
 #[derive(Clone, Copy)]
-pub(crate) struct Here<'a> {
+pub(crate) struct WarmingPlace<'a> {
     pub(crate) chip: &'a Chip,
     pub(crate) meter: &'a dyn EnergyMeter,
     /// Physical PU.
@@ -145,8 +147,8 @@ pub(crate) struct Here<'a> {
     pub(crate) phase: &'a Phase,
 }
 
-impl Here<'_> {
-    fn place(&self) -> Place {
+impl WarmingPlace<'_> {
+    fn place(&self) -> PuPlace {
         self.chip.places()[self.pu]
     }
 
@@ -154,18 +156,18 @@ impl Here<'_> {
         f64::from(self.chip.spec().memory.line_bytes)
     }
 
-    fn lines(&self) -> Lines {
-        Lines::of_data(&self.phase.spec, self.line_bytes())
+    fn lines(&self) -> LineEffect {
+        LineEffect::for_data(&self.phase.spec, self.line_bytes())
     }
 
     /// Returns the bytes of each level that it holds in the end, as the curves count them.
-    fn held(&self) -> [f64; LEVELS] {
+    fn final_bytes(&self) -> [f64; LEVELS] {
         held_bytes(self.rates).map(|bytes| bytes / self.lines().space)
     }
 
     /// Share of the misses beyond the L1D that a thread that holds so much in the L2 waits for: the
     /// others are prefetched.
-    fn waited(&self, held: f64) -> f64 {
+    fn waited_share(&self, held: f64) -> f64 {
         let curve = self.phase.data_for(self.line_bytes());
         let raw = curve.mpki(held) / 1000.0 * self.lines().misses;
         let share = if raw > FEW {
@@ -215,9 +217,9 @@ fn held_bytes(rates: &ThreadRates) -> [f64; LEVELS] {
     [rates.l1d_bytes, rates.l2_bytes, rates.llc_bytes]
 }
 
-impl Warming {
-    /// Comes to another place, where rates are not known yet; [`Warming::settle`] takes them in.
-    pub(crate) fn arrive(&mut self, arrived: Arrived) {
+impl CacheWarming {
+    /// Comes to another place, where rates are not known yet; [`CacheWarming::apply_rates`] takes them in.
+    pub(crate) fn arrive(&mut self, arrived: InitialContents) {
         *self = Self {
             arrived: Some(arrived),
             elsewhere_s: arrived.elsewhere_s,
@@ -241,7 +243,7 @@ impl Warming {
     }
 
     /// Instructions to the next age.
-    pub(crate) fn left(&self) -> f64 {
+    pub(crate) fn instructions_left(&self) -> f64 {
         self.left.unwrap_or(f64::INFINITY)
     }
 
@@ -251,13 +253,13 @@ impl Warming {
     }
 
     /// Takes in the rates at a place, after coming to it or after they have changed.
-    pub(crate) fn settle(&mut self, here: &Here<'_>) {
-        let held = here.held();
+    pub(crate) fn apply_rates(&mut self, here: &WarmingPlace<'_>) {
+        let held = here.final_bytes();
         let arrived = self.arrived.take();
         for (number, level) in self.levels.iter_mut().enumerate() {
             let filling = filling(here.phase, number, here.line_bytes());
             level.full = filling.time_to(held[number]);
-            level.anyway = filling.after(level.full, &mut level.steps).1;
+            level.anyway = filling.content_after(level.full, &mut level.steps).1;
             if let Some(arrived) = &arrived {
                 let found = arrived.found[number] / here.lines().space;
                 let found = found.min(held[number]);
@@ -268,12 +270,12 @@ impl Warming {
                 };
             }
         }
-        self.waited = here.waited(held[1]);
+        self.waited = here.waited_share(held[1]);
         self.begin_age(here);
     }
 
     /// Notes instructions that were run.
-    pub(crate) fn pass(&mut self, instructions: f64) {
+    pub(crate) fn note_instructions(&mut self, instructions: f64) {
         let Some(left) = &mut self.left else {
             return;
         };
@@ -285,7 +287,7 @@ impl Warming {
     }
 
     /// Works out what is missed until the next age; ends where that is nothing.
-    pub(crate) fn begin_age(&mut self, here: &Here<'_>) {
+    pub(crate) fn begin_age(&mut self, here: &WarmingPlace<'_>) {
         let mut next = FIRST_AGE;
         while next <= self.age * (1.0 + 1e-9) {
             next *= NEXT_AGE;
@@ -294,7 +296,7 @@ impl Warming {
         let mut missed = [0.0; LEVELS];
         for (number, missed) in missed.iter_mut().enumerate() {
             let filling = filling(here.phase, number, here.line_bytes());
-            let lines = filling.additional(&mut self.levels[number], span);
+            let lines = filling.additional_lines(&mut self.levels[number], span);
             *missed = lines * here.lines().misses / span;
         }
         self.charge(here, missed);
@@ -306,7 +308,7 @@ impl Warming {
     }
 
     /// Sets what an instruction takes with additional misses of each level.
-    fn charge(&mut self, here: &Here<'_>, missed: [f64; LEVELS]) {
+    fn charge(&mut self, here: &WarmingPlace<'_>, missed: [f64; LEVELS]) {
         let (chip, place) = (here.chip, here.place());
         let hz = chip.frequency_hz(place);
         let l2 = chip.core_spec(place).l2.as_ref();
@@ -319,7 +321,7 @@ impl Warming {
         };
         let waited = self.waited;
         let from_memory = self.elsewhere_s.map_or(beyond_llc, |_| 0.0);
-        self.flow = Flow {
+        self.flow = InstructionActivity {
             l1d_misses: missed[0],
             l2_misses: beyond_l2 * waited,
             llc_accesses: of_llc,
@@ -327,36 +329,36 @@ impl Warming {
             prefetched_lines: from_memory * (1.0 - waited),
             memory_lines: from_memory,
             outstanding_cycles: from_memory * chip.memory_latency_ns(place, here.home) * 1e-9 * hz,
-            ..Flow::default()
+            ..InstructionActivity::default()
         };
-        self.stack = Stack {
+        self.stack = CpiStack {
             l2: l2.map_or(0.0, |l2| missed[0] * here.l2_price(l2.latency_cycles / hz)),
             llc: of_llc * waited * here.llc_price(),
             memory: beyond_llc * waited * here.memory_price(self.elsewhere_s),
-            ..Stack::default()
+            ..CpiStack::default()
         };
         let core = place.core;
         self.energy_j = here.meter.instruction_j(core, &MixSpec::NONE, &self.flow);
     }
 }
 
-impl Warming {
+impl CacheWarming {
     /// Adds what instructions miss additionally to counts.
-    pub(crate) fn count(&self, instructions: f64, counts: &mut Counts) {
-        add_flow(&mut counts.flow, &self.flow, instructions);
+    pub(crate) fn count(&self, instructions: f64, counts: &mut ThreadCounts) {
+        add_activity(&mut counts.flow, &self.flow, instructions);
         add_stack(&mut counts.stack, &self.stack, instructions);
         counts.refill_cycles += self.cycles() * instructions;
         counts.energy_j += self.energy_j * instructions;
     }
 
     /// Rates at a clock of so many Hz, with what is missed because caches are not warm.
-    pub(crate) fn on_top_of(&self, rates: &ThreadRates, hz: f64) -> ThreadRates {
+    pub(crate) fn add_to_rates(&self, rates: &ThreadRates, hz: f64) -> ThreadRates {
         let mut rates = *rates;
         let more = self.cycles();
         if more > 0.0 {
             rates.ips = 1.0 / (1.0 / rates.ips + more / hz);
             rates.cpi += more;
-            add_flow(&mut rates.flow, &self.flow, 1.0);
+            add_activity(&mut rates.flow, &self.flow, 1.0);
             add_stack(&mut rates.stack, &self.stack, 1.0);
         }
         rates
@@ -376,11 +378,13 @@ impl Warming {
         }
         let mut held = held_bytes(rates);
         if self.is_open() {
-            let space = Lines::of_data(&phase.spec, line_bytes).space;
+            let space = LineEffect::for_data(&phase.spec, line_bytes).space;
             for (number, held) in held.iter_mut().enumerate() {
                 let filled = self.levels[number].filled + passed;
                 let steps = &mut [0; 2];
-                let there = filling(phase, number, line_bytes).after(filled, steps).0;
+                let there = filling(phase, number, line_bytes)
+                    .content_after(filled, steps)
+                    .0;
                 *held = held.min(there * space);
             }
         }

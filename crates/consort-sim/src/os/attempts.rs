@@ -5,7 +5,7 @@
 //! have failed one after another does it interrupt the other PU and take its thread
 //! (`imbalanced_active_balance`, `active_load_balance_cpu_stop`), after which it counts anew.
 
-use super::shape::Domain;
+use super::os_topology::SchedulingDomain;
 use std::collections::BTreeMap;
 
 /// Failures on top of a domain's `cache_nice_tries` that are borne.
@@ -14,27 +14,27 @@ const BORNE: u32 = 2;
 /// Attempts by domain and group, the numbers of both. Only one PU of a group tries
 /// (`should_we_balance`).
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Attempts(BTreeMap<(usize, usize), Run>);
+pub(crate) struct Attempts(BTreeMap<(usize, usize), AttemptRun>);
 
 /// Attempts one interval after another.
 #[derive(Clone, Copy, Debug, Default)]
-struct Run {
+struct AttemptRun {
     last_ms: Option<u64>,
     failed: u32,
 }
 
 impl Attempts {
     /// True if a group has tried at this moment.
-    pub(crate) fn tried(&self, domain: usize, group: usize, ms: u64) -> bool {
+    pub(crate) fn has_tried(&self, domain: usize, group: usize, ms: u64) -> bool {
         let run = self.0.get(&(domain, group));
         run.is_some_and(|run| run.last_ms == Some(ms))
     }
 
     /// Counts an attempt to take a thread that runs; whether it is one too many, so that the thread
     /// moves.
-    pub(crate) fn insist(
+    pub(crate) fn count_attempt(
         &mut self,
-        (number, domain): (usize, &Domain),
+        (number, domain): (usize, &SchedulingDomain),
         group: usize,
         interval_ms: u64,
         ms: u64,
@@ -56,13 +56,13 @@ mod tests {
     use super::*;
 
     fn moves(at_ms: &[u64]) -> Vec<bool> {
-        let domain = Domain {
+        let domain = SchedulingDomain {
             groups: vec![vec![0, 1], vec![2, 3]],
             weight: 4,
             nice_tries: 1,
         };
         let mut attempts = Attempts::default();
-        let mut try_at = |&ms: &u64| attempts.insist((0, &domain), 1, 4, ms);
+        let mut try_at = |&ms: &u64| attempts.count_attempt((0, &domain), 1, 4, ms);
         at_ms.iter().map(&mut try_at).collect()
     }
 

@@ -1,12 +1,12 @@
 //! The search for the idlest PU: by domain, then by core, then by PU; ties by the seed.
 
-use super::View;
-use crate::engine::draw::Draw;
+use super::OsView;
+use crate::engine::draw::RandomStream;
 
 /// The allowed PU of `among` whose core is idlest, and on it the idlest.
-pub(crate) fn idlest(
-    view: &View<'_>,
-    draw: &mut Draw,
+pub(crate) fn idlest_pu(
+    view: &OsView<'_>,
+    draw: &mut RandomStream,
     thread: usize,
     among: &[usize],
 ) -> Option<usize> {
@@ -20,22 +20,26 @@ pub(crate) fn idlest(
         (crowd, view.load(pu))
     };
     let allowed = among.iter().copied().filter(|&pu| view.allows(thread, pu));
-    least(draw, allowed, score)
+    least_by_score(draw, allowed, score)
 }
 
 /// The LLC domain with the fewest runnable threads per PU among those where a thread may run.
-pub(crate) fn idlest_llc(view: &View<'_>, draw: &mut Draw, thread: usize) -> Option<usize> {
+pub(crate) fn idlest_llc(
+    view: &OsView<'_>,
+    draw: &mut RandomStream,
+    thread: usize,
+) -> Option<usize> {
     let open = |pus: &[usize]| pus.iter().any(|&pu| view.allows(thread, pu));
     let llcs = (0..view.shape.llcs.len()).filter(|&l| open(&view.shape.llcs[l]));
     // In 1024ths of a thread per PU: fractions in lowest terms would need cross products.
-    least(draw, llcs, |l| {
+    least_by_score(draw, llcs, |l| {
         view.sum(&view.shape.llcs[l]) * 1024 / view.shape.llcs[l].len()
     })
 }
 
 /// One of those with the least score, each as likely as the others.
-pub(crate) fn least<K: PartialOrd>(
-    draw: &mut Draw,
+pub(crate) fn least_by_score<K: PartialOrd>(
+    draw: &mut RandomStream,
     among: impl Iterator<Item = usize>,
     score: impl Fn(usize) -> K,
 ) -> Option<usize> {
@@ -48,7 +52,7 @@ pub(crate) fn least<K: PartialOrd>(
             Some((least, _)) if key == *least => ties += 1,
             _ => ties = 1,
         }
-        if ties == 1 || draw.below(ties) == 0 {
+        if ties == 1 || draw.uniform_below(ties) == 0 {
             best = Some((key, candidate));
         }
     }

@@ -18,10 +18,10 @@
 //! Core types are not known to it, as the literature describes it for its time.
 
 use super::attempts::Attempts;
-use super::idlest::{idlest, idlest_llc, least};
-use super::shape::Domain;
-use super::{Arrival, OsInfo, OsModel, Shape, TICK_MS, View, next_tick_ms};
-use crate::engine::draw::Draw;
+use super::idlest::{idlest_llc, idlest_pu, least_by_score};
+use super::os_topology::SchedulingDomain;
+use super::{OsInfo, OsModel, OsTopology, OsView, PlacementReason, TICK_MS, next_tick_ms};
+use crate::engine::draw::RandomStream;
 
 pub(crate) const INFO: OsInfo = OsInfo {
     name: "linux",
@@ -36,55 +36,55 @@ const BUSY_FACTOR: u64 = 16;
 #[derive(Clone, Debug)]
 pub(crate) struct Linux {
     /// Draws that break ties.
-    draw: Draw,
+    draw: RandomStream,
     attempts: Attempts,
 }
 
 impl Linux {
-    pub(crate) fn new(draw: Draw) -> Self {
+    pub(crate) fn new(draw: RandomStream) -> Self {
         Self {
             draw,
             attempts: Attempts::default(),
         }
     }
 
-    fn start(&mut self, view: &View<'_>, thread: usize) -> Option<usize> {
+    fn start_pu(&mut self, view: &OsView<'_>, thread: usize) -> Option<usize> {
         let llc = idlest_llc(view, &mut self.draw, thread)?;
-        idlest(view, &mut self.draw, thread, &view.shape.llcs[llc])
+        idlest_pu(view, &mut self.draw, thread, &view.shape.llcs[llc])
     }
 
-    fn wake(&mut self, view: &View<'_>, thread: usize) -> Option<usize> {
-        let previous = view.previous(thread)?;
+    fn wake_pu(&mut self, view: &OsView<'_>, thread: usize) -> Option<usize> {
+        let previous = view.previous_pu(thread)?;
         let core = &view.shape.cores[view.shape.core[previous]];
         if view.sum(core) == 0 && view.allows(thread, previous) {
             return Some(previous);
         }
         let near = &view.shape.llcs[view.shape.llc[previous]];
-        idlest(view, &mut self.draw, thread, near)
+        idlest_pu(view, &mut self.draw, thread, near)
     }
 
     /// The move that evens out the domain of that number, if a group is due and behind another.
-    fn even_out(&mut self, view: &View<'_>, number: usize, ms: u64) -> Option<(usize, usize)> {
+    fn even_out(&mut self, view: &OsView<'_>, number: usize, ms: u64) -> Option<(usize, usize)> {
         let domain = &view.shape.domains[number];
         let density = |g: usize| density(view, &domain.groups[g]);
-        while let Some(idlest_group) = self.due(view, number, ms) {
-            let busiest = least(&mut self.draw, 0..domain.groups.len(), |g| -density(g))?;
+        while let Some(idlest_group) = self.due_group(view, number, ms) {
+            let busiest = least_by_score(&mut self.draw, 0..domain.groups.len(), |g| -density(g))?;
             let (from, to) = (&domain.groups[busiest], &domain.groups[idlest_group]);
             let after = (view.sum(to) + 1) as f64 / to.len() as f64;
             if density(busiest) <= after {
                 return None;
             }
-            let source = least(&mut self.draw, from.iter().copied(), |pu| {
+            let source = least_by_score(&mut self.draw, from.iter().copied(), |pu| {
                 core::cmp::Reverse(view.load(pu))
             })?;
-            let waiting = to.iter().find_map(|&pu| view.last_for(source, pu));
+            let waiting = to.iter().find_map(|&pu| view.last_queued_for(source, pu));
             let interval = interval_ms(view, domain, idlest_group);
             let insists = |attempts: &mut Attempts| {
-                attempts.insist((number, domain), idlest_group, interval, ms)
+                attempts.count_attempt((number, domain), idlest_group, interval, ms)
             };
             if waiting.is_some() || insists(&mut self.attempts) {
-                let thread = waiting.or_else(|| running(view, source, to))?;
-                let target = idlest(view, &mut self.draw, thread, to)?;
+                let thread = waiting.or_else(|| running_thread(view, source, to))?;
+                let target = idlest_pu(view, &mut self.draw, thread, to)?;
                 return Some((thread, target));
             }
         }
@@ -92,23 +92,23 @@ impl Linux {
     }
 
     /// The idlest of the groups whose turn it is at this moment and that have not tried yet.
-    fn due(&mut self, view: &View<'_>, number: usize, ms: u64) -> Option<usize> {
+    fn due_group(&mut self, view: &OsView<'_>, number: usize, ms: u64) -> Option<usize> {
         let domain = &view.shape.domains[number];
         let attempts = &self.attempts;
         let due = (0..domain.groups.len()).filter(|&g| {
-            ms.is_multiple_of(interval_ms(view, domain, g)) && !attempts.tried(number, g, ms)
+            ms.is_multiple_of(interval_ms(view, domain, g)) && !attempts.has_tried(number, g, ms)
         });
-        least(&mut self.draw, due, |g| density(view, &domain.groups[g]))
+        least_by_score(&mut self.draw, due, |g| density(view, &domain.groups[g]))
     }
 }
 
 /// Runnable threads per PU.
-fn density(view: &View<'_>, pus: &[usize]) -> f64 {
+fn density(view: &OsView<'_>, pus: &[usize]) -> f64 {
     view.sum(pus) as f64 / pus.len() as f64
 }
 
 /// The time between two attempts of a group, ms.
-fn interval_ms(view: &View<'_>, domain: &Domain, group: usize) -> u64 {
+fn interval_ms(view: &OsView<'_>, domain: &SchedulingDomain, group: usize) -> u64 {
     let is_idle = |&pu: &usize| view.load(pu) == 0;
     if domain.groups[group].iter().any(is_idle) {
         idle_interval_ms(domain)
@@ -119,7 +119,7 @@ fn interval_ms(view: &View<'_>, domain: &Domain, group: usize) -> u64 {
 
 /// The time between two attempts of a group with an idle PU, ms. Where every PU is a group it pulls
 /// who waits when it runs dry, so ticks that come anyway will do.
-fn idle_interval_ms(domain: &Domain) -> u64 {
+fn idle_interval_ms(domain: &SchedulingDomain) -> u64 {
     let weight = domain.weight as u64;
     if domain.groups.iter().all(|group| group.len() == 1) {
         weight.next_multiple_of(TICK_MS)
@@ -129,40 +129,40 @@ fn idle_interval_ms(domain: &Domain) -> u64 {
 }
 
 /// The running thread of a PU if it may go to one of `to`.
-fn running(view: &View<'_>, source: usize, to: &[usize]) -> Option<usize> {
+fn running_thread(view: &OsView<'_>, source: usize, to: &[usize]) -> Option<usize> {
     let may = |t: &usize| to.iter().any(|&pu| view.allows(*t, pu));
     view.pus[source].current.filter(may)
 }
 
 impl OsModel for Linux {
-    fn place(&mut self, view: &View<'_>, thread: usize, why: Arrival) -> usize {
+    fn choose_pu(&mut self, view: &OsView<'_>, thread: usize, why: PlacementReason) -> usize {
         let near = match why {
-            Arrival::Start => None,
-            Arrival::Wake | Arrival::Moved => self.wake(view, thread),
+            PlacementReason::Start => None,
+            PlacementReason::Wake | PlacementReason::Moved => self.wake_pu(view, thread),
         };
         // A mask always names a PU of the machine, so the search over all domains finds one.
-        near.or_else(|| self.start(view, thread)).unwrap_or(0)
+        near.or_else(|| self.start_pu(view, thread)).unwrap_or(0)
     }
 
-    fn pull(&mut self, view: &View<'_>, pu: usize) -> Option<usize> {
+    fn pull_thread(&mut self, view: &OsView<'_>, pu: usize) -> Option<usize> {
         let around = view.shape.domains.iter();
         let mut around = around.filter(|d| d.groups.iter().any(|g| g.contains(&pu)));
         around.find_map(|domain| {
             let pus = domain.groups.iter().flatten().copied();
-            let holders = pus.filter(|&other| view.queued_for(other, pu).is_some());
+            let holders = pus.filter(|&other| view.first_queued_for(other, pu).is_some());
             let load = |other| core::cmp::Reverse(view.load(other));
-            let source = least(&mut self.draw, holders, load)?;
-            view.queued_for(source, pu)
+            let source = least_by_score(&mut self.draw, holders, load)?;
+            view.first_queued_for(source, pu)
         })
     }
 
-    fn next_balance_ms(&self, shape: &Shape, ms: u64) -> u64 {
+    fn next_balance_ms(&self, shape: &OsTopology, ms: u64) -> u64 {
         let intervals = shape.domains.iter().map(idle_interval_ms);
         let next = intervals.map(|interval| (ms / interval + 1) * interval);
         next.fold(next_tick_ms(ms), u64::min)
     }
 
-    fn balance(&mut self, view: &View<'_>, ms: u64) -> Option<(usize, usize)> {
+    fn balance_move(&mut self, view: &OsView<'_>, ms: u64) -> Option<(usize, usize)> {
         (0..view.shape.domains.len()).find_map(|number| self.even_out(view, number, ms))
     }
 }

@@ -12,9 +12,9 @@
 //!
 //! Large are the cores of the largest capacity; where all are alike, as logical cores are, none is.
 
-use super::idlest::least;
-use super::{Arrival, OsInfo, OsModel, View};
-use crate::engine::draw::Draw;
+use super::idlest::least_by_score;
+use super::{OsInfo, OsModel, OsView, PlacementReason};
+use crate::engine::draw::RandomStream;
 use core::cmp::Reverse;
 
 pub(crate) const INFO: OsInfo = OsInfo {
@@ -30,7 +30,7 @@ pub(crate) const INFO: OsInfo = OsInfo {
 };
 
 struct LinuxAcmp {
-    draw: Draw,
+    draw: RandomStream,
     /// Place in the order of PUs of the one whose turn it is.
     next: usize,
     /// By thread, the PU that it was dealt to.
@@ -38,7 +38,7 @@ struct LinuxAcmp {
 }
 
 /// PUs in the order in which they are dealt: one of each core, then the next of each.
-fn order(view: &View<'_>) -> Vec<usize> {
+fn order(view: &OsView<'_>) -> Vec<usize> {
     let cores = &view.shape.cores;
     let most = cores.iter().map(Vec::len).max().unwrap_or(0);
     let rank = |n| cores.iter().filter_map(move |core| core.get(n).copied());
@@ -51,7 +51,7 @@ impl LinuxAcmp {
     }
 
     /// The next PU in turn on which a thread may run.
-    fn deal(&mut self, view: &View<'_>, thread: usize) -> usize {
+    fn deal_pu(&mut self, view: &OsView<'_>, thread: usize) -> usize {
         let order = order(view);
         let n = order.len();
         let mut turns = (0..n).map(|i| (self.next + i) % n);
@@ -62,7 +62,7 @@ impl LinuxAcmp {
     }
 
     /// A guest of a large core that must go home, and its home.
-    fn guest(&self, view: &View<'_>, large: usize) -> Option<(usize, usize)> {
+    fn guest(&self, view: &OsView<'_>, large: usize) -> Option<(usize, usize)> {
         let state = &view.pus[large];
         let there = || state.current.iter().chain(&state.queue).copied();
         if there().all(|t| self.home(t) != Some(large)) {
@@ -74,9 +74,9 @@ impl LinuxAcmp {
     }
 
     /// A thread of a small core for a large one that would idle.
-    fn help(
+    fn thread_for_large(
         &mut self,
-        view: &View<'_>,
+        view: &OsView<'_>,
         large: usize,
         is_small: impl Fn(usize) -> bool,
     ) -> Option<usize> {
@@ -86,22 +86,22 @@ impl LinuxAcmp {
         let works = |&t: &usize| view.threads[t].is_running() && view.allows(t, large);
         let of = |pu: usize| {
             let running = || view.pus[pu].current.filter(works);
-            view.queued_for(pu, large).or_else(running)
+            view.first_queued_for(pu, large).or_else(running)
         };
         let sources = (0..view.shape.len()).filter(|&pu| is_small(pu) && of(pu).is_some());
-        let source = least(&mut self.draw, sources, |pu| Reverse(view.load(pu)))?;
+        let source = least_by_score(&mut self.draw, sources, |pu| Reverse(view.load(pu)))?;
         of(source)
     }
 }
 
 impl OsModel for LinuxAcmp {
-    fn place(&mut self, view: &View<'_>, thread: usize, _: Arrival) -> usize {
-        let known = [self.home(thread), view.previous(thread)];
+    fn choose_pu(&mut self, view: &OsView<'_>, thread: usize, _: PlacementReason) -> usize {
+        let known = [self.home(thread), view.previous_pu(thread)];
         let mut known = known.into_iter().flatten();
         if let Some(pu) = known.find(|&pu| view.allows(thread, pu)) {
             return pu;
         }
-        let pu = self.deal(view, thread);
+        let pu = self.deal_pu(view, thread);
         if self.homes.len() <= thread {
             self.homes.resize(thread + 1, None);
         }
@@ -109,7 +109,7 @@ impl OsModel for LinuxAcmp {
         pu
     }
 
-    fn hurry(&mut self, view: &View<'_>) -> Option<(usize, usize)> {
+    fn urgent_move(&mut self, view: &OsView<'_>) -> Option<(usize, usize)> {
         let capacity = &view.shape.capacity;
         let most = capacity.iter().copied().max()?;
         let is_small = |pu: usize| capacity[pu] < most;
@@ -119,7 +119,7 @@ impl OsModel for LinuxAcmp {
         let mut large = (0..capacity.len()).filter(|&pu| !is_small(pu));
         large.find_map(|pu| {
             let guest = self.guest(view, pu);
-            guest.or_else(|| Some((self.help(view, pu, is_small)?, pu)))
+            guest.or_else(|| Some((self.thread_for_large(view, pu, is_small)?, pu)))
         })
     }
 }

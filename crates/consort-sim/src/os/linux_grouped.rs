@@ -9,7 +9,7 @@
 //! and stays in the domain that it comes to. On a machine with one LLC domain it is `linux`.
 
 use super::linux::Linux;
-use super::{Arrival, OsInfo, OsModel, Shape, View};
+use super::{OsInfo, OsModel, OsTopology, OsView, PlacementReason};
 
 pub(crate) const INFO: OsInfo = OsInfo {
     name: "linux-grouped",
@@ -30,11 +30,11 @@ struct LinuxGrouped {
 
 impl LinuxGrouped {
     /// Lets a thread that may run nowhere in its domain look for another.
-    fn release(&mut self, view: &View<'_>, thread: usize) {
+    fn release_home(&mut self, view: &OsView<'_>, thread: usize) {
         if self.homes.len() <= thread {
             self.homes.resize(thread + 1, None);
         }
-        let kept = View {
+        let kept = OsView {
             homes: &self.homes,
             ..*view
         };
@@ -45,25 +45,27 @@ impl LinuxGrouped {
 }
 
 impl OsModel for LinuxGrouped {
-    fn place(&mut self, view: &View<'_>, thread: usize, why: Arrival) -> usize {
-        self.release(view, thread);
+    fn choose_pu(&mut self, view: &OsView<'_>, thread: usize, why: PlacementReason) -> usize {
+        self.release_home(view, thread);
         let homes = &self.homes;
-        let pu = self.linux.place(&View { homes, ..*view }, thread, why);
+        let pu = self
+            .linux
+            .choose_pu(&OsView { homes, ..*view }, thread, why);
         self.homes[thread] = Some(view.shape.llc[pu]);
         pu
     }
 
-    fn pull(&mut self, view: &View<'_>, pu: usize) -> Option<usize> {
+    fn pull_thread(&mut self, view: &OsView<'_>, pu: usize) -> Option<usize> {
         let homes = &self.homes;
-        self.linux.pull(&View { homes, ..*view }, pu)
+        self.linux.pull_thread(&OsView { homes, ..*view }, pu)
     }
 
-    fn next_balance_ms(&self, shape: &Shape, ms: u64) -> u64 {
+    fn next_balance_ms(&self, shape: &OsTopology, ms: u64) -> u64 {
         self.linux.next_balance_ms(shape, ms)
     }
 
-    fn balance(&mut self, view: &View<'_>, ms: u64) -> Option<(usize, usize)> {
+    fn balance_move(&mut self, view: &OsView<'_>, ms: u64) -> Option<(usize, usize)> {
         let homes = &self.homes;
-        self.linux.balance(&View { homes, ..*view }, ms)
+        self.linux.balance_move(&OsView { homes, ..*view }, ms)
     }
 }

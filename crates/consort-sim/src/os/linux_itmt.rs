@@ -6,10 +6,10 @@
 //! capacity, else to the least loaded PU. At balancing ticks an idle core of larger capacity
 //! takes over a thread from a smaller one.
 
-use super::idlest::least;
+use super::idlest::least_by_score;
 use super::linux::Linux;
-use super::{Arrival, OsInfo, OsModel, Shape, View};
-use crate::engine::draw::Draw;
+use super::{OsInfo, OsModel, OsTopology, OsView, PlacementReason};
+use crate::engine::draw::RandomStream;
 use core::cmp::Reverse;
 
 pub(crate) const INFO: OsInfo = OsInfo {
@@ -25,31 +25,31 @@ pub(crate) const INFO: OsInfo = OsInfo {
 
 struct LinuxItmt {
     linux: Linux,
-    draw: Draw,
+    draw: RandomStream,
 }
 
-fn core_load(view: &View<'_>, pu: usize) -> usize {
+fn core_load(view: &OsView<'_>, pu: usize) -> usize {
     view.sum(&view.shape.cores[view.shape.core[pu]])
 }
 
 impl LinuxItmt {
     /// An idle core of larger capacity than one with a thread that may go there.
-    fn promote(&mut self, view: &View<'_>) -> Option<(usize, usize)> {
+    fn promote(&mut self, view: &OsView<'_>) -> Option<(usize, usize)> {
         let capacity = &view.shape.capacity;
         let idle = (0..view.shape.len()).filter(|&pu| core_load(view, pu) == 0);
-        let target = least(&mut self.draw, idle, |pu| Reverse(capacity[pu]))?;
+        let target = least_by_score(&mut self.draw, idle, |pu| Reverse(capacity[pu]))?;
         let running = (0..view.shape.len()).filter(|&pu| {
             let current = view.pus[pu].current;
             capacity[pu] < capacity[target] && current.is_some_and(|t| view.allows(t, target))
         });
-        let source = least(&mut self.draw, running, |pu| capacity[pu])?;
+        let source = least_by_score(&mut self.draw, running, |pu| capacity[pu])?;
         Some((view.pus[source].current?, target))
     }
 }
 
 impl OsModel for LinuxItmt {
-    fn place(&mut self, view: &View<'_>, thread: usize, _: Arrival) -> usize {
-        let previous = view.previous(thread);
+    fn choose_pu(&mut self, view: &OsView<'_>, thread: usize, _: PlacementReason) -> usize {
+        let previous = view.previous_pu(thread);
         let allowed = (0..view.shape.len()).filter(|&pu| view.allows(thread, pu));
         let rank = |pu: usize| {
             let load = view.load(pu);
@@ -62,18 +62,19 @@ impl OsModel for LinuxItmt {
             (class, Reverse(view.shape.capacity[pu]), elsewhere)
         };
         // A mask always names a PU of the machine.
-        least(&mut self.draw, allowed, rank).unwrap_or(0)
+        least_by_score(&mut self.draw, allowed, rank).unwrap_or(0)
     }
 
-    fn pull(&mut self, view: &View<'_>, pu: usize) -> Option<usize> {
-        self.linux.pull(view, pu)
+    fn pull_thread(&mut self, view: &OsView<'_>, pu: usize) -> Option<usize> {
+        self.linux.pull_thread(view, pu)
     }
 
-    fn next_balance_ms(&self, shape: &Shape, ms: u64) -> u64 {
+    fn next_balance_ms(&self, shape: &OsTopology, ms: u64) -> u64 {
         self.linux.next_balance_ms(shape, ms)
     }
 
-    fn balance(&mut self, view: &View<'_>, ms: u64) -> Option<(usize, usize)> {
-        self.promote(view).or_else(|| self.linux.balance(view, ms))
+    fn balance_move(&mut self, view: &OsView<'_>, ms: u64) -> Option<(usize, usize)> {
+        self.promote(view)
+            .or_else(|| self.linux.balance_move(view, ms))
     }
 }

@@ -10,15 +10,15 @@ mod linux;
 mod linux_acmp;
 mod linux_grouped;
 mod linux_itmt;
+mod os_topology;
+mod os_view;
 mod pinned;
 mod random;
-mod shape;
-mod view;
 
-pub(crate) use shape::Shape;
-pub(crate) use view::View;
+pub(crate) use os_topology::OsTopology;
+pub(crate) use os_view::OsView;
 
-use crate::engine::draw::Draw;
+use crate::engine::draw::RandomStream;
 use thiserror::Error;
 
 /// Time between two looks at every PU, however balanced, ms.
@@ -31,7 +31,7 @@ fn next_tick_ms(ms: u64) -> u64 {
 
 /// Reason why a thread needs a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Arrival {
+pub(crate) enum PlacementReason {
     /// It has just been created.
     Start,
     /// It was blocked.
@@ -43,33 +43,33 @@ pub(crate) enum Arrival {
 /// A model of the operating system. Threads and PUs by index.
 pub(crate) trait OsModel {
     /// The PU for a thread that has none. It may run on at least one.
-    fn place(&mut self, view: &View<'_>, thread: usize, why: Arrival) -> usize;
+    fn choose_pu(&mut self, view: &OsView<'_>, thread: usize, why: PlacementReason) -> usize;
 
     /// A queued thread for a PU that has become idle.
-    fn pull(&mut self, _view: &View<'_>, _pu: usize) -> Option<usize> {
+    fn pull_thread(&mut self, _view: &OsView<'_>, _pu: usize) -> Option<usize> {
         None
     }
 
     /// One move that does not wait for a tick, whenever PUs look for their next threads; asked again
     /// until there is none.
-    fn hurry(&mut self, _view: &View<'_>) -> Option<(usize, usize)> {
+    fn urgent_move(&mut self, _view: &OsView<'_>) -> Option<(usize, usize)> {
         None
     }
 
     /// The next moment after this one to even out load, ms from the start of the run.
-    fn next_balance_ms(&self, _shape: &Shape, ms: u64) -> u64 {
+    fn next_balance_ms(&self, _shape: &OsTopology, ms: u64) -> u64 {
         next_tick_ms(ms)
     }
 
     /// One move that evens out load at such a moment, ms from the start of the run; asked again
     /// until there is none.
-    fn balance(&mut self, _view: &View<'_>, _ms: u64) -> Option<(usize, usize)> {
+    fn balance_move(&mut self, _view: &OsView<'_>, _ms: u64) -> Option<(usize, usize)> {
         None
     }
 
     /// The PU for every thread at the beginning of a policy's quantum, where the model deals
     /// them out anew.
-    fn deal(&mut self, _view: &View<'_>) -> Vec<(usize, usize)> {
+    fn deal_threads(&mut self, _view: &OsView<'_>) -> Vec<(usize, usize)> {
         Vec::new()
     }
 }
@@ -81,7 +81,7 @@ pub struct OsInfo {
     pub name: &'static str,
     /// Description in a line.
     pub summary: &'static str,
-    build: fn(Draw) -> Box<dyn OsModel>,
+    build: fn(RandomStream) -> Box<dyn OsModel>,
 }
 
 /// Every model.
@@ -115,7 +115,7 @@ pub fn find(name: &str) -> Result<&'static OsInfo, UnknownOs> {
 }
 
 /// Makes the model of a name.
-pub(crate) fn build(name: &str, draw: Draw) -> Result<Box<dyn OsModel>, UnknownOs> {
+pub(crate) fn build(name: &str, draw: RandomStream) -> Result<Box<dyn OsModel>, UnknownOs> {
     Ok((find(name)?.build)(draw))
 }
 

@@ -1,20 +1,22 @@
 //! `pinned`: threads are dealt to PUs in turn and stay there; several on one share it by time.
 
-use super::{Arrival, OsInfo, OsModel, View};
+use super::{OsInfo, OsModel, OsView, PlacementReason};
 
 pub(crate) const INFO: OsInfo = OsInfo {
     name: "pinned",
     summary: "deals threads to PUs in turn and leaves them there",
-    build: |_| Box::new(Pinned { next: 0 }),
+    build: |_| Box::new(PinnedModel { next: 0 }),
 };
 
-struct Pinned {
+struct PinnedModel {
     next: usize,
 }
 
-impl OsModel for Pinned {
-    fn place(&mut self, view: &View<'_>, thread: usize, _: Arrival) -> usize {
-        let stays = view.previous(thread).filter(|&pu| view.allows(thread, pu));
+impl OsModel for PinnedModel {
+    fn choose_pu(&mut self, view: &OsView<'_>, thread: usize, _: PlacementReason) -> usize {
+        let stays = view
+            .previous_pu(thread)
+            .filter(|&pu| view.allows(thread, pu));
         if let Some(pu) = stays {
             return pu;
         }

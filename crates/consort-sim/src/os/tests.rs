@@ -3,7 +3,7 @@
 use crate::engine::testing::{
     PlainEnergy, chip, chip_with_memory, engine, instances, program, program_with, settings,
 };
-use crate::engine::{Engine, RunMode, Thread};
+use crate::engine::{Engine, RunMode, SimulatedThread};
 
 mod ends;
 
@@ -78,7 +78,7 @@ fn random_places_anew_every_quantum_and_evenly() {
 fn released(os: &str, n: usize) -> Engine {
     let mut e = engine(os, RunMode::Once, &instances(&program(), n, 1, 9.0), 1);
     (0..n).for_each(|t| e.restrict(t, "0-1".parse().unwrap()));
-    e.obey();
+    e.enforce_masks();
     e.run_until(10 * MS);
     (0..n).for_each(|t| e.restrict(t, "0-7".parse().unwrap()));
     e.run_until(1000 * MS);
@@ -113,7 +113,7 @@ fn two_nodes_share_the_load() {
             .filter(|t| t.pu.is_some_and(|pu| pu < 8))
             .count();
         assert_eq!(near, 4);
-        let at_home = |t: &Thread| t.pu.map(|pu| pu / 8) == Some(t.demand.home_node);
+        let at_home = |t: &SimulatedThread| t.pu.map(|pu| pu / 8) == Some(t.demand.home_node);
         assert!(e.threads().iter().all(at_home));
     }
 }
@@ -163,7 +163,7 @@ fn programs_begin_when_they_are_to() {
 }
 
 /// Threads that block, spin and sleep, more of them than PUs, so that the system has to move some.
-fn restless() -> Vec<crate::engine::Instance> {
+fn restless() -> Vec<crate::engine::SimulatedProgram> {
     let spec = program_with(
         "[io]\nper_ginstr = 500.0\nblocked_us = 80.0\n\
          [threads]\ndefault = 2\nmax = 64\nspin_us = 20.0\n\
@@ -222,17 +222,17 @@ fn grouped_places_a_thread_anew_that_may_no_longer_run_in_its_domain() {
     let other = 1 - e.threads()[0].pu.unwrap() / 8;
     let pus = |llc: usize| format!("{}-{}", 8 * llc, 8 * llc + 7).parse().unwrap();
     e.restrict(0, pus(other));
-    e.obey();
+    e.enforce_masks();
     assert_eq!(e.threads()[0].pu.map(|pu| pu / 8), Some(other));
     // It is there to stay.
     e.restrict(0, "0-15".parse().unwrap());
-    e.obey();
+    e.enforce_masks();
     e.run_until(500 * MS);
     assert_eq!(e.threads()[0].pu.map(|pu| pu / 8), Some(other));
 }
 
 /// One large core, PU 0, and three small ones.
-fn asymmetric(work: &[crate::engine::Instance], logical_cores: bool) -> Engine {
+fn asymmetric(work: &[crate::engine::SimulatedProgram], logical_cores: bool) -> Engine {
     let mut settings = settings("linux-acmp", RunMode::Once, 1);
     settings.logical_cores = logical_cores;
     let spec = crate::machine::presets::find("acmp-1+3").unwrap();
@@ -241,7 +241,7 @@ fn asymmetric(work: &[crate::engine::Instance], logical_cores: bool) -> Engine {
 }
 
 /// A thread that sleeps often and long, and one that begins after it and never does.
-fn sleeper_and_worker() -> Vec<crate::engine::Instance> {
+fn sleeper_and_worker() -> Vec<crate::engine::SimulatedProgram> {
     let sleeper = program_with("[io]\nper_ginstr = 200.0\nblocked_us = 20000.0");
     let mut work = instances(&sleeper, 1, 1, 9.0);
     work.extend(instances(&program(), 1, 1, 9.0));
@@ -255,8 +255,8 @@ fn watched(e: &mut Engine, steps: u64) -> [[u64; 2]; 2] {
     let mut seen = [[0; 2]; 2];
     for step in 10..steps {
         e.run_until(step * MS / 10);
-        e.settle();
-        let asleep = !e.threads()[0].runnable();
+        e.fill_free_pus();
+        let asleep = !e.threads()[0].is_runnable();
         let helped = e.threads()[1].pu == Some(0);
         seen[usize::from(asleep)][0] += 1;
         seen[usize::from(asleep)][1] += u64::from(helped);

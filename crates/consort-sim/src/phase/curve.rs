@@ -31,12 +31,12 @@ const NONE_MPKI: f64 = 1e-6;
 pub struct MissCurve {
     accesses: f64,
     points: [f64; 14],
-    steps: Vec<Step>,
+    steps: Vec<FillStep>,
 }
 
 /// A point of the tabulated way from empty to full, and the way to it from the point before.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Step {
+struct FillStep {
     /// Instructions after which `bytes` are held.
     fill: f64,
     bytes: f64,
@@ -64,7 +64,7 @@ impl MissCurve {
     }
 
     fn tabulate(&mut self) {
-        let mut last = Step {
+        let mut last = FillStep {
             fill: 0.0,
             bytes: 0.0,
             slope: 0.0,
@@ -76,7 +76,7 @@ impl MissCurve {
             let here = self.insertion(bytes);
             let fill = last.fill + (bytes - last.bytes) / mean(before, here);
             let slope = (bytes - last.bytes) / (fill - last.fill);
-            last = Step { fill, bytes, slope };
+            last = FillStep { fill, bytes, slope };
             self.steps.push(last);
             before = here;
         }
@@ -132,7 +132,7 @@ impl MissCurve {
 
     /// Bytes held after `instructions` from empty, and the bytes that one more instruction adds;
     /// `step` says where in the table to look first, and afterwards where the answer was.
-    pub(crate) fn held_near(&self, instructions: f64, step: &mut usize) -> (f64, f64) {
+    pub(crate) fn content_after(&self, instructions: f64, step: &mut usize) -> (f64, f64) {
         if !self.is_step(*step, instructions) {
             *step = self.steps.partition_point(|s| s.fill <= instructions);
         }
@@ -184,7 +184,7 @@ mod tests {
     }
 
     fn held_after(curve: &MissCurve, instructions: f64) -> (f64, f64) {
-        curve.held_near(instructions, &mut 0)
+        curve.content_after(instructions, &mut 0)
     }
 
     #[test]
@@ -250,9 +250,9 @@ mod tests {
         ) {
             let c = curve(&raw);
             let mut from = step;
-            let near = c.held_near(n, &mut from);
+            let near = c.content_after(n, &mut from);
             prop_assert_eq!(near, held_after(&c, n));
-            prop_assert_eq!(c.held_near(n, &mut from), near);
+            prop_assert_eq!(c.content_after(n, &mut from), near);
         }
 
         #[test]

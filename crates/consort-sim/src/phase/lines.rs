@@ -32,7 +32,7 @@ pub(super) const MEASURED_BYTES: f64 = 128.0;
 
 /// Effect of the length of lines on a miss curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Lines {
+pub(crate) struct LineEffect {
     /// Misses per miss of the curve.
     pub(crate) misses: f64,
     /// Bytes of a cache per byte of the curve's capacity; bytes moved per byte that the curve
@@ -45,7 +45,7 @@ pub(crate) struct Lines {
     pub(crate) long: f64,
 }
 
-impl Lines {
+impl LineEffect {
     fn new(sequential: f64, line_bytes: f64) -> Self {
         let ratio = line_bytes / LINE_BYTES;
         // In this form exactly 1 for lines as long as the curve's.
@@ -60,12 +60,12 @@ impl Lines {
     }
 
     /// For a phase's data.
-    pub(crate) fn of_data(phase: &PhaseSpec, line_bytes: f64) -> Self {
+    pub(crate) fn for_data(phase: &PhaseSpec, line_bytes: f64) -> Self {
         let lines = Self::new(phase.prefetch.effectiveness.clamp(0.0, 1.0), line_bytes);
         match &phase.data_mpki_128 {
             Some(long) if line_bytes == MEASURED_BYTES => Self {
-                long: fewer(long, &phase.data_mpki),
-                ..lines.measured()
+                long: long_miss_ratio(long, &phase.data_mpki),
+                ..lines.with_measured_misses()
             },
             _ => lines,
         }
@@ -73,7 +73,7 @@ impl Lines {
 
     /// The same where misses were measured with such lines: a curve of twice the misses moves as
     /// many bytes with lines of half the length, and takes as much of a cache.
-    fn measured(self) -> Self {
+    fn with_measured_misses(self) -> Self {
         Self {
             misses: LINE_BYTES / MEASURED_BYTES,
             space: 1.0,
@@ -82,10 +82,10 @@ impl Lines {
     }
 
     /// For a phase's code.
-    pub(crate) fn of_code(phase: &PhaseSpec, line_bytes: f64) -> Self {
+    pub(crate) fn for_code(phase: &PhaseSpec, line_bytes: f64) -> Self {
         let lines = Self::new(sequential_code(phase), line_bytes);
         match phase.instruction_mpki_128 {
-            Some(_) if line_bytes == MEASURED_BYTES => lines.measured(),
+            Some(_) if line_bytes == MEASURED_BYTES => lines.with_measured_misses(),
             _ => lines,
         }
     }
@@ -95,7 +95,7 @@ impl Lines {
 const LONG: usize = 7;
 
 /// Misses beyond 1 MiB with long lines per miss with short ones.
-fn fewer(long: &[f64], short: &[f64]) -> f64 {
+fn long_miss_ratio(long: &[f64], short: &[f64]) -> f64 {
     match (long.get(LONG), short.get(LONG)) {
         (Some(&long), Some(&short)) if short > 0.0 => (long / short).min(1.0),
         _ => 1.0,
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn lines_as_long_as_the_curves_change_nothing() {
         for sequential in [0.0, 0.1, 0.7, 1.0] {
-            let lines = Lines::new(sequential, 64.0);
+            let lines = LineEffect::new(sequential, 64.0);
             assert_eq!((lines.misses, lines.space), (1.0, 1.0));
             assert!(near(lines.not_next, 1.0 - sequential));
         }
@@ -133,9 +133,9 @@ mod tests {
         let program = crate::program::parse("small", program).unwrap();
         let mut phase = program.phases[0].clone();
         phase.mix.branch = 4.0 / 64.0;
-        assert_eq!(Lines::of_code(&phase, 128.0).misses, 0.75);
+        assert_eq!(LineEffect::for_code(&phase, 128.0).misses, 0.75);
         phase.mix.branch = 0.0;
-        assert_eq!(Lines::of_code(&phase, 128.0).misses, 0.5);
+        assert_eq!(LineEffect::for_code(&phase, 128.0).misses, 0.5);
     }
 
     proptest! {
@@ -145,7 +145,7 @@ mod tests {
             log2 in 4i32..=10,
         ) {
             let bytes = f64::from(1 << log2);
-            let lines = Lines::new(sequential, bytes);
+            let lines = LineEffect::new(sequential, bytes);
             let misses = sequential * 64.0 / bytes + (1.0 - sequential);
             prop_assert!(near(lines.misses, misses), "{lines:?}");
             prop_assert!((0.0..=1.0).contains(&lines.not_next));

@@ -4,7 +4,7 @@ mod curve;
 mod lines;
 
 pub use curve::MissCurve;
-pub(crate) use lines::Lines;
+pub(crate) use lines::LineEffect;
 
 use crate::program::{PhaseSpec, StretchSpec};
 use lines::MEASURED_BYTES;
@@ -38,17 +38,17 @@ impl Phase {
             data_128: spec
                 .data_mpki_128
                 .as_deref()
-                .map(|points| long(data_accesses, points)),
+                .map(|points| double_line_curve(data_accesses, points)),
             code_128: spec
                 .instruction_mpki_128
                 .as_deref()
-                .map(|points| long(fetches, points)),
+                .map(|points| double_line_curve(fetches, points)),
             stretches: spec.stretches_or_default(),
             spec: spec.clone(),
         }
     }
 
-    /// The curve of data misses for lines of so many bytes, which [`Lines`] makes
+    /// The curve of data misses for lines of so many bytes, which [`LineEffect`] makes
     /// misses of.
     pub(crate) fn data_for(&self, line_bytes: f64) -> &MissCurve {
         pick(&self.data, self.data_128.as_ref(), line_bytes)
@@ -61,7 +61,7 @@ impl Phase {
 }
 
 /// A curve measured with lines of 128 bytes, as one of twice the misses with lines of 64.
-fn long(accesses: f64, points: &[f64]) -> MissCurve {
+fn double_line_curve(accesses: f64, points: &[f64]) -> MissCurve {
     let doubled: Vec<f64> = points.iter().map(|mpki| 2.0 * mpki).collect();
     MissCurve::new(2.0 * accesses, &doubled)
 }

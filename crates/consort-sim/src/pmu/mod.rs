@@ -1,6 +1,6 @@
 //! The simulated PMU: what of the truth a machine's counters can tell.
 //!
-//! The simulation accounts for everything ([`Counts`](crate::engine::Counts)); a policy sees a
+//! The simulation accounts for everything ([`ThreadCounts`](crate::engine::ThreadCounts)); a policy sees a
 //! [`Sample`](consort_core::Sample), which [`SimulatedPmu::sample`] makes of
 //! counts of the machine's own events alone. At most
 //! [`PmuSpec::programmable`](crate::machine::PmuSpec) events without a counter of
@@ -12,7 +12,7 @@
 //! of the quantum in which they were last on. Its reading says so: the enabled
 //! time goes from the begin of that quantum to now, the running time is that
 //! quantum alone, and the raw value is smaller by running/enabled, so that
-//! [`Reading::scaled`](consort_core::Reading::scaled) gives the ratio as it was
+//! [`Reading::scaled`](consort_core::Reading::scaled_value) gives the ratio as it was
 //! measured. A cycle stack has no times; its parts are each taken per cycle of
 //! their own quantum, and it is there once every part has been measured.
 //!
@@ -28,7 +28,7 @@
 //! }
 //! ```
 
-mod memory;
+mod last_counts;
 mod noise;
 mod quantity;
 mod readout;
@@ -36,5 +36,5 @@ mod rotation;
 mod signals;
 mod simulated;
 
-pub use readout::{Per, PmuError, Readout, ReadoutValue};
-pub use simulated::{Request, SimulatedPmu};
+pub use readout::{PmuError, Readout, ReadoutUnit, ReadoutValue};
+pub use simulated::{PmuRequest, SimulatedPmu};

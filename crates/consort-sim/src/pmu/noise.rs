@@ -20,7 +20,9 @@ impl Noise {
             u64::from(thread.tid),
             thread.start_ticks,
         ];
-        let seed = words.iter().fold(mixed(seed), |s, &word| mixed(s ^ word));
+        let seed = words
+            .iter()
+            .fold(mix_bits(seed), |s, &word| mix_bits(s ^ word));
         Self {
             rng: Pcg64::seed_from_u64(seed),
             deviation,
@@ -52,7 +54,7 @@ impl Noise {
 
 /// The finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014, figure 15): ids that differ in
 /// one bit give seeds that differ in half of theirs.
-fn mixed(word: u64) -> u64 {
+fn mix_bits(word: u64) -> u64 {
     let word = word.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

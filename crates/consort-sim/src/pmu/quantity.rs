@@ -1,6 +1,6 @@
 //! Quantities that events count, taken from the truth.
 
-use crate::engine::Counts;
+use crate::engine::ThreadCounts;
 use crate::machine::{MachineSpec, Quantity};
 
 /// Nanoseconds per second.
@@ -8,16 +8,16 @@ const NS_PER_S: f64 = 1e9;
 
 /// Bus that carries data from memory to the chip.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Bus {
+pub(super) struct InterconnectBus {
     /// Bytes per line.
     line_bytes: f64,
     /// Bytes per ns.
     bandwidth_gb_s: f64,
 }
 
-impl Bus {
+impl InterconnectBus {
     /// The interconnect of a machine.
-    fn of(machine: &MachineSpec) -> Self {
+    fn from_machine(machine: &MachineSpec) -> Self {
         Self {
             line_bytes: f64::from(machine.memory.line_bytes),
             bandwidth_gb_s: machine.interconnect.bandwidth_gb_s,
@@ -25,7 +25,7 @@ impl Bus {
     }
 
     /// Core cycles in which the lines of a thread move.
-    fn busy_cycles(self, truth: &Counts) -> f64 {
+    fn busy_cycles(self, truth: &ThreadCounts) -> f64 {
         if truth.on_pu_s <= 0.0 {
             return 0.0;
         }
@@ -51,7 +51,7 @@ pub(super) struct Latencies {
 
 impl Latencies {
     /// Those of a machine's cores, which are of one type where they matter.
-    fn of(machine: &MachineSpec) -> Option<Self> {
+    fn from_machine(machine: &MachineSpec) -> Option<Self> {
         let core = machine.core_types.values().next()?;
         let (int, fp) = (core.units.int.latency_cycles, core.units.fp.latency_cycles);
         let branch = core.units.branch.as_ref();
@@ -68,13 +68,13 @@ impl Latencies {
 
 /// Properties of a machine on which its counts depend.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Facts {
-    pub(super) bus: Bus,
+pub(super) struct MachineFacts {
+    pub(super) bus: InterconnectBus,
     pub(super) latencies: Latencies,
 }
 
-impl Facts {
-    pub(super) fn of(machine: &MachineSpec) -> Self {
+impl MachineFacts {
+    pub(super) fn from_machine(machine: &MachineSpec) -> Self {
         const NONE: Latencies = Latencies {
             int: 1.0,
             branch: 1.0,
@@ -83,15 +83,15 @@ impl Facts {
             load: 1.0,
         };
         Self {
-            bus: Bus::of(machine),
-            latencies: Latencies::of(machine).unwrap_or(NONE),
+            bus: InterconnectBus::from_machine(machine),
+            latencies: Latencies::from_machine(machine).unwrap_or(NONE),
         }
     }
 }
 
 /// Operations that the oldest group waits for when it does not wait for data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Awaited {
+enum AwaitedOperations {
     FixedPoint,
     FloatingPoint,
     Loads,
@@ -100,35 +100,39 @@ enum Awaited {
 /// Cycles in which a thread's oldest group waits for operations of a kind: of the time that is
 /// neither a completed group nor anything else, as much as its operations take of all operations'
 /// latency (Little's law: so much of it has such an operation under way).
-fn waiting(truth: &Counts, latencies: Latencies, kind: Awaited) -> f64 {
+fn operation_wait_cycles(
+    truth: &ThreadCounts,
+    latencies: Latencies,
+    kind: AwaitedOperations,
+) -> f64 {
     let classes = &truth.classes;
     let fixed = classes.int * latencies.int + classes.branch * latencies.branch;
     let floating = classes.fp * latencies.fp + classes.vector * latencies.vector;
     let loads = classes.load * latencies.load;
     let of_kind = match kind {
-        Awaited::FixedPoint => fixed,
-        Awaited::FloatingPoint => floating,
-        Awaited::Loads => loads,
+        AwaitedOperations::FixedPoint => fixed,
+        AwaitedOperations::FloatingPoint => floating,
+        AwaitedOperations::Loads => loads,
     };
     let all = fixed + floating + loads;
     let share = if all > 0.0 { of_kind / all } else { 0.0 };
-    share * (truth.stack.base + waits_for_ports(truth) - truth.flow.groups).max(0.0)
+    share * (truth.stack.base + port_wait_cycles(truth) - truth.flow.groups).max(0.0)
 }
 
 /// Cycles in which operations wait for units and ports, co-runners' use of them included, and in
 /// which they are seen too late because co-runners have a part of the window: to a PMU they are
 /// there and not done.
-fn waits_for_ports(truth: &Counts) -> f64 {
+fn port_wait_cycles(truth: &ThreadCounts) -> f64 {
     truth.stack.units + truth.flow.lost_port_cycles + truth.stack.window
 }
 
 /// Cycles in which nothing is there to dispatch because of fetch.
-fn waits_for_fetch(truth: &Counts) -> f64 {
+fn fetch_wait_cycles(truth: &ThreadCounts) -> f64 {
     truth.stack.fetch + truth.flow.lost_fetch_cycles
 }
 
 /// Cycles in which co-runners have what could dispatch.
-fn waits_for_slots(truth: &Counts) -> f64 {
+fn slot_wait_cycles(truth: &ThreadCounts) -> f64 {
     let elsewhere = truth.flow.lost_fetch_cycles + truth.flow.lost_port_cycles;
     (truth.stack.dispatch - elsewhere).max(0.0)
 }
@@ -138,9 +142,9 @@ fn waits_for_slots(truth: &Counts) -> f64 {
 /// Spinning, for locks or siblings, and the switching of threads is work to a PMU, and what
 /// co-runners take away looks like what it is that they take; the parts of the stack sum to the
 /// cycles.
-pub(super) fn amount(quantity: Quantity, truth: &Counts, facts: Facts) -> f64 {
+pub(super) fn amount(quantity: Quantity, truth: &ThreadCounts, facts: MachineFacts) -> f64 {
     let (flow, stack) = (&truth.flow, &truth.stack);
-    let waiting = |kind| waiting(truth, facts.latencies, kind);
+    let waiting = |kind| operation_wait_cycles(truth, facts.latencies, kind);
     match quantity {
         Quantity::Cycles => truth.cycles,
         Quantity::Instructions => truth.instructions,
@@ -163,31 +167,31 @@ pub(super) fn amount(quantity: Quantity, truth: &Counts, facts: Facts) -> f64 {
         Quantity::Branches => truth.classes.branch,
         Quantity::BranchMisses => flow.branch_misses,
         Quantity::BranchMissCycles => stack.branch + truth.relearn_cycles,
-        Quantity::FetchStallCycles => waits_for_fetch(truth),
+        Quantity::FetchStallCycles => fetch_wait_cycles(truth),
         Quantity::TlbMisses => flow.tlb_misses,
         Quantity::TlbWalkCycles => flow.tlb_walk_cycles,
-        Quantity::StackBase => stack.base + stack.lock + besides(truth),
-        Quantity::StackGroups => flow.groups + stack.lock + besides(truth),
-        Quantity::StackUnits => waits_for_ports(truth),
-        Quantity::StackFixedPoint => waiting(Awaited::FixedPoint),
-        Quantity::StackFloatingPoint => waiting(Awaited::FloatingPoint),
-        Quantity::StackLoads => waiting(Awaited::Loads),
-        Quantity::StackFetch => waits_for_fetch(truth),
+        Quantity::StackBase => stack.base + stack.lock + cycles_without_progress(truth),
+        Quantity::StackGroups => flow.groups + stack.lock + cycles_without_progress(truth),
+        Quantity::StackUnits => port_wait_cycles(truth),
+        Quantity::StackFixedPoint => waiting(AwaitedOperations::FixedPoint),
+        Quantity::StackFloatingPoint => waiting(AwaitedOperations::FloatingPoint),
+        Quantity::StackLoads => waiting(AwaitedOperations::Loads),
+        Quantity::StackFetch => fetch_wait_cycles(truth),
         Quantity::StackBranch => stack.branch,
         Quantity::StackData => stack.l2 + stack.llc + stack.memory + stack.queue + stack.tlb,
-        Quantity::StackCoRunners => waits_for_slots(truth),
+        Quantity::StackCoRunners => slot_wait_cycles(truth),
         Quantity::LlcMissCycles => stack.memory + stack.queue,
         Quantity::UseDistances => flow.use_distance,
         Quantity::InOrderCycles => flow.in_order_cycles,
         Quantity::StackCompletion | Quantity::StackEmpty | Quantity::StackFinished => {
-            let parts = of_several(quantity).iter();
+            let parts = merged_parts(quantity).iter();
             parts.map(|&part| amount(part, truth, facts)).sum()
         }
     }
 }
 
 /// The parts that an event for several counts together; none for any other.
-pub(super) fn of_several(quantity: Quantity) -> &'static [Quantity] {
+pub(super) fn merged_parts(quantity: Quantity) -> &'static [Quantity] {
     match quantity {
         Quantity::StackCompletion => &[
             Quantity::StackFixedPoint,
@@ -201,7 +205,7 @@ pub(super) fn of_several(quantity: Quantity) -> &'static [Quantity] {
 }
 
 /// Cycles without progress: context switches, exchanges of registers, spinning.
-fn besides(truth: &Counts) -> f64 {
+fn cycles_without_progress(truth: &ThreadCounts) -> f64 {
     (truth.cycles - truth.stack.total()).max(0.0)
 }
 
@@ -237,7 +241,7 @@ pub(super) const MERGED: [Quantity; 3] = [
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contention::Stack;
+    use crate::contention::CpiStack;
 
     const LATENCIES: Latencies = Latencies {
         int: 1.0,
@@ -247,9 +251,9 @@ mod tests {
         load: 3.0,
     };
 
-    fn facts(line_bytes: f64, bandwidth_gb_s: f64) -> Facts {
-        Facts {
-            bus: Bus {
+    fn facts(line_bytes: f64, bandwidth_gb_s: f64) -> MachineFacts {
+        MachineFacts {
+            bus: InterconnectBus {
                 line_bytes,
                 bandwidth_gb_s,
             },
@@ -257,8 +261,8 @@ mod tests {
         }
     }
 
-    fn truth() -> Counts {
-        let stack = Stack {
+    fn truth() -> ThreadCounts {
+        let stack = CpiStack {
             base: 1.0,
             units: 2.0,
             fetch: 4.0,
@@ -272,10 +276,10 @@ mod tests {
             dispatch: 1024.0,
             lock: 2048.0,
         };
-        let mut counts = Counts {
+        let mut counts = ThreadCounts {
             stack,
             cycles: 5000.0,
-            ..Counts::default()
+            ..ThreadCounts::default()
         };
         counts.flow.lost_fetch_cycles = 100.0;
         counts.flow.lost_port_cycles = 24.0;
@@ -301,10 +305,10 @@ mod tests {
     /// computing half go to floating point, as half of the latency does: 100·6 of 600 + 300 + 300.
     #[test]
     fn what_is_not_a_completed_group_is_a_stall_of_what_takes_longest() {
-        let mut truth = Counts {
+        let mut truth = ThreadCounts {
             cycles: 1000.0,
             instructions: 800.0,
-            ..Counts::default()
+            ..ThreadCounts::default()
         };
         truth.stack.base = 450.0;
         truth.stack.units = 50.0;
@@ -323,10 +327,10 @@ mod tests {
 
     #[test]
     fn a_bus_is_busy_for_as_long_as_its_lines_take() {
-        let mut truth = Counts {
+        let mut truth = ThreadCounts {
             on_pu_s: 1e-6,
             cycles: 2000.0,
-            ..Counts::default()
+            ..ThreadCounts::default()
         };
         truth.flow.memory_lines = 50.0;
         // 50 lines of 64 bytes at 8 bytes per ns are 400 ns, at 2 GHz 800 cycles.

@@ -3,8 +3,8 @@
 //! They come from the machine's events as everything else does, in turns and
 //! with noise.
 
-use super::memory::Memory;
-use crate::machine::{EventSpec, Quantity};
+use super::last_counts::LastCounts;
+use crate::machine::{PmuEventSpec, Quantity};
 use consort_core::hint;
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
@@ -22,12 +22,12 @@ pub struct Readout {
     /// Quantity that is counted.
     pub counts: Quantity,
     /// By what.
-    pub per: Per,
+    pub per: ReadoutUnit,
 }
 
 /// By what a quantity is divided.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Per {
+pub enum ReadoutUnit {
     /// By so many of another quantity.
     Quantity(f64, Quantity),
     /// By a second on a PU.
@@ -71,18 +71,18 @@ impl FromStr for Readout {
         let syntax = || PmuError::Syntax(text.to_owned());
         let words: Vec<&str> = text.split_whitespace().collect();
         let (counts, per) = match words[..] {
-            [counts, "per", "second"] => (counts, Per::Second),
-            [counts, "per", unit] => (counts, Per::Quantity(1.0, quantity(unit)?)),
+            [counts, "per", "second"] => (counts, ReadoutUnit::Second),
+            [counts, "per", unit] => (counts, ReadoutUnit::Quantity(1.0, parse_quantity(unit)?)),
             [counts, "per", n, unit] => {
                 let n = n.parse().ok().filter(|n: &f64| n.is_finite() && *n > 0.0);
                 (
                     counts,
-                    Per::Quantity(n.ok_or_else(syntax)?, quantity(unit)?),
+                    ReadoutUnit::Quantity(n.ok_or_else(syntax)?, parse_quantity(unit)?),
                 )
             }
             _ => return Err(syntax()),
         };
-        let counts = quantity(counts)?;
+        let counts = parse_quantity(counts)?;
         Ok(Self { counts, per })
     }
 }
@@ -91,15 +91,15 @@ impl fmt::Display for Readout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} per ", name(self.counts))?;
         match self.per {
-            Per::Second => f.write_str("second"),
-            Per::Quantity(1.0, unit) => f.write_str(&name(unit)),
-            Per::Quantity(n, unit) => write!(f, "{n} {}", name(unit)),
+            ReadoutUnit::Second => f.write_str("second"),
+            ReadoutUnit::Quantity(1.0, unit) => f.write_str(&name(unit)),
+            ReadoutUnit::Quantity(n, unit) => write!(f, "{n} {}", name(unit)),
         }
     }
 }
 
 /// A quantity by the name that machine files use.
-fn quantity(name: &str) -> Result<Quantity, PmuError> {
+fn parse_quantity(name: &str) -> Result<Quantity, PmuError> {
     let found = Quantity::deserialize(IntoDeserializer::<NotOne>::into_deserializer(name));
     found.map_err(|_| PmuError::UnknownQuantity(name.to_owned()))
 }
@@ -113,28 +113,28 @@ fn name(quantity: Quantity) -> String {
 
 /// A readout with the events that feed it, by index.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Fed {
+pub(super) struct ReadoutSource {
     readout: Readout,
     counts: usize,
     unit: Option<usize>,
 }
 
-impl Fed {
+impl ReadoutSource {
     /// Finds the events among those that `countable` admits.
     pub(super) fn new(
         readout: Readout,
         machine: &str,
-        events: &[EventSpec],
+        events: &[PmuEventSpec],
         countable: impl Fn(usize) -> bool,
     ) -> Result<Self, PmuError> {
         let of = |quantity| {
             let mut indices = 0..events.len();
             let found = indices.find(|&e| events[e].counts == quantity && countable(e));
-            found.ok_or_else(|| not_counted(machine, quantity, events))
+            found.ok_or_else(|| not_counted_error(machine, quantity, events))
         };
         let unit = match readout.per {
-            Per::Second => None,
-            Per::Quantity(_, unit) => Some(of(unit)?),
+            ReadoutUnit::Second => None,
+            ReadoutUnit::Quantity(_, unit) => Some(of(unit)?),
         };
         let counts = of(readout.counts)?;
         Ok(Self {
@@ -150,10 +150,10 @@ impl Fed {
     }
 
     /// The value at a time, ns since the thread was first sampled.
-    pub(super) fn value(&self, memory: &Memory, now_ns: u64) -> Option<ReadoutValue> {
+    pub(super) fn value(&self, memory: &LastCounts, now_ns: u64) -> Option<ReadoutValue> {
         let seen = memory.get(self.counts)?;
         let value = match (self.readout.per, self.unit) {
-            (Per::Quantity(n, _), Some(unit)) => {
+            (ReadoutUnit::Quantity(n, _), Some(unit)) => {
                 n * memory.per_cycle(self.counts)? / memory.per_cycle(unit)?
             }
             _ => seen.amount / seen.on_pu_s,
@@ -164,7 +164,7 @@ impl Fed {
     }
 }
 
-fn not_counted(machine: &str, quantity: Quantity, events: &[EventSpec]) -> PmuError {
+fn not_counted_error(machine: &str, quantity: Quantity, events: &[PmuEventSpec]) -> PmuError {
     let known: Vec<String> = events.iter().map(|event| name(event.counts)).collect();
     let wanted = name(quantity);
     PmuError::NotCounted {

@@ -1,8 +1,8 @@
 //! Formulas that turn counts of events into signals.
 
-use super::memory::Memory;
-use super::quantity::{GROUPED_STACK, MERGED, STACK, of_several};
-use crate::machine::{EventSpec, Quantity};
+use super::last_counts::LastCounts;
+use super::quantity::{GROUPED_STACK, MERGED, STACK, merged_parts};
+use crate::machine::{PmuEventSpec, Quantity};
 use consort_core::{CycleStack, Signal};
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ const OTHER: &str = "other";
 
 /// A signal and how to compute it from events, which are given by index.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Formula {
+pub(super) enum PmuFormula {
     /// FPU usage = 1 − empty cycles/cycles (Bulldozer; Peternier et al., section 3).
     FpuNotEmpty(usize),
     /// FPU usage = operations/cycles (POWER7; Peternier et al., section 3), at most 1.
@@ -26,23 +26,26 @@ pub(super) enum Formula {
     Stack { parts: Vec<usize>, whole: bool },
 }
 
-impl Formula {
+impl PmuFormula {
     /// All that a chip's events usually feed beside cycles and instructions.
-    pub(super) fn usual(events: &[EventSpec]) -> Vec<Self> {
+    pub(super) fn usual_formulas(events: &[PmuEventSpec]) -> Vec<Self> {
         let of = |quantity| events.iter().position(|event| event.counts == quantity);
         let fp = of(Quantity::FpuEmptyCycles).map(Self::FpuNotEmpty);
         let fp = fp.or_else(|| of(Quantity::FpOperations).map(Self::FpOperations));
         let data = of(Quantity::StackData).map(Self::MemoryStall);
         let l1d = of(Quantity::L1dAccesses).map(Self::L1dAccesses);
         let single = fp.into_iter().chain(data).chain(l1d);
-        single.chain(wired(events)).chain(stack(events)).collect()
+        single
+            .chain(wired_formulas(events))
+            .chain(stack(events))
+            .collect()
     }
 
     /// All that a chip's events can feed of some signals.
-    pub(super) fn of(events: &[EventSpec], signals: &[Signal]) -> Vec<Self> {
-        let usual = Self::usual(events);
+    pub(super) fn for_signals(events: &[PmuEventSpec], signals: &[Signal]) -> Vec<Self> {
+        let usual = Self::usual_formulas(events);
         let mut found: Vec<Self> = Vec::new();
-        for formula in usual.into_iter().chain(on_request(events)) {
+        for formula in usual.into_iter().chain(request_formulas(events)) {
             let known = found.iter().any(|f| f.signal() == formula.signal());
             if !known && signals.contains(&formula.signal()) {
                 found.push(formula);
@@ -74,7 +77,7 @@ impl Formula {
 
     /// The event and value of a single one; none for a stack, or before its event was counted.
     /// A count is that of `interval_ns` at the rate at which its event last counted.
-    pub(super) fn value(&self, memory: &Memory, interval_ns: u64) -> Option<(usize, f64)> {
+    pub(super) fn value(&self, memory: &LastCounts, interval_ns: u64) -> Option<(usize, f64)> {
         let ratio = |value: f64| value.clamp(0.0, 1.0);
         match *self {
             Self::FpuNotEmpty(event) => Some((event, ratio(1.0 - memory.per_cycle(event)?))),
@@ -89,7 +92,7 @@ impl Formula {
     }
 
     /// The names of a stack's components, in their order.
-    pub(super) fn components(&self, events: &[EventSpec]) -> Vec<Cow<'static, str>> {
+    pub(super) fn components(&self, events: &[PmuEventSpec]) -> Vec<Cow<'static, str>> {
         let Self::Stack { parts, whole } = self else {
             return Vec::new();
         };
@@ -99,7 +102,7 @@ impl Formula {
     }
 
     /// The stack; none for a ratio, or before all its events were counted.
-    pub(super) fn stack(&self, memory: &Memory, events: &[EventSpec]) -> Option<CycleStack> {
+    pub(super) fn stack(&self, memory: &LastCounts, events: &[PmuEventSpec]) -> Option<CycleStack> {
         let Self::Stack { parts, whole } = self else {
             return None;
         };
@@ -128,11 +131,11 @@ const WIRED: [(Quantity, Signal); 4] = [
 ];
 
 /// The events of [`WIRED`] that have counters of their own.
-fn wired(events: &[EventSpec]) -> impl Iterator<Item = Formula> + '_ {
+fn wired_formulas(events: &[PmuEventSpec]) -> impl Iterator<Item = PmuFormula> + '_ {
     WIRED.into_iter().filter_map(|(quantity, signal)| {
         let mut fixed = events.iter().enumerate().filter(|(_, event)| event.fixed);
         let found = fixed.find(|(_, event)| event.counts == quantity)?;
-        Some(Formula::Count(found.0, signal))
+        Some(PmuFormula::Count(found.0, signal))
     })
 }
 
@@ -146,10 +149,10 @@ const ON_REQUEST: [(Quantity, Signal); 4] = [
 ];
 
 /// The events of [`ON_REQUEST`].
-fn on_request(events: &[EventSpec]) -> impl Iterator<Item = Formula> + '_ {
+fn request_formulas(events: &[PmuEventSpec]) -> impl Iterator<Item = PmuFormula> + '_ {
     ON_REQUEST.into_iter().filter_map(|(quantity, signal)| {
         let event = events.iter().position(|event| event.counts == quantity)?;
-        Some(Formula::Count(event, signal))
+        Some(PmuFormula::Count(event, signal))
     })
 }
 
@@ -159,10 +162,10 @@ fn name(event: &str) -> Cow<'static, str> {
 
 /// The events of the stack: those that count several parts together where there are such, else
 /// one per part. Which parts there are depends on whether the chip counts completed groups.
-fn stack(events: &[EventSpec]) -> Option<Formula> {
+fn stack(events: &[PmuEventSpec]) -> Option<PmuFormula> {
     let of = |quantity: Quantity| events.iter().position(|event| event.counts == quantity);
     let merged: Vec<Quantity> = MERGED.into_iter().filter(|&q| of(q).is_some()).collect();
-    let covered = |part: &Quantity| merged.iter().any(|&q| of_several(q).contains(part));
+    let covered = |part: &Quantity| merged.iter().any(|&q| merged_parts(q).contains(part));
     let all = match of(Quantity::StackGroups) {
         Some(_) => &GROUPED_STACK[..],
         None => &STACK[..],
@@ -171,5 +174,5 @@ fn stack(events: &[EventSpec]) -> Option<Formula> {
     let single: Vec<Quantity> = single.collect();
     let whole = single.iter().all(|&q| of(q).is_some());
     let parts: Vec<usize> = single.into_iter().chain(merged).filter_map(of).collect();
-    (!parts.is_empty()).then_some(Formula::Stack { parts, whole })
+    (!parts.is_empty()).then_some(PmuFormula::Stack { parts, whole })
 }

@@ -1,30 +1,30 @@
 //! The PMU itself: counts in, samples out.
 
-use super::memory::{Memory, Seen};
+use super::last_counts::{EventCount, LastCounts};
 use super::noise::Noise;
-use super::quantity::{Facts, amount};
-use super::readout::{Fed, PmuError, Readout, ReadoutValue};
+use super::quantity::{MachineFacts, amount};
+use super::readout::{PmuError, Readout, ReadoutSource, ReadoutValue};
 use super::rotation::groups;
-use super::signals::Formula;
-use crate::engine::{Counts, SampleSource};
-use crate::machine::{EventSpec, MachineSpec, Quantity};
-use consort_core::{Offers, Reading, Sample, Signal, ThreadId, Tier};
+use super::signals::PmuFormula;
+use crate::engine::{SampleSource, ThreadCounts};
+use crate::machine::{MachineSpec, PmuEventSpec, Quantity};
+use consort_core::{Reading, Sample, Signal, SignalOffers, ThreadId, Tier};
 use std::collections::BTreeMap;
 
 /// Signals and quantities that a PMU is to measure.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Request {
+pub struct PmuRequest {
     /// Signals; all that the machine's events usually feed when none. Fewer take fewer quanta.
     pub signals: Option<Vec<Signal>>,
     /// Extra quantities.
     pub readouts: Vec<Readout>,
 }
 
-impl Request {
-    fn formulas(&self, events: &[EventSpec]) -> Vec<Formula> {
+impl PmuRequest {
+    fn formulas(&self, events: &[PmuEventSpec]) -> Vec<PmuFormula> {
         match &self.signals {
-            Some(signals) => Formula::of(events, signals),
-            None => Formula::usual(events),
+            Some(signals) => PmuFormula::for_signals(events, signals),
+            None => PmuFormula::usual_formulas(events),
         }
     }
 
@@ -51,8 +51,8 @@ const SOFTWARE: [Signal; 6] = [
 /// The PMUs of a machine, by thread.
 #[derive(Clone, Debug)]
 pub struct SimulatedPmu {
-    events: Vec<EventSpec>,
-    facts: Facts,
+    events: Vec<PmuEventSpec>,
+    facts: MachineFacts,
     noise: f64,
     seed: u64,
     cycles: Option<usize>,
@@ -61,17 +61,17 @@ pub struct SimulatedPmu {
     always: Vec<usize>,
     /// Events that take turns.
     groups: Vec<Vec<usize>>,
-    formulas: Vec<Formula>,
-    readouts: Vec<Fed>,
-    offers: Offers,
-    threads: BTreeMap<ThreadId, Watched>,
+    formulas: Vec<PmuFormula>,
+    readouts: Vec<ReadoutSource>,
+    offers: SignalOffers,
+    threads: BTreeMap<ThreadId, CountedThread>,
 }
 
 /// A thread that is being counted.
 #[derive(Clone, Debug)]
-struct Watched {
+struct CountedThread {
     noise: Noise,
-    memory: Memory,
+    memory: LastCounts,
     turn: usize,
     now_ns: u64,
 }
@@ -84,15 +84,17 @@ impl SimulatedPmu {
     ///
     /// # Errors
     /// Readouts that the machine has no events or counters for.
-    pub fn new(machine: &MachineSpec, request: &Request, seed: u64) -> Result<Self, PmuError> {
+    pub fn new(machine: &MachineSpec, request: &PmuRequest, seed: u64) -> Result<Self, PmuError> {
         let events = machine.pmu.events.clone();
-        let slots = Slots::new(&events, machine.pmu.programmable as usize);
+        let slots = CounterSlots::new(&events, machine.pmu.programmable as usize);
         let readouts = request.readouts.iter();
-        let readouts: Result<Vec<Fed>, PmuError> = readouts
-            .map(|&readout| Fed::new(readout, &machine.name, &events, |e| slots.countable(e)))
+        let readouts: Result<Vec<ReadoutSource>, PmuError> = readouts
+            .map(|&readout| {
+                ReadoutSource::new(readout, &machine.name, &events, |e| slots.is_countable(e))
+            })
             .collect();
         let mut pmu = Self {
-            facts: Facts::of(machine),
+            facts: MachineFacts::from_machine(machine),
             noise: machine.pmu.read_noise,
             seed,
             cycles: slots.base(&events, Quantity::Cycles),
@@ -118,7 +120,7 @@ impl SimulatedPmu {
     }
 
     /// The signals that samples have, each with its tier.
-    pub fn offers(&self) -> &Offers {
+    pub fn offers(&self) -> &SignalOffers {
         &self.offers
     }
 
@@ -128,25 +130,25 @@ impl SimulatedPmu {
     }
 
     /// Names of the events that count in a turn: the turn's own, after those of every turn.
-    pub fn counted(&self, turn: usize) -> impl Iterator<Item = &EventSpec> {
+    pub fn counted_events(&self, turn: usize) -> impl Iterator<Item = &PmuEventSpec> {
         let group = self.groups.get(turn % self.quanta());
         let turns = group.into_iter().flatten();
         self.always.iter().chain(turns).map(|&e| &self.events[e])
     }
 
     /// Sample that the counters give of a thread over the quantum that has just ended.
-    pub fn sample(&mut self, thread: ThreadId, truth: &Counts, interval_ns: u64) -> Sample {
+    pub fn sample(&mut self, thread: ThreadId, truth: &ThreadCounts, interval_ns: u64) -> Sample {
         let (seed, noise, events) = (self.seed, self.noise, self.events.len());
         // Taken for a moment, so that the rest of the PMU can be read beside it.
         let mut threads = std::mem::take(&mut self.threads);
-        let watched = threads.entry(thread).or_insert_with(|| Watched {
+        let watched = threads.entry(thread).or_insert_with(|| CountedThread {
             noise: Noise::new(seed, thread, noise),
-            memory: Memory::new(events),
+            memory: LastCounts::new(events),
             turn: 0,
             now_ns: 0,
         });
         watched.now_ns += interval_ns;
-        let mut sample = software(truth, interval_ns);
+        let mut sample = software_sample(truth, interval_ns);
         self.count(watched, &mut sample, truth, interval_ns);
         self.derive(watched, &mut sample, interval_ns);
         self.threads = threads;
@@ -163,8 +165,8 @@ impl SimulatedPmu {
 
     /// The events that each signal and readout needs to have turns.
     fn turns(&self) -> Vec<Vec<usize>> {
-        let formulas = self.formulas.iter().map(Formula::events);
-        let wants = formulas.chain(self.readouts.iter().map(Fed::events));
+        let formulas = self.formulas.iter().map(PmuFormula::events);
+        let wants = formulas.chain(self.readouts.iter().map(ReadoutSource::events));
         let turning = |want: Vec<usize>| {
             let events = want.into_iter().filter(|e| !self.always.contains(e));
             events.collect()
@@ -173,7 +175,7 @@ impl SimulatedPmu {
     }
 
     fn offer(&mut self) {
-        let formulas = self.formulas.iter().map(Formula::signal);
+        let formulas = self.formulas.iter().map(PmuFormula::signal);
         let cycles = self.cycles.map(|_| Signal::Cycles);
         let instructions = self.instructions.map(|_| Signal::Instructions);
         for signal in formulas.chain(cycles).chain(instructions) {
@@ -185,13 +187,19 @@ impl SimulatedPmu {
     }
 
     /// Lets the counters of the thread's turn count.
-    fn count(&self, watched: &mut Watched, sample: &mut Sample, truth: &Counts, interval_ns: u64) {
+    fn count(
+        &self,
+        watched: &mut CountedThread,
+        sample: &mut Sample,
+        truth: &ThreadCounts,
+        interval_ns: u64,
+    ) {
         let mut read = |event: usize| {
             let exact = amount(self.events[event].counts, truth, self.facts);
             watched.noise.read(exact)
         };
         let mut set = |signal, raw| {
-            let reading = Reading::whole(raw, Tier::Counters, interval_ns);
+            let reading = Reading::fully_counted(raw, Tier::Counters, interval_ns);
             sample.set(signal, reading);
         };
         let Some(cycles) = self.cycles.map(&mut read) else {
@@ -205,14 +213,14 @@ impl SimulatedPmu {
         if cycles <= 0.0 {
             return;
         }
-        self.keep(watched, truth, interval_ns, cycles, instructions);
+        self.store_counts(watched, truth, interval_ns, cycles, instructions);
     }
 
     /// Remembers what the turn has counted.
-    fn keep(
+    fn store_counts(
         &self,
-        watched: &mut Watched,
-        truth: &Counts,
+        watched: &mut CountedThread,
+        truth: &ThreadCounts,
         interval_ns: u64,
         cycles: f64,
         instructions: Option<f64>,
@@ -226,7 +234,7 @@ impl SimulatedPmu {
                 _ => None,
             };
             let exact = || amount(self.events[event].counts, truth, self.facts);
-            let seen = Seen {
+            let seen = EventCount {
                 amount: known.unwrap_or_else(|| watched.noise.read(exact())),
                 cycles,
                 on_pu_s: truth.on_pu_s,
@@ -239,12 +247,12 @@ impl SimulatedPmu {
     }
 
     /// Adds what the thread's last counts tell.
-    fn derive(&self, watched: &Watched, sample: &mut Sample, interval_ns: u64) {
+    fn derive(&self, watched: &CountedThread, sample: &mut Sample, interval_ns: u64) {
         let memory = &watched.memory;
         for formula in &self.formulas {
             if let Some((event, value)) = formula.value(memory, interval_ns) {
                 let seen = memory.get(event);
-                let reading = seen.map(|seen| aged(value, seen, watched.now_ns));
+                let reading = seen.map(|seen| aged_reading(value, seen, watched.now_ns));
                 reading
                     .into_iter()
                     .for_each(|r| sample.set(formula.signal(), r));
@@ -257,7 +265,7 @@ impl SimulatedPmu {
 }
 
 /// A value whose event counted in an earlier quantum, or in the last.
-fn aged(value: f64, seen: Seen, now_ns: u64) -> Reading {
+fn aged_reading(value: f64, seen: EventCount, now_ns: u64) -> Reading {
     let mut reading = Reading {
         raw: value,
         tier: Tier::Counters,
@@ -268,14 +276,14 @@ fn aged(value: f64, seen: Seen, now_ns: u64) -> Reading {
         reading.raw = value * (reading.running_ns as f64 / reading.enabled_ns as f64);
     }
     // Rounding must not lift a share of 1 above 1.
-    while reading.scaled().is_some_and(|scaled| scaled > value) {
+    while reading.scaled_value().is_some_and(|scaled| scaled > value) {
         reading.raw = reading.raw.next_down();
     }
     reading
 }
 
 /// Returns a sample of the signals that the operating system provides.
-fn software(truth: &Counts, interval_ns: u64) -> Sample {
+fn software_sample(truth: &ThreadCounts, interval_ns: u64) -> Sample {
     let mut sample = Sample::default();
     let values = [
         truth.on_pu_s * NS_PER_S,
@@ -286,21 +294,24 @@ fn software(truth: &Counts, interval_ns: u64) -> Sample {
         truth.io_returns as f64,
     ];
     for (signal, value) in SOFTWARE.into_iter().zip(values) {
-        sample.set(signal, Reading::whole(value, Tier::Software, interval_ns));
+        sample.set(
+            signal,
+            Reading::fully_counted(value, Tier::Software, interval_ns),
+        );
     }
     sample
 }
 
 /// Allotment of counters to events.
-struct Slots {
+struct CounterSlots {
     /// Events with counters of their own, and cycles and instructions.
     always: Vec<usize>,
     /// Counters that are left for the others.
     budget: usize,
 }
 
-impl Slots {
-    fn new(events: &[EventSpec], programmable: usize) -> Self {
+impl CounterSlots {
+    fn new(events: &[PmuEventSpec], programmable: usize) -> Self {
         let fixed = (0..events.len()).filter(|&e| events[e].fixed);
         let mut slots = Self {
             always: fixed.collect(),
@@ -318,21 +329,21 @@ impl Slots {
     }
 
     /// The event that counts a quantity in every quantum.
-    fn base(&self, events: &[EventSpec], quantity: Quantity) -> Option<usize> {
+    fn base(&self, events: &[PmuEventSpec], quantity: Quantity) -> Option<usize> {
         let mut always = self.always.iter().copied();
         always.find(|&event| events[event].counts == quantity)
     }
 
-    fn countable(&self, event: usize) -> bool {
+    fn is_countable(&self, event: usize) -> bool {
         self.budget > 0 || self.always.contains(&event)
     }
 
     /// The signals that are wanted and can be had; nothing without cycles.
-    fn formulas(&self, events: &[EventSpec], request: &Request) -> Vec<Formula> {
+    fn formulas(&self, events: &[PmuEventSpec], request: &PmuRequest) -> Vec<PmuFormula> {
         let mut formulas = request.formulas(events);
         let cycles = self.base(events, Quantity::Cycles).is_some();
         formulas.retain(|formula| {
-            let countable = formula.events().into_iter().all(|e| self.countable(e));
+            let countable = formula.events().into_iter().all(|e| self.is_countable(e));
             cycles && countable
         });
         formulas
@@ -340,11 +351,11 @@ impl Slots {
 }
 
 impl SampleSource for SimulatedPmu {
-    fn offers(&self) -> &Offers {
+    fn offers(&self) -> &SignalOffers {
         Self::offers(self)
     }
 
-    fn sample(&mut self, thread: ThreadId, counts: &Counts, interval_ns: u64) -> Sample {
+    fn sample(&mut self, thread: ThreadId, counts: &ThreadCounts, interval_ns: u64) -> Sample {
         Self::sample(self, thread, counts, interval_ns)
     }
 }

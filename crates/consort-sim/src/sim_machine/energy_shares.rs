@@ -9,11 +9,11 @@
 //! Pitfall: an interval in which nothing ran is nobody's.
 
 use super::SimMachine;
-use crate::engine::Counts;
+use crate::engine::ThreadCounts;
 use consort_core::{Reading, Sample, Signal, Tier};
 
 /// Division of an interval's energy among the threads.
-pub(super) struct EnergyShares {
+pub(super) struct IntervalEnergyShares {
     /// Energy that is no thread's own, per time on a PU, W.
     rest_w: f64,
 }
@@ -21,27 +21,27 @@ pub(super) struct EnergyShares {
 impl SimMachine {
     /// The shares of the interval that ends now, before threads' counts are taken; none where
     /// nobody asks for them.
-    pub(super) fn energy_shares(&mut self) -> Option<EnergyShares> {
+    pub(super) fn take_energy_shares(&mut self) -> Option<IntervalEnergyShares> {
         self.source.offers().tier_of(Signal::Energy)?;
         let all_j = self.energy_j();
         let whole_j = all_j - std::mem::replace(&mut self.told_j, all_j);
         let counts = || self.engine.threads().iter().map(|t| &t.counts);
         let own_j: f64 = counts().map(|c| c.energy_j).sum();
         let on_pu_s: f64 = counts().map(|c| c.on_pu_s).sum();
-        Some(EnergyShares::new(whole_j - own_j, on_pu_s))
+        Some(IntervalEnergyShares::new(whole_j - own_j, on_pu_s))
     }
 }
 
-impl EnergyShares {
+impl IntervalEnergyShares {
     fn new(rest_j: f64, on_pu_s: f64) -> Self {
         let rest_w = if on_pu_s > 0.0 { rest_j / on_pu_s } else { 0.0 };
         Self { rest_w }
     }
 
     /// Tells a thread its share.
-    pub(super) fn note(&self, counts: &Counts, interval_ns: u64, sample: &mut Sample) {
+    pub(super) fn note(&self, counts: &ThreadCounts, interval_ns: u64, sample: &mut Sample) {
         let joules = counts.energy_j + self.rest_w.max(0.0) * counts.on_pu_s;
-        let reading = Reading::whole(joules, Tier::Counters, interval_ns);
+        let reading = Reading::fully_counted(joules, Tier::Counters, interval_ns);
         sample.set(Signal::Energy, reading);
     }
 }
@@ -51,17 +51,17 @@ mod tests {
     use super::*;
     use crate::engine::testing::{PlainEnergy, chip, instances, program, settings};
     use crate::engine::{RunMode, SampleSource};
-    use consort_core::{Machine, Offers, ThreadId};
+    use consort_core::{Machine, SignalOffers, ThreadId};
 
     /// Tells nothing but what the machine adds.
-    struct Asking(Offers);
+    struct Asking(SignalOffers);
 
     impl SampleSource for Asking {
-        fn offers(&self) -> &Offers {
+        fn offers(&self) -> &SignalOffers {
             &self.0
         }
 
-        fn sample(&mut self, _: ThreadId, _: &Counts, _: u64) -> Sample {
+        fn sample(&mut self, _: ThreadId, _: &ThreadCounts, _: u64) -> Sample {
             Sample::default()
         }
     }
@@ -99,13 +99,13 @@ mod tests {
 
     #[test]
     fn the_rest_is_shared_out_by_time_on_pus() {
-        let shares = EnergyShares::new(30.0, 3.0);
+        let shares = IntervalEnergyShares::new(30.0, 3.0);
         let told = |energy_j, on_pu_s| {
             let mut sample = Sample::default();
-            let counts = Counts {
+            let counts = ThreadCounts {
                 energy_j,
                 on_pu_s,
-                ..Counts::default()
+                ..ThreadCounts::default()
             };
             shares.note(&counts, 1, &mut sample);
             sample.get(Signal::Energy)

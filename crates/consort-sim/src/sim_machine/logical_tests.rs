@@ -1,6 +1,6 @@
 //! Hardware schedulers: logical cores, and intervals that end with activity.
 
-use super::logical::name;
+use super::logical::logical_core_id;
 use super::*;
 use crate::engine::RunMode;
 use crate::engine::testing::{Exact, PlainEnergy, chip, instances, program_with, settings};
@@ -8,7 +8,7 @@ use consort_core::plan::PlanReport;
 use consort_core::{Placement, PuId, PuSet, Signal, ThreadId};
 
 const HARDWARE: Wishes = Wishes {
-    form: Form::Hardware,
+    form: PolicyForm::Hardware,
     on_activity: true,
     latency_ns: 0,
     quantum_ms: None,
@@ -22,17 +22,17 @@ fn machine(wishes: Wishes) -> SimMachine {
                     barrier = { spacing_minstr = 1.0, imbalance = 0.3 }";
     let work = instances(&program_with(barriers), 2, 3, 0.05);
     let mut settings = settings("linux", RunMode::Once, 1);
-    settings.logical_cores = wishes.form == Form::Hardware;
+    settings.logical_cores = wishes.form == PolicyForm::Hardware;
     let (meter, source) = (Box::new(PlainEnergy), Box::new(Exact::default()));
     let mut machine = SimMachine::new(chip(1), &work, &settings, 1_000_000, meter, source).unwrap();
-    machine.grant(wishes);
+    machine.grant_wishes(wishes);
     machine
 }
 
 fn plan(generation: u64, places: &[(usize, u32)]) -> Plan {
     let place = |&(logical, pu): &(usize, u32)| {
         let only = Placement::Restricted(PuSet::from_iter([PuId(pu)]));
-        (name(logical), only)
+        (logical_core_id(logical), only)
     };
     Plan {
         generation,
@@ -73,7 +73,7 @@ fn an_exchange_waits_for_the_unit_that_decides_and_quanta_do_not() {
     }
     let quanta = times
         .iter()
-        .filter(|(_, _, ended)| *ended == Ended::Quantum);
+        .filter(|(_, _, ended)| *ended == IntervalEnd::Quantum);
     for (time_ns, interval_ns, _) in quanta.clone() {
         let late = time_ns % 1_000_000;
         assert!(late < 300_000, "{times:?}");
@@ -118,12 +118,15 @@ fn what_logical_cores_count_is_what_threads_do() {
 fn an_interval_ends_when_a_thread_stalls_or_goes_on_and_the_quantum_s_end_stays() {
     let mut machine = machine(HARDWARE);
     let seen = all(&mut machine);
-    let activity = seen.iter().filter(|o| o.ended == Ended::Activity).count();
+    let activity = seen
+        .iter()
+        .filter(|o| o.ended == IntervalEnd::Activity)
+        .count();
     assert!(activity > seen.len() / 2, "{activity} of {}", seen.len());
     for observation in &seen[..seen.len() - 1] {
         assert!(observation.interval_ns > 0);
         let on_grid = observation.time_ns % 1_000_000 == 0;
-        assert_eq!(on_grid, observation.ended == Ended::Quantum);
+        assert_eq!(on_grid, observation.ended == IntervalEnd::Quantum);
     }
 }
 
@@ -178,7 +181,12 @@ fn logical_cores_are_exchanged_and_keep_their_threads() {
         before = machine.observe().unwrap().unwrap();
     }
     let enacted = machine.enact(&plan(1, &[(0, 1), (1, 0)])).unwrap();
-    assert_eq!(enacted.moved, [name(0), name(1)], "{:?}", enacted.warnings);
+    assert_eq!(
+        enacted.moved,
+        [logical_core_id(0), logical_core_id(1)],
+        "{:?}",
+        enacted.warnings
+    );
     let after = machine.observe().unwrap().unwrap();
     let pus: Vec<_> = after.threads[..2].iter().map(|t| t.last_pu).collect();
     assert_eq!(pus, [Some(PuId(1)), Some(PuId(0))]);

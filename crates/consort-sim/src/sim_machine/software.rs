@@ -1,9 +1,9 @@
 //! The machine for policies that place software threads.
 
 use super::SimMachine;
-use crate::engine::{Counts, SampleSource, Thread};
+use crate::engine::{SampleSource, SimulatedThread, ThreadCounts};
 use consort_core::{
-    Enacted, Observation, Placement, Plan, PuId, PuSet, Reading, Signal, ThreadId,
+    EnactmentReport, Observation, Placement, Plan, PuId, PuSet, Reading, Signal, ThreadId,
     ThreadObservation, Tier,
 };
 use std::sync::Arc;
@@ -11,15 +11,15 @@ use std::sync::Arc;
 impl SimMachine {
     /// Takes every thread's sample.
     pub(super) fn collect(&mut self, observation: &mut Observation) {
-        let heeds = self.heeds_activity();
-        let shares = self.energy_shares();
+        let heeds = self.ends_on_activity();
+        let shares = self.take_energy_shares();
         let source = self.source.as_mut();
         for thread in self.engine.threads_mut() {
             if !thread.is_reported() {
                 continue;
             }
             let counts = thread.take_counts();
-            let mut seen = see(source, thread, &counts, observation.interval_ns);
+            let mut seen = observe_thread(source, thread, &counts, observation.interval_ns);
             if let Some(shares) = &shares {
                 shares.note(&counts, observation.interval_ns, &mut seen.sample);
             }
@@ -35,14 +35,14 @@ impl SimMachine {
     }
 
     /// Carries out where threads may run.
-    pub(super) fn enact_masks(&mut self, plan: &Plan) -> Enacted {
-        let mut enacted = Enacted::default();
+    pub(super) fn enact_masks(&mut self, plan: &Plan) -> EnactmentReport {
+        let mut enacted = EnactmentReport::default();
         for (&id, placement) in &plan.placements {
-            self.mask(id, placement, &mut enacted);
+            self.set_mask(id, placement, &mut enacted);
         }
-        self.engine.obey();
+        self.engine.enforce_masks();
         for (p, id) in self.engine.program_ids() {
-            self.engine.pause(p, plan.paused.contains(&id));
+            self.engine.set_paused(p, plan.paused.contains(&id));
             if let Some(&threads) = plan.teams.get(&id) {
                 self.engine.set_team(p, threads as usize);
             }
@@ -51,7 +51,7 @@ impl SimMachine {
     }
 
     /// Sets a thread's mask; notes whether it is another than before.
-    fn mask(&mut self, id: ThreadId, placement: &Placement, enacted: &mut Enacted) {
+    fn set_mask(&mut self, id: ThreadId, placement: &Placement, enacted: &mut EnactmentReport) {
         let threads = self.engine.threads();
         let Ok(t) = threads.binary_search_by_key(&id, |thread| thread.id) else {
             return;
@@ -71,10 +71,10 @@ impl SimMachine {
     }
 }
 
-fn see(
+fn observe_thread(
     source: &mut dyn SampleSource,
-    thread: &Thread,
-    counts: &Counts,
+    thread: &SimulatedThread,
+    counts: &ThreadCounts,
     interval_ns: u64,
 ) -> ThreadObservation {
     ThreadObservation {
@@ -88,13 +88,13 @@ fn see(
 }
 
 /// Notes what the thread was doing at the end, as an instrumented library tells it.
-fn note_activity(thread: &Thread, interval_ns: u64, seen: &mut ThreadObservation) {
+fn note_activity(thread: &SimulatedThread, interval_ns: u64, seen: &mut ThreadObservation) {
     let states = [
-        (Signal::Runnable, thread.runnable()),
-        (Signal::Waiting, thread.waits()),
+        (Signal::Runnable, thread.is_runnable()),
+        (Signal::Waiting, thread.is_waiting()),
     ];
     for (signal, on) in states {
-        let reading = Reading::whole(f64::from(u8::from(on)), Tier::Software, interval_ns);
+        let reading = Reading::fully_counted(f64::from(u8::from(on)), Tier::Software, interval_ns);
         seen.sample.set(signal, reading);
     }
 }

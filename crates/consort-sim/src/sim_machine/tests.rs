@@ -9,7 +9,7 @@ use consort_core::{Backoff, ControlLoop, policies};
 use consort_core::{Placement, PuId, ThreadId};
 use std::collections::BTreeMap;
 
-fn machine(os: &str, mode: RunMode, instances: &[Instance], seed: u64) -> SimMachine {
+fn machine(os: &str, mode: RunMode, instances: &[SimulatedProgram], seed: u64) -> SimMachine {
     let (meter, source) = (Box::new(PlainEnergy), Box::new(Exact::default()));
     let settings = settings(os, mode, seed);
     SimMachine::new(chip(1), instances, &settings, 10_000_000, meter, source).unwrap()
@@ -124,7 +124,7 @@ fn every_policy_that_can_be_had_turns_the_wheel() {
         };
         let mut wheel = ControlLoop::new(machine, policy, Backoff::off(), 3);
         let mut turns = 0;
-        while let Some(turn) = wheel.turn().unwrap() {
+        while let Some(turn) = wheel.run_turn().unwrap() {
             assert!(turn.was_enacted(), "{}: {:?}", info.name, turn.findings);
             turns += 1;
         }

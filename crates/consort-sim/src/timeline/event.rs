@@ -1,7 +1,7 @@
 //! Events of the Trace Event Format.
 
-use super::slice::Segment;
-use crate::chip::{Chip, Place};
+use super::slice::TimelineSegment;
+use crate::chip::{Chip, PuPlace};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -13,7 +13,7 @@ pub(super) const MACHINE: usize = 0;
 
 /// One event.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct Event {
+pub(super) struct TraceEvent {
     name: String,
     ph: &'static str,
     pid: usize,
@@ -28,7 +28,7 @@ pub(super) struct Event {
     args: Map<String, Value>,
 }
 
-impl Event {
+impl TraceEvent {
     fn new(name: &str, ph: &'static str, args: Value) -> Self {
         let Value::Object(args) = args else {
             return Self::new(name, ph, json!({ "value": args }));
@@ -45,18 +45,18 @@ impl Event {
         }
     }
 
-    fn on(mut self, pid: usize, tid: usize) -> Self {
+    fn with_track(mut self, pid: usize, tid: usize) -> Self {
         (self.pid, self.tid) = (pid, tid);
         self
     }
 
-    fn at(mut self, seconds: f64) -> Self {
+    fn with_time(mut self, seconds: f64) -> Self {
         self.ts = Some(seconds * US_PER_S);
         self
     }
 
     /// A thread's slice on its PU.
-    pub(super) fn slice(segment: &Segment, pid: usize) -> Self {
+    pub(super) fn from_segment(segment: &TimelineSegment, pid: usize) -> Self {
         let mut args = json!({
             "program": segment.thread.pid,
             "thread": segment.thread.tid,
@@ -67,27 +67,29 @@ impl Event {
             args["slowdown"] = json!(slowdown);
         }
         let slice = Self::new(&segment.name, "X", args);
-        let mut slice = slice.on(pid, segment.pu).at(segment.start_s);
+        let mut slice = slice.with_track(pid, segment.pu).with_time(segment.start_s);
         slice.dur = Some(segment.seconds() * US_PER_S);
         slice
     }
 
     /// Something that happens at once on a PU.
-    pub(super) fn on_pu(name: &str, pid: usize, pu: usize, at_s: f64, args: Value) -> Self {
-        let mut event = Self::new(name, "i", args).on(pid, pu).at(at_s);
+    pub(super) fn instant_on_pu(name: &str, pid: usize, pu: usize, at_s: f64, args: Value) -> Self {
+        let mut event = Self::new(name, "i", args)
+            .with_track(pid, pu)
+            .with_time(at_s);
         event.s = Some("t");
         event
     }
 }
 
 /// The process of a place.
-pub(super) fn process(place: Place) -> usize {
+pub(super) fn process(place: PuPlace) -> usize {
     place.llc + 1
 }
 
 /// Names of processes and tracks.
-pub(super) fn names(chip: &Chip) -> Vec<Event> {
-    let mut events = vec![Event::new(
+pub(super) fn names(chip: &Chip) -> Vec<TraceEvent> {
+    let mut events = vec![TraceEvent::new(
         "process_name",
         "M",
         json!({ "name": format!("machine {}", chip.spec().name) }),
@@ -103,13 +105,13 @@ pub(super) fn names(chip: &Chip) -> Vec<Event> {
     events
 }
 
-fn domain_name(place: Place) -> Event {
+fn domain_name(place: PuPlace) -> TraceEvent {
     let name = format!("LLC domain {} (node {})", place.llc, place.node);
-    Event::new("process_name", "M", json!({ "name": name })).on(process(place), 0)
+    TraceEvent::new("process_name", "M", json!({ "name": name })).with_track(process(place), 0)
 }
 
-fn pu_name(chip: &Chip, pu: usize, place: Place) -> Event {
+fn pu_name(chip: &Chip, pu: usize, place: PuPlace) -> TraceEvent {
     let core_type = &chip.topology().core_types()[place.core_type].name;
     let name = format!("PU {pu} (core {}, {core_type})", place.core);
-    Event::new("thread_name", "M", json!({ "name": name })).on(process(place), pu)
+    TraceEvent::new("thread_name", "M", json!({ "name": name })).with_track(process(place), pu)
 }

@@ -13,5 +13,5 @@ mod event;
 mod slice;
 mod writer;
 
-pub use slice::Segment;
+pub use slice::TimelineSegment;
 pub use writer::TimelineWriter;

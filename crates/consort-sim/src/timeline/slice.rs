@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 /// A thread on a PU at a constant rate.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Segment {
+pub struct TimelineSegment {
     /// The thread.
     pub thread: ThreadId,
     /// Its name.
@@ -28,7 +28,7 @@ pub struct Segment {
 /// of sums, far below any event's distance.
 const GAP_S: f64 = 1e-12;
 
-impl Segment {
+impl TimelineSegment {
     /// Takes the next segment in when it follows this one: same thread, same PU, no gap.
     /// Rates become means: instructions by time, cycles by instructions, slowdown by time.
     pub(super) fn join(&mut self, next: &Self) -> bool {
@@ -39,10 +39,10 @@ impl Segment {
         }
         let (old_s, new_s) = (self.seconds(), next.seconds());
         let (old, new) = (self.ips * old_s, next.ips * new_s);
-        self.cpi = mean(self.cpi, old, next.cpi, new);
-        self.ips = mean(self.ips, old_s, next.ips, new_s);
+        self.cpi = weighted_mean(self.cpi, old, next.cpi, new);
+        self.ips = weighted_mean(self.ips, old_s, next.ips, new_s);
         let slowdowns = self.slowdown.zip(next.slowdown);
-        self.slowdown = slowdowns.map(|(a, b)| mean(a, old_s, b, new_s));
+        self.slowdown = slowdowns.map(|(a, b)| weighted_mean(a, old_s, b, new_s));
         self.end_s = next.end_s;
         true
     }
@@ -53,7 +53,7 @@ impl Segment {
 }
 
 /// The weighted mean; the first where there is no weight.
-fn mean(a: f64, weight_a: f64, b: f64, weight_b: f64) -> f64 {
+fn weighted_mean(a: f64, weight_a: f64, b: f64, weight_b: f64) -> f64 {
     let weight = weight_a + weight_b;
     if weight > 0.0 {
         (a * weight_a + b * weight_b) / weight

@@ -1,7 +1,7 @@
 //! The streaming writer.
 
-use super::event::{Event, names, process};
-use super::slice::Segment;
+use super::event::{TraceEvent, names, process};
+use super::slice::TimelineSegment;
 use crate::chip::Chip;
 use consort_core::ThreadId;
 use serde_json::json;
@@ -21,7 +21,7 @@ pub struct TimelineWriter<W: Write> {
     /// Process of each PU.
     processes: Vec<usize>,
     /// Per PU, the slice that may still grow.
-    open: Vec<Option<Segment>>,
+    open: Vec<Option<TimelineSegment>>,
     /// The PU of each thread's last segment.
     last_pus: BTreeMap<ThreadId, usize>,
 }
@@ -40,7 +40,9 @@ impl<W: Write> TimelineWriter<W> {
             open: vec![None; chip.places().len()],
             last_pus: BTreeMap::new(),
         };
-        names(chip).iter().try_for_each(|e| timeline.event(e))?;
+        names(chip)
+            .iter()
+            .try_for_each(|e| timeline.write_event(e))?;
         Ok(timeline)
     }
 
@@ -50,7 +52,7 @@ impl<W: Write> TimelineWriter<W> {
     ///
     /// # Errors
     /// Those of the writer.
-    pub fn segment(&mut self, segment: &Segment) -> io::Result<()> {
+    pub fn add_segment(&mut self, segment: &TimelineSegment) -> io::Result<()> {
         let Some(open) = self.open.get_mut(segment.pu) else {
             return Ok(());
         };
@@ -59,20 +61,20 @@ impl<W: Write> TimelineWriter<W> {
             return Ok(());
         }
         if let Some(ended) = open.replace(segment.clone()) {
-            self.slice(&ended)?;
+            self.write_slice(&ended)?;
         }
         match self.last_pus.insert(segment.thread, segment.pu) {
-            Some(before) if before != segment.pu => self.migration(segment, before),
+            Some(before) if before != segment.pu => self.write_migration(segment, before),
             _ => Ok(()),
         }
     }
 
     /// Notes that the thread of a segment was on another PU before.
-    fn migration(&mut self, segment: &Segment, from_pu: usize) -> io::Result<()> {
+    fn write_migration(&mut self, segment: &TimelineSegment, from_pu: usize) -> io::Result<()> {
         let (thread, to_pu) = (segment.thread.to_string(), segment.pu);
         let args = json!({ "thread": thread, "from_pu": from_pu, "to_pu": to_pu });
         let pid = self.processes[to_pu];
-        self.event(&Event::on_pu(
+        self.write_event(&TraceEvent::instant_on_pu(
             "migration",
             pid,
             to_pu,
@@ -92,8 +94,8 @@ impl<W: Write> TimelineWriter<W> {
     }
 
     fn complete(&mut self) -> io::Result<()> {
-        let open: Vec<Segment> = self.open.iter_mut().filter_map(Option::take).collect();
-        open.iter().try_for_each(|slice| self.slice(slice))?;
+        let open: Vec<TimelineSegment> = self.open.iter_mut().filter_map(Option::take).collect();
+        open.iter().try_for_each(|slice| self.write_slice(slice))?;
         let Some(out) = &mut self.out else {
             return Ok(());
         };
@@ -101,13 +103,13 @@ impl<W: Write> TimelineWriter<W> {
         out.flush()
     }
 
-    fn slice(&mut self, slice: &Segment) -> io::Result<()> {
+    fn write_slice(&mut self, slice: &TimelineSegment) -> io::Result<()> {
         let pid = self.processes[slice.pu];
-        self.event(&Event::slice(slice, pid))
+        self.write_event(&TraceEvent::from_segment(slice, pid))
     }
 
     /// Writes one event, whole.
-    fn event(&mut self, event: &Event) -> io::Result<()> {
+    fn write_event(&mut self, event: &TraceEvent) -> io::Result<()> {
         let Some(out) = &mut self.out else {
             return Ok(());
         };

@@ -2,7 +2,7 @@
 
 use crate::small;
 use consort_sim::chip::Chip;
-use consort_sim::contention::Flow;
+use consort_sim::contention::InstructionActivity;
 use consort_sim::energy::EnergyModel;
 use consort_sim::engine::EnergyMeter;
 use consort_sim::program::MixSpec;
@@ -29,14 +29,14 @@ fn a_core_draws_a_quarter_of_its_static_power_when_idle() {
 
 #[test]
 fn work_costs_by_class_access_and_line() {
-    let flow = Flow {
+    let flow = InstructionActivity {
         l1d_accesses: 0.3,
         l1d_misses: 0.02,
         l1i_misses: 0.01,
         llc_accesses: 0.01,
         prefetched_lines: 0.004,
         memory_lines: 0.005,
-        ..Flow::default()
+        ..InstructionActivity::default()
     };
     // nJ per instruction: classes 0.2·0.2 + 0.4·0.1 + 0.2·0.4 + 0.1·0.5 + 0.1·0.6 = 0.27,
     // L1 0.3·0.02, L2 0.03·0.1, LLC 0.014·0.5, memory 0.005·20.

@@ -3,7 +3,7 @@
 use crate::small;
 use consort_core::ThreadId;
 use consort_sim::chip::Chip;
-use consort_sim::timeline::{Segment, TimelineWriter};
+use consort_sim::timeline::{TimelineSegment, TimelineWriter};
 use proptest::prelude::*;
 use serde_json::Value;
 use std::cell::RefCell;
@@ -22,8 +22,8 @@ fn thread(tid: u32) -> ThreadId {
     }
 }
 
-fn segment(tid: u32, pu: usize, start_s: f64, end_s: f64) -> Segment {
-    Segment {
+fn segment(tid: u32, pu: usize, start_s: f64, end_s: f64) -> TimelineSegment {
+    TimelineSegment {
         thread: thread(tid),
         name: "a \"quoted\"\nname".into(),
         pu,
@@ -74,10 +74,10 @@ fn consecutive_segments_of_a_thread_are_one_slice_with_mean_rates() {
     let mut second = segment(1, 2, 1.0, 2.0);
     (second.ips, second.cpi) = (3e9, 1.0);
     let events = written(|timeline| {
-        timeline.segment(&segment(1, 2, 0.0, 1.0))?;
-        timeline.segment(&second)?;
-        timeline.segment(&segment(2, 2, 2.0, 2.5))?;
-        timeline.segment(&segment(1, 2, 3.0, 4.0))
+        timeline.add_segment(&segment(1, 2, 0.0, 1.0))?;
+        timeline.add_segment(&second)?;
+        timeline.add_segment(&segment(2, 2, 2.0, 2.5))?;
+        timeline.add_segment(&segment(1, 2, 3.0, 4.0))
     });
     let slices = of_kind(&events, "X");
     assert_eq!(slices.len(), 3);
@@ -94,11 +94,11 @@ fn consecutive_segments_of_a_thread_are_one_slice_with_mean_rates() {
 #[test]
 fn a_thread_that_pauses_or_moves_begins_a_new_slice() {
     let events = written(|timeline| {
-        timeline.segment(&segment(1, 0, 0.0, 1.0))?;
-        timeline.segment(&segment(1, 0, 1.5, 2.0))?;
-        timeline.segment(&segment(1, 5, 2.0, 3.0))?;
-        timeline.segment(&segment(1, 5, 3.0, 3.0))?;
-        timeline.segment(&segment(1, 99, 3.0, 4.0))
+        timeline.add_segment(&segment(1, 0, 0.0, 1.0))?;
+        timeline.add_segment(&segment(1, 0, 1.5, 2.0))?;
+        timeline.add_segment(&segment(1, 5, 2.0, 3.0))?;
+        timeline.add_segment(&segment(1, 5, 3.0, 3.0))?;
+        timeline.add_segment(&segment(1, 99, 3.0, 4.0))
     });
     assert_eq!(of_kind(&events, "X").len(), 3);
 }
@@ -106,9 +106,9 @@ fn a_thread_that_pauses_or_moves_begins_a_new_slice() {
 #[test]
 fn a_thread_that_moves_is_seen_to() {
     let events = written(|timeline| {
-        timeline.segment(&segment(7, 0, 0.0, 0.5))?;
-        timeline.segment(&segment(7, 0, 1.0, 1.5))?;
-        timeline.segment(&segment(7, 5, 1.5, 2.0))
+        timeline.add_segment(&segment(7, 0, 0.0, 0.5))?;
+        timeline.add_segment(&segment(7, 0, 1.0, 1.5))?;
+        timeline.add_segment(&segment(7, 5, 1.5, 2.0))
     });
     let instants = of_kind(&events, "i");
     assert_eq!(instants.len(), 1);
@@ -139,7 +139,7 @@ impl Write for Shared {
 fn a_dropped_timeline_is_complete() {
     let file = Shared::default();
     let mut timeline = TimelineWriter::new(&chip(), file.clone()).unwrap();
-    timeline.segment(&segment(1, 0, 0.0, 1.0)).unwrap();
+    timeline.add_segment(&segment(1, 0, 0.0, 1.0)).unwrap();
     drop(timeline);
     assert_eq!(of_kind(&events(&file.0.borrow()), "X").len(), 1);
 }
@@ -156,7 +156,7 @@ proptest! {
                 let start = now[pu];
                 now[pu] += seconds;
                 total += now[pu] - start;
-                timeline.segment(&segment(tid, pu, start, now[pu]))
+                timeline.add_segment(&segment(tid, pu, start, now[pu]))
             })
         });
         let slices = of_kind(&events, "X");

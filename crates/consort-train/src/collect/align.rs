@@ -1,21 +1,21 @@
 //! Quanta together set against the same instructions alone.
 
 use super::profile::AloneProfile;
-use super::quantum::Quantum;
-use crate::Row;
+use super::quantum::TrainingQuantum;
+use crate::TrainingRow;
 
 /// Programs that ran together, by slot.
-pub(super) struct Group<'a> {
+pub(super) struct CoRunGroup<'a> {
     /// Number of the group's first quantum among the co-runs of the set.
     pub(super) first_co_run: u64,
     pub(super) names: Vec<&'a str>,
     pub(super) alone: Vec<&'a AloneProfile>,
-    pub(super) together: &'a [Vec<Quantum>],
+    pub(super) together: &'a [Vec<TrainingQuantum>],
 }
 
 /// One quantum of one thread, with what its instructions took alone.
-struct Aligned<'a> {
-    quantum: &'a Quantum,
+struct AlignedQuantum<'a> {
+    quantum: &'a TrainingQuantum,
     shares: &'a [f64],
     /// Cycles that the same instructions took alone.
     alone_cycles: f64,
@@ -23,9 +23,9 @@ struct Aligned<'a> {
     own: Vec<f64>,
 }
 
-impl Group<'_> {
+impl CoRunGroup<'_> {
     /// One row per thread and quantum in which all threads did something, after `lead_in` quanta.
-    pub(super) fn rows(&self, lead_in: usize) -> Vec<Row> {
+    pub(super) fn rows(&self, lead_in: usize) -> Vec<TrainingRow> {
         let lengths = self.together.iter().map(Vec::len);
         let mut done = vec![0.0; self.together.len()];
         let mut rows = Vec::new();
@@ -41,22 +41,22 @@ impl Group<'_> {
     }
 
     /// The rows of a quantum; none if a thread did nothing or has no stack.
-    fn quantum(&self, n: usize, done: &[f64]) -> Option<Vec<Row>> {
+    fn quantum(&self, n: usize, done: &[f64]) -> Option<Vec<TrainingRow>> {
         let threads = self.together.iter().zip(&self.alone).zip(done);
-        let aligned: Vec<Aligned<'_>> = threads
-            .map(|((series, alone), &done)| Aligned::new(&series[n], alone, done))
+        let aligned: Vec<AlignedQuantum<'_>> = threads
+            .map(|((series, alone), &done)| AlignedQuantum::new(&series[n], alone, done))
             .collect::<Option<_>>()?;
         let co_run = self.first_co_run + n as u64;
         let rows = (0..aligned.len()).map(|slot| self.row(co_run, slot, &aligned));
         Some(rows.collect())
     }
 
-    fn row(&self, co_run: u64, slot: usize, aligned: &[Aligned<'_>]) -> Row {
+    fn row(&self, co_run: u64, slot: usize, aligned: &[AlignedQuantum<'_>]) -> TrainingRow {
         let thread = &aligned[slot];
         let co_runners = || (0..aligned.len()).filter(|&other| other != slot);
         let others = |c: usize| co_runners().map(|other| aligned[other].own[c]).sum();
         let slowdown = thread.quantum.cycles / thread.alone_cycles;
-        Row {
+        TrainingRow {
             co_run,
             program: self.names[slot].to_owned(),
             co_runners: co_runners().map(|s| self.names[s].to_owned()).collect(),
@@ -68,10 +68,10 @@ impl Group<'_> {
     }
 }
 
-impl<'a> Aligned<'a> {
-    fn new(quantum: &'a Quantum, alone: &AloneProfile, done: f64) -> Option<Self> {
+impl<'a> AlignedQuantum<'a> {
+    fn new(quantum: &'a TrainingQuantum, alone: &AloneProfile, done: f64) -> Option<Self> {
         let shares = quantum.shares.as_deref()?;
-        let cycles = alone.between(done, done + quantum.instructions);
+        let cycles = alone.cycles_between(done, done + quantum.instructions);
         let alone_cycles: f64 = cycles.iter().sum();
         let there = quantum.instructions > 0.0 && quantum.cycles > 0.0 && alone_cycles > 0.0;
         there.then(|| Self {
@@ -87,8 +87,8 @@ impl<'a> Aligned<'a> {
 mod tests {
     use super::*;
 
-    fn quantum(instructions: f64, cycles: f64, base: f64) -> Quantum {
-        Quantum {
+    fn quantum(instructions: f64, cycles: f64, base: f64) -> TrainingQuantum {
+        TrainingQuantum {
             instructions,
             cycles,
             shares: Some(vec![base, 1.0 - base]),
@@ -105,7 +105,7 @@ mod tests {
             vec![quantum(50.0, 100.0, 1.0), quantum(100.0, 400.0, 0.5)],
             vec![quantum(100.0, 100.0, 0.5), quantum(200.0, 400.0, 0.5)],
         ];
-        let group = Group {
+        let group = CoRunGroup {
             first_co_run: 10,
             names: vec!["a", "b"],
             alone: vec![&first, &second],
@@ -130,15 +130,15 @@ mod tests {
     #[test]
     fn quanta_in_which_somebody_did_nothing_teach_nothing() {
         let alone = AloneProfile::new(&[quantum(100.0, 100.0, 1.0)]).unwrap();
-        let without_stack = Quantum {
+        let without_stack = TrainingQuantum {
             shares: None,
             ..quantum(1.0, 1.0, 1.0)
         };
         let together = [
             vec![quantum(10.0, 10.0, 1.0), quantum(10.0, 10.0, 1.0)],
-            vec![Quantum::default(), without_stack],
+            vec![TrainingQuantum::default(), without_stack],
         ];
-        let group = Group {
+        let group = CoRunGroup {
             first_co_run: 10,
             names: vec!["a", "a"],
             alone: vec![&alone, &alone],

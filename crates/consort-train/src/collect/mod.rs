@@ -22,14 +22,14 @@ mod run;
 
 pub use error::CollectError;
 pub use profile::AloneProfile;
-pub use quantum::Quantum;
+pub use quantum::TrainingQuantum;
 
-use super::{Row, TrainingSet};
-use align::Group;
-use consort_experiment::Context;
+use super::{TrainingRow, TrainingSet};
+use align::CoRunGroup;
+use consort_experiment::ExperimentContext;
 use consort_sim::chip::Chip;
 use consort_sim::program::ProgramSpec;
-use run::Bench;
+use run::TrainingCore;
 use std::sync::Arc;
 
 /// Runs to train on.
@@ -51,7 +51,7 @@ pub struct Training {
 
 /// Rows that the runs gave.
 #[derive(Clone, Debug)]
-pub struct Collected {
+pub struct CollectedSets {
     /// One set per number of threads, as asked for.
     pub sets: Vec<TrainingSet>,
     /// Runs of a program alone.
@@ -68,9 +68,12 @@ pub struct Collected {
 ///
 /// # Errors
 /// Machines without co-runners or without a stack, too few programs, programs that do nothing.
-pub fn collect(training: &Training, context: &Context<'_>) -> Result<Collected, CollectError> {
-    let bench = Bench::new(training, context.seed())?;
-    let alone = alone(training, &bench, context)?;
+pub fn collect(
+    training: &Training,
+    context: &ExperimentContext<'_>,
+) -> Result<CollectedSets, CollectError> {
+    let bench = TrainingCore::new(training, context.seed())?;
+    let alone = profile_alone(training, &bench, context)?;
     let mut runs_together = 0;
     let mut sets = Vec::new();
     for &ways in &training.ways {
@@ -83,7 +86,7 @@ pub fn collect(training: &Training, context: &Context<'_>) -> Result<Collected, 
         runs_together += groups.len();
         let numbered: Vec<(usize, &Vec<usize>)> = groups.iter().enumerate().collect();
         let rows = context.map(&numbered, |&(number, group)| {
-            together(training, &bench, &alone, number, group)
+            collect_group(training, &bench, &alone, number, group)
         })?;
         let rows = rows.into_iter().collect::<Result<Vec<_>, _>>()?;
         sets.push(TrainingSet {
@@ -93,7 +96,7 @@ pub fn collect(training: &Training, context: &Context<'_>) -> Result<Collected, 
             rows: rows.into_iter().flatten().collect(),
         });
     }
-    Ok(Collected {
+    Ok(CollectedSets {
         sets,
         runs_alone: alone.len(),
         runs_together,
@@ -102,17 +105,17 @@ pub fn collect(training: &Training, context: &Context<'_>) -> Result<Collected, 
 }
 
 /// Profiles by program and slot: program `p` in slot `s` is number `p · slots + s`.
-fn alone(
+fn profile_alone(
     training: &Training,
-    bench: &Bench<'_>,
-    context: &Context<'_>,
+    bench: &TrainingCore<'_>,
+    context: &ExperimentContext<'_>,
 ) -> Result<Vec<AloneProfile>, CollectError> {
     let slots = bench.slots();
     let jobs: Vec<(usize, usize)> = (0..training.programs.len())
         .flat_map(|program| (0..slots).map(move |slot| (program, slot)))
         .collect();
     let profiles = context.map(&jobs, |&(program, slot)| {
-        let quanta = bench.alone(&training.programs[program], slot)?;
+        let quanta = bench.run_alone(&training.programs[program], slot)?;
         AloneProfile::new(&quanta).ok_or_else(|| CollectError::NoProgress {
             program: training.programs[program].name.clone(),
         })
@@ -120,18 +123,18 @@ fn alone(
     profiles.into_iter().collect()
 }
 
-fn together(
+fn collect_group(
     training: &Training,
-    bench: &Bench<'_>,
+    bench: &TrainingCore<'_>,
     alone: &[AloneProfile],
     number: usize,
     group: &[usize],
-) -> Result<Vec<Row>, CollectError> {
+) -> Result<Vec<TrainingRow>, CollectError> {
     let programs: Vec<_> = group.iter().map(|&p| &training.programs[p]).collect();
-    let quanta = bench.together(&programs)?;
+    let quanta = bench.run_together(&programs)?;
     let slots = bench.slots();
     let profiles = group.iter().enumerate();
-    let group = Group {
+    let group = CoRunGroup {
         first_co_run: (number * training.quanta) as u64,
         names: programs.iter().map(|p| p.name.as_str()).collect(),
         alone: profiles

@@ -1,6 +1,6 @@
 //! A program alone: cycles by cause against instructions, so that any stretch of it can be told.
 
-use super::quantum::Quantum;
+use super::quantum::TrainingQuantum;
 
 /// Cumulative cycles of a program that runs alone.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,7 +14,7 @@ pub struct AloneProfile {
 impl AloneProfile {
     /// Adds quanta up. Those before the first known stack take that stack; nothing when there is
     /// no stack at all, or no instructions.
-    pub fn new(quanta: &[Quantum]) -> Option<Self> {
+    pub fn new(quanta: &[TrainingQuantum]) -> Option<Self> {
         let first = quanta.iter().find_map(|q| q.shares.clone())?;
         let mut done = vec![0.0];
         let mut cycles = vec![vec![0.0; first.len()]];
@@ -39,8 +39,8 @@ impl AloneProfile {
 
     /// Cycles by component that the instructions from `from` to `to` took alone, interpolated
     /// within quanta. A program that goes on beyond its profile has started again.
-    pub fn between(&self, from: f64, to: f64) -> Vec<f64> {
-        let (begin, end) = (self.until(from), self.until(to));
+    pub fn cycles_between(&self, from: f64, to: f64) -> Vec<f64> {
+        let (begin, end) = (self.cycles_until(from), self.cycles_until(to));
         end.iter()
             .zip(&begin)
             .map(|(e, b)| (e - b).max(0.0))
@@ -48,7 +48,7 @@ impl AloneProfile {
     }
 
     /// Cycles by component of the first `instructions`.
-    fn until(&self, instructions: f64) -> Vec<f64> {
+    fn cycles_until(&self, instructions: f64) -> Vec<f64> {
         let whole = self.instructions();
         let rounds = (instructions / whole).floor().max(0.0);
         let rest = instructions - rounds * whole;
@@ -70,8 +70,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn quantum(instructions: f64, cycles: f64, base: f64) -> Quantum {
-        Quantum {
+    fn quantum(instructions: f64, cycles: f64, base: f64) -> TrainingQuantum {
+        TrainingQuantum {
             instructions,
             cycles,
             shares: Some(vec![base, 1.0 - base]),
@@ -85,22 +85,22 @@ mod tests {
     #[test]
     fn stretches_are_interpolated_and_programs_start_again() {
         let profile = two_phases();
-        assert_eq!(profile.between(0.0, 100.0), [100.0, 0.0]);
-        assert_eq!(profile.between(100.0, 125.0), [25.0, 25.0]);
-        assert_eq!(profile.between(75.0, 125.0), [50.0, 25.0]);
-        assert_eq!(profile.between(125.0, 200.0), [75.0, 25.0]);
-        assert_eq!(profile.between(150.0, 450.0), [300.0, 100.0]);
+        assert_eq!(profile.cycles_between(0.0, 100.0), [100.0, 0.0]);
+        assert_eq!(profile.cycles_between(100.0, 125.0), [25.0, 25.0]);
+        assert_eq!(profile.cycles_between(75.0, 125.0), [50.0, 25.0]);
+        assert_eq!(profile.cycles_between(125.0, 200.0), [75.0, 25.0]);
+        assert_eq!(profile.cycles_between(150.0, 450.0), [300.0, 100.0]);
     }
 
     #[test]
     fn quanta_before_the_first_stack_take_it() {
-        let early = Quantum {
+        let early = TrainingQuantum {
             shares: None,
             ..quantum(10.0, 10.0, 0.0)
         };
-        let idle = Quantum::default();
+        let idle = TrainingQuantum::default();
         let profile = AloneProfile::new(&[early.clone(), idle.clone(), quantum(10.0, 20.0, 0.5)]);
-        assert_eq!(profile.unwrap().between(0.0, 10.0), [5.0, 5.0]);
+        assert_eq!(profile.unwrap().cycles_between(0.0, 10.0), [5.0, 5.0]);
         assert_eq!(AloneProfile::new(&[early]), None);
         assert_eq!(AloneProfile::new(&[idle]), None);
     }
@@ -111,9 +111,9 @@ mod tests {
             let mut ends = [a, b, c];
             ends.sort_by(f64::total_cmp);
             let profile = two_phases();
-            let whole = profile.between(ends[0], ends[2]);
-            let parts = profile.between(ends[0], ends[1]);
-            let rest = profile.between(ends[1], ends[2]);
+            let whole = profile.cycles_between(ends[0], ends[2]);
+            let parts = profile.cycles_between(ends[0], ends[1]);
+            let rest = profile.cycles_between(ends[1], ends[2]);
             for ((w, p), r) in whole.iter().zip(parts).zip(rest) {
                 prop_assert!((w - p - r).abs() < 1e-9 * (1.0 + w));
             }

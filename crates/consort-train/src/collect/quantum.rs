@@ -4,7 +4,7 @@ use consort_core::{Sample, Signal};
 
 /// Counts of one quantum.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Quantum {
+pub struct TrainingQuantum {
     /// Instructions completed.
     pub instructions: f64,
     /// Cycles on a PU.
@@ -13,10 +13,10 @@ pub struct Quantum {
     pub shares: Option<Vec<f64>>,
 }
 
-impl Quantum {
+impl TrainingQuantum {
     /// Reads a sample; nothing counted is nothing done. A stack that lacks one of the
     /// components is no stack.
-    pub fn of(sample: &Sample, components: &[String]) -> Self {
+    pub fn from_sample(sample: &Sample, components: &[String]) -> Self {
         let stack = sample.stack.as_ref().map(|(stack, _)| stack);
         let share = |name: &String| stack.and_then(|stack| stack.share(name));
         Self {
@@ -41,7 +41,7 @@ mod tests {
     #[test]
     fn a_stack_without_one_of_the_components_is_none() {
         let mut sample = Sample::default();
-        let reading = Reading::whole(7.0, Tier::Counters, 1);
+        let reading = Reading::fully_counted(7.0, Tier::Counters, 1);
         sample.set(Signal::Cycles, reading);
         sample.stack = Some((
             CycleStack::from_amounts([("base", 3.0), ("data", 1.0)]),
@@ -49,7 +49,7 @@ mod tests {
         ));
         let of = |names: &[&str]| {
             let names: Vec<String> = names.iter().map(|n| (*n).to_owned()).collect();
-            Quantum::of(&sample, &names)
+            TrainingQuantum::from_sample(&sample, &names)
         };
         assert_eq!(of(&["data", "base"]).shares, Some(vec![0.25, 0.75]));
         assert_eq!(of(&["base", "branch"]).shares, None);

@@ -2,14 +2,14 @@
 
 use super::Training;
 use super::error::CollectError;
-use super::quantum::Quantum;
+use super::quantum::TrainingQuantum;
 use consort_core::plan::PlanReport;
 use consort_core::{Machine, Observation, Placement, Plan, PuId, Signal};
-use consort_experiment::{ExperimentError, machine};
+use consort_experiment::{ExperimentError, build_machine};
 use consort_sim::SimMachine;
 use consort_sim::chip::Chip;
-use consort_sim::engine::{Instance, RunMode, Settings};
-use consort_sim::pmu::{Request, SimulatedPmu};
+use consort_sim::engine::{RunMode, SimulatedProgram, SimulationSettings};
+use consort_sim::pmu::{PmuRequest, SimulatedPmu};
 use consort_sim::program::ProgramSpec;
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ const NEVER_MS: f64 = 1e9;
 const NEEDS: [Signal; 3] = [Signal::Cycles, Signal::Instructions, Signal::CycleStack];
 
 /// The core on which everything runs, and how.
-pub(super) struct Bench<'a> {
+pub(super) struct TrainingCore<'a> {
     training: &'a Training,
     seed: u64,
     /// PUs of the core.
@@ -33,7 +33,7 @@ pub(super) struct Bench<'a> {
     turn: usize,
 }
 
-impl<'a> Bench<'a> {
+impl<'a> TrainingCore<'a> {
     /// Picks the first of the cores with most PUs.
     pub(super) fn new(training: &'a Training, seed: u64) -> Result<Self, CollectError> {
         let pus = core(&training.chip);
@@ -72,11 +72,11 @@ impl<'a> Bench<'a> {
     }
 
     /// A program in its slot, with all others empty.
-    pub(super) fn alone(
+    pub(super) fn run_alone(
         &self,
         program: &Arc<ProgramSpec>,
         slot: usize,
-    ) -> Result<Vec<Quantum>, CollectError> {
+    ) -> Result<Vec<TrainingQuantum>, CollectError> {
         let instances =
             (0..=slot).map(|s| instance(program, if s == slot { 0.0 } else { NEVER_MS }));
         let seed = noise_seed(self.seed, [program.name.as_str(), &slot.to_string()]);
@@ -85,37 +85,48 @@ impl<'a> Bench<'a> {
     }
 
     /// Programs in the slots of their numbers; quanta by slot.
-    pub(super) fn together(
+    pub(super) fn run_together(
         &self,
         programs: &[&Arc<ProgramSpec>],
-    ) -> Result<Vec<Vec<Quantum>>, CollectError> {
-        let instances: Vec<Instance> = programs.iter().map(|p| instance(p, 0.0)).collect();
+    ) -> Result<Vec<Vec<TrainingQuantum>>, CollectError> {
+        let instances: Vec<SimulatedProgram> = programs.iter().map(|p| instance(p, 0.0)).collect();
         let seed = noise_seed(self.seed, programs.iter().map(|p| p.name.as_str()));
         self.run(&instances, seed)
     }
 
-    fn run(&self, instances: &[Instance], seed: u64) -> Result<Vec<Vec<Quantum>>, CollectError> {
+    fn run(
+        &self,
+        instances: &[SimulatedProgram],
+        seed: u64,
+    ) -> Result<Vec<Vec<TrainingQuantum>>, CollectError> {
         let mut machine = self.machine(instances, seed)?;
-        let mut quanta: Vec<Vec<Quantum>> = Vec::new();
+        let mut quanta: Vec<Vec<TrainingQuantum>> = Vec::new();
         for n in 0..self.training.quanta {
             let Some(seen) = machine.observe().map_err(ExperimentError::from)? else {
                 break;
             };
             if n == 0 {
                 machine
-                    .enact(&self.pin(&seen))
+                    .enact(&self.pinned_plan(&seen))
                     .map_err(ExperimentError::from)?;
                 quanta.resize(seen.threads.len(), Vec::new());
             }
             for (series, thread) in quanta.iter_mut().zip(&seen.threads) {
-                series.push(Quantum::of(&thread.sample, &self.components));
+                series.push(TrainingQuantum::from_sample(
+                    &thread.sample,
+                    &self.components,
+                ));
             }
         }
         Ok(quanta)
     }
 
-    fn machine(&self, instances: &[Instance], seed: u64) -> Result<SimMachine, CollectError> {
-        let settings = Settings {
+    fn machine(
+        &self,
+        instances: &[SimulatedProgram],
+        seed: u64,
+    ) -> Result<SimMachine, CollectError> {
+        let settings = SimulationSettings {
             seed: self.seed,
             mode: RunMode::Once,
             os: "linux".to_owned(),
@@ -125,11 +136,11 @@ impl<'a> Bench<'a> {
         let chip = &self.training.chip;
         let pmu = Box::new(pmu(chip, seed)?);
         let quantum_ns = self.training.quantum_ns;
-        Ok(machine(chip, instances, &settings, quantum_ns, pmu)?)
+        Ok(build_machine(chip, instances, &settings, quantum_ns, pmu)?)
     }
 
     /// Every thread on a PU of its own of the core.
-    fn pin(&self, seen: &Observation) -> Plan {
+    fn pinned_plan(&self, seen: &Observation) -> Plan {
         let threads = seen.threads.iter().zip(&self.pus);
         let placed = threads.map(|(thread, &pu)| {
             let placement = Placement::Restricted(std::iter::once(pu).collect());
@@ -155,7 +166,7 @@ impl<'a> Bench<'a> {
             let machine = machine();
             return Err(CollectError::Ways { machine, pus, ways });
         }
-        let missing = pmu.offers().missing(&NEEDS);
+        let missing = pmu.offers().missing_signals(&NEEDS);
         if !missing.is_empty() {
             let names: Vec<&str> = missing.iter().map(|signal| signal.name()).collect();
             return Err(CollectError::NotCounted {
@@ -184,7 +195,7 @@ fn core(chip: &Chip) -> Vec<PuId> {
 
 /// Counts what a model needs and no more, so that the events take the fewest turns.
 fn pmu(chip: &Chip, seed: u64) -> Result<SimulatedPmu, CollectError> {
-    let request = Request {
+    let request = PmuRequest {
         signals: Some(vec![Signal::CycleStack]),
         readouts: Vec::new(),
     };
@@ -192,8 +203,8 @@ fn pmu(chip: &Chip, seed: u64) -> Result<SimulatedPmu, CollectError> {
     Ok(pmu.map_err(ExperimentError::from)?)
 }
 
-fn instance(program: &Arc<ProgramSpec>, start_ms: f64) -> Instance {
-    Instance {
+fn instance(program: &Arc<ProgramSpec>, start_ms: f64) -> SimulatedProgram {
+    SimulatedProgram {
         program: Arc::clone(program),
         threads: 1,
         instructions: ENDLESS,

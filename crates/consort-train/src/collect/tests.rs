@@ -28,10 +28,10 @@ fn training(machine: &str, programs: &[&str], ways: &[u32]) -> Training {
     }
 }
 
-fn collected(training: &Training, count: usize) -> Result<Collected, CollectError> {
+fn collected(training: &Training, count: usize) -> Result<CollectedSets, CollectError> {
     collect(
         training,
-        &Context::new(7, Scale::Quick, workers(count), &|_| ()),
+        &ExperimentContext::new(7, Scale::Quick, workers(count), &|_| ()),
     )
 }
 
@@ -68,8 +68,9 @@ fn stacks_alone_are_normalised_and_co_runners_summed() {
 #[test]
 fn sharing_a_core_costs_time_and_more_threads_cost_more() {
     let collected = collected(&training("power8", &["hmmer", "povray"], &[2, 4]), 2).unwrap();
-    let mean =
-        |set: &TrainingSet| set.rows.iter().map(Row::slowdown).sum::<f64>() / set.rows.len() as f64;
+    let mean = |set: &TrainingSet| {
+        set.rows.iter().map(TrainingRow::slowdown).sum::<f64>() / set.rows.len() as f64
+    };
     let (two, four) = (mean(&collected.sets[0]), mean(&collected.sets[1]));
     assert!(two > 1.05 && four > two, "{two} {four}");
 }
@@ -111,6 +112,6 @@ fn waiting_for_co_runners_gets_alpha_alone_and_is_0_alone() {
         .map(|row| row.measured.as_slice())
         .collect();
     let alone = level.invert(&core).unwrap();
-    assert!((0..4).all(|thread| alone.own(thread)[waiting] == 0.0));
-    assert!(!alone.guesses_kept().contains(&waiting));
+    assert!((0..4).all(|thread| alone.st_stack(thread)[waiting] == 0.0));
+    assert!(!alone.unsolved_components().contains(&waiting));
 }

@@ -1,12 +1,12 @@
 //! Solutions of random placements: within every capacity, whole, converged.
 
-use super::{LAW, ROUNDING, World, law, random};
+use super::{LAW, PresetCatalog, ROUNDING, check_law, seeded_random};
 use crate::alone::demand;
-use crate::check::{Check, Published};
+use crate::check::{PublishedFigure, ValidationCheck};
 use crate::error::ValidateError;
-use crate::group::Inputs;
+use crate::group::GroupInputs;
 use consort_sim::chip::Chip;
-use consort_sim::contention::{Demand, Running, Solution, Solver};
+use consort_sim::contention::{Demand, RunningThread, Solution, Solver};
 use rand::RngExt;
 use rand::seq::{IndexedRandom, SliceRandom};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ const TOLERANCE: f64 = 1e-6;
 
 /// Figures that one solution shows.
 #[derive(Clone, Copy, Debug, Default)]
-struct Shown {
+struct SolutionExtremes {
     /// Largest use over capacity, and of what.
     fullest: f64,
     of: &'static str,
@@ -34,39 +34,42 @@ struct Shown {
     residual: f64,
 }
 
-pub(super) fn checks(inputs: &Inputs<'_>, world: &World) -> Result<Vec<Check>, ValidateError> {
+pub(super) fn checks(
+    inputs: &GroupInputs<'_>,
+    world: &PresetCatalog,
+) -> Result<Vec<ValidationCheck>, ValidateError> {
     let each = inputs.context.by_scale(6, 40);
     let cases = world.cases(each, inputs.context.seed(), 1);
-    let shown = inputs
-        .context
-        .map(&cases, |&(machine, seed)| solve(world, machine, seed))?;
+    let shown = inputs.context.map(&cases, |&(machine, seed)| {
+        solve_random_placement(world, machine, seed)
+    })?;
     let by_machine = shown.chunks(each as usize).zip(&world.chips);
-    let capacities = by_machine.map(|(shown, chip)| capacity(chip, shown));
+    let capacities = by_machine.map(|(shown, chip)| check_capacity(chip, shown));
     let n = shown.len();
     let stack = shown.iter().map(|s| s.stack).fold(0.0, f64::max);
     let senseless = shown.iter().map(|s| s.senseless).sum::<usize>() as f64;
     let open = shown.iter().filter(|s| !s.converged).count() as f64;
     let residual = shown.iter().map(|s| s.residual).fold(0.0, f64::max);
     let rest = [
-        law(
+        check_law(
             "stack-sums",
             format!("stack against cycles, worst of {n} solutions"),
             ROUNDING,
             stack,
         ),
-        law(
+        check_law(
             "finite",
             format!("rates and terms that make no sense, {n} solutions"),
             0.0,
             senseless,
         ),
-        law(
+        check_law(
             "converged",
             format!("of {n} solutions, those that did not converge"),
             0.0,
             open,
         ),
-        law(
+        check_law(
             "residual",
             format!("last change of a rate, worst of {n} solutions"),
             TOLERANCE,
@@ -76,7 +79,7 @@ pub(super) fn checks(inputs: &Inputs<'_>, world: &World) -> Result<Vec<Check>, V
     Ok(capacities.chain(rest).collect())
 }
 
-fn capacity(chip: &Chip, shown: &[Shown]) -> Check {
+fn check_capacity(chip: &Chip, shown: &[SolutionExtremes]) -> ValidationCheck {
     let fullest = shown.iter().max_by(|a, b| a.fullest.total_cmp(&b.fullest));
     let (ours, of) = fullest.map_or((0.0, ""), |s| (s.fullest, s.of));
     let name = &chip.spec().name;
@@ -84,15 +87,15 @@ fn capacity(chip: &Chip, shown: &[Shown]) -> Check {
         "use over capacity on {name}, fullest of {} placements",
         shown.len()
     );
-    let most = Published::AtMost(1.0 + SLACK);
+    let most = PublishedFigure::AtMost(1.0 + SLACK);
     LAW.check(format!("capacity/{name}"), what, most, ours)
-        .noting(format!("fullest: {of}"))
+        .with_note(format!("fullest: {of}"))
 }
 
 /// Random threads at random PUs.
-fn solve(world: &World, machine: usize, seed: u64) -> Shown {
+fn solve_random_placement(world: &PresetCatalog, machine: usize, seed: u64) -> SolutionExtremes {
     let chip = &world.chips[machine];
-    let mut random = random(seed);
+    let mut random = seeded_random(seed);
     let mut pus: Vec<usize> = (0..chip.places().len()).collect();
     pus.shuffle(&mut random);
     pus.truncate(random.random_range(1..=pus.len().min(MOST_THREADS)));
@@ -106,17 +109,23 @@ fn solve(world: &World, machine: usize, seed: u64) -> Shown {
         demand.home_node = random.random_range(0..chip.domains().nodes);
     }
     let both = pus.iter().zip(&demands);
-    let running: Vec<Running<'_>> = both.map(|(&pu, demand)| Running { pu, demand }).collect();
+    let running: Vec<RunningThread<'_>> = both
+        .map(|(&pu, demand)| RunningThread { pu, demand })
+        .collect();
     let solver = Solver::new(Arc::clone(chip));
     let solution = solver.solve(&running);
-    look(&solver, &running, &solution)
+    inspect_solution(&solver, &running, &solution)
 }
 
-fn look(solver: &Solver, running: &[Running<'_>], solution: &Solution) -> Shown {
-    let mut shown = Shown {
+fn inspect_solution(
+    solver: &Solver,
+    running: &[RunningThread<'_>],
+    solution: &Solution,
+) -> SolutionExtremes {
+    let mut shown = SolutionExtremes {
         converged: solution.converged,
         residual: solution.residual,
-        ..Shown::default()
+        ..SolutionExtremes::default()
     };
     for thread in &solution.threads {
         let off = (thread.stack.total() / thread.cpi - 1.0).abs();
@@ -125,7 +134,7 @@ fn look(solver: &Solver, running: &[Running<'_>], solution: &Solution) -> Shown 
         shown.senseless += thread.stack.to_array().iter().filter(bad).count();
         shown.senseless += usize::from(!(thread.ips.is_finite() && thread.ips > 0.0));
     }
-    for (use_over_capacity, of) in uses(solver, running, solution) {
+    for (use_over_capacity, of) in resource_uses(solver, running, solution) {
         if use_over_capacity > shown.fullest {
             (shown.fullest, shown.of) = (use_over_capacity, of);
         }
@@ -134,7 +143,11 @@ fn look(solver: &Solver, running: &[Running<'_>], solution: &Solution) -> Shown 
 }
 
 /// Every shared resource's use over its capacity.
-fn uses(solver: &Solver, running: &[Running<'_>], solution: &Solution) -> Vec<(f64, &'static str)> {
+fn resource_uses(
+    solver: &Solver,
+    running: &[RunningThread<'_>],
+    solution: &Solution,
+) -> Vec<(f64, &'static str)> {
     let cores = solver.core_use(running, solution).into_iter();
     let mut uses: Vec<(f64, &'static str)> = cores.map(|used| (used, CORE)).collect();
     uses.extend(memory_uses(solver.chip(), running, solution));
@@ -146,7 +159,7 @@ fn uses(solver: &Solver, running: &[Running<'_>], solution: &Solution) -> Vec<(f
 /// Bandwidth of the memory of each node.
 fn memory_uses<'a>(
     chip: &'a Chip,
-    running: &'a [Running<'_>],
+    running: &'a [RunningThread<'_>],
     solution: &'a Solution,
 ) -> impl Iterator<Item = (f64, &'static str)> + 'a {
     let memory = &chip.spec().memory;

@@ -3,9 +3,9 @@
 mod capacity;
 mod runs;
 
-use super::check::{Check, Published, Tolerance, Topic};
+use super::check::{CheckTemplate, PublishedFigure, Tolerance, ValidationCheck};
 use super::error::ValidateError;
-use super::group::{GroupOutput, Inputs};
+use super::group::{GroupInputs, GroupOutput};
 use consort_sim::chip::Chip;
 use consort_sim::machine::presets;
 use consort_sim::program::{self, ProgramSpec};
@@ -17,7 +17,7 @@ use std::sync::Arc;
 pub(super) const NAME: &str = "conservation";
 
 /// A law: nothing was published, it follows from what the figures mean.
-const LAW: Topic<'static> = Topic {
+const LAW: CheckTemplate<'static> = CheckTemplate {
     group: NAME,
     source: "law",
     unit: "",
@@ -27,8 +27,8 @@ const LAW: Topic<'static> = Topic {
 /// Relative slack for sums in floating point.
 const ROUNDING: f64 = 1e-9;
 
-pub(super) fn run(inputs: &Inputs<'_>) -> Result<GroupOutput, ValidateError> {
-    let world = World::new()?;
+pub(super) fn run(inputs: &GroupInputs<'_>) -> Result<GroupOutput, ValidateError> {
+    let world = PresetCatalog::new()?;
     let mut checks = capacity::checks(inputs, &world)?;
     checks.extend(runs::checks(inputs, &world)?);
     Ok(GroupOutput {
@@ -43,12 +43,12 @@ pub(super) fn run(inputs: &Inputs<'_>) -> Result<GroupOutput, ValidateError> {
 }
 
 /// Every machine and every program.
-struct World {
+struct PresetCatalog {
     chips: Vec<Arc<Chip>>,
     programs: Vec<Arc<ProgramSpec>>,
 }
 
-impl World {
+impl PresetCatalog {
     fn new() -> Result<Self, ValidateError> {
         let chip = |name| Ok::<_, ValidateError>(Arc::new(Chip::new(&presets::find(name)?, None)?));
         let program = |name| Ok::<_, ValidateError>(Arc::new(program::presets::find(name)?));
@@ -69,11 +69,11 @@ impl World {
     }
 }
 
-fn random(seed: u64) -> Pcg64Mcg {
+fn seeded_random(seed: u64) -> Pcg64Mcg {
     Pcg64Mcg::seed_from_u64(seed)
 }
 
 /// At most so much.
-fn law(id: &str, what: String, most: f64, ours: f64) -> Check {
-    LAW.check(id, what, Published::AtMost(most), ours)
+fn check_law(id: &str, what: String, most: f64, ours: f64) -> ValidationCheck {
+    LAW.check(id, what, PublishedFigure::AtMost(most), ours)
 }

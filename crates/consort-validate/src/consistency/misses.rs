@@ -1,23 +1,23 @@
 //! LLC misses of SPEC programs alone.
 
-use super::{Alone, Measured, NAME, NAVARRO};
-use crate::check::{Check, Published, Tolerance, Topic};
+use super::{MeasuredProgram, NAME, NAVARRO, SoloCpiFigures};
+use crate::check::{CheckTemplate, PublishedFigure, Tolerance, ValidationCheck};
 
 /// Differences of a twentieth of a miss per kilo-instruction are within the rounding of two inputs'
 /// figures and change no CPI by a percent.
-const MISSES: Topic<'static> = Topic {
+const MISSES: CheckTemplate<'static> = CheckTemplate {
     group: NAME,
     source: NAVARRO,
     unit: "misses/kinstr",
     tolerance: Tolerance::relative_above(0.10, 0.05),
 };
 
-pub(super) fn checks(pairs: &[(&Measured, &Alone)]) -> Vec<Check> {
-    let check = |(measured, ours): &(&Measured, &Alone)| {
+pub(super) fn checks(pairs: &[(&MeasuredProgram, &SoloCpiFigures)]) -> Vec<ValidationCheck> {
+    let check = |(measured, ours): &(&MeasuredProgram, &SoloCpiFigures)| {
         let name = &measured.name;
-        let of = |size: &str, at: &str, of: fn(&Alone) -> f64| {
+        let of = |size: &str, at: &str, of: fn(&SoloCpiFigures) -> f64| {
             let what = format!("LLC misses of {name} alone, prefetchers off, {at}");
-            let published = Published::Value(of(&measured.figures));
+            let published = PublishedFigure::Value(of(&measured.figures));
             MISSES.check(format!("misses-{size}/{name}"), what, published, of(ours))
         };
         [

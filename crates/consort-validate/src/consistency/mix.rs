@@ -1,13 +1,13 @@
 //! Instruction mixes of the program files against the published ones.
 
 use super::NAME;
-use crate::check::{Check, Published, Tolerance, Topic};
-use crate::data::Data;
+use crate::check::{CheckTemplate, PublishedFigure, Tolerance, ValidationCheck};
+use crate::data::PublishedData;
 use crate::error::ValidateError;
 use consort_sim::program::{MixSpec, ProgramSpec, presets};
 use serde::Deserialize;
 
-const MIX: Topic<'static> = Topic {
+const MIX: CheckTemplate<'static> = CheckTemplate {
     group: NAME,
     source: "Markovic, Hardware Thread Scheduling Algorithms for Single-ISA Asymmetric CMPs (UPC 2015), Table 3.2",
     unit: "% of instr",
@@ -15,7 +15,7 @@ const MIX: Topic<'static> = Topic {
 };
 
 #[derive(Deserialize)]
-struct Line {
+struct PublishedMixRow {
     program: String,
     branch: f64,
     load: f64,
@@ -23,20 +23,20 @@ struct Line {
 }
 
 /// For each class the program that is farthest off: if that one agrees, all do.
-pub(super) fn checks(data: &Data) -> Result<Vec<Check>, ValidateError> {
+pub(super) fn checks(data: &PublishedData) -> Result<Vec<ValidationCheck>, ValidateError> {
     let mut all = Vec::new();
-    for line in data.rows::<Line>("spec2006-mix.csv")? {
+    for line in data.parse_rows::<PublishedMixRow>("spec2006-mix.csv")? {
         let program = presets::find(&line.program)?;
-        all.push((line, mean(&program)));
+        all.push((line, mean_mix(&program)));
     }
-    type Pick = fn(&Line, &MixSpec) -> (f64, f64);
+    type Pick = fn(&PublishedMixRow, &MixSpec) -> (f64, f64);
     let classes: [(&str, Pick); 3] = [
         ("branches", |l, m| (l.branch, 100.0 * m.branch)),
         ("loads", |l, m| (l.load, 100.0 * m.load)),
         ("stores", |l, m| (l.store, 100.0 * m.store)),
     ];
     let farthest = |(class, of): (&str, Pick)| {
-        let off = |(line, mix): &(Line, MixSpec)| {
+        let off = |(line, mix): &(PublishedMixRow, MixSpec)| {
             let (published, ours) = of(line, mix);
             (ours - published).abs()
         };
@@ -50,7 +50,7 @@ pub(super) fn checks(data: &Data) -> Result<Vec<Check>, ValidateError> {
         Some(MIX.check(
             format!("mix/{class}"),
             what,
-            Published::Value(published),
+            PublishedFigure::Value(published),
             ours,
         ))
     };
@@ -58,7 +58,7 @@ pub(super) fn checks(data: &Data) -> Result<Vec<Check>, ValidateError> {
 }
 
 /// Mean over the phases, weighted by their lengths.
-fn mean(program: &ProgramSpec) -> MixSpec {
+fn mean_mix(program: &ProgramSpec) -> MixSpec {
     let length: f64 = program.phases.iter().map(|p| p.length_ginstr).sum();
     let of = |class: fn(&MixSpec) -> f64| -> f64 {
         let phases = program.phases.iter();

@@ -6,10 +6,10 @@ mod mix;
 mod scaling;
 
 use super::alone::per_instruction;
-use super::check::Check;
-use super::data::Data;
+use super::check::ValidationCheck;
+use super::data::PublishedData;
 use super::error::ValidateError;
-use super::group::{GroupOutput, Inputs};
+use super::group::{GroupInputs, GroupOutput};
 use consort_sim::chip::Chip;
 use consort_sim::contention::Solver;
 use consort_sim::program::{ProgramSpec, presets};
@@ -25,15 +25,15 @@ const NAVARRO: &str = "Navarro-Torres et al., PLOS ONE 14(8):e0220135 (2019)";
 /// LLC and L2 together where the cache was limited most, KiB (docs/profiles.md).
 const SMALL_LLC_KIB: f64 = 4608.0;
 
-pub(super) fn run(inputs: &Inputs<'_>) -> Result<GroupOutput, ValidateError> {
-    let measured = measured(inputs.data)?;
-    let machines = Machines::new(inputs.data)?;
+pub(super) fn run(inputs: &GroupInputs<'_>) -> Result<GroupOutput, ValidateError> {
+    let measured = read_measured_programs(inputs.data)?;
+    let machines = SkylakeSolvers::new(inputs.data)?;
     let ours = inputs
         .context
-        .map(&measured, |program| machines.alone(&program.name))?;
-    let ours: Vec<Alone> = ours.into_iter().collect::<Result<_, _>>()?;
-    let pairs: Vec<(&Measured, &Alone)> = measured.iter().zip(&ours).collect();
-    let parts: [Vec<Check>; 4] = [
+        .map(&measured, |program| machines.solve_alone(&program.name))?;
+    let ours: Vec<SoloCpiFigures> = ours.into_iter().collect::<Result<_, _>>()?;
+    let pairs: Vec<(&MeasuredProgram, &SoloCpiFigures)> = measured.iter().zip(&ours).collect();
+    let parts: [Vec<ValidationCheck>; 4] = [
         cpi::checks(&pairs),
         misses::checks(&pairs),
         mix::checks(inputs.data)?,
@@ -52,7 +52,7 @@ pub(super) fn run(inputs: &Inputs<'_>) -> Result<GroupOutput, ValidateError> {
 
 /// A published line: one input.
 #[derive(Clone, Debug, Deserialize)]
-struct Line {
+struct SkylakeRow {
     program: String,
     ginstr: f64,
     cpi_prefetch: f64,
@@ -64,15 +64,15 @@ struct Line {
 
 /// One program: means over its inputs, weighted by instructions.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Measured {
+struct MeasuredProgram {
     name: String,
     ginstr: f64,
-    figures: Alone,
+    figures: SoloCpiFigures,
 }
 
 /// CPI with prefetchers; CPI and LLC misses per kilo-instruction without, small and whole LLC.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Alone {
+struct SoloCpiFigures {
     cpi_prefetch: f64,
     cpi_small: f64,
     cpi_whole: f64,
@@ -80,17 +80,17 @@ struct Alone {
     mpki_whole: f64,
 }
 
-fn measured(data: &Data) -> Result<Vec<Measured>, ValidateError> {
-    let mut all: Vec<Measured> = Vec::new();
-    for line in data.rows::<Line>("spec2006-skylake.csv")? {
+fn read_measured_programs(data: &PublishedData) -> Result<Vec<MeasuredProgram>, ValidateError> {
+    let mut all: Vec<MeasuredProgram> = Vec::new();
+    for line in data.parse_rows::<SkylakeRow>("spec2006-skylake.csv")? {
         match all.iter_mut().find(|m| m.name == line.program) {
-            Some(known) => known.add(&line),
+            Some(known) => known.add_row(&line),
             None => {
-                let mut new = Measured {
+                let mut new = MeasuredProgram {
                     name: line.program.clone(),
-                    ..Measured::default()
+                    ..MeasuredProgram::default()
                 };
-                new.add(&line);
+                new.add_row(&line);
                 all.push(new);
             }
         }
@@ -98,8 +98,8 @@ fn measured(data: &Data) -> Result<Vec<Measured>, ValidateError> {
     Ok(all)
 }
 
-impl Measured {
-    fn add(&mut self, line: &Line) {
+impl MeasuredProgram {
+    fn add_row(&mut self, line: &SkylakeRow) {
         self.ginstr += line.ginstr;
         let part = line.ginstr / self.ginstr;
         let sums = &mut self.figures;
@@ -113,15 +113,15 @@ impl Measured {
 }
 
 /// The measured machine as it was measured.
-struct Machines {
+struct SkylakeSolvers {
     prefetching: Solver,
     whole: Solver,
     small: Solver,
 }
 
-impl Machines {
-    fn new(data: &Data) -> Result<Self, ValidateError> {
-        let full = data.machine("skylake-sp.toml")?;
+impl SkylakeSolvers {
+    fn new(data: &PublishedData) -> Result<Self, ValidateError> {
+        let full = data.parse_machine("skylake-sp.toml")?;
         let mut whole = full.clone();
         for core in whole.core_types.values_mut() {
             core.prefetcher = None;
@@ -136,9 +136,9 @@ impl Machines {
         })
     }
 
-    fn alone(&self, name: &str) -> Result<Alone, ValidateError> {
+    fn solve_alone(&self, name: &str) -> Result<SoloCpiFigures, ValidateError> {
         let program = presets::find(name)?;
-        Ok(Alone {
+        Ok(SoloCpiFigures {
             cpi_prefetch: cpi(&self.prefetching, &program),
             cpi_small: cpi(&self.small, &program),
             cpi_whole: cpi(&self.whole, &program),

@@ -2,9 +2,9 @@
 
 use super::NAME;
 use crate::alone::per_instruction_on;
-use crate::check::{Check, Published, Tolerance, Topic};
+use crate::check::{CheckTemplate, PublishedFigure, Tolerance, ValidationCheck};
 use crate::error::ValidateError;
-use crate::group::Inputs;
+use crate::group::GroupInputs;
 use consort_core::stats::quantile;
 use consort_core::stats::spearman;
 use consort_sim::chip::Chip;
@@ -16,27 +16,27 @@ use std::sync::Arc;
 
 const FILE: &str = "core-type-ipc.csv";
 
-const RATIO: Topic<'static> = Topic {
+const RATIO: CheckTemplate<'static> = CheckTemplate {
     group: NAME,
     source: "Chen, public measurements of SPEC CPU2017 on Apple M1 and POWER8",
     unit: "",
     tolerance: Tolerance::relative(0.10),
 };
 /// Twice or half the spread is another spread; the programs are not the same ones.
-const SPREAD: Topic<'static> = Topic {
+const SPREAD: CheckTemplate<'static> = CheckTemplate {
     tolerance: Tolerance::relative(0.5),
     ..RATIO
 };
 /// Programs of the same name have other code and inputs: half of what is commonly called strong
 /// would say nothing, 0.5 is what the project set itself.
-const RANKS: Topic<'static> = Topic {
+const RANKS: CheckTemplate<'static> = CheckTemplate {
     unit: "Spearman's rho",
     tolerance: Tolerance::absolute(0.0),
     ..RATIO
 };
 const SAME_ORDER: f64 = 0.5;
 /// Checks that a large core loses next to nothing to a small one at equal clock.
-const SLOWER: Topic<'static> = Topic {
+const SLOWER: CheckTemplate<'static> = CheckTemplate {
     source: "no published core of two is slower per cycle for being the larger one",
     tolerance: Tolerance::relative(0.02),
     ..RATIO
@@ -52,20 +52,20 @@ const HYBRIDS: [&str; 5] = [
 ];
 
 #[derive(Deserialize)]
-struct Line {
+struct CoreTypeIpcRow {
     program: Option<String>,
     m1_large: f64,
     m1_small: f64,
     power8: f64,
 }
 
-pub(super) fn checks(inputs: &Inputs<'_>) -> Result<Vec<Check>, ValidateError> {
-    let lines: Vec<Line> = inputs.data.rows(FILE)?;
+pub(super) fn checks(inputs: &GroupInputs<'_>) -> Result<Vec<ValidationCheck>, ValidateError> {
+    let lines: Vec<CoreTypeIpcRow> = inputs.data.parse_rows(FILE)?;
     let spec: Vec<&str> = presets::suites()?.remove("spec2006").unwrap_or_default();
-    let m1 = large_and_small(inputs, "apple-m1", &spec, None)?;
-    let power8 = alone(inputs, "power8", &spec)?;
-    let mut checks = distribution(&lines, &m1);
-    checks.push(order(
+    let m1 = ipcs_by_core_type(inputs, "apple-m1", &spec, None)?;
+    let power8 = ipcs_alone(inputs, "power8", &spec)?;
+    let mut checks = check_distribution(&lines, &m1);
+    checks.push(check_order(
         "apple-m1",
         "large over small core",
         &lines,
@@ -73,7 +73,7 @@ pub(super) fn checks(inputs: &Inputs<'_>) -> Result<Vec<Check>, ValidateError> {
         |line| line.m1_large / line.m1_small,
         |i| ratio(m1[i]),
     ));
-    checks.push(order(
+    checks.push(check_order(
         "power8",
         "instructions per cycle",
         &lines,
@@ -82,25 +82,25 @@ pub(super) fn checks(inputs: &Inputs<'_>) -> Result<Vec<Check>, ValidateError> {
         |i| power8[i],
     ));
     for name in HYBRIDS {
-        checks.push(slower(inputs, name, &spec)?);
+        checks.push(check_least_gain(inputs, name, &spec)?);
     }
     Ok(checks)
 }
 
 /// Instructions per cycle on a large and on a small core.
-type Ipcs = (f64, f64);
+type CoreTypeIpcs = (f64, f64);
 
-fn ratio((large, small): Ipcs) -> f64 {
+fn ratio((large, small): CoreTypeIpcs) -> f64 {
     large / small
 }
 
 /// Every program alone on a core of each type; at one clock where that is given, GHz.
-fn large_and_small(
-    inputs: &Inputs<'_>,
+fn ipcs_by_core_type(
+    inputs: &GroupInputs<'_>,
     machine: &str,
     programs: &[&str],
     clock_ghz: Option<f64>,
-) -> Result<Vec<Ipcs>, ValidateError> {
+) -> Result<Vec<CoreTypeIpcs>, ValidateError> {
     let mut spec = machines::find(machine)?;
     for core in spec.core_types.values_mut() {
         core.frequency_ghz = clock_ghz.unwrap_or(core.frequency_ghz);
@@ -123,7 +123,11 @@ fn large_and_small(
 }
 
 /// Instructions per cycle of every program alone on PU 0.
-fn alone(inputs: &Inputs<'_>, machine: &str, programs: &[&str]) -> Result<Vec<f64>, ValidateError> {
+fn ipcs_alone(
+    inputs: &GroupInputs<'_>,
+    machine: &str,
+    programs: &[&str],
+) -> Result<Vec<f64>, ValidateError> {
     let solver = Solver::new(Arc::new(Chip::new(&machines::find(machine)?, None)?));
     let of = |name: &&str| Ok(ipc(&solver, 0, &presets::find(name)?));
     inputs.context.map(programs, of)?.into_iter().collect()
@@ -134,7 +138,7 @@ fn ipc(solver: &Solver, pu: usize, program: &ProgramSpec) -> f64 {
 }
 
 /// Median and spread of what a large core gains, over all programs of either suite.
-fn distribution(lines: &[Line], ours: &[Ipcs]) -> Vec<Check> {
+fn check_distribution(lines: &[CoreTypeIpcRow], ours: &[CoreTypeIpcs]) -> Vec<ValidationCheck> {
     let published: Vec<f64> = lines
         .iter()
         .map(|line| line.m1_large / line.m1_small)
@@ -143,11 +147,11 @@ fn distribution(lines: &[Line], ours: &[Ipcs]) -> Vec<Check> {
     let what = "instructions per cycle, large over small core of apple-m1";
     let spread = |ratios: &[f64]| Some(quantile(ratios, 0.9)? / quantile(ratios, 0.1)?);
     let both = |of: &dyn Fn(&[f64]) -> Option<f64>| (of(&published), of(&ours));
-    let check = |topic: &Topic<'_>,
+    let check = |topic: &CheckTemplate<'_>,
                  id: &str,
                  what: String,
                  (published, ours): (Option<f64>, Option<f64>)| {
-        let published = Published::Value(published.unwrap_or(f64::NAN));
+        let published = PublishedFigure::Value(published.unwrap_or(f64::NAN));
         topic.check(
             format!("core-types/{id}"),
             what,
@@ -172,14 +176,14 @@ fn distribution(lines: &[Line], ours: &[Ipcs]) -> Vec<Check> {
 }
 
 /// The order of the programs that both suites have.
-fn order(
+fn check_order(
     machine: &str,
     of: &str,
-    lines: &[Line],
+    lines: &[CoreTypeIpcRow],
     programs: &[&str],
-    published: impl Fn(&Line) -> f64,
+    published: impl Fn(&CoreTypeIpcRow) -> f64,
     ours: impl Fn(usize) -> f64,
-) -> Check {
+) -> ValidationCheck {
     let pairs = lines.iter().filter_map(|line| {
         let program = line.program.as_deref()?;
         let i = programs.iter().position(|name| *name == program)?;
@@ -191,18 +195,22 @@ fn order(
     let check = RANKS.check(
         format!("core-types/order-{machine}"),
         what,
-        Published::AtLeast(SAME_ORDER),
+        PublishedFigure::AtLeast(SAME_ORDER),
         rho,
     );
-    check.noting("programs of CPU2017 beside those of CPU2006 that they go back to")
+    check.with_note("programs of CPU2017 beside those of CPU2006 that they go back to")
 }
 
 /// The program that gains least by the larger core, both at the smaller one's clock.
-fn slower(inputs: &Inputs<'_>, machine: &str, programs: &[&str]) -> Result<Check, ValidateError> {
+fn check_least_gain(
+    inputs: &GroupInputs<'_>,
+    machine: &str,
+    programs: &[&str],
+) -> Result<ValidationCheck, ValidateError> {
     let spec = machines::find(machine)?;
     let clocks = spec.core_types.values().map(|core| core.frequency_ghz);
     let clock_ghz = clocks.fold(f64::INFINITY, f64::min);
-    let ipcs = large_and_small(inputs, machine, programs, Some(clock_ghz))?;
+    let ipcs = ipcs_by_core_type(inputs, machine, programs, Some(clock_ghz))?;
     let ratios: Vec<f64> = ipcs.into_iter().map(ratio).collect();
     let below = ratios.iter().filter(|&&ratio| ratio < 1.0).count();
     let least = ratios
@@ -215,10 +223,10 @@ fn slower(inputs: &Inputs<'_>, machine: &str, programs: &[&str]) -> Result<Check
     let check = SLOWER.check(
         format!("core-types/least-{machine}"),
         what,
-        Published::AtLeast(1.0),
+        PublishedFigure::AtLeast(1.0),
         ratio,
     );
-    Ok(check.noting(format!(
+    Ok(check.with_note(format!(
         "{name}; {below} of {} programs are slower",
         ratios.len()
     )))

@@ -2,12 +2,12 @@
 
 use super::NAME;
 use crate::alone::solve;
-use crate::check::{Check, Published, Tolerance, Topic};
-use crate::data::{Data, broken};
+use crate::check::{CheckTemplate, PublishedFigure, Tolerance, ValidationCheck};
+use crate::data::{PublishedData, data_error};
 use crate::error::ValidateError;
 use consort_sim::chip::Chip;
 use consort_sim::contention::Solver;
-use consort_sim::machine::{CoreSpec, MachineSpec, Pipeline, RobSharing, SmtMode};
+use consort_sim::machine::{CoreSpec, MachineSpec, PipelineSpec, RobSharing, SmtMode};
 use consort_sim::program::PhaseSpec;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 const FILE: &str = "forms.csv";
 
 #[derive(Deserialize)]
-struct Line {
+struct FormRow {
     id: String,
     low: f64,
     high: Option<f64>,
@@ -26,7 +26,7 @@ struct Line {
 
 /// The behaviours that forms are made of.
 #[derive(Deserialize)]
-struct Phases {
+struct FormPhases {
     compute: PhaseSpec,
     chaser: PhaseSpec,
     random_loads: PhaseSpec,
@@ -35,22 +35,22 @@ struct Phases {
 }
 
 /// The machine and the behaviours.
-struct Bench {
+struct FormTestbed {
     machine: MachineSpec,
-    phases: Phases,
+    phases: FormPhases,
 }
 
-pub(super) fn checks(data: &Data) -> Result<Vec<Check>, ValidateError> {
-    let bench = Bench {
-        machine: data.machine("forms-machine.toml")?,
-        phases: data.toml("forms-phases.toml")?,
+pub(super) fn checks(data: &PublishedData) -> Result<Vec<ValidationCheck>, ValidateError> {
+    let bench = FormTestbed {
+        machine: data.parse_machine("forms-machine.toml")?,
+        phases: data.parse_toml("forms-phases.toml")?,
     };
-    let lines: Vec<Line> = data.rows(FILE)?;
-    lines.iter().map(|line| check(&bench, line)).collect()
+    let lines: Vec<FormRow> = data.parse_rows(FILE)?;
+    lines.iter().map(|line| check_form(&bench, line)).collect()
 }
 
-fn check(bench: &Bench, line: &Line) -> Result<Check, ValidateError> {
-    let topic = Topic {
+fn check_form(bench: &FormTestbed, line: &FormRow) -> Result<ValidationCheck, ValidateError> {
+    let topic = CheckTemplate {
         group: NAME,
         source: &line.source,
         unit: &line.unit,
@@ -58,10 +58,10 @@ fn check(bench: &Bench, line: &Line) -> Result<Check, ValidateError> {
     };
     let low = line.low;
     let published = match line.high {
-        Some(high) => Published::Range { low, high },
-        None => Published::AtLeast(low),
+        Some(high) => PublishedFigure::Range { low, high },
+        None => PublishedFigure::AtLeast(low),
     };
-    let ours = bench.form(&line.id)?;
+    let ours = bench.form_value(&line.id)?;
     Ok(topic.check(
         format!("form/{}", line.id),
         line.what.as_str(),
@@ -70,42 +70,49 @@ fn check(bench: &Bench, line: &Line) -> Result<Check, ValidateError> {
     ))
 }
 
-impl Bench {
+impl FormTestbed {
     /// The number of a form.
-    fn form(&self, id: &str) -> Result<f64, ValidateError> {
+    fn form_value(&self, id: &str) -> Result<f64, ValidateError> {
         let p = &self.phases;
-        let private = || self.with(|core| core.rob_sharing = RobSharing::Private);
+        let private = || self.with_changed_cores(|core| core.rob_sharing = RobSharing::Private);
         match id {
-            "dispatch-slow" => Ok(1.0 / self.pair(&private(), &self.slow(), &self.fast())?[0]),
-            "dispatch-fast" => Ok(1.0 / self.pair(&private(), &self.slow(), &self.fast())?[1]),
-            "dispatch-left-over" => Ok(1.0 / self.pair(&private(), &self.fast(), &self.rare())?[0]),
+            "dispatch-slow" => {
+                Ok(1.0 / self.pair_cpis(&private(), &self.slow_phase(), &self.fast_phase())?[0])
+            }
+            "dispatch-fast" => {
+                Ok(1.0 / self.pair_cpis(&private(), &self.slow_phase(), &self.fast_phase())?[1])
+            }
+            "dispatch-left-over" => {
+                Ok(1.0 / self.pair_cpis(&private(), &self.fast_phase(), &self.rare_phase())?[0])
+            }
             "window-shared" => self.slowdown(&self.machine, &p.compute, &p.chaser),
             "window-halves" => {
-                let halves = self.with(|core| core.rob_sharing = RobSharing::Partitioned);
+                let halves =
+                    self.with_changed_cores(|core| core.rob_sharing = RobSharing::Partitioned);
                 self.slowdown(&halves, &p.compute, &p.chaser)
             }
             "two-chasers" => self.slowdown(&self.machine, &p.chaser, &p.chaser),
-            "big-little-chase" => self.gain(&self.in_order(), &p.chaser),
-            "big-little-loads" => self.gain(&self.in_order(), &p.random_loads),
-            "width" => self.gain(&self.narrow(), &p.compute),
-            "llc-cliff" => self.cliff(),
+            "big-little-chase" => self.gain(&self.in_order_machine(), &p.chaser),
+            "big-little-loads" => self.gain(&self.in_order_machine(), &p.random_loads),
+            "width" => self.gain(&self.narrow_machine(), &p.compute),
+            "llc-cliff" => self.llc_cliff(),
             "miss-cost-serial" => self.miss_cost(1.0),
             "miss-cost-mcf" => self.miss_cost(170.0 / 75.0),
             "miss-cost-lbm" => self.miss_cost(170.0 / 14.0),
-            _ => Err(broken(FILE, format!("unknown form '{id}'"))),
+            _ => Err(data_error(FILE, format!("unknown form '{id}'"))),
         }
     }
 
-    fn with(&self, change: impl Fn(&mut CoreSpec)) -> MachineSpec {
+    fn with_changed_cores(&self, change: impl Fn(&mut CoreSpec)) -> MachineSpec {
         let mut machine = self.machine.clone();
         machine.core_types.values_mut().for_each(change);
         machine
     }
 
     /// The same with in-order cores.
-    fn in_order(&self) -> MachineSpec {
-        self.with(|core| {
-            core.pipeline = Pipeline::InOrder;
+    fn in_order_machine(&self) -> MachineSpec {
+        self.with_changed_cores(|core| {
+            core.pipeline = PipelineSpec::InOrder;
             core.rob_entries = None;
             core.smt = vec![SmtMode {
                 ways: 1,
@@ -116,8 +123,8 @@ impl Bench {
     }
 
     /// The same with half the width.
-    fn narrow(&self) -> MachineSpec {
-        self.with(|core| {
+    fn narrow_machine(&self) -> MachineSpec {
+        self.with_changed_cores(|core| {
             core.dispatch_width *= 0.5;
             for mode in &mut core.smt {
                 mode.thread_dispatch_width *= 0.5;
@@ -126,7 +133,7 @@ impl Bench {
     }
 
     /// Compute with another law of parallelism.
-    fn parallel(&self, a: f64, b: f64) -> PhaseSpec {
+    fn parallel_phase(&self, a: f64, b: f64) -> PhaseSpec {
         let mut phase = self.phases.compute.clone();
         phase.ilp.a = a;
         phase.ilp.b = b;
@@ -134,22 +141,22 @@ impl Bench {
     }
 
     /// 3.67 instructions per cycle alone: 0.4866·√128 over a mean latency of 1.5.
-    fn slow(&self) -> PhaseSpec {
-        self.parallel(0.4866, 0.5)
+    fn slow_phase(&self) -> PhaseSpec {
+        self.parallel_phase(0.4866, 0.5)
     }
 
     /// More parallel than the core is wide.
-    fn fast(&self) -> PhaseSpec {
-        self.parallel(2.0, 0.5)
+    fn fast_phase(&self) -> PhaseSpec {
+        self.parallel_phase(2.0, 0.5)
     }
 
     /// 0.128 instructions per cycle at a mean latency of 1.5.
-    fn rare(&self) -> PhaseSpec {
-        self.parallel(0.128 * 1.5, 0.0)
+    fn rare_phase(&self) -> PhaseSpec {
+        self.parallel_phase(0.128 * 1.5, 0.0)
     }
 
     /// Cycles per instruction of two on one core.
-    fn pair(
+    fn pair_cpis(
         &self,
         m: &MachineSpec,
         a: &PhaseSpec,
@@ -165,19 +172,19 @@ impl Bench {
         a: &PhaseSpec,
         b: &PhaseSpec,
     ) -> Result<f64, ValidateError> {
-        Ok(self.pair(m, a, b)?[0] / alone(m, a)?)
+        Ok(self.pair_cpis(m, a, b)?[0] / cpi_alone(m, a)?)
     }
 
     /// Speedup of a phase on the machine against another.
     fn gain(&self, other: &MachineSpec, phase: &PhaseSpec) -> Result<f64, ValidateError> {
-        Ok(alone(other, phase)? / alone(&self.machine, phase)?)
+        Ok(cpi_alone(other, phase)? / cpi_alone(&self.machine, phase)?)
     }
 
     /// Slowdown of who just fits the LLC beside a streamer on another core.
-    fn cliff(&self) -> Result<f64, ValidateError> {
+    fn llc_cliff(&self) -> Result<f64, ValidateError> {
         let p = &self.phases;
         let rates = solve(&solver(&self.machine)?, &[(0, &p.fits), (2, &p.streamer)]);
-        Ok(rates[0].cpi / alone(&self.machine, &p.fits)?)
+        Ok(rates[0].cpi / cpi_alone(&self.machine, &p.fits)?)
     }
 
     /// Cycles of one more miss at an overlap.
@@ -186,7 +193,7 @@ impl Bench {
             let mut phase = self.phases.compute.clone();
             phase.data_mpki.fill(mpki);
             phase.mlp.value = overlap;
-            alone(&self.machine, &phase)
+            cpi_alone(&self.machine, &phase)
         };
         Ok(1000.0 * (cpi(2.0)? - cpi(1.0)?))
     }
@@ -197,6 +204,6 @@ fn solver(machine: &MachineSpec) -> Result<Solver, ValidateError> {
 }
 
 /// Cycles per instruction alone.
-fn alone(machine: &MachineSpec, phase: &PhaseSpec) -> Result<f64, ValidateError> {
+fn cpi_alone(machine: &MachineSpec, phase: &PhaseSpec) -> Result<f64, ValidateError> {
     Ok(solve(&solver(machine)?, &[(0, phase)])[0].cpi)
 }

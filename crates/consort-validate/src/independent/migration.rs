@@ -6,10 +6,10 @@
 //! is the refill.
 
 use super::NAME;
-use crate::check::{Check, Published, Tolerance, Topic};
-use crate::data::broken;
+use crate::check::{CheckTemplate, PublishedFigure, Tolerance, ValidationCheck};
+use crate::data::data_error;
 use crate::error::ValidateError;
-use crate::group::Inputs;
+use crate::group::GroupInputs;
 use consort_lab::studies::ExchangePath;
 use consort_sim::chip::Chip;
 use consort_sim::program::presets;
@@ -21,14 +21,14 @@ const SOURCE: &str = "Markovic, Hardware Thread Scheduling Algorithms for Single
                       CMPs (UPC 2015), section 6.3.1";
 
 /// The published averages are over other mixes of programs: the order of magnitude and half of it.
-const MEAN: Topic<'static> = Topic {
+const MEAN: CheckTemplate<'static> = CheckTemplate {
     group: NAME,
     source: SOURCE,
     unit: "cycles",
     tolerance: Tolerance::relative(0.5),
 };
 /// Single programs between the published extremes, or a tenth of them beyond.
-const SPAN: Topic<'static> = Topic {
+const SPAN: CheckTemplate<'static> = CheckTemplate {
     tolerance: Tolerance::relative(0.1),
     ..MEAN
 };
@@ -42,31 +42,31 @@ const PLACES: usize = 4;
 const SUITES: [&str; 2] = ["spec2006", "splash2"];
 
 #[derive(Deserialize)]
-struct Line {
+struct MigrationRow {
     llc: String,
     mean: f64,
     least: f64,
     most: f64,
 }
 
-pub(super) fn checks(inputs: &Inputs<'_>) -> Result<Vec<Check>, ValidateError> {
+pub(super) fn checks(inputs: &GroupInputs<'_>) -> Result<Vec<ValidationCheck>, ValidateError> {
     let spec = consort_sim::machine::presets::find(MACHINE)?;
     let chip = Arc::new(Chip::new(&spec, None)?);
     let mut checks = Vec::new();
-    for line in inputs.data.rows::<Line>(FILE)? {
+    for line in inputs.data.parse_rows::<MigrationRow>(FILE)? {
         let path = ExchangePath::to_small(&chip, line.llc == "shared");
-        let path = path.ok_or_else(|| broken(FILE, format!("{MACHINE} has no such cores")))?;
-        checks.extend(of_kind(inputs, &chip, &line, &path)?);
+        let path = path.ok_or_else(|| data_error(FILE, format!("{MACHINE} has no such cores")))?;
+        checks.extend(check_llc_kind(inputs, &chip, &line, &path)?);
     }
     Ok(checks)
 }
 
-fn of_kind(
-    inputs: &Inputs<'_>,
+fn check_llc_kind(
+    inputs: &GroupInputs<'_>,
     chip: &Arc<Chip>,
-    line: &Line,
+    line: &MigrationRow,
     path: &ExchangePath,
-) -> Result<Vec<Check>, ValidateError> {
+) -> Result<Vec<ValidationCheck>, ValidateError> {
     let names = programs()?;
     let costs = inputs
         .context
@@ -77,7 +77,7 @@ fn of_kind(
     let most = costs.iter().copied().fold(0.0, f64::max);
     let what = |which: &str| format!("{which} refill after a move, {} LLC", line.llc);
     let id = |which: &str| format!("migration-{}/{which}", line.llc);
-    let span = || Published::Range {
+    let span = || PublishedFigure::Range {
         low: line.least,
         high: line.most,
     };
@@ -86,8 +86,13 @@ fn of_kind(
         costs.len()
     );
     Ok(vec![
-        MEAN.check(id("mean"), what("mean"), Published::Value(line.mean), mean)
-            .noting(note),
+        MEAN.check(
+            id("mean"),
+            what("mean"),
+            PublishedFigure::Value(line.mean),
+            mean,
+        )
+        .with_note(note),
         SPAN.check(id("least"), what("smallest"), span(), least),
         SPAN.check(id("most"), what("largest"), span(), most),
     ])
@@ -105,7 +110,7 @@ fn programs() -> Result<Vec<String>, ValidateError> {
 
 /// Mean refill at an exchange, from several places in a program's phases.
 fn refill_cycles(
-    inputs: &Inputs<'_>,
+    inputs: &GroupInputs<'_>,
     chip: &Arc<Chip>,
     name: &str,
     path: &ExchangePath,

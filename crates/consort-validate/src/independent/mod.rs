@@ -9,7 +9,7 @@ mod synchronisation;
 mod ways;
 
 use super::error::ValidateError;
-use super::group::{GroupOutput, Inputs};
+use super::group::{GroupInputs, GroupOutput};
 
 /// The group's name.
 pub(super) const NAME: &str = "independent";
@@ -31,7 +31,7 @@ const NOTES: [&str; 5] = [
      idle and at most 300 W busy, so whatever shortens a run lowers the product.",
 ];
 
-pub(super) fn run(inputs: &Inputs<'_>) -> Result<GroupOutput, ValidateError> {
+pub(super) fn run(inputs: &GroupInputs<'_>) -> Result<GroupOutput, ValidateError> {
     let parts = [
         occupancy::checks(inputs)?,
         migration::checks(inputs)?,

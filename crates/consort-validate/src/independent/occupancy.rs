@@ -1,11 +1,11 @@
 //! FPU usage and L2 misses of programs alone on two SMT processors, as their PMUs tell them.
 
 use super::NAME;
-use crate::alone::{Told, watch};
-use crate::check::{Check, Published, Tolerance, Topic};
-use crate::data::broken;
+use crate::alone::{PmuMeans, measure_pmu_means};
+use crate::check::{CheckTemplate, PublishedFigure, Tolerance, ValidationCheck};
+use crate::data::data_error;
 use crate::error::ValidateError;
-use crate::group::Inputs;
+use crate::group::GroupInputs;
 use consort_core::stats::spearman;
 use consort_sim::chip::Chip;
 use consort_sim::program::presets;
@@ -18,25 +18,25 @@ const SOURCE: &str = "Peternier et al., Improving Execution Unit Occupancy on SM
 const READOUT: &str = "l2-misses per 100 cycles";
 
 /// Usage is a share of cycles: a tenth of all cycles is what tells classes apart.
-const FPU: Topic<'static> = Topic {
+const FPU: CheckTemplate<'static> = CheckTemplate {
     group: NAME,
     source: SOURCE,
     unit: "share of cycles",
     tolerance: Tolerance::absolute(0.10),
 };
 /// POWER7's usage is operations per cycle of at most four; the same tenth.
-const FP_OPS: Topic<'static> = Topic {
+const FP_OPS: CheckTemplate<'static> = CheckTemplate {
     unit: "operations/cycle",
     ..FPU
 };
 /// Half as many again, or a difference of less than one miss per 10,000 cycles.
-const L2: Topic<'static> = Topic {
+const L2: CheckTemplate<'static> = CheckTemplate {
     unit: "misses/100 cycles",
     tolerance: Tolerance::relative_above(0.5, 0.01),
     ..FPU
 };
 /// Rank correlation; 0.7 is what is commonly called strong.
-const RANKS: Topic<'static> = Topic {
+const RANKS: CheckTemplate<'static> = CheckTemplate {
     unit: "Spearman's rho",
     tolerance: Tolerance::absolute(0.0),
     ..FPU
@@ -44,7 +44,7 @@ const RANKS: Topic<'static> = Topic {
 const STRONG: f64 = 0.7;
 
 #[derive(Deserialize)]
-struct Line {
+struct OccupancyRow {
     class: String,
     program: String,
     bulldozer_fpu: String,
@@ -54,67 +54,67 @@ struct Line {
 }
 
 /// A quantity on a machine.
-struct Series {
+struct OccupancySeries {
     id: &'static str,
     what: &'static str,
     machine: usize,
-    topic: Topic<'static>,
-    published: fn(&Line) -> &str,
-    ours: fn(Told) -> f64,
+    topic: CheckTemplate<'static>,
+    published: fn(&OccupancyRow) -> &str,
+    ours: fn(PmuMeans) -> f64,
 }
 
-const SERIES: [Series; 4] = [
-    Series {
+const SERIES: [OccupancySeries; 4] = [
+    OccupancySeries {
         id: "fpu-bulldozer",
         what: "FPU usage on bulldozer-6282se",
         machine: 0,
         topic: FPU,
         published: |line| &line.bulldozer_fpu,
-        ours: Told::fp_usage,
+        ours: PmuMeans::fp_usage,
     },
-    Series {
+    OccupancySeries {
         id: "fpu-power7",
         what: "FPU usage on power7",
         machine: 1,
         topic: FP_OPS,
         published: |line| &line.power7_fpu,
-        ours: Told::fp_usage,
+        ours: PmuMeans::fp_usage,
     },
-    Series {
+    OccupancySeries {
         id: "l2-bulldozer",
         what: "L2 misses on bulldozer-6282se",
         machine: 0,
         topic: L2,
         published: |line| &line.bulldozer_l2,
-        ours: Told::readout,
+        ours: PmuMeans::readout,
     },
-    Series {
+    OccupancySeries {
         id: "l2-power7",
         what: "L2 misses on power7",
         machine: 1,
         topic: L2,
         published: |line| &line.power7_l2,
-        ours: Told::readout,
+        ours: PmuMeans::readout,
     },
 ];
 
 /// Machines of the measurements.
 const MACHINES: [&str; 2] = ["bulldozer-6282se", "power7"];
 
-pub(super) fn checks(inputs: &Inputs<'_>) -> Result<Vec<Check>, ValidateError> {
-    let lines: Vec<Line> = inputs.data.rows(FILE)?;
+pub(super) fn checks(inputs: &GroupInputs<'_>) -> Result<Vec<ValidationCheck>, ValidateError> {
+    let lines: Vec<OccupancyRow> = inputs.data.parse_rows(FILE)?;
     let told = [
-        listen(inputs, &lines, MACHINES[0])?,
-        listen(inputs, &lines, MACHINES[1])?,
+        measure_programs(inputs, &lines, MACHINES[0])?,
+        measure_programs(inputs, &lines, MACHINES[1])?,
     ];
     let mut checks = Vec::new();
     for series in &SERIES {
         let told = &told[series.machine];
-        let all: Vec<(&Line, Published, f64)> = lines
+        let all: Vec<(&OccupancyRow, PublishedFigure, f64)> = lines
             .iter()
             .zip(told)
             .filter_map(|(line, &told)| {
-                let published = published((series.published)(line)).transpose()?;
+                let published = parse_published((series.published)(line)).transpose()?;
                 Some(published.map(|p| (line, p, (series.ours)(told))))
             })
             .collect::<Result<_, _>>()?;
@@ -124,22 +124,26 @@ pub(super) fn checks(inputs: &Inputs<'_>) -> Result<Vec<Check>, ValidateError> {
 }
 
 /// Every program alone on a machine.
-fn listen(inputs: &Inputs<'_>, lines: &[Line], name: &str) -> Result<Vec<Told>, ValidateError> {
+fn measure_programs(
+    inputs: &GroupInputs<'_>,
+    lines: &[OccupancyRow],
+    name: &str,
+) -> Result<Vec<PmuMeans>, ValidateError> {
     let spec = consort_sim::machine::presets::find(name)?;
     let chip = Arc::new(Chip::new(&spec, None)?);
     let readout = READOUT.parse()?;
     let told = inputs.context.map(lines, |line| {
         let program = Arc::new(presets::find(&line.program)?);
-        watch(&chip, &program, readout, inputs.context.seed())
+        measure_pmu_means(&chip, &program, readout, inputs.context.seed())
     })?;
     told.into_iter().collect()
 }
 
 /// `0.5`, `<0.01`, or nothing where it was not measured.
-fn published(text: &str) -> Result<Option<Published>, ValidateError> {
+fn parse_published(text: &str) -> Result<Option<PublishedFigure>, ValidateError> {
     let number = |text: &str| {
         let wrong = |_| {
-            broken(
+            data_error(
                 FILE,
                 format!("'{text}' is neither a number nor '<' and one"),
             )
@@ -148,29 +152,32 @@ fn published(text: &str) -> Result<Option<Published>, ValidateError> {
     };
     Ok(match (text, text.strip_prefix('<')) {
         ("", _) => None,
-        (_, Some(bound)) => Some(Published::AtMost(number(bound)?)),
-        (_, None) => Some(Published::Value(number(text)?)),
+        (_, Some(bound)) => Some(PublishedFigure::AtMost(number(bound)?)),
+        (_, None) => Some(PublishedFigure::Value(number(text)?)),
     })
 }
 
-impl Series {
-    fn checks(&self, all: &[(&Line, Published, f64)]) -> Vec<Check> {
+impl OccupancySeries {
+    fn checks(&self, all: &[(&OccupancyRow, PublishedFigure, f64)]) -> Vec<ValidationCheck> {
         let programs = all.iter().map(|(line, published, ours)| {
             let id = format!("{}/{}", self.id, line.program);
             let what = format!("{}: {} alone", self.what, line.program);
             self.topic.check(id, what, published.clone(), *ours)
         });
-        let classes = (self.topic.unit != L2.unit).then(|| self.classes(all));
-        programs.chain([self.ranks(all)]).chain(classes).collect()
+        let classes = (self.topic.unit != L2.unit).then(|| self.check_classes(all));
+        programs
+            .chain([self.check_ranks(all)])
+            .chain(classes)
+            .collect()
     }
 
     /// Rank correlation over all programs, and the mean error of those with a number.
-    fn ranks(&self, all: &[(&Line, Published, f64)]) -> Check {
+    fn check_ranks(&self, all: &[(&OccupancyRow, PublishedFigure, f64)]) -> ValidationCheck {
         let pairs: Vec<(f64, f64)> = all.iter().map(|(_, p, ours)| (rank(p), *ours)).collect();
         let exact = all
             .iter()
             .filter_map(|(_, published, ours)| match published {
-                Published::Value(value) => Some((ours - value).abs()),
+                PublishedFigure::Value(value) => Some((ours - value).abs()),
                 _ => None,
             });
         let errors: Vec<f64> = exact.collect();
@@ -181,21 +188,22 @@ impl Series {
             .check(
                 format!("{}-ranks", self.id),
                 what,
-                Published::AtLeast(STRONG),
+                PublishedFigure::AtLeast(STRONG),
                 rho,
             )
-            .noting(format!("mean absolute error {mean:.3} {}", self.topic.unit))
+            .with_note(format!("mean absolute error {mean:.3} {}", self.topic.unit))
     }
 
     /// Checks that every fp program uses the FPU more than every int program.
-    fn classes(&self, all: &[(&Line, Published, f64)]) -> Check {
+    fn check_classes(&self, all: &[(&OccupancyRow, PublishedFigure, f64)]) -> ValidationCheck {
         let of = |class: &'static str| all.iter().filter(move |(line, ..)| line.class == class);
         let pairs = of("fp").flat_map(|fp| of("int").map(move |int| fp.2 > int.2));
         let right: Vec<bool> = pairs.collect();
         let wrong = right.iter().filter(|&&right| !right).count() as f64;
-        let order = Published::Ordering("every fp program above every int program".to_owned());
+        let order =
+            PublishedFigure::Ordering("every fp program above every int program".to_owned());
         let what = format!("{}: fp and int programs", self.what);
-        let topic = Topic {
+        let topic = CheckTemplate {
             unit: "share of pairs",
             ..RANKS
         };
@@ -205,10 +213,10 @@ impl Series {
 }
 
 /// A bound ranks as half of it; bounds tie.
-fn rank(published: &Published) -> f64 {
+fn rank(published: &PublishedFigure) -> f64 {
     match *published {
-        Published::Value(value) => value,
-        Published::AtMost(bound) => 0.5 * bound,
+        PublishedFigure::Value(value) => value,
+        PublishedFigure::AtMost(bound) => 0.5 * bound,
         _ => f64::NAN,
     }
 }
@@ -219,10 +227,16 @@ mod tests {
 
     #[test]
     fn bounds_and_gaps_are_understood() {
-        assert_eq!(published("").unwrap(), None);
-        assert_eq!(published("<0.01").unwrap(), Some(Published::AtMost(0.01)));
-        assert_eq!(published("0.5").unwrap(), Some(Published::Value(0.5)));
-        let error = published("~1").unwrap_err().to_string();
+        assert_eq!(parse_published("").unwrap(), None);
+        assert_eq!(
+            parse_published("<0.01").unwrap(),
+            Some(PublishedFigure::AtMost(0.01))
+        );
+        assert_eq!(
+            parse_published("0.5").unwrap(),
+            Some(PublishedFigure::Value(0.5))
+        );
+        let error = parse_published("~1").unwrap_err().to_string();
         assert!(
             error.contains("unit-occupancy.csv") && error.contains("'~1'"),
             "{error}"

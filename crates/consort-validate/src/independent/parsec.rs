@@ -2,13 +2,13 @@
 //! pay off.
 
 use super::NAME;
-use crate::alone::{instance, length_instr, once};
-use crate::check::{Check, Published, Tolerance, Topic};
+use crate::alone::{instance, length_instr, run_once_settings};
+use crate::check::{CheckTemplate, PublishedFigure, Tolerance, ValidationCheck};
 use crate::error::ValidateError;
-use crate::group::Inputs;
+use crate::group::GroupInputs;
 use consort_core::Machine;
 use consort_core::stats::spearman;
-use consort_experiment::{Quiet, machine};
+use consort_experiment::{NullSampleSource, build_machine};
 use consort_sim::chip::Chip;
 use consort_sim::program::{ProgramSpec, presets};
 use serde::Deserialize;
@@ -23,19 +23,19 @@ const SOURCE: &str = "Bhadauria and McKee, An Approach to Resource-Aware Co-Sche
 pub(crate) const BY_MEMORY: [&str; 3] = ["canneal", "facesim", "streamcluster"];
 
 /// One thread more or less has nearly the same energy-delay product near its minimum.
-const BEST: Topic<'static> = Topic {
+const BEST: CheckTemplate<'static> = CheckTemplate {
     group: NAME,
     source: SOURCE,
     unit: "threads",
     tolerance: Tolerance::absolute(1.0),
 };
 /// Near-linear is published as within 10 percent of eightfold.
-const SPEEDUP: Topic<'static> = Topic {
+const SPEEDUP: CheckTemplate<'static> = CheckTemplate {
     unit: "speedup",
     tolerance: Tolerance::absolute(0.0),
     ..BEST
 };
-const RANKS: Topic<'static> = Topic {
+const RANKS: CheckTemplate<'static> = CheckTemplate {
     unit: "Spearman's rho",
     tolerance: Tolerance::absolute(0.0),
     ..BEST
@@ -46,7 +46,7 @@ const NEAR_LINEAR: f64 = 7.2;
 const MOST: u32 = 8;
 
 #[derive(Clone, Deserialize)]
-struct Line {
+struct ParsecRow {
     program: String,
     bus_rank: f64,
     best_threads: f64,
@@ -55,26 +55,26 @@ struct Line {
 
 /// A run with some number of threads.
 #[derive(Clone, Copy)]
-struct Run {
+struct ParsecRun {
     seconds: f64,
     joules: f64,
     bytes: f64,
 }
 
-pub(super) fn checks(inputs: &Inputs<'_>) -> Result<Vec<Check>, ValidateError> {
-    let mut checks = vec![bus_ranks(inputs)?];
+pub(super) fn checks(inputs: &GroupInputs<'_>) -> Result<Vec<ValidationCheck>, ValidateError> {
+    let mut checks = vec![check_bus_ranks(inputs)?];
     checks.extend(scaling_checks(inputs, NAME, |name| {
         BY_MEMORY.contains(&name)
     })?);
     Ok(checks)
 }
 
-fn bus_ranks(inputs: &Inputs<'_>) -> Result<Check, ValidateError> {
-    let lines: Vec<Line> = inputs.data.rows("parsec-e5320.csv")?;
+fn check_bus_ranks(inputs: &GroupInputs<'_>) -> Result<ValidationCheck, ValidateError> {
+    let lines: Vec<ParsecRow> = inputs.data.parse_rows("parsec-e5320.csv")?;
     let runs = inputs
         .context
-        .map(&lines, |line| run(inputs, &line.program, MOST))?;
-    let runs: Vec<Run> = runs.into_iter().collect::<Result<_, _>>()?;
+        .map(&lines, |line| run_program(inputs, &line.program, MOST))?;
+    let runs: Vec<ParsecRun> = runs.into_iter().collect::<Result<_, _>>()?;
     let used = runs.iter().map(|run| run.bytes / run.seconds);
     let pairs: Vec<(f64, f64)> = lines.iter().map(|line| line.bus_rank).zip(used).collect();
     let rho = spearman(&pairs).unwrap_or(f64::NAN);
@@ -82,47 +82,59 @@ fn bus_ranks(inputs: &Inputs<'_>) -> Result<Check, ValidateError> {
         "order of {} PARSEC programs by use of the bus, {MOST} threads",
         pairs.len()
     );
-    Ok(RANKS.check("parsec-bus-ranks", what, Published::AtLeast(STRONG), rho))
+    Ok(RANKS.check(
+        "parsec-bus-ranks",
+        what,
+        PublishedFigure::AtLeast(STRONG),
+        rho,
+    ))
 }
 
 /// Best numbers of threads and speedups of some of the programs.
 pub(crate) fn scaling_checks(
-    inputs: &Inputs<'_>,
+    inputs: &GroupInputs<'_>,
     group: &'static str,
     which: impl Fn(&str) -> bool,
-) -> Result<Vec<Check>, ValidateError> {
-    let mut lines: Vec<Line> = inputs.data.rows("parsec-e5320.csv")?;
+) -> Result<Vec<ValidationCheck>, ValidateError> {
+    let mut lines: Vec<ParsecRow> = inputs.data.parse_rows("parsec-e5320.csv")?;
     lines.retain(|line| which(&line.program));
     let counts = lines
         .iter()
         .flat_map(|line| (1..=MOST).map(move |n| (line, n)));
-    let jobs: Vec<(&Line, u32)> = counts.collect();
+    let jobs: Vec<(&ParsecRow, u32)> = counts.collect();
     let runs = inputs.context.map(&jobs, |(line, threads)| {
-        run(inputs, &line.program, *threads)
+        run_program(inputs, &line.program, *threads)
     })?;
-    let runs: Vec<Run> = runs.into_iter().collect::<Result<_, _>>()?;
+    let runs: Vec<ParsecRun> = runs.into_iter().collect::<Result<_, _>>()?;
     let programs = lines.iter().zip(runs.chunks(MOST as usize));
     Ok(programs
-        .flat_map(|(line, runs)| of_program(group, line, runs))
+        .flat_map(|(line, runs)| check_program(group, line, runs))
         .collect())
 }
 
-fn of_program(group: &'static str, line: &Line, runs: &[Run]) -> [Check; 2] {
+fn check_program(
+    group: &'static str,
+    line: &ParsecRow,
+    runs: &[ParsecRun],
+) -> [ValidationCheck; 2] {
     let name = &line.program;
-    let product = |run: &Run| run.joules * run.seconds;
+    let product = |run: &ParsecRun| run.joules * run.seconds;
     let best = (0..runs.len()).min_by(|&a, &b| product(&runs[a]).total_cmp(&product(&runs[b])));
     let best = best.map_or(f64::NAN, |at| at as f64 + 1.0);
     let speedup = runs[0].seconds / runs[runs.len() - 1].seconds;
     let published = match line.near_linear.as_str() {
-        "yes" => Published::AtLeast(NEAR_LINEAR),
-        _ => Published::AtMost(NEAR_LINEAR),
+        "yes" => PublishedFigure::AtLeast(NEAR_LINEAR),
+        _ => PublishedFigure::AtMost(NEAR_LINEAR),
     };
-    let (best_topic, speedup_topic) = (Topic { group, ..BEST }, Topic { group, ..SPEEDUP });
+    let (best_topic, speedup_topic) = (
+        CheckTemplate { group, ..BEST },
+        CheckTemplate { group, ..SPEEDUP },
+    );
     [
         best_topic.check(
             format!("parsec-best/{name}"),
             format!("threads of {name} with the lowest energy-delay product on {MACHINE}"),
-            Published::Value(line.best_threads),
+            PublishedFigure::Value(line.best_threads),
             best,
         ),
         speedup_topic.check(
@@ -134,18 +146,22 @@ fn of_program(group: &'static str, line: &Line, runs: &[Run]) -> [Check; 2] {
     ]
 }
 
-fn run(inputs: &Inputs<'_>, name: &str, threads: u32) -> Result<Run, ValidateError> {
+fn run_program(
+    inputs: &GroupInputs<'_>,
+    name: &str,
+    threads: u32,
+) -> Result<ParsecRun, ValidateError> {
     let spec = consort_sim::machine::presets::find(MACHINE)?;
     let chip = Arc::new(Chip::new(&spec, None)?);
     let program = Arc::new(presets::find(name)?);
     let work = [instance(&program, threads, work_instr(inputs, &program))];
-    let settings = once(inputs.context.seed(), "linux");
-    let mut machine = machine(
+    let settings = run_once_settings(inputs.context.seed(), "linux");
+    let mut machine = build_machine(
         &chip,
         &work,
         &settings,
         u64::MAX / 2000,
-        Box::<Quiet>::default(),
+        Box::<NullSampleSource>::default(),
     )?;
     while machine.observe()?.is_some() {}
     let oracle = machine.oracle();
@@ -153,7 +169,7 @@ fn run(inputs: &Inputs<'_>, name: &str, threads: u32) -> Result<Run, ValidateErr
     let lines: f64 = counts.map(|c| c.flow.memory_lines).sum();
     let results = machine.results();
     let ends = results.iter().flat_map(|r| &r.completions);
-    Ok(Run {
+    Ok(ParsecRun {
         seconds: ends.map(|c| c.end_s).fold(0.0, f64::max),
         joules: machine.energy_j(),
         bytes: lines * f64::from(chip.spec().memory.line_bytes),
@@ -165,7 +181,7 @@ const MOST_BARRIERS: f64 = 5000.0;
 
 /// Of the program so much that what threads wait for each other at its beginning and end hardly
 /// matters, but no more than some thousand barriers.
-fn work_instr(inputs: &Inputs<'_>, program: &ProgramSpec) -> f64 {
+fn work_instr(inputs: &GroupInputs<'_>, program: &ProgramSpec) -> f64 {
     let most = inputs.context.by_scale(1e10, 2e11);
     let barrier = program.threads.as_ref().and_then(|threads| threads.barrier);
     let until = barrier.map_or(f64::INFINITY, |barrier| {

@@ -2,9 +2,9 @@
 
 use super::NAME;
 use crate::alone::per_instruction;
-use crate::check::{Check, Published, Tolerance, Topic};
+use crate::check::{CheckTemplate, PublishedFigure, Tolerance, ValidationCheck};
 use crate::error::ValidateError;
-use crate::group::Inputs;
+use crate::group::GroupInputs;
 use consort_sim::chip::Chip;
 use consort_sim::contention::Solver;
 use consort_sim::machine::MachineSpec;
@@ -15,7 +15,7 @@ const FILE: &str = "skylake-ways.csv";
 const WAYS: usize = 11;
 
 /// An error of 8 percent on average is what the project set itself.
-const ERROR: Topic<'static> = Topic {
+const ERROR: CheckTemplate<'static> = CheckTemplate {
     group: NAME,
     source: "pbbcache, cachesim simulator, metrics.csv (public repository)",
     unit: "% mean error",
@@ -24,16 +24,16 @@ const ERROR: Topic<'static> = Topic {
 const MOST_PERCENT: f64 = 8.0;
 
 /// A program, and its instructions per cycle with one way, two ways, and so on.
-type Line = (String, [f64; WAYS]);
+type LlcWaysRow = (String, [f64; WAYS]);
 
-pub(super) fn checks(inputs: &Inputs<'_>) -> Result<Vec<Check>, ValidateError> {
-    let lines: Vec<Line> = inputs.data.rows(FILE)?;
-    let solvers = solvers(&inputs.data.machine("skylake-sp.toml")?)?;
+pub(super) fn checks(inputs: &GroupInputs<'_>) -> Result<Vec<ValidationCheck>, ValidateError> {
+    let lines: Vec<LlcWaysRow> = inputs.data.parse_rows(FILE)?;
+    let solvers = solvers(&inputs.data.parse_machine("skylake-sp.toml")?)?;
     let ours = inputs.context.map(&lines, |(name, _)| ipcs(&solvers, name));
     let ours: Vec<[f64; WAYS]> = ours?.into_iter().collect::<Result<_, _>>()?;
-    let pairs: Vec<(&Line, [f64; WAYS])> = lines.iter().zip(ours).collect();
-    let programs = pairs.iter().map(|(line, ours)| program(line, ours));
-    Ok(programs.chain(means(&pairs)).collect())
+    let pairs: Vec<(&LlcWaysRow, [f64; WAYS])> = lines.iter().zip(ours).collect();
+    let programs = pairs.iter().map(|(line, ours)| check_program(line, ours));
+    Ok(programs.chain(check_means(&pairs)).collect())
 }
 
 /// The chip with one way of its LLC, with two, and so on. The LLC is a victim cache: what the L2
@@ -62,7 +62,7 @@ fn ipcs(solvers: &[Solver], name: &str) -> Result<[f64; WAYS], ValidateError> {
     Ok(ipcs)
 }
 
-fn program((name, measured): &Line, ours: &[f64; WAYS]) -> Check {
+fn check_program((name, measured): &LlcWaysRow, ours: &[f64; WAYS]) -> ValidationCheck {
     let gain = |ipcs: &[f64; WAYS]| ipcs[WAYS - 1] / ipcs[0];
     let note = format!(
         "instructions/cycle with 11 ways {:.2} for {:.2}, over one way {:.3} for {:.3}",
@@ -72,18 +72,18 @@ fn program((name, measured): &Line, ours: &[f64; WAYS]) -> Check {
         gain(measured)
     );
     let what = format!("instructions per cycle of {name} alone with 1 to {WAYS} ways of the LLC");
-    let error = percent(measured, ours);
+    let error = mean_error_percent(measured, ours);
     let check = ERROR.check(
         format!("llc-ways/{name}"),
         what,
-        Published::AtMost(MOST_PERCENT),
+        PublishedFigure::AtMost(MOST_PERCENT),
         error,
     );
-    check.noting(note)
+    check.with_note(note)
 }
 
 /// Over all programs: the level, and the form that is left when each program's level is taken out.
-fn means(pairs: &[(&Line, [f64; WAYS])]) -> [Check; 2] {
+fn check_means(pairs: &[(&LlcWaysRow, [f64; WAYS])]) -> [ValidationCheck; 2] {
     let mean = |error: &dyn Fn(&[f64; WAYS], &[f64; WAYS]) -> f64| {
         let errors = pairs
             .iter()
@@ -94,9 +94,11 @@ fn means(pairs: &[(&Line, [f64; WAYS])]) -> [Check; 2] {
         "instructions per cycle of {} programs alone with 1 to {WAYS} ways",
         pairs.len()
     );
-    let level = mean(&percent);
-    let form = mean(&|measured, ours| percent(&over_whole(measured), &over_whole(ours)));
-    let most = || Published::AtMost(MOST_PERCENT);
+    let level = mean(&mean_error_percent);
+    let form = mean(&|measured, ours| {
+        mean_error_percent(&relative_to_all_ways(measured), &relative_to_all_ways(ours))
+    });
+    let most = || PublishedFigure::AtMost(MOST_PERCENT);
     let relative = format!("{what}, over those with all ways");
     [
         ERROR.check("llc-ways-mean/level", what, most(), level),
@@ -104,12 +106,12 @@ fn means(pairs: &[(&Line, [f64; WAYS])]) -> [Check; 2] {
     ]
 }
 
-fn over_whole(ipcs: &[f64; WAYS]) -> [f64; WAYS] {
+fn relative_to_all_ways(ipcs: &[f64; WAYS]) -> [f64; WAYS] {
     ipcs.map(|ipc| ipc / ipcs[WAYS - 1])
 }
 
 /// Mean size of the errors, percent.
-fn percent(measured: &[f64; WAYS], ours: &[f64; WAYS]) -> f64 {
+fn mean_error_percent(measured: &[f64; WAYS], ours: &[f64; WAYS]) -> f64 {
     let errors = measured.iter().zip(ours).map(|(m, o)| (o / m - 1.0).abs());
     100.0 * errors.sum::<f64>() / WAYS as f64
 }

@@ -4,7 +4,7 @@ use consort_core::stats::mean;
 
 /// Programs that run together, and by how much each is slower than alone.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Case {
+pub(super) struct EngineCase {
     /// Number of the ground.
     pub(super) ground: usize,
     /// Numbers of the programs, by place.
@@ -25,25 +25,25 @@ pub(super) fn antt(slowdowns: &[f64]) -> f64 {
     mean(slowdowns).unwrap_or(f64::NAN)
 }
 
-impl Case {
+impl EngineCase {
     /// By how much the fast engine's STP is off, as a share of the reference's.
     pub(super) fn stp_error(&self) -> f64 {
-        error(stp(&self.fast), stp(&self.reference))
+        relative_error(stp(&self.fast), stp(&self.reference))
     }
 
     /// By how much the fast engine's ANTT is off, as a share of the reference's.
     pub(super) fn antt_error(&self) -> f64 {
-        error(antt(&self.fast), antt(&self.reference))
+        relative_error(antt(&self.fast), antt(&self.reference))
     }
 
     /// By how much each of the fast engine's slowdowns is off, as a share of the reference's.
     pub(super) fn slowdown_errors(&self) -> impl Iterator<Item = f64> {
         let both = self.fast.iter().zip(&self.reference);
-        both.map(|(fast, reference)| error(*fast, *reference))
+        both.map(|(fast, reference)| relative_error(*fast, *reference))
     }
 
-    /// The largest of [`Case::slowdown_errors`], and its place.
-    pub(super) fn worst(&self) -> (usize, f64) {
+    /// The largest of [`EngineCase::slowdown_errors`], and its place.
+    pub(super) fn worst_slowdown_error(&self) -> (usize, f64) {
         let errors = self.slowdown_errors().enumerate();
         errors.fold((0, 0.0), |worst, (place, error)| match error > worst.1 {
             true => (place, error),
@@ -52,7 +52,7 @@ impl Case {
     }
 }
 
-fn error(value: f64, truth: f64) -> f64 {
+fn relative_error(value: f64, truth: f64) -> f64 {
     (value / truth - 1.0).abs()
 }
 
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn errors_are_shares_of_the_reference() {
-        let case = Case {
+        let case = EngineCase {
             ground: 0,
             programs: vec![0, 1],
             fast: vec![1.5, 2.0],
@@ -72,6 +72,6 @@ mod tests {
         assert!((case.stp_error() - 1.0 / 6.0).abs() < 1e-12);
         assert!((case.antt_error() - 0.125).abs() < 1e-12);
         assert_eq!(case.slowdown_errors().collect::<Vec<_>>(), [0.25, 0.0]);
-        assert_eq!(case.worst(), (0, 0.25));
+        assert_eq!(case.worst_slowdown_error(), (0, 0.25));
     }
 }

@@ -2,31 +2,31 @@
 //!
 //! Programs are the traces that ship, each the beginning of its trace again and again. The fast
 //! engine gets a profile of just these instructions. Programs run together on parts of machines
-//! ([`ground`]): all pairs of eight programs, so that it can be told who is best paired, and draws
+//! (`chip_part`): all pairs of eight programs, so that it can be told who is best paired, and draws
 //! of four. Slowdowns are against the same engine's run of the program alone.
 
 mod case;
-mod draw;
-mod ground;
+mod chip_part;
+mod program_draw;
 mod runs;
-mod square;
+mod slowdown_matrix;
 mod summary;
 mod tables;
 
-use super::check::{Check, Published, Tolerance, Topic};
+use super::check::{CheckTemplate, PublishedFigure, Tolerance, ValidationCheck};
 use super::error::ValidateError;
-use super::group::{GroupOutput, Inputs};
+use super::group::{GroupInputs, GroupOutput};
 use super::reference_summary::ReferenceSummary;
-use case::Case;
-use consort_experiment::traced::Traced;
-use consort_ops::trace::Sampling;
-use consort_profile::recorder::{Sink, Stage};
-use consort_profile::{Profiler, Told};
+use case::EngineCase;
+use chip_part::ChipPart;
+use consort_experiment::traced::TracedProgram;
+use consort_ops::trace::TraceSampling;
+use consort_profile::recorder::{ExecutionSink, RecordingStage};
+use consort_profile::{ProgramFileHeader, ProgramProfiler};
 use consort_sim::program::PhaseSpec;
-use draw::{Draw, Extent, draw};
-use ground::Ground;
-use runs::{Alone, Bench, WARM_UP};
-use tables::Names;
+use program_draw::{ComparisonExtent, ProgramDraw, draw_programs};
+use runs::{AloneThreads, EngineTestbed, WARM_UP};
+use tables::CaseNames;
 
 /// Instructions of each trace that are run, again and again: so many are measured, so that it
 /// does not matter where in them measurement begins.
@@ -35,12 +35,12 @@ const INSTRUCTIONS: u64 = 200_000;
 /// The group's name.
 pub(super) const NAME: &str = "reference";
 
-const QUICK: Extent = Extent {
+const QUICK: ComparisonExtent = ComparisonExtent {
     squares: 1,
     fours: 2,
     grounds: 1,
 };
-const FULL: Extent = Extent {
+const FULL: ComparisonExtent = ComparisonExtent {
     squares: 3,
     fours: 20,
     grounds: usize::MAX,
@@ -49,110 +49,115 @@ const FULL: Extent = Extent {
 /// MPPM's errors against detailed simulation (Van Craeynest and Eeckhout, IISWC 2011).
 const MPPM: &str = "Van Craeynest and Eeckhout, IISWC 2011: error of MPPM";
 
-pub(super) fn run(inputs: &Inputs<'_>) -> Result<GroupOutput, ValidateError> {
-    let programs: Vec<Traced> = { Traced::all()?.into_iter() }
+pub(super) fn run(inputs: &GroupInputs<'_>) -> Result<GroupOutput, ValidateError> {
+    let programs: Vec<TracedProgram> = { TracedProgram::load_all()?.into_iter() }
         .filter(|program| !program.is_kernel())
-        .map(|program| program.first(INSTRUCTIONS))
+        .map(|program| program.with_limit(INSTRUCTIONS))
         .collect();
-    let phases = inputs.context.map(&programs, profiled)?;
+    let phases = inputs.context.map(&programs, profile_program)?;
     let phases: Vec<PhaseSpec> = phases.into_iter().collect::<Result<_, _>>()?;
-    let grounds = Ground::all()?;
+    let grounds = ChipPart::all()?;
     let context = inputs.context;
-    let drawn = draw(
+    let drawn = draw_programs(
         &grounds,
         programs.len(),
         context.by_scale(QUICK, FULL),
         context.seed(),
     );
-    let bench = Bench {
+    let bench = EngineTestbed {
         grounds: &grounds,
         programs: &programs,
         phases: &phases,
         context,
     };
     let used: Vec<usize> = drawn.iter().map(|draw| draw.ground).collect();
-    let alone = bench.alone(&used)?;
-    let of_draw = |draw: &Draw| {
+    let alone = bench.run_alone(&used)?;
+    let of_draw = |draw: &ProgramDraw| {
         draw.sets
             .iter()
             .map(|set| (draw.ground, set.clone()))
             .collect()
     };
     let sets: Vec<(usize, Vec<usize>)> = drawn.iter().flat_map::<Vec<_>, _>(of_draw).collect();
-    let ran = bench.together(&sets, &alone)?;
-    let cases: Vec<Case> = ran.iter().map(|(case, _)| case.clone()).collect();
-    let summary = ReferenceSummary::of(&cases, &drawn);
-    let names = Names {
+    let ran = bench.run_together(&sets, &alone)?;
+    let cases: Vec<EngineCase> = ran.iter().map(|(case, _)| case.clone()).collect();
+    let summary = ReferenceSummary::from_cases(&cases, &drawn);
+    let names = CaseNames {
         grounds: &grounds,
         programs: &programs,
     };
     Ok(GroupOutput {
         checks: checks(&summary),
         tables: vec![
-            tables::grounds(&by_ground(&cases, &drawn, &grounds))?,
-            tables::alone(&alone, names)?,
-            tables::worst(
+            tables::part_table(&summarize_by_part(&cases, &drawn, &grounds))?,
+            tables::alone_table(&alone, names)?,
+            tables::worst_case_table(
                 &ran,
-                |case, place| of_case(&alone, &grounds, case, place),
+                |case, place| find_alone_threads(&alone, &grounds, case, place),
                 names,
             )?,
-            tables::cases(&cases, names)?,
+            tables::case_table(&cases, names)?,
         ],
-        figures: vec![tables::figure(&cases, names)?],
-        notes: vec![note(&programs)],
+        figures: vec![tables::slowdown_figure(&cases, names)?],
+        notes: vec![trace_note(&programs)],
         reference: Some(summary),
     })
 }
 
 /// Phase that a profile makes of a program that is run again and again: caches and predictors are
 /// as warm as the reference's when measurement begins, and all data flow is measured.
-fn profiled(program: &Traced) -> Result<PhaseSpec, ValidateError> {
-    let extent = consort_profile::recorder::Extent {
-        sampling: Some(Sampling {
+fn profile_program(program: &TracedProgram) -> Result<PhaseSpec, ValidateError> {
+    let extent = consort_profile::recorder::RecordedPart {
+        sampling: Some(TraceSampling {
             every: WARM_UP + INSTRUCTIONS,
             window: INSTRUCTIONS,
             warm: WARM_UP,
         }),
         ..Default::default()
     };
-    let mut profiler = Profiler::new(extent, false);
+    let mut profiler = ProgramProfiler::new(extent, false);
     for _ in 0..WARM_UP / INSTRUCTIONS {
-        program.ops().for_each(|op| profiler.op(0, &op));
+        program.ops().for_each(|op| profiler.record_op(0, &op));
     }
-    profiler.stage(0, Stage::Window, 0);
-    program.ops().for_each(|op| profiler.op(0, &op));
-    let told = Told {
+    profiler.enter_stage(0, RecordingStage::Window, 0);
+    program.ops().for_each(|op| profiler.record_op(0, &op));
+    let told = ProgramFileHeader {
         name: program.name(),
         command: program.name(),
         executed: INSTRUCTIONS,
         sampling: None,
     };
     let file = format!("{}.toml", program.name());
-    let text = profiler.profile().to_program_file(&told);
+    let text = profiler.finish_profile().to_program_file(&told);
     let mut program = consort_sim::program::parse(&file, &text)?;
     Ok(program.phases.swap_remove(0))
 }
 
-fn of_case(alone: &Alone, grounds: &[Ground], case: &Case, place: usize) -> Option<runs::Both> {
+fn find_alone_threads(
+    alone: &AloneThreads,
+    grounds: &[ChipPart],
+    case: &EngineCase,
+    place: usize,
+) -> Option<runs::EngineThreads> {
     let key = (case.ground, place, case.programs[place]);
-    alone.at(&grounds[case.ground], key).cloned()
+    alone.find_thread(&grounds[case.ground], key).cloned()
 }
 
-fn by_ground<'a>(
-    cases: &[Case],
-    drawn: &[Draw],
-    grounds: &'a [Ground],
+fn summarize_by_part<'a>(
+    cases: &[EngineCase],
+    drawn: &[ProgramDraw],
+    grounds: &'a [ChipPart],
 ) -> Vec<(&'a str, ReferenceSummary)> {
-    let of_draw = |draw: &Draw| {
+    let of_draw = |draw: &ProgramDraw| {
         let here = cases.iter().filter(|case| case.ground == draw.ground);
-        let here: Vec<Case> = here.cloned().collect();
-        let summary = ReferenceSummary::of(&here, std::slice::from_ref(draw));
+        let here: Vec<EngineCase> = here.cloned().collect();
+        let summary = ReferenceSummary::from_cases(&here, std::slice::from_ref(draw));
         (grounds[draw.ground].key, summary)
     };
     drawn.iter().map(of_draw).collect()
 }
 
-fn checks(summary: &ReferenceSummary) -> Vec<Check> {
+fn checks(summary: &ReferenceSummary) -> Vec<ValidationCheck> {
     let own = "Consort: what is wanted of the fast engine";
     let all = [
         (
@@ -184,7 +189,7 @@ fn checks(summary: &ReferenceSummary) -> Vec<Check> {
             "rank correlation of a victim's co-runners",
             own,
             "",
-            Published::AtLeast(0.8),
+            PublishedFigure::AtLeast(0.8),
             summary.rank_correlation,
         ),
         (
@@ -193,7 +198,7 @@ fn checks(summary: &ReferenceSummary) -> Vec<Check> {
             own,
             "",
             near_one(),
-            gain(summary),
+            pairing_gain_ratio(summary),
         ),
     ];
     let check = |(id, what, source, unit, wanted, ours): (
@@ -201,10 +206,10 @@ fn checks(summary: &ReferenceSummary) -> Vec<Check> {
         &str,
         &str,
         &str,
-        Published,
+        PublishedFigure,
         Option<f64>,
     )| {
-        let topic = Topic {
+        let topic = CheckTemplate {
             group: NAME,
             source,
             unit,
@@ -215,25 +220,25 @@ fn checks(summary: &ReferenceSummary) -> Vec<Check> {
     all.into_iter().filter_map(check).collect()
 }
 
-const fn at_most(most: f64) -> Published {
-    Published::AtMost(most)
+const fn at_most(most: f64) -> PublishedFigure {
+    PublishedFigure::AtMost(most)
 }
 
-const fn near_one() -> Published {
-    Published::Range {
+const fn near_one() -> PublishedFigure {
+    PublishedFigure::Range {
         low: 0.8,
         high: 1.2,
     }
 }
 
 /// The fast engine's gain of the best pairing over the reference's.
-fn gain(summary: &ReferenceSummary) -> Option<f64> {
+fn pairing_gain_ratio(summary: &ReferenceSummary) -> Option<f64> {
     let fast = summary.best_over_random_fast? - 1.0;
     let reference = summary.best_over_random_reference? - 1.0;
     (reference > 0.0).then(|| fast / reference)
 }
 
-fn note(programs: &[Traced]) -> String {
+fn trace_note(programs: &[TracedProgram]) -> String {
     format!(
         "{} traced programs, {} instructions of each, again and again; a profile of just these for \
          the fast engine. Slowdowns are in cycles, against the same engine's run alone.",

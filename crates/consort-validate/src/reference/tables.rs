@@ -1,28 +1,29 @@
 //! Tables and a figure of what was run.
 
-use super::case::{Case, antt, stp};
-use super::ground::Ground;
-use super::runs::{Alone, Both};
+use super::case::{EngineCase, antt, stp};
+use super::chip_part::ChipPart;
+use super::runs::{AloneThreads, EngineThreads};
 use crate::reference_summary::ReferenceSummary;
-use consort_experiment::traced::Traced;
-use consort_reference::Cause;
+use consort_experiment::traced::TracedProgram;
+use consort_reference::SlotCause;
 use consort_report::{
-    Axis, Cell, Column, Figure, Plot, Point, PointSeries, Scatter, Table, TableError,
+    Axis, Cell, Figure, FigurePoint, Plot, PointSeries, ReportColumn, ReportTable,
+    ReportTableError, ScatterChart,
 };
-use consort_sim::contention::Stack;
+use consort_sim::contention::CpiStack;
 
 /// Cases explained term by term.
 const WORST: usize = 10;
 
 /// Names that rows are made of.
 #[derive(Clone, Copy)]
-pub(super) struct Names<'a> {
-    pub(super) grounds: &'a [Ground],
-    pub(super) programs: &'a [Traced],
+pub(super) struct CaseNames<'a> {
+    pub(super) grounds: &'a [ChipPart],
+    pub(super) programs: &'a [TracedProgram],
 }
 
-impl Names<'_> {
-    fn of(&self, case: &Case) -> String {
+impl CaseNames<'_> {
+    fn case_name(&self, case: &EngineCase) -> String {
         let names = case
             .programs
             .iter()
@@ -33,17 +34,20 @@ impl Names<'_> {
 }
 
 /// Every case: slowdowns by both engines.
-pub(super) fn cases(cases: &[Case], names: Names<'_>) -> Result<Table, TableError> {
+pub(super) fn case_table(
+    cases: &[EngineCase],
+    names: CaseNames<'_>,
+) -> Result<ReportTable, ReportTableError> {
     let columns = vec![
-        Column::plain("program", "program"),
-        Column::plain("fast", "slowdown, fast engine"),
-        Column::plain("reference", "slowdown, reference"),
-        Column::plain("fast_stp", "STP of all, fast engine"),
-        Column::plain("reference_stp", "STP of all, reference"),
-        Column::plain("fast_antt", "ANTT of all, fast engine"),
-        Column::plain("reference_antt", "ANTT of all, reference"),
+        ReportColumn::plain("program", "program"),
+        ReportColumn::plain("fast", "slowdown, fast engine"),
+        ReportColumn::plain("reference", "slowdown, reference"),
+        ReportColumn::plain("fast_stp", "STP of all, fast engine"),
+        ReportColumn::plain("reference_stp", "STP of all, reference"),
+        ReportColumn::plain("fast_antt", "ANTT of all, fast engine"),
+        ReportColumn::plain("reference_antt", "ANTT of all, reference"),
     ];
-    let mut table = Table::new(
+    let mut table = ReportTable::new(
         "reference-cases",
         "Programs together, by both engines",
         columns,
@@ -60,33 +64,35 @@ pub(super) fn cases(cases: &[Case], names: Names<'_>) -> Result<Table, TableErro
                 antt(&case.fast).into(),
                 antt(&case.reference).into(),
             ];
-            table.push(&format!("{}/{place}", names.of(case)), cells)?;
+            table.push(&format!("{}/{place}", names.case_name(case)), cells)?;
         }
     }
     Ok(table)
 }
 
 /// Errors by ground.
-pub(super) fn grounds(by_ground: &[(&str, ReferenceSummary)]) -> Result<Table, TableError> {
+pub(super) fn part_table(
+    by_ground: &[(&str, ReferenceSummary)],
+) -> Result<ReportTable, ReportTableError> {
     let columns = vec![
-        Column::plain("ground", "where"),
-        Column::plain("cases", "cases"),
-        Column::with_unit("stp", "error of STP", "%"),
-        Column::with_unit("antt", "error of ANTT", "%"),
-        Column::with_unit("slowdown", "error of slowdowns", "%"),
-        Column::plain("rank", "rank correlation of co-runners"),
-        Column::with_unit("best_fast", "best over random pairing, fast", "%"),
-        Column::with_unit("best_reference", "best over random pairing, reference", "%"),
-        Column::with_unit(
+        ReportColumn::plain("ground", "where"),
+        ReportColumn::plain("cases", "cases"),
+        ReportColumn::with_unit("stp", "error of STP", "%"),
+        ReportColumn::with_unit("antt", "error of ANTT", "%"),
+        ReportColumn::with_unit("slowdown", "error of slowdowns", "%"),
+        ReportColumn::plain("rank", "rank correlation of co-runners"),
+        ReportColumn::with_unit("best_fast", "best over random pairing, fast", "%"),
+        ReportColumn::with_unit("best_reference", "best over random pairing, reference", "%"),
+        ReportColumn::with_unit(
             "chosen_reference",
             "fast engine's pairing over random, reference",
             "%",
         ),
-        Column::with_unit("victim_fast", "variance by victim, fast", "%"),
-        Column::with_unit("victim_reference", "variance by victim, reference", "%"),
+        ReportColumn::with_unit("victim_fast", "variance by victim, fast", "%"),
+        ReportColumn::with_unit("victim_reference", "variance by victim, reference", "%"),
     ];
     let title = "The fast engine against the reference: means over cases";
-    let mut table = Table::new("reference-grounds", title, columns)?;
+    let mut table = ReportTable::new("reference-grounds", title, columns)?;
     for (key, summary) in by_ground {
         let gain = |ratio: Option<f64>| percent(ratio.map(|ratio| ratio - 1.0));
         let cells = vec![
@@ -116,43 +122,50 @@ fn percent(share: Option<f64>) -> Cell {
 }
 
 /// Columns of a row for each engine.
-fn causes() -> Vec<Column> {
+fn cause_columns() -> Vec<ReportColumn> {
     let mut columns = vec![
-        Column::plain("engine", "engine"),
-        Column::plain("slowdown", "slowdown"),
-        Column::plain("cpi", "cycles per instruction"),
+        ReportColumn::plain("engine", "engine"),
+        ReportColumn::plain("slowdown", "slowdown"),
+        ReportColumn::plain("cpi", "cycles per instruction"),
     ];
     let terms = TERMS.iter();
-    columns.extend(terms.map(|(key, title, ..)| Column::plain(key, title)));
+    columns.extend(terms.map(|(key, title, ..)| ReportColumn::plain(key, title)));
     columns
 }
 
 /// Every program alone on every ground, term by term.
-pub(super) fn alone(alone: &Alone, names: Names<'_>) -> Result<Table, TableError> {
+pub(super) fn alone_table(
+    alone: &AloneThreads,
+    names: CaseNames<'_>,
+) -> Result<ReportTable, ReportTableError> {
     let title = "Programs alone: cycles per instruction by cause";
-    let mut table = Table::new("reference-alone", title, causes())?;
+    let mut table = ReportTable::new("reference-alone", title, cause_columns())?;
     for (&(ground, place, program), both) in alone.iter() {
         let (ground, program) = (names.grounds[ground].key, names.programs[program].name());
         let key = format!("{ground}/{place}/{program}");
-        push_both(&mut table, &key, [1.0; 2], both)?;
+        push_engine_rows(&mut table, &key, [1.0; 2], both)?;
     }
     Ok(table)
 }
 
 /// The threads whose slowdowns are farthest off, alone and together, term by term.
-pub(super) fn worst(
-    cases: &[(Case, Vec<Both>)],
-    alone: impl Fn(&Case, usize) -> Option<Both>,
-    names: Names<'_>,
-) -> Result<Table, TableError> {
+pub(super) fn worst_case_table(
+    cases: &[(EngineCase, Vec<EngineThreads>)],
+    alone: impl Fn(&EngineCase, usize) -> Option<EngineThreads>,
+    names: CaseNames<'_>,
+) -> Result<ReportTable, ReportTableError> {
     let title =
         "The slowdowns that are farthest off: cycles per instruction by cause, alone and together";
-    let mut table = Table::new("reference-worst", title, causes())?;
-    let mut order: Vec<&(Case, Vec<Both>)> = cases.iter().collect();
-    order.sort_by(|a, b| b.0.worst().1.total_cmp(&a.0.worst().1));
+    let mut table = ReportTable::new("reference-worst", title, cause_columns())?;
+    let mut order: Vec<&(EngineCase, Vec<EngineThreads>)> = cases.iter().collect();
+    order.sort_by(|a, b| {
+        b.0.worst_slowdown_error()
+            .1
+            .total_cmp(&a.0.worst_slowdown_error().1)
+    });
     for (case, threads) in order.into_iter().take(WORST) {
-        let (place, _) = case.worst();
-        let key = format!("{}/{place}", names.of(case));
+        let (place, _) = case.worst_slowdown_error();
+        let key = format!("{}/{place}", names.case_name(case));
         let alone = alone(case, place);
         for (when, both) in [
             ("alone", alone.as_ref()),
@@ -163,101 +176,102 @@ pub(super) fn worst(
                 "together" => [case.fast[place], case.reference[place]],
                 _ => [1.0; 2],
             };
-            push_both(&mut table, &format!("{key}/{when}"), slowdowns, both)?;
+            push_engine_rows(&mut table, &format!("{key}/{when}"), slowdowns, both)?;
         }
     }
     Ok(table)
 }
 
 /// Adds a thread's rows, that of the fast engine first.
-fn push_both(
-    table: &mut Table,
+fn push_engine_rows(
+    table: &mut ReportTable,
     key: &str,
     [fast, reference]: [f64; 2],
-    both: &Both,
-) -> Result<(), TableError> {
-    let terms = terms_of_fast(&both.fast.stack);
-    push(table, &format!("{key}/fast"), "fast", fast.into(), &terms)?;
-    let (row, terms) = (format!("{key}/reference"), terms_of_reference(both));
-    push(table, &row, "reference", reference.into(), &terms)
+    both: &EngineThreads,
+) -> Result<(), ReportTableError> {
+    let terms = fast_terms(&both.fast.stack);
+    push_row(table, &format!("{key}/fast"), "fast", fast.into(), &terms)?;
+    let (row, terms) = (format!("{key}/reference"), reference_terms(both));
+    push_row(table, &row, "reference", reference.into(), &terms)
 }
 
-fn push(
-    table: &mut Table,
+fn push_row(
+    table: &mut ReportTable,
     row: &str,
     engine: &str,
     slowdown: Cell,
     terms: &[f64; TERMS.len()],
-) -> Result<(), TableError> {
+) -> Result<(), ReportTableError> {
     let mut cells = vec![engine.into(), slowdown, terms.iter().sum::<f64>().into()];
     cells.extend(terms.map(Cell::from));
     table.push(row, cells)
 }
 
 /// A term's key and title, its parts in the fast engine, and its causes in the reference.
-type Term = (
+type StackTerm = (
     &'static str,
     &'static str,
-    fn(&Stack) -> f64,
-    &'static [Cause],
+    fn(&CpiStack) -> f64,
+    &'static [SlotCause],
 );
 
 /// Causes that both engines have.
-const TERMS: [Term; 8] = [
+const TERMS: [StackTerm; 8] = [
     (
         "base",
         "base, dependences",
         |s| s.base + s.window,
-        &[Cause::Base, Cause::Dependence, Cause::Commit],
+        &[SlotCause::Base, SlotCause::Dependence, SlotCause::Commit],
     ),
-    ("units", "units and ports", |s| s.units, &[Cause::Ports]),
-    ("fetch", "fetch", |s| s.fetch, &[Cause::Fetch]),
-    ("branch", "branch", |s| s.branch, &[Cause::Branch]),
-    ("l2", "L2", |s| s.l2, &[Cause::L2]),
-    ("llc", "LLC", |s| s.llc, &[Cause::Llc]),
+    ("units", "units and ports", |s| s.units, &[SlotCause::Ports]),
+    ("fetch", "fetch", |s| s.fetch, &[SlotCause::Fetch]),
+    ("branch", "branch", |s| s.branch, &[SlotCause::Branch]),
+    ("l2", "L2", |s| s.l2, &[SlotCause::L2]),
+    ("llc", "LLC", |s| s.llc, &[SlotCause::Llc]),
     (
         "memory",
         "memory, stores, TLB",
         |s| s.memory + s.queue + s.tlb,
-        &[Cause::Memory, Cause::Stores],
+        &[SlotCause::Memory, SlotCause::Stores],
     ),
     (
         "slots",
         "slots taken by co-runners",
         |s| s.dispatch,
-        &[Cause::CoRunner],
+        &[SlotCause::CoRunner],
     ),
 ];
 
-fn terms_of_fast(stack: &Stack) -> [f64; TERMS.len()] {
+fn fast_terms(stack: &CpiStack) -> [f64; TERMS.len()] {
     TERMS.map(|(_, _, of, _)| of(stack))
 }
 
-fn terms_of_reference(both: &Both) -> [f64; TERMS.len()] {
+fn reference_terms(both: &EngineThreads) -> [f64; TERMS.len()] {
     let thread = &both.reference;
     let instructions = thread.instructions.max(1) as f64;
-    let cycles =
-        |causes: &[Cause]| -> f64 { causes.iter().map(|&cause| thread.stack.cycles(cause)).sum() };
+    let cycles = |causes: &[SlotCause]| -> f64 {
+        causes.iter().map(|&cause| thread.stack.cycles(cause)).sum()
+    };
     TERMS.map(|(_, _, _, causes)| cycles(causes) / instructions)
 }
 
 /// Slowdown against slowdown.
-pub(super) fn figure(
-    cases: &[Case],
-    names: Names<'_>,
+pub(super) fn slowdown_figure(
+    cases: &[EngineCase],
+    names: CaseNames<'_>,
 ) -> Result<Figure, consort_report::FigureError> {
     let mut series = Vec::new();
     for (number, ground) in names.grounds.iter().enumerate() {
         let here = cases.iter().filter(|case| case.ground == number);
         let points = here.flat_map(|case| case.reference.iter().zip(&case.fast));
-        let points = points.map(|(&x, &y)| Point { x, y, ci95: None });
+        let points = points.map(|(&x, &y)| FigurePoint { x, y, ci95: None });
         series.push(PointSeries {
             name: ground.key.to_owned(),
             points: points.collect(),
         });
     }
     series.retain(|one| !one.points.is_empty());
-    let plot = Plot::Scatter(Scatter {
+    let plot = Plot::Scatter(ScatterChart {
         x: Axis::linear("Slowdown by the reference", None),
         y: Axis::linear("Slowdown by the fast engine", None),
         series,

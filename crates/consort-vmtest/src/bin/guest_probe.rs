@@ -31,10 +31,10 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match words[..] {
-        ["perf"] => perf(),
-        ["threads", count] => threads(count),
-        ["masks", first] => masks(first),
-        ["cookies", ref names @ ..] => cookies(names),
+        ["perf"] => check_sampling(),
+        ["threads", count] => print_threads(count),
+        ["masks", first] => print_masks(first),
+        ["cookies", ref names @ ..] => print_cookies(names),
         _ => Err("usage: guest-probe perf | threads N | masks FIRST | cookies NAME...".into()),
     };
     result.map_or_else(
@@ -47,7 +47,7 @@ fn main() -> ExitCode {
 }
 
 /// Works until samples have come, and prints their size, bytes.
-fn perf() -> Result<(), Box<dyn std::error::Error>> {
+fn check_sampling() -> Result<(), Box<dyn std::error::Error>> {
     let event = open_clock()?;
     let head = map_head(event.as_fd())?;
     for _ in 0..WORK_LIMIT {
@@ -93,7 +93,7 @@ fn map_head(event: BorrowedFd<'_>) -> Result<&'static AtomicU64, Box<dyn std::er
 }
 
 /// Prints `thread COMM MASK` for each of some named threads, read through `/proc/<pid>/task`.
-fn threads(count: &str) -> Result<(), Box<dyn std::error::Error>> {
+fn print_threads(count: &str) -> Result<(), Box<dyn std::error::Error>> {
     let count: usize = count.parse()?;
     let all_seen = Arc::new(Barrier::new(count + 1));
     for index in 0..count {
@@ -108,7 +108,7 @@ fn threads(count: &str) -> Result<(), Box<dyn std::error::Error>> {
 }
 
 /// Prints `thread PID TID MASK COMM` for each thread of the workload.
-fn masks(first: &str) -> Result<(), Box<dyn std::error::Error>> {
+fn print_masks(first: &str) -> Result<(), Box<dyn std::error::Error>> {
     let first: u64 = first.parse()?;
     for task in tasks()?.iter().filter(|task| task.pid > first) {
         // One that has ended meanwhile has neither a name nor a mask.
@@ -123,7 +123,7 @@ fn masks(first: &str) -> Result<(), Box<dyn std::error::Error>> {
 }
 
 /// Prints `cookie PID TID ID COMM` for each thread that is asked for.
-fn cookies(names: &[&str]) -> Result<(), Box<dyn std::error::Error>> {
+fn print_cookies(names: &[&str]) -> Result<(), Box<dyn std::error::Error>> {
     for task in tasks()? {
         let Ok(comm) = task.comm() else {
             continue;
@@ -137,12 +137,12 @@ fn cookies(names: &[&str]) -> Result<(), Box<dyn std::error::Error>> {
 }
 
 /// A thread in `/proc`.
-struct Task {
+struct ProcTask {
     pid: u64,
     tid: u64,
 }
 
-impl Task {
+impl ProcTask {
     fn read(&self, file: &str) -> Result<String, std::io::Error> {
         std::fs::read_to_string(format!("/proc/{}/task/{}/{file}", self.pid, self.tid))
     }
@@ -162,10 +162,10 @@ impl Task {
 }
 
 /// Every thread.
-fn tasks() -> Result<Vec<Task>, std::io::Error> {
+fn tasks() -> Result<Vec<ProcTask>, std::io::Error> {
     let of = |pid: u64| {
         let tids = numbers(&format!("/proc/{pid}/task")).unwrap_or_default();
-        tids.into_iter().map(move |tid| Task { pid, tid })
+        tids.into_iter().map(move |tid| ProcTask { pid, tid })
     };
     Ok(numbers("/proc")?.into_iter().flat_map(of).collect())
 }
@@ -191,7 +191,7 @@ fn cookie(tid: libc::c_ulong) -> Result<u64, std::io::Error> {
 fn print_tasks() -> Result<(), std::io::Error> {
     let pid = u64::from(std::process::id());
     for tid in numbers("/proc/self/task")? {
-        let task = Task { pid, tid };
+        let task = ProcTask { pid, tid };
         println!("thread {} {}", task.comm()?, task.mask()?);
     }
     Ok(())

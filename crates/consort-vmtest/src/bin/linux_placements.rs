@@ -7,10 +7,10 @@
 //! `linux-placements inside-ends REPETITIONS PROCESSES AFTER_MS,... SEED` are what runs in a guest.
 
 use consort_vmtest::spread::{
-    Ends, EndsExtent, Extent, Measurement, document, ends_document, measure_ends_inside,
-    measure_inside,
+    EndsExtent, EndsMeasurement, Measurement, MeasurementExtent, document, ends_document,
+    measure_ends_inside, measure_inside,
 };
-use consort_vmtest::{GuestTopology, Host};
+use consort_vmtest::{GuestTools, GuestTopology};
 use std::error::Error;
 use std::process::ExitCode;
 use std::str::FromStr;
@@ -32,10 +32,10 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match words[..] {
         ["measure", guests, repetitions] => measure(guests, repetitions),
-        ["inside", repetitions, threads, after_ms] => inside(repetitions, threads, after_ms),
-        ["ends", cores, ways, guests, repetitions] => ends(cores, ways, guests, repetitions),
+        ["inside", repetitions, threads, after_ms] => run_inside(repetitions, threads, after_ms),
+        ["ends", cores, ways, guests, repetitions] => print_ends(cores, ways, guests, repetitions),
         ["inside-ends", repetitions, processes, after_ms, seed] => {
-            inside_ends(repetitions, processes, after_ms, seed)
+            run_inside_ends(repetitions, processes, after_ms, seed)
         }
         _ => Err(USAGE.into()),
     };
@@ -49,20 +49,25 @@ fn main() -> ExitCode {
 }
 
 fn measure(guests: &str, repetitions: &str) -> Result<(), Box<dyn Error>> {
-    let extent = Extent {
+    let extent = MeasurementExtent {
         guests: guests.parse()?,
         repetitions: repetitions.parse()?,
         threads: THREADS.to_vec(),
         after_ms: AFTER_MS.to_vec(),
         limit: LIMIT,
     };
-    let host = Host::find()?;
+    let host = GuestTools::find()?;
     let measurement = Measurement::take(&host, &std::env::current_exe()?, extent)?;
     print!("{}", document(&measurement, &host)?);
     Ok(())
 }
 
-fn ends(cores: &str, ways: &str, guests: &str, repetitions: &str) -> Result<(), Box<dyn Error>> {
+fn print_ends(
+    cores: &str,
+    ways: &str,
+    guests: &str,
+    repetitions: &str,
+) -> Result<(), Box<dyn Error>> {
     let extent = EndsExtent {
         topology: GuestTopology::smt(cores.parse()?, ways.parse()?),
         guests: guests.parse()?,
@@ -70,13 +75,13 @@ fn ends(cores: &str, ways: &str, guests: &str, repetitions: &str) -> Result<(), 
         after_ms: AFTER_END_MS.to_vec(),
         limit: LIMIT,
     };
-    let host = Host::find()?;
-    let ends = Ends::take(&host, &std::env::current_exe()?, extent)?;
+    let host = GuestTools::find()?;
+    let ends = EndsMeasurement::take(&host, &std::env::current_exe()?, extent)?;
     print!("{}", ends_document(&ends, &host)?);
     Ok(())
 }
 
-fn inside_ends(
+fn run_inside_ends(
     repetitions: &str,
     processes: &str,
     after_ms: &str,
@@ -88,7 +93,7 @@ fn inside_ends(
     Ok(())
 }
 
-fn inside(repetitions: &str, threads: &str, after_ms: &str) -> Result<(), Box<dyn Error>> {
+fn run_inside(repetitions: &str, threads: &str, after_ms: &str) -> Result<(), Box<dyn Error>> {
     let mut out = std::io::stdout().lock();
     let (threads, after_ms) = (list(threads)?, list(after_ms)?);
     measure_inside(repetitions.parse()?, &threads, &after_ms, &mut out)?;

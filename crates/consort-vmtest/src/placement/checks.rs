@@ -18,10 +18,7 @@ use std::collections::BTreeMap;
 ///
 /// # Errors
 /// What is wrong with the first offender, or that there is no fp thread at all.
-pub fn fp_threads_on_different_cores(
-    masks: &[ThreadMask],
-    topology: &Topology,
-) -> Result<(), String> {
+pub fn check_fp_spread(masks: &[ThreadMask], topology: &Topology) -> Result<(), String> {
     let by_core = fp_by_core(masks, topology)?;
     let threads: usize = by_core.values().map(Vec::len).sum();
     let even = threads.div_ceil(topology.cores().len());
@@ -42,7 +39,7 @@ pub fn fp_threads_on_different_cores(
 ///
 /// # Errors
 /// The first core that has to do without one, or an fp thread that is not confined to a core.
-pub fn each_fp_paired_with_light(masks: &[ThreadMask], topology: &Topology) -> Result<(), String> {
+pub fn check_fp_paired_with_light(masks: &[ThreadMask], topology: &Topology) -> Result<(), String> {
     let light: Vec<&ThreadMask> = masks.iter().filter(|m| !m.is_fp()).collect();
     let seats: Vec<(usize, PuSet)> = fp_by_core(masks, topology)?
         .into_iter()
@@ -51,7 +48,7 @@ pub fn each_fp_paired_with_light(masks: &[ThreadMask], topology: &Topology) -> R
     let mut seated_at = vec![None; light.len()];
     for (seat, (core, free)) in seats.iter().enumerate() {
         let mut tried = vec![false; light.len()];
-        if !seat_one(seat, &seats, &light, &mut seated_at, &mut tried) {
+        if !seat_light_thread(seat, &seats, &light, &mut seated_at, &mut tried) {
             return Err(format!(
                 "no light thread is left that may run beside fp on PUs {free} of core {core}"
             ));
@@ -64,7 +61,7 @@ pub fn each_fp_paired_with_light(masks: &[ThreadMask], topology: &Topology) -> R
 ///
 /// # Errors
 /// The first thread that differs.
-pub fn same_masks(before: &[ThreadMask], after: &[ThreadMask]) -> Result<(), String> {
+pub fn check_same_masks(before: &[ThreadMask], after: &[ThreadMask]) -> Result<(), String> {
     let key = |m: &ThreadMask| (m.program, m.tid);
     let before: BTreeMap<_, _> = before.iter().map(|m| (key(m), m)).collect();
     let after: BTreeMap<_, _> = after.iter().map(|m| (key(m), m)).collect();
@@ -128,7 +125,7 @@ fn free_pus(core: usize, threads: &[&ThreadMask], topology: &Topology) -> PuSet 
 }
 
 /// Bipartite matching by augmenting paths: seats a light thread, moving others where needed.
-fn seat_one(
+fn seat_light_thread(
     seat: usize,
     seats: &[(usize, PuSet)],
     light: &[&ThreadMask],
@@ -142,7 +139,7 @@ fn seat_one(
         tried[index] = true;
         let free = match seated_at[index] {
             None => true,
-            Some(other) => seat_one(other, seats, light, seated_at, tried),
+            Some(other) => seat_light_thread(other, seats, light, seated_at, tried),
         };
         if free {
             seated_at[index] = Some(seat);

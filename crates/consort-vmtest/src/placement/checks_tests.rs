@@ -18,11 +18,11 @@ fn masks(threads: &[(&str, &str)]) -> Vec<ThreadMask> {
 }
 
 fn spread(threads: &[(&str, &str)]) -> Result<(), String> {
-    fp_threads_on_different_cores(&masks(threads), &four_by_two())
+    check_fp_spread(&masks(threads), &four_by_two())
 }
 
 fn paired(threads: &[(&str, &str)]) -> Result<(), String> {
-    each_fp_paired_with_light(&masks(threads), &four_by_two())
+    check_fp_paired_with_light(&masks(threads), &four_by_two())
 }
 
 #[test]
@@ -110,18 +110,22 @@ fn light_threads_are_moved_up_where_that_helps() {
 #[test]
 fn sightings_are_compared_thread_by_thread() {
     let old = masks(&[("fp-0", "0-7"), ("int-0", "0-7")]);
-    assert_eq!(same_masks(&old, &old), Ok(()));
+    assert_eq!(check_same_masks(&old, &old), Ok(()));
     let moved = masks(&[("fp-0", "0-7"), ("int-0", "3")]);
     assert_eq!(
-        same_masks(&old, &moved).unwrap_err(),
+        check_same_masks(&old, &moved).unwrap_err(),
         "int-0 (2) on PUs 3 had PUs 0-7"
     );
     assert!(
-        same_masks(&old, &old[..1])
+        check_same_masks(&old, &old[..1])
             .unwrap_err()
             .ends_with("is gone")
     );
-    assert!(same_masks(&old[..1], &old).unwrap_err().ends_with("is new"));
+    assert!(
+        check_same_masks(&old[..1], &old)
+            .unwrap_err()
+            .ends_with("is new")
+    );
 }
 
 proptest! {
@@ -135,7 +139,7 @@ proptest! {
         let mut pus: Vec<String> = (0..used).map(|core| on(core, way)).collect();
         let check = |pus: &[String]| {
             let threads: Vec<(&str, &str)> = pus.iter().map(|pu| ("fp-0", pu.as_str())).collect();
-            fp_threads_on_different_cores(&masks(&threads), &topology)
+            check_fp_spread(&masks(&threads), &topology)
         };
         prop_assert_eq!(check(&pus), Ok(()));
         pus[1] = on(0, (way + 1) % ways as usize);

@@ -4,6 +4,6 @@ mod checks;
 mod scenario;
 mod thread_mask;
 
-pub use checks::{each_fp_paired_with_light, fp_threads_on_different_cores, same_masks};
-pub use scenario::{Scenario, Share, Story};
+pub use checks::{check_fp_paired_with_light, check_fp_spread, check_same_masks};
+pub use scenario::{LoadShare, Scenario, ScenarioKind};
 pub use thread_mask::{ThreadMask, thread_masks};

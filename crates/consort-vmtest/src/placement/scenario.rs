@@ -13,7 +13,7 @@ const FILES: [(&str, &str); 2] = [
 /// Every story ends with the sections `ended` (Consort's output, with its exit status), `report`,
 /// `after` (the masks once it is gone) and `left` (what it has left behind), unless it is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Story {
+pub enum ScenarioKind {
     /// `before` it, `during` a run, `after` it, during a run `again`, and once it was `killed`.
     Placement,
     /// `during` a run, and `after` it.
@@ -48,7 +48,7 @@ pub struct Scenario {
     /// Begins the name of each section: `NAME-during`.
     pub name: &'static str,
     /// Course of events.
-    pub story: Story,
+    pub story: ScenarioKind,
     /// The policy for `consort run`.
     pub policy: &'static str,
     /// Threads that mostly use the FPU.
@@ -62,7 +62,7 @@ pub struct Scenario {
     /// True where all threads of a kind are one program's, rather than a program each.
     pub one_program_per_kind: bool,
     /// Time that each thread of the load takes.
-    pub share: Share,
+    pub share: LoadShare,
     /// Consort's quantum, ms of the guest. A thread must get its turn within one, or it counts as
     /// inactive and loses its place.
     pub interval_ms: u32,
@@ -71,7 +71,7 @@ pub struct Scenario {
 /// Bound on the time of the load's threads: one host thread emulates all PUs, 100 ms each by turns
 /// where they are all busy, and such would leave Consort next to nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Share {
+pub enum LoadShare {
     /// Threads work and sleep by turns of so many milliseconds.
     Turns {
         /// Length of work, ms.
@@ -91,7 +91,13 @@ const LIMIT_POLLS: u32 = 180;
 impl Scenario {
     /// A story with programs of one thread each.
     #[must_use]
-    pub fn new(name: &'static str, story: Story, policy: &'static str, fp: u32, int: u32) -> Self {
+    pub fn new(
+        name: &'static str,
+        story: ScenarioKind,
+        policy: &'static str,
+        fp: u32,
+        int: u32,
+    ) -> Self {
         Self {
             name,
             story,
@@ -101,7 +107,7 @@ impl Scenario {
             sleepers: 0,
             enact: "pin",
             one_program_per_kind: false,
-            share: Share::Turns {
+            share: LoadShare::Turns {
                 work_ms: 3,
                 rest_ms: 27,
             },
@@ -117,10 +123,10 @@ impl Scenario {
             vm.file(&format!("/scenario/{name}"), *text)
         });
         vm.file(&format!("/scenario/{file}"), script)
-            .command(self.name, &self.call(file))
+            .command(self.name, &self.shell_command(file))
     }
 
-    fn call(&self, file: &str) -> String {
+    fn shell_command(&self, file: &str) -> String {
         let shape = if self.one_program_per_kind {
             "threads"
         } else {
@@ -128,8 +134,8 @@ impl Scenario {
         };
         let poll_s = f64::from(self.interval_ms) / 1e3;
         let (turns, quota) = match self.share {
-            Share::Turns { work_ms, rest_ms } => (format!("--duty-ms {work_ms} {rest_ms}"), 0),
-            Share::Quota(percent) => (String::new(), percent),
+            LoadShare::Turns { work_ms, rest_ms } => (format!("--duty-ms {work_ms} {rest_ms}"), 0),
+            LoadShare::Quota(percent) => (String::new(), percent),
         };
         let Self {
             name,
@@ -150,7 +156,7 @@ impl Scenario {
     }
 }
 
-impl Story {
+impl ScenarioKind {
     fn script(self) -> (&'static str, &'static str) {
         match self {
             Self::Placement => ("placement.sh", include_str!("../../scenarios/placement.sh")),

@@ -7,14 +7,14 @@ use std::str::FromStr;
 /// The kinds of arrival that are measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Arrival {
+pub enum SpinnerArrival {
     /// One process creates threads one after another and does not wait for any to run.
     Threads,
     /// One process forks processes of one thread, one after another, without `exec`.
     Processes,
 }
 
-impl Arrival {
+impl SpinnerArrival {
     /// All kinds of arrival.
     pub const ALL: [Self; 2] = [Self::Threads, Self::Processes];
 
@@ -26,13 +26,13 @@ impl Arrival {
     }
 }
 
-impl Display for Arrival {
+impl Display for SpinnerArrival {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.word())
     }
 }
 
-impl FromStr for Arrival {
+impl FromStr for SpinnerArrival {
     type Err = String;
 
     fn from_str(word: &str) -> Result<Self, String> {

@@ -1,10 +1,10 @@
 //! A measurement as a TOML document for people and for `consort-sim`.
 
 use crate::error::VmError;
-use crate::host::Host;
-use crate::spread::arrival::Arrival;
+use crate::guest_tools::GuestTools;
+use crate::spread::arrival::SpinnerArrival;
 use crate::spread::measurement::Measurement;
-use crate::spread::tally::Counts;
+use crate::spread::tally::SpreadCounts;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -39,7 +39,7 @@ const HEADER: &str = "\
 ";
 
 #[derive(Serialize)]
-struct Document<'a> {
+struct SpreadDocument<'a> {
     kernel: &'a str,
     /// Ticks of the guest per second, where the kernel's configuration is at hand.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -52,14 +52,14 @@ struct Document<'a> {
     date: &'a str,
     guests: u64,
     repetitions_per_guest: u64,
-    placements: Vec<Placements>,
+    placements: Vec<PlacementTable>,
     migrations: Vec<Migrations>,
 }
 
 #[derive(Serialize)]
-struct Placements {
+struct PlacementTable {
     threads: usize,
-    arrival: Arrival,
+    arrival: SpinnerArrival,
     after_ms: u64,
     repetitions: u64,
     mean_elapsed_ms: f64,
@@ -69,7 +69,7 @@ struct Placements {
 #[derive(Serialize)]
 struct Migrations {
     threads: usize,
-    arrival: Arrival,
+    arrival: SpinnerArrival,
     per_thread_second: f64,
 }
 
@@ -77,9 +77,9 @@ struct Migrations {
 ///
 /// # Errors
 /// Where qemu does not tell its version or the numbers cannot be written as TOML.
-pub fn document(measurement: &Measurement, host: &Host) -> Result<String, VmError> {
+pub fn document(measurement: &Measurement, host: &GuestTools) -> Result<String, VmError> {
     let topology = Measurement::topology();
-    let document = Document {
+    let document = SpreadDocument {
         kernel: &measurement.guest.kernel,
         tick_hz: host.tick_hz(),
         qemu: host.qemu_version()?,
@@ -97,20 +97,22 @@ pub fn document(measurement: &Measurement, host: &Host) -> Result<String, VmErro
     Ok(format!("{HEADER}{text}"))
 }
 
-fn placements(measurement: &Measurement) -> Vec<Placements> {
+fn placements(measurement: &Measurement) -> Vec<PlacementTable> {
     let counts = measurement.tally.counts.iter();
-    let table = |(&(threads, arrival, after_ms), counts): (&_, &Counts)| Placements {
+    let table = |(&(threads, arrival, after_ms), counts): (&_, &SpreadCounts)| PlacementTable {
         threads,
         arrival,
         after_ms,
         repetitions: counts.repetitions(),
-        mean_elapsed_ms: rounded(counts.elapsed_us as f64 / 1e3 / counts.repetitions() as f64),
+        mean_elapsed_ms: round_to_thousandths(
+            counts.elapsed_us as f64 / 1e3 / counts.repetitions() as f64,
+        ),
         counts: texts(counts),
     };
     counts.map(table).collect()
 }
 
-pub(super) fn texts(counts: &Counts) -> BTreeMap<String, u64> {
+pub(super) fn texts(counts: &SpreadCounts) -> BTreeMap<String, u64> {
     let spreads = counts.spreads.iter();
     spreads
         .map(|(spread, &count)| (spread.to_string(), count))
@@ -119,7 +121,7 @@ pub(super) fn texts(counts: &Counts) -> BTreeMap<String, u64> {
 
 fn migrations(measurement: &Measurement) -> Vec<Migrations> {
     let threads = measurement.extent.threads.iter();
-    let kinds = threads.flat_map(|&threads| Arrival::ALL.map(|arrival| (threads, arrival)));
+    let kinds = threads.flat_map(|&threads| SpinnerArrival::ALL.map(|arrival| (threads, arrival)));
     let rate = |(threads, arrival)| {
         let rate = measurement
             .tally
@@ -127,43 +129,43 @@ fn migrations(measurement: &Measurement) -> Vec<Migrations> {
         Some(Migrations {
             threads,
             arrival,
-            per_thread_second: rounded(rate),
+            per_thread_second: round_to_thousandths(rate),
         })
     };
     kinds.filter_map(rate).collect()
 }
 
 /// Rounds to three decimals, which are more than the repetitions tell.
-pub(super) fn rounded(value: f64) -> f64 {
+pub(super) fn round_to_thousandths(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spread::look::Look;
-    use crate::spread::measurement::{Extent, Guest};
-    use crate::spread::tally::Tally;
+    use crate::spread::look::SpreadSnapshot;
+    use crate::spread::measurement::{GuestIdentity, MeasurementExtent};
+    use crate::spread::tally::SpreadTally;
     use consort_core::PuId;
     use std::num::NonZeroU64;
     use std::time::Duration;
 
     fn measurement() -> Measurement {
-        let look = |after_ms, pus: [u32; 2]| Look {
-            arrival: Arrival::Processes,
+        let look = |after_ms, pus: [u32; 2]| SpreadSnapshot {
+            arrival: SpinnerArrival::Processes,
             after_ms,
             elapsed_us: after_ms * 1000 + 1500,
             migrations: after_ms / 100,
             pus: pus.map(PuId).to_vec(),
         };
-        let mut tally = Tally::default();
+        let mut tally = SpreadTally::default();
         let topology = Measurement::topology().topology().unwrap();
         tally.add(&topology, &[look(0, [0, 1]), look(200, [0, 2])]);
-        let guest = Guest {
+        let guest = GuestIdentity {
             kernel: "6.1".into(),
             date: "2026-01-01".into(),
         };
-        let extent = Extent {
+        let extent = MeasurementExtent {
             guests: NonZeroU64::MIN,
             repetitions: 1,
             threads: vec![2],
@@ -180,7 +182,7 @@ mod tests {
     #[test]
     fn everything_measured_is_written() {
         let folder = tempfile::tempdir().unwrap();
-        let host = Host {
+        let host = GuestTools {
             // Says something and ends well, whatever it is asked.
             qemu: "/bin/echo".into(),
             busybox: folder.path().join("busybox"),

@@ -1,8 +1,8 @@
 //! The guest's side: starts spinning threads, looks where they are, stops them, again and again.
 
 use crate::error::VmError;
-use crate::spread::arrival::Arrival;
-use crate::spread::look::Look;
+use crate::spread::arrival::SpinnerArrival;
+use crate::spread::look::SpreadSnapshot;
 use crate::spread::spinners::Spinners;
 use crate::spread::task;
 use std::io::Write;
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 /// half-life of 32 ms (kernel, `kernel/sched/pelt.c`).
 pub(super) const REST: Duration = Duration::from_millis(100);
 
-/// Repeats every arrival of every count in turn and writes a line per [`Look`] to `out`.
+/// Repeats every arrival of every count in turn and writes a line per [`SpreadSnapshot`] to `out`.
 /// `after_ms` are the moments to look at, rising, ms after the last thread was started.
 ///
 /// # Errors
@@ -26,9 +26,9 @@ pub fn measure_inside(
 ) -> Result<(), VmError> {
     for _ in 0..repetitions {
         for &count in counts {
-            for arrival in Arrival::ALL {
-                let looks = repetition(arrival, count, after_ms)?;
-                write_all(&looks, out).map_err(VmError::io("write to", "the console"))?;
+            for arrival in SpinnerArrival::ALL {
+                let looks = run_repetition(arrival, count, after_ms)?;
+                write_snapshots(&looks, out).map_err(VmError::io("write to", "the console"))?;
                 std::thread::sleep(REST);
             }
         }
@@ -36,35 +36,39 @@ pub fn measure_inside(
     Ok(())
 }
 
-fn repetition(arrival: Arrival, count: usize, after_ms: &[u64]) -> Result<Vec<Look>, VmError> {
+fn run_repetition(
+    arrival: SpinnerArrival,
+    count: usize,
+    after_ms: &[u64],
+) -> Result<Vec<SpreadSnapshot>, VmError> {
     let spinners = Spinners::start(arrival, count)?;
     let start = Instant::now();
-    looks_from(&spinners, arrival, after_ms, start)
+    take_snapshots(&spinners, arrival, after_ms, start)
 }
 
 /// Looks at the spinners at each moment after `start`.
-pub(super) fn looks_from(
+pub(super) fn take_snapshots(
     spinners: &Spinners,
-    arrival: Arrival,
+    arrival: SpinnerArrival,
     after_ms: &[u64],
     start: Instant,
-) -> Result<Vec<Look>, VmError> {
+) -> Result<Vec<SpreadSnapshot>, VmError> {
     let tasks = spinners.tasks(Path::new("/proc"))?;
     let look_at = |&after_ms: &u64| {
         let due = Duration::from_millis(after_ms);
         std::thread::sleep(due.saturating_sub(start.elapsed()));
-        look(&tasks, arrival, after_ms, start)
+        take_snapshot(&tasks, arrival, after_ms, start)
     };
     after_ms.iter().map(look_at).collect()
 }
 
 /// Reads all places before any count of migrations, so that they are of nearly one moment.
-fn look(
+fn take_snapshot(
     tasks: &[PathBuf],
-    arrival: Arrival,
+    arrival: SpinnerArrival,
     after_ms: u64,
     start: Instant,
-) -> Result<Look, VmError> {
+) -> Result<SpreadSnapshot, VmError> {
     let pus = tasks
         .iter()
         .map(|task| task::pu(task))
@@ -74,7 +78,7 @@ fn look(
         .map(|task| task::migrations(task))
         .sum::<Result<_, _>>()?;
     let elapsed_us = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
-    Ok(Look {
+    Ok(SpreadSnapshot {
         arrival,
         after_ms,
         elapsed_us,
@@ -83,6 +87,9 @@ fn look(
     })
 }
 
-pub(super) fn write_all(looks: &[Look], out: &mut impl Write) -> std::io::Result<()> {
+pub(super) fn write_snapshots(
+    looks: &[SpreadSnapshot],
+    out: &mut impl Write,
+) -> std::io::Result<()> {
     looks.iter().try_for_each(|look| writeln!(out, "{look}"))
 }

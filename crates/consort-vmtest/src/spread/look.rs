@@ -1,15 +1,15 @@
 //! One look at all spinning threads, as a line of a guest's console.
 
 use crate::error::VmError;
-use crate::spread::arrival::Arrival;
+use crate::spread::arrival::SpinnerArrival;
 use consort_core::PuId;
 use std::fmt::{Display, Formatter};
 
 /// Places of the spinning threads of one repetition at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Look {
+pub struct SpreadSnapshot {
     /// Way in which the threads came into being.
-    pub arrival: Arrival,
+    pub arrival: SpinnerArrival,
     /// Time at which the look was due, ms of the guest after the last thread was started.
     pub after_ms: u64,
     /// Time at which it was over, µs of the guest after the last thread was started.
@@ -20,7 +20,7 @@ pub struct Look {
     pub pus: Vec<PuId>,
 }
 
-impl Display for Look {
+impl Display for SpreadSnapshot {
     /// `look ARRIVAL AFTER_MS ELAPSED_US MIGRATIONS PU,PU`
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         let pus: Vec<String> = self.pus.iter().map(PuId::to_string).collect();
@@ -40,26 +40,26 @@ impl Display for Look {
 ///
 /// # Errors
 /// [`VmError::LookLine`] for a line that begins with `look` and then goes wrong.
-pub fn looks(section: &str) -> Result<Vec<Look>, VmError> {
+pub fn parse_snapshots(section: &str) -> Result<Vec<SpreadSnapshot>, VmError> {
     let lines = section.lines().filter(|line| line.starts_with("look "));
     lines
         .map(|line| parse(line).ok_or_else(|| VmError::LookLine(line.to_owned())))
         .collect()
 }
 
-fn parse(line: &str) -> Option<Look> {
+fn parse(line: &str) -> Option<SpreadSnapshot> {
     let mut fields = line.split(' ').skip(1);
-    let look = Look {
+    let look = SpreadSnapshot {
         arrival: fields.next()?.parse().ok()?,
         after_ms: fields.next()?.parse().ok()?,
         elapsed_us: fields.next()?.parse().ok()?,
         migrations: fields.next()?.parse().ok()?,
-        pus: pus(fields.next()?)?,
+        pus: parse_pus(fields.next()?)?,
     };
     fields.next().is_none().then_some(look)
 }
 
-fn pus(list: &str) -> Option<Vec<PuId>> {
+fn parse_pus(list: &str) -> Option<Vec<PuId>> {
     let numbers = list.split(',');
     numbers.map(|pu| Some(PuId(pu.parse().ok()?))).collect()
 }
@@ -72,13 +72,13 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_printed_is_read(
-            arrival in prop::sample::select(&Arrival::ALL[..]),
+            arrival in prop::sample::select(&SpinnerArrival::ALL[..]),
             (after_ms, elapsed_us, migrations) in any::<(u64, u64, u64)>(),
             pus in prop::collection::vec(any::<u32>().prop_map(PuId), 1..9),
         ) {
-            let look = Look { arrival, after_ms, elapsed_us, migrations, pus };
+            let look = SpreadSnapshot { arrival, after_ms, elapsed_us, migrations, pus };
             let console = format!("noise\n{look}\nmore noise\n");
-            prop_assert_eq!(looks(&console).unwrap(), [look]);
+            prop_assert_eq!(parse_snapshots(&console).unwrap(), [look]);
         }
     }
 
@@ -89,7 +89,7 @@ mod tests {
             "look cows 1 2 3 0",
             "look threads 1 2 3 0 9",
         ] {
-            let error = looks(line).unwrap_err().to_string();
+            let error = parse_snapshots(line).unwrap_err().to_string();
             assert!(error.contains(line), "{error}");
         }
     }

@@ -1,10 +1,10 @@
 //! The host's side: boots the guests, reads their looks and counts them.
 
 use crate::error::VmError;
+use crate::guest_tools::GuestTools;
 use crate::guest_topology::GuestTopology;
-use crate::host::Host;
-use crate::spread::look::looks;
-use crate::spread::tally::Tally;
+use crate::spread::look::parse_snapshots;
+use crate::spread::tally::SpreadTally;
 use crate::vm::Vm;
 use consort_core::topology::Topology;
 use std::num::NonZeroU64;
@@ -15,7 +15,7 @@ const PROGRAM: &str = "/bin/linux-placements";
 
 /// Extent of the measurement.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Extent {
+pub struct MeasurementExtent {
     /// Guests to boot one after another, so that what differs between boots is in the counts too.
     pub guests: NonZeroU64,
     /// Repetitions of every number of threads and arrival in each guest.
@@ -30,7 +30,7 @@ pub struct Extent {
 
 /// Account that a guest gives of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Guest {
+pub struct GuestIdentity {
     /// The kernel's release and version (`uname -rv`).
     pub kernel: String,
     /// Year, month and day, UTC.
@@ -41,11 +41,11 @@ pub struct Guest {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Measurement {
     /// Extent that was asked for.
-    pub extent: Extent,
+    pub extent: MeasurementExtent,
     /// The last guest.
-    pub guest: Guest,
+    pub guest: GuestIdentity,
     /// The counts of all guests.
-    pub tally: Tally,
+    pub tally: SpreadTally,
 }
 
 impl Measurement {
@@ -59,13 +59,17 @@ impl Measurement {
     ///
     /// # Errors
     /// Where a guest cannot be run or answers with something else than looks.
-    pub fn take(host: &Host, program: &Path, extent: Extent) -> Result<Self, VmError> {
+    pub fn take(
+        host: &GuestTools,
+        program: &Path,
+        extent: MeasurementExtent,
+    ) -> Result<Self, VmError> {
         let topology = Self::topology().topology()?;
         let vm = guest(program, &extent)?;
-        let mut tally = Tally::default();
-        let mut guest = Guest::run(&vm, host, extent.limit, &topology, &mut tally)?;
+        let mut tally = SpreadTally::default();
+        let mut guest = GuestIdentity::run(&vm, host, extent.limit, &topology, &mut tally)?;
         for _ in 1..extent.guests.get() {
-            guest = Guest::run(&vm, host, extent.limit, &topology, &mut tally)?;
+            guest = GuestIdentity::run(&vm, host, extent.limit, &topology, &mut tally)?;
         }
         Ok(Self {
             extent,
@@ -75,17 +79,17 @@ impl Measurement {
     }
 }
 
-impl Guest {
+impl GuestIdentity {
     /// Runs one guest and adds its looks.
     pub(super) fn run(
         vm: &Vm,
-        host: &Host,
+        host: &GuestTools,
         limit: Duration,
         topology: &Topology,
-        tally: &mut Tally,
+        tally: &mut SpreadTally,
     ) -> Result<Self, VmError> {
         let outcome = vm.run(host, limit)?;
-        tally.add(topology, &looks(outcome.output("looks")?)?);
+        tally.add(topology, &parse_snapshots(outcome.output("looks")?)?);
         Ok(Self {
             kernel: outcome.output("kernel")?.to_owned(),
             date: outcome.output("date")?.to_owned(),
@@ -93,7 +97,7 @@ impl Guest {
     }
 }
 
-fn guest(program: &Path, extent: &Extent) -> Result<Vm, VmError> {
+fn guest(program: &Path, extent: &MeasurementExtent) -> Result<Vm, VmError> {
     let inside = format!(
         "linux-placements inside {} {} {}",
         extent.repetitions,

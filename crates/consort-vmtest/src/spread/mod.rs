@@ -4,8 +4,8 @@
 //! Purpose: the placements that a real Linux scheduler makes, for comparing a model with them.
 //!
 //! Usage: [`Measurement::take`] boots guests in which [`measure_inside`] starts spinning threads
-//! again and again and prints one [`Look`] per look at them; the host sorts the looks into
-//! [`Spread`]s and counts them in a [`Tally`]. [`Ends::take`] and [`measure_ends_inside`] do the
+//! again and again and prints one [`SpreadSnapshot`] per look at them; the host sorts the looks into
+//! [`ThreadSpread`]s and counts them in a [`SpreadTally`]. [`EndsMeasurement::take`] and [`measure_ends_inside`] do the
 //! same for the threads that remain when others end. `linux-placements` is both sides in one
 //! program.
 //!
@@ -23,11 +23,11 @@ mod tally;
 mod task;
 mod threads_per_pu;
 
-pub use arrival::Arrival;
+pub use arrival::SpinnerArrival;
 pub use document::document;
-pub use ends::{Ends, EndsExtent, ends_document, measure_ends_inside};
+pub use ends::{EndsExtent, EndsMeasurement, ends_document, measure_ends_inside};
 pub use inside::measure_inside;
-pub use look::{Look, looks};
-pub use measurement::{Extent, Guest, Measurement};
-pub use tally::{Counts, Tally};
-pub use threads_per_pu::Spread;
+pub use look::{SpreadSnapshot, parse_snapshots};
+pub use measurement::{GuestIdentity, Measurement, MeasurementExtent};
+pub use tally::{SpreadCounts, SpreadTally};
+pub use threads_per_pu::ThreadSpread;

@@ -4,7 +4,7 @@
 //! them. The guest's kernel still sees a thread that never gives up its PU.
 
 use crate::error::VmError;
-use crate::spread::arrival::Arrival;
+use crate::spread::arrival::SpinnerArrival;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::waitpid;
 use nix::unistd::{ForkResult, Pid, fork};
@@ -27,12 +27,12 @@ pub(crate) struct Spinners {
 
 impl Spinners {
     /// Starts `count` spinning threads one after another. The calling process has one thread.
-    pub(crate) fn start(arrival: Arrival, count: usize) -> Result<Self, VmError> {
+    pub(crate) fn start(arrival: SpinnerArrival, count: usize) -> Result<Self, VmError> {
         let mut spinners = Self::default();
         for _ in 0..count {
             match arrival {
-                Arrival::Threads => spinners.add_thread()?,
-                Arrival::Processes => spinners.add_process()?,
+                SpinnerArrival::Threads => spinners.add_thread()?,
+                SpinnerArrival::Processes => spinners.add_process()?,
             }
         }
         Ok(spinners)
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn a_random_half_ends_by_the_seed() {
         let survivors = |seed| {
-            let mut spinners = Spinners::start(Arrival::Processes, 4).unwrap();
+            let mut spinners = Spinners::start(SpinnerArrival::Processes, 4).unwrap();
             let all = spinners.processes.clone();
             let mut random = Pcg64Mcg::seed_from_u64(seed);
             spinners.end_half(&mut random).unwrap();

@@ -1,16 +1,16 @@
 //! Counts of the spreads that were seen.
 
-use crate::spread::arrival::Arrival;
-use crate::spread::look::Look;
-use crate::spread::threads_per_pu::Spread;
+use crate::spread::arrival::SpinnerArrival;
+use crate::spread::look::SpreadSnapshot;
+use crate::spread::threads_per_pu::ThreadSpread;
 use consort_core::topology::Topology;
 use std::collections::BTreeMap;
 
 /// Counts of one number of threads, arrival and moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct SpreadCounts {
     /// Repetitions of each spread.
-    pub spreads: BTreeMap<Spread, u64>,
+    pub spreads: BTreeMap<ThreadSpread, u64>,
     /// Moves of all threads from their births to the looks.
     pub migrations: u64,
     /// Time from the start of the last thread to the end of the look, µs of the guest, summed over
@@ -18,7 +18,7 @@ pub struct Counts {
     pub elapsed_us: u64,
 }
 
-impl Counts {
+impl SpreadCounts {
     /// The number of repetitions.
     #[must_use]
     pub fn repetitions(&self) -> u64 {
@@ -27,13 +27,13 @@ impl Counts {
 
     /// The part of the repetitions that `is` holds for; 0 where there are none.
     #[must_use]
-    pub fn share(&self, is: impl Fn(&Spread) -> bool) -> f64 {
+    pub fn share(&self, is: impl Fn(&ThreadSpread) -> bool) -> f64 {
         let spreads = self.spreads.iter().filter(|(spread, _)| is(spread));
         let counted: u64 = spreads.map(|(_, count)| count).sum();
         counted as f64 / self.repetitions().max(1) as f64
     }
 
-    fn add(&mut self, spread: Spread, look: &Look) {
+    fn add(&mut self, spread: ThreadSpread, look: &SpreadSnapshot) {
         *self.spreads.entry(spread).or_default() += 1;
         self.migrations += look.migrations;
         self.elapsed_us += look.elapsed_us;
@@ -42,17 +42,17 @@ impl Counts {
 
 /// Counts by number of threads, arrival, and moment in ms after the last thread was started.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct SpreadTally {
     /// The counts.
-    pub counts: BTreeMap<(usize, Arrival, u64), Counts>,
+    pub counts: BTreeMap<(usize, SpinnerArrival, u64), SpreadCounts>,
 }
 
-impl Tally {
+impl SpreadTally {
     /// Adds looks of a guest with this topology.
-    pub fn add(&mut self, topology: &Topology, looks: &[Look]) {
+    pub fn add(&mut self, topology: &Topology, looks: &[SpreadSnapshot]) {
         for look in looks {
             let key = (look.pus.len(), look.arrival, look.after_ms);
-            let spread = Spread::new(topology, &look.pus);
+            let spread = ThreadSpread::new(topology, &look.pus);
             self.counts.entry(key).or_default().add(spread, look);
         }
     }
@@ -60,7 +60,11 @@ impl Tally {
     /// Moves per thread and second of the guest between the first and the last moment; `None`
     /// where there are no two moments.
     #[must_use]
-    pub fn migrations_per_thread_second(&self, threads: usize, arrival: Arrival) -> Option<f64> {
+    pub fn migrations_per_thread_second(
+        &self,
+        threads: usize,
+        arrival: SpinnerArrival,
+    ) -> Option<f64> {
         let moments = self
             .counts
             .range((threads, arrival, 0)..=(threads, arrival, u64::MAX));
@@ -78,9 +82,9 @@ mod tests {
     use crate::guest_topology::GuestTopology;
     use consort_core::PuId;
 
-    fn look(after_ms: u64, migrations: u64, pus: &[u32]) -> Look {
-        Look {
-            arrival: Arrival::Threads,
+    fn look(after_ms: u64, migrations: u64, pus: &[u32]) -> SpreadSnapshot {
+        SpreadSnapshot {
+            arrival: SpinnerArrival::Threads,
             after_ms,
             elapsed_us: after_ms * 1000,
             migrations,
@@ -88,8 +92,8 @@ mod tests {
         }
     }
 
-    fn tally(looks: &[Look]) -> Tally {
-        let mut tally = Tally::default();
+    fn tally(looks: &[SpreadSnapshot]) -> SpreadTally {
+        let mut tally = SpreadTally::default();
         tally.add(&GuestTopology::smt(4, 2).topology().unwrap(), looks);
         tally
     }
@@ -101,9 +105,9 @@ mod tests {
         let tally = tally(&[looks, more].concat());
         let keys: Vec<_> = tally.counts.keys().map(|&(n, _, ms)| (n, ms)).collect();
         assert_eq!(keys, [(2, 0), (2, 500), (3, 0)]);
-        let late = &tally.counts[&(2, Arrival::Threads, 500)];
+        let late = &tally.counts[&(2, SpinnerArrival::Threads, 500)];
         assert_eq!(
-            (late.repetitions(), late.share(Spread::shares_core)),
+            (late.repetitions(), late.share(ThreadSpread::shares_core)),
             (2, 0.0)
         );
         assert_eq!(late.share(|spread| !spread.shares_core()), 1.0);
@@ -112,12 +116,12 @@ mod tests {
     #[test]
     fn moves_are_per_thread_and_second_between_the_moments() {
         let tally = tally(&[look(0, 1, &[0, 1]), look(500, 4, &[0, 2])]);
-        let rate = |threads| tally.migrations_per_thread_second(threads, Arrival::Threads);
+        let rate = |threads| tally.migrations_per_thread_second(threads, SpinnerArrival::Threads);
         assert_eq!((rate(2), rate(3)), (Some(3.0), None));
     }
 
     #[test]
     fn no_repetitions_have_no_share() {
-        assert_eq!(Counts::default().share(|_| true), 0.0);
+        assert_eq!(SpreadCounts::default().share(|_| true), 0.0);
     }
 }

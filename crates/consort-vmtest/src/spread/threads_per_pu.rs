@@ -12,11 +12,11 @@ use std::fmt::{Display, Formatter};
 /// by a space. Four threads on four cores of two ways are `1|0 1|0 1|0 1|0` where each has a core,
 /// `1|1 1|0 1|0 0|0` where two share a core, and `2|0 1|0 1|0 0|0` where two share a PU.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Spread {
+pub struct ThreadSpread {
     cores: Vec<Vec<usize>>,
 }
 
-impl Spread {
+impl ThreadSpread {
     /// Sorts threads on these PUs into the machine's cores. PUs that the machine does not have
     /// count for nothing.
     #[must_use]
@@ -52,7 +52,7 @@ impl Spread {
     }
 }
 
-impl Display for Spread {
+impl Display for ThreadSpread {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         let core = |core: &Vec<usize>| {
             let pus: Vec<String> = core.iter().map(usize::to_string).collect();
@@ -69,9 +69,9 @@ mod tests {
     use crate::guest_topology::GuestTopology;
     use proptest::prelude::*;
 
-    fn spread(pus: &[u32]) -> Spread {
+    fn spread(pus: &[u32]) -> ThreadSpread {
         let pus: Vec<PuId> = pus.iter().copied().map(PuId).collect();
-        Spread::new(&GuestTopology::smt(4, 2).topology().unwrap(), &pus)
+        ThreadSpread::new(&GuestTopology::smt(4, 2).topology().unwrap(), &pus)
     }
 
     #[test]

@@ -4,7 +4,9 @@ use crate::support::{
     LIMIT, WORKOVER, check_ended, check_free, check_nothing_left, guest, json, masks,
 };
 use consort_core::PuSet;
-use consort_vmtest::{GuestTopology, Host, Outcome, Scenario, Story, each_fp_paired_with_light};
+use consort_vmtest::{
+    GuestOutput, GuestTools, GuestTopology, Scenario, ScenarioKind, check_fp_paired_with_light,
+};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -43,7 +45,7 @@ struct Cookie {
     name: String,
 }
 
-fn cookies(outcome: &Outcome, section: &str) -> Vec<Cookie> {
+fn cookies(outcome: &GuestOutput, section: &str) -> Vec<Cookie> {
     let lines = outcome.output(section).unwrap().lines();
     let cookies = lines.map(|line| {
         let words: Vec<&str> = line.split(' ').collect();
@@ -67,11 +69,11 @@ fn is_busy(cookie: &&Cookie) -> bool {
 }
 
 /// Asserts that threads that share a core have a cookie in common, and all others none.
-fn check_shared(outcome: &Outcome, placed: &str, section: &str) {
+fn check_shared(outcome: &GuestOutput, placed: &str, section: &str) {
     let topology = GuestTopology::smt(2, 2).topology().unwrap();
     let core_of = |mask: &PuSet| topology.core_of(mask.first().unwrap()).unwrap();
     let masks = masks(outcome, placed);
-    each_fp_paired_with_light(&masks, &topology).unwrap();
+    check_fp_paired_with_light(&masks, &topology).unwrap();
     let cores: BTreeMap<u32, usize> = masks.iter().map(|t| (t.tid, core_of(&t.mask))).collect();
     let all = cookies(outcome, section);
     let mut of_core: BTreeMap<usize, BTreeSet<u64>> = BTreeMap::new();
@@ -95,7 +97,7 @@ fn check_shared(outcome: &Outcome, placed: &str, section: &str) {
 }
 
 /// Asserts that no thread has a cookie, and that the load is still there.
-fn check_none(outcome: &Outcome, section: &str) {
+fn check_none(outcome: &GuestOutput, section: &str) {
     let all = cookies(outcome, section);
     assert_eq!(all.iter().filter(is_busy).count(), 4, "{section}");
     let left = all.iter().filter(|c| c.id != 0);
@@ -109,13 +111,13 @@ fn warnings(report: &Value) -> String {
 
 #[test]
 fn whoever_shares_a_core_shares_a_cookie_until_the_end() {
-    let Some(host) = Host::find_cookies_or_skip() else {
+    let Some(host) = GuestTools::find_cookies_or_skip() else {
         return;
     };
     let vm = guest(GuestTopology::smt(2, 2));
     let story = Scenario {
         sleepers: 1,
-        ..Scenario::new(NAME, Story::Cookies, WORKOVER, 2, 2)
+        ..Scenario::new(NAME, ScenarioKind::Cookies, WORKOVER, 2, 2)
     };
     // The shells stay, so they come last.
     let vm = story.add_to(vm).command("born", BORN);
@@ -148,7 +150,7 @@ fn whoever_shares_a_core_shares_a_cookie_until_the_end() {
 }
 
 /// Asserts that a thread that is born with a cookie loses it, and its creator keeps its own.
-fn check_born(outcome: &Outcome) {
+fn check_born(outcome: &GuestOutput) {
     let all = cookies(outcome, "born");
     let having = |name: &str, has: bool| {
         let named = all.iter().filter(|c| c.name == name && (c.id != 0) == has);
@@ -165,7 +167,7 @@ fn check_born(outcome: &Outcome) {
 
 /// Asserts that a sched_ext scheduler that comes ends all cookies, and one that is there prevents
 /// them.
-fn check_overruled(outcome: &Outcome) {
+fn check_overruled(outcome: &GuestOutput) {
     check_shared(outcome, "overruled-during", "overruled-shared");
     check_none(outcome, "overruled-cookies");
     let told = warnings(&json(outcome, "overruled-report"));

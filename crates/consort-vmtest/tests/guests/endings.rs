@@ -1,12 +1,12 @@
 //! Guests that do not end as they should.
 
 use crate::support::LIMIT;
-use consort_vmtest::{GuestTopology, Host, Vm};
+use consort_vmtest::{GuestTools, GuestTopology, Vm};
 use std::time::Duration;
 
 #[test]
 fn a_guest_that_hangs_is_killed_and_quoted() {
-    let Some(host) = Host::find_or_skip() else {
+    let Some(host) = GuestTools::find_or_skip() else {
         return;
     };
     let vm = Vm::new(GuestTopology::smt(1, 1)).command("hang", "echo waiting; sleep 1000000");
@@ -16,7 +16,7 @@ fn a_guest_that_hangs_is_killed_and_quoted() {
 
 #[test]
 fn qemus_own_refusal_is_quoted() {
-    let Some(host) = Host::find_or_skip() else {
+    let Some(host) = GuestTools::find_or_skip() else {
         return;
     };
     let vm = Vm::new(GuestTopology::smt(1000, 64));
@@ -29,7 +29,7 @@ fn qemus_own_refusal_is_quoted() {
 
 #[test]
 fn a_guest_that_stops_early_is_reported() {
-    let Some(host) = Host::find_or_skip() else {
+    let Some(host) = GuestTools::find_or_skip() else {
         return;
     };
     let vm = Vm::new(GuestTopology::smt(1, 1)).command("stop", "echo goodbye; poweroff -f");

@@ -6,28 +6,27 @@ use crate::support::{
 };
 use consort_core::topology::Topology;
 use consort_vmtest::{
-    GuestTopology, Outcome, Scenario, Story, each_fp_paired_with_light,
-    fp_threads_on_different_cores,
+    GuestOutput, GuestTopology, Scenario, ScenarioKind, check_fp_paired_with_light, check_fp_spread,
 };
 use std::sync::LazyLock;
 
 const GUEST: fn() -> GuestTopology = || GuestTopology::smt(4, 2);
 
-static PLACED: LazyLock<Option<Outcome>> = LazyLock::new(|| {
+static PLACED: LazyLock<Option<GuestOutput>> = LazyLock::new(|| {
     let placement = Scenario {
         one_program_per_kind: true,
-        ..Scenario::new("workover", Story::Placement, WORKOVER, 4, 4)
+        ..Scenario::new("workover", ScenarioKind::Placement, WORKOVER, 4, 4)
     };
     let aggregate = Scenario {
         one_program_per_kind: true,
-        ..Scenario::new("aggregate", Story::Brief, AGGREGATE, 4, 4)
+        ..Scenario::new("aggregate", ScenarioKind::Brief, AGGREGATE, 4, 4)
     };
     let vm = can_do(guest(GUEST()));
     boot(&aggregate.add_to(placement.add_to(vm)))
 });
 
-static LIMITED: LazyLock<Option<Outcome>> = LazyLock::new(|| {
-    let shrinks = Story::Cpuset {
+static LIMITED: LazyLock<Option<GuestOutput>> = LazyLock::new(|| {
+    let shrinks = ScenarioKind::Cpuset {
         pus: "0-5",
         shrunk: "2-5",
     };
@@ -36,7 +35,7 @@ static LIMITED: LazyLock<Option<Outcome>> = LazyLock::new(|| {
     };
     let offline = Scenario {
         one_program_per_kind: true,
-        ..Scenario::new("offline", Story::Offline, WORKOVER, 2, 2)
+        ..Scenario::new("offline", ScenarioKind::Offline, WORKOVER, 2, 2)
     };
     let vm = guest(GUEST()).command("few-samples", FEW_SAMPLES);
     boot(&offline.add_to(cpuset.add_to(vm)))
@@ -86,8 +85,8 @@ fn workover_pairs_fp_with_int_and_restores_at_the_end_and_after_a_kill() {
     check_free(outcome, "workover-before", 8, "0-7");
     for section in ["workover-during", "workover-again"] {
         let masks = masks(outcome, section);
-        fp_threads_on_different_cores(&masks, &topology()).unwrap();
-        each_fp_paired_with_light(&masks, &topology()).unwrap();
+        check_fp_spread(&masks, &topology()).unwrap();
+        check_fp_paired_with_light(&masks, &topology()).unwrap();
     }
     check_ended(outcome, "workover");
     check_free(outcome, "workover-after", 8, "0-7");
@@ -120,9 +119,9 @@ fn plans_stay_inside_a_cpuset_that_shrinks() {
     for (section, pus) in [("cpuset-inside", "0-5"), ("cpuset-shrunk", "2-5")] {
         let masks = masks(outcome, section);
         check_inside(&masks, pus);
-        fp_threads_on_different_cores(&masks, &topology()).unwrap();
+        check_fp_spread(&masks, &topology()).unwrap();
     }
-    each_fp_paired_with_light(&masks(outcome, "cpuset-shrunk"), &topology()).unwrap();
+    check_fp_paired_with_light(&masks(outcome, "cpuset-shrunk"), &topology()).unwrap();
     check_ended(outcome, "cpuset");
     check_free(outcome, "cpuset-after", 4, "2-5");
     check_free(outcome, "cpuset-lifted", 4, "0-7");
@@ -138,7 +137,7 @@ fn a_pu_that_goes_offline_is_done_without() {
         .filter(|pu| !taken.contains(*pu))
         .collect();
     for section in ["offline-during", "offline-without"] {
-        fp_threads_on_different_cores(&masks(outcome, section), &topology()).unwrap();
+        check_fp_spread(&masks(outcome, section), &topology()).unwrap();
     }
     check_inside(&masks(outcome, "offline-without"), &left.to_string());
     check_ended(outcome, "offline");

@@ -2,7 +2,7 @@
 
 use crate::support::{WORKOVER, boot, check_ended, check_free, check_topology, guest, masks};
 use consort_vmtest::{
-    GuestTopology, Scenario, Share, Story, each_fp_paired_with_light, fp_threads_on_different_cores,
+    GuestTopology, LoadShare, Scenario, ScenarioKind, check_fp_paired_with_light, check_fp_spread,
 };
 
 #[test]
@@ -10,12 +10,12 @@ fn eight_fp_threads_get_a_core_each() {
     let guest_topology = GuestTopology::smt(8, 4);
     let scenario = Scenario {
         one_program_per_kind: true,
-        share: Share::Turns {
+        share: LoadShare::Turns {
             work_ms: 3,
             rest_ms: 97,
         },
         interval_ms: 1000,
-        ..Scenario::new("workover", Story::Brief, WORKOVER, 8, 24)
+        ..Scenario::new("workover", ScenarioKind::Brief, WORKOVER, 8, 24)
     };
     let Some(outcome) = boot(&scenario.add_to(guest(guest_topology))) else {
         return;
@@ -23,8 +23,8 @@ fn eight_fp_threads_get_a_core_each() {
     let topology = guest_topology.topology().unwrap();
     check_topology(&outcome, &topology);
     let masks = masks(&outcome, "workover-during");
-    fp_threads_on_different_cores(&masks, &topology).unwrap();
-    each_fp_paired_with_light(&masks, &topology).unwrap();
+    check_fp_spread(&masks, &topology).unwrap();
+    check_fp_paired_with_light(&masks, &topology).unwrap();
     check_ended(&outcome, "workover");
     check_free(&outcome, "workover-after", 32, "0-31");
 }

@@ -1,7 +1,7 @@
 //! Hold of nudges and of pins on places.
 
 use crate::support::{WORKOVER, boot, check_nothing_left, guest, json};
-use consort_vmtest::{GuestTopology, Outcome, Scenario, Share, Story};
+use consort_vmtest::{GuestOutput, GuestTopology, LoadShare, Scenario, ScenarioKind};
 use serde_json::Value;
 
 /// Least share of the time that as many busy threads as PUs stay in place. A busy host starves
@@ -10,7 +10,7 @@ const HELD: f64 = 0.6;
 
 /// A run of workover: four fp threads, and so many others that the PUs are shared by so many.
 fn run(name: &'static str, enact: &'static str, int: u32, sleepers: u32, foreign: u32) -> Scenario {
-    let held = Story::Held {
+    let held = ScenarioKind::Held {
         seconds: 14,
         foreign,
     };
@@ -18,12 +18,12 @@ fn run(name: &'static str, enact: &'static str, int: u32, sleepers: u32, foreign
         enact,
         sleepers,
         one_program_per_kind: true,
-        share: Share::Quota(10),
+        share: LoadShare::Quota(10),
         ..Scenario::new(name, held, WORKOVER, 4, int)
     }
 }
 
-fn report(outcome: &Outcome, name: &str) -> Value {
+fn report(outcome: &GuestOutput, name: &str) -> Value {
     let report = json(outcome, &format!("{name}-report"));
     assert_eq!(report["restored"], true, "{report:#}");
     check_nothing_left(outcome, name);
@@ -103,14 +103,14 @@ fn places_are_held_by_pins() {
 
 #[test]
 fn places_are_held_where_cores_have_four_ways() {
-    let held = Story::Held {
+    let held = ScenarioKind::Held {
         seconds: 20,
         foreign: 0,
     };
     let full = Scenario {
         enact: "nudge",
         one_program_per_kind: true,
-        share: Share::Quota(6),
+        share: LoadShare::Quota(6),
         interval_ms: 1000,
         ..Scenario::new("four-ways-full", held, WORKOVER, 8, 24)
     };

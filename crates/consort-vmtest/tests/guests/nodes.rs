@@ -2,7 +2,7 @@
 
 use crate::support::{WORKOVER, boot, check_ended, check_free, check_topology, guest, masks};
 use consort_vmtest::{
-    GuestTopology, Scenario, Story, each_fp_paired_with_light, fp_threads_on_different_cores,
+    GuestTopology, Scenario, ScenarioKind, check_fp_paired_with_light, check_fp_spread,
 };
 
 #[test]
@@ -15,7 +15,7 @@ fn each_node_gets_its_share_of_fp_threads() {
     };
     let scenario = Scenario {
         one_program_per_kind: true,
-        ..Scenario::new("workover", Story::Brief, WORKOVER, 4, 4)
+        ..Scenario::new("workover", ScenarioKind::Brief, WORKOVER, 4, 4)
     };
     let distances = "cat /sys/devices/system/node/node*/distance";
     let vm = guest(two_nodes).command("distance", distances);
@@ -26,8 +26,8 @@ fn each_node_gets_its_share_of_fp_threads() {
     check_topology(&outcome, &topology);
     assert_eq!(outcome.output("distance").unwrap(), "10 21\n21 10");
     let masks = masks(&outcome, "workover-during");
-    fp_threads_on_different_cores(&masks, &topology).unwrap();
-    each_fp_paired_with_light(&masks, &topology).unwrap();
+    check_fp_spread(&masks, &topology).unwrap();
+    check_fp_paired_with_light(&masks, &topology).unwrap();
     for node in topology.nodes() {
         let here = masks
             .iter()

@@ -1,8 +1,10 @@
 //! Spinning threads on four cores of two ways, placed by the kernel alone.
 
 use crate::support::LIMIT;
-use consort_vmtest::Host;
-use consort_vmtest::spread::{Arrival, Counts, Extent, Measurement, Spread, document};
+use consort_vmtest::GuestTools;
+use consort_vmtest::spread::{
+    Measurement, MeasurementExtent, SpinnerArrival, SpreadCounts, ThreadSpread, document,
+};
 use std::num::NonZeroU64;
 use std::path::Path;
 
@@ -16,10 +18,10 @@ const SETTLED_SHARE: f64 = 0.6;
 
 #[test]
 fn idle_cores_are_taken_first_and_then_idle_pus() {
-    let Some(host) = Host::find_or_skip() else {
+    let Some(host) = GuestTools::find_or_skip() else {
         return;
     };
-    let extent = Extent {
+    let extent = MeasurementExtent {
         guests: NonZeroU64::MIN,
         repetitions: REPETITIONS,
         threads: vec![2, 4, 6, 8],
@@ -37,7 +39,7 @@ fn idle_cores_are_taken_first_and_then_idle_pus() {
 /// the guest.
 fn check_all_counted(measurement: &Measurement) {
     let tally = &measurement.tally.counts;
-    let kinds = measurement.extent.threads.len() * Arrival::ALL.len();
+    let kinds = measurement.extent.threads.len() * SpinnerArrival::ALL.len();
     assert_eq!(tally.len(), kinds * measurement.extent.after_ms.len());
     for ((threads, ..), counts) in tally {
         assert_eq!(counts.repetitions(), REPETITIONS);
@@ -48,7 +50,7 @@ fn check_all_counted(measurement: &Measurement) {
 
 /// Asserts that in the end no thread shares a PU, nor a core while there are enough.
 fn check_settled(measurement: &Measurement) {
-    let late = |(key, _): &(&(usize, Arrival, u64), &Counts)| key.2 == LATE_MS;
+    let late = |(key, _): &(&(usize, SpinnerArrival, u64), &SpreadCounts)| key.2 == LATE_MS;
     for ((threads, arrival, _), counts) in measurement.tally.counts.iter().filter(late) {
         let alone = if *threads <= 4 {
             counts.share(|spread| !spread.shares_core())
@@ -60,7 +62,7 @@ fn check_settled(measurement: &Measurement) {
 }
 
 /// The document holds the same counts.
-fn check_document(measurement: &Measurement, host: &Host) {
+fn check_document(measurement: &Measurement, host: &GuestTools) {
     let text = document(measurement, host).unwrap();
     let document: toml::Table = text.parse().unwrap();
     let placements = document["placements"].as_array().unwrap();
@@ -68,7 +70,7 @@ fn check_document(measurement: &Measurement, host: &Host) {
     for (table, counts) in placements.iter().zip(tally) {
         let written = table["counts"].as_table().unwrap();
         assert_eq!(written.len(), counts.spreads.len());
-        let same = |(spread, &count): (&Spread, &u64)| {
+        let same = |(spread, &count): (&ThreadSpread, &u64)| {
             written[&spread.to_string()].as_integer() == i64::try_from(count).ok()
         };
         assert!(counts.spreads.iter().all(same), "{table:?}");

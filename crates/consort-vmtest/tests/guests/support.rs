@@ -2,7 +2,9 @@
 
 use consort_core::PuSet;
 use consort_core::topology::Topology;
-use consort_vmtest::{GuestTopology, Host, Outcome, ThreadMask, Vm, built_program, thread_masks};
+use consort_vmtest::{
+    GuestOutput, GuestTools, GuestTopology, ThreadMask, Vm, built_program, thread_masks,
+};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -41,13 +43,13 @@ pub fn guest(topology: GuestTopology) -> Vm {
 }
 
 /// Boots the guest, or says why this host can have none.
-pub fn boot(vm: &Vm) -> Option<Outcome> {
-    let host = Host::find_or_skip()?;
+pub fn boot(vm: &Vm) -> Option<GuestOutput> {
+    let host = GuestTools::find_or_skip()?;
     Some(vm.run(&host, LIMIT).unwrap())
 }
 
 /// Asserts that the guest shows the topology that was asked for, and Consort sees it.
-pub fn check_topology(outcome: &Outcome, topology: &Topology) {
+pub fn check_topology(outcome: &GuestOutput, topology: &Topology) {
     let shown: Vec<&str> = outcome.output("topology").unwrap().lines().collect();
     assert_eq!(shown, expected(topology));
     let machine = json(outcome, "machine");
@@ -95,12 +97,12 @@ fn expected(topology: &Topology) -> Vec<String> {
 }
 
 /// The load's masks in a section whose wait has ended in time.
-pub fn masks(outcome: &Outcome, section: &str) -> Vec<ThreadMask> {
+pub fn masks(outcome: &GuestOutput, section: &str) -> Vec<ThreadMask> {
     thread_masks(outcome.output(section).unwrap()).unwrap()
 }
 
 /// Asserts that all threads may use exactly these PUs.
-pub fn check_free(outcome: &Outcome, section: &str, threads: usize, pus: &str) {
+pub fn check_free(outcome: &GuestOutput, section: &str, threads: usize, pus: &str) {
     let masks = masks(outcome, section);
     assert_eq!(masks.len(), threads, "{section}");
     let all: PuSet = pus.parse().unwrap();
@@ -121,7 +123,7 @@ pub fn check_inside(masks: &[ThreadMask], pus: &str) {
 
 /// Asserts that the run ended well: no thread was let go, every mask was put back, nothing was left
 /// behind.
-pub fn check_ended(outcome: &Outcome, name: &str) {
+pub fn check_ended(outcome: &GuestOutput, name: &str) {
     outcome.output(&format!("{name}-ended")).unwrap();
     let report = json(outcome, &format!("{name}-report"));
     assert_eq!(report["restored"], true, "{report}");
@@ -134,7 +136,7 @@ pub fn check_ended(outcome: &Outcome, name: &str) {
 }
 
 /// Asserts that no journal and no process of Consort is there, each time that this was looked at.
-pub fn check_nothing_left(outcome: &Outcome, name: &str) {
+pub fn check_nothing_left(outcome: &GuestOutput, name: &str) {
     let section = format!("{name}-left");
     let looks = outcome.sections.iter().filter(|s| s.name == section);
     let left: Vec<&str> = looks.map(|look| look.text.as_str()).collect();
@@ -145,7 +147,7 @@ pub fn check_nothing_left(outcome: &Outcome, name: &str) {
 }
 
 /// A section that is one JSON document.
-pub fn json(outcome: &Outcome, section: &str) -> Value {
+pub fn json(outcome: &GuestOutput, section: &str) -> Value {
     let text = outcome.output(section).unwrap();
     let parsed = serde_json::from_str(text);
     parsed.unwrap_or_else(|error| panic!("{section}: {error} in: {text}"))

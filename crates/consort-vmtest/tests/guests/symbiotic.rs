@@ -2,7 +2,7 @@
 
 use crate::support::{boot, check_ended, check_free, check_topology, guest, json, masks};
 use consort_core::topology::Topology;
-use consort_vmtest::{GuestTopology, Outcome, Scenario, Story, ThreadMask, Vm};
+use consort_vmtest::{GuestOutput, GuestTopology, Scenario, ScenarioKind, ThreadMask, Vm};
 use std::collections::BTreeSet;
 
 const MODEL: &str = include_str!("../../scenarios/estimated-stack.toml");
@@ -45,10 +45,10 @@ fn in_folder() -> String {
 }
 
 fn story() -> Scenario {
-    Scenario::new("symbiotic", Story::Brief, POLICY, 2, 2)
+    Scenario::new("symbiotic", ScenarioKind::Brief, POLICY, 2, 2)
 }
 
-fn check_choice(outcome: &Outcome, section: &str, policy: &str, reason: &str) {
+fn check_choice(outcome: &GuestOutput, section: &str, policy: &str, reason: &str) {
     let report = json(outcome, section);
     assert_eq!(report["policy"], policy, "{section}: {report}");
     let why = report["policy_reason"].as_str().unwrap();
@@ -74,7 +74,7 @@ fn check_seated(masks: &[ThreadMask], topology: &Topology) {
 
 /// The report of a story: the policy, a pair on both PUs of a core, no more moves than plans could
 /// want.
-fn check_report(outcome: &Outcome) {
+fn check_report(outcome: &GuestOutput) {
     let report = json(outcome, "symbiotic-report");
     assert_eq!(report["policy"], "symbiotic", "{report}");
     let number = |key: &str| report[key].as_u64().unwrap();

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 /// A parser of whole numbers within a range, with units: `20000`, `20_000`, `20k`, `1.5M`, `2e6`.
 ///
 /// The range must fit into `T`; a number outside it is refused.
-pub(super) fn count<T: TryFrom<u64>>(
+pub(super) fn count_parser<T: TryFrom<u64>>(
     range: RangeInclusive<u64>,
 ) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static {
     move |text| {
@@ -27,8 +27,9 @@ pub(super) fn count<T: TryFrom<u64>>(
 }
 
 /// A parser of seeds: any number of 64 bits.
-pub(super) fn seed() -> impl Fn(&str) -> Result<u64, String> + Clone + Send + Sync + 'static {
-    count(0..=u64::MAX)
+pub(super) fn seed_parser() -> impl Fn(&str) -> Result<u64, String> + Clone + Send + Sync + 'static
+{
+    count_parser(0..=u64::MAX)
 }
 
 #[cfg(test)]
@@ -37,12 +38,12 @@ mod tests {
 
     #[test]
     fn numbers_outside_the_range_are_refused_with_the_range() {
-        let parse = count::<u32>(1..=10_000);
+        let parse = count_parser::<u32>(1..=10_000);
         assert_eq!(parse("10k"), Ok(10_000));
         for text in ["0", "10001", "1.5", "", "4294967297"] {
             let error = parse(text).unwrap_err();
             assert!(error.contains("from 1 to 10000"), "{error}");
         }
-        assert_eq!(seed()("18446744073709551615"), Ok(u64::MAX));
+        assert_eq!(seed_parser()("18446744073709551615"), Ok(u64::MAX));
     }
 }

@@ -1,6 +1,6 @@
 //! Number of workers that share the runs.
 
-use super::count::count;
+use super::count::count_parser;
 use clap::Args;
 use std::num::NonZeroUsize;
 
@@ -8,18 +8,19 @@ use std::num::NonZeroUsize;
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct Jobs {
     /// Worker threads of simulated runs; all PUs if not given
-    #[arg(long, value_name = "N", value_parser = workers())]
+    #[arg(long, value_name = "N", value_parser = worker_parser())]
     jobs: Option<NonZeroUsize>,
 }
 
-fn workers() -> impl Fn(&str) -> Result<NonZeroUsize, String> + Clone + Send + Sync + 'static {
-    let parse = count::<usize>(1..=65_536);
+fn worker_parser() -> impl Fn(&str) -> Result<NonZeroUsize, String> + Clone + Send + Sync + 'static
+{
+    let parse = count_parser::<usize>(1..=65_536);
     move |text| Ok(NonZeroUsize::new(parse(text)?).unwrap_or(NonZeroUsize::MIN))
 }
 
 impl Jobs {
     /// Workers that were asked for.
-    pub(crate) fn asked(self) -> Option<NonZeroUsize> {
+    pub(crate) fn requested_workers(self) -> Option<NonZeroUsize> {
         self.jobs
     }
 

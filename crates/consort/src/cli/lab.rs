@@ -1,11 +1,11 @@
 //! Arguments of the verbs that repeat, measure and check: studies, benches, validation.
 
-use super::count::seed;
-use super::run::watches;
+use super::count::seed_parser;
+use super::run::watch_choices;
 use super::values;
-use super::{Format, Jobs, NumbersOut};
+use super::{Jobs, NumbersOut, OutputFormat};
 use clap::Args;
-use consort_linux::live::Watch;
+use consort_linux::live::WatchRate;
 use std::path::PathBuf;
 
 /// Arguments of `reproduce`.
@@ -18,7 +18,7 @@ pub(crate) struct ReproduceArgs {
     #[arg(long)]
     pub(crate) quick: bool,
     /// Seed in place of each study's own
-    #[arg(long, value_name = "N", value_parser = seed())]
+    #[arg(long, value_name = "N", value_parser = seed_parser())]
     pub(crate) seed: Option<u64>,
     /// Folder for tables, figures and pages, made if it is not there; consort-studies if not given. Given once more, FILE.csv, FILE.arrow or FILE.parquet for every number, one per row: case, policy, seed, program, measure, value, unit
     #[arg(short, long, value_name = "DIR|FILE")]
@@ -31,7 +31,7 @@ pub(crate) struct ReproduceArgs {
     pub(crate) jobs: Jobs,
     /// Output format; csv has a line per number, with the columns of a reference file
     #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: Format,
+    pub(crate) format: OutputFormat,
 }
 
 /// Arguments of `bench`.
@@ -56,8 +56,8 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "POLICY")]
     pub(crate) policy: Option<String>,
     /// Rate at which the managed runs of `overhead` are watched
-    #[arg(long, value_name = "RATE", value_parser = watches())]
-    pub(crate) watch: Option<Watch>,
+    #[arg(long, value_name = "RATE", value_parser = watch_choices())]
+    pub(crate) watch: Option<WatchRate>,
     /// Compare `overhead` with `perf record -a` as well
     #[arg(long)]
     pub(crate) with_perf: bool,
@@ -66,7 +66,7 @@ pub(crate) struct BenchArgs {
     pub(crate) numbers: NumbersOut,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: Format,
+    pub(crate) format: OutputFormat,
 }
 
 /// Arguments of `validate`.
@@ -80,7 +80,7 @@ pub(crate) struct ValidateArgs {
     #[arg(long)]
     pub(crate) quick: bool,
     /// Seed of all randomness
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed())]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed_parser())]
     pub(crate) seed: u64,
     /// Folder for tables and pictures behind the checks, made if it is not there; or FILE.csv, FILE.arrow or FILE.parquet for every number, one per row: case, policy, seed, program, measure, value, unit; or both, each with its --out
     #[arg(short, long, value_name = "DIR|FILE")]
@@ -90,5 +90,5 @@ pub(crate) struct ValidateArgs {
     pub(crate) jobs: Jobs,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: Format,
+    pub(crate) format: OutputFormat,
 }

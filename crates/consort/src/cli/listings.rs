@@ -1,7 +1,7 @@
 //! Arguments of the verbs that show what there is: machines, policies, programs, formats.
 
 use super::values::{self, LIVE};
-use super::{Format, ListOut, ProbeArgs};
+use super::{ListOut, OutputFormat, ProbeArgs};
 use clap::{Args, Subcommand, ValueEnum};
 use consort_core::PuSet;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ pub(crate) struct MachineArgs {
     pub(crate) list_out: ListOut,
     /// Output format; csv lists the PUs
     #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: Format,
+    pub(crate) format: OutputFormat,
     /// A described machine instead of this one: NAME or FILE.toml, either with `:smt=N,memory=NODE+NODE,prefetch=off`; or `live`
     #[arg(long, value_name = "MACHINE", default_value = LIVE, add = values::machines_and_live())]
     pub(crate) machine: String,
@@ -53,7 +53,7 @@ pub(crate) struct PoliciesArgs {
     pub(crate) list: ListOut,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: Format,
+    pub(crate) format: OutputFormat,
 }
 
 /// Arguments of `programs`.
@@ -70,7 +70,7 @@ pub(crate) struct ProgramsArgs {
     pub(crate) list: ListOut,
     /// Output format; json and csv of one program are its description and its phases
     #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: Format,
+    pub(crate) format: OutputFormat,
 }
 
 /// Arguments of `schema`.

@@ -1,9 +1,9 @@
 //! Arguments of `map`.
 
-use super::count::{count, seed};
+use super::count::{count_parser, seed_parser};
 use super::time::parse_simulated;
 use super::values::{self, LIVE};
-use super::{Format, Jobs};
+use super::{Jobs, OutputFormat};
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -24,16 +24,16 @@ pub(crate) struct MapArgs {
     #[arg(long, value_name = "MAPPINGS", default_value = "os,iso,int,spr", add = values::mappings())]
     pub(crate) mappings: String,
     /// Mappings that `all` may make
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = count::<usize>(1..=1_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = count_parser::<usize>(1..=1_000_000))]
     pub(crate) bound: usize,
     /// Threads of each command for `all`, comma-separated; where they are not given, one each
-    #[arg(long, value_name = "N", value_delimiter = ',', requires = "command", value_parser = count::<usize>(1..=65_536))]
+    #[arg(long, value_name = "N", value_delimiter = ',', requires = "command", value_parser = count_parser::<usize>(1..=65_536))]
     pub(crate) threads: Vec<usize>,
     /// Repetitions of each mapping; on simulated machines with successive seeds
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = count::<u32>(1..=1_000))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = count_parser::<u32>(1..=1_000))]
     pub(crate) runs: u32,
     /// Number of runs of the longest program in each
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = count::<u32>(1..=1_000))]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = count_parser::<u32>(1..=1_000))]
     pub(crate) times: u32,
     /// Time that each program's work takes alone, simulated
     #[arg(long, value_name = "TIME", value_parser = parse_simulated, default_value = "1s")]
@@ -48,7 +48,7 @@ pub(crate) struct MapArgs {
     #[arg(long, value_name = "SHARE", default_value_t = 0.05, value_parser = parse_share)]
     pub(crate) moves: f64,
     /// Seed of all randomness, simulated
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed())]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed_parser())]
     pub(crate) seed: u64,
     /// Send what commands print to stderr instead of /dev/null
     #[arg(long, requires = "command")]
@@ -61,7 +61,7 @@ pub(crate) struct MapArgs {
     pub(crate) jobs: Jobs,
     /// Output format; csv has a line per value
     #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: Format,
+    pub(crate) format: OutputFormat,
 }
 
 fn parse_share(text: &str) -> Result<f64, String> {

@@ -1,7 +1,7 @@
 //! Arguments of `machine probe`.
 
 use super::time::parse_simulated;
-use super::{Format, ListOut};
+use super::{ListOut, OutputFormat};
 use clap::Args;
 use consort_core::PuSet;
 use std::path::PathBuf;
@@ -30,5 +30,5 @@ pub(crate) struct ProbeArgs {
     pub(crate) list: ListOut,
     /// Output format; csv lists every measurement
     #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: Format,
+    pub(crate) format: OutputFormat,
 }

@@ -1,9 +1,9 @@
 //! Arguments of `profile`.
 
-use super::count::count;
-use super::{Format, values};
+use super::count::count_parser;
+use super::{OutputFormat, values};
 use clap::Args;
-use consort_ops::trace::Sampling;
+use consort_ops::trace::TraceSampling;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -23,17 +23,17 @@ pub(crate) struct ProfileArgs {
     #[arg(long)]
     pub(crate) force: bool,
     /// Instructions that pass before anything is recorded: 500M
-    #[arg(long, value_name = "N", value_parser = count::<u64>(0..=MOST_INSTRUCTIONS), default_value = "0")]
+    #[arg(long, value_name = "N", value_parser = count_parser::<u64>(0..=MOST_INSTRUCTIONS), default_value = "0")]
     pub(crate) skip: u64,
     /// End the program after recording so many instructions
-    #[arg(long, value_name = "N", value_parser = count::<u64>(0..=MOST_INSTRUCTIONS))]
+    #[arg(long, value_name = "N", value_parser = count_parser::<u64>(0..=MOST_INSTRUCTIONS))]
     pub(crate) instructions: Option<u64>,
     /// Sampling of instructions: `none` records all; with --instructions none if not given
     #[arg(long, value_name = "every=N,window=N,warm=N", value_parser = parse_sampling)]
     pub(crate) sampling: Option<SamplingChoice>,
     /// Output format; with json and csv the output of CMD goes to stderr
     #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: Format,
+    pub(crate) format: OutputFormat,
     /// The command and its arguments
     #[arg(
         required = true,
@@ -49,18 +49,18 @@ pub(crate) enum SamplingChoice {
     /// Everything is recorded.
     None,
     /// Windows are.
-    Windows(Sampling),
+    Windows(TraceSampling),
 }
 
 impl SamplingChoice {
     /// Sampling where the command line says nothing.
-    pub(crate) const USUAL: Self = Self::Windows(Sampling {
+    pub(crate) const USUAL: Self = Self::Windows(TraceSampling {
         every: 50_000_000,
         window: 500_000,
         warm: 500_000,
     });
 
-    pub(crate) const fn windows(self) -> Option<Sampling> {
+    pub(crate) const fn windows(self) -> Option<TraceSampling> {
         match self {
             Self::None => None,
             Self::Windows(sampling) => Some(sampling),
@@ -75,7 +75,7 @@ fn parse_sampling(text: &str) -> Result<SamplingChoice, String> {
     if text == "none" {
         return Ok(SamplingChoice::None);
     }
-    let mut sampling = Sampling {
+    let mut sampling = TraceSampling {
         every: 0,
         window: 0,
         warm: 0,
@@ -92,7 +92,7 @@ fn parse_sampling(text: &str) -> Result<SamplingChoice, String> {
                 ));
             }
         };
-        *place = count::<u64>(0..=MOST_INSTRUCTIONS)(number)?;
+        *place = count_parser::<u64>(0..=MOST_INSTRUCTIONS)(number)?;
     }
     let recorded = sampling.window.saturating_add(sampling.warm);
     if sampling.window == 0 || recorded > sampling.every {

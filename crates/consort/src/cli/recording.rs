@@ -1,7 +1,7 @@
 //! Arguments of the verbs that write and read recordings.
 
-use super::count::{count, seed};
-use super::{Format, Jobs, NumbersOut, RunArgs, values};
+use super::count::{count_parser, seed_parser};
+use super::{Jobs, NumbersOut, OutputFormat, RunArgs, values};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -25,7 +25,7 @@ pub(crate) struct ReplayArgs {
     #[arg(short, long, value_name = "POLICY", add = values::live_policies())]
     pub(crate) policy: Option<String>,
     /// Seed of all randomness in the policy
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed())]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed_parser())]
     pub(crate) seed: u64,
     /// Write what ran when, and where it was and would have been placed, to FILE, for Perfetto
     #[arg(long, value_name = "FILE")]
@@ -38,7 +38,7 @@ pub(crate) struct ReplayArgs {
     pub(crate) numbers: NumbersOut,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: Format,
+    pub(crate) format: OutputFormat,
 }
 
 /// Arguments of `what-if`.
@@ -58,10 +58,10 @@ pub(crate) struct WhatIfArgs {
     #[arg(long, value_name = "NAME=FILE")]
     pub(crate) profile: Vec<String>,
     /// Runs of each policy, with successive seeds
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = count::<u32>(1..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = count_parser::<u32>(1..=10_000))]
     pub(crate) runs: u32,
     /// Seed of all randomness
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed())]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed_parser())]
     pub(crate) seed: u64,
     /// Write the result as a page for browsers to FILE as well
     #[arg(long, value_name = "FILE")]
@@ -71,7 +71,7 @@ pub(crate) struct WhatIfArgs {
     pub(crate) numbers: NumbersOut,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: Format,
+    pub(crate) format: OutputFormat,
     /// Number of runs at a time.
     #[command(flatten)]
     pub(crate) jobs: Jobs,

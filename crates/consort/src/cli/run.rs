@@ -1,14 +1,14 @@
 //! Arguments of `run`, and those that other verbs which manage threads share with it.
 
-use super::count::seed;
+use super::count::seed_parser;
 use super::values;
-use super::{Format, NumbersOut, parse_interval};
+use super::{NumbersOut, OutputFormat, parse_interval};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use consort_core::PuSet;
 use consort_linux::enforce::EnactChoice;
 use consort_linux::group::GroupName;
-use consort_linux::live::Watch;
+use consort_linux::live::WatchRate;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -17,8 +17,8 @@ fn enact_choices() -> impl TypedValueParser<Value = EnactChoice> {
     PossibleValuesParser::new(EnactChoice::NAMES).try_map(|name| name.parse::<EnactChoice>())
 }
 
-pub(super) fn watches() -> impl TypedValueParser<Value = Watch> {
-    PossibleValuesParser::new(Watch::NAMES).try_map(|name| name.parse::<Watch>())
+pub(super) fn watch_choices() -> impl TypedValueParser<Value = WatchRate> {
+    PossibleValuesParser::new(WatchRate::NAMES).try_map(|name| name.parse::<WatchRate>())
 }
 
 /// Options of managing threads, whatever they belong to.
@@ -45,13 +45,13 @@ pub(crate) struct ManageArgs {
     pub(crate) cookies: bool,
     /// Rate at which programs are watched: full, or light, which costs them less and leaves figures
     /// and classes rougher
-    #[arg(long, value_name = "RATE", value_parser = watches())]
-    pub(crate) watch: Option<Watch>,
+    #[arg(long, value_name = "RATE", value_parser = watch_choices())]
+    pub(crate) watch: Option<WatchRate>,
     /// Decide and report, but change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Seed of all randomness in the policy
-    #[arg(long, value_name = "N", value_parser = seed())]
+    #[arg(long, value_name = "N", value_parser = seed_parser())]
     pub(crate) seed: Option<u64>,
     /// Also manage threads whose affinity somebody set on purpose
     #[arg(long = "override")]
@@ -91,7 +91,7 @@ pub(crate) struct RunArgs {
     /// Output format of the report; json and csv take stdout for themselves and send the command's
     /// output to stderr
     #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: Format,
+    pub(crate) format: OutputFormat,
     /// Measures of programs that this machine cannot count, from FILE: a report of a run on one that
     /// can, or written by hand (docs/groups.md)
     #[arg(long, value_name = "FILE")]

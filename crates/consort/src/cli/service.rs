@@ -1,6 +1,6 @@
 //! Arguments of what stays: the daemon, and the verbs that speak with it.
 
-use super::{Format, ListOut, ManageArgs, parse_interval};
+use super::{ListOut, ManageArgs, OutputFormat, parse_interval};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -17,19 +17,19 @@ pub(crate) struct DaemonArgs {
 
 /// Daemon to speak with, and the format of its answers.
 #[derive(Clone, Debug, Args)]
-pub(crate) struct DaemonAt {
+pub(crate) struct DaemonTarget {
     /// Socket of the daemon, instead of this user's or the host's
     #[arg(long, value_name = "PATH")]
     pub(crate) socket: Option<PathBuf>,
     /// Output format of its answer
     #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: Format,
+    pub(crate) format: OutputFormat,
 }
 
 /// Processes, units or control groups to manage, or to manage no longer.
 #[derive(Clone, Debug, Args)]
 #[group(required = true, multiple = true)]
-pub(crate) struct Targets {
+pub(crate) struct TargetArgs {
     /// Processes, each with what it has started and will start
     #[arg(value_name = "PID")]
     pub(crate) pids: Vec<u32>,
@@ -46,11 +46,11 @@ pub(crate) struct Targets {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct AttachArgs {
     #[command(flatten)]
-    pub(crate) targets: Targets,
+    pub(crate) targets: TargetArgs,
     #[command(flatten)]
     pub(crate) manage: ManageArgs,
     #[command(flatten)]
-    pub(crate) at: DaemonAt,
+    pub(crate) at: DaemonTarget,
     /// Manage here, until nothing is left of it or Ctrl-C, even where a daemon runs
     #[arg(long)]
     pub(crate) foreground: bool,
@@ -69,16 +69,16 @@ pub(crate) struct AttachArgs {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct DetachArgs {
     #[command(flatten)]
-    pub(crate) targets: Targets,
+    pub(crate) targets: TargetArgs,
     #[command(flatten)]
-    pub(crate) at: DaemonAt,
+    pub(crate) at: DaemonTarget,
 }
 
 /// Arguments of `status`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct StatusArgs {
     #[command(flatten)]
-    pub(crate) at: DaemonAt,
+    pub(crate) at: DaemonTarget,
     #[command(flatten)]
     pub(crate) list: ListOut,
 }
@@ -104,7 +104,7 @@ pub(crate) struct ExplainArgs {
     #[arg(value_name = "THREAD")]
     pub(crate) tid: u32,
     #[command(flatten)]
-    pub(crate) at: DaemonAt,
+    pub(crate) at: DaemonTarget,
 }
 
 /// Arguments of `config`.
@@ -125,11 +125,11 @@ pub(crate) enum ConfigTask {
         file: Option<PathBuf>,
         /// Output format of the settings in force
         #[arg(long, value_enum, default_value_t)]
-        format: Format,
+        format: OutputFormat,
     },
     /// Tell the daemon to read its configuration again
     Reload {
         #[command(flatten)]
-        at: DaemonAt,
+        at: DaemonTarget,
     },
 }

@@ -1,9 +1,9 @@
 //! Arguments of the verbs that run a workload on a described machine.
 
-use super::count::{count, seed};
+use super::count::{count_parser, seed_parser};
 use super::time::parse_simulated;
 use super::values;
-use super::{Format, Jobs};
+use super::{Jobs, OutputFormat};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -27,14 +27,14 @@ pub(crate) struct SetupArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_simulated, default_value = "30s")]
     pub(crate) alone: Duration,
     /// Seed of all randomness; the same seed gives the same result on every host
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed())]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed_parser())]
     pub(crate) seed: u64,
     /// Write every number to FILE.csv, FILE.arrow or FILE.parquet, one per row: case, policy, seed, program, measure, value, unit
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: Format,
+    pub(crate) format: OutputFormat,
 }
 
 /// Arguments of `simulate`.
@@ -56,7 +56,7 @@ pub(crate) struct SimulateArgs {
     #[arg(long, value_enum, default_value_t)]
     pub(crate) fidelity: Fidelity,
     /// Instructions of each program that the reference measures, after as many to warm caches; all of its trace if not given
-    #[arg(long, value_name = "N", value_parser = count::<u64>(1..=1_000_000_000))]
+    #[arg(long, value_name = "N", value_parser = count_parser::<u64>(1..=1_000_000_000))]
     pub(crate) instructions: Option<u64>,
 }
 
@@ -83,7 +83,7 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "POLICY", add = values::simulated_policy())]
     pub(crate) baseline: Option<String>,
     /// Runs of each policy, with successive seeds
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = count::<u32>(1..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = count_parser::<u32>(1..=10_000))]
     pub(crate) runs: u32,
     /// Number of runs at a time.
     #[command(flatten)]

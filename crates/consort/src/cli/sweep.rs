@@ -1,7 +1,7 @@
 //! Arguments of `sweep`.
 
-use super::count::count;
-use super::{Format, Jobs, ListOut};
+use super::count::count_parser;
+use super::{Jobs, ListOut, OutputFormat};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -88,10 +88,10 @@ pub(crate) struct SubmitArgs {
     #[arg(long, value_name = "SIZE", default_value = "512M")]
     pub(crate) mem: String,
     /// Worker threads of a shard
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = count::<u32>(1..=1024))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = count_parser::<u32>(1..=1024))]
     pub(crate) cpus: u32,
     /// Tasks of one array job; not more than the cluster's MaxArraySize less one
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = count::<u32>(1..=4_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = count_parser::<u32>(1..=4_000_000))]
     pub(crate) array_size: u32,
     /// Write the scripts and print how they would be submitted, and submit nothing
     #[arg(long)]
@@ -112,7 +112,7 @@ pub(crate) struct SweepStatusArgs {
     pub(crate) list: ListOut,
     /// Output format; csv lists the shards that are missing
     #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: Format,
+    pub(crate) format: OutputFormat,
 }
 
 /// Arguments of `sweep merge`.

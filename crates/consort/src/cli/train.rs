@@ -1,9 +1,9 @@
 //! Arguments of `train`: models from runs of programs together.
 
-use super::count::{count, seed};
+use super::count::{count_parser, seed_parser};
 use super::time::parse_simulated;
 use super::values::{self, LIVE};
-use super::{Format, Jobs};
+use super::{Jobs, OutputFormat};
 use clap::Args;
 use consort_core::quote::split_unquoted;
 use std::path::PathBuf;
@@ -20,16 +20,16 @@ pub(crate) struct TrainArgs {
     #[arg(short, long, value_name = "PROGRAMS", add = values::program_list())]
     programs: Vec<String>,
     /// Threads per core to train for, by comma; 2 and, where a simulated core takes as many, 4
-    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = count::<u32>(2..=8))]
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = count_parser::<u32>(2..=8))]
     pub(crate) ways: Vec<u32>,
     /// Time of each run; 10s simulated, 500ms live
     #[arg(long, value_name = "TIME", value_parser = parse_simulated)]
     pub(crate) seconds: Option<Duration>,
     /// Parts into which the programs are divided, each held out once to test on
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = count::<u32>(2..=100))]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = count_parser::<u32>(2..=100))]
     pub(crate) folds: u32,
     /// Seed of all randomness
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed())]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed_parser())]
     pub(crate) seed: u64,
     /// Write the model to FILE; or every number to FILE.csv, FILE.arrow or FILE.parquet, one per row: case, policy, seed, program, measure, value, unit; or both, each with its --out
     #[arg(short, long, value_name = "FILE")]
@@ -48,7 +48,7 @@ pub(crate) struct TrainArgs {
     pub(crate) jobs: Jobs,
     /// Output format; csv lists the components
     #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: Format,
+    pub(crate) format: OutputFormat,
 }
 
 impl TrainArgs {

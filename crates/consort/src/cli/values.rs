@@ -3,7 +3,7 @@
 use crate::descriptions::{self, Programs};
 use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter};
 use clap_complete::{ArgValueCandidates, ArgValueCompleter};
-use consort_core::mapping::Scheme;
+use consort_core::mapping::MappingScheme;
 use consort_core::policies::REGISTRY;
 use consort_core::policy::PolicyInfo;
 use consort_sim::workload::ProgramSource;
@@ -26,12 +26,14 @@ const SYSTEMS: [&str; 5] = [
     "pinned",
 ];
 
-fn plain<S: Into<String>>(names: impl IntoIterator<Item = S>) -> Vec<CompletionCandidate> {
+fn plain_candidates<S: Into<String>>(
+    names: impl IntoIterator<Item = S>,
+) -> Vec<CompletionCandidate> {
     let names = names.into_iter().map(Into::into);
     names.map(CompletionCandidate::new).collect()
 }
 
-fn both(
+fn join_candidates(
     mut names: Vec<CompletionCandidate>,
     more: Vec<CompletionCandidate>,
 ) -> Vec<CompletionCandidate> {
@@ -48,16 +50,21 @@ fn policies(wanted: fn(&PolicyInfo) -> bool) -> Vec<CompletionCandidate> {
 }
 
 fn simulated_policies() -> Vec<CompletionCandidate> {
-    both(plain(SYSTEMS), policies(|policy| policy.simulated))
+    join_candidates(
+        plain_candidates(SYSTEMS),
+        policies(|policy| policy.simulated),
+    )
 }
 
 fn program_names() -> Vec<CompletionCandidate> {
-    plain(Programs.programs())
+    plain_candidates(Programs.programs())
 }
 
 /// Policies of `run`.
 pub(super) fn live_policies() -> ArgValueCandidates {
-    ArgValueCandidates::new(|| both(plain(["auto"]), policies(|policy| policy.live)))
+    ArgValueCandidates::new(|| {
+        join_candidates(plain_candidates(["auto"]), policies(|policy| policy.live))
+    })
 }
 
 /// A policy of a simulation.
@@ -67,37 +74,39 @@ pub(super) fn simulated_policy() -> ArgValueCandidates {
 
 /// Policies of simulations, by comma.
 pub(super) fn policy_list() -> ArgValueCompleter {
-    after_last(",", simulated_policies)
+    complete_after_last(",", simulated_policies)
 }
 
 /// Described machines, or files.
 pub(super) fn machines() -> ArgValueCompleter {
-    or_files(|| plain(descriptions::machines()))
+    complete_or_files(|| plain_candidates(descriptions::machines()))
 }
 
 /// Described machines, this one, or files.
 pub(super) fn machines_and_live() -> ArgValueCompleter {
-    or_files(|| plain([vec![LIVE.to_owned()], descriptions::machines()].concat()))
+    complete_or_files(|| {
+        plain_candidates([vec![LIVE.to_owned()], descriptions::machines()].concat())
+    })
 }
 
 /// Programs, or files.
 pub(super) fn programs() -> ArgValueCompleter {
-    or_files(program_names)
+    complete_or_files(program_names)
 }
 
 /// Programs, by comma.
 pub(super) fn program_list() -> ArgValueCompleter {
-    after_last(",", program_names)
+    complete_after_last(",", program_names)
 }
 
 /// Programs within an expression such as `4*hmmer+2*povray`.
 pub(super) fn workloads() -> ArgValueCompleter {
-    after_last("*+", program_names)
+    complete_after_last("*+", program_names)
 }
 
 /// Suites of programs.
 pub(super) fn suites() -> ArgValueCandidates {
-    ArgValueCandidates::new(|| plain(Programs.suites()))
+    ArgValueCandidates::new(|| plain_candidates(Programs.suites()))
 }
 
 /// Studies, all of them, or their list.
@@ -108,15 +117,15 @@ pub(super) fn study_ids() -> ArgValueCandidates {
         };
         let known = consort_lab::registry();
         let ids = known.iter().flat_map(|known| known.list().map(titled));
-        both(plain(["list", "all"]), ids.collect())
+        join_candidates(plain_candidates(["list", "all"]), ids.collect())
     })
 }
 
 /// Benches.
 pub(super) fn benches() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
-        plain(
-            crate::commands::bench::all()
+        plain_candidates(
+            crate::commands::bench::all_benches()
                 .iter()
                 .map(|bench| bench.name()),
         )
@@ -125,32 +134,34 @@ pub(super) fn benches() -> ArgValueCandidates {
 
 /// Groups of checks.
 pub(super) fn check_groups() -> ArgValueCandidates {
-    ArgValueCandidates::new(|| plain(consort_validate::GROUPS.iter().map(|group| group.name)))
+    ArgValueCandidates::new(|| {
+        plain_candidates(consort_validate::GROUPS.iter().map(|group| group.name))
+    })
 }
 
 /// Mappings, by comma.
 pub(super) fn mappings() -> ArgValueCompleter {
     let names = || {
-        let schemes = Scheme::ALL.iter().map(|scheme| scheme.name());
-        plain(["os", "all"].into_iter().chain(schemes))
+        let schemes = MappingScheme::ALL.iter().map(|scheme| scheme.name());
+        plain_candidates(["os", "all"].into_iter().chain(schemes))
     };
-    after_last(",", names)
+    complete_after_last(",", names)
 }
 
 /// A command and its arguments: programs that can be executed, then files.
 pub(super) fn command() -> ArgValueCompleter {
-    ArgValueCompleter::new(Command)
+    ArgValueCompleter::new(CommandCompleter)
 }
 
-struct Command;
+struct CommandCompleter;
 
-impl ValueCompleter for Command {
+impl ValueCompleter for CommandCompleter {
     fn complete(&self, current: &OsStr) -> Vec<CompletionCandidate> {
         let given = current.to_string_lossy();
         if given.contains('/') {
             return files(current);
         }
-        let mut found = plain(executables(&given));
+        let mut found = plain_candidates(executables(&given));
         found.extend(files(current));
         found
     }
@@ -187,22 +198,22 @@ fn files(current: &OsStr) -> Vec<CompletionCandidate> {
     PathCompleter::any().complete(current)
 }
 
-fn beginning_so(names: Vec<CompletionCandidate>, beginning: &str) -> Vec<CompletionCandidate> {
+fn filter_by_prefix(names: Vec<CompletionCandidate>, beginning: &str) -> Vec<CompletionCandidate> {
     let fits =
         |name: &CompletionCandidate| name.get_value().to_string_lossy().starts_with(beginning);
     names.into_iter().filter(fits).collect()
 }
 
-fn or_files(names: fn() -> Vec<CompletionCandidate>) -> ArgValueCompleter {
+fn complete_or_files(names: fn() -> Vec<CompletionCandidate>) -> ArgValueCompleter {
     ArgValueCompleter::new(move |current: &OsStr| {
-        let mut found = beginning_so(names(), &current.to_string_lossy());
+        let mut found = filter_by_prefix(names(), &current.to_string_lossy());
         found.extend(files(current));
         found
     })
 }
 
 /// Names for what follows the last of these separators; what precedes stays.
-fn after_last(
+fn complete_after_last(
     separators: &'static str,
     names: fn() -> Vec<CompletionCandidate>,
 ) -> ArgValueCompleter {
@@ -212,7 +223,7 @@ fn after_last(
             .rfind(|c| separators.contains(c))
             .map_or(0, |at| at + 1);
         let (before, begun) = current.split_at(start);
-        let found = beginning_so(names(), begun).into_iter();
+        let found = filter_by_prefix(names(), begun).into_iter();
         found.map(|name| name.add_prefix(before)).collect()
     })
 }

@@ -1,18 +1,18 @@
 //! `consort machine --check`: every event against kernels with known counts.
 
 use crate::cli::MachineArgs;
-use crate::output::{self, Column, number, text};
+use crate::output::{self, OutputColumn, number, text};
 use crate::table_file;
 use anyhow::Result;
 use consort_kernels::counted::{CountedLoop, LOOPS};
-use consort_linux::counters::{CheckKernel, CheckRow, ExpectedCounts, Verdict, check};
+use consort_linux::counters::{CheckKernel, CheckRow, EventVerdict, ExpectedCounts, check};
 use consort_linux::live::Host;
 use serde::Serialize;
 use std::process::ExitCode;
 
 /// One row of the self-test.
 #[derive(Serialize)]
-struct Row {
+struct EventCheckRow {
     event: String,
     kernel: String,
     expected: Option<f64>,
@@ -24,7 +24,7 @@ struct Row {
     reason: Option<String>,
 }
 
-const COLUMNS: &[Column<Row>] = &[
+const COLUMNS: &[OutputColumn<EventCheckRow>] = &[
     text("event", |r| r.event.clone()),
     text("kernel", |r| r.kernel.clone()),
     number("expected", |r| count(r.expected)),
@@ -43,17 +43,20 @@ fn count(value: Option<f64>) -> String {
 
 /// Runs the self-test; exit code 1 when an event is wrong: its tier must not be trusted.
 pub(crate) fn execute(args: &MachineArgs, host: &Host) -> Result<ExitCode> {
-    let rows = rows(host);
-    table_file::list(args.list_out.out.as_deref(), COLUMNS, &rows)?;
+    let rows = check_events(host);
+    table_file::write_list(args.list_out.out.as_deref(), COLUMNS, &rows)?;
     let mut out = output::stdout();
     output::print(&mut out, args.format, COLUMNS, &rows, &rows)?;
     let wrong = rows.iter().any(|row| row.verdict == "wrong");
     Ok(ExitCode::from(u8::from(wrong)))
 }
 
-fn rows(host: &Host) -> Vec<Row> {
+fn check_events(host: &Host) -> Vec<EventCheckRow> {
     let runs: Vec<_> = LOOPS.iter().map(|l| move |n: u64| _ = l.run(n)).collect();
-    let counts: Vec<_> = LOOPS.iter().map(|l| move |n: u64| expected(l, n)).collect();
+    let counts: Vec<_> = LOOPS
+        .iter()
+        .map(|l| move |n: u64| expected_counts(l, n))
+        .collect();
     let kernels: Vec<CheckKernel<'_>> = LOOPS
         .iter()
         .zip(runs.iter().zip(&counts))
@@ -68,7 +71,7 @@ fn rows(host: &Host) -> Vec<Row> {
     checked.into_iter().map(row).collect()
 }
 
-fn expected(counted: &CountedLoop, iterations: u64) -> ExpectedCounts {
+fn expected_counts(counted: &CountedLoop, iterations: u64) -> ExpectedCounts {
     let known = counted.counts(iterations);
     ExpectedCounts {
         instructions: known.instructions,
@@ -79,13 +82,13 @@ fn expected(counted: &CountedLoop, iterations: u64) -> ExpectedCounts {
     }
 }
 
-fn row(row: CheckRow) -> Row {
+fn row(row: CheckRow) -> EventCheckRow {
     let (verdict, reason) = match row.verdict {
-        Verdict::Ok => ("ok", None),
-        Verdict::Wrong(why) => ("wrong", Some(why)),
-        Verdict::Skipped(why) => ("skipped", Some(why)),
+        EventVerdict::Ok => ("ok", None),
+        EventVerdict::Wrong(why) => ("wrong", Some(why)),
+        EventVerdict::Skipped(why) => ("skipped", Some(why)),
     };
-    Row {
+    EventCheckRow {
         relative_error: row.relative_error,
         event: row.event,
         kernel: row.kernel,

@@ -3,37 +3,38 @@
 use crate::cli::{CompareArgs, LIVE, SetupArgs};
 use crate::descriptions;
 use crate::failure::bad_input;
-use crate::long_file::LongFile;
-use crate::output::{self, Column, number, text};
+use crate::long_file::LongTableFile;
+use crate::output::{self, OutputColumn, number, text};
 use crate::progress;
 use anyhow::Result;
 use consort_core::quote::split_unquoted;
 use consort_experiment::{
-    Comparison, Contender, Experiment, ExperimentError, Measure, Row, baseline, compare_runs,
+    Contender, ContenderRow, Experiment, ExperimentError, MeanEstimate, PolicyComparison,
+    compare_runs, find_baseline,
 };
-use consort_experiment::{Context, Progress, Scale};
+use consort_experiment::{ExperimentContext, Scale, StageProgress};
 use std::process::ExitCode;
 
-pub(super) const COLUMNS: &[Column<Row>] = &[
+pub(super) const COLUMNS: &[OutputColumn<ContenderRow>] = &[
     text("policy", |r| r.policy.clone()),
-    number("STP", |r| show(r.stp, 3)),
-    number("speedup", |r| show(r.speedup, 3)),
-    number("ANTT", |r| show(r.antt, 3)),
-    number("unfairness", |r| show(r.unfairness, 3)),
-    number("makespan (s)", |r| show(r.makespan_s, 2)),
-    number("energy (J)", |r| show(r.energy_j, 0)),
-    number("ED (J s)", |r| show(r.ed, 0)),
-    number("moves", |r| show(r.moves, 1)),
+    number("STP", |r| format_estimate(r.stp, 3)),
+    number("speedup", |r| format_estimate(r.speedup, 3)),
+    number("ANTT", |r| format_estimate(r.antt, 3)),
+    number("unfairness", |r| format_estimate(r.unfairness, 3)),
+    number("makespan (s)", |r| format_estimate(r.makespan_s, 2)),
+    number("energy (J)", |r| format_estimate(r.energy_j, 0)),
+    number("ED (J s)", |r| format_estimate(r.ed, 0)),
+    number("moves", |r| format_estimate(r.moves, 1)),
 ];
 
 pub(crate) fn execute(args: &CompareArgs) -> Result<ExitCode> {
     let experiment = experiment(&args.setup)?;
     let contenders = contenders(&args.policies, &args.setup.os)?;
-    let baseline = baseline(&contenders, args.baseline.as_deref()).map_err(bad_input)?;
-    let file = LongFile::begin(&args.setup, &experiment.workload.text)?;
-    let progress = progress::counted("runs");
-    let tell = |at: Progress| progress.at(at.done, at.total);
-    let context = Context::new(args.setup.seed, Scale::Full, args.jobs.workers(), &tell);
+    let baseline = find_baseline(&contenders, args.baseline.as_deref()).map_err(bad_input)?;
+    let file = LongTableFile::begin(&args.setup, &experiment.workload.text)?;
+    let progress = progress::start_meter("runs");
+    let tell = |at: StageProgress| progress.set_done(at.done, at.total);
+    let context = ExperimentContext::new(args.setup.seed, Scale::Full, args.jobs.workers(), &tell);
     let runs = args.runs as usize;
     let compared = compare_runs(&experiment, &contenders, baseline, runs, &context);
     progress.finish();
@@ -48,9 +49,9 @@ pub(crate) fn execute(args: &CompareArgs) -> Result<ExitCode> {
         &comparison.results,
         &comparison,
     )?;
-    if args.setup.format == crate::cli::Format::Table {
+    if args.setup.format == crate::cli::OutputFormat::Table {
         let machine = descriptions::label(&args.setup.machine, &comparison.machine);
-        output::people(&mut out, &footer(&comparison, &machine))?;
+        output::print_text(&mut out, &footer(&comparison, &machine))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -103,14 +104,14 @@ pub(super) fn contenders(policies: &[String], os: &str) -> Result<Vec<Contender>
     contenders.collect::<Result<_, _>>().map_err(refusal)
 }
 
-fn show(measure: Measure, digits: usize) -> String {
+fn format_estimate(measure: MeanEstimate, digits: usize) -> String {
     match measure.ci95 {
         Some(ci) => format!("{:.digits$} ±{ci:.digits$}", measure.mean),
         None => format!("{:.digits$}", measure.mean),
     }
 }
 
-fn footer(comparison: &Comparison, machine: &str) -> String {
+fn footer(comparison: &PolicyComparison, machine: &str) -> String {
     format!(
         "\n{} on {}: mean of {} runs each, ± half a 95 % interval (Student's t); \
          speedup is STP over that of {}, run by run (geometric). Simulated; machine and \

@@ -1,13 +1,13 @@
 //! `consort config`: what the configuration says, and having it read again.
 
-use super::ask::{reach, refused};
+use super::daemon_requests::{connect_to_daemon, refusal_as_input};
 use super::manage::check_policies;
-use crate::cli::{ConfigArgs, ConfigTask, Format};
-use crate::config::{self, Config};
+use crate::cli::{ConfigArgs, ConfigTask, OutputFormat};
+use crate::config::{self, ConsortConfig};
 use crate::failure::as_bad_input;
 use crate::output;
 use anyhow::Result;
-use consort_linux::control::Request;
+use consort_linux::control::DaemonRequest;
 use serde_json::Value;
 use std::process::ExitCode;
 
@@ -19,13 +19,15 @@ pub(crate) fn execute(args: &ConfigArgs) -> Result<ExitCode> {
             show(&config, *format)?;
         }
         ConfigTask::Reload { at } => {
-            let answer = reach(at.socket.as_deref())?
-                .ask(&Request::Reload)
-                .map_err(refused)?;
+            let answer = connect_to_daemon(at.socket.as_deref())?
+                .send_request(&DaemonRequest::Reload)
+                .map_err(refusal_as_input)?;
             let mut out = output::stdout();
             match at.format {
-                Format::Json => output::json(&mut out, &answer)?,
-                Format::Table | Format::Csv => output::people(&mut out, &reloaded(&answer))?,
+                OutputFormat::Json => output::write_json(&mut out, &answer)?,
+                OutputFormat::Table | OutputFormat::Csv => {
+                    output::print_text(&mut out, &reload_text(&answer))?
+                }
             }
         }
     }
@@ -33,7 +35,7 @@ pub(crate) fn execute(args: &ConfigArgs) -> Result<ExitCode> {
 }
 
 /// Text for a reload, with the keys that it did not apply.
-fn reloaded(answer: &Value) -> String {
+fn reload_text(answer: &Value) -> String {
     let keys = answer.get("after_restart").and_then(Value::as_array);
     let keys: Vec<&str> = keys
         .into_iter()
@@ -48,10 +50,10 @@ fn reloaded(answer: &Value) -> String {
     text
 }
 
-fn show(config: &Config, format: Format) -> Result<()> {
+fn show(config: &ConsortConfig, format: OutputFormat) -> Result<()> {
     let mut out = output::stdout();
-    if format == Format::Json {
-        return output::json(&mut out, config);
+    if format == OutputFormat::Json {
+        return output::write_json(&mut out, config);
     }
     let files: Vec<String> = config
         .files
@@ -63,6 +65,6 @@ fn show(config: &Config, format: Format) -> Result<()> {
         files => format!("read: {}", files.join(", ")),
     };
     let text = toml::to_string(config)?;
-    output::people(&mut out, &format!("# {read}\n{text}"))?;
+    output::print_text(&mut out, &format!("# {read}\n{text}"))?;
     Ok(())
 }

@@ -1,6 +1,5 @@
 //! The verbs, one file each.
 
-pub(crate) mod ask;
 pub(crate) mod attach;
 pub(crate) mod bench;
 mod check;
@@ -8,6 +7,7 @@ pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod daemon;
+pub(crate) mod daemon_requests;
 pub(crate) mod machine;
 pub(crate) mod man;
 pub(crate) mod manage;

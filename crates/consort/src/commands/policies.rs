@@ -1,14 +1,14 @@
 //! `consort policies`: the registry as a table.
 
 use crate::cli::PoliciesArgs;
-use crate::output::{self, Column, extra_text, number, text};
+use crate::output::{self, OutputColumn, extra_text, number, text};
 use crate::table_file;
 use anyhow::Result;
 use consort_core::policies::REGISTRY;
 use consort_core::policy::PolicyInfo;
 use std::process::ExitCode;
 
-const COLUMNS: &[Column<PolicyInfo>] = &[
+const COLUMNS: &[OutputColumn<PolicyInfo>] = &[
     text("name", |p| p.name.to_owned()),
     extra_text("family", |p| p.family.to_owned()),
     text("needs", |p| {
@@ -31,7 +31,7 @@ const COLUMNS: &[Column<PolicyInfo>] = &[
 ];
 
 pub(crate) fn execute(args: &PoliciesArgs) -> Result<ExitCode> {
-    table_file::list(args.list.out.as_deref(), COLUMNS, REGISTRY)?;
+    table_file::write_list(args.list.out.as_deref(), COLUMNS, REGISTRY)?;
     let mut out = output::stdout();
     output::print(&mut out, args.format, COLUMNS, REGISTRY, REGISTRY)?;
     Ok(ExitCode::SUCCESS)

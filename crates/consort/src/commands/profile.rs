@@ -5,33 +5,37 @@ mod page;
 mod threads;
 mod watch;
 
-use crate::cli::{self, Format, ProfileArgs, SamplingChoice};
+use crate::cli::{self, OutputFormat, ProfileArgs, SamplingChoice};
 use crate::failure::{bad_input, warn};
 use crate::out_file::OutFile;
 use crate::output;
 use crate::progress;
-use crate::table_file::TableFile;
+use crate::table_file::TableOutput;
 use anyhow::{Context, Result, anyhow};
-use consort_ops::trace::About;
-use consort_profile::recorder::{self, EndReason, Ended, Extent, Output, RecordError};
-use consort_profile::{Profile, Profiler, Role, Threads, Told};
-use figures::{COLUMNS, Figure, figures};
+use consort_ops::trace::TraceInfo;
+use consort_profile::recorder::{
+    self, EndReason, OutputDestination, ProgramRecordError, RecordedPart, RecordingOutcome,
+};
+use consort_profile::{
+    ProgramFileHeader, ProgramProfile, ProgramProfiler, ThreadRelations, ThreadRole,
+};
+use figures::{COLUMNS, ProfileFigure, figures};
 use serde::Serialize;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitCode;
-use watch::Watched;
+use watch::ProgressSink;
 
 /// The JSON document.
 #[derive(Serialize)]
-struct Document<'a> {
+struct ProfileDocument<'a> {
     program: &'a str,
     executed: u64,
     profiled: u64,
     windows: u64,
     phases: usize,
     method: &'static str,
-    figures: &'a [Figure],
+    figures: &'a [ProfileFigure],
     notes: &'a [String],
 }
 
@@ -40,15 +44,15 @@ const METHOD: &str = "user mode under qemu, all threads; LRU stack distances, TA
 
 pub(crate) fn execute(args: &ProfileArgs) -> Result<ExitCode> {
     // Before anything is run, so that a bad path wastes no time.
-    let file = out_file("profile", cli::own(&args.out), args.force)?;
-    let table = TableFile::beside(&args.out)?;
+    let file = out_file("profile", cli::own_output(&args.out), args.force)?;
+    let table = TableOutput::begin_from_out(&args.out)?;
     let page = out_file("page", args.report_html.as_deref(), args.force)?;
     check_trace_path(args)?;
     let extent = extent(args);
-    let mut profiler = Profiler::new(extent, args.trace.is_some());
-    let ended = recorded(args, extent, &mut profiler)?;
+    let mut profiler = ProgramProfiler::new(extent, args.trace.is_some());
+    let ended = record_program(args, extent, &mut profiler)?;
     check_end(&ended)?;
-    let profile = profiler.profile();
+    let profile = profiler.finish_profile();
     if profile.figures.mix.instructions == 0 {
         return Err(too_short(&ended));
     }
@@ -72,10 +76,14 @@ fn out_file(what: &'static str, path: Option<&Path>, force: bool) -> Result<Opti
         .transpose()
 }
 
-fn recorded(args: &ProfileArgs, extent: Extent, profiler: &mut Profiler) -> Result<Ended> {
-    let output = output_of(args);
-    let bar = progress::instructions(extent.limit, output == Output::Aside);
-    let mut sink = Watched {
+fn record_program(
+    args: &ProfileArgs,
+    extent: RecordedPart,
+    profiler: &mut ProgramProfiler,
+) -> Result<RecordingOutcome> {
+    let output = program_output(args);
+    let bar = progress::start_instruction_meter(extent.limit, output == OutputDestination::Aside);
+    let mut sink = ProgressSink {
         profiler,
         bar: &bar,
         heard: 0,
@@ -85,7 +93,12 @@ fn recorded(args: &ProfileArgs, extent: Extent, profiler: &mut Profiler) -> Resu
     ended.map_err(refusal)
 }
 
-fn html(profile: &Profile, args: &ProfileArgs, name: &str, ended: &Ended) -> Result<String> {
+fn html(
+    profile: &ProgramProfile,
+    args: &ProfileArgs,
+    name: &str,
+    ended: &RecordingOutcome,
+) -> Result<String> {
     let mut facts = vec![
         format!("Command: {}", command(args)),
         summary(profile, ended),
@@ -104,7 +117,7 @@ fn command(args: &ProfileArgs) -> String {
     parts.collect::<Vec<_>>().join(" ")
 }
 
-fn summary(profile: &Profile, ended: &Ended) -> String {
+fn summary(profile: &ProgramProfile, ended: &RecordingOutcome) -> String {
     format!(
         "{} of {} instructions in {} window(s), {} phase(s), {:.1} system calls per 10^6 instructions; {METHOD}",
         profile.figures.mix.instructions,
@@ -115,22 +128,22 @@ fn summary(profile: &Profile, ended: &Ended) -> String {
     )
 }
 
-fn extent(args: &ProfileArgs) -> Extent {
+fn extent(args: &ProfileArgs) -> RecordedPart {
     let usual = match args.instructions {
         Some(_) => SamplingChoice::None,
         None => SamplingChoice::USUAL,
     };
-    Extent {
+    RecordedPart {
         skip: args.skip,
         limit: args.instructions,
         sampling: args.sampling.unwrap_or(usual).windows(),
     }
 }
 
-fn output_of(args: &ProfileArgs) -> Output {
+fn program_output(args: &ProfileArgs) -> OutputDestination {
     match args.format {
-        Format::Table => Output::Same,
-        Format::Json | Format::Csv => Output::Aside,
+        OutputFormat::Table => OutputDestination::Same,
+        OutputFormat::Json | OutputFormat::Csv => OutputDestination::Aside,
     }
 }
 
@@ -142,19 +155,19 @@ fn check_trace_path(args: &ProfileArgs) -> Result<()> {
 }
 
 /// Marks what the user has to put right as bad input; the rest is a failed run.
-fn refusal(error: RecordError) -> anyhow::Error {
+fn refusal(error: ProgramRecordError) -> anyhow::Error {
     match error {
-        RecordError::NoCommand
-        | RecordError::NotFound { .. }
-        | RecordError::Unreadable { .. }
-        | RecordError::Foreign { .. } => bad_input(error),
+        ProgramRecordError::NoCommand
+        | ProgramRecordError::NotFound { .. }
+        | ProgramRecordError::Unreadable { .. }
+        | ProgramRecordError::Foreign { .. } => bad_input(error),
         other => other.into(),
     }
 }
 
 /// Refuses a program that fails: it did not do what it is to be profiled at. One that was ended on
 /// purpose, by the limit or from the terminal, did.
-fn check_end(ended: &Ended) -> Result<()> {
+fn check_end(ended: &RecordingOutcome) -> Result<()> {
     let interrupted = ended.status.signal() == Some(nix::libc::SIGINT);
     if ended.reason == EndReason::Limit || ended.reason == EndReason::Replaced || interrupted {
         return Ok(());
@@ -171,7 +184,7 @@ fn check_end(ended: &Ended) -> Result<()> {
     }
 }
 
-fn too_short(ended: &Ended) -> anyhow::Error {
+fn too_short(ended: &RecordingOutcome) -> anyhow::Error {
     let hint = match ended.reason {
         EndReason::Replaced => "it replaced itself by another program: profile that one",
         _ => "use --sampling none, or a smaller --skip",
@@ -184,7 +197,7 @@ fn too_short(ended: &Ended) -> anyhow::Error {
 
 /// Returns the file's name if there is one, so that the program is found by it; else the program's.
 fn name(args: &ProfileArgs) -> String {
-    let stem = match cli::own(&args.out) {
+    let stem = match cli::own_output(&args.out) {
         Some(file) => file.file_stem(),
         None => args
             .command
@@ -192,16 +205,16 @@ fn name(args: &ProfileArgs) -> String {
             .map(Path::new)
             .and_then(Path::file_name),
     };
-    consort_profile::plain(&stem.unwrap_or_default().to_string_lossy())
+    consort_profile::sanitize_name(&stem.unwrap_or_default().to_string_lossy())
 }
 
 fn program_file(
-    profile: &Profile,
+    profile: &ProgramProfile,
     args: &ProfileArgs,
     name: &str,
     executed: u64,
 ) -> Result<String> {
-    let told = Told {
+    let told = ProgramFileHeader {
         name,
         command: &command(args),
         executed,
@@ -213,14 +226,14 @@ fn program_file(
 }
 
 fn save_trace(
-    profiler: Profiler,
+    profiler: ProgramProfiler,
     args: &ProfileArgs,
     name: &str,
     executed: u64,
     path: &Path,
 ) -> Result<()> {
     let extent = extent(args);
-    let about = About {
+    let about = TraceInfo {
         program: name.to_owned(),
         executed,
         skipped: extent.skip,
@@ -233,14 +246,14 @@ fn save_trace(
 }
 
 /// Describes the threads and their roles, and tells what is not seen of locks.
-fn notes_of(threads: &Threads) -> Vec<String> {
+fn thread_notes(threads: &ThreadRelations) -> Vec<String> {
     let mut notes = vec![format!(
         "{} threads, at most {} at a time share the work, in {} role(s)",
         threads.count,
         threads.at_once,
-        threads.at_work().count()
+        threads.working_roles().count()
     )];
-    notes.extend(threads.roles.iter().map(Role::told));
+    notes.extend(threads.roles.iter().map(ThreadRole::summary_line));
     if threads.locks.is_some() {
         let seen = "only locks that are taken by compare-and-exchange are seen: a lower bound";
         notes.push(seen.to_owned());
@@ -248,10 +261,10 @@ fn notes_of(threads: &Threads) -> Vec<String> {
     notes
 }
 
-fn notes(profile: &Profile, ended: &Ended) -> Vec<String> {
+fn notes(profile: &ProgramProfile, ended: &RecordingOutcome) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(threads) = &profile.threads {
-        notes.extend(notes_of(threads));
+        notes.extend(thread_notes(threads));
     }
     match ended.reason {
         EndReason::Replaced => {
@@ -266,13 +279,18 @@ fn notes(profile: &Profile, ended: &Ended) -> Vec<String> {
     notes
 }
 
-fn print(args: &ProfileArgs, name: &str, profile: &Profile, ended: &Ended) -> Result<()> {
+fn print(
+    args: &ProfileArgs,
+    name: &str,
+    profile: &ProgramProfile,
+    ended: &RecordingOutcome,
+) -> Result<()> {
     let figures = figures(profile, ended.executed);
     let notes = notes(profile, ended);
     match args.format {
-        Format::Json => output::json(
+        OutputFormat::Json => output::write_json(
             &mut output::stdout(),
-            &Document {
+            &ProfileDocument {
                 program: name,
                 executed: ended.executed,
                 profiled: profile.figures.mix.instructions,
@@ -283,13 +301,13 @@ fn print(args: &ProfileArgs, name: &str, profile: &Profile, ended: &Ended) -> Re
                 notes: &notes,
             },
         ),
-        Format::Csv => {
+        OutputFormat::Csv => {
             for note in &notes {
                 warn(&anyhow!("{note}"));
             }
-            output::csv(&mut output::stdout(), COLUMNS, &figures)
+            output::write_csv(&mut output::stdout(), COLUMNS, &figures)
         }
-        Format::Table => Ok(output::people_on_stderr(&table(
+        OutputFormat::Table => Ok(output::print_text_to_stderr(&table(
             name, profile, ended, &figures, &notes,
         ))?),
     }
@@ -297,9 +315,9 @@ fn print(args: &ProfileArgs, name: &str, profile: &Profile, ended: &Ended) -> Re
 
 fn table(
     name: &str,
-    profile: &Profile,
-    ended: &Ended,
-    figures: &[Figure],
+    profile: &ProgramProfile,
+    ended: &RecordingOutcome,
+    figures: &[ProfileFigure],
     notes: &[String],
 ) -> String {
     let mut text = output::table(COLUMNS, figures);

@@ -1,25 +1,26 @@
 //! `consort run`: a command under management.
 
-use super::manage::{self, Session, Setup, is_auto};
-use crate::cli::{Format, RecordArgs, RunArgs};
+use super::manage::{self, ManageSession, PolicySetup, is_auto};
+use crate::cli::{OutputFormat, RecordArgs, RunArgs};
 use crate::config::{self, RunConfig};
 use crate::failure::{as_bad_input, bad_input, warn, with_code};
 use crate::output;
-use crate::progress::Line;
+use crate::progress::ProgressVisibility;
 use crate::report::{self, COLUMNS, ReportFile, RunReport};
-use crate::table_file::TableFile;
+use crate::table_file::TableOutput;
 use anyhow::{Context, Result};
 use clap::Args;
-use consort_core::{Offers, hint};
+use consort_core::{SignalOffers, hint};
 use consort_linux::control::has_daemon;
 use consort_linux::enact::{LaunchError, runtime_dirs};
 use consort_linux::enforce::EnactChoice;
 use consort_linux::group::{Demands, GroupError, GroupName};
 use consort_linux::live::{
-    Begun, GroupSpec, Host, LaunchSpec, Live, LiveError, Recorded, Watch, program_name,
+    GroupTarget, Host, JoinOutcome, LaunchSpec, LiveError, LiveMachine, RecordedMeasures,
+    WatchRate, program_name,
 };
 use consort_linux::pause::PauseKind;
-use consort_trace::{About, Recorder};
+use consort_trace::{RecordingInfo, RecordingWriter};
 use std::cell::RefCell;
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -31,30 +32,33 @@ pub(crate) fn execute(args: &RunArgs) -> Result<ExitCode> {
     let config = config::load(args.manage.config.as_deref()).map_err(|e| as_bad_input(&e))?;
     // A group's leader manages the commands of all members.
     let host = match &args.group {
-        Some(_) => manage::look_for_others(&args.manage, &config.run)?,
-        None => manage::look(&args.manage, &config.run)?,
+        Some(_) => manage::discover_host_for_others(&args.manage, &config.run)?,
+        None => manage::discover_host(&args.manage, &config.run)?,
     };
     let mut offers = host.offers();
-    let recorded = args.profile.as_deref().map(|path| recorded(path, args));
+    let recorded = args
+        .profile
+        .as_deref()
+        .map(|path| read_measures(path, args));
     let recorded = recorded.transpose()?;
     if let Some(recorded) = &recorded {
         recorded.offer(&mut offers);
     }
     let enact = manage::enactors(&args.manage, &config.run, &host)?;
-    let cookies = manage::cookies(&args.manage, &config.run, &host, enact)?;
-    let setup = Setup::new(&args.manage, &config.run, &host.discovery.topology, &offers)?;
+    let cookies = manage::uses_cookies(&args.manage, &config.run, &host, enact)?;
+    let setup = PolicySetup::new(&args.manage, &config.run, &host.discovery.topology, &offers)?;
     let report_file = args.report.as_deref().map(ReportFile::create).transpose()?;
     let page_file = args.report_html.as_deref().map(ReportFile::create);
     let page_file = page_file.transpose()?;
-    let table = TableFile::begin(args.numbers.out.as_deref())?;
+    let table = TableOutput::begin(args.numbers.out.as_deref())?;
     let recorder = recorder(args, &setup, &host, &offers)?;
-    let means = Means {
+    let means = RunSetup {
         recorded,
         enact,
         cookies,
         recorder,
     };
-    let report = begin(args, &config.run, setup, host, means)?;
+    let report = run_command(args, &config.run, setup, host, means)?;
     // The command has ended and its status stands, whatever becomes of what is told about it.
     let written = report_file.map_or(Ok(()), |file| file.write(&report));
     let page = page_file.map_or(Ok(()), |file| write_page(args, &report, file));
@@ -68,12 +72,12 @@ pub(crate) fn execute(args: &RunArgs) -> Result<ExitCode> {
 }
 
 fn write_page(args: &RunArgs, report: &RunReport, file: ReportFile) -> Result<()> {
-    let page = report::html(report, &words(args))?;
+    let page = report::html(report, &command_line(args))?;
     file.write_text(page.as_bytes())
 }
 
 /// The command as one line.
-fn words(args: &RunArgs) -> String {
+fn command_line(args: &RunArgs) -> String {
     let words = args.command.iter().map(|word| word.to_string_lossy());
     words.collect::<Vec<_>>().join(" ")
 }
@@ -101,9 +105,10 @@ fn refuse_unknown_option(args: &RunArgs) -> Result<()> {
 }
 
 /// Reads measures from a file; all groups know it by its whole path.
-fn recorded(path: &Path, args: &RunArgs) -> Result<Recorded> {
+fn read_measures(path: &Path, args: &RunArgs) -> Result<RecordedMeasures> {
     let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let recorded = Recorded::read(&whole).map_err(|e| bad_input(format!("--profile: {e}")))?;
+    let recorded =
+        RecordedMeasures::read(&whole).map_err(|e| bad_input(format!("--profile: {e}")))?;
     let name = program_name(&command(args)?);
     recorded.check(&name).map_err(bad_input)?;
     Ok(recorded)
@@ -120,32 +125,32 @@ fn command(args: &RunArgs) -> Result<Command> {
 }
 
 /// Means that a run works with beside its policy.
-struct Means {
+struct RunSetup {
     /// Measures from a file.
-    recorded: Option<Recorded>,
+    recorded: Option<RecordedMeasures>,
     /// Enactors that may keep threads in their places.
     enact: EnactChoice,
     /// True where cores are kept to the threads that plans seat on them.
     cookies: bool,
     /// Recorder of the run; none where it is not recorded.
-    recorder: Option<Recorder>,
+    recorder: Option<RecordingWriter>,
 }
 
 /// The recording that was asked for; refused before anything is started.
 fn recorder(
     args: &RunArgs,
-    setup: &Setup,
+    setup: &PolicySetup,
     host: &Host,
-    offers: &Offers,
-) -> Result<Option<Recorder>> {
+    offers: &SignalOffers,
+) -> Result<Option<RecordingWriter>> {
     let Some(path) = &args.record else {
         return Ok(None);
     };
     let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    let about = About {
+    let about = RecordingInfo {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         started_s: since_1970.map_or(0, |time| time.as_secs()),
-        command: words(args),
+        command: command_line(args),
         policy: setup.spec.name.clone(),
         interval_ms: 1e3 * setup.interval.as_secs_f64(),
         topology: host.discovery.topology.clone(),
@@ -153,51 +158,51 @@ fn recorder(
         stack: offers.stack().to_vec(),
         offers: offers.clone(),
     };
-    let recorder = Recorder::create(path, &about, args.force).map_err(bad_input)?;
+    let recorder = RecordingWriter::create(path, &about, args.force).map_err(bad_input)?;
     Ok(Some(recorder))
 }
 
 /// Runs the command to its end.
-fn begin(
+fn run_command(
     args: &RunArgs,
     config: &RunConfig,
-    setup: Setup,
+    setup: PolicySetup,
     host: Host,
-    Means {
+    RunSetup {
         recorded,
         enact,
         cookies,
         recorder,
-    }: Means,
+    }: RunSetup,
 ) -> Result<RunReport> {
     let recorder_is_there = recorder.is_some();
-    let run = Session {
+    let run = ManageSession {
         args: &args.manage,
         config,
-        line: line(args),
-        stdout_taken: args.format != Format::Table,
+        line: progress_visibility(args),
+        stdout_taken: args.format != OutputFormat::Table,
         recorder: RefCell::new(recorder),
     };
-    let group = args.group.clone().or_else(|| group_of_daemon(args));
+    let group = args.group.clone().or_else(|| daemon_group(args));
     let group = group.map(|name| group_spec(args, &setup, &name, recorded.as_ref()));
     let spec = LaunchSpec {
         cookies,
-        watch: setup.chosen().watch(recorder_is_there),
+        watch: setup.selection().watch(recorder_is_there),
         ..launch_spec(args, &setup, recorded, enact)?
     };
     let Some(group) = group else {
-        let machine = Live::launch(host, spec).map_err(refused)?;
-        return run.manage(setup.with_what_is_left(&machine)?, machine);
+        let machine = LiveMachine::launch(host, spec).map_err(launch_failure)?;
+        return run.manage(setup.rechoose_for_machine(&machine)?, machine);
     };
-    match Live::join(host, spec, group).map_err(refused)? {
-        Begun::Leads(machine) => run.manage(setup.with_what_is_left(&*machine)?, *machine),
-        Begun::Follows(follower) => run.follow(*follower),
+    match LiveMachine::join(host, spec, group).map_err(launch_failure)? {
+        JoinOutcome::Leads(machine) => run.manage(setup.rechoose_for_machine(&*machine)?, *machine),
+        JoinOutcome::Follows(follower) => run.follow(*follower),
     }
 }
 
 /// The group of this user's daemon, if one runs and nothing is asked for that it may not do: its
 /// policy and quantum hold, and it tells what it sees by `consort status`.
-fn group_of_daemon(args: &RunArgs) -> Option<GroupName> {
+fn daemon_group(args: &RunArgs) -> Option<GroupName> {
     let manage = &args.manage;
     let asks = manage.policy.is_some()
         || manage.interval.is_some()
@@ -214,20 +219,20 @@ fn group_of_daemon(args: &RunArgs) -> Option<GroupName> {
         || args.report_html.is_some()
         || args.record.is_some()
         || args.numbers.out.is_some()
-        || args.format != Format::Table;
+        || args.format != OutputFormat::Table;
     let is_handed_over = !args.no_daemon && !asks && has_daemon(&runtime_dirs());
-    is_handed_over.then(GroupName::of_daemon)
+    is_handed_over.then(GroupName::for_daemon)
 }
 
 /// Describes the group to join: what the command line asks for must hold there; the rest is the
 /// leader's.
 fn group_spec(
     args: &RunArgs,
-    setup: &Setup,
+    setup: &PolicySetup,
     name: &GroupName,
-    recorded: Option<&Recorded>,
-) -> GroupSpec {
-    GroupSpec {
+    recorded: Option<&RecordedMeasures>,
+) -> GroupTarget {
+    GroupTarget {
         name: name.clone(),
         demands: Demands {
             // Which policy is best is for whoever leads to find out.
@@ -244,33 +249,33 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-fn line(args: &RunArgs) -> Line {
+fn progress_visibility(args: &RunArgs) -> ProgressVisibility {
     match (args.quiet, args.progress) {
-        (true, _) => Line::Never,
-        (_, true) => Line::Asked,
-        (false, false) => Line::Unshared,
+        (true, _) => ProgressVisibility::Never,
+        (_, true) => ProgressVisibility::Asked,
+        (false, false) => ProgressVisibility::Unshared,
     }
 }
 
 fn launch_spec(
     args: &RunArgs,
-    setup: &Setup,
-    recorded: Option<Recorded>,
+    setup: &PolicySetup,
+    recorded: Option<RecordedMeasures>,
     enactors: EnactChoice,
 ) -> Result<LaunchSpec> {
     let mut command = command(args)?;
-    if args.format != Format::Table {
+    if args.format != OutputFormat::Table {
         // stdout carries exactly one document; the command's own output goes where people look.
         let stderr = std::io::stderr().as_fd().try_clone_to_owned()?;
         command.stdout(stderr);
     }
     // A group may yet settle another policy, and hotplug may make placing worthwhile.
-    let only_watches = setup.only_watches() && args.group.is_none();
+    let only_watches = setup.is_watch_only() && args.group.is_none();
     let changes_nothing = args.manage.dry_run || only_watches;
     Ok(LaunchSpec {
         command,
         interval: setup.interval,
-        watch: Watch::Full,
+        watch: WatchRate::Full,
         dry_run: args.manage.dry_run,
         override_affinity: args.manage.override_affinity,
         enactors,
@@ -282,7 +287,7 @@ fn launch_spec(
 }
 
 /// Ends the run with the status that shells and `env` give a command that cannot be started.
-fn refused(error: LiveError) -> anyhow::Error {
+fn launch_failure(error: LiveError) -> anyhow::Error {
     match error {
         LiveError::Launch(LaunchError::NotFound(_)) => with_code(127, error),
         LiveError::Launch(LaunchError::NotExecutable { .. }) => with_code(126, error),
@@ -294,12 +299,12 @@ fn refused(error: LiveError) -> anyhow::Error {
 fn show(args: &RunArgs, report: &RunReport) -> Result<()> {
     let mut out = output::stdout();
     let shown = match args.format {
-        Format::Json => output::json(&mut out, report),
-        Format::Csv => output::csv(&mut out, COLUMNS, &report.threads),
-        Format::Table if args.quiet => Ok(()),
-        Format::Table => Ok(output::people_on_stderr(&report::text(
+        OutputFormat::Json => output::write_json(&mut out, report),
+        OutputFormat::Csv => output::write_csv(&mut out, COLUMNS, &report.threads),
+        OutputFormat::Table if args.quiet => Ok(()),
+        OutputFormat::Table => Ok(output::print_text_to_stderr(&report::text(
             report,
-            output::page::width_of_stderr(),
+            output::page::stderr_width(),
         ))?),
     };
     shown.context("cannot write the report")

@@ -15,6 +15,6 @@ pub(crate) fn execute(args: &SchemaArgs) -> Result<ExitCode> {
         SchemaKind::Study => StudyFile::schema(),
         SchemaKind::Sweep => SweepSpec::schema(),
     };
-    output::json(&mut output::stdout(), &schema)?;
+    output::write_json(&mut output::stdout(), &schema)?;
     Ok(ExitCode::SUCCESS)
 }

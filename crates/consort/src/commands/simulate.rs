@@ -5,20 +5,20 @@ mod reference;
 mod timeline;
 
 use super::compare::{experiment, refusal};
-use crate::cli::{Fidelity, Format, SimulateArgs};
+use crate::cli::{Fidelity, OutputFormat, SimulateArgs};
 use crate::descriptions;
 use crate::failure::bad_input;
-use crate::long_file::LongFile;
-use crate::output::{self, Column, number, text};
+use crate::long_file::LongTableFile;
+use crate::output::{self, OutputColumn, number, text};
 use anyhow::Result;
 use consort_experiment::{Contender, Experiment, ProgramResult, RunResult};
-use consort_sim::engine::{Observer, Segment};
-use explain::{Explained, Last};
+use consort_sim::engine::{Observer, RunSegment};
+use explain::{CycleExplanation, LastSegments};
 use serde::Serialize;
 use std::process::ExitCode;
-use timeline::Timeline;
+use timeline::SimulationTimeline;
 
-const COLUMNS: &[Column<ProgramResult>] = &[
+const COLUMNS: &[OutputColumn<ProgramResult>] = &[
     text("program", |p| p.name.clone()),
     number("alone (s)", |p| format!("{:.2}", p.alone_s)),
     number("together (s)", |p| format!("{:.2}", p.together_s)),
@@ -32,21 +32,21 @@ const COLUMNS: &[Column<ProgramResult>] = &[
 
 /// The JSON document: the run, and what was to be explained.
 #[derive(Serialize)]
-struct Document<'a> {
+struct SimulateDocument<'a> {
     #[serde(flatten)]
     run: &'a RunResult,
     #[serde(skip_serializing_if = "Option::is_none")]
-    explain: Option<&'a Explained>,
+    explain: Option<&'a CycleExplanation>,
 }
 
 pub(crate) fn execute(args: &SimulateArgs) -> Result<ExitCode> {
     match args.fidelity {
-        Fidelity::Fast => fast(args),
+        Fidelity::Fast => run_fast(args),
         Fidelity::Reference => reference::execute(args),
     }
 }
 
-fn fast(args: &SimulateArgs) -> Result<ExitCode> {
+fn run_fast(args: &SimulateArgs) -> Result<ExitCode> {
     if args.instructions.is_some() {
         let why =
             "--instructions is for --fidelity reference; --alone says how long programs are here";
@@ -55,9 +55,9 @@ fn fast(args: &SimulateArgs) -> Result<ExitCode> {
     let experiment = experiment(&args.setup)?;
     let contender = Contender::new(&args.policy, &args.setup.os).map_err(refusal)?;
     check_thread(args, &experiment)?;
-    let file = LongFile::begin(&args.setup, &experiment.workload.text)?;
-    let work = experiment.work(args.setup.seed).map_err(refusal)?;
-    let watch = Watch::new(args, &experiment)?;
+    let file = LongTableFile::begin(&args.setup, &experiment.workload.text)?;
+    let work = experiment.measure_work(args.setup.seed).map_err(refusal)?;
+    let watch = SimulateObservers::new(args, &experiment)?;
     let observer = watch.observer();
     let run = experiment.run(&contender, &work, args.setup.seed, observer);
     let run = run.map_err(refusal)?;
@@ -78,7 +78,7 @@ fn check_thread(args: &SimulateArgs, experiment: &Experiment) -> Result<()> {
     }
 }
 
-fn print(args: &SimulateArgs, run: &RunResult, explain: Option<&Explained>) -> Result<()> {
+fn print(args: &SimulateArgs, run: &RunResult, explain: Option<&CycleExplanation>) -> Result<()> {
     let mut out = output::stdout();
     let format = args.setup.format;
     output::print(
@@ -86,13 +86,13 @@ fn print(args: &SimulateArgs, run: &RunResult, explain: Option<&Explained>) -> R
         format,
         COLUMNS,
         &run.programs,
-        &Document { run, explain },
+        &SimulateDocument { run, explain },
     )?;
-    if format == Format::Table {
+    if format == OutputFormat::Table {
         let machine = descriptions::label(&args.setup.machine, &run.machine);
-        output::people(&mut out, &summary(run, &machine))?;
+        output::print_text(&mut out, &summary(run, &machine))?;
         if let Some(explained) = explain {
-            output::people(&mut out, &explained.table())?;
+            output::print_text(&mut out, &explained.table())?;
         }
     }
     Ok(())
@@ -126,18 +126,18 @@ fn summary(run: &RunResult, machine: &str) -> String {
 }
 
 /// Observers of a run, for what is kept of it besides its results.
-struct Watch {
-    timeline: Option<Timeline>,
-    last: Option<Last>,
+struct SimulateObservers {
+    timeline: Option<SimulationTimeline>,
+    last: Option<LastSegments>,
 }
 
-impl Watch {
+impl SimulateObservers {
     fn new(args: &SimulateArgs, experiment: &Experiment) -> Result<Self> {
         let timeline = args.timeline.as_deref();
-        let begin = |path| Timeline::begin(path, &experiment.chip);
+        let begin = |path| SimulationTimeline::begin(path, &experiment.chip);
         Ok(Self {
             timeline: timeline.map(begin).transpose()?,
-            last: args.explain.map(|_| Last::default()),
+            last: args.explain.map(|_| LastSegments::default()),
         })
     }
 
@@ -145,10 +145,14 @@ impl Watch {
         let timeline = self.timeline.clone();
         let last = self.last.clone();
         let wanted = timeline.is_some() || last.is_some();
-        wanted.then(|| Box::new(Both { timeline, last }) as Box<dyn Observer>)
+        wanted.then(|| Box::new(ObserverPair { timeline, last }) as Box<dyn Observer>)
     }
 
-    fn finish(self, args: &SimulateArgs, experiment: &Experiment) -> Result<Option<Explained>> {
+    fn finish(
+        self,
+        args: &SimulateArgs,
+        experiment: &Experiment,
+    ) -> Result<Option<CycleExplanation>> {
         if let Some(timeline) = self.timeline {
             timeline.finish()?;
         }
@@ -158,18 +162,18 @@ impl Watch {
 }
 
 /// An observer that passes everything on to both.
-struct Both {
-    timeline: Option<Timeline>,
-    last: Option<Last>,
+struct ObserverPair {
+    timeline: Option<SimulationTimeline>,
+    last: Option<LastSegments>,
 }
 
-impl Observer for Both {
-    fn segment(&mut self, segment: &Segment<'_>) {
+impl Observer for ObserverPair {
+    fn note_segment(&mut self, segment: &RunSegment<'_>) {
         if let Some(timeline) = &self.timeline {
-            timeline.segment(segment);
+            timeline.write_segment(segment);
         }
         if let Some(last) = &self.last {
-            last.segment(segment);
+            last.keep_segment(segment);
         }
     }
 }

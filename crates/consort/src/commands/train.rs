@@ -6,22 +6,22 @@ mod live;
 mod outcome;
 mod show;
 mod simulated;
-mod worst;
+mod worst_programs;
 
-use crate::cli::{self, Format, LIVE, TrainArgs};
+use crate::cli::{self, LIVE, OutputFormat, TrainArgs};
 use crate::failure::bad_input;
 use crate::out_file::OutFile;
 use crate::output;
-use crate::table_file::TableFile;
+use crate::table_file::TableOutput;
 use anyhow::Result;
 use consort_train::{MIN_PROGRAMS, TrainingSet};
-use document::Document;
-pub(crate) use live::{WORKER, work};
-use outcome::Outcome;
+use document::ModelDocument;
+pub(crate) use live::{WORKER, run_plan_argument};
+use outcome::TrainedModel;
 use std::process::ExitCode;
 
 /// Result of training runs, on a simulated machine or on this one.
-struct Lesson {
+struct TrainingData {
     /// The machine's name, as the model will have it.
     machine: String,
     /// Origin of the runs, one sentence.
@@ -34,14 +34,14 @@ struct Lesson {
 
 pub(crate) fn execute(args: &TrainArgs) -> Result<ExitCode> {
     // Before anything is run, so that a bad path wastes no time.
-    let table = TableFile::beside(&args.out)?;
-    let file = cli::own(&args.out).map(|path| OutFile::create("model", path, args.force));
+    let table = TableOutput::begin_from_out(&args.out)?;
+    let file = cli::own_output(&args.out).map(|path| OutFile::create("model", path, args.force));
     let file = file.transpose()?;
     let lesson = match args.machine.as_str() {
-        LIVE => live::lesson(args)?,
-        _ => simulated::lesson(args)?,
+        LIVE => live::train_live(args)?,
+        _ => simulated::train_simulated(args)?,
     };
-    let outcome = Outcome::of(&lesson, args)?;
+    let outcome = TrainedModel::fit_model(&lesson, args)?;
     if let Some(file) = file {
         file.write(&outcome.model.to_toml())?;
     }
@@ -50,12 +50,14 @@ pub(crate) fn execute(args: &TrainArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn print(args: &TrainArgs, outcome: &Outcome) -> Result<()> {
+fn print(args: &TrainArgs, outcome: &TrainedModel) -> Result<()> {
     let mut out = output::stdout();
     match args.format {
-        Format::Json => output::json(&mut out, &Document::new(args, outcome)),
-        Format::Csv => output::csv(&mut out, show::CSV_COLUMNS, &show::component_rows(outcome)),
-        Format::Table => Ok(output::people(&mut out, &show::report(args, outcome))?),
+        OutputFormat::Json => output::write_json(&mut out, &ModelDocument::new(args, outcome)),
+        OutputFormat::Csv => {
+            output::write_csv(&mut out, show::CSV_COLUMNS, &show::component_rows(outcome))
+        }
+        OutputFormat::Table => Ok(output::print_text(&mut out, &show::report(args, outcome))?),
     }
 }
 

@@ -1,28 +1,30 @@
 //! `consort validate`: what the simulation gives beside what was published or measured.
 
-use crate::cli::{self, Format, ValidateArgs};
+use crate::cli::{self, OutputFormat, ValidateArgs};
 use crate::commands::reproduce::heads;
 use crate::failure::bad_input;
-use crate::output::{self, Column, number, text};
+use crate::output::{self, OutputColumn, number, text};
 use crate::progress;
-use crate::table_file::TableFile;
+use crate::table_file::TableOutput;
 use anyhow::Result;
-use consort_experiment::{Context, Progress, Scale};
+use consort_experiment::{ExperimentContext, Scale, StageProgress};
 use consort_report::Cell;
-use consort_validate::{Check, Data, GroupSummary, Inputs, Validation};
+use consort_validate::{
+    CheckGroupSummary, GroupInputs, PublishedData, Validation, ValidationCheck,
+};
 use std::process::ExitCode;
 
-const COLUMNS: &[Column<Check>] = &[
+const COLUMNS: &[OutputColumn<ValidationCheck>] = &[
     text("check", |c| c.id.clone()),
     number("published or due", |c| c.published.text()),
     number("ours", |c| Cell::from(c.ours).text()),
     text("unit", |c| c.unit.clone()),
-    number("error", Check::error_text),
-    text("agrees", |c| yes(c.agrees)),
+    number("error", ValidationCheck::error_text),
+    text("agrees", |c| yes_or_no(c.agrees)),
     text("note", |c| c.note.clone()),
 ];
 
-const CSV: &[Column<Check>] = &[
+const CSV: &[OutputColumn<ValidationCheck>] = &[
     text("group", |c| c.group.to_owned()),
     text("id", |c| c.id.clone()),
     text("what", |c| c.what.clone()),
@@ -33,11 +35,11 @@ const CSV: &[Column<Check>] = &[
     number("error", |c| {
         c.error.map_or_else(String::new, |error| error.to_string())
     }),
-    text("agrees", |c| yes(c.agrees)),
+    text("agrees", |c| yes_or_no(c.agrees)),
     text("note", |c| c.note.clone()),
 ];
 
-const SUMMARY: &[Column<GroupSummary>] = &[
+const SUMMARY: &[OutputColumn<CheckGroupSummary>] = &[
     text("group", |g| g.group.to_owned()),
     number("checks", |g| g.checks.to_string()),
     number("agree", |g| g.agree.to_string()),
@@ -51,31 +53,31 @@ the disagreements.\n";
 
 pub(crate) fn execute(args: &ValidateArgs) -> Result<ExitCode> {
     let groups = consort_validate::select(&args.group).map_err(bad_input)?;
-    let file = TableFile::beside(&args.out)?;
-    let progress = progress::counted("jobs");
-    let tell = |at: Progress| progress.at(at.done, at.total);
+    let file = TableOutput::begin_from_out(&args.out)?;
+    let progress = progress::start_meter("jobs");
+    let tell = |at: StageProgress| progress.set_done(at.done, at.total);
     let scale = if args.quick {
         Scale::Quick
     } else {
         Scale::Full
     };
-    let context = Context::new(args.seed, scale, args.jobs.workers(), &tell);
-    let inputs = Inputs {
-        data: &Data::embedded(),
+    let context = ExperimentContext::new(args.seed, scale, args.jobs.workers(), &tell);
+    let inputs = GroupInputs {
+        data: &PublishedData::embedded(),
         context: &context,
     };
     let result = consort_validate::run(&groups, &inputs);
     progress.finish();
     let validation = result?;
-    if let Some(folder) = cli::own(&args.out) {
-        consort_report::write_parts(folder, &validation.tables, &validation.figures)?;
+    if let Some(folder) = cli::own_output(&args.out) {
+        consort_report::write_tables_and_figures(folder, &validation.tables, &validation.figures)?;
     }
-    file.write(|| consort_validate::of_checks(&validation.checks, args.seed))?;
+    file.write(|| consort_validate::checks_to_long_table(&validation.checks, args.seed))?;
     let mut out = output::stdout();
     match args.format {
-        Format::Table => output::people(&mut out, &page(&validation))?,
-        Format::Json => output::json(&mut out, &validation)?,
-        Format::Csv => output::csv(&mut out, CSV, &validation.checks)?,
+        OutputFormat::Table => output::print_text(&mut out, &page(&validation))?,
+        OutputFormat::Json => output::write_json(&mut out, &validation)?,
+        OutputFormat::Csv => output::write_csv(&mut out, CSV, &validation.checks)?,
     }
     Ok(exit_code(&validation))
 }
@@ -89,7 +91,7 @@ fn exit_code(validation: &Validation) -> ExitCode {
     }
 }
 
-fn yes(agrees: bool) -> String {
+fn yes_or_no(agrees: bool) -> String {
     if agrees { "yes" } else { "NO" }.to_owned()
 }
 
@@ -103,15 +105,15 @@ fn page(validation: &Validation) -> String {
     page + AFTERWORD
 }
 
-fn section(validation: &Validation, group: &GroupSummary) -> String {
+fn section(validation: &Validation, group: &CheckGroupSummary) -> String {
     let mine = |name: &str| name == group.group;
     let checks = validation.checks.iter().filter(|c| mine(c.group)).cloned();
-    let checks: Vec<Check> = checks.collect();
+    let checks: Vec<ValidationCheck> = checks.collect();
     let mut section = format!("{}: {}\n\n", group.group, group.about);
     section += &output::table(COLUMNS, &checks);
     for table in &validation.tables {
         if table.key().starts_with(group.group) {
-            section += &format!("\n{}\n{}", table.title(), plain(table));
+            section += &format!("\n{}\n{}", table.title(), table_text(table));
         }
     }
     section += &sources(&checks);
@@ -121,14 +123,14 @@ fn section(validation: &Validation, group: &GroupSummary) -> String {
 }
 
 /// A table of the lab, laid out.
-fn plain(table: &consort_report::Table) -> String {
-    let heads: Vec<output::Head> = heads(table).collect();
+fn table_text(table: &consort_report::ReportTable) -> String {
+    let heads: Vec<output::ColumnHead> = heads(table).collect();
     let rows = table.rows().iter();
     let rows = rows.map(|row| row.cells.iter().map(Cell::text).collect());
     output::grid(&heads, rows)
 }
 
-fn sources(checks: &[Check]) -> String {
+fn sources(checks: &[ValidationCheck]) -> String {
     let mut sources: Vec<&str> = checks.iter().map(|c| c.source.as_str()).collect();
     sources.sort_unstable();
     sources.dedup();

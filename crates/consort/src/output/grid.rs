@@ -5,7 +5,7 @@
 //! each with the first column. A number is never broken.
 
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Width, presets};
-use consort_core::visible;
+use consort_core::escape_invisible;
 use unicode_width::UnicodeWidthStr;
 
 /// Blanks between columns.
@@ -17,7 +17,7 @@ const LONG_WORD: usize = 28;
 
 /// The head of a column.
 #[derive(Clone, Debug)]
-pub(crate) struct Head {
+pub(crate) struct ColumnHead {
     /// Its heading.
     pub(crate) text: String,
     /// True for a column of numbers, which are aligned right and never broken.
@@ -27,27 +27,29 @@ pub(crate) struct Head {
 }
 
 /// Widths, in characters, that a column needs at least and can use at most.
-struct Needs {
+struct ColumnWidths {
     least: usize,
     most: usize,
 }
 
 /// Lays texts out under their heads within `width` characters, as far as they can be.
-pub(super) fn lay_out(heads: &[Head], rows: &[Vec<String>], width: Option<usize>) -> String {
+pub(super) fn lay_out(heads: &[ColumnHead], rows: &[Vec<String>], width: Option<usize>) -> String {
     let rows = rows
         .iter()
-        .map(|row| row.iter().map(|cell| visible(cell).into_owned()));
+        .map(|row| row.iter().map(|cell| escape_invisible(cell).into_owned()));
     let rows: Vec<Vec<String>> = rows.map(Iterator::collect).collect();
-    let needs: Vec<Needs> = (0..heads.len()).map(|c| needs(heads, &rows, c)).collect();
+    let needs: Vec<ColumnWidths> = (0..heads.len())
+        .map(|c| column_widths(heads, &rows, c))
+        .collect();
     let all: Vec<usize> = (0..heads.len()).collect();
     let Some(width) = width else {
-        return draw(heads, &rows, &all, &mosts(&needs, &all));
+        return draw(heads, &rows, &all, &most_widths(&needs, &all));
     };
     let (kept, missed) = without_extras(heads, &needs, width);
     let parts = parts(&needs, &kept, width);
     let drawn = parts
         .iter()
-        .map(|part| draw(heads, &rows, part, &fitted(&needs, part, width)));
+        .map(|part| draw(heads, &rows, part, &fit_widths(&needs, part, width)));
     let mut text = drawn.collect::<Vec<_>>().join("\n");
     if !missed.is_empty() {
         let missed: Vec<&str> = missed.iter().map(|&c| heads[c].text.as_str()).collect();
@@ -59,7 +61,7 @@ pub(super) fn lay_out(heads: &[Head], rows: &[Vec<String>], width: Option<usize>
     text
 }
 
-fn needs(heads: &[Head], rows: &[Vec<String>], column: usize) -> Needs {
+fn column_widths(heads: &[ColumnHead], rows: &[Vec<String>], column: usize) -> ColumnWidths {
     let head = &heads[column];
     let cells = || rows.iter().filter_map(|row| row.get(column));
     let widest = cells().map(|cell| cell.width()).max().unwrap_or(0);
@@ -70,7 +72,7 @@ fn needs(heads: &[Head], rows: &[Vec<String>], column: usize) -> Needs {
         let longest = cells().map(|cell| longest_word(cell)).max().unwrap_or(0);
         longest.min(LONG_WORD).max(widest.min(COMFORTABLE))
     };
-    Needs {
+    ColumnWidths {
         least: of_cells.max(longest_word(&head.text)),
         most,
     }
@@ -83,21 +85,25 @@ fn longest_word(text: &str) -> usize {
         .unwrap_or(0)
 }
 
-fn mosts(needs: &[Needs], columns: &[usize]) -> Vec<usize> {
+fn most_widths(needs: &[ColumnWidths], columns: &[usize]) -> Vec<usize> {
     columns.iter().map(|&c| needs[c].most).collect()
 }
 
 /// Characters that columns take at least.
-fn least(needs: &[Needs], columns: &[usize]) -> usize {
+fn least_width(needs: &[ColumnWidths], columns: &[usize]) -> usize {
     let all: usize = columns.iter().map(|&c| needs[c].least + GAP).sum();
     all.saturating_sub(GAP)
 }
 
 /// Columns that stay, and those that are left out for the others to fit, the last first.
-fn without_extras(heads: &[Head], needs: &[Needs], width: usize) -> (Vec<usize>, Vec<usize>) {
+fn without_extras(
+    heads: &[ColumnHead],
+    needs: &[ColumnWidths],
+    width: usize,
+) -> (Vec<usize>, Vec<usize>) {
     let mut kept: Vec<usize> = (0..heads.len()).collect();
     let mut missed = Vec::new();
-    while least(needs, &kept) > width {
+    while least_width(needs, &kept) > width {
         let Some(place) = kept.iter().rposition(|&c| heads[c].extra) else {
             break;
         };
@@ -107,12 +113,12 @@ fn without_extras(heads: &[Head], needs: &[Needs], width: usize) -> (Vec<usize>,
 }
 
 /// Columns in parts that fit, each beginning with the first of all.
-fn parts(needs: &[Needs], columns: &[usize], width: usize) -> Vec<Vec<usize>> {
+fn parts(needs: &[ColumnWidths], columns: &[usize], width: usize) -> Vec<Vec<usize>> {
     let mut parts: Vec<Vec<usize>> = vec![Vec::new()];
     for &column in columns {
         let Some(part) = parts.last_mut() else { break };
         let with = [part.as_slice(), &[column]].concat();
-        if part.len() > 1 && least(needs, &with) > width {
+        if part.len() > 1 && least_width(needs, &with) > width {
             parts.push(vec![columns[0], column]);
         } else {
             *part = with;
@@ -122,9 +128,9 @@ fn parts(needs: &[Needs], columns: &[usize], width: usize) -> Vec<Vec<usize>> {
 }
 
 /// The least widths, and what is left dealt out to those that could use it, the narrowest first.
-fn fitted(needs: &[Needs], part: &[usize], width: usize) -> Vec<usize> {
+fn fit_widths(needs: &[ColumnWidths], part: &[usize], width: usize) -> Vec<usize> {
     let mut widths: Vec<usize> = part.iter().map(|&c| needs[c].least).collect();
-    let mut left = width.saturating_sub(least(needs, part));
+    let mut left = width.saturating_sub(least_width(needs, part));
     while left > 0 {
         let wanting = (0..part.len()).filter(|&i| widths[i] < needs[part[i]].most);
         let Some(narrowest) = wanting.min_by_key(|&i| widths[i]) else {
@@ -136,7 +142,7 @@ fn fitted(needs: &[Needs], part: &[usize], width: usize) -> Vec<usize> {
     widths
 }
 
-fn draw(heads: &[Head], rows: &[Vec<String>], columns: &[usize], widths: &[usize]) -> String {
+fn draw(heads: &[ColumnHead], rows: &[Vec<String>], columns: &[usize], widths: &[usize]) -> String {
     let chosen = |row: &Vec<String>| {
         columns
             .iter()
@@ -174,8 +180,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn head(text: &str, numeric: bool, extra: bool) -> Head {
-        Head {
+    fn head(text: &str, numeric: bool, extra: bool) -> ColumnHead {
+        ColumnHead {
             text: text.to_owned(),
             numeric,
             extra,
@@ -232,7 +238,7 @@ mod tests {
 
     #[test]
     fn a_table_of_many_numbers_is_set_in_parts_with_their_keys() {
-        let heads: Vec<Head> = (0..5)
+        let heads: Vec<ColumnHead> = (0..5)
             .map(|i| head(&format!("c{i}"), i > 0, false))
             .collect();
         let rows = [row(&[

@@ -12,32 +12,32 @@ const USUAL: usize = 100;
 static WIDE: AtomicBool = AtomicBool::new(false);
 
 /// Lets tables be as wide as what is in them, as `--wide` asks for.
-pub(crate) fn be_wide() {
+pub(crate) fn set_wide() {
     WIDE.store(true, Ordering::Relaxed);
 }
 
 /// Characters in a line of a table on stdout; none where lines may have any length.
 pub(crate) fn width() -> Option<usize> {
-    of_table(told_width())
+    table_width(line_width())
 }
 
 /// The same on stderr.
-pub(crate) fn width_of_stderr() -> Option<usize> {
-    of_table(told_width_of_stderr())
+pub(crate) fn stderr_width() -> Option<usize> {
+    table_width(stderr_line_width())
 }
 
-fn of_table(told: Option<usize>) -> Option<usize> {
+fn table_width(told: Option<usize>) -> Option<usize> {
     (!is_wide()).then(|| told.unwrap_or(USUAL))
 }
 
 /// Characters in a line of stdout; none where nothing tells, or lines may have any length.
-pub(super) fn told_width() -> Option<usize> {
-    told(io::stdout())
+pub(super) fn line_width() -> Option<usize> {
+    stream_width(io::stdout())
 }
 
 /// The same for stderr.
-pub(super) fn told_width_of_stderr() -> Option<usize> {
-    told(io::stderr())
+pub(super) fn stderr_line_width() -> Option<usize> {
+    stream_width(io::stderr())
 }
 
 fn is_wide() -> bool {
@@ -45,7 +45,7 @@ fn is_wide() -> bool {
 }
 
 /// COLUMNS wins, as in other tools, then the terminal.
-fn told(stream: impl AsFd) -> Option<usize> {
+fn stream_width(stream: impl AsFd) -> Option<usize> {
     let asked = std::env::var("COLUMNS").ok();
     let asked = asked.and_then(|columns| columns.parse().ok());
     let of_terminal = || terminal_size_of(stream).map(|(Width(columns), _)| usize::from(columns));

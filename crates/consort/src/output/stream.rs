@@ -18,7 +18,7 @@ pub(crate) fn stdout() -> Stdout {
 }
 
 impl Stdout {
-    fn unless_gone<T>(
+    fn write_unless_closed<T>(
         &mut self,
         otherwise: T,
         act: impl FnOnce(&mut StdoutLock<'static>) -> io::Result<T>,
@@ -34,10 +34,10 @@ impl Stdout {
 
 impl Write for Stdout {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.unless_gone(bytes.len(), |stream| stream.write(bytes))
+        self.write_unless_closed(bytes.len(), |stream| stream.write(bytes))
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.unless_gone((), Write::flush)
+        self.write_unless_closed((), Write::flush)
     }
 }

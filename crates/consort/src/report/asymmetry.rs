@@ -1,12 +1,12 @@
 //! Large and small cores, as a report tells them.
 
-use consort_core::{Offers, PuSet, Signal, Topology};
+use consort_core::{PuSet, Signal, SignalOffers, Topology};
 use serde::Serialize;
 use std::fmt::Write;
 
 /// Large and small cores, and what the policies for them had to go by.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct Asymmetry {
+pub(crate) struct AsymmetryReport {
     /// PUs of the cores with the highest capacity.
     pub(crate) large: PuSet,
     /// All others.
@@ -17,9 +17,13 @@ pub(crate) struct Asymmetry {
     pub(crate) progress: &'static str,
 }
 
-impl Asymmetry {
+impl AsymmetryReport {
     /// Returns the asymmetry of a machine; none where all cores have the same capacity.
-    pub(crate) fn of(topology: &Topology, offers: &Offers, emulated: bool) -> Option<Self> {
+    pub(crate) fn from_topology(
+        topology: &Topology,
+        offers: &SignalOffers,
+        emulated: bool,
+    ) -> Option<Self> {
         let capacity = |i: usize| topology.core_types().get(i).map_or(0, |t| t.capacity);
         let cores = topology.cores().iter();
         let most = cores.map(|c| capacity(c.core_type)).max()?;
@@ -64,20 +68,23 @@ mod tests {
     #[test]
     fn symmetric_machines_have_none() {
         let topology = Topology::uniform(2, 1).unwrap();
-        assert_eq!(Asymmetry::of(&topology, &Offers::default(), false), None);
+        assert_eq!(
+            AsymmetryReport::from_topology(&topology, &SignalOffers::default(), false),
+            None
+        );
     }
 
     #[test]
     fn the_report_says_emulated_and_what_progress_is() {
         let topology = Topology::uniform(4, 1).unwrap();
-        let topology = topology.with_large(&"1".parse().unwrap()).unwrap();
-        let told = |offers: &Offers, emulated| {
-            Asymmetry::of(&topology, offers, emulated)
+        let topology = topology.with_large_cores(&"1".parse().unwrap()).unwrap();
+        let told = |offers: &SignalOffers, emulated| {
+            AsymmetryReport::from_topology(&topology, offers, emulated)
                 .unwrap()
                 .sentence()
         };
         assert_eq!(
-            told(&Offers::default(), true),
+            told(&SignalOffers::default(), true),
             "large cores: PUs 1, small ones: 0,2-3 (emulated: they need not differ in speed); \
              no instructions are counted here, so progress is CPU time"
         );

@@ -8,7 +8,7 @@ use crate::failure::bad_input;
 use crate::out_file::OutPlace;
 use crate::output;
 use anyhow::{Context, Result};
-use consort_output::{PUBLIC, WholeFile};
+use consort_output::{AtomicFile, PUBLIC};
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use std::fmt;
 use std::fs::{File, OpenOptions};
@@ -18,14 +18,14 @@ use std::path::{Path, PathBuf};
 
 /// Destination of the report.
 pub(crate) struct ReportFile {
-    sink: Sink,
+    sink: ReportSink,
     /// Path as the user named it.
     name: PathBuf,
 }
 
-enum Sink {
+enum ReportSink {
     /// A file that is written beside its place and moved into it, so that it is whole or not there.
-    Replace(WholeFile),
+    Replace(AtomicFile),
     /// A device or a pipe, which is written to and must stay what it is.
     Into(File),
 }
@@ -33,7 +33,7 @@ enum Sink {
 impl ReportFile {
     /// Opens it before anything is started, so that a bad path changes nothing.
     pub(crate) fn create(name: &Path) -> Result<Self> {
-        let sink = Sink::open(name).map_err(|error| bad_input(cannot_write(name, &error)))?;
+        let sink = ReportSink::open(name).map_err(|error| bad_input(cannot_write(name, &error)))?;
         let name = name.to_owned();
         Ok(Self { sink, name })
     }
@@ -41,7 +41,7 @@ impl ReportFile {
     /// Writes the report as JSON.
     pub(crate) fn write(self, report: &RunReport) -> Result<()> {
         let mut text = Vec::new();
-        output::json(&mut text, report)?;
+        output::write_json(&mut text, report)?;
         self.write_text(&text)
     }
 
@@ -58,16 +58,16 @@ fn cannot_write(name: &Path, error: &dyn fmt::Display) -> String {
     format!("cannot write report {}: {error}", name.display())
 }
 
-impl Sink {
+impl ReportSink {
     fn open(name: &Path) -> std::io::Result<Self> {
-        match OutPlace::of(name)? {
-            OutPlace::File => Self::beside(name),
+        match OutPlace::for_path(name)? {
+            OutPlace::File => Self::create_replacement(name),
             OutPlace::Stream => open_stream(name).map(Self::Into),
         }
     }
 
-    fn beside(place: &Path) -> std::io::Result<Self> {
-        let file = WholeFile::create(place, PUBLIC).map_err(|error| of_folder(&error))?;
+    fn create_replacement(place: &Path) -> std::io::Result<Self> {
+        let file = AtomicFile::create(place, PUBLIC).map_err(|error| folder_error(&error))?;
         Ok(Self::Replace(file))
     }
 
@@ -100,7 +100,7 @@ fn open_stream(name: &Path) -> std::io::Result<File> {
 }
 
 /// The error as one of the report's folder; the name of a temporary file in it helps nobody.
-fn of_folder(error: &std::io::Error) -> std::io::Error {
+fn folder_error(error: &std::io::Error) -> std::io::Error {
     match error.kind() {
         ErrorKind::NotFound => std::io::Error::other("there is no such folder"),
         ErrorKind::PermissionDenied => std::io::Error::other("its folder may not be written to"),

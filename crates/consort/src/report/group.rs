@@ -1,12 +1,12 @@
 //! The group of a run, as a report tells it.
 
 use consort_linux::group::GroupName;
-use consort_linux::live::GroupSummary;
+use consort_linux::live::MembershipSummary;
 use serde::Serialize;
 
 /// The group of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct Group {
+pub(crate) struct GroupReport {
     pub(crate) name: String,
     /// `leader` when this run managed the group in the end, else `member`.
     pub(crate) role: &'static str,
@@ -16,10 +16,10 @@ pub(crate) struct Group {
     pub(crate) most_programs: usize,
 }
 
-impl Group {
+impl GroupReport {
     /// Warns of a group that never had a second program; none otherwise.
     pub(crate) fn warning(&self) -> Option<String> {
-        (self.most_programs < 2 && !self.is_of_daemon()).then(|| {
+        (self.most_programs < 2 && !self.is_daemon_group()).then(|| {
             format!(
                 "nobody shared group {0}: the command had the machine to itself; start others \
                  with --group {0} meanwhile",
@@ -28,14 +28,14 @@ impl Group {
         })
     }
 
-    fn is_of_daemon(&self) -> bool {
-        self.name == GroupName::of_daemon().as_str()
+    fn is_daemon_group(&self) -> bool {
+        self.name == GroupName::for_daemon().as_str()
     }
 
     /// One sentence for people.
     pub(super) fn sentence(&self) -> String {
         let (name, most) = (&self.name, self.most_programs);
-        if self.is_of_daemon() {
+        if self.is_daemon_group() {
             return format!(
                 "managed by the daemon, process {}; `consort status` tells what it sees",
                 self.leader
@@ -51,8 +51,8 @@ impl Group {
     }
 }
 
-impl From<GroupSummary> for Group {
-    fn from(summary: GroupSummary) -> Self {
+impl From<MembershipSummary> for GroupReport {
+    fn from(summary: MembershipSummary) -> Self {
         Self {
             name: summary.name,
             role: if summary.led { "leader" } else { "member" },
@@ -66,8 +66,8 @@ impl From<GroupSummary> for Group {
 mod tests {
     use super::*;
 
-    fn group(most_programs: usize) -> Group {
-        Group::from(GroupSummary {
+    fn group(most_programs: usize) -> GroupReport {
+        GroupReport::from(MembershipSummary {
             name: "suite".to_owned(),
             led: true,
             leader: 7,

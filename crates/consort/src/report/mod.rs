@@ -1,22 +1,22 @@
 //! The report of a run: what was seen, what was done.
 
-mod account;
 mod asymmetry;
 mod file;
 mod group;
-mod ledger;
 mod long;
 mod page;
 mod programs;
 mod render;
+mod report_builder;
+mod thread_totals;
 
-pub(crate) use asymmetry::Asymmetry;
+pub(crate) use asymmetry::AsymmetryReport;
 pub(crate) use file::ReportFile;
-pub(crate) use group::Group;
-pub(crate) use ledger::{Ending, Ledger};
+pub(crate) use group::GroupReport;
 pub(crate) use page::html;
 pub(crate) use programs::ProgramRow;
 pub(crate) use render::{COLUMNS, text};
+pub(crate) use report_builder::{ReportBuilder, RunEnd};
 
 use consort_core::{Class, MemoryLimit, Mix, Throttle};
 use consort_linux::enforce::{EnactorKind, WindowCounts};
@@ -40,19 +40,19 @@ pub(crate) struct RunReport {
     /// Wall-clock time of the command, s.
     pub(crate) duration_s: f64,
     /// Quanta between decisions.
-    pub(crate) quantum: Quantum,
+    pub(crate) quantum: QuantumLength,
     /// Large and small cores; none where all are alike.
-    pub(crate) asymmetry: Option<Asymmetry>,
+    pub(crate) asymmetry: Option<AsymmetryReport>,
     /// The group that the run was in; none without `--group`.
-    pub(crate) group: Option<Group>,
+    pub(crate) group: Option<GroupReport>,
     /// The command's exit code; 128 + n when signal n ended it.
     pub(crate) exit_code: i32,
     /// CPU time of the command and all that it started, as the kernel counted it, s.
     pub(crate) cpu_s: f64,
-    /// Threads by CPU time, at most [`ledger::LISTED`].
+    /// Threads by CPU time, at most [`report_builder::LISTED`].
     pub(crate) threads: Vec<ThreadRow>,
     /// Threads that are not listed one by one.
-    pub(crate) others: Others,
+    pub(crate) others: OtherThreads,
     /// Programs with the measures of co-scheduling; `--profile` takes them.
     pub(crate) programs: Vec<ProgramRow>,
     /// Plans that were made.
@@ -79,7 +79,7 @@ pub(crate) struct RunReport {
     /// Plans that were undone because progress fell.
     pub(crate) undone: u64,
     /// Cost of Consort itself.
-    pub(crate) overhead: Overhead,
+    pub(crate) overhead: OwnOverhead,
     /// Samples of instruction addresses.
     pub(crate) sampling: SamplingCounts,
     /// True where every mask is as it was before the run.
@@ -137,7 +137,7 @@ pub(crate) struct ThreadRow {
 
 /// Length of quanta.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
-pub(crate) struct Quantum {
+pub(crate) struct QuantumLength {
     /// Length that the user or the policy asked for, ms.
     pub(crate) asked_ms: f64,
     /// Mean length of those that were over before the command was, ms.
@@ -146,7 +146,7 @@ pub(crate) struct Quantum {
 
 /// Threads beyond those that are listed.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
-pub(crate) struct Others {
+pub(crate) struct OtherThreads {
     /// Number of these threads.
     pub(crate) count: u64,
     /// Their CPU time, s: what the kernel counted beyond that of the listed ones.
@@ -155,7 +155,7 @@ pub(crate) struct Others {
 
 /// Cost of Consort itself.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
-pub(crate) struct Overhead {
+pub(crate) struct OwnOverhead {
     /// CPU time of Consort and its guardian, s.
     pub(crate) cpu_s: f64,
     /// CPU time that taking samples cost the managed threads, s; estimated.

@@ -1,18 +1,18 @@
 //! The report as a page for a browser.
 
-use super::render::{COLUMNS, foot, head, hidden_count};
+use super::render::{COLUMNS, write_foot, write_head, write_hidden_count};
 use super::{RunReport, ThreadRow};
-use crate::page::{self, Page};
+use crate::page::{self, HtmlPage};
 use anyhow::Result;
 use consort_core::Mix;
-use consort_report::{Axis, Bar, BarSeries, Bars, Figure, Plot};
+use consort_report::{Axis, Bar, BarChart, BarSeries, Figure, Plot};
 
 /// Threads in the figures: those with most CPU time.
 const DRAWN: usize = 8;
 
 /// The page of a run of this command.
 pub(crate) fn html(report: &RunReport, command: &str) -> Result<String> {
-    let page = Page {
+    let page = HtmlPage {
         title: format!("Run of {command}"),
         facts: facts(report),
         figures: figures(report)?,
@@ -29,9 +29,9 @@ pub(crate) fn html(report: &RunReport, command: &str) -> Result<String> {
 /// Returns the lines that are printed around the table, a sentence each.
 fn facts(report: &RunReport) -> Vec<String> {
     let mut text = String::new();
-    head(&mut text, report);
-    hidden_count(&mut text, report.others.count, report.others.cpu_s);
-    foot(&mut text, report);
+    write_head(&mut text, report);
+    write_hidden_count(&mut text, report.others.count, report.others.cpu_s);
+    write_foot(&mut text, report);
     let lines = text.lines().filter(|line| !line.trim().is_empty());
     lines.map(str::to_owned).collect()
 }
@@ -99,7 +99,7 @@ fn bars(
     series: Vec<BarSeries>,
 ) -> Result<Figure> {
     let name = |thread: &ThreadRow| format!("{} {}", thread.name, thread.tid);
-    let plot = Plot::Bars(Bars {
+    let plot = Plot::Bars(BarChart {
         category: "thread".to_owned(),
         value,
         baseline: 0.0,

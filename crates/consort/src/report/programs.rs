@@ -29,12 +29,12 @@ pub(crate) struct ProgramRow {
 
 /// A ratio of two sums.
 #[derive(Clone, Copy, Debug, Default)]
-struct Ratio {
+struct SumRatio {
     part: f64,
     whole: f64,
 }
 
-impl Ratio {
+impl SumRatio {
     fn add(&mut self, part: Option<f64>, whole: Option<f64>) {
         if let (Some(part), Some(whole)) = (part, whole) {
             self.part += part;
@@ -49,18 +49,18 @@ impl Ratio {
 
 /// Sums of one program.
 #[derive(Clone, Debug, Default)]
-struct Sums {
+struct ReportProgramSums {
     cpu_ns: f64,
     energy_j: Option<f64>,
-    instructions: Ratio,
-    misses: Ratio,
-    busy: Ratio,
-    queued: Ratio,
+    instructions: SumRatio,
+    misses: SumRatio,
+    busy: SumRatio,
+    queued: SumRatio,
     /// The richest tier that told instructions.
     tier: Option<Tier>,
 }
 
-impl Sums {
+impl ReportProgramSums {
     fn add(&mut self, sample: &Sample) {
         let get = |signal| sample.get(signal);
         self.cpu_ns += sample.cpu_time_ns();
@@ -99,11 +99,11 @@ impl Sums {
 
 /// Sums of all programs.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Programs {
-    sums: BTreeMap<ProgramId, Sums>,
+pub(super) struct ProgramTotals {
+    sums: BTreeMap<ProgramId, ReportProgramSums>,
 }
 
-impl Programs {
+impl ProgramTotals {
     /// Adds an interval.
     pub(super) fn add(&mut self, seen: &Observation) {
         for thread in seen.threads.iter().chain(&seen.exited) {
@@ -114,7 +114,7 @@ impl Programs {
 
     /// The rows of these programs, by the pid at the root of each, with their names.
     pub(super) fn rows(&self, named: Vec<(u32, String)>) -> Vec<ProgramRow> {
-        let none = Sums::default();
+        let none = ReportProgramSums::default();
         let row = |(pid, name): (u32, String)| {
             let sums = self.sums.get(&ProgramId(pid)).unwrap_or(&none);
             sums.row(pid, name)
@@ -132,7 +132,7 @@ mod tests {
     fn thread(pid: u32, values: &[(Signal, f64)]) -> ThreadObservation {
         let mut sample = Sample::default();
         for &(signal, value) in values {
-            sample.set(signal, Reading::whole(value, Tier::Counters, 10));
+            sample.set(signal, Reading::fully_counted(value, Tier::Counters, 10));
         }
         ThreadObservation {
             id: ThreadId {
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn processes_of_a_program_are_summed_and_shares_are_of_what_was_counted_together() {
-        let mut programs = Programs::default();
+        let mut programs = ProgramTotals::default();
         let counted = [
             (Signal::CpuTime, 1e9),
             (Signal::Instructions, 2e9),

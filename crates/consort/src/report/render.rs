@@ -1,8 +1,8 @@
 //! The report for people.
 
 use super::{RunReport, ThreadRow};
-use crate::output::{self, Column, extra, number};
-use consort_core::{MemoryLimit, Throttle, visible};
+use crate::output::{self, OutputColumn, extra_number, number};
+use consort_core::{MemoryLimit, Throttle, escape_invisible};
 use consort_linux::enforce::{EnactorKind, WindowCounts};
 use consort_linux::live::CookieCounts;
 use std::collections::BTreeMap;
@@ -35,20 +35,20 @@ fn stall_interval(thread: &ThreadRow) -> String {
 }
 
 /// The columns of the thread table and of its CSV form.
-pub(crate) const COLUMNS: &[Column<ThreadRow>] = &[
+pub(crate) const COLUMNS: &[OutputColumn<ThreadRow>] = &[
     number("tid", |t| t.tid.to_string()),
     output::text("name", |t| t.name.clone()),
     number("CPU s", |t| format!("{:.2}", t.cpu_s)),
     output::text("class", |t| t.class.to_string()),
     number("fp %", |t| percent_or_dash(t.mix.map(|m| m.fp))),
-    extra("vec %", |t| percent_or_dash(t.mix.map(|m| m.vector))),
+    extra_number("vec %", |t| percent_or_dash(t.mix.map(|m| m.vector))),
     number("int %", |t| percent_or_dash(t.mix.map(|m| m.int))),
-    extra("load %", |t| percent_or_dash(t.mix.map(|m| m.load))),
-    extra("store %", |t| percent_or_dash(t.mix.map(|m| m.store))),
-    extra("branch %", |t| percent_or_dash(t.mix.map(|m| m.branch))),
+    extra_number("load %", |t| percent_or_dash(t.mix.map(|m| m.load))),
+    extra_number("store %", |t| percent_or_dash(t.mix.map(|m| m.store))),
+    extra_number("branch %", |t| percent_or_dash(t.mix.map(|m| m.branch))),
     number("stalled %", |t| percent_or_dash(t.memory_stall)),
-    extra("95 %", stall_interval),
-    extra("limit", limit),
+    extra_number("95 %", stall_interval),
+    extra_number("limit", limit),
     number("in place %", |t| percent_or_dash(t.adherence)),
     number("moves", |t| t.moves.to_string()),
     output::text("PUs", |t| t.cpus.clone()),
@@ -61,19 +61,19 @@ const SHOWN: usize = 24;
 /// The whole report as text, its table in so many characters.
 pub(crate) fn text(report: &RunReport, width: Option<usize>) -> String {
     let mut out = String::new();
-    head(&mut out, report);
+    write_head(&mut out, report);
     let shown = &report.threads[..report.threads.len().min(SHOWN)];
     if !shown.is_empty() {
         out.push_str(&output::table_within(width, COLUMNS, shown));
     }
-    hidden(&mut out, report);
-    foot(&mut out, report);
+    write_hidden(&mut out, report);
+    write_foot(&mut out, report);
     out
 }
 
 // Writing to a String cannot fail, so the results of `writeln!` below are dropped.
 
-pub(super) fn head(out: &mut String, report: &RunReport) {
+pub(super) fn write_head(out: &mut String, report: &RunReport) {
     let mode = if report.dry_run {
         ", dry run: nothing was changed"
     } else {
@@ -82,8 +82,8 @@ pub(super) fn head(out: &mut String, report: &RunReport) {
     let _ = writeln!(
         out,
         "\nconsort: policy {} ({}), tier {}{mode}",
-        visible(&report.policy),
-        visible(&report.policy_reason),
+        escape_invisible(&report.policy),
+        escape_invisible(&report.policy_reason),
         report.tier
     );
     if let Some(asymmetry) = &report.asymmetry {
@@ -103,16 +103,16 @@ pub(super) fn head(out: &mut String, report: &RunReport) {
     out.push('\n');
 }
 
-fn hidden(out: &mut String, report: &RunReport) {
+fn write_hidden(out: &mut String, report: &RunReport) {
     let unshown = report.threads.iter().skip(SHOWN);
     let cpu_s: f64 = unshown.map(|t| t.cpu_s).sum::<f64>() + report.others.cpu_s;
     let count = report.threads.len().saturating_sub(SHOWN) as u64 + report.others.count;
-    hidden_count(out, count, cpu_s);
+    write_hidden_count(out, count, cpu_s);
     out.push('\n');
 }
 
 /// Threads that are not shown one by one, with their CPU time, s.
-pub(super) fn hidden_count(out: &mut String, count: u64, cpu_s: f64) {
+pub(super) fn write_hidden_count(out: &mut String, count: u64, cpu_s: f64) {
     if count > 0 {
         let _ = writeln!(
             out,
@@ -126,7 +126,7 @@ const STARVED_FROM: f64 = 0.9;
 
 /// Describes threads that hardly got a PU although they could run; `None` if there are none. Threads
 /// that a limit held did not wait for a PU.
-fn starved(report: &RunReport) -> Option<String> {
+fn starved_sentence(report: &RunReport) -> Option<String> {
     let is_starved = |t: &&ThreadRow| {
         let wait_s = t.wait_s.unwrap_or(0.0);
         let waits = wait_s > STARVED_FROM * (wait_s + t.cpu_s) && wait_s > report.duration_s / 2.0;
@@ -136,13 +136,13 @@ fn starved(report: &RunReport) -> Option<String> {
     (count > 0).then(|| {
         format!(
             "{} starved: they had a PU for less than a tenth of the time that they could run",
-            were(count)
+            threads_were(count)
         )
     })
 }
 
 /// One sentence for each control group whose limit held threads.
-fn throttled(report: &RunReport) -> Vec<String> {
+fn throttled_sentences(report: &RunReport) -> Vec<String> {
     let mut groups: BTreeMap<&str, (u64, &Throttle)> = BTreeMap::new();
     for throttle in report.threads.iter().filter_map(|t| t.throttled.as_ref()) {
         let (count, most) = groups.entry(&throttle.group).or_insert((0, throttle));
@@ -154,19 +154,19 @@ fn throttled(report: &RunReport) -> Vec<String> {
     let groups = groups.values();
     let sentence = |(count, throttle): &(u64, &Throttle)| {
         let throttle = throttle.to_string();
-        format!("{} {}", were(*count), visible(&throttle))
+        format!("{} {}", threads_were(*count), escape_invisible(&throttle))
     };
     groups.map(sentence).collect()
 }
 
 /// A count of threads as the subject of a sentence.
-fn were(count: u64) -> String {
+fn threads_were(count: u64) -> String {
     let verb = if count == 1 { "was" } else { "were" };
-    format!("{} {verb}", many(count, "thread"))
+    format!("{} {verb}", count_text(count, "thread"))
 }
 
 /// Writes the length of quanta, and the returns from the kernel where they were counted.
-fn quanta(out: &mut String, report: &RunReport) {
+fn write_quanta(out: &mut String, report: &RunReport) {
     let sum = |of: fn(&ThreadRow) -> Option<u64>| -> Option<u64> {
         let counted = report.threads.iter().filter_map(of);
         counted.reduce(|sum, n| sum + n)
@@ -185,16 +185,16 @@ fn quanta(out: &mut String, report: &RunReport) {
 }
 
 /// A count with its noun, in the plural but for one.
-fn many(count: u64, noun: &str) -> String {
+fn count_text(count: u64, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {noun}{plural}")
 }
 
 /// Tells which enactor kept threads in their places, and how well.
-fn held(enactor: EnactorKind, report: &RunReport) -> String {
+fn adherence_sentence(enactor: EnactorKind, report: &RunReport) -> String {
     let nudges = match report.nudges {
         0 => String::new(),
-        n => format!(", {}{}", many(n, "nudge"), windows(report.windows)),
+        n => format!(", {}{}", count_text(n, "nudge"), windows(report.windows)),
     };
     let Some(adherence) = report.adherence else {
         return format!("enactor {enactor}{nudges}; no thread was given a place");
@@ -241,8 +241,8 @@ fn windows(counts: Option<WindowCounts>) -> String {
 fn cookies(counts: CookieCounts) -> String {
     format!(
         "core-scheduling cookies: on up to {} at a time, {}",
-        many(counts.cores as u64, "core"),
-        many(counts.writes, "change")
+        count_text(counts.cores as u64, "core"),
+        count_text(counts.writes, "change")
     )
 }
 
@@ -253,9 +253,9 @@ fn share_of_managed(share: Option<f64>) -> String {
     })
 }
 
-pub(super) fn foot(out: &mut String, report: &RunReport) {
+pub(super) fn write_foot(out: &mut String, report: &RunReport) {
     if report.asymmetry.is_some() {
-        quanta(out, report);
+        write_quanta(out, report);
     }
     let undone = match report.undone {
         0 => String::new(),
@@ -263,18 +263,18 @@ pub(super) fn foot(out: &mut String, report: &RunReport) {
     };
     let pauses = match report.pauses {
         0 => String::new(),
-        n => format!(", {}", many(n, "pause")),
+        n => format!(", {}", count_text(n, "pause")),
     };
     let _ = writeln!(
         out,
         "{} and {}{pauses} in {:.2} s{undone}; every mask restored: {}",
-        many(report.plans, "plan"),
-        many(report.moves, "move"),
+        count_text(report.plans, "plan"),
+        count_text(report.moves, "move"),
         report.duration_s,
         if report.restored { "yes" } else { "NO" }
     );
     if let Some(enactor) = report.enactor {
-        let _ = writeln!(out, "{}", held(enactor, report));
+        let _ = writeln!(out, "{}", adherence_sentence(enactor, report));
     }
     if let Some(counts) = report.cookies {
         let _ = writeln!(out, "{}", cookies(counts));
@@ -291,24 +291,24 @@ pub(super) fn foot(out: &mut String, report: &RunReport) {
         share_of_managed(report.overhead.share_of_managed),
         report.overhead.peak_rss_kib
     );
-    for throttled in throttled(report) {
+    for throttled in throttled_sentences(report) {
         let _ = writeln!(out, "{throttled}");
     }
-    if let Some(starved) = starved(report) {
+    if let Some(starved) = starved_sentence(report) {
         let _ = writeln!(out, "{starved}");
     }
     for warning in &report.warnings {
-        let _ = writeln!(out, "warning: {}", visible(warning));
+        let _ = writeln!(out, "warning: {}", escape_invisible(warning));
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::many;
+    use super::count_text;
 
     #[test]
     fn one_is_singular_and_none_is_plural() {
-        let told = [0, 1, 2].map(|count| many(count, "plan"));
+        let told = [0, 1, 2].map(|count| count_text(count, "plan"));
         assert_eq!(told, ["0 plans", "1 plan", "2 plans"]);
     }
 }

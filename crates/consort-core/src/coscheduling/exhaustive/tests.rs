@@ -1,5 +1,8 @@
 use super::super::testing::{Load, World, id};
-use super::super::{Chooser, Fair, Gang, Greedy, Pdpa, Secondary, Standard, Step, Use};
+use super::super::{
+    Chooser, ChooserStep, ContendedResource, EnergyDelayBaseline, FairChooser, GangChooser,
+    GreedyChooser, PdpaChooser, SecondaryCondition,
+};
 use super::*;
 use proptest::prelude::*;
 
@@ -12,41 +15,46 @@ fn world(cores: u32, loads: &[(f64, f64)]) -> World {
 }
 
 /// The search with everything known.
-fn searched(world: &World, objective: Objective) -> Exhaustive {
-    let mut search = Exhaustive::new(world.cores, &world.rising(), objective).unwrap();
+fn searched(world: &World, objective: RoundObjective) -> ExhaustiveSlots {
+    let mut search = ExhaustiveSlots::new(world.cores, &world.rising(), objective).unwrap();
     for slot in search.slots().collect::<Vec<_>>() {
-        search.note(&world.run(&slot));
+        search.record_trial(&world.run(&slot));
     }
     search
 }
 
-fn worth(world: &World, slots: &[Slot], objective: Objective) -> f64 {
-    let trials: Vec<Trial> = slots.iter().map(|slot| world.run(slot)).collect();
-    objective.of(&trials, &world.rising().into_iter().collect())
+fn worth(world: &World, slots: &[CoscheduleSlot], objective: RoundObjective) -> f64 {
+    let trials: Vec<SlotTrial> = slots.iter().map(|slot| world.run(slot)).collect();
+    objective.round_value(&trials, &world.rising().into_iter().collect())
 }
 
 /// Returns true where `a` is at least as good as `b`, but for rounding.
-fn as_good(objective: Objective, a: f64, b: f64) -> bool {
+fn as_good(objective: RoundObjective, a: f64, b: f64) -> bool {
     let slack = 1e-9 * b.abs();
     match objective {
-        Objective::EnergyDelay => a <= b + slack,
-        Objective::Throughput => a >= b - slack,
+        RoundObjective::EnergyDelay => a <= b + slack,
+        RoundObjective::Throughput => a >= b - slack,
     }
 }
 
 /// Every round, written down one program after the other: into each slot that is there or a new
 /// one, with any cores that are free in it.
-fn every_round(world: &World, next: usize, slots: &mut Vec<Slot>, visit: &mut dyn FnMut(&[Slot])) {
+fn every_round(
+    world: &World,
+    next: usize,
+    slots: &mut Vec<CoscheduleSlot>,
+    visit: &mut dyn FnMut(&[CoscheduleSlot]),
+) {
     if next == world.loads.len() {
         return visit(slots);
     }
     let program = id(next);
     for at in 0..=slots.len() {
         if at == slots.len() {
-            slots.push(Slot::default());
+            slots.push(CoscheduleSlot::default());
         }
         for cores in 1..=world.cores - slots[at].cores() {
-            slots[at].teams.push(Team { program, cores });
+            slots[at].teams.push(ProgramTeam { program, cores });
             every_round(world, next + 1, slots, visit);
             slots[at].teams.pop();
         }
@@ -58,31 +66,40 @@ fn loads(most: usize) -> impl Strategy<Value = Vec<(f64, f64)>> {
     prop::collection::vec((1.0f64..8.0, 0.0f64..1.0), 1..=most)
 }
 
-fn objectives() -> impl Strategy<Value = Objective> {
-    prop::sample::select(vec![Objective::EnergyDelay, Objective::Throughput])
+fn objectives() -> impl Strategy<Value = RoundObjective> {
+    prop::sample::select(vec![
+        RoundObjective::EnergyDelay,
+        RoundObjective::Throughput,
+    ])
 }
 
 /// Slots at which a chooser ends.
-fn round(world: &World, chooser: &mut dyn Chooser) -> Vec<Slot> {
+fn round(world: &World, chooser: &mut dyn Chooser) -> Vec<CoscheduleSlot> {
     chooser.begin(world.cores, &world.rising());
     let mut last = None;
     loop {
         match chooser.next(last.take().as_ref()) {
-            Step::Try(slot) => last = Some(world.run(&slot)),
-            Step::Done(slots) => return slots,
+            ChooserStep::Try(slot) => last = Some(world.run(&slot)),
+            ChooserStep::Done(slots) => return slots,
         }
     }
 }
 
 fn choosers() -> Vec<Box<dyn Chooser>> {
-    let fair =
-        |order| Box::new(Fair::new(order, Standard::Gang, Secondary::Off, 0.1)) as Box<dyn Chooser>;
+    let fair = |order| {
+        Box::new(FairChooser::new(
+            order,
+            EnergyDelayBaseline::Gang,
+            SecondaryCondition::Off,
+            0.1,
+        )) as Box<dyn Chooser>
+    };
     vec![
-        Box::new(Gang::default()),
-        fair(Use::Misses),
-        fair(Use::Bus),
-        Box::new(Greedy::default()),
-        Box::new(Pdpa::new(0.7, 0.95)),
+        Box::new(GangChooser::default()),
+        fair(ContendedResource::Misses),
+        fair(ContendedResource::Bus),
+        Box::new(GreedyChooser::default()),
+        Box::new(PdpaChooser::new(0.7, 0.95)),
     ]
 }
 
@@ -141,7 +158,10 @@ proptest! {
 
 #[test]
 fn two_programs_that_use_half_of_the_cores_share_them() {
-    let best = searched(&world(8, &[(4.0, 0.0), (4.0, 0.0)]), Objective::EnergyDelay);
+    let best = searched(
+        &world(8, &[(4.0, 0.0), (4.0, 0.0)]),
+        RoundObjective::EnergyDelay,
+    );
     let best = best.best().unwrap();
     // Two quanta for half of the energy each.
     assert_eq!(best.value, 0.25);
@@ -155,14 +175,14 @@ fn two_programs_that_use_half_of_the_cores_share_them() {
 #[test]
 fn a_sparing_search_leaves_out_slots_in_which_somebody_loses() {
     let foes = world(8, &[(8.0, 0.0), (2.0, 1.0)]);
-    let best = |mut search: Exhaustive| {
+    let best = |mut search: ExhaustiveSlots| {
         for slot in search.slots().collect::<Vec<_>>() {
-            search.note(&foes.run(&slot));
+            search.record_trial(&foes.run(&slot));
         }
         search.best().unwrap()
     };
-    let new = || Exhaustive::new(8, &foes.rising(), Objective::Throughput).unwrap();
-    let (any, spared) = (best(new()), best(new().sparing()));
+    let new = || ExhaustiveSlots::new(8, &foes.rising(), RoundObjective::Throughput).unwrap();
+    let (any, spared) = (best(new()), best(new().exclude_harmful_slots()));
     assert_eq!((any.slots.len(), any.value), (1, 1.375));
     assert_eq!((spared.slots.len(), spared.value), (2, 1.0));
 }
@@ -170,31 +190,37 @@ fn a_sparing_search_leaves_out_slots_in_which_somebody_loses() {
 #[test]
 fn a_slot_that_nothing_is_known_of_is_not_chosen() {
     let world = world(8, &[(4.0, 0.0), (4.0, 0.0)]);
-    let mut search = Exhaustive::new(8, &world.rising(), Objective::Throughput).unwrap();
+    let mut search = ExhaustiveSlots::new(8, &world.rising(), RoundObjective::Throughput).unwrap();
     assert_eq!(search.best(), None);
-    let alone = [Slot::alone(id(0), 8), Slot::alone(id(1), 8)];
-    alone.iter().for_each(|slot| search.note(&world.run(slot)));
+    let alone = [
+        CoscheduleSlot::alone(id(0), 8),
+        CoscheduleSlot::alone(id(1), 8),
+    ];
+    alone
+        .iter()
+        .for_each(|slot| search.record_trial(&world.run(slot)));
     assert_eq!(search.best().unwrap().slots, alone);
 }
 
 #[test]
 fn a_later_trial_of_a_slot_replaces_the_earlier() {
     let world = world(8, &[(4.0, 0.0), (4.0, 0.0)]);
-    let mut search = searched(&world, Objective::Throughput);
+    let mut search = searched(&world, RoundObjective::Throughput);
     let pair = search.best().unwrap().slots;
     let mut trial = world.run(&pair[0]);
     trial.measures.iter_mut().for_each(|m| m.instructions = 0.0);
-    search.note(&trial);
+    search.record_trial(&trial);
     assert_ne!(search.best().unwrap().slots, pair);
 }
 
 #[test]
 fn trials_of_others_are_passed_over() {
     let world = world(4, &[(4.0, 0.0), (4.0, 0.0)]);
-    let mut search = Exhaustive::new(4, &world.rising()[..1], Objective::Throughput).unwrap();
-    let pair = Slot {
+    let mut search =
+        ExhaustiveSlots::new(4, &world.rising()[..1], RoundObjective::Throughput).unwrap();
+    let pair = CoscheduleSlot {
         teams: [0, 1]
-            .map(|i| Team {
+            .map(|i| ProgramTeam {
                 program: id(i),
                 cores: 2,
             })
@@ -202,15 +228,15 @@ fn trials_of_others_are_passed_over() {
     };
     for slot in [
         pair,
-        Slot::alone(id(1), 4),
-        Slot::alone(id(0), 5),
-        Slot::default(),
+        CoscheduleSlot::alone(id(1), 4),
+        CoscheduleSlot::alone(id(0), 5),
+        CoscheduleSlot::default(),
     ] {
-        let trial = Trial {
-            measures: vec![Measure::default(); slot.teams.len()],
+        let trial = SlotTrial {
+            measures: vec![ProgramMeasure::default(); slot.teams.len()],
             slot,
         };
-        search.note(&trial);
+        search.record_trial(&trial);
     }
     assert_eq!(search.best(), None);
 }
@@ -219,10 +245,10 @@ fn trials_of_others_are_passed_over() {
 fn twelve_programs_on_eight_cores_are_searched_and_more_than_the_bounds_refused() {
     let gang = |n: u32| {
         (1..=n)
-            .map(|i| (ProgramId(i), Measure::default()))
+            .map(|i| (ProgramId(i), ProgramMeasure::default()))
             .collect::<Vec<_>>()
     };
-    let new = |n, cores| Exhaustive::new(cores, &gang(n), Objective::default());
+    let new = |n, cores| ExhaustiveSlots::new(cores, &gang(n), RoundObjective::default());
     assert_eq!(new(12, 8).unwrap().slots().count(), 125_969);
     assert_eq!(
         new(17, 1).unwrap_err(),
@@ -238,6 +264,6 @@ fn twelve_programs_on_eight_cores_are_searched_and_more_than_the_bounds_refused(
 
 #[test]
 fn no_programs_make_an_empty_round() {
-    let search = Exhaustive::new(4, &[], Objective::default()).unwrap();
+    let search = ExhaustiveSlots::new(4, &[], RoundObjective::default()).unwrap();
     assert_eq!(search.best().unwrap().slots, []);
 }

@@ -7,7 +7,7 @@
 //! and do not depend on the direction (Ang, "Decomposition analysis for policymaking in energy",
 //! Energy Policy 32, 2004: logarithmic mean Divisia index).
 
-use super::{Resource, Usage};
+use super::{SharedResource, Usage};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub struct Attribution {
     /// Part of utilisation: waits of the program for PUs, siblings, input and output.
     pub utilisation: f64,
     /// Parts of `cycles`, by resource where stall cycles are known.
-    pub resources: BTreeMap<Resource, f64>,
+    pub resources: BTreeMap<SharedResource, f64>,
     /// Part of `cycles` that no resource's stall cycles explain.
     pub other_cycles: f64,
 }
@@ -32,11 +32,11 @@ pub fn attribute(from: &Usage, to: &Usage) -> Option<Attribution> {
     let (c, d) = (from.cycles?, to.cycles?);
     let utilisation = -ln_ratio(from.utilisation?, to.utilisation?)?;
     let mean = logarithmic_mean(c, d)?;
-    let of = |(resource, amount): (&Resource, &super::Amount)| {
+    let of = |(resource, amount): (&SharedResource, &super::Amount)| {
         let after = to.amounts.get(resource)?.stall_cycles?;
         Some((*resource, (after - amount.stall_cycles?) / mean))
     };
-    let resources: BTreeMap<Resource, f64> = from.amounts.iter().filter_map(of).collect();
+    let resources: BTreeMap<SharedResource, f64> = from.amounts.iter().filter_map(of).collect();
     let cycles = ln_ratio(c, d)?;
     Some(Attribution {
         time: ln_ratio(from.time_s, to.time_s)?,
@@ -73,7 +73,7 @@ mod tests {
             cycles: Some(cycles),
             // Four cores of 1 Hz.
             utilisation: Some(cycles / (4.0 * time_s)),
-            amounts: BTreeMap::from([(Resource::L2, amount)]),
+            amounts: BTreeMap::from([(SharedResource::L2, amount)]),
             memory: None,
         }
     }
@@ -87,7 +87,7 @@ mod tests {
         assert!((parts.cycles - libm::log(1.5)).abs() < 1e-12);
         assert!((parts.utilisation + libm::log(1.5)).abs() < 1e-12);
         // All of the four cycles more are stalls for the L2.
-        assert!((parts.resources[&Resource::L2] - parts.cycles).abs() < 1e-12);
+        assert!((parts.resources[&SharedResource::L2] - parts.cycles).abs() < 1e-12);
         assert!(parts.other_cycles.abs() < 1e-12);
     }
 
@@ -111,7 +111,7 @@ mod tests {
             prop_assert!((there.cycles + there.utilisation - there.time).abs() < 1e-9);
             let inside: f64 = there.resources.values().sum::<f64>() + there.other_cycles;
             prop_assert!((inside - there.cycles).abs() < 1e-9);
-            prop_assert!((there.resources[&Resource::L2] + back.resources[&Resource::L2]).abs() < 1e-9);
+            prop_assert!((there.resources[&SharedResource::L2] + back.resources[&SharedResource::L2]).abs() < 1e-9);
         }
     }
 }

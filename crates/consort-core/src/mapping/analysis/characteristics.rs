@@ -4,7 +4,7 @@ use serde::Serialize;
 
 /// Counts of a program alone. Each item is absent where nothing counts it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Alone {
+pub struct AloneCounts {
     /// Time of a run, s.
     pub time_s: f64,
     /// Number of its threads.
@@ -35,7 +35,7 @@ pub struct Alone {
 
 /// Characteristics that follow from these.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Characteristics {
+pub struct AloneCharacteristics {
     /// Data sharing: share of the L2 misses that siblings under one L2 save over siblings under
     /// several, where the one is no larger; below 0 where its smaller size costs more.
     pub data_sharing: Option<f64>,
@@ -59,8 +59,8 @@ pub struct Characteristics {
     pub prefetch_fraction: Option<f64>,
 }
 
-impl From<&Alone> for Characteristics {
-    fn from(alone: &Alone) -> Self {
+impl From<&AloneCounts> for AloneCharacteristics {
+    fn from(alone: &AloneCounts) -> Self {
         let per_kilo = |n: Option<f64>| Some(1000.0 * n? / alone.instructions?);
         let of_time = |s: Option<f64>| ratio(s?, alone.threads * alone.time_s);
         Self {
@@ -84,7 +84,7 @@ impl From<&Alone> for Characteristics {
     }
 }
 
-fn effectiveness(alone: &Alone) -> Option<f64> {
+fn effectiveness(alone: &AloneCounts) -> Option<f64> {
     Some(1.0 - ratio(alone.l2_misses?, alone.l2_misses_unprefetched?)?)
 }
 
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn rates_follow_from_counts() {
-        let alone = Alone {
+        let alone = AloneCounts {
             time_s: 2.0,
             threads: 4.0,
             instructions: Some(1e6),
@@ -108,9 +108,9 @@ mod tests {
             lines_in: Some((2600.0, 2000.0)),
             memory_bytes: Some(8e6),
             io_s: Some(0.8),
-            ..Alone::default()
+            ..AloneCounts::default()
         };
-        let found = Characteristics::from(&alone);
+        let found = AloneCharacteristics::from(&alone);
         assert_eq!(
             (found.l2_mpki, found.bandwidth_mb_s),
             (Some(0.5), Some(4.0))

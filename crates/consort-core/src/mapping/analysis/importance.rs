@@ -1,6 +1,6 @@
 //! The most important resources of each program beside each co-runner: the source's Table V.
 
-use super::{Pair, Resource, Row, Table, Thresholds, Usage, attribute};
+use super::{CoRunnerPair, MappingRow, MappingTable, SharedResource, Thresholds, Usage, attribute};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -16,12 +16,12 @@ pub struct Importance {
     /// source's Table V, the largest part first; none where none does.
     pub resources: Vec<&'static str>,
     /// The logarithms of the resources' parts, those of the cores included.
-    pub parts: BTreeMap<Resource, f64>,
+    pub parts: BTreeMap<SharedResource, f64>,
 }
 
 impl Importance {
     /// Logarithm of the part that no resource explains.
-    pub fn other(&self) -> f64 {
+    pub fn unexplained_part(&self) -> f64 {
         libm::log(self.slower) - self.parts.values().sum::<f64>()
     }
 }
@@ -30,19 +30,23 @@ impl Importance {
 /// `base` is attributed to most, with L2, prefetchers and memory path as one; pairs without cycles
 /// or utilisation, or without `base` or another mapping, are left out.
 pub fn importance(
-    table: &Table,
+    table: &MappingTable,
     base: &str,
     thresholds: &Thresholds,
-) -> BTreeMap<Pair, Importance> {
+) -> BTreeMap<CoRunnerPair, Importance> {
     let pairs = table.pairs().into_iter();
     pairs
-        .filter_map(|(pair, rows)| Some((pair, of_pair(&rows, base, thresholds)?)))
+        .filter_map(|(pair, rows)| Some((pair, pair_importance(&rows, base, thresholds)?)))
         .collect()
 }
 
-fn of_pair(rows: &[&Row], base: &str, thresholds: &Thresholds) -> Option<Importance> {
+fn pair_importance(
+    rows: &[&MappingRow],
+    base: &str,
+    thresholds: &Thresholds,
+) -> Option<Importance> {
     let base = rows.iter().find(|row| row.mapping == base)?;
-    let time = |row: &&&Row| row.usage.time_s;
+    let time = |row: &&&MappingRow| row.usage.time_s;
     let best = rows.iter().min_by(|a, b| time(a).total_cmp(&time(b)))?;
     if rows.len() < 2 {
         return None;
@@ -51,13 +55,13 @@ fn of_pair(rows: &[&Row], base: &str, thresholds: &Thresholds) -> Option<Importa
     Some(Importance {
         best: best.mapping.clone(),
         slower: base.usage.time_s / best.usage.time_s,
-        resources: largest(&parts, libm::log(1.0 + thresholds.moves)),
+        resources: largest_resources(&parts, libm::log(1.0 + thresholds.moves)),
         parts,
     })
 }
 
 /// Names of the resources with a part of at least `least`, the largest first.
-fn largest(parts: &BTreeMap<Resource, f64>, least: f64) -> Vec<&'static str> {
+fn largest_resources(parts: &BTreeMap<SharedResource, f64>, least: f64) -> Vec<&'static str> {
     let mut sums: BTreeMap<&'static str, f64> = BTreeMap::new();
     for (resource, part) in parts {
         *sums.entry(resource.table_name()).or_default() += part;
@@ -70,10 +74,10 @@ fn largest(parts: &BTreeMap<Resource, f64>, least: f64) -> Vec<&'static str> {
     named.into_iter().map(|(name, _)| name).collect()
 }
 
-fn parts(best: &Usage, base: &Usage) -> Option<BTreeMap<Resource, f64>> {
+fn parts(best: &Usage, base: &Usage) -> Option<BTreeMap<SharedResource, f64>> {
     let attribution = attribute(best, base)?;
     let mut parts = attribution.resources;
-    parts.insert(Resource::Cores, attribution.utilisation);
+    parts.insert(SharedResource::Cores, attribution.utilisation);
     Some(parts)
 }
 
@@ -83,11 +87,11 @@ mod tests {
     use super::*;
 
     /// Stall cycles of L2, memory path and branch predictor.
-    fn row(mapping: &str, time_s: f64, cycles: f64, stalls: [f64; 3]) -> Row {
+    fn row(mapping: &str, time_s: f64, cycles: f64, stalls: [f64; 3]) -> MappingRow {
         let resources = [
-            Resource::L2,
-            Resource::MemoryPath,
-            Resource::BranchPredictor,
+            SharedResource::L2,
+            SharedResource::MemoryPath,
+            SharedResource::BranchPredictor,
         ];
         let amount = |(resource, stall)| {
             let amount = Amount {
@@ -96,7 +100,7 @@ mod tests {
             };
             (resource, amount)
         };
-        Row {
+        MappingRow {
             mapping: mapping.to_owned(),
             program: "a".to_owned(),
             co_runner: "b".to_owned(),
@@ -110,8 +114,8 @@ mod tests {
         }
     }
 
-    fn only(rows: Vec<Row>) -> Importance {
-        let all = importance(&Table { rows }, "os", &Thresholds::default());
+    fn only(rows: Vec<MappingRow>) -> Importance {
+        let all = importance(&MappingTable { rows }, "os", &Thresholds::default());
         all.into_values().next().unwrap()
     }
 
@@ -135,7 +139,8 @@ mod tests {
             row("iso", 2.0, 8.0, [1.0, 1.0, 1.0]),
         ]);
         assert_eq!(found.resources[0], "lm");
-        let [l2, predictor] = [Resource::L2, Resource::BranchPredictor].map(|r| found.parts[&r]);
+        let [l2, predictor] =
+            [SharedResource::L2, SharedResource::BranchPredictor].map(|r| found.parts[&r]);
         assert!(l2 < predictor && 2.0 * l2 > predictor);
     }
 
@@ -146,7 +151,7 @@ mod tests {
             row("iso", 2.0, 8.0, [1.0; 3]),
         ]);
         assert_eq!(found.resources, ["cores"]);
-        assert!((found.parts[&Resource::Cores] - libm::log(2.0)).abs() < 1e-12);
+        assert!((found.parts[&SharedResource::Cores] - libm::log(2.0)).abs() < 1e-12);
     }
 
     #[test]
@@ -170,6 +175,6 @@ mod tests {
             row("int", 2.0, 8.0, [1.0; 3]),
             row("iso", 9.0, 9.0, [1.0; 3]),
         ];
-        assert!(importance(&Table { rows }, "os", &Thresholds::default()).is_empty());
+        assert!(importance(&MappingTable { rows }, "os", &Thresholds::default()).is_empty());
     }
 }

@@ -1,6 +1,6 @@
 //! Key resources: those whose use varies across mappings and whose variation moves performance.
 
-use super::{Pair, Resource, Row, Table, Usage, relative_range};
+use super::{CoRunnerPair, MappingRow, MappingTable, SharedResource, Usage, relative_range};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ impl Default for Thresholds {
 /// Verdict on a resource, with the program and co-runner for which it shows most.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "approach")]
-pub enum Finding {
+pub enum ResourceFinding {
     /// Verdict by its stall cycles, or, for the cores, by the utilisation, which time depends on
     /// directly.
     Direct {
@@ -36,7 +36,7 @@ pub enum Finding {
         /// cores the relative range of their utilisation.
         moves: f64,
         /// Program and co-runner of that range.
-        pair: Pair,
+        pair: CoRunnerPair,
     },
     /// Verdict by pairs of mappings under one of which the program is faster and its use of no
     /// other resource has improved; uses that became worse speak for it.
@@ -57,49 +57,54 @@ pub enum Finding {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct KeyResource {
     /// The resource.
-    pub resource: Resource,
+    pub resource: SharedResource,
     /// True for one of those that matter; none where that cannot be told.
     pub key: Option<bool>,
     /// Ground of the verdict.
     #[serde(flatten)]
-    pub finding: Finding,
+    pub finding: ResourceFinding,
 }
 
 /// Judges every resource: directly where its stall cycles are counted, else indirectly. A resource
 /// that the direct approach has shown not to matter may improve in a pair of the indirect one, and
 /// one whose stall cycles are counted has improved only if these have fallen as well.
-pub fn key_resources(table: &Table, thresholds: &Thresholds) -> Vec<KeyResource> {
+pub fn key_resources(table: &MappingTable, thresholds: &Thresholds) -> Vec<KeyResource> {
     let pairs = table.pairs();
-    let direct: BTreeMap<Resource, KeyResource> = Resource::ALL
+    let direct: BTreeMap<SharedResource, KeyResource> = SharedResource::ALL
         .into_iter()
-        .filter_map(|r| Some((r, direct(&pairs, r, thresholds)?)))
+        .filter_map(|r| Some((r, judge_directly(&pairs, r, thresholds)?)))
         .collect();
-    let harmless = |r: Resource| direct.get(&r).is_some_and(|found| found.key == Some(false));
-    let judged = |r: Resource| match direct.get(&r) {
+    let harmless = |r: SharedResource| direct.get(&r).is_some_and(|found| found.key == Some(false));
+    let judged = |r: SharedResource| match direct.get(&r) {
         Some(found) => found.clone(),
-        None => indirect(&pairs, r, thresholds, harmless),
+        None => judge_indirectly(&pairs, r, thresholds, harmless),
     };
-    Resource::ALL.into_iter().map(judged).collect()
+    SharedResource::ALL.into_iter().map(judged).collect()
 }
 
-type Pairs<'a> = BTreeMap<Pair, Vec<&'a Row>>;
+type RowsByPair<'a> = BTreeMap<CoRunnerPair, Vec<&'a MappingRow>>;
 
-fn direct(pairs: &Pairs<'_>, resource: Resource, thresholds: &Thresholds) -> Option<KeyResource> {
+fn judge_directly(
+    pairs: &RowsByPair<'_>,
+    resource: SharedResource,
+    thresholds: &Thresholds,
+) -> Option<KeyResource> {
     let seen = pairs.iter().filter_map(|(pair, rows)| {
         let (varies, moves) = ranges(rows, resource)?;
         Some((varies, moves, pair))
     });
-    let seen: Vec<(f64, f64, &Pair)> = seen.collect();
-    let counts = |s: &&(f64, f64, &Pair)| s.0 >= thresholds.varies && s.1 >= thresholds.moves;
+    let seen: Vec<(f64, f64, &CoRunnerPair)> = seen.collect();
+    let counts =
+        |s: &&(f64, f64, &CoRunnerPair)| s.0 >= thresholds.varies && s.1 >= thresholds.moves;
     let key = seen.iter().any(|s| counts(&s));
-    let most = |a: &&(f64, f64, &Pair), b: &&(f64, f64, &Pair)| {
+    let most = |a: &&(f64, f64, &CoRunnerPair), b: &&(f64, f64, &CoRunnerPair)| {
         counts(a).cmp(&counts(b)).then(a.1.total_cmp(&b.1))
     };
     let (varies, moves, pair) = seen.iter().max_by(most)?;
     Some(KeyResource {
         resource,
         key: Some(key),
-        finding: Finding::Direct {
+        finding: ResourceFinding::Direct {
             varies: *varies,
             moves: *moves,
             pair: (*pair).clone(),
@@ -108,13 +113,16 @@ fn direct(pairs: &Pairs<'_>, resource: Resource, thresholds: &Thresholds) -> Opt
 }
 
 /// Relative range of the use of a resource, and that of the cycles by its stall cycles.
-fn ranges(rows: &[&Row], resource: Resource) -> Option<(f64, f64)> {
-    let used: Option<Vec<f64>> = rows.iter().map(|row| used(&row.usage, resource)).collect();
+fn ranges(rows: &[&MappingRow], resource: SharedResource) -> Option<(f64, f64)> {
+    let used: Option<Vec<f64>> = rows
+        .iter()
+        .map(|row| used_amount(&row.usage, resource))
+        .collect();
     let varies = relative_range(used?.into_iter());
-    if resource == Resource::Cores {
+    if resource == SharedResource::Cores {
         return Some((varies, varies));
     }
-    let stall = |row: &&Row| row.usage.amounts.get(&resource)?.stall_cycles;
+    let stall = |row: &&MappingRow| row.usage.amounts.get(&resource)?.stall_cycles;
     let stalls: Vec<f64> = rows.iter().map(stall).collect::<Option<_>>()?;
     let cycles: Vec<f64> = rows
         .iter()
@@ -125,53 +133,57 @@ fn ranges(rows: &[&Row], resource: Resource) -> Option<(f64, f64)> {
     Some((varies, range / least(&cycles)))
 }
 
-fn used(usage: &Usage, resource: Resource) -> Option<f64> {
+fn used_amount(usage: &Usage, resource: SharedResource) -> Option<f64> {
     match resource {
-        Resource::Cores => usage.utilisation,
+        SharedResource::Cores => usage.utilisation,
         _ => Some(usage.amounts.get(&resource)?.used),
     }
 }
 
-fn indirect(
-    pairs: &Pairs<'_>,
-    resource: Resource,
+fn judge_indirectly(
+    pairs: &RowsByPair<'_>,
+    resource: SharedResource,
     thresholds: &Thresholds,
-    harmless: impl Fn(Resource) -> bool,
+    harmless: impl Fn(SharedResource) -> bool,
 ) -> KeyResource {
-    let counted = |row: &&Row| used(&row.usage, resource).is_some();
-    let counted: Vec<Vec<&Row>> = pairs
+    let counted = |row: &&MappingRow| used_amount(&row.usage, resource).is_some();
+    let counted: Vec<Vec<&MappingRow>> = pairs
         .values()
         .map(|rows| rows.iter().copied().filter(counted).collect())
         .collect();
-    let values = |rows: &[&Row]| -> Vec<f64> {
+    let values = |rows: &[&MappingRow]| -> Vec<f64> {
         rows.iter()
-            .filter_map(|row| used(&row.usage, resource))
+            .filter_map(|row| used_amount(&row.usage, resource))
             .collect()
     };
     let varies = counted
         .iter()
         .map(|rows| relative_range(values(rows).into_iter()));
     let varies = varies.fold(0.0, f64::max);
-    let twos: Vec<Two<'_>> = counted.iter().flat_map(|rows| twos(rows)).collect();
+    let twos: Vec<MappingPair<'_>> = counted
+        .iter()
+        .flat_map(|rows| mapping_pairs(rows))
+        .collect();
     if twos.is_empty() {
         return KeyResource {
             resource,
             key: None,
-            finding: Finding::NotCounted,
+            finding: ResourceFinding::NotCounted,
         };
     }
-    let gains = |two: &Two<'_>| two.is_faster(thresholds) && two.improves(resource, thresholds);
-    let others = Resource::ALL
+    let gains =
+        |two: &MappingPair<'_>| two.is_faster(thresholds) && two.improves(resource, thresholds);
+    let others = SharedResource::ALL
         .into_iter()
         .filter(|&r| r != resource && !harmless(r));
-    let others: Vec<Resource> = others.collect();
-    let improved: Vec<Two<'_>> = twos.into_iter().filter(gains).collect();
-    let alone = |two: &&Two<'_>| !others.iter().any(|&r| two.improves(r, thresholds));
+    let others: Vec<SharedResource> = others.collect();
+    let improved: Vec<MappingPair<'_>> = twos.into_iter().filter(gains).collect();
+    let alone = |two: &&MappingPair<'_>| !others.iter().any(|&r| two.improves(r, thresholds));
     let alone = improved.iter().filter(alone).count();
     KeyResource {
         resource,
         key: Some(alone > 0),
-        finding: Finding::Indirect {
+        finding: ResourceFinding::Indirect {
             varies,
             improved: improved.len(),
             alone,
@@ -181,13 +193,13 @@ fn indirect(
 
 /// A program under two mappings.
 #[derive(Clone, Copy)]
-struct Two<'a> {
+struct MappingPair<'a> {
     slow: &'a Usage,
     fast: &'a Usage,
 }
 
-impl<'a> Two<'a> {
-    fn new(a: &'a Row, b: &'a Row) -> Self {
+impl<'a> MappingPair<'a> {
+    fn new(a: &'a MappingRow, b: &'a MappingRow) -> Self {
         let (a, b) = (&a.usage, &b.usage);
         let (slow, fast) = if a.time_s < b.time_s { (b, a) } else { (a, b) };
         Self { slow, fast }
@@ -198,8 +210,8 @@ impl<'a> Two<'a> {
     }
 
     /// Returns true where the faster mapping has made better use of a resource.
-    fn improves(&self, resource: Resource, thresholds: &Thresholds) -> bool {
-        let used = |usage| used(usage, resource);
+    fn improves(&self, resource: SharedResource, thresholds: &Thresholds) -> bool {
+        let used = |usage| used_amount(usage, resource);
         let Some((before, after)) = used(self.slow).zip(used(self.fast)) else {
             return false;
         };
@@ -211,19 +223,19 @@ impl<'a> Two<'a> {
     }
 
     /// Returns true where stall cycles are counted and have not fallen.
-    fn stalls_more(&self, resource: Resource) -> bool {
+    fn stalls_more(&self, resource: SharedResource) -> bool {
         let stalls = |usage: &Usage| usage.amounts.get(&resource)?.stall_cycles;
         let both = stalls(self.slow).zip(stalls(self.fast));
         both.is_some_and(|(before, after)| after >= before)
     }
 }
 
-fn twos<'a>(rows: &[&'a Row]) -> Vec<Two<'a>> {
-    let with_later = |(i, a): (usize, &&'a Row)| {
+fn mapping_pairs<'a>(rows: &[&'a MappingRow]) -> Vec<MappingPair<'a>> {
+    let with_later = |(i, a): (usize, &&'a MappingRow)| {
         let a = *a;
         rows[i + 1..]
             .iter()
-            .map(move |b| Two::new(a, b))
+            .map(move |b| MappingPair::new(a, b))
             .collect::<Vec<_>>()
     };
     rows.iter().enumerate().flat_map(with_later).collect()
@@ -235,13 +247,13 @@ mod tests {
     use super::*;
 
     /// A program with L2 misses that stall it, and prefetched lines whose stalls are not counted.
-    fn row(mapping: &str, time_s: f64, l2: (f64, f64), lines: f64) -> Row {
+    fn row(mapping: &str, time_s: f64, l2: (f64, f64), lines: f64) -> MappingRow {
         let amount = |used, stall_cycles| Amount { used, stall_cycles };
         let amounts = [
-            (Resource::L2, amount(l2.0, Some(l2.1))),
-            (Resource::Prefetcher, amount(lines, None)),
+            (SharedResource::L2, amount(l2.0, Some(l2.1))),
+            (SharedResource::Prefetcher, amount(lines, None)),
         ];
-        Row {
+        MappingRow {
             mapping: mapping.to_owned(),
             program: "a".to_owned(),
             co_runner: "b".to_owned(),
@@ -255,8 +267,8 @@ mod tests {
         }
     }
 
-    fn found(rows: Vec<Row>, resource: Resource) -> KeyResource {
-        let all = key_resources(&Table { rows }, &Thresholds::default());
+    fn found(rows: Vec<MappingRow>, resource: SharedResource) -> KeyResource {
+        let all = key_resources(&MappingTable { rows }, &Thresholds::default());
         all.into_iter().find(|k| k.resource == resource).unwrap()
     }
 
@@ -267,8 +279,8 @@ mod tests {
             row("iso", 1.0, (10.0, 20.0), 5.0),
             row("int", 1.3, (15.0, 50.0), 5.0),
         ];
-        let l2 = found(rows, Resource::L2);
-        let Finding::Direct { varies, moves, .. } = l2.finding else {
+        let l2 = found(rows, SharedResource::L2);
+        let ResourceFinding::Direct { varies, moves, .. } = l2.finding else {
             panic!("stall cycles are counted");
         };
         assert_eq!(l2.key, Some(true));
@@ -281,14 +293,14 @@ mod tests {
             row("iso", 1.0, (10.0, 1.0), 5.0),
             row("int", 1.0, (20.0, 2.0), 5.0),
         ];
-        assert_eq!(found(rows, Resource::L2).key, Some(false));
+        assert_eq!(found(rows, SharedResource::L2).key, Some(false));
     }
 
     /// Verdict on prefetchers: true where they are key, the pairs in which they improved, and those
     /// in which they alone did.
-    fn prefetchers(rows: Vec<Row>) -> (bool, usize, usize) {
-        let found = found(rows, Resource::Prefetcher);
-        let Finding::Indirect {
+    fn prefetchers(rows: Vec<MappingRow>) -> (bool, usize, usize) {
+        let found = found(rows, SharedResource::Prefetcher);
+        let ResourceFinding::Indirect {
             improved, alone, ..
         } = found.finding
         else {
@@ -368,7 +380,10 @@ mod tests {
             row("iso", 1.0, (10.0, 1.0), 5.0),
             row("int", 1.3, (20.0, 2.0), 9.0),
         ];
-        let branch = found(rows, Resource::BranchPredictor);
-        assert_eq!((branch.key, branch.finding), (None, Finding::NotCounted));
+        let branch = found(rows, SharedResource::BranchPredictor);
+        assert_eq!(
+            (branch.key, branch.finding),
+            (None, ResourceFinding::NotCounted)
+        );
     }
 }

@@ -3,7 +3,7 @@
 //! L2MP = L2 misses × memory latency, and the latency is outstanding-request cycles/(reads −
 //! instruction fetches) (Wang et al., ISPASS 2012).
 
-use super::{Row, Table};
+use super::{MappingRow, MappingTable};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ impl MemoryPath {
 
 /// The correlation of L2MP with executed cycles for each program, over all its mappings and
 /// co-runners; programs with fewer than three rows, or with no variation, are left out.
-pub fn memory_correlation(table: &Table) -> BTreeMap<String, f64> {
+pub fn memory_correlation(table: &MappingTable) -> BTreeMap<String, f64> {
     let mut points: BTreeMap<&str, Vec<(f64, f64)>> = BTreeMap::new();
     for row in &table.rows {
         points.entry(&row.program).or_default().extend(point(row));
@@ -47,7 +47,7 @@ pub fn memory_correlation(table: &Table) -> BTreeMap<String, f64> {
     points.into_iter().filter_map(of).collect()
 }
 
-fn point(row: &Row) -> Option<(f64, f64)> {
+fn point(row: &MappingRow) -> Option<(f64, f64)> {
     Some((row.usage.memory?.l2mp_cycles()?, row.usage.cycles?))
 }
 

@@ -3,9 +3,9 @@
 //! Source: Wang et al., "Performance Analysis of Thread Mappings with a Holistic View of the
 //! Hardware Resources" (ISPASS 2012), sections IV to VI.
 //!
-//! Usage: fill a [`Table`] with one [`Row`] per program, co-runners and mapping; then
+//! Usage: fill a [`MappingTable`] with one [`MappingRow`] per program, co-runners and mapping; then
 //! [`key_resources`], [`importance()`], [`memory_correlation`], and [`attribute`] for any two rows.
-//! [`characteristics`](Characteristics) come from runs alone. Pitfalls: all amounts are per run of
+//! [`characteristics`](AloneCharacteristics) come from runs alone. Pitfalls: all amounts are per run of
 //! the program, so that mappings under which a program ran more often compare; what is not counted
 //! is absent, never 0, and questions that need it are not answered.
 
@@ -17,11 +17,11 @@ mod l2mp;
 mod resource;
 
 pub use attribution::{Attribution, attribute};
-pub use characteristics::{Alone, Characteristics};
+pub use characteristics::{AloneCharacteristics, AloneCounts};
 pub use importance::{Importance, importance};
-pub use key::{Finding, KeyResource, Thresholds, key_resources};
+pub use key::{KeyResource, ResourceFinding, Thresholds, key_resources};
 pub use l2mp::{MemoryPath, correlation, memory_correlation};
-pub use resource::{Amount, Resource};
+pub use resource::{Amount, SharedResource};
 
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -37,14 +37,14 @@ pub struct Usage {
     /// Share of the cores' time that its threads were on them, 0 to 1: `Utilisation`.
     pub utilisation: Option<f64>,
     /// Counts of resources.
-    pub amounts: BTreeMap<Resource, Amount>,
+    pub amounts: BTreeMap<SharedResource, Amount>,
     /// Cost of the L2, its prefetchers and the memory path as one.
     pub memory: Option<MemoryPath>,
 }
 
 /// One program under one mapping.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Row {
+pub struct MappingRow {
     /// The mapping.
     pub mapping: String,
     /// The program.
@@ -57,18 +57,18 @@ pub struct Row {
 
 /// Programs under mappings.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Table {
+pub struct MappingTable {
     /// One row per program, co-runner and mapping.
-    pub rows: Vec<Row>,
+    pub rows: Vec<MappingRow>,
 }
 
 /// A program with its co-runner.
-pub type Pair = (String, String);
+pub type CoRunnerPair = (String, String);
 
-impl Table {
+impl MappingTable {
     /// The rows of each program and co-runner, in order of names.
-    pub fn pairs(&self) -> BTreeMap<Pair, Vec<&Row>> {
-        let mut pairs: BTreeMap<Pair, Vec<&Row>> = BTreeMap::new();
+    pub fn pairs(&self) -> BTreeMap<CoRunnerPair, Vec<&MappingRow>> {
+        let mut pairs: BTreeMap<CoRunnerPair, Vec<&MappingRow>> = BTreeMap::new();
         for row in &self.rows {
             let pair = (row.program.clone(), row.co_runner.clone());
             pairs.entry(pair).or_default().push(row);

@@ -6,7 +6,7 @@ use std::fmt;
 /// A part of the hardware whose sharing a mapping decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Resource {
+pub enum SharedResource {
     /// The L1 data cache; used: misses.
     L1d,
     /// The L1 instruction cache; used: misses.
@@ -27,7 +27,7 @@ pub enum Resource {
     Cores,
 }
 
-impl Resource {
+impl SharedResource {
     /// All resources, nearest to the core first.
     pub const ALL: [Self; 9] = [
         Self::L1d,
@@ -85,7 +85,7 @@ impl Resource {
     }
 }
 
-impl fmt::Display for Resource {
+impl fmt::Display for SharedResource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
@@ -94,7 +94,7 @@ impl fmt::Display for Resource {
 /// Amount of a resource that a program used, per run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Amount {
-    /// Amount in the unit of [`Resource::unit`].
+    /// Amount in the unit of [`SharedResource::unit`].
     pub used: f64,
     /// Cycles that its threads stalled for it, where something counts them.
     pub stall_cycles: Option<f64>,

@@ -2,7 +2,7 @@
 
 /// One vertex or blossom. Vertices come first; blossoms are numbered after them.
 #[derive(Default)]
-pub(super) struct Node {
+pub(super) struct BlossomNode {
     pub(super) parent: Option<usize>,
     /// The vertex whose mate, if any, lies outside.
     pub(super) base: usize,
@@ -18,7 +18,7 @@ pub(super) struct Node {
 
 /// The vertices and blossoms of one matching.
 pub(super) struct Forest {
-    pub(super) nodes: Vec<Node>,
+    pub(super) nodes: Vec<BlossomNode>,
     /// The partner of each vertex.
     pub(super) mate: Vec<Option<usize>>,
     /// The outermost node around each vertex.
@@ -29,11 +29,11 @@ pub(super) struct Forest {
 impl Forest {
     pub(super) fn new(duals: Vec<i64>) -> Self {
         let vertices = duals.len();
-        let vertex = |(base, dual)| Node {
+        let vertex = |(base, dual)| BlossomNode {
             base,
             dual,
             members: vec![base],
-            ..Node::default()
+            ..BlossomNode::default()
         };
         Self {
             nodes: duals.into_iter().enumerate().map(vertex).collect(),
@@ -43,12 +43,12 @@ impl Forest {
         }
     }
 
-    pub(super) fn vertices(&self) -> usize {
+    pub(super) fn vertex_count(&self) -> usize {
         self.mate.len()
     }
 
     pub(super) fn is_blossom(&self, node: usize) -> bool {
-        node >= self.vertices()
+        node >= self.vertex_count()
     }
 
     /// Vertex that the base of a node is matched with, if any.
@@ -57,9 +57,9 @@ impl Forest {
     }
 
     /// Vertices without a mate.
-    pub(super) fn exposed(&self) -> Vec<usize> {
+    pub(super) fn exposed_vertices(&self) -> Vec<usize> {
         let free = |&vertex: &usize| self.mate[vertex].is_none();
-        (0..self.vertices()).filter(free).collect()
+        (0..self.vertex_count()).filter(free).collect()
     }
 
     pub(super) fn pair(&mut self, first: usize, second: usize) {
@@ -70,7 +70,7 @@ impl Forest {
     /// Shrinks an odd cycle of outermost nodes; the first has the base.
     pub(super) fn shrink(&mut self, children: Vec<usize>, links: Vec<(usize, usize)>) -> usize {
         let blossom = self.spare.pop().unwrap_or_else(|| {
-            self.nodes.push(Node::default());
+            self.nodes.push(BlossomNode::default());
             self.nodes.len() - 1
         });
         let members: Vec<usize> = children
@@ -83,18 +83,18 @@ impl Forest {
         for &child in &children {
             self.nodes[child].parent = Some(blossom);
         }
-        self.nodes[blossom] = Node {
+        self.nodes[blossom] = BlossomNode {
             base: self.nodes[children[0]].base,
             children,
             links,
             members,
-            ..Node::default()
+            ..BlossomNode::default()
         };
         blossom
     }
 
     /// Takes an outermost blossom apart; its children become outermost.
-    pub(super) fn open(&mut self, blossom: usize) -> Node {
+    pub(super) fn open(&mut self, blossom: usize) -> BlossomNode {
         let node = std::mem::take(&mut self.nodes[blossom]);
         for &child in &node.children {
             self.nodes[child].parent = None;
@@ -114,7 +114,7 @@ impl Forest {
         let child = self.child_with(node, vertex);
         self.rebase(child, vertex);
         let at = self.position(node, child);
-        for link in rematched(at, self.nodes[node].children.len()) {
+        for link in links_to_match(at, self.nodes[node].children.len()) {
             self.match_link(node, link);
         }
         let node = &mut self.nodes[node];
@@ -153,14 +153,14 @@ impl Forest {
     }
 
     /// Every blossom around `vertex`, the innermost first.
-    pub(super) fn around(&self, vertex: usize) -> impl Iterator<Item = usize> {
+    pub(super) fn blossoms_around(&self, vertex: usize) -> impl Iterator<Item = usize> {
         std::iter::successors(self.nodes[vertex].parent, |&node| self.nodes[node].parent)
     }
 }
 
 /// The links to match when the base moves from child 0 to child `at` of `count`: every second one
 /// on the even way between them.
-fn rematched(at: usize, count: usize) -> impl Iterator<Item = usize> {
+fn links_to_match(at: usize, count: usize) -> impl Iterator<Item = usize> {
     let (from, to) = if at.is_multiple_of(2) {
         (0, at)
     } else {

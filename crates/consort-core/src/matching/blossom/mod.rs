@@ -25,10 +25,10 @@ mod reshape;
 mod search;
 mod tree;
 
-use super::candidates::{Arc, Start, candidates};
-use super::scaled::Scaled;
+use super::candidates::{CandidateEdge, SearchStart, candidates};
+use super::scaled_costs::ScaledCosts;
 use forest::Forest;
-use tree::Tree;
+use tree::AlternatingTree;
 
 /// Candidates that each vertex brings in once those of the start have not been enough.
 const WIDE: usize = 16;
@@ -36,19 +36,19 @@ const WIDE: usize = 16;
 const PATIENCE: usize = 3;
 
 /// A matching under way.
-pub(super) struct Solver<'a> {
-    costs: &'a Scaled<'a>,
+pub(super) struct BlossomSolver<'a> {
+    costs: &'a ScaledCosts<'a>,
     /// Candidate edges of each vertex.
-    arcs: Vec<Vec<Arc>>,
+    arcs: Vec<Vec<CandidateEdge>>,
     forest: Forest,
-    tree: Tree,
+    tree: AlternatingTree,
     /// The duals at the start, in units of cost.
     at_start: Vec<f64>,
 }
 
-impl<'a> Solver<'a> {
+impl<'a> BlossomSolver<'a> {
     /// Starts from duals that no candidate edge refuses.
-    pub(super) fn new(costs: &'a Scaled<'a>, start: Start) -> Self {
+    pub(super) fn new(costs: &'a ScaledCosts<'a>, start: SearchStart) -> Self {
         let units = start.duals.iter().map(|&dual| dual as f64 / costs.factor());
         let at_start = units.collect();
         let mut forest = Forest::new(start.duals);
@@ -59,7 +59,7 @@ impl<'a> Solver<'a> {
             costs,
             arcs: start.arcs,
             forest,
-            tree: Tree::default(),
+            tree: AlternatingTree::default(),
             at_start,
         }
     }
@@ -91,7 +91,7 @@ impl<'a> Solver<'a> {
     }
 
     fn match_exposed(&mut self) {
-        let exposed = self.forest.exposed();
+        let exposed = self.forest.exposed_vertices();
         for &root in &exposed {
             if self.forest.mate[root].is_none() {
                 self.search(root, &exposed);
@@ -106,7 +106,7 @@ impl<'a> Solver<'a> {
 
     /// The duals of the vertices.
     pub(super) fn duals(&self) -> impl Iterator<Item = i64> {
-        let vertices = self.forest.vertices();
+        let vertices = self.forest.vertex_count();
         self.forest.nodes[..vertices].iter().map(|node| node.dual)
     }
 }

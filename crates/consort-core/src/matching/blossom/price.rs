@@ -1,38 +1,42 @@
 //! All edges against the duals, and room for those that are refused.
 
-use super::super::candidates::Arc;
-use super::super::sweep::Sweep;
-use super::Solver;
+use super::super::candidates::CandidateEdge;
+use super::super::sweep::PricingSweep;
+use super::BlossomSolver;
 
-impl Solver<'_> {
+impl BlossomSolver<'_> {
     /// Makes each edge of negative slack a candidate and its vertices' duals feasible again.
     /// Whether there was one.
     pub(super) fn price(&mut self) -> bool {
         let mut sweep = self.sweep();
         let mut refused = false;
-        for first in 0..self.forest.vertices() {
-            self.shade(first, &mut sweep);
-            while let Some(second) = sweep.refused(first, first + 1) {
+        for first in 0..self.forest.vertex_count() {
+            self.subtract_shared_blossoms(first, &mut sweep);
+            while let Some(second) = sweep.first_refused(first, first + 1) {
                 refused = true;
                 self.admit(first, second);
                 sweep = self.sweep();
-                self.shade(first, &mut sweep);
+                self.subtract_shared_blossoms(first, &mut sweep);
             }
-            self.unshade(first, &mut sweep);
+            self.restore_duals(first, &mut sweep);
         }
         refused
     }
 
-    fn sweep(&self) -> Sweep<'_> {
-        Sweep::new(self.costs, &self.duals().collect::<Vec<_>>())
+    fn sweep(&self) -> PricingSweep<'_> {
+        PricingSweep::new(self.costs, &self.duals().collect::<Vec<_>>())
     }
 
     /// Takes off the duals what blossoms around both them and `first` add to the slack.
-    fn shade(&self, first: usize, sweep: &mut Sweep<'_>) {
+    fn subtract_shared_blossoms(&self, first: usize, sweep: &mut PricingSweep<'_>) {
         let nodes = &self.forest.nodes;
-        let mut shared: i64 = self.forest.around(first).map(|node| nodes[node].dual).sum();
+        let mut shared: i64 = self
+            .forest
+            .blossoms_around(first)
+            .map(|node| nodes[node].dual)
+            .sum();
         let mut inside = first;
-        for blossom in self.forest.around(first) {
+        for blossom in self.forest.blossoms_around(first) {
             let others = nodes[blossom].children.iter().filter(|&&c| c != inside);
             for &vertex in others.flat_map(|&child| &nodes[child].members) {
                 sweep.set(vertex, nodes[vertex].dual - shared);
@@ -42,19 +46,22 @@ impl Solver<'_> {
         }
     }
 
-    fn unshade(&self, first: usize, sweep: &mut Sweep<'_>) {
+    fn restore_duals(&self, first: usize, sweep: &mut PricingSweep<'_>) {
         for &vertex in &self.forest.nodes[self.forest.top[first]].members {
             sweep.set(vertex, self.forest.nodes[vertex].dual);
         }
     }
 
     /// Slack with all blossoms around both ends.
-    pub(super) fn slack_of_all(&self, first: usize, second: usize) -> i64 {
+    pub(super) fn slack_with_blossoms(&self, first: usize, second: usize) -> i64 {
         let nodes = &self.forest.nodes;
         let mut slack = self.costs.at(first, second) - nodes[first].dual - nodes[second].dual;
         if self.forest.top[first] == self.forest.top[second] {
-            let around: Vec<usize> = self.forest.around(second).collect();
-            let shared = self.forest.around(first).filter(|b| around.contains(b));
+            let around: Vec<usize> = self.forest.blossoms_around(second).collect();
+            let shared = self
+                .forest
+                .blossoms_around(first)
+                .filter(|b| around.contains(b));
             slack += shared.map(|b| nodes[b].dual).sum::<i64>();
         }
         slack
@@ -63,12 +70,12 @@ impl Solver<'_> {
     /// Adds a refused edge, opens the blossoms around one end and lowers its dual.
     fn admit(&mut self, first: usize, second: usize) {
         let cost = self.costs.at(first, second);
-        self.arcs[first].push(Arc { to: second, cost });
-        self.arcs[second].push(Arc { to: first, cost });
+        self.arcs[first].push(CandidateEdge { to: second, cost });
+        self.arcs[second].push(CandidateEdge { to: first, cost });
         while self.forest.top[first] != first {
             self.dissolve(self.forest.top[first]);
         }
-        let slack = self.slack_of_all(first, second);
+        let slack = self.slack_with_blossoms(first, second);
         if slack < 0 {
             self.forest.nodes[first].dual += slack;
             self.separate(first);

@@ -1,13 +1,13 @@
 //! One search: grow a tree of tight edges from an exposed vertex until it meets another.
 
-use super::Solver;
-use super::tree::{Event, Label};
+use super::BlossomSolver;
+use super::tree::{NodeLabel, TreeEvent};
 
-impl Solver<'_> {
+impl BlossomSolver<'_> {
     /// Matches `root`, and one more of the exposed vertices, along a shortest augmenting path.
     pub(super) fn search(&mut self, root: usize, exposed: &[usize]) {
         self.tree.reset();
-        self.promise(root, exposed);
+        self.push_nearest_exposed(root, exposed);
         self.become_outer(self.forest.top[root]);
         while let Some(event) = self.tree.pop() {
             if let Some(edge) = self.handle(event) {
@@ -19,7 +19,7 @@ impl Solver<'_> {
     }
 
     /// Notes the edge to the nearest exposed vertex, candidate or not, so that every search ends.
-    fn promise(&mut self, root: usize, exposed: &[usize]) {
+    fn push_nearest_exposed(&mut self, root: usize, exposed: &[usize]) {
         let others = exposed
             .iter()
             .filter(|&&v| v != root && self.forest.mate[v].is_none());
@@ -27,17 +27,17 @@ impl Solver<'_> {
             self.costs.at(root, v) - self.forest.nodes[root].dual - self.forest.nodes[v].dual
         };
         if let Some((at, vertex)) = others.map(|v| (slack(&v), *v)).min() {
-            self.tree.push(at, Event::Tight(root, vertex));
+            self.tree.push(at, TreeEvent::Tight(root, vertex));
             self.tree.bound = at;
         }
     }
 
     /// Lets an event happen; the last edge of an augmenting path, if that is what it closes.
-    fn handle(&mut self, event: Event) -> Option<(usize, usize)> {
+    fn handle(&mut self, event: TreeEvent) -> Option<(usize, usize)> {
         match event {
-            Event::Tight(from, to) => self.tighten(from, to),
-            Event::Empty(node) => {
-                self.empty(node);
+            TreeEvent::Tight(from, to) => self.tighten(from, to),
+            TreeEvent::Empty(node) => {
+                self.open_empty_blossom(node);
                 None
             }
         }
@@ -50,12 +50,12 @@ impl Solver<'_> {
             return None;
         }
         match self.tree.label(there) {
-            Label::Inner => None,
-            Label::Outer => {
+            NodeLabel::Inner => None,
+            NodeLabel::Outer => {
                 self.shrink((from, to));
                 None
             }
-            Label::Free => self.grow((from, to)),
+            NodeLabel::Free => self.grow((from, to)),
         }
     }
 
@@ -70,15 +70,15 @@ impl Solver<'_> {
     }
 
     pub(super) fn become_inner(&mut self, node: usize, entry: (usize, usize)) {
-        self.tree.set(node, Label::Inner, (entry.0, entry.1));
+        self.tree.set(node, NodeLabel::Inner, (entry.0, entry.1));
         if self.forest.is_blossom(node) {
             let at = self.tree.now + self.forest.nodes[node].dual / 2;
-            self.tree.push(at, Event::Empty(node));
+            self.tree.push(at, TreeEvent::Empty(node));
         }
     }
 
     pub(super) fn become_outer(&mut self, node: usize) {
-        self.tree.set(node, Label::Outer, (0, 0));
+        self.tree.set(node, NodeLabel::Outer, (0, 0));
         self.scan_members(node);
     }
 
@@ -97,13 +97,13 @@ impl Solver<'_> {
         for arc in &self.arcs[vertex] {
             let there = self.forest.top[arc.to];
             let label = self.tree.label(there);
-            if there == here || label == Label::Inner {
+            if there == here || label == NodeLabel::Inner {
                 continue;
             }
             let slack = arc.cost - dual - self.forest.nodes[arc.to].dual - self.tree.shift(there);
-            let free = label == Label::Free;
+            let free = label == NodeLabel::Free;
             let at = now + if free { slack } else { slack / 2 };
-            self.tree.push(at, Event::Tight(vertex, arc.to));
+            self.tree.push(at, TreeEvent::Tight(vertex, arc.to));
             if free && at < self.tree.bound && self.forest.outside_mate(there).is_none() {
                 self.tree.bound = at;
             }
@@ -116,11 +116,11 @@ impl Solver<'_> {
             let dual = self.forest.nodes[vertex].dual;
             for arc in &self.arcs[vertex] {
                 let there = self.forest.top[arc.to];
-                if self.tree.label(there) == Label::Outer {
+                if self.tree.label(there) == NodeLabel::Outer {
                     let slack =
                         arc.cost - dual - self.forest.nodes[arc.to].dual - self.tree.shift(there);
                     let at = self.tree.now + slack;
-                    self.tree.push(at, Event::Tight(arc.to, vertex));
+                    self.tree.push(at, TreeEvent::Tight(arc.to, vertex));
                 }
             }
         }
@@ -155,8 +155,8 @@ impl Solver<'_> {
     }
 
     fn settle_all(&mut self) {
-        for index in 0..self.tree.labelled().len() {
-            let node = self.tree.labelled()[index];
+        for index in 0..self.tree.labelled_nodes().len() {
+            let node = self.tree.labelled_nodes()[index];
             let alive = !self.forest.nodes[node].members.is_empty();
             if alive && self.forest.nodes[node].parent.is_none() {
                 self.settle(node);

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 /// Place of a node in the tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Label {
+pub(super) enum NodeLabel {
     /// Not in the tree.
     #[default]
     Free,
@@ -17,8 +17,8 @@ pub(super) enum Label {
 
 /// Label of one node, with the time and the edge that it came by.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Mark {
-    pub(super) label: Label,
+pub(super) struct NodeMark {
+    pub(super) label: NodeLabel,
     /// The time since when its stored duals are out of date.
     pub(super) since: i64,
     /// The edge by which an inner node was reached: outer vertex, own vertex.
@@ -27,7 +27,7 @@ pub(super) struct Mark {
 
 /// Event that takes place once duals have moved far enough.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Event {
+pub(super) enum TreeEvent {
     /// The edge from an outer vertex becomes tight.
     Tight(usize, usize),
     /// The dual of an inner blossom reaches zero.
@@ -36,52 +36,52 @@ pub(super) enum Event {
 
 /// Alternating tree of one search. Its time is the distance that the root's dual has moved.
 #[derive(Default)]
-pub(super) struct Tree {
+pub(super) struct AlternatingTree {
     pub(super) now: i64,
     /// Time by which an exposed vertex is reached: later events do not matter.
     pub(super) bound: i64,
-    marks: Vec<Mark>,
+    marks: Vec<NodeMark>,
     labelled: Vec<usize>,
-    events: BinaryHeap<Reverse<(i64, Event)>>,
+    events: BinaryHeap<Reverse<(i64, TreeEvent)>>,
 }
 
-impl Tree {
+impl AlternatingTree {
     pub(super) fn reset(&mut self) {
         for node in self.labelled.drain(..) {
-            self.marks[node] = Mark::default();
+            self.marks[node] = NodeMark::default();
         }
         self.events.clear();
         self.now = 0;
         self.bound = i64::MAX;
     }
 
-    pub(super) fn push(&mut self, at: i64, event: Event) {
+    pub(super) fn push(&mut self, at: i64, event: TreeEvent) {
         if at <= self.bound {
             self.events.push(Reverse((at, event)));
         }
     }
 
     /// The next event; time moves on to it.
-    pub(super) fn pop(&mut self) -> Option<Event> {
+    pub(super) fn pop(&mut self) -> Option<TreeEvent> {
         let Reverse((at, event)) = self.events.pop()?;
         self.now = at;
         Some(event)
     }
 
-    pub(super) fn mark(&self, node: usize) -> Mark {
+    pub(super) fn mark(&self, node: usize) -> NodeMark {
         self.marks.get(node).copied().unwrap_or_default()
     }
 
-    pub(super) fn label(&self, node: usize) -> Label {
+    pub(super) fn label(&self, node: usize) -> NodeLabel {
         self.mark(node).label
     }
 
     /// Labels a node from now on.
-    pub(super) fn set(&mut self, node: usize, label: Label, entry: (usize, usize)) {
+    pub(super) fn set(&mut self, node: usize, label: NodeLabel, entry: (usize, usize)) {
         if node >= self.marks.len() {
-            self.marks.resize(node + 1, Mark::default());
+            self.marks.resize(node + 1, NodeMark::default());
         }
-        self.marks[node] = Mark {
+        self.marks[node] = NodeMark {
             label,
             since: self.now,
             entry,
@@ -93,9 +93,9 @@ impl Tree {
     pub(super) fn shift(&self, node: usize) -> i64 {
         let mark = self.mark(node);
         match mark.label {
-            Label::Free => 0,
-            Label::Outer => self.now - mark.since,
-            Label::Inner => mark.since - self.now,
+            NodeLabel::Free => 0,
+            NodeLabel::Outer => self.now - mark.since,
+            NodeLabel::Inner => mark.since - self.now,
         }
     }
 
@@ -107,7 +107,7 @@ impl Tree {
     }
 
     /// All nodes that got a label, also those that are no longer outermost.
-    pub(super) fn labelled(&self) -> &[usize] {
+    pub(super) fn labelled_nodes(&self) -> &[usize] {
         &self.labelled
     }
 }

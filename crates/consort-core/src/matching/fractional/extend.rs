@@ -1,12 +1,12 @@
 //! More candidates for a tree that those there are do not lead out of.
 
-use super::Fractional;
+use super::FractionalMatching;
 
-impl Fractional<'_> {
+impl FractionalMatching<'_> {
     /// Gives each outer vertex of a tree that cannot grow its nearest edge to an outer or free one.
     /// There is one: outer vertices and inner ones are odd in number together, all are even.
-    pub(super) fn extend(&mut self) {
-        for outer in self.tree.outer() {
+    pub(super) fn add_nearest_edges(&mut self) {
+        for outer in self.tree.outer_vertices() {
             let nearest = (1..self.duals.len())
                 // From its own number on, so that vertices that are alike find different ones.
                 .map(|step| (outer + step) % self.duals.len())

@@ -1,9 +1,9 @@
 //! Odd cycles next to each other, by a tight edge, become pairs.
 
-use super::super::candidates::Arc;
-use super::Fractional;
+use super::super::candidates::CandidateEdge;
+use super::FractionalMatching;
 
-impl Fractional<'_> {
+impl FractionalMatching<'_> {
     /// Pairs all vertices of two odd cycles wherever a tight edge, candidate or not, leads from one
     /// to the other. Threads that are alike have many; a search would have to find each.
     pub(super) fn join_cycles(&mut self) {
@@ -51,7 +51,7 @@ impl Fractional<'_> {
     /// Makes an edge a candidate.
     pub(super) fn connect(&mut self, first: usize, second: usize) {
         let cost = self.costs.at(first, second);
-        self.arcs[first].push(Arc { to: second, cost });
-        self.arcs[second].push(Arc { to: first, cost });
+        self.arcs[first].push(CandidateEdge { to: second, cost });
+        self.arcs[second].push(CandidateEdge { to: first, cost });
     }
 }

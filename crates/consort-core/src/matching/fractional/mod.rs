@@ -16,23 +16,23 @@ mod join;
 mod price;
 mod search;
 
-use super::candidates::{Arc, Start};
-use super::scaled::Scaled;
-use search::Tree;
+use super::candidates::{CandidateEdge, SearchStart};
+use super::scaled_costs::ScaledCosts;
+use search::FractionalTree;
 
 /// A fractional matching under way.
-pub(super) struct Fractional<'a> {
-    costs: &'a Scaled<'a>,
+pub(super) struct FractionalMatching<'a> {
+    costs: &'a ScaledCosts<'a>,
     duals: Vec<i64>,
-    arcs: Vec<Vec<Arc>>,
+    arcs: Vec<Vec<CandidateEdge>>,
     mate: Vec<Option<usize>>,
     /// The next vertex around the odd cycle, for vertices in one.
     next: Vec<Option<usize>>,
-    tree: Tree,
+    tree: FractionalTree,
 }
 
-impl<'a> Fractional<'a> {
-    pub(super) fn new(costs: &'a Scaled<'a>, start: Start) -> Self {
+impl<'a> FractionalMatching<'a> {
+    pub(super) fn new(costs: &'a ScaledCosts<'a>, start: SearchStart) -> Self {
         let vertices = start.duals.len();
         let mut mate = vec![None; vertices];
         for (first, second) in start.pairs {
@@ -45,47 +45,47 @@ impl<'a> Fractional<'a> {
             arcs: start.arcs,
             mate,
             next: vec![None; vertices],
-            tree: Tree::new(vertices),
+            tree: FractionalTree::new(vertices),
         }
     }
 
     /// Searches and prices until no edge is refused.
     pub(super) fn solve(&mut self) {
-        while self.round() || self.exposed() > 0 {}
+        while self.run_round() || self.exposed_count() > 0 {}
         self.join_cycles();
     }
 
     /// Searches and prices once. Whether the start was good: no more than a quarter of the vertices
     /// need another search.
-    pub(super) fn is_near(&mut self) -> bool {
-        self.round();
-        4 * self.exposed() <= self.duals.len()
+    pub(super) fn check_start(&mut self) -> bool {
+        self.run_round();
+        4 * self.exposed_count() <= self.duals.len()
     }
 
     /// Searches from all exposed vertices, then prices. Whether an edge was refused.
-    fn round(&mut self) -> bool {
+    fn run_round(&mut self) -> bool {
         for root in 0..self.duals.len() {
             while self.is_exposed(root) && !self.search(root) {
-                self.extend();
+                self.add_nearest_edges();
             }
         }
         self.price()
     }
 
-    fn exposed(&self) -> usize {
+    fn exposed_count(&self) -> usize {
         (0..self.duals.len())
             .filter(|&vertex| self.is_exposed(vertex))
             .count()
     }
 
     /// The start for a search with blossoms: of each odd cycle one vertex is left over.
-    pub(super) fn into_start(mut self) -> Start {
+    pub(super) fn into_start(mut self) -> SearchStart {
         for vertex in 0..self.duals.len() {
             self.open(vertex);
         }
         let mates = self.mate.iter().enumerate();
         let pairs = mates.filter_map(|(first, mate)| mate.map(|second| (first, second)));
-        Start {
+        SearchStart {
             pairs: pairs.filter(|(first, second)| first < second).collect(),
             duals: self.duals,
             arcs: self.arcs,

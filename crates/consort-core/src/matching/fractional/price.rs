@@ -1,17 +1,17 @@
 //! All edges against the duals of a fractional matching.
 
-use super::super::sweep::Sweep;
-use super::Fractional;
+use super::super::sweep::PricingSweep;
+use super::FractionalMatching;
 
-impl Fractional<'_> {
+impl FractionalMatching<'_> {
     /// Makes each edge of negative slack a candidate and lowers the dual of one end until it is
     /// allowed. Whether there was one.
     pub(super) fn price(&mut self) -> bool {
-        let mut sweep = Sweep::new(self.costs, &self.duals);
+        let mut sweep = PricingSweep::new(self.costs, &self.duals);
         let mut refused = false;
         for first in 0..self.duals.len() {
             let mut from = first + 1;
-            while let Some(second) = sweep.refused(first, from) {
+            while let Some(second) = sweep.first_refused(first, from) {
                 refused = true;
                 self.admit(first, second);
                 sweep.set(first, self.duals[first]);

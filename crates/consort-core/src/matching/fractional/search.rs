@@ -3,11 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::Fractional;
+use super::FractionalMatching;
 
 /// Place of a vertex in the tree.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Label {
+enum VertexLabel {
     Free,
     /// At even distance from the root: its dual grows.
     Outer,
@@ -16,11 +16,11 @@ enum Label {
 }
 
 /// The tree of one search. Its time is the distance that the root's dual has moved.
-pub(super) struct Tree {
+pub(super) struct FractionalTree {
     now: i64,
     /// The time at which an edge is known to end the search: later events do not matter.
     bound: i64,
-    labels: Vec<Label>,
+    labels: Vec<VertexLabel>,
     /// Time at which each labelled vertex got its label.
     since: Vec<i64>,
     labelled: Vec<usize>,
@@ -31,12 +31,12 @@ pub(super) struct Tree {
     events: BinaryHeap<Reverse<(i64, u32, u32)>>,
 }
 
-impl Tree {
+impl FractionalTree {
     pub(super) fn new(vertices: usize) -> Self {
         Self {
             now: 0,
             bound: i64::MAX,
-            labels: vec![Label::Free; vertices],
+            labels: vec![VertexLabel::Free; vertices],
             since: vec![0; vertices],
             labelled: Vec::new(),
             tight: Vec::new(),
@@ -46,7 +46,7 @@ impl Tree {
 
     fn reset(&mut self) {
         for vertex in self.labelled.drain(..) {
-            self.labels[vertex] = Label::Free;
+            self.labels[vertex] = VertexLabel::Free;
         }
         self.tight.clear();
         self.events.clear();
@@ -78,34 +78,34 @@ impl Tree {
         }
     }
 
-    fn set(&mut self, vertex: usize, label: Label) {
+    fn set(&mut self, vertex: usize, label: VertexLabel) {
         self.labels[vertex] = label;
         self.since[vertex] = self.now;
         self.labelled.push(vertex);
     }
 
     pub(super) fn is_inner(&self, vertex: usize) -> bool {
-        matches!(self.labels[vertex], Label::Inner(_))
+        matches!(self.labels[vertex], VertexLabel::Inner(_))
     }
 
     /// All outer vertices.
-    pub(super) fn outer(&self) -> Vec<usize> {
+    pub(super) fn outer_vertices(&self) -> Vec<usize> {
         let labelled = self.labelled.iter().copied();
         labelled
-            .filter(|&vertex| self.labels[vertex] == Label::Outer)
+            .filter(|&vertex| self.labels[vertex] == VertexLabel::Outer)
             .collect()
     }
 
     /// The outer vertex from which an inner one was reached.
     fn parent(&self, inner: usize) -> Option<usize> {
         match self.labels[inner] {
-            Label::Inner(outer) => Some(outer),
-            Label::Free | Label::Outer => None,
+            VertexLabel::Inner(outer) => Some(outer),
+            VertexLabel::Free | VertexLabel::Outer => None,
         }
     }
 }
 
-impl Fractional<'_> {
+impl FractionalMatching<'_> {
     /// Gives `root` a mate or a cycle. Returns false where it could not: candidate edges may not
     /// lead far enough.
     pub(super) fn search(&mut self, root: usize) -> bool {
@@ -113,18 +113,18 @@ impl Fractional<'_> {
         self.become_outer(root);
         while let Some((from, to)) = self.tree.pop() {
             match (self.tree.labels[to], self.mate[to]) {
-                (Label::Inner(_), _) => {}
-                (Label::Free, Some(mate)) => {
-                    self.tree.set(to, Label::Inner(from));
+                (VertexLabel::Inner(_), _) => {}
+                (VertexLabel::Free, Some(mate)) => {
+                    self.tree.set(to, VertexLabel::Inner(from));
                     self.become_outer(mate);
                 }
-                (Label::Free, None) => {
+                (VertexLabel::Free, None) => {
                     self.settle();
                     self.open(to);
                     self.augment(from, to);
                     return true;
                 }
-                (Label::Outer, _) => {
+                (VertexLabel::Outer, _) => {
                     self.settle();
                     self.close(from, to);
                     return true;
@@ -137,15 +137,15 @@ impl Fractional<'_> {
 
     /// Notes when each candidate edge of a vertex that is outer from now on becomes tight.
     fn become_outer(&mut self, vertex: usize) {
-        self.tree.set(vertex, Label::Outer);
+        self.tree.set(vertex, VertexLabel::Outer);
         let (now, dual) = (self.tree.now, self.duals[vertex]);
         for arc in &self.arcs[vertex] {
             let slack = arc.cost - dual - self.duals[arc.to];
             let (at, ends) = match self.tree.labels[arc.to] {
-                Label::Inner(_) => continue,
-                Label::Free => (now + slack, self.mate[arc.to].is_none()),
+                VertexLabel::Inner(_) => continue,
+                VertexLabel::Free => (now + slack, self.mate[arc.to].is_none()),
                 // The other's dual has grown since its label was set.
-                Label::Outer => (now + (slack - (now - self.tree.since[arc.to])) / 2, true),
+                VertexLabel::Outer => (now + (slack - (now - self.tree.since[arc.to])) / 2, true),
             };
             self.tree.push(at, (vertex, arc.to), ends);
             if ends && at == now {
@@ -159,9 +159,9 @@ impl Fractional<'_> {
         for &vertex in &self.tree.labelled {
             let shift = self.tree.now - self.tree.since[vertex];
             match self.tree.labels[vertex] {
-                Label::Outer => self.duals[vertex] += shift,
-                Label::Inner(_) => self.duals[vertex] -= shift,
-                Label::Free => {}
+                VertexLabel::Outer => self.duals[vertex] += shift,
+                VertexLabel::Inner(_) => self.duals[vertex] -= shift,
+                VertexLabel::Free => {}
             }
         }
     }
@@ -182,7 +182,7 @@ impl Fractional<'_> {
 
     /// Makes an odd cycle of an edge between outer vertices and the tree's ways to where they meet.
     fn close(&mut self, first: usize, second: usize) {
-        let (mut down, mut up) = (self.way(first), self.way(second));
+        let (mut down, mut up) = (self.path_to_root(first), self.path_to_root(second));
         let mut meeting = None;
         while down.last().is_some() && down.last() == up.last() {
             meeting = down.pop();
@@ -207,7 +207,7 @@ impl Fractional<'_> {
     }
 
     /// All vertices from an outer one to the root.
-    fn way(&self, outer: usize) -> Vec<usize> {
+    fn path_to_root(&self, outer: usize) -> Vec<usize> {
         let mut way = vec![outer];
         let mut at = outer;
         while let Some(inner) = self.mate[at]

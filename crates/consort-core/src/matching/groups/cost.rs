@@ -1,18 +1,18 @@
 //! The caller's cost of a group, made safe to compare.
 
 /// Asks the caller; empty groups cost nothing, groups that are too large are infinitely dear.
-pub(super) struct Costed<F> {
+pub(super) struct GroupCosts<F> {
     ask: F,
     ways: usize,
 }
 
-impl<F: FnMut(&[usize]) -> f64> Costed<F> {
+impl<F: FnMut(&[usize]) -> f64> GroupCosts<F> {
     pub(super) fn new(ask: F, ways: usize) -> Self {
         Self { ask, ways }
     }
 
     /// Cost of a group in any order.
-    pub(super) fn of(&mut self, group: &[usize]) -> f64 {
+    pub(super) fn cost(&mut self, group: &[usize]) -> f64 {
         if group.is_empty() {
             return 0.0;
         }
@@ -31,7 +31,7 @@ impl<F: FnMut(&[usize]) -> f64> Costed<F> {
     }
 
     /// Cost of two groups as one.
-    pub(super) fn of_both(&mut self, first: &[usize], second: &[usize]) -> f64 {
-        self.of(&[first, second].concat())
+    pub(super) fn joint_cost(&mut self, first: &[usize], second: &[usize]) -> f64 {
+        self.cost(&[first, second].concat())
     }
 }

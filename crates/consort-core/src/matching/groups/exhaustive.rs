@@ -1,30 +1,30 @@
 //! Every way to split few threads into groups.
 
-use super::cost::Costed;
-use super::{Grouping, MatchingError, Shape, check, grouping};
+use super::cost::GroupCosts;
+use super::{GroupRoom, MatchingError, ThreadGrouping, check, grouping};
 
 /// Most threads for which all partitions are visited; sixteen in fours are 2,627,625.
 const MOST: usize = 16;
 
-/// The cheapest grouping, by trying all; [`super::groups`] is measured against it.
+/// The cheapest grouping, by trying all; [`super::group_threads`] is measured against it.
 ///
 /// # Errors
 /// [`MatchingError::TooMany`] for more than 16 threads, or more than there are places.
-pub fn exhaustive(
+pub fn exhaustive_grouping(
     threads: usize,
-    shape: Shape,
+    shape: GroupRoom,
     cost: impl FnMut(&[usize]) -> f64,
-) -> Result<Grouping, MatchingError> {
-    let mut cost = Costed::new(cost, shape.ways);
+) -> Result<ThreadGrouping, MatchingError> {
+    let mut cost = GroupCosts::new(cost, shape.ways);
     // By the set of members; `partitions` visits nothing where this would be too long.
     let mut known = vec![None; 1 << threads.min(MOST)];
     let mut best: Option<(f64, Vec<Vec<usize>>)> = None;
-    partitions(threads, shape, |groups| {
+    visit_partitions(threads, shape, |groups| {
         let mut price = |group: &Vec<usize>| {
             let key = group
                 .iter()
                 .fold(0, |mask: usize, thread| mask | 1 << thread);
-            *known[key].get_or_insert_with(|| cost.of(group))
+            *known[key].get_or_insert_with(|| cost.cost(group))
         };
         let total = groups.iter().map(&mut price).sum();
         if best.as_ref().is_none_or(|(least, _)| total < *least) {
@@ -40,9 +40,9 @@ pub fn exhaustive(
 ///
 /// # Errors
 /// [`MatchingError::TooMany`] for more than 16 threads, or more than there are places.
-pub fn partitions(
+pub fn visit_partitions(
     threads: usize,
-    shape: Shape,
+    shape: GroupRoom,
     mut visit: impl FnMut(&[Vec<usize>]),
 ) -> Result<u64, MatchingError> {
     check(threads, shape)?;
@@ -59,7 +59,7 @@ pub fn partitions(
 fn place(
     next: usize,
     threads: usize,
-    shape: Shape,
+    shape: GroupRoom,
     groups: &mut Vec<Vec<usize>>,
     visit: &mut impl FnMut(&[Vec<usize>]),
 ) -> u64 {

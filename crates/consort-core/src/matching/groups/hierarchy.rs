@@ -1,15 +1,15 @@
 //! Pairs, pairs of pairs, and so on.
 
-use super::super::{Costs, MatchingError, pairs::perfect};
-use super::Shape;
-use super::cost::Costed;
+use super::super::{MatchingError, PairCosts, pairs::perfect_matching};
+use super::GroupRoom;
+use super::cost::GroupCosts;
 
 /// Groups after enough rounds of pairing that there are no more than cores. Where `ways` is no
 /// power of two a group may be too large.
 pub(super) fn build<F: FnMut(&[usize]) -> f64>(
     threads: usize,
-    shape: Shape,
-    cost: &mut Costed<F>,
+    shape: GroupRoom,
+    cost: &mut GroupCosts<F>,
 ) -> Result<Vec<Vec<usize>>, MatchingError> {
     let mut groups: Vec<Vec<usize>> = (0..threads).map(|thread| vec![thread]).collect();
     while groups.len() > shape.cores {
@@ -32,12 +32,12 @@ fn places(groups: usize, cores: usize) -> usize {
 
 fn halve<F: FnMut(&[usize]) -> f64>(
     groups: &[Vec<usize>],
-    cost: &mut Costed<F>,
+    cost: &mut GroupCosts<F>,
 ) -> Result<Vec<Vec<usize>>, MatchingError> {
-    let costs = Costs::from_fn(groups.len(), |first, second| {
-        cost.of_both(&groups[first], &groups[second])
+    let costs = PairCosts::from_fn(groups.len(), |first, second| {
+        cost.joint_cost(&groups[first], &groups[second])
     })?;
-    let (mates, _) = perfect(&costs, &[]);
+    let (mates, _) = perfect_matching(&costs, &[]);
     let once = mates
         .iter()
         .enumerate()

@@ -1,24 +1,24 @@
 //! Local search: small changes that pay.
 
-use super::Shape;
-use super::cost::Costed;
+use super::GroupRoom;
+use super::cost::GroupCosts;
 
 /// An improvement below this share of the groups' cost is rounding.
 const WORTHWHILE: f64 = 1e-12;
 
 /// Brings groups that are too large down to size: one thread at a time goes where it costs least.
-pub(super) fn spread<F: FnMut(&[usize]) -> f64>(
+pub(super) fn split_large_groups<F: FnMut(&[usize]) -> f64>(
     groups: &mut Vec<Vec<usize>>,
-    shape: Shape,
-    cost: &mut Costed<F>,
+    shape: GroupRoom,
+    cost: &mut GroupCosts<F>,
 ) {
     groups.resize(shape.cores, Vec::new());
     while let Some(from) = groups.iter().position(|group| group.len() > shape.ways) {
         let Some(thread) = groups[from].pop() else {
             return;
         };
-        let added = |to: usize, cost: &mut Costed<F>| {
-            cost.of_both(&groups[to], &[thread]) - cost.of(&groups[to])
+        let added = |to: usize, cost: &mut GroupCosts<F>| {
+            cost.joint_cost(&groups[to], &[thread]) - cost.cost(&groups[to])
         };
         let open: Vec<usize> = (0..groups.len())
             .filter(|&to| groups[to].len() < shape.ways && to != from)
@@ -32,16 +32,16 @@ pub(super) fn spread<F: FnMut(&[usize]) -> f64>(
 }
 
 /// A place in a group; the one behind the last thread is free.
-type Place = (usize, usize);
+type GroupPosition = (usize, usize);
 
 /// Takes, thread by thread, the best swap with a thread or free place elsewhere, until none pays or
 /// the tries are used up.
 pub(super) fn improve<F: FnMut(&[usize]) -> f64>(
     groups: &mut [Vec<usize>],
-    shape: Shape,
-    cost: &mut Costed<F>,
+    shape: GroupRoom,
+    cost: &mut GroupCosts<F>,
 ) {
-    let mut known: Vec<f64> = groups.iter().map(|group| cost.of(group)).collect();
+    let mut known: Vec<f64> = groups.iter().map(|group| cost.cost(group)).collect();
     let mut tries = shape.swaps;
     let mut changed = true;
     while changed && tries > 0 {
@@ -67,11 +67,11 @@ pub(super) fn improve<F: FnMut(&[usize]) -> f64>(
 fn best_swap<F: FnMut(&[usize]) -> f64>(
     groups: &mut [Vec<usize>],
     known: &[f64],
-    from: Place,
-    shape: Shape,
+    from: GroupPosition,
+    shape: GroupRoom,
     tries: &mut usize,
-    cost: &mut Costed<F>,
-) -> Option<(Place, f64, f64)> {
+    cost: &mut GroupCosts<F>,
+) -> Option<(GroupPosition, f64, f64)> {
     let mut best = None;
     let mut least = 0.0;
     for other in (0..groups.len()).filter(|&other| other != from.0) {
@@ -82,7 +82,7 @@ fn best_swap<F: FnMut(&[usize]) -> f64>(
             *tries -= 1;
             let to = (other, at);
             let undo = swap(groups, from, to);
-            let (ours, theirs) = (cost.of(&groups[from.0]), cost.of(&groups[other]));
+            let (ours, theirs) = (cost.cost(&groups[from.0]), cost.cost(&groups[other]));
             swap_back(groups, from, to, undo);
             let before = known[from.0] + known[other];
             let change = ours + theirs - before;
@@ -97,32 +97,32 @@ fn best_swap<F: FnMut(&[usize]) -> f64>(
 
 /// Kind of a swap: two threads exchanged, or one moved to a free place.
 #[derive(Clone, Copy)]
-enum Done {
+enum SwapKind {
     Exchanged,
     Moved,
 }
 
-fn swap(groups: &mut [Vec<usize>], from: Place, to: Place) -> Done {
+fn swap(groups: &mut [Vec<usize>], from: GroupPosition, to: GroupPosition) -> SwapKind {
     let thread = groups[from.0][from.1];
     match groups[to.0].get_mut(to.1) {
         Some(other) => {
             groups[from.0][from.1] = std::mem::replace(other, thread);
-            Done::Exchanged
+            SwapKind::Exchanged
         }
         None => {
             groups[from.0].remove(from.1);
             groups[to.0].push(thread);
-            Done::Moved
+            SwapKind::Moved
         }
     }
 }
 
-fn swap_back(groups: &mut [Vec<usize>], from: Place, to: Place, done: Done) {
+fn swap_back(groups: &mut [Vec<usize>], from: GroupPosition, to: GroupPosition, done: SwapKind) {
     match done {
-        Done::Exchanged => {
+        SwapKind::Exchanged => {
             swap(groups, from, to);
         }
-        Done::Moved => {
+        SwapKind::Moved => {
             if let Some(thread) = groups[to.0].pop() {
                 groups[from.0].insert(from.1, thread);
             }

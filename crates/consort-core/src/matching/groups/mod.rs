@@ -3,8 +3,8 @@
 //! Purpose: hierarchical pairing: threads into pairs, pairs into fours, fours
 //! into eights, each step an exact matching at the cost of the larger groups,
 //! then a local search that swaps two threads, or moves one to a free place, as
-//! long as that is cheaper. Usage: [`groups()`];
-//! [`exhaustive()`] for few threads shows what the heuristic leaves. Pitfalls:
+//! long as that is cheaper. Usage: [`group_threads()`];
+//! [`exhaustive_grouping()`] for few threads shows what the heuristic leaves. Pitfalls:
 //! the problem is NP-hard from three per group on, so this is no optimum.
 
 mod cost;
@@ -12,14 +12,14 @@ mod exhaustive;
 mod hierarchy;
 mod local;
 
-pub use exhaustive::{exhaustive, partitions};
+pub use exhaustive::{exhaustive_grouping, visit_partitions};
 
 use super::MatchingError;
-use cost::Costed;
+use cost::GroupCosts;
 
 /// Groups of threads that share cores, and what that costs.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Grouping {
+pub struct ThreadGrouping {
     /// The threads of each core in use, ascending; groups in the order of their first.
     pub groups: Vec<Vec<usize>>,
     /// The sum of the groups' costs.
@@ -28,7 +28,7 @@ pub struct Grouping {
 
 /// Room to fill, and how long to look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub struct GroupRoom {
     /// Most groups that there may be.
     pub cores: usize,
     /// Most threads that a group may have.
@@ -45,20 +45,20 @@ pub struct Shape {
 ///
 /// # Errors
 /// [`MatchingError::TooMany`] where there are more threads than places.
-pub fn groups(
+pub fn group_threads(
     threads: usize,
-    shape: Shape,
+    shape: GroupRoom,
     cost: impl FnMut(&[usize]) -> f64,
-) -> Result<Grouping, MatchingError> {
+) -> Result<ThreadGrouping, MatchingError> {
     check(threads, shape)?;
-    let mut cost = Costed::new(cost, shape.ways);
+    let mut cost = GroupCosts::new(cost, shape.ways);
     let mut groups = hierarchy::build(threads, shape, &mut cost)?;
-    local::spread(&mut groups, shape, &mut cost);
+    local::split_large_groups(&mut groups, shape, &mut cost);
     local::improve(&mut groups, shape, &mut cost);
     Ok(grouping(groups, &mut cost))
 }
 
-fn check(threads: usize, shape: Shape) -> Result<(), MatchingError> {
+fn check(threads: usize, shape: GroupRoom) -> Result<(), MatchingError> {
     let most = shape
         .cores
         .saturating_mul(shape.ways)
@@ -71,12 +71,12 @@ fn check(threads: usize, shape: Shape) -> Result<(), MatchingError> {
 
 fn grouping<F: FnMut(&[usize]) -> f64>(
     mut groups: Vec<Vec<usize>>,
-    cost: &mut Costed<F>,
-) -> Grouping {
+    cost: &mut GroupCosts<F>,
+) -> ThreadGrouping {
     groups.retain(|group| !group.is_empty());
     groups.sort_unstable();
-    Grouping {
-        cost: groups.iter().map(|group| cost.of(group)).sum(),
+    ThreadGrouping {
+        cost: groups.iter().map(|group| cost.cost(group)).sum(),
         groups,
     }
 }

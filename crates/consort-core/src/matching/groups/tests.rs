@@ -25,13 +25,13 @@ fn factorial(n: u64) -> u64 {
 fn as_many_partitions_as_the_formula_says() {
     for (cores, ways) in [(1, 4), (2, 4), (3, 4), (5, 2), (4, 3), (2, 8)] {
         let threads = cores * ways;
-        let shape = Shape {
+        let shape = GroupRoom {
             cores,
             ways,
             swaps: 0,
         };
         let mut visited = 0;
-        let count = partitions(threads, shape, |_| visited += 1).unwrap();
+        let count = visit_partitions(threads, shape, |_| visited += 1).unwrap();
         let (n, c, w) = (threads as u64, cores as u64, ways as u64);
         let expected = factorial(n) / (factorial(c) * factorial(w).pow(c as u32));
         assert_eq!(
@@ -48,8 +48,8 @@ proptest! {
         cores in 1usize..6, ways in 1usize..9, share in 0.0f64..=1.0, seed: u64, swaps in 0usize..2_000,
     ) {
         let threads = ((cores * ways) as f64 * share) as usize;
-        let shape = Shape { cores, ways, swaps };
-        let found = groups(threads, shape, crowded(threads, seed)).unwrap();
+        let shape = GroupRoom { cores, ways, swaps };
+        let found = group_threads(threads, shape, crowded(threads, seed)).unwrap();
         prop_assert!(found.groups.len() <= cores);
         prop_assert!(found.groups.iter().all(|group| (1..=ways).contains(&group.len())));
         let mut all: Vec<usize> = found.groups.concat();
@@ -60,20 +60,20 @@ proptest! {
     #[test]
     fn local_search_never_makes_it_dearer(seed: u64, swaps in 0usize..3_000) {
         let cost = crowded(12, seed);
-        let with = |swaps| groups(12, Shape { cores: 3, ways: 4, swaps }, &cost).unwrap().cost;
+        let with = |swaps| group_threads(12, GroupRoom { cores: 3, ways: 4, swaps }, &cost).unwrap().cost;
         prop_assert!(with(swaps) <= with(0) + 1e-9);
     }
 }
 
 #[test]
 fn no_number_is_very_dear() {
-    let shape = Shape {
+    let shape = GroupRoom {
         cores: 2,
         ways: 2,
         swaps: SWAPS,
     };
     let cost = |group: &[usize]| if group == [0, 1] { f64::NAN } else { 1.0 };
-    let found = groups(4, shape, cost).unwrap();
+    let found = group_threads(4, shape, cost).unwrap();
     assert!(found.cost.is_finite() && !found.groups.contains(&vec![0, 1]));
-    assert!(groups(5, shape, |_| 1.0).is_err());
+    assert!(group_threads(5, shape, |_| 1.0).is_err());
 }

@@ -9,15 +9,15 @@ use toml::de::{DeTable, DeValue};
 
 /// The text of a file and its name.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Source<'t> {
+pub(super) struct ModelSource<'t> {
     pub(super) origin: &'t str,
     pub(super) text: &'t str,
 }
 
 /// One table of a file with its place there.
 #[derive(Clone, Debug)]
-pub(super) struct Section<'a> {
-    pub(super) source: Source<'a>,
+pub(super) struct TomlSection<'a> {
+    pub(super) source: ModelSource<'a>,
     pub(super) table: &'a DeTable<'a>,
     /// Path of the table with a dot behind it; empty for the whole file.
     pub(super) path: String,
@@ -25,9 +25,9 @@ pub(super) struct Section<'a> {
     pub(super) start: usize,
 }
 
-type Value<'a> = &'a Spanned<DeValue<'a>>;
+type TomlValue<'a> = &'a Spanned<DeValue<'a>>;
 
-impl Source<'_> {
+impl ModelSource<'_> {
     pub(super) fn error(&self, at: usize, key: &str, problem: impl Display) -> ModelError {
         let before = self.text.as_bytes().iter().take(at);
         ModelError::File {
@@ -39,9 +39,9 @@ impl Source<'_> {
     }
 }
 
-impl<'a> Section<'a> {
+impl<'a> TomlSection<'a> {
     /// Refuses keys that are not known.
-    pub(super) fn only(&self, known: &[&str]) -> Result<(), ModelError> {
+    pub(super) fn check_keys(&self, known: &[&str]) -> Result<(), ModelError> {
         for key in self.table.keys() {
             let name = key.get_ref().as_ref();
             if !known.contains(&name) {
@@ -61,14 +61,14 @@ impl<'a> Section<'a> {
         let value = self.value(key, "a string")?;
         let text = value.get_ref().as_str();
         text.map(str::to_owned)
-            .ok_or_else(|| self.not(key, value, "a string"))
+            .ok_or_else(|| self.type_error(key, value, "a string"))
     }
 
     /// A string that is not empty.
     pub(super) fn name(&self, key: &str) -> Result<String, ModelError> {
         let name = self.string(key)?;
         if name.is_empty() {
-            return Err(self.wrong(key, "is empty; give a name"));
+            return Err(self.key_error(key, "is empty; give a name"));
         }
         Ok(name)
     }
@@ -77,10 +77,10 @@ impl<'a> Section<'a> {
         let expected = "an array of strings";
         let value = self.value(key, expected)?;
         let array = value.get_ref().as_array();
-        let array = array.ok_or_else(|| self.not(key, value, expected))?;
+        let array = array.ok_or_else(|| self.type_error(key, value, expected))?;
         let text = |item: &Spanned<DeValue<'_>>| item.get_ref().as_str().map(str::to_owned);
         let texts: Option<Vec<String>> = array.iter().map(text).collect();
-        texts.ok_or_else(|| self.not(key, value, expected))
+        texts.ok_or_else(|| self.type_error(key, value, expected))
     }
 
     pub(super) fn integer(&self, key: &str, range: RangeInclusive<u64>) -> Result<u64, ModelError> {
@@ -90,7 +90,7 @@ impl<'a> Section<'a> {
         let integer = integer.and_then(|i| u64::from_str_radix(i.as_str(), i.radix()).ok());
         integer
             .filter(|i| range.contains(i))
-            .ok_or_else(|| self.not(key, value, &expected))
+            .ok_or_else(|| self.type_error(key, value, &expected))
     }
 
     /// A number; integers are numbers too.
@@ -104,12 +104,12 @@ impl<'a> Section<'a> {
         };
         number
             .filter(|n| range.contains(n))
-            .ok_or_else(|| self.not(key, value, &expected))
+            .ok_or_else(|| self.type_error(key, value, &expected))
     }
 
     pub(super) fn table(&self, key: &str) -> Result<Self, ModelError> {
         let value = self.value(key, "a table")?;
-        self.inside(key, &format!("{}{key}.", self.path), value)
+        self.section_from_value(key, &format!("{}{key}.", self.path), value)
     }
 
     /// The tables of an array of tables.
@@ -117,21 +117,27 @@ impl<'a> Section<'a> {
         let expected = "an array of tables";
         let value = self.value(key, expected)?;
         let array = value.get_ref().as_array();
-        let array = array.ok_or_else(|| self.not(key, value, expected))?;
-        let place = |(i, item)| self.inside(key, &format!("{}{key}[{i}].", self.path), item);
+        let array = array.ok_or_else(|| self.type_error(key, value, expected))?;
+        let place =
+            |(i, item)| self.section_from_value(key, &format!("{}{key}[{i}].", self.path), item);
         array.iter().enumerate().map(place).collect()
     }
 
     /// An error at a key of this table, or at the table where it is missing.
-    pub(super) fn wrong(&self, key: &str, problem: impl Display) -> ModelError {
+    pub(super) fn key_error(&self, key: &str, problem: impl Display) -> ModelError {
         let start = self.table.get(key).map_or(self.start, |v| v.span().start);
         let path = format!("{}{key}", self.path);
         self.source.error(start, &path, problem)
     }
 
-    fn inside(&self, key: &str, path: &str, value: Value<'a>) -> Result<Self, ModelError> {
+    fn section_from_value(
+        &self,
+        key: &str,
+        path: &str,
+        value: TomlValue<'a>,
+    ) -> Result<Self, ModelError> {
         let table = value.get_ref().as_table();
-        let table = table.ok_or_else(|| self.not(key, value, "a table"))?;
+        let table = table.ok_or_else(|| self.type_error(key, value, "a table"))?;
         Ok(Self {
             source: self.source,
             table,
@@ -140,12 +146,12 @@ impl<'a> Section<'a> {
         })
     }
 
-    fn value(&self, key: &str, expected: &str) -> Result<Value<'a>, ModelError> {
-        let missing = || self.wrong(key, format!("is missing; expected {expected}"));
+    fn value(&self, key: &str, expected: &str) -> Result<TomlValue<'a>, ModelError> {
+        let missing = || self.key_error(key, format!("is missing; expected {expected}"));
         self.table.get(key).ok_or_else(missing)
     }
 
-    fn not(&self, key: &str, value: Value<'_>, expected: &str) -> ModelError {
+    fn type_error(&self, key: &str, value: TomlValue<'_>, expected: &str) -> ModelError {
         let shown = self.source.text.get(value.span()).unwrap_or("");
         let shown = shown.lines().next().unwrap_or("").trim();
         let path = format!("{}{key}", self.path);

@@ -1,12 +1,15 @@
 //! Tests of model files: what is wrong is named, what is written is read.
 
-use crate::model::{Accuracy, Deviation, Level, Model, Parameters, Provenance, embedded};
+use crate::model::{
+    Accuracy, ComponentParameters, Deviation, InterferenceModel, LevelParameters, Provenance,
+    embedded_model,
+};
 use proptest::prelude::*;
 
 fn check(from: &str, to: &str, expect: &str) {
-    let text = embedded("power8-paper").unwrap();
+    let text = embedded_model("power8-paper").unwrap();
     assert!(text.contains(from), "{from}");
-    let error = Model::parse(&text.replacen(from, to, 1), "m.toml").unwrap_err();
+    let error = InterferenceModel::parse(&text.replacen(from, to, 1), "m.toml").unwrap_err();
     assert_eq!(error.to_string(), expect);
 }
 
@@ -85,7 +88,7 @@ fn a_wrong_head_is_named() {
 
 #[test]
 fn what_is_no_toml_is_told_with_its_line() {
-    let error = Model::parse("name = \"a\"\nmachine =\n", "m.toml").unwrap_err();
+    let error = InterferenceModel::parse("name = \"a\"\nmachine =\n", "m.toml").unwrap_err();
     assert!(error.to_string().starts_with("m.toml:2: "), "{error}");
 }
 
@@ -94,13 +97,15 @@ fn levels_come_in_order() {
     let model = two_levels("a", vec!["base".to_owned()], [0.0, 1.0, 0.0, 0.0]);
     let text = model.to_toml();
     let swapped = text.replace("ways = 2", "ways = 6");
-    let error = Model::parse(&swapped, "m.toml").unwrap_err().to_string();
+    let error = InterferenceModel::parse(&swapped, "m.toml")
+        .unwrap_err()
+        .to_string();
     let expect = "ways: is not above that of the level before; order levels by ways";
     assert!(error.ends_with(expect), "{error}");
 }
 
-fn two_levels(name: &str, components: Vec<String>, [a, b, c, d]: [f64; 4]) -> Model {
-    let parameters = Parameters {
+fn two_levels(name: &str, components: Vec<String>, [a, b, c, d]: [f64; 4]) -> InterferenceModel {
+    let parameters = ComponentParameters {
         alpha: a,
         beta: b,
         gamma: c,
@@ -116,12 +121,12 @@ fn two_levels(name: &str, components: Vec<String>, [a, b, c, d]: [f64; 4]) -> Mo
         forward: deviation,
         inverse: Deviation::default(),
     };
-    Model {
+    InterferenceModel {
         name: name.to_owned(),
         machine: format!("{name}\t\"\\"),
         levels: vec![
-            Level::new(2, of_all.clone()).unwrap(),
-            Level::new(4, of_all).unwrap(),
+            LevelParameters::new(2, of_all.clone()).unwrap(),
+            LevelParameters::new(4, of_all).unwrap(),
         ],
         provenance: Provenance {
             source: "a test".to_owned(),
@@ -143,14 +148,14 @@ proptest! {
     ) {
         let model = two_levels(&name, components.into_iter().collect(), coefficients);
         let text = model.to_toml();
-        prop_assert_eq!(Model::parse(&text, "written"), Ok(model), "{}", text);
+        prop_assert_eq!(InterferenceModel::parse(&text, "written"), Ok(model), "{}", text);
     }
 
     #[test]
     fn any_text_is_read_or_refused_with_its_place(
         text in "(name = \"a\"\n)?(level = |\\[\\[level\\]\\]\n|[a-z0-9=\"\n#.\\[\\]{} ]){0,40}",
     ) {
-        if let Err(error) = Model::parse(&text, "m.toml") {
+        if let Err(error) = InterferenceModel::parse(&text, "m.toml") {
             prop_assert!(error.to_string().starts_with("m.toml:"), "{}", error);
         }
     }

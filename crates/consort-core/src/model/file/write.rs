@@ -1,8 +1,8 @@
 //! Writing a model as TOML.
 
-use crate::model::level::Level;
+use crate::model::interference_model::InterferenceModel;
+use crate::model::level::LevelParameters;
 use crate::model::provenance::{Accuracy, Deviation, Provenance};
-use crate::model::whole::Model;
 use std::fmt::Write;
 
 const HEAD: &str = "\
@@ -12,29 +12,31 @@ const HEAD: &str = "\
 # programs that were held out of the training.
 ";
 
-impl Model {
-    /// The model as TOML, which [`Model::parse`] reads back to an equal model.
+impl InterferenceModel {
+    /// The model as TOML, which [`InterferenceModel::parse`] reads back to an equal model.
     pub fn to_toml(&self) -> String {
         let mut text = String::from(HEAD);
-        line(&mut text, "name", &quoted(&self.name));
-        line(&mut text, "machine", &quoted(&self.machine));
-        line(&mut text, "components", &array(&self.components));
-        provenance(&mut text, &self.provenance);
+        write_line(&mut text, "name", &toml_string(&self.name));
+        write_line(&mut text, "machine", &toml_string(&self.machine));
+        write_line(&mut text, "components", &array(&self.components));
+        write_provenance(&mut text, &self.provenance);
         for level in &self.levels {
             self.level_to_toml(&mut text, level);
         }
         text
     }
 
-    fn level_to_toml(&self, text: &mut String, level: &Level) {
+    fn level_to_toml(&self, text: &mut String, level: &LevelParameters) {
         text.push_str("\n[[level]]\n");
         let ways = format!("{} # threads per core", level.ways());
-        line(text, "ways", &ways);
+        write_line(text, "ways", &ways);
         text.push_str("\n[level.parameters]\n");
         for (name, p) in self.components.iter().zip(level.parameters()) {
-            let values = p.named().map(|(name, value)| format!("{name} = {value:?}"));
+            let values = p
+                .named_values()
+                .map(|(name, value)| format!("{name} = {value:?}"));
             let table = format!("{{ {} }}", values.join(", "));
-            line(text, &quoted(name), &table);
+            write_line(text, &toml_string(name), &table);
         }
         let tested = self.provenance.accuracy.iter();
         for accuracy in tested.filter(|a| a.ways == level.ways()).take(1) {
@@ -43,18 +45,18 @@ impl Model {
     }
 }
 
-fn provenance(text: &mut String, provenance: &Provenance) {
+fn write_provenance(text: &mut String, provenance: &Provenance) {
     text.push_str("\n[provenance]\n");
-    line(text, "source", &quoted(&provenance.source));
-    line(text, "date", &quoted(&provenance.date));
-    line(text, "programs", &array(&provenance.programs));
-    line(text, "quanta", &provenance.quanta.to_string());
+    write_line(text, "source", &toml_string(&provenance.source));
+    write_line(text, "date", &toml_string(&provenance.date));
+    write_line(text, "programs", &array(&provenance.programs));
+    write_line(text, "quanta", &provenance.quanta.to_string());
 }
 
 fn accuracy_to_toml(text: &mut String, accuracy: &Accuracy) {
     text.push_str("\n[level.accuracy]\n");
-    line(text, "forward", &deviation(&accuracy.forward));
-    line(text, "inverse", &deviation(&accuracy.inverse));
+    write_line(text, "forward", &deviation(&accuracy.forward));
+    write_line(text, "inverse", &deviation(&accuracy.inverse));
 }
 
 fn deviation(deviation: &Deviation) -> String {
@@ -62,18 +64,18 @@ fn deviation(deviation: &Deviation) -> String {
     format!("{{ mean_absolute_percent = {mean:?}, p95_percent = {p95:?} }}")
 }
 
-fn line(text: &mut String, key: &str, value: &str) {
+fn write_line(text: &mut String, key: &str, value: &str) {
     // Writing to a string cannot fail.
     let _ = writeln!(text, "{key} = {value}");
 }
 
 fn array(items: &[String]) -> String {
-    let items: Vec<String> = items.iter().map(|item| quoted(item)).collect();
+    let items: Vec<String> = items.iter().map(|item| toml_string(item)).collect();
     format!("[{}]", items.join(", "))
 }
 
 /// A basic string of TOML, which is a key as well.
-fn quoted(text: &str) -> String {
+fn toml_string(text: &str) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars() {
         match c {

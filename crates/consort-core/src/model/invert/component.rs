@@ -1,7 +1,7 @@
 //! The equations of one component for the threads of one core.
 
-use crate::model::matrix::{MOST, Matrix, Row};
-use crate::model::parameters::Parameters;
+use crate::model::matrix::{LinearSystem, MOST, MatrixRow};
+use crate::model::parameters::ComponentParameters;
 
 /// Roots that lie outside 0 to 1 by less are taken for 0 or 1: the accuracy that
 /// the inverse model promises, and less than the fit's own error.
@@ -15,22 +15,22 @@ const SMALL_STEP: f64 = 1e-13;
 
 /// Known values of one component on one core, from which the equations follow.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Equations {
-    pub(super) parameters: Parameters,
+pub(super) struct ComponentEquations {
+    pub(super) parameters: ComponentParameters,
     /// Number of threads.
     pub(super) n: usize,
     /// The component together, in ST cycles.
-    pub(super) together: Row,
+    pub(super) together: MatrixRow,
     /// The component alone as far as it is known.
-    pub(super) guess: Row,
+    pub(super) guess: MatrixRow,
     /// True where the nearest shares will do if there are no roots. While the slowdowns are still
     /// guessed, roots that exist may be out of sight.
     pub(super) lenient: bool,
 }
 
-impl Equations {
+impl ComponentEquations {
     /// The shares alone, all within 0 to 1; none where there are no such roots.
-    pub(super) fn solve(&self) -> Option<Row> {
+    pub(super) fn solve(&self) -> Option<MatrixRow> {
         if self.parameters.is_never_alone() {
             return Some([0.0; MOST]);
         }
@@ -41,23 +41,23 @@ impl Equations {
     }
 
     /// Largest factor by which an error of the component together grows in the solution.
-    pub(super) fn sensitivity(&self, solution: &Row) -> f64 {
+    pub(super) fn sensitivity(&self, solution: &MatrixRow) -> f64 {
         if self.parameters.is_never_alone() {
             return 0.0;
         }
         self.jacobian(solution).inverse_norm()
     }
 
-    fn quadratic(&self) -> Option<Row> {
-        let both = |row: &Row| [row[0], row[1]];
+    fn quadratic(&self) -> Option<MatrixRow> {
+        let both = |row: &MatrixRow| [row[0], row[1]];
         let (together, guess) = (both(&self.together), both(&self.guess));
-        let found = of_two(&self.parameters, together, guess, self.lenient)?;
+        let found = solve_two_threads(&self.parameters, together, guess, self.lenient)?;
         let mut shares = [0.0; MOST];
         shares[..2].copy_from_slice(&found);
         Some(shares)
     }
 
-    fn newton(&self) -> Option<Row> {
+    fn newton(&self) -> Option<MatrixRow> {
         let mut shares = self.guess;
         for _ in 0..STEPS {
             let step = self.jacobian(&shares).solve(self.residual(&shares))?;
@@ -67,23 +67,23 @@ impl Equations {
                 largest = f64::max(largest, step.abs());
             }
             if largest < SMALL_STEP {
-                return within(&mut shares[..self.n], self.lenient).then_some(shares);
+                return clamp_shares(&mut shares[..self.n], self.lenient).then_some(shares);
             }
         }
         None
     }
 
-    pub(super) fn residual(&self, shares: &Row) -> Row {
+    pub(super) fn residual(&self, shares: &MatrixRow) -> MatrixRow {
         let sum: f64 = shares[..self.n].iter().sum();
         let mut residual = [0.0; MOST];
         for (i, share) in shares[..self.n].iter().enumerate() {
-            residual[i] = self.parameters.together(*share, sum - share) - self.together[i];
+            residual[i] = self.parameters.predict_component(*share, sum - share) - self.together[i];
         }
         residual
     }
 
     /// Derivative of what thread `i` sees by the share of thread `j`.
-    pub(super) fn jacobian(&self, shares: &Row) -> Matrix {
+    pub(super) fn jacobian(&self, shares: &MatrixRow) -> LinearSystem {
         let p = &self.parameters;
         let sum: f64 = shares[..self.n].iter().sum();
         let mut rows = [[0.0; MOST]; MOST];
@@ -91,17 +91,17 @@ impl Equations {
             rows[i][..self.n].fill(p.gamma + p.delta * share);
             rows[i][i] = p.beta + p.delta * (sum - share);
         }
-        Matrix { n: self.n, rows }
+        LinearSystem { n: self.n, rows }
     }
 }
 
 /// The shares of a component that two threads have alone, in closed form: those nearest to the
-/// guess. `together` is what is seen of it, in ST cycles. None as in [`Equations::solve`].
+/// guess. `together` is what is seen of it, in ST cycles. None as in [`ComponentEquations::solve`].
 ///
 /// The difference of both equations gives the difference of the shares; put into one equation it
 /// leaves `delta x² + (beta + gamma + delta d) x + alpha + gamma d - y = 0`.
-pub(super) fn of_two(
-    p: &Parameters,
+pub(super) fn solve_two_threads(
+    p: &ComponentParameters,
     [first, second]: [f64; 2],
     guess: [f64; 2],
     lenient: bool,
@@ -137,7 +137,7 @@ fn is_near(share: f64, slack: f64) -> bool {
 }
 
 /// Moves shares outside 0 to 1 in; false where one is farther out than may be, or not a number.
-fn within(shares: &mut [f64], lenient: bool) -> bool {
+fn clamp_shares(shares: &mut [f64], lenient: bool) -> bool {
     let most = slack(lenient);
     let near = shares.iter().all(|share| is_near(*share, most));
     shares

@@ -7,9 +7,9 @@
 //! The shares are eliminated, so that no system is larger than the number of
 //! threads. Pitfall: needs a start that is not on the fold itself.
 
-use super::component::Equations;
-use super::core::Core;
-use crate::model::matrix::{MOST, Matrix, Row};
+use super::component::ComponentEquations;
+use super::core_inversion::CoreInversion;
+use crate::model::matrix::{LinearSystem, MOST, MatrixRow};
 
 /// Steps before a start is given up.
 const STEPS: usize = 40;
@@ -20,13 +20,13 @@ const LONGEST_STEP: f64 = 0.25;
 /// A step below this ends the search, in shares.
 const SMALL_STEP: f64 = 1e-12;
 
-impl Core<'_> {
+impl CoreInversion<'_> {
     /// Replaces the stacks by a solution near them; false where none is found,
     /// and then the stacks are of no use.
     pub(super) fn solve_jointly(&mut self) -> bool {
         let mut slowdowns = self.slowdowns();
         for _ in 0..STEPS {
-            let Some(moved) = self.joint_step(&mut slowdowns) else {
+            let Some(moved) = self.step_jointly(&mut slowdowns) else {
                 return false;
             };
             if moved < SMALL_STEP {
@@ -36,10 +36,10 @@ impl Core<'_> {
         false
     }
 
-    fn joint_step(&mut self, slowdowns: &mut Row) -> Option<f64> {
+    fn step_jointly(&mut self, slowdowns: &mut MatrixRow) -> Option<f64> {
         let systems = self.systems(slowdowns);
         let change = self.slowdown_change(&systems)?;
-        let steps: Option<Vec<Row>> = systems.iter().map(|s| s.step(&change)).collect();
+        let steps: Option<Vec<MatrixRow>> = systems.iter().map(|s| s.step(&change)).collect();
         let steps = steps?;
         let sizes = steps.iter().flatten().map(|step| step.abs());
         let largest = sizes.fold(0.0, f64::max);
@@ -54,9 +54,9 @@ impl Core<'_> {
     }
 
     /// The equations of every component that the model knows.
-    fn systems(&self, slowdowns: &Row) -> Vec<System> {
+    fn systems(&self, slowdowns: &MatrixRow) -> Vec<ComponentSystem> {
         let known = |component: &usize| !self.parameters(*component).is_absent();
-        let system = |component| System {
+        let system = |component| ComponentSystem {
             component,
             measured: self.measured_column(component),
             equations: self.equations(component, slowdowns, false),
@@ -65,11 +65,11 @@ impl Core<'_> {
     }
 
     /// Change of the slowdowns with which all stacks would sum to 1.
-    fn slowdown_change(&self, systems: &[System]) -> Option<Row> {
+    fn slowdown_change(&self, systems: &[ComponentSystem]) -> Option<MatrixRow> {
         let n = self.n;
         let rows = [[0.0; MOST]; MOST];
-        let mut of_all = Matrix { n, rows };
-        let mut missing = self.missing();
+        let mut of_all = LinearSystem { n, rows };
+        let mut missing = self.missing_shares();
         for system in systems {
             let back = system.jacobian().solve(system.residual())?;
             missing.iter_mut().zip(&back).for_each(|(m, b)| *m += b);
@@ -87,23 +87,23 @@ impl Core<'_> {
 }
 
 /// One component of all threads at the stacks so far.
-struct System {
+struct ComponentSystem {
     component: usize,
-    measured: Row,
-    equations: Equations,
+    measured: MatrixRow,
+    equations: ComponentEquations,
 }
 
-impl System {
-    fn jacobian(&self) -> Matrix {
+impl ComponentSystem {
+    fn jacobian(&self) -> LinearSystem {
         self.equations.jacobian(&self.equations.guess)
     }
 
-    fn residual(&self) -> Row {
+    fn residual(&self) -> MatrixRow {
         self.equations.residual(&self.equations.guess)
     }
 
     /// Change of the shares that goes with a change of the slowdowns.
-    fn step(&self, slowdown_change: &Row) -> Option<Row> {
+    fn step(&self, slowdown_change: &MatrixRow) -> Option<MatrixRow> {
         let mut right = self.residual();
         let pushes = self.measured.iter().zip(slowdown_change);
         for (value, (measured, change)) in right.iter_mut().zip(pushes) {

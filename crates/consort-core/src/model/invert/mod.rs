@@ -1,36 +1,36 @@
 //! The inverse model: stacks alone from stacks together.
 
 mod component;
-mod core;
+mod core_inversion;
 mod joint;
 
-use self::core::Core;
+use self::core_inversion::CoreInversion;
 use super::error::ModelError;
-use super::level::Level;
+use super::level::LevelParameters;
 
 /// Answer of the inverse model for the threads of one core.
 #[doc(alias = "inverse model")]
 #[derive(Clone, Debug, PartialEq)]
-pub struct Inverse {
+pub struct InverseSolution {
     components: usize,
     own: Vec<f64>,
-    slowdowns: super::matrix::Row,
+    slowdowns: super::matrix::MatrixRow,
     guesses_kept: Vec<usize>,
     sensitivity: f64,
     residual: f64,
 }
 
-impl Inverse {
+impl InverseSolution {
     /// The ST stack of a thread, in the order in which the threads were given:
     /// shares that sum to 1, or all 0 for an idle thread. Empty for a thread
     /// that was not given.
-    pub fn own(&self, thread: usize) -> &[f64] {
+    pub fn st_stack(&self, thread: usize) -> &[f64] {
         let mut stacks = self.own.chunks_exact(self.components);
         stacks.nth(thread).unwrap_or_default()
     }
 
     /// The slowdown of a thread as the model explains what was measured, 1 for
-    /// one that ran by itself; may be below 1 where [`Level::slowdown`] is not.
+    /// one that ran by itself; may be below 1 where [`LevelParameters::slowdown`] is not.
     pub fn slowdown(&self, thread: usize) -> Option<f64> {
         let known = thread < self.own.len() / self.components;
         known.then(|| self.slowdowns[thread])
@@ -38,7 +38,7 @@ impl Inverse {
 
     /// Components (by index) without roots in 0 to 1, for which the measured
     /// share stands in.
-    pub fn guesses_kept(&self) -> &[usize] {
+    pub fn unsolved_components(&self) -> &[usize] {
         &self.guesses_kept
     }
 
@@ -58,7 +58,7 @@ impl Inverse {
     }
 }
 
-impl Level {
+impl LevelParameters {
     /// The ST stacks of the threads of one core from their SMT stacks, each in
     /// one slice (section 4 of the paper): the measured shares are the first
     /// guess, the forward model gives the slowdowns of the guess, which bring
@@ -79,14 +79,14 @@ impl Level {
     /// one nearer to the guess is taken. Published parameters of POWER8 have
     /// such a fold in the fixed-point component at a sum of 1.27. A component
     /// with `beta` near 0 cannot be seen through at all.
-    /// [`Inverse::sensitivity`] says how near to that the solution is.
+    /// [`InverseSolution::sensitivity`] says how near to that the solution is.
     ///
     /// # Errors
     /// No thread, more than the level has ways, or a stack of another number of
     /// components.
-    pub fn invert(&self, measured: &[&[f64]]) -> Result<Inverse, ModelError> {
+    pub fn invert(&self, measured: &[&[f64]]) -> Result<InverseSolution, ModelError> {
         self.check_measured(measured)?;
-        Ok(Core::new(self, measured).invert())
+        Ok(CoreInversion::new(self, measured).invert())
     }
 
     fn check_measured(&self, measured: &[&[f64]]) -> Result<(), ModelError> {

@@ -1,7 +1,7 @@
 //! Tests of the inverse model: it undoes the forward model, and says where not.
 
 use crate::model::testing::{measured, power8, sane, stack};
-use crate::model::{Inverse, Level, ModelError, Parameters};
+use crate::model::{ComponentParameters, InverseSolution, LevelParameters, ModelError};
 use crate::policy::PolicyRng;
 use proptest::prelude::*;
 use rand::SeedableRng;
@@ -9,15 +9,15 @@ use rand::SeedableRng;
 /// Error that the inverse model may have on random stacks, in shares of ST cycles.
 const PROMISED: f64 = 0.02;
 
-fn invert(level: &Level, seen: &[Vec<f64>]) -> Inverse {
+fn invert(level: &LevelParameters, seen: &[Vec<f64>]) -> InverseSolution {
     let slices: Vec<&[f64]> = seen.iter().map(Vec::as_slice).collect();
     level.invert(&slices).unwrap()
 }
 
 /// The largest error of a share.
-fn worst(inverse: &Inverse, own: &[Vec<f64>]) -> f64 {
+fn worst(inverse: &InverseSolution, own: &[Vec<f64>]) -> f64 {
     let of_one = |(i, stack): (usize, &Vec<f64>)| {
-        let both = inverse.own(i).iter().zip(stack);
+        let both = inverse.st_stack(i).iter().zip(stack);
         both.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
     };
     own.iter().enumerate().map(of_one).fold(0.0, f64::max)
@@ -25,7 +25,7 @@ fn worst(inverse: &Inverse, own: &[Vec<f64>]) -> f64 {
 
 /// Inverts what is seen of random stacks on `cores` cores, each with a level
 /// of its own; gives the largest error.
-fn largest_error(cores: u32, mut level: impl FnMut(&mut PolicyRng) -> Level) -> f64 {
+fn largest_error(cores: u32, mut level: impl FnMut(&mut PolicyRng) -> LevelParameters) -> f64 {
     let mut rng = PolicyRng::seed_from_u64(6);
     let mut largest = 0.0;
     for _ in 0..cores {
@@ -61,14 +61,14 @@ fn stacks_of_four_and_eight_threads_come_back() {
     assert!(largest_error(300, |rng| sane(rng, 8, 4)) < 1e-6);
 }
 
-fn level(parameters: &[[f64; 4]]) -> Level {
-    let one = |&[alpha, beta, gamma, delta]: &[f64; 4]| Parameters {
+fn level(parameters: &[[f64; 4]]) -> LevelParameters {
+    let one = |&[alpha, beta, gamma, delta]: &[f64; 4]| ComponentParameters {
         alpha,
         beta,
         gamma,
         delta,
     };
-    Level::new(2, parameters.iter().map(one).collect()).unwrap()
+    LevelParameters::new(2, parameters.iter().map(one).collect()).unwrap()
 }
 
 #[test]
@@ -82,8 +82,8 @@ fn a_case_worked_by_hand() {
     assert!((inverse.slowdown(1).unwrap() - 1.5).abs() < 1e-12);
     // An error in the first component grows by 1 / 1.5, at a slowdown of 2.25.
     assert!((inverse.sensitivity() - 1.5).abs() < 1e-12);
-    assert!(inverse.residual() < 1e-12 && inverse.guesses_kept().is_empty());
-    assert_eq!((inverse.own(2), inverse.slowdown(2)), (&[][..], None));
+    assert!(inverse.residual() < 1e-12 && inverse.unsolved_components().is_empty());
+    assert_eq!((inverse.st_stack(2), inverse.slowdown(2)), (&[][..], None));
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn idle_threads_are_no_co_runners() {
     let idle = vec![0.0; 4];
     let seen = vec![1.0, 2.0, 3.0, 4.0];
     let inverse = invert(&level, &[idle.clone(), seen]);
-    assert_eq!(inverse.own(0), idle);
+    assert_eq!(inverse.st_stack(0), idle);
     assert!(worst(&inverse, &[idle, vec![0.1, 0.2, 0.3, 0.4]]) < 1e-15);
     assert_eq!(inverse.slowdown(1), Some(1.0));
 }
@@ -104,8 +104,8 @@ fn components_without_roots_keep_the_guess_and_say_so() {
     let level = level(&[[0.0, 1.5, 0.0, 0.0], [0.5, 1.0, 0.0, 0.0]]);
     let seen = vec![0.99, 0.01];
     let inverse = invert(&level, &[seen.clone(), seen.clone()]);
-    assert_eq!(inverse.own(0), seen);
-    assert_eq!(inverse.guesses_kept(), [0, 1]);
+    assert_eq!(inverse.st_stack(0), seen);
+    assert_eq!(inverse.unsolved_components(), [0, 1]);
     assert!(inverse.residual() > 0.1);
 }
 
@@ -130,9 +130,9 @@ fn what_cannot_be_inverted_is_told() {
 fn a_component_that_the_model_lacks_keeps_what_was_measured() {
     let level = level(&[[0.0, 1.5, 0.0, 0.0], [0.0; 4]]);
     let never = invert(&level, &[vec![1.0, 0.0], vec![1.0, 0.0]]);
-    assert!(never.guesses_kept().is_empty());
+    assert!(never.unsolved_components().is_empty());
     let now = invert(&level, &[vec![0.9, 0.1], vec![1.0, 0.0]]);
-    assert_eq!(now.guesses_kept(), [1]);
+    assert_eq!(now.unsolved_components(), [1]);
 }
 
 #[test]
@@ -151,9 +151,9 @@ fn other_numbers_of_threads_or_components_are_refused() {
     assert!(level.invert(&[stack]).is_ok());
 }
 
-fn any_parameters() -> impl Strategy<Value = Parameters> {
+fn any_parameters() -> impl Strategy<Value = ComponentParameters> {
     let one = || prop_oneof![-1e3f64..1e3, -2.0f64..2.0, Just(0.0)];
-    (one(), one(), one(), one()).prop_map(|(alpha, beta, gamma, delta)| Parameters {
+    (one(), one(), one(), one()).prop_map(|(alpha, beta, gamma, delta)| ComponentParameters {
         alpha,
         beta,
         gamma,
@@ -169,11 +169,11 @@ proptest! {
         amounts in prop::collection::vec(
             prop_oneof![any::<f64>(), 0.0f64..1.0, Just(0.0)], 24),
     ) {
-        let level = Level::new(ways, parameters).unwrap();
+        let level = LevelParameters::new(ways, parameters).unwrap();
         let stacks: Vec<&[f64]> = amounts.chunks_exact(3).take(ways as usize).collect();
         let inverse = level.invert(&stacks).unwrap();
         for (thread, seen) in stacks.iter().enumerate() {
-            let own = inverse.own(thread);
+            let own = inverse.st_stack(thread);
             prop_assert!(own.iter().all(|x| (0.0..=1.0).contains(x)), "{own:?}");
             let sum: f64 = own.iter().sum();
             let idle = seen.iter().all(|x| x.is_nan() || *x <= 0.0);
@@ -194,6 +194,6 @@ proptest! {
         let one = invert(&level, &seen);
         seen.reverse();
         let other = invert(&level, &seen);
-        prop_assert!(worst(&one, &[other.own(1).to_vec(), other.own(0).to_vec()]) < 1e-9);
+        prop_assert!(worst(&one, &[other.st_stack(1).to_vec(), other.st_stack(0).to_vec()]) < 1e-9);
     }
 }

@@ -15,19 +15,19 @@ pub(in crate::policies) struct GroupPus {
 
 /// The groups of a machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::policies) struct Groups(Vec<GroupPus>);
+pub(in crate::policies) struct ExchangeGroups(Vec<GroupPus>);
 
-impl Groups {
+impl ExchangeGroups {
     /// Divides a machine into groups. Large are the cores with the highest capacity. Where every
     /// LLC domain has both kinds, groups do not span domains, so that exchanges stay within one
     /// cache (Markovic, KUTHS for many cores). Within a domain each PU of a large core gets an
     /// equal share of the small ones; where there are more large than small ones, each small one
     /// gets its share of large.
-    pub(in crate::policies) fn of(topology: &Topology) -> Self {
-        let whole = vec![both(topology, |_| true)];
+    pub(in crate::policies) fn from_topology(topology: &Topology) -> Self {
+        let whole = vec![collect_region(topology, |_| true)];
         let llcs = topology.llcs().iter();
         let domains: Vec<GroupPus> = llcs
-            .map(|llc| both(topology, |pu| llc.pus.contains(pu)))
+            .map(|llc| collect_region(topology, |pu| llc.pus.contains(pu)))
             .collect();
         let mixed = |g: &GroupPus| !g.large.is_empty() && !g.small.is_empty();
         let regions = if domains.iter().all(mixed) {
@@ -35,7 +35,13 @@ impl Groups {
         } else {
             whole
         };
-        Self(regions.iter().filter(|r| mixed(r)).flat_map(deal).collect())
+        Self(
+            regions
+                .iter()
+                .filter(|r| mixed(r))
+                .flat_map(divide_region)
+                .collect(),
+        )
     }
 
     /// The groups, for a policy that is of no use without.
@@ -46,7 +52,7 @@ impl Groups {
         topology: &Topology,
         policy: &'static str,
     ) -> Result<Self, PolicyError> {
-        let groups = Self::of(topology);
+        let groups = Self::from_topology(topology);
         if !groups.0.is_empty() {
             return Ok(groups);
         }
@@ -66,7 +72,7 @@ impl Groups {
 }
 
 /// The PUs of a region, by kind, in ascending order.
-fn both(topology: &Topology, inside: impl Fn(PuId) -> bool) -> GroupPus {
+fn collect_region(topology: &Topology, inside: impl Fn(PuId) -> bool) -> GroupPus {
     let types = topology.core_types();
     let capacity = |core_type: usize| types.get(core_type).map_or(0, |t| t.capacity);
     let cores = topology.cores().iter();
@@ -86,7 +92,7 @@ fn both(topology: &Topology, inside: impl Fn(PuId) -> bool) -> GroupPus {
 }
 
 /// A region dealt into as many groups as it can have.
-fn deal(region: &GroupPus) -> Vec<GroupPus> {
+fn divide_region(region: &GroupPus) -> Vec<GroupPus> {
     let n = region.large.len().min(region.small.len());
     let share = |pus: &[PuId], i: usize| {
         let cut = |i: usize| i * pus.len() / n;
@@ -112,21 +118,21 @@ mod tests {
 
     #[test]
     fn each_large_core_has_its_own_set_of_small_cores() {
-        let groups = Groups::of(&chip(2, 6, 1));
+        let groups = ExchangeGroups::from_topology(&chip(2, 6, 1));
         let sets: Vec<_> = groups.iter().map(pus).collect();
         assert_eq!(sets, [(vec![0], vec![2, 3, 4]), (vec![1], vec![5, 6, 7])]);
     }
 
     #[test]
     fn groups_stay_within_private_regions() {
-        let groups = Groups::of(&chip(2, 6, 2));
+        let groups = ExchangeGroups::from_topology(&chip(2, 6, 2));
         let sets: Vec<_> = groups.iter().map(pus).collect();
         assert_eq!(sets, [(vec![0], vec![1, 2, 3]), (vec![4], vec![5, 6, 7])]);
     }
 
     #[test]
     fn a_symmetric_machine_is_refused() {
-        let error = Groups::require(&Topology::uniform(4, 1).unwrap(), "hrrs").unwrap_err();
+        let error = ExchangeGroups::require(&Topology::uniform(4, 1).unwrap(), "hrrs").unwrap_err();
         let text = error.to_string();
         assert!(text.starts_with("policy hrrs exchanges threads"), "{text}");
         assert!(text.contains("all 4 cores are alike"), "{text}");
@@ -137,7 +143,7 @@ mod tests {
         fn every_pu_is_in_one_group_and_every_group_has_both_kinds(
             large in 1u32..6, small in 1u32..9,
         ) {
-            let groups = Groups::of(&chip(large, small, 1));
+            let groups = ExchangeGroups::from_topology(&chip(large, small, 1));
             let mut all: Vec<PuId> = groups.iter().flat_map(|g| g.large.iter().chain(&g.small)).copied().collect();
             all.sort_unstable();
             prop_assert_eq!(all, (0..large + small).map(PuId).collect::<Vec<_>>());

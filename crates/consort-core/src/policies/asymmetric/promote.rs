@@ -1,7 +1,7 @@
 //! The exchange for rules that rank logical cores: the first among the small with the last among
 //! the large.
 
-use super::{Group, Seat, Swap};
+use super::{LogicalCore, LogicalCoreGroup, Swap};
 use std::cmp::Ordering;
 
 /// Exchanges the logical core with the highest claim on a small core for the one with the lowest
@@ -10,15 +10,15 @@ use std::cmp::Ordering;
 ///
 /// Small cores on which nobody is active are passed over, and so are all in kernel mode.
 pub(in crate::policies) fn promote(
-    group: &Group<'_>,
-    claim: impl Fn(&Seat<'_>) -> Option<f64>,
+    group: &LogicalCoreGroup<'_>,
+    claim: impl Fn(&LogicalCore<'_>) -> Option<f64>,
     why: &'static str,
 ) -> Option<Swap> {
-    let may = |seat: &&Seat<'_>| seat.is_ready() && !seat.active.is_empty();
-    let order = |a: &&Seat<'_>, b: &&Seat<'_>| compare(claim(a), claim(b));
+    let may = |seat: &&LogicalCore<'_>| seat.is_ready() && !seat.active.is_empty();
+    let order = |a: &&LogicalCore<'_>, b: &&LogicalCore<'_>| compare(claim(a), claim(b));
     // `max_by` takes the last of equals.
     let small = group.small.iter().rev().filter(may).max_by(order)?;
-    let user = group.large.iter().filter(|seat| !seat.in_kernel());
+    let user = group.large.iter().filter(|seat| !seat.is_in_kernel());
     let large = user.min_by(order)?;
     order(&small, &large).is_gt().then(|| Swap {
         small: small.logical,

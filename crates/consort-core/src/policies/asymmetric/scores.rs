@@ -1,8 +1,8 @@
 //! The rule that the best scores get the large cores.
 
-use super::{Group, Ran, RoundRobin, Rule, Seat, Swap, Tick};
+use super::{ActiveThread, LogicalCore, LogicalCoreGroup, RoundRobin, Swap, SwapRule, Tick};
 use crate::ids::ThreadId;
-use crate::policy::{OptionInfo, Options, PolicyError, PolicyRng};
+use crate::policy::{OptionInfo, PolicyError, PolicyOptions, PolicyRng};
 use rand::seq::SliceRandom;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,10 +13,10 @@ pub(in crate::policies) trait Score {
     const WHY: &'static str;
 
     /// Notes what a thread did in an interval, on a large or a small core.
-    fn note(&mut self, ran: &Ran<'_>, on_large: bool);
+    fn record_interval(&mut self, ran: &ActiveThread<'_>, on_large: bool);
 
     /// Draws conclusions at the end of a quantum.
-    fn conclude(&mut self) {}
+    fn end_quantum(&mut self) {}
 
     /// Forgets threads that are gone.
     fn forget(&mut self, is_gone: &dyn Fn(ThreadId) -> bool) {
@@ -24,7 +24,7 @@ pub(in crate::policies) trait Score {
     }
 
     /// A thread's score; none before it is known.
-    fn of(&self, thread: ThreadId) -> Option<f64>;
+    fn thread_score(&self, thread: ThreadId) -> Option<f64>;
 }
 
 /// The option that policies with scores have.
@@ -38,7 +38,7 @@ pub(in crate::policies) const MARGIN: OptionInfo = OptionInfo {
 ///
 /// # Errors
 /// No share.
-pub(in crate::policies) fn margin(options: &Options<'_>) -> Result<f64, PolicyError> {
+pub(in crate::policies) fn margin(options: &PolicyOptions<'_>) -> Result<f64, PolicyError> {
     options.share(MARGIN.name)
 }
 
@@ -57,7 +57,7 @@ pub(in crate::policies) enum Ties {
 /// Idle ones are worse than any and do not leave small cores; those of which nothing is known yet
 /// stay where they are. Large cores in kernel mode are waited for.
 #[derive(Debug)]
-pub(in crate::policies) struct Best<S> {
+pub(in crate::policies) struct BestScoreRule<S> {
     score: S,
     margin: f64,
     ties: Ties,
@@ -68,13 +68,13 @@ pub(in crate::policies) struct Best<S> {
 
 /// Worth of leaving a large core to a logical core.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Worth {
+enum LogicalCoreScore {
     Idle,
     Score(f64),
 }
 
-impl Worth {
-    fn order(&self, other: &Self) -> Ordering {
+impl LogicalCoreScore {
+    fn compare(&self, other: &Self) -> Ordering {
         match (self, other) {
             (Self::Idle, Self::Idle) => Ordering::Equal,
             (Self::Idle, Self::Score(_)) => Ordering::Less,
@@ -84,7 +84,7 @@ impl Worth {
     }
 }
 
-impl<S: Score> Best<S> {
+impl<S: Score> BestScoreRule<S> {
     pub(in crate::policies) fn new(score: S, margin: f64, ties: Ties) -> Self {
         Self {
             score,
@@ -95,23 +95,30 @@ impl<S: Score> Best<S> {
         }
     }
 
-    fn worth(&self, seat: &Seat<'_>) -> Option<Worth> {
+    fn core_score(&self, seat: &LogicalCore<'_>) -> Option<LogicalCoreScore> {
         if seat.active.is_empty() {
-            return Some(Worth::Idle);
+            return Some(LogicalCoreScore::Idle);
         }
-        let known = seat.active.iter().filter_map(|&t| self.score.of(t));
+        let known = seat
+            .active
+            .iter()
+            .filter_map(|&t| self.score.thread_score(t));
         let known: Vec<f64> = known.filter(|score| !score.is_nan()).collect();
         let mean = known.iter().sum::<f64>() / known.len() as f64;
-        (!known.is_empty()).then_some(Worth::Score(mean))
+        (!known.is_empty()).then_some(LogicalCoreScore::Score(mean))
     }
 
     /// The logical core on a small core that wants a large one most, with its score.
-    fn best(&self, group: &Group<'_>, rng: &mut PolicyRng) -> Option<(usize, f64)> {
-        let ready = self.turns.get(&group.index)?.in_turn(group);
+    fn best_small_core(
+        &self,
+        group: &LogicalCoreGroup<'_>,
+        rng: &mut PolicyRng,
+    ) -> Option<(usize, f64)> {
+        let ready = self.turns.get(&group.index)?.small_cores_by_turn(group);
         let ready = ready.filter(|seat| seat.is_ready());
-        let scored = ready.filter_map(|seat| match self.worth(seat)? {
-            Worth::Score(score) => Some((seat.logical, score)),
-            Worth::Idle => None,
+        let scored = ready.filter_map(|seat| match self.core_score(seat)? {
+            LogicalCoreScore::Score(score) => Some((seat.logical, score)),
+            LogicalCoreScore::Idle => None,
         });
         let mut scored: Vec<(usize, f64)> = scored.collect();
         if self.ties == Ties::Random {
@@ -123,30 +130,30 @@ impl<S: Score> Best<S> {
     }
 
     /// The logical core on a large one that is worth least there.
-    fn worst(&self, group: &Group<'_>) -> Option<(usize, Worth)> {
+    fn worst_large_core(&self, group: &LogicalCoreGroup<'_>) -> Option<(usize, LogicalCoreScore)> {
         let large = group.large.iter();
-        let known = large.filter_map(|seat| Some((seat.logical, self.worth(seat)?)));
-        known.min_by(|a, b| a.1.order(&b.1))
+        let known = large.filter_map(|seat| Some((seat.logical, self.core_score(seat)?)));
+        known.min_by(|a, b| a.1.compare(&b.1))
     }
 
-    fn is_better(&self, score: f64, holder: Worth) -> bool {
+    fn is_better(&self, score: f64, holder: LogicalCoreScore) -> bool {
         match holder {
-            Worth::Idle => true,
-            Worth::Score(own) => score > own + self.margin * own.abs(),
+            LogicalCoreScore::Idle => true,
+            LogicalCoreScore::Score(own) => score > own + self.margin * own.abs(),
         }
     }
 }
 
-impl<S: Score> Rule for Best<S> {
+impl<S: Score> SwapRule for BestScoreRule<S> {
     fn forget(&mut self, is_gone: &dyn Fn(ThreadId) -> bool) {
         self.score.forget(is_gone);
     }
 
-    fn note(&mut self, groups: &[Group<'_>], tick: Tick) {
+    fn record_interval(&mut self, groups: &[LogicalCoreGroup<'_>], tick: Tick) {
         for group in groups {
             for (seats, on_large) in [(&group.large, true), (&group.small, false)] {
                 for ran in seats.iter().flat_map(|seat| &seat.ran) {
-                    self.score.note(ran, on_large);
+                    self.score.record_interval(ran, on_large);
                 }
             }
             if tick.is_quantum {
@@ -154,25 +161,34 @@ impl<S: Score> Rule for Best<S> {
             }
         }
         if tick.is_quantum {
-            self.score.conclude();
+            self.score.end_quantum();
         }
     }
 
-    fn choose(&mut self, group: &Group<'_>, _: Tick, rng: &mut PolicyRng) -> Vec<Swap> {
-        self.turns.entry(group.index).or_default().follow(group);
-        if group.large.iter().any(Seat::in_kernel) || !self.due.remove(&group.index) {
+    fn choose_swaps(
+        &mut self,
+        group: &LogicalCoreGroup<'_>,
+        _: Tick,
+        rng: &mut PolicyRng,
+    ) -> Vec<Swap> {
+        self.turns
+            .entry(group.index)
+            .or_default()
+            .update_queues(group);
+        if group.large.iter().any(LogicalCore::is_in_kernel) || !self.due.remove(&group.index) {
             return Vec::new();
         }
-        let (Some((small, score)), Some((large, worth))) =
-            (self.best(group, rng), self.worst(group))
-        else {
+        let (Some((small, score)), Some((large, worth))) = (
+            self.best_small_core(group, rng),
+            self.worst_large_core(group),
+        ) else {
             return Vec::new();
         };
         if !self.is_better(score, worth) {
             return Vec::new();
         }
         let turns = self.turns.entry(group.index).or_default();
-        turns.exchanged(small, large);
+        turns.record_swap(small, large);
         vec![Swap {
             small,
             large,
@@ -193,17 +209,17 @@ mod tests {
     impl Score for Millions {
         const WHY: &'static str = "it has done most";
 
-        fn note(&mut self, ran: &Ran<'_>, _: bool) {
+        fn record_interval(&mut self, ran: &ActiveThread<'_>, _: bool) {
             self.0.insert(ran.thread, ran.progress / 1e6);
         }
 
-        fn of(&self, thread: ThreadId) -> Option<f64> {
+        fn thread_score(&self, thread: ThreadId) -> Option<f64> {
             self.0.get(&thread).copied()
         }
     }
 
-    fn bench(large: u32, small: u32, llcs: u32, margin: f64) -> Bench<Best<Millions>> {
-        let rule = Best::new(Millions::default(), margin, Ties::RoundRobin);
+    fn bench(large: u32, small: u32, llcs: u32, margin: f64) -> Bench<BestScoreRule<Millions>> {
+        let rule = BestScoreRule::new(Millions::default(), margin, Ties::RoundRobin);
         Bench::new(chip(large, small, llcs), rule)
     }
 
@@ -215,7 +231,7 @@ mod tests {
     }
 
     /// Two quanta, since what a thread did counts from the first that it began.
-    fn after(bench: &mut Bench<Best<Millions>>, did: &[Did]) -> Vec<u32> {
+    fn after(bench: &mut Bench<BestScoreRule<Millions>>, did: &[Did]) -> Vec<u32> {
         bench.quantum(did);
         bench.quantum(did)
     }

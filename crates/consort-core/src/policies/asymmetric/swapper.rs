@@ -1,14 +1,15 @@
 //! The policy around a rule: it follows logical cores, asks the rule, and plans.
 
-use super::{Group, Groups, Layer};
+use super::{ExchangeGroups, LogicalCoreGroup, LogicalCoreMap};
 use crate::bottleneck::Bottleneck;
 use crate::ids::{PuId, ThreadId};
 use crate::plan::{Decision, Placement, Reason};
 use crate::policy::{
-    Form, Opened, OptionInfo, Options, Policy, PolicyError, PolicyRng, View, Wishes,
+    OptionInfo, Policy, PolicyError, PolicyForm, PolicyOptions, PolicyResult, PolicyRng, View,
+    Wishes,
 };
 use crate::pu_set::PuSet;
-use crate::sample::{Ended, Observation, ThreadObservation};
+use crate::sample::{IntervalEnd, Observation, ThreadObservation};
 use crate::signal::Signal;
 use crate::topology::Topology;
 use std::borrow::Cow;
@@ -40,7 +41,7 @@ pub(in crate::policies) struct Tick {
 }
 
 /// Rule that says which logical cores are to be exchanged.
-pub(in crate::policies) trait Rule {
+pub(in crate::policies) trait SwapRule {
     /// True where it goes by returns from futex and blocking calls.
     const CALLS: bool = false;
 
@@ -56,12 +57,17 @@ pub(in crate::policies) trait Rule {
     }
 
     /// Looks at all groups at the end of every interval, before it is asked for each of them.
-    fn note(&mut self, groups: &[Group<'_>], tick: Tick) {
+    fn record_interval(&mut self, groups: &[LogicalCoreGroup<'_>], tick: Tick) {
         let _ = (groups, tick);
     }
 
     /// The exchanges in a group; each logical core at most once.
-    fn choose(&mut self, group: &Group<'_>, tick: Tick, rng: &mut PolicyRng) -> Vec<Swap>;
+    fn choose_swaps(
+        &mut self,
+        group: &LogicalCoreGroup<'_>,
+        tick: Tick,
+        rng: &mut PolicyRng,
+    ) -> Vec<Swap>;
 }
 
 /// Option of all policies that exchange logical cores.
@@ -81,8 +87,11 @@ pub(in crate::policies) const SOFTWARE_FORM: OptionInfo = OptionInfo {
 ///
 /// # Errors
 /// Another word.
-pub(in crate::policies) fn form(options: &Options<'_>) -> Result<Form, PolicyError> {
-    let words = [("hardware", Form::Hardware), ("software", Form::Software)];
+pub(in crate::policies) fn form(options: &PolicyOptions<'_>) -> Result<PolicyForm, PolicyError> {
+    let words = [
+        ("hardware", PolicyForm::Hardware),
+        ("software", PolicyForm::Software),
+    ];
     options.one_of(FORM.name, &words, "hardware or software")
 }
 
@@ -97,33 +106,33 @@ pub(in crate::policies) const LATENCY: OptionInfo = OptionInfo {
 ///
 /// # Errors
 /// Anything but a whole number of ns.
-pub(in crate::policies) fn latency(options: &Options<'_>) -> Result<u64, PolicyError> {
-    options.parsed(LATENCY.name, "a whole number of ns")
+pub(in crate::policies) fn latency(options: &PolicyOptions<'_>) -> Result<u64, PolicyError> {
+    options.parse_value(LATENCY.name, "a whole number of ns")
 }
 
 /// A policy that exchanges logical cores by a rule.
 #[derive(Debug)]
 pub(in crate::policies) struct Swapper<R> {
     rule: R,
-    form: Form,
+    form: PolicyForm,
     latency_ns: u64,
-    layer: Layer,
+    layer: LogicalCoreMap,
     quantum_ns: u64,
 }
 
-impl<R: Rule> Swapper<R> {
-    pub(in crate::policies) fn new(rule: R, form: Form) -> Self {
+impl<R: SwapRule> Swapper<R> {
+    pub(in crate::policies) fn new(rule: R, form: PolicyForm) -> Self {
         Self {
             rule,
             form,
             latency_ns: 0,
-            layer: Layer::default(),
+            layer: LogicalCoreMap::default(),
             quantum_ns: 0,
         }
     }
 
     /// Returns the policy with a unit that takes so many ns to decide.
-    pub(in crate::policies) fn deciding_in(self, latency_ns: u64) -> Self {
+    pub(in crate::policies) fn with_latency(self, latency_ns: u64) -> Self {
         Self { latency_ns, ..self }
     }
 
@@ -131,11 +140,11 @@ impl<R: Rule> Swapper<R> {
     ///
     /// # Errors
     /// [`PolicyError::Unfit`] where all cores are alike.
-    pub(in crate::policies) fn open(self, topology: &Topology, name: &'static str) -> Opened
+    pub(in crate::policies) fn open(self, topology: &Topology, name: &'static str) -> PolicyResult
     where
         R: 'static,
     {
-        Groups::require(topology, name)?;
+        ExchangeGroups::require(topology, name)?;
         Ok(Box::new(self))
     }
 
@@ -144,9 +153,9 @@ impl<R: Rule> Swapper<R> {
         &self.rule
     }
 
-    fn tick(&mut self, view: View<'_>) -> Tick {
+    fn advance_tick(&mut self, view: View<'_>) -> Tick {
         let interval_ns = view.observation.interval_ns;
-        let is_quantum = view.observation.ended == Ended::Quantum;
+        let is_quantum = view.observation.ended == IntervalEnd::Quantum;
         self.quantum_ns += interval_ns;
         let tick = Tick {
             is_quantum,
@@ -161,28 +170,28 @@ impl<R: Rule> Swapper<R> {
 
     /// Forgets threads that are gone. In hardware form a thread that is not seen may have been
     /// switched out, and comes back.
-    fn forget(&mut self, observation: &Observation) {
+    fn forget_exited(&mut self, observation: &Observation) {
         let is_core = |t: &ThreadObservation| t.sample.reading(Signal::KernelMode).is_some();
-        if observation.ended == Ended::Quantum && !observation.threads.iter().any(is_core) {
+        if observation.ended == IntervalEnd::Quantum && !observation.threads.iter().any(is_core) {
             self.rule.forget(&|id| observation.thread(id).is_none());
         }
     }
 
     /// Exchanges the logical cores that the rule names; returns the reason by logical core.
-    fn exchange(
+    fn apply_swaps(
         &mut self,
-        groups: &Groups,
+        groups: &ExchangeGroups,
         view: View<'_>,
         rng: &mut PolicyRng,
     ) -> BTreeMap<usize, Cow<'static, str>> {
-        let tick = self.tick(view);
-        let seats = self.layer.seats(groups, view.observation);
+        let tick = self.advance_tick(view);
+        let seats = self.layer.group_logical_cores(groups, view.observation);
         self.rule
             .note_bottlenecks(&view.observation.bottlenecks, tick);
-        self.rule.note(&seats, tick);
+        self.rule.record_interval(&seats, tick);
         let mut why = BTreeMap::new();
         for group in &seats {
-            for swap in self.rule.choose(group, tick, rng) {
+            for swap in self.rule.choose_swaps(group, tick, rng) {
                 self.layer.swap(swap.small, swap.large);
                 why.insert(swap.small, swap.why.clone());
                 why.insert(swap.large, swap.why);
@@ -192,29 +201,29 @@ impl<R: Rule> Swapper<R> {
     }
 }
 
-impl<R: Rule> Policy for Swapper<R> {
+impl<R: SwapRule> Policy for Swapper<R> {
     fn wishes(&self) -> Wishes {
         Wishes {
             form: self.form,
             on_activity: true,
             latency_ns: self.latency_ns,
-            quantum_ms: (self.form == Form::Hardware).then_some(HARDWARE_QUANTUM_MS),
+            quantum_ms: (self.form == PolicyForm::Hardware).then_some(HARDWARE_QUANTUM_MS),
             calls: R::CALLS,
             idle: false,
         }
     }
 
     fn decide(&mut self, view: View<'_>, rng: &mut PolicyRng) -> Decision {
-        let groups = Groups::of(view.topology);
-        self.layer.follow(&groups, view.observation);
-        let why = self.exchange(&groups, view, rng);
-        self.forget(view.observation);
-        self.layer.remember(view.observation);
+        let groups = ExchangeGroups::from_topology(view.topology);
+        self.layer.follow_threads(&groups, view.observation);
+        let why = self.apply_swaps(&groups, view, rng);
+        self.forget_exited(view.observation);
+        self.layer.remember_active(view.observation);
         let mut decision = Decision::default();
-        for (id, logical, pu) in self.layer.placed() {
+        for (id, logical, pu) in self.layer.thread_positions() {
             let reason = Reason {
                 considered: String::new(),
-                chosen: sentence(&groups, pu, why.get(&logical)),
+                chosen: describe_placement(&groups, pu, why.get(&logical)),
                 facts: Vec::new(),
             };
             let only = Placement::Restricted(PuSet::from_iter([pu]));
@@ -225,7 +234,11 @@ impl<R: Rule> Policy for Swapper<R> {
 }
 
 /// Kind of core that a thread goes to or stays on, and the reason, as a sentence.
-fn sentence(groups: &Groups, pu: PuId, why: Option<&Cow<'static, str>>) -> String {
+fn describe_placement(
+    groups: &ExchangeGroups,
+    pu: PuId,
+    why: Option<&Cow<'static, str>>,
+) -> String {
     let large = groups.iter().any(|group| group.large.contains(&pu));
     let kind = if large { "large" } else { "small" };
     match why {
@@ -245,12 +258,17 @@ mod tests {
     #[derive(Debug, Default)]
     struct Noting(Vec<u32>);
 
-    impl Rule for Noting {
+    impl SwapRule for Noting {
         fn forget(&mut self, is_gone: &dyn Fn(ThreadId) -> bool) {
             self.0 = (1..=2).filter(|&tid| is_gone(thread_id(tid))).collect();
         }
 
-        fn choose(&mut self, _: &Group<'_>, _: Tick, _: &mut PolicyRng) -> Vec<Swap> {
+        fn choose_swaps(
+            &mut self,
+            _: &LogicalCoreGroup<'_>,
+            _: Tick,
+            _: &mut PolicyRng,
+        ) -> Vec<Swap> {
             Vec::new()
         }
     }
@@ -258,7 +276,7 @@ mod tests {
     #[test]
     fn rules_forget_threads_that_are_gone() {
         let topology = chip(1, 1, 1);
-        let mut policy = Swapper::new(Noting::default(), Form::Software);
+        let mut policy = Swapper::new(Noting::default(), PolicyForm::Software);
         let mut gone = |threads: &[(u32, f64)]| {
             let observation = observation(&topology, threads);
             let view = View {

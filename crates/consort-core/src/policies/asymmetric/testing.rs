@@ -1,11 +1,11 @@
 //! Chips and observations for the tests of rules.
 
-use super::{Estimates, Impact, PIE_SIGNALS, Rule, Swapper};
+use super::{PIE_SIGNALS, PieEstimates, PieModel, SwapRule, Swapper};
 use crate::bottleneck::{Bottleneck, BottleneckKind};
 use crate::ids::{PuId, ThreadId};
 use crate::plan::{Decision, Placement};
-use crate::policy::{Form, Policy, PolicyRng, View};
-use crate::sample::{Ended, Observation, Reading, Sample, ThreadObservation};
+use crate::policy::{Policy, PolicyForm, PolicyRng, View};
+use crate::sample::{IntervalEnd, Observation, Reading, Sample, ThreadObservation};
 use crate::signal::{Signal, Tier};
 use crate::testing::thread_id;
 use crate::topology::{CoreType, Pipeline, PuFacts, Topology};
@@ -82,12 +82,12 @@ pub(in crate::policies) struct Bench<R> {
     bottlenecks: Vec<Bottleneck>,
 }
 
-impl<R: Rule> Bench<R> {
+impl<R: SwapRule> Bench<R> {
     pub(in crate::policies) fn new(topology: Topology, rule: R) -> Self {
         Self {
             pus: topology.pus().iter().collect(),
             topology,
-            policy: Swapper::new(rule, Form::Hardware),
+            policy: Swapper::new(rule, PolicyForm::Hardware),
             bottlenecks: Vec::new(),
         }
     }
@@ -104,17 +104,22 @@ impl<R: Rule> Bench<R> {
 
     /// Ends a quantum; returns the PU of each logical core then.
     pub(in crate::policies) fn quantum(&mut self, did: &[Did]) -> Vec<u32> {
-        self.turn(did, QUANTUM_NS, Ended::Quantum)
+        self.turn(did, QUANTUM_NS, IntervalEnd::Quantum)
     }
 
     /// Ends an interval of a thousandth of a quantum because of activity; returns the PUs as
     /// [`Bench::quantum`] does.
     pub(in crate::policies) fn activity(&mut self, did: &[Did]) -> Vec<u32> {
-        self.turn(did, QUANTUM_NS / 1000, Ended::Activity)
+        self.turn(did, QUANTUM_NS / 1000, IntervalEnd::Activity)
     }
 
     /// Ends an interval; returns the PUs as [`Bench::quantum`] does.
-    pub(in crate::policies) fn turn(&mut self, did: &[Did], ns: u64, ended: Ended) -> Vec<u32> {
+    pub(in crate::policies) fn turn(
+        &mut self,
+        did: &[Did],
+        ns: u64,
+        ended: IntervalEnd,
+    ) -> Vec<u32> {
         let original = Arc::new(self.topology.pus().clone());
         let threads = did.iter().zip(&self.pus).enumerate();
         let observation = Observation {
@@ -171,16 +176,16 @@ fn sample(did: &Did, ns: u64) -> Sample {
         (Signal::FutexReturns, flag(did.returned)),
     ];
     for (signal, value) in values.into_iter().chain(did.counts.iter().copied()) {
-        sample.set(signal, Reading::whole(value, Tier::Counters, ns));
+        sample.set(signal, Reading::fully_counted(value, Tier::Counters, ns));
     }
     sample.occupant = did.occupant.map(thread_id);
     sample
 }
 
 /// Estimates of a chip that has PIE's counters.
-pub(in crate::policies) fn estimates(chip: &Topology) -> Estimates {
+pub(in crate::policies) fn estimates(chip: &Topology) -> PieEstimates {
     let offers = PIE_SIGNALS.map(|signal| (signal, Tier::Counters));
-    Estimates::new(Impact::of(chip, &offers.into_iter().collect(), "pie").unwrap())
+    PieEstimates::new(PieModel::from_topology(chip, &offers.into_iter().collect(), "pie").unwrap())
 }
 
 /// A lock or barrier with its executers and waiters by number.

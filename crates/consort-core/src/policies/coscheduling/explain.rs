@@ -1,10 +1,10 @@
 //! Reasons of a decision: why programs run when and where they do.
 
-use super::driver::{Driver, Stage};
-use super::roster::{Member, Roster};
-use super::running::Running;
-use super::turns::Fares;
-use crate::coscheduling::{Measure, Slot};
+use super::driver::{Driver, RoundStage};
+use super::observed_programs::{ObservedPrograms, ProgramThreads};
+use super::running_slot::RunningSlot;
+use super::slot_rotation::GangComparison;
+use crate::coscheduling::{CoscheduleSlot, ProgramMeasure};
 use crate::ids::ProgramId;
 use crate::plan::{Decision, Fact, Placement, Reason};
 use crate::pu_set::PuSet;
@@ -16,54 +16,62 @@ use std::collections::BTreeMap;
 const LISTED: usize = 8;
 
 /// Parts that the reasons of all programs of a decision share, worked out once.
-pub(super) struct Account<'a> {
+pub(super) struct SlotExplanation<'a> {
     driver: &'a Driver,
-    running: &'a Running,
+    running: &'a RunningSlot,
     doing: String,
     /// The programs of the slot.
     slot: String,
-    fares: BTreeMap<ProgramId, Fares>,
+    fares: BTreeMap<ProgramId, GangComparison>,
     overall: Option<f64>,
 }
 
 impl Driver {
-    pub(super) fn account<'a>(&'a self, now: &'a Running, roster: &Roster<'_>) -> Account<'a> {
-        let mut account = Account {
+    pub(super) fn explain_slot<'a>(
+        &'a self,
+        now: &'a RunningSlot,
+        roster: &ObservedPrograms<'_>,
+    ) -> SlotExplanation<'a> {
+        let mut account = SlotExplanation {
             driver: self,
             running: now,
-            doing: self.doing(roster),
-            slot: names(&now.slot, None, roster),
+            doing: self.describe_stage(roster),
+            slot: slot_names(&now.slot, None, roster),
             fares: BTreeMap::new(),
             overall: None,
         };
-        if let Stage::Turns(turns) = &self.stage {
-            account.fares = turns.fares(&self.samples, self.cores);
-            account.overall = turns.overall(&account.fares);
+        if let RoundStage::Turns(turns) = &self.stage {
+            account.fares = turns.compare_with_gang(&self.samples, self.cores);
+            account.overall = turns.overall_energy_delay(&account.fares);
         }
         account
     }
 
     /// Notes of a report, which hold for all programs.
-    pub(super) fn notes(&self, account: &Account<'_>, roster: &Roster<'_>) -> Vec<String> {
+    pub(super) fn notes(
+        &self,
+        account: &SlotExplanation<'_>,
+        roster: &ObservedPrograms<'_>,
+    ) -> Vec<String> {
         let mut notes = vec![account.doing.clone()];
         notes.extend(self.left.clone());
         if !self.linear.is_empty() {
-            let linear = listed(&self.linear, ", ", |id| roster.name(*id));
+            let linear = join_names(&self.linear, ", ", |id| roster.name(*id));
             notes.push(format!(
                 "they scale nearly linearly and run alone: {linear}"
             ));
         }
         if !roster.let_alone.is_empty() {
-            let names = listed(&roster.let_alone, ", ", Member::name);
+            let names = join_names(&roster.let_alone, ", ", ProgramThreads::name);
             notes.push(format!("threads of theirs must be let alone: {names}"));
         }
-        let placed: Vec<&Member<'_>> = roster
+        let placed: Vec<&ProgramThreads<'_>> = roster
             .members
             .iter()
             .filter(|m| m.self_placed > 0)
             .collect();
         if !placed.is_empty() {
-            let names = listed(&placed, ", ", |member| {
+            let names = join_names(&placed, ", ", |member| {
                 format!("{} of {}", member.self_placed, member.name())
             });
             notes.push(format!(
@@ -73,23 +81,23 @@ impl Driver {
         notes
     }
 
-    fn doing(&self, roster: &Roster<'_>) -> String {
+    fn describe_stage(&self, roster: &ObservedPrograms<'_>) -> String {
         match &self.stage {
-            Stage::Sampling => "programs run alone to be measured".to_owned(),
-            Stage::Choosing => "a slot is tried".to_owned(),
-            Stage::Turns(turns) => {
-                let slots = listed(turns.slots(), ", ", |slot| names(slot, None, roster));
+            RoundStage::Sampling => "programs run alone to be measured".to_owned(),
+            RoundStage::Choosing => "a slot is tried".to_owned(),
+            RoundStage::Turns(turns) => {
+                let slots = join_names(turns.slots(), ", ", |slot| slot_names(slot, None, roster));
                 format!("slots run in turn: {slots}")
             }
         }
     }
 }
 
-impl Account<'_> {
+impl SlotExplanation<'_> {
     /// Returns the reason why a program runs, or does not.
-    pub(super) fn reason(&self, id: ProgramId, roster: &Roster<'_>) -> Reason {
+    pub(super) fn reason(&self, id: ProgramId, roster: &ObservedPrograms<'_>) -> Reason {
         let chosen = match self.running.slot.cores_of(id) {
-            Some(cores) => self.seated(id, cores, roster),
+            Some(cores) => self.describe_share(id, cores, roster),
             None => format!("paused while {} run", self.slot),
         };
         Reason {
@@ -99,12 +107,12 @@ impl Account<'_> {
         }
     }
 
-    fn seated(&self, id: ProgramId, cores: u32, roster: &Roster<'_>) -> String {
+    fn describe_share(&self, id: ProgramId, cores: u32, roster: &ObservedPrograms<'_>) -> String {
         let slot = &self.running.slot;
         let beside = if slot.teams.len() < 2 {
             "alone".to_owned()
         } else {
-            format!("beside {}", names(slot, Some(id), roster))
+            format!("beside {}", slot_names(slot, Some(id), roster))
         };
         let (all, quanta) = (self.driver.cores, self.running.quanta);
         format!("{beside}, on {cores} of {all} cores, for {quanta} quanta of the round")
@@ -112,7 +120,7 @@ impl Account<'_> {
 
     /// Facts of a program: its measures alone, and how it fares in its slot.
     fn facts(&self, id: ProgramId) -> Vec<Fact> {
-        let alone = self.driver.samples.of(id, self.driver.cores);
+        let alone = self.driver.samples.get(id, self.driver.cores);
         let mut facts: Vec<Fact> = alone.into_iter().flat_map(alone_facts).collect();
         if let Some(fares) = self.fares.get(&id) {
             facts.push(fact(ENERGY_DELAY, fares.energy_delay, ""));
@@ -129,7 +137,7 @@ const ENERGY_DELAY: &str = "energy-delay over the gang's";
 /// Name of the fact of a program's local speedup.
 const SPEEDUP: &str = "local speedup";
 
-fn alone_facts(alone: &Measure) -> [Fact; 4] {
+fn alone_facts(alone: &ProgramMeasure) -> [Fact; 4] {
     [
         fact("llc miss rate alone", alone.llc_miss_rate(), ""),
         fact("bus contention alone", alone.bus_contention(), ""),
@@ -151,14 +159,18 @@ fn fact(name: &'static str, value: f64, unit: &'static str) -> Fact {
 }
 
 /// The programs of a slot but one.
-fn names(slot: &Slot, but: Option<ProgramId>, roster: &Roster<'_>) -> String {
+fn slot_names(
+    slot: &CoscheduleSlot,
+    but: Option<ProgramId>,
+    roster: &ObservedPrograms<'_>,
+) -> String {
     let ids = slot.teams.iter().map(|team| team.program);
     let others: Vec<ProgramId> = ids.filter(|id| Some(*id) != but).collect();
-    listed(&others, " + ", |id| roster.name(*id))
+    join_names(&others, " + ", |id| roster.name(*id))
 }
 
 /// The first few by name, and the number of others.
-fn listed<T>(all: &[T], between: &str, name: impl FnMut(&T) -> String) -> String {
+fn join_names<T>(all: &[T], between: &str, name: impl FnMut(&T) -> String) -> String {
     let mut names: Vec<String> = all.iter().take(LISTED).map(name).collect();
     if all.len() > LISTED {
         names.push(format!("{} others", all.len() - LISTED));
@@ -166,10 +178,10 @@ fn listed<T>(all: &[T], between: &str, name: impl FnMut(&T) -> String) -> String
     names.join(between)
 }
 
-impl Member<'_> {
+impl ProgramThreads<'_> {
     /// Restricts every thread to what it may use of some PUs, but for those that keep their own
     /// affinity.
-    pub(super) fn place(
+    pub(super) fn place_threads(
         &self,
         pus: &PuSet,
         topology: &Topology,
@@ -189,7 +201,7 @@ impl Member<'_> {
     }
 
     /// Gives no thread a place.
-    pub(super) fn leave(&self, reason: &Reason, decision: &mut Decision) {
+    pub(super) fn unrestrict_threads(&self, reason: &Reason, decision: &mut Decision) {
         for thread in self.threads.iter().filter(|thread| thread.managed) {
             decision.place(thread.id, Placement::Unrestricted, reason.clone());
         }

@@ -1,10 +1,12 @@
 //! Options and construction that the two fair schedulers of HOLISYN share.
 
-use super::options::{QUANTUM, is_metered, quantum_ns, revert, secondary, standard};
-use super::{Rotations, Settings};
-use crate::coscheduling::{Fair, Use};
-use crate::policy::{Opened, OptionInfo, Options};
-use crate::signal::Offers;
+use super::options::{
+    QUANTUM, is_metered, quantum_ns, revert_option, secondary_condition, standard,
+};
+use super::{CoschedulingSettings, Rotations};
+use crate::coscheduling::{ContendedResource, FairChooser};
+use crate::policy::{OptionInfo, PolicyOptions, PolicyResult};
+use crate::signal::SignalOffers;
 
 /// Options of both.
 pub(super) const OPTIONS: &[OptionInfo] = &[
@@ -29,14 +31,23 @@ pub(super) const OPTIONS: &[OptionInfo] = &[
         default: "0.1",
         meaning: "shift of a program's LLC miss rate or share of busy cores that is a new phase (0 to 1)",
     },
-    revert("true"),
+    revert_option("true"),
 ];
 
 /// Opens one of the two, by the resource that `order` tells the use of.
-pub(super) fn open(order: Use, offers: &Offers, options: &Options<'_>) -> Opened {
+pub(super) fn open(
+    order: ContendedResource,
+    offers: &SignalOffers,
+    options: &PolicyOptions<'_>,
+) -> PolicyResult {
     let alpha = options.share("alpha")?;
-    let chooser = Fair::new(order, standard(options)?, secondary(options)?, alpha);
-    let settings = Settings {
+    let chooser = FairChooser::new(
+        order,
+        standard(options)?,
+        secondary_condition(options)?,
+        alpha,
+    );
+    let settings = CoschedulingSettings {
         quantum_ns: quantum_ns(options)?,
         metered: is_metered(offers),
         sampled: true,

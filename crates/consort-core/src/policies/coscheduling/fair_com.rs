@@ -1,7 +1,7 @@
 //! `fair-com`: co-schedules by contention for the bus.
 //!
 //! Source: Bhadauria and McKee, ICS 2010: the fair scheduler that orders programs by the vector of
-//! bus occupancy and bus queue time ([`crate::coscheduling::Measure::bus_contention`]). Else it is
+//! bus occupancy and bus queue time ([`crate::coscheduling::ProgramMeasure::bus_contention`]). Else it is
 //! `fair-mis`.
 //!
 //! Observes every program alone for a quantum of 2 s. Pitfall: cache and bus take four counters;
@@ -9,9 +9,9 @@
 
 use super::fair;
 use super::options::QUANTUM_MS;
-use crate::coscheduling::Use;
-use crate::policy::{Opened, Options, PolicyInfo};
-use crate::signal::{Offers, Signal, Tier};
+use crate::coscheduling::ContendedResource;
+use crate::policy::{PolicyInfo, PolicyOptions, PolicyResult};
+use crate::signal::{Signal, SignalOffers, Tier};
 use crate::topology::Topology;
 
 /// Miss rates tell phases; without energy it goes by cores and time.
@@ -45,6 +45,6 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     open,
 };
 
-fn open(_: &Topology, offers: &Offers, options: &Options<'_>) -> Opened {
-    fair::open(Use::Bus, offers, options)
+fn open(_: &Topology, offers: &SignalOffers, options: &PolicyOptions<'_>) -> PolicyResult {
+    fair::open(ContendedResource::Bus, offers, options)
 }

@@ -9,9 +9,9 @@
 
 use super::fair;
 use super::options::QUANTUM_MS;
-use crate::coscheduling::Use;
-use crate::policy::{Opened, Options, PolicyInfo};
-use crate::signal::{Offers, Signal, Tier};
+use crate::coscheduling::ContendedResource;
+use crate::policy::{PolicyInfo, PolicyOptions, PolicyResult};
+use crate::signal::{Signal, SignalOffers, Tier};
 use crate::topology::Topology;
 
 /// Without energy it goes by cores and time.
@@ -43,6 +43,6 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     open,
 };
 
-fn open(_: &Topology, offers: &Offers, options: &Options<'_>) -> Opened {
-    fair::open(Use::Misses, offers, options)
+fn open(_: &Topology, offers: &SignalOffers, options: &PolicyOptions<'_>) -> PolicyResult {
+    fair::open(ContendedResource::Misses, offers, options)
 }

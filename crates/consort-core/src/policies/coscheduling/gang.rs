@@ -5,10 +5,10 @@
 //! Observes nothing but which programs there are.
 
 use super::options::{QUANTUM, QUANTUM_MS, is_metered, quantum_ns};
-use super::{Rotations, Settings};
-use crate::coscheduling::Gang;
-use crate::policy::{ALL_USUAL, Opened, Options, PolicyInfo};
-use crate::signal::{Offers, Tier};
+use super::{CoschedulingSettings, Rotations};
+use crate::coscheduling::GangChooser;
+use crate::policy::{ALL_USUAL, PolicyInfo, PolicyOptions, PolicyResult};
+use crate::signal::{SignalOffers, Tier};
 use crate::topology::Topology;
 
 pub(crate) const INFO: PolicyInfo = PolicyInfo {
@@ -26,8 +26,8 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     open,
 };
 
-fn open(_: &Topology, offers: &Offers, options: &Options<'_>) -> Opened {
-    let settings = Settings {
+fn open(_: &Topology, offers: &SignalOffers, options: &PolicyOptions<'_>) -> PolicyResult {
+    let settings = CoschedulingSettings {
         quantum_ns: quantum_ns(options)?,
         metered: is_metered(offers),
         sampled: false,
@@ -35,5 +35,5 @@ fn open(_: &Topology, offers: &Offers, options: &Options<'_>) -> Opened {
         phase: None,
         revert: false,
     };
-    Ok(Box::new(Rotations::new(settings, Gang::default())))
+    Ok(Box::new(Rotations::new(settings, GangChooser::default())))
 }

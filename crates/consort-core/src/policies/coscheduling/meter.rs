@@ -4,7 +4,7 @@
 //! cycles of the same threads and times, and scaled to all cycles. A reading that is older than the
 //! last interval tells nothing of this slot.
 
-use crate::coscheduling::{Measure, Slot, Team, Trial};
+use crate::coscheduling::{CoscheduleSlot, ProgramMeasure, ProgramTeam, SlotTrial};
 use crate::ids::ProgramId;
 use crate::sample::{Observation, Sample};
 use crate::signal::Signal;
@@ -23,65 +23,65 @@ const FRESH: f64 = 1.5;
 
 /// Sums over a slot so far.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Meter {
+pub(super) struct SlotMeter {
     time_ns: f64,
-    sums: BTreeMap<ProgramId, Sums>,
+    sums: BTreeMap<ProgramId, ProgramSampleSums>,
 }
 
 /// Sums over the threads of a program.
 #[derive(Clone, Debug, Default)]
-struct Sums {
+struct ProgramSampleSums {
     instructions: f64,
     cycles: f64,
     energy_j: f64,
     on_pu_ns: f64,
-    turning: [Count; 4],
+    turning: [MultiplexedCount; 4],
 }
 
 /// A count and the cycles in which it was counted.
 #[derive(Clone, Copy, Debug, Default)]
-struct Count {
+struct MultiplexedCount {
     amount: f64,
     cycles: f64,
 }
 
-impl Meter {
+impl SlotMeter {
     /// Time so far, ns.
     pub(super) fn time_ns(&self) -> f64 {
         self.time_ns
     }
 
     /// Adds an interval's samples.
-    pub(super) fn note(&mut self, seen: &Observation) {
+    pub(super) fn add_interval(&mut self, seen: &Observation) {
         self.time_ns += seen.interval_ns as f64;
         for thread in seen.threads.iter().chain(&seen.exited) {
             let sums = self.sums.entry(seen.program_of(thread.id)).or_default();
-            sums.note(&thread.sample, seen.interval_ns);
+            sums.add_sample(&thread.sample, seen.interval_ns);
         }
     }
 
     /// Returns the trial that the slot was. Where energy is not `metered`, it is proportional to
     /// the cores that a program has and the time that it has them: 1 W each.
-    pub(super) fn trial(&self, slot: &Slot, metered: bool) -> Trial {
-        let measure = |team: &Team| {
-            let none = Sums::default();
+    pub(super) fn trial(&self, slot: &CoscheduleSlot, metered: bool) -> SlotTrial {
+        let measure = |team: &ProgramTeam| {
+            let none = ProgramSampleSums::default();
             let sums = self.sums.get(&team.program).unwrap_or(&none);
-            let mut measure = sums.measure();
+            let mut measure = sums.to_measure();
             (measure.cores, measure.time_ns) = (team.cores, self.time_ns);
             if !metered {
                 measure.energy_j = f64::from(team.cores) * self.time_ns / 1e9;
             }
             measure
         };
-        Trial {
+        SlotTrial {
             measures: slot.teams.iter().map(measure).collect(),
             slot: slot.clone(),
         }
     }
 }
 
-impl Sums {
-    fn note(&mut self, sample: &Sample, interval_ns: u64) {
+impl ProgramSampleSums {
+    fn add_sample(&mut self, sample: &Sample, interval_ns: u64) {
         let get = |signal| sample.get(signal);
         let cycles = get(Signal::Cycles).unwrap_or(0.0);
         self.instructions += get(Signal::Instructions).unwrap_or(0.0);
@@ -92,15 +92,15 @@ impl Sums {
         let unknown = if idle { 0.0 } else { f64::INFINITY };
         self.energy_j += get(Signal::Energy).unwrap_or(unknown);
         for (signal, count) in TURNING.into_iter().zip(&mut self.turning) {
-            if let Some(amount) = fresh(sample, signal, interval_ns) {
+            if let Some(amount) = fresh_count(sample, signal, interval_ns) {
                 count.amount += amount;
                 count.cycles += cycles;
             }
         }
     }
 
-    fn measure(&self) -> Measure {
-        let whole = |count: Count| {
+    fn to_measure(&self) -> ProgramMeasure {
+        let whole = |count: MultiplexedCount| {
             if count.cycles > 0.0 {
                 count.amount / count.cycles * self.cycles
             } else {
@@ -108,7 +108,7 @@ impl Sums {
             }
         };
         let [llc_accesses, llc_misses, bus_busy_cycles, bus_queue_cycles] = self.turning.map(whole);
-        Measure {
+        ProgramMeasure {
             instructions: self.instructions,
             cycles: self.cycles,
             llc_accesses,
@@ -117,16 +117,16 @@ impl Sums {
             bus_queue_cycles,
             energy_j: self.energy_j,
             on_pu_ns: self.on_pu_ns,
-            ..Measure::default()
+            ..ProgramMeasure::default()
         }
     }
 }
 
 /// A count of the last interval.
-fn fresh(sample: &Sample, signal: Signal, interval_ns: u64) -> Option<f64> {
+fn fresh_count(sample: &Sample, signal: Signal, interval_ns: u64) -> Option<f64> {
     let reading = sample.reading(signal)?;
     let of_this = reading.enabled_ns as f64 <= FRESH * interval_ns as f64;
-    reading.scaled().filter(|_| of_this)
+    reading.scaled_value().filter(|_| of_this)
 }
 
 #[cfg(test)]
@@ -138,16 +138,16 @@ mod tests {
 
     const SECOND_NS: u64 = 1_000_000_000;
 
-    fn slot(cores: u32) -> Slot {
-        Slot::alone(ProgramId(1), cores)
+    fn slot(cores: u32) -> CoscheduleSlot {
+        CoscheduleSlot::alone(ProgramId(1), cores)
     }
 
     #[test]
     fn threads_of_a_program_are_summed_and_energy_without_a_meter_is_cores_by_time() {
-        let mut meter = Meter::default();
+        let mut meter = SlotMeter::default();
         let values = [(Signal::Instructions, 2e9), (Signal::Cycles, 4e9)];
         for _ in 0..2 {
-            meter.note(&seen(vec![thread(1, 1, &values), thread(1, 2, &values)]));
+            meter.add_interval(&seen(vec![thread(1, 1, &values), thread(1, 2, &values)]));
         }
         let measure = meter.trial(&slot(4), false).measures[0];
         assert_eq!((measure.instructions, measure.cycles), (8e9, 16e9));
@@ -156,10 +156,10 @@ mod tests {
 
     #[test]
     fn counts_that_took_turns_are_scaled_to_all_cycles_and_old_ones_are_not_taken() {
-        let mut meter = Meter::default();
+        let mut meter = SlotMeter::default();
         let cycles = [(Signal::Cycles, 4e9)];
         let mut first = thread(1, 1, &[(Signal::Cycles, 4e9), (Signal::LlcMisses, 1e6)]);
-        meter.note(&seen(vec![first.clone()]));
+        meter.add_interval(&seen(vec![first.clone()]));
         first = thread(1, 1, &cycles);
         let old = Reading {
             raw: 4e6,
@@ -168,21 +168,21 @@ mod tests {
             running_ns: SECOND_NS,
         };
         first.sample.set(Signal::LlcMisses, old);
-        meter.note(&seen(vec![first]));
+        meter.add_interval(&seen(vec![first]));
         assert_eq!(meter.trial(&slot(1), false).measures[0].llc_misses, 2e6);
     }
 
     #[test]
     fn energy_that_should_be_told_and_is_not_is_infinite() {
-        let mut meter = Meter::default();
-        meter.note(&seen(vec![thread(1, 1, &[(Signal::Cycles, 1e9)])]));
+        let mut meter = SlotMeter::default();
+        meter.add_interval(&seen(vec![thread(1, 1, &[(Signal::Cycles, 1e9)])]));
         let energy = |metered| meter.trial(&slot(1), metered).measures[0].energy_j;
         assert_eq!((energy(true), energy(false)), (f64::INFINITY, 1.0));
     }
 
     #[test]
     fn who_was_not_seen_did_nothing() {
-        let trial = Meter::default().trial(&slot(2), false);
+        let trial = SlotMeter::default().trial(&slot(2), false);
         assert_eq!(trial.measures[0].instructions, 0.0);
     }
 }

@@ -22,38 +22,38 @@
 //! of cores to m members, 7n in all; `greedy` tries n·(c − 1), `pdpa` 2c + 1 for every c programs.
 //!
 //! Programs that want hardly any processor time take no turns and are not paused
-//! ([`sleepers`]). Each user's programs have a rotation of their own ([`rotations`]).
+//! ([`sleeping_programs`]). Each user's programs have a rotation of their own ([`rotations`]).
 //!
 //! Pitfalls: a program in which some thread must be let alone runs all the time, beside every
 //! slot. The interval between observations that a user asks for holds until the first plan only;
 //! the option `quantum` is what counts.
 
+mod alone_measure_table;
+mod core_division;
 mod driver;
 mod explain;
 mod fair;
 pub(super) mod fair_com;
 pub(super) mod fair_mis;
+mod fixed_slots;
 pub(super) mod gang;
-mod given;
 pub(super) mod greedy;
 mod meter;
+mod observed_programs;
 mod options;
 pub(super) mod pdpa;
 mod phase;
-mod roster;
 mod rotations;
-mod running;
-mod samples;
-mod seats;
-mod sleepers;
-mod turns;
+mod running_slot;
+mod sleeping_programs;
+mod slot_rotation;
 
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
 
-use driver::Settings;
-pub use given::in_turn;
+pub use core_division::divide_cores;
+use driver::CoschedulingSettings;
+pub use fixed_slots::fixed_slot_policy;
 use rotations::Rotations;
-pub use seats::seats;

@@ -1,8 +1,8 @@
 //! Options that several of the policies have.
 
-use crate::coscheduling::{Secondary, Standard};
-use crate::policy::{OptionInfo, Options, PolicyError};
-use crate::signal::{Offers, Signal};
+use crate::coscheduling::{EnergyDelayBaseline, SecondaryCondition};
+use crate::policy::{OptionInfo, PolicyError, PolicyOptions};
+use crate::signal::{Signal, SignalOffers};
 
 /// Length of a quantum.
 pub(super) const QUANTUM: OptionInfo = OptionInfo {
@@ -20,7 +20,7 @@ pub(super) const ALPHA: OptionInfo = OptionInfo {
 
 /// Return to the gang from slots that prove worse: usual for the fair schedulers, while the others
 /// are compared as they are.
-pub(super) const fn revert(default: &'static str) -> OptionInfo {
+pub(super) const fn revert_option(default: &'static str) -> OptionInfo {
     OptionInfo {
         name: "revert",
         default,
@@ -32,27 +32,32 @@ pub(super) const fn revert(default: &'static str) -> OptionInfo {
 pub(super) const QUANTUM_MS: u64 = 2000;
 
 /// The length of a quantum, ns.
-pub(super) fn quantum_ns(options: &Options<'_>) -> Result<u64, PolicyError> {
+pub(super) fn quantum_ns(options: &PolicyOptions<'_>) -> Result<u64, PolicyError> {
     Ok(options.count("quantum")?.saturating_mul(1_000_000))
 }
 
 /// Returns true where a machine tells energy.
-pub(super) fn is_metered(offers: &Offers) -> bool {
+pub(super) fn is_metered(offers: &SignalOffers) -> bool {
     offers.tier_of(Signal::Energy).is_some()
 }
 
 /// Reads the secondary condition for taking a core.
-pub(super) fn secondary(options: &Options<'_>) -> Result<Secondary, PolicyError> {
+pub(super) fn secondary_condition(
+    options: &PolicyOptions<'_>,
+) -> Result<SecondaryCondition, PolicyError> {
     let words = [
-        ("printed", Secondary::Printed),
-        ("reversed", Secondary::Reversed),
-        ("off", Secondary::Off),
+        ("printed", SecondaryCondition::Printed),
+        ("reversed", SecondaryCondition::Reversed),
+        ("off", SecondaryCondition::Off),
     ];
     options.one_of("secondary", &words, "printed, reversed or off")
 }
 
 /// Reads the standard that a newcomer's slot must be better than for every member.
-pub(super) fn standard(options: &Options<'_>) -> Result<Standard, PolicyError> {
-    let words = [("gang", Standard::Gang), ("slot", Standard::Slot)];
+pub(super) fn standard(options: &PolicyOptions<'_>) -> Result<EnergyDelayBaseline, PolicyError> {
+    let words = [
+        ("gang", EnergyDelayBaseline::Gang),
+        ("slot", EnergyDelayBaseline::Slot),
+    ];
     options.one_of("better-than", &words, "gang or slot")
 }

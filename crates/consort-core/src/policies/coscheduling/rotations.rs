@@ -4,8 +4,8 @@
 //! the others' slots as the operating system divides it, so that no user can slow another one down
 //! by programs in the same list.
 
-use super::driver::{Driver, PARTS, Settings};
-use super::roster::Roster;
+use super::driver::{CoschedulingSettings, Driver, PARTS};
+use super::observed_programs::ObservedPrograms;
 use crate::coscheduling::Chooser;
 use crate::plan::Decision;
 use crate::policy::{Policy, PolicyRng, View, Wishes};
@@ -13,14 +13,14 @@ use std::collections::BTreeMap;
 
 /// A driver for each owner of programs.
 pub(super) struct Rotations<C> {
-    settings: Settings,
+    settings: CoschedulingSettings,
     /// The chooser that a new rotation begins with.
     chooser: C,
     drivers: BTreeMap<Option<u32>, Driver>,
 }
 
 impl<C: Chooser + Clone + 'static> Rotations<C> {
-    pub(super) fn new(settings: Settings, chooser: C) -> Self {
+    pub(super) fn new(settings: CoschedulingSettings, chooser: C) -> Self {
         Self {
             settings,
             chooser,
@@ -39,7 +39,7 @@ impl<C: Chooser + Clone + 'static> Policy for Rotations<C> {
     }
 
     fn decide(&mut self, view: View<'_>, _: &mut PolicyRng) -> Decision {
-        let rosters = Roster::by_owner(view.observation);
+        let rosters = ObservedPrograms::by_owner(view.observation);
         self.drivers.retain(|owner, _| rosters.contains_key(owner));
         let several = rosters.values().filter(|r| !r.members.is_empty()).count() > 1;
         let mut decision = Decision::default();
@@ -47,9 +47,9 @@ impl<C: Chooser + Clone + 'static> Policy for Rotations<C> {
             let (settings, chooser) = (self.settings, &self.chooser);
             let driver = self.drivers.entry(*owner);
             let driver = driver.or_insert_with(|| Driver::new(settings, Box::new(chooser.clone())));
-            driver.follow(view.topology, roster, view.observation);
-            let notes = driver.decide_for(view.topology, roster, &mut decision);
-            driver.expect(roster, &decision);
+            driver.observe_interval(view.topology, roster, view.observation);
+            let notes = driver.add_to_decision(view.topology, roster, &mut decision);
+            driver.record_runnable(roster, &decision);
             match owner {
                 // Notes are shown to every user.
                 Some(uid) if several => {

@@ -31,7 +31,10 @@ pub(super) fn pairs(llcs: u32) -> Topology {
 pub(super) fn thread(pid: u32, tid: u32, values: &[(Signal, f64)]) -> ThreadObservation {
     let mut sample = Sample::default();
     for &(signal, value) in values {
-        sample.set(signal, Reading::whole(value, Tier::Counters, SECOND_NS));
+        sample.set(
+            signal,
+            Reading::fully_counted(value, Tier::Counters, SECOND_NS),
+        );
     }
     ThreadObservation {
         id: ThreadId {

@@ -1,22 +1,22 @@
 //! NUMA node of each thread: the one that its memory is on.
 
-use super::Crew;
+use super::GroupedThreads;
 use crate::ids::ThreadId;
 use crate::topology::Topology;
 use std::collections::BTreeMap;
 
 /// A part of the machine that is filled by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Domain {
+pub struct FillDomain {
     /// The threads that are for it, as ascending indices into the crew.
     pub members: Vec<usize>,
     /// Its cores, as ascending indices into [`Topology::cores`].
     pub cores: Vec<usize>,
 }
 
-impl Domain {
+impl FillDomain {
     /// Domain of the whole machine, for all threads.
-    pub fn whole(topology: &Topology, crew: &Crew<'_>) -> Self {
+    pub fn from_topology(topology: &Topology, crew: &GroupedThreads<'_>) -> Self {
         Self {
             members: (0..crew.members.len()).collect(),
             cores: (0..topology.cores().len()).collect(),
@@ -25,7 +25,7 @@ impl Domain {
 }
 
 /// Says whether a group, by its members, may have a core: one of its own domain.
-pub fn inside(domains: &[Domain], group: &[usize], core: usize) -> bool {
+pub fn is_in_own_domain(domains: &[FillDomain], group: &[usize], core: usize) -> bool {
     let domain = domains
         .iter()
         .find(|domain| domain.cores.binary_search(&core).is_ok());
@@ -36,9 +36,9 @@ pub fn inside(domains: &[Domain], group: &[usize], core: usize) -> bool {
 /// The node on which each thread was first seen; the kernel gives a thread memory where it first
 /// touches it, so that is where its memory is.
 #[derive(Debug, Default)]
-pub struct Homes(BTreeMap<ThreadId, usize>);
+pub struct HomeNodes(BTreeMap<ThreadId, usize>);
 
-impl Homes {
+impl HomeNodes {
     /// Forgets threads that are gone.
     pub fn retain(&mut self, is_here: impl Fn(ThreadId) -> bool) {
         self.0.retain(|&id, _| is_here(id));
@@ -46,11 +46,15 @@ impl Homes {
 
     /// Divides the crew among the nodes: each thread to its own, as long as no node has more than
     /// its share of them by its cores; threads in excess go to the emptiest node.
-    pub fn domains(&mut self, topology: &Topology, crew: &Crew<'_>) -> Vec<Domain> {
-        let members = self.deal(topology, crew).into_iter();
+    pub fn divide_by_node(
+        &mut self,
+        topology: &Topology,
+        crew: &GroupedThreads<'_>,
+    ) -> Vec<FillDomain> {
+        let members = self.assign_nodes(topology, crew).into_iter();
         let domain = |(mut members, node): (Vec<usize>, &crate::topology::Domain)| {
             members.sort_unstable();
-            Domain {
+            FillDomain {
                 members,
                 cores: node.cores.clone(),
             }
@@ -58,7 +62,7 @@ impl Homes {
         members.zip(topology.nodes()).map(domain).collect()
     }
 
-    fn deal(&mut self, topology: &Topology, crew: &Crew<'_>) -> Vec<Vec<usize>> {
+    fn assign_nodes(&mut self, topology: &Topology, crew: &GroupedThreads<'_>) -> Vec<Vec<usize>> {
         let cores = topology.cores().len().max(1);
         let nodes = topology.nodes();
         let share = |node: usize| (crew.members.len() * nodes[node].cores.len()).div_ceil(cores);

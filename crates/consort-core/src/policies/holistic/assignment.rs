@@ -1,9 +1,9 @@
 //! Threads on the places of a mapping.
 
-use super::candidate::Candidate;
-use super::characteristics::Characteristics;
-use super::crowd::{Crowd, Group};
-use super::hold::{Hold, holds};
+use super::active_programs::{ActiveProgram, ActivePrograms};
+use super::candidate::MappingCandidate;
+use super::characteristics::ProgramCharacteristics;
+use super::pinning_scope::{PinningScope, choose_pinning};
 use crate::ids::{PuId, ThreadId};
 use crate::mapping::domains;
 use crate::plan::Placement;
@@ -14,26 +14,26 @@ use std::collections::BTreeMap;
 /// Places of all threads under a mapping.
 #[derive(Clone, Debug)]
 pub(super) struct Assignment {
-    candidate: Candidate,
+    candidate: MappingCandidate,
     /// PUs of the machine when the places were given.
     machine: PuSet,
     /// Members by program.
     ids: Vec<Vec<ThreadId>>,
     /// Hold on each program.
-    pub(super) holds: Vec<Hold>,
+    pub(super) holds: Vec<PinningScope>,
     pub(super) placements: BTreeMap<ThreadId, Placement>,
     pus: BTreeMap<ThreadId, PuId>,
 }
 
 impl Assignment {
     /// Returns true where the assignment is still that of the mapping, the machine and the threads.
-    pub(super) fn is_of(
+    pub(super) fn is_current(
         &self,
-        candidate: Candidate,
+        candidate: MappingCandidate,
         topology: &Topology,
-        crowd: &Crowd<'_>,
+        crowd: &ActivePrograms<'_>,
     ) -> bool {
-        let same = |(ids, group): (&Vec<ThreadId>, &Group<'_>)| {
+        let same = |(ids, group): (&Vec<ThreadId>, &ActiveProgram<'_>)| {
             ids.iter().copied().eq(group.members.iter().map(|t| t.id))
         };
         self.candidate == candidate
@@ -45,10 +45,10 @@ impl Assignment {
     /// Gives the threads their places; a thread that had one of its program's places `before` keeps
     /// it.
     pub(super) fn new(
-        candidate: Candidate,
+        candidate: MappingCandidate,
         topology: &Topology,
-        crowd: &Crowd<'_>,
-        known: &[Characteristics],
+        crowd: &ActivePrograms<'_>,
+        known: &[ProgramCharacteristics],
         before: Option<&Self>,
     ) -> Self {
         let ids = { crowd.groups.iter() }
@@ -62,17 +62,17 @@ impl Assignment {
             placements: BTreeMap::new(),
             pus: BTreeMap::new(),
         };
-        let counts = crowd.counts();
+        let counts = crowd.thread_counts();
         if let Some(places) = candidate.places(topology, &counts, known) {
             let shape = candidate.shape(topology, &counts, Some(&places));
-            made.holds = holds(candidate, known, &shape);
-            made.seat(&places, before);
-            made.restrict(topology);
+            made.holds = choose_pinning(candidate, known, &shape);
+            made.assign_pus(&places, before);
+            made.restrict_threads(topology);
         }
         made
     }
 
-    fn seat(&mut self, places: &[Vec<PuId>], before: Option<&Self>) {
+    fn assign_pus(&mut self, places: &[Vec<PuId>], before: Option<&Self>) {
         for (ids, places) in self.ids.iter().zip(places) {
             let mut free: BTreeMap<PuId, usize> = BTreeMap::new();
             places
@@ -81,7 +81,7 @@ impl Assignment {
             let had = |id: &ThreadId| before.and_then(|b| b.pus.get(id).copied());
             let mut later = Vec::new();
             for &id in ids {
-                if let Some(pu) = had(&id).filter(|pu| take(&mut free, *pu)) {
+                if let Some(pu) = had(&id).filter(|pu| take_pu(&mut free, *pu)) {
                     self.pus.insert(id, pu);
                 } else {
                     later.push(id);
@@ -92,7 +92,7 @@ impl Assignment {
         }
     }
 
-    fn restrict(&mut self, topology: &Topology) {
+    fn restrict_threads(&mut self, topology: &Topology) {
         let domains: Vec<PuSet> = { domains(topology).into_iter() }
             .map(|pus| pus.into_iter().collect())
             .collect();
@@ -103,8 +103,8 @@ impl Assignment {
                 };
                 let home = domains.iter().find(|d| d.contains(pu));
                 let placement = match (hold, home) {
-                    (Hold::Free, _) => Placement::Unrestricted,
-                    (Hold::Domain, Some(home)) => Placement::Restricted(home.clone()),
+                    (PinningScope::Free, _) => Placement::Unrestricted,
+                    (PinningScope::Domain, Some(home)) => Placement::Restricted(home.clone()),
                     _ => Placement::Restricted(pu.into()),
                 };
                 self.placements.insert(*id, placement);
@@ -113,7 +113,7 @@ impl Assignment {
     }
 }
 
-fn take(free: &mut BTreeMap<PuId, usize>, pu: PuId) -> bool {
+fn take_pu(free: &mut BTreeMap<PuId, usize>, pu: PuId) -> bool {
     match free.get_mut(&pu).filter(|n| **n > 0) {
         Some(n) => {
             *n -= 1;

@@ -1,6 +1,6 @@
 //! Characteristics of a program: the numbers that the rules price.
 
-use super::crowd::Group;
+use super::active_programs::ActiveProgram;
 use crate::sample::ThreadObservation;
 use crate::signal::Signal;
 
@@ -98,11 +98,11 @@ impl Characteristic {
 
 /// Known characteristics of a program; those that no signal tells are absent.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Characteristics {
+pub(super) struct ProgramCharacteristics {
     known: [Option<f64>; Characteristic::ALL.len()],
 }
 
-impl Characteristics {
+impl ProgramCharacteristics {
     pub(super) fn get(&self, what: Characteristic) -> Option<f64> {
         self.known[what as usize]
     }
@@ -139,7 +139,7 @@ impl Characteristics {
 
     /// Characteristics of a program in one quantum; `free` is true where no thread was placed in
     /// it.
-    pub(super) fn of(group: &Group<'_>, free: bool) -> Self {
+    pub(super) fn from_program(group: &ActiveProgram<'_>, free: bool) -> Self {
         let cpu_s = group.sum(Signal::CpuTime).unwrap_or(0.0) / NS_PER_S;
         let mut told = Self::default();
         if cpu_s <= 0.0 {
@@ -150,10 +150,13 @@ impl Characteristics {
         told.set(Characteristic::LlcAccesses, per_s(Signal::LlcAccesses));
         told.set(Characteristic::LlcMisses, per_s(Signal::LlcMisses));
         told.set(Characteristic::MissCycles, miss_cycles(group));
-        told.set(Characteristic::Waits, waits(group));
-        told.set(Characteristic::Path, path(group));
-        told.set(Characteristic::BranchCycles, stalled(group, &BRANCH_NAMES));
-        told.set(Characteristic::NearHits, near_hits(group));
+        told.set(Characteristic::Waits, data_wait_share(group));
+        told.set(Characteristic::Path, memory_path_share(group));
+        told.set(
+            Characteristic::BranchCycles,
+            stalled_share(group, &BRANCH_NAMES),
+        );
+        told.set(Characteristic::NearHits, near_hit_share(group));
         told.set(Characteristic::Syncs, per_s(Signal::FutexReturns));
         told.set(Characteristic::Inputs, per_s(Signal::BlockingReturns));
         told.set(Characteristic::Switches, per_s(Signal::ContextSwitches));
@@ -169,29 +172,29 @@ fn ratio(part: Option<f64>, whole: Option<f64>) -> Option<f64> {
 
 /// Cycles per miss of the LLC: counted, or the cycles stalled behind loads by the misses that there
 /// were.
-fn miss_cycles(group: &Group<'_>) -> Option<f64> {
+fn miss_cycles(group: &ActiveProgram<'_>) -> Option<f64> {
     let misses = group.sum(Signal::LlcMisses);
     let counted = ratio(group.sum(Signal::LlcMissCycles), misses);
     counted.or_else(|| {
         let cycles = group.sum(Signal::Cycles)?;
-        ratio(Some(waits(group)? * cycles), misses)
+        ratio(Some(data_wait_share(group)? * cycles), misses)
     })
 }
 
-fn waits(group: &Group<'_>) -> Option<f64> {
-    stalled(group, &DATA_NAMES).or_else(|| group.mean(Signal::MemoryStall))
+fn data_wait_share(group: &ActiveProgram<'_>) -> Option<f64> {
+    stalled_share(group, &DATA_NAMES).or_else(|| group.mean(Signal::MemoryStall))
 }
 
 /// Share of a memory path: cycles in which the bus was busy by those that were not spent queued for
 /// it.
-fn path(group: &Group<'_>) -> Option<f64> {
+fn memory_path_share(group: &ActiveProgram<'_>) -> Option<f64> {
     let cycles = group.sum(Signal::Cycles);
     let busy = ratio(group.sum(Signal::BusBusyCycles), cycles)?;
     let queued = ratio(group.sum(Signal::BusQueueCycles), cycles).unwrap_or(0.0);
     Some(busy / (1.0 - queued.clamp(0.0, MOST_QUEUED)))
 }
 
-fn near_hits(group: &Group<'_>) -> Option<f64> {
+fn near_hit_share(group: &ActiveProgram<'_>) -> Option<f64> {
     let far = ratio(
         group.sum(Signal::LlcAccesses),
         group.sum(Signal::L1dAccesses),
@@ -200,7 +203,7 @@ fn near_hits(group: &Group<'_>) -> Option<f64> {
 }
 
 /// Share of cycles in the components whose names contain one of these, mean over threads.
-fn stalled(group: &Group<'_>, names: &[&str]) -> Option<f64> {
+fn stalled_share(group: &ActiveProgram<'_>, names: &[&str]) -> Option<f64> {
     let shares: Vec<f64> = { group.members.iter() }
         .filter_map(|thread| stack_share(thread, names))
         .collect();
@@ -218,7 +221,7 @@ fn stack_share(thread: &ThreadObservation, names: &[&str]) -> Option<f64> {
     (!shares.is_empty()).then(|| shares.iter().sum())
 }
 
-fn lag(group: &Group<'_>) -> Option<f64> {
+fn lag(group: &ActiveProgram<'_>) -> Option<f64> {
     let times: Vec<f64> = { group.members.iter() }
         .map(|thread| thread.sample.cpu_time_ns())
         .collect();

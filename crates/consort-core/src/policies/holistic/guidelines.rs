@@ -1,16 +1,16 @@
 //! The guidelines at work: what is known is priced, the best mappings are tried, the best stays.
 
+use super::active_programs::{ActivePrograms, LoadSignature, ParticipationHistory};
 use super::assignment::Assignment;
-use super::candidate::Candidate;
-use super::characteristics::{Characteristic, Characteristics};
-use super::crowd::{Crowd, Members, Signature};
-use super::learnt::sharing_and_excess;
-use super::levels::Scene;
-use super::memory::Memory;
+use super::candidate::MappingCandidate;
+use super::characteristics::{Characteristic, ProgramCharacteristics};
+use super::levels::MappingContext;
+use super::load_history::LoadHistory;
 use super::report;
-use super::shape::Shape;
-use super::stage::{Settled, Stage};
-use super::trials::{Outcome, Trials};
+use super::shape::MappingShape;
+use super::sharing_estimate::sharing_and_excess;
+use super::stage::{GuidelineStage, SettledMapping};
+use super::trials::{MappingTrials, TrialOutcome};
 use crate::plan::Decision;
 use crate::policy::View;
 use crate::signal::Signal;
@@ -30,14 +30,14 @@ const TRIAL_NS: u64 = 50_000_000;
 
 /// State of the guidelines for the present load.
 pub(super) struct Guidelines {
-    members: Members,
+    members: ParticipationHistory,
     /// Characteristics by name, so that a program that is started again is known.
-    known: BTreeMap<Arc<str>, Characteristics>,
-    signature: Signature,
+    known: BTreeMap<Arc<str>, ProgramCharacteristics>,
+    signature: LoadSignature,
     /// Quanta in succession in which another load ran.
     strange: u32,
-    stage: Stage,
-    memory: Memory,
+    stage: GuidelineStage,
+    memory: LoadHistory,
     assignment: Option<Assignment>,
     /// The choices level by level, told in sentences when they were made.
     said: Vec<String>,
@@ -46,12 +46,12 @@ pub(super) struct Guidelines {
 impl Default for Guidelines {
     fn default() -> Self {
         Self {
-            members: Members::default(),
+            members: ParticipationHistory::default(),
             known: BTreeMap::new(),
-            signature: Signature::new(),
+            signature: LoadSignature::new(),
             strange: 0,
-            stage: Stage::Looking(0),
-            memory: Memory::default(),
+            stage: GuidelineStage::Looking(0),
+            memory: LoadHistory::default(),
             assignment: None,
             said: Vec::new(),
         }
@@ -61,60 +61,62 @@ impl Default for Guidelines {
 impl Guidelines {
     pub(super) fn decide(&mut self, view: View<'_>) -> Decision {
         let mut decision = Decision::default();
-        let crowd = self.members.follow(view);
+        let crowd = self.members.collect_programs(view);
         for (thread, why) in &crowd.left {
-            report::leave(thread, why, &mut decision);
+            report::leave_to_os(thread, why, &mut decision);
         }
         if crowd.groups.is_empty() || view.topology.pus().len() < 2 {
             let note = "there is nothing to place, or one PU only to place it on";
             decision.report.notes.push(note.to_owned());
             return decision;
         }
-        self.characterise(&crowd);
-        self.follow(view, &crowd);
-        self.place(view.topology, &crowd, &mut decision);
+        self.update_characteristics(&crowd);
+        self.track_load(view, &crowd);
+        self.place_threads(view.topology, &crowd, &mut decision);
         decision
     }
 
     /// Takes the characteristics of the last quantum in.
-    fn characterise(&mut self, crowd: &Crowd<'_>) {
-        let free = self.stage.candidate() == Candidate::Os;
+    fn update_characteristics(&mut self, crowd: &ActivePrograms<'_>) {
+        let free = self.stage.candidate() == MappingCandidate::Os;
         for group in &crowd.groups {
-            let last = Characteristics::of(group, free);
+            let last = ProgramCharacteristics::from_program(group, free);
             let known = self.known.entry(Arc::clone(&group.name)).or_default();
             known.update(&last);
         }
     }
 
-    fn known(&self, crowd: &Crowd<'_>) -> Vec<Characteristics> {
+    fn known_characteristics(&self, crowd: &ActivePrograms<'_>) -> Vec<ProgramCharacteristics> {
         let of = |name| self.known.get(name).cloned().unwrap_or_default();
         crowd.groups.iter().map(|g| of(&g.name)).collect()
     }
 
     /// Notices another load, and goes on with the present one.
-    fn follow(&mut self, view: View<'_>, crowd: &Crowd<'_>) {
+    fn track_load(&mut self, view: View<'_>, crowd: &ActivePrograms<'_>) {
         let signature = crowd.signature();
         if signature == self.signature {
             self.strange = 0;
-            self.advance(view, crowd);
+            self.advance_stage(view, crowd);
             return;
         }
         self.strange += 1;
-        if let Stage::Trying(trials) = &mut self.stage {
+        if let GuidelineStage::Trying(trials) = &mut self.stage {
             trials.interrupt();
         }
         if self.signature.is_empty() || self.strange >= PATIENCE {
-            self.begin(signature);
+            self.begin_load(signature);
         }
     }
 
     /// Begins with a load. One that is known has its mapping at once.
-    fn begin(&mut self, signature: Signature) {
+    fn begin_load(&mut self, signature: LoadSignature) {
         self.strange = 0;
         self.said.clear();
         self.stage = match self.memory.find(&signature) {
-            Some(remembered) => Stage::Settled(Box::new(Settled::of(remembered.clone()))),
-            None => Stage::Looking(0),
+            Some(remembered) => {
+                GuidelineStage::Settled(Box::new(SettledMapping::from_outcome(remembered.clone())))
+            }
+            None => GuidelineStage::Looking(0),
         };
         let names = signature.iter().map(|(name, _)| name);
         let names: Vec<&Arc<str>> = names.collect();
@@ -122,22 +124,22 @@ impl Guidelines {
         self.signature = signature;
     }
 
-    fn advance(&mut self, view: View<'_>, crowd: &Crowd<'_>) {
+    fn advance_stage(&mut self, view: View<'_>, crowd: &ActivePrograms<'_>) {
         match &mut self.stage {
-            Stage::Looking(quanta) => {
+            GuidelineStage::Looking(quanta) => {
                 *quanta += 1;
                 if *quanta >= LOOKING {
-                    self.choose(view.topology, crowd);
+                    self.choose_candidates(view.topology, crowd);
                 }
             }
-            Stage::Trying(trials) => {
-                if let Some(outcome) = trials.note(crowd, view.observation.interval_ns) {
-                    self.conclude(view.topology, crowd, outcome);
+            GuidelineStage::Trying(trials) => {
+                if let Some(outcome) = trials.record_quantum(crowd, view.observation.interval_ns) {
+                    self.settle_outcome(view.topology, crowd, outcome);
                 }
             }
-            Stage::Settled(settled) => {
-                if settled.is_over(crowd) {
-                    self.stage = Stage::Looking(0);
+            GuidelineStage::Settled(settled) => {
+                if settled.record_quantum(crowd) {
+                    self.stage = GuidelineStage::Looking(0);
                 }
             }
         }
@@ -145,53 +147,60 @@ impl Guidelines {
 
     /// Chooses the mappings to try: those that the levels choose, and beside them those of the
     /// source, where progress can be measured; else the levels' choice is taken untried.
-    fn choose(&mut self, topology: &Topology, crowd: &Crowd<'_>) {
-        let (known, counts) = (self.known(crowd), crowd.counts());
-        let now = Shape::expected(topology, &counts);
-        let scene = Scene {
+    fn choose_candidates(&mut self, topology: &Topology, crowd: &ActivePrograms<'_>) {
+        let (known, counts) = (self.known_characteristics(crowd), crowd.thread_counts());
+        let now = MappingShape::from_even_spread(topology, &counts);
+        let scene = MappingContext {
             topology,
             counts: &counts,
             known: &known,
             now: &now,
         };
-        let levels = scene.levels();
-        self.said = report::levels(&levels, &known);
-        let measurable = |g: &super::crowd::Group<'_>| g.sum(Signal::Instructions).is_some();
+        let levels = scene.choose_levels();
+        self.said = report::describe_levels(&levels, &known);
+        let measurable =
+            |g: &super::active_programs::ActiveProgram<'_>| g.sum(Signal::Instructions).is_some();
         if !crowd.groups.iter().all(measurable) {
-            self.stage = Stage::Settled(Box::new(Settled::unmeasured(&scene, &levels)));
+            self.stage =
+                GuidelineStage::Settled(Box::new(SettledMapping::from_prediction(&scene, &levels)));
             return;
         }
         let best = levels.last().map(|level| level.best().candidate);
-        let candidates = best.into_iter().chain(Candidate::named());
-        let candidates = unlike(&scene, candidates);
-        let trials = Trials::new(&candidates, counts.len());
-        self.stage = Stage::Trying(Box::new(trials));
+        let candidates = best.into_iter().chain(MappingCandidate::source_mappings());
+        let candidates = distinct_candidates(&scene, candidates);
+        let trials = MappingTrials::new(&candidates, counts.len());
+        self.stage = GuidelineStage::Trying(Box::new(trials));
     }
 
     /// Keeps an outcome, and learns from it about the programs.
-    fn conclude(&mut self, topology: &Topology, crowd: &Crowd<'_>, outcome: Outcome) {
-        self.learn(crowd);
-        let (known, counts) = (self.known(crowd), crowd.counts());
+    fn settle_outcome(
+        &mut self,
+        topology: &Topology,
+        crowd: &ActivePrograms<'_>,
+        outcome: TrialOutcome,
+    ) {
+        self.learn_sharing(crowd);
+        let (known, counts) = (self.known_characteristics(crowd), crowd.thread_counts());
         let places = outcome.chosen.places(topology, &counts, &known);
         let now = outcome.chosen.shape(topology, &counts, places.as_deref());
-        let scene = Scene {
+        let scene = MappingContext {
             topology,
             counts: &counts,
             known: &known,
             now: &now,
         };
-        self.said = report::levels(&scene.levels(), &known);
-        let remembered = self.memory.keep(&self.signature, outcome);
-        self.stage = Stage::Settled(Box::new(Settled::of(remembered)));
+        self.said = report::describe_levels(&scene.choose_levels(), &known);
+        let remembered = self.memory.store_outcome(&self.signature, outcome);
+        self.stage = GuidelineStage::Settled(Box::new(SettledMapping::from_outcome(remembered)));
     }
 
-    fn learn(&mut self, crowd: &Crowd<'_>) {
-        let Stage::Trying(trials) = &self.stage else {
+    fn learn_sharing(&mut self, crowd: &ActivePrograms<'_>) {
+        let GuidelineStage::Trying(trials) = &self.stage else {
             return;
         };
         for (at, group) in crowd.groups.iter().enumerate() {
             let seen = trials
-                .seen()
+                .traffic_rates()
                 .filter_map(|(c, seen)| Some((c, seen.get(at)?)));
             let (sharing, excess) = sharing_and_excess(seen);
             if let Some(known) = self.known.get_mut(&group.name) {
@@ -201,29 +210,40 @@ impl Guidelines {
         }
     }
 
-    fn place(&mut self, topology: &Topology, crowd: &Crowd<'_>, decision: &mut Decision) {
+    fn place_threads(
+        &mut self,
+        topology: &Topology,
+        crowd: &ActivePrograms<'_>,
+        decision: &mut Decision,
+    ) {
         let candidate = self.stage.candidate();
         let before = self.assignment.take();
-        let known = self.known(crowd);
+        let known = self.known_characteristics(crowd);
         let assignment = match before {
-            Some(kept) if kept.is_of(candidate, topology, crowd) => kept,
+            Some(kept) if kept.is_current(candidate, topology, crowd) => kept,
             other => Assignment::new(candidate, topology, crowd, &known, other.as_ref()),
         };
-        if !matches!(self.stage, Stage::Settled(_)) {
+        if !matches!(self.stage, GuidelineStage::Settled(_)) {
             decision.quantum_ns = Some(TRIAL_NS);
         }
-        report::place(crowd, candidate, &known, &assignment, decision);
-        decision.report.notes.push(report::stage(&self.stage));
+        report::place_threads(crowd, candidate, &known, &assignment, decision);
+        decision
+            .report
+            .notes
+            .push(report::describe_stage(&self.stage));
         decision.report.notes.extend(self.said.iter().cloned());
         self.assignment = Some(assignment);
     }
 }
 
 /// Keeps, of candidates that differ in nothing but the names of parts, the first.
-fn unlike(scene: &Scene<'_>, candidates: impl Iterator<Item = Candidate>) -> Vec<Candidate> {
-    let mut kept: Vec<(Candidate, Shape)> = Vec::new();
+fn distinct_candidates(
+    scene: &MappingContext<'_>,
+    candidates: impl Iterator<Item = MappingCandidate>,
+) -> Vec<MappingCandidate> {
+    let mut kept: Vec<(MappingCandidate, MappingShape)> = Vec::new();
     for candidate in candidates {
-        let shape = scene.weigh(candidate).shape.canonical();
+        let shape = scene.price_candidate(candidate).shape.into_canonical();
         if kept.iter().all(|(_, known)| *known != shape) {
             kept.push((candidate, shape));
         }

@@ -4,7 +4,7 @@
 //! Holistic View of the Hardware Resources" (ISPASS 2012); the umbrella over the other policies
 //! is ours.
 //!
-//! Where a single-purpose policy knows the ground better, it decides ([`umbrella`], [`guide`]):
+//! Where a single-purpose policy knows the ground better, it decides ([`policy_preferences`], [`policy_selector`]):
 //! which thread gets the large core on asymmetric chips, which programs share a quantum where there
 //! are more than there are cores for, which threads share a core where PUs do. The choice of one
 //! depends on what each promises and on what the machine can tell, never on how it came out.
@@ -12,7 +12,7 @@
 //! Elsewhere the source's guidelines do ([`guidelines`]). Of every program is known what the
 //! machine's tier tells ([`characteristics`]); each guideline is a rule that prices a mapping in
 //! cycles per second ([`rules`]); from the node inwards to the PU the cheapest is taken
-//! ([`levels`], [`hold`]), or by the source's priorities where nothing can be priced
+//! ([`levels`], [`pinning_scope`]), or by the source's priorities where nothing can be priced
 //! ([`priorities`]). What one observation cannot tell is tried: the cheapest, the source's own
 //! mappings and the operating system's, by rounds and a bounded number of them ([`trials`]). The
 //! mapping that surely gains most stays until another load or phase comes; where none surely gains,
@@ -26,42 +26,44 @@
 //! Pitfalls: prices order mappings, they do not foretell run times; instructions stand for
 //! progress, which spinning makes too; threads that may not run on every PU are left alone.
 
+mod active_programs;
 mod assignment;
 mod candidate;
 mod characteristics;
-mod crowd;
-mod deal;
-mod ground;
-mod guide;
+mod division;
 mod guidelines;
-mod hold;
-mod learnt;
 mod levels;
-mod memory;
+mod load_history;
+mod machine_properties;
 mod options;
 mod phase;
+mod pinning_scope;
+mod policy_preferences;
+mod policy_selector;
 mod priorities;
 mod report;
 mod rules;
 mod shape;
+mod sharing_estimate;
 mod stage;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod trial_tests;
 mod trials;
-mod umbrella;
 
-pub(crate) use umbrella::SHARED_CORES;
+pub(crate) use policy_preferences::SHARED_CORES;
 
-use self::ground::Ground;
-use self::guide::{Chosen, Guide, expected};
 use self::guidelines::Guidelines;
-use self::options::{OPTIONS, Passed};
+use self::machine_properties::MachineProperties;
+use self::options::{ForwardedOptions, OPTIONS};
+use self::policy_selector::{ChosenPolicy, PolicySelector, expected_policy};
 use crate::plan::Decision;
-use crate::policy::{Form, Opened, Options, Policy, PolicyInfo, PolicyRng, View, Wishes};
+use crate::policy::{
+    Policy, PolicyForm, PolicyInfo, PolicyOptions, PolicyResult, PolicyRng, View, Wishes,
+};
 use crate::sample::{Observation, ThreadObservation};
-use crate::signal::{Offers, Signal, Tier};
+use crate::signal::{Signal, SignalOffers, Tier};
 use crate::topology::Topology;
 
 #[doc(alias = "guidelines")]
@@ -96,16 +98,16 @@ const SIGNALS: [Signal; 9] = [
 
 const NANOS_PER_MS: u64 = 1_000_000;
 
-fn open(topology: &Topology, offers: &Offers, options: &Options<'_>) -> Opened {
-    let passed = Passed::of(options)?;
-    let ground = Ground::of(topology);
-    let expected = expected(topology, &ground, offers, &passed);
-    Ok(Box::new(Holistic {
+fn open(topology: &Topology, offers: &SignalOffers, options: &PolicyOptions<'_>) -> PolicyResult {
+    let passed = ForwardedOptions::from_options(options)?;
+    let ground = MachineProperties::from_topology(topology);
+    let expected = expected_policy(topology, &ground, offers, &passed);
+    Ok(Box::new(HolisticPolicy {
         wishes: wishes(&ground, &passed, expected),
         passed,
         ground: (topology.clone(), ground),
         offers: offers.clone(),
-        guide: Guide::default(),
+        guide: PolicySelector::default(),
         guidelines: Guidelines::default(),
     }))
 }
@@ -113,17 +115,21 @@ fn open(topology: &Topology, offers: &Offers, options: &Options<'_>) -> Opened {
 /// Signals that it uses: whichever the policies do that are asked on large and small cores, and
 /// where PUs share cores.
 fn uses(topology: &Topology) -> &'static [Signal] {
-    let ground = Ground::of(topology);
+    let ground = MachineProperties::from_topology(topology);
     match ground.is_asymmetric || ground.smt > 1 {
         true => &[],
         false => &SIGNALS,
     }
 }
 
-fn wishes(ground: &Ground, passed: &Passed, expected: Option<Chosen>) -> Wishes {
+fn wishes(
+    ground: &MachineProperties,
+    passed: &ForwardedOptions,
+    expected: Option<ChosenPolicy>,
+) -> Wishes {
     let form = match ground.is_asymmetric {
         true => passed.form,
-        false => Form::Software,
+        false => PolicyForm::Software,
     };
     Wishes {
         form,
@@ -135,45 +141,46 @@ fn wishes(ground: &Ground, passed: &Passed, expected: Option<Chosen>) -> Wishes 
 }
 
 /// The policy.
-struct Holistic {
-    passed: Passed,
+struct HolisticPolicy {
+    passed: ForwardedOptions,
     /// The ground, with the topology that it is of.
-    ground: (Topology, Ground),
-    offers: Offers,
+    ground: (Topology, MachineProperties),
+    offers: SignalOffers,
     wishes: Wishes,
-    guide: Guide,
+    guide: PolicySelector,
     guidelines: Guidelines,
 }
 
-impl Policy for Holistic {
+impl Policy for HolisticPolicy {
     fn wishes(&self) -> Wishes {
         self.wishes
     }
 
     fn decide(&mut self, view: View<'_>, rng: &mut PolicyRng) -> Decision {
-        let ground = self.look(view.topology);
-        self.guide.follow(view, &ground, &self.offers, &self.passed);
-        let mut decision = self.ask(view, rng);
-        let said = std::iter::once(ground.sentence()).chain(self.guide.sentences());
+        let ground = self.refresh_properties(view.topology);
+        self.guide
+            .update_choice(view, &ground, &self.offers, &self.passed);
+        let mut decision = self.delegate_decision(view, rng);
+        let said = std::iter::once(ground.describe()).chain(self.guide.describe_choice());
         decision.report.notes.splice(0..0, said);
         decision
     }
 }
 
-impl Holistic {
-    fn look(&mut self, topology: &Topology) -> Ground {
+impl HolisticPolicy {
+    fn refresh_properties(&mut self, topology: &Topology) -> MachineProperties {
         if self.ground.0 != *topology {
-            self.ground = (topology.clone(), Ground::of(topology));
+            self.ground = (topology.clone(), MachineProperties::from_topology(topology));
         }
         self.ground.1
     }
 
     /// Decides by the policy that is the guide now, at its own quantum, or by the guidelines.
-    fn ask(&mut self, view: View<'_>, rng: &mut PolicyRng) -> Decision {
-        let Some(chosen) = self.guide.chosen() else {
+    fn delegate_decision(&mut self, view: View<'_>, rng: &mut PolicyRng) -> Decision {
+        let Some(chosen) = self.guide.current_policy() else {
             return self.guidelines.decide(view);
         };
-        let granted = granted(self.wishes.form, view.observation);
+        let granted = granted_form(self.wishes.form, view.observation);
         let wanted_ms = chosen.quantum_ms(granted);
         let loop_ms = self.wishes.quantum_in_ms(granted, INFO.quantum_ms);
         let mut decision = chosen.policy.decide(view, rng);
@@ -186,11 +193,11 @@ impl Holistic {
 
 /// The form that the machine granted of the one that was wished for: only logical cores tell of
 /// kernel mode.
-fn granted(wished: Form, observation: &Observation) -> Form {
+fn granted_form(wished: PolicyForm, observation: &Observation) -> PolicyForm {
     let is_core = |t: &ThreadObservation| t.sample.reading(Signal::KernelMode).is_some();
     let threads = &observation.threads;
     match threads.is_empty() || threads.iter().any(is_core) {
         true => wished,
-        false => Form::Software,
+        false => PolicyForm::Software,
     }
 }

@@ -2,7 +2,9 @@
 
 use crate::policies::asymmetric::{FORM, form};
 use crate::policies::{check, find};
-use crate::policy::{Form, Named, OptionInfo, Options, PolicyError, PolicyInfo, PolicySpec};
+use crate::policy::{
+    NameOrFile, OptionInfo, PolicyError, PolicyForm, PolicyInfo, PolicyOptions, PolicySpec,
+};
 use std::collections::BTreeMap;
 
 /// The policy that a model is for.
@@ -14,7 +16,7 @@ const OBJECTIVE: &str = "objective";
 
 /// Objective where there is a choice between policies or placements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Objective {
+pub(super) enum HolisticObjective {
     /// The sum of speeds.
     #[default]
     Throughput,
@@ -22,7 +24,7 @@ pub(super) enum Objective {
     Fairness,
 }
 
-impl Objective {
+impl HolisticObjective {
     const ALL: [(&str, Self); 2] = [
         (Self::Throughput.word(), Self::Throughput),
         (Self::Fairness.word(), Self::Fairness),
@@ -50,42 +52,46 @@ pub(super) const OPTIONS: &[OptionInfo] = &[
     },
 ];
 
-fn form_name(form: Form) -> &'static str {
+fn form_name(form: PolicyForm) -> &'static str {
     match form {
-        Form::Hardware => "hardware",
-        Form::Software => "software",
+        PolicyForm::Hardware => "hardware",
+        PolicyForm::Software => "software",
     }
 }
 
 /// Options that are passed on to the policy that decides.
 #[derive(Clone, Debug)]
-pub(super) struct Passed {
-    pub(super) form: Form,
-    pub(super) objective: Objective,
+pub(super) struct ForwardedOptions {
+    pub(super) form: PolicyForm,
+    pub(super) objective: HolisticObjective,
     /// Values by option.
     values: BTreeMap<String, String>,
     files: BTreeMap<String, String>,
 }
 
-impl Passed {
-    pub(super) fn of(options: &Options<'_>) -> Result<Self, PolicyError> {
+impl ForwardedOptions {
+    pub(super) fn from_options(options: &PolicyOptions<'_>) -> Result<Self, PolicyError> {
         let mut passed = Self {
             form: form(options)?,
-            objective: options.one_of(OBJECTIVE, &Objective::ALL, "throughput or fairness")?,
+            objective: options.one_of(
+                OBJECTIVE,
+                &HolisticObjective::ALL,
+                "throughput or fairness",
+            )?,
             values: BTreeMap::new(),
             files: BTreeMap::new(),
         };
         if options.is_given(OBJECTIVE) {
-            passed.value(OBJECTIVE, passed.objective.word());
+            passed.set_value(OBJECTIVE, passed.objective.word());
         }
         if options.is_given(FORM.name) {
             // Else each keeps the quantum of the form that it was proposed for.
-            passed.value(FORM.name, form_name(passed.form));
+            passed.set_value(FORM.name, form_name(passed.form));
         }
-        match options.named(MODEL)? {
-            Named::Name(name) => passed.value(MODEL, name),
-            Named::File { path, content } => {
-                passed.value(MODEL, path);
+        match options.name_or_file(MODEL)? {
+            NameOrFile::Name(name) => passed.set_value(MODEL, name),
+            NameOrFile::File { path, content } => {
+                passed.set_value(MODEL, path);
                 passed.files.insert(MODEL.to_owned(), content.to_owned());
             }
         }
@@ -96,7 +102,7 @@ impl Passed {
         Ok(passed)
     }
 
-    fn value(&mut self, key: &str, value: &str) {
+    fn set_value(&mut self, key: &str, value: &str) {
         self.values.insert(key.to_owned(), value.to_owned());
     }
 
@@ -124,8 +130,8 @@ mod tests {
     /// The options that `symbiotic` is given by holistic with these.
     fn passed_on(text: &str) -> BTreeMap<String, String> {
         let spec: PolicySpec = text.parse().unwrap();
-        let options = Options::new(&INFO, &spec).unwrap();
-        let passed = Passed::of(&options).unwrap();
+        let options = PolicyOptions::new(&INFO, &spec).unwrap();
+        let passed = ForwardedOptions::from_options(&options).unwrap();
         passed.spec(find(USES_MODEL).unwrap()).options
     }
 

@@ -1,6 +1,6 @@
 //! Watch for programs that no longer behave as when their mapping was chosen.
 
-use super::crowd::Crowd;
+use super::active_programs::ActivePrograms;
 use crate::signal::Signal;
 
 /// Quanta that the reference is the mean of, and that a change must last.
@@ -10,7 +10,7 @@ const CHANGE: f64 = 0.3;
 
 /// Watches the speed of programs.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Phase {
+pub(super) struct SpeedMonitor {
     /// Mean speed by program, instructions per ns of CPU time.
     reference: Vec<f64>,
     /// Quanta that the reference is the mean of, so far.
@@ -19,12 +19,12 @@ pub(super) struct Phase {
     strayed: u32,
 }
 
-impl Phase {
+impl SpeedMonitor {
     /// Takes a quantum in. Returns true where a new phase has begun.
-    pub(super) fn note(&mut self, crowd: &Crowd<'_>) -> bool {
+    pub(super) fn record_quantum(&mut self, crowd: &ActivePrograms<'_>) -> bool {
         let speeds: Vec<f64> = crowd.groups.iter().map(speed).collect();
         if self.quanta < QUANTA {
-            self.learn(&speeds);
+            self.update_reference(&speeds);
             return false;
         }
         let strays = |(speed, reference): (&f64, &f64)| {
@@ -35,7 +35,7 @@ impl Phase {
         self.strayed >= QUANTA
     }
 
-    fn learn(&mut self, speeds: &[f64]) {
+    fn update_reference(&mut self, speeds: &[f64]) {
         self.quanta += 1;
         self.reference.resize(speeds.len(), 0.0);
         for (mean, speed) in self.reference.iter_mut().zip(speeds) {
@@ -44,7 +44,7 @@ impl Phase {
     }
 }
 
-fn speed(group: &super::crowd::Group<'_>) -> f64 {
+fn speed(group: &super::active_programs::ActiveProgram<'_>) -> f64 {
     let sums = group
         .sum(Signal::Instructions)
         .zip(group.sum(Signal::CpuTime));

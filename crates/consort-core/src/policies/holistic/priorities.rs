@@ -4,8 +4,8 @@
 //! cores; with a high hit rate of the L1 and few misses the L1; with many mispredictions the
 //! predictor. Mappings are compared by the first resource on which they differ.
 
-use super::characteristics::{Characteristic, Characteristics};
-use super::shape::Shape;
+use super::characteristics::{Characteristic, ProgramCharacteristics};
+use super::shape::MappingShape;
 
 /// Share of time waiting for data from which on bandwidth is extreme.
 const EXTREME_WAITS: f64 = 0.5;
@@ -16,14 +16,14 @@ const MISPREDICTS: f64 = 0.1;
 
 /// A resource that can come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Resource {
+pub(super) enum PriorityResource {
     MemoryPath,
     Cores,
     LevelOne,
     Predictor,
 }
 
-impl Resource {
+impl PriorityResource {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::MemoryPath => "memory path",
@@ -35,7 +35,7 @@ impl Resource {
 
     /// Strain of a mapping on the resource; less is better, and values of different resources do
     /// not compare.
-    fn strain(self, shape: &Shape) -> f64 {
+    fn strain(self, shape: &MappingShape) -> f64 {
         match self {
             Self::MemoryPath => -distinct_domains(shape),
             Self::Cores => shape.idle as f64 + unevenness(shape),
@@ -47,21 +47,21 @@ impl Resource {
 /// Number of nodes that each program has threads on, summed over programs; one more where they take
 /// turns. Paths are spared most where siblings are spread over the machine's parts and only one
 /// program runs at a time.
-fn distinct_domains(shape: &Shape) -> f64 {
+fn distinct_domains(shape: &MappingShape) -> f64 {
     let turns = if shape.in_turns { 1.0 } else { 0.0 };
     let nodes = shape.nodes.iter().map(|n| n.shares.len());
     turns + nodes.sum::<usize>() as f64
 }
 
 /// Distance of the least lucky sibling behind the mean, summed over programs.
-fn unevenness(shape: &Shape) -> f64 {
-    let behind = |m: &super::shape::Manner| m.running / m.threads.max(1.0) - m.least;
+fn unevenness(shape: &MappingShape) -> f64 {
+    let behind = |m: &super::shape::ProgramOccupancy| m.running / m.threads.max(1.0) - m.least;
     shape.groups.iter().map(behind).sum()
 }
 
 /// The resources that are known to matter to these programs, the first one first; none where
 /// nothing is known of any.
-pub(super) fn order(known: &[Characteristics]) -> Vec<Resource> {
+pub(super) fn order_resources(known: &[ProgramCharacteristics]) -> Vec<PriorityResource> {
     let any = |what, from| {
         known
             .iter()
@@ -69,23 +69,26 @@ pub(super) fn order(known: &[Characteristics]) -> Vec<Resource> {
     };
     let mut order = Vec::new();
     if any(Characteristic::Waits, EXTREME_WAITS) {
-        order.push(Resource::MemoryPath);
+        order.push(PriorityResource::MemoryPath);
     }
     if any(Characteristic::Syncs, f64::MIN_POSITIVE) {
-        order.push(Resource::Cores);
+        order.push(PriorityResource::Cores);
     }
     if any(Characteristic::NearHits, HIGH_HITS) {
-        order.push(Resource::LevelOne);
+        order.push(PriorityResource::LevelOne);
     }
     if any(Characteristic::BranchCycles, MISPREDICTS) {
-        order.push(Resource::Predictor);
+        order.push(PriorityResource::Predictor);
     }
     order
 }
 
 /// The mapping that serves best the first resource on which they differ, by its place, with that
 /// resource; none where they serve all alike.
-pub(super) fn best(order: &[Resource], shapes: &[&Shape]) -> Option<(usize, Resource)> {
+pub(super) fn choose_best(
+    order: &[PriorityResource],
+    shapes: &[&MappingShape],
+) -> Option<(usize, PriorityResource)> {
     order.iter().find_map(|&resource| {
         let strains: Vec<f64> = shapes.iter().map(|s| resource.strain(s)).collect();
         let (least, most) = { strains.iter() }

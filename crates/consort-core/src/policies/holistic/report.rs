@@ -1,15 +1,15 @@
 //! The plan's report: per level the mappings that were considered, their costs by rule, and the
 //! reason of the choice.
 
+use super::active_programs::{ActiveProgram, ActivePrograms};
 use super::assignment::Assignment;
-use super::candidate::Candidate;
-use super::characteristics::{Characteristic, Characteristics};
-use super::crowd::{Crowd, Group};
-use super::hold::Hold;
-use super::levels::{How, Level};
-use super::rules::blind;
-use super::stage::{Settled, Stage};
-use super::trials::Outcome;
+use super::candidate::MappingCandidate;
+use super::characteristics::{Characteristic, ProgramCharacteristics};
+use super::levels::{ChoiceBasis, ChoiceLevel};
+use super::pinning_scope::PinningScope;
+use super::rules::unpriced_rules;
+use super::stage::{GuidelineStage, SettledMapping};
+use super::trials::TrialOutcome;
 use crate::plan::{Decision, Fact, Placement, Reason};
 use crate::sample::ThreadObservation;
 use std::collections::BTreeSet;
@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 const MILLION: f64 = 1e6;
 
 /// Leaves a thread that does not take part unrestricted, with the reason.
-pub(super) fn leave(thread: &ThreadObservation, why: &str, decision: &mut Decision) {
+pub(super) fn leave_to_os(thread: &ThreadObservation, why: &str, decision: &mut Decision) {
     let reason = Reason {
         considered: "threads that want to run, program by program".to_owned(),
         chosen: format!("left to the OS: {why}"),
@@ -28,11 +28,14 @@ pub(super) fn leave(thread: &ThreadObservation, why: &str, decision: &mut Decisi
 }
 
 /// Notes on all levels, conflicts, and the rules that are blind.
-pub(super) fn levels(levels: &[Level], known: &[Characteristics]) -> Vec<String> {
-    let mut said: Vec<String> = levels.iter().map(level).collect();
-    said.extend(levels.iter().filter_map(conflict));
-    said.extend(prices(levels));
-    let blind = blind(known);
+pub(super) fn describe_levels(
+    levels: &[ChoiceLevel],
+    known: &[ProgramCharacteristics],
+) -> Vec<String> {
+    let mut said: Vec<String> = levels.iter().map(describe_level).collect();
+    said.extend(levels.iter().filter_map(describe_conflict));
+    said.extend(describe_prices(levels));
+    let blind = unpriced_rules(known);
     if !blind.is_empty() {
         said.push(format!(
             "not priced, since nothing tells what they need: {}",
@@ -43,7 +46,7 @@ pub(super) fn levels(levels: &[Level], known: &[Characteristics]) -> Vec<String>
 }
 
 /// Bases of the prices, of the rules whose price is above 0.
-fn prices(levels: &[Level]) -> Option<String> {
+fn describe_prices(levels: &[ChoiceLevel]) -> Option<String> {
     let weighed = levels.iter().flat_map(|level| &level.weighed);
     let said = weighed.flat_map(|w| w.bill.items());
     let said = said.filter(|(_, price)| *price > 0.0);
@@ -54,7 +57,7 @@ fn prices(levels: &[Level]) -> Option<String> {
     (!bases.is_empty()).then(|| format!("prices: {}", bases.join("; ")))
 }
 
-fn level(level: &Level) -> String {
+fn describe_level(level: &ChoiceLevel) -> String {
     let costs: Vec<String> = { level.weighed.iter() }
         .map(|w| {
             let items = w.bill.items().filter(|(_, price)| *price > 0.0);
@@ -70,9 +73,9 @@ fn level(level: &Level) -> String {
         })
         .collect();
     let how = match &level.how {
-        How::Predicted => "the cheapest".to_owned(),
-        How::Priority(resource) => format!("best for the {resource}, which comes first"),
-        How::Undecided => "nothing that is known tells them apart".to_owned(),
+        ChoiceBasis::Predicted => "the cheapest".to_owned(),
+        ChoiceBasis::Priority(resource) => format!("best for the {resource}, which comes first"),
+        ChoiceBasis::Undecided => "nothing that is known tells them apart".to_owned(),
     };
     format!(
         "{}: {} million cycles per s: {}, {how}",
@@ -84,7 +87,7 @@ fn level(level: &Level) -> String {
 
 /// The rules that would have chosen otherwise at a level, and the ground on which they were
 /// overruled.
-fn conflict(level: &Level) -> Option<String> {
+fn describe_conflict(level: &ChoiceLevel) -> Option<String> {
     let chosen = level.best();
     let mut overruled = Vec::new();
     for (rule, price) in chosen.bill.items() {
@@ -101,7 +104,7 @@ fn conflict(level: &Level) -> Option<String> {
         }
     }
     let resolved = match level.how {
-        How::Priority(resource) => format!("the {resource} comes first"),
+        ChoiceBasis::Priority(resource) => format!("the {resource} comes first"),
         _ => "the sum of all prices decides".to_owned(),
     };
     (!overruled.is_empty()).then(|| {
@@ -114,41 +117,44 @@ fn conflict(level: &Level) -> Option<String> {
 }
 
 /// Stage of the work on the load, in words.
-pub(super) fn stage(stage: &Stage) -> String {
+pub(super) fn describe_stage(stage: &GuidelineStage) -> String {
     match stage {
-        Stage::Looking(_) => "os: the programs are watched before anything is chosen".to_owned(),
-        Stage::Trying(trials) => {
+        GuidelineStage::Looking(_) => {
+            "os: the programs are watched before anything is chosen".to_owned()
+        }
+        GuidelineStage::Trying(trials) => {
             let (round, most) = trials.round();
             format!(
                 "{}: on trial, round {round} of at most {most}",
                 trials.candidate()
             )
         }
-        Stage::Settled(settled) => chosen(settled),
+        GuidelineStage::Settled(settled) => describe_settled(settled),
     }
 }
 
-fn chosen(settled: &Settled) -> String {
+fn describe_settled(settled: &SettledMapping) -> String {
     match &settled.outcome {
         None => format!(
             "{}: predicted; nothing counts instructions here, so that nothing can be tried",
             settled.candidate
         ),
-        Some(outcome) => measured(outcome),
+        Some(outcome) => describe_outcome(outcome),
     }
 }
 
-fn measured(outcome: &Outcome) -> String {
-    let gain = |(candidate, gain): &(Candidate, Option<crate::stats::Interval>)| {
-        let gain = gain.as_ref()?;
-        let width = 100.0 * gain.ci95.unwrap_or(0.0);
-        Some(format!(
-            "{candidate} {:+.1} ± {width:.1}",
-            100.0 * gain.mean
-        ))
-    };
+fn describe_outcome(outcome: &TrialOutcome) -> String {
+    let gain =
+        |(candidate, gain): &(MappingCandidate, Option<crate::stats::ConfidenceInterval>)| {
+            let gain = gain.as_ref()?;
+            let width = 100.0 * gain.ci95.unwrap_or(0.0);
+            Some(format!(
+                "{candidate} {:+.1} ± {width:.1}",
+                100.0 * gain.mean
+            ))
+        };
     let gains: Vec<String> = outcome.results.iter().filter_map(gain).collect();
-    let why = if outcome.chosen == Candidate::Os {
+    let why = if outcome.chosen == MappingCandidate::Os {
         "nothing surely beats it"
     } else {
         "the most that is sure"
@@ -162,10 +168,10 @@ fn measured(outcome: &Outcome) -> String {
 }
 
 /// Places every thread that takes part.
-pub(super) fn place(
-    crowd: &Crowd<'_>,
-    candidate: Candidate,
-    known: &[Characteristics],
+pub(super) fn place_threads(
+    crowd: &ActivePrograms<'_>,
+    candidate: MappingCandidate,
+    known: &[ProgramCharacteristics],
     assignment: &Assignment,
     decision: &mut Decision,
 ) {
@@ -181,10 +187,10 @@ pub(super) fn place(
 }
 
 fn reason(
-    group: &Group<'_>,
-    candidate: Candidate,
-    hold: Option<Hold>,
-    known: Option<&Characteristics>,
+    group: &ActiveProgram<'_>,
+    candidate: MappingCandidate,
+    hold: Option<PinningScope>,
+    known: Option<&ProgramCharacteristics>,
 ) -> Reason {
     let fact = |what: Characteristic| {
         let value = known?.get(what)?;
@@ -197,7 +203,7 @@ fn reason(
     Reason {
         considered: format!("{} with {} threads", group.name, group.members.len()),
         chosen: match hold {
-            Some(hold) => format!("{candidate}: {}", hold.sentence()),
+            Some(hold) => format!("{candidate}: {}", hold.describe()),
             None => "left to the OS".to_owned(),
         },
         facts: Characteristic::ALL.into_iter().filter_map(fact).collect(),

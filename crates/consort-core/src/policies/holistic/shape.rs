@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 /// A program in a part of the machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Share {
+pub(super) struct ProgramShare {
     /// The program, by its place in the crowd.
     pub(super) group: usize,
     /// Its threads on a PU at a time.
@@ -18,18 +18,18 @@ pub(super) struct Share {
 
 /// A part of the machine.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Part {
+pub(super) struct MachinePart {
     /// Its PUs.
     pub(super) pus: usize,
     /// Capacity of its cache relative to the largest of its kind, above 0 to 1; 1 if capacities are
     /// not known.
     pub(super) cache: f64,
     /// The programs in it, by group.
-    pub(super) shares: Vec<Share>,
+    pub(super) shares: Vec<ProgramShare>,
 }
 
-impl Part {
-    pub(super) fn of(&self, group: usize) -> Option<&Share> {
+impl MachinePart {
+    pub(super) fn find_share(&self, group: usize) -> Option<&ProgramShare> {
         let at = self.shares.binary_search_by_key(&group, |s| s.group).ok()?;
         self.shares.get(at)
     }
@@ -37,7 +37,7 @@ impl Part {
 
 /// Way in which a program's threads run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Manner {
+pub(super) struct ProgramOccupancy {
     /// Threads on a PU at a time.
     pub(super) running: f64,
     /// Threads in all.
@@ -54,13 +54,13 @@ pub(super) struct Manner {
 
 /// A mapping as the rules see it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Shape {
+pub(super) struct MappingShape {
     /// LLC domains.
-    pub(super) domains: Vec<Part>,
+    pub(super) domains: Vec<MachinePart>,
     /// NUMA nodes, each with a memory path.
-    pub(super) nodes: Vec<Part>,
+    pub(super) nodes: Vec<MachinePart>,
     /// Way in which each program's threads run, by group.
-    pub(super) groups: Vec<Manner>,
+    pub(super) groups: Vec<ProgramOccupancy>,
     /// True where the programs take turns, each on all PUs.
     pub(super) in_turns: bool,
     /// PUs in all.
@@ -69,44 +69,46 @@ pub(super) struct Shape {
     pub(super) idle: usize,
 }
 
-impl Shape {
+impl MappingShape {
     /// Shape of threads on PUs, program by program.
-    pub(super) fn of(topology: &Topology, places: &[Vec<PuId>], in_turns: bool) -> Self {
-        let seats = Seats::new(topology, places);
+    pub(super) fn from_places(topology: &Topology, places: &[Vec<PuId>], in_turns: bool) -> Self {
+        let seats = PuLoads::new(topology, places);
         Self {
-            domains: seats.parts(topology, topology.llcs()),
-            nodes: seats.parts(topology, topology.nodes()),
-            groups: (0..places.len()).map(|g| seats.manner(g)).collect(),
-            in_turns: in_turns && seats.is_doubled(),
+            domains: seats.machine_parts(topology, topology.llcs()),
+            nodes: seats.machine_parts(topology, topology.nodes()),
+            groups: (0..places.len())
+                .map(|g| seats.program_occupancy(g))
+                .collect(),
+            in_turns: in_turns && seats.has_shared_pus(),
             pus: topology.pus().len(),
             idle: topology.pus().len() - seats.loads.len(),
         }
     }
 
     /// Shape to expect of an operating system that spreads threads evenly and blindly.
-    pub(super) fn expected(topology: &Topology, counts: &[usize]) -> Self {
+    pub(super) fn from_even_spread(topology: &Topology, counts: &[usize]) -> Self {
         let pus = topology.pus().len();
         let all: usize = counts.iter().sum();
         let share = (pus as f64 / all.max(1) as f64).min(1.0);
         let parts = |domains: &[Domain]| {
             let part = |(domain, cache): (&Domain, f64)| {
                 let here = domain.pus.len() as f64 / pus.max(1) as f64;
-                evenly((domain, cache), counts, share, here)
+                new_even_part((domain, cache), counts, share, here)
             };
             let caches = relative_caches(domains);
             domains.iter().zip(caches).map(part).collect()
         };
         let doubled = all > topology.cores().len();
-        let manner = |&n: &usize| Manner {
+        let manner = |&n: &usize| ProgramOccupancy {
             running: n as f64 * share,
             threads: n as f64,
             least: share,
             strangers: if doubled {
-                part_of(all - n, all - 1)
+                ratio_or_zero(all - n, all - 1)
             } else {
                 0.0
             },
-            others: part_of(all.saturating_sub(1), pus).min(1.0),
+            others: ratio_or_zero(all.saturating_sub(1), pus).min(1.0),
             pinned: false,
         };
         Self {
@@ -120,9 +122,9 @@ impl Shape {
     }
 
     /// Sorts the parts into an order that does not depend on their names.
-    pub(super) fn canonical(mut self) -> Self {
-        let key = |part: &Part| -> (Vec<(usize, u64, u64)>, u64) {
-            let of = |s: &Share| (s.group, s.running.to_bits(), s.threads.to_bits());
+    pub(super) fn into_canonical(mut self) -> Self {
+        let key = |part: &MachinePart| -> (Vec<(usize, u64, u64)>, u64) {
+            let of = |s: &ProgramShare| (s.group, s.running.to_bits(), s.threads.to_bits());
             (part.shares.iter().map(of).collect(), part.cache.to_bits())
         };
         self.domains.sort_by_key(key);
@@ -131,31 +133,36 @@ impl Shape {
     }
 
     /// Share of a program's pairs of siblings that are in different LLC domains.
-    pub(super) fn apart(&self, group: usize) -> f64 {
+    pub(super) fn separated_share(&self, group: usize) -> f64 {
         let running = self.groups[group].running;
         if running <= 0.0 {
             return 0.0;
         }
-        let here = self.domains.iter().filter_map(|d| d.of(group));
+        let here = self.domains.iter().filter_map(|d| d.find_share(group));
         1.0 - here.map(|s| (s.running / running).powi(2)).sum::<f64>()
     }
 }
 
 /// A part of the machine with its part `here` of all threads, each running for `share` of the time.
-fn evenly((domain, cache): (&Domain, f64), counts: &[usize], share: f64, here: f64) -> Part {
-    let of = |(group, &n): (usize, &usize)| Share {
+fn new_even_part(
+    (domain, cache): (&Domain, f64),
+    counts: &[usize],
+    share: f64,
+    here: f64,
+) -> MachinePart {
+    let of = |(group, &n): (usize, &usize)| ProgramShare {
         group,
         running: n as f64 * share * here,
         threads: n as f64 * here,
     };
-    Part {
+    MachinePart {
         pus: domain.pus.len(),
         cache,
         shares: counts.iter().enumerate().map(of).collect(),
     }
 }
 
-fn part_of(part: usize, whole: usize) -> f64 {
+fn ratio_or_zero(part: usize, whole: usize) -> f64 {
     if whole == 0 {
         0.0
     } else {
@@ -164,7 +171,7 @@ fn part_of(part: usize, whole: usize) -> f64 {
 }
 
 /// Threads by PU and by core.
-struct Seats<'a> {
+struct PuLoads<'a> {
     places: &'a [Vec<PuId>],
     loads: BTreeMap<PuId, usize>,
     /// Threads of each group by core.
@@ -172,7 +179,7 @@ struct Seats<'a> {
     core_of: BTreeMap<PuId, usize>,
 }
 
-impl<'a> Seats<'a> {
+impl<'a> PuLoads<'a> {
     fn new(topology: &Topology, places: &'a [Vec<PuId>]) -> Self {
         let mut seats = Self {
             places,
@@ -194,53 +201,53 @@ impl<'a> Seats<'a> {
         seats
     }
 
-    fn is_doubled(&self) -> bool {
+    fn has_shared_pus(&self) -> bool {
         self.loads.values().any(|&load| load > 1)
     }
 
-    fn share(&self, pu: PuId) -> f64 {
+    fn pu_share(&self, pu: PuId) -> f64 {
         1.0 / self.loads.get(&pu).copied().unwrap_or(1) as f64
     }
 
-    fn parts(&self, topology: &Topology, domains: &[Domain]) -> Vec<Part> {
+    fn machine_parts(&self, topology: &Topology, domains: &[Domain]) -> Vec<MachinePart> {
         let mut index = BTreeMap::new();
         for (i, domain) in domains.iter().enumerate() {
             index.extend(domain.pus.iter().map(|pu| (pu, i)));
         }
         let caches = relative_caches(domains);
-        let mut parts: Vec<Part> = domains.iter().zip(caches).map(empty).collect();
+        let mut parts: Vec<MachinePart> = domains.iter().zip(caches).map(empty_part).collect();
         for (group, pus) in self.places.iter().enumerate() {
             for pu in pus.iter().filter(|&&pu| topology.pus().contains(pu)) {
                 if let Some(part) = index.get(pu).and_then(|&i| parts.get_mut(i)) {
-                    add(part, group, self.share(*pu));
+                    add_thread(part, group, self.pu_share(*pu));
                 }
             }
         }
         parts
     }
 
-    fn manner(&self, group: usize) -> Manner {
+    fn program_occupancy(&self, group: usize) -> ProgramOccupancy {
         let pus = &self.places[group];
-        let shares: Vec<f64> = pus.iter().map(|&pu| self.share(pu)).collect();
+        let shares: Vec<f64> = pus.iter().map(|&pu| self.pu_share(pu)).collect();
         let mean = |of: &dyn Fn(PuId) -> f64| {
             let values: Vec<f64> = pus.iter().map(|&pu| of(pu)).collect();
             crate::stats::mean(&values).unwrap_or(0.0)
         };
-        Manner {
+        ProgramOccupancy {
             running: shares.iter().sum(),
             threads: pus.len() as f64,
             least: shares.iter().copied().fold(1.0, f64::min),
-            strangers: mean(&|pu| self.strangers(group, pu)),
+            strangers: mean(&|pu| self.stranger_share(group, pu)),
             others: mean(&|pu| (self.loads[&pu] - 1).min(1) as f64),
             pinned: true,
         }
     }
 
-    fn strangers(&self, group: usize, pu: PuId) -> f64 {
+    fn stranger_share(&self, group: usize, pu: PuId) -> f64 {
         let there = self.core_of.get(&pu).and_then(|core| self.cores.get(core));
         let all: usize = there.iter().flat_map(|there| there.values()).sum();
         let own = there.and_then(|there| there.get(&group)).copied();
-        part_of(all - own.unwrap_or(0).min(all), all.saturating_sub(1))
+        ratio_or_zero(all - own.unwrap_or(0).min(all), all.saturating_sub(1))
     }
 }
 
@@ -258,8 +265,8 @@ pub(super) fn relative_caches(domains: &[Domain]) -> Vec<f64> {
         .collect()
 }
 
-fn empty((domain, cache): (&Domain, f64)) -> Part {
-    Part {
+fn empty_part((domain, cache): (&Domain, f64)) -> MachinePart {
+    MachinePart {
         pus: domain.pus.len(),
         cache,
         shares: Vec::new(),
@@ -267,13 +274,13 @@ fn empty((domain, cache): (&Domain, f64)) -> Part {
 }
 
 /// Adds a thread to a part; groups come in ascending order.
-fn add(part: &mut Part, group: usize, share: f64) {
+fn add_thread(part: &mut MachinePart, group: usize, share: f64) {
     match part.shares.last_mut().filter(|s| s.group == group) {
         Some(last) => {
             last.running += share;
             last.threads += 1.0;
         }
-        None => part.shares.push(Share {
+        None => part.shares.push(ProgramShare {
             group,
             running: share,
             threads: 1.0,

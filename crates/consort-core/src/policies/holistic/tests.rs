@@ -3,7 +3,7 @@
 use crate::plan::{Decision, Placement};
 use crate::policies::asymmetric::testing::chip;
 use crate::policies::{check, open};
-use crate::policy::{Form, Policy, PolicyRng, View};
+use crate::policy::{Policy, PolicyForm, PolicyRng, View};
 use crate::sample::{Observation, Reading};
 use crate::signal::{Signal, Tier};
 use crate::testing::{INTERVAL_NS, observation, observation_with_activity, thread_id};
@@ -39,7 +39,7 @@ fn decider(decision: &Decision) -> &str {
 fn siblings(topology: &Topology) -> Observation {
     let mut seen = observation(topology, &[(1, 0.0), (2, 0.0)]);
     for thread in &mut seen.threads {
-        let returns = Reading::whole(1.0, Tier::Software, INTERVAL_NS);
+        let returns = Reading::fully_counted(1.0, Tier::Software, INTERVAL_NS);
         thread.sample.set(Signal::FutexReturns, returns);
     }
     seen
@@ -67,15 +67,15 @@ fn on_large_and_small_cores_it_sits_where_their_schedulers_do() {
     let hardware = made("holistic", &topology, &signals).wishes();
     assert_eq!(
         (hardware.form, hardware.quantum_ms),
-        (Form::Hardware, Some(1))
+        (PolicyForm::Hardware, Some(1))
     );
     let software = made("holistic:form=software", &topology, &signals).wishes();
     assert_eq!(
         (software.form, software.quantum_ms),
-        (Form::Software, Some(4))
+        (PolicyForm::Software, Some(4))
     );
     let alike = made("holistic", &Topology::uniform(2, 1).unwrap(), &signals).wishes();
-    assert_eq!(alike.form, Form::Software);
+    assert_eq!(alike.form, PolicyForm::Software);
 }
 
 #[test]

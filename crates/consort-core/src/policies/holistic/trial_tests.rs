@@ -26,7 +26,7 @@ fn id(program: u32, thread: u32) -> ThreadId {
 fn thread(topology: &Topology, id: ThreadId, counts: &[(Signal, f64)]) -> ThreadObservation {
     let mut sample = Sample::default();
     for &(signal, value) in counts {
-        let reading = Reading::whole(value, Tier::Counters, INTERVAL_NS);
+        let reading = Reading::fully_counted(value, Tier::Counters, INTERVAL_NS);
         sample.set(signal, reading);
     }
     ThreadObservation {

@@ -5,11 +5,11 @@
 //! slowly does not count. What is clearly worse drops out. The number of rounds is bounded, so
 //! that trying costs a bounded time.
 
-use super::candidate::Candidate;
-use super::crowd::{Crowd, Group};
-use super::learnt::Seen;
+use super::active_programs::{ActiveProgram, ActivePrograms};
+use super::candidate::MappingCandidate;
+use super::sharing_estimate::TrafficRates;
 use crate::signal::Signal;
-use crate::stats::{Interval, mean};
+use crate::stats::{ConfidenceInterval, mean};
 
 /// Quanta after a change that are not counted: caches fill, run queues even out.
 const SETTLING: u32 = 1;
@@ -25,72 +25,72 @@ const MOST_ROUNDS: usize = 6;
 
 /// A mapping that is tried.
 #[derive(Clone, Debug)]
-struct Tried {
-    candidate: Candidate,
+struct MappingTrial {
+    candidate: MappingCandidate,
     /// Gain over the operating system by round: mean over programs of the logarithm of the
     /// ratio of their instructions per s.
     gains: Vec<f64>,
     /// Instructions per s by program in this round.
     rates: Option<Vec<f64>>,
     /// Counts of misses, by program.
-    seen: Vec<Seen>,
+    seen: Vec<TrafficRates>,
     is_out: bool,
 }
 
 /// The trials of one load.
 #[derive(Clone, Debug)]
-pub(super) struct Trials {
+pub(super) struct MappingTrials {
     /// The first one is the operating system's.
-    tried: Vec<Tried>,
+    tried: Vec<MappingTrial>,
     /// Place of the mapping that is on.
     at: usize,
     /// Quanta that this mapping has been on.
     quanta: u32,
     rounds: usize,
-    sum: Sum,
+    sum: InstructionSums,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Sum {
+struct InstructionSums {
     instructions: Vec<f64>,
     time_ns: f64,
 }
 
 /// Outcome of the trials of a load.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Outcome {
-    pub(super) chosen: Candidate,
+pub(super) struct TrialOutcome {
+    pub(super) chosen: MappingCandidate,
     /// Gain over the operating system of each, as a share; none where it was not measured.
-    pub(super) results: Vec<(Candidate, Option<Interval>)>,
+    pub(super) results: Vec<(MappingCandidate, Option<ConfidenceInterval>)>,
     /// Rounds that the trials took.
     pub(super) rounds: usize,
 }
 
-impl Trials {
+impl MappingTrials {
     /// Trials of these mappings and the operating system's.
-    pub(super) fn new(candidates: &[Candidate], groups: usize) -> Self {
-        let others = candidates.iter().filter(|&&c| c != Candidate::Os);
-        let tried = |candidate| Tried {
+    pub(super) fn new(candidates: &[MappingCandidate], groups: usize) -> Self {
+        let others = candidates.iter().filter(|&&c| c != MappingCandidate::Os);
+        let tried = |candidate| MappingTrial {
             candidate,
             gains: Vec::new(),
             rates: None,
-            seen: vec![Seen::default(); groups],
+            seen: vec![TrafficRates::default(); groups],
             is_out: false,
         };
         Self {
-            tried: std::iter::once(&Candidate::Os)
+            tried: std::iter::once(&MappingCandidate::Os)
                 .chain(others)
                 .map(|&c| tried(c))
                 .collect(),
             at: 0,
             quanta: 0,
             rounds: 0,
-            sum: Sum::default(),
+            sum: InstructionSums::default(),
         }
     }
 
     /// The mapping to try now.
-    pub(super) fn candidate(&self) -> Candidate {
+    pub(super) fn candidate(&self) -> MappingCandidate {
         self.tried[self.at].candidate
     }
 
@@ -100,12 +100,18 @@ impl Trials {
     }
 
     /// Counts of misses under each mapping, by program.
-    pub(super) fn seen(&self) -> impl Iterator<Item = (Candidate, &[Seen])> {
+    pub(super) fn traffic_rates(
+        &self,
+    ) -> impl Iterator<Item = (MappingCandidate, &[TrafficRates])> {
         self.tried.iter().map(|t| (t.candidate, t.seen.as_slice()))
     }
 
     /// Takes in the quantum that has just ended; returns the outcome once all is known.
-    pub(super) fn note(&mut self, crowd: &Crowd<'_>, interval_ns: u64) -> Option<Outcome> {
+    pub(super) fn record_quantum(
+        &mut self,
+        crowd: &ActivePrograms<'_>,
+        interval_ns: u64,
+    ) -> Option<TrialOutcome> {
         self.quanta += 1;
         if self.quanta <= SETTLING {
             return None;
@@ -120,16 +126,16 @@ impl Trials {
         }
         tried.rates = Some(std::mem::take(&mut self.sum).rates());
         self.quanta = 0;
-        self.next()
+        self.advance_candidate()
     }
 
     /// Forgets the sums of an interrupted quantum, which are not of one mapping.
     pub(super) fn interrupt(&mut self) {
         self.quanta = 0;
-        self.sum = Sum::default();
+        self.sum = InstructionSums::default();
     }
 
-    fn next(&mut self) -> Option<Outcome> {
+    fn advance_candidate(&mut self) -> Option<TrialOutcome> {
         let after = self.tried.iter().skip(self.at + 1);
         if let Some(ahead) = after.into_iter().position(|t| !t.is_out) {
             self.at += 1 + ahead;
@@ -169,9 +175,9 @@ impl Trials {
     /// Returns true where the trials are over: going on costs more than a wrong order among those
     /// that gain, so they end when the leader surely gains.
     fn is_over(&self) -> bool {
-        let left: Vec<Interval> = { self.tried[1..].iter() }
+        let left: Vec<ConfidenceInterval> = { self.tried[1..].iter() }
             .filter(|t| !t.is_out)
-            .filter_map(Tried::gain)
+            .filter_map(MappingTrial::gain)
             .collect();
         let leader = left.iter().max_by(|a, b| a.mean.total_cmp(&b.mean));
         let judged = self.rounds >= ROUNDS_TO_JUDGE;
@@ -180,13 +186,13 @@ impl Trials {
 
     /// Chooses the mapping with the highest gain of those that surely gain; else the operating
     /// system's.
-    fn outcome(&self) -> Outcome {
+    fn outcome(&self) -> TrialOutcome {
         let gains = self.tried.iter().filter(|t| !t.is_out);
         let gains = gains.filter_map(|t| Some((t.candidate, t.gain()?)));
         let sure = gains.filter(|(_, gain)| gain.low() > 0.0);
         let best = sure.max_by(|a, b| a.1.mean.total_cmp(&b.1.mean));
-        Outcome {
-            chosen: best.map_or(Candidate::Os, |(candidate, _)| candidate),
+        TrialOutcome {
+            chosen: best.map_or(MappingCandidate::Os, |(candidate, _)| candidate),
             results: { self.tried.iter() }
                 .map(|t| (t.candidate, t.gain()))
                 .collect(),
@@ -195,9 +201,9 @@ impl Trials {
     }
 }
 
-impl Tried {
-    fn gain(&self) -> Option<Interval> {
-        Interval::of(&self.gains)
+impl MappingTrial {
+    fn gain(&self) -> Option<ConfidenceInterval> {
+        ConfidenceInterval::from_values(&self.gains)
     }
 }
 
@@ -211,8 +217,8 @@ fn gain(rates: &[f64], reference: &[f64]) -> Option<f64> {
     mean(&logs?)
 }
 
-impl Sum {
-    fn add(&mut self, crowd: &Crowd<'_>, interval_ns: u64) {
+impl InstructionSums {
+    fn add(&mut self, crowd: &ActivePrograms<'_>, interval_ns: u64) {
         self.instructions.resize(crowd.groups.len(), 0.0);
         for (sum, group) in self.instructions.iter_mut().zip(&crowd.groups) {
             *sum += instructions(group);
@@ -226,6 +232,6 @@ impl Sum {
     }
 }
 
-fn instructions(group: &Group<'_>) -> f64 {
+fn instructions(group: &ActiveProgram<'_>) -> f64 {
     group.sum(Signal::Instructions).unwrap_or(0.0)
 }

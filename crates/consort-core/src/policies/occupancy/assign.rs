@@ -1,8 +1,8 @@
 //! Assignment of a group's members to its PUs.
 
-use super::Group;
-use super::history::History;
-use super::ranking::Candidate;
+use super::OccupancyGroup;
+use super::history::PlaceHistory;
+use super::ranking::RankedThread;
 use crate::ids::PuId;
 use crate::pu_set::PuSet;
 use crate::topology::Topology;
@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 
 /// Takes the first threads of the queue that can all have a PU of this group.
 pub(super) fn take_members<'a>(
-    queue: &mut Vec<Candidate<'a>>,
+    queue: &mut Vec<RankedThread<'a>>,
     slots: &[PuId],
-) -> Vec<Candidate<'a>> {
+) -> Vec<RankedThread<'a>> {
     let mut matching = Matching::default();
     let mut members = Vec::new();
     let mut rest = Vec::new();
@@ -37,7 +37,7 @@ struct Matching {
 }
 
 impl Matching {
-    fn add(&mut self, candidate: &Candidate<'_>, slots: &[PuId]) -> bool {
+    fn add(&mut self, candidate: &RankedThread<'_>, slots: &[PuId]) -> bool {
         let may_use = |&&pu: &&PuId| candidate.thread.original.contains(pu);
         self.usable
             .push(slots.iter().filter(may_use).copied().collect());
@@ -97,21 +97,21 @@ impl<'a> Assigner<'a> {
     /// A PU and the rule that gave it, for each member, in their order.
     pub(super) fn assign(
         &mut self,
-        group: Group,
+        group: OccupancyGroup,
         slots: &[PuId],
-        members: &[Candidate<'_>],
-        history: &History,
+        members: &[RankedThread<'_>],
+        history: &PlaceHistory,
     ) -> Vec<(PuId, &'static str)> {
-        let mut table = Table::new(slots, members);
-        table.give("stays in its group, so stays on its PU", |m| {
+        let mut table = PuAssignment::new(slots, members);
+        table.give_pus("stays in its group, so stays on its PU", |m| {
             history.pu_in(m.id(), group).into_iter().collect()
         });
-        table.give("returns to the PU that it used most", |m| {
-            history.most_used(m.id())
+        table.give_pus("returns to the PU that it used most", |m| {
+            history.most_used_pus(m.id())
         });
-        let lightest_first = self.by_load(slots);
-        table.give("on the least FPU-heavy core that is free", |m| {
-            self.prefer_here(&lightest_first, m)
+        let lightest_first = self.pus_by_load(slots);
+        table.give_pus("on the least FPU-heavy core that is free", |m| {
+            self.prefer_present_pu(&lightest_first, m)
         });
         let given = table.finish();
         for (member, (pu, _)) in members.iter().zip(&given) {
@@ -122,7 +122,7 @@ impl<'a> Assigner<'a> {
         given
     }
 
-    fn by_load(&self, slots: &[PuId]) -> Vec<(f64, PuId)> {
+    fn pus_by_load(&self, slots: &[PuId]) -> Vec<(f64, PuId)> {
         let mut pus: Vec<(f64, PuId)> = slots.iter().map(|&pu| (self.core_load(pu), pu)).collect();
         pus.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         pus
@@ -130,7 +130,7 @@ impl<'a> Assigner<'a> {
 
     /// Returns the PUs in the same order, but with the member's present one first among cores of
     /// equal load.
-    fn prefer_here(&self, order: &[(f64, PuId)], member: &Candidate<'_>) -> Vec<PuId> {
+    fn prefer_present_pu(&self, order: &[(f64, PuId)], member: &RankedThread<'_>) -> Vec<PuId> {
         let mut pus: Vec<PuId> = order.iter().map(|(_, pu)| *pu).collect();
         let here = member
             .thread
@@ -152,16 +152,16 @@ impl<'a> Assigner<'a> {
 }
 
 /// Members still without a PU, and PUs still without a member.
-struct Table<'m, 'a> {
-    members: &'m [Candidate<'a>],
+struct PuAssignment<'m, 'a> {
+    members: &'m [RankedThread<'a>],
     /// Members that may not use every PU of the group; only these can be shut out.
     partial: Vec<usize>,
     free: PuSet,
     given: Vec<Option<(PuId, &'static str)>>,
 }
 
-impl<'m, 'a> Table<'m, 'a> {
-    fn new(slots: &[PuId], members: &'m [Candidate<'a>]) -> Self {
+impl<'m, 'a> PuAssignment<'m, 'a> {
+    fn new(slots: &[PuId], members: &'m [RankedThread<'a>]) -> Self {
         let free: PuSet = slots.iter().copied().collect();
         let partial = |&i: &usize| !free.is_subset(&members[i].thread.original);
         Self {
@@ -174,7 +174,7 @@ impl<'m, 'a> Table<'m, 'a> {
 
     /// Gives each member that has none the first PU of its wishes that is free, that it may use,
     /// and that leaves every other member one to use.
-    fn give(&mut self, rule: &'static str, wishes: impl Fn(&Candidate<'_>) -> Vec<PuId>) {
+    fn give_pus(&mut self, rule: &'static str, wishes: impl Fn(&RankedThread<'_>) -> Vec<PuId>) {
         for index in 0..self.members.len() {
             if self.given[index].is_some() {
                 continue;
@@ -190,12 +190,12 @@ impl<'m, 'a> Table<'m, 'a> {
 
     fn can_have(&self, index: usize, pu: PuId) -> bool {
         let may = self.members[index].thread.original.contains(pu);
-        may && self.free.contains(pu) && self.others_served(index, pu)
+        may && self.free.contains(pu) && self.can_serve_others(index, pu)
     }
 
     /// Returns true where the members with partial masks that still wait can all be served without
     /// this PU.
-    fn others_served(&self, index: usize, pu: PuId) -> bool {
+    fn can_serve_others(&self, index: usize, pu: PuId) -> bool {
         if self.partial.is_empty() {
             return true;
         }

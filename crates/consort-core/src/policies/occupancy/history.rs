@@ -1,28 +1,28 @@
 //! Places that threads had: what makes the policy stick.
 
-use super::Group;
+use super::OccupancyGroup;
 use crate::ids::{PuId, ThreadId};
 use crate::sample::Observation;
 use std::collections::BTreeMap;
 
 /// Each thread's last group and PU, and the number of quanta that it has had each PU for.
 #[derive(Debug, Default)]
-pub(super) struct History(BTreeMap<ThreadId, Entry>);
+pub(super) struct PlaceHistory(BTreeMap<ThreadId, PlaceRecord>);
 
 #[derive(Debug, Default)]
-struct Entry {
-    last: Option<(Group, PuId)>,
+struct PlaceRecord {
+    last: Option<(OccupancyGroup, PuId)>,
     /// Quanta spent on each PU.
     used: BTreeMap<PuId, u64>,
 }
 
-impl History {
+impl PlaceHistory {
     /// Forgets threads that have exited.
     pub(super) fn retain_observed(&mut self, observation: &Observation) {
         self.0.retain(|&id, _| observation.thread(id).is_some());
     }
 
-    pub(super) fn record(&mut self, thread: ThreadId, pu: PuId, group: Group) {
+    pub(super) fn record(&mut self, thread: ThreadId, pu: PuId, group: OccupancyGroup) {
         let entry = self.0.entry(thread).or_default();
         entry.last = Some((group, pu));
         *entry.used.entry(pu).or_default() += 1;
@@ -36,23 +36,23 @@ impl History {
     }
 
     /// The thread's group in the last quantum.
-    pub(super) fn group(&self, thread: ThreadId) -> Option<Group> {
+    pub(super) fn group(&self, thread: ThreadId) -> Option<OccupancyGroup> {
         Some(self.place(thread)?.0)
     }
 
     /// The thread's group and PU in the last quantum.
-    pub(super) fn place(&self, thread: ThreadId) -> Option<(Group, PuId)> {
+    pub(super) fn place(&self, thread: ThreadId) -> Option<(OccupancyGroup, PuId)> {
         self.0.get(&thread)?.last
     }
 
     /// The PU that the thread had in the last quantum, if it was in this group.
-    pub(super) fn pu_in(&self, thread: ThreadId, group: Group) -> Option<PuId> {
+    pub(super) fn pu_in(&self, thread: ThreadId, group: OccupancyGroup) -> Option<PuId> {
         let (last, pu) = self.0.get(&thread)?.last?;
         (last == group).then_some(pu)
     }
 
     /// PUs that the thread has had, most used first.
-    pub(super) fn most_used(&self, thread: ThreadId) -> Vec<PuId> {
+    pub(super) fn most_used_pus(&self, thread: ThreadId) -> Vec<PuId> {
         let Some(entry) = self.0.get(&thread) else {
             return Vec::new();
         };

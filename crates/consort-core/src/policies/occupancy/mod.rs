@@ -1,7 +1,7 @@
 //! Ranking threads by FPU usage and giving them PUs, group by group.
 //!
 //! [`super::workover`] and [`super::aggregate`] differ only in which PUs make a group
-//! ([`Arrangement`]); everything else is here: `ranking` orders the threads that take part, `nodes`
+//! ([`GroupArrangement`]); everything else is here: `ranking` orders the threads that take part, `nodes`
 //! deals threads to NUMA nodes, `assign` gives each group's members their PUs, `history` remembers
 //! their places.
 
@@ -12,12 +12,12 @@ mod ranking;
 
 use crate::ids::PuId;
 use crate::plan::{Decision, Placement, Reason};
-use crate::policy::{OptionInfo, Options, Policy, PolicyError, PolicyRng, View};
+use crate::policy::{OptionInfo, Policy, PolicyError, PolicyOptions, PolicyRng, View};
 use crate::pu_set::PuSet;
 use crate::topology::Topology;
 use assign::Assigner;
-use history::History;
-use ranking::{Candidate, Ranking};
+use history::PlaceHistory;
+use ranking::{RankedThread, Ranking};
 
 pub(super) const OPTIONS: &[OptionInfo] = &[
     OptionInfo {
@@ -45,14 +45,14 @@ pub(super) const OPTIONS: &[OptionInfo] = &[
 
 /// Arrangement of PUs into groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Arrangement {
+pub(super) enum GroupArrangement {
     /// Group g: the g-th PU of every core, so that a group's members never share a core.
     AcrossCores,
     /// Group g: all PUs of the g-th core, so that they always do.
     CoreByCore,
 }
 
-impl Arrangement {
+impl GroupArrangement {
     /// The groups of the PUs in `domain`, most FPU-heavy first.
     fn groups(self, topology: &Topology, domain: &PuSet) -> Vec<Vec<PuId>> {
         let inside = |&pu: &PuId| domain.contains(pu);
@@ -63,12 +63,12 @@ impl Arrangement {
             .collect();
         match self {
             Self::CoreByCore => cores,
-            Self::AcrossCores => by_way(&cores),
+            Self::AcrossCores => groups_by_way(&cores),
         }
     }
 }
 
-fn by_way(cores: &[Vec<PuId>]) -> Vec<Vec<PuId>> {
+fn groups_by_way(cores: &[Vec<PuId>]) -> Vec<Vec<PuId>> {
     let ways = cores.iter().map(Vec::len).max().unwrap_or(0);
     (0..ways)
         .map(|way| {
@@ -82,27 +82,27 @@ fn by_way(cores: &[Vec<PuId>]) -> Vec<Vec<PuId>> {
 
 /// A thread's group: the node it was dealt to and the group's index there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Group {
+struct OccupancyGroup {
     node: usize,
     index: usize,
 }
 
 /// The policy behind `workover` and `aggregate`.
 pub(super) struct Occupancy {
-    arrangement: Arrangement,
+    arrangement: GroupArrangement,
     active: f64,
     heavy: f64,
     margin: f64,
     numa: bool,
-    history: History,
+    history: PlaceHistory,
     /// Threads that were given places when places were last given.
     seated: usize,
 }
 
 impl Occupancy {
     pub(super) fn new(
-        arrangement: Arrangement,
-        options: &Options<'_>,
+        arrangement: GroupArrangement,
+        options: &PolicyOptions<'_>,
     ) -> Result<Self, PolicyError> {
         Ok(Self {
             arrangement,
@@ -110,7 +110,7 @@ impl Occupancy {
             heavy: options.share("heavy")?,
             margin: options.share("margin")?,
             numa: options.flag("numa")?,
-            history: History::default(),
+            history: PlaceHistory::default(),
             seated: 0,
         })
     }
@@ -124,18 +124,18 @@ impl Occupancy {
         }
     }
 
-    fn fill(
+    fn fill_domain(
         &mut self,
         view: View<'_>,
         node: usize,
         domain: &PuSet,
-        mut queue: Vec<Candidate<'_>>,
+        mut queue: Vec<RankedThread<'_>>,
         decision: &mut Decision,
     ) {
         let groups = self.arrangement.groups(view.topology, domain);
         let mut assigner = Assigner::new(view.topology);
         for (index, slots) in groups.iter().enumerate() {
-            let group = Group { node, index };
+            let group = OccupancyGroup { node, index };
             let members = assign::take_members(&mut queue, slots);
             let given = assigner.assign(group, slots, &members, &self.history);
             for (member, (pu, rule)) in members.iter().zip(given) {
@@ -145,7 +145,7 @@ impl Occupancy {
             }
         }
         for left in queue {
-            leave(&left, "no PU of its mask is left in any group", decision);
+            leave_to_os(&left, "no PU of its mask is left in any group", decision);
             self.history.leave_group(left.id());
         }
     }
@@ -157,19 +157,19 @@ impl Policy for Occupancy {
         let mut decision = Decision::default();
         let ranking = Ranking::new(view, self.active, self.margin, &self.history);
         for (candidate, why) in &ranking.left {
-            leave(candidate, why, &mut decision);
+            leave_to_os(candidate, why, &mut decision);
             self.history.leave_group(candidate.id());
         }
         if self.keeps_places(&ranking) {
-            self.keep(&ranking, &mut decision);
+            self.retain_places(&ranking, &mut decision);
             return decision;
         }
         self.seated = ranking.ranked.len();
         if !ranking.ranked.iter().any(|c| c.fp_usage >= self.heavy) {
-            return self.leave_all(&ranking, decision);
+            return self.leave_all_to_os(&ranking, decision);
         }
         let domains = self.domains(view.topology);
-        let queues = nodes::deal(
+        let queues = nodes::divide_by_node(
             view.topology,
             &domains,
             ranking.ranked,
@@ -177,7 +177,7 @@ impl Policy for Occupancy {
             &self.history,
         );
         for (node, (domain, queue)) in domains.iter().zip(queues).enumerate() {
-            self.fill(view, node, domain, queue, &mut decision);
+            self.fill_domain(view, node, domain, queue, &mut decision);
         }
         decision
     }
@@ -188,16 +188,16 @@ impl Occupancy {
     /// given: those that remain are not dealt out again, or one class would spread when the other
     /// has ended.
     fn keeps_places(&self, ranking: &Ranking<'_>) -> bool {
-        let has_place = |c: &Candidate<'_>| {
+        let has_place = |c: &RankedThread<'_>| {
             let place = self.history.place(c.id());
             place.is_some_and(|(_, pu)| c.thread.original.contains(pu))
         };
-        self.arrangement == Arrangement::CoreByCore
+        self.arrangement == GroupArrangement::CoreByCore
             && ranking.ranked.len() < self.seated
             && ranking.ranked.iter().all(has_place)
     }
 
-    fn keep(&mut self, ranking: &Ranking<'_>, decision: &mut Decision) {
+    fn retain_places(&mut self, ranking: &Ranking<'_>, decision: &mut Decision) {
         for candidate in &ranking.ranked {
             let Some((group, pu)) = self.history.place(candidate.id()) else {
                 continue;
@@ -212,21 +212,21 @@ impl Occupancy {
         }
     }
 
-    fn leave_all(&mut self, ranking: &Ranking<'_>, mut decision: Decision) -> Decision {
+    fn leave_all_to_os(&mut self, ranking: &Ranking<'_>, mut decision: Decision) -> Decision {
         let note = format!(
             "no active thread has an FPU usage of {} or more: nothing to spread",
             self.heavy
         );
         decision.report.notes.push(note);
         for candidate in &ranking.ranked {
-            leave(candidate, "no thread is FPU-heavy", &mut decision);
+            leave_to_os(candidate, "no thread is FPU-heavy", &mut decision);
             self.history.leave_group(candidate.id());
         }
         decision
     }
 }
 
-fn leave(candidate: &Candidate<'_>, why: &str, decision: &mut Decision) {
+fn leave_to_os(candidate: &RankedThread<'_>, why: &str, decision: &mut Decision) {
     let reason = Reason {
         considered: candidate.rank_text(),
         chosen: format!("left to the OS: {why}"),
@@ -235,7 +235,7 @@ fn leave(candidate: &Candidate<'_>, why: &str, decision: &mut Decision) {
     decision.place(candidate.id(), Placement::Unrestricted, reason);
 }
 
-fn reason(member: &Candidate<'_>, group: usize, groups: usize, pu: PuId, rule: &str) -> Reason {
+fn reason(member: &RankedThread<'_>, group: usize, groups: usize, pu: PuId, rule: &str) -> Reason {
     Reason {
         considered: format!("{}, so group {} of {groups}", member.rank_text(), group + 1),
         chosen: format!("PU {pu}: {rule}"),

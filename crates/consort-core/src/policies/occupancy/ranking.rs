@@ -1,6 +1,6 @@
 //! Ranking of the threads that take part.
 
-use super::history::History;
+use super::history::PlaceHistory;
 use crate::ids::ThreadId;
 use crate::plan::Fact;
 use crate::policy::View;
@@ -14,7 +14,7 @@ const INCUMBENT_ACTIVITY: f64 = 1.1;
 
 /// An active thread with what the ranking needs to know of it.
 #[derive(Clone, Debug)]
-pub(super) struct Candidate<'a> {
+pub(super) struct RankedThread<'a> {
     pub(super) thread: &'a ThreadObservation,
     /// FPU usage, 0 to 1.
     pub(super) fp_usage: f64,
@@ -25,7 +25,7 @@ pub(super) struct Candidate<'a> {
     ranked: usize,
 }
 
-impl Candidate<'_> {
+impl RankedThread<'_> {
     pub(super) fn id(&self) -> ThreadId {
         self.thread.id
     }
@@ -52,23 +52,23 @@ impl Candidate<'_> {
 
 /// The threads that take part, most FPU-heavy first, and those that do not, with the reason.
 pub(super) struct Ranking<'a> {
-    pub(super) ranked: Vec<Candidate<'a>>,
-    pub(super) left: Vec<(Candidate<'a>, Cow<'static, str>)>,
+    pub(super) ranked: Vec<RankedThread<'a>>,
+    pub(super) left: Vec<(RankedThread<'a>, Cow<'static, str>)>,
 }
 
 impl<'a> Ranking<'a> {
-    pub(super) fn new(view: View<'a>, active: f64, margin: f64, history: &History) -> Self {
-        let mut ranking = Self::split(view, active);
+    pub(super) fn new(view: View<'a>, active: f64, margin: f64, history: &PlaceHistory) -> Self {
+        let mut ranking = Self::split_active(view, active);
         ranking.keep_most_active(view.topology.pus().len(), history);
         ranking.sort_by_usage(margin, history);
         ranking
     }
 
-    fn split(view: View<'a>, active: f64) -> Self {
+    fn split_active(view: View<'a>, active: f64) -> Self {
         let (mut ranked, mut left) = (Vec::new(), Vec::new());
-        for thread in view.observation.managed() {
+        for thread in view.observation.managed_threads() {
             let usage = thread.sample.get(Signal::FpUsage);
-            let candidate = Candidate {
+            let candidate = RankedThread {
                 thread,
                 fp_usage: usage.unwrap_or(0.0),
                 cpu_share: view.observation.cpu_share(thread),
@@ -87,8 +87,8 @@ impl<'a> Ranking<'a> {
     }
 
     /// Keeps as many threads as there are PUs, the most active ones.
-    fn keep_most_active(&mut self, pus: usize, history: &History) {
-        let activity = |c: &Candidate<'_>| {
+    fn keep_most_active(&mut self, pus: usize, history: &PlaceHistory) {
+        let activity = |c: &RankedThread<'_>| {
             let placed = history.group(c.id()).is_some();
             c.thread.sample.activity() * if placed { INCUMBENT_ACTIVITY } else { 1.0 }
         };
@@ -105,14 +105,14 @@ impl<'a> Ranking<'a> {
 
     /// Sorts by FPU usage. A thread keeps the lead that its group gave it in the last quantum
     /// against one that is ahead by less than `margin` per group.
-    fn sort_by_usage(&mut self, margin: f64, history: &History) {
+    fn sort_by_usage(&mut self, margin: f64, history: &PlaceHistory) {
         let groups = self.ranked.iter().filter_map(|c| history.group(c.id()));
         let last = groups.map(|g| g.index).max().unwrap_or(0);
-        let lead = |c: &Candidate<'_>| {
+        let lead = |c: &RankedThread<'_>| {
             let group = history.group(c.id());
             group.map_or(0.0, |g| margin * (last - g.index) as f64)
         };
-        let usage = |c: &Candidate<'_>| c.fp_usage + lead(c);
+        let usage = |c: &RankedThread<'_>| c.fp_usage + lead(c);
         self.ranked
             .sort_by(|a, b| usage(b).total_cmp(&usage(a)).then(a.id().cmp(&b.id())));
         let ranked = self.ranked.len();

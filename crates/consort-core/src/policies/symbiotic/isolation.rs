@@ -2,7 +2,7 @@
 
 use crate::ids::PuId;
 use crate::plan::{Decision, Placement, Reason};
-use crate::policies::grouping::{Crew, leave};
+use crate::policies::grouping::{GroupedThreads, leave_to_os};
 use crate::policy::View;
 use crate::sample::ThreadObservation;
 
@@ -13,7 +13,7 @@ const STALE_QUANTA: u64 = 1;
 /// Schedule of measurements of threads alone.
 #[doc(alias = "sampling phase")]
 #[derive(Debug)]
-pub(super) struct Isolation {
+pub(super) struct IsolationSchedule {
     period: u64,
     /// Quanta from the last measurement to the next, at most the period.
     wait: u64,
@@ -23,7 +23,7 @@ pub(super) struct Isolation {
     is_on: bool,
 }
 
-impl Isolation {
+impl IsolationSchedule {
     /// Measures every `period` quanta, for `alone_ns` per thread of a core.
     pub(super) fn new(period: u64, alone_ns: u64) -> Self {
         Self {
@@ -37,7 +37,7 @@ impl Isolation {
 
     /// Measures sooner at first: `first` quanta apart, then twice as long each time up to the
     /// period, for what must be seen several times before it is of use.
-    pub(super) fn often_at_first(mut self, first: u64) -> Self {
+    pub(super) fn with_first_wait(mut self, first: u64) -> Self {
         self.wait = first.min(self.period);
         self
     }
@@ -65,10 +65,10 @@ impl Isolation {
 
     /// Lets the members of every group take turns on one PU of a core: those of `cores`, one per
     /// group, else those that their first members are on.
-    pub(super) fn begin(
+    pub(super) fn begin_measurement(
         &mut self,
         view: View<'_>,
-        crew: &Crew<'_>,
+        crew: &GroupedThreads<'_>,
         groups: &[Vec<usize>],
         cores: Option<&[Option<usize>]>,
         decision: &mut Decision,
@@ -88,8 +88,8 @@ impl Isolation {
             let pu = core.and_then(|core| common_pu(view, core, &members));
             for member in &members {
                 match pu {
-                    Some(pu) => gather(member, pu, decision),
-                    None => leave(member, "its group has no PU in common", decision),
+                    Some(pu) => place_on_shared_pu(member, pu, decision),
+                    None => leave_to_os(member, "its group has no PU in common", decision),
                 }
             }
         }
@@ -107,7 +107,7 @@ fn common_pu(view: View<'_>, core: usize, members: &[&ThreadObservation]) -> Opt
     pus.find(|&pu| members.iter().all(|member| member.original.contains(pu)))
 }
 
-fn gather(member: &ThreadObservation, pu: PuId, decision: &mut Decision) {
+fn place_on_shared_pu(member: &ThreadObservation, pu: PuId, decision: &mut Decision) {
     let reason = Reason {
         considered: "its group of the last quantum".to_owned(),
         chosen: format!("PU {pu}, in turns with its group, to be measured alone"),

@@ -25,32 +25,36 @@
 //! one thread of a core; here the threads of a core take turns on one of its PUs for as long, which
 //! needs no right to stop anybody, and each is alone on the core while it runs (`isolation`).
 
-mod actual;
 mod asymmetry;
 mod isolation;
+mod machine_model;
+mod measured_performance;
 mod objective;
 mod options;
 mod partners;
 mod stacks;
 #[cfg(test)]
 mod tests;
-mod trained;
 
-use self::actual::{Actual, core_of};
 pub use self::asymmetry::CORE_DISADVANTAGE;
-use self::asymmetry::{Asymmetry, Halves};
-use self::isolation::Isolation;
-pub use self::objective::Objective;
+use self::asymmetry::{CoreDisadvantages, CoreHalves};
+use self::isolation::IsolationSchedule;
+use self::machine_model::{MachineModel, read_model_option};
+use self::measured_performance::{MeasuredPerformance, core_of};
+pub use self::objective::SlowdownObjective;
 use self::options::{CoreAsymmetry, OPTIONS, keeps_home};
 use self::partners::Partners;
-use self::stacks::Stacks;
-use self::trained::{Trained, asked};
-use super::grouping::{Crew, Domain, Homes, inside, leave, seat};
+use self::stacks::AloneStacks;
+use super::grouping::{
+    FillDomain, GroupedThreads, HomeNodes, is_in_own_domain, leave_to_os, place_groups,
+};
 use crate::ids::ThreadId;
 use crate::plan::Decision;
-use crate::policy::{ALL_USUAL, Opened, Options, Policy, PolicyError, PolicyInfo, PolicyRng, View};
+use crate::policy::{
+    ALL_USUAL, Policy, PolicyError, PolicyInfo, PolicyOptions, PolicyResult, PolicyRng, View,
+};
 use crate::sample::{Observation, ThreadObservation};
-use crate::signal::{Offers, Signal, Tier};
+use crate::signal::{Signal, SignalOffers, Tier};
 use crate::topology::Topology;
 
 #[doc(alias = "symbiotic job scheduling")]
@@ -74,52 +78,61 @@ const NANOS_PER_MS: u64 = 1_000_000;
 /// Signals that corrections of predictions need.
 const COUNTED: [Signal; 2] = [Signal::Cycles, Signal::Instructions];
 
-fn open(topology: &Topology, offers: &Offers, options: &Options<'_>) -> Opened {
-    let asymmetry = CoreAsymmetry::of(options)?;
+fn open(topology: &Topology, offers: &SignalOffers, options: &PolicyOptions<'_>) -> PolicyResult {
+    let asymmetry = CoreAsymmetry::from_options(options)?;
     let learns = asymmetry == CoreAsymmetry::Learnt;
-    let isolation = isolation(options, learns)?;
-    let asked = asked(options.named("model")?)?;
-    let objective = Objective::of(options)?;
-    let homes = keeps_home(options, asymmetry)?.then(Homes::default);
+    let isolation = isolation_schedule(options, learns)?;
+    let asked = read_model_option(options.name_or_file("model")?)?;
+    let objective = SlowdownObjective::from_options(options)?;
+    let homes = keeps_home(options, asymmetry)?.then(HomeNodes::default);
     let (corrects, may_estimate) = (options.flag("correction")?, options.flag("estimated")?);
     let active = options.share("active")?;
-    require(topology, offers, may_estimate)?;
-    let learnt = learns.then(|| Asymmetry::of(offers)).transpose();
-    let halves = (asymmetry == CoreAsymmetry::FirstHalf).then(|| Halves::of(offers));
-    Ok(Box::new(Symbiotic {
-        asymmetry: learnt.map_err(unfit)?,
-        halves: halves.transpose().map_err(unfit)?,
-        trained: Trained::of(asked, offers).map_err(unfit)?,
+    check_requirements(topology, offers, may_estimate)?;
+    let learnt = learns
+        .then(|| CoreDisadvantages::from_offers(offers))
+        .transpose();
+    let halves = (asymmetry == CoreAsymmetry::FirstHalf).then(|| CoreHalves::from_offers(offers));
+    Ok(Box::new(SymbioticPolicy {
+        asymmetry: learnt.map_err(unfit_error)?,
+        halves: halves.transpose().map_err(unfit_error)?,
+        trained: MachineModel::select_model(asked, offers).map_err(unfit_error)?,
         objective,
         homes,
-        corrects: corrects && offers.missing(&COUNTED).is_empty(),
+        corrects: corrects && offers.missing_signals(&COUNTED).is_empty(),
         active,
         isolation,
-        stacks: Stacks::default(),
-        actual: Actual::default(),
+        stacks: AloneStacks::default(),
+        actual: MeasuredPerformance::default(),
         partners: Partners::default(),
     }))
 }
 
-fn isolation(options: &Options<'_>, learns: bool) -> Result<Isolation, PolicyError> {
+fn isolation_schedule(
+    options: &PolicyOptions<'_>,
+    learns: bool,
+) -> Result<IsolationSchedule, PolicyError> {
     let (period, alone_ms) = (options.count("period")?, options.count("alone-ms")?);
-    let isolation = Isolation::new(period, alone_ms * NANOS_PER_MS);
+    let isolation = IsolationSchedule::new(period, alone_ms * NANOS_PER_MS);
     Ok(if learns {
-        isolation.often_at_first(asymmetry::FIRST_WAIT_QUANTA)
+        isolation.with_first_wait(asymmetry::FIRST_WAIT_QUANTA)
     } else {
         isolation
     })
 }
 
 /// Checks that PUs share cores and that stacks are told as they may be.
-fn require(topology: &Topology, offers: &Offers, may_estimate: bool) -> Result<(), PolicyError> {
+fn check_requirements(
+    topology: &Topology,
+    offers: &SignalOffers,
+    may_estimate: bool,
+) -> Result<(), PolicyError> {
     if topology.smt() < 2 {
-        return Err(unfit(
+        return Err(unfit_error(
             "pairs threads that share a core, and no PUs share one here; use 'spread'",
         ));
     }
     if offers.tier_of(Signal::CycleStack) == Some(Tier::Sampling) && !may_estimate {
-        return Err(unfit(
+        return Err(unfit_error(
             "may not use estimated cycle stacks (estimated=false), and none are counted here",
         ));
     }
@@ -127,63 +140,66 @@ fn require(topology: &Topology, offers: &Offers, may_estimate: bool) -> Result<(
 }
 
 /// The policy.
-struct Symbiotic {
-    trained: Trained,
-    objective: Objective,
-    homes: Option<Homes>,
-    halves: Option<Halves>,
-    asymmetry: Option<Asymmetry>,
+struct SymbioticPolicy {
+    trained: MachineModel,
+    objective: SlowdownObjective,
+    homes: Option<HomeNodes>,
+    halves: Option<CoreHalves>,
+    asymmetry: Option<CoreDisadvantages>,
     corrects: bool,
     active: f64,
-    isolation: Isolation,
-    stacks: Stacks,
-    actual: Actual,
+    isolation: IsolationSchedule,
+    stacks: AloneStacks,
+    actual: MeasuredPerformance,
     partners: Partners,
 }
 
-impl Policy for Symbiotic {
+impl Policy for SymbioticPolicy {
     fn decide(&mut self, view: View<'_>, rng: &mut PolicyRng) -> Decision {
         let mut decision = Decision::default();
-        self.forget_who_is_gone(view.observation);
-        let room = self.trained.room(view.topology);
-        let crew = Crew::new(view, self.active, room, |t| self.partners.has(t.id));
+        self.forget_exited(view.observation);
+        let room = self.trained.thread_capacity(view.topology);
+        let crew = GroupedThreads::new(view, self.active, room, |t| self.partners.has(t.id));
         for (thread, why) in &crew.left {
-            leave(thread, why, &mut decision);
+            leave_to_os(thread, why, &mut decision);
         }
         if self.isolation.is_on() {
-            self.actual.note_alone(view.topology, &crew);
+            self.actual.record_alone(view.topology, &crew);
             self.asymmetry
                 .iter_mut()
-                .for_each(|asymmetry| asymmetry.note_alone(view.topology, &crew));
+                .for_each(|asymmetry| asymmetry.record_alone(view.topology, &crew));
         } else {
-            self.learn(view.topology, &crew);
+            self.learn_from_quantum(view.topology, &crew);
         }
         let measures = self.corrects || self.asymmetry.is_some();
-        if measures && self.isolation.is_due() && self.partners.still_hold(&crew) {
+        if measures && self.isolation.is_due() && self.partners.is_valid_for(&crew) {
             self.measure_alone(view, &crew, rng, &mut decision);
             return decision;
         }
         self.isolation.count_quantum();
-        self.pair(view, &crew, &mut decision);
+        self.pair_threads(view, &crew, &mut decision);
         decision
     }
 }
 
-impl Symbiotic {
+impl SymbioticPolicy {
     /// Learns from the last quantum: stacks alone, and corrections of the prediction.
-    fn learn(&mut self, topology: &Topology, crew: &Crew<'_>) {
+    fn learn_from_quantum(&mut self, topology: &Topology, crew: &GroupedThreads<'_>) {
         if self.isolation.is_fresh() {
             return;
         }
         self.stacks.update(&self.trained, topology, crew);
-        self.halves.iter_mut().for_each(|halves| halves.note(crew));
+        self.halves
+            .iter_mut()
+            .for_each(|halves| halves.record_quantum(crew));
         if self.corrects {
             let asymmetry = self.asymmetry.as_ref();
             let faster = |thread: &ThreadObservation, than: usize| {
                 let here = asymmetry.zip(core_of(topology, thread));
                 here.map_or(1.0, |(learnt, core)| learnt.slowdown(thread.id, than, core))
             };
-            self.actual.correct(crew, &self.partners, faster);
+            self.actual
+                .correct_predictions(crew, &self.partners, faster);
         }
     }
 
@@ -192,7 +208,7 @@ impl Symbiotic {
     fn measure_alone(
         &mut self,
         view: View<'_>,
-        crew: &Crew<'_>,
+        crew: &GroupedThreads<'_>,
         rng: &mut PolicyRng,
         decision: &mut Decision,
     ) {
@@ -200,20 +216,20 @@ impl Symbiotic {
         let drawn = self.asymmetry.as_ref();
         let cores = drawn.map(|_| asymmetry::random_cores(view.topology, crew, groups, rng));
         self.isolation
-            .begin(view, crew, groups, cores.as_deref(), decision);
+            .begin_measurement(view, crew, groups, cores.as_deref(), decision);
     }
 
-    fn pair(&mut self, view: View<'_>, crew: &Crew<'_>, decision: &mut Decision) {
-        let Some(stacks) = self.stacks.of(crew) else {
+    fn pair_threads(&mut self, view: View<'_>, crew: &GroupedThreads<'_>, decision: &mut Decision) {
+        let Some(stacks) = self.stacks.member_stacks(crew) else {
             let note = "no cycle stack of any active thread is known yet: all are left to the OS";
             decision.report.notes.push(note.to_owned());
             crew.members
                 .iter()
-                .for_each(|t| leave(t, "no stack is known yet", decision));
+                .for_each(|t| leave_to_os(t, "no stack is known yet", decision));
             return;
         };
         let domains = self.domains(view.topology, crew);
-        self.partners.choose(
+        self.partners.choose_groups(
             crew,
             &stacks,
             &self.trained,
@@ -223,12 +239,12 @@ impl Symbiotic {
         );
         if let Some(asymmetry) = &self.asymmetry {
             let groups = (&self.partners, self.objective);
-            asymmetry::seat(view.topology, crew, groups, asymmetry, decision);
+            asymmetry::place_groups(view.topology, crew, groups, asymmetry, decision);
             return;
         }
         let (partners, groups) = (&self.partners, self.partners.groups());
-        let wanted = |group: usize, core: usize| inside(&domains, &groups[group], core);
-        seat(
+        let wanted = |group: usize, core: usize| is_in_own_domain(&domains, &groups[group], core);
+        place_groups(
             view.topology,
             crew,
             groups,
@@ -239,15 +255,15 @@ impl Symbiotic {
     }
 
     /// The nodes, each with its threads; both halves; or the whole machine at once.
-    fn domains(&mut self, topology: &Topology, crew: &Crew<'_>) -> Vec<Domain> {
+    fn domains(&mut self, topology: &Topology, crew: &GroupedThreads<'_>) -> Vec<FillDomain> {
         match (&mut self.homes, &self.halves) {
-            (Some(homes), _) => homes.domains(topology, crew),
+            (Some(homes), _) => homes.divide_by_node(topology, crew),
             (None, Some(halves)) => halves.domains(topology, crew),
-            (None, None) => vec![Domain::whole(topology, crew)],
+            (None, None) => vec![FillDomain::from_topology(topology, crew)],
         }
     }
 
-    fn forget_who_is_gone(&mut self, observation: &Observation) {
+    fn forget_exited(&mut self, observation: &Observation) {
         let is_here = |id: ThreadId| observation.thread(id).is_some();
         self.homes
             .iter_mut()
@@ -261,7 +277,7 @@ impl Symbiotic {
     }
 }
 
-fn unfit(why: impl Into<String>) -> PolicyError {
+fn unfit_error(why: impl Into<String>) -> PolicyError {
     PolicyError::Unfit {
         policy: INFO.name,
         why: why.into(),

@@ -1,10 +1,10 @@
 //! Objective that pairs are chosen for.
 
-use crate::policy::{Options, PolicyError};
+use crate::policy::{PolicyError, PolicyOptions};
 
 /// The cost of a slowdown; the sum over all threads is made least.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Objective {
+pub enum SlowdownObjective {
     /// The slowdown itself, as in the paper (section 5.3): the least ANTT.
     Slowdown,
     /// Loss of throughput by it: the most STP.
@@ -13,20 +13,20 @@ pub enum Objective {
     Fairness,
 }
 
-const WORDS: [(&str, Objective); 3] = [
-    ("slowdown", Objective::Slowdown),
-    ("throughput", Objective::Throughput),
-    ("fairness", Objective::Fairness),
+const WORDS: [(&str, SlowdownObjective); 3] = [
+    ("slowdown", SlowdownObjective::Slowdown),
+    ("throughput", SlowdownObjective::Throughput),
+    ("fairness", SlowdownObjective::Fairness),
 ];
 
-impl Objective {
+impl SlowdownObjective {
     /// The objective by its word; none for any other.
-    pub fn named(word: &str) -> Option<Self> {
+    pub fn from_name(word: &str) -> Option<Self> {
         let found = WORDS.iter().find(|(known, _)| *known == word);
         found.map(|(_, objective)| *objective)
     }
 
-    pub(super) fn of(options: &Options<'_>) -> Result<Self, PolicyError> {
+    pub(super) fn from_options(options: &PolicyOptions<'_>) -> Result<Self, PolicyError> {
         options.one_of("objective", &WORDS, "slowdown, throughput or fairness")
     }
 

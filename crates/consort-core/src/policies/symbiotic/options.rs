@@ -1,7 +1,7 @@
 //! The options of `symbiotic`.
 
 use super::INFO;
-use crate::policy::{OptionInfo, Options, PolicyError};
+use crate::policy::{OptionInfo, PolicyError, PolicyOptions};
 
 pub(super) const OPTIONS: &[OptionInfo] = &[
     OptionInfo {
@@ -63,7 +63,7 @@ pub(super) enum CoreAsymmetry {
 }
 
 impl CoreAsymmetry {
-    pub(super) fn of(options: &Options<'_>) -> Result<Self, PolicyError> {
+    pub(super) fn from_options(options: &PolicyOptions<'_>) -> Result<Self, PolicyError> {
         let words = [
             ("false", Self::Ignored),
             ("first-half", Self::FirstHalf),
@@ -76,7 +76,7 @@ impl CoreAsymmetry {
 /// Reads the option `numa`. Returns true where threads stay on their nodes: then cores of other
 /// nodes are never used, and nothing can be learnt of them.
 pub(super) fn keeps_home(
-    options: &Options<'_>,
+    options: &PolicyOptions<'_>,
     asymmetry: CoreAsymmetry,
 ) -> Result<bool, PolicyError> {
     let asked = options.flag("numa")?;

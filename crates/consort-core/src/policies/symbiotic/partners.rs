@@ -1,12 +1,12 @@
 //! Choice of the threads that share a core.
 
-use super::objective::Objective;
-use super::trained::Trained;
+use super::machine_model::MachineModel;
+use super::objective::SlowdownObjective;
 use crate::ids::ThreadId;
-use crate::matching::{self, Costs, Shape};
+use crate::matching::{self, GroupRoom, PairCosts};
 use crate::model::{Corrections, PairSlowdowns};
 use crate::plan::{Fact, Reason};
-use crate::policies::grouping::{Crew, Domain};
+use crate::policies::grouping::{FillDomain, GroupedThreads};
 use std::collections::BTreeMap;
 
 /// Most swaps, per thread, that the search for groups of more than two tries.
@@ -14,7 +14,7 @@ const SWAPS_PER_THREAD: usize = 200;
 
 /// Prediction for a thread, before correction.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Prediction {
+pub(super) struct SlowdownPrediction {
     pub(super) co_runners: Vec<ThreadId>,
     pub(super) slowdown: f64,
     /// Factor by which the prediction of its performance was multiplied.
@@ -26,9 +26,9 @@ pub(super) struct Prediction {
 pub(super) struct Partners {
     /// Threads of each group, as indices into the crew.
     groups: Vec<Vec<usize>>,
-    predictions: BTreeMap<ThreadId, Prediction>,
+    predictions: BTreeMap<ThreadId, SlowdownPrediction>,
     pairs: PairSlowdowns,
-    costs: Costs,
+    costs: PairCosts,
 }
 
 impl Partners {
@@ -40,7 +40,7 @@ impl Partners {
         self.predictions.contains_key(&thread)
     }
 
-    pub(super) fn prediction(&self, thread: ThreadId) -> Option<&Prediction> {
+    pub(super) fn prediction(&self, thread: ThreadId) -> Option<&SlowdownPrediction> {
         let prediction = self.predictions.get(&thread);
         prediction.filter(|p| !p.co_runners.is_empty())
     }
@@ -57,7 +57,7 @@ impl Partners {
 
     /// Returns true where the groups of the last decision are of just these threads, so that its
     /// indices are those of this crew.
-    pub(super) fn still_hold(&self, crew: &Crew<'_>) -> bool {
+    pub(super) fn is_valid_for(&self, crew: &GroupedThreads<'_>) -> bool {
         let grouped: usize = self.groups.iter().map(Vec::len).sum();
         let same = crew.members.iter().all(|thread| self.has(thread.id));
         grouped > 0 && grouped == crew.members.len() && same
@@ -65,14 +65,14 @@ impl Partners {
 
     /// Groups of the least predicted cost inside each domain; `stacks` are those of the members,
     /// one after another.
-    pub(super) fn choose(
+    pub(super) fn choose_groups(
         &mut self,
-        crew: &Crew<'_>,
+        crew: &GroupedThreads<'_>,
         stacks: &[f64],
-        trained: &Trained,
+        trained: &MachineModel,
         corrections: &Corrections,
-        objective: Objective,
-        domains: &[Domain],
+        objective: SlowdownObjective,
+        domains: &[FillDomain],
     ) {
         self.groups.clear();
         self.predictions.clear();
@@ -80,23 +80,23 @@ impl Partners {
             let own = |&i: &usize| stacks.chunks(trained.components().max(1)).nth(i);
             let stacks = domain.members.iter().filter_map(own).flatten();
             let ids = domain.members.iter().map(|&i| crew.members[i].id);
-            let chooser = Chooser {
+            let chooser = GroupChooser {
                 ids: &ids.collect::<Vec<ThreadId>>(),
                 stacks: &stacks.copied().collect::<Vec<f64>>(),
                 trained,
                 corrections,
                 objective,
             };
-            self.choose_in(domain, &chooser);
+            self.choose_in_domain(domain, &chooser);
         }
     }
 
-    fn choose_in(&mut self, domain: &Domain, chooser: &Chooser<'_>) {
+    fn choose_in_domain(&mut self, domain: &FillDomain, chooser: &GroupChooser<'_>) {
         let cores = domain.cores.len();
         let groups = if chooser.ids.len() <= 2 * cores {
-            chooser.pairs(cores, &mut self.pairs, &mut self.costs)
+            chooser.choose_pairs(cores, &mut self.pairs, &mut self.costs)
         } else {
-            chooser.groups(cores)
+            chooser.choose_groups(cores)
         };
         self.predictions.extend(chooser.predictions(&groups));
         let in_crew = |group: Vec<usize>| group.into_iter().map(|i| domain.members[i]).collect();
@@ -104,7 +104,12 @@ impl Partners {
     }
 
     /// Returns the reason why a member is in its group.
-    pub(super) fn reason(&self, crew: &Crew<'_>, group: &[usize], member: usize) -> Reason {
+    pub(super) fn reason(
+        &self,
+        crew: &GroupedThreads<'_>,
+        group: &[usize],
+        member: usize,
+    ) -> Reason {
         let prediction = self.predictions.get(&crew.members[member].id);
         let others = group.iter().filter(|&&i| i != member);
         let names: Vec<&str> = others.map(|&i| &*crew.members[i].name).collect();
@@ -123,7 +128,7 @@ impl Partners {
     }
 }
 
-fn facts(prediction: &Prediction) -> Vec<Fact> {
+fn facts(prediction: &SlowdownPrediction) -> Vec<Fact> {
     let fact = |name: &'static str, value, unit: &'static str| Fact {
         name: name.into(),
         value,
@@ -140,40 +145,45 @@ fn facts(prediction: &Prediction) -> Vec<Fact> {
 }
 
 /// Inputs of one choice.
-struct Chooser<'a> {
+struct GroupChooser<'a> {
     ids: &'a [ThreadId],
     stacks: &'a [f64],
-    trained: &'a Trained,
+    trained: &'a MachineModel,
     corrections: &'a Corrections,
-    objective: Objective,
+    objective: SlowdownObjective,
 }
 
-impl Chooser<'_> {
+impl GroupChooser<'_> {
     /// Pairs threads, at most two per core, at the least cost; threads as they come where there is
     /// no such model.
-    fn pairs(&self, cores: usize, pairs: &mut PairSlowdowns, costs: &mut Costs) -> Vec<Vec<usize>> {
+    fn choose_pairs(
+        &self,
+        cores: usize,
+        pairs: &mut PairSlowdowns,
+        costs: &mut PairCosts,
+    ) -> Vec<Vec<usize>> {
         let alone = vec![self.objective.cost(1.0); self.ids.len()];
         let predicted = self
             .trained
             .level(2)
             .map(|level| level.pairs_into(self.stacks, pairs));
         let Some(Ok(())) = predicted else {
-            return in_order(self.ids.len(), cores);
+            return groups_in_order(self.ids.len(), cores);
         };
         self.corrections.apply(self.ids, pairs);
         let filled = costs.refill(self.ids.len(), |first, row| {
-            pairs.costs_after(first, |slowdown| self.objective.cost(slowdown), row);
+            pairs.fill_costs_after(first, |slowdown| self.objective.cost(slowdown), row);
         });
         let matched = filled.and_then(|()| matching::pairs(costs, &alone, cores));
         match matched {
-            Ok(pairing) => pairing.pairs.into_iter().map(group).collect(),
-            Err(_) => in_order(self.ids.len(), cores),
+            Ok(pairing) => pairing.pairs.into_iter().map(pair_members).collect(),
+            Err(_) => groups_in_order(self.ids.len(), cores),
         }
     }
 
     /// Groups threads, more than two per core.
-    fn groups(&self, cores: usize) -> Vec<Vec<usize>> {
-        let shape = Shape {
+    fn choose_groups(&self, cores: usize) -> Vec<Vec<usize>> {
+        let shape = GroupRoom {
             cores,
             ways: self.ids.len().div_ceil(cores.max(1)),
             swaps: SWAPS_PER_THREAD * self.ids.len(),
@@ -185,11 +195,14 @@ impl Chooser<'_> {
             };
             members.iter().map(one).sum()
         };
-        let found = matching::groups(self.ids.len(), shape, cost);
-        found.map_or_else(|_| in_order(self.ids.len(), cores), |found| found.groups)
+        let found = matching::group_threads(self.ids.len(), shape, cost);
+        found.map_or_else(
+            |_| groups_in_order(self.ids.len(), cores),
+            |found| found.groups,
+        )
     }
 
-    fn predictions(&self, groups: &[Vec<usize>]) -> BTreeMap<ThreadId, Prediction> {
+    fn predictions(&self, groups: &[Vec<usize>]) -> BTreeMap<ThreadId, SlowdownPrediction> {
         let of_group = |group: &Vec<usize>| {
             let of_one = |&i: &usize| {
                 let (slowdown, factor) = self.slowdown(i, group);
@@ -197,7 +210,7 @@ impl Chooser<'_> {
                 let co_runners = others.map(|&other| self.ids[other]).collect();
                 (
                     self.ids[i],
-                    Prediction {
+                    SlowdownPrediction {
                         co_runners,
                         slowdown,
                         factor,
@@ -238,12 +251,12 @@ impl Chooser<'_> {
     }
 }
 
-fn group((first, second): (usize, Option<usize>)) -> Vec<usize> {
+fn pair_members((first, second): (usize, Option<usize>)) -> Vec<usize> {
     std::iter::once(first).chain(second).collect()
 }
 
 /// Threads dealt to cores in their order.
-fn in_order(threads: usize, cores: usize) -> Vec<Vec<usize>> {
+fn groups_in_order(threads: usize, cores: usize) -> Vec<Vec<usize>> {
     let cores = cores.max(1);
     let mut groups = vec![Vec::new(); cores.min(threads)];
     (0..threads).for_each(|thread| groups[thread % cores].push(thread));

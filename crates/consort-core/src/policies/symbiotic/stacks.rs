@@ -1,23 +1,28 @@
 //! Each thread's cycle stack alone, from those seen together.
 
-use super::trained::Trained;
+use super::machine_model::MachineModel;
 use crate::ids::ThreadId;
-use crate::policies::grouping::Crew;
+use crate::policies::grouping::GroupedThreads;
 use crate::topology::Topology;
 use std::collections::BTreeMap;
 
 /// The last estimate of each thread's stack alone on a core.
 #[derive(Debug, Default)]
-pub(super) struct Stacks(BTreeMap<ThreadId, Vec<f64>>);
+pub(super) struct AloneStacks(BTreeMap<ThreadId, Vec<f64>>);
 
-impl Stacks {
+impl AloneStacks {
     pub(super) fn retain(&mut self, is_here: impl Fn(ThreadId) -> bool) {
         self.0.retain(|&id, _| is_here(id));
     }
 
     /// Inverts what was measured, core by core. Threads whose stack is not known take no part, as
     /// though they were not there.
-    pub(super) fn update(&mut self, trained: &Trained, topology: &Topology, crew: &Crew<'_>) {
+    pub(super) fn update(
+        &mut self,
+        trained: &MachineModel,
+        topology: &Topology,
+        crew: &GroupedThreads<'_>,
+    ) {
         let mut by_core: BTreeMap<usize, Vec<(ThreadId, Vec<f64>)>> = BTreeMap::new();
         for thread in &crew.members {
             let stack = thread.sample.stack.as_ref();
@@ -28,17 +33,17 @@ impl Stacks {
             }
         }
         for measured in by_core.into_values() {
-            self.invert(trained, measured);
+            self.invert_stacks(trained, measured);
         }
     }
 
     /// The stacks of one core; as they are where the model knows of no such number of threads.
-    fn invert(&mut self, trained: &Trained, measured: Vec<(ThreadId, Vec<f64>)>) {
+    fn invert_stacks(&mut self, trained: &MachineModel, measured: Vec<(ThreadId, Vec<f64>)>) {
         let stacks: Vec<&[f64]> = measured.iter().map(|(_, shares)| &shares[..]).collect();
         let level = trained.level(stacks.len().max(2));
         let inverse = level.and_then(|level| level.invert(&stacks).ok());
         let alone: Vec<Option<Vec<f64>>> = (0..stacks.len())
-            .map(|thread| Some(inverse.as_ref()?.own(thread).to_vec()))
+            .map(|thread| Some(inverse.as_ref()?.st_stack(thread).to_vec()))
             .collect();
         for ((id, shares), alone) in measured.into_iter().zip(alone) {
             self.0.insert(id, alone.unwrap_or(shares));
@@ -47,7 +52,7 @@ impl Stacks {
 
     /// The stacks of all members, one after another; the mean of the others for one that is not
     /// known, and none where no stack is.
-    pub(super) fn of(&self, crew: &Crew<'_>) -> Option<Vec<f64>> {
+    pub(super) fn member_stacks(&self, crew: &GroupedThreads<'_>) -> Option<Vec<f64>> {
         let known: Vec<Option<&Vec<f64>>> = crew
             .members
             .iter()

@@ -1,10 +1,10 @@
 use crate::ids::{PuId, ThreadId};
-use crate::model::{Level, Model, Parameters, Provenance};
+use crate::model::{ComponentParameters, InterferenceModel, LevelParameters, Provenance};
 use crate::plan::{Decision, Placement};
 use crate::policies;
 use crate::policy::{Policy, PolicyError, PolicyRng, PolicySpec, View};
 use crate::sample::{Observation, Reading};
-use crate::signal::{Offers, Signal, Tier};
+use crate::signal::{Signal, SignalOffers, Tier};
 use crate::stack::CycleStack;
 use crate::testing::{INTERVAL_NS, observation, thread_id};
 use crate::topology::Topology;
@@ -15,8 +15,8 @@ const STACK: [&str; 2] = ["base", "memory"];
 const MACHINE: &str = "test machine";
 
 /// Threads disturb each other where they are alike, in memory far more than in base.
-fn parameters() -> Vec<Parameters> {
-    let of = |delta| Parameters {
+fn parameters() -> Vec<ComponentParameters> {
+    let of = |delta| ComponentParameters {
         alpha: 0.0,
         beta: 1.0,
         gamma: 0.0,
@@ -25,9 +25,9 @@ fn parameters() -> Vec<Parameters> {
     vec![of(0.2), of(1.0)]
 }
 
-fn model() -> Model {
-    let level = |ways| Level::new(ways, parameters()).unwrap();
-    Model {
+fn model() -> InterferenceModel {
+    let level = |ways| LevelParameters::new(ways, parameters()).unwrap();
+    InterferenceModel {
         name: "test".to_owned(),
         machine: MACHINE.to_owned(),
         components: STACK.map(str::to_owned).to_vec(),
@@ -36,14 +36,14 @@ fn model() -> Model {
     }
 }
 
-pub(super) fn offers(tier: Tier) -> Offers {
+pub(super) fn offers(tier: Tier) -> SignalOffers {
     let signals = [
         Signal::CpuTime,
         Signal::CycleStack,
         Signal::Cycles,
         Signal::Instructions,
     ];
-    let mut offers: Offers = signals.into_iter().map(|signal| (signal, tier)).collect();
+    let mut offers: SignalOffers = signals.into_iter().map(|signal| (signal, tier)).collect();
     offers.set_machine(MACHINE);
     offers.set_stack(STACK.map(Into::into).to_vec());
     offers
@@ -107,9 +107,9 @@ impl World {
             [sum[0] + stack[0], sum[1] + stack[1]]
         });
         let mut out = [0.0; 2];
-        Level::new(4, parameters())
+        LevelParameters::new(4, parameters())
             .unwrap()
-            .together(&self.alone(thread), &sum, &mut out);
+            .predict_stack(&self.alone(thread), &sum, &mut out);
         out
     }
 
@@ -125,9 +125,10 @@ impl World {
             let amounts = STACK.into_iter().zip(self.together(i));
             thread.sample.stack = Some((CycleStack::from_amounts(amounts), Tier::Counters));
             let mut set = |signal, value| {
-                thread
-                    .sample
-                    .set(signal, Reading::whole(value, Tier::Counters, INTERVAL_NS));
+                thread.sample.set(
+                    signal,
+                    Reading::fully_counted(value, Tier::Counters, INTERVAL_NS),
+                );
             };
             set(Signal::Cycles, 1e9);
             let farther = (self.memory[i] * self.farther[self.core(i)]).exp();
@@ -237,7 +238,7 @@ fn what_comes_out_differently_corrects_predictions() {
         let mut observation = world.observe();
         if hurts(&world) {
             quanta_together += 1;
-            let reading = Reading::whole(0.55e9, Tier::Counters, INTERVAL_NS);
+            let reading = Reading::fully_counted(0.55e9, Tier::Counters, INTERVAL_NS);
             observation.threads[3]
                 .sample
                 .set(Signal::Instructions, reading);
@@ -297,7 +298,7 @@ fn threads_beyond_the_places_are_left_to_the_system() {
 
 #[test]
 fn machines_on_which_it_is_of_no_use_are_refused() {
-    let refusal = |topology: &Topology, offers: &Offers, text: &str| -> String {
+    let refusal = |topology: &Topology, offers: &SignalOffers, text: &str| -> String {
         let opened = policies::open(topology, offers, &spec(text));
         opened.err().unwrap().to_string()
     };

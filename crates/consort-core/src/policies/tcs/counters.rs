@@ -20,15 +20,15 @@ pub(super) enum Arithmetic {
 
 /// A criticality; those of one arithmetic can be compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Weight {
+pub(super) enum CriticalityValue {
     /// ns per instruction.
     Real(f64),
     /// The hardware's number for it: larger is more critical.
     Whole(u64),
 }
 
-impl Weight {
-    pub(super) fn order(&self, other: &Self) -> Ordering {
+impl CriticalityValue {
+    pub(super) fn compare(&self, other: &Self) -> Ordering {
         match (self, other) {
             (Self::Real(a), Self::Real(b)) => a.total_cmp(b),
             (Self::Whole(a), Self::Whole(b)) => a.cmp(b),
@@ -38,7 +38,7 @@ impl Weight {
     }
 
     /// Reverses the order, for those who want the least critical.
-    pub(super) fn reversed(self) -> Self {
+    pub(super) fn reverse(self) -> Self {
         match self {
             Self::Real(weight) => Self::Real(-weight),
             Self::Whole(weight) => Self::Whole(u64::MAX - weight),
@@ -48,15 +48,15 @@ impl Weight {
 
 impl Arithmetic {
     /// No criticality.
-    pub(super) fn zero(self) -> Weight {
+    pub(super) fn zero(self) -> CriticalityValue {
         match self {
-            Self::Real => Weight::Real(0.0),
-            Self::Integer => Weight::Whole(0),
+            Self::Real => CriticalityValue::Real(0.0),
+            Self::Integer => CriticalityValue::Whole(0),
         }
     }
 
     /// Value of a counter after so much more; both are exact in 53 bits.
-    pub(super) fn count(self, counter: f64, more: f64) -> f64 {
+    pub(super) fn add_to_counter(self, counter: f64, more: f64) -> f64 {
         match self {
             Self::Real => counter + more,
             Self::Integer => (counter + libm::round(more)).min(MOST),
@@ -65,27 +65,27 @@ impl Arithmetic {
 
     /// Short-term criticality: quantum over instructions. All quanta are alike, so that the
     /// hardware compares the instructions: the fewer, the more critical.
-    pub(super) fn short_term(self, quantum_ns: u64, done: f64) -> Weight {
+    pub(super) fn short_term_criticality(self, quantum_ns: u64, done: f64) -> CriticalityValue {
         match self {
-            Self::Real => Weight::Real(quantum_ns as f64 / done),
-            Self::Integer => Weight::Whole(u64::MAX - done as u64),
+            Self::Real => CriticalityValue::Real(quantum_ns as f64 / done),
+            Self::Integer => CriticalityValue::Whole(u64::MAX - done as u64),
         }
     }
 }
 
 /// Long-term criticality of a software thread.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Criticality {
+pub(super) struct LongTermCriticality {
     arithmetic: Arithmetic,
     /// Active intervals over the instructions committed in them, ns per instruction, summed.
-    sum: Weight,
+    sum: CriticalityValue,
     /// Length of the active interval so far, ns.
     active_ns: f64,
     /// Instructions committed in it.
     done: f64,
 }
 
-impl Criticality {
+impl LongTermCriticality {
     pub(super) fn new(arithmetic: Arithmetic) -> Self {
         Self {
             arithmetic,
@@ -96,23 +96,27 @@ impl Criticality {
     }
 
     /// The sum over the intervals that have ended.
-    pub(super) fn sum(&self) -> Weight {
+    pub(super) fn sum(&self) -> CriticalityValue {
         self.sum
     }
 
-    pub(super) fn run(&mut self, interval_ns: u64, done: f64) {
-        self.active_ns = self.arithmetic.count(self.active_ns, interval_ns as f64);
-        self.done = self.arithmetic.count(self.done, done);
+    pub(super) fn add_interval(&mut self, interval_ns: u64, done: f64) {
+        self.active_ns = self
+            .arithmetic
+            .add_to_counter(self.active_ns, interval_ns as f64);
+        self.done = self.arithmetic.add_to_counter(self.done, done);
     }
 
     /// Ends the active interval; one without instructions adds nothing.
-    pub(super) fn stop(&mut self) {
+    pub(super) fn end_interval(&mut self) {
         if self.done > 0.0 {
             self.sum = match self.sum {
-                Weight::Real(sum) => Weight::Real(sum + self.active_ns / self.done),
-                Weight::Whole(sum) => {
+                CriticalityValue::Real(sum) => {
+                    CriticalityValue::Real(sum + self.active_ns / self.done)
+                }
+                CriticalityValue::Whole(sum) => {
                     let quotient = ((self.active_ns as u64) << FRACTION_BITS) / self.done as u64;
-                    Weight::Whole(sum.saturating_add(quotient))
+                    CriticalityValue::Whole(sum.saturating_add(quotient))
                 }
             };
         }
@@ -125,11 +129,11 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn sum(intervals: &[(u64, f64)], arithmetic: Arithmetic) -> Weight {
-        let mut own = Criticality::new(arithmetic);
+    fn sum(intervals: &[(u64, f64)], arithmetic: Arithmetic) -> CriticalityValue {
+        let mut own = LongTermCriticality::new(arithmetic);
         for &(ns, done) in intervals {
-            own.run(ns, done);
-            own.stop();
+            own.add_interval(ns, done);
+            own.end_interval();
         }
         own.sum()
     }
@@ -137,13 +141,16 @@ mod tests {
     #[test]
     fn integers_saturate_and_are_rounded_down() {
         let of = |intervals: &[_]| sum(intervals, Arithmetic::Integer);
-        assert_eq!(of(&[(1, 3.0)]), Weight::Whole(65536 / 3));
-        assert_eq!(of(&[(7, 0.0), (0, 5.0)]), Weight::Whole(0));
+        assert_eq!(of(&[(1, 3.0)]), CriticalityValue::Whole(65536 / 3));
+        assert_eq!(of(&[(7, 0.0), (0, 5.0)]), CriticalityValue::Whole(0));
         let long = u64::from(u32::MAX) + 9;
-        assert_eq!(of(&[(long, 1.0)]), Weight::Whole((1 << 48) - (1 << 16)));
-        assert_eq!(Arithmetic::Integer.count(MOST - 1.0, 5.0), MOST);
+        assert_eq!(
+            of(&[(long, 1.0)]),
+            CriticalityValue::Whole((1 << 48) - (1 << 16))
+        );
+        assert_eq!(Arithmetic::Integer.add_to_counter(MOST - 1.0, 5.0), MOST);
         let many = vec![(long, 1.0); 70_000];
-        assert_eq!(of(&many), Weight::Whole(u64::MAX));
+        assert_eq!(of(&many), CriticalityValue::Whole(u64::MAX));
     }
 
     proptest! {
@@ -156,7 +163,7 @@ mod tests {
                 sum(&intervals, Arithmetic::Real),
                 sum(&intervals, Arithmetic::Integer),
             );
-            let (Weight::Real(real), Weight::Whole(whole)) = (real, whole) else {
+            let (CriticalityValue::Real(real), CriticalityValue::Whole(whole)) = (real, whole) else {
                 return Err(TestCaseError::fail("a sum in the other arithmetic"));
             };
             let whole = whole as f64 / 65536.0;

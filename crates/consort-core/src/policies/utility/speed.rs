@@ -1,6 +1,6 @@
 //! Speed of a thread on a large core over that on a small one.
 
-use super::super::asymmetric::{Group, Seat};
+use super::super::asymmetric::{LogicalCore, LogicalCoreGroup};
 use crate::ids::ThreadId;
 use std::collections::BTreeMap;
 
@@ -10,17 +10,17 @@ const UNKNOWN_RATIO: f64 = 2.0;
 
 /// Work done on one kind of core, recent work counting most.
 #[derive(Clone, Copy, Debug, Default)]
-struct Stay {
+struct CoreKindWork {
     instructions: f64,
     ns: f64,
 }
 
-impl Stay {
+impl CoreKindWork {
     fn rate(self) -> Option<f64> {
         (self.instructions > 0.0 && self.ns > 0.0).then(|| self.instructions / self.ns)
     }
 
-    fn fade(&mut self) {
+    fn halve_counts(&mut self) {
         self.instructions *= 0.5;
         self.ns *= 0.5;
     }
@@ -28,24 +28,24 @@ impl Stay {
 
 /// Work of each thread on large and on small cores.
 #[derive(Debug, Default)]
-pub(super) struct Speeds {
-    stays: BTreeMap<ThreadId, [Stay; 2]>,
+pub(super) struct ThreadSpeeds {
+    stays: BTreeMap<ThreadId, [CoreKindWork; 2]>,
     /// Large/small ratio when the last quantum ended, of threads that were on both. It holds for a
     /// quantum: renewed at every interval, the refill after an exchange lowered it at once, and
     /// threads were exchanged back and forth (seen in runs of ocean.cont, not foreseen).
     ratios: BTreeMap<ThreadId, f64>,
 }
 
-impl Speeds {
+impl ThreadSpeeds {
     /// Adds an interval.
-    pub(super) fn add(&mut self, groups: &[Group<'_>]) {
+    pub(super) fn add_interval(&mut self, groups: &[LogicalCoreGroup<'_>]) {
         for group in groups {
-            group.large.iter().for_each(|seat| self.add_seat(seat, 0));
-            group.small.iter().for_each(|seat| self.add_seat(seat, 1));
+            group.large.iter().for_each(|seat| self.add_core(seat, 0));
+            group.small.iter().for_each(|seat| self.add_core(seat, 1));
         }
     }
 
-    fn add_seat(&mut self, seat: &Seat<'_>, kind: usize) {
+    fn add_core(&mut self, seat: &LogicalCore<'_>, kind: usize) {
         for ran in &seat.ran {
             let stay = &mut self.stays.entry(ran.thread).or_default()[kind];
             stay.instructions += ran.progress;
@@ -55,14 +55,14 @@ impl Speeds {
 
     /// Ends a quantum: finds the ratios for the next, in which all earlier work weighs half as
     /// much.
-    pub(super) fn turn_over(&mut self) {
-        let ratio = |[large, small]: [Stay; 2]| Some(large.rate()? / small.rate()?);
+    pub(super) fn end_quantum(&mut self) {
+        let ratio = |[large, small]: [CoreKindWork; 2]| Some(large.rate()? / small.rate()?);
         let stays = self.stays.iter();
         self.ratios = stays
             .filter_map(|(thread, stays)| Some((*thread, ratio(*stays)?)))
             .collect();
         let all = self.stays.values_mut().flatten();
-        all.for_each(Stay::fade);
+        all.for_each(CoreKindWork::halve_counts);
     }
 
     /// The part of a thread's time on a small core that a large one takes away, 0 to 1.
@@ -73,14 +73,14 @@ impl Speeds {
 }
 
 #[cfg(test)]
-impl Speeds {
+impl ThreadSpeeds {
     /// Rates on large and small cores, instructions per ns.
     pub(super) fn set(&mut self, thread: ThreadId, large: f64, small: f64) {
-        let stay = |instructions| Stay {
+        let stay = |instructions| CoreKindWork {
             instructions,
             ns: 1.0,
         };
         self.stays.insert(thread, [stay(large), stay(small)]);
-        self.turn_over();
+        self.end_quantum();
     }
 }

@@ -1,7 +1,7 @@
 use super::super::asymmetric::testing::{BUSY, Bench, Did, QUANTUM_NS, bottleneck, chip};
 use super::BottleneckKind::{Barrier, Lock};
 use super::*;
-use crate::sample::Ended;
+use crate::sample::IntervalEnd;
 
 /// Threads 0 to 3 on logical cores of the same numbers, with what they committed, in thousands.
 fn all(thousands: [u32; 4]) -> [Did; 4] {
@@ -21,7 +21,10 @@ fn waiting(mut did: [Did; 4], who: &[usize]) -> [Did; 4] {
 /// Four threads that have just come, of which it is known.
 fn bench() -> Bench<Uba> {
     let mut bench = Bench::new(chip(1, 3, 1), Uba::default());
-    assert_eq!(bench.turn(&all([0; 4]), 0, Ended::Activity), [0, 1, 2, 3]);
+    assert_eq!(
+        bench.turn(&all([0; 4]), 0, IntervalEnd::Activity),
+        [0, 1, 2, 3]
+    );
     bench
 }
 
@@ -52,7 +55,7 @@ fn progress_counts_from_the_last_barrier() {
     assert_eq!(bench.quantum(&did), [1, 0, 2, 3]);
     // All go on.
     bench.tell(&[]);
-    bench.turn(&all([0; 4]), 0, Ended::Activity);
+    bench.turn(&all([0; 4]), 0, IntervalEnd::Activity);
     // Since the barrier 2 is the last. Ever since it would be 1, with 700 against 1000.
     assert_eq!(bench.quantum(&all([700, 600, 100, 800])), [1, 2, 0, 3]);
 }
@@ -82,11 +85,11 @@ fn a_bottleneck_that_few_wait_for_is_worth_less_than_a_lagging_thread() {
 fn the_effect_of_a_barrier_is_shared_among_those_that_are_late() {
     let mut rule = Uba::default();
     rule.share.insert(0, 0.6);
-    rule.follow(&[bottleneck(Barrier, (&[1, 2], &[0, 3]), 0)]);
+    rule.record_executers(&[bottleneck(Barrier, (&[1, 2], &[0, 3]), 0)]);
     assert!(rule.executers.values().all(|&effect| effect == 0.3));
     assert_eq!(rule.executers.len(), 2);
     // A barrier to which nobody has come has no late ones.
-    rule.follow(&[bottleneck(Barrier, (&[1, 2], &[]), 0)]);
+    rule.record_executers(&[bottleneck(Barrier, (&[1, 2], &[]), 0)]);
     assert!(rule.executers.is_empty());
 }
 
@@ -103,7 +106,7 @@ fn the_local_speedup_is_measured_on_both_kinds_of_cores() {
 
 #[test]
 fn a_thread_that_is_no_faster_on_the_large_core_gains_nothing() {
-    let mut speeds = Speeds::default();
+    let mut speeds = ThreadSpeeds::default();
     let thread = crate::testing::thread_id(1);
     assert_eq!(speeds.gain(thread), 0.5);
     speeds.set(thread, 4.0, 1.0);

@@ -1,38 +1,38 @@
 //! Limits of the nesting of packages, nodes, domains and cores.
 
-use super::Range;
+use super::ValueRange;
 use super::caches::SIZE_KIB;
-use crate::describe::Within;
+use crate::describe::KeyScope;
 use crate::machine::detail::PrefetchInto;
-use crate::machine::{L2Group, Layout, LlcDomainSpec, MachineSpec, PrefetchScope};
+use crate::machine::{ChipLayout, L2Group, LlcDomainSpec, MachineSpec, PrefetchScope};
 
 /// Most PUs that a machine may have.
 pub const MAX_PUS: u64 = 4096;
 
 /// Of each level within the one above.
-const COUNT: Range = (1.0, MAX_PUS as f64);
+const COUNT: ValueRange = (1.0, MAX_PUS as f64);
 
-pub(super) fn check(spec: &MachineSpec, at: &mut Within<'_>) {
+pub(super) fn check(spec: &MachineSpec, at: &mut KeyScope<'_>) {
     let layout = &spec.layout;
-    let mut here = at.at("layout");
-    counts(layout, &mut here);
+    let mut here = at.child("layout");
+    check_counts(layout, &mut here);
     check_groups(spec, &layout.cluster, &mut here);
     for (index, domain) in layout.llc_domains.iter().enumerate() {
-        check_domain(spec, domain, here.at(&format!("llc_domain[{index}]")));
+        check_domain(spec, domain, here.child(&format!("llc_domain[{index}]")));
     }
-    size(spec, &mut here);
+    check_size(spec, &mut here);
     for name in spec.core_types.keys() {
         let used = layout.groups().any(|group| group.core_type == *name);
         let message = "is in no layout.cluster; expected a core type that the chip has";
-        at.at("core_type").require(used, name, message);
+        at.child("core_type").require(used, name, message);
     }
 }
 
-fn counts(layout: &Layout, here: &mut Within<'_>) {
-    here.range("packages", layout.packages, COUNT);
-    here.range("nodes_per_package", layout.nodes_per_package, COUNT);
+fn check_counts(layout: &ChipLayout, here: &mut KeyScope<'_>) {
+    here.check_range("packages", layout.packages, COUNT);
+    here.check_range("nodes_per_package", layout.nodes_per_package, COUNT);
     if layout.llc_domains.is_empty() {
-        here.range("llc_domains_per_node", layout.llc_domains_per_node, COUNT);
+        here.check_range("llc_domains_per_node", layout.llc_domains_per_node, COUNT);
         here.require(!layout.cluster.is_empty(), "cluster", NO_CLUSTER);
         return;
     }
@@ -44,25 +44,25 @@ fn counts(layout: &Layout, here: &mut Within<'_>) {
 
 const NO_CLUSTER: &str = "is empty; expected at least one { core_type, l2_domains, cores_per_l2 }";
 
-fn check_groups(spec: &MachineSpec, groups: &[L2Group], here: &mut Within<'_>) {
+fn check_groups(spec: &MachineSpec, groups: &[L2Group], here: &mut KeyScope<'_>) {
     for (index, group) in groups.iter().enumerate() {
-        check_group(spec, group, here.at(&format!("cluster[{index}]")));
+        check_group(spec, group, here.child(&format!("cluster[{index}]")));
     }
 }
 
-fn check_domain(spec: &MachineSpec, domain: &LlcDomainSpec, mut here: Within<'_>) {
+fn check_domain(spec: &MachineSpec, domain: &LlcDomainSpec, mut here: KeyScope<'_>) {
     here.require(!domain.cluster.is_empty(), "cluster", NO_CLUSTER);
     check_groups(spec, &domain.cluster, &mut here);
     match domain.size_kib {
         None => {}
         Some(0.0) => check_without_llc(spec, domain, &mut here),
-        Some(size_kib) => here.range("size_kib", size_kib, SIZE_KIB),
+        Some(size_kib) => here.check_range("size_kib", size_kib, SIZE_KIB),
     }
 }
 
 /// Cores without a last-level cache are those of one L2, which is their last cache: an operating
 /// system takes it for the cache of the domain.
-fn check_without_llc(spec: &MachineSpec, domain: &LlcDomainSpec, here: &mut Within<'_>) {
+fn check_without_llc(spec: &MachineSpec, domain: &LlcDomainSpec, here: &mut KeyScope<'_>) {
     let l2s = domain
         .cluster
         .iter()
@@ -86,9 +86,9 @@ fn check_without_llc(spec: &MachineSpec, domain: &LlcDomainSpec, here: &mut With
     }
 }
 
-fn check_group(spec: &MachineSpec, group: &L2Group, mut here: Within<'_>) {
-    here.range("l2_domains", group.l2_domains, COUNT);
-    here.range("cores_per_l2", group.cores_per_l2, COUNT);
+fn check_group(spec: &MachineSpec, group: &L2Group, mut here: KeyScope<'_>) {
+    here.check_range("l2_domains", group.l2_domains, COUNT);
+    here.check_range("cores_per_l2", group.cores_per_l2, COUNT);
     let names = spec.core_types.keys().map(String::as_str);
     let known = spec.core_types.contains_key(&group.core_type);
     let hint = consort_core::hint(&group.core_type, names);
@@ -96,14 +96,14 @@ fn check_group(spec: &MachineSpec, group: &L2Group, mut here: Within<'_>) {
     here.require(known, "core_type", message);
 }
 
-fn size(spec: &MachineSpec, here: &mut Within<'_>) {
-    let pus = pus(spec);
+fn check_size(spec: &MachineSpec, here: &mut KeyScope<'_>) {
+    let pus = count_pus(spec);
     let message = format!("makes {pus} PUs; expected at most {MAX_PUS}");
     here.require(pus <= MAX_PUS, "", message);
 }
 
 /// PUs of the machine; what overflows counts as the most.
-fn pus(spec: &MachineSpec) -> u64 {
+fn count_pus(spec: &MachineSpec) -> u64 {
     let layout = &spec.layout;
     let group = |group: &L2Group| {
         let core = spec.core_types.get(&group.core_type);

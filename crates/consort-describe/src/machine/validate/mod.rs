@@ -14,27 +14,27 @@ mod uncore;
 mod units;
 
 use super::spec::MachineSpec;
-use crate::describe::{Problems, Within};
+use crate::describe::{KeyScope, Problems};
 
 pub use layout::MAX_PUS;
 
 /// The least and the most.
-type Range = (f64, f64);
+type ValueRange = (f64, f64);
 
 /// Notes all that is wrong with a machine.
 pub fn validate(spec: &MachineSpec, problems: &mut Problems) {
-    let mut at = Within::new(problems, "");
-    names(spec, &mut at);
+    let mut at = KeyScope::new(problems, "");
+    check_names(spec, &mut at);
     layout::check(spec, &mut at);
     for (name, core) in &spec.core_types {
-        cores::check(core, at.at("core_type").at(name));
+        cores::check(core, at.child("core_type").child(name));
     }
     uncore::check(spec, &mut at);
-    pmu::check(&spec.pmu, at.at("pmu"));
+    pmu::check(&spec.pmu, at.child("pmu"));
 }
 
 /// Names are used on command lines, in options and in key paths.
-fn names(spec: &MachineSpec, at: &mut Within<'_>) {
+fn check_names(spec: &MachineSpec, at: &mut KeyScope<'_>) {
     at.require(is_name(&spec.name), "name", NAME_RULE);
     at.require(
         !spec.title.trim().is_empty(),
@@ -42,7 +42,8 @@ fn names(spec: &MachineSpec, at: &mut Within<'_>) {
         "is empty; expected a line that says what the machine is",
     );
     for name in spec.core_types.keys() {
-        at.at("core_type").require(is_name(name), name, NAME_RULE);
+        at.child("core_type")
+            .require(is_name(name), name, NAME_RULE);
     }
 }
 

@@ -1,30 +1,30 @@
 //! Limits of a PMU.
 
-use super::Range;
-use crate::describe::Within;
-use crate::machine::{EventSpec, PmuSpec, Quantity};
+use super::ValueRange;
+use crate::describe::KeyScope;
+use crate::machine::{PmuEventSpec, PmuSpec, Quantity};
 use std::collections::BTreeSet;
 
-const PROGRAMMABLE: Range = (0.0, 256.0);
+const PROGRAMMABLE: ValueRange = (0.0, 256.0);
 /// Above a third of the value, a count tells nothing.
-const READ_NOISE: Range = (0.0, 0.3);
+const READ_NOISE: ValueRange = (0.0, 0.3);
 /// Events that can be listed; a slip of a generating script, not a PMU, makes more.
 const EVENTS: usize = 1024;
 
-pub(super) fn check(pmu: &PmuSpec, mut at: Within<'_>) {
-    at.range("programmable", pmu.programmable, PROGRAMMABLE);
-    at.range("read_noise", pmu.read_noise, READ_NOISE);
+pub(super) fn check(pmu: &PmuSpec, mut at: KeyScope<'_>) {
+    at.check_range("programmable", pmu.programmable, PROGRAMMABLE);
+    at.check_range("read_noise", pmu.read_noise, READ_NOISE);
     let message = format!(
         "has {} entries; expected at most {EVENTS}",
         pmu.events.len()
     );
     at.require(pmu.events.len() <= EVENTS, "events", message);
-    needed(pmu, &mut at);
-    names(&pmu.events, &mut at);
+    check_time_base(pmu, &mut at);
+    check_names(&pmu.events, &mut at);
 }
 
 /// Without these no sample has a time base.
-fn needed(pmu: &PmuSpec, at: &mut Within<'_>) {
+fn check_time_base(pmu: &PmuSpec, at: &mut KeyScope<'_>) {
     for (quantity, name) in [
         (Quantity::Cycles, "cycles"),
         (Quantity::Instructions, "instructions"),
@@ -38,10 +38,10 @@ fn needed(pmu: &PmuSpec, at: &mut Within<'_>) {
     at.require(pmu.programmable > 0 || all_fixed, "programmable", message);
 }
 
-fn names(events: &[EventSpec], at: &mut Within<'_>) {
+fn check_names(events: &[PmuEventSpec], at: &mut KeyScope<'_>) {
     let (mut seen, mut fixed) = (BTreeSet::new(), BTreeSet::new());
     for (index, event) in events.iter().enumerate() {
-        let mut here = at.at(&format!("events[{index}]"));
+        let mut here = at.child(&format!("events[{index}]"));
         let message = "is empty; expected the vendor's name of the event";
         here.require(!event.name.trim().is_empty(), "name", message);
         let message = format!("'{}' is there twice; expected each name once", event.name);

@@ -1,6 +1,6 @@
 //! Checks of what a program file says of short stretches.
 
-use super::{ROUNDING, mix};
+use super::{ROUNDING, check_mix};
 use crate::describe::Problems;
 use crate::program::StretchSpec;
 
@@ -8,12 +8,12 @@ pub(super) fn check(key: &str, all: Option<&[StretchSpec]>, problems: &mut Probl
     let Some(all) = all else { return };
     for (at, each) in all.iter().enumerate() {
         let key = |name: &str| format!("{key}[{at}].{name}");
-        problems.range(key("share"), each.share, 0.0, 1.0);
-        problems.range(key("operations"), each.operations, 1.0, 16.0);
-        problems.range(key("taken"), each.taken, 0.0, 1.0);
-        mix(&key("mix"), &each.mix, problems);
-        problems.range(key("multiply"), each.multiply, 0.0, each.mix.int);
-        problems.range(key("moves"), each.moves, 0.0, each.mix.vector);
+        problems.check_range(key("share"), each.share, 0.0, 1.0);
+        problems.check_range(key("operations"), each.operations, 1.0, 16.0);
+        problems.check_range(key("taken"), each.taken, 0.0, 1.0);
+        check_mix(&key("mix"), &each.mix, problems);
+        problems.check_range(key("multiply"), each.multiply, 0.0, each.mix.int);
+        problems.check_range(key("moves"), each.moves, 0.0, each.mix.vector);
     }
     let sum: f64 = all.iter().map(|each| each.share).sum();
     problems.require(

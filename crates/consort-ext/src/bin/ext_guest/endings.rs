@@ -1,8 +1,8 @@
 //! Ends of the scheduler: however it ends, everything runs on as without it.
 
-use crate::load::Load;
+use crate::load::LoadProcess;
 use crate::placing::{cores_of, manage};
-use crate::{LOOK, Outcome, QUANTUM, ensure, start, tasks};
+use crate::{GuestResult, LOOK, QUANTUM, ensure, start, tasks};
 use consort_core::{ThreadId, Topology};
 use consort_ext::{ExtPlan, Scheduler, probe};
 use nix::libc;
@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Asserts that no thread is governed, every one runs, and every mask is whole.
-pub(crate) fn as_without(topology: &Topology, threads: &[ThreadId]) -> Outcome<()> {
+pub(crate) fn assert_ungoverned(topology: &Topology, threads: &[ThreadId]) -> GuestResult<()> {
     let all = topology.pus().to_string();
     for &thread in threads {
-        ensure(!tasks::governed(thread)?, || {
+        ensure(!tasks::is_governed(thread)?, || {
             format!("{thread} is still governed")
         })?;
         let mask = tasks::mask(thread)?;
@@ -36,7 +36,10 @@ pub(crate) fn as_without(topology: &Topology, threads: &[ThreadId]) -> Outcome<(
     Ok(())
 }
 
-pub(crate) fn wait_for(what: &str, mut holds: impl FnMut() -> Outcome<bool>) -> Outcome<()> {
+pub(crate) fn wait_for(
+    what: &str,
+    mut holds: impl FnMut() -> GuestResult<bool>,
+) -> GuestResult<()> {
     let started = Instant::now();
     while !holds()? {
         ensure(started.elapsed() < PATIENCE, || {
@@ -48,8 +51,8 @@ pub(crate) fn wait_for(what: &str, mut holds: impl FnMut() -> Outcome<bool>) -> 
 }
 
 /// Kills the owner while its plan holds every thread on one core.
-pub(crate) fn killed(topology: &Topology) -> Outcome<()> {
-    let load = Load::spinning(4)?;
+pub(crate) fn kill_owner(topology: &Topology) -> GuestResult<()> {
+    let load = LoadProcess::start_spinning(4)?;
     let size = [topology.cores().len(), topology.smt()].map(|number| number.to_string());
     let mut owner = Command::new(std::env::current_exe()?)
         .args(size)
@@ -63,7 +66,7 @@ pub(crate) fn killed(topology: &Topology) -> Outcome<()> {
     BufReader::new(owner.stdout.take().ok_or("no stdout")?).read_line(&mut said)?;
     ensure(said == "holding\n", || format!("the owner said '{said}'"))?;
     let other = probe("/".as_ref())
-        .ready()
+        .check_ready()
         .map_or_else(|o| o.to_string(), |()| "ready".into());
     ensure(other.contains("'consort' is enabled"), || other.clone())?;
     owner.kill()?;
@@ -71,27 +74,27 @@ pub(crate) fn killed(topology: &Topology) -> Outcome<()> {
     wait_for("the scheduler's end", || {
         Ok(tasks::kernel_state()? == "disabled")
     })?;
-    as_without(topology, &load.threads)
+    assert_ungoverned(topology, &load.threads)
 }
 
 /// Holds a program's threads until it is killed; its process is told on the first line of stdin.
-pub(crate) fn own_forever(topology: &Topology) -> Outcome<()> {
+pub(crate) fn own_forever(topology: &Topology) -> GuestResult<()> {
     let mut line = String::new();
     std::io::stdin().read_line(&mut line)?;
     let mut scheduler = start(topology)?;
     hold(
         &mut scheduler,
         topology,
-        &tasks::threads(line.trim().parse()?, 4)?,
+        &tasks::wait_for_threads(line.trim().parse()?, 4)?,
     )?;
     println!("holding");
     loop {
-        scheduler.beat();
+        scheduler.send_heartbeat();
         std::thread::sleep(LOOK);
     }
 }
 
-fn hold(scheduler: &mut Scheduler, topology: &Topology, threads: &[ThreadId]) -> Outcome<()> {
+fn hold(scheduler: &mut Scheduler, topology: &Topology, threads: &[ThreadId]) -> GuestResult<()> {
     manage(scheduler, threads)?;
     let core = cores_of(topology).remove(0);
     scheduler.apply(&ExtPlan {
@@ -99,32 +102,32 @@ fn hold(scheduler: &mut Scheduler, topology: &Topology, threads: &[ThreadId]) ->
             .iter()
             .map(|&thread| (thread, core.clone()))
             .collect(),
-        ..ExtPlan::free(QUANTUM)
+        ..ExtPlan::unrestricted(QUANTUM)
     })?;
     Ok(())
 }
 
 /// Takes threads back one by one, then drops the scheduler; a new one can follow.
-pub(crate) fn dropped(topology: &Topology) -> Outcome<()> {
-    let load = Load::spinning(4)?;
+pub(crate) fn drop_scheduler(topology: &Topology) -> GuestResult<()> {
+    let load = LoadProcess::start_spinning(4)?;
     for _ in 0..2 {
         let mut scheduler = start(topology)?;
         hold(&mut scheduler, topology, &load.threads)?;
         scheduler.release(load.threads[0])?;
-        as_without(topology, &load.threads[..1])?;
+        assert_ungoverned(topology, &load.threads[..1])?;
         drop(scheduler);
         wait_for("the scheduler's end", || {
             Ok(tasks::kernel_state()? == "disabled")
         })?;
-        as_without(topology, &load.threads)?;
+        assert_ungoverned(topology, &load.threads)?;
     }
     Ok(())
 }
 
 /// Asserts that refusals name the obstacle: a policy that somebody chose, a machine too large, no
 /// privilege.
-pub(crate) fn refused(topology: &Topology) -> Outcome<()> {
-    let load = Load::spinning(1)?;
+pub(crate) fn provoke_refusals(topology: &Topology) -> GuestResult<()> {
+    let load = LoadProcess::start_spinning(1)?;
     let thread = load.threads[0];
     make_batch(thread)?;
     let refused = words(start(topology)?.manage(thread).map_err(Into::into));
@@ -145,11 +148,11 @@ pub(crate) fn refused(topology: &Topology) -> Outcome<()> {
     })
 }
 
-fn words(result: Outcome<()>) -> String {
+fn words(result: GuestResult<()>) -> String {
     result.map_or_else(|error| error.to_string(), |()| "well done".to_owned())
 }
 
-fn make_batch(thread: ThreadId) -> Outcome<()> {
+fn make_batch(thread: ThreadId) -> GuestResult<()> {
     let none = libc::sched_param { sched_priority: 0 };
     let tid = i32::try_from(thread.tid)?;
     // SAFETY: the kernel reads `none`, which lives until the call returns.

@@ -1,6 +1,6 @@
 //! Programs to be governed: this same binary, run with `load`.
 
-use crate::Outcome;
+use crate::GuestResult;
 use crate::tasks;
 use consort_core::ThreadId;
 use nix::sched::{CpuSet, sched_getaffinity};
@@ -11,26 +11,26 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// A program that is killed when it is no longer wanted.
-pub(crate) struct Load {
+pub(crate) struct LoadProcess {
     child: Child,
     pub(crate) threads: Vec<ThreadId>,
 }
 
-impl Load {
+impl LoadProcess {
     /// Starts one that spins with so many threads.
-    pub(crate) fn spinning(threads: usize) -> Outcome<Self> {
+    pub(crate) fn start_spinning(threads: usize) -> GuestResult<Self> {
         Self::start(&["spin", &threads.to_string()], threads)
     }
 
     /// Starts one that writes down when its threads ran, for so long.
-    pub(crate) fn gang(threads: usize, seconds: u64) -> Outcome<Self> {
+    pub(crate) fn start_gang(threads: usize, seconds: u64) -> GuestResult<Self> {
         Self::start(
             &["gang", &threads.to_string(), &seconds.to_string()],
             threads,
         )
     }
 
-    pub(crate) fn start(arguments: &[&str], threads: usize) -> Outcome<Self> {
+    pub(crate) fn start(arguments: &[&str], threads: usize) -> GuestResult<Self> {
         let mut command = Command::new(std::env::current_exe()?);
         command
             .arg("load")
@@ -38,12 +38,12 @@ impl Load {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped());
         let child = command.spawn()?;
-        let threads = tasks::threads(child.id(), threads)?;
+        let threads = tasks::wait_for_threads(child.id(), threads)?;
         Ok(Self { child, threads })
     }
 
     /// Lets a load that waits go on; returns its output once it has ended by itself.
-    pub(crate) fn output(mut self) -> Outcome<String> {
+    pub(crate) fn output(mut self) -> GuestResult<String> {
         if let Some(mut stdin) = self.child.stdin.take() {
             // One that does not wait may have ended already.
             let _ = stdin.write_all(b"go\n");
@@ -61,7 +61,7 @@ impl Load {
     }
 }
 
-impl Drop for Load {
+impl Drop for LoadProcess {
     fn drop(&mut self) {
         // It may have ended by itself.
         let _ = self.child.kill();
@@ -70,24 +70,24 @@ impl Drop for Load {
 }
 
 /// Runs as the load that the arguments name.
-pub(crate) fn run(arguments: &[&str]) -> Outcome<()> {
+pub(crate) fn run(arguments: &[&str]) -> GuestResult<()> {
     match arguments {
         ["spin", threads] => spin(threads.parse()?),
-        ["gang", threads, seconds] => gang(threads.parse()?, seconds.parse()?),
-        ["looks", number] => looks(number.parse()?),
+        ["gang", threads, seconds] => run_gang(threads.parse()?, seconds.parse()?),
+        ["looks", number] => count_narrow_masks(number.parse()?),
         ["ping", rounds] => ping(rounds.parse()?),
         _ => Err("load spin THREADS | gang THREADS SECONDS | looks NUMBER | ping ROUNDS".into()),
     }
 }
 
-fn spin(threads: usize) -> Outcome<()> {
+fn spin(threads: usize) -> GuestResult<()> {
     for _ in 1..threads {
         std::thread::spawn(|| spin_forever().is_ok());
     }
     spin_forever()
 }
 
-fn spin_forever() -> Outcome<()> {
+fn spin_forever() -> GuestResult<()> {
     loop {
         black_box(0u64);
     }
@@ -97,11 +97,11 @@ fn spin_forever() -> Outcome<()> {
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// Every thread but the first writes the stretches in which it ran: `ran FROM_NS TO_NS`.
-fn gang(threads: usize, seconds: u64) -> Outcome<()> {
-    let end = monotonic()? + Duration::from_secs(seconds);
+fn run_gang(threads: usize, seconds: u64) -> GuestResult<()> {
+    let end = monotonic_now()? + Duration::from_secs(seconds);
     let stretches = std::thread::scope(|scope| {
         let running: Vec<_> = (1..threads)
-            .map(|_| scope.spawn(move || stretches(end)))
+            .map(|_| scope.spawn(move || record_stretches(end)))
             .collect();
         let ended = running
             .into_iter()
@@ -114,9 +114,9 @@ fn gang(threads: usize, seconds: u64) -> Outcome<()> {
     Ok(())
 }
 
-fn stretches(end: Duration) -> Vec<(Duration, Duration)> {
+fn record_stretches(end: Duration) -> Vec<(Duration, Duration)> {
     let mut all: Vec<(Duration, Duration)> = Vec::new();
-    while let Ok(now) = monotonic() {
+    while let Ok(now) = monotonic_now() {
         if now > end {
             break;
         }
@@ -128,15 +128,15 @@ fn stretches(end: Duration) -> Vec<(Duration, Duration)> {
     all
 }
 
-fn monotonic() -> Outcome<Duration> {
+fn monotonic_now() -> GuestResult<Duration> {
     let clock = nix::time::ClockId::CLOCK_MONOTONIC;
     Ok(nix::time::clock_gettime(clock)?.into())
 }
 
 /// Once told to, looks at its own mask so often, and writes how often it was narrower than at
 /// first.
-fn looks(number: usize) -> Outcome<()> {
-    let pus = || -> Outcome<usize> {
+fn count_narrow_masks(number: usize) -> GuestResult<()> {
+    let pus = || -> GuestResult<usize> {
         let mask = sched_getaffinity(Pid::from_raw(0))?;
         Ok((0..CpuSet::count())
             .filter(|&pu| mask.is_set(pu).unwrap_or(false))
@@ -152,13 +152,13 @@ fn looks(number: usize) -> Outcome<()> {
     Ok(())
 }
 
-fn wait_to_go() -> Outcome<()> {
+fn wait_to_go() -> GuestResult<()> {
     std::io::stdin().read_line(&mut String::new())?;
     Ok(())
 }
 
 /// Two threads that wake each other through pipes, once told to; writes how long the rounds took, ns.
-fn ping(rounds: usize) -> Outcome<()> {
+fn ping(rounds: usize) -> GuestResult<()> {
     let (mut from_ping, mut to_pong) = pipe()?;
     let (mut from_pong, mut to_ping) = pipe()?;
     std::thread::scope(|scope| {

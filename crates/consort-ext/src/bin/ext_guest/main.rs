@@ -11,11 +11,11 @@ mod tasks;
 
 use consort_core::topology::{CoreType, PuFacts};
 use consort_core::{PuId, Topology};
-use consort_ext::{Config, ExtPlan, Scheduler};
+use consort_ext::{ExtConfig, ExtPlan, Scheduler};
 use std::process::ExitCode;
 use std::time::Duration;
 
-pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+pub(crate) type GuestResult<T> = Result<T, Box<dyn std::error::Error>>;
 
 /// Time between looks and between heartbeats of scenarios.
 pub(crate) const LOOK: Duration = Duration::from_millis(20);
@@ -25,20 +25,20 @@ pub(crate) const QUANTUM: Duration = Duration::from_secs(20);
 
 /// Settings with patience: one host thread emulates all PUs in turn, a tenth of a second each; with
 /// 32 busy ones a PU is away for three seconds, and longer on a busy host.
-pub(crate) fn patient() -> Config {
-    Config {
+pub(crate) fn patient_config() -> ExtConfig {
+    ExtConfig {
         relief: Duration::from_secs(10),
         watchdog: Duration::from_secs(30),
-        ..Config::default()
+        ..ExtConfig::default()
     }
 }
 
-pub(crate) fn start(topology: &Topology) -> Outcome<Scheduler> {
-    Ok(Scheduler::start(topology, &patient())?)
+pub(crate) fn start(topology: &Topology) -> GuestResult<Scheduler> {
+    Ok(Scheduler::start(topology, &patient_config())?)
 }
 
 /// Fails with the words where the condition does not hold.
-pub(crate) fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Outcome<()> {
+pub(crate) fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> GuestResult<()> {
     if holds {
         Ok(())
     } else {
@@ -46,7 +46,7 @@ pub(crate) fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Outcome
     }
 }
 
-fn topology(cores: u32, ways: u32) -> Outcome<Topology> {
+fn topology(cores: u32, ways: u32) -> GuestResult<Topology> {
     let facts = (0..cores * ways).map(|pu| PuFacts {
         pu: PuId(pu),
         package: 0,
@@ -60,49 +60,58 @@ fn topology(cores: u32, ways: u32) -> Outcome<Topology> {
 }
 
 /// Runs one of the scenarios that can follow each other under one scheduler.
-fn shared(scheduler: &mut Scheduler, topology: &Topology, name: &str) -> Outcome<()> {
+fn run_shared_scenario(
+    scheduler: &mut Scheduler,
+    topology: &Topology,
+    name: &str,
+) -> GuestResult<()> {
     match name {
-        "full" => placing::cores(scheduler, topology, 1),
-        "double" => placing::cores(scheduler, topology, 2),
-        "mask" => placing::own_mask_first(scheduler),
-        "stale" => placing::stale(scheduler),
-        "moves" => placing::moves(scheduler),
-        "gangs" => slots::gangs(scheduler),
-        "forks" => starting::forks(scheduler, topology),
-        "looks" => starting::looks(scheduler, topology),
-        "cost" => starting::cost(scheduler, topology),
+        "full" => placing::check_adherence(scheduler, topology, 1),
+        "double" => placing::check_adherence(scheduler, topology, 2),
+        "mask" => placing::check_own_mask(scheduler),
+        "stale" => placing::check_stale_plan(scheduler),
+        "moves" => placing::check_moves(scheduler),
+        "gangs" => slots::check_gangs(scheduler),
+        "forks" => starting::check_forks(scheduler, topology),
+        "looks" => starting::check_looks(scheduler, topology),
+        "cost" => starting::measure_cost(scheduler, topology),
         other => Err(format!("there is no scenario '{other}'").into()),
     }
 }
 
-fn one_after_another(topology: &Topology, names: &[&str]) -> Outcome<()> {
+fn run_in_turn(topology: &Topology, names: &[&str]) -> GuestResult<()> {
     let mut scheduler = start(topology)?;
     for name in names {
         println!("{name}:");
-        shared(&mut scheduler, topology, name).map_err(|error| format!("{name}: {error}"))?;
-        scheduler.apply(&ExtPlan::free(QUANTUM))?;
+        run_shared_scenario(&mut scheduler, topology, name)
+            .map_err(|error| format!("{name}: {error}"))?;
+        scheduler.apply(&ExtPlan::unrestricted(QUANTUM))?;
     }
     Ok(())
 }
 
-fn scenarios(topology: &Topology, names: &[&str]) -> Outcome<()> {
+fn run_scenarios(topology: &Topology, names: &[&str]) -> GuestResult<()> {
     match names {
-        ["refused"] => endings::refused(topology),
-        ["relief"] => placing::relief(&mut Scheduler::start(topology, &Config::default())?),
+        ["refused"] => endings::provoke_refusals(topology),
+        ["relief"] => {
+            placing::check_relief(&mut Scheduler::start(topology, &ExtConfig::default())?)
+        }
         ["stall"] => slots::stall(topology),
-        ["killed"] => endings::killed(topology),
-        ["dropped"] => endings::dropped(topology),
+        ["killed"] => endings::kill_owner(topology),
+        ["dropped"] => endings::drop_scheduler(topology),
         ["owner"] => endings::own_forever(topology),
-        _ => one_after_another(topology, names),
+        _ => run_in_turn(topology, names),
     }
 }
 
-fn run() -> Outcome<()> {
+fn run() -> GuestResult<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments.as_slice() {
         ["load", load @ ..] => load::run(load),
-        [cores, ways, names @ ..] => scenarios(&topology(cores.parse()?, ways.parse()?)?, names),
+        [cores, ways, names @ ..] => {
+            run_scenarios(&topology(cores.parse()?, ways.parse()?)?, names)
+        }
         _ => Err("ext-guest CORES WAYS SCENARIO...".into()),
     }
 }

@@ -1,7 +1,7 @@
 //! Threads are where the plan has them, as long as they may be.
 
-use crate::load::Load;
-use crate::{LOOK, Outcome, QUANTUM, ensure, tasks};
+use crate::load::LoadProcess;
+use crate::{GuestResult, LOOK, QUANTUM, ensure, tasks};
 use consort_core::{PuId, PuSet, ThreadId, Topology};
 use consort_ext::{ExtPlan, Scheduler};
 use nix::sched::{CpuSet, sched_setaffinity};
@@ -12,8 +12,12 @@ use std::time::{Duration, Instant};
 const WATCHED: Duration = Duration::from_secs(4);
 
 /// Places as many threads per PU, dealt to the cores in turn; asserts that all are in their places.
-pub(crate) fn cores(scheduler: &mut Scheduler, topology: &Topology, per_pu: usize) -> Outcome<()> {
-    let load = Load::spinning(topology.pus().len() * per_pu)?;
+pub(crate) fn check_adherence(
+    scheduler: &mut Scheduler,
+    topology: &Topology,
+    per_pu: usize,
+) -> GuestResult<()> {
+    let load = LoadProcess::start_spinning(topology.pus().len() * per_pu)?;
     manage(scheduler, &load.threads)?;
     let cores: Vec<PuSet> = cores_of(topology);
     let places = load
@@ -23,7 +27,7 @@ pub(crate) fn cores(scheduler: &mut Scheduler, topology: &Topology, per_pu: usiz
         .zip(cores.iter().cloned().cycle());
     let plan = ExtPlan {
         places: places.collect(),
-        ..ExtPlan::free(QUANTUM)
+        ..ExtPlan::unrestricted(QUANTUM)
     };
     scheduler.apply(&plan)?;
     settle(scheduler, &plan)?;
@@ -31,7 +35,7 @@ pub(crate) fn cores(scheduler: &mut Scheduler, topology: &Topology, per_pu: usiz
     let seen = watch(scheduler, &plan)?;
     let counted = scheduler.stats().total().since(&before).adherence();
     let counted = counted.ok_or("no planned running time")?;
-    untouched(&load.threads)?;
+    check_untouched(&load.threads)?;
     let stats = scheduler.stats();
     println!(
         "threads {} adherence {counted:.5} of running time, {seen:.5} of looks; reliefs {}",
@@ -42,8 +46,8 @@ pub(crate) fn cores(scheduler: &mut Scheduler, topology: &Topology, per_pu: usiz
         format!("adherence {counted}: {:?}", stats.total())
     })?;
     ensure(seen >= 0.99, || format!("seen in place {seen}"))?;
-    ran_all(scheduler, &load.threads)?;
-    together(scheduler, &load.threads, cores.len())
+    check_all_ran(scheduler, &load.threads)?;
+    check_together(scheduler, &load.threads, cores.len())
 }
 
 pub(crate) fn cores_of(topology: &Topology) -> Vec<PuSet> {
@@ -51,10 +55,10 @@ pub(crate) fn cores_of(topology: &Topology) -> Vec<PuSet> {
     pus.map(Iterator::collect).collect()
 }
 
-pub(crate) fn manage(scheduler: &mut Scheduler, threads: &[ThreadId]) -> Outcome<()> {
+pub(crate) fn manage(scheduler: &mut Scheduler, threads: &[ThreadId]) -> GuestResult<()> {
     for &thread in threads {
         scheduler.manage(thread)?;
-        ensure(tasks::governed(thread)?, || {
+        ensure(tasks::is_governed(thread)?, || {
             format!("{thread} is not governed")
         })?;
     }
@@ -63,10 +67,10 @@ pub(crate) fn manage(scheduler: &mut Scheduler, threads: &[ThreadId]) -> Outcome
 
 /// Waits until every thread has left the PU where it ran before the plan; an emulated PU's next tick
 /// can take seconds to come.
-fn settle(scheduler: &mut Scheduler, plan: &ExtPlan) -> Outcome<()> {
+fn settle(scheduler: &mut Scheduler, plan: &ExtPlan) -> GuestResult<()> {
     let started = Instant::now();
     while !all_in_place(plan)? {
-        scheduler.beat();
+        scheduler.send_heartbeat();
         std::thread::sleep(LOOK);
         let waited = started.elapsed();
         ensure(waited < 10 * WATCHED, || {
@@ -76,7 +80,7 @@ fn settle(scheduler: &mut Scheduler, plan: &ExtPlan) -> Outcome<()> {
     Ok(())
 }
 
-fn all_in_place(plan: &ExtPlan) -> Outcome<bool> {
+fn all_in_place(plan: &ExtPlan) -> GuestResult<bool> {
     for (&thread, pus) in &plan.places {
         if !pus.contains(PuId(tasks::processor(thread)?)) {
             return Ok(false);
@@ -86,11 +90,11 @@ fn all_in_place(plan: &ExtPlan) -> Outcome<bool> {
 }
 
 /// The share of looks at which a thread was on a PU of its place.
-fn watch(scheduler: &mut Scheduler, plan: &ExtPlan) -> Outcome<f64> {
+fn watch(scheduler: &mut Scheduler, plan: &ExtPlan) -> GuestResult<f64> {
     let (mut looks, mut in_place) = (0u32, 0u32);
     let started = Instant::now();
     while started.elapsed() < WATCHED {
-        scheduler.beat();
+        scheduler.send_heartbeat();
         for (&thread, pus) in &plan.places {
             looks += 1;
             in_place += u32::from(pus.contains(PuId(tasks::processor(thread)?)));
@@ -101,23 +105,23 @@ fn watch(scheduler: &mut Scheduler, plan: &ExtPlan) -> Outcome<f64> {
 }
 
 /// This program and the first process were never handed over.
-fn untouched(managed: &[ThreadId]) -> Outcome<()> {
+fn check_untouched(managed: &[ThreadId]) -> GuestResult<()> {
     for pid in [1, std::process::id()] {
-        for thread in tasks::threads(pid, 1)? {
-            ensure(!tasks::governed(thread)?, || {
+        for thread in tasks::wait_for_threads(pid, 1)? {
+            ensure(!tasks::is_governed(thread)?, || {
                 format!("{thread} is governed")
             })?;
         }
     }
     for &thread in managed {
-        ensure(tasks::governed(thread)?, || {
+        ensure(tasks::is_governed(thread)?, || {
             format!("{thread} is no longer governed")
         })?;
     }
     Ok(())
 }
 
-fn ran_all(scheduler: &Scheduler, threads: &[ThreadId]) -> Outcome<()> {
+fn check_all_ran(scheduler: &Scheduler, threads: &[ThreadId]) -> GuestResult<()> {
     for &thread in threads {
         let times = scheduler.times(thread)?.ok_or("a thread without times")?;
         ensure(!times.in_place.is_zero(), || {
@@ -128,8 +132,8 @@ fn ran_all(scheduler: &Scheduler, threads: &[ThreadId]) -> Outcome<()> {
 }
 
 /// The two first threads of a core ran there together; those of different cores never did.
-fn together(scheduler: &Scheduler, threads: &[ThreadId], cores: usize) -> Outcome<()> {
-    let with = |other: usize| scheduler.together(threads[0], threads[other]);
+fn check_together(scheduler: &Scheduler, threads: &[ThreadId], cores: usize) -> GuestResult<()> {
+    let with = |other: usize| scheduler.time_together(threads[0], threads[other]);
     let (same, different) = (with(cores)?, with(1)?);
     let alone = scheduler.times(threads[0])?.ok_or("no times")?.in_place;
     println!("together {same:?} of {alone:?}, with a thread of another core {different:?}");
@@ -142,38 +146,42 @@ fn together(scheduler: &Scheduler, threads: &[ThreadId], cores: usize) -> Outcom
 }
 
 /// A thread that may run on PU 2 only is there, although the plan has it on PU 5.
-pub(crate) fn own_mask_first(scheduler: &mut Scheduler) -> Outcome<()> {
-    let load = Load::spinning(1)?;
+pub(crate) fn check_own_mask(scheduler: &mut Scheduler) -> GuestResult<()> {
+    let load = LoadProcess::start_spinning(1)?;
     let mut own = CpuSet::new();
     own.set(2)?;
     for thread in &load.threads {
         sched_setaffinity(Pid::from_raw(i32::try_from(thread.tid)?), &own)?;
     }
     manage(scheduler, &load.threads)?;
-    scheduler.apply(&on_pus(&load.threads, &"5".parse()?))?;
-    settle(scheduler, &on_pus(&load.threads, &"2".parse()?))?;
-    let seen = places(scheduler, &load.threads, true)?;
+    scheduler.apply(&plan_on_pus(&load.threads, &"5".parse()?))?;
+    settle(scheduler, &plan_on_pus(&load.threads, &"2".parse()?))?;
+    let seen = observe_pus(scheduler, &load.threads, true)?;
     ensure(seen == BTreeSet::from([2]), || format!("seen on {seen:?}"))?;
     println!("only on PU 2");
     Ok(())
 }
 
-fn on_pus(threads: &[ThreadId], pus: &PuSet) -> ExtPlan {
+fn plan_on_pus(threads: &[ThreadId], pus: &PuSet) -> ExtPlan {
     ExtPlan {
         places: threads
             .iter()
             .map(|&thread| (thread, pus.clone()))
             .collect(),
-        ..ExtPlan::free(QUANTUM)
+        ..ExtPlan::unrestricted(QUANTUM)
     }
 }
 
 /// The PUs on which the threads were seen for a second.
-fn places(scheduler: &mut Scheduler, threads: &[ThreadId], beat: bool) -> Outcome<BTreeSet<u32>> {
+fn observe_pus(
+    scheduler: &mut Scheduler,
+    threads: &[ThreadId],
+    beat: bool,
+) -> GuestResult<BTreeSet<u32>> {
     let mut seen = BTreeSet::new();
     for _ in 0..50 {
         if beat {
-            scheduler.beat();
+            scheduler.send_heartbeat();
         }
         for &thread in threads {
             seen.insert(tasks::processor(thread)?);
@@ -184,22 +192,25 @@ fn places(scheduler: &mut Scheduler, threads: &[ThreadId], beat: bool) -> Outcom
 }
 
 /// Threads whose PU belongs to a foreign thread run elsewhere after a while.
-pub(crate) fn relief(scheduler: &mut Scheduler) -> Outcome<()> {
-    let (foreign, load) = (Load::spinning(1)?, Load::spinning(1)?);
+pub(crate) fn check_relief(scheduler: &mut Scheduler) -> GuestResult<()> {
+    let (foreign, load) = (
+        LoadProcess::start_spinning(1)?,
+        LoadProcess::start_spinning(1)?,
+    );
     let mut first = CpuSet::new();
     first.set(0)?;
     for thread in &foreign.threads {
         sched_setaffinity(Pid::from_raw(i32::try_from(thread.tid)?), &first)?;
     }
     manage(scheduler, &load.threads)?;
-    scheduler.apply(&on_pus(&load.threads, &"0".parse()?))?;
+    scheduler.apply(&plan_on_pus(&load.threads, &"0".parse()?))?;
     let started = Instant::now();
     let before = scheduler.stats().reliefs;
     while scheduler.stats().reliefs == before && started.elapsed() < 5 * WATCHED {
-        scheduler.beat();
+        scheduler.send_heartbeat();
         std::thread::sleep(LOOK);
     }
-    let seen = places(scheduler, &load.threads, true)?;
+    let seen = observe_pus(scheduler, &load.threads, true)?;
     let reliefs = scheduler.stats().reliefs - before;
     println!("reliefs {reliefs}, seen on PUs {seen:?}");
     ensure(reliefs > 0, || "never relieved".to_owned())?;
@@ -209,22 +220,22 @@ pub(crate) fn relief(scheduler: &mut Scheduler) -> Outcome<()> {
 }
 
 /// Without a word from its author a plan holds nobody; with one it does again.
-pub(crate) fn stale(scheduler: &mut Scheduler) -> Outcome<()> {
-    let load = Load::spinning(3)?;
+pub(crate) fn check_stale_plan(scheduler: &mut Scheduler) -> GuestResult<()> {
+    let load = LoadProcess::start_spinning(3)?;
     manage(scheduler, &load.threads)?;
     let plan = ExtPlan {
         quantum: Duration::from_secs(1),
-        ..on_pus(&load.threads, &"3".parse()?)
+        ..plan_on_pus(&load.threads, &"3".parse()?)
     };
     scheduler.apply(&plan)?;
     settle(scheduler, &plan)?;
-    let held = places(scheduler, &load.threads, true)?;
+    let held = observe_pus(scheduler, &load.threads, true)?;
     ensure(held == BTreeSet::from([3]), || format!("held on {held:?}"))?;
     std::thread::sleep(Duration::from_millis(4500));
-    let free = places(scheduler, &load.threads, false)?;
+    let free = observe_pus(scheduler, &load.threads, false)?;
     ensure(free.len() > 2, || format!("stale, and still on {free:?}"))?;
     settle(scheduler, &plan)?;
-    let again = places(scheduler, &load.threads, true)?;
+    let again = observe_pus(scheduler, &load.threads, true)?;
     ensure(again == BTreeSet::from([3]), || {
         format!("again held on {again:?}")
     })?;
@@ -233,19 +244,19 @@ pub(crate) fn stale(scheduler: &mut Scheduler) -> Outcome<()> {
 }
 
 /// Plans that follow each other fast are each followed, places that are no core included.
-pub(crate) fn moves(scheduler: &mut Scheduler) -> Outcome<()> {
-    let load = Load::spinning(2)?;
+pub(crate) fn check_moves(scheduler: &mut Scheduler) -> GuestResult<()> {
+    let load = LoadProcess::start_spinning(2)?;
     manage(scheduler, &load.threads)?;
     for round in 0..200 {
         let pus = ["1", "2-3", "0,3-4", "5-6"][round % 4].parse()?;
-        scheduler.apply(&on_pus(&load.threads, &pus))?;
+        scheduler.apply(&plan_on_pus(&load.threads, &pus))?;
     }
     for pus in ["0,3-4", "6", "1-2,5"] {
         let pus: PuSet = pus.parse()?;
-        let plan = on_pus(&load.threads, &pus);
+        let plan = plan_on_pus(&load.threads, &pus);
         scheduler.apply(&plan)?;
         settle(scheduler, &plan)?;
-        let seen = places(scheduler, &load.threads, true)?;
+        let seen = observe_pus(scheduler, &load.threads, true)?;
         let inside = seen.iter().all(|&pu| pus.contains(PuId(pu)));
         ensure(inside, || format!("on {seen:?}, planned {pus}"))?;
         println!("planned {pus}, seen on {seen:?}");

@@ -1,11 +1,11 @@
 //! Time slots: gangs that never run at the same time, and slots that are too long.
 
 use crate::endings::wait_for;
-use crate::load::Load;
+use crate::load::LoadProcess;
 use crate::placing::manage;
-use crate::{LOOK, Outcome, QUANTUM, ensure, patient, tasks};
+use crate::{GuestResult, LOOK, QUANTUM, ensure, patient_config, tasks};
 use consort_core::{ProgramId, PuId, PuSet, Topology};
-use consort_ext::{Config, ExtPlan, Scheduler, State, Stats, TimeSlot};
+use consort_ext::{ExtConfig, ExtPlan, ExtStats, Scheduler, SchedulerState, TimeSlot};
 use std::time::{Duration, Instant};
 
 const GANG: u32 = 4;
@@ -13,18 +13,18 @@ const SECONDS: u64 = 8;
 const SLOT: Duration = Duration::from_millis(100);
 
 /// Runs two gangs of four on PUs of their own, which without slots would run all the time.
-pub(crate) fn gangs(scheduler: &mut Scheduler) -> Outcome<()> {
+pub(crate) fn check_gangs(scheduler: &mut Scheduler) -> GuestResult<()> {
     let before = scheduler.stats();
     let gangs = [
-        Load::gang(GANG as usize + 1, SECONDS)?,
-        Load::gang(GANG as usize + 1, SECONDS)?,
+        LoadProcess::start_gang(GANG as usize + 1, SECONDS)?,
+        LoadProcess::start_gang(GANG as usize + 1, SECONDS)?,
     ];
-    let mut plan = ExtPlan::free(QUANTUM);
+    let mut plan = ExtPlan::unrestricted(QUANTUM);
     for (gang, first) in gangs.iter().zip([0, GANG]) {
         manage(scheduler, &gang.threads)?;
         // The first thread only waits for the others.
         for (&thread, pu) in gang.threads[1..].iter().zip(first..) {
-            plan.places.insert(thread, one(pu));
+            plan.places.insert(thread, single_pu(pu));
         }
         plan.slots.push(slot(gang, SLOT));
     }
@@ -32,22 +32,22 @@ pub(crate) fn gangs(scheduler: &mut Scheduler) -> Outcome<()> {
     let slotted = Instant::now();
     let begun: Duration = nix::time::clock_gettime(nix::time::ClockId::CLOCK_MONOTONIC)?.into();
     while slotted.elapsed() < Duration::from_secs(SECONDS) / 2 {
-        scheduler.beat();
+        scheduler.send_heartbeat();
         std::thread::sleep(LOOK);
     }
     let stats = scheduler.stats();
     let lasted = slotted.elapsed();
-    scheduler.apply(&ExtPlan::free(QUANTUM))?;
+    scheduler.apply(&ExtPlan::unrestricted(QUANTUM))?;
     let [one, other] = gangs.map(|gang| stretches(gang, begun + LOOK * 5, begun + lasted));
     check_apart(&one?, &other?)?;
     check_counts(&before, &stats, lasted)
 }
 
-fn one(pu: u32) -> PuSet {
+fn single_pu(pu: u32) -> PuSet {
     [PuId(pu)].into_iter().collect()
 }
 
-fn slot(load: &Load, length: Duration) -> TimeSlot {
+fn slot(load: &LoadProcess, length: Duration) -> TimeSlot {
     let programs = load.threads.iter().map(|thread| ProgramId(thread.pid));
     TimeSlot {
         length,
@@ -56,10 +56,10 @@ fn slot(load: &Load, length: Duration) -> TimeSlot {
     }
 }
 
-type Stretch = (Duration, Duration);
+type RunStretch = (Duration, Duration);
 
 /// Times at which the gang's threads ran, as they saw it, within `from` and `to`.
-fn stretches(gang: Load, from: Duration, to: Duration) -> Outcome<Vec<Stretch>> {
+fn stretches(gang: LoadProcess, from: Duration, to: Duration) -> GuestResult<Vec<RunStretch>> {
     let text = gang.output()?;
     let mut all = Vec::new();
     for line in text.lines() {
@@ -78,8 +78,8 @@ fn stretches(gang: Load, from: Duration, to: Duration) -> Outcome<Vec<Stretch>> 
     Ok(all)
 }
 
-fn check_apart(one: &[Stretch], other: &[Stretch]) -> Outcome<()> {
-    let meet = |a: &&Stretch, b: &&Stretch| a.0 <= b.1 && b.0 <= a.1;
+fn check_apart(one: &[RunStretch], other: &[RunStretch]) -> GuestResult<()> {
+    let meet = |a: &&RunStretch, b: &&RunStretch| a.0 <= b.1 && b.0 <= a.1;
     let met = one
         .iter()
         .find_map(|a| other.iter().find(|b| meet(&a, b)).map(|b| (a, b)));
@@ -93,8 +93,8 @@ fn check_apart(one: &[Stretch], other: &[Stretch]) -> Outcome<()> {
     ensure(enough, || "too few stretches to tell".to_owned())
 }
 
-fn check_counts(before: &Stats, stats: &Stats, lasted: Duration) -> Outcome<()> {
-    let forced_idle = |stats: &Stats| -> Duration {
+fn check_counts(before: &ExtStats, stats: &ExtStats, lasted: Duration) -> GuestResult<()> {
+    let forced_idle = |stats: &ExtStats| -> Duration {
         stats
             .pus
             .iter()
@@ -120,26 +120,31 @@ fn check_counts(before: &Stats, stats: &Stats, lasted: Duration) -> Outcome<()> 
 }
 
 /// Asserts that a slot that outlasts the watchdog's patience ends the scheduler and nothing else.
-pub(crate) fn stall(topology: &Topology) -> Outcome<()> {
-    let config = Config {
+pub(crate) fn stall(topology: &Topology) -> GuestResult<()> {
+    let config = ExtConfig {
         watchdog: Duration::from_secs(2),
         unchecked_slots: true,
-        ..patient()
+        ..patient_config()
     };
     let mut scheduler = Scheduler::start(topology, &config)?;
-    let loads = [Load::spinning(2)?, Load::spinning(2)?];
-    let mut plan = ExtPlan::free(QUANTUM);
+    let loads = [
+        LoadProcess::start_spinning(2)?,
+        LoadProcess::start_spinning(2)?,
+    ];
+    let mut plan = ExtPlan::unrestricted(QUANTUM);
     for load in &loads {
         manage(&mut scheduler, &load.threads)?;
         plan.slots.push(slot(load, Duration::from_secs(3600)));
     }
     scheduler.apply(&plan)?;
     let started = Instant::now();
-    while scheduler.state() == State::Running && started.elapsed() < Duration::from_secs(30) {
-        scheduler.beat();
+    while scheduler.state() == SchedulerState::Running
+        && started.elapsed() < Duration::from_secs(30)
+    {
+        scheduler.send_heartbeat();
         std::thread::sleep(LOOK);
     }
-    let State::Ejected(reason) = scheduler.state() else {
+    let SchedulerState::Ejected(reason) = scheduler.state() else {
         return Err("the watchdog did not bark".into());
     };
     println!("ejected: {reason}");
@@ -156,5 +161,5 @@ pub(crate) fn stall(topology: &Topology) -> Outcome<()> {
     })?;
     loads
         .iter()
-        .try_for_each(|load| crate::endings::as_without(topology, &load.threads))
+        .try_for_each(|load| crate::endings::assert_ungoverned(topology, &load.threads))
 }

@@ -1,8 +1,8 @@
 //! Children of governed programs, the masks that programs see, and the cost of being governed.
 
-use crate::load::Load;
+use crate::load::LoadProcess;
 use crate::placing::{cores_of, manage};
-use crate::{LOOK, Outcome, QUANTUM, ensure, tasks};
+use crate::{GuestResult, LOOK, QUANTUM, ensure, tasks};
 use consort_core::{ThreadId, Topology};
 use consort_ext::{ExtPlan, Scheduler};
 use nix::sched::{CpuSet, sched_setaffinity};
@@ -21,17 +21,17 @@ const FORKS: &str = "read go; i=0; while [ $i -lt $0 ]; do \
     echo $(nproc) $(grep ext.enabled /proc/self/sched); i=$((i+1)); done";
 
 /// Asserts that every one of hundreds of children is governed from its start and sees all PUs.
-pub(crate) fn forks(scheduler: &mut Scheduler, topology: &Topology) -> Outcome<()> {
+pub(crate) fn check_forks(scheduler: &mut Scheduler, topology: &Topology) -> GuestResult<()> {
     let mut shell = Command::new("/bin/sh")
         .args(["-c", FORKS, &CHILDREN.to_string()])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()?;
-    let threads = tasks::threads(shell.id(), 1)?;
+    let threads = tasks::wait_for_threads(shell.id(), 1)?;
     manage(scheduler, &threads)?;
-    scheduler.apply(&on_one_core(topology, &threads))?;
+    scheduler.apply(&plan_on_one_core(topology, &threads))?;
     shell.stdin.take().ok_or("no stdin")?.write_all(b"go\n")?;
-    let said = while_beating(|| output(&mut shell), || scheduler.beat())?;
+    let said = run_with_heartbeats(|| output(&mut shell), || scheduler.send_heartbeat())?;
     let pus = topology.pus().len().to_string();
     let good = |line: &&str| {
         let mut words = line.split_whitespace();
@@ -42,14 +42,14 @@ pub(crate) fn forks(scheduler: &mut Scheduler, topology: &Topology) -> Outcome<(
     ensure(governed == CHILDREN, || said.clone())
 }
 
-fn on_one_core(topology: &Topology, threads: &[ThreadId]) -> ExtPlan {
+fn plan_on_one_core(topology: &Topology, threads: &[ThreadId]) -> ExtPlan {
     let core = cores_of(topology).remove(0);
     ExtPlan {
         places: threads
             .iter()
             .map(|&thread| (thread, core.clone()))
             .collect(),
-        ..ExtPlan::free(QUANTUM)
+        ..ExtPlan::unrestricted(QUANTUM)
     }
 }
 
@@ -62,10 +62,10 @@ fn output(child: &mut Child) -> std::io::Result<String> {
     Ok(said)
 }
 
-fn while_beating<T: Send>(
+fn run_with_heartbeats<T: Send>(
     work: impl FnOnce() -> std::io::Result<T> + Send,
     mut beat: impl FnMut(),
-) -> Outcome<T> {
+) -> GuestResult<T> {
     std::thread::scope(|scope| {
         let working = scope.spawn(work);
         while !working.is_finished() {
@@ -81,8 +81,8 @@ fn while_beating<T: Send>(
 
 /// Asserts that a program that looks at its own mask ten thousand times while plans move it never
 /// sees less.
-pub(crate) fn looks(scheduler: &mut Scheduler, topology: &Topology) -> Outcome<()> {
-    let load = Load::start(&["looks", &LOOKS.to_string()], 1)?;
+pub(crate) fn check_looks(scheduler: &mut Scheduler, topology: &Topology) -> GuestResult<()> {
+    let load = LoadProcess::start(&["looks", &LOOKS.to_string()], 1)?;
     let thread = load.threads[0];
     scheduler.manage(thread)?;
     let cores = cores_of(topology);
@@ -92,20 +92,23 @@ pub(crate) fn looks(scheduler: &mut Scheduler, topology: &Topology) -> Outcome<(
         round += 1;
         let plan = ExtPlan {
             places,
-            ..ExtPlan::free(QUANTUM)
+            ..ExtPlan::unrestricted(QUANTUM)
         };
         // A plan that cannot be applied shows as one that was not counted.
         scheduler.apply(&plan).is_ok()
     };
-    let (said, plans) = output_under(load, beat)?;
+    let (said, plans) = wait_under_plans(load, beat)?;
     println!("{}, under {plans} plans", said.trim());
     ensure(said.starts_with("0 of "), || said.clone())?;
     ensure(plans > 0, || "no plan was applied".to_owned())
 }
 
-fn output_under(load: Load, mut apply: impl FnMut() -> bool) -> Outcome<(String, usize)> {
+fn wait_under_plans(
+    load: LoadProcess,
+    mut apply: impl FnMut() -> bool,
+) -> GuestResult<(String, usize)> {
     let mut plans = 0;
-    let said = while_beating(
+    let said = run_with_heartbeats(
         || {
             load.output()
                 .map_err(|error| std::io::Error::other(error.to_string()))
@@ -117,15 +120,15 @@ fn output_under(load: Load, mut apply: impl FnMut() -> bool) -> Outcome<(String,
 
 /// Measures rounds of a ping-pong through pipes on one core, where the plan or else the mask holds
 /// it, by turns; prints the ratio.
-pub(crate) fn cost(scheduler: &mut Scheduler, topology: &Topology) -> Outcome<()> {
+pub(crate) fn measure_cost(scheduler: &mut Scheduler, topology: &Topology) -> GuestResult<()> {
     let (mut governed, mut free) = (Vec::new(), Vec::new());
     for _ in 0..TURNS {
         free.push(ping(|threads| confine(topology, threads))?);
         governed.push(ping(|threads| {
             manage(scheduler, threads)?;
-            Ok(scheduler.apply(&on_one_core(topology, threads))?)
+            Ok(scheduler.apply(&plan_on_one_core(topology, threads))?)
         })?);
-        scheduler.beat();
+        scheduler.send_heartbeat();
     }
     let (governed, free) = (median(&mut governed), median(&mut free));
     println!(
@@ -139,7 +142,7 @@ pub(crate) fn cost(scheduler: &mut Scheduler, topology: &Topology) -> Outcome<()
     })
 }
 
-fn confine(topology: &Topology, threads: &[ThreadId]) -> Outcome<()> {
+fn confine(topology: &Topology, threads: &[ThreadId]) -> GuestResult<()> {
     let mut mask = CpuSet::new();
     for pu in cores_of(topology).remove(0).iter() {
         mask.set(pu.0 as usize)?;
@@ -151,8 +154,8 @@ fn confine(topology: &Topology, threads: &[ThreadId]) -> Outcome<()> {
 }
 
 /// Time of a round trip of two threads that were prepared so, ns.
-fn ping(prepare: impl FnOnce(&[ThreadId]) -> Outcome<()>) -> Outcome<f64> {
-    let load = Load::start(&["ping", &ROUNDS.to_string()], 2)?;
+fn ping(prepare: impl FnOnce(&[ThreadId]) -> GuestResult<()>) -> GuestResult<f64> {
+    let load = LoadProcess::start(&["ping", &ROUNDS.to_string()], 2)?;
     prepare(&load.threads)?;
     let ns: f64 = load.output()?.trim().parse()?;
     Ok(ns / ROUNDS as f64)

@@ -1,11 +1,11 @@
 //! The command line: one subcommand per kernel, made from the registry, beside
 //! those of the whole programs.
 
-use crate::output::{Format, Outcome};
-use crate::programs::{KernelArgs, Program};
+use crate::output::{DemoFormat, DemoOutcome};
+use crate::programs::{DemoProgram, KernelArgs};
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, Command, FromArgMatches, Parser, Subcommand};
-use consort_kernels::{Entry, kernels};
+use consort_kernels::{KernelEntry, kernels};
 use std::ffi::OsString;
 
 /// Programs with known behaviour, for `consort run` to watch.
@@ -19,35 +19,35 @@ use std::ffi::OsString;
     subcommand_required = true,
     after_help = "Example: consort-demo mixed --seconds 5"
 )]
-struct Top {
+struct DemoCli {
     /// Output format of results.
     #[arg(long, value_enum, default_value = "table", global = true)]
-    format: Format,
+    format: DemoFormat,
 }
 
 /// Program and output format that the command line asks for.
-pub(crate) struct Request {
-    what: What,
-    format: Format,
+pub(crate) struct DemoRequest {
+    what: DemoTarget,
+    format: DemoFormat,
 }
 
-enum What {
-    Kernel(&'static Entry, KernelArgs),
-    Program(Program),
+enum DemoTarget {
+    Kernel(&'static KernelEntry, KernelArgs),
+    Program(DemoProgram),
 }
 
-impl Request {
+impl DemoRequest {
     /// Does it.
-    pub(crate) fn run(self) -> Outcome {
+    pub(crate) fn run(self) -> DemoOutcome {
         match self.what {
-            What::Kernel(entry, args) => args.run(entry, self.format),
-            What::Program(program) => program.run(self.format),
+            DemoTarget::Kernel(entry, args) => args.run(entry, self.format),
+            DemoTarget::Program(program) => program.run(self.format),
         }
     }
 }
 
 /// Answer to a command line that runs nothing.
-pub(crate) enum Answer {
+pub(crate) enum DemoReply {
     /// Help or the version was asked for.
     Text(String),
     /// One line that says what was wrong and what would be right.
@@ -55,7 +55,7 @@ pub(crate) enum Answer {
 }
 
 /// Reads the command line.
-pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Request, Answer> {
+pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<DemoRequest, DemoReply> {
     command()
         .try_get_matches_from(args)
         .and_then(|matches| request(&matches))
@@ -68,30 +68,30 @@ fn command() -> Command {
         // Behind the arguments, whose own description would take its place.
         KernelArgs::augment_args(Command::new(entry.name)).about(about)
     });
-    let top = Top::augment_args(Command::new("consort-demo")).subcommands(kernels);
-    Program::augment_subcommands(top).about("Programs with known behaviour, for `consort run`")
+    let top = DemoCli::augment_args(Command::new("consort-demo")).subcommands(kernels);
+    DemoProgram::augment_subcommands(top).about("Programs with known behaviour, for `consort run`")
 }
 
-fn request(matches: &ArgMatches) -> Result<Request, clap::Error> {
-    let format = Top::from_arg_matches(matches)?.format;
+fn request(matches: &ArgMatches) -> Result<DemoRequest, clap::Error> {
+    let format = DemoCli::from_arg_matches(matches)?.format;
     let kernel = matches
         .subcommand()
         .and_then(|(name, args)| Some((kernels::find(name)?, args)));
     let what = match kernel {
-        Some((entry, args)) => What::Kernel(entry, KernelArgs::for_kernel(entry, args)?),
-        None => What::Program(Program::from_arg_matches(matches)?),
+        Some((entry, args)) => DemoTarget::Kernel(entry, KernelArgs::for_kernel(entry, args)?),
+        None => DemoTarget::Program(DemoProgram::from_arg_matches(matches)?),
     };
-    Ok(Request { what, format })
+    Ok(DemoRequest { what, format })
 }
 
-fn answer(error: &clap::Error) -> Answer {
+fn answer(error: &clap::Error) -> DemoReply {
     let text = error.render().to_string();
     match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Answer::Text(text),
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => DemoReply::Text(text),
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
-            Answer::BadUsage("no program named; `consort-demo list` shows them".to_owned())
+            DemoReply::BadUsage("no program named; `consort-demo list` shows them".to_owned())
         }
-        _ => Answer::BadUsage(one_line(&text)),
+        _ => DemoReply::BadUsage(one_line(&text)),
     }
 }
 

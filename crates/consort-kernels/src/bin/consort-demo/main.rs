@@ -12,8 +12,10 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let outcome = match cli::parse(std::env::args_os()) {
         Ok(command) => command.run(),
-        Err(cli::Answer::Text(text)) => output::line(&text).map(|()| output::Verdict::Right),
-        Err(cli::Answer::BadUsage(message)) => return output::fail(2, &message),
+        Err(cli::DemoReply::Text(text)) => {
+            output::print_line(&text).map(|()| output::DemoVerdict::Right)
+        }
+        Err(cli::DemoReply::BadUsage(message)) => return output::fail(2, &message),
     };
     match outcome {
         Ok(verdict) => verdict.into(),

@@ -10,7 +10,7 @@ use thiserror::Error;
 
 /// Output format of results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
+pub(crate) enum DemoFormat {
     /// For people.
     Table,
     /// One JSON document.
@@ -19,15 +19,15 @@ pub(crate) enum Format {
 
 /// Finding of a program about its own results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum DemoVerdict {
     /// All as they must be.
     Right,
     /// At least one is not.
     Wrong,
 }
 
-impl Verdict {
-    pub(crate) fn of(right: bool) -> Self {
+impl DemoVerdict {
+    pub(crate) fn from_ok(right: bool) -> Self {
         match right {
             true => Self::Right,
             false => Self::Wrong,
@@ -42,11 +42,11 @@ impl Verdict {
     }
 }
 
-impl From<Verdict> for ExitCode {
-    fn from(verdict: Verdict) -> Self {
+impl From<DemoVerdict> for ExitCode {
+    fn from(verdict: DemoVerdict) -> Self {
         match verdict {
-            Verdict::Right => Self::SUCCESS,
-            Verdict::Wrong => Self::FAILURE,
+            DemoVerdict::Right => Self::SUCCESS,
+            DemoVerdict::Wrong => Self::FAILURE,
         }
     }
 }
@@ -92,7 +92,7 @@ impl DemoError {
 }
 
 /// Outcome of every program.
-pub(crate) type Outcome = Result<Verdict, DemoError>;
+pub(crate) type DemoOutcome = Result<DemoVerdict, DemoError>;
 
 /// Says on stderr what went wrong.
 pub(crate) fn fail(code: u8, message: &str) -> ExitCode {
@@ -102,14 +102,14 @@ pub(crate) fn fail(code: u8, message: &str) -> ExitCode {
 }
 
 /// Prints one line or block.
-pub(crate) fn line(text: &str) -> Result<(), DemoError> {
+pub(crate) fn print_line(text: &str) -> Result<(), DemoError> {
     Ok(writeln!(io::stdout(), "{}", text.trim_end())?)
 }
 
 /// Prints one JSON document.
-pub(crate) fn json(value: &impl Serialize) -> Result<(), DemoError> {
+pub(crate) fn print_json(value: &impl Serialize) -> Result<(), DemoError> {
     let text = serde_json::to_string(value).map_err(io::Error::other)?;
-    line(&text)
+    print_line(&text)
 }
 
 /// The result of a program made of threads.
@@ -121,17 +121,21 @@ struct ProgramReport<'a> {
 }
 
 /// Prints what the threads did; right if all of them are.
-pub(crate) fn threads(program: &str, threads: &[ThreadReport], format: Format) -> Outcome {
+pub(crate) fn print_threads(
+    program: &str,
+    threads: &[ThreadReport],
+    format: DemoFormat,
+) -> DemoOutcome {
     let ok = threads.iter().all(|thread| thread.ok);
     match format {
-        Format::Table => line(&table(threads))?,
-        Format::Json => json(&ProgramReport {
+        DemoFormat::Table => print_line(&table(threads))?,
+        DemoFormat::Json => print_json(&ProgramReport {
             program,
             threads,
             ok,
         })?,
     }
-    Ok(Verdict::of(ok))
+    Ok(DemoVerdict::from_ok(ok))
 }
 
 fn table(threads: &[ThreadReport]) -> String {
@@ -140,7 +144,7 @@ fn table(threads: &[ThreadReport]) -> String {
         "thread", "units", "checksum"
     );
     for t in threads {
-        let word = Verdict::of(t.ok).word();
+        let word = DemoVerdict::from_ok(t.ok).word();
         text += &format!("{:<15} {:>12}  {}  {word}\n", t.name, t.units, t.checksum);
     }
     text

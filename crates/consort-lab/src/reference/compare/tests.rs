@@ -3,32 +3,32 @@
 use super::*;
 use crate::reference::parse;
 use crate::testing::report;
-use consort_core::stats::Interval;
+use consort_core::stats::ConfidenceInterval;
 
 /// Table `speed` has rows `a+b` and `c`; table `misses` has `c`, too.
 fn study() -> StudyReport {
     let mut report = report("W3");
-    let unit = |key: &str| Column::with_unit(key, key, "s");
-    let mut speed = Table::new("speed", "", vec![unit("time"), unit("rest")]).unwrap();
-    let interval = Interval::of(&[1.0, 2.0, 3.0]).unwrap();
+    let unit = |key: &str| ReportColumn::with_unit(key, key, "s");
+    let mut speed = ReportTable::new("speed", "", vec![unit("time"), unit("rest")]).unwrap();
+    let interval = ConfidenceInterval::from_values(&[1.0, 2.0, 3.0]).unwrap();
     speed
         .push("a+b", vec![interval.into(), "text".into()])
         .unwrap();
     speed
         .push("c", vec![0.5.into(), Cell::missing("not run")])
         .unwrap();
-    let mut misses = Table::new("misses", "", vec![unit("time")]).unwrap();
+    let mut misses = ReportTable::new("misses", "", vec![unit("time")]).unwrap();
     misses.push("c", vec![7.0.into()]).unwrap();
     report.output.tables = vec![speed, misses];
     report
 }
 
-fn comparison(line: &str) -> Comparison {
+fn comparison(line: &str) -> ReferenceComparison {
     let text = format!("study,row,column,value\n{line}\n");
     compare(&parse("f.csv", &text).unwrap(), &[&study()])
 }
 
-fn matched(line: &str) -> Compared {
+fn matched(line: &str) -> ComparedFigure {
     comparison(line).compared.remove(0)
 }
 

@@ -8,18 +8,20 @@
 //! under round robin, and after W/S where each stays on its core: round robin is (r + N - 1)/N
 //! times as fast, where r = L/S. k threads on each core take k times as long either way.
 
-use super::single::{Single, pass_instr};
+use super::single::{SingleRun, pass_instr};
 use crate::frame::{Case, Frame};
-use crate::simulate::chips::{chip, single};
+use crate::simulate::chips::{chip, single_core_chip};
 use crate::simulate::programs::{find, instance, suite};
-use crate::simulate::{ExperimentSpec, Presets, each, every, failed, prepared};
+use crate::simulate::{
+    ExperimentSpec, Presets, map_jobs, part_error, prepare_cases, run_every_case,
+};
 use crate::study::{Frames, StudyError};
 use consort_core::stats::geometric_mean;
-use consort_experiment::Context;
+use consort_experiment::ExperimentContext;
 use consort_experiment::watch::CoreKind;
-use consort_experiment::{Work, measure_alone};
+use consort_experiment::{AloneWork, measure_alone};
 use consort_sim::chip::Chip;
-use consort_sim::contention::Stack;
+use consort_sim::contention::CpiStack;
 use consort_sim::program::ProgramSpec;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -44,20 +46,20 @@ fn speed(ratio: f64, cores: usize) -> f64 {
 fn cores(spec: &ExperimentSpec) -> Result<[Arc<Chip>; 2], StudyError> {
     let whole = chip(&spec.machine)?;
     Ok([
-        single(&whole, CoreKind::Large)?,
-        single(&whole, CoreKind::Small)?,
+        single_core_chip(&whole, CoreKind::Large)?,
+        single_core_chip(&whole, CoreKind::Small)?,
     ])
 }
 
 /// The programs of the experiment's suites.
 pub(super) fn programs(
-    context: &Context<'_>,
+    context: &ExperimentContext<'_>,
     spec: &ExperimentSpec,
 ) -> Result<Vec<Arc<ProgramSpec>>, StudyError> {
     let mut all = Vec::new();
     for case in &spec.cases {
         let name = case.suite.as_deref().unwrap_or_default();
-        all.extend(suite(name, case.most.at(context))?);
+        all.extend(suite(name, case.most.at_scale(context))?);
     }
     Ok(all)
 }
@@ -70,37 +72,37 @@ pub(super) fn named(policies: &[&str]) -> Vec<String> {
 /// Measures the speed of one thread of each program on the large core over that on the small one,
 /// beside the closed form of it. The policy is `closed`.
 pub(in crate::studies) fn closed_form(
-    context: &Context<'_>,
+    context: &ExperimentContext<'_>,
     spec: &ExperimentSpec,
 ) -> Result<Frame, StudyError> {
     let both = cores(spec)?;
     let instructions = context.by_scale(SPEED_INSTR[0], SPEED_INSTR[1]);
     let programs = programs(context, spec)?;
     let ratio = |program: &Arc<ProgramSpec>| {
-        let time = |core| Single::run(core, program, instructions, context.seed());
+        let time = |core| SingleRun::run(core, program, instructions, context.seed());
         let (large, small) = (time(&both[0])?, time(&both[1])?);
         Ok(small.time_s / large.time_s)
     };
-    let ratios = each(context, &programs, ratio)?;
+    let ratios = map_jobs(context, &programs, ratio)?;
     let count = chip(&spec.machine)?.places().len();
     let cases = programs
         .iter()
-        .map(|p| Case::labelled(&p.name, "program", &p.name));
+        .map(|p| Case::with_label(&p.name, "program", &p.name));
     let mut frame = Frame::new(cases.collect(), named(&["closed"]), 1);
     let speeds = ratios.iter().map(|ratio| speed(*ratio, count)).collect();
-    frame.set("round_robin_speed", speeds);
-    frame.set("large_over_small", ratios);
+    frame.set_run_values("round_robin_speed", speeds);
+    frame.set_run_values("large_over_small", ratios);
     Ok(frame)
 }
 
 /// A program's runs on either core.
-struct Row {
+struct CoreTypeRuns {
     name: String,
-    large: Vec<Single>,
-    small: Vec<Single>,
+    large: Vec<SingleRun>,
+    small: Vec<SingleRun>,
 }
 
-impl Row {
+impl CoreTypeRuns {
     /// Geometric mean of instructions per cycle on the large core over those on the small one.
     fn ratio(&self) -> f64 {
         let pairs = self.large.iter().zip(&self.small);
@@ -114,25 +116,25 @@ impl Row {
 /// Runs whole passes through each program on either core, the program with the highest ratio of
 /// instructions per cycle first. The policies are `large` and `small`.
 pub(in crate::studies) fn cores_alone(
-    context: &Context<'_>,
+    context: &ExperimentContext<'_>,
     spec: &ExperimentSpec,
 ) -> Result<Frame, StudyError> {
     let mut rows = rows(context, spec)?;
     rows.sort_by(|a, b| b.ratio().total_cmp(&a.ratio()));
     let cases = rows
         .iter()
-        .map(|row| Case::labelled(&row.name, "program", &row.name));
+        .map(|row| Case::with_label(&row.name, "program", &row.name));
     let runs = spec.runs(context);
     let mut frame = Frame::new(cases.collect(), named(&[LARGE, SMALL]), runs);
     let all = rows
         .iter()
         .flat_map(|row| row.large.iter().chain(&row.small));
-    let all: Vec<&Single> = all.collect();
-    let of = |value: &dyn Fn(&Single) -> f64| all.iter().map(|run| value(run)).collect();
-    frame.set("ipc", of(&Single::ipc));
-    frame.set("cpi", of(&|run| 1.0 / run.ipc()));
-    for (cause, name) in Stack::NAMES.iter().enumerate() {
-        frame.set(
+    let all: Vec<&SingleRun> = all.collect();
+    let of = |value: &dyn Fn(&SingleRun) -> f64| all.iter().map(|run| value(run)).collect();
+    frame.set_run_values("ipc", of(&SingleRun::ipc));
+    frame.set_run_values("cpi", of(&|run| 1.0 / run.ipc()));
+    for (cause, name) in CpiStack::NAMES.iter().enumerate() {
+        frame.set_run_values(
             &format!("cpi_{name}"),
             of(&|run| run.counters.stack()[cause]),
         );
@@ -140,17 +142,20 @@ pub(in crate::studies) fn cores_alone(
     Ok(frame)
 }
 
-fn rows(context: &Context<'_>, spec: &ExperimentSpec) -> Result<Vec<Row>, StudyError> {
+fn rows(
+    context: &ExperimentContext<'_>,
+    spec: &ExperimentSpec,
+) -> Result<Vec<CoreTypeRuns>, StudyError> {
     let both = cores(spec)?;
     let programs = programs(context, spec)?;
     let most = context.by_scale(MOST_INSTR[0], MOST_INSTR[1]);
     let runs = spec.runs(context);
-    let told = every(context, (&programs, &both, runs), |program, core, seed| {
-        Single::run(core, program, pass_instr(program).min(most), seed)
+    let told = run_every_case(context, (&programs, &both, runs), |program, core, seed| {
+        SingleRun::run(core, program, pass_instr(program).min(most), seed)
     })?;
-    let row = |(program, both): (&Arc<ProgramSpec>, &[Single])| {
+    let row = |(program, both): (&Arc<ProgramSpec>, &[SingleRun])| {
         let (large, small) = both.split_at(runs);
-        Row {
+        CoreTypeRuns {
             name: program.name.clone(),
             large: large.to_vec(),
             small: small.to_vec(),
@@ -166,36 +171,36 @@ fn rows(context: &Context<'_>, spec: &ExperimentSpec) -> Result<Vec<Row>, StudyE
 /// Speeds of the programs of drawn workloads on either core. The policies are `large` and
 /// `small`.
 pub(in crate::studies) fn programs_alone(
-    context: &Context<'_>,
+    context: &ExperimentContext<'_>,
     spec: &ExperimentSpec,
 ) -> Result<Frame, StudyError> {
     let both = cores(spec)?;
-    let drawn = prepared(context, spec, &Presets)?;
+    let drawn = prepare_cases(context, spec, &Presets)?;
     let names: BTreeSet<String> = drawn
         .into_iter()
         .flat_map(|case| case.of.programs)
         .collect();
     let names: Vec<String> = names.into_iter().collect();
-    let speeds = each(context, &names, |name| {
+    let speeds = map_jobs(context, &names, |name| {
         let instance = instance(name.clone(), &find(name)?, 1);
         let ips = |core| {
             let work = measure_alone(core, &instance, spec.alone_s(context), context.seed());
-            work.map(|work: Work| work.instructions / work.alone_s)
-                .map_err(failed(name))
+            work.map(|work: AloneWork| work.instructions / work.alone_s)
+                .map_err(part_error(name))
         };
         Ok([ips(&both[0])?, ips(&both[1])?])
     })?;
     let cases = names
         .iter()
-        .map(|name| Case::labelled(name, "program", name));
+        .map(|name| Case::with_label(name, "program", name));
     let mut frame = Frame::new(cases.collect(), named(&[LARGE, SMALL]), 1);
-    frame.set("ips", speeds.concat());
-    frame.set(
+    frame.set_run_values("ips", speeds.concat());
+    frame.set_run_values(
         "ips_g",
         speeds.concat().iter().map(|ips| ips / 1e9).collect(),
     );
     let ratios = speeds.iter().flat_map(|[large, small]| [large / small; 2]);
-    frame.set("large_over_small", ratios.collect());
+    frame.set_run_values("large_over_small", ratios.collect());
     Ok(frame)
 }
 
@@ -214,10 +219,10 @@ pub(in crate::studies) fn saved(frames: &Frames) -> Vec<String> {
 
 fn saved_by(frame: &Frame, case: usize) -> String {
     let cpi = |policy: usize, cause: &str| {
-        let values = frame.runs_of(case, policy, &format!("cpi_{cause}"));
+        let values = frame.run_values(case, policy, &format!("cpi_{cause}"));
         values.iter().sum::<f64>() / values.len() as f64
     };
-    let causes = Stack::NAMES
+    let causes = CpiStack::NAMES
         .into_iter()
         .filter(|name| !NOT_ALONE.contains(name));
     let mut saved: Vec<(&str, f64)> = causes
@@ -226,10 +231,10 @@ fn saved_by(frame: &Frame, case: usize) -> String {
     saved.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
     let words = { saved.iter().take(3) }.map(|(name, cycles)| format!("{name} {cycles:.2}"));
     let group = frame
-        .by("case", crate::frame::Over::Cases, |_| true)
+        .group_by_label("case", crate::frame::IntervalBasis::Cases, |_| true)
         .swap_remove(case);
     let ratio = frame.cell(
-        &crate::frame::What {
+        &crate::frame::CellQuery {
             measure: "ipc",
             policy: LARGE,
             over: Some(SMALL),

@@ -1,13 +1,13 @@
 //! Costs of exchanges every millisecond, inside an LLC domain and between two.
 
 use super::alone::{named, programs};
-use super::migration::{Cost, ExchangePath};
+use super::migration::{ExchangeCost, ExchangePath};
 use crate::frame::{Case, Frame};
-use crate::simulate::chips::{chip, spec, whole};
-use crate::simulate::programs::{copies, find};
-use crate::simulate::{ExperimentSpec, each};
+use crate::simulate::chips::{chip, full_chip, machine_spec};
+use crate::simulate::programs::{find, staggered_copies};
+use crate::simulate::{ExperimentSpec, map_jobs};
 use crate::study::StudyError;
-use consort_experiment::Context;
+use consort_experiment::ExperimentContext;
 use consort_experiment::watch::CoreKind;
 use consort_sim::chip::Chip;
 use consort_sim::program::{CURVE_KIB, ProgramSpec};
@@ -23,12 +23,12 @@ const LOADS: &str = "random-loads";
 const MPKI: f64 = 20.0;
 
 /// Costs from every place with a shared LLC, then with private ones.
-type Costs = [Vec<Cost>; 2];
+type CostsBySharing = [Vec<ExchangeCost>; 2];
 
 /// Exchanges between a large and a small core, the program with the dearest first. The policies
 /// are `shared` and `private`.
 pub(in crate::studies) fn with_small(
-    context: &Context<'_>,
+    context: &ExperimentContext<'_>,
     of: &ExperimentSpec,
 ) -> Result<Frame, StudyError> {
     let programs = programs(context, of)?;
@@ -37,7 +37,7 @@ pub(in crate::studies) fn with_small(
 
 /// Exchanges between two large cores, the second of each group's.
 pub(in crate::studies) fn with_large(
-    context: &Context<'_>,
+    context: &ExperimentContext<'_>,
     of: &ExperimentSpec,
 ) -> Result<Frame, StudyError> {
     let programs = programs(context, of)?;
@@ -51,7 +51,7 @@ pub(in crate::studies) fn with_large(
 
 /// Exchanges between a large and a small core of made-up programs, by the size of their data.
 pub(in crate::studies) fn of_working_sets(
-    context: &Context<'_>,
+    context: &ExperimentContext<'_>,
     of: &ExperimentSpec,
 ) -> Result<Frame, StudyError> {
     let costs = costs(
@@ -60,14 +60,14 @@ pub(in crate::studies) fn of_working_sets(
         CoreKind::Small,
         &working_sets()?,
     )?;
-    let case = |kib: f64| Case::labelled(&kib.to_string(), "kib", &kib.to_string());
+    let case = |kib: f64| Case::with_label(&kib.to_string(), "kib", &kib.to_string());
     Ok(frame(CURVE_KIB.map(case).to_vec(), &costs))
 }
 
 /// The machine with a second large core in each group.
 fn two_large(machine: &str) -> Result<Arc<Chip>, StudyError> {
-    let mut spec = spec(machine)?;
-    let large = whole(&spec)?
+    let mut spec = machine_spec(machine)?;
+    let large = full_chip(&spec)?
         .core_types()
         .iter()
         .position(|core| core.rob_entries.is_some());
@@ -79,56 +79,56 @@ fn two_large(machine: &str) -> Result<Arc<Chip>, StudyError> {
             group.l2_domains = 2;
         }
     }
-    whole(&spec)
+    full_chip(&spec)
 }
 
 fn ranked(
-    context: &Context<'_>,
+    context: &ExperimentContext<'_>,
     chip: &Arc<Chip>,
     to: CoreKind,
     programs: &[Arc<ProgramSpec>],
 ) -> Result<Frame, StudyError> {
     let costs = costs(context, chip, to, programs)?;
-    let mut rows: Vec<(&Arc<ProgramSpec>, Costs)> = programs.iter().zip(costs).collect();
-    let dear = |row: &(_, Costs)| {
+    let mut rows: Vec<(&Arc<ProgramSpec>, CostsBySharing)> = programs.iter().zip(costs).collect();
+    let dear = |row: &(_, CostsBySharing)| {
         let shared = row.1[0].iter();
         shared.map(|cost| cost.refill_cycles).sum::<f64>() / PLACES as f64
     };
     rows.sort_by(|a, b| dear(b).total_cmp(&dear(a)));
     let cases = rows
         .iter()
-        .map(|(p, _)| Case::labelled(&p.name, "program", &p.name));
+        .map(|(p, _)| Case::with_label(&p.name, "program", &p.name));
     let cases = cases.collect();
-    let costs: Vec<Costs> = rows.into_iter().map(|(_, costs)| costs).collect();
+    let costs: Vec<CostsBySharing> = rows.into_iter().map(|(_, costs)| costs).collect();
     Ok(frame(cases, &costs))
 }
 
-fn frame(cases: Vec<Case>, costs: &[Costs]) -> Frame {
+fn frame(cases: Vec<Case>, costs: &[CostsBySharing]) -> Frame {
     let mut frame = Frame::new(cases, named(&["shared", "private"]), PLACES);
     let all = || costs.iter().flat_map(|costs| costs.iter().flatten());
-    frame.set(
+    frame.set_run_values(
         "refill_cycles",
         all().map(|cost| cost.refill_cycles).collect(),
     );
     let percent = all().map(|cost| 100.0 * cost.quantum_share);
-    frame.set("quantum_percent", percent.collect());
+    frame.set_run_values("quantum_percent", percent.collect());
     frame
 }
 
 fn costs(
-    context: &Context<'_>,
+    context: &ExperimentContext<'_>,
     chip: &Arc<Chip>,
     to: CoreKind,
     programs: &[Arc<ProgramSpec>],
-) -> Result<Vec<Costs>, StudyError> {
+) -> Result<Vec<CostsBySharing>, StudyError> {
     let name = &chip.spec().name;
     let no_path = || StudyError::part(name, "there are no two cores to go between");
-    let path = |shared| ExchangePath::of(chip, to, shared).ok_or_else(no_path);
+    let path = |shared| ExchangePath::from_large(chip, to, shared).ok_or_else(no_path);
     let paths = [path(true)?, path(false)?];
     let moves = context.by_scale(MOVES[0], MOVES[1]);
-    each(context, programs, |program| {
-        let places = copies(program, PLACES).entries;
-        let side = |path: &ExchangePath| -> Result<Vec<Cost>, StudyError> {
+    map_jobs(context, programs, |program| {
+        let places = staggered_copies(program, PLACES).entries;
+        let side = |path: &ExchangePath| -> Result<Vec<ExchangeCost>, StudyError> {
             let from = places.iter().zip(context.seed()..);
             from.map(|(place, seed)| path.cost(chip, &place.program, moves, seed))
                 .collect()

@@ -4,15 +4,15 @@
 //! exchanges at no cost, tell the time that the exchanges took. The other thread is a copy of the
 //! same program. Alone a thread would find the caches of either core as it left them.
 
-use crate::simulate::failed;
-use crate::simulate::programs::copies;
+use crate::simulate::part_error;
+use crate::simulate::programs::staggered_copies;
 use crate::study::StudyError;
 use consort_core::Machine;
 use consort_experiment::watch::CoreKind;
-use consort_experiment::{Quiet, machine};
+use consort_experiment::{NullSampleSource, build_machine};
 use consort_sim::SimMachine;
 use consort_sim::chip::Chip;
-use consort_sim::engine::{Instance, RunMode, Settings};
+use consort_sim::engine::{RunMode, SimulatedProgram, SimulationSettings};
 use consort_sim::program::ProgramSpec;
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub struct ExchangePath {
 
 /// Cost of an exchange to a thread.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Cost {
+pub(crate) struct ExchangeCost {
     /// Cycles to fetch again what it held in caches that the cores do not share.
     pub refill_cycles: f64,
     /// All that it costs, registers and pipeline included, as a share of the quantum, 0 to 1.
@@ -41,14 +41,14 @@ pub(crate) struct Cost {
 impl ExchangePath {
     /// Path from the first large core to the first other one of a kind in the same LLC domain, or
     /// in another.
-    pub(crate) fn of(chip: &Chip, to: CoreKind, shared: bool) -> Option<Self> {
+    pub(crate) fn from_large(chip: &Chip, to: CoreKind, shared: bool) -> Option<Self> {
         let pus = 0..chip.places().len();
         let llc = |pu: usize| chip.places()[pu].llc;
         let large = pus
             .clone()
-            .find(|&pu| CoreKind::of(chip, pu) == CoreKind::Large)?;
+            .find(|&pu| CoreKind::from_pu(chip, pu) == CoreKind::Large)?;
         let is_end = |&pu: &usize| {
-            pu != large && CoreKind::of(chip, pu) == to && (llc(pu) == llc(large)) == shared
+            pu != large && CoreKind::from_pu(chip, pu) == to && (llc(pu) == llc(large)) == shared
         };
         let end = pus.into_iter().find(is_end)?;
         Some(Self { pus: [large, end] })
@@ -56,7 +56,7 @@ impl ExchangePath {
 
     /// Path from the first large core to the first small one in the same LLC domain, or in another.
     pub fn to_small(chip: &Chip, shared: bool) -> Option<Self> {
-        Self::of(chip, CoreKind::Small, shared)
+        Self::from_large(chip, CoreKind::Small, shared)
     }
 
     /// Cycles that caches take to refill after an exchange: the mean over so many copies of a
@@ -71,7 +71,7 @@ impl ExchangePath {
         exchanges: u32,
         (times, seed): (usize, u64),
     ) -> Result<f64, StudyError> {
-        let places = copies(program, times).entries;
+        let places = staggered_copies(program, times).entries;
         let mut sum = 0.0;
         for (place, seed) in places.iter().zip(seed..) {
             let cost = self.cost(chip, &place.program, exchanges, seed)?;
@@ -91,7 +91,7 @@ impl ExchangePath {
         program: &Arc<ProgramSpec>,
         moves: u32,
         seed: u64,
-    ) -> Result<Cost, StudyError> {
+    ) -> Result<ExchangeCost, StudyError> {
         let moves = moves / 2 * 2;
         let run = |free| self.run(chip, program, moves, (seed, free));
         let (paid, free) = (run(false)?, run(true)?);
@@ -106,7 +106,7 @@ impl ExchangePath {
         let quanta = f64::from(moves + 1);
         let lost_s = (1.0 - paid / free) * quanta * QUANTUM_NS as f64 * 1e-9;
         let cycles = lost_s * hz / f64::from(moves);
-        Ok(Cost {
+        Ok(ExchangeCost {
             refill_cycles: cycles - fixed,
             quantum_share: cycles / hz / (QUANTUM_NS as f64 * 1e-9),
         })
@@ -120,17 +120,17 @@ impl ExchangePath {
         moves: u32,
         (seed, free): (u64, bool),
     ) -> Result<f64, StudyError> {
-        let part = failed(&program.name);
+        let part = part_error(&program.name);
         let mut machine = self.begin(chip, program, (seed, free))?;
         machine
             .remap(&self.mapping(chip, false))
-            .map_err(failed(&program.name))?;
+            .map_err(part_error(&program.name))?;
         for _ in 0..moves / 2 {
             for there in [true, false] {
                 machine.observe().map_err(&part)?;
                 machine
                     .remap(&self.mapping(chip, there))
-                    .map_err(failed(&program.name))?;
+                    .map_err(part_error(&program.name))?;
             }
         }
         machine.observe().map_err(&part)?;
@@ -143,23 +143,23 @@ impl ExchangePath {
         program: &Arc<ProgramSpec>,
         (seed, free_migration): (u64, bool),
     ) -> Result<SimMachine, StudyError> {
-        let settings = Settings {
+        let settings = SimulationSettings {
             seed,
             mode: RunMode::Once,
             os: "pinned".to_owned(),
             logical_cores: true,
             free_migration,
         };
-        let instance = Instance {
+        let instance = SimulatedProgram {
             program: Arc::clone(program),
             threads: 1,
             instructions: ENDLESS,
             start_ms: 0.0,
         };
-        let quiet = Box::<Quiet>::default();
+        let quiet = Box::<NullSampleSource>::default();
         let copies = [instance.clone(), instance];
-        let machine = machine(chip, &copies, &settings, QUANTUM_NS, quiet);
-        machine.map_err(failed(&program.name))
+        let machine = build_machine(chip, &copies, &settings, QUANTUM_NS, quiet);
+        machine.map_err(part_error(&program.name))
     }
 
     /// The first two logical cores, on which the operating system starts the copies, at both
@@ -182,9 +182,9 @@ mod tests {
     use crate::simulate::chips::chip;
     use crate::simulate::programs::find;
 
-    fn cost(name: &str, shared: bool) -> Cost {
+    fn cost(name: &str, shared: bool) -> ExchangeCost {
         let chip = chip("acmp-2+6").unwrap();
-        let path = ExchangePath::of(&chip, CoreKind::Small, shared).unwrap();
+        let path = ExchangePath::from_large(&chip, CoreKind::Small, shared).unwrap();
         path.cost(&chip, &find(name).unwrap(), 40, 1).unwrap()
     }
 
@@ -209,6 +209,8 @@ mod tests {
 
     #[test]
     fn one_region_has_no_way_out_of_it() {
-        assert!(ExchangePath::of(&chip("acmp-1+3").unwrap(), CoreKind::Small, false).is_none());
+        assert!(
+            ExchangePath::from_large(&chip("acmp-1+3").unwrap(), CoreKind::Small, false).is_none()
+        );
     }
 }

@@ -1,9 +1,9 @@
 //! The two readings of the long-term sum of tcs against each other.
 
-use crate::frame::{Frame, Over, What, ratios};
+use crate::frame::{CellQuery, Frame, IntervalBasis, mean_ratio_cell};
 use crate::study::file::TableSpec;
 use crate::study::{Frames, StudyError};
-use consort_report::{Cell, Table};
+use consort_report::{Cell, ReportTable};
 
 /// The lowest long-term sum gets the large core, as in the source's worked example.
 const LAGGING: &str = "tcs:long-term=lagging";
@@ -15,9 +15,12 @@ const STUDIES: [&str; 3] = ["A12", "A13", "A14"];
 /// Table `readings`: rows are the studies, and `all`; columns `lagging_over_critical` (geometric
 /// mean over workloads, intervals over workloads), `lagging_better` and `critical_better` (in how
 /// many workloads), `workloads`.
-pub(in crate::studies) fn readings(spec: &TableSpec, frames: &Frames) -> Result<Table, StudyError> {
+pub(in crate::studies) fn readings(
+    spec: &TableSpec,
+    frames: &Frames,
+) -> Result<ReportTable, StudyError> {
     let studies = STUDIES.map(|study| (study, cells(&over(frames, study))));
-    spec.filled(studies.into_iter().chain([("all", cells(&all(frames)))]))
+    spec.fill_rows(studies.into_iter().chain([("all", cells(&all(frames)))]))
 }
 
 /// Note on the better reading over all workloads.
@@ -35,14 +38,14 @@ fn all(frames: &Frames) -> Vec<f64> {
 
 /// Speed of lagging over critical in each workload of a study: geometric means over runs.
 fn over(frames: &Frames, study: &str) -> Vec<f64> {
-    let what = What {
+    let what = CellQuery {
         measure: "stp",
         policy: LAGGING,
         over: Some(CRITICAL),
-        ..What::default()
+        ..CellQuery::default()
     };
     let of = |frame: &Frame| -> Vec<f64> {
-        let cases = frame.by("case", Over::Cases, |_| true);
+        let cases = frame.group_by_label("case", IntervalBasis::Cases, |_| true);
         cases
             .iter()
             .filter_map(|case| frame.cell(&what, case).value())
@@ -54,7 +57,7 @@ fn over(frames: &Frames, study: &str) -> Vec<f64> {
 fn cells(values: &[f64]) -> Vec<Cell> {
     let count = |is: &dyn Fn(f64) -> bool| values.iter().filter(|&&v| is(v)).count() as u64;
     vec![
-        ratios(values),
+        mean_ratio_cell(values),
         count(&|v| v > 1.0).into(),
         count(&|v| v < 1.0).into(),
         (values.len() as u64).into(),

@@ -1,11 +1,11 @@
 //! One program on one core.
 
-use crate::simulate::failed;
+use crate::simulate::part_error;
 use crate::study::StudyError;
 use consort_core::Machine;
-use consort_experiment::{Counters, Quiet, machine};
+use consort_experiment::{NullSampleSource, ProgramCounters, build_machine};
 use consort_sim::chip::Chip;
-use consort_sim::engine::{Instance, RunMode, Settings};
+use consort_sim::engine::{RunMode, SimulatedProgram, SimulationSettings};
 use consort_sim::program::ProgramSpec;
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ const LOOK_NS: u64 = 1_000_000_000;
 
 /// Time and counters of a thread's run.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Single {
+pub(crate) struct SingleRun {
     /// Time that it took, s.
     pub time_s: f64,
     /// Counters of its run.
-    pub counters: Counters,
+    pub counters: ProgramCounters,
 }
 
-impl Single {
+impl SingleRun {
     /// Runs so many instructions of a program on a machine with one core.
     ///
     /// # Errors
@@ -32,28 +32,28 @@ impl Single {
         instructions: f64,
         seed: u64,
     ) -> Result<Self, StudyError> {
-        let settings = Settings {
+        let settings = SimulationSettings {
             seed,
             mode: RunMode::Once,
             os: "pinned".to_owned(),
             logical_cores: false,
             free_migration: false,
         };
-        let instance = Instance {
+        let instance = SimulatedProgram {
             program: Arc::clone(program),
             threads: 1,
             instructions,
             start_ms: 0.0,
         };
-        let part = failed(&program.name);
-        let quiet = Box::<Quiet>::default();
-        let machine = machine(chip, &[instance], &settings, LOOK_NS, quiet);
-        let mut machine = machine.map_err(failed(&program.name))?;
+        let part = part_error(&program.name);
+        let quiet = Box::<NullSampleSource>::default();
+        let machine = build_machine(chip, &[instance], &settings, LOOK_NS, quiet);
+        let mut machine = machine.map_err(part_error(&program.name))?;
         while machine.observe().map_err(&part)?.is_some() {}
         let oracle = machine.oracle();
-        let mut counters = Counters::default();
+        let mut counters = ProgramCounters::default();
         for counts in oracle.threads().filter_map(|id| oracle.counts(id)) {
-            counters.add(&Counters::from(&counts));
+            counters.add(&ProgramCounters::from(&counts));
         }
         Ok(Self {
             time_s: machine.time_ns() as f64 * 1e-9,
@@ -75,7 +75,7 @@ pub(crate) fn pass_instr(program: &ProgramSpec) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simulate::chips::{chip, single};
+    use crate::simulate::chips::{chip, single_core_chip};
     use crate::simulate::programs::find;
     use consort_experiment::watch::CoreKind;
 
@@ -84,8 +84,8 @@ mod tests {
         let group = chip("acmp-1+3").unwrap();
         let program = find("hmmer").unwrap();
         let of = |kind| {
-            let one = single(&group, kind).unwrap();
-            Single::run(&one, &program, 1e9, 1).unwrap()
+            let one = single_core_chip(&group, kind).unwrap();
+            SingleRun::run(&one, &program, 1e9, 1).unwrap()
         };
         let (large, small) = (of(CoreKind::Large), of(CoreKind::Small));
         for side in [&large, &small] {

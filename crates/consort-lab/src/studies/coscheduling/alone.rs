@@ -1,40 +1,40 @@
 //! Every program alone with every number of cores.
 
-use super::{failed, quantum, runs, suite};
-use crate::simulate::{self, each};
+use super::{part_error, quantum, runs, suite};
+use crate::simulate::{self, map_jobs};
 use crate::study::StudyError;
 use consort_core::ProgramId;
-use consort_core::coscheduling::{Measure, Profile, Slot, Trial};
-use consort_experiment::Context;
-use consort_experiment::slots::{Suite, Trials};
+use consort_core::coscheduling::{CoscheduleSlot, KnownProfiles, ProgramMeasure, SlotTrial};
+use consort_experiment::ExperimentContext;
+use consort_experiment::slots::{SlotTrials, Suite};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// One run's measures by program and number of cores.
-pub(in crate::studies) type Table = BTreeMap<(ProgramId, u32), Measure>;
+pub(in crate::studies) type AloneMeasures = BTreeMap<(ProgramId, u32), ProgramMeasure>;
 
 /// All runs.
-pub(in crate::studies) struct Alone {
+pub(in crate::studies) struct CoschedulingAloneRuns {
     pub suite: Suite,
-    pub runs: Vec<Table>,
+    pub runs: Vec<AloneMeasures>,
 }
 
-impl Alone {
+impl CoschedulingAloneRuns {
     /// Returns the runs of this context, made once.
-    pub fn of(context: &Context<'_>) -> Result<Arc<Self>, StudyError> {
-        context.made("programs alone, co-scheduling", || Self::make(context))
+    pub fn get_or_run(context: &ExperimentContext<'_>) -> Result<Arc<Self>, StudyError> {
+        context.get_or_compute("programs alone, co-scheduling", || Self::make(context))
     }
 
-    fn make(context: &Context<'_>) -> Result<Self, StudyError> {
+    fn make(context: &ExperimentContext<'_>) -> Result<Self, StudyError> {
         let suite = suite()?;
         let seeds: Vec<u64> = seeds(context).collect();
-        let slots = suite.alone();
-        let jobs: Vec<(u64, &Slot)> = { seeds.iter() }
+        let slots = suite.alone_slots();
+        let jobs: Vec<(u64, &CoscheduleSlot)> = { seeds.iter() }
             .flat_map(|&seed| slots.iter().map(move |slot| (seed, slot)))
             .collect();
-        let told = each(context, &jobs, |(seed, slot)| {
-            let told = Trials::new(&suite, quantum(context), *seed).run(slot);
-            told.map_err(failed("programs alone"))
+        let told = map_jobs(context, &jobs, |(seed, slot)| {
+            let told = SlotTrials::new(&suite, quantum(context), *seed).run(slot);
+            told.map_err(part_error("programs alone"))
         })?;
         let runs = told.chunks(slots.len()).map(table).collect();
         Ok(Self { suite, runs })
@@ -44,32 +44,32 @@ impl Alone {
     /// the energy that the machine draws whichever programs run, the share of its cores.
     pub fn best_charged(&self, id: ProgramId) -> Vec<f64> {
         let (cores, ids): (u32, Vec<ProgramId>) = (self.suite.cores(), self.suite.ids().collect());
-        let best = |table: &Table| {
+        let best = |table: &AloneMeasures| {
             let profile = profile(cores, table);
-            f64::from(profile.best(id, profile.idle_w(&ids)))
+            f64::from(profile.best_cores(id, profile.idle_w(&ids)))
         };
         self.runs.iter().map(best).collect()
     }
 
     /// Returns a value of every run of a program with so many cores.
-    pub fn values(&self, id: ProgramId, cores: u32, of: fn(&Measure) -> f64) -> Vec<f64> {
-        let run = |table: &Table| table.get(&(id, cores)).map(of);
+    pub fn values(&self, id: ProgramId, cores: u32, of: fn(&ProgramMeasure) -> f64) -> Vec<f64> {
+        let run = |table: &AloneMeasures| table.get(&(id, cores)).map(of);
         self.runs.iter().filter_map(run).collect()
     }
 
     /// Mean over runs of a value of a program with so many cores.
-    pub fn mean(&self, id: ProgramId, cores: u32, of: fn(&Measure) -> f64) -> f64 {
+    pub fn mean(&self, id: ProgramId, cores: u32, of: fn(&ProgramMeasure) -> f64) -> f64 {
         let values = self.values(id, cores, of);
         values.iter().sum::<f64>() / values.len().max(1) as f64
     }
 }
 
 /// Profile of programs alone in a run, as `greedy` is told it.
-pub(in crate::studies) fn profile(cores: u32, table: &Table) -> Profile {
-    let mut profile = Profile::new(cores, &[]);
+pub(in crate::studies) fn profile(cores: u32, table: &AloneMeasures) -> KnownProfiles {
+    let mut profile = KnownProfiles::new(cores, &[]);
     for (&(program, with), &measure) in table {
-        profile.note(&Trial {
-            slot: Slot::alone(program, with),
+        profile.record_trial(&SlotTrial {
+            slot: CoscheduleSlot::alone(program, with),
             measures: vec![measure],
         });
     }
@@ -77,12 +77,12 @@ pub(in crate::studies) fn profile(cores: u32, table: &Table) -> Profile {
 }
 
 /// Seeds of the runs.
-pub(super) fn seeds(context: &Context<'_>) -> impl Iterator<Item = u64> + use<> {
+pub(super) fn seeds(context: &ExperimentContext<'_>) -> impl Iterator<Item = u64> + use<> {
     simulate::seeds(context.seed(), runs(context))
 }
 
-fn table(trials: &[Trial]) -> Table {
-    let entry = |trial: &Trial| {
+fn table(trials: &[SlotTrial]) -> AloneMeasures {
+    let entry = |trial: &SlotTrial| {
         let team = trial.slot.teams.first()?;
         Some(((team.program, team.cores), *trial.measures.first()?))
     };

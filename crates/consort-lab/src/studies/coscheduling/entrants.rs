@@ -1,9 +1,10 @@
 //! The schedulers that are compared.
 
 use consort_core::coscheduling::{
-    Chooser, Fair, Gang, Greedy, Objective, Pdpa, Secondary, Standard, Use,
+    Chooser, ContendedResource, EnergyDelayBaseline, FairChooser, GangChooser, GreedyChooser,
+    PdpaChooser, RoundObjective, SecondaryCondition,
 };
-use consort_experiment::slots::{Members, NEAR_LINEAR, Quest};
+use consort_experiment::slots::{NEAR_LINEAR, SearchGoal, SlotMembers};
 
 /// Distance from linear scaling within which a program runs alone under the fair schedulers and
 /// `pdpa`, and the α of the secondary condition: the source's 10 percent.
@@ -13,59 +14,79 @@ const PDPA: (f64, f64) = (0.5, 0.9);
 
 /// A scheduler.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(in crate::studies) struct Entrant {
+pub(in crate::studies) struct RoundScheduler {
     /// Key of its rows; the policy with its options.
     pub name: &'static str,
-    pub how: How,
+    pub how: RoundMethod,
 }
 
 /// Way in which a scheduler finds its round.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(in crate::studies) enum How {
+pub(in crate::studies) enum RoundMethod {
     Gang,
-    Fair(Use, Standard, Secondary),
+    Fair(ContendedResource, EnergyDelayBaseline, SecondaryCondition),
     Greedy,
     Pdpa,
     /// Search of all rounds.
-    Exhaustive(Quest),
+    Exhaustive(SearchGoal),
 }
 
 /// All schedulers, the gang first; those after [`MAIN`] are other readings of the fair ones.
-pub(in crate::studies) const ENTRANTS: [Entrant; 14] = [
-    of("gang", How::Gang),
-    of("fair-mis", fair(Use::Misses, Secondary::Printed)),
-    of("fair-com", fair(Use::Bus, Secondary::Printed)),
-    of("greedy", How::Greedy),
-    of("pdpa", How::Pdpa),
-    of(
+pub(in crate::studies) const ENTRANTS: [RoundScheduler; 14] = [
+    round_scheduler("gang", RoundMethod::Gang),
+    round_scheduler(
+        "fair-mis",
+        fair(ContendedResource::Misses, SecondaryCondition::Printed),
+    ),
+    round_scheduler(
+        "fair-com",
+        fair(ContendedResource::Bus, SecondaryCondition::Printed),
+    ),
+    round_scheduler("greedy", RoundMethod::Greedy),
+    round_scheduler("pdpa", RoundMethod::Pdpa),
+    round_scheduler(
         "oracle-coschedule",
-        search(Objective::EnergyDelay, Members::Gaining),
+        search(RoundObjective::EnergyDelay, SlotMembers::Gaining),
     ),
-    of(
+    round_scheduler(
         "oracle-coschedule:members=all",
-        search(Objective::EnergyDelay, Members::All),
+        search(RoundObjective::EnergyDelay, SlotMembers::All),
     ),
-    of(
+    round_scheduler(
         "oracle-coschedule:members=all,objective=throughput",
-        search(Objective::Throughput, Members::All),
+        search(RoundObjective::Throughput, SlotMembers::All),
     ),
-    of(
+    round_scheduler(
         "fair-mis:secondary=reversed",
-        fair(Use::Misses, Secondary::Reversed),
+        fair(ContendedResource::Misses, SecondaryCondition::Reversed),
     ),
-    of("fair-mis:secondary=off", fair(Use::Misses, Secondary::Off)),
-    of(
+    round_scheduler(
+        "fair-mis:secondary=off",
+        fair(ContendedResource::Misses, SecondaryCondition::Off),
+    ),
+    round_scheduler(
         "fair-mis:better-than=slot",
-        How::Fair(Use::Misses, Standard::Slot, Secondary::Printed),
+        RoundMethod::Fair(
+            ContendedResource::Misses,
+            EnergyDelayBaseline::Slot,
+            SecondaryCondition::Printed,
+        ),
     ),
-    of(
+    round_scheduler(
         "fair-com:secondary=reversed",
-        fair(Use::Bus, Secondary::Reversed),
+        fair(ContendedResource::Bus, SecondaryCondition::Reversed),
     ),
-    of("fair-com:secondary=off", fair(Use::Bus, Secondary::Off)),
-    of(
+    round_scheduler(
+        "fair-com:secondary=off",
+        fair(ContendedResource::Bus, SecondaryCondition::Off),
+    ),
+    round_scheduler(
         "fair-com:better-than=slot",
-        How::Fair(Use::Bus, Standard::Slot, Secondary::Printed),
+        RoundMethod::Fair(
+            ContendedResource::Bus,
+            EnergyDelayBaseline::Slot,
+            SecondaryCondition::Printed,
+        ),
     ),
 ];
 
@@ -87,26 +108,26 @@ pub(in crate::studies) const READINGS: [[usize; 4]; 2] = [[1, 8, 9, 10], [2, 11,
 /// must beat.
 pub(in crate::studies) const READING_NAMES: [&str; 4] = ["printed", "reversed", "off", "slot"];
 
-const fn fair(order: Use, secondary: Secondary) -> How {
-    How::Fair(order, Standard::Gang, secondary)
+const fn fair(order: ContendedResource, secondary: SecondaryCondition) -> RoundMethod {
+    RoundMethod::Fair(order, EnergyDelayBaseline::Gang, secondary)
 }
 
-const fn search(objective: Objective, members: Members) -> How {
-    How::Exhaustive(Quest { objective, members })
+const fn search(objective: RoundObjective, members: SlotMembers) -> RoundMethod {
+    RoundMethod::Exhaustive(SearchGoal { objective, members })
 }
 
-const fn of(name: &'static str, how: How) -> Entrant {
-    Entrant { name, how }
+const fn round_scheduler(name: &'static str, how: RoundMethod) -> RoundScheduler {
+    RoundScheduler { name, how }
 }
 
-impl Entrant {
+impl RoundScheduler {
     /// Name in a legend.
     pub fn short(&self) -> &'static str {
         match self.how {
-            How::Exhaustive(quest) => match (quest.members, quest.objective) {
-                (Members::Gaining, _) => "oracle",
-                (Members::All, Objective::EnergyDelay) => "bound, energy-delay",
-                (Members::All, Objective::Throughput) => "bound, throughput",
+            RoundMethod::Exhaustive(quest) => match (quest.members, quest.objective) {
+                (SlotMembers::Gaining, _) => "oracle",
+                (SlotMembers::All, RoundObjective::EnergyDelay) => "bound, energy-delay",
+                (SlotMembers::All, RoundObjective::Throughput) => "bound, throughput",
             },
             _ => self.name,
         }
@@ -115,25 +136,25 @@ impl Entrant {
     /// Its chooser; none where all rounds are tried.
     pub fn chooser(&self) -> Option<Box<dyn Chooser>> {
         Some(match self.how {
-            How::Gang => Box::new(Gang::default()),
-            How::Fair(order, standard, secondary) => {
-                Box::new(Fair::new(order, standard, secondary, ALPHA))
+            RoundMethod::Gang => Box::new(GangChooser::default()),
+            RoundMethod::Fair(order, standard, secondary) => {
+                Box::new(FairChooser::new(order, standard, secondary, ALPHA))
             }
-            How::Greedy => Box::new(Greedy::default()),
-            How::Pdpa => Box::new(Pdpa::new(PDPA.0, PDPA.1)),
-            How::Exhaustive(_) => return None,
+            RoundMethod::Greedy => Box::new(GreedyChooser::default()),
+            RoundMethod::Pdpa => Box::new(PdpaChooser::new(PDPA.0, PDPA.1)),
+            RoundMethod::Exhaustive(_) => return None,
         })
     }
 
     /// Returns true where rounds that prove worse than the gang are given up.
     pub fn is_fair(&self) -> bool {
-        matches!(self.how, How::Fair(..))
+        matches!(self.how, RoundMethod::Fair(..))
     }
 
     /// Returns true where programs that scale nearly linearly are sampled on one core, and left
     /// alone.
     pub fn leaves_linear(&self) -> bool {
-        self.is_fair() || self.how == How::Pdpa
+        self.is_fair() || self.how == RoundMethod::Pdpa
     }
 }
 
@@ -143,7 +164,7 @@ mod tests {
 
     #[test]
     fn places_are_those_of_the_names() {
-        assert_eq!(ENTRANTS[GANG].how, How::Gang);
+        assert_eq!(ENTRANTS[GANG].how, RoundMethod::Gang);
         assert_eq!(FAIR.map(|i| ENTRANTS[i].name), ["fair-mis", "fair-com"]);
         for (readings, first) in READINGS.iter().zip(FAIR) {
             assert_eq!(readings[0], first);
@@ -153,12 +174,12 @@ mod tests {
         }
         assert!(MAIN.into_iter().all(|i| i < 3 || !ENTRANTS[i].is_fair()));
         let quest = |i: usize| match ENTRANTS[i].how {
-            How::Exhaustive(quest) => quest.members,
+            RoundMethod::Exhaustive(quest) => quest.members,
             _ => unreachable!("{i} searches"),
         };
         assert_eq!(
             (quest(ORACLE), quest(BOUND)),
-            (Members::Gaining, Members::All)
+            (SlotMembers::Gaining, SlotMembers::All)
         );
     }
 }

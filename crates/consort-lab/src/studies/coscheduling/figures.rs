@@ -1,24 +1,24 @@
 //! Tables and bars of schedulers and programs.
 
 use super::entrants::{ENTRANTS, MAIN};
-use super::grid::Grid;
-use super::views::Over;
+use super::grid::CoscheduleGrid;
+use super::views::MeanScope;
 use crate::study::StudyError;
 use crate::study::file::StudyFile;
 use consort_core::ProgramId;
 use consort_report::{Cell, Figure};
 
 /// Groups of programs that a mean is over, with their names in rows and in figures.
-pub(in crate::studies) const GROUPS: [(&str, &str, Over); 2] = [
+pub(in crate::studies) const GROUPS: [(&str, &str, MeanScope); 2] = [
     (
         "co-scheduled programs",
         "programs that share",
-        Over::Sharing,
+        MeanScope::Sharing,
     ),
-    ("whole suite", "whole suite", Over::All),
+    ("whole suite", "whole suite", MeanScope::All),
 ];
 
-impl Grid {
+impl CoscheduleGrid {
     /// A row for each program, a cell for each of these schedulers.
     pub fn rows(
         &self,
@@ -41,20 +41,20 @@ impl Grid {
             let cells = self.suite().ids().map(|id| cell(entrant, id));
             (ENTRANTS[entrant].short().to_owned(), cells.collect())
         };
-        file.bars(key, self.runs(), self.names(), entrants.map(series))
+        file.bar_figure(key, self.runs(), self.names(), entrants.map(series))
     }
 
     /// A group for each of [`GROUPS`], a bar for each of the main schedulers.
     pub fn by_group(
         &self,
         (file, key): (&StudyFile, &str),
-        cell: impl Fn(usize, Over) -> Cell,
+        cell: impl Fn(usize, MeanScope) -> Cell,
     ) -> Result<Figure, StudyError> {
         let series = |entrant: usize| {
             let cells = GROUPS.map(|(.., over)| cell(entrant, over));
             (ENTRANTS[entrant].short().to_owned(), cells.into())
         };
         let groups = GROUPS.map(|(_, name, _)| name.to_owned()).into();
-        file.bars(key, self.runs(), groups, MAIN.map(series))
+        file.bar_figure(key, self.runs(), groups, MAIN.map(series))
     }
 }

@@ -1,15 +1,15 @@
 //! The rounds that every scheduler finds, and their measures, on which H2 to H6 stand.
 
-use super::alone::{Alone, seeds};
-use super::choose::{Chosen, Known};
-use super::entrants::{ENTRANTS, GANG, How, READINGS};
-use super::{failed, quantum};
+use super::alone::{CoschedulingAloneRuns, seeds};
+use super::choose::{ChosenRound, TrialCache};
+use super::entrants::{ENTRANTS, GANG, READINGS, RoundMethod};
+use super::{part_error, quantum};
 use crate::study::StudyError;
 use consort_core::ProgramId;
-use consort_core::coscheduling::{Measure, Objective, Slot, Trial};
-use consort_experiment::Context;
+use consort_core::coscheduling::{CoscheduleSlot, ProgramMeasure, RoundObjective, SlotTrial};
+use consort_experiment::ExperimentContext;
 use consort_experiment::ExperimentError;
-use consort_experiment::slots::{BestRound, Quest, Suite, Trials, best_rounds};
+use consort_experiment::slots::{BestRound, SearchGoal, SlotTrials, Suite, best_rounds};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -18,9 +18,9 @@ const MEASURED: u64 = 1 << 32;
 
 /// Outcome of a scheduler's round in one run.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::studies) struct Outcome {
+pub(in crate::studies) struct RoundOutcome {
     /// Every slot, measured.
-    pub trials: Vec<Trial>,
+    pub trials: Vec<SlotTrial>,
     /// Quanta until the round was found.
     pub quanta: usize,
     /// Overall energy-delay of the round that was found, over the gang's.
@@ -31,36 +31,36 @@ pub(in crate::studies) struct Outcome {
 
 /// A slot and the measures of a program in it.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::studies) struct Place<'a> {
-    pub slot: &'a Slot,
-    pub measure: &'a Measure,
+pub(in crate::studies) struct SlotMeasures<'a> {
+    pub slot: &'a CoscheduleSlot,
+    pub measure: &'a ProgramMeasure,
     /// The program alone on all cores, measured in the same run.
-    pub gang: &'a Measure,
+    pub gang: &'a ProgramMeasure,
 }
 
 /// All runs.
-pub(in crate::studies) struct Grid {
-    pub alone: Arc<Alone>,
+pub(in crate::studies) struct CoscheduleGrid {
+    pub alone: Arc<CoschedulingAloneRuns>,
     /// Rounds that the exhaustive searches found, in the order of the schedulers.
     pub searches: Vec<BestRound>,
     /// Outcomes by run, then scheduler.
-    outcomes: Vec<Vec<Outcome>>,
+    outcomes: Vec<Vec<RoundOutcome>>,
     /// Every program alone on all cores, by run.
-    gang: Vec<BTreeMap<ProgramId, Measure>>,
+    gang: Vec<BTreeMap<ProgramId, ProgramMeasure>>,
 }
 
-impl Grid {
+impl CoscheduleGrid {
     /// Returns the runs of this context, made once.
-    pub fn of(context: &Context<'_>) -> Result<Arc<Self>, StudyError> {
-        context.made("rounds of co-schedules", || Self::make(context))
+    pub fn get_or_run(context: &ExperimentContext<'_>) -> Result<Arc<Self>, StudyError> {
+        context.get_or_compute("rounds of co-schedules", || Self::make(context))
     }
 
-    fn make(context: &Context<'_>) -> Result<Self, StudyError> {
-        let alone = Alone::of(context)?;
+    fn make(context: &ExperimentContext<'_>) -> Result<Self, StudyError> {
+        let alone = CoschedulingAloneRuns::get_or_run(context)?;
         let searches = searches(&alone.suite, context)?;
-        let chosen = chosen(&alone, context).map_err(failed("trials"))?;
+        let chosen = chosen(&alone, context).map_err(part_error("trials"))?;
         let rounds = chosen.into_iter().map(|run| with_searches(run, &searches));
-        let rounds: Vec<Vec<Chosen>> = rounds.collect();
+        let rounds: Vec<Vec<ChosenRound>> = rounds.collect();
         let (gang, outcomes) = measured(&alone.suite, &rounds, context)?;
         Ok(Self {
             alone,
@@ -81,18 +81,18 @@ impl Grid {
     }
 
     /// Outcome of a scheduler in a run.
-    pub fn outcome(&self, run: usize, entrant: usize) -> &Outcome {
+    pub fn outcome(&self, run: usize, entrant: usize) -> &RoundOutcome {
         &self.outcomes[run][entrant]
     }
 
     /// Slot and measures of a program under a scheduler in a run.
-    pub fn place(&self, run: usize, entrant: usize, id: ProgramId) -> Option<Place<'_>> {
+    pub fn place(&self, run: usize, entrant: usize, id: ProgramId) -> Option<SlotMeasures<'_>> {
         let gang = self.gang[run].get(&id)?;
         let mut trials = self.outcome(run, entrant).trials.iter();
         trials.find_map(|trial| {
-            let measure = trial.of(id)?;
+            let measure = trial.measure(id)?;
             let slot = &trial.slot;
-            Some(Place {
+            Some(SlotMeasures {
                 slot,
                 measure,
                 gang,
@@ -101,20 +101,20 @@ impl Grid {
     }
 }
 
-fn searches(suite: &Suite, context: &Context<'_>) -> Result<Vec<BestRound>, StudyError> {
+fn searches(suite: &Suite, context: &ExperimentContext<'_>) -> Result<Vec<BestRound>, StudyError> {
     let quests = ENTRANTS.iter().filter_map(|entrant| match entrant.how {
-        How::Exhaustive(quest) => Some(quest),
+        RoundMethod::Exhaustive(quest) => Some(quest),
         _ => None,
     });
-    let quests: Vec<Quest> = quests.collect();
-    best_rounds(suite, &quests, quantum(context), context).map_err(failed("exhaustive search"))
+    let quests: Vec<SearchGoal> = quests.collect();
+    best_rounds(suite, &quests, quantum(context), context).map_err(part_error("exhaustive search"))
 }
 
 /// Lets every scheduler choose, by run and scheduler; searches have no choice.
 fn chosen(
-    alone: &Alone,
-    context: &Context<'_>,
-) -> Result<Vec<Vec<Option<Chosen>>>, ExperimentError> {
+    alone: &CoschedulingAloneRuns,
+    context: &ExperimentContext<'_>,
+) -> Result<Vec<Vec<Option<ChosenRound>>>, ExperimentError> {
     let runs: Vec<(u64, usize)> = seeds(context).zip(0..).collect();
     // Readings of one order begin with the same trials, so one job has them all.
     let is_reading = |i: &usize| READINGS.as_flattened().contains(i);
@@ -124,8 +124,8 @@ fn chosen(
         .flat_map(|&(seed, run)| groups.iter().map(move |group| (seed, run, group)))
         .collect();
     let told = context.map(&jobs, |&(seed, run, group)| {
-        let trials = Trials::new(&alone.suite, quantum(context), seed);
-        let mut known = Known::new(trials, &alone.runs[run]);
+        let trials = SlotTrials::new(&alone.suite, quantum(context), seed);
+        let mut known = TrialCache::new(trials, &alone.runs[run]);
         let each = group.iter().map(|&i| Ok((i, known.choose(&ENTRANTS[i])?)));
         each.collect::<Result<Vec<_>, ExperimentError>>()
     })?;
@@ -139,12 +139,12 @@ fn chosen(
 }
 
 /// A run's rounds, with those of the searches in the places of schedulers that have none.
-fn with_searches(run: Vec<Option<Chosen>>, searches: &[BestRound]) -> Vec<Chosen> {
+fn with_searches(run: Vec<Option<ChosenRound>>, searches: &[BestRound]) -> Vec<ChosenRound> {
     let mut searches = searches.iter();
-    let found = |chosen: Option<Chosen>| {
+    let found = |chosen: Option<ChosenRound>| {
         chosen.or_else(|| {
             let search = searches.next()?;
-            Some(Chosen {
+            Some(ChosenRound {
                 slots: search.round.slots.clone(),
                 quanta: 0,
             })
@@ -153,42 +153,42 @@ fn with_searches(run: Vec<Option<Chosen>>, searches: &[BestRound]) -> Vec<Chosen
     run.into_iter().filter_map(found).collect()
 }
 
-type Gangs = Vec<BTreeMap<ProgramId, Measure>>;
+type GangMeasures = Vec<BTreeMap<ProgramId, ProgramMeasure>>;
 
 /// Measures every round.
 fn measured(
     suite: &Suite,
-    rounds: &[Vec<Chosen>],
-    context: &Context<'_>,
-) -> Result<(Gangs, Vec<Vec<Outcome>>), StudyError> {
+    rounds: &[Vec<ChosenRound>],
+    context: &ExperimentContext<'_>,
+) -> Result<(GangMeasures, Vec<Vec<RoundOutcome>>), StudyError> {
     let seeds: Vec<u64> = seeds(context).collect();
-    let slots = |(run, chosen): (usize, &Vec<Chosen>)| {
+    let slots = |(run, chosen): (usize, &Vec<ChosenRound>)| {
         let all = chosen.iter().flat_map(|chosen| chosen.slots.clone());
         all.map(move |slot| (run, slot)).collect::<Vec<_>>()
     };
-    let jobs: Vec<(usize, Slot)> = rounds.iter().enumerate().flat_map(slots).collect();
+    let jobs: Vec<(usize, CoscheduleSlot)> = rounds.iter().enumerate().flat_map(slots).collect();
     let told = context.map(&jobs, |(run, slot)| {
         let seed = seeds[*run].wrapping_add(MEASURED);
-        Trials::new(suite, quantum(context), seed).run(slot)
+        SlotTrials::new(suite, quantum(context), seed).run(slot)
     })?;
-    let told: Result<Vec<Trial>, ExperimentError> = told.into_iter().collect();
-    let mut told = told.map_err(failed("rounds"))?.into_iter();
+    let told: Result<Vec<SlotTrial>, ExperimentError> = told.into_iter().collect();
+    let mut told = told.map_err(part_error("rounds"))?.into_iter();
     let of_run = rounds.iter().map(|chosen| of_run(chosen, &mut told));
     Ok(of_run.unzip())
 }
 
 /// Outcomes of a run's rounds, whose trials are the next.
 fn of_run(
-    chosen: &[Chosen],
-    told: &mut impl Iterator<Item = Trial>,
-) -> (BTreeMap<ProgramId, Measure>, Vec<Outcome>) {
-    let own = |one: &Chosen| told.by_ref().take(one.slots.len()).collect();
-    let trials: Vec<Vec<Trial>> = chosen.iter().map(own).collect();
+    chosen: &[ChosenRound],
+    told: &mut impl Iterator<Item = SlotTrial>,
+) -> (BTreeMap<ProgramId, ProgramMeasure>, Vec<RoundOutcome>) {
+    let own = |one: &ChosenRound| told.by_ref().take(one.slots.len()).collect();
+    let trials: Vec<Vec<SlotTrial>> = chosen.iter().map(own).collect();
     let gang = of_gang(&trials[GANG]);
-    let outcome = |(entrant, one): (usize, &Chosen)| {
-        let overall = Objective::EnergyDelay.of(&trials[entrant], &gang);
+    let outcome = |(entrant, one): (usize, &ChosenRound)| {
+        let overall = RoundObjective::EnergyDelay.round_value(&trials[entrant], &gang);
         let reverted = ENTRANTS[entrant].is_fair() && overall > 1.0;
-        Outcome {
+        RoundOutcome {
             trials: trials[if reverted { GANG } else { entrant }].clone(),
             quanta: one.quanta,
             overall,
@@ -199,8 +199,9 @@ fn of_run(
     (gang, outcomes)
 }
 
-fn of_gang(trials: &[Trial]) -> BTreeMap<ProgramId, Measure> {
-    let entry = |trial: &Trial| Some((trial.slot.teams.first()?.program, *trial.measures.first()?));
+fn of_gang(trials: &[SlotTrial]) -> BTreeMap<ProgramId, ProgramMeasure> {
+    let entry =
+        |trial: &SlotTrial| Some((trial.slot.teams.first()?.program, *trial.measures.first()?));
     trials.iter().filter_map(entry).collect()
 }
 
@@ -216,8 +217,9 @@ mod tests {
     /// others may come near it; they do not pass it by more than that.
     #[test]
     fn no_scheduler_beats_the_search_by_its_own_objective_but_by_chance() {
-        let context = Context::new(SEED, Scale::Quick, workers(2), &|_| ()).sharing(&made());
-        let grid = Grid::of(&context).unwrap();
+        let context = ExperimentContext::new(SEED, Scale::Quick, workers(2), &|_| ())
+            .with_shared_results(&made());
+        let grid = CoscheduleGrid::get_or_run(&context).unwrap();
         for run in 0..grid.runs() {
             let overall = |entrant: usize| grid.outcome(run, entrant).overall;
             for (entrant, who) in ENTRANTS.iter().enumerate() {
@@ -231,8 +233,9 @@ mod tests {
     /// The oracle's programs lose nothing but by the difference of seeds.
     #[test]
     fn nobody_loses_by_the_oracle() {
-        let context = Context::new(SEED, Scale::Quick, workers(2), &|_| ()).sharing(&made());
-        let grid = Grid::of(&context).unwrap();
+        let context = ExperimentContext::new(SEED, Scale::Quick, workers(2), &|_| ())
+            .with_shared_results(&made());
+        let grid = CoscheduleGrid::get_or_run(&context).unwrap();
         for id in grid.suite().ids() {
             let place = grid.place(0, ORACLE, id).unwrap();
             let quanta = place.slot.quanta();
@@ -243,8 +246,9 @@ mod tests {
 
     #[test]
     fn every_program_has_a_place_and_a_fair_round_is_no_worse_than_the_gang() {
-        let context = Context::new(SEED, Scale::Quick, workers(2), &|_| ()).sharing(&made());
-        let grid = Grid::of(&context).unwrap();
+        let context = ExperimentContext::new(SEED, Scale::Quick, workers(2), &|_| ())
+            .with_shared_results(&made());
+        let grid = CoscheduleGrid::get_or_run(&context).unwrap();
         for run in 0..grid.runs() {
             for (entrant, _) in ENTRANTS.iter().enumerate() {
                 let mut ids = grid.suite().ids();

@@ -19,11 +19,11 @@ pub(super) mod views;
 pub(super) mod whole;
 
 use crate::simulate::chips::chip;
-pub(super) use crate::simulate::failed;
+pub(super) use crate::simulate::part_error;
 use crate::simulate::programs::{find, instance};
 use crate::study::StudyError;
-use consort_experiment::Context;
-use consort_experiment::slots::{Quantum, Suite};
+use consort_experiment::ExperimentContext;
+use consort_experiment::slots::{Suite, TrialLengths};
 use consort_sim::workload::Workload;
 
 /// The seed of the studies.
@@ -37,15 +37,15 @@ const MACHINE: &str = "xeon-e5320";
 const RUNS: [usize; 2] = [2, 3];
 
 /// Time for which slots are tried and measured.
-pub(super) fn quantum(context: &Context<'_>) -> Quantum {
-    Quantum {
+pub(super) fn quantum(context: &ExperimentContext<'_>) -> TrialLengths {
+    TrialLengths {
         warm_s: context.by_scale(0.1, 0.3),
         length_s: context.by_scale(0.4, 1.0),
     }
 }
 
 /// Runs that differ in their seed.
-pub(super) fn runs(context: &Context<'_>) -> usize {
+pub(super) fn runs(context: &ExperimentContext<'_>) -> usize {
     context.by_scale(RUNS[0], RUNS[1])
 }
 

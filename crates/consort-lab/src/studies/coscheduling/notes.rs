@@ -1,16 +1,17 @@
 //! Sentences that several of the studies need.
 
 use super::entrants::{ENTRANTS, FAIR};
-use super::grid::Grid;
+use super::grid::CoscheduleGrid;
 use super::views::{local_speedup, shares};
 
 /// Notes on the programs of fair co-schedules that are worse off than in the gang: in which runs,
 /// and by how much.
-pub(in crate::studies) fn below_one(grid: &Grid) -> Vec<String> {
-    FAIR.map(|entrant| of(grid, entrant)).into()
+pub(in crate::studies) fn below_one(grid: &CoscheduleGrid) -> Vec<String> {
+    FAIR.map(|entrant| slower_programs_note(grid, entrant))
+        .into()
 }
 
-fn of(grid: &Grid, entrant: usize) -> String {
+fn slower_programs_note(grid: &CoscheduleGrid, entrant: usize) -> String {
     let mut losers = Vec::new();
     for id in grid.suite().ids() {
         let places = (0..grid.runs()).filter_map(|run| grid.place(run, entrant, id));

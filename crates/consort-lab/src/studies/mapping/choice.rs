@@ -4,66 +4,66 @@
 //! chosen on the other seeds than the one that it is judged on, where there are others, so that
 //! nothing is gained by choosing what was lucky.
 
-use super::plan::{MAPPINGS, Pair};
-use super::sweep::Runs;
+use super::plan::{MAPPINGS, ProgramNamePair};
+use super::sweep::PairRuns;
 use consort_core::mapping::analysis::Usage;
-use consort_experiment::Repeated;
+use consort_experiment::RepeatedProgram;
 use consort_experiment::mapping::OS;
 use libm::{exp, log};
 
 /// Predicted cost of a program under a mapping, in any unit, by which mappings are chosen.
-type Cost = fn(&Usage) -> Option<f64>;
+type PredictedCost = fn(&Usage) -> Option<f64>;
 
 /// Chooser of mappings by a cost.
 #[derive(Clone, Copy)]
-pub(in crate::studies) struct Chooser {
+pub(in crate::studies) struct MappingChooser {
     /// Title for people.
     pub title: &'static str,
-    cost: Cost,
+    cost: PredictedCost,
 }
 
 /// Chooser by the lowest time: the best static mapping.
-pub(in crate::studies) const BEST: Chooser = Chooser {
+pub(in crate::studies) const BEST: MappingChooser = MappingChooser {
     title: "Best static mapping",
     cost: |usage| Some(usage.time_s),
 };
 
 /// Chooser by the lowest L2MP: the L2, its prefetchers and the memory path, and nothing else.
-pub(in crate::studies) const MEMORY: Chooser = Chooser {
+pub(in crate::studies) const MEMORY: MappingChooser = MappingChooser {
     title: "Memory resources alone (lowest L2MP)",
     cost: |usage| usage.memory?.l2mp_cycles(),
 };
 
 /// Chooser by the lowest executed cycles: every resource inside the cores and beyond, but not their
 /// utilisation.
-pub(in crate::studies) const CYCLES: Chooser = Chooser {
+pub(in crate::studies) const CYCLES: MappingChooser = MappingChooser {
     title: "All resources but utilisation (fewest cycles)",
     cost: |usage| usage.cycles,
 };
 
 /// Chooser by the lowest cycles by utilisation: every resource.
-pub(in crate::studies) const ALL: Chooser = Chooser {
+pub(in crate::studies) const ALL: MappingChooser = MappingChooser {
     title: "All resources (cycles by utilisation)",
     cost: |usage| Some(usage.cycles? / usage.utilisation.filter(|u| *u > 0.0)?),
 };
 
 /// Logarithm of the speed of a pair in one run over that in another, geometric mean of its
 /// programs.
-pub(in crate::studies) fn log_speed(run: &[Repeated], over: &[Repeated]) -> f64 {
+pub(in crate::studies) fn log_speed(run: &[RepeatedProgram], over: &[RepeatedProgram]) -> f64 {
     let both = run.iter().zip(over);
     let logs = both.map(|(run, over)| log(over.time_s / run.time_s));
     logs.sum::<f64>() / run.len() as f64
 }
 
-impl Runs {
+impl PairRuns {
     /// Gains of a pair under a mapping, seed by seed, as factors.
-    pub fn gains(&self, pair: Pair, mapping: &str) -> Vec<f64> {
+    pub fn gains(&self, pair: ProgramNamePair, mapping: &str) -> Vec<f64> {
         let runs = self.both(pair, mapping).iter().zip(self.both(pair, OS));
         runs.map(|(run, over)| exp(log_speed(run, over))).collect()
     }
 
     /// Mapping that a chooser takes for each seed.
-    pub fn chosen(&self, pair: Pair, by: Chooser) -> Vec<&'static str> {
+    pub fn chosen(&self, pair: ProgramNamePair, by: MappingChooser) -> Vec<&'static str> {
         let costs = self.costs(pair, by.cost);
         let of = |seed: usize| {
             let counts = |other: usize| self.seeds == 1 || other != seed;
@@ -81,7 +81,7 @@ impl Runs {
     }
 
     /// Gains of the mappings that a chooser takes, seed by seed.
-    pub fn chosen_gains(&self, pair: Pair, by: Chooser) -> Vec<f64> {
+    pub fn chosen_gains(&self, pair: ProgramNamePair, by: MappingChooser) -> Vec<f64> {
         let chosen = self.chosen(pair, by).into_iter().enumerate();
         chosen
             .map(|(seed, mapping)| self.gains(pair, mapping)[seed])
@@ -89,7 +89,7 @@ impl Runs {
     }
 
     /// The mapping that a chooser takes on most seeds, and their number.
-    pub fn mostly(&self, pair: Pair, by: Chooser) -> (&'static str, usize) {
+    pub fn mostly(&self, pair: ProgramNamePair, by: MappingChooser) -> (&'static str, usize) {
         let chosen = self.chosen(pair, by);
         let count = |m: &str| chosen.iter().filter(|c| **c == m).count();
         let most = MAPPINGS.iter().rev().max_by_key(|m| count(m));
@@ -98,7 +98,7 @@ impl Runs {
 
     /// Sum over programs of the logarithms of the costs, by mapping and seed. A program without a
     /// cost under a mapping has none under any: one without misses has no L2MP.
-    fn costs(&self, pair: Pair, cost: Cost) -> [Vec<f64>; MAPPINGS.len()] {
+    fn costs(&self, pair: ProgramNamePair, cost: PredictedCost) -> [Vec<f64>; MAPPINGS.len()] {
         let of = |mapping: &str, seed: usize, place: usize| {
             cost(&self.usage(&self.both(pair, mapping)[seed][place])).filter(|c| *c > 0.0)
         };
@@ -123,11 +123,11 @@ mod tests {
     use super::*;
 
     /// iso is best on the first seed, int on the others.
-    fn runs() -> Runs {
+    fn runs() -> PairRuns {
         let os = [[2.0, 2.0]; 3];
         let iso = [[1.0, 1.0], [2.0, 1.9], [2.0, 1.9]];
         let int = [[2.0, 2.0], [1.0, 1.0], [1.0, 1.0]];
-        Runs::of_times(&[os, iso, int, [[4.0, 4.0]; 3]].concat())
+        PairRuns::of_times(&[os, iso, int, [[4.0, 4.0]; 3]].concat())
     }
 
     #[test]
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn with_one_seed_the_choice_is_that_of_the_seed() {
-        let runs = Runs::of_times(&[[2.0, 2.0], [1.0, 3.0], [3.0, 1.2], [1.5, 1.5]]);
+        let runs = PairRuns::of_times(&[[2.0, 2.0], [1.0, 3.0], [3.0, 1.2], [1.5, 1.5]]);
         let pair = ["canneal", "vips"];
         assert_eq!(runs.chosen(pair, BEST), ["spr"]);
         for by in [MEMORY, CYCLES] {

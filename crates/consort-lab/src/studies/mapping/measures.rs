@@ -1,14 +1,14 @@
 //! Measures of the runs of a program: rates per instruction, so that programs and scales compare,
 //! and shares of time.
 
-use consort_experiment::Repeated;
+use consort_experiment::RepeatedProgram;
 
 /// A value of a program's run.
-pub(in crate::studies) type Value = fn(&Repeated) -> f64;
+pub(in crate::studies) type MappedRunValue = fn(&RepeatedProgram) -> f64;
 
 /// A value with its column.
 #[derive(Clone, Copy)]
-pub(in crate::studies) struct Measure {
+pub(in crate::studies) struct MappingMeasure {
     /// Key of the column.
     pub key: &'static str,
     /// Title for people.
@@ -16,16 +16,16 @@ pub(in crate::studies) struct Measure {
     /// Unit; none for plain ratios.
     pub unit: Option<&'static str>,
     /// The value.
-    pub value: Value,
+    pub value: MappedRunValue,
 }
 
 const PER_KILO: Option<&str> = Some("per 1000 instructions");
 const TIME: Option<&str> = Some("% of the threads' time");
 
 /// A rate per 1000 instructions.
-const fn rate(key: &'static str, title: &'static str, value: Value) -> Measure {
+const fn rate(key: &'static str, title: &'static str, value: MappedRunValue) -> MappingMeasure {
     let unit = PER_KILO;
-    Measure {
+    MappingMeasure {
         key,
         title,
         unit,
@@ -34,9 +34,9 @@ const fn rate(key: &'static str, title: &'static str, value: Value) -> Measure {
 }
 
 /// A share of the threads' time.
-const fn share(key: &'static str, title: &'static str, value: Value) -> Measure {
+const fn share(key: &'static str, title: &'static str, value: MappedRunValue) -> MappingMeasure {
     let unit = TIME;
-    Measure {
+    MappingMeasure {
         key,
         title,
         unit,
@@ -44,7 +44,7 @@ const fn share(key: &'static str, title: &'static str, value: Value) -> Measure 
     }
 }
 
-impl Measure {
+impl MappingMeasure {
     /// Its unit in a headline.
     pub fn unit_name(&self) -> &'static str {
         match self.unit {
@@ -55,19 +55,19 @@ impl Measure {
     }
 }
 
-fn per_kilo(program: &Repeated, count: f64) -> f64 {
+fn per_kilo(program: &RepeatedProgram, count: f64) -> f64 {
     1000.0 * count / program.counters.instructions
 }
 
-fn percent(program: &Repeated, seconds: f64) -> f64 {
+fn percent(program: &RepeatedProgram, seconds: f64) -> f64 {
     100.0 * seconds / program.counters.time.total_s()
 }
 
 /// Time of the program's work.
-pub(in crate::studies) const SECONDS: Value = |p| p.time_s;
+pub(in crate::studies) const SECONDS: MappedRunValue = |p| p.time_s;
 
 /// Executed cycles.
-pub(in crate::studies) const CYCLES: Measure = Measure {
+pub(in crate::studies) const CYCLES: MappingMeasure = MappingMeasure {
     key: "cpi",
     title: "Executed cycles",
     unit: Some("per instruction"),
@@ -75,43 +75,45 @@ pub(in crate::studies) const CYCLES: Measure = Measure {
 };
 
 /// Misses of the L1D.
-pub(in crate::studies) const L1D: Measure = rate("l1d_mpki", "L1D misses", |p| {
+pub(in crate::studies) const L1D: MappingMeasure = rate("l1d_mpki", "L1D misses", |p| {
     per_kilo(p, p.counters.l1d_misses)
 });
 
 /// Misses of the L2 that were waited for.
-pub(in crate::studies) const L2: Measure = rate("l2_mpki", "L2 misses", |p| {
+pub(in crate::studies) const L2: MappingMeasure = rate("l2_mpki", "L2 misses", |p| {
     per_kilo(p, p.counters.llc_misses)
 });
 
 /// Lines that prefetchers brought.
-pub(in crate::studies) const PREFETCHED: Measure = rate("prefetched", "Prefetched lines", |p| {
-    per_kilo(p, p.counters.memory.prefetches)
-});
+pub(in crate::studies) const PREFETCHED: MappingMeasure =
+    rate("prefetched", "Prefetched lines", |p| {
+        per_kilo(p, p.counters.memory.prefetches)
+    });
 
 /// Lines that were asked for and waited for.
-pub(in crate::studies) const READS: Measure = rate("reads", "Demand reads", |p| {
+pub(in crate::studies) const READS: MappingMeasure = rate("reads", "Demand reads", |p| {
     per_kilo(p, p.counters.memory.reads)
 });
 
 /// Lines of code.
-pub(in crate::studies) const FETCHES: Measure = rate("fetches", "Instruction fetches", |p| {
-    per_kilo(p, p.counters.memory.fetches)
-});
+pub(in crate::studies) const FETCHES: MappingMeasure =
+    rate("fetches", "Instruction fetches", |p| {
+        per_kilo(p, p.counters.memory.fetches)
+    });
 
 /// Lines written back.
-pub(in crate::studies) const WRITEBACKS: Measure = rate("writebacks", "Write-backs", |p| {
+pub(in crate::studies) const WRITEBACKS: MappingMeasure = rate("writebacks", "Write-backs", |p| {
     per_kilo(p, p.counters.memory.writebacks)
 });
 
 /// All memory transactions.
-pub(in crate::studies) const TRANSACTIONS: Measure =
+pub(in crate::studies) const TRANSACTIONS: MappingMeasure =
     rate("transactions", "Memory transactions", |p| {
         per_kilo(p, p.counters.memory.total())
     });
 
 /// Mean time of a line of data.
-pub(in crate::studies) const LATENCY: Measure = Measure {
+pub(in crate::studies) const LATENCY: MappingMeasure = MappingMeasure {
     key: "latency_cycles",
     title: "Memory latency",
     unit: Some("cycles"),
@@ -119,12 +121,12 @@ pub(in crate::studies) const LATENCY: Measure = Measure {
 };
 
 /// Mispredicted branches.
-pub(in crate::studies) const BRANCHES: Measure = rate("branch_mpki", "Branch misses", |p| {
+pub(in crate::studies) const BRANCHES: MappingMeasure = rate("branch_mpki", "Branch misses", |p| {
     per_kilo(p, p.counters.branch_misses)
 });
 
 /// Cost of mispredicted branches.
-pub(in crate::studies) const BRANCH_CYCLES: Measure = Measure {
+pub(in crate::studies) const BRANCH_CYCLES: MappingMeasure = MappingMeasure {
     key: "branch_percent",
     title: "Cycles for branch misses",
     unit: Some("% of cycles"),
@@ -132,7 +134,7 @@ pub(in crate::studies) const BRANCH_CYCLES: Measure = Measure {
 };
 
 /// Share of the four cores that the program has.
-pub(in crate::studies) const UTILISATION: Measure = Measure {
+pub(in crate::studies) const UTILISATION: MappingMeasure = MappingMeasure {
     key: "utilisation_percent",
     title: "Utilisation of the cores",
     unit: Some("%"),
@@ -143,7 +145,7 @@ pub(in crate::studies) const UTILISATION: Measure = Measure {
 const CORES: f64 = 4.0;
 
 /// Division of the threads' time by cause; together all of it.
-pub(in crate::studies) const TIMES: [Measure; 6] = [
+pub(in crate::studies) const TIMES: [MappingMeasure; 6] = [
     share("progress_percent", "progress", |p| {
         let time = &p.counters.time;
         percent(p, time.on_pu_s - time.spin_s - time.overhead_s)
@@ -166,25 +168,25 @@ pub(in crate::studies) const TIMES: [Measure; 6] = [
 ];
 
 /// Memory transactions by kind; together all of them.
-pub(in crate::studies) const KINDS: [Measure; 4] = [READS, PREFETCHED, FETCHES, WRITEBACKS];
+pub(in crate::studies) const KINDS: [MappingMeasure; 4] = [READS, PREFETCHED, FETCHES, WRITEBACKS];
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use consort_experiment::Counters;
+    use consort_experiment::ProgramCounters;
 
     #[test]
     fn shares_of_the_time_are_all_of_it_and_rates_are_per_instruction() {
-        let mut counters = Counters {
+        let mut counters = ProgramCounters {
             instructions: 2e6,
             l1d_misses: 5e3,
-            ..Counters::default()
+            ..ProgramCounters::default()
         };
         counters.time.on_pu_s = 4.0;
         counters.time.spin_s = 1.0;
         counters.time.queue_s = 3.0;
         counters.time.io_s = 1.0;
-        let program = Repeated {
+        let program = RepeatedProgram {
             name: "a".to_owned(),
             threads: 4,
             runs: 3,

@@ -20,4 +20,4 @@ pub(super) mod subset;
 pub(super) mod sweep;
 pub(super) mod views;
 
-pub(super) use crate::simulate::failed;
+pub(super) use crate::simulate::part_error;

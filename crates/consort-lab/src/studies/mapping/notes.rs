@@ -1,9 +1,9 @@
 //! Notes that several of these studies have, and their output.
 
-use super::sweep::Runs;
+use super::sweep::PairRuns;
 use crate::study::StudyOutput;
 use consort_experiment::NOT_MODELLED;
-use consort_report::{Figure, Table};
+use consort_report::{Figure, ReportTable};
 
 /// Note on resources that the simulation does not model.
 pub(in crate::studies) fn not_modelled() -> String {
@@ -12,11 +12,11 @@ pub(in crate::studies) fn not_modelled() -> String {
     format!("Not modelled, and so without numbers: {}.", what.join("; "))
 }
 
-impl Runs {
+impl PairRuns {
     /// Output of a study of these runs, with a last note where some were stopped.
     pub fn output(
         &self,
-        tables: Vec<Table>,
+        tables: Vec<ReportTable>,
         figures: Vec<Figure>,
         mut notes: Vec<String>,
     ) -> StudyOutput {
@@ -31,7 +31,7 @@ impl Runs {
 }
 
 /// Note on runs that were stopped, if any were.
-fn stopped(runs: &Runs) -> Option<String> {
+fn stopped(runs: &PairRuns) -> Option<String> {
     let stopped = runs.stopped();
     let mut names: Vec<String> = Vec::new();
     for (pair, mapping) in &stopped {

@@ -3,21 +3,21 @@
 //! Keys. Table `headline`: rows `PROGRAM, MAPPING over os` and `PROGRAM, MAPPING, MEASURE`. Table `pair`:
 //! rows `PROGRAM/MAPPING`; columns `speed_over_os` and the measures'.
 
-use super::measures::Measure;
-use super::plan::{MAPPINGS, Pair};
-use super::sweep::Runs;
+use super::measures::MappingMeasure;
+use super::plan::{MAPPINGS, ProgramNamePair};
+use super::sweep::PairRuns;
 use crate::study::StudyError;
 use crate::study::file::StudyFile;
 use consort_core::stats::RatioInterval;
 use consort_experiment::mapping::OS;
-use consort_report::{Cell, Figure, Headline, Table};
+use consort_report::{Cell, Figure, HeadlineTable, ReportTable};
 
 /// A pair, the mappings that are looked at, and what of them.
 pub(in crate::studies) struct PairView<'a> {
-    pub runs: &'a Runs,
-    pub pair: Pair,
+    pub runs: &'a PairRuns,
+    pub pair: ProgramNamePair,
     pub mappings: &'a [&'a str],
-    pub measures: &'a [Measure],
+    pub measures: &'a [MappingMeasure],
 }
 
 impl PairView<'_> {
@@ -32,19 +32,19 @@ impl PairView<'_> {
     }
 
     /// Table `pair`.
-    pub fn table(&self, file: &StudyFile) -> Result<Table, StudyError> {
+    pub fn table(&self, file: &StudyFile) -> Result<ReportTable, StudyError> {
         let row = |(place, mapping, key): (usize, &str, String)| {
             let speed = self.runs.speed(self.pair, place, mapping, OS);
-            let cell = |m: &Measure| self.runs.cell(self.pair, place, mapping, m.value);
+            let cell = |m: &MappingMeasure| self.runs.cell(self.pair, place, mapping, m.value);
             let measures = self.measures.iter().map(cell);
             (key, std::iter::once(speed).chain(measures).collect())
         };
-        file.table("pair", self.rows().map(row))
+        file.fill_table("pair", self.rows().map(row))
     }
 
     /// The bars of the source's chart: speeds over os, and some measures.
-    pub fn headline(&self, measures: &[Measure]) -> Result<Table, StudyError> {
-        let mut headline = Headline::new()?;
+    pub fn headline(&self, measures: &[MappingMeasure]) -> Result<ReportTable, StudyError> {
+        let mut headline = HeadlineTable::new()?;
         for (place, mapping, _) in self.rows().filter(|(_, mapping, _)| *mapping != OS) {
             let row = format!("{}, {mapping} over os", self.pair[place]);
             headline.add_gain(&row, self.runs.speed(self.pair, place, mapping, OS))?;
@@ -64,7 +64,8 @@ impl PairView<'_> {
     pub fn sentence(&self) -> String {
         let of = |mapping: &&str| {
             let speed = |place| self.runs.speed(self.pair, place, mapping, OS).text();
-            let both = RatioInterval::of(&self.runs.gains(self.pair, mapping)).map(Cell::from);
+            let both =
+                RatioInterval::from_ratios(&self.runs.gains(self.pair, mapping)).map(Cell::from);
             let both = both.map_or_else(String::new, |cell| cell.text());
             let [a, b] = self.pair;
             format!("{mapping} {a} {}, {b} {}, both {both}", speed(0), speed(1))
@@ -75,7 +76,7 @@ impl PairView<'_> {
     }
 
     /// Bars of one measure: a group for each program, a series for each mapping.
-    pub fn figure(&self, file: &StudyFile, measure: Measure) -> Result<Figure, StudyError> {
+    pub fn figure(&self, file: &StudyFile, measure: MappingMeasure) -> Result<Figure, StudyError> {
         let cell = |place, mapping: &str| self.runs.cell(self.pair, place, mapping, measure.value);
         self.grouped((file, measure.key), self.mappings, cell)
     }
@@ -98,7 +99,7 @@ impl PairView<'_> {
             ((*mapping).to_owned(), cells.collect())
         });
         let groups = self.pair.map(str::to_owned).to_vec();
-        file.bars(key, self.runs.seeds, groups, series)
+        file.bar_figure(key, self.runs.seeds, groups, series)
     }
 
     /// Bars of several measures of one unit: a group for each row, a series for each measure.
@@ -111,6 +112,6 @@ impl PairView<'_> {
             (m.title.to_owned(), rows.iter().map(cell).collect())
         });
         let groups = rows.iter().map(|(_, _, key)| key.clone()).collect();
-        file.bars(key, self.runs.seeds, groups, series)
+        file.bar_figure(key, self.runs.seeds, groups, series)
     }
 }

@@ -6,19 +6,19 @@
 //! `variation`: rows programs; column `percent`, the excess of the largest mean over co-runners
 //! over the smallest, and `lowest` and `highest`, the mappings of these. Figure `programs`.
 
-use super::measures::{L1D, Measure, UTILISATION};
+use super::measures::{L1D, MappingMeasure, UTILISATION};
 use super::plan::{MAPPINGS, PROGRAMS};
-use super::sweep::{self, Runs};
-use crate::frame::interval;
+use super::sweep::{self, PairRuns};
+use crate::frame::interval_cell;
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_core::stats::mean;
-use consort_experiment::Context;
-use consort_report::{Cell, Figure, Headline, Table};
+use consort_experiment::ExperimentContext;
+use consort_report::{Cell, Figure, HeadlineTable, ReportTable};
 
 /// M1: misses of the L1 data cache of each program under each mapping.
 pub(in crate::studies) fn m1(
-    context: &Context<'_>,
+    context: &ExperimentContext<'_>,
     file: &StudyFile,
 ) -> Result<StudyOutput, StudyError> {
     run(context, file, L1D)
@@ -26,19 +26,19 @@ pub(in crate::studies) fn m1(
 
 /// M4: share of the cores that each program has under each mapping.
 pub(in crate::studies) fn m4(
-    context: &Context<'_>,
+    context: &ExperimentContext<'_>,
     file: &StudyFile,
 ) -> Result<StudyOutput, StudyError> {
     run(context, file, UTILISATION)
 }
 
 fn run(
-    context: &Context<'_>,
+    context: &ExperimentContext<'_>,
     file: &StudyFile,
-    measure: Measure,
+    measure: MappingMeasure,
 ) -> Result<StudyOutput, StudyError> {
     let runs = sweep::runs(context)?;
-    let view = PerProgram {
+    let view = ProgramMeasureView {
         runs: &runs,
         measure,
     };
@@ -50,13 +50,13 @@ fn run(
 }
 
 /// One measure and how it is told.
-pub(in crate::studies) struct PerProgram<'a> {
-    pub runs: &'a Runs,
-    pub measure: Measure,
+pub(in crate::studies) struct ProgramMeasureView<'a> {
+    pub runs: &'a PairRuns,
+    pub measure: MappingMeasure,
 }
 
 /// The range of a program's means over mappings.
-pub(in crate::studies) struct Range {
+pub(in crate::studies) struct MappingRange {
     /// The program.
     pub program: &'static str,
     /// The mapping with the smallest mean and the one with the largest.
@@ -65,18 +65,18 @@ pub(in crate::studies) struct Range {
     pub more: f64,
 }
 
-impl PerProgram<'_> {
+impl ProgramMeasureView<'_> {
     fn over_seeds(&self, program: &str, mapping: &str) -> Vec<f64> {
         self.runs
             .over_co_runners(program, mapping, self.measure.value)
     }
 
     /// The bars of the source's chart: each program under each mapping, mean over co-runners.
-    fn headline(&self) -> Result<Table, StudyError> {
-        let mut headline = Headline::new()?;
+    fn headline(&self) -> Result<ReportTable, StudyError> {
+        let mut headline = HeadlineTable::new()?;
         for program in PROGRAMS {
             for mapping in MAPPINGS {
-                let cell = interval(&self.over_seeds(program, mapping));
+                let cell = interval_cell(&self.over_seeds(program, mapping));
                 let row = format!("{program}, {mapping}");
                 headline.add(&row, self.measure.unit_name(), cell)?;
             }
@@ -85,7 +85,7 @@ impl PerProgram<'_> {
     }
 
     /// Table `programs`.
-    fn table(&self, file: &StudyFile) -> Result<Table, StudyError> {
+    fn table(&self, file: &StudyFile) -> Result<ReportTable, StudyError> {
         let mut rows = Vec::new();
         for program in PROGRAMS {
             rows.push((format!("{program}/alone"), self.alone(program)));
@@ -93,7 +93,7 @@ impl PerProgram<'_> {
                 rows.push((format!("{program}/{mapping}"), self.row(program, mapping)));
             }
         }
-        file.table("programs", rows)
+        file.fill_table("programs", rows)
     }
 
     fn alone(&self, program: &str) -> Vec<Cell> {
@@ -109,7 +109,7 @@ impl PerProgram<'_> {
         let least = each.iter().copied().fold(f64::INFINITY, f64::min);
         let most = each.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         vec![
-            interval(&self.over_seeds(program, mapping)),
+            interval_cell(&self.over_seeds(program, mapping)),
             least.into(),
             most.into(),
             Cell::Count(each.len() as u64),
@@ -117,7 +117,7 @@ impl PerProgram<'_> {
     }
 
     /// Range of the means under different mappings, for each program.
-    pub fn ranges(&self) -> Vec<Range> {
+    pub fn ranges(&self) -> Vec<MappingRange> {
         let of = |program: &'static str| {
             let value = |m: &&'static str| Some((*m, mean(&self.over_seeds(program, m))?));
             let mut all: Vec<(&str, f64)> = MAPPINGS.iter().filter_map(value).collect();
@@ -128,7 +128,7 @@ impl PerProgram<'_> {
             } else {
                 0.0
             };
-            Some(Range {
+            Some(MappingRange {
                 program,
                 at: [low.0, high.0],
                 more,
@@ -141,7 +141,7 @@ impl PerProgram<'_> {
     pub fn sentence(&self) -> String {
         let mut ranges = self.ranges();
         ranges.sort_by(|a, b| b.more.total_cmp(&a.more));
-        let of = |range: &Range| {
+        let of = |range: &MappingRange| {
             let (percent, [low, high]) = (100.0 * range.more, range.at);
             format!("{} {percent:.1} % ({low} to {high})", range.program)
         };
@@ -154,22 +154,22 @@ impl PerProgram<'_> {
     }
 
     /// Table `variation`.
-    fn variation(&self, file: &StudyFile) -> Result<Table, StudyError> {
-        let row = |range: Range| {
+    fn variation(&self, file: &StudyFile) -> Result<ReportTable, StudyError> {
+        let row = |range: MappingRange| {
             let [low, high] = range.at;
             let cells = vec![(100.0 * range.more).into(), low.into(), high.into()];
             (range.program, cells)
         };
-        file.table("variation", self.ranges().into_iter().map(row))
+        file.fill_table("variation", self.ranges().into_iter().map(row))
     }
 
     /// Figure `programs`.
     fn figure(&self, file: &StudyFile) -> Result<Figure, StudyError> {
         let series = MAPPINGS.map(|mapping| {
-            let cell = |program: &&str| interval(&self.over_seeds(program, mapping));
+            let cell = |program: &&str| interval_cell(&self.over_seeds(program, mapping));
             (mapping.to_owned(), PROGRAMS.iter().map(cell).collect())
         });
         let groups = PROGRAMS.map(str::to_owned).to_vec();
-        file.bars("programs", self.runs.seeds, groups, series)
+        file.bar_figure("programs", self.runs.seeds, groups, series)
     }
 }

@@ -1,14 +1,14 @@
 //! Programs, pairs and mappings of the sweep.
 
-use super::failed;
+use super::part_error;
 use crate::simulate::chips;
 use crate::simulate::programs::{find, instance};
 use crate::study::StudyError;
-use consort_core::mapping::Scheme;
-use consort_experiment::Context;
-use consort_experiment::mapping::{Held, OS};
+use consort_core::mapping::MappingScheme;
+use consort_experiment::ExperimentContext;
+use consort_experiment::mapping::{NamedMapping, OS};
 use consort_sim::chip::Chip;
-use consort_sim::workload::{Instance, Workload};
+use consort_sim::workload::{ProgramInstance, Workload};
 use std::sync::Arc;
 
 /// The source's machine.
@@ -54,16 +54,16 @@ pub(in crate::studies) const ALONE_S: [f64; 2] = [0.3, 2.0];
 pub(in crate::studies) const SEEDS: [usize; 2] = [1, 3];
 
 /// Two programs.
-pub(in crate::studies) type Pair = [&'static str; 2];
+pub(in crate::studies) type ProgramNamePair = [&'static str; 2];
 
 /// All pairs, in the order of [`PROGRAMS`].
-pub(in crate::studies) fn all_pairs() -> Vec<Pair> {
+pub(in crate::studies) fn all_pairs() -> Vec<ProgramNamePair> {
     let with_later = |i: usize| PROGRAMS[i + 1..].iter().map(move |b| [PROGRAMS[i], *b]);
     (0..PROGRAMS.len()).flat_map(with_later).collect()
 }
 
 /// The pairs of this scale, in their order.
-pub(super) fn pairs(context: &Context<'_>) -> Vec<Pair> {
+pub(super) fn pairs(context: &ExperimentContext<'_>) -> Vec<ProgramNamePair> {
     let mut pairs = all_pairs();
     pairs.retain(|pair| context.by_scale(NAMED.contains(pair), true));
     pairs
@@ -75,13 +75,13 @@ pub(in crate::studies) fn chip() -> Result<Arc<Chip>, StudyError> {
 }
 
 /// One instance of each program.
-pub(in crate::studies) fn instances() -> Result<Vec<Instance>, StudyError> {
+pub(in crate::studies) fn instances() -> Result<Vec<ProgramInstance>, StudyError> {
     let entry = |name: &&str| Ok(instance((*name).to_owned(), &find(name)?, THREADS));
     PROGRAMS.iter().map(entry).collect()
 }
 
 /// These programs of `instances` together.
-pub(in crate::studies) fn workload(names: &[&str], instances: &[Instance]) -> Workload {
+pub(in crate::studies) fn workload(names: &[&str], instances: &[ProgramInstance]) -> Workload {
     let named = |name: &&str| instances.iter().find(|entry| entry.name == **name).cloned();
     Workload {
         text: names.join("+"),
@@ -90,12 +90,13 @@ pub(in crate::studies) fn workload(names: &[&str], instances: &[Instance]) -> Wo
 }
 
 /// Policies that hold each of [`MAPPINGS`] on top of Linux.
-pub(super) fn held() -> Result<Vec<Held>, StudyError> {
-    let schemes = Scheme::ALL
+pub(super) fn held() -> Result<Vec<NamedMapping>, StudyError> {
+    let schemes = MappingScheme::ALL
         .iter()
-        .map(|scheme| Held::scheme(*scheme, LINUX));
-    let held = std::iter::once(Held::os(LINUX)).chain(schemes);
-    held.map(|held| held.map_err(failed("mappings"))).collect()
+        .map(|scheme| NamedMapping::from_scheme(*scheme, LINUX));
+    let held = std::iter::once(NamedMapping::from_os(LINUX)).chain(schemes);
+    held.map(|held| held.map_err(part_error("mappings")))
+        .collect()
 }
 
 /// The operating system beneath.
@@ -109,7 +110,7 @@ mod tests {
 
     #[test]
     fn the_full_scale_has_36_pairs_and_the_quick_one_those_that_studies_name() {
-        let of = |scale| pairs(&Context::new(1, scale, workers(1), &|_| ()));
+        let of = |scale| pairs(&ExperimentContext::new(1, scale, workers(1), &|_| ()));
         let (quick, full) = (of(Scale::Quick), of(Scale::Full));
         assert_eq!((quick.len(), full.len()), (NAMED.len(), 36));
         assert!(quick.iter().all(|pair| full.contains(pair)));
@@ -120,7 +121,7 @@ mod tests {
     #[test]
     fn mappings_are_held_by_their_names() {
         let held = held().unwrap();
-        let names: Vec<&str> = held.iter().map(Held::name).collect();
+        let names: Vec<&str> = held.iter().map(NamedMapping::name).collect();
         assert_eq!(names, MAPPINGS);
     }
 }

@@ -1,7 +1,7 @@
 //! Pairs that are memory- or synchronisation-intensive, by measurements of programs alone.
 
-use super::plan::{PROGRAMS, Pair};
-use super::sweep::Runs;
+use super::plan::{PROGRAMS, ProgramNamePair};
+use super::sweep::PairRuns;
 
 /// Bandwidth alone from which on a program is memory-intensive, MB/s. The nine programs leave a gap
 /// between 140 and 1300 in the source's Table III.
@@ -13,14 +13,14 @@ pub(in crate::studies) const SWITCHES_PER_S: f64 = 4000.0;
 
 /// Reason for which a program is in the subset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::studies) struct Intensive {
+pub(in crate::studies) struct IntensityKinds {
     pub memory: bool,
     pub synchronisation: bool,
 }
 
-impl Intensive {
+impl IntensityKinds {
     /// Judges by these rates.
-    pub fn of(bandwidth_mb_s: f64, switches_per_s: f64) -> Self {
+    pub fn from_rates(bandwidth_mb_s: f64, switches_per_s: f64) -> Self {
         Self {
             memory: bandwidth_mb_s >= BANDWIDTH_MB_S,
             synchronisation: switches_per_s >= SWITCHES_PER_S,
@@ -43,20 +43,21 @@ impl Intensive {
     }
 }
 
-impl Runs {
+impl PairRuns {
     /// Kinds in which a program is intensive.
-    pub fn intensive(&self, program: &str) -> Intensive {
+    pub fn intensive(&self, program: &str) -> IntensityKinds {
         let alone = self.alone(program).map(|alone| alone.characteristics);
         let rate = |rate: Option<f64>| rate.unwrap_or(0.0);
-        Intensive::of(
+        IntensityKinds::from_rates(
             rate(alone.and_then(|c| c.bandwidth_mb_s)),
             rate(alone.and_then(|c| c.switches_per_s)),
         )
     }
 
     /// The pairs of which both programs are intensive.
-    pub fn intensive_pairs(&self) -> Vec<Pair> {
-        let both = |pair: &&Pair| pair.iter().all(|program| self.intensive(program).any());
+    pub fn intensive_pairs(&self) -> Vec<ProgramNamePair> {
+        let both =
+            |pair: &&ProgramNamePair| pair.iter().all(|program| self.intensive(program).any());
         self.pairs.iter().filter(both).copied().collect()
     }
 
@@ -73,8 +74,11 @@ mod tests {
 
     #[test]
     fn programs_are_intensive_from_the_stated_rates_on() {
-        assert_eq!(Intensive::of(499.0, 3999.0).name(), "neither");
-        assert!(Intensive::of(500.0, 0.0).memory && !Intensive::of(500.0, 0.0).synchronisation);
-        assert!(Intensive::of(0.0, 4000.0).any());
+        assert_eq!(IntensityKinds::from_rates(499.0, 3999.0).name(), "neither");
+        assert!(
+            IntensityKinds::from_rates(500.0, 0.0).memory
+                && !IntensityKinds::from_rates(500.0, 0.0).synchronisation
+        );
+        assert!(IntensityKinds::from_rates(0.0, 4000.0).any());
     }
 }

@@ -1,15 +1,15 @@
 //! One machine with one kind of load, in the setups in which it is run.
 
 use super::helpers;
-use super::{LENGTHS, Length};
+use super::{LENGTHS, PairLength};
 use crate::simulate::programs::instance;
-use crate::simulate::{CaseSpec, Ground, Presets, experiment, failed};
+use crate::simulate::{CaseSpec, DescriptionSource, Presets, experiment, part_error};
 use crate::study::StudyError;
-use consort_experiment::Context;
-use consort_experiment::{Experiment, Sequence, Work, measure_whole};
+use consort_experiment::ExperimentContext;
+use consort_experiment::{AloneWork, Experiment, Sequence, measure_full_length};
 use consort_sim::chip::Chip;
 use consort_sim::program::{ProgramSpec, presets};
-use consort_sim::workload::{Instance, Workload};
+use consort_sim::workload::{ProgramInstance, Workload};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,26 +19,26 @@ use std::sync::Arc;
 const KERNEL_S: [f64; 2] = [3.0, 10.0];
 
 /// A machine and what runs on it.
-pub(super) struct Case {
+pub(super) struct OccupancyCase {
     /// Beginning of its row keys.
     pub(super) key: String,
     /// The machine, for example `power7:smt=2`.
     pub(super) machine: String,
     /// Programs that run on it.
-    pub(super) load: Load,
+    pub(super) load: OccupancyLoad,
 }
 
 /// Programs of a case: as many threads as the machine has PUs.
-pub(super) enum Load {
+pub(super) enum OccupancyLoad {
     /// Copies of an integer program on half of the PUs, of a floating-point one on the others.
     Pair([String; 2]),
     /// Threads that each run all of these kernels, in an order of their own.
     Kernels(Vec<String>),
 }
 
-impl Load {
+impl OccupancyLoad {
     /// The programs of a case's workload: a pair, or kernels where its label `load` says so.
-    pub(super) fn of(case: &CaseSpec) -> Self {
+    pub(super) fn from_case_spec(case: &CaseSpec) -> Self {
         let names = case.workload.as_deref().unwrap_or_default().split('+');
         let names: Vec<String> = names.map(str::to_owned).collect();
         let is_pair = case.labels.get("load").is_none_or(|load| load != "kernels");
@@ -52,7 +52,7 @@ impl Load {
 
 /// Method by which programs run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Method {
+pub(super) enum RunMethod {
     /// The source's method: all programs start together and each runs once. The lengths of the
     /// programs of a pair are those of [`LENGTHS`] at this position.
     Once(usize),
@@ -61,44 +61,47 @@ pub(super) enum Method {
 }
 
 /// A workload on a machine with the work of its programs.
-type Setup = (Experiment, Vec<Work>);
+type ExperimentSetup = (Experiment, Vec<AloneWork>);
 
 /// A case with its machine and the work of its programs.
-pub(super) struct Prepared {
+pub(super) struct PreparedOccupancyCase {
     pub(super) key: String,
     pub(super) chip: Arc<Chip>,
-    load: Ready,
+    load: PreparedLoad,
 }
 
-enum Ready {
+enum PreparedLoad {
     /// A pair with equal work, and at each of [`LENGTHS`].
-    Pair { equal: Setup, whole: Vec<Setup> },
+    Pair {
+        equal: ExperimentSetup,
+        whole: Vec<ExperimentSetup>,
+    },
     /// The kernels, and what the runtime runs beside them.
     Kernels(Sequence, Arc<ProgramSpec>),
 }
 
-impl Case {
+impl OccupancyCase {
     /// Finds machine and programs, and measures their work alone.
     pub(super) fn prepare(
         &self,
-        context: &Context<'_>,
+        context: &ExperimentContext<'_>,
         alone_s: f64,
-    ) -> Result<Prepared, StudyError> {
+    ) -> Result<PreparedOccupancyCase, StudyError> {
         let chip = self.chip()?;
         let load = match &self.load {
-            Load::Pair([int, fp]) => {
+            OccupancyLoad::Pair([int, fp]) => {
                 let programs = [self.program(int)?, self.program(fp)?];
-                Ready::Pair {
+                PreparedLoad::Pair {
                     equal: self.equal(&chip, &programs, alone_s, context.seed())?,
                     whole: self.whole(&chip, &programs, context)?,
                 }
             }
-            Load::Kernels(names) => {
+            OccupancyLoad::Kernels(names) => {
                 let part_s = context.by_scale(KERNEL_S[0], KERNEL_S[1]);
                 self.kernels(&chip, names, part_s, context.seed())?
             }
         };
-        Ok(Prepared {
+        Ok(PreparedOccupancyCase {
             key: self.key.clone(),
             chip,
             load,
@@ -106,7 +109,9 @@ impl Case {
     }
 
     fn chip(&self) -> Result<Arc<Chip>, StudyError> {
-        Presets.chip(&self.machine).map_err(failed(&self.key))
+        Presets
+            .load_chip(&self.machine)
+            .map_err(part_error(&self.key))
     }
 
     fn equal(
@@ -115,9 +120,11 @@ impl Case {
         programs: &[Arc<ProgramSpec>; 2],
         alone_s: f64,
         seed: u64,
-    ) -> Result<Setup, StudyError> {
+    ) -> Result<ExperimentSetup, StudyError> {
         let experiment = experiment(chip, copies(chip, programs), alone_s);
-        let work = experiment.work(seed).map_err(failed(&self.key))?;
+        let work = experiment
+            .measure_work(seed)
+            .map_err(part_error(&self.key))?;
         Ok((experiment, work))
     }
 
@@ -126,9 +133,9 @@ impl Case {
         &self,
         chip: &Arc<Chip>,
         programs: &[Arc<ProgramSpec>; 2],
-        context: &Context<'_>,
-    ) -> Result<Vec<Setup>, StudyError> {
-        let setup = |length: Length| {
+        context: &ExperimentContext<'_>,
+    ) -> Result<Vec<ExperimentSetup>, StudyError> {
+        let setup = |length: PairLength| {
             let share = length.share(context);
             let [int, fp] = programs;
             let stretched = [stretched(int, share), stretched(fp, share * length.fp)];
@@ -136,10 +143,14 @@ impl Case {
             let mut work = Vec::with_capacity(chip.places().len());
             for program in &stretched {
                 let one = instance(program.name.clone(), program, 1);
-                let alone = measure_whole(chip, &one, context.seed()).map_err(failed(&self.key))?;
+                let alone = measure_full_length(chip, &one, context.seed())
+                    .map_err(part_error(&self.key))?;
                 work.extend(vec![alone; chip.places().len() / 2]);
             }
-            let longest_s = work.iter().map(|w: &Work| w.alone_s).fold(0.0, f64::max);
+            let longest_s = work
+                .iter()
+                .map(|w: &AloneWork| w.alone_s)
+                .fold(0.0, f64::max);
             let experiment = experiment(chip, copies(chip, &stretched), longest_s);
             Ok((experiment, work))
         };
@@ -152,32 +163,37 @@ impl Case {
         names: &[String],
         part_s: f64,
         seed: u64,
-    ) -> Result<Ready, StudyError> {
+    ) -> Result<PreparedLoad, StudyError> {
         let programs = names.iter().map(|name| self.program(name));
         let programs: Vec<Arc<ProgramSpec>> = programs.collect::<Result<_, _>>()?;
         let sequence = Sequence::measure(chip, &programs, part_s, seed);
-        let helper = helpers::program().map_err(failed(&self.key))?;
-        Ok(Ready::Kernels(sequence.map_err(failed(&self.key))?, helper))
+        let helper = helpers::program().map_err(part_error(&self.key))?;
+        Ok(PreparedLoad::Kernels(
+            sequence.map_err(part_error(&self.key))?,
+            helper,
+        ))
     }
 
     fn program(&self, name: &str) -> Result<Arc<ProgramSpec>, StudyError> {
-        Ok(Arc::new(presets::find(name).map_err(failed(&self.key))?))
+        Ok(Arc::new(
+            presets::find(name).map_err(part_error(&self.key))?,
+        ))
     }
 }
 
-impl Prepared {
+impl PreparedOccupancyCase {
     /// Workload and work under a seed: orders of kernels are drawn anew for each.
-    pub(super) fn setup(&self, method: Method, seed: u64) -> Setup {
+    pub(super) fn setup(&self, method: RunMethod, seed: u64) -> ExperimentSetup {
         match (&self.load, method) {
-            (Ready::Pair { whole, .. }, Method::Once(length)) => whole[length].clone(),
-            (Ready::Pair { equal, .. }, Method::Equal) => equal.clone(),
-            (Ready::Kernels(sequence, helper), _) => self.drawn(sequence, helper, seed),
+            (PreparedLoad::Pair { whole, .. }, RunMethod::Once(length)) => whole[length].clone(),
+            (PreparedLoad::Pair { equal, .. }, RunMethod::Equal) => equal.clone(),
+            (PreparedLoad::Kernels(sequence, helper), _) => self.drawn(sequence, helper, seed),
         }
     }
 
     /// Threads with the same order share one program, as copies do; the runtime's own threads
     /// come last.
-    fn drawn(&self, sequence: &Sequence, helper: &Arc<ProgramSpec>, seed: u64) -> Setup {
+    fn drawn(&self, sequence: &Sequence, helper: &Arc<ProgramSpec>, seed: u64) -> ExperimentSetup {
         let threads = self.chip.places().len();
         let mut known: BTreeMap<Vec<usize>, Arc<ProgramSpec>> = BTreeMap::new();
         let thread = |n: usize| {
@@ -187,7 +203,7 @@ impl Prepared {
                 .or_insert_with(|| Arc::new(sequence.program(&self.key, &order)));
             instance(format!("thread#{}", n + 1), program, 1)
         };
-        let mut entries: Vec<Instance> = (0..threads).map(thread).collect();
+        let mut entries: Vec<ProgramInstance> = (0..threads).map(thread).collect();
         entries.extend((1..=helpers::COUNT).map(|n| instance(format!("helper#{n}"), helper, 1)));
         let workload = Workload {
             text: self.key.clone(),
@@ -209,8 +225,10 @@ impl Prepared {
     pub(super) fn classes(&self) -> Vec<(&'static str, Range<usize>)> {
         let threads = self.chip.places().len();
         match self.load {
-            Ready::Pair { .. } => vec![("int", 0..threads / 2), ("fp", threads / 2..threads)],
-            Ready::Kernels(..) => vec![("all", self.programs())],
+            PreparedLoad::Pair { .. } => {
+                vec![("int", 0..threads / 2), ("fp", threads / 2..threads)]
+            }
+            PreparedLoad::Kernels(..) => vec![("all", self.programs())],
         }
     }
 }
@@ -221,7 +239,7 @@ fn copies(chip: &Chip, programs: &[Arc<ProgramSpec>; 2]) -> Workload {
     let of = |program: &Arc<ProgramSpec>| {
         let numbers = 1..=copies;
         let one = |n| instance(format!("{}#{n}", program.name), program, 1);
-        numbers.map(one).collect::<Vec<Instance>>()
+        numbers.map(one).collect::<Vec<ProgramInstance>>()
     };
     let texts = programs.each_ref().map(|p| format!("{copies}*{}", p.name));
     Workload {

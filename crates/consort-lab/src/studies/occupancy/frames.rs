@@ -2,57 +2,58 @@
 //! without the length, and `length`. Their programs are the classes, `int` and `fp` of a pair, or
 //! `all`.
 
-use super::case::{Method, Prepared};
-use super::runs::{Outcome, outcome};
-use super::{LENGTHS, Length, prepared};
+use super::case::{PreparedOccupancyCase, RunMethod};
+use super::runs::{OccupancyOutcome, outcome};
+use super::{LENGTHS, PairLength, prepared};
 use crate::frame::{Case, Frame};
-use crate::simulate::{ExperimentSpec, every};
+use crate::simulate::{ExperimentSpec, run_every_case};
 use crate::study::StudyError;
-use consort_experiment::Context;
-use consort_experiment::Counters;
+use consort_experiment::ExperimentContext;
+use consort_experiment::ProgramCounters;
 use consort_experiment::watch::FpuWatch;
-use consort_sim::contention::Stack;
+use consort_sim::contention::CpiStack;
 use std::ops::Range;
 
 /// Runs each program once, all started together.
 pub(in crate::studies) fn once(
-    context: &Context<'_>,
+    context: &ExperimentContext<'_>,
     spec: &ExperimentSpec,
 ) -> Result<Frame, StudyError> {
-    frame(context, spec, &[Method::Once(0)])
+    frame(context, spec, &[RunMethod::Once(0)])
 }
 
 /// Runs each program once at the other lengths.
 pub(in crate::studies) fn lengths(
-    context: &Context<'_>,
+    context: &ExperimentContext<'_>,
     spec: &ExperimentSpec,
 ) -> Result<Frame, StudyError> {
-    let all: Vec<Method> = (1..LENGTHS.len()).map(Method::Once).collect();
+    let all: Vec<RunMethod> = (1..LENGTHS.len()).map(RunMethod::Once).collect();
     frame(context, spec, &all)
 }
 
 /// Equal work, again and again until the last has done its own.
 pub(in crate::studies) fn equal(
-    context: &Context<'_>,
+    context: &ExperimentContext<'_>,
     spec: &ExperimentSpec,
 ) -> Result<Frame, StudyError> {
-    frame(context, spec, &[Method::Equal])
+    frame(context, spec, &[RunMethod::Equal])
 }
 
 fn frame(
-    context: &Context<'_>,
+    context: &ExperimentContext<'_>,
     spec: &ExperimentSpec,
-    methods: &[Method],
+    methods: &[RunMethod],
 ) -> Result<Frame, StudyError> {
     let cases = prepared(context, spec)?;
     let runs = spec.runs(context);
     let of_method = |&method| cases.iter().map(move |case| (method, case));
-    let all: Vec<(Method, &Prepared)> = methods.iter().flat_map(of_method).collect();
-    let run = |(method, case): &(Method, &Prepared), policy: &String, seed| {
+    let all: Vec<(RunMethod, &PreparedOccupancyCase)> =
+        methods.iter().flat_map(of_method).collect();
+    let run = |(method, case): &(RunMethod, &PreparedOccupancyCase), policy: &String, seed| {
         let watch = FpuWatch::new(&case.chip);
         outcome(case, *method, (policy, seed), &watch)
     };
-    let outcomes = every(context, (&all, &spec.policies, runs), run)?;
+    let outcomes = run_every_case(context, (&all, &spec.policies, runs), run)?;
     let of = all.iter().map(|&(method, of)| case(of, method)).collect();
     let mut frame = Frame::new(of, spec.policies.clone(), runs);
     let each = spec.policies.len() * runs;
@@ -60,21 +61,21 @@ fn frame(
     let shares = runs
         .clone()
         .map(|(method, _)| 100.0 * length(*method).share(context));
-    frame.set("length_percent", shares.collect());
+    frame.set_run_values("length_percent", shares.collect());
     fill(&mut frame, &outcomes);
-    let of: Vec<&Prepared> = runs.map(|(_, case)| *case).collect();
+    let of: Vec<&PreparedOccupancyCase> = runs.map(|(_, case)| *case).collect();
     fill_classes(&mut frame, &outcomes, &of);
     Ok(frame)
 }
 
-fn length(method: Method) -> Length {
+fn length(method: RunMethod) -> PairLength {
     match method {
-        Method::Once(length) => LENGTHS[length],
-        Method::Equal => LENGTHS[0],
+        RunMethod::Once(length) => LENGTHS[length],
+        RunMethod::Equal => LENGTHS[0],
     }
 }
 
-fn case(of: &Prepared, method: Method) -> Case {
+fn case(of: &PreparedOccupancyCase, method: RunMethod) -> Case {
     let length = length(method).name;
     let labels = [
         ("title", of.key.replace('/', " ")),
@@ -84,8 +85,8 @@ fn case(of: &Prepared, method: Method) -> Case {
     let classes = of.classes().into_iter().map(|(name, _)| name.to_owned());
     Case {
         key: match method {
-            Method::Once(0) | Method::Equal => of.key.clone(),
-            Method::Once(_) => format!("{}/{length}", of.key),
+            RunMethod::Once(0) | RunMethod::Equal => of.key.clone(),
+            RunMethod::Once(_) => format!("{}/{length}", of.key),
         },
         labels: labels
             .map(|(label, value)| (label.to_owned(), value))
@@ -95,10 +96,10 @@ fn case(of: &Prepared, method: Method) -> Case {
 }
 
 /// A value of a run.
-type Value = fn(&Outcome) -> f64;
+type OccupancyValue = fn(&OccupancyOutcome) -> f64;
 
 /// Values of a run by the key of the measure.
-const VALUES: &[(&str, Value)] = &[
+const VALUES: &[(&str, OccupancyValue)] = &[
     ("makespan_s", |o| o.result.makespan_s),
     ("stp", |o| o.result.stp),
     ("antt", |o| o.result.antt),
@@ -109,17 +110,17 @@ const VALUES: &[(&str, Value)] = &[
     ("fpu_idlest_percent", |o| 100.0 * o.fpu.idlest),
 ];
 
-fn fill(frame: &mut Frame, outcomes: &[Outcome]) {
+fn fill(frame: &mut Frame, outcomes: &[OccupancyOutcome]) {
     for (measure, value) in VALUES {
-        frame.set(measure, outcomes.iter().map(value).collect());
+        frame.set_run_values(measure, outcomes.iter().map(value).collect());
     }
 }
 
 /// The programs of a class in a run.
-type Class<'a> = (&'a Outcome, Range<usize>);
+type ProgramClass<'a> = (&'a OccupancyOutcome, Range<usize>);
 
 /// A value of a class in a run.
-type ClassValue = fn(&Class<'_>) -> f64;
+type ClassValue = fn(&ProgramClass<'_>) -> f64;
 
 /// Values of a class by the key of the measure.
 const OF_CLASSES: &[(&str, ClassValue)] = &[
@@ -139,8 +140,8 @@ const OF_CLASSES: &[(&str, ClassValue)] = &[
     }),
 ];
 
-fn sum((outcome, programs): &Class<'_>) -> Counters {
-    let mut sum = Counters::default();
+fn sum((outcome, programs): &ProgramClass<'_>) -> ProgramCounters {
+    let mut sum = ProgramCounters::default();
     for program in &outcome.result.programs[programs.clone()] {
         sum.add(&program.counters);
     }
@@ -148,17 +149,17 @@ fn sum((outcome, programs): &Class<'_>) -> Counters {
 }
 
 /// Measures of the classes, and of all programs of a case, without those of the runtime.
-fn fill_classes(frame: &mut Frame, outcomes: &[Outcome], of: &[&Prepared]) {
+fn fill_classes(frame: &mut Frame, outcomes: &[OccupancyOutcome], of: &[&PreparedOccupancyCase]) {
     let both = || outcomes.iter().zip(of);
-    let all = |value: &dyn Fn(&Class<'_>) -> f64| {
+    let all = |value: &dyn Fn(&ProgramClass<'_>) -> f64| {
         both()
             .map(|(outcome, case)| value(&(outcome, case.programs())))
             .collect()
     };
-    frame.set("all_l2_mpki", all(&|class| sum(class).l2_mpki()));
-    frame.set("l2_misses_g", all(&|class| sum(class).l2_misses / 1e9));
-    let classes = |value: &dyn Fn(&Class<'_>) -> f64| {
-        let of_run = |(outcome, case): (&Outcome, &&Prepared)| {
+    frame.set_run_values("all_l2_mpki", all(&|class| sum(class).l2_mpki()));
+    frame.set_run_values("l2_misses_g", all(&|class| sum(class).l2_misses / 1e9));
+    let classes = |value: &dyn Fn(&ProgramClass<'_>) -> f64| {
+        let of_run = |(outcome, case): (&OccupancyOutcome, &&PreparedOccupancyCase)| {
             let classes = case.classes().into_iter();
             classes
                 .map(|(_, programs)| value(&(outcome, programs)))
@@ -167,10 +168,10 @@ fn fill_classes(frame: &mut Frame, outcomes: &[Outcome], of: &[&Prepared]) {
         both().map(of_run).collect()
     };
     for (measure, value) in OF_CLASSES {
-        frame.set_of_programs(measure, classes(value));
+        frame.set_program_values(measure, classes(value));
     }
-    for (cause, name) in Stack::NAMES.iter().enumerate() {
+    for (cause, name) in CpiStack::NAMES.iter().enumerate() {
         let cpi = classes(&|class| sum(class).stack()[cause]);
-        frame.set_of_programs(&format!("cpi_{name}"), cpi);
+        frame.set_program_values(&format!("cpi_{name}"), cpi);
     }
 }

@@ -3,7 +3,7 @@
 //! They sleep nearly always. That they wake every 50 ms, as HotSpot's periodic tasks do, and the
 //! work that they do then are estimated; compiling at the beginning is left out.
 
-use consort_experiment::Work;
+use consort_experiment::AloneWork;
 use consort_sim::describe::DescribeError;
 use consort_sim::engine;
 use consort_sim::program::{self, ProgramSpec};
@@ -13,8 +13,8 @@ use std::sync::Arc;
 pub(super) const COUNT: usize = 3;
 
 /// Work of a helper: without end, since helpers serve the others and end with them.
-pub(super) const WORK: Work = Work {
-    instructions: engine::Instance::ENDLESS,
+pub(super) const WORK: AloneWork = AloneWork {
+    instructions: engine::SimulatedProgram::ENDLESS,
     alone_s: 0.0,
 };
 

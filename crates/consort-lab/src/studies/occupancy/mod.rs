@@ -16,15 +16,15 @@ mod runs;
 pub(super) use frames::{equal, lengths, once};
 pub(super) use notes::notes;
 
-use crate::simulate::{CaseSpec, ExperimentSpec, each};
+use crate::simulate::{CaseSpec, ExperimentSpec, map_jobs};
 use crate::study::StudyError;
-use case::{Load, Prepared};
-use consort_experiment::Context;
+use case::{OccupancyLoad, PreparedOccupancyCase};
+use consort_experiment::ExperimentContext;
 use std::sync::Arc;
 
 /// Length of the programs of a pair, in proportion to what their descriptions say.
 #[derive(Clone, Copy, Debug)]
-struct Length {
+struct PairLength {
     /// The end of its rows' keys.
     name: &'static str,
     /// Length of all programs, at the full scale.
@@ -33,42 +33,42 @@ struct Length {
     fp: f64,
 }
 
-impl Length {
+impl PairLength {
     /// Length of all programs, at the context's scale.
-    fn share(self, context: &Context<'_>) -> f64 {
+    fn share(self, context: &ExperimentContext<'_>) -> f64 {
         const QUICK: f64 = 0.01;
         context.by_scale(QUICK, self.share)
     }
 }
 
 /// The first is the source's.
-const LENGTHS: [Length; 4] = [
+const LENGTHS: [PairLength; 4] = [
     length("as-it-is", 1.0, 1.0),
     length("shortened", 0.1, 1.0),
     length("shortened-fp-halved", 0.1, 0.5),
     length("shortened-fp-doubled", 0.1, 2.0),
 ];
 
-const fn length(name: &'static str, share: f64, fp: f64) -> Length {
-    Length { name, share, fp }
+const fn length(name: &'static str, share: f64, fp: f64) -> PairLength {
+    PairLength { name, share, fp }
 }
 
 /// The experiment's cases with their machines and the work of their programs, made once for all
 /// methods.
 fn prepared(
-    context: &Context<'_>,
+    context: &ExperimentContext<'_>,
     spec: &ExperimentSpec,
-) -> Result<Arc<Vec<Prepared>>, StudyError> {
+) -> Result<Arc<Vec<PreparedOccupancyCase>>, StudyError> {
     let name = format!("occupancy: {:?} {:?}", spec.alone_s, spec.cases);
-    context.made(&name, || {
+    context.get_or_compute(&name, || {
         let prepare = |case: &CaseSpec| {
-            let case = case::Case {
+            let case = case::OccupancyCase {
                 key: case.key.clone().unwrap_or_default(),
                 machine: case.machine.clone().unwrap_or_else(|| spec.machine.clone()),
-                load: Load::of(case),
+                load: OccupancyLoad::from_case_spec(case),
             };
             case.prepare(context, spec.alone_s(context))
         };
-        each(context, &spec.cases, prepare)
+        map_jobs(context, &spec.cases, prepare)
     })
 }

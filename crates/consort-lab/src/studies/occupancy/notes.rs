@@ -4,7 +4,7 @@ use crate::frame::Frame;
 use crate::study::Frames;
 use consort_core::stats::{RatioInterval, mean};
 use consort_report::Cell;
-use consort_sim::contention::Stack;
+use consort_sim::contention::CpiStack;
 
 /// Share of the pipes in use from which operations wait for each other longer than half of their
 /// service (M/D/1 on one pipe), percent.
@@ -16,7 +16,7 @@ const WORKOVER: usize = 1;
 
 /// A case of a frame, whose policies are linux, workover and, of pairs, aggregate.
 #[derive(Clone, Copy)]
-struct Told<'a> {
+struct OccupancyFrameCase<'a> {
     frame: &'a Frame,
     case: usize,
 }
@@ -27,21 +27,22 @@ pub(in crate::studies) fn notes(frames: &Frames) -> Vec<String> {
         let frame = frames.get(name);
         let each = 0..frame.map_or(0, |frame| frame.cases.len());
         each.filter_map(move |case| {
-            Some(Told {
+            Some(OccupancyFrameCase {
                 frame: frame?,
                 case,
             })
         })
     };
-    let once = cases("once").map(Told::time);
-    once.chain(cases("equal").flat_map(Told::of_case)).collect()
+    let once = cases("once").map(OccupancyFrameCase::time);
+    once.chain(cases("equal").flat_map(OccupancyFrameCase::of_case))
+        .collect()
 }
 
 fn ratio_text(ratio: Option<RatioInterval>) -> String {
     ratio.map_or_else(|| "-".to_owned(), |r| Cell::from(r).text())
 }
 
-impl<'a> Told<'a> {
+impl<'a> OccupancyFrameCase<'a> {
     fn key(self) -> &'a str {
         &self.frame.cases[self.case].key
     }
@@ -57,12 +58,12 @@ impl<'a> Told<'a> {
     }
 
     fn over(self, policy: usize, measure: &str) -> &'a [f64] {
-        self.frame.runs_of(self.case, policy, measure)
+        self.frame.run_values(self.case, policy, measure)
     }
 
     /// Values of a class.
     fn of_class(self, policy: usize, measure: &str, class: usize) -> Vec<f64> {
-        let runs = self.frame.programs_of(self.case, policy, measure);
+        let runs = self.frame.program_values(self.case, policy, measure);
         runs.iter().map(|classes| classes[class]).collect()
     }
 
@@ -75,7 +76,7 @@ impl<'a> Told<'a> {
     fn time(self) -> String {
         let longer = |policy| {
             let [theirs, ours] = [policy, WORKOVER].map(|p| self.over(p, "makespan_s"));
-            let longer = ratio_text(RatioInterval::paired(theirs, ours));
+            let longer = ratio_text(RatioInterval::from_pairs(theirs, ours));
             format!("{} needs {longer} times workover's", self.name(policy))
         };
         let others: Vec<String> = self.others().map(longer).collect();
@@ -110,7 +111,7 @@ impl<'a> Told<'a> {
     fn throughput(self) -> String {
         let against = |over: usize| {
             let [ours, theirs] = [WORKOVER, over].map(|p| self.over(p, "stp"));
-            let ratio = ratio_text(RatioInterval::paired(ours, theirs));
+            let ratio = ratio_text(RatioInterval::from_pairs(ours, theirs));
             format!("{ratio} times {}'s", self.name(over))
         };
         format!(
@@ -153,7 +154,7 @@ impl<'a> Told<'a> {
     fn cycles(self, class: usize, name: &str) -> Option<String> {
         let from = self.worst();
         let cpi = |policy, measure: &str| mean(&self.of_class(policy, measure, class));
-        let changes = Stack::NAMES.into_iter().map(|cause| {
+        let changes = CpiStack::NAMES.into_iter().map(|cause| {
             let measure = format!("cpi_{cause}");
             Some((cause, cpi(WORKOVER, &measure)? - cpi(from, &measure)?))
         });

@@ -1,9 +1,9 @@
 //! The round that a co-scheduler ends with when it is told trials of slots that are all known.
 
-use super::slots::{Slots, SlotsError};
+use super::slots::{SlotsError, SuiteSlotTrials};
 use crate::studies::coscheduling::choose::choose;
-use crate::studies::coscheduling::entrants::{ENTRANTS, Entrant, GANG};
-use consort_core::coscheduling::{Objective, Slot};
+use crate::studies::coscheduling::entrants::{ENTRANTS, GANG, RoundScheduler};
+use consort_core::coscheduling::{CoscheduleSlot, RoundObjective};
 
 /// The round that a scheduler ends with by the trials of all slots: the gang's where a fair one
 /// proves worse than that.
@@ -11,20 +11,20 @@ use consort_core::coscheduling::{Objective, Slot};
 /// # Errors
 /// Slots that were not simulated.
 pub(super) fn chosen(
-    entrant: &Entrant,
+    entrant: &RoundScheduler,
     cores: u32,
-    slots: &Slots,
-) -> Result<Vec<Slot>, SlotsError> {
+    slots: &SuiteSlotTrials,
+) -> Result<Vec<CoscheduleSlot>, SlotsError> {
     let alone = slots.alone();
     let chosen = choose(entrant, cores, &alone, |slot| slots.trial(slot))?;
     let round = chosen.map_or_else(Vec::new, |chosen| chosen.slots);
-    if entrant.is_fair() && slots.value(&round, Objective::EnergyDelay)? > 1.0 {
+    if entrant.is_fair() && slots.value(&round, RoundObjective::EnergyDelay)? > 1.0 {
         return chosen_of_gang(cores, slots);
     }
     Ok(round)
 }
 
-fn chosen_of_gang(cores: u32, slots: &Slots) -> Result<Vec<Slot>, SlotsError> {
+fn chosen_of_gang(cores: u32, slots: &SuiteSlotTrials) -> Result<Vec<CoscheduleSlot>, SlotsError> {
     chosen(&ENTRANTS[GANG], cores, slots)
 }
 
@@ -32,27 +32,27 @@ fn chosen_of_gang(cores: u32, slots: &Slots) -> Result<Vec<Slot>, SlotsError> {
 mod tests {
     use super::*;
     use consort_core::ProgramId;
-    use consort_core::coscheduling::{Measure, Team, Trial};
+    use consort_core::coscheduling::{ProgramMeasure, ProgramTeam, SlotTrial};
 
     /// Two programs on two cores, of which the first scales and the second does not; together both
     /// crawl.
-    fn foes() -> Slots {
-        let trial = |teams: &[(u32, u32)], done: &[f64]| Trial {
-            slot: Slot {
+    fn foes() -> SuiteSlotTrials {
+        let trial = |teams: &[(u32, u32)], done: &[f64]| SlotTrial {
+            slot: CoscheduleSlot {
                 teams: { teams.iter() }
-                    .map(|&(program, cores)| Team {
+                    .map(|&(program, cores)| ProgramTeam {
                         program: ProgramId(program),
                         cores,
                     })
                     .collect(),
             },
             measures: { done.iter().zip(teams) }
-                .map(|(&instructions, &(_, cores))| Measure {
+                .map(|(&instructions, &(_, cores))| ProgramMeasure {
                     instructions,
                     cores,
                     energy_j: 10.0,
                     time_ns: 1e9,
-                    ..Measure::default()
+                    ..ProgramMeasure::default()
                 })
                 .collect(),
         };
@@ -63,7 +63,7 @@ mod tests {
             trial(&[(1, 1)], &[4.0]),
             trial(&[(0, 1), (1, 1)], &[0.5, 0.5]),
         ];
-        Slots::new(2, trials)
+        SuiteSlotTrials::new(2, trials)
     }
 
     #[test]
@@ -72,7 +72,7 @@ mod tests {
         for entrant in &ENTRANTS[..3] {
             let round = chosen(entrant, 2, &slots).unwrap();
             assert_eq!(round.len(), 2, "{}", entrant.name);
-            assert!(slots.value(&round, Objective::EnergyDelay).unwrap() <= 1.0);
+            assert!(slots.value(&round, RoundObjective::EnergyDelay).unwrap() <= 1.0);
         }
     }
 }

@@ -1,28 +1,28 @@
 //! Gap between co-schedulers and exhaustive search.
 //!
 //! Small suites of PARSEC on the machine of the co-schedulers' source. Of four programs all slots
-//! can be simulated ([`Slots`]), so the best round is known, not estimated. The schedulers ask for
+//! can be simulated ([`SuiteSlotTrials`]), so the best round is known, not estimated. The schedulers ask for
 //! trials and are told the same simulations; the round that each ends with is worth what these say.
 //! So are those of the searches by estimates, `oracle-coschedule`, which stand for the best in the
 //! studies of co-scheduling, where there are too many slots to simulate all.
 //!
 //! Pitfall: the best round is the best by trials of one seed that are shorter than those of the
-//! studies of co-scheduling; [`Found::again`] tells the part of it that longer ones with another
+//! studies of co-scheduling; [`BestRoundGaps::again`] tells the part of it that longer ones with another
 //! seed take away.
 
 use super::chosen::chosen;
-use super::gaps::{Row, missing_percent};
-use super::slots::{Slots, all};
-use crate::simulate::each;
-use crate::simulate::mixes::draw_all;
-use crate::studies::coscheduling::entrants::{ENTRANTS, Entrant, How, MAIN};
+use super::gaps::{PolicyGaps, missing_percent};
+use super::slots::{SuiteSlotTrials, all};
+use crate::simulate::map_jobs;
+use crate::simulate::mixes::draw_sets;
+use crate::studies::coscheduling::entrants::{ENTRANTS, MAIN, RoundMethod, RoundScheduler};
 use crate::studies::coscheduling::published::PUBLISHED;
-use crate::studies::coscheduling::{failed, quantum, suite_of};
+use crate::studies::coscheduling::{part_error, quantum, suite_of};
 use crate::study::StudyError;
-use consort_core::coscheduling::{Objective, Slot};
+use consort_core::coscheduling::{CoscheduleSlot, RoundObjective};
 use consort_core::stats::mean;
-use consort_experiment::Context;
-use consort_experiment::slots::{Quantum, Quest, Suite, Trials, best_rounds};
+use consort_experiment::ExperimentContext;
+use consort_experiment::slots::{SearchGoal, SlotTrials, Suite, TrialLengths, best_rounds};
 
 /// Programs of a suite, at the quick and the full scale.
 const PROGRAMS: [usize; 2] = [3, 4];
@@ -36,28 +36,28 @@ const WARM_S: f64 = 0.1;
 const AGAIN: u64 = 1 << 32;
 
 /// Objectives by which rounds are compared, with the keys of rows.
-pub(super) const OBJECTIVES: [(&str, Objective); 2] = [
-    ("energy-delay", Objective::EnergyDelay),
-    ("throughput", Objective::Throughput),
+pub(super) const OBJECTIVES: [(&str, RoundObjective); 2] = [
+    ("energy-delay", RoundObjective::EnergyDelay),
+    ("throughput", RoundObjective::Throughput),
 ];
 
 /// All suites.
 pub(super) struct Coschedules {
-    suites: Vec<Searched>,
+    suites: Vec<SuiteGaps>,
 }
 
 /// Results of one suite.
-struct Searched {
+struct SuiteGaps {
     /// Number of slots of the suite.
     slots: usize,
     /// Number of slots of the round of each scheduler.
     rounds: Vec<usize>,
     /// Best round by objective.
-    found: Vec<Found>,
+    found: Vec<BestRoundGaps>,
 }
 
 /// The best round by an objective, and the gaps of others to it.
-struct Found {
+struct BestRoundGaps {
     /// Gaps by scheduler, percent.
     gaps: Vec<f64>,
     /// Slots of the best round.
@@ -67,7 +67,7 @@ struct Found {
 }
 
 /// The schedulers, the gang first.
-fn schedulers() -> &'static [Entrant] {
+fn schedulers() -> &'static [RoundScheduler] {
     &ENTRANTS[..MAIN.end]
 }
 
@@ -75,52 +75,57 @@ fn schedulers() -> &'static [Entrant] {
 ///
 /// # Errors
 /// What fails in a simulation.
-pub(super) fn search(context: &Context<'_>) -> Result<Coschedules, StudyError> {
+pub(super) fn search(context: &ExperimentContext<'_>) -> Result<Coschedules, StudyError> {
     let suites = drawn(context)?.into_iter();
-    let suites = suites.map(|suite| Ground { suite, context }.searched());
+    let suites = suites.map(|suite| SuiteContext { suite, context }.searched());
     let suites = suites.collect::<Result<_, _>>()?;
     Ok(Coschedules { suites })
 }
 
-fn drawn(context: &Context<'_>) -> Result<Vec<Suite>, StudyError> {
+fn drawn(context: &ExperimentContext<'_>) -> Result<Vec<Suite>, StudyError> {
     let [size, count] = [PROGRAMS, SUITES].map(|[quick, full]| context.by_scale(quick, full));
     let suite = |mut drawn: Vec<usize>| {
         drawn.sort_unstable();
         let names: Vec<&str> = drawn.iter().map(|&at| PUBLISHED[at].name).collect();
         suite_of(&names.join("+"), &names)
     };
-    let all = draw_all(context.seed(), PUBLISHED.len(), size, count);
+    let all = draw_sets(context.seed(), PUBLISHED.len(), size, count);
     all.into_iter().map(suite).collect()
 }
 
 /// One suite and the context of its simulation.
-struct Ground<'a> {
+struct SuiteContext<'a> {
     suite: Suite,
-    context: &'a Context<'a>,
+    context: &'a ExperimentContext<'a>,
 }
 
-impl Ground<'_> {
-    fn quantum(&self) -> Quantum {
-        Quantum {
+impl SuiteContext<'_> {
+    fn quantum(&self) -> TrialLengths {
+        TrialLengths {
             warm_s: WARM_S,
             length_s: self.context.by_scale(LENGTH_S[0], LENGTH_S[1]),
         }
     }
 
-    fn simulated(&self, slots: &[Slot], length: Quantum, seed: u64) -> Result<Slots, StudyError> {
-        let trials = Trials::new(&self.suite, length, seed);
-        let told = each(self.context, slots, |slot| {
-            trials.run(slot).map_err(failed("slots"))
+    fn simulated(
+        &self,
+        slots: &[CoscheduleSlot],
+        length: TrialLengths,
+        seed: u64,
+    ) -> Result<SuiteSlotTrials, StudyError> {
+        let trials = SlotTrials::new(&self.suite, length, seed);
+        let told = map_jobs(self.context, slots, |slot| {
+            trials.run(slot).map_err(part_error("slots"))
         })?;
-        Ok(Slots::new(self.suite.cores(), told))
+        Ok(SuiteSlotTrials::new(self.suite.cores(), told))
     }
 
-    fn searched(&self) -> Result<Searched, StudyError> {
-        let all = all(&self.suite).map_err(failed("slots"))?;
+    fn searched(&self) -> Result<SuiteGaps, StudyError> {
+        let all = all(&self.suite).map_err(part_error("slots"))?;
         let slots = self.simulated(&all, self.quantum(), self.context.seed())?;
         let rounds = self.rounds(&slots)?;
         let found = OBJECTIVES.map(|(_, objective)| self.found(&slots, &rounds, objective));
-        Ok(Searched {
+        Ok(SuiteGaps {
             slots: all.len(),
             rounds: rounds.iter().map(Vec::len).collect(),
             found: found.into_iter().collect::<Result<_, _>>()?,
@@ -129,17 +134,21 @@ impl Ground<'_> {
 
     fn found(
         &self,
-        slots: &Slots,
-        rounds: &[Vec<Slot>],
-        objective: Objective,
-    ) -> Result<Found, StudyError> {
-        let best = slots.best(objective).map_err(failed("exhaustive search"))?;
-        let gap = |round: &Vec<Slot>| {
-            let value = slots.value(round, objective).map_err(failed("rounds"))?;
+        slots: &SuiteSlotTrials,
+        rounds: &[Vec<CoscheduleSlot>],
+        objective: RoundObjective,
+    ) -> Result<BestRoundGaps, StudyError> {
+        let best = slots
+            .best(objective)
+            .map_err(part_error("exhaustive search"))?;
+        let gap = |round: &Vec<CoscheduleSlot>| {
+            let value = slots
+                .value(round, objective)
+                .map_err(part_error("rounds"))?;
             Ok(gap_percent(objective, value, best.value))
         };
         let again = self.again(slots, &best.slots, objective)?;
-        Ok(Found {
+        Ok(BestRoundGaps {
             gaps: rounds.iter().map(gap).collect::<Result<_, StudyError>>()?,
             slots: best.slots.len(),
             again: gap_percent(objective, again, best.value),
@@ -147,22 +156,22 @@ impl Ground<'_> {
     }
 
     /// The round of every scheduler.
-    fn rounds(&self, slots: &Slots) -> Result<Vec<Vec<Slot>>, StudyError> {
+    fn rounds(&self, slots: &SuiteSlotTrials) -> Result<Vec<Vec<CoscheduleSlot>>, StudyError> {
         let quests = schedulers().iter().filter_map(|entrant| match entrant.how {
-            How::Exhaustive(quest) => Some(quest),
+            RoundMethod::Exhaustive(quest) => Some(quest),
             _ => None,
         });
-        let quests: Vec<Quest> = quests.collect();
+        let quests: Vec<SearchGoal> = quests.collect();
         let estimated = best_rounds(&self.suite, &quests, self.quantum(), self.context);
         let mut estimated = estimated
-            .map_err(failed("search by estimates"))?
+            .map_err(part_error("search by estimates"))?
             .into_iter();
-        let round = |entrant: &Entrant| match entrant.how {
-            How::Exhaustive(_) => {
+        let round = |entrant: &RoundScheduler| match entrant.how {
+            RoundMethod::Exhaustive(_) => {
                 let found = estimated.next();
                 Ok(found.map_or_else(Vec::new, |found| found.round.slots))
             }
-            _ => chosen(entrant, self.suite.cores(), slots).map_err(failed(entrant.name)),
+            _ => chosen(entrant, self.suite.cores(), slots).map_err(part_error(entrant.name)),
         };
         schedulers().iter().map(round).collect()
     }
@@ -170,31 +179,33 @@ impl Ground<'_> {
     /// Value of a round with another seed, for as long as in the studies of co-scheduling.
     fn again(
         &self,
-        slots: &Slots,
-        round: &[Slot],
-        objective: Objective,
+        slots: &SuiteSlotTrials,
+        round: &[CoscheduleSlot],
+        objective: RoundObjective,
     ) -> Result<f64, StudyError> {
         let gang = slots.gang();
-        let gang = gang.keys().map(|&id| Slot::alone(id, self.suite.cores()));
-        let needed: Vec<Slot> = gang.chain(round.iter().cloned()).collect();
+        let gang = gang
+            .keys()
+            .map(|&id| CoscheduleSlot::alone(id, self.suite.cores()));
+        let needed: Vec<CoscheduleSlot> = gang.chain(round.iter().cloned()).collect();
         let seed = self.context.seed().wrapping_add(AGAIN);
         let slots = self.simulated(&needed, quantum(self.context), seed)?;
-        slots.value(round, objective).map_err(failed("rounds"))
+        slots.value(round, objective).map_err(part_error("rounds"))
     }
 }
 
 /// Gap of a value to the best, percent.
-fn gap_percent(objective: Objective, value: f64, best: f64) -> f64 {
+fn gap_percent(objective: RoundObjective, value: f64, best: f64) -> f64 {
     match objective {
-        Objective::EnergyDelay => 100.0 * (value / best - 1.0),
-        Objective::Throughput => missing_percent(value, best),
+        RoundObjective::EnergyDelay => 100.0 * (value / best - 1.0),
+        RoundObjective::Throughput => missing_percent(value, best),
     }
 }
 
 impl Coschedules {
     /// Rows `OBJECTIVE/SCHEDULER`.
-    pub fn rows(&self) -> Vec<Row> {
-        let row = |at: usize, scheduler: usize| Row {
+    pub fn rows(&self) -> Vec<PolicyGaps> {
+        let row = |at: usize, scheduler: usize| PolicyGaps {
             group: OBJECTIVES[at].0.to_owned(),
             policy: schedulers()[scheduler].name.to_owned(),
             gaps_percent: { self.suites.iter() }
@@ -214,11 +225,11 @@ impl Coschedules {
 
     /// Slots of a round on average, by scheduler, then of the best rounds by objective.
     pub fn slots(&self) -> Vec<(String, f64)> {
-        let scheduler = |(at, entrant): (usize, &Entrant)| {
+        let scheduler = |(at, entrant): (usize, &RoundScheduler)| {
             let slots = self.mean(|suite| suite.rounds[at] as f64);
             (entrant.name.to_owned(), slots)
         };
-        let best = |(at, (key, _)): (usize, (&str, Objective))| {
+        let best = |(at, (key, _)): (usize, (&str, RoundObjective))| {
             let slots = self.mean(|suite| suite.found[at].slots as f64);
             (format!("the best by {key}"), slots)
         };
@@ -234,7 +245,7 @@ impl Coschedules {
         [0, 1].map(|at| self.mean(|suite| suite.found[at].again))
     }
 
-    fn mean(&self, value: impl Fn(&Searched) -> f64) -> f64 {
+    fn mean(&self, value: impl Fn(&SuiteGaps) -> f64) -> f64 {
         let values: Vec<f64> = self.suites.iter().map(value).collect();
         mean(&values).unwrap_or(f64::NAN)
     }
@@ -249,7 +260,7 @@ mod tests {
 
     #[test]
     fn no_scheduler_finds_more_than_there_is_and_the_gang_shares_nothing() {
-        let context = Context::new(1, Scale::Quick, workers(1), &|_| ());
+        let context = ExperimentContext::new(1, Scale::Quick, workers(1), &|_| ());
         let coschedules = search(&context).unwrap();
         // Three programs on eight cores: 11! / (3! 8!) − 1.
         assert_eq!(coschedules.size(), (1, 164.0));
@@ -279,7 +290,7 @@ mod tests {
 
     #[test]
     fn gaps_are_above_0_where_a_value_is_worse() {
-        assert!((gap_percent(Objective::EnergyDelay, 0.6, 0.5) - 20.0).abs() < 1e-9);
-        assert_eq!(gap_percent(Objective::Throughput, 1.5, 2.0), 25.0);
+        assert!((gap_percent(RoundObjective::EnergyDelay, 0.6, 0.5) - 20.0).abs() < 1e-9);
+        assert_eq!(gap_percent(RoundObjective::Throughput, 1.5, 2.0), 25.0);
     }
 }

@@ -3,15 +3,15 @@
 //! The costs are the simulation's own: slowdowns of the contender `oracle`, of each program in its
 //! first phase, on one core of a POWER8 in SMT4.
 
-use super::gaps::Row;
-use crate::simulate::mixes::mixes;
+use super::gaps::PolicyGaps;
+use crate::simulate::mixes::draw_mixes;
 use crate::simulate::programs::suite;
-use crate::simulate::{each, failed};
+use crate::simulate::{map_jobs, part_error};
 use crate::study::StudyError;
-use consort_core::matching::{self, MatchingError, Shape};
+use consort_core::matching::{self, GroupRoom, MatchingError};
 use consort_core::stats::mean;
-use consort_experiment::Context;
-use consort_experiment::Slowdowns;
+use consort_experiment::ExperimentContext;
+use consort_experiment::GroupSlowdowns;
 use consort_sim::chip::Chip;
 use consort_sim::contention::Demand;
 use consort_sim::machine::presets;
@@ -35,23 +35,23 @@ const SWAPS_PER_THREAD: usize = 50;
 ///
 /// # Errors
 /// Machines and programs that are not there.
-pub(super) fn rows(context: &Context<'_>) -> Result<Vec<Row>, StudyError> {
-    let spec = presets::find(MACHINE).map_err(failed(MACHINE))?;
-    let chip = Arc::new(Chip::new(&spec, Some(WAYS as u32)).map_err(failed(MACHINE))?);
+pub(super) fn rows(context: &ExperimentContext<'_>) -> Result<Vec<PolicyGaps>, StudyError> {
+    let spec = presets::find(MACHINE).map_err(part_error(MACHINE))?;
+    let chip = Arc::new(Chip::new(&spec, Some(WAYS as u32)).map_err(part_error(MACHINE))?);
     let draws = context.by_scale(DRAWS[0], DRAWS[1]);
     let mut rows = Vec::new();
     for cores in CORES {
-        let drawn = mixes(
+        let drawn = draw_mixes(
             context.seed(),
             &suite("spec2006", usize::MAX)?,
             (cores * WAYS, 1),
             draws,
         );
-        let gaps = each(context, &drawn, |workload| {
-            gaps(&chip, workload, cores).map_err(failed("groups"))
+        let gaps = map_jobs(context, &drawn, |workload| {
+            gaps(&chip, workload, cores).map_err(part_error("groups"))
         })?;
         for (way, policy) in ["search", "any grouping"].into_iter().enumerate() {
-            rows.push(Row {
+            rows.push(PolicyGaps {
                 group: format!("{} in fours", cores * WAYS),
                 policy: policy.to_owned(),
                 gaps_percent: gaps.iter().map(|gaps| gaps[way]).collect(),
@@ -64,29 +64,29 @@ pub(super) fn rows(context: &Context<'_>) -> Result<Vec<Row>, StudyError> {
 /// The gaps of the search and of all groupings on average, percent.
 fn gaps(chip: &Arc<Chip>, workload: &Workload, cores: usize) -> Result<[f64; 2], MatchingError> {
     let demands = demands(workload);
-    let mut slowdowns = Slowdowns::new(chip);
+    let mut slowdowns = GroupSlowdowns::new(chip);
     let mut cost = |group: &[usize]| -> f64 {
         let members: Vec<&Demand> = group.iter().map(|&thread| &demands[thread]).collect();
-        slowdowns.of(&members).iter().sum()
+        slowdowns.group_slowdowns(&members).iter().sum()
     };
     let threads = demands.len();
-    let shape = Shape {
+    let shape = GroupRoom {
         cores,
         ways: WAYS,
         swaps: SWAPS_PER_THREAD * threads,
     };
-    let found = matching::groups(threads, shape, &mut cost)?.cost;
-    let least = matching::exhaustive(threads, shape, &mut cost)?.cost;
+    let found = matching::group_threads(threads, shape, &mut cost)?.cost;
+    let least = matching::exhaustive_grouping(threads, shape, &mut cost)?.cost;
     let mut all = Vec::new();
     let visit = |groups: &[Vec<usize>]| all.push(groups.iter().map(|g| cost(g)).sum::<f64>());
-    matching::partitions(threads, shape, visit)?;
+    matching::visit_partitions(threads, shape, visit)?;
     let over = |cost: f64| 100.0 * (cost / least - 1.0);
     Ok([over(found), over(mean(&all).unwrap_or(f64::NAN))])
 }
 
 /// Demand of each program in its first phase.
 fn demands(workload: &Workload) -> Vec<Demand> {
-    let demand = |(entry, number): (&consort_sim::workload::Instance, u32)| {
+    let demand = |(entry, number): (&consort_sim::workload::ProgramInstance, u32)| {
         let phase = entry.program.phases.first()?;
         Some(Demand {
             phase: Arc::new(Phase::new(phase)),
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn no_search_finds_less_than_the_least() {
-        let context = Context::new(3, Scale::Quick, workers(1), &|_| ());
+        let context = ExperimentContext::new(3, Scale::Quick, workers(1), &|_| ());
         let rows = rows(&context).unwrap();
         assert_eq!(rows.len(), 4);
         for row in &rows {

@@ -1,8 +1,11 @@
 //! Gaps of policies to the best, workload by workload.
 
-use crate::frame::interval;
+use crate::frame::interval_cell;
 use crate::study::StudyError;
-use consort_report::{Axis, Column, Figure, Headline, Lines, Plot, Point, PointSeries, Table};
+use consort_report::{
+    Axis, Figure, FigurePoint, HeadlineTable, LineChart, Plot, PointSeries, ReportColumn,
+    ReportTable,
+};
 
 /// Gap up to which a policy counts as the best, percent.
 const NEAR_PERCENT: f64 = 1.0;
@@ -11,7 +14,7 @@ const MEAN: &str = "gap_mean_percent";
 
 /// The gaps of one policy, or of one way to choose, over workloads.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Row {
+pub(super) struct PolicyGaps {
     /// Ground, or number of threads.
     pub group: String,
     /// The policy.
@@ -20,7 +23,7 @@ pub(super) struct Row {
     pub gaps_percent: Vec<f64>,
 }
 
-impl Row {
+impl PolicyGaps {
     fn key(&self) -> String {
         format!("{}/{}", self.group, self.policy)
     }
@@ -45,8 +48,8 @@ pub(super) fn missing_percent(value: f64, best: f64) -> f64 {
 }
 
 /// The mean gaps of all these tables.
-pub(super) fn headline(tables: &[Table]) -> Result<Table, StudyError> {
-    let mut headline = Headline::new()?;
+pub(super) fn headline(tables: &[ReportTable]) -> Result<ReportTable, StudyError> {
+    let mut headline = HeadlineTable::new()?;
     for table in tables {
         for row in table.rows() {
             if let Some(gap) = table.cell(&row.key, MEAN) {
@@ -59,21 +62,25 @@ pub(super) fn headline(tables: &[Table]) -> Result<Table, StudyError> {
 }
 
 /// A table of rows `GROUP/POLICY`.
-pub(super) fn table(key: &str, title: &str, rows: &[Row]) -> Result<Table, StudyError> {
+pub(super) fn table(
+    key: &str,
+    title: &str,
+    rows: &[PolicyGaps],
+) -> Result<ReportTable, StudyError> {
     let columns = vec![
-        Column::with_unit(MEAN, "Mean gap", "%"),
-        Column::with_unit("gap_worst_percent", "Worst gap", "%"),
-        Column::with_unit("gap_least_percent", "Least gap", "%"),
-        Column::with_unit("near_percent", "Gap of at most 1 percent", "% of workloads"),
-        Column::plain("workloads", "Workloads"),
+        ReportColumn::with_unit(MEAN, "Mean gap", "%"),
+        ReportColumn::with_unit("gap_worst_percent", "Worst gap", "%"),
+        ReportColumn::with_unit("gap_least_percent", "Least gap", "%"),
+        ReportColumn::with_unit("near_percent", "Gap of at most 1 percent", "% of workloads"),
+        ReportColumn::plain("workloads", "Workloads"),
     ];
-    let mut table = Table::new(key, title, columns)?;
+    let mut table = ReportTable::new(key, title, columns)?;
     for row in rows {
         let gaps = &row.gaps_percent;
         let near = gaps.iter().filter(|gap| **gap <= NEAR_PERCENT).count();
         let least = gaps.iter().copied().fold(f64::INFINITY, f64::min);
         let cells = vec![
-            interval(gaps),
+            interval_cell(gaps),
             row.worst_percent().into(),
             least.into(),
             (100.0 * near as f64 / gaps.len().max(1) as f64).into(),
@@ -90,9 +97,9 @@ pub(super) fn figure(
     title: &str,
     text: &str,
     runs: usize,
-    rows: &[&Row],
+    rows: &[&PolicyGaps],
 ) -> Result<Figure, StudyError> {
-    let lines = Lines {
+    let lines = LineChart {
         x: Axis::linear("Workloads with at most this gap", Some("%")),
         y: Axis::linear("Gap", Some("%")),
         series: rows.iter().map(|row| sorted(row)).collect(),
@@ -100,11 +107,12 @@ pub(super) fn figure(
     Ok(Figure::new(key, title, text, runs, Plot::Lines(lines))?)
 }
 
-fn sorted(row: &Row) -> PointSeries {
+fn sorted(row: &PolicyGaps) -> PointSeries {
     let mut gaps = row.gaps_percent.clone();
     gaps.sort_by(f64::total_cmp);
     let count = gaps.len() as f64;
-    let point = |(nth, gap): (usize, &f64)| Point::exact(100.0 * (nth + 1) as f64 / count, *gap);
+    let point =
+        |(nth, gap): (usize, &f64)| FigurePoint::exact(100.0 * (nth + 1) as f64 / count, *gap);
     PointSeries {
         name: row.policy.clone(),
         points: gaps.iter().enumerate().map(point).collect(),
@@ -115,8 +123,8 @@ fn sorted(row: &Row) -> PointSeries {
 mod tests {
     use super::*;
 
-    fn row() -> Row {
-        Row {
+    fn row() -> PolicyGaps {
+        PolicyGaps {
             group: "g".to_owned(),
             policy: "p".to_owned(),
             gaps_percent: vec![4.0, -1.0, 0.5],

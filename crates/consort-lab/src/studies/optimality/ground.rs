@@ -1,9 +1,9 @@
 //! Grounds on which exact search is possible: small machines with a thread for every PU.
 
-use super::placements::Meeting;
+use super::placements::PlacementSymmetry;
 
 /// A machine, the policies on it, and the measure by which a placement is the best.
-pub(super) struct Ground {
+pub(super) struct OptimalityCase {
     /// Key of its rows.
     pub key: &'static str,
     /// Description in a few words.
@@ -13,7 +13,7 @@ pub(super) struct Ground {
     /// Cores in use by number; all when empty.
     pub cores: &'static [usize],
     /// Kind of parts in which threads meet.
-    pub meeting: Meeting,
+    pub meeting: PlacementSymmetry,
     /// The policies.
     pub policies: &'static [&'static str],
     /// Drawn workloads, at the quick and the full scale.
@@ -23,13 +23,13 @@ pub(super) struct Ground {
 }
 
 /// All grounds, in the order of rows.
-pub(super) const GROUNDS: &[Ground] = &[
-    Ground {
+pub(super) const GROUNDS: &[OptimalityCase] = &[
+    OptimalityCase {
         key: "bulldozer",
         title: "Bulldozer, 8 programs on 4 modules",
         machine: "bulldozer-6282se",
         cores: &[],
-        meeting: Meeting::Core,
+        meeting: PlacementSymmetry::Core,
         policies: &[
             "linux",
             "random",
@@ -41,32 +41,32 @@ pub(super) const GROUNDS: &[Ground] = &[
         alone_s: [2.0, 5.0],
     },
     // One NUMA node, so that all cores are alike.
-    Ground {
+    OptimalityCase {
         key: "power8",
         title: "POWER8 in SMT2, 8 programs on 4 cores",
         machine: "power8:smt=2",
         cores: &[0, 1, 2, 3],
-        meeting: Meeting::Core,
+        meeting: PlacementSymmetry::Core,
         policies: &["linux", "random", "l1-bandwidth", "symbiotic", "oracle"],
         mixes: [2, 6],
         alone_s: [2.0, 5.0],
     },
-    Ground {
+    OptimalityCase {
         key: "core2",
         title: "Core 2 Quad, 4 programs on two pairs of cores",
         machine: "core2-q9550",
         cores: &[],
-        meeting: Meeting::Llc,
+        meeting: PlacementSymmetry::Llc,
         policies: &["linux", "random", "spread"],
         mixes: [8, 20],
         alone_s: [2.0, 5.0],
     },
-    Ground {
+    OptimalityCase {
         key: LARGE,
         title: "One large and three small cores, 4 programs",
         machine: "acmp-1+3",
         cores: &[],
-        meeting: Meeting::Large,
+        meeting: PlacementSymmetry::Large,
         policies: &[
             "linux",
             "hrrs:form=hardware",

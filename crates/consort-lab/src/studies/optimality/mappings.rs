@@ -5,15 +5,15 @@
 //! policy that moves threads can be.
 
 use super::super::mapping::plan::{LINUX, all_pairs, chip, instances, workload};
-use super::gaps::{Row, missing_percent};
-use crate::simulate::case::Case;
-use crate::simulate::{each, every, failed};
+use super::gaps::{PolicyGaps, missing_percent};
+use crate::simulate::case::PreparedCase;
+use crate::simulate::{map_jobs, part_error, run_every_case};
 use crate::study::StudyError;
-use consort_core::mapping::{Exhaustive, Mapping, Scheme};
+use consort_core::mapping::{ExhaustiveMappings, Mapping, MappingScheme};
 use consort_core::stats::mean;
 use consort_core::topology::Topology;
 use consort_experiment::Contender;
-use consort_experiment::Context;
+use consort_experiment::ExperimentContext;
 
 /// Group of the rows.
 const GROUP: &str = "core2-pairs";
@@ -33,7 +33,7 @@ const RUNS: [usize; 2] = [1, 2];
 const MOST: usize = 100;
 
 /// All pairs.
-pub(super) struct Mapped {
+pub(super) struct MappingGrid {
     /// Policies, the mappings first.
     policies: Vec<String>,
     mappings: usize,
@@ -47,20 +47,20 @@ pub(super) struct Mapped {
 ///
 /// # Errors
 /// Machines and programs that are not there, what fails in a run.
-pub(super) fn search(context: &Context<'_>) -> Result<Mapped, StudyError> {
+pub(super) fn search(context: &ExperimentContext<'_>) -> Result<MappingGrid, StudyError> {
     let cases = cases(context)?;
     let mut policies = cases.first().map_or_else(|| Ok(Vec::new()), mappings)?;
     let mappings = policies.len();
     policies.extend([LINUX, UMBRELLA].map(str::to_owned));
     let each = policies.iter();
     let contenders: Vec<Contender> = each
-        .map(|policy| Contender::new(policy, LINUX).map_err(failed(policy)))
+        .map(|policy| Contender::new(policy, LINUX).map_err(part_error(policy)))
         .collect::<Result<_, _>>()?;
     let runs = context.by_scale(RUNS[0], RUNS[1]);
-    let stp = every(context, (&cases, &contenders, runs), stp)?;
+    let stp = run_every_case(context, (&cases, &contenders, runs), stp)?;
     let stp = stp.chunks(runs).map(|runs| mean(runs).unwrap_or(f64::NAN));
     let stp: Vec<f64> = stp.collect();
-    Ok(Mapped {
+    Ok(MappingGrid {
         stp: stp.chunks(policies.len()).map(<[f64]>::to_vec).collect(),
         policies,
         mappings,
@@ -69,40 +69,41 @@ pub(super) fn search(context: &Context<'_>) -> Result<Mapped, StudyError> {
 }
 
 /// The pairs of this scale.
-fn cases(context: &Context<'_>) -> Result<Vec<Case>, StudyError> {
+fn cases(context: &ExperimentContext<'_>) -> Result<Vec<PreparedCase>, StudyError> {
     let (chip, instances) = (chip()?, instances()?);
     let pairs = all_pairs().into_iter();
     let pairs: Vec<_> = pairs
         .step_by(context.by_scale(EVERY[0], EVERY[1]))
         .collect();
-    each(context, &pairs, |pair| {
+    map_jobs(context, &pairs, |pair| {
         let workload = workload(pair, &instances);
         let alone_s = context.by_scale(ALONE_S[0], ALONE_S[1]);
-        Case::of_key(&pair.join("+"), &chip, workload, alone_s, context.seed())
+        PreparedCase::from_key(&pair.join("+"), &chip, workload, alone_s, context.seed())
     })
 }
 
 /// System throughput of a run.
-fn stp(case: &Case, contender: &Contender, seed: u64) -> Result<f64, StudyError> {
+fn stp(case: &PreparedCase, contender: &Contender, seed: u64) -> Result<f64, StudyError> {
     let part = format!("{} under {}", case.of.key, contender.name());
     let run = case.experiment.run(contender, &case.work, seed, None);
-    Ok(run.map_err(failed(&part))?.stp)
+    Ok(run.map_err(part_error(&part))?.stp)
 }
 
 /// The policies that hold the mappings of a case's programs, one for each.
-fn mappings(case: &Case) -> Result<Vec<String>, StudyError> {
+fn mappings(case: &PreparedCase) -> Result<Vec<String>, StudyError> {
     let topology = case.experiment.chip.topology();
     let entries = case.experiment.workload.entries.iter();
     let threads: Vec<usize> = entries.map(|entry| entry.threads as usize).collect();
-    let all = Exhaustive::new(topology, &threads, MOST).map_err(failed(GROUP))?;
+    let all = ExhaustiveMappings::new(topology, &threads, MOST).map_err(part_error(GROUP))?;
     Ok(texts(&all, topology, &threads))
 }
 
 /// Names the mappings: by its scheme where one is that of a scheme, but for symmetry.
-fn texts(all: &Exhaustive, topology: &Topology, threads: &[usize]) -> Vec<String> {
-    let of = |scheme: &Scheme| all.position(&Mapping::of(*scheme, topology, threads));
+fn texts(all: &ExhaustiveMappings, topology: &Topology, threads: &[usize]) -> Vec<String> {
+    let of =
+        |scheme: &MappingScheme| all.position(&Mapping::from_scheme(*scheme, topology, threads));
     let text = |(number, mapping): (usize, Mapping)| {
-        let mut schemes = Scheme::ALL.iter();
+        let mut schemes = MappingScheme::ALL.iter();
         match schemes.find(|scheme| of(scheme) == Some(number)) {
             Some(scheme) => policy(scheme.name()),
             None => policy(&mapping.to_string()),
@@ -115,7 +116,7 @@ fn policy(map: &str) -> String {
     format!("mapping:map={map}")
 }
 
-impl Mapped {
+impl MappingGrid {
     /// Mappings of each pair.
     pub fn mappings(&self) -> usize {
         self.mappings
@@ -140,15 +141,15 @@ impl Mapped {
 
     /// Rows: the system, the named mappings, the umbrella policy, all mappings on average and the
     /// worst.
-    pub fn rows(&self) -> Vec<Row> {
-        let named = Scheme::ALL.map(|scheme| policy(scheme.name()));
+    pub fn rows(&self) -> Vec<PolicyGaps> {
+        let named = MappingScheme::ALL.map(|scheme| policy(scheme.name()));
         let names = std::iter::once(LINUX.to_owned()).chain(named);
         let names = names.chain([UMBRELLA.to_owned()]);
         let of_policy = |name: String| {
             let policy = self.policies.iter().position(|policy| *policy == name)?;
             Some(self.row(&name, |pair| pair[policy]))
         };
-        let mut rows: Vec<Row> = names.filter_map(of_policy).collect();
+        let mut rows: Vec<PolicyGaps> = names.filter_map(of_policy).collect();
         rows.push(self.row(ANY, |pair| mean(&pair[..self.mappings]).unwrap_or(f64::NAN)));
         rows.push(self.row(WORST, |pair| {
             let mappings = pair[..self.mappings].iter().copied();
@@ -157,10 +158,10 @@ impl Mapped {
         rows
     }
 
-    fn row(&self, policy: &str, value: impl Fn(&[f64]) -> f64) -> Row {
+    fn row(&self, policy: &str, value: impl Fn(&[f64]) -> f64) -> PolicyGaps {
         let best = |pair: &[f64]| pair[..self.mappings].iter().copied().fold(0.0, f64::max);
         let gap = |pair: &Vec<f64>| missing_percent(value(pair), best(pair));
-        Row {
+        PolicyGaps {
             group: GROUP.to_owned(),
             policy: policy.to_owned(),
             gaps_percent: self.stp.iter().map(gap).collect(),
@@ -176,7 +177,7 @@ mod tests {
 
     #[test]
     fn no_mapping_is_better_than_the_best_and_the_named_ones_are_among_all() {
-        let context = Context::new(1, Scale::Quick, workers(1), &|_| ());
+        let context = ExperimentContext::new(1, Scale::Quick, workers(1), &|_| ());
         let mapped = search(&context).unwrap();
         assert_eq!((mapped.mappings(), mapped.stp.len()), (5, 3));
         let rows = mapped.rows();
@@ -188,7 +189,7 @@ mod tests {
                 .gaps_percent
         };
         for pair in 0..3 {
-            let named = Scheme::ALL.map(|scheme| of(&policy(scheme.name()))[pair]);
+            let named = MappingScheme::ALL.map(|scheme| of(&policy(scheme.name()))[pair]);
             let (any, worst) = (of(ANY)[pair], of(WORST)[pair]);
             assert!(
                 named.iter().all(|gap| (0.0..=worst).contains(gap)),
@@ -201,10 +202,10 @@ mod tests {
 
     #[test]
     fn each_mapping_has_one_policy_and_those_with_a_name_have_it() {
-        let context = Context::new(1, Scale::Quick, workers(1), &|_| ());
+        let context = ExperimentContext::new(1, Scale::Quick, workers(1), &|_| ());
         let case = cases(&context).unwrap().remove(0);
         let mut texts = mappings(&case).unwrap();
-        for scheme in Scheme::ALL {
+        for scheme in MappingScheme::ALL {
             let named = policy(scheme.name());
             assert_eq!(texts.iter().filter(|text| **text == named).count(), 1);
             texts.retain(|text| *text != named);
@@ -219,7 +220,7 @@ mod tests {
 
     #[test]
     fn gaps_are_to_the_best_mapping_alone() {
-        let mapped = Mapped {
+        let mapped = MappingGrid {
             policies: vec![policy("iso"), policy("int"), LINUX.to_owned()],
             mappings: 2,
             runs: 1,

@@ -39,15 +39,18 @@ mod views;
 
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
-use consort_experiment::Context;
+use consort_experiment::ExperimentContext;
 use ground::{GROUNDS, LARGE};
-use searched::{Searches, search};
+use searched::{PlacementSearches, search};
 
 /// Runs of each placement and policy, at the quick and the full scale.
 const RUNS: [usize; 2] = [1, 3];
 
 /// Runs all searches.
-pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, StudyError> {
+pub(super) fn run(
+    context: &ExperimentContext<'_>,
+    _: &StudyFile,
+) -> Result<StudyOutput, StudyError> {
     let mut output = StudyOutput {
         runs: context.by_scale(RUNS[0], RUNS[1]),
         ..StudyOutput::default()
@@ -61,10 +64,10 @@ pub(super) fn run(context: &Context<'_>, _: &StudyFile) -> Result<StudyOutput, S
 }
 
 /// Policies against placements.
-fn placed(context: &Context<'_>, output: &mut StudyOutput) -> Result<(), StudyError> {
+fn placed(context: &ExperimentContext<'_>, output: &mut StudyOutput) -> Result<(), StudyError> {
     let runs = output.runs;
     let all = GROUNDS.iter().map(|ground| search(ground, runs, context));
-    let all: Vec<Searches<'_>> = all.collect::<Result<_, _>>()?;
+    let all: Vec<PlacementSearches<'_>> = all.collect::<Result<_, _>>()?;
     output.notes.extend(notes::of_runs(&all));
     output.tables.push(views::throughput_table(&all)?);
     for searches in &all {
@@ -79,7 +82,7 @@ fn placed(context: &Context<'_>, output: &mut StudyOutput) -> Result<(), StudyEr
 }
 
 /// Searches for groups of threads, without runs.
-fn grouped(context: &Context<'_>, output: &mut StudyOutput) -> Result<(), StudyError> {
+fn grouped(context: &ExperimentContext<'_>, output: &mut StudyOutput) -> Result<(), StudyError> {
     let (pairing, fours) = (pairing::rows(context)?, fours::rows(context)?);
     output.notes.push(notes::of_pairing(&pairing));
     output.notes.push(notes::of_fours(&fours));
@@ -90,7 +93,7 @@ fn grouped(context: &Context<'_>, output: &mut StudyOutput) -> Result<(), StudyE
 }
 
 /// Policies against mappings.
-fn mapped(context: &Context<'_>, output: &mut StudyOutput) -> Result<(), StudyError> {
+fn mapped(context: &ExperimentContext<'_>, output: &mut StudyOutput) -> Result<(), StudyError> {
     let mapped = mappings::search(context)?;
     let rows = mapped.rows();
     output.notes.push(notes::of_mappings(&mapped, &rows));
@@ -100,7 +103,10 @@ fn mapped(context: &Context<'_>, output: &mut StudyOutput) -> Result<(), StudyEr
 }
 
 /// Co-schedulers against all rounds.
-fn coscheduled(context: &Context<'_>, output: &mut StudyOutput) -> Result<(), StudyError> {
+fn coscheduled(
+    context: &ExperimentContext<'_>,
+    output: &mut StudyOutput,
+) -> Result<(), StudyError> {
     let coschedules = coschedules::search(context)?;
     let rows = coschedules.rows();
     output

@@ -1,12 +1,12 @@
 //! Notes on the gaps.
 
 use super::coschedules::{Coschedules, OBJECTIVES};
-use super::gaps::Row;
-use super::mappings::Mapped;
-use super::searched::Searches;
+use super::gaps::PolicyGaps;
+use super::mappings::MappingGrid;
+use super::searched::PlacementSearches;
 
 /// Notes on the runs: one per ground, and the definition of a gap.
-pub(super) fn of_runs(all: &[Searches<'_>]) -> Vec<String> {
+pub(super) fn of_runs(all: &[PlacementSearches<'_>]) -> Vec<String> {
     let mut notes: Vec<String> = all.iter().map(ground).collect();
     notes.push(
         "The best placement is the one whose runs have the best mean, so it is the best of several \
@@ -19,7 +19,7 @@ pub(super) fn of_runs(all: &[Searches<'_>]) -> Vec<String> {
     notes
 }
 
-fn ground(searches: &Searches<'_>) -> String {
+fn ground(searches: &PlacementSearches<'_>) -> String {
     format!(
         "{}: {:.0} placements of each workload. Gap of throughput to the best of them, mean and \
          worst: {}.",
@@ -30,8 +30,8 @@ fn ground(searches: &Searches<'_>) -> String {
 }
 
 /// Means and worst gaps of some rows.
-pub(super) fn listed(rows: &[Row]) -> String {
-    let one = |row: &Row| {
+pub(super) fn listed(rows: &[PolicyGaps]) -> String {
+    let one = |row: &PolicyGaps| {
         format!(
             "{} {:.2} and {:.2} %",
             row.policy,
@@ -43,10 +43,10 @@ pub(super) fn listed(rows: &[Row]) -> String {
 }
 
 /// Note of the pairings.
-pub(super) fn of_pairing(rows: &[Row]) -> String {
+pub(super) fn of_pairing(rows: &[PolicyGaps]) -> String {
     let way = |policy: &str| {
         let of = rows.iter().filter(|row| row.policy == policy);
-        let one = |row: &Row| {
+        let one = |row: &PolicyGaps| {
             format!(
                 "{:.3} and {:.3} % ({})",
                 row.mean_percent(),
@@ -68,8 +68,8 @@ pub(super) fn of_pairing(rows: &[Row]) -> String {
 }
 
 /// Note of groups of four.
-pub(super) fn of_fours(rows: &[Row]) -> String {
-    let one = |row: &Row| format!("{} {}", row.group, listed(std::slice::from_ref(row)));
+pub(super) fn of_fours(rows: &[PolicyGaps]) -> String {
+    let one = |row: &PolicyGaps| format!("{} {}", row.group, listed(std::slice::from_ref(row)));
     format!(
         "Groups of four on a POWER8 in SMT4, by the simulation's own slowdowns, mean and worst gap of \
          their sum: {}.",
@@ -78,7 +78,7 @@ pub(super) fn of_fours(rows: &[Row]) -> String {
 }
 
 /// Note of a large core that is shared by time.
-pub(super) fn of_sharing(speed: &[Row], shared: &[Row]) -> String {
+pub(super) fn of_sharing(speed: &[PolicyGaps], shared: &[PolicyGaps]) -> String {
     format!(
         "One large core: behind the placement under which all are done soonest: {}. Behind the best \
          schedule that shares the large core by time, moves for nothing: {}. Round robin gives every \
@@ -92,8 +92,8 @@ pub(super) fn of_sharing(speed: &[Row], shared: &[Row]) -> String {
 }
 
 /// Note of pairs of programs.
-pub(super) fn of_mappings(mapped: &Mapped, rows: &[Row]) -> String {
-    let beyond = |row: &Row| row.gaps_percent.iter().filter(|gap| **gap < 0.0).count();
+pub(super) fn of_mappings(mapped: &MappingGrid, rows: &[PolicyGaps]) -> String {
+    let beyond = |row: &PolicyGaps| row.gaps_percent.iter().filter(|gap| **gap < 0.0).count();
     let pairs = rows.first().map_or(0, |row| row.gaps_percent.len());
     let better = { rows.iter() }
         .filter(|row| beyond(row) > 0)
@@ -114,10 +114,10 @@ pub(super) fn of_mappings(mapped: &Mapped, rows: &[Row]) -> String {
 }
 
 /// Note of co-schedulers.
-pub(super) fn of_coschedules(coschedules: &Coschedules, rows: &[Row]) -> String {
+pub(super) fn of_coschedules(coschedules: &Coschedules, rows: &[PolicyGaps]) -> String {
     let (suites, slots) = coschedules.size();
     let group = |(key, _): &(&str, _)| {
-        let of: Vec<Row> = rows
+        let of: Vec<PolicyGaps> = rows
             .iter()
             .filter(|row| row.group == *key)
             .cloned()

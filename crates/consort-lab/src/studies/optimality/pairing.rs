@@ -1,12 +1,12 @@
 //! Gap between matching and exhaustive search, and the part of the model in it.
 
-use super::super::symbiosis::failed;
-use super::super::symbiosis::training::{Lesson, lesson};
-use super::gaps::Row;
+use super::super::symbiosis::part_error;
+use super::super::symbiosis::training::{TrainingResult, lesson};
+use super::gaps::PolicyGaps;
 use crate::study::StudyError;
-use consort_core::matching::{self, Costs, MatchingError, Shape};
+use consort_core::matching::{self, GroupRoom, MatchingError, PairCosts};
 use consort_core::stats::mean;
-use consort_experiment::Context;
+use consort_experiment::ExperimentContext;
 use rand::SeedableRng;
 use rand::seq::index;
 use rand_pcg::Pcg64;
@@ -20,7 +20,7 @@ const DRAWS: usize = 100;
 const STRIDE: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Slowdowns of pairs of programs, by number.
-struct Pairs {
+struct TrainedPairSlowdowns {
     programs: usize,
     /// Slowdown of the first beside the second: as measured in training, as predicted.
     slowdowns: BTreeMap<(usize, usize), [f64; 2]>,
@@ -36,9 +36,9 @@ const MODEL: usize = 1;
 ///
 /// # Errors
 /// Those of the training.
-pub(super) fn rows(context: &Context<'_>) -> Result<Vec<Row>, StudyError> {
+pub(super) fn rows(context: &ExperimentContext<'_>) -> Result<Vec<PolicyGaps>, StudyError> {
     let lesson = lesson(context)?;
-    let pairs = Pairs::of(&lesson);
+    let pairs = TrainedPairSlowdowns::from_lesson(&lesson);
     let mut rows = Vec::new();
     for threads in THREADS
         .into_iter()
@@ -50,7 +50,7 @@ pub(super) fn rows(context: &Context<'_>) -> Result<Vec<Row>, StudyError> {
             .into_iter()
             .enumerate()
         {
-            rows.push(Row {
+            rows.push(PolicyGaps {
                 group: threads.to_string(),
                 policy: policy.to_owned(),
                 gaps_percent: gaps.iter().map(|gaps| gaps[way]).collect(),
@@ -60,8 +60,8 @@ pub(super) fn rows(context: &Context<'_>) -> Result<Vec<Row>, StudyError> {
     Ok(rows)
 }
 
-impl Pairs {
-    fn of(lesson: &Lesson) -> Self {
+impl TrainedPairSlowdowns {
+    fn from_lesson(lesson: &TrainingResult) -> Self {
         let names: Vec<&str> = lesson.set.programs().into_iter().collect();
         let number = |name: &str| names.binary_search(&name).unwrap_or(0);
         let mut sums: BTreeMap<(usize, usize), [f64; 3]> = BTreeMap::new();
@@ -96,22 +96,22 @@ impl Pairs {
         let stream = STRIDE.wrapping_mul((threads * DRAWS + draw) as u64);
         let mut random = Pcg64::seed_from_u64(seed ^ stream);
         let members = index::sample(&mut random, self.programs, threads).into_vec();
-        let drawn = Drawn {
+        let drawn = DrawnPrograms {
             pairs: self,
             members,
         };
-        drawn.gaps().map_err(failed("matching"))
+        drawn.gaps().map_err(part_error("matching"))
     }
 }
 
 /// Programs that were drawn.
-struct Drawn<'a> {
-    pairs: &'a Pairs,
+struct DrawnPrograms<'a> {
+    pairs: &'a TrainedPairSlowdowns,
     /// Numbers of the programs.
     members: Vec<usize>,
 }
 
-impl Drawn<'_> {
+impl DrawnPrograms<'_> {
     fn gaps(&self) -> Result<[f64; 3], MatchingError> {
         let chosen = self.matched()?;
         let over = |cost: f64, least: f64| 100.0 * (cost / least - 1.0);
@@ -124,8 +124,8 @@ impl Drawn<'_> {
     }
 
     /// Shape of the machine: pairs fill the cores.
-    fn shape(&self) -> Shape {
-        Shape {
+    fn shape(&self) -> GroupRoom {
+        GroupRoom {
             cores: self.members.len() / 2,
             ways: 2,
             swaps: 0,
@@ -147,19 +147,19 @@ impl Drawn<'_> {
 
     fn least(&self, kind: usize) -> Result<f64, MatchingError> {
         let cost = |pair: &[usize]| self.cost(kind, pair);
-        Ok(matching::exhaustive(self.members.len(), self.shape(), cost)?.cost)
+        Ok(matching::exhaustive_grouping(self.members.len(), self.shape(), cost)?.cost)
     }
 
     fn on_average(&self, kind: usize) -> Result<f64, MatchingError> {
         let mut all = Vec::new();
         let visit = |pairs: &[Vec<usize>]| all.push(self.total(kind, pairs));
-        matching::partitions(self.members.len(), self.shape(), visit)?;
+        matching::visit_partitions(self.members.len(), self.shape(), visit)?;
         Ok(mean(&all).unwrap_or(f64::NAN))
     }
 
     /// The pairs that the policy's matching takes, by the model.
     fn matched(&self) -> Result<Vec<Vec<usize>>, MatchingError> {
-        let costs = Costs::from_fn(self.members.len(), |i, j| self.cost(MODEL, &[i, j]))?;
+        let costs = PairCosts::from_fn(self.members.len(), |i, j| self.cost(MODEL, &[i, j]))?;
         let alone = vec![1.0; self.members.len()];
         let pairing = matching::pairs(&costs, &alone, self.shape().cores)?;
         let pair = |(first, second)| std::iter::once(first).chain(second).collect();
@@ -171,7 +171,7 @@ impl Drawn<'_> {
 mod tests {
     use super::*;
 
-    fn pairs() -> Pairs {
+    fn pairs() -> TrainedPairSlowdowns {
         // Programs 0 and 1 suit each other by the model; by the truth 0 and 2 do.
         let mut slowdowns = BTreeMap::new();
         for i in 0..4 {
@@ -181,7 +181,7 @@ mod tests {
                 slowdowns.insert((i, j), [truth, model]);
             }
         }
-        Pairs {
+        TrainedPairSlowdowns {
             programs: 4,
             slowdowns,
         }

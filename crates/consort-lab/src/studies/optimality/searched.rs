@@ -1,13 +1,13 @@
 //! A ground with all its placements and policies run.
 
-use super::gaps::{Row, missing_percent};
-use super::ground::Ground;
+use super::gaps::{PolicyGaps, missing_percent};
+use super::ground::OptimalityCase;
 use super::share::level;
-use super::statics::{Placed, average, cases, placements, run};
-use crate::simulate::case::Case;
-use crate::simulate::{Outcome, each, seeds};
+use super::statics::{PlacementRuns, average, cases, placements, run};
+use crate::simulate::case::PreparedCase;
+use crate::simulate::{RunMeasurements, map_jobs, seeds};
 use crate::study::StudyError;
-use consort_experiment::Context;
+use consort_experiment::ExperimentContext;
 
 /// The row of the mean over all placements: of choosing one blindly.
 const ANY: &str = "any placement";
@@ -17,20 +17,20 @@ const WORST: &str = "worst placement";
 const BEST: &str = "best placement";
 
 /// One workload.
-struct Searched {
-    placed: Vec<Placed>,
+struct SearchedWorkload {
+    placed: Vec<PlacementRuns>,
     /// Outcomes by policy, then run.
-    policies: Vec<Vec<Outcome>>,
+    policies: Vec<Vec<RunMeasurements>>,
 }
 
 /// All workloads of a ground.
-pub(super) struct Searches<'a> {
-    pub ground: &'a Ground,
-    searched: Vec<Searched>,
+pub(super) struct PlacementSearches<'a> {
+    pub ground: &'a OptimalityCase,
+    searched: Vec<SearchedWorkload>,
 }
 
 /// Contender of a run.
-enum Who<'a> {
+enum SearchContender<'a> {
     Placement(&'a [usize]),
     Policy(&'static str),
 }
@@ -40,26 +40,31 @@ enum Who<'a> {
 /// # Errors
 /// What fails in a run.
 pub(super) fn search<'a>(
-    ground: &'a Ground,
+    ground: &'a OptimalityCase,
     runs: usize,
-    context: &Context<'_>,
-) -> Result<Searches<'a>, StudyError> {
+    context: &ExperimentContext<'_>,
+) -> Result<PlacementSearches<'a>, StudyError> {
     let cases = cases(ground, context)?;
     let all = cases.iter().map(|case| placements(ground, case));
     let all: Vec<Vec<Vec<usize>>> = all.collect::<Result<_, _>>()?;
-    let mut jobs: Vec<(&Case, Who<'_>)> = Vec::new();
+    let mut jobs: Vec<(&PreparedCase, SearchContender<'_>)> = Vec::new();
     for (case, placements) in cases.iter().zip(&all) {
-        let placed = placements.iter().map(|placement| Who::Placement(placement));
-        let policies = ground.policies.iter().map(|&policy| Who::Policy(policy));
+        let placed = placements
+            .iter()
+            .map(|placement| SearchContender::Placement(placement));
+        let policies = ground
+            .policies
+            .iter()
+            .map(|&policy| SearchContender::Policy(policy));
         jobs.extend(placed.chain(policies).map(|who| (case, who)));
     }
-    let outcomes = each(context, &jobs, |(case, who)| {
+    let outcomes = map_jobs(context, &jobs, |(case, who)| {
         outcomes(case, who, runs, context.seed())
     })?;
     let mut outcomes = outcomes.into_iter();
-    let searched = all.into_iter().map(|placements| Searched {
+    let searched = all.into_iter().map(|placements| SearchedWorkload {
         placed: { placements.into_iter().zip(outcomes.by_ref()) }
-            .map(|(placement, outcomes)| Placed {
+            .map(|(placement, outcomes)| PlacementRuns {
                 placement,
                 outcomes,
             })
@@ -67,28 +72,28 @@ pub(super) fn search<'a>(
         policies: outcomes.by_ref().take(ground.policies.len()).collect(),
     });
     let searched = searched.collect();
-    Ok(Searches { ground, searched })
+    Ok(PlacementSearches { ground, searched })
 }
 
 fn outcomes(
-    case: &Case,
-    who: &Who<'_>,
+    case: &PreparedCase,
+    who: &SearchContender<'_>,
     runs: usize,
     seed: u64,
-) -> Result<Vec<Outcome>, StudyError> {
+) -> Result<Vec<RunMeasurements>, StudyError> {
     let one = |seed| match who {
-        Who::Placement(placement) => run(case, placement, seed),
-        Who::Policy(policy) => case.run(policy, seed),
+        SearchContender::Placement(placement) => run(case, placement, seed),
+        SearchContender::Policy(policy) => case.run(policy, seed),
     };
     seeds(seed, runs).map(one).collect()
 }
 
 /// Time of a program's work alone over the time until all are done. All take the same time alone.
-fn speed(outcome: &Outcome) -> f64 {
+fn speed(outcome: &RunMeasurements) -> f64 {
     1.0 / outcome.slowdowns.iter().copied().fold(0.0, f64::max)
 }
 
-impl Searches<'_> {
+impl PlacementSearches<'_> {
     /// Placements that were searched per workload, on average.
     pub fn placements(&self) -> f64 {
         let counts: Vec<f64> = self
@@ -100,26 +105,30 @@ impl Searches<'_> {
     }
 
     /// Gaps of policies in throughput to the best placement.
-    pub fn throughput(&self) -> Vec<Row> {
+    pub fn throughput(&self) -> Vec<PolicyGaps> {
         self.against_static(|outcome| outcome.stp)
     }
 
     /// Gaps of policies in speed to the placement under which all are done soonest.
-    pub fn speed(&self) -> Vec<Row> {
+    pub fn speed(&self) -> Vec<PolicyGaps> {
         self.against_static(speed)
     }
 
     /// Gaps of policies in speed to the best schedule that shares the first core by time, at the
     /// speeds that each thread has in the placements.
-    pub fn shared(&self) -> Vec<Row> {
-        let bounds: Vec<f64> = self.searched.iter().map(Searched::shared_speed).collect();
-        let best = |one: &Searched| one.best(speed);
+    pub fn shared(&self) -> Vec<PolicyGaps> {
+        let bounds: Vec<f64> = self
+            .searched
+            .iter()
+            .map(SearchedWorkload::shared_speed)
+            .collect();
+        let best = |one: &SearchedWorkload| one.best(speed);
         let mut rows = self.policy_rows(speed, &bounds);
         rows.push(self.row(BEST, &bounds, best));
         rows
     }
 
-    fn against_static(&self, value: fn(&Outcome) -> f64) -> Vec<Row> {
+    fn against_static(&self, value: fn(&RunMeasurements) -> f64) -> Vec<PolicyGaps> {
         let bests: Vec<f64> = self.searched.iter().map(|one| one.best(value)).collect();
         let mut rows = self.policy_rows(value, &bests);
         rows.push(self.row(ANY, &bests, |one| one.any(value)));
@@ -127,16 +136,21 @@ impl Searches<'_> {
         rows
     }
 
-    fn policy_rows(&self, value: fn(&Outcome) -> f64, bests: &[f64]) -> Vec<Row> {
+    fn policy_rows(&self, value: fn(&RunMeasurements) -> f64, bests: &[f64]) -> Vec<PolicyGaps> {
         let row = |(number, policy): (usize, &&str)| {
             self.row(policy, bests, |one| average(&one.policies[number], value))
         };
         self.ground.policies.iter().enumerate().map(row).collect()
     }
 
-    fn row(&self, policy: &str, bests: &[f64], of: impl Fn(&Searched) -> f64) -> Row {
+    fn row(
+        &self,
+        policy: &str,
+        bests: &[f64],
+        of: impl Fn(&SearchedWorkload) -> f64,
+    ) -> PolicyGaps {
         let gaps = self.searched.iter().zip(bests);
-        Row {
+        PolicyGaps {
             group: self.ground.key.to_owned(),
             policy: policy.to_owned(),
             gaps_percent: gaps
@@ -146,22 +160,22 @@ impl Searches<'_> {
     }
 }
 
-impl Searched {
-    fn values(&self, value: fn(&Outcome) -> f64) -> impl Iterator<Item = f64> {
+impl SearchedWorkload {
+    fn values(&self, value: fn(&RunMeasurements) -> f64) -> impl Iterator<Item = f64> {
         self.placed
             .iter()
             .map(move |placed| average(&placed.outcomes, value))
     }
 
-    fn best(&self, value: fn(&Outcome) -> f64) -> f64 {
+    fn best(&self, value: fn(&RunMeasurements) -> f64) -> f64 {
         self.values(value).fold(f64::NEG_INFINITY, f64::max)
     }
 
-    fn worst(&self, value: fn(&Outcome) -> f64) -> f64 {
+    fn worst(&self, value: fn(&RunMeasurements) -> f64) -> f64 {
         self.values(value).fold(f64::INFINITY, f64::min)
     }
 
-    fn any(&self, value: fn(&Outcome) -> f64) -> f64 {
+    fn any(&self, value: fn(&RunMeasurements) -> f64) -> f64 {
         let all: Vec<f64> = self.values(value).collect();
         consort_core::stats::mean(&all).unwrap_or(f64::NAN)
     }

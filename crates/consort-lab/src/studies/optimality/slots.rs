@@ -4,10 +4,11 @@
 //! Pitfall: programs with equally many cores are seated in the order of the slot. A slot is
 //! simulated in one order, that of the suite, and stands for all.
 
-use crate::studies::coscheduling::alone::Table;
+use crate::studies::coscheduling::alone::AloneMeasures;
 use consort_core::ProgramId;
 use consort_core::coscheduling::{
-    Exhaustive, ExhaustiveError, Measure, Objective, Round, Slot, Team, Trial,
+    CoscheduleSlot, ExhaustiveError, ExhaustiveSlots, ProgramMeasure, ProgramTeam, RoundObjective,
+    ScheduleRound, SlotTrial,
 };
 use consort_experiment::slots::Suite;
 use std::collections::BTreeMap;
@@ -17,7 +18,7 @@ use std::collections::BTreeMap;
 pub(super) enum SlotsError {
     /// A slot that is none of the suite's.
     #[error("there is no trial of {0:?}; simulate all slots")]
-    NoTrial(Slot),
+    NoTrial(CoscheduleSlot),
     /// Nothing to put together.
     #[error("no program was tried alone on all cores; simulate all slots")]
     NoRound,
@@ -27,9 +28,9 @@ pub(super) enum SlotsError {
 }
 
 /// Trials of all slots.
-pub(super) struct Slots {
+pub(super) struct SuiteSlotTrials {
     cores: u32,
-    trials: BTreeMap<Vec<(ProgramId, u32)>, Trial>,
+    trials: BTreeMap<Vec<(ProgramId, u32)>, SlotTrial>,
 }
 
 /// Every slot of a suite: every set of its programs with every split of the cores, idle ones among
@@ -37,16 +38,16 @@ pub(super) struct Slots {
 ///
 /// # Errors
 /// More programs or slots than are searched.
-pub(super) fn all(suite: &Suite) -> Result<Vec<Slot>, ExhaustiveError> {
-    let programs = suite.ids().map(|id| (id, Measure::default()));
-    let programs: Vec<(ProgramId, Measure)> = programs.collect();
-    let all = Exhaustive::new(suite.cores(), &programs, Objective::default())?;
+pub(super) fn all(suite: &Suite) -> Result<Vec<CoscheduleSlot>, ExhaustiveError> {
+    let programs = suite.ids().map(|id| (id, ProgramMeasure::default()));
+    let programs: Vec<(ProgramId, ProgramMeasure)> = programs.collect();
+    let all = ExhaustiveSlots::new(suite.cores(), &programs, RoundObjective::default())?;
     Ok(all.slots().collect())
 }
 
-impl Slots {
+impl SuiteSlotTrials {
     /// Trials of all slots of a machine with so many cores.
-    pub fn new(cores: u32, trials: impl IntoIterator<Item = Trial>) -> Self {
+    pub fn new(cores: u32, trials: impl IntoIterator<Item = SlotTrial>) -> Self {
         let trials = trials.into_iter();
         Self {
             cores,
@@ -58,19 +59,19 @@ impl Slots {
     ///
     /// # Errors
     /// A slot that was not simulated.
-    pub fn trial(&self, slot: &Slot) -> Result<Trial, SlotsError> {
+    pub fn trial(&self, slot: &CoscheduleSlot) -> Result<SlotTrial, SlotsError> {
         let known = self.trials.get(&key(slot));
-        let measure = |team: &Team| known?.of(team.program).copied();
-        let measures: Option<Vec<Measure>> = slot.teams.iter().map(measure).collect();
-        Ok(Trial {
+        let measure = |team: &ProgramTeam| known?.measure(team.program).copied();
+        let measures: Option<Vec<ProgramMeasure>> = slot.teams.iter().map(measure).collect();
+        Ok(SlotTrial {
             measures: measures.ok_or_else(|| SlotsError::NoTrial(slot.clone()))?,
             slot: slot.clone(),
         })
     }
 
     /// Every program alone on every number of cores.
-    pub fn alone(&self) -> Table {
-        let alone = |trial: &Trial| match (&trial.slot.teams[..], &trial.measures[..]) {
+    pub fn alone(&self) -> AloneMeasures {
+        let alone = |trial: &SlotTrial| match (&trial.slot.teams[..], &trial.measures[..]) {
             ([team], [measure]) => Some(((team.program, team.cores), *measure)),
             _ => None,
         };
@@ -78,7 +79,7 @@ impl Slots {
     }
 
     /// Every program alone on all cores.
-    pub fn gang(&self) -> BTreeMap<ProgramId, Measure> {
+    pub fn gang(&self) -> BTreeMap<ProgramId, ProgramMeasure> {
         let all = self.alone().into_iter();
         let with_all = all.filter(|((_, cores), _)| *cores == self.cores);
         with_all.map(|((id, _), measure)| (id, measure)).collect()
@@ -88,27 +89,33 @@ impl Slots {
     ///
     /// # Errors
     /// A slot that was not simulated.
-    pub fn value(&self, round: &[Slot], objective: Objective) -> Result<f64, SlotsError> {
-        let trials: Vec<Trial> = { round.iter() }
+    pub fn value(
+        &self,
+        round: &[CoscheduleSlot],
+        objective: RoundObjective,
+    ) -> Result<f64, SlotsError> {
+        let trials: Vec<SlotTrial> = { round.iter() }
             .map(|slot| self.trial(slot))
             .collect::<Result<_, _>>()?;
-        Ok(objective.of(&trials, &self.gang()))
+        Ok(objective.round_value(&trials, &self.gang()))
     }
 
     /// The best round of all for the programs that were tried alone on all cores.
     ///
     /// # Errors
     /// More programs than are searched; no program.
-    pub fn best(&self, objective: Objective) -> Result<Round, SlotsError> {
-        let gang: Vec<(ProgramId, Measure)> = self.gang().into_iter().collect();
-        let mut all = Exhaustive::new(self.cores, &gang, objective)?;
-        self.trials.values().for_each(|trial| all.note(trial));
+    pub fn best(&self, objective: RoundObjective) -> Result<ScheduleRound, SlotsError> {
+        let gang: Vec<(ProgramId, ProgramMeasure)> = self.gang().into_iter().collect();
+        let mut all = ExhaustiveSlots::new(self.cores, &gang, objective)?;
+        self.trials
+            .values()
+            .for_each(|trial| all.record_trial(trial));
         let round = all.best().filter(|round| !round.slots.is_empty());
         round.ok_or(SlotsError::NoRound)
     }
 }
 
-fn key(slot: &Slot) -> Vec<(ProgramId, u32)> {
+fn key(slot: &CoscheduleSlot) -> Vec<(ProgramId, u32)> {
     let teams = slot.teams.iter();
     let mut key: Vec<_> = teams.map(|team| (team.program, team.cores)).collect();
     key.sort_unstable();
@@ -119,24 +126,24 @@ fn key(slot: &Slot) -> Vec<(ProgramId, u32)> {
 mod tests {
     use super::*;
 
-    fn slot(teams: &[(u32, u32)]) -> Slot {
-        let team = |&(program, cores): &(u32, u32)| Team {
+    fn slot(teams: &[(u32, u32)]) -> CoscheduleSlot {
+        let team = |&(program, cores): &(u32, u32)| ProgramTeam {
             program: ProgramId(program),
             cores,
         };
-        Slot {
+        CoscheduleSlot {
             teams: teams.iter().map(team).collect(),
         }
     }
 
-    fn trial(teams: &[(u32, u32)], done: &[f64]) -> Trial {
-        let measure = |&instructions: &f64| Measure {
+    fn trial(teams: &[(u32, u32)], done: &[f64]) -> SlotTrial {
+        let measure = |&instructions: &f64| ProgramMeasure {
             instructions,
             energy_j: 10.0,
             time_ns: 1e9,
-            ..Measure::default()
+            ..ProgramMeasure::default()
         };
-        Trial {
+        SlotTrial {
             slot: slot(teams),
             measures: done.iter().map(measure).collect(),
         }
@@ -144,7 +151,7 @@ mod tests {
 
     /// Two programs on two cores. Side by side for both their quanta the first does 1.5 times, the
     /// second 1.2 times the work that it does alone in its own.
-    fn two() -> Slots {
+    fn two() -> SuiteSlotTrials {
         let trials = [
             trial(&[(0, 2)], &[4.0]),
             trial(&[(1, 2)], &[10.0]),
@@ -152,23 +159,26 @@ mod tests {
             trial(&[(1, 1)], &[5.0]),
             trial(&[(0, 1), (1, 1)], &[3.0, 6.0]),
         ];
-        Slots::new(2, trials)
+        SuiteSlotTrials::new(2, trials)
     }
 
     #[test]
     fn the_best_round_of_two_is_the_pair_and_the_gang_lacks_what_it_gains() {
         let slots = two();
         let pair = [slot(&[(0, 1), (1, 1)])];
-        let best = slots.best(Objective::Throughput).unwrap();
+        let best = slots.best(RoundObjective::Throughput).unwrap();
         assert_eq!(best.slots, pair);
         assert!((best.value - (1.5 + 1.2) / 2.0).abs() < 1e-12);
-        assert_eq!(slots.value(&pair, Objective::Throughput), Ok(best.value));
+        assert_eq!(
+            slots.value(&pair, RoundObjective::Throughput),
+            Ok(best.value)
+        );
         let gang = [slot(&[(0, 2)]), slot(&[(1, 2)])];
-        assert_eq!(slots.value(&gang, Objective::Throughput), Ok(1.0));
+        assert_eq!(slots.value(&gang, RoundObjective::Throughput), Ok(1.0));
         // As much energy in a quantum for 3 of 4 and 6 of 10, over two quanta.
-        let energy_delay = slots.best(Objective::EnergyDelay).unwrap();
+        let energy_delay = slots.best(RoundObjective::EnergyDelay).unwrap();
         let expect = (1.0 / (0.75 * 1.5) + 1.0 / (0.6 * 1.2)) / 2.0;
-        let of_pair = slots.value(&pair, Objective::EnergyDelay).unwrap();
+        let of_pair = slots.value(&pair, RoundObjective::EnergyDelay).unwrap();
         assert!((of_pair - expect).abs() < 1e-12 && energy_delay.value == 1.0);
     }
 
@@ -185,7 +195,8 @@ mod tests {
 
     #[test]
     fn without_a_program_on_all_cores_there_is_no_round() {
-        let best = |done: Trial| Slots::new(2, [done]).best(Objective::Throughput);
+        let best =
+            |done: SlotTrial| SuiteSlotTrials::new(2, [done]).best(RoundObjective::Throughput);
         assert_eq!(best(trial(&[(0, 2)], &[4.0])).unwrap().value, 1.0);
         assert_eq!(best(trial(&[(0, 1)], &[4.0])), Err(SlotsError::NoRound));
     }

@@ -1,19 +1,19 @@
 //! Runs of each placement, among which exact search finds the best, and against which policies are
 //! set.
 
-use super::ground::Ground;
+use super::ground::OptimalityCase;
 use super::placements;
-use crate::simulate::Outcome;
-use crate::simulate::case::Case;
-use crate::simulate::mixes::mixes;
+use crate::simulate::RunMeasurements;
+use crate::simulate::case::PreparedCase;
+use crate::simulate::mixes::draw_mixes;
 use crate::simulate::programs::suite;
-use crate::simulate::{each, failed};
+use crate::simulate::{map_jobs, part_error};
 use crate::study::StudyError;
 use consort_core::stats::mean;
-use consort_experiment::Context;
+use consort_experiment::ExperimentContext;
 use consort_sim::chip::Chip;
 use consort_sim::machine::MachineRef;
-use consort_sim::workload::Instance;
+use consort_sim::workload::ProgramInstance;
 use std::sync::Arc;
 
 /// The model of the operating system under which threads stay where they are: the nth to
@@ -26,24 +26,27 @@ const APART_MS: f64 = 1e-6;
 ///
 /// # Errors
 /// Machines and programs that are not there.
-pub(super) fn cases(ground: &Ground, context: &Context<'_>) -> Result<Vec<Case>, StudyError> {
-    let machine: MachineRef = ground.machine.parse().map_err(failed(ground.key))?;
-    let loaded = machine.load(&[]).map_err(failed(ground.key))?;
+pub(super) fn cases(
+    ground: &OptimalityCase,
+    context: &ExperimentContext<'_>,
+) -> Result<Vec<PreparedCase>, StudyError> {
+    let machine: MachineRef = ground.machine.parse().map_err(part_error(ground.key))?;
+    let loaded = machine.load(&[]).map_err(part_error(ground.key))?;
     let used = |core: usize| ground.cores.is_empty() || ground.cores.contains(&core);
-    let chip = Chip::with_cores(&loaded.spec, loaded.smt, &used).map_err(failed(ground.key))?;
+    let chip = Chip::with_cores(&loaded.spec, loaded.smt, &used).map_err(part_error(ground.key))?;
     let chip = Arc::new(chip);
     let scale = context.by_scale(0, 1);
     let threads = chip.places().len();
-    let drawn = mixes(
+    let drawn = draw_mixes(
         context.seed(),
         &suite("spec2006", usize::MAX)?,
         (threads, 1),
         ground.mixes[scale],
     );
-    each(context, &drawn, |workload| {
+    map_jobs(context, &drawn, |workload| {
         let key = workload.text.clone();
         let alone_s = ground.alone_s[scale];
-        Case::of_key(&key, &chip, workload.clone(), alone_s, context.seed())
+        PreparedCase::from_key(&key, &chip, workload.clone(), alone_s, context.seed())
     })
 }
 
@@ -51,22 +54,29 @@ pub(super) fn cases(ground: &Ground, context: &Context<'_>) -> Result<Vec<Case>,
 ///
 /// # Errors
 /// More threads than can be searched.
-pub(super) fn placements(ground: &Ground, case: &Case) -> Result<Vec<Vec<usize>>, StudyError> {
+pub(super) fn placements(
+    ground: &OptimalityCase,
+    case: &PreparedCase,
+) -> Result<Vec<Vec<usize>>, StudyError> {
     let entries = case.experiment.workload.entries.iter();
     let kinds: Vec<&str> = entries.map(|entry| entry.program.name.as_str()).collect();
     let all = placements::all(&case.experiment.chip, ground.meeting, &kinds);
-    all.map_err(failed(ground.key))
+    all.map_err(part_error(ground.key))
 }
 
 /// One run of a placement.
 ///
 /// # Errors
 /// Runs that do not end.
-pub(super) fn run(case: &Case, placement: &[usize], seed: u64) -> Result<Outcome, StudyError> {
+pub(super) fn run(
+    case: &PreparedCase,
+    placement: &[usize],
+    seed: u64,
+) -> Result<RunMeasurements, StudyError> {
     let mut placed = case.clone();
     placed.work = placement.iter().map(|&thread| case.work[thread]).collect();
     let entries = &case.experiment.workload.entries;
-    let on_pu = |(pu, &thread): (usize, &usize)| Instance {
+    let on_pu = |(pu, &thread): (usize, &usize)| ProgramInstance {
         start_ms: pu as f64 * APART_MS,
         ..entries[thread].clone()
     };
@@ -75,15 +85,18 @@ pub(super) fn run(case: &Case, placement: &[usize], seed: u64) -> Result<Outcome
 }
 
 /// A placement with its runs.
-pub(super) struct Placed {
+pub(super) struct PlacementRuns {
     /// The thread of each PU.
     pub placement: Vec<usize>,
     /// Outcomes by run.
-    pub outcomes: Vec<Outcome>,
+    pub outcomes: Vec<RunMeasurements>,
 }
 
 /// Mean of a value over runs.
-pub(super) fn average(outcomes: &[Outcome], value: impl Fn(&Outcome) -> f64) -> f64 {
+pub(super) fn average(
+    outcomes: &[RunMeasurements],
+    value: impl Fn(&RunMeasurements) -> f64,
+) -> f64 {
     let values: Vec<f64> = outcomes.iter().map(value).collect();
     mean(&values).unwrap_or(f64::NAN)
 }
@@ -97,8 +110,8 @@ mod tests {
     use std::collections::BTreeMap;
 
     /// Slowdowns of the first workload by placement, then PU.
-    fn slowdowns(ground: &Ground) -> (Vec<Vec<usize>>, Vec<Vec<f64>>) {
-        let context = Context::new(1, Scale::Quick, workers(1), &|_| ());
+    fn slowdowns(ground: &OptimalityCase) -> (Vec<Vec<usize>>, Vec<Vec<f64>>) {
+        let context = ExperimentContext::new(1, Scale::Quick, workers(1), &|_| ());
         let case = cases(ground, &context).unwrap().remove(0);
         let placements = placements(ground, &case).unwrap();
         let runs = placements

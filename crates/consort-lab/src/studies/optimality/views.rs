@@ -1,29 +1,29 @@
 //! Tables and figures of the gaps.
 
 use super::coschedules::OBJECTIVES;
-use super::gaps::{Row, figure, table};
-use super::mappings::Mapped;
+use super::gaps::{PolicyGaps, figure, table};
+use super::mappings::MappingGrid;
 use super::notes;
-use super::searched::Searches;
+use super::searched::PlacementSearches;
 use crate::study::{StudyError, StudyOutput};
-use consort_report::{Figure, Table};
+use consort_report::{Figure, ReportTable};
 
 /// Series that a figure of distributions leaves out: extremes that flatten the others.
 const LEFT_OUT: [&str; 2] = ["worst placement", "worst mapping"];
 
-fn shown(rows: &[Row]) -> Vec<&Row> {
-    let is_shown = |row: &&Row| !LEFT_OUT.contains(&row.policy.as_str());
+fn shown(rows: &[PolicyGaps]) -> Vec<&PolicyGaps> {
+    let is_shown = |row: &&PolicyGaps| !LEFT_OUT.contains(&row.policy.as_str());
     rows.iter().filter(is_shown).collect()
 }
 
-pub(super) fn throughput_table(all: &[Searches<'_>]) -> Result<Table, StudyError> {
-    let rows: Vec<Row> = all.iter().flat_map(Searches::throughput).collect();
+pub(super) fn throughput_table(all: &[PlacementSearches<'_>]) -> Result<ReportTable, StudyError> {
+    let rows: Vec<PolicyGaps> = all.iter().flat_map(PlacementSearches::throughput).collect();
     let title = "Throughput missing to the best placement, over workloads";
     table("throughput", title, &rows)
 }
 
 pub(super) fn throughput_figure(
-    searches: &Searches<'_>,
+    searches: &PlacementSearches<'_>,
     runs: usize,
 ) -> Result<Figure, StudyError> {
     let key = format!("throughput-{}", searches.ground.key);
@@ -41,19 +41,19 @@ pub(super) fn throughput_figure(
     )
 }
 
-pub(super) fn pairing_table(rows: &[Row]) -> Result<Table, StudyError> {
+pub(super) fn pairing_table(rows: &[PolicyGaps]) -> Result<ReportTable, StudyError> {
     let title = "Sum of slowdowns over that of the best pairing, by number of threads";
     table("pairing", title, rows)
 }
 
-pub(super) fn fours_table(rows: &[Row]) -> Result<Table, StudyError> {
+pub(super) fn fours_table(rows: &[PolicyGaps]) -> Result<ReportTable, StudyError> {
     let title = "Sum of slowdowns in groups of four over that of the best grouping";
     table("fours", title, rows)
 }
 
-pub(super) fn pairing_figure(rows: &[Row]) -> Result<Figure, StudyError> {
+pub(super) fn pairing_figure(rows: &[PolicyGaps]) -> Result<Figure, StudyError> {
     let largest = rows.last().map(|row| row.group.clone()).unwrap_or_default();
-    let shown: Vec<&Row> = rows.iter().filter(|row| row.group == largest).collect();
+    let shown: Vec<&PolicyGaps> = rows.iter().filter(|row| row.group == largest).collect();
     let title = format!("{largest} threads in pairs: sum of slowdowns over the least");
     figure(
         "pairing",
@@ -66,7 +66,7 @@ pub(super) fn pairing_figure(rows: &[Row]) -> Result<Figure, StudyError> {
 
 /// Adds the tables and the figure for a ground where one core is larger than the others.
 pub(super) fn large(
-    searches: &Searches<'_>,
+    searches: &PlacementSearches<'_>,
     runs: usize,
     output: &mut StudyOutput,
 ) -> Result<(), StudyError> {
@@ -75,7 +75,7 @@ pub(super) fn large(
     output.tables.push(table("speed", title, &speed)?);
     let title = "Speed until all are done missing to the best sharing by time, over workloads";
     output.tables.push(table("shared", title, &shared)?);
-    let shown: Vec<&Row> = shared.iter().collect();
+    let shown: Vec<&PolicyGaps> = shared.iter().collect();
     let title = "Speed until all are done missing to the best sharing of the large core by time";
     let text = "The best sharing has no costs of moves.";
     output
@@ -85,27 +85,30 @@ pub(super) fn large(
     Ok(())
 }
 
-pub(super) fn mappings_table(rows: &[Row]) -> Result<Table, StudyError> {
+pub(super) fn mappings_table(rows: &[PolicyGaps]) -> Result<ReportTable, StudyError> {
     let title = "Throughput of pairs of programs missing to the best static mapping, over pairs";
     table("mappings", title, rows)
 }
 
-pub(super) fn mappings_figure(mapped: &Mapped, rows: &[Row]) -> Result<Figure, StudyError> {
+pub(super) fn mappings_figure(
+    mapped: &MappingGrid,
+    rows: &[PolicyGaps],
+) -> Result<Figure, StudyError> {
     let title = "Core 2 Quad, pairs of programs: throughput missing to the best mapping";
     let text = "Below 0 a policy is better than every static mapping. Workloads are pairs.";
     figure("mappings", title, text, mapped.runs, &shown(rows))
 }
 
-pub(super) fn coschedules_table(rows: &[Row]) -> Result<Table, StudyError> {
+pub(super) fn coschedules_table(rows: &[PolicyGaps]) -> Result<ReportTable, StudyError> {
     let title = "Rounds of co-schedulers against the best of all: energy-delay above the least, \
                  throughput missing to the most, over suites";
     table("coschedules", title, rows)
 }
 
 /// One figure per objective.
-pub(super) fn coschedules_figures(rows: &[Row]) -> Result<Vec<Figure>, StudyError> {
+pub(super) fn coschedules_figures(rows: &[PolicyGaps]) -> Result<Vec<Figure>, StudyError> {
     let of = |(objective, _): &(&str, _)| {
-        let shown: Vec<&Row> = rows.iter().filter(|row| row.group == *objective).collect();
+        let shown: Vec<&PolicyGaps> = rows.iter().filter(|row| row.group == *objective).collect();
         let key = format!("coschedules-{objective}");
         let title = format!("Xeon E5320, small suites: {objective} against the best round");
         let text = "Every slot is simulated. Workloads are suites.";

@@ -1,16 +1,16 @@
 //! Disadvantage that was learnt of each core, beside its latency of memory.
 
-use super::super::symbiosis::asymmetry::{LEARNING, MACHINES, Trials};
+use super::super::symbiosis::asymmetry::{LEARNING, MACHINES, SymbiosisTrials};
 use super::super::symbiosis::chip_with_memory;
-use crate::frame::interval;
+use crate::frame::interval_cell;
 use crate::study::StudyError;
 use crate::study::file::StudyFile;
 use consort_core::stats::mean;
-use consort_report::{Cell, Figure, Table};
+use consort_report::{Cell, Figure, ReportTable};
 use std::collections::BTreeSet;
 
 /// A core of a machine.
-pub(super) struct Core {
+pub(super) struct LearntCore {
     pub machine: &'static str,
     /// Cores of the machine that are in use.
     pub cores: usize,
@@ -25,7 +25,7 @@ pub(super) struct Core {
 }
 
 /// All cores of all machines.
-pub(super) fn cores(trials: &Trials) -> Result<Vec<Core>, StudyError> {
+pub(super) fn cores(trials: &SymbiosisTrials) -> Result<Vec<LearntCore>, StudyError> {
     let mut all = Vec::new();
     for (machine, (name, nodes)) in MACHINES.into_iter().enumerate() {
         for (_, group) in trials.groups().iter().filter(|(key, _)| key != "all") {
@@ -35,14 +35,14 @@ pub(super) fn cores(trials: &Trials) -> Result<Vec<Core>, StudyError> {
             let middle = mean(&logs).unwrap_or(0.0);
             for (core, (node, memory_latency_ns)) in truth.into_iter().enumerate() {
                 let of_mix = |&mix: &usize| {
-                    let trials = trials.of(machine, mix, LEARNING).iter();
+                    let trials = trials.trials_at(machine, mix, LEARNING).iter();
                     mean(
                         &trials
                             .filter_map(|t| t.heard.learnt[core])
                             .collect::<Vec<_>>(),
                     )
                 };
-                all.push(Core {
+                all.push(LearntCore {
                     machine: name,
                     cores,
                     core,
@@ -74,12 +74,12 @@ fn truth(cores: usize, nodes: Option<&[u32]>) -> Result<Vec<(usize, f64)>, Study
     Ok((0..cores).filter_map(of).collect())
 }
 
-pub(super) fn table(file: &StudyFile, cores: &[Core]) -> Result<Table, StudyError> {
-    let row = |core: &Core| {
+pub(super) fn table(file: &StudyFile, cores: &[LearntCore]) -> Result<ReportTable, StudyError> {
+    let row = |core: &LearntCore| {
         let cells: Vec<Cell> = vec![
             (core.node as u64).into(),
             core.memory_latency_ns.into(),
-            interval(&core.learnt),
+            interval_cell(&core.learnt),
             core.expected.into(),
         ];
         (
@@ -87,20 +87,24 @@ pub(super) fn table(file: &StudyFile, cores: &[Core]) -> Result<Table, StudyErro
             cells,
         )
     };
-    file.table("learnt", cores.iter().map(row))
+    file.fill_table("learnt", cores.iter().map(row))
 }
 
 /// The cores of the largest machines.
-pub(super) fn figure(file: &StudyFile, cores: &[Core], runs: usize) -> Result<Figure, StudyError> {
+pub(super) fn figure(
+    file: &StudyFile,
+    cores: &[LearntCore],
+    runs: usize,
+) -> Result<Figure, StudyError> {
     let most = cores.iter().map(|core| core.cores).max().unwrap_or(0);
     let series = MACHINES.map(|(machine, _)| {
-        let of_machine = |core: &&Core| core.cores == most && core.machine == machine;
+        let of_machine = |core: &&LearntCore| core.cores == most && core.machine == machine;
         let own = cores.iter().filter(of_machine);
         (
             machine.to_owned(),
-            own.map(|core| interval(&core.learnt)).collect(),
+            own.map(|core| interval_cell(&core.learnt)).collect(),
         )
     });
     let groups = (0..most).map(|core| core.to_string()).collect();
-    file.bars("learnt", runs, groups, series)
+    file.bar_figure("learnt", runs, groups, series)
 }

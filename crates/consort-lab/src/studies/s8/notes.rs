@@ -1,15 +1,16 @@
 //! Notes on the gains and their causes.
 
 use super::super::symbiosis::asymmetry::{
-    FIRST_HALF, IN_NODE, LEARNING, LINUX, MACHINES, POLICIES, SYMBIOTIC, Trial, Trials,
+    FIRST_HALF, IN_NODE, LEARNING, LINUX, MACHINES, POLICIES, SYMBIOTIC, SymbiosisTrial,
+    SymbiosisTrials,
 };
-use super::super::symbiosis::outcome::Value;
+use super::super::symbiosis::outcome::SymbiosisValue;
 use super::cpi_memory;
-use super::learnt::Core;
-use crate::frame::ratio;
+use super::learnt::LearntCore;
+use crate::frame::paired_ratio_cell;
 use consort_core::stats::mean;
 
-pub(super) fn of(trials: &Trials, cores: &[Core]) -> Vec<String> {
+pub(super) fn machine_notes(trials: &SymbiosisTrials, cores: &[LearntCore]) -> Vec<String> {
     let machines = MACHINES.iter().enumerate();
     let of_machine = |(machine, (name, _)): (usize, &(&str, _))| {
         [
@@ -22,13 +23,13 @@ pub(super) fn of(trials: &Trials, cores: &[Core]) -> Vec<String> {
     machines.flat_map(of_machine).collect()
 }
 
-fn all(trials: &Trials) -> Vec<usize> {
+fn all(trials: &SymbiosisTrials) -> Vec<usize> {
     (0..trials.mixes.len()).collect()
 }
 
-fn overall(trials: &Trials, machine: usize, name: &str) -> String {
+fn overall(trials: &SymbiosisTrials, machine: usize, name: &str) -> String {
     let over = |policy, base| trials.stp_over(machine, &all(trials), policy, base).text();
-    let of_linux = |policy, value: Value| {
+    let of_linux = |policy, value: SymbiosisValue| {
         let over = trials.over(machine, &all(trials), [policy, LINUX], value);
         over.text()
     };
@@ -51,12 +52,12 @@ fn overall(trials: &Trials, machine: usize, name: &str) -> String {
 }
 
 /// Number of workloads in which learning is better or worse beyond the interval.
-fn counts(trials: &Trials, machine: usize, name: &str) -> String {
+fn counts(trials: &SymbiosisTrials, machine: usize, name: &str) -> String {
     let against = |base: usize| {
         let beyond = |sign: f64| {
             let is = |mix: &usize| {
                 let stp = |policy| trials.values(machine, *mix, policy, |o| o.stp);
-                let ratio = ratio(&stp(LEARNING), &stp(base));
+                let ratio = paired_ratio_cell(&stp(LEARNING), &stp(base));
                 let (value, ci95) = (ratio.value().unwrap_or(1.0), ratio.ci95().unwrap_or(0.0));
                 sign * (value - 1.0) > ci95
             };
@@ -74,10 +75,12 @@ fn counts(trials: &Trials, machine: usize, name: &str) -> String {
     )
 }
 
-fn mechanism(trials: &Trials, machine: usize, name: &str) -> String {
-    let of = |policy: usize, value: fn(&Trial) -> f64| {
+fn mechanism(trials: &SymbiosisTrials, machine: usize, name: &str) -> String {
+    let of = |policy: usize, value: fn(&SymbiosisTrial) -> f64| {
         let all = all(trials);
-        let of_all = all.iter().flat_map(|&mix| trials.of(machine, mix, policy));
+        let of_all = all
+            .iter()
+            .flat_map(|&mix| trials.trials_at(machine, mix, policy));
         mean(&of_all.map(value).collect::<Vec<_>>()).unwrap_or(0.0)
     };
     let one = |policy: usize| {
@@ -96,8 +99,8 @@ fn mechanism(trials: &Trials, machine: usize, name: &str) -> String {
     format!("{name}: {}.", each.join("; "))
 }
 
-fn learnt(cores: &[Core], name: &str) -> String {
-    let of_node = |node: usize, of: &dyn Fn(&Core) -> Option<f64>| {
+fn learnt(cores: &[LearntCore], name: &str) -> String {
+    let of_node = |node: usize, of: &dyn Fn(&LearntCore) -> Option<f64>| {
         let own = cores.iter().filter(|c| c.machine == name && c.node == node);
         mean(&own.filter_map(of).collect::<Vec<_>>()).unwrap_or(0.0)
     };

@@ -1,7 +1,7 @@
 //! A tornado per conclusion.
 
 use super::headlines::THRESHOLD;
-use super::tested::{Swing, Tested, Trial};
+use super::tested::{ConclusionTrials, ParameterSwing, SensitivityTrial};
 use super::variation::ENDS;
 use crate::study::StudyError;
 use consort_report::{Axis, Figure, Plot, Tornado, TornadoRow};
@@ -10,7 +10,7 @@ use consort_report::{Axis, Figure, Plot, Tornado, TornadoRow};
 const ROWS: usize = 15;
 
 /// The figure of one conclusion.
-pub(super) fn tornado(tested: &Tested<'_>) -> Result<Figure, StudyError> {
+pub(super) fn tornado(tested: &ConclusionTrials<'_>) -> Result<Figure, StudyError> {
     let swings = tested.swings();
     let (own, others) = swings.split_at(swings.len().min(ROWS));
     let plain = tested.plain().ratio();
@@ -39,16 +39,16 @@ pub(super) fn tornado(tested: &Tested<'_>) -> Result<Figure, StudyError> {
     )?)
 }
 
-fn row(swing: &Swing<'_>) -> TornadoRow {
+fn row(swing: &ParameterSwing<'_>) -> TornadoRow {
     TornadoRow {
         name: swing.parameter.name(),
-        values: swing.ends.map(Trial::ratio),
+        values: swing.ends.map(SensitivityTrial::ratio),
     }
 }
 
 /// Losses and gains of several parameters, each at its worse and its better end, added up.
-fn together(swings: &[Swing<'_>], plain: f64) -> TornadoRow {
-    let change = |swing: &Swing<'_>| swing.ends.map(|trial| trial.ratio() - plain);
+fn together(swings: &[ParameterSwing<'_>], plain: f64) -> TornadoRow {
+    let change = |swing: &ParameterSwing<'_>| swing.ends.map(|trial| trial.ratio() - plain);
     let sum = |side: fn(f64, f64) -> f64| {
         let ends = swings
             .iter()

@@ -3,8 +3,8 @@
 //! not hold to begin with stays, and a note says so. To add one takes an entry in
 //! `studies/grounds/sensitivity.toml`.
 
-use super::super::load::Programs;
-use crate::simulate::{Outcome, failed};
+use super::super::load::ProgramLoad;
+use crate::simulate::{RunMeasurements, part_error};
 use crate::study::StudyError;
 use serde::Deserialize;
 
@@ -24,7 +24,7 @@ pub(super) enum Metric {
 /// A conclusion: a policy is better than another at something.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Headline {
+pub(super) struct StudyConclusion {
     /// Key of its tables and figures.
     pub key: String,
     /// The conclusion in words.
@@ -34,7 +34,7 @@ pub(super) struct Headline {
     /// Cores in use by number; all when empty.
     pub cores: Vec<usize>,
     /// Programs that run.
-    pub load: Vec<Programs>,
+    pub load: Vec<ProgramLoad>,
     /// The policy that is said to be better.
     pub policy: String,
     /// The policy that it is better than.
@@ -52,7 +52,7 @@ pub(super) const THRESHOLD: f64 = 1.0;
 
 impl Metric {
     /// The ratio of two runs of one seed.
-    pub fn ratio(self, ours: &Outcome, theirs: &Outcome) -> f64 {
+    pub fn ratio(self, ours: &RunMeasurements, theirs: &RunMeasurements) -> f64 {
         match self {
             Self::Throughput => ours.stp / theirs.stp,
             Self::Speed => theirs.makespan_s / ours.makespan_s,
@@ -69,7 +69,7 @@ impl Metric {
     }
 }
 
-impl Headline {
+impl StudyConclusion {
     /// Returns true where both stand on the same runs.
     pub fn has_runs_of(&self, other: &Self) -> bool {
         self.machine == other.machine
@@ -97,16 +97,16 @@ fn short(policy: &str) -> &str {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
-    headline: Vec<Headline>,
+struct ConclusionFile {
+    headline: Vec<StudyConclusion>,
 }
 
 /// The conclusions, those that stand on the same runs next to each other.
 ///
 /// # Errors
 /// A file that is none; the tests rule that out.
-pub(super) fn headlines() -> Result<Vec<Headline>, StudyError> {
+pub(super) fn headlines() -> Result<Vec<StudyConclusion>, StudyError> {
     let text = include_str!("../../../studies/grounds/sensitivity.toml");
-    let file: File = toml::from_str(text).map_err(failed("conclusions"))?;
+    let file: ConclusionFile = toml::from_str(text).map_err(part_error("conclusions"))?;
     Ok(file.headline)
 }

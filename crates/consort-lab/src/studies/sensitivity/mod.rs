@@ -33,18 +33,21 @@ mod wilson;
 
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
-use consort_experiment::Context;
+use consort_experiment::ExperimentContext;
 use headlines::headlines;
 pub use latin::hypercube;
-use trials::{Effort, put_to_the_test};
+use trials::{SensitivityExtent, put_to_the_test};
 
 /// Samples with everything varied.
 const SAMPLES: [usize; 2] = [10, 60];
 
 /// Puts every conclusion to the test.
-pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput, StudyError> {
+pub(super) fn run(
+    context: &ExperimentContext<'_>,
+    file: &StudyFile,
+) -> Result<StudyOutput, StudyError> {
     let scale = context.by_scale(0, 1);
-    let effort = Effort {
+    let effort = SensitivityExtent {
         samples: SAMPLES[scale],
         scale,
     };

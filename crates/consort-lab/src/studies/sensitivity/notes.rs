@@ -1,22 +1,22 @@
 //! Notes on the conclusions that survive and those that do not.
 
-use super::tested::{Joint, Swing, Tested, Verdict};
+use super::tested::{ConclusionTrials, ConclusionVerdict, JointResult, ParameterSwing};
 use super::variation::ENDS;
 
 /// Parameters that are named in a note.
 const NAMED: usize = 5;
 
 /// A note per conclusion.
-pub(super) fn notes(all: &[Tested<'_>]) -> Vec<String> {
+pub(super) fn notes(all: &[ConclusionTrials<'_>]) -> Vec<String> {
     all.iter().map(note).collect()
 }
 
-fn note(tested: &Tested<'_>) -> String {
+fn note(tested: &ConclusionTrials<'_>) -> String {
     let plain = tested.plain();
     let is = match plain.verdict() {
-        Verdict::Holds => "holds",
-        Verdict::Unclear => "is unclear",
-        Verdict::Fails => "does not hold",
+        ConclusionVerdict::Holds => "holds",
+        ConclusionVerdict::Unclear => "is unclear",
+        ConclusionVerdict::Fails => "does not hold",
     };
     let ratio = plain.interval().map_or(f64::NAN, |ratio| ratio.mean);
     [
@@ -28,7 +28,7 @@ fn note(tested: &Tested<'_>) -> String {
     .join(" ")
 }
 
-fn alone(tested: &Tested<'_>) -> String {
+fn alone(tested: &ConclusionTrials<'_>) -> String {
     let swings = tested.swings();
     let failing: Vec<String> = swings.iter().filter_map(failure).collect();
     let holding = swings.iter().filter(|swing| swing.holds()).count();
@@ -43,8 +43,8 @@ fn alone(tested: &Tested<'_>) -> String {
 }
 
 /// Names a parameter and the ends of its range at which it alone makes the conclusion fail.
-fn failure(swing: &Swing<'_>) -> Option<String> {
-    let fails = |end: &usize| swing.ends[*end].verdict() == Verdict::Fails;
+fn failure(swing: &ParameterSwing<'_>) -> Option<String> {
+    let fails = |end: &usize| swing.ends[*end].verdict() == ConclusionVerdict::Fails;
     let at: Vec<String> = [0, 1]
         .iter()
         .filter(|end| fails(end))
@@ -53,18 +53,19 @@ fn failure(swing: &Swing<'_>) -> Option<String> {
     (!at.is_empty()).then(|| format!("{} {}", swing.parameter.name(), at.join(" and ")))
 }
 
-fn end_text(swing: &Swing<'_>, end: usize) -> String {
+fn end_text(swing: &ParameterSwing<'_>, end: usize) -> String {
     format!("times {} ({:.4})", ENDS[end], swing.ends[end].ratio())
 }
 
-fn largest(tested: &Tested<'_>) -> String {
-    let name = |swing: &Swing<'_>| format!("{} ({:.4})", swing.parameter.name(), swing.size());
+fn largest(tested: &ConclusionTrials<'_>) -> String {
+    let name =
+        |swing: &ParameterSwing<'_>| format!("{} ({:.4})", swing.parameter.name(), swing.size());
     let names: Vec<String> = tested.swings().iter().take(NAMED).map(name).collect();
     format!("Largest swings: {}.", names.join(", "))
 }
 
-fn together(tested: &Tested<'_>) -> String {
-    let joint = Joint::of(tested.samples());
+fn together(tested: &ConclusionTrials<'_>) -> String {
+    let joint = JointResult::from_samples(tested.samples());
     let [low, high] = joint.percent_95;
     let [p5, median, p95] = joint.quantiles;
     format!(

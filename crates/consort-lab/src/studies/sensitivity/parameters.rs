@@ -14,7 +14,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// The path of a parameter in a description: keys from the outside in, arrays passed over.
-pub(super) type Keys = Vec<String>;
+pub(super) type ParameterPath = Vec<String>;
 
 /// Ends of paths that are not varied.
 const NOT_VARIED: &[&str] = &[
@@ -39,13 +39,13 @@ const NOT_VARIED: &[&str] = &[
 ];
 
 /// The parameters of a description, in the order of their paths.
-pub(super) fn of(description: &Value) -> Vec<Keys> {
+pub(super) fn list_parameters(description: &Value) -> Vec<ParameterPath> {
     let mut found = BTreeSet::new();
     walk(description, &mut Vec::new(), &mut found);
     found.into_iter().collect()
 }
 
-fn walk(value: &Value, path: &mut Keys, found: &mut BTreeSet<Keys>) {
+fn walk(value: &Value, path: &mut ParameterPath, found: &mut BTreeSet<ParameterPath>) {
     if is_excepted(path) {
         return;
     }
@@ -93,7 +93,10 @@ mod tests {
     use consort_sim::program::presets as programs;
 
     fn names(description: &Value) -> Vec<String> {
-        of(description).iter().map(|keys| keys.join(".")).collect()
+        list_parameters(description)
+            .iter()
+            .map(|keys| keys.join("."))
+            .collect()
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! use of it along. Where the factor leads out of what a description may say, the parameter goes
 //! as far as it can: [`scaled`] says how far it came.
 
-use super::parameters::Keys;
+use super::parameters::ParameterPath;
 use serde_json::{Map, Value, json};
 
 /// Halvings with which the last valid factor is looked for: to within 10⁻⁶ of the way.
@@ -15,7 +15,7 @@ const HALVINGS: u32 = 20;
 /// valid, and gives that factor. The description has to be valid before.
 pub(super) fn scaled(
     description: &mut Value,
-    keys: &Keys,
+    keys: &ParameterPath,
     factor: f64,
     is_valid: impl Fn(&Value) -> bool,
 ) -> f64 {
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn keys(path: &str) -> Keys {
+    fn keys(path: &str) -> ParameterPath {
         path.split('.').map(str::to_owned).collect()
     }
 

@@ -1,10 +1,10 @@
 //! The descriptions behind a conclusion, as values that can be varied.
 
-use super::super::load::Programs;
-use super::headlines::Headline;
-use super::parameters::{self, Keys};
+use super::super::load::ProgramLoad;
+use super::headlines::StudyConclusion;
+use super::parameters::{self, ParameterPath};
 use super::scale::scaled;
-use crate::simulate::failed;
+use crate::simulate::part_error;
 use crate::study::StudyError;
 use consort_sim::describe::Problems;
 use consort_sim::machine::{self, MachineRef, MachineSpec};
@@ -15,18 +15,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Something that is varied.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Parameter {
+pub(super) enum VariedParameter {
     /// A number of the machine's description.
-    Machine(Keys),
+    Machine(ParameterPath),
     /// A number of the programs' descriptions, in all of them at once.
-    Programs(Keys),
+    Programs(ParameterPath),
     /// The time between two decisions of a policy.
     Quantum,
 }
 
 /// Descriptions of a machine and of its programs, with the quantum.
 #[derive(Clone, Debug)]
-pub(super) struct Subject {
+pub(super) struct VariedDescriptions {
     machine: Value,
     /// Most PUs per core.
     pub smt: Option<u32>,
@@ -35,7 +35,7 @@ pub(super) struct Subject {
     pub quantum: f64,
 }
 
-impl Parameter {
+impl VariedParameter {
     /// Its name: `machine.llc.size_kib`, `programs.*.data_mpki`, `quantum`.
     pub fn name(&self) -> String {
         match self {
@@ -53,24 +53,27 @@ impl Parameter {
     }
 }
 
-impl Subject {
+impl VariedDescriptions {
     /// The descriptions that come with Consort.
     ///
     /// # Errors
     /// Machines and programs that are not there.
-    pub fn of(headline: &Headline) -> Result<Self, StudyError> {
-        let machine: MachineRef = headline.machine.parse().map_err(failed(&headline.key))?;
-        let loaded = machine.load(&[]).map_err(failed(&headline.key))?;
+    pub fn from_headline(headline: &StudyConclusion) -> Result<Self, StudyError> {
+        let machine: MachineRef = headline
+            .machine
+            .parse()
+            .map_err(part_error(&headline.key))?;
+        let loaded = machine.load(&[]).map_err(part_error(&headline.key))?;
         let mut programs = BTreeMap::new();
-        for Programs(_, name, _) in &headline.load {
-            let program = presets::find(name).map_err(failed(&headline.key))?;
+        for ProgramLoad(_, name, _) in &headline.load {
+            let program = presets::find(name).map_err(part_error(&headline.key))?;
             programs.insert(
                 name.clone(),
-                serde_json::to_value(&program).map_err(failed(name))?,
+                serde_json::to_value(&program).map_err(part_error(name))?,
             );
         }
         Ok(Self {
-            machine: serde_json::to_value(&loaded.spec).map_err(failed(&headline.machine))?,
+            machine: serde_json::to_value(&loaded.spec).map_err(part_error(&headline.machine))?,
             smt: loaded.smt,
             programs,
             quantum: 1.0,
@@ -78,35 +81,39 @@ impl Subject {
     }
 
     /// Every parameter: the machine's, the programs', the quantum.
-    pub fn parameters(&self) -> Vec<Parameter> {
-        let machine = parameters::of(&self.machine)
+    pub fn parameters(&self) -> Vec<VariedParameter> {
+        let machine = parameters::list_parameters(&self.machine)
             .into_iter()
-            .map(Parameter::Machine);
-        let programs: BTreeSet<Keys> = self.programs.values().flat_map(parameters::of).collect();
-        let programs = programs.into_iter().map(Parameter::Programs);
+            .map(VariedParameter::Machine);
+        let programs: BTreeSet<ParameterPath> = self
+            .programs
+            .values()
+            .flat_map(parameters::list_parameters)
+            .collect();
+        let programs = programs.into_iter().map(VariedParameter::Programs);
         machine
             .chain(programs)
-            .chain([Parameter::Quantum])
+            .chain([VariedParameter::Quantum])
             .collect()
     }
 
     /// Varies a parameter by a factor, or as far towards it as the descriptions stay valid, and
     /// gives how far that was, on average over the descriptions that have it.
-    pub fn vary(&mut self, parameter: &Parameter, factor: f64) -> f64 {
+    pub fn vary(&mut self, parameter: &VariedParameter, factor: f64) -> f64 {
         match parameter {
-            Parameter::Machine(keys) => scaled(&mut self.machine, keys, factor, |value| {
+            VariedParameter::Machine(keys) => scaled(&mut self.machine, keys, factor, |value| {
                 read_machine(value).is_some()
             }),
-            Parameter::Programs(keys) => {
+            VariedParameter::Programs(keys) => {
                 let having = self
                     .programs
                     .values_mut()
-                    .filter(|p| parameters::of(p).contains(keys));
+                    .filter(|p| parameters::list_parameters(p).contains(keys));
                 let valid = |value: &Value| read_program(value).is_some();
                 let reached: Vec<f64> = having.map(|p| scaled(p, keys, factor, valid)).collect();
                 consort_core::stats::mean(&reached).unwrap_or(1.0)
             }
-            Parameter::Quantum => {
+            VariedParameter::Quantum => {
                 self.quantum *= factor;
                 factor
             }
@@ -116,7 +123,7 @@ impl Subject {
     /// The machine as it is now.
     ///
     /// # Errors
-    /// None for what [`Subject::vary`] leaves.
+    /// None for what [`VariedDescriptions::vary`] leaves.
     pub fn machine(&self) -> Result<MachineSpec, StudyError> {
         read_machine(&self.machine).ok_or_else(|| invalid("machine"))
     }
@@ -156,15 +163,15 @@ mod tests {
     use super::super::headlines::headlines;
     use super::*;
 
-    fn keys(path: &str) -> Keys {
+    fn keys(path: &str) -> ParameterPath {
         path.split('.').map(str::to_owned).collect()
     }
 
     #[test]
     fn a_varied_machine_differs_in_that_alone() {
-        let mut subject = Subject::of(&headlines().unwrap()[0]).unwrap();
+        let mut subject = VariedDescriptions::from_headline(&headlines().unwrap()[0]).unwrap();
         let before = subject.machine().unwrap();
-        let latency = Parameter::Machine(keys("memory.latency_ns"));
+        let latency = VariedParameter::Machine(keys("memory.latency_ns"));
         assert!(subject.parameters().contains(&latency));
         assert_eq!(subject.vary(&latency, 1.3), 1.3);
         let mut after = subject.machine().unwrap();
@@ -175,8 +182,8 @@ mod tests {
 
     #[test]
     fn programs_are_varied_together_and_stay_valid() {
-        let mut subject = Subject::of(&headlines().unwrap()[0]).unwrap();
-        let share = Parameter::Programs(keys("phase.prefetch.effectiveness"));
+        let mut subject = VariedDescriptions::from_headline(&headlines().unwrap()[0]).unwrap();
+        let share = VariedParameter::Programs(keys("phase.prefetch.effectiveness"));
         assert_eq!(share.name(), "programs.*.prefetch.effectiveness");
         let reached = subject.vary(&share, 1.3);
         assert!(reached > 1.0 && reached < 1.3, "{reached}");
@@ -193,7 +200,7 @@ mod tests {
     #[test]
     fn every_parameter_of_every_conclusion_can_be_varied() {
         for headline in &headlines().unwrap() {
-            let subject = Subject::of(headline).unwrap();
+            let subject = VariedDescriptions::from_headline(headline).unwrap();
             let mut moved = 0;
             let all = subject.parameters();
             for parameter in &all {

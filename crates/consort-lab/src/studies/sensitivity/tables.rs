@@ -1,15 +1,15 @@
 //! Tables of the conclusions that were tested.
 
-use super::tested::{Joint, Tested, Trial, Verdict};
+use super::tested::{ConclusionTrials, ConclusionVerdict, JointResult, SensitivityTrial};
 use crate::study::StudyError;
 use crate::study::file::StudyFile;
-use consort_report::{Cell, Column, Headline, Table};
+use consort_report::{Cell, HeadlineTable, ReportColumn, ReportTable};
 
 /// Share of the samples in which each conclusion holds with everything varied.
-pub(super) fn headline(all: &[Tested<'_>]) -> Result<Table, StudyError> {
-    let mut table = Headline::new()?;
+pub(super) fn headline(all: &[ConclusionTrials<'_>]) -> Result<ReportTable, StudyError> {
+    let mut table = HeadlineTable::new()?;
     for tested in all {
-        let joint = Joint::of(tested.samples());
+        let joint = JointResult::from_samples(tested.samples());
         let row = format!("{}, everything varied", tested.headline.sentence);
         table.add(&row, "percent of samples", joint.percent)?;
     }
@@ -17,18 +17,21 @@ pub(super) fn headline(all: &[Tested<'_>]) -> Result<Table, StudyError> {
 }
 
 /// Table `headlines`: a row per conclusion.
-pub(super) fn conclusions(file: &StudyFile, all: &[Tested<'_>]) -> Result<Table, StudyError> {
+pub(super) fn conclusions(
+    file: &StudyFile,
+    all: &[ConclusionTrials<'_>],
+) -> Result<ReportTable, StudyError> {
     let rows = all
         .iter()
         .map(|tested| (&tested.headline.key, conclusion(tested)));
-    file.table("headlines", rows)
+    file.fill_table("headlines", rows)
 }
 
-fn conclusion(tested: &Tested<'_>) -> Vec<Cell> {
+fn conclusion(tested: &ConclusionTrials<'_>) -> Vec<Cell> {
     let swings = tested.swings();
     let hold = swings.iter().filter(|swing| swing.holds()).count() as u64;
     let fail = swings.iter().filter(|swing| swing.fails()).count() as u64;
-    let joint = Joint::of(tested.samples());
+    let joint = JointResult::from_samples(tested.samples());
     let [low, high] = joint.percent_95;
     let [p5, median, p95] = joint.quantiles;
     vec![
@@ -49,18 +52,18 @@ fn conclusion(tested: &Tested<'_>) -> Vec<Cell> {
 }
 
 /// The table of one conclusion, named after it: a row per parameter, by swing.
-pub(super) fn swings(tested: &Tested<'_>) -> Result<Table, StudyError> {
+pub(super) fn swings(tested: &ConclusionTrials<'_>) -> Result<ReportTable, StudyError> {
     let columns = vec![
-        Column::plain("swing", "Swing"),
-        Column::plain("low", "Ratio at the low end"),
-        Column::plain("high", "Ratio at the high end"),
-        Column::plain("low_verdict", "Conclusion at the low end"),
-        Column::plain("high_verdict", "Conclusion at the high end"),
-        Column::plain("low_factor", "Factor at the low end"),
-        Column::plain("high_factor", "Factor at the high end"),
+        ReportColumn::plain("swing", "Swing"),
+        ReportColumn::plain("low", "Ratio at the low end"),
+        ReportColumn::plain("high", "Ratio at the high end"),
+        ReportColumn::plain("low_verdict", "Conclusion at the low end"),
+        ReportColumn::plain("high_verdict", "Conclusion at the high end"),
+        ReportColumn::plain("low_factor", "Factor at the low end"),
+        ReportColumn::plain("high_factor", "Factor at the high end"),
     ];
     let title = format!("{}: one parameter at a time", tested.headline.sentence);
-    let mut table = Table::new(&tested.headline.key, &title, columns)?;
+    let mut table = ReportTable::new(&tested.headline.key, &title, columns)?;
     for swing in tested.swings() {
         let [low, high] = swing.ends;
         let cells = vec![
@@ -77,13 +80,13 @@ pub(super) fn swings(tested: &Tested<'_>) -> Result<Table, StudyError> {
     Ok(table)
 }
 
-fn ratio(trial: &Trial) -> Cell {
+fn ratio(trial: &SensitivityTrial) -> Cell {
     trial
         .interval()
         .map_or_else(|| Cell::missing("no runs"), Cell::from)
 }
 
-impl Verdict {
+impl ConclusionVerdict {
     fn text(self) -> &'static str {
         match self {
             Self::Holds => "holds",

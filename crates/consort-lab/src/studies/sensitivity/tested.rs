@@ -1,13 +1,13 @@
 //! A conclusion that was put to the test: its ratios in every trial.
 
-use super::headlines::{Headline, THRESHOLD};
-use super::subject::Parameter;
+use super::headlines::{StudyConclusion, THRESHOLD};
+use super::subject::VariedParameter;
 use super::wilson;
 use consort_core::stats::{RatioInterval, quantile};
 
 /// Verdict of a trial on a conclusion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum ConclusionVerdict {
     /// The whole interval of the ratio lies above the threshold.
     Holds,
     /// The threshold lies in the interval, or there is none.
@@ -18,7 +18,7 @@ pub(super) enum Verdict {
 
 /// The ratios of a trial, and the distance that the parameter went.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Trial {
+pub(super) struct SensitivityTrial {
     /// Ratio of every run.
     pub ratios: Vec<f64>,
     /// Factor of the one parameter that was varied; 1 where none or all were.
@@ -26,40 +26,40 @@ pub(super) struct Trial {
 }
 
 /// One parameter at both ends.
-pub(super) struct Swing<'a> {
-    pub parameter: &'a Parameter,
+pub(super) struct ParameterSwing<'a> {
+    pub parameter: &'a VariedParameter,
     /// Trials at the low and at the high end.
-    pub ends: [&'a Trial; 2],
+    pub ends: [&'a SensitivityTrial; 2],
 }
 
 /// A conclusion with its trials.
-pub(super) struct Tested<'a> {
-    pub headline: &'a Headline,
-    pub parameters: Vec<Parameter>,
+pub(super) struct ConclusionTrials<'a> {
+    pub headline: &'a StudyConclusion,
+    pub parameters: Vec<VariedParameter>,
     /// Trials in the order of [`super::variation::list`].
-    pub trials: Vec<Trial>,
+    pub trials: Vec<SensitivityTrial>,
 }
 
-impl Trial {
+impl SensitivityTrial {
     /// Geometric mean over the runs.
     pub fn ratio(&self) -> f64 {
         self.interval().map_or(f64::NAN, |ratio| ratio.mean)
     }
 
     pub fn interval(&self) -> Option<RatioInterval> {
-        RatioInterval::of(&self.ratios)
+        RatioInterval::from_ratios(&self.ratios)
     }
 
-    pub fn verdict(&self) -> Verdict {
+    pub fn verdict(&self) -> ConclusionVerdict {
         match self.interval() {
-            Some(ratio) if ratio.low() > THRESHOLD => Verdict::Holds,
-            Some(ratio) if ratio.high() < THRESHOLD => Verdict::Fails,
-            _ => Verdict::Unclear,
+            Some(ratio) if ratio.low() > THRESHOLD => ConclusionVerdict::Holds,
+            Some(ratio) if ratio.high() < THRESHOLD => ConclusionVerdict::Fails,
+            _ => ConclusionVerdict::Unclear,
         }
     }
 }
 
-impl Swing<'_> {
+impl ParameterSwing<'_> {
     /// Difference of the ratios at both ends.
     pub fn size(&self) -> f64 {
         (self.ends[1].ratio() - self.ends[0].ratio()).abs()
@@ -67,40 +67,45 @@ impl Swing<'_> {
 
     /// Returns true where the conclusion holds beyond noise at both ends.
     pub fn holds(&self) -> bool {
-        self.ends.iter().all(|end| end.verdict() == Verdict::Holds)
+        self.ends
+            .iter()
+            .all(|end| end.verdict() == ConclusionVerdict::Holds)
     }
 
     /// Returns true where its opposite holds beyond noise at one of them.
     pub fn fails(&self) -> bool {
-        self.ends.iter().any(|end| end.verdict() == Verdict::Fails)
+        self.ends
+            .iter()
+            .any(|end| end.verdict() == ConclusionVerdict::Fails)
     }
 }
 
-impl Tested<'_> {
+impl ConclusionTrials<'_> {
     /// The trial with nothing varied.
-    pub fn plain(&self) -> &Trial {
+    pub fn plain(&self) -> &SensitivityTrial {
         &self.trials[0]
     }
 
     /// The parameters by swing, the largest first.
-    pub fn swings(&self) -> Vec<Swing<'_>> {
-        let swing = |(number, parameter)| Swing {
+    pub fn swings(&self) -> Vec<ParameterSwing<'_>> {
+        let swing = |(number, parameter)| ParameterSwing {
             parameter,
             ends: [1, 2].map(|end| &self.trials[2 * number + end]),
         };
-        let mut all: Vec<Swing<'_>> = self.parameters.iter().enumerate().map(swing).collect();
+        let mut all: Vec<ParameterSwing<'_>> =
+            self.parameters.iter().enumerate().map(swing).collect();
         all.sort_by(|a, b| b.size().total_cmp(&a.size()));
         all
     }
 
     /// The trials with all parameters varied at once.
-    pub fn samples(&self) -> &[Trial] {
+    pub fn samples(&self) -> &[SensitivityTrial] {
         &self.trials[1 + 2 * self.parameters.len()..]
     }
 }
 
 /// Result of all samples.
-pub(super) struct Joint {
+pub(super) struct JointResult {
     pub samples: usize,
     /// Samples with a ratio above the threshold.
     pub hold: usize,
@@ -111,9 +116,9 @@ pub(super) struct Joint {
     pub quantiles: [f64; 3],
 }
 
-impl Joint {
-    pub fn of(samples: &[Trial]) -> Self {
-        let ratios: Vec<f64> = samples.iter().map(Trial::ratio).collect();
+impl JointResult {
+    pub fn from_samples(samples: &[SensitivityTrial]) -> Self {
+        let ratios: Vec<f64> = samples.iter().map(SensitivityTrial::ratio).collect();
         let hold = ratios.iter().filter(|ratio| **ratio > THRESHOLD).count();
         let at = |q| quantile(&ratios, q).unwrap_or(f64::NAN);
         Self {
@@ -131,16 +136,16 @@ mod tests {
     use super::super::headlines::headlines;
     use super::*;
 
-    fn trial(ratios: &[f64]) -> Trial {
-        Trial {
+    fn trial(ratios: &[f64]) -> SensitivityTrial {
+        SensitivityTrial {
             ratios: ratios.to_vec(),
             reached: 1.0,
         }
     }
 
-    fn tested() -> Tested<'static> {
-        let keys = |key: &str| Parameter::Machine(vec![key.to_owned()]);
-        Tested {
+    fn tested() -> ConclusionTrials<'static> {
+        let keys = |key: &str| VariedParameter::Machine(vec![key.to_owned()]);
+        ConclusionTrials {
             headline: Box::leak(Box::new(headlines().unwrap().remove(0))),
             parameters: vec![keys("small"), keys("large"), keys("turning")],
             trials: [
@@ -163,11 +168,11 @@ mod tests {
     #[test]
     fn verdicts_take_noise_into_account() {
         let check = |ratios: &[f64], expect| assert_eq!(trial(ratios).verdict(), expect);
-        check(&[1.2, 1.21, 1.19], Verdict::Holds);
-        check(&[0.8, 1.3, 1.1], Verdict::Unclear);
-        check(&[0.8, 0.81, 0.79], Verdict::Fails);
-        check(&[1.0, 1.0], Verdict::Unclear);
-        check(&[], Verdict::Unclear);
+        check(&[1.2, 1.21, 1.19], ConclusionVerdict::Holds);
+        check(&[0.8, 1.3, 1.1], ConclusionVerdict::Unclear);
+        check(&[0.8, 0.81, 0.79], ConclusionVerdict::Fails);
+        check(&[1.0, 1.0], ConclusionVerdict::Unclear);
+        check(&[], ConclusionVerdict::Unclear);
     }
 
     #[test]
@@ -183,7 +188,7 @@ mod tests {
     #[test]
     fn samples_are_what_follows_the_ends() {
         let tested = tested();
-        let joint = Joint::of(tested.samples());
+        let joint = JointResult::from_samples(tested.samples());
         assert_eq!((joint.samples, joint.hold), (3, 2));
         assert!((joint.percent - 200.0 / 3.0).abs() < 1e-9);
         assert_eq!(joint.quantiles[1], 2.0);

@@ -1,7 +1,7 @@
 //! The list of trials of a conclusion: nothing varied, each parameter alone, all at once.
 
 use super::latin::hypercube;
-use super::subject::{Parameter, Subject};
+use super::subject::{VariedDescriptions, VariedParameter};
 
 /// The ends of every parameter's range, as factors.
 pub(super) const ENDS: [f64; 2] = [0.7, 1.3];
@@ -36,7 +36,11 @@ pub(super) fn list(seed: u64, parameters: usize, samples: usize) -> Vec<Variatio
 
 impl Variation {
     /// The varied descriptions, and the factor that the one parameter reached, if it is one.
-    pub fn of(&self, subject: &Subject, parameters: &[Parameter]) -> (Subject, f64) {
+    pub fn apply_to(
+        &self,
+        subject: &VariedDescriptions,
+        parameters: &[VariedParameter],
+    ) -> (VariedDescriptions, f64) {
         let mut varied = subject.clone();
         let reached = match self {
             Self::None => 1.0,

@@ -2,16 +2,16 @@
 //! memory.
 
 use super::chips::{NEAR_FIRST_HALF, chip_with_memory};
-use super::heard::Heard;
-use super::mixes::Mix;
-use super::outcome::{Outcome, Value};
-use super::prepare::Prepared;
-use crate::frame::{interval, ratios};
-use crate::simulate::{each, every};
+use super::heard::DecisionFacts;
+use super::mixes::DrawnMix;
+use super::outcome::{SymbiosisOutcome, SymbiosisValue};
+use super::prepare::PreparedMix;
+use crate::frame::{interval_cell, mean_ratio_cell};
+use crate::simulate::{map_jobs, run_every_case};
 use crate::study::StudyError;
 use consort_core::stats::{RatioInterval, mean};
-use consort_experiment::Context;
-use consort_experiment::watch::Away;
+use consort_experiment::ExperimentContext;
+use consort_experiment::watch::RemoteMemoryWatch;
 use consort_report::Cell;
 use consort_sim::chip::Chip;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ pub(in crate::studies) const IN_NODE: usize = 3;
 pub(in crate::studies) const LEARNING: usize = 4;
 
 /// Extent of the study at a scale.
-pub(in crate::studies) struct Extent {
+pub(in crate::studies) struct AsymmetryExtent {
     /// Cores in use.
     pub cores: &'static [usize],
     /// Workloads per number of cores.
@@ -54,26 +54,29 @@ pub(in crate::studies) struct Extent {
 }
 
 /// A run.
-pub(in crate::studies) struct Trial {
-    pub outcome: Outcome,
-    pub heard: Heard,
+pub(in crate::studies) struct SymbiosisTrial {
+    pub outcome: SymbiosisOutcome,
+    pub heard: DecisionFacts,
 }
 
 /// Workloads with the chips that they run on and their trials.
-pub(in crate::studies) struct Trials {
-    pub mixes: Vec<Mix>,
+pub(in crate::studies) struct SymbiosisTrials {
+    pub mixes: Vec<DrawnMix>,
     pub runs: usize,
     /// Trials by machine, then workload, then policy, then run.
-    trials: Vec<Trial>,
+    trials: Vec<SymbiosisTrial>,
 }
 
-impl Trials {
+impl SymbiosisTrials {
     /// Runs everything. Work is measured near its memory.
-    pub fn make(extent: &Extent, context: &Context<'_>) -> Result<Self, StudyError> {
-        let draw = |&cores: &usize| Mix::draw_all(context.seed(), cores, extent.mixes);
-        let mixes: Vec<Mix> = extent.cores.iter().flat_map(draw).collect();
-        let prepare = |mix: &Mix| Prepared::new(mix, extent.alone_s, context);
-        let prepared = each(context, &mixes, prepare)?;
+    pub fn make(
+        extent: &AsymmetryExtent,
+        context: &ExperimentContext<'_>,
+    ) -> Result<Self, StudyError> {
+        let draw = |&cores: &usize| DrawnMix::draw_all(context.seed(), cores, extent.mixes);
+        let mixes: Vec<DrawnMix> = extent.cores.iter().flat_map(draw).collect();
+        let prepare = |mix: &DrawnMix| PreparedMix::new(mix, extent.alone_s, context);
+        let prepared = map_jobs(context, &mixes, prepare)?;
         let mut placed = Vec::new();
         for (_, nodes) in MACHINES {
             for one in &prepared {
@@ -83,19 +86,29 @@ impl Trials {
         Ok(Self {
             mixes,
             runs: extent.runs,
-            trials: every(context, (&placed, &POLICIES, extent.runs), Trial::run)?,
+            trials: run_every_case(
+                context,
+                (&placed, &POLICIES, extent.runs),
+                SymbiosisTrial::run,
+            )?,
         })
     }
 
     /// The runs of a workload under a policy on a machine.
-    pub fn of(&self, machine: usize, mix: usize, policy: usize) -> &[Trial] {
+    pub fn trials_at(&self, machine: usize, mix: usize, policy: usize) -> &[SymbiosisTrial] {
         let before = (machine * self.mixes.len() + mix) * POLICIES.len() + policy;
         &self.trials[before * self.runs..(before + 1) * self.runs]
     }
 
     /// A value of each of these runs.
-    pub fn values(&self, machine: usize, mix: usize, policy: usize, value: Value) -> Vec<f64> {
-        let trials = self.of(machine, mix, policy).iter();
+    pub fn values(
+        &self,
+        machine: usize,
+        mix: usize,
+        policy: usize,
+        value: SymbiosisValue,
+    ) -> Vec<f64> {
+        let trials = self.trials_at(machine, mix, policy).iter();
         trials.map(|trial| value(&trial.outcome)).collect()
     }
 
@@ -119,43 +132,49 @@ impl Trials {
         machine: usize,
         group: &[usize],
         policy: usize,
-        value: impl Fn(&Trial) -> f64,
+        value: impl Fn(&SymbiosisTrial) -> f64,
     ) -> Cell {
         let of_mix = |&mix: &usize| {
-            let trials = self.of(machine, mix, policy).iter();
+            let trials = self.trials_at(machine, mix, policy).iter();
             mean(&trials.map(&value).collect::<Vec<_>>())
         };
-        interval(&group.iter().filter_map(of_mix).collect::<Vec<_>>())
+        interval_cell(&group.iter().filter_map(of_mix).collect::<Vec<_>>())
     }
 
     /// Geometric mean over workloads of a policy's value over another's on the same machine, taken
     /// run by run, with the interval over workloads.
-    pub fn over(&self, machine: usize, group: &[usize], of: [usize; 2], value: Value) -> Cell {
+    pub fn over(
+        &self,
+        machine: usize,
+        group: &[usize],
+        of: [usize; 2],
+        value: SymbiosisValue,
+    ) -> Cell {
         let of_mix = |&mix: &usize| {
             let [ours, theirs] = of.map(|policy| self.values(machine, mix, policy, value));
             let pairs = ours.into_iter().zip(theirs);
             let ratios: Vec<f64> = pairs.map(|(ours, theirs)| ours / theirs).collect();
-            RatioInterval::of(&ratios).map(|ratio| ratio.mean)
+            RatioInterval::from_ratios(&ratios).map(|ratio| ratio.mean)
         };
-        ratios(&group.iter().filter_map(of_mix).collect::<Vec<_>>())
+        mean_ratio_cell(&group.iter().filter_map(of_mix).collect::<Vec<_>>())
     }
 
-    /// Geometric mean of throughput, as [`Trials::over`] has it.
+    /// Geometric mean of throughput, as [`SymbiosisTrials::over`] has it.
     pub fn stp_over(&self, machine: usize, group: &[usize], policy: usize, over: usize) -> Cell {
         self.over(machine, group, [policy, over], |o| o.stp)
     }
 }
 
-impl Trial {
-    fn run(prepared: &Prepared, policy: &&str, seed: u64) -> Result<Self, StudyError> {
+impl SymbiosisTrial {
+    fn run(prepared: &PreparedMix, policy: &&str, seed: u64) -> Result<Self, StudyError> {
         let chip: &Arc<Chip> = &prepared.experiment.chip;
-        let away = Away::new(chip);
-        let (heard, listener) = Heard::listen(chip);
+        let away = RemoteMemoryWatch::new(chip);
+        let (heard, listener) = DecisionFacts::listen(chip);
         let watch = Box::new(away.clone());
         let run = prepared.run_heard(policy, seed, watch, Some(listener))?;
         let heard = heard.borrow().clone();
         Ok(Self {
-            outcome: Outcome::new(&run, away.share()),
+            outcome: SymbiosisOutcome::new(&run, away.share()),
             heard: heard.over(run.simulated_s),
         })
     }
@@ -179,18 +198,18 @@ mod tests {
     /// away from it.
     #[test]
     fn machines_differ_in_where_memory_is() {
-        let context = Context::new(1, Scale::Quick, workers(2), &|_| ());
-        let extent = Extent {
+        let context = ExperimentContext::new(1, Scale::Quick, workers(2), &|_| ());
+        let extent = AsymmetryExtent {
             cores: &[4],
             mixes: 1,
             runs: 1,
             alone_s: 0.5,
         };
-        let trials = Trials::make(&extent, &context).unwrap();
+        let trials = SymbiosisTrials::make(&extent, &context).unwrap();
         let away = |machine| trials.values(machine, 0, LINUX, |o| o.away)[0];
         assert_eq!(away(1), 0.0);
         assert!((away(0) - 0.5).abs() < 0.1, "{}", away(0));
-        let learnt = |policy: usize| &trials.of(0, 0, policy)[0].heard.learnt;
+        let learnt = |policy: usize| &trials.trials_at(0, 0, policy)[0].heard.learnt;
         assert!(learnt(LEARNING).iter().all(Option::is_some));
         assert!(learnt(SYMBIOTIC).iter().all(Option::is_none));
     }

@@ -3,7 +3,7 @@
 use crate::frame::Frame;
 use crate::study::Frames;
 use consort_core::stats::mean;
-use consort_sim::contention::Stack;
+use consort_sim::contention::CpiStack;
 
 /// Causes that are named for a change.
 const NAMED: usize = 3;
@@ -31,7 +31,7 @@ fn change(frame: &Frame, both: [&str; 2]) -> Option<String> {
         Some((from?, to?))
     };
     let ((before, after), moved, away) = (of("cpi")?, of("migrations_hz")?, of("away_percent")?);
-    let names = Stack::NAMES.into_iter().chain([MOVES]);
+    let names = CpiStack::NAMES.into_iter().chain([MOVES]);
     let changes = names.map(|name| {
         let (before, after) = of(&format!("cpi_{name}"))?;
         Some((name, after - before))
@@ -58,8 +58,8 @@ fn change(frame: &Frame, both: [&str; 2]) -> Option<String> {
 
 /// Mean over all runs of all cases.
 fn over(frame: &Frame, policy: &str, measure: &str) -> Option<f64> {
-    let policy = frame.policy(policy)?;
+    let policy = frame.policy_index(policy)?;
     let cases = 0..frame.cases.len();
-    let all = cases.flat_map(|case| frame.runs_of(case, policy, measure).to_vec());
+    let all = cases.flat_map(|case| frame.run_values(case, policy, measure).to_vec());
     mean(&all.collect::<Vec<_>>())
 }

@@ -1,6 +1,6 @@
 //! The machine with fewer cores.
 
-use super::failed;
+use super::part_error;
 use crate::study::StudyError;
 use consort_sim::chip::Chip;
 use consort_sim::machine::{MachineSpec, Quantity, presets};
@@ -28,7 +28,7 @@ pub(in crate::studies) fn chip_with_memory(
     cores: usize,
     nodes: Option<&[u32]>,
 ) -> Result<Arc<Chip>, StudyError> {
-    let mut spec = presets::find(MACHINE).map_err(failed(MACHINE))?;
+    let mut spec = presets::find(MACHINE).map_err(part_error(MACHINE))?;
     if let Some(numa) = &mut spec.numa {
         numa.memory_nodes = nodes.map(<[u32]>::to_vec);
     }
@@ -43,7 +43,7 @@ pub(super) fn chip_with_causes() -> Result<Arc<Chip>, StudyError> {
         Quantity::StackEmpty,
         Quantity::StackFinished,
     ];
-    let mut spec = presets::find(MACHINE).map_err(failed(MACHINE))?;
+    let mut spec = presets::find(MACHINE).map_err(part_error(MACHINE))?;
     let pmu = &mut spec.pmu;
     pmu.events.retain(|event| !TOGETHER.contains(&event.counts));
     pmu.programmable = pmu.events.len() as u32;
@@ -56,7 +56,7 @@ fn with_cores(spec: &MachineSpec, cores: usize) -> Result<Arc<Chip>, StudyError>
         let (node, within) = (core / CORES_PER_NODE, core % CORES_PER_NODE);
         2 * within + node < cores
     };
-    let chip = Chip::with_cores(spec, Some(SMT), &is_used).map_err(failed(&part))?;
+    let chip = Chip::with_cores(spec, Some(SMT), &is_used).map_err(part_error(&part))?;
     Ok(Arc::new(chip))
 }
 

@@ -1,34 +1,34 @@
 //! Sizes and histograms of one kind of error, for S2 and S3.
 
-use super::training::Lesson;
+use super::training::TrainingResult;
 use crate::study::StudyError;
 use crate::study::file::StudyFile;
-use consort_report::{Cell, Figure, Headline, Table};
-use consort_train::{Errors, Spread};
+use consort_report::{Cell, Figure, HeadlineTable, ReportTable};
+use consort_train::{ErrorSpread, LevelErrors};
 
 /// Relation of the programs of a row of errors to the model.
 const KINDS: [&str; 2] = ["trained", "held-out"];
 
 /// Selection of one kind of errors.
-type Kind = fn(&Errors) -> &Spread;
+type ErrorSelector = fn(&LevelErrors) -> &ErrorSpread;
 
 /// Kind of error, with its title.
-pub(in crate::studies) struct About {
-    kind: Kind,
+pub(in crate::studies) struct ErrorAspect {
+    kind: ErrorSelector,
     /// True where an error can be below 0.
     pub is_signed: bool,
     pub title: &'static str,
 }
 
 /// Forward errors.
-pub(in crate::studies) const FORWARD: About = About {
+pub(in crate::studies) const FORWARD: ErrorAspect = ErrorAspect {
     kind: |errors| &errors.forward,
     is_signed: true,
     title: "Errors of predicted slowdowns",
 };
 
 /// Inverse errors.
-pub(in crate::studies) const INVERSE: About = About {
+pub(in crate::studies) const INVERSE: ErrorAspect = ErrorAspect {
     kind: |errors| &errors.inverse,
     is_signed: false,
     title: "Cycles that the inverse model puts under a wrong cause",
@@ -36,11 +36,11 @@ pub(in crate::studies) const INVERSE: About = About {
 
 /// The sizes of errors of this model.
 pub(in crate::studies) fn headline(
-    lesson: &Lesson,
-    about: &About,
+    lesson: &TrainingResult,
+    about: &ErrorAspect,
     model: &str,
-) -> Result<Table, StudyError> {
-    let mut headline = Headline::new()?;
+) -> Result<ReportTable, StudyError> {
+    let mut headline = HeadlineTable::new()?;
     for (name, errors) in KINDS.into_iter().zip([&lesson.seen, &lesson.held_out]) {
         let spread = (about.kind)(errors);
         let mean = spread.size.mean_absolute_percent;
@@ -58,16 +58,20 @@ pub(in crate::studies) fn headline(
 /// Tables `errors` and `histogram`.
 pub(in crate::studies) fn tables(
     file: &StudyFile,
-    lesson: &Lesson,
-    about: &About,
-) -> Result<Vec<Table>, StudyError> {
+    lesson: &TrainingResult,
+    about: &ErrorAspect,
+) -> Result<Vec<ReportTable>, StudyError> {
     Ok(vec![
         sizes(file, lesson, about)?,
         histogram(file, lesson, about)?,
     ])
 }
 
-fn sizes(file: &StudyFile, lesson: &Lesson, about: &About) -> Result<Table, StudyError> {
+fn sizes(
+    file: &StudyFile,
+    lesson: &TrainingResult,
+    about: &ErrorAspect,
+) -> Result<ReportTable, StudyError> {
     let both = KINDS.into_iter().zip([&lesson.seen, &lesson.held_out]);
     let rows = both.map(|(name, errors)| {
         let spread = (about.kind)(errors);
@@ -79,11 +83,11 @@ fn sizes(file: &StudyFile, lesson: &Lesson, about: &About) -> Result<Table, Stud
         ];
         (name, cells)
     });
-    file.table("errors", rows)
+    file.fill_table("errors", rows)
 }
 
 /// Percent of the errors in bins that lie within this much, in percent.
-fn within(spread: &Spread, percent: f64) -> f64 {
+fn within(spread: &ErrorSpread, percent: f64) -> f64 {
     let inside = |&(low, high, _): &(f64, f64, u64)| low >= -percent && high <= percent;
     let count: u64 = spread
         .histogram
@@ -95,18 +99,18 @@ fn within(spread: &Spread, percent: f64) -> f64 {
 }
 
 /// Bins that can hold something: all, or where errors have no sign those from 0.
-struct Bin {
+struct ErrorBin {
     label: String,
     /// Share of the errors of each of [`KINDS`] in it, percent.
     percents: [f64; 2],
 }
 
-fn bins(lesson: &Lesson, about: &About) -> Vec<Bin> {
+fn bins(lesson: &TrainingResult, about: &ErrorAspect) -> Vec<ErrorBin> {
     let [seen, held_out] = [&lesson.seen, &lesson.held_out].map(about.kind);
     let both = seen.histogram.bins().zip(held_out.histogram.bins());
-    let percent = |count: u64, of: &Spread| 100.0 * count as f64 / of.count.max(1) as f64;
+    let percent = |count: u64, of: &ErrorSpread| 100.0 * count as f64 / of.count.max(1) as f64;
     both.filter(|((low, ..), _)| about.is_signed || *low >= 0.0)
-        .map(|((low, high, seen_count), (.., held_out_count))| Bin {
+        .map(|((low, high, seen_count), (.., held_out_count))| ErrorBin {
             label: label(low, high),
             percents: [percent(seen_count, seen), percent(held_out_count, held_out)],
         })
@@ -123,9 +127,13 @@ fn label(low: f64, high: f64) -> String {
 }
 
 /// Table `histogram`.
-fn histogram(file: &StudyFile, lesson: &Lesson, about: &About) -> Result<Table, StudyError> {
+fn histogram(
+    file: &StudyFile,
+    lesson: &TrainingResult,
+    about: &ErrorAspect,
+) -> Result<ReportTable, StudyError> {
     let bins = bins(lesson, about).into_iter();
-    file.table(
+    file.fill_table(
         "histogram",
         bins.map(|bin| (bin.label, bin.percents.map(Cell::from).into())),
     )
@@ -134,8 +142,8 @@ fn histogram(file: &StudyFile, lesson: &Lesson, about: &About) -> Result<Table, 
 /// Figure `histogram`.
 pub(in crate::studies) fn figure(
     file: &StudyFile,
-    lesson: &Lesson,
-    about: &About,
+    lesson: &TrainingResult,
+    about: &ErrorAspect,
 ) -> Result<Figure, StudyError> {
     let bins = bins(lesson, about);
     let series = |(i, name): (usize, &str)| {
@@ -143,7 +151,7 @@ pub(in crate::studies) fn figure(
         (name.to_owned(), cells.collect())
     };
     let groups = bins.iter().map(|bin| bin.label.clone()).collect();
-    file.bars(
+    file.bar_figure(
         "histogram",
         1,
         groups,
@@ -152,8 +160,8 @@ pub(in crate::studies) fn figure(
 }
 
 /// One sentence on both.
-pub(in crate::studies) fn note(lesson: &Lesson, about: &About) -> String {
-    let of = |errors: &Errors| {
+pub(in crate::studies) fn note(lesson: &TrainingResult, about: &ErrorAspect) -> String {
+    let of = |errors: &LevelErrors| {
         let size = (about.kind)(errors).size;
         format!(
             "{:.1} % (95 percent within {:.1} %)",
@@ -175,13 +183,13 @@ mod tests {
 
     #[test]
     fn within_counts_whole_bins() {
-        let spread = Spread::of(&[-11.0, -9.0, 0.0, 9.9, 10.1]);
+        let spread = ErrorSpread::from_percents(&[-11.0, -9.0, 0.0, 9.9, 10.1]);
         assert_eq!(within(&spread, 10.0), 60.0);
     }
 
     #[test]
     fn open_bins_are_named_by_their_one_edge() {
-        let labels = Spread::of(&[]).histogram;
+        let labels = ErrorSpread::from_percents(&[]).histogram;
         let labels: Vec<String> = labels
             .bins()
             .map(|(low, high, _)| label(low, high))

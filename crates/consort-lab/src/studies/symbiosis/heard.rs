@@ -3,7 +3,7 @@
 
 use consort_core::plan::{Decision, Placement};
 use consort_core::policies::CORE_DISADVANTAGE;
-use consort_experiment::Listener;
+use consort_experiment::DecisionListener;
 use consort_sim::chip::Chip;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// Facts heard in a run.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(in crate::studies) struct Heard {
+pub(in crate::studies) struct DecisionFacts {
     /// The last disadvantage that was told of each core; none where none was.
     pub learnt: Vec<Option<f64>>,
     /// Time of the quanta in which threads were alone: s, or as a share of the run, 0 to 1, once
@@ -19,9 +19,9 @@ pub(in crate::studies) struct Heard {
     pub alone: f64,
 }
 
-impl Heard {
+impl DecisionFacts {
     /// A listener for a run on a chip, and what it has heard.
-    pub(super) fn listen(chip: &Arc<Chip>) -> (Rc<RefCell<Self>>, Listener) {
+    pub(super) fn listen(chip: &Arc<Chip>) -> (Rc<RefCell<Self>>, DecisionListener) {
         let heard = Self {
             learnt: vec![None; chip.domains().cores],
             alone: 0.0,
@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn what_is_told_of_a_pu_is_of_its_core() {
         let chip = chip(4).unwrap();
-        let (heard, mut listener) = Heard::listen(&chip);
+        let (heard, mut listener) = DecisionFacts::listen(&chip);
         let mut decision = Decision {
             quantum_ns: Some(500_000_000),
             ..Decision::default()

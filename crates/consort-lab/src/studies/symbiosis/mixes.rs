@@ -11,7 +11,7 @@ const STRIDE: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Programs on a number of cores.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::studies) struct Mix {
+pub(in crate::studies) struct DrawnMix {
     /// Cores in use.
     pub cores: usize,
     /// Number among the workloads for so many cores, from 1.
@@ -20,7 +20,7 @@ pub(in crate::studies) struct Mix {
     pub programs: Vec<usize>,
 }
 
-impl Mix {
+impl DrawnMix {
     /// Workloads 1 to `count` for so many cores.
     pub fn draw_all(seed: u64, cores: usize, count: usize) -> Vec<Self> {
         let numbered = (1..=count).zip(draws(seed, cores));
@@ -72,8 +72,8 @@ mod tests {
     proptest! {
         #[test]
         fn a_mix_follows_from_its_seed_and_fills_the_cores(seed: u64, cores in 1usize..11) {
-            let mixes = Mix::draw_all(seed, cores, 3);
-            prop_assert_eq!(&mixes[..2], &Mix::draw_all(seed, cores, 2)[..]);
+            let mixes = DrawnMix::draw_all(seed, cores, 3);
+            prop_assert_eq!(&mixes[..2], &DrawnMix::draw_all(seed, cores, 2)[..]);
             for mix in &mixes {
                 let different: BTreeSet<&usize> = mix.programs.iter().collect();
                 prop_assert_eq!(different.len(), 2 * cores);
@@ -84,9 +84,11 @@ mod tests {
 
     #[test]
     fn workloads_differ_and_every_program_occurs() {
-        let mixes: Vec<Mix> = (4..=10).flat_map(|c| Mix::draw_all(8, c, 15)).collect();
+        let mixes: Vec<DrawnMix> = (4..=10)
+            .flat_map(|c| DrawnMix::draw_all(8, c, 15))
+            .collect();
         assert_eq!(mixes.len(), 105);
-        let sorted = |mix: &Mix| -> BTreeSet<usize> { mix.programs.iter().copied().collect() };
+        let sorted = |mix: &DrawnMix| -> BTreeSet<usize> { mix.programs.iter().copied().collect() };
         let drawn: BTreeSet<BTreeSet<usize>> = mixes.iter().map(sorted).collect();
         assert_eq!(drawn.len(), 105);
         let used: BTreeSet<usize> = mixes.iter().flat_map(|m| m.programs.clone()).collect();

@@ -29,9 +29,9 @@ pub(super) use chips::{NEAR_FIRST_HALF, chip_with_memory};
 use chips::{chip, chip_with_causes};
 pub(super) use frames::{even, near};
 pub(super) use longer::table as time_alone;
-pub(super) use prepare::Prepared;
+pub(super) use prepare::PreparedMix;
 
-pub(super) use crate::simulate::failed;
+pub(super) use crate::simulate::part_error;
 use std::time::Duration;
 
 /// The seed of the studies.

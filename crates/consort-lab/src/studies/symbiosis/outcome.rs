@@ -1,10 +1,10 @@
 //! Measurements of a run.
 
-use consort_experiment::{Counters, RunResult};
+use consort_experiment::{ProgramCounters, RunResult};
 
 /// Measurements of one run.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::studies) struct Outcome {
+pub(in crate::studies) struct SymbiosisOutcome {
     pub stp: f64,
     pub antt: f64,
     pub unfairness: f64,
@@ -16,14 +16,14 @@ pub(in crate::studies) struct Outcome {
     /// Share of its time that a thread is away from the node of its memory, 0 to 1.
     pub away: f64,
     /// All programs together.
-    pub counters: Counters,
+    pub counters: ProgramCounters,
     /// Host time of a decision, µs: not the same from run to run.
     pub decision_us: f64,
 }
 
-impl Outcome {
+impl SymbiosisOutcome {
     pub(super) fn new(run: &RunResult, away: f64) -> Self {
-        let mut counters = Counters::default();
+        let mut counters = ProgramCounters::default();
         run.programs.iter().for_each(|p| counters.add(&p.counters));
         let thread_s = run.simulated_s * run.programs.len() as f64;
         Self {
@@ -46,4 +46,4 @@ impl Outcome {
 }
 
 /// A value of a run.
-pub(in crate::studies) type Value = fn(&Outcome) -> f64;
+pub(in crate::studies) type SymbiosisValue = fn(&SymbiosisOutcome) -> f64;

@@ -1,13 +1,13 @@
 //! Variation of programs while they run alone: by this alone the workloads of S7 are chosen.
 
-use super::mixes::Mix;
-use super::{QUANTUM, chip, failed, programs};
+use super::mixes::DrawnMix;
+use super::{QUANTUM, chip, part_error, programs};
 use crate::simulate::experiment;
-use crate::simulate::programs::{instance, together};
+use crate::simulate::programs::{instance, join_entries};
 use crate::study::StudyError;
-use consort_experiment::Context;
+use consort_experiment::ExperimentContext;
 use consort_experiment::{Contender, Experiment};
-use consort_sim::engine::{Doing, Observer, Segment};
+use consort_sim::engine::{Observer, PuUse, RunSegment};
 use consort_sim::program::ProgramSpec;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 pub(in crate::studies) fn variations(
     cores: usize,
     alone_s: f64,
-    context: &Context<'_>,
+    context: &ExperimentContext<'_>,
 ) -> Result<Vec<f64>, StudyError> {
     let programs = programs::of_workloads()?;
     let variations = context.map(&programs, |program| {
@@ -28,7 +28,7 @@ pub(in crate::studies) fn variations(
 }
 
 /// Mean over the programs of a workload.
-pub(in crate::studies) fn of_mix(mix: &Mix, variations: &[f64]) -> f64 {
+pub(in crate::studies) fn of_mix(mix: &DrawnMix, variations: &[f64]) -> f64 {
     let all: f64 = mix.programs.iter().map(|&p| variations[p]).sum();
     all / mix.programs.len() as f64
 }
@@ -39,26 +39,26 @@ fn alone(
     alone_s: f64,
     seed: u64,
 ) -> Result<f64, StudyError> {
-    let workload = together(vec![instance(program.name.clone(), program, 1)]);
+    let workload = join_entries(vec![instance(program.name.clone(), program, 1)]);
     let experiment = Experiment {
         quantum: Some(QUANTUM),
         ..experiment(&chip(cores)?, workload, alone_s)
     };
     let part = format!("{} alone", program.name);
-    let watch = Ipc::default();
-    let contender = Contender::new("linux", "linux").map_err(failed(&part))?;
-    let work = experiment.work(seed).map_err(failed(&part))?;
+    let watch = IpcMoments::default();
+    let contender = Contender::new("linux", "linux").map_err(part_error(&part))?;
+    let work = experiment.measure_work(seed).map_err(part_error(&part))?;
     let observer = Box::new(watch.clone());
     let run = experiment.run(&contender, &work, seed, Some(observer));
-    run.map_err(failed(&part))?;
+    run.map_err(part_error(&part))?;
     Ok(watch.variation())
 }
 
 /// Moments of the instructions per cycle over time.
 #[derive(Clone, Debug, Default)]
-struct Ipc(Rc<RefCell<[f64; 3]>>);
+struct IpcMoments(Rc<RefCell<[f64; 3]>>);
 
-impl Ipc {
+impl IpcMoments {
     /// Standard deviation over mean.
     fn variation(&self) -> f64 {
         let [time, sum, squares] = *self.0.borrow();
@@ -76,9 +76,9 @@ impl Ipc {
     }
 }
 
-impl Observer for Ipc {
-    fn segment(&mut self, segment: &Segment<'_>) {
-        if segment.doing == Doing::Work {
+impl Observer for IpcMoments {
+    fn note_segment(&mut self, segment: &RunSegment<'_>) {
+        if segment.doing == PuUse::Work {
             let time = (segment.to_ps - segment.from_ps) as f64;
             self.add(time, 1.0 / segment.rates.cpi);
         }
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn variation_is_over_time() {
-        let watch = Ipc::default();
+        let watch = IpcMoments::default();
         watch.add(1.0, 1.0);
         watch.add(3.0, 1.0);
         assert_eq!(watch.variation(), 0.0);
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn a_mix_is_the_mean_of_its_programs() {
-        let mix = Mix {
+        let mix = DrawnMix {
             cores: 1,
             number: 1,
             programs: vec![0, 2],

@@ -1,12 +1,12 @@
 //! A workload ready to be run.
 
-use super::mixes::Mix;
-use super::{QUANTUM, chip, failed, programs};
+use super::mixes::DrawnMix;
+use super::{QUANTUM, chip, part_error, programs};
 use crate::simulate::experiment;
-use crate::simulate::programs::{instance, together};
+use crate::simulate::programs::{instance, join_entries};
 use crate::study::StudyError;
-use consort_experiment::Context;
-use consort_experiment::{Contender, Experiment, Listener, RunResult, Work};
+use consort_experiment::ExperimentContext;
+use consort_experiment::{AloneWork, Contender, DecisionListener, Experiment, RunResult};
 use consort_sim::chip::Chip;
 use consort_sim::engine::Observer;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ const OS: &str = "linux";
 
 /// A workload, its machine, and the work of its programs.
 #[derive(Clone)]
-pub(in crate::studies) struct Prepared {
-    pub mix: Mix,
+pub(in crate::studies) struct PreparedMix {
+    pub mix: DrawnMix,
     pub experiment: Experiment,
-    work: Vec<Work>,
+    work: Vec<AloneWork>,
 }
 
 /// Policy that runs under the name that rows have.
@@ -33,20 +33,24 @@ fn contender(policy: &str) -> &str {
     }
 }
 
-impl Prepared {
+impl PreparedMix {
     /// Measures the work of each program that takes it `alone_s` alone, near its memory.
-    pub fn new(mix: &Mix, alone_s: f64, context: &Context<'_>) -> Result<Self, StudyError> {
+    pub fn new(
+        mix: &DrawnMix,
+        alone_s: f64,
+        context: &ExperimentContext<'_>,
+    ) -> Result<Self, StudyError> {
         let all = programs::of_workloads()?;
         let entries = mix.names().into_iter().zip(&mix.programs);
         let entries = entries.map(|(name, &program)| instance(name, &all[program], 1));
-        let workload = together(entries.collect());
+        let workload = join_entries(entries.collect());
         let experiment = Experiment {
             quantum: Some(QUANTUM),
             ..experiment(&chip(mix.cores)?, workload, alone_s)
         };
         let work = experiment
-            .work(context.seed())
-            .map_err(failed(&mix.key()))?;
+            .measure_work(context.seed())
+            .map_err(part_error(&mix.key()))?;
         Ok(Self {
             mix: mix.clone(),
             experiment,
@@ -77,13 +81,17 @@ impl Prepared {
         policy: &str,
         seed: u64,
         observer: Box<dyn Observer>,
-        listener: Option<Listener>,
+        listener: Option<DecisionListener>,
     ) -> Result<RunResult, StudyError> {
         let part = format!("{} under {policy}", self.mix.key());
-        let contender = Contender::new(contender(policy), OS).map_err(failed(&part))?;
-        let run = self
-            .experiment
-            .run_heard(&contender, &self.work, seed, Some(observer), listener);
-        run.map_err(failed(&part))
+        let contender = Contender::new(contender(policy), OS).map_err(part_error(&part))?;
+        let run = self.experiment.run_with_listener(
+            &contender,
+            &self.work,
+            seed,
+            Some(observer),
+            listener,
+        );
+        run.map_err(part_error(&part))
     }
 }

@@ -1,15 +1,15 @@
 //! The grounds on which single-purpose policies were proposed. To add one takes an entry in
 //! `studies/grounds/umbrella.toml`.
 
-use super::super::load::Programs;
-use crate::simulate::failed;
+use super::super::load::ProgramLoad;
+use crate::simulate::part_error;
 use crate::study::StudyError;
 use serde::Deserialize;
 
 /// A machine, a workload, and the policies that were proposed for such.
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Ground {
+pub(super) struct UmbrellaCase {
     /// Key of its rows.
     pub key: String,
     /// Description in a few words.
@@ -17,13 +17,13 @@ pub(super) struct Ground {
     /// The machine, for example `power7:smt=2`.
     pub machine: String,
     /// Programs that run.
-    pub load: Vec<Programs>,
-    /// True where serial sections come in frames: see [`consort_experiment::slots::framed`].
+    pub load: Vec<ProgramLoad>,
+    /// True where serial sections come in frames: see [`consort_experiment::slots::cut_into_frames`].
     pub framed: bool,
     /// The system's own scheduler first, then the policies.
     pub policies: Vec<String>,
     /// Aim of the source.
-    pub aim: Aim,
+    pub aim: SourceAim,
     /// Time of a program's work alone, s, at the quick and the full scale.
     pub alone_s: [f64; 2],
     /// Runs of each policy, at the quick and the full scale; without runs it is left out.
@@ -33,14 +33,14 @@ pub(super) struct Ground {
 /// Aim of a ground's source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Aim {
+pub(super) enum SourceAim {
     /// System throughput.
     Throughput,
     /// Time until all programs are done.
     Makespan,
 }
 
-impl Aim {
+impl SourceAim {
     /// The measure that is larger where a run is better.
     pub fn measure(self) -> &'static str {
         match self {
@@ -68,16 +68,16 @@ impl Aim {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
-    ground: Vec<Ground>,
+struct UmbrellaCaseFile {
+    ground: Vec<UmbrellaCase>,
 }
 
 /// The grounds, in the order of rows.
 ///
 /// # Errors
 /// A file that is none; the tests rule that out.
-pub(super) fn grounds() -> Result<Vec<Ground>, StudyError> {
+pub(super) fn grounds() -> Result<Vec<UmbrellaCase>, StudyError> {
     let text = include_str!("../../../studies/grounds/umbrella.toml");
-    let file: File = toml::from_str(text).map_err(failed("grounds"))?;
+    let file: UmbrellaCaseFile = toml::from_str(text).map_err(part_error("grounds"))?;
     Ok(file.ground)
 }

@@ -1,26 +1,28 @@
 //! The runs on one ground, and who was best.
 
-use super::ground::Ground;
-use crate::frame::{Frame, Over, What};
+use super::ground::UmbrellaCase;
+use crate::frame::{CellQuery, Frame, IntervalBasis};
 use consort_report::Cell;
 
 /// A ground with its runs; the umbrella policy is the last.
-pub(super) struct Judged {
-    pub ground: Ground,
+pub(super) struct UmbrellaResult {
+    pub ground: UmbrellaCase,
     pub frame: Frame,
 }
 
-impl Judged {
+impl UmbrellaResult {
     /// A measure of a policy, or that over another policy's.
     pub fn cell(&self, policy: usize, over: Option<usize>, measure: &str) -> Cell {
-        let what = What {
+        let what = CellQuery {
             measure,
             policy: self.policy(policy),
             over: over.map(|over| self.policy(over)),
-            ..What::default()
+            ..CellQuery::default()
         };
-        self.frame
-            .cell(&what, &self.frame.all("", Over::Cases, |_| true))
+        self.frame.cell(
+            &what,
+            &self.frame.group_all("", IntervalBasis::Cases, |_| true),
+        )
     }
 
     /// Position of the umbrella policy.

@@ -12,29 +12,32 @@ mod ground;
 mod judged;
 
 use super::load::workload;
-use crate::simulate::case::Case;
-use crate::simulate::{self, Ground as _, Presets, failed};
+use crate::simulate::case::PreparedCase;
+use crate::simulate::{self, DescriptionSource as _, Presets, part_error};
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
-use consort_experiment::Context;
-use consort_experiment::slots::framed;
-use consort_report::{Cell, Figure, Headline, Table};
+use consort_experiment::ExperimentContext;
+use consort_experiment::slots::cut_into_frames;
+use consort_report::{Cell, Figure, HeadlineTable, ReportTable};
 use consort_sim::program::presets;
-use ground::{Ground, grounds};
-use judged::Judged;
+use ground::{UmbrellaCase, grounds};
+use judged::UmbrellaResult;
 
 /// The policy.
 const UMBRELLA: &str = "holistic";
 
 /// Runs every ground.
-pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput, StudyError> {
-    let runs = |ground: &Ground| context.by_scale(ground.runs[0], ground.runs[1]);
+pub(super) fn run(
+    context: &ExperimentContext<'_>,
+    file: &StudyFile,
+) -> Result<StudyOutput, StudyError> {
+    let runs = |ground: &UmbrellaCase| context.by_scale(ground.runs[0], ground.runs[1]);
     let grounds = grounds()?.into_iter().filter(|ground| runs(ground) > 0);
     let judged = grounds.map(|ground| {
         let runs = runs(&ground);
         judge(ground, runs, context)
     });
-    let judged: Vec<Judged> = judged.collect::<Result<_, _>>()?;
+    let judged: Vec<UmbrellaResult> = judged.collect::<Result<_, _>>()?;
     let runs = judged.iter().map(|one| one.frame.runs).max().unwrap_or(0);
     Ok(StudyOutput {
         tables: vec![
@@ -48,26 +51,39 @@ pub(super) fn run(context: &Context<'_>, file: &StudyFile) -> Result<StudyOutput
     })
 }
 
-fn judge(ground: Ground, runs: usize, context: &Context<'_>) -> Result<Judged, StudyError> {
+fn judge(
+    ground: UmbrellaCase,
+    runs: usize,
+    context: &ExperimentContext<'_>,
+) -> Result<UmbrellaResult, StudyError> {
     let mut policies = ground.policies.clone();
     policies.push(ground.aim.umbrella().to_owned());
-    let frame = simulate::run(context, &[case(&ground, context)?], &policies, runs)?;
-    Ok(Judged { ground, frame })
+    let frame = simulate::run_cases(context, &[case(&ground, context)?], &policies, runs)?;
+    Ok(UmbrellaResult { ground, frame })
 }
 
-fn case(ground: &Ground, context: &Context<'_>) -> Result<Case, StudyError> {
-    let chip = Presets.chip(&ground.machine).map_err(failed(&ground.key))?;
+fn case(
+    ground: &UmbrellaCase,
+    context: &ExperimentContext<'_>,
+) -> Result<PreparedCase, StudyError> {
+    let chip = Presets
+        .load_chip(&ground.machine)
+        .map_err(part_error(&ground.key))?;
     let workload = workload(&ground.load, |name| {
-        let whole = presets::find(name).map_err(failed(&ground.key))?;
-        Ok(if ground.framed { framed(&whole) } else { whole })
+        let whole = presets::find(name).map_err(part_error(&ground.key))?;
+        Ok(if ground.framed {
+            cut_into_frames(&whole)
+        } else {
+            whole
+        })
     })?;
     let alone_s = context.by_scale(ground.alone_s[0], ground.alone_s[1]);
-    Case::of_key(&ground.key, &chip, workload, alone_s, context.seed())
+    PreparedCase::from_key(&ground.key, &chip, workload, alone_s, context.seed())
 }
 
 /// Gains of `holistic` on each ground.
-fn headline(judged: &[Judged]) -> Result<Table, StudyError> {
-    let mut headline = Headline::new()?;
+fn headline(judged: &[UmbrellaResult]) -> Result<ReportTable, StudyError> {
+    let mut headline = HeadlineTable::new()?;
     for one in judged {
         for over in [one.best(), 0] {
             let row = format!("holistic over {}, {}", one.policy(over), one.ground.title);
@@ -77,8 +93,8 @@ fn headline(judged: &[Judged]) -> Result<Table, StudyError> {
     Ok(headline.into_table())
 }
 
-fn best(file: &StudyFile, judged: &[Judged]) -> Result<Table, StudyError> {
-    let row = |one: &Judged| {
+fn best(file: &StudyFile, judged: &[UmbrellaResult]) -> Result<ReportTable, StudyError> {
+    let row = |one: &UmbrellaResult| {
         let best = one.best();
         let cells: Vec<Cell> = vec![
             one.policy(best).into(),
@@ -89,10 +105,10 @@ fn best(file: &StudyFile, judged: &[Judged]) -> Result<Table, StudyError> {
         ];
         (one.ground.key.clone(), cells)
     };
-    file.table("best", judged.iter().map(row))
+    file.fill_table("best", judged.iter().map(row))
 }
 
-fn policies(file: &StudyFile, judged: &[Judged]) -> Result<Table, StudyError> {
+fn policies(file: &StudyFile, judged: &[UmbrellaResult]) -> Result<ReportTable, StudyError> {
     let mut rows = Vec::new();
     for one in judged {
         for policy in 0..one.frame.policies.len() {
@@ -108,23 +124,23 @@ fn policies(file: &StudyFile, judged: &[Judged]) -> Result<Table, StudyError> {
             rows.push((format!("{}/{}", one.ground.key, one.policy(policy)), cells));
         }
     }
-    file.table("policies", rows)
+    file.fill_table("policies", rows)
 }
 
-fn figure(file: &StudyFile, judged: &[Judged], runs: usize) -> Result<Figure, StudyError> {
-    let series = |name: &str, of: fn(&Judged) -> usize| {
+fn figure(file: &StudyFile, judged: &[UmbrellaResult], runs: usize) -> Result<Figure, StudyError> {
+    let series = |name: &str, of: fn(&UmbrellaResult) -> usize| {
         let cells = judged.iter().map(|one| one.over_system(of(one)));
         (name.to_owned(), cells.collect())
     };
     let both = [
-        series("best single-purpose policy", Judged::best),
-        series(UMBRELLA, Judged::umbrella),
+        series("best single-purpose policy", UmbrellaResult::best),
+        series(UMBRELLA, UmbrellaResult::umbrella),
     ];
     let groups = judged.iter().map(|one| one.ground.key.clone()).collect();
-    file.bars("best", runs, groups, both)
+    file.bar_figure("best", runs, groups, both)
 }
 
-fn notes(judged: &[Judged]) -> Vec<String> {
+fn notes(judged: &[UmbrellaResult]) -> Vec<String> {
     let better = |sign| judged.iter().filter(|one| one.sign() == sign).count();
     let all = format!(
         "Of {} grounds holistic is beyond the interval better than the best single-purpose policy \
@@ -135,7 +151,7 @@ fn notes(judged: &[Judged]) -> Vec<String> {
         better(-1),
         better(0)
     );
-    let each = judged.iter().map(Judged::sentence);
+    let each = judged.iter().map(UmbrellaResult::sentence);
     std::iter::once(all).chain(each).collect()
 }
 
@@ -148,7 +164,7 @@ mod tests {
 
     #[test]
     fn every_ground_has_programs_for_its_machine_and_policies_that_are_there() {
-        let context = Context::new(1, Scale::Quick, workers(1), &|_| ());
+        let context = ExperimentContext::new(1, Scale::Quick, workers(1), &|_| ());
         let mut keys = BTreeSet::new();
         for ground in grounds().unwrap() {
             assert!(keys.insert(ground.key.clone()));
@@ -156,7 +172,7 @@ mod tests {
             for policy in &ground.policies {
                 consort_experiment::Contender::new(policy, "linux").unwrap();
             }
-            let few = Ground {
+            let few = UmbrellaCase {
                 alone_s: [0.01; 2],
                 ..ground.clone()
             };
@@ -169,7 +185,7 @@ mod tests {
 
     #[test]
     fn the_best_single_purpose_policy_is_neither_the_system_nor_the_umbrella() {
-        let context = Context::new(1, Scale::Quick, workers(2), &|_| ());
+        let context = ExperimentContext::new(1, Scale::Quick, workers(2), &|_| ());
         let one = judge(grounds().unwrap().remove(0), 2, &context).unwrap();
         let best = one.best();
         assert!(best > 0 && best < one.umbrella());

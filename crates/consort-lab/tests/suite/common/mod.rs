@@ -2,8 +2,8 @@
 
 pub mod headline;
 
-use consort_experiment::{Made, Scale};
-use consort_lab::runner::{Settings, run};
+use consort_experiment::{Scale, SharedResults};
+use consort_lab::runner::{StudySettings, run};
 use consort_lab::simulate::Presets;
 use consort_lab::{FileStudy, Study, StudyOutput, registry};
 use std::collections::BTreeMap;
@@ -13,9 +13,9 @@ use std::sync::{Arc, Mutex};
 
 /// Results that the studies of all tests have made, by number of workers: a test that compares
 /// two numbers of them would else compare a result with itself.
-static MADE: Mutex<BTreeMap<usize, Made>> = Mutex::new(BTreeMap::new());
+static MADE: Mutex<BTreeMap<usize, SharedResults>> = Mutex::new(BTreeMap::new());
 
-fn made(workers: usize) -> Made {
+fn made(workers: usize) -> SharedResults {
     let mut made = MADE.lock().expect("no test fails under the lock");
     made.entry(workers).or_default().clone()
 }
@@ -40,7 +40,7 @@ pub fn output_of_two_runs(id: &str, workers: usize) -> StudyOutput {
 }
 
 fn output_of(study: &dyn Study, workers: usize) -> StudyOutput {
-    let settings = Settings {
+    let settings = StudySettings {
         seed: None,
         scale: Scale::Quick,
         workers: NonZeroUsize::new(workers).expect("there is a worker"),

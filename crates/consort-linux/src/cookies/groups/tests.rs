@@ -29,7 +29,7 @@ impl World {
     }
 }
 
-impl Kernel for FakeKernel {
+impl CoreScheduling for FakeKernel {
     type Keeper = FakeKeeper;
 
     fn cookie(&self, tid: u32) -> Result<u64, Errno> {
@@ -48,7 +48,7 @@ impl Kernel for FakeKernel {
     }
 }
 
-impl Keep for FakeKeeper {
+impl CookieKeeper for FakeKeeper {
     fn id(&self) -> u64 {
         self.0
     }
@@ -69,7 +69,7 @@ struct Books {
     fleeting: RefCell<Option<ThreadId>>,
 }
 
-impl Owner for Books {
+impl CookieJournal for Books {
     fn is_there(&self, thread: ThreadId) -> Option<bool> {
         if self.blind {
             return None;
@@ -90,7 +90,7 @@ impl Owner for Books {
         self.guarded
     }
 
-    fn announce(&mut self, cookie: u64) -> Result<(), String> {
+    fn journal_cookie(&mut self, cookie: u64) -> Result<(), String> {
         if self.full {
             return Err("the disk is full".to_owned());
         }
@@ -136,8 +136,8 @@ impl Scene {
     }
 
     /// One quantum with these groups.
-    fn turn(&mut self, groups: &[&[u32]]) -> Round {
-        let looked = self.cookies.look((1..=8).map(thread));
+    fn turn(&mut self, groups: &[&[u32]]) -> CookieReport {
+        let looked = self.cookies.read_cookies((1..=8).map(thread));
         let groups: Vec<_> = groups.iter().map(|tids| group(tids)).collect();
         self.cookies.share(&looked.own, &groups, &mut self.books)
     }
@@ -220,7 +220,7 @@ fn cookies_that_are_kept_no_more_are_taken_away_and_not_used_again() {
     let mut scene = Scene::new();
     scene.turn(&[&[1, 2]]);
     let inherited = scene.of(1);
-    scene.cookies.keep_none();
+    scene.cookies.end_keepers();
     assert_eq!(scene.turn(&[]).writes, 2);
     scene.set(7, inherited);
     assert_eq!(scene.turn(&[]).writes, 1);
@@ -232,10 +232,13 @@ fn cookies_that_are_kept_no_more_are_taken_away_and_not_used_again() {
 fn somebody_elses_cookie_is_never_touched_and_told_once() {
     let mut scene = Scene::new();
     scene.set(2, 99);
-    let looked = scene.cookies.look((1..=8).map(thread));
+    let looked = scene.cookies.read_cookies((1..=8).map(thread));
     assert_eq!(looked.foreign, [thread(2)]);
     assert!(!looked.own.contains_key(&thread(2)));
-    assert_eq!(scene.cookies.look([thread(2)].into_iter()).foreign, []);
+    assert_eq!(
+        scene.cookies.read_cookies([thread(2)].into_iter()).foreign,
+        []
+    );
     scene.turn(&[&[1, 3]]);
     scene.cookies.clear([thread(2)].into_iter(), &scene.books);
     assert_eq!(scene.of(2), 99);

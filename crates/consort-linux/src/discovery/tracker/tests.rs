@@ -12,8 +12,8 @@ fn tree() -> TempDir {
     dir
 }
 
-fn task(tid: u32, time_ns: u64) -> Task {
-    Task {
+fn task(tid: u32, time_ns: u64) -> TaskRecord {
+    TaskRecord {
         pid: 10,
         tid,
         parent_pid: 10,
@@ -22,10 +22,10 @@ fn task(tid: u32, time_ns: u64) -> Task {
     }
 }
 
-fn batch(records: Vec<Record>) -> Batch {
-    Batch {
+fn batch(records: Vec<PerfRecord>) -> RecordBatch {
+    RecordBatch {
         records,
-        ..Batch::default()
+        ..RecordBatch::default()
     }
 }
 
@@ -53,45 +53,45 @@ fn exited(events: &[ThreadEvent]) -> Vec<u32> {
 #[test]
 fn a_started_thread_appears_and_exits() {
     let dir = tree();
-    let mut discovery = Discovery::new(dir.path(), &[10]).unwrap();
+    let mut discovery = ThreadTracker::new(dir.path(), &[10]).unwrap();
     assert_eq!(
-        appeared(&discovery.apply(&Batch::default())),
+        appeared(&discovery.apply(&RecordBatch::default())),
         [(10, "main")]
     );
     process(dir.path(), 10, 1, &[(11, "odd) name", 4)]);
-    let events = discovery.apply(&batch(vec![Record::Fork(task(11, 5))]));
+    let events = discovery.apply(&batch(vec![PerfRecord::Fork(task(11, 5))]));
     assert_eq!(appeared(&events), [(11, "odd) name")]);
     assert_eq!(discovery.id_of(11).unwrap().start_ticks, 4);
-    let events = discovery.apply(&batch(vec![Record::Exit(task(11, 6))]));
+    let events = discovery.apply(&batch(vec![PerfRecord::Exit(task(11, 6))]));
     assert_eq!(exited(&events), [11]);
-    assert_eq!(discovery.short_lived(), 0);
+    assert_eq!(discovery.short_lived_count(), 0);
 }
 
 #[test]
 fn short_lives_are_counted_and_not_listed() {
     let dir = tree();
-    let mut discovery = Discovery::new(dir.path(), &[10]).unwrap();
-    discovery.apply(&Batch::default());
-    let both = vec![Record::Fork(task(11, 5)), Record::Exit(task(11, 6))];
-    let end_first = vec![Record::Exit(task(12, 9))];
-    let then_begin = vec![Record::Fork(task(12, 8))];
-    let vanished = vec![Record::Fork(task(13, 10))];
+    let mut discovery = ThreadTracker::new(dir.path(), &[10]).unwrap();
+    discovery.apply(&RecordBatch::default());
+    let both = vec![PerfRecord::Fork(task(11, 5)), PerfRecord::Exit(task(11, 6))];
+    let end_first = vec![PerfRecord::Exit(task(12, 9))];
+    let then_begin = vec![PerfRecord::Fork(task(12, 8))];
+    let vanished = vec![PerfRecord::Fork(task(13, 10))];
     for records in [both, end_first, then_begin, vanished] {
         assert_eq!(discovery.apply(&batch(records)), []);
     }
-    assert_eq!(discovery.short_lived(), 3);
+    assert_eq!(discovery.short_lived_count(), 3);
 }
 
 #[test]
 fn lost_records_are_made_good_by_a_scan() {
     let dir = tree();
-    let mut discovery = Discovery::new(dir.path(), &[10]).unwrap();
-    discovery.apply(&Batch::default());
+    let mut discovery = ThreadTracker::new(dir.path(), &[10]).unwrap();
+    discovery.apply(&RecordBatch::default());
     process(dir.path(), 10, 1, &[(11, "a", 4)]);
     process(dir.path(), 20, 10, &[(20, "child", 7)]);
-    let lossy = Batch {
+    let lossy = RecordBatch {
         lost: 1,
-        ..Batch::default()
+        ..RecordBatch::default()
     };
     assert_eq!(
         appeared(&discovery.apply(&lossy)),
@@ -104,23 +104,23 @@ fn lost_records_are_made_good_by_a_scan() {
 #[test]
 fn a_scan_that_is_ahead_of_the_records_counts_nobody_twice() {
     let dir = tree();
-    let mut discovery = Discovery::new(dir.path(), &[10]).unwrap();
+    let mut discovery = ThreadTracker::new(dir.path(), &[10]).unwrap();
     process(dir.path(), 10, 1, &[(11, "a", 4)]);
-    discovery.apply(&Batch::default());
-    let late = vec![Record::Fork(task(11, 5)), Record::Exit(task(11, 6))];
+    discovery.apply(&RecordBatch::default());
+    let late = vec![PerfRecord::Fork(task(11, 5)), PerfRecord::Exit(task(11, 6))];
     let events = discovery.apply(&batch(late));
     assert_eq!((exited(&events), appeared(&events)), (vec![11], vec![]));
-    assert_eq!(discovery.short_lived(), 0);
+    assert_eq!(discovery.short_lived_count(), 0);
 }
 
 #[test]
 fn a_reused_tid_is_another_thread() {
     let dir = tree();
-    let mut discovery = Discovery::new(dir.path(), &[10]).unwrap();
+    let mut discovery = ThreadTracker::new(dir.path(), &[10]).unwrap();
     process(dir.path(), 10, 1, &[(11, "a", 4)]);
-    discovery.apply(&Batch::default());
+    discovery.apply(&RecordBatch::default());
     process(dir.path(), 10, 1, &[(11, "b", 9)]);
-    let events = discovery.apply(&batch(vec![Record::Fork(task(11, 5))]));
+    let events = discovery.apply(&batch(vec![PerfRecord::Fork(task(11, 5))]));
     assert_eq!(
         (exited(&events), appeared(&events)),
         (vec![11], vec![(11, "b")])
@@ -131,10 +131,10 @@ fn a_reused_tid_is_another_thread() {
 #[test]
 fn exec_renames_the_leader_and_ends_the_others() {
     let dir = tree();
-    let mut discovery = Discovery::new(dir.path(), &[10]).unwrap();
+    let mut discovery = ThreadTracker::new(dir.path(), &[10]).unwrap();
     process(dir.path(), 10, 1, &[(11, "a", 4)]);
-    discovery.apply(&Batch::default());
-    let exec = Record::Comm {
+    discovery.apply(&RecordBatch::default());
+    let exec = PerfRecord::Comm {
         pid: 10,
         tid: 10,
         exec: true,
@@ -154,16 +154,16 @@ fn exec_renames_the_leader_and_ends_the_others() {
 #[test]
 fn a_fork_bomb_is_looked_up_in_portions() {
     let dir = tree();
-    let mut discovery = Discovery::new(dir.path(), &[10]).unwrap();
-    discovery.apply(&Batch::default());
+    let mut discovery = ThreadTracker::new(dir.path(), &[10]).unwrap();
+    discovery.apply(&RecordBatch::default());
     let names: Vec<u32> = (100..100 + LOOK_UPS_PER_ROUND as u32 + 5).collect();
     for &tid in &names {
         process(dir.path(), 10, 1, &[(tid, "x", 1)]);
     }
     let forks = names
         .iter()
-        .map(|&tid| Record::Fork(task(tid, 1)))
+        .map(|&tid| PerfRecord::Fork(task(tid, 1)))
         .collect();
     assert_eq!(discovery.apply(&batch(forks)).len(), LOOK_UPS_PER_ROUND);
-    assert_eq!(discovery.apply(&Batch::default()).len(), 5);
+    assert_eq!(discovery.apply(&RecordBatch::default()).len(), 5);
 }

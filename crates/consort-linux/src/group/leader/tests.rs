@@ -1,28 +1,28 @@
 use super::*;
-use crate::group::message::{MAX_LINE_BYTES, Request, line_of};
-use crate::group::{Heard, Member, Open, Place, enter, try_enter};
+use crate::group::message::{MAX_LINE_BYTES, MemberMessage, to_line};
+use crate::group::{GroupMember, GroupPlace, LeaderNews, OpenTerms, enter_group, try_enter_group};
 use proptest::prelude::*;
 use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
-fn terms() -> Terms {
-    Terms {
+fn terms() -> GroupTerms {
+    GroupTerms {
         leader: std::process::id(),
         run: "1-2-0".to_owned(),
         policy: "gang".to_owned(),
         interval_ms: 2_000,
         dry_run: false,
         profile: None,
-        open: Open::default(),
+        open: OpenTerms::default(),
     }
 }
 
 /// Terms of a leader that was asked for nothing.
-fn open_terms() -> Terms {
-    Terms {
+fn open_terms() -> GroupTerms {
+    GroupTerms {
         policy: "auto".to_owned(),
-        open: Open {
+        open: OpenTerms {
             policy: true,
             interval: true,
         },
@@ -42,17 +42,17 @@ impl Scene {
         [self.0.path().to_owned()]
     }
 
-    fn place(&self, demands: &Demands) -> Result<Option<Place>, GroupError> {
-        try_enter(&self.dirs(), &"g".parse().unwrap(), demands)
+    fn place(&self, demands: &Demands) -> Result<Option<GroupPlace>, GroupError> {
+        try_enter_group(&self.dirs(), &"g".parse().unwrap(), demands)
     }
 
     fn leader(&self) -> Leader {
         self.leader_on(terms())
     }
 
-    fn leader_on(&self, terms: Terms) -> Leader {
+    fn leader_on(&self, terms: GroupTerms) -> Leader {
         match self.place(&Demands::default()) {
-            Ok(Some(Place::Leads(candidate))) => candidate.lead(terms).unwrap(),
+            Ok(Some(GroupPlace::Leads(candidate))) => candidate.lead(terms).unwrap(),
             other => panic!("{other:?}"),
         }
     }
@@ -63,35 +63,39 @@ impl Scene {
 }
 
 /// Lets a member enter while the leader attends.
-fn entering(scene: &Scene, leader: &mut Leader, demands: &Demands) -> Result<Place, GroupError> {
+fn entering(
+    scene: &Scene,
+    leader: &mut Leader,
+    demands: &Demands,
+) -> Result<GroupPlace, GroupError> {
     std::thread::scope(|scope| {
         let group = "g".parse().unwrap();
-        let entering = scope.spawn(move || enter(&scene.dirs(), &group, demands));
+        let entering = scope.spawn(move || enter_group(&scene.dirs(), &group, demands));
         while !entering.is_finished() {
-            leader.attend(Instant::now());
+            leader.serve_members(Instant::now());
         }
         entering.join().unwrap()
     })
 }
 
-fn member(scene: &Scene, leader: &mut Leader) -> Member {
+fn member(scene: &Scene, leader: &mut Leader) -> GroupMember {
     match entering(scene, leader, &Demands::default()) {
-        Ok(Place::Follows(member)) => member,
+        Ok(GroupPlace::Follows(member)) => member,
         other => panic!("{other:?}"),
     }
 }
 
 /// Attends until there is something to do.
-fn next(leader: &mut Leader) -> Attended {
+fn next(leader: &mut Leader) -> LeaderTask {
     loop {
-        if let Some(attended) = leader.attend(Instant::now()).pop() {
+        if let Some(attended) = leader.serve_members(Instant::now()).pop() {
             return attended;
         }
     }
 }
 
-fn joining(pid: u32) -> Joining {
-    Joining {
+fn joining(pid: u32) -> JoiningCommand {
+    JoiningCommand {
         pid,
         start_ticks: 5,
         name: "x".to_owned(),
@@ -106,7 +110,7 @@ fn told(leader: &mut Leader, caller: &mut UnixStream) -> String {
     let mut text = Vec::new();
     let mut piece = [0; MAX_LINE_BYTES];
     while text.last() != Some(&b'\n') {
-        leader.attend(Instant::now());
+        leader.serve_members(Instant::now());
         match caller.read(&mut piece) {
             Ok(0) | Err(_) => break,
             Ok(n) => text.extend_from_slice(&piece[..n]),
@@ -123,7 +127,7 @@ fn a_member_joins_hands_its_command_over_wakes_it_and_leaves() {
     assert_eq!(*member.terms(), terms());
     std::thread::scope(|scope| {
         let handing = scope.spawn(|| member.hand_over(joining(77)));
-        let Attended::Asks {
+        let LeaderTask::Asks {
             conversation,
             peer,
             program,
@@ -132,14 +136,14 @@ fn a_member_joins_hands_its_command_over_wakes_it_and_leaves() {
             panic!("no program");
         };
         assert_eq!((peer, program), (std::process::id(), joining(77)));
-        leader.answer(conversation, 77, &Answer::Taken);
+        leader.answer(conversation, 77, &LeaderMessage::Taken);
         assert!(handing.join().unwrap().unwrap());
     });
     assert_eq!(leader.most_programs(), 2);
     member.wake();
-    assert_eq!(next(&mut leader), Attended::Wakes(77));
+    assert_eq!(next(&mut leader), LeaderTask::Wakes(77));
     drop(member);
-    assert_eq!(next(&mut leader), Attended::Leaves(77));
+    assert_eq!(next(&mut leader), LeaderTask::Leaves(77));
     assert_eq!(leader.conversations.len(), 0);
 }
 
@@ -150,10 +154,14 @@ fn a_command_that_cannot_be_managed_is_refused_with_the_reason() {
     let mut member = member(&scene, &mut leader);
     std::thread::scope(|scope| {
         let handing = scope.spawn(|| member.hand_over(joining(77)));
-        let Attended::Asks { conversation, .. } = next(&mut leader) else {
+        let LeaderTask::Asks { conversation, .. } = next(&mut leader) else {
             panic!("no program");
         };
-        leader.answer(conversation, 77, &Answer::Refused("too old".to_owned()));
+        leader.answer(
+            conversation,
+            77,
+            &LeaderMessage::Refused("too old".to_owned()),
+        );
         let error = handing.join().unwrap().unwrap_err();
         assert_eq!(error.to_string(), "group g: too old");
     });
@@ -219,9 +227,9 @@ fn a_leader_that_goes_is_noticed_and_the_next_one_leads() {
     let scene = Scene::new();
     let mut leader = scene.leader();
     let mut member = member(&scene, &mut leader);
-    assert_eq!(member.hear(), Heard::Nothing);
+    assert_eq!(member.poll_news(), LeaderNews::Nothing);
     drop(leader);
-    assert_eq!(member.hear(), Heard::Gone);
+    assert_eq!(member.poll_news(), LeaderNews::Gone);
     scene.leader();
     assert_eq!(std::fs::read_dir(scene.0.path()).unwrap().count(), 0);
 }
@@ -239,7 +247,7 @@ fn nonsense_is_answered_once_and_the_caller_hung_up_on() {
     let scene = Scene::new();
     let mut leader = scene.leader();
     let long = "x".repeat(3 * MAX_LINE_BYTES);
-    let early = line_of(&Request::Wake).unwrap();
+    let early = to_line(&MemberMessage::Wake).unwrap();
     let said: [&[u8]; 5] = [
         b"GET / HTTP/1.0\r\n\r\n",
         b"\n",
@@ -263,10 +271,10 @@ fn a_slow_caller_keeps_nobody_waiting_and_is_hung_up_on() {
     let mut leader = scene.leader();
     let mut slow = scene.caller();
     slow.write_all(b"{\"versi").unwrap();
-    leader.attend(Instant::now());
+    leader.serve_members(Instant::now());
     member(&scene, &mut leader);
     let later = Instant::now() + Duration::from_secs(60);
-    leader.attend(later);
+    leader.serve_members(later);
     assert_eq!(told(&mut leader, &mut slow), "");
 }
 
@@ -275,9 +283,9 @@ fn a_caller_that_says_hello_and_nothing_more_loses_its_place() {
     let scene = Scene::new();
     let mut leader = scene.leader();
     let idle = member(&scene, &mut leader);
-    leader.attend(Instant::now());
+    leader.serve_members(Instant::now());
     assert_eq!(leader.conversations.len(), 1);
-    leader.attend(Instant::now() + Duration::from_secs(60));
+    leader.serve_members(Instant::now() + Duration::from_secs(60));
     assert_eq!(leader.conversations.len(), 0);
     drop(idle);
 }
@@ -289,14 +297,14 @@ fn a_member_whose_command_runs_has_nothing_to_say_and_stays() {
     let mut member = member(&scene, &mut leader);
     std::thread::scope(|scope| {
         let handing = scope.spawn(|| member.hand_over(joining(77)));
-        let Attended::Asks { conversation, .. } = next(&mut leader) else {
+        let LeaderTask::Asks { conversation, .. } = next(&mut leader) else {
             panic!("no program");
         };
-        leader.answer(conversation, 77, &Answer::Taken);
+        leader.answer(conversation, 77, &LeaderMessage::Taken);
         assert!(handing.join().unwrap().unwrap());
     });
-    leader.attend(Instant::now() + Duration::from_secs(6_000));
-    assert_eq!(member.hear(), Heard::Nothing);
+    leader.serve_members(Instant::now() + Duration::from_secs(6_000));
+    assert_eq!(member.poll_news(), LeaderNews::Nothing);
 }
 
 /// Lets a member enter that asks for open terms, and answers it.
@@ -304,17 +312,17 @@ fn proposing(
     scene: &Scene,
     leader: &mut Leader,
     demands: &Demands,
-    answer: impl Fn(&Demands) -> Result<Terms, String>,
-) -> Result<Place, GroupError> {
+    answer: impl Fn(&Demands) -> Result<GroupTerms, String>,
+) -> Result<GroupPlace, GroupError> {
     std::thread::scope(|scope| {
         let group = "g".parse().unwrap();
-        let entering = scope.spawn(move || enter(&scene.dirs(), &group, demands));
+        let entering = scope.spawn(move || enter_group(&scene.dirs(), &group, demands));
         while !entering.is_finished() {
-            leader.attend(Instant::now());
+            leader.serve_members(Instant::now());
             let answer = leader.proposal().map(&answer);
             answer
                 .into_iter()
-                .for_each(|a| leader.settle(a, Instant::now()));
+                .for_each(|a| leader.settle_terms(a, Instant::now()));
         }
         entering.join().unwrap()
     })
@@ -338,11 +346,11 @@ fn open_terms_are_settled_once_and_every_member_is_told() {
         Ok(terms())
     };
     let second = proposing(&scene, &mut leader, &asking_for("gang"), settle);
-    let Ok(Place::Follows(second)) = second else {
+    let Ok(GroupPlace::Follows(second)) = second else {
         panic!("{second:?}");
     };
     assert_eq!(*second.terms(), terms());
-    assert_eq!(first.hear(), Heard::Terms);
+    assert_eq!(first.poll_news(), LeaderNews::Terms);
     assert_eq!(*first.terms(), terms());
     let refused = entering(&scene, &mut leader, &asking_for("fair-com")).unwrap_err();
     assert!(refused.to_string().contains("policy gang"), "{refused}");
@@ -365,19 +373,19 @@ fn a_proposal_ends_with_its_caller_and_others_wait_for_it() {
     let scene = Scene::new();
     let mut leader = scene.leader_on(open_terms());
     let mut caller = scene.caller();
-    let hello = line_of(&Request::Hello(asking_for("gang"))).unwrap();
+    let hello = to_line(&MemberMessage::Hello(asking_for("gang"))).unwrap();
     caller.write_all(&hello).unwrap();
     while leader.proposal().is_none() {
-        leader.attend(Instant::now());
+        leader.serve_members(Instant::now());
     }
     let mut other = scene.caller();
-    let hello = line_of(&Request::Hello(asking_for("fair-com"))).unwrap();
+    let hello = to_line(&MemberMessage::Hello(asking_for("fair-com"))).unwrap();
     other.write_all(&hello).unwrap();
-    leader.attend(Instant::now());
+    leader.serve_members(Instant::now());
     assert_eq!(leader.proposal(), Some(&asking_for("gang")));
     drop(caller);
     while leader.proposal() != Some(&asking_for("fair-com")) {
-        leader.attend(Instant::now());
+        leader.serve_members(Instant::now());
     }
 }
 
@@ -388,12 +396,12 @@ fn terms_that_come_before_an_answer_are_not_taken_for_it() {
     let mut member = member(&scene, &mut leader);
     std::thread::scope(|scope| {
         let handing = scope.spawn(|| member.hand_over(joining(77)));
-        let Attended::Asks { conversation, .. } = next(&mut leader) else {
+        let LeaderTask::Asks { conversation, .. } = next(&mut leader) else {
             panic!("no program");
         };
         (leader.terms, leader.proposal) = (terms(), None);
-        leader.tell_terms();
-        leader.answer(conversation, 77, &Answer::Taken);
+        leader.send_terms();
+        leader.answer(conversation, 77, &LeaderMessage::Taken);
         assert!(handing.join().unwrap().unwrap());
     });
     assert_eq!(*member.terms(), terms());
@@ -406,7 +414,7 @@ fn a_crowd_of_callers_is_refused_beyond_the_limit() {
     let mut callers: Vec<UnixStream> = (0..MOST)
         .map(|_| {
             let caller = scene.caller();
-            leader.attend(Instant::now());
+            leader.serve_members(Instant::now());
             caller
         })
         .collect();
@@ -414,7 +422,7 @@ fn a_crowd_of_callers_is_refused_beyond_the_limit() {
     assert!(answer.contains("64 programs"), "{answer}");
     callers.pop();
     callers.pop();
-    leader.attend(Instant::now());
+    leader.serve_members(Instant::now());
     member(&scene, &mut leader);
 }
 
@@ -430,10 +438,10 @@ proptest! {
         for piece in said {
             // The leader may have hung up already.
             let _ = caller.write_all(&piece);
-            prop_assert_eq!(leader.attend(Instant::now()), []);
+            prop_assert_eq!(leader.serve_members(Instant::now()), []);
         }
         drop(caller);
-        prop_assert_eq!(leader.attend(Instant::now()), []);
+        prop_assert_eq!(leader.serve_members(Instant::now()), []);
         prop_assert_eq!(leader.most_programs(), 1);
     }
 }

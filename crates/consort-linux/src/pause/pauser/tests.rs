@@ -1,7 +1,7 @@
 //! The state machine on made-up processes, with mechanisms that fail when told to.
 
 use super::*;
-use crate::enact::Record;
+use crate::enact::JournalRecord;
 use crate::proc::process;
 use proptest::prelude::*;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -34,16 +34,16 @@ struct Fake {
     held: BTreeSet<u32>,
 }
 
-impl Mechanism for Fake {
-    fn hold(
+impl PauseMechanism for Fake {
+    fn stop_members(
         &mut self,
         journal: &mut dyn PauseJournal,
-        members: &Members,
+        members: &ProgramProcesses,
     ) -> Result<usize, HoldError> {
         let mut taken = 0;
         for &pid in members.keys() {
             let start_ticks = 1;
-            journal.before(&[Record::Paused { pid, start_ticks }])?;
+            journal.record_ahead(&[JournalRecord::Paused { pid, start_ticks }])?;
             let mut world = see(&self.world);
             if let Some(left) = world.takes.get_mut(&self.kind) {
                 let next = left.checked_sub(1);
@@ -61,7 +61,7 @@ impl Mechanism for Fake {
         !world.restless && self.held.is_subset(&world.stopped)
     }
 
-    fn release(&mut self, _: &mut dyn PauseJournal) -> Result<(), String> {
+    fn resume_all(&mut self, _: &mut dyn PauseJournal) -> Result<(), String> {
         let held = &self.held;
         if see(&self.world).sticks {
             return Err("stuck".into());
@@ -70,17 +70,17 @@ impl Mechanism for Fake {
         Ok(())
     }
 
-    fn leave(&mut self, journal: &mut dyn PauseJournal) -> Result<(), String> {
-        self.release(journal)?;
+    fn restore_processes(&mut self, journal: &mut dyn PauseJournal) -> Result<(), String> {
+        self.resume_all(journal)?;
         self.held.clear();
         Ok(())
     }
 
-    fn held(&self) -> usize {
+    fn process_count(&self) -> usize {
         self.held.len()
     }
 
-    fn has_births(&self) -> bool {
+    fn holds_children(&self) -> bool {
         false
     }
 
@@ -92,24 +92,24 @@ impl Mechanism for Fake {
 struct Notes(Shared);
 
 impl PauseJournal for Notes {
-    fn run(&self) -> String {
+    fn journal_run_id(&self) -> String {
         "run".into()
     }
 
-    fn before(&mut self, records: &[Record]) -> Result<(), HoldError> {
+    fn record_ahead(&mut self, records: &[JournalRecord]) -> Result<(), HoldError> {
         let mut world = see(&self.0);
         if world.journal_fails {
             return Err(HoldError::NoGuardian);
         }
         let pids = records.iter().filter_map(|record| match record {
-            Record::Paused { pid, .. } => Some(*pid),
+            JournalRecord::Paused { pid, .. } => Some(*pid),
             _ => None,
         });
         world.journalled.extend(pids);
         Ok(())
     }
 
-    fn after(&mut self, _: &[Record]) {}
+    fn record_undone(&mut self, _: &[JournalRecord]) {}
 }
 
 struct Bench {
@@ -127,14 +127,14 @@ impl Bench {
         let root = tempfile::tempdir().unwrap();
         let world = Shared::default();
         let of_fakes = Arc::clone(&world);
-        let make: Make = Box::new(move |kind, _, _| {
+        let make: MechanismConstructor = Box::new(move |kind, _, _| {
             Box::new(Fake {
                 kind,
                 world: Arc::clone(&of_fakes),
                 held: BTreeSet::new(),
             })
         });
-        let pauser = Pauser::making(root.path(), PauseKind::ALL.to_vec(), make);
+        let pauser = Pauser::with_constructor(root.path(), PauseKind::ALL.to_vec(), make);
         let mut bench = Self {
             root,
             world,
@@ -152,16 +152,17 @@ impl Bench {
         self.processes.insert(pid, program);
     }
 
-    fn pause(&mut self, program: u32) -> Result<Pause, PauseError> {
+    fn pause(&mut self, program: u32) -> Result<PauseOutcome, PauseError> {
         let journal = &mut Notes(Arc::clone(&self.world));
         let pids = BTreeSet::from([program]);
-        self.pauser.pause_with(journal, ProgramId(program), &pids)
+        self.pauser
+            .pause_in_journal(journal, ProgramId(program), &pids)
     }
 
     fn resume(&mut self, program: u32) -> bool {
         let journal = &mut Notes(Arc::clone(&self.world));
         self.pauser
-            .resume_with(journal, ProgramId(program))
+            .resume_in_journal(journal, ProgramId(program))
             .unwrap()
     }
 
@@ -241,7 +242,7 @@ fn program_that_cannot_go_on_is_tried_again() {
     see(&bench.world).sticks = true;
     let id = ProgramId(100);
     let journal = &mut Notes(Arc::clone(&bench.world));
-    let resumed = bench.pauser.resume_with(journal, id);
+    let resumed = bench.pauser.resume_in_journal(journal, id);
     assert!(
         matches!(resumed, Err(PauseError::Stuck { .. })),
         "{resumed:?}"

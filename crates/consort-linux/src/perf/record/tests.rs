@@ -21,7 +21,7 @@ fn trailer() -> Vec<u8> {
 proptest! {
     #[test]
     fn any_bytes_are_parsed_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
-        let _ = Record::parse(&bytes);
+        let _ = PerfRecord::parse(&bytes);
     }
 
     #[test]
@@ -29,9 +29,9 @@ proptest! {
         kind in 0u32..24, misc: u16, body in prop::collection::vec(any::<u8>(), 0..200)
     ) {
         let bytes = record(kind, misc, &body);
-        match Record::parse(&bytes) {
+        match PerfRecord::parse(&bytes) {
             Ok(_) => prop_assert_eq!(record_size(&bytes), Ok(bytes.len())),
-            Err(e) => prop_assert_eq!(e, RecordError::TooShort { kind, size: bytes.len() }),
+            Err(e) => prop_assert_eq!(e, PerfRecordError::TooShort { kind, size: bytes.len() }),
         }
     }
 
@@ -43,8 +43,8 @@ proptest! {
         body.extend(words(&[pu, 0]));
         let stamp = Stamp { pid, tid, time_ns, pu };
         let registers = None;
-        let expect = Record::Sample { ip, arch: None, registers, stamp };
-        prop_assert_eq!(Record::parse(&record(SAMPLE, 2, &body)), Ok(expect));
+        let expect = PerfRecord::Sample { ip, arch: None, registers, stamp };
+        prop_assert_eq!(PerfRecord::parse(&record(SAMPLE, 2, &body)), Ok(expect));
     }
 }
 
@@ -54,8 +54,8 @@ fn with_registers(abi: u64) -> (Option<Arch>, Option<Box<RegisterValues>>) {
     for word in std::iter::once(abi).chain(0..16) {
         body.extend(word.to_ne_bytes());
     }
-    match Record::parse(&record(SAMPLE, 2, &body)) {
-        Ok(Record::Sample {
+    match PerfRecord::parse(&record(SAMPLE, 2, &body)) {
+        Ok(PerfRecord::Sample {
             arch, registers, ..
         }) => (arch, registers),
         other => panic!("not a sample: {other:?}"),
@@ -77,10 +77,10 @@ fn registers_are_put_into_hardware_order() {
 
 #[test]
 fn a_record_without_size_is_refused() {
-    let error = Record::parse(&[0; 64]);
+    let error = PerfRecord::parse(&[0; 64]);
     assert_eq!(
         error,
-        Err(RecordError::BadSize {
+        Err(PerfRecordError::BadSize {
             size: 0,
             available: 64
         })
@@ -91,7 +91,7 @@ fn a_record_without_size_is_refused() {
 fn forks_carry_the_trailer_time() {
     let mut body = words(&[10, 20, 11, 21, 5, 0]);
     body.extend(trailer());
-    let expect = Task {
+    let expect = TaskRecord {
         pid: 10,
         tid: 11,
         parent_pid: 20,
@@ -99,8 +99,8 @@ fn forks_carry_the_trailer_time() {
         time_ns: 77,
     };
     assert_eq!(
-        Record::parse(&record(FORK, 0, &body)),
-        Ok(Record::Fork(expect))
+        PerfRecord::parse(&record(FORK, 0, &body)),
+        Ok(PerfRecord::Fork(expect))
     );
 }
 
@@ -109,7 +109,7 @@ fn names_end_at_their_zero_and_tell_execs() {
     let mut body = words(&[10, 11]);
     body.extend(b"a) b\n\0\0\0");
     body.extend(trailer());
-    let expect = Record::Comm {
+    let expect = PerfRecord::Comm {
         pid: 10,
         tid: 11,
         exec: true,
@@ -117,7 +117,7 @@ fn names_end_at_their_zero_and_tell_execs() {
         time_ns: 77,
     };
     assert_eq!(
-        Record::parse(&record(COMM, MISC_COMM_EXEC, &body)),
+        PerfRecord::parse(&record(COMM, MISC_COMM_EXEC, &body)),
         Ok(expect)
     );
 }
@@ -135,7 +135,7 @@ fn mappings_tell_file_and_place() {
     body.extend(words(&[5, 2]));
     body.extend(b"/bin/x\0\0");
     body.extend(trailer());
-    let Ok(Record::Mmap2(mapping)) = Record::parse(&record(MMAP2, 0, &body)) else {
+    let Ok(PerfRecord::Mmap2(mapping)) = PerfRecord::parse(&record(MMAP2, 0, &body)) else {
         panic!("not a mapping");
     };
     let seen = (mapping.start, mapping.len, mapping.file_offset);

@@ -9,14 +9,14 @@ use std::hash::Hash;
 
 /// A map that forgets entries that are not used.
 #[derive(Debug)]
-pub(crate) struct Generations<K, V> {
+pub(crate) struct GenerationCache<K, V> {
     young: HashMap<K, V>,
     old: HashMap<K, V>,
     /// Largest size of one generation, entries.
     half: usize,
 }
 
-impl<K: Eq + Hash + Clone, V: Clone> Generations<K, V> {
+impl<K: Eq + Hash + Clone, V: Clone> GenerationCache<K, V> {
     /// A cache of at most `max` entries, at least 2.
     pub(crate) fn new(max: usize) -> Self {
         Self {
@@ -65,7 +65,7 @@ mod tests {
         fn it_never_grows_beyond_its_bound_and_never_lies(
             max in 2usize..20, keys in prop::collection::vec(0u8..40, 0..200)
         ) {
-            let mut cache = Generations::new(max);
+            let mut cache = GenerationCache::new(max);
             for key in keys {
                 if let Some(value) = cache.get(&key) {
                     prop_assert_eq!(value, u32::from(key) * 7);
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn what_is_not_wanted_goes_from_both_generations() {
-        let mut cache = Generations::new(8);
+        let mut cache = GenerationCache::new(8);
         (0..7).for_each(|key| cache.put(key, ()));
         cache.retain(|key| key % 2 == 0);
         assert_eq!(cache.len(), 4);
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn what_is_used_stays() {
-        let mut cache = Generations::new(4);
+        let mut cache = GenerationCache::new(4);
         for key in 0..50 {
             cache.put(key, ());
             cache.put(1000, ());

@@ -1,6 +1,6 @@
 //! The executable mappings of one address space.
 
-use crate::perf::record::Mapping;
+use crate::perf::record::MmapRecord;
 use crate::reader::FileRef;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -61,7 +61,7 @@ impl Image {
         }
     }
 
-    pub(crate) fn of_record(mapping: &Mapping) -> Self {
+    pub(crate) fn from_record(mapping: &MmapRecord) -> Self {
         Self {
             start: mapping.start,
             end: mapping.start.saturating_add(mapping.len),

@@ -14,25 +14,25 @@
 //! overwritten in place keeps its inode; code that is rewritten within a round is decoded as it is
 //! at the round's end.
 
+mod file_change_times;
 mod generations;
 mod images;
 mod maps;
 mod pages;
 mod space;
-mod vintage;
 
-use crate::perf::record::{Record, Stamp};
-use crate::reader::{PageOf, Reader};
-use crate::sampling::Batch;
+use crate::perf::record::{PerfRecord, Stamp};
+use crate::reader::{CodeReader, PageAddress};
+use crate::sampling::RecordBatch;
 use consort_isa::Arch;
 use images::{Image, MAX_IMAGES};
-use pages::{Page, Pages};
-use space::Spaces;
+use pages::{CachedPage, PageCache};
+use space::AddressSpaces;
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
-pub(crate) use generations::Generations;
+pub(crate) use generations::GenerationCache;
 #[cfg(test)]
 pub(super) use maps::executable_images;
 pub use space::{CodePlace, SpaceId};
@@ -59,7 +59,7 @@ pub struct CodeAddress {
 
 impl CodeAddress {
     /// The address of a sample.
-    pub(super) fn of(ip: u64, arch: Option<Arch>, stamp: Stamp) -> Self {
+    pub(super) fn from_sample(ip: u64, arch: Option<Arch>, stamp: Stamp) -> Self {
         Self {
             pid: stamp.pid,
             tid: stamp.tid,
@@ -72,7 +72,7 @@ impl CodeAddress {
 
 /// Code around an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Window {
+pub struct CodeWindow {
     /// Instruction set of the code.
     pub arch: Arch,
     /// Address of the first byte.
@@ -85,7 +85,7 @@ pub struct Window {
 
 /// Reason for which there is no code for an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Miss {
+pub enum CodeMiss {
     /// Nothing is known to be mapped there.
     Unmapped,
     /// Something is mapped there, but it cannot be read, or no longer.
@@ -112,9 +112,9 @@ pub struct CodeCounts {
 /// The code of all sampled processes.
 #[derive(Debug)]
 pub struct CodeMap {
-    reader: Reader,
-    spaces: Spaces,
-    pages: Pages,
+    reader: CodeReader,
+    spaces: AddressSpaces,
+    pages: PageCache,
     counts: CodeCounts,
     /// Pages that could not be read from memory in this round.
     unread: HashSet<CodePlace>,
@@ -130,9 +130,9 @@ impl CodeMap {
     /// A map that reads processes below `root` and keeps at most `max_bytes` of pages.
     pub fn new(root: &Path, max_bytes: usize) -> Self {
         Self {
-            reader: Reader::new(root),
-            spaces: Spaces::new(),
-            pages: Pages::new(max_bytes),
+            reader: CodeReader::new(root),
+            spaces: AddressSpaces::new(),
+            pages: PageCache::new(max_bytes),
             counts: CodeCounts::default(),
             unread: HashSet::new(),
             crowded: HashSet::new(),
@@ -142,7 +142,7 @@ impl CodeMap {
 
     /// Begins a round: pages that may change are to be read again, and processes
     /// that become another program within the batch are noted.
-    pub fn begin_round(&mut self, batch: &Batch) {
+    pub fn begin_round(&mut self, batch: &RecordBatch) {
         self.pages.next_round();
         self.unread.clear();
         self.spaces.begin_round(batch);
@@ -164,16 +164,16 @@ impl CodeMap {
                 if seen.insert(place) && self.pages.get(place).is_none() {
                     let (pid, tid) = (at.pid, at.tid);
                     places.push(place);
-                    wanted.push(PageOf { pid, tid, start });
+                    wanted.push(PageAddress { pid, tid, start });
                 }
             }
         }
-        let read = self.reader.memory(&wanted, self.pages.page_bytes());
+        let read = self.reader.read_pages(&wanted, self.pages.page_bytes());
         for ((place, page), bytes) in places.into_iter().zip(wanted).zip(read) {
             match bytes {
                 Some(bytes) => {
                     self.counts.from_memory += 1;
-                    let images = &self.spaces.of(page.pid, &mut self.reader).images;
+                    let images = &self.spaces.space_mut(page.pid, &mut self.reader).images;
                     let page = to_page(bytes, images.at(page.start));
                     self.pages.put(place, page);
                 }
@@ -193,27 +193,27 @@ impl CodeMap {
 
     /// Forgets the pages of spaces that are gone; returns those that are still there.
     pub fn sweep(&mut self) -> HashSet<SpaceId> {
-        let living = self.spaces.living();
-        self.pages.keep(&living);
+        let living = self.spaces.living_spaces();
+        self.pages.retain_spaces(&living);
         living
     }
 
     /// Takes a record in; to be called in order of time.
-    pub fn take(&mut self, record: &Record) {
+    pub fn apply_record(&mut self, record: &PerfRecord) {
         match record {
-            Record::Fork(task) if task.pid == task.tid => {
-                self.reader.fork(task.parent_pid, task.pid);
-                self.spaces.fork(task.parent_pid, task.pid);
+            PerfRecord::Fork(task) if task.pid == task.tid => {
+                self.reader.note_fork(task.parent_pid, task.pid);
+                self.spaces.note_fork(task.parent_pid, task.pid);
             }
-            Record::Exit(task) if task.pid == task.tid => {
-                self.reader.end(task.pid);
-                self.spaces.end(task.pid);
+            PerfRecord::Exit(task) if task.pid == task.tid => {
+                self.reader.note_exit(task.pid);
+                self.spaces.note_exit(task.pid);
             }
-            Record::Comm {
+            PerfRecord::Comm {
                 pid, exec: true, ..
-            } => self.spaces.exec(*pid),
-            Record::Mmap2(mapping) => {
-                self.spaces.take(mapping, &mut self.reader);
+            } => self.spaces.note_exec(*pid),
+            PerfRecord::Mmap2(mapping) => {
+                self.spaces.apply_mapping(mapping, &mut self.reader);
                 self.warn_if_crowded(mapping.pid);
             }
             _ => {}
@@ -227,7 +227,11 @@ impl CodeMap {
     }
 
     fn warn_if_crowded(&mut self, pid: u32) {
-        let is_partial = self.spaces.of(pid, &mut self.reader).images.is_partial;
+        let is_partial = self
+            .spaces
+            .space_mut(pid, &mut self.reader)
+            .images
+            .is_partial;
         if is_partial && self.crowded.len() < MAX_CROWDED && self.crowded.insert(pid) {
             self.warnings.push(format!(
                 "process {pid} maps files as code in more than {MAX_IMAGES} places: code in others \
@@ -240,12 +244,12 @@ impl CodeMap {
     ///
     /// # Errors
     /// When nothing is mapped there, it cannot be read, or its instruction set cannot be decoded.
-    pub fn window(&mut self, at: CodeAddress) -> Result<Window, Miss> {
+    pub fn window(&mut self, at: CodeAddress) -> Result<CodeWindow, CodeMiss> {
         let window = self.read_window(at);
         match window {
-            Err(Miss::Unmapped) => self.counts.unmapped += 1,
-            Err(Miss::Unreadable) => self.counts.unreadable += 1,
-            Err(Miss::ForeignArch) => self.counts.foreign_arch += 1,
+            Err(CodeMiss::Unmapped) => self.counts.unmapped += 1,
+            Err(CodeMiss::Unreadable) => self.counts.unreadable += 1,
+            Err(CodeMiss::ForeignArch) => self.counts.foreign_arch += 1,
             Ok(_) => {}
         }
         window
@@ -256,10 +260,10 @@ impl CodeMap {
         self.counts
     }
 
-    fn read_window(&mut self, at: CodeAddress) -> Result<Window, Miss> {
-        let arch = at.arch.ok_or(Miss::ForeignArch)?;
+    fn read_window(&mut self, at: CodeAddress) -> Result<CodeWindow, CodeMiss> {
+        let arch = at.arch.ok_or(CodeMiss::ForeignArch)?;
         let own = self.page(at, at.ip)?;
-        let mut window = Window {
+        let mut window = CodeWindow {
             arch,
             base: at.ip.saturating_sub(BEFORE_BYTES).max(own.start),
             bytes: Vec::with_capacity((BEFORE_BYTES + FROM_BYTES) as usize),
@@ -277,30 +281,30 @@ impl CodeMap {
     }
 
     /// The page that ends at `start`, if the window needs it and it can be read.
-    fn page_before(&mut self, at: CodeAddress, start: u64) -> Option<Mapped> {
+    fn page_before(&mut self, at: CodeAddress, start: u64) -> Option<MappedPage> {
         let wanted = at.ip.saturating_sub(BEFORE_BYTES);
         let page = (wanted < start).then(|| self.page(at, wanted).ok())??;
         (page.end() == start).then_some(page)
     }
 
     /// The page that begins at `end`, if the window needs it and it can be read.
-    fn page_behind(&mut self, at: CodeAddress, end: u64) -> Option<Mapped> {
+    fn page_behind(&mut self, at: CodeAddress, end: u64) -> Option<MappedPage> {
         let wanted = at.ip.saturating_add(FROM_BYTES);
         let page = (wanted > end).then(|| self.page(at, end).ok())??;
         (page.start == end).then_some(page)
     }
 
-    fn page(&mut self, at: CodeAddress, address: u64) -> Result<Mapped, Miss> {
+    fn page(&mut self, at: CodeAddress, address: u64) -> Result<MappedPage, CodeMiss> {
         let start = self.pages.start_of(address);
         let place = self.spaces.place_of(at.pid, start, &mut self.reader);
         if let Some(page) = self.pages.get(place) {
-            return Ok(Mapped { start, page });
+            return Ok(MappedPage { start, page });
         }
-        let images = &self.spaces.of(at.pid, &mut self.reader).images;
+        let images = &self.spaces.space_mut(at.pid, &mut self.reader).images;
         let image = images.at(address).cloned();
         let bytes = self.read_page(at, start, place, image.as_ref())?;
         let page = self.pages.put(place, to_page(bytes, image.as_ref()));
-        Ok(Mapped { start, page })
+        Ok(MappedPage { start, page })
     }
 
     /// Reads a page from memory, or from the file behind it.
@@ -310,33 +314,37 @@ impl CodeMap {
         start: u64,
         place: CodePlace,
         image: Option<&Image>,
-    ) -> Result<Vec<u8>, Miss> {
+    ) -> Result<Vec<u8>, CodeMiss> {
         let len = self.pages.page_bytes();
         // The memory of another program would mislead.
         let is_replaced = self.spaces.is_replaced_since(at.pid, at.time_ns);
         if !is_replaced && !self.unread.contains(&place) {
             let (pid, tid) = (at.pid, at.tid);
-            let read = self.reader.memory(&[PageOf { pid, tid, start }], len);
+            let read = self
+                .reader
+                .read_pages(&[PageAddress { pid, tid, start }], len);
             if let Some(bytes) = read.into_iter().next().flatten() {
                 self.counts.from_memory += 1;
                 return Ok(bytes);
             }
             self.unread.insert(place);
         }
-        let image = image.ok_or(Miss::Unmapped)?;
+        let image = image.ok_or(CodeMiss::Unmapped)?;
         let offset = start.checked_sub(image.start);
-        let offset = offset.filter(|_| image.is_file()).ok_or(Miss::Unreadable)?;
+        let offset = offset
+            .filter(|_| image.is_file())
+            .ok_or(CodeMiss::Unreadable)?;
         let offset = image.file_offset.saturating_add(offset);
         let file = image.file_ref(self.spaces.ancestry(at.pid));
-        let bytes = self.reader.code(at.pid, file, offset, len);
-        let bytes = bytes.ok_or(Miss::Unreadable)?;
+        let bytes = self.reader.read_code(at.pid, file, offset, len);
+        let bytes = bytes.ok_or(CodeMiss::Unreadable)?;
         self.counts.from_file += 1;
         Ok(bytes)
     }
 }
 
-fn to_page(bytes: Vec<u8>, image: Option<&Image>) -> Page {
-    Page {
+fn to_page(bytes: Vec<u8>, image: Option<&Image>) -> CachedPage {
+    CachedPage {
         bytes: bytes.into(),
         // Without a known mapping the code may change at any time.
         changeable: image.is_none_or(Image::is_changeable),
@@ -344,21 +352,21 @@ fn to_page(bytes: Vec<u8>, image: Option<&Image>) -> Page {
 }
 
 /// A page at an address of a process.
-struct Mapped {
+struct MappedPage {
     start: u64,
-    page: Arc<Page>,
+    page: Arc<CachedPage>,
 }
 
-impl Mapped {
+impl MappedPage {
     fn end(&self) -> u64 {
         self.start.saturating_add(self.page.bytes.len() as u64)
     }
 }
 
-impl Window {
+impl CodeWindow {
     /// Adds what is wanted of the page that begins where the window ends: from its base on, and up
     /// to `FROM_BYTES` from `ip` on.
-    fn extend(&mut self, mapped: &Mapped, ip: u64) {
+    fn extend(&mut self, mapped: &MappedPage, ip: u64) {
         let bytes = &mapped.page.bytes;
         let index_of = |address: u64| {
             let index = address.saturating_sub(mapped.start);

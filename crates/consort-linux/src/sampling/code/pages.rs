@@ -1,6 +1,6 @@
 //! Pages of code, kept after they were read.
 
-use super::generations::Generations;
+use super::generations::GenerationCache;
 use super::space::{CodePlace, SpaceId};
 use crate::perf::page_bytes;
 use std::collections::HashSet;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// One page of code.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Page {
+pub(super) struct CachedPage {
     pub(super) bytes: Box<[u8]>,
     /// True if the page is to be read again in the next round.
     pub(super) changeable: bool,
@@ -16,17 +16,17 @@ pub(super) struct Page {
 
 /// Pages by place, bounded: those of a file are the same for all processes that have mapped it.
 #[derive(Debug)]
-pub(super) struct Pages {
-    pages: Generations<CodePlace, (Arc<Page>, u64)>,
+pub(super) struct PageCache {
+    pages: GenerationCache<CodePlace, (Arc<CachedPage>, u64)>,
     page_bytes: usize,
     round: u64,
 }
 
-impl Pages {
+impl PageCache {
     pub(super) fn new(max_bytes: usize) -> Self {
         let page_bytes = page_bytes();
         Self {
-            pages: Generations::new(max_bytes / page_bytes),
+            pages: GenerationCache::new(max_bytes / page_bytes),
             page_bytes,
             round: 0,
         }
@@ -46,17 +46,17 @@ impl Pages {
     }
 
     /// The page that begins at a place, unless it may have changed since it was read.
-    pub(super) fn get(&mut self, start: CodePlace) -> Option<Arc<Page>> {
+    pub(super) fn get(&mut self, start: CodePlace) -> Option<Arc<CachedPage>> {
         let (page, round) = self.pages.get(&start)?;
         (!page.changeable || round == self.round).then_some(page)
     }
 
     /// Drops the pages of all spaces but these.
-    pub(super) fn keep(&mut self, spaces: &HashSet<SpaceId>) {
+    pub(super) fn retain_spaces(&mut self, spaces: &HashSet<SpaceId>) {
         self.pages.retain(|place| spaces.contains(&place.space));
     }
 
-    pub(super) fn put(&mut self, start: CodePlace, page: Page) -> Arc<Page> {
+    pub(super) fn put(&mut self, start: CodePlace, page: CachedPage) -> Arc<CachedPage> {
         let page = Arc::new(page);
         self.pages.put(start, (page.clone(), self.round));
         page
@@ -75,9 +75,9 @@ mod tests {
     #[test]
     fn changeable_pages_live_for_one_round() {
         for changeable in [false, true] {
-            let mut pages = Pages::new(1 << 20);
+            let mut pages = PageCache::new(1 << 20);
             let bytes = vec![0; pages.page_bytes].into();
-            pages.put(START, Page { bytes, changeable });
+            pages.put(START, CachedPage { bytes, changeable });
             assert!(pages.get(START).is_some());
             pages.next_round();
             assert_eq!(pages.get(START).is_none(), changeable);

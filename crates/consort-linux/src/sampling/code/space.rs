@@ -1,11 +1,11 @@
 //! Address spaces: a process id stands for a new one after each `exec`.
 
+use super::file_change_times::FileChangeTimes;
 use super::images::{FileId, Image, Images};
 use super::maps::executable_images;
-use super::vintage::Vintages;
-use crate::perf::record::{Mapping, Record};
-use crate::reader::Reader;
-use crate::sampling::Batch;
+use crate::perf::record::{MmapRecord, PerfRecord};
+use crate::reader::CodeReader;
+use crate::sampling::RecordBatch;
 use std::collections::{HashMap, HashSet};
 
 /// A name for one address space; never used again.
@@ -33,11 +33,11 @@ const MAX_PARENTS: usize = 16_384;
 
 /// One address space.
 #[derive(Clone, Debug)]
-pub(super) struct Space {
+pub(super) struct AddressSpace {
     pub(super) id: SpaceId,
     pub(super) images: Images,
     /// A list of its mappings that was asked for.
-    awaits: Awaits,
+    awaits: AwaitedList,
     /// Round before which no list of its mappings is asked for again.
     next_list: u64,
     /// The round in which the process ended.
@@ -46,7 +46,7 @@ pub(super) struct Space {
 
 /// Purpose of a list of mappings that has been asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Awaits {
+enum AwaitedList {
     Nothing,
     /// The mappings that were there before the first record.
     Earlier,
@@ -65,26 +65,26 @@ const ROUNDS_AFTER_END: u64 = 3;
 
 /// The address space of each process.
 #[derive(Debug)]
-pub(super) struct Spaces {
-    by_pid: HashMap<u32, Space>,
+pub(super) struct AddressSpaces {
+    by_pid: HashMap<u32, AddressSpace>,
     /// The process that started each one.
     parents: HashMap<u32, u32>,
     /// Space of each file, and its number, which gives its addresses.
     files: HashMap<FileId, (SpaceId, u64)>,
-    vintages: Vintages,
+    vintages: FileChangeTimes,
     /// Time, ns, at which processes became other programs in this round.
     replaced_ns: HashMap<u32, u64>,
     next_id: u64,
     round: u64,
 }
 
-impl Spaces {
+impl AddressSpaces {
     pub(super) fn new() -> Self {
         Self {
             by_pid: HashMap::new(),
             parents: HashMap::new(),
             files: HashMap::new(),
-            vintages: Vintages::default(),
+            vintages: FileChangeTimes::default(),
             replaced_ns: HashMap::new(),
             next_id: 0,
             round: 0,
@@ -93,7 +93,7 @@ impl Spaces {
 
     /// Notes the processes that become other programs within the batch, and forgets those that have
     /// ended. After lost records nothing known is sure.
-    pub(super) fn begin_round(&mut self, batch: &Batch) {
+    pub(super) fn begin_round(&mut self, batch: &RecordBatch) {
         self.round += 1;
         self.vintages.begin_round();
         let round = self.round;
@@ -106,7 +106,7 @@ impl Spaces {
         if batch.lost > 0 {
             self.by_pid.retain(|_, space| space.ended.is_some());
         }
-        self.replaced_ns = batch.records.iter().filter_map(replaced).collect();
+        self.replaced_ns = batch.records.iter().filter_map(replaced_process).collect();
     }
 
     /// Returns true if the process became another program after `time_ns`, so that its memory is
@@ -117,20 +117,20 @@ impl Spaces {
     }
 
     /// The space of a process; a list of the mappings of one that was not known is asked for.
-    pub(super) fn of(&mut self, pid: u32, reader: &mut Reader) -> &mut Space {
+    pub(super) fn space_mut(&mut self, pid: u32, reader: &mut CodeReader) -> &mut AddressSpace {
         if !self.by_pid.contains_key(&pid) {
-            self.begin(pid, Images::default());
-            self.ask_for_list(pid, Awaits::Earlier, reader);
+            self.begin_space(pid, Images::default());
+            self.request_list(pid, AwaitedList::Earlier, reader);
         }
         self.by_pid.get_mut(&pid).expect("it was put in just now")
     }
 
-    fn ask_for_list(&mut self, pid: u32, awaits: Awaits, reader: &mut Reader) {
+    fn request_list(&mut self, pid: u32, awaits: AwaitedList, reader: &mut CodeReader) {
         if let Some(space) = self.by_pid.get_mut(&pid) {
             space.awaits = awaits;
             space.next_list = self.round + ROUNDS_BETWEEN_LISTS;
         }
-        if let Some(list) = reader.list(pid) {
+        if let Some(list) = reader.request_mappings(pid) {
             self.take_list(pid, &list);
         }
     }
@@ -141,12 +141,12 @@ impl Spaces {
         let Some(space) = self.by_pid.get_mut(&pid) else {
             return;
         };
-        let awaited = std::mem::replace(&mut space.awaits, Awaits::Nothing);
-        if awaited == Awaits::Nothing || list.is_empty() {
+        let awaited = std::mem::replace(&mut space.awaits, AwaitedList::Nothing);
+        if awaited == AwaitedList::Nothing || list.is_empty() {
             return;
         }
         let mut images: Images = executable_images(list).collect();
-        if awaited == Awaits::Earlier {
+        if awaited == AwaitedList::Earlier {
             images.cover_with(&space.images);
         }
         space.images = images;
@@ -154,9 +154,14 @@ impl Spaces {
 
     /// The place of an address of a process, which is the same for all processes that have mapped a
     /// file.
-    pub(super) fn place_of(&mut self, pid: u32, address: u64, reader: &mut Reader) -> CodePlace {
+    pub(super) fn place_of(
+        &mut self,
+        pid: u32,
+        address: u64,
+        reader: &mut CodeReader,
+    ) -> CodePlace {
         let own = CodePlace {
-            space: self.of(pid, reader).id,
+            space: self.space_mut(pid, reader).id,
             address,
         };
         let Some(image) = self.by_pid[&pid].images.at(address) else {
@@ -166,7 +171,7 @@ impl Spaces {
             let ancestry = self.ancestry(pid);
             let space = self.by_pid.get_mut(&pid);
             if let Some(image) = space.and_then(|space| space.images.at_mut(address)) {
-                self.vintages.settle(image, &ancestry, reader);
+                self.vintages.settle_generation(image, &ancestry, reader);
             }
         }
         let Some(image) = self.by_pid[&pid].images.at(address) else {
@@ -201,28 +206,28 @@ impl Spaces {
     }
 
     /// The spaces that processes or files still have.
-    pub(super) fn living(&self) -> HashSet<SpaceId> {
+    pub(super) fn living_spaces(&self) -> HashSet<SpaceId> {
         let of_processes = self.by_pid.values().map(|space| space.id);
         let of_files = self.files.values().map(|&(space, _)| space);
         of_processes.chain(of_files).collect()
     }
 
-    pub(super) fn fork(&mut self, parent: u32, pid: u32) {
+    pub(super) fn note_fork(&mut self, parent: u32, pid: u32) {
         self.parents.insert(pid, parent);
         // A parent that was never seen: its child's own mappings show as much.
         if let Some(space) = self.by_pid.get(&parent) {
             let images = space.images.clone();
-            self.begin(pid, images);
+            self.begin_space(pid, images);
         } else {
             self.by_pid.remove(&pid);
         }
     }
 
-    pub(super) fn exec(&mut self, pid: u32) {
-        self.begin(pid, Images::default());
+    pub(super) fn note_exec(&mut self, pid: u32) {
+        self.begin_space(pid, Images::default());
     }
 
-    pub(super) fn end(&mut self, pid: u32) {
+    pub(super) fn note_exit(&mut self, pid: u32) {
         if let Some(space) = self.by_pid.get_mut(&pid) {
             space.ended = Some(self.round);
         }
@@ -231,32 +236,32 @@ impl Spaces {
     /// Maps what a record shows. Where it covers code that was held to be fixed, no code read so far
     /// is sure any more, and the space gets another name. Where there are too many mappings, those
     /// that no longer exist are forgotten.
-    pub(super) fn take(&mut self, mapping: &Mapping, reader: &mut Reader) {
-        let image = Image::of_record(mapping);
-        let images = &self.of(mapping.pid, reader).images;
+    pub(super) fn apply_mapping(&mut self, mapping: &MmapRecord, reader: &mut CodeReader) {
+        let image = Image::from_record(mapping);
+        let images = &self.space_mut(mapping.pid, reader).images;
         let covers_fixed = images.has_fixed_in(image.start..image.end);
         if covers_fixed {
             self.next_id += 1;
         }
         let newest = SpaceId(self.next_id);
         let round = self.round;
-        let space = self.of(mapping.pid, reader);
+        let space = self.space_mut(mapping.pid, reader);
         if covers_fixed {
             space.id = newest;
         }
         space.images.insert(image);
-        let is_due = space.awaits == Awaits::Nothing && round >= space.next_list;
+        let is_due = space.awaits == AwaitedList::Nothing && round >= space.next_list;
         if space.images.is_partial && is_due {
-            self.ask_for_list(mapping.pid, Awaits::All, reader);
+            self.request_list(mapping.pid, AwaitedList::All, reader);
         }
     }
 
-    fn begin(&mut self, pid: u32, images: Images) {
+    fn begin_space(&mut self, pid: u32, images: Images) {
         self.next_id += 1;
-        let space = Space {
+        let space = AddressSpace {
             id: SpaceId(self.next_id),
             images,
-            awaits: Awaits::Nothing,
+            awaits: AwaitedList::Nothing,
             next_list: 0,
             ended: None,
         };
@@ -265,15 +270,15 @@ impl Spaces {
 }
 
 /// The process that becomes another program by this record, and the time, ns.
-fn replaced(record: &Record) -> Option<(u32, u64)> {
+fn replaced_process(record: &PerfRecord) -> Option<(u32, u64)> {
     match record {
-        Record::Comm {
+        PerfRecord::Comm {
             pid,
             exec: true,
             time_ns,
             ..
         } => Some((*pid, *time_ns)),
-        Record::Fork(task) if task.pid == task.tid => Some((task.pid, task.time_ns)),
+        PerfRecord::Fork(task) if task.pid == task.tid => Some((task.pid, task.time_ns)),
         _ => None,
     }
 }

@@ -14,12 +14,12 @@ mod names;
 mod ratings;
 mod sources;
 
-use super::caches::Cache;
-use super::notes::Notes;
+use super::caches::DiscoveredCache;
+use super::notes::DiscoveryNotes;
 use consort_core::PuSet;
 use consort_core::topology::CoreType;
-use names::{by_pmu, by_size};
-use ratings::{Cores, Families, middle};
+use names::{names_by_pmu, names_by_size};
+use ratings::{CoreFamilies, RatedCores, upper_median};
 use sources::{numbers, pmu_devices};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,7 +39,7 @@ pub(crate) struct CoreTypes {
 }
 
 /// One source's view: the kind of each core, and the numbers behind it if it has any.
-struct View {
+struct SourceView {
     source: CoreTypeSource,
     kinds: Vec<usize>,
     values: Option<Vec<u64>>,
@@ -49,23 +49,23 @@ struct View {
 pub(crate) fn core_types(
     root: &Path,
     cores: &[PuSet],
-    caches: &[Cache],
-    notes: &mut Notes,
+    caches: &[DiscoveredCache],
+    notes: &mut DiscoveryNotes,
 ) -> CoreTypes {
     let views = views(root, cores, caches, notes);
-    let chosen = chosen(&views, cores.len());
+    let chosen = choose_sources(&views, cores.len());
     let Some(last) = chosen.last() else {
-        return uniform(cores.len());
+        return uniform_types(cores.len());
     };
     let until = views.iter().position(|v| v.source == *last).unwrap_or(0);
     let classes = classes(&views[..=until], cores.len());
     CoreTypes {
         sources: chosen,
-        ..ranked(&views, &classes, notes)
+        ..rank_types(&views, &classes, notes)
     }
 }
 
-fn uniform(cores: usize) -> CoreTypes {
+fn uniform_types(cores: usize) -> CoreTypes {
     CoreTypes {
         types: vec![CoreType::uniform()],
         of_core: vec![0; cores],
@@ -73,17 +73,22 @@ fn uniform(cores: usize) -> CoreTypes {
     }
 }
 
-fn views(root: &Path, cores: &[PuSet], caches: &[Cache], notes: &mut Notes) -> Vec<View> {
+fn views(
+    root: &Path,
+    cores: &[PuSet],
+    caches: &[DiscoveredCache],
+    notes: &mut DiscoveryNotes,
+) -> Vec<SourceView> {
     let mut views = Vec::new();
     let pmus = pmu_devices(root, cores);
     if let Some(kinds) = &pmus {
-        views.push(View {
+        views.push(SourceView {
             source: CoreTypeSource::PmuDevices,
             kinds: kinds.clone(),
             values: None,
         });
     }
-    let checked = Cores::new(cores, caches);
+    let checked = RatedCores::new(cores, caches);
     let mut families = pmus.clone().unwrap_or_else(|| vec![0; cores.len()]);
     let are_ordered = pmus.is_some();
     let numbers = |file: &str| numbers(root, cores, file);
@@ -104,34 +109,34 @@ fn views(root: &Path, cores: &[PuSet], caches: &[Cache], notes: &mut Notes) -> V
     for (source, ratings) in ratings {
         let is_kernels = source == CoreTypeSource::CpuCapacity && !are_ordered;
         let found = ratings.iter().enumerate().filter_map(|(i, rated)| {
-            let mut own = Notes::default();
+            let mut own = DiscoveryNotes::default();
             let values = if is_kernels {
                 rated.iter().copied().collect::<Option<Vec<u64>>>()?
             } else {
-                let families = Families {
+                let families = CoreFamilies {
                     of_core: &families,
                     are_ordered,
                 };
                 let others = ratings.iter().enumerate().find(|(other, _)| *other != i);
                 let also = others.map_or(&[][..], |(_, also)| also);
-                checked.mend(&source.to_string(), rated, also, &families, &mut own)?
+                checked.repair_ratings(&source.to_string(), rated, also, &families, &mut own)?
             };
             Some((gaps::kinds(&values), values, own))
         });
         // The second kind of rating counts if the first is missing, or sees one type only.
         let mut found: Vec<_> = found.collect();
-        found.sort_by_key(|(kinds, ..)| distinct(kinds) < 2);
+        found.sort_by_key(|(kinds, ..)| count_distinct(kinds) < 2);
         let Some((kinds, values, own)) = found.into_iter().next() else {
             continue;
         };
-        let is_told = distinct(&classes(&views, cores.len())) > 1;
+        let is_told = count_distinct(&classes(&views, cores.len())) > 1;
         if source != CoreTypeSource::MaxFrequency || !is_told {
             notes.extend(own);
         }
         if is_kernels {
             families.clone_from(&kinds);
         }
-        views.push(View {
+        views.push(SourceView {
             source,
             kinds,
             values: Some(values),
@@ -141,12 +146,12 @@ fn views(root: &Path, cores: &[PuSet], caches: &[Cache], notes: &mut Notes) -> V
 }
 
 /// The sources that tell cores apart which the sources before them do not.
-fn chosen(views: &[View], cores: usize) -> Vec<CoreTypeSource> {
+fn choose_sources(views: &[SourceView], cores: usize) -> Vec<CoreTypeSource> {
     let mut chosen = Vec::new();
     for (i, view) in views.iter().enumerate() {
         let hint_not_wanted = view.source == CoreTypeSource::MaxFrequency && !chosen.is_empty();
-        let before = distinct(&classes(&views[..i], cores));
-        if !hint_not_wanted && distinct(&classes(&views[..=i], cores)) > before {
+        let before = count_distinct(&classes(&views[..i], cores));
+        if !hint_not_wanted && count_distinct(&classes(&views[..=i], cores)) > before {
             chosen.push(view.source);
         }
     }
@@ -154,29 +159,35 @@ fn chosen(views: &[View], cores: usize) -> Vec<CoreTypeSource> {
 }
 
 /// For each core, the kinds that all the views give it.
-fn classes(views: &[View], cores: usize) -> Vec<Vec<usize>> {
+fn classes(views: &[SourceView], cores: usize) -> Vec<Vec<usize>> {
     let class = |core: usize| views.iter().map(|v| v.kinds[core]).collect();
     (0..cores).map(class).collect()
 }
 
-fn distinct<T: Ord>(values: &[T]) -> usize {
+fn count_distinct<T: Ord>(values: &[T]) -> usize {
     values.iter().collect::<BTreeSet<_>>().len()
 }
 
 /// Makes types of classes: their capacities, their order, their names.
-fn ranked(views: &[View], classes: &[Vec<usize>], notes: &mut Notes) -> CoreTypes {
+fn rank_types(
+    views: &[SourceView],
+    classes: &[Vec<usize>],
+    notes: &mut DiscoveryNotes,
+) -> CoreTypes {
     let values = capacity_values(views, classes.len(), notes);
     let by_pmu = views
         .first()
         .is_some_and(|v| v.source == CoreTypeSource::PmuDevices);
-    let mut order = strongest_first(classes, &values, by_pmu);
+    let mut order = sort_by_strength(classes, &values, by_pmu);
     if !order.is_sorted_by_key(|(_, value)| Reverse(*value)) {
         notes.add("the ratings of the core types contradict the PMU devices; assumed equal");
         order.iter_mut().for_each(|(_, value)| *value = 1024);
     }
     let position = |class: &Vec<usize>| order.iter().position(|(c, _)| *c == class).unwrap_or(0);
     let largest = order.first().map_or(1, |&(_, value)| value.max(1));
-    let capacities = order.iter().map(|&(_, value)| relative(value, largest));
+    let capacities = order
+        .iter()
+        .map(|&(_, value)| relative_capacity(value, largest));
     let types = names(views, &order).into_iter().zip(capacities);
     CoreTypes {
         of_core: classes.iter().map(position).collect(),
@@ -193,7 +204,7 @@ fn ranked(views: &[View], classes: &[Vec<usize>], notes: &mut Notes) -> CoreType
 
 /// Each class with the value in the middle of its cores', best class first. The order of the PMU
 /// devices outranks the values.
-fn strongest_first<'a>(
+fn sort_by_strength<'a>(
     classes: &'a [Vec<usize>],
     values: &[u64],
     by_pmu: bool,
@@ -202,8 +213,9 @@ fn strongest_first<'a>(
     for (class, &value) in classes.iter().zip(values) {
         members.entry(class).or_default().push(value);
     }
-    let value =
-        |(class, mut values): (&'a Vec<usize>, Vec<u64>)| (class, middle(&mut values).unwrap_or(0));
+    let value = |(class, mut values): (&'a Vec<usize>, Vec<u64>)| {
+        (class, upper_median(&mut values).unwrap_or(0))
+    };
     let mut order: Vec<(&Vec<usize>, u64)> = members.into_iter().map(value).collect();
     let device = |class: &Vec<usize>| class.first().filter(|_| by_pmu).copied();
     order.sort_by_key(|&(class, value)| (device(class), Reverse(value), class));
@@ -211,17 +223,17 @@ fn strongest_first<'a>(
 }
 
 /// Names of the types, strongest first: by PMU device where those tell types apart, else by size.
-fn names(views: &[View], order: &[(&Vec<usize>, u64)]) -> Vec<String> {
+fn names(views: &[SourceView], order: &[(&Vec<usize>, u64)]) -> Vec<String> {
     let first_view = views.first().map(|view| view.source);
     let devices: Vec<usize> = order.iter().map(|(class, _)| class[0]).collect();
     match first_view {
-        Some(CoreTypeSource::PmuDevices) if distinct(&devices) > 1 => by_pmu(&devices),
-        _ => by_size(order.len()),
+        Some(CoreTypeSource::PmuDevices) if count_distinct(&devices) > 1 => names_by_pmu(&devices),
+        _ => names_by_size(order.len()),
     }
 }
 
 /// `value` of `largest` as a capacity, at least 1.
-fn relative(value: u64, largest: u64) -> u32 {
+fn relative_capacity(value: u64, largest: u64) -> u32 {
     let (value, largest) = (u128::from(value), u128::from(largest));
     let rounded = (value * 1024 + largest / 2) / largest;
     u32::try_from(rounded).unwrap_or(1024).clamp(1, 1024)
@@ -229,10 +241,10 @@ fn relative(value: u64, largest: u64) -> u32 {
 
 /// For each core, its number from the source that tells most kinds apart, the most trusted of
 /// equals.
-fn capacity_values(views: &[View], cores: usize, notes: &mut Notes) -> Vec<u64> {
-    let with_numbers = views.iter().rev().filter(|v| distinct(&v.kinds) > 1);
+fn capacity_values(views: &[SourceView], cores: usize, notes: &mut DiscoveryNotes) -> Vec<u64> {
+    let with_numbers = views.iter().rev().filter(|v| count_distinct(&v.kinds) > 1);
     let best = with_numbers
-        .filter_map(|v| Some((distinct(&v.kinds), v.values.as_ref()?)))
+        .filter_map(|v| Some((count_distinct(&v.kinds), v.values.as_ref()?)))
         .max_by_key(|(kinds, _)| *kinds);
     best.map_or_else(
         || {
@@ -284,7 +296,7 @@ mod tests {
         let cores: Vec<PuSet> = (0..count.max(4) as u32)
             .map(|pu| PuSet::from(PuId(pu)))
             .collect();
-        let found = core_types(dir.path(), &cores, &[], &mut Notes::default());
+        let found = core_types(dir.path(), &cores, &[], &mut DiscoveryNotes::default());
         let name = |&t: &usize| format!("{}={}", found.types[t].name, found.types[t].capacity);
         let shown: Vec<String> = found.of_core.iter().map(name).collect();
         assert_eq!(shown.join(" "), expected);

@@ -4,7 +4,7 @@ use super::sources::PMU_DEVICES;
 use std::collections::BTreeSet;
 
 /// Names of `n` types, strongest first.
-pub(super) fn by_size(n: usize) -> Vec<String> {
+pub(super) fn names_by_size(n: usize) -> Vec<String> {
     let names: &[&str] = match n {
         2 => &["big", "small"],
         3 => &["big", "medium", "small"],
@@ -22,7 +22,7 @@ pub(super) fn by_size(n: usize) -> Vec<String> {
 ///
 /// A second type of one device is named as the next weaker device's if no type has that, else it is
 /// numbered.
-pub(super) fn by_pmu(devices: &[usize]) -> Vec<String> {
+pub(super) fn names_by_pmu(devices: &[usize]) -> Vec<String> {
     let told: BTreeSet<usize> = devices.iter().copied().collect();
     let mut seen = [0; PMU_DEVICES.len()];
     let mut name = |device: usize| {
@@ -42,10 +42,13 @@ mod tests {
 
     #[test]
     fn names_are_distinct() {
-        assert_eq!(by_pmu(&[0, 1, 1]), ["P", "E", "LP-E"]);
-        assert_eq!(by_pmu(&[0, 0, 1, 2]), ["P", "P-2", "E", "LP-E"]);
-        assert_eq!(by_pmu(&[0, 1, 1, 2, 1]), ["P", "E", "E-2", "LP-E", "E-3"]);
-        assert_eq!(by_size(2), ["big", "small"]);
-        assert_eq!(by_size(4), ["type0", "type1", "type2", "type3"]);
+        assert_eq!(names_by_pmu(&[0, 1, 1]), ["P", "E", "LP-E"]);
+        assert_eq!(names_by_pmu(&[0, 0, 1, 2]), ["P", "P-2", "E", "LP-E"]);
+        assert_eq!(
+            names_by_pmu(&[0, 1, 1, 2, 1]),
+            ["P", "E", "E-2", "LP-E", "E-3"]
+        );
+        assert_eq!(names_by_size(2), ["big", "small"]);
+        assert_eq!(names_by_size(4), ["type0", "type1", "type2", "type3"]);
     }
 }

@@ -5,8 +5,8 @@
 //! speaks for it as well: other caches, a cluster that no other core belongs to, or several cores
 //! that are rated alike. A family is what a more trusted source holds to be one type.
 
-use super::super::caches::{Cache, CacheKind};
-use super::super::notes::Notes;
+use super::super::caches::{CacheKind, DiscoveredCache};
+use super::super::notes::DiscoveryNotes;
 use super::gaps;
 use consort_core::PuSet;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,26 +17,26 @@ const LEAST_SHARE: usize = 4;
 
 /// Caches of a core, as far as they differ between types: level, kind, size, number of cores that
 /// share it if it is of level 2.
-type Shape = BTreeSet<(u32, CacheKind, Option<u64>, usize)>;
+type CoreCaches = BTreeSet<(u32, CacheKind, Option<u64>, usize)>;
 
 /// The cores, with all that speaks for or against their ratings.
-pub(super) struct Cores<'a> {
+pub(super) struct RatedCores<'a> {
     cores: &'a [PuSet],
-    shapes: Vec<Shape>,
+    shapes: Vec<CoreCaches>,
     /// Cores of each cache from level 2 up that several cores share.
     clusters: Vec<BTreeSet<usize>>,
 }
 
 /// The families of the cores, and whether their order is known.
-pub(super) struct Families<'a> {
+pub(super) struct CoreFamilies<'a> {
     /// Family of each core; with an order, 0 is the strongest.
     pub(super) of_core: &'a [usize],
     pub(super) are_ordered: bool,
 }
 
-impl<'a> Cores<'a> {
-    pub(super) fn new(cores: &'a [PuSet], caches: &[Cache]) -> Self {
-        let mut shapes = vec![Shape::new(); cores.len()];
+impl<'a> RatedCores<'a> {
+    pub(super) fn new(cores: &'a [PuSet], caches: &[DiscoveredCache]) -> Self {
+        let mut shapes = vec![CoreCaches::new(); cores.len()];
         let mut clusters = Vec::new();
         for cache in caches {
             let of_cache =
@@ -61,13 +61,13 @@ impl<'a> Cores<'a> {
     /// core's family, and notes which; `None` if too few cores are rated.
     ///
     /// `also` are ratings of another kind, which may confirm these; empty if there are none.
-    pub(super) fn mend(
+    pub(super) fn repair_ratings(
         &self,
         source: &str,
         ratings: &[Option<u64>],
         also: &[Option<u64>],
-        families: &Families<'_>,
-        notes: &mut Notes,
+        families: &CoreFamilies<'_>,
+        notes: &mut DiscoveryNotes,
     ) -> Option<Vec<u64>> {
         let mut mended = self.complete(ratings, families)?;
         for core in (0..mended.len()).filter(|&core| ratings[core].is_none()) {
@@ -105,14 +105,14 @@ impl<'a> Cores<'a> {
         Some(mended)
     }
 
-    fn note(&self, core: usize, text: &str, notes: &mut Notes) {
+    fn note(&self, core: usize, text: &str, notes: &mut DiscoveryNotes) {
         for pu in self.cores[core].iter() {
-            notes.about(pu, text);
+            notes.add_about_pu(pu, text);
         }
     }
 
     /// All ratings; missing ones are taken from cores of the same family and caches.
-    fn complete(&self, ratings: &[Option<u64>], families: &Families<'_>) -> Option<Vec<u64>> {
+    fn complete(&self, ratings: &[Option<u64>], families: &CoreFamilies<'_>) -> Option<Vec<u64>> {
         let missing = ratings.iter().filter(|rating| rating.is_none()).count();
         if missing * 2 >= ratings.len() {
             return None;
@@ -128,7 +128,7 @@ impl<'a> Cores<'a> {
             let alike = families.members(families.of_core[core]);
             let alike = alike.filter(|&other| self.shapes[other] == self.shapes[core]);
             let mut rated: Vec<u64> = alike.filter_map(|other| ratings[other]).collect();
-            middle(&mut rated)
+            upper_median(&mut rated)
         };
         (0..ratings.len()).map(complete).collect()
     }
@@ -143,7 +143,8 @@ impl<'a> Cores<'a> {
         are_ordered: bool,
         also: &[Option<u64>],
     ) -> bool {
-        let main_shapes: BTreeSet<&Shape> = main.iter().map(|&core| &self.shapes[core]).collect();
+        let main_shapes: BTreeSet<&CoreCaches> =
+            main.iter().map(|&core| &self.shapes[core]).collect();
         let known = group.iter().all(|&core| !self.shapes[core].is_empty());
         let is_like_main = |&core: &usize| main_shapes.contains(&self.shapes[core]);
         if known && !group.iter().any(is_like_main) {
@@ -179,7 +180,7 @@ fn confirms(ratings: &[Option<u64>], group: &[usize], family: &[usize]) -> bool 
     inside.is_disjoint(&outside)
 }
 
-impl Families<'_> {
+impl CoreFamilies<'_> {
     fn members(&self, family: usize) -> impl Iterator<Item = usize> + '_ {
         let cores = self.of_core.iter().enumerate();
         cores
@@ -200,7 +201,7 @@ impl Families<'_> {
 
 /// The rating in the middle of each family's largest group. Of groups of one size, those are taken
 /// that fit the order of the families, or else the strongest.
-fn usual_by_family(ratings: &[u64], families: &Families<'_>) -> BTreeMap<usize, u64> {
+fn usual_by_family(ratings: &[u64], families: &CoreFamilies<'_>) -> BTreeMap<usize, u64> {
     let all: BTreeSet<usize> = families.of_core.iter().copied().collect();
     let candidates = |family: usize| {
         let members: Vec<usize> = families.members(family).collect();
@@ -219,21 +220,21 @@ fn usual_by_family(ratings: &[u64], families: &Families<'_>) -> BTreeMap<usize, 
             .collect()
     };
     let usual = match families.are_ordered {
-        true => descending(&candidates, u64::MAX).unwrap_or_else(strongest),
+        true => choose_descending(&candidates, u64::MAX).unwrap_or_else(strongest),
         false => strongest(),
     };
     all.into_iter().zip(usual).collect()
 }
 
 /// One of each list, each less than the one before.
-fn descending(lists: &[Vec<u64>], below: u64) -> Option<Vec<u64>> {
+fn choose_descending(lists: &[Vec<u64>], below: u64) -> Option<Vec<u64>> {
     let Some((first, rest)) = lists.split_first() else {
         return Some(Vec::new());
     };
     let fitting = first.iter().filter(|&&value| value < below);
     fitting.copied().find_map(|value| {
         let mut all = vec![value];
-        all.extend(descending(rest, value)?);
+        all.extend(choose_descending(rest, value)?);
         Some(all)
     })
 }
@@ -250,11 +251,11 @@ fn groups(cores: &[usize], ratings: &[u64]) -> Vec<Vec<usize>> {
 
 fn median(cores: &[usize], ratings: &[u64]) -> u64 {
     let mut values: Vec<u64> = cores.iter().map(|&core| ratings[core]).collect();
-    middle(&mut values).unwrap_or(0)
+    upper_median(&mut values).unwrap_or(0)
 }
 
 /// The value in the middle, the higher of two.
-pub(super) fn middle(values: &mut [u64]) -> Option<u64> {
+pub(super) fn upper_median(values: &mut [u64]) -> Option<u64> {
     values.sort_unstable();
     values.get(values.len() / 2).copied()
 }

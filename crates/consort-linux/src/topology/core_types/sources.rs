@@ -52,11 +52,14 @@ pub(super) fn pmu_devices(root: &Path, cores: &[PuSet]) -> Option<Vec<usize>> {
 
 /// For each core its number in a file; `None` for cores without one, and for 0.
 pub(super) fn numbers(root: &Path, cores: &[PuSet], file: &str) -> Vec<Option<u64>> {
-    cores.iter().map(|core| of_core(root, core, file)).collect()
+    cores
+        .iter()
+        .map(|core| read_core_number(root, core, file))
+        .collect()
 }
 
 /// Largest value among a core's PUs; `None` for 0.
-fn of_core(root: &Path, core: &PuSet, file: &str) -> Option<u64> {
+fn read_core_number(root: &Path, core: &PuSet, file: &str) -> Option<u64> {
     let of_pu = |pu: PuId| read::value(&read::pu_dir(root, pu).join(file));
     core.iter()
         .filter_map(of_pu)

@@ -34,7 +34,7 @@ pub fn draw(topology: &Topology) -> Vec<String> {
     levels.sort_by_key(|level| level.domains.len());
     let drawing = Drawing { topology };
     let all: Vec<usize> = (0..topology.cores().len()).collect();
-    drawing.groups(&levels, &all, "", "", &mut lines);
+    drawing.draw_groups(&levels, &all, "", "", &mut lines);
     lines
 }
 
@@ -95,18 +95,18 @@ fn count(n: usize, what: &str) -> String {
 }
 
 /// A kind of group, and the index of each core's group.
-struct Level<'a> {
+struct DomainLevel<'a> {
     name: &'static str,
     domains: &'a [Domain],
     of: fn(&Core) -> usize,
 }
 
-fn level<'a>(name: &'static str, domains: &'a [Domain], of: fn(&Core) -> usize) -> Level<'a> {
-    Level { name, domains, of }
+fn level<'a>(name: &'static str, domains: &'a [Domain], of: fn(&Core) -> usize) -> DomainLevel<'a> {
+    DomainLevel { name, domains, of }
 }
 
 /// Groups that are drawn as one entry: one group, or several of one core each.
-struct Entry {
+struct DrawnGroup {
     domains: Vec<usize>,
     cores: Vec<usize>,
 }
@@ -128,21 +128,21 @@ impl Drawing<'_> {
 
     /// Draws the outermost of the levels and, within it, the rest. `path` names the groups around
     /// that have no line yet.
-    fn groups(
+    fn draw_groups(
         &self,
-        levels: &[Level<'_>],
+        levels: &[DomainLevel<'_>],
         cores: &[usize],
         path: &str,
         indent: &str,
         out: &mut Vec<String>,
     ) {
         let Some((level, rest)) = levels.split_first() else {
-            return self.cores(cores, path, indent, out);
+            return self.draw_cores(cores, path, indent, out);
         };
         let entries = self.entries(level, cores);
         let (path, indent) = match entries.len() {
             1 => (path.to_owned(), indent.to_owned()),
-            _ => heading(path, indent, out),
+            _ => draw_heading(path, indent, out),
         };
         for entry in &entries {
             let label = label(level, entry);
@@ -157,12 +157,12 @@ impl Drawing<'_> {
                     self.equal_cores(&entry.cores, 1)
                 ));
             } else {
-                self.groups(rest, &entry.cores, &path, &indent, out);
+                self.draw_groups(rest, &entry.cores, &path, &indent, out);
             }
         }
     }
 
-    fn entries(&self, level: &Level<'_>, cores: &[usize]) -> Vec<Entry> {
+    fn entries(&self, level: &DomainLevel<'_>, cores: &[usize]) -> Vec<DrawnGroup> {
         let mut groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for &core in cores {
             groups
@@ -170,14 +170,14 @@ impl Drawing<'_> {
                 .or_default()
                 .push(core);
         }
-        let mut entries: Vec<Entry> = Vec::new();
+        let mut entries: Vec<DrawnGroup> = Vec::new();
         for (domain, cores) in groups {
             match entries.last_mut() {
-                Some(last) if self.folds(level, last, domain, &cores) => {
+                Some(last) if self.can_join(level, last, domain, &cores) => {
                     last.domains.push(domain);
                     last.cores.extend(cores);
                 }
-                _ => entries.push(Entry {
+                _ => entries.push(DrawnGroup {
                     domains: vec![domain],
                     cores,
                 }),
@@ -188,7 +188,13 @@ impl Drawing<'_> {
 
     /// Returns true if a group can be drawn together with those before it: one core each, all
     /// equal, with caches of one size.
-    fn folds(&self, level: &Level<'_>, before: &Entry, domain: usize, cores: &[usize]) -> bool {
+    fn can_join(
+        &self,
+        level: &DomainLevel<'_>,
+        before: &DrawnGroup,
+        domain: usize,
+        cores: &[usize],
+    ) -> bool {
         let size = |domain: usize| level.domains[domain].size_bytes;
         size(before.domains[0]) == size(domain)
             && before.domains.len() == before.cores.len()
@@ -196,7 +202,7 @@ impl Drawing<'_> {
             && self.shape(before.cores[0]) == self.shape(cores[0])
     }
 
-    fn cores(&self, cores: &[usize], path: &str, indent: &str, out: &mut Vec<String>) {
+    fn draw_cores(&self, cores: &[usize], path: &str, indent: &str, out: &mut Vec<String>) {
         let runs: Vec<&[usize]> = cores
             .chunk_by(|&a, &b| self.shape(a) == self.shape(b))
             .collect();
@@ -207,7 +213,7 @@ impl Drawing<'_> {
             ));
             return;
         }
-        let (_, indent) = heading(path, indent, out);
+        let (_, indent) = draw_heading(path, indent, out);
         let lines = runs
             .into_iter()
             .map(|run| format!("{indent}{}", self.equal_cores(run, run.len())));
@@ -232,7 +238,7 @@ impl Drawing<'_> {
 }
 
 /// Gives the groups around a line of their own; the lines that follow are indented below it.
-fn heading(path: &str, indent: &str, out: &mut Vec<String>) -> (String, String) {
+fn draw_heading(path: &str, indent: &str, out: &mut Vec<String>) -> (String, String) {
     if path.is_empty() {
         return (String::new(), indent.to_owned());
     }
@@ -240,7 +246,7 @@ fn heading(path: &str, indent: &str, out: &mut Vec<String>) -> (String, String) 
     (String::new(), format!("{indent}  "))
 }
 
-fn label(level: &Level<'_>, entry: &Entry) -> String {
+fn label(level: &DomainLevel<'_>, entry: &DrawnGroup) -> String {
     let domain = |i: usize| &level.domains[entry.domains[i]];
     let last = entry.domains.len() - 1;
     let whole: usize = entry

@@ -10,19 +10,19 @@ pub(super) fn pu_text(cores: &[&Core]) -> String {
     if one_way || cores.len() == 1 {
         return all.to_string();
     }
-    if cores.iter().all(|c| consecutive(&c.pus)) {
+    if cores.iter().all(|c| are_consecutive(&c.pus)) {
         return format!("{all} (siblings adjacent)");
     }
-    by_way(cores).unwrap_or_else(|| by_core(cores))
+    list_by_way(cores).unwrap_or_else(|| list_by_core(cores))
 }
 
-fn consecutive(pus: &[PuId]) -> bool {
+fn are_consecutive(pus: &[PuId]) -> bool {
     pus.windows(2).all(|pair| pair[0].0 + 1 == pair[1].0)
 }
 
 /// A list of each core's first PUs, one of the second, and so on, where positions in the lists show
 /// the cores and the lists are short.
-fn by_way(cores: &[&Core]) -> Option<String> {
+fn list_by_way(cores: &[&Core]) -> Option<String> {
     let ways = cores.first()?.pus.len();
     let way = |w: usize| -> Vec<PuId> { cores.iter().map(|c| c.pus[w]).collect() };
     let lists: Vec<Vec<PuId>> = (0..ways).map(way).collect();
@@ -31,10 +31,10 @@ fn by_way(cores: &[&Core]) -> Option<String> {
     }
     let text = |list: &Vec<PuId>| list.iter().copied().collect::<PuSet>().to_string();
     let text = lists.iter().map(text).collect::<Vec<_>>().join(" + ");
-    (text.len() <= by_core(cores).len()).then_some(text)
+    (text.len() <= list_by_core(cores).len()).then_some(text)
 }
 
-fn by_core(cores: &[&Core]) -> String {
+fn list_by_core(cores: &[&Core]) -> String {
     let core = |c: &&Core| {
         c.pus
             .iter()

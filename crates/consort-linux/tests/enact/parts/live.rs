@@ -5,7 +5,7 @@ use super::super::support::config;
 use consort_core::policy::{Policy, PolicyRng, View};
 use consort_core::{Backoff, ControlLoop, Decision};
 use consort_linux::enforce::EnactChoice;
-use consort_linux::live::{Host, LaunchSpec, Live, Watch};
+use consort_linux::live::{Host, LaunchSpec, LiveMachine, WatchRate};
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -42,7 +42,7 @@ pub fn live(args: &[OsString], dry_run: bool) -> ExitCode {
     let spec = LaunchSpec {
         command,
         interval: QUANTUM,
-        watch: Watch::Full,
+        watch: WatchRate::Full,
         dry_run,
         override_affinity: false,
         recorded: None,
@@ -51,11 +51,11 @@ pub fn live(args: &[OsString], dry_run: bool) -> ExitCode {
         pausing: vec![kind],
         enact: config(Path::new(&args[0])),
     };
-    let host = Host::look(Path::new("/")).unwrap();
-    let live = Live::launch(host, spec).unwrap();
+    let host = Host::detect(Path::new("/")).unwrap();
+    let live = LiveMachine::launch(host, spec).unwrap();
     let policy = Box::new(Gang { quanta: 0, every });
     let mut wheel = ControlLoop::new(live, policy, Backoff::off(), 1);
-    while wheel.turn().unwrap().is_some() {}
+    while wheel.run_turn().unwrap().is_some() {}
     let finished = wheel.into_machine().finish();
     assert!(finished.restored, "{finished:?}");
     eprintln!("{} pauses", finished.pauses);

@@ -4,7 +4,7 @@ use super::super::support::{
     all_pus, arg, config, family, first_two, mask, only, own_pus, say, start, tasks,
 };
 use consort_core::{PuSet, ThreadId};
-use consort_linux::enact::{Enactor, Refusal, Signals, ThreadState, Wanted};
+use consort_linux::enact::{Enactor, Refusal, SignalReader, ThreadState, ThreadWish};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigHandler, Signal, signal};
 use std::ffi::OsString;
@@ -16,7 +16,7 @@ use std::time::Duration;
 /// SIGTERM, then restores them.
 pub fn owner(args: &[OsString]) -> ExitCode {
     let (dir, pid) = (PathBuf::from(&args[0]), arg(&args[1]));
-    let signals = Signals::take().unwrap();
+    let signals = SignalReader::block_and_open().unwrap();
     let mut enactor = start(&dir);
     let leader = consort_linux::enact::identify("/".as_ref(), pid, pid).unwrap();
     enactor.adopt(leader, all_pus()).unwrap();
@@ -45,12 +45,12 @@ fn take_in_new(enactor: &mut Enactor, leader: ThreadId) {
     }
 }
 
-fn random_plan(enactor: &Enactor, turn: u32) -> Vec<(ThreadId, Wanted)> {
+fn random_plan(enactor: &Enactor, turn: u32) -> Vec<(ThreadId, ThreadWish)> {
     let [a, b] = first_two();
     let wanted = |thread: ThreadId| match (thread.tid / 3 + turn / 2) % 3 {
-        0 => Wanted::Only(only(a)),
-        1 => Wanted::Only(only(b)),
-        _ => Wanted::Unrestricted,
+        0 => ThreadWish::Only(only(a)),
+        1 => ThreadWish::Only(only(b)),
+        _ => ThreadWish::Unrestricted,
     };
     enactor.threads().map(|t| (t, wanted(t))).collect()
 }
@@ -67,7 +67,7 @@ pub fn nudger(args: &[OsString]) -> ExitCode {
     for pu in first_two().into_iter().cycle() {
         let threads: Vec<ThreadId> = enactor.threads().collect();
         for thread in threads {
-            enactor.apply(&[(thread, Wanted::Nudge(only(pu)))]);
+            enactor.apply(&[(thread, ThreadWish::Nudge(only(pu)))]);
         }
     }
     ExitCode::SUCCESS
@@ -82,7 +82,7 @@ pub fn full(args: &[OsString]) -> ExitCode {
         enactor.adopt(thread, own_pus()).unwrap();
     }
     let one = only(first_two()[0]);
-    let wanted = |i: usize| [(threads[i], Wanted::Only(one.clone()))];
+    let wanted = |i: usize| [(threads[i], ThreadWish::Only(one.clone()))];
     assert!(enactor.apply(&wanted(0)).refused.is_empty());
     fill_up(&enactor.journal_path());
     let report = enactor.apply(&wanted(1));
@@ -104,7 +104,7 @@ pub fn short(args: &[OsString]) -> ExitCode {
     let mut enactor = start(&dir);
     enactor.adopt(thread, own_pus()).unwrap();
     let [a, b] = first_two();
-    let to = |pu| [(thread, Wanted::Only(only(pu)))];
+    let to = |pu| [(thread, ThreadWish::Only(only(pu)))];
     assert_eq!(enactor.apply(&to(a)).written.len(), 1);
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
     let limit = |soft| setrlimit(Resource::RLIMIT_NOFILE, soft, hard).unwrap();

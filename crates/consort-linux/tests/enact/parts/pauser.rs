@@ -17,7 +17,7 @@ pub fn pauser(args: &[OsString]) -> ExitCode {
     let mut enactor = start(&dir);
     let leader = consort_linux::enact::identify("/".as_ref(), pid, pid).unwrap();
     enactor.adopt(leader, all_pus()).unwrap();
-    let mut pauser = Pauser::with("/".as_ref(), vec![kind]);
+    let mut pauser = Pauser::with_kinds("/".as_ref(), vec![kind]);
     for turn in 0u64.. {
         let pids = BTreeSet::from([pid]);
         pauser.pause(&mut enactor, ProgramId(pid), &pids).unwrap();

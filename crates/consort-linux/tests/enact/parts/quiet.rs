@@ -4,7 +4,7 @@ use super::super::support::{config, reads, say};
 use consort_core::policy::{Policy, PolicyRng, View};
 use consort_core::{Backoff, ControlLoop, Decision};
 use consort_linux::enforce::EnactChoice;
-use consort_linux::live::{Host, LaunchSpec, Live, Watch};
+use consort_linux::live::{Host, LaunchSpec, LiveMachine, WatchRate};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
@@ -31,7 +31,7 @@ pub fn quiet(args: &[OsString]) -> ExitCode {
     let spec = LaunchSpec {
         command,
         interval: Duration::from_millis(4),
-        watch: Watch::Full,
+        watch: WatchRate::Full,
         dry_run: false,
         override_affinity: false,
         recorded: None,
@@ -40,13 +40,13 @@ pub fn quiet(args: &[OsString]) -> ExitCode {
         pausing: Vec::new(),
         enact: config(Path::new(&args[0])),
     };
-    let host = Host::look(Path::new("/")).unwrap();
-    let live = Live::launch(host, spec).unwrap();
+    let host = Host::detect(Path::new("/")).unwrap();
+    let live = LiveMachine::launch(host, spec).unwrap();
     let mut wheel = ControlLoop::new(live, Box::new(Nothing), Backoff::off(), 1);
     let own = of(|| ()).1;
     let mut by_threads: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
     for _ in 0..TURNS {
-        let (turn, made) = of(|| wheel.turn().unwrap().unwrap());
+        let (turn, made) = of(|| wheel.run_turn().unwrap().unwrap());
         let threads = turn.observation.threads.len();
         by_threads.entry(threads).or_default().push(made - own);
     }

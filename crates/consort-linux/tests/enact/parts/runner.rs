@@ -2,8 +2,8 @@
 
 use super::super::support::{ever, first_two, mask, only, own_pus, say, start};
 use consort_linux::enact::{
-    ChildEvent, Enactor, LaunchError, Launched, Relay, Signals, Wanted, exit_code, identify,
-    launch, relay,
+    ChildEvent, Enactor, LaunchError, LaunchedProgram, SignalAction, SignalReader, ThreadWish,
+    choose_action, exit_code, identify, launch,
 };
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
@@ -14,7 +14,7 @@ use std::process::{Command, ExitCode};
 
 /// Runs a command with its first thread restricted from the beginning.
 pub fn run(args: &[OsString]) -> ExitCode {
-    let signals = Signals::take().unwrap();
+    let signals = SignalReader::block_and_open().unwrap();
     let mut enactor = start(&PathBuf::from(&args[0]));
     let run = enactor.run_id().to_owned();
     let launched = launch(command(&args[1..]), &run, |pid| restrict(&mut enactor, pid));
@@ -37,12 +37,12 @@ fn command(words: &[OsString]) -> Command {
 fn restrict(enactor: &mut Enactor, pid: u32) {
     let thread = identify("/".as_ref(), pid, pid).unwrap();
     enactor.adopt(thread, mask(pid)).unwrap();
-    let one = Wanted::Only(only(first_two()[0]));
+    let one = ThreadWish::Only(only(first_two()[0]));
     let report = enactor.apply(&[(thread, one)]);
     assert_eq!(report.refused, [], "of {}", own_pus());
 }
 
-fn pass_on(signals: &Signals, child: &Launched) -> u8 {
+fn pass_on(signals: &SignalReader, child: &LaunchedProgram) -> u8 {
     say("ready");
     loop {
         while let Some(event) = child.next_event(false).unwrap() {
@@ -50,14 +50,14 @@ fn pass_on(signals: &Signals, child: &Launched) -> u8 {
                 return code;
             }
             if let ChildEvent::Stopped(signal) = event {
-                signals.stop_like(signal).unwrap();
+                signals.stop_by_signal(signal).unwrap();
                 child.signal(Signal::SIGCONT).unwrap();
             }
         }
         let mut fds = [PollFd::new(signals.as_fd(), PollFlags::POLLIN)];
         poll(&mut fds, PollTimeout::NONE).unwrap();
         while let Some(event) = signals.next().unwrap() {
-            if let Relay::Forward(signal) = relay(event, child.pid()) {
+            if let SignalAction::Forward(signal) = choose_action(event, child.pid()) {
                 // The child may have exited just now.
                 let _ = child.signal(signal);
             }

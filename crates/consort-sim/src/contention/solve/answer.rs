@@ -1,23 +1,23 @@
 //! The iteration's last state as rates, stacks and flows of each thread.
 
-use super::{State, TOLERANCE};
+use super::{SolverState, TOLERANCE};
 use crate::chip::Chip;
-use crate::contention::dispatch::LostTo;
-use crate::contention::layout::Sharing;
-use crate::contention::pipeline::Terms;
-use crate::contention::setting::Setting;
-use crate::contention::types::{Flow, Solution, Stack, ThreadRates};
+use crate::contention::dispatch::LossShares;
+use crate::contention::layout::SharedStructures;
+use crate::contention::pipeline::CycleTerms;
+use crate::contention::thread_setting::ThreadSetting;
+use crate::contention::types::{CpiStack, InstructionActivity, Solution, ThreadRates};
 
-impl State<'_> {
+impl SolverState<'_> {
     pub(super) fn solution(
         &self,
-        sharing: &Sharing<'_>,
+        sharing: &SharedStructures<'_>,
         chip: &Chip,
         residual: f64,
         iterations: u32,
     ) -> Solution {
         let losses = self.losses(sharing).into_iter().enumerate();
-        let threads = losses.map(|(i, lost)| self.thread(sharing, i, lost));
+        let threads = losses.map(|(i, lost)| self.thread_rates(sharing, i, lost));
         let utilisation = |at: usize| sharing.stations[at].station.utilisation(self.waits[at]);
         let nodes = chip.domains().nodes;
         let packages = chip.domains().packages;
@@ -31,10 +31,15 @@ impl State<'_> {
         }
     }
 
-    fn thread(&self, sharing: &Sharing<'_>, i: usize, lost: LostTo) -> ThreadRates {
+    fn thread_rates(
+        &self,
+        sharing: &SharedStructures<'_>,
+        i: usize,
+        lost: LossShares,
+    ) -> ThreadRates {
         let setting = &sharing.settings[i];
         let (terms, held, next) = (&self.terms[i], &self.held[i], &self.next[i]);
-        let stack = Stack {
+        let stack = CpiStack {
             base: terms.base,
             units: terms.units,
             fetch: terms.fetch,
@@ -54,10 +59,10 @@ impl State<'_> {
             ips: setting.hz / cpi,
             cpi,
             stack,
-            flow: Flow {
+            flow: InstructionActivity {
                 lost_fetch_cycles: stack.dispatch * lost.fetch,
                 lost_port_cycles: stack.dispatch * lost.ports,
-                ..flow(
+                ..instruction_activity(
                     setting,
                     terms,
                     cpi,
@@ -80,13 +85,19 @@ impl State<'_> {
 }
 
 /// `line_wait` are the cycles that a line waits at stations.
-fn flow(setting: &Setting<'_>, terms: &Terms, cpi: f64, window: f64, line_wait: f64) -> Flow {
+fn instruction_activity(
+    setting: &ThreadSetting<'_>,
+    terms: &CycleTerms,
+    cpi: f64,
+    window: f64,
+    line_wait: f64,
+) -> InstructionActivity {
     let misses = &terms.misses;
     let data_lines = misses.demand + misses.prefetched;
     let mix = &setting.demand.phase.spec.mix;
     // A fetch group that misses the L1I looks in the L2 as data does.
     debug_assert!(!setting.shares_window() || terms.window_need > 0.0);
-    Flow {
+    InstructionActivity {
         l1d_accesses: mix.load + mix.store,
         l1d_misses: misses.data[0],
         l1i_misses: misses.code[0],
@@ -110,6 +121,6 @@ fn flow(setting: &Setting<'_>, terms: &Terms, cpi: f64, window: f64, line_wait: 
         groups: setting.needs.dispatch_turns,
         use_distance: setting.use_distance(),
         in_order_cycles: setting.in_order_cycles(),
-        ..Flow::default()
+        ..InstructionActivity::default()
     }
 }

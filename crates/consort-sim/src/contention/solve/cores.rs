@@ -1,14 +1,14 @@
 //! Division of a core among its threads: its window, its slots.
 
-use super::State;
+use super::SolverState;
 use crate::contention::buffers::MOST_BUFFERS;
 use crate::contention::claims::{Claim, MAX_WAYS};
-use crate::contention::dispatch::{LostTo, lost, share};
-use crate::contention::layout::Sharing;
-use crate::contention::window::{Pressure, shared};
+use crate::contention::dispatch::{LossShares, dispatch_rates, loss_shares};
+use crate::contention::layout::SharedStructures;
+use crate::contention::window::{Pressure, window_share};
 
-impl State<'_> {
-    pub(super) fn divide_windows(&mut self, sharing: &Sharing<'_>) {
+impl SolverState<'_> {
+    pub(super) fn divide_windows(&mut self, sharing: &SharedStructures<'_>) {
         for members in &sharing.cores {
             if self.rests[members[0]] || !sharing.settings[members[0]].shares_window() {
                 continue;
@@ -27,7 +27,7 @@ impl State<'_> {
     /// Divides a shared buffer; nobody's window is larger than its part of it sustains.
     fn divide_buffer(
         &mut self,
-        sharing: &Sharing<'_>,
+        sharing: &SharedStructures<'_>,
         members: &[usize],
         at: usize,
         pressures: &mut Vec<Pressure>,
@@ -39,7 +39,10 @@ impl State<'_> {
         }
         pressures.clear();
         let each = members.iter();
-        pressures.extend(each.map(|&i| self.pressure(sharing, i).of(use_of(i).per_instruction)));
+        pressures.extend(each.map(|&i| {
+            self.pressure(sharing, i)
+                .for_buffer(use_of(i).per_instruction)
+        }));
         // Buffers of its own stop a thread before it fills one that it shares.
         let own = |i: usize| {
             let entries = sharing.settings[i].alone.own_window * use_of(i).per_instruction;
@@ -50,13 +53,13 @@ impl State<'_> {
             let own = own(i);
             // What the others may not have is there for this one.
             let left = (pool - (most - own)).clamp(0.0, own);
-            let entries = shared(pool, pressures, k).clamp(left, own);
+            let entries = window_share(pool, pressures, k).clamp(left, own);
             let window = use_of(i).window(entries).max(1.0);
             self.held[i].window = self.held[i].window.min(window);
         }
     }
 
-    fn pressure(&self, sharing: &Sharing<'_>, i: usize) -> Pressure {
+    fn pressure(&self, sharing: &SharedStructures<'_>, i: usize) -> Pressure {
         let setting = &sharing.settings[i];
         let terms = &self.terms[i];
         let fair = setting.core.dispatch_width / setting.on_core;
@@ -68,15 +71,15 @@ impl State<'_> {
         }
     }
 
-    pub(super) fn dispatch(&mut self, sharing: &Sharing<'_>) {
+    pub(super) fn dispatch(&mut self, sharing: &SharedStructures<'_>) {
         for (members, supply) in sharing.cores.iter().zip(&sharing.supplies) {
             if self.rests[members[0]] {
                 continue;
             }
-            let rates = share(supply, &self.claims(sharing, members)[..members.len()]);
+            let rates = dispatch_rates(supply, &self.claims(sharing, members)[..members.len()]);
             for (&rate, &i) in rates.iter().zip(members) {
                 self.rate[i] = rate;
-                self.absorbed[i] = self.absorbed_of(sharing, i);
+                self.absorbed[i] = self.absorbed_dispatch_cycles(sharing, i);
                 let cycles = 1.0 / rate + self.terms[i].stall - self.absorbed[i];
                 self.unqueued_s[i] = cycles / sharing.settings[i].hz;
             }
@@ -84,7 +87,7 @@ impl State<'_> {
     }
 
     /// Returns the claim of each thread on its core.
-    fn claims(&self, sharing: &Sharing<'_>, members: &[usize]) -> [Claim; MAX_WAYS] {
+    fn claims(&self, sharing: &SharedStructures<'_>, members: &[usize]) -> [Claim; MAX_WAYS] {
         let mut claims = [Claim::default(); MAX_WAYS];
         for (claim, &i) in claims.iter_mut().zip(members) {
             *claim = Claim {
@@ -101,10 +104,10 @@ impl State<'_> {
     }
 
     /// Returns each thread's loss of dispatch, by resource of its core.
-    pub(super) fn losses(&self, sharing: &Sharing<'_>) -> Vec<LostTo> {
-        let mut losses = vec![LostTo::default(); sharing.settings.len()];
+    pub(super) fn losses(&self, sharing: &SharedStructures<'_>) -> Vec<LossShares> {
+        let mut losses = vec![LossShares::default(); sharing.settings.len()];
         for (members, supply) in sharing.cores.iter().zip(&sharing.supplies) {
-            let of_core = lost(supply, &self.claims(sharing, members)[..members.len()]);
+            let of_core = loss_shares(supply, &self.claims(sharing, members)[..members.len()]);
             for (&i, lost) in members.iter().zip(of_core) {
                 losses[i] = lost;
             }
@@ -114,13 +117,13 @@ impl State<'_> {
 
     /// Of the cycles per instruction in which co-runners have a thread's slots, those that cost it
     /// nothing: its mispredicted branches wait the less for it.
-    fn absorbed_of(&self, sharing: &Sharing<'_>, i: usize) -> f64 {
+    fn absorbed_dispatch_cycles(&self, sharing: &SharedStructures<'_>, i: usize) -> f64 {
         let terms = &self.terms[i];
         let lost = 1.0 / self.rate[i] - terms.active;
         if lost <= 0.0 || terms.unhurried <= 0.0 {
             return 0.0;
         }
-        let all = sharing.settings[i].absorbed(terms.unhurried, lost);
+        let all = sharing.settings[i].absorbed_cycles(terms.unhurried, lost);
         let alone = terms.unhurried - terms.resolving;
         // Nobody gains by being late.
         (all - alone).clamp(0.0, lost)

@@ -1,6 +1,6 @@
 //! One belief of the iteration about a thread, and the way to the next.
 
-use super::pace::Change;
+use super::pace::GuessChange;
 
 /// Activity of one thread, as estimated by the iteration.
 #[derive(Clone, Copy, Debug, Default)]
@@ -26,7 +26,7 @@ pub(super) struct Guess {
 
 impl Guess {
     /// Changes to the next guess: of the time, relative, and of shares of it.
-    pub(super) fn change(&self, next: &Self) -> Change {
+    pub(super) fn change(&self, next: &Self) -> GuessChange {
         [
             (next.time_s - self.time_s) / next.time_s,
             next.active - self.active,

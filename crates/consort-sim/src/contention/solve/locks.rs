@@ -1,16 +1,16 @@
 //! Locks: siblings that wait for each other too often for events.
 
-use super::State;
-use crate::contention::layout::Sharing;
-use crate::contention::stations::{Station, Visitor, wait};
+use super::SolverState;
+use crate::contention::layout::SharedStructures;
+use crate::contention::stations::{QueueingStation, Visitor, wait};
 use crate::contention::types::LockQueue;
 
-impl State<'_> {
+impl SolverState<'_> {
     /// Siblings wait for locks as for a server that each hold occupies: `ρh/(1−ρ)`, less one's
     /// own share of the utilisation; the loop is closed as at the stations. As at any M/M/1, who
     /// has to wait does so for an exponential time of mean `h/(1−ρ)` (Kleinrock, "Queueing
     /// Systems", volume 1, section 5.12).
-    pub(super) fn queue_for_locks(&mut self, sharing: &Sharing<'_>) {
+    pub(super) fn queue_for_locks(&mut self, sharing: &SharedStructures<'_>) {
         for members in &sharing.lockers {
             let times = &sharing.twins.times;
             let n: f64 = members.iter().map(|&i| times[i]).sum();
@@ -24,7 +24,7 @@ impl State<'_> {
             if hold_s <= 0.0 || per_instruction <= 0.0 {
                 continue;
             }
-            let station = Station {
+            let station = QueueingStation {
                 lines_per_s: f64::from(lock.count.max(1)) / hold_s,
                 service_s: 2.0 * hold_s * (n - 1.0) / n,
             };

@@ -8,7 +8,7 @@
 
 /// Change of a guess: of the time per instruction, relative, of the share of time in which the
 /// thread is active, and of that in which it waits.
-pub(super) type Change = [f64; 3];
+pub(super) type GuessChange = [f64; 3];
 
 /// Changes above this are too large for conclusions about what remains.
 const SMALL: f64 = 0.05;
@@ -21,11 +21,11 @@ const SHORTEST: f64 = 0.1;
 
 /// Pace of one core.
 #[derive(Clone, Debug)]
-pub(super) struct Pace {
+pub(super) struct CorePace {
     /// Length of a plain step of this core, in those of the whole iteration.
     plain: f64,
     /// Last changes of the core's threads.
-    last: Vec<Change>,
+    last: Vec<GuessChange>,
     /// Share of them that was made in a plain step; 0 after any other.
     made: f64,
     /// Largest of them.
@@ -34,7 +34,7 @@ pub(super) struct Pace {
 
 /// Two changes one after the other, as vectors over the threads of a core.
 #[derive(Clone, Copy, Debug, Default)]
-struct Pair {
+struct ChangePair {
     /// Square of the later one.
     later: f64,
     /// Square of the earlier one.
@@ -43,7 +43,7 @@ struct Pair {
     both: f64,
 }
 
-impl Pair {
+impl ChangePair {
     /// The factor between the two, if they are of one error.
     fn factor(self) -> Option<f64> {
         let is_one = self.both * self.both > SAME * self.later * self.earlier;
@@ -51,7 +51,7 @@ impl Pair {
     }
 }
 
-impl Default for Pace {
+impl Default for CorePace {
     fn default() -> Self {
         Self {
             plain: 1.0,
@@ -62,12 +62,16 @@ impl Default for Pace {
     }
 }
 
-impl Pace {
+impl CorePace {
     /// Returns the share of the changes of the core's threads that is to be made, given that of a
     /// plain step of the whole iteration.
-    pub(super) fn share(&mut self, plain: f64, changes: impl Iterator<Item = Change>) -> f64 {
+    pub(super) fn next_share(
+        &mut self,
+        plain: f64,
+        changes: impl Iterator<Item = GuessChange>,
+    ) -> f64 {
         let step = plain * self.plain;
-        let pair = self.take(changes);
+        let pair = self.note_changes(changes);
         let comparable = self.made == step;
         self.made = 0.0;
         match pair.factor().filter(|_| comparable) {
@@ -87,12 +91,12 @@ impl Pace {
     }
 
     /// Notes the changes, and compares them with those before.
-    fn take(&mut self, changes: impl Iterator<Item = Change>) -> Pair {
-        let mut pair = Pair::default();
+    fn note_changes(&mut self, changes: impl Iterator<Item = GuessChange>) -> ChangePair {
+        let mut pair = ChangePair::default();
         self.largest = 0.0;
         for (at, change) in changes.enumerate() {
             if at == self.last.len() {
-                self.last.push(Change::default());
+                self.last.push(GuessChange::default());
             }
             let last = core::mem::replace(&mut self.last[at], change);
             for (now, last) in change.into_iter().zip(last) {
@@ -113,8 +117,8 @@ mod tests {
 
     /// Steps of nine tenths until an error is below a millionth, where the next guess has so many
     /// times the error of this one.
-    fn steps(factors: Change) -> usize {
-        let mut pace = Pace::default();
+    fn steps(factors: GuessChange) -> usize {
+        let mut pace = CorePace::default();
         let mut errors = [0.3, -0.2, 0.1];
         let mut count = 0;
         while errors.iter().any(|error: &f64| error.abs() > 1e-6) && count < 1000 {
@@ -122,7 +126,7 @@ mod tests {
             for (change, factor) in changes.iter_mut().zip(factors) {
                 *change *= factor - 1.0;
             }
-            let share = pace.share(0.9, core::iter::once(changes));
+            let share = pace.next_share(0.9, core::iter::once(changes));
             errors
                 .iter_mut()
                 .zip(changes)

@@ -8,8 +8,8 @@
 //! same code, at the same addresses, train it for each other. What threads do to each other that
 //! use a predictor in turns is the engine's: see `engine/relearn.rs`.
 
-use super::State;
-use crate::contention::layout::Sharing;
+use super::SolverState;
+use crate::contention::layout::SharedStructures;
 use crate::program::PREDICTOR_KIB;
 
 /// A thread's use of a predictor.
@@ -23,9 +23,9 @@ struct Trainer {
     shared_code: f64,
 }
 
-impl State<'_> {
+impl SolverState<'_> {
     /// Notes how much of its predictor each thread has.
-    pub(super) fn divide_predictors(&mut self, sharing: &Sharing<'_>) {
+    pub(super) fn divide_predictors(&mut self, sharing: &SharedStructures<'_>) {
         for (members, kib) in &sharing.predictors {
             if self.rests[members[0]] {
                 continue;
@@ -38,7 +38,7 @@ impl State<'_> {
         }
     }
 
-    fn trainer(&self, sharing: &Sharing<'_>, i: usize) -> Trainer {
+    fn trainer(&self, sharing: &SharedStructures<'_>, i: usize) -> Trainer {
         let setting = &sharing.settings[i];
         // Curves end at their smallest predictor; who has less is held to have that.
         let kib = self.guess[i].predictor_kib.max(2.0 * PREDICTOR_KIB[0]);

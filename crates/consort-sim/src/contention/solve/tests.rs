@@ -25,17 +25,18 @@ fn demands(chip: &Chip, seed: usize) -> Vec<Demand> {
     (0..chip.places().len()).map(demand).collect()
 }
 
-fn running(demands: &[Demand]) -> Vec<Running<'_>> {
+fn running(demands: &[Demand]) -> Vec<RunningThread<'_>> {
     let each = demands.iter().enumerate();
-    each.map(|(pu, demand)| Running { pu, demand }).collect()
+    each.map(|(pu, demand)| RunningThread { pu, demand })
+        .collect()
 }
 
 /// The largest change of a rate in a pass over all cores, after a set has settled.
 fn change_afterwards(chip: &Chip, demands: &[Demand]) -> f64 {
     let running = running(demands);
-    let sharing = Sharing::new(chip, &running);
-    let mut state = State::new(&sharing);
-    let (residual, _) = state.settle(&sharing);
+    let sharing = SharedStructures::new(chip, &running);
+    let mut state = SolverState::new(&sharing);
+    let (residual, _) = state.iterate(&sharing);
     assert!(residual <= TOLERANCE, "{residual}");
     state.rests.fill(false);
     state.update(&sharing);
@@ -58,8 +59,8 @@ fn all_cores_wake_once_all_rest_and_before_the_last_pass() {
     let chip = Chip::new(&presets::find("power8").unwrap(), Some(2)).unwrap();
     let demands = demands(&chip, 0);
     let running = running(&demands);
-    let sharing = Sharing::new(&chip, &running);
-    let mut state = State::new(&sharing);
+    let sharing = SharedStructures::new(&chip, &running);
+    let mut state = SolverState::new(&sharing);
     assert!(state.wake(false));
     state.rests[0] = true;
     assert!(!state.wake(false) && state.rests[0]);

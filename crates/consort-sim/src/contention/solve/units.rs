@@ -1,17 +1,17 @@
 //! Functional units: what operations wait for those of their own thread, and for co-runners'.
 
-use super::State;
+use super::SolverState;
 use crate::contention::core_model::DIVIDER_KINDS;
-use crate::contention::layout::Sharing;
+use crate::contention::layout::SharedStructures;
 use crate::contention::units::UnitQueue;
 
 /// Utilisation beyond which a queue is not followed: rates are limited before.
 const FULL: f64 = 0.95;
 
-impl State<'_> {
+impl SolverState<'_> {
     /// Cycles that an operation waits for its ports: for those of its own thread, and how many more
     /// for its co-runners'.
-    pub(super) fn queue_for_units(&mut self, sharing: &Sharing<'_>) {
+    pub(super) fn queue_for_units(&mut self, sharing: &SharedStructures<'_>) {
         for (members, queues) in sharing.cores.iter().zip(&sharing.unit_queues) {
             if self.rests[members[0]] {
                 continue;
@@ -23,7 +23,7 @@ impl State<'_> {
     }
 
     /// Notes what co-runners use of each thread's dividers: no more than leaves it an equal share.
-    pub(super) fn share_dividers(&mut self, sharing: &Sharing<'_>) {
+    pub(super) fn share_dividers(&mut self, sharing: &SharedStructures<'_>) {
         for members in sharing.cores.iter().filter(|members| members.len() > 1) {
             if self.rests[members[0]] {
                 continue;
@@ -34,7 +34,7 @@ impl State<'_> {
         }
     }
 
-    fn share_divider(&mut self, sharing: &Sharing<'_>, members: &[usize], kind: usize) {
+    fn share_divider(&mut self, sharing: &SharedStructures<'_>, members: &[usize], kind: usize) {
         let ports = &sharing.settings[members[0]].model.dividers[kind].ports;
         if !ports.is_shared() {
             return;
@@ -57,7 +57,12 @@ impl State<'_> {
         }
     }
 
-    fn wait_for_ports(&mut self, sharing: &Sharing<'_>, members: &[usize], queue: &UnitQueue) {
+    fn wait_for_ports(
+        &mut self,
+        sharing: &SharedStructures<'_>,
+        members: &[usize],
+        queue: &UnitQueue,
+    ) {
         let load = |at: usize| {
             let i = members[at];
             let per_cycle = 1.0 / (self.guess[i].time_s * sharing.settings[i].hz);

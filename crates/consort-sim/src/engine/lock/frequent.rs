@@ -24,14 +24,14 @@ pub(crate) fn returns_per_instr(demand: &Demand, queue: LockQueue, spin_s: f64) 
 
 /// One thread's returns: whole ones out of a mean rate.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Returns {
+pub(crate) struct KernelReturns {
     /// Returns per instruction.
     rate: f64,
     /// Part of the next return that there was at the anchor, 0 to 1.
     begun: f64,
 }
 
-impl Returns {
+impl KernelReturns {
     /// Whole returns between two numbers of instructions since the anchor; the same whatever
     /// steps they are split into.
     pub(crate) fn between(&self, before: f64, after: f64) -> u64 {
@@ -79,7 +79,7 @@ mod tests {
             parts in prop::collection::vec(1.0f64..1e6, 1..40),
         ) {
             let whole: f64 = parts.iter().sum();
-            let mut returns = Returns::default();
+            let mut returns = KernelReturns::default();
             returns.set_rate(rate);
             let at_once = returns.between(0.0, whole);
             let (mut passed, mut sum) = (0.0, 0);

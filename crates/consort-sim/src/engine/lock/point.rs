@@ -5,7 +5,7 @@
 //! queueing model of the more frequent locks assumes, so that a program does not change its nature
 //! where the one takes over from the other.
 
-use crate::engine::draw::Draw;
+use crate::engine::draw::RandomStream;
 use crate::program::LockSpec;
 
 /// Least mean instructions between two acquisitions of a thread for which they are events, as for
@@ -14,7 +14,7 @@ pub(crate) const CLOSEST_INSTR: f64 = 1e5;
 
 /// Relation of a thread to its program's locks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum LockState {
     /// It holds none and waits for none.
     Outside,
     /// It waits for the lock with this number.
@@ -25,29 +25,29 @@ pub(crate) enum Place {
 
 /// One thread's acquisitions.
 #[derive(Clone, Debug)]
-pub(crate) struct Points {
-    draw: Draw,
+pub(crate) struct LockAcquisitions {
+    draw: RandomStream,
     /// Mean instructions outside critical sections between two of them.
     gap_instr: f64,
     /// Mean instructions inside.
     hold_instr: f64,
     /// Locks; 0 when none is taken by events.
     pub(crate) count: usize,
-    pub(crate) place: Place,
+    pub(crate) place: LockState,
     /// Instructions until it takes a lock or lets go of one.
     pub(crate) left: f64,
 }
 
-impl Points {
+impl LockAcquisitions {
     /// The acquisitions of a thread; none by events where the program has no such locks.
-    pub(crate) fn new(spec: Option<LockSpec>, mut draw: Draw) -> Self {
+    pub(crate) fn new(spec: Option<LockSpec>, mut draw: RandomStream) -> Self {
         let Some(spec) = spec.filter(are_events) else {
             return Self {
                 draw,
                 gap_instr: f64::INFINITY,
                 hold_instr: 0.0,
                 count: 0,
-                place: Place::Outside,
+                place: LockState::Outside,
                 left: f64::INFINITY,
             };
         };
@@ -58,40 +58,40 @@ impl Points {
             gap_instr,
             hold_instr: spec.hold_instr,
             count: spec.count as usize,
-            place: Place::Outside,
+            place: LockState::Outside,
         }
     }
 
     /// Draws the lock that it wants now.
-    pub(super) fn ask(&mut self) -> usize {
-        let number = self.draw.below(self.count);
-        self.place = Place::Waiting(number);
+    pub(super) fn draw_lock(&mut self) -> usize {
+        let number = self.draw.uniform_below(self.count);
+        self.place = LockState::Waiting(number);
         self.left = f64::INFINITY;
         number
     }
 
     /// Gives it the lock that it asked for.
     pub(super) fn enter(&mut self) {
-        if let Place::Waiting(number) = self.place {
-            self.place = Place::Inside(number);
+        if let LockState::Waiting(number) = self.place {
+            self.place = LockState::Inside(number);
             self.left = self.draw.exponential(self.hold_instr);
         }
     }
 
     /// Gives up the lock that it holds or waits for.
     pub(in crate::engine) fn give_up(&mut self) {
-        if let Place::Waiting(number) = self.place {
-            self.place = Place::Inside(number);
+        if let LockState::Waiting(number) = self.place {
+            self.place = LockState::Inside(number);
         }
         self.leave();
     }
 
     /// Ends its critical section, if it is in one; returns the number of the lock.
     pub(super) fn leave(&mut self) -> Option<usize> {
-        let Place::Inside(number) = self.place else {
+        let LockState::Inside(number) = self.place else {
             return None;
         };
-        self.place = Place::Outside;
+        self.place = LockState::Outside;
         self.left = self.draw.exponential(self.gap_instr);
         Some(number)
     }
@@ -115,8 +115,8 @@ mod tests {
         count: 3,
     };
 
-    fn points(spec: LockSpec) -> Points {
-        Points::new(Some(spec), Draw::new(1, Purpose::Lock, 0, 0))
+    fn points(spec: LockSpec) -> LockAcquisitions {
+        LockAcquisitions::new(Some(spec), RandomStream::new(1, Purpose::Lock, 0, 0))
     }
 
     #[test]
@@ -125,7 +125,7 @@ mod tests {
         let (n, mut outside, mut inside, mut taken) = (20_000, 0.0, 0.0, [0; 3]);
         for _ in 0..n {
             outside += points.left;
-            taken[points.ask()] += 1;
+            taken[points.draw_lock()] += 1;
             points.enter();
             inside += points.left;
             points.leave();

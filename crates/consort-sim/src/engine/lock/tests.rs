@@ -1,10 +1,10 @@
 //! Laws of locks that are events, and of the returns of those that are not.
 
-use super::point::Place;
-use crate::contention::{Demand, Running, Solver};
+use super::point::LockState;
+use crate::contention::{Demand, RunningThread, Solver};
 use crate::engine::testing::{chip, engine, instances, program, program_with};
-use crate::engine::thread::Status;
-use crate::engine::{Counts, Engine, RunMode, Thread};
+use crate::engine::thread::ThreadStatus;
+use crate::engine::{Engine, RunMode, SimulatedThread, ThreadCounts};
 use crate::program::ProgramSpec;
 use consort_core::{PuId, PuSet};
 use proptest::prelude::*;
@@ -29,8 +29,12 @@ fn only_locks(spin_us: f64, lock: &str) -> ProgramSpec {
     ))
 }
 
-fn totals(engine: &Engine) -> Vec<Counts> {
-    engine.threads().iter().map(Thread::total).collect()
+fn totals(engine: &Engine) -> Vec<ThreadCounts> {
+    engine
+        .threads()
+        .iter()
+        .map(SimulatedThread::total)
+        .collect()
 }
 
 /// Returns what is wrong with the locks and the threads that hold or want them, if anything is.
@@ -38,11 +42,14 @@ fn disorder(engine: &Engine) -> Option<String> {
     for (t, thread) in engine.threads.iter().enumerate() {
         let locks = &engine.programs[thread.program].locks;
         let (right, sleeps) = match thread.locks.place {
-            Place::Inside(l) => (locks[l].holder == Some(t), false),
-            Place::Waiting(l) => (locks[l].queue.contains(&t), true),
-            Place::Outside => (true, thread.status == Status::Waiting),
+            LockState::Inside(l) => (locks[l].holder == Some(t), false),
+            LockState::Waiting(l) => (locks[l].queue.contains(&t), true),
+            LockState::Outside => (true, thread.status == ThreadStatus::Waiting),
         };
-        let idle = matches!(thread.status, Status::Waiting | Status::Spinning(_));
+        let idle = matches!(
+            thread.status,
+            ThreadStatus::Waiting | ThreadStatus::Spinning(_)
+        );
         if !right || (idle && !sleeps && thread.step_left > 0.0) {
             return Some(format!(
                 "thread {t}: {:?} {:?}",
@@ -51,16 +58,16 @@ fn disorder(engine: &Engine) -> Option<String> {
         }
     }
     let locks = engine.programs.iter().flat_map(|p| &p.locks);
-    let wrong = |lock: &&super::Lock| {
+    let wrong = |lock: &&super::ProgramLock| {
         let at = |t: &usize| engine.threads[*t].locks.place;
         let holder = lock.holder.map(|t| at(&t));
-        let held = matches!(holder, Some(Place::Inside(_)));
+        let held = matches!(holder, Some(LockState::Inside(_)));
         held != holder.is_some()
             || (!held && !lock.queue.is_empty())
             || !lock
                 .queue
                 .iter()
-                .all(|t| matches!(at(t), Place::Waiting(_)))
+                .all(|t| matches!(at(t), LockState::Waiting(_)))
     };
     locks
         .into_iter()
@@ -101,7 +108,7 @@ proptest! {
                 let mask = masks[events / 50 % masks.len()];
                 let pus = (0..8).filter(|pu| mask >> pu & 1 == 1).map(PuId);
                 e.restrict(t, pus.collect::<PuSet>());
-                e.obey();
+                e.enforce_masks();
             }
             prop_assert_eq!(disorder(&e), None);
             let after = queues(&e);
@@ -196,9 +203,9 @@ fn energy_is_that_of_the_instructions_and_of_the_time_on_cores() {
         for t in 0..4 {
             e.restrict(t, [PuId(2 * t as u32)].into_iter().collect());
         }
-        e.obey();
+        e.enforce_masks();
         e.run_until(100_000 * MS);
-        let sum = |of: fn(&Counts) -> f64| totals(&e).iter().map(of).sum::<f64>();
+        let sum = |of: fn(&ThreadCounts) -> f64| totals(&e).iter().map(of).sum::<f64>();
         let end_s = e.results()[0].completions[0].end_s;
         let cores = sum(|c| c.on_pu_s) + 4.0 * end_s;
         let expected = 1e-9 * sum(|c| c.instructions) + cores + 5.0 * end_s;
@@ -283,7 +290,7 @@ fn queued_wait(n: usize, per_minstr: f64, hold_instr: f64) -> f64 {
         lock: spec.threads.as_ref().and_then(|t| t.lock),
         ..e.threads()[0].demand.clone()
     };
-    let running = (0..n).map(|core| Running {
+    let running = (0..n).map(|core| RunningThread {
         pu: 2 * core,
         demand: &demand,
     });

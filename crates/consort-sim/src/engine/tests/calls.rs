@@ -1,6 +1,6 @@
 //! Calls of the kernel that take time.
 
-use super::super::counts::Counts;
+use super::super::counts::ThreadCounts;
 use super::super::testing::{PlainEnergy, chip, instances, program_with, settings};
 use super::super::time::PS_PER_MS as MS;
 use super::super::{Engine, RunMode};
@@ -39,10 +39,10 @@ fn engine_with(spec: &str, [switch, call, wake]: [f64; 3]) -> Engine {
 }
 
 /// Everything that threads did until the end, and when that was, ps.
-fn whole(mut e: Engine) -> (Counts, u64) {
+fn whole(mut e: Engine) -> (ThreadCounts, u64) {
     e.run_until(10_000 * MS);
     assert!(e.is_done());
-    let mut sum = Counts::default();
+    let mut sum = ThreadCounts::default();
     e.threads.iter().for_each(|t| sum.add(&t.total()));
     (sum, e.now_ps())
 }
@@ -66,7 +66,7 @@ fn calls_for_frequent_locks_take_their_time() {
     let (free, soon) = whole(engine(OFTEN_LOCK, 0.0, 0.0));
     let (sum, late) = whole(engine(OFTEN_LOCK, 2000.0, 1000.0));
     assert!(sum.futex_returns > 1000 && late > soon);
-    let paid = |c: &Counts| cycles(c.kernel_s) - c.context_switches as f64 * SWITCH_CYCLES;
+    let paid = |c: &ThreadCounts| cycles(c.kernel_s) - c.context_switches as f64 * SWITCH_CYCLES;
     // Two returns for each wait. The end of the run has barrier-like waits of its own.
     let expected = sum.futex_returns as f64 / 2.0 * 3000.0;
     assert!((paid(&sum) / expected - 1.0).abs() < 0.01, "{}", paid(&sum));
@@ -94,8 +94,8 @@ fn who_calls_is_in_the_kernel() {
     for us in 1..2000 {
         e.run_until(us * MS / 1000);
         for t in 0..4 {
-            if let super::super::thread::Status::Calling(..) = e.threads[t].status {
-                assert!(e.in_kernel(t));
+            if let super::super::thread::ThreadStatus::Calling(..) = e.threads[t].status {
+                assert!(e.is_in_kernel(t));
                 seen += 1;
             }
         }

@@ -2,7 +2,7 @@
 
 use super::super::calendar::LAG_PS;
 use super::super::testing::{engine, instances, program_with};
-use super::super::thread::Status;
+use super::super::thread::ThreadStatus;
 use super::super::{Engine, RunMode};
 use super::MS;
 
@@ -35,10 +35,10 @@ fn one_sleeps(programs: usize) -> (Engine, u64) {
     let sleeps = |e: &Engine| {
         e.threads()
             .iter()
-            .any(|t| matches!(t.status, Status::Io(_)))
+            .any(|t| matches!(t.status, ThreadStatus::Io(_)))
     };
     while !sleeps(&e) {
-        e.run_to_stir(1000 * MS);
+        e.run_until_activity(1000 * MS);
     }
     let asked = asked(&e);
     (e, asked)

@@ -1,30 +1,33 @@
 //! Kernel mode and the returns from it.
 
 use super::super::RunMode;
-use super::super::counts::Counts;
+use super::super::counts::ThreadCounts;
 use super::super::testing::{engine, instances, program, program_with};
 use super::super::time::PS_PER_MS as MS;
-use super::super::{Engine, Instance};
+use super::super::{Engine, SimulatedProgram};
 use consort_core::PuId;
 
-fn run(work: &[Instance], until_ms: u64) -> Engine {
+fn run(work: &[SimulatedProgram], until_ms: u64) -> Engine {
     let mut e = engine("pinned", RunMode::Once, work, 1);
     e.run_until(until_ms * MS);
     e
 }
 
-fn totals(e: &Engine) -> Vec<Counts> {
-    e.threads.iter().map(super::super::Thread::total).collect()
+fn totals(e: &Engine) -> Vec<ThreadCounts> {
+    e.threads
+        .iter()
+        .map(super::super::SimulatedThread::total)
+        .collect()
 }
 
 #[test]
 fn being_switched_in_is_kernel_mode_and_ends_with_a_return() {
     let mut e = run(&instances(&program(), 1, 1, 9.0), 0);
-    e.settle();
-    assert!(e.in_kernel(0));
+    e.fill_free_pus();
+    assert!(e.is_in_kernel(0));
     assert_eq!(totals(&e)[0].user_returns, 0);
     e.run_until(MS);
-    assert!(!e.in_kernel(0));
+    assert!(!e.is_in_kernel(0));
     assert_eq!(totals(&e)[0].user_returns, 1);
 }
 
@@ -42,7 +45,7 @@ fn ticks_return_to_user_mode_every_four_milliseconds() {
 fn time_slices_return_to_user_mode() {
     let mut e = engine("linux", RunMode::Once, &instances(&program(), 2, 1, 9.0), 1);
     (0..2).for_each(|t| e.restrict(t, [PuId(0)].into_iter().collect()));
-    e.obey();
+    e.enforce_masks();
     e.run_until(100 * MS);
     for counts in totals(&e) {
         assert!(counts.context_switches > 3);

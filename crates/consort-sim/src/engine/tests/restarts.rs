@@ -2,7 +2,7 @@
 
 use super::super::testing::{engine, instances, program, program_with};
 use super::super::time::PS_PER_MS as MS;
-use super::super::{Engine, Instance, RunMode};
+use super::super::{Engine, RunMode, SimulatedProgram};
 use super::busy;
 use consort_core::PuId;
 use proptest::prelude::*;
@@ -12,14 +12,14 @@ const CONSTANT: RunMode = RunMode::RestartThreadsUntilAllDone;
 /// Two threads with one part each, three programs of one thread on the PU of the second.
 fn crowded(mode: RunMode) -> Engine {
     let two = program_with("[threads]\ndefault = 2\nmax = 2\nspin_us = 0.0");
-    let mut work: Vec<Instance> = instances(&two, 1, 2, 0.4);
+    let mut work: Vec<SimulatedProgram> = instances(&two, 1, 2, 0.4);
     work.extend(instances(&program(), 3, 1, 9.0));
     let mut e = engine("linux", mode, &work, 1);
     for t in 0..5 {
         let pu = PuId(if t == 0 { 0 } else { 2 });
         e.restrict(t, [pu].into_iter().collect());
     }
-    e.obey();
+    e.enforce_masks();
     e
 }
 

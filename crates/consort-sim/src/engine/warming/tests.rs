@@ -30,8 +30,8 @@ fn rates() -> ThreadRates {
     }
 }
 
-fn here<'a>(chip: &'a Chip, rates: &'a ThreadRates, phase: &'a Phase) -> Here<'a> {
-    Here {
+fn here<'a>(chip: &'a Chip, rates: &'a ThreadRates, phase: &'a Phase) -> WarmingPlace<'a> {
+    WarmingPlace {
         chip,
         meter: &PlainEnergy,
         pu: 0,
@@ -42,15 +42,15 @@ fn here<'a>(chip: &'a Chip, rates: &'a ThreadRates, phase: &'a Phase) -> Here<'a
 }
 
 /// Lines missed additionally at each level, and cycles, by an age in instructions.
-fn missed(phase: &Phase, arrived: Arrived, age: f64) -> ([f64; LEVELS], f64) {
+fn missed(phase: &Phase, arrived: InitialContents, age: f64) -> ([f64; LEVELS], f64) {
     let (chip, rates) = (chip(1), rates());
     let here = here(&chip, &rates, phase);
-    let mut warming = Warming::default();
+    let mut warming = CacheWarming::default();
     warming.arrive(arrived);
-    warming.settle(&here);
+    warming.apply_rates(&here);
     let (mut lines, mut cycles, mut ran) = ([0.0; LEVELS], 0.0, 0.0);
     while warming.is_open() && ran < age {
-        let span = warming.left().min(age - ran);
+        let span = warming.instructions_left().min(age - ran);
         let flow = warming.flow;
         let more = [flow.l1d_misses, flow.llc_accesses, flow.llc_misses];
         for (sum, more) in lines.iter_mut().zip(more) {
@@ -58,16 +58,16 @@ fn missed(phase: &Phase, arrived: Arrived, age: f64) -> ([f64; LEVELS], f64) {
         }
         cycles += warming.cycles() * span;
         ran += span;
-        warming.pass(span);
-        if warming.left() <= 0.0 {
+        warming.note_instructions(span);
+        if warming.instructions_left() <= 0.0 {
             warming.begin_age(&here);
         }
     }
     (lines, cycles)
 }
 
-fn arrived(found: [f64; LEVELS]) -> Arrived {
-    Arrived {
+fn arrived(found: [f64; LEVELS]) -> InitialContents {
+    InitialContents {
         found,
         siblings: [0.0; LEVELS],
         elsewhere_s: None,
@@ -105,7 +105,7 @@ fn what_fits_is_fetched_once() {
 #[test]
 fn siblings_spare_their_share() {
     let alone = missed(&falling(), arrived(COLD), LONG).1;
-    let shared = Arrived {
+    let shared = InitialContents {
         siblings: [1.0; LEVELS],
         ..arrived(COLD)
     };

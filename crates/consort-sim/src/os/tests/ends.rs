@@ -2,19 +2,19 @@
 
 use super::{MS, counts};
 use crate::engine::testing::{engine, instances, program};
-use crate::engine::{Engine, Instance, RunMode};
+use crate::engine::{Engine, RunMode, SimulatedProgram};
 use proptest::prelude::*;
 
 /// Runnable threads on each of the four cores.
 fn crowds(e: &Engine) -> Vec<usize> {
-    let runnable = e.threads().iter().filter(|t| t.runnable());
+    let runnable = e.threads().iter().filter(|t| t.is_runnable());
     let cores: Vec<usize> = runnable.filter_map(|t| t.pu).map(|pu| pu / 2).collect();
     counts(&cores)
 }
 
 /// Eight threads, one per PU; those on the first so many cores have little to do.
 fn full(short_cores: usize) -> Engine {
-    let work: Vec<Instance> = (0..8)
+    let work: Vec<SimulatedProgram> = (0..8)
         .flat_map(|t| {
             let length = if t < 2 * short_cores { 0.1 } else { 99.0 };
             instances(&program(), 1, 1, length)
@@ -23,7 +23,7 @@ fn full(short_cores: usize) -> Engine {
     let mut e = engine("linux", RunMode::Once, &work, 1);
     let only = |t: usize| format!("{t}").parse().unwrap();
     (0..8).for_each(|t| e.restrict(t, only(t)));
-    e.obey();
+    e.enforce_masks();
     e.run_until(MS);
     (0..8).for_each(|t| e.restrict(t, "0-7".parse().unwrap()));
     e

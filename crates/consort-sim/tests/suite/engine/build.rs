@@ -4,13 +4,13 @@ use crate::small::exact::{Exact, PlainEnergy};
 use consort_core::Machine;
 use consort_sim::SimMachine;
 use consort_sim::chip::Chip;
-use consort_sim::engine::{Instance, RunMode, Settings};
+use consort_sim::engine::{RunMode, SimulatedProgram, SimulationSettings};
 use consort_sim::program::presets;
 use std::sync::Arc;
 
 /// `(program, threads)` each with `ginstr` 10^9 instructions.
-pub fn instances(programs: &[(&str, u32)], ginstr: f64) -> Vec<Instance> {
-    let instance = |&(name, threads): &(&str, u32)| Instance {
+pub fn instances(programs: &[(&str, u32)], ginstr: f64) -> Vec<SimulatedProgram> {
+    let instance = |&(name, threads): &(&str, u32)| SimulatedProgram {
         program: Arc::new(presets::find(name).unwrap()),
         threads,
         instructions: ginstr * 1e9,
@@ -24,12 +24,12 @@ pub fn machine(
     smt: Option<u32>,
     os: &str,
     mode: RunMode,
-    instances: &[Instance],
+    instances: &[SimulatedProgram],
     quantum_ns: u64,
 ) -> SimMachine {
     let spec = consort_sim::machine::presets::find(name).unwrap();
     let chip = Arc::new(Chip::new(&spec, smt).unwrap());
-    let settings = Settings {
+    let settings = SimulationSettings {
         seed: 42,
         mode,
         os: os.to_owned(),

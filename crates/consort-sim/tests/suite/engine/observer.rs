@@ -2,7 +2,7 @@
 
 use super::build::{finish, instances, machine};
 use consort_core::ThreadId;
-use consort_sim::engine::{Doing, Observer, RunMode, Segment};
+use consort_sim::engine::{Observer, PuUse, RunMode, RunSegment};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -13,15 +13,15 @@ struct Seen {
     pu: usize,
     from: u64,
     to: u64,
-    doing: Doing,
+    doing: PuUse,
     instructions: f64,
 }
 
 struct Recorder(Rc<RefCell<Vec<Seen>>>);
 
 impl Observer for Recorder {
-    fn segment(&mut self, s: &Segment<'_>) {
-        let rate = if s.doing == Doing::Work {
+    fn note_segment(&mut self, s: &RunSegment<'_>) {
+        let rate = if s.doing == PuUse::Work {
             s.rates.ips
         } else {
             0.0
@@ -45,7 +45,7 @@ fn segments_tile_the_time_of_every_pu_and_add_up_to_the_counts() {
     m.set_observer(Box::new(Recorder(Rc::clone(&seen))));
     finish(&mut m);
     let seen = seen.borrow();
-    for doing in [Doing::Kernel, Doing::Overhead] {
+    for doing in [PuUse::Kernel, PuUse::Overhead] {
         assert!(seen.iter().any(|s| s.doing == doing));
     }
     let mut free: BTreeMap<usize, u64> = BTreeMap::new();

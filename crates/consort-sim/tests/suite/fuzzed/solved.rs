@@ -9,8 +9,8 @@ use super::possible::{impossible, overload};
 use consort_core::Machine;
 use consort_sim::SimMachine;
 use consort_sim::chip::Chip;
-use consort_sim::contention::{Demand, Running, Solver};
-use consort_sim::engine::{Instance, RunMode, Settings};
+use consort_sim::contention::{Demand, RunningThread, Solver};
+use consort_sim::engine::{RunMode, SimulatedProgram, SimulationSettings};
 use consort_sim::machine::{self, MachineSpec};
 use consort_sim::phase::Phase;
 use consort_sim::program::{self, ProgramSpec};
@@ -112,7 +112,9 @@ fn check_solution(chip: &Arc<Chip>, program: &ProgramSpec, threads: usize) {
     };
     let demands: Vec<Demand> = (0..threads).map(demand).collect();
     let placed = demands.iter().enumerate();
-    let running: Vec<Running<'_>> = placed.map(|(pu, demand)| Running { pu, demand }).collect();
+    let running: Vec<RunningThread<'_>> = placed
+        .map(|(pu, demand)| RunningThread { pu, demand })
+        .collect();
     let solution = Solver::new(Arc::clone(chip)).solve(&running);
     assert_eq!(impossible(&solution), None);
     assert_eq!(overload(chip, &running, &solution), None);
@@ -120,13 +122,13 @@ fn check_solution(chip: &Arc<Chip>, program: &ProgramSpec, threads: usize) {
 
 /// Time and work never run backwards and no thread has more time than there is.
 fn check_run(chip: &Arc<Chip>, program: &ProgramSpec, threads: usize) {
-    let instance = Instance {
+    let instance = SimulatedProgram {
         program: Arc::new(program.clone()),
         threads: program.threads.as_ref().map_or(1, |t| t.default),
         instructions: 1e12,
         start_ms: 0.0,
     };
-    let settings = Settings {
+    let settings = SimulationSettings {
         seed: 1,
         mode: RunMode::Once,
         os: "linux".to_owned(),

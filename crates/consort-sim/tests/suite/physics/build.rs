@@ -1,8 +1,8 @@
 //! Machines and programs for the checks: plain ones, changed where a check needs it.
 
 use consort_sim::chip::Chip;
-use consort_sim::contention::{Demand, Running, Solution, Solver};
-use consort_sim::machine::{self, CoreSpec, MachineSpec, Pipeline, SmtMode};
+use consort_sim::contention::{Demand, RunningThread, Solution, Solver};
+use consort_sim::machine::{self, CoreSpec, MachineSpec, PipelineSpec, SmtMode};
 use consort_sim::phase::Phase;
 use consort_sim::program::{self, PhaseSpec};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub fn machine_with(change: impl FnOnce(&mut CoreSpec)) -> MachineSpec {
 /// The machine with small in-order cores instead.
 pub fn in_order(width: f64) -> MachineSpec {
     machine_with(|core| {
-        core.pipeline = Pipeline::InOrder;
+        core.pipeline = PipelineSpec::InOrder;
         core.rob_entries = None;
         core.dispatch_width = width;
         core.smt = vec![SmtMode {
@@ -101,10 +101,10 @@ pub fn solve(machine: &MachineSpec, threads: &[(usize, &PhaseSpec)]) -> Solution
         .enumerate()
         .map(|(i, (_, phase))| demand(phase, i as u32))
         .collect();
-    let running: Vec<Running<'_>> = threads
+    let running: Vec<RunningThread<'_>> = threads
         .iter()
         .zip(&demands)
-        .map(|((pu, _), demand)| Running { pu: *pu, demand })
+        .map(|((pu, _), demand)| RunningThread { pu: *pu, demand })
         .collect();
     Solver::new(chip).solve(&running)
 }

@@ -4,7 +4,7 @@ use super::build::{demand, machine, machine_with, phase};
 use super::random::{draw, machines, phases};
 use consort_sim::chip::Chip;
 use consort_sim::contention::Solver;
-use consort_sim::contention::{Demand, Running, ThreadRates};
+use consort_sim::contention::{Demand, RunningThread, ThreadRates};
 use consort_sim::machine::{MachineSpec, Scope};
 use consort_sim::program::PhaseSpec;
 use proptest::prelude::*;
@@ -31,7 +31,9 @@ fn threads(phase: &PhaseSpec, n: usize, copies: bool) -> Vec<Demand> {
 
 fn solve(machine: &MachineSpec, demands: &[Demand], pus: &[usize]) -> Vec<ThreadRates> {
     let placed = pus.iter().zip(demands);
-    let running: Vec<_> = placed.map(|(&pu, demand)| Running { pu, demand }).collect();
+    let running: Vec<_> = placed
+        .map(|(&pu, demand)| RunningThread { pu, demand })
+        .collect();
     let chip = Arc::new(Chip::new(machine, None).unwrap());
     Solver::new(chip).solve(&running).threads
 }

@@ -2,7 +2,7 @@
 
 use super::build::{alone, compute, machine_with, phase, slowdown, solve};
 use consort_sim::machine::MachineSpec;
-use consort_sim::machine::detail::{Work, WorkSpec};
+use consort_sim::machine::detail::{WorkKind, WorkSpec};
 use consort_sim::program::{DivisionSpec, PhaseSpec};
 
 /// A core whose two floating-point units divide for so many cycles each.
@@ -12,7 +12,7 @@ fn dividing_for(interval_cycles: u32) -> MachineSpec {
             latency_cycles: 14,
             interval_cycles,
         };
-        core.operations.insert(Work::FpDivide, time);
+        core.operations.insert(WorkKind::FpDivide, time);
     })
 }
 

@@ -3,7 +3,7 @@
 use super::build::{demand, machine, phase};
 use super::random::phases;
 use consort_sim::chip::Chip;
-use consort_sim::contention::{Demand, Running, Solver, ThreadRates};
+use consort_sim::contention::{Demand, RunningThread, Solver, ThreadRates};
 use consort_sim::energy::EnergyModel;
 use consort_sim::machine::{L2Group, LlcDomainSpec, MachineSpec};
 use consort_sim::program::{MixSpec, PhaseSpec};
@@ -34,7 +34,7 @@ fn one_in_each(machine: &MachineSpec, phase: &PhaseSpec) -> Vec<ThreadRates> {
     let n = chip.domains().llcs;
     let demands: Vec<Demand> = (0..n).map(|i| demand(phase, i as u32)).collect();
     let running: Vec<_> = { demands.iter().enumerate() }
-        .map(|(domain, demand)| Running {
+        .map(|(domain, demand)| RunningThread {
             pu: 2 * domain,
             demand,
         })
@@ -71,7 +71,7 @@ fn misses_of_cores_without_llc_go_to_memory() {
     let chip = Chip::new(&domains(&[Some(16384.0), Some(0.0)]), None).unwrap();
     let meter = EnergyModel::new(&chip);
     let nj = |core| {
-        let flow = consort_sim::contention::Flow {
+        let flow = consort_sim::contention::InstructionActivity {
             llc_accesses: 1.0,
             ..Default::default()
         };

@@ -4,7 +4,7 @@ use super::build::demand;
 use super::random::{draw, machines, phases, placements};
 use crate::small::possible::{impossible, overload};
 use consort_sim::chip::Chip;
-use consort_sim::contention::{Demand, Running, Solution, Solver};
+use consort_sim::contention::{Demand, RunningThread, Solution, Solver};
 use consort_sim::machine::MachineSpec;
 use consort_sim::program::{LockSpec, PhaseSpec};
 use proptest::prelude::*;
@@ -35,8 +35,8 @@ impl Case {
         Self { chip, demands, pus }
     }
 
-    fn running(&self, which: &[usize]) -> Vec<Running<'_>> {
-        let running = |&i: &usize| Running {
+    fn running(&self, which: &[usize]) -> Vec<RunningThread<'_>> {
+        let running = |&i: &usize| RunningThread {
             pu: self.pus[i],
             demand: &self.demands[i],
         };
@@ -122,7 +122,7 @@ proptest! {
             let running: Vec<_> = pus
                 .iter()
                 .zip(&demands)
-                .map(|(&pu, demand)| Running { pu, demand })
+                .map(|(&pu, demand)| RunningThread { pu, demand })
                 .collect();
             Solver::new(Arc::clone(&chip)).solve(&running)
         };
@@ -203,7 +203,7 @@ proptest! {
             demand.intensity += i as f64 * 1e-13;
         }
         let solve = |threads: &[(usize, Demand)]| {
-            let running = threads.iter().map(|(pu, demand)| Running { pu: *pu, demand });
+            let running = threads.iter().map(|(pu, demand)| RunningThread { pu: *pu, demand });
             Solver::new(Arc::clone(&chip)).solve(&running.collect::<Vec<_>>())
         };
         let (a, b) = (solve(&alike), solve(&unlike));

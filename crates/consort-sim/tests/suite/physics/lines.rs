@@ -4,7 +4,7 @@ use super::build::{machine, phase, solve};
 use super::random::{draw, machines, placements};
 use crate::small::possible::impossible;
 use consort_sim::chip::Chip;
-use consort_sim::contention::{Flow, ThreadRates};
+use consort_sim::contention::{InstructionActivity, ThreadRates};
 use consort_sim::machine::{MachineSpec, PrefetchScope, PrefetcherSpec};
 use consort_sim::program::PhaseSpec;
 use proptest::prelude::*;
@@ -45,7 +45,7 @@ fn misses(sequential: f64) -> PhaseSpec {
     })
 }
 
-fn data(flow: &Flow) -> [f64; 4] {
+fn data(flow: &InstructionActivity) -> [f64; 4] {
     [
         flow.l1d_misses,
         flow.l2_misses,

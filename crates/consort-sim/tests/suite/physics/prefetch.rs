@@ -1,12 +1,12 @@
 //! What prefetchers leave of the misses that events count.
 
 use super::build::{machine, phase, solve};
-use consort_sim::contention::Flow;
+use consort_sim::contention::InstructionActivity;
 use consort_sim::machine::{PrefetchScope, PrefetcherSpec};
 use proptest::prelude::*;
 
 /// A program alone, with a prefetcher or none, with an L2 or none.
-fn flow(per: Option<PrefetchScope>, l2: bool, effectiveness: f64) -> Flow {
+fn flow(per: Option<PrefetchScope>, l2: bool, effectiveness: f64) -> InstructionActivity {
     let mut machine = machine();
     let core = machine.core_types.get_mut("big").unwrap();
     core.prefetcher = per.map(|per| PrefetcherSpec {

@@ -2,7 +2,7 @@
 
 use super::build::{compute, machine};
 use consort_sim::machine::{
-    CoreSpec, L2Group, MachineSpec, NumaSpec, Pipeline, RobSharing, Scope, SmtMode,
+    CoreSpec, L2Group, MachineSpec, NumaSpec, PipelineSpec, RobSharing, Scope, SmtMode,
 };
 use consort_sim::program::{
     DivisionSpec, IlpSpec, MixSpec, PhaseSpec, PrefetchSpec, ResolutionSpec, StretchSpec,
@@ -38,7 +38,7 @@ prop_compose! {
         l2 in prop::option::of(64.0f64..2048.0),
     ) -> CoreSpec {
         let mut core = machine().core_types["big"].clone();
-            core.pipeline = if in_order { Pipeline::InOrder } else { Pipeline::OutOfOrder };
+            core.pipeline = if in_order { PipelineSpec::InOrder } else { PipelineSpec::OutOfOrder };
             core.frequency_ghz = hz;
             core.dispatch_width = f64::from(width);
             core.rob_entries = (!in_order).then_some(rob);

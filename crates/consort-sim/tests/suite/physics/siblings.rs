@@ -3,7 +3,7 @@
 use super::build::{demand, machine, phase};
 use super::random::{machines, phases};
 use consort_sim::chip::Chip;
-use consort_sim::contention::{Demand, Running, Solver, ThreadRates};
+use consort_sim::contention::{Demand, RunningThread, Solver, ThreadRates};
 use consort_sim::machine::{MachineSpec, PrefetchScope, PrefetcherSpec};
 use consort_sim::program::PhaseSpec;
 use proptest::prelude::*;
@@ -32,7 +32,7 @@ fn mapped(machine: &MachineSpec, phase: &PhaseSpec, shared: f64, iso: bool) -> V
     let running: Vec<_> = pus
         .into_iter()
         .zip(&demands)
-        .map(|(pu, demand)| Running { pu, demand })
+        .map(|(pu, demand)| RunningThread { pu, demand })
         .collect();
     let chip = Arc::new(Chip::new(machine, None).unwrap());
     Solver::new(chip).solve(&running).threads
@@ -116,7 +116,7 @@ proptest! {
         let Some(second) = second else { return Ok(()) };
         let demands = [demand(&one, 0), demand(&other, 1)];
         let running = [0, second + 1].into_iter().zip(&demands);
-        let running: Vec<_> = running.map(|(pu, demand)| Running { pu, demand }).collect();
+        let running: Vec<_> = running.map(|(pu, demand)| RunningThread { pu, demand }).collect();
         let solver = Solver::new(chip);
         let missed = |n: usize| solver.solve(&running[..n]).threads[0].flow.branch_misses;
         prop_assert!(missed(2) >= missed(1) * (1.0 - 1e-9));
@@ -129,7 +129,7 @@ proptest! {
     ) {
         let chip = Arc::new(Chip::new(&machine, None).unwrap());
         let demand = demand(&phase, 0);
-        let flow = Solver::new(chip).solve(&[Running { pu: 0, demand: &demand }]).threads[0].flow;
+        let flow = Solver::new(chip).solve(&[RunningThread { pu: 0, demand: &demand }]).threads[0].flow;
         let kinds = flow.llc_misses + flow.prefetched_lines + flow.code_lines + flow.written_lines;
         prop_assert!((kinds - flow.memory_lines).abs() <= 1e-12 * (1.0 + kinds));
         // No line arrives before memory's own latency has passed.

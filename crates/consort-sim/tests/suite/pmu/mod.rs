@@ -4,10 +4,10 @@ mod on_request;
 
 use crate::small;
 use consort_core::{Sample, Signal, ThreadId, Tier};
-use consort_sim::contention::{Flow, Stack};
-use consort_sim::engine::Counts;
-use consort_sim::machine::{EventSpec, MachineSpec, Quantity};
-use consort_sim::pmu::{Readout, Request, SimulatedPmu};
+use consort_sim::contention::{CpiStack, InstructionActivity};
+use consort_sim::engine::ThreadCounts;
+use consort_sim::machine::{MachineSpec, PmuEventSpec, Quantity};
+use consort_sim::pmu::{PmuRequest, Readout, SimulatedPmu};
 use consort_sim::program::MixSpec;
 use proptest::prelude::*;
 
@@ -64,8 +64,8 @@ const POWER8: [Quantity; 6] = [
     Quantity::FpOperations,
 ];
 
-fn event(counts: Quantity, fixed: bool) -> EventSpec {
-    EventSpec {
+fn event(counts: Quantity, fixed: bool) -> PmuEventSpec {
+    PmuEventSpec {
         name: format!("PM_{counts:?}"),
         counts,
         fixed,
@@ -83,7 +83,7 @@ fn machine(programmable: u32, quantities: &[Quantity]) -> MachineSpec {
 }
 
 fn pmu(machine: &MachineSpec) -> SimulatedPmu {
-    SimulatedPmu::new(machine, &Request::default(), 7).unwrap()
+    SimulatedPmu::new(machine, &PmuRequest::default(), 7).unwrap()
 }
 
 fn thread(tid: u32) -> ThreadId {
@@ -95,20 +95,20 @@ fn thread(tid: u32) -> ThreadId {
 }
 
 /// A thread that ran for the whole quantum, with a share of its cycles per cause.
-fn counts(base: f64, memory: f64, fp: f64) -> Counts {
+fn counts(base: f64, memory: f64, fp: f64) -> ThreadCounts {
     let cycles = 2e8;
-    let stack = Stack {
+    let stack = CpiStack {
         base: base * cycles,
         memory: memory * cycles,
         dispatch: (1.0 - base - memory) * cycles,
-        ..Stack::default()
+        ..CpiStack::default()
     };
-    let mut counts = Counts {
+    let mut counts = ThreadCounts {
         on_pu_s: 0.1,
         cycles,
         instructions: 1e8,
         stack,
-        ..Counts::default()
+        ..ThreadCounts::default()
     };
     counts.classes.fp = fp * cycles;
     counts.flow.l2_misses = 0.03 * cycles;
@@ -145,7 +145,7 @@ fn a_stale_ratio_keeps_its_value_and_tells_its_age() {
         (reading.enabled_ns, reading.running_ns),
         (2 * QUANTUM_NS, QUANTUM_NS)
     );
-    assert!((reading.scaled().unwrap() - 0.3).abs() < 1e-12);
+    assert!((reading.scaled_value().unwrap() - 0.3).abs() < 1e-12);
     // What counts in every quantum is never stale.
     assert!(!stale.reading(Signal::Cycles).unwrap().is_multiplexed());
 }
@@ -154,7 +154,7 @@ fn a_stale_ratio_keeps_its_value_and_tells_its_age() {
 fn a_thread_that_was_off_takes_no_turn_and_keeps_what_was_known() {
     let mut pmu = pmu(&machine(4, &POWER8));
     pmu.sample(thread(1), &counts(0.5, 0.25, 0.1), QUANTUM_NS);
-    let off = pmu.sample(thread(1), &Counts::default(), QUANTUM_NS);
+    let off = pmu.sample(thread(1), &ThreadCounts::default(), QUANTUM_NS);
     assert_eq!(off.get(Signal::Cycles), Some(0.0));
     assert!(off.stack.is_none() && off.get(Signal::FpUsage).is_none());
     let on = pmu.sample(thread(1), &counts(0.5, 0.25, 0.1), QUANTUM_NS);
@@ -180,9 +180,9 @@ fn signals_without_events_are_not_offered() {
         Signal::MemoryStall,
         Signal::Mix,
     ];
-    assert_eq!(offers.missing(&lacking), lacking);
+    assert_eq!(offers.missing_signals(&lacking), lacking);
     let none = pmu(&machine(0, &POWER8)).offers().clone();
-    assert_eq!(none.missing(&lacking), lacking);
+    assert_eq!(none.missing_signals(&lacking), lacking);
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn what_pie_counts_is_told_where_it_has_counters_of_its_own() {
     ];
     let mut chip = machine(4, &counted);
     let programmable = pmu(&chip).offers().clone();
-    assert_eq!(programmable.missing(&signals), signals);
+    assert_eq!(programmable.missing_signals(&signals), signals);
     chip.pmu.events.iter_mut().for_each(|e| e.fixed = true);
     let mut pmu = pmu(&chip);
     let mut truth = counts(0.5, 0.25, 0.0);
@@ -222,7 +222,12 @@ fn what_pie_counts_is_told_where_it_has_counters_of_its_own() {
 fn bottlenecks_are_offered_where_locks_are_instrumented() {
     let mut chip = machine(4, &POWER8);
     let bottleneck = consort_core::policies::find("bottleneck").unwrap();
-    let fed = |chip: &MachineSpec| pmu(chip).offers().missing(bottleneck.needs).is_empty();
+    let fed = |chip: &MachineSpec| {
+        pmu(chip)
+            .offers()
+            .missing_signals(bottleneck.needs)
+            .is_empty()
+    };
     chip.os.instrumented_locks = false;
     assert!(!fed(&chip));
     chip.os.instrumented_locks = true;
@@ -236,12 +241,12 @@ fn cycles_without_a_fixed_counter_take_one_of_the_programmable() {
     let pmu = pmu(&chip);
     // Two of four are left for five parts of the stack.
     assert_eq!(pmu.quanta(), 3);
-    assert!((0..3).all(|turn| pmu.counted(turn).count() <= 4));
+    assert!((0..3).all(|turn| pmu.counted_events(turn).count() <= 4));
 }
 
 #[test]
 fn asking_for_less_takes_fewer_quanta() {
-    let request = Request {
+    let request = PmuRequest {
         signals: Some(vec![Signal::FpUsage]),
         readouts: Vec::new(),
     };
@@ -255,7 +260,7 @@ fn readouts_come_from_events() {
     let per_100_cycles: Readout = "l2-misses per 100 cycles".parse().unwrap();
     assert_eq!(per_100_cycles.to_string(), "l2-misses per 100 cycles");
     let per_second: Readout = "l2-misses per second".parse().unwrap();
-    let request = Request {
+    let request = PmuRequest {
         signals: None,
         readouts: vec![per_100_cycles, per_second],
     };
@@ -266,7 +271,7 @@ fn readouts_come_from_events() {
     let value = |pmu: &SimulatedPmu, index| pmu.readout(thread(1), index).unwrap();
     assert!((value(&pmu, 0).value - 3.0).abs() < 1e-12);
     assert!((value(&pmu, 1).value - 6e7).abs() < 1e-3);
-    pmu.sample(thread(1), &Counts::default(), QUANTUM_NS);
+    pmu.sample(thread(1), &ThreadCounts::default(), QUANTUM_NS);
     assert_eq!(value(&pmu, 0).age_ns, QUANTUM_NS);
 }
 
@@ -275,7 +280,7 @@ fn readouts_that_cannot_be_had_are_errors() {
     let error = |text: &str| match text.parse::<Readout>() {
         Err(error) => error.to_string(),
         Ok(readout) => {
-            let request = Request {
+            let request = PmuRequest {
                 signals: None,
                 readouts: vec![readout],
             };
@@ -325,8 +330,8 @@ fn cycles_are_off_by_the_stated_noise() {
     assert!((deviation - 0.02).abs() < 5.0 * 0.02 / 200.0, "{deviation}");
 }
 
-fn flows() -> impl Strategy<Value = Flow> {
-    prop::array::uniform18(0.0f64..1e12).prop_map(|f| Flow {
+fn flows() -> impl Strategy<Value = InstructionActivity> {
+    prop::array::uniform18(0.0f64..1e12).prop_map(|f| InstructionActivity {
         l1d_accesses: f[0],
         l1d_misses: f[1],
         l1i_misses: f[2],
@@ -345,12 +350,12 @@ fn flows() -> impl Strategy<Value = Flow> {
         outstanding_cycles: f[15],
         tlb_walk_cycles: f[16],
         groups: f[17],
-        ..Flow::default()
+        ..InstructionActivity::default()
     })
 }
 
-fn stacks() -> impl Strategy<Value = Stack> {
-    prop::array::uniform12(0.0f64..1e12).prop_map(|s| Stack {
+fn stacks() -> impl Strategy<Value = CpiStack> {
+    prop::array::uniform12(0.0f64..1e12).prop_map(|s| CpiStack {
         base: s[0],
         units: s[1],
         fetch: s[2],
@@ -366,11 +371,11 @@ fn stacks() -> impl Strategy<Value = Stack> {
     })
 }
 
-fn truths() -> impl Strategy<Value = Counts> {
+fn truths() -> impl Strategy<Value = ThreadCounts> {
     let classes = prop::array::uniform6(0.0f64..1e12);
     let times = (0.0f64..100.0, 0.0f64..100.0, 0.0f64..1e13);
     let all = (times, stacks(), flows(), classes);
-    all.prop_map(|((on_pu_s, wait_s, cycles), stack, flow, c)| Counts {
+    all.prop_map(|((on_pu_s, wait_s, cycles), stack, flow, c)| ThreadCounts {
         on_pu_s,
         wait_s,
         cycles,
@@ -385,7 +390,7 @@ fn truths() -> impl Strategy<Value = Counts> {
         },
         flow,
         stack,
-        ..Counts::default()
+        ..ThreadCounts::default()
     })
 }
 
@@ -425,7 +430,7 @@ proptest! {
     fn no_quantum_counts_more_events_than_there_are_counters(machine in pmus()) {
         let pmu = pmu(&machine);
         for turn in 0..pmu.quanta() {
-            let programmed = pmu.counted(turn).filter(|e| !e.fixed).count();
+            let programmed = pmu.counted_events(turn).filter(|e| !e.fixed).count();
             prop_assert!(programmed <= machine.pmu.programmable as usize);
         }
     }
@@ -445,9 +450,9 @@ proptest! {
     #[test]
     fn what_has_no_event_does_not_show_in_a_sample(truth in truths(), flow in flows()) {
         let chip = machine(4, &[Quantity::FpOperations, Quantity::L2Misses]);
-        let hidden = Counts {
-            flow: Flow { l2_misses: truth.flow.l2_misses, ..flow },
-            stack: Stack::default(),
+        let hidden = ThreadCounts {
+            flow: InstructionActivity { l2_misses: truth.flow.l2_misses, ..flow },
+            stack: CpiStack::default(),
             energy_j: truth.energy_j + 1.0,
             ..truth
         };

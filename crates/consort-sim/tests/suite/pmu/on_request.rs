@@ -3,7 +3,7 @@
 use super::{QUANTUM_NS, counts, machine, pmu, thread};
 use consort_core::{Sample, Signal};
 use consort_sim::machine::{MachineSpec, Quantity};
-use consort_sim::pmu::{Request, SimulatedPmu};
+use consort_sim::pmu::{PmuRequest, SimulatedPmu};
 
 /// A chip with two counters and the events of cache and bus.
 fn cache_and_bus() -> MachineSpec {
@@ -27,22 +27,27 @@ const ASKED: [Signal; 4] = [
 #[test]
 fn cache_and_bus_are_told_where_they_are_asked_for_alone() {
     let chip = cache_and_bus();
-    assert_eq!(pmu(&chip).offers().missing(&ASKED), ASKED);
-    let request = Request {
+    assert_eq!(pmu(&chip).offers().missing_signals(&ASKED), ASKED);
+    let request = PmuRequest {
         signals: Some(ASKED.to_vec()),
         readouts: Vec::new(),
     };
     let pmu = SimulatedPmu::new(&chip, &request, 7).unwrap();
-    assert!(pmu.offers().missing(&ASKED).is_empty());
+    assert!(pmu.offers().missing_signals(&ASKED).is_empty());
     assert!(pmu.offers().tier_of(Signal::FpUsage).is_none());
-    let turn = |n| pmu.counted(n).skip(2).map(|e| e.counts).collect::<Vec<_>>();
+    let turn = |n| {
+        pmu.counted_events(n)
+            .skip(2)
+            .map(|e| e.counts)
+            .collect::<Vec<_>>()
+    };
     assert_eq!(turn(0), [Quantity::LlcAccesses, Quantity::LlcMisses]);
     assert_eq!(turn(1), [Quantity::BusBusyCycles, Quantity::BusQueueCycles]);
 }
 
 #[test]
 fn a_count_that_had_its_turn_is_that_of_the_quantum() {
-    let request = Request {
+    let request = PmuRequest {
         signals: Some(ASKED.to_vec()),
         readouts: Vec::new(),
     };

@@ -2,16 +2,16 @@
 //!
 //! Unit tests and integration tests both include this file.
 
-use consort_core::{Offers, Reading, Sample, Signal, ThreadId, Tier};
-use consort_sim::contention::Flow;
-use consort_sim::engine::{Counts, EnergyMeter, SampleSource};
+use consort_core::{Reading, Sample, Signal, SignalOffers, ThreadId, Tier};
+use consort_sim::contention::InstructionActivity;
+use consort_sim::engine::{EnergyMeter, SampleSource, ThreadCounts};
 use consort_sim::program::MixSpec;
 
 /// One nanojoule per instruction, 2 W per busy core, 1 W per idle one, 5 W for the rest.
 pub struct PlainEnergy;
 
 impl EnergyMeter for PlainEnergy {
-    fn instruction_j(&self, _: usize, _: &MixSpec, _: &Flow) -> f64 {
+    fn instruction_j(&self, _: usize, _: &MixSpec, _: &InstructionActivity) -> f64 {
         1e-9
     }
 
@@ -25,7 +25,7 @@ impl EnergyMeter for PlainEnergy {
 }
 
 /// Exact counts of what any machine can tell.
-pub struct Exact(Offers);
+pub struct Exact(SignalOffers);
 
 impl Default for Exact {
     fn default() -> Self {
@@ -35,14 +35,17 @@ impl Default for Exact {
 }
 
 impl SampleSource for Exact {
-    fn offers(&self) -> &Offers {
+    fn offers(&self) -> &SignalOffers {
         &self.0
     }
 
-    fn sample(&mut self, _: ThreadId, counts: &Counts, interval_ns: u64) -> Sample {
+    fn sample(&mut self, _: ThreadId, counts: &ThreadCounts, interval_ns: u64) -> Sample {
         let mut sample = Sample::default();
         let mut set = |signal, raw| {
-            sample.set(signal, Reading::whole(raw, Tier::Counters, interval_ns));
+            sample.set(
+                signal,
+                Reading::fully_counted(raw, Tier::Counters, interval_ns),
+            );
         };
         set(Signal::CpuTime, counts.on_pu_s * 1e9);
         set(Signal::Cycles, counts.cycles);

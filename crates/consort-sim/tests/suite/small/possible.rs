@@ -1,7 +1,7 @@
 //! What no solution may claim, whatever was asked.
 
 use consort_sim::chip::Chip;
-use consort_sim::contention::{Running, Solution, ThreadRates};
+use consort_sim::contention::{RunningThread, Solution, ThreadRates};
 use consort_sim::machine::Scope;
 
 /// Relative slack: the solver's tolerance, with a margin for what it amplifies.
@@ -35,22 +35,22 @@ pub fn impossible(solution: &Solution) -> Option<String> {
 }
 
 /// More work than a core's width and units or a node's memory can do.
-pub fn overload(chip: &Chip, running: &[Running<'_>], solution: &Solution) -> Option<String> {
+pub fn overload(chip: &Chip, running: &[RunningThread<'_>], solution: &Solution) -> Option<String> {
     let threads: Vec<_> = running.iter().zip(&solution.threads).collect();
     let mut cores = 0..chip.domains().cores;
     let mut nodes = 0..chip.domains().nodes;
     let of_core = |core| {
-        let here = |(r, _): &&(&Running<'_>, &ThreadRates)| chip.places()[r.pu].core == core;
+        let here = |(r, _): &&(&RunningThread<'_>, &ThreadRates)| chip.places()[r.pu].core == core;
         core_overload(chip, threads.iter().filter(here))
     };
     let of_node = |node| {
-        let home = |(r, _): &&(&Running<'_>, &ThreadRates)| r.demand.home_node == node;
+        let home = |(r, _): &&(&RunningThread<'_>, &ThreadRates)| r.demand.home_node == node;
         node_overload(chip, threads.iter().filter(home))
     };
     cores.find_map(of_core).or_else(|| nodes.find_map(of_node))
 }
 
-type Thread<'a> = &'a (&'a Running<'a>, &'a ThreadRates);
+type Thread<'a> = &'a (&'a RunningThread<'a>, &'a ThreadRates);
 
 fn core_overload<'a>(chip: &Chip, members: impl Iterator<Item = Thread<'a>>) -> Option<String> {
     let (mut dispatched, mut fp, mut units) = (0.0, 0.0, 0.0_f64);

@@ -1,20 +1,20 @@
 //! A measurement of ends as a table of the TOML document that placements are in.
 
 use crate::error::VmError;
-use crate::host::Host;
-use crate::spread::document::{rounded, texts};
-use crate::spread::ends::measurement::Ends;
-use crate::spread::tally::Counts;
+use crate::guest_tools::GuestTools;
+use crate::spread::document::{round_to_thousandths, texts};
+use crate::spread::ends::measurement::EndsMeasurement;
+use crate::spread::tally::SpreadCounts;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 #[derive(Serialize)]
-struct Document<'a> {
-    ends: [Table<'a>; 1],
+struct EndsDocument<'a> {
+    ends: [EndsTable<'a>; 1],
 }
 
 #[derive(Serialize)]
-struct Table<'a> {
+struct EndsTable<'a> {
     kernel: &'a str,
     /// Ticks of the guest per second, where the kernel's configuration is at hand.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -27,11 +27,11 @@ struct Table<'a> {
     guests: u64,
     repetitions_per_guest: u64,
     started: u32,
-    looks: Vec<Moment>,
+    looks: Vec<EndsRow>,
 }
 
 #[derive(Serialize)]
-struct Moment {
+struct EndsRow {
     after_ms: u64,
     repetitions: u64,
     mean_elapsed_ms: f64,
@@ -42,9 +42,9 @@ struct Moment {
 ///
 /// # Errors
 /// Where qemu does not tell its version or the numbers cannot be written as TOML.
-pub fn ends_document(ends: &Ends, host: &Host) -> Result<String, VmError> {
+pub fn ends_document(ends: &EndsMeasurement, host: &GuestTools) -> Result<String, VmError> {
     let topology = ends.extent.topology;
-    let table = Table {
+    let table = EndsTable {
         kernel: &ends.guest.kernel,
         tick_hz: host.tick_hz(),
         qemu: host.qemu_version()?,
@@ -55,17 +55,19 @@ pub fn ends_document(ends: &Ends, host: &Host) -> Result<String, VmError> {
         guests: ends.extent.guests.get(),
         repetitions_per_guest: ends.extent.repetitions,
         started: topology.pus(),
-        looks: looks(ends),
+        looks: moment_rows(ends),
     };
-    Ok(toml::to_string(&Document { ends: [table] })?)
+    Ok(toml::to_string(&EndsDocument { ends: [table] })?)
 }
 
-fn looks(ends: &Ends) -> Vec<Moment> {
+fn moment_rows(ends: &EndsMeasurement) -> Vec<EndsRow> {
     let counts = ends.tally.counts.iter();
-    let moment = |(&(_, _, after_ms), counts): (&_, &Counts)| Moment {
+    let moment = |(&(_, _, after_ms), counts): (&_, &SpreadCounts)| EndsRow {
         after_ms,
         repetitions: counts.repetitions(),
-        mean_elapsed_ms: rounded(counts.elapsed_us as f64 / 1e3 / counts.repetitions() as f64),
+        mean_elapsed_ms: round_to_thousandths(
+            counts.elapsed_us as f64 / 1e3 / counts.repetitions() as f64,
+        ),
         counts: texts(counts),
     };
     counts.map(moment).collect()

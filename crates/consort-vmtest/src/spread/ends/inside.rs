@@ -2,9 +2,9 @@
 //! looks where the others are, again and again.
 
 use crate::error::VmError;
-use crate::spread::arrival::Arrival;
-use crate::spread::inside::{REST, looks_from, write_all};
-use crate::spread::look::Look;
+use crate::spread::arrival::SpinnerArrival;
+use crate::spread::inside::{REST, take_snapshots, write_snapshots};
+use crate::spread::look::SpreadSnapshot;
 use crate::spread::spinners::Spinners;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 /// placements).
 const SETTLE: Duration = Duration::from_millis(300);
 
-/// Repeats so often and writes a line per [`Look`] at the survivors to `out`. `after_ms` are the
+/// Repeats so often and writes a line per [`SpreadSnapshot`] at the survivors to `out`. `after_ms` are the
 /// moments to look at, rising, ms after the last signal to those that end; `seed` draws them.
 ///
 /// # Errors
@@ -29,21 +29,21 @@ pub fn measure_ends_inside(
 ) -> Result<(), VmError> {
     let mut random = Pcg64Mcg::seed_from_u64(seed);
     for _ in 0..repetitions {
-        let looks = repetition(processes, after_ms, &mut random)?;
-        write_all(&looks, out).map_err(VmError::io("write to", "the console"))?;
+        let looks = run_repetition(processes, after_ms, &mut random)?;
+        write_snapshots(&looks, out).map_err(VmError::io("write to", "the console"))?;
         std::thread::sleep(REST);
     }
     Ok(())
 }
 
-fn repetition(
+fn run_repetition(
     processes: usize,
     after_ms: &[u64],
     random: &mut impl Rng,
-) -> Result<Vec<Look>, VmError> {
-    let mut spinners = Spinners::start(Arrival::Processes, processes)?;
+) -> Result<Vec<SpreadSnapshot>, VmError> {
+    let mut spinners = Spinners::start(SpinnerArrival::Processes, processes)?;
     std::thread::sleep(SETTLE);
     spinners.end_half(random)?;
     let start = Instant::now();
-    looks_from(&spinners, Arrival::Processes, after_ms, start)
+    take_snapshots(&spinners, SpinnerArrival::Processes, after_ms, start)
 }

@@ -1,10 +1,10 @@
 //! The host's side: boots the guests, reads their looks and counts them.
 
 use crate::error::VmError;
+use crate::guest_tools::GuestTools;
 use crate::guest_topology::GuestTopology;
-use crate::host::Host;
-use crate::spread::measurement::{Guest, list, vm};
-use crate::spread::tally::Tally;
+use crate::spread::measurement::{GuestIdentity, list, vm};
+use crate::spread::tally::SpreadTally;
 use crate::vm::Vm;
 use std::num::NonZeroU64;
 use std::path::Path;
@@ -27,26 +27,26 @@ pub struct EndsExtent {
 
 /// Outcome of the measurement.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ends {
+pub struct EndsMeasurement {
     /// Extent that was asked for.
     pub extent: EndsExtent,
     /// The last guest.
-    pub guest: Guest,
+    pub guest: GuestIdentity,
     /// The counts of the survivors of all guests.
-    pub tally: Tally,
+    pub tally: SpreadTally,
 }
 
-impl Ends {
+impl EndsMeasurement {
     /// Measures. `program` is `linux-placements`, which is put into the guests.
     ///
     /// # Errors
     /// Where a guest cannot be run or answers with something else than looks.
-    pub fn take(host: &Host, program: &Path, extent: EndsExtent) -> Result<Self, VmError> {
-        let mut tally = Tally::default();
+    pub fn take(host: &GuestTools, program: &Path, extent: EndsExtent) -> Result<Self, VmError> {
+        let mut tally = SpreadTally::default();
         let mut run = |seed| {
             let topology = extent.topology.topology()?;
             let vm = guest(program, &extent, seed)?;
-            Guest::run(&vm, host, extent.limit, &topology, &mut tally)
+            GuestIdentity::run(&vm, host, extent.limit, &topology, &mut tally)
         };
         let mut guest = run(0)?;
         for seed in 1..extent.guests.get() {

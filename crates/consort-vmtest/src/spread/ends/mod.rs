@@ -6,4 +6,4 @@ mod measurement;
 
 pub use document::ends_document;
 pub use inside::measure_ends_inside;
-pub use measurement::{Ends, EndsExtent};
+pub use measurement::{EndsExtent, EndsMeasurement};

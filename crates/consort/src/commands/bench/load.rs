@@ -18,14 +18,14 @@ const PERIOD: Duration = Duration::from_millis(20);
 /// Steps that one thread has done. Aligned, so that no two threads write to one cache line.
 #[derive(Default)]
 #[repr(align(128))]
-struct Steps(AtomicU64);
+struct StepCount(AtomicU64);
 
 /// Runs the threads that the arguments ask for.
-pub(super) fn work() -> Result<()> {
+pub(super) fn run_load() -> Result<()> {
     let mut arguments = std::env::args().skip(2);
     let threads: u32 = arguments.next().context("no threads")?.parse()?;
     let share: f64 = arguments.next().context("no share")?.parse()?;
-    let counts: Vec<Arc<Steps>> = (0..threads).map(|_| Arc::default()).collect();
+    let counts: Vec<Arc<StepCount>> = (0..threads).map(|_| Arc::default()).collect();
     for (number, count) in counts.iter().enumerate() {
         let late = PERIOD.mul_f64(number as f64 / f64::from(threads));
         let count = Arc::clone(count);
@@ -48,7 +48,7 @@ pub(super) fn work() -> Result<()> {
 }
 
 /// Works and sleeps by turns; begins late, so that threads do not all wake at once.
-fn repeat(late: Duration, share: f64, count: &Steps) {
+fn repeat(late: Duration, share: f64, count: &StepCount) {
     thread::sleep(late);
     loop {
         let begin = Instant::now();

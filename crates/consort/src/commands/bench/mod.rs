@@ -6,26 +6,28 @@ mod process;
 mod resident;
 
 pub(crate) use load::LOAD;
-pub(crate) use resident::all;
+pub(crate) use resident::all_benches;
 
-use crate::cli::{BenchArgs, Format};
+use crate::cli::{BenchArgs, OutputFormat};
 use crate::failure::bad_input;
-use crate::output::{self, Column, number, text};
+use crate::output::{self, OutputColumn, number, text};
 use crate::progress;
-use crate::table_file::{self, TableFile};
+use crate::table_file::{self, TableOutput};
 use anyhow::Result;
-use consort_bench::{Bench, BenchError, Effort, Row, run, run_rounds};
-use overhead::Overhead;
+use consort_bench::{Bench, BenchError, BenchRow, Effort, run, run_rounds};
+use overhead::OverheadBench;
 use serde::Serialize;
 use std::process::ExitCode;
 
-const COLUMNS: &[Column<Row>] = &[
+const COLUMNS: &[OutputColumn<BenchRow>] = &[
     text("name", |r| r.name.clone()),
-    number("value", |r| show(r.value)),
+    number("value", |r| format_value(r.value)),
     text("unit", |r| r.unit.to_owned()),
     number("n", |r| r.n.to_string()),
     number("spread %", |r| format!("{:.1}", 100.0 * r.spread())),
-    number("target", |r| r.target.map_or_else(String::new, show)),
+    number("target", |r| {
+        r.target.map_or_else(String::new, format_value)
+    }),
 ];
 
 /// Usual number of pairs.
@@ -33,24 +35,24 @@ const PAIRS: usize = 12;
 
 /// A bench as it is listed.
 #[derive(Serialize)]
-struct Listed {
+struct BenchListing {
     name: String,
     summary: String,
 }
 
-const LIST: &[Column<Listed>] = &[
+const LIST: &[OutputColumn<BenchListing>] = &[
     text("name", |l| l.name.clone()),
     text("summary", |l| l.summary.clone()),
 ];
 
 /// Runs the process that a bench measures: `consort __load NAME SECONDS` those of pairs, and with
 /// numbers that of the daemon.
-pub(crate) fn work() -> ExitCode {
+pub(crate) fn run_load_process() -> ExitCode {
     let mut arguments = std::env::args().skip(2);
     let (first, second) = (arguments.next(), arguments.next());
     let worked = match first.filter(|name| name.parse::<u32>().is_err()) {
-        Some(name) => overhead::work(&name, &second.unwrap_or_default()),
-        None => load::work(),
+        Some(name) => overhead::run_named_load(&name, &second.unwrap_or_default()),
+        None => load::run_load(),
     };
     match worked {
         Ok(()) => ExitCode::SUCCESS,
@@ -61,8 +63,8 @@ pub(crate) fn work() -> ExitCode {
 pub(crate) fn execute(args: &BenchArgs) -> Result<ExitCode> {
     // What takes minutes and starts programs is run by its name only.
     let known = match args.names.is_empty() && !args.list {
-        true => consort_bench::all(),
-        false => resident::all_with(overhead(args)),
+        true => consort_bench::all_benches(),
+        false => resident::benches_with_overhead(overhead(args)),
     };
     let benches = consort_bench::select(known, &args.names).map_err(refusal)?;
     if args.list {
@@ -74,11 +76,13 @@ pub(crate) fn execute(args: &BenchArgs) -> Result<ExitCode> {
     } else {
         Effort::Full
     };
-    let file = TableFile::begin(args.numbers.out.as_deref())?;
-    let progress = progress::counted("rounds");
-    let tell = |done, total| progress.at(done, total);
+    let file = TableOutput::begin(args.numbers.out.as_deref())?;
+    let progress = progress::start_meter("rounds");
+    let tell = |done, total| progress.set_done(done, total);
     // Pairs vary more than the other figures, so they have a round more by default.
-    let is_paired = benches.iter().any(|bench| bench.name() == Overhead::NAME);
+    let is_paired = benches
+        .iter()
+        .any(|bench| bench.name() == OverheadBench::NAME);
     let rounds = args.pairs.or((is_paired && !args.quick).then_some(PAIRS));
     let rows = match rounds {
         Some(rounds) => run_rounds(&benches, effort, rounds.max(1), &tell),
@@ -87,17 +91,17 @@ pub(crate) fn execute(args: &BenchArgs) -> Result<ExitCode> {
     progress.finish();
     let rows = rows.map_err(refusal)?;
     check(&rows)?;
-    file.write(|| consort_bench::of_benches(&rows))?;
+    file.write(|| consort_bench::bench_table(&rows))?;
     let mut out = output::stdout();
     output::print(&mut out, args.format, COLUMNS, &rows, &rows)?;
-    if args.format == Format::Table {
-        output::people(&mut out, &footer(effort))?;
+    if args.format == OutputFormat::Table {
+        output::print_text(&mut out, &footer(effort))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// Refuses results without a single figure, which would be a table of headings.
-fn check(rows: &[Row]) -> Result<()> {
+fn check(rows: &[BenchRow]) -> Result<()> {
     if rows.iter().any(|row| row.n > 0 && row.value.is_finite()) {
         return Ok(());
     }
@@ -108,8 +112,8 @@ fn check(rows: &[Row]) -> Result<()> {
 }
 
 /// The bench of pairs, as the arguments want it.
-fn overhead(args: &BenchArgs) -> Overhead {
-    Overhead {
+fn overhead(args: &BenchArgs) -> OverheadBench {
+    OverheadBench {
         only: args.only.clone(),
         policy: args.policy.clone(),
         watch: args.watch.map(|watch| watch.to_string()),
@@ -118,12 +122,12 @@ fn overhead(args: &BenchArgs) -> Overhead {
 }
 
 fn list(benches: &[Box<dyn Bench>], args: &BenchArgs) -> Result<()> {
-    let listed = benches.iter().map(|bench| Listed {
+    let listed = benches.iter().map(|bench| BenchListing {
         name: bench.name(),
         summary: bench.summary(),
     });
-    let rows: Vec<Listed> = listed.collect();
-    table_file::list(args.numbers.out.as_deref(), LIST, &rows)?;
+    let rows: Vec<BenchListing> = listed.collect();
+    table_file::write_list(args.numbers.out.as_deref(), LIST, &rows)?;
     output::print(&mut output::stdout(), args.format, LIST, &rows, &rows)
 }
 
@@ -136,7 +140,7 @@ fn refusal(error: BenchError) -> anyhow::Error {
 }
 
 /// Four digits, with an exponent where there would be many zeros.
-fn show(value: f64) -> String {
+fn format_value(value: f64) -> String {
     match value.abs() {
         0.0 => "0".to_owned(),
         size if size >= 1e7 => format!("{value:.3e}"),
@@ -163,7 +167,7 @@ mod tests {
 
     #[test]
     fn results_without_a_figure_are_refused() {
-        let row = |value, n| Row {
+        let row = |value, n| BenchRow {
             name: "solve-16".to_owned(),
             value,
             unit: "ns",
@@ -181,7 +185,7 @@ mod tests {
 
     #[test]
     fn values_have_three_or_four_digits() {
-        let shown = [0.0, 0.98765, 12.34, 4321.4, 1.2345e13].map(show);
+        let shown = [0.0, 0.98765, 12.34, 4321.4, 1.2345e13].map(format_value);
         assert_eq!(shown, ["0", "0.988", "12.3", "4321", "1.234e13"]);
     }
 }

@@ -12,17 +12,20 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A process that is ended when this is dropped.
-pub(super) struct Process {
+pub(super) struct BenchProcess {
     child: Child,
     errors: File,
     /// Its output, where it is read.
     out: Option<BufReader<ChildStdout>>,
 }
 
-impl Process {
+impl BenchProcess {
     /// This program with other arguments, with a folder of its own at run time.
-    pub(super) fn own<S: AsRef<OsStr>>(folder: &Path, args: &[S]) -> Result<Command, BenchError> {
-        let this = std::env::current_exe().map_err(|error| failed("consort", &error))?;
+    pub(super) fn own_command<S: AsRef<OsStr>>(
+        folder: &Path,
+        args: &[S],
+    ) -> Result<Command, BenchError> {
+        let this = std::env::current_exe().map_err(|error| start_error("consort", &error))?;
         let mut command = Command::new(this);
         command.args(args).env("XDG_RUNTIME_DIR", folder);
         Ok(command)
@@ -31,7 +34,7 @@ impl Process {
     /// Starts it; what it says on stderr is kept.
     pub(super) fn start(mut command: Command) -> Result<Self, BenchError> {
         let name = command.get_program().to_string_lossy().into_owned();
-        let failed = |error| failed(&name, &error);
+        let failed = |error| start_error(&name, &error);
         let errors = tempfile::tempfile().map_err(failed)?;
         let shared = errors.try_clone().map_err(failed)?;
         command.stdin(Stdio::piped()).stderr(shared);
@@ -44,16 +47,16 @@ impl Process {
     }
 
     /// Starts it and waits for its first line.
-    pub(super) fn start_and_hear(mut command: Command) -> Result<Self, BenchError> {
+    pub(super) fn start_and_read(mut command: Command) -> Result<Self, BenchError> {
         command.stdout(Stdio::piped());
         let mut process = Self::start(command)?;
         process.out = process.child.stdout.take().map(BufReader::new);
-        process.line()?;
+        process.read_line()?;
         Ok(process)
     }
 
     /// Reads the next line of its output.
-    fn line(&mut self) -> Result<String, BenchError> {
+    fn read_line(&mut self) -> Result<String, BenchError> {
         let mut line = String::new();
         match self.out.as_mut().map(|out| out.read_line(&mut line)) {
             Some(Ok(1..)) => Ok(line),
@@ -62,7 +65,7 @@ impl Process {
     }
 
     /// Sends an empty line, which a load answers with the steps of work done so far.
-    pub(super) fn steps_done(&mut self) -> Result<f64, BenchError> {
+    pub(super) fn query_steps(&mut self) -> Result<f64, BenchError> {
         let sent = self
             .child
             .stdin
@@ -71,14 +74,14 @@ impl Process {
         if !matches!(sent, Some(Ok(()))) {
             return Err(BenchError::Live("a load ended too early".to_owned()));
         }
-        let line = self.line()?;
+        let line = self.read_line()?;
         line.trim().parse().map_err(|_| {
             BenchError::Live(format!("a load answered {:?}, not its steps", line.trim()))
         })
     }
 
     /// Waits until a question to it succeeds.
-    pub(super) fn answers(
+    pub(super) fn await_answer(
         &mut self,
         question: impl Fn() -> Result<Command, BenchError>,
     ) -> Result<(), BenchError> {
@@ -86,7 +89,7 @@ impl Process {
         while !succeeds(&mut question()?) {
             let ended = !matches!(self.child.try_wait(), Ok(None));
             if ended || Instant::now() > end {
-                return Err(BenchError::Live(self.complaint()));
+                return Err(BenchError::Live(self.last_error_line()));
             }
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -94,7 +97,7 @@ impl Process {
     }
 
     /// The last line that it wrote to stderr.
-    fn complaint(&mut self) -> String {
+    fn last_error_line(&mut self) -> String {
         let mut said = String::new();
         let read = self.errors.rewind();
         let read = read.and_then(|()| self.errors.read_to_string(&mut said));
@@ -110,18 +113,18 @@ impl Process {
 
     /// CPU time so far with that of the processes that it has started, s.
     pub(super) fn cpu_s(&self) -> f64 {
-        let family = family(self.id());
+        let family = process_tree(self.id());
         family.into_iter().map(cpu_s).sum()
     }
 
     /// Resident memory of it and of the processes that it has started, MB.
     pub(super) fn resident_mb(&self) -> f64 {
-        let family = family(self.id());
+        let family = process_tree(self.id());
         family.into_iter().map(resident_mb).sum()
     }
 }
 
-impl Drop for Process {
+impl Drop for BenchProcess {
     fn drop(&mut self) {
         let pid = nix::unistd::Pid::from_raw(self.child.id().cast_signed());
         let _ = nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM);
@@ -145,12 +148,12 @@ fn succeeds(command: &mut Command) -> bool {
         .is_ok_and(|status| status.success())
 }
 
-fn failed(name: &str, error: &std::io::Error) -> BenchError {
+fn start_error(name: &str, error: &std::io::Error) -> BenchError {
     BenchError::Live(format!("cannot start {name}: {error}"))
 }
 
 /// A process and all that descend from it.
-fn family(pid: u32) -> Vec<u32> {
+fn process_tree(pid: u32) -> Vec<u32> {
     let mut all = vec![pid];
     let mut next = 0;
     while let Some(&pid) = all.get(next) {
@@ -202,9 +205,9 @@ mod tests {
     fn what_ends_without_an_answer_is_quoted() {
         let mut command = Command::new("sh");
         command.args(["-c", "echo no socket >&2"]);
-        let mut process = Process::start(command).unwrap();
+        let mut process = BenchProcess::start(command).unwrap();
         let never = || Ok(Command::new("false"));
-        let error = process.answers(never).unwrap_err().to_string();
+        let error = process.await_answer(never).unwrap_err().to_string();
         assert_eq!(error, "what was started says: no socket");
     }
 
@@ -212,14 +215,14 @@ mod tests {
     fn a_process_is_measured_with_its_children_and_ended() {
         let mut command = Command::new("sh");
         command.args(["-c", "sh -c 'echo up; while :; do :; done'; true"]);
-        let process = Process::start_and_hear(command).unwrap();
+        let process = BenchProcess::start_and_read(command).unwrap();
         let pid = process.id();
-        assert!(family(pid).len() > 1);
+        assert!(process_tree(pid).len() > 1);
         assert!(process.resident_mb() > 0.0);
         let first = process.cpu_s();
         std::thread::sleep(Duration::from_millis(100));
         assert!(process.cpu_s() > first);
-        for child in family(pid).into_iter().skip(1) {
+        for child in process_tree(pid).into_iter().skip(1) {
             let child = nix::unistd::Pid::from_raw(child.cast_signed());
             nix::sys::signal::kill(child, nix::sys::signal::Signal::SIGKILL).unwrap();
         }

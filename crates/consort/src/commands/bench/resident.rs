@@ -4,9 +4,9 @@
 //! together want half of the PUs, or, for policies of short quanta, all the time.
 
 use super::load::LOAD;
-use super::overhead::Overhead;
-use super::process::Process;
-use consort_bench::{Bench, BenchError, Case, Effort, Measure};
+use super::overhead::OverheadBench;
+use super::process::BenchProcess;
+use consort_bench::{Bench, BenchCase, BenchError, BenchMeasure, Effort};
 use consort_core::policies;
 use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
@@ -15,33 +15,33 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// The bench.
-struct Resident;
+struct DaemonBench;
 
 /// Every bench: those of the simulator and the policies, then those of the live machine.
-pub(crate) fn all() -> Vec<Box<dyn Bench>> {
-    all_with(Overhead::default())
+pub(crate) fn all_benches() -> Vec<Box<dyn Bench>> {
+    benches_with_overhead(OverheadBench::default())
 }
 
 /// The same with this bench of pairs.
-pub(super) fn all_with(overhead: Overhead) -> Vec<Box<dyn Bench>> {
-    let mut all = consort_bench::all();
-    all.push(Box::new(Resident));
+pub(super) fn benches_with_overhead(overhead: OverheadBench) -> Vec<Box<dyn Bench>> {
+    let mut all = consort_bench::all_benches();
+    all.push(Box::new(DaemonBench));
     all.push(Box::new(overhead));
     all
 }
 
 /// Threads, and what looks at them.
 #[derive(Clone, Copy)]
-struct Scene {
+struct WatchedLoad {
     threads: u32,
     /// True where each works all the time, not a part of it.
     busy: bool,
-    watcher: Watcher,
+    watcher: LoadWatcher,
 }
 
 /// Program that looks at the threads.
 #[derive(Clone, Copy)]
-enum Watcher {
+enum LoadWatcher {
     /// The daemon under a policy, with an interval in ms.
     Daemon(&'static str, u32),
     /// Another program: its arguments before the process id, and after it.
@@ -52,42 +52,42 @@ enum Watcher {
     ),
 }
 
-const HUNDRED: Scene = Scene {
+const HUNDRED: WatchedLoad = WatchedLoad {
     threads: 100,
     busy: false,
-    watcher: Watcher::Daemon("auto", 1000),
+    watcher: LoadWatcher::Daemon("auto", 1000),
 };
-const QUICKLY: Scene = Scene {
-    watcher: Watcher::Daemon("auto", 100),
+const QUICKLY: WatchedLoad = WatchedLoad {
+    watcher: LoadWatcher::Daemon("auto", 100),
     ..HUNDRED
 };
-const THOUSAND: Scene = Scene {
+const THOUSAND: WatchedLoad = WatchedLoad {
     threads: 1000,
     ..HUNDRED
 };
-const HRRS: Scene = Scene {
+const HRRS: WatchedLoad = WatchedLoad {
     threads: 4,
     busy: true,
-    watcher: Watcher::Daemon("hrrs", 4),
+    watcher: LoadWatcher::Daemon("hrrs", 4),
 };
-const KUTHS: Scene = Scene {
-    watcher: Watcher::Daemon("kuths", 4),
+const KUTHS: WatchedLoad = WatchedLoad {
+    watcher: LoadWatcher::Daemon("kuths", 4),
     ..HRRS
 };
-const PERF: Scene = Scene {
-    watcher: Watcher::Peer(
+const PERF: WatchedLoad = WatchedLoad {
+    watcher: LoadWatcher::Peer(
         "perf",
         &["stat", "-e", "task-clock", "-I", "100", "-p"],
         &[],
     ),
     ..HUNDRED
 };
-const PIDSTAT: Scene = Scene {
-    watcher: Watcher::Peer("pidstat", &["-u", "-w", "-t", "-p"], &["1"]),
+const PIDSTAT: WatchedLoad = WatchedLoad {
+    watcher: LoadWatcher::Peer("pidstat", &["-u", "-w", "-t", "-p"], &["1"]),
     ..HUNDRED
 };
 
-impl Bench for Resident {
+impl Bench for DaemonBench {
     fn name(&self) -> String {
         "daemon".to_owned()
     }
@@ -98,21 +98,21 @@ impl Bench for Resident {
             .to_owned()
     }
 
-    fn cases(&self, effort: Effort) -> Result<Vec<Case>, BenchError> {
-        let of = |name: &str, scene: Scene| {
-            Case::measured(name.to_owned(), "% of a PU", share_of_pu(scene, effort))
+    fn cases(&self, effort: Effort) -> Result<Vec<BenchCase>, BenchError> {
+        let of = |name: &str, scene: WatchedLoad| {
+            BenchCase::from_measure(name.to_owned(), "% of a PU", share_of_pu(scene, effort))
         };
         let mut cases = vec![
             of("daemon-100-threads-1s", HUNDRED).with_target(0.5),
             of("daemon-100-threads-100ms", QUICKLY).with_target(1.0),
-            Case::measured(
+            BenchCase::from_measure(
                 "daemon-100-threads-1s-of-managed".to_owned(),
                 "% of managed CPU time",
                 share_of_managed(HUNDRED, effort),
             )
             .with_target(1.0),
             of("daemon-4-threads-hrrs-4ms", HRRS),
-            Case::measured(
+            BenchCase::from_measure(
                 "daemon-1000-threads-memory".to_owned(),
                 "MB",
                 memory(THOUSAND, effort),
@@ -125,7 +125,11 @@ impl Bench for Resident {
             ("daemon-4-threads-hrrs-4ms-lost", HRRS),
         ] {
             let lost = work_lost(scene, effort);
-            cases.push(Case::measured(name.to_owned(), "% of the work", lost));
+            cases.push(BenchCase::from_measure(
+                name.to_owned(),
+                "% of the work",
+                lost,
+            ));
         }
         let optional = [
             ("daemon-4-threads-kuths-4ms", KUTHS),
@@ -133,7 +137,7 @@ impl Bench for Resident {
             ("pidstat-100-threads-1s", PIDSTAT),
         ];
         for (name, scene) in optional {
-            if scene.watcher.is_there() {
+            if scene.watcher.is_available() {
                 cases.push(of(name, scene));
             }
         }
@@ -142,17 +146,17 @@ impl Bench for Resident {
 }
 
 /// A load with something that looks at it.
-struct Running {
-    load: Process,
-    watcher: Process,
+struct RunningLoad {
+    load: BenchProcess,
+    watcher: BenchProcess,
     _folder: TempDir,
 }
 
-impl Scene {
-    fn start(self) -> Result<Running, BenchError> {
-        let (load, folder) = self.load()?;
+impl WatchedLoad {
+    fn start(self) -> Result<RunningLoad, BenchError> {
+        let (load, folder) = self.start_load()?;
         let watcher = self.watcher.start(load.id(), folder.path())?;
-        Ok(Running {
+        Ok(RunningLoad {
             load,
             watcher,
             _folder: folder,
@@ -160,7 +164,7 @@ impl Scene {
     }
 
     /// Starts the threads alone, with a folder for what else is started.
-    fn load(self) -> Result<(Process, TempDir), BenchError> {
+    fn start_load(self) -> Result<(BenchProcess, TempDir), BenchError> {
         let folder = tempfile::tempdir().map_err(|error| BenchError::Live(error.to_string()))?;
         let pus = std::thread::available_parallelism().map_or(1.0, |n| n.get() as f64);
         let share = if self.busy {
@@ -169,13 +173,13 @@ impl Scene {
             0.5 * pus / f64::from(self.threads)
         };
         let words = [LOAD.to_owned(), self.threads.to_string(), share.to_string()];
-        let load = Process::start_and_hear(Process::own(folder.path(), &words)?)?;
+        let load = BenchProcess::start_and_read(BenchProcess::own_command(folder.path(), &words)?)?;
         Ok((load, folder))
     }
 }
 
-impl Watcher {
-    fn is_there(self) -> bool {
+impl LoadWatcher {
+    fn is_available(self) -> bool {
         match self {
             Self::Daemon(policy, _) => can_feed(policy),
             Self::Peer(program, ..) => Command::new(program)
@@ -188,14 +192,14 @@ impl Watcher {
         }
     }
 
-    fn start(self, pid: u32, folder: &Path) -> Result<Process, BenchError> {
+    fn start(self, pid: u32, folder: &Path) -> Result<BenchProcess, BenchError> {
         match self {
-            Self::Daemon(policy, interval_ms) => daemon(policy, interval_ms, pid, folder),
+            Self::Daemon(policy, interval_ms) => start_daemon(policy, interval_ms, pid, folder),
             Self::Peer(program, before, after) => {
                 let mut command = Command::new(program);
                 command.args(before).arg(pid.to_string()).args(after);
                 command.stdout(Stdio::null());
-                Process::start(command)
+                BenchProcess::start(command)
             }
         }
     }
@@ -204,13 +208,18 @@ impl Watcher {
 /// Returns true where this host offers the signals that the policy needs.
 fn can_feed(policy: &str) -> bool {
     let info = policies::REGISTRY.iter().find(|info| info.name == policy);
-    let host = crate::host::look(None);
+    let host = crate::host::discover_host(None);
     info.zip(host.ok())
-        .is_some_and(|(info, host)| host.offers().missing(info.needs).is_empty())
+        .is_some_and(|(info, host)| host.offers().missing_signals(info.needs).is_empty())
 }
 
 /// A daemon of its own that manages this process.
-fn daemon(policy: &str, interval_ms: u32, pid: u32, folder: &Path) -> Result<Process, BenchError> {
+fn start_daemon(
+    policy: &str,
+    interval_ms: u32,
+    pid: u32,
+    folder: &Path,
+) -> Result<BenchProcess, BenchError> {
     let config = folder.join("config.toml");
     std::fs::write(&config, "").map_err(|error| BenchError::Live(error.to_string()))?;
     let interval = format!("{interval_ms}ms");
@@ -222,10 +231,12 @@ fn daemon(policy: &str, interval_ms: u32, pid: u32, folder: &Path) -> Result<Pro
         words.extend(["--emulate-asymmetry", "0"]);
     }
     words.extend(["--config", &config, "--socket", &socket]);
-    let mut process = Process::start(Process::own(folder, &words)?)?;
+    let mut process = BenchProcess::start(BenchProcess::own_command(folder, &words)?)?;
     let pid = pid.to_string();
-    process.answers(|| Process::own(folder, &["status", "--socket", &socket]))?;
-    process.answers(|| Process::own(folder, &["attach", &pid, "--socket", &socket]))?;
+    process.await_answer(|| BenchProcess::own_command(folder, &["status", "--socket", &socket]))?;
+    process.await_answer(|| {
+        BenchProcess::own_command(folder, &["attach", &pid, "--socket", &socket])
+    })?;
     Ok(process)
 }
 
@@ -246,7 +257,7 @@ fn window(effort: Effort) -> Duration {
 }
 
 /// CPU time of the watcher and of the load, s, and the time that passed, s.
-fn measure(scene: Scene, effort: Effort) -> Result<[f64; 3], BenchError> {
+fn measure(scene: WatchedLoad, effort: Effort) -> Result<[f64; 3], BenchError> {
     let running = scene.start()?;
     warm_up(effort);
     let begin = Instant::now();
@@ -257,27 +268,27 @@ fn measure(scene: Scene, effort: Effort) -> Result<[f64; 3], BenchError> {
     Ok([after[0] - before[0], after[1] - before[1], passed])
 }
 
-fn share_of_pu(scene: Scene, effort: Effort) -> Measure {
+fn share_of_pu(scene: WatchedLoad, effort: Effort) -> BenchMeasure {
     Box::new(move || measure(scene, effort).map(|[own, _, passed]| 100.0 * own / passed))
 }
 
-fn share_of_managed(scene: Scene, effort: Effort) -> Measure {
+fn share_of_managed(scene: WatchedLoad, effort: Effort) -> BenchMeasure {
     Box::new(move || measure(scene, effort).map(|[own, managed, _]| 100.0 * own / managed))
 }
 
 /// Share of the threads' work that is lost to what watches them, percent: the same load with and
 /// without it, in random order.
-fn work_lost(scene: Scene, effort: Effort) -> Measure {
-    let rate = move |load: &mut Process| {
+fn work_lost(scene: WatchedLoad, effort: Effort) -> BenchMeasure {
+    let rate = move |load: &mut BenchProcess| {
         warm_up(effort);
         let begin = Instant::now();
-        let before = load.steps_done()?;
+        let before = load.query_steps()?;
         std::thread::sleep(window(effort));
-        let done = load.steps_done()? - before;
+        let done = load.query_steps()? - before;
         Ok::<_, BenchError>(done / begin.elapsed().as_secs_f64())
     };
     Box::new(move || {
-        let alone = || rate(&mut scene.load()?.0);
+        let alone = || rate(&mut scene.start_load()?.0);
         let watched = || rate(&mut scene.start()?.load);
         // A fresh hasher is random.
         let (with, without) = match RandomState::new().hash_one(0) % 2 == 0 {
@@ -291,7 +302,7 @@ fn work_lost(scene: Scene, effort: Effort) -> Measure {
     })
 }
 
-fn memory(scene: Scene, effort: Effort) -> Measure {
+fn memory(scene: WatchedLoad, effort: Effort) -> BenchMeasure {
     Box::new(move || {
         let running = scene.start()?;
         warm_up(effort);

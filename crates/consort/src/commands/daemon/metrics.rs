@@ -1,7 +1,7 @@
 //! Metrics for Prometheus, on a loopback port and only if the configuration asks for it.
 
 use super::page_server::PageServer;
-use super::snapshot::Totals;
+use super::snapshot::DaemonTotals;
 use anyhow::{Result, anyhow};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::ConstCounter;
@@ -15,11 +15,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 const KIND: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// The page of metrics, renewed each turn and served by a thread of its own.
-pub(super) struct Metrics {
+pub(super) struct MetricsPage {
     page: Arc<Mutex<String>>,
 }
 
-impl Metrics {
+impl MetricsPage {
     /// Serves `/metrics` at a loopback address.
     ///
     /// # Errors
@@ -56,14 +56,14 @@ impl Metrics {
     }
 
     /// Shows these totals from now on.
-    pub(super) fn show(&self, totals: &Totals) {
+    pub(super) fn show(&self, totals: &DaemonTotals) {
         let text = text(totals);
         *self.page.lock().unwrap_or_else(PoisonError::into_inner) = text;
     }
 }
 
 /// Returns the page as OpenMetrics text.
-fn text(totals: &Totals) -> String {
+fn text(totals: &DaemonTotals) -> String {
     let mut registry = Registry::with_prefix("consort");
     let policy = Info::new(vec![("policy", totals.policy.clone())]);
     registry.register(
@@ -113,12 +113,12 @@ mod tests {
 
     #[test]
     fn the_page_has_units_and_an_end() {
-        let text = text(&Totals {
+        let text = text(&DaemonTotals {
             policy: "workover".to_owned(),
             plans: 3,
             own_cpu_s: 0.25,
             adherence: Some(0.9),
-            ..Totals::default()
+            ..DaemonTotals::default()
         });
         for line in [
             "consort_daemon_info{policy=\"workover\"} 1",
@@ -133,7 +133,9 @@ mod tests {
 
     #[test]
     fn addresses_that_others_can_reach_are_refused() {
-        let error = Metrics::serve("0.0.0.0:0".parse().unwrap()).err().unwrap();
+        let error = MetricsPage::serve("0.0.0.0:0".parse().unwrap())
+            .err()
+            .unwrap();
         assert!(
             error.to_string().contains("must be a loopback one"),
             "{error}"

@@ -61,7 +61,7 @@ impl PageServer {
         let answer = |request: &[u8]| answer_to(request, path, kind, &page);
         loop {
             self.wait();
-            self.turn(Instant::now(), answer);
+            self.serve_ready(Instant::now(), answer);
         }
     }
 
@@ -86,9 +86,9 @@ impl PageServer {
     }
 
     /// Accepts, reads and writes as much as is possible now.
-    fn turn(&mut self, now: Instant, answer: impl Fn(&[u8]) -> Option<Vec<u8>>) {
+    fn serve_ready(&mut self, now: Instant, answer: impl Fn(&[u8]) -> Option<Vec<u8>>) {
         self.accept(now);
-        self.connections.retain_mut(|c| c.move_on(now, &answer));
+        self.connections.retain_mut(|c| c.advance(now, &answer));
     }
 
     fn accept(&mut self, now: Instant) {
@@ -98,7 +98,7 @@ impl PageServer {
         self.paused_until = None;
         for _ in 0..MOST_AT_A_TIME {
             match self.listener.accept() {
-                Ok((stream, _)) => self.let_in(stream, now),
+                Ok((stream, _)) => self.add_connection(stream, now),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 // The client has gone again, or a signal came.
                 Err(error)
@@ -117,7 +117,7 @@ impl PageServer {
         }
     }
 
-    fn let_in(&mut self, stream: TcpStream, now: Instant) {
+    fn add_connection(&mut self, stream: TcpStream, now: Instant) {
         if stream.set_nonblocking(true).is_err() {
             return;
         }
@@ -160,7 +160,7 @@ impl PageClient {
     }
 
     /// Goes as far as is possible without waiting; returns false if the connection is over.
-    fn move_on(&mut self, now: Instant, answer: impl Fn(&[u8]) -> Option<Vec<u8>>) -> bool {
+    fn advance(&mut self, now: Instant, answer: impl Fn(&[u8]) -> Option<Vec<u8>>) -> bool {
         if now >= self.until {
             return false;
         }
@@ -275,7 +275,7 @@ mod tests {
 
     fn turn(server: &mut PageServer, now: Instant) {
         let page = || "page\n".to_owned();
-        server.turn(now, |request| answer_to(request, "/page", "text/x", page));
+        server.serve_ready(now, |request| answer_to(request, "/page", "text/x", page));
     }
 
     fn told(request: &str) -> String {

@@ -4,15 +4,15 @@ use sd_notify::NotifyState;
 use std::time::{Duration, Instant};
 
 /// Sender of notices about the daemon to the service manager; silent where there is none.
-pub(super) struct Service {
+pub(super) struct ServiceNotifier {
     /// Period within which it wants to hear that the daemon lives; none where it does not ask.
     watchdog: Option<Duration>,
     told: Instant,
 }
 
-impl Service {
+impl ServiceNotifier {
     /// Tells that the daemon has set everything up.
-    pub(super) fn ready() -> Self {
+    pub(super) fn notify_ready() -> Self {
         notify(&[NotifyState::Ready]);
         Self {
             watchdog: sd_notify::watchdog_enabled(),
@@ -21,7 +21,7 @@ impl Service {
     }
 
     /// Tells that the control loop has turned, whenever such a notice is due.
-    pub(super) fn alive(&mut self) {
+    pub(super) fn notify_alive(&mut self) {
         let due = self
             .watchdog
             .is_some_and(|every| self.told.elapsed() > every / 4);
@@ -32,7 +32,7 @@ impl Service {
     }
 
     /// Tells that the configuration is being read again.
-    pub(super) fn reloading(&self) {
+    pub(super) fn notify_reloading(&self) {
         let Ok(now) = NotifyState::monotonic_usec_now() else {
             return;
         };
@@ -40,12 +40,12 @@ impl Service {
     }
 
     /// Tells that it was read.
-    pub(super) fn ready_again(&self) {
+    pub(super) fn notify_reloaded(&self) {
         notify(&[NotifyState::Ready]);
     }
 
     /// Tells that the daemon puts everything back.
-    pub(super) fn stopping(&self) {
+    pub(super) fn notify_stopping(&self) {
         notify(&[NotifyState::Stopping]);
     }
 }

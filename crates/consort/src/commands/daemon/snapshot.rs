@@ -1,12 +1,12 @@
 //! State that the daemon reports: the last turn, as each user may see it.
 
-use super::strangers::Strangers;
-use crate::commands::manage::{Chosen, Setup};
-use crate::own_cost::Cost;
+use super::hidden_names::HiddenNames;
+use crate::commands::manage::{PolicySelection, PolicySetup};
+use crate::own_cost::OwnCost;
 use consort_core::plan::Fact;
 use consort_core::{
-    Observation, Placement, PuId, Signal, ThreadId, ThreadObservation, Throttle, Tier, Topology,
-    Turn,
+    ControlTurn, Observation, Placement, PuId, Signal, ThreadId, ThreadObservation, Throttle, Tier,
+    Topology,
 };
 use consort_linux::control::Peer;
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,7 @@ const WARNINGS: usize = 50;
 const OF_ANOTHER_USER: &str = "a program of another user";
 
 /// State of a daemon.
-pub(crate) struct Snapshot {
+pub(crate) struct DaemonSnapshot {
     begun: Instant,
     requested: String,
     policy: String,
@@ -33,7 +33,7 @@ pub(crate) struct Snapshot {
     nudges: u64,
     undone: u64,
     quantum_ms: f64,
-    turn: Option<Turn>,
+    turn: Option<ControlTurn>,
     programs: Vec<(u32, String)>,
     cores: Vec<CoreLine>,
     warnings: Vec<String>,
@@ -41,7 +41,7 @@ pub(crate) struct Snapshot {
 
 /// Numbers of the whole daemon.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Totals {
+pub(super) struct DaemonTotals {
     /// Policy for programs that were given none of their own.
     pub(super) policy: String,
     /// Plans that were made.
@@ -64,7 +64,7 @@ pub(super) struct Totals {
 
 /// The JSON document of `consort status`. Keys are a contract: add, never rename.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Status {
+pub(crate) struct DaemonStatus {
     /// The daemon's process.
     pub(crate) pid: u32,
     /// Its version.
@@ -162,7 +162,7 @@ pub(crate) struct ThreadLine {
 
 /// The JSON document of `consort explain`. Keys are a contract: add, never rename.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Explanation {
+pub(crate) struct ThreadExplanation {
     /// Kernel thread id.
     pub(crate) tid: u32,
     /// Name.
@@ -183,9 +183,9 @@ pub(crate) struct Explanation {
     pub(crate) notes: Vec<String>,
 }
 
-impl Snapshot {
+impl DaemonSnapshot {
     /// State before the first turn.
-    pub(crate) fn new(setup: &Setup) -> Self {
+    pub(crate) fn new(setup: &PolicySetup) -> Self {
         let mut snapshot = Self {
             begun: Instant::now(),
             requested: String::new(),
@@ -203,17 +203,17 @@ impl Snapshot {
             cores: Vec::new(),
             warnings: Vec::new(),
         };
-        snapshot.adopt(&setup.chosen());
+        snapshot.set_policy(&setup.selection());
         snapshot
     }
 
     /// The policy as it was asked for.
-    pub(crate) fn requested(&self) -> &str {
+    pub(crate) fn requested_policy(&self) -> &str {
         &self.requested
     }
 
     /// Notes that another policy holds.
-    pub(crate) fn adopt(&mut self, chosen: &Chosen) {
+    pub(crate) fn set_policy(&mut self, chosen: &PolicySelection) {
         (self.requested, self.policy, self.reason) = (
             chosen.requested.clone(),
             chosen.policy.clone(),
@@ -222,9 +222,9 @@ impl Snapshot {
     }
 
     /// Takes over the state of a completed turn.
-    pub(crate) fn take(
+    pub(crate) fn record_turn(
         &mut self,
-        turn: Turn,
+        turn: ControlTurn,
         programs: Vec<(u32, String)>,
         (tier, topology): (Tier, &Topology),
         (undone, guardian): (u64, u32),
@@ -247,14 +247,14 @@ impl Snapshot {
     }
 
     /// Returns true for a warning of an earlier plan.
-    pub(super) fn has_told(&self, warning: &str) -> bool {
+    pub(super) fn has_warning(&self, warning: &str) -> bool {
         self.warnings.iter().any(|told| told == warning)
     }
 
     /// Numbers of the whole daemon.
-    pub(super) fn totals(&self) -> Totals {
+    pub(super) fn totals(&self) -> DaemonTotals {
         let seen = self.turn.as_ref().map(|turn| &turn.observation);
-        Totals {
+        DaemonTotals {
             policy: self.policy.clone(),
             plans: self.plans,
             moves: self.moves,
@@ -267,17 +267,17 @@ impl Snapshot {
         }
     }
 
-    fn own_cost(&self) -> Cost {
-        Cost::so_far(Some(self.guardian).filter(|&pid| pid > 0))
+    fn own_cost(&self) -> OwnCost {
+        OwnCost::measure(Some(self.guardian).filter(|&pid| pid > 0))
     }
 
     /// Returns the JSON document of `consort status`, with what the peer may see.
     pub(crate) fn status(&self, peer: Peer) -> Result<Value, String> {
         let cost = self.own_cost();
         let uptime_s = self.begun.elapsed().as_secs_f64();
-        let sight = Sight::of(self, peer);
+        let sight = ClientView::from_peer(self, peer);
         let threads = self.threads(&sight);
-        let status = Status {
+        let status = DaemonStatus {
             pid: std::process::id(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             uptime_s,
@@ -312,7 +312,7 @@ impl Snapshot {
         let mut threads = turn.observation.threads.iter();
         let seen = threads.find(|t| t.id.tid == tid && peer.may_see(t.id));
         let seen = seen.ok_or_else(absent)?;
-        let strangers = Sight::of(self, peer).strangers;
+        let strangers = ClientView::from_peer(self, peer).strangers;
         let reason = turn
             .plan
             .report
@@ -324,7 +324,7 @@ impl Snapshot {
         let throttled = throttle.into_iter().map(ToString::to_string);
         let program = turn.observation.program_of(seen.id);
         let assigned = turn.observation.assigned.get(&program);
-        let explanation = Explanation {
+        let explanation = ThreadExplanation {
             tid,
             name: seen.name.to_string(),
             program: program.0,
@@ -342,7 +342,7 @@ impl Snapshot {
         serde_json::to_value(explanation).map_err(|error| error.to_string())
     }
 
-    fn threads(&self, sight: &Sight) -> Vec<ThreadLine> {
+    fn threads(&self, sight: &ClientView) -> Vec<ThreadLine> {
         let Some(turn) = &self.turn else {
             return Vec::new();
         };
@@ -358,7 +358,7 @@ impl Snapshot {
         lines.collect()
     }
 
-    fn program_lines(&self, sight: &Sight, threads: &[ThreadLine]) -> Vec<ProgramLine> {
+    fn program_lines(&self, sight: &ClientView, threads: &[ThreadLine]) -> Vec<ProgramLine> {
         let count = |pid| threads.iter().filter(|t| t.program == pid).count();
         let assigned = |pid| {
             let turn = self.turn.as_ref()?;
@@ -382,19 +382,19 @@ impl Snapshot {
 
 /// The part of the last turn that a client may see: all of it for root and the daemon's user, and for
 /// others their own threads.
-struct Sight {
+struct ClientView {
     peer: Peer,
     /// Threads that the client may see; `None` for all.
     threads: Option<BTreeSet<ThreadId>>,
-    strangers: Strangers,
+    strangers: HiddenNames,
 }
 
-impl Sight {
-    fn of(snapshot: &Snapshot, peer: Peer) -> Self {
+impl ClientView {
+    fn from_peer(snapshot: &DaemonSnapshot, peer: Peer) -> Self {
         let mut sight = Self {
             peer,
             threads: None,
-            strangers: Strangers::default(),
+            strangers: HiddenNames::default(),
         };
         if peer.is_master() {
             return sight;
@@ -409,7 +409,7 @@ impl Sight {
             seen = threads.filter(|&id| sees(id)).collect();
             let sees_process = |pid| peer.may_see_process(pid);
             let (seen_of, programs) = (&turn.observation, &snapshot.programs);
-            sight.strangers = Strangers::among(seen_of, programs, sees, sees_process);
+            sight.strangers = HiddenNames::collect(seen_of, programs, sees, sees_process);
         }
         sight.threads = Some(seen);
         sight
@@ -421,7 +421,7 @@ impl Sight {
     }
 }
 
-fn line(turn: &Turn, thread: &ThreadObservation) -> ThreadLine {
+fn line(turn: &ControlTurn, thread: &ThreadObservation) -> ThreadLine {
     let reason = turn.plan.report.threads.get(&thread.id);
     let throttled = turn.observation.throttled.get(&thread.id);
     let chosen = reason.map(|reason| reason.chosen.clone());
@@ -461,7 +461,7 @@ fn core_lines(topology: &Topology) -> Vec<CoreLine> {
     cores.collect()
 }
 
-fn placement(turn: &Turn, thread: &ThreadObservation) -> String {
+fn placement(turn: &ControlTurn, thread: &ThreadObservation) -> String {
     match turn.plan.placements.get(&thread.id) {
         Some(Placement::Restricted(pus)) => pus.to_string(),
         Some(Placement::Unrestricted) | None => thread.original.to_string(),

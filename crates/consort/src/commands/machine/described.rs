@@ -2,20 +2,20 @@
 
 use super::report::{MachineReport, PU_COLUMNS, TIER_COLUMNS, TierRow, core_types, domain_rows};
 use super::{sheet, tree};
-use crate::cli::{Format, MachineArgs};
+use crate::cli::{MachineArgs, OutputFormat};
 use crate::descriptions;
 use crate::failure::bad_input;
 use crate::output;
 use crate::table_file;
 use anyhow::Result;
-use consort_core::{Offers, PuSet, Tier};
+use consort_core::{PuSet, SignalOffers, Tier};
 use consort_linux::cookies::CookieStatus;
 use consort_linux::energy::EnergyStatus;
 use consort_linux::enforce::{EnactorKind, EnactorStatus};
-use consort_linux::pause::{Availability, PauseKind};
+use consort_linux::pause::{PauseKind, PauseSupport};
 use consort_sim::chip::Chip;
 use consort_sim::machine::MachineSpec;
-use consort_sim::pmu::{Request, SimulatedPmu};
+use consort_sim::pmu::{PmuRequest, SimulatedPmu};
 use serde::Serialize;
 
 /// The report with the keys of the machine file (`name`, `title`, `sources`, `memory`, ...).
@@ -31,30 +31,30 @@ pub(super) fn print(args: &MachineArgs) -> Result<()> {
     let chip = descriptions::chip(&args.machine)?;
     let offers = offers(chip.spec())?;
     let facts = chip.topology().facts();
-    table_file::list(args.list_out.out.as_deref(), PU_COLUMNS, &facts)?;
+    table_file::write_list(args.list_out.out.as_deref(), PU_COLUMNS, &facts)?;
     let mut out = output::stdout();
     match args.format {
-        Format::Json => {
+        OutputFormat::Json => {
             let report = report(&chip, &offers);
             let description = chip.spec();
             let document = DescribedReport {
                 report,
                 description,
             };
-            output::json(&mut out, &document)
+            output::write_json(&mut out, &document)
         }
-        Format::Csv => output::csv(&mut out, PU_COLUMNS, &facts),
-        Format::Table => Ok(output::people(&mut out, &describe(&chip, &offers))?),
+        OutputFormat::Csv => output::write_csv(&mut out, PU_COLUMNS, &facts),
+        OutputFormat::Table => Ok(output::print_text(&mut out, &describe(&chip, &offers))?),
     }
 }
 
 /// Returns the signals that samples of this machine's PMU have.
-fn offers(spec: &MachineSpec) -> Result<Offers> {
-    let pmu = SimulatedPmu::new(spec, &Request::default(), 0).map_err(bad_input)?;
+fn offers(spec: &MachineSpec) -> Result<SignalOffers> {
+    let pmu = SimulatedPmu::new(spec, &PmuRequest::default(), 0).map_err(bad_input)?;
     Ok(pmu.offers().clone())
 }
 
-fn describe(chip: &Chip, offers: &Offers) -> String {
+fn describe(chip: &Chip, offers: &SignalOffers) -> String {
     let spec = chip.spec();
     let mut lines = vec![format!("{}: {}", spec.name, spec.title)];
     lines.extend(tree::draw(chip));
@@ -67,7 +67,7 @@ fn describe(chip: &Chip, offers: &Offers) -> String {
     format!("{drawn}\n{events}\n{tiers}\n{sources}")
 }
 
-fn report(chip: &Chip, offers: &Offers) -> MachineReport {
+fn report(chip: &Chip, offers: &SignalOffers) -> MachineReport {
     let topology = chip.topology();
     let best = offers.iter().map(|(_, tier)| tier).max();
     MachineReport {
@@ -91,7 +91,7 @@ fn report(chip: &Chip, offers: &Offers) -> MachineReport {
         hypervisor: None,
         hidden_topology: false,
         allowed_pus: topology.pus().clone(),
-        isolated: topology.unbalanced().clone(),
+        isolated: topology.unbalanced_pus().clone(),
         nohz_full: PuSet::new(),
         cpu_limit: None,
         notes: Vec::new(),
@@ -109,7 +109,7 @@ fn report(chip: &Chip, offers: &Offers) -> MachineReport {
             reason: "simulated: threads have no core-scheduling cookies".to_owned(),
         },
         owners: Vec::new(),
-        pausing: vec![Availability {
+        pausing: vec![PauseSupport {
             kind: PauseKind::FreezerV2,
             available: true,
             reason: "simulated: programs stop as in a freezer".to_owned(),
@@ -118,12 +118,12 @@ fn report(chip: &Chip, offers: &Offers) -> MachineReport {
 }
 
 /// Every tier, richest first.
-fn tiers(offers: &Offers) -> Vec<TierRow> {
+fn tiers(offers: &SignalOffers) -> Vec<TierRow> {
     let tiers = Tier::ALL.into_iter().rev();
     tiers.map(|tier| tier_row(tier, offers)).collect()
 }
 
-fn tier_row(tier: Tier, offers: &Offers) -> TierRow {
+fn tier_row(tier: Tier, offers: &SignalOffers) -> TierRow {
     let of_tier = offers.iter().filter(|(_, from)| *from == tier);
     let signals: Vec<&'static str> = of_tier.map(|(signal, _)| signal.name()).collect();
     let available = !signals.is_empty();

@@ -2,14 +2,14 @@
 
 use crate::cli::MachineArgs;
 use crate::descriptions;
-use crate::output::{self, Column, number, text};
+use crate::output::{self, OutputColumn, number, text};
 use crate::table_file;
 use anyhow::Result;
 use serde::Serialize;
 
 /// One machine.
 #[derive(Serialize)]
-struct Row {
+struct MachineRow {
     name: String,
     title: String,
     cores: usize,
@@ -17,7 +17,7 @@ struct Row {
     origin: String,
 }
 
-const COLUMNS: &[Column<Row>] = &[
+const COLUMNS: &[OutputColumn<MachineRow>] = &[
     text("name", |r| r.name.clone()),
     text("title", |r| r.title.clone()),
     number("cores", |r| r.cores.to_string()),
@@ -27,15 +27,15 @@ const COLUMNS: &[Column<Row>] = &[
 
 pub(super) fn print(args: &MachineArgs) -> Result<()> {
     let names = descriptions::machines().into_iter();
-    let rows: Vec<Row> = names.map(row).collect::<Result<_>>()?;
-    table_file::list(args.list_out.out.as_deref(), COLUMNS, &rows)?;
+    let rows: Vec<MachineRow> = names.map(row).collect::<Result<_>>()?;
+    table_file::write_list(args.list_out.out.as_deref(), COLUMNS, &rows)?;
     let mut out = output::stdout();
     output::print(&mut out, args.format, COLUMNS, &rows, &rows)
 }
 
-fn row(name: String) -> Result<Row> {
-    let (chip, origin) = descriptions::whole_chip(&name)?;
-    Ok(Row {
+fn row(name: String) -> Result<MachineRow> {
+    let (chip, origin) = descriptions::full_chip(&name)?;
+    Ok(MachineRow {
         title: chip.spec().title.clone(),
         cores: chip.topology().cores().len(),
         pus: chip.topology().pus().len(),

@@ -4,7 +4,7 @@ use super::report::{
     FACILITY_COLUMNS, FacilityRow, MachineReport, OWNER_COLUMNS, PU_COLUMNS, TIER_COLUMNS, TierRow,
     core_types, domain_rows,
 };
-use crate::cli::{Format, MachineArgs};
+use crate::cli::{MachineArgs, OutputFormat};
 use crate::output;
 use crate::table_file;
 use anyhow::Result;
@@ -16,18 +16,18 @@ use consort_linux::topology::draw;
 use std::process::ExitCode;
 
 pub(super) fn execute(args: &MachineArgs) -> Result<ExitCode> {
-    let host = crate::host::look(args.topology.as_deref())?;
-    let host = crate::host::emulating(host, args.emulate_asymmetry.as_ref())?;
+    let host = crate::host::discover_host(args.topology.as_deref())?;
+    let host = crate::host::emulate_asymmetry(host, args.emulate_asymmetry.as_ref())?;
     if args.check {
         return crate::commands::check::execute(args, &host);
     }
     let facts = host.discovery.topology.facts();
-    table_file::list(args.list_out.out.as_deref(), PU_COLUMNS, &facts)?;
+    table_file::write_list(args.list_out.out.as_deref(), PU_COLUMNS, &facts)?;
     let mut out = output::stdout();
     match args.format {
-        Format::Json => output::json(&mut out, &report(&host))?,
-        Format::Csv => output::csv(&mut out, PU_COLUMNS, &facts)?,
-        Format::Table => output::people(&mut out, &describe(&host))?,
+        OutputFormat::Json => output::write_json(&mut out, &report(&host))?,
+        OutputFormat::Csv => output::write_csv(&mut out, PU_COLUMNS, &facts)?,
+        OutputFormat::Table => output::print_text(&mut out, &describe(&host))?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -55,7 +55,7 @@ fn describe(host: &Host) -> String {
             "nohz_full: {nohz_full} (no tick interrupts a thread that runs there alone)"
         ));
     }
-    lines.extend(CpuLimit::own(&host.root).map(|limit| limit.to_string()));
+    lines.extend(CpuLimit::read_own(&host.root).map(|limit| limit.to_string()));
     let drawn: String = lines.iter().map(|line| format!("{line}\n")).collect();
     let mut tiers = host.tiers.clone();
     tiers.sort_by_key(|tier| std::cmp::Reverse(tier.tier));
@@ -121,7 +121,7 @@ fn report(host: &Host) -> MachineReport {
         allowed_pus: topology.pus().clone(),
         isolated: host.discovery.isolated.clone(),
         nohz_full: host.discovery.nohz_full.clone(),
-        cpu_limit: CpuLimit::own(&host.root),
+        cpu_limit: CpuLimit::read_own(&host.root),
         notes: host.discovery.notes.clone(),
         energy: host.energy.clone(),
         enactors: host.enactors.clone(),

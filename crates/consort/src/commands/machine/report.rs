@@ -1,14 +1,14 @@
 //! Parts that live and described machines have in common.
 
-use crate::output::{Column, number, text};
+use crate::output::{OutputColumn, number, text};
 use consort_core::topology::{Domain, PuFacts};
 use consort_core::{PuSet, Topology};
 use consort_linux::cgroup::CpuLimit;
 use consort_linux::cookies::CookieStatus;
 use consort_linux::energy::EnergyStatus;
 use consort_linux::enforce::EnactorStatus;
-use consort_linux::owners::Owner;
-use consort_linux::pause::Availability;
+use consort_linux::owners::PlacementOwner;
+use consort_linux::pause::PauseSupport;
 use consort_linux::topology::core_type_members;
 use serde::Serialize;
 
@@ -44,9 +44,9 @@ pub(super) struct MachineReport {
     /// State of core scheduling, which keeps cores to the threads that plans seat on them.
     pub(super) cookies: CookieStatus,
     /// Mechanisms that pause programs, best first, each with its state.
-    pub(super) pausing: Vec<Availability>,
+    pub(super) pausing: Vec<PauseSupport>,
     /// Others that place threads, and what Consort does about each.
-    pub(super) owners: Vec<Owner>,
+    pub(super) owners: Vec<PlacementOwner>,
 }
 
 /// A facility, or why it is missing.
@@ -79,7 +79,7 @@ pub(super) struct CoreTypeRow {
     pub(super) pus: PuSet,
 }
 
-pub(super) const PU_COLUMNS: &[Column<PuFacts>] = &[
+pub(super) const PU_COLUMNS: &[OutputColumn<PuFacts>] = &[
     number("pu", |f| f.pu.to_string()),
     number("core", |f| f.core.to_string()),
     number("llc", |f| f.llc.to_string()),
@@ -88,7 +88,7 @@ pub(super) const PU_COLUMNS: &[Column<PuFacts>] = &[
     number("core type", |f| f.core_type.to_string()),
 ];
 
-pub(super) const TIER_COLUMNS: &[Column<TierRow>] = &[
+pub(super) const TIER_COLUMNS: &[OutputColumn<TierRow>] = &[
     text("tier", |t| t.name.to_owned()),
     text("available", |t| {
         if t.available { "yes" } else { "no" }.to_owned()
@@ -96,7 +96,7 @@ pub(super) const TIER_COLUMNS: &[Column<TierRow>] = &[
     text("why", |t| t.reason.clone()),
 ];
 
-pub(super) const FACILITY_COLUMNS: &[Column<FacilityRow>] = &[
+pub(super) const FACILITY_COLUMNS: &[OutputColumn<FacilityRow>] = &[
     text("facility", |f| f.name.clone()),
     text("available", |f| {
         if f.available { "yes" } else { "no" }.to_owned()
@@ -104,7 +104,7 @@ pub(super) const FACILITY_COLUMNS: &[Column<FacilityRow>] = &[
     text("why", |f| f.reason.clone()),
 ];
 
-pub(super) const OWNER_COLUMNS: &[Column<Owner>] = &[
+pub(super) const OWNER_COLUMNS: &[OutputColumn<PlacementOwner>] = &[
     text("also places threads", |o| o.name.clone()),
     text("effect", |o| o.effect.clone()),
 ];

@@ -3,9 +3,9 @@
 use super::caches::{self, capacity, cycles, owner};
 use super::report::{CoreTypeRow, core_types};
 use super::tree::count;
-use crate::output::{self, Column, text};
+use crate::output::{self, OutputColumn, text};
 use consort_sim::chip::Chip;
-use consort_sim::machine::{CoreSpec, EventSpec, MachineSpec, MemorySpec, NumaSpec, UnitSpec};
+use consort_sim::machine::{CoreSpec, MachineSpec, MemorySpec, NumaSpec, PmuEventSpec, UnitSpec};
 use serde::Serialize;
 
 /// Returns the word for a value in machine files.
@@ -137,7 +137,7 @@ fn pmu(spec: &MachineSpec) -> String {
     format!("PMU per PU: {fixed}, {programmable} programmable, read noise {noise:.1} %")
 }
 
-const EVENT_COLUMNS: &[Column<EventSpec>] = &[
+const EVENT_COLUMNS: &[OutputColumn<PmuEventSpec>] = &[
     text("event", |e| e.name.clone()),
     text("counts", |e| word(e.counts)),
     text("counter", |e| {

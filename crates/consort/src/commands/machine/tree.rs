@@ -14,14 +14,14 @@
 use super::caches::{capacity, cycles};
 use consort_core::topology::Domain;
 use consort_core::{PuId, PuSet};
-use consort_sim::chip::{Chip, Place};
+use consort_sim::chip::{Chip, PuPlace};
 
 pub(super) fn draw(chip: &Chip) -> Vec<String> {
     let topology = chip.topology();
     let mut lines = vec![summary(chip)];
     for package in topology.packages() {
         let heading = format!("package {}", package.key);
-        let nodes: Vec<&Domain> = within(topology.nodes(), package).collect();
+        let nodes: Vec<&Domain> = domains_within(topology.nodes(), package).collect();
         if let [node] = nodes[..] {
             lines.push(format!("{heading} > node {}", node.key));
             lines.extend(llcs(chip, node, "  "));
@@ -57,7 +57,10 @@ pub(super) fn count(n: usize, what: &str) -> String {
 }
 
 /// The domains that lie in another.
-fn within<'a>(domains: &'a [Domain], around: &'a Domain) -> impl Iterator<Item = &'a Domain> {
+fn domains_within<'a>(
+    domains: &'a [Domain],
+    around: &'a Domain,
+) -> impl Iterator<Item = &'a Domain> {
     let inside = |domain: &&Domain| domain.pus.is_subset(&around.pus);
     domains.iter().filter(inside)
 }
@@ -65,14 +68,14 @@ fn within<'a>(domains: &'a [Domain], around: &'a Domain) -> impl Iterator<Item =
 fn llcs(chip: &Chip, node: &Domain, indent: &str) -> Vec<String> {
     let latency_ns = chip.spec().llc.latency_ns;
     let mut lines = Vec::new();
-    for llc in within(chip.topology().llcs(), node) {
+    for llc in domains_within(chip.topology().llcs(), node) {
         let key = llc.key;
         let heading = match chip.llc_kib(key as usize) {
             0.0 => format!("{indent}cores without an LLC ({key})"),
             kib => format!("{indent}LLC {key}, {}, {latency_ns} ns", capacity(kib)),
         };
         let groups = groups(chip, llc);
-        let runs: Vec<&[Group]> = groups.chunk_by(|a, b| a.shape == b.shape).collect();
+        let runs: Vec<&[L2Cluster]> = groups.chunk_by(|a, b| a.shape == b.shape).collect();
         if let [run] = runs[..] {
             lines.push(format!("{heading} > {}", run_text(chip, run)));
             continue;
@@ -85,22 +88,22 @@ fn llcs(chip: &Chip, node: &Domain, indent: &str) -> Vec<String> {
 }
 
 /// The cores that share an L2.
-struct Group {
-    shape: Shape,
+struct L2Cluster {
+    shape: L2ClusterShape,
     pus: PuSet,
 }
 
 /// Shape that equal groups have in common.
 #[derive(Clone, Copy, PartialEq)]
-struct Shape {
+struct L2ClusterShape {
     core_type: usize,
     cores: usize,
     pus: usize,
 }
 
 /// The groups of an LLC domain, in order.
-fn groups(chip: &Chip, llc: &Domain) -> Vec<Group> {
-    let places: Vec<(PuId, Place)> = llc
+fn groups(chip: &Chip, llc: &Domain) -> Vec<L2Cluster> {
+    let places: Vec<(PuId, PuPlace)> = llc
         .pus
         .iter()
         .map(|pu| (pu, chip.places()[pu.0 as usize]))
@@ -109,10 +112,10 @@ fn groups(chip: &Chip, llc: &Domain) -> Vec<Group> {
     groups.map(group).collect()
 }
 
-fn group(places: &[(PuId, Place)]) -> Group {
+fn group(places: &[(PuId, PuPlace)]) -> L2Cluster {
     let cores = places.chunk_by(|(_, a), (_, b)| a.core == b.core).count();
-    Group {
-        shape: Shape {
+    L2Cluster {
+        shape: L2ClusterShape {
             core_type: places[0].1.core_type,
             cores,
             pus: places.len(),
@@ -122,7 +125,7 @@ fn group(places: &[(PuId, Place)]) -> Group {
 }
 
 /// `4 x L2 256 KiB, 8 cycles > 1 big core {1 PU}: 0-3`; without an L2, `4 x big core {1 PU}: 0-3`.
-fn run_text(chip: &Chip, run: &[Group]) -> String {
+fn run_text(chip: &Chip, run: &[L2Cluster]) -> String {
     let shape = run[0].shape;
     let core = &chip.core_types()[shape.core_type];
     let name = core_name(&chip.topology().core_types()[shape.core_type].name);

@@ -5,8 +5,8 @@ mod session;
 mod settle;
 mod setup;
 
-pub(crate) use session::Session;
-pub(crate) use setup::{Chosen, Setup, check_policies, is_auto};
+pub(crate) use session::ManageSession;
+pub(crate) use setup::{PolicySelection, PolicySetup, check_policies, is_auto};
 
 use crate::cli::ManageArgs;
 use crate::config::RunConfig;
@@ -27,26 +27,26 @@ pub(crate) const NONE: &str = "none";
 
 /// This machine, for a command that inherits the limits of this process, with what its PUs share
 /// from the file that was named, if one was.
-pub(crate) fn look(args: &ManageArgs, config: &RunConfig) -> Result<Host> {
-    let host = host(args, config)?;
-    crate::host::emulating(host, args.emulate_asymmetry.as_ref())
+pub(crate) fn discover_host(args: &ManageArgs, config: &RunConfig) -> Result<Host> {
+    let host = prepare_host(args, config)?;
+    crate::host::emulate_asymmetry(host, args.emulate_asymmetry.as_ref())
 }
 
 /// The same, for threads that run already, which have limits of their own.
-pub(crate) fn look_for_others(args: &ManageArgs, config: &RunConfig) -> Result<Host> {
-    let host = host(args, config)?.for_others();
-    crate::host::emulating(host, args.emulate_asymmetry.as_ref())
+pub(crate) fn discover_host_for_others(args: &ManageArgs, config: &RunConfig) -> Result<Host> {
+    let host = prepare_host(args, config)?.for_others();
+    crate::host::emulate_asymmetry(host, args.emulate_asymmetry.as_ref())
 }
 
 /// Looks at the host, after this process was prepared for managing.
-fn host(args: &ManageArgs, config: &RunConfig) -> Result<Host> {
+fn prepare_host(args: &ManageArgs, config: &RunConfig) -> Result<Host> {
     consort_linux::raise_descriptor_limit();
     match (&args.topology, &config.topology) {
         (None, Some(path)) => {
-            let host = crate::host::look(Some(path));
-            host.map_err(|error| config.blame("topology", &error))
+            let host = crate::host::discover_host(Some(path));
+            host.map_err(|error| config.locate_error("topology", &error))
         }
-        (named, _) => crate::host::look(named.as_deref()),
+        (named, _) => crate::host::discover_host(named.as_deref()),
     }
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn enactors(args: &ManageArgs, config: &RunConfig, host: &Host) -> Re
 
 /// Returns true where cores are to be kept to the threads that plans seat on them; refused where
 /// that cannot be.
-pub(crate) fn cookies(
+pub(crate) fn uses_cookies(
     args: &ManageArgs,
     config: &RunConfig,
     host: &Host,
@@ -75,15 +75,15 @@ pub(crate) fn cookies(
     if !(args.cookies || config.cookies.unwrap_or(false)) {
         return Ok(false);
     }
-    match (no_cookies(host, enactors), args.cookies) {
+    match (why_no_cookies(host, enactors), args.cookies) {
         (None, _) => Ok(true),
         (Some(why), true) => Err(bad_input(format!("--cookies: {why}"))),
-        (Some(why), false) => Err(config.blame("cookies", &anyhow!(why))),
+        (Some(why), false) => Err(config.locate_error("cookies", &anyhow!(why))),
     }
 }
 
 /// Returns the reason why there can be no cookies; none where there can be.
-fn no_cookies(host: &Host, enactors: EnactChoice) -> Option<String> {
+fn why_no_cookies(host: &Host, enactors: EnactChoice) -> Option<String> {
     if enactors.first() == EnactorKind::Ext {
         let text = "not with the enactor ext; cookies and a sched_ext scheduler together hang hosts \
                     with SMT (sched-ext/scx#3715)";

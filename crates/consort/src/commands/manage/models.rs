@@ -2,10 +2,10 @@
 //! that fits this machine.
 
 use crate::config;
-use crate::failure::{bad_input, told};
+use crate::failure::{bad_input, error_chain};
 use anyhow::{Context, Result};
-use consort_core::Offers;
-use consort_core::model::Model;
+use consort_core::SignalOffers;
+use consort_core::model::InterferenceModel;
 use consort_core::policy::PolicySpec;
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ const OPTION: &str = "model";
 
 /// Models that were looked at.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct ModelSearch {
     /// The first that fits.
     pub(crate) fitting: Option<PathBuf>,
     /// Reasons why those before it do not, one sentence each.
@@ -25,11 +25,11 @@ pub(crate) struct Found {
 
 /// Looks for a model that fits: the named one, or else `*.toml` in `models` of the folders of
 /// configuration, by name. A named one that is no model is an error; one that does not fit is not.
-pub(crate) fn find(named: Option<&Path>, offers: &Offers) -> Result<Found> {
+pub(crate) fn find(named: Option<&Path>, offers: &SignalOffers) -> Result<ModelSearch> {
     if let Some(path) = named {
-        return of_named(path, offers);
+        return check_named_model(path, offers);
     }
-    let mut found = Found::default();
+    let mut found = ModelSearch::default();
     for path in config::folders()
         .iter()
         .flat_map(|folder| files(&folder.join("models")))
@@ -39,23 +39,24 @@ pub(crate) fn find(named: Option<&Path>, offers: &Offers) -> Result<Found> {
                 found.fitting = Some(path);
                 break;
             }
-            Err(error) => found.refused.push(told(&error)),
+            Err(error) => found.refused.push(error_chain(&error)),
         }
     }
     Ok(found)
 }
 
-fn of_named(path: &Path, offers: &Offers) -> Result<Found> {
-    let model = read(path).map_err(|error| bad_input(format!("--model: {}", told(&error))))?;
-    let misfit = model.fits(offers.machine(), offers.stack()).err();
-    Ok(Found {
+fn check_named_model(path: &Path, offers: &SignalOffers) -> Result<ModelSearch> {
+    let model =
+        read(path).map_err(|error| bad_input(format!("--model: {}", error_chain(&error))))?;
+    let misfit = model.check_fit(offers.machine(), offers.stack()).err();
+    Ok(ModelSearch {
         fitting: misfit.is_none().then(|| path.to_owned()),
         refused: misfit.iter().map(ToString::to_string).collect(),
     })
 }
 
 /// Gives the policy a model; only one policy takes one, and only once.
-pub(crate) fn name_in(spec: &mut PolicySpec, model: &Path) -> Result<()> {
+pub(crate) fn set_model_option(spec: &mut PolicySpec, model: &Path) -> Result<()> {
     if spec.name != SYMBIOTIC {
         let name = &spec.name;
         return Err(bad_input(format!(
@@ -78,7 +79,7 @@ pub(crate) fn name_in(spec: &mut PolicySpec, model: &Path) -> Result<()> {
 }
 
 /// The reason for a choice without a model, with what was wrong with those that were found.
-pub(crate) fn with_refusals(why: String, refused: &[String]) -> String {
+pub(crate) fn append_refusals(why: String, refused: &[String]) -> String {
     refused
         .iter()
         .fold(why, |why, refused| format!("{why}; {refused}"))
@@ -92,12 +93,12 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-fn fits(path: &Path, offers: &Offers) -> Result<()> {
-    Ok(read(path)?.fits(offers.machine(), offers.stack())?)
+fn fits(path: &Path, offers: &SignalOffers) -> Result<()> {
+    Ok(read(path)?.check_fit(offers.machine(), offers.stack())?)
 }
 
-fn read(path: &Path) -> Result<Model> {
+fn read(path: &Path) -> Result<InterferenceModel> {
     let origin = path.display().to_string();
-    let text = consort_input::text(path).with_context(|| format!("cannot read {origin}"))?;
-    Ok(Model::parse(&text, &origin)?)
+    let text = consort_input::read_text(path).with_context(|| format!("cannot read {origin}"))?;
+    Ok(InterferenceModel::parse(&text, &origin)?)
 }

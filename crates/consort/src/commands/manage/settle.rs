@@ -1,61 +1,63 @@
 //! Terms of a group that this run leads and that a later run settles.
 
-use super::session::Session;
-use super::setup::{Chosen, Setup};
+use super::session::ManageSession;
+use super::setup::{PolicySelection, PolicySetup};
 use crate::cli::ManageArgs;
 use anyhow::{Result, anyhow};
 use consort_core::{ControlLoop, Machine};
 use consort_linux::group::Demands;
-use consort_linux::live::{Live, Recorded, Settled};
+use consort_linux::live::{LiveMachine, RecordedMeasures, SettledTerms};
 use std::time::Duration;
 
 /// Reason for a policy that another run has named.
 const WHY: &str = "as a later run of the group asked";
 
-impl Session<'_> {
+impl ManageSession<'_> {
     /// Does what a member asks for, if one does, and tells it; returns the choice where it is new.
     pub(super) fn settle_terms(
         &self,
-        wheel: &mut ControlLoop<Live>,
-        chosen: &Chosen,
-    ) -> Option<Chosen> {
+        wheel: &mut ControlLoop<LiveMachine>,
+        chosen: &PolicySelection,
+    ) -> Option<PolicySelection> {
         let demands = wheel.machine().proposal()?.clone();
-        let made = self.settled(wheel.machine(), chosen, &demands);
+        let made = self.resolve_terms(wheel.machine(), chosen, &demands);
         let (settled, setup) = match made {
             Ok(made) => made,
             Err(error) => {
                 let why = format!("it cannot run as was asked for: {error:#}");
-                wheel.machine_mut().settle(Err(why));
+                wheel.machine_mut().settle_terms(Err(why));
                 return None;
             }
         };
-        let other = setup.as_ref().map_or_else(|| chosen.clone(), Setup::chosen);
+        let other = setup
+            .as_ref()
+            .map_or_else(|| chosen.clone(), PolicySetup::selection);
         let interval = settled.interval;
-        wheel.machine_mut().settle(Ok(settled));
+        wheel.machine_mut().settle_terms(Ok(settled));
         if let Some(setup) = setup {
             wheel.change_policy(setup.policy);
         }
-        Some(Chosen { interval, ..other })
+        Some(PolicySelection { interval, ..other })
     }
 
     /// The terms with what is asked for, and the policy where that is another.
-    fn settled(
+    fn resolve_terms(
         &self,
-        machine: &Live,
-        chosen: &Chosen,
+        machine: &LiveMachine,
+        chosen: &PolicySelection,
         demands: &Demands,
-    ) -> Result<(Settled, Option<Setup>)> {
+    ) -> Result<(SettledTerms, Option<PolicySetup>)> {
         let fresh = |path| demands.profile.as_deref() == Some(path);
         let known = machine.terms().and_then(|terms| terms.profile.as_deref());
         let brought = demands
             .profile
             .as_deref()
             .filter(|_| !known.is_some_and(fresh));
-        let recorded = brought.map(Recorded::read).transpose()?;
+        let recorded = brought.map(RecordedMeasures::read).transpose()?;
         let setup = self.setup_for(machine, chosen, demands, recorded.as_ref())?;
         let usual = setup.as_ref().map(|setup| setup.interval);
         let asked = demands.interval_ms.map(Duration::from_millis);
-        let settled = Settled {
+        let settled = SettledTerms {
             policy: demands.policy.clone().unwrap_or(chosen.requested.clone()),
             interval: asked.or(usual).unwrap_or(chosen.interval),
             recorded,
@@ -65,11 +67,11 @@ impl Session<'_> {
 
     fn setup_for(
         &self,
-        machine: &Live,
-        chosen: &Chosen,
+        machine: &LiveMachine,
+        chosen: &PolicySelection,
         demands: &Demands,
-        recorded: Option<&Recorded>,
-    ) -> Result<Option<Setup>> {
+        recorded: Option<&RecordedMeasures>,
+    ) -> Result<Option<PolicySetup>> {
         let offers = match recorded {
             Some(recorded) => machine.offers_with(recorded).map_err(|why| anyhow!(why))?,
             None => machine.offers().clone(),
@@ -87,8 +89,8 @@ impl Session<'_> {
             ..self.args.clone()
         };
         let topology = machine.topology();
-        let setup = Setup::on_request(&args, self.config, policy.clone(), topology, &offers)?;
+        let setup = PolicySetup::for_policy(&args, self.config, policy.clone(), topology, &offers)?;
         let why = WHY.to_owned();
-        Ok(Some(Setup { why, ..setup }))
+        Ok(Some(PolicySetup { why, ..setup }))
     }
 }

@@ -3,12 +3,12 @@
 use super::NONE;
 use super::models::{self, SYMBIOTIC};
 use crate::cli::ManageArgs;
-use crate::config::{Config, RunConfig};
+use crate::config::{ConsortConfig, RunConfig};
 use crate::failure::bad_input;
 use anyhow::Result;
-use consort_core::policy::{Form, Policy, PolicyError, PolicySpec};
-use consort_core::{AUTO, Backoff, Machine, Offers, Topology, choose, policies};
-use consort_linux::live::Watch;
+use consort_core::policy::{Policy, PolicyError, PolicyForm, PolicySpec};
+use consort_core::{AUTO, Backoff, Machine, SignalOffers, Topology, choose_policy, policies};
+use consort_linux::live::WatchRate;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -17,7 +17,7 @@ use std::time::Duration;
 const TOLERATED_FALL: f64 = 0.05;
 
 /// Everything that was decided before anything is started.
-pub(crate) struct Setup {
+pub(crate) struct PolicySetup {
     pub(crate) spec: PolicySpec,
     pub(crate) requested: String,
     /// The model that was named beside the policy.
@@ -30,12 +30,12 @@ pub(crate) struct Setup {
     /// The machine for which everything was decided.
     pub(crate) topology: Topology,
     /// The rate at which programs are to be watched; `None` if it follows from the policy.
-    pub(super) watch: Option<Watch>,
+    pub(super) watch: Option<WatchRate>,
 }
 
 /// Decisions as a report tells them.
 #[derive(Clone, Debug)]
-pub(crate) struct Chosen {
+pub(crate) struct PolicySelection {
     pub(crate) policy: String,
     pub(crate) requested: String,
     pub(crate) why: String,
@@ -44,15 +44,19 @@ pub(crate) struct Chosen {
     pub(crate) model: Option<PathBuf>,
     /// The machine for which the choice was made.
     pub(crate) topology: Topology,
-    pub(super) watch: Option<Watch>,
+    pub(super) watch: Option<WatchRate>,
 }
 
-impl Chosen {
+impl PolicySelection {
     /// The rate at which programs are watched: a low one if `auto` places nothing, unless the user
     /// chose a rate. A recording, and programs with policies of their own, need the full one.
-    pub(crate) fn watch(&self, needs_full: bool) -> Watch {
+    pub(crate) fn watch(&self, needs_full: bool) -> WatchRate {
         let is_idle = is_auto(&self.requested) && self.policy == NONE && !needs_full;
-        let usual = if is_idle { Watch::Light } else { Watch::Full };
+        let usual = if is_idle {
+            WatchRate::Light
+        } else {
+            WatchRate::Full
+        };
         self.watch.unwrap_or(usual)
     }
 
@@ -77,16 +81,16 @@ impl Chosen {
             return Ok(None);
         }
         let spec = without_foreign_options(spec);
-        let policy = policies::open(topology, offers, &spec).map_err(unfed)?;
+        let policy = policies::open(topology, offers, &spec).map_err(unfed_error)?;
         self.policy = spec.name;
         Ok(Some(policy))
     }
 }
 
-impl Setup {
+impl PolicySetup {
     /// Returns the decisions as a report tells them.
-    pub(crate) fn chosen(&self) -> Chosen {
-        Chosen {
+    pub(crate) fn selection(&self) -> PolicySelection {
+        PolicySelection {
             policy: self.spec.name.clone(),
             requested: self.requested.clone(),
             why: self.why.clone(),
@@ -98,7 +102,7 @@ impl Setup {
     }
 
     /// Returns true if threads are never placed: without a policy, whatever CPUs come and go.
-    pub(crate) fn only_watches(&self) -> bool {
+    pub(crate) fn is_watch_only(&self) -> bool {
         self.spec.name == NONE && !is_auto(&self.requested)
     }
 
@@ -106,42 +110,42 @@ impl Setup {
         args: &ManageArgs,
         config: &RunConfig,
         topology: &Topology,
-        offers: &Offers,
+        offers: &SignalOffers,
     ) -> Result<Self> {
         if let (None, Some(policy)) = (&args.policy, &config.policy) {
-            let setup = Self::on_request(args, config, policy.clone(), topology, offers);
-            return setup.map_err(|error| config.blame("policy", &error));
+            let setup = Self::for_policy(args, config, policy.clone(), topology, offers);
+            return setup.map_err(|error| config.locate_error("policy", &error));
         }
         let requested = args.policy.clone();
         let requested = requested.unwrap_or_else(|| AUTO.to_owned());
-        Self::on_request(args, config, requested, topology, offers)
+        Self::for_policy(args, config, requested, topology, offers)
     }
 
     /// Sets up a run that takes the lead of a group, whose policy and quantum are settled.
-    pub(crate) fn of_group(
+    pub(crate) fn for_group(
         args: &ManageArgs,
         config: &RunConfig,
         policy: &str,
         interval: Duration,
         topology: &Topology,
-        offers: &Offers,
+        offers: &SignalOffers,
     ) -> Result<Self> {
-        let setup = Self::on_request(args, config, policy.to_owned(), topology, offers)?;
+        let setup = Self::for_policy(args, config, policy.to_owned(), topology, offers)?;
         Ok(Self { interval, ..setup })
     }
 
-    pub(crate) fn on_request(
+    pub(crate) fn for_policy(
         args: &ManageArgs,
         config: &RunConfig,
         requested: String,
         topology: &Topology,
-        offers: &Offers,
+        offers: &SignalOffers,
     ) -> Result<Self> {
         let (spec, why) = resolve(&requested, args.model.as_deref(), topology, offers)?;
-        let policy = policies::open(topology, offers, &spec).map_err(unfed)?;
+        let policy = policies::open(topology, offers, &spec).map_err(unfed_error)?;
         let info = policies::find(&spec.name).map_err(bad_input)?;
         // Live machines have the software form only.
-        let own_ms = { policy.wishes() }.quantum_in_ms(Form::Software, info.quantum_ms);
+        let own_ms = { policy.wishes() }.quantum_in_ms(PolicyForm::Software, info.quantum_ms);
         let interval = args.interval.or(config.interval);
         let back_off = !args.no_back_off && config.back_off.unwrap_or(true);
         Ok(Self {
@@ -163,7 +167,7 @@ impl Setup {
     }
 
     /// Chooses again where a tier that was there could not be set up for this command.
-    pub(crate) fn with_what_is_left(self, machine: &impl Machine) -> Result<Self> {
+    pub(crate) fn rechoose_for_machine(self, machine: &impl Machine) -> Result<Self> {
         if !is_auto(&self.requested) {
             return Ok(self);
         }
@@ -175,7 +179,8 @@ impl Setup {
         )?;
         let spec = without_foreign_options(spec);
         Ok(Self {
-            policy: policies::open(machine.topology(), machine.offers(), &spec).map_err(unfed)?,
+            policy: policies::open(machine.topology(), machine.offers(), &spec)
+                .map_err(unfed_error)?,
             topology: machine.topology().clone(),
             spec,
             why,
@@ -202,48 +207,48 @@ fn resolve(
     text: &str,
     model: Option<&Path>,
     topology: &Topology,
-    offers: &Offers,
+    offers: &SignalOffers,
 ) -> Result<(PolicySpec, String)> {
     let mut spec: PolicySpec = text.parse().map_err(bad_input)?;
     if spec.name == AUTO {
-        return automatic(spec, model, topology, offers);
+        return resolve_auto(spec, model, topology, offers);
     }
     if let Some(model) = model {
-        models::name_in(&mut spec, model)?;
+        models::set_model_option(&mut spec, model)?;
     }
-    spec.attach(consort_input::text_if_named)
+    spec.attach(consort_input::read_if_file)
         .map_err(bad_input)?;
     Ok((spec, "as asked".to_owned()))
 }
 
-fn automatic(
+fn resolve_auto(
     mut spec: PolicySpec,
     model: Option<&Path>,
     topology: &Topology,
-    offers: &Offers,
+    offers: &SignalOffers,
 ) -> Result<(PolicySpec, String)> {
     let found = models::find(model, offers)?;
     let fitting = found
         .fitting
         .as_ref()
         .map(|path| path.display().to_string());
-    let choice = choose(topology, offers, fitting.as_deref());
+    let choice = choose_policy(topology, offers, fitting.as_deref());
     spec.name = choice.name.to_owned();
     let mut why = choice.why;
     if spec.name == NONE {
         why.push_str(", at a low rate unless --watch says otherwise");
     }
     match found.fitting.filter(|_| spec.name == SYMBIOTIC) {
-        Some(path) => models::name_in(&mut spec, &path)?,
-        None => why = models::with_refusals(why, &found.refused),
+        Some(path) => models::set_model_option(&mut spec, &path)?,
+        None => why = models::append_refusals(why, &found.refused),
     }
-    spec.attach(consort_input::text_if_named)
+    spec.attach(consort_input::read_if_file)
         .map_err(bad_input)?;
     Ok((spec, why))
 }
 
 /// Points the error to `consort machine`, which says what keeps a signal away.
-fn unfed(error: PolicyError) -> anyhow::Error {
+fn unfed_error(error: PolicyError) -> anyhow::Error {
     match error {
         PolicyError::Unfed { ref needs, .. } => {
             let recorded = needs.contains("llc-") || needs.contains("bus-");
@@ -259,7 +264,7 @@ fn unfed(error: PolicyError) -> anyhow::Error {
 }
 
 /// Refuses a configuration with policies that cannot exist anywhere, before a daemon meets them.
-pub(crate) fn check_policies(config: &Config) -> Result<()> {
+pub(crate) fn check_policies(config: &ConsortConfig) -> Result<()> {
     let tables = [("run", &config.run), ("daemon", &config.daemon)];
     let named = tables
         .into_iter()
@@ -282,11 +287,11 @@ pub(crate) fn check_policies(config: &Config) -> Result<()> {
 mod tests {
     use super::*;
     use consort_core::policy::Wishes;
-    use consort_core::{Enacted, Observation, Plan, Signal, Tier};
+    use consort_core::{EnactmentReport, Observation, Plan, Signal, Tier};
     use std::convert::Infallible;
 
     /// A machine that is never asked to do anything.
-    struct Still(Topology, Offers);
+    struct Still(Topology, SignalOffers);
 
     impl Machine for Still {
         type Error = Infallible;
@@ -295,26 +300,26 @@ mod tests {
             &self.0
         }
 
-        fn offers(&self) -> &Offers {
+        fn offers(&self) -> &SignalOffers {
             &self.1
         }
 
-        fn grant(&mut self, _: Wishes) {}
+        fn grant_wishes(&mut self, _: Wishes) {}
 
         fn observe(&mut self) -> Result<Option<Observation>, Infallible> {
             Ok(None)
         }
 
-        fn enact(&mut self, _: &Plan) -> Result<Enacted, Infallible> {
-            Ok(Enacted::default())
+        fn enact(&mut self, _: &Plan) -> Result<EnactmentReport, Infallible> {
+            Ok(EnactmentReport::default())
         }
     }
 
     /// Names of the policy before and after `second` replaces `first` as the usable CPUs.
     fn chosen_on(requested: &str, first: Topology, second: Topology) -> (String, String) {
-        let offers: Offers = [(Signal::CpuTime, Tier::Proc)].into_iter().collect();
+        let offers: SignalOffers = [(Signal::CpuTime, Tier::Proc)].into_iter().collect();
         let (spec, why) = resolve(requested, None, &first, &offers).unwrap();
-        let mut chosen = Chosen {
+        let mut chosen = PolicySelection {
             policy: spec.name,
             requested: requested.to_owned(),
             why,
@@ -323,11 +328,11 @@ mod tests {
             topology: first,
             watch: None,
         };
-        assert_eq!(chosen.watch(true), Watch::Full);
+        assert_eq!(chosen.watch(true), WatchRate::Full);
         let before = chosen.policy.clone();
         let machine = Still(second, offers);
         let other = chosen.choose_again(&machine).unwrap();
-        let is_light = chosen.watch(false) == Watch::Light;
+        let is_light = chosen.watch(false) == WatchRate::Light;
         assert_eq!(is_light, chosen.policy == NONE);
         assert_eq!(other.is_some(), before != chosen.policy);
         assert!(chosen.choose_again(&machine).unwrap().is_none());

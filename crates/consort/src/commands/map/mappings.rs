@@ -2,7 +2,7 @@
 
 use crate::failure::bad_input;
 use anyhow::Result;
-use consort_core::mapping::{Exhaustive, Mapping, Scheme};
+use consort_core::mapping::{ExhaustiveMappings, Mapping, MappingScheme};
 use consort_core::{Topology, hint};
 use consort_experiment::mapping::OS;
 
@@ -11,32 +11,32 @@ const ALL: &str = "all";
 
 /// One mapping to be run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum MappingChoice {
     /// The operating system's.
     Os,
     /// A named one.
-    Scheme(Scheme),
+    Scheme(MappingScheme),
     /// These PUs.
     Fixed(Mapping),
 }
 
 /// Returns the mappings, and how many there are up to symmetry where all were asked for.
-pub(super) fn asked(
+pub(super) fn parse_mappings(
     text: &str,
     bound: usize,
     topology: &Topology,
     threads: &[usize],
-) -> Result<(Vec<Asked>, Option<usize>)> {
+) -> Result<(Vec<MappingChoice>, Option<usize>)> {
     if text == ALL {
-        let all = Exhaustive::new(topology, threads, bound)
+        let all = ExhaustiveMappings::new(topology, threads, bound)
             .map_err(|error| bad_input(format!("--mappings all: {error} (--bound)")))?;
-        let fixed = all.mappings().map(Asked::Fixed);
-        let mappings = std::iter::once(Asked::Os).chain(fixed).collect();
+        let fixed = all.mappings().map(MappingChoice::Fixed);
+        let mappings = std::iter::once(MappingChoice::Os).chain(fixed).collect();
         return Ok((mappings, Some(all.count())));
     }
-    let mut mappings: Vec<Asked> = Vec::new();
+    let mut mappings: Vec<MappingChoice> = Vec::new();
     for name in text.split(',') {
-        let mapping = named(name.trim())?;
+        let mapping = parse_mapping(name.trim())?;
         if mappings.contains(&mapping) {
             return Err(bad_input(format!("--mappings: '{name}' is named twice")));
         }
@@ -45,18 +45,18 @@ pub(super) fn asked(
     Ok((mappings, None))
 }
 
-fn named(name: &str) -> Result<Asked> {
+fn parse_mapping(name: &str) -> Result<MappingChoice> {
     if name == OS {
-        return Ok(Asked::Os);
+        return Ok(MappingChoice::Os);
     }
-    name.parse().map(Asked::Scheme).map_err(|_| {
-        let known = Scheme::ALL.iter().map(|scheme| scheme.name());
+    name.parse().map(MappingChoice::Scheme).map_err(|_| {
+        let known = MappingScheme::ALL.iter().map(|scheme| scheme.name());
         let hint = hint(name, [OS].into_iter().chain(known).chain([ALL]));
         bad_input(format!("--mappings: unknown mapping '{name}'; {hint}"))
     })
 }
 
-impl Asked {
+impl MappingChoice {
     /// Its name in reports, and what the policy `mapping` calls it.
     pub(super) fn name(&self) -> String {
         match self {
@@ -73,8 +73,8 @@ mod tests {
 
     fn read(text: &str) -> Result<Vec<String>> {
         let topology = Topology::uniform(2, 1)?;
-        let (asked, _) = asked(text, 10, &topology, &[1, 1])?;
-        Ok(asked.iter().map(Asked::name).collect())
+        let (asked, _) = parse_mappings(text, 10, &topology, &[1, 1])?;
+        Ok(asked.iter().map(MappingChoice::name).collect())
     }
 
     #[test]

@@ -7,18 +7,18 @@ mod simulated;
 
 use crate::cli::{LIVE, MapArgs};
 use crate::failure::bad_input;
-use crate::table_file::TableFile;
+use crate::table_file::TableOutput;
 use anyhow::Result;
 use consort_core::mapping::analysis::Thresholds;
 use consort_lab::mapping::{Analysis, Question};
 use consort_lab::{StudyReport, long};
-pub(crate) use live::{CREW, work};
+pub(crate) use live::{CREW, run_plan_argument};
 use serde::Serialize;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 /// Findings, and the machine and workload that they are about.
-struct Found {
+struct MappingFindings {
     machine: String,
     workload: String,
     /// `simulated`, or the richest tier that was used.
@@ -32,7 +32,7 @@ struct Found {
 
 /// The JSON document.
 #[derive(Serialize)]
-struct Document<'a> {
+struct MappingDocument<'a> {
     machine: &'a str,
     workload: &'a str,
     tier: &'a str,
@@ -45,22 +45,22 @@ struct Document<'a> {
 }
 
 pub(crate) fn execute(args: &MapArgs) -> Result<ExitCode> {
-    let file = TableFile::beside(&args.out)?;
+    let file = TableOutput::begin_from_out(&args.out)?;
     let start = Instant::now();
     let found = if args.machine == LIVE {
-        live::find(args)?
+        live::run_mappings(args)?
     } else {
-        simulated::find(args)?
+        simulated::simulate_mappings(args)?
     };
     let mut report = report(args, &found)?;
     report.seconds = start.elapsed().as_secs_f64();
-    file.write(|| long::of_study(&report))?;
-    print::all(args, &found, &report)?;
+    file.write(|| long::study_to_long_table(&report))?;
+    print::print_findings(args, &found, &report)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Returns the notice before the long part begins: how long it is estimated to take.
-fn about(seconds: f64) -> String {
+fn duration_notice(seconds: f64) -> String {
     let time = Duration::from_secs(seconds.ceil().max(1.0) as u64);
     let time = humantime::format_duration(time);
     format!(
@@ -75,7 +75,7 @@ fn thresholds(args: &MapArgs) -> Thresholds {
     }
 }
 
-fn report(args: &MapArgs, found: &Found) -> Result<StudyReport> {
+fn report(args: &MapArgs, found: &MappingFindings) -> Result<StudyReport> {
     let mut output = found.analysis.output(args.runs as usize)?;
     output.notes.extend(found.notes.iter().cloned());
     Ok(StudyReport {
@@ -97,7 +97,7 @@ fn report(args: &MapArgs, found: &Found) -> Result<StudyReport> {
     })
 }
 
-fn differs(args: &MapArgs, found: &Found) -> String {
+fn differs(args: &MapArgs, found: &MappingFindings) -> String {
     let times = args.times;
     if args.machine == LIVE {
         return format!(
@@ -113,6 +113,6 @@ fn differs(args: &MapArgs, found: &Found) -> String {
 }
 
 /// One of `--workload` and `--command` belongs to each kind of machine.
-fn misplaced(given: &str, wanted: &str) -> anyhow::Error {
+fn misplaced_option(given: &str, wanted: &str) -> anyhow::Error {
     bad_input(format!("{given}; give {wanted}"))
 }

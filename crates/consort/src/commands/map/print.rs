@@ -1,31 +1,35 @@
 //! Output of `consort map`, on stdout and as files.
 
-use super::{Document, Found};
-use crate::cli::{self, Format, MapArgs};
+use super::{MappingDocument, MappingFindings};
+use crate::cli::{self, MapArgs, OutputFormat};
 use crate::commands::reproduce::grid;
-use crate::output::{self, inert, wrap};
+use crate::output::{self, escape_field, wrap};
 use anyhow::{Context, Result};
 use consort_lab::StudyReport;
-use consort_report::{Cell, Table};
+use consort_report::{Cell, ReportTable};
 use std::io::Write;
 
-pub(super) fn all(args: &MapArgs, found: &Found, report: &StudyReport) -> Result<()> {
-    if let Some(folder) = cli::own(&args.out) {
+pub(super) fn print_findings(
+    args: &MapArgs,
+    found: &MappingFindings,
+    report: &StudyReport,
+) -> Result<()> {
+    if let Some(folder) = cli::own_output(&args.out) {
         let made = std::fs::create_dir_all(folder);
         made.with_context(|| format!("cannot make {}", folder.display()))?;
         consort_lab::pages::write(folder, report, None)?;
     }
     let mut out = output::stdout();
     match args.format {
-        Format::Table => output::people(&mut out, &for_people(args, found, report))?,
-        Format::Csv => csv(&mut out, report)?,
-        Format::Json => output::json(&mut out, &document(found, report))?,
+        OutputFormat::Table => output::print_text(&mut out, &findings_text(args, found, report))?,
+        OutputFormat::Csv => write_csv(&mut out, report)?,
+        OutputFormat::Json => output::write_json(&mut out, &document(found, report))?,
     }
     Ok(())
 }
 
-fn document<'a>(found: &'a Found, report: &'a StudyReport) -> Document<'a> {
-    Document {
+fn document<'a>(found: &'a MappingFindings, report: &'a StudyReport) -> MappingDocument<'a> {
+    MappingDocument {
         machine: &found.machine,
         workload: &found.workload,
         tier: &found.tier,
@@ -36,12 +40,12 @@ fn document<'a>(found: &'a Found, report: &'a StudyReport) -> Document<'a> {
     }
 }
 
-fn for_people(args: &MapArgs, found: &Found, report: &StudyReport) -> String {
+fn findings_text(args: &MapArgs, found: &MappingFindings, report: &StudyReport) -> String {
     let mut text = wrap("", &report.title);
     if let Some(count) = found.count {
         text += &format!("{count} mappings up to symmetry\n");
     }
-    let answered = |table: &&Table| !table.rows().is_empty();
+    let answered = |table: &&ReportTable| !table.rows().is_empty();
     for table in report.output.tables.iter().filter(answered) {
         text += &format!("\n{}\n{}", table.title(), grid(table));
     }
@@ -53,7 +57,7 @@ fn for_people(args: &MapArgs, found: &Found, report: &StudyReport) -> String {
         "",
         &format!("{} {} of each mapping.", report.differs, runs(args)),
     );
-    if let Some(folder) = cli::own(&args.out) {
+    if let Some(folder) = cli::own_output(&args.out) {
         text += &format!(
             "Tables, figures and a page: {}\n",
             folder.join("map.html").display()
@@ -70,16 +74,16 @@ fn runs(args: &MapArgs) -> String {
 }
 
 /// A line per value, whatever the table.
-fn csv(out: &mut dyn Write, report: &StudyReport) -> Result<()> {
+fn write_csv(out: &mut dyn Write, report: &StudyReport) -> Result<()> {
     let mut writer = csv::Writer::from_writer(out);
     writer.write_record(["table", "row", "column", "value", "unit", "missing"])?;
     for table in &report.output.tables {
         for row in table.rows() {
             for (column, cell) in table.columns().iter().zip(&row.cells) {
                 let unit = column.unit.as_deref().unwrap_or_default();
-                let (value, missing) = shown(cell);
+                let (value, missing) = cell_fields(cell);
                 let record = [table.key(), &row.key, &column.key, &value, unit, &missing];
-                writer.write_record(record.map(|field| inert(field.to_owned())))?;
+                writer.write_record(record.map(|field| escape_field(field.to_owned())))?;
             }
         }
     }
@@ -88,7 +92,7 @@ fn csv(out: &mut dyn Write, report: &StudyReport) -> Result<()> {
 }
 
 /// Numbers in full, and why there is none.
-fn shown(cell: &Cell) -> (String, String) {
+fn cell_fields(cell: &Cell) -> (String, String) {
     match cell {
         Cell::Missing { missing } => (String::new(), missing.clone()),
         Cell::Text(text) => (text.clone(), String::new()),

@@ -1,23 +1,23 @@
 //! Mappings on a simulated machine.
 
-use super::mappings::{Asked, asked};
-use super::{Found, about, misplaced, thresholds};
+use super::mappings::{MappingChoice, parse_mappings};
+use super::{MappingFindings, duration_notice, misplaced_option, thresholds};
 use crate::cli::MapArgs;
 use crate::commands::compare::refusal;
 use crate::failure::say;
 use crate::{descriptions, progress};
 use anyhow::Result;
-use consort_experiment::mapping::{Held, Sweep, characterise};
-use consort_experiment::{Context, Progress, Scale};
+use consort_experiment::mapping::{MappingSweep, NamedMapping, characterise};
+use consort_experiment::{ExperimentContext, Scale, StageProgress};
 use consort_experiment::{ExperimentError, NOT_MODELLED};
 use consort_lab::mapping::Analysis;
 use consort_sim::workload::Workload;
 use std::time::{Duration, Instant};
 
-pub(super) fn find(args: &MapArgs) -> Result<Found> {
+pub(super) fn simulate_mappings(args: &MapArgs) -> Result<MappingFindings> {
     let text = args.workload.as_deref().ok_or_else(|| {
         let given = format!("{} is simulated and runs described programs", args.machine);
-        misplaced(&given, "--workload, for example streamcluster@4+facesim@4")
+        misplaced_option(&given, "--workload, for example streamcluster@4+facesim@4")
     })?;
     let chip = descriptions::chip(&args.machine)?;
     let workload = descriptions::workload(text)?;
@@ -26,10 +26,12 @@ pub(super) fn find(args: &MapArgs) -> Result<Found> {
         .iter()
         .map(|e| e.threads as usize)
         .collect();
-    let (mappings, count) = asked(&args.mappings, args.bound, chip.topology(), &threads)?;
-    let held = mappings.iter().map(|mapping| held(mapping, &args.os));
-    let held: Vec<Held> = held.collect::<Result<_, _>>().map_err(refusal)?;
-    let sweep = Sweep {
+    let (mappings, count) = parse_mappings(&args.mappings, args.bound, chip.topology(), &threads)?;
+    let held = mappings
+        .iter()
+        .map(|mapping| named_mapping(mapping, &args.os));
+    let held: Vec<NamedMapping> = held.collect::<Result<_, _>>().map_err(refusal)?;
+    let sweep = MappingSweep {
         chip,
         workloads: vec![workload],
         held,
@@ -38,7 +40,7 @@ pub(super) fn find(args: &MapArgs) -> Result<Found> {
         runs: args.runs as usize,
     };
     let (analysis, notes) = measure(args, &sweep).map_err(refusal)?;
-    Ok(Found {
+    Ok(MappingFindings {
         machine: descriptions::label(&args.machine, &sweep.chip.spec().name),
         workload: sweep.workloads[0].text.clone(),
         tier: "simulated".to_owned(),
@@ -49,29 +51,32 @@ pub(super) fn find(args: &MapArgs) -> Result<Found> {
 }
 
 /// Time for all mappings on this host, from the time that a program alone has taken, s.
-fn estimate_s(args: &MapArgs, sweep: &Sweep, alone: Duration) -> f64 {
+fn estimate_s(args: &MapArgs, sweep: &MappingSweep, alone: Duration) -> f64 {
     let programs = sweep.workloads[0].entries.len() as u32 * sweep.times;
     let runs = (sweep.held.len() * sweep.runs).div_ceil(args.jobs.workers().get());
     (alone * programs * runs as u32).as_secs_f64()
 }
 
-fn held(mapping: &Asked, os: &str) -> Result<Held, ExperimentError> {
+fn named_mapping(mapping: &MappingChoice, os: &str) -> Result<NamedMapping, ExperimentError> {
     match mapping {
-        Asked::Os => Held::os(os),
-        Asked::Scheme(scheme) => Held::scheme(*scheme, os),
-        Asked::Fixed(mapping) => Held::fixed(mapping, os),
+        MappingChoice::Os => NamedMapping::from_os(os),
+        MappingChoice::Scheme(scheme) => NamedMapping::from_scheme(*scheme, os),
+        MappingChoice::Fixed(mapping) => NamedMapping::from_mapping(mapping, os),
     }
 }
 
 /// The analysis, and what was given up.
-fn measure(args: &MapArgs, sweep: &Sweep) -> Result<(Analysis, Vec<String>), ExperimentError> {
-    let progress = progress::counted("runs");
-    let tell = |at: Progress| progress.at(at.done, at.total);
-    let context = Context::new(args.seed, Scale::Full, args.jobs.workers(), &tell);
+fn measure(
+    args: &MapArgs,
+    sweep: &MappingSweep,
+) -> Result<(Analysis, Vec<String>), ExperimentError> {
+    let progress = progress::start_meter("runs");
+    let tell = |at: StageProgress| progress.set_done(at.done, at.total);
+    let context = ExperimentContext::new(args.seed, Scale::Full, args.jobs.workers(), &tell);
     let programs = kinds(&sweep.workloads[0]);
     let begin = Instant::now();
     let alone = characterise(&sweep.chip, &programs.entries, sweep.alone_s, &context)?;
-    say(&about(estimate_s(
+    say(&duration_notice(estimate_s(
         args,
         sweep,
         begin.elapsed() / programs.entries.len().max(1) as u32,
@@ -85,7 +90,7 @@ fn measure(args: &MapArgs, sweep: &Sweep) -> Result<(Analysis, Vec<String>), Exp
         measured.table(),
         names.zip(alone).collect(),
         &thresholds(args),
-        &not_modelled(),
+        &unmodelled_reason(),
     );
     Ok((analysis, measured.given_up))
 }
@@ -93,7 +98,8 @@ fn measure(args: &MapArgs, sweep: &Sweep) -> Result<(Analysis, Vec<String>), Exp
 /// One instance of each program: copies are alike.
 fn kinds(workload: &Workload) -> Workload {
     let mut kinds = workload.clone();
-    let like = |a: &consort_sim::workload::Instance, b: &consort_sim::workload::Instance| {
+    let like = |a: &consort_sim::workload::ProgramInstance,
+                b: &consort_sim::workload::ProgramInstance| {
         a.program.name == b.program.name && a.threads == b.threads
     };
     let entries = &workload.entries;
@@ -103,7 +109,7 @@ fn kinds(workload: &Workload) -> Workload {
     kinds
 }
 
-fn not_modelled() -> String {
+fn unmodelled_reason() -> String {
     let what = NOT_MODELLED
         .iter()
         .map(|(what, why)| format!("{what} ({why})"));

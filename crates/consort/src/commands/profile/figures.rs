@@ -1,15 +1,15 @@
 //! A profile's figures as rows.
 
-use crate::output::{Column, number, text};
-use consort_experiment::long::{Rows, Whose};
+use crate::output::{OutputColumn, number, text};
+use consort_experiment::long::{LongRows, RowOwner};
 use consort_profile::measure::{CAPACITIES, PREDICTOR_KIB, WINDOWS};
-use consort_profile::{Figures, Profile, Threads};
+use consort_profile::{ExecutionFigures, ProgramProfile, ThreadRelations};
 use consort_table::Table;
 use serde::Serialize;
 
 /// One measured figure.
 #[derive(Serialize)]
-pub(super) struct Figure {
+pub(super) struct ProfileFigure {
     name: String,
     value: f64,
     unit: &'static str,
@@ -17,7 +17,7 @@ pub(super) struct Figure {
     ci95: Option<f64>,
 }
 
-pub(super) const COLUMNS: &[Column<Figure>] = &[
+pub(super) const COLUMNS: &[OutputColumn<ProfileFigure>] = &[
     text("figure", |f| f.name.clone()),
     number("value", |f| format!("{:.3}", f.value)),
     number("ci95", |f| {
@@ -28,23 +28,23 @@ pub(super) const COLUMNS: &[Column<Figure>] = &[
 ];
 
 /// Figures one per row, as measures of a program; half widths of intervals end in `_ci95`.
-pub(super) fn table(program: &str, figures: &[Figure]) -> Table {
-    let mut rows = Rows::default();
-    let of = Whose {
+pub(super) fn table(program: &str, figures: &[ProfileFigure]) -> Table {
+    let mut rows = LongRows::default();
+    let of = RowOwner {
         case: "profile",
         program: Some(program),
-        ..Whose::default()
+        ..RowOwner::default()
     };
     for figure in figures {
         let unit = Some(figure.unit).filter(|unit| !unit.is_empty());
         rows.push(of, &figure.name, figure.value, unit);
-        rows.maybe(of, &format!("{}_ci95", figure.name), figure.ci95, unit);
+        rows.push_if_some(of, &format!("{}_ci95", figure.name), figure.ci95, unit);
     }
     rows.table()
 }
 
 /// All figures of a profile of a program that executed so many instructions.
-pub(super) fn figures(profile: &Profile, executed: u64) -> Vec<Figure> {
+pub(super) fn figures(profile: &ProgramProfile, executed: u64) -> Vec<ProfileFigure> {
     let mut rows = rows(&profile.figures);
     let errors = profile.errors(values);
     for (row, ci95) in rows.iter_mut().zip(errors.into_iter().flatten()) {
@@ -55,11 +55,11 @@ pub(super) fn figures(profile: &Profile, executed: u64) -> Vec<Figure> {
     let rate = profile.system_calls_per_million(executed);
     let name = "system calls per 10^6 instructions".to_owned();
     rows.push(figure(name, rate, "calls"));
-    rows.extend(profile.threads.iter().flat_map(of_threads));
+    rows.extend(profile.threads.iter().flat_map(thread_figures));
     rows
 }
 
-fn of_threads(threads: &Threads) -> Vec<Figure> {
+fn thread_figures(threads: &ThreadRelations) -> Vec<ProfileFigure> {
     let (data, code) = (&threads.data, &threads.code);
     let share = |part: u64, of: u64| part as f64 / of.max(1) as f64;
     let (of_data, of_code) = (
@@ -73,7 +73,7 @@ fn of_threads(threads: &Threads) -> Vec<Figure> {
             threads.at_once as f64,
             "threads",
         ),
-        ("roles", threads.at_work().count() as f64, "roles"),
+        ("roles", threads.working_roles().count() as f64, "roles"),
         ("serial", threads.serial_share(), "share"),
         ("lines of data used by several", of_data, "share"),
         (
@@ -85,16 +85,16 @@ fn of_threads(threads: &Threads) -> Vec<Figure> {
         ("lines of code used by several", of_code, "share"),
         ("a thread's code in common", code.by_all, "share"),
     ];
-    rows.extend(of_locks(threads).into_iter().flatten());
-    rows.extend(of_barriers(threads).into_iter().flatten());
+    rows.extend(lock_figures(threads).into_iter().flatten());
+    rows.extend(barrier_figures(threads).into_iter().flatten());
     let rows = rows.into_iter();
     rows.map(|(name, value, unit)| figure(name.to_owned(), value, unit))
         .collect()
 }
 
-type Row = (&'static str, f64, &'static str);
+type FigureTriple = (&'static str, f64, &'static str);
 
-fn of_locks(threads: &Threads) -> Option<[Row; 4]> {
+fn lock_figures(threads: &ThreadRelations) -> Option<[FigureTriple; 4]> {
     let locks = threads.locks?;
     let rate = threads.locks_per_million();
     Some([
@@ -105,7 +105,7 @@ fn of_locks(threads: &Threads) -> Option<[Row; 4]> {
     ])
 }
 
-fn of_barriers(threads: &Threads) -> Option<[Row; 3]> {
+fn barrier_figures(threads: &ThreadRelations) -> Option<[FigureTriple; 3]> {
     let (barriers, spacing) = (threads.barriers?, threads.barrier_spacing()?);
     Some([
         ("barriers", barriers.opened as f64, "barriers"),
@@ -114,12 +114,12 @@ fn of_barriers(threads: &Threads) -> Option<[Row; 3]> {
     ])
 }
 
-fn values(figures: &Figures) -> Vec<f64> {
+fn values(figures: &ExecutionFigures) -> Vec<f64> {
     rows(figures).into_iter().map(|row| row.value).collect()
 }
 
-fn figure(name: String, value: f64, unit: &'static str) -> Figure {
-    Figure {
+fn figure(name: String, value: f64, unit: &'static str) -> ProfileFigure {
+    ProfileFigure {
         name,
         value,
         unit,
@@ -127,16 +127,16 @@ fn figure(name: String, value: f64, unit: &'static str) -> Figure {
     }
 }
 
-fn rows(figures: &Figures) -> Vec<Figure> {
+fn rows(figures: &ExecutionFigures) -> Vec<ProfileFigure> {
     let mut rows = mix(figures);
     rows.extend(parallelism(figures));
     rows.extend(misses(figures));
     rows.extend(mispredictions(figures));
-    rows.extend(rest(figures));
+    rows.extend(other_figures(figures));
     rows
 }
 
-fn mix(figures: &Figures) -> Vec<Figure> {
+fn mix(figures: &ExecutionFigures) -> Vec<ProfileFigure> {
     let shares = figures.shares();
     let of_vectors = figures.mix.vector_access_share();
     let rows = [
@@ -152,7 +152,7 @@ fn mix(figures: &Figures) -> Vec<Figure> {
         .into()
 }
 
-fn parallelism(figures: &Figures) -> impl Iterator<Item = Figure> {
+fn parallelism(figures: &ExecutionFigures) -> impl Iterator<Item = ProfileFigure> {
     let both = figures.ilp.iter().zip(&figures.mlp);
     WINDOWS.iter().zip(both).flat_map(|(window, (ilp, mlp))| {
         let name = format!("overlap of misses in {window}");
@@ -163,7 +163,7 @@ fn parallelism(figures: &Figures) -> impl Iterator<Item = Figure> {
     })
 }
 
-fn misses(figures: &Figures) -> impl Iterator<Item = Figure> {
+fn misses(figures: &ExecutionFigures) -> impl Iterator<Item = ProfileFigure> {
     let memory = &figures.memory;
     let both = memory.data.misses.iter().zip(&memory.code.misses);
     CAPACITIES
@@ -178,7 +178,7 @@ fn misses(figures: &Figures) -> impl Iterator<Item = Figure> {
         })
 }
 
-fn mispredictions(figures: &Figures) -> impl Iterator<Item = Figure> {
+fn mispredictions(figures: &ExecutionFigures) -> impl Iterator<Item = ProfileFigure> {
     let schemes = ["tagged predictor", "gshare"]
         .into_iter()
         .zip(figures.branch_mpki());
@@ -191,7 +191,7 @@ fn mispredictions(figures: &Figures) -> impl Iterator<Item = Figure> {
     })
 }
 
-fn rest(figures: &Figures) -> [Figure; 7] {
+fn other_figures(figures: &ExecutionFigures) -> [ProfileFigure; 7] {
     let memory = &figures.memory;
     let first_uses = figures.per_kilo(memory.data.first_uses);
     [

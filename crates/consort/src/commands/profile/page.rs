@@ -2,38 +2,39 @@
 
 use anyhow::Result;
 use consort_profile::measure::{CAPACITIES, WINDOWS};
-use consort_profile::{Figures, Profile};
+use consort_profile::{ExecutionFigures, ProgramProfile};
 use consort_report::{
-    Axis, Bar, BarSeries, Bars, Column, Figure, Lines, Plot, Point, PointSeries, Table, sheet,
+    Axis, Bar, BarChart, BarSeries, Figure, FigurePoint, LineChart, Plot, PointSeries,
+    ReportColumn, ReportTable, figures_page,
 };
 
 /// The page, which needs nothing else to be read.
 pub(super) fn page(
     title: &str,
     facts: &[String],
-    profile: &Profile,
+    profile: &ProgramProfile,
     executed: u64,
 ) -> Result<String> {
     let figures = [
         mix(profile)?,
         parallelism(&profile.figures)?,
         curves(&profile.figures)?,
-        over_time(profile, executed, "ILP", ilp_over_time(profile))?,
-        over_time(profile, executed, "Misses", misses_over_time(profile))?,
+        time_figure(profile, executed, "ILP", ilp_over_time(profile))?,
+        time_figure(profile, executed, "Misses", misses_over_time(profile))?,
     ];
     let mut tables = vec![phases(profile)?];
     if let Some(threads) = &profile.threads {
         tables.extend(super::threads::tables(threads)?);
     }
-    Ok(sheet(title, facts, &tables, &figures)?)
+    Ok(figures_page(title, facts, &tables, &figures)?)
 }
 
-fn shares(figures: &Figures) -> [f64; 6] {
+fn shares(figures: &ExecutionFigures) -> [f64; 6] {
     let s = figures.shares();
     [s.fp, s.vector, s.int, s.load, s.store, s.branch]
 }
 
-fn mix(profile: &Profile) -> Result<Figure> {
+fn mix(profile: &ProgramProfile) -> Result<Figure> {
     let errors = profile.errors(|figures| shares(figures).into());
     let ci95 = |at: usize| errors.as_ref().map(|errors| errors[at]);
     let values = shares(&profile.figures).into_iter().enumerate();
@@ -43,7 +44,7 @@ fn mix(profile: &Profile) -> Result<Figure> {
             ci95: ci95(at),
         })
     });
-    let plot = Plot::Bars(Bars {
+    let plot = Plot::Bars(BarChart {
         category: "class".to_owned(),
         value: Axis::linear("share of instructions", None),
         baseline: 0.0,
@@ -61,17 +62,17 @@ fn mix(profile: &Profile) -> Result<Figure> {
 fn series(name: &str, points: impl Iterator<Item = (f64, f64)>) -> PointSeries {
     PointSeries {
         name: name.to_owned(),
-        points: points.map(|(x, y)| Point::exact(x, y)).collect(),
+        points: points.map(|(x, y)| FigurePoint::exact(x, y)).collect(),
     }
 }
 
 fn lines(key: &str, title: &str, axes: (Axis, Axis), series: Vec<PointSeries>) -> Result<Figure> {
     let (x, y) = axes;
-    let plot = Plot::Lines(Lines { x, y, series });
+    let plot = Plot::Lines(LineChart { x, y, series });
     Ok(Figure::new(key, title, "", 1, plot)?)
 }
 
-fn parallelism(figures: &Figures) -> Result<Figure> {
+fn parallelism(figures: &ExecutionFigures) -> Result<Figure> {
     let windows = || WINDOWS.into_iter().map(|window| window as f64);
     let law = figures.ilp_law();
     let by_law = windows().map(|w| (w, law.factor * w.powf(law.exponent)));
@@ -87,7 +88,7 @@ fn parallelism(figures: &Figures) -> Result<Figure> {
     lines("ilp", "Parallelism against window", axes, series)
 }
 
-fn curves(figures: &Figures) -> Result<Figure> {
+fn curves(figures: &ExecutionFigures) -> Result<Figure> {
     let memory = &figures.memory;
     let curve = |name, misses: &[u64]| {
         let points = CAPACITIES.iter().zip(misses);
@@ -107,28 +108,36 @@ fn curves(figures: &Figures) -> Result<Figure> {
     lines("misses", "Misses against capacity", axes, series)
 }
 
-type Course = (&'static str, Vec<f64>);
+type IntervalSeries = (&'static str, Vec<f64>);
 
-fn ilp_over_time(profile: &Profile) -> Vec<Course> {
-    let of = |figures: &Figures| figures.ilp[3];
+fn ilp_over_time(profile: &ProgramProfile) -> Vec<IntervalSeries> {
+    let of = |figures: &ExecutionFigures| figures.ilp[3];
     vec![(
         "ILP in 128 instructions",
         profile.intervals.iter().map(of).collect(),
     )]
 }
 
-fn misses_over_time(profile: &Profile) -> Vec<Course> {
-    let course = |of: &dyn Fn(&Figures) -> f64| profile.intervals.iter().map(of).collect();
-    let data = |size: usize| move |f: &Figures| f.per_kilo(f.memory.data.misses[size]);
+fn misses_over_time(profile: &ProgramProfile) -> Vec<IntervalSeries> {
+    let course = |of: &dyn Fn(&ExecutionFigures) -> f64| profile.intervals.iter().map(of).collect();
+    let data = |size: usize| move |f: &ExecutionFigures| f.per_kilo(f.memory.data.misses[size]);
     vec![
         ("data, 32 KiB", course(&data(3))),
         ("data, 1 MiB", course(&data(8))),
-        ("mispredictions, 32 KiB", course(&|f| f.mispredicted())),
+        (
+            "mispredictions, 32 KiB",
+            course(&|f| f.misprediction_mpki()),
+        ),
     ]
 }
 
 /// Courses over the program's execution, an interval per point.
-fn over_time(profile: &Profile, executed: u64, what: &str, courses: Vec<Course>) -> Result<Figure> {
+fn time_figure(
+    profile: &ProgramProfile,
+    executed: u64,
+    what: &str,
+    courses: Vec<IntervalSeries>,
+) -> Result<Figure> {
     let step = executed as f64 / 1e9 / profile.intervals.len().max(1) as f64;
     let unit = match what {
         "ILP" => "instructions per cycle",
@@ -152,7 +161,7 @@ fn over_time(profile: &Profile, executed: u64, what: &str, courses: Vec<Course>)
     lines(&key, &format!("{what} over time"), axes, series.collect())
 }
 
-fn phases(profile: &Profile) -> Result<Table> {
+fn phases(profile: &ProgramProfile) -> Result<ReportTable> {
     let columns = [
         ("share", "Share of execution"),
         ("ilp", "ILP in 128"),
@@ -162,8 +171,8 @@ fn phases(profile: &Profile) -> Result<Table> {
         ("l1", "Data misses per 1000, 32 KiB"),
         ("l2", "Data misses per 1000, 1 MiB"),
     ];
-    let columns = columns.map(|(key, title)| Column::plain(key, title));
-    let mut table = Table::new("phases", "Phases, in their order", columns.into())?;
+    let columns = columns.map(|(key, title)| ReportColumn::plain(key, title));
+    let mut table = ReportTable::new("phases", "Phases, in their order", columns.into())?;
     let all = profile.figures.mix.instructions.max(1) as f64;
     for (number, phase) in profile.phases.iter().enumerate() {
         let data = &phase.memory.data.misses;
@@ -173,7 +182,7 @@ fn phases(profile: &Profile) -> Result<Table> {
             phase.ilp[3],
             shares.load,
             shares.branch,
-            phase.mispredicted(),
+            phase.misprediction_mpki(),
             phase.per_kilo(data[3]),
             phase.per_kilo(data[8]),
         ];

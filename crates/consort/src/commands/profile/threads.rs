@@ -1,24 +1,28 @@
 //! Relations of threads to each other, as tables of the page.
 
 use anyhow::Result;
-use consort_profile::{Shared, Threads};
-use consort_report::{Column, Table};
+use consort_profile::{SharedLines, ThreadRelations};
+use consort_report::{ReportColumn, ReportTable};
 
 /// Roles, sharing, and where there are any, locks and barriers.
-pub(super) fn tables(threads: &Threads) -> Result<Vec<Table>> {
+pub(super) fn tables(threads: &ThreadRelations) -> Result<Vec<ReportTable>> {
     let mut tables = vec![roles(threads)?, sharing(threads)?];
     if threads.locks.is_some() || threads.barriers.is_some() {
-        tables.push(together(threads)?);
+        tables.push(synchronisation_table(threads)?);
     }
     Ok(tables)
 }
 
-fn table<const N: usize>(key: &str, title: &str, columns: [(&str, &str); N]) -> Result<Table> {
-    let columns = columns.map(|(key, title)| Column::plain(key, title));
-    Ok(Table::new(key, title, columns.into())?)
+fn table<const N: usize>(
+    key: &str,
+    title: &str,
+    columns: [(&str, &str); N],
+) -> Result<ReportTable> {
+    let columns = columns.map(|(key, title)| ReportColumn::plain(key, title));
+    Ok(ReportTable::new(key, title, columns.into())?)
 }
 
-fn roles(threads: &Threads) -> Result<Table> {
+fn roles(threads: &ThreadRelations) -> Result<ReportTable> {
     let columns = [
         ("threads", "Threads"),
         ("at-once", "At a time"),
@@ -41,7 +45,7 @@ fn roles(threads: &Threads) -> Result<Table> {
             shares.fp,
             shares.load,
             figures.ilp[3],
-            figures.mispredicted(),
+            figures.misprediction_mpki(),
             figures.per_kilo(data[3]),
             figures.per_kilo(data[8]),
         ];
@@ -50,7 +54,7 @@ fn roles(threads: &Threads) -> Result<Table> {
     Ok(table)
 }
 
-fn sharing(threads: &Threads) -> Result<Table> {
+fn sharing(threads: &ThreadRelations) -> Result<ReportTable> {
     let columns = [
         ("lines", "Lines of 64 bytes"),
         ("several", "Used by several threads"),
@@ -59,7 +63,7 @@ fn sharing(threads: &Threads) -> Result<Table> {
     ];
     let title = "Sharing while there are several threads";
     let mut table = table("sharing", title, columns)?;
-    let cells = |shared: &Shared| {
+    let cells = |shared: &SharedLines| {
         let counts = [shared.lines, shared.by_several, shared.written].map(|lines| lines as f64);
         let [lines, several, written] = counts;
         [lines, several, written, shared.by_all].map(Into::into)
@@ -69,7 +73,7 @@ fn sharing(threads: &Threads) -> Result<Table> {
     Ok(table)
 }
 
-fn together(threads: &Threads) -> Result<Table> {
+fn synchronisation_table(threads: &ThreadRelations) -> Result<ReportTable> {
     let columns = [
         ("times", "Times"),
         ("per-million", "Per 10^6 instructions of a thread"),

@@ -3,7 +3,7 @@
 use crate::cli::ProgramsArgs;
 use crate::descriptions::Programs;
 use crate::failure::bad_input;
-use crate::output::{self, Column, number, text};
+use crate::output::{self, OutputColumn, number, text};
 use crate::table_file;
 use anyhow::Result;
 use consort_sim::program::ProgramSpec;
@@ -12,10 +12,10 @@ use serde::Serialize;
 
 /// One program.
 #[derive(Serialize)]
-struct Row {
+struct ProgramListRow {
     name: String,
     suite: String,
-    threads: ThreadsRow,
+    threads: ThreadLimitsRow,
     phases: usize,
     length_ginstr: f64,
     title: String,
@@ -24,17 +24,17 @@ struct Row {
 
 /// Numbers of threads that a program has by default, and at most.
 #[derive(Clone, Copy, Serialize)]
-struct ThreadsRow {
+struct ThreadLimitsRow {
     default: u32,
     max: u32,
 }
 
-const COLUMNS: &[Column<Row>] = &[
+const COLUMNS: &[OutputColumn<ProgramListRow>] = &[
     text("name", |r| r.name.clone()),
     text("suite", |r| r.suite.clone()),
     number("threads", |r| match r.threads {
-        ThreadsRow { default, max: 1 } => default.to_string(),
-        ThreadsRow { default, max } => format!("{default}/{max}"),
+        ThreadLimitsRow { default, max: 1 } => default.to_string(),
+        ThreadLimitsRow { default, max } => format!("{default}/{max}"),
     }),
     number("phases", |r| r.phases.to_string()),
     number("length (Ginstr)", |r| format!("{:.1}", r.length_ginstr)),
@@ -44,12 +44,12 @@ const COLUMNS: &[Column<Row>] = &[
 
 pub(super) fn print(args: &ProgramsArgs) -> Result<()> {
     let rows = rows(args.suite.as_deref())?;
-    table_file::list(args.list.out.as_deref(), COLUMNS, &rows)?;
+    table_file::write_list(args.list.out.as_deref(), COLUMNS, &rows)?;
     let mut out = output::stdout();
     output::print(&mut out, args.format, COLUMNS, &rows, &rows)
 }
 
-fn rows(suite: Option<&str>) -> Result<Vec<Row>> {
+fn rows(suite: Option<&str>) -> Result<Vec<ProgramListRow>> {
     let mut specs = Vec::new();
     for name in Programs.programs() {
         let spec = Programs.find(&name).map_err(bad_input)?;
@@ -70,12 +70,12 @@ fn unknown_suite(asked: &str) -> anyhow::Error {
     bad_input(format!("unknown suite '{asked}'; {hint}"))
 }
 
-fn row(name: &str, spec: &ProgramSpec) -> Row {
+fn row(name: &str, spec: &ProgramSpec) -> ProgramListRow {
     let threads = spec.threads.as_ref();
-    Row {
+    ProgramListRow {
         name: name.to_owned(),
         suite: spec.suite.clone(),
-        threads: ThreadsRow {
+        threads: ThreadLimitsRow {
             default: threads.map_or(1, |t| t.default),
             max: threads.map_or(1, |t| t.max),
         },

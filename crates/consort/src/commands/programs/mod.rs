@@ -1,7 +1,7 @@
 //! `consort programs`: the programs that can be simulated.
 
 mod list;
-mod one;
+mod single_program;
 
 use crate::cli::ProgramsArgs;
 use anyhow::Result;
@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 pub(crate) fn execute(args: &ProgramsArgs) -> Result<ExitCode> {
     match &args.name {
-        Some(name) => one::print(name, args)?,
+        Some(name) => single_program::print(name, args)?,
         None => list::print(args)?,
     }
     Ok(ExitCode::SUCCESS)

@@ -2,29 +2,29 @@
 
 mod timeline;
 
-use crate::cli::{Format, ReplayArgs};
+use crate::cli::{OutputFormat, ReplayArgs};
 use crate::failure::bad_input;
-use crate::output::{self, Column, number, text};
-use crate::page::{self, Page};
+use crate::output::{self, OutputColumn, number, text};
+use crate::page::{self, HtmlPage};
 use crate::report::ReportFile;
-use crate::table_file::TableFile;
+use crate::table_file::TableOutput;
 use anyhow::Result;
 use consort_core::policy::{Policy, PolicySpec};
 use consort_core::{
-    Backoff, ControlLoop, Enacted, Machine, Observation, Offers, Placement, Plan, ThreadId,
-    Topology, Turn, policies, visible,
+    Backoff, ControlLoop, ControlTurn, EnactmentReport, Machine, Observation, Placement, Plan,
+    SignalOffers, ThreadId, Topology, escape_invisible, policies,
 };
-use consort_experiment::long::{Rows, Whose};
+use consort_experiment::long::{LongRows, RowOwner};
 use consort_table::Table;
-use consort_trace::{Quanta, Quantum, Recording, TraceError};
+use consort_trace::{Quanta, RecordedQuantum, Recording, RecordingError};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
-use timeline::Timeline;
+use timeline::ReplayTimeline;
 
 /// The JSON document. Keys are a contract: add, never rename.
 #[derive(Debug, Serialize)]
-struct Replayed {
+struct ReplayDocument {
     /// The recorded command.
     command: String,
     /// The policy that decided then.
@@ -41,15 +41,15 @@ struct Replayed {
     /// thread was managed.
     agreement: Option<f64>,
     /// Threads, by CPU time.
-    threads: Vec<ThreadRow>,
+    threads: Vec<ReplayThreadRow>,
 }
 
-impl Replayed {
+impl ReplayDocument {
     /// Every number, one per row.
     fn table(&self, seed: u64) -> Table {
-        let mut rows = Rows::default();
-        let command = visible(&self.command);
-        let whole = Whose {
+        let mut rows = LongRows::default();
+        let command = escape_invisible(&self.command);
+        let whole = RowOwner {
             case: &command,
             policy: Some(&self.policy),
             seed: Some(seed),
@@ -58,10 +58,10 @@ impl Replayed {
         rows.push(whole, "quanta", self.quanta as f64, None);
         rows.push(whole, "duration_s", self.duration_s, Some("s"));
         rows.push(whole, "changes", self.changes as f64, None);
-        rows.maybe(whole, "agreement", self.agreement, None);
+        rows.push_if_some(whole, "agreement", self.agreement, None);
         for thread in &self.threads {
-            let name = format!("{}:{}", visible(&thread.name), thread.tid);
-            let of = Whose {
+            let name = format!("{}:{}", escape_invisible(&thread.name), thread.tid);
+            let of = RowOwner {
                 program: Some(&name),
                 ..whole
             };
@@ -76,7 +76,7 @@ impl Replayed {
 
 /// One thread.
 #[derive(Clone, Debug, Default, Serialize)]
-struct ThreadRow {
+struct ReplayThreadRow {
     tid: u32,
     name: String,
     /// CPU time while it was recorded, s.
@@ -96,36 +96,36 @@ struct ThreadRow {
 }
 
 /// A recording as a machine: what it shows does not depend on what is planned.
-struct Playback {
+struct RecordingPlayback {
     topology: Topology,
-    offers: Offers,
+    offers: SignalOffers,
     quanta: Quanta,
     /// The plan that was made of what is shown now.
     plan: Plan,
 }
 
-impl Machine for Playback {
-    type Error = TraceError;
+impl Machine for RecordingPlayback {
+    type Error = RecordingError;
 
     fn topology(&self) -> &Topology {
         &self.topology
     }
 
-    fn offers(&self) -> &Offers {
+    fn offers(&self) -> &SignalOffers {
         &self.offers
     }
 
-    fn observe(&mut self) -> Result<Option<Observation>, TraceError> {
+    fn observe(&mut self) -> Result<Option<Observation>, RecordingError> {
         let Some(quantum) = self.quanta.next() else {
             return Ok(None);
         };
-        let Quantum { observation, plan } = quantum?;
+        let RecordedQuantum { observation, plan } = quantum?;
         self.plan = plan;
         Ok(Some(observation))
     }
 
-    fn enact(&mut self, _: &Plan) -> Result<Enacted, TraceError> {
-        Ok(Enacted::default())
+    fn enact(&mut self, _: &Plan) -> Result<EnactmentReport, RecordingError> {
+        Ok(EnactmentReport::default())
     }
 }
 
@@ -134,10 +134,10 @@ pub(crate) fn execute(args: &ReplayArgs) -> Result<ExitCode> {
     let page_file = page_file.transpose()?;
     let timeline_file = args.timeline.as_deref().map(ReportFile::create);
     let timeline_file = timeline_file.transpose()?;
-    let file = TableFile::begin(args.numbers.out.as_deref())?;
+    let file = TableOutput::begin(args.numbers.out.as_deref())?;
     let recording = Recording::open(&args.file).map_err(bad_input)?;
-    let about = recording.about();
-    let playback = Playback {
+    let about = recording.info();
+    let playback = RecordingPlayback {
         topology: about.topology.clone(),
         offers: about.all_offers(),
         quanta: recording.quanta(),
@@ -146,9 +146,9 @@ pub(crate) fn execute(args: &ReplayArgs) -> Result<ExitCode> {
     let name = args.policy.as_deref().unwrap_or(&about.policy);
     let policy = policy(name, &playback)?;
     let mut wheel = ControlLoop::new(playback, policy, Backoff::off(), args.seed);
-    let mut sums = Sums::default();
-    let mut timeline = timeline_file.map(|file| (file, Timeline::default()));
-    while let Some(turn) = wheel.turn().map_err(bad_input)? {
+    let mut sums = ReplaySums::default();
+    let mut timeline = timeline_file.map(|file| (file, ReplayTimeline::default()));
+    while let Some(turn) = wheel.run_turn().map_err(bad_input)? {
         sums.add(&turn, &wheel.machine().plan);
         if let Some((_, timeline)) = &mut timeline {
             timeline.add(&turn, &wheel.machine().plan);
@@ -165,25 +165,25 @@ pub(crate) fn execute(args: &ReplayArgs) -> Result<ExitCode> {
     show(args.format, &replayed)
 }
 
-fn policy(text: &str, machine: &Playback) -> Result<Box<dyn Policy>> {
+fn policy(text: &str, machine: &RecordingPlayback) -> Result<Box<dyn Policy>> {
     let mut spec: PolicySpec = text.parse().map_err(bad_input)?;
-    spec.attach(consort_input::text_if_named)
+    spec.attach(consort_input::read_if_file)
         .map_err(bad_input)?;
     policies::open(&machine.topology, &machine.offers, &spec).map_err(bad_input)
 }
 
 /// Sums over a replay.
 #[derive(Default)]
-struct Sums {
+struct ReplaySums {
     quanta: u64,
     end_ns: u64,
-    threads: BTreeMap<ThreadId, ThreadRow>,
+    threads: BTreeMap<ThreadId, ReplayThreadRow>,
     same: u64,
     all: u64,
 }
 
-impl Sums {
-    fn add(&mut self, turn: &Turn, recorded: &Plan) {
+impl ReplaySums {
+    fn add(&mut self, turn: &ControlTurn, recorded: &Plan) {
         self.quanta += 1;
         self.end_ns = turn.observation.time_ns;
         for thread in &turn.observation.threads {
@@ -211,14 +211,14 @@ impl Sums {
         }
     }
 
-    fn into_document(self, recording: &Recording, policy: &str) -> Replayed {
-        let mut threads: Vec<ThreadRow> = self.threads.into_values().collect();
+    fn into_document(self, recording: &Recording, policy: &str) -> ReplayDocument {
+        let mut threads: Vec<ReplayThreadRow> = self.threads.into_values().collect();
         for row in &mut threads {
             row.agreement /= row.quanta.max(1) as f64;
         }
         threads.sort_by(|a, b| b.cpu_s.total_cmp(&a.cpu_s).then(a.tid.cmp(&b.tid)));
-        let about = recording.about();
-        Replayed {
+        let about = recording.info();
+        ReplayDocument {
             command: about.command.clone(),
             recorded_policy: about.policy.clone(),
             policy: policy.to_owned(),
@@ -231,7 +231,7 @@ impl Sums {
     }
 }
 
-const COLUMNS: &[Column<ThreadRow>] = &[
+const COLUMNS: &[OutputColumn<ReplayThreadRow>] = &[
     number("thread", |r| r.tid.to_string()),
     text("name", |r| r.name.clone()),
     number("CPU (s)", |r| format!("{:.2}", r.cpu_s)),
@@ -243,23 +243,23 @@ const COLUMNS: &[Column<ThreadRow>] = &[
     text("why", |r| r.chosen.clone()),
 ];
 
-fn show(format: Format, replayed: &Replayed) -> Result<ExitCode> {
+fn show(format: OutputFormat, replayed: &ReplayDocument) -> Result<ExitCode> {
     let mut out = output::stdout();
     output::print(&mut out, format, COLUMNS, &replayed.threads, replayed)?;
-    if format == Format::Table {
-        output::people(&mut out, &format!("\n{}\n", sentence(replayed)))?;
+    if format == OutputFormat::Table {
+        output::print_text(&mut out, &format!("\n{}\n", sentence(replayed)))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn html(replayed: &Replayed) -> Result<String> {
+fn html(replayed: &ReplayDocument) -> Result<String> {
     let threads = page::table(
         "threads",
         "Threads, by CPU time",
         COLUMNS,
         &replayed.threads,
     )?;
-    let page = Page {
+    let page = HtmlPage {
         title: format!("{} on a recording of {}", replayed.policy, replayed.command),
         facts: vec![sentence(replayed)],
         figures: Vec::new(),
@@ -269,7 +269,7 @@ fn html(replayed: &Replayed) -> Result<String> {
 }
 
 /// The replay in a sentence.
-fn sentence(replayed: &Replayed) -> String {
+fn sentence(replayed: &ReplayDocument) -> String {
     let agreement = replayed
         .agreement
         .map_or("nothing was placed".to_owned(), |share| {

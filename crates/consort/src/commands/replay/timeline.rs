@@ -1,19 +1,19 @@
 //! `--timeline`: the recording as Perfetto shows it, a track per thread and a slice per quantum.
 
-use consort_core::{Plan, ThreadId, ThreadObservation, Turn};
+use consort_core::{ControlTurn, Plan, ThreadId, ThreadObservation};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 /// Events so far, in the format of Chrome's tracing (Trace Event Format, 2016).
 #[derive(Default)]
-pub(super) struct Timeline {
+pub(super) struct ReplayTimeline {
     events: Vec<Value>,
     named: BTreeSet<ThreadId>,
 }
 
-impl Timeline {
+impl ReplayTimeline {
     /// Adds a quantum: what ran, where it was placed then, and where the policy would have it.
-    pub(super) fn add(&mut self, turn: &Turn, recorded: &Plan) {
+    pub(super) fn add(&mut self, turn: &ControlTurn, recorded: &Plan) {
         let observation = &turn.observation;
         let length_ns = observation.interval_ns as f64;
         let start_us = (observation.time_ns as f64 - length_ns).max(0.0) / 1e3;

@@ -3,7 +3,7 @@
 use super::LIST;
 use crate::cli::{self, ReproduceArgs};
 use crate::failure::bad_input;
-use crate::output::{self, Column, number, text};
+use crate::output::{self, OutputColumn, number, text};
 use crate::table_file;
 use anyhow::Result;
 use consort_lab::StudyInfo;
@@ -12,10 +12,10 @@ use std::process::ExitCode;
 /// About how long takes longer than this many seconds is told in minutes.
 const MINUTES_FROM_S: u32 = 120;
 
-const COLUMNS: &[Column<StudyInfo>] = &[
+const COLUMNS: &[OutputColumn<StudyInfo>] = &[
     text("id", |s| s.id.clone()),
     text("title", |s| s.title.clone()),
-    number("about", |s| about(s.full_seconds_hint)),
+    number("about", |s| duration_text(s.full_seconds_hint)),
     text("source", |s| format!("{}, {}", s.source, s.section)),
 ];
 
@@ -31,13 +31,13 @@ pub(super) fn execute(args: &ReproduceArgs) -> Result<ExitCode> {
     }
     let known = consort_lab::registry().map_err(bad_input)?;
     let studies: Vec<StudyInfo> = known.list().cloned().collect();
-    table_file::list(cli::table(&args.out), COLUMNS, &studies)?;
+    table_file::write_list(cli::table_output(&args.out), COLUMNS, &studies)?;
     let mut out = output::stdout();
     output::print(&mut out, args.format, COLUMNS, &studies, &studies)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn about(seconds: u32) -> String {
+fn duration_text(seconds: u32) -> String {
     if seconds < MINUTES_FROM_S {
         format!("{seconds} s")
     } else {

@@ -1,23 +1,23 @@
 //! `consort reproduce`: published experiments, run again.
 
 mod list;
-mod own;
 mod print;
 mod reference;
 mod rows;
+mod user_studies;
 
-use crate::cli::{self, Format, ReproduceArgs};
+use crate::cli::{self, OutputFormat, ReproduceArgs};
 use crate::failure::bad_input;
 use crate::progress;
-use crate::table_file::TableFile;
+use crate::table_file::TableOutput;
 use anyhow::Result;
-use consort_experiment::{Made, Progress, Scale};
+use consort_experiment::{Scale, SharedResults, StageProgress};
 use consort_lab::pages;
-use consort_lab::runner::{self, Outcome, Settings};
-use consort_lab::{Registry, Store, Study, StudyReport, VERSION, long};
-use print::Printer;
+use consort_lab::runner::{self, StudyOutcome, StudySettings};
+use consort_lab::{Registry, Study, StudyReport, StudyStore, VERSION, long};
+use print::StudyPrinter;
 pub(crate) use print::{grid, heads};
-use reference::Reference;
+use reference::PublishedFigures;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -32,23 +32,23 @@ pub(crate) fn execute(args: &ReproduceArgs) -> Result<ExitCode> {
         return list::execute(args);
     }
     let known = consort_lab::registry().map_err(bad_input)?;
-    let studies = own::select(&known, &args.studies)?;
-    let reference = Reference::read(args.reference.as_deref())?;
-    let file = TableFile::beside(&args.out)?;
-    let folder = cli::own(&args.out).unwrap_or(Path::new(FOLDER));
-    let store = Store::open(folder).map_err(bad_input)?;
-    let batch = Batch {
+    let studies = user_studies::select(&known, &args.studies)?;
+    let reference = PublishedFigures::read(args.reference.as_deref())?;
+    let file = TableOutput::begin_from_out(&args.out)?;
+    let folder = cli::own_output(&args.out).unwrap_or(Path::new(FOLDER));
+    let store = StudyStore::open(folder).map_err(bad_input)?;
+    let batch = StudyBatch {
         settings: settings(args),
         store,
         reference,
-        known: own::with(&known, &studies),
+        known: user_studies::extend_registry(&known, &studies),
     };
     batch.run(&studies, args.format, file)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn settings(args: &ReproduceArgs) -> Settings {
-    Settings {
+fn settings(args: &ReproduceArgs) -> StudySettings {
+    StudySettings {
         seed: args.seed,
         scale: if args.quick {
             Scale::Quick
@@ -57,43 +57,48 @@ fn settings(args: &ReproduceArgs) -> Settings {
         },
         workers: args.jobs.workers(),
         version: VERSION.to_owned(),
-        made: Made::default(),
+        made: SharedResults::default(),
     }
 }
 
 /// Studies to be run into one folder.
-struct Batch {
-    settings: Settings,
-    store: Store,
-    reference: Reference,
+struct StudyBatch {
+    settings: StudySettings,
+    store: StudyStore,
+    reference: PublishedFigures,
     /// Studies that the folder can hold: those that come with Consort, and those of this run.
     known: Registry,
 }
 
-impl Batch {
+impl StudyBatch {
     /// Runs the studies one after the other. What a study gave is kept, written and shown before
     /// the next begins, so that an interruption costs the one under way.
-    fn run(&self, studies: &[Arc<dyn Study>], format: Format, mut file: TableFile) -> Result<()> {
-        let mut printer = Printer::begin(format)?;
+    fn run(
+        &self,
+        studies: &[Arc<dyn Study>],
+        format: OutputFormat,
+        mut file: TableOutput,
+    ) -> Result<()> {
+        let mut printer = StudyPrinter::begin(format)?;
         for (index, study) in studies.iter().enumerate() {
             let place = format!("{} ({} of {})", study.info().id, index + 1, studies.len());
             let outcome = self.run_one(&**study, place)?;
-            let resumed = matches!(outcome, Outcome::Loaded(_));
+            let resumed = matches!(outcome, StudyOutcome::Loaded(_));
             let report = outcome.into_report();
             let compared = self.reference.compare(&[&report])?;
             pages::write(self.store.folder(), &report, compared.table())?;
             self.write_index()?;
             self.reference.warn(&compared);
-            file.add(|| long::of_study(&report))?;
-            printer.study(report, compared, resumed)?;
+            file.add(|| long::study_to_long_table(&report))?;
+            printer.print_study(report, compared, resumed)?;
         }
         file.finish()?;
         printer.finish(self.store.folder())
     }
 
-    fn run_one(&self, study: &dyn Study, place: String) -> Result<Outcome> {
-        let bar = progress::counted(place);
-        let tell = |at: Progress| bar.at(at.done, at.total);
+    fn run_one(&self, study: &dyn Study, place: String) -> Result<StudyOutcome> {
+        let bar = progress::start_meter(place);
+        let tell = |at: StageProgress| bar.set_done(at.done, at.total);
         let outcome = runner::run(study, &self.settings, Some(&self.store), &tell);
         bar.finish();
         Ok(outcome?)
@@ -101,7 +106,7 @@ impl Batch {
 
     /// The index is about all that the folder holds of these settings, earlier runs included.
     fn write_index(&self) -> Result<()> {
-        let reports = self.finished()?;
+        let reports = self.finished_reports()?;
         let reports: Vec<&StudyReport> = reports.iter().collect();
         let compared = self.reference.compare(&reports)?;
         pages::write_index(self.store.folder(), &reports, compared.table())?;
@@ -109,9 +114,9 @@ impl Batch {
     }
 
     /// A file of another study that cannot be read is none of this run's business.
-    fn finished(&self) -> Result<Vec<StudyReport>> {
+    fn finished_reports(&self) -> Result<Vec<StudyReport>> {
         let kept = self.known.studies().iter().filter_map(|study| {
-            runner::kept(&**study, &self.settings, &self.store)
+            runner::load_stored_report(&**study, &self.settings, &self.store)
                 .ok()
                 .flatten()
         });

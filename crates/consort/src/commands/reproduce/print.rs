@@ -1,14 +1,14 @@
 //! Output of a run of studies.
 
-use super::reference::Compared;
+use super::reference::StudyComparison;
 use super::rows;
-use crate::cli::Format;
-use crate::output::{self, Head, wrap};
+use crate::cli::OutputFormat;
+use crate::output::{self, ColumnHead, wrap};
 use anyhow::Result;
 use consort_lab::StudyReport;
 use consort_lab::pages::INDEX;
-use consort_lab::reference::Comparison;
-use consort_report::{Cell, Column, Table};
+use consort_lab::reference::ReferenceComparison;
+use consort_report::{Cell, ReportColumn, ReportTable};
 use serde::Serialize;
 use std::io::Write;
 use std::path::Path;
@@ -22,41 +22,43 @@ const SPARE: usize = 2;
 
 /// A study as JSON: the report, and with a reference file what it says.
 #[derive(Serialize)]
-struct Document<'a> {
+struct StudyDocument<'a> {
     #[serde(flatten)]
     report: &'a StudyReport,
     #[serde(skip_serializing_if = "Option::is_none")]
-    reference: Option<&'a Comparison>,
+    reference: Option<&'a ReferenceComparison>,
 }
 
 /// Prints studies as they are finished; JSON, which is one document, at the end.
-pub(super) struct Printer {
-    format: Format,
-    finished: Vec<(StudyReport, Compared)>,
+pub(super) struct StudyPrinter {
+    format: OutputFormat,
+    finished: Vec<(StudyReport, StudyComparison)>,
 }
 
-impl Printer {
+impl StudyPrinter {
     /// Begins the output.
-    pub(super) fn begin(format: Format) -> Result<Self> {
-        if format == Format::Csv {
-            rows::header(&mut output::stdout())?;
+    pub(super) fn begin(format: OutputFormat) -> Result<Self> {
+        if format == OutputFormat::Csv {
+            rows::write_header(&mut output::stdout())?;
         }
         let finished = Vec::new();
         Ok(Self { format, finished })
     }
 
     /// Prints a study, or keeps it for the document.
-    pub(super) fn study(
+    pub(super) fn print_study(
         &mut self,
         report: StudyReport,
-        compared: Compared,
+        compared: StudyComparison,
         resumed: bool,
     ) -> Result<()> {
         let mut out = output::stdout();
         match self.format {
-            Format::Table => output::people(&mut out, &for_people(&report, &compared, resumed))?,
-            Format::Csv => rows::study(&mut out, &report, &compared)?,
-            Format::Json => self.finished.push((report, compared)),
+            OutputFormat::Table => {
+                output::print_text(&mut out, &study_text(&report, &compared, resumed))?
+            }
+            OutputFormat::Csv => rows::write_study(&mut out, &report, &compared)?,
+            OutputFormat::Json => self.finished.push((report, compared)),
         }
         out.flush()?;
         Ok(())
@@ -65,29 +67,29 @@ impl Printer {
     /// Ends the output: one study is an object, several are an array.
     pub(super) fn finish(self, folder: &Path) -> Result<()> {
         let mut out = output::stdout();
-        let documents: Vec<Document<'_>> = self.finished.iter().map(document).collect();
+        let documents: Vec<StudyDocument<'_>> = self.finished.iter().map(document).collect();
         match (self.format, documents.as_slice()) {
-            (Format::Table, _) => {
+            (OutputFormat::Table, _) => {
                 writeln!(
                     out,
                     "Tables, figures and pages: {}",
                     folder.join(INDEX).display()
                 )?;
             }
-            (Format::Csv, _) => {}
-            (Format::Json, [one]) => output::json(&mut out, one)?,
-            (Format::Json, several) => output::json(&mut out, several)?,
+            (OutputFormat::Csv, _) => {}
+            (OutputFormat::Json, [one]) => output::write_json(&mut out, one)?,
+            (OutputFormat::Json, several) => output::write_json(&mut out, several)?,
         }
         Ok(())
     }
 }
 
-fn document((report, compared): &(StudyReport, Compared)) -> Document<'_> {
+fn document((report, compared): &(StudyReport, StudyComparison)) -> StudyDocument<'_> {
     let reference = compared.comparison();
-    Document { report, reference }
+    StudyDocument { report, reference }
 }
 
-fn for_people(report: &StudyReport, compared: &Compared, resumed: bool) -> String {
+fn study_text(report: &StudyReport, compared: &StudyComparison, resumed: bool) -> String {
     let mut text = wrap(&format!("{}: ", report.study), &report.title);
     text += &wrap(
         "Source: ",
@@ -97,7 +99,7 @@ fn for_people(report: &StudyReport, compared: &Compared, resumed: bool) -> Strin
     for table in report.output.tables.iter().take(SHOWN) {
         text += &format!("\n{}\n{}", table.title(), beginning(report, table));
     }
-    text += &others(report);
+    text += &unprinted_tables(report);
     if let Some(table) = compared.table() {
         text += &format!("\n{}\n{}", table.title(), grid(table));
     }
@@ -111,11 +113,11 @@ fn for_people(report: &StudyReport, compared: &Compared, resumed: bool) -> Strin
     for note in &report.mechanism {
         text += &wrap("- ", note);
     }
-    text + &stands_on(report, resumed)
+    text + &provenance_text(report, resumed)
 }
 
 /// Files of the tables that are not printed.
-fn others(report: &StudyReport) -> String {
+fn unprinted_tables(report: &StudyReport) -> String {
     let tables = report.output.tables.iter().skip(SHOWN);
     let files: Vec<String> = tables.map(|table| file(report, table)).collect();
     if files.is_empty() {
@@ -125,11 +127,11 @@ fn others(report: &StudyReport) -> String {
 }
 
 /// Name of a table's file.
-fn file(report: &StudyReport, table: &Table) -> String {
+fn file(report: &StudyReport, table: &ReportTable) -> String {
     format!("{}-{}.csv", report.study, table.key())
 }
 
-fn stands_on(report: &StudyReport, resumed: bool) -> String {
+fn provenance_text(report: &StudyReport, resumed: bool) -> String {
     let seconds = report.seconds;
     let took = if resumed {
         format!("finished earlier in {seconds:.1} s")
@@ -145,7 +147,7 @@ fn stands_on(report: &StudyReport, resumed: bool) -> String {
 }
 
 /// A table, or of a long one the beginning and where the rest is.
-fn beginning(report: &StudyReport, table: &Table) -> String {
+fn beginning(report: &StudyReport, table: &ReportTable) -> String {
     let left = table.rows().len().saturating_sub(ROWS);
     if left <= SPARE {
         return grid(table);
@@ -156,17 +158,17 @@ fn beginning(report: &StudyReport, table: &Table) -> String {
 }
 
 /// A table with its row keys in front.
-pub(crate) fn grid(table: &Table) -> String {
+pub(crate) fn grid(table: &ReportTable) -> String {
     first_rows(table, table.rows().len())
 }
 
-fn first_rows(table: &Table, count: usize) -> String {
-    let key = Head {
+fn first_rows(table: &ReportTable, count: usize) -> String {
+    let key = ColumnHead {
         text: String::new(),
         numeric: false,
         extra: false,
     };
-    let heads: Vec<Head> = std::iter::once(key).chain(heads(table)).collect();
+    let heads: Vec<ColumnHead> = std::iter::once(key).chain(heads(table)).collect();
     let rows = table.rows().iter().take(count).map(|row| {
         let cells = row.cells.iter().map(Cell::text);
         std::iter::once(row.key.clone()).chain(cells).collect()
@@ -175,10 +177,10 @@ fn first_rows(table: &Table, count: usize) -> String {
 }
 
 /// The heads of a table's columns; those without any text are of numbers.
-pub(crate) fn heads(table: &Table) -> impl Iterator<Item = Head> {
-    let head = |(index, column): (usize, &Column)| {
+pub(crate) fn heads(table: &ReportTable) -> impl Iterator<Item = ColumnHead> {
+    let head = |(index, column): (usize, &ReportColumn)| {
         let mut cells = table.rows().iter().filter_map(|row| row.cells.get(index));
-        Head {
+        ColumnHead {
             text: column.heading(),
             numeric: !cells.any(|cell| matches!(cell, Cell::Text(_))),
             extra: false,
@@ -194,7 +196,8 @@ mod tests {
     use consort_lab::StudyOutput;
 
     fn report(rows: usize) -> StudyReport {
-        let mut table = Table::new("all", "All", vec![Column::plain("v", "Value")]).unwrap();
+        let mut table =
+            ReportTable::new("all", "All", vec![ReportColumn::plain("v", "Value")]).unwrap();
         for row in 0..rows {
             table
                 .push(&format!("r{row}"), vec![(row as f64).into()])

@@ -2,11 +2,11 @@
 //!
 //! The output can serve as a reference file: rows are `TABLE:ROW`.
 
-use super::reference::Compared;
-use crate::output::inert;
+use super::reference::StudyComparison;
+use crate::output::escape_field;
 use anyhow::Result;
 use consort_lab::StudyReport;
-use consort_report::{Cell, Column, Row, Table};
+use consort_report::{Cell, ReportColumn, ReportRow, ReportTable};
 use std::io::Write;
 
 const HEADER: [&str; 9] = [
@@ -21,7 +21,7 @@ const HEADER: [&str; 9] = [
     "difference",
 ];
 
-pub(super) fn header(out: &mut dyn Write) -> Result<()> {
+pub(super) fn write_header(out: &mut dyn Write) -> Result<()> {
     let mut writer = csv::Writer::from_writer(out);
     writer.write_record(HEADER)?;
     writer.flush()?;
@@ -29,15 +29,19 @@ pub(super) fn header(out: &mut dyn Write) -> Result<()> {
 }
 
 /// Every number of a study; texts and missing values are in the tables' own files.
-pub(super) fn study(out: &mut dyn Write, report: &StudyReport, compared: &Compared) -> Result<()> {
+pub(super) fn write_study(
+    out: &mut dyn Write,
+    report: &StudyReport,
+    compared: &StudyComparison,
+) -> Result<()> {
     let mut writer = csv::Writer::from_writer(out);
     for table in &report.output.tables {
         for row in table.rows() {
             for (column, cell) in table.columns().iter().zip(&row.cells) {
                 if let Some(value) = cell.value() {
-                    let place = Place { table, row, column };
+                    let place = TableCell { table, row, column };
                     let record = place.record(&report.study, value, cell, compared);
-                    writer.write_record(record.map(inert))?;
+                    writer.write_record(record.map(escape_field))?;
                 }
             }
         }
@@ -46,36 +50,42 @@ pub(super) fn study(out: &mut dyn Write, report: &StudyReport, compared: &Compar
     Ok(())
 }
 
-struct Place<'a> {
-    table: &'a Table,
-    row: &'a Row,
-    column: &'a Column,
+struct TableCell<'a> {
+    table: &'a ReportTable,
+    row: &'a ReportRow,
+    column: &'a ReportColumn,
 }
 
-impl Place<'_> {
-    fn record(&self, study: &str, value: f64, cell: &Cell, compared: &Compared) -> [String; 9] {
-        let [published, difference] = self.published(compared);
+impl TableCell<'_> {
+    fn record(
+        &self,
+        study: &str,
+        value: f64,
+        cell: &Cell,
+        compared: &StudyComparison,
+    ) -> [String; 9] {
+        let [published, difference] = self.published_fields(compared);
         [
             study.to_owned(),
             format!("{}:{}", self.table.key(), self.row.key),
             self.column.key.clone(),
             value.to_string(),
-            plain(cell.ci95()),
-            plain(cell.n()),
+            optional_text(cell.ci95()),
+            optional_text(cell.n()),
             self.column.unit.clone().unwrap_or_default(),
             published,
             difference,
         ]
     }
 
-    fn published(&self, compared: &Compared) -> [String; 2] {
+    fn published_fields(&self, compared: &StudyComparison) -> [String; 2] {
         let mut all = compared.comparison().into_iter().flat_map(|c| &c.compared);
         let keys = [self.table.key(), &self.row.key, &self.column.key];
         let found = all.find(|c| [&c.table, &c.row, &c.column].map(String::as_str) == keys);
-        [found.map(|c| c.theirs), found.map(|c| c.difference)].map(plain)
+        [found.map(|c| c.theirs), found.map(|c| c.difference)].map(optional_text)
     }
 }
 
-fn plain<T: ToString>(value: Option<T>) -> String {
+fn optional_text<T: ToString>(value: Option<T>) -> String {
     value.map_or_else(String::new, |value| value.to_string())
 }

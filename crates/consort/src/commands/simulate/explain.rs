@@ -1,10 +1,10 @@
 //! `--explain`: one solution for one thread, term by term.
 
-use crate::output::{self, Column, number, text};
+use crate::output::{self, OutputColumn, number, text};
 use consort_core::ThreadId;
 use consort_sim::chip::Chip;
-use consort_sim::contention::{Stack, ThreadRates};
-use consort_sim::engine::Segment;
+use consort_sim::contention::{CpiStack, ThreadRates};
+use consort_sim::engine::RunSegment;
 use serde::Serialize;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -12,10 +12,10 @@ use std::rc::Rc;
 
 /// Last segment of each thread: where it ran, and how.
 #[derive(Clone, Default)]
-pub(super) struct Last(Rc<RefCell<BTreeMap<ThreadId, Seen>>>);
+pub(super) struct LastSegments(Rc<RefCell<BTreeMap<ThreadId, ThreadSegment>>>);
 
 #[derive(Clone)]
-struct Seen {
+struct ThreadSegment {
     name: String,
     pu: usize,
     at_s: f64,
@@ -24,34 +24,34 @@ struct Seen {
 
 /// A thread's cycles per instruction by cause, and what they rest on.
 #[derive(Debug, Serialize)]
-pub(super) struct Explained {
+pub(super) struct CycleExplanation {
     thread: String,
     pu: usize,
     core_type: usize,
     at_s: f64,
     ips: f64,
     cpi: f64,
-    stack: Vec<Term>,
-    facts: Vec<Term>,
+    stack: Vec<ExplanationTerm>,
+    facts: Vec<ExplanationTerm>,
 }
 
 /// One number.
 #[derive(Debug, Serialize)]
-struct Term {
+struct ExplanationTerm {
     name: &'static str,
     value: f64,
     unit: &'static str,
 }
 
-const COLUMNS: &[Column<Term>] = &[
+const COLUMNS: &[OutputColumn<ExplanationTerm>] = &[
     text("term", |t| t.name.to_owned()),
     number("value", |t| format!("{:.4}", t.value)),
     text("unit", |t| t.unit.to_owned()),
 ];
 
-impl Last {
-    pub(super) fn segment(&self, segment: &Segment<'_>) {
-        let seen = Seen {
+impl LastSegments {
+    pub(super) fn keep_segment(&self, segment: &RunSegment<'_>) {
+        let seen = ThreadSegment {
             name: segment.name.to_owned(),
             pu: segment.pu,
             at_s: segment.to_ps as f64 / 1e12,
@@ -61,11 +61,11 @@ impl Last {
     }
 
     /// Explains the n-th thread, by id; none when it never ran.
-    pub(super) fn explain(&self, thread: usize, chip: &Chip) -> Option<Explained> {
+    pub(super) fn explain(&self, thread: usize, chip: &Chip) -> Option<CycleExplanation> {
         let threads = self.0.borrow();
         let (id, seen) = threads.iter().nth(thread)?;
         let place = chip.places().get(seen.pu)?;
-        Some(Explained {
+        Some(CycleExplanation {
             thread: format!("{} ({id})", seen.name),
             pu: seen.pu,
             core_type: place.core_type,
@@ -78,7 +78,7 @@ impl Last {
     }
 }
 
-impl Explained {
+impl CycleExplanation {
     pub(super) fn table(&self) -> String {
         format!(
             "\nthread {} on PU {} at {:.3} s: {:.4} cycles per instruction, {:.3e} instructions \
@@ -94,10 +94,10 @@ impl Explained {
     }
 }
 
-fn stack(rates: &ThreadRates) -> Vec<Term> {
-    let parts = Stack::NAMES.into_iter().zip(rates.stack.to_array());
+fn stack(rates: &ThreadRates) -> Vec<ExplanationTerm> {
+    let parts = CpiStack::NAMES.into_iter().zip(rates.stack.to_array());
     parts
-        .map(|(name, value)| Term {
+        .map(|(name, value)| ExplanationTerm {
             name,
             value,
             unit: "cycles/instruction",
@@ -105,8 +105,8 @@ fn stack(rates: &ThreadRates) -> Vec<Term> {
         .collect()
 }
 
-fn facts(rates: &ThreadRates) -> Vec<Term> {
-    let fact = |name, value, unit| Term { name, value, unit };
+fn facts(rates: &ThreadRates) -> Vec<ExplanationTerm> {
+    let fact = |name, value, unit| ExplanationTerm { name, value, unit };
     let per_kilo = |name, value: f64| fact(name, value * 1000.0, "per 1000 instructions");
     let flow = &rates.flow;
     vec![

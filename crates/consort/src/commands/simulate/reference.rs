@@ -3,13 +3,15 @@
 use crate::cli::SimulateArgs;
 use crate::descriptions;
 use crate::failure::bad_input;
-use crate::output::{self, Column, number, text};
-use crate::table_file::TableFile;
+use crate::output::{self, OutputColumn, number, text};
+use crate::table_file::TableOutput;
 use anyhow::Result;
 use consort_experiment::long;
-use consort_experiment::long::{Rows, Whose};
-use consort_experiment::traced::{Extent, ProgramRun, Traced, TracedRun, together};
-use consort_sim::workload::{Item, Term, WorkloadExpr};
+use consort_experiment::long::{LongRows, RowOwner};
+use consort_experiment::traced::{
+    ProgramRun, TracedLength, TracedProgram, TracedRun, run_together,
+};
+use consort_sim::workload::{WorkloadExpr, WorkloadItem, WorkloadTerm};
 use consort_table::Table;
 use serde::Serialize;
 use std::process::ExitCode;
@@ -17,7 +19,7 @@ use std::process::ExitCode;
 /// Copies of a program that one term may ask for.
 const MOST_COPIES: u32 = 1024;
 
-const COLUMNS: &[Column<ProgramRun>] = &[
+const COLUMNS: &[OutputColumn<ProgramRun>] = &[
     text("program", |p| p.name.clone()),
     number("PU", |p| p.pu.to_string()),
     number("alone (ms)", |p| format!("{:.3}", p.alone_s * 1e3)),
@@ -30,7 +32,7 @@ const COLUMNS: &[Column<ProgramRun>] = &[
 ];
 
 #[derive(Serialize)]
-struct Document<'a> {
+struct ReferenceDocument<'a> {
     machine: &'a str,
     workload: &'a str,
     policy: &'static str,
@@ -42,16 +44,16 @@ pub(super) fn execute(args: &SimulateArgs) -> Result<ExitCode> {
     check(args)?;
     let chip = descriptions::chip(&args.setup.machine)?;
     let programs = programs(&args.setup.workload)?;
-    let shortest = programs.iter().map(Traced::instructions).min();
+    let shortest = programs.iter().map(TracedProgram::instructions).min();
     let measured = args.instructions.or(shortest).unwrap_or(1);
-    let extent = Extent {
+    let extent = TracedLength {
         warm_up: measured,
         measured,
     };
-    let file = TableFile::begin(args.setup.out.as_deref())?;
-    let run = together(&chip, &programs, extent, args.setup.seed).map_err(bad_input)?;
+    let file = TableOutput::begin(args.setup.out.as_deref())?;
+    let run = run_together(&chip, &programs, extent, args.setup.seed).map_err(bad_input)?;
     file.write(|| table(args, &run))?;
-    let document = Document {
+    let document = ReferenceDocument {
         machine: &args.setup.machine,
         workload: &args.setup.workload,
         policy: "pinned",
@@ -65,17 +67,17 @@ pub(super) fn execute(args: &SimulateArgs) -> Result<ExitCode> {
         &run.programs,
         &document,
     )?;
-    if args.setup.format == crate::cli::Format::Table {
-        output::people(&mut out, &afterword(args, &run))?;
+    if args.setup.format == crate::cli::OutputFormat::Table {
+        output::print_text(&mut out, &afterword(args, &run))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// Every number, one per row; a program is `NAME:PU`.
 fn table(args: &SimulateArgs, run: &TracedRun) -> Table {
-    let mut rows = Rows::default();
-    let case = long::case(&args.setup.workload, &args.setup.machine);
-    let whole = Whose {
+    let mut rows = LongRows::default();
+    let case = long::case_name(&args.setup.workload, &args.setup.machine);
+    let whole = RowOwner {
         case: &case,
         policy: Some("pinned"),
         seed: Some(run.seed),
@@ -87,7 +89,7 @@ fn table(args: &SimulateArgs, run: &TracedRun) -> Table {
     rows.push(whole, "makespan_s", run.makespan_s, Some("s"));
     for program in &run.programs {
         let name = format!("{}:{}", program.name, program.pu);
-        let of = Whose {
+        let of = RowOwner {
             program: Some(&name),
             ..whole
         };
@@ -96,7 +98,7 @@ fn table(args: &SimulateArgs, run: &TracedRun) -> Table {
         rows.push(of, "slowdown", program.slowdown, None);
         rows.push(of, "instructions", program.instructions, None);
         rows.push(of, "ipc", program.ipc, None);
-        rows.maybe(of, "energy_j", program.energy_j, Some("J"));
+        rows.push_if_some(of, "energy_j", program.energy_j, Some("J"));
     }
     rows.table()
 }
@@ -121,31 +123,31 @@ fn check(args: &SimulateArgs) -> Result<()> {
 }
 
 /// The programs of a workload expression, `2*bzip2+gcc` or `a.trace+b.trace`.
-fn programs(workload: &str) -> Result<Vec<Traced>> {
+fn programs(workload: &str) -> Result<Vec<TracedProgram>> {
     let expr = WorkloadExpr::parse(workload, &consort_input::is_file).map_err(bad_input)?;
     let mut programs = Vec::new();
     for term in expr.terms {
         let name = match &term.item {
-            Item::Program {
+            WorkloadItem::Program {
                 name,
                 threads: None,
             } => name,
-            Item::File {
+            WorkloadItem::File {
                 path,
                 threads: None,
             } => path,
-            _ => return Err(wrong(&term)),
+            _ => return Err(wrong_term(&term)),
         };
         if term.count > MOST_COPIES {
-            return Err(wrong(&term));
+            return Err(wrong_term(&term));
         }
-        let program = Traced::find(name).map_err(bad_input)?;
+        let program = TracedProgram::find(name).map_err(bad_input)?;
         programs.extend(std::iter::repeat_n(program, term.count as usize));
     }
     Ok(programs)
 }
 
-fn wrong(term: &Term) -> anyhow::Error {
+fn wrong_term(term: &WorkloadTerm) -> anyhow::Error {
     bad_input(format!(
         "workload '{term}': the reference runs traces of one thread each; expected NAME or \
          COUNT*NAME with a count from 1 to {MOST_COPIES}"

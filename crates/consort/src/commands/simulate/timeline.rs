@@ -3,9 +3,9 @@
 use crate::failure::bad_input;
 use crate::out_file::OutPlace;
 use anyhow::{Context, Result};
-use consort_output::{PUBLIC, WholeFile};
+use consort_output::{AtomicFile, PUBLIC};
 use consort_sim::chip::Chip;
-use consort_sim::engine::{Doing, Segment};
+use consort_sim::engine::{PuUse, RunSegment};
 use consort_sim::timeline::{self, TimelineWriter};
 use std::cell::RefCell;
 use std::fs::File;
@@ -16,17 +16,17 @@ use std::sync::Arc;
 
 /// A timeline that becomes the file only when it is whole.
 #[derive(Clone)]
-pub(super) struct Timeline(Rc<RefCell<State>>);
+pub(super) struct SimulationTimeline(Rc<RefCell<TimelineState>>);
 
-struct State {
+struct TimelineState {
     writer: Option<TimelineWriter<BufWriter<File>>>,
     /// The first error; later segments are not written.
     error: Option<io::Error>,
-    partial: Option<WholeFile>,
+    partial: Option<AtomicFile>,
     path: PathBuf,
 }
 
-impl Timeline {
+impl SimulationTimeline {
     /// Begins beside `path`, which must be an ordinary file or not there: what is replaced at the
     /// end must not be a device.
     pub(super) fn begin(path: &Path, chip: &Chip) -> Result<Self> {
@@ -37,7 +37,7 @@ impl Timeline {
 
     fn open(path: &Path, chip: &Chip) -> io::Result<Self> {
         let place = path.to_owned();
-        if OutPlace::of(&place)? == OutPlace::Stream {
+        if OutPlace::for_path(&place)? == OutPlace::Stream {
             return Err(io::Error::other("it is not an ordinary file"));
         }
         let folder = place.parent().filter(|p| !p.as_os_str().is_empty());
@@ -46,9 +46,9 @@ impl Timeline {
             let what = format!("there is no folder {}", folder.display());
             return Err(io::Error::new(io::ErrorKind::NotFound, what));
         }
-        let partial = WholeFile::create(&place, PUBLIC)?;
+        let partial = AtomicFile::create(&place, PUBLIC)?;
         let out = BufWriter::new(partial.as_file().try_clone()?);
-        Ok(Self(Rc::new(RefCell::new(State {
+        Ok(Self(Rc::new(RefCell::new(TimelineState {
             writer: Some(TimelineWriter::new(chip, out)?),
             error: None,
             partial: Some(partial),
@@ -56,13 +56,16 @@ impl Timeline {
         }))))
     }
 
-    pub(super) fn segment(&self, segment: &Segment<'_>) {
+    pub(super) fn write_segment(&self, segment: &RunSegment<'_>) {
         let mut state = self.0.borrow_mut();
         if state.error.is_some() {
             return;
         }
-        let piece = piece(segment);
-        let written = state.writer.as_mut().map(|writer| writer.segment(&piece));
+        let piece = timeline_segment(segment);
+        let written = state
+            .writer
+            .as_mut()
+            .map(|writer| writer.add_segment(&piece));
         state.error = written.and_then(Result::err);
     }
 
@@ -88,15 +91,15 @@ impl Timeline {
     }
 }
 
-fn piece(segment: &Segment<'_>) -> timeline::Segment {
-    let works = segment.doing == Doing::Work;
-    timeline::Segment {
+fn timeline_segment(segment: &RunSegment<'_>) -> timeline::TimelineSegment {
+    let works = segment.doing == PuUse::Work;
+    timeline::TimelineSegment {
         thread: segment.thread,
         name: Arc::from(match segment.doing {
-            Doing::Work => segment.name.to_owned(),
-            Doing::Kernel => format!("{} (switching)", segment.name),
-            Doing::Overhead => format!("{} (refilling)", segment.name),
-            Doing::Spin => format!("{} (spinning)", segment.name),
+            PuUse::Work => segment.name.to_owned(),
+            PuUse::Kernel => format!("{} (switching)", segment.name),
+            PuUse::Overhead => format!("{} (refilling)", segment.name),
+            PuUse::Spin => format!("{} (spinning)", segment.name),
         }),
         pu: segment.pu,
         start_s: segment.from_ps as f64 / 1e12,

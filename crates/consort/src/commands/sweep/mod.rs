@@ -4,15 +4,16 @@ mod numbers;
 mod slurm;
 
 use crate::cli::{
-    Format, MergeArgs, PlanArgs, ShardArgs, SweepArgs, SweepFolder, SweepStatusArgs, SweepTask,
+    MergeArgs, OutputFormat, PlanArgs, ShardArgs, SweepArgs, SweepFolder, SweepStatusArgs,
+    SweepTask,
 };
 use crate::failure::{bad_input, say};
-use crate::output::{self, Column, number};
+use crate::output::{self, OutputColumn, number};
 use crate::progress;
 use crate::table_file;
 use anyhow::Result;
-use consort_experiment::Progress;
-use consort_sweep::{Folder, Ran, Status, SweepError, ranges};
+use consort_experiment::StageProgress;
+use consort_sweep::{ShardFolder, ShardOutcome, SweepError, SweepStatus, ranges};
 use serde::Serialize;
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
@@ -23,7 +24,7 @@ pub(crate) fn execute(args: &SweepArgs) -> Result<ExitCode> {
         SweepTask::Plan(args) => plan(args),
         SweepTask::Run(args) => run(args),
         SweepTask::Submit(args) => slurm::submit(args),
-        SweepTask::Status(args) => status(args),
+        SweepTask::Status(args) => show_status(args),
         SweepTask::Merge(args) => merge(args),
     }?;
     Ok(ExitCode::SUCCESS)
@@ -37,15 +38,15 @@ fn refusal(error: SweepError) -> anyhow::Error {
     }
 }
 
-fn open(folder: &SweepFolder) -> Result<Folder> {
-    Folder::open(&folder.dir).map_err(refusal)
+fn open(folder: &SweepFolder) -> Result<ShardFolder> {
+    ShardFolder::open(&folder.dir).map_err(refusal)
 }
 
 fn plan(args: &PlanArgs) -> Result<()> {
     let file = args.file.display().to_string();
-    let text = consort_input::text(&args.file);
+    let text = consort_input::read_text(&args.file);
     let text = text.map_err(|error| bad_input(format!("{file}: {error}")))?;
-    let folder = Folder::plan(&args.folder.dir, &file, &text).map_err(refusal)?;
+    let folder = ShardFolder::plan(&args.folder.dir, &file, &text).map_err(refusal)?;
     let plan = folder.as_plan();
     let units: usize = plan.shards.iter().map(|shard| shard.units).sum();
     let what = match folder.as_plan().studies {
@@ -59,24 +60,26 @@ fn plan(args: &PlanArgs) -> Result<()> {
         plan.shards.len().saturating_sub(1),
         args.folder.dir.display(),
     );
-    Ok(output::people(&mut output::stdout(), &told)?)
+    Ok(output::print_text(&mut output::stdout(), &told)?)
 }
 
 fn run(args: &ShardArgs) -> Result<()> {
     let folder = open(&args.folder)?;
     let count = folder.as_plan().shards.len();
     // One process is one task of a scheduler, which says how many PUs it has.
-    let workers = args.jobs.asked().unwrap_or(NonZeroUsize::MIN);
+    let workers = args.jobs.requested_workers().unwrap_or(NonZeroUsize::MIN);
     for number in numbers::read(&args.shards, count)? {
-        let bar = progress::counted("runs");
-        let tell = |at: Progress| bar.at(at.done, at.total);
+        let bar = progress::start_meter("runs");
+        let tell = |at: StageProgress| bar.set_done(at.done, at.total);
         let start = Instant::now();
         let ran = folder.run(number, workers, &tell);
         bar.finish();
         let seconds = start.elapsed().as_secs_f64();
         say(&match ran.map_err(refusal)? {
-            Ran::Now(path) => format!("shard {number}: {} in {seconds:.1} s", path.display()),
-            Ran::Before(path) => format!("shard {number}: {} is there", path.display()),
+            ShardOutcome::Now(path) => {
+                format!("shard {number}: {} in {seconds:.1} s", path.display())
+            }
+            ShardOutcome::Before(path) => format!("shard {number}: {} is there", path.display()),
         });
     }
     Ok(())
@@ -84,7 +87,7 @@ fn run(args: &ShardArgs) -> Result<()> {
 
 /// The JSON document of `status`.
 #[derive(Serialize)]
-struct Document {
+struct SweepStatusDocument {
     shards: usize,
     done: usize,
     missing: Vec<usize>,
@@ -92,8 +95,8 @@ struct Document {
     foreign: usize,
 }
 
-impl From<Status> for Document {
-    fn from(status: Status) -> Self {
+impl From<SweepStatus> for SweepStatusDocument {
+    fn from(status: SweepStatus) -> Self {
         Self {
             shards: status.shards,
             done: status.shards - status.missing.len(),
@@ -105,21 +108,21 @@ impl From<Status> for Document {
 }
 
 /// Shards without a result.
-const MISSING: &[Column<usize>] = &[number("missing", ToString::to_string)];
+const MISSING: &[OutputColumn<usize>] = &[number("missing", ToString::to_string)];
 
-fn status(args: &SweepStatusArgs) -> Result<()> {
+fn show_status(args: &SweepStatusArgs) -> Result<()> {
     let folder = open(&args.folder)?;
-    let status = Document::from(folder.status().map_err(refusal)?);
-    table_file::list(args.list.out.as_deref(), MISSING, &status.missing)?;
+    let status = SweepStatusDocument::from(folder.status().map_err(refusal)?);
+    table_file::write_list(args.list.out.as_deref(), MISSING, &status.missing)?;
     let mut out = output::stdout();
     match args.format {
-        Format::Json => output::json(&mut out, &status),
-        Format::Csv => output::csv(&mut out, MISSING, &status.missing),
-        Format::Table => Ok(output::people(&mut out, &told(&status))?),
+        OutputFormat::Json => output::write_json(&mut out, &status),
+        OutputFormat::Csv => output::write_csv(&mut out, MISSING, &status.missing),
+        OutputFormat::Table => Ok(output::print_text(&mut out, &status_text(&status))?),
     }
 }
 
-fn told(status: &Document) -> String {
+fn status_text(status: &SweepStatusDocument) -> String {
     let mut text = format!(
         "{} of {} shards have a result\n",
         status.done, status.shards

@@ -5,8 +5,8 @@ use crate::cli::SubmitArgs;
 use crate::failure::bad_input;
 use crate::output;
 use anyhow::{Context, Result, anyhow};
-use consort_report::write_whole;
-use consort_sweep::Folder;
+use consort_report::write_atomically;
+use consort_sweep::ShardFolder;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -22,18 +22,18 @@ pub(super) fn submit(args: &SubmitArgs) -> Result<()> {
     if missing.is_empty() {
         let all = folder.as_plan().shards.len();
         let told = format!("nothing to submit: all {all} shards have a result\n");
-        return Ok(output::people(&mut out, &told)?);
+        return Ok(output::print_text(&mut out, &told)?);
     }
     for (n, shards) in missing.chunks(args.array_size as usize).enumerate() {
         let script = write(args, &folder, n, shards)?;
         let told = match args.dry_run {
             true => format!("sbatch {}\n", script.display()),
             false => {
-                let job = sbatch(&script)?;
+                let job = submit_script(&script)?;
                 format!("job {job}: {} shards\n", shards.len())
             }
         };
-        output::people(&mut out, &told)?;
+        output::print_text(&mut out, &told)?;
     }
     Ok(())
 }
@@ -59,7 +59,7 @@ fn check(args: &SubmitArgs) -> Result<()> {
 }
 
 /// Writes the list of shards and the script of one array job; gives the script.
-fn write(args: &SubmitArgs, folder: &Folder, n: usize, shards: &[usize]) -> Result<PathBuf> {
+fn write(args: &SubmitArgs, folder: &ShardFolder, n: usize, shards: &[usize]) -> Result<PathBuf> {
     // Tasks run on other nodes, in a folder of Slurm's choice before ours.
     let here = std::path::absolute(folder.path())?;
     let place = here.join(PLACE);
@@ -67,9 +67,9 @@ fn write(args: &SubmitArgs, folder: &Folder, n: usize, shards: &[usize]) -> Resu
     std::fs::create_dir_all(&place).with_context(failed)?;
     let (list, script) = (format!("shards-{n}.txt"), format!("submit-{n}.sh"));
     let lines: String = shards.iter().map(|shard| format!("{shard}\n")).collect();
-    write_whole(&place, &list, lines.as_bytes()).with_context(failed)?;
+    write_atomically(&place, &list, lines.as_bytes()).with_context(failed)?;
     let text = text(args, &here, &place.join(list), shards.len())?;
-    write_whole(&place, &script, text.as_bytes()).with_context(failed)?;
+    write_atomically(&place, &script, text.as_bytes()).with_context(failed)?;
     Ok(place.join(script))
 }
 
@@ -81,9 +81,9 @@ fn text(args: &SubmitArgs, folder: &Path, list: &Path, tasks: usize) -> Result<S
     option("array", &format!("1-{tasks}"))?;
     option("cpus-per-task", &args.cpus.to_string())?;
     option("mem", &args.mem)?;
-    option("output", &quoted(&log)?)?;
+    option("output", &quote_path(&log)?)?;
     option("open-mode", "append")?;
-    option("chdir", &quoted(&std::env::current_dir()?)?)?;
+    option("chdir", &quote_path(&std::env::current_dir()?)?)?;
     let asked = [
         ("partition", &args.partition),
         ("account", &args.account),
@@ -99,9 +99,9 @@ fn text(args: &SubmitArgs, folder: &Path, list: &Path, tasks: usize) -> Result<S
     writeln!(
         text,
         "shard=$(sed -n \"${{SLURM_ARRAY_TASK_ID}}p\" {})",
-        quoted(list)?
+        quote_path(list)?
     )?;
-    let (program, folder) = (quoted(&std::env::current_exe()?)?, quoted(folder)?);
+    let (program, folder) = (quote_path(&std::env::current_exe()?)?, quote_path(folder)?);
     let jobs = args.cpus;
     writeln!(
         text,
@@ -111,7 +111,7 @@ fn text(args: &SubmitArgs, folder: &Path, list: &Path, tasks: usize) -> Result<S
 }
 
 /// A path in quotes that mean the same to a shell and to sbatch.
-fn quoted(path: &Path) -> Result<String> {
+fn quote_path(path: &Path) -> Result<String> {
     let text = path
         .to_str()
         .filter(|text| !text.contains(['"', '\'', '\\', '$', '`', '\n']));
@@ -125,7 +125,7 @@ fn quoted(path: &Path) -> Result<String> {
 }
 
 /// Submits a script; gives the job's number.
-fn sbatch(script: &Path) -> Result<String> {
+fn submit_script(script: &Path) -> Result<String> {
     let submitted = Command::new("sbatch")
         .arg("--parsable")
         .arg(script)

@@ -1,6 +1,6 @@
 //! The chip: one letter per PU, cores side by side, packages below each other.
 
-use crate::commands::daemon::{CoreLine, Status, ThreadLine};
+use crate::commands::daemon::{CoreLine, DaemonStatus, ThreadLine};
 use ratatui::style::{Color, Style, Stylize};
 use ratatui::text::{Line, Span};
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ pub(super) const LEGEND: &str =
     "F floating point  I integer  M memory  X mixed  ? unknown  b blocked  · none";
 
 /// The busiest thread that was seen on each PU.
-fn occupants(status: &Status) -> BTreeMap<u32, &ThreadLine> {
+fn occupants(status: &DaemonStatus) -> BTreeMap<u32, &ThreadLine> {
     let mut busiest: BTreeMap<u32, &ThreadLine> = BTreeMap::new();
     for thread in &status.threads {
         let Some(pu) = thread.last_pu else {
@@ -52,12 +52,12 @@ fn cores_per_line(cores: &[CoreLine], width: u16) -> usize {
 }
 
 /// Lines that the chip takes.
-pub(super) fn rows(status: &Status, width: u16) -> u16 {
+pub(super) fn row_count(status: &DaemonStatus, width: u16) -> u16 {
     lines(status, width).len() as u16
 }
 
 /// The chip as lines of a given width.
-pub(super) fn lines(status: &Status, width: u16) -> Vec<Line<'static>> {
+pub(super) fn lines(status: &DaemonStatus, width: u16) -> Vec<Line<'static>> {
     let occupants = occupants(status);
     let mut packages: BTreeMap<u32, Vec<&CoreLine>> = BTreeMap::new();
     for core in &status.cores {

@@ -3,59 +3,63 @@
 mod chip;
 mod view;
 
-use super::ask::{reach, refused};
-use super::daemon::{Explanation, Status};
+use super::daemon::{DaemonStatus, ThreadExplanation};
+use super::daemon_requests::{connect_to_daemon, refusal_as_input};
 use crate::cli::TopArgs;
 use crate::failure::bad_input;
 use crate::output;
 use anyhow::{Context, Result};
-use consort_linux::control::{Attachment, Call, CallError, Request};
+use consort_linux::control::{
+    AttachTargets, DaemonConnection, DaemonConnectionError, DaemonRequest,
+};
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
-use view::{Panel, View};
+use view::{Panel, TopView};
 
 pub(crate) fn execute(args: &TopArgs) -> Result<ExitCode> {
-    let mut call = reach(args.socket.as_deref())?;
-    let status = ask(&mut call)?;
+    let mut call = connect_to_daemon(args.socket.as_deref())?;
+    let status = request_status(&mut call)?;
     if args.once || !std::io::stdout().is_terminal() {
-        return once(&status);
+        return print_view(&status);
     }
     let mut terminal = ratatui::try_init().context("the terminal cannot be drawn on")?;
-    let result = Top::new(call, status, args.every).follow(&mut terminal);
+    let result = TopSession::new(call, status, args.every).follow(&mut terminal);
     ratatui::restore();
     result.map(|()| ExitCode::SUCCESS)
 }
 
-fn ask(call: &mut Call) -> Result<Status> {
-    let told = call.ask(&Request::Status).map_err(refused)?;
+fn request_status(call: &mut DaemonConnection) -> Result<DaemonStatus> {
+    let told = call
+        .send_request(&DaemonRequest::Status)
+        .map_err(refusal_as_input)?;
     serde_json::from_value(told).context("the daemon's answer")
 }
 
 /// One view as text: for pipes, and for whoever wants to look once.
-fn once(status: &Status) -> Result<ExitCode> {
+fn print_view(status: &DaemonStatus) -> Result<ExitCode> {
     let width = output::page::width().unwrap_or(100).clamp(40, 400);
-    let rows = 12 + chip::rows(status, width as u16) as usize + status.threads.len().min(200);
+    let rows = 12 + chip::row_count(status, width as u16) as usize + status.threads.len().min(200);
     let text = view::as_text(status, width as u16, rows as u16);
-    output::people(&mut output::stdout(), &text)?;
+    output::print_text(&mut output::stdout(), &text)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// The view while it is followed.
-struct Top {
-    call: Call,
-    view: View,
+struct TopSession {
+    call: DaemonConnection,
+    view: TopView,
     every: Duration,
     next: Instant,
 }
 
-impl Top {
-    fn new(call: Call, status: Status, every: Duration) -> Self {
+impl TopSession {
+    fn new(call: DaemonConnection, status: DaemonStatus, every: Duration) -> Self {
         Self {
             call,
-            view: View::new(status),
+            view: TopView::new(status),
             every,
             next: Instant::now() + every,
         }
@@ -68,23 +72,23 @@ impl Top {
             if event::poll(left)? {
                 if let Event::Key(key) = event::read()?
                     && key.kind != KeyEventKind::Release
-                    && self.press(key)?
+                    && self.handle_key(key)?
                 {
                     return Ok(());
                 }
             } else {
                 self.next = Instant::now() + self.every;
                 if !self.view.frozen {
-                    self.view.renew(ask(&mut self.call)?);
+                    self.view.renew(request_status(&mut self.call)?);
                 }
             }
         }
     }
 
     /// Does what a key asks for; whether it ends the view.
-    fn press(&mut self, key: KeyEvent) -> Result<bool> {
+    fn handle_key(&mut self, key: KeyEvent) -> Result<bool> {
         if let Some(typed) = self.view.typing.take() {
-            self.type_on(typed, key.code)?;
+            self.edit_policy_name(typed, key.code)?;
             return Ok(false);
         }
         let interrupted =
@@ -108,9 +112,9 @@ impl Top {
     }
 
     /// Goes on with the name of a policy.
-    fn type_on(&mut self, mut typed: String, key: KeyCode) -> Result<()> {
+    fn edit_policy_name(&mut self, mut typed: String, key: KeyCode) -> Result<()> {
         match key {
-            KeyCode::Enter => return self.tell(&Request::Policy { policy: typed }),
+            KeyCode::Enter => return self.send_request(&DaemonRequest::Policy { policy: typed }),
             KeyCode::Esc => return Ok(()),
             KeyCode::Backspace => drop(typed.pop()),
             KeyCode::Char(letter) if typed.len() < 100 => typed.push(letter),
@@ -125,9 +129,9 @@ impl Top {
             return Ok(());
         };
         let pids = vec![thread.pid];
-        self.tell(&Request::Detach(Attachment {
+        self.send_request(&DaemonRequest::Detach(AttachTargets {
             pids,
-            ..Attachment::default()
+            ..AttachTargets::default()
         }))
     }
 
@@ -135,26 +139,26 @@ impl Top {
         let Some(tid) = self.view.selected().map(|thread| thread.tid) else {
             return Ok(());
         };
-        match self.call.ask(&Request::Explain { tid }) {
+        match self.call.send_request(&DaemonRequest::Explain { tid }) {
             Ok(told) => {
-                let why: Explanation = serde_json::from_value(told)?;
-                self.view.panel = Panel::Why(super::ask::explanation(&why));
+                let why: ThreadExplanation = serde_json::from_value(told)?;
+                self.view.panel = Panel::Why(super::daemon_requests::explanation(&why));
             }
-            Err(CallError::Refused(why)) => self.view.message = why,
+            Err(DaemonConnectionError::Refused(why)) => self.view.message = why,
             Err(error) => return Err(error.into()),
         }
         Ok(())
     }
 
     /// Asks for a change; a refusal is shown, and the view goes on.
-    fn tell(&mut self, request: &Request) -> Result<()> {
-        match self.call.ask(request) {
+    fn send_request(&mut self, request: &DaemonRequest) -> Result<()> {
+        match self.call.send_request(request) {
             Ok(_) => self.view.message = "done".to_owned(),
-            Err(CallError::Refused(why)) => self.view.message = why,
-            Err(CallError::Language(error)) => return Err(bad_input(error)),
+            Err(DaemonConnectionError::Refused(why)) => self.view.message = why,
+            Err(DaemonConnectionError::Language(error)) => return Err(bad_input(error)),
             Err(error) => return Err(error.into()),
         }
-        self.view.renew(ask(&mut self.call)?);
+        self.view.renew(request_status(&mut self.call)?);
         Ok(())
     }
 }

@@ -1,8 +1,8 @@
 //! The screen of `consort top`.
 
 use super::chip;
-use crate::commands::daemon::{Status, ThreadLine};
-use consort_core::visible;
+use crate::commands::daemon::{DaemonStatus, ThreadLine};
+use consort_core::escape_invisible;
 use ratatui::backend::TestBackend;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Style, Stylize};
@@ -22,8 +22,8 @@ pub(super) enum Panel {
 }
 
 /// State of the screen.
-pub(super) struct View {
-    status: Status,
+pub(super) struct TopView {
+    status: DaemonStatus,
     table: TableState,
     pub(super) panel: Panel,
     /// True while the view stands still: later turns are not shown.
@@ -46,8 +46,8 @@ q                leave (the daemon goes on)";
 /// Characters of a bar.
 const BAR: usize = 16;
 
-impl View {
-    pub(super) fn new(status: Status) -> Self {
+impl TopView {
+    pub(super) fn new(status: DaemonStatus) -> Self {
         let mut view = Self {
             status,
             table: TableState::default().with_selected(0),
@@ -61,7 +61,7 @@ impl View {
     }
 
     /// Shows a new status; the chosen thread stays chosen.
-    pub(super) fn renew(&mut self, status: Status) {
+    pub(super) fn renew(&mut self, status: DaemonStatus) {
         let chosen = self.selected().map(|thread| thread.tid);
         self.status = status;
         self.sort();
@@ -183,7 +183,7 @@ impl View {
 fn row(thread: &ThreadLine) -> Row<'static> {
     Row::new([
         Cell::from(format!("{:>7}", thread.tid)),
-        Cell::from(visible(&thread.name).into_owned()),
+        Cell::from(escape_invisible(&thread.name).into_owned()),
         Cell::from(format!("{:>5.0}", 100.0 * thread.cpu_share)),
         Cell::from(thread.class.clone()),
         Cell::from(thread.last_pu.map_or(String::new(), |pu| pu.to_string())),
@@ -216,9 +216,9 @@ fn bar(thread: &ThreadLine) -> Line<'static> {
 }
 
 /// The view as plain text.
-pub(super) fn as_text(status: &Status, width: u16, height: u16) -> String {
+pub(super) fn as_text(status: &DaemonStatus, width: u16, height: u16) -> String {
     let Ok(mut terminal) = Terminal::new(TestBackend::new(width, height));
-    let mut view = View::new(status.clone());
+    let mut view = TopView::new(status.clone());
     let Ok(_) = terminal.draw(|frame| view.draw(frame));
     let buffer = terminal.backend().buffer();
     let mut text = String::new();
@@ -236,7 +236,7 @@ mod tests {
     use crate::commands::daemon::CoreLine;
     use serde_json::json;
 
-    fn status(packages: u32, cores: u32, ways: u32, threads: u32) -> Status {
+    fn status(packages: u32, cores: u32, ways: u32, threads: u32) -> DaemonStatus {
         let text = json!({
             "pid": 7, "version": "0.1.0", "uptime_s": 61.0, "policy": "workover",
             "policy_requested": "auto", "policy_reason": "2 PUs share a core",
@@ -244,7 +244,7 @@ mod tests {
             "undone": 1, "own_cpu_s": 0.3, "own_cpu_share": 0.005, "cores": [], "programs": [],
             "threads": [], "warnings": []
         });
-        let mut status: Status = serde_json::from_value(text).unwrap();
+        let mut status: DaemonStatus = serde_json::from_value(text).unwrap();
         status.cores = (0..packages * cores)
             .map(|core| CoreLine {
                 package: core / cores,
@@ -281,7 +281,7 @@ mod tests {
 
     #[test]
     fn the_chosen_thread_stays_chosen_while_others_pass_it() {
-        let mut view = View::new(status(1, 4, 2, 6));
+        let mut view = TopView::new(status(1, 4, 2, 6));
         view.select(2);
         let chosen = view.selected().unwrap().tid;
         let mut next = status(1, 4, 2, 6);

@@ -1,14 +1,14 @@
 //! The JSON document of `consort train`. Keys are a contract: add, never rename.
 
-use super::outcome::{LevelOutcome, Outcome};
-use super::worst::Worst;
+use super::outcome::{TrainedLevel, TrainedModel};
+use super::worst_programs::WorstProgram;
 use crate::cli::{self, TrainArgs};
-use consort_train::Spread;
+use consort_train::ErrorSpread;
 use serde::Serialize;
 
 /// The whole result; what stands beside `levels` is that of its first level.
 #[derive(Serialize)]
-pub(super) struct Document<'a> {
+pub(super) struct ModelDocument<'a> {
     machine: &'a str,
     model: &'a str,
     model_file: Option<String>,
@@ -35,7 +35,7 @@ struct LevelDocument<'a> {
     held_out_inverse_error: ErrorDocument,
     /// Share of the co-runs of which the inverse model kept a guess.
     guesses_kept: f64,
-    worst_programs: &'a [Worst],
+    worst_programs: &'a [WorstProgram],
 }
 
 #[derive(Serialize)]
@@ -66,14 +66,14 @@ struct BinDocument {
     count: u64,
 }
 
-impl<'a> Document<'a> {
-    pub(super) fn new(args: &TrainArgs, outcome: &'a Outcome) -> Self {
+impl<'a> ModelDocument<'a> {
+    pub(super) fn new(args: &TrainArgs, outcome: &'a TrainedModel) -> Self {
         let model = &outcome.model;
-        let level = |level: &'a LevelOutcome| LevelDocument::new(level, &model.components);
+        let level = |level: &'a TrainedLevel| LevelDocument::new(level, &model.components);
         Self {
             machine: &model.machine,
             model: &model.name,
-            model_file: cli::own(&args.out).map(|path| path.display().to_string()),
+            model_file: cli::own_output(&args.out).map(|path| path.display().to_string()),
             source: &model.provenance.source,
             date: &model.provenance.date,
             seed: args.seed,
@@ -87,23 +87,23 @@ impl<'a> Document<'a> {
 }
 
 impl<'a> LevelDocument<'a> {
-    fn new(level: &'a LevelOutcome, names: &'a [String]) -> Self {
+    fn new(level: &'a TrainedLevel, names: &'a [String]) -> Self {
         Self {
             ways: level.ways,
             rows: level.rows,
             co_runs: level.co_runs,
             components: components(level, names),
-            forward_error: ErrorDocument::of(&level.seen.forward),
-            inverse_error: ErrorDocument::of(&level.seen.inverse),
-            held_out_error: ErrorDocument::of(&level.held_out.forward),
-            held_out_inverse_error: ErrorDocument::of(&level.held_out.inverse),
+            forward_error: ErrorDocument::from_spread(&level.seen.forward),
+            inverse_error: ErrorDocument::from_spread(&level.seen.inverse),
+            held_out_error: ErrorDocument::from_spread(&level.held_out.forward),
+            held_out_inverse_error: ErrorDocument::from_spread(&level.held_out.inverse),
             guesses_kept: level.seen.guesses_kept as f64 / level.seen.inverted.max(1) as f64,
             worst_programs: &level.worst,
         }
     }
 }
 
-fn components<'a>(level: &LevelOutcome, names: &'a [String]) -> Vec<ComponentDocument<'a>> {
+fn components<'a>(level: &TrainedLevel, names: &'a [String]) -> Vec<ComponentDocument<'a>> {
     let parameters = level.fit.level.parameters().iter();
     let r2 = level.fit.r2.iter().zip(&level.held_out.r2);
     let rows = names.iter().zip(parameters).zip(r2);
@@ -122,7 +122,7 @@ fn components<'a>(level: &LevelOutcome, names: &'a [String]) -> Vec<ComponentDoc
 }
 
 impl ErrorDocument {
-    fn of(spread: &Spread) -> Self {
+    fn from_spread(spread: &ErrorSpread) -> Self {
         let edge = |percent: f64| percent.is_finite().then_some(percent / 100.0);
         let bins = spread.histogram.bins();
         Self {

@@ -1,12 +1,12 @@
 //! Histograms of errors as bars of text.
 
-use consort_train::Histogram;
+use consort_train::ErrorHistogram;
 
 /// Width of the longest bar.
 const WIDTH: f64 = 40.0;
 
 /// One line per bin, from the first to the last that is not empty.
-pub(super) fn bars(title: &str, histogram: &Histogram) -> String {
+pub(super) fn bars(title: &str, histogram: &ErrorHistogram) -> String {
     let bins: Vec<(f64, f64, u64)> = histogram.bins().collect();
     let most = bins.iter().map(|bin| bin.2).max().unwrap_or(0);
     let total: u64 = bins.iter().map(|bin| bin.2).sum();
@@ -37,7 +37,10 @@ mod tests {
 
     #[test]
     fn bars_are_as_long_as_bins_are_full_and_empty_ends_are_left_out() {
-        let text = bars("error", &Histogram::of(&[-3.0, 1.0, 1.5, 99.0]));
+        let text = bars(
+            "error",
+            &ErrorHistogram::from_percents(&[-3.0, 1.0, 1.5, 99.0]),
+        );
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "error");
         let bar = "#".repeat(40);
@@ -47,6 +50,11 @@ mod tests {
         );
         assert_eq!(lines[3], format!("{:>15}  50.0% {bar}", "0 to 2%"));
         assert!(lines.last().unwrap().contains("30% and more"));
-        assert_eq!(bars("none", &Histogram::of(&[])).lines().count(), 2);
+        assert_eq!(
+            bars("none", &ErrorHistogram::from_percents(&[]))
+                .lines()
+                .count(),
+            2
+        );
     }
 }

@@ -11,17 +11,17 @@ mod rows;
 mod watch;
 mod worker;
 
-use super::{Lesson, check_folds};
+use super::{TrainingData, check_folds};
 use crate::cli::TrainArgs;
 use crate::failure::bad_input;
 use anyhow::{Context, Result};
 use consort_core::{PuId, Signal, hint};
 use consort_linux::live::Host;
 use consort_train::TrainingSet;
-use plan::Plan;
+use plan::KernelPlan;
 use std::path::Path;
 use std::time::Duration;
-pub(crate) use worker::{WORKER, work};
+pub(crate) use worker::{WORKER, run_plan_argument};
 
 /// Kernels that are trained on where none are named: one per part of the processor.
 const PROGRAMS: [&str; 10] = [
@@ -32,14 +32,14 @@ const PROGRAMS: [&str; 10] = [
 const FULL: Duration = Duration::from_millis(500);
 const QUICK: Duration = Duration::from_millis(200);
 
-pub(super) fn lesson(args: &TrainArgs) -> Result<Lesson> {
+pub(super) fn train_live(args: &TrainArgs) -> Result<TrainingData> {
     let programs = programs(&args.programs())?;
     check_folds(programs.len(), args.folds)?;
     check_ways(&args.ways)?;
-    let host = Host::look(Path::new("/")).context("cannot see the processor")?;
+    let host = Host::detect(Path::new("/")).context("cannot see the processor")?;
     let pus = siblings(&args.as_siblings, &host)?;
     let offers = host.offers();
-    if !offers.missing(&[Signal::CycleStack]).is_empty() {
+    if !offers.missing_signals(&[Signal::CycleStack]).is_empty() {
         return Err(bad_input(
             "no tier of this machine tells cycle stacks; see consort machine",
         ));
@@ -47,7 +47,7 @@ pub(super) fn lesson(args: &TrainArgs) -> Result<Lesson> {
     let time = args
         .seconds
         .unwrap_or(if args.quick { QUICK } else { FULL });
-    let plan = Plan::new(programs, pus, time);
+    let plan = KernelPlan::new(programs, pus, time);
     let (watched, tier) = watch::run(host, &plan)?;
     let components: Vec<String> = offers.stack().iter().map(ToString::to_string).collect();
     let rows = rows::rows(&watched, &components);
@@ -58,7 +58,7 @@ pub(super) fn lesson(args: &TrainArgs) -> Result<Lesson> {
         components,
         rows,
     };
-    Ok(Lesson {
+    Ok(TrainingData {
         machine: set.machine.clone(),
         source: source(args, &plan, tier),
         sets: vec![set],
@@ -128,7 +128,7 @@ fn siblings(named: &[u32], host: &Host) -> Result<[PuId; 2]> {
     }
 }
 
-fn source(args: &TrainArgs, plan: &Plan, tier: &str) -> String {
+fn source(args: &TrainArgs, plan: &KernelPlan, tier: &str) -> String {
     let [a, b] = plan.pus;
     let shared = match args.as_siblings.is_empty() {
         true => format!("PUs {a} and {b} of one core"),
@@ -144,7 +144,7 @@ fn source(args: &TrainArgs, plan: &Plan, tier: &str) -> String {
     )
 }
 
-fn notes(args: &TrainArgs, plan: &Plan, missing: usize) -> Vec<String> {
+fn notes(args: &TrainArgs, plan: &KernelPlan, missing: usize) -> Vec<String> {
     let [a, b] = plan.pus;
     let pretended = (!args.as_siblings.is_empty()).then(|| {
         format!(

@@ -1,53 +1,56 @@
 //! From training runs to a model with its errors.
 
-use super::Lesson;
-use super::worst::{Worst, worst};
+use super::TrainingData;
+use super::worst_programs::{WorstProgram, rank_worst};
 use crate::cli::{self, TrainArgs};
 use crate::failure::bad_input;
 use anyhow::Result;
-use consort_core::model::{Model, Provenance};
-use consort_train::{Errors, Fit, TrainingSet, cross_validate, errors, fit};
+use consort_core::model::{InterferenceModel, Provenance};
+use consort_train::{FittedLevel, LevelErrors, TrainingSet, cross_validate, errors, fit};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 /// A model and how well it does.
-pub(super) struct Outcome {
-    pub(super) model: Model,
-    pub(super) levels: Vec<LevelOutcome>,
+pub(super) struct TrainedModel {
+    pub(super) model: InterferenceModel,
+    pub(super) levels: Vec<TrainedLevel>,
     pub(super) notes: Vec<String>,
 }
 
 /// One number of threads per core.
-pub(super) struct LevelOutcome {
+pub(super) struct TrainedLevel {
     pub(super) ways: u32,
     pub(super) programs: usize,
     pub(super) rows: usize,
     pub(super) co_runs: usize,
-    pub(super) fit: Fit,
+    pub(super) fit: FittedLevel,
     /// Errors on the programs that it was trained on.
-    pub(super) seen: Errors,
+    pub(super) seen: LevelErrors,
     /// Errors on programs that it was not trained on.
-    pub(super) held_out: Errors,
+    pub(super) held_out: LevelErrors,
     /// The programs that it predicts worst, worst first.
-    pub(super) worst: Vec<Worst>,
+    pub(super) worst: Vec<WorstProgram>,
 }
 
-impl Outcome {
+impl TrainedModel {
     /// Fits and tests every level.
-    pub(super) fn of(lesson: &Lesson, args: &TrainArgs) -> Result<Self> {
+    pub(super) fn fit_model(lesson: &TrainingData, args: &TrainArgs) -> Result<Self> {
         let folds = args.folds as usize;
-        let levels = lesson.sets.iter().map(|set| LevelOutcome::of(set, folds));
+        let levels = lesson
+            .sets
+            .iter()
+            .map(|set| TrainedLevel::fit_level(set, folds));
         let levels = levels.collect::<Result<Vec<_>>>()?;
         let components = lesson.sets.first().map(|set| set.components.clone());
-        let model = Model {
+        let model = InterferenceModel {
             name: name(args, &lesson.machine),
             machine: lesson.machine.clone(),
             components: components.unwrap_or_default(),
             levels: levels.iter().map(|level| level.fit.level.clone()).collect(),
             provenance: provenance(lesson, &levels),
         };
-        let absent = levels.iter().flat_map(LevelOutcome::absent);
+        let absent = levels.iter().flat_map(TrainedLevel::absent_note);
         let notes = lesson.notes.iter().cloned().chain(absent).collect();
         Ok(Self {
             model,
@@ -57,8 +60,8 @@ impl Outcome {
     }
 }
 
-impl LevelOutcome {
-    fn of(set: &TrainingSet, folds: usize) -> Result<Self> {
+impl TrainedLevel {
+    fn fit_level(set: &TrainingSet, folds: usize) -> Result<Self> {
         let fit = fit(set).map_err(bad_input)?;
         Ok(Self {
             ways: set.ways,
@@ -67,12 +70,12 @@ impl LevelOutcome {
             co_runs: set.co_runs(),
             seen: errors(&fit.level, set).map_err(bad_input)?,
             held_out: cross_validate(set, folds).map_err(bad_input)?,
-            worst: worst(&fit.level, set),
+            worst: rank_worst(&fit.level, set),
             fit,
         })
     }
 
-    fn absent(&self) -> Option<String> {
+    fn absent_note(&self) -> Option<String> {
         let absent = &self.fit.absent;
         (!absent.is_empty()).then(|| {
             let (names, ways) = (absent.join(", "), self.ways);
@@ -83,12 +86,12 @@ impl LevelOutcome {
 
 /// The file's name without its end, else the machine's.
 fn name(args: &TrainArgs, machine: &str) -> String {
-    let stem = cli::own(&args.out).and_then(Path::file_stem);
+    let stem = cli::own_output(&args.out).and_then(Path::file_stem);
     let stem = stem.and_then(std::ffi::OsStr::to_str);
     stem.unwrap_or(machine).to_owned()
 }
 
-fn provenance(lesson: &Lesson, levels: &[LevelOutcome]) -> Provenance {
+fn provenance(lesson: &TrainingData, levels: &[TrainedLevel]) -> Provenance {
     let programs: BTreeSet<&str> = lesson.sets.iter().flat_map(TrainingSet::programs).collect();
     Provenance {
         source: lesson.source.clone(),

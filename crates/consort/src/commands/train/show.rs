@@ -1,14 +1,14 @@
 //! The result of `consort train` for people.
 
 use super::histogram::bars;
-use super::outcome::{LevelOutcome, Outcome};
-use super::worst::Worst;
+use super::outcome::{TrainedLevel, TrainedModel};
+use super::worst_programs::WorstProgram;
 use crate::cli::{self, TrainArgs};
-use crate::output::{self, Column, number, text};
+use crate::output::{self, OutputColumn, number, text};
 use consort_core::model::Deviation;
-use consort_experiment::long::{Rows, Whose};
+use consort_experiment::long::{LongRows, RowOwner};
 use consort_table::Table;
-use consort_train::Spread;
+use consort_train::ErrorSpread;
 
 /// Programs in the list of those that are predicted worst.
 const SHOWN: usize = 5;
@@ -32,7 +32,7 @@ struct ErrorRow {
     count: usize,
 }
 
-pub(super) const CSV_COLUMNS: &[Column<ComponentRow>] = &[
+pub(super) const CSV_COLUMNS: &[OutputColumn<ComponentRow>] = &[
     number("ways", |r| r.ways.to_string()),
     text("component", |r| r.name.clone()),
     number("alpha", |r| r.alpha.to_string()),
@@ -42,7 +42,7 @@ pub(super) const CSV_COLUMNS: &[Column<ComponentRow>] = &[
     number("r2", |r| r.r2.map_or_else(String::new, |v| v.to_string())),
 ];
 
-const COMPONENTS: &[Column<ComponentRow>] = &[
+const COMPONENTS: &[OutputColumn<ComponentRow>] = &[
     text("component", |r| r.name.clone()),
     number("alpha", |r| format!("{:.4}", r.alpha)),
     number("beta", |r| format!("{:.4}", r.beta)),
@@ -52,14 +52,14 @@ const COMPONENTS: &[Column<ComponentRow>] = &[
     number("held out", |r| share(r.held_out_r2)),
 ];
 
-const ERRORS: &[Column<ErrorRow>] = &[
+const ERRORS: &[OutputColumn<ErrorRow>] = &[
     text("error", |r| r.kind.to_owned()),
     number("mean %", |r| percent(r.size.mean_absolute_percent)),
     number("p95 %", |r| percent(r.size.p95_percent)),
     number("values", |r| r.count.to_string()),
 ];
 
-const WORST: &[Column<Worst>] = &[
+const WORST: &[OutputColumn<WorstProgram>] = &[
     text("predicted worst", |w| w.program.clone()),
     number("slowdown", |w| format!("{:.3}", w.slowdown)),
     number("predicted", |w| format!("{:.3}", w.predicted)),
@@ -77,31 +77,31 @@ fn share(value: Option<f64>) -> String {
 }
 
 /// The components of all levels.
-pub(super) fn component_rows(outcome: &Outcome) -> Vec<ComponentRow> {
-    let rows = |level| rows_of(level, &outcome.model.components);
+pub(super) fn component_rows(outcome: &TrainedModel) -> Vec<ComponentRow> {
+    let rows = |level| level_rows(level, &outcome.model.components);
     outcome.levels.iter().flat_map(rows).collect()
 }
 
 /// Every number of the model: the case is `MODEL:WAYS ways:COMPONENT`, or without a component for
 /// errors on the programs held out, which are in percent.
-pub(super) fn table(args: &TrainArgs, outcome: &Outcome) -> Table {
-    let mut rows = Rows::default();
+pub(super) fn table(args: &TrainArgs, outcome: &TrainedModel) -> Table {
+    let mut rows = LongRows::default();
     for level in &outcome.levels {
         let name = format!("{}:{} ways", outcome.model.name, level.ways);
-        for row in rows_of(level, &outcome.model.components) {
+        for row in level_rows(level, &outcome.model.components) {
             let case = format!("{name}:{}", row.name);
-            let of = about(&case, args.seed);
+            let of = row_subject(&case, args.seed);
             rows.push(of, "alpha", row.alpha, None);
             rows.push(of, "beta", row.beta, None);
             rows.push(of, "gamma", row.gamma, None);
             rows.push(of, "delta", row.delta, None);
-            rows.maybe(of, "r2", row.r2, None);
-            rows.maybe(of, "held_out_r2", row.held_out_r2, None);
+            rows.push_if_some(of, "r2", row.r2, None);
+            rows.push_if_some(of, "held_out_r2", row.held_out_r2, None);
         }
         for error in errors(level) {
             let size = error.size;
             let mean = size.mean_absolute_percent;
-            let of = about(&name, args.seed);
+            let of = row_subject(&name, args.seed);
             rows.push(of, &format!("{}_mean", error.kind), mean, Some("%"));
             rows.push(
                 of,
@@ -114,15 +114,15 @@ pub(super) fn table(args: &TrainArgs, outcome: &Outcome) -> Table {
     rows.table()
 }
 
-fn about(case: &str, seed: u64) -> Whose<'_> {
-    Whose {
+fn row_subject(case: &str, seed: u64) -> RowOwner<'_> {
+    RowOwner {
         case,
         seed: Some(seed),
-        ..Whose::default()
+        ..RowOwner::default()
     }
 }
 
-fn rows_of(level: &LevelOutcome, names: &[String]) -> Vec<ComponentRow> {
+fn level_rows(level: &TrainedLevel, names: &[String]) -> Vec<ComponentRow> {
     let parameters = level.fit.level.parameters().iter();
     let r2 = level.fit.r2.iter().zip(&level.held_out.r2);
     let rows = names.iter().zip(parameters).zip(r2);
@@ -140,12 +140,12 @@ fn rows_of(level: &LevelOutcome, names: &[String]) -> Vec<ComponentRow> {
 }
 
 /// Everything, level by level.
-pub(super) fn report(args: &TrainArgs, outcome: &Outcome) -> String {
+pub(super) fn report(args: &TrainArgs, outcome: &TrainedModel) -> String {
     let model = &outcome.model;
     let levels = outcome.levels.iter();
     let levels: String = levels.map(|level| level_text(level, outcome)).collect();
     let notes = outcome.notes.iter().map(|note| format!("note: {note}\n"));
-    let file = match cli::own(&args.out) {
+    let file = match cli::own_output(&args.out) {
         Some(path) => format!("model '{}' written to {}\n", model.name, path.display()),
         None => "no file was written; --out FILE keeps the model\n".to_owned(),
     };
@@ -153,12 +153,12 @@ pub(super) fn report(args: &TrainArgs, outcome: &Outcome) -> String {
     [source, levels, notes.collect(), file].concat()
 }
 
-fn level_text(level: &LevelOutcome, outcome: &Outcome) -> String {
+fn level_text(level: &TrainedLevel, outcome: &TrainedModel) -> String {
     let title = format!(
         "\n{} threads per core: {} programs, {} rows of {} co-runs\n",
         level.ways, level.programs, level.rows, level.co_runs
     );
-    let components = rows_of(level, &outcome.model.components);
+    let components = level_rows(level, &outcome.model.components);
     let worst = &level.worst[..SHOWN.min(level.worst.len())];
     [
         title,
@@ -182,8 +182,8 @@ fn level_text(level: &LevelOutcome, outcome: &Outcome) -> String {
     .concat()
 }
 
-fn errors(level: &LevelOutcome) -> Vec<ErrorRow> {
-    let row = |kind, spread: &Spread| ErrorRow {
+fn errors(level: &TrainedLevel) -> Vec<ErrorRow> {
+    let row = |kind, spread: &ErrorSpread| ErrorRow {
         kind,
         size: spread.size,
         count: spread.count,

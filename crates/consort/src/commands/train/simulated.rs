@@ -1,16 +1,16 @@
 //! Training runs on a simulated machine.
 
-use super::{Lesson, check_folds};
+use super::{TrainingData, check_folds};
 use crate::cli::TrainArgs;
 use crate::descriptions::{self, Programs};
 use crate::failure::bad_input;
 use crate::progress;
 use anyhow::Result;
-use consort_experiment::{Context, Progress, Scale};
+use consort_experiment::{ExperimentContext, Scale, StageProgress};
 use consort_sim::chip::Chip;
 use consort_sim::program::ProgramSpec;
 use consort_sim::workload::{ProgramSource, Workload};
-use consort_train::collect::{CollectError, Collected, Training, collect};
+use consort_train::collect::{CollectError, CollectedSets, Training, collect};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ const WAYS: [u32; 2] = [2, 4];
 const FULL: (Duration, usize) = (Duration::from_secs(10), 400);
 const QUICK: (Duration, usize) = (Duration::from_secs(3), 100);
 
-pub(super) fn lesson(args: &TrainArgs) -> Result<Lesson> {
+pub(super) fn train_simulated(args: &TrainArgs) -> Result<TrainingData> {
     if !args.as_siblings.is_empty() {
         return Err(bad_input(
             "--as-siblings is for the live machine; simulated cores say what they share",
@@ -35,18 +35,18 @@ pub(super) fn lesson(args: &TrainArgs) -> Result<Lesson> {
     }
     let training = training(args)?;
     check_folds(training.programs.len(), args.folds)?;
-    let progress = progress::counted("runs");
-    let tell = |at: Progress| progress.at(at.done, at.total);
+    let progress = progress::start_meter("runs");
+    let tell = |at: StageProgress| progress.set_done(at.done, at.total);
     let scale = if args.quick {
         Scale::Quick
     } else {
         Scale::Full
     };
-    let context = Context::new(args.seed, scale, args.jobs.workers(), &tell);
+    let context = ExperimentContext::new(args.seed, scale, args.jobs.workers(), &tell);
     let collected = collect(&training, &context);
     progress.finish();
     let collected = collected.map_err(refusal)?;
-    Ok(Lesson {
+    Ok(TrainingData {
         machine: training.chip.spec().name.clone(),
         source: source(&training, &collected, args.seed),
         sets: collected.sets,
@@ -113,7 +113,7 @@ fn programs(names: &[&str]) -> Result<Vec<Arc<ProgramSpec>>> {
     Ok(programs)
 }
 
-fn source(training: &Training, collected: &Collected, seed: u64) -> String {
+fn source(training: &Training, collected: &CollectedSets, seed: u64) -> String {
     format!(
         "consort train, simulated: {} runs alone and {} together, {} quanta of {} ms each, seed {seed}",
         collected.runs_alone,

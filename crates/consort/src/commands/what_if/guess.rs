@@ -6,8 +6,8 @@ use anyhow::Result;
 use consort_core::{Mix, Observation, ThreadId, ThreadObservation};
 use consort_sim::program::ProgramSpec;
 use consort_sim::program::presets;
-use consort_sim::workload::Item;
-use consort_trace::{Recording, TraceError};
+use consort_sim::workload::WorkloadItem;
+use consort_trace::{Recording, RecordingError};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ const CAPACITY_BYTES: f64 = 1_048_576.0;
 
 /// A group of recorded threads of one name, and the program that stands for it.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Stand {
+pub(super) struct StandIn {
     /// Name of the threads.
     pub(super) name: String,
     /// Mean number of them that ran at a time; rounded, at least 1.
@@ -43,7 +43,7 @@ pub(super) struct Stand {
 
 /// A group of recorded threads of one name that is not simulated.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct Dropped {
+pub(super) struct DroppedThreads {
     /// Name of the threads.
     pub(super) name: String,
     /// Number of them in the whole recording.
@@ -56,7 +56,7 @@ pub(super) struct Dropped {
 
 /// Sums over threads of one name.
 #[derive(Clone, Debug, Default)]
-struct Sum {
+struct ThreadSums {
     ids: BTreeSet<ThreadId>,
     cpu_ns: f64,
     lived_ns: f64,
@@ -66,7 +66,7 @@ struct Sum {
     told_ns: f64,
 }
 
-impl Sum {
+impl ThreadSums {
     fn add(&mut self, seen: &Observation, thread: &ThreadObservation) {
         let cpu_ns = thread.sample.cpu_time_ns();
         self.ids.insert(thread.id);
@@ -93,11 +93,11 @@ impl Sum {
 
 /// Returns the stand-in for each group of threads, and the groups that have none; both the busiest
 /// first.
-pub(super) fn stands(
+pub(super) fn find_stand_ins(
     recording: &Recording,
     profiles: &BTreeMap<String, String>,
-) -> Result<(Vec<Stand>, Vec<Dropped>)> {
-    let sums = Sums::read(recording).map_err(bad_input)?;
+) -> Result<(Vec<StandIn>, Vec<DroppedThreads>)> {
+    let sums = RecordingSums::read(recording).map_err(bad_input)?;
     let unknown = { profiles.keys() }.find(|name| !sums.managed.contains_key(*name));
     if let Some(name) = unknown {
         let hint = consort_core::hint(name, sums.managed.keys().map(String::as_str));
@@ -106,31 +106,31 @@ pub(super) fn stands(
         )));
     }
     let candidates = candidates()?;
-    let dropped = sums.dropped();
+    let dropped = sums.dropped_threads();
     let duration_ns = sums.duration_ns;
     let active = { sums.managed.into_iter() }.filter(|(_, sum)| is_active(sum, duration_ns));
-    let stands = active.map(|(name, sum)| stand(name, &sum, duration_ns, profiles, &candidates));
-    let mut stands: Vec<Stand> = stands.collect();
+    let stands = active.map(|(name, sum)| stand_in(name, &sum, duration_ns, profiles, &candidates));
+    let mut stands: Vec<StandIn> = stands.collect();
     stands.sort_by(|a, b| b.cpu_s.total_cmp(&a.cpu_s));
     Ok((stands, dropped))
 }
 
-fn is_active(sum: &Sum, duration_ns: f64) -> bool {
+fn is_active(sum: &ThreadSums, duration_ns: f64) -> bool {
     sum.cpu_ns / duration_ns >= ACTIVE_FROM
 }
 
 /// Recorded threads, by their names.
-struct Sums {
-    managed: BTreeMap<String, Sum>,
+struct RecordingSums {
+    managed: BTreeMap<String, ThreadSums>,
     /// Threads that Consort observed and left alone.
-    unmanaged: BTreeMap<String, Sum>,
+    unmanaged: BTreeMap<String, ThreadSums>,
     /// Threads that began and ended within one interval, so that no plan was for them.
-    brief: BTreeMap<String, Sum>,
+    brief: BTreeMap<String, ThreadSums>,
     duration_ns: f64,
 }
 
-impl Sums {
-    fn read(recording: &Recording) -> Result<Self, TraceError> {
+impl RecordingSums {
+    fn read(recording: &Recording) -> Result<Self, RecordingError> {
         let mut sums = Self {
             managed: BTreeMap::new(),
             unmanaged: BTreeMap::new(),
@@ -162,7 +162,7 @@ impl Sums {
         Ok(sums)
     }
 
-    fn dropped(&self) -> Vec<Dropped> {
+    fn dropped_threads(&self) -> Vec<DroppedThreads> {
         let idle = { self.managed.iter() }.filter(|(_, sum)| !is_active(sum, self.duration_ns));
         let idle = idle.map(|group| (group, "less than a twentieth of a CPU"));
         let unmanaged = self.unmanaged.iter().map(|group| (group, "not managed"));
@@ -171,25 +171,25 @@ impl Sums {
             .iter()
             .map(|group| (group, "ended within one interval"));
         let dropped = idle.chain(unmanaged).chain(brief);
-        let dropped = dropped.map(|((name, sum), why)| Dropped {
+        let dropped = dropped.map(|((name, sum), why)| DroppedThreads {
             name: name.clone(),
             threads: sum.ids.len(),
             cpu_s: sum.cpu_ns / 1e9,
             why,
         });
-        let mut dropped: Vec<Dropped> = dropped.collect();
+        let mut dropped: Vec<DroppedThreads> = dropped.collect();
         dropped.sort_by(|a, b| b.cpu_s.total_cmp(&a.cpu_s));
         dropped
     }
 }
 
-fn stand(
+fn stand_in(
     name: String,
-    sum: &Sum,
+    sum: &ThreadSums,
     duration_ns: f64,
     profiles: &BTreeMap<String, String>,
     candidates: &[ProgramSpec],
-) -> Stand {
+) -> StandIn {
     let (mix, memory_stall) = (sum.mix(), sum.memory_stall());
     let (program, basis, guessed) = match (profiles.get(&name), mix) {
         (Some(file), _) => (
@@ -198,7 +198,7 @@ fn stand(
             false,
         ),
         (None, Some(mix)) => {
-            let nearest = nearest(candidates, mix, memory_stall);
+            let nearest = nearest_program(candidates, mix, memory_stall);
             let basis = "guessed: nearest by recorded mix and waits for memory".to_owned();
             (nearest, basis, true)
         }
@@ -208,7 +208,7 @@ fn stand(
         }
     };
     let at_a_time = (sum.lived_ns / duration_ns).round().max(1.0);
-    Stand {
+    StandIn {
         name,
         threads: at_a_time as usize,
         cpu_s: sum.cpu_ns / 1e9,
@@ -223,7 +223,7 @@ fn stand(
 
 /// A path as a workload names it.
 fn as_item(path: &str) -> String {
-    let item = Item::File {
+    let item = WorkloadItem::File {
         path: path.to_owned(),
         threads: None,
     };
@@ -240,7 +240,7 @@ fn candidates() -> Result<Vec<ProgramSpec>> {
 
 /// The name of the program that is nearest: by mix, and by whether it misses a middling cache as
 /// often, among the others, as the threads wait for memory.
-fn nearest(candidates: &[ProgramSpec], mix: Mix, memory_stall: Option<f64>) -> String {
+fn nearest_program(candidates: &[ProgramSpec], mix: Mix, memory_stall: Option<f64>) -> String {
     let mut by_misses: Vec<&ProgramSpec> = candidates.iter().collect();
     by_misses.sort_by(|a, b| misses(a).total_cmp(&misses(b)));
     let last = by_misses.len().saturating_sub(1).max(1) as f64;
@@ -313,7 +313,7 @@ mod tests {
     fn a_program_is_nearest_to_itself_where_waits_do_not_tell_otherwise() {
         let candidates = candidates().unwrap();
         for name in ["hmmer", "mcf", "povray", "lbm"] {
-            assert_eq!(nearest(&candidates, mix_of(name), None), name);
+            assert_eq!(nearest_program(&candidates, mix_of(name), None), name);
         }
     }
 
@@ -321,7 +321,7 @@ mod tests {
     fn who_waits_for_memory_is_taken_for_one_that_misses() {
         let candidates = candidates().unwrap();
         let find = |stall| {
-            let name = nearest(&candidates, mix_of("hmmer"), Some(stall));
+            let name = nearest_program(&candidates, mix_of("hmmer"), Some(stall));
             misses(&presets::find(&name).unwrap())
         };
         assert!(find(0.95) > 5.0 * find(0.0).max(0.1));

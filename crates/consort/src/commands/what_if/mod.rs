@@ -4,18 +4,18 @@ mod guess;
 mod page;
 
 use super::compare;
-use crate::cli::{Format, SetupArgs, WhatIfArgs};
+use crate::cli::{OutputFormat, SetupArgs, WhatIfArgs};
 use crate::failure::bad_input;
-use crate::long_file::LongFile;
-use crate::output::{self, Column, number, text};
+use crate::long_file::LongTableFile;
+use crate::output::{self, OutputColumn, number, text};
 use crate::progress;
 use crate::report::ReportFile;
 use anyhow::Result;
-use consort_core::visible;
-use consort_experiment::{Comparison, compare_runs};
-use consort_experiment::{Context, Progress, Scale};
+use consort_core::escape_invisible;
+use consort_experiment::{ExperimentContext, Scale, StageProgress};
+use consort_experiment::{PolicyComparison, compare_runs};
 use consort_trace::Recording;
-use guess::{Dropped, Stand};
+use guess::{DroppedThreads, StandIn};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -34,22 +34,22 @@ struct WhatIf {
     /// The recorded command.
     command: String,
     /// Programs that stand for the recorded threads.
-    stands: Vec<Stand>,
+    stands: Vec<StandIn>,
     /// Recorded threads that are not simulated.
-    dropped: Vec<Dropped>,
+    dropped: Vec<DroppedThreads>,
     /// Share of the recorded CPU time whose programs are guesses, 0 to 1.
     guessed_share: f64,
     /// The workload that is simulated.
     workload: String,
     /// The policies side by side.
-    comparison: Comparison,
+    comparison: PolicyComparison,
 }
 
 pub(crate) fn execute(args: &WhatIfArgs) -> Result<ExitCode> {
     let page_file = args.report_html.as_deref().map(ReportFile::create);
     let page_file = page_file.transpose()?;
     let recording = Recording::open(&args.file).map_err(bad_input)?;
-    let (stands, dropped) = guess::stands(&recording, &profiles(&args.profile)?)?;
+    let (stands, dropped) = guess::find_stand_ins(&recording, &profiles(&args.profile)?)?;
     if stands.is_empty() {
         return Err(bad_input(format!(
             "recording {}: no managed thread had more than a twentieth of a CPU; record for longer, \
@@ -62,7 +62,7 @@ pub(crate) fn execute(args: &WhatIfArgs) -> Result<ExitCode> {
         .map(|s| format!("{}*{}", s.threads, s.program));
     let workload = parts.collect::<Vec<_>>().join("+");
     let what_if = WhatIf {
-        command: recording.about().command.clone(),
+        command: recording.info().command.clone(),
         guessed_share: guessed_share(&stands),
         comparison: simulate(args, &workload)?,
         stands,
@@ -97,7 +97,7 @@ fn profiles(texts: &[String]) -> Result<BTreeMap<String, String>> {
     texts.iter().map(pair).collect()
 }
 
-fn guessed_share(stands: &[Stand]) -> f64 {
+fn guessed_share(stands: &[StandIn]) -> f64 {
     let sum = |guessed: bool| -> f64 {
         let of = stands.iter().filter(|stand| stand.guessed == guessed);
         of.map(|stand| stand.cpu_s).sum()
@@ -106,7 +106,7 @@ fn guessed_share(stands: &[Stand]) -> f64 {
     guessed / (guessed + measured).max(1e-12)
 }
 
-fn simulate(args: &WhatIfArgs, workload: &str) -> Result<Comparison> {
+fn simulate(args: &WhatIfArgs, workload: &str) -> Result<PolicyComparison> {
     let setup = SetupArgs {
         machine: args.machine.clone(),
         workload: workload.to_owned(),
@@ -119,11 +119,11 @@ fn simulate(args: &WhatIfArgs, workload: &str) -> Result<Comparison> {
     };
     let experiment = compare::experiment(&setup)?;
     let contenders = compare::contenders(&args.policies, &setup.os)?;
-    let file = LongFile::begin(&setup, workload)?;
+    let file = LongTableFile::begin(&setup, workload)?;
     let baseline = contenders.iter().position(|c| c.name() == "linux");
-    let progress = progress::counted("runs");
-    let tell = |at: Progress| progress.at(at.done, at.total);
-    let context = Context::new(args.seed, Scale::Full, args.jobs.workers(), &tell);
+    let progress = progress::start_meter("runs");
+    let tell = |at: StageProgress| progress.set_done(at.done, at.total);
+    let context = ExperimentContext::new(args.seed, Scale::Full, args.jobs.workers(), &tell);
     let compared = compare_runs(
         &experiment,
         &contenders,
@@ -137,7 +137,7 @@ fn simulate(args: &WhatIfArgs, workload: &str) -> Result<Comparison> {
     Ok(compared.comparison)
 }
 
-const COLUMNS: &[Column<Stand>] = &[
+const COLUMNS: &[OutputColumn<StandIn>] = &[
     text("threads", |s| s.name.clone()),
     number("at a time", |s| s.threads.to_string()),
     number("CPU (s)", |s| format!("{:.2}", s.cpu_s)),
@@ -146,23 +146,23 @@ const COLUMNS: &[Column<Stand>] = &[
     text("basis", |s| s.basis.clone()),
 ];
 
-fn show(format: Format, what_if: &WhatIf) -> Result<ExitCode> {
+fn show(format: OutputFormat, what_if: &WhatIf) -> Result<ExitCode> {
     let mut out = output::stdout();
     let results = &what_if.comparison.results;
-    if format != Format::Table {
+    if format != OutputFormat::Table {
         output::print(&mut out, format, compare::COLUMNS, results, what_if)?;
         return Ok(ExitCode::SUCCESS);
     }
-    output::people(&mut out, &output::table(COLUMNS, &what_if.stands))?;
-    output::people(&mut out, "\n")?;
-    output::people(&mut out, &output::table(compare::COLUMNS, results))?;
-    output::people(&mut out, &format!("\n{}\n", sentences(what_if).join("\n")))?;
+    output::print_text(&mut out, &output::table(COLUMNS, &what_if.stands))?;
+    output::print_text(&mut out, "\n")?;
+    output::print_text(&mut out, &output::table(compare::COLUMNS, results))?;
+    output::print_text(&mut out, &format!("\n{}\n", sentences(what_if).join("\n")))?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Returns sentences on how the numbers were obtained, and how much of them is guessed.
 fn sentences(what_if: &WhatIf) -> Vec<String> {
-    let Comparison {
+    let PolicyComparison {
         machine,
         runs,
         baseline,
@@ -179,17 +179,17 @@ fn sentences(what_if: &WhatIf) -> Vec<String> {
         100.0 * what_if.guessed_share
     );
     let mut sentences = vec![method, guessed];
-    sentences.extend(not_simulated(&what_if.dropped));
+    sentences.extend(dropped_sentence(&what_if.dropped));
     sentences
 }
 
 /// The sentence about groups of threads that are left out; the JSON document has all of them.
-fn not_simulated(dropped: &[Dropped]) -> Option<String> {
+fn dropped_sentence(dropped: &[DroppedThreads]) -> Option<String> {
     let count: usize = dropped.iter().map(|group| group.threads).sum();
     let cpu_s: f64 = dropped.iter().map(|group| group.cpu_s).sum();
     let mut groups: Vec<String> = { dropped.iter().take(NAMED) }
         .map(|group| {
-            let (name, n, why) = (visible(&group.name), group.threads, group.why);
+            let (name, n, why) = (escape_invisible(&group.name), group.threads, group.why);
             let times = if n == 1 {
                 String::new()
             } else {
@@ -218,19 +218,23 @@ mod tests {
 
     #[test]
     fn dropped_threads_are_named_with_count_and_reason() {
-        let group = |name: &str, threads, cpu_s| Dropped {
+        let group = |name: &str, threads, cpu_s| DroppedThreads {
             name: name.to_owned(),
             threads,
             cpu_s,
             why: "not managed",
         };
-        assert_eq!(not_simulated(&[]), None);
+        assert_eq!(dropped_sentence(&[]), None);
         assert_eq!(
-            not_simulated(&[group("a\nb", 1, 0.5), group("irq", 3, 0.25)]).unwrap(),
+            dropped_sentence(&[group("a\nb", 1, 0.5), group("irq", 3, 0.25)]).unwrap(),
             "Not simulated: 4 threads with 0.75 s of CPU time in all: a\\nb (0.50 s; not managed), \
              3 x irq (0.25 s; not managed)."
         );
-        let many: Vec<Dropped> = (0..14).map(|n| group(&n.to_string(), 1, 0.0)).collect();
-        assert!(not_simulated(&many).unwrap().ends_with(", 2 groups more."));
+        let many: Vec<DroppedThreads> = (0..14).map(|n| group(&n.to_string(), 1, 0.0)).collect();
+        assert!(
+            dropped_sentence(&many)
+                .unwrap()
+                .ends_with(", 2 groups more.")
+        );
     }
 }

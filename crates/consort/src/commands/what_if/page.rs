@@ -1,21 +1,23 @@
 //! The results of `consort what-if`, as a page for a browser.
 
 use super::{COLUMNS, WhatIf, sentences};
-use crate::page::{self, Page};
+use crate::page::{self, HtmlPage};
 use anyhow::Result;
-use consort_core::stats::Interval;
-use consort_experiment::{Measure, Row};
-use consort_report::{Axis, Bar, BarSeries, Bars, Cell, Column, Figure, Plot, Table};
+use consort_core::stats::ConfidenceInterval;
+use consort_experiment::{ContenderRow, MeanEstimate};
+use consort_report::{
+    Axis, Bar, BarChart, BarSeries, Cell, Figure, Plot, ReportColumn, ReportTable,
+};
 
 /// A measure of a policy: its key, its heading, its unit and where it is.
-type Figures = (
+type PolicyMeasureColumn = (
     &'static str,
     &'static str,
     Option<&'static str>,
-    fn(&Row) -> Measure,
+    fn(&ContenderRow) -> MeanEstimate,
 );
 
-const MEASURES: [Figures; 6] = [
+const MEASURES: [PolicyMeasureColumn; 6] = [
     ("stp", "STP", None, |r| r.stp),
     ("speedup", "Speedup", None, |r| r.speedup),
     ("antt", "ANTT", None, |r| r.antt),
@@ -25,7 +27,7 @@ const MEASURES: [Figures; 6] = [
 ];
 
 pub(super) fn html(what_if: &WhatIf) -> Result<String> {
-    let page = Page {
+    let page = HtmlPage {
         title: format!("{} on {}", what_if.command, what_if.comparison.machine),
         facts: sentences(what_if),
         figures: vec![throughput(what_if)?],
@@ -42,12 +44,12 @@ pub(super) fn html(what_if: &WhatIf) -> Result<String> {
     page.html()
 }
 
-fn results(what_if: &WhatIf) -> Result<Table> {
+fn results(what_if: &WhatIf) -> Result<ReportTable> {
     let columns = MEASURES.map(|(key, title, unit, _)| match unit {
-        Some(unit) => Column::with_unit(key, title, unit),
-        None => Column::plain(key, title),
+        Some(unit) => ReportColumn::with_unit(key, title, unit),
+        None => ReportColumn::plain(key, title),
     });
-    let mut table = Table::new("policies", "Policies", columns.into())?;
+    let mut table = ReportTable::new("policies", "Policies", columns.into())?;
     let n = what_if.comparison.runs;
     for row in &what_if.comparison.results {
         let cells = MEASURES.map(|(_, _, _, of)| interval(of(row), n));
@@ -56,20 +58,20 @@ fn results(what_if: &WhatIf) -> Result<Table> {
     Ok(table)
 }
 
-fn interval(measure: Measure, n: usize) -> Cell {
-    let Measure { mean, ci95 } = measure;
-    Interval { mean, ci95, n }.into()
+fn interval(measure: MeanEstimate, n: usize) -> Cell {
+    let MeanEstimate { mean, ci95 } = measure;
+    ConfidenceInterval { mean, ci95, n }.into()
 }
 
 fn throughput(what_if: &WhatIf) -> Result<Figure> {
     let rows = &what_if.comparison.results;
-    let bar = |row: &Row| {
+    let bar = |row: &ContenderRow| {
         Some(Bar {
             value: row.stp.mean,
             ci95: row.stp.ci95,
         })
     };
-    let plot = Plot::Bars(Bars {
+    let plot = Plot::Bars(BarChart {
         category: "policy".to_owned(),
         value: Axis::linear("STP", None),
         baseline: 0.0,

@@ -1,10 +1,10 @@
 //! Programs on one memory path.
 
-use super::{Case, Rule};
+use super::{PricingCase, PricingRule};
 use crate::policies::holistic::characteristics::Characteristic;
-use crate::policies::holistic::shape::Part;
+use crate::policies::holistic::shape::MachinePart;
 
-pub(super) const RULE: Rule = Rule {
+pub(super) const RULE: PricingRule = PricingRule {
     name: "bandwidth",
     sentence: "programs of high bandwidth do not run at the same time on one memory path: beside a \
                heavier co-runner they are spread over time, beside a lighter one over space",
@@ -15,10 +15,10 @@ pub(super) const RULE: Rule = Rule {
 
 /// Cost of a path that is asked for L times what it has: 1 - 1/L of a program's cycles on it are
 /// lost.
-fn cost(case: &Case<'_>, group: usize) -> f64 {
+fn cost(case: &PricingCase<'_>, group: usize) -> f64 {
     let nodes = case.shape.nodes.iter().zip(&case.totals.paths);
-    let lost = |(node, &all): (&Part, &f64)| {
-        let share = node.of(group)?;
+    let lost = |(node, &all): (&MachinePart, &f64)| {
+        let share = node.find_share(group)?;
         let asked = if case.shape.in_turns {
             case.known[group].or_zero(Characteristic::Path) * share.threads.min(node.pus as f64)
         } else {

@@ -1,13 +1,13 @@
 //! Threads that wait for input and output.
 
-use super::{Case, Rule};
+use super::{PricingCase, PricingRule};
 use crate::policies::holistic::characteristics::Characteristic;
 
 /// Time that a thread that comes back waits for a PU that is taken, s: the least that Linux lets a
 /// thread run (3 ms on 8 PUs).
 const WAIT_S: f64 = 0.003;
 
-pub(super) const RULE: Rule = Rule {
+pub(super) const RULE: PricingRule = PricingRule {
     name: "input and output",
     sentence: "threads with frequent input and output are free to run anywhere",
     basis: "a thread that comes back to a PU that is taken waits 3 ms; pinned that is its own PU, \
@@ -16,7 +16,7 @@ pub(super) const RULE: Rule = Rule {
     cost,
 };
 
-fn cost(case: &Case<'_>, group: usize) -> f64 {
+fn cost(case: &PricingCase<'_>, group: usize) -> f64 {
     let known = &case.known[group];
     let manner = &case.shape.groups[group];
     let taken = if manner.pinned {

@@ -1,6 +1,6 @@
 //! Programs in turns on one L1.
 
-use super::{Case, Rule};
+use super::{PricingCase, PricingRule};
 use crate::policies::holistic::characteristics::Characteristic;
 
 /// Lines of an L1D: 32 KiB of 64 bytes, as most of the described machines have.
@@ -8,7 +8,7 @@ const LINES: f64 = 512.0;
 /// Cycles to fetch one of them again from the next cache: the described machines have 8 to 21.
 const REFILL_CYCLES: f64 = 14.0;
 
-pub(super) const RULE: Rule = Rule {
+pub(super) const RULE: PricingRule = PricingRule {
     name: "level 1",
     sentence: "threads that find nearly everything in the L1 do not take turns with strangers on it",
     basis: "an L1 of 512 lines is filled again at 14 cycles a line after a stranger's turn, as far \
@@ -17,7 +17,7 @@ pub(super) const RULE: Rule = Rule {
     cost,
 };
 
-fn cost(case: &Case<'_>, group: usize) -> f64 {
+fn cost(case: &PricingCase<'_>, group: usize) -> f64 {
     let known = &case.known[group];
     let manner = &case.shape.groups[group];
     let refills = known.or_zero(Characteristic::Switches) * manner.strangers;

@@ -16,11 +16,11 @@ mod synchronisation;
 pub(super) mod tests;
 mod utilisation;
 
-use super::characteristics::{Characteristic, Characteristics};
-use super::shape::{Part, Shape, Share};
+use super::characteristics::{Characteristic, ProgramCharacteristics};
+use super::shape::{MachinePart, MappingShape, ProgramShare};
 
 /// A guideline.
-pub(super) struct Rule {
+pub(super) struct PricingRule {
     /// The resource.
     pub(super) name: &'static str,
     /// The guideline as a sentence.
@@ -30,11 +30,11 @@ pub(super) struct Rule {
     /// Characteristics of a program without which the rule is blind.
     pub(super) needs: &'static [Characteristic],
     /// Cycles per s that a program, given by its group, loses.
-    pub(super) cost: fn(&Case<'_>, usize) -> f64,
+    pub(super) cost: fn(&PricingCase<'_>, usize) -> f64,
 }
 
 /// All rules.
-pub(super) const RULES: [&Rule; 9] = [
+pub(super) const RULES: [&PricingRule; 9] = [
     &data_sharing::RULE,
     &cache_demand::RULE,
     &prefetcher::RULE,
@@ -47,18 +47,18 @@ pub(super) const RULES: [&Rule; 9] = [
 ];
 
 /// A mapping to be priced, with the programs.
-pub(super) struct Case<'a> {
+pub(super) struct PricingCase<'a> {
     /// Characteristics by group.
-    known: &'a [Characteristics],
+    known: &'a [ProgramCharacteristics],
     /// The mapping in question.
-    shape: &'a Shape,
+    shape: &'a MappingShape,
     /// The mapping under which the characteristics were seen.
-    now: &'a Shape,
-    totals: Totals,
+    now: &'a MappingShape,
+    totals: PricingTotals,
 }
 
 /// Sums over all programs, taken once for all of them.
-struct Totals {
+struct PricingTotals {
     /// LLC accesses per s by LLC domain, under the mapping in question and under that of now.
     accesses: Vec<f64>,
     accesses_now: Vec<f64>,
@@ -70,19 +70,23 @@ struct Totals {
     all_taken: f64,
 }
 
-impl<'a> Case<'a> {
-    pub(super) fn new(known: &'a [Characteristics], shape: &'a Shape, now: &'a Shape) -> Self {
-        let sums = |parts: &[Part], what| -> Vec<f64> {
-            let of = |s: &Share| known[s.group].or_zero(what) * s.running;
-            let sum = |part: &Part| part.shares.iter().map(of).sum();
+impl<'a> PricingCase<'a> {
+    pub(super) fn new(
+        known: &'a [ProgramCharacteristics],
+        shape: &'a MappingShape,
+        now: &'a MappingShape,
+    ) -> Self {
+        let sums = |parts: &[MachinePart], what| -> Vec<f64> {
+            let of = |s: &ProgramShare| known[s.group].or_zero(what) * s.running;
+            let sum = |part: &MachinePart| part.shares.iter().map(of).sum();
             parts.iter().map(sum).collect()
         };
-        let totals = Totals {
+        let totals = PricingTotals {
             accesses: sums(&shape.domains, Characteristic::LlcAccesses),
             accesses_now: sums(&now.domains, Characteristic::LlcAccesses),
             paths: sums(&shape.nodes, Characteristic::Path),
             waiting: shape.groups.iter().map(|m| m.threads - m.running).sum(),
-            all_taken: all_taken(shape),
+            all_taken: all_taken_probability(shape),
         };
         Self {
             known,
@@ -93,21 +97,21 @@ impl<'a> Case<'a> {
     }
 }
 
-fn all_taken(shape: &Shape) -> f64 {
+fn all_taken_probability(shape: &MappingShape) -> f64 {
     let running: f64 = shape.groups.iter().map(|m| m.running).sum();
     let pus = shape.pus.max(1);
     let each = (running / pus as f64).min(1.0);
     (0..pus).map(|_| each).product()
 }
 
-impl Rule {
+impl PricingRule {
     /// Returns true where the rule can be priced for a program.
-    pub(super) fn can_price(&self, known: &Characteristics) -> bool {
+    pub(super) fn can_price(&self, known: &ProgramCharacteristics) -> bool {
         self.needs.iter().all(|&what| known.get(what).is_some())
     }
 
     /// Cycles per s that all programs lose, as far as they can be priced; none where none can.
-    pub(super) fn price(&self, case: &Case<'_>) -> Option<f64> {
+    pub(super) fn price(&self, case: &PricingCase<'_>) -> Option<f64> {
         let groups = (0..case.known.len()).filter(|&g| self.can_price(&case.known[g]));
         let prices = groups.map(|group| (self.cost)(case, group).max(0.0));
         prices.reduce(|a, b| a + b)
@@ -116,13 +120,13 @@ impl Rule {
 
 /// Cost of a mapping, by rule.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Bill {
+pub(super) struct MappingCost {
     /// Cycles per s, in the order of [`RULES`]; none where a rule is blind.
     pub(super) prices: [Option<f64>; RULES.len()],
 }
 
-impl Bill {
-    pub(super) fn of(case: &Case<'_>) -> Self {
+impl MappingCost {
+    pub(super) fn from_case(case: &PricingCase<'_>) -> Self {
         Self {
             prices: RULES.map(|rule| rule.price(case)),
         }
@@ -134,7 +138,7 @@ impl Bill {
     }
 
     /// The rules that are priced, with their prices.
-    pub(super) fn items(&self) -> impl Iterator<Item = (&'static Rule, f64)> + '_ {
+    pub(super) fn items(&self) -> impl Iterator<Item = (&'static PricingRule, f64)> + '_ {
         let pairs = RULES.into_iter().zip(&self.prices);
         pairs.filter_map(|(rule, price)| Some((rule, (*price)?)))
     }
@@ -142,10 +146,10 @@ impl Bill {
 
 /// Rules that tell the cost of holding a program to its PUs rather than leaving it free, cycles per
 /// s.
-const OF_HOLDING: [&Rule; 2] = [&synchronisation::RULE, &input_output::RULE];
+const OF_HOLDING: [&PricingRule; 2] = [&synchronisation::RULE, &input_output::RULE];
 
 /// Cycles per s that a program loses by the mapping's hold on it, be it pinned or free.
-pub(super) fn holding(case: &Case<'_>, group: usize) -> f64 {
+pub(super) fn pinning_cost(case: &PricingCase<'_>, group: usize) -> f64 {
     let rules = OF_HOLDING.iter();
     let rules = rules.filter(|rule| rule.can_price(&case.known[group]));
     rules.map(|rule| (rule.cost)(case, group)).sum()
@@ -153,14 +157,14 @@ pub(super) fn holding(case: &Case<'_>, group: usize) -> f64 {
 
 /// Returns true where the resources that programs on different cores share can be priced for all of
 /// them, so that the sum of prices is a prediction.
-pub(super) fn can_predict(known: &[Characteristics]) -> bool {
+pub(super) fn can_predict(known: &[ProgramCharacteristics]) -> bool {
     let shared = [&bandwidth::RULE, &cache_demand::RULE, &data_sharing::RULE];
-    let priced = |rule: &&Rule| known.iter().all(|k| rule.can_price(k));
+    let priced = |rule: &&PricingRule| known.iter().all(|k| rule.can_price(k));
     shared.iter().any(priced)
 }
 
 /// Names of the rules that cannot be priced for any program.
-pub(super) fn blind(known: &[Characteristics]) -> Vec<&'static str> {
+pub(super) fn unpriced_rules(known: &[ProgramCharacteristics]) -> Vec<&'static str> {
     let rules = RULES.into_iter();
     let blind = rules.filter(|rule| !known.iter().any(|k| rule.can_price(k)));
     blind.map(|rule| rule.name).collect()

@@ -1,9 +1,9 @@
 //! Siblings and their prefetcher.
 
-use super::{Case, Rule};
+use super::{PricingCase, PricingRule};
 use crate::policies::holistic::characteristics::Characteristic;
 
-pub(super) const RULE: Rule = Rule {
+pub(super) const RULE: PricingRule = PricingRule {
     name: "prefetcher",
     sentence: "with high sharing, or low sharing and high excess, siblings share a prefetcher; with \
                both low whatever reduces misses is right",
@@ -14,10 +14,11 @@ pub(super) const RULE: Rule = Rule {
 };
 
 /// Prefetchers go with domains. Of shared data each domain's prefetcher fetches its own copy.
-fn cost(case: &Case<'_>, group: usize) -> f64 {
+fn cost(case: &PricingCase<'_>, group: usize) -> f64 {
     let known = &case.known[group];
     let excess = known.or_zero(Characteristic::Excess);
     let again = known.or_zero(Characteristic::Sharing);
-    let added = known.or_zero(Characteristic::Path) * excess.max(again) * case.shape.apart(group);
+    let added =
+        known.or_zero(Characteristic::Path) * excess.max(again) * case.shape.separated_share(group);
     case.shape.groups[group].running * added * known.hz()
 }

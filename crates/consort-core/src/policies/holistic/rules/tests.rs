@@ -1,14 +1,14 @@
 //! Each guideline on a machine on which it decides.
 
-use super::super::candidate::{Candidate, ISO, Inside, SPR};
+use super::super::candidate::{ISO, MappingCandidate, NodeDivision, SPR};
 use super::super::characteristics::{
     Characteristic::{self, *},
-    Characteristics,
+    ProgramCharacteristics,
 };
-use super::super::deal::Way;
-use super::super::hold::{Hold, holds};
-use super::super::levels::{How, Level, Scene};
-use super::super::shape::Shape;
+use super::super::division::ProgramDivision;
+use super::super::levels::{ChoiceBasis, ChoiceLevel, MappingContext};
+use super::super::pinning_scope::{PinningScope, choose_pinning};
+use super::super::shape::MappingShape;
 use super::*;
 use crate::ids::PuId;
 use crate::topology::{CoreType, PuFacts, Topology};
@@ -27,8 +27,8 @@ pub(in crate::policies::holistic) fn machine(nodes: u32, llcs_per_node: u32) -> 
     Topology::new(facts.collect(), vec![CoreType::uniform()]).unwrap()
 }
 
-fn known(values: &[(Characteristic, f64)]) -> Characteristics {
-    let mut known = Characteristics::default();
+fn known(values: &[(Characteristic, f64)]) -> ProgramCharacteristics {
+    let mut known = ProgramCharacteristics::default();
     for &(what, value) in values {
         known.set(what, Some(value));
     }
@@ -36,30 +36,34 @@ fn known(values: &[(Characteristic, f64)]) -> Characteristics {
 }
 
 /// The choices for programs of so many threads.
-fn levels(topology: &Topology, counts: &[usize], known: &[Characteristics]) -> Vec<Level> {
-    let now = Shape::expected(topology, counts);
-    let scene = Scene {
+fn levels(
+    topology: &Topology,
+    counts: &[usize],
+    known: &[ProgramCharacteristics],
+) -> Vec<ChoiceLevel> {
+    let now = MappingShape::from_even_spread(topology, counts);
+    let scene = MappingContext {
         topology,
         counts,
         known,
         now: &now,
     };
-    scene.levels()
+    scene.choose_levels()
 }
 
-fn last(levels: &[Level]) -> &Level {
+fn last(levels: &[ChoiceLevel]) -> &ChoiceLevel {
     levels.last().unwrap()
 }
 
-fn inside(level: &Level) -> Inside {
+fn inside(level: &ChoiceLevel) -> NodeDivision {
     match level.best().candidate {
-        Candidate::Placed { inside, .. } => inside,
-        Candidate::Os => panic!("levels place"),
+        MappingCandidate::Placed { inside, .. } => inside,
+        MappingCandidate::Os => panic!("levels place"),
     }
 }
 
 /// The only rules whose prices differ at a level.
-fn deciding(level: &Level) -> Vec<&'static str> {
+fn deciding(level: &ChoiceLevel) -> Vec<&'static str> {
     let prices = |at: usize| level.weighed.iter().map(move |w| w.bill.prices[at]);
     let differs = |at: &usize| prices(*at).any(|p| p != prices(*at).next().unwrap());
     let rules = (0..RULES.len()).filter(differs);
@@ -68,7 +72,7 @@ fn deciding(level: &Level) -> Vec<&'static str> {
 
 /// Choice at the LLC level for two programs of four threads on two LLC domains of two cores, and
 /// the rules that decided it.
-fn two_domains(both: &[(Characteristic, f64)]) -> (Inside, Vec<&'static str>) {
+fn two_domains(both: &[(Characteristic, f64)]) -> (NodeDivision, Vec<&'static str>) {
     let known = [known(both), known(both)];
     let levels = levels(&machine(1, 2), &[4, 4], &known);
     (inside(&levels[0]), deciding(&levels[0]))
@@ -151,7 +155,7 @@ fn with_low_sharing_and_low_excess_whatever_reduces_misses_is_right() {
 }
 
 /// Two programs of four threads that take turns on four cores with one memory path.
-fn one_path(shares: [f64; 2]) -> (Inside, Vec<&'static str>) {
+fn one_path(shares: [f64; 2]) -> (NodeDivision, Vec<&'static str>) {
     let topology = Topology::uniform(4, 1).unwrap();
     let known = shares.map(|share| known(&[(Path, share)]));
     let levels = levels(&topology, &[4, 4], &known);
@@ -178,8 +182,8 @@ fn heavy_programs_are_spread_over_memory_paths() {
     let levels = levels(&machine(2, 1), &[2, 2], &known);
     let node = &levels[0];
     assert_eq!(node.name, "node");
-    let spread = Candidate::Placed {
-        nodes: Way::Spread,
+    let spread = MappingCandidate::Placed {
+        nodes: ProgramDivision::Spread,
         inside: ISO,
     };
     assert_eq!(node.best().candidate, spread);
@@ -208,26 +212,26 @@ fn threads_that_find_all_in_the_l1_do_not_take_turns_with_strangers() {
 }
 
 /// Holds on two programs of four threads in domains of their own.
-fn held(first: &[(Characteristic, f64)]) -> Vec<Hold> {
+fn held(first: &[(Characteristic, f64)]) -> Vec<PinningScope> {
     let topology = machine(1, 2);
     let known = [known(first), known(&[])];
-    let candidate = Candidate::Placed {
-        nodes: Way::Together,
+    let candidate = MappingCandidate::Placed {
+        nodes: ProgramDivision::Together,
         inside: ISO,
     };
     let places = candidate.places(&topology, &[4, 4], &known);
     let shape = candidate.shape(&topology, &[4, 4], places.as_deref());
-    holds(candidate, &known, &shape)
+    choose_pinning(candidate, &known, &shape)
 }
 
 #[test]
 fn siblings_that_synchronise_often_are_pinned() {
     assert_eq!(
         held(&[(Syncs, 1000.0), (Lag, 0.3)]),
-        [Hold::Pu, Hold::Domain]
+        [PinningScope::Pu, PinningScope::Domain]
     );
     // Not when they never wait for each other.
-    assert_eq!(held(&[(Syncs, 0.0), (Lag, 0.3)])[0], Hold::Domain);
+    assert_eq!(held(&[(Syncs, 0.0), (Lag, 0.3)])[0], PinningScope::Domain);
 }
 
 #[test]
@@ -248,8 +252,8 @@ fn siblings_that_synchronise_often_do_not_take_turns_with_strangers() {
 fn threads_with_frequent_input_and_output_are_free_to_run_anywhere() {
     let topology = machine(1, 2);
     let known = [known(&[(Inputs, 500.0)]), known(&[])];
-    let candidate = Candidate::Placed {
-        nodes: Way::Together,
+    let candidate = MappingCandidate::Placed {
+        nodes: ProgramDivision::Together,
         inside: ISO,
     };
     // Three threads on two cores and one on the other two: those that share wait for each other
@@ -259,9 +263,12 @@ fn threads_with_frequent_input_and_output_are_free_to_run_anywhere() {
     let mut shape = candidate.shape(&topology, &counts, places.as_deref());
     shape.groups[0].others = 1.0;
     shape.groups[0].running = 2.0;
-    assert_eq!(holds(candidate, &known, &shape)[0], Hold::Free);
+    assert_eq!(
+        choose_pinning(candidate, &known, &shape)[0],
+        PinningScope::Free
+    );
     // Where all PUs are taken anyway, nothing is gained by being free.
-    assert_eq!(held(&[(Inputs, 500.0)])[0], Hold::Domain);
+    assert_eq!(held(&[(Inputs, 500.0)])[0], PinningScope::Domain);
 }
 
 #[test]
@@ -269,8 +276,8 @@ fn no_core_is_without_work_while_threads_wait() {
     let topology = machine(1, 2);
     let known = [known(&[]), known(&[])];
     let case_of = |places: &[Vec<PuId>]| {
-        let shape = Shape::of(&topology, places, false);
-        let case = Case::new(&known, &shape, &shape);
+        let shape = MappingShape::from_places(&topology, places, false);
+        let case = PricingCase::new(&known, &shape, &shape);
         utilisation::RULE.price(&case).unwrap()
     };
     let doubled = case_of(&[vec![PuId(0), PuId(0)], vec![PuId(1)]]);
@@ -284,7 +291,7 @@ fn without_a_prediction_extreme_bandwidth_puts_the_memory_path_first() {
     let topology = Topology::uniform(4, 1).unwrap();
     let known = [known(&[(Waits, 0.6), (BranchCycles, 0.2)]), known(&[])];
     let levels = levels(&topology, &[4, 4], &known);
-    assert_eq!(last(&levels).how, How::Priority("memory path"));
+    assert_eq!(last(&levels).how, ChoiceBasis::Priority("memory path"));
     assert_eq!(inside(last(&levels)), SPR);
 }
 
@@ -293,7 +300,7 @@ fn without_a_prediction_programs_that_mispredict_keep_their_predictor() {
     let topology = Topology::uniform(4, 1).unwrap();
     let known = [known(&[(BranchCycles, 0.2)]), known(&[])];
     let levels = levels(&topology, &[4, 4], &known);
-    assert_eq!(last(&levels).how, How::Priority("predictor"));
+    assert_eq!(last(&levels).how, ChoiceBasis::Priority("predictor"));
     assert_eq!(inside(last(&levels)), ISO);
 }
 
@@ -302,7 +309,7 @@ fn without_a_prediction_programs_that_hit_the_l1_keep_it() {
     let topology = Topology::uniform(4, 1).unwrap();
     let known = [known(&[(NearHits, 0.995)]), known(&[])];
     let levels = levels(&topology, &[4, 4], &known);
-    assert_eq!(last(&levels).how, How::Priority("level 1"));
+    assert_eq!(last(&levels).how, ChoiceBasis::Priority("level 1"));
     assert_eq!(inside(last(&levels)), ISO);
 }
 
@@ -311,7 +318,7 @@ fn where_a_prediction_exists_no_priority_is_asked() {
     let topology = Topology::uniform(4, 1).unwrap();
     let known = [0.3, 0.05].map(|share| known(&[(Path, share), (Waits, 0.9)]));
     let levels = levels(&topology, &[4, 4], &known);
-    assert_eq!(last(&levels).how, How::Predicted);
+    assert_eq!(last(&levels).how, ChoiceBasis::Predicted);
     assert_eq!(inside(last(&levels)), ISO);
 }
 
@@ -320,8 +327,12 @@ fn what_nothing_tells_is_blind_and_costs_nothing() {
     let unknown = [known(&[]), known(&[])];
     let topology = machine(1, 2);
     let levels = levels(&topology, &[4, 4], &unknown);
-    assert!(levels.iter().all(|level| level.how == How::Undecided));
-    let rules = blind(&unknown);
+    assert!(
+        levels
+            .iter()
+            .all(|level| level.how == ChoiceBasis::Undecided)
+    );
+    let rules = unpriced_rules(&unknown);
     assert_eq!(rules.len(), RULES.len() - 1);
     assert!(!rules.contains(&"utilisation"));
 }

@@ -1,8 +1,8 @@
 //! Cores without work while threads wait.
 
-use super::{Case, Rule};
+use super::{PricingCase, PricingRule};
 
-pub(super) const RULE: Rule = Rule {
+pub(super) const RULE: PricingRule = PricingRule {
     name: "utilisation",
     sentence: "no core is without work while a thread waits for another",
     basis: "the cycles of PUs without a thread, as far as others have several",
@@ -11,7 +11,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 /// Cost of idle PUs; a program's part of it is that of its waiting threads among all.
-fn cost(case: &Case<'_>, group: usize) -> f64 {
+fn cost(case: &PricingCase<'_>, group: usize) -> f64 {
     let all = case.totals.waiting;
     if all <= 0.0 {
         return 0.0;

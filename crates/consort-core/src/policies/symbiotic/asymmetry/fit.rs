@@ -19,7 +19,7 @@ const RIDGE: f64 = 0.1;
 
 /// One thread alone on one core.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Measured {
+pub(crate) struct AloneIpcSample {
     /// The thread, by any number of its own.
     pub(crate) thread: usize,
     /// The core.
@@ -33,23 +33,23 @@ pub(crate) struct Measured {
 }
 
 /// The disadvantages of `cores` cores; measurements on others do not count.
-pub(crate) fn disadvantages(measured: &[Measured], cores: usize) -> Vec<f64> {
-    let mut equations = Equations::new(cores);
-    let mut sorted: Vec<&Measured> = measured.iter().filter(|m| m.core < cores).collect();
+pub(crate) fn disadvantages(measured: &[AloneIpcSample], cores: usize) -> Vec<f64> {
+    let mut equations = DisadvantageEquations::new(cores);
+    let mut sorted: Vec<&AloneIpcSample> = measured.iter().filter(|m| m.core < cores).collect();
     sorted.sort_by_key(|m| m.thread);
     for of_one in sorted.chunk_by(|a, b| a.thread == b.thread) {
-        equations.add(of_one);
+        equations.add_thread(of_one);
     }
     equations.solve()
 }
 
 /// `(A + ridge)·d = b`.
-struct Equations {
+struct DisadvantageEquations {
     /// Row by row, with `b` as the last column.
     rows: Vec<Vec<f64>>,
 }
 
-impl Equations {
+impl DisadvantageEquations {
     fn new(cores: usize) -> Self {
         let row = |core| {
             let mut row = vec![0.0; cores + 1];
@@ -62,13 +62,13 @@ impl Equations {
     }
 
     /// Adds the measurements of one thread.
-    fn add(&mut self, of_one: &[&Measured]) {
+    fn add_thread(&mut self, of_one: &[&AloneIpcSample]) {
         let cores = self.rows.len();
         let weight: f64 = of_one.iter().map(|m| m.weight).sum();
         if weight <= 0.0 {
             return;
         }
-        let mean = |of: fn(&Measured) -> f64| {
+        let mean = |of: fn(&AloneIpcSample) -> f64| {
             let sum: f64 = of_one.iter().map(|m| m.weight * of(m)).sum();
             sum / weight
         };
@@ -80,11 +80,11 @@ impl Equations {
         for m in of_one {
             let here = |core: usize| f64::from(u8::from(core == m.core));
             let share = (0..cores).map(|core| memory * (here(core) - visits[core]));
-            self.add_one(&share.collect::<Vec<_>>(), m.ln_ipc - ln, m.weight);
+            self.add_equation(&share.collect::<Vec<_>>(), m.ln_ipc - ln, m.weight);
         }
     }
 
-    fn add_one(&mut self, share: &[f64], ln: f64, weight: f64) {
+    fn add_equation(&mut self, share: &[f64], ln: f64, weight: f64) {
         for (row, own) in self.rows.iter_mut().zip(share) {
             let targets = share.iter().copied().chain([-ln]);
             for (entry, other) in row.iter_mut().zip(targets) {
@@ -120,10 +120,10 @@ mod tests {
     const THREADS: usize = 8;
 
     /// Measurements as (thread, core, noise), each thread with its own speed and memory share.
-    fn measured(visits: &[(usize, usize, f64)], planted: &[f64]) -> Vec<Measured> {
+    fn measured(visits: &[(usize, usize, f64)], planted: &[f64]) -> Vec<AloneIpcSample> {
         let one = |&(thread, core, noise): &(usize, usize, f64)| {
             let memory = 0.2 + 0.1 * thread as f64;
-            Measured {
+            AloneIpcSample {
                 thread,
                 core,
                 ln_ipc: 0.3 * thread as f64 - 1.0 - memory * planted[core] + noise,
@@ -184,8 +184,8 @@ mod tests {
             names in Just((0..CORES).collect::<Vec<usize>>()).prop_shuffle(),
         ) {
             let before = measured(&visits, &planted);
-            let rename = |m: &Measured| Measured { core: names[m.core], ..*m };
-            let after: Vec<Measured> = before.iter().map(rename).collect();
+            let rename = |m: &AloneIpcSample| AloneIpcSample { core: names[m.core], ..*m };
+            let after: Vec<AloneIpcSample> = before.iter().map(rename).collect();
             let (before, after) = (disadvantages(&before, CORES), disadvantages(&after, CORES));
             for (core, d) in before.iter().enumerate() {
                 prop_assert!((after[names[core]] - d).abs() < 1e-9);

@@ -6,7 +6,7 @@
 
 use crate::ids::ThreadId;
 use crate::sample::ThreadObservation;
-use crate::signal::{Offers, Signal};
+use crate::signal::{Signal, SignalOffers};
 use std::collections::BTreeMap;
 
 /// Names of components that carry data stalls, the purest first: of stacks estimated from samples,
@@ -28,12 +28,12 @@ const NEWEST: f64 = 0.5;
 pub(super) struct MemoryShares {
     /// The component of the stack; none where the signal is offered.
     component: Option<&'static str>,
-    of: BTreeMap<ThreadId, Share>,
+    of: BTreeMap<ThreadId, MemoryShare>,
 }
 
 /// A thread's share.
 #[derive(Clone, Copy, Debug)]
-struct Share {
+struct MemoryShare {
     value: f64,
     /// True where it was counted in all of a quantum in which the thread was alone.
     is_whole: bool,
@@ -44,7 +44,7 @@ impl MemoryShares {
     ///
     /// # Errors
     /// Nowhere.
-    pub(super) fn from_offers(offers: &Offers) -> Result<Self, String> {
+    pub(super) fn from_offers(offers: &SignalOffers) -> Result<Self, String> {
         if offers.tier_of(Signal::MemoryStall).is_some() {
             return Ok(Self::default());
         }
@@ -67,12 +67,12 @@ impl MemoryShares {
     /// Takes the share of a thread alone. A value that was counted in another quantum as well, in
     /// which the thread had company, does only where there is none better.
     pub(super) fn update(&mut self, thread: &ThreadObservation) {
-        let Some(new) = self.now(thread) else {
+        let Some(new) = self.measured_share(thread) else {
             return;
         };
         let old = self.of.get(&thread.id).copied();
         let share = match old {
-            Some(old) if old.is_whole && new.is_whole => Share {
+            Some(old) if old.is_whole && new.is_whole => MemoryShare {
                 value: old.value + NEWEST * (new.value - old.value),
                 is_whole: true,
             },
@@ -82,16 +82,16 @@ impl MemoryShares {
         self.of.insert(thread.id, share);
     }
 
-    fn now(&self, thread: &ThreadObservation) -> Option<Share> {
+    fn measured_share(&self, thread: &ThreadObservation) -> Option<MemoryShare> {
         let share = match self.component {
-            Some(component) => Share {
+            Some(component) => MemoryShare {
                 value: thread.sample.stack.as_ref()?.0.share(component)?,
                 is_whole: true,
             },
             None => {
                 let reading = thread.sample.reading(Signal::MemoryStall)?;
-                Share {
-                    value: reading.scaled()?,
+                MemoryShare {
+                    value: reading.scaled_value()?,
                     is_whole: !reading.is_multiplexed(),
                 }
             }
@@ -100,7 +100,7 @@ impl MemoryShares {
     }
 
     /// The share of a thread, 0 to 1; 0 where nothing is known.
-    pub(super) fn of(&self, thread: ThreadId) -> f64 {
+    pub(super) fn share(&self, thread: ThreadId) -> f64 {
         let share = self.of.get(&thread);
         share.map_or(0.0, |share| share.value.clamp(0.0, 1.0))
     }
@@ -140,13 +140,13 @@ mod tests {
 
     #[test]
     fn the_signal_comes_first_and_what_was_counted_alone_in_full() {
-        let offers: Offers = [(Signal::MemoryStall, Tier::Counters)]
+        let offers: SignalOffers = [(Signal::MemoryStall, Tier::Counters)]
             .into_iter()
             .collect();
         let mut shares = MemoryShares::from_offers(&offers).unwrap();
         let mut after = |thread: &ThreadObservation| {
             shares.update(thread);
-            shares.of(thread_id(1))
+            shares.share(thread_id(1))
         };
         assert_eq!(after(&thread(|_| ())), 0.0);
         assert_eq!(after(&stalled(0.25, INTERVAL_NS / 2)), 0.25);
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn else_a_component_of_the_stack_tells_and_else_nothing() {
-        let mut offers = Offers::default();
+        let mut offers = SignalOffers::default();
         offers.set_stack(vec!["base".into(), "back-end".into(), "memory".into()]);
         let mut shares = MemoryShares::from_offers(&offers).unwrap();
         let amounts = [("base", 0.5), ("back-end", 0.2), ("memory", 0.3)];
@@ -165,7 +165,7 @@ mod tests {
         shares.update(&thread(|sample| {
             sample.stack = Some((stack.clone(), Tier::Counters));
         }));
-        assert_eq!(shares.of(thread_id(1)), 0.3);
+        assert_eq!(shares.share(thread_id(1)), 0.3);
         offers.set_stack(vec!["base".into(), "empty".into()]);
         let why = MemoryShares::from_offers(&offers).unwrap_err();
         assert!(why.contains("[base, empty]"), "{why}");

@@ -2,7 +2,7 @@
 //! memory.
 //!
 //! The paper saw memory-bound programs run faster on the first half of the cores of its POWER8 and
-//! put them there (Feliu et al., HPCA 2016): [`Halves`]. The rest learns which cores are faster,
+//! put them there (Feliu et al., HPCA 2016): [`CoreHalves`]. The rest learns which cores are faster,
 //! which is beyond the paper. Every measurement alone is on a core drawn at random, so that threads
 //! come onto several; `fit` tells the cores' part from the threads'; groups then go to the cores
 //! where they lose least.
@@ -11,23 +11,23 @@
 //! node, what is near for one is far for the other, and the mean over both is about nothing; `numa`
 //! is for that case.
 
+mod core_halves;
 mod fit;
-mod halves;
 mod memory;
 mod seating;
 #[cfg(test)]
 mod tests;
 
-use self::fit::{Measured, disadvantages};
-pub(super) use self::halves::Halves;
+pub(super) use self::core_halves::CoreHalves;
+use self::fit::{AloneIpcSample, disadvantages};
 use self::memory::MemoryShares;
 pub use self::seating::CORE_DISADVANTAGE;
-pub(super) use self::seating::{random_cores, seat};
+pub(super) use self::seating::{place_groups, random_cores};
 use super::COUNTED;
-use super::actual::{core_of, ipc};
+use super::measured_performance::{core_of, ipc};
 use crate::ids::ThreadId;
-use crate::policies::grouping::Crew;
-use crate::signal::Offers;
+use crate::policies::grouping::GroupedThreads;
+use crate::signal::SignalOffers;
 use crate::topology::Topology;
 use std::collections::BTreeMap;
 
@@ -44,30 +44,30 @@ const ROUNDS: u64 = 40;
 
 /// Knowledge of the cores that was learnt so far.
 #[derive(Debug)]
-pub(super) struct Asymmetry {
+pub(super) struct CoreDisadvantages {
     shares: MemoryShares,
     round: u64,
-    seen: Vec<Seen>,
-    /// Disadvantage by core, as [`Asymmetry::disadvantage`] tells it.
+    seen: Vec<CoreVisit>,
+    /// Disadvantage by core, as [`CoreDisadvantages::disadvantage`] tells it.
     disadvantages: Vec<f64>,
 }
 
 /// A thread alone on a core.
 #[derive(Clone, Copy, Debug)]
-struct Seen {
+struct CoreVisit {
     round: u64,
     thread: ThreadId,
     core: usize,
     ln_ipc: f64,
 }
 
-impl Asymmetry {
+impl CoreDisadvantages {
     /// Finds out how a machine tells of speed and of waiting for memory.
     ///
     /// # Errors
     /// It does not; the text says what would be right.
-    pub(super) fn of(offers: &Offers) -> Result<Self, String> {
-        if !offers.missing(&COUNTED).is_empty() {
+    pub(super) fn from_offers(offers: &SignalOffers) -> Result<Self, String> {
+        if !offers.missing_signals(&COUNTED).is_empty() {
             return Err(
                 "needs cycles and instructions for core-asymmetry=true, and they are not counted here"
                     .to_owned(),
@@ -82,7 +82,7 @@ impl Asymmetry {
     }
 
     /// Takes the performance of every thread alone in the quantum that has just ended.
-    pub(super) fn note_alone(&mut self, topology: &Topology, crew: &Crew<'_>) {
+    pub(super) fn record_alone(&mut self, topology: &Topology, crew: &GroupedThreads<'_>) {
         let cores = topology.cores().len();
         if self.disadvantages.len() != cores {
             // Cores came or went, and with them the numbers of the others.
@@ -92,7 +92,7 @@ impl Asymmetry {
         for thread in &crew.members {
             self.shares.update(thread);
             if let Some((core, ipc)) = core_of(topology, thread).zip(ipc(&thread.sample)) {
-                self.seen.push(Seen {
+                self.seen.push(CoreVisit {
                     round: self.round,
                     thread: thread.id,
                     core,
@@ -100,10 +100,10 @@ impl Asymmetry {
                 });
             }
         }
-        self.fit();
+        self.fit_disadvantages();
     }
 
-    fn fit(&mut self) {
+    fn fit_disadvantages(&mut self) {
         let round = self.round;
         self.seen.retain(|seen| round - seen.round < ROUNDS);
         let mut numbers: BTreeMap<ThreadId, usize> = BTreeMap::new();
@@ -112,14 +112,14 @@ impl Asymmetry {
             numbers.entry(seen.thread).or_insert(next);
         }
         self.shares.retain(|thread| numbers.contains_key(&thread));
-        let measured = self.seen.iter().map(|seen| Measured {
+        let measured = self.seen.iter().map(|seen| AloneIpcSample {
             thread: numbers[&seen.thread],
             core: seen.core,
             ln_ipc: seen.ln_ipc,
-            memory: self.shares.of(seen.thread),
+            memory: self.shares.share(seen.thread),
             weight: libm::pow(KEPT, (round - seen.round) as f64),
         });
-        let measured: Vec<Measured> = measured.collect();
+        let measured: Vec<AloneIpcSample> = measured.collect();
         self.disadvantages = disadvantages(&measured, self.disadvantages.len());
     }
 
@@ -132,11 +132,11 @@ impl Asymmetry {
     /// Slowdown of a thread alone on `core` relative to `other`, by the model.
     pub(super) fn slowdown(&self, thread: ThreadId, core: usize, other: usize) -> f64 {
         let farther = self.disadvantage(core) - self.disadvantage(other);
-        libm::exp(self.shares.of(thread) * farther)
+        libm::exp(self.shares.share(thread) * farther)
     }
 
     /// The core that is best for memory.
-    fn best(&self) -> usize {
+    fn best_core(&self) -> usize {
         let by = |&a: &usize, &b: &usize| self.disadvantage(a).total_cmp(&self.disadvantage(b));
         (0..self.disadvantages.len()).min_by(by).unwrap_or(0)
     }

@@ -1,10 +1,10 @@
 //! Seating of groups: on the cores where they lose least, and on others to learn.
 
-use super::super::objective::Objective;
+use super::super::objective::SlowdownObjective;
 use super::super::partners::Partners;
-use super::Asymmetry;
+use super::CoreDisadvantages;
 use crate::plan::{Decision, Fact};
-use crate::policies::grouping::{Crew, Prices, priced_cores, seat_on};
+use crate::policies::grouping::{CorePrices, GroupedThreads, place_groups_on, priced_cores};
 use crate::policy::PolicyRng;
 use crate::topology::Topology;
 use rand::RngExt;
@@ -20,7 +20,7 @@ const MOVE: f64 = 0.02;
 /// random prices.
 pub(in super::super) fn random_cores(
     topology: &Topology,
-    crew: &Crew<'_>,
+    crew: &GroupedThreads<'_>,
     groups: &[Vec<usize>],
     rng: &mut PolicyRng,
 ) -> Vec<Option<usize>> {
@@ -28,7 +28,7 @@ pub(in super::super) fn random_cores(
     let drawn: Vec<u32> = (0..groups.len() * cores)
         .map(|_| rng.random::<u32>())
         .collect();
-    let prices = Prices {
+    let prices = CorePrices {
         move_cost: 0,
         of: &|group, core| drawn[group * cores + core],
     };
@@ -36,15 +36,15 @@ pub(in super::super) fn random_cores(
 }
 
 /// Places the groups where the slowdowns that cores and moves add are least.
-pub(in super::super) fn seat(
+pub(in super::super) fn place_groups(
     topology: &Topology,
-    crew: &Crew<'_>,
-    (partners, objective): (&Partners, Objective),
-    asymmetry: &Asymmetry,
+    crew: &GroupedThreads<'_>,
+    (partners, objective): (&Partners, SlowdownObjective),
+    asymmetry: &CoreDisadvantages,
     decision: &mut Decision,
 ) {
     let groups = partners.groups();
-    let best = asymmetry.best();
+    let best = asymmetry.best_core();
     let extra = |member: usize, core: usize| {
         let thread = crew.members[member].id;
         let slowdown = partners.slowdown(thread);
@@ -58,12 +58,12 @@ pub(in super::super) fn seat(
             .sum();
         (extra.max(0.0) * PARTS) as u32
     };
-    let prices = Prices {
+    let prices = CorePrices {
         move_cost: (MOVE * PARTS) as u32,
         of: &price,
     };
     let cores = priced_cores(topology, crew, groups, prices);
-    seat_on(
+    place_groups_on(
         topology,
         crew,
         groups,
@@ -81,7 +81,12 @@ pub(in super::super) fn seat(
 /// takes there to that on the mean core.
 pub const CORE_DISADVANTAGE: &str = "disadvantage of the core";
 
-fn facts(asymmetry: &Asymmetry, crew: &Crew<'_>, member: usize, core: usize) -> [Fact; 2] {
+fn facts(
+    asymmetry: &CoreDisadvantages,
+    crew: &GroupedThreads<'_>,
+    member: usize,
+    core: usize,
+) -> [Fact; 2] {
     let fact = |name: &'static str, value, unit: &'static str| Fact {
         name: name.into(),
         value,
@@ -91,7 +96,7 @@ fn facts(asymmetry: &Asymmetry, crew: &Crew<'_>, member: usize, core: usize) -> 
     [
         fact(
             "waiting for memory alone",
-            asymmetry.shares.of(thread),
+            asymmetry.shares.share(thread),
             "of cycles",
         ),
         fact(

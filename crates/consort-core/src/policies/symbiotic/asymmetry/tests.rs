@@ -1,7 +1,7 @@
 use super::super::tests::{World, offers, policy, spec};
 use crate::plan::{Decision, Fact};
 use crate::policies;
-use crate::signal::{Offers, Signal, Tier};
+use crate::signal::{Signal, SignalOffers, Tier};
 use crate::testing::thread_id;
 use crate::topology::Topology;
 
@@ -94,7 +94,7 @@ fn measurements_come_soon_at_first_and_then_once_a_period() {
     assert_eq!(alone.count(), 6);
 }
 
-fn refusal(options: &str, offers: &Offers) -> String {
+fn refusal(options: &str, offers: &SignalOffers) -> String {
     let topology = Topology::uniform(2, 2).unwrap();
     let opened = policies::open(&topology, offers, &spec(options));
     opened.err().unwrap().to_string()

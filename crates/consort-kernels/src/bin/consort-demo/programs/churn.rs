@@ -2,9 +2,9 @@
 
 use super::kernel;
 use super::sizes;
-use crate::output::{self, DemoError, Format, Outcome, Verdict};
+use crate::output::{self, DemoError, DemoFormat, DemoOutcome, DemoVerdict};
 use clap::Args;
-use consort_kernels::Setup;
+use consort_kernels::KernelSetup;
 use serde::Serialize;
 use std::collections::VecDeque;
 use std::thread::{self, JoinHandle};
@@ -36,13 +36,13 @@ struct ChurnReport {
 
 /// Counts what became of the threads.
 #[derive(Default)]
-struct Census {
+struct ThreadTally {
     alive: VecDeque<JoinHandle<bool>>,
     ended: u64,
     wrong: u64,
 }
 
-impl Census {
+impl ThreadTally {
     fn add(&mut self, handle: JoinHandle<bool>) {
         self.alive.push_back(handle);
         while self.alive.len() > MAX_ALIVE
@@ -69,9 +69,9 @@ impl Census {
 
 impl ChurnArgs {
     /// Starts the threads and counts them.
-    pub(crate) fn run(&self, format: Format) -> Outcome {
+    pub(crate) fn run(&self, format: DemoFormat) -> DemoOutcome {
         let start = Instant::now();
-        let mut census = Census::default();
+        let mut census = ThreadTally::default();
         for number in 0_u64.. {
             let due = Duration::from_secs_f64(number as f64 / f64::from(self.rate));
             if due >= self.seconds || start.elapsed() >= self.seconds {
@@ -81,7 +81,7 @@ impl ChurnArgs {
             census.add(spawn(number)?);
         }
         census.end_all();
-        report(&census, start.elapsed(), format)
+        print_report(&census, start.elapsed(), format)
     }
 }
 
@@ -95,10 +95,12 @@ fn spawn(number: u64) -> Result<JoinHandle<bool>, DemoError> {
     })?;
     let units = number % 4 + 1;
     let work = move || {
-        entry.one(&Setup::default()).is_ok_and(|mut kernel| {
-            let checksum = kernel.work(units);
-            checksum == kernel.expected()
-        })
+        entry
+            .build_one(&KernelSetup::default())
+            .is_ok_and(|mut kernel| {
+                let checksum = kernel.work(units);
+                checksum == kernel.expected()
+            })
     };
     thread::Builder::new()
         .name(format!("churn-{number}"))
@@ -106,7 +108,7 @@ fn spawn(number: u64) -> Result<JoinHandle<bool>, DemoError> {
         .map_err(DemoError::system(format!("cannot start thread {number}")))
 }
 
-fn report(census: &Census, time: Duration, format: Format) -> Outcome {
+fn print_report(census: &ThreadTally, time: Duration, format: DemoFormat) -> DemoOutcome {
     let report = ChurnReport {
         program: "churn",
         threads: census.ended,
@@ -116,10 +118,10 @@ fn report(census: &Census, time: Duration, format: Format) -> Outcome {
         ok: census.wrong == 0,
     };
     match format {
-        Format::Table => output::line(&text(&report))?,
-        Format::Json => output::json(&report)?,
+        DemoFormat::Table => output::print_line(&text(&report))?,
+        DemoFormat::Json => output::print_json(&report)?,
     }
-    Ok(Verdict::of(report.ok))
+    Ok(DemoVerdict::from_ok(report.ok))
 }
 
 fn text(report: &ChurnReport) -> String {

@@ -1,6 +1,6 @@
 //! Loops with exactly known event counts.
 
-use crate::output::{self, DemoError, Format, Outcome, Verdict};
+use crate::output::{self, DemoError, DemoFormat, DemoOutcome, DemoVerdict};
 use clap::Args;
 use consort_kernels::counted::{self, CountedLoop, KnownCounts};
 use serde::Serialize;
@@ -24,7 +24,7 @@ struct LoopReport {
 }
 
 #[derive(Serialize)]
-struct RunReport {
+struct CountedRunReport {
     program: &'static str,
     #[serde(flatten)]
     of: LoopReport,
@@ -33,23 +33,23 @@ struct RunReport {
 
 impl CountedArgs {
     /// Runs the loop or lists all.
-    pub(crate) fn run(&self, format: Format) -> Outcome {
+    pub(crate) fn run(&self, format: DemoFormat) -> DemoOutcome {
         if let Some(reason) = counted::UNAVAILABLE {
             return Err(DemoError::Unavailable(reason.to_owned()));
         }
         match &self.name {
-            Some(name) => self.one(find(name)?, format),
+            Some(name) => self.run_one(find(name)?, format),
             None => self.list(format),
         }
     }
 
-    fn one(&self, counted: &CountedLoop, format: Format) -> Outcome {
+    fn run_one(&self, counted: &CountedLoop, format: DemoFormat) -> DemoOutcome {
         let ok = counted.run(self.iterations) == counted.result(self.iterations);
-        let verdict = Verdict::of(ok);
+        let verdict = DemoVerdict::from_ok(ok);
         let of = self.report(counted);
         match format {
-            Format::Table => output::line(&format!("{}: {}", text(&of), verdict.word()))?,
-            Format::Json => output::json(&RunReport {
+            DemoFormat::Table => output::print_line(&format!("{}: {}", text(&of), verdict.word()))?,
+            DemoFormat::Json => output::print_json(&CountedRunReport {
                 program: "counted",
                 of,
                 ok,
@@ -58,16 +58,16 @@ impl CountedArgs {
         Ok(verdict)
     }
 
-    fn list(&self, format: Format) -> Outcome {
+    fn list(&self, format: DemoFormat) -> DemoOutcome {
         let reports: Vec<LoopReport> = counted::LOOPS.iter().map(|l| self.report(l)).collect();
         match format {
-            Format::Table => {
+            DemoFormat::Table => {
                 let lines: Vec<String> = reports.iter().map(text).collect();
-                output::line(&lines.join("\n"))?;
+                output::print_line(&lines.join("\n"))?;
             }
-            Format::Json => output::json(&reports)?,
+            DemoFormat::Json => output::print_json(&reports)?,
         }
-        Ok(Verdict::Right)
+        Ok(DemoVerdict::Right)
     }
 
     fn report(&self, counted: &CountedLoop) -> LoopReport {

@@ -4,7 +4,7 @@
 //! 1, a family of its own.
 
 use super::sizes;
-use crate::output::{self, DemoError, Format, Outcome, Verdict};
+use crate::output::{self, DemoError, DemoFormat, DemoOutcome, DemoVerdict};
 use clap::Args;
 use serde::Serialize;
 use std::process::{Child, Command, Stdio};
@@ -46,7 +46,7 @@ struct ForksReport {
 
 impl ForksArgs {
     /// Starts the children and waits for them.
-    pub(crate) fn run(&self, format: Format) -> Outcome {
+    pub(crate) fn run(&self, format: DemoFormat) -> DemoOutcome {
         let mut children = Vec::new();
         for number in 0..self.children {
             match self.start(number) {
@@ -57,8 +57,8 @@ impl ForksArgs {
                 }
             }
         }
-        let reports: Result<Vec<_>, _> = children.into_iter().map(finished).collect();
-        report(reports?, format)
+        let reports: Result<Vec<_>, _> = children.into_iter().map(wait_for_child).collect();
+        print_report(reports?, format)
     }
 
     fn start(&self, number: u32) -> Result<(&'static str, Child), DemoError> {
@@ -89,7 +89,7 @@ fn end(children: &mut [(&'static str, Child)]) {
     }
 }
 
-fn finished((runs, mut child): (&'static str, Child)) -> Result<ChildReport, DemoError> {
+fn wait_for_child((runs, mut child): (&'static str, Child)) -> Result<ChildReport, DemoError> {
     let pid = child.id();
     let status = child.wait();
     let status = status.map_err(DemoError::system(format!("cannot wait for child {pid}")))?;
@@ -100,23 +100,23 @@ fn finished((runs, mut child): (&'static str, Child)) -> Result<ChildReport, Dem
     })
 }
 
-fn report(children: Vec<ChildReport>, format: Format) -> Outcome {
+fn print_report(children: Vec<ChildReport>, format: DemoFormat) -> DemoOutcome {
     let ok = children.iter().all(|child| child.ok);
     match format {
-        Format::Table => output::line(&table(&children))?,
-        Format::Json => output::json(&ForksReport {
+        DemoFormat::Table => output::print_line(&table(&children))?,
+        DemoFormat::Json => output::print_json(&ForksReport {
             program: "forks",
             children,
             ok,
         })?,
     }
-    Ok(Verdict::of(ok))
+    Ok(DemoVerdict::from_ok(ok))
 }
 
 fn table(children: &[ChildReport]) -> String {
     let mut text = format!("{:<10} {:<8} result\n", "child", "runs");
     for child in children {
-        let word = Verdict::of(child.ok).word();
+        let word = DemoVerdict::from_ok(child.ok).word();
         text += &format!("{:<10} {:<8} {word}\n", child.pid, child.runs);
     }
     text

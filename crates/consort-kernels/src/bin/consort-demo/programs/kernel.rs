@@ -1,12 +1,12 @@
 //! One kernel on one or more threads.
 
 use super::sizes;
-use crate::output::{self, Format, Outcome};
+use crate::output::{self, DemoFormat, DemoOutcome};
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, FromArgMatches};
 use consort_kernels::caches::CacheSizes;
-use consort_kernels::crew::{Crew, Duty, Goal};
-use consort_kernels::{Entry, Setup};
+use consort_kernels::crew::{Crew, DutyCycle, WorkGoal};
+use consort_kernels::{KernelEntry, KernelSetup};
 use std::path::Path;
 use std::time::Duration;
 
@@ -32,7 +32,10 @@ pub(crate) struct KernelArgs {
 
 impl KernelArgs {
     /// Reads the arguments and refuses those that mean nothing to this kernel.
-    pub(crate) fn for_kernel(entry: &Entry, matches: &ArgMatches) -> Result<Self, clap::Error> {
+    pub(crate) fn for_kernel(
+        entry: &KernelEntry,
+        matches: &ArgMatches,
+    ) -> Result<Self, clap::Error> {
         let args = Self::from_arg_matches(matches)?;
         if args.phase_ms.is_some() && entry.name != "phases" {
             let message = format!(
@@ -45,33 +48,33 @@ impl KernelArgs {
     }
 
     /// Runs the kernel.
-    pub(crate) fn run(&self, entry: &'static Entry, format: Format) -> Outcome {
+    pub(crate) fn run(&self, entry: &'static KernelEntry, format: DemoFormat) -> DemoOutcome {
         let mut crew = Crew::default();
         crew.enlist_part_time(entry, &self.setup(), self.goal(), self.duty());
-        output::threads(entry.name, &crew.run()?, format)
+        output::print_threads(entry.name, &crew.run()?, format)
     }
 
-    fn setup(&self) -> Setup {
-        let default = Setup::default();
-        Setup {
+    fn setup(&self) -> KernelSetup {
+        let default = KernelSetup::default();
+        KernelSetup {
             threads: usize::try_from(self.threads).unwrap_or(1),
             caches: CacheSizes::read(Path::new("/")),
             phase: self.phase_ms.map_or(default.phase, Duration::from_millis),
         }
     }
 
-    fn duty(&self) -> Option<Duty> {
+    fn duty(&self) -> Option<DutyCycle> {
         let &[work, rest] = self.duty_ms.as_deref()? else {
             return None;
         };
-        Some(Duty {
+        Some(DutyCycle {
             work: Duration::from_millis(work),
             rest: Duration::from_millis(rest),
         })
     }
 
-    fn goal(&self) -> Goal {
+    fn goal(&self) -> WorkGoal {
         self.work
-            .map_or_else(|| sizes::goal(self.seconds), Goal::Units)
+            .map_or_else(|| sizes::goal(self.seconds), WorkGoal::Units)
     }
 }

@@ -1,15 +1,15 @@
 //! The registry as a table.
 
-use crate::output::{self, Format, Outcome, Verdict};
+use crate::output::{self, DemoFormat, DemoOutcome, DemoVerdict};
 use consort_kernels::kernels::REGISTRY;
 
 /// Prints the registry.
-pub(crate) fn run(format: Format) -> Outcome {
+pub(crate) fn run(format: DemoFormat) -> DemoOutcome {
     match format {
-        Format::Table => output::line(&table())?,
-        Format::Json => output::json(&REGISTRY)?,
+        DemoFormat::Table => output::print_line(&table())?,
+        DemoFormat::Json => output::print_json(&REGISTRY)?,
     }
-    Ok(Verdict::Right)
+    Ok(DemoVerdict::Right)
 }
 
 fn table() -> String {

@@ -5,11 +5,11 @@
 //! memory chase joins in half of the time, and a sleeper hardly ever.
 
 use super::{kernel, sizes};
-use crate::output::{self, DemoError, Format, Outcome};
+use crate::output::{self, DemoError, DemoFormat, DemoOutcome};
 use clap::Args;
-use consort_kernels::Setup;
+use consort_kernels::KernelSetup;
 use consort_kernels::caches::CacheSizes;
-use consort_kernels::crew::{Crew, Duty, Goal};
+use consort_kernels::crew::{Crew, DutyCycle, WorkGoal};
 use std::path::Path;
 use std::time::Duration;
 
@@ -25,14 +25,14 @@ pub(crate) struct MixedArgs {
 }
 
 /// Times at which the memory chase works.
-const CHASE_DUTY: Duty = Duty {
+const CHASE_DUTY: DutyCycle = DutyCycle {
     work: Duration::from_millis(750),
     rest: Duration::from_millis(750),
 };
 
 impl MixedArgs {
     /// Runs the mixture.
-    pub(crate) fn run(&self, format: Format) -> Outcome {
+    pub(crate) fn run(&self, format: DemoFormat) -> DemoOutcome {
         let goal = sizes::goal(self.seconds);
         let threads = self.threads_per_kind();
         let mut crew = Crew::default();
@@ -44,7 +44,7 @@ impl MixedArgs {
         ] {
             enlist(&mut crew, name, threads, goal, duty)?;
         }
-        output::threads("mixed", &crew.run()?, format)
+        output::print_threads("mixed", &crew.run()?, format)
     }
 
     fn threads_per_kind(&self) -> usize {
@@ -60,13 +60,13 @@ fn enlist(
     crew: &mut Crew,
     name: &str,
     threads: usize,
-    goal: Goal,
-    duty: Option<Duty>,
+    goal: WorkGoal,
+    duty: Option<DutyCycle>,
 ) -> Result<(), DemoError> {
-    let setup = Setup {
+    let setup = KernelSetup {
         threads,
         caches: CacheSizes::read(Path::new("/")),
-        ..Setup::default()
+        ..KernelSetup::default()
     };
     crew.enlist_part_time(kernel(name)?, &setup, goal, duty);
     Ok(())

@@ -12,13 +12,13 @@ mod sizes;
 
 pub(crate) use kernel::KernelArgs;
 
-use crate::output::{DemoError, Format, Outcome};
+use crate::output::{DemoError, DemoFormat, DemoOutcome};
 use clap::Subcommand;
-use consort_kernels::{Entry, kernels};
+use consort_kernels::{KernelEntry, kernels};
 
 /// Programs beside the kernels.
 #[derive(Subcommand)]
-pub(crate) enum Program {
+pub(crate) enum DemoProgram {
     /// Threads of several kinds in one process, sized for this host.
     Mixed(mixed::MixedArgs),
     /// Starts many short threads, each with a checked result.
@@ -35,9 +35,9 @@ pub(crate) enum Program {
     List,
 }
 
-impl Program {
+impl DemoProgram {
     /// Runs it and prints what came out.
-    pub(crate) fn run(self, format: Format) -> Outcome {
+    pub(crate) fn run(self, format: DemoFormat) -> DemoOutcome {
         match self {
             Self::Mixed(args) => args.run(format),
             Self::Churn(args) => args.run(format),
@@ -51,7 +51,7 @@ impl Program {
 }
 
 /// A kernel by name.
-fn kernel(name: &str) -> Result<&'static Entry, DemoError> {
+fn kernel(name: &str) -> Result<&'static KernelEntry, DemoError> {
     kernels::find(name)
         .ok_or_else(|| DemoError::Unavailable(format!("there is no kernel `{name}`")))
 }

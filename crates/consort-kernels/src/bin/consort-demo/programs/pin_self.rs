@@ -6,9 +6,9 @@
 
 use super::kernel;
 use super::sizes;
-use crate::output::{self, DemoError, Format, Outcome, Verdict};
+use crate::output::{self, DemoError, DemoFormat, DemoOutcome, DemoVerdict};
 use clap::Args;
-use consort_kernels::Setup;
+use consort_kernels::KernelSetup;
 use nix::errno::Errno;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
@@ -38,14 +38,14 @@ struct PinReport {
 
 impl PinSelfArgs {
     /// Runs `pinned-0` and `free-0` side by side.
-    pub(crate) fn run(&self, format: Format) -> Outcome {
+    pub(crate) fn run(&self, format: DemoFormat) -> DemoOutcome {
         let pu = self.pu()?;
         let deadline = Instant::now() + self.seconds;
         let free = start("free-0", move || work(deadline))?;
-        let pinned = start("pinned-0", move || pinned(pu, deadline))?;
+        let pinned = start("pinned-0", move || run_pinned(pu, deadline))?;
         let (_, free_ok) = join(free)?;
         let (mask_kept, (units, pinned_ok)) = join(pinned)?;
-        report(pu, mask_kept, units, free_ok && pinned_ok, format)
+        print_report(pu, mask_kept, units, free_ok && pinned_ok, format)
     }
 
     /// The PU to use; an error if it is not allowed.
@@ -86,7 +86,7 @@ fn join<T>(handle: JoinHandle<Result<T, DemoError>>) -> Result<T, DemoError> {
 }
 
 /// Pins the calling thread, works, and looks whether the mask is still its own.
-fn pinned(pu: usize, deadline: Instant) -> Result<(bool, (u64, bool)), DemoError> {
+fn run_pinned(pu: usize, deadline: Instant) -> Result<(bool, (u64, bool)), DemoError> {
     let mut mask = CpuSet::new();
     mask.set(pu)
         .and_then(|()| sched_setaffinity(Pid::from_raw(0), &mask))
@@ -98,7 +98,7 @@ fn pinned(pu: usize, deadline: Instant) -> Result<(bool, (u64, bool)), DemoError
 
 /// Works until the deadline: units done, and whether the result is right.
 fn work(deadline: Instant) -> Result<(u64, bool), DemoError> {
-    let mut kernel = kernel("fp")?.one(&Setup::default())?;
+    let mut kernel = kernel("fp")?.build_one(&KernelSetup::default())?;
     let mut units = 0;
     while units == 0 || Instant::now() < deadline {
         kernel.work(1);
@@ -107,19 +107,25 @@ fn work(deadline: Instant) -> Result<(u64, bool), DemoError> {
     Ok((units, kernel.work(0) == kernel.expected()))
 }
 
-fn report(pu: usize, mask_kept: bool, units: u64, ok: bool, format: Format) -> Outcome {
-    let verdict = Verdict::of(ok);
+fn print_report(
+    pu: usize,
+    mask_kept: bool,
+    units: u64,
+    ok: bool,
+    format: DemoFormat,
+) -> DemoOutcome {
+    let verdict = DemoVerdict::from_ok(ok);
     let kept = if mask_kept {
         "kept"
     } else {
         "changed by somebody else"
     };
     match format {
-        Format::Table => output::line(&format!(
+        DemoFormat::Table => output::print_line(&format!(
             "pinned-0 on PU {pu}: mask {kept}, {units} units: {}",
             verdict.word()
         ))?,
-        Format::Json => output::json(&PinReport {
+        DemoFormat::Json => output::print_json(&PinReport {
             program: "pin-self",
             pu,
             mask_kept,

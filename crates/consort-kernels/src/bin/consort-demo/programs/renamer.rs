@@ -2,9 +2,9 @@
 
 use super::kernel;
 use super::sizes;
-use crate::output::{self, DemoError, Format, Outcome};
+use crate::output::{self, DemoError, DemoFormat, DemoOutcome};
 use clap::Args;
-use consort_kernels::Setup;
+use consort_kernels::KernelSetup;
 use consort_kernels::crew::ThreadReport;
 use nix::sys::prctl;
 use std::ffi::CString;
@@ -27,14 +27,14 @@ pub(crate) struct RenamerArgs {
 
 impl RenamerArgs {
     /// Runs the threads; the reports carry their last names.
-    pub(crate) fn run(&self, format: Format) -> Outcome {
+    pub(crate) fn run(&self, format: DemoFormat) -> DemoOutcome {
         let deadline = Instant::now() + self.seconds;
         let every = Duration::from_millis(self.every_ms);
         let handles: Result<Vec<_>, _> = (0..self.threads)
             .map(|index| {
                 thread::Builder::new()
                     .name(format!("renamer-{index}"))
-                    .spawn(move || renaming(index, every, deadline))
+                    .spawn(move || run_renaming(index, every, deadline))
                     .map_err(DemoError::system(format!("cannot start thread {index}")))
             })
             .collect();
@@ -46,15 +46,15 @@ impl RenamerArgs {
                     .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
             })
             .collect();
-        output::threads("renamer", &reports?, format)
+        output::print_threads("renamer", &reports?, format)
     }
 }
 
 /// Works, and takes a new name every `every`.
-fn renaming(index: u64, every: Duration, deadline: Instant) -> Result<ThreadReport, DemoError> {
+fn run_renaming(index: u64, every: Duration, deadline: Instant) -> Result<ThreadReport, DemoError> {
     let start = Instant::now();
     let entry = kernel("int")?;
-    let mut kernel = entry.one(&Setup::default())?;
+    let mut kernel = entry.build_one(&KernelSetup::default())?;
     let (mut units, mut names) = (0, 0);
     let mut name = format!("renamer-{index}");
     while units == 0 || Instant::now() < deadline {

@@ -1,6 +1,6 @@
 //! Times and numbers of threads on the command line.
 
-use consort_kernels::crew::Goal;
+use consort_kernels::crew::WorkGoal;
 use std::time::{Duration, Instant};
 
 /// The longest time that can be asked for: a week.
@@ -19,8 +19,8 @@ pub(crate) fn parse_seconds(text: &str) -> Result<Duration, String> {
 }
 
 /// To work for so long from now.
-pub(crate) fn goal(time: Duration) -> Goal {
-    Goal::Until(Instant::now() + time)
+pub(crate) fn goal(time: Duration) -> WorkGoal {
+    WorkGoal::Until(Instant::now() + time)
 }
 
 /// Number of PUs that this process may use.

@@ -4,15 +4,15 @@
 mod servers;
 mod work;
 
-pub(super) use work::work;
+pub(super) use work::run_named_load;
 
 use super::load::LOAD;
-use super::process::Process;
-use consort_bench::{Bench, BenchError, Case, Effort, Measure};
+use super::process::BenchProcess;
+use consort_bench::{Bench, BenchCase, BenchError, BenchMeasure, Effort};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use serde_json::Value;
-use servers::Server;
+use servers::LoadServer;
 use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
@@ -22,7 +22,7 @@ use std::time::Duration;
 
 /// The bench, with what is wanted of it.
 #[derive(Clone, Default)]
-pub(super) struct Overhead {
+pub(super) struct OverheadBench {
     /// The only load, if one is named.
     pub(super) only: Option<String>,
     /// Policy of the managed arm; `none` if not given.
@@ -35,7 +35,7 @@ pub(super) struct Overhead {
 
 /// A load that is run for some seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Load {
+pub(super) enum OverheadLoad {
     Pgbench,
     Redis,
     Nginx,
@@ -49,7 +49,7 @@ pub(super) enum Load {
 
 /// Outcome of one run.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Outcome {
+pub(super) struct LoadCost {
     /// Cost of a unit of work: time that passed for servers, CPU time for all others.
     cost: f64,
     /// Median and 99th percentile of the time that a request took, us; 0 where there are none.
@@ -59,7 +59,7 @@ pub(super) struct Outcome {
 
 /// Surroundings of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Arm {
+enum OverheadArm {
     Alone,
     Managed,
     Perf,
@@ -67,7 +67,7 @@ enum Arm {
 
 /// Changes between the arms of one round, in percent.
 #[derive(Clone, Copy, Debug, Default)]
-struct Changes {
+struct ArmChanges {
     cost: f64,
     median: f64,
     p99: f64,
@@ -75,7 +75,7 @@ struct Changes {
     perf: f64,
 }
 
-impl Load {
+impl OverheadLoad {
     const ALL: [Self; 8] = [
         Self::Pgbench,
         Self::Redis,
@@ -118,11 +118,11 @@ impl Load {
     }
 }
 
-impl Overhead {
+impl OverheadBench {
     pub(super) const NAME: &'static str = "overhead";
 }
 
-impl Bench for Overhead {
+impl Bench for OverheadBench {
     fn name(&self) -> String {
         Self::NAME.to_owned()
     }
@@ -133,27 +133,32 @@ impl Bench for Overhead {
             .to_owned()
     }
 
-    fn cases(&self, effort: Effort) -> Result<Vec<Case>, BenchError> {
-        let is_wanted = |load: &Load| self.only.as_deref().is_none_or(|name| name == load.name());
-        let loads: Vec<Load> = Load::ALL.into_iter().filter(is_wanted).collect();
+    fn cases(&self, effort: Effort) -> Result<Vec<BenchCase>, BenchError> {
+        let is_wanted =
+            |load: &OverheadLoad| self.only.as_deref().is_none_or(|name| name == load.name());
+        let loads: Vec<OverheadLoad> = OverheadLoad::ALL.into_iter().filter(is_wanted).collect();
         if let (true, Some(name)) = (loads.is_empty(), &self.only) {
-            let names = Load::ALL.map(Load::name).join(", ");
+            let names = OverheadLoad::ALL.map(OverheadLoad::name).join(", ");
             return Err(BenchError::Unknown {
                 name: name.clone(),
                 hint: format!("the loads are {names}"),
             });
         }
-        let there = loads.into_iter().filter(|load| servers::is_there(*load));
-        Ok(there.flat_map(|load| self.cases_of(load, effort)).collect())
+        let there = loads
+            .into_iter()
+            .filter(|load| servers::is_installed(*load));
+        Ok(there
+            .flat_map(|load| self.load_cases(load, effort))
+            .collect())
     }
 }
 
-impl Overhead {
-    fn cases_of(&self, load: Load, effort: Effort) -> Vec<Case> {
-        let changes = Rc::new(Cell::new(Changes::default()));
+impl OverheadBench {
+    fn load_cases(&self, load: OverheadLoad, effort: Effort) -> Vec<BenchCase> {
+        let changes = Rc::new(Cell::new(ArmChanges::default()));
         let (wanted, kept) = (self.clone(), Rc::clone(&changes));
-        let measure: Measure = Box::new(move || {
-            kept.set(wanted.round(load, effort)?);
+        let measure: BenchMeasure = Box::new(move || {
+            kept.set(wanted.run_round(load, effort)?);
             Ok(kept.get().cost)
         });
         let (what, unit) = match load.has_requests() {
@@ -161,13 +166,13 @@ impl Overhead {
             false => ("cpu", "% more CPU time"),
         };
         let named = |what: &str| format!("overhead-{}-{what}", load.name());
-        let mut first = Case::measured(named(what), unit, measure);
+        let mut first = BenchCase::from_measure(named(what), unit, measure);
         if let Some(target) = load.target() {
             first = first.with_target(target);
         }
-        let of = |what: &str, unit, value: fn(Changes) -> f64| {
+        let of = |what: &str, unit, value: fn(ArmChanges) -> f64| {
             let changes = Rc::clone(&changes);
-            Case::measured(
+            BenchCase::from_measure(
                 named(what),
                 unit,
                 Box::new(move || Ok(value(changes.get()))),
@@ -186,11 +191,11 @@ impl Overhead {
     }
 
     /// Runs each arm once, in random order.
-    fn round(&self, load: Load, effort: Effort) -> Result<Changes, BenchError> {
+    fn run_round(&self, load: OverheadLoad, effort: Effort) -> Result<ArmChanges, BenchError> {
         let folder = tempfile::tempdir().map_err(|error| BenchError::Live(error.to_string()))?;
-        let mut arms = vec![Arm::Alone, Arm::Managed];
+        let mut arms = vec![OverheadArm::Alone, OverheadArm::Managed];
         if self.with_perf {
-            arms.push(Arm::Perf);
+            arms.push(OverheadArm::Perf);
         }
         // A fresh hasher is random.
         arms.sort_by_cached_key(|arm| RandomState::new().hash_one(*arm as u8));
@@ -198,21 +203,25 @@ impl Overhead {
             Effort::Quick => Duration::from_millis(300),
             Effort::Full => Duration::from_secs(4),
         };
-        let mut server = Server::start(load, folder.path())?;
-        let (mut alone, mut managed, mut perf) = <(Outcome, Outcome, Outcome)>::default();
+        let mut server = LoadServer::start(load, folder.path())?;
+        let (mut alone, mut managed, mut perf) = <(LoadCost, LoadCost, LoadCost)>::default();
         let mut reported = 0.0;
         for arm in arms {
             match arm {
-                Arm::Alone => alone = self.run(arm, load, &mut server, time, folder.path())?,
-                Arm::Perf => perf = self.run(arm, load, &mut server, time, folder.path())?,
-                Arm::Managed => {
+                OverheadArm::Alone => {
+                    alone = self.run(arm, load, &mut server, time, folder.path())?
+                }
+                OverheadArm::Perf => {
+                    perf = self.run(arm, load, &mut server, time, folder.path())?
+                }
+                OverheadArm::Managed => {
                     managed = self.run(arm, load, &mut server, time, folder.path())?;
                     reported = reported_percent(&folder.path().join("report.json"));
                 }
             }
         }
         let more = |with: f64, without: f64| 100.0 * (with / without.max(1e-12) - 1.0);
-        Ok(Changes {
+        Ok(ArmChanges {
             cost: more(managed.cost, alone.cost),
             median: more(managed.median_us, alone.median_us),
             p99: more(managed.p99_us, alone.p99_us),
@@ -223,28 +232,28 @@ impl Overhead {
 
     fn run(
         &self,
-        arm: Arm,
-        load: Load,
-        server: &mut Option<Server>,
+        arm: OverheadArm,
+        load: OverheadLoad,
+        server: &mut Option<LoadServer>,
         time: Duration,
         folder: &Path,
-    ) -> Result<Outcome, BenchError> {
+    ) -> Result<LoadCost, BenchError> {
         let mut perf = None;
-        if arm == Arm::Perf {
+        if arm == OverheadArm::Perf {
             let mut command = Command::new("perf");
             command.args(["record", "-a", "-F", "499", "-e", "cpu-clock", "-o"]);
             command.arg(folder.join("perf.data")).stdout(Stdio::null());
-            perf = Some(Process::start(command)?);
-            settle();
+            perf = Some(BenchProcess::start(command)?);
+            await_watcher();
         }
         let report = folder.join("report.json").display().to_string();
         let outcome = match server {
             Some(server) => {
                 let watcher = match arm {
-                    Arm::Managed => Some(self.attach(server, &report, folder)?),
+                    OverheadArm::Managed => Some(self.attach(server, &report, folder)?),
                     _ => None,
                 };
-                let outcome = server.ask(time);
+                let outcome = server.run_client(time);
                 drop(watcher);
                 outcome?
             }
@@ -253,7 +262,7 @@ impl Overhead {
                 let load = [LOAD, load.name(), &seconds].map(str::to_owned);
                 let mut words: Vec<String> = Vec::new();
                 let own = std::env::current_exe().map_err(|e| BenchError::Live(e.to_string()))?;
-                if arm == Arm::Managed {
+                if arm == OverheadArm::Managed {
                     words.extend(
                         ["run", "-q", "--no-daemon", "--report", &report].map(str::to_owned),
                     );
@@ -261,7 +270,7 @@ impl Overhead {
                     words.extend(["--".to_owned(), own.display().to_string()]);
                 }
                 words.extend(load);
-                finished(Process::own(folder, &words)?)?
+                run_own_load(BenchProcess::own_command(folder, &words)?)?
             }
         };
         drop(perf);
@@ -277,27 +286,32 @@ impl Overhead {
         words
     }
 
-    fn attach(&self, server: &Server, report: &str, folder: &Path) -> Result<Process, BenchError> {
+    fn attach(
+        &self,
+        server: &LoadServer,
+        report: &str,
+        folder: &Path,
+    ) -> Result<BenchProcess, BenchError> {
         let mut words: Vec<String> = ["attach", "--foreground", "-q", "--report", report]
             .map(str::to_owned)
             .to_vec();
         words.extend(self.options());
         words.push(server.pid().to_string());
-        let mut command = Process::own(folder, &words)?;
+        let mut command = BenchProcess::own_command(folder, &words)?;
         command.stdout(Stdio::null());
-        let watcher = Process::start(command)?;
-        settle();
+        let watcher = BenchProcess::start(command)?;
+        await_watcher();
         Ok(watcher)
     }
 }
 
 /// Waits until a watcher watches.
-fn settle() {
+fn await_watcher() {
     std::thread::sleep(Duration::from_millis(400));
 }
 
 /// Runs a load of ours to its end: CPU time is that of everything, Consort's too.
-fn finished(mut command: Command) -> Result<Outcome, BenchError> {
+fn run_own_load(mut command: Command) -> Result<LoadCost, BenchError> {
     let failed = |why: String| BenchError::Live(format!("a load failed: {why}"));
     let before = children_s();
     let output = command.stdin(Stdio::null()).output();
@@ -308,7 +322,7 @@ fn finished(mut command: Command) -> Result<Outcome, BenchError> {
         .map_err(|_| failed(String::from_utf8_lossy(&output.stderr).into_owned()))?;
     let number = |key: &str| done[key].as_f64().unwrap_or(0.0);
     let per_work = 1.0 / number("work").max(1.0);
-    Ok(Outcome {
+    Ok(LoadCost {
         cost: match number("median_us") > 0.0 {
             true => number("seconds") * per_work,
             false => cpu_s * per_work,

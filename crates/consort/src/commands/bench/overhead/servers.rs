@@ -1,7 +1,7 @@
 //! Servers with the clients that measure them, where they are installed.
 
-use super::super::process::Process;
-use super::{Load, Outcome};
+use super::super::process::BenchProcess;
+use super::{LoadCost, OverheadLoad};
 use consort_bench::BenchError;
 use std::fs;
 use std::net::{TcpListener, TcpStream};
@@ -17,19 +17,19 @@ const NOBODY: u32 = 65_534;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A server that runs.
-pub(super) struct Server {
-    load: Load,
-    process: Process,
+pub(super) struct LoadServer {
+    load: OverheadLoad,
+    process: BenchProcess,
     folder: PathBuf,
     port: u16,
 }
 
 /// Returns true if a load's programs are installed; those of Consort always are.
-pub(super) fn is_there(load: Load) -> bool {
+pub(super) fn is_installed(load: OverheadLoad) -> bool {
     let needs: &[&str] = match load {
-        Load::Pgbench => &["initdb", "postgres", "pgbench"],
-        Load::Redis => &["redis-server", "redis-benchmark"],
-        Load::Nginx => &["nginx", "wrk"],
+        OverheadLoad::Pgbench => &["initdb", "postgres", "pgbench"],
+        OverheadLoad::Redis => &["redis-server", "redis-benchmark"],
+        OverheadLoad::Nginx => &["nginx", "wrk"],
         _ => &[],
     };
     needs.iter().all(|name| program(name).is_some())
@@ -58,31 +58,31 @@ fn command(name: &str) -> Result<Command, BenchError> {
     Ok(command)
 }
 
-fn failed(error: &impl ToString) -> BenchError {
+fn live_error(error: &impl ToString) -> BenchError {
     BenchError::Live(error.to_string())
 }
 
 /// Runs a command to its end.
-fn done(command: &mut Command) -> Result<String, BenchError> {
+fn run_to_end(command: &mut Command) -> Result<String, BenchError> {
     let output = command
         .stdout(Stdio::piped())
         .output()
-        .map_err(|error| failed(&error))?;
+        .map_err(|error| live_error(&error))?;
     match output.status.success() {
         true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
-        false => Err(failed(&format!("{:?} failed", command.get_program()))),
+        false => Err(live_error(&format!("{:?} failed", command.get_program()))),
     }
 }
 
-impl Server {
+impl LoadServer {
     /// Starts the server of a load; none for those that have none.
-    pub(super) fn start(load: Load, folder: &Path) -> Result<Option<Self>, BenchError> {
+    pub(super) fn start(load: OverheadLoad, folder: &Path) -> Result<Option<Self>, BenchError> {
         let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-        let port = free.map_err(|error| failed(&error))?.port();
+        let port = free.map_err(|error| live_error(&error))?.port();
         let words = port.to_string();
         let command = match load {
-            Load::Pgbench => database(folder, &words)?,
-            Load::Redis => {
+            OverheadLoad::Pgbench => database_command(folder, &words)?,
+            OverheadLoad::Redis => {
                 let mut command = command("redis-server")?;
                 command.args([
                     "--port",
@@ -96,24 +96,24 @@ impl Server {
                 command.arg(folder);
                 command
             }
-            Load::Nginx => web(folder, port)?,
+            OverheadLoad::Nginx => web_command(folder, port)?,
             _ => return Ok(None),
         };
         let server = Self {
             load,
-            process: Process::start(command)?,
+            process: BenchProcess::start(command)?,
             folder: folder.to_owned(),
             port,
         };
         let end = Instant::now() + PATIENCE;
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
             if Instant::now() > end {
-                return Err(failed(&format!("{} does not listen", load.name())));
+                return Err(live_error(&format!("{} does not listen", load.name())));
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        if load == Load::Pgbench {
-            done(server.pgbench()?.args(["-i", "-q", "-s", "5"]))?;
+        if load == OverheadLoad::Pgbench {
+            run_to_end(server.pgbench()?.args(["-i", "-q", "-s", "5"]))?;
         }
         Ok(Some(server))
     }
@@ -123,12 +123,12 @@ impl Server {
     }
 
     /// Asks it for some time, as its own client does.
-    pub(super) fn ask(&mut self, time: Duration) -> Result<Outcome, BenchError> {
+    pub(super) fn run_client(&mut self, time: Duration) -> Result<LoadCost, BenchError> {
         let seconds = (time.as_secs_f64().ceil() as u64).to_string();
         match self.load {
-            Load::Pgbench => self.transactions(&seconds),
-            Load::Redis => self.redis(time),
-            _ => self.pages(&seconds),
+            OverheadLoad::Pgbench => self.run_pgbench(&seconds),
+            OverheadLoad::Redis => self.run_redis_benchmark(time),
+            _ => self.run_wrk(&seconds),
         }
     }
 
@@ -139,59 +139,59 @@ impl Server {
         Ok(command)
     }
 
-    fn transactions(&self, seconds: &str) -> Result<Outcome, BenchError> {
-        let logs = tempfile::tempdir_in(&self.folder).map_err(|error| failed(&error))?;
+    fn run_pgbench(&self, seconds: &str) -> Result<LoadCost, BenchError> {
+        let logs = tempfile::tempdir_in(&self.folder).map_err(|error| live_error(&error))?;
         let mut client = self.pgbench()?;
         client.args(["-c", "4", "-j", "2", "-l", "-T", seconds, "postgres"]);
-        let told = done(client.current_dir(logs.path()))?;
+        let told = run_to_end(client.current_dir(logs.path()))?;
         let mut times = Vec::new();
         for file in fs::read_dir(logs.path())
-            .map_err(|error| failed(&error))?
+            .map_err(|error| live_error(&error))?
             .flatten()
         {
-            let text = fs::read_to_string(file.path()).map_err(|error| failed(&error))?;
+            let text = fs::read_to_string(file.path()).map_err(|error| live_error(&error))?;
             let time = |line: &str| line.split(' ').nth(2)?.parse::<f64>().ok();
             times.extend(text.lines().filter_map(time));
         }
         times.sort_by(f64::total_cmp);
         let at = |share: f64| times.get((times.len() as f64 * share) as usize).copied();
-        Ok(Outcome {
+        Ok(LoadCost {
             cost: 1.0 / number_after(&told, "tps = ")?,
             median_us: at(0.5).unwrap_or(0.0),
             p99_us: at(0.99).unwrap_or(0.0),
         })
     }
 
-    fn redis(&self, time: Duration) -> Result<Outcome, BenchError> {
+    fn run_redis_benchmark(&self, time: Duration) -> Result<LoadCost, BenchError> {
         let requests = (time.as_secs_f64() * 40_000.0) as u64;
         let (port, requests) = (self.port.to_string(), requests.to_string());
         let mut client = command("redis-benchmark")?;
         client.args([
             "-p", &port, "-t", "get", "-c", "20", "-n", &requests, "--csv",
         ]);
-        let told = done(&mut client)?;
+        let told = run_to_end(&mut client)?;
         // test, rps, then latencies in ms: average, least, median, 95th and 99th percentile, most.
         let last = told.lines().last().unwrap_or_default();
         let field = |n: usize| -> Result<f64, BenchError> {
             let text = last.split(',').nth(n).unwrap_or_default();
             text.trim_matches('"')
                 .parse()
-                .map_err(|_| failed(&"redis-benchmark has another format"))
+                .map_err(|_| live_error(&"redis-benchmark has another format"))
         };
-        Ok(Outcome {
+        Ok(LoadCost {
             cost: 1.0 / field(1)?,
             median_us: 1e3 * field(4)?,
             p99_us: 1e3 * field(6)?,
         })
     }
 
-    fn pages(&self, seconds: &str) -> Result<Outcome, BenchError> {
+    fn run_wrk(&self, seconds: &str) -> Result<LoadCost, BenchError> {
         let url = format!("http://127.0.0.1:{}/", self.port);
         let time = format!("{seconds}s");
         let mut client = command("wrk")?;
         client.args(["-t", "2", "-c", "16", "-d", &time, "--latency", &url]);
-        let told = done(&mut client)?;
-        Ok(Outcome {
+        let told = run_to_end(&mut client)?;
+        Ok(LoadCost {
             cost: 1.0 / number_after(&told, "Requests/sec:")?,
             median_us: time_after(&told, "50%").unwrap_or(0.0),
             p99_us: time_after(&told, "99%").unwrap_or(0.0),
@@ -200,14 +200,14 @@ impl Server {
 }
 
 /// A command that serves a new database.
-fn database(folder: &Path, port: &str) -> Result<Command, BenchError> {
+fn database_command(folder: &Path, port: &str) -> Result<Command, BenchError> {
     let data = folder.join("data");
-    fs::create_dir(&data).map_err(|error| failed(&error))?;
+    fs::create_dir(&data).map_err(|error| live_error(&error))?;
     let is_root = nix::unistd::Uid::effective().is_root();
     if is_root {
-        chown(&data, Some(NOBODY), Some(NOBODY)).map_err(|error| failed(&error))?;
+        chown(&data, Some(NOBODY), Some(NOBODY)).map_err(|error| live_error(&error))?;
         fs::set_permissions(folder, fs::Permissions::from_mode(0o755))
-            .map_err(|error| failed(&error))?;
+            .map_err(|error| live_error(&error))?;
     }
     let own = |mut command: Command| {
         if is_root {
@@ -216,7 +216,7 @@ fn database(folder: &Path, port: &str) -> Result<Command, BenchError> {
         command
     };
     let mut made = own(command("initdb")?);
-    done(
+    run_to_end(
         made.args(["-A", "trust", "-U", "postgres", "--no-sync", "-D"])
             .arg(&data),
     )?;
@@ -230,7 +230,7 @@ fn database(folder: &Path, port: &str) -> Result<Command, BenchError> {
 }
 
 /// A command that serves a short page.
-fn web(folder: &Path, port: u16) -> Result<Command, BenchError> {
+fn web_command(folder: &Path, port: u16) -> Result<Command, BenchError> {
     let at = folder.display();
     let text = format!(
         "daemon off; worker_processes 2; pid {at}/pid; error_log /dev/null;\n\
@@ -240,7 +240,7 @@ fn web(folder: &Path, port: u16) -> Result<Command, BenchError> {
          server {{ listen 127.0.0.1:{port}; location / {{ return 200 \"hello\"; }} }} }}\n"
     );
     let file = folder.join("nginx.conf");
-    fs::write(&file, text).map_err(|error| failed(&error))?;
+    fs::write(&file, text).map_err(|error| live_error(&error))?;
     let mut server = command("nginx")?;
     server.arg("-c").arg(file);
     Ok(server)
@@ -252,7 +252,7 @@ fn number_after(text: &str, what: &str) -> Result<f64, BenchError> {
         .split(|c: char| !(c.is_ascii_digit() || c == '.'))
         .next();
     let number = number.and_then(|number| number.parse().ok());
-    number.ok_or_else(|| failed(&format!("no '{what}' in what a client printed")))
+    number.ok_or_else(|| live_error(&format!("no '{what}' in what a client printed")))
 }
 
 /// A time as `wrk` prints it, us.

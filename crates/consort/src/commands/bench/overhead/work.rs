@@ -17,7 +17,7 @@ const CLIENTS: usize = 4;
 const ANSWER_STEPS: u64 = 60_000;
 
 /// Runs the load that the arguments name.
-pub(in super::super) fn work(name: &str, argument: &str) -> Result<()> {
+pub(in super::super) fn run_named_load(name: &str, argument: &str) -> Result<()> {
     if name == "answer" {
         return answer(argument);
     }
@@ -26,19 +26,19 @@ pub(in super::super) fn work(name: &str, argument: &str) -> Result<()> {
     let (work, mut times) = match name {
         "serve" => serve(time)?,
         "churn" => (
-            until(begin, time, || {
+            count_until(begin, time, || {
                 Ok(thread::Builder::new().spawn(spin)?.join().is_ok())
             })?,
             vec![],
         ),
         "forks" => (
-            until(begin, time, || {
+            count_until(begin, time, || {
                 Ok(Command::new("/bin/true").status()?.success())
             })?,
             vec![],
         ),
-        "ping-pong" => (ping_pong(begin, time)?, vec![]),
-        "loops" => (loops(begin, time), vec![]),
+        "ping-pong" => (run_ping_pong(begin, time)?, vec![]),
+        "loops" => (run_loops(begin, time), vec![]),
         other => bail!("no load is called {other}"),
     };
     times.sort_unstable();
@@ -59,7 +59,11 @@ pub(in super::super) fn work(name: &str, argument: &str) -> Result<()> {
 }
 
 /// Counts how often something can be done in some time.
-fn until(begin: Instant, time: Duration, mut each: impl FnMut() -> Result<bool>) -> Result<u64> {
+fn count_until(
+    begin: Instant,
+    time: Duration,
+    mut each: impl FnMut() -> Result<bool>,
+) -> Result<u64> {
     let mut count = 0;
     while begin.elapsed() < time {
         count += u64::from(each()?);
@@ -67,21 +71,21 @@ fn until(begin: Instant, time: Duration, mut each: impl FnMut() -> Result<bool>)
     Ok(count)
 }
 
-fn steps(number: u64) {
+fn execute_steps(number: u64) {
     let step = |sum: u64, n| black_box(sum.wrapping_mul(31).wrapping_add(n));
     black_box((0..number).fold(1, step));
 }
 
 fn spin() {
-    steps(ANSWER_STEPS / 4);
+    execute_steps(ANSWER_STEPS / 4);
 }
 
-fn loops(begin: Instant, time: Duration) -> u64 {
+fn run_loops(begin: Instant, time: Duration) -> u64 {
     let threads = thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let work = || {
         let mut count = 0;
         while begin.elapsed() < time {
-            steps(1_000_000);
+            execute_steps(1_000_000);
             count += 1;
         }
         count
@@ -96,12 +100,12 @@ fn loops(begin: Instant, time: Duration) -> u64 {
 }
 
 /// A process of this program that answers whoever connects to a socket.
-struct Answerer {
+struct AnswerProcess {
     child: Child,
     stream: UnixStream,
 }
 
-impl Answerer {
+impl AnswerProcess {
     /// Starts it with so many steps of work per answer.
     fn start(steps: u64) -> Result<Self> {
         let folder = tempfile::tempdir()?;
@@ -117,14 +121,14 @@ impl Answerer {
         Ok(Self { child, stream })
     }
 
-    fn ask(&mut self) -> std::io::Result<()> {
+    fn request_answer(&mut self) -> std::io::Result<()> {
         let mut byte = [1];
         self.stream.write_all(&byte)?;
         self.stream.read_exact(&mut byte)
     }
 }
 
-impl Drop for Answerer {
+impl Drop for AnswerProcess {
     fn drop(&mut self) {
         // It ends when its questions do.
         let _ = self.stream.shutdown(std::net::Shutdown::Both);
@@ -138,7 +142,7 @@ fn answer(argument: &str) -> Result<()> {
     let mut stream = UnixStream::connect(path)?;
     let mut byte = [0];
     while stream.read_exact(&mut byte).is_ok() {
-        steps(number);
+        execute_steps(number);
         if stream.write_all(&byte).is_err() {
             break;
         }
@@ -146,21 +150,21 @@ fn answer(argument: &str) -> Result<()> {
     Ok(())
 }
 
-fn ping_pong(begin: Instant, time: Duration) -> Result<u64> {
-    let mut answerer = Answerer::start(0)?;
-    until(begin, time, || Ok(answerer.ask().is_ok()))
+fn run_ping_pong(begin: Instant, time: Duration) -> Result<u64> {
+    let mut answerer = AnswerProcess::start(0)?;
+    count_until(begin, time, || Ok(answerer.request_answer().is_ok()))
 }
 
 /// Requests of some clients; returns their number, and the time that each took, ns.
 fn serve(time: Duration) -> Result<(u64, Vec<u64>)> {
-    let answerers = (0..CLIENTS).map(|_| Answerer::start(ANSWER_STEPS));
+    let answerers = (0..CLIENTS).map(|_| AnswerProcess::start(ANSWER_STEPS));
     let mut answerers = answerers.collect::<Result<Vec<_>>>()?;
     let begin = Instant::now();
-    let ask = |answerer: &mut Answerer| {
+    let ask = |answerer: &mut AnswerProcess| {
         let mut times = Vec::new();
         while begin.elapsed() < time {
             let asked = Instant::now();
-            if answerer.ask().is_err() {
+            if answerer.request_answer().is_err() {
                 break;
             }
             times.push(u64::try_from(asked.elapsed().as_nanos()).unwrap_or(u64::MAX));
@@ -186,14 +190,14 @@ mod tests {
     fn loops_and_threads_count_their_work() {
         let begin = Instant::now();
         let time = Duration::from_millis(30);
-        assert!(loops(begin, time) > 0);
-        let count = until(begin, time * 2, || Ok(true)).unwrap();
+        assert!(run_loops(begin, time) > 0);
+        let count = count_until(begin, time * 2, || Ok(true)).unwrap();
         assert!(count > 0);
     }
 
     #[test]
     fn a_load_that_does_not_exist_is_refused() {
-        assert!(work("sleep", "1").is_err());
-        assert!(work("loops", "long").is_err());
+        assert!(run_named_load("sleep", "1").is_err());
+        assert!(run_named_load("loops", "long").is_err());
     }
 }

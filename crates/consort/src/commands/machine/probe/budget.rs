@@ -15,7 +15,7 @@ const CHOICES: [(usize, u64); 4] = [(40, 8), (20, 5), (10, 5), (6, 5)];
 
 /// Extent of the measurements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Budget {
+pub(super) struct ProbeBudget {
     /// Pairs that there are.
     pub(super) pairs: usize,
     /// Pairs whose line transfers are measured.
@@ -28,7 +28,7 @@ pub(super) struct Budget {
     pub(super) slice_ms: u64,
 }
 
-impl Budget {
+impl ProbeBudget {
     /// Returns the budget for so many PUs: at least one pair, if there is one, whatever the time.
     pub(super) fn new(pus: usize, time: Duration) -> Self {
         let pairs = pus * pus.saturating_sub(1) / 2;
@@ -78,8 +78,8 @@ mod tests {
 
     #[test]
     fn more_time_buys_more_runs_and_then_more_pairs() {
-        let budget = |pus, seconds| Budget::new(pus, Duration::from_secs(seconds));
-        let of = |b: Budget| (b.runs, b.slice_ms, b.kernels);
+        let budget = |pus, seconds| ProbeBudget::new(pus, Duration::from_secs(seconds));
+        let of = |b: ProbeBudget| (b.runs, b.slice_ms, b.kernels);
         assert_eq!(of(budget(2, 30)), (40, 8, 1));
         assert_eq!(of(budget(2, 3)), (20, 5, 1));
         assert_eq!(of(budget(4, 30)), (20, 5, 6));
@@ -108,7 +108,7 @@ mod tests {
 
         #[test]
         fn a_budget_never_has_more_than_there_is(pus in 0usize..600, ms in 1u64..100_000) {
-            let budget = Budget::new(pus, Duration::from_millis(ms));
+            let budget = ProbeBudget::new(pus, Duration::from_millis(ms));
             prop_assert!(budget.kernels <= budget.lines && budget.lines <= budget.pairs);
             prop_assert!(budget.pairs == 0 || budget.kernels > 0);
         }

@@ -1,7 +1,7 @@
 //! The JSON document of `consort machine probe`. Keys are a contract: add, never rename.
 
-use super::budget::Budget;
-use super::measure::Measured;
+use super::budget::ProbeBudget;
+use super::measure::ProbeMeasurement;
 use consort_core::sharing::{Inference, PairEvidence, differences, infer};
 use consort_core::{PuId, PuSet};
 use consort_linux::live::Host;
@@ -9,7 +9,7 @@ use serde::Serialize;
 use std::path::Path;
 
 #[derive(Serialize)]
-pub(super) struct Document {
+pub(super) struct ProbeDocument {
     pub(super) machine: String,
     pub(super) hypervisor: Option<String>,
     pub(super) pus: PuSet,
@@ -37,12 +37,12 @@ pub(super) struct Document {
 /// Left-out pairs that are listed.
 const LISTED: usize = 100;
 
-impl Document {
+impl ProbeDocument {
     pub(super) fn new(
         host: &Host,
         pus: &PuSet,
-        budget: &Budget,
-        measured: &Measured,
+        budget: &ProbeBudget,
+        measured: &ProbeMeasurement,
         file: Option<&Path>,
     ) -> Self {
         // Of all that may be used, not of the chosen alone: a PU is alone on its core only when it
@@ -55,8 +55,8 @@ impl Document {
             pus: pus.clone(),
             pairs_total: budget.pairs,
             pairs_timed: measured.evidence.len(),
-            pairs_measured: with_kernels(&measured.evidence).count(),
-            left_out: left_out(pus, &measured.evidence),
+            pairs_measured: pairs_with_kernels(&measured.evidence).count(),
+            left_out: pairs_without_kernels(pus, &measured.evidence),
             runs: budget.runs,
             slice_ms: budget.slice_ms,
             seconds: measured.seconds,
@@ -79,13 +79,13 @@ impl Document {
     }
 }
 
-fn with_kernels(evidence: &[PairEvidence]) -> impl Iterator<Item = &PairEvidence> {
+fn pairs_with_kernels(evidence: &[PairEvidence]) -> impl Iterator<Item = &PairEvidence> {
     evidence.iter().filter(|pair| !pair.effects.is_empty())
 }
 
-fn left_out(pus: &PuSet, evidence: &[PairEvidence]) -> Vec<(PuId, PuId)> {
+fn pairs_without_kernels(pus: &PuSet, evidence: &[PairEvidence]) -> Vec<(PuId, PuId)> {
     let done: std::collections::BTreeSet<(PuId, PuId)> =
-        with_kernels(evidence).map(|p| (p.a, p.b)).collect();
+        pairs_with_kernels(evidence).map(|p| (p.a, p.b)).collect();
     let pairs = pus
         .iter()
         .flat_map(|a| pus.iter().map(move |b| (a, b)))
@@ -99,8 +99,8 @@ fn left_out(pus: &PuSet, evidence: &[PairEvidence]) -> Vec<(PuId, PuId)> {
 fn notes(
     host: &Host,
     pus: &PuSet,
-    budget: &Budget,
-    measured: &Measured,
+    budget: &ProbeBudget,
+    measured: &ProbeMeasurement,
     inference: &Inference,
 ) -> Vec<String> {
     let mut notes = Vec::new();

@@ -5,21 +5,21 @@
 
 mod budget;
 mod document;
-mod line;
+mod line_transfer;
 mod measure;
 mod show;
 mod slices;
 
-use crate::cli::{Format, ProbeArgs};
+use crate::cli::{OutputFormat, ProbeArgs};
 use crate::failure::bad_input;
 use crate::out_file::OutFile;
 use crate::output;
-use crate::table_file::{TableFile, table_of};
+use crate::table_file::{TableOutput, list_table};
 use anyhow::Result;
-use budget::Budget;
+use budget::ProbeBudget;
 use consort_core::PuSet;
 use consort_core::sharing::SharingMap;
-use document::Document;
+use document::ProbeDocument;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -27,8 +27,8 @@ use std::time::Duration;
 const QUICK: Duration = Duration::from_secs(3);
 
 pub(super) fn execute(args: &ProbeArgs) -> Result<ExitCode> {
-    let host = crate::host::look(None)?;
-    let pus = chosen(args.pus.as_ref(), host.discovery.topology.pus())?;
+    let host = crate::host::discover_host(None)?;
+    let pus = probed_pus(args.pus.as_ref(), host.discovery.topology.pus())?;
     if pus.len() < 2 && args.write.is_some() {
         return Err(bad_input(format!(
             "--write: PU {pus} alone cannot be compared with any, so nothing would be measured; \
@@ -39,22 +39,22 @@ pub(super) fn execute(args: &ProbeArgs) -> Result<ExitCode> {
     let file = args.write.as_deref();
     let file = file.map(|path| OutFile::create("topology", path, args.force));
     let file = file.transpose()?;
-    let table = TableFile::begin(args.list.out.as_deref())?;
+    let table = TableOutput::begin(args.list.out.as_deref())?;
     let time = if args.quick { QUICK } else { args.seconds };
-    let budget = Budget::new(pus.len(), time);
-    let measured = measure::all(&pus, &budget)?;
-    let document = Document::new(&host, &pus, &budget, &measured, args.write.as_deref());
+    let budget = ProbeBudget::new(pus.len(), time);
+    let measured = measure::measure_all(&pus, &budget)?;
+    let document = ProbeDocument::new(&host, &pus, &budget, &measured, args.write.as_deref());
     if let Some(file) = file {
-        let map = SharingMap::of(&document.inference, document.source());
+        let map = SharingMap::from_inference(&document.inference, document.source());
         file.write(&format!("{}{}", show::preamble(&document), map.to_toml()))?;
     }
-    table.write(|| table_of(show::CSV_COLUMNS, &show::rows(&document)))?;
+    table.write(|| list_table(show::CSV_COLUMNS, &show::rows(&document)))?;
     print(args.format, &document)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// The PUs to probe: those asked for, all of which must be usable, or all that are.
-fn chosen(asked: Option<&PuSet>, usable: &PuSet) -> Result<PuSet> {
+fn probed_pus(asked: Option<&PuSet>, usable: &PuSet) -> Result<PuSet> {
     let Some(asked) = asked else {
         return Ok(usable.clone());
     };
@@ -69,11 +69,11 @@ fn chosen(asked: Option<&PuSet>, usable: &PuSet) -> Result<PuSet> {
     }
 }
 
-fn print(format: Format, document: &Document) -> Result<()> {
+fn print(format: OutputFormat, document: &ProbeDocument) -> Result<()> {
     let mut out = output::stdout();
     match format {
-        Format::Json => output::json(&mut out, document),
-        Format::Csv => output::csv(&mut out, show::CSV_COLUMNS, &show::rows(document)),
-        Format::Table => Ok(output::people(&mut out, &show::text(document))?),
+        OutputFormat::Json => output::write_json(&mut out, document),
+        OutputFormat::Csv => output::write_csv(&mut out, show::CSV_COLUMNS, &show::rows(document)),
+        OutputFormat::Table => Ok(output::print_text(&mut out, &show::text(document))?),
     }
 }

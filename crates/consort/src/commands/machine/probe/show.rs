@@ -1,13 +1,13 @@
 //! The probe for people: measurements, groups, what differs from what the kernel tells.
 
-use super::document::Document;
-use crate::output::{self, Column, Head, number, text as words};
+use super::document::ProbeDocument;
+use crate::output::{self, ColumnHead, OutputColumn, number, text as words};
 use consort_core::PuSet;
-use consort_core::sharing::{Level, PairEvidence, Sharing, Stress, Verdict};
+use consort_core::sharing::{PairEvidence, SharingAnswer, SharingLevel, SharingVerdict, Stress};
 use consort_core::stats::RatioInterval;
 
 /// One measurement, for CSV.
-pub(super) struct Row {
+pub(super) struct ProbeRow {
     a: u32,
     b: u32,
     what: String,
@@ -18,7 +18,7 @@ pub(super) struct Row {
     runs: usize,
 }
 
-pub(super) const CSV_COLUMNS: &[Column<Row>] = &[
+pub(super) const CSV_COLUMNS: &[OutputColumn<ProbeRow>] = &[
     number("a", |r| r.a.to_string()),
     number("b", |r| r.b.to_string()),
     words("what", |r| r.what.clone()),
@@ -30,13 +30,13 @@ pub(super) const CSV_COLUMNS: &[Column<Row>] = &[
 ];
 
 /// Every measurement of every pair.
-pub(super) fn rows(document: &Document) -> Vec<Row> {
-    document.evidence.iter().flat_map(rows_of).collect()
+pub(super) fn rows(document: &ProbeDocument) -> Vec<ProbeRow> {
+    document.evidence.iter().flat_map(pair_rows).collect()
 }
 
-fn rows_of(pair: &PairEvidence) -> Vec<Row> {
+fn pair_rows(pair: &PairEvidence) -> Vec<ProbeRow> {
     let (a, b) = (pair.a.0, pair.b.0);
-    let slowdowns = pair.effects.iter().map(|effect| Row {
+    let slowdowns = pair.effects.iter().map(|effect| ProbeRow {
         a,
         b,
         what: effect.stress.to_string(),
@@ -46,7 +46,7 @@ fn rows_of(pair: &PairEvidence) -> Vec<Row> {
         high: effect.slowdown.high(),
         runs: effect.slowdown.n,
     });
-    let line = pair.round_trip_ns.map(|time| Row {
+    let line = pair.round_trip_ns.map(|time| ProbeRow {
         a,
         b,
         what: "line".to_owned(),
@@ -62,7 +62,7 @@ fn rows_of(pair: &PairEvidence) -> Vec<Row> {
 /// Pairs that are shown at most; csv and json have all.
 const SHOWN: usize = 40;
 
-pub(super) fn text(document: &Document) -> String {
+pub(super) fn text(document: &ProbeDocument) -> String {
     let mut text = format!("{}, {:.1} s\n", document.source(), document.seconds);
     if !document.evidence.is_empty() {
         text +=
@@ -79,7 +79,7 @@ pub(super) fn text(document: &Document) -> String {
         text += &format!("{what}: {}\n", groups(level));
     }
     text.push('\n');
-    text += &beside_the_kernel(document);
+    text += &differences_text(document);
     for note in &document.notes {
         text += &format!("note: {note}\n");
     }
@@ -89,12 +89,12 @@ pub(super) fn text(document: &Document) -> String {
     text
 }
 
-fn table(document: &Document) -> String {
+fn table(document: &ProbeDocument) -> String {
     let stresses = Stress::ALL.iter().map(ToString::to_string);
     let numbers = stresses.chain(["line ns".to_owned()]);
     let numbers = numbers.map(|text| head(text, true));
     let verdicts = ["core", "L2", "LLC"].map(|text| head(text.to_owned(), false));
-    let heads: Vec<Head> = std::iter::once(head("PUs".to_owned(), false))
+    let heads: Vec<ColumnHead> = std::iter::once(head("PUs".to_owned(), false))
         .chain(numbers)
         .chain(verdicts)
         .collect();
@@ -116,8 +116,8 @@ fn table(document: &Document) -> String {
     text
 }
 
-fn head(text: String, numeric: bool) -> Head {
-    Head {
+fn head(text: String, numeric: bool) -> ColumnHead {
+    ColumnHead {
         text,
         numeric,
         extra: false,
@@ -141,11 +141,11 @@ fn ratio(slowdown: &RatioInterval) -> String {
     }
 }
 
-fn word(verdict: &Verdict) -> String {
+fn word(verdict: &SharingVerdict) -> String {
     let word = match verdict.sharing {
-        Sharing::Shared => "shared",
-        Sharing::Apart => "apart",
-        Sharing::Unclear => return "cannot tell".to_owned(),
+        SharingAnswer::Shared => "shared",
+        SharingAnswer::Apart => "apart",
+        SharingAnswer::Unclear => return "cannot tell".to_owned(),
     };
     match verdict.confidence {
         Some(confidence) => format!("{word} {}", percent(confidence)),
@@ -162,7 +162,7 @@ fn percent(confidence: f64) -> String {
     }
 }
 
-fn groups(level: &Level) -> String {
+fn groups(level: &SharingLevel) -> String {
     let group = |pus: &PuSet, confidence: Option<f64>| match confidence {
         Some(confidence) => format!("{{{pus}}} {}", percent(confidence)),
         None => format!("{{{pus}}}"),
@@ -173,7 +173,7 @@ fn groups(level: &Level) -> String {
     groups.chain(unclear).collect::<Vec<_>>().join("  ")
 }
 
-fn beside_the_kernel(document: &Document) -> String {
+fn differences_text(document: &ProbeDocument) -> String {
     if document.differences.is_empty() {
         return "nothing measured contradicts what the kernel tells\n".to_owned();
     }
@@ -182,13 +182,13 @@ fn beside_the_kernel(document: &Document) -> String {
 }
 
 /// The head of the written file: how it was told, and what was not.
-pub(super) fn preamble(document: &Document) -> String {
+pub(super) fn preamble(document: &ProbeDocument) -> String {
     let mut lines = vec![
         "Which PUs share what, for --topology of consort run and consort machine.".to_owned(),
         "PUs that are not named keep what the kernel tells.".to_owned(),
     ];
     let pairs = document.inference.pairs.iter();
-    let decided = pairs.filter(|pair| pair.core.sharing == Sharing::Shared);
+    let decided = pairs.filter(|pair| pair.core.sharing == SharingAnswer::Shared);
     lines.extend(decided.map(|pair| format!("{},{}: {}", pair.a, pair.b, pair.core.why)));
     lines.extend(document.notes.iter().map(|note| format!("note: {note}")));
     lines.iter().map(|line| format!("# {line}\n")).collect()

@@ -13,7 +13,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-pub(super) type Shared = Mutex<Box<dyn Kernel>>;
+pub(super) type SharedKernel = Mutex<Box<dyn Kernel>>;
 
 /// Time from an order to its begin, so that two threads begin together.
 const NOTICE: Duration = Duration::from_micros(200);
@@ -28,7 +28,7 @@ pub(super) const SLICES: usize = 3;
 
 /// Runs of one kernel on one pair.
 #[derive(Debug, Default)]
-pub(super) struct Runs {
+pub(super) struct KernelSlowdowns {
     /// Time together over time alone for the same work, geometric mean of the two threads.
     pub(super) slowdowns: Vec<f64>,
     /// Runs that do not count, because others had the PUs while both threads should have run.
@@ -36,7 +36,7 @@ pub(super) struct Runs {
 }
 
 #[derive(Clone, Copy)]
-struct Order {
+struct SliceOrder {
     kernel: usize,
     begin: Instant,
     end: Instant,
@@ -44,44 +44,44 @@ struct Order {
 
 /// Work of a thread in a slice.
 #[derive(Clone, Copy, Debug)]
-struct Deed {
+struct SliceWork {
     units: u64,
     cpu_ns: u64,
     wall_ns: u64,
 }
 
-impl Deed {
+impl SliceWork {
     /// Returns units of work per ns of CPU time; none where it did no work.
     fn speed(self) -> Option<f64> {
         (self.units > 0 && self.cpu_ns > 0).then(|| self.units as f64 / self.cpu_ns as f64)
     }
 }
 
-struct Worker {
-    orders: Sender<Order>,
-    deeds: Receiver<Deed>,
+struct SliceWorker {
+    orders: Sender<SliceOrder>,
+    deeds: Receiver<SliceWork>,
 }
 
 /// Runs every kernel on a pair; `kernels` has a copy for each PU.
 pub(super) fn run(
     pus: [PuId; 2],
-    kernels: &[[Shared; 2]],
+    kernels: &[[SharedKernel; 2]],
     runs: usize,
     slice: Duration,
-) -> Result<Vec<Runs>> {
+) -> Result<Vec<KernelSlowdowns>> {
     thread::scope(|scope| {
         let mut handles = Vec::new();
         let mut started = |slot: usize| {
             let (orders, receive) = channel();
             let (send, deeds) = channel();
-            let work = move || obey(pus[slot], slot, kernels, &receive, &send);
+            let work = move || execute_orders(pus[slot], slot, kernels, &receive, &send);
             handles.push(own_thread::start(scope, work)?);
-            anyhow::Ok(Worker { orders, deeds })
+            anyhow::Ok(SliceWorker { orders, deeds })
         };
         let workers = [started(0)?, started(1)?];
         let all = 0..kernels.len();
-        let measured = all.map(|kernel| runs_of(kernel, &workers, runs, slice));
-        let measured: Result<Vec<Runs>> = measured.collect();
+        let measured = all.map(|kernel| run_kernel(kernel, &workers, runs, slice));
+        let measured: Result<Vec<KernelSlowdowns>> = measured.collect();
         // Without orders, threads end.
         drop(workers);
         for handle in handles {
@@ -92,20 +92,25 @@ pub(super) fn run(
     })
 }
 
-fn runs_of(kernel: usize, workers: &[Worker; 2], runs: usize, slice: Duration) -> Result<Runs> {
-    let mut all = Runs::default();
+fn run_kernel(
+    kernel: usize,
+    workers: &[SliceWorker; 2],
+    runs: usize,
+    slice: Duration,
+) -> Result<KernelSlowdowns> {
+    let mut all = KernelSlowdowns::default();
     let mut tries = 0;
     let begin = Instant::now();
     let most = slice * (TRIES * runs * SLICES) as u32;
     // Not counted: caches are cold.
-    order(kernel, workers, &[0, 1], slice / 2)?;
+    run_slice(kernel, workers, &[0, 1], slice / 2)?;
     while all.slowdowns.len() < runs && tries < TRIES * runs && begin.elapsed() < most {
         // The order changes from run to run, so that a drift hits both alike.
         let (first, second) = (tries % 2, 1 - tries % 2);
-        let a = order(kernel, workers, &[first], slice)?;
-        let both = order(kernel, workers, &[first, second], slice)?;
-        let b = order(kernel, workers, &[second], slice)?;
-        match slowdown(&[a[0], b[0]], &both).filter(|_| met(&both)) {
+        let a = run_slice(kernel, workers, &[first], slice)?;
+        let both = run_slice(kernel, workers, &[first, second], slice)?;
+        let b = run_slice(kernel, workers, &[second], slice)?;
+        match slowdown(&[a[0], b[0]], &both).filter(|_| have_overlapped(&both)) {
             Some(slowdown) => all.slowdowns.push(slowdown),
             None => all.disturbed += 1,
         }
@@ -115,12 +120,12 @@ fn runs_of(kernel: usize, workers: &[Worker; 2], runs: usize, slice: Duration) -
 }
 
 /// Returns true where threads had their PUs for most of a slice, and so at the same time.
-fn met(both: &[Deed]) -> bool {
-    let had_pu = |deed: &Deed| deed.cpu_ns as f64 >= MOST * deed.wall_ns as f64;
+fn have_overlapped(both: &[SliceWork]) -> bool {
+    let had_pu = |deed: &SliceWork| deed.cpu_ns as f64 >= MOST * deed.wall_ns as f64;
     both.iter().all(had_pu)
 }
 
-fn slowdown(alone: &[Deed], together: &[Deed]) -> Option<f64> {
+fn slowdown(alone: &[SliceWork], together: &[SliceWork]) -> Option<f64> {
     let ratios = alone.iter().zip(together);
     let ratios = ratios.map(|(alone, together)| Some(alone.speed()? / together.speed()?));
     let product: Option<f64> = ratios.product();
@@ -128,16 +133,16 @@ fn slowdown(alone: &[Deed], together: &[Deed]) -> Option<f64> {
 }
 
 /// Lets some threads work for a slice at the same time.
-fn order(
+fn run_slice(
     kernel: usize,
-    workers: &[Worker; 2],
+    workers: &[SliceWorker; 2],
     slots: &[usize],
     slice: Duration,
-) -> Result<Vec<Deed>> {
+) -> Result<Vec<SliceWork>> {
     let begin = Instant::now() + NOTICE;
     let end = begin + slice;
     for &slot in slots {
-        let order = Order { kernel, begin, end };
+        let order = SliceOrder { kernel, begin, end };
         workers[slot].orders.send(order).context(ENDED)?;
     }
     let deeds = slots.iter().map(|&slot| workers[slot].deeds.recv());
@@ -146,18 +151,18 @@ fn order(
 
 const ENDED: &str = "a probing thread ended early";
 
-fn obey(
+fn execute_orders(
     pu: PuId,
     slot: usize,
-    kernels: &[[Shared; 2]],
-    orders: &Receiver<Order>,
-    deeds: &Sender<Deed>,
+    kernels: &[[SharedKernel; 2]],
+    orders: &Receiver<SliceOrder>,
+    deeds: &Sender<SliceWork>,
 ) -> Result<()> {
     own_thread::pin(pu)?;
     for order in orders {
         let kernel = &kernels[order.kernel][slot];
         let mut kernel = kernel.lock().unwrap_or_else(PoisonError::into_inner);
-        let deed = work(kernel.as_mut(), order)?;
+        let deed = work_slice(kernel.as_mut(), order)?;
         drop(kernel);
         if deeds.send(deed).is_err() {
             break;
@@ -166,7 +171,7 @@ fn obey(
     Ok(())
 }
 
-fn work(kernel: &mut dyn Kernel, order: Order) -> Result<Deed> {
+fn work_slice(kernel: &mut dyn Kernel, order: SliceOrder) -> Result<SliceWork> {
     while Instant::now() < order.begin {
         std::hint::spin_loop();
     }
@@ -176,7 +181,7 @@ fn work(kernel: &mut dyn Kernel, order: Order) -> Result<Deed> {
         kernel.work(1);
         units += 1;
     }
-    Ok(Deed {
+    Ok(SliceWork {
         units,
         cpu_ns: own_thread::cpu_ns()? - begin_ns,
         wall_ns: begin.elapsed().as_nanos() as u64,
@@ -189,7 +194,7 @@ mod tests {
 
     #[test]
     fn the_same_work_in_twice_the_time_is_a_slowdown_of_two() {
-        let deed = |units, cpu_ns| Deed {
+        let deed = |units, cpu_ns| SliceWork {
             units,
             cpu_ns,
             wall_ns: cpu_ns,
@@ -203,12 +208,12 @@ mod tests {
 
     #[test]
     fn threads_that_were_kept_waiting_have_not_met() {
-        let deed = |cpu_ns| Deed {
+        let deed = |cpu_ns| SliceWork {
             units: 1,
             cpu_ns,
             wall_ns: 100,
         };
-        assert!(met(&[deed(90), deed(99)]));
-        assert!(!met(&[deed(90), deed(50)]));
+        assert!(have_overlapped(&[deed(90), deed(99)]));
+        assert!(!have_overlapped(&[deed(90), deed(50)]));
     }
 }

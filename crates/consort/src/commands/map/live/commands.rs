@@ -19,7 +19,7 @@ fn words(text: &str) -> Result<Vec<String>> {
             "--command: it is empty; name a program and its arguments",
         ));
     };
-    if found(program) {
+    if is_executable(program) {
         return Ok(words);
     }
     Err(bad_input(format!(
@@ -28,7 +28,7 @@ fn words(text: &str) -> Result<Vec<String>> {
     )))
 }
 
-fn found(program: &str) -> bool {
+fn is_executable(program: &str) -> bool {
     let can_run = |path: &Path| path.is_file() && access(path, AccessFlags::X_OK).is_ok();
     if program.contains('/') {
         return can_run(Path::new(program));

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Programs to start, and how often.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Plan {
+pub(super) struct ProgramPlan {
     /// Programs with their arguments.
     pub(super) commands: Vec<Vec<String>>,
     /// Number of times that each program is to end, at least.
@@ -15,7 +15,7 @@ pub(super) struct Plan {
 
 /// A program that was run once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Deed {
+pub(super) struct ProgramExit {
     /// Number of its command.
     pub(super) program: usize,
     /// Its process.

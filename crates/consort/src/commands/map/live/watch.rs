@@ -1,15 +1,15 @@
 //! Programs under one mapping, watched by the live machine.
 
-use super::crew::CREW;
-use super::plan::{Deed, Plan};
+use super::plan::{ProgramExit, ProgramPlan};
+use super::program_runner::CREW;
 use crate::commands::manage::GUARDIAN;
-use crate::commands::map::mappings::Asked;
+use crate::commands::map::mappings::MappingChoice;
 use anyhow::{Context, Result, bail};
 use consort_core::policy::PolicySpec;
 use consort_core::{Backoff, ControlLoop, Observation, Signal, Tier, policies};
 use consort_linux::enact::{EnactConfig, runtime_dirs};
 use consort_linux::enforce::EnactChoice;
-use consort_linux::live::{Host, LaunchSpec, Live, Watch};
+use consort_linux::live::{Host, LaunchSpec, LiveMachine, WatchRate};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Seek};
@@ -24,18 +24,18 @@ const ACTIVE: f64 = 0.1;
 
 /// Work of the programs under a mapping.
 #[derive(Debug)]
-pub(super) struct Run {
+pub(super) struct MappingRun {
     /// Deeds, one for each time that a program ended.
-    pub(super) deeds: Vec<Deed>,
+    pub(super) deeds: Vec<ProgramExit>,
     /// Counts by process id.
-    pub(super) seen: BTreeMap<u32, Seen>,
+    pub(super) seen: BTreeMap<u32, ProcessCounts>,
     pub(super) tier: Tier,
     pub(super) warnings: Vec<String>,
 }
 
 /// Counts of a process over its life.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Seen {
+pub(super) struct ProcessCounts {
     /// Sums by signal.
     pub(super) sums: BTreeMap<Signal, f64>,
     /// CPU time by cause, ns, where cycle stacks are told.
@@ -43,14 +43,14 @@ pub(super) struct Seen {
 }
 
 /// Runs the plan under a mapping.
-pub(super) fn run(host: &Host, plan: &Plan, mapping: &Asked) -> Result<Run> {
+pub(super) fn run(host: &Host, plan: &ProgramPlan, mapping: &MappingChoice) -> Result<MappingRun> {
     let told = tempfile::tempfile().context("cannot make a temporary file")?;
     let (topology, offers) = (&host.discovery.topology, host.offers());
     let policy = policies::open(topology, &offers, &policy(mapping)?)?;
-    let machine = Live::launch(host.clone(), launch_spec(plan, &told)?)?;
+    let machine = LiveMachine::launch(host.clone(), launch_spec(plan, &told)?)?;
     let mut wheel = ControlLoop::new(machine, policy, Backoff::off(), 1);
     let mut seen = BTreeMap::new();
-    while let Some(turn) = wheel.turn()? {
+    while let Some(turn) = wheel.run_turn()? {
         add(&mut seen, &turn.observation);
     }
     let finished = wheel.into_machine().finish();
@@ -64,9 +64,9 @@ pub(super) fn run(host: &Host, plan: &Plan, mapping: &Asked) -> Result<Run> {
     if !finished.restored {
         warnings.push("not every mask could be put back".to_owned());
     }
-    warnings.extend(astray(finished.held.adherence));
-    Ok(Run {
-        deeds: deeds(told)?,
+    warnings.extend(adherence_warning(finished.held.adherence));
+    Ok(MappingRun {
+        deeds: read_exits(told)?,
         seen,
         tier: finished.tier,
         warnings,
@@ -76,7 +76,7 @@ pub(super) fn run(host: &Host, plan: &Plan, mapping: &Asked) -> Result<Run> {
 /// Below this share of time in place, what was measured is not the mapping's.
 const HELD: f64 = 0.9;
 
-fn astray(adherence: Option<f64>) -> Option<String> {
+fn adherence_warning(adherence: Option<f64>) -> Option<String> {
     let share = adherence.filter(|share| *share < HELD)?;
     Some(format!(
         "threads spent only {:.0} percent of their running time where the mapping has them",
@@ -84,15 +84,15 @@ fn astray(adherence: Option<f64>) -> Option<String> {
     ))
 }
 
-fn policy(mapping: &Asked) -> Result<PolicySpec> {
+fn policy(mapping: &MappingChoice) -> Result<PolicySpec> {
     let text = match mapping {
-        Asked::Os => "none".to_owned(),
+        MappingChoice::Os => "none".to_owned(),
         other => format!("mapping:map={},active={ACTIVE}", other.name()),
     };
     Ok(text.parse()?)
 }
 
-fn launch_spec(plan: &Plan, told: &File) -> Result<LaunchSpec> {
+fn launch_spec(plan: &ProgramPlan, told: &File) -> Result<LaunchSpec> {
     let own = std::env::current_exe().context("cannot find the path of this program")?;
     let mut command = Command::new(own);
     command.arg(CREW).arg(serde_json::to_string(plan)?);
@@ -100,7 +100,7 @@ fn launch_spec(plan: &Plan, told: &File) -> Result<LaunchSpec> {
     Ok(LaunchSpec {
         command,
         interval: INTERVAL,
-        watch: Watch::Full,
+        watch: WatchRate::Full,
         dry_run: false,
         override_affinity: false,
         enactors: EnactChoice::Auto,
@@ -115,7 +115,7 @@ fn launch_spec(plan: &Plan, told: &File) -> Result<LaunchSpec> {
     })
 }
 
-fn deeds(mut told: File) -> Result<Vec<Deed>> {
+fn read_exits(mut told: File) -> Result<Vec<ProgramExit>> {
     told.rewind()?;
     let lines = BufReader::new(told).lines();
     lines
@@ -131,7 +131,7 @@ const SUMMED: [Signal; 4] = [
     Signal::LlcMissCycles,
 ];
 
-fn add(seen: &mut BTreeMap<u32, Seen>, observation: &Observation) {
+fn add(seen: &mut BTreeMap<u32, ProcessCounts>, observation: &Observation) {
     for thread in observation.threads.iter().chain(&observation.exited) {
         let process = seen.entry(thread.id.pid).or_default();
         for signal in SUMMED {

@@ -9,7 +9,7 @@ const SLICE: Duration = Duration::from_millis(20);
 
 /// Plan of the worker process.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Plan {
+pub(super) struct KernelPlan {
     pub(super) programs: Vec<String>,
     /// One PU per slot.
     pub(super) pus: [PuId; 2],
@@ -20,9 +20,9 @@ pub(super) struct Plan {
 
 /// Work of one thread: a kernel in one slot of one pair, alone or together.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Deed {
+pub(super) struct KernelRun {
     pub(super) tid: u32,
-    /// Number of the pair in [`Plan::pairs`].
+    /// Number of the pair in [`KernelPlan::pairs`].
     pub(super) pair: usize,
     pub(super) slot: usize,
     pub(super) together: bool,
@@ -34,7 +34,7 @@ pub(super) struct Deed {
     pub(super) cpu_ns: u64,
 }
 
-impl Plan {
+impl KernelPlan {
     pub(super) fn new(programs: Vec<String>, pus: [PuId; 2], time: Duration) -> Self {
         let rounds = time.as_nanos().div_ceil(SLICE.as_nanos()) as u64;
         Self {
@@ -65,7 +65,7 @@ mod tests {
     #[test]
     fn all_pairs_are_run_for_the_time_asked() {
         let programs = ["a", "b", "c"].map(str::to_owned).to_vec();
-        let plan = Plan::new(programs, [PuId(0), PuId(1)], Duration::from_millis(90));
+        let plan = KernelPlan::new(programs, [PuId(0), PuId(1)], Duration::from_millis(90));
         assert_eq!(
             plan.pairs(),
             [[0, 0], [0, 1], [0, 2], [1, 1], [1, 2], [2, 2]]

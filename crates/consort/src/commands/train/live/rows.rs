@@ -1,18 +1,22 @@
 //! From what threads did to the rows of a training set: one per member of a pair.
 
-use super::watch::Watched;
-use consort_train::Row;
+use super::watch::KernelObservation;
+use consort_train::TrainingRow;
 
 /// A row for every member of a pair of which all is known: pairs with a thread that did nothing
 /// or was never sampled have none.
-pub(super) fn rows(watched: &[Watched], components: &[String]) -> Vec<Row> {
+pub(super) fn rows(watched: &[KernelObservation], components: &[String]) -> Vec<TrainingRow> {
     let together = watched.iter().filter(|w| w.deed.together);
     together
         .filter_map(|member| row(watched, member, components))
         .collect()
 }
 
-fn row(watched: &[Watched], member: &Watched, components: &[String]) -> Option<Row> {
+fn row(
+    watched: &[KernelObservation],
+    member: &KernelObservation,
+    components: &[String],
+) -> Option<TrainingRow> {
     let (pair, slot) = (member.deed.pair, member.deed.slot);
     let alone = |slot| {
         let mut all = watched.iter();
@@ -21,7 +25,7 @@ fn row(watched: &[Watched], member: &Watched, components: &[String]) -> Option<R
     let (own, other) = (alone(slot)?, alone(1 - slot)?);
     let slowdown = speed(own)? / speed(member)?;
     let measured = shares(member, components)?;
-    Some(Row {
+    Some(TrainingRow {
         co_run: pair as u64,
         program: member.deed.program.clone(),
         co_runners: vec![member.deed.co_runner.clone()],
@@ -33,14 +37,14 @@ fn row(watched: &[Watched], member: &Watched, components: &[String]) -> Option<R
 }
 
 /// Units per ns of CPU time.
-fn speed(watched: &Watched) -> Option<f64> {
+fn speed(watched: &KernelObservation) -> Option<f64> {
     let deed = &watched.deed;
     let worked = deed.units > 0 && deed.cpu_ns > 0;
     worked.then(|| deed.units as f64 / deed.cpu_ns as f64)
 }
 
 /// The stack in the order of the components; none of a thread that was never sampled.
-fn shares(watched: &Watched, components: &[String]) -> Option<Vec<f64>> {
+fn shares(watched: &KernelObservation, components: &[String]) -> Option<Vec<f64>> {
     let share = |name: &String| {
         let found = watched.stack.iter().find(|(n, _)| n == name);
         found.map(|(_, share)| *share)
@@ -51,13 +55,13 @@ fn shares(watched: &Watched, components: &[String]) -> Option<Vec<f64>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::plan::Deed;
+    use super::super::plan::KernelRun;
     use super::*;
 
-    fn watched(slot: usize, together: bool, units: u64, memory: f64) -> Watched {
+    fn watched(slot: usize, together: bool, units: u64, memory: f64) -> KernelObservation {
         let name = |slot: usize| ["fp", "dram"][slot].to_owned();
-        Watched {
-            deed: Deed {
+        KernelObservation {
+            deed: KernelRun {
                 tid: 0,
                 pair: 7,
                 slot,

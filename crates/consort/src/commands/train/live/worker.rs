@@ -1,12 +1,12 @@
 //! The process that runs the kernels: `consort __train PLAN`, the plan as JSON; what each thread
 //! did goes to stdout, one JSON document per line.
 
-use super::plan::{Deed, Plan};
+use super::plan::{KernelPlan, KernelRun};
 use crate::own_thread;
 use anyhow::{Context, Result, bail};
 use consort_core::PuId;
 use consort_kernels::caches::CacheSizes;
-use consort_kernels::{Kernel, Setup, kernels};
+use consort_kernels::{Kernel, KernelSetup, kernels};
 use nix::unistd::gettid;
 use std::io::Write;
 use std::path::Path;
@@ -19,10 +19,10 @@ use std::time::{Duration, Instant};
 /// Hidden first argument of the worker process.
 pub(crate) const WORKER: &str = "__train";
 
-type Shared = Mutex<Box<dyn Kernel>>;
+type LockedKernel = Mutex<Box<dyn Kernel>>;
 
 /// Carries out the plan in the second argument.
-pub(crate) fn work() -> ExitCode {
+pub(crate) fn run_plan_argument() -> ExitCode {
     let plan = std::env::args().nth(2).unwrap_or_default();
     let run = serde_json::from_str(&plan).map_err(anyhow::Error::from);
     match run.and_then(|plan| run_all(&plan)) {
@@ -31,7 +31,7 @@ pub(crate) fn work() -> ExitCode {
     }
 }
 
-fn run_all(plan: &Plan) -> Result<()> {
+fn run_all(plan: &KernelPlan) -> Result<()> {
     // Kernels are built here, so their memory is near the PUs that run them.
     own_thread::pin(plan.pus[0])?;
     let slots = [build(plan)?, build(plan)?];
@@ -51,14 +51,14 @@ fn run_all(plan: &Plan) -> Result<()> {
 }
 
 /// One kernel of every program.
-fn build(plan: &Plan) -> Result<Vec<Shared>> {
-    let setup = Setup {
+fn build(plan: &KernelPlan) -> Result<Vec<LockedKernel>> {
+    let setup = KernelSetup {
         caches: CacheSizes::read(Path::new("/")),
-        ..Setup::default()
+        ..KernelSetup::default()
     };
     let build = |name: &String| {
         let entry = kernels::find(name).with_context(|| format!("unknown kernel '{name}'"))?;
-        let kernel = entry.one(&setup);
+        let kernel = entry.build_one(&setup);
         Ok(Mutex::new(
             kernel.with_context(|| format!("kernel {name}"))?,
         ))
@@ -67,7 +67,7 @@ fn build(plan: &Plan) -> Result<Vec<Shared>> {
 }
 
 /// A kernel whose result is wrong has not done what its units say.
-fn check((kernel, name): (&Shared, &String)) -> Result<()> {
+fn check((kernel, name): (&LockedKernel, &String)) -> Result<()> {
     let mut kernel = kernel.lock().unwrap_or_else(PoisonError::into_inner);
     if kernel.work(0) != kernel.expected() {
         bail!("kernel {name} computed a wrong result");
@@ -76,18 +76,18 @@ fn check((kernel, name): (&Shared, &String)) -> Result<()> {
 }
 
 /// A thread that waits for orders: a time until which to work.
-struct Role {
+struct WorkerThread {
     orders: Sender<Instant>,
     done: Receiver<()>,
 }
 
 /// Each member alone in turn, then both, round after round.
 fn run_pair(
-    plan: &Plan,
+    plan: &KernelPlan,
     number: usize,
     pair: [usize; 2],
-    members: [&Shared; 2],
-) -> Result<Vec<Deed>> {
+    members: [&LockedKernel; 2],
+) -> Result<Vec<KernelRun>> {
     let slice = Duration::from_millis(plan.slice_ms);
     thread::scope(|scope| {
         let mut roles = Vec::new();
@@ -95,9 +95,9 @@ fn run_pair(
         for (slot, together) in [(0, false), (1, false), (0, true), (1, true)] {
             let (orders, receive) = channel();
             let (finished, done) = channel();
-            roles.push(Role { orders, done });
+            roles.push(WorkerThread { orders, done });
             let name = |slot: usize| plan.programs[pair[slot]].clone();
-            let deed = Deed {
+            let deed = KernelRun {
                 tid: 0,
                 pair: number,
                 slot,
@@ -108,28 +108,28 @@ fn run_pair(
                 cpu_ns: 0,
             };
             let (kernel, pu) = (members[slot], plan.pus[slot]);
-            let work = move || obey(deed, kernel, pu, &receive, &finished);
+            let work = move || execute_orders(deed, kernel, pu, &receive, &finished);
             handles.push(own_thread::start(scope, work)?);
         }
         for _ in 0..plan.rounds {
-            order(&roles[0..1], slice)?;
-            order(&roles[1..2], slice)?;
-            order(&roles[2..4], slice)?;
+            run_slice(&roles[0..1], slice)?;
+            run_slice(&roles[1..2], slice)?;
+            run_slice(&roles[2..4], slice)?;
         }
         // Without orders, threads end.
         drop(roles);
-        handles.into_iter().map(joined).collect()
+        handles.into_iter().map(join_thread).collect()
     })
 }
 
-fn joined(handle: thread::ScopedJoinHandle<'_, Result<Deed>>) -> Result<Deed> {
+fn join_thread(handle: thread::ScopedJoinHandle<'_, Result<KernelRun>>) -> Result<KernelRun> {
     handle
         .join()
         .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// Lets threads work for a slice, and waits for their end.
-fn order(roles: &[Role], slice: Duration) -> Result<()> {
+fn run_slice(roles: &[WorkerThread], slice: Duration) -> Result<()> {
     let end = Instant::now() + slice;
     for role in roles {
         role.orders
@@ -143,13 +143,13 @@ fn order(roles: &[Role], slice: Duration) -> Result<()> {
 }
 
 /// Works whenever told to; what was done in all.
-fn obey(
-    mut deed: Deed,
-    kernel: &Shared,
+fn execute_orders(
+    mut deed: KernelRun,
+    kernel: &LockedKernel,
     pu: PuId,
     orders: &Receiver<Instant>,
     done: &Sender<()>,
-) -> Result<Deed> {
+) -> Result<KernelRun> {
     own_thread::pin(pu)?;
     deed.tid = u32::try_from(gettid().as_raw())?;
     for end in orders {

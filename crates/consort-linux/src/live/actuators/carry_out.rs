@@ -1,0 +1,224 @@
+//! Carrying out of plans: pausing, moving threads to their places, and nudging back those that
+//! drift.
+
+use super::{Actuators, AdoptionOutcome, LOOKS_EVERY, monotonic_ns, refusal_text};
+use crate::discovery::{RunState, may_be_real_time, real_time_policy};
+use crate::enact::{ApplyReport, Refusal, ThreadWish};
+use crate::enforce::ThreadPosition;
+use crate::live::live_topology::LiveTopology;
+use crate::live::observers::ThreadObservers;
+use crate::live::thread_table::ThreadTable;
+use crate::live::warnings::Warnings;
+use crate::proc::{ProcStatus, now_ticks, read_stat, tick_ns};
+use consort_core::{EnactmentReport, Placement, Plan, PuSet, ThreadId};
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+/// Age beyond which a reading of `/proc` is made again before a thread is nudged: the scheduler may
+/// have moved it meanwhile.
+const FRESH: Duration = Duration::from_millis(2);
+
+/// Parts of a run that the hands ask while they place threads.
+pub(in crate::live) struct ActuationContext<'a> {
+    pub(in crate::live) site: &'a LiveTopology,
+    pub(in crate::live) roster: &'a mut ThreadTable,
+    pub(in crate::live) senses: &'a mut ThreadObservers,
+    pub(in crate::live) warnings: &'a mut Warnings,
+}
+
+impl ActuationContext<'_> {
+    /// Position of a thread now; none where `/proc` does not tell it.
+    fn thread_position(&mut self, id: ThreadId, now: Instant) -> Option<ThreadPosition> {
+        let fresh = self.roster.observed_state(id)?.recent_position(now, FRESH);
+        let (state, pu) = match fresh {
+            Some(told) => told,
+            None => self.senses.read_position(id)?,
+        };
+        Some(ThreadPosition {
+            pu,
+            runnable: state == RunState::Runnable,
+            process_age: self.process_age(id),
+            leads_others: self.roster.leads_others(id),
+        })
+    }
+
+    /// Returns true if some thread of a process may take, or has, a real-time policy: the kernel
+    /// refuses `SCHED_DEADLINE` to a thread with a narrow mask, and a pinned real-time thread may
+    /// find its PU taken. Also if some thread is let alone, for example because it has a mask of its
+    /// own.
+    fn suffers_from_pins(&self, pid: u32) -> bool {
+        let root = self.site.root();
+        let path = root.join(format!("proc/{pid}/status"));
+        // What cannot be read may suffer.
+        let may = ProcStatus::read(&path).map_or(true, |status| may_be_real_time(&status));
+        may || self
+            .roster
+            .process_threads(&BTreeSet::from([pid]))
+            .into_iter()
+            .any(|id| {
+                let stat = read_stat(root, id.pid, id.tid);
+                !self.roster.may_place(id)
+                    || stat.map_or(true, |stat| real_time_policy(stat.policy).is_some())
+            })
+    }
+
+    /// Time since the start of a thread's process; of the thread, where its leader is not known.
+    fn process_age(&self, id: ThreadId) -> Duration {
+        let leader = self.roster.leader_of(id.pid).unwrap_or(id);
+        let since = leader.start_ticks;
+        Duration::from_nanos(now_ticks().saturating_sub(since) * tick_ns())
+    }
+}
+
+impl Actuators {
+    /// Pauses and resumes programs and puts threads where a plan has them; `quantum` is its length
+    /// if the plan wants no other.
+    pub(in crate::live) fn carry_out(
+        &mut self,
+        plan: &Plan,
+        quantum: Duration,
+        mut reach: ActuationContext<'_>,
+    ) -> EnactmentReport {
+        if self.dry_run {
+            return EnactmentReport::default();
+        }
+        let enactor = &mut self.enactor;
+        let paused = (self.pausing).pause_as_planned(plan, reach.site, reach.roster, enactor);
+        reach.warnings.extend(paused);
+        let sent = self.enforcement.assign(plan, reach.site.topology());
+        let orders = self.orders(plan, &mut reach);
+        let report = self.enactor.apply(&orders);
+        (reach.warnings).extend(self.in_kernel.apply_plan(plan, quantum));
+        let enactor = &mut self.enactor;
+        let of_cookies = (self.cookies).share_cores(plan, reach.site, reach.roster, enactor);
+        self.enforcement.note_plan_applied(monotonic_ns());
+        let resumed = (self.pausing).resume_as_planned(plan, reach.roster, enactor);
+        reach.warnings.extend(resumed);
+        self.enforcement.add_nudge_windows(&report.windows);
+        self.handle_report(report, &sent, of_cookies, reach)
+    }
+
+    /// Takes in what was enacted of a plan.
+    fn handle_report(
+        &mut self,
+        report: ApplyReport,
+        sent: &BTreeSet<ThreadId>,
+        warnings: Vec<String>,
+        reach: ActuationContext<'_>,
+    ) -> EnactmentReport {
+        let ActuationContext {
+            roster,
+            warnings: for_user,
+            ..
+        } = reach;
+        let mut enacted = EnactmentReport {
+            moved: self.moved_threads(&report, sent),
+            pinned: self.enforcement.pinned_threads().iter().copied().collect(),
+            nudged: report.nudged,
+            warnings,
+            ..EnactmentReport::default()
+        };
+        for (id, mask) in report.released {
+            enacted.released.push(id);
+            enacted.warnings.push(self.release_moved(id, &mask, roster));
+        }
+        let refused = report.refused.iter().map(|(id, _)| *id);
+        let astray: Vec<ThreadId> = refused.chain(report.shifted.iter().copied()).collect();
+        self.recheck(&astray, roster);
+        for (id, refusal) in &report.refused {
+            if matches!(refusal, Refusal::NotManaged) && roster.may_place(*id) {
+                self.readopt_thread(*id, roster, for_user);
+            } else {
+                enacted.warnings.push(refusal_text(*id, refusal, roster));
+            }
+        }
+        enacted
+    }
+
+    /// Takes a thread in again that the enactor has lost: it seemed to have exited when it could not
+    /// be looked up, as when descriptors were short.
+    fn readopt_thread(&mut self, id: ThreadId, roster: &mut ThreadTable, warnings: &mut Warnings) {
+        // It inherits from itself: the journal has its original mask, which may be wider than the
+        // one that it has now. One of a process that was never taken inherits from its tree's root.
+        let root = roster.trees().root_of(id.pid);
+        let root = root.and_then(|root| roster.leader_of(root));
+        let mut known = [Some(id), root].into_iter().flatten();
+        let parent = known.find(|parent| self.enactor.has_program(parent.pid));
+        match self.adopt_thread(id, parent, warnings) {
+            AdoptionOutcome::Managed(original) => roster.set_original(id, original),
+            AdoptionOutcome::SelfPlaced(mask) => {
+                let warning = self.release_moved(id, &mask, roster);
+                warnings.insert(warning);
+            }
+            AdoptionOutcome::LetAlone(why) | AdoptionOutcome::Unseen(_, why) => {
+                let name = roster.name(id);
+                warnings.insert(format!("thread {id} ({name}) is not placed for now: {why}"));
+            }
+            // The next look at it finds that out.
+            AdoptionOutcome::Gone => {}
+        }
+    }
+
+    /// Threads that the plan sends to another place and whose mask was written; with a scheduler in
+    /// the kernel, all that the plan sends elsewhere.
+    fn moved_threads(&self, report: &ApplyReport, sent: &BTreeSet<ThreadId>) -> Vec<ThreadId> {
+        if self.in_kernel.is_running() {
+            return sent.iter().copied().collect();
+        }
+        let written = report.written.iter().map(|(id, _)| *id);
+        written.filter(|id| sent.contains(id)).collect()
+    }
+
+    fn orders(
+        &mut self,
+        plan: &Plan,
+        reach: &mut ActuationContext<'_>,
+    ) -> Vec<(ThreadId, ThreadWish)> {
+        let now = Instant::now();
+        let mut orders = Vec::with_capacity(plan.placements.len());
+        self.suffering
+            .retain(|_, (looked, _)| now.saturating_duration_since(*looked) < LOOKS_EVERY);
+        for (&id, placement) in &plan.placements {
+            let has_place = matches!(placement, Placement::Restricted(_));
+            let at = has_place.then(|| reach.thread_position(id, now)).flatten();
+            let suffers = || {
+                let known = self.suffering.entry(id.pid);
+                known
+                    .or_insert_with(|| (now, reach.suffers_from_pins(id.pid)))
+                    .1
+            };
+            orders.push((id, self.enforcement.choose_wish(id, at, now, suffers)));
+        }
+        orders
+    }
+
+    /// Nudges, between plans, threads that have drifted, or that slept when they were to be moved.
+    pub(in crate::live) fn correct_drift(&mut self, mut reach: ActuationContext<'_>) {
+        let now = Instant::now();
+        let mut orders = Vec::new();
+        for id in self.enforcement.next_strays() {
+            let at = reach.thread_position(id, now);
+            orders.extend(self.enforcement.choose_nudge(id, at, now).map(|w| (id, w)));
+        }
+        if orders.is_empty() {
+            return;
+        }
+        let report = self.enactor.apply(&orders);
+        self.enforcement.add_nudge_windows(&report.windows);
+        for (id, mask) in report.released {
+            reach
+                .warnings
+                .insert(self.release_moved(id, &mask, reach.roster));
+        }
+    }
+
+    /// Lets go of a thread whose mask somebody else has set; returns a warning.
+    fn release_moved(&mut self, id: ThreadId, mask: &PuSet, roster: &mut ThreadTable) -> String {
+        let name = roster.mark_released(id);
+        self.enforcement.forget(id);
+        // Last, because forgetting the first thread of a process forgets the process's choice too.
+        self.enforcement.note_own_mask(id);
+        self.in_kernel.release_thread(id);
+        format!("thread {id} ({name}) was let go: somebody else set its mask to {mask}")
+    }
+}

@@ -1,0 +1,129 @@
+//! The host as plans see it: its usable PUs, which change with hotplug and cpusets.
+
+use super::Host;
+use crate::topology::{PuLimitWatch, discover};
+use consort_core::sharing::SharingMap;
+use consort_core::{PuSet, Topology};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Least time between two readings of the limits: one takes as long as looking at ten threads.
+const WATCH_EVERY: Duration = Duration::from_millis(250);
+
+/// The usable PUs below a root, with sharing and core types as files and the user have them.
+pub(super) struct LiveTopology {
+    root: PathBuf,
+    /// Every online PU.
+    machine: Topology,
+    topology: Topology,
+    /// True if the managed threads' own limits decide which PUs are usable; else Consort's do, which
+    /// its command inherits.
+    is_for_others: bool,
+    /// PUs that the managed threads may use; empty if there are none.
+    used: PuSet,
+    /// Sharing as a file tells it instead of the kernel.
+    sharing: Option<SharingMap>,
+    /// PUs that count as large by decree.
+    large: Option<PuSet>,
+    watch: PuLimitWatch,
+    /// Time of the next reading of the limits on usable PUs.
+    next_watch: Instant,
+}
+
+impl LiveTopology {
+    /// The host as it was found.
+    pub(super) fn new(host: Host, now: Instant) -> Self {
+        Self {
+            watch: PuLimitWatch::new(&host.root),
+            machine: host.discovery.machine,
+            topology: host.discovery.topology,
+            is_for_others: host.is_for_others,
+            used: PuSet::new(),
+            sharing: host.sharing,
+            large: host.large,
+            root: host.root,
+            next_watch: now,
+        }
+    }
+
+    /// Root of the file system.
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Every online PU: threads that are sampled may come to run on any.
+    pub(super) fn online_pus(&self) -> &PuSet {
+        self.machine.pus()
+    }
+
+    /// The usable PUs.
+    pub(super) fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    /// Returns true if it is time to look for changes; once for each time.
+    pub(super) fn take_due(&mut self, now: Instant) -> bool {
+        let due = now >= self.next_watch;
+        if due {
+            self.next_watch = now + WATCH_EVERY;
+        }
+        due
+    }
+
+    /// Looks for changes; `used` are the PUs that the managed threads may use. Returns notices for
+    /// the user.
+    pub(super) fn follow_changes(&mut self, used: PuSet) -> Vec<String> {
+        let is_changed = self.watch.poll().is_some();
+        if !is_changed && (!self.is_for_others || used == self.used) {
+            return Vec::new();
+        }
+        let mut notices = Vec::new();
+        let mut own = None;
+        if is_changed {
+            let found = discover(&self.root);
+            let found = found.and_then(|found| match &self.sharing {
+                Some(map) => found.with_sharing(map),
+                None => Ok(found),
+            });
+            match found {
+                Ok(found) => {
+                    self.machine = found.machine;
+                    own = Some(found.topology);
+                }
+                Err(error) => {
+                    return vec![format!("the topology could not be read again: {error}")];
+                }
+            }
+        }
+        self.used = used;
+        let usable = match (self.is_for_others, own) {
+            (false, Some(own)) => own,
+            // Without threads, or if all are about to move, the whole machine.
+            _ => (self.machine.restrict_to(&self.used)).unwrap_or_else(|_| self.machine.clone()),
+        };
+        let before = self.topology.pus().clone();
+        let (topology, lost) = self.with_large(usable);
+        self.topology = topology;
+        if is_changed && *self.topology.pus() != before {
+            notices.push(format!("the usable PUs changed to {}", self.topology.pus()));
+        }
+        notices.extend(lost);
+        notices
+    }
+
+    /// A topology that was found again, with the core types that the user asked for; without them,
+    /// and a warning, where they are not possible any more.
+    fn with_large(&self, found: Topology) -> (Topology, Option<String>) {
+        let Some(large) = &self.large else {
+            return (found, None);
+        };
+        let left = large.intersection(found.pus());
+        match found.with_large_cores(&left) {
+            Ok(topology) => (topology, None),
+            Err(error) => {
+                let text = format!("core types are no longer emulated: {error}");
+                (found, Some(text))
+            }
+        }
+    }
+}

@@ -1,0 +1,477 @@
+//! The senses of a run: all that is read of its threads, by counters, samples, `/proc`, energy
+//! meters and a recording; nothing here changes a thread.
+
+mod counting;
+mod energy;
+mod idle;
+mod limits;
+mod observed_state;
+mod recorded;
+mod sampling_tier;
+
+pub(super) use energy::TIER as ENERGY_TIER;
+pub(super) use observed_state::ObservedState;
+pub use recorded::{RecordedMeasures, RecordedMeasuresError};
+pub(super) use sampling_tier::{KnownThreads, SamplingSetup, SamplingTier, accept_sampler};
+
+use super::descriptors::Descriptors;
+use super::program_trees::ProgramTrees;
+use super::{Host, SampleCounts};
+use crate::counters::Notice;
+use crate::discovery::{ProcError, ProcReader, ProcSample, ProcessTimes, RunState, ThreadEvent};
+use crate::sampling::{RecordBatch, SamplerError, ThreadProfile, WatchRate};
+use consort_core::{
+    Observation, ProgramId, PuId, PuSet, Reading, Sample, Signal, SignalOffers, ThreadId, Throttle,
+    Tier,
+};
+use counting::ThreadCounters;
+use energy::EnergyObserver;
+use idle::IdleTime;
+use limits::GroupLimits;
+use sampling_tier::IntervalProfiles;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Everything that a run reads of its threads with, and the signals that it offers for that.
+pub(super) struct ThreadObservers {
+    offers: SignalOffers,
+    sampling: Option<SamplingTier>,
+    counting: ThreadCounters,
+    energy: EnergyObserver,
+    reader: ProcReader,
+    limits: GroupLimits,
+    /// Idle time of the PUs; `None` until the policy uses it.
+    idle: Option<IdleTime>,
+    /// True where the policy decides by who can run at the end of a quantum.
+    states: bool,
+    /// Measures that this host cannot count, from a recording.
+    recorded: Option<RecordedMeasures>,
+    /// CPU time of the threads that were looked at since the last interval ended, ns.
+    managed_ns: u64,
+    /// CPU time that counting events cost the threads at their switches so far, ns.
+    counts_ns: u64,
+    times: ProcessTimes,
+    /// Time of the next reading of processes' times.
+    next_times: Instant,
+}
+
+/// Shortest time between two readings of the times of processes.
+const TIMES_PAUSE: Duration = Duration::from_secs(1);
+/// Ratio of the time between two such readings to the time that one takes.
+const PAUSE_PER_TIMES: u32 = 1000;
+
+/// An interval that ends with an observation.
+pub(super) struct ObservedInterval {
+    end: Instant,
+    length_ns: u64,
+    profiles: IntervalProfiles,
+}
+
+impl ObservedInterval {
+    /// End of the interval.
+    pub(super) fn end(&self) -> Instant {
+        self.end
+    }
+
+    /// Length of the interval, ns.
+    pub(super) fn length_ns(&self) -> u64 {
+        self.length_ns
+    }
+}
+
+impl ThreadObservers {
+    /// Opens what the host has, with the sampling tier as it was accepted.
+    pub(super) fn open(host: &Host, sampling: Option<SamplingTier>, shared: Descriptors) -> Self {
+        Self {
+            offers: offers(host, sampling.is_some()),
+            counting: ThreadCounters::new(host, shared.counting),
+            sampling,
+            energy: EnergyObserver::open(&host.root),
+            reader: ProcReader::new(&host.root, shared.proc),
+            limits: GroupLimits::new(&host.root),
+            idle: None,
+            states: false,
+            recorded: None,
+            managed_ns: 0,
+            counts_ns: 0,
+            times: ProcessTimes::new(&host.root),
+            next_times: Instant::now(),
+        }
+    }
+
+    /// Signals that are offered.
+    pub(super) fn offers(&self) -> &SignalOffers {
+        &self.offers
+    }
+
+    /// The richest tier that is in use.
+    pub(super) fn tier(&self) -> Tier {
+        let tiers = self.offers.iter().map(|(_, tier)| tier);
+        tiers.max().unwrap_or(Tier::Proc)
+    }
+
+    /// Takes measures from a recording from now on; returns a sentence about that for the user.
+    pub(super) fn use_recording(&mut self, recorded: RecordedMeasures) -> String {
+        let told = recorded.offer(&mut self.offers);
+        self.recorded = Some(recorded);
+        told
+    }
+
+    /// Checks that a program is in the recording, if there is one.
+    pub(super) fn check_recorded(&self, program: &str) -> Result<(), String> {
+        let recorded = self.recorded.as_ref();
+        let checked = recorded.map_or(Ok(()), |recorded| recorded.check(program));
+        checked.map_err(|error| error.to_string())
+    }
+
+    /// Counts returns from futex and blocking calls too, from now on; returns the obstacles.
+    pub(super) fn count_calls(&mut self) -> Vec<String> {
+        self.counting.count_calls()
+    }
+
+    /// Notes whether the policy decides by who can run at the end of a quantum.
+    pub(super) fn set_state_reading(&mut self, on: bool) {
+        self.states = self.counting.count_switches(on);
+    }
+
+    /// Measures the idle time of the PUs from now on.
+    pub(super) fn measure_idle_time(&mut self) {
+        self.idle.get_or_insert_default();
+    }
+
+    /// Idle time of these PUs over about the last second, in PUs, if it is measured.
+    pub(super) fn idle_pus(&mut self, root: &Path, pus: &PuSet, now: Instant) -> Option<f64> {
+        self.idle.as_mut()?.idle_pus(root, pus, now)
+    }
+
+    /// The threads among these that a limit of their control group held lately.
+    pub(super) fn throttled_threads(
+        &mut self,
+        threads: &[ThreadId],
+        now: Instant,
+    ) -> BTreeMap<ThreadId, Throttle> {
+        self.limits.throttled_threads(threads, now)
+    }
+
+    /// Begins with a thread that ran before it was managed: what it has consumed is not counted.
+    pub(super) fn set_baseline(&mut self, id: ThreadId, seen: &mut ObservedState) {
+        if let Ok(told) = self.reader.sample(id) {
+            seen.set_baseline(Instant::now(), told);
+        }
+    }
+
+    /// Returns true if records tell which threads begin and end.
+    pub(super) fn has_records(&self) -> bool {
+        self.sampling.as_ref().is_some_and(SamplingTier::is_open)
+    }
+
+    /// Reads all rings, where there are any; for the last time nothing is held back.
+    pub(super) fn drain(&mut self, is_last: bool) -> Option<RecordBatch> {
+        self.sampling.as_mut().map(|rings| rings.drain(is_last))
+    }
+
+    /// Warnings about code that cannot be read, since the last call.
+    pub(super) fn take_code_warnings(&mut self) -> Vec<String> {
+        let sampling = self.sampling.as_mut();
+        sampling.map_or_else(Vec::new, SamplingTier::take_warnings)
+    }
+
+    /// Takes back what [`ThreadObservers::drain`] gave, for its room.
+    pub(super) fn give_back(&mut self, batch: RecordBatch) {
+        if let Some(sampling) = &mut self.sampling {
+            sampling.give_back(batch);
+        }
+    }
+
+    /// Samples threads that have appeared, and no longer those that have exited.
+    pub(super) fn follow_threads(&mut self, events: &[ThreadEvent]) {
+        if let Some(sampling) = &mut self.sampling {
+            sampling.follow_threads(events);
+        }
+    }
+
+    /// Samples at the pace of this rate.
+    pub(super) fn set_watch(&mut self, watch: WatchRate) {
+        if let Some(sampling) = &mut self.sampling {
+            sampling.set_watch(watch);
+        }
+    }
+
+    /// Samples a process and all that it has started; none without the sampling tier.
+    pub(super) fn join_tree(
+        &mut self,
+        root: &Path,
+        pid: u32,
+        pus: &PuSet,
+    ) -> Option<Result<(), SamplerError>> {
+        let sampling = self.sampling.as_mut()?;
+        Some(sampling.join_tree(root, pid, pus))
+    }
+
+    /// Stops sampling a process.
+    pub(super) fn leave_tree(&mut self, pid: u32) {
+        if let Some(sampling) = &mut self.sampling {
+            sampling.leave_tree(pid);
+        }
+    }
+
+    /// Asks for a thread to be counted from the next quantum on.
+    pub(super) fn count_thread(&mut self, id: ThreadId) {
+        self.counting.count_thread(id);
+    }
+
+    /// Stops reading a thread.
+    pub(super) fn forget(&mut self, id: ThreadId) {
+        self.reader.forget(id);
+        self.counting.forget(id);
+    }
+
+    /// State of a thread and the PU that it is on, waits for or was on last, from `/proc`.
+    pub(super) fn read_position(&mut self, id: ThreadId) -> Option<(RunState, PuId)> {
+        self.reader.read_state_and_pu(id).ok()
+    }
+
+    /// Ends an interval that is observed now.
+    pub(super) fn end_interval(
+        &mut self,
+        end: Instant,
+        length_ns: u64,
+        known: KnownThreads<'_>,
+    ) -> ObservedInterval {
+        let managed_ns = std::mem::take(&mut self.managed_ns);
+        let sampling = self.sampling.as_mut();
+        let profiles = |s: &mut SamplingTier| s.end_interval(length_ns, managed_ns, known);
+        ObservedInterval {
+            end,
+            length_ns,
+            profiles: sampling.map_or_else(IntervalProfiles::default, profiles),
+        }
+    }
+
+    /// Counts the time of a process from now on.
+    pub(super) fn begin_times(&mut self, pid: u32) {
+        self.times.enter(pid);
+    }
+
+    /// Reads the times of these processes if that is due, or at once.
+    pub(super) fn read_times(&mut self, pids: impl FnOnce() -> BTreeSet<u32>, at_once: bool) {
+        let now = Instant::now();
+        if !at_once && now < self.next_times {
+            return;
+        }
+        self.times.read(&pids());
+        self.next_times = now + TIMES_PAUSE.max(now.elapsed() * PAUSE_PER_TIMES);
+    }
+
+    /// Returns true if the rings should be read again soon.
+    pub(super) fn is_crowded(&self) -> bool {
+        self.sampling.as_ref().is_some_and(SamplingTier::is_crowded)
+    }
+
+    /// Samples a process of a tree that was found in `/proc`.
+    pub(super) fn admit(&mut self, pid: u32, tree: u32) {
+        if let Some(sampling) = &mut self.sampling {
+            sampling.admit(pid, tree);
+        }
+    }
+
+    /// Samples these PUs from now on, where all that runs on PUs is sampled.
+    pub(super) fn follow_pus(&mut self, pus: &PuSet) {
+        if let Some(sampling) = &mut self.sampling {
+            sampling.follow_pus(pus);
+        }
+    }
+
+    /// Adds what can be read of a thread to its sample; returns false if the thread is gone.
+    pub(super) fn read_thread(
+        &mut self,
+        id: ThreadId,
+        seen: &mut ObservedState,
+        was_paused: bool,
+        interval: &ObservedInterval,
+        sample: &mut Sample,
+    ) -> bool {
+        let begun = self.counting.fill(id, sample);
+        let runs = seen.runs();
+        let runnable = match self.read_runnable(id, seen, begun, interval, sample) {
+            Ok(runnable) => runnable,
+            Err(ProcError::Gone) => return false,
+            // It is there as far as is known, and is read again in the next quantum.
+            Err(_) => return true,
+        };
+        if was_paused {
+            seen.restart_sleeps();
+        } else {
+            seen.add_returns(begun, runnable, sample);
+        }
+        let runnable = f64::from(u8::from(runnable));
+        let runnable = Reading::fully_counted(runnable, Tier::Proc, interval.length_ns);
+        sample.set(Signal::Runnable, runnable);
+        self.managed_ns += sample.cpu_time_ns() as u64;
+        if let (Some(before), Some(now)) = (runs, seen.runs()) {
+            self.note_switches(now.saturating_sub(before));
+        }
+        if let Some(profile) = self.profile(id, interval) {
+            profile.fill(sample, interval.length_ns);
+        }
+        true
+    }
+
+    /// Adds what events cost the threads at their switches.
+    fn note_switches(&mut self, switches: u64) {
+        if let Some(sampling) = &mut self.sampling {
+            sampling.note_switches(switches);
+        }
+        self.counts_ns += switches * self.counting.switch_cost_ns();
+    }
+
+    /// CPU time that events cost the threads when they were switched and cloned so far, s;
+    /// estimated.
+    pub(super) fn events_s(&self) -> f64 {
+        let sampling_ns = self.sampling.as_ref().map_or(0, SamplingTier::events_ns);
+        (self.counts_ns + sampling_ns) as f64 / 1e9
+    }
+
+    /// CPU time that the events which are open now add to a switch, ns.
+    pub(super) fn switch_cost_ns(&self) -> u64 {
+        let sampling_ns = self
+            .sampling
+            .as_ref()
+            .map_or(0, SamplingTier::switch_cost_ns);
+        self.counting.switch_cost_ns() + sampling_ns
+    }
+
+    /// Profile of a thread at the end of an interval, by samples of the interval or earlier ones.
+    fn profile(&self, id: ThreadId, interval: &ObservedInterval) -> Option<ThreadProfile> {
+        let earlier = || self.sampling.as_ref()?.earlier_profile(id);
+        interval.profiles.get(id).copied().or_else(earlier)
+    }
+
+    /// State of a thread, true for runnable, by its counters or by `/proc`, whose other values are
+    /// then added to the sample.
+    fn read_runnable(
+        &mut self,
+        id: ThreadId,
+        seen: &mut ObservedState,
+        begun: Option<u64>,
+        interval: &ObservedInterval,
+        sample: &mut Sample,
+    ) -> Result<bool, ProcError> {
+        let known = seen.infer_runnable(interval.end, begun, self.states, sample);
+        if let Some(runnable) = known {
+            if !runnable {
+                seen.add_no_wait(interval.length_ns, sample);
+            }
+            return Ok(runnable);
+        }
+        let told = self.read(id, seen, interval.end)?;
+        seen.add_proc(interval.end, told, interval.length_ns, sample);
+        let (told, _) = told;
+        if begun.is_none() {
+            // Sleeps are counted from the next quantum on at the earliest.
+            seen.restart_sleeps_in(told.state);
+        }
+        Ok(told.state == RunState::Runnable)
+    }
+
+    /// Reads a thread in `/proc`: its times alone if these say enough, with false, else all with
+    /// true.
+    fn read(
+        &mut self,
+        id: ThreadId,
+        seen: &ObservedState,
+        now: Instant,
+    ) -> Result<(ProcSample, bool), ProcError> {
+        let reader = &mut self.reader;
+        if !self.states
+            && let Some(times) = seen.infer_from_times(now, |last| reader.times(id, last))
+        {
+            return Ok((times, false));
+        }
+        reader.sample(id).map(|told| (told, true))
+    }
+
+    /// Counts of a thread that has exited: its counters keep what they counted last.
+    pub(super) fn last_counts(&mut self, id: ThreadId, seen: Option<&mut ObservedState>) -> Sample {
+        let mut sample = Sample::default();
+        let begun = self.counting.fill(id, &mut sample);
+        if let Some(seen) = seen {
+            seen.add_returns(begun, true, &mut sample);
+        }
+        sample
+    }
+
+    /// Adds the last samples of a thread that has exited. `/proc` no longer tells its CPU time, but
+    /// each sample stands for a stretch of it.
+    pub(super) fn add_last_samples(
+        &mut self,
+        id: ThreadId,
+        interval: &ObservedInterval,
+        sample: &mut Sample,
+    ) {
+        if let Some(profile) = self.profile(id, interval) {
+            let cpu_ns = profile.counts.sampled_ns as f64;
+            let reading = Reading::fully_counted(cpu_ns, Tier::Sampling, interval.length_ns);
+            sample.set(Signal::CpuTime, reading);
+            profile.fill(sample, interval.length_ns);
+        }
+        self.managed_ns += sample.cpu_time_ns() as u64;
+    }
+
+    /// Adds recorded measures of the thread's program, where there is a recording.
+    pub(super) fn add_recorded(
+        &self,
+        trees: &ProgramTrees,
+        program: ProgramId,
+        interval: &ObservedInterval,
+        sample: &mut Sample,
+    ) {
+        if let Some(recorded) = &self.recorded {
+            recorded.fill(trees.name(program.0), sample, interval.length_ns);
+        }
+    }
+
+    /// Adds each thread's energy; returns a warning, once, when it can no longer be read.
+    pub(super) fn add_energy(&mut self, seen: &mut Observation) -> Option<String> {
+        self.energy.add(seen)
+    }
+
+    /// Begins a quantum, after all threads were looked at. Returns notices for the user.
+    pub(super) fn begin_quantum(&mut self) -> Vec<Notice> {
+        self.counting.begin_quantum()
+    }
+
+    /// Numbers of samples so far.
+    pub(super) fn samples(&self) -> SampleCounts {
+        let sampling = self.sampling.as_ref();
+        sampling.map_or_else(SampleCounts::default, SamplingTier::counts)
+    }
+
+    /// CPU time that samples took from the threads so far, s; estimated.
+    pub(super) fn sampling_s(&self) -> f64 {
+        self.sampling.as_ref().map_or(0.0, SamplingTier::cost_s)
+    }
+
+    /// CPU time of the processes that were read so far, and of all that they waited for, s.
+    /// `children_s` is that of our own children.
+    pub(super) fn managed_cpu_s(&self, children_s: f64) -> f64 {
+        self.times.total_ns((children_s * 1e9) as u64) as f64 / 1e9
+    }
+}
+
+/// Signals that the host offers, less the sampling tier where it could not be set up for this
+/// command.
+fn offers(host: &Host, sampling: bool) -> SignalOffers {
+    let offered = host.offers();
+    if sampling {
+        return offered;
+    }
+    let kept = offered.iter().filter(|(_, tier)| *tier != Tier::Sampling);
+    let mut kept: SignalOffers = kept.collect();
+    kept.set_machine(offered.machine());
+    if kept.tier_of(Signal::CycleStack).is_some() {
+        kept.set_stack(offered.stack().to_vec());
+    }
+    kept
+}

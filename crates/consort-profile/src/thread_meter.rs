@@ -1,0 +1,185 @@
+//! One thread of a program, and what is kept of its measurements.
+
+use consort_ops::Op;
+
+use crate::crew::{MeterCrew, PendingCounts};
+use crate::interval::{CodeLineCounts, ProgramInterval, ThreadStretch};
+use crate::measure::{InstructionCounts, MeterCounts, Stretches, line_of};
+use crate::recorder::{BlockExecution, RecordingStage};
+
+/// Instructions of each thread in each interval of which data flow and use distances are measured
+/// where everything is recorded: they vary little and cost much.
+const DATAFLOW: u64 = 1 << 16;
+
+/// A thread and what is measured of it.
+#[derive(Debug)]
+pub(crate) struct ThreadMeter {
+    /// Its number among the threads of the program.
+    number: usize,
+    /// True until it has ended: then it has no meters any more.
+    lives: bool,
+    mix: InstructionCounts,
+    stretches: Stretches,
+    /// Line of code of the last instruction.
+    line: u64,
+    stretch: ThreadStretch,
+    counting: bool,
+    /// Instructions counted when counts were asked for last.
+    asked_up_to: u64,
+    /// Instructions heard of.
+    pub(crate) heard: u64,
+    /// Instructions heard of in this interval.
+    within: u64,
+    /// Number of stages before this one.
+    pub(crate) stage: u64,
+    /// True where its operations may meet those of other threads.
+    pub(crate) has_siblings: bool,
+}
+
+/// Interval of a thread that has ended, before its counts are known.
+#[derive(Debug)]
+pub(crate) struct PendingInterval {
+    pub(crate) thread: usize,
+    /// Number of the interval.
+    pub(crate) number: u64,
+    executed: CodeLineCounts,
+    asked: PendingCounts,
+}
+
+impl ThreadMeter {
+    /// The thread with this number, of which counts what is heard before any stage, if `counting`.
+    /// Only the one that the program started with may be without siblings.
+    pub(crate) fn new(number: usize, counting: bool, crew: &mut MeterCrew) -> Self {
+        crew.set_counting(number, counting);
+        Self {
+            number,
+            lives: true,
+            mix: InstructionCounts::default(),
+            stretches: Stretches::default(),
+            line: u64::MAX,
+            stretch: ThreadStretch::default(),
+            counting,
+            asked_up_to: 0,
+            heard: 0,
+            within: 0,
+            stage: 0,
+            has_siblings: number > 0,
+        }
+    }
+
+    pub(crate) const fn is_counting(&self) -> bool {
+        self.counting
+    }
+
+    /// Takes an operation; all data flow is measured if so told.
+    #[inline]
+    pub(crate) fn add_op(&mut self, op: &Op, all_dataflow: bool, crew: &mut MeterCrew) {
+        let is_new_line = op.first && self.enter_instruction(op.address);
+        if !self.lives {
+            return;
+        }
+        if self.counting {
+            self.mix.add_op(op);
+            self.stretches.add_op(op);
+        }
+        match all_dataflow || self.within <= DATAFLOW {
+            true => crew.add_op(self.number, op),
+            false => crew.add_op_parts(self.number, op, is_new_line),
+        }
+    }
+
+    /// Returns true where no data flow is measured of what comes, as long as not all is, so that
+    /// its blocks can be taken as a whole.
+    pub(crate) const fn accepts_blocks(&self) -> bool {
+        self.lives && self.within >= DATAFLOW
+    }
+
+    /// Takes a block as a whole.
+    pub(crate) fn add_block(&mut self, run: &BlockExecution, crew: &mut MeterCrew) {
+        self.heard += run.mix.instructions;
+        self.within += run.mix.instructions;
+        if self.counting {
+            self.mix.add_block(run.mix, run.branch());
+            self.stretches.add_block(run.mix, run.branch());
+            let lines = run.lines.iter();
+            lines.for_each(|&(address, count)| self.stretch.count_instructions(address, count));
+        }
+        let line = &mut self.line;
+        let is_new =
+            |address: &u64| std::mem::replace(line, line_of(*address)) != line_of(*address);
+        let addresses = run.lines.iter().map(|(address, _)| *address);
+        crew.add_block(self.number, run, addresses.filter(is_new));
+    }
+
+    /// Takes the address of an instruction. Returns true where that lies in another line of code
+    /// than the one before.
+    fn enter_instruction(&mut self, address: u64) -> bool {
+        self.heard += 1;
+        self.within += 1;
+        if self.counting {
+            self.stretch.count_instructions(address, 1);
+        }
+        std::mem::replace(&mut self.line, line_of(address)) != line_of(address)
+    }
+
+    /// Begins a stage; whether what is before it was not heard.
+    pub(crate) fn enter_stage(
+        &mut self,
+        stage: RecordingStage,
+        number: u64,
+        crew: &mut MeterCrew,
+    ) -> bool {
+        let follows = self.stage + 1 == number && stage == RecordingStage::Window;
+        self.stage = number;
+        self.counting = stage == RecordingStage::Window;
+        crew.set_counting(self.number, self.counting);
+        !follows
+    }
+
+    /// Ends the interval with this number, and asks for its counts; nothing where there are none.
+    pub(crate) fn end_interval(
+        &mut self,
+        number: u64,
+        crew: &mut MeterCrew,
+    ) -> Option<PendingInterval> {
+        self.within = 0;
+        let before = std::mem::replace(&mut self.asked_up_to, self.mix.instructions);
+        let is_counted = self.lives && self.mix.instructions > before;
+        is_counted.then(|| PendingInterval {
+            thread: self.number,
+            number,
+            executed: self.stretch.end(),
+            asked: crew.request_counts(
+                self.number,
+                self.mix.clone(),
+                self.stretches.counts().clone(),
+            ),
+        })
+    }
+
+    /// An interval that has ended; those of a thread are to be heard of in their order.
+    pub(crate) fn receive_interval(
+        &mut self,
+        ended: PendingInterval,
+        crew: &mut MeterCrew,
+    ) -> ProgramInterval {
+        let counts = crew.receive_counts(ended.asked);
+        self.stretch.close_interval(ended.executed, counts)
+    }
+
+    /// Ends the thread behind an interval: what was measured is kept, what measured it is not.
+    pub(crate) fn finish_thread(&mut self, crew: &mut MeterCrew) {
+        self.lives = false;
+        crew.end_thread(self.number);
+    }
+
+    /// Instructions by line of code.
+    pub(crate) fn all_code(&self) -> &[u64] {
+        &self.stretch.all_code
+    }
+
+    /// Counts until the last interval that was heard of.
+    pub(crate) fn counts(&self) -> &MeterCounts {
+        self.stretch.counts()
+    }
+}

@@ -1,0 +1,96 @@
+//! Programs to run, settings of a run, and its results.
+
+use crate::program::ProgramSpec;
+use std::sync::Arc;
+
+/// One program of a workload.
+#[derive(Clone, Debug)]
+pub struct SimulatedProgram {
+    /// The profile.
+    pub program: Arc<ProgramSpec>,
+    /// Its threads.
+    pub threads: u32,
+    /// Instructions of one run: of all threads together where the program divides its work, of
+    /// each thread where it does not.
+    pub instructions: f64,
+    /// Time at which it begins, ms after the start.
+    pub start_ms: f64,
+}
+
+impl SimulatedProgram {
+    /// Instructions from which a program is there for the others: it never comes to its end, and
+    /// the run is over without it.
+    pub const ENDLESS: f64 = 1e18;
+}
+
+/// End of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunMode {
+    /// Each program runs once.
+    Once,
+    /// A program that has done its work starts again at once, as the same threads in the same
+    /// places, so that the load stays constant, until the last has done its work once.
+    RestartUntilAllDone,
+    /// The same until the last has done its work so many times.
+    RestartUntilAllDoneTimes(u32),
+    /// As `RestartUntilAllDone`, and a thread that has done its part of a program's work before its
+    /// siblings does it again until they have theirs, so that the number of running threads stays
+    /// constant.
+    #[doc(alias = "restarted threads")]
+    RestartThreadsUntilAllDone,
+}
+
+impl RunMode {
+    /// Returns the number of times that every program has done its work at the end.
+    pub(super) fn required_completions(self) -> usize {
+        match self {
+            Self::Once | Self::RestartUntilAllDone | Self::RestartThreadsUntilAllDone => 1,
+            Self::RestartUntilAllDoneTimes(times) => times as usize,
+        }
+    }
+}
+
+/// Settings of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SimulationSettings {
+    /// From which all randomness comes.
+    pub seed: u64,
+    /// Condition for its end.
+    pub mode: RunMode,
+    /// Name of the operating system's model.
+    pub os: String,
+    /// True where a hardware scheduler sits below: the operating system then sees logical cores
+    /// that are all alike.
+    pub logical_cores: bool,
+    /// True where moves from PU to PU cost nothing, for comparison with closed forms.
+    pub free_migration: bool,
+}
+
+/// A run of a program from its beginning to the end of its work.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Completion {
+    /// Time at which it began, s.
+    pub start_s: f64,
+    /// Time at which it ended, s.
+    pub end_s: f64,
+    /// Instructions of all threads.
+    pub instructions: f64,
+    /// Energy of its instructions, and its share of the static power of the cores that it ran
+    /// on, J; idle cores and the uncore are nobody's.
+    pub energy_j: f64,
+}
+
+/// Work of an instance in a whole run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InstanceResult {
+    /// Name of the program.
+    pub name: String,
+    /// Every time that it has done its work, in order.
+    pub completions: Vec<Completion>,
+    /// Instructions of all threads, the unfinished last run included.
+    pub instructions: f64,
+    /// Cycles of all threads while on PUs.
+    pub cycles: f64,
+    /// Energy as in [`Completion::energy_j`], the unfinished last run included, J.
+    pub energy_j: f64,
+}
