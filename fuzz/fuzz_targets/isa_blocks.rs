@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use consort_isa::{Arch, BlockFacts, Code, Estimator};
+use consort_isa::{Arch, BlockFacts, CodeBytes, Estimator};
 use libfuzzer_sys::fuzz_target;
 
 /// Instruction set, where the code lies, which addresses are sampled.
@@ -41,7 +41,7 @@ fuzz_target!(|data: &[u8]| {
     let Some((header, bytes)) = split(data) else {
         return;
     };
-    let code = Code {
+    let code = CodeBytes {
         arch: header.arch,
         bytes,
         base: header.base,

@@ -4,7 +4,7 @@
 #![no_main]
 
 use consort_core::Signal;
-use consort_linux::counters::{Budget, PlanInput, plan};
+use consort_linux::counters::{CounterBudget, PlanInput, plan};
 use consort_linux::events::{PmuEvents, parse_event_file};
 use libfuzzer_sys::fuzz_target;
 
@@ -13,7 +13,7 @@ fn plan_all(pmu: &PmuEvents) {
     let input = PlanInput {
         pmu: "cpu".to_owned(),
         events: pmu,
-        budget: Budget::of(pmu, true),
+        budget: CounterBudget::from_pmu(pmu, true),
     };
     let made = plan(&wanted, &[input]);
     assert_eq!(made.planned.len() + made.unplanned.len(), wanted.len());

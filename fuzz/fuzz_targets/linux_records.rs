@@ -3,7 +3,7 @@
 #![no_main]
 
 use consort_linux::discovery::Stat;
-use consort_linux::perf::record::Record;
+use consort_linux::perf::record::PerfRecord;
 use consort_linux::perf::walk;
 use libfuzzer_sys::fuzz_target;
 
@@ -13,9 +13,9 @@ fuzz_target!(|input: (usize, &[u8])| {
     let mut walked_bytes = 0;
     let walked = walk(first, second, |record| {
         walked_bytes += record.len();
-        let _ = Record::parse(record);
+        let _ = PerfRecord::parse(record);
     });
     assert_eq!(walked_bytes + walked.dropped_bytes, bytes.len());
-    let _ = Record::parse(bytes);
+    let _ = PerfRecord::parse(bytes);
     let _ = Stat::parse(bytes);
 });

@@ -1,13 +1,13 @@
 //! A host whose files under `/proc` and `/sys` say anything.
 //!
 //! The input is cut into the texts of the files below; what does not reach stays
-//! missing. Discovery answers with a topology inside what is allowed, or an error.
+//! missing. ThreadTracker answers with a topology inside what is allowed, or an error.
 
 #![no_main]
 
-use consort_linux::counters::{nmi_watchdog, probe};
-use consort_linux::discovery::{Discovery, children_of};
-use consort_linux::topology::{CpuIdentity, Watch, discover};
+use consort_linux::counters::{is_nmi_watchdog_on, probe};
+use consort_linux::discovery::{ThreadTracker, process_tree};
+use consort_linux::topology::{CpuIdentity, PuLimitWatch, discover};
 use libfuzzer_sys::fuzz_target;
 use std::collections::BTreeSet;
 use std::fs;
@@ -62,12 +62,12 @@ fuzz_target!(|input: &[u8]| {
         assert!(found.topology.pus().is_subset(&found.allowed.pus));
         assert!(found.machine.pus().is_subset(&found.present));
     }
-    assert!(Watch::new(root).poll().is_none());
+    assert!(PuLimitWatch::new(root).poll().is_none());
     let tiers = probe(root, &CpuIdentity::Unknown);
     assert!(!tiers.status.is_empty());
-    let _ = nmi_watchdog(root);
-    let _ = children_of(root, &BTreeSet::from([7]));
-    if let Ok(mut discovery) = Discovery::new(root, &[7]) {
+    let _ = is_nmi_watchdog_on(root);
+    let _ = process_tree(root, &BTreeSet::from([7]));
+    if let Ok(mut discovery) = ThreadTracker::new(root, &[7]) {
         assert!(discovery.scan().len() <= 1);
     }
 });

@@ -180,6 +180,6 @@ mod tests {
                 .contains("needs root")
         );
         let host = Host::with(&[IDLE, TYPES, ("proc/self/status", ALL)]);
-        assert_eq!(probe(host.0.path()), Availability::Ready);
+        assert_eq!(probe(host.0.path()), SchedExtSupport::Ready);
     }
 }

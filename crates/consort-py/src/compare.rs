@@ -7,7 +7,9 @@ use crate::policy::Raised;
 use crate::run::{interruptible, workers};
 use crate::table::{Table, pick};
 use crate::workload::AskedWorkload;
-use consort_experiment::{Compared, Context, Experiment, Scale, baseline, compare_runs, long};
+use consort_experiment::{
+    ComparedRuns, Experiment, ExperimentContext, Scale, compare_runs, find_baseline, long,
+};
 use pyo3::prelude::*;
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -15,7 +17,7 @@ use std::time::Duration;
 /// A workload under several policies, many times.
 #[pyclass(frozen, module = "consort")]
 pub(crate) struct Comparison {
-    compared: Compared,
+    compared: ComparedRuns,
     case: String,
 }
 
@@ -36,10 +38,10 @@ impl Comparison {
         pick(
             name,
             &[
-                ("policies", &|| long::comparison(comparison)),
-                ("runs", &|| long::runs(runs)),
-                ("programs", &|| long::programs(runs)),
-                ("long", &|| long::of_runs(&self.case, runs)),
+                ("policies", &|| long::comparison_table(comparison)),
+                ("runs", &|| long::runs_table(runs)),
+                ("programs", &|| long::programs_table(runs)),
+                ("long", &|| long::long_table(&self.case, runs)),
             ],
         )
     }
@@ -64,7 +66,7 @@ impl Comparison {
 
     /// The policy to which speedups refer.
     #[getter]
-    fn baseline(&self) -> &str {
+    fn find_baseline(&self) -> &str {
         &self.compared.comparison.baseline
     }
 
@@ -173,7 +175,7 @@ struct Asked {
 }
 
 impl Asked {
-    fn run(self, raised: &Raised) -> Result<Compared, Failure> {
+    fn run(self, raised: &Raised) -> Result<ComparedRuns, Failure> {
         let contenders = self
             .policies
             .into_iter()
@@ -184,8 +186,8 @@ impl Asked {
                 "policies: there are none; expected at least one",
             ));
         }
-        let base = baseline(&contenders, self.baseline.as_deref()).map_err(Failure::Input)?;
-        let context = Context::new(self.seed, Scale::Full, self.workers, &|_| ());
+        let base = find_baseline(&contenders, self.baseline.as_deref()).map_err(Failure::Input)?;
+        let context = ExperimentContext::new(self.seed, Scale::Full, self.workers, &|_| ());
         let compared = compare_runs(&self.experiment, &contenders, base, self.runs, &context);
         raised.or(compared.map_err(Failure::from))
     }
@@ -209,7 +211,7 @@ pub(crate) fn experiment(
 ) -> Result<(Experiment, String), Failure> {
     let machine = machine.get()?;
     let workload = workload.get()?;
-    let case = long::case(&workload.text, &machine.label());
+    let case = long::case_name(&workload.text, &machine.label());
     let experiment = Experiment {
         chip: machine.chip(),
         workload,

@@ -29,7 +29,7 @@ impl AskedPolicy {
     pub(crate) fn contender(self, os: &str, raised: &Raised) -> Result<Contender, Failure> {
         match self {
             Self::Named(name) => Ok(Contender::new(&name, os)?),
-            Self::Written(policy) => Ok(Contender::custom(policy.custom(raised), os)?),
+            Self::Written(policy) => Ok(Contender::from_policy(policy.custom(raised), os)?),
         }
     }
 }

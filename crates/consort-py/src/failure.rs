@@ -2,7 +2,7 @@
 
 use consort_experiment::{ExperimentError, JobsError};
 use consort_lab::StudyError;
-use consort_lab::runner::RunError;
+use consort_lab::runner::StudyRunError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::fmt::Display;
@@ -61,10 +61,10 @@ impl From<StudyError> for Failure {
     }
 }
 
-impl From<RunError> for Failure {
-    fn from(error: RunError) -> Self {
+impl From<StudyRunError> for Failure {
+    fn from(error: StudyRunError) -> Self {
         match error {
-            RunError::Study {
+            StudyRunError::Study {
                 cause: StudyError::Jobs(JobsError::Stopped),
                 ..
             } => Self::Stopped,
@@ -84,8 +84,8 @@ impl From<Failure> for PyErr {
         match failure {
             Failure::Python(error) => error,
             Failure::Input(message) => raised("InputError", &message),
-            Failure::Run(message) => raised("RunError", &message),
-            Failure::Stopped => raised("RunError", "stopped on request"),
+            Failure::Run(message) => raised("StudyRunError", &message),
+            Failure::Stopped => raised("StudyRunError", "stopped on request"),
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::topology::Topology;
 use consort_lab::Descriptions;
 use consort_sim::chip::Chip;
-use consort_sim::machine::{Change, Loaded, Source, edited};
+use consort_sim::machine::{KeyChange, LoadedMachine, MachineSource, apply_changes};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::Arc;
@@ -15,15 +15,16 @@ use std::sync::Arc;
 pub(crate) struct Machine {
     /// The machine as it was asked for, for example `power8:smt=2`.
     text: String,
-    changes: Vec<Change>,
-    loaded: Arc<Loaded>,
+    changes: Vec<KeyChange>,
+    loaded: Arc<LoadedMachine>,
     chip: Arc<Chip>,
 }
 
 impl Machine {
     /// Reads a machine, with values changed.
-    pub(crate) fn read(text: &str, changes: Vec<Change>) -> Result<Self, Failure> {
-        let loaded = Descriptions::machine_with(text, &changes).map_err(Failure::input)?;
+    pub(crate) fn read(text: &str, changes: Vec<KeyChange>) -> Result<Self, Failure> {
+        let loaded =
+            Descriptions::load_machine_with_changes(text, &changes).map_err(Failure::input)?;
         let chip = Chip::new(&loaded.spec, loaded.smt).map_err(Failure::input)?;
         Ok(Self {
             text: text.to_owned(),
@@ -104,8 +105,8 @@ impl Machine {
     #[getter]
     fn origin(&self) -> String {
         match &self.loaded.source {
-            Source::File(path) => path.display().to_string(),
-            Source::Preset(_) => "built in".to_owned(),
+            MachineSource::File(path) => path.display().to_string(),
+            MachineSource::Preset(_) => "built in".to_owned(),
         }
     }
 
@@ -119,7 +120,7 @@ impl Machine {
     /// of it.
     fn to_toml(&self) -> PyResult<String> {
         let (file, text) = self.loaded.source.read().map_err(Failure::input)?;
-        Ok(edited(&file, &text, &self.changes).map_err(Failure::input)?)
+        Ok(apply_changes(&file, &text, &self.changes).map_err(Failure::input)?)
     }
 
     fn __repr__(&self) -> String {
@@ -131,7 +132,7 @@ impl Machine {
 /// ``machines`` below ``~/.config/consort`` and ``/etc/consort``.
 #[pyfunction]
 pub(crate) fn machines() -> Vec<String> {
-    Descriptions::machines()
+    Descriptions::machine_names()
 }
 
 /// A machine as arguments name it.

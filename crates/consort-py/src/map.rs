@@ -6,14 +6,14 @@ use crate::machine::AskedMachine;
 use crate::run::{interruptible, workers};
 use crate::studies::Study;
 use crate::workload::AskedWorkload;
-use consort_core::mapping::Scheme;
+use consort_core::mapping::MappingScheme;
 use consort_core::mapping::analysis::Thresholds;
-use consort_experiment::mapping::{Held, OS, Sweep, characterise};
-use consort_experiment::{Context, Scale};
+use consort_experiment::mapping::{MappingSweep, NamedMapping, OS, characterise};
 use consort_experiment::{Experiment, NOT_MODELLED};
+use consort_experiment::{ExperimentContext, Scale};
 use consort_lab::StudyReport;
 use consort_lab::mapping::Analysis;
-use consort_sim::workload::Instance;
+use consort_sim::workload::ProgramInstance;
 use pyo3::prelude::*;
 use std::num::NonZeroUsize;
 
@@ -49,7 +49,7 @@ pub(crate) fn map(
     let usual = || [OS, "iso", "int", "spr"].map(str::to_owned).to_vec();
     let names = mappings.unwrap_or_else(usual);
     let held = names.iter().map(|name| held(name, os));
-    let sweep = Sweep {
+    let sweep = MappingSweep {
         chip: experiment.chip.clone(),
         workloads: vec![experiment.workload.clone()],
         held: held.collect::<Result<_, _>>()?,
@@ -58,29 +58,29 @@ pub(crate) fn map(
         runs,
     };
     let report = interruptible(py, move |_| {
-        let context = Context::new(seed, Scale::Full, workers(jobs), &|_| ());
+        let context = ExperimentContext::new(seed, Scale::Full, workers(jobs), &|_| ());
         report(&experiment, &sweep, case, &context)
     })?;
     Ok(report.into())
 }
 
-fn held(name: &str, os: &str) -> Result<Held, Failure> {
+fn held(name: &str, os: &str) -> Result<NamedMapping, Failure> {
     if name == OS {
-        return Ok(Held::os(os)?);
+        return Ok(NamedMapping::from_os(os)?);
     }
-    let scheme: Scheme = name.parse().map_err(|_| {
-        let known = Scheme::ALL.iter().map(|scheme| scheme.name());
+    let scheme: MappingScheme = name.parse().map_err(|_| {
+        let known = MappingScheme::ALL.iter().map(|scheme| scheme.name());
         let hint = consort_core::hint(name, [OS].into_iter().chain(known));
         Failure::Input(format!("unknown mapping '{name}'; {hint}"))
     })?;
-    Ok(Held::scheme(scheme, os)?)
+    Ok(NamedMapping::from_scheme(scheme, os)?)
 }
 
 fn report(
     experiment: &Experiment,
-    sweep: &Sweep,
+    sweep: &MappingSweep,
     case: String,
-    context: &Context<'_>,
+    context: &ExperimentContext<'_>,
 ) -> Result<StudyReport, Failure> {
     let kinds = kinds(&experiment.workload.entries);
     let alone = characterise(&sweep.chip, &kinds, sweep.alone_s, context)?;
@@ -119,10 +119,10 @@ fn report(
 }
 
 /// One instance of each program: copies are alike.
-fn kinds(entries: &[Instance]) -> Vec<Instance> {
-    let mut kinds: Vec<Instance> = Vec::new();
+fn kinds(entries: &[ProgramInstance]) -> Vec<ProgramInstance> {
+    let mut kinds: Vec<ProgramInstance> = Vec::new();
     for entry in entries {
-        let like = |known: &Instance| {
+        let like = |known: &ProgramInstance| {
             known.program.name == entry.program.name && known.threads == entry.threads
         };
         if !kinds.iter().any(like) {

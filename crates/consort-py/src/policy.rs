@@ -7,8 +7,8 @@ use crate::view::{View, named};
 use consort_core::plan::Decision;
 use consort_core::policy::{self, PolicyRng};
 use consort_core::{Signal, policies as registry};
-use consort_experiment::Custom;
-use consort_experiment::Stop;
+use consort_experiment::CustomPolicy;
+use consort_experiment::StopRequest;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 use rand::Rng;
@@ -25,12 +25,12 @@ pub(crate) fn policies() -> Vec<&'static str> {
 #[derive(Clone)]
 pub(crate) struct Raised {
     error: Arc<Mutex<Option<PyErr>>>,
-    stop: Stop,
+    stop: StopRequest,
 }
 
 impl Raised {
     /// Makes one with no exception yet, for runs that can be stopped by `stop`.
-    pub(crate) fn new(stop: &Stop) -> Self {
+    pub(crate) fn new(stop: &StopRequest) -> Self {
         Self {
             error: Arc::default(),
             stop: stop.clone(),
@@ -40,7 +40,7 @@ impl Raised {
     fn raise(&self, error: PyErr) {
         let mut first = self.error.lock().unwrap_or_else(PoisonError::into_inner);
         first.get_or_insert(error);
-        self.stop.ask();
+        self.stop.request();
     }
 
     /// Returns the first exception in place of a result that has come about without it.
@@ -92,10 +92,10 @@ impl Written {
     }
 
     /// The policy for runs that stop when it raises.
-    pub(crate) fn custom(self, raised: &Raised) -> Custom {
+    pub(crate) fn custom(self, raised: &Raised) -> CustomPolicy {
         let (object, raised) = (Arc::new(self.object), raised.clone());
         let name: Arc<str> = self.name.as_str().into();
-        Custom {
+        CustomPolicy {
             name: self.name,
             needs: self.needs,
             quantum_ms: self.quantum_ms,

@@ -3,9 +3,11 @@
 use crate::failure::Failure;
 use crate::program::Program;
 use crate::run::interruptible;
-use consort_ops::trace::Sampling;
-use consort_profile::recorder::{self, EndReason, Ended, Extent, Output};
-use consort_profile::{Profiler, Told, plain};
+use consort_ops::trace::TraceSampling;
+use consort_profile::recorder::{
+    self, EndReason, OutputDestination, RecordedPart, RecordingOutcome,
+};
+use consort_profile::{ProgramFileHeader, ProgramProfiler, sanitize_name};
 use pyo3::prelude::*;
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
@@ -14,7 +16,7 @@ use std::path::Path;
 /// Number of the signal that a terminal sends for Ctrl-C, on every Linux.
 const SIGINT: i32 = 2;
 /// Stretches of instructions that are recorded where nothing else is asked for.
-const USUAL: Sampling = Sampling {
+const USUAL: TraceSampling = TraceSampling {
     every: 50_000_000,
     window: 500_000,
     warm: 500_000,
@@ -42,7 +44,7 @@ pub(crate) fn profile(
     instructions: Option<u64>,
     name: Option<&str>,
 ) -> PyResult<Program> {
-    let extent = Extent {
+    let extent = RecordedPart {
         skip,
         limit: instructions,
         sampling: instructions.is_none().then_some(USUAL),
@@ -51,7 +53,7 @@ pub(crate) fn profile(
         .first()
         .and_then(|first| Path::new(first).file_name());
     let own = first.unwrap_or_default().to_string_lossy();
-    let name = plain(name.unwrap_or(&own));
+    let name = sanitize_name(name.unwrap_or(&own));
     let text = interruptible(py, {
         let name = name.clone();
         move |_| recorded(&command, extent, &name)
@@ -59,12 +61,12 @@ pub(crate) fn profile(
     Ok(Program::of_text(&name, &text)?)
 }
 
-fn recorded(command: &[OsString], extent: Extent, name: &str) -> Result<String, Failure> {
-    let mut profiler = Profiler::new(extent, false);
-    let ended = recorder::record(command, extent, Output::Aside, &mut profiler);
+fn recorded(command: &[OsString], extent: RecordedPart, name: &str) -> Result<String, Failure> {
+    let mut profiler = ProgramProfiler::new(extent, false);
+    let ended = recorder::record(command, extent, OutputDestination::Aside, &mut profiler);
     let ended = ended.map_err(Failure::input)?;
     check(&ended)?;
-    let profile = profiler.profile();
+    let profile = profiler.finish_profile();
     if profile.figures.mix.instructions == 0 {
         let executed = ended.executed;
         return Err(Failure::Run(format!(
@@ -73,7 +75,7 @@ fn recorded(command: &[OsString], extent: Extent, name: &str) -> Result<String, 
         )));
     }
     let parts = command.iter().map(|part| part.to_string_lossy());
-    Ok(profile.to_program_file(&Told {
+    Ok(profile.to_program_file(&ProgramFileHeader {
         name,
         command: &parts.collect::<Vec<_>>().join(" "),
         executed: ended.executed,
@@ -83,7 +85,7 @@ fn recorded(command: &[OsString], extent: Extent, name: &str) -> Result<String, 
 
 /// A program that fails did not do what it is to be profiled at; one that was ended on purpose, by
 /// the limit or from the terminal, did.
-fn check(ended: &Ended) -> Result<(), Failure> {
+fn check(ended: &RecordingOutcome) -> Result<(), Failure> {
     let limited = matches!(ended.reason, EndReason::Limit | EndReason::Replaced);
     let on_purpose = limited || ended.status.signal() == Some(SIGINT);
     if on_purpose || ended.status.success() {

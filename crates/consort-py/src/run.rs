@@ -1,7 +1,7 @@
 //! Long calls: the interpreter lock is released, and signals are heard.
 
 use crate::failure::Failure;
-use consort_experiment::Stop;
+use consort_experiment::StopRequest;
 use pyo3::prelude::*;
 use std::num::NonZeroUsize;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -20,10 +20,10 @@ const GRACE: Duration = Duration::from_millis(500);
 /// Those of `work`; what a handler of a signal raised, for example `KeyboardInterrupt`.
 pub(crate) fn interruptible<R: Send + 'static>(
     py: Python<'_>,
-    work: impl FnOnce(&Stop) -> Result<R, Failure> + Send + 'static,
+    work: impl FnOnce(&StopRequest) -> Result<R, Failure> + Send + 'static,
 ) -> PyResult<R> {
     let (send, mut receive) = channel();
-    let stop = Stop::default();
+    let stop = StopRequest::default();
     let asked = stop.clone();
     let begun = thread::Builder::new()
         .name("consort".to_owned())
@@ -43,7 +43,7 @@ pub(crate) fn interruptible<R: Send + 'static>(
             Err(RecvTimeoutError::Timeout) => {}
         }
         if let Err(interrupted) = py.check_signals() {
-            stop.ask();
+            stop.request();
             py.detach(move || receive.recv_timeout(GRACE).is_ok());
             return Err(interrupted);
         }

@@ -39,9 +39,9 @@ impl Run {
         pick(
             name,
             &[
-                ("programs", &|| long::programs(run)),
-                ("runs", &|| long::runs(run)),
-                ("long", &|| long::of_runs(&self.case, run)),
+                ("programs", &|| long::programs_table(run)),
+                ("runs", &|| long::runs_table(run)),
+                ("long", &|| long::long_table(&self.case, run)),
             ],
         )
     }
@@ -171,13 +171,13 @@ fn run(
     raised: &Raised,
 ) -> Result<(RunResult, Vec<Places>), Failure> {
     let contender = policy.contender(os, raised)?;
-    let work = experiment.work(seed)?;
+    let work = experiment.measure_work(seed)?;
     let kept: Rc<RefCell<Vec<Places>>> = Rc::default();
     let listener = keep.then(|| {
         let kept = Rc::clone(&kept);
         Box::new(move |decision: &Decision| kept.borrow_mut().push(places(decision))) as _
     });
-    let result = experiment.run_heard(&contender, &work, seed, None, listener)?;
+    let result = experiment.run_with_listener(&contender, &work, seed, None, listener)?;
     Ok((result, kept.take()))
 }
 

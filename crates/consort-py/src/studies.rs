@@ -3,10 +3,12 @@
 use crate::failure::Failure;
 use crate::run::{interruptible, workers};
 use crate::table::{Table, pick};
-use consort_experiment::{Made, Scale};
+use consort_experiment::{Scale, SharedResults};
 use consort_lab::pages;
-use consort_lab::runner::{self, Settings};
-use consort_lab::{Descriptions, FileStudy, Store, Study as LabStudy, StudyReport, VERSION, long};
+use consort_lab::runner::{self, StudySettings};
+use consort_lab::{
+    Descriptions, FileStudy, Study as LabStudy, StudyReport, StudyStore, VERSION, long,
+};
 use pyo3::prelude::*;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -30,10 +32,10 @@ impl Study {
     #[pyo3(signature = (name = "headline"))]
     fn table(&self, name: &str) -> PyResult<Table> {
         let tables = &self.0.output.tables;
-        let whole = || long::of_study(&self.0);
+        let whole = || long::study_to_long_table(&self.0);
         let makers: Vec<_> = tables
             .iter()
-            .map(|table| (table.key(), || long::of_table(table)))
+            .map(|table| (table.key(), || long::report_to_wide_table(table)))
             .collect();
         let made = makers
             .iter()
@@ -50,7 +52,7 @@ impl Study {
             .output
             .tables
             .iter()
-            .map(consort_report::Table::key)
+            .map(consort_report::ReportTable::key)
             .collect()
     }
 
@@ -135,16 +137,16 @@ pub(crate) fn reproduce(
     jobs: Option<NonZeroUsize>,
 ) -> PyResult<Study> {
     let study = find(study)?;
-    let settings = Settings {
+    let settings = StudySettings {
         seed,
         scale: scale(quick),
         workers: workers(jobs),
         version: VERSION.to_owned(),
-        made: Made::default(),
+        made: SharedResults::default(),
     };
     let report = interruptible(py, move |_| {
         let store = out
-            .map(|folder| Store::open(&folder))
+            .map(|folder| StudyStore::open(&folder))
             .transpose()
             .map_err(Failure::input)?;
         let outcome = runner::run(&*study, &settings, store.as_ref(), &|_| ())?;
@@ -161,7 +163,7 @@ pub(crate) fn scale(quick: bool) -> Scale {
 /// Ids have neither strokes nor points.
 fn find(text: &str) -> Result<Arc<dyn LabStudy>, Failure> {
     if text.contains(['/', '.']) {
-        let content = consort_input::text(Path::new(text));
+        let content = consort_input::read_text(Path::new(text));
         let content = content.map_err(|error| Failure::input(format!("{text}: {error}")))?;
         let study = FileStudy::parse(text, &content, Arc::new(Descriptions));
         return Ok(Arc::new(study.map_err(Failure::input)?));

@@ -6,13 +6,13 @@ use crate::run::{interruptible, workers};
 use crate::studies::scale;
 use crate::table::{Table, pick};
 use consort_core::model::{self, Provenance};
-use consort_experiment::{Context, ExperimentError, JobsError};
+use consort_experiment::{ExperimentContext, ExperimentError, JobsError};
 use consort_lab::Descriptions;
 use consort_sim::chip::Chip;
 use consort_sim::program::ProgramSpec;
 use consort_sim::workload::{ProgramSource, Workload};
 use consort_train::collect::{CollectError, Training, collect};
-use consort_train::{Errors, TrainingSet, cross_validate, fit};
+use consort_train::{LevelErrors, TrainingSet, cross_validate, fit};
 use pyo3::prelude::*;
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
@@ -31,8 +31,8 @@ const SIZES: [(f64, usize); 2] = [(3.0, 100), (10.0, 400)];
 /// An interference model: which programs slow which down on a core, and why.
 #[pyclass(frozen, module = "consort")]
 pub(crate) struct Model {
-    model: model::Model,
-    held_out: Vec<Errors>,
+    model: model::InterferenceModel,
+    held_out: Vec<LevelErrors>,
 }
 
 #[pymethods]
@@ -74,16 +74,16 @@ impl Model {
     }
 }
 
-fn accuracy(held_out: &[Errors]) -> consort_table::Table {
-    let all = || held_out.iter().map(Errors::accuracy);
+fn accuracy(held_out: &[LevelErrors]) -> consort_table::Table {
+    let all = || held_out.iter().map(LevelErrors::accuracy);
     consort_table::Table::default()
-        .count("ways", all().map(|a| u64::from(a.ways)))
-        .number(
+        .with_counts("ways", all().map(|a| u64::from(a.ways)))
+        .with_numbers(
             "slowdown_error_percent",
             Some("%"),
             all().map(|a| Some(a.forward.mean_absolute_percent)),
         )
-        .number(
+        .with_numbers(
             "stack_error_percent",
             Some("%"),
             all().map(|a| Some(a.inverse.mean_absolute_percent)),
@@ -120,7 +120,7 @@ pub(crate) fn train(
         .call_method0("today")?
         .extract()?;
     let model = interruptible(py, move |_| {
-        let context = Context::new(seed, scale(quick), workers(jobs), &|_| ());
+        let context = ExperimentContext::new(seed, scale(quick), workers(jobs), &|_| ());
         trained(&training, folds, date, &context)
     })?;
     Ok(model)
@@ -182,17 +182,17 @@ fn trained(
     training: &Training,
     folds: usize,
     date: String,
-    context: &Context<'_>,
+    context: &ExperimentContext<'_>,
 ) -> Result<Model, Failure> {
     let collected = collect(training, context).map_err(failed)?;
     let sets = &collected.sets;
     let held_out = sets.iter().map(|set| cross_validate(set, folds));
-    let held_out: Vec<Errors> = held_out.collect::<Result<_, _>>().map_err(Failure::input)?;
+    let held_out: Vec<LevelErrors> = held_out.collect::<Result<_, _>>().map_err(Failure::input)?;
     let fits = sets.iter().map(|set| fit(set).map(|fit| fit.level));
     let programs: BTreeSet<&str> = sets.iter().flat_map(TrainingSet::programs).collect();
     let (alone, together) = (collected.runs_alone, collected.runs_together);
     let (quanta, seed) = (training.quanta, context.seed());
-    let model = model::Model {
+    let model = model::InterferenceModel {
         name: training.chip.spec().name.clone(),
         machine: training.chip.spec().name.clone(),
         components: sets
@@ -208,7 +208,7 @@ fn trained(
             date,
             programs: programs.into_iter().map(str::to_owned).collect(),
             quanta: sets.iter().map(|set| set.co_runs() as u64).sum(),
-            accuracy: held_out.iter().map(Errors::accuracy).collect(),
+            accuracy: held_out.iter().map(LevelErrors::accuracy).collect(),
         },
     };
     Ok(Model { model, held_out })

@@ -4,8 +4,8 @@ use crate::failure::Failure;
 use crate::run::{interruptible, workers};
 use crate::studies::scale;
 use crate::table::{Table, pick};
-use consort_experiment::{Context, JobsError};
-use consort_validate::{Check, Data, Inputs, ValidateError};
+use consort_experiment::{ExperimentContext, JobsError};
+use consort_validate::{GroupInputs, PublishedData, ValidateError, ValidationCheck};
 use pyo3::prelude::*;
 use std::num::NonZeroUsize;
 
@@ -38,25 +38,25 @@ impl Validation {
     }
 }
 
-fn checks(all: &[Check]) -> consort_table::Table {
+fn checks(all: &[ValidationCheck]) -> consort_table::Table {
     consort_table::Table::default()
-        .text("group", all.iter().map(|check| Some(check.group)))
-        .text("id", all.iter().map(|check| Some(check.id.clone())))
-        .text("what", all.iter().map(|check| Some(check.what.clone())))
-        .text("source", all.iter().map(|check| Some(check.source.clone())))
-        .text("unit", all.iter().map(|check| Some(check.unit.clone())))
-        .text(
+        .with_text("group", all.iter().map(|check| Some(check.group)))
+        .with_text("id", all.iter().map(|check| Some(check.id.clone())))
+        .with_text("what", all.iter().map(|check| Some(check.what.clone())))
+        .with_text("source", all.iter().map(|check| Some(check.source.clone())))
+        .with_text("unit", all.iter().map(|check| Some(check.unit.clone())))
+        .with_text(
             "published",
             all.iter().map(|check| Some(check.published.text())),
         )
-        .number("ours", None, all.iter().map(|check| Some(check.ours)))
-        .number("error", None, all.iter().map(|check| check.error))
-        .text(
+        .with_numbers("ours", None, all.iter().map(|check| Some(check.ours)))
+        .with_numbers("error", None, all.iter().map(|check| check.error))
+        .with_text(
             "agrees",
             all.iter()
                 .map(|check| Some(if check.agrees { "yes" } else { "NO" })),
         )
-        .text("note", all.iter().map(|check| Some(check.note.clone())))
+        .with_text("note", all.iter().map(|check| Some(check.note.clone())))
 }
 
 /// Checks the simulation against published figures, laws and a real kernel.
@@ -77,9 +77,9 @@ pub(crate) fn validate(
 ) -> PyResult<Validation> {
     let groups = consort_validate::select(&groups.unwrap_or_default()).map_err(Failure::input)?;
     let validation = interruptible(py, move |_| {
-        let context = Context::new(seed, scale(quick), workers(jobs), &|_| ());
-        let inputs = Inputs {
-            data: &Data::embedded(),
+        let context = ExperimentContext::new(seed, scale(quick), workers(jobs), &|_| ());
+        let inputs = GroupInputs {
+            data: &PublishedData::embedded(),
             context: &context,
         };
         consort_validate::run(&groups, &inputs).map_err(|error| match error {

@@ -4,7 +4,9 @@ use crate::failure::Failure;
 use crate::program::Program;
 use consort_lab::Descriptions;
 use consort_sim::program::ProgramSpec;
-use consort_sim::workload::{self, Described, Item, LoadError, ProgramSource, Term, WorkloadExpr};
+use consort_sim::workload::{
+    self, DescriptionFile, LoadError, ProgramSource, WorkloadExpr, WorkloadItem, WorkloadTerm,
+};
 use pyo3::prelude::*;
 use std::sync::Arc;
 
@@ -60,7 +62,7 @@ impl Workload {
 
 impl Workload {
     fn read(text: &str) -> Result<Self, Failure> {
-        Descriptions::workload(text)
+        Descriptions::resolve_workload(text)
             .map(Self)
             .map_err(Failure::input)
     }
@@ -68,7 +70,7 @@ impl Workload {
     fn made(members: Vec<Member>) -> Result<Self, Failure> {
         let mut given = Given::default();
         let terms = members.into_iter().map(|member| given.term(member));
-        let terms: Vec<Term> = terms.collect::<Result<_, _>>()?;
+        let terms: Vec<WorkloadTerm> = terms.collect::<Result<_, _>>()?;
         if terms.is_empty() {
             let message = "the workload is empty; expected at least one program";
             return Err(Failure::Input(message.to_owned()));
@@ -118,7 +120,7 @@ struct Given(Vec<Arc<ProgramSpec>>);
 
 impl Given {
     /// The member as part of an expression.
-    fn term(&mut self, member: Member) -> Result<Term, Failure> {
+    fn term(&mut self, member: Member) -> Result<WorkloadTerm, Failure> {
         let (program, threads, copies) = match member {
             Member::Program(program) => (program, None, 1),
             Member::Threads(program, threads) => (program, Some(threads), 1),
@@ -138,11 +140,11 @@ impl Given {
             let message = format!("'{name}' has 0 copies; expected at least 1");
             return Err(Failure::Input(message));
         }
-        let item = Item::Program {
+        let item = WorkloadItem::Program {
             name: name.clone(),
             threads: Some(threads.unwrap_or(program.default_threads())),
         };
-        Ok(Term {
+        Ok(WorkloadTerm {
             count: copies,
             item,
         })
@@ -166,7 +168,7 @@ impl ProgramSource for Given {
         Descriptions.is_file(path)
     }
 
-    fn load(&self, path: &str) -> Result<Described, LoadError> {
+    fn load(&self, path: &str) -> Result<DescriptionFile, LoadError> {
         Descriptions.load(path)
     }
 

@@ -38,7 +38,7 @@ enum OpenTableFile {
     Csv(BufWriter<File>),
     /// Another format.
     #[cfg(feature = "arrow")]
-    Columnar(columnar::Writer),
+    Columnar(columnar::ColumnarWriter),
 }
 
 impl TableSink {
@@ -113,7 +113,7 @@ impl TableSink {
         match self.kind {
             TableFormat::Csv => Ok(OpenTableFile::Csv(BufWriter::new(file))),
             #[cfg(feature = "arrow")]
-            kind => columnar::Writer::begin(kind, file, table)
+            kind => columnar::ColumnarWriter::begin(kind, file, table)
                 .map(OpenTableFile::Columnar)
                 .map_err(failed),
             #[cfg(not(feature = "arrow"))]

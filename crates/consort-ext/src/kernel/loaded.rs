@@ -2,11 +2,11 @@
 
 use super::skeleton::{SchedulerSkel, SchedulerSkelBuilder, types};
 use super::{messages, shared};
-use crate::config::Config;
-use crate::encode::Encoded;
+use crate::config::ExtConfig;
+use crate::encode::EncodedPlan;
 use crate::error::ExtError;
-use crate::layout::Layout;
-use crate::stats::{PuTimes, Stats, Times};
+use crate::layout::MachineLayout;
+use crate::stats::{ExtStats, PuTimes, RunningTimes};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{Link, MapCore, MapFlags, OpenObject};
 use nix::time::{ClockId, clock_gettime};
@@ -25,11 +25,11 @@ pub(crate) struct Kernel {
     _link: Link,
     skeleton: Skeleton,
     /// The threads and programs that the two tables of lines hold.
-    written: [Written; 2],
+    written: [WrittenLines; 2],
 }
 
 #[derive(Debug, Default)]
-struct Written {
+struct WrittenLines {
     lines: BTreeSet<u32>,
     programs: BTreeSet<u32>,
 }
@@ -43,23 +43,23 @@ impl std::fmt::Debug for Skeleton {
 }
 
 impl Kernel {
-    pub(crate) fn start(layout: &Layout, config: &Config) -> Result<Self, ExtError> {
-        messages::listen();
+    pub(crate) fn start(layout: &MachineLayout, config: &ExtConfig) -> Result<Self, ExtError> {
+        messages::start_capture();
         // The skeleton borrows this for its life. A process starts few schedulers, and each leaves
         // the size of a pointer behind.
         let object: &'static mut MaybeUninit<OpenObject> =
             Box::leak(Box::new(MaybeUninit::uninit()));
         let mut open = SchedulerSkelBuilder::default()
             .open(object)
-            .map_err(refused("opening"))?;
+            .map_err(refused_error("opening"))?;
         if let Some(settings) = open.maps.rodata_data.as_deref_mut() {
             set(settings, layout, config);
         }
         open.struct_ops.consort_mut().timeout_ms = millis(config.watchdog);
-        let mut skeleton = open.load().map_err(refused("loading"))?;
+        let mut skeleton = open.load().map_err(refused_error("loading"))?;
         let link = skeleton.maps.consort.attach_struct_ops();
         Ok(Self {
-            _link: link.map_err(refused("starting"))?,
+            _link: link.map_err(refused_error("starting"))?,
             skeleton: Skeleton(skeleton),
             written: Default::default(),
         })
@@ -76,11 +76,11 @@ impl Kernel {
     }
 
     /// Fills the tables that are not in force, then puts them in force.
-    pub(crate) fn write(&mut self, plan: &Encoded, version: u64) -> Result<(), ExtError> {
+    pub(crate) fn write(&mut self, plan: &EncodedPlan, version: u64) -> Result<(), ExtError> {
         let table = usize::from(version % 2 == 1);
         self.write_lines(plan, table)?;
         self.write_programs(plan, table)?;
-        self.beat();
+        self.send_heartbeat();
         if let Some(bss) = self.skeleton.0.maps.bss_data.as_deref_mut() {
             write_head(&mut bss.heads[table], plan);
             shared::publish(&mut bss.version, version);
@@ -88,7 +88,7 @@ impl Kernel {
         Ok(())
     }
 
-    fn write_lines(&mut self, plan: &Encoded, table: usize) -> Result<(), ExtError> {
+    fn write_lines(&mut self, plan: &EncodedPlan, table: usize) -> Result<(), ExtError> {
         let maps = &self.skeleton.0.maps;
         let map = [&maps.even_lines, &maps.odd_lines][table];
         let now: BTreeSet<u32> = plan.lines.keys().copied().collect();
@@ -99,7 +99,7 @@ impl Kernel {
         fill(map, lines)
     }
 
-    fn write_programs(&mut self, plan: &Encoded, table: usize) -> Result<(), ExtError> {
+    fn write_programs(&mut self, plan: &EncodedPlan, table: usize) -> Result<(), ExtError> {
         let maps = &self.skeleton.0.maps;
         let map = [&maps.even_programs, &maps.odd_programs][table];
         let now: BTreeSet<u32> = plan.programs.keys().copied().collect();
@@ -113,33 +113,35 @@ impl Kernel {
         fill(map, lines)
     }
 
-    pub(crate) fn beat(&mut self) {
+    pub(crate) fn send_heartbeat(&mut self) {
         if let Some(bss) = self.skeleton.0.maps.bss_data.as_deref_mut() {
             shared::publish(&mut bss.beat_ns, now_ns());
         }
     }
 
-    pub(crate) fn times(&self, key: [u8; 4]) -> io::Result<Option<Times>> {
+    pub(crate) fn times(&self, key: [u8; 4]) -> io::Result<Option<RunningTimes>> {
         let threads = &self.skeleton.0.maps.threads;
         let value = threads.lookup(&key, MapFlags::ANY).map_err(io_error)?;
         Ok(value.map(|bytes| thread_times(&bytes)))
     }
 
-    pub(crate) fn together(&self, low: u32, high: u32) -> Result<Duration, ExtError> {
+    pub(crate) fn time_together(&self, low: u32, high: u32) -> Result<Duration, ExtError> {
         let mut key = [0; 8];
         key[..4].copy_from_slice(&low.to_ne_bytes());
         key[4..].copy_from_slice(&high.to_ne_bytes());
         let pairs = &self.skeleton.0.maps.pairs;
         let value = pairs.lookup(&key, MapFlags::ANY);
-        let bytes = value.map_err(refused("reading pairs"))?.unwrap_or_default();
+        let bytes = value
+            .map_err(refused_error("reading pairs"))?
+            .unwrap_or_default();
         Ok(Duration::from_nanos(long(&bytes, 0)))
     }
 
-    pub(crate) fn stats(&self, pus: usize) -> Stats {
+    pub(crate) fn stats(&self, pus: usize) -> ExtStats {
         let Some(bss) = self.skeleton.0.maps.bss_data.as_deref() else {
-            return Stats::default();
+            return ExtStats::default();
         };
-        Stats {
+        ExtStats {
             pus: bss.pus.iter().take(pus).map(pu_times).collect(),
             slots_opened: shared::read(&bss.slots_opened),
             overlaps: shared::read(&bss.overlaps),
@@ -163,7 +165,7 @@ impl Kernel {
     }
 }
 
-fn set(settings: &mut types::rodata, layout: &Layout, config: &Config) {
+fn set(settings: &mut types::rodata, layout: &MachineLayout, config: &ExtConfig) {
     let number = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
     settings.nr_pus = number(layout.end());
     settings.nr_cores = number(layout.cores.len());
@@ -180,7 +182,7 @@ fn set(settings: &mut types::rodata, layout: &Layout, config: &Config) {
     }
 }
 
-fn write_head(head: &mut types::head, plan: &Encoded) {
+fn write_head(head: &mut types::head, plan: &EncodedPlan) {
     head.stale_ns = plan.stale_ns;
     head.slots = u32::try_from(plan.slot_ns.len()).unwrap_or(0);
     // Slots count from 1.
@@ -214,13 +216,13 @@ fn fill<'a>(
         return Ok(());
     }
     map.update_batch(&keys, &values, count, MapFlags::ANY, MapFlags::ANY)
-        .map_err(refused("writing a plan"))
+        .map_err(refused_error("writing a plan"))
 }
 
-fn thread_times(bytes: &[u8]) -> Times {
+fn thread_times(bytes: &[u8]) -> RunningTimes {
     use std::mem::offset_of;
     let at = |offset| long(bytes, offset);
-    Times {
+    RunningTimes {
         in_place: Duration::from_nanos(at(offset_of!(types::thread, in_place_ns))),
         elsewhere: Duration::from_nanos(at(offset_of!(types::thread, elsewhere_ns))),
         unplanned: Duration::from_nanos(at(offset_of!(types::thread, unplanned_ns))),
@@ -231,7 +233,7 @@ fn thread_times(bytes: &[u8]) -> Times {
 fn pu_times(pu: &types::pu) -> PuTimes {
     let time = |field: &u64| Duration::from_nanos(shared::read(field));
     PuTimes {
-        times: Times {
+        times: RunningTimes {
             in_place: time(&pu.in_place_ns),
             elsewhere: time(&pu.elsewhere_ns),
             unplanned: time(&pu.unplanned_ns),
@@ -264,10 +266,10 @@ fn millis(duration: Duration) -> u32 {
     u32::try_from(duration.as_millis()).unwrap_or(u32::MAX)
 }
 
-fn refused(what: &'static str) -> impl FnOnce(libbpf_rs::Error) -> ExtError {
+fn refused_error(what: &'static str) -> impl FnOnce(libbpf_rs::Error) -> ExtError {
     move |error| ExtError::Refused {
         what,
-        message: format!("{error:#}; {}", messages::heard()),
+        message: format!("{error:#}; {}", messages::captured_text()),
     }
 }
 

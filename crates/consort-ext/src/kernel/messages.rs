@@ -10,13 +10,13 @@ const KEPT: usize = 400;
 static SAID: Mutex<String> = Mutex::new(String::new());
 
 /// Forgets earlier messages and listens.
-pub(super) fn listen() {
+pub(super) fn start_capture() {
     lock().clear();
     set_print(Some((PrintLevel::Warn, keep)));
 }
 
 /// The end of the messages since then, in one line.
-pub(super) fn heard() -> String {
+pub(super) fn captured_text() -> String {
     let said = lock();
     let lines: Vec<&str> = said
         .lines()
