@@ -104,11 +104,9 @@ mod tests {
 
     #[test]
     fn batches_have_types_units_and_gaps() -> Result<(), ArrowError> {
-        let table = Table::default().text("who", [Some("a"), None]).number(
-            "x",
-            Some("s"),
-            [Some(1.5), None],
-        );
+        let table = Table::default()
+            .with_text("who", [Some("a"), None])
+            .with_numbers("x", Some("s"), [Some(1.5), None]);
         let batch = record_batch(&table)?;
         assert_eq!((batch.num_rows(), batch.num_columns()), (2, 2));
         assert_eq!(batch.column(0).null_count(), 1);

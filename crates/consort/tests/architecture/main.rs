@@ -5,6 +5,7 @@
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test may fail loudly")]
 
 mod circles;
+mod house;
 mod imports;
 
 use serde_json::Value;
