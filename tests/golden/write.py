@@ -31,6 +31,9 @@ MACHINE, WORKLOAD = "power8:smt=2", "5*hmmer+5*povray+5*mcf+5*lbm"
 SHORT = ["--alone", "2s"]
 HELP = re.compile(r"^  ([a-z][a-z-]*)  ", re.M)
 
+# Lines that contain times of the host's clock.
+CLOCK = re.compile(r"host-clock|decisions .* us mean|host second")
+
 # Bad usage, one of each kind that a user meets.
 MISTAKES = {
     "machine": ["machine", "--machine", "nosuch"],
@@ -55,8 +58,11 @@ MISTAKES = {
 
 class Writer:
     def __init__(self, binary: Path, out: Path, jobs: int):
-        self.binary, self.out, self.jobs = str(binary.resolve()), out, jobs
+        self.out, self.jobs = out, jobs
         self.work = tempfile.mkdtemp(prefix="golden-")
+        # Usage lines name the binary's file.
+        self.binary = os.path.join(self.work, "consort")
+        os.symlink(binary.resolve(), self.binary)
         self.env = dict(os.environ, XDG_RUNTIME_DIR=self.work, COLUMNS="100", NO_COLOR="1")
 
     def run(self, *words: str) -> subprocess.CompletedProcess:
@@ -68,7 +74,7 @@ class Writer:
     def write(self, name: str, text: str):
         path = self.out / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+        path.write_text("".join(line for line in text.splitlines(True) if not CLOCK.search(line)))
 
     def number(self, name: str, *words: str):
         """Writes the CSV on stdout, and that of `--out`."""
