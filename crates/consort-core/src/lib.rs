@@ -19,7 +19,6 @@ mod left_thread_tracker;
 pub mod lint;
 mod machine;
 pub mod mapping;
-pub mod matching;
 pub mod metrics;
 mod mix;
 pub mod model;
@@ -40,6 +39,9 @@ mod testing;
 pub mod topology;
 mod unbalanced;
 mod visible;
+
+/// Matchings of threads into pairs and groups, and assignments of groups to cores.
+pub use consort_matching as matching;
 
 pub use backoff::{Backoff, BackoffVerdict};
 pub use bottleneck::{Bottleneck, BottleneckKind};

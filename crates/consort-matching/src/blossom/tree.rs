@@ -15,17 +15,17 @@ pub(super) enum NodeLabel {
     Inner,
 }
 
-/// Label of one node, with the time and the edge that it came by.
+/// Label of one node, with its time and the edge by which it came.
 #[derive(Clone, Copy, Default)]
 pub(super) struct NodeMark {
     pub(super) label: NodeLabel,
-    /// The time since when its stored duals are out of date.
+    /// Time since which its stored duals are out of date.
     pub(super) since: i64,
     /// The edge by which an inner node was reached: outer vertex, own vertex.
     pub(super) entry: (usize, usize),
 }
 
-/// Event that takes place once duals have moved far enough.
+/// Event that happens when duals have moved far enough.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum TreeEvent {
     /// The edge from an outer vertex becomes tight.
@@ -38,7 +38,7 @@ pub(super) enum TreeEvent {
 #[derive(Default)]
 pub(super) struct AlternatingTree {
     pub(super) now: i64,
-    /// Time by which an exposed vertex is reached: later events do not matter.
+    /// Time by which an exposed vertex is reached; later events do not matter.
     pub(super) bound: i64,
     marks: Vec<NodeMark>,
     labelled: Vec<usize>,
@@ -61,7 +61,7 @@ impl AlternatingTree {
         }
     }
 
-    /// The next event; time moves on to it.
+    /// Returns the next event and moves time to it.
     pub(super) fn pop(&mut self) -> Option<TreeEvent> {
         let Reverse((at, event)) = self.events.pop()?;
         self.now = at;
@@ -76,7 +76,7 @@ impl AlternatingTree {
         self.mark(node).label
     }
 
-    /// Labels a node from now on.
+    /// Labels a node at the current time.
     pub(super) fn set(&mut self, node: usize, label: NodeLabel, entry: (usize, usize)) {
         if node >= self.marks.len() {
             self.marks.resize(node + 1, NodeMark::default());
@@ -99,14 +99,14 @@ impl AlternatingTree {
         }
     }
 
-    /// Notes that the stored duals of a node are up to date.
+    /// Marks the stored duals of a node as current.
     pub(super) fn refresh(&mut self, node: usize) {
         if let Some(mark) = self.marks.get_mut(node) {
             mark.since = self.now;
         }
     }
 
-    /// All nodes that got a label, also those that are no longer outermost.
+    /// All nodes that got a label, including those that are no longer outermost.
     pub(super) fn labelled_nodes(&self) -> &[usize] {
         &self.labelled
     }

@@ -1,18 +1,17 @@
 //! Assignment of groups of threads to cores with the fewest moves.
 //!
-//! The shortest augmenting path method for the assignment problem (Jonker and
-//! Volgenant, "A shortest augmenting path algorithm for dense and sparse linear
-//! assignment problems", Computing 38, 1987), in whole numbers, so exact. A
-//! search looks at the cores where a group's threads are and at one free core.
-//! All others cost as much as that one or more, unless they are cheaper to move
-//! to: only then does it look at all.
+//! The shortest augmenting path method for the assignment problem (Jonker and Volgenant, "A
+//! shortest augmenting path algorithm for dense and sparse linear assignment problems", Computing
+//! 38, 1987), in integers, so exact. A search examines the cores where a group's threads are and
+//! one free core. All others cost at least as much as the free one, unless moving there is cheaper:
+//! only then does it examine all.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::MatchingError;
+use crate::MatchingError;
 
-/// A place for one group.
+/// A core for one group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seat {
     /// Number of threads that it can run at once.
@@ -24,23 +23,22 @@ pub struct Seat {
 /// Core of each group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seating {
-    /// The core of each group.
+    /// Core of each group, by number.
     pub cores: Vec<usize>,
-    /// Threads that leave a core, or had none before.
+    /// Number of threads that leave a core, or had none before.
     pub moved: usize,
-    /// The sum of their moving costs, and of the prices of cores where they have any.
+    /// Sum of the moving costs, and of the prices of cores if there are any.
     pub cost: u64,
 }
 
 /// Gives each group a core of its own at the least total moving cost.
 ///
-/// `on` is the core on which each thread runs now, if any; `allowed` tells
-/// whether all threads of a group (by number) may use a core. A group takes no
-/// core with fewer PUs than it has threads.
+/// `on` is the core on which each thread runs now, if any; `allowed` returns true if all threads of
+/// a group may use a core, both by number. A group gets no core with fewer PUs than it has threads.
 ///
 /// # Errors
-/// [`MatchingError::NoSeat`] where not all groups can have a core,
-/// [`MatchingError::Length`] where a group names a thread that `on` does not have.
+/// [`MatchingError::NoSeat`] if not all groups can have a core, [`MatchingError::Length`] if a
+/// group contains a thread that `on` does not have.
 pub fn assign(
     groups: &[Vec<usize>],
     on: &[Option<usize>],
@@ -50,11 +48,11 @@ pub fn assign(
     solve(groups, on, seats, allowed, None)
 }
 
-/// Gives each group a core as [`assign`] does, where being on a core has a price of its own for
-/// each group (both by number), beside that of moving there.
+/// Gives each group a core like [`assign`], with an additional price of each core for each group,
+/// both by number.
 ///
 /// # Errors
-/// As [`assign`].
+/// Those of [`assign`].
 pub fn assign_priced(
     groups: &[Vec<usize>],
     on: &[Option<usize>],
@@ -148,24 +146,24 @@ fn seating<A>(problem: &AssignmentProblem<'_, A>, group_on: &[Option<usize>]) ->
     seating
 }
 
-/// Duals and assignment so far, and the present search.
+/// Duals, the assignment so far, and the current search.
 struct AssignmentSearch {
     group_dual: Vec<i64>,
     core_dual: Vec<i64>,
     group_on: Vec<Option<usize>>,
-    /// Free cores, the dearest to move to first; the last may be taken already.
+    /// Free cores, the most expensive to move to first; the last may be taken already.
     free: Vec<usize>,
     /// The least price of moving a thread anywhere.
     least_price: u32,
-    /// Distance of each core from the group that seeks one; `None` where not reached.
+    /// Distance of each core from the seeking group; `None` if not reached.
     distance: Vec<Option<i64>>,
     /// The core whose group reached this one; `None` for the seeking group.
     from: Vec<Option<usize>>,
     done: Vec<bool>,
     /// Cores that have a distance.
     reached: Vec<usize>,
-    /// Reached cores with their distances, also with those that were shortened since; a free one
-    /// goes first among equals.
+    /// Reached cores with their distances, including outdated longer ones; a free core goes first
+    /// among equals.
     nearest: BinaryHeap<Reverse<(i64, bool, usize)>>,
 }
 
@@ -203,7 +201,7 @@ impl AssignmentSearch {
         }
     }
 
-    /// The free core that is nearest to a group; duals are updated for it.
+    /// Finds the free core that is nearest to a group and updates the duals for it.
     fn reach<A: Fn(usize, usize) -> bool>(
         &mut self,
         seeker: usize,
@@ -228,9 +226,9 @@ impl AssignmentSearch {
         }
     }
 
-    /// Looks from a group at every core that may be next. Duals of free cores are zero and others'
-    /// below, so where none of its threads is, the free core of the least price is nearest, unless
-    /// cores have prices of their own.
+    /// Examines every core that may be next for a group. Duals of free cores are zero and others'
+    /// below, so among cores without its threads the free core of the least price is nearest,
+    /// unless cores have prices of their own.
     fn relax_all<A: Fn(usize, usize) -> bool>(
         &mut self,
         group: usize,
@@ -293,7 +291,7 @@ impl AssignmentSearch {
         }
     }
 
-    /// Passes cores on along the path, so that the seeker gets one.
+    /// Passes cores along the path, so that the seeker gets one.
     fn take(&mut self, reached: usize, seeker: usize) {
         let mut core = reached;
         while let Some(before) = self.from[core] {
@@ -381,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_stay_together_stay_where_they_are() {
+    fn unchanged_groups_stay_on_their_cores() {
         let seats = [Seat {
             pus: 2,
             move_cost: 1,

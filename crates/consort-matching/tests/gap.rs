@@ -2,13 +2,13 @@
 
 #![expect(clippy::disallowed_macros, reason = "a test may print and fail loudly")]
 
-use consort_core::matching::{GroupRoom, exhaustive_grouping, group_threads};
+use consort_matching::{GroupRoom, exhaustive_grouping, group_threads};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
 const SWAPS: usize = 100_000;
 
-/// A cost of groups in which three and more weigh on each other more than pairs tell.
+/// A cost of groups that grows faster than the sum over pairs.
 fn crowded(threads: usize, seed: u64) -> impl Fn(&[usize]) -> f64 {
     let mut rng = Pcg64::seed_from_u64(seed);
     let heavy: Vec<[f64; 3]> = (0..threads)
@@ -22,7 +22,7 @@ fn crowded(threads: usize, seed: u64) -> impl Fn(&[usize]) -> f64 {
 
 /// Prints the gap to the optimum, and holds it within what is promised.
 #[test]
-fn the_gap_to_the_optimum_is_small() {
+fn gap_to_the_optimum_is_small() {
     for (cores, ways, seeds) in [(2, 4, 10), (3, 4, 10), (2, 6, 10), (4, 4, 2)] {
         let threads = cores * ways;
         let shape = GroupRoom {

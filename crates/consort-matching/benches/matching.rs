@@ -1,4 +1,4 @@
-//! Time of matchings of threads to cores: `cargo bench -p consort-core --bench matching`.
+//! Time of matchings of threads to cores: `cargo bench -p consort-matching --bench matching`.
 //!
 //! Costs as the symbiotic policy has them: sums of both slowdowns by the
 //! published POWER8 parameters (Feliu et al., HPCA 2016), over random cycle
@@ -7,7 +7,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a bench may fail loudly")]
 
-use consort_core::matching::{
+use consort_matching::{
     GroupRoom, PairCosts, Pairing, Seat, assign, group_threads, pairs, pairs_from,
 };
 use divan::Bencher;

@@ -6,7 +6,7 @@ pub(super) struct BlossomNode {
     pub(super) parent: Option<usize>,
     /// The vertex whose mate, if any, lies outside.
     pub(super) base: usize,
-    /// Around the odd cycle, the child with the base first; none in a vertex.
+    /// Children around the odd cycle, the one with the base first; empty for a vertex.
     pub(super) children: Vec<usize>,
     /// Edge k leads from child k to the next one around.
     pub(super) links: Vec<(usize, usize)>,
@@ -51,7 +51,7 @@ impl Forest {
         node >= self.vertex_count()
     }
 
-    /// Vertex that the base of a node is matched with, if any.
+    /// Vertex with which the base of a node is matched, if any.
     pub(super) fn outside_mate(&self, node: usize) -> Option<usize> {
         self.mate[self.nodes[node].base]
     }
@@ -93,7 +93,7 @@ impl Forest {
         blossom
     }
 
-    /// Takes an outermost blossom apart; its children become outermost.
+    /// Dissolves an outermost blossom; its children become outermost.
     pub(super) fn open(&mut self, blossom: usize) -> BlossomNode {
         let node = std::mem::take(&mut self.nodes[blossom]);
         for &child in &node.children {

@@ -1,21 +1,155 @@
-//! Rough duals and the cheapest edges at them, by sweeps over all costs.
+//! A good start: near-optimal duals, few candidate edges, a first matching.
 //!
-//! Costs as they occur here are sums of one part per thread and a smaller part
-//! per pair. The first is removed by means, then some rounds let each dual go
-//! half the way to the tightest value that the others leave it. It all serves
-//! the start alone, so rounding does no harm. A sweep sees each pair once and
-//! keeps a fixed number of minima side by side, which compilers turn into
-//! vector code. Threads that are alike get the very same duals: minima do not
-//! depend on the order of threads, and means are rounded.
+//! Pricing decides what is optimal; a bad start costs only time.
 
-use super::PairCosts;
+use crate::PairCosts;
+use crate::scaled_costs::ScaledCosts;
 
-/// Minima side by side, of a vertex with those after it and of it with those before it.
+/// Rounds of dual ascent without a warm start, and with one.
+const ROUNDS: usize = 3;
+const WARM_ROUNDS: usize = 1;
+/// Candidates per vertex.
+const CANDIDATES: usize = 8;
+
+/// A candidate edge from a vertex.
+#[derive(Clone, Copy)]
+pub(crate) struct CandidateEdge {
+    pub(crate) to: usize,
+    pub(crate) cost: i64,
+}
+
+/// Start of the search for a matching.
+pub(crate) struct SearchStart {
+    pub(crate) duals: Vec<i64>,
+    pub(crate) arcs: Vec<Vec<CandidateEdge>>,
+    /// Tight edges without a vertex in common.
+    pub(crate) pairs: Vec<(usize, usize)>,
+}
+
+impl SearchStart {
+    /// Starts at duals, in units of cost, that are a first guess.
+    pub(crate) fn cold(costs: &ScaledCosts<'_>, duals: Vec<f64>) -> Self {
+        Self::new(costs, duals, ROUNDS)
+    }
+
+    /// Starts at duals, in units of cost, that are a first guess.
+    pub(crate) fn warm(costs: &ScaledCosts<'_>, duals: Vec<f64>) -> Self {
+        Self::new(costs, duals, WARM_ROUNDS)
+    }
+
+    fn new(costs: &ScaledCosts<'_>, mut duals: Vec<f64>, rounds: usize) -> Self {
+        for _ in 0..rounds {
+            ascend(costs.costs(), &mut duals);
+        }
+        let mut start = Self {
+            arcs: candidates(&duals, costs, CANDIDATES),
+            duals: integer_duals(&duals, costs),
+            pairs: Vec::new(),
+        };
+        start.make_duals_feasible();
+        start.pair_tight_edges();
+        start
+    }
+
+    /// Moves each dual half the way to the largest value that the others allow. Afterwards no
+    /// candidate edge is refused, whatever the duals were, because both ends together move half the
+    /// way to its cost.
+    fn make_duals_feasible(&mut self) {
+        let halfway = |(arcs, dual): (&Vec<CandidateEdge>, &i64)| {
+            let allowed = arcs.iter().map(|arc| arc.cost - self.duals[arc.to]).min();
+            allowed.map_or(*dual, |allowed| (dual + allowed).div_euclid(2))
+        };
+        self.duals = self.arcs.iter().zip(&self.duals).map(halfway).collect();
+    }
+
+    /// Raises each free vertex until an edge is tight; pairs it if the other end is free too.
+    fn pair_tight_edges(&mut self) {
+        let mut free = vec![true; self.duals.len()];
+        for vertex in 0..self.duals.len() {
+            if !free[vertex] {
+                continue;
+            }
+            let key = |arc: &CandidateEdge| (arc.cost - self.duals[arc.to], !free[arc.to], arc.to);
+            if let Some((dual, taken, other)) = self.arcs[vertex].iter().map(key).min() {
+                self.duals[vertex] = dual;
+                if !taken {
+                    free[vertex] = false;
+                    free[other] = false;
+                    self.pairs.push((vertex, other));
+                }
+            }
+        }
+    }
+}
+
+/// Integer duals, at most the largest cost, because a warm start may be far off.
+fn integer_duals(duals: &[f64], costs: &ScaledCosts<'_>) -> Vec<i64> {
+    let (factor, limit) = (costs.factor(), costs.infinite_cost());
+    let whole = |dual: &f64| ((dual * factor) as i64).clamp(-limit, limit);
+    duals.iter().map(whole).collect()
+}
+
+/// Edges that are among the cheapest of either end at these duals.
+pub(crate) fn candidates(
+    duals: &[f64],
+    costs: &ScaledCosts<'_>,
+    count: usize,
+) -> Vec<Vec<CandidateEdge>> {
+    let slacks = Slacks::new(costs.costs(), duals);
+    let mut limits = slacks.limits(count);
+    let edges = slacks.edges_below(&limits);
+    tighten(&mut limits, &edges, count);
+    let mut arcs = empty_lists(duals.len(), 3 * count);
+    for Edge {
+        first,
+        second,
+        slack,
+    } in edges
+    {
+        if slack <= limits[first].max(limits[second]) {
+            let cost = costs.at(first, second);
+            arcs[first].push(CandidateEdge { to: second, cost });
+            arcs[second].push(CandidateEdge { to: first, cost });
+        }
+    }
+    arcs
+}
+
+/// Lowers each limit so that at most `count` edges are below.
+fn tighten(limits: &mut [f64], edges: &[Edge], count: usize) {
+    let mut slacks = empty_lists(limits.len(), 4 * count);
+    for edge in edges {
+        for vertex in [edge.first, edge.second] {
+            if edge.slack <= limits[vertex] {
+                slacks[vertex].push(edge.slack);
+            }
+        }
+    }
+    for (limit, slacks) in limits.iter_mut().zip(&mut slacks) {
+        if slacks.len() > count {
+            *limit = *slacks.select_nth_unstable_by(count, f64::total_cmp).1;
+        }
+    }
+}
+
+/// Empty lists with capacity, so that memory is allocated once.
+fn empty_lists<T>(lists: usize, room: usize) -> Vec<Vec<T>> {
+    (0..lists).map(|_| Vec::with_capacity(room)).collect()
+}
+
+/// Minima that are computed side by side: of a vertex with those after it, and of it with those
+/// before it.
 const LANES: usize = 16;
 
-/// Means as duals: the mean of each row less half the mean of all. Costs that are infinite have no
-/// part in it.
-pub(super) fn means(costs: &PairCosts) -> Vec<f64> {
+/// Means as duals: the mean of each row less half the mean of all. Infinite costs are ignored.
+///
+/// Costs here are sums of one part per thread and a smaller part per pair. The means remove the
+/// first; some rounds of [`ascend`] then move each dual half the way to the tightest value that the
+/// others allow. Both serve the start alone, so rounding does no harm. A sweep reads each pair once
+/// and keeps a fixed number of minima side by side, which compilers turn into vector code. Threads
+/// that are alike get identical duals, because minima do not depend on the order of threads and
+/// means are rounded.
+pub(crate) fn means(costs: &PairCosts) -> Vec<f64> {
     let threads = costs.threads();
     let (mut sums, mut counts) = (vec![0.0; threads], vec![0.0; threads]);
     for first in 0..threads {
@@ -42,7 +176,7 @@ pub(super) fn means(costs: &PairCosts) -> Vec<f64> {
     sums.iter().zip(&counts).map(mean).collect()
 }
 
-/// A number without what the order of sums may change, next to `size`.
+/// Rounds away the digits that depend on the order of summation, for values next to `size`.
 fn round_coarsely(value: f64, size: f64) -> f64 {
     // 2^-20 is far from what rounding changes, 2^-53 for each thread.
     let step = size.abs() * 2.0f64.powi(-20);
@@ -53,8 +187,8 @@ fn round_coarsely(value: f64, size: f64) -> f64 {
     }
 }
 
-/// Lets each dual go half the way to the largest value that the others allow it.
-pub(super) fn ascend(costs: &PairCosts, duals: &mut [f64]) {
+/// Moves each dual half the way to the largest value that the others allow.
+fn ascend(costs: &PairCosts, duals: &mut [f64]) {
     let mut allowed = vec![f64::INFINITY; duals.len()];
     for first in 0..duals.len() {
         let later = &mut allowed[first + 1..];
@@ -68,7 +202,7 @@ pub(super) fn ascend(costs: &PairCosts, duals: &mut [f64]) {
     }
 }
 
-/// The least cost in a row less the other's dual; `later` keeps the others' least less `own`.
+/// Least cost in a row less the other's dual; `later` keeps the others' least less `own`.
 fn least_reduced_cost(row: &[f64], duals: &[f64], own: f64, later: &mut [f64]) -> f64 {
     let mut lanes = [f64::INFINITY; LANES];
     let blocks = row.chunks(LANES).zip(duals.chunks(LANES));
@@ -86,21 +220,21 @@ fn larger(one: f64, other: f64) -> f64 {
     if one > other { one } else { other }
 }
 
-pub(super) fn smaller(one: f64, other: f64) -> f64 {
+pub(crate) fn smaller(one: f64, other: f64) -> f64 {
     if one < other { one } else { other }
 }
 
-/// Slacks of all pairs at rough duals, with a little noise that keeps threads that are alike from
-/// having all the same cheapest partners.
-pub(super) struct Slacks<'a> {
+/// Slacks of all pairs at rough duals. A little noise keeps equal threads from having all the same
+/// cheapest partners.
+struct Slacks<'a> {
     costs: &'a PairCosts,
     duals: &'a [f64],
-    /// By the sum of both numbers.
+    /// Noise by the sum of both vertex numbers.
     noise: Vec<f64>,
 }
 
 impl<'a> Slacks<'a> {
-    pub(super) fn new(costs: &'a PairCosts, duals: &'a [f64]) -> Self {
+    fn new(costs: &'a PairCosts, duals: &'a [f64]) -> Self {
         let size = mean_slack(costs, duals);
         Self {
             costs,
@@ -110,9 +244,9 @@ impl<'a> Slacks<'a> {
     }
 
     /// Returns for each vertex a slack that at least `count` of its edges do not exceed.
-    pub(super) fn limits(&self, count: usize) -> Vec<f64> {
+    fn limits(&self, count: usize) -> Vec<f64> {
         let vertices = self.duals.len();
-        // For each of the lanes the least slack of every vertex with those before it.
+        // For each lane the least slack of every vertex with those before it.
         let mut before = vec![f64::INFINITY; LANES * vertices];
         let mut limits = Vec::with_capacity(vertices);
         for first in 0..vertices {
@@ -151,7 +285,7 @@ impl<'a> Slacks<'a> {
     }
 
     /// All edges within the limit of either end.
-    pub(super) fn edges_below(&self, limits: &[f64]) -> Vec<Edge> {
+    fn edges_below(&self, limits: &[f64]) -> Vec<Edge> {
         let mut edges = Vec::with_capacity(8 * limits.len());
         for first in 0..limits.len() {
             self.push_edges_below(first, limits, &mut edges);
@@ -190,10 +324,10 @@ impl<'a> Slacks<'a> {
 }
 
 /// A pair and its slack at rough duals.
-pub(super) struct Edge {
-    pub(super) first: usize,
-    pub(super) second: usize,
-    pub(super) slack: f64,
+struct Edge {
+    first: usize,
+    second: usize,
+    slack: f64,
 }
 
 /// The mean size of a slack, from the first row.
@@ -206,15 +340,15 @@ fn mean_slack(costs: &PairCosts, duals: &[f64]) -> f64 {
     slacks.filter(|size| size.is_finite()).sum::<f64>() / row.len().max(1) as f64
 }
 
-/// Numbers between zero and a millionth of `size`, without a pattern.
+/// Pseudo-random numbers between zero and a millionth of `size`.
 fn noise(count: usize, size: f64) -> Vec<f64> {
     let scale = size * 1e-6 / 16_777_216.0;
     let at = |index| (splitmix64(index) >> 40) as f64 * scale;
     (1..=count as u64).map(at).collect()
 }
 
-/// A number without a pattern for each number (splitmix64 of Steele, Lea and Flood, OOPSLA 2014).
-pub(super) fn splitmix64(index: u64) -> u64 {
+/// Pseudo-random number for each index (splitmix64 of Steele, Lea and Flood, OOPSLA 2014).
+pub(crate) fn splitmix64(index: u64) -> u64 {
     let mut mixed = index.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

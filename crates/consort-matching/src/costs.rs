@@ -1,14 +1,14 @@
 //! Costs of two threads that share a core, for all pairs.
 
-use super::MatchingError;
+use crate::MatchingError;
 
-/// Most threads that one matching takes; beyond it scaled costs would overflow.
+/// Most threads of one matching; beyond it scaled costs would overflow.
 pub const MAX_THREADS: usize = 1 << 14;
 
-/// Symmetric costs of all pairs of `n` threads, in any one unit.
+/// Symmetric costs of all pairs of `n` threads, in any unit.
 ///
-/// Infinity marks a pair as very dear: it is taken only where every complete
-/// matching needs such a pair, and then as rarely as possible.
+/// Infinity marks a pair that should not meet: it is chosen only if every complete matching needs
+/// such a pair, and then as rarely as possible.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PairCosts {
     threads: usize,
@@ -17,7 +17,7 @@ pub struct PairCosts {
 }
 
 impl PairCosts {
-    /// Costs of `threads` threads; `cost` is asked once for each pair (i, j) with i < j.
+    /// Collects the costs of `threads` threads; calls `cost` once for each pair (i, j) with i < j.
     ///
     /// # Errors
     /// [`MatchingError::Cost`] for a cost that is not a number or minus
@@ -35,11 +35,11 @@ impl PairCosts {
         Ok(costs)
     }
 
-    /// Costs row by row in memory that is already there: `fill` is given each thread and, to be
-    /// written, its costs with every thread after it, in their order.
+    /// Replaces the costs row by row and reuses memory: `fill` gets each thread, and a slice to
+    /// write its costs with every thread after it, in their order.
     ///
     /// # Errors
-    /// As [`PairCosts::from_fn`]; the costs are then those of no threads.
+    /// Those of [`PairCosts::from_fn`]; no thread is left then.
     pub fn refill(
         &mut self,
         threads: usize,
@@ -62,7 +62,7 @@ impl PairCosts {
         if wrong > 0 { self.refuse() } else { Ok(()) }
     }
 
-    /// Returns an error that names the first pair with a cost that is none, and forgets all costs.
+    /// Returns an error that names the first invalid pair, and forgets all costs.
     fn refuse(&mut self) -> Result<(), MatchingError> {
         let found = (0..self.threads)
             .flat_map(|i| (i + 1..self.threads).map(move |j| (i, j)))
@@ -85,7 +85,7 @@ impl PairCosts {
     /// Cost of the pair; 0 for a thread and itself.
     ///
     /// # Panics
-    /// As a slice does, where there is no such thread.
+    /// Like a slice, if there is no such thread.
     pub fn at(&self, first: usize, second: usize) -> f64 {
         if first == second {
             return 0.0;
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_cost_is_refused_by_name() {
+    fn invalid_cost_is_named() {
         let nan = PairCosts::from_fn(3, |i, j| if (i, j) == (1, 2) { f64::NAN } else { 1.0 });
         let text = nan.unwrap_err().to_string();
         assert!(text.contains("threads 1 and 2"), "{text}");
