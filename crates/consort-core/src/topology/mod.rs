@@ -1,8 +1,8 @@
 //! The chip as a policy sees it: packages, nodes, cache domains, cores, PUs.
 //!
-//! Nothing here assumes two PUs per core or two core types. A topology is built
-//! from one [`PuFacts`] per online PU, whatever the source (sysfs, a machine
-//! file, a recording), and is immutable afterwards.
+//! Nothing here assumes two PUs per core or two core types. A topology is built from one
+//! [`PuFacts`] per online PU, whatever the source (sysfs, a machine file, a recording), and is
+//! immutable afterwards.
 
 mod emulated;
 
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use thiserror::Error;
 
-/// Facts that a source knows of one online PU. Keys only need to tell groups apart.
+/// Facts about one online PU. Keys need only distinguish groups.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PuFacts {
     /// The PU.
@@ -25,7 +25,8 @@ pub struct PuFacts {
     pub core: u32,
     /// Last-level cache domain, unique over the whole machine.
     pub llc: u32,
-    /// Level 2 domain, unique over the whole machine; none where there is no L2 or it is not told.
+    /// Level 2 domain, unique over the whole machine; `None` if there is no L2 or the source does
+    /// not show it.
     pub l2: Option<u32>,
     /// Index into the core types given to [`Topology::new`].
     pub core_type: usize,
@@ -34,21 +35,21 @@ pub struct PuFacts {
 /// A kind of core, for example P-cores and E-cores.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CoreType {
-    /// Name: `uniform` where all cores are alike.
+    /// Name; `uniform` if all cores are alike.
     pub name: String,
     /// Relative capacity; the largest type has 1024, as in Linux' `cpu_capacity`.
     pub capacity: u32,
-    /// Its pipeline; none where the source does not tell, as live machines do not.
+    /// Its pipeline; `None` if the source does not describe it, as on live machines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pipeline: Option<Pipeline>,
 }
 
-/// Way in which a kind of core executes instructions.
+/// Pipeline of a kind of core.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pipeline {
-    /// Instructions per cycle that it dispatches at most.
+    /// Most instructions dispatched per cycle.
     pub dispatch_width: f64,
-    /// Instructions in its reorder buffer; none where it executes in order.
+    /// Instructions in the reorder buffer; `None` for in-order cores.
     pub rob_entries: Option<u32>,
     /// Clock, Hz.
     pub frequency_hz: f64,
@@ -72,7 +73,7 @@ pub struct Core {
 /// A group of PUs: a package, a node, or the sharers of a cache.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Domain {
-    /// The number that the source gave the group.
+    /// Number of the group in the source.
     pub key: u32,
     /// Its PUs.
     pub pus: PuSet,
@@ -94,7 +95,7 @@ pub struct Topology {
     llcs: Vec<Domain>,
     l2s: Vec<Domain>,
     pus: PuSet,
-    /// PUs among which the operating system moves no threads.
+    /// PUs among which the operating system moves no threads, for example Linux's isolated CPUs.
     #[serde(default, skip_serializing_if = "PuSet::is_empty")]
     unbalanced: PuSet,
     core_of: BTreeMap<PuId, usize>,
@@ -109,7 +110,7 @@ pub enum TopologyError {
     /// A PU is described twice.
     #[error("PU {0} is described twice")]
     Twice(PuId),
-    /// A PU names a core type that was not given.
+    /// A PU names a core type that does not exist.
     #[error("PU {pu} has core type {index}, but there are only {types}")]
     CoreType {
         /// The PU.
@@ -119,7 +120,7 @@ pub enum TopologyError {
         /// Number of types.
         types: usize,
     },
-    /// PUs of one core disagree on where the core is.
+    /// PUs of one core disagree about the core's place.
     #[error("PUs {a} and {b} share a core but differ in {what}")]
     Torn {
         /// First PU of the core.
@@ -129,7 +130,7 @@ pub enum TopologyError {
         /// The property that differs.
         what: &'static str,
     },
-    /// PUs are to be large that cannot be used.
+    /// Unusable PUs are named as large.
     #[error("PUs {pus} cannot be used here; large can be some of {usable}")]
     NotThere {
         /// The PUs that cannot be used.
@@ -137,17 +138,17 @@ pub enum TopologyError {
         /// The ones that can be used.
         usable: PuSet,
     },
-    /// All or none are to be large.
+    /// All PUs, or none, are named as large.
     #[error(
         "{which} would be large, so that there is nothing to exchange; name some of {usable}, not all"
     )]
     OneKind {
-        /// All or none, in words.
+        /// "all PUs" or "no PU".
         which: &'static str,
         /// The PUs that can be used.
         usable: PuSet,
     },
-    /// Some PUs of a core are to be large and others are not.
+    /// Some PUs of a core are named as large and others are not.
     #[error(
         "PUs {core} are one core, which is large or small as a whole; name all of them or none"
     )]
@@ -158,10 +159,10 @@ pub enum TopologyError {
 }
 
 impl Topology {
-    /// Builds a topology from the facts of each PU.
+    /// Builds a topology from the facts of all PUs.
     ///
     /// # Errors
-    /// Facts that contradict each other, or none at all.
+    /// If facts contradict each other, or there are none.
     pub fn new(mut facts: Vec<PuFacts>, core_types: Vec<CoreType>) -> Result<Self, TopologyError> {
         facts.sort_by_key(|f| f.pu);
         validate(&facts, core_types.len())?;
@@ -184,7 +185,7 @@ impl Topology {
         })
     }
 
-    /// Adds the capacities of caches, bytes, by the keys of last-level and level 2 domains.
+    /// Sets the capacities of caches, bytes, by the keys of last-level and level 2 domains.
     #[must_use]
     pub fn with_cache_sizes(mut self, llcs: &BTreeMap<u32, u64>, l2s: &BTreeMap<u32, u64>) -> Self {
         for (domains, sizes) in [(&mut self.llcs, llcs), (&mut self.l2s, l2s)] {
@@ -195,18 +196,18 @@ impl Topology {
         self
     }
 
-    /// Marks PUs among which the operating system moves no threads, such as Linux's isolated CPUs:
-    /// a thread there stays on the PU that it was put on, so that a place of two PUs is one PU.
+    /// Marks PUs among which the operating system moves no threads, such as Linux's isolated CPUs.
+    /// A thread stays on the PU on which it was put, so a place of two such PUs is worth one.
     #[must_use]
     pub fn with_unbalanced(mut self, pus: &PuSet) -> Self {
         self.unbalanced = pus.intersection(&self.pus);
         self
     }
 
-    /// The same machine with fewer PUs, for example those that a cpuset allows.
+    /// Returns the machine with fewer PUs, for example those that a cpuset allows.
     ///
     /// # Errors
-    /// [`TopologyError::NoPu`] when none is left.
+    /// [`TopologyError::NoPu`] if none is left.
     pub fn restrict_to(&self, allowed: &PuSet) -> Result<Self, TopologyError> {
         let kept = self
             .facts()
@@ -216,8 +217,8 @@ impl Topology {
         self.rebuild(kept, self.core_types.clone())
     }
 
-    /// Builds a topology of other facts of the same machine, with groups of the same keys. A cache
-    /// keeps its size, and PUs stay unbalanced.
+    /// Builds a topology from other facts about the same machine. Caches with equal keys keep their
+    /// size, and PUs stay unbalanced.
     fn rebuild(
         &self,
         facts: Vec<PuFacts>,
@@ -227,8 +228,8 @@ impl Topology {
         Ok(built.with_attributes_of(self, |new, old| new.key == old.key))
     }
 
-    /// Takes the sizes of caches, for domains that are the same, and the unbalanced PUs from
-    /// another description of this machine.
+    /// Copies the sizes of equal caches, and the unbalanced PUs, from another description of this
+    /// machine.
     pub(crate) fn with_attributes_of(
         self,
         other: &Self,
@@ -244,11 +245,11 @@ impl Topology {
         built
     }
 
-    /// A machine of identical cores in one package, node and LLC domain; PU `w·cores + c` is way
-    /// `w` of core `c`, as x86 firmware usually numbers them.
+    /// Returns a machine of identical cores in one package, node and LLC domain. PU `w·cores + c`
+    /// is way `w` of core `c`, as x86 firmware usually numbers them.
     ///
     /// # Errors
-    /// [`TopologyError::NoPu`] when `cores` or `ways` is 0.
+    /// [`TopologyError::NoPu`] if `cores` or `ways` is 0.
     pub fn uniform(cores: u32, ways: u32) -> Result<Self, TopologyError> {
         let facts = (0..cores * ways).map(|pu| PuFacts {
             pu: PuId(pu),
@@ -287,7 +288,7 @@ impl Topology {
         &self.llcs
     }
 
-    /// Level 2 cache domains, by key; empty where the source does not tell.
+    /// Level 2 cache domains, by key; empty if the source does not show them.
     pub fn l2s(&self) -> &[Domain] {
         &self.l2s
     }
@@ -297,7 +298,7 @@ impl Topology {
         &self.pus
     }
 
-    /// PUs among which the operating system moves no threads.
+    /// PUs among which the operating system moves no threads, for example Linux's isolated CPUs.
     pub fn unbalanced_pus(&self) -> &PuSet {
         &self.unbalanced
     }
@@ -423,7 +424,7 @@ fn build_cores(
     Ok(cores)
 }
 
-/// The facts that all PUs of a core share, as those of its first PU.
+/// Facts that all PUs of a core share, as those of its first PU.
 fn common_facts<'a>(members: &[&'a PuFacts]) -> Result<&'a PuFacts, TopologyError> {
     let Some((first, rest)) = members.split_first() else {
         return Err(TopologyError::NoPu);
@@ -458,7 +459,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn uniform_machines_have_the_shape_asked_for() {
+    fn uniform_machine_has_the_given_shape() {
         let t = Topology::uniform(4, 2).unwrap();
         assert_eq!((t.cores().len(), t.smt(), t.pus().len()), (4, 2, 8));
         assert_eq!(t.cores()[1].pus, [PuId(1), PuId(5)]);
@@ -475,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn a_restricted_machine_keeps_only_allowed_pus() {
+    fn restricted_machine_keeps_allowed_pus() {
         let t = Topology::uniform(4, 2).unwrap();
         let r = t.restrict_to(&"1,5,6".parse().unwrap()).unwrap();
         assert_eq!(r.pus().to_string(), "1,5-6");
@@ -504,7 +505,7 @@ mod tests {
     }
 
     #[test]
-    fn unbalanced_pus_stay_so_on_a_smaller_machine() {
+    fn restriction_keeps_unbalanced_pus() {
         let t = Topology::uniform(4, 2).unwrap();
         let t = t.with_unbalanced(&"2-3,9".parse().unwrap());
         assert_eq!(t.unbalanced_pus().to_string(), "2-3");
