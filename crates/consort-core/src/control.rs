@@ -71,7 +71,6 @@ pub struct ControlLoop<M: Machine> {
     rng: PolicyRng,
     backoff: Backoff,
     leaver: LeftThreadTracker,
-    /// Classes of threads in the last quantum.
     classes: BTreeMap<ThreadId, Class>,
     generation: u64,
     current: BTreeMap<ThreadId, Placement>,

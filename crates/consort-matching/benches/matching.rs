@@ -1,9 +1,8 @@
 //! Time of matchings of threads to cores: `cargo bench -p consort-matching --bench matching`.
 //!
-//! Costs as the symbiotic policy has them: sums of both slowdowns by the
-//! published POWER8 parameters (Feliu et al., HPCA 2016), over random cycle
-//! stacks, with corrections up to 10 percent either way. `benches/rustworkx` has
-//! the crate rustworkx-core beside it.
+//! Costs are those of the policy `symbiotic`: sums of both slowdowns by the published POWER8
+//! parameters (Feliu et al., HPCA 2016), over random cycle stacks, with corrections up to 10 percent
+//! either way. `benches/rustworkx` compares the crate with rustworkx-core.
 
 #![expect(clippy::unwrap_used, reason = "a bench may fail loudly")]
 

@@ -106,7 +106,6 @@ impl PairCosts {
     }
 }
 
-/// Returns true for NaN and for minus infinity.
 fn is_wrong(value: f64) -> bool {
     value.is_nan() || value == f64::NEG_INFINITY
 }

@@ -309,7 +309,6 @@ impl<'a> FractionalMatching<'a> {
         cycles
     }
 
-    /// Makes an edge a candidate.
     fn connect(&mut self, first: usize, second: usize) {
         let cost = self.costs.at(first, second);
         self.arcs[first].push(CandidateEdge { to: second, cost });
@@ -420,7 +419,6 @@ impl FractionalTree {
         matches!(self.labels[vertex], VertexLabel::Inner(_))
     }
 
-    /// All outer vertices.
     fn outer_vertices(&self) -> Vec<usize> {
         let labelled = self.labelled.iter().copied();
         labelled

@@ -100,7 +100,6 @@ impl<F: FnMut(&[usize]) -> f64> GroupCosts<F> {
         }
     }
 
-    /// Cost of two groups as one.
     fn joint_cost(&mut self, first: &[usize], second: &[usize]) -> f64 {
         self.cost(&[first, second].concat())
     }

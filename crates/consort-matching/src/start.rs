@@ -8,7 +8,6 @@ use crate::scaled_costs::ScaledCosts;
 /// Rounds of dual ascent without a warm start, and with one.
 const ROUNDS: usize = 3;
 const WARM_ROUNDS: usize = 1;
-/// Candidates per vertex.
 const CANDIDATES: usize = 8;
 
 /// A candidate edge from a vertex.

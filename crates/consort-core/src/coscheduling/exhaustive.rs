@@ -118,11 +118,10 @@ impl ExhaustiveSlots {
 
     /// Every possible slot, with programs in the given order.
     pub fn slots(&self) -> impl Iterator<Item = CoscheduleSlot> + '_ {
-        let of = move |set: usize| {
+        (1..self.costs.len()).flat_map(move |set| {
             let splits = self.splits.get(set.count_ones() as usize).into_iter();
             splits.flatten().map(move |split| self.slot(set, split))
-        };
-        (1..self.costs.len()).flat_map(of)
+        })
     }
 
     /// Records the trial of a slot and replaces an earlier one. Slots outside this search are

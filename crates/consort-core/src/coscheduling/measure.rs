@@ -1,6 +1,5 @@
 //! Measures of a program over an interval, and quantities derived from them.
 
-/// Nanoseconds per second.
 const NS_PER_S: f64 = 1e9;
 
 /// Sums over all threads of a program in an interval.

@@ -31,7 +31,6 @@ pub struct PdpaChooser {
     slots: Vec<CoscheduleSlot>,
 }
 
-/// The programs of a slot.
 #[derive(Clone, Debug)]
 struct SlotClimb {
     /// Unused cores.
@@ -39,14 +38,12 @@ struct SlotClimb {
     climbers: Vec<ProgramClimb>,
 }
 
-/// A program that searches its number of cores.
 #[derive(Clone, Copy, Debug)]
 struct ProgramClimb {
     team: ProgramTeam,
     course: ClimbDirection,
 }
 
-/// Direction in which a program has gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ClimbDirection {
     Open,

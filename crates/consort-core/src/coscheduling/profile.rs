@@ -32,10 +32,14 @@ impl KnownProfiles {
 
     /// Slot of the next program with an unknown number of cores, fewest cores first.
     pub(super) fn missing_slot(&self, programs: &[ProgramId]) -> Option<CoscheduleSlot> {
-        let of = |program: ProgramId| (1..=self.cores).map(move |cores| (program, cores));
-        let mut all = programs.iter().copied().flat_map(of);
-        let unknown = all.find(|key| !self.known.contains_key(key))?;
-        Some(CoscheduleSlot::alone(unknown.0, unknown.1))
+        for &program in programs {
+            for cores in 1..=self.cores {
+                if !self.known.contains_key(&(program, cores)) {
+                    return Some(CoscheduleSlot::alone(program, cores));
+                }
+            }
+        }
+        None
     }
 
     pub(super) fn measure(&self, program: ProgramId, cores: u32) -> Option<&ProgramMeasure> {

@@ -53,7 +53,6 @@ impl SecondaryCondition {
     }
 }
 
-/// State of the search for the best cores.
 #[derive(Clone, Debug, PartialEq)]
 enum CoreSearchState {
     /// The even slot is running.

@@ -104,15 +104,16 @@ impl ExhaustiveMappings {
     }
 
     fn mapping(&self, pus: &[PuId], filling: &[usize]) -> Mapping {
-        let of = |program: usize| {
+        let mut programs = Vec::with_capacity(self.programs);
+        for program in 0..self.programs {
             let threads = filling.iter().skip(program).step_by(self.programs);
-            let each = threads.zip(pus);
-            each.flat_map(|(&threads, &pu)| std::iter::repeat_n(pu, threads))
-                .collect()
-        };
-        Mapping {
-            programs: (0..self.programs).map(of).collect(),
+            let mut placed = Vec::new();
+            for (&threads, &pu) in threads.zip(pus) {
+                placed.extend(std::iter::repeat_n(pu, threads));
+            }
+            programs.push(placed);
         }
+        Mapping { programs }
     }
 }
 
@@ -167,16 +168,11 @@ struct FillingEnumerator<'a> {
 }
 
 impl FillingEnumerator<'_> {
-    /// Threads of each program in a filling.
     fn totals(&self, filling: &[usize]) -> Vec<usize> {
-        let of = |program| {
-            filling
-                .iter()
-                .skip(program)
-                .step_by(self.threads.len())
-                .sum()
-        };
-        (0..self.threads.len()).map(of).collect()
+        let programs = self.threads.len();
+        (0..programs)
+            .map(|program| filling.iter().skip(program).step_by(programs).sum())
+            .collect()
     }
 
     /// Fillings of a part, ascending, in which no program has more threads than exist.
@@ -263,7 +259,8 @@ impl FillingEnumerator<'_> {
     }
 }
 
-/// A part of the machine: a PU, or parts that share something.
+/// The machine as a tree of parts that share something, so that parts of the same shape can be
+/// exchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum MachineTree {
     /// A PU.
@@ -320,7 +317,6 @@ impl MachineTree {
         Self::Parts(parts)
     }
 
-    /// PUs in the tree's order.
     fn pus(&self) -> Vec<PuId> {
         match self {
             Self::Pu(pu) => vec![*pu],

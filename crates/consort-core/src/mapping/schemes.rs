@@ -13,7 +13,6 @@ struct DomainLoads {
     threads: Vec<BTreeMap<usize, usize>>,
     /// Threads by domain.
     load: Vec<usize>,
-    /// Most threads per PU.
     per_pu: usize,
 }
 
@@ -145,7 +144,6 @@ impl<'a> SpreadSeats<'a> {
         }
     }
 
-    /// Starts the next program.
     fn begin(&mut self) {
         self.siblings = [vec![0; self.domain.len()], vec![0; self.size.len()]];
     }

@@ -37,11 +37,8 @@ pub struct Corrections {
 /// The factors of two threads next to each other.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct PairFactors {
-    /// Place of the co-runner.
     other: usize,
-    /// Factor of the thread next to the co-runner.
     own: f64,
-    /// Factor of the co-runner next to the thread.
     others: f64,
 }
 

@@ -11,7 +11,6 @@ use toml::de::{DeTable, DeValue};
 /// Largest error, in percent; beyond it the file is wrong.
 const MAX_PERCENT: f64 = 1e6;
 
-/// Largest integer of TOML.
 const MAX_INTEGER: u64 = i64::MAX as u64;
 
 impl InterferenceModel {
@@ -141,9 +140,10 @@ fn level(section: &TomlSection<'_>, components: &[String]) -> Result<LevelParame
     let of_all = section.table("parameters")?;
     let known: Vec<&str> = components.iter().map(String::as_str).collect();
     of_all.check_keys(&known)?;
-    let of_one = |name: &String| parameters(&of_all.table(name)?);
-    let parameters: Result<Vec<ComponentParameters>, ModelError> =
-        components.iter().map(of_one).collect();
+    let parameters: Result<Vec<ComponentParameters>, ModelError> = components
+        .iter()
+        .map(|name| parameters(&of_all.table(name)?))
+        .collect();
     LevelParameters::new(ways as u32, parameters?)
 }
 
@@ -176,7 +176,6 @@ fn deviation(section: &TomlSection<'_>) -> Result<Deviation, ModelError> {
     })
 }
 
-/// The text of a file and its name.
 #[derive(Clone, Copy, Debug)]
 struct ModelSource<'t> {
     origin: &'t str,
@@ -209,7 +208,6 @@ impl ModelSource<'_> {
 }
 
 impl<'a> TomlSection<'a> {
-    /// Refuses unknown keys.
     fn check_keys(&self, known: &[&str]) -> Result<(), ModelError> {
         for key in self.table.keys() {
             let name = key.get_ref().as_ref();
@@ -233,7 +231,6 @@ impl<'a> TomlSection<'a> {
             .ok_or_else(|| self.type_error(key, value, "a string"))
     }
 
-    /// A string that is not empty.
     fn name(&self, key: &str) -> Result<String, ModelError> {
         let name = self.string(key)?;
         if name.is_empty() {
@@ -281,7 +278,6 @@ impl<'a> TomlSection<'a> {
         self.section_from_value(key, &format!("{}{key}.", self.path), value)
     }
 
-    /// The tables of an array of tables.
     fn tables(&self, key: &str) -> Result<Vec<Self>, ModelError> {
         let expected = "an array of tables";
         let value = self.value(key, expected)?;

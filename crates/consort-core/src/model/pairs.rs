@@ -31,14 +31,10 @@ struct ProductTerm {
     weighted: Vec<f64>,
 }
 
-/// Divisors of the slowdowns of a pair.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct PairCorrection {
-    /// The later thread of the two.
     second: usize,
-    /// Divisor of the first thread's slowdown.
     first_by: f64,
-    /// Divisor of the second thread's slowdown.
     second_by: f64,
 }
 

@@ -176,6 +176,9 @@ const NORMAL_975: f64 = 1.959_963_984_540_054;
 const DECIDED: f64 = 0.975;
 
 /// Side of a threshold on which a value is.
+///
+/// The error is taken as normal, with the width of the 95 percent interval: at the ends of an
+/// interval the probability of either side is 2.5 or 97.5 percent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum ThresholdSide {
     /// Above, with this probability.

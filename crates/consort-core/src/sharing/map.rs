@@ -106,13 +106,12 @@ impl SharingMap {
         let facts = machine.facts();
         let facts: Vec<&PuFacts> = facts.iter().filter(|f| core.contains(f.pu)).collect();
         let differs = |key: fn(&PuFacts) -> u32| facts.iter().any(|f| key(f) != key(facts[0]));
-        let told = [
+        let conflicts = [
             ("packages", differs(|f| f.package)),
             ("NUMA nodes", differs(|f| f.node)),
             ("core types", differs(|f| f.core_type as u32)),
         ];
-        let told = told.into_iter().find(|(_, differs)| *differs);
-        if let Some((what, _)) = told {
+        if let Some((what, _)) = conflicts.into_iter().find(|(_, differs)| *differs) {
             return Some(format!(
                 "these PUs are in different {what}, and a core lies in one; name PUs of one"
             ));
@@ -149,7 +148,14 @@ impl SharingMap {
         Ok(built.with_attributes_of(machine, |new, old| new.pus == old.pus))
     }
 
-    /// Reads a map; `origin` names the text in errors.
+    /// Reads a map; `origin` names the text in errors. For example:
+    ///
+    /// ```toml
+    /// source = "consort machine probe: 6 of 6 pairs"
+    /// cores = ["0,2", "1,3"]   # the PUs of each core
+    /// l2s = ["0,2", "1,3"]     # of each level 2 cache; optional
+    /// llcs = ["0-3"]           # of each LLC domain; optional
+    /// ```
     ///
     /// # Errors
     /// The first mistake: no TOML, an unknown or missing key, no list of PUs, or a PU in two groups

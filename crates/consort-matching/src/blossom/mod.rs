@@ -32,7 +32,6 @@ const PATIENCE: usize = 3;
 /// A matching during its search.
 pub(crate) struct BlossomSolver<'a> {
     costs: &'a ScaledCosts<'a>,
-    /// Candidate edges of each vertex.
     arcs: Vec<Vec<CandidateEdge>>,
     forest: Forest,
     tree: AlternatingTree,
@@ -152,7 +151,6 @@ impl<'a> BlossomSolver<'a> {
         }
     }
 
-    /// Slack with all blossoms around both ends.
     fn slack_with_blossoms(&self, first: usize, second: usize) -> i64 {
         let nodes = &self.forest.nodes;
         let mut slack = self.costs.at(first, second) - nodes[first].dual - nodes[second].dual;

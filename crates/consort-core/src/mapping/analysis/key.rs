@@ -147,23 +147,17 @@ fn judge_indirectly(
     harmless: impl Fn(SharedResource) -> bool,
 ) -> KeyResource {
     let counted = |row: &&MappingRow| used_amount(&row.usage, resource).is_some();
-    let counted: Vec<Vec<&MappingRow>> = pairs
-        .values()
-        .map(|rows| rows.iter().copied().filter(counted).collect())
-        .collect();
-    let values = |rows: &[&MappingRow]| -> Vec<f64> {
-        rows.iter()
-            .filter_map(|row| used_amount(&row.usage, resource))
-            .collect()
-    };
-    let varies = counted
-        .iter()
-        .map(|rows| relative_range(values(rows).into_iter()));
-    let varies = varies.fold(0.0, f64::max);
-    let twos: Vec<MappingPair<'_>> = counted
-        .iter()
-        .flat_map(|rows| mapping_pairs(rows))
-        .collect();
+    let (mut varies, mut twos) = (0.0_f64, Vec::new());
+    for rows in pairs.values() {
+        let rows: Vec<&MappingRow> = rows.iter().copied().filter(counted).collect();
+        let used = rows
+            .iter()
+            .filter_map(|row| used_amount(&row.usage, resource));
+        varies = varies.max(relative_range(used));
+        for (i, &a) in rows.iter().enumerate() {
+            twos.extend(rows[i + 1..].iter().map(|&b| MappingPair::new(a, b)));
+        }
+    }
     if twos.is_empty() {
         return KeyResource {
             resource,
@@ -171,27 +165,28 @@ fn judge_indirectly(
             finding: ResourceFinding::NotCounted,
         };
     }
-    let gains =
-        |two: &MappingPair<'_>| two.is_faster(thresholds) && two.improves(resource, thresholds);
-    let others = SharedResource::ALL
-        .into_iter()
-        .filter(|&r| r != resource && !harmless(r));
-    let others: Vec<SharedResource> = others.collect();
-    let improved: Vec<MappingPair<'_>> = twos.into_iter().filter(gains).collect();
-    let alone = |two: &&MappingPair<'_>| !others.iter().any(|&r| two.improves(r, thresholds));
-    let alone = improved.iter().filter(alone).count();
+    // A resource that does not matter by its stall cycles may improve without being the reason.
+    let others: Vec<SharedResource> = { SharedResource::ALL.into_iter() }
+        .filter(|&other| other != resource && !harmless(other))
+        .collect();
+    let (mut improved, mut alone) = (0, 0);
+    for two in &twos {
+        if two.is_faster(thresholds) && two.improves(resource, thresholds) {
+            improved += 1;
+            alone += usize::from(!others.iter().any(|&other| two.improves(other, thresholds)));
+        }
+    }
     KeyResource {
         resource,
         key: Some(alone > 0),
         finding: ResourceFinding::Indirect {
             varies,
-            improved: improved.len(),
+            improved,
             alone,
         },
     }
 }
 
-/// A program under two mappings.
 #[derive(Clone, Copy)]
 struct MappingPair<'a> {
     slow: &'a Usage,
@@ -228,17 +223,6 @@ impl<'a> MappingPair<'a> {
         let both = stalls(self.slow).zip(stalls(self.fast));
         both.is_some_and(|(before, after)| after >= before)
     }
-}
-
-fn mapping_pairs<'a>(rows: &[&'a MappingRow]) -> Vec<MappingPair<'a>> {
-    let with_later = |(i, a): (usize, &&'a MappingRow)| {
-        let a = *a;
-        rows[i + 1..]
-            .iter()
-            .map(move |b| MappingPair::new(a, b))
-            .collect::<Vec<_>>()
-    };
-    rows.iter().enumerate().flat_map(with_later).collect()
 }
 
 #[cfg(test)]

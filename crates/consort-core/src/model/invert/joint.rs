@@ -10,7 +10,6 @@ use crate::model::invert::CoreInversion;
 use crate::model::invert::equations::ComponentEquations;
 use crate::model::invert::equations::{LinearSystem, MOST, MatrixRow};
 
-/// Most steps from one start.
 const STEPS: usize = 40;
 
 /// Longest step of a share, so that a bad start does not diverge.
