@@ -201,7 +201,7 @@ pub enum PolicyError {
     Unfit {
         /// The policy.
         policy: &'static str,
-        /// What is missing, and how to correct it.
+        /// The lack, and how to correct it.
         why: String,
     },
     /// The machine does not offer the signals that the policy needs.
