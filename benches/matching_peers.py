@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Minimum-weight perfect matching by Python libraries, for comparison.
 
-Costs as in crates/consort-core/benches/matching.rs: both slowdowns by the
+Costs as in crates/consort-matching/benches/matching.rs: both slowdowns by the
 published POWER8 parameters, random stacks, corrections up to 10 percent. Prints
 the median and fastest of some runs, or `skipped: reason`.
 Usage: matching_peers.py [threads ...]

@@ -2,7 +2,7 @@
 //! by turns: `cargo run --release` here. Prints the median wall time of each, ms, and checks that
 //! both found the same cost.
 
-use consort_core::matching::{Costs, pairs};
+use consort_matching::{Costs, pairs};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use rustworkx_core::max_weight_matching::max_weight_matching;

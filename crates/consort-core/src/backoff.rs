@@ -1,48 +1,48 @@
-//! Undoing plans that make things worse.
+//! Withdrawal of plans after which progress fell.
 //!
-//! After a plan has changed placements, the progress of the next quanta is
-//! compared with that of the quanta before. If it has fallen by more than the
-//! tolerance and by more than its own variation explains, the policy is held
-//! off: everything is unrestricted for a while, each time twice as long.
+//! After a plan has changed placements, the progress of the next quanta is compared with that of
+//! the quanta before. If progress fell by more than the tolerance and by more than its own
+//! variation explains, the policy is held off: every thread is unrestricted for a while, each time
+//! twice as long.
 //!
-//! Progress is instructions per second of CPU and waiting time where they are
-//! counted, else the share of runnable time that threads spent on a PU: a plan
-//! that makes threads queue shows there, a plan that makes them compete inside
-//! a core shows only in the former. The quanta compared must show the same
-//! threads active, else nothing is concluded. Nor is anything where threads
-//! were hardly where the plan had them: such a plan was not held, which says
-//! nothing of whether it is bad. Threads that a limit of their control group held
-//! do not count: they wait for the limit, whatever the plan is.
+//! Progress is instructions per second of CPU and waiting time if instructions are counted, else
+//! the share of runnable time that threads spent on a PU. A plan that makes threads queue lowers
+//! both; a plan that makes threads compete inside a core lowers only the former. The quanta that
+//! are compared must have the same active threads, otherwise a difference could come from the
+//! threads. If threads were hardly on the PUs of the plan, nothing is concluded either, because the
+//! plan was not in force. Threads that are throttled by a limit of their control group do not
+//! count, because they wait for the limit under any plan.
 
 use crate::ids::ThreadId;
 use crate::sample::{Observation, ThreadObservation};
 use crate::signal::Signal;
 use std::collections::{BTreeSet, VecDeque};
 
-/// Quanta before and after a change that are compared.
+/// Quanta that are compared before a change, and after it.
 const WINDOW: usize = 4;
-/// A thread counts as active from this share of a PU on.
+/// Least share of a PU that an active thread wants.
 const ACTIVE_SHARE: f64 = 0.05;
-/// A fall must be this many standard deviations of the quanta before.
+/// A fall must exceed this many standard deviations of progress, otherwise it can be noise.
 const DEVIATIONS: f64 = 3.0;
-/// A plan was held in a quantum if threads spent at least this share of their time in place.
+/// Threads must spend at least this share of their time on the PUs of the plan, otherwise the
+/// quantum does not count for or against it.
 const HELD: f64 = 0.5;
 /// The longest hold-off, quanta.
 const LONGEST: u64 = 256;
 
-/// Answer to whether the policy may decide this quantum.
+/// Permission for the policy to decide the next quantum.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BackoffVerdict {
-    /// It may.
+    /// The policy may decide.
     GoOn,
-    /// It may not, for this reason.
+    /// The policy may not decide, with the reason for the report.
     HoldOff(String),
 }
 
-/// Watches progress and holds the policy off when its plans harm.
+/// Watches progress and holds the policy off if progress falls after its plans.
 #[derive(Clone, Debug)]
 pub struct Backoff {
-    /// Relative fall of progress that is tolerated; none switches the watch off.
+    /// Relative fall of progress that is tolerated; `None` switches the watch off.
     tolerance: Option<f64>,
     recent: VecDeque<QuantumProgress>,
     trial: Option<PlanTrial>,
@@ -56,8 +56,8 @@ pub struct Backoff {
 #[derive(Clone, Debug)]
 struct QuantumProgress {
     progress: f64,
-    /// True where threads were mostly where the last plan had them: only then does the quantum
-    /// speak for or against the plan.
+    /// True if threads were mostly on the PUs of the last plan: only then does the quantum speak
+    /// for or against that plan.
     held: bool,
     active: BTreeSet<ThreadId>,
 }
@@ -70,7 +70,7 @@ struct PlanTrial {
 }
 
 impl Backoff {
-    /// Tolerates a relative fall of progress of `tolerance` (0 to 1).
+    /// Tolerates a relative fall of progress of `tolerance`, 0 to 1.
     pub fn new(tolerance: f64) -> Self {
         Self {
             tolerance: Some(tolerance),
@@ -92,8 +92,8 @@ impl Backoff {
         }
     }
 
-    /// Forgets progress and trials, as for another policy; the number of plans that have been
-    /// undone stays.
+    /// Forgets progress and the trial, because they say nothing about another policy. The numbers
+    /// of plans stay.
     pub fn reset_progress(&mut self) {
         *self = Self {
             tolerance: self.tolerance,
@@ -108,12 +108,12 @@ impl Backoff {
         self.undone
     }
 
-    /// Number of plans of which nothing could be concluded, because threads did not stay in place.
+    /// Number of plans without a conclusion, because threads did not stay on their PUs.
     pub fn inconclusive_plans(&self) -> u64 {
         self.not_held
     }
 
-    /// Takes the last quantum in and says whether the policy may decide the next.
+    /// Records the last quantum and returns whether the policy may decide the next.
     pub fn judge(&mut self, seen: &Observation) -> BackoffVerdict {
         let Some(tolerance) = self.tolerance else {
             return BackoffVerdict::GoOn;
@@ -131,7 +131,8 @@ impl Backoff {
         BackoffVerdict::HoldOff(self.reason.clone())
     }
 
-    /// A plan was enacted; a trial begins if it changed placements and none is running.
+    /// Records that a plan was enacted. A trial begins if the plan changed placements and no trial
+    /// is running.
     pub fn record_enactment(&mut self, seen: &Observation, changed: bool) {
         if self.tolerance.is_none() || !changed || self.trial.is_some() || self.held_for > 0 {
             return;
@@ -201,7 +202,7 @@ impl QuantumProgress {
 }
 
 impl PlanTrial {
-    /// The relative fall of mean progress, if it is beyond tolerance and variation.
+    /// Relative fall of mean progress, or `None` if it is within tolerance or variation.
     fn significant_fall(&self, tolerance: f64) -> Option<f64> {
         let (before, after) = (mean(&self.before), mean(&self.after));
         let fall = before - after;
@@ -211,13 +212,12 @@ impl PlanTrial {
     }
 }
 
-/// The threads that no limit of a control group held in the interval.
 fn unthrottled_threads(seen: &Observation) -> impl Iterator<Item = &ThreadObservation> {
     let threads = seen.threads.iter();
     threads.filter(|thread| !seen.throttled.contains_key(&thread.id))
 }
 
-/// Work done per unit of the time in which threads wanted to run.
+/// Work per unit of the time in which threads wanted to run.
 fn progress(seen: &Observation) -> f64 {
     let total = |signal| -> Option<f64> {
         let values = unthrottled_threads(seen).map(|t| t.sample.get(signal));
@@ -250,8 +250,8 @@ fn deviation(values: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::leave_reason::Throttle;
     use crate::sample::Reading;
+    use crate::sample::Throttle;
     use crate::signal::Tier;
     use crate::testing::{INTERVAL_NS, observation};
     use crate::topology::Topology;
@@ -279,28 +279,28 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_that_makes_threads_queue_is_undone() {
+    fn plan_that_makes_threads_queue_is_undone() {
         let mut backoff = Backoff::new(0.05);
         assert_eq!(held(&mut backoff, 0.0, 0.4), 2 * WINDOW);
         assert_eq!(backoff.undone_plans(), 1);
     }
 
     #[test]
-    fn each_time_it_holds_off_twice_as_long() {
+    fn each_hold_off_is_twice_as_long() {
         let mut backoff = Backoff::new(0.05);
         held(&mut backoff, 0.0, 0.4);
         assert_eq!(held(&mut backoff, 0.0, 0.4), 4 * WINDOW);
     }
 
     #[test]
-    fn better_equal_and_slightly_worse_plans_are_kept() {
+    fn better_and_slightly_worse_plans_are_kept() {
         for after in [0.0, 0.1, 0.12] {
             assert_eq!(held(&mut Backoff::new(0.05), 0.1, after), 0, "{after}");
         }
     }
 
     #[test]
-    fn nothing_is_concluded_when_other_threads_are_active() {
+    fn other_active_threads_prevent_a_conclusion() {
         let mut backoff = Backoff::new(0.05);
         for i in 0..WINDOW {
             backoff.judge(&quantum(0.0));
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_that_was_not_held_is_not_called_bad() {
+    fn plan_not_in_force_is_not_undone() {
         let mut backoff = Backoff::new(0.05);
         for i in 0..WINDOW {
             backoff.judge(&quantum(0.0));
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_concluded_from_threads_that_a_limit_holds() {
+    fn throttled_threads_do_not_count() {
         let mut backoff = Backoff::new(0.05);
         for i in 0..WINDOW {
             backoff.judge(&quantum(0.0));
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn switched_off_it_never_holds_off() {
+    fn disabled_backoff_never_holds_off() {
         assert_eq!(held(&mut Backoff::off(), 0.0, 0.9), 0);
     }
 }

@@ -5,10 +5,10 @@ use crate::policies::SHARED_CORES;
 use crate::signal::{Signal, SignalOffers};
 use crate::topology::Topology;
 
-/// The name that stands for the policy that [`choose_policy`] finds.
+/// Name that stands for the policy that [`choose_policy`] returns.
 pub const AUTO: &str = "auto";
 
-/// A policy's name and why it was chosen.
+/// A chosen policy, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AutoPolicyChoice {
     /// Name of the policy.
@@ -17,9 +17,10 @@ pub struct AutoPolicyChoice {
     pub why: String,
 }
 
-/// Chooses among the policies that place for throughput, by what the cores share and what the
-/// machine can tell. `model` names an interference model that [fits](crate::model::InterferenceModel::check_fit)
-/// the machine and its cycle stack, where there is one.
+/// Chooses among the policies that place for throughput, by what the cores share and which signals
+/// the machine offers. `model` names an interference model that
+/// [fits](crate::model::InterferenceModel::check_fit) the machine and its cycle stack, if there is
+/// one.
 pub fn choose_policy(
     topology: &Topology,
     offers: &SignalOffers,
@@ -46,14 +47,14 @@ pub fn choose_policy(
     AutoPolicyChoice { name, why }
 }
 
-/// Advice on when the policy that weighs caches and memory is better than one that spreads threads
-/// (docs/holistic.md): its trials of mappings must pay.
+/// Advice for machines on which `holistic` can beat `spread` (docs/holistic.md). It is no automatic
+/// choice, because its trials of mappings must pay off first.
 const HOLISTIC: &str = "--policy holistic can be better for programs that share data or compete for \
                         a cache, and run for more than half a minute";
 
-/// Returns true where `holistic` has something to weigh by its guidelines and the counters to do
-/// so. Where PUs share cores and their use is told, it asks the policy that is chosen there anyway,
-/// and on large and small cores others yet.
+/// Returns true if `holistic` has something to weigh by its guidelines and the counters to do so.
+/// On shared cores whose use is known, it delegates to the policy that is chosen there anyway, and
+/// on large and small cores to others.
 fn suits_holistic(topology: &Topology, offers: &SignalOffers) -> bool {
     let counted = [Signal::Instructions, Signal::LlcMisses];
     counted.iter().all(|&s| offers.tier_of(s).is_some())
@@ -78,7 +79,7 @@ fn choose_with_smt(
     })
 }
 
-/// Source of what a policy for shared cores needs; none where it lacks something.
+/// Source of the signals that a policy for shared cores needs; `None` if one is missing.
 fn describe_signal_source(
     policy: &str,
     offers: &SignalOffers,
@@ -147,7 +148,7 @@ mod tests {
         check(4, 2, &[], "none");
     }
 
-    /// The reason on four cores of one way in groups of so many that share an L2 and an LLC.
+    /// Reason on four cores of one way, with groups of these sizes that share an L2 and an LLC.
     fn reason(ways: u32, l2: u32, llc: u32, counted: &[Signal]) -> String {
         let facts = (0..4 * ways).map(|pu| {
             let core = pu / ways;
@@ -168,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_placed_if_no_gain_can_be_expected() {
+    fn machine_without_gain_is_only_watched() {
         assert_eq!(
             reason(1, 1, 4, &[]),
             "no gain to be expected here: every CPU is a core of its own, all are alike, and all \
@@ -178,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn holistic_is_named_where_cores_differ_in_what_they_share_and_counters_tell() {
+    fn counted_machine_with_several_caches_suggests_holistic() {
         let counted = [Signal::Instructions, Signal::LlcMisses];
         let named = |ways, l2, llc, counted: &[Signal]| {
             reason(ways, l2, llc, counted).contains("--policy holistic")
@@ -192,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn holistic_is_not_named_where_it_would_ask_the_chosen_policy() {
+    fn shared_cores_do_not_suggest_holistic() {
         let counted = [Signal::Instructions, Signal::LlcMisses, Signal::FpUsage];
         let why = reason(2, 1, 2, &counted);
         assert_eq!(

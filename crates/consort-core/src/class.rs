@@ -1,4 +1,4 @@
-//! The class of a thread: the one word for what it does to the processor.
+//! Classes of threads by their main activity.
 
 use crate::mix::Mix;
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ pub enum Class {
     Memory,
     /// Floating point and integer, neither clearly ahead.
     Mixed,
-    /// Busy, but it is not known with what.
+    /// Busy, with unknown instructions.
     Unknown,
     /// Mostly off the PU: waiting for events, locks or I/O.
     Blocked,
@@ -24,20 +24,20 @@ pub enum Class {
     Idle,
 }
 
-/// Limit of a thread that waits for memory.
+/// Property of memory that limits a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MemoryLimit {
-    /// Single accesses that must be there before work goes on.
+    /// Single accesses, whose data the next instructions need.
     Latency,
-    /// Bytes per second to and from memory: the thread goes through memory in order, and a
-    /// co-runner that does so too takes from it.
+    /// Bytes per second to and from memory. The thread reads memory in order, so a co-runner that
+    /// does the same slows it down.
     Bandwidth,
 }
 
 impl MemoryLimit {
-    /// The greater part of a stall of which `bandwidth` is in streams; both are shares of CPU
-    /// time. None where less than [`MEMORY_FROM`] is stalled.
+    /// Greater part of a stall, of which `bandwidth` is in streams; both are shares of CPU time.
+    /// `None` if the stall is less than [`MEMORY_FROM`].
     pub fn from_stall(memory_stall: f64, bandwidth: f64) -> Option<Self> {
         let greater = match 2.0 * bandwidth > memory_stall {
             true => Self::Bandwidth,
@@ -47,7 +47,7 @@ impl MemoryLimit {
     }
 }
 
-/// Numbers that [`classify`] goes by.
+/// Numbers from which [`classify`] derives a class.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ThreadTraits {
     /// Share of the thread's life in which it ran or waited for a PU, 0 to 1.
@@ -58,31 +58,28 @@ pub struct ThreadTraits {
     pub memory_stall: Option<f64>,
 }
 
-/// Below this share of the time running or waiting for a PU a thread is blocked rather than busy.
+/// Least share of the time that a thread runs or waits for a PU; below it the thread is blocked.
 pub const BLOCKED_BELOW: f64 = 0.05;
-/// From this share of its CPU time on, waiting behind loads is what a thread
-/// mainly does: the greater half.
+/// Least share of CPU time that a memory thread waits behind loads: the greater half.
 pub const MEMORY_FROM: f64 = 0.5;
-/// From this floating-point share of the mix on, a thread is a floating-point thread.
+/// Least floating-point share of the mix of a floating-point thread.
 ///
-/// Markovic ("Hardware Thread Scheduling Algorithms for Single-ISA Asymmetric
-/// CMPs", Table 3.2) counts loads, stores and branches of SPEC CPU2006. What they
-/// leave for arithmetic of any kind in the floating-point programs is at least
-/// 0.337 (GemsFDTD, cactusADM). At least half of that must be floating point for
-/// the program to be one, since addresses and counters take the rest: 0.337 / 2 =
-/// 0.17, less what spreading time over blocks may wash out.
+/// Markovic ("Hardware Thread Scheduling Algorithms for Single-ISA Asymmetric CMPs", Table 3.2)
+/// counts loads, stores and branches of SPEC CPU2006. In the floating-point programs they leave at
+/// least 0.337 (GemsFDTD, cactusADM) for arithmetic of any kind. At least half of that must be
+/// floating point for the program to be one, since addresses and counters take the rest: 0.337 / 2
+/// = 0.17, less a margin for shares that spread over blocks.
 pub const FP_FROM: f64 = 0.15;
-/// Below this floating-point share of the mix a thread is an integer thread.
+/// Largest floating-point share of the mix of an integer thread.
 ///
-/// Peternier et al. ("Improving Execution Unit Occupancy on SMT-based
-/// Processors", Tables 1 and 2) measure at most 0.004 floating-point operations
-/// per cycle in the integer programs of SPEC CPU2006 and at least 0.074 in the
-/// floating-point ones. The bound is nearer to the upper end, since per
-/// instruction the shares are larger than per cycle wherever fewer than one
-/// instruction completes per cycle.
+/// Peternier et al. ("Improving Execution Unit Occupancy on SMT-based Processors", Tables 1 and 2)
+/// measure at most 0.004 floating-point operations per cycle in the integer programs of SPEC
+/// CPU2006 and at least 0.074 in the floating-point ones. The bound is nearer to the upper end,
+/// since shares per instruction are larger than shares per cycle if fewer than one instruction
+/// completes per cycle.
 pub const INT_BELOW: f64 = 0.05;
 
-/// The class of a thread.
+/// Returns the class for these traits.
 pub fn classify(traits: ThreadTraits) -> Class {
     if traits.wanted_share <= 0.0 {
         return Class::Idle;
@@ -105,16 +102,16 @@ pub fn classify(traits: ThreadTraits) -> Class {
     }
 }
 
-/// Error of the share of stalled time within which a class is kept: two standard errors of the 200
-/// samples that a quantum stands on at least.
+/// Error of the stalled share within which a thread keeps its class: two standard errors of the 200
+/// samples that a quantum contains at least.
 const STALL_ERROR: f64 = 0.07;
-/// The same for the floating-point share, which is below a fifth near its bounds: the standard error
-/// of 200 samples is 0.025 there at most.
+/// Error of the floating-point share within which a thread keeps its class: the share is below a
+/// fifth near its bounds, where the standard error of 200 samples is at most 0.025.
 const FP_ERROR: f64 = 0.05;
 
-/// The class of a thread whose class was `before`: it stays as long as the shares are within their
-/// error of those that make it so, because a thread near a bound would otherwise change its class
-/// from quantum to quantum.
+/// Returns the class of a thread whose class was `before`. A thread keeps its class as long as the
+/// shares are within their error of it, because a thread near a bound would otherwise change its
+/// class from quantum to quantum.
 pub fn classify_after(traits: ThreadTraits, before: Class) -> Class {
     let errors = [-1.0, 0.0, 1.0];
     let mut near = errors
@@ -175,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn each_class_has_its_threads() {
+    fn traits_select_their_class() {
         check(0.0, 0.5, 0.1, 0.0, Class::Idle);
         check(0.01, 0.5, 0.1, 0.0, Class::Blocked);
         check(1.0, 0.1, 0.1, 0.8, Class::Memory);
@@ -185,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_limits_are_told_of_memory_threads_only() {
+    fn only_memory_threads_have_a_limit() {
         assert_eq!(MemoryLimit::from_stall(0.4, 0.4), None);
         assert_eq!(
             MemoryLimit::from_stall(0.6, 0.1),
@@ -228,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_mix_nothing_is_claimed() {
+    fn missing_mix_is_unknown() {
         let busy = ThreadTraits {
             wanted_share: 1.0,
             ..ThreadTraits::default()
@@ -237,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_mix_claims_nothing() {
+    fn empty_mix_is_unknown() {
         let traits = ThreadTraits {
             wanted_share: 1.0,
             mix: Some(Mix::default()),

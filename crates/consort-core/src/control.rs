@@ -1,41 +1,91 @@
-//! The control loop: one turn of the wheel per quantum.
+//! The control loop, and the machines that it observes and changes.
 
 use crate::backoff::{Backoff, BackoffVerdict};
 use crate::class::Class;
 use crate::ids::ThreadId;
 use crate::left_thread_tracker::LeftThreadTracker;
 use crate::lint::{LintFinding, lint};
-use crate::machine::{EnactmentReport, Machine};
 use crate::plan::{Decision, Placement, Plan, PlanReport};
 use crate::policy::{Policy, PolicyRng, View, Wishes};
 use crate::sample::Observation;
+use crate::signal::SignalOffers;
+use crate::topology::Topology;
 use crate::unbalanced::{hide_unbalanced, split_places};
 use rand::SeedableRng;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Control loop of one machine and one policy.
+/// A machine on which threads can be observed and placed: live, simulated or recorded. A policy
+/// cannot distinguish them.
+pub trait Machine {
+    /// Error of a machine that can no longer be observed or changed.
+    type Error: std::error::Error;
+
+    /// The PUs as they are now.
+    fn topology(&self) -> &Topology;
+
+    /// The signals that it offers now, each with its tier.
+    fn offers(&self) -> &SignalOffers;
+
+    /// Receives the policy's wishes: before the first observation, and again whenever they change.
+    fn grant_wishes(&mut self, wishes: Wishes) {
+        let _ = wishes;
+    }
+
+    /// Waits for the end of the quantum and returns what each thread did in it; `None` when the run
+    /// is over.
+    ///
+    /// # Errors
+    /// If the machine can no longer be observed.
+    fn observe(&mut self) -> Result<Option<Observation>, Self::Error>;
+
+    /// Carries a plan out. Threads that have exited meanwhile are no error.
+    ///
+    /// # Errors
+    /// If the machine can no longer be changed.
+    fn enact(&mut self, plan: &Plan) -> Result<EnactmentReport, Self::Error>;
+}
+
+/// Effects of a plan.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EnactmentReport {
+    /// Threads whose place changed.
+    pub moved: Vec<ThreadId>,
+    /// Threads that were nudged: because their place changed, or because they had drifted from it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nudged: Vec<ThreadId>,
+    /// Threads that a lasting mask keeps in place now.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pinned: Vec<ThreadId>,
+    /// Threads that are no longer managed, because another program changed their affinity.
+    pub released: Vec<ThreadId>,
+    /// Failures, and anything else that the user should know since the last plan, one sentence
+    /// each.
+    pub warnings: Vec<String>,
+}
+
+/// Loop that runs one policy on one machine.
 pub struct ControlLoop<M: Machine> {
     machine: M,
     policy: Box<dyn Policy>,
     rng: PolicyRng,
     backoff: Backoff,
     leaver: LeftThreadTracker,
-    /// Classes of threads in the last quantum.
     classes: BTreeMap<ThreadId, Class>,
     generation: u64,
     current: BTreeMap<ThreadId, Placement>,
-    /// True where the last plan set a quantum of its own.
+    /// True if the last plan set a quantum of its own.
     probing: bool,
-    /// Wishes that the machine was told last.
+    /// Wishes that were sent to the machine last.
     granted: Wishes,
 }
 
-/// Account of one turn: what was seen and done.
+/// Record of one turn of the loop.
 #[derive(Clone, Debug)]
 pub struct ControlTurn {
-    /// Observation of the turn.
+    /// Observation from which the plan was made.
     pub observation: Observation,
-    /// The plan that was made of it.
+    /// Plan of the turn.
     pub plan: Plan,
     /// Threads whose placement the plan changes.
     pub changed: Vec<ThreadId>,
@@ -46,7 +96,7 @@ pub struct ControlTurn {
 }
 
 impl ControlTurn {
-    /// Says whether the plan passed the linter and was enacted.
+    /// Returns true if the plan passed the linter and was enacted.
     pub fn was_enacted(&self) -> bool {
         !self.findings.iter().any(LintFinding::is_fatal)
     }
@@ -76,13 +126,13 @@ impl<M: Machine> ControlLoop<M> {
         &self.machine
     }
 
-    /// The machine, to be told what no plan tells.
+    /// The machine, for commands that are not part of a plan.
     pub fn machine_mut(&mut self) -> &mut M {
         &mut self.machine
     }
 
-    /// Goes on with another policy. What was placed stays until it decides, and progress under the
-    /// old one is no measure for it.
+    /// Continues with another policy. Threads stay in place until it decides. Progress under the
+    /// old policy is forgotten, because it is no measure for the new one.
     pub fn change_policy(&mut self, policy: Box<dyn Policy>) {
         self.policy = policy;
         self.grant_wishes();
@@ -100,20 +150,20 @@ impl<M: Machine> ControlLoop<M> {
         self.backoff.undone_plans()
     }
 
-    /// Number of plans of which nothing could be concluded, because threads did not stay in place.
+    /// Number of plans without a conclusion, because threads did not stay on their PUs.
     pub fn inconclusive_plans(&self) -> u64 {
         self.backoff.inconclusive_plans()
     }
 
-    /// Ends the loop and gives the machine back.
+    /// Ends the loop and returns the machine.
     pub fn into_machine(self) -> M {
         self.machine
     }
 
-    /// Observes, decides and enacts once; nothing when the run is over.
+    /// Observes, decides and enacts once; `None` when the run is over.
     ///
     /// # Errors
-    /// When the machine can no longer be watched or told.
+    /// If the machine can no longer be observed or changed.
     pub fn run_turn(&mut self) -> Result<Option<ControlTurn>, M::Error> {
         let Some(mut observation) = self.machine.observe()? else {
             return Ok(None);
@@ -143,7 +193,7 @@ impl<M: Machine> ControlLoop<M> {
         if turn.was_enacted() {
             self.enact(&mut turn, probed)?;
         }
-        // A policy that joins others once they are needed may ask for more than before.
+        // A policy that adds others later may have more wishes than before.
         if self.policy.wishes() != self.granted {
             self.grant_wishes();
         }
@@ -154,7 +204,8 @@ impl<M: Machine> ControlLoop<M> {
         turn.enacted = self.machine.enact(&turn.plan)?;
         self.generation = turn.plan.generation;
         self.current = turn.plan.placements.clone();
-        // A quantum of a plan's own is for measuring: progress is not what it is for.
+        // A quantum that the plan sets serves measurement, so its progress says nothing about the
+        // plan.
         self.probing = turn.plan.quantum_ns.is_some();
         if !self.probing && !probed {
             self.backoff
@@ -205,7 +256,7 @@ fn back_off_decision(why: String) -> Decision {
     }
 }
 
-/// Names every observed thread: those that the policy did not name are unrestricted.
+/// Adds every observed thread that the policy did not name, as unrestricted.
 fn complete(mut decision: Decision, observation: &Observation) -> Decision {
     for thread in observation.managed_threads() {
         let placement = decision.placements.entry(thread.id);
@@ -316,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_is_not_balanced_is_one_pu() {
+    fn place_without_balancing_is_one_pu() {
         let mut machine = script(2);
         machine.topology = Topology::uniform(1, 2).unwrap();
         machine.topology = machine.topology.with_unbalanced(&"0-1".parse().unwrap());
@@ -334,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn another_policy_goes_on_with_the_same_numbers() {
+    fn new_policy_continues_generation_numbers() {
         let mut wheel = ControlLoop::new(script(3), Box::new(Fixed("0")), Backoff::off(), 0);
         wheel.run_turn().unwrap();
         wheel.change_policy(Box::new(Fixed("1")));
@@ -348,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_that_asks_for_more_is_granted_it_once() {
+    fn additional_wishes_are_granted_once() {
         let mut wheel = ControlLoop::new(script(4), Box::new(Growing(0)), Backoff::off(), 0);
         while wheel.run_turn().unwrap().is_some() {}
         let granted = wheel.into_machine().granted.into_iter();
@@ -356,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_with_a_fatal_finding_never_reaches_the_machine() {
+    fn plan_with_fatal_finding_is_not_enacted() {
         let (turns, plans) = run("7", 2);
         assert!(plans.is_empty());
         assert!(turns.iter().all(|turn| !turn.was_enacted()));

@@ -1,20 +1,20 @@
-//! Gain that placing threads can be expected to bring on a machine.
+//! Gain to be expected from placing threads on a machine.
 
 use crate::topology::Topology;
 use std::collections::BTreeSet;
 
-/// Gain to be expected from placing threads, by the topology alone.
+/// Gain to be expected from placing threads, judged by the topology alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Gain {
-    /// Every place is as good as any other, so that placing only keeps threads from the kernel's
-    /// balancing; with the reason.
+    /// Every place is as good as any other, so that placement would only keep threads from the
+    /// kernel's balancing. Holds the reason.
     Absent(&'static str),
     /// Places differ in what they share or in speed, or the kernel does not balance.
     Possible,
 }
 
 impl Gain {
-    /// Gain to be expected on a machine.
+    /// Judges a machine.
     pub fn from_topology(topology: &Topology) -> Self {
         if topology.pus().len() < 2 {
             return Self::Absent("there is only one CPU");
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_that_some_cpus_share_and_others_do_not_is_a_gain() {
+    fn parts_shared_by_some_cpus_are_a_gain() {
         assert!(is_possible(&Topology::uniform(2, 2).unwrap()), "cores");
         let second_half = |f: &PuFacts| u32::from(f.pu >= PuId(2));
         assert!(is_possible(&four(|f| f.llc = second_half(f))), "LLC");
@@ -82,14 +82,14 @@ mod tests {
     }
 
     #[test]
-    fn places_are_a_gain_where_the_kernel_does_not_balance() {
+    fn unbalanced_cpus_are_a_gain() {
         let isolated = |pus: &str| four(|_| {}).with_unbalanced(&pus.parse().unwrap());
         assert!(is_possible(&isolated("2-3")));
         assert!(!is_possible(&isolated("3")), "one CPU leaves no choice");
     }
 
     #[test]
-    fn core_types_count_while_cores_of_several_are_usable() {
+    fn unusable_core_types_do_not_count() {
         let hybrid = four(|f| f.core_type = usize::from(f.pu >= PuId(2)));
         assert!(is_possible(&hybrid));
         let large_only = hybrid.restrict_to(&"0-1".parse().unwrap()).unwrap();

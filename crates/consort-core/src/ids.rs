@@ -1,9 +1,9 @@
-//! Names of things: PUs, cores, threads, programs.
+//! Identifiers of PUs, threads and programs.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// One hardware thread, by the number that the operating system gives it.
+/// One hardware thread (processing unit), with the operating system's number.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Default,
 )]
@@ -16,10 +16,9 @@ impl fmt::Display for PuId {
     }
 }
 
-/// A software thread for as long as it lives.
+/// A software thread during its lifetime.
 ///
-/// Kernels reuse tids; the start time tells a thread from a later one with the
-/// same number.
+/// Kernels reuse tids; the start time distinguishes a thread from a later one with the same number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ThreadId {
     /// Process (thread group) id.
@@ -31,8 +30,8 @@ pub struct ThreadId {
 }
 
 impl ThreadId {
-    /// The program of the thread's own process; where that is part of another program,
-    /// [`crate::Observation::program_of`] tells.
+    /// The program of the thread's own process. For processes that belong to another program, use
+    /// [`crate::Observation::program_of`].
     pub fn program(self) -> ProgramId {
         ProgramId(self.pid)
     }
@@ -44,7 +43,7 @@ impl fmt::Display for ThreadId {
     }
 }
 
-/// A process with its threads, by its pid.
+/// A process with its threads, identified by its pid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ProgramId(pub u32);

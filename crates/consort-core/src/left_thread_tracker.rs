@@ -1,32 +1,33 @@
 //! Threads that no place can help, so that policies which place by activity leave them to the
 //! operating system.
 //!
-//! A thread that sleeps often and runs briefly, as those of servers do, gets its CPU anew at each
+//! A thread that sleeps often and runs briefly, for example in a server, gets its CPU anew at each
 //! wake-up, from a kernel that knows which CPU is idle at that moment. A place in a plan is as old
-//! as the quantum and can only make it wait. A thread that the limit of its control group holds is
-//! not helped by any CPU.
+//! as the quantum and can only make it wait. A thread that is throttled by its control group does
+//! not run on any CPU.
 
 use crate::ids::ThreadId;
-use crate::leave_reason::LeaveReason;
+use crate::sample::LeaveReason;
 use crate::sample::{Observation, ThreadObservation};
 use crate::signal::Signal;
 use std::collections::BTreeMap;
 
 /// Mean time on a CPU between two switches below which a thread that sleeps runs briefly, ns. The
-/// default slice of Linux' fair scheduler is about 3 ms: a thread that uses its slices up is above
-/// unless others preempt it.
+/// default slice of Linux' fair scheduler is about 3 ms, so a thread that uses up its slices is
+/// above unless others preempt it.
 const BRIEF_BELOW_NS: f64 = 2e6;
-/// Mean time on a CPU from which on it no longer does.
+/// Mean time on a CPU from which a thread no longer runs briefly, ns. It is above the first bound
+/// so that a thread near the bound does not come and go.
 const LONG_FROM_NS: f64 = 2.0 * BRIEF_BELOW_NS;
-/// Share of the time that a thread runs or waits below which it sleeps. Other threads preempt one
-/// that never sleeps as often as they wake, so that short times on a CPU alone show nothing.
+/// Share of the time that a thread runs or waits below which it counts as sleeping. Without this
+/// condition a busy thread that others preempt often would look brief.
 const SLEEPS_BELOW: f64 = 0.9;
-/// Share from which on it no longer does.
+/// Share from which a thread no longer counts as sleeping.
 const AWAKE_FROM: f64 = 0.97;
-/// Intervals in succession that a thread must run long, or not sleep, before it may be placed again.
+/// Consecutive intervals that a thread must run long, or not sleep, before it may be placed again.
 const AGAIN_AFTER: u32 = 3;
 
-/// Memory of the threads that are left to the operating system.
+/// Remembers the threads that are left to the operating system.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LeftThreadTracker {
     /// Threads that run briefly: mean time on a CPU, ms, and intervals since they last did.
@@ -34,7 +35,7 @@ pub(crate) struct LeftThreadTracker {
 }
 
 impl LeftThreadTracker {
-    /// Adds to an observation which of its threads are left, and why.
+    /// Adds the threads that are left, with the reasons, to an observation.
     pub(crate) fn mark(&mut self, seen: &mut Observation) {
         self.brief.retain(|&id, _| seen.thread(id).is_some());
         for thread in &seen.threads {
@@ -50,7 +51,7 @@ impl LeftThreadTracker {
         );
     }
 
-    /// Follows a thread's runs and sleeps; an interval in which neither was measured changes nothing.
+    /// Updates a thread's state. An interval without a measurement changes nothing.
     fn follow(&mut self, seen: &Observation, thread: &ThreadObservation) {
         let Some(runs) = thread.sample.get(Signal::Runs).filter(|&runs| runs > 0.0) else {
             return;
@@ -76,8 +77,8 @@ impl LeftThreadTracker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::leave_reason::Throttle;
     use crate::sample::Reading;
+    use crate::sample::Throttle;
     use crate::signal::Tier;
     use crate::testing::{INTERVAL_NS, observation_with_activity, thread_id};
     use crate::topology::Topology;
@@ -111,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn hog_that_others_preempt_often_may_be_placed() {
+    fn preempted_busy_thread_may_be_placed() {
         let mut leaver = LeftThreadTracker::default();
         assert_eq!(left(&mut leaver, seen(0.5, Some(5_000.0), 0.5)), None);
         assert_eq!(left(&mut leaver, seen(0.6, Some(50.0), 0.0)), None);
@@ -132,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn throttled_thread_is_left_with_the_group_and_its_limit() {
+    fn throttled_thread_is_left_with_its_limit() {
         let mut throttled = seen(0.1, Some(10.0), 0.9);
         let throttle = Throttle {
             group: "/jobs/a".into(),

@@ -1,8 +1,7 @@
-//! Checks every plan, apart from the policy that made it.
+//! The plan linter.
 //!
-//! A policy may be wrong; a wrong plan must not reach a live machine. The
-//! linter knows nothing of any policy's reasons: it looks at the topology, the
-//! observation and the plan alone.
+//! A policy may be wrong, and a wrong plan must not reach a live machine. The linter ignores the
+//! policy's reasons: it checks the plan against the topology and the observation alone.
 
 use crate::ids::{PuId, ThreadId};
 use crate::plan::{Placement, Plan};
@@ -13,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Something that is wrong with a plan.
+/// A fault of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LintFinding {
@@ -26,9 +25,9 @@ pub enum LintFinding {
     },
     /// A thread is placed that was not observed.
     UnknownThread(ThreadId),
-    /// A thread is restricted that must be let alone.
+    /// An unmanaged thread is restricted.
     Unmanaged(ThreadId),
-    /// A thread could run nowhere.
+    /// A thread has no PU left to run on.
     Nowhere(ThreadId),
     /// A thread is placed on PUs that it may not use.
     OutsideMask {
@@ -44,12 +43,12 @@ pub enum LintFinding {
         /// The threads that have no other.
         threads: Vec<ThreadId>,
     },
-    /// A thread is restricted and the report does not say why.
+    /// A thread is restricted without a reason in the report.
     Unexplained(ThreadId),
 }
 
 impl LintFinding {
-    /// Says whether the plan must not be enacted.
+    /// Returns true if the plan must not be enacted.
     pub fn is_fatal(&self) -> bool {
         !matches!(self, Self::BookedTwice { .. } | Self::Unexplained(_))
     }
@@ -81,7 +80,7 @@ impl fmt::Display for LintFinding {
     }
 }
 
-/// Checks a plan against the machine and what was observed; empty when all is well.
+/// Checks a plan against the machine and the observation; empty if the plan is sound.
 pub fn lint(topology: &Topology, seen: &Observation, last: u64, plan: &Plan) -> Vec<LintFinding> {
     let mut findings = Vec::new();
     if plan.generation <= last {
@@ -128,8 +127,8 @@ fn lint_thread(
     })
 }
 
-/// PUs that are the only choice of several threads while one of these could use a PU that nobody
-/// is restricted to.
+/// Finds PUs that are the only choice of several threads while one of these threads could use a PU
+/// to which no thread is restricted.
 fn lint_bookings(topology: &Topology, seen: &Observation, plan: &Plan) -> Vec<LintFinding> {
     let mut booked: BTreeMap<PuId, Vec<ThreadId>> = BTreeMap::new();
     let mut used = PuSet::new();
@@ -181,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sound_plan_has_no_findings() {
+    fn sound_plan_has_no_findings() {
         check(&plan(&[(1, "0"), (2, "1-2")]), &[]);
     }
 
@@ -205,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_must_be_let_alone_are_not_restricted() {
+    fn restricted_unmanaged_thread_is_found() {
         let topology = Topology::uniform(2, 2).unwrap();
         let mut seen = observation(&topology, &[(1, 0.5)]);
         seen.threads[0].managed = false;

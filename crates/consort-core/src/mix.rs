@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Shares of instruction classes in the code that a thread runs, weighted by
-/// the time spent in that code. A mix that is not all zero sums to 1.
+/// Shares of instruction classes in the code that a thread runs, weighted by the time spent in that
+/// code. A mix sums to 1 unless all shares are 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Mix {
     /// Floating-point arithmetic, scalar or packed.
@@ -59,7 +59,7 @@ impl Mix {
         self.to_array().iter().sum()
     }
 
-    /// Adds another mix, weighted; [`Mix::normalised`] turns the sum into shares.
+    /// Adds another mix with a weight; [`Mix::normalised`] turns the sum into shares.
     #[must_use]
     pub fn plus(self, other: Self, weight: f64) -> Self {
         let pairs = self.to_array().into_iter().zip(other.to_array());

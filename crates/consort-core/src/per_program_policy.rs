@@ -12,14 +12,13 @@ use std::sync::Arc;
 /// Makes a policy from its text, `name:key=value`; `None` if this machine cannot have it.
 pub type PolicyFactory = Box<dyn FnMut(&str, &Topology) -> Option<Box<dyn Policy>>>;
 
-/// A policy that lets each program have the one it was [assigned](Observation::assigned), and all
-/// others a usual one.
+/// Gives each program the policy that it was [assigned](Observation::assigned), and all others a
+/// usual one.
 ///
-/// Each policy may place its own threads only; those of the others it sees as threads that are let
-/// alone, so that it knows where they run. What the policies decide is joined: where they wish for
-/// quanta of their own, the shortest holds. Policies are made when a program first wants them, and
-/// keep what they have learnt until no program does. An automatic choice is made again if the
-/// topology changes.
+/// Each policy may place its own threads only. It sees the threads of other policies as unmanaged,
+/// so that it knows where they run. The decisions are joined; the shortest wish for a quantum wins.
+/// A policy is made when the first program wants it, and keeps its history until the last such
+/// program ends. An automatic choice is repeated if the topology changes.
 pub struct PerProgramPolicy {
     usual: Box<dyn Policy>,
     others: BTreeMap<Arc<str>, Box<dyn Policy>>,
@@ -29,7 +28,7 @@ pub struct PerProgramPolicy {
 }
 
 impl PerProgramPolicy {
-    /// A policy that has `usual` for whatever is not assigned.
+    /// Returns a policy that applies `usual` to programs without an assignment.
     pub fn new(usual: Box<dyn Policy>, make: PolicyFactory) -> Self {
         Self {
             usual,
@@ -39,7 +38,7 @@ impl PerProgramPolicy {
         }
     }
 
-    /// Lets go of policies that no program wants any more and makes those that are missing.
+    /// Drops policies that no program wants any more and makes those that are missing.
     fn sync_policies(&mut self, topology: &Topology, observation: &Observation) {
         if self.made_for.as_ref() != Some(topology) {
             self.made_for = Some(topology.clone());
@@ -96,7 +95,8 @@ impl Policy for PerProgramPolicy {
     }
 }
 
-/// Decides by one policy for the programs that it was assigned, all others being let alone.
+/// Decides by one policy for the programs that were assigned to it; all others are unmanaged
+/// meanwhile.
 fn decide_for_programs(
     policy: &mut dyn Policy,
     view: View<'_>,
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn each_policy_places_and_pauses_its_own_programs_only() {
+    fn policies_affect_their_own_programs_only() {
         let decision = decide(&mut policies(), &[(2, "one")]);
         assert_eq!([pu(&decision, 1), pu(&decision, 2)], ["PU 0", "PU 1"]);
         assert_eq!(decision.paused.len(), 2);
@@ -235,13 +235,13 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_made_has_the_usual_policy() {
+    fn unavailable_policy_falls_back_to_the_usual() {
         let decision = decide(&mut policies(), &[(2, "absent")]);
         assert_eq!([pu(&decision, 1), pu(&decision, 2)], ["PU 0", "PU 0"]);
     }
 
     #[test]
-    fn the_wish_of_any_policy_is_one_of_all() {
+    fn wishes_of_all_policies_are_joined() {
         let mut policy = policies();
         decide(&mut policy, &[]);
         assert!(!policy.wishes().on_activity);
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_goes_with_its_last_program() {
+    fn policy_is_dropped_with_its_last_program() {
         let mut policy = policies();
         decide(&mut policy, &[(2, "one")]);
         assert_eq!(policy.others.len(), 1);
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn an_automatic_choice_is_made_again_for_another_topology() {
+    fn new_topology_repeats_the_automatic_choice() {
         let mut policy = policies();
         let on = |policy: &mut PerProgramPolicy, ways| {
             let topology = Topology::uniform(2, ways).unwrap();

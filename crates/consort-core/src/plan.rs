@@ -11,7 +11,7 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Placement {
-    /// Wherever it could run without Consort.
+    /// Anywhere that the thread could run without Consort.
     Unrestricted,
     /// On these PUs only; a subset of its original mask.
     Restricted(PuSet),
@@ -40,7 +40,7 @@ pub struct Fact {
 /// Reason for a thread's place in the plan.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Reason {
-    /// Alternatives that were considered.
+    /// Alternatives.
     pub considered: String,
     /// Choice, and the rule that made it.
     pub chosen: String,
@@ -48,37 +48,37 @@ pub struct Reason {
     pub facts: Vec<Fact>,
 }
 
-/// The explanation of a whole plan; it travels inside the plan and is only rendered later.
+/// Explanation of a whole plan, rendered only when it is shown.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PlanReport {
     /// Remarks on the plan as a whole, one sentence each.
     pub notes: Vec<String>,
-    /// Per thread: what was considered, what was chosen, the numbers that decided.
+    /// Reason for the place of each thread.
     pub threads: BTreeMap<ThreadId, Reason>,
 }
 
-/// Decision of a policy; the control loop makes it a [`Plan`].
+/// Decision of a policy, from which the control loop makes a [`Plan`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Decision {
-    /// Threads that are not named are unrestricted.
+    /// Placements; threads without one are unrestricted.
     pub placements: BTreeMap<ThreadId, Placement>,
-    /// Length of the next quantum, ns, where it is to differ from the others.
+    /// Length of the next quantum, ns, if it differs from the others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quantum_ns: Option<u64>,
-    /// Programs that are not to run for now; others run, and those that were paused go on.
-    /// Simulated machines with a hardware scheduler do not do this.
+    /// Programs to pause; paused programs that are missing here continue. Simulated machines with a
+    /// hardware scheduler do not pause programs.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub paused: BTreeSet<ProgramId>,
-    /// Number of threads that malleable programs are to have; those that are not named keep theirs.
-    /// Live machines cannot choose that, nor simulated ones with a hardware scheduler.
+    /// Number of threads for malleable programs; others keep theirs. Live machines cannot change
+    /// it, nor can simulated machines with a hardware scheduler.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub teams: BTreeMap<ProgramId, u32>,
-    /// Reasons.
+    /// Reasons for the placements.
     pub report: PlanReport,
 }
 
 impl Decision {
-    /// Places a thread and says why.
+    /// Places a thread and records the reason.
     pub fn place(&mut self, thread: ThreadId, placement: Placement, reason: Reason) {
         self.placements.insert(thread, placement);
         self.report.threads.insert(thread, reason);
@@ -88,28 +88,28 @@ impl Decision {
 /// An immutable decision for one quantum.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// Counts up by one per plan; a machine refuses a plan that is not newer than its last.
+    /// Number that grows by one per plan. A machine refuses a plan that is not newer than its last.
     pub generation: u64,
     /// Placement of each observed thread.
     pub placements: BTreeMap<ThreadId, Placement>,
-    /// Length of the next quantum, ns, where it is to differ from the others.
+    /// Length of the next quantum, ns, if it differs from the others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quantum_ns: Option<u64>,
-    /// Programs that are not to run for now; others run, and those that were paused go on.
-    /// Simulated machines with a hardware scheduler do not do this.
+    /// Programs to pause; paused programs that are missing here continue. Simulated machines with a
+    /// hardware scheduler do not pause programs.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub paused: BTreeSet<ProgramId>,
-    /// Number of threads that malleable programs are to have; those that are not named keep theirs.
-    /// Live machines cannot choose that, nor simulated ones with a hardware scheduler.
+    /// Number of threads for malleable programs; others keep theirs. Live machines cannot change
+    /// it, nor can simulated machines with a hardware scheduler.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub teams: BTreeMap<ProgramId, u32>,
-    /// Reasons.
+    /// Reasons for the placements.
     pub report: PlanReport,
 }
 
 impl Plan {
-    /// The threads whose placement differs from an earlier one, with the new placement.
-    /// A thread that the earlier placements do not name was unrestricted.
+    /// Threads whose placement differs from an earlier one, with the new placement. Threads without
+    /// an earlier placement were unrestricted.
     pub fn changes<'a>(
         &'a self,
         earlier: &'a BTreeMap<ThreadId, Placement>,

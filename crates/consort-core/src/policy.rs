@@ -1,11 +1,10 @@
-//! Trait of policies, which see samples and a topology and return a decision; their registry
-//! entries and options.
+//! The trait of policies, their registry entries and their options.
 
-use crate::count::parse_count;
 use crate::plan::Decision;
-use crate::quote::{split_unquoted, unquote};
 use crate::sample::Observation;
 use crate::signal::{Signal, SignalOffers, Tier};
+use crate::text::parse_count;
+use crate::text::{split_unquoted, unquote};
 use crate::topology::Topology;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -13,10 +12,10 @@ use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
 
-/// The only source of randomness that a policy has; seeded from outside.
+/// Random generator of policies, seeded from outside so that runs can be repeated.
 pub type PolicyRng = rand_pcg::Pcg64;
 
-/// Everything that a policy sees when it decides.
+/// Input of a policy's decision.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     /// The machine.
@@ -25,41 +24,44 @@ pub struct View<'a> {
     pub observation: &'a Observation,
 }
 
-/// Place of a policy in a machine.
+/// Layer of the machine in which a policy works.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PolicyForm {
     /// In or above the operating system: it places software threads.
     #[default]
     Software,
-    /// Below the operating system, which sees logical cores that are all alike: it maps these to
-    /// PUs. What it observes and places as threads are then logical cores, each with its occupant.
+    /// Below the operating system, which sees logical cores that are all alike. The policy maps
+    /// these to PUs: the threads that it observes and places are logical cores, each with its
+    /// occupant.
     Hardware,
 }
 
-/// Wishes that a policy has beside signals. A machine that cannot grant a wish goes on
-/// without: live ones have the software form only.
+/// Requests of a policy in addition to signals. A machine ignores those that it cannot grant: live
+/// machines, for example, have the software form only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wishes {
     /// Place of the policy.
     pub form: PolicyForm,
-    /// True where an interval is to end as soon as a thread stalls or goes on. Live machines cannot
-    /// do that, but then ask for every thread's state at the end of each quantum.
+    /// True if an interval should end as soon as a thread stalls or resumes. Live machines cannot
+    /// do that, but then read every thread's state at the end of each quantum.
     pub on_activity: bool,
-    /// Time from a quantum's end, or from what happens before, until its decision takes effect, ns:
-    /// what the unit of a hardware form needs.
+    /// Time until a decision takes effect, ns, from the end of the interval: the latency of a
+    /// hardware unit.
     pub latency_ns: u64,
-    /// Its quantum in this form where that is another than its usual one, ms.
+    /// Quantum in this form, ms, if it differs from the usual one.
     pub quantum_ms: Option<u64>,
-    /// True where returns from futex and blocking calls are used, or numbers of switches, migrations
-    /// and page faults. Live machines count calls with tracepoints, which make every system call and
-    /// every switch of the whole machine dearer, and the others on each thread.
+    /// True if the policy uses returns from futex and blocking calls, or numbers of switches,
+    /// migrations and page faults. Live machines count calls with tracepoints, which slow down
+    /// every system call and every switch of the whole machine; the other numbers cost time per
+    /// thread.
     pub calls: bool,
-    /// True if the idle time of the PUs is used, which shows whether other work waits for them.
+    /// True if the policy uses the idle time of the PUs, which shows whether other work waits for
+    /// them.
     pub idle: bool,
 }
 
 impl Wishes {
-    /// Everything that any policy might use, for recordings that are replayed under others.
+    /// All wishes for data, for recordings that may be replayed under any policy.
     #[must_use]
     pub fn for_recording() -> Self {
         Self {
@@ -68,8 +70,8 @@ impl Wishes {
         }
     }
 
-    /// The quantum where a machine grants a form, ms: the one that is wished for in that form, else
-    /// the policy's usual one.
+    /// Quantum on a machine that grants a form, ms: the wished one if the policy asked for that
+    /// form, else the policy's usual one.
     #[must_use]
     pub fn quantum_in_ms(&self, granted: PolicyForm, usual_ms: u64) -> u64 {
         let own_ms = self.quantum_ms.filter(|_| self.form == granted);
@@ -77,20 +79,20 @@ impl Wishes {
     }
 }
 
-/// A policy that is open on a machine: decides once per quantum where each thread may run. The
-/// machine may change later, which is for [`Policy::decide`] to cope with.
+/// A policy that is open on a machine and decides once per quantum where each thread may run. The
+/// machine may change later; [`Policy::decide`] must cope with that.
 pub trait Policy {
-    /// Wishes as they are now: a policy that joins others once they are needed may come to ask for
-    /// more.
+    /// Current wishes. They may grow, for example when a policy adds another one.
     fn wishes(&self) -> Wishes {
         Wishes::default()
     }
 
-    /// Decides the next quantum. Pure but for the policy's own history and `rng`.
+    /// Decides the next quantum from the view, the policy's own history and `rng`, and from nothing
+    /// else.
     fn decide(&mut self, view: View<'_>, rng: &mut PolicyRng) -> Decision;
 }
 
-/// A policy that is ready to decide, or the reason why it cannot be had.
+/// A policy that is ready to decide, or the reason why it is not available.
 pub type PolicyResult = Result<Box<dyn Policy>, PolicyError>;
 
 /// One option of a policy, settable as `name:key=value`.
@@ -98,7 +100,7 @@ pub type PolicyResult = Result<Box<dyn Policy>, PolicyError>;
 pub struct OptionInfo {
     /// Key.
     pub name: &'static str,
-    /// Value when not given.
+    /// Default value.
     pub default: &'static str,
     /// Effect of the option, with its unit and range.
     pub meaning: &'static str,
@@ -109,44 +111,44 @@ pub struct OptionInfo {
 pub struct PolicyInfo {
     /// Name, as the literature has it.
     pub name: &'static str,
-    /// The line of work that it belongs to.
+    /// Line of work.
     pub family: &'static str,
     /// The paper and section, or why there is none.
     pub source: &'static str,
     /// Signals without which it cannot decide.
     pub needs: &'static [Signal],
-    /// The only signals that it uses on a machine beside those that the operating system tells,
-    /// needed or not; none names all that are usual. Where counters take turns, they then do so for
-    /// these alone.
+    /// Signals that it uses on a machine in addition to those of the operating system, needed or
+    /// not; an empty list stands for all usual signals. If counters must take turns, they are
+    /// limited to these.
     #[serde(skip)]
     pub uses: fn(&Topology) -> &'static [Signal],
-    /// The poorest tier that can feed it.
+    /// Poorest tier that suffices.
     pub tier_min: Tier,
     /// Its usual quantum, ms.
     pub quantum_ms: u64,
-    /// True where it runs on a live machine.
+    /// True if it runs on a live machine.
     pub live: bool,
-    /// True where it runs on a simulated machine.
+    /// True if it runs on a simulated machine.
     pub simulated: bool,
     /// Description in a line.
     pub summary: &'static str,
     /// Its options.
     pub options: &'static [OptionInfo],
-    /// Opens one on a machine: reads the options, and only then looks at the machine.
+    /// Opens the policy on a machine: reads the options first, then checks the machine.
     #[serde(skip)]
     pub open: fn(&Topology, &SignalOffers, &PolicyOptions) -> PolicyResult,
 }
 
-/// The signals of policies that use all that are usual, as [`PolicyInfo::uses`].
+/// Value of [`PolicyInfo::uses`] for policies that use all usual signals.
 pub const ALL_USUAL: fn(&Topology) -> &'static [Signal] = |_| &[];
 
-/// Reason why a policy cannot be had.
+/// Reason why a policy cannot be opened.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PolicyError {
     /// There is no policy of that name.
     #[error("unknown policy '{name}'; {hint}")]
     Unknown {
-        /// The name that was asked for.
+        /// The given name.
         name: String,
         /// The nearest name, or all of them.
         hint: String,
@@ -156,7 +158,7 @@ pub enum PolicyError {
     UnknownOption {
         /// The policy.
         policy: &'static str,
-        /// The key that was given.
+        /// The given key.
         key: String,
         /// Its options.
         known: String,
@@ -168,9 +170,9 @@ pub enum PolicyError {
         policy: &'static str,
         /// The option.
         key: &'static str,
-        /// The value that was given.
+        /// The given value.
         value: String,
-        /// Description of the values that would be right.
+        /// Description of valid values.
         expected: &'static str,
     },
     /// The text after the name is not `key=value,...`.
@@ -191,33 +193,33 @@ pub enum PolicyError {
     Model {
         /// The policy.
         policy: &'static str,
-        /// The fault, and what would be right.
+        /// The fault, and how to correct it.
         why: String,
     },
-    /// The policy would be of no use on this machine.
+    /// The policy would have no effect on this machine.
     #[error("policy {policy} {why}")]
     Unfit {
         /// The policy.
         policy: &'static str,
-        /// The lack, and what would be right.
+        /// The lack, and how to correct it.
         why: String,
     },
-    /// The machine does not give what the policy needs.
+    /// The machine does not offer the signals that the policy needs.
     #[error("policy {policy} needs {needs}, but this machine offers {offers}")]
     Unfed {
         /// The policy.
         policy: String,
-        /// The signals that it needs and does not get.
+        /// Signals that are missing.
         needs: String,
-        /// The signals that the machine has.
+        /// Signals that the machine offers.
         offers: String,
     },
 }
 
-/// Checks that a machine gives what a policy needs.
+/// Checks that a machine offers the signals that a policy needs.
 ///
 /// # Errors
-/// [`PolicyError::Unfed`], naming both sides.
+/// [`PolicyError::Unfed`], which names both sides.
 pub fn check_signals(
     policy: &str,
     needs: &[Signal],
@@ -234,8 +236,8 @@ pub fn check_signals(
     })
 }
 
-/// A policy's name with its options as text: `workover:margin=0.1,numa=false`. A value with a comma
-/// stands in quotes: `symbiotic:model="a,b.toml"`.
+/// A policy's name with its options, as in `workover:margin=0.1,numa=false`. A value with a comma
+/// is quoted: `symbiotic:model="a,b.toml"`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicySpec {
     /// The name.
@@ -247,8 +249,8 @@ pub struct PolicySpec {
 }
 
 impl PolicySpec {
-    /// Takes in the files that options name. The core does no I/O, so `read` answers for a value:
-    /// `None` if it names no file.
+    /// Attaches the contents of files that options name. The core does no I/O, so `read` does it;
+    /// it returns `None` if a value names no file.
     ///
     /// # Errors
     /// [`PolicyError::File`].
@@ -326,12 +328,12 @@ impl<'a> PolicyOptions<'a> {
         }
     }
 
-    /// Says whether a value is given for an option, rather than its default taken.
+    /// Returns true if a value is given for the option, so that its default does not apply.
     pub fn is_given(&self, key: &str) -> bool {
         self.given.contains_key(key)
     }
 
-    /// An option that is a share from 0 to 1.
+    /// Reads an option that is a share from 0 to 1.
     ///
     /// # Errors
     /// [`PolicyError::BadValue`].
@@ -342,7 +344,7 @@ impl<'a> PolicyOptions<'a> {
         inside.ok_or_else(|| self.bad_value(key, expected))
     }
 
-    /// An option that is `true` or `false`.
+    /// Reads an option that is `true` or `false`.
     ///
     /// # Errors
     /// [`PolicyError::BadValue`].
@@ -351,7 +353,7 @@ impl<'a> PolicyOptions<'a> {
         value.ok_or_else(|| self.bad_value(key, "true or false"))
     }
 
-    /// An option that is a whole number of at least 1.
+    /// Reads an option that is a whole number of at least 1.
     ///
     /// # Errors
     /// [`PolicyError::BadValue`].
@@ -360,7 +362,7 @@ impl<'a> PolicyOptions<'a> {
         number.ok_or_else(|| self.bad_value(key, "a whole number from 1"))
     }
 
-    /// An option that is one of a few words.
+    /// Reads an option that is one of a few words.
     ///
     /// # Errors
     /// [`PolicyError::BadValue`] with `expected`, which lists them.
@@ -376,10 +378,10 @@ impl<'a> PolicyOptions<'a> {
             .ok_or_else(|| self.bad_value(key, expected))
     }
 
-    /// An option that is a name, or a file of which the content is given.
+    /// Reads an option that is a name, or a file whose content is attached.
     ///
     /// # Errors
-    /// [`PolicyError::File`] when the file was not attached.
+    /// [`PolicyError::File`] if the file was not attached.
     pub fn name_or_file(&self, key: &'static str) -> Result<NameOrFile<'_>, PolicyError> {
         let value = self.text(key);
         match self.files.get(key) {
@@ -396,7 +398,7 @@ impl<'a> PolicyOptions<'a> {
         }
     }
 
-    /// An option that a type reads by itself.
+    /// Reads an option by a type's own parser.
     ///
     /// # Errors
     /// [`PolicyError::BadValue`] with `expected`.
@@ -476,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn the_quantum_that_is_wished_for_holds_in_the_form_that_is_granted() {
+    fn wished_quantum_needs_its_form() {
         let hardware = Wishes {
             form: PolicyForm::Hardware,
             quantum_ms: Some(1),

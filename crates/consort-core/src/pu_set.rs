@@ -1,4 +1,4 @@
-//! Sets of PUs, written the way Linux writes CPU lists: `0-3,8`.
+//! Sets of PUs, written as Linux writes CPU lists: `0-3,8`.
 
 use crate::ids::PuId;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -8,7 +8,7 @@ use thiserror::Error;
 
 const WORD_BITS: u32 = u64::BITS;
 
-/// The highest PU number a set accepts; a typing error must not allocate gigabytes.
+/// Highest PU number that a set accepts, so that a typing error does not allocate gigabytes.
 pub const MAX_PU: u32 = 65_535;
 
 /// A set of PUs of any size.
@@ -20,7 +20,7 @@ pub struct PuSet {
     words: Vec<u64>,
 }
 
-/// Reason why a CPU list could not be read.
+/// Fault of a CPU list.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PuSetError {
     /// A field is not a number or a range.
@@ -40,7 +40,7 @@ impl PuSet {
         Self::default()
     }
 
-    /// Adds a PU; numbers beyond [`MAX_PU`] are left out.
+    /// Adds a PU; numbers beyond [`MAX_PU`] are ignored.
     pub fn insert(&mut self, pu: PuId) {
         if pu.0 > MAX_PU {
             return;
@@ -52,7 +52,7 @@ impl PuSet {
         self.words[word] |= 1 << (pu.0 % WORD_BITS);
     }
 
-    /// Takes a PU out.
+    /// Removes a PU.
     pub fn remove(&mut self, pu: PuId) {
         if let Some(word) = self.words.get_mut((pu.0 / WORD_BITS) as usize) {
             *word &= !(1 << (pu.0 % WORD_BITS));
@@ -60,7 +60,7 @@ impl PuSet {
         self.trim();
     }
 
-    /// Says whether the PU is a member.
+    /// Returns true if the PU is a member.
     pub fn contains(&self, pu: PuId) -> bool {
         self.words
             .get((pu.0 / WORD_BITS) as usize)
@@ -72,33 +72,33 @@ impl PuSet {
         self.words.iter().map(|w| w.count_ones() as usize).sum()
     }
 
-    /// Says whether there is no member.
+    /// Returns true if there is no member.
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
     }
 
-    /// The members that both sets have.
+    /// Members of both sets.
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
         let words = self.words.iter().zip(&other.words).map(|(a, b)| a & b);
         Self::from_words(words.collect())
     }
 
-    /// The members that either set has.
+    /// Members of either set.
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {
         let len = self.words.len().max(other.words.len());
         Self::from_words((0..len).map(|i| self.word(i) | other.word(i)).collect())
     }
 
-    /// The members of this set that the other lacks.
+    /// Members of this set that are missing in the other.
     #[must_use]
     pub fn difference(&self, other: &Self) -> Self {
         let words = self.words.iter().enumerate();
         Self::from_words(words.map(|(i, a)| a & !other.word(i)).collect())
     }
 
-    /// Says whether every member is also in the other set.
+    /// Returns true if every member is also in the other set.
     pub fn is_subset(&self, other: &Self) -> bool {
         self.words
             .iter()
@@ -136,8 +136,8 @@ impl PuSet {
         }
     }
 
-    /// Adds a field of a list: `8`, `0-3`, or, as Linux takes it on its command line, `0-31:2/8`,
-    /// which is the first two of every eight.
+    /// Adds a field of a list: `8`, `0-3`, or `0-31:2/8`, the first two of every eight, which Linux
+    /// accepts on its command line.
     fn insert_field(&mut self, field: &str) -> Result<(), PuSetError> {
         let bad = || PuSetError::Field(field.to_owned());
         let number = |text: &str| text.trim().parse::<u32>().map_err(|_| bad());
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn strides_are_read_as_linux_reads_them() {
+    fn strides_follow_linux() {
         assert_eq!(set("0-7:1/2").to_string(), "0,2,4,6");
         assert_eq!(set("1-10:2/5,20").to_string(), "1-2,6-7,20");
         for text in ["0-7:2", "0-7:3/2", "0-7:1/0", "0-7:/", "3:1/2"] {
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_lists_say_what_is_wrong() {
+    fn invalid_lists_are_explained() {
         let error = |text: &str| text.parse::<PuSet>().unwrap_err();
         assert_eq!(error("1,x"), PuSetError::Field("x".into()));
         assert_eq!(error("3-1"), PuSetError::Backwards(3, 1));

@@ -1,4 +1,4 @@
-//! Signals that a machine can tell of a thread, and the tiers that they come from.
+//! Signals that a machine can offer, and the tiers from which they come.
 
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -40,7 +40,7 @@ impl fmt::Display for Tier {
     }
 }
 
-/// Quantity that a machine can tell of a thread over an interval.
+/// Quantity that a machine can measure of a thread over an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Signal {
@@ -48,8 +48,8 @@ pub enum Signal {
     CpuTime,
     /// Time runnable but not on a PU, ns.
     WaitTime,
-    /// Part of the CPU time that was spent on PUs that the plan had for it, ns; absent where the
-    /// plan left it unrestricted.
+    /// Part of the CPU time that was spent on PUs of the plan, ns; absent if the plan left the
+    /// thread unrestricted.
     PlannedTime,
     /// Core cycles.
     Cycles,
@@ -62,7 +62,7 @@ pub enum Signal {
     MemoryStall,
     /// Bytes of distinct code executed.
     CodeFootprint,
-    /// Number of times that it was put on a PU.
+    /// Number of times that the thread was put on a PU.
     Runs,
     /// Context switches.
     ContextSwitches,
@@ -70,24 +70,24 @@ pub enum Signal {
     Migrations,
     /// Page faults.
     PageFaults,
-    /// Returns from futex calls to user mode: from waits, and from waking others.
+    /// Returns from futex calls to user mode, both from waiting and from waking.
     #[doc(alias = "transition bit")]
     FutexReturns,
-    /// Returns from other blocking system calls, input and output above all, to user mode.
+    /// Returns from other blocking system calls to user mode, mostly input and output.
     BlockingReturns,
-    /// Returns from the kernel to user mode for whatever reason: system calls, time slices, ticks;
-    /// told by a core's privilege level.
+    /// Returns from the kernel to user mode for any reason: system calls, time slices, ticks. A
+    /// core's privilege level shows them.
     #[doc(alias = "transition bit")]
     UserReturns,
-    /// 1 when it was on a PU or waited for one at the end of the interval, else 0.
+    /// 1 if the thread was on a PU or waited for one at the end of the interval, else 0.
     Runnable,
-    /// 1 when it waited for its siblings at the end of the interval, spinning or asleep, else 0;
-    /// told by an instrumented library or by futex events.
+    /// 1 if the thread waited for its siblings at the end of the interval, spinning or asleep, else
+    /// 0. The source is an instrumented library or futex events.
     Waiting,
-    /// 1 when it was in kernel mode at the end of the interval, else 0.
+    /// 1 if the thread was in kernel mode at the end of the interval, else 0.
     KernelMode,
-    /// Holders of locks and threads that wait for locks and barriers, told by an instrumented
-    /// library; beside the threads' samples, in [`crate::Observation::bottlenecks`].
+    /// Holders of locks, and threads that wait for locks and barriers, from an instrumented
+    /// library. They are not in samples but in [`crate::Observation::bottlenecks`].
     Bottlenecks,
     /// Instruction mix by time; see [`crate::Mix`].
     Mix,
@@ -99,19 +99,19 @@ pub enum Signal {
     LlcAccesses,
     /// Misses of the LLC that were waited for.
     LlcMisses,
-    /// Cycles that misses of the LLC stalled it.
+    /// Cycles that the thread stalled for misses of the LLC.
     LlcMissCycles,
     /// Distances in instructions from values to their first uses, summed over all instructions.
     UseDistances,
-    /// Cycles that its instructions take in order, with width, dependences and units as on the
-    /// core that it ran on, all branches predicted and all data in the L1.
+    /// Cycles that the thread's instructions would take in order, with width, dependences and units
+    /// of the core on which it ran, all branches predicted and all data in the L1.
     InOrderCycles,
     /// Cycles in which its data moved over the bus to memory.
     BusBusyCycles,
     /// Cycles in which its requests were queued for the bus or for memory.
     BusQueueCycles,
-    /// Its share of the machine's energy, J: what it used itself, and of the rest as much as it had
-    /// of the time of all threads on PUs. Summed over threads it is the machine's energy.
+    /// The thread's share of the machine's energy, J: its own use, and of the rest the same share
+    /// that it had of the time of all threads on PUs. The sum over threads is the machine's energy.
     Energy,
 }
 
@@ -159,8 +159,8 @@ impl fmt::Display for Signal {
     }
 }
 
-/// The signals that a machine offers, each with the tier that it comes from, and what a model
-/// must know of the machine to fit it.
+/// The signals that a machine offers, each with its tier, and the facts about the machine that
+/// decide whether a model fits.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SignalOffers {
@@ -172,38 +172,38 @@ pub struct SignalOffers {
 }
 
 impl SignalOffers {
-    /// Says which machine this is: the name of its description, or the processor's own.
+    /// Sets the machine's name: that of its description, or the processor's own.
     pub fn set_machine(&mut self, name: &str) {
         name.clone_into(&mut self.machine);
     }
 
-    /// The machine's name; empty when it was not told.
+    /// The machine's name; empty if unknown.
     pub fn machine(&self) -> &str {
         &self.machine
     }
 
-    /// Says which components its cycle stacks have, in their order.
+    /// Sets the components of the machine's cycle stacks, in their order.
     pub fn set_stack(&mut self, components: Vec<Cow<'static, str>>) {
         self.stack = components;
     }
 
-    /// The components of its cycle stacks; none when it gives none or they are not known yet.
+    /// The components of its cycle stacks; empty if it has none or they are not known yet.
     pub fn stack(&self) -> &[Cow<'static, str>] {
         &self.stack
     }
 
-    /// Adds a signal; the richer tier wins when it is offered twice.
+    /// Adds a signal; the richer tier wins if it is offered twice.
     pub fn add(&mut self, signal: Signal, tier: Tier) {
         let best = self.signals.entry(signal).or_insert(tier);
         *best = tier.max(*best);
     }
 
-    /// The tier that a signal comes from, if it is offered.
+    /// The tier of a signal, if it is offered.
     pub fn tier_of(&self, signal: Signal) -> Option<Tier> {
         self.signals.get(&signal).copied()
     }
 
-    /// Those of `needs` that are not offered.
+    /// Signals of `needs` that are not offered.
     pub fn missing_signals(&self, needs: &[Signal]) -> Vec<Signal> {
         let lacks = |signal: &&Signal| !self.signals.contains_key(signal);
         needs.iter().filter(lacks).copied().collect()

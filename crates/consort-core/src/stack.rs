@@ -6,10 +6,9 @@ use std::borrow::Cow;
 
 /// A cycle stack as shares of the thread's cycles.
 ///
-/// Which components there are depends on the source: Intel's top-down has
-/// retiring, bad speculation, front end and back end; the estimate from
-/// sampled instructions has base, unit, memory and front end. Models and
-/// reports work with whatever list they get.
+/// The components depend on the source: Intel's top-down has retiring, bad speculation, front end
+/// and back end; the estimate from sampled instructions has base, unit, memory and front end.
+/// Models and reports accept any list.
 #[doc(alias = "CPI stack")]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CycleStack {
@@ -26,9 +25,9 @@ pub struct StackComponent {
 }
 
 impl CycleStack {
-    /// A stack from the cycles (or any common unit) that each cause took.
-    /// Negative and non-finite amounts, which noisy subtraction of counters can
-    /// leave, count as 0; the shares sum to 1 unless every amount is 0.
+    /// Returns a stack from the cycles (or any common unit) that each cause took. Negative and
+    /// non-finite amounts, which noisy subtraction of counters can leave, count as 0. The shares
+    /// sum to 1 unless every amount is 0.
     pub fn from_amounts<N: Into<Cow<'static, str>>>(
         amounts: impl IntoIterator<Item = (N, f64)>,
     ) -> Self {
@@ -58,7 +57,7 @@ impl CycleStack {
         &self.components
     }
 
-    /// The share of one cause; none when the source does not know it.
+    /// The share of one cause; `None` if the source does not have it.
     pub fn share(&self, name: &str) -> Option<f64> {
         let found = self.components.iter().find(|c| c.name == name);
         found.map(|c| c.share)
@@ -79,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_sum_to_one_whatever_comes_in() {
+    fn shares_sum_to_one() {
         let stack = CycleStack::from_amounts([("base", 30.0), ("memory", 10.0), ("unit", -5.0)]);
         assert_eq!(stack.share("base"), Some(0.75));
         assert_eq!(stack.share("unit"), Some(0.0));

@@ -19,7 +19,7 @@ pub(crate) fn thread_id(tid: u32) -> ThreadId {
     }
 }
 
-/// The policy that a text asks for, on a machine that tells all that any policy asks for.
+/// Opens a policy on a machine that offers every signal of any policy.
 pub(crate) fn opened(topology: &Topology, text: &str) -> Box<dyn Policy> {
     let of = |info: &PolicyInfo| info.needs.iter().chain((info.uses)(topology));
     let signals = policies::REGISTRY.iter().flat_map(of);

@@ -1,10 +1,10 @@
-//! PUs among which the operating system moves no threads, for every policy alike.
+//! Correction of every policy's plan for PUs among which the operating system moves no threads.
 //!
 //! A place is usually a core or more, and the operating system spreads the threads of a place over
-//! its PUs. On PUs that it does not balance ([`Topology::unbalanced`]), threads stay where they were
-//! put, two on one PU while another is idle. So a place there is one PU. A thread that could run
-//! there as well as elsewhere, for example because a tool set its mask to all PUs, has not chosen
-//! such PUs and is kept off them.
+//! its PUs. On PUs that it does not balance ([`Topology::unbalanced_pus`]), threads stay where they
+//! were put, so that two can share one PU while another is idle. A place there is therefore one PU.
+//! A thread that could run there as well as elsewhere, for example because a tool set its mask to
+//! all PUs, has not chosen such PUs and is kept off them.
 
 use crate::ids::{PuId, ThreadId};
 use crate::plan::{Decision, Placement};
@@ -14,7 +14,7 @@ use crate::topology::Topology;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Takes unbalanced PUs from the masks of threads that may run elsewhere as well.
+/// Removes unbalanced PUs from the masks of threads that may also run elsewhere.
 pub(crate) fn hide_unbalanced(topology: &Topology, seen: &mut Observation) {
     let unbalanced = topology.unbalanced_pus();
     if unbalanced.is_empty() {
@@ -28,8 +28,8 @@ pub(crate) fn hide_unbalanced(topology: &Topology, seen: &mut Observation) {
     }
 }
 
-/// Replaces places on unbalanced PUs by single PUs, as evenly as possible. A thread keeps the PU
-/// that it was given before, else the one that it is on, if no other needs it more.
+/// Replaces places on unbalanced PUs by single PUs, as evenly as possible. A thread keeps its
+/// earlier PU, else the one that it is on, if no other thread needs it more.
 pub(crate) fn split_places(
     topology: &Topology,
     seen: &Observation,
@@ -58,7 +58,7 @@ pub(crate) fn split_places(
                     waiting.push((thread.id, there));
                 }
             }
-            // The OS leaves these where they are, so that their PUs are taken.
+            // The operating system does not move these threads, so their PUs are taken.
             _ if thread.sample.cpu_time_ns() > 0.0 => {
                 let pu = thread.last_pu.filter(|pu| unbalanced.contains(*pu));
                 pu.into_iter()
@@ -67,7 +67,8 @@ pub(crate) fn split_places(
             _ => {}
         }
     }
-    // Threads that keep their PU come first: a newcomer could take it, and two threads would move.
+    // Threads that keep their PU come first, because a newcomer could take it, and then two threads
+    // would move.
     let mut homeless = Vec::new();
     for (id, pus) in waiting {
         let before = match current.get(&id) {
@@ -166,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_are_kept_off_unbalanced_pus_that_they_did_not_choose() {
+    fn threads_avoid_unchosen_unbalanced_pus() {
         let topology = machine("2-3");
         let mut seen = observation(&topology, &[(1, 0.5), (2, 0.5)]);
         seen.threads[1].original = Arc::new(set("2-3"));

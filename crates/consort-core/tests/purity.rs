@@ -1,6 +1,6 @@
-//! The core is pure: its source names no clock, no I/O, no environment and no
-//! global randomness. `clippy.toml` bans the same by resolved path; this test
-//! also holds where clippy does not run, and for whole modules.
+//! The core and its matchings are pure: their source names no clock, no I/O, no environment and no
+//! global randomness. `clippy.toml` bans the same by resolved path; this test also runs without
+//! clippy, and covers whole modules.
 
 #![expect(
     clippy::disallowed_methods,
@@ -11,7 +11,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Text that must not appear in the core's source, each with the reason.
+/// Text that must not appear in the source, each with the reason.
 const BANNED: &[(&str, &str)] = &[
     ("std::fs", "the core does no I/O"),
     ("std::io", "the core does no I/O"),
@@ -40,9 +40,10 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn the_core_names_nothing_impure() {
-    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let files = sources(&src);
+fn source_names_nothing_impure() {
+    let core = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let matching = core.join("../consort-matching/src");
+    let files = [sources(&core.join("src")), sources(&matching)].concat();
     assert!(files.len() > 15, "found only {} files", files.len());
     for file in files {
         let text = fs::read_to_string(&file).unwrap();

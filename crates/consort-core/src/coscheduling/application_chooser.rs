@@ -1,47 +1,50 @@
-//! The application chooser: programs that share a slot.
+//! The application chooser: selects the programs that share a slot.
 //!
-//! Source: Bhadauria and McKee, ICS 2010, section on the fair schedulers. A is the list of
-//! programs by rising use of the contended resource, B the same list from its other end.
+//! Source: Bhadauria and McKee, ICS 2010, section on the fair schedulers. A is the list of programs
+//! by rising use of the contended resource, B the same list from its other end.
 //!
 //! 1. The heaviest program, the head of B, begins a co-schedule.
-//! 2. The lightest, the head of A, joins it; cores are dealt round robin to the members by rising
-//!    use, one at a time (8 over three: 3, 3, 2, the heaviest having 2).
-//! 3. It is tried for a quantum. If every member's energy-delay is below what it was before
+//! 2. The lightest, the head of A, joins it. Cores are dealt round robin to the members by rising
+//!    use, one at a time (for example 8 cores over three: 3, 3, 2, the heaviest having 2).
+//! 3. The co-schedule is tried for a quantum. If every member's energy-delay is below its value before
 //!    co-scheduling, go to 2; at the first failure go to 4; at the second to 5.
-//! 4. The last added returns to A, of which it was the head, the second of A is tried instead.
-//! 5. The last added returns to its place in A; what is left is a co-schedule, and what remains begins at 1.
+//! 4. The last member returns to the head of A, and the second of A is tried instead.
+//! 5. The last member returns to its place in A. What is left is a co-schedule, and the remaining
+//!    programs begin at 1.
 //!
-//! Before co-scheduling a member was in the gang ([`EnergyDelayBaseline::Gang`]). A stricter reading of step 3
-//! is [`EnergyDelayBaseline::Slot`]. A co-schedule has no more members than there are cores.
+//! Before co-scheduling a member was in the gang ([`EnergyDelayBaseline::Gang`]). A stricter
+//! reading of step 3 is [`EnergyDelayBaseline::Slot`]. A co-schedule has at most as many members as
+//! there are cores.
 
 use super::measure::ProgramMeasure;
 use super::slot::{CoscheduleSlot, ProgramTeam, SlotTrial};
 use crate::ids::ProgramId;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Next wish of the chooser.
+/// Next request of the application chooser.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ChooserRequest {
-    /// A trial of this slot.
+    /// Try this slot.
     Try(CoscheduleSlot),
-    /// This is a co-schedule; its members are off the list. The last trial of just these members,
-    /// if there was one, comes with it.
+    /// This slot is a co-schedule, and its members are off the list. It comes with the last trial
+    /// of exactly these members, if there was one.
     Found(CoscheduleSlot, Option<SlotTrial>),
-    /// Nobody is left.
+    /// All programs have a slot.
     Nothing,
 }
 
-/// Mark that every member's energy-delay must be below for a newcomer to stay.
+/// Value that every member's energy-delay must be below for a newcomer to stay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EnergyDelayBaseline {
-    /// Its own in the gang.
+    /// The member's own value in the gang.
     #[default]
     Gang,
-    /// Its own in the co-schedule without the newcomer; the newcomer's in the gang.
+    /// The member's own value in the co-schedule without the newcomer; for the newcomer the value
+    /// in the gang.
     Slot,
 }
 
-/// The chooser's state.
+/// The application chooser.
 #[doc(alias = "application chooser")]
 #[derive(Clone, Debug, Default)]
 pub struct ApplicationChooser {
@@ -63,7 +66,7 @@ pub struct ApplicationChooser {
 }
 
 impl ApplicationChooser {
-    /// Chooser among programs by rising use, each with its measure alone on all `cores`.
+    /// Returns a chooser among programs by rising use, each with its measure alone on all `cores`.
     pub fn new(
         cores: u32,
         rising: &[(ProgramId, ProgramMeasure)],
@@ -81,13 +84,16 @@ impl ApplicationChooser {
         }
     }
 
-    /// Returns the next wish, given the outcome of the last trial.
+    /// Returns the next request, given the result of the last trial.
     pub fn next(&mut self, last: Option<&SlotTrial>) -> ChooserRequest {
         if !self.trying {
             return self.begin();
         }
         match last {
-            Some(trial) if self.improves(trial) => self.accept(trial),
+            Some(trial) if self.improves(trial) => {
+                self.accepted = Some(trial.clone());
+                self.add(0)
+            }
             _ => self.reject(),
         }
     }
@@ -102,7 +108,7 @@ impl ApplicationChooser {
         self.add(0)
     }
 
-    /// Step 2, with the program at `place` of A: the head, or the second where the head has failed.
+    /// Step 2, with the program at `place` of A: the head, or the second if the head has failed.
     fn add(&mut self, place: usize) -> ChooserRequest {
         let full = self.members.len() as u32 >= self.cores;
         let newcomer = if full {
@@ -118,27 +124,21 @@ impl ApplicationChooser {
         ChooserRequest::Try(self.even_slot())
     }
 
-    /// Step 3: returns true where every member is better off than before.
+    /// Step 3: returns true if every member is better off than before.
     fn improves(&self, trial: &SlotTrial) -> bool {
         let mut members = self.members.iter();
         members.all(|&id| trial.energy_delay(id) < self.energy_delay_bound(id))
     }
 
-    /// Energy-delay that a member's must be below to be better off.
+    /// Upper bound of the energy-delay of a member that is better off.
     fn energy_delay_bound(&self, id: ProgramId) -> f64 {
-        let slot = self.accepted.as_ref();
-        let slot = slot.filter(|trial| {
-            self.standard == EnergyDelayBaseline::Slot && trial.measure(id).is_some()
-        });
-        slot.map_or_else(
-            || self.gang_energy_delay(id),
-            |trial| trial.energy_delay(id),
-        )
-    }
-
-    fn accept(&mut self, trial: &SlotTrial) -> ChooserRequest {
-        self.accepted = Some(trial.clone());
-        self.add(0)
+        if let Some(trial) = &self.accepted
+            && self.standard == EnergyDelayBaseline::Slot
+            && trial.measure(id).is_some()
+        {
+            return trial.energy_delay(id);
+        }
+        self.gang.get(&id).copied().unwrap_or(f64::INFINITY)
     }
 
     /// Steps 4 and 5.
@@ -165,7 +165,7 @@ impl ApplicationChooser {
         ChooserRequest::Found(self.even_slot(), self.accepted.take())
     }
 
-    /// The members with the cores dealt to them in turn, the lightest first.
+    /// Returns the members with the cores dealt to them in turn, the lightest first.
     fn even_slot(&self) -> CoscheduleSlot {
         let n = (self.members.len() as u32).max(1);
         let (each, rest) = (self.cores / n, self.cores % n);
@@ -181,11 +181,6 @@ impl ApplicationChooser {
         CoscheduleSlot {
             teams: self.members.iter().map(team).collect(),
         }
-    }
-
-    fn gang_energy_delay(&self, program: ProgramId) -> f64 {
-        let known = self.gang.get(&program).copied();
-        known.unwrap_or(f64::INFINITY)
     }
 }
 
@@ -237,13 +232,13 @@ mod tests {
     };
 
     #[test]
-    fn the_heaviest_is_joined_by_the_lightest_and_cores_are_divided_evenly() {
+    fn heaviest_and_lightest_share_cores_evenly() {
         let (_, tried) = choose(&world(8, &[POOR; 3]));
         assert_eq!(names(&tried[0]), [(3, 4), (1, 4)]);
     }
 
     #[test]
-    fn cores_are_dealt_in_turn_the_lightest_first() {
+    fn remaining_cores_go_to_the_lightest() {
         let (_, tried) = choose(&world(8, &[POOR; 3]));
         assert_eq!(names(&tried[1]), [(3, 2), (1, 3), (2, 3)]);
         let (found, _) = choose(&world(7, &[POOR; 5]));
@@ -251,9 +246,9 @@ mod tests {
     }
 
     /// By hand, energy-delay of program 3: 8/2 · 1/2 = 2 in the gang, 4/2 · 1/2 / 2 quanta = 0.5
-    /// beside 1. Program 2 halves its speed: 2/1 · 1/1 / 3 quanta = 0.67 on two cores.
+    /// next to 1. Program 2 halves its speed: 2/1 · 1/1 / 3 quanta = 0.67 on two cores.
     #[test]
-    fn a_newcomer_stays_where_everybody_is_better_off_than_in_the_gang() {
+    fn newcomer_stays_if_all_beat_the_gang() {
         let slow = Load {
             weight: 1.0,
             ..POOR
@@ -274,8 +269,8 @@ mod tests {
     }
 
     #[test]
-    fn at_the_first_failure_the_second_of_a_is_tried_instead_and_at_the_second_it_ends() {
-        // All scale to eight cores: sharing gains nobody anything.
+    fn second_failure_ends_the_co_schedule() {
+        // All scale to eight cores, so sharing gains nothing.
         let linear = Load {
             scaling: 8.0,
             weight: 0.5,
@@ -289,8 +284,8 @@ mod tests {
     }
 
     #[test]
-    fn who_failed_first_may_join_after_the_second_has() {
-        // Program 1 loses beside 3 alone, since it scales to four cores or more.
+    fn first_failure_may_join_after_the_second() {
+        // Program 1 loses next to 3 alone, since it scales to four cores or more.
         let loads = [
             Load {
                 scaling: 8.0,
@@ -310,7 +305,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_program_is_in_one_co_schedule_and_trials_are_few(
+        fn each_program_is_in_one_co_schedule(
             cores in 1u32..17,
             loads in prop::collection::vec((1.0f64..16.0, 0.0f64..2.0), 1..9),
         ) {
@@ -329,7 +324,7 @@ mod tests {
         }
 
         #[test]
-        fn nobody_is_worse_off_than_in_the_gang(
+        fn no_program_is_worse_than_in_the_gang(
             cores in 2u32..17,
             loads in prop::collection::vec((1.0f64..16.0, 0.0f64..2.0), 1..9),
         ) {

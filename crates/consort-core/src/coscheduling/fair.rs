@@ -19,15 +19,6 @@ pub enum ContendedResource {
     Bus,
 }
 
-impl ContendedResource {
-    fn usage_measure(self) -> fn(&ProgramMeasure) -> f64 {
-        match self {
-            Self::Misses => ProgramMeasure::llc_miss_rate,
-            Self::Bus => ProgramMeasure::bus_contention,
-        }
-    }
-}
-
 /// The fair chooser.
 #[doc(alias = "HOLISYN")]
 #[derive(Clone, Debug)]
@@ -42,7 +33,8 @@ pub struct FairChooser {
 }
 
 impl FairChooser {
-    /// Orders by `order` and adds members by `standard`; `alpha` is that of the secondary condition.
+    /// Orders programs by `order` and adds members by `standard`; `alpha` belongs to the secondary
+    /// condition.
     pub fn new(
         order: ContendedResource,
         standard: EnergyDelayBaseline,
@@ -59,22 +51,17 @@ impl FairChooser {
             slots: Vec::new(),
         }
     }
-
-    fn start_thread_chooser(&mut self, slot: CoscheduleSlot, trial: Option<SlotTrial>) {
-        self.teams = Some(ThreadChooser::new(
-            slot,
-            trial,
-            self.gang.clone(),
-            self.condition,
-        ));
-    }
 }
 
 impl Chooser for FairChooser {
     fn begin(&mut self, cores: u32, alone: &[(ProgramId, ProgramMeasure)]) {
         let mut rising = alone.to_vec();
-        let of = self.order.usage_measure();
-        rising.sort_by(|a, b| ProgramMeasure::compare_by(of, &a.1, &b.1).then(a.0.cmp(&b.0)));
+        let usage: fn(&ProgramMeasure) -> f64 = match self.order {
+            ContendedResource::Misses => ProgramMeasure::llc_miss_rate,
+            ContendedResource::Bus => ProgramMeasure::bus_contention,
+        };
+        // Equal programs keep the order of their ids, so that runs can be repeated.
+        rising.sort_by(|a, b| usage(&a.1).total_cmp(&usage(&b.1)).then(a.0.cmp(&b.0)));
         let gang = rising.iter().map(|(id, m)| (*id, m.energy_delay(1)));
         self.gang = gang.collect();
         self.application = ApplicationChooser::new(cores, &rising, self.standard);
@@ -93,7 +80,10 @@ impl Chooser for FairChooser {
             }
             match self.application.next(last.take()) {
                 ChooserRequest::Try(slot) => return ChooserStep::Try(slot),
-                ChooserRequest::Found(slot, trial) => self.start_thread_chooser(slot, trial),
+                ChooserRequest::Found(slot, trial) => {
+                    let gang = self.gang.clone();
+                    self.teams = Some(ThreadChooser::new(slot, trial, gang, self.condition));
+                }
                 ChooserRequest::Nothing => return ChooserStep::Done(self.slots.clone()),
             }
         }

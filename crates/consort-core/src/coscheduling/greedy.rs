@@ -1,13 +1,12 @@
-//! `greedy`: programs at the number of cores that is best for them alone, packed.
+//! `greedy`: gives each program its best number of cores alone, and packs the programs.
 //!
 //! Source: Bhadauria and McKee, ICS 2010, section on the greedy scheduler. Every program is
-//! profiled with every number of cores. Its number is that of the lowest energy-delay, where of the
-//! power that the machine draws whoever runs it is charged the share of the cores that it has:
-//! other programs will use the rest. By the power of the whole machine every program would take
-//! all cores. The best-scaling program, the one with the highest speedup over one core at its
-//! number, is placed at its number, then the next best-scaling that fits the cores that are left,
-//! and so on; cores that are left over go to the best-scaling member one by one while it gains by
-//! them.
+//! profiled with every number of cores. Its best number has the lowest energy-delay, where the
+//! program is charged for the power that the machine always draws by its share of the cores,
+//! because other programs will use the rest. With the power of the whole machine every program
+//! would take all cores. The best-scaling program, the one with the highest speedup over one core,
+//! is placed first, then the next best-scaling that fits the remaining cores, and so on. Cores that
+//! are left over go to the best-scaling member one by one while it gains.
 
 use super::measure::ProgramMeasure;
 use super::profile::KnownProfiles;
@@ -57,7 +56,7 @@ impl GreedyChooser {
         slots
     }
 
-    /// Takes the members of a slot off the list.
+    /// Moves programs that fit from the list into a slot.
     fn fill(&self, waiting: &mut Vec<ProgramTeam>) -> CoscheduleSlot {
         let mut slot = CoscheduleSlot::default();
         waiting.retain(|team| {
@@ -118,8 +117,8 @@ mod tests {
         choose_by(|slot| world.run(slot), scaling.len())
     }
 
-    /// Programs with these serial shares, sped up as Amdahl's law says, on a machine that draws
-    /// 16 W and 1 W for each core that has work.
+    /// Programs with these serial shares, sped up by Amdahl's law, on a machine that draws 16 W and
+    /// 1 W for each core that has work.
     fn amdahl(serial: &[f64]) -> Vec<Vec<(u32, u32)>> {
         let run = |slot: &CoscheduleSlot| {
             let team = slot.teams[0];
@@ -140,19 +139,19 @@ mod tests {
     }
 
     #[test]
-    fn each_is_placed_at_its_lowest_energy_delay_and_the_best_scaling_first() {
+    fn programs_get_their_lowest_energy_delay() {
         // n cores draw n W and do min(n, scaling): n / min(n, scaling)² is least at the scaling.
         assert_eq!(choose(&[3.0, 5.0]), [[(2, 5), (1, 3)]]);
     }
 
     #[test]
-    fn cores_that_are_left_over_go_to_the_best_scaling_while_it_gains() {
+    fn leftover_cores_go_to_the_best_scaling() {
         // 5/5² is less than 6/5.4²: five cores. A sixth makes it faster, a seventh does not.
         assert_eq!(choose(&[5.4]), [[(1, 6)]]);
     }
 
     #[test]
-    fn what_does_not_fit_waits_for_another_slot() {
+    fn program_without_room_gets_another_slot() {
         // On one core each: eight fit, the ninth does not.
         let slots = choose(&[1.0; 9]);
         assert_eq!(slots.iter().map(Vec::len).collect::<Vec<_>>(), [8, 1]);
@@ -163,7 +162,7 @@ mod tests {
     /// cores' 16 W, and n W, energy-delay is 3n/speed²: 3, 3.4, 7.6, least on one. By the machine's
     /// 16 + n W it would be 17, 10.1, 7.6.
     #[test]
-    fn the_power_that_is_drawn_whoever_runs_is_charged_by_the_share_of_cores() {
+    fn idle_power_is_charged_by_cores() {
         let serial = amdahl(&[0.5, 0.5, 0.5]);
         assert_eq!(serial, [[(1, 6), (2, 1), (3, 1)]]);
     }

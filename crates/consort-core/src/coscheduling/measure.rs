@@ -1,11 +1,8 @@
-//! Measure of a program over an interval, and the quantities that follow from it.
+//! Measures of a program over an interval, and quantities derived from them.
 
-use std::cmp::Ordering;
-
-/// Nanoseconds per second.
 const NS_PER_S: f64 = 1e9;
 
-/// Account of all threads of a program over an interval.
+/// Sums over all threads of a program in an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ProgramMeasure {
     /// Instructions.
@@ -22,7 +19,7 @@ pub struct ProgramMeasure {
     pub bus_queue_cycles: f64,
     /// Time of its threads on PUs, summed over them, ns.
     pub on_pu_ns: f64,
-    /// Cores that it had.
+    /// Cores of the program.
     pub cores: u32,
     /// Length of the interval, ns.
     pub time_ns: f64,
@@ -47,8 +44,8 @@ impl ProgramMeasure {
     }
 
     /// Length of the vector of bus occupancy and bus queue time. The source orders programs by the
-    /// vector and does not say how; both are shares of the same cycles, so its length is an order
-    /// that uses both.
+    /// vector without a rule for that; both are shares of the same cycles, so the length is an
+    /// order that uses both.
     pub fn bus_contention(&self) -> f64 {
         libm::hypot(self.bus_occupancy(), self.bus_queue_time())
     }
@@ -58,7 +55,7 @@ impl ProgramMeasure {
         share(self.instructions * NS_PER_S, self.time_ns)
     }
 
-    /// Cores that its threads kept busy in the mean.
+    /// Mean number of cores that its threads kept busy.
     pub fn busy_cores(&self) -> f64 {
         share(self.on_pu_ns, self.time_ns)
     }
@@ -75,9 +72,9 @@ impl ProgramMeasure {
         share(self.energy_j * NS_PER_S, self.time_ns)
     }
 
-    /// Energy times delay per unit of work, J·s per squared instruction, when it runs `quanta`
-    /// quanta of a round: energy per instruction times time per instruction, which the more quanta
-    /// shorten. Of a program that did nothing it is infinite.
+    /// Energy times delay per unit of work, J·s per squared instruction, for a program that runs
+    /// `quanta` quanta of a round: energy per instruction times time per instruction, which more
+    /// quanta shorten. Infinite for a program that did nothing.
     #[doc(alias = "ED")]
     pub fn energy_delay(&self, quanta: u32) -> f64 {
         if self.instructions <= 0.0 {
@@ -87,11 +84,6 @@ impl ProgramMeasure {
         let delay = self.time_ns / NS_PER_S / self.instructions / f64::from(quanta.max(1));
         energy * delay
     }
-
-    /// Order of two measures by their use of something.
-    pub(super) fn compare_by(of: fn(&Self) -> f64, a: &Self, b: &Self) -> Ordering {
-        of(a).total_cmp(&of(b))
-    }
 }
 
 /// Thread throughput gain, TTG: NTT with fewer cores while co-scheduled over NTT with all.
@@ -100,8 +92,8 @@ pub fn thread_throughput_gain(fewer: &ProgramMeasure, all: &ProgramMeasure) -> f
     share(fewer.thread_throughput(), all.thread_throughput())
 }
 
-/// Share that a program is given, over what it had: (new cores / old cores) · (new quanta / old
-/// quanta); 1 is fair.
+/// Share of a program over its earlier share: (new cores / old cores) · (new quanta / old quanta);
+/// 1 is fair.
 pub fn fairness(new: (u32, u32), old: (u32, u32)) -> f64 {
     let product = |(cores, quanta): (u32, u32)| f64::from(cores) * f64::from(quanta);
     share(product(new), product(old))
@@ -147,14 +139,14 @@ mod tests {
     }
 
     #[test]
-    fn normalised_thread_throughput_is_instructions_per_thread_and_time() {
+    fn thread_throughput_is_per_thread_and_time() {
         // 32e9 instructions by 8 threads in 2 s.
         assert_eq!(all().thread_throughput(), 2e9);
         assert_eq!(all().power_w(), 80.0);
     }
 
     #[test]
-    fn a_pair_that_keeps_both_quanta_is_fair() {
+    fn pair_with_both_quanta_is_fair() {
         // Half of the cores for twice the time.
         assert_eq!(fairness((4, 2), (8, 1)), 1.0);
         assert_eq!(fairness((3, 2), (8, 1)), 0.75);
@@ -174,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn energy_delay_is_per_unit_of_work_and_falls_with_quanta() {
+    fn energy_delay_is_per_work_and_quanta() {
         // 160 J / 32e9 · 2 s / 32e9.
         let once = all().energy_delay(1);
         assert!((once / 3.125e-19 - 1.0).abs() < 1e-12, "{once:e}");

@@ -1,27 +1,27 @@
-//! Objectives by which rounds of several programs are compared.
+//! Objectives that compare rounds of several programs.
 
 use super::measure::ProgramMeasure;
 use super::slot::SlotTrial;
 use crate::ids::ProgramId;
 use std::collections::BTreeMap;
 
-/// Worth of a round; each is a mean over programs of something relative to the gang.
+/// Value of a round: a mean over programs, relative to the gang.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RoundObjective {
-    /// Overall energy-delay, as for the thread chooser: the mean of energy-delay relative to that
-    /// in the gang. Lower is better.
+    /// Overall energy-delay, as in the thread chooser: the mean of energy-delay relative to the
+    /// gang. Lower is better.
     #[default]
     EnergyDelay,
-    /// Mean of throughput over a round relative to that in the gang, the sum of which over programs
-    /// is system throughput with the gang for alone. Higher is better.
+    /// Mean of throughput over a round relative to the gang. Its sum over programs is system
+    /// throughput with the gang in the role of running alone. Higher is better.
     Throughput,
 }
 
 impl RoundObjective {
-    /// The names that options know.
+    /// Names of the objectives, for error texts.
     pub const NAMES: &'static str = "energy-delay or throughput";
 
-    /// The objective of that name.
+    /// Finds an objective by name.
     pub fn from_name(name: &str) -> Option<Self> {
         match name {
             "energy-delay" => Some(Self::EnergyDelay),
@@ -30,7 +30,7 @@ impl RoundObjective {
         }
     }
 
-    /// A program's part, lower is better, when it does `measure` in a slot of so many quanta and
+    /// A program's cost, lower is better, of `measure` in a slot of `quanta` quanta, compared with
     /// `gang` alone on all cores.
     pub(super) fn cost(self, measure: &ProgramMeasure, quanta: u32, gang: &ProgramMeasure) -> f64 {
         match self {
@@ -44,7 +44,7 @@ impl RoundObjective {
         }
     }
 
-    /// Returns true where a program is no worse off at this cost than in the gang.
+    /// Returns true if a program with this cost is no worse off than in the gang.
     pub(super) fn is_no_worse(self, cost: f64) -> bool {
         match self {
             Self::EnergyDelay => cost <= 1.0,
@@ -52,7 +52,7 @@ impl RoundObjective {
         }
     }
 
-    /// Value that reports give of a mean cost.
+    /// Converts a mean cost to the value in reports.
     pub(super) fn value(self, cost: f64) -> f64 {
         match self {
             Self::EnergyDelay => cost,
@@ -60,27 +60,26 @@ impl RoundObjective {
         }
     }
 
-    /// Worth of the trials of all slots of a round, by the measure of each program alone on all
-    /// cores: the mean over the programs; those that are not known alone are left out.
+    /// Value of the trials of all slots of a round: the mean over the programs. Programs without a
+    /// measure alone on all cores are left out.
     pub fn round_value(
         self,
         trials: &[SlotTrial],
         gang: &BTreeMap<ProgramId, ProgramMeasure>,
     ) -> f64 {
-        let of_trial = |trial: &SlotTrial| -> Vec<f64> {
-            let pairs = trial.slot.teams.iter().zip(&trial.measures);
-            let cost = |(team, measure): (&super::slot::ProgramTeam, &ProgramMeasure)| {
-                let gang = gang.get(&team.program)?;
-                Some(self.cost(measure, trial.slot.quanta(), gang))
-            };
-            pairs.filter_map(cost).collect()
-        };
-        let costs: Vec<f64> = trials.iter().flat_map(of_trial).collect();
+        let mut costs: Vec<f64> = Vec::new();
+        for trial in trials {
+            for (team, measure) in trial.slot.teams.iter().zip(&trial.measures) {
+                if let Some(gang) = gang.get(&team.program) {
+                    costs.push(self.cost(measure, trial.slot.quanta(), gang));
+                }
+            }
+        }
         self.value(costs.iter().sum::<f64>() / costs.len().max(1) as f64)
     }
 }
 
-/// Ratio of two amounts; 1 where they are equal, so that a program that does nothing in both is as
+/// Ratio of two amounts; 1 if they are equal, so that a program that does nothing in both is as
 /// well off in both.
 fn relative_amount(ours: f64, theirs: f64) -> f64 {
     if ours == theirs { 1.0 } else { ours / theirs }
@@ -125,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn overall_energy_delay_is_the_mean_relative_to_the_gang() {
+    fn overall_energy_delay_is_relative_to_the_gang() {
         let (trial, gang) = pair();
         // First: as much energy per instruction, as much time. Second: half of both.
         let overall = RoundObjective::EnergyDelay.round_value(&[trial], &gang);
@@ -133,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_nothing_anywhere_is_no_loss() {
+    fn program_that_does_nothing_costs_one() {
         let nothing = ProgramMeasure::default();
         assert_eq!(RoundObjective::EnergyDelay.cost(&nothing, 2, &nothing), 1.0);
     }

@@ -1,16 +1,15 @@
-//! `pdpa`: each program's cores by how efficiently it uses them, blind to its neighbours.
+//! `pdpa`: gives each program cores by its efficiency, without regard to its neighbours.
 //!
 //! Source: Corbalan, Martorell, Labarta, "Performance-driven processor allocation" (OSDI 2000), as
 //! Bhadauria and McKee (ICS 2010) adapt it. All programs run at the same time, in one slot, from an
-//! equal partition of the cores; more programs than cores make several such slots. Each climbs by
-//! itself: its efficiency is its throughput beside the others over that of one core alone, per
-//! core. Below the low threshold it gives a core back, above the high one it takes one that is
-//! free, the most efficient first; in between it is content. A program that has turned round is
-//! content as well, at the fewer of the two numbers. A quantum is tried for each step of all, until
-//! no program can move.
+//! equal partition of the cores; more programs than cores make several such slots. Each program
+//! climbs by itself: its efficiency is its throughput next to the others over that of one core
+//! alone, per core. Below the low threshold it gives a core back, above the high one it takes a
+//! free core, the most efficient first; in between it is content. A program that has changed
+//! direction is content too, at the smaller number. A quantum is tried for each step of all
+//! programs, until no program can move.
 //!
-//! Programs that scale nearly linearly have quanta of their own; the driver of the chooser leaves
-//! them out.
+//! Programs that scale nearly linearly have quanta of their own; the caller leaves them out.
 
 use super::measure::ProgramMeasure;
 use super::profile::KnownProfiles;
@@ -18,7 +17,7 @@ use super::slot::{Chooser, ChooserStep, CoscheduleSlot, ProgramTeam, SlotTrial};
 use crate::ids::ProgramId;
 use std::collections::VecDeque;
 
-/// The chooser.
+/// The PDPA chooser.
 #[doc(alias = "performance-driven processor allocation")]
 #[derive(Clone, Debug)]
 pub struct PdpaChooser {
@@ -26,28 +25,25 @@ pub struct PdpaChooser {
     low: f64,
     cores: u32,
     profile: KnownProfiles,
-    /// Programs by slot, of those that have not climbed yet.
+    /// Programs that have not climbed yet, slot by slot.
     waiting: VecDeque<Vec<ProgramId>>,
     climbing: Option<SlotClimb>,
     slots: Vec<CoscheduleSlot>,
 }
 
-/// The programs of a slot.
 #[derive(Clone, Debug)]
 struct SlotClimb {
-    /// Cores that no program has.
+    /// Unused cores.
     free: u32,
     climbers: Vec<ProgramClimb>,
 }
 
-/// A program on its way to its number of cores.
 #[derive(Clone, Copy, Debug)]
 struct ProgramClimb {
     team: ProgramTeam,
     course: ClimbDirection,
 }
 
-/// Direction in which a program has gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ClimbDirection {
     Open,
@@ -57,7 +53,7 @@ enum ClimbDirection {
 }
 
 impl PdpaChooser {
-    /// Chooser with these thresholds of efficiency, 0 to 1, `low` not above `high`.
+    /// Returns a chooser with these thresholds of efficiency, 0 to 1, `low` not above `high`.
     pub fn new(low: f64, high: f64) -> Self {
         Self {
             high: high.max(low),
@@ -70,7 +66,7 @@ impl PdpaChooser {
         }
     }
 
-    /// Takes the outcome of a step. Returns true where a program moves by it.
+    /// Applies the result of a step. Returns true if a program moves.
     fn climb(&mut self, trial: &SlotTrial) -> bool {
         let (profile, bounds) = (&self.profile, (self.low, self.high));
         let efficiency = |team: &ProgramTeam| {
@@ -83,7 +79,7 @@ impl PdpaChooser {
         crowd.is_some_and(|crowd| crowd.step(efficiency, bounds))
     }
 
-    /// The next program of which nothing is known on one core.
+    /// The next program without a measure on one core.
     fn unmeasured_program(&self) -> Option<ProgramId> {
         let mut programs = self.waiting.iter().flatten().copied();
         programs.find(|&program| self.profile.measure(program, 1).is_none())
@@ -91,7 +87,8 @@ impl PdpaChooser {
 }
 
 impl SlotClimb {
-    /// Gives each program as many cores, one more for the first where they do not divide evenly.
+    /// Gives each program the same number of cores, and one more to the first programs if they do
+    /// not divide evenly.
     fn new(cores: u32, programs: &[ProgramId]) -> Self {
         let n = programs.len().max(1) as u32;
         let climber = |(place, &program): (usize, &ProgramId)| ProgramClimb {
@@ -113,7 +110,7 @@ impl SlotClimb {
         }
     }
 
-    /// Lets every program take one step. Returns true where one moved.
+    /// Moves every program by one step. Returns true if one moved.
     fn step(&mut self, efficiency: impl Fn(&ProgramTeam) -> f64, (low, high): (f64, f64)) -> bool {
         let mut moved = false;
         let mut able: Vec<(f64, usize)> = Vec::new();
@@ -136,8 +133,7 @@ impl SlotClimb {
 }
 
 impl ProgramClimb {
-    /// Gives a core back, unless the program is content or has one only. Returns true where it
-    /// does.
+    /// Gives a core back, unless the program is content or has one only. Returns true if it did.
     fn give_core(&mut self) -> bool {
         let gives = self.team.cores > 1 && self.course != ClimbDirection::Content;
         if gives {
@@ -150,8 +146,8 @@ impl ProgramClimb {
         gives
     }
 
-    /// Takes a core, unless the program is content or has just given one back. Returns true where
-    /// it does.
+    /// Takes a core, unless the program is content or has just given one back. Returns true if it
+    /// did.
     fn take_core(&mut self) -> bool {
         let takes = matches!(self.course, ClimbDirection::Open | ClimbDirection::Up);
         if takes {
@@ -230,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn all_run_at_the_same_time_from_an_equal_partition() {
+    fn programs_start_from_an_equal_partition() {
         let (found, tried) = choose(&[(3.0, 0.0), (3.0, 0.0), (3.0, 0.0)]);
         // One core each for reference, then all: 3/3, 3/3 and 2/2 are content or find nothing free.
         assert_eq!(tried[..3], [[(1, 1)], [(2, 1)], [(3, 1)]]);
@@ -242,7 +238,7 @@ mod tests {
     /// at 4/4, takes; 2/3 is below as well, and 5/5 above; 2/2 and 6/6 are both above, with nothing
     /// free.
     #[test]
-    fn the_inefficient_give_cores_and_the_efficient_take_them() {
+    fn inefficient_programs_give_cores_to_efficient_ones() {
         let (found, tried) = choose(&[(2.0, 0.0), (6.0, 0.0)]);
         assert_eq!(
             tried[2..],
@@ -251,24 +247,24 @@ mod tests {
         assert_eq!(found, [[(1, 2), (2, 6)]]);
     }
 
-    /// By hand: beside a neighbour that halves its speed a program that scales to eight looks half as
-    /// efficient on any number of cores, and gives all but one away, though more would help it.
+    /// By hand: next to a neighbour that halves its speed a program that scales to eight looks half
+    /// as efficient on any number of cores, and gives all but one away, though more would help it.
     #[test]
-    fn nobody_knows_that_it_is_the_neighbours_who_slow_it_down() {
+    fn neighbours_reduce_the_apparent_efficiency() {
         let (found, _) = choose(&[(8.0, 0.0), (1.0, 1.0)]);
         assert_eq!(found, [[(1, 1), (2, 1)]]);
     }
 
-    /// By hand, 3.6 cores' worth: 3.6/4 is content. Beside 1, which gives back three, 4/4 takes one,
-    /// and 4/5 is content.
+    /// By hand, 3.6 cores' worth: 3.6/4 is content. Next to 1, which gives back three, 4/4 takes
+    /// one, and 4/5 is content.
     #[test]
-    fn between_the_thresholds_a_program_is_content() {
+    fn program_between_the_thresholds_is_content() {
         assert_eq!(choose(&[(3.6, 0.0), (3.6, 0.0)]).0, [[(1, 4), (2, 4)]]);
         assert_eq!(choose(&[(1.0, 0.0), (4.0, 0.0)]).0, [[(1, 1), (2, 5)]]);
     }
 
     #[test]
-    fn who_turns_round_keeps_the_fewer_cores() {
+    fn program_that_reverses_keeps_fewer_cores() {
         // 1.9 and 1.9 of 3: 0.63 is too little, 1.9/2 is 0.95, which is no more than enough. The
         // third, 2/2, takes one, and 2/3 is too little again.
         let (found, _) = choose(&[(1.9, 0.0), (1.9, 0.0), (2.0, 0.0)]);
@@ -283,7 +279,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn trials_are_few_and_cores_are_not_given_twice(
+        fn trials_are_few_and_cores_suffice(
             loads in prop::collection::vec((1.0f64..9.0, 0.0f64..1.0), 1..9),
         ) {
             let (found, tried) = choose(&loads);

@@ -5,7 +5,7 @@ use super::slot::{CoscheduleSlot, SlotTrial};
 use crate::ids::ProgramId;
 use std::collections::BTreeMap;
 
-/// Profiles, as far as they are known.
+/// Measures of programs alone, by number of cores.
 #[derive(Clone, Debug, Default)]
 pub struct KnownProfiles {
     cores: u32,
@@ -13,8 +13,8 @@ pub struct KnownProfiles {
 }
 
 impl KnownProfiles {
-    /// Profile from the measures of programs alone on all `cores`; [`KnownProfiles::record_trial`] adds other
-    /// numbers.
+    /// Starts from the measures of programs alone on all `cores`; [`KnownProfiles::record_trial`]
+    /// adds other numbers.
     pub fn new(cores: u32, alone: &[(ProgramId, ProgramMeasure)]) -> Self {
         let all = alone.iter().map(|&(id, measure)| ((id, cores), measure));
         Self {
@@ -23,28 +23,32 @@ impl KnownProfiles {
         }
     }
 
-    /// Takes a trial of one program on its own.
+    /// Records a trial of one program alone.
     pub fn record_trial(&mut self, trial: &SlotTrial) {
         if let ([team], [measure]) = (&trial.slot.teams[..], &trial.measures[..]) {
             self.known.insert((team.program, team.cores), *measure);
         }
     }
 
-    /// The next program with a number of cores that is not known, fewest cores first.
+    /// Slot of the next program with an unknown number of cores, fewest cores first.
     pub(super) fn missing_slot(&self, programs: &[ProgramId]) -> Option<CoscheduleSlot> {
-        let of = |program: ProgramId| (1..=self.cores).map(move |cores| (program, cores));
-        let mut all = programs.iter().copied().flat_map(of);
-        let unknown = all.find(|key| !self.known.contains_key(key))?;
-        Some(CoscheduleSlot::alone(unknown.0, unknown.1))
+        for &program in programs {
+            for cores in 1..=self.cores {
+                if !self.known.contains_key(&(program, cores)) {
+                    return Some(CoscheduleSlot::alone(program, cores));
+                }
+            }
+        }
+        None
     }
 
     pub(super) fn measure(&self, program: ProgramId, cores: u32) -> Option<&ProgramMeasure> {
         self.known.get(&(program, cores))
     }
 
-    /// Power that the machine draws whichever programs run, W: the value at no cores of the line
-    /// through a program's powers by number of cores. Programs that use fewer cores the more they
-    /// have bend their line down and make it begin too high, so the lowest counts, and none below
+    /// Power that the machine always draws, W: the value at no cores of the line through a
+    /// program's powers by number of cores. Programs that use relatively fewer cores the more they
+    /// have bend their line down and raise its beginning, so the lowest value counts, and at least
     /// 0.
     pub fn idle_w(&self, programs: &[ProgramId]) -> f64 {
         let begins = programs.iter().filter_map(|&id| self.intercept_w(id));
@@ -56,7 +60,7 @@ impl KnownProfiles {
         }
     }
 
-    /// Power at no core by least squares; none for fewer than two numbers of cores.
+    /// Power at no core by least squares; `None` for fewer than two numbers of cores.
     fn intercept_w(&self, program: ProgramId) -> Option<f64> {
         let known =
             (1..=self.cores).filter_map(|cores| Some((cores, self.measure(program, cores)?)));
@@ -69,9 +73,8 @@ impl KnownProfiles {
         (points.len() > 1).then_some(y - slope * x)
     }
 
-    /// The number of cores with a program's lowest energy-delay, the fewest of equals. Of `idle_w`,
-    /// which the machine draws whichever programs run, it is charged the share of the cores that it
-    /// has.
+    /// Number of cores with a program's lowest energy-delay, the fewest of equals. The program is
+    /// charged for `idle_w`, which the machine always draws, by its share of the cores.
     pub fn best_cores(&self, program: ProgramId, idle_w: f64) -> u32 {
         let cost = |cores: u32| {
             let charged = self.charged_measure(program, cores, idle_w);
@@ -81,8 +84,7 @@ impl KnownProfiles {
         (1..=self.cores).min_by(less).unwrap_or(self.cores)
     }
 
-    /// Measure of a program with so many cores, charged of `idle_w` the share of the cores that it
-    /// had.
+    /// Measure of a program with `cores` cores, charged for `idle_w` by its share of the cores.
     fn charged_measure(
         &self,
         program: ProgramId,
@@ -98,13 +100,13 @@ impl KnownProfiles {
         })
     }
 
-    /// Instructions per s; 0 where it is not known.
+    /// Instructions per s; 0 if unknown.
     pub(super) fn throughput(&self, program: ProgramId, cores: u32) -> f64 {
         self.measure(program, cores)
             .map_or(0.0, ProgramMeasure::throughput)
     }
 
-    /// Throughput over that of one core; 0 where it is not known.
+    /// Throughput over that of one core; 0 if unknown.
     pub(super) fn speedup(&self, program: ProgramId, cores: u32) -> f64 {
         let one = self.throughput(program, 1);
         if one > 0.0 {
@@ -136,7 +138,7 @@ mod tests {
 
     /// By hand: 104, 108, 112 and 116 W are 100 W and 4 W per core.
     #[test]
-    fn what_is_drawn_whoever_runs_is_where_the_line_of_powers_begins() {
+    fn idle_power_is_the_intercept_of_powers() {
         let mut profile = KnownProfiles::new(4, &[]);
         assert_eq!(profile.idle_w(&[ProgramId(1)]), 0.0);
         for cores in 1..=4 {
@@ -151,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_through_one_point_begins_nowhere() {
+    fn one_point_has_no_intercept() {
         let mut profile = KnownProfiles::new(4, &[]);
         profile.record_trial(&trial(2, 50.0));
         assert_eq!(profile.intercept_w(ProgramId(1)), None);

@@ -1,6 +1,6 @@
-//! Slots of a round, trials of them, and the trait of choosers that ask for these.
+//! Slots of a round, their trials, and the trait of choosers.
 
-use super::measure::ProgramMeasure;
+use crate::coscheduling::measure::ProgramMeasure;
 use crate::ids::ProgramId;
 
 /// A program and the cores that it has.
@@ -21,31 +21,31 @@ pub struct CoscheduleSlot {
 }
 
 impl CoscheduleSlot {
-    /// One program on its own.
+    /// Returns a slot of one program.
     pub fn alone(program: ProgramId, cores: u32) -> Self {
         Self {
             teams: vec![ProgramTeam { program, cores }],
         }
     }
 
-    /// Quanta that it lasts: those of all its programs, merged.
+    /// Quanta that the slot lasts: one per program.
     pub fn quanta(&self) -> u32 {
         self.teams.len() as u32
     }
 
-    /// The cores of a program.
+    /// Cores of a program.
     pub fn cores_of(&self, program: ProgramId) -> Option<u32> {
         let team = self.teams.iter().find(|team| team.program == program);
         team.map(|team| team.cores)
     }
 
-    /// The cores of all.
+    /// Cores of all programs together.
     pub fn cores(&self) -> u32 {
         self.teams.iter().map(|team| team.cores).sum()
     }
 }
 
-/// Outcome of a slot in a quantum.
+/// Result of running a slot for a quantum.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SlotTrial {
     /// The slot.
@@ -61,7 +61,7 @@ impl SlotTrial {
         self.measures.get(at)
     }
 
-    /// Energy-delay of a program, were the slot to stay.
+    /// Energy-delay of a program if the slot stays.
     pub(super) fn energy_delay(&self, program: ProgramId) -> f64 {
         let measure = self.measure(program);
         measure.map_or(f64::INFINITY, |m| m.energy_delay(self.slot.quanta()))
@@ -73,20 +73,40 @@ impl SlotTrial {
     }
 }
 
-/// Next wish of a chooser.
+/// Next request of a chooser.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ChooserStep {
-    /// This slot is to run for a quantum.
+    /// Run this slot for a quantum.
     Try(CoscheduleSlot),
-    /// These slots are to run in turn; each program is in exactly one.
+    /// Run these slots in turn; each program is in exactly one.
     Done(Vec<CoscheduleSlot>),
 }
 
-/// Maker of slots.
+/// An algorithm that forms slots by trying some.
 pub trait Chooser {
-    /// Begins anew with what each program did alone on all cores, in any order.
+    /// Starts again from the measure of each program alone on all cores, in any order.
     fn begin(&mut self, cores: u32, alone: &[(ProgramId, ProgramMeasure)]);
 
-    /// Returns the next wish, given the outcome of the last trial; of none the first time.
+    /// Returns the next request, given the result of the last trial; `last` is `None` the first
+    /// time.
     fn next(&mut self, last: Option<&SlotTrial>) -> ChooserStep;
+}
+
+/// The gang: each program has all cores in turn.
+#[doc(alias = "gang scheduling")]
+#[derive(Clone, Debug, Default)]
+pub struct GangChooser {
+    slots: Vec<CoscheduleSlot>,
+}
+
+impl Chooser for GangChooser {
+    fn begin(&mut self, cores: u32, alone: &[(ProgramId, ProgramMeasure)]) {
+        let slot =
+            |(program, _): &(ProgramId, ProgramMeasure)| CoscheduleSlot::alone(*program, cores);
+        self.slots = alone.iter().map(slot).collect();
+    }
+
+    fn next(&mut self, _: Option<&SlotTrial>) -> ChooserStep {
+        ChooserStep::Done(self.slots.clone())
+    }
 }

@@ -7,14 +7,14 @@ use crate::ids::ProgramId;
 /// A program of the made-up machine.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Load {
-    /// Cores that it can use: beyond them it gains nothing.
+    /// Number of cores beyond which the program gains nothing.
     pub(super) scaling: f64,
-    /// Weight by which it slows others down, and they it: each runs at 1 / (1 + the weights of
-    /// others).
+    /// Weight by which it slows others down, and they it: each program runs at 1 / (1 + the weights
+    /// of the others).
     pub(super) weight: f64,
 }
 
-/// Programs 1 to n on a machine that draws 1 W per core whatever runs.
+/// Programs 1 to n on a machine that always draws 1 W per core.
 pub(super) struct World {
     pub(super) cores: u32,
     pub(super) loads: Vec<Load>,
@@ -25,7 +25,7 @@ pub(super) fn id(index: usize) -> ProgramId {
 }
 
 impl World {
-    /// A second of a slot.
+    /// Runs a slot for a second.
     pub(super) fn run(&self, slot: &CoscheduleSlot) -> SlotTrial {
         let load = |program: ProgramId| self.loads[program.0 as usize - 1];
         let measure = |team: &super::slot::ProgramTeam| {

@@ -1,29 +1,29 @@
-//! The thread chooser: number of cores of each member of a co-schedule.
+//! The thread chooser: finds the number of cores of each member of a co-schedule.
 //!
 //! Source: Bhadauria and McKee, ICS 2010, section on the thread chooser.
 //!
-//! 1. The outcome for each member with even cores is noted.
-//! 2. Members are tried with one core more and one fewer, in two quanta when they are even in
-//!    number and three when odd: the pairs of giver and taker are the edges of a ring, of which
-//!    those that have no member in common are tried at once. List 1 is what each gains in
-//!    energy-delay by one more, list 2 what each loses by one fewer.
+//! 1. The measure of each member with even cores is recorded.
+//! 2. Members are tried with one core more and one fewer, in two quanta if their number is even and in
+//!    three if it is odd: the pairs of giver and taker are the edges of a ring, and edges without a
+//!    common member are tried at once. List 1 is each member's gain in energy-delay by one core more,
+//!    list 2 each member's loss by one core fewer.
 //! 3. The first of list 1 gets a core from the last of list 2, and so on down list 1, in at most
-//!    two rounds. It ends when the giver is worse off than in the gang, or when the overall
+//!    two rounds. The search ends if the giver is worse off than in the gang, or if the overall
 //!    energy-delay, the mean over members of energy-delay relative to the gang's, no longer falls.
 //!
-//! *Secondary condition* for taking a core ([`SecondaryCondition`]). The source prints
-//! Ir(t+1) / (Ir(t)·(1 − α)) < (N+1)/N with α < 1 − N/(N+1), where Ir are the instructions of the
-//! whole chip before and after and N the taker's cores before. Its purpose is said to be that a
-//! near-linear program must not strip its neighbours, and that no gain is seen where there is none.
-//! As printed it does the first: a chip that gains nearly as much as a linear taker alone would is
-//! refused. It does not do the second: where nothing is gained, 1 / (1 − α) < (N+1)/N holds for
-//! every α that is allowed. Turned round it does the second and not the first.
+//! *Secondary condition* for taking a core ([`SecondaryCondition`]). The source prints Ir(t+1) /
+//! (Ir(t)·(1 − α)) < (N+1)/N with α < 1 − N/(N+1), where Ir are the instructions of the whole chip
+//! before and after and N the taker's cores before. The stated purpose is that a near-linear
+//! program must not strip its neighbours, and that a core without a gain is not kept. As printed it
+//! does the first: a chip that gains nearly as much as a linear taker alone would is refused. It
+//! does not do the second: without any gain, 1 / (1 − α) < (N+1)/N holds for every α that is
+//! allowed. With the comparison reversed it does the second and not the first.
 
 use super::slot::{CoscheduleSlot, ProgramTeam, SlotTrial};
 use crate::ids::ProgramId;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Rounds in which cores are given.
+/// Rounds of transfers, as in the source.
 const ROUNDS: u32 = 2;
 
 /// Reading of the secondary condition.
@@ -31,18 +31,18 @@ const ROUNDS: u32 = 2;
 pub enum SecondaryCondition {
     /// The condition as printed.
     Printed,
-    /// The condition with the comparison turned round.
+    /// The condition with the comparison reversed.
     Reversed,
     /// No condition.
     Off,
 }
 
 impl SecondaryCondition {
-    /// Says whether a member that had `cores` may keep the core that it got, when the chip's
+    /// Returns true if a member that had `cores` may keep the new core, when the chip's
     /// instructions went from `before` to `after`.
     pub fn allows(self, before: f64, after: f64, cores: u32, alpha: f64) -> bool {
         let n = f64::from(cores);
-        // What the source allows for α at most.
+        // Largest α that the source allows.
         let alpha = alpha.min(1.0 - n / (n + 1.0));
         let (left, right) = (after / (before * (1.0 - alpha)), (n + 1.0) / n);
         match self {
@@ -53,19 +53,18 @@ impl SecondaryCondition {
     }
 }
 
-/// State of the search for the best cores.
 #[derive(Clone, Debug, PartialEq)]
 enum CoreSearchState {
-    /// The even slot is being tried.
+    /// The even slot is running.
     Even,
-    /// One core more and one fewer: the transfers of the quantum that runs.
+    /// A probe with one core more and one fewer is running: giver and taker of each transfer.
     Probing(Vec<(ProgramId, ProgramId)>),
-    /// A core has been given, by the first program to the second.
+    /// A transfer from the first program to the second is running.
     Giving(ProgramId, ProgramId),
     Over,
 }
 
-/// The chooser's state.
+/// The thread chooser.
 #[doc(alias = "thread chooser")]
 #[derive(Clone, Debug)]
 pub struct ThreadChooser {
@@ -86,8 +85,8 @@ pub struct ThreadChooser {
 }
 
 impl ThreadChooser {
-    /// Chooser for a co-schedule with even cores and its trial, if it has been tried; `gang` is the
-    /// energy-delay of each member in the gang, `alpha` that of the secondary condition.
+    /// Returns a chooser for a co-schedule with even cores and its trial, if there is one. `gang`
+    /// is the energy-delay of each member in the gang, `alpha` that of the secondary condition.
     pub fn new(
         even: CoscheduleSlot,
         known: Option<SlotTrial>,
@@ -109,14 +108,22 @@ impl ThreadChooser {
         }
     }
 
-    /// The slot to try next, given the outcome of the last; none when [`ThreadChooser::best`] is final.
+    /// The slot to try next, given the result of the last trial; `None` if [`ThreadChooser::best`]
+    /// is final.
     pub fn next(&mut self, last: Option<&SlotTrial>) -> Option<CoscheduleSlot> {
         match std::mem::replace(&mut self.state, CoreSearchState::Over) {
             CoreSearchState::Even => {
                 if let Some(trial) = last {
                     self.known = Some(trial.clone());
                 }
-                self.next_after_even()
+                if self.best.teams.len() < 2 {
+                    return None;
+                }
+                if self.known.is_none() {
+                    self.state = CoreSearchState::Even;
+                    return Some(self.best.clone());
+                }
+                self.probe()
             }
             CoreSearchState::Probing(moves) => {
                 self.record_probe(&moves, last?);
@@ -127,26 +134,15 @@ impl ThreadChooser {
         }
     }
 
-    /// The slot as it is to run.
+    /// The best slot so far.
     pub fn best(&self) -> &CoscheduleSlot {
         &self.best
     }
 
-    fn next_after_even(&mut self) -> Option<CoscheduleSlot> {
-        if self.best.teams.len() < 2 {
-            return None;
-        }
-        if self.known.is_none() {
-            self.state = CoreSearchState::Even;
-            return Some(self.best.clone());
-        }
-        self.probe()
-    }
-
-    /// The next quantum in which members have one core more and one fewer.
+    /// Starts the next probe with one core more and one fewer.
     fn probe(&mut self) -> Option<CoscheduleSlot> {
         while let Some(mut moves) = self.probes.pop_front() {
-            // Who has one core keeps it.
+            // A member with one core keeps it, otherwise it could not run.
             moves.retain(|(giver, _)| self.best.cores_of(*giver) > Some(1));
             if moves.is_empty() {
                 continue;
@@ -169,7 +165,7 @@ impl ThreadChooser {
         }
     }
 
-    /// Gives the next taker of list 1 a core of the member that it hurts least.
+    /// Gives the next taker of list 1 a core of the member that loses least.
     fn give(&mut self) -> Option<CoscheduleSlot> {
         loop {
             if self.takers.is_empty() {
@@ -238,7 +234,7 @@ impl ThreadChooser {
     }
 }
 
-/// The slot after some cores have gone from giver to taker.
+/// Returns the slot after transfers from givers to takers.
 fn move_cores(slot: &CoscheduleSlot, moves: &[(ProgramId, ProgramId)]) -> CoscheduleSlot {
     let mut slot = slot.clone();
     for team in &mut slot.teams {
@@ -250,8 +246,8 @@ fn move_cores(slot: &CoscheduleSlot, moves: &[(ProgramId, ProgramId)]) -> Cosche
     slot
 }
 
-/// The ring's edges by quantum: of an even ring every second, then the others; of an odd one the
-/// last by itself.
+/// Transfers by quantum: of an even ring every second edge, then the others; of an odd ring the
+/// last edge by itself.
 fn transfers_by_quantum(slot: &CoscheduleSlot) -> Vec<Vec<(ProgramId, ProgramId)>> {
     let ids: Vec<ProgramId> = slot.teams.iter().map(|team| team.program).collect();
     let n = ids.len();
@@ -319,13 +315,13 @@ mod tests {
     }
 
     #[test]
-    fn an_even_number_of_members_is_probed_in_two_quanta() {
+    fn even_members_are_probed_in_two_quanta() {
         let (_, tried) = choose(&world(&[2.0; 4]), &slot(&[2; 4]), SecondaryCondition::Off);
         assert_eq!(tried[..2], [[3, 1, 3, 1], [1, 3, 1, 3]]);
     }
 
     #[test]
-    fn an_odd_number_of_members_is_probed_in_three_quanta() {
+    fn odd_members_are_probed_in_three_quanta() {
         let (_, tried) = choose(
             &world(&[2.0; 3]),
             &slot(&[3, 3, 2]),
@@ -335,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn who_gains_most_gets_cores_of_whom_it_hurts_least() {
+    fn largest_gain_takes_from_the_least_loss() {
         // Program 1 uses six cores, program 2 two: at 4 + 4 two cores are wasted.
         let (best, tried) = choose(&world(&[6.0, 2.0]), &slot(&[4, 4]), SecondaryCondition::Off);
         assert_eq!(tried, [[5, 3], [3, 5], [5, 3], [6, 2]]);
@@ -349,28 +345,28 @@ mod tests {
     }
 
     #[test]
-    fn it_ends_when_the_overall_energy_delay_no_longer_falls() {
+    fn search_ends_without_an_overall_gain() {
         // Both use all that they have.
         let (best, _) = choose(&world(&[8.0, 8.0]), &slot(&[4, 4]), SecondaryCondition::Off);
         assert_eq!(best, [4, 4]);
     }
 
     #[test]
-    fn who_has_one_core_gives_none() {
+    fn member_with_one_core_keeps_it() {
         let (best, tried) = choose(&world(&[8.0, 8.0]), &slot(&[7, 1]), SecondaryCondition::Off);
         assert!(tried.iter().all(|cores| cores[1] >= 1));
         assert!(best.iter().all(|&cores| cores >= 1));
     }
 
     #[test]
-    fn as_printed_the_secondary_condition_refuses_a_near_linear_taker() {
+    fn printed_condition_refuses_a_near_linear_taker() {
         // From 4 cores to 5 a linear program gains 5/4; 1.25 / 0.95 is above 5/4.
         assert!(!SecondaryCondition::Printed.allows(4.0, 5.0, 4, 0.05));
         assert!(SecondaryCondition::Reversed.allows(4.0, 5.0, 4, 0.05));
     }
 
     #[test]
-    fn as_printed_the_secondary_condition_lets_nothing_for_a_gain_pass() {
+    fn printed_condition_accepts_no_gain() {
         for cores in 1..16 {
             assert!(SecondaryCondition::Printed.allows(4.0, 4.0, cores, 0.05));
             assert!(!SecondaryCondition::Reversed.allows(4.0, 4.0, cores, 0.05));
@@ -379,7 +375,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_ends_within_its_bound_and_keeps_all_cores(
+        fn search_is_bounded_and_keeps_all_cores(
             scaling in prop::collection::vec(1.0f64..16.0, 2..7),
             weights in prop::collection::vec(0.0f64..1.0, 6),
             extra in 0u32..10,

@@ -1,19 +1,20 @@
-//! Every mapping that the topology can tell from the others.
+//! Every mapping that the topology distinguishes.
 //!
 //! Threads of a program are alike, and so are the PUs of a core, the cores of a cache domain and
-//! the domains of the machine, as long as they have the same shape; programs are told apart. Of the
-//! mappings that become each other by exchanging what is alike, one is listed.
+//! the domains of the machine, as long as they have the same shape; programs differ. Of the
+//! mappings that turn into each other by exchanging equal parts, one is listed.
 
-use super::tree::MachineTree;
-use super::{Mapping, max_threads_per_pu};
 use crate::ids::PuId;
+use crate::mapping::{Mapping, max_threads_per_pu};
 use crate::topology::Topology;
+use std::collections::BTreeMap;
 use thiserror::Error;
 
-/// Ways to fill one part of the machine that are kept at most; the whole has its bound.
+/// Most fillings of one part of the machine, so that memory is bounded; all mappings together have
+/// their own bound.
 const PARTIAL: usize = 1_000_000;
 
-/// All mappings of a machine up to its symmetries.
+/// All mappings of a machine, up to its symmetries.
 #[derive(Clone, Debug)]
 pub struct ExhaustiveMappings {
     tree: MachineTree,
@@ -36,7 +37,7 @@ pub struct TooManyMappings {
 /// Number of threads of each program on each PU, PU by PU in the tree's order.
 type ThreadFilling = Vec<usize>;
 
-/// Parts with the number of those that are alike; a [`MachineTree`] without its PUs.
+/// Parts with the number of equal ones; a [`MachineTree`] without its PUs.
 #[derive(Clone, Debug)]
 enum SymmetryTree {
     Pu,
@@ -44,11 +45,11 @@ enum SymmetryTree {
 }
 
 impl ExhaustiveMappings {
-    /// Lists the mappings of programs of so many threads in which no PU has more threads than its
-    /// share, threads by PUs rounded up.
+    /// Lists the mappings of programs with these numbers of threads in which no PU has more than
+    /// its share, threads by PUs rounded up.
     ///
     /// # Errors
-    /// More than `bound` of them.
+    /// If there are more than `bound` mappings.
     pub fn new(
         topology: &Topology,
         threads: &[usize],
@@ -79,7 +80,7 @@ impl ExhaustiveMappings {
         self.fillings.len()
     }
 
-    /// One mapping of each kind, in a fixed order.
+    /// One mapping of each symmetry class, in a fixed order.
     pub fn mappings(&self) -> impl Iterator<Item = Mapping> + '_ {
         let pus = self.tree.pus();
         self.fillings
@@ -87,30 +88,32 @@ impl ExhaustiveMappings {
             .map(move |filling| self.mapping(&pus, filling))
     }
 
-    /// The number of the mapping that is the same as `mapping` but for symmetry.
+    /// Index of the mapping that equals `mapping` up to symmetry.
     pub fn position(&self, mapping: &Mapping) -> Option<usize> {
         if mapping.programs().len() != self.programs {
             return None;
         }
-        let on = |pu: PuId| {
-            let of = move |program: &Vec<PuId>| program.iter().filter(|on| **on == pu).count();
-            mapping.programs().iter().map(of)
-        };
-        let filling: ThreadFilling = self.tree.pus().into_iter().flat_map(on).collect();
+        let mut filling = ThreadFilling::new();
+        for pu in self.tree.pus() {
+            for program in mapping.programs() {
+                filling.push(program.iter().filter(|on| **on == pu).count());
+            }
+        }
         let filling = self.shapes.canonical_filling(&filling, self.programs);
         self.fillings.binary_search(&filling).ok()
     }
 
     fn mapping(&self, pus: &[PuId], filling: &[usize]) -> Mapping {
-        let of = |program: usize| {
+        let mut programs = Vec::with_capacity(self.programs);
+        for program in 0..self.programs {
             let threads = filling.iter().skip(program).step_by(self.programs);
-            let each = threads.zip(pus);
-            each.flat_map(|(&threads, &pu)| std::iter::repeat_n(pu, threads))
-                .collect()
-        };
-        Mapping {
-            programs: (0..self.programs).map(of).collect(),
+            let mut placed = Vec::new();
+            for (&threads, &pu) in threads.zip(pus) {
+                placed.extend(std::iter::repeat_n(pu, threads));
+            }
+            programs.push(placed);
         }
+        Mapping { programs }
     }
 }
 
@@ -137,7 +140,7 @@ impl SymmetryTree {
         }
     }
 
-    /// Sorts a filling so that parts that are alike are in ascending order.
+    /// Sorts a filling so that equal parts are in ascending order.
     fn canonical_filling(&self, filling: &[usize], programs: usize) -> ThreadFilling {
         let Self::Runs(runs) = self else {
             return filling.to_vec();
@@ -158,26 +161,21 @@ impl SymmetryTree {
     }
 }
 
-/// Threads that are to be placed, and the most that a PU gets.
+/// Threads to place, and the most per PU.
 struct FillingEnumerator<'a> {
     threads: &'a [usize],
     per_pu: usize,
 }
 
 impl FillingEnumerator<'_> {
-    /// Threads of each program in a filling.
     fn totals(&self, filling: &[usize]) -> Vec<usize> {
-        let of = |program| {
-            filling
-                .iter()
-                .skip(program)
-                .step_by(self.threads.len())
-                .sum()
-        };
-        (0..self.threads.len()).map(of).collect()
+        let programs = self.threads.len();
+        (0..programs)
+            .map(|program| filling.iter().skip(program).step_by(programs).sum())
+            .collect()
     }
 
-    /// The ways to fill a part, ascending, that leave no program with more threads than it has.
+    /// Fillings of a part, ascending, in which no program has more threads than exist.
     fn part_fillings(&self, parts: &SymmetryTree) -> Result<Vec<ThreadFilling>, TooManyMappings> {
         let SymmetryTree::Runs(runs) = parts else {
             return Ok(self.pu_fillings());
@@ -192,7 +190,7 @@ impl FillingEnumerator<'_> {
         Ok(ways)
     }
 
-    /// Threads of each program on one PU, together at most its share.
+    /// Threads of each program on one PU, at most its share together.
     fn pu_fillings(&self) -> Vec<ThreadFilling> {
         let mut ways: Vec<ThreadFilling> = vec![Vec::new()];
         for &threads in self.threads {
@@ -206,7 +204,7 @@ impl FillingEnumerator<'_> {
         ways
     }
 
-    /// The ways to fill several parts that are alike: ascending ways of one.
+    /// Fillings of several equal parts, in ascending order because equal parts can be exchanged.
     fn repeat_fillings(
         &self,
         one: &[ThreadFilling],
@@ -239,7 +237,7 @@ impl FillingEnumerator<'_> {
         Ok(both)
     }
 
-    /// Keeps a way to fill where no program has too many threads in it.
+    /// Adds a filling if no program has too many threads in it.
     fn push<T>(
         &self,
         ways: &mut Vec<T>,
@@ -261,11 +259,100 @@ impl FillingEnumerator<'_> {
     }
 }
 
+/// The machine as a tree of parts that share something, so that parts of the same shape can be
+/// exchanged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum MachineTree {
+    /// A PU.
+    Pu(PuId),
+    /// Parts, sorted so that parts of the same shape are neighbours.
+    Parts(Vec<MachineTree>),
+}
+
+/// Shape of a part; two parts of the same shape can be exchanged.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum PartShape {
+    /// A PU of a core type.
+    Pu(usize),
+    /// The shapes of the parts, in order.
+    Parts(Vec<PartShape>),
+}
+
+impl MachineTree {
+    /// Builds the tree of a machine: packages of nodes of LLC domains of level 2 domains of cores
+    /// of PUs.
+    fn from_topology(topology: &Topology) -> Self {
+        let leaf = |pu: PuId| Some((path(topology, pu)?, pu));
+        let leaves = topology.pus().iter().filter_map(leaf).collect();
+        Self::nest_parts(leaves, topology)
+    }
+
+    fn nest_parts(leaves: Vec<(Vec<usize>, PuId)>, topology: &Topology) -> Self {
+        if let [(path, pu)] = &leaves[..]
+            && path.is_empty()
+        {
+            return Self::Pu(*pu);
+        }
+        let mut groups: BTreeMap<usize, Vec<(Vec<usize>, PuId)>> = BTreeMap::new();
+        for (at, (path, pu)) in leaves.into_iter().enumerate() {
+            // Below the core each PU is a part of its own.
+            let key = path.first().map_or(at, |&key| key);
+            let rest = path.get(1..).unwrap_or_default().to_vec();
+            groups.entry(key).or_default().push((rest, pu));
+        }
+        let parts = groups
+            .into_values()
+            .map(|group| Self::nest_parts(group, topology));
+        Self::join_parts(parts.collect(), topology)
+    }
+
+    /// Joins parts. A single part stands for the whole, so that levels without a choice vanish.
+    fn join_parts(mut parts: Vec<Self>, topology: &Topology) -> Self {
+        if parts.len() == 1
+            && let Some(only) = parts.pop()
+        {
+            return only;
+        }
+        parts.sort_by_cached_key(|part| part.shape(topology));
+        Self::Parts(parts)
+    }
+
+    fn pus(&self) -> Vec<PuId> {
+        match self {
+            Self::Pu(pu) => vec![*pu],
+            Self::Parts(parts) => parts.iter().flat_map(Self::pus).collect(),
+        }
+    }
+
+    fn shape(&self, topology: &Topology) -> PartShape {
+        match self {
+            Self::Pu(pu) => {
+                let core = topology
+                    .core_of(*pu)
+                    .and_then(|core| topology.cores().get(core));
+                PartShape::Pu(core.map_or(0, |core| core.core_type))
+            }
+            Self::Parts(parts) => {
+                PartShape::Parts(parts.iter().map(|p| p.shape(topology)).collect())
+            }
+        }
+    }
+}
+
+/// Path to a PU, from the largest part down to its core.
+fn path(topology: &Topology, pu: PuId) -> Option<Vec<usize>> {
+    let number = topology.core_of(pu)?;
+    let core = topology.cores().get(number)?;
+    let l2 = topology.l2s().iter().position(|d| d.pus.contains(pu));
+    let l2 = l2.unwrap_or(usize::MAX);
+    Some(vec![core.package, core.node, core.llc, l2, number])
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{chip, uneven};
-    use super::super::{MappingScheme, max_threads_per_pu};
     use super::*;
+    use crate::mapping::testing::{chip, uneven};
+    use crate::mapping::{MappingScheme, max_threads_per_pu};
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
@@ -333,11 +420,11 @@ mod tests {
             .count()
     }
 
-    /// By hand: two domains of two PUs of two threads each, four a and four b. What a domain may
-    /// hold: 2 a + 2 b as aa|bb or ab|ab, 3 a + 1 b only as aa|ab, 4 a as aa|aa. So two domains of
-    /// 2+2 make 3 pairs, 3+1 with 1+3 one, 4+0 with 0+4 one.
+    /// By hand: two domains of two PUs of two threads each, four a and four b. A domain can hold 2
+    /// a + 2 b as aa|bb or ab|ab, 3 a + 1 b only as aa|ab, 4 a as aa|aa. So two domains of 2+2 make
+    /// 3 pairs, 3+1 with 1+3 one, 4+0 with 0+4 one.
     #[test]
-    fn the_sources_pair_has_five_mappings_and_the_named_ones_are_three_of_them() {
+    fn pair_of_the_source_has_five_mappings() {
         let chip = chip(2, 2, 1);
         let all = ExhaustiveMappings::new(&chip, &[4, 4], 100).unwrap();
         assert_eq!(all.count(), 5);
@@ -349,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_the_bound_is_told() {
+    fn bound_is_enforced() {
         let error = ExhaustiveMappings::new(&chip(2, 2, 1), &[4, 4], 4).unwrap_err();
         assert_eq!(error, TooManyMappings { bound: 4 });
     }
@@ -363,7 +450,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(48))]
         #[test]
-        fn there_are_as_many_as_trying_everything_finds(
+        fn count_matches_naive_search(
             chip in prop_oneof![
                 Just(chip(1, 3, 1)), Just(chip(2, 2, 1)), Just(chip(1, 2, 2)), Just(chip(2, 1, 2)),
                 Just(uneven(&[2, 1])), Just(uneven(&[1, 2, 1])),
@@ -375,7 +462,7 @@ mod tests {
         }
 
         #[test]
-        fn each_is_found_again_and_each_places_every_thread(
+        fn each_mapping_is_found_again(
             chip in (1u32..3, 1u32..3, 1u32..3).prop_map(|(d, c, w)| chip(d, c, w)),
             threads in prop::collection::vec(1usize..4, 1..3),
         ) {

@@ -1,36 +1,33 @@
-//! Static mappings: which threads of which programs share which PU, core and cache domain.
+//! Static mappings of the threads of programs to PUs, cores and cache domains.
 //!
 //! Source: Wang, Dey, Mars, Tang, Davidson, Soffa, "Performance Analysis of Thread Mappings with a
 //! Holistic View of the Hardware Resources" (ISPASS 2012). It compares four mappings of two
 //! programs of four threads on four cores with two L2 domains: the operating system's own, and the
-//! three of [`MappingScheme`], which are generalised here to any topology, any number of programs and more
-//! threads than PUs, which then take turns.
+//! three of [`MappingScheme`]. Here these are generalised to any topology, any number of programs,
+//! and more threads than PUs, which then take turns.
 //!
-//! Usage: [`Mapping::from_scheme`] for a scheme, [`ExhaustiveMappings::new`] for every mapping that the topology can
-//! tell from the others; [`analysis`] answers from what was counted under each which resource
-//! matters. Pitfall: core types are not looked at; on asymmetric chips mappings are told apart by
-//! them, but a scheme gives the large core to whoever comes first.
+//! [`Mapping::from_scheme`] returns the mapping of a scheme, [`ExhaustiveMappings::new`] every
+//! mapping that the topology distinguishes, and [`analysis`] shows which resource matters, from
+//! counts under each mapping. Schemes ignore core types: on asymmetric chips the first program gets
+//! the large core. [`ExhaustiveMappings`] distinguishes core types.
 
 pub mod analysis;
-mod deal;
-mod domains;
 mod exhaustive;
-mod iso;
-mod scheme;
-mod spr;
+mod schemes;
 #[cfg(test)]
 mod testing;
-mod text;
-mod tree;
 
-pub use domains::domains;
 pub use exhaustive::{ExhaustiveMappings, TooManyMappings};
-pub use scheme::{MappingScheme, UnknownScheme};
-pub use text::MalformedMapping;
+pub use schemes::domains;
 
 use crate::ids::PuId;
+use crate::text::hint;
 use crate::topology::Topology;
+use serde::Serialize;
 use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+use thiserror::Error;
 
 /// The PU of every thread of every program.
 #[doc(alias = "thread mapping")]
@@ -40,17 +37,17 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// The mapping that a scheme gives programs of so many threads each.
+    /// Returns the mapping of a scheme for programs with these numbers of threads.
     pub fn from_scheme(scheme: MappingScheme, topology: &Topology, threads: &[usize]) -> Self {
         let programs = match scheme {
-            MappingScheme::Iso => iso::isolated_mapping(topology, threads),
-            MappingScheme::Int => iso::interleaved_mapping(topology, threads),
-            MappingScheme::Spr => spr::spread_mapping(topology, threads),
+            MappingScheme::Iso => schemes::isolated_mapping(topology, threads),
+            MappingScheme::Int => schemes::interleaved_mapping(topology, threads),
+            MappingScheme::Spr => schemes::spread_mapping(topology, threads),
         };
         Self { programs }
     }
 
-    /// One program's threads on these PUs, over and over.
+    /// Places one program's threads on these PUs in turn.
     pub fn on_pus(pus: &[PuId], threads: usize) -> Self {
         Self {
             programs: vec![pus.iter().copied().cycle().take(threads).collect()],
@@ -62,7 +59,7 @@ impl Mapping {
         &self.programs
     }
 
-    /// Number of threads of each PU; those without are left out.
+    /// Number of threads of each PU that has any.
     pub fn loads(&self) -> BTreeMap<PuId, usize> {
         let mut loads = BTreeMap::new();
         for &pu in self.programs.iter().flatten() {
@@ -72,8 +69,122 @@ impl Mapping {
     }
 }
 
-/// Threads that a PU has at most when all PUs are used alike: threads by PUs, rounded up.
+/// Most threads per PU if all PUs are used alike: threads by PUs, rounded up.
 fn max_threads_per_pu(topology: &Topology, threads: &[usize]) -> usize {
     let all: usize = threads.iter().sum();
     all.div_ceil(topology.pus().len().max(1))
+}
+
+/// A mapping with the name that its source gives it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MappingScheme {
+    /// Each program in a cache domain of its own: siblings share caches, strangers share only the
+    /// memory path.
+    #[doc(alias = "isolated")]
+    Iso,
+    /// Each program over all cache domains and on cores of its own: siblings share cores, strangers
+    /// share caches.
+    #[doc(alias = "interleaved")]
+    Int,
+    /// Each program over all cores: strangers share cores, in turns or by SMT.
+    #[doc(alias = "spread")]
+    Spr,
+}
+
+/// An unknown name of a mapping.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("unknown mapping '{name}'; {hint}")]
+pub struct UnknownScheme {
+    /// The given name.
+    pub name: String,
+    /// The nearest name, or all of them.
+    pub hint: String,
+}
+
+impl MappingScheme {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Iso, Self::Int, Self::Spr];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Iso => "iso",
+            Self::Int => "int",
+            Self::Spr => "spr",
+        }
+    }
+}
+
+impl fmt::Display for MappingScheme {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for MappingScheme {
+    type Err = UnknownScheme;
+
+    fn from_str(text: &str) -> Result<Self, UnknownScheme> {
+        let found = Self::ALL.into_iter().find(|scheme| scheme.name() == text);
+        found.ok_or_else(|| UnknownScheme {
+            name: text.to_owned(),
+            hint: hint(text, Self::ALL.iter().map(|scheme| scheme.name())),
+        })
+    }
+}
+
+/// A text that is not a mapping, such as `0.0.1.1/2.2.3.3`: the PUs of each program's threads.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(
+    "'{0}' is no mapping; write the PUs of each program's threads, for example 0.0.1.1/2.2.3.3"
+)]
+pub struct MalformedMapping(String);
+
+impl fmt::Display for Mapping {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, pus) in self.programs.iter().enumerate() {
+            let pus: Vec<String> = pus.iter().map(ToString::to_string).collect();
+            let slash = if i > 0 { "/" } else { "" };
+            write!(f, "{slash}{}", pus.join("."))?;
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for Mapping {
+    type Err = MalformedMapping;
+
+    fn from_str(text: &str) -> Result<Self, MalformedMapping> {
+        let pu = |number: &str| number.parse().ok().map(PuId);
+        let program = |pus: &str| pus.split('.').map(pu).collect::<Option<Vec<PuId>>>();
+        let programs = text.split('/').map(program).collect::<Option<_>>();
+        let programs = programs.ok_or_else(|| MalformedMapping(text.to_owned()))?;
+        Ok(Self { programs })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_parsed_and_others_get_hints() {
+        for scheme in MappingScheme::ALL {
+            assert_eq!(scheme.name().parse(), Ok(scheme));
+        }
+        let error = "isi".parse::<MappingScheme>().unwrap_err().to_string();
+        assert_eq!(error, "unknown mapping 'isi'; did you mean 'iso'?");
+    }
+
+    #[test]
+    fn mappings_round_trip_as_text() {
+        for text in ["0.0.1.1/2.2.3.3", "7", "0/1/2.3"] {
+            assert_eq!(text.parse::<Mapping>().unwrap().to_string(), text);
+        }
+        for text in ["", "0..1", "a", "0/", "-1"] {
+            let error = text.parse::<Mapping>().unwrap_err();
+            assert!(error.to_string().contains("0.0.1.1/2.2.3.3"), "{text}");
+        }
+    }
 }

@@ -3,7 +3,8 @@
 use crate::ids::PuId;
 use crate::topology::{CoreType, PuFacts, Topology};
 
-/// A chip of so many LLC domains, cores in each, and PUs in each of these, numbered in that order.
+/// A chip with this number of LLC domains, cores in each, and PUs in each core, numbered in that
+/// order.
 pub(super) fn chip(domains: u32, cores: u32, ways: u32) -> Topology {
     let facts = (0..domains * cores * ways).map(|pu| PuFacts {
         pu: PuId(pu),

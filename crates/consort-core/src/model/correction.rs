@@ -1,49 +1,44 @@
-//! Correction factors per pair of threads: actual performance over predicted.
+//! Correction factors of pairs of threads: actual performance over predicted.
 
 use super::pairs::PairSlowdowns;
 use crate::ids::ThreadId;
 use std::collections::BTreeMap;
 
-/// A slice whose performance is less than this share of the prediction says
-/// nothing about the pair: the thread changed its phase or did not run (section
-/// 5.2 of the paper).
+/// Least share of the predicted performance that says anything about a pair. Below it the thread
+/// changed its phase or did not run (section 5.2 of the paper).
 const LEAST_FACTOR: f64 = 0.5;
 
 /// Weight of the newest slice in the average; the paper gives none.
 const DEFAULT_WEIGHT: f64 = 0.5;
 
-/// Outcome of an update.
+/// Result of an update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CorrectionUpdate {
     /// The factors of the thread next to these co-runners moved.
     Taken,
-    /// The performance is below half of the prediction, or one of both is not
-    /// positive and finite; the factors stay.
+    /// The performance is below half of the prediction, or not positive and finite; the factors
+    /// stay.
     Refused,
 }
 
-/// Correction factors: actual over predicted performance of a thread next to a
-/// co-runner, averaged over slices, 1 for pairs that have not been seen. A
-/// prediction of performance is to be multiplied by it.
+/// Correction factors: actual over predicted performance of a thread next to a co-runner, averaged
+/// over slices; 1 for unknown pairs. Multiply a prediction of performance by it.
 #[doc(alias = "correction factor")]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Corrections {
     weight: f64,
     places: BTreeMap<ThreadId, usize>,
     free: Vec<usize>,
-    /// Factors by place of the thread, ascending by that of the co-runner; only pairs that have
-    /// been seen, with either thread, are there.
+    /// Factors by place of the thread, ascending by that of the co-runner. Only pairs with a
+    /// measurement of either thread are stored.
     factors: Vec<Vec<PairFactors>>,
 }
 
 /// The factors of two threads next to each other.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct PairFactors {
-    /// Place of the co-runner.
     other: usize,
-    /// Factor of the thread next to the co-runner.
     own: f64,
-    /// Factor of the co-runner next to the thread.
     others: f64,
 }
 
@@ -54,7 +49,7 @@ impl Default for Corrections {
 }
 
 impl Corrections {
-    /// No pair seen yet; `weight`, 0 to 1, is that of the newest slice.
+    /// Starts without pairs; `weight`, 0 to 1, is that of the newest slice.
     pub fn new(weight: f64) -> Self {
         Self {
             weight: super::level::share(weight, 1.0),
@@ -64,9 +59,9 @@ impl Corrections {
         }
     }
 
-    /// Takes the performance (instructions per cycle over those alone) of a
-    /// thread in a slice next to co-runners, and what was predicted for it
-    /// before correction. With several co-runners each of the pairs takes it.
+    /// Records the performance of a thread in a slice next to co-runners (instructions per cycle
+    /// over those alone), and the uncorrected prediction. With several co-runners each pair gets
+    /// the same factor.
     pub fn update(
         &mut self,
         thread: ThreadId,
@@ -97,8 +92,8 @@ impl Corrections {
         both.map_or(1.0, |(own, other)| self.at(own, other))
     }
 
-    /// The factor of a thread next to several co-runners: the mean of theirs,
-    /// 1 without any.
+    /// The factor of a thread next to several co-runners: the mean of the pairs' factors, 1 without
+    /// co-runners.
     pub fn factor_among(&self, thread: ThreadId, co_runners: &[ThreadId]) -> f64 {
         let factors = co_runners.iter().map(|other| self.factor(thread, *other));
         let count = co_runners.len().max(1) as f64;
@@ -108,7 +103,7 @@ impl Corrections {
         factors.sum::<f64>() / count
     }
 
-    /// Forgets a thread that is gone.
+    /// Forgets an exited thread.
     pub fn forget(&mut self, thread: ThreadId) {
         let Some(place) = self.places.remove(&thread) else {
             return;
@@ -122,9 +117,8 @@ impl Corrections {
         self.free.push(place);
     }
 
-    /// Corrects predicted slowdowns of all pairs, and forgets earlier corrections of them;
-    /// `threads` tells who they are, in their order. Performance is multiplied, so slowdowns are
-    /// divided.
+    /// Corrects the predicted slowdowns of all pairs and replaces earlier corrections; `threads`
+    /// are the ids in the order of `pairs`. Factors multiply performance, so slowdowns are divided.
     pub fn apply(&self, threads: &[ThreadId], pairs: &mut PairSlowdowns) {
         let place = |id: &ThreadId| self.places.get(id).copied();
         let places: Vec<Option<usize>> = threads.iter().map(place).collect();
@@ -147,7 +141,7 @@ impl Corrections {
         found.map_or(1.0, |at| row[at].own)
     }
 
-    /// The factors of two threads, 1 where they have not been seen.
+    /// The factors of two threads, added with the value 1 if they are new.
     fn factors_mut(&mut self, own: usize, other: usize) -> &mut PairFactors {
         let row = &mut self.factors[own];
         let at = row
@@ -188,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unseen_pair_is_taken_as_predicted() {
+    fn unknown_pair_has_factor_one() {
         let mut corrections = Corrections::default();
         assert_eq!(corrections.factor(id(1), id(2)), 1.0);
         assert_eq!(
@@ -209,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn less_than_half_of_the_prediction_is_no_news() {
+    fn less_than_half_the_prediction_is_refused() {
         let mut corrections = Corrections::default();
         let refused = [
             (0.499, 1.0),
@@ -231,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn several_co_runners_share_one_factor_and_give_their_mean() {
+    fn several_co_runners_share_one_factor() {
         let mut corrections = Corrections::new(1.0);
         corrections.update(id(1), &[id(2), id(3)], 0.6, 0.5);
         corrections.update(id(1), &[id(3)], 0.8, 0.5);
@@ -240,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_in_the_place_of_a_gone_one_starts_anew() {
+    fn reused_place_starts_without_factors() {
         let mut corrections = Corrections::new(1.0);
         corrections.update(id(1), &[id(2)], 0.6, 0.5);
         corrections.update(id(2), &[id(1)], 0.6, 0.5);
@@ -267,7 +261,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn factors_stay_within_what_was_seen(
+        fn factors_stay_within_measured_range(
             weight in 0.0f64..1.0, seen in prop::collection::vec(0.0f64..2.0, 0..20),
         ) {
             let mut corrections = Corrections::new(weight);

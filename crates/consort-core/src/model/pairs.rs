@@ -1,25 +1,25 @@
 //! The forward model for every pair of many threads.
 //!
-//! Nothing is kept per pair: the slowdowns of a thread next to all others take
-//! less time to compute than to fetch from memory, where there are many threads.
+//! Nothing is stored per pair: with many threads, computing the slowdowns of a thread next to all
+//! others takes less time than loading them from memory.
 
-use super::error::ModelError;
 use super::level::{LevelParameters, share};
+use crate::model::ModelError;
 
-/// The slowdown of every thread next to every other on one core of two.
+/// The slowdown of every thread next to every other, two per core.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PairSlowdowns {
     /// Components that have a product term.
     products: Vec<ProductTerm>,
     /// Slowdown that each thread adds to a co-runner, without products.
     added: Vec<f64>,
-    /// Slowdown of a thread next to nobody, without products.
+    /// Slowdown of a thread without a co-runner, without products.
     alone: Vec<f64>,
     /// Pairs to be corrected, in the order of their first thread.
     corrected: Vec<PairCorrection>,
-    /// Index of the first corrected pair of each thread; beyond the end there are none.
+    /// Index of the first corrected pair of each thread; threads beyond the end have none.
     corrected_from: Vec<usize>,
-    /// Slowdowns of others next to the thread in hand.
+    /// Buffer for the slowdowns of others, so that memory is allocated once.
     scratch: Vec<f64>,
 }
 
@@ -31,14 +31,10 @@ struct ProductTerm {
     weighted: Vec<f64>,
 }
 
-/// Divisors of the slowdowns of a pair.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct PairCorrection {
-    /// The later thread of the two.
     second: usize,
-    /// Divisor of the first thread's slowdown.
     first_by: f64,
-    /// Divisor of the second thread's slowdown.
     second_by: f64,
 }
 
@@ -48,8 +44,7 @@ impl PairSlowdowns {
         self.alone.len()
     }
 
-    /// Slowdown of a thread next to one co-runner; next to itself it is that next to a copy, as
-    /// predicted.
+    /// Slowdown of a thread next to one co-runner. Next to itself it is the prediction for a copy.
     pub fn get(&self, thread: usize, co_runner: usize) -> Option<f64> {
         let mut slowdown = self.alone.get(thread)? + self.added.get(co_runner)?;
         for product in &self.products {
@@ -70,8 +65,8 @@ impl PairSlowdowns {
         Some(at_least_one(slowdown) / factor)
     }
 
-    /// The cost of each pair of a thread with those after it, the sum of what both slowdowns cost,
-    /// in their order. Entries beyond the last thread stay as they are.
+    /// Writes the cost of each pair of `first` with the threads after it, in their order: the sum
+    /// of the costs of both slowdowns. Entries beyond the last thread stay as they are.
     pub fn fill_costs_after(&mut self, first: usize, cost: impl Fn(f64) -> f64, costs: &mut [f64]) {
         let mut others = std::mem::take(&mut self.scratch);
         let count = costs.len().min(self.threads().saturating_sub(first + 1));
@@ -91,9 +86,9 @@ impl PairSlowdowns {
         self.scratch = others;
     }
 
-    /// Slowdowns of a thread next to those after it, and of those next to it. The sum over
-    /// components separates into what the thread brings, what the co-runner brings, and one
-    /// product per component; only the products are left to do for each pair.
+    /// Predicts the slowdowns of a thread next to those after it, and of those next to it. The sum
+    /// over components separates into a part of the thread, a part of the co-runner, and one
+    /// product per component; only the products remain to be computed for each pair.
     fn predict(&self, first: usize, own: &mut [f64], others: &mut [f64]) {
         let Some((&alone, &added)) = self.alone.get(first).zip(self.added.get(first)) else {
             return;
@@ -129,7 +124,7 @@ impl PairSlowdowns {
         from(first).map_or(&[], |from| &self.corrected[from..end])
     }
 
-    /// Replaces the corrected pairs: takes for each thread, in their order, its co-runners with the
+    /// Replaces the corrected pairs: takes, for each thread in order, its co-runners with the
     /// divisors of its own slowdown next to them and of theirs next to it.
     pub(super) fn correct<I: Iterator<Item = (usize, f64, f64)>>(
         &mut self,
@@ -174,26 +169,26 @@ impl PairSlowdowns {
     }
 }
 
-/// No thread gains from sharing a core; unlike `f64::max`, a single instruction.
+/// No thread gains from sharing a core. Unlike `f64::max` this is a single instruction.
 fn at_least_one(slowdown: f64) -> f64 {
     if slowdown > 1.0 { slowdown } else { 1.0 }
 }
 
 impl LevelParameters {
-    /// The slowdown of every thread next to every other, [`LevelParameters::slowdown`]
-    /// for all pairs. `stacks` holds the ST stacks one after another.
+    /// Predicts the slowdown of every thread next to every other, [`LevelParameters::slowdown`] for
+    /// all pairs. `stacks` holds the ST stacks one after another.
     ///
     /// # Errors
-    /// A length that is no multiple of the number of components, or a level for
-    /// more than two threads per core.
+    /// If the length is no multiple of the number of components, or the level is for more than two
+    /// threads per core.
     pub fn pairs(&self, stacks: &[f64]) -> Result<PairSlowdowns, ModelError> {
         let mut pairs = PairSlowdowns::default();
         self.pairs_into(stacks, &mut pairs)?;
         Ok(pairs)
     }
 
-    /// Computes the slowdowns of [`LevelParameters::pairs`] into `pairs`, whose storage is used again;
-    /// nothing is corrected yet.
+    /// Computes [`LevelParameters::pairs`] into `pairs`, whose memory is reused; nothing is
+    /// corrected yet.
     ///
     /// # Errors
     /// Those of [`LevelParameters::pairs`].
@@ -227,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn costs_of_pairs_are_what_both_slowdowns_cost_together() {
+    fn pair_cost_is_the_sum_of_both() {
         let parameters = |delta| ComponentParameters {
             alpha: 0.1,
             beta: 1.2,

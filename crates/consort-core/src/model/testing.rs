@@ -1,7 +1,7 @@
 //! Random stacks and parameters for the tests of the model.
 
 use super::level::LevelParameters;
-use super::parameters::ComponentParameters;
+use crate::model::level::ComponentParameters;
 use crate::policy::PolicyRng;
 use rand::RngExt;
 
@@ -24,8 +24,8 @@ fn between(rng: &mut PolicyRng, low: f64, high: f64) -> f64 {
     low + (high - low) * rng.random::<f64>()
 }
 
-/// Parameters about as large as published ones: a thread's own cycles grow by
-/// up to 80 percent, co-runners add less than they have.
+/// Parameters about as large as published ones: a thread's own cycles grow by up to 80 percent, and
+/// co-runners add less than they have.
 pub(super) fn sane(rng: &mut PolicyRng, ways: u32, components: usize) -> LevelParameters {
     let others = f64::from(ways - 1);
     let one = |_| ComponentParameters {

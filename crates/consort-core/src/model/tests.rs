@@ -73,7 +73,7 @@ fn every_embedded_model_is_one() {
 }
 
 #[test]
-fn a_model_for_another_machine_or_stack_is_refused_with_both_named() {
+fn model_for_another_machine_or_stack_is_refused() {
     let model = paper();
     let stack = ["data cache miss", "base", "fixed point", "floating point"];
     assert_eq!(model.check_fit("power8", &stack), Ok(()));
@@ -119,7 +119,7 @@ fn shares_come_in_the_order_of_the_model() {
 
 proptest! {
     #[test]
-    fn all_pairs_are_those_that_one_pair_is(seed in 0u64..10_000, threads in 0usize..9) {
+    fn all_pairs_equal_single_predictions(seed in 0u64..10_000, threads in 0usize..9) {
         let mut rng = PolicyRng::seed_from_u64(seed);
         let level = sane(&mut rng, 2, 5);
         let stacks: Vec<Vec<f64>> = (0..threads).map(|_| stack(&mut rng, 5)).collect();
@@ -135,7 +135,7 @@ proptest! {
     }
 
     #[test]
-    fn predictions_are_finite_whatever_the_shares(
+    fn any_shares_give_finite_predictions(
         own in prop::collection::vec(any::<f64>(), 4), others in prop::collection::vec(any::<f64>(), 4),
     ) {
         let slowdown = power8().slowdown(&own, &others);
@@ -147,7 +147,7 @@ proptest! {
 }
 
 #[test]
-fn pairs_are_for_two_threads_per_core_and_whole_stacks() {
+fn pairs_need_two_ways_and_whole_stacks() {
     let mut rng = PolicyRng::seed_from_u64(1);
     let four = sane(&mut rng, 4, 5);
     assert!(matches!(four.pairs(&[]), Err(ModelError::Threads { .. })));

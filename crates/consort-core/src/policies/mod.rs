@@ -39,7 +39,7 @@ use crate::policy::{
     PolicyError, PolicyInfo, PolicyOptions, PolicyResult, PolicySpec, check_signals,
 };
 use crate::signal::SignalOffers;
-use crate::suggest::hint;
+use crate::text::hint;
 use crate::topology::Topology;
 
 /// Every policy, in the order in which they are listed.

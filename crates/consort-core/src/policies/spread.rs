@@ -440,7 +440,7 @@ mod tests {
     fn every_thread_that_runs_is_placed_if_that_is_asked_for() {
         let mut policy = opened(&Topology::uniform(2, 1).unwrap(), "spread:active=0");
         let mut seen = contended(0.5, 0.0);
-        seen.left = [(thread_id(2), crate::leave_reason::LeaveReason::Brief(0.2))].into();
+        seen.left = [(thread_id(2), crate::LeaveReason::Brief(0.2))].into();
         for _ in 0..3 {
             assert!(
                 reasons(&mut *policy, &seen)
@@ -453,7 +453,7 @@ mod tests {
     #[test]
     fn servers_are_left_to_the_os_with_the_reason() {
         let mut seen = contended(0.0, 1.0);
-        seen.left = [(thread_id(2), crate::leave_reason::LeaveReason::Brief(0.2))].into();
+        seen.left = [(thread_id(2), crate::LeaveReason::Brief(0.2))].into();
         let [hog, server] = reasons(&mut *spread(), &seen);
         assert!(hog.0);
         let why = "left to the OS: runs 0.2 ms between sleeps";

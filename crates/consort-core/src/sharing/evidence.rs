@@ -1,11 +1,11 @@
-//! Measurements of a pair of PUs, and the verdicts that follow from them.
+//! Measurements of a pair of PUs, and verdicts from them.
 
 use crate::ids::PuId;
 use crate::stats::{ConfidenceInterval, RatioInterval};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The part of the processor that a kernel loads.
+/// Part of the processor that a kernel loads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stress {
@@ -17,7 +17,7 @@ pub enum Stress {
     L1,
     /// More than half of a level 2 cache.
     L2,
-    /// Memory, or the LLC where that is larger than what the kernel walks through.
+    /// Memory, or the LLC if it is larger than the kernel's data.
     Memory,
 }
 
@@ -47,7 +47,7 @@ pub struct StressEffect {
     pub slowdown: RatioInterval,
 }
 
-/// Everything that was measured of two PUs.
+/// All measurements of two PUs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PairEvidence {
     /// One PU.
@@ -61,22 +61,22 @@ pub struct PairEvidence {
 }
 
 impl PairEvidence {
-    /// The slowdown under a stress, where it was measured.
+    /// The slowdown under a stress, if it was measured.
     pub(super) fn slowdown(&self, stress: Stress) -> Option<&RatioInterval> {
         let found = self.effects.iter().find(|effect| effect.stress == stress);
         found.map(|effect| &effect.slowdown)
     }
 }
 
-/// Answer to whether two PUs share something.
+/// Relation of two PUs to one kind of part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SharingAnswer {
-    /// They do.
+    /// They share it.
     Shared,
-    /// They do not.
+    /// They do not share it.
     Apart,
-    /// The measurements do not tell.
+    /// The measurements do not decide.
     Unclear,
 }
 
@@ -85,10 +85,10 @@ pub enum SharingAnswer {
 pub struct SharingVerdict {
     /// Shared, not shared, or not known.
     pub sharing: SharingAnswer,
-    /// Probability that the deciding measurement is on its side of the threshold, 0 to 1; none
-    /// where nothing was decided.
+    /// Probability that the deciding measurement is on its side of the threshold, 0 to 1; `None` if
+    /// nothing was decided.
     pub confidence: Option<f64>,
-    /// The numbers that decided, or the reason why none did.
+    /// Deciding numbers, or the reason why none decided.
     pub why: String,
 }
 

@@ -1,4 +1,4 @@
-//! Groups of PUs, from verdicts on pairs.
+//! Groups of PUs from verdicts on pairs.
 
 use super::evidence::{PairVerdict, SharingAnswer, SharingVerdict};
 use crate::ids::PuId;
@@ -6,38 +6,38 @@ use crate::pu_set::PuSet;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// PUs that share something, or one that shares it with none.
+/// PUs that share a part, or one PU that shares it with no other.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SharingGroup {
     /// Its PUs.
     pub pus: PuSet,
-    /// The least confidence of the verdicts that it rests on; none for the only PU of a machine.
+    /// Least confidence of the verdicts behind it; `None` for the only PU of a machine.
     pub confidence: Option<f64>,
 }
 
-/// The groups of one kind, and the PUs of which it cannot be told.
+/// Groups of one kind, and the PUs without a decision.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SharingLevel {
-    /// Groups that were decided, by their lowest PU.
+    /// Decided groups, by their lowest PU.
     pub groups: Vec<SharingGroup>,
-    /// PUs that are in none of them.
+    /// PUs in no decided group.
     pub undecided: PuSet,
 }
 
-/// Summary of the verdicts on the pairs of two groups, or of one.
+/// Summary of the verdicts on the pairs within a group, or between two.
 #[derive(Clone, Copy, Debug, Default)]
 struct VerdictSummary {
-    /// The least confidence of those that say shared.
+    /// Least confidence of "shared" verdicts.
     shared: Option<f64>,
-    /// The greatest confidence of those that say apart.
+    /// Greatest confidence of "apart" verdicts.
     apart: Option<f64>,
 }
 
 /// Groups the PUs by one kind of verdict.
 ///
-/// Sharing is transitive: where a shares with b and b with c, a shares with c. A group is decided
-/// when no verdict inside says apart, and for every other group with which it was compared one
-/// does; a single PU moreover only when it was compared with all groups.
+/// Sharing is transitive: if a shares with b and b with c, a shares with c. A group is decided if
+/// no verdict inside says apart, and for every other group with which it was compared one does. A
+/// single PU must also have been compared with all groups.
 pub(super) fn level(
     pus: &PuSet,
     pairs: &[PairVerdict],
@@ -108,7 +108,7 @@ fn summaries(
     summaries
 }
 
-/// None where the group is not decided; else the least confidence that it rests on.
+/// Least confidence behind a group; `None` if the group is undecided.
 fn confidence(
     first: PuId,
     pus: &PuSet,

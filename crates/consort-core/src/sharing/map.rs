@@ -1,15 +1,17 @@
-//! Groups of PUs that replace what the kernel tells of sharing.
+//! Groups of PUs that replace the kernel's description of sharing.
 
-use super::groups::SharingLevel;
-use super::infer::Inference;
 use crate::ids::PuId;
 use crate::pu_set::PuSet;
+use crate::sharing::groups::SharingLevel;
+use crate::sharing::infer::Inference;
 use crate::topology::{PuFacts, Topology, TopologyError};
+use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use thiserror::Error;
 
-/// The PUs that share cores, level 2 caches and LLC domains. PUs that no group of a kind names keep
-/// what the kernel tells.
+/// The PUs that share cores, level 2 caches and LLC domains. PUs without a group of a kind keep the
+/// kernel's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SharingMap {
     /// Origin, in words.
@@ -22,7 +24,7 @@ pub struct SharingMap {
     pub llcs: Vec<PuSet>,
 }
 
-/// Reason why a map cannot be used on a machine, or is none.
+/// Reason why a text is no map, or a map does not fit a machine.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SharingError {
     /// The text is not such a file.
@@ -32,7 +34,7 @@ pub enum SharingError {
         origin: String,
         /// Line of the problem, from 1.
         line: usize,
-        /// The problem, and what would be right.
+        /// The problem, and how to correct it.
         problem: String,
     },
     /// A group does not fit.
@@ -46,13 +48,13 @@ pub enum SharingError {
         index: usize,
         /// The group as written.
         pus: String,
-        /// The problem, and what would be right.
+        /// The problem, and how to correct it.
         problem: String,
     },
 }
 
 impl SharingMap {
-    /// Map of the groups that were decided; the rest is left to the kernel.
+    /// Makes a map of the decided groups; the rest is left to the kernel.
     pub fn from_inference(inference: &Inference, source: String) -> Self {
         let decided = |level: &SharingLevel| level.groups.iter().map(|g| g.pus.clone()).collect();
         Self {
@@ -63,7 +65,7 @@ impl SharingMap {
         }
     }
 
-    /// The kinds of groups by the key that a file has for them.
+    /// Groups by their key in a file.
     pub(super) fn kinds(&self) -> [(&'static str, &[PuSet]); 3] {
         [
             ("cores", &self.cores),
@@ -72,8 +74,8 @@ impl SharingMap {
         ]
     }
 
-    /// Checks that the map fits a machine: its PUs are there, and no core lies across what a core
-    /// cannot lie across. `origin` names the map in errors.
+    /// Checks that the map fits a machine: its PUs exist, and no core crosses a boundary that a
+    /// core cannot cross. `origin` names the map in errors.
     ///
     /// # Errors
     /// [`SharingError::Group`], the first group that does not fit.
@@ -99,18 +101,17 @@ impl SharingMap {
     }
 
     /// Reason why these PUs cannot be a core, in words: they are in several packages, nodes, core
-    /// types or caches, be it told by the kernel or by this map; none where they can.
+    /// types or caches, by the kernel or by this map; `None` if they can.
     fn core_conflict(&self, core: &PuSet, machine: &Topology) -> Option<String> {
         let facts = machine.facts();
         let facts: Vec<&PuFacts> = facts.iter().filter(|f| core.contains(f.pu)).collect();
         let differs = |key: fn(&PuFacts) -> u32| facts.iter().any(|f| key(f) != key(facts[0]));
-        let told = [
+        let conflicts = [
             ("packages", differs(|f| f.package)),
             ("NUMA nodes", differs(|f| f.node)),
             ("core types", differs(|f| f.core_type as u32)),
         ];
-        let told = told.into_iter().find(|(_, differs)| *differs);
-        if let Some((what, _)) = told {
+        if let Some((what, _)) = conflicts.into_iter().find(|(_, differs)| *differs) {
             return Some(format!(
                 "these PUs are in different {what}, and a core lies in one; name PUs of one"
             ));
@@ -126,12 +127,10 @@ impl SharingMap {
         })
     }
 
-    /// The machine with this map's groups. PUs of the map that are not there, because they went
-    /// offline, are done without.
+    /// Returns the machine with this map's groups. PUs of the map that went offline are ignored.
     ///
     /// # Errors
-    /// [`TopologyError`] where a core lies across packages or nodes; [`SharingMap::check`] says
-    /// more.
+    /// [`TopologyError`] if a core crosses packages or nodes; [`SharingMap::check`] explains more.
     pub fn apply(&self, machine: &Topology) -> Result<Topology, TopologyError> {
         let mut facts = machine.facts();
         let core = regroup(&facts, &self.cores, |f| Some(f.core));
@@ -140,13 +139,55 @@ impl SharingMap {
         for fact in &mut facts {
             let first = core[&fact.pu];
             fact.core = first.0;
-            // A core has one place, whatever was told of its PUs before they were one.
+            // A core has one place, even if its PUs had several before they were one core.
             fact.llc = llc.get(&first).map_or(fact.llc, |group| group.0);
             fact.l2 = l2.get(&first).map(|group| group.0);
         }
         let built = Topology::new(facts, machine.core_types().to_vec())?;
-        // Keys are numbered anew, so only equal groups are the same caches.
+        // Keys are new numbers, so caches are the same only if their groups are equal.
         Ok(built.with_attributes_of(machine, |new, old| new.pus == old.pus))
+    }
+
+    /// Reads a map; `origin` names the text in errors. For example:
+    ///
+    /// ```toml
+    /// source = "consort machine probe: 6 of 6 pairs"
+    /// cores = ["0,2", "1,3"]   # the PUs of each core
+    /// l2s = ["0,2", "1,3"]     # of each level 2 cache; optional
+    /// llcs = ["0-3"]           # of each LLC domain; optional
+    /// ```
+    ///
+    /// # Errors
+    /// The first mistake: no TOML, an unknown or missing key, no list of PUs, or a PU in two groups
+    /// of a kind.
+    pub fn parse(text: &str, origin: &str) -> Result<Self, SharingError> {
+        let file: SharingMapFile = toml::from_str(text).map_err(|error| {
+            let start = error.span().map_or(0, |span| span.start);
+            let before = text.bytes().take(start);
+            SharingError::File {
+                origin: origin.to_owned(),
+                line: 1 + before.filter(|&byte| byte == b'\n').count(),
+                problem: error.message().replace('\n', ", "),
+            }
+        })?;
+        Ok(Self {
+            source: file.source,
+            cores: parse_groups("cores", &file.cores, origin)?,
+            l2s: parse_groups("l2s", &file.l2s, origin)?,
+            llcs: parse_groups("llcs", &file.llcs, origin)?,
+        })
+    }
+
+    /// Writes the map as TOML, which [`SharingMap::parse`] reads.
+    pub fn to_toml(&self) -> String {
+        let source = toml::Value::String(self.source.clone());
+        let mut text = format!("source = {source}\n");
+        for (key, groups) in self.kinds() {
+            let groups: Vec<String> = groups.iter().map(|pus| format!("\"{pus}\"")).collect();
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{key} = [{}]", groups.join(", "));
+        }
+        text
     }
 }
 
@@ -158,7 +199,7 @@ fn missing_pu_problem(pus: &PuSet, machine: &Topology) -> Option<String> {
     ))
 }
 
-/// The lowest PU of each PU's group: a named one, or what is left of the one that the kernel tells.
+/// The lowest PU of each PU's group: a named group, or the rest of the kernel's.
 fn regroup(
     facts: &[PuFacts],
     named: &[PuSet],
@@ -175,4 +216,97 @@ fn regroup(
         }
     }
     group_of
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SharingMapFile {
+    #[serde(default)]
+    source: String,
+    cores: Vec<String>,
+    #[serde(default)]
+    l2s: Vec<String>,
+    #[serde(default)]
+    llcs: Vec<String>,
+}
+
+fn parse_groups(
+    key: &'static str,
+    texts: &[String],
+    origin: &str,
+) -> Result<Vec<PuSet>, SharingError> {
+    let mut groups: Vec<PuSet> = Vec::with_capacity(texts.len());
+    for (index, text) in texts.iter().enumerate() {
+        let wrong = |problem: String| SharingError::Group {
+            origin: origin.to_owned(),
+            key,
+            index,
+            pus: text.clone(),
+            problem,
+        };
+        let pus: PuSet = text.parse().map_err(|error| wrong(format!("{error}")))?;
+        if pus.is_empty() {
+            return Err(wrong("is empty; name at least one PU".to_owned()));
+        }
+        let twice = groups
+            .iter()
+            .find_map(|other| pus.intersection(other).first());
+        if let Some(pu) = twice {
+            return Err(wrong(format!(
+                "PU {pu} is in another of {key} already; name every PU once"
+            )));
+        }
+        groups.push(pus);
+    }
+    Ok(groups)
+}
+
+/// Lists contradictions between measurements and a topology, one sentence per group; empty if they
+/// agree.
+pub fn differences(inference: &Inference, told: &Topology) -> Vec<String> {
+    let probed: PuSet = probed_pus(&inference.cores);
+    let cores = told
+        .cores()
+        .iter()
+        .map(|core| core.pus.iter().copied().collect());
+    let l2s = told.l2s().iter().map(|domain| domain.pus.clone());
+    let llcs = told.llcs().iter().map(|domain| domain.pus.clone());
+    let kinds: [(&str, &SharingLevel, Vec<PuSet>); 3] = [
+        ("a core", &inference.cores, cores.collect()),
+        ("a level 2 cache", &inference.l2s, l2s.collect()),
+        ("an LLC domain", &inference.llcs, llcs.collect()),
+    ];
+    let kinds = kinds.into_iter();
+    kinds
+        .flat_map(|(what, level, told)| kind_differences(what, level, &told, &probed))
+        .collect()
+}
+
+fn probed_pus(level: &SharingLevel) -> PuSet {
+    let groups = level.groups.iter();
+    groups.fold(level.undecided.clone(), |all, group| all.union(&group.pus))
+}
+
+fn kind_differences(
+    what: &str,
+    level: &SharingLevel,
+    told: &[PuSet],
+    probed: &PuSet,
+) -> Vec<String> {
+    let told: Vec<PuSet> = told.iter().map(|pus| pus.intersection(probed)).collect();
+    let contradicts = |pus: &&PuSet| {
+        told.iter()
+            .any(|t| !t.intersection(pus).is_empty() && t != *pus)
+    };
+    let groups = level.groups.iter().map(|group| &group.pus);
+    let sentence = |pus: &PuSet| {
+        let theirs = told.iter().filter(|t| !t.intersection(pus).is_empty());
+        let theirs: Vec<String> = theirs.map(|t| format!("{{{t}}}")).collect();
+        let ours = match pus.len() {
+            1 => format!("PU {pus} shares {what} with no other"),
+            _ => format!("PUs {pus} share {what}"),
+        };
+        format!("{ours}; the kernel tells {}", theirs.join(" "))
+    };
+    groups.filter(contradicts).map(sentence).collect()
 }

@@ -1,4 +1,4 @@
-//! Promise: what made-up machines share is found, and nothing is claimed where it does not show.
+//! Tests on synthetic machines: their sharing is found, and unclear measurements decide nothing.
 
 use super::*;
 use crate::ids::PuId;
@@ -94,7 +94,7 @@ fn hidden_smt2() -> (Truth, Inference) {
 }
 
 #[test]
-fn hidden_smt_is_found_and_set_beside_what_the_kernel_tells() {
+fn hidden_smt_is_found_and_compared() {
     let (_, inference) = hidden_smt2();
     assert_eq!(texts(&inference.cores), ["0,2", "1,3"]);
     assert_eq!(texts(&inference.l2s), ["0,2", "1,3"]);
@@ -115,7 +115,7 @@ fn hidden_smt_is_found_and_set_beside_what_the_kernel_tells() {
 }
 
 #[test]
-fn where_nothing_is_shared_every_pu_has_its_own_core() {
+fn unshared_pus_have_their_own_cores() {
     let truth = Truth::new(3, 1, 3);
     let inference = infer(&truth.pus(), &truth.evidence(0.03));
     assert_eq!(texts(&inference.cores), ["0", "1", "2"]);
@@ -138,7 +138,7 @@ fn domains_show_in_round_trips() {
 }
 
 #[test]
-fn noise_is_not_taken_for_an_answer() {
+fn noise_decides_nothing() {
     let truth = Truth::new(4, 2, 2);
     let inference = infer(&truth.pus(), &truth.evidence(0.9));
     assert_eq!(inference.cores.groups, []);
@@ -156,7 +156,7 @@ fn noise_is_not_taken_for_an_answer() {
 }
 
 #[test]
-fn what_ran_faster_together_than_alone_tells_nothing() {
+fn speedup_together_decides_nothing() {
     let truth = Truth::new(2, 1, 2);
     let mut evidence = truth.evidence(0.03);
     assert_eq!(
@@ -191,7 +191,7 @@ fn contradictions_are_left_undecided() {
 }
 
 #[test]
-fn a_noisy_pair_is_settled_by_its_siblings() {
+fn siblings_decide_a_noisy_pair() {
     let truth = Truth::new(4, 2, 2);
     let mut evidence = truth.evidence(0.03);
     // 0 and 1: 0 shares with 2, and 2 is apart from 1.
@@ -201,7 +201,7 @@ fn a_noisy_pair_is_settled_by_its_siblings() {
 }
 
 #[test]
-fn a_pu_that_was_not_compared_with_all_is_not_called_alone() {
+fn incompletely_compared_pu_is_undecided() {
     let truth = Truth::new(4, 2, 2);
     let some: Vec<PairEvidence> = truth.evidence(0.03).drain(..2).collect();
     let inference = infer(&truth.pus(), &some);
@@ -210,7 +210,7 @@ fn a_pu_that_was_not_compared_with_all_is_not_called_alone() {
 }
 
 #[test]
-fn a_map_changes_the_topology_and_comes_back_from_its_file() {
+fn map_changes_topology_and_round_trips() {
     let (_, inference) = hidden_smt2();
     let map = SharingMap::from_inference(&inference, "a \"test\"".to_owned());
     assert_eq!(SharingMap::parse(&map.to_toml(), "f"), Ok(map.clone()));
@@ -225,7 +225,7 @@ fn a_map_changes_the_topology_and_comes_back_from_its_file() {
 }
 
 #[test]
-fn what_a_map_does_not_name_stays_and_offline_pus_are_done_without() {
+fn unnamed_pus_stay_and_offline_pus_vanish() {
     let map = SharingMap::parse("cores = [\"0,3\", \"9\"]", "f").unwrap();
     let told = Topology::uniform(2, 2).unwrap();
     let changed = map.apply(&told).unwrap();
@@ -245,7 +245,7 @@ fn error(text: &str) -> String {
 }
 
 #[test]
-fn bad_maps_name_file_key_and_what_would_be_right() {
+fn invalid_maps_name_file_and_key() {
     let cases = [
         (
             "cores = [\"0,9\"]",
@@ -306,7 +306,7 @@ proptest! {
     }
 
     #[test]
-    fn every_pu_is_in_one_group_or_undecided_whatever_was_measured(
+    fn groups_partition_the_pus(
         n in 1u32..8,
         measured in prop::collection::vec(
             (0u32..9, 0u32..9, prop::collection::vec((0usize..5, 0.5f64..3.0, 1.0f64..2.0), 0..5), 1.0f64..500.0),
@@ -351,7 +351,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_a_map_or_an_error_in_one_line(text in "(cores|l2s|llcs|source|=|\\[|\\]|\"|,|[0-9 -]|\n|\\PC){0,40}") {
+    fn any_text_is_a_map_or_error(text in "(cores|l2s|llcs|source|=|\\[|\\]|\"|,|[0-9 -]|\n|\\PC){0,40}") {
         if let Err(error) = SharingMap::parse(&text, "m") {
             prop_assert_eq!(error.to_string().lines().count(), 1);
         }

@@ -1,23 +1,14 @@
 //! Statistics of repeated runs.
 //!
-//! Purpose: means with 95 percent confidence intervals. Usage: [`ConfidenceInterval::from_values`]
-//! for quantities, [`RatioInterval::from_ratios`] for ratios, [`RatioInterval::from_pairs`]
-//! for one policy against another over the same seeds. Pitfalls: an interval
-//! needs two runs, and says nothing about error that all runs share. Logarithm
-//! and exponential come from the `libm` crate, not from the host, so that
-//! results have the same bits everywhere.
+//! [`ConfidenceInterval::from_values`] gives a mean with its 95 percent confidence interval,
+//! [`RatioInterval::from_ratios`] the same for ratios, and [`RatioInterval::from_pairs`] compares
+//! one policy with another over the same seeds. An interval needs two runs, and contains no error
+//! that all runs share. Logarithm and exponential come from the `libm` crate, not from the host, so
+//! that results have the same bits everywhere.
 
 mod interval;
-mod rank;
-mod ratio;
-mod share;
-mod student;
 
-pub use interval::ConfidenceInterval;
-pub use rank::spearman;
-pub use ratio::RatioInterval;
-pub use share::share_interval;
-pub use student::t_975;
+pub use interval::{ConfidenceInterval, RatioInterval, t_975};
 
 /// Arithmetic mean; `None` without values.
 pub fn mean(values: &[f64]) -> Option<f64> {
@@ -25,7 +16,7 @@ pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / count)
 }
 
-/// Geometric mean; `None` without values, or where one is not positive.
+/// Geometric mean; `None` without values, or if one is not positive.
 pub fn geometric_mean(values: &[f64]) -> Option<f64> {
     mean(&logarithms(values)?).map(libm::exp)
 }
@@ -41,10 +32,9 @@ pub fn sample_standard_deviation(values: &[f64]) -> Option<f64> {
     Some((squares / (values.len() - 1) as f64).sqrt())
 }
 
-/// The value below which a share `q` of the values lies, interpolated between
-/// neighbours (type 7 of Hyndman and Fan, "Sample quantiles in statistical
-/// packages", The American Statistician 50, 1996). `None` without values, with
-/// a NaN among them, or with `q` outside 0 to 1.
+/// Value below which a share `q` of the values lies, interpolated between neighbours (type 7 of
+/// Hyndman and Fan, "Sample quantiles in statistical packages", The American Statistician 50,
+/// 1996). `None` without values, with a NaN among them, or with `q` outside 0 to 1.
 pub fn quantile(values: &[f64], q: f64) -> Option<f64> {
     if values.iter().any(|v| v.is_nan()) || !(0.0..=1.0).contains(&q) {
         return None;
@@ -63,10 +53,58 @@ pub fn quantile(values: &[f64], q: f64) -> Option<f64> {
     })
 }
 
-/// Natural logarithms; `None` where a value is not positive and finite.
+/// Natural logarithms; `None` if a value is not positive and finite.
 fn logarithms(values: &[f64]) -> Option<Vec<f64>> {
     let log = |&value: &f64| (value > 0.0 && value.is_finite()).then(|| libm::log(value));
     values.iter().map(log).collect()
+}
+
+/// Spearman's rank correlation; ties have their mean rank. `None` for fewer than two pairs, or if
+/// one side is all equal.
+pub fn spearman(pairs: &[(f64, f64)]) -> Option<f64> {
+    let (a, b): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
+    pearson(&ranks(&a), &ranks(&b))
+}
+
+fn ranks(values: &[f64]) -> Vec<f64> {
+    let rank = |value: &f64| {
+        let below = values.iter().filter(|other| *other < value).count();
+        let equal = values.iter().filter(|other| *other == value).count();
+        below as f64 + 0.5 * (equal as f64 + 1.0)
+    };
+    values.iter().map(rank).collect()
+}
+
+fn pearson(a: &[f64], b: &[f64]) -> Option<f64> {
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let (ma, mb) = (mean(a), mean(b));
+    let sum = |of: &dyn Fn(f64, f64) -> f64| -> f64 {
+        a.iter().zip(b).map(|(x, y)| of(x - ma, y - mb)).sum()
+    };
+    let spread = (sum(&|x, _| x * x) * sum(&|_, y| y * y)).sqrt();
+    (spread > 0.0).then(|| sum(&|x, y| x * y) / spread)
+}
+
+/// Quantile of the normal distribution that leaves 2.5 percent above.
+const Z_975: f64 = 1.959_963_984_540_054;
+
+/// The 95 percent confidence interval of a share that was found among `n` draws, 0 to 1; `None`
+/// without draws.
+///
+/// Wilson ("Probable Inference, the Law of Succession, and Statistical Inference", 1927): the
+/// interval holds for few draws and for shares near 0 and 1. Draws that come in runs, for example
+/// because a program has phases, vary more.
+pub fn share_interval(share: f64, n: u64) -> Option<(f64, f64)> {
+    if n == 0 || !(0.0..=1.0).contains(&share) {
+        return None;
+    }
+    let (n, squared) = (n as f64, Z_975 * Z_975);
+    let centre = share + squared / (2.0 * n);
+    let variance = share * (1.0 - share) / n + squared / (4.0 * n * n);
+    let half = Z_975 * libm::sqrt(variance);
+    let whole = 1.0 + squared / n;
+    let (low, high) = ((centre - half) / whole, (centre + half) / whole);
+    Some((low.clamp(0.0, share), high.clamp(share, 1.0)))
 }
 
 #[cfg(test)]
@@ -98,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn the_geometric_mean_has_the_same_bits_on_every_host() {
+    fn geometric_mean_has_portable_bits() {
         let value = geometric_mean(&[1.1, 0.9, 1.37]).unwrap();
         assert!((value * value * value - 1.1 * 0.9 * 1.37).abs() < 1e-15);
         // As computed on x86-64; a host that differs is the finding.
@@ -126,13 +164,59 @@ mod tests {
         }
 
         #[test]
-        fn shifting_moves_the_mean_and_leaves_the_deviation(
+        fn shift_moves_mean_not_deviation(
             values in prop::collection::vec(-1e3f64..1e3, 2..50), by in -1e3f64..1e3,
         ) {
             let shifted: Vec<f64> = values.iter().map(|v| v + by).collect();
             prop_assert!((mean(&shifted).unwrap() - mean(&values).unwrap() - by).abs() < 1e-9);
             let (one, two) = (sample_standard_deviation(&values), sample_standard_deviation(&shifted));
             prop_assert!((one.unwrap() - two.unwrap()).abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn ranks_agree_whatever_the_scale() {
+        assert_eq!(spearman(&[(1.0, 10.0), (2.0, 1e3), (3.0, 1e9)]), Some(1.0));
+        assert_eq!(spearman(&[(1.0, 3.0), (2.0, 2.0), (3.0, 1.0)]), Some(-1.0));
+        assert_eq!(spearman(&[(1.0, 2.0), (1.0, 3.0)]), None);
+        // Ranks 1.5, 1.5, 3 against 1, 2, 3: covariance 1.5, spreads 1.5 and 2.
+        let tied = spearman(&[(1.0, 1.0), (1.0, 2.0), (2.0, 3.0)]).unwrap();
+        assert!((tied - 1.5 / 3.0f64.sqrt()).abs() < 1e-12, "{tied}");
+    }
+
+    proptest! {
+        #[test]
+        fn correlation_is_between_minus_1_and_1(pairs in prop::collection::vec((0.0f64..9.0, 0.0f64..9.0), 2..20)) {
+            if let Some(rho) = spearman(&pairs) {
+                prop_assert!(rho.abs() <= 1.0 + 1e-12);
+            }
+        }
+    }
+
+    #[test]
+    fn an_interval_of_the_literature() {
+        // Newcombe, "Two-sided confidence intervals for the single proportion", 1998, table I,
+        // method 3: 81 of 263.
+        let (low, high) = share_interval(81.0 / 263.0, 263).unwrap();
+        assert!(
+            (low - 0.2553).abs() < 5e-5 && (high - 0.3662).abs() < 5e-5,
+            "{low} {high}"
+        );
+    }
+
+    #[test]
+    fn without_draws_there_is_no_interval() {
+        assert_eq!(share_interval(0.5, 0), None);
+        assert_eq!(share_interval(f64::NAN, 5), None);
+    }
+
+    proptest! {
+        #[test]
+        fn interval_contains_share_and_narrows(share in 0.0..=1.0, n in 1u64..10_000) {
+            let (low, high) = share_interval(share, n).unwrap();
+            prop_assert!((0.0..=share).contains(&low) && (share..=1.0).contains(&high));
+            let (more_low, more_high) = share_interval(share, 4 * n).unwrap();
+            prop_assert!(more_high - more_low < high - low);
         }
     }
 }

@@ -1,20 +1,18 @@
-//! Core types by decree: PUs that count as large on a machine whose cores may all be alike.
+//! Emulated core types: chosen PUs count as large on a machine whose cores may all be alike.
 //!
-//! Usage: [`Topology::with_large_cores`] on what was discovered; the result has two core types and the
-//! same places otherwise, so that policies for asymmetric chips can be tried anywhere.
-//!
-//! Pitfall: capacities are made up and tell only which type is the larger one.
+//! [`Topology::with_large_cores`] returns the machine with two core types and otherwise the same
+//! places, so that policies for asymmetric chips can be tried anywhere. The capacities are made up:
+//! they show only which type is the larger.
 
 use super::{CoreType, PuFacts, Topology, TopologyError};
 use crate::pu_set::PuSet;
 
-/// Capacity of the type that counts as small. The larger one has 1024 by definition; half of it
-/// stands for nothing but "less".
+/// Capacity of the small type. The large type has 1024 by definition; half of it only means "less".
 const SMALL_CAPACITY: u32 = 512;
 
 impl Topology {
-    /// Returns the machine with two core types, whatever it had: cores of the PUs in `large` count
-    /// as large, all others as small.
+    /// Returns the machine with two core types: cores of the PUs in `large` are large, all others
+    /// small.
     ///
     /// # Errors
     /// [`TopologyError::NotThere`], [`TopologyError::OneKind`] and [`TopologyError::Divided`].
@@ -91,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn pus_that_cannot_be_used_are_named() {
+    fn unusable_pus_are_named() {
         let topology = Topology::uniform(2, 1).unwrap();
         assert_eq!(
             error(&topology, &set("0,7-8")),
@@ -100,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn large_and_small_must_both_be_there() {
+    fn both_core_types_are_needed() {
         let topology = Topology::uniform(2, 1).unwrap();
         assert_eq!(
             error(&topology, &set("0-1")),
@@ -113,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_core_is_large_or_small_as_a_whole() {
+    fn divided_core_is_refused() {
         let topology = Topology::uniform(2, 2).unwrap();
         assert_eq!(
             error(&topology, &set("0")),
@@ -131,7 +129,7 @@ mod tests {
             let alike = |f: PuFacts| PuFacts { core_type: 0, ..f };
             let places = |t: &Topology| t.facts().into_iter().map(alike).collect::<Vec<_>>();
             prop_assert_eq!(places(&emulated), places(&topology));
-            // By decree again, from what was decreed: the same.
+            // Applying it again changes nothing.
             prop_assert_eq!(emulated.with_large_cores(&large).unwrap(), emulated);
         }
     }

@@ -1,6 +1,6 @@
 //! Workload expressions, parsed.
 
-use consort_core::quote::quote;
+use consort_core::quote;
 use std::borrow::Cow;
 use std::fmt;
 

@@ -5,7 +5,7 @@ use super::time::parse_simulated;
 use super::values::{self, LIVE};
 use super::{Jobs, OutputFormat};
 use clap::Args;
-use consort_core::quote::split_unquoted;
+use consort_core::split_unquoted;
 use std::path::PathBuf;
 use std::time::Duration;
 

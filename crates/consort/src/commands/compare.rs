@@ -7,7 +7,7 @@ use crate::long_file::LongTableFile;
 use crate::output::{self, OutputColumn, number, text};
 use crate::progress;
 use anyhow::Result;
-use consort_core::quote::split_unquoted;
+use consort_core::split_unquoted;
 use consort_experiment::{
     Contender, ContenderRow, Experiment, ExperimentError, MeanEstimate, PolicyComparison,
     compare_runs, find_baseline,

@@ -1,10 +1,10 @@
-//! Key resources: those whose use varies across mappings and whose variation moves performance.
+//! Key resources: their use varies across mappings, and the variation changes performance.
 
 use super::{CoRunnerPair, MappingRow, MappingTable, SharedResource, Usage, relative_range};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Thresholds from which a difference counts. The source gives no numbers; both are ours.
+/// Least differences that count. The source gives no numbers; both are Consort's.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Thresholds {
     /// Relative change of the use of a resource, largest over smallest less 1.
@@ -14,7 +14,7 @@ pub struct Thresholds {
 }
 
 impl Default for Thresholds {
-    /// Thresholds of 5 percent each: above the differences between runs of one mapping.
+    /// 5 percent each, more than runs of one mapping differ.
     fn default() -> Self {
         Self {
             varies: 0.05,
@@ -23,11 +23,11 @@ impl Default for Thresholds {
     }
 }
 
-/// Verdict on a resource, with the program and co-runner for which it shows most.
+/// Finding about a resource, with the program and co-runner for which it shows most.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "approach")]
 pub enum ResourceFinding {
-    /// Verdict by its stall cycles, or, for the cores, by the utilisation, which time depends on
+    /// Finding by stall cycles, or, for the cores, by the utilisation, on which time depends
     /// directly.
     Direct {
         /// Relative range of its use across mappings.
@@ -38,17 +38,17 @@ pub enum ResourceFinding {
         /// Program and co-runner of that range.
         pair: CoRunnerPair,
     },
-    /// Verdict by pairs of mappings under one of which the program is faster and its use of no
-    /// other resource has improved; uses that became worse speak for it.
+    /// Finding by pairs of mappings in which the program is faster under one and the use of no
+    /// other resource improved. Resources whose use became worse count in favour of this one.
     Indirect {
         /// Largest relative range of its use across mappings.
         varies: f64,
-        /// Pairs of mappings under the faster of which its use has improved.
+        /// Pairs of mappings in which its use improved under the faster one.
         improved: usize,
-        /// Number of these pairs in which the use of nothing else has improved.
+        /// Number of these pairs in which the use of no other resource improved.
         alone: usize,
     },
-    /// Nothing counts it.
+    /// Its use was not counted.
     NotCounted,
 }
 
@@ -58,16 +58,16 @@ pub enum ResourceFinding {
 pub struct KeyResource {
     /// The resource.
     pub resource: SharedResource,
-    /// True for one of those that matter; none where that cannot be told.
+    /// True if the resource matters; `None` if unknown.
     pub key: Option<bool>,
-    /// Ground of the verdict.
+    /// Grounds.
     #[serde(flatten)]
     pub finding: ResourceFinding,
 }
 
-/// Judges every resource: directly where its stall cycles are counted, else indirectly. A resource
-/// that the direct approach has shown not to matter may improve in a pair of the indirect one, and
-/// one whose stall cycles are counted has improved only if these have fallen as well.
+/// Judges every resource: directly if its stall cycles are counted, else indirectly. A resource
+/// that does not matter by the direct approach may improve in a pair of the indirect one. A
+/// resource whose stall cycles are counted has improved only if these have fallen as well.
 pub fn key_resources(table: &MappingTable, thresholds: &Thresholds) -> Vec<KeyResource> {
     let pairs = table.pairs();
     let direct: BTreeMap<SharedResource, KeyResource> = SharedResource::ALL
@@ -112,7 +112,7 @@ fn judge_directly(
     })
 }
 
-/// Relative range of the use of a resource, and that of the cycles by its stall cycles.
+/// Relative range of the use of a resource, and range of its stall cycles relative to all cycles.
 fn ranges(rows: &[&MappingRow], resource: SharedResource) -> Option<(f64, f64)> {
     let used: Option<Vec<f64>> = rows
         .iter()
@@ -147,23 +147,17 @@ fn judge_indirectly(
     harmless: impl Fn(SharedResource) -> bool,
 ) -> KeyResource {
     let counted = |row: &&MappingRow| used_amount(&row.usage, resource).is_some();
-    let counted: Vec<Vec<&MappingRow>> = pairs
-        .values()
-        .map(|rows| rows.iter().copied().filter(counted).collect())
-        .collect();
-    let values = |rows: &[&MappingRow]| -> Vec<f64> {
-        rows.iter()
-            .filter_map(|row| used_amount(&row.usage, resource))
-            .collect()
-    };
-    let varies = counted
-        .iter()
-        .map(|rows| relative_range(values(rows).into_iter()));
-    let varies = varies.fold(0.0, f64::max);
-    let twos: Vec<MappingPair<'_>> = counted
-        .iter()
-        .flat_map(|rows| mapping_pairs(rows))
-        .collect();
+    let (mut varies, mut twos) = (0.0_f64, Vec::new());
+    for rows in pairs.values() {
+        let rows: Vec<&MappingRow> = rows.iter().copied().filter(counted).collect();
+        let used = rows
+            .iter()
+            .filter_map(|row| used_amount(&row.usage, resource));
+        varies = varies.max(relative_range(used));
+        for (i, &a) in rows.iter().enumerate() {
+            twos.extend(rows[i + 1..].iter().map(|&b| MappingPair::new(a, b)));
+        }
+    }
     if twos.is_empty() {
         return KeyResource {
             resource,
@@ -171,27 +165,28 @@ fn judge_indirectly(
             finding: ResourceFinding::NotCounted,
         };
     }
-    let gains =
-        |two: &MappingPair<'_>| two.is_faster(thresholds) && two.improves(resource, thresholds);
-    let others = SharedResource::ALL
-        .into_iter()
-        .filter(|&r| r != resource && !harmless(r));
-    let others: Vec<SharedResource> = others.collect();
-    let improved: Vec<MappingPair<'_>> = twos.into_iter().filter(gains).collect();
-    let alone = |two: &&MappingPair<'_>| !others.iter().any(|&r| two.improves(r, thresholds));
-    let alone = improved.iter().filter(alone).count();
+    // A resource that does not matter by its stall cycles may improve without being the reason.
+    let others: Vec<SharedResource> = { SharedResource::ALL.into_iter() }
+        .filter(|&other| other != resource && !harmless(other))
+        .collect();
+    let (mut improved, mut alone) = (0, 0);
+    for two in &twos {
+        if two.is_faster(thresholds) && two.improves(resource, thresholds) {
+            improved += 1;
+            alone += usize::from(!others.iter().any(|&other| two.improves(other, thresholds)));
+        }
+    }
     KeyResource {
         resource,
         key: Some(alone > 0),
         finding: ResourceFinding::Indirect {
             varies,
-            improved: improved.len(),
+            improved,
             alone,
         },
     }
 }
 
-/// A program under two mappings.
 #[derive(Clone, Copy)]
 struct MappingPair<'a> {
     slow: &'a Usage,
@@ -209,7 +204,7 @@ impl<'a> MappingPair<'a> {
         self.slow.time_s >= self.fast.time_s * (1.0 + thresholds.moves)
     }
 
-    /// Returns true where the faster mapping has made better use of a resource.
+    /// Returns true if the faster mapping makes better use of a resource.
     fn improves(&self, resource: SharedResource, thresholds: &Thresholds) -> bool {
         let used = |usage| used_amount(usage, resource);
         let Some((before, after)) = used(self.slow).zip(used(self.fast)) else {
@@ -222,23 +217,12 @@ impl<'a> MappingPair<'a> {
         more > less && more >= less * (1.0 + thresholds.varies) && !self.stalls_more(resource)
     }
 
-    /// Returns true where stall cycles are counted and have not fallen.
+    /// Returns true if stall cycles are counted and have not fallen.
     fn stalls_more(&self, resource: SharedResource) -> bool {
         let stalls = |usage: &Usage| usage.amounts.get(&resource)?.stall_cycles;
         let both = stalls(self.slow).zip(stalls(self.fast));
         both.is_some_and(|(before, after)| after >= before)
     }
-}
-
-fn mapping_pairs<'a>(rows: &[&'a MappingRow]) -> Vec<MappingPair<'a>> {
-    let with_later = |(i, a): (usize, &&'a MappingRow)| {
-        let a = *a;
-        rows[i + 1..]
-            .iter()
-            .map(move |b| MappingPair::new(a, b))
-            .collect::<Vec<_>>()
-    };
-    rows.iter().enumerate().flat_map(with_later).collect()
 }
 
 #[cfg(test)]
@@ -274,7 +258,7 @@ mod tests {
 
     /// By hand: misses from 10 to 15 are half more; stalls from 20 to 50 are 30 of 100 cycles.
     #[test]
-    fn stall_cycles_that_vary_and_weigh_make_a_key_resource() {
+    fn varying_weighty_stalls_make_a_key_resource() {
         let rows = vec![
             row("iso", 1.0, (10.0, 20.0), 5.0),
             row("int", 1.3, (15.0, 50.0), 5.0),
@@ -288,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_use_that_varies_without_weight_is_not_key() {
+    fn varying_use_without_weight_is_not_key() {
         let rows = vec![
             row("iso", 1.0, (10.0, 1.0), 5.0),
             row("int", 1.0, (20.0, 2.0), 5.0),
@@ -296,8 +280,8 @@ mod tests {
         assert_eq!(found(rows, SharedResource::L2).key, Some(false));
     }
 
-    /// Verdict on prefetchers: true where they are key, the pairs in which they improved, and those
-    /// in which they alone did.
+    /// Finding about prefetchers: true if they are key, the pairs in which they improved, and the
+    /// pairs in which they alone did.
     fn prefetchers(rows: Vec<MappingRow>) -> (bool, usize, usize) {
         let found = found(rows, SharedResource::Prefetcher);
         let ResourceFinding::Indirect {
@@ -312,7 +296,7 @@ mod tests {
     /// By hand: int is faster by 30 percent, with five lines for nine, while L2 misses grew from 10
     /// to 15 and their stalls from 20 to 50 cycles. What became worse cannot be why it is faster.
     #[test]
-    fn a_resource_is_key_that_alone_improved_though_others_became_worse() {
+    fn only_improved_resource_is_key() {
         let rows = vec![
             row("iso", 1.3, (10.0, 20.0), 9.0),
             row("int", 1.0, (15.0, 50.0), 5.0),
@@ -322,7 +306,7 @@ mod tests {
 
     /// By hand: the faster mapping brings nine lines where the slower brings five.
     #[test]
-    fn a_use_that_became_worse_where_the_program_is_faster_is_not_why() {
+    fn worse_use_does_not_explain_speed() {
         let rows = vec![
             row("iso", 1.3, (10.0, 20.0), 5.0),
             row("int", 1.0, (10.0, 20.0), 9.0),
@@ -331,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn where_two_improved_neither_is_alone() {
+    fn two_improved_resources_are_not_key() {
         let rows = vec![
             row("iso", 1.3, (15.0, 50.0), 9.0),
             row("int", 1.0, (10.0, 20.0), 5.0),
@@ -341,7 +325,7 @@ mod tests {
 
     /// By hand: misses fell from 15 to 10, their stalls did not.
     #[test]
-    fn fewer_misses_that_stall_no_less_have_not_improved() {
+    fn fewer_misses_with_equal_stalls_are_no_improvement() {
         let rows = vec![
             row("iso", 1.3, (15.0, 20.0), 9.0),
             row("int", 1.0, (10.0, 50.0), 5.0),
@@ -366,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_direct_approach_clears_may_improve_in_the_indirect_one() {
+    fn directly_cleared_resource_may_improve() {
         let rows = vec![
             row("iso", 1.3, (20.0, 2.0), 9.0),
             row("int", 1.0, (10.0, 1.0), 5.0),
@@ -375,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_counts_is_not_judged() {
+    fn uncounted_resource_is_not_judged() {
         let rows = vec![
             row("iso", 1.0, (10.0, 1.0), 5.0),
             row("int", 1.3, (20.0, 2.0), 9.0),

@@ -1,9 +1,9 @@
-//! L2MP: what the L2, its prefetchers and the memory path cost as one resource.
+//! L2MP: the cost of the L2, its prefetchers and the memory path as one resource.
 //!
 //! L2MP = L2 misses × memory latency, and the latency is outstanding-request cycles/(reads −
 //! instruction fetches) (Wang et al., ISPASS 2012).
 
-use super::{MappingRow, MappingTable};
+use super::MappingTable;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -16,12 +16,12 @@ pub struct MemoryPath {
     pub outstanding_cycles: f64,
     /// Lines read from memory, those of instructions included.
     pub reads: f64,
-    /// Lines of instructions among them.
+    /// Lines of instructions among the reads.
     pub instruction_fetches: f64,
 }
 
 impl MemoryPath {
-    /// Mean time that a read of data takes, cycles; none without such reads.
+    /// Mean time of a read of data, cycles; `None` without such reads.
     pub fn latency_cycles(&self) -> Option<f64> {
         let reads = self.reads - self.instruction_fetches;
         (reads > 0.0).then(|| self.outstanding_cycles / reads)
@@ -34,24 +34,22 @@ impl MemoryPath {
     }
 }
 
-/// The correlation of L2MP with executed cycles for each program, over all its mappings and
-/// co-runners; programs with fewer than three rows, or with no variation, are left out.
+/// Correlation of L2MP with executed cycles for each program, over all its mappings and co-runners.
+/// Programs with fewer than three rows, or without variation, are left out.
 pub fn memory_correlation(table: &MappingTable) -> BTreeMap<String, f64> {
     let mut points: BTreeMap<&str, Vec<(f64, f64)>> = BTreeMap::new();
     for row in &table.rows {
-        points.entry(&row.program).or_default().extend(point(row));
+        let known = points.entry(&row.program).or_default();
+        let l2mp_cycles = row.usage.memory.and_then(|path| path.l2mp_cycles());
+        known.extend(l2mp_cycles.zip(row.usage.cycles));
     }
-    let of = |(program, points): (&str, Vec<(f64, f64)>)| {
-        Some((program.to_owned(), correlation(&points)?))
-    };
-    points.into_iter().filter_map(of).collect()
+    let correlations = points
+        .into_iter()
+        .filter_map(|(program, points)| Some((program.to_owned(), correlation(&points)?)));
+    correlations.collect()
 }
 
-fn point(row: &MappingRow) -> Option<(f64, f64)> {
-    Some((row.usage.memory?.l2mp_cycles()?, row.usage.cycles?))
-}
-
-/// Pearson's coefficient; none for fewer than three points or where one side does not vary.
+/// Pearson's coefficient; `None` for fewer than three points or if one side does not vary.
 pub fn correlation(points: &[(f64, f64)]) -> Option<f64> {
     if points.len() < 3 {
         return None;
@@ -62,7 +60,7 @@ pub fn correlation(points: &[(f64, f64)]) -> Option<f64> {
         .fold((0.0, 0.0), |sum, p| (sum.0 + p.0 / n, sum.1 + p.1 / n));
     let sum = |of: fn(f64, f64) -> f64| points.iter().map(|p| of(p.0 - x, p.1 - y)).sum::<f64>();
     let (xx, yy, xy) = (sum(|a, _| a * a), sum(|_, b| b * b), sum(|a, b| a * b));
-    // Rounding alone is no variation.
+    // Values that differ by rounding alone do not vary.
     let varies = |square: f64, mean: f64| square > n * mean * mean * 1e-24;
     (varies(xx, x) && varies(yy, y)).then(|| xy / (xx * yy).sqrt())
 }

@@ -1,28 +1,26 @@
-//! All components and slowdowns of one core solved together.
+//! Joint solution of all components and slowdowns of one core.
 //!
-//! Purpose: the way out where the repeated passes end at no solution, which
-//! they do near a fold, where the slowdowns of the guess put a component out of
-//! reach. Newton's method on the equations of every component, with the
-//! slowdowns as further unknowns and the sums of the stacks as their equations.
-//! The shares are eliminated, so that no system is larger than the number of
-//! threads. Pitfall: needs a start that is not on the fold itself.
+//! It is the fallback if the repeated passes end at no solution. That happens near a fold, where
+//! the slowdowns of the guess put a component out of reach. Newton's method runs on the equations
+//! of every component, with the slowdowns as further unknowns and the sums of the stacks as their
+//! equations. The shares are eliminated, so that no system is larger than the number of threads.
+//! The start must not be on the fold itself.
 
-use super::component::ComponentEquations;
-use super::core_inversion::CoreInversion;
-use crate::model::matrix::{LinearSystem, MOST, MatrixRow};
+use crate::model::invert::CoreInversion;
+use crate::model::invert::equations::ComponentEquations;
+use crate::model::invert::equations::{LinearSystem, MOST, MatrixRow};
 
-/// Steps before a start is given up.
 const STEPS: usize = 40;
 
-/// No step may move a share farther, so that a bad start does not fly off.
+/// Longest step of a share, so that a bad start does not diverge.
 const LONGEST_STEP: f64 = 0.25;
 
 /// A step below this ends the search, in shares.
 const SMALL_STEP: f64 = 1e-12;
 
 impl CoreInversion<'_> {
-    /// Replaces the stacks by a solution near them; false where none is found,
-    /// and then the stacks are of no use.
+    /// Replaces the stacks by a solution near them; false if none is found, and then the stacks are
+    /// useless.
     pub(super) fn solve_jointly(&mut self) -> bool {
         let mut slowdowns = self.slowdowns();
         for _ in 0..STEPS {
@@ -53,7 +51,7 @@ impl CoreInversion<'_> {
         Some(largest)
     }
 
-    /// The equations of every component that the model knows.
+    /// Equations of every component that the model has.
     fn systems(&self, slowdowns: &MatrixRow) -> Vec<ComponentSystem> {
         let known = |component: &usize| !self.parameters(*component).is_absent();
         let system = |component| ComponentSystem {
@@ -64,7 +62,7 @@ impl CoreInversion<'_> {
         (0..self.components).filter(known).map(system).collect()
     }
 
-    /// Change of the slowdowns with which all stacks would sum to 1.
+    /// Change of the slowdowns that makes all stacks sum to 1.
     fn slowdown_change(&self, systems: &[ComponentSystem]) -> Option<MatrixRow> {
         let n = self.n;
         let rows = [[0.0; MOST]; MOST];
@@ -86,7 +84,7 @@ impl CoreInversion<'_> {
     }
 }
 
-/// One component of all threads at the stacks so far.
+/// One component of all threads, linearised at the current stacks.
 struct ComponentSystem {
     component: usize,
     measured: MatrixRow,
@@ -102,7 +100,7 @@ impl ComponentSystem {
         self.equations.residual(&self.equations.guess)
     }
 
-    /// Change of the shares that goes with a change of the slowdowns.
+    /// Change of the shares that follows a change of the slowdowns.
     fn step(&self, slowdown_change: &MatrixRow) -> Option<MatrixRow> {
         let mut right = self.residual();
         let pushes = self.measured.iter().zip(slowdown_change);

@@ -42,7 +42,7 @@ fn largest_error(cores: u32, mut level: impl FnMut(&mut PolicyRng) -> LevelParam
 }
 
 #[test]
-fn a_hundred_thousand_stacks_come_back_with_the_published_parameters() {
+fn inverse_undoes_published_parameters() {
     let level = power8();
     let largest = largest_error(50_000, |_| level.clone());
     // What reads as 0 below an own share of 0.019 / 1.698 cannot be told apart.
@@ -50,13 +50,13 @@ fn a_hundred_thousand_stacks_come_back_with_the_published_parameters() {
 }
 
 #[test]
-fn a_hundred_thousand_stacks_come_back_with_random_parameters() {
+fn inverse_undoes_random_parameters() {
     let largest = largest_error(50_000, |rng| sane(rng, 2, 5));
     assert!(largest < 1e-6, "{largest}");
 }
 
 #[test]
-fn stacks_of_four_and_eight_threads_come_back() {
+fn inverse_undoes_four_and_eight_threads() {
     assert!(largest_error(3_000, |rng| sane(rng, 4, 5)) < 1e-6);
     assert!(largest_error(300, |rng| sane(rng, 8, 4)) < 1e-6);
 }
@@ -98,7 +98,7 @@ fn idle_threads_are_no_co_runners() {
 }
 
 #[test]
-fn components_without_roots_keep_the_guess_and_say_so() {
+fn components_without_roots_keep_the_guess() {
     // The second component takes at least half a cycle, and next to none is
     // seen; the slowdown that follows is too large for the first.
     let level = level(&[[0.0, 1.5, 0.0, 0.0], [0.5, 1.0, 0.0, 0.0]]);
@@ -110,7 +110,7 @@ fn components_without_roots_keep_the_guess_and_say_so() {
 }
 
 #[test]
-fn what_cannot_be_inverted_is_told() {
+fn singular_parameters_have_high_sensitivity() {
     // The threads' shares count alike: whose they are cannot be seen.
     let alike = level(&[[0.0, 1.0, 0.999, 0.0], [0.0, 1.2, 0.0, 0.0]]);
     let seen = measured(&alike, &[vec![0.3, 0.7], vec![0.6, 0.4]]);
@@ -127,7 +127,7 @@ fn what_cannot_be_inverted_is_told() {
 }
 
 #[test]
-fn a_component_that_the_model_lacks_keeps_what_was_measured() {
+fn absent_component_keeps_the_measurement() {
     let level = level(&[[0.0, 1.5, 0.0, 0.0], [0.0; 4]]);
     let never = invert(&level, &[vec![1.0, 0.0], vec![1.0, 0.0]]);
     assert!(never.unsolved_components().is_empty());
@@ -136,7 +136,7 @@ fn a_component_that_the_model_lacks_keeps_what_was_measured() {
 }
 
 #[test]
-fn other_numbers_of_threads_or_components_are_refused() {
+fn wrong_counts_are_refused() {
     let level = power8();
     let stack: &[f64] = &[0.25; 4];
     let refused = |stacks: &[&[f64]]| level.invert(stacks).unwrap_err();
@@ -163,7 +163,7 @@ fn any_parameters() -> impl Strategy<Value = ComponentParameters> {
 
 proptest! {
     #[test]
-    fn whatever_comes_in_finite_stacks_come_out(
+    fn any_input_gives_finite_stacks(
         ways in 2u32..=8,
         parameters in prop::collection::vec(any_parameters(), 3),
         amounts in prop::collection::vec(

@@ -4,7 +4,7 @@ use crate::model::{InterferenceModel, LevelParameters, embedded_model, embedded_
 use crate::policy::{NameOrFile, PolicyError};
 use crate::signal::SignalOffers;
 use crate::stack::CycleStack;
-use crate::suggest::hint;
+use crate::text::hint;
 use crate::topology::Topology;
 
 /// The option's value that asks for whichever shipped model fits.

@@ -1,8 +1,0 @@
-//! Models as TOML files: reading and writing.
-
-mod read;
-mod section;
-mod write;
-
-#[cfg(test)]
-mod tests;
