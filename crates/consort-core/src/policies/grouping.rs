@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 /// equal threads do not take turns if PUs are short.
 const INCUMBENT_ACTIVITY: f64 = 1.1;
 
-/// The threads to group, and those that are left to the operating system.
+/// The threads to group, and the threads that are left to the operating system.
 pub struct GroupedThreads<'a> {
     /// Threads to group, by id.
     pub members: Vec<&'a ThreadObservation>,

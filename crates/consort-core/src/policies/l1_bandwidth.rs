@@ -8,7 +8,7 @@
 //! those with the fewest threads: heavy ones meet light ones.
 //!
 //! Promises: no core has two threads more than another, and of two threads per core the heaviest
-//! is beside the lightest.
+//! is next to the lightest.
 
 use super::grouping::{GroupedThreads, leave_to_os, place_groups};
 use crate::plan::{Decision, Fact, Reason};

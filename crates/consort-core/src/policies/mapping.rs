@@ -206,7 +206,7 @@ impl StaticMapping {
 }
 
 impl ProgramSlot {
-    /// Gives every thread a PU; those that have one of `free` keep it.
+    /// Gives every thread a PU. A thread that has one of `free` keeps it.
     fn assign_threads(&mut self, threads: Vec<ThreadId>, mut free: Vec<PuId>) {
         let mut seats = BTreeMap::new();
         let mut later = Vec::new();

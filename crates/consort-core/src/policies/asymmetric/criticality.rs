@@ -202,10 +202,10 @@ mod tests {
             1,
             IntervalEnd::Activity,
         );
-        // Nobody's state changes.
+        // No state changes.
         let same = ran([WAITS, WAITS, WAITS, BUSY]);
         assert_eq!(bench.quantum(&same), [0, 1, 2, 3]);
-        // Somebody's does.
+        // A state changes.
         let other = ran([BUSY, WAITS, WAITS, BUSY]);
         assert_eq!(bench.quantum(&other), [3, 1, 2, 0]);
     }

@@ -297,7 +297,7 @@ mod tests {
             small_hz: 1e9,
             ..impact()
         };
-        // Small: 3 ns, of which 2 ns memory. Large: 1/4 cycle is 0.125 ns, memory 2/8 ns.
+        // Small: 3 ns, 2 ns of it memory. Large: 1/4 cycle is 0.125 ns, memory 2/8 ns.
         near(
             fast.ratio(&counted([3.0, 0.0625, 2.0, 4.0, 1.0]), false),
             3.0 / 0.375,

@@ -245,7 +245,7 @@ mod tests {
     use crate::testing::{observation, thread_id};
     use rand::SeedableRng;
 
-    /// Rule that remembers which of threads 1 and 2 it was told are gone.
+    /// Rule that remembers which of threads 1 and 2 it had to forget.
     #[derive(Debug, Default)]
     struct Noting(Vec<u32>);
 

@@ -198,7 +198,7 @@ struct ThreadProgress {
     ran_ns: f64,
 }
 
-/// The progress of all threads, and those that lag behind their siblings.
+/// The progress of all threads, and the threads that lag behind their siblings.
 #[derive(Debug, Default)]
 struct LaggingThreads {
     progress: BTreeMap<ThreadId, ThreadProgress>,
@@ -323,7 +323,7 @@ mod tests {
         did
     }
 
-    /// Four threads that have just come, of which it is known.
+    /// Four threads that have just come and are known.
     fn bench() -> Bench<Uba> {
         let mut bench = Bench::new(chip(1, 3, 1), Uba::default());
         assert_eq!(
@@ -393,7 +393,7 @@ mod tests {
         rule.record_executers(&[bottleneck(Barrier, (&[1, 2], &[0, 3]), 0)]);
         assert!(rule.executers.values().all(|&effect| effect == 0.3));
         assert_eq!(rule.executers.len(), 2);
-        // A barrier to which nobody has come has no late ones.
+        // A barrier without waiters has no late threads.
         rule.record_executers(&[bottleneck(Barrier, (&[1, 2], &[]), 0)]);
         assert!(rule.executers.is_empty());
     }
@@ -401,11 +401,11 @@ mod tests {
     #[test]
     fn local_speedup_is_measured_on_both_kinds() {
         let mut bench = bench();
-        // Thread 0 does 800 on the large core, 1 to 3 do 400, 200 and 300 on small ones. Thread 2 is
-        // the last and comes to the large core, where it does 220: a ratio of 1.1.
+        // Thread 0 does 800 on the large core, 1 to 3 do 400, 200 and 300 on small ones. Thread 2
+        // is the last and comes to the large core, where it does 220: a ratio of 1.1.
         assert_eq!(bench.quantum(&all([800, 500, 200, 700])), [2, 1, 0, 3]);
-        // Now 0 does 720 on a small core, a ratio of 1.11. Progress is 1520, 520, 420 and 720: with 2
-        // lags 1, whose ratio is not known and is taken for 2.
+        // Now 0 does 720 on a small core, a ratio of 1.11. Progress is 1520, 520, 420 and 720: with
+        // 2 lags 1, whose ratio is not known and is taken for 2.
         assert_eq!(bench.quantum(&all([720, 20, 220, 20])), [2, 0, 1, 3]);
     }
 

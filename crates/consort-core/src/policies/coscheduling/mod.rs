@@ -27,7 +27,7 @@
 //! ([`observed_programs`]). Each user's programs have a rotation of their own
 //! ([`Rotations`](driver::Rotations)).
 //!
-//! Pitfalls: a program with a thread that must be left alone runs all the time, beside every slot.
+//! Pitfalls: a program with a thread that must be left alone runs all the time, in every slot.
 //! The interval between observations that a user asks for holds only until the first plan; the
 //! option `quantum` is what counts.
 
@@ -117,9 +117,9 @@ fn open_gang(_: &Topology, offers: &SignalOffers, options: &PolicyOptions<'_>) -
 }
 
 /// `fair-mis`: the fair scheduler that orders programs by LLC misses. The program that misses most
-/// is joined by those that miss least while the energy-delay of all falls; then cores go where they
-/// help most. It observes every program alone for a quantum of 2 s. Pitfall: the source gives no
-/// threshold for a change of phase.
+/// is joined by programs that miss least while the energy-delay of all falls; then cores go where
+/// they help most. It observes every program alone for a quantum of 2 s. Pitfall: the source gives
+/// no threshold for a change of phase.
 pub(crate) const FAIR_MIS: PolicyInfo = PolicyInfo {
     name: "fair-mis",
     family: "co-scheduling",

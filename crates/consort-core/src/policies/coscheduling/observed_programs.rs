@@ -1,5 +1,4 @@
-//! The programs of an observation: those that take turns, those that sleep, and those that are left
-//! alone.
+//! The programs of an observation: some take turns, some sleep, and some are left alone.
 
 use crate::ids::ProgramId;
 use crate::plan::{Decision, Placement, Reason};

@@ -1,4 +1,4 @@
-//! Threads that take part: those that want to run, program by program.
+//! Threads that take part because they want to run, program by program.
 
 use crate::ids::{ProgramId, ThreadId};
 use crate::policy::View;

@@ -126,8 +126,8 @@ impl ProgramCharacteristics {
         self.get(Characteristic::MissCycles).unwrap_or(nominal)
     }
 
-    /// Takes the mean with the characteristics of the last quantum. Those that the last quantum
-    /// does not show stay.
+    /// Takes the mean with the characteristics of the last quantum. Numbers without a value
+    /// in the last quantum stay.
     pub(super) fn update(&mut self, last: &Self) {
         for (old, new) in self.known.iter_mut().zip(last.known) {
             *old = match (*old, new) {

@@ -59,7 +59,7 @@ pub(super) struct MachineLoad {
     pub(super) multithreaded: usize,
     /// Threads that want to run.
     pub(super) threads: usize,
-    /// All programs, including those that are paused or asleep.
+    /// All programs, also paused and sleeping ones.
     pub(super) present: usize,
 }
 

@@ -1,8 +1,9 @@
 //! The policy that decides for now, and the change to another.
 //!
 //! For each kind of machine and load, single-purpose policies are listed with what they promise
-//! there, those that know more of what decides progress first. The first one that the machine can
-//! feed and that fits is taken. The order does not depend on how policies did in studies.
+//! there. A policy that knows more of what decides progress comes first. The first one that the
+//! machine can feed and that fits is taken. The order does not depend on how policies did in
+//! studies.
 
 use super::machine_properties::{MachineLoad, MachineProperties, MultithreadedPrograms};
 use super::{ForwardedOptions, HolisticObjective};

@@ -6,10 +6,10 @@
 //!
 //! Both observe cycles (or CPU time) and FPU usage per thread, by default once per second.
 //!
-//! `workover` puts FPU-heavy threads on different cores, each beside light ones. Group g holds the
+//! `workover` puts FPU-heavy threads on different cores, each next to light ones. Group g holds the
 //! next most FPU-heavy threads, as many as there are cores with more than g PUs. Its members get
-//! the g-th PUs, each on another core, the heaviest beside the lightest. A thread that stays in its
-//! group stays on its PU, and a returning thread gets the PU that it used most, so threads move
+//! the g-th PUs, each on another core, the heaviest next to the lightest. A thread that stays in
+//! its group stays on its PU, and a returning thread gets the PU that it used most, so threads move
 //! only when group membership changes.
 //!
 //! Beyond the paper: `margin` keeps noise from swapping threads of nearly equal usage (0 is the

@@ -51,7 +51,7 @@ impl RankedThread<'_> {
     }
 }
 
-/// The threads that take part, most FPU-heavy first, and those that do not, with the reason.
+/// The threads that take part, most FPU-heavy first, and all others, with the reason.
 pub(super) struct Ranking<'a> {
     pub(super) ranked: Vec<RankedThread<'a>>,
     pub(super) left: Vec<(RankedThread<'a>, Cow<'static, str>)>,

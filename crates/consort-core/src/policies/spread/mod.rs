@@ -116,8 +116,8 @@ impl Policy for SpreadPolicy {
 }
 
 impl SpreadPolicy {
-    /// Active threads, the most active first; those that have a core before others that are about
-    /// as active.
+    /// Active threads, the most active first. A thread that has a core precedes others that are
+    /// about as active.
     fn active_threads<'a>(&self, view: View<'a>) -> Vec<&'a ThreadObservation> {
         let is_active = |t: &&ThreadObservation| {
             view.observation.wanted_share(t) > 0.0 && self.reason_to_leave(view, t).is_none()

@@ -278,7 +278,7 @@ impl Policy for SymbioticPolicy {
         let measures = self.corrects || self.asymmetry.is_some();
         if measures && self.isolation.is_due() && self.partners.is_valid_for(&crew) {
             let groups = self.partners.groups();
-            // On random cores, so that the cores' part can be told from the threads'.
+            // On random cores, so that the cores' part can be separated from the threads'.
             let cores = self
                 .asymmetry
                 .as_ref()

@@ -274,8 +274,8 @@ impl MeasuredPerformance {
         }
     }
 
-    /// Compares the performance of each thread beside its partners with the prediction. `factor` is
-    /// the speed of a thread alone on its present core over that on another.
+    /// Compares the performance of each thread next to its partners with the prediction. `factor`
+    /// is the speed of a thread alone on its present core over that on another.
     pub(super) fn correct_predictions(
         &mut self,
         crew: &GroupedThreads<'_>,

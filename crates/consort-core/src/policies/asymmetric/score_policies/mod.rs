@@ -5,8 +5,8 @@
 //! from the thread with the worst score there.
 //!
 //! Sources: Van Craeynest, Jaleel, Eeckhout, Narvaez and Emer, "Scheduling Heterogeneous
-//! Multi-Cores through Performance Impact Estimation (PIE)", ISCA 2012, of which section 2 has
-//! `mlp-ratio` and `mem-dominance` as the rules that PIE is compared with; Van Craeynest, Akram,
+//! Multi-Cores through Performance Impact Estimation (PIE)", ISCA 2012, which compares PIE with
+//! `mlp-ratio` and `mem-dominance` in section 2; Van Craeynest, Akram,
 //! Heirman, Jaleel and Eeckhout, "Fairness-Aware Scheduling on Single-ISA Heterogeneous
 //! Multi-Cores", PACT 2013, for `fair-time` (equal-time scheduling) and `fair-progress`
 //! (equal-progress scheduling, the "fairness-aware scheduler" of Markovic's thesis).

@@ -15,11 +15,11 @@
 //!   quantum.
 //!
 //! The source contradicts itself on which thread the long-term sum sends to the large core. The
-//! rule says the one with the highest. The worked example sends there a new thread because its sum
-//! is the lowest, which has done least so far. Both are implemented, `long-term=critical` and
+//! rule says the one with the highest. The worked example sends there a new thread because it has
+//! done least so far, so that its sum is the lowest. Both are implemented, `long-term=critical` and
 //! `long-term=lagging`. Over the studies A12, A13 and A14 together critical does better, by 0.3
-//! percent and beyond the interval, so it is the default: single-threaded programs hardly tell them
-//! apart, and with several threads it is faster in more cases than it is slower.
+//! percent and beyond the interval, so it is the default: single-threaded programs hardly differ,
+//! and with several threads it is faster in more cases than it is slower.
 //!
 //! `arithmetic=integer` counts as the hardware does, bit by bit (rtl/tcs.sv, docs/hardware.md):
 //! counters that saturate, short-term criticalities compared without a division, quotients of

@@ -23,7 +23,7 @@ pub(super) struct PricingRule {
     cost: fn(&PricingCase<'_>, usize) -> f64,
 }
 
-/// Questions, beside the total cost, that a rule answers.
+/// Use of a rule in addition to the total cost.
 #[derive(Clone, Copy, PartialEq)]
 enum Role {
     /// None.
@@ -121,7 +121,7 @@ pub(super) const RULES: &[PricingRule; 9] = &[
                 } else {
                     all
                 };
-                // A path that is asked for L times its capacity loses 1 - 1/L of the cycles on it.
+                // A path with a demand of L times its capacity loses 1 - 1/L of the cycles on it.
                 Some(share.running * (1.0 - 1.0 / asked.max(1.0)))
             });
             known.hz() * lost.sum::<f64>()

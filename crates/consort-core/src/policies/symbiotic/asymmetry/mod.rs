@@ -248,7 +248,7 @@ impl CoreHalves {
         self.0.retain(is_here);
     }
 
-    /// The first half of the cores with its share of the threads, those that wait for memory most,
+    /// The first half of the cores with its share of the threads, which wait for memory most,
     /// and the second half with the others.
     pub(super) fn domains(
         &self,
