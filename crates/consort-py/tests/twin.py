@@ -1,4 +1,4 @@
-"""`spread` of the registry (crates/consort-core/src/policies/spread.rs), line by line in Python."""
+"""`spread` of the registry (`policies/spread/mod.rs` of consort-core), line by line in Python."""
 
 from __future__ import annotations
 

@@ -3,21 +3,17 @@
 //! Source: Feliu, Sahuquillo, Petit, Duato, "L1-bandwidth aware thread allocation in multicore SMT
 //! processors" (PACT 2013), as Feliu et al. (HPCA 2016), section 6, use it as a baseline.
 //!
-//! Observes accesses to the L1D per second, by default every 100 ms. Threads are dealt from the
+//! Observes accesses to the L1D per second, by default every 100 ms. Threads are assigned from the
 //! one with most accesses to the one with least, each to the core with the fewest so far among
 //! those with the fewest threads: heavy ones meet light ones.
 //!
 //! Promises: no core has two threads more than another, and of two threads per core the heaviest
-//! is beside the lightest.
+//! is next to the lightest.
 
 use super::grouping::{GroupedThreads, leave_to_os, place_groups};
 use crate::plan::{Decision, Fact, Reason};
-use crate::policy::{
-    ALL_USUAL, OptionInfo, Policy, PolicyInfo, PolicyOptions, PolicyResult, PolicyRng, View,
-};
-use crate::sample::ThreadObservation;
-use crate::signal::{Signal, SignalOffers, Tier};
-use crate::topology::Topology;
+use crate::policy::{ALL_USUAL, OptionInfo, Policy, PolicyInfo, PolicyRng, View};
+use crate::signal::{Signal, Tier};
 
 #[doc(alias = "L1-bandwidth aware")]
 pub(crate) const INFO: PolicyInfo = PolicyInfo {
@@ -36,13 +32,11 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
         default: "0.1",
         meaning: "threads below this share of one PU are left to the OS (0 to 1)",
     }],
-    open,
+    open: |_, _, options| {
+        let active = options.share("active")?;
+        Ok(Box::new(L1Bandwidth { active }))
+    },
 };
-
-fn open(_: &Topology, _: &SignalOffers, options: &PolicyOptions<'_>) -> PolicyResult {
-    let active = options.share("active")?;
-    Ok(Box::new(L1Bandwidth { active }))
-}
 
 struct L1Bandwidth {
     active: f64,
@@ -51,61 +45,57 @@ struct L1Bandwidth {
 impl Policy for L1Bandwidth {
     fn decide(&mut self, view: View<'_>, _: &mut PolicyRng) -> Decision {
         let mut decision = Decision::default();
-        let crew = GroupedThreads::new(view, self.active, view.topology.pus().len(), |_| false);
+        let room = view.topology.pus().len();
+        let crew = GroupedThreads::new(view, self.active, room, |_| false);
         for (thread, why) in &crew.left {
             leave_to_os(thread, why, &mut decision);
         }
-        let loads: Vec<f64> = crew.members.iter().map(|thread| load(thread)).collect();
+        // Counts stand for rates, because the quantum is equally long for all threads.
+        let members = crew.members.iter();
+        let loads: Vec<f64> = members
+            .map(|t| t.sample.get(Signal::L1dAccesses).unwrap_or(0.0))
+            .collect();
         let groups = balance_groups(&loads, view.topology.cores().len());
+        let fact = |name: &'static str, value| Fact {
+            name: name.into(),
+            value,
+            unit: "accesses per quantum".into(),
+        };
         place_groups(
             view.topology,
             &crew,
             &groups,
             |_, _| true,
             &mut decision,
-            |group, member| reason(&loads, group, member),
+            |group, member| Reason {
+                considered: "all threads, from most to fewest L1D accesses".to_owned(),
+                chosen: "on the core with the fewest L1D accesses so far".to_owned(),
+                facts: vec![
+                    fact("L1D accesses", loads[member]),
+                    fact("of its core", group.iter().map(|&i| loads[i]).sum()),
+                ],
+            },
         );
         decision
     }
 }
 
-/// Accesses in the quantum; it is as long for all.
-fn load(thread: &ThreadObservation) -> f64 {
-    thread.sample.get(Signal::L1dAccesses).unwrap_or(0.0)
-}
-
-/// Groups of threads for as many cores: the heaviest first, each to the least loaded of the cores
-/// that have the fewest threads.
+/// Groups of threads for so many cores: the heaviest first, each to the least loaded of the cores
+/// with the fewest threads.
 fn balance_groups(loads: &[f64], cores: usize) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..loads.len()).collect();
     order.sort_by(|&a, &b| loads[b].total_cmp(&loads[a]).then(a.cmp(&b)));
     let mut groups: Vec<(f64, Vec<usize>)> = vec![(0.0, Vec::new()); cores.min(loads.len())];
     for thread in order {
-        let emptiest = |a: &&mut (f64, Vec<usize>), b: &&mut (f64, Vec<usize>)| {
-            a.1.len().cmp(&b.1.len()).then(a.0.total_cmp(&b.0))
-        };
-        if let Some((sum, members)) = groups.iter_mut().min_by(emptiest) {
+        let emptiest = groups
+            .iter_mut()
+            .min_by(|a, b| a.1.len().cmp(&b.1.len()).then(a.0.total_cmp(&b.0)));
+        if let Some((sum, members)) = emptiest {
             *sum += loads[thread];
             members.push(thread);
         }
     }
     groups.into_iter().map(|(_, members)| members).collect()
-}
-
-fn reason(loads: &[f64], group: &[usize], member: usize) -> Reason {
-    let fact = |name: &'static str, value| Fact {
-        name: name.into(),
-        value,
-        unit: "accesses per quantum".into(),
-    };
-    Reason {
-        considered: "all threads, from most to fewest L1D accesses".to_owned(),
-        chosen: "on the core with the fewest L1D accesses so far".to_owned(),
-        facts: vec![
-            fact("L1D accesses", loads[member]),
-            fact("of its core", group.iter().map(|&i| loads[i]).sum()),
-        ],
-    }
 }
 
 #[cfg(test)]
@@ -131,7 +121,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_thread_is_on_one_core_and_counts_are_even(
+        fn every_thread_has_one_core_evenly(
             loads in prop::collection::vec(0.0f64..1e9, 1..40),
             cores in 1usize..12,
         ) {

@@ -4,9 +4,9 @@
 //! Holistic View of the Hardware Resources" (ISPASS 2012), section III; generalised to any topology
 //! and any number of programs in [`crate::mapping`].
 //!
-//! Observes which threads are active, each 100 ms. A program is a process with its threads; it has
+//! Observes which threads are active, each 100 ms. A program is a process with its threads. It gets
 //! the places of the first program that has ended, else new ones, so that a program that is started
-//! again finds those that it had. A thread that was active once keeps its PU until it ends; places
+//! again finds its old places. A thread that was active once keeps its PU until it ends. Places
 //! stay reserved for as many threads as a program has had at once. Promises nothing for
 //! performance: it is there to be measured.
 
@@ -17,7 +17,6 @@ use crate::policy::{
     ALL_USUAL, OptionInfo, Policy, PolicyError, PolicyInfo, PolicyOptions, PolicyResult, PolicyRng,
     View,
 };
-use crate::sample::ThreadObservation;
 use crate::signal::{Signal, SignalOffers, Tier};
 use crate::topology::Topology;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -60,11 +59,10 @@ fn open(topology: &Topology, _: &SignalOffers, options: &PolicyOptions<'_>) -> P
     Ok(Box::new(policy))
 }
 
-/// Source of places.
 enum MappingSource {
     Scheme(MappingScheme),
-    /// These PUs for the programs in the order in which they appear, over again where a program
-    /// has more threads; programs beyond them have none.
+    /// These PUs for the programs in the order in which they appear. A program with more threads
+    /// starts again at its first PU; programs beyond the mapping have no places.
     Fixed(Mapping),
 }
 
@@ -80,7 +78,7 @@ impl FromStr for MappingSource {
 }
 
 impl MappingSource {
-    /// Checks that a machine has all of the PUs that are named.
+    /// Checks that a machine has all of the named PUs.
     fn check_pus(&self, topology: &Topology) -> Result<(), PolicyError> {
         let Self::Fixed(mapping) = self else {
             return Ok(());
@@ -101,9 +99,10 @@ impl MappingSource {
     /// Returns the PUs of programs of so many threads each.
     fn program_pus(&self, topology: &Topology, threads: &[usize]) -> Vec<Vec<PuId>> {
         match self {
-            Self::Scheme(scheme) => Mapping::from_scheme(*scheme, topology, threads)
-                .programs()
-                .to_vec(),
+            Self::Scheme(scheme) => {
+                let mapping = Mapping::from_scheme(*scheme, topology, threads);
+                mapping.programs().to_vec()
+            }
             Self::Fixed(mapping) => {
                 let each = mapping.programs().iter().zip(threads);
                 each.map(|(pus, &count)| pus.iter().copied().cycle().take(count).collect())
@@ -132,11 +131,32 @@ impl Policy for StaticMapping {
     fn decide(&mut self, view: View<'_>, _: &mut PolicyRng) -> Decision {
         let members = self.active_threads(view);
         self.assign_slots(&members);
-        self.assign_pus(view.topology, &members);
+        let threads: Vec<usize> = self.slots.iter().map(|slot| slot.threads).collect();
+        let places = self.places.program_pus(view.topology, &threads);
+        let mut places = places.into_iter();
+        for slot in &mut self.slots {
+            let threads = slot.program.and_then(|program| members.get(&program));
+            let threads = threads.into_iter().flatten().copied().collect();
+            slot.assign_threads(threads, places.next().unwrap_or_default());
+        }
         let mut decision = Decision::default();
         for (number, slot) in self.slots.iter().enumerate() {
             for (&id, &pu) in &slot.seats {
-                self.place_thread(view, number, id, pu, &mut decision);
+                let thread = view.observation.thread(id);
+                let may = thread.is_some_and(|thread| thread.original.contains(pu));
+                let (chosen, placement) = if may {
+                    let text = format!("PU {pu}: its place in the mapping");
+                    (text, Placement::Restricted(pu.into()))
+                } else {
+                    let text = format!("left to the OS: it may not run on PU {pu}, its place");
+                    (text, Placement::Unrestricted)
+                };
+                let reason = Reason {
+                    considered: format!("{} places of program {number}", slot.threads),
+                    chosen,
+                    facts: Vec::new(),
+                };
+                decision.place(id, placement, reason);
             }
         }
         decision
@@ -148,30 +168,31 @@ impl StaticMapping {
     fn active_threads(&self, view: View<'_>) -> BTreeMap<ProgramId, BTreeSet<ThreadId>> {
         let seated = self.slots.iter().flat_map(|slot| slot.seats.keys());
         let seated: BTreeSet<ThreadId> = seated.copied().collect();
-        let takes_part = |thread: &&ThreadObservation| {
-            seated.contains(&thread.id) || view.observation.wanted_share(thread) >= self.active
-        };
         let mut members: BTreeMap<ProgramId, BTreeSet<ThreadId>> = BTreeMap::new();
-        for thread in view.observation.managed_threads().filter(takes_part) {
-            members
-                .entry(thread.id.program())
-                .or_default()
-                .insert(thread.id);
+        for thread in view.observation.managed_threads() {
+            let wants = view.observation.wanted_share(thread) >= self.active;
+            if wants || seated.contains(&thread.id) {
+                let program = members.entry(thread.id.program()).or_default();
+                program.insert(thread.id);
+            }
         }
         members
     }
 
-    /// Takes programs that have ended off their slots and puts new ones into the first that are
-    /// free.
+    /// Removes programs that have ended from their slots, and puts new ones into the first free
+    /// slots.
     fn assign_slots(&mut self, members: &BTreeMap<ProgramId, BTreeSet<ThreadId>>) {
-        for slot in &mut self.slots {
+        let mut taken: BTreeMap<ProgramId, usize> = BTreeMap::new();
+        let mut free: VecDeque<usize> = VecDeque::new();
+        for (at, slot) in self.slots.iter_mut().enumerate() {
             slot.program = slot.program.filter(|program| members.contains_key(program));
+            match slot.program {
+                Some(program) => {
+                    taken.insert(program, at);
+                }
+                None => free.push_back(at),
+            }
         }
-        let taken = self.slots.iter().enumerate();
-        let taken = taken.filter_map(|(at, slot)| Some((slot.program?, at)));
-        let taken: BTreeMap<ProgramId, usize> = taken.collect();
-        let free = (0..self.slots.len()).filter(|&at| self.slots[at].program.is_none());
-        let mut free: VecDeque<usize> = free.collect();
         for (&program, threads) in members {
             let at = taken.get(&program).copied();
             let at = at.or_else(|| free.pop_front()).unwrap_or(self.slots.len());
@@ -182,68 +203,23 @@ impl StaticMapping {
             self.slots[at].threads = self.slots[at].threads.max(threads.len());
         }
     }
-
-    /// Gives every member its PU; those that have one of their program's keep it.
-    fn assign_pus(
-        &mut self,
-        topology: &Topology,
-        members: &BTreeMap<ProgramId, BTreeSet<ThreadId>>,
-    ) {
-        let threads: Vec<usize> = self.slots.iter().map(|slot| slot.threads).collect();
-        let mut places = self.places.program_pus(topology, &threads).into_iter();
-        for slot in &mut self.slots {
-            let threads = slot.program.and_then(|program| members.get(&program));
-            let threads = threads.into_iter().flatten().copied().collect();
-            slot.assign_threads(threads, places.next().unwrap_or_default());
-        }
-    }
-
-    fn place_thread(
-        &self,
-        view: View<'_>,
-        slot: usize,
-        id: ThreadId,
-        pu: PuId,
-        decision: &mut Decision,
-    ) {
-        let thread = view.observation.thread(id);
-        let may = thread.is_some_and(|thread| thread.original.contains(pu));
-        let (chosen, placement) = if may {
-            let text = format!("PU {pu}: its place in the mapping");
-            (text, Placement::Restricted(pu.into()))
-        } else {
-            let text = format!("left to the OS: it may not run on PU {pu}, its place");
-            (text, Placement::Unrestricted)
-        };
-        let considered = format!("{} places of program {slot}", self.slots[slot].threads);
-        let reason = Reason {
-            considered,
-            chosen,
-            facts: Vec::new(),
-        };
-        decision.place(id, placement, reason);
-    }
 }
 
 impl ProgramSlot {
+    /// Gives every thread a PU. A thread that has one of `free` keeps it.
     fn assign_threads(&mut self, threads: Vec<ThreadId>, mut free: Vec<PuId>) {
         let mut seats = BTreeMap::new();
-        let mut take = |pu: PuId| {
-            let at = free.iter().position(|&other| other == pu);
-            at.map(|at| free.remove(at))
-        };
-        for &id in &threads {
-            let kept = self.seats.get(&id).and_then(|&pu| take(pu));
-            if let Some(pu) = kept {
-                seats.insert(id, pu);
-            }
-        }
-        let mut free = free.into_iter();
+        let mut later = Vec::new();
         for id in threads {
-            if !seats.contains_key(&id) {
-                seats.extend(free.next().map(|pu| (id, pu)));
+            let had = self.seats.get(&id);
+            match had.and_then(|had| free.iter().position(|pu| pu == had)) {
+                Some(at) => {
+                    seats.insert(id, free.remove(at));
+                }
+                None => later.push(id),
             }
         }
+        seats.extend(later.into_iter().zip(free));
         self.seats = seats;
     }
 }
@@ -314,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn pus_that_are_named_are_given_and_must_be_there() {
+    fn named_pus_are_given_and_must_exist() {
         let of = |text: &str| decide(&mut *policy(text), &PAIR);
         assert_eq!(pus(&of("mapping:map=3.1/0")), ["3", "1", "0", "0"]);
         let offers = [(Signal::CpuTime, Tier::Proc)].into_iter().collect();
@@ -325,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_sleeps_after_it_was_active_keeps_its_place() {
+    fn sleeping_thread_keeps_its_place() {
         let mut policy = policy("mapping:map=iso");
         let first = decide(&mut *policy, &PAIR);
         let asleep = PAIR.map(|(program, thread, _)| (program, thread, 0.0));
@@ -333,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_is_started_again_finds_its_places() {
+    fn restarted_program_finds_its_places() {
         let mut policy = policy("mapping:map=iso");
         decide(&mut *policy, &PAIR);
         let gap = decide(&mut *policy, &PAIR[2..]);

@@ -1,34 +1,20 @@
-//! The policies, one file each, and their registry.
+//! The policies and their registry.
 //!
-//! To add one: write its file with a `pub(crate) const INFO: PolicyInfo`, and
-//! add a line to [`REGISTRY`].
+//! To add one: write its file with a `pub(crate) const INFO: PolicyInfo`, and add a line to
+//! [`REGISTRY`].
 
-mod aggregate;
 mod asymmetric;
-mod bottleneck;
+mod baselines;
 mod coscheduling;
-mod criticality;
-mod fair_progress;
-mod fair_time;
 pub mod grouping;
 mod holistic;
-mod hrrs;
-mod kuths;
 mod l1_bandwidth;
 mod mapping;
-mod mem_dominance;
-mod mlp_ratio;
-mod none;
 mod occupancy;
-mod pie;
-mod pinned;
 mod random;
 mod sampling;
 mod spread;
 mod symbiotic;
-mod tcs;
-mod utility;
-mod workover;
 
 pub(crate) use holistic::SHARED_CORES;
 
@@ -41,6 +27,7 @@ use crate::policy::{
 use crate::signal::SignalOffers;
 use crate::text::hint;
 use crate::topology::Topology;
+use asymmetric::{round_robin, score_policies};
 
 /// Every policy, in the order in which they are listed.
 #[doc(alias = "WorkOver")]
@@ -56,36 +43,36 @@ use crate::topology::Topology;
 #[doc(alias = "PDPA")]
 #[doc(alias = "SOS")]
 pub const REGISTRY: &[PolicyInfo] = &[
-    workover::INFO,
-    aggregate::INFO,
+    occupancy::WORKOVER,
+    occupancy::AGGREGATE,
     symbiotic::INFO,
     l1_bandwidth::INFO,
     sampling::INFO,
-    hrrs::INFO,
-    kuths::INFO,
-    tcs::INFO,
-    criticality::INFO,
-    bottleneck::INFO,
-    utility::INFO,
-    fair_time::INFO,
-    fair_progress::INFO,
-    pie::INFO,
-    mem_dominance::INFO,
-    mlp_ratio::INFO,
+    round_robin::HRRS,
+    round_robin::KUTHS,
+    asymmetric::tcs::INFO,
+    asymmetric::criticality::INFO,
+    asymmetric::bottleneck::INFO,
+    asymmetric::utility::INFO,
+    score_policies::FAIR_TIME,
+    score_policies::FAIR_PROGRESS,
+    score_policies::PIE,
+    score_policies::MEM_DOMINANCE,
+    score_policies::MLP_RATIO,
     holistic::INFO,
     mapping::INFO,
-    coscheduling::gang::INFO,
-    coscheduling::fair_mis::INFO,
-    coscheduling::fair_com::INFO,
-    coscheduling::greedy::INFO,
-    coscheduling::pdpa::INFO,
+    coscheduling::GANG,
+    coscheduling::FAIR_MIS,
+    coscheduling::FAIR_COM,
+    coscheduling::GREEDY,
+    coscheduling::PDPA,
     spread::INFO,
     random::INFO,
-    pinned::INFO,
-    none::INFO,
+    baselines::PINNED,
+    baselines::NONE,
 ];
 
-/// Looks a policy up by name.
+/// Finds a policy by name.
 ///
 /// # Errors
 /// [`PolicyError::Unknown`] with the nearest name.
@@ -97,25 +84,25 @@ pub fn find(name: &str) -> Result<&'static PolicyInfo, PolicyError> {
     })
 }
 
-/// Opens the policy that a specification asks for on a machine.
+/// Opens the policy of a specification on a machine.
 ///
 /// # Errors
-/// Unknown names; needs that the machine does not meet; unknown options or values;
-/// [`PolicyError::Unfit`] where the policy would be of no use.
+/// Unknown names; signals that the machine does not offer; unknown options or values;
+/// [`PolicyError::Unfit`] if the policy would be useless.
 pub fn open(topology: &Topology, offers: &SignalOffers, spec: &PolicySpec) -> PolicyResult {
     let info = find(&spec.name)?;
     check_signals(info.name, info.needs, offers)?;
     (info.open)(topology, offers, &PolicyOptions::new(info, spec)?)
 }
 
-/// Checks a specification where there is no machine yet. Options are read before the machine is
-/// looked at, so that any machine does.
+/// Checks a specification if there is no machine yet.
 ///
 /// # Errors
 /// Unknown names, options or values.
 pub fn check(spec: &PolicySpec) -> Result<&'static PolicyInfo, PolicyError> {
     let info = find(&spec.name)?;
     let options = PolicyOptions::new(info, spec)?;
+    // Policies read their options before they look at the machine, so any machine does.
     let any = Topology::uniform(1, 1);
     match any.map(|any| (info.open)(&any, &SignalOffers::default(), &options)) {
         Ok(Err(error)) if !matches!(error, PolicyError::Unfit { .. }) => Err(error),
@@ -144,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn values_of_every_option_are_checked_without_a_machine() {
+    fn option_values_are_checked_without_a_machine() {
         for info in REGISTRY {
             for option in info.options {
                 error(&format!("{}:{}=?", info.name, option.name));

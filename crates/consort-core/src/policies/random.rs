@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_threads_as_pus_get_a_pu_each() {
+    fn every_thread_has_its_own_pu() {
         let distinct: BTreeSet<String> = placements(7).iter().map(ToString::to_string).collect();
         assert_eq!(distinct.len(), 4);
     }

@@ -13,11 +13,8 @@
 use super::grouping::{GroupedThreads, leave_to_os, place_groups};
 use crate::ids::ThreadId;
 use crate::plan::{Decision, Fact, Reason};
-use crate::policy::{
-    ALL_USUAL, OptionInfo, Policy, PolicyInfo, PolicyOptions, PolicyResult, PolicyRng, View,
-};
-use crate::signal::{Signal, SignalOffers, Tier};
-use crate::topology::Topology;
+use crate::policy::{ALL_USUAL, OptionInfo, Policy, PolicyInfo, PolicyRng, View};
+use crate::signal::{Signal, Tier};
 use rand::seq::SliceRandom;
 
 #[doc(alias = "SOS")]
@@ -49,29 +46,27 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
             meaning: "threads below this share of one PU are left to the OS (0 to 1)",
         },
     ],
-    open,
+    open: |_, _, options| {
+        Ok(Box::new(SamplingPolicy {
+            samples: options.count("samples")?,
+            keep: options.count("keep")?,
+            active: options.share("active")?,
+            threads: Vec::new(),
+            state: SamplingState::Idle,
+            tried: 0,
+            best: None,
+        }))
+    },
 };
 
-fn open(_: &Topology, _: &SignalOffers, options: &PolicyOptions<'_>) -> PolicyResult {
-    Ok(Box::new(SamplingPolicy {
-        samples: options.count("samples")?,
-        keep: options.count("keep")?,
-        active: options.share("active")?,
-        threads: Vec::new(),
-        state: SamplingState::Idle,
-        tried: 0,
-        best: None,
-    }))
-}
-
-/// Threads by index into the crew, a group per core.
+/// Threads by index into the members of [`GroupedThreads`], a group per core.
 type CoreSchedule = Vec<Vec<usize>>;
 
 struct SamplingPolicy {
     samples: u64,
     keep: u64,
     active: f64,
-    /// Threads that the schedules are of.
+    /// Threads of the schedules.
     threads: Vec<ThreadId>,
     state: SamplingState,
     /// Schedules of this round that have run.
@@ -82,7 +77,7 @@ struct SamplingPolicy {
 
 /// Schedule that ran in the quantum that has just ended.
 enum SamplingState {
-    /// None of this policy's.
+    /// None of this policy.
     Idle,
     /// A sample.
     Trying(CoreSchedule),
@@ -99,10 +94,26 @@ impl Policy for SamplingPolicy {
         for (thread, why) in &crew.left {
             leave_to_os(thread, why, &mut decision);
         }
-        self.restart_on_thread_change(&crew);
-        let rate = rate(view, &crew);
+        let ids: Vec<ThreadId> = crew.members.iter().map(|t| t.id).collect();
+        if self.threads != ids {
+            // A schedule is of these threads only.
+            self.threads = ids;
+            self.state = SamplingState::Idle;
+            (self.tried, self.best) = (0, None);
+        }
+        let members = crew.members.iter();
+        let counts = members.filter_map(|t| t.sample.get(Signal::Instructions));
+        let rate = counts.sum::<f64>() / view.observation.interval_ns.max(1) as f64;
         let schedule = self.next_schedule(rate, view.topology.cores().len(), rng);
-        let (rule, best) = self.explain();
+        let rule = match self.state {
+            SamplingState::Keeping(_) => "by the best schedule of the last round",
+            _ => "by a schedule that is being tried",
+        };
+        let best = Fact {
+            name: "best of the round".into(),
+            value: self.best.as_ref().map_or(0.0, |(rate, _)| *rate),
+            unit: "instructions/ns".into(),
+        };
         place_groups(
             view.topology,
             &crew,
@@ -120,25 +131,20 @@ impl Policy for SamplingPolicy {
 }
 
 impl SamplingPolicy {
-    fn restart_on_thread_change(&mut self, crew: &GroupedThreads<'_>) {
-        let same = self
-            .threads
-            .iter()
-            .copied()
-            .eq(crew.members.iter().map(|t| t.id));
-        if !same {
-            self.threads = crew.members.iter().map(|t| t.id).collect();
-            self.state = SamplingState::Idle;
-            (self.tried, self.best) = (0, None);
-        }
-    }
-
     /// The schedule of the next quantum, after one in which `rate` instructions ran per ns.
     fn next_schedule(&mut self, rate: f64, cores: usize, rng: &mut PolicyRng) -> CoreSchedule {
         match std::mem::replace(&mut self.state, SamplingState::Idle) {
-            SamplingState::Trying(schedule) => self.judge_sample(rate, schedule),
+            SamplingState::Trying(schedule) => {
+                self.tried += 1;
+                if self.best.as_ref().is_none_or(|(best, _)| rate > *best) {
+                    self.best = Some((rate, schedule));
+                }
+                if self.tried >= self.samples {
+                    self.state = SamplingState::Keeping(self.keep - 1);
+                }
+            }
             SamplingState::Keeping(left) if left > 0 => {
-                self.state = SamplingState::Keeping(left - 1)
+                self.state = SamplingState::Keeping(left - 1);
             }
             SamplingState::Keeping(_) => (self.tried, self.best) = (0, None),
             SamplingState::Idle => {}
@@ -150,41 +156,9 @@ impl SamplingPolicy {
         self.state = SamplingState::Trying(schedule.clone());
         schedule
     }
-
-    fn judge_sample(&mut self, rate: f64, schedule: CoreSchedule) {
-        self.tried += 1;
-        if self.best.as_ref().is_none_or(|(best, _)| rate > *best) {
-            self.best = Some((rate, schedule));
-        }
-        if self.tried >= self.samples {
-            self.state = SamplingState::Keeping(self.keep - 1);
-        }
-    }
-
-    fn explain(&self) -> (&'static str, Fact) {
-        let rule = match self.state {
-            SamplingState::Keeping(_) => "by the best schedule of the last round",
-            _ => "by a schedule that is being tried",
-        };
-        let best = Fact {
-            name: "best of the round".into(),
-            value: self.best.as_ref().map_or(0.0, |(rate, _)| *rate),
-            unit: "instructions/ns".into(),
-        };
-        (rule, best)
-    }
 }
 
-/// Instructions per ns of all members.
-fn rate(view: View<'_>, crew: &GroupedThreads<'_>) -> f64 {
-    let counts = crew.members.iter();
-    let all: f64 = counts
-        .filter_map(|t| t.sample.get(Signal::Instructions))
-        .sum();
-    all / view.observation.interval_ns.max(1) as f64
-}
-
-/// Threads dealt to cores at random, as evenly as possible.
+/// Divides threads among cores at random, as evenly as possible.
 fn draw_schedule(threads: usize, cores: usize, rng: &mut PolicyRng) -> CoreSchedule {
     let mut deck: Vec<usize> = (0..threads).collect();
     deck.shuffle(rng);
@@ -228,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_of_a_round_is_kept_for_as_long_as_asked() {
+    fn best_schedule_of_a_round_is_kept() {
         let topology = Topology::uniform(2, 2).unwrap();
         let mut policy = opened(&topology, "sampling:samples=12,keep=7");
         let mut rng = PolicyRng::seed_from_u64(3);

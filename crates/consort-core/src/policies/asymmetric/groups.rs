@@ -1,57 +1,53 @@
-//! Groups of large and small cores that exchange threads with each other only.
+//! Groups of large and small cores that exchange threads only among themselves.
 
 use crate::ids::PuId;
 use crate::policy::PolicyError;
 use crate::topology::Topology;
 
-/// PUs of large and small cores that exchange threads with each other only.
+/// PUs of the large and the small cores of a group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::policies) struct GroupPus {
-    /// PUs of large cores.
-    pub(in crate::policies) large: Vec<PuId>,
-    /// PUs of small cores.
-    pub(in crate::policies) small: Vec<PuId>,
+    pub(super) large: Vec<PuId>,
+    pub(super) small: Vec<PuId>,
 }
 
-/// The groups of a machine.
+impl GroupPus {
+    pub(super) fn iter(&self) -> impl Iterator<Item = PuId> + '_ {
+        self.large.iter().chain(&self.small).copied()
+    }
+
+    fn has_both_kinds(&self) -> bool {
+        !self.large.is_empty() && !self.small.is_empty()
+    }
+}
+
+/// The groups of a machine; none if all cores are alike.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::policies) struct ExchangeGroups(Vec<GroupPus>);
 
 impl ExchangeGroups {
-    /// Divides a machine into groups. Large are the cores with the highest capacity. Where every
-    /// LLC domain has both kinds, groups do not span domains, so that exchanges stay within one
-    /// cache (Markovic, KUTHS for many cores). Within a domain each PU of a large core gets an
-    /// equal share of the small ones; where there are more large than small ones, each small one
-    /// gets its share of large.
+    /// Divides a machine into groups. Large cores are those with the highest capacity. If every LLC
+    /// domain has both kinds, groups do not span domains, so that exchanges stay within one cache
+    /// (Markovic, KUTHS for many cores). Within a domain, each PU of a large core gets an equal
+    /// share of the small PUs. If there are more large than small PUs, each small one gets its
+    /// share of the large ones.
     pub(in crate::policies) fn from_topology(topology: &Topology) -> Self {
-        let whole = vec![collect_region(topology, |_| true)];
         let llcs = topology.llcs().iter();
-        let domains: Vec<GroupPus> = llcs
+        let mut regions: Vec<GroupPus> = llcs
             .map(|llc| collect_region(topology, |pu| llc.pus.contains(pu)))
             .collect();
-        let mixed = |g: &GroupPus| !g.large.is_empty() && !g.small.is_empty();
-        let regions = if domains.iter().all(mixed) {
-            domains
-        } else {
-            whole
-        };
-        Self(
-            regions
-                .iter()
-                .filter(|r| mixed(r))
-                .flat_map(divide_region)
-                .collect(),
-        )
+        if !regions.iter().all(GroupPus::has_both_kinds) {
+            regions = vec![collect_region(topology, |_| true)];
+        }
+        regions.retain(GroupPus::has_both_kinds);
+        Self(regions.iter().flat_map(divide_region).collect())
     }
 
-    /// The groups, for a policy that is of no use without.
+    /// The groups, for a policy that is useless without them.
     ///
     /// # Errors
     /// [`PolicyError::Unfit`] on a symmetric machine.
-    pub(in crate::policies) fn require(
-        topology: &Topology,
-        policy: &'static str,
-    ) -> Result<Self, PolicyError> {
+    pub(super) fn require(topology: &Topology, policy: &'static str) -> Result<Self, PolicyError> {
         let groups = Self::from_topology(topology);
         if !groups.0.is_empty() {
             return Ok(groups);
@@ -76,6 +72,8 @@ fn collect_region(topology: &Topology, inside: impl Fn(PuId) -> bool) -> GroupPu
     let types = topology.core_types();
     let capacity = |core_type: usize| types.get(core_type).map_or(0, |t| t.capacity);
     let cores = topology.cores().iter();
+    // The highest capacity of the whole machine, so that a region without large cores has only
+    // small ones.
     let most = cores.map(|c| capacity(c.core_type)).max().unwrap_or(0);
     let mut found = GroupPus::default();
     for core in topology.cores() {
@@ -91,18 +89,16 @@ fn collect_region(topology: &Topology, inside: impl Fn(PuId) -> bool) -> GroupPu
     found
 }
 
-/// A region dealt into as many groups as it can have.
+/// Divides a region into as many groups as it has PUs of the rarer kind.
 fn divide_region(region: &GroupPus) -> Vec<GroupPus> {
     let n = region.large.len().min(region.small.len());
-    let share = |pus: &[PuId], i: usize| {
-        let cut = |i: usize| i * pus.len() / n;
-        pus[cut(i)..cut(i + 1)].to_vec()
-    };
-    let group = |i| GroupPus {
-        large: share(&region.large, i),
-        small: share(&region.small, i),
-    };
-    (0..n).map(group).collect()
+    let share = |pus: &[PuId], i: usize| pus[i * pus.len() / n..(i + 1) * pus.len() / n].to_vec();
+    (0..n)
+        .map(|i| GroupPus {
+            large: share(&region.large, i),
+            small: share(&region.small, i),
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -117,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn each_large_core_has_its_own_set_of_small_cores() {
+    fn each_large_core_has_own_small_cores() {
         let groups = ExchangeGroups::from_topology(&chip(2, 6, 1));
         let sets: Vec<_> = groups.iter().map(pus).collect();
         assert_eq!(sets, [(vec![0], vec![2, 3, 4]), (vec![1], vec![5, 6, 7])]);
@@ -140,7 +136,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_pu_is_in_one_group_and_every_group_has_both_kinds(
+        fn every_pu_is_in_one_mixed_group(
             large in 1u32..6, small in 1u32..9,
         ) {
             let groups = ExchangeGroups::from_topology(&chip(large, small, 1));

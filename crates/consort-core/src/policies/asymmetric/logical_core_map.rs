@@ -1,24 +1,124 @@
-//! Logical cores and the PUs that they are on.
+//! Logical cores, the PUs that they are on, and what a rule sees of them.
 
 use super::groups::{ExchangeGroups, GroupPus};
-use super::logical_core::{
-    ActiveThread, LogicalCore, LogicalCoreGroup, is_active, is_allowed_on_all, is_runnable,
-    progress,
-};
 use crate::ids::{PuId, ThreadId};
-use crate::sample::{Observation, ThreadObservation};
+use crate::sample::{Observation, Sample, ThreadObservation};
+use crate::signal::Signal;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A logical core: its PU and what is on it.
+/// A software thread that was active on a logical core when the interval began.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct ActiveThread<'a> {
+    pub(super) thread: ThreadId,
+    /// Progress in the interval: instructions if they are counted, else ns of CPU time.
+    pub(super) progress: f64,
+    pub(super) sample: &'a Sample,
+    /// Time on a PU in the interval, ns.
+    pub(super) cpu_ns: f64,
+}
+
+/// A logical core as a rule sees it.
+#[derive(Clone, Debug)]
+pub(super) struct LogicalCore<'a> {
+    /// Number of the logical core.
+    pub(super) logical: usize,
+    /// What the machine observes as threads: the logical core itself in hardware form, its threads
+    /// in software form.
+    pub(super) seen: Vec<&'a ThreadObservation>,
+    /// Software threads that were active on it when the interval began.
+    pub(super) ran: Vec<ActiveThread<'a>>,
+    /// Software threads that are active on it now: they run or could, and do not wait for others.
+    pub(super) active: Vec<ThreadId>,
+}
+
+impl LogicalCore<'_> {
+    /// Returns true if nothing would run on it: its active bit is not set.
+    pub(super) fn is_idle(&self) -> bool {
+        !self.seen.iter().any(|thread| is_runnable(thread))
+    }
+
+    /// Returns true if it is in kernel mode, so that it cannot be exchanged.
+    pub(super) fn is_in_kernel(&self) -> bool {
+        self.seen.iter().any(|t| is_set(t, Signal::KernelMode))
+    }
+
+    /// Returns true if it has something to run, in user mode.
+    pub(super) fn is_ready(&self) -> bool {
+        !self.is_idle() && !self.is_in_kernel()
+    }
+
+    /// Returns true if it went from kernel to user code in the interval: its transition bit. If the
+    /// machine does not report the privilege level, returns from futex and blocking calls stand for
+    /// it.
+    pub(super) fn has_returned_to_user(&self) -> bool {
+        self.seen.iter().any(|thread| {
+            thread.sample.get(Signal::UserReturns).map_or_else(
+                || {
+                    let calls = [Signal::FutexReturns, Signal::BlockingReturns];
+                    calls.iter().any(|&signal| is_set(thread, signal))
+                },
+                |returns| returns > 0.0,
+            )
+        })
+    }
+
+    /// Sum of the progress of all threads, as in [`ActiveThread::progress`].
+    pub(super) fn progress(&self) -> f64 {
+        self.seen.iter().map(|thread| progress(thread)).sum()
+    }
+}
+
+/// The logical cores of a group.
+#[derive(Clone, Debug)]
+pub(super) struct LogicalCoreGroup<'a> {
+    /// Number of the group.
+    pub(super) index: usize,
+    pub(super) large: Vec<LogicalCore<'a>>,
+    pub(super) small: Vec<LogicalCore<'a>>,
+}
+
+impl<'a> LogicalCoreGroup<'a> {
+    /// All logical cores, those on large cores first.
+    pub(super) fn logical_cores(&self) -> impl Iterator<Item = &LogicalCore<'a>> {
+        self.large.iter().chain(&self.small)
+    }
+}
+
+fn progress(thread: &ThreadObservation) -> f64 {
+    let counted = thread.sample.get(Signal::Instructions);
+    counted.unwrap_or_else(|| thread.sample.cpu_time_ns())
+}
+
+/// Returns true for a thread that runs or could. If the machine does not report that, a thread that
+/// ran in the interval counts as one.
+fn is_runnable(thread: &ThreadObservation) -> bool {
+    let told = thread.sample.get(Signal::Runnable);
+    told.map_or_else(|| thread.sample.cpu_time_ns() > 0.0, |on| on > 0.0)
+}
+
+/// Returns true for a thread that is runnable and does not spin for others.
+fn is_active(thread: &ThreadObservation) -> bool {
+    is_runnable(thread) && !is_set(thread, Signal::Waiting)
+}
+
+fn is_set(thread: &ThreadObservation, signal: Signal) -> bool {
+    thread.sample.get(signal).is_some_and(|value| value > 0.0)
+}
+
+/// The software thread that an observed thread stands for.
+fn occupant(thread: &ThreadObservation) -> ThreadId {
+    thread.sample.occupant.unwrap_or(thread.id)
+}
+
 #[derive(Clone, Debug)]
 struct MappedCore {
     pu: PuId,
     members: Vec<ThreadId>,
 }
 
-/// The mapping from logical cores to PUs. In hardware form each observed thread is a logical core,
-/// and keeps one here to itself; in software form the threads that share a PU are exchanged
-/// together, as the logical core that they share would be.
+/// The mapping from logical cores to PUs. In hardware form each observed thread is a logical core
+/// and is alone on one here. In software form the threads that share a PU are exchanged together,
+/// as the logical core that they share would be.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LogicalCoreMap {
     cores: Vec<MappedCore>,
@@ -27,37 +127,33 @@ pub(super) struct LogicalCoreMap {
 }
 
 impl LogicalCoreMap {
-    /// Follows threads that come and go, and evens out the numbers that are runnable on each
-    /// logical core.
+    /// Adds new threads, removes exited ones, and evens out the runnable threads of the logical
+    /// cores. Threads that may not run on all PUs of the groups are left alone, because an exchange
+    /// could send them to any.
     pub(super) fn follow_threads(&mut self, groups: &ExchangeGroups, observation: &Observation) {
         let pus: Vec<PuId> = groups.iter().flat_map(GroupPus::iter).collect();
-        if !self.has_same_pus(&pus) {
+        let known: BTreeSet<PuId> = self.cores.iter().map(|core| core.pu).collect();
+        if known != pus.iter().copied().collect() {
             let core = |&pu: &PuId| MappedCore {
                 pu,
                 members: Vec::new(),
             };
             self.cores = pus.iter().map(core).collect();
         }
-        let free = |id: ThreadId| {
-            let thread = observation.thread(id);
-            thread.is_some_and(|thread| is_allowed_on_all(thread, &pus))
+        let is_free = |thread: &ThreadObservation| {
+            thread.managed && pus.iter().all(|&pu| thread.original.contains(pu))
         };
         for core in &mut self.cores {
-            core.members.retain(|&id| free(id));
+            core.members
+                .retain(|&id| observation.thread(id).is_some_and(is_free));
         }
-        let seated: BTreeSet<ThreadId> = self.members().collect();
+        let placed: BTreeSet<ThreadId> = self.members().collect();
         for thread in &observation.threads {
-            if free(thread.id) && !seated.contains(&thread.id) {
+            if is_free(thread) && !placed.contains(&thread.id) {
                 self.add_thread(thread);
             }
         }
         self.balance_load(observation);
-    }
-
-    /// Returns true where the PUs are still those that the layer knows.
-    fn has_same_pus(&self, pus: &[PuId]) -> bool {
-        let known: BTreeSet<PuId> = self.cores.iter().map(|core| core.pu).collect();
-        known == pus.iter().copied().collect()
     }
 
     fn members(&self) -> impl Iterator<Item = ThreadId> + '_ {
@@ -66,11 +162,13 @@ impl LogicalCoreMap {
             .flat_map(|core| core.members.iter().copied())
     }
 
-    /// Seats a new thread: on its PU where that has no thread, else where fewest are.
+    /// Puts a new thread where fewest are; among equals, on the PU where it runs.
     fn add_thread(&mut self, thread: &ThreadObservation) {
-        let here = |core: &MappedCore| thread.last_pu == Some(core.pu);
-        let key = |core: &MappedCore| (core.members.len(), !here(core));
-        if let Some(core) = self.cores.iter_mut().min_by_key(|core| key(core)) {
+        let emptiest = self
+            .cores
+            .iter_mut()
+            .min_by_key(|core| (core.members.len(), thread.last_pu != Some(core.pu)));
+        if let Some(core) = emptiest {
             core.members.push(thread.id);
         }
     }
@@ -78,20 +176,19 @@ impl LogicalCoreMap {
     /// Moves runnable threads until no logical core has two more of them than another.
     fn balance_load(&mut self, observation: &Observation) {
         let runs = |id: &ThreadId| observation.thread(*id).is_some_and(is_runnable);
-        let load = |core: &MappedCore| core.members.iter().filter(|id| runs(id)).count();
         // Each move brings loads closer together, so as many moves as threads are enough.
         for _ in 0..self.members().count() {
-            let of = |&c: &usize| load(&self.cores[c]);
-            let most = (0..self.cores.len()).rev().max_by_key(of);
-            let least = (0..self.cores.len()).min_by_key(of);
+            let load = |&c: &usize| self.cores[c].members.iter().filter(|id| runs(id)).count();
+            // Of equals the lowest number, for both: `max_by_key` takes the last.
+            let most = (0..self.cores.len()).rev().max_by_key(load);
+            let least = (0..self.cores.len()).min_by_key(load);
             let (Some(most), Some(least)) = (most, least) else {
                 return;
             };
-            if of(&most) < of(&least) + 2 {
+            if load(&most) < load(&least) + 2 {
                 return;
             }
-            let last = self.cores[most].members.iter().rposition(runs);
-            if let Some(at) = last {
+            if let Some(at) = self.cores[most].members.iter().rposition(runs) {
                 let id = self.cores[most].members.remove(at);
                 self.cores[least].members.push(id);
             }
@@ -104,24 +201,23 @@ impl LogicalCoreMap {
         groups: &ExchangeGroups,
         observation: &'a Observation,
     ) -> Vec<LogicalCoreGroup<'a>> {
-        let at: BTreeMap<PuId, usize> = self
-            .cores
-            .iter()
-            .enumerate()
-            .map(|(logical, core)| (core.pu, logical))
-            .collect();
-        let side = |pus: &[PuId]| -> Vec<LogicalCore<'a>> {
-            let logical = pus.iter().filter_map(|pu| at.get(pu).copied());
+        let cores = self.cores.iter().enumerate();
+        let at: BTreeMap<PuId, usize> = cores.map(|(logical, core)| (core.pu, logical)).collect();
+        let observe = |pus: &[PuId]| -> Vec<LogicalCore<'a>> {
+            let logical = pus.iter().filter_map(|pu| at.get(pu));
             logical
-                .map(|l| self.observe_logical_core(l, observation))
+                .map(|&l| self.observe_logical_core(l, observation))
                 .collect()
         };
-        let group = |(index, pus): (usize, &GroupPus)| LogicalCoreGroup {
-            index,
-            large: side(&pus.large),
-            small: side(&pus.small),
-        };
-        groups.iter().enumerate().map(group).collect()
+        groups
+            .iter()
+            .enumerate()
+            .map(|(index, pus)| LogicalCoreGroup {
+                index,
+                large: observe(&pus.large),
+                small: observe(&pus.small),
+            })
+            .collect()
     }
 
     fn observe_logical_core<'a>(
@@ -129,28 +225,28 @@ impl LogicalCoreMap {
         logical: usize,
         observation: &'a Observation,
     ) -> LogicalCore<'a> {
-        let members = self.cores[logical].members.iter();
-        let seen: Vec<&ThreadObservation> =
-            members.filter_map(|&id| observation.thread(id)).collect();
-        let ran = |thread: &&'a ThreadObservation| {
-            let before = self.before.get(&thread.id)?;
-            Some(ActiveThread {
-                thread: *before,
-                progress: progress(thread),
-                sample: &thread.sample,
-                cpu_ns: thread.sample.cpu_time_ns(),
-            })
-        };
-        LogicalCore {
+        let mut core = LogicalCore {
             logical,
-            ran: seen.iter().filter_map(ran).collect(),
-            active: seen
-                .iter()
-                .filter(|t| is_active(t))
-                .map(|t| occupant(t))
-                .collect(),
-            seen,
+            seen: Vec::new(),
+            ran: Vec::new(),
+            active: Vec::new(),
+        };
+        let members = self.cores[logical].members.iter();
+        for thread in members.filter_map(|&id| observation.thread(id)) {
+            if let Some(&before) = self.before.get(&thread.id) {
+                core.ran.push(ActiveThread {
+                    thread: before,
+                    progress: progress(thread),
+                    sample: &thread.sample,
+                    cpu_ns: thread.sample.cpu_time_ns(),
+                });
+            }
+            if is_active(thread) {
+                core.active.push(occupant(thread));
+            }
+            core.seen.push(thread);
         }
+        core
     }
 
     /// Remembers the active threads, for the end of the interval that begins now.
@@ -170,24 +266,11 @@ impl LogicalCoreMap {
 
     /// Every placed thread with its logical core and PU.
     pub(super) fn thread_positions(&self) -> impl Iterator<Item = (ThreadId, usize, PuId)> + '_ {
-        let of = |(logical, core): (usize, &MappedCore)| {
-            let pu = core.pu;
-            let members = core.members.clone().into_iter();
-            members.map(move |id| (id, logical, pu))
-        };
-        self.cores.iter().enumerate().flat_map(of)
-    }
-}
-
-/// The software thread that an observed thread stands for.
-fn occupant(thread: &ThreadObservation) -> ThreadId {
-    thread.sample.occupant.unwrap_or(thread.id)
-}
-
-impl GroupPus {
-    /// All PUs of the group.
-    pub(super) fn iter(&self) -> impl Iterator<Item = PuId> + '_ {
-        self.large.iter().chain(&self.small).copied()
+        let cores = self.cores.iter().enumerate();
+        cores.flat_map(|(logical, core)| {
+            let members = core.members.iter();
+            members.map(move |&id| (id, logical, core.pu))
+        })
     }
 }
 
@@ -212,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_thread_stays_where_it_is_when_nobody_else_is_there() {
+    fn new_thread_stays_on_an_empty_core() {
         let topology = chip(1, 3, 1);
         let mut layer = LogicalCoreMap::default();
         let mut observation = seen(&topology, &[(1, 1.0), (2, 1.0)]);
@@ -227,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_share_a_logical_core_are_exchanged_together() {
+    fn threads_of_a_logical_core_move_together() {
         let topology = chip(1, 1, 1);
         let mut layer = LogicalCoreMap::default();
         let groups = ExchangeGroups::from_topology(&topology);
@@ -252,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_may_not_run_everywhere_is_left_alone() {
+    fn partly_barred_thread_is_left_alone() {
         let topology = chip(1, 3, 1);
         let mut observation = seen(&topology, &[(1, 1.0), (2, 1.0)]);
         observation.threads[0].original = std::sync::Arc::new("1-2".parse().unwrap());
@@ -263,7 +346,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn runnable_threads_are_spread_evenly_whoever_comes_goes_or_sleeps(
+        fn runnable_threads_are_spread_evenly(
             rounds in prop::collection::vec(
                 prop::collection::btree_map(1u32..20, prop::sample::select(vec![0.0, 1.0]), 0..16),
                 1..6,

@@ -1,44 +1,33 @@
-//! Schedulers for chips with large and small cores: who gets the large ones.
+//! Policies for chips with large and small cores: which threads get the large cores.
 //!
 //! Source: Markovic, "Hardware Thread Scheduling Algorithms for Single-ISA Asymmetric CMPs" (PhD
-//! thesis, UPC 2015). What they share is here; a policy is a [`SwapRule`] that says which logical
-//! cores to exchange:
+//! thesis, UPC 2015). A policy is a [`SwapRule`](swapper::SwapRule) that names the logical cores to
+//! exchange. The rest is common to all:
 //!
-//! - [`ExchangeGroups`]: each large core has small cores of its own, and exchanges only with them.
-//! - [`LogicalCoreMap`]: logical cores and their PUs. In hardware form the machine's own; in software form
-//!   every PU has one, with the threads that share it.
-//! - [`LogicalCore`]: a logical core as a rule sees it.
-//! - [`promote()`]: the exchange for rules that rank logical cores.
-//! - [`Swapper`]: the policy around a rule.
-//! - [`BestScoreRule`]: the rule that gives large cores to the threads with the best [`Score`].
-//! - [`PieModel`]: what a thread would gain from a large core, after PIE.
+//! - [`ExchangeGroups`]: each large core exchanges threads only with small cores of its own.
+//! - [`LogicalCoreMap`](logical_core_map::LogicalCoreMap): the PU of each logical core. In hardware
+//!   form the machine has logical cores. In software form each PU has one, with the threads that
+//!   share it.
+//! - [`Swapper`](swapper::Swapper): the policy around a rule.
+//! - [`BestScoreRule`](scores::BestScoreRule): the rule that gives the large cores to the threads
+//!   with the best scores; `score_policies` has the scores.
 //!
-//! Pitfall: a logical core in kernel mode stays where it is; rules wait for the large core and
-//! pass over the small one.
+//! Pitfall: a logical core in kernel mode cannot be exchanged. Rules wait for it if it is on a
+//! large core, and pass over it if it is on a small one.
 
-mod core_kind_rates;
-mod estimates;
+pub(super) mod bottleneck;
+pub(super) mod criticality;
 mod groups;
-mod logical_core;
 mod logical_core_map;
 mod pie_model;
-mod promote;
-mod round_robin;
+pub(super) mod round_robin;
+pub(super) mod score_policies;
 mod scores;
 mod swapper;
+pub(super) mod tcs;
 #[cfg(test)]
 pub(super) mod testing;
+pub(super) mod utility;
 
-pub(super) use core_kind_rates::{CoreKindRates, CoreKindTimes};
-pub(super) use estimates::PieEstimates;
 pub(super) use groups::ExchangeGroups;
-pub(super) use logical_core::{ActiveThread, LogicalCore, LogicalCoreGroup};
-pub(super) use pie_model::{PIE_SIGNALS, PieCounts, PieModel};
-pub(super) use promote::promote;
-pub(super) use round_robin::{RoundRobin, TURNS, TurnOrder, turn_order};
-pub(super) use scores::{BestScoreRule, MARGIN, Score, Ties, margin};
-pub(super) use swapper::{
-    FORM, LATENCY, SOFTWARE_FORM, Swap, SwapRule, Swapper, Tick, form, latency,
-};
-
-use logical_core_map::LogicalCoreMap;
+pub(super) use swapper::{FORM, form};

@@ -11,20 +11,23 @@
 //!
 //! with MLP_big = misses per instruction × reorder buffer and MLP_small = misses per instruction ×
 //! distance to the first use. Memory-level parallelism is the mean number of outstanding misses
-//! while there is one, so estimates below 1 count as 1. Times are compared, not cycles, since
-//! clocks may differ: memory takes the same time whatever the clock.
+//! while there is one, so estimates below 1 count as 1. Times are compared, not cycles, because
+//! clocks may differ: memory takes the same time at any clock.
 //!
-//! Pitfall: all but memory is taken to run at full width on the large core, so threads held up by
-//! branches or long dependences seem to gain more than they do.
+//! Pitfall: the model assumes that all but memory runs at full width on the large core, so threads
+//! that are limited by branches or long dependences seem to gain more than they do.
 
-use super::ExchangeGroups;
+use super::groups::ExchangeGroups;
+use super::logical_core_map::ActiveThread;
+use crate::ids::ThreadId;
 use crate::policy::PolicyError;
 use crate::sample::Sample;
 use crate::signal::{Signal, SignalOffers};
 use crate::topology::{Pipeline, Topology};
+use std::collections::BTreeMap;
 
 /// Signals that the estimate needs.
-pub(in crate::policies) const PIE_SIGNALS: [Signal; 6] = [
+pub(super) const PIE_SIGNALS: [Signal; 6] = [
     Signal::Cycles,
     Signal::Instructions,
     Signal::LlcMisses,
@@ -35,15 +38,14 @@ pub(in crate::policies) const PIE_SIGNALS: [Signal; 6] = [
 
 /// Counts of a thread on one kind of core.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(in crate::policies) struct PieCounts {
+pub(super) struct PieCounts {
     /// Sums in the order of [`PIE_SIGNALS`].
     sums: [f64; 6],
 }
 
 impl PieCounts {
-    /// Adds a sample; of a thread that did not run, or of which something is not known, nothing is
-    /// added.
-    pub(in crate::policies) fn add(&mut self, sample: &Sample) {
+    /// Adds a sample, unless the thread did not run or a signal is missing.
+    fn add(&mut self, sample: &Sample) {
         let values = PIE_SIGNALS.map(|signal| sample.get(signal));
         let [Some(cycles), Some(instructions), ..] = values else {
             return;
@@ -69,7 +71,6 @@ impl PieCounts {
     }
 }
 
-/// Counts per instruction.
 #[derive(Clone, Copy, Debug)]
 struct CountsPerInstruction {
     cycles: f64,
@@ -81,7 +82,7 @@ struct CountsPerInstruction {
 
 /// The two kinds of cores.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(in crate::policies) struct PieModel {
+pub(super) struct PieModel {
     width: f64,
     rob_entries: f64,
     large_hz: f64,
@@ -89,40 +90,41 @@ pub(in crate::policies) struct PieModel {
 }
 
 impl PieModel {
-    /// Looks at a machine's cores: large are those with the highest capacity, small the next.
+    /// Reads a machine's cores: large are those with the highest capacity, small those with the
+    /// next.
     ///
     /// # Errors
-    /// [`PolicyError::Unfit`] where all cores are alike, where pipelines are not told, or are not
-    /// out of order in large and in order in small cores, and where something is not counted.
-    pub(in crate::policies) fn from_topology(
+    /// [`PolicyError::Unfit`] if all cores are alike, if a signal is not counted, if pipelines are
+    /// not known, or if they are not out of order in large and in order in small cores.
+    pub(super) fn from_topology(
         topology: &Topology,
         offers: &SignalOffers,
         policy: &'static str,
     ) -> Result<Self, PolicyError> {
         ExchangeGroups::require(topology, policy)?;
-        let unfit = |why: String| PolicyError::Unfit { policy, why };
         let missing = offers.missing_signals(&PIE_SIGNALS);
         if !missing.is_empty() {
             let names: Vec<&str> = missing.iter().map(|signal| signal.name()).collect();
             let missing = names.join(", ");
-            return Err(unfit(format!(
-                "estimates by PIE's counters, and this machine does not count {missing}; \
-                 use an acmp machine, or 'fair-progress:ratio=measured'"
-            )));
+            return Err(PolicyError::Unfit {
+                policy,
+                why: format!(
+                    "estimates by PIE's counters, and this machine does not count {missing}; \
+                     use an acmp machine, or 'fair-progress:ratio=measured'"
+                ),
+            });
         }
-        let kinds = read_pipelines(topology).ok_or_else(|| {
-            unfit(
-                "needs large cores that execute out of order and small ones that execute in \
-                 order, with width and reorder buffer told; use an acmp machine"
-                    .to_owned(),
-            )
-        })?;
-        Ok(kinds)
+        read_pipelines(topology).ok_or_else(|| PolicyError::Unfit {
+            policy,
+            why: "needs large cores that execute out of order and small ones that execute in \
+                  order, with width and reorder buffer told; use an acmp machine"
+                .to_owned(),
+        })
     }
 
-    /// Speed of a thread on a large core over that on a small one, from its counts on either; none
-    /// without counts.
-    pub(in crate::policies) fn ratio(&self, counted: &PieCounts, on_large: bool) -> Option<f64> {
+    /// Speed of a thread on a large core over that on a small one, from its counts on either;
+    /// `None` without counts.
+    pub(super) fn ratio(&self, counted: &PieCounts, on_large: bool) -> Option<f64> {
         let per = counted.per_instruction()?;
         let (here, other) = if on_large {
             (self.large_hz, self.small_hz)
@@ -139,8 +141,8 @@ impl PieModel {
         })
     }
 
-    /// MLP_big/MLP_small, the ratio of memory-level parallelism; none without counts.
-    pub(in crate::policies) fn mlp_ratio(&self, counted: &PieCounts) -> Option<f64> {
+    /// MLP_big/MLP_small, the ratio of memory-level parallelism; `None` without counts.
+    pub(super) fn mlp_ratio(&self, counted: &PieCounts) -> Option<f64> {
         counted.per_instruction().map(|per| self.mlp_ratio_of(&per))
     }
 
@@ -150,12 +152,13 @@ impl PieModel {
     }
 }
 
-/// Pipelines of the large and the next smaller cores, if they are as PIE has them.
+/// Pipelines of the large and the next smaller cores, if they are as PIE assumes.
 fn read_pipelines(topology: &Topology) -> Option<PieModel> {
     let mut types: Vec<_> = topology.core_types().iter().collect();
     types.sort_by_key(|t| std::cmp::Reverse(t.capacity));
     let pipeline = |at: usize| -> Option<Pipeline> { types.get(at)?.pipeline };
     let (large, small) = (pipeline(0)?, pipeline(1)?);
+    // Only an out-of-order core has a reorder buffer.
     let rob_entries = large.rob_entries.filter(|_| small.rob_entries.is_none())?;
     Some(PieModel {
         width: large.dispatch_width,
@@ -163,6 +166,58 @@ fn read_pipelines(topology: &Topology) -> Option<PieModel> {
         large_hz: large.frequency_hz,
         small_hz: small.frequency_hz,
     })
+}
+
+/// An estimate per thread, renewed in each quantum in which the thread ran.
+#[derive(Debug)]
+pub(super) struct PieEstimates {
+    model: PieModel,
+    /// Counts of each thread since the quantum began; true if they are from a large core.
+    now: BTreeMap<ThreadId, (bool, PieCounts)>,
+    last: BTreeMap<ThreadId, f64>,
+}
+
+impl PieEstimates {
+    pub(super) fn new(model: PieModel) -> Self {
+        Self {
+            model,
+            now: BTreeMap::new(),
+            last: BTreeMap::new(),
+        }
+    }
+
+    /// Adds an interval's counts. If a thread has changed its kind of core within the quantum, its
+    /// earlier counts are dropped, because an estimate is from one kind.
+    pub(super) fn add_counts(&mut self, ran: &ActiveThread<'_>, on_large: bool) {
+        let fresh = (on_large, PieCounts::default());
+        let entry = self.now.entry(ran.thread).or_insert(fresh);
+        if entry.0 != on_large {
+            *entry = fresh;
+        }
+        entry.1.add(ran.sample);
+    }
+
+    /// Renews the estimates at the end of a quantum by `estimate`, which gets the counts, and true
+    /// if they are from a large core.
+    pub(super) fn end_quantum(
+        &mut self,
+        estimate: impl Fn(&PieModel, &PieCounts, bool) -> Option<f64>,
+    ) {
+        for (thread, (on_large, counted)) in std::mem::take(&mut self.now) {
+            if let Some(value) = estimate(&self.model, &counted, on_large) {
+                self.last.insert(thread, value);
+            }
+        }
+    }
+
+    pub(super) fn forget(&mut self, is_gone: &dyn Fn(ThreadId) -> bool) {
+        self.now.retain(|&id, _| !is_gone(id));
+        self.last.retain(|&id, _| !is_gone(id));
+    }
+
+    pub(super) fn last_estimate(&self, thread: ThreadId) -> Option<f64> {
+        self.last.get(&thread).copied()
+    }
 }
 
 #[cfg(test)]
@@ -203,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn mlp_is_misses_per_instruction_times_reorder_buffer_or_distance_to_first_use() {
+    fn mlp_ratio_uses_buffer_and_use_distance() {
         // 1/16 miss per instruction: 128/16 = 8 in the large core's buffer; 32/16 = 2 until the
         // first use; 8/2 = 4.
         near(
@@ -218,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn on_the_small_core_the_large_one_is_estimated_by_its_width_and_the_overlap_of_misses() {
+    fn large_core_estimate_uses_width_and_overlap() {
         // CPI_big = 1/4 + 2·(1/8) = 0.5, of 3 measured: 6 times as fast.
         near(
             impact().ratio(&counted([3.0, 0.0625, 2.0, 4.0, 1.0]), false),
@@ -227,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn on_the_large_core_the_small_one_is_estimated_by_dependences_and_the_overlap_of_misses() {
+    fn small_core_estimate_uses_dependences_and_overlap() {
         // CPI_small = 1 + 0.5·8 = 5, of 2 measured: 2.5 times as fast.
         near(
             impact().ratio(&counted([2.0, 0.0625, 0.5, 4.0, 1.0]), true),
@@ -242,7 +297,7 @@ mod tests {
             small_hz: 1e9,
             ..impact()
         };
-        // Small: 3 ns, of which 2 ns memory. Large: 1/4 cycle is 0.125 ns, memory 2/8 ns.
+        // Small: 3 ns, 2 ns of it memory. Large: 1/4 cycle is 0.125 ns, memory 2/8 ns.
         near(
             fast.ratio(&counted([3.0, 0.0625, 2.0, 4.0, 1.0]), false),
             3.0 / 0.375,
@@ -255,14 +310,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_known_of_a_thread_that_has_not_run() {
+    fn thread_that_has_not_run_is_unknown() {
         let idle = counted([0.0; 5]);
         assert_eq!(impact().ratio(&idle, true), None);
         assert_eq!(impact().mlp_ratio(&PieCounts::default()), None);
     }
 
     #[test]
-    fn machines_that_do_not_count_or_tell_are_refused() {
+    fn machines_without_counters_or_pipelines_are_refused() {
         let error =
             PieModel::from_topology(&chip(1, 3, 1), &SignalOffers::default(), "pie").unwrap_err();
         assert_eq!(

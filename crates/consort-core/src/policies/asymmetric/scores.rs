@@ -1,63 +1,60 @@
-//! The rule that the best scores get the large cores.
+//! The rule that gives the large cores to the threads with the best scores.
 
-use super::{ActiveThread, LogicalCore, LogicalCoreGroup, RoundRobin, Swap, SwapRule, Tick};
+use super::logical_core_map::{ActiveThread, LogicalCore, LogicalCoreGroup};
+use super::round_robin::RoundRobin;
+use super::swapper::{Swap, SwapRule, Tick};
 use crate::ids::ThreadId;
 use crate::policy::{OptionInfo, PolicyError, PolicyOptions, PolicyRng};
 use rand::seq::SliceRandom;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Score of threads, by which large cores are given: the higher, the sooner.
-pub(in crate::policies) trait Score {
+/// Score of threads: the higher, the sooner a thread gets a large core.
+pub(super) trait Score {
     /// Reason why the best gets a large core, as a clause.
-    const WHY: &'static str;
+    fn reason(&self) -> &'static str;
 
-    /// Notes what a thread did in an interval, on a large or a small core.
+    /// Records what a thread did in an interval, on a large or a small core.
     fn record_interval(&mut self, ran: &ActiveThread<'_>, on_large: bool);
 
-    /// Draws conclusions at the end of a quantum.
+    /// Updates the scores at the end of a quantum.
     fn end_quantum(&mut self) {}
 
-    /// Forgets threads that are gone.
+    /// Forgets exited threads.
     fn forget(&mut self, is_gone: &dyn Fn(ThreadId) -> bool) {
         let _ = is_gone;
     }
 
-    /// A thread's score; none before it is known.
+    /// A thread's score; `None` before it is known.
     fn thread_score(&self, thread: ThreadId) -> Option<f64>;
 }
 
 /// The option that policies with scores have.
-pub(in crate::policies) const MARGIN: OptionInfo = OptionInfo {
+pub(super) const MARGIN: OptionInfo = OptionInfo {
     name: "margin",
     default: "0",
     meaning: "share from 0 to 1 by which a score must be better before threads are exchanged",
 };
 
-/// Reads [`MARGIN`].
-///
-/// # Errors
-/// No share.
-pub(in crate::policies) fn margin(options: &PolicyOptions<'_>) -> Result<f64, PolicyError> {
+pub(super) fn margin(options: &PolicyOptions<'_>) -> Result<f64, PolicyError> {
     options.share(MARGIN.name)
 }
 
-/// Order of those with equal scores.
+/// Choice among threads with equal scores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::policies) enum Ties {
+pub(super) enum Ties {
     /// The one that has been on small cores longest.
     RoundRobin,
-    /// One by lot.
     Random,
 }
 
-/// Exchanges, at the end of each quantum, the best on the small cores of a group with the worst on
-/// its large ones, if it is better by more than a margin; no group has both several large and
-/// several small cores. The score of a logical core is the mean of those of its active threads.
-/// Idle ones are worse than any and do not leave small cores; those of which nothing is known yet
-/// stay where they are. Large cores in kernel mode are waited for.
+/// Exchanges, at the end of each quantum, the best logical core on the small cores of a group with
+/// the worst on its large ones, if it is better by more than a margin. One exchange is enough,
+/// because no group has both several large and several small cores. The score of a logical core is
+/// the mean over its active threads. An idle one is worse than any and does not leave a small core.
+/// One without a known score stays where it is. Large cores in kernel mode are waited for.
 #[derive(Debug)]
-pub(in crate::policies) struct BestScoreRule<S> {
+pub(super) struct BestScoreRule<S> {
     score: S,
     margin: f64,
     ties: Ties,
@@ -66,7 +63,6 @@ pub(in crate::policies) struct BestScoreRule<S> {
     due: BTreeSet<usize>,
 }
 
-/// Worth of leaving a large core to a logical core.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum LogicalCoreScore {
     Idle,
@@ -85,7 +81,7 @@ impl LogicalCoreScore {
 }
 
 impl<S: Score> BestScoreRule<S> {
-    pub(in crate::policies) fn new(score: S, margin: f64, ties: Ties) -> Self {
+    pub(super) fn new(score: S, margin: f64, ties: Ties) -> Self {
         Self {
             score,
             margin,
@@ -95,50 +91,48 @@ impl<S: Score> BestScoreRule<S> {
         }
     }
 
-    fn core_score(&self, seat: &LogicalCore<'_>) -> Option<LogicalCoreScore> {
-        if seat.active.is_empty() {
+    fn core_score(&self, core: &LogicalCore<'_>) -> Option<LogicalCoreScore> {
+        if core.active.is_empty() {
             return Some(LogicalCoreScore::Idle);
         }
-        let known = seat
-            .active
-            .iter()
-            .filter_map(|&t| self.score.thread_score(t));
+        let known = core.active.iter();
+        let known = known.filter_map(|&t| self.score.thread_score(t));
         let known: Vec<f64> = known.filter(|score| !score.is_nan()).collect();
         let mean = known.iter().sum::<f64>() / known.len() as f64;
         (!known.is_empty()).then_some(LogicalCoreScore::Score(mean))
     }
 
-    /// The logical core on a small core that wants a large one most, with its score.
+    /// The ready logical core on a small core with the best score, and that score.
     fn best_small_core(
         &self,
         group: &LogicalCoreGroup<'_>,
         rng: &mut PolicyRng,
     ) -> Option<(usize, f64)> {
-        let ready = self.turns.get(&group.index)?.small_cores_by_turn(group);
-        let ready = ready.filter(|seat| seat.is_ready());
-        let scored = ready.filter_map(|seat| match self.core_score(seat)? {
-            LogicalCoreScore::Score(score) => Some((seat.logical, score)),
-            LogicalCoreScore::Idle => None,
-        });
-        let mut scored: Vec<(usize, f64)> = scored.collect();
+        let by_turn = self.turns.get(&group.index)?.small_cores_by_turn(group);
+        let mut scored: Vec<(usize, f64)> = Vec::new();
+        for core in by_turn.filter(|core| core.is_ready()) {
+            if let Some(LogicalCoreScore::Score(score)) = self.core_score(core) {
+                scored.push((core.logical, score));
+            }
+        }
         if self.ties == Ties::Random {
             scored.shuffle(rng);
         }
-        // Of equals the last is taken, which is to be the one whose turn comes first.
+        // Reversed, because `max_by` takes the last of equals, and the first has the next turn.
         let reversed = scored.into_iter().rev();
         reversed.max_by(|a, b| a.1.total_cmp(&b.1))
     }
 
-    /// The logical core on a large one that is worth least there.
     fn worst_large_core(&self, group: &LogicalCoreGroup<'_>) -> Option<(usize, LogicalCoreScore)> {
         let large = group.large.iter();
-        let known = large.filter_map(|seat| Some((seat.logical, self.core_score(seat)?)));
+        let known = large.filter_map(|core| Some((core.logical, self.core_score(core)?)));
         known.min_by(|a, b| a.1.compare(&b.1))
     }
 
     fn is_better(&self, score: f64, holder: LogicalCoreScore) -> bool {
         match holder {
             LogicalCoreScore::Idle => true,
+            // The absolute value, because scores may be below 0.
             LogicalCoreScore::Score(own) => score > own + self.margin * own.abs(),
         }
     }
@@ -151,8 +145,8 @@ impl<S: Score> SwapRule for BestScoreRule<S> {
 
     fn record_interval(&mut self, groups: &[LogicalCoreGroup<'_>], tick: Tick) {
         for group in groups {
-            for (seats, on_large) in [(&group.large, true), (&group.small, false)] {
-                for ran in seats.iter().flat_map(|seat| &seat.ran) {
+            for (cores, on_large) in [(&group.large, true), (&group.small, false)] {
+                for ran in cores.iter().flat_map(|core| &core.ran) {
                     self.score.record_interval(ran, on_large);
                 }
             }
@@ -171,20 +165,18 @@ impl<S: Score> SwapRule for BestScoreRule<S> {
         _: Tick,
         rng: &mut PolicyRng,
     ) -> Vec<Swap> {
-        self.turns
-            .entry(group.index)
-            .or_default()
-            .update_queues(group);
-        if group.large.iter().any(LogicalCore::is_in_kernel) || !self.due.remove(&group.index) {
+        let turns = self.turns.entry(group.index).or_default();
+        turns.update_queues(group);
+        // A group whose large core is in the kernel stays due until it has left.
+        let waits = group.large.iter().any(LogicalCore::is_in_kernel);
+        if waits || !self.due.remove(&group.index) {
             return Vec::new();
         }
-        let (Some((small, score)), Some((large, worth))) = (
-            self.best_small_core(group, rng),
-            self.worst_large_core(group),
-        ) else {
+        let small = self.best_small_core(group, rng);
+        let Some(((small, score), (large, worst))) = small.zip(self.worst_large_core(group)) else {
             return Vec::new();
         };
-        if !self.is_better(score, worth) {
+        if !self.is_better(score, worst) {
             return Vec::new();
         }
         let turns = self.turns.entry(group.index).or_default();
@@ -192,7 +184,7 @@ impl<S: Score> SwapRule for BestScoreRule<S> {
         vec![Swap {
             small,
             large,
-            why: S::WHY.into(),
+            why: self.score.reason(),
         }]
     }
 }
@@ -207,7 +199,9 @@ mod tests {
     struct Millions(BTreeMap<ThreadId, f64>);
 
     impl Score for Millions {
-        const WHY: &'static str = "it has done most";
+        fn reason(&self) -> &'static str {
+            "it has done most"
+        }
 
         fn record_interval(&mut self, ran: &ActiveThread<'_>, _: bool) {
             self.0.insert(ran.thread, ran.progress / 1e6);
@@ -237,13 +231,13 @@ mod tests {
     }
 
     #[test]
-    fn the_best_on_a_small_core_is_exchanged_with_the_large_core() {
+    fn best_small_core_is_exchanged_with_the_large() {
         let of = [1.0, 2.0, 4.0, 3.0].map(did);
         assert_eq!(after(&mut bench(1, 3, 1, 0.0), &of), [2, 1, 0, 3]);
     }
 
     #[test]
-    fn nobody_moves_when_the_large_core_has_the_best_or_an_equal() {
+    fn large_core_with_best_score_keeps_its_thread() {
         let of = [4.0, 4.0, 2.0, 3.0].map(did);
         assert_eq!(after(&mut bench(1, 3, 1, 0.0), &of), [0, 1, 2, 3]);
     }
@@ -272,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn scores_are_compared_at_the_ends_of_quanta_only() {
+    fn scores_are_compared_at_quantum_ends() {
         let of = [1.0, 2.0, 4.0, 3.0].map(did);
         let mut bench = bench(1, 3, 1, 0.0);
         for _ in 0..3 {
@@ -282,13 +276,13 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_large_core_goes_to_the_best_and_an_idle_small_core_stays() {
+    fn idle_large_core_goes_to_the_best() {
         let of = [IDLE, did(1.0), IDLE, did(3.0)];
         assert_eq!(after(&mut bench(1, 3, 1, 0.0), &of), [3, 1, 2, 0]);
     }
 
     #[test]
-    fn logical_cores_in_kernel_mode_are_waited_for_or_passed_over() {
+    fn cores_in_kernel_are_not_exchanged() {
         let kernel = |millions| Did {
             kernel: true,
             ..did(millions)

@@ -1,62 +1,62 @@
-//! The policy around a rule: it follows logical cores, asks the rule, and plans.
+//! The policy around a rule: it observes logical cores, applies the rule's exchanges, and plans.
 
-use super::{ExchangeGroups, LogicalCoreGroup, LogicalCoreMap};
+use super::groups::ExchangeGroups;
+use super::logical_core_map::{LogicalCore, LogicalCoreGroup, LogicalCoreMap};
 use crate::bottleneck::Bottleneck;
-use crate::ids::{PuId, ThreadId};
+use crate::ids::ThreadId;
 use crate::plan::{Decision, Placement, Reason};
 use crate::policy::{
     OptionInfo, Policy, PolicyError, PolicyForm, PolicyOptions, PolicyResult, PolicyRng, View,
     Wishes,
 };
 use crate::pu_set::PuSet;
-use crate::sample::{IntervalEnd, Observation, ThreadObservation};
+use crate::sample::{IntervalEnd, ThreadObservation};
 use crate::signal::Signal;
 use crate::topology::Topology;
-use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 /// The quantum of a hardware scheduler, ms (Markovic, section 3.2).
 const HARDWARE_QUANTUM_MS: u64 = 1;
 
-/// Two logical cores of a group that are to be exchanged.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::policies) struct Swap {
-    /// The one on a small core.
-    pub(in crate::policies) small: usize,
-    /// The one on a large core.
-    pub(in crate::policies) large: usize,
-    /// Reason of the exchange.
-    pub(in crate::policies) why: Cow<'static, str>,
+/// Two logical cores of a group to exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Swap {
+    /// The logical core on a small core.
+    pub(super) small: usize,
+    /// The logical core on a large core.
+    pub(super) large: usize,
+    pub(super) why: &'static str,
 }
 
 /// An interval that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::policies) struct Tick {
-    /// True where the quantum is over; else some thread has stalled or gone on within it.
-    pub(in crate::policies) is_quantum: bool,
+pub(super) struct Tick {
+    /// True if the quantum is over; else some thread stalled or continued within it.
+    pub(super) is_quantum: bool,
     /// Length of the interval, ns.
-    pub(in crate::policies) interval_ns: u64,
+    pub(super) interval_ns: u64,
     /// Length of the quantum until now, ns.
-    pub(in crate::policies) quantum_ns: u64,
+    pub(super) quantum_ns: u64,
 }
 
-/// Rule that says which logical cores are to be exchanged.
-pub(in crate::policies) trait SwapRule {
-    /// True where it goes by returns from futex and blocking calls.
+/// Rule that names the logical cores to exchange.
+pub(super) trait SwapRule {
+    /// True if it uses returns from futex and blocking calls.
     const CALLS: bool = false;
 
-    /// Forgets threads that are gone.
+    /// Forgets exited threads.
     fn forget(&mut self, is_gone: &dyn Fn(ThreadId) -> bool) {
         let _ = is_gone;
     }
 
-    /// Takes the waits for locks and barriers at the end of every interval, where the machine tells
-    /// them.
+    /// Records the waits for locks and barriers at the end of every interval, before
+    /// [`SwapRule::record_interval`]. Empty if the machine does not report them.
     fn note_bottlenecks(&mut self, bottlenecks: &[Bottleneck], tick: Tick) {
         let _ = (bottlenecks, tick);
     }
 
-    /// Looks at all groups at the end of every interval, before it is asked for each of them.
+    /// Records all groups at the end of every interval, before the choice for any of them.
     fn record_interval(&mut self, groups: &[LogicalCoreGroup<'_>], tick: Tick) {
         let _ = (groups, tick);
     }
@@ -70,7 +70,37 @@ pub(in crate::policies) trait SwapRule {
     ) -> Vec<Swap>;
 }
 
-/// Option of all policies that exchange logical cores.
+/// Exchanges the logical core with the highest claim on a small core for the one with the lowest
+/// claim on a large core, if its claim is higher. No claim is lower than any claim. Among equals
+/// the one with the lowest PU is taken.
+///
+/// Small cores without an active thread are passed over, and so are all in kernel mode.
+pub(super) fn promote(
+    group: &LogicalCoreGroup<'_>,
+    claim: impl Fn(&LogicalCore<'_>) -> Option<f64>,
+    why: &'static str,
+) -> Option<Swap> {
+    let order = |a: &&LogicalCore<'_>, b: &&LogicalCore<'_>| -> Ordering {
+        match (claim(a), claim(b)) {
+            (Some(a), Some(b)) => a.total_cmp(&b),
+            (a, b) => a.is_some().cmp(&b.is_some()),
+        }
+    };
+    let ready = group.small.iter().filter(|core| core.is_ready());
+    // Reversed, because `max_by` takes the last of equals.
+    let small = ready
+        .rev()
+        .filter(|core| !core.active.is_empty())
+        .max_by(order)?;
+    let user = group.large.iter().filter(|core| !core.is_in_kernel());
+    let large = user.min_by(order)?;
+    order(&small, &large).is_gt().then_some(Swap {
+        small: small.logical,
+        large: large.logical,
+        why,
+    })
+}
+
 pub(in crate::policies) const FORM: OptionInfo = OptionInfo {
     name: "form",
     default: "hardware",
@@ -78,15 +108,11 @@ pub(in crate::policies) const FORM: OptionInfo = OptionInfo {
 };
 
 /// [`FORM`] for policies that were proposed for the operating system.
-pub(in crate::policies) const SOFTWARE_FORM: OptionInfo = OptionInfo {
+pub(super) const SOFTWARE_FORM: OptionInfo = OptionInfo {
     default: "software",
     ..FORM
 };
 
-/// Reads [`FORM`].
-///
-/// # Errors
-/// Another word.
 pub(in crate::policies) fn form(options: &PolicyOptions<'_>) -> Result<PolicyForm, PolicyError> {
     let words = [
         ("hardware", PolicyForm::Hardware),
@@ -96,51 +122,47 @@ pub(in crate::policies) fn form(options: &PolicyOptions<'_>) -> Result<PolicyFor
 }
 
 /// The option of policies whose source has a unit that takes time to decide.
-pub(in crate::policies) const LATENCY: OptionInfo = OptionInfo {
+pub(super) const LATENCY: OptionInfo = OptionInfo {
     name: "latency-ns",
     default: "0",
     meaning: "ns that the unit of the hardware form takes to decide, a quantum at most; simulated alone",
 };
 
-/// Reads [`LATENCY`].
-///
-/// # Errors
-/// Anything but a whole number of ns.
-pub(in crate::policies) fn latency(options: &PolicyOptions<'_>) -> Result<u64, PolicyError> {
+pub(super) fn latency(options: &PolicyOptions<'_>) -> Result<u64, PolicyError> {
     options.parse_value(LATENCY.name, "a whole number of ns")
 }
 
 /// A policy that exchanges logical cores by a rule.
 #[derive(Debug)]
-pub(in crate::policies) struct Swapper<R> {
+pub(super) struct Swapper<R> {
     rule: R,
     form: PolicyForm,
     latency_ns: u64,
-    layer: LogicalCoreMap,
+    map: LogicalCoreMap,
     quantum_ns: u64,
 }
 
 impl<R: SwapRule> Swapper<R> {
-    pub(in crate::policies) fn new(rule: R, form: PolicyForm) -> Self {
+    pub(super) fn new(rule: R, form: PolicyForm) -> Self {
         Self {
             rule,
             form,
             latency_ns: 0,
-            layer: LogicalCoreMap::default(),
+            map: LogicalCoreMap::default(),
             quantum_ns: 0,
         }
     }
 
-    /// Returns the policy with a unit that takes so many ns to decide.
-    pub(in crate::policies) fn with_latency(self, latency_ns: u64) -> Self {
+    /// Sets the time that the unit of the hardware form takes to decide.
+    pub(super) fn with_latency(self, latency_ns: u64) -> Self {
         Self { latency_ns, ..self }
     }
 
-    /// Returns the policy of that name open on a machine.
+    /// Opens the policy of that name on a machine.
     ///
     /// # Errors
-    /// [`PolicyError::Unfit`] where all cores are alike.
-    pub(in crate::policies) fn open(self, topology: &Topology, name: &'static str) -> PolicyResult
+    /// [`PolicyError::Unfit`] if all cores are alike.
+    pub(super) fn open(self, topology: &Topology, name: &'static str) -> PolicyResult
     where
         R: 'static,
     {
@@ -151,53 +173,6 @@ impl<R: SwapRule> Swapper<R> {
     #[cfg(test)]
     pub(super) fn rule(&self) -> &R {
         &self.rule
-    }
-
-    fn advance_tick(&mut self, view: View<'_>) -> Tick {
-        let interval_ns = view.observation.interval_ns;
-        let is_quantum = view.observation.ended == IntervalEnd::Quantum;
-        self.quantum_ns += interval_ns;
-        let tick = Tick {
-            is_quantum,
-            interval_ns,
-            quantum_ns: self.quantum_ns,
-        };
-        if is_quantum {
-            self.quantum_ns = 0;
-        }
-        tick
-    }
-
-    /// Forgets threads that are gone. In hardware form a thread that is not seen may have been
-    /// switched out, and comes back.
-    fn forget_exited(&mut self, observation: &Observation) {
-        let is_core = |t: &ThreadObservation| t.sample.reading(Signal::KernelMode).is_some();
-        if observation.ended == IntervalEnd::Quantum && !observation.threads.iter().any(is_core) {
-            self.rule.forget(&|id| observation.thread(id).is_none());
-        }
-    }
-
-    /// Exchanges the logical cores that the rule names; returns the reason by logical core.
-    fn apply_swaps(
-        &mut self,
-        groups: &ExchangeGroups,
-        view: View<'_>,
-        rng: &mut PolicyRng,
-    ) -> BTreeMap<usize, Cow<'static, str>> {
-        let tick = self.advance_tick(view);
-        let seats = self.layer.group_logical_cores(groups, view.observation);
-        self.rule
-            .note_bottlenecks(&view.observation.bottlenecks, tick);
-        self.rule.record_interval(&seats, tick);
-        let mut why = BTreeMap::new();
-        for group in &seats {
-            for swap in self.rule.choose_swaps(group, tick, rng) {
-                self.layer.swap(swap.small, swap.large);
-                why.insert(swap.small, swap.why.clone());
-                why.insert(swap.large, swap.why);
-            }
-        }
-        why
     }
 }
 
@@ -214,36 +189,52 @@ impl<R: SwapRule> Policy for Swapper<R> {
     }
 
     fn decide(&mut self, view: View<'_>, rng: &mut PolicyRng) -> Decision {
+        let observation = view.observation;
         let groups = ExchangeGroups::from_topology(view.topology);
-        self.layer.follow_threads(&groups, view.observation);
-        let why = self.apply_swaps(&groups, view, rng);
-        self.forget_exited(view.observation);
-        self.layer.remember_active(view.observation);
+        self.map.follow_threads(&groups, observation);
+        self.quantum_ns += observation.interval_ns;
+        let tick = Tick {
+            is_quantum: observation.ended == IntervalEnd::Quantum,
+            interval_ns: observation.interval_ns,
+            quantum_ns: self.quantum_ns,
+        };
+        if tick.is_quantum {
+            self.quantum_ns = 0;
+        }
+        let seen = self.map.group_logical_cores(&groups, observation);
+        self.rule.note_bottlenecks(&observation.bottlenecks, tick);
+        self.rule.record_interval(&seen, tick);
+        let mut why = BTreeMap::new();
+        for group in &seen {
+            for swap in self.rule.choose_swaps(group, tick, rng) {
+                self.map.swap(swap.small, swap.large);
+                why.insert(swap.small, swap.why);
+                why.insert(swap.large, swap.why);
+            }
+        }
+        // In hardware form a thread that is not observed may only have been switched out, and comes
+        // back. Only logical cores report kernel mode.
+        let is_core = |t: &ThreadObservation| t.sample.reading(Signal::KernelMode).is_some();
+        if tick.is_quantum && !observation.threads.iter().any(is_core) {
+            self.rule.forget(&|id| observation.thread(id).is_none());
+        }
+        // Last, so that this interval's threads were those of its beginning.
+        self.map.remember_active(observation);
         let mut decision = Decision::default();
-        for (id, logical, pu) in self.layer.thread_positions() {
+        for (id, logical, pu) in self.map.thread_positions() {
+            let large = groups.iter().any(|group| group.large.contains(&pu));
+            let kind = if large { "large" } else { "small" };
             let reason = Reason {
                 considered: String::new(),
-                chosen: describe_placement(&groups, pu, why.get(&logical)),
+                chosen: match why.get(&logical) {
+                    Some(why) => format!("goes to a {kind} core: {why}"),
+                    None => format!("stays on a {kind} core"),
+                },
                 facts: Vec::new(),
             };
-            let only = Placement::Restricted(PuSet::from_iter([pu]));
-            decision.place(id, only, reason);
+            decision.place(id, Placement::Restricted(PuSet::from_iter([pu])), reason);
         }
         decision
-    }
-}
-
-/// Kind of core that a thread goes to or stays on, and the reason, as a sentence.
-fn describe_placement(
-    groups: &ExchangeGroups,
-    pu: PuId,
-    why: Option<&Cow<'static, str>>,
-) -> String {
-    let large = groups.iter().any(|group| group.large.contains(&pu));
-    let kind = if large { "large" } else { "small" };
-    match why {
-        Some(why) => format!("goes to a {kind} core: {why}"),
-        None => format!("stays on a {kind} core"),
     }
 }
 
@@ -254,7 +245,7 @@ mod tests {
     use crate::testing::{observation, thread_id};
     use rand::SeedableRng;
 
-    /// Rule that remembers which of threads 1 and 2 it was told are gone.
+    /// Rule that remembers which of threads 1 and 2 it had to forget.
     #[derive(Debug, Default)]
     struct Noting(Vec<u32>);
 

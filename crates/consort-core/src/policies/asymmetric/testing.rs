@@ -1,6 +1,7 @@
 //! Chips and observations for the tests of rules.
 
-use super::{PIE_SIGNALS, PieEstimates, PieModel, SwapRule, Swapper};
+use super::pie_model::{PIE_SIGNALS, PieEstimates, PieModel};
+use super::swapper::{SwapRule, Swapper};
 use crate::bottleneck::{Bottleneck, BottleneckKind};
 use crate::ids::{PuId, ThreadId};
 use crate::plan::{Decision, Placement};
@@ -13,7 +14,7 @@ use rand::SeedableRng;
 use std::sync::Arc;
 
 /// One millisecond.
-pub(in crate::policies) const QUANTUM_NS: u64 = 1_000_000;
+pub(super) const QUANTUM_NS: u64 = 1_000_000;
 
 /// Large and small cores, dealt evenly to LLC domains; in each the large ones come first.
 pub(in crate::policies) fn chip(large: u32, small: u32, llcs: u32) -> Topology {
@@ -45,19 +46,19 @@ pub(in crate::policies) fn chip(large: u32, small: u32, llcs: u32) -> Topology {
 
 /// Activity of a logical core in an interval.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::policies) struct Did {
-    pub(in crate::policies) instructions: f64,
-    pub(in crate::policies) idle: bool,
-    pub(in crate::policies) waits: bool,
-    pub(in crate::policies) kernel: bool,
-    pub(in crate::policies) returned: bool,
-    pub(in crate::policies) occupant: Option<u32>,
+pub(super) struct Did {
+    pub(super) instructions: f64,
+    pub(super) idle: bool,
+    pub(super) waits: bool,
+    pub(super) kernel: bool,
+    pub(super) returned: bool,
+    pub(super) occupant: Option<u32>,
     /// Further counts.
-    pub(in crate::policies) counts: &'static [(Signal, f64)],
+    pub(super) counts: &'static [(Signal, f64)],
 }
 
 /// A million instructions in user mode.
-pub(in crate::policies) const BUSY: Did = Did {
+pub(super) const BUSY: Did = Did {
     instructions: 1e6,
     idle: false,
     waits: false,
@@ -68,14 +69,14 @@ pub(in crate::policies) const BUSY: Did = Did {
 };
 
 /// No activity.
-pub(in crate::policies) const IDLE: Did = Did {
+pub(super) const IDLE: Did = Did {
     instructions: 0.0,
     idle: true,
     ..BUSY
 };
 
 /// Logical cores under a policy, in hardware form.
-pub(in crate::policies) struct Bench<R> {
+pub(super) struct Bench<R> {
     topology: Topology,
     policy: Swapper<R>,
     pus: Vec<PuId>,
@@ -83,7 +84,7 @@ pub(in crate::policies) struct Bench<R> {
 }
 
 impl<R: SwapRule> Bench<R> {
-    pub(in crate::policies) fn new(topology: Topology, rule: R) -> Self {
+    pub(super) fn new(topology: Topology, rule: R) -> Self {
         Self {
             pus: topology.pus().iter().collect(),
             topology,
@@ -93,33 +94,28 @@ impl<R: SwapRule> Bench<R> {
     }
 
     /// Sets the locks and barriers that are told in the intervals from the next on.
-    pub(in crate::policies) fn tell(&mut self, bottlenecks: &[Bottleneck]) {
+    pub(super) fn tell(&mut self, bottlenecks: &[Bottleneck]) {
         self.bottlenecks = bottlenecks.to_vec();
     }
 
     /// The rule under test.
-    pub(in crate::policies) fn rule(&self) -> &R {
+    pub(super) fn rule(&self) -> &R {
         self.policy.rule()
     }
 
     /// Ends a quantum; returns the PU of each logical core then.
-    pub(in crate::policies) fn quantum(&mut self, did: &[Did]) -> Vec<u32> {
+    pub(super) fn quantum(&mut self, did: &[Did]) -> Vec<u32> {
         self.turn(did, QUANTUM_NS, IntervalEnd::Quantum)
     }
 
     /// Ends an interval of a thousandth of a quantum because of activity; returns the PUs as
     /// [`Bench::quantum`] does.
-    pub(in crate::policies) fn activity(&mut self, did: &[Did]) -> Vec<u32> {
+    pub(super) fn activity(&mut self, did: &[Did]) -> Vec<u32> {
         self.turn(did, QUANTUM_NS / 1000, IntervalEnd::Activity)
     }
 
     /// Ends an interval; returns the PUs as [`Bench::quantum`] does.
-    pub(in crate::policies) fn turn(
-        &mut self,
-        did: &[Did],
-        ns: u64,
-        ended: IntervalEnd,
-    ) -> Vec<u32> {
+    pub(super) fn turn(&mut self, did: &[Did], ns: u64, ended: IntervalEnd) -> Vec<u32> {
         let original = Arc::new(self.topology.pus().clone());
         let threads = did.iter().zip(&self.pus).enumerate();
         let observation = Observation {
@@ -183,13 +179,13 @@ fn sample(did: &Did, ns: u64) -> Sample {
 }
 
 /// Estimates of a chip that has PIE's counters.
-pub(in crate::policies) fn estimates(chip: &Topology) -> PieEstimates {
+pub(super) fn estimates(chip: &Topology) -> PieEstimates {
     let offers = PIE_SIGNALS.map(|signal| (signal, Tier::Counters));
     PieEstimates::new(PieModel::from_topology(chip, &offers.into_iter().collect(), "pie").unwrap())
 }
 
 /// A lock or barrier with its executers and waiters by number.
-pub(in crate::policies) fn bottleneck(
+pub(super) fn bottleneck(
     kind: BottleneckKind,
     (executers, waiters): (&[u32], &[u32]),
     waited_ns: u64,

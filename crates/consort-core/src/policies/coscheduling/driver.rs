@@ -1,37 +1,35 @@
-//! The driver: samples, trials, slots in turn.
+//! The driver of a rotation: samples, trials, slots in turn; and a rotation for each user.
 
-use super::alone_measure_table::AloneMeasureTable;
-use super::core_division::divide_cores;
-use super::observed_programs::ObservedPrograms;
-use super::running_slot::RunningSlot;
-use super::sleeping_programs::SleepingPrograms;
+use super::divide_cores;
+use super::measures::{AloneMeasureTable, SlotMeter};
+use super::observed_programs::{ObservedPrograms, SleepingPrograms};
 use super::slot_rotation::SlotRotation;
 use crate::coscheduling::{Chooser, ChooserStep, CoscheduleSlot, ProgramMeasure, SlotTrial};
 use crate::ids::ProgramId;
 use crate::plan::{Decision, Reason};
+use crate::policy::{Policy, PolicyRng, View, Wishes};
 use crate::sample::Observation;
 use crate::topology::Topology;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// Intervals in which a quantum is observed: half of the counters fit at once where they take
-/// turns.
-pub(super) const PARTS: u64 = 2;
+/// Intervals in which a quantum is observed: if counters take turns, half of them fit at once.
+const PARTS: u64 = 2;
 
-/// Settings in which the policies differ beside their choosers.
+/// Settings in which the policies differ, in addition to their choosers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CoschedulingSettings {
     /// Length of a quantum, ns.
     pub(super) quantum_ns: u64,
-    /// True where the machine tells energy.
+    /// True if the machine measures energy.
     pub(super) metered: bool,
-    /// True where programs are sampled alone.
+    /// True if programs are sampled alone.
     pub(super) sampled: bool,
-    /// Greatest distance from linear scaling, a share, at which programs are left alone; none looks
-    /// at no scaling.
+    /// Greatest distance from linear scaling, a share, at which programs are left alone; `None`
+    /// ignores scaling.
     pub(super) alpha: Option<f64>,
-    /// Shift that is a change of phase, a share; none heeds no phases.
+    /// Shift that is a change of phase, a share; `None` ignores phases.
     pub(super) phase: Option<f64>,
-    /// True where slots that prove worse lead back to the gang.
+    /// True if slots that prove worse lead back to the gang.
     pub(super) revert: bool,
 }
 
@@ -47,12 +45,31 @@ pub(super) enum RoundStage {
     Turns(SlotRotation),
 }
 
-/// Runs the slots that a chooser chooses.
+/// A slot, the time that it is to run, and its measures so far.
+#[derive(Clone, Debug)]
+pub(super) struct RunningSlot {
+    pub(super) slot: CoscheduleSlot,
+    pub(super) quanta: u32,
+    length_ns: f64,
+    meter: SlotMeter,
+}
+
+impl RunningSlot {
+    /// Adds an interval. Returns the trial of the slot once it has run its time to within half an
+    /// interval, because another interval would miss the time by more.
+    fn add_interval(&mut self, seen: &Observation, metered: bool) -> Option<SlotTrial> {
+        self.meter.add_interval(seen);
+        let next = self.meter.time_ns() + seen.interval_ns as f64 / 2.0;
+        (next >= self.length_ns).then(|| self.meter.trial(&self.slot, metered))
+    }
+}
+
+/// Runs the slots of a chooser.
 pub(super) struct Driver {
-    pub(super) settings: CoschedulingSettings,
+    settings: CoschedulingSettings,
     chooser: Box<dyn Chooser>,
     /// Programs that take turns.
-    pub(super) programs: Vec<ProgramId>,
+    programs: Vec<ProgramId>,
     sleepers: SleepingPrograms,
     /// Programs that could run in the interval that ends.
     ran: BTreeSet<ProgramId>,
@@ -61,18 +78,18 @@ pub(super) struct Driver {
     /// Programs that scale nearly linearly.
     pub(super) linear: Vec<ProgramId>,
     pub(super) stage: RoundStage,
-    pub(super) running: Option<RunningSlot>,
-    /// Program whose turn it was when the last round was left: the next one begins after it, as
-    /// programs that come and go all the time would otherwise give the first slot every turn.
+    running: Option<RunningSlot>,
+    /// Program that ran when the last round ended early. The next round begins after it, because
+    /// otherwise programs that come and go all the time would give the first slot every turn.
     after: Option<ProgramId>,
     /// Quanta that the last samples and trials took.
     looked: u64,
-    /// Reason for which the last round was left, if it was.
+    /// Reason why the last round ended early, if it did.
     pub(super) left: Option<String>,
 }
 
 impl Driver {
-    pub(super) fn new(settings: CoschedulingSettings, chooser: Box<dyn Chooser>) -> Self {
+    fn new(settings: CoschedulingSettings, chooser: Box<dyn Chooser>) -> Self {
         Self {
             settings,
             chooser,
@@ -90,8 +107,7 @@ impl Driver {
         }
     }
 
-    /// Takes an interval in.
-    pub(super) fn observe_interval(
+    fn observe_interval(
         &mut self,
         topology: &Topology,
         roster: &ObservedPrograms<'_>,
@@ -102,6 +118,7 @@ impl Driver {
         let programs: Vec<ProgramId> = awake.filter(|id| !self.sleepers.contains(*id)).collect();
         let cores = topology.cores().len() as u32;
         if cores != self.cores {
+            // Measures are per number of cores.
             (self.cores, self.samples) = (cores, AloneMeasureTable::default());
             self.begin_round(programs);
         } else if programs != self.programs {
@@ -113,7 +130,6 @@ impl Driver {
         }
     }
 
-    /// Begins a round anew with these programs.
     fn begin_round(&mut self, programs: Vec<ProgramId>) {
         self.samples.retain(&programs);
         if let (RoundStage::Turns(_), Some(running)) = (&self.stage, &self.running) {
@@ -136,55 +152,47 @@ impl Driver {
                 self.try_next_slot(Some(&trial));
             }
             RoundStage::Turns(turns) => {
-                let round = turns.finish_slot(trial);
-                if !(round && self.end_round()) {
+                let is_complete = turns.finish_slot(trial);
+                if !(is_complete && self.end_round()) {
                     self.run_turn();
                 }
             }
         }
     }
 
-    /// Runs the next program that is to be measured alone, or begins to choose.
+    /// Runs the next program that must be measured alone, or begins to choose.
     fn sample_next(&mut self) {
         self.linear.clear();
         if self.programs.len() < 2 {
             return self.run_gang();
         }
         self.stage = RoundStage::Sampling;
-        match self
-            .samples
-            .next_missing_slot(&self.programs, &self.sampled_core_counts())
-        {
+        let all = self.settings.sampled.then_some(self.cores);
+        let one = self.settings.alpha.map(|_| 1);
+        let sizes: Vec<u32> = all.into_iter().chain(one).collect();
+        match self.samples.next_missing_slot(&self.programs, &sizes) {
             Some(slot) => self.run_slot(slot, 1),
             None => self.begin_choosing(),
         }
     }
 
-    /// Numbers of cores that programs are measured on alone.
-    fn sampled_core_counts(&self) -> Vec<u32> {
-        let all = self.settings.sampled.then_some(self.cores);
-        let one = self.settings.alpha.map(|_| 1);
-        all.into_iter().chain(one).collect()
-    }
-
     fn begin_choosing(&mut self) {
-        let linear = |id: &ProgramId| {
+        let mut alone: Vec<(ProgramId, ProgramMeasure)> = Vec::new();
+        for &id in &self.programs {
             let alpha = self.settings.alpha;
-            alpha.is_some_and(|alpha| self.samples.is_near_linear(*id, self.cores, alpha))
-        };
-        let (linear, others): (Vec<_>, Vec<_>) = self.programs.iter().partition(|id| linear(id));
-        let alone = |id: ProgramId| {
-            let known = self.samples.get(id, self.cores);
-            (id, known.copied().unwrap_or_default())
-        };
-        let alone: Vec<(ProgramId, ProgramMeasure)> = others.into_iter().map(alone).collect();
+            if alpha.is_some_and(|alpha| self.samples.is_near_linear(id, self.cores, alpha)) {
+                self.linear.push(id);
+            } else {
+                let known = self.samples.get(id, self.cores);
+                alone.push((id, known.copied().unwrap_or_default()));
+            }
+        }
         self.chooser.begin(self.cores, &alone);
-        self.linear = linear;
         self.stage = RoundStage::Choosing;
         self.try_next_slot(None);
     }
 
-    /// Runs the next trial that the chooser wants, but for those that samples have answered.
+    /// Runs the next trial of the chooser, unless samples already answer it.
     fn try_next_slot(&mut self, last: Option<&SlotTrial>) {
         let mut sampled = None;
         loop {
@@ -194,18 +202,15 @@ impl Driver {
                     None => return self.run_slot(slot, 1),
                 },
                 ChooserStep::Done(mut slots) => {
-                    slots.extend(
-                        self.linear
-                            .iter()
-                            .map(|&id| CoscheduleSlot::alone(id, self.cores)),
-                    );
+                    let linear = self.linear.iter();
+                    slots.extend(linear.map(|&id| CoscheduleSlot::alone(id, self.cores)));
                     return self.take_turns(slots);
                 }
             }
         }
     }
 
-    /// Lets every program run on its own, in turn.
+    /// Lets every program run alone, in turn.
     fn run_gang(&mut self) {
         let alone = |&id: &ProgramId| CoscheduleSlot::alone(id, self.cores);
         self.take_turns(self.programs.iter().map(alone).collect());
@@ -230,11 +235,16 @@ impl Driver {
     }
 
     fn run_slot(&mut self, slot: CoscheduleSlot, quanta: u32) {
-        self.running = Some(RunningSlot::new(slot, quanta, self.settings.quantum_ns));
+        self.running = Some(RunningSlot {
+            slot,
+            quanta,
+            length_ns: f64::from(quanta) * self.settings.quantum_ns as f64,
+            meter: SlotMeter::default(),
+        });
     }
 
-    /// Ends a round: begins anew where a program is in another phase, goes back to the gang where
-    /// slots are worse. Returns true where either is so.
+    /// Ends a round: samples anew if a program is in another phase, goes back to the gang if slots
+    /// are worse. Returns true if either happens.
     fn end_round(&mut self) -> bool {
         let RoundStage::Turns(turns) = &mut self.stage else {
             return false;
@@ -252,8 +262,8 @@ impl Driver {
             return true;
         }
         let reverts = self.settings.revert && turns.has_shared_slots();
-        let overall =
-            turns.overall_energy_delay(&turns.compare_with_gang(&self.samples, self.cores));
+        let fares = turns.compare_with_gang(&self.samples, self.cores);
+        let overall = turns.overall_energy_delay(&fares);
         let Some(worse) = overall.filter(|overall| reverts && *overall > 1.0) else {
             return false;
         };
@@ -264,14 +274,8 @@ impl Driver {
         true
     }
 
-    /// Notes which programs may run under a decision.
-    pub(super) fn record_runnable(&mut self, roster: &ObservedPrograms<'_>, decision: &Decision) {
-        let ids = roster.ids().into_iter();
-        self.ran = ids.filter(|id| !decision.paused.contains(id)).collect();
-    }
-
-    /// Adds what its programs are to do to a decision; returns notes for the report.
-    pub(super) fn add_to_decision(
+    /// Adds the places of its programs to a decision; returns notes for the report.
+    fn add_to_decision(
         &self,
         topology: &Topology,
         roster: &ObservedPrograms<'_>,
@@ -280,10 +284,11 @@ impl Driver {
         if self.running.is_none() && roster.members.is_empty() {
             return Vec::new();
         }
-        // Also while all sleep: one that wakes up is to be noticed.
+        // Also while all sleep, so that a program that wakes up is noticed.
         decision.quantum_ns = Some((self.settings.quantum_ns / PARTS).max(1));
+        let members = roster.members.iter();
         let (sleeping, awake): (Vec<_>, Vec<_>) =
-            (roster.members.iter()).partition(|member| self.sleepers.contains(member.id));
+            members.partition(|member| self.sleepers.contains(member.id));
         for member in sleeping {
             let reason = Reason {
                 considered: "programs that want to run take turns".to_owned(),
@@ -296,10 +301,10 @@ impl Driver {
             return Vec::new();
         };
         let account = self.explain_slot(running, roster);
-        let seats = divide_cores(topology, &running.slot);
+        let cores = divide_cores(topology, &running.slot);
         for member in awake {
             let reason = account.reason(member.id, roster);
-            match seats.get(&member.id) {
+            match cores.get(&member.id) {
                 Some(pus) => {
                     decision.teams.insert(member.id, pus.len() as u32);
                     member.place_threads(pus, topology, &reason, decision);
@@ -311,5 +316,64 @@ impl Driver {
             }
         }
         self.notes(&account, roster)
+    }
+}
+
+/// A driver for each owner of programs, so that programs of different users never wait for each
+/// other's turns.
+///
+/// The rotations run side by side. The programs of one user's slot share the machine with those of
+/// the others' slots as the operating system divides it, so that no user can slow another one down
+/// by programs in the same list.
+pub(super) struct Rotations<C> {
+    settings: CoschedulingSettings,
+    /// The chooser that a new rotation begins with.
+    chooser: C,
+    drivers: BTreeMap<Option<u32>, Driver>,
+}
+
+impl<C: Chooser + Clone + 'static> Rotations<C> {
+    pub(super) fn new(settings: CoschedulingSettings, chooser: C) -> Self {
+        Self {
+            settings,
+            chooser,
+            drivers: BTreeMap::new(),
+        }
+    }
+}
+
+impl<C: Chooser + Clone + 'static> Policy for Rotations<C> {
+    fn wishes(&self) -> Wishes {
+        let quantum_ms = self.settings.quantum_ns / PARTS / 1_000_000;
+        Wishes {
+            quantum_ms: Some(quantum_ms.max(1)),
+            ..Wishes::default()
+        }
+    }
+
+    fn decide(&mut self, view: View<'_>, _: &mut PolicyRng) -> Decision {
+        let rosters = ObservedPrograms::by_owner(view.observation);
+        self.drivers.retain(|owner, _| rosters.contains_key(owner));
+        let several = rosters.values().filter(|r| !r.members.is_empty()).count() > 1;
+        let mut decision = Decision::default();
+        for (owner, roster) in &rosters {
+            let driver = self.drivers.entry(*owner);
+            let driver = driver
+                .or_insert_with(|| Driver::new(self.settings, Box::new(self.chooser.clone())));
+            driver.observe_interval(view.topology, roster, view.observation);
+            let notes = driver.add_to_decision(view.topology, roster, &mut decision);
+            let ids = roster.ids().into_iter();
+            driver.ran = ids.filter(|id| !decision.paused.contains(id)).collect();
+            match owner {
+                // Every user can read the notes, so they must not name the programs of others.
+                Some(uid) if several => {
+                    let programs = roster.members.len();
+                    let note = format!("programs of user {uid} take turns: {programs}");
+                    decision.report.notes.extend((programs > 0).then_some(note));
+                }
+                _ => decision.report.notes.extend(notes),
+            }
+        }
+        decision
     }
 }

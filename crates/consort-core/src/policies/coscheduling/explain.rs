@@ -1,21 +1,17 @@
 //! Reasons of a decision: why programs run when and where they do.
 
-use super::driver::{Driver, RoundStage};
+use super::driver::{Driver, RoundStage, RunningSlot};
 use super::observed_programs::{ObservedPrograms, ProgramThreads};
-use super::running_slot::RunningSlot;
 use super::slot_rotation::GangComparison;
-use crate::coscheduling::{CoscheduleSlot, ProgramMeasure};
+use crate::coscheduling::CoscheduleSlot;
 use crate::ids::ProgramId;
-use crate::plan::{Decision, Fact, Placement, Reason};
-use crate::pu_set::PuSet;
-use crate::topology::Topology;
-use std::borrow::Cow;
+use crate::plan::{Fact, Reason};
 use std::collections::BTreeMap;
 
-/// Names listed before the rest is only counted: thousands of programs may take turns.
+/// Names listed before the rest is only counted, because thousands of programs may take turns.
 const LISTED: usize = 8;
 
-/// Parts that the reasons of all programs of a decision share, worked out once.
+/// Parts that the reasons of all programs of a decision share, computed once.
 pub(super) struct SlotExplanation<'a> {
     driver: &'a Driver,
     running: &'a RunningSlot,
@@ -29,22 +25,28 @@ pub(super) struct SlotExplanation<'a> {
 impl Driver {
     pub(super) fn explain_slot<'a>(
         &'a self,
-        now: &'a RunningSlot,
+        running: &'a RunningSlot,
         roster: &ObservedPrograms<'_>,
     ) -> SlotExplanation<'a> {
-        let mut account = SlotExplanation {
-            driver: self,
-            running: now,
-            doing: self.describe_stage(roster),
-            slot: slot_names(&now.slot, None, roster),
-            fares: BTreeMap::new(),
-            overall: None,
+        let (mut fares, mut overall) = (BTreeMap::new(), None);
+        let doing = match &self.stage {
+            RoundStage::Sampling => "programs run alone to be measured".to_owned(),
+            RoundStage::Choosing => "a slot is tried".to_owned(),
+            RoundStage::Turns(turns) => {
+                fares = turns.compare_with_gang(&self.samples, self.cores);
+                overall = turns.overall_energy_delay(&fares);
+                let slots = join_names(turns.slots(), ", ", |s| slot_names(s, None, roster));
+                format!("slots run in turn: {slots}")
+            }
         };
-        if let RoundStage::Turns(turns) = &self.stage {
-            account.fares = turns.compare_with_gang(&self.samples, self.cores);
-            account.overall = turns.overall_energy_delay(&account.fares);
+        SlotExplanation {
+            driver: self,
+            running,
+            doing,
+            slot: slot_names(&running.slot, None, roster),
+            fares,
+            overall,
         }
-        account
     }
 
     /// Notes of a report, which hold for all programs.
@@ -65,11 +67,8 @@ impl Driver {
             let names = join_names(&roster.let_alone, ", ", ProgramThreads::name);
             notes.push(format!("threads of theirs must be let alone: {names}"));
         }
-        let placed: Vec<&ProgramThreads<'_>> = roster
-            .members
-            .iter()
-            .filter(|m| m.self_placed > 0)
-            .collect();
+        let members = roster.members.iter();
+        let placed: Vec<&ProgramThreads<'_>> = members.filter(|m| m.self_placed > 0).collect();
         if !placed.is_empty() {
             let names = join_names(&placed, ", ", |member| {
                 format!("{} of {}", member.self_placed, member.name())
@@ -80,24 +79,22 @@ impl Driver {
         }
         notes
     }
-
-    fn describe_stage(&self, roster: &ObservedPrograms<'_>) -> String {
-        match &self.stage {
-            RoundStage::Sampling => "programs run alone to be measured".to_owned(),
-            RoundStage::Choosing => "a slot is tried".to_owned(),
-            RoundStage::Turns(turns) => {
-                let slots = join_names(turns.slots(), ", ", |slot| slot_names(slot, None, roster));
-                format!("slots run in turn: {slots}")
-            }
-        }
-    }
 }
 
 impl SlotExplanation<'_> {
     /// Returns the reason why a program runs, or does not.
     pub(super) fn reason(&self, id: ProgramId, roster: &ObservedPrograms<'_>) -> Reason {
-        let chosen = match self.running.slot.cores_of(id) {
-            Some(cores) => self.describe_share(id, cores, roster),
+        let slot = &self.running.slot;
+        let chosen = match slot.cores_of(id) {
+            Some(cores) => {
+                let beside = if slot.teams.len() < 2 {
+                    "alone".to_owned()
+                } else {
+                    format!("beside {}", slot_names(slot, Some(id), roster))
+                };
+                let (all, quanta) = (self.driver.cores, self.running.quanta);
+                format!("{beside}, on {cores} of {all} cores, for {quanta} quanta of the round")
+            }
             None => format!("paused while {} run", self.slot),
         };
         Reason {
@@ -107,24 +104,28 @@ impl SlotExplanation<'_> {
         }
     }
 
-    fn describe_share(&self, id: ProgramId, cores: u32, roster: &ObservedPrograms<'_>) -> String {
-        let slot = &self.running.slot;
-        let beside = if slot.teams.len() < 2 {
-            "alone".to_owned()
-        } else {
-            format!("beside {}", slot_names(slot, Some(id), roster))
-        };
-        let (all, quanta) = (self.driver.cores, self.running.quanta);
-        format!("{beside}, on {cores} of {all} cores, for {quanta} quanta of the round")
-    }
-
-    /// Facts of a program: its measures alone, and how it fares in its slot.
+    /// Facts of a program: its measures alone, and in its slot relative to the gang.
     fn facts(&self, id: ProgramId) -> Vec<Fact> {
-        let alone = self.driver.samples.get(id, self.driver.cores);
-        let mut facts: Vec<Fact> = alone.into_iter().flat_map(alone_facts).collect();
+        let fact = |name: &'static str, value, unit: &'static str| Fact {
+            name: name.into(),
+            value,
+            unit: unit.into(),
+        };
+        let mut facts = Vec::new();
+        if let Some(alone) = self.driver.samples.get(id, self.driver.cores) {
+            let energy_delay = alone.energy_delay(1);
+            facts.extend([
+                fact("llc miss rate alone", alone.llc_miss_rate(), ""),
+                fact("bus contention alone", alone.bus_contention(), ""),
+                fact("throughput alone", alone.throughput(), "instructions/s"),
+                fact("energy-delay alone", energy_delay, "J·s/instruction²"),
+            ]);
+        }
         if let Some(fares) = self.fares.get(&id) {
-            facts.push(fact(ENERGY_DELAY, fares.energy_delay, ""));
-            facts.push(fact(SPEEDUP, fares.speedup, ""));
+            facts.extend([
+                fact("energy-delay over the gang's", fares.energy_delay, ""),
+                fact("local speedup", fares.speedup, ""),
+            ]);
         }
         let overall = |value| fact("overall energy-delay over the gang's", value, "");
         facts.extend(self.overall.map(overall));
@@ -132,33 +133,7 @@ impl SlotExplanation<'_> {
     }
 }
 
-/// Name of the fact of a program's energy-delay in its slot.
-const ENERGY_DELAY: &str = "energy-delay over the gang's";
-/// Name of the fact of a program's local speedup.
-const SPEEDUP: &str = "local speedup";
-
-fn alone_facts(alone: &ProgramMeasure) -> [Fact; 4] {
-    [
-        fact("llc miss rate alone", alone.llc_miss_rate(), ""),
-        fact("bus contention alone", alone.bus_contention(), ""),
-        fact("throughput alone", alone.throughput(), "instructions/s"),
-        fact(
-            "energy-delay alone",
-            alone.energy_delay(1),
-            "J·s/instruction²",
-        ),
-    ]
-}
-
-fn fact(name: &'static str, value: f64, unit: &'static str) -> Fact {
-    Fact {
-        name: Cow::Borrowed(name),
-        value,
-        unit: Cow::Borrowed(unit),
-    }
-}
-
-/// The programs of a slot but one.
+/// The programs of a slot except one.
 fn slot_names(
     slot: &CoscheduleSlot,
     but: Option<ProgramId>,
@@ -169,41 +144,11 @@ fn slot_names(
     join_names(&others, " + ", |id| roster.name(*id))
 }
 
-/// The first few by name, and the number of others.
+/// The first few names, and the number of others.
 fn join_names<T>(all: &[T], between: &str, name: impl FnMut(&T) -> String) -> String {
     let mut names: Vec<String> = all.iter().take(LISTED).map(name).collect();
     if all.len() > LISTED {
         names.push(format!("{} others", all.len() - LISTED));
     }
     names.join(between)
-}
-
-impl ProgramThreads<'_> {
-    /// Restricts every thread to what it may use of some PUs, but for those that keep their own
-    /// affinity.
-    pub(super) fn place_threads(
-        &self,
-        pus: &PuSet,
-        topology: &Topology,
-        reason: &Reason,
-        decision: &mut Decision,
-    ) {
-        for thread in self.threads.iter().filter(|thread| thread.managed) {
-            let own = thread.original.intersection(pus);
-            let whole = own.is_empty() || pus == topology.pus();
-            let placement = if whole {
-                Placement::Unrestricted
-            } else {
-                Placement::Restricted(own)
-            };
-            decision.place(thread.id, placement, reason.clone());
-        }
-    }
-
-    /// Gives no thread a place.
-    pub(super) fn unrestrict_threads(&self, reason: &Reason, decision: &mut Decision) {
-        for thread in self.threads.iter().filter(|thread| thread.managed) {
-            decision.place(thread.id, Placement::Unrestricted, reason.clone());
-        }
-    }
 }

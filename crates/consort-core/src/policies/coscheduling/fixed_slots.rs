@@ -1,17 +1,39 @@
-//! Slots that are given from outside, run in turn.
-//!
-//! Not in the registry, since who gives them knows what no policy observes: a search through all
-//! slots can only be had on a simulated machine.
+//! Slots that are given from outside, run in turn, and the cores of each program of a slot.
 
-use super::{CoschedulingSettings, Rotations};
+use super::driver::{CoschedulingSettings, Rotations};
 use crate::coscheduling::{
     Chooser, ChooserStep, CoscheduleSlot, ProgramMeasure, ProgramTeam, SlotTrial,
 };
 use crate::ids::ProgramId;
 use crate::policy::Policy;
+use crate::pu_set::PuSet;
+use crate::topology::Topology;
+use std::collections::BTreeMap;
 
-/// Runs these slots in turn, for a quantum of so many ms per program. Their programs are numbered
-/// from 0 in the order of program ids; while there are not as many programs, each runs on its own.
+/// Divides the cores: each program gets neighbours in the order of last-level cache domains, the
+/// programs with most cores first, so that few domains are shared. The source does not say which
+/// cores a program gets.
+pub fn divide_cores(topology: &Topology, slot: &CoscheduleSlot) -> BTreeMap<ProgramId, PuSet> {
+    let mut cores: Vec<_> = topology.cores().iter().collect();
+    cores.sort_by_key(|core| core.llc);
+    let mut teams = slot.teams.clone();
+    teams.sort_by_key(|team| std::cmp::Reverse(team.cores));
+    let mut cores = cores.into_iter();
+    let mut divided = BTreeMap::new();
+    for team in teams {
+        let own = cores.by_ref().take(team.cores as usize);
+        let pus: PuSet = own.flat_map(|core| core.pus.iter().copied()).collect();
+        divided.insert(team.program, pus);
+    }
+    divided
+}
+
+/// Opens a policy that runs these slots in turn, for a quantum of so many ms per program. Their
+/// programs are numbered from 0 in the order of program ids. While there is another number of
+/// programs, each runs alone.
+///
+/// Not in the registry, because the slots come from a source that no policy observes: a search
+/// through all slots is possible only on a simulated machine.
 pub fn fixed_slot_policy(slots: &[CoscheduleSlot], quantum_ms: u64) -> Box<dyn Policy> {
     let settings = CoschedulingSettings {
         quantum_ns: quantum_ms.saturating_mul(1_000_000),
@@ -21,49 +43,42 @@ pub fn fixed_slot_policy(slots: &[CoscheduleSlot], quantum_ms: u64) -> Box<dyn P
         phase: None,
         revert: false,
     };
-    let given = FixedSlots {
+    let chooser = FixedSlots {
         slots: slots.to_vec(),
         now: Vec::new(),
     };
-    Box::new(Rotations::new(settings, given))
+    Box::new(Rotations::new(settings, chooser))
 }
 
-/// The chooser that has nothing to choose.
+/// A chooser without a choice.
 #[derive(Clone, Debug)]
 struct FixedSlots {
     slots: Vec<CoscheduleSlot>,
-    /// The slots with the programs that there are.
+    /// The slots with the present programs.
     now: Vec<CoscheduleSlot>,
-}
-
-impl FixedSlots {
-    fn assign_programs(&self, cores: u32, ids: &[ProgramId]) -> Vec<CoscheduleSlot> {
-        let teams: usize = self.slots.iter().map(|slot| slot.teams.len()).sum();
-        let team = |team: &ProgramTeam| {
-            let program = *ids.get(team.program.0 as usize)?;
-            Some(ProgramTeam { program, ..*team })
-        };
-        let slot = |slot: &CoscheduleSlot| {
-            let teams = slot.teams.iter().map(team);
-            Some(CoscheduleSlot {
-                teams: teams.collect::<Option<_>>()?,
-            })
-        };
-        let named: Option<Vec<CoscheduleSlot>> = self.slots.iter().map(slot).collect();
-        let named = named.filter(|_| teams == ids.len());
-        named.unwrap_or_else(|| {
-            ids.iter()
-                .map(|&id| CoscheduleSlot::alone(id, cores))
-                .collect()
-        })
-    }
 }
 
 impl Chooser for FixedSlots {
     fn begin(&mut self, cores: u32, alone: &[(ProgramId, ProgramMeasure)]) {
         let mut ids: Vec<ProgramId> = alone.iter().map(|(id, _)| *id).collect();
         ids.sort_unstable();
-        self.now = self.assign_programs(cores, &ids);
+        let teams: usize = self.slots.iter().map(|slot| slot.teams.len()).sum();
+        let assign = |slot: &CoscheduleSlot| {
+            let teams = slot.teams.iter().map(|team| {
+                let program = *ids.get(team.program.0 as usize)?;
+                Some(ProgramTeam { program, ..*team })
+            });
+            let teams = teams.collect::<Option<_>>()?;
+            Some(CoscheduleSlot { teams })
+        };
+        let assigned: Option<Vec<CoscheduleSlot>> = self.slots.iter().map(assign).collect();
+        self.now = match assigned {
+            Some(assigned) if teams == ids.len() => assigned,
+            _ => {
+                let ids = ids.iter();
+                ids.map(|&id| CoscheduleSlot::alone(id, cores)).collect()
+            }
+        };
     }
 
     fn next(&mut self, _: Option<&SlotTrial>) -> ChooserStep {
@@ -100,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_are_numbered_in_the_order_of_their_ids() {
+    fn programs_are_numbered_by_id() {
         let slots = [vec![(30, 5), (10, 3)], vec![(20, 8)]];
         assert_eq!(named(&[30, 10, 20]), slots);
     }
@@ -109,5 +124,36 @@ mod tests {
     fn other_numbers_of_programs_run_on_their_own() {
         assert_eq!(named(&[7, 9]), [[(7, 8)], [(9, 8)]]);
         assert_eq!(named(&[1, 2, 3, 4]).len(), 4);
+    }
+}
+
+#[cfg(test)]
+mod core_tests {
+    use super::super::testing::pairs;
+    use super::*;
+    use crate::coscheduling::ProgramTeam;
+
+    fn seated(cores: &[u32]) -> Vec<String> {
+        let team = |(n, &cores): (usize, &u32)| ProgramTeam {
+            program: ProgramId(n as u32),
+            cores,
+        };
+        let slot = CoscheduleSlot {
+            teams: cores.iter().enumerate().map(team).collect(),
+        };
+        let seats = divide_cores(&pairs(4), &slot);
+        seats.values().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn programs_get_whole_cache_domains_where_they_can() {
+        // Four domains of two cores; PUs of a domain are n and n + 4.
+        assert_eq!(seated(&[4, 4]), ["0-1,4-5", "2-3,6-7"]);
+        assert_eq!(seated(&[1, 4, 1, 2]), ["3", "0-1,4-5", "7", "2,6"]);
+    }
+
+    #[test]
+    fn cores_that_are_not_there_are_not_given() {
+        assert_eq!(seated(&[6, 6]), ["0-2,4-6", "3,7"]);
     }
 }

@@ -27,7 +27,7 @@ fn notes(world: &World) -> String {
 }
 
 #[test]
-fn the_gang_gives_each_program_all_cores_in_turn() {
+fn gang_gives_each_program_all_cores() {
     let mut world = World::new("gang", &[(8.0, 0.1), (2.0, 0.2), (2.0, 0.3)]);
     let slots = quanta(&mut world, 4);
     assert_eq!(slots, [[(1, 8)], [(2, 8)], [(3, 8)], [(1, 8)]]);
@@ -36,7 +36,7 @@ fn the_gang_gives_each_program_all_cores_in_turn() {
 }
 
 #[test]
-fn a_quantum_of_the_gang_is_two_seconds_in_two_parts() {
+fn gang_quantum_has_two_parts() {
     let mut world = World::new("gang", &[(8.0, 0.1), (2.0, 0.2)]);
     assert_eq!(world.turn().quantum_ns, Some(1_000_000_000));
     let slots: Vec<_> = (0..4).map(|_| (world.slot(), world.turn()).0).collect();
@@ -44,7 +44,7 @@ fn a_quantum_of_the_gang_is_two_seconds_in_two_parts() {
 }
 
 #[test]
-fn a_fair_round_samples_tries_and_takes_turns_with_merged_quanta() {
+fn fair_round_samples_tries_and_takes_turns() {
     // Neither uses more than two cores: together they lose nothing and get two quanta.
     let mut world = World::new("fair-mis", &[(2.0, 0.0), (2.0, 0.0)]);
     let slots = quanta(&mut world, 6);
@@ -86,7 +86,7 @@ fn near_linear_programs_run_alone() {
 /// A share that samples on one core have told is not tried again: the seventh quantum tries the
 /// partition, in which 2/4 is no less than the low threshold and nothing is free for 4/4.
 #[test]
-fn pdpa_leaves_the_near_linear_alone_and_runs_all_others_at_the_same_time() {
+fn pdpa_runs_non_linear_programs_together() {
     let mut world = World::new("pdpa", &[(8.0, 0.0), (2.0, 0.0), (6.0, 0.0)]);
     let slots = quanta(&mut world, 7);
     assert_eq!(slots[..3], [[(1, 8)], [(2, 8)], [(3, 8)]]);
@@ -113,7 +113,7 @@ fn where_slots_prove_worse_the_gang_comes_back() {
 }
 
 #[test]
-fn greedy_stays_with_what_it_packed_unless_it_is_told_to_revert() {
+fn greedy_keeps_worse_slots_without_revert() {
     let mut world = World::new("greedy", &[(4.0, 3.0), (4.0, 3.0)]);
     quanta(&mut world, 60);
     // By themselves both have their lowest energy-delay on four cores.
@@ -121,7 +121,7 @@ fn greedy_stays_with_what_it_packed_unless_it_is_told_to_revert() {
 }
 
 #[test]
-fn a_shift_of_the_miss_rate_begins_a_new_round() {
+fn miss_rate_shift_begins_a_new_round() {
     let mut world = World::new("fair-mis", &[(2.0, 0.1), (2.0, 0.0)]);
     quanta(&mut world, 30);
     assert!(notes(&world).starts_with("slots run in turn"));
@@ -141,7 +141,7 @@ fn a_shift_of_the_miss_rate_begins_a_new_round() {
 }
 
 #[test]
-fn a_single_program_has_all_cores_and_is_not_sampled() {
+fn single_program_is_not_sampled() {
     for policy in POLICIES {
         let mut world = World::new(policy, &[(2.0, 0.1)]);
         assert!(
@@ -160,7 +160,7 @@ fn without_programs_nothing_is_planned() {
 }
 
 #[test]
-fn who_comes_is_sampled_and_who_stays_is_not_sampled_again() {
+fn only_new_programs_are_sampled() {
     let mut world = World::new("fair-com", &[(2.0, 0.0), (2.0, 0.0)]);
     quanta(&mut world, 20);
     let new = world.loads[&1];
@@ -171,7 +171,7 @@ fn who_comes_is_sampled_and_who_stays_is_not_sampled_again() {
 }
 
 #[test]
-fn a_program_of_which_a_thread_must_be_let_alone_is_neither_paused_nor_placed() {
+fn program_with_unmanaged_thread_is_left_alone() {
     let mut world = World::new("gang", &[(8.0, 0.1), (2.0, 0.2), (2.0, 0.3)]);
     world.let_alone = vec![2];
     for _ in 0..6 {
@@ -183,7 +183,7 @@ fn a_program_of_which_a_thread_must_be_let_alone_is_neither_paused_nor_placed() 
 }
 
 #[test]
-fn a_program_of_which_a_thread_keeps_its_own_affinity_takes_turns_and_that_thread_is_not_placed() {
+fn thread_with_own_affinity_is_not_placed() {
     let mut world = World::new("gang", &[(8.0, 0.1), (2.0, 0.2), (2.0, 0.3)]);
     (world.let_alone, world.self_placed) = (vec![2], true);
     let mut turns = [0, 0];
@@ -250,7 +250,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn whatever_comes_goes_and_is_not_told_plans_are_sound(
+    fn plans_are_sound_whatever_is_missing(
         policy in prop::sample::select(POLICIES.to_vec()),
         events in prop::collection::vec((event(), 1usize..30), 1..12),
     ) {
@@ -273,7 +273,7 @@ proptest! {
     }
 
     #[test]
-    fn trials_end_within_their_bound_and_then_everybody_runs_in_every_round(
+    fn trials_are_bounded_and_every_program_runs(
         policy in prop::sample::select(POLICIES.to_vec()),
         loads in prop::collection::vec((0.5f64..9.0, 0.0f64..1.0), 1..6),
     ) {
@@ -296,7 +296,7 @@ proptest! {
 }
 
 #[test]
-fn sleeping_program_gets_no_turns_and_is_not_paused() {
+fn sleeping_program_has_no_turns_or_pauses() {
     for policy in POLICIES {
         let mut world = World::new(policy, &[(8.0, 0.0); 3]);
         world.asleep = vec![2];
@@ -311,7 +311,7 @@ fn sleeping_program_gets_no_turns_and_is_not_paused() {
 }
 
 #[test]
-fn program_that_falls_asleep_ends_its_slot_and_wakes_into_the_next_round() {
+fn sleeping_program_ends_its_slot_until_it_wakes() {
     let mut world = World::new("gang", &[(8.0, 0.0), (8.0, 0.0)]);
     world.turn();
     assert_eq!(world.slot(), [(1, 8)]);
@@ -326,7 +326,7 @@ fn program_that_falls_asleep_ends_its_slot_and_wakes_into_the_next_round() {
 }
 
 #[test]
-fn only_sleepers_are_left_unpaused_and_a_waker_is_seen() {
+fn waking_program_is_noticed_while_all_sleep() {
     let mut world = World::new("gang", &[(8.0, 0.0), (8.0, 0.0)]);
     world.asleep = vec![1, 2];
     quanta(&mut world, 3);
@@ -355,7 +355,7 @@ fn users_have_rotations_of_their_own() {
 
 proptest! {
     #[test]
-    fn awake_program_waits_only_for_awake_ones_of_its_user(
+    fn awake_program_waits_only_for_own_user(
         policy in prop::sample::select(&POLICIES[..]),
         users in prop::collection::vec(0u32..3, 2..7),
         sleep in prop::collection::vec(prop::collection::vec(any::<bool>(), 6), 1..4),

@@ -1,4 +1,4 @@
-//! Threads that take part: those that want to run, program by program.
+//! Threads that take part because they want to run, program by program.
 
 use crate::ids::{ProgramId, ThreadId};
 use crate::policy::View;
@@ -16,20 +16,20 @@ const LEAVES_AFTER: u32 = 8;
 /// A program with its threads that take part.
 #[derive(Clone, Debug)]
 pub(super) struct ActiveProgram<'a> {
-    pub(super) program: ProgramId,
+    program: ProgramId,
     pub(super) name: Arc<str>,
     /// Threads of the program that take part, by id.
     pub(super) members: Vec<&'a ThreadObservation>,
 }
 
 impl ActiveProgram<'_> {
-    /// Sum of a signal over the threads of which it is known; none where it is known of no thread.
+    /// Sum of a signal over the threads for which it is known; `None` if it is known for none.
     pub(super) fn sum(&self, signal: Signal) -> Option<f64> {
         let known = self.members.iter().filter_map(|t| t.sample.get(signal));
         known.reduce(|a, b| a + b)
     }
 
-    /// Mean of a signal, over the threads that [`ActiveProgram::sum`] is of.
+    /// Mean of a signal over the same threads as [`ActiveProgram::sum`].
     pub(super) fn mean(&self, signal: Signal) -> Option<f64> {
         let known = self.members.iter().filter_map(|t| t.sample.get(signal));
         crate::stats::mean(&known.collect::<Vec<_>>())
@@ -50,18 +50,19 @@ impl ActivePrograms<'_> {
         self.groups.iter().map(|g| g.members.len()).collect()
     }
 
-    /// Signature by which two loads are the same: the programs by name with their numbers of
-    /// threads.
+    /// Two loads are the same if their signatures are.
     pub(super) fn signature(&self) -> LoadSignature {
-        let one = |group: &ActiveProgram<'_>| (Arc::clone(&group.name), group.members.len());
-        self.groups.iter().map(one).collect()
+        let groups = self.groups.iter();
+        groups
+            .map(|group| (Arc::clone(&group.name), group.members.len()))
+            .collect()
     }
 }
 
 /// Programs by name, each with its number of threads.
 pub(super) type LoadSignature = Vec<(Arc<str>, usize)>;
 
-/// Memory of the threads that take part, so that one that sleeps for a moment does not come and go.
+/// Remembers the threads that take part, so that one that sleeps for a moment does not leave.
 #[derive(Debug, Default)]
 pub(super) struct ParticipationHistory {
     /// Quanta in succession in which each thread was hardly active.
@@ -73,20 +74,22 @@ impl ParticipationHistory {
         let seen = view.observation;
         self.idle.retain(|&id, _| seen.thread(id).is_some());
         let mut crowd = ActivePrograms::default();
-        let mut programs: BTreeMap<ProgramId, Vec<&ThreadObservation>> = BTreeMap::new();
+        let mut programs: BTreeMap<ProgramId, ActiveProgram<'a>> = BTreeMap::new();
         for thread in seen.managed_threads() {
-            match self.reason_to_leave(view, thread) {
-                Some(why) => crowd.left.push((thread, why)),
-                None => programs
-                    .entry(seen.program_of(thread.id))
-                    .or_default()
-                    .push(thread),
+            if let Some(why) = self.reason_to_leave(view, thread) {
+                crowd.left.push((thread, why));
+                continue;
             }
+            let program = seen.program_of(thread.id);
+            let group = programs.entry(program).or_insert_with(|| ActiveProgram {
+                program,
+                name: Arc::clone(&thread.name),
+                members: Vec::new(),
+            });
+            group.members.push(thread);
         }
-        crowd.groups = programs
-            .into_iter()
-            .filter_map(program_from_threads)
-            .collect();
+        crowd.groups = programs.into_values().collect();
+        // By name first, so that a program that is started again has the same place.
         crowd
             .groups
             .sort_by(|a, b| (&a.name, a.program).cmp(&(&b.name, b.program)));
@@ -115,15 +118,4 @@ impl ParticipationHistory {
         self.idle.remove(&thread.id);
         Some(why)
     }
-}
-
-fn program_from_threads(
-    (program, members): (ProgramId, Vec<&ThreadObservation>),
-) -> Option<ActiveProgram<'_>> {
-    let name = Arc::clone(&members.first()?.name);
-    Some(ActiveProgram {
-        program,
-        name,
-        members,
-    })
 }

@@ -1,11 +1,11 @@
-//! Mappings that come into question.
+//! Candidate mappings, and the division of programs among parts of the machine.
 
 use super::characteristics::{Characteristic, ProgramCharacteristics};
-use super::division::{ProgramDemand, ProgramDivision, divide_programs};
 use super::shape::{MappingShape, relative_caches};
 use crate::ids::PuId;
 use crate::mapping::{Mapping, MappingScheme};
 use crate::topology::{Domain, Topology};
+use std::cmp::Reverse;
 use std::fmt;
 
 /// Division of the inside of a node among programs.
@@ -58,8 +58,7 @@ impl fmt::Display for MappingCandidate {
 }
 
 impl MappingCandidate {
-    /// The mappings of the source. What it calls `int` and `spr` on one node is over all nodes on
-    /// several.
+    /// The mappings of the source. Its `int` and `spr` on one node are over all nodes on several.
     pub(super) fn source_mappings() -> [Self; 4] {
         let placed = |nodes, inside| Self::Placed { nodes, inside };
         [
@@ -70,12 +69,7 @@ impl MappingCandidate {
         ]
     }
 
-    /// Returns true where the programs take turns on PUs.
-    fn is_in_turns(self) -> bool {
-        matches!(self, Self::Placed { inside: SPR, .. })
-    }
-
-    /// The PU of every thread, program by program; none where the operating system places them.
+    /// The PU of every thread, program by program; `None` if the operating system places them.
     pub(super) fn places(
         self,
         topology: &Topology,
@@ -85,12 +79,22 @@ impl MappingCandidate {
         let Self::Placed { nodes, inside } = self else {
             return None;
         };
-        let demands = |what| program_demands(counts, known, what);
-        let all = demands(Characteristic::Path);
+        let demands = program_demands(counts, known, Characteristic::Path);
         let mut places = vec![Vec::new(); counts.len()];
-        for (node, counts) in divide_machine(topology, topology.nodes(), nodes, &all) {
-            let of_node = program_demands(&counts, known, Characteristic::LlcAccesses);
-            append_places(&mut places, place_within(&node, inside, &of_node));
+        for (node, counts) in divide_machine(topology, topology.nodes(), nodes, &demands) {
+            match inside {
+                NodeDivision::Scheme(scheme) => {
+                    append_places(&mut places, &Mapping::from_scheme(scheme, &node, &counts));
+                }
+                NodeDivision::Balanced => {
+                    let demands = program_demands(&counts, known, Characteristic::LlcAccesses);
+                    let way = ProgramDivision::Balanced;
+                    for (part, counts) in divide_machine(&node, node.llcs(), way, &demands) {
+                        let here = Mapping::from_scheme(MappingScheme::Iso, &part, &counts);
+                        append_places(&mut places, &here);
+                    }
+                }
+            }
         }
         Some(places)
     }
@@ -102,8 +106,9 @@ impl MappingCandidate {
         counts: &[usize],
         places: Option<&[Vec<PuId>]>,
     ) -> MappingShape {
+        let is_in_turns = matches!(self, Self::Placed { inside: SPR, .. });
         match places {
-            Some(places) => MappingShape::from_places(topology, places, self.is_in_turns()),
+            Some(places) => MappingShape::from_places(topology, places, is_in_turns),
             None => MappingShape::from_even_spread(topology, counts),
         }
     }
@@ -114,12 +119,14 @@ fn program_demands(
     known: &[ProgramCharacteristics],
     what: Characteristic,
 ) -> Vec<ProgramDemand> {
-    let hand = |(&threads, known): (&usize, &ProgramCharacteristics)| ProgramDemand {
-        threads,
-        // Where nothing is known all ask for the same.
-        demand: known.get(what).unwrap_or(1.0),
-    };
-    counts.iter().zip(known).map(hand).collect()
+    let programs = counts.iter().zip(known);
+    programs
+        .map(|(&threads, known)| ProgramDemand {
+            threads,
+            // If nothing is known, all demands are equal.
+            demand: known.get(what).unwrap_or(1.0),
+        })
+        .collect()
 }
 
 /// Parts of a machine as machines, each with its threads of every program.
@@ -129,40 +136,222 @@ fn divide_machine(
     way: ProgramDivision,
     hands: &[ProgramDemand],
 ) -> Vec<(Topology, Vec<usize>)> {
-    let counts = |hands: &[ProgramDemand]| hands.iter().map(|h| h.threads).collect();
     if domains.len() < 2 {
-        return vec![(topology.clone(), counts(hands))];
+        return vec![(topology.clone(), hands.iter().map(|h| h.threads).collect())];
     }
     let sizes: Vec<usize> = domains.iter().map(|d| d.pus.len()).collect();
-    let dealt = divide_programs(way, hands, &sizes, &relative_caches(domains)).into_iter();
-    let part = |(counts, domain): (Vec<usize>, &Domain)| {
-        let part = topology.restrict_to(&domain.pus).ok()?;
-        Some((part, counts))
-    };
-    dealt.zip(domains).filter_map(part).collect()
+    let dealt = divide_programs(way, hands, &sizes, &relative_caches(domains));
+    let mut parts = Vec::new();
+    for (counts, domain) in dealt.into_iter().zip(domains) {
+        if let Ok(part) = topology.restrict_to(&domain.pus) {
+            parts.push((part, counts));
+        }
+    }
+    parts
 }
 
-fn place_within(node: &Topology, inside: NodeDivision, hands: &[ProgramDemand]) -> Vec<Vec<PuId>> {
-    let counts: Vec<usize> = hands.iter().map(|h| h.threads).collect();
-    match inside {
-        NodeDivision::Scheme(scheme) => Mapping::from_scheme(scheme, node, &counts)
-            .programs()
-            .to_vec(),
-        NodeDivision::Balanced => {
-            let mut places = vec![Vec::new(); hands.len()];
-            for (part, counts) in
-                divide_machine(node, node.llcs(), ProgramDivision::Balanced, hands)
-            {
-                let here = Mapping::from_scheme(MappingScheme::Iso, &part, &counts);
-                append_places(&mut places, here.programs().to_vec());
+fn append_places(places: &mut [Vec<PuId>], more: &Mapping) {
+    for (places, more) in places.iter_mut().zip(more.programs()) {
+        places.extend(more);
+    }
+}
+
+/// Division of programs among parts of the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum ProgramDivision {
+    /// Each whole in one part, as far as it fits.
+    Together,
+    /// Each over all parts.
+    Spread,
+    /// Each whole in one part, so that the parts' demands are alike.
+    Balanced,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct ProgramDemand {
+    threads: usize,
+    /// Demand of each thread on the resource that the part shares.
+    demand: f64,
+}
+
+/// Threads of each program in each part, by part and program. `sizes` are the PUs of the parts,
+/// which get threads in proportion. `caches` are the capacities of their caches relative to the
+/// largest, by which demands are balanced.
+fn divide_programs(
+    way: ProgramDivision,
+    hands: &[ProgramDemand],
+    sizes: &[usize],
+    caches: &[f64],
+) -> Vec<Vec<usize>> {
+    let all: usize = hands.iter().map(|h| h.threads).sum();
+    let mut table = DivisionTable {
+        hands,
+        sizes,
+        caches,
+        room: shares(all, sizes),
+        dealt: vec![vec![0; hands.len()]; sizes.len()],
+    };
+    match way {
+        ProgramDivision::Together => {
+            table.assign_largest_first(|h| h.threads as f64, DivisionTable::most_room);
+        }
+        ProgramDivision::Balanced => {
+            let demand = |h: &ProgramDemand| h.demand * h.threads as f64;
+            table.assign_largest_first(demand, DivisionTable::least_demand);
+        }
+        ProgramDivision::Spread => table.spread_threads(),
+    }
+    table.dealt
+}
+
+struct DivisionTable<'a> {
+    hands: &'a [ProgramDemand],
+    sizes: &'a [usize],
+    caches: &'a [f64],
+    /// Threads that each part may still get.
+    room: Vec<usize>,
+    /// Threads assigned so far, by part and program.
+    dealt: Vec<Vec<usize>>,
+}
+
+impl DivisionTable<'_> {
+    /// Assigns the largest program first, to the part that `choose` returns. Threads that do not
+    /// fit go to the next such part.
+    fn assign_largest_first(
+        &mut self,
+        size: impl Fn(&ProgramDemand) -> f64,
+        choose: impl Fn(&Self, usize) -> Option<usize>,
+    ) {
+        let mut order: Vec<usize> = (0..self.hands.len()).collect();
+        order.sort_by(|&a, &b| size(&self.hands[b]).total_cmp(&size(&self.hands[a])));
+        for program in order {
+            let mut left = self.hands[program].threads;
+            while left > 0 {
+                let Some(part) = choose(self, left).filter(|&part| self.room[part] > 0) else {
+                    return;
+                };
+                let here = left.min(self.room[part]);
+                self.assign_threads(program, part, here);
+                left -= here;
             }
-            places
+        }
+    }
+
+    fn assign_threads(&mut self, program: usize, part: usize, threads: usize) {
+        self.dealt[part][program] += threads;
+        self.room[part] -= threads;
+    }
+
+    fn most_room(&self, _: usize) -> Option<usize> {
+        (0..self.sizes.len()).max_by_key(|&part| (self.room[part], Reverse(part)))
+    }
+
+    /// Returns the part with the least demand for its size, among those with room for so many
+    /// threads, else among those with any room.
+    fn least_demand(&self, threads: usize) -> Option<usize> {
+        // Of parts with equal demand, such as empty ones, the one with the largest cache.
+        let least = |a: &usize, b: &usize| {
+            let by_demand = self.demand(*a).total_cmp(&self.demand(*b));
+            by_demand.then(self.caches[*b].total_cmp(&self.caches[*a]))
+        };
+        let parts = || 0..self.sizes.len();
+        let whole = parts().filter(|&part| self.room[part] >= threads);
+        let any = parts().filter(|&part| self.room[part] > 0);
+        whole.min_by(least).or_else(|| any.min_by(least))
+    }
+
+    fn demand(&self, part: usize) -> f64 {
+        let pairs = self.hands.iter().zip(&self.dealt[part]);
+        let asked: f64 = pairs.map(|(h, &n)| h.demand * n as f64).sum();
+        asked / (self.sizes[part].max(1) as f64 * self.caches[part])
+    }
+
+    /// Assigns thread by thread to the part with the fewest siblings for its size.
+    fn spread_threads(&mut self) {
+        for program in 0..self.hands.len() {
+            for _ in 0..self.hands[program].threads {
+                let parts = (0..self.sizes.len()).filter(|&part| self.room[part] > 0);
+                let next = parts.min_by_key(|&part| {
+                    // Shifted, so that the integer division keeps a fraction.
+                    let siblings = self.dealt[part][program] << 16;
+                    (siblings / self.sizes[part].max(1), Reverse(self.room[part]))
+                });
+                let Some(part) = next else { return };
+                self.assign_threads(program, part, 1);
+            }
         }
     }
 }
 
-fn append_places(places: &mut [Vec<PuId>], more: Vec<Vec<PuId>>) {
-    for (places, more) in places.iter_mut().zip(more) {
-        places.extend(more);
+/// Divides so many threads in proportion to sizes, by largest remainder.
+fn shares(all: usize, sizes: &[usize]) -> Vec<usize> {
+    let total: usize = sizes.iter().sum::<usize>().max(1);
+    let mut shares: Vec<usize> = sizes.iter().map(|size| all * size / total).collect();
+    let mut order: Vec<usize> = (0..sizes.len()).collect();
+    order.sort_by_key(|&part| Reverse(all * sizes[part] % total));
+    let rest = all - shares.iter().sum::<usize>();
+    for &part in order.iter().take(rest) {
+        shares[part] += 1;
+    }
+    shares
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn hands(of: &[(usize, f64)]) -> Vec<ProgramDemand> {
+        let hand = |&(threads, demand): &(usize, f64)| ProgramDemand { threads, demand };
+        of.iter().map(hand).collect()
+    }
+
+    #[test]
+    fn programs_stay_together_are_spread_or_balanced() {
+        let two = hands(&[(4, 1.0), (4, 1.0)]);
+        assert_eq!(
+            divide_programs(ProgramDivision::Together, &two, &[2, 2], &[1.0; 2]),
+            [[4, 0], [0, 4]]
+        );
+        assert_eq!(
+            divide_programs(ProgramDivision::Spread, &two, &[2, 2], &[1.0; 2]),
+            [[2, 2], [2, 2]]
+        );
+        // Two heavy and two light ones: a heavy one beside a light one.
+        let four = hands(&[(1, 9.0), (1, 8.0), (1, 1.0), (1, 2.0)]);
+        let dealt = divide_programs(ProgramDivision::Balanced, &four, &[2, 2], &[1.0; 2]);
+        assert_eq!(dealt, [[1, 0, 1, 0], [0, 1, 0, 1]]);
+    }
+
+    #[test]
+    fn heaviest_program_gets_the_largest_cache() {
+        let two = hands(&[(2, 1.0), (2, 9.0)]);
+        let dealt =
+            |caches: &[f64]| divide_programs(ProgramDivision::Balanced, &two, &[2, 2], caches);
+        assert_eq!(dealt(&[1.0, 1.0]), [[0, 2], [2, 0]]);
+        assert_eq!(dealt(&[0.25, 1.0]), [[2, 0], [0, 2]]);
+    }
+
+    proptest! {
+        #[test]
+        fn every_thread_is_assigned_within_shares(
+            of in prop::collection::vec((0usize..9, 0.0f64..5.0), 0..6),
+            sizes in prop::collection::vec(1usize..9, 1..5),
+        ) {
+            let hands = hands(&of);
+            let all: usize = of.iter().map(|h| h.0).sum();
+            for way in [ProgramDivision::Together, ProgramDivision::Spread, ProgramDivision::Balanced] {
+                let dealt = divide_programs(way, &hands, &sizes, &vec![1.0; sizes.len()]);
+                for (program, hand) in hands.iter().enumerate() {
+                    let sum: usize = dealt.iter().map(|part| part[program]).sum();
+                    prop_assert_eq!(sum, hand.threads);
+                }
+                let total: usize = sizes.iter().sum();
+                for (part, size) in dealt.iter().zip(&sizes) {
+                    let load: usize = part.iter().sum();
+                    prop_assert!(load <= (all * size).div_ceil(total));
+                }
+            }
+        }
     }
 }

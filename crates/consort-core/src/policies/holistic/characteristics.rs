@@ -1,17 +1,17 @@
 //! Characteristics of a program: the numbers that the rules price.
 
 use super::active_programs::ActiveProgram;
-use crate::sample::ThreadObservation;
 use crate::signal::Signal;
+use crate::stats::mean;
 
 /// Nanoseconds per second.
 const NS_PER_S: f64 = 1e9;
-/// Weight of the last quantum beside all before it.
+/// Weight of the last quantum relative to all before it.
 const WEIGHT: f64 = 0.5;
-/// Clock where cycles are not counted, Hz: prices of one machine are compared with each other
-/// only, so that any will do.
+/// Clock if cycles are not counted, Hz. Prices are compared only with others of the same machine,
+/// so any value does.
 const NOMINAL_HZ: f64 = 2e9;
-/// Assumed cost of a miss of the LLC where nothing tells it, ns: the described machines have 45 to
+/// Assumed cost of a miss of the LLC if it is not measured, ns: the described machines have 45 to
 /// 115.
 const NOMINAL_MISS_NS: f64 = 80.0;
 /// Most of the cycles, as a share, that count as queued: requests that are queued all the time
@@ -47,7 +47,7 @@ pub(super) enum Characteristic {
     Inputs,
     /// Context switches per s of CPU time.
     Switches,
-    /// Distance of the last sibling behind the others, as a share of the mean CPU time, where no
+    /// Distance of the last sibling behind the others, as a share of the mean CPU time, while no
     /// thread is placed.
     Lag,
     /// Growth of misses when siblings are in different LLC domains, relative to the misses; learnt.
@@ -96,7 +96,7 @@ impl Characteristic {
     }
 }
 
-/// Known characteristics of a program; those that no signal tells are absent.
+/// Known characteristics of a program; those without a signal are absent.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct ProgramCharacteristics {
     known: [Option<f64>; Characteristic::ALL.len()],
@@ -111,7 +111,6 @@ impl ProgramCharacteristics {
         self.known[what as usize] = value.filter(|v| v.is_finite() && *v >= 0.0);
     }
 
-    /// The value, 0 where it is not known.
     pub(super) fn or_zero(&self, what: Characteristic) -> f64 {
         self.get(what).unwrap_or(0.0)
     }
@@ -127,7 +126,8 @@ impl ProgramCharacteristics {
         self.get(Characteristic::MissCycles).unwrap_or(nominal)
     }
 
-    /// Takes the characteristics of the last quantum in; those that it did not tell stay.
+    /// Takes the mean with the characteristics of the last quantum. Numbers without a value
+    /// in the last quantum stay.
     pub(super) fn update(&mut self, last: &Self) {
         for (old, new) in self.known.iter_mut().zip(last.known) {
             *old = match (*old, new) {
@@ -137,31 +137,36 @@ impl ProgramCharacteristics {
         }
     }
 
-    /// Characteristics of a program in one quantum; `free` is true where no thread was placed in
-    /// it.
+    /// Characteristics of a program in one quantum; `free` is true if no thread was placed in it.
     pub(super) fn from_program(group: &ActiveProgram<'_>, free: bool) -> Self {
         let cpu_s = group.sum(Signal::CpuTime).unwrap_or(0.0) / NS_PER_S;
-        let mut told = Self::default();
+        let mut known = Self::default();
         if cpu_s <= 0.0 {
-            return told;
+            return known;
         }
         let per_s = |signal| group.sum(signal).map(|value| value / cpu_s);
-        told.set(Characteristic::Clock, per_s(Signal::Cycles));
-        told.set(Characteristic::LlcAccesses, per_s(Signal::LlcAccesses));
-        told.set(Characteristic::LlcMisses, per_s(Signal::LlcMisses));
-        told.set(Characteristic::MissCycles, miss_cycles(group));
-        told.set(Characteristic::Waits, data_wait_share(group));
-        told.set(Characteristic::Path, memory_path_share(group));
-        told.set(
-            Characteristic::BranchCycles,
-            stalled_share(group, &BRANCH_NAMES),
-        );
-        told.set(Characteristic::NearHits, near_hit_share(group));
-        told.set(Characteristic::Syncs, per_s(Signal::FutexReturns));
-        told.set(Characteristic::Inputs, per_s(Signal::BlockingReturns));
-        told.set(Characteristic::Switches, per_s(Signal::ContextSwitches));
-        told.set(Characteristic::Lag, lag(group).filter(|_| free));
-        told
+        let ratio_of = |part, whole| ratio(group.sum(part), group.sum(whole));
+        let waits = stalled_share(group, &DATA_NAMES).or_else(|| group.mean(Signal::MemoryStall));
+        // If miss cycles are not counted, the cycles stalled behind loads stand for them.
+        let miss_cycles = ratio_of(Signal::LlcMissCycles, Signal::LlcMisses).or_else(|| {
+            let stalled = waits? * group.sum(Signal::Cycles)?;
+            ratio(Some(stalled), group.sum(Signal::LlcMisses))
+        });
+        let far = ratio_of(Signal::LlcAccesses, Signal::L1dAccesses);
+        let branch_cycles = stalled_share(group, &BRANCH_NAMES);
+        known.set(Characteristic::Clock, per_s(Signal::Cycles));
+        known.set(Characteristic::LlcAccesses, per_s(Signal::LlcAccesses));
+        known.set(Characteristic::LlcMisses, per_s(Signal::LlcMisses));
+        known.set(Characteristic::MissCycles, miss_cycles);
+        known.set(Characteristic::Waits, waits);
+        known.set(Characteristic::Path, memory_path_share(group));
+        known.set(Characteristic::BranchCycles, branch_cycles);
+        known.set(Characteristic::NearHits, far.map(|far| 1.0 - far.min(1.0)));
+        known.set(Characteristic::Syncs, per_s(Signal::FutexReturns));
+        known.set(Characteristic::Inputs, per_s(Signal::BlockingReturns));
+        known.set(Characteristic::Switches, per_s(Signal::ContextSwitches));
+        known.set(Characteristic::Lag, lag(group).filter(|_| free));
+        known
     }
 }
 
@@ -170,23 +175,7 @@ fn ratio(part: Option<f64>, whole: Option<f64>) -> Option<f64> {
     (whole > 0.0).then(|| part / whole)
 }
 
-/// Cycles per miss of the LLC: counted, or the cycles stalled behind loads by the misses that there
-/// were.
-fn miss_cycles(group: &ActiveProgram<'_>) -> Option<f64> {
-    let misses = group.sum(Signal::LlcMisses);
-    let counted = ratio(group.sum(Signal::LlcMissCycles), misses);
-    counted.or_else(|| {
-        let cycles = group.sum(Signal::Cycles)?;
-        ratio(Some(data_wait_share(group)? * cycles), misses)
-    })
-}
-
-fn data_wait_share(group: &ActiveProgram<'_>) -> Option<f64> {
-    stalled_share(group, &DATA_NAMES).or_else(|| group.mean(Signal::MemoryStall))
-}
-
-/// Share of a memory path: cycles in which the bus was busy by those that were not spent queued for
-/// it.
+/// Cycles in which the bus was busy over the cycles that were not spent queued for it.
 fn memory_path_share(group: &ActiveProgram<'_>) -> Option<f64> {
     let cycles = group.sum(Signal::Cycles);
     let busy = ratio(group.sum(Signal::BusBusyCycles), cycles)?;
@@ -194,38 +183,30 @@ fn memory_path_share(group: &ActiveProgram<'_>) -> Option<f64> {
     Some(busy / (1.0 - queued.clamp(0.0, MOST_QUEUED)))
 }
 
-fn near_hit_share(group: &ActiveProgram<'_>) -> Option<f64> {
-    let far = ratio(
-        group.sum(Signal::LlcAccesses),
-        group.sum(Signal::L1dAccesses),
-    )?;
-    Some(1.0 - far.min(1.0))
-}
-
-/// Share of cycles in the components whose names contain one of these, mean over threads.
+/// Share of cycles in the components whose names contain one of these, mean over the threads with
+/// such a component.
 fn stalled_share(group: &ActiveProgram<'_>, names: &[&str]) -> Option<f64> {
-    let shares: Vec<f64> = { group.members.iter() }
-        .filter_map(|thread| stack_share(thread, names))
-        .collect();
-    crate::stats::mean(&shares)
-}
-
-fn stack_share(thread: &ThreadObservation, names: &[&str]) -> Option<f64> {
-    let (stack, _) = thread.sample.stack.as_ref()?;
-    let named = |name: &str| {
-        let name = name.to_ascii_lowercase();
-        names.iter().any(|part| name.contains(part))
-    };
-    let found = stack.components().iter().filter(|c| named(&c.name));
-    let shares: Vec<f64> = found.map(|c| c.share).collect();
-    (!shares.is_empty()).then(|| shares.iter().sum())
+    let mut shares = Vec::new();
+    for thread in &group.members {
+        let Some((stack, _)) = &thread.sample.stack else {
+            continue;
+        };
+        let components = stack.components().iter().filter(|component| {
+            let name = component.name.to_ascii_lowercase();
+            names.iter().any(|part| name.contains(part))
+        });
+        let found: Vec<f64> = components.map(|c| c.share).collect();
+        if !found.is_empty() {
+            shares.push(found.iter().sum());
+        }
+    }
+    mean(&shares)
 }
 
 fn lag(group: &ActiveProgram<'_>) -> Option<f64> {
-    let times: Vec<f64> = { group.members.iter() }
-        .map(|thread| thread.sample.cpu_time_ns())
-        .collect();
+    let members = group.members.iter();
+    let times: Vec<f64> = members.map(|t| t.sample.cpu_time_ns()).collect();
     let least = times.iter().copied().fold(f64::INFINITY, f64::min);
-    let mean = crate::stats::mean(&times)?;
+    let mean = mean(&times)?;
     (times.len() > 1 && mean > 0.0).then(|| (mean - least) / mean)
 }

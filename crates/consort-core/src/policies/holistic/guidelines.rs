@@ -1,31 +1,31 @@
-//! The guidelines at work: what is known is priced, the best mappings are tried, the best stays.
+//! The guidelines at work: mappings are priced, the best are tried, and the best of those stays.
 
 use super::active_programs::{ActivePrograms, LoadSignature, ParticipationHistory};
-use super::assignment::Assignment;
 use super::candidate::MappingCandidate;
 use super::characteristics::{Characteristic, ProgramCharacteristics};
-use super::levels::MappingContext;
-use super::load_history::LoadHistory;
+use super::levels::{MappingContext, PinningScope, choose_pinning};
+use super::load_stage::{GuidelineStage, LoadHistory, SettledMapping};
 use super::report;
 use super::shape::MappingShape;
-use super::sharing_estimate::sharing_and_excess;
-use super::stage::{GuidelineStage, SettledMapping};
-use super::trials::{MappingTrials, TrialOutcome};
-use crate::plan::Decision;
+use super::trials::{MappingTrials, TrialOutcome, sharing_and_excess};
+use crate::ids::{PuId, ThreadId};
+use crate::mapping::domains;
+use crate::plan::{Decision, Placement};
 use crate::policy::View;
+use crate::pu_set::PuSet;
 use crate::signal::Signal;
 use crate::topology::Topology;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Quanta of the operating system's mapping before the first choice: counters that take turns
-/// need some to tell everything.
+/// need some to count everything.
 const LOOKING: u32 = 4;
 /// Quanta that another load must last before it counts.
 const PATIENCE: u32 = 3;
 
-/// Length of quanta until a mapping is chosen, ns: trials are to cost little. It also tells the
-/// control loop that they are for measuring.
+/// Length of quanta until a mapping is chosen, ns: short, so that trials cost little. It also shows
+/// the control loop that they are for measuring.
 const TRIAL_NS: u64 = 50_000_000;
 
 /// State of the guidelines for the present load.
@@ -39,7 +39,7 @@ pub(super) struct Guidelines {
     stage: GuidelineStage,
     memory: LoadHistory,
     assignment: Option<Assignment>,
-    /// The choices level by level, told in sentences when they were made.
+    /// The choices level by level, as sentences.
     said: Vec<String>,
 }
 
@@ -70,28 +70,23 @@ impl Guidelines {
             decision.report.notes.push(note.to_owned());
             return decision;
         }
-        self.update_characteristics(&crowd);
-        self.track_load(view, &crowd);
-        self.place_threads(view.topology, &crowd, &mut decision);
-        decision
-    }
-
-    /// Takes the characteristics of the last quantum in.
-    fn update_characteristics(&mut self, crowd: &ActivePrograms<'_>) {
         let free = self.stage.candidate() == MappingCandidate::Os;
         for group in &crowd.groups {
             let last = ProgramCharacteristics::from_program(group, free);
             let known = self.known.entry(Arc::clone(&group.name)).or_default();
             known.update(&last);
         }
+        self.track_load(view, &crowd);
+        self.place_threads(view.topology, &crowd, &mut decision);
+        decision
     }
 
     fn known_characteristics(&self, crowd: &ActivePrograms<'_>) -> Vec<ProgramCharacteristics> {
-        let of = |name| self.known.get(name).cloned().unwrap_or_default();
-        crowd.groups.iter().map(|g| of(&g.name)).collect()
+        let known = |name| self.known.get(name).cloned().unwrap_or_default();
+        crowd.groups.iter().map(|g| known(&g.name)).collect()
     }
 
-    /// Notices another load, and goes on with the present one.
+    /// Detects another load, or continues with the present one.
     fn track_load(&mut self, view: View<'_>, crowd: &ActivePrograms<'_>) {
         let signature = crowd.signature();
         if signature == self.signature {
@@ -108,19 +103,19 @@ impl Guidelines {
         }
     }
 
-    /// Begins with a load. One that is known has its mapping at once.
+    /// Begins with a load. A known one gets its mapping at once.
     fn begin_load(&mut self, signature: LoadSignature) {
         self.strange = 0;
         self.said.clear();
         self.stage = match self.memory.find(&signature) {
-            Some(remembered) => {
-                GuidelineStage::Settled(Box::new(SettledMapping::from_outcome(remembered.clone())))
+            Some(known) => {
+                let settled = SettledMapping::from_outcome(known.clone());
+                GuidelineStage::Settled(Box::new(settled))
             }
             None => GuidelineStage::Looking(0),
         };
-        let names = signature.iter().map(|(name, _)| name);
-        let names: Vec<&Arc<str>> = names.collect();
-        self.known.retain(|name, _| names.contains(&name));
+        self.known
+            .retain(|name, _| signature.iter().any(|(present, _)| present == name));
         self.signature = signature;
     }
 
@@ -145,8 +140,8 @@ impl Guidelines {
         }
     }
 
-    /// Chooses the mappings to try: those that the levels choose, and beside them those of the
-    /// source, where progress can be measured; else the levels' choice is taken untried.
+    /// Chooses the mappings to try: the choice of the levels, and the source's. If progress cannot
+    /// be measured, the choice of the levels is taken untried.
     fn choose_candidates(&mut self, topology: &Topology, crowd: &ActivePrograms<'_>) {
         let (known, counts) = (self.known_characteristics(crowd), crowd.thread_counts());
         let now = MappingShape::from_even_spread(topology, &counts);
@@ -158,21 +153,27 @@ impl Guidelines {
         };
         let levels = scene.choose_levels();
         self.said = report::describe_levels(&levels, &known);
-        let measurable =
-            |g: &super::active_programs::ActiveProgram<'_>| g.sum(Signal::Instructions).is_some();
-        if !crowd.groups.iter().all(measurable) {
-            self.stage =
-                GuidelineStage::Settled(Box::new(SettledMapping::from_prediction(&scene, &levels)));
+        let mut groups = crowd.groups.iter();
+        if !groups.all(|group| group.sum(Signal::Instructions).is_some()) {
+            let settled = SettledMapping::from_prediction(&scene, &levels);
+            self.stage = GuidelineStage::Settled(Box::new(settled));
             return;
         }
         let best = levels.last().map(|level| level.best().candidate);
-        let candidates = best.into_iter().chain(MappingCandidate::source_mappings());
-        let candidates = distinct_candidates(&scene, candidates);
+        // Of candidates that differ only in the names of parts, the first is tried.
+        let mut distinct: Vec<(MappingCandidate, MappingShape)> = Vec::new();
+        for candidate in best.into_iter().chain(MappingCandidate::source_mappings()) {
+            let shape = scene.price_candidate(candidate).shape.into_canonical();
+            if distinct.iter().all(|(_, other)| *other != shape) {
+                distinct.push((candidate, shape));
+            }
+        }
+        let candidates: Vec<MappingCandidate> = distinct.into_iter().map(|(c, _)| c).collect();
         let trials = MappingTrials::new(&candidates, counts.len());
         self.stage = GuidelineStage::Trying(Box::new(trials));
     }
 
-    /// Keeps an outcome, and learns from it about the programs.
+    /// Stores an outcome, and learns from it about the programs.
     fn settle_outcome(
         &mut self,
         topology: &Topology,
@@ -190,8 +191,8 @@ impl Guidelines {
             now: &now,
         };
         self.said = report::describe_levels(&scene.choose_levels(), &known);
-        let remembered = self.memory.store_outcome(&self.signature, outcome);
-        self.stage = GuidelineStage::Settled(Box::new(SettledMapping::from_outcome(remembered)));
+        let stored = self.memory.store_outcome(&self.signature, outcome);
+        self.stage = GuidelineStage::Settled(Box::new(SettledMapping::from_outcome(stored)));
     }
 
     fn learn_sharing(&mut self, crowd: &ActivePrograms<'_>) {
@@ -199,9 +200,8 @@ impl Guidelines {
             return;
         };
         for (at, group) in crowd.groups.iter().enumerate() {
-            let seen = trials
-                .traffic_rates()
-                .filter_map(|(c, seen)| Some((c, seen.get(at)?)));
+            let seen = trials.traffic_rates();
+            let seen = seen.filter_map(|(c, programs)| Some((c, programs.get(at)?)));
             let (sharing, excess) = sharing_and_excess(seen);
             if let Some(known) = self.known.get_mut(&group.name) {
                 known.set(Characteristic::Sharing, sharing);
@@ -227,26 +227,114 @@ impl Guidelines {
             decision.quantum_ns = Some(TRIAL_NS);
         }
         report::place_threads(crowd, candidate, &known, &assignment, decision);
-        decision
-            .report
-            .notes
-            .push(report::describe_stage(&self.stage));
-        decision.report.notes.extend(self.said.iter().cloned());
+        let notes = &mut decision.report.notes;
+        notes.push(report::describe_stage(&self.stage));
+        notes.extend(self.said.iter().cloned());
         self.assignment = Some(assignment);
     }
 }
 
-/// Keeps, of candidates that differ in nothing but the names of parts, the first.
-fn distinct_candidates(
-    scene: &MappingContext<'_>,
-    candidates: impl Iterator<Item = MappingCandidate>,
-) -> Vec<MappingCandidate> {
-    let mut kept: Vec<(MappingCandidate, MappingShape)> = Vec::new();
-    for candidate in candidates {
-        let shape = scene.price_candidate(candidate).shape.into_canonical();
-        if kept.iter().all(|(_, known)| *known != shape) {
-            kept.push((candidate, shape));
+/// Places of all threads under a mapping.
+#[derive(Clone, Debug)]
+pub(super) struct Assignment {
+    candidate: MappingCandidate,
+    /// PUs of the machine when the places were given.
+    machine: PuSet,
+    /// Threads by program.
+    ids: Vec<Vec<ThreadId>>,
+    /// Scope of each program.
+    pub(super) holds: Vec<PinningScope>,
+    pub(super) placements: BTreeMap<ThreadId, Placement>,
+    pus: BTreeMap<ThreadId, PuId>,
+}
+
+impl Assignment {
+    /// Returns true if mapping, machine and threads are still the same.
+    fn is_current(
+        &self,
+        candidate: MappingCandidate,
+        topology: &Topology,
+        crowd: &ActivePrograms<'_>,
+    ) -> bool {
+        let mut pairs = self.ids.iter().zip(&crowd.groups);
+        self.candidate == candidate
+            && self.machine == *topology.pus()
+            && self.ids.len() == crowd.groups.len()
+            && pairs.all(|(ids, group)| {
+                let members = group.members.iter().map(|t| t.id);
+                ids.iter().copied().eq(members)
+            })
+    }
+
+    /// Gives the threads their places. A thread that had one of its program's places `before` keeps
+    /// it.
+    fn new(
+        candidate: MappingCandidate,
+        topology: &Topology,
+        crowd: &ActivePrograms<'_>,
+        known: &[ProgramCharacteristics],
+        before: Option<&Self>,
+    ) -> Self {
+        let groups = crowd.groups.iter();
+        let mut made = Self {
+            candidate,
+            machine: topology.pus().clone(),
+            ids: groups
+                .map(|g| g.members.iter().map(|t| t.id).collect())
+                .collect(),
+            holds: Vec::new(),
+            placements: BTreeMap::new(),
+            pus: BTreeMap::new(),
+        };
+        let counts = crowd.thread_counts();
+        if let Some(places) = candidate.places(topology, &counts, known) {
+            let shape = candidate.shape(topology, &counts, Some(&places));
+            made.holds = choose_pinning(candidate, known, &shape);
+            made.assign_pus(&places, before);
+            made.restrict_threads(topology);
+        }
+        made
+    }
+
+    fn assign_pus(&mut self, places: &[Vec<PuId>], before: Option<&Self>) {
+        for (ids, places) in self.ids.iter().zip(places) {
+            let mut free: BTreeMap<PuId, usize> = BTreeMap::new();
+            for &pu in places {
+                *free.entry(pu).or_default() += 1;
+            }
+            let mut later = Vec::new();
+            for &id in ids {
+                let had = before.and_then(|before| before.pus.get(&id));
+                match had.and_then(|pu| Some((*pu, free.get_mut(pu)?))) {
+                    Some((pu, left)) if *left > 0 => {
+                        *left -= 1;
+                        self.pus.insert(id, pu);
+                    }
+                    _ => later.push(id),
+                }
+            }
+            let left = free.into_iter();
+            let left = left.flat_map(|(pu, n)| std::iter::repeat_n(pu, n));
+            self.pus.extend(later.into_iter().zip(left));
         }
     }
-    kept.into_iter().map(|(candidate, _)| candidate).collect()
+
+    fn restrict_threads(&mut self, topology: &Topology) {
+        let domains = domains(topology).into_iter();
+        let domains: Vec<PuSet> = domains.map(PuSet::from_iter).collect();
+        for (ids, &hold) in self.ids.iter().zip(&self.holds) {
+            for id in ids {
+                let Some(&pu) = self.pus.get(id) else {
+                    continue;
+                };
+                let home = domains.iter().find(|d| d.contains(pu));
+                let placement = match (hold, home) {
+                    (PinningScope::Free, _) => Placement::Unrestricted,
+                    (PinningScope::Domain, Some(home)) => Placement::Restricted(home.clone()),
+                    _ => Placement::Restricted(pu.into()),
+                };
+                self.placements.insert(*id, placement);
+            }
+        }
+    }
 }

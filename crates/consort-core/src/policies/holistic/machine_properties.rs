@@ -1,8 +1,8 @@
-//! Kind of machine and load, on which the choice of a guide depends.
+//! Kind of machine and load, on which the choice of a policy depends.
 
 use crate::ids::{ProgramId, ThreadId};
 use crate::policies::asymmetric::ExchangeGroups;
-use crate::sample::{Observation, ThreadObservation};
+use crate::sample::Observation;
 use crate::topology::Topology;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,27 +12,21 @@ const ACTIVE_SHARE: f64 = 0.05;
 /// Properties of a machine by which a policy is chosen for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct MachineProperties {
-    /// True where threads can be exchanged between large and small cores.
+    /// True if threads can be exchanged between large and small cores.
     pub(super) is_asymmetric: bool,
     /// Most PUs on a core.
     pub(super) smt: usize,
-    /// NUMA nodes.
-    pub(super) nodes: usize,
-    /// LLC domains.
-    pub(super) llcs: usize,
-    /// Cores.
-    pub(super) cores: usize,
-    /// PUs.
+    nodes: usize,
+    llcs: usize,
+    cores: usize,
     pub(super) pus: usize,
 }
 
 impl MachineProperties {
     pub(super) fn from_topology(topology: &Topology) -> Self {
+        let groups = ExchangeGroups::from_topology(topology);
         Self {
-            is_asymmetric: ExchangeGroups::from_topology(topology)
-                .iter()
-                .next()
-                .is_some(),
+            is_asymmetric: groups.iter().next().is_some(),
             smt: topology.smt(),
             nodes: topology.nodes().len(),
             llcs: topology.llcs().len(),
@@ -41,7 +35,7 @@ impl MachineProperties {
         }
     }
 
-    /// Description in a sentence.
+    /// Describes the machine in a sentence.
     pub(super) fn describe(&self) -> String {
         let kind = if self.is_asymmetric {
             "large and small cores"
@@ -55,45 +49,44 @@ impl MachineProperties {
     }
 }
 
-/// Load of a machine: the programs and threads that run.
+/// The programs and threads that run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct MachineLoad {
     /// Programs with threads that want to run.
     pub(super) programs: usize,
-    /// Programs with several threads that want to run, or that once did: in a serial section
-    /// siblings wait.
+    /// Programs with several threads that want to run or once did, because siblings wait in a
+    /// serial section.
     pub(super) multithreaded: usize,
     /// Threads that want to run.
     pub(super) threads: usize,
-    /// Programs that are there, those that are paused or asleep too.
+    /// All programs, also paused and sleeping ones.
     pub(super) present: usize,
 }
 
-/// Programs that are there and have had several threads that wanted to run.
+/// Present programs that have had several threads that wanted to run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MultithreadedPrograms(BTreeSet<ProgramId>);
 
 impl MachineLoad {
-    /// Takes an interval in.
+    /// Computes the load of an interval, and updates `families`.
     pub(super) fn from_observation(
         observation: &Observation,
         families: &mut MultithreadedPrograms,
     ) -> Self {
-        // Below the operating system what is observed are logical cores.
-        let id = |t: &ThreadObservation| t.sample.occupant.unwrap_or(t.id);
-        let present = observation
-            .managed_threads()
-            .map(|t| observation.program_of(id(t)));
-        let present: BTreeSet<ProgramId> = present.collect();
-        let wants = observation
-            .managed_threads()
-            .filter(|t| wants_to_run(observation, t));
+        let mut present = BTreeSet::new();
         let mut programs: BTreeMap<ProgramId, BTreeSet<ThreadId>> = BTreeMap::new();
-        for thread in wants {
-            let program = observation.program_of(id(thread));
-            programs.entry(program).or_default().insert(id(thread));
+        for thread in observation.managed_threads() {
+            // Below the operating system, logical cores are observed with their occupants.
+            let id = thread.sample.occupant.unwrap_or(thread.id);
+            let program = observation.program_of(id);
+            present.insert(program);
+            if observation.wanted_share(thread) >= ACTIVE_SHARE {
+                programs.entry(program).or_default().insert(id);
+            }
         }
-        families.update(&programs, &present);
+        families.0.retain(|program| present.contains(program));
+        let several = programs.iter().filter(|(_, threads)| threads.len() > 1);
+        families.0.extend(several.map(|(program, _)| *program));
         let has_siblings = |program: &&ProgramId| families.0.contains(program);
         Self {
             present: present.len(),
@@ -102,23 +95,6 @@ impl MachineLoad {
             threads: programs.values().map(BTreeSet::len).sum(),
         }
     }
-}
-
-impl MultithreadedPrograms {
-    fn update(
-        &mut self,
-        active: &BTreeMap<ProgramId, BTreeSet<ThreadId>>,
-        present: &BTreeSet<ProgramId>,
-    ) {
-        self.0.retain(|program| present.contains(program));
-        let several = active.iter().filter(|(_, threads)| threads.len() > 1);
-        self.0.extend(several.map(|(program, _)| *program));
-    }
-}
-
-/// Returns true where a thread ran or waited for a PU for a noticeable part of the interval.
-fn wants_to_run(observation: &Observation, thread: &ThreadObservation) -> bool {
-    observation.wanted_share(thread) >= ACTIVE_SHARE
 }
 
 #[cfg(test)]
@@ -156,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_in_a_serial_section_is_multithreaded_until_it_is_gone() {
+    fn program_in_serial_section_stays_multithreaded() {
         let topology = Topology::uniform(4, 1).unwrap();
         let of = |active: &[(u32, f64, f64)], families: &mut MultithreadedPrograms| {
             MachineLoad::from_observation(&observation_with_activity(&topology, active), families)

@@ -1,14 +1,13 @@
 //! The plan's report: per level the mappings that were considered, their costs by rule, and the
 //! reason of the choice.
 
-use super::active_programs::{ActiveProgram, ActivePrograms};
-use super::assignment::Assignment;
+use super::active_programs::ActivePrograms;
 use super::candidate::MappingCandidate;
 use super::characteristics::{Characteristic, ProgramCharacteristics};
+use super::guidelines::Assignment;
 use super::levels::{ChoiceBasis, ChoiceLevel};
-use super::pinning_scope::PinningScope;
+use super::load_stage::GuidelineStage;
 use super::rules::unpriced_rules;
-use super::stage::{GuidelineStage, SettledMapping};
 use super::trials::TrialOutcome;
 use crate::plan::{Decision, Fact, Placement, Reason};
 use crate::sample::ThreadObservation;
@@ -27,51 +26,47 @@ pub(super) fn leave_to_os(thread: &ThreadObservation, why: &str, decision: &mut 
     decision.place(thread.id, Placement::Unrestricted, reason);
 }
 
-/// Notes on all levels, conflicts, and the rules that are blind.
+/// Notes on all levels, conflicts, the bases of prices above 0, and the rules without a price.
 pub(super) fn describe_levels(
     levels: &[ChoiceLevel],
     known: &[ProgramCharacteristics],
 ) -> Vec<String> {
     let mut said: Vec<String> = levels.iter().map(describe_level).collect();
     said.extend(levels.iter().filter_map(describe_conflict));
-    said.extend(describe_prices(levels));
-    let blind = unpriced_rules(known);
-    if !blind.is_empty() {
+    let mut bases: BTreeSet<String> = BTreeSet::new();
+    for mapping in levels.iter().flat_map(|level| &level.weighed) {
+        let priced = mapping.bill.items().filter(|(_, price)| *price > 0.0);
+        bases.extend(priced.map(|(rule, _)| format!("{}: {}", rule.name, rule.basis)));
+    }
+    if !bases.is_empty() {
+        let bases: Vec<String> = bases.into_iter().collect();
+        said.push(format!("prices: {}", bases.join("; ")));
+    }
+    let unpriced = unpriced_rules(known);
+    if !unpriced.is_empty() {
         said.push(format!(
             "not priced, since nothing tells what they need: {}",
-            blind.join(", ")
+            unpriced.join(", ")
         ));
     }
     said
 }
 
-/// Bases of the prices, of the rules whose price is above 0.
-fn describe_prices(levels: &[ChoiceLevel]) -> Option<String> {
-    let weighed = levels.iter().flat_map(|level| &level.weighed);
-    let said = weighed.flat_map(|w| w.bill.items());
-    let said = said.filter(|(_, price)| *price > 0.0);
-    let bases: BTreeSet<String> = said
-        .map(|(rule, _)| format!("{}: {}", rule.name, rule.basis))
-        .collect();
-    let bases: Vec<String> = bases.into_iter().collect();
-    (!bases.is_empty()).then(|| format!("prices: {}", bases.join("; ")))
-}
-
 fn describe_level(level: &ChoiceLevel) -> String {
-    let costs: Vec<String> = { level.weighed.iter() }
-        .map(|w| {
-            let items = w.bill.items().filter(|(_, price)| *price > 0.0);
-            let items: Vec<String> = items
-                .map(|(rule, price)| format!("{} {:.1}", rule.name, price / MILLION))
-                .collect();
-            let by = if items.is_empty() {
-                String::new()
-            } else {
-                format!(" ({})", items.join(", "))
-            };
-            format!("{} {:.1}{by}", w.candidate, w.bill.total() / MILLION)
-        })
-        .collect();
+    let mut costs = Vec::new();
+    for mapping in &level.weighed {
+        let items = mapping.bill.items().filter(|(_, price)| *price > 0.0);
+        let items: Vec<String> = items
+            .map(|(rule, price)| format!("{} {:.1}", rule.name, price / MILLION))
+            .collect();
+        let by = if items.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", items.join(", "))
+        };
+        let total = mapping.bill.total() / MILLION;
+        costs.push(format!("{} {total:.1}{by}", mapping.candidate));
+    }
     let how = match &level.how {
         ChoiceBasis::Predicted => "the cheapest".to_owned(),
         ChoiceBasis::Priority(resource) => format!("best for the {resource}, which comes first"),
@@ -85,12 +80,10 @@ fn describe_level(level: &ChoiceLevel) -> String {
     )
 }
 
-/// The rules that would have chosen otherwise at a level, and the ground on which they were
-/// overruled.
+/// The rules that would have chosen otherwise at a level, and why they were overruled.
 fn describe_conflict(level: &ChoiceLevel) -> Option<String> {
-    let chosen = level.best();
     let mut overruled = Vec::new();
-    for (rule, price) in chosen.bill.items() {
+    for (rule, price) in level.best().bill.items() {
         let other = level.weighed.iter().filter_map(|w| {
             let (_, theirs) = w.bill.items().find(|(r, _)| r.name == rule.name)?;
             (theirs < price).then_some((w.candidate, price - theirs))
@@ -103,20 +96,20 @@ fn describe_conflict(level: &ChoiceLevel) -> Option<String> {
             ));
         }
     }
+    if overruled.is_empty() {
+        return None;
+    }
     let resolved = match level.how {
         ChoiceBasis::Priority(resource) => format!("the {resource} comes first"),
         _ => "the sum of all prices decides".to_owned(),
     };
-    (!overruled.is_empty()).then(|| {
-        format!(
-            "conflict at the {}: {}; {resolved}",
-            level.name,
-            overruled.join(", ")
-        )
-    })
+    Some(format!(
+        "conflict at the {}: {}; {resolved}",
+        level.name,
+        overruled.join(", ")
+    ))
 }
 
-/// Stage of the work on the load, in words.
 pub(super) fn describe_stage(stage: &GuidelineStage) -> String {
     match stage {
         GuidelineStage::Looking(_) => {
@@ -129,31 +122,24 @@ pub(super) fn describe_stage(stage: &GuidelineStage) -> String {
                 trials.candidate()
             )
         }
-        GuidelineStage::Settled(settled) => describe_settled(settled),
-    }
-}
-
-fn describe_settled(settled: &SettledMapping) -> String {
-    match &settled.outcome {
-        None => format!(
-            "{}: predicted; nothing counts instructions here, so that nothing can be tried",
-            settled.candidate
-        ),
-        Some(outcome) => describe_outcome(outcome),
+        GuidelineStage::Settled(settled) => match &settled.outcome {
+            None => format!(
+                "{}: predicted; nothing counts instructions here, so that nothing can be tried",
+                settled.candidate
+            ),
+            Some(outcome) => describe_outcome(outcome),
+        },
     }
 }
 
 fn describe_outcome(outcome: &TrialOutcome) -> String {
-    let gain =
-        |(candidate, gain): &(MappingCandidate, Option<crate::stats::ConfidenceInterval>)| {
-            let gain = gain.as_ref()?;
-            let width = 100.0 * gain.ci95.unwrap_or(0.0);
-            Some(format!(
-                "{candidate} {:+.1} ± {width:.1}",
-                100.0 * gain.mean
-            ))
-        };
-    let gains: Vec<String> = outcome.results.iter().filter_map(gain).collect();
+    let mut gains = Vec::new();
+    for (candidate, gain) in &outcome.results {
+        if let Some(gain) = gain {
+            let (mean, width) = (100.0 * gain.mean, 100.0 * gain.ci95.unwrap_or(0.0));
+            gains.push(format!("{candidate} {mean:+.1} ± {width:.1}"));
+        }
+    }
     let why = if outcome.chosen == MappingCandidate::Os {
         "nothing surely beats it"
     } else {
@@ -176,36 +162,25 @@ pub(super) fn place_threads(
     decision: &mut Decision,
 ) {
     for (at, group) in crowd.groups.iter().enumerate() {
-        let hold = assignment.holds.get(at).copied();
-        let reason = reason(group, candidate, hold, known.get(at));
+        let facts = Characteristic::ALL.into_iter().filter_map(|what| {
+            Some(Fact {
+                name: what.name().into(),
+                value: known.get(at)?.get(what)?,
+                unit: "".into(),
+            })
+        });
+        let reason = Reason {
+            considered: format!("{} with {} threads", group.name, group.members.len()),
+            chosen: match assignment.holds.get(at) {
+                Some(hold) => format!("{candidate}: {}", hold.describe()),
+                None => "left to the OS".to_owned(),
+            },
+            facts: facts.collect(),
+        };
         for thread in &group.members {
             let placement = assignment.placements.get(&thread.id);
             let placement = placement.cloned().unwrap_or(Placement::Unrestricted);
             decision.place(thread.id, placement, reason.clone());
         }
-    }
-}
-
-fn reason(
-    group: &ActiveProgram<'_>,
-    candidate: MappingCandidate,
-    hold: Option<PinningScope>,
-    known: Option<&ProgramCharacteristics>,
-) -> Reason {
-    let fact = |what: Characteristic| {
-        let value = known?.get(what)?;
-        Some(Fact {
-            name: what.name().into(),
-            value,
-            unit: "".into(),
-        })
-    };
-    Reason {
-        considered: format!("{} with {} threads", group.name, group.members.len()),
-        chosen: match hold {
-            Some(hold) => format!("{candidate}: {}", hold.describe()),
-            None => "left to the OS".to_owned(),
-        },
-        facts: Characteristic::ALL.into_iter().filter_map(fact).collect(),
     }
 }

@@ -1,4 +1,4 @@
-//! Shape of a mapping, by which the rules price it: the programs beside each other, and the share
+//! Shape of a mapping, by which the rules price it: the co-runners of each program, and the share
 //! of time of each.
 
 use crate::ids::PuId;
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// A program in a part of the machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct ProgramShare {
-    /// The program, by its place in the crowd.
+    /// Index of the program among the active ones.
     pub(super) group: usize,
     /// Its threads on a PU at a time.
     pub(super) running: f64,
@@ -19,7 +19,7 @@ pub(super) struct ProgramShare {
 /// A part of the machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct MachinePart {
-    /// Its PUs.
+    /// Number of its PUs.
     pub(super) pus: usize,
     /// Capacity of its cache relative to the largest of its kind, above 0 to 1; 1 if capacities are
     /// not known.
@@ -35,7 +35,7 @@ impl MachinePart {
     }
 }
 
-/// Way in which a program's threads run.
+/// How a program's threads run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct ProgramOccupancy {
     /// Threads on a PU at a time.
@@ -48,7 +48,7 @@ pub(super) struct ProgramOccupancy {
     pub(super) strangers: f64,
     /// Share of its PU that the others on it want, at most 1.
     pub(super) others: f64,
-    /// True where its threads stay on their PUs.
+    /// True if its threads stay on their PUs.
     pub(super) pinned: bool,
 }
 
@@ -59,11 +59,11 @@ pub(super) struct MappingShape {
     pub(super) domains: Vec<MachinePart>,
     /// NUMA nodes, each with a memory path.
     pub(super) nodes: Vec<MachinePart>,
-    /// Way in which each program's threads run, by group.
+    /// How each program's threads run, by group.
     pub(super) groups: Vec<ProgramOccupancy>,
-    /// True where the programs take turns, each on all PUs.
+    /// True if the programs take turns, each on all PUs.
     pub(super) in_turns: bool,
-    /// PUs in all.
+    /// Number of PUs.
     pub(super) pus: usize,
     /// PUs that no thread may use as long as the mapping holds.
     pub(super) idle: usize,
@@ -72,34 +72,42 @@ pub(super) struct MappingShape {
 impl MappingShape {
     /// Shape of threads on PUs, program by program.
     pub(super) fn from_places(topology: &Topology, places: &[Vec<PuId>], in_turns: bool) -> Self {
-        let seats = PuLoads::new(topology, places);
+        let loads = PuLoads::new(topology, places);
+        let is_doubled = loads.loads.values().any(|&load| load > 1);
         Self {
-            domains: seats.machine_parts(topology, topology.llcs()),
-            nodes: seats.machine_parts(topology, topology.nodes()),
+            domains: loads.machine_parts(topology, topology.llcs()),
+            nodes: loads.machine_parts(topology, topology.nodes()),
             groups: (0..places.len())
-                .map(|g| seats.program_occupancy(g))
+                .map(|group| loads.program_occupancy(group))
                 .collect(),
-            in_turns: in_turns && seats.has_shared_pus(),
+            in_turns: in_turns && is_doubled,
             pus: topology.pus().len(),
-            idle: topology.pus().len() - seats.loads.len(),
+            idle: topology.pus().len() - loads.loads.len(),
         }
     }
 
-    /// Shape to expect of an operating system that spreads threads evenly and blindly.
+    /// Expected shape under an operating system that spreads threads evenly and blindly.
     pub(super) fn from_even_spread(topology: &Topology, counts: &[usize]) -> Self {
         let pus = topology.pus().len();
         let all: usize = counts.iter().sum();
         let share = (pus as f64 / all.max(1) as f64).min(1.0);
         let parts = |domains: &[Domain]| {
-            let part = |(domain, cache): (&Domain, f64)| {
+            let mut parts = empty_parts(domains);
+            for (part, domain) in parts.iter_mut().zip(domains) {
+                // The domain's part of all threads, each of which runs for `share` of the time.
                 let here = domain.pus.len() as f64 / pus.max(1) as f64;
-                new_even_part((domain, cache), counts, share, here)
-            };
-            let caches = relative_caches(domains);
-            domains.iter().zip(caches).map(part).collect()
+                for (group, &n) in counts.iter().enumerate() {
+                    part.shares.push(ProgramShare {
+                        group,
+                        running: n as f64 * share * here,
+                        threads: n as f64 * here,
+                    });
+                }
+            }
+            parts
         };
         let doubled = all > topology.cores().len();
-        let manner = |&n: &usize| ProgramOccupancy {
+        let occupancy = |&n: &usize| ProgramOccupancy {
             running: n as f64 * share,
             threads: n as f64,
             least: share,
@@ -114,7 +122,7 @@ impl MappingShape {
         Self {
             domains: parts(topology.llcs()),
             nodes: parts(topology.nodes()),
-            groups: counts.iter().map(manner).collect(),
+            groups: counts.iter().map(occupancy).collect(),
             in_turns: false,
             pus,
             idle: pus.saturating_sub(all),
@@ -124,8 +132,9 @@ impl MappingShape {
     /// Sorts the parts into an order that does not depend on their names.
     pub(super) fn into_canonical(mut self) -> Self {
         let key = |part: &MachinePart| -> (Vec<(usize, u64, u64)>, u64) {
-            let of = |s: &ProgramShare| (s.group, s.running.to_bits(), s.threads.to_bits());
-            (part.shares.iter().map(of).collect(), part.cache.to_bits())
+            let shares = part.shares.iter();
+            let shares = shares.map(|s| (s.group, s.running.to_bits(), s.threads.to_bits()));
+            (shares.collect(), part.cache.to_bits())
         };
         self.domains.sort_by_key(key);
         self.nodes.sort_by_key(key);
@@ -140,25 +149,6 @@ impl MappingShape {
         }
         let here = self.domains.iter().filter_map(|d| d.find_share(group));
         1.0 - here.map(|s| (s.running / running).powi(2)).sum::<f64>()
-    }
-}
-
-/// A part of the machine with its part `here` of all threads, each running for `share` of the time.
-fn new_even_part(
-    (domain, cache): (&Domain, f64),
-    counts: &[usize],
-    share: f64,
-    here: f64,
-) -> MachinePart {
-    let of = |(group, &n): (usize, &usize)| ProgramShare {
-        group,
-        running: n as f64 * share * here,
-        threads: n as f64 * here,
-    };
-    MachinePart {
-        pus: domain.pus.len(),
-        cache,
-        shares: counts.iter().enumerate().map(of).collect(),
     }
 }
 
@@ -181,7 +171,7 @@ struct PuLoads<'a> {
 
 impl<'a> PuLoads<'a> {
     fn new(topology: &Topology, places: &'a [Vec<PuId>]) -> Self {
-        let mut seats = Self {
+        let mut loads = Self {
             places,
             loads: BTreeMap::new(),
             cores: BTreeMap::new(),
@@ -189,22 +179,19 @@ impl<'a> PuLoads<'a> {
         };
         for (group, pus) in places.iter().enumerate() {
             for &pu in pus {
-                *seats.loads.entry(pu).or_default() += 1;
+                *loads.loads.entry(pu).or_default() += 1;
                 let Some(core) = topology.core_of(pu) else {
                     continue;
                 };
-                seats.core_of.insert(pu, core);
-                let there = seats.cores.entry(core).or_default();
+                loads.core_of.insert(pu, core);
+                let there = loads.cores.entry(core).or_default();
                 *there.entry(group).or_default() += 1;
             }
         }
-        seats
+        loads
     }
 
-    fn has_shared_pus(&self) -> bool {
-        self.loads.values().any(|&load| load > 1)
-    }
-
+    /// The share of a PU that each thread on it has.
     fn pu_share(&self, pu: PuId) -> f64 {
         1.0 / self.loads.get(&pu).copied().unwrap_or(1) as f64
     }
@@ -214,12 +201,24 @@ impl<'a> PuLoads<'a> {
         for (i, domain) in domains.iter().enumerate() {
             index.extend(domain.pus.iter().map(|pu| (pu, i)));
         }
-        let caches = relative_caches(domains);
-        let mut parts: Vec<MachinePart> = domains.iter().zip(caches).map(empty_part).collect();
+        let mut parts = empty_parts(domains);
         for (group, pus) in self.places.iter().enumerate() {
             for pu in pus.iter().filter(|&&pu| topology.pus().contains(pu)) {
-                if let Some(part) = index.get(pu).and_then(|&i| parts.get_mut(i)) {
-                    add_thread(part, group, self.pu_share(*pu));
+                let Some(part) = index.get(pu).and_then(|&i| parts.get_mut(i)) else {
+                    continue;
+                };
+                let running = self.pu_share(*pu);
+                // Groups come in ascending order, so that only the last can be this one.
+                match part.shares.last_mut().filter(|s| s.group == group) {
+                    Some(last) => {
+                        last.running += running;
+                        last.threads += 1.0;
+                    }
+                    None => part.shares.push(ProgramShare {
+                        group,
+                        running,
+                        threads: 1.0,
+                    }),
                 }
             }
         }
@@ -229,8 +228,8 @@ impl<'a> PuLoads<'a> {
     fn program_occupancy(&self, group: usize) -> ProgramOccupancy {
         let pus = &self.places[group];
         let shares: Vec<f64> = pus.iter().map(|&pu| self.pu_share(pu)).collect();
-        let mean = |of: &dyn Fn(PuId) -> f64| {
-            let values: Vec<f64> = pus.iter().map(|&pu| of(pu)).collect();
+        let mean = |value: &dyn Fn(PuId) -> f64| {
+            let values: Vec<f64> = pus.iter().map(|&pu| value(pu)).collect();
             crate::stats::mean(&values).unwrap_or(0.0)
         };
         ProgramOccupancy {
@@ -243,6 +242,7 @@ impl<'a> PuLoads<'a> {
         }
     }
 
+    /// Share of strangers among the other threads on the core of a thread.
     fn stranger_share(&self, group: usize, pu: PuId) -> f64 {
         let there = self.core_of.get(&pu).and_then(|core| self.cores.get(core));
         let all: usize = there.iter().flat_map(|there| there.values()).sum();
@@ -259,31 +259,18 @@ pub(super) fn relative_caches(domains: &[Domain]) -> Vec<f64> {
         return vec![1.0; domains.len()];
     };
     let largest = sizes.iter().copied().max().unwrap_or(1) as f64;
-    sizes
-        .into_iter()
-        .map(|size| size as f64 / largest)
+    let sizes = sizes.into_iter();
+    sizes.map(|size| size as f64 / largest).collect()
+}
+
+fn empty_parts(domains: &[Domain]) -> Vec<MachinePart> {
+    let caches = relative_caches(domains);
+    let pairs = domains.iter().zip(caches);
+    pairs
+        .map(|(domain, cache)| MachinePart {
+            pus: domain.pus.len(),
+            cache,
+            shares: Vec::new(),
+        })
         .collect()
-}
-
-fn empty_part((domain, cache): (&Domain, f64)) -> MachinePart {
-    MachinePart {
-        pus: domain.pus.len(),
-        cache,
-        shares: Vec::new(),
-    }
-}
-
-/// Adds a thread to a part; groups come in ascending order.
-fn add_thread(part: &mut MachinePart, group: usize, share: f64) {
-    match part.shares.last_mut().filter(|s| s.group == group) {
-        Some(last) => {
-            last.running += share;
-            last.threads += 1.0;
-        }
-        None => part.shares.push(ProgramShare {
-            group,
-            running: share,
-            threads: 1.0,
-        }),
-    }
 }

@@ -46,7 +46,7 @@ fn siblings(topology: &Topology) -> Observation {
 }
 
 #[test]
-fn the_first_policy_that_the_machine_can_feed_decides_and_the_others_say_why_not() {
+fn first_fed_policy_decides_and_others_give_reasons() {
     let topology = chip(1, 1, 1);
     let seen = siblings(&topology);
     let signals = [Signal::CpuTime, Signal::FutexReturns];
@@ -61,7 +61,7 @@ fn the_first_policy_that_the_machine_can_feed_decides_and_the_others_say_why_not
 }
 
 #[test]
-fn on_large_and_small_cores_it_sits_where_their_schedulers_do() {
+fn asymmetric_machine_gets_the_hardware_form() {
     let topology = chip(1, 1, 1);
     let signals = [Signal::CpuTime];
     let hardware = made("holistic", &topology, &signals).wishes();
@@ -79,7 +79,7 @@ fn on_large_and_small_cores_it_sits_where_their_schedulers_do() {
 }
 
 #[test]
-fn where_its_form_is_not_granted_it_asks_for_the_quantum_of_software() {
+fn ungranted_form_gets_the_software_quantum() {
     let topology = chip(1, 1, 1);
     let mut policy = made("holistic", &topology, &[Signal::CpuTime]);
     let decision = decide(&mut *policy, &topology, &siblings(&topology));
@@ -87,7 +87,7 @@ fn where_its_form_is_not_granted_it_asks_for_the_quantum_of_software() {
 }
 
 #[test]
-fn fpu_usage_decides_who_shares_a_core_where_no_stack_is_told() {
+fn fpu_usage_decides_without_cycle_stacks() {
     let topology = Topology::uniform(2, 2).unwrap();
     let signals = [Signal::CpuTime, Signal::FpUsage];
     let mut policy = made("holistic", &topology, &signals);
@@ -103,7 +103,7 @@ fn fpu_usage_decides_who_shares_a_core_where_no_stack_is_told() {
 }
 
 #[test]
-fn another_kind_of_load_takes_over_only_when_it_lasts() {
+fn brief_other_load_changes_no_policy() {
     let topology = chip(1, 2, 1);
     let mut policy = made(
         "holistic",
@@ -125,7 +125,7 @@ fn another_kind_of_load_takes_over_only_when_it_lasts() {
 }
 
 #[test]
-fn a_model_that_does_not_exist_is_refused_before_anything_is_started() {
+fn unknown_model_is_refused_before_the_start() {
     let error = check(&"holistic:model=pwr8".parse().unwrap()).unwrap_err();
     assert!(
         error.to_string().contains("knows no model 'pwr8'"),

@@ -143,7 +143,7 @@ fn quanta_until_a_mapping_is_chosen_are_short() {
 }
 
 #[test]
-fn what_gains_nothing_is_left_to_the_operating_system() {
+fn useless_mapping_is_left_to_the_os() {
     let topology = machine(1, 2);
     let mut policy = made("holistic", &topology, &COUNTED);
     let decision = settle(&mut *policy, &topology, MOST_QUANTA, 1.0);
@@ -165,7 +165,7 @@ fn once_settled_nobody_moves() {
 }
 
 #[test]
-fn a_load_that_comes_back_has_its_mapping_at_once() {
+fn returning_load_has_its_mapping_at_once() {
     let topology = machine(1, 2);
     let mut policy = made("holistic", &topology, &COUNTED);
     let last = settle(&mut *policy, &topology, MOST_QUANTA, 1.2);
@@ -180,7 +180,7 @@ fn a_load_that_comes_back_has_its_mapping_at_once() {
 }
 
 #[test]
-fn a_program_that_is_missing_for_a_moment_changes_nothing() {
+fn briefly_missing_program_changes_nothing() {
     let topology = machine(1, 2);
     let mut policy = made("holistic", &topology, &COUNTED);
     let last = settle(&mut *policy, &topology, MOST_QUANTA, 1.2);
@@ -295,7 +295,7 @@ fn observed(topology: &Topology, round: &BTreeMap<(u32, u32), Lot>) -> Observati
 
 proptest! {
     #[test]
-    fn plans_stay_in_masks_and_starve_nobody_whoever_comes_and_goes(
+    fn plans_stay_in_masks_and_starve_no_program(
         rounds in rounds(),
         nodes in 1u32..3,
         llcs in 1u32..3,

@@ -1,13 +1,16 @@
 //! Trials of mappings on the programs themselves.
 //!
-//! Rounds, in each of which every mapping that is still in question has a few quanta; progress is
-//! compared with the operating system's mapping within the same round, so that what changes
-//! slowly does not count. What is clearly worse drops out. The number of rounds is bounded, so
-//! that trying costs a bounded time.
+//! In each round, every mapping that is still in question has a few quanta. Progress is compared
+//! with the operating system's mapping within the same round, so that slow changes do not count. A
+//! mapping that is clearly worse drops out. The number of rounds is bounded, so that trying costs a
+//! bounded time.
+//!
+//! Trials also show two characteristics that one observation cannot: the sharing of data among
+//! siblings, and the excess of their prefetcher ([`sharing_and_excess`]).
 
 use super::active_programs::{ActiveProgram, ActivePrograms};
-use super::candidate::MappingCandidate;
-use super::sharing_estimate::TrafficRates;
+use super::candidate::{INT, MappingCandidate, SPR};
+use crate::sample::ThreadObservation;
 use crate::signal::Signal;
 use crate::stats::{ConfidenceInterval, mean};
 
@@ -15,12 +18,11 @@ use crate::stats::{ConfidenceInterval, mean};
 const SETTLING: u32 = 1;
 /// Quanta that count.
 const MEASURED: u32 = 2;
-/// Rounds from which on something may drop out or be chosen.
+/// Rounds from which on a mapping may drop out or be chosen.
 const ROUNDS_TO_JUDGE: usize = 3;
 /// Loss, as a logarithm, with which a mapping drops out after one round: three times what
 /// programs vary by from one quantum to the next (10 percent, as the described programs do).
 const LOST_AT_ONCE: f64 = 0.3;
-/// Rounds at most.
 const MOST_ROUNDS: usize = 6;
 
 /// A mapping that is tried.
@@ -37,12 +39,18 @@ struct MappingTrial {
     is_out: bool,
 }
 
+impl MappingTrial {
+    fn gain(&self) -> Option<ConfidenceInterval> {
+        ConfidenceInterval::from_values(&self.gains)
+    }
+}
+
 /// The trials of one load.
 #[derive(Clone, Debug)]
 pub(super) struct MappingTrials {
     /// The first one is the operating system's.
     tried: Vec<MappingTrial>,
-    /// Place of the mapping that is on.
+    /// Index of the mapping that is on.
     at: usize,
     /// Quanta that this mapping has been on.
     quanta: u32,
@@ -60,7 +68,7 @@ struct InstructionSums {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct TrialOutcome {
     pub(super) chosen: MappingCandidate,
-    /// Gain over the operating system of each, as a share; none where it was not measured.
+    /// Gain over the operating system of each, as a share; `None` if it was not measured.
     pub(super) results: Vec<(MappingCandidate, Option<ConfidenceInterval>)>,
     /// Rounds that the trials took.
     pub(super) rounds: usize,
@@ -70,7 +78,8 @@ impl MappingTrials {
     /// Trials of these mappings and the operating system's.
     pub(super) fn new(candidates: &[MappingCandidate], groups: usize) -> Self {
         let others = candidates.iter().filter(|&&c| c != MappingCandidate::Os);
-        let tried = |candidate| MappingTrial {
+        let all = std::iter::once(&MappingCandidate::Os).chain(others);
+        let trial = |&candidate: &MappingCandidate| MappingTrial {
             candidate,
             gains: Vec::new(),
             rates: None,
@@ -78,10 +87,7 @@ impl MappingTrials {
             is_out: false,
         };
         Self {
-            tried: std::iter::once(&MappingCandidate::Os)
-                .chain(others)
-                .map(|&c| tried(c))
-                .collect(),
+            tried: all.map(trial).collect(),
             at: 0,
             quanta: 0,
             rounds: 0,
@@ -94,7 +100,7 @@ impl MappingTrials {
         self.tried[self.at].candidate
     }
 
-    /// The round that is on, from 1, and the greatest number of rounds.
+    /// The present round, from 1, and the greatest number of rounds.
     pub(super) fn round(&self) -> (usize, usize) {
         (self.rounds + 1, MOST_ROUNDS)
     }
@@ -106,7 +112,7 @@ impl MappingTrials {
         self.tried.iter().map(|t| (t.candidate, t.seen.as_slice()))
     }
 
-    /// Takes in the quantum that has just ended; returns the outcome once all is known.
+    /// Records the quantum that has just ended; returns the outcome once the trials are over.
     pub(super) fn record_quantum(
         &mut self,
         crowd: &ActivePrograms<'_>,
@@ -120,24 +126,31 @@ impl MappingTrials {
         for (seen, group) in tried.seen.iter_mut().zip(&crowd.groups) {
             seen.add(group);
         }
-        self.sum.add(crowd, interval_ns);
+        let sum = &mut self.sum;
+        sum.instructions.resize(crowd.groups.len(), 0.0);
+        for (sum, group) in sum.instructions.iter_mut().zip(&crowd.groups) {
+            *sum += group.sum(Signal::Instructions).unwrap_or(0.0);
+        }
+        sum.time_ns += interval_ns as f64;
         if self.quanta < SETTLING + MEASURED {
             return None;
         }
-        tried.rates = Some(std::mem::take(&mut self.sum).rates());
+        let sum = std::mem::take(sum);
+        let time_ns = sum.time_ns.max(1.0);
+        tried.rates = Some(sum.instructions.iter().map(|i| i / time_ns).collect());
         self.quanta = 0;
         self.advance_candidate()
     }
 
-    /// Forgets the sums of an interrupted quantum, which are not of one mapping.
+    /// Forgets the sums of an interrupted quantum, which belong to no single mapping.
     pub(super) fn interrupt(&mut self) {
         self.quanta = 0;
         self.sum = InstructionSums::default();
     }
 
     fn advance_candidate(&mut self) -> Option<TrialOutcome> {
-        let after = self.tried.iter().skip(self.at + 1);
-        if let Some(ahead) = after.into_iter().position(|t| !t.is_out) {
+        let mut after = self.tried.iter().skip(self.at + 1);
+        if let Some(ahead) = after.position(|t| !t.is_out) {
             self.at += 1 + ahead;
             return None;
         }
@@ -172,66 +185,160 @@ impl MappingTrials {
         }
     }
 
-    /// Returns true where the trials are over: going on costs more than a wrong order among those
-    /// that gain, so they end when the leader surely gains.
+    /// Returns true if the trials are over. They end when the leader surely gains, because further
+    /// rounds cost more than a wrong order among mappings that gain.
     fn is_over(&self) -> bool {
-        let left: Vec<ConfidenceInterval> = { self.tried[1..].iter() }
-            .filter(|t| !t.is_out)
-            .filter_map(MappingTrial::gain)
-            .collect();
-        let leader = left.iter().max_by(|a, b| a.mean.total_cmp(&b.mean));
+        let left = self.tried[1..].iter().filter(|t| !t.is_out);
+        let gains = left.filter_map(MappingTrial::gain);
+        let leader = gains.max_by(|a, b| a.mean.total_cmp(&b.mean));
         let judged = self.rounds >= ROUNDS_TO_JUDGE;
         leader.is_none_or(|leader| judged && leader.low() > 0.0) || self.rounds >= MOST_ROUNDS
     }
 
-    /// Chooses the mapping with the highest gain of those that surely gain; else the operating
+    /// Chooses the mapping with the highest gain among those that surely gain, else the operating
     /// system's.
     fn outcome(&self) -> TrialOutcome {
-        let gains = self.tried.iter().filter(|t| !t.is_out);
-        let gains = gains.filter_map(|t| Some((t.candidate, t.gain()?)));
+        let left = self.tried.iter().filter(|t| !t.is_out);
+        let gains = left.filter_map(|t| Some((t.candidate, t.gain()?)));
         let sure = gains.filter(|(_, gain)| gain.low() > 0.0);
         let best = sure.max_by(|a, b| a.1.mean.total_cmp(&b.1.mean));
+        let all = self.tried.iter();
         TrialOutcome {
             chosen: best.map_or(MappingCandidate::Os, |(candidate, _)| candidate),
-            results: { self.tried.iter() }
-                .map(|t| (t.candidate, t.gain()))
-                .collect(),
+            results: all.map(|t| (t.candidate, t.gain())).collect(),
             rounds: self.rounds,
         }
     }
 }
 
-impl MappingTrial {
-    fn gain(&self) -> Option<ConfidenceInterval> {
-        ConfidenceInterval::from_values(&self.gains)
-    }
-}
-
-/// Mean logarithm of the ratios of rates; none where a program did nothing.
+/// Mean logarithm of the ratios of rates; `None` if a program executed no instructions.
 fn gain(rates: &[f64], reference: &[f64]) -> Option<f64> {
-    let ratio = |(&rate, &reference): (&f64, &f64)| {
-        (rate > 0.0 && reference > 0.0).then(|| libm::log(rate / reference))
-    };
-    let pairs = rates.iter().zip(reference);
-    let logs: Option<Vec<f64>> = pairs.map(ratio).collect();
-    mean(&logs?)
-}
-
-impl InstructionSums {
-    fn add(&mut self, crowd: &ActivePrograms<'_>, interval_ns: u64) {
-        self.instructions.resize(crowd.groups.len(), 0.0);
-        for (sum, group) in self.instructions.iter_mut().zip(&crowd.groups) {
-            *sum += instructions(group);
+    let mut logs = Vec::new();
+    for (&rate, &reference) in rates.iter().zip(reference) {
+        // Written so that NaN is no progress either.
+        if !(rate > 0.0 && reference > 0.0) {
+            return None;
         }
-        self.time_ns += interval_ns as f64;
+        logs.push(libm::log(rate / reference));
+    }
+    mean(&logs)
+}
+
+/// Misses and cycles on the bus per instruction, as counted under one mapping.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct TrafficRates {
+    misses: PerInstructionRate,
+    bus: PerInstructionRate,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct PerInstructionRate {
+    part: f64,
+    instructions: f64,
+}
+
+impl TrafficRates {
+    fn add(&mut self, group: &ActiveProgram<'_>) {
+        for thread in &group.members {
+            self.misses.add(thread, Signal::LlcMisses);
+            self.bus.add(thread, Signal::BusBusyCycles);
+        }
     }
 
-    fn rates(self) -> Vec<f64> {
-        let time_ns = self.time_ns.max(1.0);
-        self.instructions.iter().map(|i| i / time_ns).collect()
+    fn plus(&self, other: &Self) -> Self {
+        Self {
+            misses: self.misses.plus(other.misses),
+            bus: self.bus.plus(other.bus),
+        }
     }
 }
 
-fn instructions(group: &ActiveProgram<'_>) -> f64 {
-    group.sum(Signal::Instructions).unwrap_or(0.0)
+impl PerInstructionRate {
+    /// Adds the counts of a thread. A multiplexed reading is left out, because it is not only of
+    /// the last quantum.
+    fn add(&mut self, thread: &ThreadObservation, signal: Signal) {
+        let fresh = thread.sample.reading(signal);
+        let fresh = fresh.filter(|reading| !reading.is_multiplexed());
+        let instructions = thread.sample.get(Signal::Instructions);
+        if let Some((reading, instructions)) = fresh.zip(instructions) {
+            self.part += reading.raw;
+            self.instructions += instructions;
+        }
+    }
+
+    fn plus(self, other: Self) -> Self {
+        Self {
+            part: self.part + other.part,
+            instructions: self.instructions + other.instructions,
+        }
+    }
+
+    fn value(self) -> Option<f64> {
+        (self.instructions > 0.0 && self.part > 0.0).then(|| self.part / self.instructions)
+    }
+}
+
+/// Growth of misses when siblings are apart, relative to the misses, and that of the bus's use
+/// beyond it; `None` unless trials measured siblings both together and apart.
+pub(super) fn sharing_and_excess<'a>(
+    seen: impl Iterator<Item = (MappingCandidate, &'a TrafficRates)>,
+) -> (Option<f64>, Option<f64>) {
+    let (mut together, mut apart) = (TrafficRates::default(), TrafficRates::default());
+    for (candidate, seen) in seen {
+        match candidate {
+            // Unknown for the operating system's mapping.
+            MappingCandidate::Os => {}
+            MappingCandidate::Placed {
+                inside: SPR | INT, ..
+            } => apart = apart.plus(seen),
+            MappingCandidate::Placed { .. } => together = together.plus(seen),
+        }
+    }
+    let growth = |rate: fn(&TrafficRates) -> PerInstructionRate| {
+        Some(rate(&apart).value()? / rate(&together).value()?)
+    };
+    let misses = growth(|s| s.misses);
+    let bus = growth(|s| s.bus);
+    let excess = bus.map(|bus| bus / misses.unwrap_or(1.0).max(1.0));
+    let beyond_one = |ratio: f64| (ratio - 1.0).max(0.0);
+    (misses.map(beyond_one), excess.map(beyond_one))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::candidate::{ISO, ProgramDivision};
+    use super::*;
+
+    /// Counts of a billion instructions with so many misses and cycles on the bus.
+    fn seen(misses: f64, bus: f64) -> TrafficRates {
+        let ratio = |part| PerInstructionRate {
+            part,
+            instructions: 1e9,
+        };
+        TrafficRates {
+            misses: ratio(misses),
+            bus: ratio(bus),
+        }
+    }
+
+    fn learnt(iso: &TrafficRates, int: &TrafficRates) -> (Option<f64>, Option<f64>) {
+        let placed = |inside| MappingCandidate::Placed {
+            nodes: ProgramDivision::Together,
+            inside,
+        };
+        let os = (MappingCandidate::Os, iso);
+        let all = [os, (placed(ISO), iso), (placed(INT), int)];
+        sharing_and_excess(all.into_iter())
+    }
+
+    #[test]
+    fn added_misses_are_sharing_and_other_lines_excess() {
+        // Half as many misses again, and the bus busy three times as long: twice beyond that.
+        let (sharing, excess) = learnt(&seen(1e6, 1e7), &seen(1.5e6, 3e7));
+        assert_eq!((sharing, excess), (Some(0.5), Some(1.0)));
+        // Fewer misses apart are no sharing.
+        let (sharing, excess) = learnt(&seen(1e6, 1e7), &seen(0.5e6, 1e7));
+        assert_eq!((sharing, excess), (Some(0.0), Some(0.0)));
+        assert_eq!(learnt(&seen(0.0, 0.0), &seen(1.0, 1.0)), (None, None));
+    }
 }

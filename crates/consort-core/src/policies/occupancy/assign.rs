@@ -1,12 +1,69 @@
-//! Assignment of a group's members to its PUs.
+//! Assignment of ranked threads: to NUMA nodes first, then of a group's members to its PUs.
 
-use super::OccupancyGroup;
-use super::history::PlaceHistory;
 use super::ranking::RankedThread;
+use super::{OccupancyGroup, PlaceHistory};
 use crate::ids::PuId;
 use crate::pu_set::PuSet;
 use crate::topology::Topology;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
+
+/// Splits a ranking into one queue per domain, each still in ranking order.
+///
+/// A thread's memory is where it has run, so it stays on its node as long as the node does not get
+/// more than its share. Shares are proportional to the nodes' PUs, and are counted twice: for
+/// FPU-heavy threads and for all threads, so that no node collects the heavy ones.
+pub(super) fn divide_by_node<'a>(
+    topology: &Topology,
+    domains: &[PuSet],
+    ranked: Vec<RankedThread<'a>>,
+    heavy: f64,
+    history: &PlaceHistory,
+) -> Vec<Vec<RankedThread<'a>>> {
+    let total = topology.pus().len().max(1);
+    let shares = |threads: usize| -> Vec<isize> {
+        let pus = domains.iter().map(PuSet::len);
+        pus.map(|pus| (threads * pus).div_ceil(total) as isize)
+            .collect()
+    };
+    let heavies = ranked.iter().filter(|c| c.fp_usage >= heavy).count();
+    let mut heavy_room = shares(heavies);
+    let mut room = shares(ranked.len());
+    let mut queues: Vec<Vec<RankedThread<'a>>> = domains.iter().map(|_| Vec::new()).collect();
+    for candidate in ranked {
+        let is_heavy = candidate.fp_usage >= heavy;
+        // The thread's memory is probably at the PU that it used most.
+        let most_used = history.most_used_pus(candidate.id()).first().copied();
+        let pu = most_used.or(candidate.thread.last_pu);
+        let home = pu.and_then(|pu| domains.iter().position(|domain| domain.contains(pu)));
+        let limit = if is_heavy { &mut heavy_room } else { &mut room };
+        let node = choose_node(&candidate, domains, home, limit);
+        limit[node] -= 1;
+        if is_heavy {
+            room[node] -= 1;
+        }
+        queues[node].push(candidate);
+    }
+    queues
+}
+
+/// Returns the thread's home if it has room, else the domain with the most room among those that
+/// the thread may use.
+fn choose_node(
+    candidate: &RankedThread<'_>,
+    domains: &[PuSet],
+    home: Option<usize>,
+    room: &[isize],
+) -> usize {
+    let original = &candidate.thread.original;
+    let usable = |&node: &usize| !original.intersection(&domains[node]).is_empty();
+    let at_home = home.filter(|node| room[*node] > 0 && usable(node));
+    let roomiest = || {
+        let nodes = (0..domains.len()).filter(usable);
+        nodes.max_by_key(|&node| (room[node], Reverse(node)))
+    };
+    at_home.or_else(roomiest).unwrap_or(0)
+}
 
 /// Takes the first threads of the queue that can all have a PU of this group.
 pub(super) fn take_members<'a>(
@@ -28,7 +85,7 @@ pub(super) fn take_members<'a>(
 }
 
 /// A bipartite matching of members to PUs, grown by augmenting paths, so that masks which overlap
-/// only in part never shut a thread out that could be served.
+/// only in part never exclude a thread that could have a PU.
 #[derive(Default)]
 struct Matching {
     /// PUs that each member may have.
@@ -56,15 +113,12 @@ impl Matching {
             self.member_on.insert(pu, member);
             return true;
         }
-        let taken: Vec<PuId> = usable
-            .iter()
-            .copied()
-            .filter(|&pu| !tried.contains(pu))
-            .collect();
+        // A copy, because displacing a member changes the matching.
+        let taken = usable.clone();
         taken.into_iter().any(|pu| self.displace(pu, member, tried))
     }
 
-    /// Gives the member a PU whose holder can be served elsewhere.
+    /// Gives the member a PU whose holder can have another.
     fn displace(&mut self, pu: PuId, member: usize, tried: &mut PuSet) -> bool {
         if tried.contains(pu) {
             return false;
@@ -102,18 +156,28 @@ impl<'a> Assigner<'a> {
         members: &[RankedThread<'_>],
         history: &PlaceHistory,
     ) -> Vec<(PuId, &'static str)> {
-        let mut table = PuAssignment::new(slots, members);
-        table.give_pus("stays in its group, so stays on its PU", |m| {
-            history.pu_in(m.id(), group).into_iter().collect()
+        let mut assignment = PuAssignment::new(slots, members);
+        assignment.give_pus("stays in its group, so stays on its PU", |m| {
+            let place = history.place(m.id());
+            let here = place.filter(|(last, _)| *last == group);
+            here.into_iter().map(|(_, pu)| pu).collect()
         });
-        table.give_pus("returns to the PU that it used most", |m| {
+        assignment.give_pus("returns to the PU that it used most", |m| {
             history.most_used_pus(m.id())
         });
-        let lightest_first = self.pus_by_load(slots);
-        table.give_pus("on the least FPU-heavy core that is free", |m| {
-            self.prefer_present_pu(&lightest_first, m)
+        let mut lightest_first: Vec<(f64, PuId)> = Vec::new();
+        for &pu in slots {
+            let core = self.topology.core_of(pu);
+            let load = core.and_then(|core| self.load.get(&core).copied());
+            lightest_first.push((load.unwrap_or(0.0), pu));
+        }
+        lightest_first.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        assignment.give_pus("on the least FPU-heavy core that is free", |m| {
+            prefer_present_pu(&lightest_first, m)
         });
-        let given = table.finish();
+        // Every member was matched to a PU when it was taken, and no gift leaves another without
+        // one, so each has one.
+        let given: Vec<_> = assignment.given.into_iter().flatten().collect();
         for (member, (pu, _)) in members.iter().zip(&given) {
             if let Some(core) = self.topology.core_of(*pu) {
                 *self.load.entry(core).or_default() += member.fp_usage;
@@ -121,40 +185,25 @@ impl<'a> Assigner<'a> {
         }
         given
     }
+}
 
-    fn pus_by_load(&self, slots: &[PuId]) -> Vec<(f64, PuId)> {
-        let mut pus: Vec<(f64, PuId)> = slots.iter().map(|&pu| (self.core_load(pu), pu)).collect();
-        pus.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        pus
+/// Returns the PUs in the same order, but with the member's present one first among cores of equal
+/// load.
+fn prefer_present_pu(order: &[(f64, PuId)], member: &RankedThread<'_>) -> Vec<PuId> {
+    let mut pus: Vec<PuId> = order.iter().map(|(_, pu)| *pu).collect();
+    let last_pu = member.thread.last_pu;
+    if let Some(at) = pus.iter().position(|&pu| last_pu == Some(pu)) {
+        let equals = order.partition_point(|(load, _)| *load < order[at].0);
+        let pu = pus.remove(at);
+        pus.insert(equals, pu);
     }
-
-    /// Returns the PUs in the same order, but with the member's present one first among cores of
-    /// equal load.
-    fn prefer_present_pu(&self, order: &[(f64, PuId)], member: &RankedThread<'_>) -> Vec<PuId> {
-        let mut pus: Vec<PuId> = order.iter().map(|(_, pu)| *pu).collect();
-        let here = member
-            .thread
-            .last_pu
-            .and_then(|pu| pus.iter().position(|&p| p == pu));
-        if let Some(at) = here {
-            let equals = order.partition_point(|(load, _)| *load < order[at].0);
-            let pu = pus.remove(at);
-            pus.insert(equals, pu);
-        }
-        pus
-    }
-
-    fn core_load(&self, pu: PuId) -> f64 {
-        let core = self.topology.core_of(pu);
-        core.and_then(|core| self.load.get(&core).copied())
-            .unwrap_or(0.0)
-    }
+    pus
 }
 
 /// Members still without a PU, and PUs still without a member.
 struct PuAssignment<'m, 'a> {
     members: &'m [RankedThread<'a>],
-    /// Members that may not use every PU of the group; only these can be shut out.
+    /// Members that may not use every PU of the group; only these can be left without one.
     partial: Vec<usize>,
     free: PuSet,
     given: Vec<Option<(PuId, &'static str)>>,
@@ -172,15 +221,17 @@ impl<'m, 'a> PuAssignment<'m, 'a> {
         }
     }
 
-    /// Gives each member that has none the first PU of its wishes that is free, that it may use,
-    /// and that leaves every other member one to use.
+    /// Gives each member without a PU the first of its `wishes` that is free, that it may use, and
+    /// that leaves every other member one to use.
     fn give_pus(&mut self, rule: &'static str, wishes: impl Fn(&RankedThread<'_>) -> Vec<PuId>) {
         for index in 0..self.members.len() {
             if self.given[index].is_some() {
                 continue;
             }
-            let wish = wishes(&self.members[index]);
-            let granted = wish.into_iter().find(|&pu| self.can_have(index, pu));
+            let original = &self.members[index].thread.original;
+            let granted = wishes(&self.members[index]).into_iter().find(|&pu| {
+                original.contains(pu) && self.free.contains(pu) && self.can_serve_others(index, pu)
+            });
             if let Some(pu) = granted {
                 self.free.remove(pu);
                 self.given[index] = Some((pu, rule));
@@ -188,13 +239,8 @@ impl<'m, 'a> PuAssignment<'m, 'a> {
         }
     }
 
-    fn can_have(&self, index: usize, pu: PuId) -> bool {
-        let may = self.members[index].thread.original.contains(pu);
-        may && self.free.contains(pu) && self.can_serve_others(index, pu)
-    }
-
-    /// Returns true where the members with partial masks that still wait can all be served without
-    /// this PU.
+    /// Returns true if the waiting members with partial masks can all have a PU other than this
+    /// one.
     fn can_serve_others(&self, index: usize, pu: PuId) -> bool {
         if self.partial.is_empty() {
             return true;
@@ -206,11 +252,5 @@ impl<'m, 'a> PuAssignment<'m, 'a> {
         let without: Vec<PuId> = self.free.iter().filter(|&free| free != pu).collect();
         let mut matching = Matching::default();
         waiting.all(|&i| matching.add(&self.members[i], &without))
-    }
-
-    /// Returns the PU of each member: every one was matched to a PU when it was taken, and no gift
-    /// leaves another without, so each has one.
-    fn finish(self) -> Vec<(PuId, &'static str)> {
-        self.given.into_iter().flatten().collect()
     }
 }

@@ -1,6 +1,6 @@
-//! Ranking of the threads that take part.
+//! Ranking of the threads that take part, by FPU usage.
 
-use super::history::PlaceHistory;
+use super::PlaceHistory;
 use crate::ids::ThreadId;
 use crate::plan::Fact;
 use crate::policy::View;
@@ -8,20 +8,21 @@ use crate::sample::ThreadObservation;
 use crate::signal::Signal;
 use std::borrow::Cow;
 
-/// Factor by which a thread that already has a place leads one of equal activity that has none;
-/// keeps equal threads from taking turns when PUs are short.
+/// Factor by which a thread that already has a place leads one of equal activity that has none, so
+/// that equal threads do not take turns if PUs are short.
 const INCUMBENT_ACTIVITY: f64 = 1.1;
 
-/// An active thread with what the ranking needs to know of it.
+/// An active thread with the values that it is ranked by.
 #[derive(Clone, Debug)]
 pub(super) struct RankedThread<'a> {
     pub(super) thread: &'a ThreadObservation,
     /// FPU usage, 0 to 1.
     pub(super) fp_usage: f64,
     /// Share of one PU in the last interval.
-    pub(super) cpu_share: f64,
+    cpu_share: f64,
     /// Place in the ranking, from 1; 0 while it has none.
     rank: usize,
+    /// Number of ranked threads.
     ranked: usize,
 }
 
@@ -50,21 +51,15 @@ impl RankedThread<'_> {
     }
 }
 
-/// The threads that take part, most FPU-heavy first, and those that do not, with the reason.
+/// The threads that take part, most FPU-heavy first, and all others, with the reason.
 pub(super) struct Ranking<'a> {
     pub(super) ranked: Vec<RankedThread<'a>>,
     pub(super) left: Vec<(RankedThread<'a>, Cow<'static, str>)>,
 }
 
 impl<'a> Ranking<'a> {
+    /// Ranks the most active threads, as many as there are PUs.
     pub(super) fn new(view: View<'a>, active: f64, margin: f64, history: &PlaceHistory) -> Self {
-        let mut ranking = Self::split_active(view, active);
-        ranking.keep_most_active(view.topology.pus().len(), history);
-        ranking.sort_by_usage(margin, history);
-        ranking
-    }
-
-    fn split_active(view: View<'a>, active: f64) -> Self {
         let (mut ranked, mut left) = (Vec::new(), Vec::new());
         for thread in view.observation.managed_threads() {
             let usage = thread.sample.get(Signal::FpUsage);
@@ -83,24 +78,25 @@ impl<'a> Ranking<'a> {
                 ranked.push(candidate);
             }
         }
-        Self { ranked, left }
+        let mut ranking = Self { ranked, left };
+        ranking.keep_most_active(view.topology.pus().len(), history);
+        ranking.sort_by_usage(margin, history);
+        ranking
     }
 
-    /// Keeps as many threads as there are PUs, the most active ones.
     fn keep_most_active(&mut self, pus: usize, history: &PlaceHistory) {
         let activity = |c: &RankedThread<'_>| {
             let placed = history.group(c.id()).is_some();
             c.thread.sample.activity() * if placed { INCUMBENT_ACTIVITY } else { 1.0 }
         };
         self.ranked.sort_by(|a, b| {
-            activity(b)
-                .total_cmp(&activity(a))
-                .then(a.id().cmp(&b.id()))
+            let by_activity = activity(b).total_cmp(&activity(a));
+            by_activity.then(a.id().cmp(&b.id()))
         });
-        let beyond = self.ranked.split_off(self.ranked.len().min(pus));
-        let why = "more active threads fill all PUs";
-        self.left
-            .extend(beyond.into_iter().map(|c| (c, why.into())));
+        for candidate in self.ranked.split_off(self.ranked.len().min(pus)) {
+            let why = "more active threads fill all PUs";
+            self.left.push((candidate, why.into()));
+        }
     }
 
     /// Sorts by FPU usage. A thread keeps the lead that its group gave it in the last quantum
@@ -108,11 +104,10 @@ impl<'a> Ranking<'a> {
     fn sort_by_usage(&mut self, margin: f64, history: &PlaceHistory) {
         let groups = self.ranked.iter().filter_map(|c| history.group(c.id()));
         let last = groups.map(|g| g.index).max().unwrap_or(0);
-        let lead = |c: &RankedThread<'_>| {
+        let usage = |c: &RankedThread<'_>| {
             let group = history.group(c.id());
-            group.map_or(0.0, |g| margin * (last - g.index) as f64)
+            c.fp_usage + group.map_or(0.0, |g| margin * (last - g.index) as f64)
         };
-        let usage = |c: &RankedThread<'_>| c.fp_usage + lead(c);
         self.ranked
             .sort_by(|a, b| usage(b).total_cmp(&usage(a)).then(a.id().cmp(&b.id())));
         let ranked = self.ranked.len();

@@ -65,7 +65,7 @@ fn two_nodes(cores: u32, ways: u32) -> Topology {
 }
 
 #[test]
-fn heavy_threads_get_different_cores_and_light_neighbours_smt2() {
+fn smt2_separates_heavy_threads() {
     let topology = Topology::uniform(4, 2).unwrap();
     let seen = half_and_half(&topology, 4, 4);
     let decision = decide(&mut *policy("workover"), &topology, &seen);
@@ -74,7 +74,7 @@ fn heavy_threads_get_different_cores_and_light_neighbours_smt2() {
 }
 
 #[test]
-fn heavy_threads_get_different_cores_and_light_neighbours_smt4() {
+fn smt4_separates_heavy_threads() {
     let topology = Topology::uniform(8, 4).unwrap();
     let seen = half_and_half(&topology, 8, 24);
     let decision = decide(&mut *policy("workover"), &topology, &seen);
@@ -83,7 +83,7 @@ fn heavy_threads_get_different_cores_and_light_neighbours_smt4() {
 }
 
 #[test]
-fn with_two_heavy_groups_the_heaviest_is_beside_the_lightest_of_the_first() {
+fn heaviest_thread_is_beside_the_lightest() {
     let topology = Topology::uniform(2, 2).unwrap();
     let seen = observation(&topology, &[(1, 0.9), (2, 0.6), (3, 0.5), (4, 0.1)]);
     let decision = decide(&mut *policy("workover"), &topology, &seen);
@@ -103,7 +103,7 @@ fn aggregate_puts_like_with_like() {
 /// Two cores of FPU-heavy threads and two of others; whichever class ends, and though no thread is
 /// heavy any more, the other stays where it was, two to a core.
 #[test]
-fn aggregate_keeps_its_placement_when_one_class_has_ended() {
+fn aggregate_keeps_places_when_a_class_ends() {
     let topology = Topology::uniform(4, 2).unwrap();
     let seen = half_and_half(&topology, 4, 4);
     for (rest, tids) in [(0..4, [1, 2, 3, 4]), (4..8, [5, 6, 7, 8])] {
@@ -133,7 +133,7 @@ fn when_no_thread_is_heavy_nobody_is_restricted() {
 }
 
 #[test]
-fn idle_threads_and_those_beyond_the_pus_are_left_to_the_os() {
+fn idle_and_excess_threads_are_left_to_os() {
     let topology = Topology::uniform(1, 2).unwrap();
     let threads = [(1, 0.5, 1.0), (2, 0.5, 0.6), (3, 0.5, 0.4), (4, 0.9, 0.01)];
     let seen = observation_with_activity(&topology, &threads);
@@ -175,7 +175,7 @@ fn a_lead_below_the_margin_changes_no_group() {
 }
 
 #[test]
-fn a_returning_thread_gets_the_pu_that_it_used_most() {
+fn returning_thread_gets_its_most_used_pu() {
     let topology = Topology::uniform(2, 2).unwrap();
     let mut policy = policy("workover");
     let full = half_and_half(&topology, 2, 2);
@@ -191,7 +191,7 @@ fn a_returning_thread_gets_the_pu_that_it_used_most() {
 }
 
 #[test]
-fn threads_stay_on_their_node_while_it_has_room() {
+fn threads_stay_on_a_node_with_room() {
     let topology = two_nodes(2, 2);
     let mut seen = half_and_half(&topology, 4, 4);
     for (i, thread) in seen.threads.iter_mut().enumerate() {

@@ -1,13 +1,12 @@
-//! Measurement of threads alone: now and then those of a core take turns on one of its PUs.
+//! Measurement of threads alone: now and then the threads of a core take turns on one of its PUs.
 
-use crate::ids::PuId;
 use crate::plan::{Decision, Placement, Reason};
 use crate::policies::grouping::{GroupedThreads, leave_to_os};
 use crate::policy::View;
 use crate::sample::ThreadObservation;
 
-/// Quanta after a measurement whose stacks still have parts of it, since a stack of more events
-/// than there are counters is read over two (section 4.1 of the paper).
+/// Quanta after a measurement whose stacks still contain parts of it, because a stack of more
+/// events than there are counters is read over two (section 4.1 of the paper).
 const STALE_QUANTA: u64 = 1;
 
 /// Schedule of measurements of threads alone.
@@ -36,23 +35,23 @@ impl IsolationSchedule {
     }
 
     /// Measures sooner at first: `first` quanta apart, then twice as long each time up to the
-    /// period, for what must be seen several times before it is of use.
+    /// period. For values that are useful only after several measurements.
     pub(super) fn with_first_wait(mut self, first: u64) -> Self {
         self.wait = first.min(self.period);
         self
     }
 
-    /// Returns true where the quantum that has just ended was a measurement.
+    /// Returns true if the quantum that has just ended was a measurement.
     pub(super) fn is_on(&self) -> bool {
         self.is_on
     }
 
-    /// Returns true where a measurement is due.
+    /// Returns true if a measurement is due.
     pub(super) fn is_due(&self) -> bool {
         !self.is_on && self.since.is_none_or(|since| since >= self.wait)
     }
 
-    /// Returns true where the last measurement still shows in the stacks.
+    /// Returns true if the last measurement still shows in the stacks.
     pub(super) fn is_fresh(&self) -> bool {
         self.since.is_some_and(|since| since <= STALE_QUANTA)
     }
@@ -63,8 +62,8 @@ impl IsolationSchedule {
         self.since = self.since.map(|since| since + 1);
     }
 
-    /// Lets the members of every group take turns on one PU of a core: those of `cores`, one per
-    /// group, else those that their first members are on.
+    /// Lets the members of every group take turns on one PU of a core: of `cores`, one per group,
+    /// else of the core of the first member.
     pub(super) fn begin_measurement(
         &mut self,
         view: View<'_>,
@@ -73,6 +72,7 @@ impl IsolationSchedule {
         cores: Option<&[Option<usize>]>,
         decision: &mut Decision,
     ) {
+        // As long as the largest group needs for a turn of each member.
         let most = groups.iter().map(Vec::len).max().unwrap_or(1) as u64;
         decision.quantum_ns = Some(self.alone_ns.saturating_mul(most));
         let note = "the threads of each core take turns on one of its PUs, to be measured alone";
@@ -85,12 +85,22 @@ impl IsolationSchedule {
                     .first()
                     .and_then(|first| view.topology.core_of(first.last_pu?)),
             };
-            let pu = core.and_then(|core| common_pu(view, core, &members));
+            // The first PU of the core that all may use.
+            let pu = core.and_then(|core| {
+                let mut pus = view.topology.cores()[core].pus.iter().copied();
+                pus.find(|&pu| members.iter().all(|member| member.original.contains(pu)))
+            });
             for member in &members {
-                match pu {
-                    Some(pu) => place_on_shared_pu(member, pu, decision),
-                    None => leave_to_os(member, "its group has no PU in common", decision),
-                }
+                let Some(pu) = pu else {
+                    leave_to_os(member, "its group has no PU in common", decision);
+                    continue;
+                };
+                let reason = Reason {
+                    considered: "its group of the last quantum".to_owned(),
+                    chosen: format!("PU {pu}, in turns with its group, to be measured alone"),
+                    facts: Vec::new(),
+                };
+                decision.place(member.id, Placement::Restricted(pu.into()), reason);
             }
         }
         if self.since.is_some() {
@@ -99,19 +109,4 @@ impl IsolationSchedule {
         self.since = Some(0);
         self.is_on = true;
     }
-}
-
-/// The first PU of a core that all may use.
-fn common_pu(view: View<'_>, core: usize, members: &[&ThreadObservation]) -> Option<PuId> {
-    let mut pus = view.topology.cores()[core].pus.iter().copied();
-    pus.find(|&pu| members.iter().all(|member| member.original.contains(pu)))
-}
-
-fn place_on_shared_pu(member: &ThreadObservation, pu: PuId, decision: &mut Decision) {
-    let reason = Reason {
-        considered: "its group of the last quantum".to_owned(),
-        chosen: format!("PU {pu}, in turns with its group, to be measured alone"),
-        facts: Vec::new(),
-    };
-    decision.place(member.id, Placement::Restricted(pu.into()), reason);
 }

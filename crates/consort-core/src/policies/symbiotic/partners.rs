@@ -1,12 +1,16 @@
-//! Choice of the threads that share a core.
+//! Choice of the threads that share a core, and correction of the predictions by measured
+//! performance.
 
+use super::SlowdownObjective;
 use super::machine_model::MachineModel;
-use super::objective::SlowdownObjective;
 use crate::ids::ThreadId;
 use crate::matching::{self, GroupRoom, PairCosts};
 use crate::model::{Corrections, PairSlowdowns};
 use crate::plan::{Fact, Reason};
 use crate::policies::grouping::{FillDomain, GroupedThreads};
+use crate::sample::{Sample, ThreadObservation};
+use crate::signal::Signal;
+use crate::topology::Topology;
 use std::collections::BTreeMap;
 
 /// Most swaps, per thread, that the search for groups of more than two tries.
@@ -24,9 +28,10 @@ pub(super) struct SlowdownPrediction {
 /// The groups of the last decision, and the predictions for them.
 #[derive(Debug, Default)]
 pub(super) struct Partners {
-    /// Threads of each group, as indices into the crew.
+    /// Threads of each group, as indices into the members of [`GroupedThreads`].
     groups: Vec<Vec<usize>>,
     predictions: BTreeMap<ThreadId, SlowdownPrediction>,
+    // Kept from decision to decision, so that the tables are not allocated each time.
     pairs: PairSlowdowns,
     costs: PairCosts,
 }
@@ -40,12 +45,7 @@ impl Partners {
         self.predictions.contains_key(&thread)
     }
 
-    pub(super) fn prediction(&self, thread: ThreadId) -> Option<&SlowdownPrediction> {
-        let prediction = self.predictions.get(&thread);
-        prediction.filter(|p| !p.co_runners.is_empty())
-    }
-
-    /// The predicted slowdown of a thread, corrected; 1 where nothing was predicted.
+    /// The predicted slowdown of a thread, corrected; 1 if nothing was predicted.
     pub(super) fn slowdown(&self, thread: ThreadId) -> f64 {
         let prediction = self.predictions.get(&thread);
         prediction.map_or(1.0, |p| p.slowdown / p.factor)
@@ -55,52 +55,50 @@ impl Partners {
         self.predictions.retain(|&id, _| is_here(id));
     }
 
-    /// Returns true where the groups of the last decision are of just these threads, so that its
-    /// indices are those of this crew.
+    /// Returns true if the groups of the last decision consist of exactly these threads, so that
+    /// their indices are still valid.
     pub(super) fn is_valid_for(&self, crew: &GroupedThreads<'_>) -> bool {
         let grouped: usize = self.groups.iter().map(Vec::len).sum();
         let same = crew.members.iter().all(|thread| self.has(thread.id));
         grouped > 0 && grouped == crew.members.len() && same
     }
 
-    /// Groups of the least predicted cost inside each domain; `stacks` are those of the members,
-    /// one after another.
+    /// Chooses the groups of the least predicted cost inside each domain. `stacks` are those of the
+    /// members, one after another.
     pub(super) fn choose_groups(
         &mut self,
         crew: &GroupedThreads<'_>,
         stacks: &[f64],
-        trained: &MachineModel,
+        model: &MachineModel,
         corrections: &Corrections,
         objective: SlowdownObjective,
         domains: &[FillDomain],
     ) {
         self.groups.clear();
         self.predictions.clear();
+        let stacks: Vec<&[f64]> = stacks.chunks(model.components().max(1)).collect();
         for domain in domains {
-            let own = |&i: &usize| stacks.chunks(trained.components().max(1)).nth(i);
-            let stacks = domain.members.iter().filter_map(own).flatten();
+            let own = domain.members.iter().filter_map(|&i| stacks.get(i));
             let ids = domain.members.iter().map(|&i| crew.members[i].id);
             let chooser = GroupChooser {
                 ids: &ids.collect::<Vec<ThreadId>>(),
-                stacks: &stacks.copied().collect::<Vec<f64>>(),
-                trained,
+                stacks: &own.copied().flatten().copied().collect::<Vec<f64>>(),
+                model,
                 corrections,
                 objective,
             };
-            self.choose_in_domain(domain, &chooser);
+            let cores = domain.cores.len();
+            let groups = if chooser.ids.len() <= 2 * cores {
+                chooser.choose_pairs(cores, &mut self.pairs, &mut self.costs)
+            } else {
+                chooser.choose_groups(cores)
+            };
+            for group in groups {
+                self.predictions.extend(chooser.predictions(&group));
+                let members = group.into_iter().map(|i| domain.members[i]);
+                self.groups.push(members.collect());
+            }
         }
-    }
-
-    fn choose_in_domain(&mut self, domain: &FillDomain, chooser: &GroupChooser<'_>) {
-        let cores = domain.cores.len();
-        let groups = if chooser.ids.len() <= 2 * cores {
-            chooser.choose_pairs(cores, &mut self.pairs, &mut self.costs)
-        } else {
-            chooser.choose_groups(cores)
-        };
-        self.predictions.extend(chooser.predictions(&groups));
-        let in_crew = |group: Vec<usize>| group.into_iter().map(|i| domain.members[i]).collect();
-        self.groups.extend(groups.into_iter().map(in_crew));
     }
 
     /// Returns the reason why a member is in its group.
@@ -110,52 +108,44 @@ impl Partners {
         group: &[usize],
         member: usize,
     ) -> Reason {
-        let prediction = self.predictions.get(&crew.members[member].id);
         let others = group.iter().filter(|&&i| i != member);
         let names: Vec<&str> = others.map(|&i| &*crew.members[i].name).collect();
-        let chosen = match names.as_slice() {
-            [] => "alone on its core".to_owned(),
-            names => format!(
-                "beside {}, of the groups with the least cost",
-                names.join(", ")
-            ),
+        let names = names.join(", ");
+        let fact = |name: &'static str, value| Fact {
+            name: name.into(),
+            value,
+            unit: "x".into(),
         };
+        let prediction = self.predictions.get(&crew.members[member].id);
         Reason {
             considered: "all groups, by predicted slowdown".to_owned(),
-            chosen,
-            facts: prediction.map(facts).unwrap_or_default(),
+            chosen: if group.len() < 2 {
+                "alone on its core".to_owned()
+            } else {
+                format!("beside {names}, of the groups with the least cost")
+            },
+            facts: prediction.map_or_else(Vec::new, |p| {
+                vec![
+                    fact("predicted slowdown", p.slowdown / p.factor),
+                    fact("correction", p.factor),
+                ]
+            }),
         }
     }
 }
 
-fn facts(prediction: &SlowdownPrediction) -> Vec<Fact> {
-    let fact = |name: &'static str, value, unit: &'static str| Fact {
-        name: name.into(),
-        value,
-        unit: unit.into(),
-    };
-    vec![
-        fact(
-            "predicted slowdown",
-            prediction.slowdown / prediction.factor,
-            "x",
-        ),
-        fact("correction", prediction.factor, "x"),
-    ]
-}
-
-/// Inputs of one choice.
+/// Inputs of the choice in one domain.
 struct GroupChooser<'a> {
     ids: &'a [ThreadId],
     stacks: &'a [f64],
-    trained: &'a MachineModel,
+    model: &'a MachineModel,
     corrections: &'a Corrections,
     objective: SlowdownObjective,
 }
 
 impl GroupChooser<'_> {
-    /// Pairs threads, at most two per core, at the least cost; threads as they come where there is
-    /// no such model.
+    /// Pairs threads, at most two per core, at the least cost; in their order if the model has no
+    /// level for pairs.
     fn choose_pairs(
         &self,
         cores: usize,
@@ -163,102 +153,164 @@ impl GroupChooser<'_> {
         costs: &mut PairCosts,
     ) -> Vec<Vec<usize>> {
         let alone = vec![self.objective.cost(1.0); self.ids.len()];
-        let predicted = self
-            .trained
-            .level(2)
-            .map(|level| level.pairs_into(self.stacks, pairs));
-        let Some(Ok(())) = predicted else {
+        let level = self.model.level(2);
+        let Some(Ok(())) = level.map(|level| level.pairs_into(self.stacks, pairs)) else {
             return groups_in_order(self.ids.len(), cores);
         };
         self.corrections.apply(self.ids, pairs);
         let filled = costs.refill(self.ids.len(), |first, row| {
             pairs.fill_costs_after(first, |slowdown| self.objective.cost(slowdown), row);
         });
-        let matched = filled.and_then(|()| matching::pairs(costs, &alone, cores));
-        match matched {
-            Ok(pairing) => pairing.pairs.into_iter().map(pair_members).collect(),
+        match filled.and_then(|()| matching::pairs(costs, &alone, cores)) {
+            Ok(pairing) => {
+                let pairs = pairing.pairs.into_iter();
+                pairs
+                    .map(|(first, second)| std::iter::once(first).chain(second).collect())
+                    .collect()
+            }
             Err(_) => groups_in_order(self.ids.len(), cores),
         }
     }
 
     /// Groups threads, more than two per core.
     fn choose_groups(&self, cores: usize) -> Vec<Vec<usize>> {
-        let shape = GroupRoom {
+        let room = GroupRoom {
             cores,
             ways: self.ids.len().div_ceil(cores.max(1)),
             swaps: SWAPS_PER_THREAD * self.ids.len(),
         };
         let cost = |members: &[usize]| -> f64 {
-            let one = |&i: &usize| {
+            let costs = members.iter().map(|&i| {
                 let (slowdown, factor) = self.slowdown(i, members);
                 self.objective.cost(slowdown / factor)
-            };
-            members.iter().map(one).sum()
+            });
+            costs.sum()
         };
-        let found = matching::group_threads(self.ids.len(), shape, cost);
-        found.map_or_else(
-            |_| groups_in_order(self.ids.len(), cores),
-            |found| found.groups,
-        )
+        match matching::group_threads(self.ids.len(), room, cost) {
+            Ok(found) => found.groups,
+            Err(_) => groups_in_order(self.ids.len(), cores),
+        }
     }
 
-    fn predictions(&self, groups: &[Vec<usize>]) -> BTreeMap<ThreadId, SlowdownPrediction> {
-        let of_group = |group: &Vec<usize>| {
-            let of_one = |&i: &usize| {
-                let (slowdown, factor) = self.slowdown(i, group);
-                let others = group.iter().filter(|&&other| other != i);
-                let co_runners = others.map(|&other| self.ids[other]).collect();
-                (
-                    self.ids[i],
-                    SlowdownPrediction {
-                        co_runners,
-                        slowdown,
-                        factor,
-                    },
-                )
+    fn predictions(&self, group: &[usize]) -> Vec<(ThreadId, SlowdownPrediction)> {
+        let mut predictions = Vec::new();
+        for &i in group {
+            let (slowdown, factor) = self.slowdown(i, group);
+            let others = group.iter().filter(|&&other| other != i);
+            let prediction = SlowdownPrediction {
+                co_runners: others.map(|&other| self.ids[other]).collect(),
+                slowdown,
+                factor,
             };
-            group.iter().map(of_one).collect::<Vec<_>>()
-        };
-        groups.iter().flat_map(of_group).collect()
+            predictions.push((self.ids[i], prediction));
+        }
+        predictions
     }
 
-    /// The predicted slowdown of a thread in a group, and the factor that corrects its
-    /// performance.
+    /// The predicted slowdown of a thread in a group, and the factor that corrects its performance.
     fn slowdown(&self, thread: usize, group: &[usize]) -> (f64, f64) {
         if group.len() < 2 {
             return (1.0, 1.0);
         }
-        let mut sum = vec![0.0; self.trained.components()];
-        let others: Vec<usize> = group.iter().copied().filter(|&i| i != thread).collect();
-        for &other in &others {
-            sum.iter_mut()
-                .zip(self.stack(other))
-                .for_each(|(sum, share)| *sum += share);
+        let mut sum = vec![0.0; self.model.components()];
+        let mut ids = Vec::new();
+        for &other in group.iter().filter(|&&i| i != thread) {
+            for (sum, share) in sum.iter_mut().zip(self.stack(other)) {
+                *sum += share;
+            }
+            ids.push(self.ids[other]);
         }
-        let level = self.trained.level(group.len());
+        let level = self.model.level(group.len());
         let slowdown = level.map_or(1.0, |level| level.slowdown(self.stack(thread), &sum));
-        let ids: Vec<ThreadId> = others.iter().map(|&i| self.ids[i]).collect();
-        (
-            slowdown,
-            self.corrections.factor_among(self.ids[thread], &ids),
-        )
+        let factor = self.corrections.factor_among(self.ids[thread], &ids);
+        (slowdown, factor)
     }
 
     fn stack(&self, thread: usize) -> &[f64] {
-        let components = self.trained.components();
+        let components = self.model.components();
         let from = thread * components;
         self.stacks.get(from..from + components).unwrap_or_default()
     }
 }
 
-fn pair_members((first, second): (usize, Option<usize>)) -> Vec<usize> {
-    std::iter::once(first).chain(second).collect()
-}
-
-/// Threads dealt to cores in their order.
 fn groups_in_order(threads: usize, cores: usize) -> Vec<Vec<usize>> {
     let cores = cores.max(1);
     let mut groups = vec![Vec::new(); cores.min(threads)];
     (0..threads).for_each(|thread| groups[thread % cores].push(thread));
     groups
+}
+
+/// Performance of threads alone, and the corrections of predictions.
+#[derive(Debug, Default)]
+pub(super) struct MeasuredPerformance {
+    /// Instructions per cycle alone on a core, and the core if it is known.
+    alone_ipc: BTreeMap<ThreadId, (f64, Option<usize>)>,
+    corrections: Corrections,
+}
+
+impl MeasuredPerformance {
+    pub(super) fn corrections(&self) -> &Corrections {
+        &self.corrections
+    }
+
+    pub(super) fn retain(&mut self, is_here: impl Fn(ThreadId) -> bool) {
+        self.alone_ipc.retain(|&id, _| {
+            let here = is_here(id);
+            if !here {
+                self.corrections.forget(id);
+            }
+            here
+        });
+    }
+
+    /// Records the performance of every thread alone in the quantum that has just ended.
+    #[doc(alias = "isolated IPC")]
+    pub(super) fn record_alone(&mut self, topology: &Topology, crew: &GroupedThreads<'_>) {
+        for thread in &crew.members {
+            if let Some(ipc) = ipc(&thread.sample) {
+                let core = core_of(topology, thread);
+                self.alone_ipc.insert(thread.id, (ipc, core));
+            }
+        }
+    }
+
+    /// Compares the performance of each thread next to its partners with the prediction. `factor`
+    /// is the speed of a thread alone on its present core over that on another.
+    pub(super) fn correct_predictions(
+        &mut self,
+        crew: &GroupedThreads<'_>,
+        partners: &Partners,
+        factor: impl Fn(&ThreadObservation, usize) -> f64,
+    ) {
+        for thread in &crew.members {
+            let prediction = partners.predictions.get(&thread.id);
+            let prediction = prediction.filter(|p| !p.co_runners.is_empty());
+            let (Some(&(alone, core)), Some(now), Some(predicted)) = (
+                self.alone_ipc.get(&thread.id),
+                ipc(&thread.sample),
+                prediction,
+            ) else {
+                continue;
+            };
+            let alone = match core {
+                Some(core) => alone * factor(thread, core),
+                None => alone,
+            };
+            let performance = 1.0 / predicted.slowdown;
+            self.corrections
+                .update(thread.id, &predicted.co_runners, now / alone, performance);
+        }
+    }
+}
+
+/// The core on which a thread was last seen.
+pub(super) fn core_of(topology: &Topology, thread: &ThreadObservation) -> Option<usize> {
+    topology.core_of(thread.last_pu?)
+}
+
+/// Instructions per cycle.
+pub(super) fn ipc(sample: &Sample) -> Option<f64> {
+    let cycles = sample.get(Signal::Cycles)?;
+    let ipc = sample.get(Signal::Instructions)? / cycles;
+    (ipc.is_finite() && ipc > 0.0).then_some(ipc)
 }

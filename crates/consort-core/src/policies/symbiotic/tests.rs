@@ -201,7 +201,7 @@ fn nobody_moves_once_the_best_pairs_are_there() {
 }
 
 #[test]
-fn measuring_alone_comes_after_the_first_pairing_and_once_a_period() {
+fn threads_are_measured_alone_once_a_period() {
     let mut world = World::new(2, 2, &[0.9, 0.8, 0.1, 0.2]);
     let topology = world.topology.clone();
     let mut policy = policy(&topology, ",period=5,alone-ms=20");
@@ -268,7 +268,7 @@ fn fewer_threads_than_cores_are_kept_apart() {
 }
 
 #[test]
-fn four_to_a_core_are_grouped_by_the_model_for_four() {
+fn groups_of_four_use_the_model_for_four() {
     let memory = [0.9, 0.85, 0.8, 0.75, 0.1, 0.15, 0.2, 0.25];
     let mut world = World::new(2, 4, &memory);
     let before = world.total();
@@ -285,7 +285,7 @@ fn four_to_a_core_are_grouped_by_the_model_for_four() {
 }
 
 #[test]
-fn threads_beyond_the_places_are_left_to_the_system() {
+fn excess_threads_are_left_to_the_os() {
     let mut world = World::new(1, 2, &[0.9, 0.1]);
     world.memory.push(0.5);
     world.at.push(PuId(0));
@@ -297,7 +297,7 @@ fn threads_beyond_the_places_are_left_to_the_system() {
 }
 
 #[test]
-fn machines_on_which_it_is_of_no_use_are_refused() {
+fn useless_machines_are_refused() {
     let refusal = |topology: &Topology, offers: &SignalOffers, text: &str| -> String {
         let opened = policies::open(topology, offers, &spec(text));
         opened.err().unwrap().to_string()
@@ -343,7 +343,7 @@ fn models_that_are_not_there_are_named() {
 }
 
 #[test]
-fn without_a_model_or_stacks_all_are_left_alone() {
+fn missing_stacks_leave_all_alone() {
     let world = World::new(2, 2, &[0.9, 0.8]);
     let mut seen = world.observe();
     seen.threads

@@ -1,13 +1,13 @@
 //! Each guideline on a machine on which it decides.
 
-use super::super::candidate::{ISO, MappingCandidate, NodeDivision, SPR};
+use super::super::candidate::{ISO, MappingCandidate, NodeDivision, ProgramDivision, SPR};
 use super::super::characteristics::{
     Characteristic::{self, *},
     ProgramCharacteristics,
 };
-use super::super::division::ProgramDivision;
-use super::super::levels::{ChoiceBasis, ChoiceLevel, MappingContext};
-use super::super::pinning_scope::{PinningScope, choose_pinning};
+use super::super::levels::{
+    ChoiceBasis, ChoiceLevel, MappingContext, PinningScope, choose_pinning,
+};
 use super::super::shape::MappingShape;
 use super::*;
 use crate::ids::PuId;
@@ -79,19 +79,19 @@ fn two_domains(both: &[(Characteristic, f64)]) -> (NodeDivision, Vec<&'static st
 }
 
 #[test]
-fn siblings_that_share_data_run_in_one_cache_domain() {
+fn siblings_with_shared_data_stay_together() {
     let shared = two_domains(&[(LlcMisses, 1e6), (Sharing, 0.5)]);
     assert_eq!(shared, (ISO, vec!["data sharing"]));
 }
 
 #[test]
-fn strangers_with_high_cache_demand_and_no_sharing_run_in_different_domains() {
+fn strangers_with_high_cache_demand_are_separated() {
     let demand = [(LlcAccesses, 1e8), (LlcMisses, 1e7), (Sharing, 0.0)];
     assert_eq!(two_domains(&demand), (ISO, vec!["cache demand"]));
 }
 
 #[test]
-fn program_with_high_cache_demand_runs_in_the_larger_domain() {
+fn high_cache_demand_gets_the_larger_domain() {
     let heavy = known(&[(LlcAccesses, 1e8), (LlcMisses, 1e7), (Sharing, 0.0)]);
     let light = known(&[(LlcAccesses, 1e3), (LlcMisses, 1e1), (Sharing, 0.0)]);
     let sizes = |llcs: [u64; 2]| {
@@ -117,7 +117,7 @@ fn program_with_high_cache_demand_runs_in_the_larger_domain() {
 }
 
 #[test]
-fn of_programs_of_one_thread_a_heavy_one_runs_beside_a_light_one() {
+fn heavy_single_thread_runs_beside_a_light_one() {
     let topology = machine(1, 2);
     let of = |accesses| known(&[(LlcAccesses, accesses), (LlcMisses, accesses / 10.0)]);
     // iso would put the first and the third together.
@@ -139,13 +139,13 @@ fn with_high_sharing_siblings_share_a_prefetcher() {
 }
 
 #[test]
-fn with_low_sharing_and_high_excess_siblings_share_a_prefetcher() {
+fn high_excess_siblings_share_a_prefetcher() {
     let excess = two_domains(&[(Path, 0.1), (Sharing, 0.0), (Excess, 0.8)]);
     assert_eq!(excess, (ISO, vec!["prefetcher"]));
 }
 
 #[test]
-fn with_low_sharing_and_low_excess_whatever_reduces_misses_is_right() {
+fn low_sharing_and_excess_reduce_misses() {
     let low = [(Path, 0.1), (Sharing, 0.0), (Excess, 0.0)];
     // The prefetcher says nothing.
     assert_eq!(two_domains(&low).1, [""; 0]);
@@ -163,13 +163,13 @@ fn one_path(shares: [f64; 2]) -> (NodeDivision, Vec<&'static str>) {
 }
 
 #[test]
-fn beside_a_heavier_co_runner_programs_of_high_bandwidth_are_spread_over_time() {
+fn high_bandwidth_beside_heavier_is_spread_over_time() {
     // Over space both go at 1/2.6; over time the lighter one at 1/1.2, the heavier one at 1/4.
     assert_eq!(one_path([0.3, 1.0]), (SPR, vec!["bandwidth"]));
 }
 
 #[test]
-fn beside_a_lighter_co_runner_programs_of_high_bandwidth_are_spread_over_space() {
+fn high_bandwidth_beside_lighter_is_spread_over_space() {
     // Over space 0.7 is asked for; over time 1.2 in the turns of the heavier one.
     assert_eq!(one_path([0.3, 0.05]), (ISO, vec!["bandwidth"]));
 }
@@ -203,7 +203,7 @@ fn siblings_share_a_branch_predictor() {
 }
 
 #[test]
-fn threads_that_find_all_in_the_l1_do_not_take_turns_with_strangers() {
+fn l1_bound_threads_take_no_turns_with_strangers() {
     let topology = Topology::uniform(2, 1).unwrap();
     let hits = known(&[(NearHits, 0.99), (Switches, 100.0), (Path, 0.01)]);
     let levels = levels(&topology, &[2, 2], &[hits.clone(), hits]);
@@ -235,7 +235,7 @@ fn siblings_that_synchronise_often_are_pinned() {
 }
 
 #[test]
-fn siblings_that_synchronise_often_do_not_take_turns_with_strangers() {
+fn synchronising_siblings_take_no_turns_with_strangers() {
     let topology = Topology::uniform(4, 1).unwrap();
     let syncs = known(&[(Syncs, 1000.0), (Lag, 0.0), (Path, 0.01)]);
     let levels = levels(&topology, &[4, 4], &[syncs.clone(), syncs]);
@@ -249,7 +249,7 @@ fn siblings_that_synchronise_often_do_not_take_turns_with_strangers() {
 }
 
 #[test]
-fn threads_with_frequent_input_and_output_are_free_to_run_anywhere() {
+fn threads_with_frequent_io_are_free() {
     let topology = machine(1, 2);
     let known = [known(&[(Inputs, 500.0)]), known(&[])];
     let candidate = MappingCandidate::Placed {
@@ -278,7 +278,7 @@ fn no_core_is_without_work_while_threads_wait() {
     let case_of = |places: &[Vec<PuId>]| {
         let shape = MappingShape::from_places(&topology, places, false);
         let case = PricingCase::new(&known, &shape, &shape);
-        utilisation::RULE.price(&case).unwrap()
+        RULES[8].price(&case).unwrap()
     };
     let doubled = case_of(&[vec![PuId(0), PuId(0)], vec![PuId(1)]]);
     let apart = case_of(&[vec![PuId(0), PuId(2)], vec![PuId(1)]]);
@@ -287,7 +287,7 @@ fn no_core_is_without_work_while_threads_wait() {
 }
 
 #[test]
-fn without_a_prediction_extreme_bandwidth_puts_the_memory_path_first() {
+fn extreme_bandwidth_puts_the_memory_path_first() {
     let topology = Topology::uniform(4, 1).unwrap();
     let known = [known(&[(Waits, 0.6), (BranchCycles, 0.2)]), known(&[])];
     let levels = levels(&topology, &[4, 4], &known);
@@ -296,7 +296,7 @@ fn without_a_prediction_extreme_bandwidth_puts_the_memory_path_first() {
 }
 
 #[test]
-fn without_a_prediction_programs_that_mispredict_keep_their_predictor() {
+fn predictor_comes_first_without_a_prediction() {
     let topology = Topology::uniform(4, 1).unwrap();
     let known = [known(&[(BranchCycles, 0.2)]), known(&[])];
     let levels = levels(&topology, &[4, 4], &known);
@@ -305,7 +305,7 @@ fn without_a_prediction_programs_that_mispredict_keep_their_predictor() {
 }
 
 #[test]
-fn without_a_prediction_programs_that_hit_the_l1_keep_it() {
+fn l1_comes_first_without_a_prediction() {
     let topology = Topology::uniform(4, 1).unwrap();
     let known = [known(&[(NearHits, 0.995)]), known(&[])];
     let levels = levels(&topology, &[4, 4], &known);

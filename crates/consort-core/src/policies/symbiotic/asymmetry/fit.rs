@@ -2,15 +2,15 @@
 //! several.
 //!
 //! The model: `ln IPC(t, c) = a(t) − m(t)·d(c)`, where `a(t)` is of the thread, `m(t)` the share of
-//! its cycles that waits for memory (0 to 1), `d(c)` the disadvantage of a core, and all `d` together
-//! are 0. Seen the other way: a thread that does nothing but wait loses `d(c)` of its speed there, to
-//! the first order.
+//! its cycles that waits for memory (0 to 1), `d(c)` the disadvantage of a core, and all `d`
+//! together are 0. In other words, a thread that does nothing but wait loses `d(c)` of its speed
+//! there, to the first order.
 //!
 //! Least squares over all measurements, each of a weight; `m` of a thread is its mean. The best
-//! `a(t)` is the thread's mean of `ln IPC + m·d`, so it goes away when means over the thread's
-//! measurements are taken off both sides, and equations in `d` alone are left. A small ridge pulls
-//! towards 0 what was measured little, so they always have one solution. Its sum is 0 of itself:
-//! without the ridge every row of the matrix adds up to 0, as do the right sides.
+//! `a(t)` is the thread's mean of `ln IPC + m·d`, so it cancels when means over the thread's
+//! measurements are subtracted on both sides, and equations in `d` alone are left. A small ridge
+//! pulls towards 0 what was measured little, so they always have one solution. Its sum is 0 of
+//! itself: without the ridge every row of the matrix adds up to 0, as do the right sides.
 
 /// Weight of the ridge that pulls every `d` towards 0: as much as this many measurements of a
 /// thread that only waits. An estimate: noise of a measurement of a tenth against disadvantages of
@@ -19,21 +19,19 @@ const RIDGE: f64 = 0.1;
 
 /// One thread alone on one core.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct AloneIpcSample {
-    /// The thread, by any number of its own.
-    pub(crate) thread: usize,
-    /// The core.
-    pub(crate) core: usize,
+pub(super) struct AloneIpcSample {
+    /// Any number that is the thread's own.
+    pub(super) thread: usize,
+    pub(super) core: usize,
     /// Natural logarithm of instructions per cycle.
-    pub(crate) ln_ipc: f64,
+    pub(super) ln_ipc: f64,
     /// Share of the thread's cycles that waited for memory, 0 to 1.
-    pub(crate) memory: f64,
-    /// Weight of the measurement.
-    pub(crate) weight: f64,
+    pub(super) memory: f64,
+    pub(super) weight: f64,
 }
 
 /// The disadvantages of `cores` cores; measurements on others do not count.
-pub(crate) fn disadvantages(measured: &[AloneIpcSample], cores: usize) -> Vec<f64> {
+pub(super) fn disadvantages(measured: &[AloneIpcSample], cores: usize) -> Vec<f64> {
     let mut equations = DisadvantageEquations::new(cores);
     let mut sorted: Vec<&AloneIpcSample> = measured.iter().filter(|m| m.core < cores).collect();
     sorted.sort_by_key(|m| m.thread);
@@ -51,14 +49,11 @@ struct DisadvantageEquations {
 
 impl DisadvantageEquations {
     fn new(cores: usize) -> Self {
-        let row = |core| {
-            let mut row = vec![0.0; cores + 1];
+        let mut rows = vec![vec![0.0; cores + 1]; cores];
+        for (core, row) in rows.iter_mut().enumerate() {
             row[core] = RIDGE;
-            row
-        };
-        Self {
-            rows: (0..cores).map(row).collect(),
         }
+        Self { rows }
     }
 
     /// Adds the measurements of one thread.
@@ -68,8 +63,8 @@ impl DisadvantageEquations {
         if weight <= 0.0 {
             return;
         }
-        let mean = |of: fn(&AloneIpcSample) -> f64| {
-            let sum: f64 = of_one.iter().map(|m| m.weight * of(m)).sum();
+        let mean = |value: fn(&AloneIpcSample) -> f64| {
+            let sum: f64 = of_one.iter().map(|m| m.weight * value(m)).sum();
             sum / weight
         };
         let (memory, ln) = (mean(|m| m.memory), mean(|m| m.ln_ipc));
@@ -98,12 +93,14 @@ impl DisadvantageEquations {
         let cores = self.rows.len();
         for pivot in 0..cores {
             let lead = self.rows[pivot].clone();
-            let others = self.rows.iter_mut().enumerate();
-            for (_, row) in others.filter(|(at, _)| *at != pivot) {
+            for (at, row) in self.rows.iter_mut().enumerate() {
+                if at == pivot {
+                    continue;
+                }
                 let factor = row[pivot] / lead[pivot];
-                row.iter_mut()
-                    .zip(&lead)
-                    .for_each(|(entry, lead)| *entry -= factor * lead);
+                for (entry, lead) in row.iter_mut().zip(&lead) {
+                    *entry -= factor * lead;
+                }
             }
         }
         let answer = self.rows.iter().enumerate();
@@ -178,7 +175,7 @@ mod tests {
         }
 
         #[test]
-        fn other_names_of_cores_give_the_same_under_those_names(
+        fn renamed_cores_have_the_same_disadvantages(
             visits in visits(0.3),
             planted in planted(),
             names in Just((0..CORES).collect::<Vec<usize>>()).prop_shuffle(),
@@ -194,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_was_on_one_core_alone_tells_nothing() {
+    fn thread_on_one_core_shows_no_disadvantage() {
         let found = disadvantages(
             &measured(&[(0, 1, 0.2), (0, 1, -0.1)], &[0.0; CORES]),
             CORES,

@@ -1,8 +1,8 @@
 //! Share of each thread's cycles alone that waits for memory.
 //!
-//! The signal `memory-stall` where it is offered. Else the component of the cycle stack that
-//! carries data stalls: the first of [`COMPONENTS`] that the machine's stack has. Those further
-//! down hold other stalls as well, so they tell threads apart less well.
+//! It is the signal `memory-stall` if that is offered, else the component of the cycle stack that
+//! carries data stalls: the first of [`COMPONENTS`] that the machine's stack has. Later ones
+//! contain other stalls as well, so they distinguish threads less well.
 
 use crate::ids::ThreadId;
 use crate::sample::ThreadObservation;
@@ -26,24 +26,23 @@ const NEWEST: f64 = 0.5;
 /// The shares, and their source.
 #[derive(Debug, Default)]
 pub(super) struct MemoryShares {
-    /// The component of the stack; none where the signal is offered.
+    /// The component of the stack; `None` if the signal is offered.
     component: Option<&'static str>,
     of: BTreeMap<ThreadId, MemoryShare>,
 }
 
-/// A thread's share.
 #[derive(Clone, Copy, Debug)]
 struct MemoryShare {
     value: f64,
-    /// True where it was counted in all of a quantum in which the thread was alone.
+    /// True if it was counted in all of a quantum in which the thread was alone.
     is_whole: bool,
 }
 
 impl MemoryShares {
-    /// Looks where shares can come from.
+    /// Finds the source of shares on a machine.
     ///
     /// # Errors
-    /// Nowhere.
+    /// The machine has none; the text says which ones would do.
     pub(super) fn from_offers(offers: &SignalOffers) -> Result<Self, String> {
         if offers.tier_of(Signal::MemoryStall).is_some() {
             return Ok(Self::default());
@@ -64,8 +63,8 @@ impl MemoryShares {
         })
     }
 
-    /// Takes the share of a thread alone. A value that was counted in another quantum as well, in
-    /// which the thread had company, does only where there is none better.
+    /// Records the share of a thread alone. A value that was counted also in another quantum, in
+    /// which the thread had co-runners, is used only if there is no better one.
     pub(super) fn update(&mut self, thread: &ThreadObservation) {
         let Some(new) = self.measured_share(thread) else {
             return;
@@ -99,7 +98,7 @@ impl MemoryShares {
         share.value.is_finite().then_some(share)
     }
 
-    /// The share of a thread, 0 to 1; 0 where nothing is known.
+    /// The share of a thread, 0 to 1; 0 if nothing is known.
     pub(super) fn share(&self, thread: ThreadId) -> f64 {
         let share = self.of.get(&thread);
         share.map_or(0.0, |share| share.value.clamp(0.0, 1.0))
@@ -139,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn the_signal_comes_first_and_what_was_counted_alone_in_full() {
+    fn full_count_of_the_signal_comes_first() {
         let offers: SignalOffers = [(Signal::MemoryStall, Tier::Counters)]
             .into_iter()
             .collect();
@@ -156,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn else_a_component_of_the_stack_tells_and_else_nothing() {
+    fn stack_component_replaces_the_signal() {
         let mut offers = SignalOffers::default();
         offers.set_stack(vec!["base".into(), "back-end".into(), "memory".into()]);
         let mut shares = MemoryShares::from_offers(&offers).unwrap();

@@ -1,38 +1,38 @@
 //! Cores that are alike by name and are not: learning which are bad for threads that wait for
-//! memory.
+//! memory, and placing groups by it.
 //!
 //! The paper saw memory-bound programs run faster on the first half of the cores of its POWER8 and
-//! put them there (Feliu et al., HPCA 2016): [`CoreHalves`]. The rest learns which cores are faster,
-//! which is beyond the paper. Every measurement alone is on a core drawn at random, so that threads
-//! come onto several; `fit` tells the cores' part from the threads'; groups then go to the cores
+//! put them there (Feliu et al., HPCA 2016): [`CoreHalves`]. Learning which cores are faster is
+//! beyond the paper. Every measurement alone is on a core drawn at random, so that threads come
+//! onto several; [`fit`] separates the cores' part from the threads'; groups then go to the cores
 //! where they lose least.
 //!
-//! Pitfalls: a core has one disadvantage for all threads. Where each thread's memory is on another
+//! Pitfalls: a core has one disadvantage for all threads. If each thread's memory is on another
 //! node, what is near for one is far for the other, and the mean over both is about nothing; `numa`
 //! is for that case.
 
-mod core_halves;
 mod fit;
 mod memory;
-mod seating;
 #[cfg(test)]
 mod tests;
 
-pub(super) use self::core_halves::CoreHalves;
 use self::fit::{AloneIpcSample, disadvantages};
 use self::memory::MemoryShares;
-pub use self::seating::CORE_DISADVANTAGE;
-pub(super) use self::seating::{place_groups, random_cores};
-use super::COUNTED;
-use super::measured_performance::{core_of, ipc};
+use super::partners::{Partners, core_of, ipc};
+use super::{COUNTED, SlowdownObjective};
 use crate::ids::ThreadId;
-use crate::policies::grouping::GroupedThreads;
+use crate::plan::{Decision, Fact};
+use crate::policies::grouping::{
+    CorePrices, FillDomain, GroupedThreads, place_groups_on, priced_cores,
+};
+use crate::policy::PolicyRng;
 use crate::signal::SignalOffers;
 use crate::topology::Topology;
+use rand::RngExt;
 use std::collections::BTreeMap;
 
 /// Quanta from the first measurement to the second; it doubles from one to the next up to the
-/// period. Two are the least from which a thread's part can be told from its core's.
+/// period. Two measurements are the least that separate a thread's part from its core's.
 pub(super) const FIRST_WAIT_QUANTA: u64 = 4;
 
 /// Weight of a measurement one round later, relative to now. An estimate: half of it is gone after
@@ -42,13 +42,13 @@ const KEPT: f64 = 0.9;
 /// Rounds after which a measurement, then of a weight of 0.015, is forgotten.
 const ROUNDS: u64 = 40;
 
-/// Knowledge of the cores that was learnt so far.
+/// What was learnt about the cores so far.
 #[derive(Debug)]
 pub(super) struct CoreDisadvantages {
     shares: MemoryShares,
     round: u64,
     seen: Vec<CoreVisit>,
-    /// Disadvantage by core, as [`CoreDisadvantages::disadvantage`] tells it.
+    /// Disadvantage by core, as [`CoreDisadvantages::disadvantage`] returns it.
     disadvantages: Vec<f64>,
 }
 
@@ -62,10 +62,10 @@ struct CoreVisit {
 }
 
 impl CoreDisadvantages {
-    /// Finds out how a machine tells of speed and of waiting for memory.
+    /// Finds the signals of speed and of waiting for memory on a machine.
     ///
     /// # Errors
-    /// It does not; the text says what would be right.
+    /// A signal is missing; the text names it.
     pub(super) fn from_offers(offers: &SignalOffers) -> Result<Self, String> {
         if !offers.missing_signals(&COUNTED).is_empty() {
             return Err(
@@ -81,11 +81,11 @@ impl CoreDisadvantages {
         })
     }
 
-    /// Takes the performance of every thread alone in the quantum that has just ended.
+    /// Records the performance of every thread alone in the quantum that has just ended.
     pub(super) fn record_alone(&mut self, topology: &Topology, crew: &GroupedThreads<'_>) {
         let cores = topology.cores().len();
         if self.disadvantages.len() != cores {
-            // Cores came or went, and with them the numbers of the others.
+            // Cores came or went, and the numbers of the others changed with them.
             (self.seen, self.disadvantages) = (Vec::new(), vec![0.0; cores]);
         }
         self.round += 1;
@@ -125,7 +125,7 @@ impl CoreDisadvantages {
 
     /// Logarithm of the ratio of the time that waiting for memory takes on a core to that on the
     /// mean core.
-    pub(super) fn disadvantage(&self, core: usize) -> f64 {
+    fn disadvantage(&self, core: usize) -> f64 {
         self.disadvantages.get(core).copied().unwrap_or(0.0)
     }
 
@@ -139,5 +139,139 @@ impl CoreDisadvantages {
     fn best_core(&self) -> usize {
         let by = |&a: &usize, &b: &usize| self.disadvantage(a).total_cmp(&self.disadvantage(b));
         (0..self.disadvantages.len()).min_by(by).unwrap_or(0)
+    }
+}
+
+/// Parts of a slowdown of 1 that prices are counted in.
+const PARTS: f64 = 1e6;
+
+/// Gain that a move must bring a thread, as a part of its slowdown. To fetch again what an LLC
+/// domain of 8 MB holds takes some 2 ms, which is this share of a quantum of 100 ms. An estimate.
+const MOVE: f64 = 0.02;
+
+/// A core for every group, all arrangements equally likely if affinity masks allow all: the
+/// cheapest of random prices.
+pub(super) fn random_cores(
+    topology: &Topology,
+    crew: &GroupedThreads<'_>,
+    groups: &[Vec<usize>],
+    rng: &mut PolicyRng,
+) -> Vec<Option<usize>> {
+    let cores = topology.cores().len();
+    let drawn: Vec<u32> = (0..groups.len() * cores)
+        .map(|_| rng.random::<u32>())
+        .collect();
+    let prices = CorePrices {
+        move_cost: 0,
+        of: &|group, core| drawn[group * cores + core],
+    };
+    priced_cores(topology, crew, groups, prices)
+}
+
+/// Places the groups where cores and moves add the least slowdown.
+pub(super) fn place_groups(
+    topology: &Topology,
+    crew: &GroupedThreads<'_>,
+    (partners, objective): (&Partners, SlowdownObjective),
+    asymmetry: &CoreDisadvantages,
+    decision: &mut Decision,
+) {
+    let groups = partners.groups();
+    let best = asymmetry.best_core();
+    let price = |group: usize, core: usize| {
+        let extra = groups[group].iter().map(|&member| {
+            let thread = crew.members[member].id;
+            let slowdown = partners.slowdown(thread);
+            let here = slowdown * asymmetry.slowdown(thread, core, best);
+            objective.cost(here) - objective.cost(slowdown)
+        });
+        (extra.sum::<f64>().max(0.0) * PARTS) as u32
+    };
+    let prices = CorePrices {
+        move_cost: (MOVE * PARTS) as u32,
+        of: &price,
+    };
+    let cores = priced_cores(topology, crew, groups, prices);
+    place_groups_on(
+        topology,
+        crew,
+        groups,
+        &cores,
+        decision,
+        |group, member, core| {
+            let mut reason = partners.reason(crew, group, member);
+            let share = asymmetry.shares.share(crew.members[member].id);
+            let facts = [
+                ("waiting for memory alone", share, "of cycles"),
+                (
+                    CORE_DISADVANTAGE,
+                    asymmetry.disadvantage(core),
+                    "of that, ln",
+                ),
+            ];
+            reason.facts.extend(facts.map(|(name, value, unit)| Fact {
+                name: name.into(),
+                value,
+                unit: unit.into(),
+            }));
+            reason
+        },
+    );
+}
+
+/// Name of the fact of a thread's core: logarithm of the ratio of the time that waiting for memory
+/// takes there to that on the mean core.
+pub const CORE_DISADVANTAGE: &str = "disadvantage of the core";
+
+/// The paper's rule: the most memory-intensive threads go to the first half of the cores.
+///
+/// Feliu et al., HPCA 2016, found the first five of its ten cores faster for such programs and, as
+/// an experiment, put them there. Which cores are faster is given, not learnt; pairs are then made
+/// inside each half.
+#[derive(Debug)]
+pub(super) struct CoreHalves(MemoryShares);
+
+impl CoreHalves {
+    /// Finds the signal of waiting for memory on a machine.
+    ///
+    /// # Errors
+    /// It is missing; the text says which ones would do.
+    pub(super) fn from_offers(offers: &SignalOffers) -> Result<Self, String> {
+        MemoryShares::from_offers(offers).map(Self)
+    }
+
+    pub(super) fn record_quantum(&mut self, crew: &GroupedThreads<'_>) {
+        crew.members.iter().for_each(|thread| self.0.update(thread));
+    }
+
+    pub(super) fn retain(&mut self, is_here: impl Fn(ThreadId) -> bool) {
+        self.0.retain(is_here);
+    }
+
+    /// The first half of the cores with its share of the threads, which wait for memory most,
+    /// and the second half with the others.
+    pub(super) fn domains(
+        &self,
+        topology: &Topology,
+        crew: &GroupedThreads<'_>,
+    ) -> Vec<FillDomain> {
+        let cores = topology.cores().len();
+        let first = cores.div_ceil(2);
+        let share = |&member: &usize| self.0.share(crew.members[member].id);
+        let mut members: Vec<usize> = (0..crew.members.len()).collect();
+        members.sort_by(|a, b| share(b).total_cmp(&share(a)).then(a.cmp(b)));
+        let mut others = members.split_off((members.len() * first).div_ceil(cores.max(1)));
+        members.sort_unstable();
+        others.sort_unstable();
+        vec![
+            FillDomain {
+                members,
+                cores: (0..first).collect(),
+            },
+            FillDomain {
+                members: others,
+                cores: (first..cores).collect(),
+            },
+        ]
     }
 }

@@ -53,7 +53,7 @@ fn groups_that_wait_most_get_the_near_cores() {
 /// The paper's rule: whatever the pairs, the four threads that wait most are on the first two of
 /// four cores.
 #[test]
-fn the_first_half_is_for_those_that_wait_for_memory_most() {
+fn first_half_gets_the_most_memory_bound() {
     let mixed = [0.1, 0.8, 0.12, 0.75, 0.14, 0.7, 0.16, 0.65];
     let mut world = World::new(4, 2, &mixed);
     let topology = world.topology.clone();
@@ -67,7 +67,7 @@ fn the_first_half_is_for_those_that_wait_for_memory_most() {
 }
 
 #[test]
-fn where_cores_are_alike_nobody_moves_but_to_be_measured() {
+fn equal_cores_cause_no_moves() {
     let mut world = World::new(4, 2, &MEMORY);
     let topology = world.topology.clone();
     let mut policy = policy(&topology, ON);
@@ -86,7 +86,7 @@ fn where_cores_are_alike_nobody_moves_but_to_be_measured() {
 
 /// After the first pairing, then 4, 8, 16, 32 and 40 quanta apart.
 #[test]
-fn measurements_come_soon_at_first_and_then_once_a_period() {
+fn first_measurements_come_sooner() {
     let mut world = World::new(4, 2, &MEMORY);
     let topology = world.topology.clone();
     let mut policy = policy(&topology, ON);
