@@ -101,7 +101,7 @@ fn two_threads(profiler: &mut ProgramProfiler, traces: &[Trace; 2]) {
 fn several_threads_are_measured_alike_with_workers() {
     let traces = ["xz", "sort"].map(trace);
     let [alone, apart] = both(RecordedPart::default(), |profiler| {
-        two_threads(profiler, &traces)
+        two_threads(profiler, &traces);
     });
     assert_eq!(alone, apart);
 }

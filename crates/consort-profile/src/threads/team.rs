@@ -88,7 +88,7 @@ impl ThreadTeam {
         match Futex::from_call(call) {
             Some(Futex::Wake(word, count)) => self.wake_waiters(word, count),
             Some(Futex::Wait(word, _)) => {
-                self.set_state(event.thread, ThreadActivity::Waits(Some(word)))
+                self.set_state(event.thread, ThreadActivity::Waits(Some(word)));
             }
             None => self.set_state(event.thread, ThreadActivity::Waits(None)),
         }
