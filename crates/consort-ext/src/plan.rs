@@ -40,7 +40,7 @@ impl ExtPlan {
     }
 }
 
-/// A stretch of time that some programs have for themselves, among those that have slots.
+/// A stretch of time that some programs have for themselves, among programs with slots.
 ///
 /// Programs and threads that are in no slot run at all times.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

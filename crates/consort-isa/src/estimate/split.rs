@@ -222,9 +222,8 @@ fn split_memory(worth: SampleWorth) -> StallSplit {
     )
 }
 
-/// A loop that walks along pointers takes at least the time of one hit per
-/// execution, nearly all of it stalled behind the load; and loops in which
-/// threads spend much time are rather those that miss.
+/// A loop that walks along pointers takes at least the time of one hit per execution, nearly all of
+/// it stalled behind the load; and loops in which threads spend much time are more likely to miss.
 fn split_chained(worth: SampleWorth, loop_instructions: Option<usize>) -> StallSplit {
     let plain = split_memory(worth);
     let Some(instructions) = loop_instructions.filter(|_| !worth.calibrated) else {

@@ -227,8 +227,8 @@ impl MeterCrew {
 /// Bytes that are sent at a time.
 const BYTES: usize = 1 << 16;
 
-/// A batch that is being filled, and those that were sent and may still be read. Buffers are reused
-/// when all readers have dropped them.
+/// A batch that is being filled, and sent batches that may still be read. Buffers are reused when
+/// all readers have dropped them.
 #[derive(Debug)]
 struct SharedBatch<T> {
     open: Vec<T>,

@@ -27,12 +27,12 @@ fn text(mut profiler: ProgramProfiler) -> String {
     format!("{file}{:?}{:?}", profile.intervals, profile.threads)
 }
 
-/// Profile that `hears` makes of a program, in one thread and in several.
-fn both(extent: RecordedPart, hears: impl Fn(&mut ProgramProfiler)) -> [String; 2] {
+/// Profiles that `run` makes of a program, without threads and with them.
+fn both(extent: RecordedPart, run: impl Fn(&mut ProgramProfiler)) -> [String; 2] {
     [false, true].map(|is_apart| {
         let mut profiler =
             ProgramProfiler::with_crew(MeterCrew::with_workers(is_apart), extent, false);
-        hears(&mut profiler);
+        run(&mut profiler);
         text(profiler)
     })
 }
@@ -40,7 +40,7 @@ fn both(extent: RecordedPart, hears: impl Fn(&mut ProgramProfiler)) -> [String; 
 #[test]
 fn whole_run_is_measured_alike_with_workers() {
     let trace = trace("gzip");
-    // A few times, so that there are intervals, and operations of which no values are followed.
+    // Several times, so that there are intervals, and operations whose values are not followed.
     let times = 1 + 3_000_000 / trace.instructions();
     let [alone, apart] = both(RecordedPart::default(), |profiler| {
         for _ in 0..times {
@@ -73,7 +73,7 @@ fn samples_are_measured_alike_with_workers() {
     assert_eq!(alone, apart);
 }
 
-/// Runs two threads in turns of a few operations, one of which ends early.
+/// Runs two threads in turns of a few operations; one of them ends early.
 fn two_threads(profiler: &mut ProgramProfiler, traces: &[Trace; 2]) {
     let mut threads = [traces[0].ops(), traces[1].ops()];
     profiler.record_thread_count(0, 2);

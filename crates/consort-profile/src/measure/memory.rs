@@ -69,7 +69,7 @@ struct MissEvents {
 }
 
 /// Missing lines of code, by cache size, that are present if every fetch also brings the next line:
-/// those that follow a line that is still present, because both were then used last at the same
+/// a line is, if the line before it is still present, because both were then used last at the same
 /// time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct NextLineMisses(pub [u64; SIZES]);

@@ -23,13 +23,13 @@ use consort_ops::{Op, OpKind};
 use super::PartialTally;
 use super::branches::SCHEMES;
 
-/// Number of pipelines: every variant of every scheme, and those that are never interrupted.
+/// Number of pipelines: every variant of every scheme, and the ones that never stop.
 pub(super) const PIPELINES: usize = UNINTERRUPTED + PACES;
-/// Number of pipelines that are never interrupted.
+/// Number of pipelines that never stop.
 pub(super) const PACES: usize = 1 + MISS_CYCLES.len();
 /// Additional cycles of loads that miss, in all but the first of them.
 pub const MISS_CYCLES: [u64; 2] = [10, 40];
-/// Position of the first pipeline that is never interrupted.
+/// Position of the first pipeline that never stops.
 pub(super) const UNINTERRUPTED: usize = VARIANTS * SCHEMES.len();
 /// Operations per cycle of that pipeline.
 pub const UNINTERRUPTED_WIDTH: u64 = WIDTHS[UNINTERRUPTED];

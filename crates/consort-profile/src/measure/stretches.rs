@@ -187,7 +187,7 @@ mod tests {
         assert_eq!(mixes.len(), MOST);
         let all: u64 = mixes.iter().map(|mix| mix.instructions).sum();
         assert_eq!(all, 640_000 - LENGTH);
-        // Kinds by three levels, of which those by accesses come last.
+        // Kinds have three levels; the level of accesses comes last.
         let nearest = [
             kind_distance(0, 1),
             kind_distance(0, KINDS_OF_COMPUTING),

@@ -114,8 +114,8 @@ fn read_block(bytes: &mut &[u8], start: u64, count: u32) -> Result<CodeBlock, Pr
     Ok(block)
 }
 
-/// The operations of an instruction, the first of which is marked. An instruction that cannot be
-/// decoded here, although the emulator executes it, is one operation of no kind.
+/// The operations of an instruction; the first one is marked. An instruction that cannot be decoded
+/// here, although the emulator executes it, is one operation of no kind.
 fn decode_operations(code: &[u8], address: u64) -> Vec<Op> {
     let unknown = || {
         let mut op = Op::new(OpKind::Other, address);

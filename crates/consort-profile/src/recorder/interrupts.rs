@@ -11,8 +11,8 @@ use nix::unistd::Pid;
 /// `si_code` of a signal that the kernel sent, from the terminal (sigaction(2)).
 const FROM_KERNEL: i32 = 0x80;
 
-/// Blocks signals that end a process, in this thread and those that it starts, for as long as it
-/// lives. A signal that came meanwhile was for the program, so it is discarded at the end.
+/// Blocks signals that end a process, in this thread and its children, for as long as it lives. A
+/// signal that came meanwhile was for the program, so it is discarded at the end.
 pub(super) struct SignalBlockGuard(SigSet);
 
 impl SignalBlockGuard {

@@ -21,8 +21,8 @@ pub struct Barriers {
 struct BarrierWord {
     opened: u64,
     met: BTreeSet<usize>,
-    /// Instructions executed at arrival, by thread: of those that wait, of those that the latest
-    /// opening released, and of those of the opening before.
+    /// Instructions executed at arrival, by thread: of the threads that wait, of the threads that
+    /// the latest opening released, and of the threads of the opening before.
     waiting: BTreeMap<usize, u64>,
     last: BTreeMap<usize, u64>,
     before: BTreeMap<usize, u64>,
@@ -53,7 +53,7 @@ impl BarrierWord {
         }
     }
 
-    /// Opens the barrier for those that wait. Threads that found the previous opening done have
+    /// Opens the barrier for the waiting threads. Threads that found the previous opening done have
     /// been added to it by now.
     fn open(&mut self) {
         self.opened += 1;
@@ -155,7 +155,7 @@ mod tests {
 
     const WORD: u64 = 0x9000;
 
-    /// Barriers of three threads, the last of which wakes the others.
+    /// Barriers of three threads; the last one wakes the others.
     fn met(works: [u64; 3], times: u64) -> BarrierMeter {
         let mut meter = BarrierMeter::default();
         for time in 1..=times {
