@@ -1,7 +1,7 @@
 //! Descriptions of machines, programs and workloads that can be simulated.
 //!
-//! Each is a TOML file with the sources of its figures, read into a specification and checked; what
-//! is wrong is told with file, line and key ([`describe`]). Presets ship with the crate.
+//! Each is a TOML file with the sources of its figures, which is read into a specification and
+//! checked. Errors name file, line and key ([`describe`]). Presets ship with the crate.
 
 pub mod describe;
 pub mod machine;

@@ -1,14 +1,14 @@
-//! Errors between a plan and the kernel that is to follow it.
+//! Errors between a plan and the kernel that follows it.
 
 use crate::probe::Obstacle;
 use consort_core::{ProgramId, PuSet, ThreadId};
 use std::time::Duration;
 use thiserror::Error;
 
-/// Reason why the scheduler did not do what it was asked to.
+/// Reason why the scheduler did not do what was requested.
 #[derive(Debug, Error)]
 pub enum ExtError {
-    /// This host cannot have the scheduler, or not now.
+    /// This host cannot have the scheduler, permanently or at present.
     #[error(transparent)]
     Unavailable(#[from] Obstacle),
     /// The kernel refused the scheduler.
@@ -22,14 +22,14 @@ pub enum ExtError {
     /// The topology does not fit into the scheduler's tables.
     #[error("{what} {found}; the scheduler has room for at most {most}")]
     TooLarge {
-        /// The kind of thing that there is too much of.
+        /// The kind of item that there are too many of.
         what: &'static str,
-        /// Number that there is.
+        /// Number of these items.
         found: u64,
-        /// Number that there is room for.
+        /// Greatest number that fits.
         most: u64,
     },
-    /// The kernel no longer lets the scheduler rule.
+    /// The kernel has ended the scheduler.
     #[error("the kernel has ended the scheduler: {0}")]
     Ejected(String),
     /// A thread could not be handed over or taken back.
@@ -42,7 +42,7 @@ pub enum ExtError {
         /// The system's answer.
         source: std::io::Error,
     },
-    /// The thread has a scheduling policy that somebody chose on purpose.
+    /// The thread has a scheduling policy that was chosen on purpose.
     #[error("thread {thread} has scheduling policy {policy}; only ordinary threads (0) are taken")]
     Policy {
         /// The thread.
@@ -50,7 +50,7 @@ pub enum ExtError {
         /// Its policy, as the kernel numbers it.
         policy: i32,
     },
-    /// The thread has a core-scheduling cookie, which hangs hosts together with sched_ext.
+    /// The thread has a core-scheduling cookie; cookies together with sched_ext hang hosts.
     #[error("thread {0} has a core-scheduling cookie; cookies and sched_ext exclude each other")]
     Cookie(ThreadId),
     /// The plan names PUs that the topology does not have.

@@ -10,7 +10,6 @@ pub(crate) const MAX_PUS: usize = 1024;
 /// Most SMT ways of a core.
 pub(crate) const MAX_WAYS: usize = 8;
 
-/// A place, as a line of a plan names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PlanPlace {
     Anywhere,
@@ -31,7 +30,7 @@ impl PlanPlace {
     }
 }
 
-/// PUs and cores with the numbers that the scheduler has for them.
+/// PUs and cores with the numbers that the scheduler uses for them.
 #[derive(Clone, Debug)]
 pub(crate) struct MachineLayout {
     /// All PUs.
@@ -47,7 +46,7 @@ pub(crate) struct MachineLayout {
 
 impl MachineLayout {
     /// # Errors
-    /// [`ExtError::TooLarge`] where the tables have no room for the machine.
+    /// [`ExtError::TooLarge`] if the tables have no room for the machine.
     pub(crate) fn new(topology: &Topology) -> Result<Self, ExtError> {
         let pus_of = topology.cores().iter().map(|core| core.pus.iter().copied());
         let cores: Vec<PuSet> = pus_of.map(Iterator::collect).collect();
@@ -64,7 +63,7 @@ impl MachineLayout {
         end(&self.pus)
     }
 
-    /// The place that these PUs are, if it is one that every plan has.
+    /// The place of these PUs, if it is one that every plan has: everything, a PU or a core.
     pub(crate) fn fixed_place(&self, pus: &PuSet) -> Option<PlanPlace> {
         if pus.is_empty() || self.pus.is_subset(pus) {
             return Some(PlanPlace::Anywhere);
@@ -81,7 +80,7 @@ fn end(pus: &PuSet) -> usize {
 }
 
 /// # Errors
-/// [`ExtError::TooLarge`] where there is more than that.
+/// [`ExtError::TooLarge`] if `found` is more than `most`.
 pub(crate) fn check_at_most(what: &'static str, found: usize, most: usize) -> Result<(), ExtError> {
     if found <= most {
         return Ok(());
@@ -115,14 +114,14 @@ mod tests {
     }
 
     #[test]
-    fn a_core_of_one_way_is_its_pu() {
+    fn core_of_one_way_is_its_pu() {
         let layout = MachineLayout::new(&Topology::uniform(4, 1).unwrap()).unwrap();
         let pu = "3".parse().unwrap();
         assert_eq!(layout.fixed_place(&pu), Some(PlanPlace::Pu(3)));
     }
 
     #[test]
-    fn a_machine_that_does_not_fit_is_refused() {
+    fn too_large_machine_is_refused() {
         let large = Topology::uniform(513, 2).unwrap();
         let error = MachineLayout::new(&large).unwrap_err().to_string();
         assert!(error.contains("1026") && error.contains("1024"), "{error}");

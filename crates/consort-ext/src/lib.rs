@@ -1,38 +1,35 @@
 //! Plans enforced inside the kernel's scheduler, through sched_ext.
 //!
-//! Purpose: a thread is where the plan has it without a narrowed affinity mask, so that neither it
-//! nor what it starts can see that it is placed; programs get time slots in which none of the
+//! A thread runs where the plan has it without a narrowed affinity mask, so that neither the thread
+//! nor its children can see that it is placed. Programs can have time slots in which none of the
 //! others runs. The kernel's part decides nothing: it follows the latest plan of its owner, and
 //! lets every thread run anywhere when the owner falls silent.
 //!
-//! Usage:
-//!
 //! ```no_run
-//! use consort_ext::{Config, ExtPlan, Scheduler, State, probe};
+//! use consort_ext::{ExtConfig, ExtPlan, Scheduler, SchedulerState, probe};
 //! use consort_core::{ThreadId, Topology};
 //! use std::time::Duration;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let (topology, thread) = (Topology::uniform(4, 2)?, ThreadId { pid: 1, tid: 1, start_ticks: 0 });
-//! probe("/".as_ref()).ready()?;
-//! let mut scheduler = Scheduler::start(&topology, &Config::default())?;
+//! probe("/".as_ref()).check_ready()?;
+//! let mut scheduler = Scheduler::start(&topology, &ExtConfig::default())?;
 //! scheduler.manage(thread)?;
-//! let mut plan = ExtPlan::free(Duration::from_millis(100));
+//! let mut plan = ExtPlan::unrestricted(Duration::from_millis(100));
 //! plan.places.insert(thread, topology.cores()[0].pus.iter().copied().collect());
 //! scheduler.apply(&plan)?;
-//! while scheduler.state() == State::Running {
-//!     scheduler.beat();
+//! while scheduler.state() == SchedulerState::Running {
+//!     scheduler.send_heartbeat();
 //! #   break;
 //! }
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Pitfalls: the kernel's ordinary threads come before those of a partial sched_ext scheduler, so a
+//! Limits: the kernel's ordinary threads come before those of a partial sched_ext scheduler, so a
 //! busy foreign thread takes its PU from them. Without the feature `bpf` there is only [`probe()`],
-//! which says so. docs/ext.md tells the rest.
+//! which reports that. docs/ext.md has the details.
 
-mod config;
 mod encode;
 mod error;
 mod kernel;
@@ -43,8 +40,8 @@ mod scheduler;
 mod stats;
 mod sys;
 
-pub use config::ExtConfig;
 pub use error::ExtError;
+pub use plan::ExtConfig;
 pub use plan::{ExtPlan, LEAST_STALE, TimeSlot};
 pub use probe::{Obstacle, SchedExtSupport, probe};
 pub use scheduler::Scheduler;

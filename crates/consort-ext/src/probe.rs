@@ -1,9 +1,9 @@
-//! Answer to whether this host can have the scheduler, and the first obstacle if it cannot.
+//! Support for the scheduler on this host, and the first obstacle to it.
 
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// Answer of a host about sched_ext.
+/// Support of a host for sched_ext.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SchedExtSupport {
     /// A scheduler can be started.
@@ -13,10 +13,10 @@ pub enum SchedExtSupport {
 }
 
 impl SchedExtSupport {
-    /// The reason where there is one.
+    /// Returns the obstacle, if there is one.
     ///
     /// # Errors
-    /// [`Obstacle`] where no scheduler can be started.
+    /// [`Obstacle`] if no scheduler can be started.
     pub fn check_ready(self) -> Result<(), Obstacle> {
         match self {
             Self::Ready => Ok(()),
@@ -25,7 +25,7 @@ impl SchedExtSupport {
     }
 }
 
-/// The first thing that stands in the way of a scheduler.
+/// The first obstacle to a scheduler.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Obstacle {
     /// The kernel is older than 6.12 or was built without it.
@@ -37,12 +37,12 @@ pub enum Obstacle {
     /// The kernel does not describe its types.
     #[error("this kernel does not tell its types (CONFIG_DEBUG_INFO_BTF): no {}", .0.display())]
     NoTypes(PathBuf),
-    /// Another scheduler rules already.
+    /// Another scheduler is loaded.
     #[error("the sched_ext scheduler '{name}' is {state} already; a kernel has one at a time")]
     Taken {
-        /// The name that it gave itself.
+        /// Its own name.
         name: String,
-        /// The kernel's word for what it does, such as `enabled`.
+        /// Its state in the kernel's words, such as `enabled`.
         state: String,
     },
     /// Loading a scheduler needs CAP_BPF, CAP_PERFMON and CAP_SYS_ADMIN.
@@ -50,9 +50,9 @@ pub enum Obstacle {
     NotPrivileged,
 }
 
-/// Looks whether a scheduler can be started on the host whose `/` is `root`; reads only.
+/// Checks whether a scheduler can be started on the host whose `/` is `root`; only reads.
 ///
-/// What is wrong with a kernel or a build that can never have one is said before what may change.
+/// Obstacles of kernels and builds that can never have one come before obstacles that may change.
 #[must_use]
 pub fn probe(root: &Path) -> SchedExtSupport {
     match check_host(root) {
@@ -77,8 +77,8 @@ fn check_host(root: &Path) -> Result<(), Obstacle> {
     check_privilege(root)
 }
 
-/// Returns an error where another scheduler rules. The file `state` is there from the start, the
-/// folder of the ruling scheduler only then.
+/// Returns an error if another scheduler is loaded. The file `state` always exists, the folder of
+/// the loaded scheduler only while there is one.
 fn check_not_taken(folder: &Path) -> Result<(), Obstacle> {
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap_or_default();
     let state = read("state").trim().to_owned();
@@ -96,8 +96,8 @@ const CAP_SYS_ADMIN: u32 = 21;
 const CAP_PERFMON: u32 = 38;
 const CAP_BPF: u32 = 39;
 
-/// Returns an error where the process lacks the privilege. A host that does not tell is given the
-/// benefit of the doubt: the kernel has the last word.
+/// Returns an error if the process lacks the privilege. If the host does not show the capabilities,
+/// the check passes, because the kernel decides in the end.
 fn check_privilege(root: &Path) -> Result<(), Obstacle> {
     let status = std::fs::read_to_string(root.join("proc/self/status")).unwrap_or_default();
     let mut lines = status.lines();
@@ -141,20 +141,20 @@ mod tests {
     const TYPES: (&str, &str) = ("sys/kernel/btf/vmlinux", "");
 
     #[test]
-    fn a_kernel_without_it_is_said_first() {
+    fn missing_kernel_support_comes_first() {
         let obstacle = Host::with(&[]).obstacle();
         assert!(obstacle.contains("CONFIG_SCHED_CLASS_EXT"), "{obstacle}");
     }
 
     #[cfg(not(feature = "bpf"))]
     #[test]
-    fn a_build_without_it_says_so() {
+    fn build_without_scheduler_is_reported() {
         assert!(Host::with(&[IDLE]).obstacle().contains("--features ext"));
     }
 
     #[cfg(feature = "bpf")]
     #[test]
-    fn who_schedules_already_is_named() {
+    fn loaded_scheduler_is_named() {
         let enabled = ("sys/kernel/sched_ext/state", "enabled\n");
         let ops = ("sys/kernel/sched_ext/root/ops", "lavd_1.0\n");
         let obstacle = Host::with(&[enabled, ops, TYPES]).obstacle();

@@ -1,10 +1,10 @@
 //! The scheduler as its owner sees it.
 
-use crate::config::ExtConfig;
 use crate::encode::{MAX_SLOTS, SetNumbers, SlotLimits, encode};
 use crate::error::ExtError;
 use crate::kernel::Kernel;
 use crate::layout::{MachineLayout, check_at_most};
+use crate::plan::ExtConfig;
 use crate::plan::ExtPlan;
 use crate::probe::probe;
 use crate::stats::{ExtStats, RunningTimes, SchedulerState};
@@ -15,14 +15,14 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-/// The kernel's longest patience.
+/// The kernel's greatest limit.
 const LONGEST_WATCHDOG: Duration = Duration::from_secs(30);
 
 /// A sched_ext scheduler that follows this process's plans.
 ///
 /// It governs the threads that were [handed over](Self::manage), and what they start. It ends when
-/// it is dropped or the process does, however that happens; every thread then goes on under the
-/// kernel's ordinary scheduler.
+/// it is dropped or the process ends in any way; every thread then continues under the kernel's
+/// ordinary scheduler.
 #[derive(Debug)]
 pub struct Scheduler {
     kernel: Kernel,
@@ -39,8 +39,8 @@ impl Scheduler {
     /// Starts the scheduler; no thread is governed yet.
     ///
     /// # Errors
-    /// [`ExtError::Unavailable`] where [`probe()`] finds an obstacle, [`ExtError::TooLarge`] where the
-    /// machine or the number of slots is, [`ExtError::Refused`] where the kernel objects.
+    /// [`ExtError::Unavailable`] if [`probe()`] finds an obstacle, [`ExtError::TooLarge`] if the
+    /// machine or the number of slots is too large, [`ExtError::Refused`] if the kernel refuses it.
     pub fn start(topology: &Topology, config: &ExtConfig) -> Result<Self, ExtError> {
         let layout = MachineLayout::new(topology)?;
         check_at_most("the time slots are", config.slots, MAX_SLOTS)?;
@@ -65,15 +65,15 @@ impl Scheduler {
         })
     }
 
-    /// Hands a thread over. Nice value and mask stay; threads and processes that it starts from now
+    /// Hands a thread over. Nice value and mask stay. Threads and processes that it starts from now
     /// on are governed from their first instruction, and run anywhere until a plan names them.
     ///
-    /// A thread that was started so is to be handed over too, once it is known: it costs nothing
-    /// and gives it its policy back at the end.
+    /// Hand over such threads too, once they are known: it costs nothing and gives them their
+    /// policy back at the end.
     ///
     /// # Errors
-    /// [`ExtError::Cookie`], [`ExtError::Policy`] where it must not be taken, [`ExtError::Thread`]
-    /// where it is gone or belongs to somebody else.
+    /// [`ExtError::Cookie`] and [`ExtError::Policy`] if the thread must not be taken,
+    /// [`ExtError::Thread`] if it is gone or belongs to another user.
     pub fn manage(&mut self, thread: ThreadId) -> Result<(), ExtError> {
         if self.managed.contains_key(&thread) {
             return Ok(());
@@ -101,11 +101,11 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Takes a thread back; it goes on under the ordinary scheduler at once. What it has started
+    /// Takes a thread back; it continues under the ordinary scheduler at once. What it has started
     /// stays governed. A thread that is gone, or was not handed over, is no error.
     ///
     /// # Errors
-    /// [`ExtError::Thread`] where the kernel refuses.
+    /// [`ExtError::Thread`] if the kernel refuses.
     pub fn release(&mut self, thread: ThreadId) -> Result<(), ExtError> {
         let Some(policy) = self.managed.remove(&thread) else {
             return Ok(());
@@ -124,8 +124,8 @@ impl Scheduler {
     /// Replaces the plan as a whole, between two decisions of the kernel.
     ///
     /// # Errors
-    /// Where the plan is not possible or not safe, or [`ExtError::Ejected`]; the earlier plan then
-    /// stays in force.
+    /// The plan is not possible or not safe, or [`ExtError::Ejected`]; the earlier plan then stays
+    /// in force.
     pub fn apply(&mut self, plan: &ExtPlan) -> Result<(), ExtError> {
         if let SchedulerState::Ejected(reason) = self.state() {
             return Err(ExtError::Ejected(reason));
@@ -138,15 +138,15 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Says that the plan still holds.
+    /// Confirms that the plan still holds.
     pub fn send_heartbeat(&mut self) {
         self.kernel.send_heartbeat();
     }
 
-    /// A thread's running time since it was handed over or started; absent where it is not governed.
+    /// A thread's running time since it was handed over or started; `None` if it is not governed.
     ///
     /// # Errors
-    /// [`ExtError::Thread`] where it is gone.
+    /// [`ExtError::Thread`] if it is gone.
     pub fn times(&self, thread: ThreadId) -> Result<Option<RunningTimes>, ExtError> {
         let failed = |source| thread_error("read times of", thread, source);
         let fd = sys::open(thread).map_err(failed)?;
@@ -154,7 +154,7 @@ impl Scheduler {
     }
 
     /// The share of a thread's planned running time that it spent where the plan had it, 0 to 1;
-    /// absent where it had none.
+    /// `None` if it had none.
     ///
     /// # Errors
     /// As for [`Self::times`].
@@ -163,11 +163,11 @@ impl Scheduler {
         Ok(times.and_then(|times| times.adherence()))
     }
 
-    /// Time that two threads ran at once on different PUs of one core, both in their places.
-    /// Pairs that have not done so for long may have been forgotten.
+    /// Time that two threads ran at once on different PUs of one core, both in their places. A pair
+    /// that has not done so for long may have been forgotten.
     ///
     /// # Errors
-    /// [`ExtError::Refused`] where the table cannot be read.
+    /// [`ExtError::Refused`] if the table cannot be read.
     pub fn time_together(&self, one: ThreadId, other: ThreadId) -> Result<Duration, ExtError> {
         let (low, high) = (one.tid.min(other.tid), one.tid.max(other.tid));
         self.kernel.time_together(low, high)
@@ -179,7 +179,7 @@ impl Scheduler {
         self.kernel.stats(self.layout.end())
     }
 
-    /// Tells whether plans are followed.
+    /// State of the scheduler: plans are followed, or the kernel has ended it.
     #[must_use]
     pub fn state(&self) -> SchedulerState {
         self.kernel
@@ -191,13 +191,13 @@ impl Scheduler {
 impl Drop for Scheduler {
     fn drop(&mut self) {
         for (&thread, &policy) in &self.managed {
-            // A thread that is gone has nothing to get back, and one that refuses runs on as well.
+            // A thread that is gone needs nothing back, and one that refuses runs on as well.
             let _ = give_back(thread, policy);
         }
     }
 }
 
-/// A thread that has chosen another policy meanwhile keeps it.
+/// Restores a thread's policy, unless it has chosen another one meanwhile.
 fn give_back(thread: ThreadId, policy: SchedulingPolicy) -> io::Result<()> {
     let _same = sys::open(thread)?;
     if sys::policy(thread)?.number == sys::SCHED_EXT {

@@ -1,4 +1,4 @@
-//! Counts of the kernel, in the words of this crate.
+//! Counts of the kernel's part.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use std::time::Duration;
 pub struct RunningTimes {
     /// Time that the thread ran in its place.
     pub in_place: Duration,
-    /// Time that it ran elsewhere, although the plan named a place.
+    /// Time that it ran outside its place, although the plan named one.
     pub elsewhere: Duration,
     /// Time that it ran while the plan named no place.
     pub unplanned: Duration,
@@ -16,8 +16,7 @@ pub struct RunningTimes {
 }
 
 impl RunningTimes {
-    /// Share of the planned running time that was spent in place, 0 to 1; absent where there was
-    /// none.
+    /// Share of the planned running time that was spent in place, 0 to 1; `None` if there was none.
     #[must_use]
     pub fn adherence(&self) -> Option<f64> {
         let planned = self.in_place + self.elsewhere;
@@ -41,7 +40,7 @@ impl RunningTimes {
 pub struct PuTimes {
     /// Running time of governed threads.
     pub times: RunningTimes,
-    /// Threads that were sent back because they were not, or no longer, to run here.
+    /// Threads that were sent back because they were not, or no longer, allowed to run here.
     pub turned_away: u64,
     /// Idle time while threads that may run here waited for their slot. Each idle stretch is judged
     /// when it begins and at every change of slots.
@@ -59,9 +58,9 @@ pub struct ExtStats {
     pub overlaps: u64,
     /// Number of slots that began although threads of the one before had not stopped.
     pub overruns: u64,
-    /// Number of times that a place's threads were let go because none of its PUs came for them.
+    /// Number of times that a place's threads were released because none of its PUs came for them.
     pub reliefs: u64,
-    /// Threads about which nothing could be kept; they run anywhere.
+    /// Threads that could not be recorded; they run anywhere.
     pub unrecorded: u64,
 }
 
@@ -85,7 +84,7 @@ impl ExtStats {
 pub enum SchedulerState {
     /// The kernel follows plans.
     Running,
-    /// The kernel has let the scheduler go, and every thread runs as without it; the reason in the
+    /// The kernel has ended the scheduler, and every thread runs as without it; the reason in the
     /// kernel's words.
     Ejected(String),
 }
@@ -110,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_total_is_over_all_pus() {
+    fn total_is_over_all_pus() {
         let pu = |in_place, elsewhere| PuTimes {
             times: times(in_place, elsewhere),
             ..PuTimes::default()

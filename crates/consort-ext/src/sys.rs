@@ -7,9 +7,9 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 /// The kernel's number of the policy whose threads a partial sched_ext scheduler governs.
 pub(crate) const SCHED_EXT: i32 = 7;
-/// The policy of threads for which nobody has chosen one.
+/// The default policy of threads.
 pub(crate) const ORDINARY: i32 = 0;
-/// A bit beside the policy: children start without it.
+/// A bit next to the policy: children start without it.
 const RESET_ON_FORK: i32 = 0x4000_0000;
 /// Since Linux 6.9: the descriptor names the thread, not its process.
 const PIDFD_THREAD: libc::c_uint = libc::O_EXCL as libc::c_uint;
@@ -24,7 +24,6 @@ pub(crate) struct SchedulingPolicy {
 }
 
 impl SchedulingPolicy {
-    /// Returns the policy with another number.
     pub(crate) fn with_number(self, number: i32) -> Self {
         Self { number, ..self }
     }
@@ -41,7 +40,7 @@ pub(crate) fn open(thread: ThreadId) -> io::Result<OwnedFd> {
     let fd = i32::try_from(check(fd)?).map_err(io::Error::other)?;
     // SAFETY: the kernel has just opened the descriptor for us alone.
     let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-    // The number may have been given to a later thread before it was opened, not afterwards.
+    // The number may have been given to a later thread before it was opened, but not afterwards.
     if start_ticks(thread)? == thread.start_ticks {
         return Ok(fd);
     }
@@ -53,7 +52,8 @@ pub(crate) fn key(fd: &OwnedFd) -> [u8; 4] {
     fd.as_raw_fd().to_ne_bytes()
 }
 
-/// Field 22 of the thread's `stat`; the name in field 2 may contain anything.
+/// Field 22 of the thread's `stat`. The name in field 2 may contain anything, so the fields are
+/// counted from its last parenthesis.
 fn start_ticks(thread: ThreadId) -> io::Result<u64> {
     let path = format!("/proc/{}/task/{}/stat", thread.pid, thread.tid);
     let text = std::fs::read_to_string(path)?;
@@ -84,7 +84,8 @@ pub(crate) fn set_policy(thread: ThreadId, policy: SchedulingPolicy) -> io::Resu
     check(result.into()).map(drop)
 }
 
-/// The thread's core-scheduling cookie; 0 is none, also where the kernel has no such thing.
+/// The thread's core-scheduling cookie; 0 if it has none, or if the kernel does not support
+/// cookies.
 pub(crate) fn cookie(thread: ThreadId) -> u64 {
     let mut cookie = 0u64;
     let one_thread: libc::c_ulong = 0;
@@ -132,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_set_is_the_policy_read() {
+    fn policy_reads_back_as_set() {
         let before = policy(me()).unwrap();
         let batch = before.with_number(libc::SCHED_BATCH);
         set_policy(me(), batch).unwrap();
@@ -146,12 +147,12 @@ mod tests {
     }
 
     #[test]
-    fn a_later_thread_of_the_same_number_is_another() {
+    fn later_thread_with_same_number_is_refused() {
         let later = ThreadId {
             start_ticks: me().start_ticks + 1,
             ..me()
         };
-        // Kernels before 6.9 know no descriptors of threads; they refuse with another error.
+        // Kernels before 6.9 have no descriptors of threads; they refuse with another error.
         let error = open(later).unwrap_err().raw_os_error();
         assert!(
             matches!(error, Some(libc::ESRCH | libc::EINVAL)),

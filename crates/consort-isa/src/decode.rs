@@ -16,7 +16,7 @@ pub fn decode(arch: Arch, bytes: &[u8], address: u64) -> Result<Instruction, Dec
     }
 }
 
-/// Steps over instructions at any offset of the same code.
+/// Lengths and branch targets of instructions at any offset of the same code.
 #[expect(
     clippy::large_enum_variant,
     reason = "there is one at a time, on the stack, and many are made"
@@ -27,7 +27,7 @@ pub(crate) enum InstructionSteps<'a> {
 }
 
 impl<'a> InstructionSteps<'a> {
-    /// Steps over the code from `address` on; none if it is not in the code.
+    /// `None` if `address` is not in the code.
     pub(crate) fn from_address(code: &CodeBytes<'a>, address: u64) -> Option<Self> {
         let bytes = code.bytes_from(address)?;
         Some(match code.arch {
@@ -40,7 +40,7 @@ impl<'a> InstructionSteps<'a> {
         })
     }
 
-    /// The step over the instruction at an offset, bytes, if there is one.
+    /// The instruction at an offset in bytes; `None` if there is none.
     pub(crate) fn step_at(&mut self, offset: usize) -> Option<InstructionStep> {
         match self {
             Self::X86(steps) => steps.step_at(offset),

@@ -1,8 +1,103 @@
 //! Facts about one decoded instruction, and the reason why bytes are none.
 
-use crate::{Arch, InstructionClass, LinearUpdate, Operand, RegisterSet};
+use serde::Serialize;
 
-/// Use that an instruction makes of memory. Calls and returns touch the stack.
+use crate::{Arch, LinearUpdate, Operand, RegisterSet};
+
+/// Purpose of an instruction.
+///
+/// An instruction that computes on a memory operand has the class of its computation;
+/// [`crate::MemoryUse`] describes the access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InstructionClass {
+    /// Floating-point arithmetic, comparison and conversion, scalar or packed;
+    /// x87 with its moves between registers.
+    Fp,
+    /// Work on vector registers that is not floating-point arithmetic: integer
+    /// SIMD, moves between registers, shuffles, logic, cryptography, masks.
+    Vector,
+    /// Integer work on general registers, multiplication and division included.
+    Int,
+    /// Data movement out of memory, prefetches included.
+    Load,
+    /// Data movement into memory; copies from memory to memory count here.
+    Store,
+    /// Jumps, calls and returns.
+    Branch,
+    /// System instructions, fences, no-operations, and what is not known.
+    Other,
+}
+
+impl InstructionClass {
+    /// All classes, in the order of [`ClassMix::shares`].
+    pub const ALL: [Self; 7] = [
+        Self::Fp,
+        Self::Vector,
+        Self::Int,
+        Self::Load,
+        Self::Store,
+        Self::Branch,
+        Self::Other,
+    ];
+
+    /// The position in [`InstructionClass::ALL`].
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// Shares by class; they sum to 1 in every mix that this crate returns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct ClassMix {
+    /// Share of [`InstructionClass::Fp`].
+    pub fp: f64,
+    /// Share of [`InstructionClass::Vector`].
+    pub vector: f64,
+    /// Share of [`InstructionClass::Int`].
+    pub int: f64,
+    /// Share of [`InstructionClass::Load`].
+    pub load: f64,
+    /// Share of [`InstructionClass::Store`].
+    pub store: f64,
+    /// Share of [`InstructionClass::Branch`].
+    pub branch: f64,
+    /// Share of [`InstructionClass::Other`].
+    pub other: f64,
+}
+
+impl ClassMix {
+    /// The shares in the order of [`InstructionClass::ALL`].
+    pub const fn shares(&self) -> [f64; 7] {
+        [
+            self.fp,
+            self.vector,
+            self.int,
+            self.load,
+            self.store,
+            self.branch,
+            self.other,
+        ]
+    }
+
+    /// The mix whose shares are `weights` scaled to sum to 1. `weights` must
+    /// have a positive sum.
+    pub(crate) fn from_weights(weights: [f64; 7]) -> Self {
+        let total: f64 = weights.iter().sum();
+        let [fp, vector, int, load, store, branch, other] = weights.map(|weight| weight / total);
+        Self {
+            fp,
+            vector,
+            int,
+            load,
+            store,
+            branch,
+            other,
+        }
+    }
+}
+
+/// Memory use of an instruction. Calls and returns touch the stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryUse {
     /// It reads memory.
@@ -16,7 +111,7 @@ pub struct MemoryUse {
     pub repeats: bool,
 }
 
-/// Time that the execution unit of an instruction takes.
+/// Time in the execution unit of an instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UnitLatency {
     /// One to three cycles, pipelined.
@@ -29,7 +124,7 @@ pub enum UnitLatency {
     Long,
 }
 
-/// Way that control takes behind an instruction. Targets are absent when indirect.
+/// Control flow behind an instruction. Indirect branches have no target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FlowKind {
     /// To the next instruction.
@@ -48,7 +143,7 @@ pub enum FlowKind {
 }
 
 impl FlowKind {
-    /// Says whether a basic block ends here.
+    /// True if a basic block ends here.
     pub const fn ends_block(self) -> bool {
         !matches!(self, Self::Next)
     }
@@ -75,24 +170,25 @@ pub struct Instruction {
     pub reads: RegisterSet,
     /// Registers that it gives a new value.
     pub writes: RegisterSet,
-    /// Those of `reads` that make up a memory address.
+    /// The part of `reads` that makes up a memory address.
     pub address_registers: RegisterSet,
     /// Its use of memory.
     pub memory: MemoryUse,
-    /// Place of that use, if that is one place that general registers tell: neither the
-    /// stack nor relative to a segment.
+    /// Memory operand, if the access is one place given by general registers: neither the stack nor
+    /// relative to a segment.
     pub operand: Option<Operand>,
     /// The general register that it adds a constant to, and the constant.
     pub advance: Option<(u8, i64)>,
     /// Bytes of each element, if it repeats over a block of memory.
     pub element_bytes: Option<u8>,
-    /// The general register that it makes of another by shift and addition, if it does no more.
+    /// The general register that it computes from another by shift and addition, if it does nothing
+    /// else.
     pub linear: Option<LinearUpdate>,
-    /// Time that its execution unit takes.
+    /// Time in its execution unit.
     pub unit: UnitLatency,
     /// It is atomic, a fence, or otherwise waits for what came before it.
     pub serialising: bool,
-    /// Way that control takes behind it.
+    /// Control flow behind it.
     pub flow: FlowKind,
 }
 
@@ -102,24 +198,22 @@ impl Instruction {
         self.address.wrapping_add(self.len as u64)
     }
 
-    /// Returns true where it reads memory that may well miss the first-level cache.
+    /// True if it reads memory that may well miss the first-level cache.
     pub(crate) const fn may_miss(&self) -> bool {
         self.memory.reads && !self.memory.stack && !matches!(self.class, InstructionClass::Branch)
     }
 
-    /// Returns true where it writes memory that may well miss the first-level cache.
+    /// True if it writes memory that may well miss the first-level cache.
     pub(crate) const fn may_fill_store_buffer(&self) -> bool {
         self.memory.writes && !self.memory.stack && !matches!(self.class, InstructionClass::Branch)
     }
 }
 
-/// Length and target of an instruction met in passing: an [`Instruction`] without the work on its
-/// operands.
+/// Length and target of an instruction, without the cost of decoding its operands.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InstructionStep {
-    /// Length in bytes.
     pub(crate) len: usize,
-    /// Target of its branch, if it says so itself.
+    /// Target of a direct branch.
     pub(crate) target: Option<u64>,
 }
 

@@ -1,10 +1,10 @@
-//! Figures of a stretch of execution, and those of a program file, worked out from its counts.
+//! Figures of a stretch of execution, as a program file has them, computed from counts.
 
 use consort_ops::OpKind;
 
 use crate::measure::{
     DIVIDERS, InstructionCounts, LATENCIES, LostTargets, MemoryFigures, MeterCounts,
-    Mispredictions, NEAR, PREDICTOR_KIB, PowerLaw, Resolution, SCHEMES, WINDOWS, power_law,
+    Mispredictions, NEAR, PREDICTOR_KIB, Resolution, SCHEMES, WINDOWS,
 };
 
 /// The predictor, in KiB, for which a program file gives mispredictions, as an index of
@@ -29,7 +29,8 @@ pub struct ExecutionFigures {
     pub use_distance: f64,
     /// Mean distance from a load to the first use of what it loaded, instructions.
     pub load_use_distance: f64,
-    /// Shares of values used first after 1, 2, ... [`NEAR`] instructions: computed, and loaded.
+    /// Shares of values used first after 1, 2, ... [`NEAR`] instructions: computed ones, and loaded
+    /// ones.
     pub near_uses: [[f64; NEAR]; 2],
     /// Mispredictions with each of [`PREDICTOR_KIB`], by scheme.
     pub mispredictions: Mispredictions,
@@ -37,16 +38,17 @@ pub struct ExecutionFigures {
     /// [`TARGET_ENTRIES`](crate::measure::TARGET_ENTRIES).
     pub lost_targets: LostTargets,
     /// Operations of each class of [`LATENCIES`] on the chain that takes longest, per instruction
-    /// of the chain of most instructions, both in a window of 128.
+    /// of the longest chain, both in a window of 128.
     pub chain: [f64; LATENCIES.len()],
     /// Share of the instructions in a window of 128 that wait for operands, 0 to 1.
     pub waiting: f64,
-    /// The same of those that pass a floating-point scheduler, if any do.
+    /// The same for instructions that pass a floating-point scheduler, if any do.
     pub waiting_fp: Option<f64>,
     /// [`TimingCounts::fp_spread`](crate::measure::TimingCounts::fp_spread).
     pub fp_spread: Option<f64>,
-    /// Divisions per instruction of integers and of floating point, and by what share the longest
-    /// chain gets longer with one divider that each takes for as many cycles as [`DIVIDERS`] has.
+    /// Divisions per instruction, of integers and of floating point, and the share by which the
+    /// longest chain gets longer with one divider that each division occupies for as many cycles as
+    /// [`DIVIDERS`] has.
     pub divisions: [(f64, [f64; DIVIDERS.len()]); 2],
     /// [`TimingCounts::unevenness`](crate::measure::TimingCounts::unevenness).
     pub unevenness: f64,
@@ -114,9 +116,10 @@ impl ExecutionFigures {
             of(|kind| kind == OpKind::Store),
             of(|kind| kind == OpKind::Branch),
         ];
-        // Strings have many accesses per instruction.
+        // String instructions have many accesses each, so the sum can exceed 1. Files have four
+        // decimals; `int` takes the rounding errors.
         let sum = raw.iter().sum::<f64>().max(1.0);
-        let [fp, vector, load, store, branch] = raw.map(|share| round_share(share / sum));
+        let [fp, vector, load, store, branch] = raw.map(|share| (share / sum * 1e4).round() / 1e4);
         let int = (1.0 - fp - vector - load - store - branch).max(0.0);
         InstructionShares {
             fp,
@@ -167,7 +170,7 @@ fn divisions(counts: &MeterCounts) -> [(f64, [f64; DIVIDERS.len()]); 2] {
     [(of(OpKind::Divide), integers), (of(OpKind::FpDivide), fp)]
 }
 
-/// The power law of measured values; constant and 0 where nothing was measured.
+/// The power law of measured values; constant and 0 if nothing was measured.
 pub(crate) fn fit_law(x: &[f64], y: &[f64]) -> PowerLaw {
     let points: Vec<_> = x.iter().copied().zip(y.iter().copied()).collect();
     power_law(&points).unwrap_or(PowerLaw {
@@ -177,7 +180,57 @@ pub(crate) fn fit_law(x: &[f64], y: &[f64]) -> PowerLaw {
     })
 }
 
-/// Four decimals, as files have them.
-fn round_share(share: f64) -> f64 {
-    (share * 1e4).round() / 1e4
+/// y = factor·x^exponent.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PowerLaw {
+    /// y at x = 1.
+    pub factor: f64,
+    /// Steepness of the curve.
+    pub exponent: f64,
+    /// Largest relative distance of a point from the law.
+    pub error: f64,
+}
+
+/// The power law of least squares in logarithms. Points with a coordinate that is not positive are
+/// left out; a single point gives a constant; `None` if no point is left.
+fn power_law(points: &[(f64, f64)]) -> Option<PowerLaw> {
+    let usable = points.iter().filter(|(x, y)| *x > 0.0 && *y > 0.0);
+    let logs: Vec<_> = usable.clone().map(|(x, y)| (x.ln(), y.ln())).collect();
+    let n = logs.len() as f64;
+    if logs.is_empty() {
+        return None;
+    }
+    let mean = |of: fn(&(f64, f64)) -> f64| logs.iter().map(of).sum::<f64>() / n;
+    let (mean_x, mean_y) = (mean(|p| p.0), mean(|p| p.1));
+    let covariance: f64 = logs.iter().map(|(x, y)| (x - mean_x) * (y - mean_y)).sum();
+    let variance: f64 = logs.iter().map(|(x, _)| (x - mean_x).powi(2)).sum();
+    let exponent = if variance > 0.0 {
+        covariance / variance
+    } else {
+        0.0
+    };
+    let factor = (mean_y - exponent * mean_x).exp();
+    let off = |(x, y): &(f64, f64)| (factor * x.powf(exponent) / y - 1.0).abs();
+    Some(PowerLaw {
+        factor,
+        exponent,
+        error: usable.map(off).fold(0.0, f64::max),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exact_law_is_found() {
+        let points: Vec<_> = [16.0, 64.0, 256.0]
+            .map(|x: f64| (x, 1.5 * x.powf(0.4)))
+            .into();
+        let law = power_law(&points).unwrap();
+        assert!((law.factor - 1.5).abs() < 1e-9 && (law.exponent - 0.4).abs() < 1e-9);
+        assert!(law.error < 1e-9);
+        assert_eq!(power_law(&[(0.0, 1.0)]), None);
+        assert_eq!(power_law(&[(4.0, 2.0)]).unwrap().exponent, 0.0);
+    }
 }

@@ -14,25 +14,25 @@ use crate::threads::ThreadRelations;
 
 /// The window, in instructions, for which a program file gives overlap.
 const REFERENCE_WINDOW: f64 = 128.0;
-/// The most that a program file takes of lines prefetched in vain per line.
+/// The most lines prefetched in vain per line that a program file takes.
 const MOST_EXCESS: f64 = 100.0;
 /// Index of [`CAPACITIES`] at which its miss curves begin.
 const CURVE_START: usize = 1;
 
-/// Parallelism that a program file can have at least; what had too few instructions to measure any
-/// has this.
+/// Least parallelism that a program file can have; used if there were too few instructions to
+/// measure any.
 const LEAST_ILP: f64 = 0.01;
 
-/// Contents of a program file besides what was measured.
+/// Contents of a program file that are not measured.
 #[derive(Debug, Clone, Copy)]
 pub struct ProgramFileHeader<'a> {
-    /// Name of the program; other characters than a file may have are replaced.
+    /// Name of the program; characters that a file name cannot have are replaced.
     pub name: &'a str,
     /// The command, for the title.
     pub command: &'a str,
     /// Instructions that it executed.
     pub executed: u64,
-    /// Way in which it was sampled.
+    /// Way in which it was sampled; `None` if everything was recorded.
     pub sampling: Option<TraceSampling>,
 }
 
@@ -125,7 +125,6 @@ impl ExecutionFigures {
         )
     }
 
-    /// Writes the costs of fetching and dispatching the code.
     fn write_code(&self, out: &mut String) -> std::fmt::Result {
         let instructions = self.mix.instructions.max(1) as f64;
         let per_instruction = |count: u64| count as f64 / instructions;
@@ -141,7 +140,6 @@ impl ExecutionFigures {
         )
     }
 
-    /// Writes the mixes of its short stretches, in shares of their operations.
     fn write_stretches(&self, out: &mut String) -> std::fmt::Result {
         let all: u64 = self.stretches.iter().map(|mix| mix.instructions).sum();
         if all == 0 {
@@ -154,8 +152,8 @@ impl ExecutionFigures {
         writeln!(out, "]")
     }
 
-    /// Share of the missing lines of code that fetching the next line along brings: of a cache of
-    /// 32 KiB, or of the largest that still misses often enough to tell.
+    /// Share of the missing lines of code that fetching the next line brings along: for a cache of
+    /// 32 KiB, or the largest smaller one that misses often enough.
     fn sequential_code(&self) -> f64 {
         const SIZE: usize = 3;
         let (missed, ahead) = (&self.memory.code.misses, &self.memory.code_ahead.0);
@@ -164,7 +162,7 @@ impl ExecutionFigures {
         size.map_or(0.0, |size| ahead[size] as f64 / missed[size] as f64)
     }
 
-    /// Text of the occupancy of a floating-point scheduler, where anything passes it.
+    /// Text of the occupancy of a floating-point scheduler, if any operation passes it.
     fn scheduler_text(&self) -> String {
         let Some(waiting) = self.waiting_fp else {
             return String::new();
@@ -178,7 +176,7 @@ impl ExecutionFigures {
         )
     }
 
-    /// Divisions of integers and of floating point, where there are any.
+    /// Divisions of integers and of floating point, if there are any.
     fn divisions_text(&self) -> String {
         let named = ["int_divisions", "fp_divisions"].iter();
         let text = |(name, (operations, lengthening)): (&&str, &(f64, [f64; DIVIDERS.len()]))| {
@@ -192,7 +190,7 @@ impl ExecutionFigures {
         named.zip(&self.divisions).filter_map(text).collect()
     }
 
-    /// Cycles that loads cost which miss a small cache, where any do.
+    /// Cycles that loads cost that miss a small cache, if any do.
     fn miss_costs_text(&self) -> String {
         let text = |costs: [f64; 2]| format!(", miss_costs = [{:.3}, {:.3}]", costs[0], costs[1]);
         self.miss_costs.map_or(String::new(), text)
@@ -205,7 +203,7 @@ impl ExecutionFigures {
         )
     }
 
-    /// Cycles until mispredicted branches are resolved, with what changes them.
+    /// Cycles until mispredicted branches are resolved, and what changes them.
     fn resolution_text(&self) -> String {
         let names = ["resolution", "gshare_resolution"];
         let each = names.iter().zip(self.resolution);
@@ -225,7 +223,7 @@ impl ExecutionFigures {
         each.collect()
     }
 
-    /// Mispredictions of each scheme; no more than there are branches.
+    /// Writes the mispredictions of each scheme; at most one per branch.
     fn write_branches(&self, out: &mut String, branches: f64) -> std::fmt::Result {
         let sizes = PREDICTOR_KIB.map(|kib| kib as f64);
         let most = 1000.0 * branches;
@@ -249,8 +247,8 @@ impl ExecutionFigures {
         )
     }
 
-    /// Share of the long misses that prefetching removes; where there are too few of these to tell,
-    /// of those of 256 KiB.
+    /// Share of the long misses that prefetching removes; of the misses of 256 KiB if there are too
+    /// few long ones.
     fn prefetch_effectiveness(&self) -> f64 {
         if self.per_kilo(self.memory.long_misses) < FEW_MPKI {
             return self.memory.near_effectiveness;
@@ -258,7 +256,7 @@ impl ExecutionFigures {
         self.memory.prefetch_effectiveness
     }
 
-    /// Lines prefetched in vain per long miss; 0 where there are too few of these to tell.
+    /// Lines prefetched in vain per long miss; 0 if there are too few long misses.
     fn prefetch_excess(&self) -> f64 {
         if self.per_kilo(self.memory.long_misses) < FEW_MPKI {
             return 0.0;
@@ -266,7 +264,7 @@ impl ExecutionFigures {
         self.memory.prefetch_excess.min(MOST_EXCESS)
     }
 
-    /// Misses per kilo-instruction from 8 KiB on, none above the one before.
+    /// Misses per kilo-instruction from 8 KiB on.
     fn curve_text(&self, misses: &[u64]) -> String {
         let points = misses[CURVE_START..CAPACITIES.len()].iter();
         let texts: Vec<_> = points
@@ -276,7 +274,7 @@ impl ExecutionFigures {
     }
 }
 
-/// Text of the mix of some stretches among all of so many instructions.
+/// Text of the mix of some stretches among `all` instructions of stretches.
 fn stretch_text(mix: &InstructionCounts, all: u64) -> String {
     let instructions = mix.instructions.max(1) as f64;
     let of = |kind: OpKind| mix.share(|it| it == kind);
@@ -295,7 +293,7 @@ fn stretch_text(mix: &InstructionCounts, all: u64) -> String {
     )
 }
 
-/// Parallelism that windows of growing size find: at least `least`, and no less than a smaller one.
+/// Parallelism in windows of growing size: at least `least`, and no less than in a smaller window.
 fn format_rising(found: &[f64], least: f64) -> String {
     let each = found.iter().scan(least, |most, &found| {
         *most = most.max(found);
@@ -323,10 +321,14 @@ impl ProgramProfile {
         let length = self.length(told.executed);
         for (number, phase) in phases.iter().enumerate() {
             let share = self.phase_shares.get(number).unwrap_or(&1.0);
-            // Writing to a text does not fail.
+            // Writing to a string does not fail.
             let _ = phase.write_phase(&mut out, length * share);
         }
-        out += &self.calls_text(told.executed);
+        out += &format!(
+            "\n# System calls: {}, {:.3} per 10^6 instructions; what the kernel does in them is not seen.\n",
+            self.system_calls,
+            self.system_calls_per_million(told.executed)
+        );
         out += &self
             .threads
             .as_ref()
@@ -340,15 +342,7 @@ impl ProgramProfile {
         1e6 * self.system_calls as f64 / executed.max(1) as f64
     }
 
-    fn calls_text(&self, executed: u64) -> String {
-        format!(
-            "\n# System calls: {}, {:.3} per 10^6 instructions; what the kernel does in them is not seen.\n",
-            self.system_calls,
-            self.system_calls_per_million(executed)
-        )
-    }
-
-    /// Instructions of one thread in a run in which all execute so many.
+    /// Instructions of one thread in a run in which all threads execute `executed`.
     fn length(&self, executed: u64) -> f64 {
         let several = self.threads.as_ref().filter(|t| t.at_once >= 2);
         several.map_or(executed as f64, ThreadRelations::length)
@@ -404,7 +398,7 @@ fn header_text(told: &ProgramFileHeader, errors: &str) -> String {
     )
 }
 
-/// The name with what workloads cannot have replaced.
+/// The name with all characters replaced that workloads cannot have.
 #[must_use]
 pub fn sanitize_name(name: &str) -> String {
     let kept = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_');
@@ -462,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_is_known_is_found_again() {
+    fn figures_of_a_known_program_are_right() {
         let profile = sums(1 << 18).figures;
         let shares = profile.shares();
         assert_eq!((shares.load, shares.int), (0.5, 0.5));
@@ -479,7 +473,7 @@ mod tests {
     }
 
     #[test]
-    fn the_simulator_takes_the_file() {
+    fn simulator_accepts_the_file() {
         let told = ProgramFileHeader {
             name: "a program*",
             command: "a \"b\" \\c\n",

@@ -1,24 +1,23 @@
-//! A program cut into intervals.
+//! Intervals of a program's execution.
 
 use std::collections::BTreeMap;
 
 use crate::measure::{MeterCounts, PartialTally};
 
-/// Numbers that tell which code an interval executes.
+/// Dimensions of the vector that shows which code an interval executes.
 pub(crate) const DIMENSIONS: usize = 32;
 /// Shares of an interval's instructions by the hash of their line of code.
 pub(crate) type CodeVector = [f64; DIMENSIONS];
 
-/// Numbers that tell which code a thread executes, a multiple of [`DIMENSIONS`].
+/// Dimensions of the vector that shows which code a thread executes, a multiple of [`DIMENSIONS`].
 pub(crate) const FINE: usize = 1024;
-/// Most intervals that are open: threads tell of them at different times.
+/// Most intervals that are open, because threads reach their ends at different times.
 const MOST_OPEN: usize = 64;
-/// Most intervals that are kept; with more, neighbours are put together.
+/// Most intervals that are kept; with more, neighbours are merged.
 const MOST: usize = 512;
 /// Bits of an address within a line of code.
 const LINE_SHIFT: u32 = 6;
 
-/// Instructions of a stretch by the hash of their line of code.
 pub(crate) type CodeLineCounts = [u64; DIMENSIONS];
 
 /// A stretch of execution.
@@ -36,7 +35,6 @@ impl ProgramInterval {
         self.executed.map(|executed| executed as f64 / all)
     }
 
-    /// Several as one.
     pub(crate) fn sum(intervals: &[Self]) -> Self {
         let mut sum = Self::default();
         intervals.iter().for_each(|interval| sum.add(interval));
@@ -49,7 +47,7 @@ impl ProgramInterval {
         self.longest += other.longest;
     }
 
-    /// Takes what another thread did at the same time.
+    /// Adds what another thread did at the same time.
     fn add_parallel(&mut self, other: &Self) {
         let longest = self.longest.max(other.longest);
         self.add(other);
@@ -57,7 +55,7 @@ impl ProgramInterval {
     }
 }
 
-/// Counts of one thread in an interval, and its code over all of them.
+/// Counts of one thread in an interval, and its code over all intervals.
 #[derive(Debug, Clone)]
 pub(crate) struct ThreadStretch {
     before: MeterCounts,
@@ -76,7 +74,7 @@ impl Default for ThreadStretch {
 }
 
 impl ThreadStretch {
-    /// Takes so many instructions that count, in the line of code of an address.
+    /// Adds counted instructions in the line of code of an address.
     pub(crate) fn count_instructions(&mut self, address: u64, instructions: u64) {
         let line = address >> LINE_SHIFT;
         let mixed = line.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - FINE.ilog2());
@@ -90,7 +88,7 @@ impl ThreadStretch {
         &self.before
     }
 
-    /// Ends the stretch; gives which code it executed.
+    /// Ends the stretch. Returns the code that it executed.
     pub(crate) fn end(&mut self) -> CodeLineCounts {
         let mut executed = [0; DIMENSIONS];
         for (at, done) in self.code.iter_mut().enumerate() {
@@ -100,8 +98,8 @@ impl ThreadStretch {
         executed
     }
 
-    /// The stretch that executed this and up to which there are these counts, as what it adds to
-    /// those of the stretches before.
+    /// The stretch with this code that ends at these counts: the difference to the counts at the
+    /// end of the last stretch.
     pub(crate) fn close_interval(
         &mut self,
         executed: CodeLineCounts,
@@ -121,19 +119,19 @@ impl ThreadStretch {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Intervals {
     done: Vec<ProgramInterval>,
-    /// Number of intervals told that make one that is kept.
+    /// Number of reported intervals that make one kept interval.
     per_kept: usize,
-    /// Intervals told of.
+    /// Intervals reported so far.
     told: usize,
-    /// Intervals of which threads still may tell, by number.
+    /// Intervals that threads may still add to, by number.
     open: BTreeMap<u64, ProgramInterval>,
     /// The earliest number that may be open.
     earliest: u64,
 }
 
 impl Intervals {
-    /// Takes what a thread did in the interval with this number. What comes too late goes to the
-    /// earliest that is open.
+    /// Adds what a thread did in the interval with this number. What comes too late goes to the
+    /// earliest open interval.
     pub(crate) fn merge_interval(&mut self, number: u64, interval: &ProgramInterval) {
         let is_full = self.open.len() == MOST_OPEN && !self.open.contains_key(&number);
         if is_full {
@@ -143,7 +141,7 @@ impl Intervals {
         self.open.entry(number).or_default().add_parallel(interval);
     }
 
-    /// Has nothing come any more to what is open.
+    /// Closes all open intervals.
     pub(crate) fn close_all(&mut self) {
         while !self.open.is_empty() {
             self.close_earliest();
@@ -160,7 +158,8 @@ impl Intervals {
     fn store_interval(&mut self, interval: ProgramInterval) {
         self.per_kept = self.per_kept.max(1);
         if self.done.len() == MOST && self.told.is_multiple_of(self.per_kept) {
-            self.merge_pairs();
+            self.done = self.done.chunks(2).map(ProgramInterval::sum).collect();
+            self.per_kept *= 2;
         }
         match self.done.last_mut() {
             Some(last) if !self.told.is_multiple_of(self.per_kept) => last.add(&interval),
@@ -169,12 +168,6 @@ impl Intervals {
         self.told += 1;
     }
 
-    fn merge_pairs(&mut self) {
-        self.done = self.done.chunks(2).map(ProgramInterval::sum).collect();
-        self.per_kept *= 2;
-    }
-
-    /// Intervals so far.
     pub(crate) fn all(&self) -> &[ProgramInterval] {
         &self.done
     }
@@ -186,7 +179,7 @@ mod tests {
     use consort_ops::{Op, OpKind};
 
     #[test]
-    fn many_intervals_are_put_together_and_none_is_lost() {
+    fn many_intervals_are_merged_without_loss() {
         let mut intervals = Intervals::default();
         let mut thread = ThreadStretch::default();
         let mut counts = MeterCounts::default();
@@ -205,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_tell_at_different_times_meet_in_one_interval() {
+    fn late_threads_join_their_interval() {
         let mut intervals = Intervals::default();
         let of = |longest| ProgramInterval {
             longest,

@@ -1,9 +1,10 @@
-//! Demands of a real program on a processor, measured while it runs.
+//! Measurement of a real program while it runs: its demands on a processor.
 //!
 //! A program runs under QEMU's user-mode emulator with a plugin that reports every executed block
 //! and every access to memory ([`recorder`]). Blocks are decoded into operations
-//! ([`consort_ops::Op`]), which the meters of [`measure`] take; a [`ProgramProfiler`] has all of them, and
-//! its [`ProgramProfile`] becomes a program file that the simulator takes. docs/profiling.md is the tour.
+//! ([`consort_ops::Op`]), which the meters of [`measure`] take. A [`ProgramProfiler`] has all of
+//! them, and its [`ProgramProfile`] becomes a program file that the simulator takes.
+//! docs/profiling.md describes the figures and their methods.
 
 mod crew;
 mod figures;
@@ -13,11 +14,10 @@ pub mod measure;
 mod phases;
 mod profile;
 pub mod recorder;
-mod spread;
 mod thread_meter;
 mod threads;
 
-pub use figures::{ExecutionFigures, InstructionShares};
+pub use figures::{ExecutionFigures, InstructionShares, PowerLaw};
 pub use file::{ProgramFileHeader, sanitize_name};
 pub use profile::{ProgramProfile, ProgramProfiler};
 pub use threads::{Barriers, Locks, SharedLines, ThreadRelations, ThreadRole};

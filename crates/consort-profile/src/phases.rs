@@ -1,11 +1,11 @@
 //! Phases: stretches of execution in which a program runs the same code.
 //!
-//! Intervals are compared by the code that they execute: instructions per line of code, hashed to
-//! a few dimensions (basic block vectors, Sherwood, Perelman, Hamerly and Calder, ASPLOS 2002; the
-//! projection by hashing is that of Weinberger et al., ICML 2009). K-means puts alike ones
-//! together. The number of clusters is the smallest whose Bayesian information criterion (Pelleg
-//! and Moore, ICML 2000) reaches nine tenths of its range, as in SimPoint 3.0 (Hamerly, Perelman,
-//! Lau and Calder, JILP 7, 2005).
+//! Intervals are compared by the code that they execute: instructions per line of code, hashed to a
+//! few dimensions (basic block vectors, Sherwood, Perelman, Hamerly and Calder, ASPLOS 2002; the
+//! projection by hashing is that of Weinberger et al., ICML 2009). K-means groups similar ones. The
+//! number of clusters is the smallest whose Bayesian information criterion (Pelleg and Moore, ICML
+//! 2000) reaches nine tenths of its range, as in SimPoint 3.0 (Hamerly, Perelman, Lau and Calder,
+//! JILP 7, 2005).
 
 use crate::interval::{CodeVector, DIMENSIONS};
 
@@ -31,7 +31,7 @@ pub(crate) fn phases(intervals: &[CodeVector]) -> Vec<std::ops::Range<usize>> {
 
 type ClusterRun = (std::ops::Range<usize>, usize);
 
-/// Neighbours of one cluster, put together.
+/// Merges neighbours of one cluster.
 fn runs(clusters: &[usize]) -> Vec<ClusterRun> {
     let mut runs: Vec<ClusterRun> = Vec::new();
     for (at, &cluster) in clusters.iter().enumerate() {
@@ -43,7 +43,8 @@ fn runs(clusters: &[usize]) -> Vec<ClusterRun> {
     runs
 }
 
-/// Has the shortest run go into the shorter of its neighbours, and joins what then is alike.
+/// Moves the shortest run into the shorter of its neighbours, and merges neighbours that are then
+/// alike.
 fn join_shortest(runs: &mut Vec<ClusterRun>) {
     let length = |run: &ClusterRun| run.0.len();
     let Some(shortest) = (0..runs.len()).min_by_key(|&at| length(&runs[at])) else {
@@ -76,7 +77,7 @@ fn clusters(intervals: &[CodeVector]) -> Vec<usize> {
         scores().fold(f64::INFINITY, f64::min),
         scores().fold(f64::NEG_INFINITY, f64::max),
     );
-    // One cluster is as good as any where they hardly differ.
+    // If the scores hardly differ, one cluster is as good as any other number.
     let enough = low + ENOUGH * (high - low);
     let chosen = tried.into_iter().find(|tried| tried.score >= enough);
     chosen.map_or_else(Vec::new, |tried| tried.of)
@@ -137,7 +138,8 @@ fn mean(intervals: &[CodeVector], of: &[usize], cluster: usize) -> Option<CodeVe
 }
 
 /// Logarithm of the likelihood of spherical clusters less half the logarithm of the number of
-/// points per parameter. The variance has a floor, or equal intervals would be infinitely likely.
+/// points per parameter. The variance has a floor, because otherwise equal intervals would be
+/// infinitely likely.
 fn criterion(intervals: &[CodeVector], of: &[usize], centres: &[CodeVector]) -> f64 {
     let (n, k, d) = (
         intervals.len() as f64,
@@ -161,7 +163,7 @@ fn criterion(intervals: &[CodeVector], of: &[usize], centres: &[CodeVector]) -> 
 mod tests {
     use super::*;
 
-    /// An interval in one of a few loops, with a little of chance in it.
+    /// An interval in one of a few loops, with a little chance in it.
     fn interval(loop_number: usize, at: usize) -> CodeVector {
         let mut code = [0.0; DIMENSIONS];
         let chance = (at * 7919 % 100) as f64 / 1e4;

@@ -13,22 +13,21 @@ use crate::recorder::{
     AtomicUpdate, BlockExecution, ExecutionSink, ProgramEvent, RecordedPart, RecordingStage,
     SystemCall,
 };
-use crate::spread::half_width;
 use crate::thread_meter::{PendingInterval, ThreadMeter};
 use crate::threads::{
     LockMeter, SharingMeter, TeamMeasurements, ThreadMeasurements, ThreadRelations, ThreadTeam,
 };
 
-/// Length of an interval where everything is recorded, instructions, as a power of two.
+/// Length of an interval if everything is recorded, instructions, as a power of two.
 const INTERVAL_SHIFT: u32 = 20;
-/// Number of the call that ends a thread, on x86-64.
+/// Number of the system call that ends a thread, on x86-64.
 const EXIT: u64 = 60;
 
-/// Hears a program and keeps what its profile and its trace need.
+/// Records a program and keeps what its profile and its trace need.
 #[derive(Debug)]
 pub struct ProgramProfiler {
     sampling: Option<TraceSampling>,
-    /// True where operations before any stage count.
+    /// True if operations before any stage count.
     counts_at_first: bool,
     heard: u64,
     windows: u64,
@@ -36,9 +35,9 @@ pub struct ProgramProfiler {
     system_calls: u64,
     threads: Vec<ThreadMeter>,
     crew: MeterCrew,
-    /// Intervals that have ended and were not heard of yet, in the order of their numbers.
+    /// Ended intervals whose counts were not received yet, in the order of their numbers.
     ended: VecDeque<PendingInterval>,
-    /// Number of the present interval where everything is recorded.
+    /// Number of the current interval, if everything is recorded.
     present: u64,
     intervals: Intervals,
     team: ThreadTeam,
@@ -50,28 +49,28 @@ pub struct ProgramProfiler {
 /// Measurements of a program.
 #[derive(Debug, Clone)]
 pub struct ProgramProfile {
-    /// All of it, every thread's.
+    /// The whole program, all threads.
     pub figures: ExecutionFigures,
-    /// Stretches that run unlike code, in their order; together they are all of it.
+    /// Stretches that run different code, in order; together they are the whole program.
     pub phases: Vec<ExecutionFigures>,
-    /// Parts of equal length, at most 512: sampled windows, or where everything was recorded
-    /// stretches of it.
+    /// Parts of equal length, at most 512: sampled windows, or stretches of a program that was
+    /// recorded as a whole.
     pub intervals: Vec<ExecutionFigures>,
-    /// Windows in which was counted; 1 where everything was.
+    /// Windows that were counted; 1 if everything was.
     pub windows: u64,
-    /// True where these are a sample, so that there is an error.
+    /// True if these are a sample, so that there is an error.
     pub is_sampled: bool,
-    /// Share of the program's length that each phase is; they sum to 1.
+    /// Share of the program's length that each phase has; they sum to 1.
     pub phase_shares: Vec<f64>,
-    /// Relations of threads to each other, where there are several.
+    /// Relations of threads to each other, if there are several.
     pub threads: Option<ThreadRelations>,
-    /// System calls that were seen; what the kernel does in them is not.
+    /// System calls; the work of the kernel in them is not measured.
     pub system_calls: u64,
 }
 
 impl ProgramProfile {
     /// Half widths of the 95 percent intervals of figures, from their spread over the sampled
-    /// windows; nothing where everything was recorded, or only one window.
+    /// windows; `None` if everything was recorded, or only one window.
     #[must_use]
     pub fn errors(&self, of: impl Fn(&ExecutionFigures) -> Vec<f64>) -> Option<Vec<f64>> {
         if !self.is_sampled || self.intervals.len() < 2 {
@@ -85,13 +84,13 @@ impl ProgramProfile {
 }
 
 impl ProgramProfiler {
-    /// A profiler of what is recorded of a program, which also keeps a trace if asked.
+    /// A profiler for the recorded part of a program, which also keeps a trace if `keeps_trace`.
     #[must_use]
     pub fn new(extent: RecordedPart, keeps_trace: bool) -> Self {
         Self::with_crew(MeterCrew::new(), extent, keeps_trace)
     }
 
-    /// A profiler whose meters are those of `crew`.
+    /// A profiler whose meters run in `crew`.
     pub(crate) fn with_crew(mut crew: MeterCrew, extent: RecordedPart, keeps_trace: bool) -> Self {
         let warms = extent.sampling.is_some_and(|sampling| sampling.warm > 0);
         let counts_at_first = !warms && extent.skip == 0;
@@ -114,7 +113,7 @@ impl ProgramProfiler {
         }
     }
 
-    /// The profile of what was heard.
+    /// The profile of what was recorded.
     #[must_use]
     pub fn finish_profile(&mut self) -> ProgramProfile {
         self.end_intervals();
@@ -159,13 +158,12 @@ impl ProgramProfiler {
         })
     }
 
-    /// The trace of what was heard, if one was kept.
+    /// The trace of what was recorded, if one was kept.
     #[must_use]
     pub fn into_trace(self, about: TraceInfo) -> Option<Trace> {
         self.trace.map(|trace| trace.finish(about))
     }
 
-    /// Has there be a thread with this number.
     #[inline]
     fn ensure_thread(&mut self, thread: usize) {
         while self.threads.len() <= thread {
@@ -180,14 +178,8 @@ impl ProgramProfiler {
         self.threads.push(thread);
     }
 
-    /// Returns true where an interval ends here: where everything is recorded, intervals have a
-    /// length.
-    fn is_interval_end(&self) -> bool {
-        self.sampling.is_none() && self.heard.trailing_zeros() >= INTERVAL_SHIFT
-    }
-
-    /// Ends the present interval of all threads. Meters go on while they come to its end, so it is
-    /// heard of when the next one ends.
+    /// Ends the current interval of all threads. Its counts are received when the next one ends, so
+    /// that the meters are not waited for.
     fn end_intervals(&mut self) {
         self.receive_before(self.present);
         self.intervals.close_all();
@@ -209,7 +201,7 @@ impl ProgramProfiler {
         }
     }
 
-    /// Waits for the counts of the intervals before this one.
+    /// Receives the counts of the intervals before this one.
     fn receive_before(&mut self, number: u64) {
         while self
             .ended
@@ -223,7 +215,7 @@ impl ProgramProfiler {
         }
     }
 
-    /// Takes what other threads may meet: lines, and stores by a thread that holds a lock.
+    /// Records what other threads may share: lines, and stores by a thread that holds a lock.
     fn record_shared_access(&mut self, thread: usize, op: &Op) {
         let metered = &self.threads[thread];
         self.sharing.add_op(thread, op);
@@ -242,7 +234,8 @@ impl ExecutionSink for ProgramProfiler {
         self.ensure_thread(thread);
         if op.first {
             self.heard += 1;
-            if self.is_interval_end() {
+            // Only a program that is recorded as a whole has intervals of a fixed length.
+            if self.sampling.is_none() && self.heard.trailing_zeros() >= INTERVAL_SHIFT {
                 self.end_intervals();
             }
         }
@@ -275,7 +268,7 @@ impl ExecutionSink for ProgramProfiler {
         self.ensure_thread(thread);
         self.end_interval(thread);
         let counts = stage == RecordingStage::Window;
-        // Numbers are told by threads in any order.
+        // Threads report window numbers in any order.
         if counts && self.last_window.is_none_or(|last| number > last) {
             self.windows += 1;
             self.last_window = Some(number);
@@ -311,5 +304,42 @@ impl ExecutionSink for ProgramProfiler {
 
     fn record_event(&mut self, event: &ProgramEvent) {
         self.team.record_event(event);
+    }
+}
+
+/// Quantiles of Student's t for two-sided 95 percent, by degrees of freedom from 1 (NIST/SEMATECH
+/// e-Handbook of Statistical Methods, 1.3.6.7.2).
+const STUDENT: [f64; 30] = [
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
+    2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
+    2.052, 2.048, 2.045, 2.042,
+];
+/// The same quantile of the normal distribution, for more.
+const NORMAL: f64 = 1.960;
+
+/// Half width of the 95 percent interval of the mean of `values`, which are assumed to be
+/// independent; 0 for fewer than two.
+fn half_width(values: &[f64]) -> f64 {
+    let n = values.len() as f64;
+    if values.len() < 2 {
+        return 0.0;
+    }
+    let mean = values.iter().sum::<f64>() / n;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    let student = STUDENT.get(values.len() - 2).unwrap_or(&NORMAL);
+    student * (squares / (n - 1.0) / n).sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::half_width;
+
+    #[test]
+    fn intervals_are_those_of_the_tables() {
+        // Mean 2, standard deviation 1, three values: 4.303/sqrt(3).
+        assert!((half_width(&[1.0, 2.0, 3.0]) - 4.303 / 3_f64.sqrt()).abs() < 1e-9);
+        assert_eq!(half_width(&[5.0]), 0.0);
+        let many: Vec<_> = (0..1000).map(|i| f64::from(i % 2)).collect();
+        assert!((half_width(&many) - 1.96 * 0.5 / 1000_f64.sqrt()).abs() < 1e-4);
     }
 }

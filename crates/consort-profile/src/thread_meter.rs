@@ -1,4 +1,4 @@
-//! One thread of a program, and what is kept of its measurements.
+//! Meters of one thread of a program.
 
 use consort_ops::Op;
 
@@ -7,16 +7,15 @@ use crate::interval::{CodeLineCounts, ProgramInterval, ThreadStretch};
 use crate::measure::{InstructionCounts, MeterCounts, Stretches, line_of};
 use crate::recorder::{BlockExecution, RecordingStage};
 
-/// Instructions of each thread in each interval of which data flow and use distances are measured
-/// where everything is recorded: they vary little and cost much.
+/// Instructions of each thread in each interval whose data flow and use distances are measured if
+/// everything is recorded: they vary little and cost much.
 const DATAFLOW: u64 = 1 << 16;
 
-/// A thread and what is measured of it.
 #[derive(Debug)]
 pub(crate) struct ThreadMeter {
     /// Its number among the threads of the program.
     number: usize,
-    /// True until it has ended: then it has no meters any more.
+    /// False once it has ended: then it has no meters.
     lives: bool,
     mix: InstructionCounts,
     stretches: Stretches,
@@ -24,15 +23,15 @@ pub(crate) struct ThreadMeter {
     line: u64,
     stretch: ThreadStretch,
     counting: bool,
-    /// Instructions counted when counts were asked for last.
+    /// Instructions counted when counts were last requested.
     asked_up_to: u64,
-    /// Instructions heard of.
+    /// Instructions recorded.
     pub(crate) heard: u64,
-    /// Instructions heard of in this interval.
+    /// Instructions recorded in this interval.
     within: u64,
     /// Number of stages before this one.
     pub(crate) stage: u64,
-    /// True where its operations may meet those of other threads.
+    /// True if its operations may meet those of other threads.
     pub(crate) has_siblings: bool,
 }
 
@@ -47,8 +46,8 @@ pub(crate) struct PendingInterval {
 }
 
 impl ThreadMeter {
-    /// The thread with this number, of which counts what is heard before any stage, if `counting`.
-    /// Only the one that the program started with may be without siblings.
+    /// The thread with this number. If `counting`, it counts what comes before any stage. Only the
+    /// initial thread may be without siblings.
     pub(crate) fn new(number: usize, counting: bool, crew: &mut MeterCrew) -> Self {
         crew.set_counting(number, counting);
         Self {
@@ -71,7 +70,7 @@ impl ThreadMeter {
         self.counting
     }
 
-    /// Takes an operation; all data flow is measured if so told.
+    /// Adds an operation; with `all_dataflow` its data flow is measured in any case.
     #[inline]
     pub(crate) fn add_op(&mut self, op: &Op, all_dataflow: bool, crew: &mut MeterCrew) {
         let is_new_line = op.first && self.enter_instruction(op.address);
@@ -88,13 +87,12 @@ impl ThreadMeter {
         }
     }
 
-    /// Returns true where no data flow is measured of what comes, as long as not all is, so that
-    /// its blocks can be taken as a whole.
+    /// True if the data flow of the next operations is not measured, so that blocks can be added as
+    /// a whole.
     pub(crate) const fn accepts_blocks(&self) -> bool {
         self.lives && self.within >= DATAFLOW
     }
 
-    /// Takes a block as a whole.
     pub(crate) fn add_block(&mut self, run: &BlockExecution, crew: &mut MeterCrew) {
         self.heard += run.mix.instructions;
         self.within += run.mix.instructions;
@@ -111,8 +109,8 @@ impl ThreadMeter {
         crew.add_block(self.number, run, addresses.filter(is_new));
     }
 
-    /// Takes the address of an instruction. Returns true where that lies in another line of code
-    /// than the one before.
+    /// Adds the address of an instruction. Returns true if it lies in another line of code than the
+    /// one before.
     fn enter_instruction(&mut self, address: u64) -> bool {
         self.heard += 1;
         self.within += 1;
@@ -122,7 +120,7 @@ impl ThreadMeter {
         std::mem::replace(&mut self.line, line_of(address)) != line_of(address)
     }
 
-    /// Begins a stage; whether what is before it was not heard.
+    /// Begins a stage. Returns true if anything before it was not recorded.
     pub(crate) fn enter_stage(
         &mut self,
         stage: RecordingStage,
@@ -136,7 +134,7 @@ impl ThreadMeter {
         !follows
     }
 
-    /// Ends the interval with this number, and asks for its counts; nothing where there are none.
+    /// Ends the interval with this number, and requests its counts; `None` if it has none.
     pub(crate) fn end_interval(
         &mut self,
         number: u64,
@@ -157,7 +155,8 @@ impl ThreadMeter {
         })
     }
 
-    /// An interval that has ended; those of a thread are to be heard of in their order.
+    /// Receives the counts of an interval. Those of a thread must be received in order, because
+    /// each is the difference to the one before.
     pub(crate) fn receive_interval(
         &mut self,
         ended: PendingInterval,
@@ -167,7 +166,7 @@ impl ThreadMeter {
         self.stretch.close_interval(ended.executed, counts)
     }
 
-    /// Ends the thread behind an interval: what was measured is kept, what measured it is not.
+    /// Ends the thread after an interval: its measurements are kept, its meters are dropped.
     pub(crate) fn finish_thread(&mut self, crew: &mut MeterCrew) {
         self.lives = false;
         crew.end_thread(self.number);
@@ -178,7 +177,7 @@ impl ThreadMeter {
         &self.stretch.all_code
     }
 
-    /// Counts until the last interval that was heard of.
+    /// Counts until the last interval that was received.
     pub(crate) fn counts(&self) -> &MeterCounts {
         self.stretch.counts()
     }

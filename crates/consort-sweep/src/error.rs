@@ -11,28 +11,28 @@ use consort_table::TableError;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// Reason why there is no sweep. Its text is one line.
+/// Reason why a sweep fails. Its text is one line.
 #[derive(Debug, Error)]
 pub enum SweepError {
     /// The description.
     #[error(transparent)]
     Describe(#[from] DescribeError),
-    /// A machine of it.
+    /// A machine of the description.
     #[error(transparent)]
     Machine(#[from] MachineError),
     /// A machine that cannot be laid out.
     #[error(transparent)]
     Chip(#[from] TopologyError),
-    /// A workload of it.
+    /// A workload of the description.
     #[error(transparent)]
     Workload(#[from] WorkloadError),
-    /// A study of it.
+    /// A study of the description.
     #[error(transparent)]
     Study(#[from] UnknownStudy),
     /// The studies that come with Consort cannot be read.
     #[error("{0}")]
     Studies(String),
-    /// A policy of it, or a run.
+    /// A policy of the description, or a run.
     #[error(transparent)]
     Experiment(#[from] ExperimentError),
     /// A study that failed.
@@ -60,7 +60,7 @@ pub enum SweepError {
         /// The last number.
         last: usize,
     },
-    /// Something that the plan was made of has changed.
+    /// A file of the plan, or Consort, has changed.
     #[error(
         "shard {number}: what it runs is not what was planned: a file that the description names, or \
          Consort, has changed since; plan again"
@@ -93,7 +93,6 @@ pub enum SweepError {
 }
 
 impl SweepError {
-    /// A failure of the file system.
     pub(super) fn io(path: &Path, cause: std::io::Error) -> Self {
         Self::Io {
             path: path.to_owned(),
@@ -101,7 +100,7 @@ impl SweepError {
         }
     }
 
-    /// Says whether the caller can put it right, rather than that a run or the file system failed.
+    /// True if the caller can correct the error; false if a run or the file system failed.
     pub fn is_input(&self) -> bool {
         match self {
             Self::Experiment(error) => !matches!(

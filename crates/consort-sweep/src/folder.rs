@@ -2,7 +2,7 @@
 
 use super::error::SweepError;
 use super::plan::SweepPlan;
-use super::shard;
+use super::units::run_units;
 use consort_experiment::StageProgress;
 use consort_experiment::long;
 use consort_table::{Table, TableSink, Values};
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// The plan's file.
 const PLAN: &str = "plan.json";
-/// Name of the file of cases that the long table refers to.
+/// Name of the file of cases to which the long table refers.
 const CASES: &str = "cases.csv";
 /// Results, below the folder.
 const SHARDS: &str = "shards";
@@ -27,9 +27,9 @@ pub struct ShardFolder {
 /// Outcome of a shard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ShardOutcome {
-    /// It was run now; its result is here.
+    /// It was run now; the path of its result.
     Now(PathBuf),
-    /// Its result was there.
+    /// Its result existed already.
     Before(PathBuf),
 }
 
@@ -38,20 +38,20 @@ pub enum ShardOutcome {
 pub struct SweepStatus {
     /// Shards of the plan.
     pub shards: usize,
-    /// Numbers of those that have no result, ascending.
+    /// Numbers of shards without a result, ascending.
     pub missing: Vec<usize>,
-    /// Estimated host time of these on one worker, s.
+    /// Estimated host time of the missing shards on one worker, s.
     pub missing_s: f64,
-    /// Results that are not of this plan: of an earlier one, or another version.
+    /// Results that do not belong to this plan, but to an earlier one or another version.
     pub foreign: usize,
 }
 
 impl ShardFolder {
-    /// Plans a sweep and keeps the plan in a folder, made if it is not there. A plan that was there
+    /// Plans a sweep and writes the plan to a folder, which is created if needed. An existing plan
     /// is replaced; results whose content is the same stay valid.
     ///
     /// # Errors
-    /// What is wrong with the description; what the file system answers.
+    /// An error in the description, or of the file system.
     pub fn plan(path: &Path, file: &str, description: &str) -> Result<Self, SweepError> {
         let plan = SweepPlan::new(file, description)?;
         let shards = path.join(SHARDS);
@@ -68,7 +68,7 @@ impl ShardFolder {
     /// Opens the folder of a sweep that was planned.
     ///
     /// # Errors
-    /// No plan, or a file that is none.
+    /// There is no plan, or the file is not one.
     pub fn open(path: &Path) -> Result<Self, SweepError> {
         let file = path.join(PLAN);
         let text = std::fs::read_to_string(&file).map_err(|cause| match cause.kind() {
@@ -93,7 +93,7 @@ impl ShardFolder {
         &self.path
     }
 
-    /// Path of a shard's result, whether or not it is there yet.
+    /// Path of a shard's result, whether it exists or not.
     fn result_path(&self, number: usize) -> PathBuf {
         let content = &self.plan.shards[number].content;
         self.path
@@ -101,11 +101,10 @@ impl ShardFolder {
             .join(format!("{number:06}-{content}.csv"))
     }
 
-    /// Runs a shard and writes its result: whole, or not at all. Does nothing where the result is
-    /// there.
+    /// Runs a shard and writes its result, whole or not at all. Does nothing if the result exists.
     ///
     /// # Errors
-    /// A number that the plan does not have; files that have changed since; a run that fails.
+    /// A number that the plan does not have, files that have changed since, or a run that fails.
     pub fn run(
         &self,
         number: usize,
@@ -126,7 +125,7 @@ impl ShardFolder {
         if shard.range().end > sweep.len() || sweep.fingerprint(shard.range())? != shard.content {
             return Err(SweepError::Changed { number });
         }
-        let tables = shard::run(&sweep, shard.range(), workers, progress)?;
+        let tables = run_units(&sweep, shard.range(), workers, progress)?;
         let mut sink = TableSink::create(&path)?;
         for table in &tables {
             sink.write(table)?;
@@ -135,10 +134,10 @@ impl ShardFolder {
         Ok(ShardOutcome::Now(path))
     }
 
-    /// Counts what is done and what is missing.
+    /// Counts finished and missing shards.
     ///
     /// # Errors
-    /// What the file system answers.
+    /// An error of the file system.
     pub fn status(&self) -> Result<SweepStatus, SweepError> {
         let folder = self.path.join(SHARDS);
         let failed = |cause| SweepError::io(&folder, cause);
@@ -162,7 +161,7 @@ impl ShardFolder {
     /// Joins all results, in the order of the plan, into one file of the long format.
     ///
     /// # Errors
-    /// Gaps, which are named; a result that cannot be read; what the file system answers.
+    /// Gaps, which are named; a result that cannot be read; an error of the file system.
     pub fn merge(&self, out: &Path) -> Result<(), SweepError> {
         let status = self.status()?;
         if !status.missing.is_empty() {
@@ -207,7 +206,7 @@ fn cases(plan: &SweepPlan) -> Result<Table, SweepError> {
     }))
 }
 
-/// A value as CSV has it: texts without quotes.
+/// A value as in CSV: texts without quotes.
 fn unquoted_text(value: &toml::Value) -> String {
     match value.as_str() {
         Some(text) => text.to_owned(),
@@ -268,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shard_is_run_once_and_gaps_are_named() {
+    fn shard_runs_once_and_gaps_are_named() {
         let (_place, folder) = planned();
         let shards = folder.as_plan().shards.len();
         let ShardOutcome::Now(path) = run(&folder, 1) else {

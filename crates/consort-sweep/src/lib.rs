@@ -1,19 +1,18 @@
-//! Sweeps: many runs described in one file, in shards that any scheduler can hand out.
+//! Sweeps: many runs described in one file, in shards that any scheduler can distribute.
 //!
 //! A [`SweepSpec`] names machines, workloads, policies, parameters and seeds, or studies. A
-//! [`Sweep`] has its units in a fixed order; a [`SweepPlan`] cuts them into numbered shards of about equal
-//! estimated work. [`ShardFolder`] is the contract: `run N` writes one file, atomically, named after what
-//! is in it, and does nothing where that file is there; merging joins the files in their order.
-//! Nothing here knows a scheduler. Pitfall: a plan is of one version of Consort and of the contents
-//! of all files that it names; where these have changed, [`ShardFolder::run`] refuses.
+//! [`Sweep`] has its units in a fixed order; a [`SweepPlan`] cuts them into numbered shards of
+//! similar estimated work. [`ShardFolder`] is the contract: `run N` writes one file, atomically,
+//! named after its content, and does nothing if that file exists; merging joins the files in order.
+//! Nothing here depends on a scheduler.
+//!
+//! A plan belongs to one version of Consort and to the contents of all files that it names. If
+//! these have changed, [`ShardFolder::run`] refuses.
 
 mod cases;
-mod cost;
 mod error;
 mod folder;
 mod plan;
-mod points;
-mod shard;
 mod spec;
 mod units;
 

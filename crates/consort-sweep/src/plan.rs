@@ -15,7 +15,7 @@ pub struct SweepPlan {
     pub file: String,
     /// The description.
     pub description: String,
-    /// True where its units are studies rather than runs.
+    /// True if its units are studies instead of runs.
     pub studies: bool,
     /// The shards, by number.
     pub shards: Vec<Shard>,
@@ -42,10 +42,11 @@ impl Shard {
 }
 
 impl SweepPlan {
-    /// Plans the sweep of a description; the same description, files and version give the same plan.
+    /// Plans the sweep of a description. The same description, files and version give the same
+    /// plan.
     ///
     /// # Errors
-    /// What is wrong with the description, or with anything that it names.
+    /// An error in the description, or in anything that it names.
     pub fn new(file: &str, description: &str) -> Result<Self, SweepError> {
         let sweep = Sweep::parse(file, description)?;
         let parts = cut(&sweep.costs()?, sweep.spec.shard_s);
@@ -66,7 +67,7 @@ impl SweepPlan {
         })
     }
 
-    /// The sweep, with everything that the description names as it is now.
+    /// The sweep, with the current contents of everything that the description names.
     pub(super) fn sweep(&self) -> Result<Sweep, SweepError> {
         Sweep::parse(&self.file, &self.description)
     }
@@ -77,8 +78,8 @@ impl SweepPlan {
     }
 }
 
-/// Ranges of consecutive costs that come to at least so much, with their sums; what is left at the
-/// end belongs to the last.
+/// Ranges of consecutive costs whose sums reach `least`, with the sums. The rest at the end joins
+/// the last range.
 fn cut(costs: &[f64], least: f64) -> Vec<(Range<usize>, f64)> {
     let mut parts: Vec<(Range<usize>, f64)> = Vec::new();
     let mut open: (Range<usize>, f64) = (0..0, 0.0);
@@ -123,7 +124,7 @@ mod tests {
         runs = 3\nalone_s = 0.2\nshard_s = 0.001\nhost_s_per_thread_s = 0.01\n";
 
     #[test]
-    fn plans_are_the_same_every_time_and_content_decides_fingerprints() {
+    fn plans_repeat_and_fingerprints_follow_content() {
         let plan = SweepPlan::new("s.toml", DESCRIPTION).unwrap();
         assert_eq!(plan, SweepPlan::new("s.toml", DESCRIPTION).unwrap());
         let units: usize = plan.shards.iter().map(|shard| shard.units).sum();
@@ -135,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_any_machine_is_told_at_once() {
+    fn error_in_any_machine_is_found_at_once() {
         let text =
             format!("{DESCRIPTION}[[parameters]]\nkey = \"llc.size_kib\"\nvalues = [4096, -1]\n");
         let error = SweepPlan::new("s.toml", &text).unwrap_err();

@@ -308,14 +308,14 @@ mod tests {
     }
 
     #[test]
-    fn little_is_needed() {
+    fn short_description_is_enough() {
         let spec = SweepSpec::parse("s.toml", LEAST).unwrap();
         assert_eq!((spec.runs, spec.first_seed(), spec.shard_s), (1, 1, 30.0));
         assert!(SweepSpec::parse("s.toml", "studies = [\"W1\"]\nquick = true\n").is_ok());
     }
 
     #[test]
-    fn what_is_wrong_is_told_by_line_and_key() {
+    fn errors_name_line_and_key() {
         assert_eq!(
             error("runs = 0\n"),
             "s.toml:4: runs: is 0; expected 1 to 10000"

@@ -1,20 +1,22 @@
 //! The units of a sweep: runs, or studies, in a fixed order.
 
-use super::cases::{SweepCase, SweepCases};
-use super::cost::{QUICK_STUDY_S, run_s};
-use super::error::SweepError;
-use super::spec::SweepSpec;
-use consort_core::policy::PolicySpec;
-use consort_experiment::Contender;
-use consort_experiment::Scale;
-use consort_experiment::SharedResults;
-use consort_lab::Study;
-use consort_lab::VERSION;
-use consort_lab::runner::StudySettings;
-use sha2::{Digest, Sha256};
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::Arc;
+
+use consort_core::policy::PolicySpec;
+use consort_experiment::{
+    Contender, Experiment, ExperimentContext, ExperimentError, RunResult, Scale, SharedResults,
+    StageProgress,
+};
+use consort_lab::runner::StudySettings;
+use consort_lab::{Study, VERSION, long, runner};
+use consort_table::Table;
+use sha2::{Digest, Sha256};
+
+use super::cases::{SweepCase, SweepCases};
+use super::error::SweepError;
+use super::spec::SweepSpec;
 
 /// A description with everything that it names.
 pub struct Sweep {
@@ -25,16 +27,13 @@ pub struct Sweep {
 }
 
 impl Sweep {
-    /// Reads a description and finds what it names, but for the machines: those are read as they are
+    /// Reads a description and resolves what it names, except the machines, which are read when
     /// needed.
     ///
     /// # Errors
-    /// What is wrong with the description, or with what it names.
+    /// An error in the description, or in what it names.
     pub fn parse(file: &str, text: &str) -> Result<Self, SweepError> {
-        Self::new(SweepSpec::parse(file, text)?)
-    }
-
-    fn new(spec: SweepSpec) -> Result<Self, SweepError> {
+        let spec = SweepSpec::parse(file, text)?;
         let contenders = spec
             .policies
             .iter()
@@ -57,7 +56,6 @@ impl Sweep {
         })
     }
 
-    /// Number of units.
     pub(super) fn len(&self) -> usize {
         match self.studies.len() {
             0 => self.cases.len() * self.runs_per_case(),
@@ -70,7 +68,7 @@ impl Sweep {
         self.contenders.len() * self.spec.runs as usize
     }
 
-    /// Policy and seed of a unit within its case: the order is that of `consort compare --out`.
+    /// Policy and seed of a unit within its case, in the order of `consort compare --out`.
     pub(super) fn locate_unit(&self, unit: usize) -> (usize, u64) {
         let runs = self.spec.runs as usize;
         let within = unit % self.runs_per_case();
@@ -80,7 +78,7 @@ impl Sweep {
         )
     }
 
-    /// The cases of which a range has units, each with its own part of it.
+    /// The cases that have units in a range, each with its own part of the range.
     pub(super) fn cases_in(&self, units: Range<usize>) -> Vec<(usize, Range<usize>)> {
         let each = self.runs_per_case();
         let cases = units.start / each..units.end.div_ceil(each);
@@ -88,8 +86,8 @@ impl Sweep {
         cases.map(|case| (case, part(case))).collect()
     }
 
-    /// Estimated host time of every unit, s. Reads every machine, so that whatever is wrong with
-    /// one is found before anything runs.
+    /// Estimated host time of every unit, s. Reads every machine, so that an error in any of them
+    /// is found before anything runs.
     pub(super) fn costs(&self) -> Result<Vec<f64>, SweepError> {
         let quick = self.spec.quick;
         let of_study = |study: &Arc<dyn Study>| match quick {
@@ -107,7 +105,6 @@ impl Sweep {
         Ok(costs)
     }
 
-    /// Settings that studies are run with.
     pub(super) fn settings(&self, workers: NonZeroUsize) -> StudySettings {
         StudySettings {
             seed: self.spec.seed,
@@ -121,7 +118,7 @@ impl Sweep {
         }
     }
 
-    /// Fingerprint of everything that decides what a range of units gives.
+    /// Fingerprint of everything that determines the results of a range of units.
     pub(super) fn fingerprint(&self, units: Range<usize>) -> Result<String, SweepError> {
         let mut hash = Fingerprint::default();
         hash.add(VERSION.as_bytes());
@@ -163,7 +160,6 @@ impl Sweep {
     }
 }
 
-/// A fingerprint in the making.
 #[derive(Default)]
 struct Fingerprint(Sha256);
 
@@ -179,8 +175,8 @@ impl Fingerprint {
             key, experiment, ..
         } = case;
         self.add(key.as_bytes());
-        // The topology tells the machine's options, the description all the rest. Both write
-        // numbers so that unlike ones are unlike.
+        // The topology contains the machine's options, the description all the rest. Both write
+        // different numbers differently.
         self.add(format!("{:?}", experiment.chip.spec()).as_bytes());
         self.add(format!("{:?}", experiment.chip.topology()).as_bytes());
         for entry in &experiment.workload.entries {
@@ -189,14 +185,12 @@ impl Fingerprint {
         }
     }
 
-    /// Files that policies' options name.
+    /// Adds the files that policies' options name.
     fn add_files(&mut self, policies: &[String]) -> Result<(), SweepError> {
         for text in policies {
-            let mut spec: PolicySpec = text
-                .parse()
-                .map_err(consort_experiment::ExperimentError::from)?;
+            let mut spec: PolicySpec = text.parse().map_err(ExperimentError::from)?;
             let read = spec.attach(consort_input::read_if_file);
-            read.map_err(consort_experiment::ExperimentError::from)?;
+            read.map_err(ExperimentError::from)?;
             for content in spec.files.values() {
                 self.add(content.as_bytes());
             }
@@ -204,7 +198,7 @@ impl Fingerprint {
         Ok(())
     }
 
-    /// Sixteen hexadecimal digits.
+    /// Sixteen hexadecimal digits of the hash.
     fn text(self) -> String {
         let digest = self.0.finalize();
         digest
@@ -213,4 +207,82 @@ impl Fingerprint {
             .map(|byte| format!("{byte:02x}"))
             .collect()
     }
+}
+
+/// Host time per thread and quantum, s (docs/measurements/speed.md: 13 to 27 µs with 16 to 128
+/// threads whose placement changes every quantum).
+const PER_THREAD_AND_QUANTUM_S: f64 = 20e-6;
+/// Time after which a thread has changed its rate even if no policy moves it, s.
+const LONGEST_QUANTUM_S: f64 = 0.1;
+/// Time of programs together over their time alone, each with a PU: about the middle of the
+/// slowdowns of pairs on SMT cores.
+const STRETCH: f64 = 1.5;
+/// Duration of a study at the quick scale, s.
+const QUICK_STUDY_S: f64 = 3.0;
+
+/// Estimated host time of one run on one worker, s.
+fn run_s(
+    spec: &SweepSpec,
+    experiment: &Experiment,
+    contender: &Contender,
+) -> Result<f64, SweepError> {
+    let quantum_s = experiment
+        .quantum_under(contender)?
+        .as_secs_f64()
+        .min(LONGEST_QUANTUM_S);
+    let rate = spec
+        .host_s_per_thread_s
+        .unwrap_or(PER_THREAD_AND_QUANTUM_S / quantum_s);
+    let threads: u32 = experiment.workload.entries.iter().map(|e| e.threads).sum();
+    let threads = f64::from(threads);
+    let pus = experiment.chip.topology().pus().len() as f64;
+    let together_s = spec.alone_s * STRETCH * (threads / pus).max(1.0);
+    Ok(rate * threads * together_s)
+}
+
+/// Runs units. Returns their tables in order.
+pub(super) fn run_units(
+    sweep: &Sweep,
+    units: Range<usize>,
+    workers: NonZeroUsize,
+    progress: &(dyn Fn(StageProgress) + Sync),
+) -> Result<Vec<Table>, SweepError> {
+    if !sweep.studies.is_empty() {
+        let settings = sweep.settings(workers);
+        let tables = sweep.studies[units].iter().map(|study| {
+            let outcome = runner::run(&**study, &settings, None, progress)?;
+            Ok(long::study_to_long_table(&outcome.into_report()))
+        });
+        return tables.collect();
+    }
+    let context = ExperimentContext::new(sweep.spec.first_seed(), Scale::Full, workers, progress);
+    let cases = sweep.cases_in(units).into_iter();
+    let tables = cases.map(|(case, part)| {
+        let case = sweep.cases.get(case)?;
+        let runs = run_case(sweep, &case, part, &context)?;
+        Ok(consort_experiment::long::long_table(&case.key, &runs))
+    });
+    tables.collect()
+}
+
+/// The runs of one case, as `consort compare` makes them: the work of a program is what it does
+/// alone under the first seed.
+fn run_case(
+    sweep: &Sweep,
+    case: &SweepCase,
+    units: Range<usize>,
+    context: &ExperimentContext<'_>,
+) -> Result<Vec<RunResult>, ExperimentError> {
+    let experiment = &case.experiment;
+    let wanted: Vec<(usize, u64)> = units.map(|unit| sweep.locate_unit(unit)).collect();
+    let ready = |(n, contender): (usize, &Contender)| match wanted.iter().any(|(p, _)| *p == n) {
+        true => contender.prepare(&experiment.chip, &experiment.workload, context),
+        false => Ok(contender.clone()),
+    };
+    let contenders = sweep.contenders.iter().enumerate().map(ready);
+    let contenders: Vec<Contender> = contenders.collect::<Result<_, _>>()?;
+    let work = experiment.measure_work(context.seed())?;
+    let run =
+        |&(policy, seed): &(usize, u64)| experiment.run(&contenders[policy], &work, seed, None);
+    context.map(&wanted, run)?.into_iter().collect()
 }

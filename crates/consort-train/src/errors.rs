@@ -1,11 +1,12 @@
-//! Distance of a level's predictions from what was measured.
+//! Difference between a level's predictions and measurements.
 
-use super::deviation::ErrorSpread;
-use super::fit::{FitError, check_rows};
-use super::least_squares::explained_variance;
+use std::collections::{BTreeMap, BTreeSet};
+
+use consort_core::model::{Accuracy, Deviation, LevelParameters};
+use consort_core::stats::{mean, quantile};
+
+use super::fit::{FitError, check_rows, explained_variance, fit};
 use super::set::{TrainingRow, TrainingSet};
-use consort_core::model::{Accuracy, LevelParameters};
-use std::collections::BTreeMap;
 
 /// Errors of a level on a set.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,15 +15,13 @@ pub struct LevelErrors {
     pub ways: u32,
     /// Predicted minus measured slowdown, in percent of the measured one.
     pub forward: ErrorSpread,
-    /// ST cycles that the inverse model puts under a wrong cause, in percent of
-    /// the ST cycles: half the sum of the magnitudes of the differences. Never
-    /// negative.
+    /// ST cycles that the inverse model puts under a wrong cause, in percent of the ST cycles: half
+    /// the sum of the magnitudes of the differences. Never negative.
     pub inverse: ErrorSpread,
-    /// Share of the variance of each component together that the predictions
-    /// explain (R²); none where the component does not vary. Below 0, the mean
-    /// would have been a better prediction.
+    /// Share of the variance of each component together that the predictions explain (R²); `None`
+    /// if the component does not vary. Below 0, the mean would have been a better prediction.
     pub r2: Vec<Option<f64>>,
-    /// Co-runs of which the inverse model kept a guess for some component.
+    /// Co-runs for which the inverse model kept a guess for some component.
     pub guesses_kept: usize,
     /// Co-runs that were inverted.
     pub inverted: usize,
@@ -42,7 +41,7 @@ impl LevelErrors {
 /// The errors of `level` on every row of `set`.
 ///
 /// # Errors
-/// Rows that cannot be used, or whose stacks the level cannot take.
+/// Rows that cannot be used, or stacks that the level cannot take.
 pub fn errors(level: &LevelParameters, set: &TrainingSet) -> Result<LevelErrors, FitError> {
     check_rows(set)?;
     let mut tally = ErrorTally::new(level.parameters().len());
@@ -52,7 +51,7 @@ pub fn errors(level: &LevelParameters, set: &TrainingSet) -> Result<LevelErrors,
 
 /// Errors gathered from one or several levels on parts of a set.
 #[derive(Clone, Debug)]
-pub(super) struct ErrorTally {
+struct ErrorTally {
     forward_percent: Vec<f64>,
     inverse_percent: Vec<f64>,
     /// Per component: measured values and their residuals.
@@ -62,7 +61,7 @@ pub(super) struct ErrorTally {
 }
 
 impl ErrorTally {
-    pub(super) fn new(components: usize) -> Self {
+    fn new(components: usize) -> Self {
         Self {
             forward_percent: Vec::new(),
             inverse_percent: Vec::new(),
@@ -72,11 +71,7 @@ impl ErrorTally {
         }
     }
 
-    pub(super) fn add(
-        &mut self,
-        level: &LevelParameters,
-        set: &TrainingSet,
-    ) -> Result<(), FitError> {
+    fn add(&mut self, level: &LevelParameters, set: &TrainingSet) -> Result<(), FitError> {
         let mut co_runs: BTreeMap<u64, Vec<&TrainingRow>> = BTreeMap::new();
         for row in &set.rows {
             self.add_forward(level, row);
@@ -116,7 +111,7 @@ impl ErrorTally {
         Ok(())
     }
 
-    pub(super) fn errors(self, ways: u32) -> LevelErrors {
+    fn errors(self, ways: u32) -> LevelErrors {
         LevelErrors {
             ways,
             forward: ErrorSpread::from_percents(&self.forward_percent),
@@ -136,4 +131,113 @@ impl ErrorTally {
 fn misplaced_share(estimated: &[f64], actual: &[f64]) -> f64 {
     let both = estimated.iter().zip(actual);
     both.map(|(e, a)| (e - a).abs()).sum::<f64>() / 2.0
+}
+
+/// Width of a bin, in percent.
+const WIDTH_PERCENT: f64 = 2.0;
+/// Beginning of the first closed bin, percent.
+const LOWEST_PERCENT: f64 = -30.0;
+/// Closed bins: from -30 to 30 percent.
+const CLOSED_BINS: usize = 30;
+
+/// Counts of errors in fixed bins of 2 percent from -30 to 30 percent, with one
+/// open bin on either side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ErrorHistogram {
+    counts: Vec<u64>,
+}
+
+/// Errors of one kind, in percent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ErrorSpread {
+    /// Number of errors.
+    pub count: usize,
+    /// Mean and 95th percentile of the magnitudes; 0 without errors.
+    pub size: Deviation,
+    /// The errors with their sign.
+    pub histogram: ErrorHistogram,
+}
+
+impl ErrorHistogram {
+    /// Counts these errors, in percent.
+    pub fn from_percents(percents: &[f64]) -> Self {
+        let mut counts = vec![0; CLOSED_BINS + 2];
+        for percent in percents {
+            counts[bin(*percent)] += 1;
+        }
+        Self { counts }
+    }
+
+    /// Every bin: its lower and upper edge in percent, infinite for the open
+    /// ones, and how many errors fell into it. A bin holds its lower edge.
+    pub fn bins(&self) -> impl Iterator<Item = (f64, f64, u64)> {
+        let last = self.counts.len() - 1;
+        self.counts.iter().enumerate().map(move |(i, count)| {
+            let low = if i == 0 { f64::NEG_INFINITY } else { edge(i) };
+            let high = if i == last {
+                f64::INFINITY
+            } else {
+                edge(i + 1)
+            };
+            (low, high, *count)
+        })
+    }
+}
+
+impl ErrorSpread {
+    /// The sizes of these errors, in percent.
+    pub fn from_percents(percents: &[f64]) -> Self {
+        let magnitudes: Vec<f64> = percents.iter().map(|p| p.abs()).collect();
+        let size = Deviation {
+            mean_absolute_percent: mean(&magnitudes).unwrap_or(0.0),
+            p95_percent: quantile(&magnitudes, 0.95).unwrap_or(0.0),
+        };
+        Self {
+            count: percents.len(),
+            size,
+            histogram: ErrorHistogram::from_percents(percents),
+        }
+    }
+}
+
+/// Lower edge of a bin other than the first.
+fn edge(bin: usize) -> f64 {
+    LOWEST_PERCENT + WIDTH_PERCENT * (bin as f64 - 1.0)
+}
+
+/// A cast to an integer saturates, and turns NaN into 0.
+fn bin(percent: f64) -> usize {
+    let place = (percent - LOWEST_PERCENT) / WIDTH_PERCENT + 1.0;
+    (place as usize).min(CLOSED_BINS + 1)
+}
+
+/// k-fold cross-validation with whole programs held out. Programs go to folds in turn, in
+/// alphabetical order. A row is held out if any of its programs is, so it counts once for each fold
+/// that has one of its programs, and never helps to predict itself.
+///
+/// # Errors
+/// Fewer than 2 folds or more than programs, and every error of [`fit()`] on the rows that remain
+/// without a fold.
+pub fn cross_validate(set: &TrainingSet, folds: usize) -> Result<LevelErrors, FitError> {
+    let programs: Vec<&str> = set.programs().into_iter().collect();
+    if !(2..=programs.len()).contains(&folds) {
+        let programs = programs.len();
+        return Err(FitError::Folds { folds, programs });
+    }
+    let mut tally = ErrorTally::new(set.components.len());
+    for fold in 0..folds {
+        let held_out = programs.iter().copied().skip(fold).step_by(folds).collect();
+        let (tested, kept) = split(set, &held_out);
+        tally.add(&fit(&kept)?.level, &tested)?;
+    }
+    Ok(tally.errors(set.ways))
+}
+
+/// The rows in which a program of `held_out` ran, and those without.
+fn split(set: &TrainingSet, held_out: &BTreeSet<&str>) -> (TrainingSet, TrainingSet) {
+    let is_held_out = |row: &&TrainingRow| row.programs().any(|program| held_out.contains(program));
+    let (tested, kept): (Vec<&TrainingRow>, Vec<&TrainingRow>) =
+        set.rows.iter().partition(is_held_out);
+    let owned = |rows: Vec<&TrainingRow>| set.with_rows(rows.into_iter().cloned().collect());
+    (owned(tested), owned(kept))
 }

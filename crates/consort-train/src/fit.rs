@@ -1,13 +1,15 @@
 //! The parameters of one level from a training set.
 
-use super::least_squares::{self, SingularCause};
-use super::set::{TrainingRow, TrainingSet};
+use std::fmt;
+
 use consort_core::model::{ComponentParameters, LevelParameters, ModelError};
+use nalgebra::{DMatrix, DVector, Vector4};
 use thiserror::Error;
 
-/// Fewest programs that a fit may stand on. A component has four coefficients;
-/// with fewer programs than that its shares take fewer values, and noise alone
-/// decides between them.
+use super::set::{TrainingRow, TrainingSet};
+
+/// Fewest programs for a fit. A component has four coefficients; with fewer programs its shares
+/// take fewer values, and noise alone decides between the coefficients.
 pub const MIN_PROGRAMS: usize = 4;
 
 /// A fitted level.
@@ -15,9 +17,8 @@ pub const MIN_PROGRAMS: usize = 4;
 pub struct FittedLevel {
     /// The parameters.
     pub level: LevelParameters,
-    /// Share of the variance of each component together that the model
-    /// explains on the training set (R²); none where the component does not
-    /// vary.
+    /// Share of the variance of each component together that the model explains on the training set
+    /// (R²); `None` if the component does not vary.
     pub r2: Vec<Option<f64>>,
     /// Components that never occurred; their parameters are all 0.
     pub absent: Vec<String>,
@@ -29,15 +30,15 @@ pub enum FitError {
     /// Too few programs.
     #[error("training on {found} programs ({what}); at least {MIN_PROGRAMS} are needed")]
     TooFewPrograms {
-        /// Programs that there are.
+        /// Number of programs.
         found: usize,
-        /// Part of the set that this is.
+        /// Description of the set.
         what: String,
     },
-    /// A number of folds that cannot be.
+    /// An impossible number of folds.
     #[error("{folds} folds over {programs} programs; from 2 to {programs} are possible")]
     Folds {
-        /// Folds asked for.
+        /// Requested folds.
         folds: usize,
         /// Programs of the set.
         programs: usize,
@@ -49,7 +50,7 @@ pub enum FitError {
         row: usize,
         /// Its program.
         program: String,
-        /// Problem, and what would be right.
+        /// The problem and the expectation.
         problem: String,
     },
     /// The rows do not determine the parameters of a component.
@@ -69,43 +70,39 @@ pub enum FitError {
     Level(#[from] ModelError),
 }
 
-/// Fits every component by least squares over the regressors 1, own share,
-/// co-runners' shares, and their product (spec: equation 1 of the paper).
+/// Fits every component by least squares over the regressors 1, own share, co-runners' shares, and
+/// their product (equation 1 of the paper).
 ///
 /// # Errors
-/// Too few programs, rows of other shape than the set or with values that are
-/// not finite, or a component whose regressors are dependent.
+/// Too few programs, rows of another shape than the set or with values that are not finite, or a
+/// component whose regressors are dependent.
 pub fn fit(set: &TrainingSet) -> Result<FittedLevel, FitError> {
     check(set)?;
     let mut parameters = Vec::new();
     let mut r2 = Vec::new();
     let mut absent = Vec::new();
     for (component, name) in set.components.iter().enumerate() {
-        let rows = least_squares::rows(set, component);
-        if rows.iter().all(least_squares::RegressionRow::is_zero) {
+        let rows = rows(set, component);
+        if rows.iter().all(RegressionRow::is_zero) {
             absent.push(name.clone());
             parameters.push(ComponentParameters::default());
             r2.push(None);
             continue;
         }
-        let solved = if rows.iter().all(least_squares::RegressionRow::is_zero_alone) {
-            least_squares::solve_zero_alone(&rows)
+        let solved = if rows.iter().all(RegressionRow::is_zero_alone) {
+            solve_zero_alone(&rows)
         } else {
-            least_squares::solve(&rows).map_err(|cause| singular_error(set, name, cause))?
+            solve(&rows).map_err(|cause| FitError::Singular {
+                component: name.clone(),
+                ways: set.ways,
+                cause: cause.to_string(),
+            })?
         };
-        r2.push(least_squares::r2(&rows, &solved));
+        r2.push(r_squared(&rows, &solved));
         parameters.push(solved);
     }
     let level = LevelParameters::new(set.ways, parameters)?;
     Ok(FittedLevel { level, r2, absent })
-}
-
-fn singular_error(set: &TrainingSet, component: &str, cause: SingularCause) -> FitError {
-    FitError::Singular {
-        component: component.to_owned(),
-        ways: set.ways,
-        cause: cause.to_string(),
-    }
 }
 
 fn check(set: &TrainingSet) -> Result<(), FitError> {
@@ -152,4 +149,156 @@ fn check_row(set: &TrainingSet, row: &TrainingRow) -> Result<(), String> {
         return Err("together sums to nothing; it must sum to the slowdown".to_owned());
     }
     Ok(())
+}
+
+/// Columns of the design matrix.
+const COLUMNS: usize = 4;
+
+/// Below this proportion of the largest diagonal element of R, a column counts
+/// as dependent on the others. Measured stacks are good to about 1e-6, the
+/// arithmetic to 1e-15; anything between separates the two.
+const DEPENDENT_BELOW: f64 = 1e-10;
+
+/// Values that differ less than this are the same share.
+const SAME_SHARE: f64 = 1e-9;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct RegressionRow {
+    own: f64,
+    others: f64,
+    together: f64,
+}
+
+impl RegressionRow {
+    /// True if the component occurs neither alone nor together.
+    fn is_zero(&self) -> bool {
+        let values = [self.own, self.others, self.together];
+        values.iter().all(|v| v.abs() < SAME_SHARE)
+    }
+
+    /// True if the component does not occur in threads that run alone.
+    fn is_zero_alone(&self) -> bool {
+        [self.own, self.others].iter().all(|v| v.abs() < SAME_SHARE)
+    }
+
+    fn regressors(&self) -> [f64; COLUMNS] {
+        [1.0, self.own, self.others, self.own * self.others]
+    }
+
+    fn residual(&self, parameters: &ComponentParameters) -> f64 {
+        self.together - parameters.predict_component(self.own, self.others)
+    }
+}
+
+/// Reason why a component cannot be fitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SingularCause {
+    /// Fewer rows than coefficients.
+    Rows(usize),
+    /// The own share is the same in all rows.
+    Own,
+    /// The co-runners' share is the same in all rows.
+    Others,
+    /// Some other dependence.
+    Dependent,
+}
+
+impl fmt::Display for SingularCause {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rows(rows) => write!(out, "{rows} rows for {COLUMNS} coefficients"),
+            Self::Own => out.write_str("the share of the thread alone is the same in all rows"),
+            Self::Others => out.write_str("the share of the co-runners is the same in all rows"),
+            Self::Dependent => out.write_str(
+                "the share alone, that of the co-runners and their product depend on each other",
+            ),
+        }
+    }
+}
+
+fn rows(set: &TrainingSet, component: usize) -> Vec<RegressionRow> {
+    let regression = |row: &TrainingRow| RegressionRow {
+        own: row.own[component],
+        others: row.others[component],
+        together: row.together[component],
+    };
+    set.rows.iter().map(regression).collect()
+}
+
+/// The coefficients of a component that no thread has alone, such as waiting for co-runners: only
+/// `alpha` can be determined, and the mean has the smallest sum of squared residuals.
+fn solve_zero_alone(rows: &[RegressionRow]) -> ComponentParameters {
+    let sum: f64 = rows.iter().map(|row| row.together).sum();
+    ComponentParameters {
+        alpha: sum / rows.len() as f64,
+        ..ComponentParameters::default()
+    }
+}
+
+/// The coefficients with the smallest sum of squared residuals, by QR
+/// decomposition with column pivoting (Golub and Van Loan, "Matrix
+/// Computations", section 5.4).
+fn solve(rows: &[RegressionRow]) -> Result<ComponentParameters, SingularCause> {
+    if rows.len() < COLUMNS {
+        return Err(SingularCause::Rows(rows.len()));
+    }
+    let flat: Vec<f64> = rows.iter().flat_map(RegressionRow::regressors).collect();
+    let design = DMatrix::from_row_slice(rows.len(), COLUMNS, &flat);
+    let qr = design.col_piv_qr();
+    let r = qr.r();
+    let diagonal = |i: usize| r[(i, i)].abs();
+    if (0..COLUMNS).any(|i| diagonal(i) <= DEPENDENT_BELOW * diagonal(0)) {
+        return Err(find_dependence(rows));
+    }
+    let mut right = DVector::from_iterator(rows.len(), rows.iter().map(|row| row.together));
+    qr.q_tr_mul(&mut right);
+    let mut solution = Vector4::from_iterator(right.iter().copied());
+    if !r.solve_upper_triangular_mut(&mut solution) {
+        return Err(find_dependence(rows));
+    }
+    qr.p().inv_permute_rows(&mut solution);
+    let [alpha, beta, gamma, delta] = solution.into();
+    Ok(ComponentParameters {
+        alpha,
+        beta,
+        gamma,
+        delta,
+    })
+}
+
+fn find_dependence(rows: &[RegressionRow]) -> SingularCause {
+    let constant = |value: fn(&RegressionRow) -> f64| {
+        rows.iter()
+            .all(|row| (value(row) - value(&rows[0])).abs() < SAME_SHARE)
+    };
+    if constant(|row| row.own) {
+        SingularCause::Own
+    } else if constant(|row| row.others) {
+        SingularCause::Others
+    } else {
+        SingularCause::Dependent
+    }
+}
+
+/// Share of the variance that the parameters explain; `None` if there is no variance.
+fn r_squared(rows: &[RegressionRow], parameters: &ComponentParameters) -> Option<f64> {
+    let pairs = rows
+        .iter()
+        .map(|row| (row.together, row.residual(parameters)));
+    explained_variance(&pairs.collect::<Vec<_>>())
+}
+
+/// R² of values and their residuals; `None` if the values do not vary.
+pub(super) fn explained_variance(values_and_residuals: &[(f64, f64)]) -> Option<f64> {
+    let count = values_and_residuals.len() as f64;
+    let mean = values_and_residuals.iter().map(|(v, _)| v).sum::<f64>() / count;
+    let square_sum = |of: &dyn Fn(&(f64, f64)) -> f64| -> f64 {
+        values_and_residuals
+            .iter()
+            .map(|pair| of(pair) * of(pair))
+            .sum()
+    };
+    let total = square_sum(&|(value, _)| value - mean);
+    let left = square_sum(&|(_, residual)| *residual);
+    (total > SAME_SHARE * SAME_SHARE * count).then(|| 1.0 - left / total)
 }

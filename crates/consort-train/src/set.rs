@@ -19,8 +19,8 @@ pub struct TrainingSet {
 /// entry per component of the set.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TrainingRow {
-    /// Number of the threads that belong together: the rows of one core in one quantum have
-    /// the same number, which no other rows of the set have.
+    /// Number that the rows of one core in one quantum have in common, and that no other rows of
+    /// the set have.
     pub co_run: u64,
     /// The thread's program.
     pub program: String,
@@ -33,7 +33,7 @@ pub struct TrainingRow {
     /// SMT cycles of each component over the ST cycles of the same
     /// instructions; the sum is the slowdown.
     pub together: Vec<f64>,
-    /// SMT stack in shares of its SMT cycles: what the inverse model sees.
+    /// SMT stack in shares of its SMT cycles, the input of the inverse model.
     pub measured: Vec<f64>,
 }
 
@@ -62,7 +62,6 @@ impl TrainingSet {
         numbers.len()
     }
 
-    /// The same set with other rows.
     pub(super) fn with_rows(&self, rows: Vec<TrainingRow>) -> Self {
         Self {
             machine: self.machine.clone(),

@@ -1,4 +1,4 @@
-//! Tests of the training on made-up programs with known parameters.
+//! Tests of the training on synthetic programs with known parameters.
 
 use super::{
     ErrorHistogram, ErrorSpread, FitError, LevelErrors, TrainingRow, TrainingSet, cross_validate,
@@ -105,7 +105,7 @@ fn close(level: &LevelParameters, expected: &LevelParameters, within: f64) -> bo
 }
 
 #[test]
-fn the_fit_finds_the_parameters_that_made_the_rows() {
+fn fit_finds_the_parameters_of_the_rows() {
     let set = pairs(&programs(), 0.0);
     let fit = fit(&set).unwrap();
     assert!(close(&fit.level, &truth(2), 1e-9), "{:?}", fit.level);
@@ -146,7 +146,7 @@ fn errors_without_noise_are_none() {
 }
 
 #[test]
-fn noise_of_five_percent_is_an_error_of_five_percent() {
+fn five_percent_noise_is_five_percent_error() {
     // Predictions without noise are off by 0.05 / 1.05 and 0.05 / 0.95.
     let errors: LevelErrors = errors(&truth(2), &pairs(&programs(), 0.05)).unwrap();
     let mean = errors.forward.size.mean_absolute_percent;
@@ -163,7 +163,7 @@ fn noise_of_five_percent_is_an_error_of_five_percent() {
 }
 
 #[test]
-fn a_held_out_program_does_not_help_to_predict_itself() {
+fn held_out_program_does_not_predict_itself() {
     // One program slows twice as much as the model of the others says.
     let mut set = pairs(&programs(), 0.0);
     for row in set.rows.iter_mut().filter(|row| row.program == "b70u10") {
@@ -190,7 +190,7 @@ fn a_held_out_program_does_not_help_to_predict_itself() {
 }
 
 #[test]
-fn a_component_that_never_occurs_has_no_parameters_and_is_named() {
+fn absent_component_has_no_parameters_and_is_named() {
     let mut set = pairs(&programs(), 0.0);
     set.components.push("transactions".to_owned());
     for row in &mut set.rows {
@@ -216,7 +216,7 @@ fn refused(set: &TrainingSet) -> String {
 }
 
 #[test]
-fn a_set_that_does_not_determine_a_component_is_refused() {
+fn underdetermined_component_is_refused() {
     let same: Vec<_> = [10, 20, 30, 40, 50].map(|base| program(base, 25)).to_vec();
     assert_eq!(
         refused(&pairs(&same, 0.0)),
@@ -267,7 +267,7 @@ fn too_few_programs_rows_and_folds_are_refused() {
 }
 
 #[test]
-fn a_row_that_cannot_be_used_is_named() {
+fn unusable_row_is_named() {
     let mut set = pairs(&programs(), 0.0);
     set.rows[3].own.pop();
     let expect = "row 3 (b25u60): own has 2 components where the set has 3";
@@ -282,7 +282,7 @@ fn a_row_that_cannot_be_used_is_named() {
 }
 
 #[test]
-fn bins_hold_their_lower_edge_and_open_ends_the_rest() {
+fn bins_include_their_lower_edge() {
     let histogram =
         ErrorHistogram::from_percents(&[-30.1, -30.0, -0.1, 0.0, 1.9, 2.0, 29.9, 30.0, 1e9]);
     let counted: Vec<_> = histogram.bins().filter(|bin| bin.2 > 0).collect();

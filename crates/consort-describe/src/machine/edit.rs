@@ -53,7 +53,7 @@ enum KeyStep<'a> {
     Element(usize),
 }
 
-/// The steps of a dotted name; none where it is no such name.
+/// The steps of a dotted name; `None` if it is not one.
 fn parse_steps(name: &str) -> Option<Vec<KeyStep<'_>>> {
     let mut all = Vec::new();
     for part in name.split('.') {

@@ -87,7 +87,7 @@ pub enum MachineError {
         "smt={asked} for machine '{machine}', whose cores have {most} PUs; expected 1 to {most}"
     )]
     TooManyWays {
-        /// Asked for.
+        /// Requested ways.
         asked: u32,
         /// PUs of the core with the most.
         most: u32,
@@ -103,7 +103,7 @@ pub enum MachineError {
     /// The nodes that are to have memory do not fit the machine.
     #[error("memory={asked} for machine '{machine}': {why}")]
     Memory {
-        /// Asked for.
+        /// Requested node.
         asked: String,
         /// The machine.
         machine: String,

@@ -1,4 +1,4 @@
-//! Program profiles: what a program asks of a chip.
+//! Program profiles: demands of a program on a chip.
 
 mod ilp;
 pub mod presets;

@@ -33,7 +33,7 @@ pub enum ProgramPresetError {
     /// No preset has the name.
     #[error("no program '{name}': {hint}")]
     Unknown {
-        /// The name asked for.
+        /// The requested name.
         name: String,
         /// The nearest name, or all of them.
         hint: String,

@@ -19,7 +19,7 @@ pub enum WorkloadError {
     /// There is no program of that name.
     #[error("unknown program '{}'; {hint}", name.escape_debug())]
     UnknownProgram {
-        /// Name asked for.
+        /// The requested name.
         name: String,
         /// The nearest name, or all of them.
         hint: String,
@@ -27,7 +27,7 @@ pub enum WorkloadError {
     /// There is no suite of that name.
     #[error("unknown suite '{}'; {hint}", name.escape_debug())]
     UnknownSuite {
-        /// Name asked for.
+        /// The requested name.
         name: String,
         /// The nearest name, or all of them.
         hint: String,
@@ -37,12 +37,12 @@ pub enum WorkloadError {
     Threads {
         /// The program.
         program: String,
-        /// Number of threads asked for.
+        /// Requested number of threads.
         threads: u32,
         /// Numbers of threads that it can use.
         valid: String,
     },
-    /// An entry of a workload file asks for something that cannot be had.
+    /// An entry of a workload file is impossible.
     #[error(transparent)]
     File(#[from] DescribeError),
     /// Too many instances.

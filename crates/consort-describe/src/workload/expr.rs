@@ -33,14 +33,14 @@ pub enum WorkloadItem {
     Program {
         /// Name of the program; or of a file, if there is no such program.
         name: String,
-        /// Threads; what the program says when none.
+        /// Threads; the program's own default if `None`.
         threads: Option<u32>,
     },
     /// `PATH` or `PATH@THREADS`: a program file, or a workload file.
     File {
         /// The path, recognised by its form; see [`consort_input::is_path`].
         path: String,
-        /// Threads; what the program says when none.
+        /// Threads; the program's own default if `None`.
         threads: Option<u32>,
     },
     /// `mix:SUITE/DRAW` or `mix:SUITE/DRAW?seed=SEED`.
@@ -49,7 +49,7 @@ pub enum WorkloadItem {
         suite: String,
         /// Programs to draw, from 1.
         draw: u32,
-        /// Seed of the draw; 0 when none.
+        /// Seed of the draw; 0 if `None`.
         seed: Option<u64>,
     },
 }

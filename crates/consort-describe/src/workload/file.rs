@@ -1,4 +1,4 @@
-//! A workload file: validated, and able to tell where in it something stands.
+//! A workload file: validated, with the positions of its entries for errors.
 
 use super::error::WorkloadError;
 use super::spec::WorkloadSpec;

@@ -13,10 +13,10 @@ pub trait ProgramSource {
     /// When there is one and it cannot be read.
     fn find(&self, name: &str) -> Result<Option<Arc<ProgramSpec>>, LoadError>;
 
-    /// The programs of a suite, in any order; none when there is no such suite.
+    /// The programs of a suite, in any order; empty if there is no such suite.
     ///
     /// # Errors
-    /// When one of them cannot be read.
+    /// If one of them cannot be read.
     fn suite(&self, name: &str) -> Result<Vec<Arc<ProgramSpec>>, LoadError>;
 
     /// True if there is a file of this name, no folder.

@@ -43,7 +43,7 @@ fn one() -> u32 {
 }
 
 impl WorkloadSpec {
-    /// Tells whether a text means a workload rather than a program: it has entries.
+    /// True if a text describes a workload and not a program: it has entries.
     pub fn is_workload_text(text: &str) -> bool {
         let table = text.parse::<toml::Table>();
         table.is_ok_and(|table| table.contains_key("entry"))

@@ -1,15 +1,15 @@
-//! Builds without the scheduler: there is no value of this type, so nothing can be asked of one.
+//! Kernel part of builds without the scheduler. The type has no values, so its methods are never
+//! called.
 
-use crate::config::ExtConfig;
 use crate::encode::EncodedPlan;
 use crate::error::ExtError;
 use crate::layout::MachineLayout;
+use crate::plan::ExtConfig;
 use crate::probe::Obstacle;
 use crate::stats::{ExtStats, RunningTimes};
 use std::io;
 use std::time::Duration;
 
-/// A scheduler that cannot be.
 #[derive(Debug)]
 pub(crate) enum Kernel {}
 

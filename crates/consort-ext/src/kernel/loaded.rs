@@ -1,19 +1,22 @@
 //! The loaded scheduler: its tables, its counters, its end.
 
-use super::skeleton::{SchedulerSkel, SchedulerSkelBuilder, types};
-use super::{messages, shared};
-use crate::config::ExtConfig;
-use crate::encode::EncodedPlan;
-use crate::error::ExtError;
-use crate::layout::MachineLayout;
-use crate::stats::{ExtStats, PuTimes, RunningTimes};
-use libbpf_rs::skel::{OpenSkel, SkelBuilder};
-use libbpf_rs::{Link, MapCore, MapFlags, OpenObject};
-use nix::time::{ClockId, clock_gettime};
 use std::collections::BTreeSet;
 use std::io;
 use std::mem::{MaybeUninit, size_of};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+
+use libbpf_rs::skel::{OpenSkel, SkelBuilder};
+use libbpf_rs::{Link, MapCore, MapFlags, OpenObject, PrintLevel, set_print};
+use nix::time::{ClockId, clock_gettime};
+
+use super::skeleton::{SchedulerSkel, SchedulerSkelBuilder, types};
+use crate::encode::EncodedPlan;
+use crate::error::ExtError;
+use crate::layout::MachineLayout;
+use crate::plan::ExtConfig;
+use crate::stats::{ExtStats, PuTimes, RunningTimes};
 
 /// Version that no plan has.
 const UNRESOLVED: u64 = u64::MAX;
@@ -21,7 +24,8 @@ const UNRESOLVED: u64 = u64::MAX;
 /// A scheduler that the kernel runs for as long as this value lives.
 #[derive(Debug)]
 pub(crate) struct Kernel {
-    /// Owned by a descriptor: the kernel ends the scheduler when it is closed. First, so that it is.
+    /// Owned by a descriptor: the kernel ends the scheduler when it is closed. First field, so that
+    /// it is dropped before the skeleton.
     _link: Link,
     skeleton: Skeleton,
     /// The threads and programs that the two tables of lines hold.
@@ -44,9 +48,9 @@ impl std::fmt::Debug for Skeleton {
 
 impl Kernel {
     pub(crate) fn start(layout: &MachineLayout, config: &ExtConfig) -> Result<Self, ExtError> {
-        messages::start_capture();
-        // The skeleton borrows this for its life. A process starts few schedulers, and each leaves
-        // the size of a pointer behind.
+        start_capture();
+        // The skeleton borrows this for its life. A process starts few schedulers, and each leaks
+        // only the size of a pointer.
         let object: &'static mut MaybeUninit<OpenObject> =
             Box::leak(Box::new(MaybeUninit::uninit()));
         let mut open = SchedulerSkelBuilder::default()
@@ -65,7 +69,7 @@ impl Kernel {
         })
     }
 
-    /// Makes room for the account of the thread.
+    /// Makes room for the account of a thread.
     pub(crate) fn adopt(&self, key: [u8; 4]) -> io::Result<()> {
         let mut value = [0; size_of::<types::thread>()];
         value[..8].copy_from_slice(&UNRESOLVED.to_ne_bytes());
@@ -75,7 +79,7 @@ impl Kernel {
             .map_err(io_error)
     }
 
-    /// Fills the tables that are not in force, then puts them in force.
+    /// Fills the tables that are not in force, then switches to them.
     pub(crate) fn write(&mut self, plan: &EncodedPlan, version: u64) -> Result<(), ExtError> {
         let table = usize::from(version % 2 == 1);
         self.write_lines(plan, table)?;
@@ -83,7 +87,7 @@ impl Kernel {
         self.send_heartbeat();
         if let Some(bss) = self.skeleton.0.maps.bss_data.as_deref_mut() {
             write_head(&mut bss.heads[table], plan);
-            shared::publish(&mut bss.version, version);
+            publish(&mut bss.version, version);
         }
         Ok(())
     }
@@ -115,7 +119,7 @@ impl Kernel {
 
     pub(crate) fn send_heartbeat(&mut self) {
         if let Some(bss) = self.skeleton.0.maps.bss_data.as_deref_mut() {
-            shared::publish(&mut bss.beat_ns, now_ns());
+            publish(&mut bss.beat_ns, now_ns());
         }
     }
 
@@ -143,21 +147,21 @@ impl Kernel {
         };
         ExtStats {
             pus: bss.pus.iter().take(pus).map(pu_times).collect(),
-            slots_opened: shared::read(&bss.slots_opened),
-            overlaps: shared::read(&bss.overlaps),
-            overruns: shared::read(&bss.overruns),
-            reliefs: shared::read(&bss.reliefs),
-            unrecorded: shared::read(&bss.unrecorded),
+            slots_opened: read_shared(&bss.slots_opened),
+            overlaps: read_shared(&bss.overlaps),
+            overruns: read_shared(&bss.overruns),
+            reliefs: read_shared(&bss.reliefs),
+            unrecorded: read_shared(&bss.unrecorded),
         }
     }
 
-    /// Reason for which the kernel let the scheduler go, if it has.
+    /// Reason for which the kernel ended the scheduler, if it has.
     pub(crate) fn ending(&self) -> Option<String> {
         let ending = &self.skeleton.0.maps.bss_data.as_deref()?.ending;
-        if shared::read(&ending.kind) == 0 {
+        if read_shared(&ending.kind) == 0 {
             return None;
         }
-        let (reason, message) = (shared::text(&ending.reason), shared::text(&ending.message));
+        let (reason, message) = (shared_text(&ending.reason), shared_text(&ending.message));
         Some(match message.as_str() {
             "" => reason,
             message => format!("{reason}: {message}"),
@@ -172,7 +176,7 @@ fn set(settings: &mut types::rodata, layout: &MachineLayout, config: &ExtConfig)
     settings.nr_slots = number(config.slots);
     settings.slice_ns = nanos(config.slice);
     settings.relief_ns = nanos(config.relief);
-    // Half of the watchdog's patience belongs to the slots themselves.
+    // Half of the watchdog's limit belongs to the slots themselves.
     settings.drain_limit_ns = nanos(config.watchdog / 4);
     for (core, (pus, numbered)) in layout.cores.iter().zip(&mut settings.pus_of).enumerate() {
         for (pu, way) in pus.iter().zip(numbered) {
@@ -194,10 +198,11 @@ fn write_head(head: &mut types::head, plan: &EncodedPlan) {
     }
 }
 
-/// Deletes lines, which would not be followed, being of another version, but take up room.
+/// Deletes lines of earlier plans. The kernel would ignore them because of their version, but they
+/// take up room.
 fn forget<'a>(map: &impl MapCore, numbers: impl Iterator<Item = &'a u32>) {
     for number in numbers {
-        // It fails only where there is none.
+        // It fails only if the line does not exist.
         let _ = map.delete(&number.to_ne_bytes());
     }
 }
@@ -231,20 +236,20 @@ fn thread_times(bytes: &[u8]) -> RunningTimes {
 }
 
 fn pu_times(pu: &types::pu) -> PuTimes {
-    let time = |field: &u64| Duration::from_nanos(shared::read(field));
+    let time = |field: &u64| Duration::from_nanos(read_shared(field));
     PuTimes {
         times: RunningTimes {
             in_place: time(&pu.in_place_ns),
             elsewhere: time(&pu.elsewhere_ns),
             unplanned: time(&pu.unplanned_ns),
-            turns: shared::read(&pu.turns),
+            turns: read_shared(&pu.turns),
         },
-        turned_away: shared::read(&pu.turned_away),
+        turned_away: read_shared(&pu.turned_away),
         forced_idle: time(&pu.forced_idle_ns),
     }
 }
 
-/// The number at that offset; 0 where there is none.
+/// The number at an offset; 0 if there is none.
 fn long(bytes: &[u8], offset: usize) -> u64 {
     let bytes = bytes
         .get(offset..offset + 8)
@@ -269,10 +274,82 @@ fn millis(duration: Duration) -> u32 {
 fn refused_error(what: &'static str) -> impl FnOnce(libbpf_rs::Error) -> ExtError {
     move |error| ExtError::Refused {
         what,
-        message: format!("{error:#}; {}", messages::captured_text()),
+        message: format!("{error:#}; {}", captured_text()),
     }
 }
 
 fn io_error(error: libbpf_rs::Error) -> io::Error {
     io::Error::other(error)
+}
+
+/// Length of the kept end of the messages, characters. The verifier explains itself at length, and
+/// only its last words matter.
+const KEPT: usize = 400;
+
+static SAID: Mutex<String> = Mutex::new(String::new());
+
+/// Forgets earlier messages and captures the following ones.
+fn start_capture() {
+    lock().clear();
+    set_print(Some((PrintLevel::Warn, keep)));
+}
+
+/// The end of the captured messages, in one line.
+fn captured_text() -> String {
+    let said = lock();
+    let lines: Vec<&str> = said
+        .lines()
+        .map(str::trim)
+        .filter(|l| !l.is_empty())
+        .collect();
+    let line = lines.join("; ");
+    let from = line.char_indices().rev().nth(KEPT).map_or(0, |(at, _)| at);
+    line[from..].to_owned()
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "libbpf-rs hands it over so")]
+fn keep(_: PrintLevel, message: String) {
+    lock().push_str(&message);
+}
+
+fn lock() -> std::sync::MutexGuard<'static, String> {
+    SAID.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Reads a value that the kernel may change at any time.
+fn read_shared<T: Copy>(field: &T) -> T {
+    // SAFETY: a reference is valid and aligned; volatile, because the kernel writes at the same
+    // time. All types that are read are plain numbers, for which every bit pattern is a value.
+    unsafe { std::ptr::read_volatile(field) }
+}
+
+/// Stores a value so that the kernel sees all earlier stores first.
+fn publish(field: &mut u64, value: u64) {
+    // SAFETY: the exclusive reference is valid and aligned; the kernel reads the field in one
+    // piece, as atomics do.
+    unsafe { AtomicU64::from_ptr(field) }.store(value, Ordering::Release);
+}
+
+/// Text that ends at its first zero byte.
+fn shared_text(bytes: &[i8]) -> String {
+    let until_zero = bytes.iter().map(|byte| read_shared(byte).to_ne_bytes()[0]);
+    let bytes: Vec<u8> = until_zero.take_while(|&byte| byte != 0).collect();
+    String::from_utf8_lossy(&bytes).trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_ends_at_the_first_zero() {
+        assert_eq!(shared_text(&[104, 105, 0, 33]), "hi");
+    }
+
+    #[test]
+    fn published_value_is_read() {
+        let mut field = 3;
+        publish(&mut field, 7);
+        assert_eq!(read_shared(&field), 7);
+    }
 }

@@ -4,10 +4,6 @@
 mod absent;
 #[cfg(feature = "bpf")]
 mod loaded;
-#[cfg(feature = "bpf")]
-mod messages;
-#[cfg(feature = "bpf")]
-mod shared;
 
 #[cfg(not(feature = "bpf"))]
 pub(crate) use absent::Kernel;

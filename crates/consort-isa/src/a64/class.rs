@@ -6,7 +6,7 @@ use disarm64_defn::{InsnClass, InsnOperandClass};
 use super::operands;
 use crate::{InstructionClass, MemoryUse, UnitLatency};
 
-/// Mnemonics that begin as floating-point arithmetic does but only move data.
+/// Mnemonics that look like floating-point arithmetic but only move data.
 const FP_MOVES: &[&str] = &["fmov", "fdup", "fcpy", "fcsel"];
 
 /// Mnemonics of integer division and of division and square root of numbers.
@@ -106,7 +106,7 @@ fn is_memory_copy(definition: &disarm64::Insn) -> bool {
         && (name.starts_with("cpy") || (name.starts_with("set") && name.len() >= 4))
 }
 
-/// Directions of an instruction's accesses to memory: true where it reads, true where it writes.
+/// Whether the instruction reads memory, and whether it writes memory.
 fn direction(definition: &disarm64::Insn) -> (bool, bool) {
     let name = definition.mnemonic;
     let atomic = matches!(

@@ -1,14 +1,13 @@
 //! Registers that an A64 instruction reads and writes.
 //!
-//! Operands are listed destination first. What a first operand means hangs on
-//! the instruction: stores, comparisons and branches only read it.
+//! disarm64 lists operands destination first. The meaning of the first operand depends on the
+//! instruction: stores, comparisons and branches only read it.
 
 use disarm64::InsnOperand;
 use disarm64_defn::{InsnClass, InsnFlags, InsnOperandClass, InsnOperandKind};
 
 use crate::{ArchRegister, MemoryUse, RegisterSet};
 
-/// The registers of one instruction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct InstructionRegisters {
     pub(crate) reads: RegisterSet,
@@ -16,7 +15,7 @@ pub(crate) struct InstructionRegisters {
     pub(crate) address: RegisterSet,
 }
 
-/// Number 31 is the stack pointer as a base and zero elsewhere.
+/// In a base field, 31 is the stack pointer; elsewhere it is the zero register.
 const STACK_POINTER: u8 = 31;
 
 pub(crate) fn registers(
@@ -108,7 +107,7 @@ fn only_reads(definition: &disarm64::Insn) -> bool {
     )
 }
 
-/// Returns true where the destination is also a source.
+/// True if the destination is also a source.
 fn accumulates(definition: &disarm64::Insn) -> bool {
     let name = definition.mnemonic;
     name.contains("mla")
@@ -121,7 +120,7 @@ fn accumulates(definition: &disarm64::Insn) -> bool {
         || is_destructive_sve(definition)
 }
 
-/// SVE instructions under a predicate merge into their destination.
+/// Predicated SVE instructions merge into their destination, so they also read it.
 fn is_destructive_sve(definition: &disarm64::Insn) -> bool {
     let predicated = definition
         .operands
@@ -174,8 +173,8 @@ fn index_register(operand: &InsnOperand, word: u32) -> Option<ArchRegister> {
     }
 }
 
-/// Pre- and post-indexed forms: bit 23 tells them in pairs, bits 11 and 10 in
-/// single accesses (Arm ARM, C4.1, loads and stores).
+/// Pre- and post-indexed forms: bit 23 marks them in pairs, bits 11 and 10 in single accesses (Arm
+/// ARM, C4.1, loads and stores).
 fn writes_base_back(operand: &InsnOperand, word: u32) -> bool {
     match operand.kind {
         InsnOperandKind::ADDR_SIMM7 => word & (1 << 23) != 0,
@@ -211,8 +210,8 @@ fn register_field(operand: &InsnOperand, word: u32) -> Option<u8> {
     u8::try_from((word >> spec.lsb) & mask & 31).ok()
 }
 
-/// A general register; as an operand number 31 is the zero register, or the
-/// stack pointer in a few additions, neither of which carries a loaded value.
+/// A general register. As an operand, number 31 is the zero register, or the stack pointer in a few
+/// additions; neither carries a loaded value.
 fn general_register(number: u8) -> Option<ArchRegister> {
     (number != STACK_POINTER).then_some(ArchRegister::General(number))
 }

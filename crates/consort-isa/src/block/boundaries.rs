@@ -70,7 +70,7 @@ impl VoteWindow {
         let next = next_boundaries(code, start, len);
         let anchors: HashSet<u64> = anchors.iter().copied().collect();
         let mut votes = vec![0_u32; len];
-        // Ascending order hands every vote on to the end of the window.
+        // Offsets ascend, so each start has all of its votes before it passes them on.
         for offset in 0..len {
             let Some(next_offset) = next[offset] else {
                 continue;
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_known_boundary_outvotes_every_guess() {
+    fn known_boundary_outvotes_every_guess() {
         // movabs rax, imm64 whose immediate is ten one-byte instructions.
         let bytes = [
             0x48, 0xb8, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90,
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_single_vote_is_not_enough() {
+    fn single_vote_is_not_enough() {
         let bytes = [0x90, 0x90];
         assert_eq!(
             boundaries_before(&code(&bytes), 0x1001, LOOK_BACK_BYTES, &[]),

@@ -18,10 +18,10 @@ const LOOK_BEHIND_BYTES: u64 = 256;
 impl BlockFacts {
     /// The block around the instruction at `address`.
     ///
-    /// `code` should reach 1,024 bytes before the address and 1,280 behind it
-    /// where the program has so many; less gives a smaller block. `anchors` are
-    /// addresses known to be instruction boundaries (other samples, function
-    /// starts, branch targets), in any order; they help on x86 only.
+    /// `code` should reach 1,024 bytes before the address and 1,280 behind it, if the program has
+    /// that many; with less the block is smaller. `anchors` are addresses known to be instruction
+    /// boundaries (other samples, function starts, branch targets), in any order; they help on x86
+    /// only.
     ///
     /// # Errors
     ///
@@ -32,7 +32,6 @@ impl BlockFacts {
     }
 }
 
-/// The decoded surroundings of one address.
 struct DecodedWindow {
     arch: Arch,
     /// Everything decoded up to the end of the block.
@@ -43,11 +42,9 @@ struct DecodedWindow {
     branches: Vec<DirectBranch>,
 }
 
-/// A direct branch.
 #[derive(Clone, Copy)]
 struct DirectBranch {
     target: u64,
-    /// Instruction before it.
     before: Option<Instruction>,
 }
 
@@ -112,7 +109,7 @@ impl DecodedWindow {
             .unwrap_or(self.first)
     }
 
-    /// Behind the branch that ends the block, or where others come in.
+    /// The end of the block: behind its branch, or at the next branch target.
     fn end_behind(&self, address: u64) -> usize {
         (self.first..self.instructions.len())
             .filter(|&index| self.instructions[index].address > address)
@@ -125,8 +122,8 @@ impl DecodedWindow {
         self.branches.iter().any(|branch| branch.target == address)
     }
 
-    /// Instructions before the branches that lead to the block from elsewhere nearby, where they
-    /// access memory: they retire together with the branch.
+    /// The instructions directly before the nearby branches to this block, if they access memory:
+    /// they retire together with the branch.
     fn sources(&self, start: usize) -> Vec<Instruction> {
         let address = self.instructions[start].address;
         let leading = self.branches.iter().filter(|b| b.target == address);
@@ -147,7 +144,8 @@ impl DecodedWindow {
     }
 }
 
-/// Rounds of the only string instruction that repeats in the block, else of the loop that it is.
+/// One round of the block's only repeated string instruction, or else of the loop that the block
+/// is. `None` if several string instructions repeat.
 fn rounds(block: &[Instruction], loops: bool) -> Option<LoopRound> {
     let mut repeated = block.iter().filter(|i| i.memory.repeats);
     match (repeated.next(), repeated.next()) {
@@ -165,8 +163,8 @@ const fn loop_target(flow: FlowKind) -> Option<u64> {
     }
 }
 
-/// Part of `context` that comes before the block in each round of a loop that it ends: from the
-/// target of its last branch on, if only conditional branches stand there.
+/// Part of `context` that runs before the block in each round of a loop that the block ends: from
+/// the target of its last branch on, if all branches in between are conditional.
 fn loop_prefix<'a>(context: &'a [Instruction], block: &[Instruction]) -> &'a [Instruction] {
     let target = block.last().and_then(|last| loop_target(last.flow));
     let head = target.and_then(|target| context.iter().position(|i| i.address == target));
@@ -175,8 +173,8 @@ fn loop_prefix<'a>(context: &'a [Instruction], block: &[Instruction]) -> &'a [In
     if lead.iter().all(passes) { lead } else { &[] }
 }
 
-/// The instructions before `address`, and from which on they are in one piece.
-/// Where that piece begins is looked for further away only if it is not near.
+/// The instructions before `address`, and the index from which they are contiguous. Looks further
+/// back only if the run does not begin nearby.
 fn straight_run_before(
     code: &CodeBytes<'_>,
     address: u64,
@@ -193,7 +191,7 @@ fn straight_run_before(
     (run, 0)
 }
 
-/// The instructions before `address`. What cannot be decoded ends the run.
+/// The instructions before `address`, back to the first that cannot be decoded.
 fn decode_preceding(
     code: &CodeBytes<'_>,
     address: u64,
@@ -213,14 +211,16 @@ fn decode_preceding(
     run
 }
 
-/// Decodes on from the last instruction up to and including the next branch.
+/// Decodes from the last instruction up to and including the next branch.
 fn extend_to_branch(code: &CodeBytes<'_>, instructions: &mut Vec<Instruction>) {
     let Some(mut last) = instructions.last().copied() else {
         return;
     };
     let limit = last.address.saturating_add(LOOK_AHEAD_BYTES);
     while !last.flow.ends_block() && last.end() < limit {
-        let Some(next) = decode_next(code, &last) else {
+        let address = last.end();
+        let bytes = code.bytes_from(address);
+        let Some(next) = bytes.and_then(|bytes| decode(code.arch, bytes, address).ok()) else {
             return;
         };
         instructions.push(next);
@@ -228,13 +228,8 @@ fn extend_to_branch(code: &CodeBytes<'_>, instructions: &mut Vec<Instruction>) {
     }
 }
 
-fn decode_next(code: &CodeBytes<'_>, instruction: &Instruction) -> Option<Instruction> {
-    let address = instruction.end();
-    decode(code.arch, code.bytes_from(address)?, address).ok()
-}
-
 /// Direct branches shortly before the block, in it and shortly behind it: the branch that closes a
-/// loop stands behind the blocks of the loop, the one that passes over a part before it.
+/// loop comes after the blocks of the loop, the one that skips a part comes before it.
 fn branches_near(code: &CodeBytes<'_>, instructions: &[Instruction]) -> Vec<DirectBranch> {
     let branch = |(index, instruction): (usize, &Instruction)| {
         let before = index.checked_sub(1).map(|before| instructions[before]);

@@ -1,11 +1,10 @@
 //! The straight-line run of code around a sampled address.
 //!
-//! Purpose: decoded once, kept by the caller under its start address, and looked
-//! up for every further sample ([`BlockFacts::index_of`]).
+//! A block is decoded once. The caller keeps it under its start address and looks up every further
+//! sample ([`BlockFacts::index_of`]).
 //!
-//! Pitfalls: a block that is longer than the window is cut, and samples in
-//! different parts of it then lie in different, overlapping blocks; indirect
-//! branches into the middle of a block are not seen.
+//! Limits: a block longer than the window is cut, so samples in different parts of it are in
+//! different, overlapping blocks. Indirect branches into the middle of a block are not seen.
 
 mod boundaries;
 mod build;
@@ -24,7 +23,7 @@ pub enum BlockError {
     /// The address is not inside the bytes.
     #[error("address {address:#x} lies outside the code at {base:#x} ({len} bytes)")]
     Outside {
-        /// The address asked for.
+        /// The requested address.
         address: u64,
         /// Start of the code.
         base: u64,
@@ -36,7 +35,7 @@ pub enum BlockError {
     Decode(#[from] crate::DecodeError),
 }
 
-/// Way in which control comes to the first instruction of a block.
+/// Way in which control reaches the first instruction of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockEntry {
     /// From a conditional branch that was not taken; perhaps from others too.
@@ -51,7 +50,7 @@ pub enum BlockEntry {
     Unknown,
 }
 
-/// A basic block with everything that its samples will be charged by.
+/// A basic block and the facts by which its samples are charged to causes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BlockFacts {
     instructions: Box<[Instruction]>,
@@ -59,10 +58,10 @@ pub struct BlockFacts {
     class_counts: [u16; 7],
     entry: BlockEntry,
     loops: bool,
-    /// Instructions before it in each round of a loop that it ends.
+    /// Instructions before the block in each round of a loop that it ends.
     lead: Box<[Instruction]>,
     rounds: Option<LoopRound>,
-    /// Of a comparison with memory before a branch that leads here.
+    /// Operand of a comparison with memory before a branch that leads here.
     fused: Option<Operand>,
 }
 
@@ -72,7 +71,7 @@ impl BlockFacts {
         &self.instructions
     }
 
-    /// Causes that a pile of samples on each instruction would be waiting for.
+    /// For each instruction, the cause that an excess of samples on it points to.
     pub fn suspicions(&self) -> &[Suspicion] {
         &self.suspicions
     }
@@ -82,18 +81,18 @@ impl BlockFacts {
         self.class_counts
     }
 
-    /// Way in which control comes in.
+    /// Way in which control reaches the first instruction.
     pub const fn entry(&self) -> BlockEntry {
         self.entry
     }
 
-    /// Says whether the branch at its end leads back to its start.
+    /// True if the branch at its end leads back to its start.
     pub const fn is_loop(&self) -> bool {
         self.loops
     }
 
-    /// Says whether the branch at its end leads back to its start, or to code that runs straight
-    /// into it but for branches out of the loop.
+    /// True if the branch at its end leads back to its start, or to code that runs straight into it
+    /// except for branches out of the loop.
     pub(crate) fn ends_loop(&self) -> bool {
         self.loops || !self.lead.is_empty()
     }
@@ -121,14 +120,14 @@ impl BlockFacts {
             .ok()
     }
 
-    /// The address in memory that the code at `address` is about, with these
-    /// registers: that of the nearest access before it whose registers are still
-    /// as they were, else of the next one whose registers are there already.
+    /// The memory access that the code at `address` works on, given these register values: the
+    /// nearest access before it whose registers have not changed since, or else the next one whose
+    /// registers are already known.
     ///
-    /// A string instruction that repeats is interrupted half-way, so its samples are about itself.
-    /// In a loop all of whose accesses move by constants any of them stands for all, so that it is the
-    /// same at every sample. Fixed addresses count only if there are no others: what a loop reads
-    /// there stays in the first level.
+    /// A repeated string instruction is interrupted half-way, so its samples are about itself. If
+    /// all accesses of a loop move by constants, any one stands for all; the first is used, so that
+    /// it is the same at every sample. Fixed addresses count only if there are no others, because
+    /// what a loop reads there stays in the first-level cache.
     pub fn memory_access_at(&self, address: u64, values: &RegisterValues) -> Option<MemoryAccess> {
         let index = self.index_of(address)?;
         let at = &self.instructions[index];
@@ -146,7 +145,8 @@ impl BlockFacts {
             })
     }
 
-    /// The nearest before `index`, or that of the comparison whose branch led here.
+    /// The operand of the nearest access before `index`, or of the comparison whose branch led
+    /// here.
     fn operand_before(&self, index: usize, kind: fn(Operand) -> bool) -> Option<Operand> {
         let mut overwritten = RegisterSet::EMPTY;
         for instruction in self.instructions[..index].iter().rev() {
@@ -160,8 +160,8 @@ impl BlockFacts {
             .filter(|&operand| kind(operand) && !operand.registers().intersects(overwritten))
     }
 
-    /// The next from `index` on, in a loop once around, by values that are there already or follow
-    /// from them.
+    /// The next access from `index` on (in a loop, once around) whose registers are known or follow
+    /// from known values.
     fn access_from(
         &self,
         index: usize,

@@ -1,7 +1,7 @@
 //! One round of a loop: how long it takes at least, and how far it moves through memory.
 
 use super::Operand;
-use crate::sampled_processor::{L1_HIT_CYCLES, RETIRE_WIDTH};
+use crate::arch::{L1_HIT_CYCLES, RETIRE_WIDTH};
 use crate::{ArchRegister, Instruction, InstructionClass, UnitLatency};
 
 /// Loads and stores that first-level caches serve per cycle: two loads and one store, the least of
@@ -40,12 +40,11 @@ pub struct LoopRound {
     pub least_cycles: f64,
     /// The operands that move by constants.
     pub strides: Box<[Stride]>,
-    /// True if these are all that the loop accesses, but for fixed addresses and the stack.
+    /// True if these are all that the loop accesses, apart from fixed addresses and the stack.
     pub all_move: bool,
 }
 
 impl LoopRound {
-    /// Those of the loop whose body this is.
     pub(super) fn from_body(body: &[Instruction]) -> Self {
         let strides = strides(body);
         Self {
@@ -55,8 +54,8 @@ impl LoopRound {
         }
     }
 
-    /// Those of a repeated string instruction, each of whose elements is a round. Programs clear
-    /// the direction flag, so it goes upwards.
+    /// One round per element of a repeated string instruction. Programs clear the direction flag,
+    /// so it goes upwards.
     pub(super) fn from_repeated(instruction: &Instruction) -> Option<Self> {
         let (bytes, operand) = (instruction.element_bytes?, instruction.operand?);
         let least_cycles = match instruction.class {
@@ -72,11 +71,11 @@ impl LoopRound {
     }
 }
 
-/// Returns true if the instruction accesses no memory, or only such as never misses, or what moves by
-/// one of the strides.
+/// True if the instruction accesses no memory, or only memory that never misses, or memory that
+/// moves by one of the strides.
 fn follows_strides(instruction: &Instruction, strides: &[Stride]) -> bool {
     let memory = instruction.memory;
-    // A load that fetches nothing into a register only fetches ahead.
+    // A load that writes no register only prefetches.
     let ahead = instruction.class == InstructionClass::Load && instruction.writes.is_empty();
     let accesses = (memory.reads || memory.writes) && !memory.stack && !ahead;
     let along = |operand: Operand| {
@@ -112,7 +111,7 @@ fn chain_cycles(body: &[Instruction]) -> f64 {
     (end - warm) / TIMED_ROUNDS as f64
 }
 
-/// Cycle at which the instruction is done, and what it writes is ready.
+/// Returns the cycle at which the instruction is done and its results are ready.
 fn execute_instruction(instruction: &Instruction, ready: &mut [f64; REGISTERS]) -> f64 {
     let inputs = instruction.reads.numbers().map(|number| ready[number]);
     let done = inputs.fold(0.0, f64::max) + latency(instruction);
@@ -130,7 +129,7 @@ fn latency(instruction: &Instruction) -> f64 {
     };
     match (instruction.memory.reads, instruction.class) {
         (true, InstructionClass::Load) => L1_HIT_CYCLES,
-        // The address does not hang on the other operand, so the load is early.
+        // The address does not depend on the other operand, so the load starts early.
         _ => unit,
     }
 }
@@ -149,7 +148,7 @@ fn strides(body: &[Instruction]) -> Box<[Stride]> {
     strides.into()
 }
 
-/// Bytes by which an operand moves per round; none if it does not, or not by a constant.
+/// Bytes by which an operand moves per round; `None` if it does not move, or not by a constant.
 fn stride(body: &[Instruction], operand: Operand) -> Option<i64> {
     let of = |register: Option<u8>| match register {
         Some(number) => advance(body, number),
@@ -160,7 +159,7 @@ fn stride(body: &[Instruction], operand: Operand) -> Option<i64> {
     (bytes != 0).then_some(bytes)
 }
 
-/// Constant that a round adds to a register; none if it does anything else to it.
+/// Constant that a round adds to a register; `None` if it changes the register in any other way.
 fn advance(body: &[Instruction], number: u8) -> Option<i64> {
     let writers = body
         .iter()

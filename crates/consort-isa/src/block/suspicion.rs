@@ -15,10 +15,10 @@ use crate::{Arch, FlowKind, Instruction, UnitLatency};
 pub enum Suspicion {
     /// None: its samples are those of ordinary progress.
     None,
-    /// An access to memory. `chained` tells that the address itself was loaded
-    /// just before, as in a walk along pointers: such loads cannot overlap.
+    /// An access to memory. If `chained`, the address itself was loaded just before, as in a walk
+    /// along pointers, so such loads cannot overlap.
     Memory {
-        /// The address of the access hangs on an earlier load of the block.
+        /// The address of the access depends on an earlier load of the block.
         chained: bool,
     },
     /// Floating-point arithmetic on a memory operand: the unit or the memory.
@@ -32,7 +32,6 @@ pub enum Suspicion {
 }
 
 impl Suspicion {
-    /// Returns true for a suspicion of an access to memory.
     pub(crate) const fn is_memory(self) -> bool {
         matches!(
             self,
@@ -46,7 +45,6 @@ impl Suspicion {
 /// instructions per cycle and hit the first level within four cycles.
 const USE_WINDOW: usize = 8;
 
-/// A block and what is known of its surroundings.
 pub(super) struct BlockSurroundings<'a> {
     pub(super) arch: Arch,
     pub(super) block: &'a [Instruction],
@@ -61,7 +59,6 @@ pub(super) struct BlockSurroundings<'a> {
 }
 
 impl BlockSurroundings<'_> {
-    /// The suspicion on every instruction of the block.
     pub(super) fn suspicions(&self) -> Box<[Suspicion]> {
         (0..self.block.len())
             .map(|index| self.suspicion(index))
@@ -79,7 +76,7 @@ impl BlockSurroundings<'_> {
             .unwrap_or_else(|| self.suspect_entry(index))
     }
 
-    /// The instruction directly before it is slow.
+    /// Suspects the instruction directly before, if it is slow.
     fn suspect_predecessor(&self, index: usize) -> Option<Suspicion> {
         let position = self.previous_position(index)?;
         let before = self.instruction_at(position);
@@ -104,7 +101,7 @@ impl BlockSurroundings<'_> {
         }
     }
 
-    /// It is the first to need what a load just before it fetched.
+    /// Suspects a recent load, if this instruction is the first to need its result.
     fn suspect_first_use(&self, index: usize) -> Option<Suspicion> {
         let mut needed = self.block[index].reads;
         for earlier in (index.saturating_sub(USE_WINDOW)..index).rev() {
@@ -126,7 +123,7 @@ impl BlockSurroundings<'_> {
             .any(|between| between.reads.intersects(fetched))
     }
 
-    /// It is slow itself: long units stay unfinished, Arm cores blame the load.
+    /// Suspects the instruction itself: long units stay unfinished, and Arm cores blame the load.
     fn suspect_itself(&self, index: usize) -> Option<Suspicion> {
         let at = &self.block[index];
         if at.unit == UnitLatency::Long {
@@ -138,12 +135,12 @@ impl BlockSurroundings<'_> {
         })
     }
 
-    /// The first instruction of a block, and the one that stands behind it
-    /// while it is waited for. A tight loop is delivered from a buffer and has
-    /// no entry to speak of.
+    /// Suspects the front end on the first instruction of a block, and on the second, which is
+    /// named while the first is waited for. A tight loop is excluded, because it is delivered from
+    /// a buffer.
     ///
-    /// What looks like the front end is mostly a load that is compared and branched upon in one
-    /// (`cmp mem, reg; jcc` is one operation on x86): the sample stands at the branch's target.
+    /// Most of what looks like the front end is a load that is compared and branched upon in one
+    /// operation (`cmp mem, reg; jcc` on x86): the sample then stands at the branch's target.
     fn suspect_entry(&self, index: usize) -> Suspicion {
         if index == 0 && !self.sources.is_empty() {
             return Suspicion::Memory { chained: false };
@@ -162,8 +159,8 @@ impl BlockSurroundings<'_> {
         }
     }
 
-    /// Position of what retires directly before `index`. A conditional branch is passed
-    /// over: it retires together with the comparison before it.
+    /// Position of the instruction that retires directly before `index`. A conditional branch is
+    /// skipped, because it retires together with the comparison before it.
     fn previous_position(&self, index: usize) -> Option<Position> {
         let previous = self.step_back(Position::Block(index))?;
         match self.instruction_at(previous).flow {
@@ -189,9 +186,8 @@ impl BlockSurroundings<'_> {
         }
     }
 
-    /// Returns true where the address of the access at `position` was itself loaded: the
-    /// computation of the address is followed back through the block, and once around if the block
-    /// is a loop.
+    /// True if the address of the access at `position` was itself loaded. The computation of the
+    /// address is followed back through the block, and once around if the block is a loop.
     fn is_chained(&self, position: Position) -> bool {
         let Position::Block(load) = position else {
             return false;
@@ -221,7 +217,6 @@ impl BlockSurroundings<'_> {
     }
 }
 
-/// A place in the block or in what stands before it.
 #[derive(Clone, Copy)]
 enum Position {
     Block(usize),

@@ -1,8 +1,8 @@
-//! Reach of a block: how much memory its code works on, and how fast it moves through it, told from
-//! the addresses that it accesses at its samples.
+//! Data of a block: how much memory its code works on, and how fast it moves through it, from the
+//! addresses that it accesses at its samples.
 //!
-//! Samples are spread over time, so the addresses accessed at them are drawn from those that the
-//! thread spends its time on. Draws from a small set repeat, draws from a large one do not.
+//! Samples are spread over time, so these addresses are drawn from those on which the thread spends
+//! its time. Draws from a small set repeat; draws from a large one do not.
 
 use super::SamplePoint;
 use crate::{MemoryAccess, SampledProcessor, Stride};
@@ -12,19 +12,18 @@ use std::collections::HashMap;
 const LINE_BYTES: u64 = 64;
 /// Bytes of the smallest page on all supported processors.
 const PAGE_BYTES: u64 = 4096;
-/// Above this share of addresses whose line was drawn once, the draws are too few to tell how many
-/// lines there are (Good, "The Population Frequencies of Species", 1953: it is the chance that the
-/// next draw is of a line not drawn yet).
+/// Above this share of addresses whose line was drawn once, the draws are too few to estimate the
+/// number of lines (Good, "The Population Frequencies of Species", 1953: it is the chance that the
+/// next draw is of a new line).
 const UNTOLD: f64 = 0.5;
 
 /// Level of the memory hierarchy that holds the data of a block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum DataLevel {
-    /// Not known.
     Unknown,
     /// In the first-level cache.
     First,
-    /// In the second-level cache, but for what of it fits the first.
+    /// In the second-level cache, except for the part that fits the first.
     Second {
         /// Share that does not fit the first, 0 to 1.
         misses: f64,
@@ -33,7 +32,6 @@ pub(super) enum DataLevel {
     Beyond,
 }
 
-/// One access at a sample.
 #[derive(Clone, Copy, Debug)]
 struct AccessSample {
     access: MemoryAccess,
@@ -50,13 +48,13 @@ pub(super) struct BlockAccesses {
     draws: Vec<AccessSample>,
     /// Number of the latest sample in the thread, 0 before the first.
     latest: u64,
-    /// Number of samples after the first, and of those directly behind another one of the block.
+    /// Number of samples after the first, and how many of them directly follow another one of the
+    /// block.
     later: u32,
     directly: u32,
 }
 
 impl BlockAccesses {
-    /// Takes in what a sample tells, if anything.
     pub(super) fn add(&mut self, at: SamplePoint, sequence: u64) {
         if self.latest > 0 {
             self.later += 1;
@@ -72,12 +70,11 @@ impl BlockAccesses {
         }));
     }
 
-    /// Takes the accesses of another block in.
     pub(super) fn join(&mut self, other: &Self) {
         self.draws.extend(&other.draws);
     }
 
-    /// Level that holds the data. They are held to be no further away than they need to be.
+    /// The nearest level that can hold the data.
     pub(super) fn level(&self, host: SampledProcessor) -> DataLevel {
         let (Some(l1), Some(l2)) = (host.l1_bytes, host.l2_bytes) else {
             return DataLevel::Unknown;
@@ -99,15 +96,15 @@ impl BlockAccesses {
         }
     }
 
-    /// Returns true if enough of the pages were drawn again to say how many there are at most. Three
-    /// draws of three pages prove no more than three.
+    /// True if enough pages were drawn again to bound their number. Three draws of three pages
+    /// prove no more than three.
     fn has_repeats(&self) -> bool {
         DistinctUnits::from_samples(&self.draws, PAGE_BYTES).once
             <= UNTOLD * self.draws.len() as f64
     }
 
     /// Bytes of distinct memory: lines, as if each were used alone, or pages, as if each were used
-    /// whole, where the draws do not tell how many lines there are or the pages are fewer bytes.
+    /// whole. Pages if the draws are too few to count lines, or if the pages are fewer bytes.
     fn bytes(&self) -> f64 {
         let lines = DistinctUnits::from_samples(&self.draws, LINE_BYTES);
         let pages = DistinctUnits::from_samples(&self.draws, PAGE_BYTES).bytes();
@@ -118,16 +115,16 @@ impl BlockAccesses {
         }
     }
 
-    /// Share of the thread's time that the block has while it runs: the chance that the sample after
-    /// one of the block is of the block too. Unlike its share of all samples it is 1 for a loop that
-    /// runs alone before and behind other code.
+    /// Share of the thread's time that the block has while it runs: the chance that the sample
+    /// after one of the block is of the block too. Unlike its share of all samples, it is 1 for a
+    /// loop that runs alone before and after other code.
     pub(super) fn share(&self) -> f64 {
         f64::from(self.directly) / f64::from(self.later.max(1))
     }
 
-    /// Movement of an operand in the direction of its stride, while the block has `share` of the
-    /// thread's time: medians over samples that follow each other. None if it does not move, or by no
-    /// one speed.
+    /// Movement of an operand in the direction of its stride, if the block has `share` of the
+    /// thread's time: medians over consecutive samples. `None` if it does not move, or has no
+    /// consistent speed.
     pub(super) fn walk(&self, stride: Stride, share: f64) -> Option<Walk> {
         let of_operand = |d: &&AccessSample| d.access.operand.has_same_registers(stride.operand);
         let draws: Vec<&AccessSample> = self.draws.iter().filter(of_operand).collect();
@@ -138,7 +135,7 @@ impl BlockAccesses {
         if onward.len() < LEAST_PAIRS {
             None
         } else if 2 * onward.len() >= steps.len() {
-            // The way back to the start of the data is the other way.
+            // Steps the other way are returns to the start of the data.
             let mut gone: Vec<f64> = onward.iter().map(|step| step.bytes).collect();
             gone.sort_by(f64::total_cmp);
             let bytes = gone[gone.len() / 2];
@@ -152,7 +149,7 @@ impl BlockAccesses {
                 bytes,
             })
         } else {
-            // Data that are gone through within two samples: most of them are beyond a way back.
+            // The data are passed within two samples, so most steps are beyond a return.
             let bytes = span(&draws);
             let speeds =
                 { steps.iter() }.map(|step| (step.bytes + step.wrap_bytes(bytes)) / step.ns());
@@ -165,43 +162,40 @@ impl BlockAccesses {
     }
 }
 
-/// Movement of an operand through memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Walk {
-    /// Bytes per nanosecond.
     pub(super) bytes_per_ns: f64,
-    /// Bytes that it goes through before it comes back, at least.
+    /// Least number of bytes that it goes through before it starts again.
     pub(super) bytes: f64,
 }
 
-/// Pairs of samples from which a speed is told: the median of eight is within the middle half
-/// with a chance of 0.99.
+/// Pairs of samples needed for a speed: the median of eight is within the middle half with a chance
+/// of 0.99.
 const LEAST_PAIRS: usize = 8;
 
-/// Samples further apart than this have too much else in between.
+/// Samples further apart have too much else in between.
 const MOST_APART: u64 = 4;
 
-/// Greatest distance of the quartiles of the speeds, as a share of their median: jumps about in
-/// memory have any speed. Theirs are 1.2 of the median apart; with 50 draws or more none of a thousand
-/// trials came within this.
+/// Greatest distance of the quartiles of the speeds, as a share of their median. It excludes random
+/// jumps, which have any speed: their quartiles are 1.2 medians apart, and with 50 draws or more
+/// none of a thousand trials came within this.
 const MOST_SPREAD: f64 = 0.5;
 
-/// Pairs of samples from which a mean speed is computed if single pairs do not agree, and the
-/// share of them that must go onward. Jumps go either way: of 24 with a chance of 0.01 so many
-/// go the same way.
+/// Pairs of samples from which a mean speed is computed if single pairs do not agree, and the share
+/// of them that must go onward. Random jumps go either way: the chance that so many of 24 go the
+/// same way is 0.01.
 const LEAST_PAIRS_ON_AVERAGE: usize = 24;
 const MOSTLY_ONWARD: f64 = 0.75;
 
-/// Bytes per nanosecond over all steps. The timer of a PU runs on while other threads have the PU, so
-/// that a thread has any CPU time between two of its samples, and as much as they stand for on
-/// average only.
+/// Bytes per nanosecond over all steps. The timer of a CPU runs on while other threads have the
+/// CPU, so the CPU time between two samples of a thread varies, and equals what they stand for only
+/// on average.
 fn mean_speed(steps: &[AccessStep], whole: f64) -> f64 {
     let sum = |of: &dyn Fn(&AccessStep) -> f64| steps.iter().map(of).sum::<f64>();
     let bytes = sum(&|step| step.bytes + step.wrap_bytes(whole));
     bytes / sum(&|step| step.passed_ns).min(sum(&|step| step.stands_for_ns))
 }
 
-/// Way from one draw to another.
 #[derive(Clone, Copy, Debug)]
 struct AccessStep {
     bytes: f64,
@@ -212,9 +206,9 @@ struct AccessStep {
 }
 
 impl AccessStep {
-    /// The block's CPU time: the time that passed or, where the thread was interrupted, that which the
-    /// samples stand for. Where two timers run, samples are closer than those of one, and a loop seems
-    /// up to two thirds faster between those that are further apart than they stand for.
+    /// The block's CPU time: the time that passed or, if the thread was interrupted, the time that
+    /// the samples stand for. With two timers, samples are closer than those of one, and a loop
+    /// seems up to two thirds faster between samples further apart than they stand for.
     fn ns(self) -> f64 {
         self.passed_ns.min(self.stands_for_ns)
     }
@@ -225,13 +219,13 @@ impl AccessStep {
         Self { bytes, ..self }
     }
 
-    /// Bytes that a step against the stride falls short of what it went, if the loop began anew once.
+    /// Bytes to add to a step against the stride, if the loop started again once.
     fn wrap_bytes(self, whole: f64) -> f64 {
         if self.bytes > 0.0 { 0.0 } else { whole }
     }
 }
 
-/// The way between draws that follow each other closely enough.
+/// The step between draws that follow each other closely enough.
 fn step_between(first: &AccessSample, second: &AccessSample, share: f64) -> Option<AccessStep> {
     let apart = second.sequence.checked_sub(first.sequence)?;
     let passed_ns = second.time_ns.saturating_sub(first.time_ns) as f64 * share;
@@ -246,8 +240,8 @@ fn step_between(first: &AccessSample, second: &AccessSample, share: f64) -> Opti
     near.then_some(step)
 }
 
-/// Bytes that a loop works on, from places in it that were drawn at equal chances: the greatest
-/// distance of two of `n` is `(n - 1) / (n + 1)` of the whole on average.
+/// Bytes that a loop works on, from uniformly drawn places in it: the greatest distance of two of
+/// `n` is `(n - 1) / (n + 1)` of the whole on average.
 fn span(draws: &[&AccessSample]) -> f64 {
     let addresses = || draws.iter().map(|draw| draw.access.address);
     let (first, last) = (addresses().min(), addresses().max());
@@ -256,7 +250,7 @@ fn span(draws: &[&AccessSample]) -> f64 {
     seen as f64 * (n + 1.0) / (n - 1.0).max(1.0)
 }
 
-/// Median of some speeds, if they are alike.
+/// Median of the speeds, if they are consistent.
 fn consistent_median(mut speeds: Vec<f64>) -> Option<f64> {
     speeds.sort_by(f64::total_cmp);
     let quantile = |quarters: usize| speeds[speeds.len() * quarters / 4];
@@ -264,7 +258,6 @@ fn consistent_median(mut speeds: Vec<f64>) -> Option<f64> {
     alike.then(|| quantile(2))
 }
 
-/// Number of distinct units, as drawn.
 struct DistinctUnits {
     unit: u64,
     seen: f64,
@@ -376,13 +369,13 @@ mod tests {
     }
 
     #[test]
-    fn few_samples_of_few_pages_do_not_prove_them_near() {
+    fn few_samples_of_few_pages_prove_nothing() {
         let few = (0..3).map(|n| n << 20);
         assert_eq!(reach(few).level(HOST), DataLevel::Unknown);
     }
 
     #[test]
-    fn a_stream_that_begins_anew_now_and_then_has_its_speed() {
+    fn stream_restarting_now_and_then_has_its_speed() {
         // 4,000 bytes in each 1,000 ns.
         let stream = reach((0..40_u64).map(|n| n % 8 * 4_000));
         assert_eq!(stream.walk(STRIDE, 1.0).map(|w| w.bytes_per_ns), Some(4.0));
@@ -391,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_that_begins_anew_within_two_samples_has_its_speed() {
+    fn stream_restarting_within_two_samples_has_its_speed() {
         // 3,900 of 5,000 bytes in each 1,000 ns: three in four steps seem to go back.
         let stream = reach((0..200_u64).map(|n| n * 3_900 % 5_000));
         let speed = stream.walk(STRIDE, 1.0).map(|w| w.bytes_per_ns).unwrap();
@@ -399,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_closer_than_they_stand_for_tell_by_the_time_between_them() {
+    fn close_samples_use_the_time_between_them() {
         // Two timers: a sample 800 ns after each of the others, which are 2,000 ns apart.
         let times = (0..40_u64).map(|n| n / 2 * 2_000 + n % 2 * 800);
         let stream = reach_at(times.map(|time_ns| (time_ns, 4 * time_ns)));
@@ -407,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_on_a_shared_pu_has_its_speed_on_average() {
+    fn stream_on_shared_pu_has_its_mean_speed() {
         // The PU's timer takes a sample each 1,000 ns, and one in four of this thread, which moves
         // by 4 bytes per ns of its own time: by any part of 8,000 ns from sample to sample.
         let mut place = 0;
@@ -421,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn share_of_a_block_is_that_while_it_runs() {
+    fn share_of_a_block_is_while_it_runs() {
         let at = |reach: &mut BlockAccesses, sequence| {
             let point = SamplePoint {
                 address: 0,

@@ -5,19 +5,16 @@
 //! [`Estimator::finish`]. Weights are in any one unit (the time that each sample
 //! stands for, or 1).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use super::accesses::DataLevel;
-use super::calibrate::{as_f64, worth};
-use super::footprint::CodeLineSamples;
-use super::histogram::BlockHistogram;
-use super::pace;
-use super::pool::BlockPool;
-use super::split::{StallSplit, split_time};
-use super::tally::{KINDS, tally_by_suspicion};
+use serde::Serialize;
+
+use super::accesses::{BlockAccesses, DataLevel};
+use super::histogram::{BlockHistogram, InstructionSamples, KINDS, NONE, tally_by_suspicion};
+use super::split::{SampleWorth, StallSplit, UNSEEN_SAMPLES, as_f64, split_time, worth};
 use super::{Estimate, EstimatedStack, SamplePoint, ShareBounds};
-use crate::sampled_processor::RETIRE_WIDTH;
+use crate::arch::RETIRE_WIDTH;
 use crate::{BlockFacts, ClassMix, SampledProcessor};
 
 /// Samples from which a block that is no loop is judged by itself. At 64 the
@@ -25,11 +22,11 @@ use crate::{BlockFacts, ClassMix, SampledProcessor};
 /// of it, and a pile of twice the even share is past three of them.
 const OWN_JUDGEMENT_SAMPLES: u32 = 64;
 
-/// The samples of one thread.
+/// Samples of one thread over one interval.
 #[derive(Clone, Debug, Default)]
 pub struct Estimator {
-    /// By start and number of instructions; in order, so that sums of shares
-    /// come out the same every time.
+    /// Keyed by start and number of instructions. Ordered, so that sums of shares are the same
+    /// every time.
     histograms: BTreeMap<(u64, usize), BlockHistogram>,
     lines: CodeLineSamples,
     samples: u64,
@@ -43,7 +40,7 @@ impl Estimator {
         Self::default()
     }
 
-    /// An estimator for samples of such a processor.
+    /// An estimator for samples of this processor.
     pub fn for_processor(host: SampledProcessor) -> Self {
         Self {
             host,
@@ -51,10 +48,9 @@ impl Estimator {
         }
     }
 
-    /// Adds one sample at `address`, which lies in `block`, and returns whether
-    /// the block has an instruction there; if not the sample counts as
-    /// undecoded. Blocks are told apart by start and length. Weights that are
-    /// not positive and finite count as zero.
+    /// Adds one sample at `address`, which lies in `block`. Returns whether the block has an
+    /// instruction there; if not, the sample counts as undecoded. Blocks are distinguished by start
+    /// and length. A weight that is not positive and finite counts as zero.
     pub fn add(&mut self, block: &Arc<BlockFacts>, address: u64, weight: f64) -> bool {
         self.add_at(
             block,
@@ -68,8 +64,7 @@ impl Estimator {
         )
     }
 
-    /// Adds one sample as [`Estimator::add`] does, with what it tells of the
-    /// memory that the code is about.
+    /// Adds one sample as [`Estimator::add`] does, with the memory access that its code works on.
     pub fn add_at(&mut self, block: &Arc<BlockFacts>, at: SamplePoint) -> bool {
         let Some(index) = block.index_of(at.address) else {
             self.add_undecoded(at.weight);
@@ -78,7 +73,9 @@ impl Estimator {
         self.samples += 1;
         self.lines.add(at.address);
         let sequence = self.samples;
-        let histogram = self.histogram_of(block);
+        let key = (block.start(), block.instructions().len());
+        let histogram = self.histograms.entry(key);
+        let histogram = histogram.or_insert_with(|| BlockHistogram::new(block));
         histogram.add(index, usable_weight(at.weight));
         histogram.accesses_mut().add(at, sequence);
         true
@@ -90,7 +87,7 @@ impl Estimator {
         self.undecoded_weight += usable_weight(weight);
     }
 
-    /// Estimate that the samples give; `None` if none with a weight was decoded.
+    /// The estimate; `None` if no sample with a weight was decoded.
     pub fn finish(&self) -> Option<Estimate> {
         let decoded = self.decoded_weight();
         if decoded <= 0.0 {
@@ -111,12 +108,6 @@ impl Estimator {
         })
     }
 
-    fn histogram_of(&mut self, block: &Arc<BlockFacts>) -> &mut BlockHistogram {
-        self.histograms
-            .entry((block.start(), block.instructions().len()))
-            .or_insert_with(|| BlockHistogram::new(block))
-    }
-
     fn decoded_weight(&self) -> f64 {
         self.histograms
             .values()
@@ -130,7 +121,7 @@ impl Estimator {
         for histogram in self.histograms.values() {
             let level = histogram.accesses().level(self.host);
             let share = histogram.accesses().share();
-            match pace::stall_share(histogram, self.host, share, level) {
+            match stall_share(histogram, self.host, share, level) {
                 Some(stall) => stalls.add_stream(histogram, stall),
                 _ if is_judged_alone(histogram, level) => stalls.add_block(histogram, level),
                 _ => pool.add(histogram),
@@ -173,11 +164,11 @@ fn usable_weight(weight: f64) -> f64 {
     }
 }
 
-/// A loop stands for itself: what its samples wait for is in it. Other blocks
-/// do if they are long enough to be calibrated and have enough samples.
+/// True if a block is judged by itself. A loop is, because its samples wait for something inside
+/// it. Other blocks are if they are long enough to be calibrated and have enough samples.
 ///
-/// And so does a block whose data are known to be in the nearest or in no cache of its core, or that
-/// ends a loop and has its data anywhere known.
+/// So is a block whose data are known to be in the nearest cache or in no cache of its core, or
+/// that ends a loop and whose data are in any known level.
 fn is_judged_alone(histogram: &BlockHistogram, level: DataLevel) -> bool {
     let walks = histogram.block().ends_loop() && level != DataLevel::Unknown;
     let told = walks || matches!(level, DataLevel::First | DataLevel::Beyond);
@@ -186,7 +177,6 @@ fn is_judged_alone(histogram: &BlockHistogram, level: DataLevel) -> bool {
     histogram.block().is_loop() || told || (long && many)
 }
 
-/// Weights of samples by cause.
 #[derive(Clone, Copy, Debug, Default)]
 struct Stalls {
     memory: f64,
@@ -207,8 +197,8 @@ impl Stalls {
         self.memory_high += weight * split.memory_bounds.high;
     }
 
-    /// A loop that goes through memory: what is no stall goes to the causes that
-    /// its samples name.
+    /// Adds a loop that goes through memory: `stall` of its time waits for memory, the rest is
+    /// progress.
     fn add_stream(&mut self, histogram: &BlockHistogram, stall: f64) {
         let weight = histogram.total().weight;
         self.bandwidth += stall * weight;
@@ -253,5 +243,171 @@ impl Stalls {
             low: (self.memory_low / total).clamp(0.0, 1.0),
             high: (self.memory_high / total).clamp(0.0, 1.0),
         }
+    }
+}
+
+/// Bytes of a cache line on all supported processors.
+const LINE_BYTES: u64 = 64;
+
+/// The size of the code that a thread ran.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Footprint {
+    /// Bytes of the distinct 64-byte lines that samples fell into.
+    pub seen_bytes: u64,
+    /// An estimate with the lines that were run but not sampled.
+    pub estimated_bytes: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+struct CodeLineSamples {
+    samples: HashMap<u64, u64>,
+}
+
+impl CodeLineSamples {
+    pub(super) fn add(&mut self, address: u64) {
+        *self.samples.entry(address / LINE_BYTES).or_default() += 1;
+    }
+
+    /// The unseen lines by the bias-corrected estimator of Chao ("Nonparametric
+    /// Estimation of the Number of Classes in a Population", 1984): with f1
+    /// lines seen once and f2 seen twice, f1 (f1 - 1) / (2 (f2 + 1)). It is a
+    /// lower bound in expectation.
+    pub(super) fn footprint(&self) -> Footprint {
+        let seen = self.samples.len() as u64;
+        let once = self.count_seen(1);
+        let twice = self.count_seen(2);
+        let unseen = once * once.saturating_sub(1) / (2 * (twice + 1));
+        Footprint {
+            seen_bytes: seen * LINE_BYTES,
+            estimated_bytes: (seen + unseen) * LINE_BYTES,
+        }
+    }
+
+    fn count_seen(&self, times: u64) -> u64 {
+        self.samples.values().filter(|&&n| n == times).count() as u64
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct SuspicionSamples {
+    pile: InstructionSamples,
+    /// Instructions per block, times the weight of the block.
+    weighted_instructions: f64,
+}
+
+/// Blocks too small or too rarely hit to be judged one by one, taken together.
+///
+/// In one such block a single sample behind a load may be chance. All of them together are treated
+/// as many executions of one average block: with the average length, the average number of
+/// instructions per suspicion, and all their samples.
+#[derive(Clone, Debug, Default)]
+struct BlockPool {
+    weight: f64,
+    parts: [SuspicionSamples; KINDS.len()],
+    reach: BlockAccesses,
+}
+
+impl BlockPool {
+    pub(super) fn add(&mut self, histogram: &BlockHistogram) {
+        let weight = histogram.total().weight;
+        self.weight += weight;
+        self.reach.join(histogram.accesses());
+        for (part, tally) in self.parts.iter_mut().zip(tally_by_suspicion(histogram)) {
+            part.pile.add(tally.pile);
+            part.weighted_instructions += weight * as_f64(tally.instructions);
+        }
+    }
+
+    /// For each suspicion, the weight of its samples and their split.
+    pub(super) fn splits(&self, host: SampledProcessor) -> impl Iterator<Item = (f64, StallSplit)> {
+        let level = self.reach.level(host);
+        KINDS
+            .iter()
+            .zip(&self.parts)
+            .map(move |(&suspicion, part)| {
+                let worth = self.worth(*part);
+                let split =
+                    split_time(suspicion, worth, None).adjust_to_level(level, suspicion, worth);
+                (part.pile.weight, split)
+            })
+    }
+
+    /// Here the instructions without suspicion retire in all groups alike, so
+    /// they take their part of the width.
+    fn worth(&self, part: SuspicionSamples) -> SampleWorth {
+        let rest = self.parts[NONE];
+        let seen = rest.pile.weight + UNSEEN_SAMPLES * part.pile.mean_weight();
+        let ratio = if seen > 0.0 {
+            part.pile.cautious_weight() / seen
+        } else {
+            0.0
+        };
+        SampleWorth {
+            cycles: ratio * self.cycles_of(rest),
+            base_cycles: self.cycles_of(part),
+            calibrated: true,
+        }
+    }
+
+    /// The least number of cycles in which the instructions of one part retire.
+    fn cycles_of(&self, part: SuspicionSamples) -> f64 {
+        if self.weight <= 0.0 {
+            return 0.0;
+        }
+        part.weighted_instructions / self.weight / RETIRE_WIDTH
+    }
+}
+
+/// The share of a loop's time beyond the minimum; `share` is the loop's part of the thread's time
+/// while it runs. `None` if the samples do not show the loop's speed, or if its data may be in the
+/// caches of the core: the bytes that it moves through between two samples are as good a proof as
+/// `level`.
+///
+/// The distance between the addresses at two samples, divided by the loop's stride, is the number
+/// of rounds in between. The part of a round beyond the minimum with all data in the first-level
+/// cache is a stall, whichever instructions the samples stand on, because streams limited by
+/// bandwidth leave samples all over the loop. A repeated string instruction is such a loop by
+/// itself.
+fn stall_share(
+    histogram: &BlockHistogram,
+    host: SampledProcessor,
+    share: f64,
+    level: DataLevel,
+) -> Option<f64> {
+    let rounds = histogram.block().rounds()?;
+    let cycles_per_ns = host.cycles_per_ns?;
+    let walks = rounds.strides.iter().filter_map(|&stride| {
+        let walk = histogram.accesses().walk(stride, share)?;
+        let ns_per_round = stride.bytes.unsigned_abs() as f64 / walk.bytes_per_ns;
+        Some((ns_per_round, walk.bytes))
+    });
+    // The operand that moves fastest missed least.
+    let (ns, bytes) = walks.min_by(|a, b| a.0.total_cmp(&b.0))?;
+    let beyond = level == DataLevel::Beyond || host.l2_bytes.is_some_and(|l2| bytes > l2 as f64);
+    beyond.then(|| (1.0 - rounds.least_cycles / (ns * cycles_per_ns)).clamp(0.0, 1.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hot_line_counts_once() {
+        let mut lines = CodeLineSamples::default();
+        for _ in 0..100 {
+            lines.add(0x1010);
+        }
+        let footprint = lines.footprint();
+        assert_eq!((footprint.seen_bytes, footprint.estimated_bytes), (64, 64));
+    }
+
+    #[test]
+    fn lines_seen_once_speak_for_unseen_ones() {
+        let mut lines = CodeLineSamples::default();
+        for line in 0..10 {
+            lines.add(line * 64);
+        }
+        // 10 + 10 * 9 / 2 lines.
+        assert_eq!(lines.footprint().estimated_bytes, 55 * 64);
     }
 }

@@ -5,12 +5,9 @@ use std::sync::Arc;
 use super::accesses::BlockAccesses;
 use crate::{BlockFacts, Suspicion};
 
-/// The samples on one instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct InstructionSamples {
-    /// Number of samples.
     pub(super) count: u32,
-    /// Their weights together.
     pub(super) weight: f64,
 }
 
@@ -20,8 +17,8 @@ impl InstructionSamples {
         self.weight += other.weight;
     }
 
-    /// The weight less one standard error of a count: what the pile is worth at
-    /// least, so that few samples do not make a stall.
+    /// The weight less one standard error of a count: a lower bound, so that few samples do not
+    /// make a stall.
     pub(super) fn cautious_weight(self) -> f64 {
         if self.count == 0 {
             return 0.0;
@@ -29,13 +26,11 @@ impl InstructionSamples {
         self.weight * (1.0 - 1.0 / f64::from(self.count).sqrt())
     }
 
-    /// The weight of one sample.
     pub(super) fn mean_weight(self) -> f64 {
         self.weight / f64::from(self.count.max(1))
     }
 }
 
-/// The samples of one block.
 #[derive(Clone, Debug)]
 pub(super) struct BlockHistogram {
     block: Arc<BlockFacts>,
@@ -68,7 +63,6 @@ impl BlockHistogram {
         &self.block
     }
 
-    /// The number of instructions.
     pub(super) fn len(&self) -> usize {
         self.piles.len()
     }
@@ -89,4 +83,35 @@ impl BlockHistogram {
         }
         total
     }
+}
+
+/// The suspicions, [`Suspicion::None`] last.
+pub(super) const KINDS: [Suspicion; 7] = [
+    Suspicion::Memory { chained: true },
+    Suspicion::Memory { chained: false },
+    Suspicion::MemoryOrUnit,
+    Suspicion::StoreBuffer,
+    Suspicion::Unit,
+    Suspicion::FrontEnd,
+    Suspicion::None,
+];
+
+pub(super) const NONE: usize = KINDS.len() - 1;
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SuspicionTally {
+    pub(super) pile: InstructionSamples,
+    pub(super) instructions: usize,
+}
+
+/// One tally per suspicion, as in [`KINDS`].
+pub(super) fn tally_by_suspicion(histogram: &BlockHistogram) -> [SuspicionTally; KINDS.len()] {
+    let mut tallies = [SuspicionTally::default(); KINDS.len()];
+    for (pile, suspicion) in histogram.piles() {
+        let index = KINDS.iter().position(|&kind| kind == suspicion);
+        let tally = &mut tallies[index.unwrap_or(NONE)];
+        tally.pile.add(pile);
+        tally.instructions += 1;
+    }
+    tallies
 }

@@ -1,35 +1,30 @@
 //! From samples to shares of time.
 
 mod accesses;
-mod calibrate;
 mod estimator;
-mod footprint;
 mod histogram;
-mod pace;
-mod pool;
 mod split;
-mod tally;
 
 use serde::Serialize;
 
 use crate::{ClassMix, MemoryAccess};
 
 pub use estimator::Estimator;
-pub use footprint::Footprint;
+pub use estimator::Footprint;
 
 /// One sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SamplePoint {
     /// The sampled address.
     pub address: u64,
-    /// The address in memory that the code there is about, where it is known
+    /// The memory access that the code there works on, if known
     /// ([`crate::BlockFacts::memory_access_at`]).
     pub accessed: Option<MemoryAccess>,
     /// The number of the PU.
     pub pu: u32,
-    /// The time, ns since any one moment; all 0 where speeds do not matter.
+    /// The time, ns since any one moment; all 0 if speeds do not matter.
     pub time_ns: u64,
-    /// The CPU time that it stands for, ns, or in any one unit where speeds do not matter.
+    /// The CPU time that it stands for, ns, or in any one unit if speeds do not matter.
     pub weight: f64,
 }
 
@@ -74,10 +69,9 @@ pub struct Estimate {
     /// The part of `memory_stall_share` in loops that go through memory in steps: limited by
     /// bandwidth, or by how far ahead data are fetched; the rest waits for single accesses.
     pub bandwidth_share: f64,
-    /// Between what values `memory_stall_share` may lie by what piles behind
-    /// accesses to memory can mean. The sampling error comes on top, and stalls
-    /// whose samples stand elsewhere (a saturated memory path under many
-    /// overlapping accesses) are outside.
+    /// Range of `memory_stall_share`, from the meanings that piles behind accesses to memory can
+    /// have. The sampling error comes in addition. Stalls whose samples stand elsewhere (a
+    /// saturated memory path under many overlapping accesses) are not covered.
     pub memory_bounds: ShareBounds,
     /// Number of samples, decoded or not.
     pub samples: u64,

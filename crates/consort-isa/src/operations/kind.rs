@@ -50,17 +50,25 @@ const MOVES: &[&str] = &[
 /// x87 instructions that only move data between its registers.
 const X87_MOVES: &[&str] = &["fld", "fst", "fxch", "fcmov", "ffree", "fabs", "fchs"];
 
-/// Kind of the operation that computes in an instruction of `class`.
 pub(super) fn operation_kind(raw: &Instruction, class: InstructionClass) -> OpKind {
     let name = format!("{:?}", raw.mnemonic()).to_ascii_lowercase();
     match class {
         InstructionClass::Fp => floating_kind(&name),
-        InstructionClass::Vector => vector_kind(name.strip_prefix('v').unwrap_or(&name)),
+        InstructionClass::Vector
+            if starts_with_any(name.strip_prefix('v').unwrap_or(&name), MOVES) =>
+        {
+            OpKind::VectorMove
+        }
+        InstructionClass::Vector => OpKind::Vector,
         InstructionClass::Load | InstructionClass::Store if touches_vectors(raw) => {
             OpKind::VectorMove
         }
         InstructionClass::Int | InstructionClass::Load | InstructionClass::Store => {
-            integer_kind(raw.mnemonic())
+            match raw.mnemonic() {
+                Mnemonic::Mul | Mnemonic::Imul | Mnemonic::Mulx => OpKind::Multiply,
+                Mnemonic::Div | Mnemonic::Idiv => OpKind::Divide,
+                _ => OpKind::Integer,
+            }
         }
         InstructionClass::Branch => OpKind::Branch,
         InstructionClass::Other => OpKind::Other,
@@ -90,36 +98,19 @@ fn floating_kind(name: &str) -> OpKind {
     }
 }
 
-fn vector_kind(operation: &str) -> OpKind {
-    if starts_with_any(operation, MOVES) {
-        OpKind::VectorMove
-    } else {
-        OpKind::Vector
-    }
-}
-
-fn integer_kind(mnemonic: Mnemonic) -> OpKind {
-    match mnemonic {
-        Mnemonic::Mul | Mnemonic::Imul | Mnemonic::Mulx => OpKind::Multiply,
-        Mnemonic::Div | Mnemonic::Idiv => OpKind::Divide,
-        _ => OpKind::Integer,
-    }
-}
-
 fn starts_with_any(name: &str, prefixes: &[&str]) -> bool {
     prefixes.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Returns true where an operand is a register of the vector side.
 pub(super) fn touches_vectors(raw: &Instruction) -> bool {
     (0..raw.op_count()).any(|operand| {
         raw.op_kind(operand) == OperandKind::Register
-            && super::names::register(raw.op_register(operand))
+            && super::register(raw.op_register(operand))
                 .is_some_and(consort_ops::Register::is_vector)
     })
 }
 
-/// Predictor of the instruction, if it transfers control.
+/// `None` if the instruction does not transfer control.
 pub(super) fn branch_kind(raw: &Instruction) -> Option<BranchKind> {
     match raw.flow_control() {
         FlowControl::ConditionalBranch => Some(BranchKind::Conditional),

@@ -81,7 +81,7 @@ fn arithmetic_reads_and_writes_flags() {
 }
 
 #[test]
-fn operands_in_memory_are_loads_and_stores_of_their_own() {
+fn memory_operands_are_separate_loads_and_stores() {
     check!(|a| a.add(rax, qword_ptr(rcx));
         Load [RCX] => [T0]; Integer [T0, RAX] => [RAX, FLAGS]);
     check!(|a| a.add(qword_ptr(rcx), rax);
@@ -95,7 +95,7 @@ fn operands_in_memory_are_loads_and_stores_of_their_own() {
 }
 
 #[test]
-fn the_stack_pointer_is_tracked_in_front() {
+fn stack_pointer_moves_without_operation() {
     check!(|a| a.push(rbx); Store [RSP, RBX] => []);
     check!(|a| a.pop(rbx); Load [RSP] => [RBX]);
     check!(|a| a.call(0x2000); Store [RSP] => []; Branch [] => []);
@@ -104,7 +104,7 @@ fn the_stack_pointer_is_tracked_in_front() {
 }
 
 #[test]
-fn a_cleared_register_depends_on_nothing() {
+fn cleared_register_depends_on_nothing() {
     check!(|a| a.xor(ecx, ecx); Integer [] => [RCX, FLAGS]);
     check!(|a| a.pxor(xmm2, xmm2); VectorMove [] => [xmm(2)]);
     check!(|a| a.vxorps(xmm2, xmm1, xmm1); VectorMove [] => [xmm(2)]);
@@ -112,7 +112,7 @@ fn a_cleared_register_depends_on_nothing() {
 }
 
 #[test]
-fn floating_point_is_told_by_unit() {
+fn floating_point_kinds_follow_units() {
     check!(|a| a.mulsd(xmm0, xmm1); FpMultiply [xmm(0), xmm(1)] => [xmm(0)]);
     check!(|a| a.divpd(xmm0, xmm1); FpDivide [xmm(0), xmm(1)] => [xmm(0)]);
     check!(|a| a.vsqrtsd(xmm0, xmm1, xmm2); FpDivide [xmm(1), xmm(2)] => [xmm(0)]);
@@ -146,7 +146,7 @@ fn integers_in_vectors_are_computed_or_moved() {
 }
 
 #[test]
-fn branches_are_told_by_what_predicts_them() {
+fn branches_have_their_predictor() {
     let turn = |ops: Vec<Op>| ops.last().unwrap().branch.map(|branch| branch.turn);
     assert_eq!(turn(ops(|a| a.jne(0x1010))), Some(BranchKind::Conditional));
     assert_eq!(turn(ops(|a| a.jmp(0x1010))), Some(BranchKind::Jump));
@@ -161,7 +161,7 @@ fn branches_are_told_by_what_predicts_them() {
 }
 
 #[test]
-fn what_executes_nowhere_is_other() {
+fn instructions_without_unit_are_other() {
     check!(CodeAssembler::nop; Other [] => []);
     check!(CodeAssembler::mfence; Other [] => []);
     check!(|a| a.prefetcht0(byte_ptr(rax)); Other [] => []);

@@ -54,7 +54,8 @@ fn flow_class(raw: &iced_x86::Instruction) -> Option<InstructionClass> {
 }
 
 fn move_class(raw: &iced_x86::Instruction, memory: MemoryUse) -> InstructionClass {
-    if memory.writes && !is_pop(raw) {
+    // `pop` to memory is a load with a store behind it.
+    if memory.writes && raw.mnemonic() != Mnemonic::Pop {
         InstructionClass::Store
     } else if memory.reads {
         InstructionClass::Load
@@ -66,11 +67,6 @@ fn move_class(raw: &iced_x86::Instruction, memory: MemoryUse) -> InstructionClas
     } else {
         InstructionClass::Int
     }
-}
-
-/// `pop` to memory is a load with a store behind it.
-fn is_pop(raw: &iced_x86::Instruction) -> bool {
-    raw.mnemonic() == Mnemonic::Pop
 }
 
 fn is_x87(raw: &iced_x86::Instruction) -> bool {

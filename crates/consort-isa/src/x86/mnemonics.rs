@@ -1,14 +1,12 @@
-//! Classes of instructions, as far as x86 mnemonics tell them.
+//! Classes of x86 instructions, as far as mnemonics determine them.
 //!
-//! The rules go by the regular spelling of the mnemonics (an operation, then
-//! the element type), are worked out once for all mnemonics of the decoder, and
-//! looked up from then on.
+//! The rules use the regular spelling of the mnemonics (an operation, then the element type). They
+//! are evaluated once for all mnemonics of the decoder and looked up afterwards.
 
 use std::sync::LazyLock;
 
 use iced_x86::Mnemonic;
 
-/// Kind of an instruction by its mnemonic alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MnemonicKind {
     /// Floating-point arithmetic.
@@ -165,7 +163,6 @@ static KINDS: LazyLock<Vec<MnemonicKind>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Kind by mnemonic, looked up.
 pub(crate) fn kind(mnemonic: Mnemonic) -> MnemonicKind {
     KINDS
         .get(mnemonic as usize)
@@ -173,7 +170,7 @@ pub(crate) fn kind(mnemonic: Mnemonic) -> MnemonicKind {
         .unwrap_or(MnemonicKind::Operands)
 }
 
-/// Returns true for an instruction that asks for data without reading it.
+/// True for an instruction that requests data without reading it.
 pub(crate) fn is_prefetch(mnemonic: Mnemonic) -> bool {
     use Mnemonic::{
         Prefetch, Prefetchit0, Prefetchit1, Prefetchnta, Prefetcht0, Prefetcht1, Prefetcht2,
@@ -194,7 +191,10 @@ pub(crate) fn is_prefetch(mnemonic: Mnemonic) -> bool {
 }
 
 fn kind_of_name(name: &str) -> MnemonicKind {
-    if X87_SYSTEM.contains(&name) || is_system(name) {
+    let system = [X87_SYSTEM, SYSTEM]
+        .iter()
+        .any(|names| names.contains(&name));
+    if system || starts_with_any(name, SYSTEM_PREFIXES) {
         return MnemonicKind::System;
     }
     if X87_MOVES.contains(&name) {
@@ -211,21 +211,14 @@ fn kind_of_name(name: &str) -> MnemonicKind {
     }
 }
 
-fn is_system(name: &str) -> bool {
-    SYSTEM.contains(&name) || starts_with_any(name, SYSTEM_PREFIXES)
-}
-
 fn is_fp(operation: &str) -> bool {
     let by_element = starts_with_any(operation, FP_OPERATIONS)
         && FP_ELEMENTS
             .iter()
             .any(|element| operation.ends_with(element));
-    by_element || starts_with_any(operation, FP_PREFIXES) || is_complex(operation)
-}
-
-/// Arithmetic on complex half-precision numbers ends in the part it works on.
-fn is_complex(operation: &str) -> bool {
-    starts_with_any(operation, &["fmulc", "fcmulc", "fmaddc", "fcmaddc"])
+    // Arithmetic on complex half-precision numbers ends in the part that it works on.
+    let is_complex = starts_with_any(operation, &["fmulc", "fcmulc", "fmaddc", "fcmaddc"]);
+    by_element || starts_with_any(operation, FP_PREFIXES) || is_complex
 }
 
 fn starts_with_any(name: &str, prefixes: &[&str]) -> bool {
@@ -244,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn no_integer_simd_mnemonic_is_taken_for_floating_point() {
+    fn integer_simd_is_not_floating_point() {
         let wrong = names_of(MnemonicKind::Fp, |name| {
             let name = name.strip_prefix('v').unwrap_or(name);
             name.starts_with('p') && !name.starts_with("pf") && !name.starts_with("pi2f")
@@ -253,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn no_arithmetic_of_general_registers_is_taken_for_system() {
+    fn general_arithmetic_is_not_system() {
         for name in ["inc", "insertps", "stc", "shlx", "lzcnt", "xor"] {
             assert_ne!(kind_of_name(name), MnemonicKind::System, "{name}");
         }

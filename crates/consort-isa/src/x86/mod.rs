@@ -22,25 +22,27 @@ thread_local! {
     static FACTORY: RefCell<InstructionInfoFactory> = RefCell::new(InstructionInfoFactory::new());
 }
 
-/// Decodes one x86 instruction.
 pub(crate) fn decode(arch: Arch, bytes: &[u8], address: u64) -> Result<Instruction, DecodeError> {
     with_info(arch, bytes, address, |raw, info| {
         build_instruction(raw, info, address)
     })
 }
 
-/// Result of `with` for the x86 instruction at the start of `bytes` and what it uses.
+/// Calls `with` with the x86 instruction at the start of `bytes` and the registers and memory that
+/// it uses.
 pub(crate) fn with_info<T>(
     arch: Arch,
     bytes: &[u8],
     address: u64,
     with: impl FnOnce(&iced_x86::Instruction, &InstructionInfo) -> T,
 ) -> Result<T, DecodeError> {
-    let raw = decode_raw(arch, bytes, address)?;
+    let raw = decode_next(&mut decoder(arch, bytes, address)).map_err(|error| match error {
+        DecoderError::NoMoreBytes => DecodeError::Truncated { address },
+        _ => DecodeError::Invalid { arch, address },
+    })?;
     Ok(FACTORY.with_borrow_mut(|factory| with(&raw, factory.info(&raw))))
 }
 
-/// Class of an instruction.
 pub(crate) fn class_of(raw: &iced_x86::Instruction, info: &InstructionInfo) -> InstructionClass {
     class::classify_instruction(raw, operands::memory_use(raw, info))
 }
@@ -70,11 +72,10 @@ fn build_instruction(
     }
 }
 
-/// Steps over instructions at any offset of the same bytes: making a decoder costs as much as
-/// decoding an instruction.
+/// Lengths and branch targets of instructions at any offset of the same bytes. One decoder is
+/// reused, because making one costs as much as decoding an instruction.
 pub(crate) struct X86Steps<'a> {
     decoder: Decoder<'a>,
-    /// Address of the first byte.
     base: u64,
 }
 
@@ -84,7 +85,6 @@ impl<'a> X86Steps<'a> {
         Self { decoder, base }
     }
 
-    /// The length and direct target of the instruction at an offset, if there is one.
     pub(crate) fn step_at(&mut self, offset: usize) -> Option<InstructionStep> {
         self.decoder.set_position(offset).ok()?;
         self.decoder.set_ip(self.base + offset as u64);
@@ -96,35 +96,20 @@ impl<'a> X86Steps<'a> {
     }
 }
 
-fn decode_raw(
-    arch: Arch,
-    bytes: &[u8],
-    address: u64,
-) -> Result<iced_x86::Instruction, DecodeError> {
-    decode_next(&mut decoder(arch, bytes, address)).map_err(|error| match error {
-        DecoderError::NoMoreBytes => DecodeError::Truncated { address },
-        _ => DecodeError::Invalid { arch, address },
-    })
-}
-
 fn decoder(arch: Arch, bytes: &[u8], address: u64) -> Decoder<'_> {
     let bitness = if arch == Arch::X86_32 { 32 } else { 64 };
     Decoder::with_ip(bitness, bytes, address, DecoderOptions::NONE)
 }
 
-/// Decodes the next instruction; one that no user program may execute is an invalid one.
+/// Decodes the next instruction; one that no user program may execute is invalid.
 fn decode_next(decoder: &mut Decoder<'_>) -> Result<iced_x86::Instruction, DecoderError> {
     let raw = decoder.decode();
     match decoder.last_error() {
-        DecoderError::None if !is_forbidden(&raw) => Ok(raw),
+        // Instructions that only the kernel may execute are data in a user program.
+        DecoderError::None if !raw.is_privileged() => Ok(raw),
         DecoderError::None => Err(DecoderError::InvalidInstruction),
         error => Err(error),
     }
-}
-
-/// Instructions that only the kernel may execute are data in a user program.
-fn is_forbidden(raw: &iced_x86::Instruction) -> bool {
-    raw.is_privileged()
 }
 
 fn is_serialising(raw: &iced_x86::Instruction, writes_memory: bool) -> bool {
@@ -151,16 +136,13 @@ fn flow_of(raw: &iced_x86::Instruction, class: InstructionClass) -> FlowKind {
         }
         FlowControl::Return => FlowKind::Return,
         FlowControl::Exception => FlowKind::Stop,
-        FlowControl::Interrupt if is_trap(raw) => FlowKind::Stop,
+        // `int` is a system call, which returns; other interrupts are traps.
+        FlowControl::Interrupt if raw.mnemonic() != iced_x86::Mnemonic::Int => FlowKind::Stop,
         FlowControl::Call
         | FlowControl::IndirectCall
         | FlowControl::Interrupt
         | FlowControl::XbeginXabortXend => FlowKind::Next,
     }
-}
-
-fn is_trap(raw: &iced_x86::Instruction) -> bool {
-    raw.mnemonic() != iced_x86::Mnemonic::Int
 }
 
 fn direct_target(raw: &iced_x86::Instruction) -> Option<u64> {

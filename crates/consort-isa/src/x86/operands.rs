@@ -52,8 +52,8 @@ pub(crate) fn address_registers(info: &InstructionInfo) -> RegisterSet {
         .collect()
 }
 
-/// The one place in memory that 64-bit code accesses through general registers; of a repeated copy
-/// the place that it writes, since both move alike.
+/// The one place in memory that 64-bit code accesses through general registers. For a repeated copy
+/// it is the destination, since both places move alike.
 pub(crate) fn operand(
     raw: &iced_x86::Instruction,
     info: &InstructionInfo,
@@ -111,7 +111,7 @@ fn lea_in_place(raw: &iced_x86::Instruction) -> Option<i64> {
     (alone && same).then(|| raw.memory_displacement64().cast_signed())
 }
 
-/// The general register that is made of another by shift and addition.
+/// The general register that is computed from another by shift and addition.
 pub(crate) fn linear_update(raw: &iced_x86::Instruction) -> Option<LinearUpdate> {
     use iced_x86::Mnemonic::{Lea, Mov, Shl};
     let narrow = raw.op0_register().is_gpr32();
@@ -147,7 +147,7 @@ fn wide_number(register: iced_x86::Register) -> Option<u8> {
     is_wide.then(|| u8::try_from(register.number()).ok())?
 }
 
-/// The number of a 64-bit register, or that there is none; nothing for others.
+/// `Some(None)` if there is no register, `None` if it is not a 64-bit one.
 fn general_number(register: iced_x86::Register) -> Option<Option<u8>> {
     if register == iced_x86::Register::None {
         return Some(None);
@@ -170,20 +170,17 @@ const fn is_write(access: OpAccess) -> bool {
     )
 }
 
-/// Through the stack pointer, or below the frame pointer: data structures are
+/// True for an access through the stack pointer, or below the frame pointer: data structures are
 /// reached at offsets of zero and above, local variables at negative ones.
 fn is_stack(memory: &UsedMemory) -> bool {
     use iced_x86::Register::{EBP, ESP, RBP, RSP};
     match memory.base() {
         RSP | ESP => true,
         RBP => memory.displacement().cast_signed() < 0,
-        EBP => is_negative_32_bit(memory.displacement()),
+        // A displacement of 32 bits is not sign-extended here.
+        EBP => memory.displacement() & 0x8000_0000 != 0,
         _ => false,
     }
-}
-
-fn is_negative_32_bit(displacement: u64) -> bool {
-    displacement & 0x8000_0000 != 0
 }
 
 fn register(register: iced_x86::Register) -> Option<ArchRegister> {

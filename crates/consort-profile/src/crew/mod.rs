@@ -1,15 +1,15 @@
-//! Meters at work, each group in a thread of its own where there are processors for that.
+//! Runs the meters, each group in a thread of its own if there are processors for that.
 //!
 //! Operations come in the order in which they were executed, and each group takes them in that
-//! order, in batches: what is measured is the same with threads and without.
+//! order, in batches. The measurements are therefore the same with threads and without.
 
-mod batch;
 mod meter_runner;
 #[cfg(test)]
 mod tests;
-mod worker;
 
+use std::collections::VecDeque;
 use std::num::NonZero;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::available_parallelism;
 
@@ -20,17 +20,16 @@ use crate::measure::{
     MeterGroup, MispredictionFeed, StretchCounts, TimingMeters,
 };
 use crate::recorder::BlockExecution;
-use batch::SharedBatch;
 use meter_runner::{MeterRunner, MeterTask};
 
-/// All meters of all threads of a program, but for its mixes; and what waits for them, which is of one
-/// thread at a time and either whole operations or parts of them.
+/// All meters of all threads of a program, except its mixes, and the operations that wait to be
+/// sent. These belong to one thread at a time and are either whole operations or parts of them.
 #[derive(Debug)]
 pub(crate) struct MeterCrew {
     accesses: MeterRunner<AccessMeters>,
     branches: MeterRunner<BranchMeters>,
     timing: MeterRunner<TimingMeters>,
-    /// The thread that what waits is of.
+    /// The thread that the waiting operations belong to.
     thread: usize,
     ops: SharedBatch<Op>,
     touches: SharedBatch<MemoryTouch>,
@@ -39,8 +38,8 @@ pub(crate) struct MeterCrew {
 
 type CountsReceiver<G> = Receiver<<G as MeterGroup>::Counts>;
 
-/// Counts of a thread that were asked for. Groups tell them when they have come so far, so whoever
-/// waits for them at once has all groups run dry.
+/// Counts of a thread that were requested. Groups answer when they reach the request, so waiting
+/// for an answer at once leaves all groups without work.
 #[derive(Debug)]
 pub(crate) struct PendingCounts {
     mix: InstructionCounts,
@@ -51,7 +50,7 @@ pub(crate) struct PendingCounts {
 }
 
 impl MeterCrew {
-    /// A crew that works while operations are heard, if there is more than one processor.
+    /// A crew that works in parallel with the emulator, if there is more than one processor.
     pub(crate) fn new() -> Self {
         let processors = available_parallelism().map_or(1, NonZero::get);
         Self::with_workers(processors > 1)
@@ -71,7 +70,7 @@ impl MeterCrew {
         }
     }
 
-    /// Takes an operation of `thread` whose values are followed.
+    /// Adds an operation of `thread` whose values are followed.
     #[inline]
     pub(crate) fn add_op(&mut self, thread: usize, op: &Op) {
         let parts_wait = !self.touches.is_empty() || !self.turnings.is_empty();
@@ -83,7 +82,7 @@ impl MeterCrew {
         }
     }
 
-    /// Takes an operation of `thread` whose values are not followed.
+    /// Adds an operation of `thread` whose values are not followed.
     #[inline]
     pub(crate) fn add_op_parts(&mut self, thread: usize, op: &Op, is_new_line: bool) {
         self.begin_parts(thread);
@@ -102,8 +101,8 @@ impl MeterCrew {
         }
     }
 
-    /// Takes the data and the branch of a block that `thread` executed, and the virtual addresses
-    /// of instructions in it that lie in another line than the one before.
+    /// Adds the data accesses and the branch of a block that `thread` executed, and the virtual
+    /// addresses of instructions in it that lie in another line than the one before.
     pub(crate) fn add_block(
         &mut self,
         thread: usize,
@@ -120,7 +119,7 @@ impl MeterCrew {
         }
     }
 
-    /// Has what follows of `thread` count, or only warm caches and predictors.
+    /// Lets the following operations of `thread` count, or only warm caches and predictors.
     pub(crate) fn set_counting(&mut self, thread: usize, counts: bool) {
         self.switch_thread(thread);
         self.accesses.send(thread, MeterTask::Count(counts));
@@ -128,7 +127,7 @@ impl MeterCrew {
         self.timing.send(thread, MeterTask::Count(counts));
     }
 
-    /// Takes the meters away from a thread that has ended.
+    /// Drops the meters of a thread that has ended.
     pub(crate) fn end_thread(&mut self, thread: usize) {
         self.switch_thread(thread);
         self.accesses.send(thread, MeterTask::End);
@@ -136,7 +135,7 @@ impl MeterCrew {
         self.timing.send(thread, MeterTask::End);
     }
 
-    /// Asks for the counts so far of `thread`, which has these mixes and has not ended.
+    /// Requests the counts so far of `thread`, which has these mixes and has not ended.
     pub(crate) fn request_counts(
         &mut self,
         thread: usize,
@@ -153,7 +152,7 @@ impl MeterCrew {
         }
     }
 
-    /// Waits for counts that were asked for.
+    /// Waits for requested counts.
     pub(crate) fn receive_counts(&mut self, asked: PendingCounts) -> MeterCounts {
         let (memory, dataflow, distances) = self.accesses.receive_counts(&asked.accesses);
         let tagged = self.branches.receive_counts(&asked.branches);
@@ -170,7 +169,7 @@ impl MeterCrew {
         }
     }
 
-    /// Sends what waits unless parts of `thread` may be added to it.
+    /// Sends what waits, unless parts of `thread` may be added to it.
     #[inline]
     fn begin_parts(&mut self, thread: usize) {
         if thread != self.thread || !self.ops.is_empty() {
@@ -192,7 +191,7 @@ impl MeterCrew {
         }
     }
 
-    /// Sends what waits, and takes what comes for a thread.
+    /// Sends what waits, and continues with operations of `thread`.
     fn switch_thread(&mut self, thread: usize) {
         self.send_touches();
         self.send_branches();
@@ -214,12 +213,79 @@ impl MeterCrew {
         }
     }
 
-    /// Sends operations; to those last who wait for what the others say of them.
+    /// Sends operations. Timing comes last because it waits for the mispredictions that the branch
+    /// meters find.
     fn send_ops(&mut self) {
         if let Some(ops) = self.ops.take_batch() {
             self.accesses.send(self.thread, MeterTask::Ops(ops.clone()));
             self.branches.send(self.thread, MeterTask::Ops(ops.clone()));
             self.timing.send(self.thread, MeterTask::Ops(ops));
         }
+    }
+}
+
+/// Bytes that are sent at a time.
+const BYTES: usize = 1 << 16;
+
+/// A batch that is being filled, and sent batches that may still be read. Buffers are reused when
+/// all readers have dropped them.
+#[derive(Debug)]
+struct SharedBatch<T> {
+    open: Vec<T>,
+    sent: VecDeque<Arc<Vec<T>>>,
+}
+
+impl<T> Default for SharedBatch<T> {
+    fn default() -> Self {
+        Self {
+            open: Vec::with_capacity(BYTES / size_of::<T>()),
+            sent: VecDeque::new(),
+        }
+    }
+}
+
+impl<T: Copy> SharedBatch<T> {
+    /// Adds several if there is room for all of them and one more. Returns false if there is not.
+    #[inline]
+    fn extend(&mut self, new: &[T]) -> bool {
+        let has_room = new.len() < self.open.capacity() - self.open.len();
+        if has_room {
+            self.open.extend_from_slice(new);
+        }
+        has_room
+    }
+}
+
+impl<T> SharedBatch<T> {
+    /// Adds to the batch. Returns true if it is full.
+    #[inline]
+    fn push(&mut self, new: T) -> bool {
+        self.open.push(new);
+        self.open.len() == self.open.capacity()
+    }
+
+    const fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    /// Takes the batch and begins another; `None` if it is empty.
+    fn take_batch(&mut self) -> Option<Arc<Vec<T>>> {
+        if self.is_empty() {
+            return None;
+        }
+        let next = self.reuse_buffer();
+        let full = Arc::new(std::mem::replace(&mut self.open, next));
+        self.sent.push_back(full.clone());
+        Some(full)
+    }
+
+    /// An empty buffer: that of the earliest sent batch if all readers have dropped it.
+    fn reuse_buffer(&mut self) -> Vec<T> {
+        let is_read = |sent: &Arc<Vec<T>>| Arc::strong_count(sent) == 1;
+        let is_read = self.sent.front().is_some_and(is_read);
+        let read = is_read.then(|| self.sent.pop_front()).flatten();
+        let mut room = read.and_then(Arc::into_inner);
+        room.iter_mut().for_each(Vec::clear);
+        room.unwrap_or_else(|| Self::default().open)
     }
 }

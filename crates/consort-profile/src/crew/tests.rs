@@ -1,15 +1,14 @@
-//! The same measurements with threads and without.
+//! Tests that measurements are the same with threads and without, and of batches.
 
 use std::path::Path;
 
 use consort_ops::trace::{Trace, TraceSampling};
 use consort_ops::{Op, OpKind};
 
-use super::MeterCrew;
+use super::{BYTES, MeterCrew, SharedBatch};
 use crate::recorder::{AtomicUpdate, ExecutionSink, RecordedPart, RecordingStage, SystemCall};
 use crate::{ProgramFileHeader, ProgramProfiler};
 
-/// A trace of a real program.
 fn trace(program: &str) -> Trace {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../traces");
     Trace::open(&Path::new(folder).join(program).with_extension("trace")).unwrap()
@@ -28,20 +27,20 @@ fn text(mut profiler: ProgramProfiler) -> String {
     format!("{file}{:?}{:?}", profile.intervals, profile.threads)
 }
 
-/// Profile that `hears` makes of a program, in one thread and in several.
-fn both(extent: RecordedPart, hears: impl Fn(&mut ProgramProfiler)) -> [String; 2] {
+/// Profiles that `run` makes of a program, without threads and with them.
+fn both(extent: RecordedPart, run: impl Fn(&mut ProgramProfiler)) -> [String; 2] {
     [false, true].map(|is_apart| {
         let mut profiler =
             ProgramProfiler::with_crew(MeterCrew::with_workers(is_apart), extent, false);
-        hears(&mut profiler);
+        run(&mut profiler);
         text(profiler)
     })
 }
 
 #[test]
-fn a_whole_run_is_measured_alike_with_threads() {
+fn whole_run_is_measured_alike_with_workers() {
     let trace = trace("gzip");
-    // A few times, so that there are intervals, and operations of which no values are followed.
+    // Several times, so that there are intervals, and operations whose values are not followed.
     let times = 1 + 3_000_000 / trace.instructions();
     let [alone, apart] = both(RecordedPart::default(), |profiler| {
         for _ in 0..times {
@@ -53,7 +52,7 @@ fn a_whole_run_is_measured_alike_with_threads() {
 }
 
 #[test]
-fn samples_are_measured_alike_with_threads() {
+fn samples_are_measured_alike_with_workers() {
     let trace = trace("sqlite3");
     let sampling = TraceSampling {
         every: 300_000,
@@ -74,7 +73,7 @@ fn samples_are_measured_alike_with_threads() {
     assert_eq!(alone, apart);
 }
 
-/// Has two threads run in turns of a few operations, one of which ends early.
+/// Runs two threads in turns of a few operations; one of them ends early.
 fn two_threads(profiler: &mut ProgramProfiler, traces: &[Trace; 2]) {
     let mut threads = [traces[0].ops(), traces[1].ops()];
     profiler.record_thread_count(0, 2);
@@ -99,17 +98,57 @@ fn two_threads(profiler: &mut ProgramProfiler, traces: &[Trace; 2]) {
 }
 
 #[test]
-fn threads_of_a_program_are_measured_alike_with_threads() {
+fn several_threads_are_measured_alike_with_workers() {
     let traces = ["xz", "sort"].map(trace);
     let [alone, apart] = both(RecordedPart::default(), |profiler| {
-        two_threads(profiler, &traces)
+        two_threads(profiler, &traces);
     });
     assert_eq!(alone, apart);
 }
 
 #[test]
-fn what_is_left_when_nobody_asks_is_dropped_without_noise() {
+fn dropped_crew_ends_without_panic() {
     let mut crew = MeterCrew::with_workers(true);
     crew.set_counting(0, true);
     (0..100_000).for_each(|at| crew.add_op(0, &Op::new(OpKind::Integer, at)));
+}
+
+#[test]
+fn batch_is_reused_after_reading() {
+    let mut batch = SharedBatch::default();
+    assert!(batch.take_batch().is_none());
+    let mut places = Vec::new();
+    for round in 0..10_u64 {
+        while !batch.push(round) {}
+        let sent = batch.take_batch().unwrap();
+        assert_eq!(sent.len() * 8, BYTES);
+        assert!(sent.iter().all(|number| *number == round));
+        places.push(sent.as_ptr());
+    }
+    places.sort_unstable();
+    places.dedup();
+    assert_eq!((places.len(), batch.sent.len()), (2, 1));
+}
+
+#[test]
+fn slice_is_added_only_if_it_fits() {
+    let mut batch = SharedBatch::<u64>::default();
+    let most = batch.open.capacity();
+    while batch.extend(&[1, 2, 3]) {}
+    assert!((most - 3..most).contains(&batch.open.len()));
+    assert!(batch.extend(&[]));
+}
+
+#[test]
+fn batch_in_use_is_not_reused() {
+    let mut batch = SharedBatch::default();
+    let send = |batch: &mut SharedBatch<u64>, number| {
+        batch.push(number);
+        batch.take_batch().unwrap()
+    };
+    let held: Vec<_> = (0..5).map(|number| send(&mut batch, number)).collect();
+    assert!(held.iter().map(|sent| sent[0]).eq(0..5));
+    drop(held);
+    (0..5).for_each(|number| drop(send(&mut batch, number)));
+    assert!(batch.sent.len() <= 5);
 }

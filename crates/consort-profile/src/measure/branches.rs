@@ -3,8 +3,10 @@
 //! The predictors are those of the reference engine ([`consort_ops::predictor`]), each with a
 //! table of 4096 targets and a stack of 16 return addresses.
 
-use consort_ops::Branch;
-use consort_ops::predictor::{Predictor, PredictorBank, PredictorScheme};
+use consort_ops::predictor::{
+    BranchHistory, BranchPrediction, Predictor, PredictorBank, PredictorScheme,
+};
+use consort_ops::{Branch, BranchKind};
 
 /// Sizes of predictors, KiB.
 pub const PREDICTOR_KIB: [u64; 5] = [4, 8, 16, 32, 64];
@@ -19,24 +21,20 @@ const RETURNS: u32 = 16;
 /// Mispredictions with each of [`PREDICTOR_KIB`], by [`SCHEMES`].
 pub type Mispredictions = [[u64; PREDICTOR_KIB.len()]; SCHEMES.len()];
 
-/// Predictors of one scheme and every size, and what they missed.
+/// Predictors of one scheme and every size, and their mispredictions.
 #[derive(Debug, Clone)]
 pub struct SchemePredictors {
-    /// By size.
     predictors: PredictorBank,
     counts: bool,
     missed: [u64; PREDICTOR_KIB.len()],
 }
 
-fn model_predictor(scheme: PredictorScheme, kib: u64) -> Predictor {
-    Predictor::new(scheme, kib as f64, TARGETS, RETURNS)
-}
-
 impl SchemePredictors {
-    /// Predictors of a scheme that have learnt nothing.
+    /// Untrained predictors of a scheme.
     #[must_use]
     pub fn new(scheme: PredictorScheme) -> Self {
-        let predictors = PREDICTOR_KIB.map(|kib| model_predictor(scheme, kib));
+        let predictors =
+            PREDICTOR_KIB.map(|kib| Predictor::new(scheme, kib as f64, TARGETS, RETURNS));
         Self {
             predictors: PredictorBank::new(predictors.into()),
             counts: true,
@@ -44,12 +42,12 @@ impl SchemePredictors {
         }
     }
 
-    /// Has what follows count, or only train.
+    /// Lets the following branches count, or only train the predictors.
     pub const fn set_counting(&mut self, counts: bool) {
         self.counts = counts;
     }
 
-    /// Takes a branch of an instruction of `length` bytes at an address. Returns true where the
+    /// Predicts a branch of an instruction of `length` bytes at an address. Returns true if the
     /// predictor of 32 KiB mispredicts it.
     pub fn predict_branch(&mut self, at: u64, length: u8, branch: Branch) -> bool {
         let after = at.wrapping_add(u64::from(length));
@@ -68,12 +66,68 @@ impl SchemePredictors {
     }
 }
 
+/// Sizes of tables of targets.
+pub const TARGET_ENTRIES: [u32; 6] = [64, 128, 256, 512, 1024, 4096];
+/// Mispredictions with each of [`TARGET_ENTRIES`].
+pub type LostTargets = [u64; TARGET_ENTRIES.len()];
+
+/// Tables of targets of each size.
+#[derive(Debug, Clone)]
+pub struct TargetTables {
+    /// Predictors that differ only in their tables of targets.
+    tables: [(Predictor, BranchHistory); TARGET_ENTRIES.len()],
+    counts: bool,
+    lost: LostTargets,
+}
+
+impl Default for TargetTables {
+    fn default() -> Self {
+        Self {
+            tables: TARGET_ENTRIES.map(|entries| {
+                let predictor = Predictor::new(PredictorScheme::Gshare, 1.0, entries, 1);
+                let history = predictor.new_history();
+                (predictor, history)
+            }),
+            counts: true,
+            lost: LostTargets::default(),
+        }
+    }
+}
+
+impl TargetTables {
+    /// Lets the following branches count, or only train the tables.
+    pub const fn set_counting(&mut self, counts: bool) {
+        self.counts = counts;
+    }
+
+    /// Predicts a branch of an instruction at an address; a direct branch is ignored.
+    pub fn predict_target(&mut self, at: u64, branch: Branch) {
+        if !matches!(
+            branch.turn,
+            BranchKind::IndirectJump | BranchKind::IndirectCall
+        ) {
+            return;
+        }
+        for ((predictor, history), lost) in self.tables.iter_mut().zip(&mut self.lost) {
+            let prediction = predictor.predict(history, at, at, branch);
+            *lost += u64::from(self.counts && prediction == BranchPrediction::Wrong);
+        }
+    }
+
+    /// Counts of mispredictions.
+    #[must_use]
+    pub const fn lost_targets(&self) -> LostTargets {
+        self.lost
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
     use consort_ops::BranchKind;
 
-    /// Mispredictions of branches told by address, turn, outcome and target, by scheme.
+    use super::*;
+
+    /// Mispredictions of branches given by address, turn, outcome and target, by scheme.
     fn missed(of: impl Iterator<Item = (u64, BranchKind, bool, u64)>) -> Mispredictions {
         let all: Vec<_> = of.collect();
         SCHEMES.map(|scheme| {
@@ -95,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_is_learnt() {
+    fn pattern_is_learnt() {
         let missed = missed_of((0..10_000).map(|i| i % 7 < 3));
         let missed = missed.as_flattened();
         assert!(missed.iter().all(|&missed| missed < 200), "{missed:?}");
@@ -117,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn targets_of_an_interpreter_are_learnt_with_history_only() {
+    fn interpreter_targets_are_learnt_with_history_only() {
         let jump = |i: u64| {
             (
                 0x1000,
@@ -139,5 +193,30 @@ mod tests {
         };
         let missed = missed((0..100).flat_map(there_and_back));
         assert_eq!(missed, Mispredictions::default());
+    }
+
+    fn lost(turn: BranchKind) -> LostTargets {
+        let mut tables = TargetTables::default();
+        for i in 0..20_000_u64 {
+            let at = 0x1000 + 4 * (i % 200);
+            let branch = Branch {
+                turn,
+                taken: true,
+                target: at << 8,
+            };
+            tables.predict_target(at, branch);
+        }
+        tables.lost_targets()
+    }
+
+    #[test]
+    fn table_keeps_one_target_per_entry() {
+        let [few, .., most] = lost(BranchKind::IndirectCall);
+        assert!(few > 15_000 && most == 200, "{few} {most}");
+    }
+
+    #[test]
+    fn branches_that_say_their_targets_need_no_table() {
+        assert_eq!(lost(BranchKind::Jump), LostTargets::default());
     }
 }

@@ -1,10 +1,10 @@
 //! Parallelism of the data-flow graph in windows of growing size.
 //!
-//! For each window of w instructions the graph is scheduled as on a machine of unlimited width
-//! that keeps w instructions in flight and retires them in order, where every operation takes
-//! one cycle: an operation starts when what it reads is there and the instruction w before its own
-//! has retired. ILP(w) is instructions per cycle (Karkhanis and Smith, ISCA 2004, section 3).
-//! Values pass through registers and through memory, by pieces of eight bytes.
+//! For each window of w instructions the graph is scheduled as on a machine of unlimited width that
+//! keeps w instructions in flight and retires them in order, where every operation takes one cycle:
+//! an operation starts when its operands are ready and the instruction w before its own has
+//! retired. ILP(w) is instructions per cycle (Karkhanis and Smith, ISCA 2004, section 3). Values
+//! pass through registers and through memory, by pieces of eight bytes.
 
 use consort_ops::{Op, OpKind, Register};
 
@@ -22,7 +22,7 @@ type PerWindow = [u64; COUNT];
 
 /// Schedules, one per window, and groups of long misses that overlap.
 ///
-/// A group begins with a long miss and takes in those that follow it within the window and do
+/// A group begins with a long miss and includes the misses that follow it within the window and do
 /// not depend on one of its own (Chou, Fahs and Abraham, ISCA 2004).
 #[derive(Debug, Clone)]
 pub struct Dataflow {
@@ -33,13 +33,13 @@ pub struct Dataflow {
     /// Cycles at which the last 1024 instructions had retired.
     retired: Vec<PerWindow>,
     instructions: u64,
-    /// Cycles at which the instruction being taken enters the window, and all of it is done.
+    /// Cycles at which the current instruction enters the window, and at which all of it is done.
     entered: PerWindow,
     latest: PerWindow,
-    /// Cycles at which the operation being taken starts, and the groups on which it depends.
+    /// Cycles at which the current operation starts, and the groups on which it depends.
     start: PerWindow,
     taint: PerWindow,
-    /// True while an instruction is being taken.
+    /// True inside an instruction.
     open: bool,
     groups: PerWindow,
     leaders: PerWindow,
@@ -87,13 +87,13 @@ impl Default for Dataflow {
 }
 
 impl Dataflow {
-    /// Has what follows count, or only pass.
+    /// Lets the following operations count, or only pass through.
     pub fn set_counting(&mut self, counts: bool) {
         self.end_instruction();
         self.counted = counts;
     }
 
-    /// Takes an operation, and whether it is a load that misses for long.
+    /// Adds an operation; `is_long_miss` if it is a load that misses for long.
     pub fn add_op(&mut self, op: &Op, is_long_miss: bool) {
         if op.first {
             self.end_instruction();
@@ -106,7 +106,12 @@ impl Dataflow {
             self.wait(&ready, &taint);
         }
         if op.kind != OpKind::Store {
-            self.wait_for_stores(op);
+            // The operation also waits for earlier stores to the bytes that it reads.
+            for piece in pieces(op) {
+                if let Some((ready, taint)) = self.memory.get(piece).copied() {
+                    self.wait(&ready, &taint);
+                }
+            }
         }
         if is_long_miss {
             self.count_miss();
@@ -127,7 +132,6 @@ impl Dataflow {
         self.latest = self.entered;
     }
 
-    /// Executes an operation and writes its results.
     fn finish_op(&mut self, op: &Op) {
         let done = self.start.map(|start| start + 1);
         for (latest, done) in self.latest.iter_mut().zip(done) {
@@ -140,15 +144,6 @@ impl Dataflow {
         if op.kind == OpKind::Store {
             let value = (done, self.taint);
             self.memory.store(op, self.instructions, value);
-        }
-    }
-
-    /// Has an operation wait for what is stored where it reads.
-    fn wait_for_stores(&mut self, op: &Op) {
-        for piece in pieces(op) {
-            if let Some((ready, taint)) = self.memory.get(piece).copied() {
-                self.wait(&ready, &taint);
-            }
         }
     }
 
@@ -173,23 +168,17 @@ impl Dataflow {
         }
     }
 
-    /// Ends the instruction that was being taken.
     fn end_instruction(&mut self) {
         if !std::mem::take(&mut self.open) {
             return;
         }
-        let done = self.latest;
-        self.retire(&done);
-    }
-
-    fn retire(&mut self, done: &PerWindow) {
         let at = self.instructions as usize;
         let before = if at == 0 {
             [0; COUNT]
         } else {
             self.retired[(at - 1) % LONGEST]
         };
-        let mut now = *done;
+        let mut now = self.latest;
         for number in 0..COUNT {
             now[number] = now[number].max(before[number]);
             if self.counted {
@@ -216,13 +205,13 @@ impl DataflowCounts {
             .map(|cycles| self.instructions as f64 / cycles.max(1) as f64)
     }
 
-    /// Cycles of each of [`WINDOWS`], where every instruction takes one.
+    /// Cycles in each of [`WINDOWS`], if every instruction takes one.
     #[must_use]
     pub const fn cycles(&self) -> [u64; COUNT] {
         self.cycles
     }
 
-    /// Long misses that overlap in each of [`WINDOWS`]; 1 where there are none.
+    /// Long misses that overlap in each of [`WINDOWS`]; 1 if there are none.
     #[must_use]
     pub fn mlp(&self) -> [f64; COUNT] {
         let misses = self.misses;
@@ -273,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_has_no_parallelism_in_any_window() {
+    fn chain_has_no_parallelism_in_any_window() {
         let ilp = schedule((0..4096).map(|_| (add(&[1], 1), false))).ilp();
         assert_eq!(ilp, [1.0; COUNT]);
     }
@@ -285,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn chains_side_by_side_are_limited_by_window_and_by_number() {
+    fn window_and_number_of_chains_limit_parallelism() {
         // 32 chains, one step of each in turn: a window of 16 has one step in flight.
         let ops = (0..32_768_u32).map(|i| (add(&[(i % 32) as u8], (i % 32) as u8), false));
         let ilp = schedule(ops).ilp();

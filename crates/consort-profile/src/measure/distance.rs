@@ -12,17 +12,17 @@ pub struct Distances {
     counts: DistanceCounts,
 }
 
-/// Sums of distances, and how many there are.
+/// Sums of distances, and their number.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DistanceCounts {
     values: [u64; 2],
     loaded: [u64; 2],
-    /// Values used first after 1, 2, ... [`NEAR`] instructions, and all that were written; the
-    /// same of loads.
+    /// Values used first after 1, 2, ... [`NEAR`] instructions, and all that were written: computed
+    /// ones, and loaded ones.
     near: [[u64; NEAR + 1]; 2],
 }
 
-/// Distances that are told apart, instructions.
+/// Largest distance that has a count of its own, instructions.
 pub const NEAR: usize = 8;
 
 impl PartialTally for DistanceCounts {
@@ -40,8 +40,8 @@ impl DistanceCounts {
         mean(self.values)
     }
 
-    /// Shares of the values that are used first after 1, 2, ... [`NEAR`] instructions; of all that
-    /// are computed, and of all that are loaded.
+    /// Shares of the values that are used first after 1, 2, ... [`NEAR`] instructions: of all
+    /// computed ones, and of all loaded ones.
     #[must_use]
     pub fn near_shares(&self) -> [[f64; NEAR]; 2] {
         self.near.map(|counts| {
@@ -72,10 +72,10 @@ impl Default for Distances {
 }
 
 impl Distances {
-    /// Longest distance that counts as such; what is used later is no hindrance to any pipeline.
+    /// Longest distance that is distinguished, because a later use does not delay any pipeline.
     const MOST: u64 = 1000;
 
-    /// Takes an operation.
+    /// Adds an operation.
     pub fn add_op(&mut self, op: &Op) {
         self.instruction += u64::from(op.first);
         for register in op.sources.into_iter().flatten() {
@@ -91,7 +91,8 @@ impl Distances {
     }
 
     fn count_use(&mut self, distance: u64, is_loaded: bool) {
-        // A value that is made and used within one instruction is never waited for elsewhere.
+        // A value that is made and used within one instruction delays no other; it counts as used
+        // in the next one.
         let distance = distance.max(1);
         if distance <= NEAR as u64 {
             self.counts.near[usize::from(is_loaded)][distance as usize - 1] += 1;

@@ -1,7 +1,7 @@
-//! Meters in groups that hear little of each other: each can be a thread of its own.
+//! Groups of meters that exchange little, so that each can run in a thread of its own.
 //!
-//! Values are followed in some operations only, which the meters then take whole. Of all others each
-//! group takes the part that its caches or predictors learn from.
+//! Values are followed only in some operations, which the meters take whole. For all others each
+//! group takes the part from which its caches or predictors learn.
 
 use std::fmt::Debug;
 use std::sync::mpsc::{Receiver, Sender};
@@ -15,27 +15,27 @@ use super::{
 
 /// Meters of one thread that belong together.
 pub trait MeterGroup: Debug + Default + Send + 'static {
-    /// Part of an operation that they take where values are not followed.
+    /// Part of an operation, for operations whose values are not followed.
     type Part: Debug + Copy + Send + Sync;
     /// Counts of all of them.
     type Counts: Debug + Send;
-    /// Word between groups on operations whose values are followed.
+    /// Link between groups, for operations whose values are followed.
     type Link: Debug + Send + 'static;
 
-    /// Has what follows count, or only warm caches and predictors.
+    /// Lets what follows count, or only warm caches and predictors.
     fn set_counting(&mut self, counts: bool);
 
-    /// Takes a part of an operation.
+    /// Adds a part of an operation.
     fn add_part(&mut self, part: Self::Part);
 
-    /// Takes operations whose values are followed.
+    /// Adds operations whose values are followed.
     fn add_ops(&mut self, ops: &[Op], link: &mut Self::Link);
 
     /// Counts so far.
     fn counts(&self) -> Self::Counts;
 }
 
-/// Meters of memory, and of what becomes of values.
+/// Meters of memory and of the use of values.
 #[derive(Debug, Clone, Default)]
 pub struct AccessMeters {
     counting: bool,
@@ -47,18 +47,18 @@ pub struct AccessMeters {
 /// Counts of [`AccessMeters`].
 pub type AccessCounts = (MemoryMeterCounts, DataflowCounts, DistanceCounts);
 
-/// Use of memory.
+/// Access to memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryTouch {
     /// Virtual address of the first byte.
     pub address: u64,
     /// Number of bytes of data.
     pub bytes: u16,
-    /// Sort of use.
+    /// Kind of access.
     pub sort: TouchKind,
 }
 
-/// Sort of a use of memory.
+/// Kind of an access to memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TouchKind {
     /// An instruction begins here, in another line of code than the one before.
@@ -70,7 +70,7 @@ pub enum TouchKind {
 }
 
 impl MemoryTouch {
-    /// Use of a line of code.
+    /// Access to a line of code.
     #[must_use]
     pub const fn code(address: u64) -> Self {
         Self {
@@ -80,7 +80,7 @@ impl MemoryTouch {
         }
     }
 
-    /// Use of the data of an operation.
+    /// Access to the data of an operation.
     #[must_use]
     pub const fn data(kind: OpKind, data: Access) -> Self {
         let sort = match kind {
@@ -170,7 +170,7 @@ impl MeterGroup for BranchMeters {
 
     fn add_ops(&mut self, ops: &[Op], told: &mut Self::Link) {
         let is_wrong = |op: &Op| Some(self.0.predict_branch(op.address, op.length, op.branch?));
-        // Who was told may have failed.
+        // The receiver may have failed.
         let _ = told.send(ops.iter().filter_map(is_wrong).collect());
     }
 
@@ -179,7 +179,8 @@ impl MeterGroup for BranchMeters {
     }
 }
 
-/// Predictors of the second of [`SCHEMES`], tables of targets, and the time that branches take to resolve with both.
+/// Predictors of the second of [`SCHEMES`], tables of targets, and the time that branches take to
+/// resolve with both schemes.
 #[derive(Debug, Clone)]
 pub struct TimingMeters {
     branches: SchemePredictors,
@@ -187,7 +188,7 @@ pub struct TimingMeters {
     timing: LatencySchedule,
 }
 
-/// Branches that the predictors of [`BranchMeters`] mispredict, as they are told.
+/// Mispredictions of [`BranchMeters`], as a stream from their thread.
 #[derive(Debug)]
 pub struct MispredictionFeed {
     from: Receiver<Vec<bool>>,
@@ -195,14 +196,15 @@ pub struct MispredictionFeed {
 }
 
 impl MispredictionFeed {
-    /// Nothing told yet.
+    /// A stream from which nothing has come yet.
     #[must_use]
     pub fn new(from: Receiver<Vec<bool>>) -> Self {
         let told = Vec::new().into_iter();
         Self { from, told }
     }
 
-    /// Returns true where the next branch is mispredicted. Where nobody tells any more all fails.
+    /// Returns true if the next branch is mispredicted; false if the sender has failed, because
+    /// then the whole profile fails.
     fn next(&mut self) -> bool {
         loop {
             if let Some(is_wrong) = self.told.next() {

@@ -1,4 +1,4 @@
-//! Instructions by what they are for.
+//! Instructions and operations by purpose.
 
 use consort_ops::{Branch, Op, OpKind};
 
@@ -17,7 +17,7 @@ pub struct InstructionCounts {
     pub code_bytes: u64,
     /// Branches that were taken.
     pub taken: u64,
-    /// Of these, those whose instructions say where to.
+    /// Taken branches whose instructions contain the target.
     pub direct: u64,
 }
 
@@ -33,7 +33,7 @@ impl PartialTally for InstructionCounts {
 }
 
 impl InstructionCounts {
-    /// Takes an operation.
+    /// Adds an operation.
     pub fn add_op(&mut self, op: &Op) {
         self.instructions += u64::from(op.first);
         self.operations[op.kind.index()] += 1;
@@ -46,7 +46,7 @@ impl InstructionCounts {
         self.vector_accesses += u64::from(op.data.is_some_and(|data| data.is_vector));
     }
 
-    /// Takes a block: counts of its operations but for where its branch went, and that branch.
+    /// Adds a block: counts of its operations without the outcome of its branch, and that branch.
     pub fn add_block(&mut self, operations: &Self, branch: Option<Branch>) {
         self.merge(operations, u64::wrapping_add);
         if let Some(branch) = branch {

@@ -6,20 +6,20 @@ use std::hash::BuildHasherDefault;
 use consort_ops::{Op, OpKind};
 
 use super::PartialTally;
-use super::pages::RecentPages;
 use super::stack::{CapacityCounts, LruStack, MultiplyHasher, SIZES};
 
-/// Size whose misses count as long, as an index of [`super::CAPACITIES`]: 1 MiB, about what a core has
-/// of caches of its own.
+/// Size whose misses count as long, as an index of [`super::CAPACITIES`]: 1 MiB, about the size of
+/// a core's own caches.
 pub(crate) const LONG: usize = 8;
 /// Size whose misses train the prefetcher: 32 KiB.
 const TRAINING: usize = 3;
-/// Size that a translation buffer of [`RecentPages`] reaches, and a usual L2: 256 KiB.
+/// Size that a translation buffer of [`RecentPages`] covers, and a usual L2: 256 KiB.
 const REACH: usize = 6;
 const PAGE_SHIFT: u32 = 12;
 const LINE_SHIFT: u32 = 6;
 
-/// Streams that the model prefetcher follows, how far ahead, and how many lines it keeps.
+/// Streams that the model prefetcher follows, how many lines it runs ahead, and how many lines it
+/// keeps.
 const STREAMS: usize = 16;
 const AHEAD: u64 = 8;
 const KEPT: usize = 1024;
@@ -30,7 +30,7 @@ pub const fn line_of(address: u64) -> u64 {
     address >> LINE_SHIFT
 }
 
-/// Meter of what caches, prefetchers and translation make of a program's accesses.
+/// Meter of a program's accesses: caches, prefetching and translation.
 #[derive(Debug, Clone)]
 pub struct MemoryMeter {
     data: LruStack,
@@ -45,7 +45,7 @@ pub struct MemoryMeter {
     figures: MissEvents,
 }
 
-/// Counts, in raw numbers.
+/// Raw counts of [`MemoryMeter`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MemoryMeterCounts {
     data: CapacityCounts,
@@ -58,7 +58,7 @@ pub struct MemoryMeterCounts {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct MissEvents {
-    /// Misses of 256 KiB, and those of them that the prefetcher had brought.
+    /// Misses of 256 KiB, and how many of them the prefetcher had brought.
     near: u64,
     near_covered: u64,
     long: u64,
@@ -68,21 +68,13 @@ struct MissEvents {
     new_page: u64,
 }
 
-/// Missing lines of code, by cache size, that are there where every fetch brings the next line
-/// along: those that follow a line which is still there, as both were used last at one time.
+/// Missing lines of code, by cache size, that are present if every fetch also brings the next line:
+/// a line is, if the line before it is still present, because both were then used last at the same
+/// time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct NextLineMisses(pub [u64; SIZES]);
 
-impl NextLineMisses {
-    /// Counts a line that so many of the sizes missed, where so many miss the line before it.
-    fn add_missed(&mut self, line: usize, before: usize) {
-        if let Some(sizes) = self.0.get_mut(before..line) {
-            sizes.iter_mut().for_each(|count| *count += 1);
-        }
-    }
-}
-
-/// Figures from the counts.
+/// Ratios of [`MemoryMeterCounts`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct MemoryFigures {
     /// Data, lines of 64 bytes.
@@ -93,7 +85,7 @@ pub struct MemoryFigures {
     pub code: CapacityCounts,
     /// Code, lines of 128 bytes.
     pub code_128: CapacityCounts,
-    /// Missing lines of code that fetching the next line along brings.
+    /// Missing lines of code that fetching the next line brings along.
     pub code_ahead: NextLineMisses,
     /// Misses of 1 MiB.
     pub long_misses: u64,
@@ -127,7 +119,7 @@ impl Default for MemoryMeter {
 }
 
 impl MemoryMeter {
-    /// Has what follows count, or only warm.
+    /// Lets the following accesses count, or only warm the caches.
     pub fn set_counting(&mut self, counts: bool) {
         self.counts = counts;
         for stack in [
@@ -140,7 +132,7 @@ impl MemoryMeter {
         }
     }
 
-    /// Takes an operation; tells whether it is a load that misses for long.
+    /// Adds an operation. Returns true if it is a load that misses for long.
     #[inline]
     pub fn add_op(&mut self, op: &Op) -> bool {
         if op.first {
@@ -152,7 +144,7 @@ impl MemoryMeter {
         }
     }
 
-    /// Takes the virtual address of an instruction.
+    /// Adds the virtual address of an instruction.
     #[inline]
     pub fn fetch(&mut self, address: u64) {
         if line_of(address) != self.code_line {
@@ -160,7 +152,6 @@ impl MemoryMeter {
         }
     }
 
-    /// Fetches code of another line than before.
     fn fetch_line(&mut self, address: u64) {
         self.code_line = line_of(address);
         let missed = self.code.access(address, false);
@@ -168,12 +159,14 @@ impl MemoryMeter {
             let before = self
                 .code
                 .missed_sizes(address.wrapping_sub(1 << LINE_SHIFT));
-            self.code_ahead.add_missed(missed, before);
+            // The next line is there in the sizes that hold the line before it and miss this one.
+            let sizes = self.code_ahead.0.get_mut(before..missed);
+            sizes.into_iter().flatten().for_each(|count| *count += 1);
         }
         self.code_128.access(address, false);
     }
 
-    /// Takes an access to data; tells whether it is a load that misses for long.
+    /// Adds an access to data. Returns true if it is a load that misses for long.
     pub fn access_data(&mut self, address: u64, bytes: u16, store: bool) -> bool {
         let last = address.saturating_add(u64::from(bytes.max(1)) - 1);
         let mut missed = self.access_line(line_of(address), store);
@@ -208,8 +201,8 @@ impl MemoryMeter {
         missed
     }
 
-    /// Brings lines that 256 KiB do not hold; gives how many kept ones went unused for some that
-    /// 1 MiB does not hold either.
+    /// Brings lines that 256 KiB do not hold. Returns how many unused lines were replaced for lines
+    /// that 1 MiB does not hold either.
     fn prefetch(&mut self, lines: Option<(u64, u64)>) -> u64 {
         let Some((from, to)) = lines else { return 0 };
         let mut in_vain = 0;
@@ -259,7 +252,7 @@ impl PartialTally for MissEvents {
 }
 
 impl MemoryMeterCounts {
-    /// Ratios of what was counted.
+    /// Ratios of the counts.
     #[must_use]
     pub fn figures(&self) -> MemoryFigures {
         let ratio = |of: u64, to: u64| of as f64 / to.max(1) as f64;
@@ -292,14 +285,14 @@ struct StreamPrefetcher {
 }
 
 impl StreamPrefetcher {
-    /// Marks a prefetched line as used. Returns true where it was prefetched and not used before.
+    /// Marks a prefetched line as used. Returns true if it was prefetched and not used before.
     fn mark_used(&mut self, line: u64) -> bool {
         self.kept
             .get_mut(&line)
             .is_some_and(|used| !std::mem::replace(used, true))
     }
 
-    /// Learns of a miss; gives the lines to fetch, from and to.
+    /// Learns from a miss. Returns the first and last line to fetch.
     fn train(&mut self, line: u64) -> Option<(u64, u64)> {
         let near = |&(last, direction): &(u64, i64)| {
             let step = line.wrapping_sub(last).cast_signed();
@@ -321,7 +314,7 @@ impl StreamPrefetcher {
             .flatten()
     }
 
-    /// Keeps a line; tells whether the one that had to go for it was never used.
+    /// Keeps a line. Returns true if the line that it replaces was never used.
     fn insert_line(&mut self, line: u64) -> bool {
         if self.kept.contains_key(&line) {
             return false;
@@ -338,7 +331,6 @@ impl StreamPrefetcher {
     }
 }
 
-/// The lines ahead of `line` in its page.
 fn lines_ahead(line: u64, direction: i64) -> Option<(u64, u64)> {
     let lines = 1 << (PAGE_SHIFT - LINE_SHIFT);
     let first = line / lines * lines;
@@ -353,10 +345,66 @@ fn lines_ahead(line: u64, direction: i64) -> Option<(u64, u64)> {
     (from <= to).then_some((from, to))
 }
 
+/// Pages that are kept: as many as a usual translation buffer of the first level.
+const PAGES: usize = 64;
+/// Number of remembered places, by the low bits of a page's number.
+const PLACES: usize = 1024;
+
+/// The pages used last, as in a translation buffer.
+#[derive(Debug, Clone)]
+pub(super) struct RecentPages {
+    pages: [u64; PAGES],
+    /// Number of the use at which each was used last; 0 for empty places.
+    used: [u64; PAGES],
+    uses: u64,
+    /// Places of pages, a hint: another page may be there by now.
+    places: Box<[u8; PLACES]>,
+    latest: u64,
+}
+
+impl Default for RecentPages {
+    fn default() -> Self {
+        Self {
+            pages: [u64::MAX; PAGES],
+            used: [0; PAGES],
+            uses: 0,
+            places: Box::new([0; PLACES]),
+            latest: u64::MAX,
+        }
+    }
+}
+
+impl RecentPages {
+    /// Uses a page. Returns true if it is among those used last.
+    #[inline]
+    pub(super) fn access(&mut self, page: u64) -> bool {
+        page == self.latest || self.raise(page)
+    }
+
+    fn raise(&mut self, page: u64) -> bool {
+        self.uses += 1;
+        self.latest = page;
+        let place = &mut self.places[page as usize % PLACES];
+        let is_there = self.pages[usize::from(*place) % PAGES] == page;
+        let known = is_there.then_some(usize::from(*place) % PAGES);
+        let known = known.or_else(|| self.pages.iter().position(|held| *held == page));
+        let at = known.unwrap_or_else(|| {
+            let oldest = (0..PAGES).min_by_key(|&at| self.used[at]);
+            oldest.unwrap_or(0)
+        });
+        *place = at as u8;
+        self.pages[at] = page;
+        self.used[at] = self.uses;
+        known.is_some()
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
     use consort_ops::Access;
+    use proptest::prelude::*;
+
+    use super::*;
 
     fn figures(addresses: impl Iterator<Item = u64>) -> MemoryFigures {
         let mut memory = MemoryMeter::default();
@@ -373,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_is_prefetched_but_for_the_beginning_of_its_pages() {
+    fn stream_is_prefetched_after_each_page_start() {
         let told = figures((0..1 << 20).map(|i| i * 8));
         assert_eq!(told.long_misses, 1 << 17);
         assert!(
@@ -391,5 +439,23 @@ mod tests {
         let told = figures(scattered);
         assert!(told.prefetch_effectiveness < 0.02, "{told:?}");
         assert!(told.page_spread > 0.99);
+    }
+
+    proptest! {
+        #[test]
+        fn pages_are_kept_in_the_order_of_use(
+            uses in prop::collection::vec((0_u64..90, any::<bool>()), 1..2000),
+        ) {
+            let (mut pages, mut list) = (RecentPages::default(), Vec::new());
+            for (number, is_far) in uses {
+                // Some have the same end.
+                let page = number + if is_far { PLACES as u64 } else { 0 };
+                let at = list.iter().position(|held| *held == page);
+                at.map(|at| list.remove(at));
+                list.insert(0, page);
+                list.truncate(PAGES);
+                prop_assert_eq!(pages.access(page), at.is_some());
+            }
+        }
     }
 }

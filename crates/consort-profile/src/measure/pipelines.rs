@@ -1,26 +1,35 @@
-//! Model pipelines that stand still behind mispredicted branches.
+//! Model pipelines that stop dispatching behind mispredicted branches.
 //!
 //! For each scheme of predictors a pipeline with a window of 128 instructions dispatches four
-//! operations per cycle and stands still from the dispatch of a mispredicted branch until it is
-//! resolved and for twelve cycles more: cycles from dispatch to resolution are what such a branch
-//! costs beside refilling the front end (Eyerman, Eeckhout, Karkhanis and Smith, TOCS 2009, section
-//! 4.2). Three variants tell what changes them: two dispatch two operations per cycle and one, so that
-//! branches come later and part of their wait is over by then; in the third, loads that miss a
-//! cache of 32 KiB take ten cycles more. Three more pipelines, four wide, are never interrupted. Where
-//! the first is slower than both dispatch and the longest chain, each of them limits it in places; in
-//! the others, loads that miss take longer.
+//! operations per cycle and stops from the dispatch of a mispredicted branch until it is resolved
+//! and for twelve cycles more. Cycles from dispatch to resolution are the cost of such a branch in
+//! addition to refilling the front end (Eyerman, Eeckhout, Karkhanis and Smith, TOCS 2009, section
+//! 4.2). Three variants show what changes this cost: two dispatch two operations per cycle and one,
+//! so that branches are dispatched later and part of their wait is over by then; in the third,
+//! loads that miss a cache of 32 KiB take ten cycles more. Three more pipelines, four wide, never
+//! stop. If the first of them is slower than both dispatch and the longest chain, each of the two
+//! limits it in places; in the others, loads that miss take longer.
+//!
+//! Effect on the data flow of dividers that take one division at a time.
+//!
+//! Divisions come in groups: in a loop with several they wait for each other, however few they are
+//! on average. The schedule of [`super::timing`] is therefore repeated with one divider that each
+//! division occupies for 4, 8, 16 or 32 cycles, once for integer divisions and once for
+//! floating-point ones with square roots. Several dividers that are occupied for longer count as
+//! one that is occupied for less.
+
+use consort_ops::{Op, OpKind};
 
 use super::PartialTally;
 use super::branches::SCHEMES;
-use consort_ops::{Op, OpKind};
 
-/// Number of pipelines: every variant of every scheme, and those that are never interrupted.
+/// Number of pipelines: every variant of every scheme, and the ones that never stop.
 pub(super) const PIPELINES: usize = UNINTERRUPTED + PACES;
-/// Number of pipelines that are never interrupted.
+/// Number of pipelines that never stop.
 pub(super) const PACES: usize = 1 + MISS_CYCLES.len();
-/// Cycles that loads which miss take more in all but the first of them.
+/// Additional cycles of loads that miss, in all but the first of them.
 pub const MISS_CYCLES: [u64; 2] = [10, 40];
-/// Position of the first pipeline that is never interrupted.
+/// Position of the first pipeline that never stops.
 pub(super) const UNINTERRUPTED: usize = VARIANTS * SCHEMES.len();
 /// Operations per cycle of that pipeline.
 pub const UNINTERRUPTED_WIDTH: u64 = WIDTHS[UNINTERRUPTED];
@@ -53,15 +62,15 @@ impl PartialTally for PipelineCounts {
     }
 }
 
-/// Behaviour of mispredicted branches of one scheme of predictors, means.
+/// Behaviour of mispredicted branches of one scheme of predictors; means.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Resolution {
     /// Cycles from dispatch to result.
     pub cycles: f64,
-    /// Shares of them that are over before the branch is dispatched where dispatch is half and a
-    /// quarter as wide, 0 to 1.
+    /// Shares of these cycles that are over before the branch is dispatched if dispatch is half and
+    /// a quarter as wide, 0 to 1.
     pub absorbed: [f64; 2],
-    /// Loads that miss a cache of 32 KiB for whose data it waits after its dispatch.
+    /// Loads that miss a cache of 32 KiB for whose data the branch waits after its dispatch.
     pub misses: f64,
 }
 
@@ -83,10 +92,9 @@ impl PipelineCounts {
     }
 }
 
-/// The pipelines' state.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Pipelines {
-    /// Next dispatch slot of each, of which a cycle has so many as it is wide.
+    /// Next dispatch slot of each; a cycle has as many as the pipeline is wide.
     slot: PerPipeline,
     cache: SmallCache,
     pub(super) counts: PipelineCounts,
@@ -101,8 +109,8 @@ impl Pipelines {
         }
     }
 
-    /// Executes an operation of so much latency whose operands are there at these cycles; makes them
-    /// those at which its result is there.
+    /// Executes an operation of this latency. `time` has the cycles at which its operands are
+    /// ready, and then those at which its result is.
     #[inline]
     pub(super) fn execute(&mut self, op: &Op, latency: u64, counts: bool, time: &mut PerPipeline) {
         let missed = op.data.is_some_and(|data| !self.cache.access(data.address));
@@ -113,7 +121,8 @@ impl Pipelines {
         }
     }
 
-    /// Stands still behind branches that are mispredicted, by scheme, and resolved at these cycles.
+    /// Stops dispatch behind branches that are mispredicted, by scheme, and resolved at these
+    /// cycles.
     pub(super) fn interrupt(
         &mut self,
         wrong: [bool; SCHEMES.len()],
@@ -136,7 +145,7 @@ impl Pipelines {
 const SETS: usize = 64;
 const WAYS: usize = 8;
 
-/// A cache of 32 KiB with lines of 64 bytes, those of a set by last use.
+/// A cache of 32 KiB with lines of 64 bytes; each set is ordered by last use.
 #[derive(Debug, Clone)]
 struct SmallCache(Box<[[u64; WAYS]; SETS]>);
 
@@ -147,7 +156,7 @@ impl Default for SmallCache {
 }
 
 impl SmallCache {
-    /// Returns true if the line at an address was there; it is now.
+    /// Returns true if the line at an address was present; it is now.
     #[inline]
     fn access(&mut self, address: u64) -> bool {
         let line = address >> 6;
@@ -159,12 +168,67 @@ impl SmallCache {
     }
 }
 
+/// Cycles for which a division occupies the divider, in each schedule.
+pub const DIVIDERS: [u64; 4] = [4, 8, 16, 32];
+
+const COUNT: usize = DIVIDERS.len();
+
+/// A cycle, or a number of cycles, in each schedule: those of integers, those of floating point.
+pub type DividerCycles = [[u64; COUNT]; 2];
+
+/// The divider that a kind of operation uses: 0 for integers, 1 for floating point; `None` if it
+/// does not divide.
+const fn divider_index(kind: OpKind) -> Option<usize> {
+    match kind {
+        OpKind::Divide => Some(0),
+        OpKind::FpDivide => Some(1),
+        _ => None,
+    }
+}
+
+/// The cycle until which the divider of each schedule is occupied.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Dividers {
+    free: DividerCycles,
+}
+
+impl Dividers {
+    /// Cycles at which the result is ready of an operation whose operands are ready at `start`.
+    pub(super) fn schedule_op(
+        &mut self,
+        kind: OpKind,
+        start: DividerCycles,
+        latency: u64,
+    ) -> DividerCycles {
+        let mut done = start.map(|each| each.map(|cycle| cycle + latency));
+        if let Some(kind) = divider_index(kind) {
+            for (schedule, taken) in DIVIDERS.into_iter().enumerate() {
+                let begin = start[kind][schedule].max(self.free[kind][schedule]);
+                self.free[kind][schedule] = begin + taken;
+                done[kind][schedule] = begin + latency.max(taken);
+            }
+        }
+        done
+    }
+}
+
+/// Makes every schedule wait for another value.
+pub(super) fn raise_cycles(ready: &mut DividerCycles, other: &DividerCycles) {
+    for (ready, other) in ready
+        .as_flattened_mut()
+        .iter_mut()
+        .zip(other.as_flattened())
+    {
+        *ready = (*ready).max(*other);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_line_used_longest_ago_makes_room() {
+    fn least_recently_used_line_makes_room() {
         let mut near = SmallCache::default();
         let of_set = |i: u64| i * (SETS as u64) * 64;
         assert!((0..8).all(|i| !near.access(of_set(i))));
@@ -174,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn without_branches_nothing_is_told() {
+    fn no_branches_give_no_resolution() {
         assert_eq!(PipelineCounts::default().resolution(), [None; 2]);
     }
 }

@@ -1,4 +1,4 @@
-//! Values in memory, as long as they matter.
+//! Values in memory, for as long as they matter.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasherDefault;
@@ -9,26 +9,25 @@ use super::stack::MultiplyHasher;
 
 /// Pieces of memory of eight bytes that are remembered; with more, all are forgotten.
 const MOST_PIECES: usize = 1 << 16;
-/// Values that are kept before those that do not matter any more are looked for.
+/// Number of values from which outdated ones are removed.
 const FEW: usize = 1 << 9;
 
 type PieceHasher = BuildHasherDefault<MultiplyHasher>;
 
-/// Values by piece of memory. What the window has left behind its retirement holds up nobody, so
-/// it is known that it was stored but not what.
+/// Values by piece of memory. A value whose store has left the window delays nothing, so only the
+/// fact that the piece was stored is kept.
 #[derive(Debug, Clone)]
 pub(super) struct RecentValues<V> {
-    /// Instructions of the window.
+    /// Length of the window, instructions.
     window: u64,
     stored: HashSet<u64, PieceHasher>,
-    /// With the number of the instruction that stored each.
+    /// Each with the number of the instruction that stored it.
     values: HashMap<u64, (u64, V), PieceHasher>,
-    /// Values with which those that do not matter any more go.
+    /// Number of values at which outdated ones are next removed.
     most: usize,
 }
 
 impl<V: Copy> RecentValues<V> {
-    /// No values, for a window of so many instructions.
     pub(super) fn new(window: usize) -> Self {
         Self {
             window: window as u64,
@@ -50,19 +49,15 @@ impl<V: Copy> RecentValues<V> {
             self.values.clear();
         }
         if self.values.len() > self.most {
-            self.forget(now);
+            let window = self.window;
+            self.values.retain(|_, (at, _)| now - *at <= window);
+            self.most = FEW.max(2 * self.values.len());
         }
         for piece in pieces(op) {
             if self.values.insert(piece, (now, value)).is_none() {
                 self.stored.insert(piece);
             }
         }
-    }
-
-    fn forget(&mut self, now: u64) {
-        let window = self.window;
-        self.values.retain(|_, (at, _)| now - *at <= window);
-        self.most = FEW.max(2 * self.values.len());
     }
 }
 
@@ -92,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn values_within_the_window_are_kept_and_few_others() {
+    fn only_values_within_window_are_kept() {
         let mut recent = RecentValues::new(128);
         for now in 0..60_000 {
             recent.store(&store(now), now, now);

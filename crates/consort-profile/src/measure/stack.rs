@@ -1,10 +1,10 @@
 //! Misses of caches of many sizes at once, by LRU stack distance.
 //!
-//! An LRU cache holds the most recently used lines, so that one list in the order of use tells
-//! the misses of every size (Mattson et al., IBM Systems Journal 9(2), 1970). Only sizes that are
-//! powers of two are asked for: each line knows between which two sizes it lies, and a marker per
-//! size moves by one line per access, so that an access costs at most one step per size (Kim,
-//! Hill and Wood, SIGMETRICS 1991, section 3.3), which is logarithmic in the largest.
+//! An LRU cache holds the most recently used lines, so one list in the order of use gives the
+//! misses of every size (Mattson et al., IBM Systems Journal 9(2), 1970). Only sizes that are
+//! powers of two are needed: each line has the pair of sizes between which it lies, and a marker
+//! per size moves by one line per access, so an access costs at most one step per size (Kim, Hill
+//! and Wood, SIGMETRICS 1991, section 3.3), which is logarithmic in the largest.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -39,7 +39,7 @@ pub struct CapacityCounts {
     pub misses: [u64; SIZES],
     /// First uses of a line.
     pub first_uses: u64,
-    /// Lines that left a cache of each size written to.
+    /// Dirty lines that left a cache of each size.
     pub written_back: [u64; SIZES],
 }
 
@@ -63,7 +63,6 @@ struct StackNode {
     dirty: u16,
 }
 
-/// A line at the top of a stack, and its place.
 #[derive(Debug, Clone, Copy)]
 struct TopLine {
     line: u64,
@@ -89,7 +88,8 @@ pub struct LruStack {
     oldest: u32,
     /// For each size, the oldest line that it holds once it is full.
     markers: [u32; SIZES],
-    /// Places of lines, by the end of their number; out of date where another line lies there.
+    /// Places of lines, by the low bits of their number; a hint, because another line may lie there
+    /// by now.
     recent: Vec<u32>,
     /// True while accesses count.
     counts: bool,
@@ -97,7 +97,7 @@ pub struct LruStack {
 }
 
 impl LruStack {
-    /// A stack of lines of 2^`line_shift` bytes on which nothing lies.
+    /// An empty stack of lines of 2^`line_shift` bytes.
     #[must_use]
     pub fn new(line_shift: u32) -> Self {
         Self {
@@ -114,7 +114,7 @@ impl LruStack {
         }
     }
 
-    /// Has what follows count, or only move lines.
+    /// Lets the following accesses count, or only move lines.
     pub const fn set_counting(&mut self, counts: bool) {
         self.counts = counts;
     }
@@ -134,7 +134,7 @@ impl LruStack {
         })
     }
 
-    /// Uses the line of `address`; gives how many of the sizes missed it.
+    /// Uses the line of `address`. Returns how many of the sizes missed it.
     pub fn access(&mut self, address: u64, write: bool) -> usize {
         let line = address >> self.line_shift;
         let group = self.raise(line);
@@ -150,7 +150,7 @@ impl LruStack {
         group
     }
 
-    /// Brings a line to the top: each above it makes room for the one before.
+    /// Brings a line to the top: each above it moves down by one.
     fn raise(&mut self, line: u64) -> usize {
         let mut carried = TopLine { line, ..NOTHING };
         for upper in &mut self.top {
@@ -209,9 +209,10 @@ impl LruStack {
         SIZES
     }
 
-    /// Makes room in the sizes that do not hold what is used: the oldest line of each leaves it.
-    /// Where `used` is itself the marker of the next size, the line before it takes its place; it
-    /// cannot be that of a larger one, for the oldest line of a size lies in no smaller one.
+    /// Makes room in the sizes that do not hold the used line: the oldest line of each leaves it.
+    /// If `used` is itself the marker of the next size, the line before it becomes the marker. It
+    /// cannot be the marker of a larger size, because the oldest line of a size lies in no smaller
+    /// one.
     fn demote(&mut self, sizes: usize, used: u32) {
         for size in 0..SIZES.min(sizes + 1) {
             let marker = self.markers[size];
@@ -249,7 +250,7 @@ impl LruStack {
         }
     }
 
-    /// Puts what falls off the top on the list.
+    /// Puts a line that falls off the top on the list.
     fn push(&mut self, place: u32) {
         let before = self.newest;
         let node = &mut self.nodes[place as usize];
@@ -271,7 +272,8 @@ impl LruStack {
         }
     }
 
-    /// Keeps of what no size holds only the line that has just left: it misses everywhere anyway.
+    /// Of the lines that no size holds, keeps only the one that has just left, because it misses
+    /// everywhere anyway.
     fn forget_oldest(&mut self) {
         let most = (CAPACITIES[SIZES - 1] >> self.line_shift) + 1;
         if self.places.len() as u64 <= most {
@@ -283,7 +285,8 @@ impl LruStack {
         self.reuse(old);
     }
 
-    /// Moves the node of the latest line, which is the last in memory, into the free place.
+    /// Moves the node of the latest line, which is the last in memory, into the free place, so that
+    /// nodes stay contiguous.
     fn reuse(&mut self, free: u32) {
         let last = self.nodes.len() as u32 - 1;
         let node = self.nodes.swap_remove(free as usize);
@@ -344,7 +347,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_size_misses_as_a_cache_of_that_size(
+        fn each_size_misses_like_a_plain_cache(
             steps in prop::collection::vec((0_u64..200, 0_u64..400, any::<bool>()), 1..1500),
         ) {
             let accesses: Vec<_> = steps.iter().enumerate()
@@ -361,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_beyond_the_largest_size_misses_everywhere() {
+    fn stream_beyond_largest_size_misses_everywhere() {
         let mut stack = LruStack::new(6);
         for round in 0..2 {
             for line in 0..(3 << 19) {

@@ -1,28 +1,28 @@
-//! Mixes of short stretches of execution: what a mean over the program hides.
+//! Mixes of short stretches of execution, which a mean over the program hides.
 //!
-//! A stretch is as long as what buffers between fetch, dispatch and ports even out. Stretches are
-//! counted by how much they access memory, how often they branch and what they compute, and told by
-//! the sum of each kind.
+//! A stretch is as long as the buffers between fetch, dispatch and ports can even out. Stretches
+//! are counted by their accesses to memory, their branches and their computation, and the sum of
+//! each kind is kept.
 
 use consort_ops::{Branch, Op, OpKind};
 
 use super::{InstructionCounts, PartialTally};
 
-/// Instructions of a stretch, at least; a block that is told as a whole belongs to one.
+/// Instructions of a stretch, at least; a block that comes as a whole belongs to one stretch.
 const LENGTH: u64 = 64;
-/// Accesses to memory per operation between which kinds are told apart.
+/// Bounds between kinds: accesses to memory per operation.
 const ACCESSES: [f64; 3] = [0.25, 0.4, 0.55];
-/// The same of taken branches.
+/// The same for taken branches.
 const TAKEN: [f64; 3] = [0.04, 0.09, 0.15];
-/// The same of operations that compute on floating-point or vector registers.
+/// The same for operations on floating-point or vector registers.
 const COMPUTING: [f64; 2] = [0.0625, 0.25];
-/// Integer multiplications per operation from which on a stretch is of a kind of its own.
+/// Integer multiplications per operation from which a stretch has a kind of its own.
 const MULTIPLYING: f64 = 0.0625;
 
 const KINDS_OF_COMPUTING: usize = COMPUTING.len() + 2;
 const KINDS: usize = (ACCESSES.len() + 1) * (TAKEN.len() + 1) * KINDS_OF_COMPUTING;
 
-/// Stretches that are told of a program at most.
+/// Most mixes that a program is given.
 const MOST: usize = 8;
 
 /// Sums of the mixes of stretches of each kind.
@@ -44,8 +44,8 @@ impl PartialTally for StretchCounts {
 }
 
 impl StretchCounts {
-    /// The mixes of the most frequent kinds of stretches, with each other added to the one that is
-    /// most like it.
+    /// The mixes of the most frequent kinds of stretches; each other kind is added to the one that
+    /// is most like it.
     #[must_use]
     pub fn mixes(&self) -> Vec<InstructionCounts> {
         let mut kinds: Vec<usize> = (0..KINDS)
@@ -73,7 +73,7 @@ pub struct Stretches {
 }
 
 impl Stretches {
-    /// Takes an operation.
+    /// Adds an operation.
     #[inline]
     pub fn add_op(&mut self, op: &Op) {
         if op.first && self.open.instructions >= LENGTH {
@@ -82,7 +82,7 @@ impl Stretches {
         self.open.add_op(op);
     }
 
-    /// Takes a block: counts of its operations but for where its branch went, and that branch.
+    /// Adds a block: counts of its operations without the outcome of its branch, and that branch.
     pub fn add_block(&mut self, operations: &InstructionCounts, branch: Option<Branch>) {
         if self.open.instructions >= LENGTH {
             self.close();
@@ -112,7 +112,6 @@ fn stretch_kind(mix: &InstructionCounts) -> usize {
         + computing_kind(mix)
 }
 
-/// Kind of a stretch by what it computes.
 fn computing_kind(mix: &InstructionCounts) -> usize {
     let vector =
         |kind: OpKind| kind.is_floating() || matches!(kind, OpKind::Vector | OpKind::VectorMove);
@@ -127,7 +126,7 @@ fn level(bounds: &[f64], share: f64) -> usize {
     bounds.partition_point(|&bound| bound <= share)
 }
 
-/// Distance of two kinds: levels by which they differ.
+/// Distance of two kinds: the number of levels by which they differ.
 fn kind_distance(one: usize, other: usize) -> usize {
     let levels = |kind: usize| {
         let rest = kind / KINDS_OF_COMPUTING;
@@ -149,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_of_two_parts_has_two_mixes() {
+    fn program_of_two_parts_has_two_mixes() {
         let ops = (0..64_000).map(|i| match i / 6400 % 2 {
             0 => OpKind::Load,
             _ => OpKind::FpAdd,
@@ -164,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_alternates_within_a_stretch_has_one_mix() {
+    fn alternation_within_a_stretch_is_one_mix() {
         let ops = (0..64_000).map(|i| match i % 2 {
             0 => OpKind::Load,
             _ => OpKind::FpAdd,
@@ -173,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn rare_kinds_join_those_most_like_them_and_nothing_is_lost() {
+    fn rare_kinds_join_the_most_similar_ones() {
         // Stretches of all shares of loads, of multiplications and of additions.
         let ops = (0..640_000_u64).map(|i| {
             let (stretch, at) = (i / LENGTH, i % LENGTH);
@@ -188,7 +187,7 @@ mod tests {
         assert_eq!(mixes.len(), MOST);
         let all: u64 = mixes.iter().map(|mix| mix.instructions).sum();
         assert_eq!(all, 640_000 - LENGTH);
-        // Kinds by three levels, of which those by accesses come last.
+        // Kinds have three levels; the level of accesses comes last.
         let nearest = [
             kind_distance(0, 1),
             kind_distance(0, KINDS_OF_COMPUTING),

@@ -2,27 +2,26 @@
 //!
 //! Schedules of one window of 128 instructions, with the latencies of [`LATENCIES`]:
 //!
-//! - without limits of width: the operations on its longest chain are told by class, so that the
-//!   chain's length follows for a core of other latencies; and of the time that instructions are
-//!   in the window, the part in which they wait for operands, which is what issue queues hold of
-//!   it (Little's law);
-//! - the same with one divider, see [`super::dividers`];
-//! - pipelines that stand still behind mispredicted branches, see [`super::pipelines`].
+//! - without limits of width: the operations on its longest chain by class, so that the chain's
+//!   length follows for a core of other latencies; and, of the time that instructions are in the
+//!   window, the part in which they wait for operands, which issue queues hold (Little's law);
+//! - the same with one divider, see [`super::pipelines`];
+//! - pipelines that stop behind mispredicted branches, see [`super::pipelines`].
 
 use consort_ops::{Op, OpKind, Register};
 
 use super::branches::SCHEMES;
-use super::dividers::{DividerCycles, Dividers, raise_cycles};
+use super::pipelines::{DividerCycles, Dividers, raise_cycles};
 use super::pipelines::{PerPipeline, Pipelines, UNINTERRUPTED};
 use super::recent_values::{RecentValues, pieces};
 use super::timing_counts::{ChainOps, LATENCIES, TimingCounts};
 
 const WINDOW: usize = 128;
 
-/// Cycles at which a value is there.
+/// Cycles at which a value is ready.
 #[derive(Debug, Clone, Copy, Default)]
 struct ScheduledValue {
-    /// In the schedule without limits, with what it is the end of.
+    /// In the schedule without limits, with the operations on the chain that ends here.
     chain: u64,
     path: ChainOps,
     /// In the schedules with one divider.
@@ -41,12 +40,12 @@ pub struct LatencySchedule {
     instructions: usize,
     pipelines: Pipelines,
     dividers: Dividers,
-    /// The latest result of the instruction that is being taken, and whether one is.
+    /// The latest result of the current instruction.
     latest: ScheduledValue,
     operations: u64,
-    /// Those of them that pass a floating-point scheduler.
+    /// Those of `operations` that pass a floating-point scheduler.
     fp_operations: u64,
-    /// Until when one of those so far waits.
+    /// The cycle until which one of the operations so far waits.
     fp_until: u64,
     open: bool,
     counted: bool,
@@ -98,8 +97,7 @@ const fn latency_class(kind: OpKind) -> usize {
     }
 }
 
-/// Returns true where an operation waits in the scheduler of floating point, where that has one of
-/// its own.
+/// True if an operation waits in the floating-point scheduler of a core that has one.
 fn passes_fp_scheduler(op: &Op) -> bool {
     let accesses_vector = op.data.is_some_and(|access| access.is_vector);
     let computes = matches!(
@@ -115,19 +113,19 @@ fn passes_fp_scheduler(op: &Op) -> bool {
 }
 
 impl LatencySchedule {
-    /// Has what follows count, or only pass.
+    /// Lets the following operations count, or only pass through.
     pub fn set_counting(&mut self, counts: bool) {
         self.end_instruction();
         self.counted = counts;
     }
 
-    /// Takes an operation, and whether it is a branch that is mispredicted, by scheme.
+    /// Adds an operation; `is_mispredicted` for a mispredicted branch, by scheme.
     pub fn add_op(&mut self, op: &Op, is_mispredicted: [bool; SCHEMES.len()]) {
         if op.first {
             self.end_instruction();
             self.open = true;
         }
-        // What the window holds up starts when its oldest instruction has retired.
+        // The window is full until its oldest instruction has retired.
         let entered = self.retired[self.instructions % WINDOW];
         self.pipelines.enter(entered.time);
         let mut start = entered;
@@ -135,20 +133,26 @@ impl LatencySchedule {
             start.wait(&self.registers[register.index()]);
         }
         if op.kind == OpKind::Load {
-            self.wait_for_stores(op, &mut start);
+            let stored = pieces(op).filter_map(|piece| self.memory.get(piece));
+            stored.for_each(|value| start.wait(value));
         }
         let done = self.execute_op(op, start, is_mispredicted);
         self.counts.waiting += u64::from(self.counted) * (start.chain - entered.chain);
         if passes_fp_scheduler(op) {
             self.count_fp_wait(entered.chain, start.chain);
         }
-        self.write_results(op, done);
+        for register in op.targets.into_iter().flatten() {
+            self.registers[register.index()] = done;
+        }
+        if op.kind == OpKind::Store {
+            self.memory.store(op, self.instructions as u64, done);
+        }
         self.latest.wait(&done);
         self.operations += 1;
     }
 
-    /// Notes an operation that waits in a floating-point scheduler. They enter in the order of the
-    /// program, so what the last ones cover ends where the latest of them does.
+    /// Counts an operation that waits in a floating-point scheduler. Operations enter in program
+    /// order, so the cycles that the earlier ones cover end where the latest of them does.
     fn count_fp_wait(&mut self, entered: u64, start: u64) {
         self.fp_operations += 1;
         if self.counted {
@@ -158,7 +162,7 @@ impl LatencySchedule {
         self.fp_until = self.fp_until.max(start);
     }
 
-    /// Executes an operation; when its result is there.
+    /// Executes an operation. Returns when its result is ready.
     fn execute_op(
         &mut self,
         op: &Op,
@@ -181,25 +185,7 @@ impl LatencySchedule {
         done
     }
 
-    /// Has a load wait for what is stored where it reads.
-    fn wait_for_stores(&self, op: &Op, start: &mut ScheduledValue) {
-        for piece in pieces(op) {
-            if let Some(value) = self.memory.get(piece) {
-                start.wait(value);
-            }
-        }
-    }
-
-    fn write_results(&mut self, op: &Op, done: ScheduledValue) {
-        for register in op.targets.into_iter().flatten() {
-            self.registers[register.index()] = done;
-        }
-        if op.kind == OpKind::Store {
-            self.memory.store(op, self.instructions as u64, done);
-        }
-    }
-
-    /// Ends the instruction that was being taken: it retires after those before it.
+    /// Ends the current instruction: it retires after those before it.
     fn end_instruction(&mut self) {
         if !std::mem::take(&mut self.open) {
             return;
@@ -222,7 +208,8 @@ impl LatencySchedule {
             add_growth(&mut self.counts.divided, &now.divided, &before.divided);
             let grown = now.path.iter().zip(before.path);
             for (count, (now, before)) in self.counts.path.iter_mut().zip(grown) {
-                // A chain that overtakes another may have fewer operations of some class.
+                // A chain that overtakes another may have fewer operations of some class, so the
+                // difference wraps.
                 *count = count.wrapping_add(now.wrapping_sub(before));
             }
         }
@@ -235,7 +222,7 @@ impl LatencySchedule {
     pub fn counts(&self) -> TimingCounts {
         let mut counts = self.counts.clone();
         counts.branches = self.pipelines.counts.clone();
-        // Below nothing only as long as next to nothing was counted.
+        // Negative only if next to nothing was counted.
         counts.path = counts
             .path
             .map(|count| count.cast_signed().max(0).cast_unsigned());
@@ -271,8 +258,8 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_chain_is_the_one_of_loads_not_the_one_of_more_operations() {
-        // Beside each load of a chain two additions of another: 4 cycles against 2.
+    fn longest_chain_is_by_cycles_not_operations() {
+        // Next to each load of a chain, two additions of another: 4 cycles against 2.
         let ops = (0..3000_u32).map(|i| match i % 3 {
             0 => (on(OpKind::Load, 1, 1), false),
             _ => (on(OpKind::Integer, 2, 2), false),
@@ -282,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scheduler_of_floating_point_is_empty_while_only_integers_wait() {
+    fn fp_scheduler_is_empty_while_integers_wait() {
         let fp = |fp: u32| {
             let ops = (0..6000_u32).map(move |i| {
                 let kind = if i % 600 < fp {
@@ -306,8 +293,9 @@ mod tests {
     }
 
     #[test]
-    fn divisions_in_a_group_wait_for_their_divider_and_lone_ones_do_not() {
-        // 10 divisions of what nobody writes in 1,000 operations of which 990 are a chain.
+    fn only_grouped_divisions_wait_for_their_divider() {
+        // 10 divisions of a register that no instruction writes in 1,000 operations, 990 of them a
+        // chain.
         let lengthening = |spacing: u32| {
             let ops = (0..50_000_u32).map(move |i| match i % 1000 {
                 at if at < 10 * spacing && at % spacing == 0 => (on(OpKind::FpDivide, 9, 8), false),
@@ -325,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_and_a_load_of_the_same_bytes_are_one_chain() {
+    fn store_and_load_of_same_bytes_chain() {
         let access = |kind, i: u32| {
             let mut op = on(kind, 1, 1);
             if kind == OpKind::Store {
@@ -364,9 +352,9 @@ mod tests {
     }
 
     #[test]
-    fn a_branch_behind_nothing_resolves_at_once_and_one_behind_a_chain_after_it() {
-        // 19 operations, then a mispredicted branch: of a register that nobody writes, and of
-        // the end of a chain of 19 that takes as long as 19 additions, less 20 of 4 per cycle.
+    fn branch_resolves_when_its_operands_are_ready() {
+        // 19 operations, then a mispredicted branch: of a register that no instruction writes, and
+        // of the end of a chain of 19 that takes as long as 19 additions, less 20 of 4 per cycle.
         let program = |source: u8| {
             let op = move |i: u32| match i % 20 {
                 19 => (branch(source), true),
@@ -394,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_of_unlike_parts_takes_the_longer_time_of_each() {
+    fn program_of_unlike_parts_takes_longer_times() {
         let uneven = |length: u32| {
             let ops = (0..40_000_u32).map(move |i| match i / length % 2 {
                 // A chain, and operations that wait for nothing.
@@ -403,14 +391,14 @@ mod tests {
             });
             counts(ops).unevenness()
         };
-        // Turn by turn within a window the chain hides what is dispatched beside it.
+        // Turn by turn within a window the chain hides what is dispatched with it.
         assert!(uneven(4) < 0.02, "{}", uneven(4));
-        // Half of what is dispatched is beside no chain.
+        // Half of what is dispatched runs next to no chain.
         assert!((uneven(4000) - 0.44).abs() < 0.05, "{}", uneven(4000));
     }
 
     #[test]
-    fn a_branch_waits_for_loads_that_miss_and_not_for_those_beside_it() {
+    fn branch_waits_only_for_its_own_loads() {
         // A load from afar, a branch of what it loads or of nothing, and some additions.
         let misses = |source: u8| {
             let op = move |i: u32| match i % 50 {

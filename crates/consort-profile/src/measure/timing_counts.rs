@@ -1,6 +1,6 @@
-//! Counts of the schedules with latencies, and figures that follow from them.
+//! Counts of the schedules with latencies, and the figures that follow from them.
 
-use super::dividers::{DIVIDERS, DividerCycles};
+use super::pipelines::{DIVIDERS, DividerCycles};
 use super::pipelines::{MISS_CYCLES, PACES, PipelineCounts, UNINTERRUPTED_WIDTH};
 use super::{FEW_MPKI, PartialTally};
 
@@ -24,11 +24,11 @@ pub struct TimingCounts {
     pub waiting: u64,
     /// Cycles from entering the window to leaving it, over all operations.
     pub staying: u64,
-    /// The same of those that pass a floating-point scheduler.
+    /// The same for operations that pass a floating-point scheduler.
     pub fp: SchedulerCounts,
     /// Cycles in all.
     pub time: u64,
-    /// The same of each pipeline that is never interrupted.
+    /// The same for each pipeline that never stops.
     pub paced: [u64; PACES],
     /// Operations in that time.
     pub operations: u64,
@@ -49,7 +49,7 @@ pub struct SchedulerCounts {
 }
 
 impl SchedulerCounts {
-    /// Share of their time in the window that they wait for operands, 0 to 1; none where there are
+    /// Share of their time in the window that they wait for operands, 0 to 1; `None` if there are
     /// none.
     #[must_use]
     pub fn waiting_share(&self) -> Option<f64> {
@@ -80,9 +80,9 @@ impl TimingCounts {
         self.waiting as f64 / self.staying.max(1) as f64
     }
 
-    /// Distance from each other at which operations come that pass a floating-point scheduler, 0 to
-    /// 1: were they at random, none of n that wait on average would be there with e^(−n); with this
-    /// share s it is e^(−s·n). None where none wait, or one always does.
+    /// Evenness at which operations that pass a floating-point scheduler come, 0 to 1. If they came
+    /// at random, none of n that wait on average would be present in e^(−n) of the time; with this
+    /// share s it is e^(−s·n). `None` if none wait, or one always does.
     #[must_use]
     pub fn fp_spread(&self) -> Option<f64> {
         let time = self.time.max(1) as f64;
@@ -91,10 +91,10 @@ impl TimingCounts {
         (waiting > 0.0 && present < 1.0).then(|| spread.clamp(0.0, 1.0))
     }
 
-    /// Unevenness, 0 to 1: 0 where dispatch and the longest chain limit all windows alike, so that a
-    /// pipeline takes the longer of their times a and b; 1 where each limits windows of its own, so
-    /// that it takes both. With the time c that it takes it is
-    /// `(c − a)(c − b) / ab`, so that `c = (a + b + √((a − b)² + 4k·ab)) / 2`.
+    /// Unevenness, 0 to 1. 0: dispatch and the longest chain limit all windows alike, so that a
+    /// pipeline takes the longer of their times a and b. 1: each limits windows of its own, so that
+    /// the pipeline takes both. With the time c that it takes it is `(c − a)(c − b) / ab`, so that
+    /// `c = (a + b + √((a − b)² + 4k·ab)) / 2`.
     #[must_use]
     pub fn unevenness(&self) -> f64 {
         let dispatch = self.operations as f64 / UNINTERRUPTED_WIDTH as f64;
@@ -103,9 +103,8 @@ impl TimingCounts {
         ((both - dispatch).max(0.0) * (both - chain).max(0.0) / product).min(1.0)
     }
 
-    /// Cycles that a load costs which misses a cache of 32 KiB where it takes 10 and 40 cycles more
-    /// than one that hits; none where
-    /// fewer than [`FEW_MPKI`] of a thousand operations do.
+    /// Cycles that a load that misses a cache of 32 KiB costs, if it takes 10 and 40 cycles more
+    /// than one that hits; `None` if fewer than [`FEW_MPKI`] of a thousand operations miss.
     #[must_use]
     pub fn miss_costs(&self) -> Option<[f64; MISS_CYCLES.len()]> {
         let missed = self.branches.missed as f64;
@@ -115,7 +114,7 @@ impl TimingCounts {
         (missed > few).then(|| longer.map(cost))
     }
 
-    /// By how much the longest chain gets longer with one divider, over its length.
+    /// Share by which the longest chain gets longer with one divider.
     #[must_use]
     pub fn lengthening(&self) -> [[f64; DIVIDERS.len()]; 2] {
         let time = self.time.max(1) as f64;
@@ -129,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_miss_costs_is_told_where_there_are_enough() {
+    fn miss_costs_need_enough_misses() {
         let of = |missed| TimingCounts {
             branches: PipelineCounts {
                 missed,

@@ -8,14 +8,13 @@ use super::plan::BlockPlan;
 
 const GARBLED: ProgramRecordError = ProgramRecordError::Garbled { at: "a block" };
 
-/// One instruction of a block.
 #[derive(Debug, Clone, Default)]
 pub(super) struct BlockInstruction {
-    /// Operations of the block up to its last one.
+    /// Number of operations of the block up to the end of this instruction.
     end: usize,
-    /// True where it repeats itself, one round per execution.
+    /// True if it repeats itself, one round per execution.
     repeats: bool,
-    /// For an atomic update of memory, true where it compares before it writes; none for other
+    /// For an atomic update of memory, true if it compares before it writes; `None` for other
     /// operations.
     pub(super) atomic: Option<bool>,
 }
@@ -25,19 +24,17 @@ pub(super) struct BlockInstruction {
 pub(super) struct CodeBlock {
     pub(super) start: u64,
     instructions: Vec<BlockInstruction>,
-    /// Operations of all of them, without what only execution tells.
+    /// Operations of all instructions, without what only execution determines.
     ops: Vec<Op>,
-    /// The same in short, where every execution is alike.
+    /// Summary for the case that every execution is alike.
     pub(super) plan: Option<BlockPlan>,
 }
 
 impl CodeBlock {
-    /// Number of its instructions.
     pub(super) const fn count(&self) -> usize {
         self.instructions.len()
     }
 
-    /// Its instructions, each with its operations.
     pub(super) fn instructions(&self) -> impl Iterator<Item = (&BlockInstruction, &[Op])> {
         let mut from = 0;
         self.instructions.iter().map(move |instruction| {
@@ -47,7 +44,7 @@ impl CodeBlock {
         })
     }
 
-    /// Address of the last instruction if that repeats itself.
+    /// Address of the last instruction, if that repeats itself.
     pub(super) fn repeated_at(&self) -> Option<u64> {
         self.instructions.last().filter(|last| last.repeats)?;
         self.ops.last().map(|op| op.address)
@@ -71,7 +68,6 @@ impl CodeBlock {
     }
 }
 
-/// Blocks by their number.
 #[derive(Debug, Default)]
 pub(super) struct BlockTable(Vec<CodeBlock>);
 
@@ -80,7 +76,7 @@ impl BlockTable {
         self.0.get(usize::try_from(number).ok()?)
     }
 
-    /// Takes descriptions: number, instructions, start, and each one's length and bytes.
+    /// Adds descriptions: number, instructions, start, and each one's length and bytes.
     pub(super) fn add_descriptions(&mut self, mut bytes: &[u8]) -> Result<(), ProgramRecordError> {
         while !bytes.is_empty() {
             let number = u32::from_le_bytes(*read_array(&mut bytes)?);
@@ -118,8 +114,8 @@ fn read_block(bytes: &mut &[u8], start: u64, count: u32) -> Result<CodeBlock, Pr
     Ok(block)
 }
 
-/// The operations of an instruction, of which the first says so. What cannot be decoded here, though
-/// the emulator executes it, is one operation of no kind.
+/// The operations of an instruction; the first one is marked. An instruction that cannot be decoded
+/// here, although the emulator executes it, is one operation of no kind.
 fn decode_operations(code: &[u8], address: u64) -> Vec<Op> {
     let unknown = || {
         let mut op = Op::new(OpKind::Other, address);
@@ -133,9 +129,9 @@ fn decode_operations(code: &[u8], address: u64) -> Vec<Op> {
     ops
 }
 
-/// For an atomic update of memory, whether it compares before it writes: an instruction behind a
-/// lock prefix, or an exchange with memory (Intel, Software Developer's Manual, volume 2,
-/// LOCK, XCHG and CMPXCHG).
+/// For an atomic update of memory, whether it compares before it writes; `None` for any other
+/// instruction. An atomic update is an instruction behind a lock prefix, or an exchange with memory
+/// (Intel, Software Developer's Manual, volume 2, LOCK, XCHG and CMPXCHG).
 fn parse_atomic(code: &[u8]) -> Option<bool> {
     let prefix = |byte: &u8| matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x40..=0x4f | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3);
     let end = code.iter().position(|byte| !prefix(byte))?;
@@ -145,8 +141,8 @@ fn parse_atomic(code: &[u8]) -> Option<bool> {
     is_atomic.then_some(matches!(operation, [0x0f, 0xb0 | 0xb1, ..]))
 }
 
-/// Returns true where the code is a string instruction behind a repeat prefix (Intel, Software
-/// Developer's Manual, volume 2, REP/REPE/REPZ/REPNE/REPNZ).
+/// True for a string instruction behind a repeat prefix (Intel, Software Developer's Manual, volume
+/// 2, REP/REPE/REPZ/REPNE/REPNZ).
 fn is_repeated(code: &[u8]) -> bool {
     let prefix = |byte: &u8| matches!(byte, 0x66 | 0x67 | 0xf2 | 0xf3 | 0x40..=0x4f);
     let end = code.iter().position(|byte| !prefix(byte)).unwrap_or(0);
@@ -160,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn repeated_strings_are_told_from_other_uses_of_the_prefix() {
+    fn repeat_prefix_counts_on_string_instructions_only() {
         assert!(is_repeated(&[0xf3, 0xa4]));
         assert!(is_repeated(&[0xf3, 0x48, 0xab]));
         assert!(!is_repeated(&[0xa4]));
@@ -170,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn atomic_updates_are_told_from_other_uses_of_the_operation() {
+    fn exchange_between_registers_is_not_atomic() {
         assert_eq!(parse_atomic(&[0xf0, 0x0f, 0xb1, 0x17]), Some(true));
         assert_eq!(
             parse_atomic(&[0x64, 0xf0, 0x48, 0x0f, 0xb1, 0x17]),

@@ -1,26 +1,33 @@
-//! The emulator, and the plugin in a file where the emulator can load it.
+//! The emulator, and the plugin in a file that the emulator can load.
 
 use std::io::Write;
-use std::process::{Command, Output};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::process::{Child, Command, Output};
 
+use nix::fcntl::{FcntlArg, fcntl};
 use tempfile::NamedTempFile;
 
-use super::{ProgramRecordError, RecordedPart};
+use super::program::ResolvedProgram;
+use super::{OutputDestination, ProgramRecordError, RecordedPart};
 
 /// QEMU's user-mode emulator of x86-64.
 const EMULATOR: &str = "qemu-x86_64";
 
-/// All that the emulator can, AVX2 included; without fast string copies, which real cores do in
-/// large pieces and an emulator byte by byte.
-pub(super) const PROCESSOR: &str = "max,-erms";
+/// All features that the emulator has, AVX2 included, except fast string copies: real cores do
+/// these in large pieces, an emulator byte by byte.
+const PROCESSOR: &str = "max,-erms";
 
-/// The plugin for QEMU before version 9, and since.
+/// The plugin for QEMU before version 9, and for later versions.
 const PLUGINS: [&[u8]; 2] = [
     include_bytes!(concat!(env!("OUT_DIR"), "/recorder-1.so")),
     include_bytes!(concat!(env!("OUT_DIR"), "/recorder-2.so")),
 ];
-/// First version of QEMU that asks for the second generation of its interface.
+/// First version of QEMU that needs the second generation of its plugin interface.
 const SECOND_GENERATION: u32 = 9;
+
+/// Lowest number of the descriptor through which the emulator reports: high, so that the program
+/// does not use the same number.
+const HIGH: i32 = 600;
 
 pub(super) struct Instrumenter {
     plugin: NamedTempFile,
@@ -47,11 +54,27 @@ impl Instrumenter {
         Ok(Self { plugin })
     }
 
-    pub(super) const fn emulator(&self) -> &'static str {
-        EMULATOR
+    /// Starts a program under the emulator, which reports through `to`.
+    pub(super) fn start_program(
+        &self,
+        program: &ResolvedProgram,
+        extent: RecordedPart,
+        output: OutputDestination,
+        to: &OwnedFd,
+    ) -> Result<Child, ProgramRecordError> {
+        let channel = duplicate_inheritable(to)?;
+        let mut emulator = Command::new(EMULATOR);
+        emulator.args(["-cpu", PROCESSOR, "-plugin"]);
+        emulator.arg(self.plugin_argument(channel.as_raw_fd(), extent));
+        emulator.arg("-0").arg(&program.name);
+        emulator.arg(&program.path).args(&program.arguments);
+        if output == OutputDestination::Aside {
+            emulator.stdout(std::io::stderr());
+        }
+        emulator.spawn().map_err(ProgramRecordError::spawn_error)
     }
 
-    pub(super) fn plugin_argument(&self, channel: i32, extent: RecordedPart) -> String {
+    fn plugin_argument(&self, channel: i32, extent: RecordedPart) -> String {
         let path = self.plugin.path().display();
         let limit = extent.limit.unwrap_or(0);
         let mut argument = format!(
@@ -63,6 +86,15 @@ impl Instrumenter {
         }
         argument
     }
+}
+
+/// A copy of the descriptor under a high number, without `O_CLOEXEC`, so that the emulator inherits
+/// it.
+fn duplicate_inheritable(of: &OwnedFd) -> Result<OwnedFd, ProgramRecordError> {
+    let number = fcntl(of, FcntlArg::F_DUPFD(HIGH)).or_else(|_| fcntl(of, FcntlArg::F_DUPFD(3)));
+    let number = number.map_err(ProgramRecordError::channel_error)?;
+    // SAFETY: the descriptor was just made and has no other owner.
+    Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }
 
 fn read_emulator_output(argument: &str) -> Result<String, ProgramRecordError> {
@@ -89,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_major_version_is_found() {
+    fn major_version_is_found() {
         assert_eq!(
             major_version("qemu-x86_64 version 7.2.22 (Debian 1:7.2)"),
             Some(7)

@@ -1,4 +1,4 @@
-//! Signals that are to end a recording, passed on to the program.
+//! Passes signals that end a recording on to the program.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::thread::JoinHandle;
@@ -11,8 +11,8 @@ use nix::unistd::Pid;
 /// `si_code` of a signal that the kernel sent, from the terminal (sigaction(2)).
 const FROM_KERNEL: i32 = 0x80;
 
-/// Keeps signals that end a process away from this thread and those that it starts, as long as
-/// it lives. One that came meanwhile was for the program, and is taken off.
+/// Blocks signals that end a process, in this thread and its children, for as long as it lives. A
+/// signal that came meanwhile was for the program, so it is discarded at the end.
 pub(super) struct SignalBlockGuard(SigSet);
 
 impl SignalBlockGuard {
@@ -36,7 +36,8 @@ fn signals() -> SigSet {
     SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP])
 }
 
-/// Passes signals on as long as it lives. What comes from the terminal the program gets by itself.
+/// Passes signals on for as long as it lives. The kernel sends signals from the terminal to the
+/// program itself, because it is in the same process group.
 pub(super) struct SignalRelay {
     /// Closed to end the thread.
     open: Option<OwnedFd>,
@@ -44,7 +45,7 @@ pub(super) struct SignalRelay {
 }
 
 impl SignalRelay {
-    /// A relay to `program`; signals have to be held.
+    /// Starts to pass signals to `program`; they must be blocked already.
     pub(super) fn start(program: u32) -> nix::Result<Self> {
         let program = Pid::from_raw(program.cast_signed());
         let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;

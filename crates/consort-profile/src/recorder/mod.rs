@@ -1,7 +1,6 @@
-//! Running a program under QEMU's user-mode emulator and hearing what it executes.
+//! Running a program under QEMU's user-mode emulator and recording what it executes.
 
 mod blocks;
-mod error;
 mod instrumenter;
 mod interrupts;
 mod plan;
@@ -11,33 +10,30 @@ mod thread_decoder;
 mod wire;
 mod words;
 
-pub use error::ProgramRecordError;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitStatus;
+
+use consort_ops::trace::TraceSampling;
+use nix::fcntl::{FcntlArg, fcntl};
+
+use interrupts::{SignalBlockGuard, SignalRelay};
+
 pub use sink::{
     AtomicUpdate, BlockExecution, ExecutionSink, ProgramEvent, RecordingStage, SystemCall,
     ThreadAction,
 };
-
-use std::ffi::OsString;
-use std::fs::File;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::process::{Child, Command, ExitStatus};
-
-use consort_ops::trace::TraceSampling;
-use interrupts::{SignalBlockGuard, SignalRelay};
-use nix::fcntl::{FcntlArg, fcntl};
-
-/// Lowest number of the descriptor through which the emulator reports: out of programs' way.
-const HIGH: i32 = 600;
 
 /// Part of a program that is recorded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RecordedPart {
     /// Instructions that pass before anything is recorded.
     pub skip: u64,
-    /// Instructions after which the program is ended, counting those of windows; no limit
-    /// where there is none.
+    /// Recorded instructions after which the program is ended; `None` for no limit.
     pub limit: Option<u64>,
-    /// Choice of the instructions that are recorded; all where there is none.
+    /// Choice of the instructions that are recorded; `None` for all.
     pub sampling: Option<TraceSampling>,
 }
 
@@ -53,12 +49,12 @@ pub enum OutputDestination {
 /// Outcome of a recording.
 #[derive(Debug, Clone, Copy)]
 pub struct RecordingOutcome {
-    /// Instructions that all threads executed, recorded or not; the last heard of where the
+    /// Instructions that all threads executed, recorded or not; the last number reported if the
     /// program was killed.
     pub executed: u64,
     /// Exit status of the emulator, which is that of the program.
     pub status: ExitStatus,
-    /// Reason why there is no more.
+    /// Reason why the recording ended.
     pub reason: EndReason,
 }
 
@@ -71,14 +67,15 @@ pub enum EndReason {
     Limit,
     /// The program replaced itself by another.
     Replaced,
-    /// It was killed, or closed what it reports through.
+    /// It was killed, or closed the descriptor through which the emulator reports.
     Cut,
 }
 
-/// Runs `command` and tells `sink` what it executes. Its input is this process's.
+/// Runs `command` and reports what it executes to `sink`. The program reads this process's standard
+/// input.
 ///
-/// While it runs, interrupts and terminations go to the program and not to this process: what was
-/// heard by then counts.
+/// While it runs, interrupts and terminations go to the program and not to this process, so that
+/// what was recorded by then counts.
 ///
 /// # Errors
 ///
@@ -93,12 +90,12 @@ pub fn record(
     let instrumenter = instrumenter::Instrumenter::find()?;
     let (from, to) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)
         .map_err(ProgramRecordError::channel_error)?;
-    // Larger is faster; what the system gives will do.
+    // A larger pipe is faster; a smaller one works too, so an error does not matter.
     let _ = fcntl(&to, FcntlArg::F_SETPIPE_SZ(1 << 20));
-    let mut child = start_emulator(&instrumenter, &program, extent, output, &to)?;
-    // Behind the start, for what is started inherits what is held.
+    let mut child = instrumenter.start_program(&program, extent, output, &to)?;
+    // After the start, because a child inherits blocked signals.
     let _held = SignalBlockGuard::new();
-    // Else there would be no end of what is heard.
+    // Otherwise the pipe would never end.
     drop(to);
     let _relay = SignalRelay::start(child.id()).map_err(ProgramRecordError::channel_error)?;
     let heard = wire::read_messages(File::from(from), sink);
@@ -114,29 +111,81 @@ pub fn record(
     })
 }
 
-fn start_emulator(
-    instrumenter: &instrumenter::Instrumenter,
-    program: &program::ResolvedProgram,
-    extent: RecordedPart,
-    output: OutputDestination,
-    to: &OwnedFd,
-) -> Result<Child, ProgramRecordError> {
-    let channel = duplicate_inheritable(to)?;
-    let mut emulator = Command::new(instrumenter.emulator());
-    emulator.args(["-cpu", instrumenter::PROCESSOR, "-plugin"]);
-    emulator.arg(instrumenter.plugin_argument(channel.as_raw_fd(), extent));
-    emulator.arg("-0").arg(&program.name);
-    emulator.arg(&program.path).args(&program.arguments);
-    if output == OutputDestination::Aside {
-        emulator.stdout(std::io::stderr());
-    }
-    emulator.spawn().map_err(ProgramRecordError::spawn_error)
+/// Reason why a program cannot be recorded.
+#[derive(Debug, thiserror::Error)]
+pub enum ProgramRecordError {
+    /// Nothing was to be run.
+    #[error("no command; expected -- CMD")]
+    NoCommand,
+    /// There is no such program.
+    #[error("cannot find program '{name}'")]
+    NotFound {
+        /// The name in the command.
+        name: String,
+    },
+    /// The program cannot be read.
+    #[error("cannot read program {}: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Error of the system.
+        source: io::Error,
+    },
+    /// The program is of another kind.
+    #[error("{} is {what}; only 64-bit x86 programs and scripts for them can be profiled", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// Kind of file that it is instead.
+        what: &'static str,
+    },
+    /// The emulator is missing.
+    #[error("{emulator} is not installed; Debian has it in the package qemu-user")]
+    NoEmulator {
+        /// Name of the emulator.
+        emulator: &'static str,
+    },
+    /// The emulator takes no plugins.
+    #[error("{emulator} takes no plugins; expected one built with them, as Debian's qemu-user is")]
+    NoPlugins {
+        /// Name of the emulator.
+        emulator: &'static str,
+    },
+    /// This build has no plugin.
+    #[error(
+        "this consort was built without a C compiler, so it has no recorder; build it with one"
+    )]
+    NoRecorder,
+    /// The system refused something.
+    #[error("cannot {what}: {source}")]
+    System {
+        /// Action that failed.
+        what: &'static str,
+        /// Error of the system.
+        source: io::Error,
+    },
+    /// The plugin sent a message that is not known here.
+    #[error("the recorder's report is garbled at {at}; the program may have written to it")]
+    Garbled {
+        /// Part that was being read.
+        at: &'static str,
+    },
 }
 
-/// The descriptor under a high number, kept by what is started.
-fn duplicate_inheritable(of: &OwnedFd) -> Result<OwnedFd, ProgramRecordError> {
-    let number = fcntl(of, FcntlArg::F_DUPFD(HIGH)).or_else(|_| fcntl(of, FcntlArg::F_DUPFD(3)));
-    let number = number.map_err(ProgramRecordError::channel_error)?;
-    // SAFETY: the number was just made and belongs to nobody else.
-    Ok(unsafe { OwnedFd::from_raw_fd(number) })
+impl ProgramRecordError {
+    pub(super) fn channel_error(source: nix::Error) -> Self {
+        Self::system_error("make a channel to the emulator", source.into())
+    }
+
+    pub(super) fn spawn_error(source: io::Error) -> Self {
+        Self::system_error("start the emulator", source)
+    }
+
+    pub(super) fn wait_error(source: io::Error) -> Self {
+        Self::system_error("wait for the emulator", source)
+    }
+
+    pub(super) const fn system_error(what: &'static str, source: io::Error) -> Self {
+        Self::System { what, source }
+    }
 }

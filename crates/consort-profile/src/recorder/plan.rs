@@ -1,5 +1,5 @@
-//! Plans of blocks: what is the same each time one is executed, so that only addresses are left to
-//! tell.
+//! Plans of blocks: what is the same each time a block is executed, so that only addresses remain
+//! to be read.
 
 use consort_ops::{Branch, Op, OpKind};
 
@@ -7,7 +7,7 @@ use super::sink::BlockExecution;
 use super::words::{AccessWord, resolve_branch};
 use crate::measure::{InstructionCounts, LocatedBranch, MemoryTouch, TouchKind, line_of};
 
-/// Plan of a block of which every operation is executed once, in order.
+/// Plan of a block in which every operation is executed once, in order.
 #[derive(Debug, Clone)]
 pub(super) struct BlockPlan {
     mix: InstructionCounts,
@@ -16,18 +16,18 @@ pub(super) struct BlockPlan {
     branch: Option<(Op, Branch)>,
 }
 
-/// An access to data as the emulator tells of it, but for its address.
+/// An expected access to data, without its address.
 #[derive(Debug, Clone, Copy)]
 struct PlannedAccess {
-    /// The only right value of [`AccessWord::form`].
+    /// The only valid value of [`AccessWord::form`].
     form: u64,
     bytes: u16,
     sort: TouchKind,
 }
 
 impl BlockPlan {
-    /// The plan of instructions with these operations; none where it takes their execution to know
-    /// which there are.
+    /// The plan of instructions with these operations; `None` if their number is known only from
+    /// execution.
     pub(super) fn from_instructions<'a>(
         instructions: impl Iterator<Item = &'a [Op]>,
     ) -> Option<Self> {
@@ -42,9 +42,10 @@ impl BlockPlan {
         { all }.all(fits).then_some(plan)
     }
 
-    /// Adds an operation of the instruction with this number. Returns false where that cannot be.
+    /// Adds an operation of the instruction with this number. Returns false if it cannot be
+    /// planned.
     fn add(&mut self, number: usize, op: &Op) -> bool {
-        // Behind a branch there is nothing, or it would not be known where it went.
+        // Only the last instruction may branch, because otherwise its target would not be known.
         let fits = self.branch.is_none() && self.add_use(number, op);
         self.branch = op.branch.map(|branch| (*op, branch));
         self.mix.add_op(&Op {
@@ -52,21 +53,16 @@ impl BlockPlan {
             ..*op
         });
         if op.first {
-            self.add_instruction(op.address);
+            match self.lines.last_mut() {
+                Some((last, count)) if line_of(*last) == line_of(op.address) => *count += 1,
+                _ => self.lines.push((op.address, 1)),
+            }
         }
         fits
     }
 
-    fn add_instruction(&mut self, address: u64) {
-        let line = |&(address, _): &(u64, u64)| line_of(address);
-        match self.lines.last_mut() {
-            Some(last) if line(last) == line_of(address) => last.1 += 1,
-            _ => self.lines.push((address, 1)),
-        }
-    }
-
-    /// Adds the access of an operation, if it has one. Returns false where the emulator may tell of
-    /// it in pieces.
+    /// Adds the access of an operation, if it has one. Returns false if the emulator may report it
+    /// in pieces.
     fn add_use(&mut self, number: usize, op: &Op) -> bool {
         let Some(data) = op.data else { return true };
         let MemoryTouch { sort, bytes, .. } = MemoryTouch::data(op.kind, data);
@@ -76,8 +72,8 @@ impl BlockPlan {
         form.is_some()
     }
 
-    /// The run in which the emulator told of these accesses, with execution going on at `next`, if
-    /// known; none where they are not those that were to be expected. `touches` is room for them.
+    /// The execution with these reported accesses, continuing at `next` if known; `None` if they
+    /// are not the expected ones. `touches` is a buffer for them.
     #[inline]
     pub(super) fn match_execution<'a>(
         &'a self,
@@ -129,7 +125,7 @@ mod tests {
         turnings: Vec<LocatedBranch>,
     }
 
-    /// Hears blocks as a whole, if `whole` says so.
+    /// Records blocks as a whole, if `whole` says so.
     #[derive(Default)]
     struct Hears {
         whole: bool,
@@ -191,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_as_a_whole_is_its_operations() {
+    fn whole_block_equals_its_operations() {
         // add [rax], ecx; push rbx; jne to the beginning. Then one that is atomic, and one in pieces.
         let first: [&[u8]; 3] = [&[0x01, 0x08], &[0x53], &[0x75, 0xfb]];
         let blocks = blocks(first, &[&[0xf0, 0xff, 0x00], &[0x0f, 0x10, 0x00]]);
@@ -213,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn accesses_that_are_not_as_expected_are_told_by_operations() {
+    fn unexpected_accesses_are_reported_by_operations() {
         let blocks = blocks([&[0x8b, 0x08], &[0x90], &[0x90]], &[]);
         // A load that came to no access, and one of another size.
         for words in [&[BLOCK][..], &[BLOCK, 3 << 59 | 0x8000]] {

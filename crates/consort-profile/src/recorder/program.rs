@@ -12,10 +12,9 @@ use super::ProgramRecordError;
 
 /// Scripts whose interpreter is a script, and so on; Linux allows as many.
 const MOST_INTERPRETERS: usize = 5;
-/// Bytes of a file that tell what it is.
+/// Bytes at the start of a file that show its type.
 const HEAD: u64 = 256;
 
-/// Program to run in the end.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ResolvedProgram {
     pub(super) path: PathBuf,
@@ -75,8 +74,8 @@ fn read_head(path: &Path) -> Result<Vec<u8>, ProgramRecordError> {
     Ok(head)
 }
 
-/// The interpreter with the script as an argument. As in Linux, all behind the interpreter's name
-/// is one argument.
+/// The interpreter with the script as an argument. As in Linux, everything behind the interpreter's
+/// name is one argument.
 fn resolve_interpreter(
     script: ResolvedProgram,
     line: &[u8],
@@ -97,7 +96,7 @@ fn resolve_interpreter(
     let mut arguments: Vec<OsString> = given.into_iter().collect();
     arguments.push(script.path.into_os_string());
     arguments.extend(script.arguments);
-    // `env NAME` would replace itself by another program.
+    // `env NAME` would replace itself by another program, which ends the recording.
     if Path::new(&interpreter).file_name() == Some(OsStr::new("env")) && arguments.len() >= 2 {
         let name = arguments.remove(0);
         return Ok(ResolvedProgram {
@@ -113,7 +112,7 @@ fn resolve_interpreter(
     })
 }
 
-/// An ELF file of class 64-bit (Tool Interface Standard, ELF 1.2) for x86-64.
+/// Checks for an ELF file of class 64-bit (Tool Interface Standard, ELF 1.2) for x86-64.
 fn check_elf(path: &Path, head: &[u8]) -> Result<(), ProgramRecordError> {
     let what = match head {
         [0x7f, b'E', b'L', b'F', 1, ..] => "a 32-bit program",
@@ -152,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_profiled_is_named() {
+    fn unprofilable_programs_are_named() {
         let said = |bytes: &[u8]| resolved(bytes).unwrap_err().to_string();
         assert!(said(b"\x7fELF\x01\x01\x01").contains("is a 32-bit program"));
         let arm = [&b"\x7fELF\x02"[..], &[0; 13], &[183, 0]].concat();

@@ -1,4 +1,4 @@
-//! Events told of a program while it runs.
+//! Events of a program while it runs.
 
 use consort_ops::{Branch, Op};
 
@@ -20,7 +20,7 @@ pub enum RecordingStage {
 pub struct SystemCall {
     /// Its number on x86-64.
     pub number: u64,
-    /// Its first arguments, of which the lower 60 bits are known where it is told in order with
+    /// Its first arguments; only their lower 60 bits are known if it is reported in order with
     /// operations.
     pub arguments: [u64; 3],
 }
@@ -28,21 +28,21 @@ pub struct SystemCall {
 /// An atomic update of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AtomicUpdate {
-    /// Virtual address of what it updates.
+    /// Virtual address of the updated word.
     pub word: u64,
     /// Virtual address of its instruction.
     pub code: u64,
-    /// True where it compares before it writes.
+    /// True if it compares before it writes.
     pub compares: bool,
 }
 
-/// Deed of a thread that others feel. Events come in the order of the whole program, apart from
-/// the operations of threads.
+/// Action of a thread that affects others. Events come in the order of the whole program, separate
+/// from the operations of threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProgramEvent {
     /// The thread.
     pub thread: usize,
-    /// The deed.
+    /// Its action.
     pub deed: ThreadAction,
     /// Instructions that it has executed.
     pub executed: u64,
@@ -50,26 +50,26 @@ pub struct ProgramEvent {
     pub executed_by_first: u64,
 }
 
-/// Deeds of a thread that others feel.
+/// Actions of a thread that affect others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ThreadAction {
     /// It executes its first instruction.
     Began,
     /// It ends, or the recording does.
     Ended,
-    /// It enters the kernel for what may take it off its processor.
+    /// It enters the kernel with a call that may take it off its processor.
     Called(SystemCall),
-    /// It is back from that with a result.
+    /// It returns from that call with a result.
     Returned(i64),
 }
 
 /// One execution of a block of code from its first instruction to its last.
 #[derive(Debug, Clone, Copy)]
 pub struct BlockExecution<'a> {
-    /// Counts of its operations but for where its branch went.
+    /// Counts of its operations without the outcome of its branch.
     pub mix: &'a InstructionCounts,
     /// Virtual addresses of instructions that lie in another line of code than the one before, and
-    /// how many instructions are in that line before the next change; in order.
+    /// the number of instructions in that line before the next change; in order.
     pub lines: &'a [(u64, u64)],
     /// Accesses to data, in order.
     pub touches: &'a [MemoryTouch],
@@ -85,19 +85,19 @@ impl BlockExecution<'_> {
     }
 }
 
-/// Hears what threads execute. Threads are counted from 0 as they begin, the first being the one
-/// that the program started with.
+/// Receives what threads execute. Threads are numbered from 0 as they begin; thread 0 is the
+/// initial one.
 pub trait ExecutionSink {
     /// `thread` executed an operation.
     fn record_op(&mut self, thread: usize, op: &Op);
 
-    /// `thread` executed a block. Returns false where that is to be told by its operations instead.
+    /// `thread` executed a block. Returns false if its operations should be reported instead.
     fn record_block(&mut self, thread: usize, run: &BlockExecution) -> bool {
         let _ = (thread, run);
         false
     }
 
-    /// `thread` executes in a stage before which the program had so many.
+    /// `thread` enters a stage; `number` counts the stages before it in the whole program.
     fn enter_stage(&mut self, thread: usize, stage: RecordingStage, number: u64);
 
     /// `thread` entered the kernel.
@@ -105,17 +105,17 @@ pub trait ExecutionSink {
         let _ = (thread, call);
     }
 
-    /// `thread` came back from the kernel and found so many threads living.
+    /// `thread` returned from the kernel and found so many living threads.
     fn record_thread_count(&mut self, thread: usize, threads: u64) {
         let _ = (thread, threads);
     }
 
-    /// `thread` executed an atomic update, whose operations were told before.
+    /// `thread` executed an atomic update, whose operations were reported before.
     fn record_atomic(&mut self, thread: usize, atomic: AtomicUpdate) {
         let _ = (thread, atomic);
     }
 
-    /// A thread did what others feel.
+    /// A thread did something that affects others.
     fn record_event(&mut self, event: &ProgramEvent) {
         let _ = event;
     }

@@ -1,4 +1,4 @@
-//! One thread's words made into operations.
+//! Decoding of one thread's words into operations.
 
 use consort_ops::Op;
 
@@ -10,21 +10,20 @@ use crate::measure::MemoryTouch;
 
 const LOW_60: u64 = (1 << 60) - 1;
 
-/// A thread whose last block waits for where it went on.
+/// A thread whose last block waits for the address at which execution continues.
 #[derive(Debug)]
 pub(super) struct ThreadDecoder {
     thread: usize,
     /// Number of the block that is being executed.
     block: Option<u64>,
-    /// Words of its accesses.
     words: Vec<u64>,
-    /// Room for the same as accesses, and in short.
+    /// Buffers for the same as accesses, and in short form.
     accesses: Vec<AccessWord>,
     touches: Vec<MemoryTouch>,
-    /// Address of the repeated instruction that the block before ended with.
+    /// Address of the repeated instruction with which the block before ended.
     repeated: Option<u64>,
     heard: u64,
-    /// A system call of which not all arguments were heard.
+    /// A system call whose arguments are not complete yet.
     call: SystemCall,
     arguments: usize,
 }
@@ -47,7 +46,6 @@ impl ThreadDecoder {
         }
     }
 
-    /// Instructions heard of.
     pub(super) const fn instruction_count(&self) -> u64 {
         self.heard
     }
@@ -62,7 +60,10 @@ impl ThreadDecoder {
             match word >> 60 {
                 8 => self.enter_block(word & LOW_60, blocks, sink)?,
                 9 => self.change_stage(word, blocks, sink)?,
-                10 => self.begin_call(word & LOW_60),
+                10 => {
+                    self.call.number = word & LOW_60;
+                    self.arguments = 0;
+                }
                 11 => self.add_argument(word & LOW_60, sink),
                 12 => sink.record_thread_count(self.thread, word & LOW_60),
                 _ => self.words.push(word),
@@ -73,11 +74,6 @@ impl ThreadDecoder {
 
     pub(super) fn finish(&mut self, blocks: &BlockTable, sink: &mut dyn ExecutionSink) {
         self.emit_block(blocks, None, sink);
-    }
-
-    fn begin_call(&mut self, number: u64) {
-        self.call.number = number;
-        self.arguments = 0;
     }
 
     fn add_argument(&mut self, value: u64, sink: &mut dyn ExecutionSink) {
@@ -122,7 +118,7 @@ impl ThreadDecoder {
         Ok(())
     }
 
-    /// Tells of the block that is complete, with where execution went on.
+    /// Reports the completed block, with the address at which execution continued.
     fn emit_block(&mut self, blocks: &BlockTable, next: Option<u64>, sink: &mut dyn ExecutionSink) {
         let Some(block) = self.block.take().and_then(|number| blocks.get(number)) else {
             return;
@@ -138,7 +134,7 @@ impl ThreadDecoder {
         self.repeated = block.repeated_at();
     }
 
-    /// Tells of a block as a whole. Returns false where it has to be told by its operations.
+    /// Reports a block as a whole. Returns false if it must be reported by its operations.
     fn emit_run(
         &mut self,
         block: &CodeBlock,
@@ -152,7 +148,8 @@ impl ThreadDecoder {
         run.is_some_and(|run| sink.record_block(self.thread, &run))
     }
 
-    /// Tells of a block by its operations; of another round of it if it `goes_on`.
+    /// Reports a block by its operations; if `goes_on`, as another round of the same repeated
+    /// instruction.
     fn emit_ops(
         &mut self,
         block: &CodeBlock,
@@ -190,12 +187,12 @@ impl ThreadDecoder {
     }
 }
 
-/// An instruction that was executed.
 struct ExecutedInstruction {
     thread: usize,
-    /// Address at which execution went on behind the block, if known and it is the last one.
+    /// Address at which execution continued behind the block, if known and if it is the last
+    /// instruction.
     next: Option<u64>,
-    /// True for another round of the block that was told before.
+    /// True for another round of the instruction that was reported before.
     goes_on: bool,
 }
 
@@ -305,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn an_atomic_update_is_read_where_it_is_written() {
+    fn atomic_update_reads_where_it_writes() {
         // lock inc dword [rax], reported as one access.
         let blocks = described(&[(0x1000, &[&[0xf0, 0xff, 0x00]])]);
         let ops = heard(&blocks, &[BLOCK, 1 << 62 | 2 << 59 | 0x8000]);
@@ -317,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn atomic_updates_and_calls_are_told_with_what_they_are_about() {
+    fn atomic_updates_and_calls_have_their_operands() {
         // lock cmpxchg [rdi], edx, and system call 202.
         let blocks = described(&[(0x1000, &[&[0xf0, 0x0f, 0xb1, 0x17]])]);
         let update = [BLOCK, 2 << 59 | 0x8000, 1 << 62 | 2 << 59 | 0x8000];
@@ -335,8 +332,8 @@ mod tests {
     }
 
     #[test]
-    fn a_repeated_instruction_counts_once() {
-        // rep stosb, three rounds and the look that finds nothing left.
+    fn repeated_instruction_counts_once() {
+        // rep stosb, three rounds and the check that finds nothing left.
         let blocks = described(&[(0x1000, &[&[0xf3, 0xaa]]), (0x1002, &[&[0x90]])]);
         let store = |address: u64| 1 << 62 | address;
         let words = [BLOCK, store(0x80), BLOCK, store(0x81), BLOCK, BLOCK | 1];
@@ -346,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_never_described_is_an_error() {
+    fn undescribed_block_is_an_error() {
         let mut lane = ThreadDecoder::new(0);
         let bytes = (BLOCK | 7).to_le_bytes();
         let error = lane.decode_words(&bytes, &BlockTable::default(), &mut Heard::default());

@@ -14,15 +14,16 @@ const FINISHED: u32 = 3;
 const HAPPENED: u32 = 4;
 /// Words of an event.
 const EVENT: usize = 7;
-/// Largest part that is sent, bytes.
+/// Largest part that the plugin sends, bytes.
 const MOST_BYTES: u64 = 1 << 21;
 
-/// Tells `sink` all that comes from `channel`; gives the instructions executed and why it ended.
+/// Reports everything from `channel` to `sink`. Returns the number of executed instructions and the
+/// reason of the end.
 pub(super) fn read_messages(
     channel: impl Read,
     sink: &mut dyn ExecutionSink,
 ) -> Result<(u64, EndReason), ProgramRecordError> {
-    // Parts that are larger pass it by.
+    // Larger parts bypass the buffer.
     let mut channel = BufReader::with_capacity(1 << 18, channel);
     let mut bytes = Vec::new();
     let mut blocks = BlockTable::default();
@@ -50,8 +51,8 @@ pub(super) fn read_messages(
     Ok(ended.unwrap_or((heard, EndReason::Cut)))
 }
 
-/// Kind and thread of the next part, which is put into `bytes`; nothing when the emulator has gone,
-/// be it in the middle of one.
+/// Kind and thread of the next part, whose content goes to `bytes`; `None` when the emulator has
+/// ended, even in the middle of a part.
 fn read_part(
     channel: &mut impl Read,
     bytes: &mut Vec<u8>,

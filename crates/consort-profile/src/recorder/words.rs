@@ -1,5 +1,5 @@
-//! Words in which the plugin tells of execution: accesses to memory, and what they and the next
-//! block tell of an operation.
+//! Words in which the plugin reports execution: accesses to memory, and what they and the next
+//! block show about an operation.
 
 use consort_ops::{Branch, BranchKind, Op, OpKind};
 
@@ -38,13 +38,12 @@ impl AccessWord {
         word & ADDRESS
     }
 
-    /// All but the address.
     pub(super) const fn form(word: u64) -> u64 {
         word >> ADDRESS_BITS
     }
 
-    /// The form of an access of the instruction with this number; none where there is none of so
-    /// many bytes.
+    /// The form of an access of `bytes` bytes by the instruction with this number; `None` if no
+    /// single word can describe it.
     pub(super) fn access_form(instruction: usize, bytes: u64, is_store: bool) -> Option<u64> {
         let is_one = bytes.is_power_of_two() && bytes <= 8 && instruction < 512;
         let size = u64::from(bytes.trailing_zeros());
@@ -52,8 +51,8 @@ impl AccessWord {
     }
 }
 
-/// Finds where the operation's data was; nowhere when it did not come to an access. What the
-/// emulator does in pieces is put together; what it reads and writes in one is told once.
+/// Finds the address of the operation's data. Returns false if there was no access. An access that
+/// the emulator splits is joined; one that it both reads and writes in one step is reported once.
 pub(super) fn locate_data(op: &mut Op, accesses: &mut [AccessWord]) -> bool {
     let store = op.kind == OpKind::Store;
     let free = accesses
@@ -81,7 +80,8 @@ pub(super) fn locate_data(op: &mut Op, accesses: &mut [AccessWord]) -> bool {
     true
 }
 
-/// Outcome of a branch that was followed by code at `next`; as expected where nothing followed.
+/// Outcome of a branch, given the address `next` at which execution continued; if that is not
+/// known, as if it continued behind the branch.
 pub(super) fn resolve_branch(op: &Op, branch: Branch, next: Option<u64>) -> Branch {
     let through = op.address.wrapping_add(u64::from(op.length));
     let target = next.unwrap_or(through);

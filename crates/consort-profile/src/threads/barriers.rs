@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use super::futex::Futex;
 use crate::recorder::SystemCall;
 
-/// Result of a call that found the word changed: the barrier was open already.
+/// `-EAGAIN`: the word had changed before the call, so the barrier was open already.
 const AGAIN: i64 = -11;
 
 /// Barriers that all threads of a role meet.
@@ -21,23 +21,25 @@ pub struct Barriers {
 struct BarrierWord {
     opened: u64,
     met: BTreeSet<usize>,
-    /// Instructions executed at arrival, by thread, of those that wait, of those that it opened
-    /// for last, and of those before.
+    /// Instructions executed at arrival, by thread: of the threads that wait, of the threads that
+    /// the latest opening released, and of the threads of the opening before.
     waiting: BTreeMap<usize, u64>,
     last: BTreeMap<usize, u64>,
     before: BTreeMap<usize, u64>,
-    /// Those that wait for the time after: who opens it may tell so late.
+    /// Threads that wait for the next opening already, because the thread that opens the barrier
+    /// may report it late.
     next: BTreeMap<usize, u64>,
-    /// Values of the word by which times are told apart.
+    /// Values of the word that distinguish openings.
     value: Option<u64>,
     last_value: Option<u64>,
     next_value: Option<u64>,
-    /// Relative variances of threads' work, by of how many it is known: their sum and number.
+    /// Relative variances of threads' work, by the number of threads whose work is known: sum and
+    /// number.
     variances: BTreeMap<usize, (f64, u64)>,
 }
 
 impl BarrierWord {
-    /// Takes a thread that waits for the word to change from a value.
+    /// Adds a thread that waits for the word to change from a value.
     fn arrive(&mut self, thread: usize, value: u64, executed: u64) {
         let is_known = self.last_value == Some(value);
         let is_next = !is_known && self.value.is_some_and(|now| now != value);
@@ -51,7 +53,8 @@ impl BarrierWord {
         }
     }
 
-    /// Opens for those that wait. Who found it open is known by now for the time before.
+    /// Opens the barrier for the waiting threads. Threads that found the previous opening done have
+    /// been added to it by now.
     fn open(&mut self) {
         self.opened += 1;
         self.record_imbalance();
@@ -94,7 +97,7 @@ pub(super) struct BarrierMeter {
 }
 
 impl BarrierMeter {
-    /// Takes a call that a thread makes after so many instructions.
+    /// Adds a call that a thread makes after `executed` instructions.
     pub(super) fn handle_call(&mut self, thread: usize, call: &SystemCall, executed: u64) {
         match Futex::from_call(call) {
             Some(Futex::Wait(word, value)) => {
@@ -111,7 +114,7 @@ impl BarrierMeter {
         }
     }
 
-    /// Takes what a thread's call returned.
+    /// Adds the result of a thread's call.
     pub(super) fn handle_return(&mut self, thread: usize, result: i64) {
         let Some(word) = self.waits.remove(&thread).filter(|_| result == AGAIN) else {
             return;
@@ -124,7 +127,7 @@ impl BarrierMeter {
         }
     }
 
-    /// The barriers that as many threads of a role met as it has at a time. A role is given by its
+    /// The barriers that as many threads of a role met as live at a time. A role is given by its
     /// threads and that number.
     pub(super) fn barriers(&self, roles: &[(Vec<usize>, usize)]) -> Option<Barriers> {
         let joins_all = |word: &&BarrierWord| {
@@ -133,7 +136,7 @@ impl BarrierMeter {
             roles.iter().any(is_met)
         };
         let words = || self.words.values().filter(joins_all);
-        // A part of the threads may be more alike than all are.
+        // A part of the threads may be more alike than all of them.
         let whole = |word: &BarrierWord| word.variances.last_key_value().map(|(_, known)| *known);
         let (variance, compared) = words()
             .filter_map(whole)
@@ -152,7 +155,7 @@ mod tests {
 
     const WORD: u64 = 0x9000;
 
-    /// Barriers of three threads, the last of which wakes the others.
+    /// Barriers of three threads; the last one wakes the others.
     fn met(works: [u64; 3], times: u64) -> BarrierMeter {
         let mut meter = BarrierMeter::default();
         for time in 1..=times {
@@ -176,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_that_a_part_of_a_role_waits_on_is_no_barrier() {
+    fn word_of_part_of_a_role_is_no_barrier() {
         let meter = met([100, 100, 100], 10);
         assert_eq!(meter.barriers(&[(vec![0, 1, 2, 3], 4)]), None);
         assert_eq!(meter.barriers(&[(vec![0], 1)]), None);
@@ -188,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_too_late_to_wait_met_the_barrier_before() {
+    fn late_thread_met_the_barrier_before() {
         let mut meter = met([100, 100, 100], 2);
         meter.handle_call(0, &call(128, WORD, 2), 200);
         meter.handle_return(0, AGAIN);
@@ -199,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_again_before_the_opening_is_told_waits_for_the_next() {
+    fn early_second_wait_belongs_to_next_opening() {
         let mut meter = met([80, 100, 120], 2);
         for time in [3, 4, 5] {
             meter.handle_call(0, &call(128, WORD, time), 80 * time);

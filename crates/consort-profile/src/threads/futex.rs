@@ -4,22 +4,22 @@ use crate::recorder::SystemCall;
 
 /// Number of the call on x86-64.
 const FUTEX: u64 = 202;
-/// Bits of the operation that tell which, without the flags for private words and clocks.
+/// Bits of the operation without the flags for private words and clocks.
 const OPERATION: u64 = 0x7f;
 
-/// A futex call, by what it does.
+/// A futex call, by its effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Futex {
-    /// Waits on a word as long as it has a value.
+    /// Waits on a word for as long as it has a value.
     Wait(u64, u64),
-    /// Wakes so many that wait on a word, or has them wait elsewhere.
+    /// Wakes so many threads that wait on a word, or moves them to another word.
     Wake(u64, u64),
 }
 
 impl Futex {
-    /// The futex call that a call is, if it is one that is looked at: `FUTEX_WAIT`,
-    /// `FUTEX_WAIT_BITSET`, `FUTEX_WAKE`, `FUTEX_WAKE_BITSET`, `FUTEX_WAKE_OP`, `FUTEX_REQUEUE`
-    /// and `FUTEX_CMP_REQUEUE`. One that moves waiters counts as one that wakes all.
+    /// The futex call; `None` for other calls and operations. The operations are `FUTEX_WAIT`,
+    /// `FUTEX_WAIT_BITSET`, `FUTEX_WAKE`, `FUTEX_WAKE_BITSET`, `FUTEX_WAKE_OP`, `FUTEX_REQUEUE` and
+    /// `FUTEX_CMP_REQUEUE`. One that moves waiters counts as one that wakes all.
     pub(super) fn from_call(call: &SystemCall) -> Option<Self> {
         let [word, operation, value] = call.arguments;
         if call.number != FUTEX {
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_are_told_by_what_they_do() {
+    fn futex_operations_are_recognised() {
         assert_eq!(Futex::from_call(&call(128, 8, 1)), Some(Futex::Wait(8, 1)));
         assert_eq!(Futex::from_call(&call(129, 8, 3)), Some(Futex::Wake(8, 3)));
         assert_eq!(

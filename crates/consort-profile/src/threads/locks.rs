@@ -1,31 +1,31 @@
-//! Locks, by the atomic updates of their words and by futex calls.
+//! Locks, from the atomic updates of their words and from futex calls.
 //!
-//! A lock is taken by a locked compare-and-exchange of a word, which the same thread later gives
-//! back by another atomic update or a plain store. What fails to take it waits on the word and
-//! tries again, by code that is known from then on as code that tries.
+//! A lock is taken by a locked compare-and-exchange of a word, which the same thread later releases
+//! by another atomic update or a plain store. A thread that fails to take it waits on the word and
+//! tries again; the code of that retry is then known as code that tries.
 
 use std::collections::{HashMap, HashSet};
 
 use super::futex::Futex;
 use crate::recorder::{AtomicUpdate, SystemCall};
 
-/// Words that one thread is taken to hold at a time; with more, the oldest is forgotten.
+/// Words that one thread is assumed to hold at a time; with more, the oldest is forgotten.
 const MOST_HELD: usize = 8;
 
 /// Locks that at least two threads took.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Locks {
-    /// Times that they were taken in what counts.
+    /// Number of acquisitions in the counted part.
     pub taken: u64,
-    /// Mean instructions from taking one to giving it back.
+    /// Mean instructions from acquisition to release.
     pub hold_instr: f64,
-    /// Words.
+    /// Number of lock words.
     pub words: u64,
-    /// As many locks, taken equally often, meet each other as often: 1/Σp².
+    /// Number of locks that, taken equally often, would meet as often: 1/Σp².
     pub effective: f64,
     /// Times that threads waited on these words, in the whole run.
     pub waits: u64,
-    /// Times that locks were taken which only one thread took.
+    /// Acquisitions of locks that only one thread took.
     pub taken_by_one: u64,
 }
 
@@ -33,11 +33,11 @@ pub struct Locks {
 struct LockHold {
     word: u64,
     since: u64,
-    /// True where the thread waited, so that its next update is another try.
+    /// True if the thread waited, so that its next update is another try.
     waited: bool,
 }
 
-/// A lock that was given back, unless the thread waits on it next.
+/// A release, unless the thread waits on the word next: then it was a failed try.
 #[derive(Debug, Clone, Copy)]
 struct LockRelease {
     held: LockHold,
@@ -60,7 +60,6 @@ struct LockWord {
     waits: u64,
 }
 
-/// Takes atomic updates, stores and calls.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LockMeter {
     takers: Vec<ThreadLocks>,
@@ -76,17 +75,16 @@ impl LockMeter {
         &mut self.takers[thread]
     }
 
-    /// Forgets the locks of a thread: behind what is not seen they are unknown.
+    /// Forgets the locks of a thread, because they are unknown after a part that is not recorded.
     pub(crate) fn forget_thread(&mut self, thread: usize) {
         *self.thread_locks(thread) = ThreadLocks::default();
     }
 
-    /// Returns true where a thread holds a lock.
     pub(crate) fn holds_lock(&self, thread: usize) -> bool {
         self.takers.get(thread).is_some_and(|t| !t.held.is_empty())
     }
 
-    /// Takes an atomic update that is the thread's instruction number `at`.
+    /// Adds an atomic update that is the thread's instruction number `at`.
     pub(crate) fn record_atomic(
         &mut self,
         thread: usize,
@@ -110,7 +108,7 @@ impl LockMeter {
         }
     }
 
-    /// Takes a plain store.
+    /// Adds a plain store.
     pub(crate) fn record_store(&mut self, thread: usize, word: u64, at: u64, counts: bool) {
         let taker = self.thread_locks(thread);
         if taker.held.iter().any(|held| held.word == word) {
@@ -158,7 +156,7 @@ impl LockMeter {
         }
     }
 
-    /// Takes a call: who waits on a word does not hold it.
+    /// Adds a call: a thread that waits on a word does not hold it.
     pub(crate) fn record_call(&mut self, thread: usize, call: &SystemCall) {
         let Some(Futex::Wait(word, _)) = Futex::from_call(call) else {
             return;
@@ -173,7 +171,7 @@ impl LockMeter {
         }
     }
 
-    /// Takes back a release that was a try.
+    /// Undoes a release that was a failed try.
     fn undo_release(&mut self, thread: usize, given: &LockRelease) {
         self.tries.insert(given.code);
         let word = self.words.entry(given.held.word).or_default();
@@ -188,7 +186,7 @@ impl LockMeter {
         });
     }
 
-    /// Measured locks; nothing where none was taken.
+    /// The locks; `None` if none was taken.
     pub(crate) fn locks(&self) -> Option<Locks> {
         let taken = || self.words.values().filter(|word| word.taken > 0);
         let common = || taken().filter(|word| word.takers.count_ones() > 1);
@@ -231,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_that_two_threads_take_is_counted_with_its_hold() {
+    fn lock_of_two_threads_has_count_and_hold() {
         let mut meter = LockMeter::default();
         for at in 0..10 {
             does(&mut meter, at % 2, TAKE, at as u64 * 1000);
@@ -243,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_try_that_waits_takes_the_lock_when_it_is_back() {
+    fn try_after_waiting_takes_the_lock() {
         let mut meter = LockMeter::default();
         does(&mut meter, 1, TAKE, 0);
         does(&mut meter, 1, GIVE, 100);
@@ -274,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_of_one_thread_is_told_apart() {
+    fn lock_of_one_thread_is_counted_separately() {
         let mut meter = LockMeter::default();
         does(&mut meter, 0, TAKE, 0);
         assert!(meter.holds_lock(0));

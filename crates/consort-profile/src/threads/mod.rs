@@ -3,42 +3,41 @@
 mod barriers;
 mod futex;
 mod locks;
-mod roles;
 mod sharing;
 mod team;
 mod text;
 
+use crate::figures::ExecutionFigures;
+use crate::interval::FINE;
+use crate::measure::{MeterCounts, PartialTally};
+
 pub use barriers::Barriers;
+pub(crate) use locks::LockMeter;
 pub use locks::Locks;
 pub use sharing::SharedLines;
-
-pub(crate) use locks::LockMeter;
 pub(crate) use sharing::SharingMeter;
 pub(crate) use team::ThreadTeam;
 
-use crate::figures::ExecutionFigures;
-use crate::measure::{MeterCounts, PartialTally};
-
-/// Share of the mean of other threads below which the first one, besides what it does alone,
-/// counts as one that only looks after them.
+/// Share of the mean work of other threads below which the first thread, apart from its serial
+/// part, only supervises them.
 const IDLE: f64 = 0.1;
 
 /// Measurements of a program's threads.
 #[derive(Debug, Clone)]
 pub struct ThreadRelations {
-    /// Threads that there were.
+    /// Number of threads.
     pub count: usize,
     /// Most threads at a time that share the work.
     pub at_once: usize,
     /// Roles, in the order of their earliest threads.
     pub roles: Vec<ThreadRole>,
-    /// Instructions of the first thread while no other one could run.
+    /// Instructions of the first thread while no other thread could run.
     pub serial: u64,
     /// Instructions of all threads, recorded or not.
     pub executed: u64,
     /// Instructions that were recorded and count.
     pub counted: u64,
-    /// Lines of data that threads used while there were several.
+    /// Lines of data that threads used while there were several threads.
     pub data: SharedLines,
     /// Lines of code.
     pub code: SharedLines,
@@ -48,30 +47,29 @@ pub struct ThreadRelations {
     pub barriers: Option<Barriers>,
 }
 
-/// Threads that run alike code.
+/// Threads that run similar code.
 #[derive(Debug, Clone)]
 pub struct ThreadRole {
-    /// Its name: `main` if it has the first thread, unless that leaves the work to others of it.
+    /// Its name: `main` if it has the first thread, unless that thread leaves the work to others of
+    /// the role.
     pub name: String,
     /// Its threads.
     pub threads: Vec<usize>,
     /// Most of them that lived at a time, without a first thread that leaves the work to others.
     pub at_once: usize,
-    /// Instructions that they executed, recorded or not, without those of the serial part.
+    /// Instructions that they executed, recorded or not, without the serial part.
     pub executed: u64,
-    /// True for the first thread alone, doing little but looking after the others.
+    /// True for the first thread alone if it only supervises the others.
     pub is_idle: bool,
     /// Measurements of them.
     pub figures: ExecutionFigures,
 }
 
-/// Facts about one thread.
 pub(crate) struct ThreadMeasurements<'a> {
     pub(crate) code: &'a [u64],
     pub(crate) counts: &'a MeterCounts,
 }
 
-/// Facts heard of all threads.
 pub(crate) struct TeamMeasurements<'a> {
     pub(crate) threads: Vec<ThreadMeasurements<'a>>,
     pub(crate) team: &'a ThreadTeam,
@@ -80,7 +78,7 @@ pub(crate) struct TeamMeasurements<'a> {
 }
 
 impl ThreadRelations {
-    /// Relations of threads; nothing where there was one.
+    /// `None` if there was only one thread.
     pub(crate) fn from_measurements(heard: &TeamMeasurements) -> Option<Self> {
         let team = heard.team;
         let count = team.threads().count();
@@ -123,8 +121,8 @@ impl ThreadRelations {
         parallel as f64 / self.at_once.max(1) as f64
     }
 
-    /// Instructions on the way of the first thread if work is spread evenly: the serial part and
-    /// what a thread does of the rest.
+    /// Instructions on the path of the first thread if work is spread evenly: the serial part and
+    /// one thread's part of the rest.
     #[must_use]
     pub fn length(&self) -> f64 {
         self.serial as f64 + self.mean_parallel_work()
@@ -136,7 +134,7 @@ impl ThreadRelations {
         self.serial as f64 / self.length().max(1.0)
     }
 
-    /// Locks taken per million instructions of what counts.
+    /// Locks taken per million counted instructions.
     #[must_use]
     pub fn locks_per_million(&self) -> f64 {
         let taken = self.locks.map_or(0, |locks| locks.taken);
@@ -157,7 +155,7 @@ fn working_roles(roles: &[ThreadRole]) -> impl Iterator<Item = &ThreadRole> {
 
 fn build_roles(heard: &TeamMeasurements) -> Vec<ThreadRole> {
     let codes: Vec<_> = heard.threads.iter().map(|thread| thread.code).collect();
-    let of = roles::assign_roles(&codes);
+    let of = assign_roles(&codes);
     let most = of.iter().flatten().max().map_or(0, |most| most + 1);
     let members = |role| {
         let threads = of.iter().enumerate();
@@ -210,4 +208,76 @@ fn is_idle(team: &ThreadTeam) -> bool {
         .instructions_executed(0)
         .saturating_sub(team.solo_instructions());
     (first as f64) < IDLE * mean
+}
+
+/// Share of executed code that threads of one role have in common.
+const IN_COMMON: f64 = 0.5;
+
+type CodeHistogram = [u64];
+
+/// The role of each thread: the number of the earliest role that has enough in common with it.
+/// Threads without recorded instructions have none.
+///
+/// Threads that have more than half of their executed code in common have one role: of two threads'
+/// shares of instructions by line of code, the smaller ones sum to more than a half. The lines are
+/// hashed as for phases, to more dimensions. Clustering as for phases would separate threads that
+/// do the same work and wait differently long, because there are few threads and a likelihood
+/// criterion takes any steady difference for a difference of kind.
+fn assign_roles(codes: &[&CodeHistogram]) -> Vec<Option<usize>> {
+    let mut found: Vec<Vec<u64>> = Vec::new();
+    codes
+        .iter()
+        .map(|code| assign_role(code, &mut found))
+        .collect()
+}
+
+fn assign_role(code: &CodeHistogram, found: &mut Vec<Vec<u64>>) -> Option<usize> {
+    if code.iter().all(|&executed| executed == 0) {
+        return None;
+    }
+    let alike = |role: &Vec<u64>| common_share(role, code) > IN_COMMON;
+    if let Some(number) = found.iter().position(alike) {
+        for (sum, executed) in found[number].iter_mut().zip(code) {
+            *sum += executed;
+        }
+        return Some(number);
+    }
+    found.push(code.to_vec());
+    Some(found.len() - 1)
+}
+
+/// Share of executed code that two have in common, 0 to 1.
+fn common_share(a: &CodeHistogram, b: &CodeHistogram) -> f64 {
+    debug_assert!(a.len() <= FINE && b.len() <= FINE);
+    let sum = |code: &CodeHistogram| code.iter().sum::<u64>().max(1) as f64;
+    let (all_a, all_b) = (sum(a), sum(b));
+    let smaller = |(a, b): (&u64, &u64)| (*a as f64 / all_a).min(*b as f64 / all_b);
+    a.iter().zip(b).map(smaller).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_of_one_loop_have_one_role() {
+        let codes: [&CodeHistogram; 5] = [
+            &[90, 0, 10],
+            &[0, 500, 0],
+            &[60, 0, 40],
+            &[0, 0, 0],
+            &[1, 90, 9],
+        ];
+        let found = assign_roles(&codes);
+        assert_eq!(found, [Some(0), Some(1), Some(0), None, Some(1)]);
+    }
+
+    #[test]
+    fn half_in_common_is_not_enough() {
+        assert_eq!(common_share(&[50, 50, 0], &[50, 0, 50]), 0.5);
+        assert_eq!(
+            assign_roles(&[&[50, 50, 0], &[50, 0, 50]]),
+            [Some(0), Some(1)]
+        );
+    }
 }

@@ -6,9 +6,9 @@ use consort_ops::{Op, OpKind};
 
 /// Bits of an address within a line.
 const LINE_SHIFT: u32 = 6;
-/// Lines of a thread that are known to have been told.
+/// Lines of a thread that are known to be recorded already.
 const RECENT: usize = 512;
-/// Threads that are told apart; what comes behind counts as one of them.
+/// Threads that are distinguished; a thread beyond them counts as one of them.
 const TOLD_APART: usize = 64;
 
 /// Lines of 64 bytes by how many threads used them.
@@ -18,7 +18,7 @@ pub struct SharedLines {
     pub lines: u64,
     /// Lines that at least two threads used.
     pub by_several: u64,
-    /// Of these, the ones that at least one of them wrote to.
+    /// Lines of `by_several` that at least one thread wrote to.
     pub written: u64,
     /// Share of a thread's lines that all threads would have to use for as many lines in all: of
     /// threads that use `f` lines in sum and `u` together, (f − u) / (f − m), with `m` the mean
@@ -26,18 +26,16 @@ pub struct SharedLines {
     pub by_all: f64,
 }
 
-/// Users of a line, a bit per thread.
 #[derive(Debug, Clone, Copy, Default)]
 struct LineUsers {
     any: u64,
     writers: u64,
 }
 
-/// Lines of one kind.
 #[derive(Debug, Clone, Default)]
 struct LineUseTable {
     users: HashMap<u64, LineUsers>,
-    /// Per thread, lines that were told, with a bit for having been written to.
+    /// Recorded lines per thread, with a bit for written ones. It saves most look-ups in `users`.
     recent: Vec<Vec<u64>>,
 }
 
@@ -85,7 +83,7 @@ impl LineUseTable {
     }
 }
 
-/// Takes what threads do while there are several.
+/// Counts lines while there are several threads.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SharingMeter {
     data: LineUseTable,
@@ -142,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn the_share_in_common_is_found_again() {
+    fn common_share_is_right() {
         for threads in [2, 4] {
             let data = shared(threads, 3000, 1000).data();
             assert!((data.by_all - 0.25).abs() < 1e-9, "{data:?}");
@@ -152,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn one_write_makes_a_shared_line_a_written_one() {
+    fn one_write_marks_a_shared_line_written() {
         let mut sharing = shared(2, 10, 10);
         touch(&mut sharing, 1, 5, OpKind::Load);
         assert_eq!(sharing.data().written, 0);

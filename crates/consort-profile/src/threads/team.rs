@@ -1,4 +1,4 @@
-//! Sizes of the team over time, and the times at which the first thread works alone.
+//! Number of threads over time, and the times at which the first thread works alone.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -6,32 +6,30 @@ use super::barriers::{BarrierMeter, Barriers};
 use super::futex::Futex;
 use crate::recorder::{ProgramEvent, SystemCall, ThreadAction};
 
-/// Number of the call that makes a thread, on x86-64.
+/// Number of the system call that makes a thread, on x86-64.
 const CLONE: u64 = 56;
-/// Flag of a call that makes a thread and no process (clone(2), `CLONE_THREAD`).
+/// Flag of a call that makes a thread and not a process (clone(2), `CLONE_THREAD`).
 const MAKES_THREAD: u64 = 0x1_0000;
 
-/// Activity of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ThreadActivity {
     Runs,
-    /// Is in the kernel until something happens; waits on a word if that is told.
+    /// Is in the kernel until something happens; waits on a word if that is known.
     Waits(Option<u64>),
     Ended,
 }
 
-/// Takes events.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ThreadTeam {
     states: BTreeMap<usize, ThreadActivity>,
     executed: BTreeMap<usize, u64>,
-    /// Threads in the order in which they began and ended, with which of both it was.
+    /// Beginnings (true) and ends of threads, in order.
     lives: Vec<(usize, bool)>,
-    /// Threads that were asked for and have not begun.
+    /// Threads that were requested and have not begun.
     to_begin: u64,
-    /// Threads that ask for another.
+    /// Threads inside a call that makes a thread (true) or a process.
     asks: HashMap<usize, bool>,
-    /// Threads besides the first one that run.
+    /// Running threads except the first one.
     others: usize,
     alone_since: u64,
     alone: u64,
@@ -39,9 +37,8 @@ pub(crate) struct ThreadTeam {
 }
 
 impl ThreadTeam {
-    /// Takes an event; they come in their order.
     pub(crate) fn record_event(&mut self, event: &ProgramEvent) {
-        let was_alone = self.is_alone();
+        let was_alone = self.others == 0 && self.to_begin == 0;
         self.executed.insert(event.thread, event.executed);
         match event.deed {
             ThreadAction::Began => self.begin_thread(event.thread),
@@ -49,18 +46,10 @@ impl ThreadTeam {
             ThreadAction::Called(call) => self.handle_call(event, &call),
             ThreadAction::Returned(result) => self.handle_return(event.thread, result),
         }
-        self.count_alone(was_alone, event.executed_by_first);
-    }
-
-    fn is_alone(&self) -> bool {
-        self.others == 0 && self.to_begin == 0
-    }
-
-    fn count_alone(&mut self, was_alone: bool, executed: u64) {
         if was_alone {
-            self.alone += executed.saturating_sub(self.alone_since);
+            self.alone += event.executed_by_first.saturating_sub(self.alone_since);
         }
-        self.alone_since = executed;
+        self.alone_since = event.executed_by_first;
     }
 
     fn set_state(&mut self, thread: usize, state: ThreadActivity) {
@@ -79,7 +68,7 @@ impl ThreadTeam {
         self.set_state(thread, ThreadActivity::Runs);
     }
 
-    /// A program that cannot replace itself by another ends more than once.
+    /// A program that fails to replace itself by another reports its end more than once.
     fn end_thread(&mut self, thread: usize) {
         if self.states.get(&thread) != Some(&ThreadActivity::Ended) {
             self.lives.push((thread, false));
@@ -99,13 +88,13 @@ impl ThreadTeam {
         match Futex::from_call(call) {
             Some(Futex::Wake(word, count)) => self.wake_waiters(word, count),
             Some(Futex::Wait(word, _)) => {
-                self.set_state(event.thread, ThreadActivity::Waits(Some(word)))
+                self.set_state(event.thread, ThreadActivity::Waits(Some(word)));
             }
             None => self.set_state(event.thread, ThreadActivity::Waits(None)),
         }
     }
 
-    /// Runs those that are woken at once: the emulator's delay is nothing of the program's.
+    /// Lets the woken threads run at once, because the delay of the emulator is not the program's.
     fn wake_waiters(&mut self, word: u64, count: u64) {
         let waits =
             |(_, state): &(&usize, &ThreadActivity)| **state == ThreadActivity::Waits(Some(word));
@@ -127,17 +116,16 @@ impl ThreadTeam {
         }
     }
 
-    /// Instructions that a thread executed, recorded or not; 0 of one that is not known.
+    /// Instructions that a thread executed, recorded or not; 0 if it is not known.
     pub(crate) fn instructions_executed(&self, thread: usize) -> u64 {
         self.executed.get(&thread).copied().unwrap_or(0)
     }
 
-    /// Instructions of the first thread while no other one could run.
+    /// Instructions of the first thread while no other thread could run.
     pub(crate) fn solo_instructions(&self) -> u64 {
         self.alone
     }
 
-    /// Threads that there were.
     pub(crate) fn threads(&self) -> impl Iterator<Item = usize> {
         self.states.keys().copied()
     }
@@ -154,7 +142,7 @@ impl ThreadTeam {
         most
     }
 
-    /// The barriers that roles met: each with its threads and how many live at a time.
+    /// The barriers that roles met, each given by its threads and the number that lives at a time.
     pub(crate) fn barriers(&self, roles: &[(Vec<usize>, usize)]) -> Option<Barriers> {
         self.barriers.barriers(roles)
     }
@@ -182,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_thread_is_alone_until_it_asks_for_another_and_after_its_end() {
+    fn first_thread_is_alone_before_and_after_others() {
         let mut team = ThreadTeam::default();
         happens(&mut team, 0, ThreadAction::Began, 0);
         happens(&mut team, 0, clone(), 1000);
@@ -196,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_waits_leaves_the_first_one_alone_until_it_is_woken() {
+    fn waiting_thread_leaves_first_alone_until_woken() {
         let mut team = ThreadTeam::default();
         happens(&mut team, 0, ThreadAction::Began, 0);
         happens(&mut team, 1, ThreadAction::Began, 0);
@@ -209,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_ends_twice_ended_once() {
+    fn second_end_of_a_thread_is_ignored() {
         let mut team = ThreadTeam::default();
         happens(&mut team, 0, ThreadAction::Began, 0);
         happens(&mut team, 0, ThreadAction::Ended, 10);
@@ -221,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_cannot_be_made_is_not_waited_for() {
+    fn failed_clone_does_not_count_as_thread() {
         let mut team = ThreadTeam::default();
         happens(&mut team, 0, ThreadAction::Began, 0);
         happens(&mut team, 0, clone(), 10);

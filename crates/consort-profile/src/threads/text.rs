@@ -1,4 +1,4 @@
-//! Text of a program file on threads.
+//! The part of a program file on threads.
 
 use std::fmt::Write;
 
@@ -9,12 +9,12 @@ use crate::figures::InstructionShares;
 const LEAST: f64 = 1e-3;
 
 impl ThreadRelations {
-    /// The part of a program file that begins with `[threads]`. Where not two threads share the
-    /// work there are comments only.
+    /// The part of a program file that begins with `[threads]`; only comments if fewer than two
+    /// threads share the work.
     #[must_use]
     pub fn to_text(&self) -> String {
         let mut out = String::new();
-        // Writing to a text does not fail.
+        // Writing to a string does not fail.
         let _ = self.write_comments(&mut out);
         if self.at_once >= 2 {
             let _ = self.write_keys(&mut out);
@@ -91,7 +91,7 @@ impl ThreadRelations {
         )
     }
 
-    /// Writes the stages; there are none where all threads do the same.
+    /// Writes the stages; there are none if all threads do the same.
     fn write_stages(&self, out: &mut String) -> std::fmt::Result {
         let roles: Vec<&ThreadRole> = self.working_roles().collect();
         if roles.len() < 2 {
@@ -129,7 +129,7 @@ fn relative_work(roles: &[&ThreadRole]) -> Vec<f64> {
 }
 
 impl ThreadRole {
-    /// The role in a line, for people.
+    /// The role in one line, for people.
     #[must_use]
     pub fn summary_line(&self) -> String {
         let figures = &self.figures;
@@ -155,7 +155,6 @@ impl ThreadRole {
     }
 }
 
-/// Lines that are shared, for people.
 fn shared_lines_text(shared: &SharedLines) -> String {
     format!(
         "{} of {} lines of 64 bytes used by several threads, {} of them written to; as if all shared {:.4} of what one uses",

@@ -1,36 +1,36 @@
-//! Training runs: what the counters of a simulated machine tell of programs alone and together.
+//! Training runs: counters of a simulated machine, for programs alone and together.
 //!
 //! Feliu, Eyerman, Sahuquillo, Petit, "Symbiotic Job Scheduling on the IBM POWER8" (HPCA 2016),
 //! section 4: every program runs alone on one core, then with co-runners on it, and each quantum
-//! together is set against the same instructions alone.
+//! together is compared with the same instructions alone.
 //!
-//! Usage: describe the runs in a [`Training`], hand it to [`collect`], fit the sets of rows.
+//! Describe the runs in a [`Training`], pass it to [`collect`], and fit the sets of rows.
 //!
-//! Everything comes from the machine's own PMU: with its events, its turns of counters, which
-//! leave parts of a stack a quantum old, and its read noise. The other cores are idle, so what a
-//! set teaches is what sharing a core does, not what sharing memory with other cores does.
+//! All counts come from the machine's own PMU: with its events, its turns of counters, which leave
+//! parts of a stack a quantum old, and its read noise. The other cores are idle, so a set shows the
+//! effect of sharing a core, not that of sharing memory with other cores.
 //!
-//! Pitfalls: a program's drawn variation depends on its slot, as two inputs of a real program
-//! would, so a program has one profile per slot. Two copies of one program are a group too.
+//! The variation that is drawn for a program depends on its slot, as for two inputs of a real
+//! program, so a program has one profile per slot. Two copies of one program are a group too.
 
 mod align;
-mod draw;
-mod error;
-mod profile;
-mod quantum;
 mod run;
+#[cfg(test)]
+mod tests;
 
-pub use error::CollectError;
-pub use profile::AloneProfile;
-pub use quantum::TrainingQuantum;
+use std::sync::Arc;
+
+use consort_experiment::{ExperimentContext, ExperimentError, JobsError};
+use consort_sim::chip::Chip;
+use consort_sim::program::ProgramSpec;
+use thiserror::Error;
 
 use super::{TrainingRow, TrainingSet};
 use align::CoRunGroup;
-use consort_experiment::ExperimentContext;
-use consort_sim::chip::Chip;
-use consort_sim::program::ProgramSpec;
 use run::TrainingCore;
-use std::sync::Arc;
+
+pub use align::AloneProfile;
+pub use align::TrainingQuantum;
 
 /// Runs to train on.
 #[derive(Clone, Debug)]
@@ -45,14 +45,14 @@ pub struct Training {
     pub quantum_ns: u64,
     /// Quanta of every run.
     pub quanta: usize,
-    /// Groups that are drawn where there are too many to run all: of more than two programs.
+    /// Groups that are drawn, if they have more than two programs; all pairs are run.
     pub draws: usize,
 }
 
 /// Rows that the runs gave.
 #[derive(Clone, Debug)]
 pub struct CollectedSets {
-    /// One set per number of threads, as asked for.
+    /// One set per requested number of threads.
     pub sets: Vec<TrainingSet>,
     /// Runs of a program alone.
     pub runs_alone: usize,
@@ -77,7 +77,7 @@ pub fn collect(
     let mut runs_together = 0;
     let mut sets = Vec::new();
     for &ways in &training.ways {
-        let groups = draw::groups(
+        let groups = run::groups(
             training.programs.len(),
             ways,
             training.draws,
@@ -145,5 +145,56 @@ fn collect_group(
     Ok(group.rows(bench.lead_in()))
 }
 
-#[cfg(test)]
-mod tests;
+/// Reason why training runs fail.
+#[derive(Debug, Error)]
+pub enum CollectError {
+    /// Nothing shares a core.
+    #[error(
+        "{machine}: its cores have one PU each: there are no co-runners to train on; \
+         train on a machine with SMT"
+    )]
+    NoCoRunners {
+        /// The machine.
+        machine: String,
+    },
+    /// More threads than a core has PUs.
+    #[error("{machine}: a core has {pus} PUs, so {ways} threads cannot share it; use 2 to {pus}")]
+    Ways {
+        /// The machine.
+        machine: String,
+        /// PUs of its largest core.
+        pus: usize,
+        /// Requested threads.
+        ways: u32,
+    },
+    /// The counters do not measure a part of the model.
+    #[error("{machine}: its counters do not tell {missing}, which training needs")]
+    NotCounted {
+        /// The machine.
+        machine: String,
+        /// The signals.
+        missing: String,
+    },
+    /// Runs that end before every event has been counted once.
+    #[error("runs of {quanta} quanta are too short; {machine} needs at least {needed}")]
+    TooShort {
+        /// The machine.
+        machine: String,
+        /// Quanta given.
+        quanta: usize,
+        /// Quanta needed.
+        needed: usize,
+    },
+    /// A program did nothing alone.
+    #[error("{program} does nothing alone; it cannot be trained on")]
+    NoProgress {
+        /// The program.
+        program: String,
+    },
+    /// The simulated machine.
+    #[error(transparent)]
+    Experiment(#[from] ExperimentError),
+    /// Workers could not be started.
+    #[error(transparent)]
+    Workers(#[from] JobsError),
+}

@@ -1,8 +1,8 @@
-//! One run: programs pinned to the PUs of one core of a simulated machine, watched by its PMU.
+//! One run: programs pinned to the PUs of one core of a simulated machine, observed through its
+//! PMU.
 
-use super::Training;
-use super::error::CollectError;
-use super::quantum::TrainingQuantum;
+use std::sync::Arc;
+
 use consort_core::plan::PlanReport;
 use consort_core::{Machine, Observation, Placement, Plan, PuId, Signal};
 use consort_experiment::{ExperimentError, build_machine};
@@ -11,7 +11,11 @@ use consort_sim::chip::Chip;
 use consort_sim::engine::{RunMode, SimulatedProgram, SimulationSettings};
 use consort_sim::pmu::{PmuRequest, SimulatedPmu};
 use consort_sim::program::ProgramSpec;
-use std::sync::Arc;
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64;
+
+use super::align::TrainingQuantum;
+use super::{CollectError, Training};
 
 /// Instructions that no program does within a run.
 const ENDLESS: f64 = 1e18;
@@ -19,10 +23,9 @@ const ENDLESS: f64 = 1e18;
 /// A start that no run reaches, ms: 11 days.
 const NEVER_MS: f64 = 1e9;
 
-/// Signals that a model is made from.
 const NEEDS: [Signal; 3] = [Signal::Cycles, Signal::Instructions, Signal::CycleStack];
 
-/// The core on which everything runs, and how.
+/// The core on which everything runs.
 pub(super) struct TrainingCore<'a> {
     training: &'a Training,
     seed: u64,
@@ -65,13 +68,13 @@ impl<'a> TrainingCore<'a> {
         &self.components
     }
 
-    /// Quanta at the start of a run that teach nothing: one in which threads are where the
-    /// system put them, and those until every event has counted since.
+    /// Quanta at the start of a run that are left out: one in which threads are where the system
+    /// put them, and those until every event has been counted since.
     pub(super) fn lead_in(&self) -> usize {
         1 + self.turn
     }
 
-    /// A program in its slot, with all others empty.
+    /// Runs a program in its slot, with all other slots empty.
     pub(super) fn run_alone(
         &self,
         program: &Arc<ProgramSpec>,
@@ -84,7 +87,7 @@ impl<'a> TrainingCore<'a> {
         Ok(quanta.pop().unwrap_or_default())
     }
 
-    /// Programs in the slots of their numbers; quanta by slot.
+    /// Runs programs in the slots of their numbers. Returns quanta by slot.
     pub(super) fn run_together(
         &self,
         programs: &[&Arc<ProgramSpec>],
@@ -139,7 +142,7 @@ impl<'a> TrainingCore<'a> {
         Ok(build_machine(chip, instances, &settings, quantum_ns, pmu)?)
     }
 
-    /// Every thread on a PU of its own of the core.
+    /// A plan with every thread on its own PU of the core.
     fn pinned_plan(&self, seen: &Observation) -> Plan {
         let threads = seen.threads.iter().zip(&self.pus);
         let placed = threads.map(|(thread, &pu)| {
@@ -193,7 +196,7 @@ fn core(chip: &Chip) -> Vec<PuId> {
     core.map_or_else(Vec::new, |core| core.pus.clone())
 }
 
-/// Counts what a model needs and no more, so that the events take the fewest turns.
+/// Counts only what a model needs, so that the events take the fewest turns.
 fn pmu(chip: &Chip, seed: u64) -> Result<SimulatedPmu, CollectError> {
     let request = PmuRequest {
         signals: Some(vec![Signal::CycleStack]),
@@ -212,10 +215,41 @@ fn instance(program: &Arc<ProgramSpec>, start_ms: f64) -> SimulatedProgram {
     }
 }
 
-/// Every run has read noise of its own: FNV-1a (Fowler, Noll, Vo) over who takes part.
+/// Seed that gives every run its own read noise: FNV-1a (Fowler, Noll, Vo) over its programs.
 fn noise_seed<'n>(seed: u64, names: impl IntoIterator<Item = &'n str>) -> u64 {
     let bytes = names.into_iter().flat_map(|name| name.bytes().chain([0]));
     bytes.fold(seed ^ 0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     })
+}
+
+/// Groups of `ways` programs out of `programs`, by number. For pairs, all of them, including each
+/// program with itself; for larger groups a seeded draw of `draws`, each program drawn
+/// independently.
+pub(super) fn groups(programs: usize, ways: u32, draws: usize, seed: u64) -> Vec<Vec<usize>> {
+    if ways == 2 {
+        let pairs = (0..programs).flat_map(|a| (a..programs).map(move |b| vec![a, b]));
+        return pairs.collect();
+    }
+    // The number of threads is part of the seed, so that levels are drawn independently.
+    let mut rng = Pcg64::seed_from_u64(seed ^ (u64::from(ways) << 32));
+    let mut group = || (0..ways).map(|_| rng.random_range(0..programs)).collect();
+    (0..draws).map(|_| group()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_are_complete_and_larger_groups_drawn() {
+        let pairs = groups(3, 2, 1, 7);
+        assert_eq!(pairs, [[0, 0], [0, 1], [0, 2], [1, 1], [1, 2], [2, 2]]);
+        let drawn = groups(5, 4, 100, 7);
+        assert_eq!(drawn, groups(5, 4, 100, 7));
+        assert_ne!(drawn, groups(5, 4, 100, 8));
+        assert_eq!(drawn.len(), 100);
+        let every = |p| drawn.iter().flatten().any(|&q| q == p);
+        assert!((0..5).all(every) && drawn.iter().all(|group| group.len() == 4));
+    }
 }

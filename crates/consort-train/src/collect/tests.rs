@@ -38,7 +38,7 @@ fn collected(training: &Training, count: usize) -> Result<CollectedSets, Collect
 const FOUR: [&str; 4] = ["hmmer", "mcf", "povray", "gcc"];
 
 #[test]
-fn rows_do_not_depend_on_the_number_of_workers() {
+fn rows_do_not_depend_on_worker_count() {
     let training = training("power8", &FOUR, &[2, 4]);
     let one = collected(&training, 1).unwrap();
     let three = collected(&training, 3).unwrap();
@@ -66,7 +66,7 @@ fn stacks_alone_are_normalised_and_co_runners_summed() {
 }
 
 #[test]
-fn sharing_a_core_costs_time_and_more_threads_cost_more() {
+fn more_threads_per_core_cost_more_time() {
     let collected = collected(&training("power8", &["hmmer", "povray"], &[2, 4]), 2).unwrap();
     let mean = |set: &TrainingSet| {
         set.rows.iter().map(TrainingRow::slowdown).sum::<f64>() / set.rows.len() as f64
@@ -92,7 +92,7 @@ fn machines_that_teach_nothing_are_refused() {
 }
 
 #[test]
-fn waiting_for_co_runners_gets_alpha_alone_and_is_0_alone() {
+fn waiting_for_co_runners_has_alpha_only() {
     // Two threads have a group of slots each, so that none waits for the other; four share them.
     let computing = ["calculix", "sphinx3", "gromacs", "wrf"];
     let collected = collected(&training("power8", &computing, &[4]), 2).unwrap();

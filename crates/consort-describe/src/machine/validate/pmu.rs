@@ -6,7 +6,7 @@ use crate::machine::{PmuEventSpec, PmuSpec, Quantity};
 use std::collections::BTreeSet;
 
 const PROGRAMMABLE: ValueRange = (0.0, 256.0);
-/// Above a third of the value, a count tells nothing.
+/// Above a third of the value, a count means nothing.
 const READ_NOISE: ValueRange = (0.0, 0.3);
 /// Events that can be listed; a slip of a generating script, not a PMU, makes more.
 const EVENTS: usize = 1024;

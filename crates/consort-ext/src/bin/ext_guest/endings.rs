@@ -1,4 +1,4 @@
-//! Ends of the scheduler: however it ends, everything runs on as without it.
+//! Ends of the scheduler: after each of them everything runs as without it.
 
 use crate::load::LoadProcess;
 use crate::placing::{cores_of, manage};
@@ -77,7 +77,7 @@ pub(crate) fn kill_owner(topology: &Topology) -> GuestResult<()> {
     assert_ungoverned(topology, &load.threads)
 }
 
-/// Holds a program's threads until it is killed; its process is told on the first line of stdin.
+/// Holds a program's threads until it is killed. The first line of stdin is the process id.
 pub(crate) fn own_forever(topology: &Topology) -> GuestResult<()> {
     let mut line = String::new();
     std::io::stdin().read_line(&mut line)?;
@@ -124,8 +124,8 @@ pub(crate) fn drop_scheduler(topology: &Topology) -> GuestResult<()> {
     Ok(())
 }
 
-/// Asserts that refusals name the obstacle: a policy that somebody chose, a machine too large, no
-/// privilege.
+/// Asserts that refusals name the obstacle: a policy that was chosen on purpose, a machine too
+/// large, no privilege.
 pub(crate) fn provoke_refusals(topology: &Topology) -> GuestResult<()> {
     let load = LoadProcess::start_spinning(1)?;
     let thread = load.threads[0];

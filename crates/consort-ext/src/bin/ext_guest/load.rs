@@ -10,19 +10,19 @@ use std::io::{PipeReader, PipeWriter, Read, Write, pipe};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A program that is killed when it is no longer wanted.
+/// A program that is killed when the value is dropped.
 pub(crate) struct LoadProcess {
     child: Child,
     pub(crate) threads: Vec<ThreadId>,
 }
 
 impl LoadProcess {
-    /// Starts one that spins with so many threads.
+    /// Starts one that spins with this number of threads.
     pub(crate) fn start_spinning(threads: usize) -> GuestResult<Self> {
         Self::start(&["spin", &threads.to_string()], threads)
     }
 
-    /// Starts one that writes down when its threads ran, for so long.
+    /// Starts one that records when its threads run, for this time.
     pub(crate) fn start_gang(threads: usize, seconds: u64) -> GuestResult<Self> {
         Self::start(
             &["gang", &threads.to_string(), &seconds.to_string()],
@@ -42,7 +42,7 @@ impl LoadProcess {
         Ok(Self { child, threads })
     }
 
-    /// Lets a load that waits go on; returns its output once it has ended by itself.
+    /// Lets a waiting load continue. Returns its output once it has ended by itself.
     pub(crate) fn output(mut self) -> GuestResult<String> {
         if let Some(mut stdin) = self.child.stdin.take() {
             // One that does not wait may have ended already.
@@ -69,7 +69,6 @@ impl Drop for LoadProcess {
     }
 }
 
-/// Runs as the load that the arguments name.
 pub(crate) fn run(arguments: &[&str]) -> GuestResult<()> {
     match arguments {
         ["spin", threads] => spin(threads.parse()?),
@@ -93,10 +92,10 @@ fn spin_forever() -> GuestResult<()> {
     }
 }
 
-/// A pause this long between two looks at the clock means that the thread did not run.
+/// A longer pause between two readings of the clock means that the thread did not run.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// Every thread but the first writes the stretches in which it ran: `ran FROM_NS TO_NS`.
+/// Every thread but the first records the stretches in which it ran: `ran FROM_NS TO_NS`.
 fn run_gang(threads: usize, seconds: u64) -> GuestResult<()> {
     let end = monotonic_now()? + Duration::from_secs(seconds);
     let stretches = std::thread::scope(|scope| {
@@ -133,7 +132,7 @@ fn monotonic_now() -> GuestResult<Duration> {
     Ok(nix::time::clock_gettime(clock)?.into())
 }
 
-/// Once told to, looks at its own mask so often, and writes how often it was narrower than at
+/// Waits for a line, reads its own mask this often, and prints how often it was narrower than at
 /// first.
 fn count_narrow_masks(number: usize) -> GuestResult<()> {
     let pus = || -> GuestResult<usize> {
@@ -157,7 +156,8 @@ fn wait_to_go() -> GuestResult<()> {
     Ok(())
 }
 
-/// Two threads that wake each other through pipes, once told to; writes how long the rounds took, ns.
+/// Two threads that wake each other through pipes, after a line on stdin; prints the time of the
+/// rounds, ns.
 fn ping(rounds: usize) -> GuestResult<()> {
     let (mut from_ping, mut to_pong) = pipe()?;
     let (mut from_pong, mut to_ping) = pipe()?;

@@ -1,6 +1,6 @@
 //! Scenarios that show in a guest what the scheduler does; see `tests/guests.rs`.
 //!
-//! Usage: `ext-guest CORES WAYS SCENARIO...`. PUs are numbered as qemu does, way first.
+//! Usage: `ext-guest CORES WAYS SCENARIO...`. PUs are numbered as by qemu, way first.
 
 mod endings;
 mod load;
@@ -17,14 +17,14 @@ use std::time::Duration;
 
 pub(crate) type GuestResult<T> = Result<T, Box<dyn std::error::Error>>;
 
-/// Time between looks and between heartbeats of scenarios.
+/// Time between observations and between heartbeats of scenarios.
 pub(crate) const LOOK: Duration = Duration::from_millis(20);
-/// Quantum that plans tell: this program, too, waits for its emulated PU, and is not to fall silent
-/// meanwhile.
+/// Quantum of plans. It is long because this program, too, waits for its emulated PU, and its plan
+/// must not go stale meanwhile.
 pub(crate) const QUANTUM: Duration = Duration::from_secs(20);
 
-/// Settings with patience: one host thread emulates all PUs in turn, a tenth of a second each; with
-/// 32 busy ones a PU is away for three seconds, and longer on a busy host.
+/// Settings with long limits: one host thread emulates all PUs in turn, a tenth of a second each.
+/// With 32 busy ones a PU is away for three seconds, and longer on a busy host.
 pub(crate) fn patient_config() -> ExtConfig {
     ExtConfig {
         relief: Duration::from_secs(10),
@@ -37,7 +37,7 @@ pub(crate) fn start(topology: &Topology) -> GuestResult<Scheduler> {
     Ok(Scheduler::start(topology, &patient_config())?)
 }
 
-/// Fails with the words where the condition does not hold.
+/// Fails with the text if the condition does not hold.
 pub(crate) fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> GuestResult<()> {
     if holds {
         Ok(())

@@ -1,4 +1,4 @@
-//! Threads are where the plan has them, as long as they may be.
+//! Scenarios of placement: threads are where the plan has them, for as long as they may be.
 
 use crate::load::LoadProcess;
 use crate::{GuestResult, LOOK, QUANTUM, ensure, tasks};
@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 
 const WATCHED: Duration = Duration::from_secs(4);
 
-/// Places as many threads per PU, dealt to the cores in turn; asserts that all are in their places.
+/// Places `per_pu` threads per PU, dealt to the cores in turn; asserts that all are in their
+/// places.
 pub(crate) fn check_adherence(
     scheduler: &mut Scheduler,
     topology: &Topology,
@@ -65,8 +66,8 @@ pub(crate) fn manage(scheduler: &mut Scheduler, threads: &[ThreadId]) -> GuestRe
     Ok(())
 }
 
-/// Waits until every thread has left the PU where it ran before the plan; an emulated PU's next tick
-/// can take seconds to come.
+/// Waits until every thread has left the PU where it ran before the plan. An emulated PU's next
+/// tick can take seconds to come.
 fn settle(scheduler: &mut Scheduler, plan: &ExtPlan) -> GuestResult<()> {
     let started = Instant::now();
     while !all_in_place(plan)? {
@@ -89,7 +90,7 @@ fn all_in_place(plan: &ExtPlan) -> GuestResult<bool> {
     Ok(true)
 }
 
-/// The share of looks at which a thread was on a PU of its place.
+/// The share of observations at which a thread was on a PU of its place.
 fn watch(scheduler: &mut Scheduler, plan: &ExtPlan) -> GuestResult<f64> {
     let (mut looks, mut in_place) = (0u32, 0u32);
     let started = Instant::now();
@@ -104,7 +105,7 @@ fn watch(scheduler: &mut Scheduler, plan: &ExtPlan) -> GuestResult<f64> {
     Ok(f64::from(in_place) / f64::from(looks))
 }
 
-/// This program and the first process were never handed over.
+/// Asserts that this program and the first process were never handed over.
 fn check_untouched(managed: &[ThreadId]) -> GuestResult<()> {
     for pid in [1, std::process::id()] {
         for thread in tasks::wait_for_threads(pid, 1)? {
@@ -131,21 +132,22 @@ fn check_all_ran(scheduler: &Scheduler, threads: &[ThreadId]) -> GuestResult<()>
     Ok(())
 }
 
-/// The two first threads of a core ran there together; those of different cores never did.
+/// Asserts that the first two threads of a core ran there together, and those of different cores
+/// never did.
 fn check_together(scheduler: &Scheduler, threads: &[ThreadId], cores: usize) -> GuestResult<()> {
     let with = |other: usize| scheduler.time_together(threads[0], threads[other]);
     let (same, different) = (with(cores)?, with(1)?);
     let alone = scheduler.times(threads[0])?.ok_or("no times")?.in_place;
     println!("together {same:?} of {alone:?}, with a thread of another core {different:?}");
     ensure(different.is_zero(), || format!("{different:?} on one core"))?;
-    // How much of it depends on when the PUs are emulated; that it cannot be more does not.
+    // The amount depends on when the PUs are emulated; the upper bound does not.
     let most = alone.min(scheduler.times(threads[cores])?.ok_or("no times")?.in_place);
-    // The two are accounted for at different moments.
+    // The two are accounted for at different moments, hence the tolerance.
     let possible = !same.is_zero() && same.as_secs_f64() <= 1.02 * most.as_secs_f64();
     ensure(possible, || format!("together {same:?} of {most:?}"))
 }
 
-/// A thread that may run on PU 2 only is there, although the plan has it on PU 5.
+/// Asserts that a thread that may only run on PU 2 is there, although the plan has it on PU 5.
 pub(crate) fn check_own_mask(scheduler: &mut Scheduler) -> GuestResult<()> {
     let load = LoadProcess::start_spinning(1)?;
     let mut own = CpuSet::new();
@@ -172,7 +174,7 @@ fn plan_on_pus(threads: &[ThreadId], pus: &PuSet) -> ExtPlan {
     }
 }
 
-/// The PUs on which the threads were seen for a second.
+/// The PUs on which the threads were observed for a second.
 fn observe_pus(
     scheduler: &mut Scheduler,
     threads: &[ThreadId],
@@ -191,7 +193,7 @@ fn observe_pus(
     Ok(seen)
 }
 
-/// Threads whose PU belongs to a foreign thread run elsewhere after a while.
+/// Asserts that threads whose PU a foreign thread occupies run elsewhere after a while.
 pub(crate) fn check_relief(scheduler: &mut Scheduler) -> GuestResult<()> {
     let (foreign, load) = (
         LoadProcess::start_spinning(1)?,
@@ -219,7 +221,8 @@ pub(crate) fn check_relief(scheduler: &mut Scheduler) -> GuestResult<()> {
     })
 }
 
-/// Without a word from its author a plan holds nobody; with one it does again.
+/// Asserts that a plan holds no thread if its author is silent, and holds them again after a
+/// heartbeat.
 pub(crate) fn check_stale_plan(scheduler: &mut Scheduler) -> GuestResult<()> {
     let load = LoadProcess::start_spinning(3)?;
     manage(scheduler, &load.threads)?;
@@ -243,7 +246,8 @@ pub(crate) fn check_stale_plan(scheduler: &mut Scheduler) -> GuestResult<()> {
     Ok(())
 }
 
-/// Plans that follow each other fast are each followed, places that are no core included.
+/// Asserts that plans that follow each other fast are each followed, including places that are not
+/// cores.
 pub(crate) fn check_moves(scheduler: &mut Scheduler) -> GuestResult<()> {
     let load = LoadProcess::start_spinning(2)?;
     manage(scheduler, &load.threads)?;

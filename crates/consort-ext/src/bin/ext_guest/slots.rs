@@ -4,7 +4,7 @@ use crate::endings::wait_for;
 use crate::load::LoadProcess;
 use crate::placing::manage;
 use crate::{GuestResult, LOOK, QUANTUM, ensure, patient_config, tasks};
-use consort_core::{ProgramId, PuId, PuSet, Topology};
+use consort_core::{ProgramId, PuId, Topology};
 use consort_ext::{ExtConfig, ExtPlan, ExtStats, Scheduler, SchedulerState, TimeSlot};
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,7 @@ pub(crate) fn check_gangs(scheduler: &mut Scheduler) -> GuestResult<()> {
         manage(scheduler, &gang.threads)?;
         // The first thread only waits for the others.
         for (&thread, pu) in gang.threads[1..].iter().zip(first..) {
-            plan.places.insert(thread, single_pu(pu));
+            plan.places.insert(thread, [PuId(pu)].into_iter().collect());
         }
         plan.slots.push(slot(gang, SLOT));
     }
@@ -43,10 +43,6 @@ pub(crate) fn check_gangs(scheduler: &mut Scheduler) -> GuestResult<()> {
     check_counts(&before, &stats, lasted)
 }
 
-fn single_pu(pu: u32) -> PuSet {
-    [PuId(pu)].into_iter().collect()
-}
-
 fn slot(load: &LoadProcess, length: Duration) -> TimeSlot {
     let programs = load.threads.iter().map(|thread| ProgramId(thread.pid));
     TimeSlot {
@@ -58,7 +54,7 @@ fn slot(load: &LoadProcess, length: Duration) -> TimeSlot {
 
 type RunStretch = (Duration, Duration);
 
-/// Times at which the gang's threads ran, as they saw it, within `from` and `to`.
+/// Stretches in which the gang's threads ran by their own clock, within `from` and `to`.
 fn stretches(gang: LoadProcess, from: Duration, to: Duration) -> GuestResult<Vec<RunStretch>> {
     let text = gang.output()?;
     let mut all = Vec::new();
@@ -155,7 +151,7 @@ pub(crate) fn stall(topology: &Topology) -> GuestResult<()> {
     ensure(refused.contains("stall"), || {
         format!("apply said '{refused}'")
     })?;
-    // The reason is told before the kernel has put everything back.
+    // The kernel reports the reason before it has put everything back.
     wait_for("the scheduler's end", || {
         Ok(tasks::kernel_state()? == "disabled")
     })?;

@@ -15,8 +15,8 @@ const LOOKS: usize = 10_000;
 const ROUNDS: usize = 1000;
 const TURNS: usize = 5;
 
-/// Shell script that waits for a line, then starts children that say whether they are governed and
-/// which PUs they see.
+/// Shell script that waits for a line, then starts children that print whether they are governed
+/// and which PUs they see.
 const FORKS: &str = "read go; i=0; while [ $i -lt $0 ]; do \
     echo $(nproc) $(grep ext.enabled /proc/self/sched); i=$((i+1)); done";
 
@@ -79,8 +79,8 @@ fn run_with_heartbeats<T: Send>(
     })
 }
 
-/// Asserts that a program that looks at its own mask ten thousand times while plans move it never
-/// sees less.
+/// Asserts that a program that reads its own mask ten thousand times while plans move it never sees
+/// a narrower one.
 pub(crate) fn check_looks(scheduler: &mut Scheduler, topology: &Topology) -> GuestResult<()> {
     let load = LoadProcess::start(&["looks", &LOOKS.to_string()], 1)?;
     let thread = load.threads[0];
@@ -94,7 +94,7 @@ pub(crate) fn check_looks(scheduler: &mut Scheduler, topology: &Topology) -> Gue
             places,
             ..ExtPlan::unrestricted(QUANTUM)
         };
-        // A plan that cannot be applied shows as one that was not counted.
+        // A plan that cannot be applied is not counted.
         scheduler.apply(&plan).is_ok()
     };
     let (said, plans) = wait_under_plans(load, beat)?;
@@ -118,8 +118,8 @@ fn wait_under_plans(
     Ok((said, plans))
 }
 
-/// Measures rounds of a ping-pong through pipes on one core, where the plan or else the mask holds
-/// it, by turns; prints the ratio.
+/// Measures rounds of a ping-pong through pipes on one core, held by the plan and by the mask in
+/// turn; prints the ratio.
 pub(crate) fn measure_cost(scheduler: &mut Scheduler, topology: &Topology) -> GuestResult<()> {
     let (mut governed, mut free) = (Vec::new(), Vec::new());
     for _ in 0..TURNS {
@@ -153,7 +153,7 @@ fn confine(topology: &Topology, threads: &[ThreadId]) -> GuestResult<()> {
     Ok(())
 }
 
-/// Time of a round trip of two threads that were prepared so, ns.
+/// Time of a round trip of two threads after `prepare`, ns.
 fn ping(prepare: impl FnOnce(&[ThreadId]) -> GuestResult<()>) -> GuestResult<f64> {
     let load = LoadProcess::start(&["ping", &ROUNDS.to_string()], 2)?;
     prepare(&load.threads)?;

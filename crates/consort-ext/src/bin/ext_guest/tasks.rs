@@ -41,18 +41,17 @@ pub(crate) fn run_ticks(thread: ThreadId) -> GuestResult<u64> {
     Ok(stat_field(thread, 14)? + stat_field(thread, 15)?)
 }
 
-/// The PUs that the thread may use, as the kernel writes them.
+/// The PUs that the thread may use, in the kernel's notation.
 pub(crate) fn mask(thread: ThreadId) -> GuestResult<String> {
     line_value(thread, "status", "Cpus_allowed_list:")
 }
 
-/// Returns true where a sched_ext scheduler governs the thread.
 pub(crate) fn is_governed(thread: ThreadId) -> GuestResult<bool> {
     let value = line_value(thread, "sched", "ext.enabled")?;
     Ok(value.trim_start_matches([':', ' ']) == "1")
 }
 
-/// State of the kernel's sched_ext scheduler, in the kernel's word.
+/// State of the kernel's sched_ext scheduler, in the kernel's words.
 pub(crate) fn kernel_state() -> GuestResult<String> {
     Ok(fs::read_to_string("/sys/kernel/sched_ext/state")?
         .trim()
