@@ -9,7 +9,7 @@
 //! # Pitfalls
 //!
 //! - A group is on the counters as a whole or not at all; a group that never
-//!   runs tells nothing ([`GroupDelta::is_lost`]).
+//!   runs shows nothing ([`GroupDelta::is_lost`]).
 //! - `inherit` is not used: a group read would be refused by older kernels, and
 //!   each thread has its own groups here.
 //! - A thread that has exited can still be read: the last counts stay.
@@ -83,7 +83,7 @@ impl PerfEventSpec {
 
 /// Cause of a refusal: [`PerfError::Gone`] where the thread has ended. Such a thread takes its
 /// group's leader with it, and the kernel refuses members of that leader with `ENODEV` (inferred on
-/// Linux 6.18, not traced); so a leader is asked for anew.
+/// Linux 6.18, not traced); so a leader is opened anew.
 fn cause(error: PerfError, leader: &PerfEventSpec, target: PerfTarget) -> PerfError {
     match open(&mut leader.attr(), target, None) {
         Err(PerfError::Gone) => PerfError::Gone,

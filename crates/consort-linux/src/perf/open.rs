@@ -100,7 +100,7 @@ pub fn open(
     if fd < 0 {
         return Err(Errno::last().into());
     }
-    // SAFETY: the kernel has just given us this descriptor; nobody else owns it.
+    // SAFETY: the kernel has just returned this descriptor, which has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 

@@ -87,7 +87,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn affinity_is_the_given_one_else_the_process_own_else_everything() {
+    fn affinity_defaults_to_process_then_everything() {
         let dir = tempfile::tempdir().unwrap();
         let online: PuSet = "0-3".parse().unwrap();
         let bounds = |given: Option<&PuSet>| EnforcedPuLimits::read(dir.path(), given);

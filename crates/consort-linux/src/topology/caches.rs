@@ -3,10 +3,10 @@
 //! Source: Linux `Documentation/ABI/testing/sysfs-devices-system-cpu`, files
 //! below `cpuN/cache/indexM`. The last-level cache of a PU is its highest-level
 //! cache that holds data, from level 2 up; PUs of one machine may differ in the
-//! level (some low-power cores have no level 3). Where a PU is told no such
-//! cache its package stands in.
+//! level (some low-power cores have no level 3). If a PU shows no such
+//! cache, its package stands in.
 
-use super::notes::DiscoveryNotes;
+use super::DiscoveryNotes;
 use crate::read;
 use consort_core::{PuId, PuSet};
 use serde::{Deserialize, Serialize};
@@ -34,7 +34,7 @@ pub struct DiscoveredCache {
     pub kind: CacheKind,
     /// The online PUs that share it.
     pub pus: PuSet,
-    /// Capacity, bytes, where told.
+    /// Capacity, bytes; `None` if it is not shown.
     pub size_bytes: Option<u64>,
 }
 
@@ -99,7 +99,7 @@ pub(crate) fn note_crossings(caches: &[DiscoveredCache], notes: &mut DiscoveryNo
     }
 }
 
-/// The PUs that share each PU's last-level cache; those of its package where none is told.
+/// Returns the PUs that share each PU's last-level cache; those of its package if no cache is shown.
 pub(crate) fn last_level_sharers(
     caches: &[DiscoveredCache],
     packages: &BTreeMap<PuId, u32>,
@@ -143,7 +143,7 @@ pub(crate) fn level_2_sharers(caches: &[DiscoveredCache]) -> BTreeMap<PuId, PuSe
 }
 
 /// Capacity, bytes, of the last-level cache that all of these PUs share; of the level 2 cache if
-/// that is asked for. `None` if they share none, or its size is not shown.
+/// `level` is 2. `None` if they share none, or its size is not shown.
 pub(crate) fn shared_size(
     caches: &[DiscoveredCache],
     pus: &PuSet,

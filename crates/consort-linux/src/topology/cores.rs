@@ -5,8 +5,8 @@
 //! for nothing, so PUs that share the first level are the core. AMD's modules (family 15h), whose
 //! halves share the first level of instructions, stay cores.
 
+use super::DiscoveryNotes;
 use super::caches::DiscoveredCache;
-use super::notes::DiscoveryNotes;
 use super::partition::partition;
 use consort_core::{PuId, PuSet};
 use std::collections::BTreeMap;
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn caches_of_one_pu_each_split_hardware_that_shares_nothing() {
+    fn single_pu_caches_split_hardware_without_sharing() {
         let own: Vec<String> = (0..8).map(|pu| pu.to_string()).collect();
         let private: Vec<_> = own.iter().map(|pu| (1, Data, pu.as_str())).collect();
         assert_eq!(cores(&private, false).0, own);
