@@ -11,9 +11,7 @@
 //! mounted. A process outside its cgroup namespace sees a path with `..`, whose
 //! files it cannot reach; its affinity still reflects them.
 
-use super::kernel_text::text_of_file;
-use super::kernel_text::{Membership, memberships};
-use super::kernel_text::{Mount, mounts};
+use super::kernel_text::{Membership, Mount, memberships, mounts, text_of_file};
 use crate::proc::ProcError;
 use crate::read;
 use consort_core::PuSet;

@@ -5,9 +5,7 @@
 //! here.
 
 use super::cpuset::CgroupVersion;
-use super::kernel_text::memberships;
-use super::kernel_text::{Mount, mounts};
-use super::kernel_text::{decode, text_of_file};
+use super::kernel_text::{Mount, decode, memberships, mounts, text_of_file};
 use crate::proc::{ProcError, unless_gone};
 use crate::read;
 use std::path::{Component, Path, PathBuf};

@@ -177,17 +177,13 @@ fn unescape(text: &str) -> PathBuf {
     let mut bytes = Vec::with_capacity(escaped.len());
     let mut rest = escaped.as_slice();
     while let Some((&byte, tail)) = rest.split_first() {
-        let octal = (byte == b'\\')
-            .then(|| tail.get(..3).and_then(octal_byte))
-            .flatten();
+        let digits = tail.get(..3).filter(|_| byte == b'\\');
+        let digits = digits.and_then(|digits| str::from_utf8(digits).ok());
+        let octal = digits.and_then(|digits| u8::from_str_radix(digits, 8).ok());
         bytes.push(octal.unwrap_or(byte));
         rest = octal.map_or(tail, |_| &tail[3..]);
     }
     OsString::from_vec(bytes).into()
-}
-
-fn octal_byte(digits: &[u8]) -> Option<u8> {
-    u8::from_str_radix(str::from_utf8(digits).ok()?, 8).ok()
 }
 
 #[cfg(test)]

@@ -1,9 +1,7 @@
 //! Availability of each tier on this host, with the obstacle where one is missing.
 
-use super::plan::event_spec;
-use super::plan::{PlanInput, plan};
-use super::pmu::core_pmus;
-use super::pmu::{CounterBudget, is_nmi_watchdog_on};
+use super::plan::{PlanInput, event_spec, plan};
+use super::pmu::{CounterBudget, core_pmus, is_nmi_watchdog_on};
 use super::software::SoftwareEvents;
 use crate::events::{EventFile, EventUnit, event_file_for};
 use crate::perf::{CounterGroup, PerfError, PerfTarget, open, paranoid_level};

@@ -178,7 +178,7 @@ impl ProcessTimes {
                         self.gone += children
                             .iter()
                             .map(|c| c.total_ticks() - c.base)
-                            .sum::<i64>()
+                            .sum::<i64>();
                     }
                 }
                 continue;

@@ -4,8 +4,7 @@ use super::adherence::{AdherenceTally, ThreadPlace};
 use super::kind::{EnactChoice, EnactorKind};
 use super::pairs::CorePairs;
 use super::starters::{QUIET, Starters};
-use super::windows::NudgeBudget;
-use super::windows::{NudgeWindows, WindowCounts};
+use super::windows::{NudgeBudget, NudgeWindows, WindowCounts};
 use crate::enact::ThreadWish;
 use crate::perf::record::PerfRecord;
 use crate::sampling::RecordBatch;
@@ -204,7 +203,14 @@ impl Enforcement {
         }
         let pus = pus.clone();
         self.strays.insert(id);
-        (can_move && !is_in_place).then(|| self.nudge_within_bounds(id, pus, now))
+        if !can_move || is_in_place {
+            return None;
+        }
+        if self.windows.may_narrow(id, now) && self.budget.take_nudge(now) {
+            return Some(ThreadWish::Nudge(pus));
+        }
+        self.put_off += 1;
+        Some(ThreadWish::Unrestricted)
     }
 
     /// The next threads that may be out of place: at most [`CHASED`] of them, each in its turn.
@@ -214,14 +220,6 @@ impl Enforcement {
         let next: Vec<ThreadId> = rest.take(CHASED).copied().collect();
         self.chased = next.last().copied().filter(|_| next.len() == CHASED);
         next
-    }
-
-    fn nudge_within_bounds(&mut self, id: ThreadId, pus: PuSet, now: Instant) -> ThreadWish {
-        if self.windows.may_narrow(id, now) && self.budget.take_nudge(now) {
-            return ThreadWish::Nudge(pus);
-        }
-        self.put_off += 1;
-        ThreadWish::Unrestricted
     }
 
     fn may_pin(

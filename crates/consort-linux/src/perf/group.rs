@@ -191,7 +191,10 @@ impl CounterGroup {
     /// its error state ([`PerfError::Gone`]).
     pub fn read(&mut self) -> Result<GroupDelta, PerfError> {
         self.fill()?;
-        let values = self.ids.iter().map(|&id| value_of(&self.words, id));
+        // The words after the header are pairs of a count and its member's number.
+        let members = self.words[HEADER..].chunks_exact(2);
+        let value = |id| members.clone().find(|m| m[1] == id).map_or(0, |m| m[0]);
+        let values = self.ids.iter().map(|&id| value(id));
         let counts = values.zip(&mut self.last.counts);
         Ok(GroupDelta {
             counts: counts.map(|(now, last)| take_growth(now, last)).collect(),
@@ -211,13 +214,6 @@ impl CounterGroup {
         }
         Ok(())
     }
-}
-
-/// The count of the member with this number, among the words of a group read.
-fn value_of(words: &[u64], id: u64) -> u64 {
-    let members = words[HEADER..].chunks_exact(2);
-    let mut values = members.filter(|m| m[1] == id).map(|m| m[0]);
-    values.next().unwrap_or(0)
 }
 
 /// Number by which group reads name an event.

@@ -3,12 +3,9 @@
 
 use super::config::{SamplerConfig, SamplingScope};
 use super::duty::EventDuty;
-use super::feed::RecordBatch;
-use super::feed::RingFeed;
+use super::feed::{RecordBatch, RingFeed};
 use super::host::HostFeeds;
-use super::sampler::SamplerError;
-use super::sampler::{RingFeeds, StartBurst};
-use super::sampler::{Sampler, monotonic_ns};
+use super::sampler::{RingFeeds, Sampler, SamplerError, StartBurst, monotonic_ns};
 use super::sampler_account::SamplerAccount;
 use super::thinning::Thinning;
 use crate::discovery::{process_tree, threads_of};

@@ -7,8 +7,7 @@
 //! hosts, and is measured rather than assumed.
 
 use super::config::SamplerConfig;
-use super::feed::RecordBatch;
-use super::feed::RingFeed;
+use super::feed::{RecordBatch, RingFeed};
 use super::switching::{clone_cost_ns, switch_cost_ns};
 use super::thinning::Thinning;
 use crate::perf::attr::FollowMode;

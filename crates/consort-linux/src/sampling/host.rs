@@ -8,8 +8,7 @@
 //! processes there. Records of strangers are dropped by their process id, before they are parsed.
 
 use super::config::SamplerConfig;
-use super::feed::RecordBatch;
-use super::feed::RingFeed;
+use super::feed::{RecordBatch, RingFeed};
 use super::members::SampledProcesses;
 use super::thinning::Thinning;
 use crate::perf::PerfError;

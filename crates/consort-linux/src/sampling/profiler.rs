@@ -231,17 +231,14 @@ impl ThreadSamples {
         let counts = std::mem::take(&mut self.interval);
         if counts.samples > 0 {
             self.unjudged += counts.samples;
-            if self.is_outdated() {
+            let is_outdated = self.unjudged * JUDGED_PER_WINDOW >= self.window.len() as u64;
+            if self.latest.is_none() || is_outdated {
                 self.unjudged = 0;
                 self.latest = self.window.estimate(host);
             }
             self.total.add(counts, self.latest);
         }
         counts
-    }
-
-    fn is_outdated(&self) -> bool {
-        self.latest.is_none() || self.unjudged * JUDGED_PER_WINDOW >= self.window.len() as u64
     }
 }
 

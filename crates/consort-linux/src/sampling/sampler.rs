@@ -18,11 +18,9 @@
 //! start, the faster one is closed when the start is over, and surplus
 //! samples are left out when the rings are read.
 
-use super::config::SamplerConfig;
-use super::config::WatchRate;
+use super::config::{SamplerConfig, WatchRate};
 use super::duty::EventDuty;
-use super::feed::RecordBatch;
-use super::feed::RingFeed;
+use super::feed::{RecordBatch, RingFeed};
 use super::host::HostFeeds;
 use super::sampler_account::SamplerAccount;
 use super::thinning::Thinning;
@@ -235,7 +233,7 @@ impl Sampler {
         left_out.count()
     }
 
-    /// Takes samples at the pace of this rate: at once where all that runs on PUs is sampled, else of
+    /// Takes samples at the pace of this rate: at once if all that runs on PUs is sampled, else of
     /// programs that join from now on.
     pub fn set_watch(&mut self, watch: WatchRate) {
         if watch == self.full.watch {
@@ -262,26 +260,22 @@ impl Sampler {
     fn follow_thread(&mut self, event: &ThreadEvent) -> bool {
         match event {
             ThreadEvent::Appeared { id, .. } => {
-                self.is_fed(id.tid) || self.add_thread(id.tid).is_ok()
+                let is_fed = matches!(
+                    &self.feeds,
+                    RingFeeds::PerThread(feeds) if feeds.contains_key(&id.tid)
+                );
+                is_fed || self.add_thread(id.tid).is_ok()
             }
             ThreadEvent::Exited { id } => {
-                self.close_feed(id.tid);
+                // The records that the closed ring still holds are handed out next round.
+                if let RingFeeds::PerThread(feeds) = &mut self.feeds
+                    && let Some(mut feed) = feeds.remove(&id.tid)
+                {
+                    feed.drain(&mut self.held, &mut self.thinning);
+                }
                 true
             }
             ThreadEvent::Renamed { .. } => true,
-        }
-    }
-
-    fn is_fed(&self, tid: u32) -> bool {
-        matches!(&self.feeds, RingFeeds::PerThread(feeds) if feeds.contains_key(&tid))
-    }
-
-    /// Closes a thread's ring; the records that it still holds are handed out next round.
-    fn close_feed(&mut self, tid: u32) {
-        if let RingFeeds::PerThread(feeds) = &mut self.feeds
-            && let Some(mut feed) = feeds.remove(&tid)
-        {
-            feed.drain(&mut self.held, &mut self.thinning);
         }
     }
 

@@ -11,7 +11,7 @@ use crate::read;
 use consort_core::{PuId, PuSet};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Contents of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -46,14 +46,13 @@ impl DiscoveredCache {
 
 /// Every distinct cache of the online PUs, by level, kind and lowest PU.
 pub(crate) fn caches(root: &Path, online: &PuSet) -> Vec<DiscoveredCache> {
-    let all = online.iter().flat_map(|pu| pu_caches(root, pu, online));
-    all.collect::<BTreeSet<_>>().into_iter().collect()
-}
-
-fn pu_caches(root: &Path, pu: PuId, online: &PuSet) -> Vec<DiscoveredCache> {
-    let indices = read::numbered_entries(&read::pu_dir(root, pu).join("cache"), "index");
-    let cache = |(_, dir): &(u32, PathBuf)| cache(dir, pu, online);
-    indices.iter().filter_map(cache).collect()
+    // Each PU lists a shared cache; the set keeps one of the equal entries.
+    let mut all = BTreeSet::new();
+    for pu in online.iter() {
+        let indices = read::numbered_entries(&read::pu_dir(root, pu).join("cache"), "index");
+        all.extend(indices.iter().filter_map(|(_, dir)| cache(dir, pu, online)));
+    }
+    all.into_iter().collect()
 }
 
 /// Reads one index directory; a cache whose sharers are not shown is the PU's own.
@@ -108,7 +107,11 @@ pub(crate) fn last_level_sharers(
     let mut untold = PuSet::new();
     let mut sharers = BTreeMap::new();
     for &pu in packages.keys() {
-        match highest_cache(caches, pu) {
+        let usable = caches.iter().filter(|c| c.holds_data_beyond_level_1());
+        let highest = usable
+            .filter(|c| c.pus.contains(pu))
+            .max_by_key(|c| c.level);
+        match highest {
             Some(cache) => drop(sharers.insert(pu, cache.pus.clone())),
             None => untold.insert(pu),
         }
@@ -124,13 +127,6 @@ pub(crate) fn last_level_sharers(
         sharers.insert(pu, in_package.collect());
     }
     sharers
-}
-
-fn highest_cache(caches: &[DiscoveredCache], pu: PuId) -> Option<&DiscoveredCache> {
-    let usable = caches.iter().filter(|c| c.holds_data_beyond_level_1());
-    usable
-        .filter(|c| c.pus.contains(pu))
-        .max_by_key(|c| c.level)
 }
 
 /// The PUs that share each PU's level 2 cache, for the PUs that have one.

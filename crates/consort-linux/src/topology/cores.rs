@@ -32,7 +32,8 @@ pub(super) fn split(
             continue;
         }
         let single = parts.iter().all(|part| part.len() == 1);
-        if single && (is_virtual || shares_any(&core, caches)) {
+        let shares_any = caches.iter().any(|c| c.pus.intersection(&core).len() > 1);
+        if single && (is_virtual || shares_any) {
             for pu in core.iter() {
                 notes.add_about_pu(
                     pu,
@@ -73,12 +74,6 @@ fn parts(core: &PuSet, caches: &[DiscoveredCache]) -> Vec<PuSet> {
         parts.push(touching.iter().fold(pus, |all, part| all.union(part)));
     }
     parts
-}
-
-/// Returns true if some cache has several PUs of the core.
-fn shares_any(core: &PuSet, caches: &[DiscoveredCache]) -> bool {
-    let shared = |cache: &DiscoveredCache| cache.pus.intersection(core).len() > 1;
-    caches.iter().any(shared)
 }
 
 #[cfg(test)]

@@ -91,7 +91,7 @@ pub fn discover_with_affinity(
             });
         }
     };
-    let allowed = bounds.to_usable_pus(&online);
+    let allowed = bounds.into_usable_pus(&online);
     let caches = caches::caches(root, &online);
     let nodes = nodes::nodes(root, &online);
     let hypervisor = hypervisor(root);

@@ -276,14 +276,11 @@ pub(super) fn pu_text(cores: &[&Core]) -> String {
     if one_way || cores.len() == 1 {
         return all.to_string();
     }
-    if cores.iter().all(|c| are_consecutive(&c.pus)) {
+    let are_adjacent = |c: &&Core| c.pus.windows(2).all(|pair| pair[0].0 + 1 == pair[1].0);
+    if cores.iter().all(are_adjacent) {
         return format!("{all} (siblings adjacent)");
     }
     list_by_way(cores).unwrap_or_else(|| list_by_core(cores))
-}
-
-fn are_consecutive(pus: &[PuId]) -> bool {
-    pus.windows(2).all(|pair| pair[0].0 + 1 == pair[1].0)
 }
 
 /// A list of each core's first PUs, one of the second, and so on, where positions in the lists show

@@ -100,7 +100,9 @@ pub fn identities(root: &Path, online: &PuSet) -> Vec<IdentityGroup> {
     let mut all = BTreeSet::new();
     for Processor { pu, keys } in cpuinfo::processors(&text) {
         let name = cpuinfo::lookup(&keys, &machine, "model name").map(str::to_owned);
-        let key = (identify(&keys, &machine), name);
+        let identity = x86(&keys).or_else(|| arm(&keys, &machine));
+        let identity = identity.or_else(|| power(&keys));
+        let key = (identity.unwrap_or(CpuIdentity::Unknown), name);
         all.insert(key.clone());
         if rest.contains(pu) {
             rest.remove(pu);
@@ -123,13 +125,6 @@ pub fn identities(root: &Path, online: &PuSet) -> Vec<IdentityGroup> {
     let mut groups: Vec<_> = groups.into_iter().map(group).collect();
     groups.sort_by_key(|g| g.pus.first());
     groups
-}
-
-fn identify(keys: &CpuinfoKeys, machine: &CpuinfoKeys) -> CpuIdentity {
-    x86(keys)
-        .or_else(|| arm(keys, machine))
-        .or_else(|| power(keys))
-        .unwrap_or(CpuIdentity::Unknown)
 }
 
 fn x86(keys: &CpuinfoKeys) -> Option<CpuIdentity> {

@@ -74,7 +74,7 @@ pub(crate) fn detect_online_pus(
     Some(online)
 }
 
-/// The detect_online_pus PUs as [`detect_online_pus`] finds them for this process; empty if no source lists any.
+/// The online PUs as [`detect_online_pus`] finds them for this process; empty if no source lists any.
 pub(crate) fn online_pus(root: &Path) -> PuSet {
     let bounds = EnforcedPuLimits::read(root, None);
     detect_online_pus(root, &bounds, &mut DiscoveryNotes::default()).unwrap_or_default()

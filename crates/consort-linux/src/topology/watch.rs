@@ -1,6 +1,6 @@
 //! Detection of CPU hotplug and of changed cpusets.
 //!
-//! Usage: make a [`Watch`] next to a discovery and call [`Watch::poll`] once per
+//! Usage: make a [`PuLimitWatch`] next to a discovery and call [`PuLimitWatch::poll`] once per
 //! quantum; on a change discover again. A poll reads a few small files; the mount
 //! table is read again only when the process has moved to another cgroup.
 

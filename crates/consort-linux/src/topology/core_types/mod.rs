@@ -51,21 +51,17 @@ pub(crate) fn core_types(
     let views = views(root, cores, caches, notes);
     let chosen = choose_sources(&views, cores.len());
     let Some(last) = chosen.last() else {
-        return uniform_types(cores.len());
+        return CoreTypes {
+            types: vec![CoreType::uniform()],
+            of_core: vec![0; cores.len()],
+            sources: Vec::new(),
+        };
     };
     let until = views.iter().position(|v| v.source == *last).unwrap_or(0);
     let classes = classes(&views[..=until], cores.len());
     CoreTypes {
         sources: chosen,
         ..rank_types(&views, &classes, notes)
-    }
-}
-
-fn uniform_types(cores: usize) -> CoreTypes {
-    CoreTypes {
-        types: vec![CoreType::uniform()],
-        of_core: vec![0; cores],
-        sources: Vec::new(),
     }
 }
 
@@ -328,21 +324,14 @@ pub(super) fn pmu_devices(root: &Path, cores: &[PuSet]) -> Option<Vec<usize>> {
     cores.iter().map(device).collect()
 }
 
-/// For each core its number in a file; `None` for cores without one, and for 0.
+/// For each core the largest number in a file of its PUs; `None` for cores without one, and for 0.
 pub(super) fn numbers(root: &Path, cores: &[PuSet], file: &str) -> Vec<Option<u64>> {
-    cores
-        .iter()
-        .map(|core| read_core_number(root, core, file))
-        .collect()
-}
-
-/// Largest value among a core's PUs; `None` for 0.
-fn read_core_number(root: &Path, core: &PuSet, file: &str) -> Option<u64> {
-    let of_pu = |pu: PuId| read::value(&read::pu_dir(root, pu).join(file));
-    core.iter()
-        .filter_map(of_pu)
-        .max()
-        .filter(|&value| value > 0)
+    let number = |core: &PuSet| {
+        let of_pu = |pu: PuId| read::value(&read::pu_dir(root, pu).join(file));
+        let largest = core.iter().filter_map(of_pu).max();
+        largest.filter(|&value| value > 0)
+    };
+    cores.iter().map(number).collect()
 }
 
 #[cfg(test)]
