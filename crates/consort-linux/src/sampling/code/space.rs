@@ -328,18 +328,17 @@ fn prot(letters: &str) -> u32 {
 
 #[cfg(test)]
 mod tests {
-
     use super::*;
     use proptest::prelude::*;
 
     #[test]
     fn executable_mappings_are_read_with_spaces_in_paths() {
         let text = "\
-    55d0-55e0 r--p 00000000 fe:00 12                         /bin/a b
-    55e0-55f0 r-xp 00001000 fe:00 12                         /bin/a b
-    6000-7000 rwxp 00000000 00:00 0 
-    7fff-8fff r-xp 00000000 00:00 0                          [vdso]
-    ";
+55d0-55e0 r--p 00000000 fe:00 12                         /bin/a b
+55e0-55f0 r-xp 00001000 fe:00 12                         /bin/a b
+6000-7000 rwxp 00000000 00:00 0 
+7fff-8fff r-xp 00000000 00:00 0                          [vdso]
+";
         let images: Vec<Image> = executable_images(text.as_bytes()).collect();
         let paths: Vec<&str> = images.iter().map(|i| &*i.path).collect();
         assert_eq!(paths, ["/bin/a b", "", "[vdso]"]);
