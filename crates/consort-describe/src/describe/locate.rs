@@ -12,14 +12,14 @@ struct KeyLocation {
 }
 
 /// All keys of a text by path, for example `core_type.big.smt[1].ways`.
-pub(crate) struct Locations<'a> {
+pub struct Locations<'a> {
     text: &'a str,
     entries: Vec<KeyLocation>,
 }
 
 impl<'a> Locations<'a> {
     /// Indexes a text; what is no TOML is left out.
-    pub(crate) fn new(text: &'a str) -> Self {
+    pub fn new(text: &'a str) -> Self {
         let (root, _) = DeTable::parse_recoverable(text);
         let mut entries = Vec::new();
         add_table(&mut entries, "", root.get_ref());
@@ -27,13 +27,13 @@ impl<'a> Locations<'a> {
     }
 
     /// Line, from 1, of a byte.
-    pub(crate) fn line(&self, byte: usize) -> usize {
+    pub fn line(&self, byte: usize) -> usize {
         let before = &self.text.as_bytes()[..byte.min(self.text.len())];
         1 + before.iter().filter(|&&b| b == b'\n').count()
     }
 
     /// Line of a key, or of the nearest parent that the text has.
-    pub(crate) fn line_of(&self, path: &str) -> usize {
+    pub fn line_of(&self, path: &str) -> usize {
         let parents = self.entries.iter().filter(|e| leads_to(&e.path, path));
         let nearest = parents.max_by_key(|entry| entry.path.len());
         self.line(nearest.map_or(0, |entry| entry.key.start))

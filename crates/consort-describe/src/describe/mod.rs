@@ -15,6 +15,6 @@ mod schema;
 pub use error::DescribeError;
 pub(crate) use key_scope::KeyScope;
 pub use load::parse;
-pub(crate) use locate::Locations;
+pub use locate::Locations;
 pub use problems::{DescriptionProblem, Problems};
 pub use schema::{machine_schema, program_schema};

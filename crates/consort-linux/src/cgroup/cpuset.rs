@@ -1,7 +1,7 @@
-//! Cpusets: the PUs that a cgroup may use, and the file that tells them.
+//! Cpusets: the PUs that a cgroup may use, and the file that lists them.
 //!
 //! The file is `cpuset.effective_cpus` in version 1 (before Linux 3.17 `cpuset.cpus`) and
-//! `cpuset.cpus.effective` in version 2. Both versions may be mounted beside each other; cgroup
+//! `cpuset.cpus.effective` in version 2. Both versions may be mounted at the same time; cgroup
 //! namespaces, and Android's mount without the `cpuset.` prefix, are read as well. Sources: Linux
 //! `Documentation/admin-guide/cgroup-v1/cpusets.rst` and `cgroup-v2.rst`.
 //!
@@ -11,9 +11,7 @@
 //! mounted. A process outside its cgroup namespace sees a path with `..`, whose
 //! files it cannot reach; its affinity still reflects them.
 
-use super::membership::{Membership, memberships};
-use super::mountinfo::{Mount, mounts};
-use super::path_text::text_of_file;
+use super::kernel_text::{Membership, Mount, memberships, mounts, text_of_file};
 use crate::proc::ProcError;
 use crate::read;
 use consort_core::PuSet;
@@ -59,7 +57,7 @@ impl CgroupCpuset {
     }
 }
 
-/// A cgroup's directory in one mounted hierarchy.
+/// The directory of a cgroup in one mounted hierarchy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CpusetLocation {
     point: PathBuf,
@@ -111,7 +109,7 @@ pub(crate) struct CpusetHierarchies {
 }
 
 impl CpusetHierarchies {
-    /// Reads the mounted hierarchies from `/proc/self/mountinfo`; empty where it cannot be read.
+    /// Reads the mounted hierarchies from `/proc/self/mountinfo`; empty if it cannot be read.
     pub(crate) fn read(root: &Path) -> Self {
         let text = text_of_file(&root.join("proc/self/mountinfo")).unwrap_or_default();
         let kind = |kind: &'static str| mounts(&text).into_iter().filter(move |m| m.kind == kind);
@@ -272,7 +270,7 @@ fn read_in_mount(
 }
 
 /// The cgroup's directory relative to the mount point; the mount point itself where a
-/// container shows the host's path but mounts only its own cgroup; none outside the namespace.
+/// container shows the host's path but mounts only its own cgroup; `None` outside the namespace.
 fn below_mount(mount: &Mount, cgroup: &Path) -> Option<PathBuf> {
     if cgroup.components().any(|c| c == Component::ParentDir) {
         return None;
@@ -328,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn version_2_takes_the_nearest_ancestor_with_the_controller() {
+    fn version_2_takes_nearest_ancestor_with_controller() {
         let files = [
             ("sys/fs/cgroup/unified/cpuset.cpus.effective", "0-7"),
             ("sys/fs/cgroup/unified/a/cpuset.cpus.effective", "2-5"),
@@ -339,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn with_both_mounted_the_hierarchy_of_the_controller_counts() {
+    fn with_both_mounted_the_controller_decides() {
         let v1 = ("sys/fs/cgroup/cpuset/cpuset.effective_cpus", "0-1");
         let v2 = ("sys/fs/cgroup/unified/cpuset.cpus.effective", "0-3");
         let both = [V1, V2].concat();
@@ -349,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_container_that_mounts_its_own_cgroup_is_found() {
+    fn container_with_own_cgroup_mount_is_found() {
         let mount = V1.replace(" / /sys", " /docker/x /sys");
         let file = ("sys/fs/cgroup/cpuset/cpuset.cpus", "4");
         check("3:cpuset:/docker/x\n", &mount, &[file], "V1 4");

@@ -5,9 +5,7 @@
 //! here.
 
 use super::cpuset::CgroupVersion;
-use super::membership::memberships;
-use super::mountinfo::{Mount, mounts};
-use super::path_text::{decode, text_of_file};
+use super::kernel_text::{Mount, decode, memberships, mounts, text_of_file};
 use crate::proc::{ProcError, unless_gone};
 use crate::read;
 use std::path::{Component, Path, PathBuf};
@@ -17,7 +15,7 @@ use std::path::{Component, Path, PathBuf};
 pub(crate) struct Hierarchy {
     root: PathBuf,
     mount: Mount,
-    /// The version 1 controller of the hierarchy; none for version 2.
+    /// The version 1 controller of the hierarchy; `None` for version 2.
     controller: Option<&'static str>,
 }
 
@@ -72,7 +70,7 @@ impl Hierarchy {
         self.mount.point_below(&self.root)
     }
 
-    /// Directory of a thread's cgroup, given the text of its `cgroup` file; none where the mount
+    /// Directory of a thread's cgroup, given the text of its `cgroup` file; `None` if the mount
     /// does not show it.
     pub(crate) fn dir_of(&self, cgroup: &str) -> Option<PathBuf> {
         let all = memberships(cgroup);
@@ -129,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_mount_does_not_show_has_no_directory() {
+    fn cgroup_outside_the_mount_has_no_directory() {
         let two = hierarchy(BOTH, None).unwrap();
         assert_eq!(two.dir_of("0::/b\n"), None);
         assert_eq!(two.dir_of("0::/a/../b\n"), None);

@@ -8,10 +8,8 @@
 mod cpu_limit;
 mod cpuset;
 mod directory;
+mod kernel_text;
 mod members;
-mod membership;
-mod mountinfo;
-mod path_text;
 mod rules;
 mod walk;
 
@@ -20,7 +18,6 @@ pub(crate) use cpu_limit::{CpuLimits, read_limit};
 pub use cpuset::CgroupVersion;
 pub(crate) use cpuset::{CgroupCpuset, CpusetHierarchies, CpusetLocation, cpuset, membership_text};
 pub(crate) use directory::Hierarchy;
-pub(crate) use membership::cgroups_of;
-pub(crate) use path_text::{decode, escape_for_display, text_of_file};
+pub(crate) use kernel_text::{cgroups_of, decode, escape_for_display, text_of_file};
 pub use rules::{CgroupPattern, CgroupPatternError, CgroupRule, CgroupRules};
 pub(crate) use rules::{GroupSearch, ProgramGroup};

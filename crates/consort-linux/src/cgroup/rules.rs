@@ -1,9 +1,9 @@
-//! Rules that tell the control groups to manage, and those never to touch.
+//! Rules for the control groups to manage, and for those never to touch.
 
 use super::cpuset::CgroupVersion;
 use super::directory::Hierarchy;
+use super::kernel_text::escape_for_display;
 use super::members::GroupMembers;
-use super::path_text::escape_for_display;
 use super::walk::{GroupWalk, MOST_GROUPS, PatternStep, steps};
 use crate::proc::ProcError;
 use glob::{MatchOptions, Pattern, PatternError};
@@ -61,7 +61,7 @@ pub struct CgroupRule {
     pub priority: i64,
 }
 
-/// The control groups of a host that are managed, and those that never are.
+/// The control groups of a host that are managed, and the groups that never are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CgroupRules {
     /// Entries for groups to manage.
@@ -83,7 +83,7 @@ pub(crate) struct ProgramGroup {
     pub(crate) parts: BTreeSet<u32>,
 }
 
-/// The control groups that were found, and those that were not looked at.
+/// The control groups that were found, and the groups that were not looked at.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct GroupSearch {
     pub(crate) found: Vec<ProgramGroup>,
@@ -210,7 +210,7 @@ impl CgroupRules {
     /// Path of the excluded group that a thread with these memberships, the text of its `cgroup`
     /// file, is in; `None` if it may be touched.
     pub(crate) fn excluded_by(&self, cgroup: &str) -> Option<String> {
-        let paths = super::membership::memberships(cgroup).into_iter();
+        let paths = super::kernel_text::memberships(cgroup).into_iter();
         let mut paths = paths.map(|m| m.path.trim_matches('/').to_owned());
         paths.find(|path| self.is_excluded(path))
     }
@@ -218,7 +218,7 @@ impl CgroupRules {
     /// Returns true if a thread with these memberships is in a group to manage.
     pub(crate) fn covers(&self, cgroup: &str) -> bool {
         let all: Vec<&CgroupRule> = self.manage.iter().collect();
-        let paths = super::membership::memberships(cgroup).into_iter();
+        let paths = super::kernel_text::memberships(cgroup).into_iter();
         let mut paths = paths.map(|m| m.path.trim_matches('/').to_owned());
         paths.any(|path| self.program_of(&path, &all).is_some())
     }
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_is_a_program_with_all_below_unless_each_is_meant() {
+    fn group_is_one_program_unless_pattern_says_each() {
         let host = host(&[
             ("a.slice", ""),
             ("a.slice/x.service", "1\n2\n"),

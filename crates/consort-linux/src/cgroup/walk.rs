@@ -1,7 +1,7 @@
 //! Walks through a hierarchy of control groups that visit only what a pattern can match: their cost
 //! grows with what is managed, not with the host.
 
-use super::path_text::{decode, path_of};
+use super::kernel_text::{decode, path_of};
 use crate::proc::ProcError;
 use glob::Pattern;
 use nix::errno::Errno;

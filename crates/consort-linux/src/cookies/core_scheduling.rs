@@ -63,7 +63,7 @@ impl CoreScheduling for HostCoreScheduling {
     }
 }
 
-/// A thread of this process that has a cookie, and gives it to other threads when told to.
+/// A thread of this process that has a cookie, and gives it to other threads on request.
 #[derive(Debug)]
 pub(crate) struct KeeperThread {
     id: u64,
@@ -106,7 +106,7 @@ fn receive_answer(answers: &Receiver<Result<u64, Errno>>) -> Result<u64, Errno> 
     answers.recv().unwrap_or(Err(Errno::ECHILD))
 }
 
-/// Makes a cookie, tells its number, and gives it to threads until there can be no more orders.
+/// Creates a cookie, sends its number, and gives it to threads until the orders end.
 fn serve_orders(orders: &Receiver<libc::pid_t>, answer: &Sender<Result<u64, Errno>>) {
     let made = create_own_cookie();
     let is_made = made.is_ok();
@@ -124,7 +124,7 @@ fn serve_orders(orders: &Receiver<libc::pid_t>, answer: &Sender<Result<u64, Errn
 fn create_own_cookie() -> Result<u64, Errno> {
     call(libc::PR_SCHED_CORE_CREATE, 0, std::ptr::null_mut())?;
     match get(0)? {
-        // The kernel hides numbers until it has random ones: then nobody could be given back.
+        // The kernel hides numbers until it has random ones; then no cookie could be recognised later.
         0 => Err(Errno::EAGAIN),
         id => Ok(id),
     }
@@ -168,7 +168,7 @@ mod tests {
     use std::process::Command;
 
     #[test]
-    fn a_cookie_is_shared_inherited_by_nobody_else_and_taken_away() {
+    fn cookie_is_shared_and_taken_away() {
         if let Err(errno) = HostCoreScheduling.own_cookie() {
             return skipped(format!("no core scheduling here: {errno}"));
         }

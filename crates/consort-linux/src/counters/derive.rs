@@ -9,8 +9,8 @@
 //! the thread is on its cores: counts add up, shares are weighted by cycles, and
 //! the stack is that of the PMU with most cycles.
 
-use super::program::PmuProgram;
-use crate::events::{FormulaPart, SignalFormula};
+use super::plan::PmuProgram;
+use crate::events::{Expr, FormulaPart, SignalFormula};
 use crate::perf::GroupDelta;
 use consort_core::{CycleStack, Reading, Sample, Signal, Tier};
 
@@ -84,7 +84,7 @@ fn split<'a>(programs: &[PmuProgram], mut deltas: &'a [GroupDelta]) -> Vec<&'a [
     programs.iter().map(&mut take).collect()
 }
 
-/// The interval of one PMU, after its group that ran longest; none if no group ran.
+/// The interval of one PMU, from its group that ran longest; `None` if no group ran.
 fn interval<'a>(
     program: &'a PmuProgram,
     rates: &'a EventRates,
@@ -139,13 +139,13 @@ impl PmuInterval<'_> {
 
     /// A count that a formula gives.
     fn amount(&self, signal: Signal) -> Option<f64> {
-        let part = self.formula(signal)?.parts.first()?;
-        Some(self.eval(part)?.max(0.0))
+        let value = self.formula(signal)?.value.as_ref()?;
+        Some(self.eval(value)?.max(0.0))
     }
 
-    fn eval(&self, part: &FormulaPart) -> Option<f64> {
+    fn eval(&self, value: &Expr) -> Option<f64> {
         let events = &self.program.events.events;
-        part.value.eval(&|name| {
+        value.eval(&|name| {
             let event = events.iter().position(|e| e.name == name)?;
             Some(self.rates.rate(event)? * self.cycles)
         })
@@ -156,8 +156,8 @@ impl PmuInterval<'_> {
 /// ratio, so there is nothing to scale by time.
 fn add_share(sample: &mut Sample, signal: Signal, intervals: &[PmuInterval<'_>]) {
     let value = |i: &PmuInterval<'_>| {
-        let part = i.formula(signal)?.parts.first()?;
-        Some((i.eval(part)?.clamp(0.0, 1.0) * i.cycles, i.cycles))
+        let value = i.formula(signal)?.value.as_ref()?;
+        Some((i.eval(value)?.clamp(0.0, 1.0) * i.cycles, i.cycles))
     };
     let values: Vec<(f64, f64)> = intervals.iter().filter_map(value).collect();
     let cycles: f64 = values.iter().map(|v| v.1).sum();
@@ -179,8 +179,9 @@ fn add_stack(sample: &mut Sample, intervals: &[PmuInterval<'_>]) {
     let Some(formula) = main.formula(Signal::CycleStack) else {
         return;
     };
-    let amount = |part: &FormulaPart| Some((part.name.clone(), main.eval(part)?));
-    let amounts: Option<Vec<(String, f64)>> = formula.parts.iter().map(amount).collect();
+    let amount = |part: &FormulaPart| Some((part.name.clone(), main.eval(&part.value)?));
+    let amounts: Option<Vec<(String, f64)>> =
+        formula.components.iter().flatten().map(amount).collect();
     if let Some(amounts) = amounts {
         sample.stack = Some((CycleStack::from_amounts(amounts), Tier::Counters));
     }

@@ -1,20 +1,16 @@
 //! Planning of groups of events for wanted signals: pure, the same for the same input.
 //!
-//! # Purpose
-//!
 //! Every group holds cycles and instructions, so that each event has them counted over the very
 //! same time; no group exceeds the PMU's counters; events that need a leader come with it. The
-//! events of one formula share a group where they can. Events that do not fit at once take several
-//! groups, which the kernel multiplexes; it tells the time that each ran.
+//! events of one formula share a group if they can. Events that do not fit at once take several
+//! groups, which the kernel multiplexes; it reports the time that each ran.
 //!
-//! # Pitfalls
-//!
-//! A PMU that serves others too may still refuse a group that fits on paper; the
-//! reader notices by a running time of 0.
+//! Pitfall: a PMU that serves others too may still refuse a group that fits on paper; the reader
+//! notices by a running time of 0.
 
-use super::assign;
-use super::budget::CounterBudget;
-use crate::events::{EventDefinition, EventUnit, PmuEvents, SignalFormula};
+use super::pmu::CounterBudget;
+use crate::events::{CounterKind, EventDefinition, EventUnit, PmuEvents, SignalFormula};
+use crate::perf::PerfEventSpec;
 use consort_core::Signal;
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -112,12 +108,8 @@ fn sort_by_need<'a>(
             }
         }
     }
-    formulas.sort_by_key(|f| (Reverse(names(f).len()), f.signal));
+    formulas.sort_by_key(|f| (Reverse(f.names().len()), f.signal));
     formulas
-}
-
-fn names(formula: &SignalFormula) -> BTreeSet<&str> {
-    formula.parts.iter().flat_map(|p| p.value.names()).collect()
 }
 
 /// The groups of one PMU while they are filled. Each begins with the anchors.
@@ -160,7 +152,7 @@ impl<'a> GroupPlanner<'a> {
     /// members, or one event.
     fn bundles(&self, formula: &SignalFormula) -> Vec<Vec<&'a EventDefinition>> {
         let mut bundles: Vec<Vec<&'a EventDefinition>> = Vec::new();
-        let wanted = names(formula);
+        let wanted = formula.names();
         let events = self.events.events.iter();
         for event in events.filter(|e| wanted.contains(e.name.as_str())) {
             let leader = event.leader.as_deref().and_then(|l| self.events.event(l));
@@ -194,7 +186,7 @@ impl<'a> GroupPlanner<'a> {
     /// Returns true if a group fits into the counters and has at most one leader.
     fn fits(&self, group: &[&EventDefinition]) -> bool {
         let leaders: BTreeSet<&str> = group.iter().filter_map(|e| e.leader.as_deref()).collect();
-        leaders.len() <= 1 && assign::fits(group, self.budget)
+        leaders.len() <= 1 && fits(group, self.budget)
     }
 
     fn too_big_reason(&self, bundle: &[&EventDefinition]) -> String {
@@ -233,4 +225,155 @@ fn union<'a>(
         }
     }
     all
+}
+
+/// Returns true if all the events can be counted at the same time.
+///
+/// Counters reserved for others, such as the NMI watchdog, may be any of them: the kernel moves
+/// events to other counters where it can (`x86_schedule_events`), so only the number reserved
+/// matters.
+pub(crate) fn fits(events: &[&EventDefinition], budget: CounterBudget) -> bool {
+    let needs = |e: &&&EventDefinition| e.place == CounterKind::Programmable;
+    let mut needy: Vec<&EventDefinition> = events.iter().filter(needs).copied().collect();
+    let wanted: usize = needy.iter().map(|e| e.slots).sum();
+    if wanted + budget.reserved > budget.programmable {
+        return false;
+    }
+    needy.retain(|e| e.counters.is_some() || e.slots > 1);
+    needy.sort_by_key(|e| counter_sets(e, budget.programmable).len());
+    place(&needy, 0, budget.programmable)
+}
+
+/// Places constrained events one after the other, going back where that fails; `taken` has a bit
+/// for each counter in use. Unconstrained events then fit into the counters that are left.
+fn place(events: &[&EventDefinition], taken: u64, counters: usize) -> bool {
+    let Some((first, rest)) = events.split_first() else {
+        return true;
+    };
+    let free = |way: &u64| taken & way == 0;
+    let mut ways = counter_sets(first, counters).into_iter().filter(free);
+    ways.any(|way| place(rest, taken | way, counters))
+}
+
+/// The sets of counters, as bits, that can hold one event.
+fn counter_sets(event: &EventDefinition, counters: usize) -> Vec<u64> {
+    let allowed = |c: &usize| event.counters.as_ref().is_none_or(|list| list.contains(c));
+    let single = (0..counters).filter(allowed);
+    match event.slots {
+        1 => single.map(|c| 1 << c).collect(),
+        _ => single
+            .filter(|c| c % 2 == 0 && c + 1 < counters)
+            .map(|c| 0b11 << c)
+            .collect(),
+    }
+}
+
+/// Groups and formulas for one PMU of this host.
+#[derive(Clone, Debug)]
+pub struct PmuProgram {
+    /// The PMU's name in sysfs.
+    pub pmu: String,
+    /// The number in its `type` file.
+    pub kind: u32,
+    pub(crate) events: PmuEvents,
+    /// Event indexes of each group.
+    pub(crate) groups: Vec<Vec<usize>>,
+    pub(crate) cycles: usize,
+    pub(crate) instructions: usize,
+    pub(crate) signals: Vec<Signal>,
+}
+
+impl PmuProgram {
+    /// The part of a plan that is for the PMU of that name; `None` when the plan
+    /// counts nothing on it.
+    pub fn new(plan: &CounterPlan, pmu: &str, kind: u32, events: &PmuEvents) -> Option<Self> {
+        let index = |name: &str| events.events.iter().position(|e| e.name == name);
+        let of_unit = |unit| events.event_of(unit).and_then(|e| index(&e.name));
+        let mine: Vec<_> = plan.groups.iter().filter(|g| g.pmu == pmu).collect();
+        if mine.is_empty() {
+            return None;
+        }
+        let indexes = |names: &Vec<String>| names.iter().filter_map(|n| index(n)).collect();
+        let signals = plan.planned.iter().filter(|(p, _)| p == pmu);
+        Some(Self {
+            pmu: pmu.to_owned(),
+            kind,
+            events: events.clone(),
+            groups: mine.iter().map(|g| indexes(&g.events)).collect(),
+            cycles: of_unit(EventUnit::Cycles)?,
+            instructions: of_unit(EventUnit::Instructions)?,
+            signals: signals.map(|&(_, s)| s).collect(),
+        })
+    }
+
+    /// The attributes of each group, the leader's first; user mode only.
+    pub fn specs(&self) -> Vec<Vec<PerfEventSpec>> {
+        let spec = |&index: &usize| event_spec(self.kind, &self.events.events[index]);
+        let group = |g: &Vec<usize>| g.iter().map(spec).collect();
+        self.groups.iter().map(group).collect()
+    }
+}
+
+/// Describes one event of a PMU of this kind, counted in user mode only.
+pub(crate) fn event_spec(kind: u32, event: &EventDefinition) -> PerfEventSpec {
+    PerfEventSpec {
+        kind,
+        config: event.config,
+        config1: event.config1,
+        config2: event.config2,
+        user_only: true,
+        filter: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::events::EventUnit;
+
+    fn event(counters: Option<&[usize]>, slots: usize) -> EventDefinition {
+        EventDefinition {
+            name: "e".to_owned(),
+            config: 0,
+            config1: 0,
+            config2: 0,
+            unit: EventUnit::Operations,
+            place: CounterKind::Programmable,
+            counters: counters.map(<[usize]>::to_vec),
+            slots,
+            leader: None,
+        }
+    }
+
+    fn check(events: &[EventDefinition], programmable: usize, reserved: usize, expect: bool) {
+        let events: Vec<&EventDefinition> = events.iter().collect();
+        let budget = CounterBudget {
+            programmable,
+            reserved,
+        };
+        assert_eq!(fits(&events, budget), expect, "{events:?} in {budget:?}");
+    }
+
+    #[test]
+    fn constraints_hold() {
+        let any = event(None, 1);
+        let pair = event(None, 2);
+        check(&[any.clone(), any.clone()], 2, 0, true);
+        check(&[any.clone(), any.clone()], 2, 1, false);
+        check(&[pair.clone(), pair.clone(), any.clone()], 6, 1, true);
+        check(&[pair.clone(), pair, any], 5, 0, true);
+        let second = event(Some(&[1]), 1);
+        check(&[second.clone(), second.clone()], 4, 0, false);
+        let either = event(Some(&[1, 2]), 1);
+        check(&[either.clone(), second, either], 4, 0, false);
+    }
+
+    #[test]
+    fn a_pair_starts_at_an_even_counter() {
+        let pair = event(None, 2);
+        let middle = event(Some(&[1]), 1);
+        check(&[pair.clone(), middle], 3, 0, false);
+        let last = event(Some(&[2]), 1);
+        check(&[pair, last], 3, 0, true);
+    }
 }

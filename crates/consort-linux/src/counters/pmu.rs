@@ -1,5 +1,8 @@
-//! The PMUs of this host that count core events.
+//! The PMUs of this host that count core events, and the counters that groups may use.
 
+use crate::events::PmuEvents;
+use crate::read;
+use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// Folder in which the kernel lists event sources.
@@ -21,25 +24,48 @@ pub fn core_pmus(root: &Path) -> Vec<Pmu> {
     let Ok(entries) = std::fs::read_dir(root.join(DEVICES)) else {
         return Vec::new();
     };
-    let names = entries
-        .flatten()
-        .filter_map(|e| e.file_name().into_string().ok());
-    let mut pmus: Vec<Pmu> = names
-        .filter(|name| is_core(name))
-        .filter_map(|name| pmu(root, name))
-        .collect();
+    let mut pmus = Vec::new();
+    for entry in entries.flatten() {
+        let Ok(name) = entry.file_name().into_string() else {
+            continue;
+        };
+        let is_core = matches!(
+            name.as_str(),
+            "cpu" | "cpu_core" | "cpu_atom" | "cpu_lowpower"
+        ) || name.starts_with("armv8_");
+        let kind = read::value(&root.join(DEVICES).join(&name).join("type"));
+        if let Some(kind) = kind.filter(|_| is_core) {
+            pmus.push(Pmu { name, kind });
+        }
+    }
     pmus.sort_by(|a, b| a.name.cmp(&b.name));
     pmus
 }
 
-fn is_core(name: &str) -> bool {
-    matches!(name, "cpu" | "cpu_core" | "cpu_atom" | "cpu_lowpower") || name.starts_with("armv8_")
+/// Counters of one PMU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CounterBudget {
+    /// Programmable counters per PU.
+    pub programmable: usize,
+    /// Number of these that are left to others.
+    pub reserved: usize,
 }
 
-fn pmu(root: &Path, name: String) -> Option<Pmu> {
-    let path = root.join(DEVICES).join(&name).join("type");
-    let kind = std::fs::read_to_string(path).ok()?.trim().parse().ok()?;
-    Some(Pmu { name, kind })
+impl CounterBudget {
+    /// The counters of a PMU, less one when the kernel's hard-lockup watchdog
+    /// holds one (Linux Documentation/admin-guide/lockup-watchdogs).
+    pub fn from_pmu(pmu: &PmuEvents, nmi_watchdog: bool) -> Self {
+        Self {
+            programmable: pmu.programmable,
+            reserved: usize::from(nmi_watchdog),
+        }
+    }
+}
+
+/// Returns true if the hard-lockup watchdog is on; a missing file means that it is not.
+pub fn is_nmi_watchdog_on(root: &Path) -> bool {
+    let path = root.join("proc/sys/kernel/nmi_watchdog");
+    std::fs::read_to_string(path).is_ok_and(|text| text.trim() == "1")
 }
 
 #[cfg(test)]
@@ -68,5 +94,15 @@ mod tests {
             names,
             [("cpu_atom".to_owned(), 10), ("cpu_core".to_owned(), 4)]
         );
+    }
+
+    #[test]
+    fn the_watchdog_is_read() {
+        let root = tempfile::tempdir().unwrap();
+        assert!(!is_nmi_watchdog_on(root.path()));
+        let folder = root.path().join("proc/sys/kernel");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("nmi_watchdog"), "1\n").unwrap();
+        assert!(is_nmi_watchdog_on(root.path()));
     }
 }

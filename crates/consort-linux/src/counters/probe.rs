@@ -1,11 +1,9 @@
 //! Availability of each tier on this host, with the obstacle where one is missing.
 
-use super::budget::{CounterBudget, is_nmi_watchdog_on};
-use super::plan::{PlanInput, plan};
-use super::pmu::{Pmu, core_pmus};
-use super::program::event_spec;
+use super::plan::{PlanInput, event_spec, plan};
+use super::pmu::{CounterBudget, core_pmus, is_nmi_watchdog_on};
 use super::software::SoftwareEvents;
-use crate::events::{EventFile, EventUnit, PmuEvents, event_file_for};
+use crate::events::{EventFile, EventUnit, event_file_for};
 use crate::perf::{CounterGroup, PerfError, PerfTarget, open, paranoid_level};
 use crate::topology::{CpuIdentity, hypervisor};
 use consort_core::{Signal, Tier};
@@ -88,55 +86,36 @@ fn append_paranoid_level(root: &Path, reason: &str) -> String {
 fn probe_hardware(root: &Path, identity: &CpuIdentity) -> Result<(EventFile, Vec<Signal>), String> {
     let pmus = core_pmus(root);
     if pmus.is_empty() {
-        return Err(no_pmu(root));
+        let guest = hypervisor(root).map(|h| format!(" ({} guest)", h.name));
+        let guest = guest.unwrap_or_default();
+        return Err(format!("no hardware PMU on this host{guest}"));
     }
     let file = event_file_for(identity).map_err(|e| e.to_string())?;
     let file = file.ok_or("there is no event file for this CPU")?;
     let mut signals = BTreeSet::new();
-    for (pmu, events) in present_pmus(&pmus, &file) {
-        try_cycles(pmu, events).map_err(|e| format!("PMU {}: {e}", pmu.name))?;
-        signals.extend(countable_signals(pmu, events, is_nmi_watchdog_on(root)));
+    for pmu in &pmus {
+        let Some(events) = file.pmus.iter().find(|e| e.is_named(&pmu.name)) else {
+            continue;
+        };
+        let cycles = events.event_of(EventUnit::Cycles);
+        let specs: Vec<_> = cycles
+            .map(|e| event_spec(pmu.kind, e))
+            .into_iter()
+            .collect();
+        let opened = CounterGroup::open(&specs, PerfTarget::Thread { tid: 0 });
+        opened.map_err(|e| format!("PMU {}: {e}", pmu.name))?;
+        let wanted: Vec<Signal> = events.formulas.iter().map(|f| f.signal).collect();
+        let input = PlanInput {
+            pmu: pmu.name.clone(),
+            events,
+            budget: CounterBudget::from_pmu(events, is_nmi_watchdog_on(root)),
+        };
+        signals.extend(plan(&wanted, &[input]).planned.into_iter().map(|(_, s)| s));
     }
     if signals.is_empty() {
         return Err(format!("no PMU on this host is one of {}", file.title));
     }
     Ok((file, signals.into_iter().collect()))
-}
-
-fn no_pmu(root: &Path) -> String {
-    let guest = hypervisor(root).map(|h| format!(" ({} guest)", h.name));
-    let guest = guest.unwrap_or_default();
-    format!("no hardware PMU on this host{guest}")
-}
-
-/// The host's PMUs that the file has events for.
-fn present_pmus<'a>(
-    pmus: &'a [Pmu],
-    file: &'a EventFile,
-) -> impl Iterator<Item = (&'a Pmu, &'a PmuEvents)> {
-    let events = |pmu: &Pmu| file.pmus.iter().find(|e| e.is_named(&pmu.name));
-    pmus.iter().filter_map(move |pmu| Some((pmu, events(pmu)?)))
-}
-
-fn try_cycles(pmu: &Pmu, events: &PmuEvents) -> Result<(), PerfError> {
-    let cycles = events.event_of(EventUnit::Cycles);
-    let specs: Vec<_> = cycles
-        .map(|e| event_spec(pmu.kind, e))
-        .into_iter()
-        .collect();
-    CounterGroup::open(&specs, PerfTarget::Thread { tid: 0 }).map(drop)
-}
-
-/// The signals whose events fit into the counters.
-fn countable_signals(pmu: &Pmu, events: &PmuEvents, nmi_watchdog: bool) -> Vec<Signal> {
-    let wanted: Vec<Signal> = events.formulas.iter().map(|f| f.signal).collect();
-    let input = PlanInput {
-        pmu: pmu.name.clone(),
-        events,
-        budget: CounterBudget::from_pmu(events, nmi_watchdog),
-    };
-    let planned = plan(&wanted, &[input]).planned;
-    planned.into_iter().map(|(_, signal)| signal).collect()
 }
 
 fn probe_sampling(root: &Path) -> TierStatus {

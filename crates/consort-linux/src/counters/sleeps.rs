@@ -11,8 +11,8 @@
 //! > sleeps ended so far = sleeps begun so far − (1 if asleep now)
 //!
 //! and of the sleeps ended those within futex calls, which are counted on their own, are taken
-//! off. One descriptor per thread, read with the group; whether the thread is asleep now is asked
-//! of `/proc` only when it has begun a sleep in the interval.
+//! off. One descriptor per thread, read with the group; whether the thread is asleep now is read
+//! from `/proc` only if it has begun a sleep in the interval.
 //!
 //! # Error
 //!
@@ -83,7 +83,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_return_is_counted_when_the_sleep_ends_not_when_it_begins() {
+    fn return_is_counted_when_sleep_ends() {
         let mut sleeps = SleepCounter::from_state(RunState::Runnable);
         assert_eq!(sleeps.add_interval(1, false), 0);
         assert_eq!(sleeps.add_interval(0, false), 0);
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_is_found_asleep_returns_when_it_wakes() {
+    fn thread_found_asleep_returns_on_waking() {
         let mut sleeps = SleepCounter::from_state(RunState::Sleeping);
         assert_eq!(sleeps.add_interval(0, false), 0);
         assert_eq!(sleeps.add_interval(2, false), 2);
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sleep_between_the_two_reads_is_counted_late_and_once() {
+    fn sleep_between_reads_is_counted_late_once() {
         let mut sleeps = SleepCounter::from_state(RunState::Runnable);
         // The counter was read before the sleep, the state after it.
         assert_eq!(sleeps.add_interval(0, false), 0);

@@ -29,9 +29,9 @@ pub struct SoftwareEvents {
     calls: Vec<(EventMeaning, PerfEventSpec, &'static str)>,
     /// One sentence for each signal that is missing.
     pub notes: Vec<String>,
-    /// A group with tracepoints on this process's thread. With the last event of a tracepoint the
-    /// kernel takes the tracepoint down, and whoever closes it waits for all CPUs: some 40 ms. Kept
-    /// open, no group that is closed is the last. None where descriptors are few.
+    /// A group with tracepoints on this process's thread. When the last event of a tracepoint is
+    /// closed, the kernel removes the tracepoint and the caller waits for all CPUs, some 40 ms.
+    /// While this group is open, no other is the last. `None` if descriptors are few.
     _held: Option<Arc<CounterGroup>>,
 }
 
@@ -63,7 +63,7 @@ const TRACEPOINTS: [(EventMeaning, &str, &str, &str); 2] = [
     ),
 ];
 
-/// Events that are counted in kernel mode too, beside those of [`USER`].
+/// Events that are counted in kernel mode in addition to those of [`USER`].
 const KERNEL: [(Signal, u32); 2] = [
     (
         Signal::ContextSwitches,
@@ -122,7 +122,7 @@ impl SoftwareEvents {
         Ok(user)
     }
 
-    /// Notes the tracepoints that tracefs tells of.
+    /// Adds the tracepoints that tracefs shows.
     fn with_tracepoints(mut self, root: &Path) -> Self {
         for (counted, system, name, what) in TRACEPOINTS {
             match tracepoint(root, system, name) {
@@ -142,31 +142,23 @@ impl SoftwareEvents {
     /// all system calls, or all switches, of the machine are dearer, and taking it down makes the
     /// end of a run some 0.1 s longer. Returns a sentence for each that the kernel refuses.
     pub fn count_calls(&mut self) -> Vec<String> {
-        let calls = std::mem::take(&mut self.calls).into_iter();
-        calls
-            .filter_map(|(counted, spec, what)| {
-                let added = self.try_adding(counted, spec);
-                (!added).then(|| format!("no {what}: the tracepoint may not be counted"))
-            })
-            .collect()
-    }
-
-    fn try_adding(&mut self, counted: EventMeaning, spec: PerfEventSpec) -> bool {
-        let spec = match counted {
-            EventMeaning::Signal(_) => spec,
-            EventMeaning::Sleeps => filter_blocked_switches(spec),
-        };
-        self.specs.push(spec);
-        self.counted.push(counted);
-        match self.open(PerfTarget::Thread { tid: 0 }) {
-            Ok(group) => self.keep_group_open(group),
-            Err(_) => {
-                self.specs.pop();
-                self.counted.pop();
-                return false;
+        let mut refused = Vec::new();
+        for (counted, spec, what) in std::mem::take(&mut self.calls) {
+            self.specs.push(match counted {
+                EventMeaning::Signal(_) => spec,
+                EventMeaning::Sleeps => filter_blocked_switches(spec),
+            });
+            self.counted.push(counted);
+            match self.open(PerfTarget::Thread { tid: 0 }) {
+                Ok(group) => self.keep_group_open(group),
+                Err(_) => {
+                    self.specs.pop();
+                    self.counted.pop();
+                    refused.push(format!("no {what}: the tracepoint may not be counted"));
+                }
             }
         }
-        true
+        refused
     }
 
     /// Signals that follow from the counts, those included that are counted on request.

@@ -43,19 +43,13 @@ pub enum Notice {
     Back,
 }
 
-/// One thread's open groups.
-#[derive(Debug)]
-struct OpenThreadGroups {
-    groups: Vec<CounterGroup>,
-}
-
 /// The same groups on many threads.
 #[derive(Debug)]
 pub struct ThreadGroups {
     layout: Vec<Vec<PerfEventSpec>>,
     opens_per_interval: usize,
     fd_budget: usize,
-    attached: BTreeMap<ThreadId, OpenThreadGroups>,
+    attached: BTreeMap<ThreadId, Vec<CounterGroup>>,
     queue: VecDeque<ThreadId>,
     waiting: BTreeSet<ThreadId>,
     exhausted: bool,
@@ -158,7 +152,7 @@ impl ThreadGroups {
         let open = |specs: &Vec<PerfEventSpec>| CounterGroup::open(specs, target);
         match self.layout.iter().map(open).collect::<Result<_, _>>() {
             Ok(groups) => {
-                self.attached.insert(id, OpenThreadGroups { groups });
+                self.attached.insert(id, groups);
                 None
             }
             Err(PerfError::Gone) => None,
@@ -188,8 +182,8 @@ impl ThreadGroups {
     /// Reads the counts of a thread's groups since the last read, in the order of the layout;
     /// `None` for threads that are not attached or whose groups cannot be read.
     pub fn read(&mut self, id: ThreadId) -> Option<Vec<GroupDelta>> {
-        let attached = self.attached.get_mut(&id)?;
-        let read = attached.groups.iter_mut().map(CounterGroup::read);
+        let groups = self.attached.get_mut(&id)?;
+        let read = groups.iter_mut().map(CounterGroup::read);
         read.collect::<Result<_, _>>().ok()
     }
 
@@ -222,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_budget_of_descriptors_is_kept_and_its_end_told_once() {
+    fn descriptor_budget_is_kept_and_reported_once() {
         let events = vec![
             PerfEventSpec::software(1, true),
             PerfEventSpec::software(2, true),

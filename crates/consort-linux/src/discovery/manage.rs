@@ -99,7 +99,7 @@ pub(crate) fn real_time_policy(policy: u32) -> Option<&'static str> {
     }
 }
 
-/// A set of capabilities, one bit each; empty where the status does not tell it.
+/// A set of capabilities, one bit each; empty if the status does not have it.
 fn capabilities(status: &ProcStatus, name: &str) -> u64 {
     let mask = status.field(name).unwrap_or_default();
     u64::from_str_radix(mask, 16).unwrap_or(0)
@@ -114,7 +114,7 @@ pub(crate) struct ThreadOwner {
 }
 
 impl ThreadOwner {
-    /// Reads the owner from a thread's status; `nobody` (`u32::MAX`) where a user is not told.
+    /// Reads the owner from a thread's status; `u32::MAX` for a missing user.
     pub(crate) fn from_status(status: &ProcStatus) -> Self {
         let nobody = u32::MAX;
         let uids = status.field("Uid").unwrap_or_default();
@@ -128,12 +128,9 @@ impl ThreadOwner {
     }
 }
 
-/// `CAP_SYS_NICE` of `capabilities(7)`.
-const SYS_NICE: u32 = 23;
-
 /// Returns true if a thread with this status may take real-time policies.
 pub(crate) fn may_be_real_time(status: &ProcStatus) -> bool {
-    capabilities(status, "CapPrm") >> SYS_NICE & 1 == 1
+    capabilities(status, "CapPrm") >> CAP_SYS_NICE & 1 == 1
 }
 
 #[cfg(test)]
@@ -176,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setuid_program_of_the_same_real_user_is_let_alone() {
+    fn setuid_program_of_same_user_is_unmanageable() {
         let stat = Stat::parse(&line_of(1, "x", 0, 0, 0, 0)).unwrap();
         let status = "Uid:\t7\t0\t0\t0\nCapPrm:\t00000000000000ff\n";
         let owner = ThreadOwner::from_status(&ProcStatus::from(status));
@@ -204,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn owners_are_looked_up_only_by_those_who_may_not_place_them_all() {
+    fn owner_is_read_only_without_cap_sys_nice() {
         let stat = Stat::parse(&line_of(1, "x", 0, 0, 0, 0)).unwrap();
         let caller = |may_place_others| CallerCredentials {
             uid: 7,

@@ -10,7 +10,6 @@
 //! `/proc` are in. Kernels reuse tids; a [`consort_core::ThreadId`] has the
 //! start time, and every reader checks it.
 
-mod events;
 mod manage;
 mod pending;
 mod process_times;
@@ -18,9 +17,8 @@ mod reader;
 mod tracker;
 
 pub use crate::proc::{ProcError, RunState, Stat, StatError, process_tree, threads_of};
-pub use events::ThreadEvent;
 pub use manage::{CallerCredentials, UnmanageableReason};
 pub(crate) use manage::{may_be_real_time, real_time_policy};
 pub use process_times::ProcessTimes;
 pub use reader::{ProcReader, ProcSample};
-pub use tracker::ThreadTracker;
+pub use tracker::{ThreadEvent, ThreadTracker};

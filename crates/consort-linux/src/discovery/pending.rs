@@ -1,6 +1,6 @@
 //! Threads that were announced but not yet looked up in `/proc`.
 //!
-//! Looking a thread up costs some microseconds, so those that have ended again before the ring is
+//! Looking a thread up costs some microseconds, so threads that have ended again before the ring is
 //! read are never looked up, and of the others only a bounded number per round: a fork bomb must
 //! not keep discovery busy for ever.
 
@@ -14,7 +14,7 @@ use std::path::Path;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AnnouncedThread {
     pub(crate) pid: u32,
-    /// Kernel thread id of the parent, when a record told it.
+    /// Kernel thread id of the parent, if a record had it.
     pub(crate) parent: Option<u32>,
 }
 
@@ -87,11 +87,6 @@ impl PendingThreads {
     }
 }
 
-fn owner_of(root: &Path, pid: u32, tid: u32) -> Result<ThreadOwner, ProcError> {
-    let status = ProcStatus::read(&thread_dir(root, pid, tid).join("status"))?;
-    Ok(ThreadOwner::from_status(&status))
-}
-
 /// Looks a thread up in `/proc`.
 pub(crate) fn look_up(
     root: &Path,
@@ -104,7 +99,10 @@ pub(crate) fn look_up(
         // It waits for its parent to take note; there is nothing left to manage.
         return Err(ProcError::Gone);
     }
-    let owner = || owner_of(root, pid, tid);
+    let owner = || {
+        let status = ProcStatus::read(&thread_dir(root, pid, tid).join("status"))?;
+        Ok(ThreadOwner::from_status(&status))
+    };
     Ok(FoundThread {
         id: ThreadId {
             pid,

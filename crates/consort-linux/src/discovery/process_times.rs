@@ -178,7 +178,7 @@ impl ProcessTimes {
                         self.gone += children
                             .iter()
                             .map(|c| c.total_ticks() - c.base)
-                            .sum::<i64>()
+                            .sum::<i64>();
                     }
                 }
                 continue;
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn time_of_a_child_that_was_waited_for_is_counted_once() {
+    fn time_of_waited_child_is_counted_once() {
         let root = tempfile::tempdir().unwrap();
         let root = root.path();
         let mut times = ProcessTimes::new(root);
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn time_of_a_child_that_nobody_waits_for_is_kept() {
+    fn time_of_unwaited_child_is_kept() {
         let root = tempfile::tempdir().unwrap();
         let root = root.path();
         let mut times = ProcessTimes::new(root);
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn time_of_a_child_is_counted_once_if_the_parent_cannot_be_read() {
+    fn unreadable_parent_counts_child_time_once() {
         let root = tempfile::tempdir().unwrap();
         let root = root.path();
         let mut times = ProcessTimes::new(root);
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_is_let_go_keeps_what_it_had_until_then() {
+    fn released_process_keeps_its_time() {
         let root = tempfile::tempdir().unwrap();
         let root = root.path();
         let mut times = ProcessTimes::new(root);

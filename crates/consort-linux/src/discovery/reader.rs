@@ -68,8 +68,8 @@ impl ProcReader {
         self.read_files(id, Self::read)
     }
 
-    /// Reads the thread's times alone, for a third of the cost; the rest is as it was `last`. None
-    /// where that cannot be read, be it that the thread has exited or that there is no schedstat.
+    /// Reads the thread's times alone, for a third of the cost; the rest is copied from `last`.
+    /// `None` if that cannot be read, because the thread has exited or there is no schedstat.
     pub fn times(&mut self, id: ThreadId, last: ProcSample) -> Option<ProcSample> {
         let [run, wait, runs] = schedstat(self.open.get(&id)?)?;
         Some(ProcSample {
@@ -147,7 +147,7 @@ impl ProcReader {
     }
 
     fn stat(&self, id: ThreadId, files: &ThreadFiles) -> Result<Stat, ProcError> {
-        // The path is made for those only who are to be told of it.
+        // Errors alone need the path, so it is not made for each reading.
         let path = || thread_dir(&self.root, id.pid, id.tid).join("stat");
         let mut buffer = [0; STAT_BYTES];
         let len = files.stat.read_at(&mut buffer, 0);
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn another_thread_with_the_same_tid_is_not_mistaken() {
+    fn later_thread_with_same_tid_is_distinguished() {
         let dir = tempfile::tempdir().unwrap();
         process(dir.path(), 10, 1, &[(11, "x", 6)]);
         assert_eq!(

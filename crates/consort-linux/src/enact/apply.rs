@@ -278,7 +278,7 @@ impl Enactor {
         match outcome {
             MaskWriteOutcome::Gone => self.count_gone(thread, report),
             MaskWriteOutcome::Failed(errno) => {
-                report.refused.push((thread, Refusal::Kernel(errno)))
+                report.refused.push((thread, Refusal::Kernel(errno)));
             }
             MaskWriteOutcome::Done(now, stat) => {
                 self.note_written(

@@ -15,7 +15,7 @@ impl EnergyRate {
     /// managed threads, `managed_ns`, is the least that counts as busy: the kernel accounts for the
     /// host in steps of 10 ms only.
     ///
-    /// None when nothing ran: such energy belongs to no thread.
+    /// `None` if nothing ran: such energy belongs to no thread.
     pub fn new(spent_j: f64, host_busy_ns: u64, managed_ns: f64) -> Option<Self> {
         let busy_ns = managed_ns.max(host_busy_ns as f64);
         (busy_ns > 0.0).then(|| Self {
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn idle_time_and_waiting_for_disks_are_not_busy() {
+    fn idle_and_iowait_are_not_busy() {
         let root = tempfile::tempdir().unwrap();
         std::fs::create_dir(root.path().join("proc")).unwrap();
         let stat = root.path().join("proc/stat");

@@ -1,6 +1,6 @@
 //! Adherence: the share of running time that a thread spent where the plan had it.
 //!
-//! Where instruction addresses are sampled, each sample tells the PU that it was taken on and
+//! Where instruction addresses are sampled, each sample shows the PU that it was taken on and
 //! stands for a stretch of CPU time, so the share is that of the samples. Elsewhere the PU at the
 //! end of an interval stands for the whole interval.
 
@@ -23,13 +23,13 @@ pub struct AdherenceTally {
 }
 
 impl AdherenceTally {
-    /// Adds time of which a share was in place.
+    /// Adds running time, ns, and the share of it in place, 0 to 1.
     pub(crate) fn add(&mut self, ran_ns: f64, share: f64) {
         self.held_ns += ran_ns * share;
         self.ran_ns += ran_ns;
     }
 
-    /// The share of time in place, 0 to 1; none before anything ran.
+    /// The share of time in place, 0 to 1; `None` before anything ran.
     pub fn share(self) -> Option<f64> {
         (self.ran_ns > 0.0).then(|| self.held_ns / self.ran_ns)
     }
@@ -40,8 +40,8 @@ impl AdherenceTally {
 pub(crate) struct ThreadPlace {
     /// PUs that the plan allows the thread.
     pub(crate) pus: PuSet,
-    /// Time from which the thread is expected to be there, `CLOCK_MONOTONIC`, ns; none while it is
-    /// still to be sent there. Samples from before are those of an earlier place.
+    /// Time from which the thread is expected to be there, `CLOCK_MONOTONIC`, ns; `None` while it
+    /// is still to be sent there. Earlier samples belong to an earlier place.
     since_ns: Option<u64>,
     /// Samples of the current interval, and those of them in place.
     samples: u32,
@@ -90,7 +90,7 @@ impl ThreadPlace {
     }
 
     /// Ends an interval. Returns the share of its running time that the thread spent in place, 0 to
-    /// 1: from samples or, without any, from `last_pu`; none without either.
+    /// 1: from samples or, without any, from `last_pu`; `None` without either.
     pub(crate) fn end_interval(&mut self, last_pu: Option<PuId>) -> Option<f64> {
         let (all, held) = (self.samples, self.samples_held);
         (self.samples, self.samples_held) = (0, 0);
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_tell_the_share_and_only_those_of_this_place_count() {
+    fn samples_of_this_place_give_the_share() {
         let mut place = place();
         place.add_sample(PuId(3), 99);
         for pu in [0, 1, 2, 0] {

@@ -1,11 +1,10 @@
 //! The choice, for each thread of a plan, of a nudge, a pin or neither.
 
 use super::adherence::{AdherenceTally, ThreadPlace};
-use super::budget::NudgeBudget;
 use super::kind::{EnactChoice, EnactorKind};
 use super::pairs::CorePairs;
 use super::starters::{QUIET, Starters};
-use super::windows::{NudgeWindows, WindowCounts};
+use super::windows::{NudgeBudget, NudgeWindows, WindowCounts};
 use crate::enact::ThreadWish;
 use crate::perf::record::PerfRecord;
 use crate::sampling::RecordBatch;
@@ -44,7 +43,7 @@ pub(crate) struct Enforcement {
     pinned: BTreeSet<ThreadId>,
     /// Threads that were out of place, or asleep, when they were last looked at.
     strays: BTreeSet<ThreadId>,
-    /// The last of the strays that were looked at between plans.
+    /// The last stray that was looked at between plans.
     chased: Option<ThreadId>,
     pairs: CorePairs,
     /// Running time, ns, and share of it in place, 0 to 1, of each thread over the interval that
@@ -204,7 +203,14 @@ impl Enforcement {
         }
         let pus = pus.clone();
         self.strays.insert(id);
-        (can_move && !is_in_place).then(|| self.nudge_within_bounds(id, pus, now))
+        if !can_move || is_in_place {
+            return None;
+        }
+        if self.windows.may_narrow(id, now) && self.budget.take_nudge(now) {
+            return Some(ThreadWish::Nudge(pus));
+        }
+        self.put_off += 1;
+        Some(ThreadWish::Unrestricted)
     }
 
     /// The next threads that may be out of place: at most [`CHASED`] of them, each in its turn.
@@ -214,14 +220,6 @@ impl Enforcement {
         let next: Vec<ThreadId> = rest.take(CHASED).copied().collect();
         self.chased = next.last().copied().filter(|_| next.len() == CHASED);
         next
-    }
-
-    fn nudge_within_bounds(&mut self, id: ThreadId, pus: PuSet, now: Instant) -> ThreadWish {
-        if self.windows.may_narrow(id, now) && self.budget.take_nudge(now) {
-            return ThreadWish::Nudge(pus);
-        }
-        self.put_off += 1;
-        ThreadWish::Unrestricted
     }
 
     fn may_pin(
@@ -236,7 +234,7 @@ impl Enforcement {
             EnactChoice::Only(_) => false,
             EnactChoice::Auto => {
                 let drifts = self.pinned.contains(&id) || place.drifts();
-                // A process that is asked for its mask answers with that of its first thread.
+                // The mask of a process, as `sched_getaffinity` and `taskset -p` show it, is that of its first thread.
                 let fits = |at: ThreadPosition| at.process_age >= QUIET && !at.leads_others;
                 drifts && at.is_some_and(fits) && self.starters.is_worker(id, now)
             }
@@ -298,7 +296,7 @@ impl Enforcement {
     }
 
     /// Ends an interval of one thread that ran for `cpu_ns`; returns the time that it spent in
-    /// place, ns. None for a thread without a place, or one that did not run or was not seen on any
+    /// place, ns. `None` for a thread without a place, or one that did not run or was not seen on any
     /// PU.
     pub(crate) fn end_interval(
         &mut self,
@@ -391,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_runnable_thread_that_is_elsewhere_is_nudged() {
+    fn only_runnable_threads_elsewhere_are_nudged() {
         let mut enforcement = enforcement(EnactChoice::Auto, "0-1");
         let now = Instant::now();
         let mut order = |pu, runnable| ordered(&mut enforcement, at(pu, runnable, QUIET), now);
@@ -401,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_that_drifts_is_pinned_until_it_starts_something() {
+    fn drifting_worker_is_pinned_until_it_clones() {
         let mut enforcement = enforcement(EnactChoice::Auto, "0-1");
         let now = Instant::now();
         astray(&mut enforcement, MEMORY);
@@ -446,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_pinned_where_only_nudges_are_wanted_and_all_where_pins_are() {
+    fn enactor_choice_decides_on_pins() {
         let now = Instant::now();
         let mut nudges = enforcement(EnactChoice::Only(EnactorKind::Nudge), "0-1");
         astray(&mut nudges, MEMORY);
@@ -467,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn process_that_would_suffer_is_not_pinned_unless_the_user_wants_pins() {
+    fn harmed_process_is_pinned_only_on_request() {
         let now = Instant::now();
         let mut auto = enforcement(EnactChoice::Auto, "0-1");
         astray(&mut auto, MEMORY);

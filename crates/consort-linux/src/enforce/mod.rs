@@ -7,13 +7,11 @@
 //! is narrow (`windows`). One that nudges do not keep in place
 //! (`adherence`) may be *pinned*, if it is a worker: a thread that starts no others (`starters`).
 //!
-//! Usage, by the live machine: `assign` gives the threads of a plan their places, `order` tells the
+//! Usage, by the live machine: `assign` gives the threads of a plan their places, `choose_wish` returns the
 //! mask that the [`Enactor`](crate::enact::Enactor) is to give each thread now; `note` and `settle`
 //! take in the records and running times that show the effect.
 
 mod adherence;
-mod budget;
-mod core_groups;
 mod enforcement;
 mod kind;
 mod pairs;
@@ -21,7 +19,7 @@ mod starters;
 mod windows;
 
 pub use adherence::AdherenceTally;
-pub(crate) use core_groups::neighbours;
 pub(crate) use enforcement::{Enforcement, ThreadPosition};
 pub use kind::{EnactChoice, EnactorKind, EnactorStatus, enactors};
+pub(crate) use pairs::neighbours;
 pub use windows::WindowCounts;

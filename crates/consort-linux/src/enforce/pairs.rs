@@ -1,9 +1,9 @@
-//! Pairs of threads that a plan has on one core, and the share of time that they were there
+//! Threads that a plan has on one core, and the share of time that pairs of them were there
 //! together.
 
 use super::adherence::AdherenceTally;
-use super::core_groups::group_by_core;
 use consort_core::{PuSet, ThreadId, Topology};
+use std::collections::BTreeMap;
 
 /// Pairs of threads with a place on the same core, where each thread has a PU to itself.
 #[derive(Clone, Debug, Default)]
@@ -16,14 +16,18 @@ impl CorePairs {
         topology: &Topology,
         places: impl Iterator<Item = (ThreadId, &'a PuSet)>,
     ) -> Self {
-        let crowds = group_by_core(topology, places).into_iter();
-        let pairs = crowds
-            .filter(|(core, threads)| threads.len() <= topology.cores()[*core].pus.len())
-            .flat_map(|(_, threads)| all_pairs(&threads));
-        Self(pairs.collect())
+        let mut pairs = Vec::new();
+        for (core, threads) in group_by_core(topology, places) {
+            if threads.len() <= topology.cores()[core].pus.len() {
+                for (index, &a) in threads.iter().enumerate() {
+                    pairs.extend(threads[index + 1..].iter().map(|&b| (a, b)));
+                }
+            }
+        }
+        Self(pairs)
     }
 
-    /// Adds an interval. `of` tells the running time of a thread, ns, and the share of it in place.
+    /// Adds an interval. `of` returns the running time of a thread, ns, and the share of it in place.
     /// Two threads were in place together for at least the sum of their shares less one (Fréchet's
     /// lower bound), so the tally is a lower bound.
     pub(crate) fn add_interval(
@@ -39,15 +43,48 @@ impl CorePairs {
     }
 }
 
-fn all_pairs(threads: &[ThreadId]) -> Vec<(ThreadId, ThreadId)> {
-    let from = |i: usize| threads[i + 1..].iter().map(move |&b| (threads[i], b));
-    (0..threads.len()).flat_map(from).collect()
+/// Threads by the core that their places lie within; others are left out.
+pub(crate) fn group_by_core<'a>(
+    topology: &Topology,
+    places: impl Iterator<Item = (ThreadId, &'a PuSet)>,
+) -> BTreeMap<usize, Vec<ThreadId>> {
+    let mut by_core: BTreeMap<usize, Vec<ThreadId>> = BTreeMap::new();
+    for (thread, pus) in places {
+        if let Some(core) = core_of(topology, pus) {
+            by_core.entry(core).or_default().push(thread);
+        }
+    }
+    by_core
+}
+
+/// The core that all of these PUs belong to; `None` if they belong to several.
+fn core_of(topology: &Topology, pus: &PuSet) -> Option<usize> {
+    let core = topology.core_of(pus.first()?)?;
+    let is_within = pus.iter().all(|pu| topology.core_of(pu) == Some(core));
+    is_within.then_some(core)
+}
+
+/// Threads that run on one core at the same time, a group for each core that has several and gives
+/// them more than one PU.
+pub(crate) fn neighbours<'a>(
+    topology: &Topology,
+    places: impl Iterator<Item = (ThreadId, &'a PuSet)> + Clone,
+) -> Vec<Vec<ThreadId>> {
+    let mut pus: BTreeMap<usize, PuSet> = BTreeMap::new();
+    for (_, place) in places.clone() {
+        if let Some(core) = core_of(topology, place) {
+            let taken = pus.entry(core).or_default();
+            *taken = taken.union(place);
+        }
+    }
+    let crowds = group_by_core(topology, places).into_iter();
+    let groups = crowds.filter(|(core, threads)| threads.len() > 1 && pus[core].len() > 1);
+    groups.map(|(_, threads)| threads).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeSet;
 
     fn thread(tid: u32) -> ThreadId {
         ThreadId {
@@ -66,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn only_threads_that_have_a_core_together_to_themselves_are_pairs() {
+    fn only_threads_alone_on_a_core_are_pairs() {
         let topology = Topology::uniform(2, 2).unwrap();
         let of_core = |i: usize| topology.cores()[i].pus.iter().copied().collect::<PuSet>();
         let cores = [0, 1].map(|i| of_core(i).to_string());
@@ -93,9 +130,32 @@ mod tests {
         assert_eq!(tally.share(), Some(0.5));
         all.add_interval(|t| (t.tid == 0).then_some((10.0, 1.0)), &mut tally);
         assert_eq!(tally.ran_ns, 20.0);
-        let every: BTreeSet<_> = all_pairs(&[thread(0), thread(1), thread(2)])
-            .into_iter()
-            .collect();
-        assert_eq!(every.len(), 3);
+    }
+
+    /// Groups of the threads 0, 1, ... with these places on two cores of two PUs.
+    fn groups(places: &[&str]) -> Vec<Vec<u32>> {
+        let topology = Topology::uniform(2, 2).unwrap();
+        let places: Vec<PuSet> = places.iter().map(|pus| pus.parse().unwrap()).collect();
+        let named = (0..).map(thread).zip(&places);
+        let groups = neighbours(&topology, named).into_iter();
+        groups
+            .map(|group| group.into_iter().map(|t| t.tid).collect())
+            .collect()
+    }
+
+    #[test]
+    fn threads_of_one_core_are_a_group() {
+        let topology = Topology::uniform(2, 2).unwrap();
+        let core = |i: usize| topology.cores()[i].pus.clone();
+        let text = |pus: &[consort_core::PuId]| pus.iter().copied().collect::<PuSet>().to_string();
+        let [one, other] = [text(&core(0)), text(&core(1))];
+        let [first, second] = [text(&core(0)[..1]), text(&core(0)[1..])];
+        let all = topology.pus().to_string();
+        assert_eq!(groups(&[&one, &other, &one]), [[0, 2]]);
+        assert_eq!(groups(&[&first, &second]), [[0, 1]]);
+        assert_eq!(groups(&[&one, &one, &one, &other]), [[0, 1, 2]]);
+        assert_eq!(groups(&[&one, &other]), [[0; 0]; 0], "each alone");
+        assert_eq!(groups(&[&first, &first]), [[0; 0]; 0], "in turns on one PU");
+        assert_eq!(groups(&[&one, &all]), [[0; 0]; 0], "anywhere is no seat");
     }
 }

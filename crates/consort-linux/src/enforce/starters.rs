@@ -83,7 +83,7 @@ mod tests {
     };
 
     #[test]
-    fn who_has_cloned_is_no_worker_for_a_time_and_for_ever_if_it_was_pinned() {
+    fn thread_that_cloned_is_no_worker() {
         let (mut starters, start) = (Starters::default(), Instant::now());
         assert!(starters.is_worker(THREAD, start));
         starters.note_clone(THREAD, false, start);
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_become_another_program_is_no_worker_for_a_time() {
+    fn thread_after_exec_is_temporarily_no_worker() {
         let (mut starters, start) = (Starters::default(), Instant::now());
         starters.note_exec(THREAD, start);
         assert!(starters.starts_none(THREAD, start) && !starters.is_worker(THREAD, start));

@@ -1,7 +1,8 @@
-//! The windows of nudges: times for which a program could see a narrow mask.
+//! Bounds on nudges: their number per second, and the windows in which a program could see a narrow
+//! mask.
 //!
 //! Each window is measured, from before the first write of a nudge to after the second. Most take
-//! microseconds. A few are longer, where Consort's thread was displaced between the two writes. So
+//! microseconds. A few are longer, because Consort's thread was displaced between the two writes. So
 //! each thread has an allowance of the time beyond two plain writes, and is not nudged while it has
 //! used that up.
 
@@ -106,10 +107,43 @@ impl Allowance {
     }
 }
 
+/// Most nudges per second. A nudge takes up to 50 us of Consort's time on a busy host
+/// (docs/measurements/enactment.md), so this many take at most five percent of one PU.
+pub(crate) const NUDGES_PER_S: f64 = 1_000.0;
+
+/// Nudges that may be made now; refilled over time, never more than those of one second.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NudgeBudget {
+    left: f64,
+    filled: Instant,
+}
+
+impl NudgeBudget {
+    pub(crate) fn new(now: Instant) -> Self {
+        Self {
+            left: NUDGES_PER_S,
+            filled: now,
+        }
+    }
+
+    /// Takes one nudge out; returns false when none is left.
+    pub(crate) fn take_nudge(&mut self, now: Instant) -> bool {
+        let since = now.saturating_duration_since(self.filled);
+        self.left = NUDGES_PER_S.min(self.left + NUDGES_PER_S * since.as_secs_f64());
+        self.filled = now;
+        let there = self.left >= 1.0;
+        if there {
+            self.left -= 1.0;
+        }
+        there
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::time::Duration;
 
     const THREAD: ThreadId = ThreadId {
         pid: 7,
@@ -140,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_are_counted_against_the_time_of_all_threads() {
+    fn windows_count_against_time_of_all_threads() {
         let mut windows = NudgeWindows::default();
         assert_eq!(windows.counts(0).share, None);
         windows.note_time_passed(4, 1_000);
@@ -172,5 +206,19 @@ mod tests {
             let most_ns = ALLOWANCE_NS + MOST_NARROW * elapsed_ns + longest.as_nanos() as f64;
             prop_assert!(narrow.as_nanos() as f64 <= most_ns + 1.0);
         }
+    }
+
+    #[test]
+    fn nudges_per_second_stay_within_the_bound() {
+        let start = Instant::now();
+        let mut budget = NudgeBudget::new(start);
+        let made = |budget: &mut NudgeBudget, ms: u64| {
+            let now = start + Duration::from_millis(ms);
+            (0..10_000).filter(|_| budget.take_nudge(now)).count()
+        };
+        assert_eq!(made(&mut budget, 0), 1_000);
+        assert_eq!(made(&mut budget, 0), 0);
+        assert_eq!(made(&mut budget, 250), 250);
+        assert_eq!(made(&mut budget, 60_000), 1_000);
     }
 }

@@ -1,20 +1,15 @@
 //! The formulas of event files: `+ - * /`, parentheses, numbers and event names.
-//!
-//! # Usage
-//!
-//! Parse once with `str::parse`, evaluate per interval with [`Expr::eval`].
-//!
-//! # Pitfalls
-//!
-//! Division by zero, which an idle interval gives, yields no value rather than
-//! an infinity.
 
+use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::fmt;
+use std::str::FromStr;
 use thiserror::Error;
 
-/// A parsed formula.
-#[derive(Clone, Debug, PartialEq)]
+/// A parsed formula: parse it once with `str::parse`, evaluate it in each interval with
+/// [`Expr::eval`].
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "String")]
 pub enum Expr {
     /// A constant.
     Number(f64),
@@ -37,36 +32,16 @@ pub enum Operator {
     Div,
 }
 
-impl Operator {
-    fn symbol(self) -> char {
-        match self {
-            Self::Add => '+',
-            Self::Sub => '-',
-            Self::Mul => '*',
-            Self::Div => '/',
-        }
-    }
-
-    fn apply(self, left: f64, right: f64) -> f64 {
-        match self {
-            Self::Add => left + right,
-            Self::Sub => left - right,
-            Self::Mul => left * right,
-            Self::Div => left / right,
-        }
-    }
-}
-
 /// Fault of a formula's text.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ExprError {
-    /// Anything but a number, a name or `(` stands where an operand belongs.
+    /// There is no number, name or `(` where an operand belongs.
     #[error("expected a number, an event name or ( at column {column}")]
     Operand {
         /// Column, from 1.
         column: usize,
     },
-    /// The formula goes on after its end, or an operator is missing.
+    /// There is text after the end of the formula, or an operator is missing.
     #[error("expected an operator or the end at column {column}")]
     Operator {
         /// Column, from 1.
@@ -87,21 +62,29 @@ pub enum ExprError {
 }
 
 /// The deepest nesting that is accepted; bounds the parser's stack.
-pub(crate) const MAX_DEPTH: usize = 32;
+const MAX_DEPTH: usize = 32;
 
 impl Expr {
-    /// The formula's value; `None` when a name has none or the result is not
-    /// finite.
+    /// Returns the formula's value; `None` if a name has no value or the result is not finite, as
+    /// in an idle interval, in which formulas divide by zero.
     pub fn eval(&self, value_of: &dyn Fn(&str) -> Option<f64>) -> Option<f64> {
         let value = match self {
             Self::Number(n) => *n,
             Self::Name(name) => value_of(name)?,
-            Self::Binary(op, left, right) => op.apply(left.eval(value_of)?, right.eval(value_of)?),
+            Self::Binary(operator, left, right) => {
+                let (left, right) = (left.eval(value_of)?, right.eval(value_of)?);
+                match operator {
+                    Operator::Add => left + right,
+                    Operator::Sub => left - right,
+                    Operator::Mul => left * right,
+                    Operator::Div => left / right,
+                }
+            }
         };
         value.is_finite().then_some(value)
     }
 
-    /// Names of the events in the formula.
+    /// Returns the names of the events in the formula.
     pub fn names(&self) -> BTreeSet<&str> {
         match self {
             Self::Number(_) => BTreeSet::new(),
@@ -116,8 +99,131 @@ impl fmt::Display for Expr {
         match self {
             Self::Number(n) => write!(f, "{n}"),
             Self::Name(name) => f.write_str(name),
-            Self::Binary(op, left, right) => write!(f, "({left} {} {right})", op.symbol()),
+            Self::Binary(operator, left, right) => {
+                let symbol = match operator {
+                    Operator::Add => '+',
+                    Operator::Sub => '-',
+                    Operator::Mul => '*',
+                    Operator::Div => '/',
+                };
+                write!(f, "({left} {symbol} {right})")
+            }
         }
+    }
+}
+
+impl TryFrom<String> for Expr {
+    type Error = ExprError;
+
+    fn try_from(text: String) -> Result<Self, ExprError> {
+        text.parse()
+    }
+}
+
+impl FromStr for Expr {
+    type Err = ExprError;
+
+    fn from_str(text: &str) -> Result<Self, ExprError> {
+        let mut parser = Parser {
+            text: text.as_bytes(),
+            at: 0,
+            depth: 0,
+        };
+        let expr = parser.sum()?;
+        match parser.peek() {
+            None => Ok(expr),
+            Some(_) => Err(ExprError::Operator {
+                column: parser.at + 1,
+            }),
+        }
+    }
+}
+
+/// Recursive descent over the bytes of a formula. Operators of one precedence group from the left.
+struct Parser<'a> {
+    text: &'a [u8],
+    at: usize,
+    depth: usize,
+}
+
+impl Parser<'_> {
+    /// The next byte that is not a space.
+    fn peek(&mut self) -> Option<u8> {
+        while self.text.get(self.at) == Some(&b' ') {
+            self.at += 1;
+        }
+        self.text.get(self.at).copied()
+    }
+
+    fn sum(&mut self) -> Result<Expr, ExprError> {
+        let mut left = self.product()?;
+        loop {
+            let operator = match self.peek() {
+                Some(b'+') => Operator::Add,
+                Some(b'-') => Operator::Sub,
+                _ => return Ok(left),
+            };
+            self.at += 1;
+            left = Expr::Binary(operator, left.into(), self.product()?.into());
+        }
+    }
+
+    fn product(&mut self) -> Result<Expr, ExprError> {
+        let mut left = self.operand()?;
+        loop {
+            let operator = match self.peek() {
+                Some(b'*') => Operator::Mul,
+                Some(b'/') => Operator::Div,
+                _ => return Ok(left),
+            };
+            self.at += 1;
+            left = Expr::Binary(operator, left.into(), self.operand()?.into());
+        }
+    }
+
+    fn operand(&mut self) -> Result<Expr, ExprError> {
+        let first = self.peek();
+        let column = self.at + 1;
+        match first {
+            Some(b'(') => self.parenthesis(),
+            Some(b'0'..=b'9') => {
+                let digits = self.take(|b| b.is_ascii_digit() || b == b'.');
+                let number = digits.parse().map_err(|_| ExprError::Operand { column })?;
+                Ok(Expr::Number(number))
+            }
+            Some(b'a'..=b'z') => {
+                let is_name = |b: u8| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'_');
+                Ok(Expr::Name(self.take(is_name)))
+            }
+            _ => Err(ExprError::Operand { column }),
+        }
+    }
+
+    fn parenthesis(&mut self) -> Result<Expr, ExprError> {
+        if self.depth == MAX_DEPTH {
+            return Err(ExprError::TooDeep {
+                column: self.at + 1,
+            });
+        }
+        self.at += 1;
+        self.depth += 1;
+        let inner = self.sum()?;
+        self.depth -= 1;
+        if self.peek() != Some(b')') {
+            return Err(ExprError::Unclosed {
+                column: self.at + 1,
+            });
+        }
+        self.at += 1;
+        Ok(inner)
+    }
+
+    /// Takes ASCII bytes while they fit.
+    fn take(&mut self, fits: impl Fn(u8) -> bool) -> String {
+        let rest = &self.text[self.at..];
+        let length = rest.iter().take_while(|&&b| fits(b)).count();
+        self.at += length;
+        rest[..length].iter().copied().map(char::from).collect()
     }
 }
 
@@ -181,7 +287,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_printed_is_read_again(expr in any_expr()) {
+        fn printed_formula_is_parsed_to_itself(expr in any_expr()) {
             prop_assert_eq!(expr.to_string().parse::<Expr>(), Ok(expr));
         }
 

@@ -167,7 +167,8 @@ impl Host {
         let pmus = self.event_file().into_iter().flat_map(|file| file.pmus);
         let mut formulas = pmus.flat_map(|pmu| pmu.formulas);
         let stack = formulas.find(|formula| formula.signal == Signal::CycleStack);
-        let parts = stack.into_iter().flat_map(|formula| formula.parts);
+        let parts = stack.and_then(|formula| formula.components);
+        let parts = parts.into_iter().flatten();
         parts.map(|part| Cow::Owned(part.name)).collect()
     }
 

@@ -1,8 +1,8 @@
-//! The pausing mechanisms that a host offers, found out without writing anything.
+//! The pausing mechanisms that a host offers, found without a write to the host.
 
-use super::freezer_files::controller;
-use super::kind::PauseKind;
-use crate::cgroup::{CgroupVersion, Hierarchy, text_of_file};
+use super::PauseKind;
+use super::freezer::freezer_hierarchy;
+use crate::cgroup::{CgroupVersion, text_of_file};
 use crate::read;
 use nix::unistd::{AccessFlags, eaccess};
 use serde::Serialize;
@@ -19,67 +19,58 @@ pub struct PauseSupport {
     pub reason: String,
 }
 
-/// Verdicts on every mechanism, best first, for the host whose `/proc` and `/sys` are below `root`.
+/// Returns a verdict on every mechanism, best first, for the host whose `/proc` and `/sys` are below
+/// `root`.
 pub fn mechanisms(root: &Path) -> Vec<PauseSupport> {
-    PauseKind::ALL.map(|kind| judge(root, kind)).into()
-}
-
-fn judge(root: &Path, kind: PauseKind) -> PauseSupport {
-    let found = match kind {
-        PauseKind::FreezerV2 => freezer(root, CgroupVersion::V2),
-        PauseKind::FreezerV1 => freezer(root, CgroupVersion::V1),
-        PauseKind::Signals => Ok("SIGSTOP and SIGCONT to own processes".into()),
+    let judge = |kind| {
+        let found = match kind {
+            PauseKind::FreezerV2 => check_freezer(root, CgroupVersion::V2),
+            PauseKind::FreezerV1 => check_freezer(root, CgroupVersion::V1),
+            PauseKind::Signals => Ok("SIGSTOP and SIGCONT to own processes".into()),
+        };
+        PauseSupport {
+            kind,
+            available: found.is_ok(),
+            reason: found.unwrap_or_else(|why| why),
+        }
     };
-    PauseSupport {
-        kind,
-        available: found.is_ok(),
-        reason: found.unwrap_or_else(|why| why),
-    }
+    PauseKind::ALL.map(judge).into()
 }
 
-fn freezer(root: &Path, version: CgroupVersion) -> Result<String, String> {
+fn check_freezer(root: &Path, version: CgroupVersion) -> Result<String, String> {
     let name = match version {
         CgroupVersion::V1 => "the freezer of cgroup version 1",
         CgroupVersion::V2 => "cgroup version 2",
     };
-    let hierarchy = Hierarchy::find(root, controller(version));
+    let hierarchy = freezer_hierarchy(root, version);
     let hierarchy = hierarchy.ok_or_else(|| format!("{name} is not mounted"))?;
     let own = text_of_file(&root.join("proc/self/cgroup"));
     let own = own.ok_or("/proc/self/cgroup cannot be read")?;
+    // A move within a hierarchy that has other controllers would change their limits as well.
     let others = hierarchy.other_controllers(&own);
     if !others.is_empty() {
         return Err(format!("{name} is mounted with {}", others.join(", ")));
     }
     let dir = hierarchy.dir_of(&own);
     let dir = dir.ok_or_else(|| format!("the own cgroup is not visible in {name}"))?;
-    may_make_cgroups(&dir)?;
-    if version == CgroupVersion::V2 && !can_freeze(root, &dir) {
-        return Err("this kernel has no cgroup.freeze (before Linux 5.2)".into());
-    }
-    Ok(format!("cgroups below {}", dir.display()))
-}
-
-fn may_make_cgroups(dir: &Path) -> Result<(), String> {
-    let wanted = [
-        (dir.to_owned(), AccessFlags::W_OK | AccessFlags::X_OK),
+    for (path, access) in [
+        (dir.clone(), AccessFlags::W_OK | AccessFlags::X_OK),
         (dir.join("cgroup.procs"), AccessFlags::W_OK),
-    ];
-    for (path, access) in wanted {
+    ] {
         eaccess(&path, access).map_err(|errno| {
             let path = path.display();
             format!("{path} may not be written: {errno}; have the cgroup delegated or be root")
         })?;
     }
-    Ok(())
-}
-
-/// Returns true if cgroups below `dir` can be frozen: if `dir` has `cgroup.freeze`, or the kernel
-/// is of Linux 5.2 or later. The release decides for the root cgroup, which never has that file.
-fn can_freeze(root: &Path, dir: &Path) -> bool {
-    let release = read::text(&root.join("proc/sys/kernel/osrelease")).unwrap_or_default();
-    let mut numbers = release.split('.').map_while(|n| n.parse::<u32>().ok());
-    let version = (numbers.next(), numbers.next());
-    dir.join("cgroup.freeze").exists() || version >= (Some(5), Some(2))
+    if version == CgroupVersion::V2 && !dir.join("cgroup.freeze").exists() {
+        // The root cgroup never has that file, so there the kernel's release decides.
+        let release = read::text(&root.join("proc/sys/kernel/osrelease")).unwrap_or_default();
+        let mut numbers = release.split('.').map_while(|n| n.parse::<u32>().ok());
+        if (numbers.next(), numbers.next()) < (Some(5), Some(2)) {
+            return Err("this kernel has no cgroup.freeze (before Linux 5.2)".into());
+        }
+    }
+    Ok(format!("cgroups below {}", dir.display()))
 }
 
 #[cfg(test)]
@@ -114,7 +105,7 @@ mod tests {
     ];
 
     #[test]
-    fn both_freezers_are_found_beside_each_other() {
+    fn both_mounted_freezers_are_found() {
         check(
             BOTH,
             "6:freezer:/a\n0::/b\n",
@@ -124,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_mounted_is_said() {
+    fn unmounted_freezers_are_named() {
         check(
             "",
             "0::/\n",
@@ -137,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_freezer_that_comes_with_other_controllers_is_not_used() {
+    fn freezer_with_other_controllers_is_not_used() {
         check(
             BOTH,
             "6:cpuset,freezer:/a\n0::/b/../c\n",
@@ -150,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_without_the_file_is_too_old() {
+    fn kernel_without_cgroup_freeze_is_too_old() {
         let files = [FILES[1], ("proc/sys/kernel/osrelease", "4.19.0\n")];
         check(
             BOTH,

@@ -1,27 +1,29 @@
 //! The paused programs, each with the mechanism that holds it.
 
-use super::confirm::wait_until_still;
-use super::detect::{PauseSupport, mechanisms};
-use super::error::{HoldError, PauseError};
+use super::detect::mechanisms;
 use super::freezer_mechanism::FreezerMechanism;
-use super::kind::PauseKind;
-use super::mechanism::PauseMechanism;
-use super::pause_journal::PauseJournal;
 use super::signals::StopSignalMechanism;
-use super::tree::{ProgramProcesses, read_processes, tree};
+use super::{HoldError, PauseError, PauseJournal, PauseKind, PauseMechanism};
 use crate::cgroup::CgroupVersion;
 use crate::enact::Enactor;
-use crate::proc::ProcError;
+use crate::proc::{ProcError, ProgramProcesses, read_process_tree, read_processes};
 use consort_core::ProgramId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Most looks for processes that were born while the program was being paused.
+/// Most searches for processes that were born while the program was being paused.
 const MOST_LOOKS: u32 = 64;
 /// Shortest time between two readings of the whole table of processes, for a mechanism that holds
 /// all children from birth.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// Longest wait until a program stands still; after that the outcome reports it as unsettled,
+/// because a thread that waits in the kernel for a disk or a server can take any time.
+const LIMIT: Duration = Duration::from_millis(200);
+/// The limit for a program that has exceeded it before, so that not every pause waits in vain.
+const SHORT_LIMIT: Duration = Duration::from_millis(10);
+const FIRST_WAIT: Duration = Duration::from_micros(20);
+const LONGEST_WAIT: Duration = Duration::from_millis(5);
 
 /// Outcome of pausing a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,9 +37,9 @@ pub struct PauseOutcome {
     pub unsettled: Option<&'static str>,
 }
 
-/// A constructor of mechanisms: the kind, the program and the run's id.
+/// A constructor of mechanisms, of the host's root, the kind, the program and the run's id.
 type MechanismConstructor =
-    Box<dyn Fn(PauseKind, ProgramId, &str) -> Box<dyn PauseMechanism> + Send>;
+    Box<dyn Fn(&Path, PauseKind, ProgramId, &str) -> Box<dyn PauseMechanism> + Send>;
 
 /// Pauses programs and resumes them.
 pub struct Pauser {
@@ -55,41 +57,21 @@ struct PausedProgram {
     paused: bool,
     /// True unless the program failed to stand still within the limit the last time.
     patient: bool,
-    /// Time of the last reading of the whole table of processes; none while it found processes that
+    /// Time of the last reading of the whole table of processes; `None` if it found processes that
     /// the mechanism does not know.
     looked: Option<Instant>,
 }
 
 impl Pauser {
-    /// A pauser with those mechanisms that the host below `root` has.
+    /// Creates a pauser with the mechanisms that the host below `root` has.
     pub fn new(root: &Path) -> Self {
-        let there = mechanisms(root).into_iter();
-        let there = there.filter(|m: &PauseSupport| m.available);
-        Self::with_kinds(root, there.map(|m| m.kind).collect())
+        let available = mechanisms(root).into_iter().filter(|m| m.available);
+        Self::with_kinds(root, available.map(|m| m.kind).collect())
     }
 
-    /// A pauser with these mechanisms, best first.
+    /// Creates a pauser with these mechanisms, best first.
     pub fn with_kinds(root: &Path, kinds: Vec<PauseKind>) -> Self {
-        let host = root.to_owned();
-        Self::with_constructor(
-            root,
-            kinds,
-            Box::new(move |kind, program, run| match kind {
-                PauseKind::FreezerV2 => Box::new(FreezerMechanism::new(
-                    &host,
-                    CgroupVersion::V2,
-                    program,
-                    run,
-                )),
-                PauseKind::FreezerV1 => Box::new(FreezerMechanism::new(
-                    &host,
-                    CgroupVersion::V1,
-                    program,
-                    run,
-                )),
-                PauseKind::Signals => Box::new(StopSignalMechanism::new(&host)),
-            }),
-        )
+        Self::with_constructor(root, kinds, Box::new(make_mechanism))
     }
 
     fn with_constructor(root: &Path, kinds: Vec<PauseKind>, make: MechanismConstructor) -> Self {
@@ -101,11 +83,11 @@ impl Pauser {
         }
     }
 
-    /// Pauses a program: these processes and all below them in the tree of parents. Of a program
-    /// that is paused already, it takes in processes that were born or found since.
+    /// Pauses a program: these processes and all below them in the tree of parents. If the program
+    /// is paused already, adds the processes that were born or found since.
     ///
     /// # Errors
-    /// When nothing of the program is paused: it has ended, no mechanism works, or nothing could be
+    /// If nothing of the program is paused: it has ended, no mechanism works, or nothing could be
     /// journalled. A program that was paused before stays so.
     pub fn pause(
         &mut self,
@@ -116,10 +98,10 @@ impl Pauser {
         self.pause_in_journal(enactor, program, pids)
     }
 
-    /// Lets a program go on; returns false if it was not paused.
+    /// Lets a program continue; returns false if it was not paused.
     ///
     /// # Errors
-    /// When some of its processes cannot go on.
+    /// If some of its processes cannot continue.
     pub fn resume(
         &mut self,
         enactor: &mut Enactor,
@@ -131,20 +113,20 @@ impl Pauser {
     /// Puts everything of a program back as it was before it was first paused.
     ///
     /// # Errors
-    /// When some of its processes cannot go on.
+    /// If some of its processes cannot continue.
     pub fn forget(&mut self, enactor: &mut Enactor, program: ProgramId) -> Result<(), PauseError> {
         self.undo(enactor, program)
     }
 
-    /// The programs that were paused at some time and not forgotten since.
+    /// Returns the programs that were paused at some time and not forgotten since.
     pub fn known_programs(&self) -> impl Iterator<Item = ProgramId> + '_ {
         self.programs.keys().copied()
     }
 
-    /// The programs that are paused.
+    /// Returns the programs that are paused now.
     pub fn paused_programs(&self) -> impl Iterator<Item = ProgramId> + '_ {
-        let paused = self.programs.iter().filter(|(_, held)| held.paused);
-        paused.map(|(&program, _)| program)
+        let paused = self.programs.iter().filter(|(_, program)| program.paused);
+        paused.map(|(&id, _)| id)
     }
 
     /// Returns true if a program is paused.
@@ -152,12 +134,12 @@ impl Pauser {
         self.programs.get(&program).is_some_and(|held| held.paused)
     }
 
-    /// The mechanism that a program was paused by last.
+    /// Returns the mechanism that paused a program last; `None` if none did.
     pub fn kind_of(&self, program: ProgramId) -> Option<PauseKind> {
         self.programs.get(&program).map(|held| held.kind)
     }
 
-    /// The mechanisms that are tried, best first.
+    /// Returns the mechanisms that are tried, best first.
     pub fn kinds(&self) -> &[PauseKind] {
         &self.kinds
     }
@@ -172,10 +154,10 @@ impl Pauser {
             return self.pause_first(journal, program, pids);
         };
         match held.pause(&self.root, journal, pids) {
-            Ok(pause) => Ok(pause),
+            Ok(outcome) => Ok(outcome),
             Err(error) => {
-                // What was not paused before must not stay half paused.
                 let kind = held.kind;
+                // A program that was not paused before must not stay half paused.
                 if !held.paused {
                     self.undo(journal, program)?;
                 }
@@ -191,7 +173,7 @@ impl Pauser {
         program: ProgramId,
         pids: &BTreeSet<u32>,
     ) -> Result<PauseOutcome, PauseError> {
-        let members = tree(&self.root, pids);
+        let members = read_process_tree(&self.root, pids);
         let members = members.map_err(|error| PauseError::Unseen(program, error))?;
         if members.is_empty() {
             return Err(PauseError::Gone(program));
@@ -201,19 +183,19 @@ impl Pauser {
         }
         let mut reasons = Vec::new();
         for kind in self.kinds.clone() {
-            let mechanism = (self.make)(kind, program, &journal.journal_run_id());
             let mut held = PausedProgram {
                 kind,
-                mechanism,
+                mechanism: (self.make)(&self.root, kind, program, &journal.journal_run_id()),
                 paused: false,
                 patient: true,
                 looked: None,
             };
-            let paused = held.pause(&self.root, journal, pids);
+            let outcome = held.pause(&self.root, journal, pids);
             self.programs.insert(program, held);
-            match paused {
-                Ok(pause) => return Ok(pause),
+            match outcome {
+                Ok(outcome) => return Ok(outcome),
                 Err(error) => {
+                    // The next mechanism begins with a program that runs as a whole.
                     self.undo(journal, program)?;
                     match error {
                         HoldError::Unusable(why) => reasons.push((kind, why)),
@@ -234,13 +216,13 @@ impl Pauser {
             return Ok(());
         };
         if let Err(why) = held.mechanism.resume_all(journal) {
-            // Forgotten, it would stay stopped until the end of the run.
+            // If it were forgotten, it would stay stopped until the end of the run.
             held.paused = true;
             return Err(PauseError::Stuck { program, why });
         }
-        let left = held.mechanism.restore_processes(journal);
+        let restored = held.mechanism.restore_processes(journal);
         self.programs.remove(&program);
-        left.map_err(|why| PauseError::Stuck { program, why })
+        restored.map_err(|why| PauseError::Stuck { program, why })
     }
 
     fn resume_in_journal(
@@ -251,15 +233,15 @@ impl Pauser {
         let Some(held) = self.programs.get_mut(&program).filter(|held| held.paused) else {
             return Ok(false);
         };
-        let released = held.mechanism.resume_all(journal);
-        released.map_err(|why| PauseError::Stuck { program, why })?;
+        let resumed = held.mechanism.resume_all(journal);
+        resumed.map_err(|why| PauseError::Stuck { program, why })?;
         held.paused = false;
         Ok(true)
     }
 }
 
 impl PausedProgram {
-    /// Asks all to stop, waits, and looks whether more have come meanwhile.
+    /// Asks all processes to stop, waits, and looks if others have appeared meanwhile.
     fn pause(
         &mut self,
         root: &Path,
@@ -269,9 +251,9 @@ impl PausedProgram {
         let mut unsettled = Some("it starts processes without end");
         for _ in 0..MOST_LOOKS {
             let members = self.members(root, pids).map_err(HoldError::Unseen)?;
-            let taken = self.mechanism.stop_members(journal, &members)?;
-            self.patient = wait_until_still(self.mechanism.as_ref(), self.patient);
-            if taken == 0 {
+            let added = self.mechanism.stop_members(journal, &members)?;
+            self.patient = self.wait_until_still();
+            if added == 0 {
                 unsettled = (!self.patient).then_some("some of it waits in the kernel or for a PU");
                 break;
             }
@@ -284,8 +266,23 @@ impl PausedProgram {
         })
     }
 
-    /// The processes to look at: the whole tree, unless children are held from birth and the tree
-    /// was read lately; then only those of `pids` that the mechanism does not know.
+    /// Waits until all held processes stand still; returns false if the limit passes first.
+    fn wait_until_still(&self) -> bool {
+        let begun = Instant::now();
+        let limit = if self.patient { LIMIT } else { SHORT_LIMIT };
+        let mut wait = FIRST_WAIT;
+        while !self.mechanism.is_still() {
+            if begun.elapsed() >= limit {
+                return false;
+            }
+            std::thread::sleep(wait);
+            wait = LONGEST_WAIT.min(wait * 2);
+        }
+        true
+    }
+
+    /// Reads the processes to look at: the whole tree, unless children are held from birth and the
+    /// tree was read lately; then only those of `pids` that the mechanism does not know.
     fn members(
         &mut self,
         root: &Path,
@@ -296,14 +293,28 @@ impl PausedProgram {
             let unknown = pids.iter().filter(|&&pid| !self.mechanism.knows(pid));
             return read_processes(root, unknown.copied());
         }
-        // A look that finds more is followed by another one.
-        let members = tree(root, pids)?;
+        // If the tree has processes that are new, the next look must read it again.
+        let members = read_process_tree(root, pids)?;
         let all_known = members.keys().all(|&pid| self.mechanism.knows(pid));
         self.looked = all_known.then(Instant::now);
         Ok(members)
     }
 }
 
+fn make_mechanism(
+    root: &Path,
+    kind: PauseKind,
+    program: ProgramId,
+    run: &str,
+) -> Box<dyn PauseMechanism> {
+    let version = match kind {
+        PauseKind::FreezerV2 => CgroupVersion::V2,
+        PauseKind::FreezerV1 => CgroupVersion::V1,
+        PauseKind::Signals => return Box::new(StopSignalMechanism::new(root)),
+    };
+    Box::new(FreezerMechanism::new(root, version, program, run))
+}
+
 #[cfg(test)]
-#[path = "pauser/tests.rs"]
+#[path = "pauser_tests.rs"]
 mod tests;

@@ -1,20 +1,18 @@
 //! Pausing by SIGSTOP and SIGCONT to each process (`signal(7)`).
 //!
-//! A process that was stopped before, by anybody, is left alone: it stays stopped when the program
-//! goes on. A process that forks while it is being stopped may leave a running child behind; so the
-//! caller looks for more until there are none.
+//! A process that somebody else stopped before is left alone: it stays stopped when the program
+//! continues. A process that forks while it is being stopped may leave a running child behind, so
+//! the caller looks for more processes until there are none.
 //!
 //! Pitfall: a thread that is blocked in the kernel, such as the creator of a `vfork` child that was
-//! stopped before its exec, stops only on its way back to user mode. It counts as still, as it can
-//! run nothing of the program before.
+//! stopped before its exec, stops only on its way back to user mode. It counts as still, because
+//! until then it can run nothing of the program.
 
-use super::error::HoldError;
-use super::mechanism::PauseMechanism;
-use super::pause_journal::PauseJournal;
-use super::tree::ProgramProcesses;
+use super::{HoldError, PauseJournal, PauseMechanism};
 use crate::enact::JournalRecord;
 use crate::proc::{
-    ProcError, ProcessHandle, RunState, continue_process, read_stat, threads_of, unless_gone,
+    ProcError, ProcessHandle, ProgramProcesses, RunState, continue_process, read_stat, threads_of,
+    unless_gone,
 };
 use nix::errno::Errno;
 use nix::sys::signal::Signal;
@@ -27,7 +25,7 @@ pub(super) struct StopSignalMechanism {
     root: PathBuf,
     /// Processes that were stopped here, each with its start, clock ticks since boot.
     ours: BTreeMap<u32, u64>,
-    /// Processes that somebody else had stopped before.
+    /// Processes that were already stopped when they were found.
     others: BTreeSet<u32>,
 }
 
@@ -43,7 +41,7 @@ impl StopSignalMechanism {
     /// States of the threads of a process, without dead ones.
     ///
     /// # Errors
-    /// If one of them cannot be read although it may be there.
+    /// If a thread cannot be read although it may be there.
     fn states(&self, pid: u32) -> Result<Vec<RunState>, ProcError> {
         let mut states = Vec::new();
         for tid in unless_gone(threads_of(&self.root, pid))?.unwrap_or_default() {
@@ -54,12 +52,10 @@ impl StopSignalMechanism {
         Ok(states)
     }
 
-    /// Processes to be stopped, each with its start; notes those that somebody else has stopped.
-    fn find_running(
-        &mut self,
-        members: &ProgramProcesses,
-    ) -> Result<BTreeMap<u32, u64>, ProcError> {
-        let mut wanted = BTreeMap::new();
+    /// Returns the processes to be stopped, each with its start; notes those that are stopped
+    /// already.
+    fn find_running(&mut self, members: &ProgramProcesses) -> Result<Vec<(u32, u64)>, ProcError> {
+        let mut running = Vec::new();
         for (&pid, stat) in members {
             if self.ours.get(&pid) == Some(&stat.start_ticks) {
                 continue;
@@ -67,23 +63,19 @@ impl StopSignalMechanism {
             let states = self.states(pid)?;
             if states.iter().any(|&state| state != RunState::Stopped) {
                 self.others.remove(&pid);
-                wanted.insert(pid, stat.start_ticks);
+                running.push((pid, stat.start_ticks));
             } else if !states.is_empty() {
                 self.others.insert(pid);
             }
         }
-        Ok(wanted)
+        Ok(running)
     }
 
-    /// Stops these processes, each with its start; removes those that were.
-    fn stop(&self, wanted: &mut BTreeMap<u32, u64>) -> Result<(), HoldError> {
-        while let Some((&pid, &start_ticks)) = wanted.first_key_value() {
-            let process = ProcessHandle::open(&self.root, pid, start_ticks);
-            if let Some(process) = process.map_err(HoldError::Unseen)? {
-                let sent = process.send(Signal::SIGSTOP);
-                sent.map_err(|errno| HoldError::Unusable(refusal(pid, errno)))?;
-            }
-            wanted.pop_first();
+    fn stop(&self, pid: u32, start_ticks: u64) -> Result<(), HoldError> {
+        let process = ProcessHandle::open(&self.root, pid, start_ticks);
+        if let Some(process) = process.map_err(HoldError::Unseen)? {
+            let sent = process.send(Signal::SIGSTOP);
+            sent.map_err(|errno| HoldError::Unusable(refusal(pid, errno)))?;
         }
         Ok(())
     }
@@ -95,23 +87,27 @@ impl PauseMechanism for StopSignalMechanism {
         journal: &mut dyn PauseJournal,
         members: &ProgramProcesses,
     ) -> Result<usize, HoldError> {
-        let mut wanted = self.find_running(members).map_err(HoldError::Unseen)?;
-        if wanted.is_empty() {
+        let running = self.find_running(members).map_err(HoldError::Unseen)?;
+        if running.is_empty() {
             return Ok(0);
         }
-        let record =
-            |(&pid, &start_ticks): (&u32, &u64)| JournalRecord::Paused { pid, start_ticks };
-        journal.record_ahead(&wanted.iter().map(record).collect::<Vec<_>>())?;
-        let taken = wanted.len();
-        self.ours.extend(&wanted);
-        let stopped = self.stop(&mut wanted);
-        if stopped.is_err() {
-            // Those that run on are not held: the next attempt must not pass them over.
-            self.ours.retain(|pid, _| !wanted.contains_key(pid));
-            let record = |(pid, start_ticks)| JournalRecord::Resumed { pid, start_ticks };
-            journal.record_undone(&wanted.into_iter().map(record).collect::<Vec<_>>());
+        let record = |&(pid, start_ticks): &(u32, u64)| JournalRecord::Paused { pid, start_ticks };
+        journal.record_ahead(&running.iter().map(record).collect::<Vec<_>>())?;
+        self.ours.extend(running.iter().copied());
+        for (stopped, &(pid, start_ticks)) in running.iter().enumerate() {
+            if let Err(error) = self.stop(pid, start_ticks) {
+                // The rest still runs, so it is not held: the next attempt must not skip it.
+                let rest = &running[stopped..];
+                self.ours
+                    .retain(|pid, _| rest.iter().all(|(other, _)| other != pid));
+                let undone = rest
+                    .iter()
+                    .map(|&(pid, start_ticks)| JournalRecord::Resumed { pid, start_ticks });
+                journal.record_undone(&undone.collect::<Vec<_>>());
+                return Err(error);
+            }
         }
-        stopped.map(|()| taken)
+        Ok(running.len())
     }
 
     fn is_still(&self) -> bool {
@@ -125,7 +121,8 @@ impl PauseMechanism for StopSignalMechanism {
         self.others.clear();
         let mut failed = None;
         let mut resumed = Vec::new();
-        // Those that cannot be continued stay journalled, and are continued at the next attempt.
+        // A process that cannot be continued stays journalled, so that the next attempt, or the
+        // guardian, continues it.
         self.ours.retain(|&pid, &mut start_ticks| {
             let continued = continue_process(&self.root, pid, start_ticks);
             match continued {
@@ -138,16 +135,8 @@ impl PauseMechanism for StopSignalMechanism {
         failed.map_or(Ok(()), Err)
     }
 
-    fn restore_processes(&mut self, journal: &mut dyn PauseJournal) -> Result<(), String> {
-        self.resume_all(journal)
-    }
-
     fn process_count(&self) -> usize {
         self.ours.len()
-    }
-
-    fn holds_children(&self) -> bool {
-        false
     }
 
     fn knows(&self, pid: u32) -> bool {
@@ -162,8 +151,7 @@ fn refusal(pid: u32, errno: Errno) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pause::tree::read_processes;
-    use crate::proc::process;
+    use crate::proc::{process, read_processes};
 
     /// Numbers of the processes that are noted as paused, and the number of notes.
     #[derive(Default)]
@@ -212,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn process_that_cannot_be_read_neither_ends_nor_stands_still() {
+    fn unreadable_process_neither_ends_nor_stands_still() {
         let (dir, members) = host();
         hide(&dir, PID + 1);
         let (mut stopped, mut notes) = (StopSignalMechanism::new(dir.path()), Notes::default());
@@ -226,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn process_that_was_not_stopped_is_not_held() {
+    fn process_without_stop_signal_is_not_held() {
         // The kernel takes signals through no made-up folder.
         let (dir, members) = host();
         let (mut stopped, mut notes) = (StopSignalMechanism::new(dir.path()), Notes::default());

@@ -56,7 +56,10 @@ pub(crate) fn cpu_clock(
     let mut attr = b::perf_event_attr {
         type_: b::PERF_TYPE_SOFTWARE,
         config: u64::from(b::PERF_COUNT_SW_CPU_CLOCK),
-        sample_type: SAMPLE_FIELDS | register_field(),
+        sample_type: match REGISTERS {
+            0 => SAMPLE_FIELDS,
+            _ => SAMPLE_FIELDS | u64::from(b::PERF_SAMPLE_REGS_USER),
+        },
         sample_regs_user: REGISTERS,
         clockid: nix::libc::CLOCK_MONOTONIC,
         ..Default::default()
@@ -67,20 +70,18 @@ pub(crate) fn cpu_clock(
     attr.set_watermark(1);
     attr.set_use_clockid(1);
     attr.set_sample_id_all(1);
+    // With the kernel's side, `perf_event_paranoid` 2 would refuse the event.
     attr.set_exclude_kernel(1);
     attr.set_exclude_hv(1);
     set_follow(&mut attr, follow);
     if sideband == Sideband::Tasks {
-        set_tasks(&mut attr);
+        attr.set_task(1);
+        attr.set_comm(1);
+        attr.set_comm_exec(1);
+        attr.set_mmap(1);
+        attr.set_mmap2(1);
     }
     attr
-}
-
-const fn register_field() -> u64 {
-    match REGISTERS {
-        0 => 0,
-        _ => b::PERF_SAMPLE_REGS_USER as u64,
-    }
 }
 
 fn set_follow(attr: &mut b::perf_event_attr, follow: FollowMode) {
@@ -94,12 +95,4 @@ fn set_follow(attr: &mut b::perf_event_attr, follow: FollowMode) {
     attr.set_disabled(u64::from(from_exec || everyone));
     attr.set_enable_on_exec(u64::from(from_exec));
     attr.set_exclude_idle(u64::from(everyone));
-}
-
-fn set_tasks(attr: &mut b::perf_event_attr) {
-    attr.set_task(1);
-    attr.set_comm(1);
-    attr.set_comm_exec(1);
-    attr.set_mmap(1);
-    attr.set_mmap2(1);
 }

@@ -9,7 +9,7 @@
 //! # Pitfalls
 //!
 //! - A group is on the counters as a whole or not at all; a group that never
-//!   runs tells nothing ([`GroupDelta::is_lost`]).
+//!   runs shows nothing ([`GroupDelta::is_lost`]).
 //! - `inherit` is not used: a group read would be refused by older kernels, and
 //!   each thread has its own groups here.
 //! - A thread that has exited can still be read: the last counts stay.
@@ -83,7 +83,7 @@ impl PerfEventSpec {
 
 /// Cause of a refusal: [`PerfError::Gone`] where the thread has ended. Such a thread takes its
 /// group's leader with it, and the kernel refuses members of that leader with `ENODEV` (inferred on
-/// Linux 6.18, not traced); so a leader is asked for anew.
+/// Linux 6.18, not traced); so a leader is opened anew.
 fn cause(error: PerfError, leader: &PerfEventSpec, target: PerfTarget) -> PerfError {
     match open(&mut leader.attr(), target, None) {
         Err(PerfError::Gone) => PerfError::Gone,
@@ -191,7 +191,10 @@ impl CounterGroup {
     /// its error state ([`PerfError::Gone`]).
     pub fn read(&mut self) -> Result<GroupDelta, PerfError> {
         self.fill()?;
-        let values = self.ids.iter().map(|&id| value_of(&self.words, id));
+        // The words after the header are pairs of a count and its member's number.
+        let members = self.words[HEADER..].chunks_exact(2);
+        let value = |id| members.clone().find(|m| m[1] == id).map_or(0, |m| m[0]);
+        let values = self.ids.iter().map(|&id| value(id));
         let counts = values.zip(&mut self.last.counts);
         Ok(GroupDelta {
             counts: counts.map(|(now, last)| take_growth(now, last)).collect(),
@@ -211,13 +214,6 @@ impl CounterGroup {
         }
         Ok(())
     }
-}
-
-/// The count of the member with this number, among the words of a group read.
-fn value_of(words: &[u64], id: u64) -> u64 {
-    let members = words[HEADER..].chunks_exact(2);
-    let mut values = members.filter(|m| m[1] == id).map(|m| m[0]);
-    values.next().unwrap_or(0)
 }
 
 /// Number by which group reads name an event.

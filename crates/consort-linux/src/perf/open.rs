@@ -94,13 +94,14 @@ pub fn open(
     attr.size = size_of::<sys::bindings::perf_event_attr>() as u32;
     let (pid, cpu) = target.pid_and_cpu();
     let leader = group.map_or(-1, |fd| fd.as_raw_fd());
+    // Programs that Consort launches must not inherit the descriptor.
     let flags = u64::from(sys::bindings::PERF_FLAG_FD_CLOEXEC);
     // SAFETY: `attr` is a valid, exclusively borrowed attribute block whose size field is set.
     let fd = unsafe { sys::perf_event_open(attr, pid, cpu, leader, flags) };
     if fd < 0 {
         return Err(Errno::last().into());
     }
-    // SAFETY: the kernel has just given us this descriptor; nobody else owns it.
+    // SAFETY: the kernel has just returned this descriptor, which has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 

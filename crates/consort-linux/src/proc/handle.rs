@@ -5,7 +5,7 @@
 //! that is gone, and `pidfd_send_signal(2)` takes it as well as a descriptor of `pidfd_open(2)`
 //! (since Linux 5.1).
 
-use super::error::ProcError;
+use super::ProcError;
 use super::list::{read_stat, unless_gone};
 use super::stat::Stat;
 use nix::errno::Errno;
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_is_there_until_it_was_waited_for() {
+    fn process_is_there_until_waited_for() {
         let (mut child, handle) = sleeper();
         assert_eq!(handle.is_there(), Ok(true));
         assert_eq!(handle.send(Signal::SIGCONT), Ok(true));
@@ -225,7 +225,7 @@ mod tests {
         assert!(gone.unwrap().is_none());
     }
 
-    /// Starts processes until one has this number; none where numbers cannot be chosen.
+    /// Starts processes until one has this number; `None` if numbers cannot be chosen.
     fn reuse(pid: u32) -> Option<Child> {
         for _ in 0..100 {
             let last = (pid - 1).to_string();
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_given_the_number_later_gets_no_signal() {
+    fn later_owner_of_number_gets_no_signal() {
         let (child, handle) = sleeper();
         let pid = child.id();
         end(child);

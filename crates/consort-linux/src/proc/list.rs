@@ -1,6 +1,6 @@
 //! Threads and child processes as `/proc` lists them.
 
-use super::error::ProcError;
+use super::ProcError;
 use super::stat::Stat;
 use crate::read;
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,7 +35,7 @@ pub fn threads_of(root: &Path, pid: u32) -> Result<Vec<u32>, ProcError> {
     numbers_in(&root.join(format!("proc/{pid}/task")))
 }
 
-/// Process id of the parent of a process; none when the process is gone.
+/// Process id of the parent of a process; `None` if the process is gone.
 pub(crate) fn parent_of(root: &Path, pid: u32) -> Option<u32> {
     Some(read_process(root, pid).ok()?.parent_pid)
 }
@@ -69,8 +69,8 @@ fn closure(pids: &BTreeSet<u32>, children: &BTreeMap<u32, Vec<u32>>) -> BTreeSet
     found
 }
 
-/// Number that the thread or process that began last has got, whoever it belongs to
-/// (`proc_loadavg(5)`); none where the host does not tell.
+/// Returns the number of the newest thread or process of any user (`proc_loadavg(5)`); `None` if
+/// the host does not show it.
 pub(crate) fn latest_number(root: &Path) -> Option<u32> {
     let text = read::text(&root.join("proc/loadavg"))?;
     text.split_ascii_whitespace().nth(4)?.parse().ok()
@@ -95,6 +95,59 @@ pub(crate) fn numbers_in(dir: &Path) -> Result<Vec<u32>, ProcError> {
     }
     numbers.sort_unstable();
     Ok(numbers)
+}
+
+/// Processes by pid, each with its leader's line of `stat`.
+pub(crate) type ProgramProcesses = BTreeMap<u32, Stat>;
+
+/// Reads these processes; those that are gone are left out.
+///
+/// # Errors
+/// If a process cannot be read although it may be there.
+pub(crate) fn read_processes(
+    root: &Path,
+    pids: impl IntoIterator<Item = u32>,
+) -> Result<ProgramProcesses, ProcError> {
+    let mut members = ProgramProcesses::new();
+    for pid in pids {
+        let stat = unless_gone(read_stat(root, pid, pid))?;
+        members.extend(stat.map(|stat| (pid, stat)));
+    }
+    Ok(members)
+}
+
+/// Reads these processes and all below them, as far as the parents between still live.
+///
+/// # Errors
+/// If one of these processes cannot be read, or others cannot at the moment: a part of the program
+/// would be missing.
+pub(crate) fn read_process_tree(
+    root: &Path,
+    pids: &BTreeSet<u32>,
+) -> Result<ProgramProcesses, ProcError> {
+    let mut all = ProgramProcesses::new();
+    for pid in numbers_in(&root.join("proc"))? {
+        match read_stat(root, pid, pid) {
+            Ok(stat) => drop(all.insert(pid, stat)),
+            Err(ProcError::Gone) => {}
+            Err(error) if error.is_transient() || pids.contains(&pid) => return Err(error),
+            // Processes of other users may be hidden.
+            Err(_) => {}
+        }
+    }
+    let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for (&pid, stat) in &all {
+        children.entry(stat.parent_pid).or_default().push(pid);
+    }
+    let mut members = ProgramProcesses::new();
+    let mut open: Vec<u32> = pids.iter().copied().collect();
+    while let Some(pid) = open.pop() {
+        if let Some(stat) = all.remove(&pid) {
+            members.insert(pid, stat);
+            open.extend(children.remove(&pid).into_iter().flatten());
+        }
+    }
+    Ok(members)
 }
 
 #[cfg(test)]
@@ -141,5 +194,28 @@ pub(crate) mod tests {
         process(dir.path(), 10, 1, &[(12, "b", 1), (10, "a", 1)]);
         assert_eq!(threads_of(dir.path(), 10).unwrap(), [10, 12]);
         assert_eq!(threads_of(dir.path(), 99), Err(ProcError::Gone));
+    }
+
+    #[test]
+    fn tree_has_exactly_roots_and_descendants() {
+        let dir = tempfile::tempdir().unwrap();
+        for (pid, parent) in [(10, 1), (11, 10), (12, 11), (20, 1), (21, 20)] {
+            process(dir.path(), pid, parent, &[(pid, "x", 1)]);
+        }
+        let found = read_process_tree(dir.path(), &BTreeSet::from([10, 21, 99])).unwrap();
+        assert_eq!(found.keys().copied().collect::<Vec<_>>(), [10, 11, 12, 21]);
+    }
+
+    #[test]
+    fn unreadable_process_is_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        process(dir.path(), 10, 1, &[(10, "x", 1)]);
+        // A folder in place of a file answers EISDIR to every user.
+        fs::create_dir_all(dir.path().join("proc/11/task/11/stat")).unwrap();
+        let whole = read_process_tree(dir.path(), &BTreeSet::from([10, 11]));
+        assert!(matches!(whole, Err(ProcError::Io { .. })), "{whole:?}");
+        assert!(read_processes(dir.path(), [10, 11]).is_err());
+        let without = read_process_tree(dir.path(), &BTreeSet::from([10])).unwrap();
+        assert_eq!(without.into_keys().collect::<Vec<_>>(), [10]);
     }
 }

@@ -1,14 +1,11 @@
 //! Opening of a sampler's events: for a program that is about to start, and for processes that run
 //! already.
 
-use super::batch::RecordBatch;
 use super::config::{SamplerConfig, SamplingScope};
 use super::duty::EventDuty;
-use super::error::SamplerError;
-use super::feed::RingFeed;
-use super::feeds::{RingFeeds, StartBurst};
+use super::feed::{RecordBatch, RingFeed};
 use super::host::HostFeeds;
-use super::sampler::{Sampler, monotonic_ns};
+use super::sampler::{RingFeeds, Sampler, SamplerError, StartBurst, monotonic_ns};
 use super::sampler_account::SamplerAccount;
 use super::thinning::Thinning;
 use crate::discovery::{process_tree, threads_of};
@@ -146,7 +143,7 @@ impl Sampler {
             return Ok(());
         }
         let error = |error| SamplerError::Proc { pid, error };
-        // Before the look at `/proc`: what starts during it is then told by records.
+        // Before `/proc` is read, so that records show what starts meanwhile.
         let since_ns = monotonic_ns();
         let tree = process_tree(root, &BTreeSet::from([pid])).map_err(error)?;
         if let RingFeeds::Host(host) = &mut self.feeds {

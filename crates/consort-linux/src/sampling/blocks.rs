@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// Most addresses kept; a block takes about a kilobyte and has about five addresses.
 const MAX_ADDRESSES: usize = 32_768;
 /// Addresses filed between two sweeps: what ended processes had is at most this much, and looking
-/// through all addresses costs little beside having filed these.
+/// through all addresses costs little compared with filing these.
 const SWEEP_AFTER: usize = 1_024;
 /// Most bytes of code pages kept.
 const MAX_PAGE_BYTES: usize = 4 << 20;
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn processes_of_one_program_share_its_blocks_where_the_file_is_known_for_certain() {
+    fn processes_of_a_known_file_share_blocks() {
         let children = [(); 3].map(|()| sleeper());
         std::thread::sleep(std::time::Duration::from_millis(100));
         let mut blocks = BlockCache::new(Path::new("/"));
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_of_a_file_are_read_once_for_all_processes() {
+    fn file_pages_are_read_once_for_all_processes() {
         let children = [(); 2].map(|()| sleeper());
         std::thread::sleep(std::time::Duration::from_millis(100));
         let mut blocks = BlockCache::new(Path::new("/"));
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ended_processes_had_is_forgotten_in_the_end() {
+    fn blocks_of_ended_processes_are_forgotten() {
         let [ended, other] = [(); 2].map(|()| sleeper());
         std::thread::sleep(std::time::Duration::from_millis(100));
         let mut blocks = BlockCache::new(Path::new("/"));

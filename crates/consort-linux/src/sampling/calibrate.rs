@@ -6,9 +6,8 @@
 //! So the rate that keeps within a share of the CPU time differs by ten between
 //! hosts, and is measured rather than assumed.
 
-use super::batch::RecordBatch;
 use super::config::SamplerConfig;
-use super::feed::RingFeed;
+use super::feed::{RecordBatch, RingFeed};
 use super::switching::{clone_cost_ns, switch_cost_ns};
 use super::thinning::Thinning;
 use crate::perf::attr::FollowMode;

@@ -1,8 +1,10 @@
 //! Rates and limits of the sampler.
 
-use super::watch::WatchRate;
 use crate::perf::max_sample_rate_hz;
+use std::fmt;
 use std::path::Path;
+use std::str::FromStr;
+use thiserror::Error;
 
 /// Rates and limits of the sampler, by which its cost is bounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,6 +132,47 @@ impl SamplerConfig {
     }
 }
 
+/// The rate at which managed programs are watched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WatchRate {
+    /// Few samples and rare scans, for programs that Consort only reports on.
+    Light,
+    /// As many samples as the cost of one permits, so that plans follow the programs' phases.
+    #[default]
+    Full,
+}
+
+impl WatchRate {
+    /// The names of all rates, as [`str::parse`] takes them.
+    pub const NAMES: [&str; 2] = ["light", "full"];
+}
+
+impl fmt::Display for WatchRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Light => "light",
+            Self::Full => "full",
+        })
+    }
+}
+
+/// A name that no [`WatchRate`] has.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("unknown watch '{0}'; there are light and full")]
+pub struct UnknownWatchRate(String);
+
+impl FromStr for WatchRate {
+    type Err = UnknownWatchRate;
+
+    fn from_str(name: &str) -> Result<Self, UnknownWatchRate> {
+        match name {
+            "light" => Ok(Self::Light),
+            "full" => Ok(Self::Full),
+            _ => Err(UnknownWatchRate(name.to_owned())),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -163,5 +206,13 @@ mod tests {
         let config = SamplerConfig::default();
         let sizes = [1, 2, 64, 512].map(|pus| config.ring_bytes_per_pu(pus) >> 10);
         assert_eq!(sizes, [128, 128, 64, 32]);
+    }
+
+    #[test]
+    fn names_are_parsed_and_shown() {
+        for name in WatchRate::NAMES {
+            assert_eq!(name.parse::<WatchRate>().unwrap().to_string(), name);
+        }
+        assert!("none".parse::<WatchRate>().is_err());
     }
 }

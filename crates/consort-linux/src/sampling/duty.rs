@@ -2,7 +2,7 @@
 //!
 //! All of the time is sampled while events cost next to nothing, a fifth of it while they cost up to
 //! one percent of the programs' CPU time, and beyond that only a second in some minutes: what is
-//! known of a program's code then stays as it was seen first.
+//! known of a program's code then stays as it was first seen.
 
 /// Cost of open events, as a share of the programs' CPU time, up to which they stay open.
 const NEGLIGIBLE: f64 = 0.002;
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn dearer_events_are_open_a_fifth_of_the_time() {
+    fn dearer_events_are_open_a_fifth_of_time() {
         for (cost, least) in [(0.008, false), (0.0, true)] {
             let share = open_share(cost, least);
             assert!((0.18..0.22).contains(&share), "{share}");
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn starts_of_threads_that_are_not_seen_are_tried_ever_less() {
+    fn unseen_thread_starts_are_tried_ever_less() {
         let mut duty = EventDuty::begin(0);
         let mut cost = 0.3;
         let tried = (0..6_000).filter(|n| {

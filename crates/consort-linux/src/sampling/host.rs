@@ -7,9 +7,8 @@
 //! The event of a PU also carries the beginnings, ends, names and executable mappings of all
 //! processes there. Records of strangers are dropped by their process id, before they are parsed.
 
-use super::batch::RecordBatch;
 use super::config::SamplerConfig;
-use super::feed::RingFeed;
+use super::feed::{RecordBatch, RingFeed};
 use super::members::SampledProcesses;
 use super::thinning::Thinning;
 use crate::perf::PerfError;

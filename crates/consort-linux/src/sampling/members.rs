@@ -31,7 +31,7 @@ struct SampledProcess {
     tree: u32,
     since_ns: u64,
     until_ns: u64,
-    /// Number of its threads; none where it had some before it became a member.
+    /// Number of its threads; `None` if it had some before it became a member.
     threads: Option<u32>,
 }
 
@@ -53,7 +53,7 @@ impl MembershipChange {
 }
 
 impl SampledProcesses {
-    /// Returns true if there is nobody to look for.
+    /// Returns true if there are no members.
     pub(super) fn is_empty(&self) -> bool {
         self.members.is_empty() && self.awaited.is_empty()
     }
@@ -156,7 +156,7 @@ impl SampledProcesses {
                 self.members.insert(task.pid, child);
                 self.late += u64::from(task.time_ns <= self.judged_ns);
             }
-            // A process of somebody else has got the number of one whose end was lost.
+            // A stranger has the number of a member whose end was lost.
             None => {
                 if let Some(old) = self.members.get_mut(&task.pid)
                     && old.since_ns < task.time_ns
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn descendants_are_members_from_their_start_whatever_the_order_of_rings() {
+    fn descendants_are_members_in_any_ring_order() {
         let grandchild = MembershipChange::Begin(task(12, 12, 11, 300));
         let child = MembershipChange::Begin(task(11, 11, 10, 200));
         let members = after(&[grandchild, child]);
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn late_record_of_a_child_counts_as_a_loss() {
+    fn late_record_of_child_counts_as_loss() {
         let mut members = after(&[MembershipChange::Begin(task(11, 11, 10, 200))]);
         assert_eq!(members.end_round(1_000), 0);
         // What 12 did meanwhile was dropped, and what strangers do is not looked at.
@@ -253,13 +253,13 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_another_program_reuses_is_no_member() {
+    fn number_reused_by_another_program_is_no_member() {
         let members = after(&[MembershipChange::Begin(task(10, 10, 77, 500))]);
         assert!(members.contains(10, 499) && !members.contains(10, 500));
     }
 
     #[test]
-    fn a_launched_process_is_a_member_from_its_exec_on() {
+    fn launched_process_is_member_from_exec() {
         let mut members = SampledProcesses::default();
         members.await_exec(10, 0);
         members.admit(10, 10, 50);
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn the_idle_and_those_of_other_namespaces_are_never_members() {
+    fn idle_and_other_namespaces_are_never_members() {
         let mut members = SampledProcesses::default();
         members.admit(0, 0, 0);
         assert!(!members.contains(0, 1) && members.is_empty());

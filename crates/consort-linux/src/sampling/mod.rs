@@ -11,15 +11,12 @@
 //! mostly in system calls has few samples for its CPU time.
 
 mod attach;
-mod batch;
 mod blocks;
 mod calibrate;
 mod code;
 mod config;
 mod duty;
-mod error;
 mod feed;
-mod feeds;
 mod host;
 mod members;
 mod processor;
@@ -30,18 +27,15 @@ mod sampler_account;
 mod switching;
 mod thinning;
 mod total;
-mod watch;
 mod window;
 
-pub use batch::RecordBatch;
 pub use calibrate::sample_cost_ns;
 pub(crate) use calibrate::{sampling_clone_ns, sampling_switch_ns};
 pub use code::CodeCounts;
-pub use config::{SamplerConfig, SamplingScope};
-pub use error::SamplerError;
+pub use config::{SamplerConfig, SamplingScope, UnknownWatchRate, WatchRate};
+pub use feed::RecordBatch;
 pub(crate) use profile::ESTIMATED_STACK;
 pub use profile::{ProfiledThread, ThreadProfile, ThreadSampleCounts};
 pub use profiler::SampleProfiler;
-pub use sampler::Sampler;
+pub use sampler::{Sampler, SamplerError};
 pub(crate) use switching::switch_cost_ns;
-pub use watch::{UnknownWatchRate, WatchRate};

@@ -84,8 +84,8 @@ impl SampleProfiler {
         profiled
     }
 
-    /// Profile of a thread that had no samples in the interval that has ended: what its earlier
-    /// ones tell.
+    /// Profile of a thread that had no samples in the interval that has ended, from its earlier
+    /// samples.
     pub fn earlier_profile(&self, pid: u32, tid: u32) -> Option<ThreadProfile> {
         let thread = self.threads.get(&tid).filter(|thread| thread.pid == pid)?;
         Some(thread.profile(ThreadSampleCounts::default()))
@@ -151,7 +151,7 @@ impl SampleProfiler {
             PerfRecord::Comm {
                 tid, exec: true, ..
             } => {
-                // Another program: samples of the old one tell nothing of it.
+                // Another program: samples of the old one say nothing about it.
                 if let Some(thread) = self.threads.get_mut(tid) {
                     thread.end_interval_early(self.host);
                 }
@@ -231,17 +231,14 @@ impl ThreadSamples {
         let counts = std::mem::take(&mut self.interval);
         if counts.samples > 0 {
             self.unjudged += counts.samples;
-            if self.is_outdated() {
+            let is_outdated = self.unjudged * JUDGED_PER_WINDOW >= self.window.len() as u64;
+            if self.latest.is_none() || is_outdated {
                 self.unjudged = 0;
                 self.latest = self.window.estimate(host);
             }
             self.total.add(counts, self.latest);
         }
         counts
-    }
-
-    fn is_outdated(&self) -> bool {
-        self.latest.is_none() || self.unjudged * JUDGED_PER_WINDOW >= self.window.len() as u64
     }
 }
 
@@ -288,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_is_judged_again_when_a_sixteenth_of_it_is_new() {
+    fn window_is_judged_again_after_a_sixteenth() {
         let mut thread = ThreadSamples::default();
         assert_eq!(unjudged_after(&mut thread, 160), 0);
         for samples in 1..=10 {
@@ -300,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_without_samples_are_told_of_when_they_are_asked_for() {
+    fn thread_without_samples_keeps_earlier_profile() {
         let mut profiler = SampleProfiler::new(Path::new("/"));
         let mut sample = |tids: &[u32]| {
             for &tid in tids {
@@ -341,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_could_be_judged_the_next_sample_is() {
+    fn unjudged_window_is_judged_at_next_sample() {
         let mut thread = ThreadSamples::default();
         for _ in 0..100 {
             sampled(&mut thread, None);

@@ -15,26 +15,27 @@
 //! reaches the thread that the event was opened on and threads started later,
 //! not those that have inherited it already, and samples go on to report the
 //! old period (both seen on Linux 6.18). So there are two sets of events at the
-//! start, of which the faster is closed when the start is over, and surplus
+//! start, the faster one is closed when the start is over, and surplus
 //! samples are left out when the rings are read.
 
-use super::batch::RecordBatch;
-use super::config::SamplerConfig;
+use super::config::{SamplerConfig, WatchRate};
 use super::duty::EventDuty;
-use super::feed::RingFeed;
-use super::feeds::{RingFeeds, StartBurst};
+use super::feed::{RecordBatch, RingFeed};
+use super::host::HostFeeds;
 use super::sampler_account::SamplerAccount;
 use super::thinning::Thinning;
-use super::watch::WatchRate;
-use crate::discovery::ThreadEvent;
+use crate::discovery::{ProcError, ThreadEvent};
+use crate::perf::PerfError;
 use crate::perf::record::PerfRecord;
-use consort_core::PuSet;
+use consort_core::{PuId, PuSet};
 use nix::time::{ClockId, clock_gettime};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::Duration;
+use thiserror::Error;
 
-/// Time for which records are held back, ns; long beside the time that reading takes.
+/// Time for which records are held back, ns; long compared with the time that reading takes.
 const HELD_BACK_NS: u64 = 1_000_000;
 
 /// Most records whose room is kept for the next round, so that a burst does not keep memory for good.
@@ -59,7 +60,7 @@ pub struct Sampler {
     pub(super) tree: u32,
     /// Roots of all trees that are sampled.
     pub(super) trees: BTreeSet<u32>,
-    /// Times at which events on threads are open; none where all that runs on PUs is sampled.
+    /// Times at which events on threads are open; `None` if all that runs on PUs is sampled.
     pub(super) duty: Option<EventDuty>,
     pub(super) is_open: bool,
 }
@@ -198,7 +199,7 @@ impl Sampler {
         }
     }
 
-    /// Returns true if events are open, so that records tell which threads begin and end.
+    /// Returns true if events are open, so that records show which threads begin and end.
     pub fn is_open(&self) -> bool {
         self.is_open
     }
@@ -232,7 +233,7 @@ impl Sampler {
         left_out.count()
     }
 
-    /// Takes samples at the pace of this rate: at once where all that runs on PUs is sampled, else of
+    /// Takes samples at the pace of this rate: at once if all that runs on PUs is sampled, else of
     /// programs that join from now on.
     pub fn set_watch(&mut self, watch: WatchRate) {
         if watch == self.full.watch {
@@ -259,26 +260,22 @@ impl Sampler {
     fn follow_thread(&mut self, event: &ThreadEvent) -> bool {
         match event {
             ThreadEvent::Appeared { id, .. } => {
-                self.is_fed(id.tid) || self.add_thread(id.tid).is_ok()
+                let is_fed = matches!(
+                    &self.feeds,
+                    RingFeeds::PerThread(feeds) if feeds.contains_key(&id.tid)
+                );
+                is_fed || self.add_thread(id.tid).is_ok()
             }
             ThreadEvent::Exited { id } => {
-                self.close_feed(id.tid);
+                // The records that the closed ring still holds are handed out next round.
+                if let RingFeeds::PerThread(feeds) = &mut self.feeds
+                    && let Some(mut feed) = feeds.remove(&id.tid)
+                {
+                    feed.drain(&mut self.held, &mut self.thinning);
+                }
                 true
             }
             ThreadEvent::Renamed { .. } => true,
-        }
-    }
-
-    fn is_fed(&self, tid: u32) -> bool {
-        matches!(&self.feeds, RingFeeds::PerThread(feeds) if feeds.contains_key(&tid))
-    }
-
-    /// Closes a thread's ring; the records that it still holds are handed out next round.
-    fn close_feed(&mut self, tid: u32) {
-        if let RingFeeds::PerThread(feeds) = &mut self.feeds
-            && let Some(mut feed) = feeds.remove(&tid)
-        {
-            feed.drain(&mut self.held, &mut self.thinning);
         }
     }
 
@@ -306,4 +303,85 @@ impl Sampler {
 pub(super) fn monotonic_ns() -> u64 {
     let now = clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(Duration::ZERO, Duration::from);
     u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Reason for which sampling could not start.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum SamplerError {
+    /// perf refused an event.
+    #[error("cannot sample thread {tid}: {error}")]
+    Perf {
+        /// Kernel thread id.
+        tid: u32,
+        /// The kernel's answer.
+        #[source]
+        error: PerfError,
+    },
+    /// The set of PUs is empty.
+    #[error("no PU to sample on; name at least one online PU")]
+    NoPus,
+    /// The process cannot be listed.
+    #[error("cannot list the threads of process {pid}: {error}")]
+    Proc {
+        /// Process id.
+        pid: u32,
+        /// The failure to read `/proc`.
+        #[source]
+        error: ProcError,
+    },
+    /// There are more threads than descriptors.
+    #[error("{threads} threads need more than {budget} descriptors; raise the limit on open files")]
+    FdBudget {
+        /// Number of threads of the process.
+        threads: usize,
+        /// Most descriptors that the sampler may keep open.
+        budget: usize,
+    },
+}
+
+/// Rings by their PUs or by their threads.
+#[derive(Debug)]
+pub(super) enum RingFeeds {
+    /// One ring per PU; the kernel attaches new threads.
+    Inherited(Vec<(PuId, RingFeed)>),
+    /// One ring per PU for all that runs there; only the records of members are kept.
+    Host(HostFeeds),
+    /// One ring per thread; [`super::Sampler::follow_threads`] attaches new threads.
+    PerThread(BTreeMap<u32, RingFeed>),
+}
+
+/// The additional events of a program's start.
+#[derive(Debug)]
+pub(super) struct StartBurst {
+    pub(super) events: Vec<OwnedFd>,
+    /// Time of the first record, `CLOCK_MONOTONIC`, ns; `None` until there is one.
+    pub(super) began_ns: Option<u64>,
+}
+
+impl RingFeeds {
+    pub(super) fn iter(&self) -> Box<dyn Iterator<Item = &RingFeed> + '_> {
+        match self {
+            Self::Inherited(feeds) => Box::new(feeds.iter().map(|(_, feed)| feed)),
+            Self::Host(host) => Box::new(host.iter()),
+            Self::PerThread(feeds) => Box::new(feeds.values()),
+        }
+    }
+
+    /// Closes the rings and events on threads.
+    pub(super) fn close(&mut self) {
+        match self {
+            Self::Inherited(feeds) => feeds.clear(),
+            Self::PerThread(feeds) => feeds.clear(),
+            Self::Host(_) => {}
+        }
+    }
+
+    /// The rings that hold records of the sampled programs alone.
+    pub(super) fn own_feeds_mut(&mut self) -> Box<dyn Iterator<Item = &mut RingFeed> + '_> {
+        match self {
+            Self::Host(_) => Box::new(std::iter::empty()),
+            Self::Inherited(feeds) => Box::new(feeds.iter_mut().map(|(_, feed)| feed)),
+            Self::PerThread(feeds) => Box::new(feeds.values_mut()),
+        }
+    }
 }

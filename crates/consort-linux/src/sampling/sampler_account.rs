@@ -38,7 +38,7 @@ impl SamplerAccount {
         }
     }
 
-    /// Most samples to be looked at per second of managed CPU time; none for no limit.
+    /// Most samples to be looked at per second of managed CPU time; `None` for no limit.
     pub(crate) fn limit_per_cpu_s(&self) -> Option<f64> {
         let overdrawn = self.spent_ns > CREDIT_NS + SHARE * self.managed_ns;
         overdrawn.then(|| {
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn dear_samples_are_limited_once_the_credit_is_used_up() {
+    fn dear_samples_are_limited_after_the_credit() {
         assert_eq!(run(5, 499.0, 40_000.0).limit_per_cpu_s(), None);
         let long = run(1_000, 499.0, 40_000.0);
         let share = long.spent_ns / long.managed_ns;

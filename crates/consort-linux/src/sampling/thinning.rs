@@ -13,7 +13,7 @@ pub(crate) struct Thinning {
     last_ns: Option<u64>,
 }
 
-/// Length of a round, ns, below which it tells no rate.
+/// Length of a round, ns, below which it shows no rate.
 const SHORTEST_ROUND_NS: u64 = 10_000_000;
 
 impl Thinning {
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn beyond_it_the_kept_ones_stand_for_the_others() {
+    fn samples_beyond_budget_are_represented_by_kept_ones() {
         let mut thinning = Thinning::new(1000);
         round(&mut thinning, 0, 0);
         round(&mut thinning, 8000, 1_000_000_000);

@@ -27,7 +27,7 @@ struct WindowSample {
 #[derive(Clone, Debug, Default)]
 pub(super) struct SampleWindow {
     points: VecDeque<WindowSample>,
-    /// Number of those that are of this interval.
+    /// Number of points of this interval.
     fresh: usize,
 }
 

@@ -61,7 +61,7 @@ impl EnforcedPuLimits {
     }
 
     /// The limits on a machine with these online PUs.
-    pub(crate) fn to_usable_pus(self, online: &PuSet) -> UsablePus {
+    pub(crate) fn into_usable_pus(self, online: &PuSet) -> UsablePus {
         let pus = self.pus().map(|pus| pus.intersection(online));
         UsablePus {
             pus: pus.unwrap_or_else(|| online.clone()),
@@ -87,11 +87,11 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn affinity_is_the_given_one_else_the_process_own_else_everything() {
+    fn affinity_defaults_to_process_then_everything() {
         let dir = tempfile::tempdir().unwrap();
         let online: PuSet = "0-3".parse().unwrap();
         let bounds = |given: Option<&PuSet>| EnforcedPuLimits::read(dir.path(), given);
-        let pus = |given: Option<&PuSet>| bounds(given).to_usable_pus(&online).pus.to_string();
+        let pus = |given: Option<&PuSet>| bounds(given).into_usable_pus(&online).pus.to_string();
         assert_eq!(pus(None), "0-3");
         fs::create_dir_all(dir.path().join("proc/self")).unwrap();
         fs::write(

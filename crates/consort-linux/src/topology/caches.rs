@@ -3,15 +3,15 @@
 //! Source: Linux `Documentation/ABI/testing/sysfs-devices-system-cpu`, files
 //! below `cpuN/cache/indexM`. The last-level cache of a PU is its highest-level
 //! cache that holds data, from level 2 up; PUs of one machine may differ in the
-//! level (some low-power cores have no level 3). Where a PU is told no such
-//! cache its package stands in.
+//! level (some low-power cores have no level 3). If a PU shows no such
+//! cache, its package stands in.
 
-use super::notes::DiscoveryNotes;
+use super::DiscoveryNotes;
 use crate::read;
 use consort_core::{PuId, PuSet};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Contents of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -34,7 +34,7 @@ pub struct DiscoveredCache {
     pub kind: CacheKind,
     /// The online PUs that share it.
     pub pus: PuSet,
-    /// Capacity, bytes, where told.
+    /// Capacity, bytes; `None` if it is not shown.
     pub size_bytes: Option<u64>,
 }
 
@@ -46,14 +46,13 @@ impl DiscoveredCache {
 
 /// Every distinct cache of the online PUs, by level, kind and lowest PU.
 pub(crate) fn caches(root: &Path, online: &PuSet) -> Vec<DiscoveredCache> {
-    let all = online.iter().flat_map(|pu| pu_caches(root, pu, online));
-    all.collect::<BTreeSet<_>>().into_iter().collect()
-}
-
-fn pu_caches(root: &Path, pu: PuId, online: &PuSet) -> Vec<DiscoveredCache> {
-    let indices = read::numbered_entries(&read::pu_dir(root, pu).join("cache"), "index");
-    let cache = |(_, dir): &(u32, PathBuf)| cache(dir, pu, online);
-    indices.iter().filter_map(cache).collect()
+    // Each PU lists a shared cache; the set keeps one of the equal entries.
+    let mut all = BTreeSet::new();
+    for pu in online.iter() {
+        let indices = read::numbered_entries(&read::pu_dir(root, pu).join("cache"), "index");
+        all.extend(indices.iter().filter_map(|(_, dir)| cache(dir, pu, online)));
+    }
+    all.into_iter().collect()
 }
 
 /// Reads one index directory; a cache whose sharers are not shown is the PU's own.
@@ -99,7 +98,7 @@ pub(crate) fn note_crossings(caches: &[DiscoveredCache], notes: &mut DiscoveryNo
     }
 }
 
-/// The PUs that share each PU's last-level cache; those of its package where none is told.
+/// Returns the PUs that share each PU's last-level cache; those of its package if no cache is shown.
 pub(crate) fn last_level_sharers(
     caches: &[DiscoveredCache],
     packages: &BTreeMap<PuId, u32>,
@@ -108,7 +107,11 @@ pub(crate) fn last_level_sharers(
     let mut untold = PuSet::new();
     let mut sharers = BTreeMap::new();
     for &pu in packages.keys() {
-        match highest_cache(caches, pu) {
+        let usable = caches.iter().filter(|c| c.holds_data_beyond_level_1());
+        let highest = usable
+            .filter(|c| c.pus.contains(pu))
+            .max_by_key(|c| c.level);
+        match highest {
             Some(cache) => drop(sharers.insert(pu, cache.pus.clone())),
             None => untold.insert(pu),
         }
@@ -126,13 +129,6 @@ pub(crate) fn last_level_sharers(
     sharers
 }
 
-fn highest_cache(caches: &[DiscoveredCache], pu: PuId) -> Option<&DiscoveredCache> {
-    let usable = caches.iter().filter(|c| c.holds_data_beyond_level_1());
-    usable
-        .filter(|c| c.pus.contains(pu))
-        .max_by_key(|c| c.level)
-}
-
 /// The PUs that share each PU's level 2 cache, for the PUs that have one.
 pub(crate) fn level_2_sharers(caches: &[DiscoveredCache]) -> BTreeMap<PuId, PuSet> {
     let level_2 = |c: &&DiscoveredCache| c.level == 2 && c.kind != CacheKind::Instruction;
@@ -143,7 +139,7 @@ pub(crate) fn level_2_sharers(caches: &[DiscoveredCache]) -> BTreeMap<PuId, PuSe
 }
 
 /// Capacity, bytes, of the last-level cache that all of these PUs share; of the level 2 cache if
-/// that is asked for. `None` if they share none, or its size is not shown.
+/// `level` is 2. `None` if they share none, or its size is not shown.
 pub(crate) fn shared_size(
     caches: &[DiscoveredCache],
     pus: &PuSet,

@@ -5,8 +5,8 @@
 //! for nothing, so PUs that share the first level are the core. AMD's modules (family 15h), whose
 //! halves share the first level of instructions, stay cores.
 
+use super::DiscoveryNotes;
 use super::caches::DiscoveredCache;
-use super::notes::DiscoveryNotes;
 use super::partition::partition;
 use consort_core::{PuId, PuSet};
 use std::collections::BTreeMap;
@@ -32,7 +32,8 @@ pub(super) fn split(
             continue;
         }
         let single = parts.iter().all(|part| part.len() == 1);
-        if single && (is_virtual || shares_any(&core, caches)) {
+        let shares_any = caches.iter().any(|c| c.pus.intersection(&core).len() > 1);
+        if single && (is_virtual || shares_any) {
             for pu in core.iter() {
                 notes.add_about_pu(
                     pu,
@@ -73,12 +74,6 @@ fn parts(core: &PuSet, caches: &[DiscoveredCache]) -> Vec<PuSet> {
         parts.push(touching.iter().fold(pus, |all, part| all.union(part)));
     }
     parts
-}
-
-/// Returns true if some cache has several PUs of the core.
-fn shares_any(core: &PuSet, caches: &[DiscoveredCache]) -> bool {
-    let shared = |cache: &DiscoveredCache| cache.pus.intersection(core).len() > 1;
-    caches.iter().any(shared)
 }
 
 #[cfg(test)]
@@ -132,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn caches_of_one_pu_each_split_hardware_that_shares_nothing() {
+    fn single_pu_caches_split_hardware_without_sharing() {
         let own: Vec<String> = (0..8).map(|pu| pu.to_string()).collect();
         let private: Vec<_> = own.iter().map(|pu| (1, Data, pu.as_str())).collect();
         assert_eq!(cores(&private, false).0, own);

@@ -2,7 +2,7 @@
 //!
 //! Usage: [`processors`] gives one record per `processor` line that has a
 //! number; keys that come before the first such line or after the last blank
-//! line belong to the machine_keys and are in [`machine_keys`]. Pitfall: old 32-bit Arm
+//! line belong to the machine and are in [`machine_keys`]. Pitfall: old 32-bit Arm
 //! kernels print `Processor : ARMv7 …` before the records and the CPU's
 //! identity once at the end; [`lookup`] therefore falls back to the machine.
 
@@ -55,7 +55,8 @@ fn blocks(text: &str) -> impl Iterator<Item = CpuinfoBlock<'_>> {
 /// Splits a paragraph into records: some architectures print no blank line between them.
 fn split_at_processors(paragraph: &str) -> Vec<CpuinfoBlock<'_>> {
     let mut blocks: Vec<CpuinfoBlock<'_>> = vec![Vec::new()];
-    for (key, value) in paragraph.lines().filter_map(pair) {
+    for (key, value) in paragraph.lines().filter_map(|line| line.split_once(':')) {
+        let (key, value) = (key.trim(), value.trim());
         if is_number_line(key, value) {
             blocks.push(Vec::new());
         }
@@ -64,11 +65,6 @@ fn split_at_processors(paragraph: &str) -> Vec<CpuinfoBlock<'_>> {
         }
     }
     blocks
-}
-
-fn pair(line: &str) -> Option<(&str, &str)> {
-    let (key, value) = line.split_once(':')?;
-    Some((key.trim(), value.trim()))
 }
 
 fn is_number_line(key: &str, value: &str) -> bool {

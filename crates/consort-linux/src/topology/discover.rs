@@ -1,14 +1,13 @@
-//! Discovery of the host: one description out of all that sysfs and procfs tell.
+//! Discovery of the host: one description from sysfs and procfs.
 
+use super::DiscoveryNotes;
 use super::allowed::{EnforcedPuLimits, UsablePus};
 use super::caches::{self, DiscoveredCache};
 use super::core_types::{CoreTypeSource, core_types};
 use super::groups::PuGroups;
 use super::hypervisor::{Hypervisor, hypervisor};
 use super::identity::{IdentityGroup, identities};
-use super::isolated;
 use super::nodes::{self, NumaNode};
-use super::notes::DiscoveryNotes;
 use super::pus;
 use consort_core::sharing::SharingMap;
 use consort_core::topology::{self, CoreType, Domain, Topology};
@@ -32,11 +31,11 @@ pub struct TopologyDiscovery {
     pub caches: Vec<DiscoveredCache>,
     /// NUMA nodes, those without PUs included.
     pub nodes: Vec<NumaNode>,
-    /// Sources that told the core types apart, most trusted first; empty where all cores are alike.
+    /// Sources that distinguish the core types, most trusted first; empty if all cores are alike.
     pub core_type_sources: Vec<CoreTypeSource>,
     /// Microarchitectures of the online PUs.
     pub identities: Vec<IdentityGroup>,
-    /// The hypervisor below the kernel; none on bare metal.
+    /// The hypervisor below the kernel; `None` on bare metal.
     pub hypervisor: Option<Hypervisor>,
     /// True if a hypervisor shows every PU as a core of its own, so that siblings may be hidden.
     pub hidden_topology: bool,
@@ -92,7 +91,7 @@ pub fn discover_with_affinity(
             });
         }
     };
-    let allowed = bounds.to_usable_pus(&online);
+    let allowed = bounds.into_usable_pus(&online);
     let caches = caches::caches(root, &online);
     let nodes = nodes::nodes(root, &online);
     let hypervisor = hypervisor(root);
@@ -101,7 +100,7 @@ pub fn discover_with_affinity(
     groups.repair_cores(&mut notes);
     let found = core_types(root, &groups.cores(), &caches, &mut notes);
     let machine = Topology::new(groups.facts(&found.of_core), found.types)?;
-    let isolated = isolated::isolated_pus(root, &online);
+    let isolated = pus::isolated_pus(root, &online);
     let machine = with_cache_sizes(machine, &caches).with_unbalanced(&isolated);
     let hidden_topology = hides(hypervisor.as_ref(), &machine, &mut notes);
     Ok(TopologyDiscovery {
@@ -109,7 +108,7 @@ pub fn discover_with_affinity(
         present: pus::present_pus(root, &online),
         identities: identities(root, &online),
         core_type_sources: found.sources,
-        nohz_full: isolated::nohz_full_pus(root, &online),
+        nohz_full: pus::nohz_full_pus(root, &online),
         notes: notes.into_lines(),
         isolated,
         machine,
@@ -129,7 +128,7 @@ impl TopologyDiscovery {
         self
     }
 
-    /// Returns the same machine with sharing as a file tells it instead of the kernel.
+    /// Returns the same machine with sharing from a file instead of the kernel's.
     ///
     /// # Errors
     /// [`DiscoveryError::Contradiction`] for a map that [`SharingMap::check`] refuses.
@@ -200,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_root_is_an_error_that_names_it() {
+    fn empty_root_is_an_error_that_names_it() {
         let dir = tree(&[]);
         let error = discover(dir.path()).unwrap_err().to_string();
         assert!(error.contains(&dir.path().display().to_string()), "{error}");
@@ -223,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_tells_of_sharing_instead_of_the_kernel() {
+    fn sharing_file_replaces_the_kernels_sharing() {
         let dir = tree(&[("sys/devices/system/cpu/online", "0-3")]);
         let found = discover_with_affinity(dir.path(), Some(&"0-2".parse().unwrap())).unwrap();
         assert_eq!(found.topology.smt(), 1);
@@ -238,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn the_machine_keeps_pus_that_may_not_be_used() {
+    fn machine_keeps_pus_that_are_not_allowed() {
         let dir = tree(&[("sys/devices/system/cpu/online", "0-3")]);
         let found = discover_with_affinity(dir.path(), Some(&"1-2".parse().unwrap())).unwrap();
         assert_eq!(found.machine.pus().len(), 4);

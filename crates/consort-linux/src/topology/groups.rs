@@ -3,10 +3,10 @@
 //! Pitfall: call [`PuGroups::repair_cores`] before [`PuGroups::facts`]; a topology refuses cores whose PUs lie
 //! in different places, which some hypervisors show.
 
+use super::DiscoveryNotes;
 use super::caches::{self, DiscoveredCache};
 use super::cores;
 use super::nodes::{self, NumaNode};
-use super::notes::DiscoveryNotes;
 use super::partition::partition;
 use super::pu_topology;
 use consort_core::topology::PuFacts;
@@ -68,7 +68,17 @@ impl PuGroups {
         ];
         for (map, what) in maps {
             for core in &cores {
-                repair_core(map, what, core, notes);
+                let Some(&first) = core.first().and_then(|pu| map.get(&pu)) else {
+                    continue;
+                };
+                for pu in core.iter() {
+                    if map.insert(pu, first) != Some(first) {
+                        let note = format!(
+                            "shown in another {what} than its core's first PU; took that one's"
+                        );
+                        notes.add_about_pu(pu, note);
+                    }
+                }
             }
         }
     }
@@ -108,21 +118,4 @@ fn number_groups(
         notes.add_about_pu(pu, format!("others do not agree with its {what}"));
     }
     found.group_of
-}
-
-fn repair_core(
-    map: &mut BTreeMap<PuId, u32>,
-    what: &str,
-    core: &PuSet,
-    notes: &mut DiscoveryNotes,
-) {
-    let Some(&first) = core.first().and_then(|pu| map.get(&pu)) else {
-        return;
-    };
-    for pu in core.iter() {
-        if map.insert(pu, first) != Some(first) {
-            let told = format!("shown in another {what} than its core's first PU; took that one's");
-            notes.add_about_pu(pu, told);
-        }
-    }
 }

@@ -14,13 +14,13 @@ use std::path::Path;
 /// A hypervisor below the kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hypervisor {
-    /// Name of the hypervisor; `unknown` where only its presence is told.
+    /// Name of the hypervisor; `unknown` if only its presence shows.
     pub name: String,
     /// The file that gave the name or, without a name, its presence.
     pub evidence: String,
 }
 
-/// Finds the hypervisor; none on bare metal.
+/// Finds the hypervisor; `None` on bare metal.
 pub fn hypervisor(root: &Path) -> Option<Hypervisor> {
     let cpuinfo = read::text(&root.join("proc/cpuinfo")).unwrap_or_default();
     let named = || {
@@ -41,7 +41,7 @@ fn hypervisor_of(name: &str, evidence: &str) -> Hypervisor {
     }
 }
 
-/// True if x86's flags have `hypervisor`; none on other architectures.
+/// True if x86's flags have `hypervisor`; `None` on other architectures.
 fn x86_flag(cpuinfo: &str) -> Option<bool> {
     let cpus = cpuinfo::processors(cpuinfo);
     let flags = cpus.first()?.keys.get("flags")?;

@@ -2,7 +2,7 @@
 //!
 //! Usage: [`identities`] groups the online PUs by identity; hybrid Arm chips have
 //! several groups, Intel hybrid chips one (family and model are the same for
-//! all their cores; the core types tell them apart).
+//! all their cores; the core types distinguish them).
 
 use super::cpuinfo::{self, CpuinfoKeys, Processor};
 use crate::read;
@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
 
-/// Identity of a PU's microarchitecture, as the processor tells it.
+/// Identity of a PU's microarchitecture, as the processor reports it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(tag = "architecture", rename_all = "lowercase")]
 pub enum CpuIdentity {
@@ -45,7 +45,7 @@ pub enum CpuIdentity {
         /// Processor version register as printed after `pvr`, for example `004e 1202`.
         pvr: Option<String>,
     },
-    /// The processor told nothing that is known here.
+    /// The processor reports nothing that is known here.
     Unknown,
 }
 
@@ -100,7 +100,9 @@ pub fn identities(root: &Path, online: &PuSet) -> Vec<IdentityGroup> {
     let mut all = BTreeSet::new();
     for Processor { pu, keys } in cpuinfo::processors(&text) {
         let name = cpuinfo::lookup(&keys, &machine, "model name").map(str::to_owned);
-        let key = (identify(&keys, &machine), name);
+        let identity = x86(&keys).or_else(|| arm(&keys, &machine));
+        let identity = identity.or_else(|| power(&keys));
+        let key = (identity.unwrap_or(CpuIdentity::Unknown), name);
         all.insert(key.clone());
         if rest.contains(pu) {
             rest.remove(pu);
@@ -115,10 +117,6 @@ pub fn identities(root: &Path, online: &PuSet) -> Vec<IdentityGroup> {
         let others = groups.entry(key).or_default();
         *others = others.union(&rest);
     }
-    sort_groups(groups)
-}
-
-fn sort_groups(groups: BTreeMap<(CpuIdentity, Option<String>), PuSet>) -> Vec<IdentityGroup> {
     let group = |((identity, model_name), pus)| IdentityGroup {
         pus,
         identity,
@@ -127,13 +125,6 @@ fn sort_groups(groups: BTreeMap<(CpuIdentity, Option<String>), PuSet>) -> Vec<Id
     let mut groups: Vec<_> = groups.into_iter().map(group).collect();
     groups.sort_by_key(|g| g.pus.first());
     groups
-}
-
-fn identify(keys: &CpuinfoKeys, machine: &CpuinfoKeys) -> CpuIdentity {
-    x86(keys)
-        .or_else(|| arm(keys, machine))
-        .or_else(|| power(keys))
-        .unwrap_or(CpuIdentity::Unknown)
 }
 
 fn x86(keys: &CpuinfoKeys) -> Option<CpuIdentity> {
@@ -233,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn pus_that_tell_nothing_and_pus_that_are_not_listed_are_one_group() {
+    fn silent_and_unlisted_pus_are_one_group() {
         assert_eq!(shown("processor : 1\n", "1-2"), ["1-2: unknown"]);
     }
 

@@ -4,7 +4,7 @@
 //! file has one number per online node, in ascending order of the nodes; 10 is
 //! local, as in ACPI's SLIT.
 
-use super::notes::DiscoveryNotes;
+use super::DiscoveryNotes;
 use crate::read;
 use consort_core::{PuId, PuSet};
 use serde::{Deserialize, Serialize};
@@ -18,11 +18,11 @@ pub struct NumaNode {
     pub node: u32,
     /// Online PUs of the node.
     pub pus: PuSet,
-    /// Relative memory latency to each node (10 is local); empty where not told.
+    /// Relative memory latency to each node (10 is local); empty if it is not shown.
     pub distances: BTreeMap<u32, u32>,
 }
 
-/// All nodes, by number; empty where the kernel shows none.
+/// Returns all nodes, by number; empty if the kernel shows none.
 pub(crate) fn nodes(root: &Path, online: &PuSet) -> Vec<NumaNode> {
     let dirs = read::numbered_entries(&root.join("sys/devices/system/node"), "node");
     let numbers: Vec<u32> = dirs.iter().map(|(number, _)| *number).collect();
@@ -48,7 +48,7 @@ fn distances(file: &Path, nodes: &[u32]) -> BTreeMap<u32, u32> {
     nodes.iter().copied().zip(row).collect()
 }
 
-/// The node of each online PU; 0 where none is told.
+/// Returns the node of each online PU; 0 if none is shown.
 pub(crate) fn nodes_by_pu(
     nodes: &[NumaNode],
     online: &PuSet,
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_distance_row_of_another_length_is_not_told() {
+    fn distance_row_of_other_length_is_dropped() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("distance");
         fs::write(&file, "10 21 31").unwrap();

@@ -4,7 +4,7 @@
 //! below `cpuN/topology`. Pitfall: `core_id` is only unique within its die, and
 //! on some Arm machines only within its cluster.
 
-use super::notes::DiscoveryNotes;
+use super::DiscoveryNotes;
 use super::partition::partition;
 use crate::read;
 use consort_core::{PuId, PuSet};
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_old_name_of_the_sibling_list_is_read_too() {
+    fn old_name_of_sibling_list_is_read() {
         let (siblings, _) = siblings_of_0(&[("cpu0/topology/thread_siblings_list", "0-1")]);
         assert_eq!(siblings, "0-1");
     }

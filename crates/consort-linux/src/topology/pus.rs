@@ -1,10 +1,14 @@
-//! PUs of the host that are present, and those that are online.
+//! The host's PUs: present, online, isolated, and without ticks.
+//!
+//! Sources of the last two: Linux `Documentation/admin-guide/kernel-parameters.txt` (`isolcpus`,
+//! `nohz_full`), `cgroup-v2.rst` (partitions) and `cgroup-v1/cpusets.rst` (`sched_load_balance`).
 //!
 //! Pitfall: containers may show an `online` of their own (lxcfs), with as many PUs as the container
 //! may use, counted from 0. Affinity and cpuset, which the kernel enforces, outrank it.
 
+use super::DiscoveryNotes;
 use super::allowed::EnforcedPuLimits;
-use super::notes::DiscoveryNotes;
+use crate::cgroup::CpusetHierarchies;
 use crate::read;
 use consort_core::{PuId, PuSet};
 use std::path::Path;
@@ -70,7 +74,7 @@ pub(crate) fn detect_online_pus(
     Some(online)
 }
 
-/// The detect_online_pus PUs as [`detect_online_pus`] finds them for this process; empty if no source lists any.
+/// The online PUs as [`detect_online_pus`] finds them for this process; empty if no source lists any.
 pub(crate) fn online_pus(root: &Path) -> PuSet {
     let bounds = EnforcedPuLimits::read(root, None);
     detect_online_pus(root, &bounds, &mut DiscoveryNotes::default()).unwrap_or_default()
@@ -127,6 +131,21 @@ fn cpuinfo_pus(root: &Path) -> Option<PuSet> {
 fn set(numbers: impl Iterator<Item = u32>) -> Option<PuSet> {
     let set: PuSet = numbers.map(PuId).collect();
     (!set.is_empty()).then_some(set)
+}
+
+/// Online PUs that the kernel does not balance: a thread there stays on the PU that it is on, even
+/// if another is idle.
+pub(crate) fn isolated_pus(root: &Path, online: &PuSet) -> PuSet {
+    let by_boot = read::pus(&root.join(CPU_DIR).join("isolated")).unwrap_or_default();
+    let by_cpusets = CpusetHierarchies::read(root).unbalanced_pus(online);
+    by_boot.intersection(online).union(&by_cpusets)
+}
+
+/// Online PUs that the kernel interrupts by no tick while one thread runs there.
+pub(crate) fn nohz_full_pus(root: &Path, online: &PuSet) -> PuSet {
+    // Without the boot parameter the kernel writes "(null)".
+    let pus = read::pus(&root.join(CPU_DIR).join("nohz_full")).unwrap_or_default();
+    pus.intersection(online)
 }
 
 #[cfg(test)]

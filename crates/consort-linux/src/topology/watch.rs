@@ -1,6 +1,6 @@
 //! Detection of CPU hotplug and of changed cpusets.
 //!
-//! Usage: make a [`PuLimitWatch`] beside a discovery and call [`PuLimitWatch::poll`] once per
+//! Usage: make a [`PuLimitWatch`] next to a discovery and call [`PuLimitWatch::poll`] once per
 //! quantum; on a change discover again. A poll reads a few small files; the mount
 //! table is read again only when the process has moved to another cgroup.
 
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// The limits that a watch compares.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct PuLimits {
-    /// Online PUs; empty while no source tells them.
+    /// Online PUs; empty while no source lists them.
     pub online: PuSet,
     /// PUs of the cgroup's cpuset, where there is one.
     pub cpuset: Option<PuSet>,

@@ -58,6 +58,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
         "consort-linux",
         &[
             "consort-core",
+            "consort-describe",
             "consort-ext",
             "consort-input",
             "consort-isa",

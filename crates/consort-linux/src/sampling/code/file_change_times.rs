@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_known_that_was_changed_well_before_it_was_mapped() {
+    fn file_changed_well_before_mapping_is_known() {
         let root = tempfile::tempdir().unwrap();
         fs::write(root.path().join("code"), "code").unwrap();
         let image = Image::of_file(root.path(), "code");
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_leads_to_another_file_tells_nothing() {
+    fn path_to_another_file_has_no_generation() {
         let root = tempfile::tempdir().unwrap();
         fs::write(root.path().join("code"), "code").unwrap();
         let image = Image::of_file(root.path(), "code");
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn an_image_is_settled_once_and_keeps_a_generation_that_it_has() {
+    fn image_is_settled_once_and_keeps_generation() {
         let root = tempfile::tempdir().unwrap();
         fs::write(root.path().join("code"), "code").unwrap();
         let mapped = |generation, mapped_ns| Image {
@@ -167,7 +167,7 @@ mod tests {
         let (generation, mapped_ns) = settled(mapped(0, later_ns(10)));
         assert_ne!(generation, 0);
         assert_eq!(mapped_ns, 0);
-        // Changed too shortly before, or mapped nobody knows when: never asked again.
+        // Changed too shortly before, or mapped at an unknown time: never read again.
         assert_eq!(settled(mapped(0, later_ns(0))), (0, 0));
         assert_eq!(settled(mapped(0, 0)), (0, 0));
     }

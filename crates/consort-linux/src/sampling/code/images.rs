@@ -91,7 +91,7 @@ impl Image {
     }
 
     /// The file of the mapping, if its code is the same for all processes that map it. Without a
-    /// generation, a later file of the same inode could not be told from it.
+    /// generation, a later file of the same inode could not be distinguished from it.
     pub(super) fn fixed_file(&self) -> Option<FileId> {
         let is_fixed = !self.is_changeable() && self.is_file() && self.generation != 0;
         is_fixed.then_some(FileId {

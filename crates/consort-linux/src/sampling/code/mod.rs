@@ -15,11 +15,15 @@
 //! at the round's end.
 
 mod file_change_times;
-mod generations;
 mod images;
-mod maps;
 mod pages;
 mod space;
+
+#[cfg(test)]
+pub(super) use space::executable_images;
+
+pub(crate) use pages::GenerationCache;
+pub use space::{CodePlace, SpaceId};
 
 use crate::perf::record::{PerfRecord, Stamp};
 use crate::reader::{CodeReader, PageAddress};
@@ -32,14 +36,9 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
-pub(crate) use generations::GenerationCache;
-#[cfg(test)]
-pub(super) use maps::executable_images;
-pub use space::{CodePlace, SpaceId};
-
-/// Number of bytes of code asked for before an address; see [`consort_isa::BlockFacts::build`].
+/// Number of bytes of code requested before an address; see [`consort_isa::BlockFacts::build`].
 const BEFORE_BYTES: u64 = 1024;
-/// Number of bytes of code asked for from an address on.
+/// Number of bytes of code requested from an address on.
 const FROM_BYTES: u64 = 1280;
 
 /// Address that a sample fell on, with the thread and the time.
@@ -101,11 +100,11 @@ pub struct CodeCounts {
     pub from_memory: u64,
     /// Number of pages read from a mapped file.
     pub from_file: u64,
-    /// Number of windows asked for at addresses where nothing is known to be mapped.
+    /// Number of windows requested at addresses where nothing is known to be mapped.
     pub unmapped: u64,
-    /// Number of windows asked for that could not be read.
+    /// Number of windows requested that could not be read.
     pub unreadable: u64,
-    /// Number of windows asked for in code of other instruction sets.
+    /// Number of windows requested in code of other instruction sets.
     pub foreign_arch: u64,
 }
 
@@ -118,12 +117,12 @@ pub struct CodeMap {
     counts: CodeCounts,
     /// Pages that could not be read from memory in this round.
     unread: HashSet<CodePlace>,
-    /// Processes of which there was a warning that they have too many mappings.
+    /// Processes that a warning has named because they have too many mappings.
     crowded: HashSet<u32>,
     warnings: Vec<String>,
 }
 
-/// Most processes of which such a warning is given.
+/// Most processes that such warnings name.
 const MAX_CROWDED: usize = 16;
 
 impl CodeMap {

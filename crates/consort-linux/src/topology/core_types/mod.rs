@@ -1,31 +1,27 @@
 //! Core types, from the best of several sources.
 //!
 //! The PMU devices, `cpu_capacity` and `acpi_cppc` each partition the cores; two
-//! cores are of one type where none of them tells them apart. The highest
-//! frequency counts only where all of those see one type. No chip maker's list
+//! cores are of one type if none of them distinguishes the two. The highest
+//! frequency counts only if all of those see one type. No chip maker's list
 //! of models is consulted, and any number of types may come out.
 //!
 //! Ratings of single cores are checked ([`ratings`]): the PMU devices' lists outrank them, and a
 //! type has the value in the middle of its cores'. Without such lists `cpu_capacity` is believed as
 //! it is, because the kernel's scheduler acts on it.
 
-mod gaps;
-mod names;
 mod ratings;
-mod sources;
 
+use super::DiscoveryNotes;
 use super::caches::DiscoveredCache;
-use super::notes::DiscoveryNotes;
-use consort_core::PuSet;
+use crate::read;
 use consort_core::topology::CoreType;
-use names::{names_by_pmu, names_by_size};
+use consort_core::{PuId, PuSet};
 use ratings::{CoreFamilies, RatedCores, upper_median};
-use sources::{numbers, pmu_devices};
+use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::path::Path;
-
-pub use sources::CoreTypeSource;
 
 /// Core types, and the type of each core.
 #[derive(Debug)]
@@ -34,7 +30,7 @@ pub(crate) struct CoreTypes {
     pub(crate) types: Vec<CoreType>,
     /// Index into `types` of each core.
     pub(crate) of_core: Vec<usize>,
-    /// The sources that told types apart; empty where all cores are alike.
+    /// The sources that distinguish types; empty if all cores are alike.
     pub(crate) sources: Vec<CoreTypeSource>,
 }
 
@@ -55,21 +51,17 @@ pub(crate) fn core_types(
     let views = views(root, cores, caches, notes);
     let chosen = choose_sources(&views, cores.len());
     let Some(last) = chosen.last() else {
-        return uniform_types(cores.len());
+        return CoreTypes {
+            types: vec![CoreType::uniform()],
+            of_core: vec![0; cores.len()],
+            sources: Vec::new(),
+        };
     };
     let until = views.iter().position(|v| v.source == *last).unwrap_or(0);
     let classes = classes(&views[..=until], cores.len());
     CoreTypes {
         sources: chosen,
         ..rank_types(&views, &classes, notes)
-    }
-}
-
-fn uniform_types(cores: usize) -> CoreTypes {
-    CoreTypes {
-        types: vec![CoreType::uniform()],
-        of_core: vec![0; cores],
-        sources: Vec::new(),
     }
 }
 
@@ -121,7 +113,7 @@ fn views(
                 let also = others.map_or(&[][..], |(_, also)| also);
                 checked.repair_ratings(&source.to_string(), rated, also, &families, &mut own)?
             };
-            Some((gaps::kinds(&values), values, own))
+            Some((ratings::kinds(&values), values, own))
         });
         // The second kind of rating counts if the first is missing, or sees one type only.
         let mut found: Vec<_> = found.collect();
@@ -145,7 +137,7 @@ fn views(
     views
 }
 
-/// The sources that tell cores apart which the sources before them do not.
+/// The sources that distinguish cores which the sources before them do not.
 fn choose_sources(views: &[SourceView], cores: usize) -> Vec<CoreTypeSource> {
     let mut chosen = Vec::new();
     for (i, view) in views.iter().enumerate() {
@@ -222,7 +214,7 @@ fn sort_by_strength<'a>(
     order
 }
 
-/// Names of the types, strongest first: by PMU device where those tell types apart, else by size.
+/// Names of the types, strongest first: by PMU device if those distinguish types, else by size.
 fn names(views: &[SourceView], order: &[(&Vec<usize>, u64)]) -> Vec<String> {
     let first_view = views.first().map(|view| view.source);
     let devices: Vec<usize> = order.iter().map(|(class, _)| class[0]).collect();
@@ -239,7 +231,7 @@ fn relative_capacity(value: u64, largest: u64) -> u32 {
     u32::try_from(rounded).unwrap_or(1024).clamp(1, 1024)
 }
 
-/// For each core, its number from the source that tells most kinds apart, the most trusted of
+/// For each core, its number from the source that distinguishes most kinds, the most trusted of
 /// equals.
 fn capacity_values(views: &[SourceView], cores: usize, notes: &mut DiscoveryNotes) -> Vec<u64> {
     let with_numbers = views.iter().rev().filter(|v| count_distinct(&v.kinds) > 1);
@@ -253,6 +245,93 @@ fn capacity_values(views: &[SourceView], cores: usize, notes: &mut DiscoveryNote
         },
         |(_, values)| values.clone(),
     )
+}
+
+/// Names of `n` types, strongest first.
+pub(super) fn names_by_size(n: usize) -> Vec<String> {
+    let names: &[&str] = match n {
+        2 => &["big", "small"],
+        3 => &["big", "medium", "small"],
+        _ => &[],
+    };
+    let name = |i: usize| {
+        names
+            .get(i)
+            .map_or_else(|| format!("type{i}"), |n| (*n).to_owned())
+    };
+    (0..n).map(name).collect()
+}
+
+/// Names of types by the index of each one's device in [`PMU_DEVICES`], strongest first.
+///
+/// A second type of one device is named as the next weaker device's if no type has that, else it is
+/// numbered.
+pub(super) fn names_by_pmu(devices: &[usize]) -> Vec<String> {
+    let told: BTreeSet<usize> = devices.iter().copied().collect();
+    let mut seen = [0; PMU_DEVICES.len()];
+    let mut name = |device: usize| {
+        seen[device] += 1;
+        match (seen[device], PMU_DEVICES.get(device + 1)) {
+            (1, _) => PMU_DEVICES[device].1.to_owned(),
+            (2, Some((_, weaker))) if !told.contains(&(device + 1)) => (*weaker).to_owned(),
+            (nth, _) => format!("{}-{nth}", PMU_DEVICES[device].1),
+        }
+    };
+    devices.iter().map(|&device| name(device)).collect()
+}
+
+/// A source of core types, in descending order of trust.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CoreTypeSource {
+    /// PMUs of Intel hybrid chips: the kernel's own partition, without numbers.
+    PmuDevices,
+    /// `cpu_capacity`: the number that the kernel's scheduler uses.
+    CpuCapacity,
+    /// `acpi_cppc/highest_perf`, or `nominal_perf` if that is equal everywhere: the firmware's
+    /// numbers for performance.
+    AcpiCppc,
+    /// `cpufreq/cpuinfo_max_freq`: the last hint, used if no other source distinguishes types.
+    MaxFrequency,
+}
+
+impl fmt::Display for CoreTypeSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::PmuDevices => "PMU devices",
+            Self::CpuCapacity => "cpu_capacity",
+            Self::AcpiCppc => "acpi_cppc",
+            Self::MaxFrequency => "cpuinfo_max_freq",
+        })
+    }
+}
+
+/// PMU devices of hybrid x86 chips with the usual names of their cores, strongest first.
+pub(super) const PMU_DEVICES: [(&str, &str); 3] = [
+    ("cpu_core", "P"),
+    ("cpu_atom", "E"),
+    ("cpu_lowpower", "LP-E"),
+];
+
+/// For each core its index into [`PMU_DEVICES`]; `None` unless every core has one.
+pub(super) fn pmu_devices(root: &Path, cores: &[PuSet]) -> Option<Vec<usize>> {
+    let devices = root.join("sys/bus/event_source/devices");
+    let members = PMU_DEVICES.map(|(name, _)| read::pus(&devices.join(name).join("cpus")));
+    let device = |core: &PuSet| {
+        let holds = |set: &Option<PuSet>| set.as_ref().is_some_and(|set| core.is_subset(set));
+        members.iter().position(holds)
+    };
+    cores.iter().map(device).collect()
+}
+
+/// For each core the largest number in a file of its PUs; `None` for cores without one, and for 0.
+pub(super) fn numbers(root: &Path, cores: &[PuSet], file: &str) -> Vec<Option<u64>> {
+    let number = |core: &PuSet| {
+        let of_pu = |pu: PuId| read::value(&read::pu_dir(root, pu).join(file));
+        let largest = core.iter().filter_map(of_pu).max();
+        largest.filter(|&value| value > 0)
+    };
+    cores.iter().map(number).collect()
 }
 
 #[cfg(test)]
@@ -313,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_that_leaves_cores_out_is_not_used() {
+    fn source_that_leaves_cores_out_is_unused() {
         check(&[("cpu_capacity", &[1024, 400])], &[], UNIFORM, &[]);
         check(&[], &[("cpu_core", "0-1")], UNIFORM, &[]);
     }
@@ -343,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn the_second_kind_of_atom_is_the_low_power_one() {
+    fn second_kind_of_atom_is_low_power() {
         let pmus = [("cpu_core", "0"), ("cpu_atom", "1-4")];
         let files: &[(&str, &[u64])] = &[("acpi_cppc/highest_perf", &[64, 44, 30, 44, 30])];
         check(
@@ -394,5 +473,22 @@ mod tests {
             "type3=250 type2=500 type1=800 type0=1024",
             &[CpuCapacity],
         );
+    }
+}
+
+#[cfg(test)]
+mod names_tests {
+    use super::*;
+
+    #[test]
+    fn names_are_distinct() {
+        assert_eq!(names_by_pmu(&[0, 1, 1]), ["P", "E", "LP-E"]);
+        assert_eq!(names_by_pmu(&[0, 0, 1, 2]), ["P", "P-2", "E", "LP-E"]);
+        assert_eq!(
+            names_by_pmu(&[0, 1, 1, 2, 1]),
+            ["P", "E", "E-2", "LP-E", "E-3"]
+        );
+        assert_eq!(names_by_size(2), ["big", "small"]);
+        assert_eq!(names_by_size(4), ["type0", "type1", "type2", "type3"]);
     }
 }

@@ -5,9 +5,8 @@
 //! speaks for it as well: other caches, a cluster that no other core belongs to, or several cores
 //! that are rated alike. A family is what a more trusted source holds to be one type.
 
+use super::super::DiscoveryNotes;
 use super::super::caches::{CacheKind, DiscoveredCache};
-use super::super::notes::DiscoveryNotes;
-use super::gaps;
 use consort_core::PuSet;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -169,7 +168,7 @@ fn confirms(ratings: &[Option<u64>], group: &[usize], family: &[usize]) -> bool 
     let Some(rated) = rated else {
         return false;
     };
-    let kinds = gaps::kinds(&rated);
+    let kinds = kinds(&rated);
     let (mut inside, mut outside) = (BTreeSet::new(), BTreeSet::new());
     for (core, kind) in family.iter().zip(kinds) {
         match group.contains(core) {
@@ -243,7 +242,7 @@ fn choose_descending(lists: &[Vec<u64>], below: u64) -> Option<Vec<u64>> {
 fn groups(cores: &[usize], ratings: &[u64]) -> Vec<Vec<usize>> {
     let values: Vec<u64> = cores.iter().map(|&core| ratings[core]).collect();
     let mut groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    for (kind, &core) in gaps::kinds(&values).into_iter().zip(cores) {
+    for (kind, &core) in kinds(&values).into_iter().zip(cores) {
         groups.entry(kind).or_default().push(core);
     }
     groups.into_values().collect()
@@ -258,4 +257,56 @@ fn median(cores: &[usize], ratings: &[u64]) -> u64 {
 pub(super) fn upper_median(values: &mut [u64]) -> Option<u64> {
     values.sort_unstable();
     values.get(values.len() / 2).copied()
+}
+
+/// Ratio of a value to the next larger one, in percent, from which on the two are of one kind.
+///
+/// Preferred cores of one type (Intel Turbo Boost Max 3.0, AMD preferred cores)
+/// are ranked in steps of a few percent, a ladder that may span a quarter of the
+/// scale; clusters of phones that share a microarchitecture are clocked 12
+/// percent apart or more.
+const SAME_KIND_PERCENT: u64 = 90;
+
+/// The kind of each value, 0 for the largest: a new kind begins where the next
+/// smaller value is less than 90 percent of its neighbour.
+///
+/// Pitfall: a ladder may show a gap if most of its steps are offline.
+pub(crate) fn kinds(values: &[u64]) -> Vec<usize> {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(|a, b| b.cmp(a));
+    sorted.dedup();
+    let gap = |pair: &[u64]| {
+        u128::from(pair[1]) * 100 < u128::from(pair[0]) * u128::from(SAME_KIND_PERCENT)
+    };
+    let last_of_kinds: Vec<u64> = sorted.windows(2).filter(|p| gap(p)).map(|p| p[0]).collect();
+    let kind = |value: &u64| last_of_kinds.iter().filter(|&last| value < last).count();
+    values.iter().map(kind).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn types_are_distinguished_but_preferred_cores_are_not() {
+        assert_eq!(kinds(&[1024, 446, 1024, 446]), [0, 1, 0, 1]);
+        assert_eq!(kinds(&[325, 871, 1024]), [2, 1, 0]);
+        assert_eq!(kinds(&[166, 161, 156, 151, 146, 141, 136, 131]), [0; 8]);
+        assert_eq!(kinds(&[66, 62, 39]), [0, 0, 1]);
+        assert_eq!(kinds(&[0, 0]), [0, 0]);
+        assert!(kinds(&[]).is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn kinds_follow_the_order_of_the_values(values in prop::collection::vec(any::<u64>(), 0..12)) {
+            let kinds = kinds(&values);
+            for (a, x) in values.iter().zip(&kinds) {
+                for (b, y) in values.iter().zip(&kinds) {
+                    prop_assert!(a < b || x <= y);
+                }
+            }
+        }
+    }
 }

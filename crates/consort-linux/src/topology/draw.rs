@@ -10,15 +10,12 @@
 //! The coarser kind of group stands outside: nodes hold packages where a hypervisor makes every PU
 //! a socket. A kind with one member is joined to its parent by `>`, equal cores are one entry, and
 //! so are neighbouring groups of one core each. `0-3 + 16-19` means that 0 and 16 share a core, 1
-//! and 17, and so on; `0-7 (siblings adjacent)` that 0 and 1 do. A group of which only a part lies
+//! and 17, and so on; `0-7 (siblings adjacent)` that 0 and 1 do. A group that lies only partly
 //! in the group around it is marked `(part)`. Last-level caches show their sizes if these differ, and
 //! level 2 caches are named if several cores share one.
 
-mod siblings;
-
-use consort_core::PuSet;
 use consort_core::topology::{Core, Domain, Topology};
-use siblings::pu_text;
+use consort_core::{PuId, PuSet};
 use std::collections::BTreeMap;
 
 /// Draws packages, nodes, LLC domains, cores and PUs, one line per element of the result.
@@ -272,6 +269,45 @@ fn label(level: &DomainLevel<'_>, entry: &DrawnGroup) -> String {
     }
 }
 
+/// The PUs of equal cores as text that shows siblings.
+pub(super) fn pu_text(cores: &[&Core]) -> String {
+    let all: PuSet = cores.iter().flat_map(|c| c.pus.iter().copied()).collect();
+    let one_way = cores.iter().all(|c| c.pus.len() == 1);
+    if one_way || cores.len() == 1 {
+        return all.to_string();
+    }
+    let are_adjacent = |c: &&Core| c.pus.windows(2).all(|pair| pair[0].0 + 1 == pair[1].0);
+    if cores.iter().all(are_adjacent) {
+        return format!("{all} (siblings adjacent)");
+    }
+    list_by_way(cores).unwrap_or_else(|| list_by_core(cores))
+}
+
+/// A list of each core's first PUs, one of the second, and so on, where positions in the lists show
+/// the cores and the lists are short.
+fn list_by_way(cores: &[&Core]) -> Option<String> {
+    let ways = cores.first()?.pus.len();
+    let way = |w: usize| -> Vec<PuId> { cores.iter().map(|c| c.pus[w]).collect() };
+    let lists: Vec<Vec<PuId>> = (0..ways).map(way).collect();
+    if !lists.iter().all(|list| list.is_sorted()) {
+        return None;
+    }
+    let text = |list: &Vec<PuId>| list.iter().copied().collect::<PuSet>().to_string();
+    let text = lists.iter().map(text).collect::<Vec<_>>().join(" + ");
+    (text.len() <= list_by_core(cores).len()).then_some(text)
+}
+
+fn list_by_core(cores: &[&Core]) -> String {
+    let core = |c: &&Core| {
+        c.pus
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join("+")
+    };
+    cores.iter().map(core).collect::<Vec<_>>().join(" ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -310,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn sockets_of_one_pu_are_one_line_per_node() {
+    fn single_pu_sockets_are_one_line_per_node() {
         let places: Vec<_> = (0..256).map(|i| (i, i / 128, i, i)).collect();
         assert_eq!(
             drawn(&places)[1..],

@@ -1,4 +1,4 @@
-//! The state machine on made-up processes, with mechanisms that fail when told to.
+//! The state machine on made-up processes, with mechanisms that fail on request.
 
 use super::*;
 use crate::enact::JournalRecord;
@@ -80,10 +80,6 @@ impl PauseMechanism for Fake {
         self.held.len()
     }
 
-    fn holds_children(&self) -> bool {
-        false
-    }
-
     fn knows(&self, pid: u32) -> bool {
         self.held.contains(&pid)
     }
@@ -127,7 +123,7 @@ impl Bench {
         let root = tempfile::tempdir().unwrap();
         let world = Shared::default();
         let of_fakes = Arc::clone(&world);
-        let make: MechanismConstructor = Box::new(move |kind, _, _| {
+        let make: MechanismConstructor = Box::new(move |_, kind, _, _| {
             Box::new(Fake {
                 kind,
                 world: Arc::clone(&of_fakes),
@@ -180,7 +176,7 @@ impl Bench {
 }
 
 #[test]
-fn a_mechanism_that_does_not_work_is_undone_and_the_next_one_taken() {
+fn unusable_mechanism_is_undone_before_the_next() {
     let mut bench = Bench::new();
     bench.born(100, 101, 100);
     see(&bench.world).takes.insert(PauseKind::FreezerV2, 1);
@@ -190,7 +186,7 @@ fn a_mechanism_that_does_not_work_is_undone_and_the_next_one_taken() {
 }
 
 #[test]
-fn a_program_that_no_mechanism_holds_runs_on_and_the_error_tells_why() {
+fn program_that_no_mechanism_holds_keeps_running() {
     let mut bench = Bench::new();
     bench.born(100, 101, 100);
     for kind in PauseKind::ALL {
@@ -216,7 +212,7 @@ fn without_a_guardian_nothing_is_paused() {
 }
 
 #[test]
-fn a_program_that_does_not_stand_still_is_reported_and_can_be_resumed() {
+fn restless_program_is_reported_and_can_be_resumed() {
     let mut bench = Bench::new();
     see(&bench.world).restless = true;
     let pause = bench.pause(100).unwrap();
@@ -230,13 +226,13 @@ fn a_program_that_does_not_stand_still_is_reported_and_can_be_resumed() {
 }
 
 #[test]
-fn a_program_that_has_ended_is_said_to_have() {
+fn ended_program_is_reported_as_gone() {
     let mut bench = Bench::new();
     assert!(matches!(bench.pause(300), Err(PauseError::Gone(_))));
 }
 
 #[test]
-fn program_that_cannot_go_on_is_tried_again() {
+fn stuck_program_is_resumed_by_next_attempt() {
     let mut bench = Bench::new();
     bench.pause(100).unwrap();
     see(&bench.world).sticks = true;
@@ -259,7 +255,7 @@ fn program_that_cannot_go_on_is_tried_again() {
 }
 
 #[test]
-fn program_that_cannot_be_looked_up_has_not_ended() {
+fn unreadable_program_has_not_ended() {
     let mut bench = Bench::new();
     // A folder in place of a file answers EISDIR to every user.
     std::fs::create_dir_all(bench.root.path().join("proc/300/task/300/stat")).unwrap();
@@ -306,7 +302,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn a_program_is_paused_as_a_whole_or_not_at_all(steps in prop::collection::vec(step(), 1..30)) {
+    fn program_is_paused_wholly_or_not_at_all(steps in prop::collection::vec(step(), 1..30)) {
         let mut bench = Bench::new();
         for (step, program) in steps {
             match step {
