@@ -1,17 +1,53 @@
-//! `bigcode`: more code than the nearest instruction caches and branch target
-//! buffers hold.
+//! `branchy` and `bigcode`: work for the front end of a core.
 
 use crate::kernel::{ExpectedClass, KernelEntry};
 use crate::opaque;
 use crate::tally::PureKernel;
 
-pub(crate) const ENTRY: KernelEntry = KernelEntry {
+/// `branchy`: branches that depend on data no predictor knows.
+pub(crate) const BRANCHY: KernelEntry = KernelEntry {
+    name: "branchy",
+    summary: "branches on the bits of a pseudo-random stream, half of them taken",
+    stresses: "branch predictors",
+    class: ExpectedClass::Int,
+    builders: |setup| PureKernel::builders(setup, branchy_unit),
+};
+
+/// `bigcode`: more code than the nearest instruction caches and branch target buffers hold.
+pub(crate) const BIGCODE: KernelEntry = KernelEntry {
     name: "bigcode",
     summary: "calls 1,024 distinct functions of some 300 bytes each in shuffled order",
     stresses: "instruction fetch, decoding and branch targets",
     class: ExpectedClass::Int,
-    seats: |setup| PureKernel::builders(setup, unit),
+    builders: |setup| PureKernel::builders(setup, bigcode_unit),
 };
+
+/// Branches on data per unit of `branchy`.
+const STEPS: u64 = 4_000;
+
+/// Each side is opaque, or a compiler would compute both and select without a
+/// branch.
+fn branchy_unit(seed: u64) -> u64 {
+    let mut stream = opaque::int(seed) + 1;
+    let mut sum = 0_u64;
+    for _ in 0..STEPS {
+        stream = next_random(stream);
+        sum = if stream >> 63 == 1 {
+            opaque::int(sum.wrapping_mul(3))
+        } else {
+            opaque::int(sum ^ (stream >> 7))
+        };
+    }
+    sum
+}
+
+/// Knuth's 64-bit linear congruential generator (MMIX), whose highest bit has
+/// the full period of 2^64.
+fn next_random(stream: u64) -> u64 {
+    stream
+        .wrapping_mul(6_364_136_223_846_793_005)
+        .wrapping_add(1_442_695_040_888_963_407)
+}
 
 /// A 64-bit constant for one step of one function (the finaliser of splitmix64,
 /// Steele, Lea and Flood, "Fast splittable pseudorandom number generators",
@@ -63,7 +99,7 @@ fn next_function(at: usize) -> usize {
 }
 
 /// Calls every function once.
-fn unit(seed: u64) -> u64 {
+fn bigcode_unit(seed: u64) -> u64 {
     let mut at = usize::try_from(seed % 1_024).unwrap_or(0);
     let mut x = seed;
     for _ in 0..TABLE.len() {
@@ -78,17 +114,31 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    /// Values from a transcription of the formula in Python.
     #[test]
-    fn known_results() {
+    fn results_match_a_transcription_in_python() {
         assert_eq!(
-            [unit(0), unit(255)],
+            [branchy_unit(0), branchy_unit(255)],
+            [0x87ed_b6e7_827c_7d7f, 0xe637_902a_c2cd_6a06]
+        );
+        assert_eq!(
+            [bigcode_unit(0), bigcode_unit(255)],
             [0x042d_a9c4_e523_9fda, 0x9b70_98c3_745a_a7f4]
         );
     }
 
     #[test]
-    fn a_unit_calls_every_function() {
+    fn about_half_the_branches_are_taken() {
+        let mut stream = 1;
+        let taken = (0..STEPS).filter(|_| {
+            stream = next_random(stream);
+            stream >> 63 == 1
+        });
+        let share = taken.count() as f64 / STEPS as f64;
+        assert!((0.45..0.55).contains(&share), "{share}");
+    }
+
+    #[test]
+    fn unit_calls_every_function() {
         let visited: BTreeSet<usize> =
             std::iter::successors(Some(0), |at| Some(next_function(*at)))
                 .take(TABLE.len())
