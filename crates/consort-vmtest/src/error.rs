@@ -14,7 +14,7 @@ pub enum VmError {
         what: &'static str,
         /// The file.
         path: PathBuf,
-        /// The system's answer.
+        /// The system's error.
         source: std::io::Error,
     },
     /// `ldd` could not say which shared libraries a program needs.

@@ -1,18 +1,57 @@
-//! One look at all spinning threads, as a line of a guest's console.
+//! One snapshot of all spinning threads, as a line of a guest's console.
 
 use crate::error::VmError;
-use crate::spread::arrival::SpinnerArrival;
 use consort_core::PuId;
+use serde::Serialize;
 use std::fmt::{Display, Formatter};
+use std::str::FromStr;
+
+/// The kinds of arrival that are measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SpinnerArrival {
+    /// One process creates threads one after another and does not wait for any to run.
+    Threads,
+    /// One process forks processes of one thread, one after another, without `exec`.
+    Processes,
+}
+
+impl SpinnerArrival {
+    /// All kinds of arrival.
+    pub const ALL: [Self; 2] = [Self::Threads, Self::Processes];
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Threads => "threads",
+            Self::Processes => "processes",
+        }
+    }
+}
+
+impl Display for SpinnerArrival {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+impl FromStr for SpinnerArrival {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        let mut all = Self::ALL.into_iter();
+        all.find(|arrival| arrival.word() == word)
+            .ok_or_else(|| format!("'{word}' is not 'threads' or 'processes'"))
+    }
+}
 
 /// Places of the spinning threads of one repetition at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpreadSnapshot {
     /// Way in which the threads came into being.
     pub arrival: SpinnerArrival,
-    /// Time at which the look was due, ms of the guest after the last thread was started.
+    /// Time at which the snapshot was due, ms of the guest after the last thread was started.
     pub after_ms: u64,
-    /// Time at which it was over, µs of the guest after the last thread was started.
+    /// Time at which it was complete, µs of the guest after the last thread was started.
     pub elapsed_us: u64,
     /// Number of times that the threads together had moved since their births.
     pub migrations: u64,
@@ -36,7 +75,7 @@ impl Display for SpreadSnapshot {
     }
 }
 
-/// Reads the looks of a section and passes over all other lines.
+/// Reads the snapshots of a section and skips all other lines.
 ///
 /// # Errors
 /// [`VmError::LookLine`] for a line that begins with `look` and then goes wrong.
@@ -71,7 +110,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_printed_is_read(
+        fn printed_snapshot_is_read(
             arrival in prop::sample::select(&SpinnerArrival::ALL[..]),
             (after_ms, elapsed_us, migrations) in any::<(u64, u64, u64)>(),
             pus in prop::collection::vec(any::<u32>().prop_map(PuId), 1..9),
@@ -83,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_line_is_quoted() {
+    fn broken_line_is_quoted() {
         for line in [
             "look threads 1 2 3 0,",
             "look cows 1 2 3 0",

@@ -1,11 +1,11 @@
-//! The stories of `scenarios/`, with their parameters.
+//! The scenarios of `scenarios/`, with their parameters.
 
 use crate::vm::Vm;
 
 /// Files that all stories need; each goes to `/scenario` in the guest.
 const FILES: [(&str, &str); 2] = [
-    ("story.sh", include_str!("../../scenarios/story.sh")),
-    ("load.sh", include_str!("../../scenarios/load.sh")),
+    ("story.sh", include_str!("../scenarios/story.sh")),
+    ("load.sh", include_str!("../scenarios/load.sh")),
 ];
 
 /// Story of a load of fp and int threads while `consort run` places it.
@@ -18,18 +18,18 @@ pub enum ScenarioKind {
     Placement,
     /// `during` a run, and `after` it.
     Brief,
-    /// A run of so many seconds of the guest, of which only the report tells.
+    /// A run of so many seconds of the guest; it has a report and no other sections.
     Held {
         /// Length of the run, s of the guest.
         seconds: u32,
-        /// Busy threads beside it that Consort does not manage.
+        /// Busy threads next to it that Consort does not manage.
         foreign: u32,
     },
     /// `inside` a cpuset; then the cpuset has `shrunk`; `after` the run it is `lifted`.
     Cpuset {
         /// The PUs of the cpuset.
         pus: &'static str,
-        /// The PUs that are left of them.
+        /// The PUs of the cpuset once it has shrunk.
         shrunk: &'static str,
     },
     /// With cookies, `shared` `during` a run that ends, `again` one that is `killed`, `third` one
@@ -57,9 +57,9 @@ pub struct Scenario {
     pub int: u32,
     /// Threads that mostly sleep.
     pub sleepers: u32,
-    /// Enactor that keeps threads in their places; masks are seen only where it is `pin`.
+    /// Enactor that keeps threads in their places; only `pin` shows in masks.
     pub enact: &'static str,
-    /// True where all threads of a kind are one program's, rather than a program each.
+    /// True if all threads of a kind are one program's, rather than a program each.
     pub one_program_per_kind: bool,
     /// Time that each thread of the load takes.
     pub share: LoadShare,
@@ -69,7 +69,7 @@ pub struct Scenario {
 }
 
 /// Bound on the time of the load's threads: one host thread emulates all PUs, 100 ms each by turns
-/// where they are all busy, and such would leave Consort next to nothing.
+/// if all are busy, and unbounded threads would leave Consort next to nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoadShare {
     /// Threads work and sleep by turns of so many milliseconds.
@@ -159,12 +159,12 @@ impl Scenario {
 impl ScenarioKind {
     fn script(self) -> (&'static str, &'static str) {
         match self {
-            Self::Placement => ("placement.sh", include_str!("../../scenarios/placement.sh")),
-            Self::Brief => ("brief.sh", include_str!("../../scenarios/brief.sh")),
-            Self::Held { .. } => ("held.sh", include_str!("../../scenarios/held.sh")),
-            Self::Cpuset { .. } => ("cpuset.sh", include_str!("../../scenarios/cpuset.sh")),
-            Self::Cookies => ("cookies.sh", include_str!("../../scenarios/cookies.sh")),
-            Self::Offline => ("offline.sh", include_str!("../../scenarios/offline.sh")),
+            Self::Placement => ("placement.sh", include_str!("../scenarios/placement.sh")),
+            Self::Brief => ("brief.sh", include_str!("../scenarios/brief.sh")),
+            Self::Held { .. } => ("held.sh", include_str!("../scenarios/held.sh")),
+            Self::Cpuset { .. } => ("cpuset.sh", include_str!("../scenarios/cpuset.sh")),
+            Self::Cookies => ("cookies.sh", include_str!("../scenarios/cookies.sh")),
+            Self::Offline => ("offline.sh", include_str!("../scenarios/offline.sh")),
         }
     }
 
