@@ -1,18 +1,15 @@
 //! Cost of being watched and managed, by pairs: the same load with and without Consort, in random
-//! order, and next to it what the report says of its own cost.
+//! order, and next to it the cost that the report shows.
 
 mod servers;
-mod work;
 
-pub(super) use work::run_named_load;
-
-use super::load::LOAD;
-use super::process::BenchProcess;
+use crate::crew::LOAD;
+use crate::crew::process::BenchProcess;
 use consort_bench::{Bench, BenchCase, BenchError, BenchMeasure, Effort};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use serde_json::Value;
-use servers::LoadServer;
+use servers::{LoadServer, is_installed};
 use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
@@ -20,17 +17,17 @@ use std::process::{Command, Stdio};
 use std::rc::Rc;
 use std::time::Duration;
 
-/// The bench, with what is wanted of it.
+/// The bench of pairs, with its options.
 #[derive(Clone, Default)]
-pub(super) struct OverheadBench {
+pub struct OverheadBench {
     /// The only load, if one is named.
-    pub(super) only: Option<String>,
+    pub only: Option<String>,
     /// Policy of the managed arm; `none` if not given.
-    pub(super) policy: Option<String>,
+    pub policy: Option<String>,
     /// Rate of watching, Consort's own choice if not given.
-    pub(super) watch: Option<String>,
+    pub watch: Option<String>,
     /// True for a third arm, under `perf record -a`.
-    pub(super) with_perf: bool,
+    pub with_perf: bool,
 }
 
 /// A load that is run for some seconds.
@@ -119,7 +116,8 @@ impl OverheadLoad {
 }
 
 impl OverheadBench {
-    pub(super) const NAME: &'static str = "overhead";
+    /// Name of the bench.
+    pub const NAME: &'static str = "overhead";
 }
 
 impl Bench for OverheadBench {
@@ -144,9 +142,7 @@ impl Bench for OverheadBench {
                 hint: format!("the loads are {names}"),
             });
         }
-        let there = loads
-            .into_iter()
-            .filter(|load| servers::is_installed(*load));
+        let there = loads.into_iter().filter(|load| is_installed(*load));
         Ok(there
             .flat_map(|load| self.load_cases(load, effort))
             .collect())
@@ -170,7 +166,7 @@ impl OverheadBench {
         if let Some(target) = load.target() {
             first = first.with_target(target);
         }
-        let of = |what: &str, unit, value: fn(ArmChanges) -> f64| {
+        let figure = |what: &str, unit, value: fn(ArmChanges) -> f64| {
             let changes = Rc::clone(&changes);
             BenchCase::from_measure(
                 named(what),
@@ -180,12 +176,12 @@ impl OverheadBench {
         };
         let mut cases = vec![first];
         if load.has_requests() {
-            cases.push(of("median", "% longer", |c| c.median).with_target(3.0));
-            cases.push(of("p99", "% longer", |c| c.p99));
+            cases.push(figure("median", "% longer", |c| c.median).with_target(3.0));
+            cases.push(figure("p99", "% longer", |c| c.p99));
         }
-        cases.push(of("reported", "% of managed CPU time", |c| c.reported));
+        cases.push(figure("reported", "% of managed CPU time", |c| c.reported));
         if self.with_perf {
-            cases.push(of("perf", unit, |c| c.perf));
+            cases.push(figure("perf", unit, |c| c.perf));
         }
         cases
     }
@@ -305,12 +301,12 @@ impl OverheadBench {
     }
 }
 
-/// Waits until a watcher watches.
+/// Waits until a watcher has begun to watch.
 fn await_watcher() {
     std::thread::sleep(Duration::from_millis(400));
 }
 
-/// Runs a load of ours to its end: CPU time is that of everything, Consort's too.
+/// Runs a load of this program to its end; its CPU time includes Consort's.
 fn run_own_load(mut command: Command) -> Result<LoadCost, BenchError> {
     let failed = |why: String| BenchError::Live(format!("a load failed: {why}"));
     let before = children_s();

@@ -1,10 +1,9 @@
-//! The process that starts the programs: `consort __map PLAN`, the plan as JSON; what each run did
-//! goes to stdout, one JSON document per line.
+//! The worker that runs the commands of a mapping.
 //!
-//! Each program is started again when it ends, until the one that is last has ended often enough;
-//! what then still runs is killed, with whatever it has started.
+//! Each command is started again when it ends, until the slowest has ended often enough; what then
+//! still runs is killed, with everything that it started.
 
-use super::plan::{ProgramExit, ProgramPlan};
+use super::write_line;
 use anyhow::{Context, Result};
 use nix::errno::Errno;
 use nix::sys::prctl::{set_child_subreaper, set_pdeathsig};
@@ -13,40 +12,60 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::time::TimeValLike;
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{Pid, gettid};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// Hidden first argument of the process.
-pub(crate) const CREW: &str = "__map";
-
-/// Carries out the plan in the second argument.
-pub(crate) fn run_plan_argument() -> ExitCode {
-    let plan = std::env::args().nth(2).unwrap_or_default();
-    let run = serde_json::from_str(&plan).map_err(anyhow::Error::from);
-    match run.and_then(run_all) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => crate::failure::report(&error),
-    }
+/// Commands to run, and how often.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct CommandPlan {
+    /// Programs with their arguments.
+    pub(crate) commands: Vec<Vec<String>>,
+    /// Number of times that each command is to end, at least.
+    pub(crate) times: u32,
+    /// True if the commands' output goes to stderr.
+    pub(crate) show_output: bool,
 }
 
-fn run_all(plan: ProgramPlan) -> Result<()> {
-    // What programs leave behind becomes a child of this process, so that it can be ended.
+/// A command that was run once.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct CommandExit {
+    /// Index of the command in its plan.
+    pub(crate) program: usize,
+    pub(crate) pid: u32,
+    /// From its start to its end, s.
+    pub(crate) wall_s: f64,
+    /// CPU time of it and of the processes that it started and waited for, s.
+    pub(crate) cpu_s: f64,
+    /// Context switches of these.
+    pub(crate) switches: u64,
+    /// Its exit code; 128 + n if signal n ended it.
+    pub(crate) exit_code: i32,
+}
+
+/// Carries out a plan and writes a [`CommandExit`] per end to stdout.
+pub(crate) fn run_plan(plan: CommandPlan) -> Result<()> {
+    // Processes that commands leave behind become children of this one, so that it can end them.
     set_child_subreaper(true).context("cannot adopt what programs leave behind")?;
-    let mut crew = ProgramRunner::new(plan)?;
-    let result = crew.run();
-    stop_all();
+    let mut runner = CommandRunner {
+        running: BTreeMap::new(),
+        ended: vec![0; plan.commands.len()],
+        used: ChildUsage::read()?,
+        plan,
+    };
+    let result = runner.run();
+    kill_children();
     result
 }
 
-struct ProgramRunner {
-    plan: ProgramPlan,
-    /// The program and start of each process.
+struct CommandRunner {
+    plan: CommandPlan,
+    /// The command and start of each process.
     running: BTreeMap<Pid, (usize, Instant)>,
-    /// Number of times that each program has ended.
+    /// Number of times that each command has ended.
     ended: Vec<u32>,
     /// Resources that all children that were waited for have used.
     used: ChildUsage,
@@ -68,32 +87,22 @@ impl ChildUsage {
     }
 }
 
-impl ProgramRunner {
-    fn new(plan: ProgramPlan) -> Result<Self> {
-        Ok(Self {
-            running: BTreeMap::new(),
-            ended: vec![0; plan.commands.len()],
-            used: ChildUsage::read()?,
-            plan,
-        })
-    }
-
+impl CommandRunner {
     fn run(&mut self) -> Result<()> {
         for program in 0..self.plan.commands.len() {
             self.start(program)?;
         }
         let mut out = std::io::stdout().lock();
         while self.ended.iter().any(|&times| times < self.plan.times) {
-            let (pid, exit_code) = wait()?;
-            let Some(deed) = self.record_end(pid, exit_code)? else {
+            let (pid, exit_code) = wait_for_child()?;
+            let Some(exit) = self.record_end(pid, exit_code)? else {
                 continue;
             };
-            serde_json::to_writer(&mut out, &deed)?;
-            writeln!(out)?;
-            if deed.exit_code != 0 {
+            write_line(&mut out, &exit)?;
+            if exit.exit_code != 0 {
                 break;
             }
-            self.start(deed.program)?;
+            self.start(exit.program)?;
         }
         Ok(())
     }
@@ -104,6 +113,7 @@ impl ProgramRunner {
         let mut command = Command::new(name);
         command.args(arguments).stdin(Stdio::null());
         if self.plan.show_output {
+            // stdout carries the results.
             command.stdout(std::io::stderr().as_fd().try_clone_to_owned()?);
         } else {
             command.stdout(Stdio::null()).stderr(Stdio::null());
@@ -120,15 +130,17 @@ impl ProgramRunner {
         Ok(())
     }
 
-    /// Returns the deed of a process that ended; none for one that a program has left behind.
-    fn record_end(&mut self, pid: Pid, exit_code: i32) -> Result<Option<ProgramExit>> {
+    /// Returns the account of a command that ended; `None` for a process that a command left
+    /// behind.
+    fn record_end(&mut self, pid: Pid, exit_code: i32) -> Result<Option<CommandExit>> {
+        // Read for those left behind too, or the next command would be charged for them.
         let used = ChildUsage::read()?;
         let before = std::mem::replace(&mut self.used, used);
         let Some((program, start)) = self.running.remove(&pid) else {
             return Ok(None);
         };
         self.ended[program] += 1;
-        Ok(Some(ProgramExit {
+        Ok(Some(CommandExit {
             program,
             pid: u32::try_from(pid.as_raw())?,
             wall_s: start.elapsed().as_secs_f64(),
@@ -140,7 +152,7 @@ impl ProgramRunner {
 }
 
 /// Waits for the end of some child.
-fn wait() -> Result<(Pid, i32)> {
+fn wait_for_child() -> Result<(Pid, i32)> {
     loop {
         match waitpid(None, None) {
             Ok(WaitStatus::Exited(pid, code)) => return Ok((pid, code)),
@@ -151,25 +163,22 @@ fn wait() -> Result<(Pid, i32)> {
     }
 }
 
-/// Kills every child and, as they are adopted, everything that these have started.
-fn stop_all() {
+/// Kills every child and, as they are adopted, all descendants.
+fn kill_children() {
     loop {
-        for pid in children() {
-            // One that has just ended needs no signal.
-            let _ = kill(pid, Signal::SIGKILL);
+        let path = format!("/proc/self/task/{}/children", gettid());
+        let children = std::fs::read_to_string(path).unwrap_or_default();
+        for pid in children
+            .split_whitespace()
+            .filter_map(|pid| pid.parse().ok())
+        {
+            // A child that has just ended needs no signal.
+            let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
         }
+        // Each child that is reaped may leave children of its own to this process, so the list is
+        // read again until there are none.
         if waitpid(None, None) == Err(Errno::ECHILD) {
             return;
         }
     }
-}
-
-fn children() -> impl Iterator<Item = Pid> {
-    let path = format!("/proc/self/task/{}/children", gettid());
-    let text = std::fs::read_to_string(path).unwrap_or_default();
-    let pids: Vec<Pid> = text
-        .split_whitespace()
-        .filter_map(|pid| pid.parse().ok().map(Pid::from_raw))
-        .collect();
-    pids.into_iter()
 }

@@ -1,7 +1,7 @@
 //! Servers with the clients that measure them, where they are installed.
 
-use super::super::process::BenchProcess;
 use super::{LoadCost, OverheadLoad};
+use crate::crew::process::BenchProcess;
 use consort_bench::BenchError;
 use std::fs;
 use std::net::{TcpListener, TcpStream};
@@ -24,7 +24,7 @@ pub(super) struct LoadServer {
     port: u16,
 }
 
-/// Returns true if a load's programs are installed; those of Consort always are.
+/// Returns true if a load's programs are installed; Consort's own loads always are.
 pub(super) fn is_installed(load: OverheadLoad) -> bool {
     let needs: &[&str] = match load {
         OverheadLoad::Pgbench => &["initdb", "postgres", "pgbench"],
@@ -75,7 +75,7 @@ fn run_to_end(command: &mut Command) -> Result<String, BenchError> {
 }
 
 impl LoadServer {
-    /// Starts the server of a load; none for those that have none.
+    /// Starts the server of a load; `None` if the load has no server.
     pub(super) fn start(load: OverheadLoad, folder: &Path) -> Result<Option<Self>, BenchError> {
         let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
         let port = free.map_err(|error| live_error(&error))?.port();
@@ -122,7 +122,7 @@ impl LoadServer {
         self.process.id()
     }
 
-    /// Asks it for some time, as its own client does.
+    /// Sends it requests for some time, with its own client.
     pub(super) fn run_client(&mut self, time: Duration) -> Result<LoadCost, BenchError> {
         let seconds = (time.as_secs_f64().ceil() as u64).to_string();
         match self.load {
@@ -268,7 +268,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_clients_print_is_read() {
+    fn client_output_is_read() {
         assert_eq!(
             number_after("tps = 1234.5 (without", "tps = ").unwrap(),
             1234.5

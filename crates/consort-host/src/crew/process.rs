@@ -1,10 +1,10 @@
-//! Processes that a bench starts, and what they take.
+//! Processes that a bench starts, and the CPU time and memory that they take.
 
 use consort_bench::BenchError;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -12,16 +12,16 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A process that is ended when this is dropped.
-pub(super) struct BenchProcess {
+pub(crate) struct BenchProcess {
     child: Child,
     errors: File,
-    /// Its output, where it is read.
+    /// Its output, if it is read.
     out: Option<BufReader<ChildStdout>>,
 }
 
 impl BenchProcess {
-    /// This program with other arguments, with a folder of its own at run time.
-    pub(super) fn own_command<S: AsRef<OsStr>>(
+    /// Returns this program with other arguments and `folder` as its runtime folder.
+    pub(crate) fn own_command<S: AsRef<OsStr>>(
         folder: &Path,
         args: &[S],
     ) -> Result<Command, BenchError> {
@@ -31,8 +31,8 @@ impl BenchProcess {
         Ok(command)
     }
 
-    /// Starts it; what it says on stderr is kept.
-    pub(super) fn start(mut command: Command) -> Result<Self, BenchError> {
+    /// Starts it; the last line of its stderr explains a failure later.
+    pub(crate) fn start(mut command: Command) -> Result<Self, BenchError> {
         let name = command.get_program().to_string_lossy().into_owned();
         let failed = |error| start_error(&name, &error);
         let errors = tempfile::tempfile().map_err(failed)?;
@@ -47,7 +47,7 @@ impl BenchProcess {
     }
 
     /// Starts it and waits for its first line.
-    pub(super) fn start_and_read(mut command: Command) -> Result<Self, BenchError> {
+    pub(crate) fn start_and_read(mut command: Command) -> Result<Self, BenchError> {
         command.stdout(Stdio::piped());
         let mut process = Self::start(command)?;
         process.out = process.child.stdout.take().map(BufReader::new);
@@ -65,7 +65,7 @@ impl BenchProcess {
     }
 
     /// Sends an empty line, which a load answers with the steps of work done so far.
-    pub(super) fn query_steps(&mut self) -> Result<f64, BenchError> {
+    pub(crate) fn query_steps(&mut self) -> Result<f64, BenchError> {
         let sent = self
             .child
             .stdin
@@ -80,13 +80,13 @@ impl BenchProcess {
         })
     }
 
-    /// Waits until a question to it succeeds.
-    pub(super) fn await_answer(
+    /// Waits until a command that queries it succeeds.
+    pub(crate) fn await_answer(
         &mut self,
-        question: impl Fn() -> Result<Command, BenchError>,
+        query: impl Fn() -> Result<Command, BenchError>,
     ) -> Result<(), BenchError> {
         let end = Instant::now() + PATIENCE;
-        while !succeeds(&mut question()?) {
+        while !succeeds(&mut query()?) {
             let ended = !matches!(self.child.try_wait(), Ok(None));
             if ended || Instant::now() > end {
                 return Err(BenchError::Live(self.last_error_line()));
@@ -107,18 +107,18 @@ impl BenchProcess {
         }
     }
 
-    pub(super) fn id(&self) -> u32 {
+    pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
 
     /// CPU time so far with that of the processes that it has started, s.
-    pub(super) fn cpu_s(&self) -> f64 {
+    pub(crate) fn cpu_s(&self) -> f64 {
         let family = process_tree(self.id());
         family.into_iter().map(cpu_s).sum()
     }
 
     /// Resident memory of it and of the processes that it has started, MB.
-    pub(super) fn resident_mb(&self) -> f64 {
+    pub(crate) fn resident_mb(&self) -> f64 {
         let family = process_tree(self.id());
         family.into_iter().map(resident_mb).sum()
     }
@@ -152,44 +152,40 @@ fn start_error(name: &str, error: &std::io::Error) -> BenchError {
     BenchError::Live(format!("cannot start {name}: {error}"))
 }
 
-/// A process and all that descend from it.
+/// A process and all its descendants.
 fn process_tree(pid: u32) -> Vec<u32> {
     let mut all = vec![pid];
     let mut next = 0;
     while let Some(&pid) = all.get(next) {
-        all.extend(children(pid));
+        for task in tasks(pid) {
+            // A thread that has just ended has no children to add.
+            let children = std::fs::read_to_string(task.join("children")).unwrap_or_default();
+            let pids = children.split_whitespace();
+            all.extend(pids.filter_map(|pid| pid.parse::<u32>().ok()));
+        }
         next += 1;
     }
     all
 }
 
-fn tasks(pid: u32) -> Vec<std::path::PathBuf> {
+fn tasks(pid: u32) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(format!("/proc/{pid}/task"));
-    { entries.into_iter().flatten().flatten() }
-        .map(|entry| entry.path())
-        .collect()
-}
-
-fn children(pid: u32) -> Vec<u32> {
-    let texts = tasks(pid).into_iter();
-    let texts = texts.filter_map(|task| std::fs::read_to_string(task.join("children")).ok());
-    let of = |text: String| -> Vec<u32> {
-        text.split_whitespace()
-            .filter_map(|pid| pid.parse().ok())
-            .collect()
-    };
-    texts.flat_map(of).collect()
+    let entries = entries.into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).collect()
 }
 
 /// CPU time of the threads that a process has now, s.
 fn cpu_s(pid: u32) -> f64 {
-    let of = |task: std::path::PathBuf| -> Option<f64> {
-        let text = std::fs::read_to_string(task.join("schedstat")).ok()?;
-        text.split_whitespace().next()?.parse().ok()
-    };
-    tasks(pid).into_iter().filter_map(of).sum::<f64>() / 1e9
+    let mut ns = 0.0;
+    for task in tasks(pid) {
+        let text = std::fs::read_to_string(task.join("schedstat")).unwrap_or_default();
+        let first = text.split_whitespace().next();
+        ns += first.and_then(|text| text.parse().ok()).unwrap_or(0.0);
+    }
+    ns / 1e9
 }
 
+/// Proportional memory, MB: pages that several processes share count in part.
 fn resident_mb(pid: u32) -> f64 {
     let text = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("Pss:"));
@@ -202,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_ends_without_an_answer_is_quoted() {
+    fn process_without_an_answer_is_quoted() {
         let mut command = Command::new("sh");
         command.args(["-c", "echo no socket >&2"]);
         let mut process = BenchProcess::start(command).unwrap();
@@ -212,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_is_measured_with_its_children_and_ended() {
+    fn process_is_measured_with_its_children() {
         let mut command = Command::new("sh");
         command.args(["-c", "sh -c 'echo up; while :; do :; done'; true"]);
         let process = BenchProcess::start_and_read(command).unwrap();

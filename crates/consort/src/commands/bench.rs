@@ -1,13 +1,5 @@
 //! `consort bench`: how fast Consort itself is here.
 
-mod load;
-mod overhead;
-mod process;
-mod resident;
-
-pub(crate) use load::LOAD;
-pub(crate) use resident::all_benches;
-
 use crate::cli::{BenchArgs, OutputFormat};
 use crate::failure::bad_input;
 use crate::output::{self, OutputColumn, number, text};
@@ -15,7 +7,7 @@ use crate::progress;
 use crate::table_file::{self, TableOutput};
 use anyhow::Result;
 use consort_bench::{Bench, BenchError, BenchRow, Effort, run, run_rounds};
-use overhead::OverheadBench;
+use consort_host::bench::{OverheadBench, all_benches};
 use serde::Serialize;
 use std::process::ExitCode;
 
@@ -30,10 +22,9 @@ const COLUMNS: &[OutputColumn<BenchRow>] = &[
     }),
 ];
 
-/// Usual number of pairs.
+/// Default number of pairs.
 const PAIRS: usize = 12;
 
-/// A bench as it is listed.
 #[derive(Serialize)]
 struct BenchListing {
     name: String,
@@ -45,26 +36,16 @@ const LIST: &[OutputColumn<BenchListing>] = &[
     text("summary", |l| l.summary.clone()),
 ];
 
-/// Runs the process that a bench measures: `consort __load NAME SECONDS` those of pairs, and with
-/// numbers that of the daemon.
-pub(crate) fn run_load_process() -> ExitCode {
-    let mut arguments = std::env::args().skip(2);
-    let (first, second) = (arguments.next(), arguments.next());
-    let worked = match first.filter(|name| name.parse::<u32>().is_err()) {
-        Some(name) => overhead::run_named_load(&name, &second.unwrap_or_default()),
-        None => load::run_load(),
-    };
-    match worked {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => crate::failure::report(&error),
-    }
-}
-
 pub(crate) fn execute(args: &BenchArgs) -> Result<ExitCode> {
-    // What takes minutes and starts programs is run by its name only.
+    // Benches that take minutes and start programs are run by their names only.
     let known = match args.names.is_empty() && !args.list {
         true => consort_bench::all_benches(),
-        false => resident::benches_with_overhead(overhead(args)),
+        false => all_benches(OverheadBench {
+            only: args.only.clone(),
+            policy: args.policy.clone(),
+            watch: args.watch.map(|watch| watch.to_string()),
+            with_perf: args.with_perf,
+        }),
     };
     let benches = consort_bench::select(known, &args.names).map_err(refusal)?;
     if args.list {
@@ -111,16 +92,6 @@ fn check(rows: &[BenchRow]) -> Result<()> {
     ))
 }
 
-/// The bench of pairs, as the arguments want it.
-fn overhead(args: &BenchArgs) -> OverheadBench {
-    OverheadBench {
-        only: args.only.clone(),
-        policy: args.policy.clone(),
-        watch: args.watch.map(|watch| watch.to_string()),
-        with_perf: args.with_perf,
-    }
-}
-
 fn list(benches: &[Box<dyn Bench>], args: &BenchArgs) -> Result<()> {
     let listed = benches.iter().map(|bench| BenchListing {
         name: bench.name(),
@@ -131,7 +102,7 @@ fn list(benches: &[Box<dyn Bench>], args: &BenchArgs) -> Result<()> {
     output::print(&mut output::stdout(), args.format, LIST, &rows, &rows)
 }
 
-/// A name that is none is the caller's mistake; all else is a failed run.
+/// An unknown name is the caller's mistake; every other error is a failed run.
 fn refusal(error: BenchError) -> anyhow::Error {
     match error {
         BenchError::Unknown { .. } => bad_input(error),
@@ -166,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn results_without_a_figure_are_refused() {
+    fn results_without_figures_are_refused() {
         let row = |value, n| BenchRow {
             name: "solve-16".to_owned(),
             value,

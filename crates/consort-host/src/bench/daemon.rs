@@ -1,45 +1,31 @@
-//! Cost of the daemon while it manages a load, and of programs that look at the same load.
+//! Cost of the daemon while it manages a load, and of programs that watch the same load.
 //!
 //! The load is a process of some threads that each work a part of the time, so that all of them
 //! together want half of the PUs, or, for policies of short quanta, all the time.
 
-use super::load::LOAD;
-use super::overhead::OverheadBench;
-use super::process::BenchProcess;
+use crate::crew::LOAD;
+use crate::crew::process::BenchProcess;
 use consort_bench::{Bench, BenchCase, BenchError, BenchMeasure, Effort};
 use consort_core::policies;
+use consort_linux::live::Host;
 use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// The bench.
-struct DaemonBench;
+pub(super) struct DaemonBench;
 
-/// Every bench: those of the simulator and the policies, then those of the live machine.
-pub(crate) fn all_benches() -> Vec<Box<dyn Bench>> {
-    benches_with_overhead(OverheadBench::default())
-}
-
-/// The same with this bench of pairs.
-pub(super) fn benches_with_overhead(overhead: OverheadBench) -> Vec<Box<dyn Bench>> {
-    let mut all = consort_bench::all_benches();
-    all.push(Box::new(DaemonBench));
-    all.push(Box::new(overhead));
-    all
-}
-
-/// Threads, and what looks at them.
+/// Threads, and the program that watches them.
 #[derive(Clone, Copy)]
 struct WatchedLoad {
     threads: u32,
-    /// True where each works all the time, not a part of it.
+    /// True if each works all the time, not a part of it.
     busy: bool,
     watcher: LoadWatcher,
 }
 
-/// Program that looks at the threads.
+/// Program that watches the threads.
 #[derive(Clone, Copy)]
 enum LoadWatcher {
     /// The daemon under a policy, with an interval in ms.
@@ -99,19 +85,19 @@ impl Bench for DaemonBench {
     }
 
     fn cases(&self, effort: Effort) -> Result<Vec<BenchCase>, BenchError> {
-        let of = |name: &str, scene: WatchedLoad| {
+        let share = |name: &str, scene: WatchedLoad| {
             BenchCase::from_measure(name.to_owned(), "% of a PU", share_of_pu(scene, effort))
         };
         let mut cases = vec![
-            of("daemon-100-threads-1s", HUNDRED).with_target(0.5),
-            of("daemon-100-threads-100ms", QUICKLY).with_target(1.0),
+            share("daemon-100-threads-1s", HUNDRED).with_target(0.5),
+            share("daemon-100-threads-100ms", QUICKLY).with_target(1.0),
             BenchCase::from_measure(
                 "daemon-100-threads-1s-of-managed".to_owned(),
                 "% of managed CPU time",
                 share_of_managed(HUNDRED, effort),
             )
             .with_target(1.0),
-            of("daemon-4-threads-hrrs-4ms", HRRS),
+            share("daemon-4-threads-hrrs-4ms", HRRS),
             BenchCase::from_measure(
                 "daemon-1000-threads-memory".to_owned(),
                 "MB",
@@ -138,14 +124,13 @@ impl Bench for DaemonBench {
         ];
         for (name, scene) in optional {
             if scene.watcher.is_available() {
-                cases.push(of(name, scene));
+                cases.push(share(name, scene));
             }
         }
         Ok(cases)
     }
 }
 
-/// A load with something that looks at it.
 struct RunningLoad {
     load: BenchProcess,
     watcher: BenchProcess,
@@ -163,7 +148,7 @@ impl WatchedLoad {
         })
     }
 
-    /// Starts the threads alone, with a folder for what else is started.
+    /// Starts the threads alone, with a folder for the other programs.
     fn start_load(self) -> Result<(BenchProcess, TempDir), BenchError> {
         let folder = tempfile::tempdir().map_err(|error| BenchError::Live(error.to_string()))?;
         let pus = std::thread::available_parallelism().map_or(1.0, |n| n.get() as f64);
@@ -205,15 +190,15 @@ impl LoadWatcher {
     }
 }
 
-/// Returns true where this host offers the signals that the policy needs.
+/// Returns true if this host offers the signals that the policy needs.
 fn can_feed(policy: &str) -> bool {
     let info = policies::REGISTRY.iter().find(|info| info.name == policy);
-    let host = crate::host::discover_host(None);
+    let host = Host::detect(Path::new("/"));
     info.zip(host.ok())
         .is_some_and(|(info, host)| host.offers().missing_signals(info.needs).is_empty())
 }
 
-/// A daemon of its own that manages this process.
+/// Starts a daemon of its own that manages this process.
 fn start_daemon(
     policy: &str,
     interval_ms: u32,
@@ -223,8 +208,8 @@ fn start_daemon(
     let config = folder.join("config.toml");
     std::fs::write(&config, "").map_err(|error| BenchError::Live(error.to_string()))?;
     let interval = format!("{interval_ms}ms");
-    let path = |path: &Path| path.display().to_string();
-    let (config, socket) = (path(&config), path(&folder.join("control.sock")));
+    let config = config.display().to_string();
+    let socket = folder.join("control.sock").display().to_string();
     let mut words = vec!["daemon", "--policy", policy, "--interval", &interval];
     // Quanta of milliseconds are for unlike cores, which most hosts lack.
     if interval_ms < 100 {
@@ -240,7 +225,7 @@ fn start_daemon(
     Ok(process)
 }
 
-/// Waits until what is done once at the start is over.
+/// Waits until the work that is done once at the start is over.
 fn warm_up(effort: Effort) {
     std::thread::sleep(match effort {
         Effort::Quick => Duration::from_millis(200),
@@ -256,7 +241,7 @@ fn window(effort: Effort) -> Duration {
     }
 }
 
-/// CPU time of the watcher and of the load, s, and the time that passed, s.
+/// Returns the CPU time of the watcher and of the load, s, and the time that passed, s.
 fn measure(scene: WatchedLoad, effort: Effort) -> Result<[f64; 3], BenchError> {
     let running = scene.start()?;
     warm_up(effort);
@@ -276,8 +261,8 @@ fn share_of_managed(scene: WatchedLoad, effort: Effort) -> BenchMeasure {
     Box::new(move || measure(scene, effort).map(|[own, managed, _]| 100.0 * own / managed))
 }
 
-/// Share of the threads' work that is lost to what watches them, percent: the same load with and
-/// without it, in random order.
+/// Share of the threads' work that they lose to the watcher, percent: the same load with and without
+/// it, in random order.
 fn work_lost(scene: WatchedLoad, effort: Effort) -> BenchMeasure {
     let rate = move |load: &mut BenchProcess| {
         warm_up(effort);
