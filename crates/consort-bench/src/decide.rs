@@ -47,7 +47,7 @@ const SHARED_CORES: DecisionLoad = DecisionLoad {
     text: "80 threads on 40 cores, 1024 on 512",
 };
 
-/// Programs of several threads, and nobody to ask about them: where only the guidelines of
+/// Programs of several threads on cores that are not shared, so that only the guidelines of
 /// `holistic` decide.
 const SHARED_CACHES: DecisionLoad = DecisionLoad {
     suffix: "-guidelines",
@@ -146,7 +146,7 @@ fn decision_step(
 const INTERVAL_NS: u64 = 100_000_000;
 /// Clock, cycles per ns.
 const GHZ: f64 = 3.0;
-/// Signals of every observed thread, beside its mix and its stack.
+/// Signals of every observed thread, in addition to its mix and its stack.
 const SIGNALS: [Signal; 20] = [
     Signal::CpuTime,
     Signal::WaitTime,
@@ -298,7 +298,7 @@ mod tests {
         assert_eq!(made, observations(&topology, &offers, 1, 3));
         assert_ne!(made[0], made[1]);
         assert_eq!(made[0].threads.len(), 8);
-        for info in consort_core::policies::REGISTRY {
+        for info in policies::REGISTRY {
             let sample = &made[0].threads[0].sample;
             let bottlenecks = &made[0].bottlenecks;
             let has = |signal: &&Signal| match signal {

@@ -117,7 +117,7 @@ impl Crew {
             }
             let mut reports = Vec::new();
             for handle in handles {
-                // A panic, which only a bug can cause, goes on here.
+                // A panic, which only a bug can cause, is passed on.
                 let ended = handle?.join();
                 reports.push(ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
             }

@@ -144,7 +144,7 @@ pub enum KernelError {
     /// The system refused executable memory.
     #[error("cannot get {bytes} bytes of executable memory: {source}; a hardened host forbids it")]
     Mapping {
-        /// The size asked for.
+        /// The requested size.
         bytes: usize,
         /// Error of `mmap` or `mprotect`.
         source: Errno,

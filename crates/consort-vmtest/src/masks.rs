@@ -361,7 +361,7 @@ mod tests {
     }
 
     proptest! {
-        /// One fp thread on any way of each of some cores passes; moving one beside another fails.
+        /// One fp thread on any way of each of some cores passes; moving one next to another fails.
         #[test]
         fn spreads_pass_until_two_meet(cores in 2u32..9, ways in 2u32..9, way: prop::sample::Index, used in 2usize..9) {
             let topology = GuestTopology::smt(cores, ways).topology().unwrap();

@@ -161,7 +161,7 @@ pub(crate) fn start_thread<'scope, T: Send + 'scope>(
     started.context("cannot start a thread")
 }
 
-/// Waits for a thread; a panic in it goes on here.
+/// Waits for a thread; a panic in it is passed on.
 pub(crate) fn join_thread<T>(handle: ScopedJoinHandle<'_, T>) -> T {
     let ended = handle.join();
     ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))

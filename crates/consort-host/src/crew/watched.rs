@@ -25,7 +25,7 @@ pub struct LiveHost {
 
 /// Results that a worker process writes to its stdout, one JSON document per line.
 ///
-/// They go to a file, because nobody reads them while the machine is watched, and a full pipe would
+/// They go to a file, because they are not read while the machine is watched, and a full pipe would
 /// stop the worker.
 pub(crate) struct WorkerResults(File);
 

@@ -132,7 +132,7 @@ impl CodePage {
     fn change(&mut self, edit: impl FnOnce(&mut [u8])) -> Result<(), KernelError> {
         self.protect(ProtFlags::PROT_READ | ProtFlags::PROT_WRITE)?;
         // SAFETY: the mapping is BYTES long, zero-filled by the kernel, writable
-        // since the line above, and borrowed by nobody else (`&mut self`).
+        // since the line above, and not borrowed elsewhere (`&mut self`).
         let page =
             unsafe { std::slice::from_raw_parts_mut(self.start.cast().as_ptr(), BYTES.get()) };
         edit(page);
@@ -161,7 +161,7 @@ impl CodePage {
 impl Drop for CodePage {
     fn drop(&mut self) {
         // SAFETY: the mapping is this value's own, and it is not used again. A
-        // failure leaves it mapped, which harms nobody.
+        // failure leaves it mapped, which does no harm.
         let _ = unsafe { munmap(self.start, BYTES.get()) };
     }
 }

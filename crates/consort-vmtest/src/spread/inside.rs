@@ -99,7 +99,7 @@ fn write_snapshots(snapshots: &[SpreadSnapshot], out: &mut impl Write) -> std::i
 const SETTLE: Duration = Duration::from_millis(300);
 
 /// Repeats so often and writes a line per [`Look`] at the survivors to `out`. `after_ms` are the
-/// moments, rising, ms after the last signal to those that end; `seed` draws them.
+/// moments, rising, ms after the last signal to a process that ends; `seed` draws these.
 ///
 /// # Errors
 /// Processes cannot be started, ended or read, or `out` cannot be written.

@@ -58,18 +58,18 @@ pub(crate) fn execute(args: &BenchArgs) -> Result<ExitCode> {
         Effort::Full
     };
     let file = TableOutput::begin(args.numbers.out.as_deref())?;
-    let progress = progress::start_meter("rounds");
-    let tell = |done, total| progress.set_done(done, total);
+    let meter = progress::start_meter("rounds");
+    let progress = |done, total| meter.set_done(done, total);
     // Pairs vary more than the other figures, so they have a round more by default.
     let is_paired = benches
         .iter()
         .any(|bench| bench.name() == OverheadBench::NAME);
     let rounds = args.pairs.or((is_paired && !args.quick).then_some(PAIRS));
     let rows = match rounds {
-        Some(rounds) => run_rounds(&benches, effort, rounds.max(1), &tell),
-        None => run(&benches, effort, &tell),
+        Some(rounds) => run_rounds(&benches, effort, rounds.max(1), &progress),
+        None => run(&benches, effort, &progress),
     };
-    progress.finish();
+    meter.finish();
     let rows = rows.map_err(refusal)?;
     check(&rows)?;
     file.write(|| consort_bench::bench_table(&rows))?;

@@ -143,7 +143,7 @@ impl LoadServer {
         let logs = tempfile::tempdir_in(&self.folder).map_err(|error| live_error(&error))?;
         let mut client = self.pgbench()?;
         client.args(["-c", "4", "-j", "2", "-l", "-T", seconds, "postgres"]);
-        let told = run_to_end(client.current_dir(logs.path()))?;
+        let output = run_to_end(client.current_dir(logs.path()))?;
         let mut times = Vec::new();
         for file in fs::read_dir(logs.path())
             .map_err(|error| live_error(&error))?
@@ -156,7 +156,7 @@ impl LoadServer {
         times.sort_by(f64::total_cmp);
         let at = |share: f64| times.get((times.len() as f64 * share) as usize).copied();
         Ok(LoadCost {
-            cost: 1.0 / number_after(&told, "tps = ")?,
+            cost: 1.0 / number_after(&output, "tps = ")?,
             median_us: at(0.5).unwrap_or(0.0),
             p99_us: at(0.99).unwrap_or(0.0),
         })
@@ -169,9 +169,9 @@ impl LoadServer {
         client.args([
             "-p", &port, "-t", "get", "-c", "20", "-n", &requests, "--csv",
         ]);
-        let told = run_to_end(&mut client)?;
+        let output = run_to_end(&mut client)?;
         // test, rps, then latencies in ms: average, least, median, 95th and 99th percentile, most.
-        let last = told.lines().last().unwrap_or_default();
+        let last = output.lines().last().unwrap_or_default();
         let field = |n: usize| -> Result<f64, BenchError> {
             let text = last.split(',').nth(n).unwrap_or_default();
             text.trim_matches('"')
@@ -190,11 +190,11 @@ impl LoadServer {
         let time = format!("{seconds}s");
         let mut client = command("wrk")?;
         client.args(["-t", "2", "-c", "16", "-d", &time, "--latency", &url]);
-        let told = run_to_end(&mut client)?;
+        let output = run_to_end(&mut client)?;
         Ok(LoadCost {
-            cost: 1.0 / number_after(&told, "Requests/sec:")?,
-            median_us: time_after(&told, "50%").unwrap_or(0.0),
-            p99_us: time_after(&told, "99%").unwrap_or(0.0),
+            cost: 1.0 / number_after(&output, "Requests/sec:")?,
+            median_us: time_after(&output, "50%").unwrap_or(0.0),
+            p99_us: time_after(&output, "99%").unwrap_or(0.0),
         })
     }
 }

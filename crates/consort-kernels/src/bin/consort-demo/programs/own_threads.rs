@@ -95,7 +95,7 @@ fn start<T: Send + 'static>(
         .map_err(DemoError::system(format!("cannot start thread `{name}`")))
 }
 
-/// Waits for a thread; its panic, which only a bug can cause, goes on here.
+/// Waits for a thread; a panic in it, which only a bug can cause, is passed on.
 fn join<T>(handle: JoinHandle<Result<T, DemoError>>) -> Result<T, DemoError> {
     handle
         .join()
