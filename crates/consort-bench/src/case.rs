@@ -1,15 +1,15 @@
 //! Cases: single figures that a bench measures again and again.
 
-use super::clock::Stopwatch;
 use super::error::BenchError;
+use nix::time::{ClockId, clock_gettime};
 use std::time::Duration;
 
 /// Time to spend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
-    /// Few and short repetitions: whether it works, not how fast it is.
+    /// Few and short repetitions, which show only that it works.
     Quick,
-    /// Enough for figures that can be told.
+    /// Enough for figures to publish.
     Full,
 }
 
@@ -81,7 +81,7 @@ impl BenchCase {
         }
     }
 
-    /// The same with what is aimed at, in its unit.
+    /// The same with an aim, in its unit.
     #[must_use]
     pub fn with_target(mut self, target: f64) -> Self {
         self.target = Some(target);
@@ -122,15 +122,43 @@ pub(crate) fn exponent(sizes: &[f64], costs: &[f64]) -> f64 {
     across / along
 }
 
+/// A stopwatch of the processor time of this thread: other work on the host counts only as far as it
+/// slows the processor down.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stopwatch(Duration);
+
+impl Stopwatch {
+    pub(crate) fn start() -> Self {
+        Self(now())
+    }
+
+    /// Processor time since the start, s.
+    pub(crate) fn seconds(self) -> f64 {
+        now().saturating_sub(self.0).as_secs_f64()
+    }
+
+    /// Processor time since the start, ns.
+    pub(crate) fn ns(self) -> f64 {
+        self.seconds() * 1e9
+    }
+}
+
+/// The clock is part of POSIX and cannot fail for the calling thread (`clock_gettime(3)`). If it did,
+/// all times would be 0 and all rates infinite, which are no figures.
+fn now() -> Duration {
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::cell::Cell;
+    use std::hint::black_box;
     use std::rc::Rc;
 
     #[test]
-    fn what_takes_longer_than_a_slice_is_done_once() {
+    fn long_work_is_done_once() {
         let calls = Rc::new(Cell::new(0));
         let counted = Rc::clone(&calls);
         let mut once = move || {
@@ -149,5 +177,16 @@ mod tests {
             let costs = sizes.map(|n: f64| factor * n.powf(power));
             prop_assert!((exponent(&sizes, &costs) - power).abs() < 1e-9);
         }
+    }
+
+    #[test]
+    fn work_takes_time_and_sleep_hardly_any() {
+        let watch = Stopwatch::start();
+        std::thread::sleep(Duration::from_millis(200));
+        assert!(watch.seconds() < 0.1);
+        (0..1_000_000_u64).for_each(|i| {
+            black_box(i);
+        });
+        assert!(watch.ns() > 0.0);
     }
 }

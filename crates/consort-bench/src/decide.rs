@@ -5,14 +5,18 @@
 use super::Bench;
 use super::case::{BenchCase, Effort, measure_ns};
 use super::error::BenchError;
-use super::synthetic::{observations, offers};
-use consort_experiment::ExperimentError;
-
 use consort_core::policy::{Policy, PolicyError, PolicyInfo, PolicyRng, PolicySpec, View};
 use consort_core::topology::{CoreType, PuFacts};
-use consort_core::{Observation, PuId, Topology, policies};
-use rand::SeedableRng;
+use consort_core::{
+    Bottleneck, BottleneckKind, CycleStack, Mix, Observation, PuId, PuSet, Reading, Sample, Signal,
+    SignalOffers, ThreadId, ThreadObservation, Tier, Topology, policies,
+};
+use consort_experiment::ExperimentError;
+use consort_sim::machine::presets;
+use consort_sim::pmu::{PmuRequest, SimulatedPmu};
+use rand::{RngExt, SeedableRng};
 use std::hint::black_box;
+use std::sync::Arc;
 
 /// Observations that a policy sees in turn.
 const QUANTA: u64 = 8;
@@ -43,7 +47,7 @@ const SHARED_CORES: DecisionLoad = DecisionLoad {
     text: "80 threads on 40 cores, 1024 on 512",
 };
 
-/// Programs of several threads, and nobody to ask about them: where only the guidelines of
+/// Programs of several threads on cores that are not shared, so that only the guidelines of
 /// `holistic` decide.
 const SHARED_CACHES: DecisionLoad = DecisionLoad {
     suffix: "-guidelines",
@@ -135,5 +139,179 @@ fn decision_step(
         };
         next += 1;
         black_box(policy.decide(black_box(view), &mut rng));
+    }
+}
+
+/// Length of a quantum, ns.
+const INTERVAL_NS: u64 = 100_000_000;
+/// Clock, cycles per ns.
+const GHZ: f64 = 3.0;
+/// Signals of every observed thread, in addition to its mix and its stack.
+const SIGNALS: [Signal; 20] = [
+    Signal::CpuTime,
+    Signal::WaitTime,
+    Signal::Cycles,
+    Signal::Instructions,
+    Signal::FpUsage,
+    Signal::MemoryStall,
+    Signal::CodeFootprint,
+    Signal::ContextSwitches,
+    Signal::Migrations,
+    Signal::PageFaults,
+    Signal::FutexReturns,
+    Signal::L1dAccesses,
+    Signal::LlcAccesses,
+    Signal::LlcMisses,
+    Signal::LlcMissCycles,
+    Signal::UseDistances,
+    Signal::InOrderCycles,
+    Signal::BusBusyCycles,
+    Signal::BusQueueCycles,
+    Signal::Energy,
+];
+/// The machine whose cycle stack threads have.
+const MACHINE: &str = "power8";
+
+/// Offers of the machine.
+pub(super) fn offers() -> Result<SignalOffers, BenchError> {
+    let pmu = SimulatedPmu::new(&presets::find(MACHINE)?, &PmuRequest::default(), 1);
+    let mut offers = pmu.map_err(ExperimentError::from)?.offers().clone();
+    for signal in SIGNALS.into_iter().chain([Signal::Bottlenecks]) {
+        offers.add(signal, Tier::Counters);
+    }
+    Ok(offers)
+}
+
+/// Observations of successive quanta: a thread for every PU, on which it ran all the time; so many
+/// in succession are siblings.
+pub(super) fn observations(
+    topology: &Topology,
+    offers: &SignalOffers,
+    siblings: u32,
+    quanta: u64,
+) -> Vec<Observation> {
+    let original = Arc::new(topology.pus().clone());
+    let quantum = |number: u64| {
+        let mut rng = PolicyRng::seed_from_u64(number);
+        let pus = topology.pus().iter();
+        Observation {
+            time_ns: (number + 1) * INTERVAL_NS,
+            interval_ns: INTERVAL_NS,
+            threads: pus
+                .map(|pu| thread(name(pu, siblings), pu, &original, offers, &mut rng))
+                .collect(),
+            bottlenecks: locks(topology, siblings, number),
+            ..Observation::default()
+        }
+    };
+    (0..quanta).map(quantum).collect()
+}
+
+/// A lock for every two PUs; the thread on one holds it, that on the other waits.
+fn locks(topology: &Topology, siblings: u32, number: u64) -> Vec<Bottleneck> {
+    let pus: Vec<PuId> = topology.pus().iter().collect();
+    let pairs = pus.chunks_exact(2).enumerate();
+    pairs
+        .map(|(id, pair)| Bottleneck {
+            id: id as u64,
+            kind: BottleneckKind::Lock,
+            executers: vec![name(pair[number as usize % 2], siblings)],
+            waiters: vec![name(pair[1 - number as usize % 2], siblings)],
+            waited_ns: INTERVAL_NS / (id as u64 + 2),
+        })
+        .collect()
+}
+
+/// The thread on a PU: its program is named by the first of its siblings.
+fn name(pu: PuId, siblings: u32) -> ThreadId {
+    ThreadId {
+        pid: 1000 + pu.0 / siblings * siblings,
+        tid: 1000 + pu.0,
+        start_ticks: 0,
+    }
+}
+
+fn thread(
+    id: ThreadId,
+    pu: PuId,
+    original: &Arc<PuSet>,
+    offers: &SignalOffers,
+    rng: &mut PolicyRng,
+) -> ThreadObservation {
+    ThreadObservation {
+        id,
+        name: format!("program-{}", id.pid).into(),
+        original: Arc::clone(original),
+        managed: true,
+        last_pu: Some(pu),
+        sample: sample(offers, rng),
+    }
+}
+
+fn sample(offers: &SignalOffers, rng: &mut PolicyRng) -> Sample {
+    let mut share = || rng.random::<f64>();
+    let mut sample = Sample::default();
+    for signal in SIGNALS {
+        let value = value(signal, share());
+        sample.set(
+            signal,
+            Reading::fully_counted(value, Tier::Counters, INTERVAL_NS),
+        );
+    }
+    let mix = Mix::from_array(std::array::from_fn(|_| share()));
+    sample.mix = Some(mix.normalised());
+    let parts = offers.stack().iter().map(|name| (name.clone(), share()));
+    let stack = CycleStack::from_amounts(parts.collect::<Vec<_>>());
+    sample.stack = Some((stack, Tier::Counters));
+    sample
+}
+
+/// A value of a signal's usual size, by lot.
+fn value(signal: Signal, lot: f64) -> f64 {
+    let ns = INTERVAL_NS as f64;
+    match signal {
+        Signal::CpuTime => ns,
+        Signal::Cycles => ns * GHZ,
+        Signal::Instructions
+        | Signal::L1dAccesses
+        | Signal::UseDistances
+        | Signal::InOrderCycles => ns * GHZ * (0.2 + 2.0 * lot),
+        Signal::LlcAccesses => ns * 0.01,
+        Signal::LlcMisses => ns * 0.01 * lot,
+        Signal::LlcMissCycles | Signal::BusBusyCycles | Signal::BusQueueCycles => ns * lot,
+        Signal::CodeFootprint => 1e5 * lot,
+        Signal::ContextSwitches | Signal::Migrations => 1.0,
+        Signal::WaitTime | Signal::PageFaults | Signal::FutexReturns => 0.0,
+        _ => lot,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn observations_feed_every_policy_and_are_the_same_each_time() {
+        let topology = Topology::uniform(4, 2).unwrap();
+        let offers = offers().unwrap();
+        let made = observations(&topology, &offers, 1, 3);
+        assert_eq!(made, observations(&topology, &offers, 1, 3));
+        assert_ne!(made[0], made[1]);
+        assert_eq!(made[0].threads.len(), 8);
+        for info in policies::REGISTRY {
+            let sample = &made[0].threads[0].sample;
+            let bottlenecks = &made[0].bottlenecks;
+            let has = |signal: &&Signal| match signal {
+                Signal::Mix => sample.mix.is_some(),
+                Signal::CycleStack => sample.stack.is_some(),
+                Signal::Bottlenecks => !bottlenecks.is_empty(),
+                other => sample.get(**other).is_some(),
+            };
+            assert!(
+                info.needs.iter().all(|signal| has(&signal)),
+                "{}",
+                info.name
+            );
+        }
     }
 }

@@ -11,7 +11,7 @@ pub enum BenchError {
     /// There is no bench of that name.
     #[error("unknown bench '{name}'; {hint}")]
     Unknown {
-        /// Name that was asked for.
+        /// The requested name.
         name: String,
         /// The nearest name, or all of them.
         hint: String,

@@ -13,23 +13,17 @@
 //! run can be compared with ratios from another host.
 
 mod case;
-mod clock;
 mod decide;
 mod error;
-mod long;
-mod quantum;
-mod reuse;
 mod row;
 mod run;
 mod simulate;
 mod simulation_setup;
 mod solve;
-mod synthetic;
 
 pub use case::{BenchCase, BenchDerivation, BenchMeasure, Effort};
 pub use error::BenchError;
-pub use long::bench_table;
-pub use row::BenchRow;
+pub use row::{BenchRow, bench_table};
 pub use run::{run, run_rounds};
 pub use simulate::{ACMP, POWER8, SimulationBench, SimulationRun};
 
@@ -55,9 +49,9 @@ pub fn all_benches() -> Vec<Box<dyn Bench>> {
     let mut benches: Vec<Box<dyn Bench>> = vec![
         Box::new(POWER8),
         Box::new(ACMP),
-        Box::new(reuse::ReuseBench),
+        Box::new(simulate::ReuseBench),
         Box::new(solve::SolverBench),
-        Box::new(quantum::QuantumBench),
+        Box::new(solve::QuantumBench),
     ];
     for info in policies::REGISTRY {
         for bench in decide::policy_benches(info) {
@@ -67,7 +61,7 @@ pub fn all_benches() -> Vec<Box<dyn Bench>> {
     benches
 }
 
-/// Those of these names, in the order in which they were given; every one when there is no name.
+/// Returns the benches of these names, in the order of `benches`; all if there is no name.
 ///
 /// # Errors
 /// [`BenchError::Unknown`] with the nearest name; nothing is chosen then.

@@ -12,16 +12,16 @@ struct BenchSeries {
     values: Vec<Vec<f64>>,
 }
 
-/// Runs benches and sums each case up; `tell` hears how many of how many rounds are done.
+/// Runs benches and sums each case up; `progress` receives the rounds done and their total.
 ///
 /// # Errors
 /// Machines, programs or policies that cannot be had; runs that fail.
 pub fn run(
     benches: &[Box<dyn Bench>],
     effort: Effort,
-    tell: &dyn Fn(usize, usize),
+    progress: &dyn Fn(usize, usize),
 ) -> Result<Vec<BenchRow>, BenchError> {
-    run_rounds(benches, effort, effort.rounds(), tell)
+    run_rounds(benches, effort, effort.rounds(), progress)
 }
 
 /// The same with this number of rounds.
@@ -32,7 +32,7 @@ pub fn run_rounds(
     benches: &[Box<dyn Bench>],
     effort: Effort,
     rounds: usize,
-    tell: &dyn Fn(usize, usize),
+    progress: &dyn Fn(usize, usize),
 ) -> Result<Vec<BenchRow>, BenchError> {
     let series = benches
         .iter()
@@ -43,12 +43,12 @@ pub fn run_rounds(
     }
     series.iter_mut().for_each(BenchSeries::forget);
     for round in 0..rounds {
-        tell(round, rounds);
+        progress(round, rounds);
         for s in &mut series {
             s.run_round()?;
         }
     }
-    tell(rounds, rounds);
+    progress(rounds, rounds);
     Ok(series.into_iter().flat_map(BenchSeries::rows).collect())
 }
 

@@ -1,10 +1,10 @@
-//! Speed of whole runs, in simulated instructions per second of one host core.
+//! Speed of whole runs, in simulated instructions per second of one host core, and the share of
+//! their solutions that come from memory.
 //!
 //! Every repetition is the same run from its beginning; making the machine does not count.
 
 use super::Bench;
-use super::case::{BenchCase, BenchMeasure, Effort};
-use super::clock::Stopwatch;
+use super::case::{BenchCase, BenchMeasure, Effort, Stopwatch};
 use super::error::BenchError;
 use super::simulation_setup::{SimulationSetup, instructions, run_quanta};
 use consort_sim::chip::Chip;
@@ -76,12 +76,7 @@ impl SimulationBench {
             .collect()
     }
 
-    /// Quanta of a repetition.
-    pub(super) fn quanta(&self) -> u32 {
-        self.quanta
-    }
-
-    pub(super) fn new_setup(&self) -> Result<SimulationSetup, BenchError> {
+    fn new_setup(&self) -> Result<SimulationSetup, BenchError> {
         let chip = Chip::new(&presets::find(self.machine)?, self.smt)?;
         SimulationSetup::new(chip, self.threads, self.quantum_ns)
     }
@@ -138,4 +133,37 @@ fn run_once(setting: &SimulationSetup, quanta: u32) -> Result<SimulationRun, Ben
         seconds: watch.seconds(),
         instructions: instructions(wheel.machine()),
     })
+}
+
+/// Solutions from memory.
+pub(super) struct ReuseBench;
+
+impl Bench for ReuseBench {
+    fn name(&self) -> String {
+        "reuse".to_owned()
+    }
+
+    fn summary(&self) -> String {
+        "share of solutions that come from memory in the runs of simulate-*".to_owned()
+    }
+
+    fn cases(&self, effort: Effort) -> Result<Vec<BenchCase>, BenchError> {
+        [POWER8, ACMP]
+            .iter()
+            .map(|run| reuse_case(run, effort))
+            .collect()
+    }
+}
+
+fn reuse_case(run: &SimulationBench, effort: Effort) -> Result<BenchCase, BenchError> {
+    let setting = run.new_setup()?;
+    let quanta = effort.scale_quanta(run.quanta);
+    let share = move || {
+        let mut wheel = setting.new_loop()?;
+        run_quanta(&mut wheel, quanta)?;
+        let usage = wheel.machine().oracle().memo_use();
+        Ok(usage.hits as f64 / (usage.hits + usage.misses) as f64)
+    };
+    let name = format!("reuse-{}", run.name().trim_start_matches("simulate-"));
+    Ok(BenchCase::from_measure(name, "share", Box::new(share)))
 }

@@ -56,7 +56,7 @@ pub(super) struct SimulationSetup {
 }
 
 impl SimulationSetup {
-    /// As many programs as are asked for, one thread each; they begin again after the last.
+    /// As many programs as `threads`, one thread each; the list begins again after its last.
     pub(super) fn new(chip: Chip, threads: usize, quantum_ns: u64) -> Result<Self, BenchError> {
         let instance = |program| SimulatedProgram {
             program,

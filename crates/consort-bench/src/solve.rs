@@ -1,12 +1,13 @@
-//! Cost of one solution against the number of threads, and with what exponent it grows.
+//! Cost of one solution and of one whole quantum against the number of threads, and the exponents
+//! with which they grow.
 //!
 //! The machine grows with the threads as real ones do: EPYC sockets with core dies of 8 SMT2
 //! cores and an LLC each, two dies and two memory channels to a node. All PUs are taken.
 
 use super::Bench;
-use super::case::{BenchCase, Effort, exponent, measure_ns};
+use super::case::{BenchCase, BenchMeasure, Effort, Stopwatch, exponent, measure_ns};
 use super::error::BenchError;
-use super::simulation_setup::programs;
+use super::simulation_setup::{SimulationSetup, programs, run_quanta};
 use consort_sim::chip::{Chip, PuPlace};
 use consort_sim::contention::{Demand, RunningThread, Solver};
 use consort_sim::machine::presets;
@@ -15,11 +16,11 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 /// Threads, and PUs.
-pub(super) const SIZES: [usize; 7] = [16, 32, 64, 128, 256, 512, 1024];
+const SIZES: [usize; 7] = [16, 32, 64, 128, 256, 512, 1024];
 /// PUs of one LLC domain.
 const PUS_PER_LLC: usize = 16;
 
-/// The solver.
+/// One solution.
 pub(super) struct SolverBench;
 
 impl Bench for SolverBench {
@@ -34,7 +35,7 @@ impl Bench for SolverBench {
     fn cases(&self, effort: Effort) -> Result<Vec<BenchCase>, BenchError> {
         let mut cases = Vec::new();
         for n in SIZES {
-            cases.push(case(n, effort)?);
+            cases.push(solution_case(n, effort)?);
         }
         cases.extend(per_thread_cases("solve"));
         cases.push(growth("solve").with_target(1.0));
@@ -42,7 +43,7 @@ impl Bench for SolverBench {
     }
 }
 
-fn case(n: usize, effort: Effort) -> Result<BenchCase, BenchError> {
+fn solution_case(n: usize, effort: Effort) -> Result<BenchCase, BenchError> {
     let chip = Arc::new(chip(n)?);
     let demands = demands(&chip)?;
     let solver = Solver::new(chip);
@@ -61,7 +62,7 @@ fn case(n: usize, effort: Effort) -> Result<BenchCase, BenchError> {
 }
 
 /// The cost per thread at each of [`SIZES`]; the total costs come first among the cases.
-pub(super) fn per_thread_cases(bench: &str) -> Vec<BenchCase> {
+fn per_thread_cases(bench: &str) -> Vec<BenchCase> {
     let each = |(i, n): (usize, usize)| {
         let name = format!("{bench}-{n}-per-thread");
         let derive = move |totals: &[f64]| totals[i] / n as f64;
@@ -71,13 +72,13 @@ pub(super) fn per_thread_cases(bench: &str) -> Vec<BenchCase> {
 }
 
 /// The exponent with which the total cost grows; 1 is linear.
-pub(super) fn growth(bench: &str) -> BenchCase {
+fn growth(bench: &str) -> BenchCase {
     let derive = |totals: &[f64]| exponent(&SIZES.map(|n| n as f64), &totals[..SIZES.len()]);
     BenchCase::from_derivation(format!("{bench}-exponent"), "1", Box::new(derive))
 }
 
 /// A machine of `n` PUs, a power of two from 16 on.
-pub(super) fn chip(n: usize) -> Result<Chip, BenchError> {
+fn chip(n: usize) -> Result<Chip, BenchError> {
     let mut spec = presets::find("epyc-7763")?;
     let layout = &mut spec.layout;
     let (dies, nodes) = (
@@ -91,7 +92,7 @@ pub(super) fn chip(n: usize) -> Result<Chip, BenchError> {
     Ok(Chip::new(&spec, None)?)
 }
 
-/// A thread on every PU, in the first phase of its program, with its memory at hand. Copies of a
+/// A thread on every PU, in the first phase of its program, with its memory on its node. Copies of a
 /// program share its description, as they do in a run.
 fn demands(chip: &Chip) -> Result<Vec<Demand>, BenchError> {
     let phases = programs()?;
@@ -113,13 +114,58 @@ fn demands(chip: &Chip) -> Result<Vec<Demand>, BenchError> {
     Ok(places.enumerate().map(demand).collect())
 }
 
+/// Quantum, ns.
+const QUANTUM_NS: u64 = 100_000_000;
+/// Threads times quanta of a repetition.
+const THREAD_QUANTA: u32 = 2048;
+
+/// Whole quanta.
+pub(super) struct QuantumBench;
+
+impl Bench for QuantumBench {
+    fn name(&self) -> String {
+        "quantum".to_owned()
+    }
+
+    fn summary(&self) -> String {
+        "one quantum of 100 ms under random for 16 to 1024 threads, all included".to_owned()
+    }
+
+    fn cases(&self, effort: Effort) -> Result<Vec<BenchCase>, BenchError> {
+        let mut cases = Vec::new();
+        for n in SIZES {
+            let setting = SimulationSetup::new(chip(n)?, n, QUANTUM_NS)?;
+            let quanta = effort.scale_quanta(THREAD_QUANTA).div_ceil(n as u32);
+            cases.push(BenchCase::from_measure(
+                format!("quantum-{n}"),
+                "ns",
+                measure_quantum(setting, quanta),
+            ));
+        }
+        cases.extend(per_thread_cases("quantum"));
+        cases.push(growth("quantum"));
+        Ok(cases)
+    }
+}
+
+/// The first quantum, in which everything is cold and nothing is placed yet, does not count.
+fn measure_quantum(setting: SimulationSetup, quanta: u32) -> BenchMeasure {
+    Box::new(move || {
+        let mut wheel = setting.new_loop()?;
+        run_quanta(&mut wheel, 1)?;
+        let watch = Stopwatch::start();
+        run_quanta(&mut wheel, quanta)?;
+        Ok(watch.ns() / f64::from(quanta))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::case::FigureSource;
     use super::*;
 
     #[test]
-    fn every_size_has_a_machine_with_as_many_pus() {
+    fn every_size_has_a_machine() {
         for n in SIZES {
             let chip = chip(n).unwrap();
             assert_eq!(chip.places().len(), n);
@@ -128,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn per_thread_costs_and_the_exponent_follow_from_the_totals() {
+    fn costs_and_exponent_follow_from_the_totals() {
         let totals: Vec<f64> = SIZES.iter().map(|&n| 100.0 * n as f64).collect();
         let value = |case: &BenchCase| match &case.figure {
             FigureSource::Derived(derive) => derive(&totals),

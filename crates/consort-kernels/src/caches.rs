@@ -5,8 +5,8 @@
 //! boards); the defaults then stand in.
 //!
 //! Pitfalls: PU 0 stands for all, so on a hybrid chip the sizes are those of
-//! its core type. A VM often reports the host's whole last-level cache of which
-//! it holds a slice.
+//! its core type. A VM often reports the host's whole last-level cache, although
+//! it has only a slice of it.
 
 use std::fs;
 use std::path::Path;
@@ -18,7 +18,7 @@ pub struct CacheSizes {
     pub l1d_bytes: usize,
     /// Level-2 cache.
     pub l2_bytes: usize,
-    /// The last level; equal to `l2_bytes` where level 2 is the last.
+    /// The last level; equal to `l2_bytes` if level 2 is the last.
     pub llc_bytes: usize,
 }
 
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn three_levels() {
+    fn levels_are_read_by_number() {
         let root = tree(&[
             ("1", "Data", "48K"),
             ("1", "Instruction", "32K"),
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_level_may_be_the_second() {
+    fn last_level_may_be_the_second() {
         let root = tree(&[("1", "Data", "32K"), ("2", "Unified", "512K")]);
         assert_eq!(CacheSizes::read(root.path()).llc_bytes, 512 << 10);
     }
@@ -150,7 +150,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_survived(text in "\\PC*") {
+        fn any_text_gives_no_zero_size(text in "\\PC*") {
             prop_assert_ne!(parse_size(&text), Some(0));
         }
 

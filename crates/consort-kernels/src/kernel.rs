@@ -1,10 +1,11 @@
-//! Kernels, and the registry's description of one.
+//! Kernels, the registry's description of one, and errors before one runs.
 
 use crate::caches::CacheSizes;
-use crate::error::KernelError;
+use nix::errno::Errno;
 use serde::Serialize;
 use std::fmt;
 use std::time::Duration;
+use thiserror::Error;
 
 /// A resumable piece of work whose result is known.
 ///
@@ -75,28 +76,28 @@ impl Default for KernelSetup {
     }
 }
 
-/// One line of the registry.
+/// A kernel as the registry has it.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct KernelEntry {
     /// The name, as on the command line.
     pub name: &'static str,
-    /// Description in one line.
+    /// One line for people.
     pub summary: &'static str,
     /// The part of the machine that it loads.
     pub stresses: &'static str,
     /// Class that a thread that runs it should be recognised as.
     pub class: ExpectedClass,
-    /// Makes the seats of one group of threads.
+    /// Makes the builders of one group of threads.
     #[serde(skip)]
-    pub(crate) seats: fn(&KernelSetup) -> Vec<KernelBuilder>,
+    pub(crate) builders: fn(&KernelSetup) -> Vec<KernelBuilder>,
 }
 
 impl KernelEntry {
-    /// One seat per thread of `setup`. The seats of one call belong together:
+    /// One builder per thread of `setup`. The builders of one call belong together:
     /// `lock` and `barrier` share state among them.
     #[must_use]
     pub fn builders(&self, setup: &KernelSetup) -> Vec<KernelBuilder> {
-        (self.seats)(setup)
+        (self.builders)(setup)
     }
 
     /// One kernel that runs alone, whatever `setup.threads` says.
@@ -110,12 +111,12 @@ impl KernelEntry {
             threads: 1,
             ..setup.clone()
         };
-        let seat = self.builders(&alone).into_iter().next();
-        seat.expect("seats() makes one seat for each of `threads`, here 1")()
+        let build = self.builders(&alone).into_iter().next();
+        build.expect("builders() makes one for each of `threads`, here 1")()
     }
 }
 
-/// `setup.threads` seats, the i-th built by `build(i)`.
+/// `setup.threads` builders; the i-th calls `build(i)`.
 pub(crate) fn make_builders<K, F>(setup: &KernelSetup, build: F) -> Vec<KernelBuilder>
 where
     K: Kernel + 'static,
@@ -127,4 +128,33 @@ where
             Box::new(move || Ok(Box::new(build(index)?) as Box<dyn Kernel>)) as KernelBuilder
         })
         .collect()
+}
+
+/// Reason why a kernel could not be built or started.
+#[derive(Debug, Error)]
+pub enum KernelError {
+    /// The kernel writes machine code, and none is known for this processor.
+    #[error("kernel `{kernel}` writes machine code for x86_64 and aarch64 only, this is {arch}")]
+    Unsupported {
+        /// The kernel's name in the registry.
+        kernel: &'static str,
+        /// The processor architecture of this build.
+        arch: &'static str,
+    },
+    /// The system refused executable memory.
+    #[error("cannot get {bytes} bytes of executable memory: {source}; a hardened host forbids it")]
+    Mapping {
+        /// The requested size.
+        bytes: usize,
+        /// Error of `mmap` or `mprotect`.
+        source: Errno,
+    },
+    /// A thread could not be started.
+    #[error("cannot start thread `{name}`: {source}; ask for fewer threads or raise `ulimit -u`")]
+    Spawn {
+        /// The thread's name.
+        name: String,
+        /// Error of the system.
+        source: std::io::Error,
+    },
 }

@@ -10,8 +10,8 @@
 //! - **kernels** ([`kernels`]): small resumable works that load one part of the
 //!   processor each (`int`, `fp`, `vector`, `l1` ... `dram`, `stream`,
 //!   `branchy`, `bigcode`) or behave in one way (`lock`, `barrier`, `sleeper`,
-//!   `phases`, `jit`, `selfmod`). Each knows the checksum that it must end
-//!   with, so a run can tell that nothing harmed it.
+//!   `phases`, `jit`, `selfmod`). Each computes the checksum that it must end
+//!   with, so that a run which was disturbed is noticed.
 //! - **counted loops** ([`counted`]): assembly loops with exactly known numbers
 //!   of instructions, floating-point operations, loads, stores and branches.
 //!
@@ -35,10 +35,10 @@
 //! # Usage
 //!
 //! ```
-//! use consort_kernels::{Setup, kernels};
+//! use consort_kernels::{KernelSetup, kernels};
 //!
 //! let entry = kernels::find("fp").expect("fp is in the registry");
-//! let mut kernel = entry.one(&Setup::default())?;
+//! let mut kernel = entry.build_one(&KernelSetup::default())?;
 //! let checksum = kernel.work(100);
 //! assert_eq!(checksum, kernel.expected());
 //! # Ok::<(), consort_kernels::KernelError>(())
@@ -60,15 +60,13 @@
 pub mod caches;
 pub mod counted;
 pub mod crew;
-mod error;
 mod kernel;
 pub mod kernels;
 mod machine_code;
 mod opaque;
 mod tally;
 
-pub use error::KernelError;
-pub use kernel::{ExpectedClass, Kernel, KernelBuilder, KernelEntry, KernelSetup};
+pub use kernel::{ExpectedClass, Kernel, KernelBuilder, KernelEntry, KernelError, KernelSetup};
 pub use tally::PERIOD;
 
 #[cfg(test)]

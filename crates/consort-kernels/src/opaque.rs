@@ -2,13 +2,13 @@
 //!
 //! `std::hint::black_box` sends a value through memory, which would mix loads
 //! and stores into kernels that must have none. An empty piece of assembly
-//! hides the value just as well. Elsewhere than on x86_64 and aarch64 it is
-//! `black_box` after all.
+//! hides the value just as well. On processors other than x86_64 and aarch64,
+//! `black_box` has to do.
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use core::arch::asm;
 
-/// `value`, of which the compiler knows nothing from here on.
+/// Returns `value`, about which the compiler knows nothing from here on.
 #[inline(always)]
 pub(crate) fn int(value: u64) -> u64 {
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
@@ -24,8 +24,8 @@ pub(crate) fn int(value: u64) -> u64 {
     std::hint::black_box(value)
 }
 
-/// `value` alone in a floating-point register, so that it is not packed with
-/// others.
+/// Returns `value` alone in a floating-point register, so that it is not packed
+/// with others.
 #[inline(always)]
 pub(crate) fn fp(value: f64) -> f64 {
     #[cfg(target_arch = "x86_64")]

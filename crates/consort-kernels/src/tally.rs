@@ -22,19 +22,18 @@ impl UnitTally {
         self.done % period
     }
 
-    /// Takes in the result of one unit.
+    /// Adds the result of one unit.
     pub(crate) fn add(&mut self, result: u64) {
         self.done += 1;
         self.sum = self.sum.wrapping_add(result);
     }
 
-    /// The checksum so far.
     pub(crate) fn sum(self) -> u64 {
         self.sum
     }
 
-    /// Value that `sum` must have if every unit with seed `s` gave `result(s)`:
-    /// whole periods times the period's sum, plus the rest.
+    /// Returns the value that `sum` must have if every unit with seed `s` gave `result(s)`: whole
+    /// periods times the period's sum, plus the rest.
     pub(crate) fn expected(self, period: u64, result: impl Fn(u64) -> u64) -> u64 {
         let rest = self.done % period;
         (0..period.min(self.done)).fold(0, |sum: u64, seed| {
@@ -59,7 +58,7 @@ impl PureKernel {
         }
     }
 
-    /// Seats for threads that do not know of each other.
+    /// Builders for threads that share nothing.
     pub(crate) fn builders(setup: &KernelSetup, unit: fn(u64) -> u64) -> Vec<KernelBuilder> {
         make_builders(setup, move |_| Ok(Self::new(unit)))
     }
@@ -96,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_result_is_noticed() {
+    fn wrong_result_is_noticed() {
         let mut tally = UnitTally::default();
         for unit in 0..1_000 {
             tally.add(u64::from(unit == 437));

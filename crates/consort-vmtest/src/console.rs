@@ -37,11 +37,18 @@ impl GuestOutput {
         let mut sections = Vec::new();
         for line in console.lines() {
             if let Some(name) = line.strip_prefix(BEGIN) {
-                open.push(new_section(name));
+                open.push(OutputSection {
+                    name: name.to_owned(),
+                    text: String::new(),
+                    status: 0,
+                });
             } else if let Some((name, status)) = parse_end(line) {
                 sections.extend(close(&mut open, name, status));
             } else {
-                open.iter_mut().for_each(|section| add(section, line));
+                for section in &mut open {
+                    section.text.push_str(line);
+                    section.text.push('\n');
+                }
             }
         }
         Self { console, sections }
@@ -50,7 +57,7 @@ impl GuestOutput {
     /// The section of that name.
     ///
     /// # Errors
-    /// [`VmError::NoSection`] where it is not there or never ended.
+    /// [`VmError::NoSection`] if it is not there or never ended.
     pub fn section(&self, name: &str) -> Result<&OutputSection, VmError> {
         let mut sections = self.sections.iter();
         sections
@@ -61,7 +68,7 @@ impl GuestOutput {
     /// Output of the command of that name.
     ///
     /// # Errors
-    /// Where there is no such section, or the command failed.
+    /// There is no such section, or the command failed.
     pub fn output(&self, name: &str) -> Result<&str, VmError> {
         let section = self.section(name)?;
         if section.status == 0 {
@@ -84,14 +91,6 @@ impl GuestOutput {
     }
 }
 
-fn new_section(name: &str) -> OutputSection {
-    OutputSection {
-        name: name.to_owned(),
-        text: String::new(),
-        status: 0,
-    }
-}
-
 fn parse_end(line: &str) -> Option<(&str, i32)> {
     let (name, status) = line.strip_prefix(END)?.rsplit_once(' ')?;
     Some((name, status.parse().ok()?))
@@ -103,11 +102,6 @@ fn close(open: &mut Vec<OutputSection>, name: &str, status: i32) -> Option<Outpu
     section.status = status;
     section.text.truncate(section.text.trim_end().len());
     Some(section)
-}
-
-fn add(section: &mut OutputSection, line: &str) {
-    section.text.push_str(line);
-    section.text.push('\n');
 }
 
 #[cfg(test)]
@@ -138,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_section_that_never_ends_is_not_there() {
+    fn unended_section_is_not_there() {
         let outcome = GuestOutput::parse("@@begin a\none\nKernel panic");
         assert!(outcome.section("a").is_err());
         assert!(!outcome.is_done());

@@ -14,7 +14,7 @@ pub enum VmError {
         what: &'static str,
         /// The file.
         path: PathBuf,
-        /// The system's answer.
+        /// The system's error.
         source: std::io::Error,
     },
     /// `ldd` could not say which shared libraries a program needs.
@@ -58,7 +58,7 @@ pub enum VmError {
     /// A line that should describe a thread does not.
     #[error("'{0}' is not 'thread PID TID MASK COMM'")]
     ThreadLine(String),
-    /// The topology that was asked for cannot be.
+    /// The requested topology is impossible.
     #[error("the guest's topology: {0}")]
     Topology(#[from] consort_core::topology::TopologyError),
     /// A measurement cannot be written down.

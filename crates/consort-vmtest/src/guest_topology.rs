@@ -1,4 +1,4 @@
-//! The processor that a guest is to see, and the PUs that it then shows.
+//! The processor of a guest, and the PUs that it then shows.
 
 use consort_core::PuId;
 use consort_core::topology::{CoreType, PuFacts, Topology, TopologyError};
@@ -18,9 +18,9 @@ pub struct GuestTopology {
     pub cores: u32,
     /// SMT ways per core.
     pub threads: u32,
-    /// NUMA nodes; the PUs are dealt to them in equal consecutive runs.
+    /// NUMA nodes; each has an equal consecutive run of PUs.
     pub nodes: u32,
-    /// Distance between two nodes as the firmware tells it; a node is at 10 from itself.
+    /// Distance between two nodes as the firmware reports it; a node is at 10 from itself.
     pub distance: u32,
 }
 
@@ -46,7 +46,7 @@ impl GuestTopology {
     /// Topology of the guest as `consort-core` has it.
     ///
     /// # Errors
-    /// [`TopologyError`] where a number is 0 or a node ends within a core.
+    /// [`TopologyError`] if a number is 0 or a node ends within a core.
     pub fn topology(self) -> Result<Topology, TopologyError> {
         let facts = (0..self.pus()).map(|pu| {
             let core = pu / self.threads;
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn numa_is_told_to_qemu_node_by_node() {
+    fn numa_arguments_are_per_node() {
         let guest = GuestTopology {
             sockets: 2,
             nodes: 2,

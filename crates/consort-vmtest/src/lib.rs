@@ -7,15 +7,15 @@
 //! Usage:
 //!
 //! ```no_run
-//! use consort_vmtest::{GuestTopology, Host, Vm};
+//! use consort_vmtest::{GuestTools, GuestTopology, Vm};
 //! use std::time::Duration;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let host = Host::find()?;
-//! let outcome = Vm::new(GuestTopology::smt(4, 2))
+//! let tools = GuestTools::find()?;
+//! let output = Vm::new(GuestTopology::smt(4, 2))
 //!     .command("cpus", "cat /sys/devices/system/cpu/online")
-//!     .run(&host, Duration::from_secs(120))?;
-//! assert_eq!(outcome.output("cpus")?, "0-7");
+//!     .run(&tools, Duration::from_secs(120))?;
+//! assert_eq!(output.output("cpus")?, "0-7");
 //! # Ok(())
 //! # }
 //! ```
@@ -23,29 +23,25 @@
 //! Pitfalls: one host thread emulates all PUs in turn, so nothing about *time* inside a guest
 //! means anything; wait for a state, count polls, never compare durations. There is no PMU. A
 //! boot takes about ten seconds: put many commands into one guest. `.ci/install-vm` installs
-//! what [`GuestTools::find`] looks for.
+//! what [`GuestTools::find`] needs.
 
-mod built_program;
 mod console;
-mod cpio;
 mod error;
-mod guest_place;
 mod guest_tools;
 mod guest_topology;
 mod initramfs;
-mod placement;
+mod masks;
 mod qemu;
-mod shared_libraries;
+mod scenario;
 pub mod spread;
 mod vm;
 
-pub use built_program::built_program;
 pub use console::{GuestOutput, OutputSection};
 pub use error::VmError;
-pub use guest_tools::{GuestTools, MissingTool};
+pub use guest_tools::{GuestTools, MissingTool, built_program};
 pub use guest_topology::GuestTopology;
-pub use placement::{
-    LoadShare, Scenario, ScenarioKind, ThreadMask, check_fp_paired_with_light, check_fp_spread,
-    check_same_masks, thread_masks,
+pub use masks::{
+    ThreadMask, check_fp_paired_with_light, check_fp_spread, check_same_masks, thread_masks,
 };
+pub use scenario::{LoadShare, Scenario, ScenarioKind};
 pub use vm::Vm;

@@ -1,15 +1,16 @@
-//! One run of qemu: arguments, the console, the end.
+//! One run of qemu: arguments, the console, the end. A bounded number run at once: each keeps a
+//! host thread busy part of the time, and starved ones run out of time.
 
 use crate::console::GuestOutput;
 use crate::error::VmError;
-use crate::guest_place;
 use crate::guest_tools::GuestTools;
 use crate::guest_topology::GuestTopology;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::sync::mpsc;
+use std::sync::{Condvar, LazyLock, Mutex, PoisonError, mpsc};
+use std::thread::available_parallelism;
 use std::time::Duration;
 
 /// Emulation on several host threads makes some kernels oops while they patch their own code.
@@ -26,12 +27,14 @@ pub(crate) fn run(
     initramfs: &Path,
     limit: Duration,
 ) -> Result<GuestOutput, VmError> {
-    let _place = guest_place::wait_for_place();
+    let _place = wait_for_place();
     let complaints = initramfs.with_extension("stderr");
     let mut child = spawn(host, topology, initramfs, &complaints)?;
     let consoles = read_in_background(child.stdout.take());
     let in_time = consoles.recv_timeout(limit);
-    stop(&mut child);
+    // Both fail only for a process that is gone already.
+    let _ = child.kill();
+    let _ = child.wait();
     match in_time {
         Ok(console) => check_complete(&console, &complaints),
         Err(_) => Err(VmError::Timeout {
@@ -75,16 +78,10 @@ fn read_in_background(stdout: Option<ChildStdout>) -> mpsc::Receiver<String> {
             // What was read before an error is still worth showing.
             let _ = stdout.read_to_end(&mut bytes);
         }
-        // Nobody listens any more when the test has been given up.
+        // Fails if the test has been given up.
         let _ = sender.send(String::from_utf8_lossy(&bytes).into_owned());
     });
     receiver
-}
-
-/// Ends qemu if it still runs. Both calls fail only for a process that is gone already.
-fn stop(child: &mut Child) {
-    let _ = child.kill();
-    let _ = child.wait();
 }
 
 fn check_complete(console: &str, complaints: &Path) -> Result<GuestOutput, VmError> {
@@ -97,9 +94,59 @@ fn check_complete(console: &str, complaints: &Path) -> Result<GuestOutput, VmErr
     })
 }
 
-/// Messages of qemu itself, less its warnings of processor features that it cannot emulate.
+/// Messages of qemu itself, without its warnings of processor features that it cannot emulate.
 fn errors(complaints: &Path) -> String {
     let text = std::fs::read_to_string(complaints).unwrap_or_default();
     let errors = text.lines().filter(|line| !line.contains("warning: TCG"));
     errors.fold(String::new(), |all, line| all + "\n" + line)
+}
+
+/// Two for each PU, and no more than memory bears: each guest has one or two GiB.
+static PLACES: LazyLock<usize> = LazyLock::new(|| {
+    available_parallelism()
+        .map_or(4, |pus| 2 * pus.get())
+        .min(6)
+});
+
+static TAKEN: Mutex<usize> = Mutex::new(0);
+static GIVEN_BACK: Condvar = Condvar::new();
+
+/// A place for one guest, given back when dropped.
+struct GuestPlace(());
+
+fn wait_for_place() -> GuestPlace {
+    let taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let full = GIVEN_BACK.wait_while(taken, |taken| *taken >= *PLACES);
+    *full.unwrap_or_else(PoisonError::into_inner) += 1;
+    GuestPlace(())
+}
+
+impl Drop for GuestPlace {
+    fn drop(&mut self) {
+        *TAKEN.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        GIVEN_BACK.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[test]
+    fn no_more_guests_than_places() {
+        let (running, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    let _place = wait_for_place();
+                    let now = running.fetch_add(1, Ordering::SeqCst) + 1;
+                    most.fetch_max(now, Ordering::SeqCst);
+                    std::thread::yield_now();
+                    running.fetch_sub(1, Ordering::SeqCst);
+                });
+            }
+        });
+        assert!((1..=*PLACES).contains(&most.load(Ordering::SeqCst)));
+    }
 }

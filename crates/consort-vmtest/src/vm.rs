@@ -5,8 +5,9 @@ use crate::error::VmError;
 use crate::guest_tools::GuestTools;
 use crate::guest_topology::GuestTopology;
 use crate::initramfs::{self, GuestStep};
-use crate::{qemu, shared_libraries};
-use std::path::Path;
+use crate::qemu;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 /// A guest that is described step by step and then [run](Vm::run) once.
@@ -39,10 +40,10 @@ impl Vm {
     /// that it needs at the paths where it looks for them.
     ///
     /// # Errors
-    /// Where the program or a library cannot be read.
+    /// The program or a library cannot be read.
     pub fn program(self, path: &str, program: &Path) -> Result<Self, VmError> {
         let mut vm = self.file(path, read(program)?);
-        for library in shared_libraries::list_libraries(program)? {
+        for library in shared_libraries(program)? {
             let name = library.to_string_lossy().into_owned();
             if !vm.files.iter().any(|(path, _)| *path == name) {
                 vm = vm.file(&name, read(&library)?);
@@ -65,8 +66,8 @@ impl Vm {
     /// Boots the guest, runs the commands and switches it off.
     ///
     /// # Errors
-    /// Where the guest could not be started, stopped early or was still running after `limit`;
-    /// it is killed then.
+    /// The guest could not be started, stopped early or was still running after `limit`; it is
+    /// killed then.
     pub fn run(&self, host: &GuestTools, limit: Duration) -> Result<GuestOutput, VmError> {
         let archive = initramfs::pack(&read(&host.busybox)?, &self.files, &self.steps);
         let folder = tempfile::tempdir().map_err(VmError::io("make", std::env::temp_dir()))?;
@@ -78,4 +79,63 @@ impl Vm {
 
 fn read(path: &Path) -> Result<Vec<u8>, VmError> {
     std::fs::read(path).map_err(VmError::io("read", path))
+}
+
+/// Returns the absolute paths of a program's shared libraries and of the dynamic loader; nothing
+/// for a static program.
+///
+/// They let a guest run the very binary that the test build has made. The alternative, a second
+/// build with `-C target-feature=+crt-static`, works too but compiles every dependency again.
+fn shared_libraries(program: &Path) -> Result<Vec<PathBuf>, VmError> {
+    let output = Command::new("ldd")
+        .arg(program)
+        .output()
+        .map_err(VmError::io("run ldd on", program))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let message = String::from_utf8_lossy(&output.stderr);
+    if is_static(&text) || is_static(&message) {
+        return Ok(Vec::new());
+    }
+    if !output.status.success() || text.contains("not found") {
+        return Err(VmError::Libraries {
+            path: program.to_owned(),
+            message: format!("{text}{message}"),
+        });
+    }
+    Ok(parse_ldd(&text))
+}
+
+fn is_static(text: &str) -> bool {
+    text.contains("not a dynamic executable") || text.contains("statically linked")
+}
+
+/// Lines are `name => /path (address)`, `/loader (address)` or `linux-vdso.so.1 (address)`.
+fn parse_ldd(text: &str) -> Vec<PathBuf> {
+    text.lines()
+        .filter_map(|line| line.split_whitespace().find(|word| word.starts_with('/')))
+        .map(PathBuf::from)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_taken_without_the_vdso() {
+        let text = "\tlinux-vdso.so.1 (0x00007ffd)\n\tlibc.so.6 => /lib/libc.so.6 (0x7f)\n\
+                    \t/lib64/ld-linux-x86-64.so.2 (0x7f)\n";
+        let paths = parse_ldd(text);
+        assert_eq!(
+            paths,
+            ["/lib/libc.so.6", "/lib64/ld-linux-x86-64.so.2"].map(PathBuf::from)
+        );
+    }
+
+    #[test]
+    fn both_messages_for_static_programs_are_known() {
+        assert!(is_static("\tstatically linked\n"));
+        assert!(is_static("\tnot a dynamic executable\n"));
+        assert!(!is_static("\tlibc.so.6 => /lib/libc.so.6 (0x7f)\n"));
+    }
 }

@@ -11,7 +11,6 @@ mod long_file;
 mod out_file;
 mod output;
 mod own_cost;
-mod own_thread;
 mod page;
 mod progress;
 mod report;
@@ -43,23 +42,11 @@ pub fn main() -> ExitCode {
         return consort_linux::reader::reader_main();
     }
     consort_linux::reader::use_helper(vec![commands::manage::READER.into()]);
-    if std::env::args_os()
-        .nth(1)
-        .is_some_and(|first| first == commands::train::WORKER)
-    {
-        return commands::train::run_plan_argument();
-    }
-    if std::env::args_os()
-        .nth(1)
-        .is_some_and(|first| first == commands::map::CREW)
-    {
-        return commands::map::run_plan_argument();
-    }
-    if std::env::args_os()
-        .nth(1)
-        .is_some_and(|first| first == commands::bench::LOAD)
-    {
-        return commands::bench::run_load_process();
+    if let Some(worked) = consort_host::run_worker() {
+        return match worked {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => failure::report(&error),
+        };
     }
     CompleteEnv::with_factory(Cli::command)
         .var(cli::COMPLETE)

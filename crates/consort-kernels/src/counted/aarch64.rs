@@ -1,40 +1,26 @@
 //! The loops for aarch64. Each starts at the local label `2:` and ends with
 //! `subs` and `b.ne`. Floating point is the base Advanced SIMD.
 
-use super::{CountedLoop, KnownCounts};
 use core::arch::asm;
 
-/// The loops of this processor.
-pub const LOOPS: &[CountedLoop] = &[INT_ADD, FP_ADD, FP_MUL, FP_PACKED, LOAD, STORE, BRANCH];
+/// The instructions that every loop ends with.
+macro_rules! loop_end {
+    () => {
+        "subs, b.ne"
+    };
+}
 
-/// Reason why there are no loops, if there are none.
-pub const UNAVAILABLE: Option<&str> = None;
+/// The instruction that sets the flags for the branches of `branch_loop`.
+macro_rules! flag_test {
+    () => {
+        "tst"
+    };
+}
 
-/// `subs` and `b.ne`, which every loop ends with.
-const END: KnownCounts = KnownCounts {
-    instructions: 2,
-    fp_ops: 0,
-    fp_scalar_instructions: 0,
-    fp_packed_instructions: 0,
-    loads: 0,
-    stores: 0,
-    branches: 1,
-    taken_branches: 1,
-};
-
-const INT_ADD: CountedLoop = CountedLoop {
-    name: "int_add_loop",
-    summary: "8 integer additions, subs, b.ne",
-    per_iteration: KnownCounts {
-        instructions: 10,
-        ..END
-    },
-    body: int_add_loop,
-    result: |iterations| 8 * iterations,
-};
+pub(super) use {flag_test, loop_end};
 
 #[inline(never)]
-fn int_add_loop(iterations: u64) -> u64 {
+pub(super) fn int_add_loop(iterations: u64) -> u64 {
     let mut sum = 0_u64;
     // SAFETY: touches the named registers and the flags only; ends because `n`
     // starts above zero.
@@ -55,22 +41,9 @@ fn int_add_loop(iterations: u64) -> u64 {
     sum
 }
 
-const FP_ADD: CountedLoop = CountedLoop {
-    name: "fp_add_loop",
-    summary: "8 independent scalar double additions, subs, b.ne",
-    per_iteration: KnownCounts {
-        instructions: 10,
-        fp_ops: 8,
-        fp_scalar_instructions: 8,
-        ..END
-    },
-    body: fp_add_loop,
-    result: |iterations| 8 * iterations,
-};
-
 /// Counts its additions: each adds 1.0 to one of eight sums.
 #[inline(never)]
-fn fp_add_loop(iterations: u64) -> u64 {
+pub(super) fn fp_add_loop(iterations: u64) -> u64 {
     let mut sums = [0.0_f64; 8];
     let [a, b, c, d, e, f, g, h] = &mut sums;
     // SAFETY: touches the named registers and the flags only; ends because `n`
@@ -94,22 +67,9 @@ fn fp_add_loop(iterations: u64) -> u64 {
     sums.iter().sum::<f64>() as u64
 }
 
-const FP_MUL: CountedLoop = CountedLoop {
-    name: "fp_mul_loop",
-    summary: "4 scalar double multiplications, 4 scalar double additions, subs, b.ne",
-    per_iteration: KnownCounts {
-        instructions: 10,
-        fp_ops: 8,
-        fp_scalar_instructions: 8,
-        ..END
-    },
-    body: fp_mul_loop,
-    result: |iterations| 4 * iterations,
-};
-
 /// Sums grow by 1.0 and are multiplied by 1.0.
 #[inline(never)]
-fn fp_mul_loop(iterations: u64) -> u64 {
+pub(super) fn fp_mul_loop(iterations: u64) -> u64 {
     let mut sums = [0.0_f64; 4];
     let [a, b, c, d] = &mut sums;
     // SAFETY: touches the named registers and the flags only; ends because `n`
@@ -132,22 +92,9 @@ fn fp_mul_loop(iterations: u64) -> u64 {
     sums.iter().sum::<f64>() as u64
 }
 
-const FP_PACKED: CountedLoop = CountedLoop {
-    name: "fp_packed_loop",
-    summary: "4 packed additions of two doubles each, subs, b.ne",
-    per_iteration: KnownCounts {
-        instructions: 6,
-        fp_ops: 8,
-        fp_packed_instructions: 4,
-        ..END
-    },
-    body: fp_packed_loop,
-    result: |iterations| 8 * iterations,
-};
-
 /// Counts its additions: each instruction adds 1.0 to both lanes of a sum.
 #[inline(never)]
-fn fp_packed_loop(iterations: u64) -> u64 {
+pub(super) fn fp_packed_loop(iterations: u64) -> u64 {
     let sum: u64;
     // SAFETY: touches the named registers and the flags only; ends because `n`
     // starts above zero. The lanes of v0 to v3 are added up behind the loop.
@@ -173,21 +120,9 @@ fn fp_packed_loop(iterations: u64) -> u64 {
     sum
 }
 
-const LOAD: CountedLoop = CountedLoop {
-    name: "load_loop",
-    summary: "8 loads of one line, subs, b.ne",
-    per_iteration: KnownCounts {
-        instructions: 10,
-        loads: 8,
-        ..END
-    },
-    body: load_loop,
-    result: |_| 36,
-};
-
 /// Loads 1 to 8 in every iteration; the sum shows what the last one read.
 #[inline(never)]
-fn load_loop(iterations: u64) -> u64 {
+pub(super) fn load_loop(iterations: u64) -> u64 {
     let line: [u64; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
     let (a, b, c, d, e, f, g, h): (u64, u64, u64, u64, u64, u64, u64, u64);
     // SAFETY: reads the eight elements of `line`; ends because `n` starts above
@@ -209,21 +144,9 @@ fn load_loop(iterations: u64) -> u64 {
     a + b + c + d + e + f + g + h
 }
 
-const STORE: CountedLoop = CountedLoop {
-    name: "store_loop",
-    summary: "8 stores to one line, subs, b.ne",
-    per_iteration: KnownCounts {
-        instructions: 10,
-        stores: 8,
-        ..END
-    },
-    body: store_loop,
-    result: |iterations| if iterations == 0 { 0 } else { 8 },
-};
-
 /// Stores the counter, which is 1 in the last iteration.
 #[inline(never)]
-fn store_loop(iterations: u64) -> u64 {
+pub(super) fn store_loop(iterations: u64) -> u64 {
     let mut line = [0_u64; 8];
     // SAFETY: writes the eight elements of `line`; ends because `n` starts
     // above zero.
@@ -242,23 +165,10 @@ fn store_loop(iterations: u64) -> u64 {
     line.iter().sum()
 }
 
-const BRANCH: CountedLoop = CountedLoop {
-    name: "branch_loop",
-    summary: "tst, 4 branches not taken, 4 taken over a nop that is never run, subs, b.ne",
-    per_iteration: KnownCounts {
-        instructions: 11,
-        branches: 9,
-        taken_branches: 5,
-        ..END
-    },
-    body: branch_loop,
-    result: |_| 0,
-};
-
 /// `n` is not zero while the loop runs, so `b.eq` falls through and `b.ne`
 /// jumps. A wrong `b.eq` would skip the loop's `subs` and leave `n` above zero.
 #[inline(never)]
-fn branch_loop(iterations: u64) -> u64 {
+pub(super) fn branch_loop(iterations: u64) -> u64 {
     let mut n = iterations;
     // SAFETY: touches the named register and the flags only; ends because `n`
     // starts above zero and falls by one each iteration.

@@ -1,40 +1,26 @@
 //! The loops for x86_64. Each starts at the local label `2:` and ends with
 //! `sub` and `jnz`. Floating point is SSE2, which every x86_64 processor has.
 
-use super::{CountedLoop, KnownCounts};
 use core::arch::asm;
 
-/// The loops of this processor.
-pub const LOOPS: &[CountedLoop] = &[INT_ADD, FP_ADD, FP_MUL, FP_PACKED, LOAD, STORE, BRANCH];
+/// The instructions that every loop ends with.
+macro_rules! loop_end {
+    () => {
+        "sub, jnz"
+    };
+}
 
-/// Reason why there are no loops, if there are none.
-pub const UNAVAILABLE: Option<&str> = None;
+/// The instruction that sets the flags for the branches of `branch_loop`.
+macro_rules! flag_test {
+    () => {
+        "test"
+    };
+}
 
-/// `sub` and `jnz`, which every loop ends with.
-const END: KnownCounts = KnownCounts {
-    instructions: 2,
-    fp_ops: 0,
-    fp_scalar_instructions: 0,
-    fp_packed_instructions: 0,
-    loads: 0,
-    stores: 0,
-    branches: 1,
-    taken_branches: 1,
-};
-
-const INT_ADD: CountedLoop = CountedLoop {
-    name: "int_add_loop",
-    summary: "8 integer additions, sub, jnz",
-    per_iteration: KnownCounts {
-        instructions: 10,
-        ..END
-    },
-    body: int_add_loop,
-    result: |iterations| 8 * iterations,
-};
+pub(super) use {flag_test, loop_end};
 
 #[inline(never)]
-fn int_add_loop(iterations: u64) -> u64 {
+pub(super) fn int_add_loop(iterations: u64) -> u64 {
     let mut sum = 0_u64;
     // SAFETY: touches the named registers and the flags only; ends because `n`
     // starts above zero.
@@ -53,22 +39,9 @@ fn int_add_loop(iterations: u64) -> u64 {
     sum
 }
 
-const FP_ADD: CountedLoop = CountedLoop {
-    name: "fp_add_loop",
-    summary: "8 independent scalar double additions, sub, jnz",
-    per_iteration: KnownCounts {
-        instructions: 10,
-        fp_ops: 8,
-        fp_scalar_instructions: 8,
-        ..END
-    },
-    body: fp_add_loop,
-    result: |iterations| 8 * iterations,
-};
-
 /// Counts its additions: each adds 1.0 to one of eight sums.
 #[inline(never)]
-fn fp_add_loop(iterations: u64) -> u64 {
+pub(super) fn fp_add_loop(iterations: u64) -> u64 {
     let mut sums = [0.0_f64; 8];
     let [a, b, c, d, e, f, g, h] = &mut sums;
     // SAFETY: touches the named registers and the flags only; ends because `n`
@@ -91,22 +64,9 @@ fn fp_add_loop(iterations: u64) -> u64 {
     sums.iter().sum::<f64>() as u64
 }
 
-const FP_MUL: CountedLoop = CountedLoop {
-    name: "fp_mul_loop",
-    summary: "4 scalar double multiplications, 4 scalar double additions, sub, jnz",
-    per_iteration: KnownCounts {
-        instructions: 10,
-        fp_ops: 8,
-        fp_scalar_instructions: 8,
-        ..END
-    },
-    body: fp_mul_loop,
-    result: |iterations| 4 * iterations,
-};
-
 /// Sums grow by 1.0 and are multiplied by 1.0.
 #[inline(never)]
-fn fp_mul_loop(iterations: u64) -> u64 {
+pub(super) fn fp_mul_loop(iterations: u64) -> u64 {
     let mut sums = [0.0_f64; 4];
     let [a, b, c, d] = &mut sums;
     // SAFETY: touches the named registers and the flags only; ends because `n`
@@ -128,22 +88,9 @@ fn fp_mul_loop(iterations: u64) -> u64 {
     sums.iter().sum::<f64>() as u64
 }
 
-const FP_PACKED: CountedLoop = CountedLoop {
-    name: "fp_packed_loop",
-    summary: "4 packed additions of two doubles each, sub, jnz",
-    per_iteration: KnownCounts {
-        instructions: 6,
-        fp_ops: 8,
-        fp_packed_instructions: 4,
-        ..END
-    },
-    body: fp_packed_loop,
-    result: |iterations| 8 * iterations,
-};
-
 /// Counts its additions: each instruction adds 1.0 to both lanes of a sum.
 #[inline(never)]
-fn fp_packed_loop(iterations: u64) -> u64 {
+pub(super) fn fp_packed_loop(iterations: u64) -> u64 {
     let sum: u64;
     // SAFETY: touches the named registers and the flags only; ends because `n`
     // starts above zero. The lanes of xmm0 to xmm3 are added up behind the loop.
@@ -168,21 +115,9 @@ fn fp_packed_loop(iterations: u64) -> u64 {
     sum
 }
 
-const LOAD: CountedLoop = CountedLoop {
-    name: "load_loop",
-    summary: "8 loads of one line, sub, jnz",
-    per_iteration: KnownCounts {
-        instructions: 10,
-        loads: 8,
-        ..END
-    },
-    body: load_loop,
-    result: |_| 36,
-};
-
 /// Loads 1 to 8 in every iteration; the sum shows what the last one read.
 #[inline(never)]
-fn load_loop(iterations: u64) -> u64 {
+pub(super) fn load_loop(iterations: u64) -> u64 {
     let line: [u64; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
     let (a, b, c, d, e, f, g, h): (u64, u64, u64, u64, u64, u64, u64, u64);
     // SAFETY: reads the eight elements of `line`; ends because `n` starts above
@@ -204,21 +139,9 @@ fn load_loop(iterations: u64) -> u64 {
     a + b + c + d + e + f + g + h
 }
 
-const STORE: CountedLoop = CountedLoop {
-    name: "store_loop",
-    summary: "8 stores to one line, sub, jnz",
-    per_iteration: KnownCounts {
-        instructions: 10,
-        stores: 8,
-        ..END
-    },
-    body: store_loop,
-    result: |iterations| if iterations == 0 { 0 } else { 8 },
-};
-
 /// Stores the counter, which is 1 in the last iteration.
 #[inline(never)]
-fn store_loop(iterations: u64) -> u64 {
+pub(super) fn store_loop(iterations: u64) -> u64 {
     let mut line = [0_u64; 8];
     // SAFETY: writes the eight elements of `line`; ends because `n` starts
     // above zero.
@@ -237,23 +160,10 @@ fn store_loop(iterations: u64) -> u64 {
     line.iter().sum()
 }
 
-const BRANCH: CountedLoop = CountedLoop {
-    name: "branch_loop",
-    summary: "test, 4 branches not taken, 4 taken over a nop that is never run, sub, jnz",
-    per_iteration: KnownCounts {
-        instructions: 11,
-        branches: 9,
-        taken_branches: 5,
-        ..END
-    },
-    body: branch_loop,
-    result: |_| 0,
-};
-
 /// `n` is not zero while the loop runs, so `jz` falls through and `jnz` jumps.
 /// A wrong `jz` would skip the loop's `sub` and leave `n` above zero.
 #[inline(never)]
-fn branch_loop(iterations: u64) -> u64 {
+pub(super) fn branch_loop(iterations: u64) -> u64 {
     let mut n = iterations;
     // SAFETY: touches the named register and the flags only; ends because `n`
     // starts above zero and falls by one each iteration.

@@ -1,4 +1,4 @@
-//! A chase: every load needs the result of the one before it.
+//! `l1`, `l2`, `llc` and `dram`: chases, in which every load needs the result of the one before it.
 //!
 //! The lines of a region form one cycle in random order. Each line holds the
 //! number of the next line and its own rank on the cycle, so the rank reached
@@ -8,14 +8,66 @@
 //! a smallest size per thread); on chips with a larger last-level cache a
 //! `dram` chase partly hits it.
 
-use crate::error::KernelError;
-use crate::kernel::{Kernel, KernelBuilder, KernelSetup, make_builders};
+use crate::kernel::{
+    ExpectedClass, Kernel, KernelBuilder, KernelEntry, KernelSetup, make_builders,
+};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 
+/// `l1`: half of the level-1 data cache.
+pub(crate) const L1: KernelEntry = KernelEntry {
+    name: "l1",
+    summary: "dependent loads that hit the level-1 data cache",
+    stresses: "load latency of level 1",
+    class: ExpectedClass::Memory,
+    builders: |setup| Chase::builders(setup, setup.caches.l1d_bytes / 2),
+};
+
+/// `l2`: half of the level-2 cache, or twice the level-1 data cache if that is more.
+pub(crate) const L2: KernelEntry = KernelEntry {
+    name: "l2",
+    summary: "dependent loads that miss level 1 and hit the level-2 cache",
+    stresses: "the level-2 cache",
+    class: ExpectedClass::Memory,
+    builders: |setup| {
+        let caches = setup.caches;
+        Chase::builders(setup, (caches.l2_bytes / 2).max(2 * caches.l1d_bytes))
+    },
+};
+
+/// `llc`: half of the last-level cache for all threads together, at most 16 MiB (a VM rarely holds
+/// all of the cache that it reports, and beyond that page walks dominate), but at least twice the
+/// level-2 cache for each. If level 2 is the last level, the chase misses it, as `dram` does.
+pub(crate) const LLC: KernelEntry = KernelEntry {
+    name: "llc",
+    summary: "dependent loads that miss level 2 and hit the last-level cache",
+    stresses: "the last-level cache",
+    class: ExpectedClass::Memory,
+    builders: |setup| {
+        let caches = setup.caches;
+        let total = (caches.llc_bytes / 2).min(16 << 20);
+        Chase::builders(
+            setup,
+            share_bytes(total, setup.threads, 2 * caches.l2_bytes),
+        )
+    },
+};
+
+/// `dram`: four times the last-level cache for all threads together, but at least 4 MiB for each.
+pub(crate) const DRAM: KernelEntry = KernelEntry {
+    name: "dram",
+    summary: "dependent loads that miss all caches (256 MiB at most for all threads together)",
+    stresses: "memory latency",
+    class: ExpectedClass::Memory,
+    builders: |setup| {
+        let total = setup.caches.llc_bytes.saturating_mul(4);
+        Chase::builders(setup, share_bytes(total, setup.threads, 4 << 20))
+    },
+};
+
 /// The most memory that the chases of one group of threads use together.
-pub(crate) const CAP_BYTES: usize = 256 << 20;
+const CAP_BYTES: usize = 256 << 20;
 
 /// Loads per unit: a prime, so that on hardly any ring a unit ends where it began.
 const STEPS: u64 = 2_039;
@@ -40,23 +92,17 @@ pub(crate) struct Chase {
 impl Chase {
     /// A cycle over `bytes` (at least two lines) in an order drawn from `seed`.
     pub(crate) fn new(bytes: usize, seed: u64) -> Self {
-        let lines = cycle(bytes, seed);
         Self {
-            lines,
+            lines: cycle(bytes, seed),
             at: 0,
             units: 0,
         }
     }
 
-    /// Seats for chases of `bytes` each.
-    pub(crate) fn builders(setup: &KernelSetup, bytes: usize) -> Vec<KernelBuilder> {
-        make_builders(setup, move |index| -> Result<Self, KernelError> {
+    fn builders(setup: &KernelSetup, bytes: usize) -> Vec<KernelBuilder> {
+        make_builders(setup, move |index| {
             Ok(Self::new(bytes, u64::try_from(index).unwrap_or(0)))
         })
-    }
-
-    fn rank(&self) -> u64 {
-        u64::from(self.lines[self.at as usize].rank)
     }
 }
 
@@ -90,7 +136,7 @@ impl Kernel for Chase {
         }
         self.at = at;
         self.units += units;
-        self.rank()
+        u64::from(self.lines[at as usize].rank)
     }
 
     fn expected(&self) -> u64 {
@@ -105,7 +151,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_cycle_visits_every_line_once(bytes in 0_usize..100_000, seed: u64) {
+        fn cycle_visits_every_line_once(bytes in 0_usize..100_000, seed: u64) {
             let lines = cycle(bytes, seed);
             let mut seen = vec![false; lines.len()];
             let mut at = 0;
@@ -124,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_link_is_noticed() {
+    fn broken_link_is_noticed() {
         let mut chase = Chase::new(64 * 64, 1);
         let skipped = chase.lines[0].next as usize;
         chase.lines[0].next = chase.lines[skipped].next;

@@ -1,52 +1,40 @@
-//! The kernels, one file each, and their registry.
+//! The kernels and their registry.
 //!
-//! To add a kernel, write its file with an `ENTRY`, and name the file here:
-//! once as a module, once in [`REGISTRY`].
+//! To add a kernel, write its [`KernelEntry`] in one of these files or a new one, and name it in
+//! [`REGISTRY`].
 
 use crate::kernel::KernelEntry;
 
-mod alu;
-mod barrier;
-mod bigcode;
-mod branchy;
+mod arithmetic;
 mod chase;
-mod dram;
-mod fp;
-mod int;
-mod jit;
-mod l1;
-mod l2;
-mod llc;
-mod lock;
+mod front_end;
+mod generated_code;
 mod phases;
-mod selfmod;
-mod sleeper;
-mod spin;
 mod stream;
-mod vector;
+mod waiting;
 
 /// Every kernel, in the order of `consort-demo list`.
 pub const REGISTRY: &[KernelEntry] = &[
-    int::ENTRY,
-    alu::ENTRY,
-    fp::ENTRY,
-    vector::ENTRY,
-    l1::ENTRY,
-    l2::ENTRY,
-    llc::ENTRY,
-    dram::ENTRY,
+    arithmetic::INT,
+    arithmetic::ALU,
+    arithmetic::FP,
+    arithmetic::VECTOR,
+    chase::L1,
+    chase::L2,
+    chase::LLC,
+    chase::DRAM,
     stream::ENTRY,
-    branchy::ENTRY,
-    bigcode::ENTRY,
-    lock::ENTRY,
-    barrier::ENTRY,
-    sleeper::ENTRY,
+    front_end::BRANCHY,
+    front_end::BIGCODE,
+    waiting::LOCK,
+    waiting::BARRIER,
+    waiting::SLEEPER,
     phases::ENTRY,
-    jit::ENTRY,
-    selfmod::ENTRY,
+    generated_code::JIT,
+    generated_code::SELFMOD,
 ];
 
-/// The registry's line for `name`, if there is one.
+/// Returns the kernel of that name, if there is one.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static KernelEntry> {
     REGISTRY.iter().find(|entry| entry.name == name)

@@ -4,8 +4,8 @@
 //! Pitfall: how many units fall into each phase depends on the clock, and so
 //! does the checksum; the expected one follows it.
 
+use super::arithmetic::{fp_unit, int_unit};
 use super::chase::{Chase, share_bytes};
-use super::{fp, int};
 use crate::kernel::{
     ExpectedClass, Kernel, KernelBuilder, KernelEntry, KernelSetup, make_builders,
 };
@@ -17,14 +17,14 @@ pub(crate) const ENTRY: KernelEntry = KernelEntry {
     summary: "changes between fp, int and memory work every 250 ms (or as told)",
     stresses: "floating-point units, integer units and memory by turns",
     class: ExpectedClass::Mixed,
-    seats: builders,
+    builders,
 };
 
 /// The most memory that all threads together chase through: less than `dram`
 /// takes, so that the first phase begins soon.
 const MEMORY_BYTES: usize = 64 << 20;
 
-/// A clock: the time since the kernel was built.
+/// Returns the time since the kernel was built; tests have their own.
 type PhaseClock = Box<dyn FnMut() -> Duration + Send>;
 
 struct PhasesKernel {
@@ -40,8 +40,8 @@ impl PhasesKernel {
             clock,
             phase: phase.max(Duration::from_nanos(1)),
             parts: [
-                Box::new(PureKernel::new(fp::unit)),
-                Box::new(PureKernel::new(int::unit)),
+                Box::new(PureKernel::new(fp_unit)),
+                Box::new(PureKernel::new(int_unit)),
                 Box::new(Chase::new(memory_bytes, 0)),
             ],
             checksums: [0; 3],
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A clock that goes on by one millisecond at each reading.
+    /// Its clock advances by one millisecond at each reading.
     fn ticking(phase_ms: u64) -> PhasesKernel {
         let mut now_ms = 0;
         let clock = move || {
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn every_phase_lasts_as_told() {
+    fn every_phase_lasts_its_time() {
         let mut phases = ticking(2);
         let parts: Vec<usize> = (0..8).map(|_| phases.part_now()).collect();
         assert_eq!(parts, [0, 0, 1, 1, 2, 2, 0, 0]);

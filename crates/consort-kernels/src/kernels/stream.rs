@@ -15,7 +15,7 @@ pub(crate) const ENTRY: KernelEntry = KernelEntry {
     summary: "triad over three arrays (256 MiB at most for all threads together)",
     stresses: "memory bandwidth",
     class: ExpectedClass::Memory,
-    seats: |setup| {
+    builders: |setup| {
         let total = setup.caches.llc_bytes.saturating_mul(4);
         let bytes = share_bytes(total, setup.threads, 6 << 20);
         make_builders(setup, move |_| Ok(StreamKernel::new(bytes)))
@@ -81,7 +81,7 @@ fn c_value(i: usize) -> f64 {
     f64::from(u16::try_from(i % 509).unwrap_or(0))
 }
 
-/// Value that [`StreamKernel::unit`] must return for a block.
+/// Value that [`Stream::unit`] must return for a block.
 fn block_sum(block: u64) -> u64 {
     let first = usize::try_from(block).unwrap_or(0) * BLOCK;
     (first..first + BLOCK)
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_changed_element_is_noticed() {
+    fn changed_element_is_noticed() {
         let mut stream = StreamKernel::new(0);
         stream.b[SAMPLE] += 1.0;
         assert_ne!(stream.work(3), stream.expected());

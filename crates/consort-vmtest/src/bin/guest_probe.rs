@@ -1,4 +1,4 @@
-//! Asks the kernel under test for what Consort needs of it, for use inside a guest.
+//! Checks, inside a guest, what the kernel under test offers to Consort.
 //!
 //! `guest-probe perf` takes software-clock samples of its own thread and prints what came.
 //! `guest-probe threads N` starts N named threads and prints each one's mask.
@@ -76,7 +76,7 @@ fn open_clock() -> Result<OwnedFd, std::io::Error> {
     if fd < 0 {
         return Err(std::io::Error::last_os_error());
     }
-    // SAFETY: the kernel has just given us this descriptor; nobody else owns it.
+    // SAFETY: the kernel has just given us this descriptor; it has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
@@ -122,7 +122,7 @@ fn print_masks(first: &str) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Prints `cookie PID TID ID COMM` for each thread that is asked for.
+/// Prints `cookie PID TID ID COMM` for each thread that is named or has a cookie.
 fn print_cookies(names: &[&str]) -> Result<(), Box<dyn std::error::Error>> {
     for task in tasks()? {
         let Ok(comm) = task.comm() else {

@@ -1,9 +1,9 @@
-//! A measurement as a TOML document for people and for `consort-sim`.
+//! Measurements as TOML, for people and for `consort-sim`.
 
 use crate::error::VmError;
 use crate::guest_tools::GuestTools;
-use crate::spread::arrival::SpinnerArrival;
-use crate::spread::measurement::Measurement;
+use crate::spread::measurement::{EndsMeasurement, Measurement};
+use crate::spread::snapshot::SpinnerArrival;
 use crate::spread::tally::SpreadCounts;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -41,7 +41,7 @@ const HEADER: &str = "\
 #[derive(Serialize)]
 struct SpreadDocument<'a> {
     kernel: &'a str,
-    /// Ticks of the guest per second, where the kernel's configuration is at hand.
+    /// Ticks of the guest per second, if the kernel's configuration is at hand.
     #[serde(skip_serializing_if = "Option::is_none")]
     tick_hz: Option<u32>,
     qemu: String,
@@ -73,10 +73,10 @@ struct Migrations {
     per_thread_second: f64,
 }
 
-/// The document.
+/// Returns the document of a measurement.
 ///
 /// # Errors
-/// Where qemu does not tell its version or the numbers cannot be written as TOML.
+/// qemu does not print its version, or the numbers cannot be written as TOML.
 pub fn document(measurement: &Measurement, host: &GuestTools) -> Result<String, VmError> {
     let topology = Measurement::topology();
     let document = SpreadDocument {
@@ -112,7 +112,7 @@ fn placements(measurement: &Measurement) -> Vec<PlacementTable> {
     counts.map(table).collect()
 }
 
-pub(super) fn texts(counts: &SpreadCounts) -> BTreeMap<String, u64> {
+fn texts(counts: &SpreadCounts) -> BTreeMap<String, u64> {
     let spreads = counts.spreads.iter();
     spreads
         .map(|(spread, &count)| (spread.to_string(), count))
@@ -135,16 +135,81 @@ fn migrations(measurement: &Measurement) -> Vec<Migrations> {
     kinds.filter_map(rate).collect()
 }
 
-/// Rounds to three decimals, which are more than the repetitions tell.
-pub(super) fn round_to_thousandths(value: f64) -> f64 {
+/// Rounds to three decimals, which are more than the repetitions support.
+fn round_to_thousandths(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
+}
+
+#[derive(Serialize)]
+struct EndsDocument<'a> {
+    ends: [EndsTable<'a>; 1],
+}
+
+#[derive(Serialize)]
+struct EndsTable<'a> {
+    kernel: &'a str,
+    /// Ticks of the guest per second, if the kernel's configuration is at hand.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tick_hz: Option<u32>,
+    qemu: String,
+    accelerator: &'static str,
+    cores: u32,
+    ways: u32,
+    date: &'a str,
+    guests: u64,
+    repetitions_per_guest: u64,
+    started: u32,
+    looks: Vec<EndsRow>,
+}
+
+#[derive(Serialize)]
+struct EndsRow {
+    after_ms: u64,
+    repetitions: u64,
+    mean_elapsed_ms: f64,
+    counts: BTreeMap<String, u64>,
+}
+
+/// Returns the table `[[ends]]`, to be put at the end of the document of placements.
+///
+/// # Errors
+/// qemu does not print its version, or the numbers cannot be written as TOML.
+pub fn ends_document(ends: &EndsMeasurement, host: &GuestTools) -> Result<String, VmError> {
+    let topology = ends.extent.topology;
+    let table = EndsTable {
+        kernel: &ends.guest.kernel,
+        tick_hz: host.tick_hz(),
+        qemu: host.qemu_version()?,
+        accelerator: crate::qemu::ACCELERATOR,
+        cores: topology.sockets * topology.cores,
+        ways: topology.threads,
+        date: &ends.guest.date,
+        guests: ends.extent.guests.get(),
+        repetitions_per_guest: ends.extent.repetitions,
+        started: topology.pus(),
+        looks: moment_rows(ends),
+    };
+    Ok(toml::to_string(&EndsDocument { ends: [table] })?)
+}
+
+fn moment_rows(ends: &EndsMeasurement) -> Vec<EndsRow> {
+    let counts = ends.tally.counts.iter();
+    let moment = |(&(_, _, after_ms), counts): (&_, &SpreadCounts)| EndsRow {
+        after_ms,
+        repetitions: counts.repetitions(),
+        mean_elapsed_ms: round_to_thousandths(
+            counts.elapsed_us as f64 / 1e3 / counts.repetitions() as f64,
+        ),
+        counts: texts(counts),
+    };
+    counts.map(moment).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spread::look::SpreadSnapshot;
     use crate::spread::measurement::{GuestIdentity, MeasurementExtent};
+    use crate::spread::snapshot::SpreadSnapshot;
     use crate::spread::tally::SpreadTally;
     use consort_core::PuId;
     use std::num::NonZeroU64;
@@ -183,7 +248,7 @@ mod tests {
     fn everything_measured_is_written() {
         let folder = tempfile::tempdir().unwrap();
         let host = GuestTools {
-            // Says something and ends well, whatever it is asked.
+            // Prints something and succeeds, whatever its arguments.
             qemu: "/bin/echo".into(),
             busybox: folder.path().join("busybox"),
             kernel: folder.path().join("vmlinuz"),

@@ -1,23 +1,23 @@
-//! The guest's side: starts spinning threads, looks where they are, stops them, again and again.
+//! The guest's side: starts spinning threads, records where they are, stops them, again and again.
 
 use crate::error::VmError;
-use crate::spread::arrival::SpinnerArrival;
-use crate::spread::look::SpreadSnapshot;
-use crate::spread::spinners::Spinners;
-use crate::spread::task;
+use crate::spread::snapshot::{SpinnerArrival, SpreadSnapshot};
+use crate::spread::spinners::{Spinners, read_migrations, read_pu};
+use rand::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Long enough for the load averages of a repetition to fade before the next: three times the
 /// half-life of 32 ms (kernel, `kernel/sched/pelt.c`).
-pub(super) const REST: Duration = Duration::from_millis(100);
+const REST: Duration = Duration::from_millis(100);
 
-/// Repeats every arrival of every count in turn and writes a line per [`SpreadSnapshot`] to `out`.
-/// `after_ms` are the moments to look at, rising, ms after the last thread was started.
+/// Repeats every arrival of every count in turn and writes a line per [`Look`] to `out`.
+/// `after_ms` are the moments, rising, ms after the last thread was started.
 ///
 /// # Errors
-/// Where threads cannot be started or looked at, or `out` cannot be written.
+/// Threads cannot be started or read, or `out` cannot be written.
 pub fn measure_inside(
     repetitions: usize,
     counts: &[usize],
@@ -27,8 +27,8 @@ pub fn measure_inside(
     for _ in 0..repetitions {
         for &count in counts {
             for arrival in SpinnerArrival::ALL {
-                let looks = run_repetition(arrival, count, after_ms)?;
-                write_snapshots(&looks, out).map_err(VmError::io("write to", "the console"))?;
+                let snapshots = run_repetition(arrival, count, after_ms)?;
+                write_snapshots(&snapshots, out).map_err(VmError::io("write to", "the console"))?;
                 std::thread::sleep(REST);
             }
         }
@@ -46,20 +46,21 @@ fn run_repetition(
     take_snapshots(&spinners, arrival, after_ms, start)
 }
 
-/// Looks at the spinners at each moment after `start`.
-pub(super) fn take_snapshots(
+/// Takes a snapshot at each moment after `start`.
+fn take_snapshots(
     spinners: &Spinners,
     arrival: SpinnerArrival,
     after_ms: &[u64],
     start: Instant,
 ) -> Result<Vec<SpreadSnapshot>, VmError> {
     let tasks = spinners.tasks(Path::new("/proc"))?;
-    let look_at = |&after_ms: &u64| {
+    let mut snapshots = Vec::new();
+    for &after_ms in after_ms {
         let due = Duration::from_millis(after_ms);
         std::thread::sleep(due.saturating_sub(start.elapsed()));
-        take_snapshot(&tasks, arrival, after_ms, start)
-    };
-    after_ms.iter().map(look_at).collect()
+        snapshots.push(take_snapshot(&tasks, arrival, after_ms, start)?);
+    }
+    Ok(snapshots)
 }
 
 /// Reads all places before any count of migrations, so that they are of nearly one moment.
@@ -71,11 +72,11 @@ fn take_snapshot(
 ) -> Result<SpreadSnapshot, VmError> {
     let pus = tasks
         .iter()
-        .map(|task| task::pu(task))
+        .map(|task| read_pu(task))
         .collect::<Result<_, _>>()?;
     let migrations = tasks
         .iter()
-        .map(|task| task::migrations(task))
+        .map(|task| read_migrations(task))
         .sum::<Result<_, _>>()?;
     let elapsed_us = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
     Ok(SpreadSnapshot {
@@ -87,9 +88,45 @@ fn take_snapshot(
     })
 }
 
-pub(super) fn write_snapshots(
-    looks: &[SpreadSnapshot],
+fn write_snapshots(snapshots: &[SpreadSnapshot], out: &mut impl Write) -> std::io::Result<()> {
+    snapshots
+        .iter()
+        .try_for_each(|snapshot| writeln!(out, "{snapshot}"))
+}
+
+/// Long enough for a full machine to have a process on every PU (`after_ms = 300` of the
+/// placements).
+const SETTLE: Duration = Duration::from_millis(300);
+
+/// Repeats so often and writes a line per [`Look`] at the survivors to `out`. `after_ms` are the
+/// moments, rising, ms after the last signal to a process that ends; `seed` draws these.
+///
+/// # Errors
+/// Processes cannot be started, ended or read, or `out` cannot be written.
+pub fn measure_ends_inside(
+    repetitions: usize,
+    processes: usize,
+    after_ms: &[u64],
+    seed: u64,
     out: &mut impl Write,
-) -> std::io::Result<()> {
-    looks.iter().try_for_each(|look| writeln!(out, "{look}"))
+) -> Result<(), VmError> {
+    let mut random = Pcg64Mcg::seed_from_u64(seed);
+    for _ in 0..repetitions {
+        let snapshots = end_repetition(processes, after_ms, &mut random)?;
+        write_snapshots(&snapshots, out).map_err(VmError::io("write to", "the console"))?;
+        std::thread::sleep(REST);
+    }
+    Ok(())
+}
+
+fn end_repetition(
+    processes: usize,
+    after_ms: &[u64],
+    random: &mut impl Rng,
+) -> Result<Vec<SpreadSnapshot>, VmError> {
+    let mut spinners = Spinners::start(SpinnerArrival::Processes, processes)?;
+    std::thread::sleep(SETTLE);
+    spinners.end_half(random)?;
+    let start = Instant::now();
+    take_snapshots(&spinners, SpinnerArrival::Processes, after_ms, start)
 }

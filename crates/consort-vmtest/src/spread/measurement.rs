@@ -1,9 +1,9 @@
-//! The host's side: boots the guests, reads their looks and counts them.
+//! The host's side: boots the guests, reads their snapshots and counts them.
 
 use crate::error::VmError;
 use crate::guest_tools::GuestTools;
 use crate::guest_topology::GuestTopology;
-use crate::spread::look::parse_snapshots;
+use crate::spread::snapshot::parse_snapshots;
 use crate::spread::tally::SpreadTally;
 use crate::vm::Vm;
 use consort_core::topology::Topology;
@@ -22,13 +22,13 @@ pub struct MeasurementExtent {
     pub repetitions: u64,
     /// Numbers of threads.
     pub threads: Vec<usize>,
-    /// Moments to look at, rising, ms of the guest after the last thread was started.
+    /// Moments of snapshots, rising, ms of the guest after the last thread was started.
     pub after_ms: Vec<u64>,
     /// Time for one guest, of the host.
     pub limit: Duration,
 }
 
-/// Account that a guest gives of itself.
+/// A guest's report of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GuestIdentity {
     /// The kernel's release and version (`uname -rv`).
@@ -40,7 +40,7 @@ pub struct GuestIdentity {
 /// Outcome of the measurement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Measurement {
-    /// Extent that was asked for.
+    /// Extent of the measurement.
     pub extent: MeasurementExtent,
     /// The last guest.
     pub guest: GuestIdentity,
@@ -58,14 +58,20 @@ impl Measurement {
     /// Measures. `program` is `linux-placements`, which is put into the guests.
     ///
     /// # Errors
-    /// Where a guest cannot be run or answers with something else than looks.
+    /// A guest cannot be run or answers with something else than snapshots.
     pub fn take(
         host: &GuestTools,
         program: &Path,
         extent: MeasurementExtent,
     ) -> Result<Self, VmError> {
         let topology = Self::topology().topology()?;
-        let vm = guest(program, &extent)?;
+        let inside = format!(
+            "linux-placements inside {} {} {}",
+            extent.repetitions,
+            list(&extent.threads),
+            list(&extent.after_ms)
+        );
+        let vm = guest(Self::topology(), program, &inside)?;
         let mut tally = SpreadTally::default();
         let mut guest = GuestIdentity::run(&vm, host, extent.limit, &topology, &mut tally)?;
         for _ in 1..extent.guests.get() {
@@ -80,8 +86,8 @@ impl Measurement {
 }
 
 impl GuestIdentity {
-    /// Runs one guest and adds its looks.
-    pub(super) fn run(
+    /// Runs one guest and adds its snapshots.
+    fn run(
         vm: &Vm,
         host: &GuestTools,
         limit: Duration,
@@ -97,18 +103,8 @@ impl GuestIdentity {
     }
 }
 
-fn guest(program: &Path, extent: &MeasurementExtent) -> Result<Vm, VmError> {
-    let inside = format!(
-        "linux-placements inside {} {} {}",
-        extent.repetitions,
-        list(&extent.threads),
-        list(&extent.after_ms)
-    );
-    vm(Measurement::topology(), program, &inside)
-}
-
-/// A guest that tells its kernel and date and then looks as `inside` says.
-pub(super) fn vm(topology: GuestTopology, program: &Path, inside: &str) -> Result<Vm, VmError> {
+/// A guest that prints its kernel and date and then runs the measurement `inside`.
+fn guest(topology: GuestTopology, program: &Path, inside: &str) -> Result<Vm, VmError> {
     Ok(Vm::new(topology)
         .program(PROGRAM, program)?
         .command("kernel", "uname -rv")
@@ -116,8 +112,63 @@ pub(super) fn vm(topology: GuestTopology, program: &Path, inside: &str) -> Resul
         .command("looks", inside))
 }
 
-/// Numbers as the program takes them.
-pub(super) fn list(numbers: &[impl ToString]) -> String {
+fn list(numbers: &[impl ToString]) -> String {
     let numbers: Vec<String> = numbers.iter().map(ToString::to_string).collect();
     numbers.join(",")
+}
+
+/// Extent of a measurement of ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EndsExtent {
+    /// The machine that the guests show. As many processes start as it has PUs.
+    pub topology: GuestTopology,
+    /// Guests to boot one after another, each with its own draw of the processes that end.
+    pub guests: NonZeroU64,
+    /// Repetitions in each guest.
+    pub repetitions: u64,
+    /// Moments of snapshots, rising, ms of the guest after the last signal to a process that ends.
+    pub after_ms: Vec<u64>,
+    /// Time for one guest, of the host.
+    pub limit: Duration,
+}
+
+/// Outcome of a measurement of ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EndsMeasurement {
+    /// Extent of the measurement.
+    pub extent: EndsExtent,
+    /// The last guest.
+    pub guest: GuestIdentity,
+    /// The counts of the survivors of all guests.
+    pub tally: SpreadTally,
+}
+
+impl EndsMeasurement {
+    /// Measures. `program` is `linux-placements`, which is put into the guests.
+    ///
+    /// # Errors
+    /// A guest cannot be run or answers with something else than snapshots.
+    pub fn take(host: &GuestTools, program: &Path, extent: EndsExtent) -> Result<Self, VmError> {
+        let mut tally = SpreadTally::default();
+        let mut run = |seed| {
+            let topology = extent.topology.topology()?;
+            let inside = format!(
+                "linux-placements inside-ends {} {} {} {seed}",
+                extent.repetitions,
+                extent.topology.pus(),
+                list(&extent.after_ms),
+            );
+            let vm = guest(extent.topology, program, &inside)?;
+            GuestIdentity::run(&vm, host, extent.limit, &topology, &mut tally)
+        };
+        let mut guest = run(0)?;
+        for seed in 1..extent.guests.get() {
+            guest = run(seed)?;
+        }
+        Ok(Self {
+            extent,
+            guest,
+            tally,
+        })
+    }
 }

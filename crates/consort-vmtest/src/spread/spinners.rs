@@ -4,7 +4,8 @@
 //! them. The guest's kernel still sees a thread that never gives up its PU.
 
 use crate::error::VmError;
-use crate::spread::arrival::SpinnerArrival;
+use crate::spread::snapshot::SpinnerArrival;
+use consort_core::PuId;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::waitpid;
 use nix::unistd::{ForkResult, Pid, fork};
@@ -101,7 +102,7 @@ impl Drop for Spinners {
     }
 }
 
-/// The tasks of a process other than its first, in the order of their ids.
+/// The tasks of this process other than its first, in the order of their ids.
 fn other_tasks(folder: &Path) -> Result<Vec<PathBuf>, VmError> {
     let main = std::process::id().to_string();
     let entries = std::fs::read_dir(folder).map_err(VmError::io("list", folder))?;
@@ -116,6 +117,37 @@ fn other_tasks(folder: &Path) -> Result<Vec<PathBuf>, VmError> {
     Ok(tasks)
 }
 
+/// Field `processor` of `/proc/pid/stat` (39, proc(5)), counted from the field after the name, which
+/// is field 3.
+const PROCESSOR_AFTER_NAME: usize = 39 - 3;
+/// Line of `/proc/pid/sched` (the kernel's `Documentation/scheduler/sched-debug.rst`).
+const MIGRATIONS: &str = "se.nr_migrations";
+
+/// The PU that the thread runs on or last ran on. `task` is `/proc/PID` or `/proc/PID/task/TID`.
+pub(super) fn read_pu(task: &Path) -> Result<PuId, VmError> {
+    read_value(&task.join("stat"), |text| {
+        let (_, after_name) = text.rsplit_once(')')?;
+        let field = after_name.split_whitespace().nth(PROCESSOR_AFTER_NAME)?;
+        Some(PuId(field.parse().ok()?))
+    })
+}
+
+/// Number of times that the thread has moved to another PU since its birth.
+pub(super) fn read_migrations(task: &Path) -> Result<u64, VmError> {
+    read_value(&task.join("sched"), |text| {
+        let line = text.lines().find(|line| line.starts_with(MIGRATIONS))?;
+        line.rsplit_once(':')?.1.trim().parse().ok()
+    })
+}
+
+fn read_value<T>(path: &Path, value: impl FnOnce(&str) -> Option<T>) -> Result<T, VmError> {
+    let text = std::fs::read_to_string(path).map_err(VmError::io("read", path))?;
+    value(&text).ok_or_else(|| VmError::TaskFile {
+        path: path.to_owned(),
+        text,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -123,7 +155,7 @@ mod tests {
     use rand_pcg::Pcg64Mcg;
 
     #[test]
-    fn a_random_half_ends_by_the_seed() {
+    fn seed_draws_the_half_that_ends() {
         let survivors = |seed| {
             let mut spinners = Spinners::start(SpinnerArrival::Processes, 4).unwrap();
             let all = spinners.processes.clone();
@@ -149,5 +181,36 @@ mod tests {
         let tasks = other_tasks(folder.path()).unwrap();
         let expected = [main + 1, main + 2].map(|id| folder.path().join(id.to_string()));
         assert_eq!(tasks, expected);
+    }
+
+    fn task(stat: &str, sched: &str) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("stat"), stat).unwrap();
+        std::fs::write(folder.path().join("sched"), sched).unwrap();
+        folder
+    }
+
+    #[test]
+    fn processor_is_field_39_for_any_name() {
+        let fields: Vec<String> = (4..=52).map(|field| field.to_string()).collect();
+        let folder = task(&format!("7 (a) b (c) R {}", fields.join(" ")), "");
+        assert_eq!(read_pu(folder.path()).unwrap(), PuId(39));
+    }
+
+    #[test]
+    fn migrations_are_found_by_name() {
+        let sched = "x (7, #threads: 3)\n---\nse.exec_start : 1.5\nse.nr_migrations    :    12\n";
+        assert_eq!(read_migrations(task("", sched).path()).unwrap(), 12);
+    }
+
+    #[test]
+    fn file_without_the_value_is_quoted() {
+        let folder = task("7 (cut", "nothing");
+        let error = read_pu(folder.path()).unwrap_err().to_string();
+        assert!(
+            error.contains("stat") && error.contains("7 (cut"),
+            "{error}"
+        );
+        assert!(read_migrations(folder.path()).is_err());
     }
 }

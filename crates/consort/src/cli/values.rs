@@ -6,6 +6,7 @@ use clap_complete::{ArgValueCandidates, ArgValueCompleter};
 use consort_core::mapping::MappingScheme;
 use consort_core::policies::REGISTRY;
 use consort_core::policy::PolicyInfo;
+use consort_host::bench::{OverheadBench, all_benches};
 use consort_sim::workload::ProgramSource;
 use nix::unistd::{AccessFlags, access};
 use std::ffi::OsStr;
@@ -125,7 +126,7 @@ pub(super) fn study_ids() -> ArgValueCandidates {
 pub(super) fn benches() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         plain_candidates(
-            crate::commands::bench::all_benches()
+            all_benches(OverheadBench::default())
                 .iter()
                 .map(|bench| bench.name()),
         )

@@ -26,7 +26,7 @@ pub(crate) fn execute(args: &ConfigArgs) -> Result<ExitCode> {
             match at.format {
                 OutputFormat::Json => output::write_json(&mut out, &answer)?,
                 OutputFormat::Table | OutputFormat::Csv => {
-                    output::print_text(&mut out, &reload_text(&answer))?
+                    output::print_text(&mut out, &reload_text(&answer))?;
                 }
             }
         }

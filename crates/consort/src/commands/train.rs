@@ -16,7 +16,6 @@ use crate::table_file::TableOutput;
 use anyhow::Result;
 use consort_train::{MIN_PROGRAMS, TrainingSet};
 use document::ModelDocument;
-pub(crate) use live::{WORKER, run_plan_argument};
 use outcome::TrainedModel;
 use std::process::ExitCode;
 

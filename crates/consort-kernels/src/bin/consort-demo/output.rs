@@ -17,18 +17,16 @@ pub(crate) enum DemoFormat {
     Json,
 }
 
-/// Finding of a program about its own results.
+/// A program's judgement of its own results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DemoVerdict {
-    /// All as they must be.
     Right,
-    /// At least one is not.
     Wrong,
 }
 
 impl DemoVerdict {
-    pub(crate) fn from_ok(right: bool) -> Self {
-        match right {
+    pub(crate) fn from_ok(ok: bool) -> Self {
+        match ok {
             true => Self::Right,
             false => Self::Wrong,
         }
@@ -57,15 +55,15 @@ pub(crate) enum DemoError {
     /// A kernel could not run.
     #[error(transparent)]
     Kernel(#[from] KernelError),
-    /// Something asked of the system failed.
+    /// A call of the system failed.
     #[error("{what}: {source}")]
     System {
         /// Action that failed.
         what: String,
-        /// The system's answer.
+        /// The system's error.
         source: io::Error,
     },
-    /// Something that cannot be had here.
+    /// The program cannot run here.
     #[error("{0}")]
     Unavailable(String),
     /// A result could not be printed.
@@ -91,12 +89,11 @@ impl DemoError {
     }
 }
 
-/// Outcome of every program.
 pub(crate) type DemoOutcome = Result<DemoVerdict, DemoError>;
 
-/// Says on stderr what went wrong.
+/// Prints a failure on stderr.
 pub(crate) fn fail(code: u8, message: &str) -> ExitCode {
-    // A closed stderr leaves nowhere to say so; the exit status still tells.
+    // With a closed stderr, the exit status still shows the failure.
     let _ = writeln!(io::stderr(), "consort-demo: {message}");
     ExitCode::from(code)
 }
@@ -106,10 +103,20 @@ pub(crate) fn print_line(text: &str) -> Result<(), DemoError> {
     Ok(writeln!(io::stdout(), "{}", text.trim_end())?)
 }
 
-/// Prints one JSON document.
-pub(crate) fn print_json(value: &impl Serialize) -> Result<(), DemoError> {
-    let text = serde_json::to_string(value).map_err(io::Error::other)?;
-    print_line(&text)
+/// Prints a program's result, as text or as one JSON document.
+pub(crate) fn print_result(
+    ok: bool,
+    format: DemoFormat,
+    text: impl FnOnce() -> String,
+    document: &impl Serialize,
+) -> DemoOutcome {
+    match format {
+        DemoFormat::Table => print_line(&text())?,
+        DemoFormat::Json => {
+            print_line(&serde_json::to_string(document).map_err(io::Error::other)?)?;
+        }
+    }
+    Ok(DemoVerdict::from_ok(ok))
 }
 
 /// The result of a program made of threads.
@@ -127,25 +134,21 @@ pub(crate) fn print_threads(
     format: DemoFormat,
 ) -> DemoOutcome {
     let ok = threads.iter().all(|thread| thread.ok);
-    match format {
-        DemoFormat::Table => print_line(&table(threads))?,
-        DemoFormat::Json => print_json(&ProgramReport {
-            program,
-            threads,
-            ok,
-        })?,
-    }
-    Ok(DemoVerdict::from_ok(ok))
-}
-
-fn table(threads: &[ThreadReport]) -> String {
-    let mut text = format!(
-        "{:<15} {:>12}  {:<16}  result\n",
-        "thread", "units", "checksum"
-    );
-    for t in threads {
-        let word = DemoVerdict::from_ok(t.ok).word();
-        text += &format!("{:<15} {:>12}  {}  {word}\n", t.name, t.units, t.checksum);
-    }
-    text
+    let document = ProgramReport {
+        program,
+        threads,
+        ok,
+    };
+    let text = || {
+        let mut text = format!(
+            "{:<15} {:>12}  {:<16}  result\n",
+            "thread", "units", "checksum"
+        );
+        for t in threads {
+            let word = DemoVerdict::from_ok(t.ok).word();
+            text += &format!("{:<15} {:>12}  {}  {word}\n", t.name, t.units, t.checksum);
+        }
+        text
+    };
+    print_result(ok, format, text, &document)
 }

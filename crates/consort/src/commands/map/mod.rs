@@ -12,7 +12,6 @@ use anyhow::Result;
 use consort_core::mapping::analysis::Thresholds;
 use consort_lab::mapping::{Analysis, Question};
 use consort_lab::{StudyReport, long};
-pub(crate) use live::{CREW, run_plan_argument};
 use serde::Serialize;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};

@@ -55,7 +55,7 @@ impl StudyPrinter {
         let mut out = output::stdout();
         match self.format {
             OutputFormat::Table => {
-                output::print_text(&mut out, &study_text(&report, &compared, resumed))?
+                output::print_text(&mut out, &study_text(&report, &compared, resumed))?;
             }
             OutputFormat::Csv => rows::write_study(&mut out, &report, &compared)?,
             OutputFormat::Json => self.finished.push((report, compared)),

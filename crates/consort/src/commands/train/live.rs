@@ -1,32 +1,17 @@
-//! Training runs on this machine: built-in kernels, alone and in pairs on the PUs of one core.
-//!
-//! A process of its own runs the kernels ([`worker`]) while the live machine watches its threads
-//! ([`watch`]). Every kernel has a thread for its time alone and one for its time together, so
-//! that the samples of the two never mix, and slices of the two alternate, since the speed of a
-//! host may change by half within minutes. Kernels do the same all the time, so any stretch alone
-//! may stand for the instructions of any stretch together; progress is counted in their units.
-
-mod plan;
-mod rows;
-mod watch;
-mod worker;
+//! Training runs on this machine: its arguments, and what the result says of itself.
 
 use super::{TrainingData, check_folds};
 use crate::cli::TrainArgs;
+use crate::commands::manage::enact_config;
 use crate::failure::bad_input;
-use anyhow::{Context, Result};
+use crate::{host, progress};
+use anyhow::Result;
 use consort_core::{PuId, Signal, hint};
+use consort_host::LiveHost;
+use consort_host::training::{KernelPlan, PROGRAMS, train};
 use consort_linux::live::Host;
 use consort_train::TrainingSet;
-use plan::KernelPlan;
-use std::path::Path;
 use std::time::Duration;
-pub(crate) use worker::{WORKER, run_plan_argument};
-
-/// Kernels that are trained on where none are named: one per part of the processor.
-const PROGRAMS: [&str; 10] = [
-    "int", "fp", "vector", "l1", "l2", "llc", "dram", "stream", "branchy", "bigcode",
-];
 
 /// Time of each kernel alone, and of each pair together.
 const FULL: Duration = Duration::from_millis(500);
@@ -35,8 +20,12 @@ const QUICK: Duration = Duration::from_millis(200);
 pub(super) fn train_live(args: &TrainArgs) -> Result<TrainingData> {
     let programs = programs(&args.programs())?;
     check_folds(programs.len(), args.folds)?;
-    check_ways(&args.ways)?;
-    let host = Host::detect(Path::new("/")).context("cannot see the processor")?;
+    if let Some(ways) = args.ways.iter().find(|&&ways| ways != 2) {
+        return Err(bad_input(format!(
+            "--ways {ways}: the live machine trains on pairs, --ways 2; described machines take more"
+        )));
+    }
+    let host = host::discover_host(None)?;
     let pus = siblings(&args.as_siblings, &host)?;
     let offers = host.offers();
     if !offers.missing_signals(&[Signal::CycleStack]).is_empty() {
@@ -48,21 +37,28 @@ pub(super) fn train_live(args: &TrainArgs) -> Result<TrainingData> {
         .seconds
         .unwrap_or(if args.quick { QUICK } else { FULL });
     let plan = KernelPlan::new(programs, pus, time);
-    let (watched, tier) = watch::run(host, &plan)?;
     let components: Vec<String> = offers.stack().iter().map(ToString::to_string).collect();
-    let rows = rows::rows(&watched, &components);
-    let missing = 2 * plan.pairs().len() - rows.len();
-    let set = TrainingSet {
-        machine: offers.machine().to_owned(),
-        ways: 2,
-        components,
-        rows,
+    let live = LiveHost {
+        host,
+        enact: enact_config(false),
     };
+    let meter = progress::start_meter("seconds of training");
+    let runs = train(live, &plan, &components, &|done, total| {
+        meter.set_done(done, total);
+    });
+    meter.finish();
+    let runs = runs?;
+    let machine = offers.machine().to_owned();
     Ok(TrainingData {
-        machine: set.machine.clone(),
-        source: source(args, &plan, tier),
-        sets: vec![set],
-        notes: notes(args, &plan, missing),
+        machine: machine.clone(),
+        source: source(args, &plan, runs.stack_source),
+        notes: notes(args, &plan, runs.rows.len()),
+        sets: vec![TrainingSet {
+            machine,
+            ways: 2,
+            components,
+            rows: runs.rows,
+        }],
     })
 }
 
@@ -87,16 +83,7 @@ fn programs(named: &[&str]) -> Result<Vec<String>> {
     Ok(programs)
 }
 
-fn check_ways(ways: &[u32]) -> Result<()> {
-    match ways.iter().find(|&&ways| ways != 2) {
-        Some(ways) => Err(bad_input(format!(
-            "--ways {ways}: the live machine trains on pairs, --ways 2; described machines take more"
-        ))),
-        None => Ok(()),
-    }
-}
-
-/// The PUs to run on: those that were named, or the first two of the first core that has two.
+/// Returns the named PUs, or the first two of the first core that has two.
 fn siblings(named: &[u32], host: &Host) -> Result<[PuId; 2]> {
     let topology = &host.discovery.topology;
     match *named {
@@ -144,7 +131,9 @@ fn source(args: &TrainArgs, plan: &KernelPlan, tier: &str) -> String {
     )
 }
 
-fn notes(args: &TrainArgs, plan: &KernelPlan, missing: usize) -> Vec<String> {
+fn notes(args: &TrainArgs, plan: &KernelPlan, rows: usize) -> Vec<String> {
+    let all = 2 * plan.pairs().len();
+    let missing = all - rows;
     let [a, b] = plan.pus;
     let pretended = (!args.as_siblings.is_empty()).then(|| {
         format!(
@@ -153,7 +142,6 @@ fn notes(args: &TrainArgs, plan: &KernelPlan, missing: usize) -> Vec<String> {
         )
     });
     let missing = (missing > 0).then(|| {
-        let all = 2 * plan.pairs().len();
         format!(
             "{missing} of {all} rows are left out, because one of their threads did nothing or was \
              never sampled; a longer time, --seconds, gives more"

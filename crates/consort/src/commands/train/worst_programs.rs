@@ -40,7 +40,7 @@ pub(super) fn rank_worst(level: &LevelParameters, set: &TrainingSet) -> Vec<Wors
     }
     let mut worst: Vec<WorstProgram> = programs
         .into_iter()
-        .map(|(program, sums)| sums.into_worst(program, &set.components))
+        .map(|(program, sums)| sums.worst_program(program, &set.components))
         .collect();
     worst.sort_by(|a, b| b.mean_abs.total_cmp(&a.mean_abs));
     worst
@@ -62,7 +62,7 @@ impl ProgramErrorSums {
         }
     }
 
-    fn into_worst(&self, program: &str, components: &[String]) -> WorstProgram {
+    fn worst_program(&self, program: &str, components: &[String]) -> WorstProgram {
         let named = components.iter().zip(&self.residuals);
         let largest = named.max_by(|a, b| a.1.total_cmp(b.1));
         WorstProgram {

@@ -1,8 +1,7 @@
-//! Many short threads: what thread discovery has to keep up with.
+//! Many short threads, with which thread discovery has to keep up.
 
-use super::kernel;
-use super::sizes;
-use crate::output::{self, DemoError, DemoFormat, DemoOutcome, DemoVerdict};
+use super::find_kernel;
+use crate::output::{DemoError, DemoFormat, DemoOutcome, print_result};
 use clap::Args;
 use consort_kernels::KernelSetup;
 use serde::Serialize;
@@ -17,7 +16,7 @@ pub(crate) struct ChurnArgs {
     #[arg(long, default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     rate: u32,
     /// Time for which threads are started.
-    #[arg(long, default_value = "10", value_parser = sizes::parse_seconds)]
+    #[arg(long, default_value = "10", value_parser = super::parse_seconds)]
     seconds: Duration,
 }
 
@@ -34,7 +33,7 @@ struct ChurnReport {
     ok: bool,
 }
 
-/// Counts what became of the threads.
+/// The threads that are alive, and counts of those that have ended.
 #[derive(Default)]
 struct ThreadTally {
     alive: VecDeque<JoinHandle<bool>>,
@@ -68,27 +67,44 @@ impl ThreadTally {
 }
 
 impl ChurnArgs {
-    /// Starts the threads and counts them.
     pub(crate) fn run(&self, format: DemoFormat) -> DemoOutcome {
         let start = Instant::now();
-        let mut census = ThreadTally::default();
+        let mut tally = ThreadTally::default();
         for number in 0_u64.. {
             let due = Duration::from_secs_f64(number as f64 / f64::from(self.rate));
             if due >= self.seconds || start.elapsed() >= self.seconds {
                 break;
             }
             thread::sleep(due.saturating_sub(start.elapsed()));
-            census.add(spawn(number)?);
+            tally.add(spawn(number)?);
         }
-        census.end_all();
-        print_report(&census, start.elapsed(), format)
+        tally.end_all();
+        let time = start.elapsed();
+        let report = ChurnReport {
+            program: "churn",
+            threads: tally.ended,
+            wrong: tally.wrong,
+            seconds: time.as_secs_f64(),
+            rate: tally.ended as f64 / time.as_secs_f64(),
+            ok: tally.wrong == 0,
+        };
+        let text = || {
+            let ran = format!(
+                "{} threads in {:.1} s ({:.0}/s)",
+                report.threads, report.seconds, report.rate
+            );
+            match report.wrong {
+                0 => format!("{ran}: ok"),
+                wrong => format!("{ran}: {wrong} WRONG"),
+            }
+        };
+        print_result(report.ok, format, text, &report)
     }
 }
 
-/// A thread that does a few units of one kernel and says whether the result is
-/// right.
+/// Starts a thread that does a few units of one kernel; it returns true if the result is right.
 fn spawn(number: u64) -> Result<JoinHandle<bool>, DemoError> {
-    let entry = kernel(if number.is_multiple_of(2) {
+    let entry = find_kernel(if number.is_multiple_of(2) {
         "int"
     } else {
         "fp"
@@ -106,31 +122,4 @@ fn spawn(number: u64) -> Result<JoinHandle<bool>, DemoError> {
         .name(format!("churn-{number}"))
         .spawn(work)
         .map_err(DemoError::system(format!("cannot start thread {number}")))
-}
-
-fn print_report(census: &ThreadTally, time: Duration, format: DemoFormat) -> DemoOutcome {
-    let report = ChurnReport {
-        program: "churn",
-        threads: census.ended,
-        wrong: census.wrong,
-        seconds: time.as_secs_f64(),
-        rate: census.ended as f64 / time.as_secs_f64(),
-        ok: census.wrong == 0,
-    };
-    match format {
-        DemoFormat::Table => output::print_line(&text(&report))?,
-        DemoFormat::Json => output::print_json(&report)?,
-    }
-    Ok(DemoVerdict::from_ok(report.ok))
-}
-
-fn text(report: &ChurnReport) -> String {
-    let ran = format!(
-        "{} threads in {:.1} s ({:.0}/s)",
-        report.threads, report.seconds, report.rate
-    );
-    match report.wrong {
-        0 => format!("{ran}: ok"),
-        wrong => format!("{ran}: {wrong} WRONG"),
-    }
 }

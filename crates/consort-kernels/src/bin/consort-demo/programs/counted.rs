@@ -1,6 +1,6 @@
 //! Loops with exactly known event counts.
 
-use crate::output::{self, DemoError, DemoFormat, DemoOutcome, DemoVerdict};
+use crate::output::{DemoError, DemoFormat, DemoOutcome, DemoVerdict, print_result};
 use clap::Args;
 use consort_kernels::counted::{self, CountedLoop, KnownCounts};
 use serde::Serialize;
@@ -27,7 +27,7 @@ struct LoopReport {
 struct CountedRunReport {
     program: &'static str,
     #[serde(flatten)]
-    of: LoopReport,
+    counted: LoopReport,
     ok: bool,
 }
 
@@ -37,37 +37,27 @@ impl CountedArgs {
         if let Some(reason) = counted::UNAVAILABLE {
             return Err(DemoError::Unavailable(reason.to_owned()));
         }
-        match &self.name {
-            Some(name) => self.run_one(find(name)?, format),
-            None => self.list(format),
-        }
-    }
-
-    fn run_one(&self, counted: &CountedLoop, format: DemoFormat) -> DemoOutcome {
+        let Some(name) = &self.name else {
+            let reports: Vec<LoopReport> = counted::LOOPS.iter().map(|l| self.report(l)).collect();
+            let text = || reports.iter().map(text).collect::<Vec<_>>().join("\n");
+            return print_result(true, format, text, &reports);
+        };
+        let counted = counted::find(name).ok_or_else(|| {
+            let names: Vec<&str> = counted::LOOPS.iter().map(|l| l.name).collect();
+            let names = names.join(", ");
+            DemoError::Unavailable(format!(
+                "there is no counted loop `{name}`; there are {names}"
+            ))
+        })?;
         let ok = counted.run(self.iterations) == counted.result(self.iterations);
-        let verdict = DemoVerdict::from_ok(ok);
-        let of = self.report(counted);
-        match format {
-            DemoFormat::Table => output::print_line(&format!("{}: {}", text(&of), verdict.word()))?,
-            DemoFormat::Json => output::print_json(&CountedRunReport {
-                program: "counted",
-                of,
-                ok,
-            })?,
-        }
-        Ok(verdict)
-    }
-
-    fn list(&self, format: DemoFormat) -> DemoOutcome {
-        let reports: Vec<LoopReport> = counted::LOOPS.iter().map(|l| self.report(l)).collect();
-        match format {
-            DemoFormat::Table => {
-                let lines: Vec<String> = reports.iter().map(text).collect();
-                output::print_line(&lines.join("\n"))?;
-            }
-            DemoFormat::Json => output::print_json(&reports)?,
-        }
-        Ok(DemoVerdict::Right)
+        let report = CountedRunReport {
+            program: "counted",
+            counted: self.report(counted),
+            ok,
+        };
+        let word = DemoVerdict::from_ok(ok).word();
+        let text = || format!("{}: {word}", text(&report.counted));
+        print_result(ok, format, text, &report)
     }
 
     fn report(&self, counted: &CountedLoop) -> LoopReport {
@@ -78,16 +68,6 @@ impl CountedArgs {
             counts: counted.counts(self.iterations),
         }
     }
-}
-
-fn find(name: &str) -> Result<&'static CountedLoop, DemoError> {
-    counted::find(name).ok_or_else(|| {
-        let names: Vec<&str> = counted::LOOPS.iter().map(|l| l.name).collect();
-        let names = names.join(", ");
-        DemoError::Unavailable(format!(
-            "there is no counted loop `{name}`; there are {names}"
-        ))
-    })
 }
 
 fn text(report: &LoopReport) -> String {

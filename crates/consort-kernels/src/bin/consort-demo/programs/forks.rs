@@ -1,10 +1,9 @@
-//! Child processes with threads of their own: what process discovery must find.
+//! Child processes with threads of their own, which process discovery must find.
 //!
 //! Each child is this same program, running one kernel or, with `--depth` above
 //! 1, a family of its own.
 
-use super::sizes;
-use crate::output::{self, DemoError, DemoFormat, DemoOutcome, DemoVerdict};
+use crate::output::{DemoError, DemoFormat, DemoOutcome, DemoVerdict, print_result};
 use clap::Args;
 use serde::Serialize;
 use std::process::{Child, Command, Stdio};
@@ -17,13 +16,13 @@ pub(crate) struct ForksArgs {
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     children: u32,
     /// Threads of each process at the end of the line.
-    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=sizes::MAX_THREADS))]
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=super::MAX_THREADS))]
     threads: u64,
     /// Generations below this process.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4))]
     depth: u32,
     /// Time for which the threads run.
-    #[arg(long, default_value = "5", value_parser = sizes::parse_seconds)]
+    #[arg(long, default_value = "5", value_parser = super::parse_seconds)]
     seconds: Duration,
 }
 
@@ -47,18 +46,47 @@ struct ForksReport {
 impl ForksArgs {
     /// Starts the children and waits for them.
     pub(crate) fn run(&self, format: DemoFormat) -> DemoOutcome {
-        let mut children = Vec::new();
+        let mut started: Vec<(&'static str, Child)> = Vec::new();
         for number in 0..self.children {
             match self.start(number) {
-                Ok(child) => children.push(child),
+                Ok(child) => started.push(child),
                 Err(error) => {
-                    end(&mut children);
+                    for (_, child) in &mut started {
+                        // A child that has ended by itself needs no signal.
+                        let _ = child.kill();
+                        let _ = child.wait();
+                    }
                     return Err(error);
                 }
             }
         }
-        let reports: Result<Vec<_>, _> = children.into_iter().map(wait_for_child).collect();
-        print_report(reports?, format)
+        let mut children = Vec::new();
+        for (runs, mut child) in started {
+            let pid = child.id();
+            let status = child.wait();
+            let status =
+                status.map_err(DemoError::system(format!("cannot wait for child {pid}")))?;
+            children.push(ChildReport {
+                pid,
+                runs,
+                ok: status.success(),
+            });
+        }
+        let ok = children.iter().all(|child| child.ok);
+        let report = ForksReport {
+            program: "forks",
+            children,
+            ok,
+        };
+        let text = || {
+            let mut text = format!("{:<10} {:<8} result\n", "child", "runs");
+            for child in &report.children {
+                let word = DemoVerdict::from_ok(child.ok).word();
+                text += &format!("{:<10} {:<8} {word}\n", child.pid, child.runs);
+            }
+            text
+        };
+        print_result(ok, format, text, &report)
     }
 
     fn start(&self, number: u32) -> Result<(&'static str, Child), DemoError> {
@@ -78,46 +106,4 @@ impl ForksArgs {
         let child = child.map_err(DemoError::system(format!("cannot start child {number}")))?;
         Ok((program, child))
     }
-}
-
-/// Ends children whose siblings could not be started.
-fn end(children: &mut [(&'static str, Child)]) {
-    for (_, child) in children {
-        // One that has ended by itself needs no end.
-        let _ = child.kill();
-        let _ = child.wait();
-    }
-}
-
-fn wait_for_child((runs, mut child): (&'static str, Child)) -> Result<ChildReport, DemoError> {
-    let pid = child.id();
-    let status = child.wait();
-    let status = status.map_err(DemoError::system(format!("cannot wait for child {pid}")))?;
-    Ok(ChildReport {
-        pid,
-        runs,
-        ok: status.success(),
-    })
-}
-
-fn print_report(children: Vec<ChildReport>, format: DemoFormat) -> DemoOutcome {
-    let ok = children.iter().all(|child| child.ok);
-    match format {
-        DemoFormat::Table => output::print_line(&table(&children))?,
-        DemoFormat::Json => output::print_json(&ForksReport {
-            program: "forks",
-            children,
-            ok,
-        })?,
-    }
-    Ok(DemoVerdict::from_ok(ok))
-}
-
-fn table(children: &[ChildReport]) -> String {
-    let mut text = format!("{:<10} {:<8} result\n", "child", "runs");
-    for child in children {
-        let word = DemoVerdict::from_ok(child.ok).word();
-        text += &format!("{:<10} {:<8} {word}\n", child.pid, child.runs);
-    }
-    text
 }

@@ -1,7 +1,7 @@
-//! One kernel on one or more threads.
+//! One kernel on one or more threads, and threads of several kinds in one process.
 
-use super::sizes;
-use crate::output::{self, DemoFormat, DemoOutcome};
+use super::{find_kernel, goal_after};
+use crate::output::{DemoFormat, DemoOutcome, print_threads};
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, FromArgMatches};
 use consort_kernels::caches::CacheSizes;
@@ -14,10 +14,10 @@ use std::time::Duration;
 #[derive(Args)]
 pub(crate) struct KernelArgs {
     /// Number of threads that run it together.
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=sizes::MAX_THREADS))]
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=super::MAX_THREADS))]
     threads: u64,
     /// Time for which it runs.
-    #[arg(long, default_value = "5", value_parser = sizes::parse_seconds, conflicts_with = "work")]
+    #[arg(long, default_value = "5", value_parser = super::parse_seconds, conflicts_with = "work")]
     seconds: Duration,
     /// Number of units that each thread does, instead of a time.
     #[arg(long, value_name = "UNITS")]
@@ -47,11 +47,13 @@ impl KernelArgs {
         Ok(args)
     }
 
-    /// Runs the kernel.
     pub(crate) fn run(&self, entry: &'static KernelEntry, format: DemoFormat) -> DemoOutcome {
         let mut crew = Crew::default();
-        crew.enlist_part_time(entry, &self.setup(), self.goal(), self.duty());
-        output::print_threads(entry.name, &crew.run()?, format)
+        let goal = self
+            .work
+            .map_or_else(|| goal_after(self.seconds), WorkGoal::Units);
+        crew.enlist_part_time(entry, &self.setup(), goal, self.duty());
+        print_threads(entry.name, &crew.run()?, format)
     }
 
     fn setup(&self) -> KernelSetup {
@@ -72,9 +74,50 @@ impl KernelArgs {
             rest: Duration::from_millis(rest),
         })
     }
+}
 
-    fn goal(&self) -> WorkGoal {
-        self.work
-            .map_or_else(|| sizes::goal(self.seconds), WorkGoal::Units)
+/// Mix of the threads.
+#[derive(Args)]
+pub(crate) struct MixedArgs {
+    /// Time for which they run.
+    #[arg(long, default_value = "8", value_parser = super::parse_seconds)]
+    seconds: Duration,
+    /// Number of `fp` threads and as many `int` threads [default: half the PUs].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=super::MAX_THREADS))]
+    threads_per_kind: Option<u64>,
+}
+
+/// Times at which the memory chase works.
+const CHASE_DUTY: DutyCycle = DutyCycle {
+    work: Duration::from_millis(750),
+    rest: Duration::from_millis(750),
+};
+
+impl MixedArgs {
+    pub(crate) fn run(&self, format: DemoFormat) -> DemoOutcome {
+        let goal = goal_after(self.seconds);
+        // By default half of the PUs get an `fp` thread each and as many an `int` thread each, so
+        // that on an SMT chip every core could hold one of both. A memory chase joins in half of
+        // the time, and a sleeper hardly ever.
+        let pus = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = match self.threads_per_kind.map(usize::try_from) {
+            Some(Ok(threads)) => threads,
+            _ => (pus / 2).max(1),
+        };
+        let mut crew = Crew::default();
+        for (name, threads, duty) in [
+            ("fp", threads, None),
+            ("int", threads, None),
+            ("dram", 1, Some(CHASE_DUTY)),
+            ("sleeper", 1, None),
+        ] {
+            let setup = KernelSetup {
+                threads,
+                caches: CacheSizes::read(Path::new("/")),
+                ..KernelSetup::default()
+            };
+            crew.enlist_part_time(find_kernel(name)?, &setup, goal, duty);
+        }
+        print_threads("mixed", &crew.run()?, format)
     }
 }

@@ -1,9 +1,8 @@
 //! The JSON document of `consort machine probe`. Keys are a contract: add, never rename.
 
-use super::budget::ProbeBudget;
-use super::measure::ProbeMeasurement;
 use consort_core::sharing::{Inference, PairEvidence, differences, infer};
 use consort_core::{PuId, PuSet};
+use consort_host::probe::{ProbeBudget, ProbeMeasurement, ProbeRuns};
 use consort_linux::live::Host;
 use serde::Serialize;
 use std::path::Path;
@@ -18,12 +17,12 @@ pub(super) struct ProbeDocument {
     pub(super) pairs_timed: usize,
     /// Pairs on which kernels were run.
     pub(super) pairs_measured: usize,
-    /// The pairs without kernels, at most a hundred of them.
+    /// Pairs without kernels, at most a hundred.
     pub(super) left_out: Vec<(PuId, PuId)>,
     pub(super) runs: usize,
     pub(super) slice_ms: u64,
     pub(super) seconds: f64,
-    /// Runs that do not count, because others had the PUs.
+    /// Runs that do not count, because other programs had the PUs.
     pub(super) disturbed_runs: usize,
     pub(super) evidence: Vec<PairEvidence>,
     #[serde(flatten)]
@@ -45,8 +44,8 @@ impl ProbeDocument {
         measured: &ProbeMeasurement,
         file: Option<&Path>,
     ) -> Self {
-        // Of all that may be used, not of the chosen alone: a PU is alone on its core only when it
-        // was compared with every other.
+        // Over all usable PUs, not only the chosen ones: a PU is alone on its core only if it was
+        // compared with every other.
         let inference = infer(host.discovery.topology.pus(), &measured.evidence);
         let hypervisor = host.discovery.hypervisor.as_ref();
         Self {
@@ -60,7 +59,7 @@ impl ProbeDocument {
             runs: budget.runs,
             slice_ms: budget.slice_ms,
             seconds: measured.seconds,
-            disturbed_runs: measured.runs.1,
+            disturbed_runs: measured.runs.disturbed,
             differences: differences(&inference, &host.discovery.machine),
             notes: notes(host, pus, budget, measured, &inference),
             evidence: measured.evidence.clone(),
@@ -116,7 +115,7 @@ fn notes(
             budget.kernels, budget.pairs
         ));
     }
-    let (good, disturbed) = measured.runs;
+    let ProbeRuns { good, disturbed } = measured.runs;
     if disturbed > good {
         notes.push(format!(
             "others had the PUs: {disturbed} of {} runs do not count; repeat it on a quiet machine",

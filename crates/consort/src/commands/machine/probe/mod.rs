@@ -1,27 +1,20 @@
-//! `consort machine probe`: what PUs share, measured.
-//!
-//! Threads of this process run on pairs of PUs, each bound to one; when the process ends, for
-//! whatever reason, nothing is left running or bound.
+//! `consort machine probe`: measures which PUs share what.
 
-mod budget;
 mod document;
-mod line_transfer;
-mod measure;
 mod show;
-mod slices;
 
 use crate::cli::{OutputFormat, ProbeArgs};
 use crate::failure::bad_input;
 use crate::out_file::OutFile;
-use crate::output;
 use crate::table_file::{TableOutput, list_table};
+use crate::{output, progress};
 use anyhow::Result;
-use budget::ProbeBudget;
 use consort_core::PuSet;
 use consort_core::sharing::SharingMap;
+use consort_host::probe::{ProbeBudget, ProbeMeasurement, measure_lines, measure_slowdowns};
 use document::ProbeDocument;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Time for the whole with `--quick`.
 const QUICK: Duration = Duration::from_secs(3);
@@ -42,7 +35,7 @@ pub(super) fn execute(args: &ProbeArgs) -> Result<ExitCode> {
     let table = TableOutput::begin(args.list.out.as_deref())?;
     let time = if args.quick { QUICK } else { args.seconds };
     let budget = ProbeBudget::new(pus.len(), time);
-    let measured = measure::measure_all(&pus, &budget)?;
+    let measured = measure(&pus, &budget)?;
     let document = ProbeDocument::new(&host, &pus, &budget, &measured, args.write.as_deref());
     if let Some(file) = file {
         let map = SharingMap::from_inference(&document.inference, document.source());
@@ -53,19 +46,37 @@ pub(super) fn execute(args: &ProbeArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The PUs to probe: those asked for, all of which must be usable, or all that are.
-fn probed_pus(asked: Option<&PuSet>, usable: &PuSet) -> Result<PuSet> {
-    let Some(asked) = asked else {
+/// Measures as much as the budget allows, with a meter for each of the two parts.
+fn measure(pus: &PuSet, budget: &ProbeBudget) -> Result<ProbeMeasurement> {
+    let begin = Instant::now();
+    let meter = progress::start_meter("line transfers");
+    let mut evidence = measure_lines(pus, budget, &|done, total| meter.set_done(done, total))?;
+    meter.finish();
+    let meter = progress::start_meter("pairs of PUs");
+    let runs = measure_slowdowns(&mut evidence, budget, &|done, total| {
+        meter.set_done(done, total);
+    })?;
+    meter.finish();
+    Ok(ProbeMeasurement {
+        evidence,
+        seconds: begin.elapsed().as_secs_f64(),
+        runs,
+    })
+}
+
+/// Returns the PUs to probe: the requested ones, which must be usable, or all usable ones.
+fn probed_pus(requested: Option<&PuSet>, usable: &PuSet) -> Result<PuSet> {
+    let Some(requested) = requested else {
         return Ok(usable.clone());
     };
-    if asked.is_empty() {
+    if requested.is_empty() {
         return Err(bad_input(format!("--pus names no PU; usable are {usable}")));
     }
-    match asked.difference(usable).first() {
+    match requested.difference(usable).first() {
         Some(pu) => Err(bad_input(format!(
             "--pus: PU {pu} cannot be used here; usable are {usable}"
         ))),
-        None => Ok(asked.clone()),
+        None => Ok(requested.clone()),
     }
 }
 

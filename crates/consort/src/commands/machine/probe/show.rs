@@ -1,4 +1,4 @@
-//! The probe for people: measurements, groups, what differs from what the kernel tells.
+//! The probe for people: measurements, groups, contradictions with the kernel's account.
 
 use super::document::ProbeDocument;
 use crate::output::{self, ColumnHead, OutputColumn, number, text as words};
@@ -181,7 +181,7 @@ fn differences_text(document: &ProbeDocument) -> String {
     lines.map(|line| format!("differs: {line}\n")).collect()
 }
 
-/// The head of the written file: how it was told, and what was not.
+/// The head of the written file: the reasons for its groups, and the notes.
 pub(super) fn preamble(document: &ProbeDocument) -> String {
     let mut lines = vec![
         "Which PUs share what, for --topology of consort run and consort machine.".to_owned(),
