@@ -1,8 +1,8 @@
 //! Long tables of what benches measured.
 
 use crate::row::BenchRow;
+use consort_data::Table;
 use consort_experiment::long::{LongRows, RowOwner};
-use consort_table::Table;
 
 /// Benches: the case is the bench's name; `low` and `high` are its quartiles.
 pub fn bench_table(benches: &[BenchRow]) -> Table {

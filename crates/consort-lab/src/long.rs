@@ -1,9 +1,8 @@
 //! Tables of studies for data frames.
 
 use crate::study::StudyReport;
+use consort_data::{Cell, Table, Values};
 use consort_experiment::long::{LongRows, RowOwner};
-use consort_report::Cell;
-use consort_table::{Table, Values};
 
 /// Every number of a study in the long format: the case is `STUDY:TABLE:ROW`, the measure the
 /// column, and half widths of intervals are measures that end in `_ci95`.
@@ -26,7 +25,7 @@ pub fn study_to_long_table(report: &StudyReport) -> Table {
     rows.table()
 }
 
-fn add(rows: &mut LongRows, of: RowOwner<'_>, column: &consort_report::ReportColumn, cell: &Cell) {
+fn add(rows: &mut LongRows, of: RowOwner<'_>, column: &consort_data::ReportColumn, cell: &Cell) {
     let unit = column.unit.as_deref();
     if let Some(value) = cell.value() {
         rows.push(of, &column.key, value, unit);
@@ -38,7 +37,7 @@ fn add(rows: &mut LongRows, of: RowOwner<'_>, column: &consort_report::ReportCol
 
 /// A report's table as it is: the rows' keys and a column for each of its own; half widths of
 /// intervals stand beside their means. A column with any text in it is one of texts.
-pub fn report_to_wide_table(table: &consort_report::ReportTable) -> Table {
+pub fn report_to_wide_table(table: &consort_data::ReportTable) -> Table {
     let keys = table.rows().iter().map(|row| Some(row.key.clone()));
     let wide = Table::default().with_text("key", keys);
     let columns = table.columns().iter().enumerate();
@@ -72,14 +71,14 @@ fn cell_texts(cells: &[&Cell]) -> Vec<Option<String>> {
 mod tests {
     use super::*;
     use consort_core::stats::ConfidenceInterval;
-    use consort_report::ReportColumn;
+    use consort_data::ReportColumn;
 
-    fn table() -> consort_report::ReportTable {
+    fn table() -> consort_data::ReportTable {
         let columns = vec![
             ReportColumn::plain("who", "Who"),
             ReportColumn::with_unit("time", "Time", "s"),
         ];
-        let mut table = consort_report::ReportTable::new("times", "Times", columns).unwrap();
+        let mut table = consort_data::ReportTable::new("times", "Times", columns).unwrap();
         let interval = ConfidenceInterval::from_values(&[1.0, 2.0, 3.0]).unwrap();
         table
             .push("a", vec![Cell::Text("mcf".to_owned()), interval.into()])

@@ -50,7 +50,7 @@ impl Study {
             .output
             .tables
             .iter()
-            .map(consort_report::Table::key)
+            .map(consort_data::Table::key)
             .collect()
     }
 

@@ -74,9 +74,9 @@ impl Model {
     }
 }
 
-fn accuracy(held_out: &[Errors]) -> consort_table::Table {
+fn accuracy(held_out: &[Errors]) -> consort_data::Table {
     let all = || held_out.iter().map(Errors::accuracy);
-    consort_table::Table::default()
+    consort_data::Table::default()
         .count("ways", all().map(|a| u64::from(a.ways)))
         .number(
             "slowdown_error_percent",

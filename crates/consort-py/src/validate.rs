@@ -38,8 +38,8 @@ impl Validation {
     }
 }
 
-fn checks(all: &[Check]) -> consort_table::Table {
-    consort_table::Table::default()
+fn checks(all: &[Check]) -> consort_data::Table {
+    consort_data::Table::default()
         .text("group", all.iter().map(|check| Some(check.group)))
         .text("id", all.iter().map(|check| Some(check.id.clone())))
         .text("what", all.iter().map(|check| Some(check.what.clone())))

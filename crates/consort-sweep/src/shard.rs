@@ -3,11 +3,11 @@
 use super::cases::SweepCase;
 use super::error::SweepError;
 use super::units::Sweep;
+use consort_data::Table;
 use consort_experiment::Scale;
 use consort_experiment::{Contender, ExperimentError, RunResult};
 use consort_experiment::{ExperimentContext, StageProgress};
 use consort_lab::{long, runner};
-use consort_table::Table;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 

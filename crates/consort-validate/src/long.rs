@@ -1,8 +1,8 @@
 //! Long tables of what is checked about Consort itself.
 
 use crate::check::ValidationCheck;
+use consort_data::Table;
 use consort_experiment::long::{LongRows, RowOwner};
-use consort_table::Table;
 
 /// Checks: the case is `GROUP:ID`; `agrees` is 1 or 0.
 pub fn checks_to_long_table(checks: &[ValidationCheck], seed: u64) -> Table {

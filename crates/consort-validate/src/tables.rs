@@ -1,7 +1,7 @@
 //! Checks as tables and sentences for people.
 
 use super::check::{CheckErrorKind, PublishedFigure, ValidationCheck};
-use consort_report::Cell;
+use consort_data::Cell;
 
 /// Relative errors from here on are told as a multiple.
 const MANY_TIMES: f64 = 9.0;

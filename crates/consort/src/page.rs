@@ -2,7 +2,7 @@
 
 use crate::output::OutputColumn;
 use anyhow::Result;
-use consort_report::{Cell, Figure, ReportTable};
+use consort_data::{Cell, Figure, ReportTable};
 use std::collections::BTreeSet;
 
 /// Content of a page.
@@ -23,7 +23,7 @@ impl HtmlPage {
             figures,
             tables,
         } = self;
-        Ok(consort_report::figures_page(title, facts, tables, figures)?)
+        Ok(consort_data::figures_page(title, facts, tables, figures)?)
     }
 }
 
@@ -38,8 +38,7 @@ pub(crate) fn table<R>(
         return Ok(ReportTable::new(key, title, Vec::new())?);
     };
     let heads = others.iter().enumerate();
-    let heads =
-        heads.map(|(at, c)| consort_report::ReportColumn::plain(&format!("c{at}"), c.header));
+    let heads = heads.map(|(at, c)| consort_data::ReportColumn::plain(&format!("c{at}"), c.header));
     let mut table = ReportTable::new(key, title, heads.collect())?;
     let mut names = BTreeSet::new();
     for row in rows {

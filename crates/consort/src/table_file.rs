@@ -4,7 +4,7 @@ use crate::cli;
 use crate::failure::bad_input;
 use crate::output::{OutputColumn, escape_field, header};
 use anyhow::Result;
-use consort_table::{Table, TableSink, Values};
+use consort_data::{Table, TableSink, Values};
 use std::path::{Path, PathBuf};
 
 /// The file that was asked for, begun before anything is run, so that a bad path wastes no time.
@@ -19,7 +19,7 @@ impl TableOutput {
 
     /// Begins the file, if one was asked for beside a folder or file of the verb's own.
     pub(crate) fn begin_from_out(out: &[PathBuf]) -> Result<Self> {
-        let tables = out.iter().filter(|path| consort_table::is_table_path(path));
+        let tables = out.iter().filter(|path| consort_data::is_table_path(path));
         let tables = tables.count();
         if tables > 1 || out.len() - tables > 1 {
             let names = out.iter().map(|path| path.display().to_string());

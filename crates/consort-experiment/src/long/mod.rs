@@ -10,7 +10,7 @@ mod wide;
 pub use wide::{comparison_table, programs_table, runs_table};
 
 use crate::{ProgramResult, RunResult};
-use consort_table::{Table, TableShape, Values};
+use consort_data::{Table, TableShape, Values};
 
 /// Columns of the long format.
 pub fn long_columns() -> [(&'static str, Option<&'static str>, Values); 7] {
@@ -157,11 +157,11 @@ pub fn long_table<'a>(case: &str, runs: impl IntoIterator<Item = &'a RunResult>)
 /// Reads a file in the long format back.
 ///
 /// # Errors
-/// As of [`consort_table::read_csv`].
-pub fn read(path: &std::path::Path) -> Result<Table, consort_table::TableError> {
+/// As of [`consort_data::read_csv`].
+pub fn read(path: &std::path::Path) -> Result<Table, consort_data::TableError> {
     let shape = long_columns();
     let shape: &TableShape<'_> = &shape;
-    consort_table::read_csv(path, shape)
+    consort_data::read_csv(path, shape)
 }
 
 #[cfg(test)]
@@ -210,7 +210,7 @@ pub(crate) mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t.csv");
         let table = long_table("c, d", &compared().runs);
-        consort_table::write(&path, &table).unwrap();
+        consort_data::write_table(&path, &table).unwrap();
         assert_eq!(read(&path).unwrap(), table);
     }
 }

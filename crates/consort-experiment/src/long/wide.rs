@@ -2,7 +2,7 @@
 
 use super::{MeasureColumn, OF_PROGRAM, OF_RUN};
 use crate::{ContenderRow, MeanEstimate, PolicyComparison, ProgramResult, RunResult};
-use consort_table::Table;
+use consort_data::Table;
 
 /// Measures of a row of a comparison: key, unit, value.
 type RowMeasure = (
@@ -73,7 +73,7 @@ fn add_measures<T>(table: Table, measures: &[MeasureColumn<T>], rows: &[&T]) -> 
 mod tests {
     use super::super::tests::compared;
     use super::*;
-    use consort_table::Values;
+    use consort_data::Values;
 
     #[test]
     fn wide_tables_have_the_numbers_of_the_results() {

@@ -2,7 +2,7 @@
 
 use super::html::{INDEX, index, page, page_name};
 use crate::study::StudyReport;
-use consort_report::{ReportTable, WriteError, file_contents, write_csv, write_files};
+use consort_data::{ReportTable, WriteError, file_contents, write_csv, write_files};
 use std::path::{Path, PathBuf};
 
 /// The comparison's file name.

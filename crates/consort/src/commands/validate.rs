@@ -7,8 +7,8 @@ use crate::output::{self, OutputColumn, number, text};
 use crate::progress;
 use crate::table_file::TableOutput;
 use anyhow::Result;
+use consort_data::Cell;
 use consort_experiment::{ExperimentContext, Scale, StageProgress};
-use consort_report::Cell;
 use consort_validate::{
     CheckGroupSummary, GroupInputs, PublishedData, Validation, ValidationCheck,
 };
@@ -70,7 +70,7 @@ pub(crate) fn execute(args: &ValidateArgs) -> Result<ExitCode> {
     progress.finish();
     let validation = result?;
     if let Some(folder) = cli::own_output(&args.out) {
-        consort_report::write_tables_and_figures(folder, &validation.tables, &validation.figures)?;
+        consort_data::write_tables_and_figures(folder, &validation.tables, &validation.figures)?;
     }
     file.write(|| consort_validate::checks_to_long_table(&validation.checks, args.seed))?;
     let mut out = output::stdout();
@@ -123,7 +123,7 @@ fn section(validation: &Validation, group: &CheckGroupSummary) -> String {
 }
 
 /// A table of the lab, laid out.
-fn table_text(table: &consort_report::ReportTable) -> String {
+fn table_text(table: &consort_data::ReportTable) -> String {
     let heads: Vec<output::ColumnHead> = heads(table).collect();
     let rows = table.rows().iter();
     let rows = rows.map(|row| row.cells.iter().map(Cell::text).collect());

@@ -5,7 +5,7 @@ use super::{RunReport, ThreadRow};
 use crate::page::{self, HtmlPage};
 use anyhow::Result;
 use consort_core::Mix;
-use consort_report::{Axis, Bar, BarChart, BarSeries, Figure, Plot};
+use consort_data::{Axis, Bar, BarChart, BarSeries, Figure, Plot};
 
 /// Threads in the figures: those with most CPU time.
 const DRAWN: usize = 8;

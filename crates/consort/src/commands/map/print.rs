@@ -5,8 +5,8 @@ use crate::cli::{self, MapArgs, OutputFormat};
 use crate::commands::reproduce::grid;
 use crate::output::{self, escape_field, wrap};
 use anyhow::{Context, Result};
+use consort_data::{Cell, ReportTable};
 use consort_lab::StudyReport;
-use consort_report::{Cell, ReportTable};
 use std::io::Write;
 
 pub(super) fn print_findings(

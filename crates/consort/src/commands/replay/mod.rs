@@ -14,9 +14,9 @@ use consort_core::{
     Backoff, ControlLoop, ControlTurn, EnactmentReport, Machine, Observation, Placement, Plan,
     SignalOffers, ThreadId, Topology, escape_invisible, policies,
 };
+use consort_data::Table;
+use consort_data::recording::{Quanta, RecordedQuantum, Recording, RecordingError};
 use consort_experiment::long::{LongRows, RowOwner};
-use consort_table::Table;
-use consort_trace::{Quanta, RecordedQuantum, Recording, RecordingError};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::process::ExitCode;

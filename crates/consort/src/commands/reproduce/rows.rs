@@ -5,8 +5,8 @@
 use super::reference::StudyComparison;
 use crate::output::escape_field;
 use anyhow::Result;
+use consort_data::{Cell, ReportColumn, ReportRow, ReportTable};
 use consort_lab::StudyReport;
-use consort_report::{Cell, ReportColumn, ReportRow, ReportTable};
 use std::io::Write;
 
 const HEADER: [&str; 9] = [

@@ -4,10 +4,8 @@ use super::{COLUMNS, WhatIf, sentences};
 use crate::page::{self, HtmlPage};
 use anyhow::Result;
 use consort_core::stats::ConfidenceInterval;
+use consort_data::{Axis, Bar, BarChart, BarSeries, Cell, Figure, Plot, ReportColumn, ReportTable};
 use consort_experiment::{ContenderRow, MeanEstimate};
-use consort_report::{
-    Axis, Bar, BarChart, BarSeries, Cell, Figure, Plot, ReportColumn, ReportTable,
-};
 
 /// A measure of a policy: its key, its heading, its unit and where it is.
 type PolicyMeasureColumn = (

@@ -1,6 +1,6 @@
 //! Metadata of a recording as a whole.
 
-use crate::error::RecordingError;
+use super::error::RecordingError;
 use consort_core::{SignalOffers, Topology};
 use parquet::file::metadata::KeyValue;
 use serde::{Deserialize, Serialize};

@@ -1,16 +1,18 @@
 //! Reading a recording, quantum by quantum.
 
-use crate::error::RecordingError;
-use crate::panic_guard::catch_panic;
-use crate::recording_info::RecordingInfo;
-use crate::row::QuantumFacts;
+use super::error::RecordingError;
+use super::recording_info::RecordingInfo;
+use super::row::QuantumFacts;
 use consort_core::{Observation, Placement, Plan, PuSet, ThreadObservation};
 use parquet::file::reader::FileReader;
 use parquet::file::serialized_reader::SerializedFileReader;
 use parquet::record::reader::RowIter;
 use parquet::record::{Field, Row};
+use std::cell::Cell;
 use std::fs::{self, File};
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::path::{Path, PathBuf};
+use std::sync::Once;
 
 /// Bytes that a row group may take uncompressed; ours take a few megabytes.
 const MOST_GROUP_BYTES: i64 = 1 << 30;
@@ -230,5 +232,44 @@ impl Quanta {
     fn foreign(&self, why: String) -> RecordingError {
         let path = self.rows.as_ref().map(|(path, _)| path.as_path());
         RecordingError::foreign(path.unwrap_or(Path::new("")), why)
+    }
+}
+
+thread_local! {
+    /// True while this thread's panics are held.
+    static HOLDS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Result of a call, or nothing where it panicked; nothing is printed of that.
+pub(crate) fn catch_panic<T>(call: impl FnOnce() -> T) -> Option<T> {
+    silence_caught_panics();
+    let before = HOLDS.replace(true);
+    let result = catch_unwind(AssertUnwindSafe(call));
+    HOLDS.set(before);
+    result.ok()
+}
+
+/// Wraps the process's hook, once: panics elsewhere are printed as ever.
+fn silence_caught_panics() {
+    static WRAPPED: Once = Once::new();
+    WRAPPED.call_once(|| {
+        let usual = take_hook();
+        set_hook(Box::new(move |info| {
+            if !HOLDS.get() {
+                usual(info);
+            }
+        }));
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_panics_has_no_result_and_what_does_not_has_its_own() {
+        assert_eq!(catch_panic(|| 7), Some(7));
+        assert_eq!(catch_panic(|| Vec::<u8>::new()[0]), None);
+        assert!(!HOLDS.get());
     }
 }

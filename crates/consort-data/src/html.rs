@@ -7,8 +7,8 @@
 use crate::cell::Cell;
 pub use crate::escape::escape;
 use crate::figure::Figure;
+use crate::report_table::{ReportColumn, ReportRow, ReportTable};
 use crate::svg::{SvgError, draw};
-use crate::table::{ReportColumn, ReportRow, ReportTable};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");

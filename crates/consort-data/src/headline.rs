@@ -1,7 +1,7 @@
 //! The first table of a study: the figures that its source prints, as they come out here.
 
 use crate::cell::Cell;
-use crate::table::{ReportColumn, ReportTable, ReportTableError};
+use crate::report_table::{ReportColumn, ReportTable, ReportTableError};
 use consort_core::stats::ConfidenceInterval;
 
 /// Key of the first table of every study.

@@ -1,10 +1,10 @@
 //! Tables and figures as files.
 
-use crate::csv::{CsvError, write_csv};
+use crate::atomic_file::write_atomically;
 use crate::figure::Figure;
+use crate::report_csv::{CsvError, write_csv};
+use crate::report_table::ReportTable;
 use crate::svg::{SvgError, draw};
-use crate::table::ReportTable;
-use consort_output::write_atomically;
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;

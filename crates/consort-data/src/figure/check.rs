@@ -1,7 +1,7 @@
 //! Checks that the parts of a figure fit together.
 
 use super::{Axis, BarChart, Figure, FigureError, HeatMap, MAX_SERIES, Plot, PointSeries};
-use crate::table::is_file_key;
+use crate::report_table::is_file_key;
 
 /// Larger numbers leave no room for arithmetic on axes.
 const LARGEST: f64 = 1e100;

@@ -6,7 +6,9 @@ use consort_core::{
     ControlTurn, EnactmentReport, LeaveReason, Mix, Observation, Placement, Plan, ProgramId, PuId,
     Reading, Sample, Signal, SignalOffers, ThreadId, ThreadObservation, Throttle, Tier, Topology,
 };
-use consort_trace::{Recording, RecordingError, RecordingInfo, RecordingWriter, parts_folder};
+use consort_data::recording::{
+    Recording, RecordingError, RecordingInfo, RecordingWriter, parts_folder,
+};
 use proptest::prelude::*;
 use std::path::Path;
 use std::sync::Arc;

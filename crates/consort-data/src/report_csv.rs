@@ -5,7 +5,7 @@
 //! empty field; the reason is in the JSON and HTML forms.
 
 use crate::cell::Cell;
-use crate::table::{ReportTable, SUFFIXES};
+use crate::report_table::{ReportTable, SUFFIXES};
 use consort_core::escape_invisible;
 use std::io::Write;
 use thiserror::Error;
@@ -84,7 +84,7 @@ fn value_text<T: ToString>(value: Option<T>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ReportColumn;
+    use crate::report_table::ReportColumn;
     use consort_core::stats::ConfidenceInterval;
 
     #[test]

@@ -1,9 +1,9 @@
 //! Writing a recording while threads run.
 
-use crate::columns::{COLUMNS, ColumnValue, bytes, message, split};
-use crate::error::RecordingError;
-use crate::recording_info::RecordingInfo;
-use crate::row::{IntervalRow, rows};
+use super::error::RecordingError;
+use super::recording_info::RecordingInfo;
+use super::row::{COLUMNS, ColumnValue, IntervalRow, bytes, message, rows, split};
+use crate::atomic_file::AtomicFile;
 use consort_core::ControlTurn;
 use parquet::basic::Compression;
 use parquet::column::writer::ColumnCloseResult;
@@ -21,12 +21,12 @@ use std::io::{self, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tempfile::NamedTempFile;
 
-/// Rows of a part at most.
 const PART_ROWS: usize = 20_000;
-/// Time that a part spans at most, ns: what a kill can lose.
+/// Longest time of a part, ns. A killed recorder loses at most this much.
 const PART_NS: i64 = 5_000_000_000;
+/// Mode of recordings: readable for their owner alone, because they contain command lines.
+const PRIVATE: u32 = 0o600;
 
 /// Folder in which the parts of a recording lie while it is written.
 pub fn parts_folder(path: &Path) -> PathBuf {
@@ -37,8 +37,7 @@ pub fn parts_folder(path: &Path) -> PathBuf {
 
 /// A recording that is being written.
 ///
-/// When something cannot be written, what was written so far stays readable, and nothing more is
-/// written; whoever records goes on.
+/// After a failed write nothing more is written, and the parts so far stay readable.
 #[derive(Debug)]
 pub struct RecordingWriter {
     path: PathBuf,
@@ -91,10 +90,10 @@ impl RecordingWriter {
         })
     }
 
-    /// Adds what one turn saw and did.
+    /// Adds the rows of one turn.
     ///
     /// # Errors
-    /// When a part cannot be written: the first time, and never again.
+    /// If a part cannot be written; only the first failure is an error.
     pub fn add(&mut self, turn: &ControlTurn) -> Result<(), RecordingError> {
         if self.broken {
             return Ok(());
@@ -112,10 +111,10 @@ impl RecordingWriter {
         Ok(())
     }
 
-    /// Puts the recording in its place; none where no quantum was over.
+    /// Joins the parts into the recording; `None` if no quantum was complete.
     ///
     /// # Errors
-    /// When it cannot be written; the parts then stay where they are.
+    /// If it cannot be written; the parts then stay.
     pub fn finish(mut self) -> Result<Option<PathBuf>, RecordingError> {
         if !self.broken && !self.rows.is_empty() {
             self.flush()?;
@@ -137,12 +136,11 @@ impl RecordingWriter {
 
     fn write_part(&self, place: &Path) -> Result<(), RecordingError> {
         let failed = |source| RecordingError::file("write", place, source);
-        let file = NamedTempFile::new_in(&self.parts).map_err(failed)?;
+        let file = AtomicFile::create(place, PRIVATE).map_err(failed)?;
         let written = write_rows(file.as_file(), &self.metadata, &self.rows);
         written.map_err(|source| RecordingError::parquet("write", place, source))?;
         file.as_file().sync_data().map_err(failed)?;
-        file.persist(place).map_err(|e| failed(e.error))?;
-        Ok(())
+        file.replace().map_err(failed)
     }
 
     /// Copies the row groups of all parts into one file, as they are.
@@ -150,26 +148,24 @@ impl RecordingWriter {
         if self.written == 0 {
             return Ok(None);
         }
-        let folder = self.path.parent().filter(|p| !p.as_os_str().is_empty());
         let failed = |source| RecordingError::file("write", &self.path, source);
-        // For its owner alone, as temporary files are: it contains command lines.
-        let file = NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).map_err(failed)?;
+        let file = AtomicFile::create(&self.path, PRIVATE).map_err(failed)?;
         let joined = self.join_into(file.as_file());
         joined.map_err(|source| RecordingError::parquet("write", &self.path, source))?;
         file.as_file().sync_data().map_err(failed)?;
-        if self.replaces {
-            file.persist(&self.path).map_err(|e| failed(e.error))?;
-            return Ok(Some(self.path.clone()));
-        }
-        // Another process may have made the file since this recording began.
-        match file.persist_noclobber(&self.path) {
-            Err(e) if e.error.kind() == io::ErrorKind::AlreadyExists => {
+        let named = match self.replaces {
+            true => file.replace(),
+            false => file.persist_new(),
+        };
+        match named {
+            // Another process may have made the file since this recording began.
+            Err(e) if !self.replaces && e.kind() == io::ErrorKind::AlreadyExists => {
                 Err(RecordingError::Exists {
                     path: self.path.clone(),
                 })
             }
-            Err(e) => Err(failed(e.error)),
-            Ok(_) => Ok(Some(self.path.clone())),
+            Err(e) => Err(failed(e)),
+            Ok(()) => Ok(Some(self.path.clone())),
         }
     }
 

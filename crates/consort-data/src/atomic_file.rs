@@ -1,10 +1,10 @@
-//! Result files that are whole or not there.
+//! Atomic files: complete, or absent.
 //!
 //! A result is written to a file without a name (`O_TMPFILE`), which the kernel frees when the
 //! process ends for any reason. It gets its name when it is finished, so that Ctrl-C, a kill or a
-//! full disk leave the earlier file or none, and nothing beside it. File systems without such
-//! files (some network file systems, FUSE) get a file with a name that begins with [`PREFIX`];
-//! there a kill can leave it behind, and a name that begins so is safe to remove.
+//! full disk leave the earlier file or none, and no temporary file. On file systems without unnamed
+//! files (some network file systems, FUSE) the file has a temporary name that begins with
+//! [`PREFIX`]; a kill can leave it there, and it is safe to remove.
 
 use nix::fcntl::{AT_FDCWD, AtFlags};
 use nix::unistd::linkat;

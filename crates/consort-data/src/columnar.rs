@@ -1,7 +1,7 @@
-//! Tables as Arrow record batches, and files of them. With the feature `arrow` only.
+//! Tables as Arrow record batches, and files of them. With the feature `columnar` only.
 
-use crate::kind::Kind;
 use crate::table::{Column, Table, Values};
+use crate::table_file::TableFormat;
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
 use arrow_ipc::writer::FileWriter;
 use arrow_schema::{ArrowError, DataType, Field, Schema};
@@ -36,7 +36,7 @@ fn field(column: &Column) -> Field {
 ///
 /// # Errors
 /// Columns of unlike lengths.
-pub fn batch(table: &Table) -> Result<RecordBatch, ArrowError> {
+pub fn record_batch(table: &Table) -> Result<RecordBatch, ArrowError> {
     let arrays = table.columns().iter().map(|column| array(&column.values));
     RecordBatch::try_new(schema(table), arrays.collect())
 }
@@ -50,24 +50,26 @@ fn array(values: &Values) -> ArrayRef {
 }
 
 /// Reason why a file of batches cannot be written.
-type Failed = Box<dyn std::error::Error + Send + Sync>;
+type ColumnarError = Box<dyn std::error::Error + Send + Sync>;
 
 /// A file of batches that is being written.
-pub(crate) enum Writer {
+pub(crate) enum ColumnarWriter {
     /// The Arrow IPC file format.
     Arrow(Box<FileWriter<BufWriter<File>>>),
     /// Parquet; every part becomes a row group or part of one.
-    #[cfg(feature = "parquet")]
     Parquet(Box<parquet::arrow::ArrowWriter<BufWriter<File>>>),
 }
 
-impl Writer {
+impl ColumnarWriter {
     /// Begins a file with the columns of a table.
-    pub(crate) fn begin(kind: Kind, file: File, table: &Table) -> Result<Self, Failed> {
+    pub(crate) fn begin(
+        format: TableFormat,
+        file: File,
+        table: &Table,
+    ) -> Result<Self, ColumnarError> {
         let (file, schema) = (BufWriter::new(file), schema(table));
-        match kind {
-            #[cfg(feature = "parquet")]
-            Kind::Parquet => {
+        match format {
+            TableFormat::Parquet => {
                 let writer = parquet::arrow::ArrowWriter::try_new(file, schema, None)?;
                 Ok(Self::Parquet(Box::new(writer)))
             }
@@ -75,19 +77,17 @@ impl Writer {
         }
     }
 
-    pub(crate) fn write(&mut self, table: &Table) -> Result<(), Failed> {
+    pub(crate) fn write(&mut self, table: &Table) -> Result<(), ColumnarError> {
         match self {
-            Self::Arrow(writer) => writer.write(&batch(table)?)?,
-            #[cfg(feature = "parquet")]
-            Self::Parquet(writer) => writer.write(&batch(table)?)?,
+            Self::Arrow(writer) => writer.write(&record_batch(table)?)?,
+            Self::Parquet(writer) => writer.write(&record_batch(table)?)?,
         }
         Ok(())
     }
 
-    pub(crate) fn finish(self) -> Result<(), Failed> {
+    pub(crate) fn finish(self) -> Result<(), ColumnarError> {
         match self {
             Self::Arrow(mut writer) => writer.finish()?,
-            #[cfg(feature = "parquet")]
             Self::Parquet(writer) => drop(writer.close()?),
         }
         Ok(())
@@ -105,7 +105,7 @@ mod tests {
             Some("s"),
             [Some(1.5), None],
         );
-        let batch = batch(&table)?;
+        let batch = record_batch(&table)?;
         assert_eq!((batch.num_rows(), batch.num_columns()), (2, 2));
         assert_eq!(batch.column(0).null_count(), 1);
         assert_eq!(batch.schema().field(1).metadata()[UNIT], "s");
