@@ -16,7 +16,6 @@ mod case;
 mod clock;
 mod decide;
 mod error;
-mod long;
 mod quantum;
 mod reuse;
 mod row;
@@ -28,8 +27,7 @@ mod synthetic;
 
 pub use case::{BenchCase, BenchDerivation, BenchMeasure, Effort};
 pub use error::BenchError;
-pub use long::bench_table;
-pub use row::BenchRow;
+pub use row::{BenchRow, bench_table};
 pub use run::{run, run_rounds};
 pub use simulate::{ACMP, POWER8, SimulationBench, SimulationRun};
 

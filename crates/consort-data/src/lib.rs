@@ -16,13 +16,17 @@ mod atomic_file;
 mod cell;
 #[cfg(feature = "columnar")]
 pub mod columnar;
+mod csv;
 mod escape;
 mod figure;
+mod grid;
 mod headline;
 pub mod html;
+pub mod list;
+pub mod long;
 pub mod recording;
-mod report_csv;
 mod report_files;
+mod report_output;
 mod report_table;
 mod svg;
 mod table;
@@ -30,16 +34,19 @@ mod table_file;
 
 pub use atomic_file::{AtomicFile, PREFIX, PUBLIC, write_atomically};
 pub use cell::Cell;
+pub use csv::{escape_field, write_csv};
 pub use figure::{
     Axis, Bar, BarChart, BarSeries, Figure, FigureError, FigurePoint, HeatMap, LineChart,
     MAX_SERIES, Plot, PointSeries, ScatterChart, Tornado, TornadoRow,
 };
+pub use grid::{ColumnHead, lay_out};
 pub use headline::{HEADLINE, HeadlineTable, percent_above_one};
 pub use html::figures_page;
-pub use report_csv::{CsvError, write_csv};
+pub use list::List;
 pub use report_files::{
     FileContent, WriteError, file_contents, write_files, write_tables_and_figures,
 };
+pub use report_output::number_field;
 pub use report_table::{ReportColumn, ReportRow, ReportTable, ReportTableError};
 pub use svg::{SvgError, draw};
 pub use table::{Column, Table, Values};

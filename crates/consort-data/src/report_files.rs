@@ -2,7 +2,6 @@
 
 use crate::atomic_file::write_atomically;
 use crate::figure::Figure;
-use crate::report_csv::{CsvError, write_csv};
 use crate::report_table::ReportTable;
 use crate::svg::{SvgError, draw};
 use std::io;
@@ -12,9 +11,6 @@ use thiserror::Error;
 /// Reason why files could not be written.
 #[derive(Debug, Error)]
 pub enum WriteError {
-    /// A table.
-    #[error(transparent)]
-    Csv(#[from] CsvError),
     /// A figure.
     #[error(transparent)]
     Svg(#[from] SvgError),
@@ -34,7 +30,7 @@ pub type FileContent = (String, Vec<u8>);
 /// Tables as `PREFIXKEY.csv`, then figures as `PREFIXKEY.svg`.
 ///
 /// # Errors
-/// When a figure cannot be drawn.
+/// If a figure cannot be drawn.
 pub fn file_contents(
     prefix: &str,
     tables: &[ReportTable],
@@ -42,8 +38,7 @@ pub fn file_contents(
 ) -> Result<Vec<FileContent>, WriteError> {
     let mut parts = Vec::new();
     for table in tables {
-        let mut content = Vec::new();
-        write_csv(&mut content, table)?;
+        let content = table.to_csv().into_bytes();
         parts.push((format!("{prefix}{}.csv", table.key()), content));
     }
     for figure in figures {
@@ -53,10 +48,10 @@ pub fn file_contents(
     Ok(parts)
 }
 
-/// Writes files into a folder that exists; each is whole or not there. Gives their paths.
+/// Writes files into a folder that exists; each is complete or absent. Returns their paths.
 ///
 /// # Errors
-/// When a file cannot be written.
+/// If a file cannot be written.
 pub fn write_files(folder: &Path, files: &[FileContent]) -> Result<Vec<PathBuf>, WriteError> {
     let paths = files.iter().map(|(name, content)| {
         let path = folder.join(name);
@@ -69,10 +64,10 @@ pub fn write_files(folder: &Path, files: &[FileContent]) -> Result<Vec<PathBuf>,
 }
 
 /// Writes tables as `KEY.csv` and figures as `KEY.svg` into a folder, which is made if it is not
-/// there. Gives the paths.
+/// there. Returns the paths.
 ///
 /// # Errors
-/// When a figure cannot be drawn or a file cannot be written.
+/// If a figure cannot be drawn or a file cannot be written.
 pub fn write_tables_and_figures(
     folder: &Path,
     tables: &[ReportTable],

@@ -1,5 +1,6 @@
 //! Tables in memory, column by column.
 
+use crate::csv::{csv_text, write_csv};
 use std::io::{self, Write};
 
 /// A table: columns of one length.
@@ -13,13 +14,13 @@ pub struct Table {
 pub struct Column {
     /// Its name.
     pub name: String,
-    /// Unit of its numbers; none for texts, and for plain ratios and counts.
+    /// Unit of its numbers; `None` for texts, plain ratios and counts.
     pub unit: Option<String>,
     /// Its values, row by row.
     pub values: Values,
 }
 
-/// Values of one type; none where there is no value.
+/// Values of one type; `None` if a row has no value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values {
     /// Texts.
@@ -45,8 +46,8 @@ impl Values {
         self.len() == 0
     }
 
-    /// The value of a row as CSV has it: numbers so that reading them gives the same bits, nothing
-    /// where there is no value.
+    /// The value of a row as a field of CSV. Reading a number gives the same bits; a missing value is
+    /// empty.
     fn field(&self, row: usize) -> String {
         match self {
             Self::Text(all) => all[row].clone(),
@@ -76,7 +77,7 @@ impl Table {
         self.with_column(name, None, Values::Count(values))
     }
 
-    /// Adds a column of numbers in a unit; none for plain ratios.
+    /// Adds a column of numbers in a unit; `None` for plain ratios.
     #[must_use]
     pub fn with_numbers(
         self,
@@ -114,18 +115,15 @@ impl Table {
         self.columns.first().map_or(0, |column| column.values.len())
     }
 
-    /// Its columns' names by comma.
+    /// Names of the columns, separated by commas, for messages.
     pub(crate) fn names(&self) -> String {
         let names: Vec<&str> = self.columns.iter().map(|c| c.name.as_str()).collect();
         names.join(", ")
     }
 
-    /// The whole as CSV.
+    /// The table as CSV with a header line.
     pub fn to_csv(&self) -> String {
-        let mut bytes = Vec::new();
-        // Memory takes everything, and fields are text.
-        let _ = self.write_csv(&mut bytes, true);
-        String::from_utf8_lossy(&bytes).into_owned()
+        csv_text(self.records(true))
     }
 
     /// Writes the rows as CSV, with or without the header line.
@@ -133,14 +131,14 @@ impl Table {
     /// # Errors
     /// Those of `out`.
     pub fn write_csv(&self, out: &mut dyn Write, header: bool) -> io::Result<()> {
-        let mut writer = csv::Writer::from_writer(out);
-        if header {
-            writer.write_record(self.columns.iter().map(|c| &c.name))?;
-        }
-        for row in 0..self.row_count() {
-            writer.write_record(self.columns.iter().map(|c| c.values.field(row)))?;
-        }
-        writer.flush()
+        write_csv(out, self.records(header))
+    }
+
+    fn records(&self, header: bool) -> impl Iterator<Item = Vec<String>> {
+        let names = self.columns.iter().map(|c| c.name.clone()).collect();
+        let rows = (0..self.row_count())
+            .map(|row| self.columns.iter().map(|c| c.values.field(row)).collect());
+        header.then_some(names).into_iter().chain(rows)
     }
 }
 
@@ -149,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn csv_has_every_bit_and_nothing_for_what_is_missing() {
+    fn csv_keeps_every_bit_and_empty_gaps() {
         let table = Table::default()
             .with_text("who", [Some("a,b"), None])
             .with_counts("n", [1, u64::MAX])

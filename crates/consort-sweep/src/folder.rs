@@ -3,9 +3,9 @@
 use super::error::SweepError;
 use super::plan::SweepPlan;
 use super::shard;
+use consort_data::long::read_long_table;
 use consort_data::{Table, TableSink, Values};
 use consort_experiment::StageProgress;
-use consort_experiment::long;
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -174,7 +174,7 @@ impl ShardFolder {
         }
         let mut sink = TableSink::create(out)?;
         for number in 0..self.plan.shards.len() {
-            sink.write(&long::read(&self.result_path(number))?)?;
+            sink.write(&read_long_table(&self.result_path(number))?)?;
         }
         Ok(sink.finish()?)
     }

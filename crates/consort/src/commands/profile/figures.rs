@@ -2,7 +2,7 @@
 
 use crate::output::{OutputColumn, number, text};
 use consort_data::Table;
-use consort_experiment::long::{LongRows, RowOwner};
+use consort_data::long::{LongRows, RowOwner};
 use consort_profile::measure::{CAPACITIES, PREDICTOR_KIB, WINDOWS};
 use consort_profile::{ExecutionFigures, ProgramProfile, ThreadRelations};
 use serde::Serialize;

@@ -1,29 +1,28 @@
-//! Rows for people in columns that fit a page.
+//! Text tables for a terminal.
 //!
-//! A table that is too wide loses first the blanks of its texts, which are broken between words,
-//! then the columns that can be missed, which is said beneath, and is at last set in several parts,
-//! each with the first column. A number is never broken.
+//! If a table is wider than the page, its texts are first broken between words, then its extra columns
+//! are hidden, with a note below, and at last it is split into several parts, each with the first
+//! column. A number is never broken.
 
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Width, presets};
 use consort_core::escape_invisible;
 use unicode_width::UnicodeWidthStr;
 
-/// Blanks between columns.
 const GAP: usize = 2;
-/// A text is not made narrower than this while anything else can be done.
+/// Texts become narrower than this only if a word needs less.
 const COMFORTABLE: usize = 18;
-/// Longer words are broken where there is no room.
+/// Longer words are broken if the page is too narrow.
 const LONG_WORD: usize = 28;
 
-/// The head of a column.
+/// The head of a column of a text table.
 #[derive(Clone, Debug)]
-pub(crate) struct ColumnHead {
-    /// Its heading.
-    pub(crate) text: String,
-    /// True for a column of numbers, which are aligned right and never broken.
-    pub(crate) numeric: bool,
-    /// True for a column that is left out where there is no room.
-    pub(crate) extra: bool,
+pub struct ColumnHead {
+    /// The heading.
+    pub text: String,
+    /// True for numbers, which are aligned right and never broken.
+    pub numeric: bool,
+    /// True if the column is hidden first when the table is too wide.
+    pub extra: bool,
 }
 
 /// Widths, in characters, that a column needs at least and can use at most.
@@ -32,8 +31,9 @@ struct ColumnWidths {
     most: usize,
 }
 
-/// Lays texts out under their heads within `width` characters, as far as they can be.
-pub(super) fn lay_out(heads: &[ColumnHead], rows: &[Vec<String>], width: Option<usize>) -> String {
+/// Lays texts out under their heads in lines of at most `width` characters, of any length if `None`.
+/// A word or number that is longer than the width makes its line longer.
+pub fn lay_out(heads: &[ColumnHead], rows: &[Vec<String>], width: Option<usize>) -> String {
     let rows = rows
         .iter()
         .map(|row| row.iter().map(|cell| escape_invisible(cell).into_owned()));
