@@ -36,10 +36,10 @@ impl Comparison {
         pick(
             name,
             &[
-                ("policies", &|| long::comparison(comparison)),
-                ("runs", &|| long::runs(runs)),
-                ("programs", &|| long::programs(runs)),
-                ("long", &|| long::of_runs(&self.case, runs)),
+                ("policies", &|| long::comparison_table(comparison)),
+                ("runs", &|| long::runs_table(runs)),
+                ("programs", &|| long::programs_table(runs)),
+                ("long", &|| long::long_table(&self.case, runs)),
             ],
         )
     }
@@ -209,7 +209,7 @@ pub(crate) fn experiment(
 ) -> Result<(Experiment, String), Failure> {
     let machine = machine.get()?;
     let workload = workload.get()?;
-    let case = long::case(&workload.text, &machine.label());
+    let case = long::case_name(&workload.text, &machine.label());
     let experiment = Experiment {
         chip: machine.chip(),
         workload,

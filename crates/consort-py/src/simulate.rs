@@ -39,9 +39,9 @@ impl Run {
         pick(
             name,
             &[
-                ("programs", &|| long::programs(run)),
-                ("runs", &|| long::runs(run)),
-                ("long", &|| long::of_runs(&self.case, run)),
+                ("programs", &|| long::programs_table(run)),
+                ("runs", &|| long::runs_table(run)),
+                ("long", &|| long::long_table(&self.case, run)),
             ],
         )
     }

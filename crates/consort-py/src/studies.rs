@@ -30,10 +30,10 @@ impl Study {
     #[pyo3(signature = (name = "headline"))]
     fn table(&self, name: &str) -> PyResult<Table> {
         let tables = &self.0.output.tables;
-        let whole = || long::of_study(&self.0);
+        let whole = || long::study_to_long_table(&self.0);
         let makers: Vec<_> = tables
             .iter()
-            .map(|table| (table.key(), || long::of_table(table)))
+            .map(|table| (table.key(), || table.to_table()))
             .collect();
         let made = makers
             .iter()
@@ -50,7 +50,7 @@ impl Study {
             .output
             .tables
             .iter()
-            .map(consort_data::Table::key)
+            .map(consort_data::ReportTable::key)
             .collect()
     }
 

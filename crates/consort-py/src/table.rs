@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use arrow_array::RecordBatchIterator;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_schema::ffi::FFI_ArrowSchema;
-use consort_data::columnar::{batch, schema};
+use consort_data::columnar::{record_batch, schema};
 use consort_data::{Column, Values};
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
@@ -57,7 +57,7 @@ impl Table {
     }
 
     fn __len__(&self) -> usize {
-        self.0.rows()
+        self.0.row_count()
     }
 
     /// A ``pandas.DataFrame``; needs pandas, and nothing else.
@@ -96,7 +96,7 @@ impl Table {
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         drop(requested_schema);
-        let batch = batch(&self.0).map_err(Failure::run)?;
+        let batch = record_batch(&self.0).map_err(Failure::run)?;
         let schema = batch.schema();
         let batches = RecordBatchIterator::new([Ok(batch)], schema);
         let stream = FFI_ArrowArrayStream::new(Box::new(batches));
@@ -105,7 +105,7 @@ impl Table {
 
     fn __repr__(&self) -> String {
         let columns = self.columns().join(", ");
-        format!("<consort.Table of {} rows: {columns}>", self.0.rows())
+        format!("<consort.Table of {} rows: {columns}>", self.0.row_count())
     }
 }
 

@@ -77,13 +77,13 @@ impl Model {
 fn accuracy(held_out: &[Errors]) -> consort_data::Table {
     let all = || held_out.iter().map(Errors::accuracy);
     consort_data::Table::default()
-        .count("ways", all().map(|a| u64::from(a.ways)))
-        .number(
+        .with_counts("ways", all().map(|a| u64::from(a.ways)))
+        .with_numbers(
             "slowdown_error_percent",
             Some("%"),
             all().map(|a| Some(a.forward.mean_absolute_percent)),
         )
-        .number(
+        .with_numbers(
             "stack_error_percent",
             Some("%"),
             all().map(|a| Some(a.inverse.mean_absolute_percent)),

@@ -40,23 +40,23 @@ impl Validation {
 
 fn checks(all: &[Check]) -> consort_data::Table {
     consort_data::Table::default()
-        .text("group", all.iter().map(|check| Some(check.group)))
-        .text("id", all.iter().map(|check| Some(check.id.clone())))
-        .text("what", all.iter().map(|check| Some(check.what.clone())))
-        .text("source", all.iter().map(|check| Some(check.source.clone())))
-        .text("unit", all.iter().map(|check| Some(check.unit.clone())))
-        .text(
+        .with_text("group", all.iter().map(|check| Some(check.group)))
+        .with_text("id", all.iter().map(|check| Some(check.id.clone())))
+        .with_text("what", all.iter().map(|check| Some(check.what.clone())))
+        .with_text("source", all.iter().map(|check| Some(check.source.clone())))
+        .with_text("unit", all.iter().map(|check| Some(check.unit.clone())))
+        .with_text(
             "published",
             all.iter().map(|check| Some(check.published.text())),
         )
-        .number("ours", None, all.iter().map(|check| Some(check.ours)))
-        .number("error", None, all.iter().map(|check| check.error))
-        .text(
+        .with_numbers("ours", None, all.iter().map(|check| Some(check.ours)))
+        .with_numbers("error", None, all.iter().map(|check| check.error))
+        .with_text(
             "agrees",
             all.iter()
                 .map(|check| Some(if check.agrees { "yes" } else { "NO" })),
         )
-        .text("note", all.iter().map(|check| Some(check.note.clone())))
+        .with_text("note", all.iter().map(|check| Some(check.note.clone())))
 }
 
 /// Checks the simulation against published figures, laws and a real kernel.
