@@ -18,7 +18,7 @@ use tempfile::NamedTempFile;
 /// Beginning of the names of files that are not finished.
 pub const PREFIX: &str = ".consort-";
 
-/// Permissions of a result for everyone, less the caller's umask.
+/// Mode of a result that everyone may read, before the umask is applied.
 pub const PUBLIC: u32 = 0o666;
 
 /// Names that are tried for a file that replaces another.
@@ -41,7 +41,7 @@ impl AtomicFile {
     /// Begins a file in the folder of its place, with these permissions less the umask.
     ///
     /// # Errors
-    /// What the file system answers, without a name.
+    /// Those of the file system, without the name of a temporary file.
     pub fn create(place: &Path, mode: u32) -> io::Result<Self> {
         let folder = folder_of(place);
         let unnamed = OpenOptions::new()
@@ -67,10 +67,10 @@ impl AtomicFile {
         }
     }
 
-    /// Gives the file its name, in place of one that has it.
+    /// Gives the file its name and replaces a file that has it.
     ///
     /// # Errors
-    /// What the file system answers.
+    /// Those of the file system.
     pub fn replace(self) -> io::Result<()> {
         match self.file {
             UnfinishedFile::Named(file) => file.persist(&self.place).map(drop).map_err(|e| e.error),
@@ -81,7 +81,7 @@ impl AtomicFile {
         }
     }
 
-    /// Gives the file its name, if there is none of that name.
+    /// Gives the file its name unless a file has it.
     ///
     /// # Errors
     /// [`ErrorKind::AlreadyExists`]; what the file system answers.
@@ -99,7 +99,7 @@ impl AtomicFile {
 /// Writes a file into a folder; it is on disk before it replaces one of that name.
 ///
 /// # Errors
-/// What the file system answers.
+/// Those of the file system.
 pub fn write_atomically(folder: &Path, name: &str, content: &[u8]) -> io::Result<()> {
     let file = AtomicFile::create(&folder.join(name), PUBLIC)?;
     file.as_file().write_all(content)?;
@@ -121,7 +121,7 @@ fn create_named(folder: &Path, mode: u32) -> io::Result<NamedTempFile> {
         .map_err(|error| error.kind().into())
 }
 
-/// The link of `/proc` to an open file; `linkat` follows it to a file that has no name.
+/// The link of `/proc` to an open file. `linkat` follows it, which is how an unnamed file gets a name.
 fn proc_path(file: &File) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }

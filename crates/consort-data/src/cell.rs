@@ -69,8 +69,7 @@ impl Cell {
         }
     }
 
-    /// The same cell, or a missing one where a number is not finite: files
-    /// cannot hold such numbers.
+    /// The same cell, or a missing one if a number is not finite, because JSON cannot hold it.
     pub(crate) fn reject_non_finite(self) -> Self {
         let numbers = [self.value(), self.ci95()];
         if numbers.into_iter().flatten().all(f64::is_finite) {
@@ -137,7 +136,7 @@ fn half_text(half: f64, places: usize) -> String {
     }
 }
 
-/// Decimals that show four significant digits, at most six and at least none.
+/// Decimals that show four significant digits, between zero and six.
 fn decimals(value: f64) -> usize {
     let size = value.abs();
     if size == 0.0 {

@@ -8,7 +8,7 @@ use consort_core::stats::ConfidenceInterval;
 pub const HEADLINE: &str = "headline";
 
 /// One row for each figure that the source prints for this experiment, in its words, for example
-/// `hrrs over linux, SPEC`. Reference files set published figures beside exactly these rows.
+/// `hrrs over linux, SPEC`. Reference files set published figures next to exactly these rows.
 #[derive(Debug)]
 pub struct HeadlineTable(ReportTable);
 

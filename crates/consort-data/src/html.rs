@@ -16,7 +16,7 @@ const SCRIPT: &str = include_str!("page.js");
 /// A page of facts, figures and tables.
 ///
 /// # Errors
-/// When a figure cannot be drawn.
+/// If a figure cannot be drawn.
 pub fn figures_page(
     title: &str,
     facts: &[String],
@@ -46,7 +46,7 @@ pub fn html_document(title: &str, body: &str) -> String {
     )
 }
 
-/// A list of texts with a heading; nothing where there are none.
+/// A list of texts with a heading; empty if there are no texts.
 pub fn html_list(title: &str, notes: &[String]) -> String {
     if notes.is_empty() {
         return String::new();
@@ -59,12 +59,12 @@ pub fn html_list(title: &str, notes: &[String]) -> String {
 /// A figure, drawn in place.
 ///
 /// # Errors
-/// When it cannot be drawn.
+/// If it cannot be drawn.
 pub fn figure(figure: &Figure) -> Result<String, SvgError> {
     Ok(format!("<figure>\n{}</figure>\n", draw(figure)?))
 }
 
-/// A table of which the title alone is shown until a reader opens it.
+/// A table that shows its title only, until a reader opens it.
 pub fn collapsed_table(of: &ReportTable) -> String {
     let title = escape(of.title());
     let table = table(of);
@@ -87,7 +87,7 @@ pub fn table(table: &ReportTable) -> String {
     )
 }
 
-/// The number of runs behind every interval, where it is one.
+/// The number of runs behind every interval; `None` if intervals differ in it.
 fn common_n(table: &ReportTable) -> Option<usize> {
     let cells = table.rows().iter().flat_map(|row| &row.cells);
     let mut all = cells.filter_map(|cell| match cell {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use thiserror::Error;
 
-/// Name of a row's own key beside the cells, so no column can have it.
+/// Name of the row's own key in JSON and CSV, so no column can have it.
 const ROW_KEY: &str = "key";
 
 /// Endings that the CSV form adds to a column's key.
@@ -28,7 +28,7 @@ pub struct ReportColumn {
     pub key: String,
     /// Title for people.
     pub title: String,
-    /// Unit of the numbers; none for text and for plain ratios.
+    /// Unit of the numbers; `None` for text and for plain ratios.
     pub unit: Option<String>,
 }
 
@@ -41,7 +41,7 @@ pub struct ReportRow {
     pub cells: Vec<Cell>,
 }
 
-/// Reason why a table is not one.
+/// Reason why a table is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ReportTableError {
     /// A key cannot be used.
@@ -119,7 +119,7 @@ impl ReportTable {
     /// A table without rows.
     ///
     /// # Errors
-    /// When the table's key is not made of `a-z`, `0-9`, `-`, `_` (it becomes
+    /// If the table's key is not made of `a-z`, `0-9`, `-`, `_` (it becomes
     /// part of a file name), or a column's key is empty, is `key`, ends in
     /// `_ci95` or `_n` (which the CSV form adds), holds a comma, a colon, a
     /// quote or blanks, or occurs twice.
@@ -141,7 +141,7 @@ impl ReportTable {
     /// Adds a row. Numbers that are not finite become missing.
     ///
     /// # Errors
-    /// When the number of cells is not that of the columns, or the key is
+    /// If the number of cells is not that of the columns, or the key is
     /// empty, holds control characters, or is taken.
     pub fn push(&mut self, key: &str, cells: Vec<Cell>) -> Result<(), ReportTableError> {
         if key.trim() != key || key.is_empty() || key.contains(char::is_control) {
@@ -293,8 +293,7 @@ impl TryFrom<TableFile> for ReportTable {
 }
 
 impl ReportTable {
-    /// The cells in the order of the columns; none unless each column has one
-    /// and nothing is left.
+    /// The cells in the order of the columns; `None` unless each column has one and no cell is left.
     fn order_cells(&self, mut cells: BTreeMap<String, Cell>) -> Option<Vec<Cell>> {
         let take = |column: &ReportColumn| cells.remove(&column.key);
         let ordered: Option<Vec<Cell>> = self.columns.iter().map(take).collect();

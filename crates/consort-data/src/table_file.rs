@@ -1,4 +1,4 @@
-//! Tables as files, whole or not there: CSV, and with the feature `columnar` Arrow and Parquet.
+//! Tables as files, complete or absent: CSV, and with the feature `columnar` Arrow and Parquet.
 
 use crate::atomic_file::{AtomicFile, PUBLIC};
 #[cfg(feature = "columnar")]

@@ -3,14 +3,14 @@
 use super::{Axis, BarChart, Figure, FigureError, HeatMap, MAX_SERIES, Plot, PointSeries};
 use crate::report_table::is_file_key;
 
-/// Larger numbers leave no room for arithmetic on axes.
+/// Larger numbers would overflow in the arithmetic on axes.
 const LARGEST: f64 = 1e100;
 
 impl Figure {
     /// A figure whose parts fit together.
     ///
     /// # Errors
-    /// When the key cannot be part of a file name, there is nothing or there
+    /// If the key cannot be part of a file name, there is nothing or there
     /// are more than [`MAX_SERIES`] series to draw, lengths differ, or a number
     /// is not finite, beyond 1e100 or, on a logarithmic axis, not positive.
     pub fn new(

@@ -9,7 +9,7 @@ pub use tornado::{Tornado, TornadoRow};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// Series that colours can tell apart.
+/// Largest number of series, because the palette has as many distinguishable colours.
 pub const MAX_SERIES: usize = 8;
 
 /// A figure. Made by [`Figure::new`], which checks it.
@@ -20,7 +20,7 @@ pub struct Figure {
     title: String,
     /// Text on what to see in it; may be empty.
     text: String,
-    /// Runs that each value stands on; 0 for what is computed without runs.
+    /// Runs behind each value; 0 for values that are computed without runs.
     runs: usize,
     plot: Plot,
 }
@@ -81,9 +81,9 @@ pub enum Plot {
 pub struct Axis {
     /// Title for people.
     pub title: String,
-    /// Unit; none for plain ratios.
+    /// Unit; `None` for plain ratios.
     pub unit: Option<String>,
-    /// True where equal factors, not equal differences, have equal lengths.
+    /// True for a logarithmic axis, on which equal factors have equal lengths.
     pub log: bool,
 }
 
@@ -107,7 +107,7 @@ pub struct BarChart {
 pub struct BarSeries {
     /// Name in the legend.
     pub name: String,
-    /// A bar for each group; none where there is no value.
+    /// A bar for each group; `None` if it has no value.
     pub bars: Vec<Option<Bar>>,
 }
 
@@ -178,7 +178,7 @@ pub struct HeatMap {
     pub columns: Vec<String>,
     /// Names of the rows, top to bottom.
     pub rows: Vec<String>,
-    /// Values by row and column; none where there is no value.
+    /// Values by row and column; `None` if there is no value.
     pub cells: Vec<Vec<Option<f64>>>,
 }
 

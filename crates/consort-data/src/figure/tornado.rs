@@ -4,15 +4,15 @@ use super::Axis;
 use super::check::{check_any, check_finite, check_linear};
 use serde::{Deserialize, Serialize};
 
-/// Effects on a value of one thing at a time: a bar per thing from where it is at its low end to
-/// where it is at its high end, the longest usually at the top.
+/// Effects on a value of one parameter at a time: each bar reaches from the value at the low end of
+/// the parameter to that at its high end, usually with the longest bar at the top.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tornado {
     /// The axis of values; linear.
     pub value: Axis,
-    /// The value when nothing is varied: bars begin here.
+    /// The value if no parameter is varied; bars begin here.
     pub baseline: f64,
-    /// Value at which the conclusion turns round; a line of its own.
+    /// Value at which the conclusion reverses; drawn as a line.
     pub threshold: Option<f64>,
     /// Names of the two ends in the legend: low, high.
     pub ends: [String; 2],
@@ -20,10 +20,10 @@ pub struct Tornado {
     pub rows: Vec<TornadoRow>,
 }
 
-/// One bar, which has two ends.
+/// One parameter of a tornado chart.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TornadoRow {
-    /// The thing that is varied.
+    /// Name of the parameter.
     pub name: String,
     /// The value at its low and at its high end.
     pub values: [f64; 2],

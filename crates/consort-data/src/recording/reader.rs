@@ -240,7 +240,7 @@ thread_local! {
     static HOLDS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Result of a call, or nothing where it panicked; nothing is printed of that.
+/// Result of a call, or `None` if it panicked. The panic is not printed.
 pub(crate) fn catch_panic<T>(call: impl FnOnce() -> T) -> Option<T> {
     silence_caught_panics();
     let before = HOLDS.replace(true);

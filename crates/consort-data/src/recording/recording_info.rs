@@ -20,7 +20,7 @@ const ABOUT_KEY: &str = "consort.about";
 pub struct RecordingInfo {
     /// Version of the program that recorded.
     pub version: String,
-    /// Time at which it began, s since 1970.
+    /// Start time, s since 1970.
     pub started_s: u64,
     /// The command, or what was attached.
     pub command: String,

@@ -33,7 +33,7 @@ pub(crate) struct IntervalRow {
     pub(crate) memory_stall: Option<f64>,
     pub(crate) instructions: Option<f64>,
     pub(crate) cycles: Option<f64>,
-    /// All that was seen of the thread, as JSON; none for a row that only ends a quantum.
+    /// The thread's observation as JSON; `None` in the only row of a quantum without threads.
     pub(crate) observation: Option<String>,
     /// Values of the whole quantum, as JSON; in its first row.
     pub(crate) quantum: Option<String>,
@@ -84,7 +84,7 @@ impl QuantumFacts {
     }
 }
 
-/// The rows of a turn; one without a thread where there is none.
+/// The rows of a turn; one row without a thread if the turn has no threads.
 pub(crate) fn rows(turn: &ControlTurn) -> Result<Vec<IntervalRow>, serde_json::Error> {
     let moved: BTreeSet<ThreadId> = turn.enacted.moved.iter().copied().collect();
     let alive = turn.observation.threads.iter().map(|t| (t, false));
@@ -171,7 +171,7 @@ fn row(
     })
 }
 
-/// Content of a column in a row; none where there is nothing to tell.
+/// Value of a column in a row; `None` is null.
 pub(crate) enum ColumnValue {
     Whole(fn(&IntervalRow) -> Option<i64>),
     Real(fn(&IntervalRow) -> Option<f64>),

@@ -148,7 +148,7 @@ impl Axes {
     }
 }
 
-/// Height that the names need: a line, or the longest where they stand upright.
+/// Height of the names: one line, or the length of the longest if they are upright.
 pub(super) fn names_px(names: &[String], width: i32) -> i32 {
     if fit_flat(names, width) {
         TICKS_PX
@@ -170,7 +170,7 @@ fn fit_flat(names: &[String], width: i32) -> bool {
     longest_px(names) + TICK_GAP_PX / 2 <= room
 }
 
-/// A name that fits beside an axis.
+/// A name that fits next to an axis.
 pub(super) fn shorten_name(name: &str) -> String {
     if name.chars().count() <= LABEL_CHARACTERS {
         return name.to_owned();
@@ -179,7 +179,7 @@ pub(super) fn shorten_name(name: &str) -> String {
     format!("{kept}…")
 }
 
-/// Writes names under equal shares of a line, upright where they do not fit.
+/// Writes names under equal shares of a line, upright if they do not fit.
 pub(super) fn draw_names_below(
     area: &Area<'_>,
     names: &[String],

@@ -27,7 +27,7 @@ const FLAT_PX: u32 = 2;
 /// Between such a bar, or its whisker, and its label.
 const ABOVE_PX: i32 = 4;
 
-/// The value of a bar that has no height to show it by, above where it would be.
+/// Writes the value of a bar without visible height above its place.
 fn label_flat(sheet: &Sheet<'_>, corners: [Pixel; 2], room_px: i32, bar: Bar) -> DrawResult<()> {
     let text = if bar.value == 0.0 {
         "0".to_owned()

@@ -125,7 +125,7 @@ fn draw_cell(
     Ok(())
 }
 
-/// The scale of colours beside the cells.
+/// The scale of colours next to the cells.
 fn draw_scale(area: &Area<'_>, field: &HeatField) -> DrawResult<()> {
     let left = field.columns[1] + 2 * GAP_PX;
     let upwards = [field.rows[1], field.rows[0]];

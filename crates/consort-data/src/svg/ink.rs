@@ -17,7 +17,7 @@ pub(super) const GRID: RGBColor = RGBColor(221, 221, 221);
 /// Cells without a value.
 pub(super) const NOTHING: RGBColor = RGBColor(238, 238, 238);
 
-/// Colours that remain apart with any colour vision: M. Okabe and K. Ito,
+/// Colours that are distinguishable with any colour vision: M. Okabe and K. Ito,
 /// "Color Universal Design", 2008; the strongest contrasts first.
 const PALETTE: [RGBColor; super::super::figure::MAX_SERIES] = [
     RGBColor(0, 114, 178),
@@ -96,7 +96,7 @@ pub(super) fn draw_whisker(
     Ok(())
 }
 
-/// A point of a series: colour and shape both tell it.
+/// Draws a point of a series, whose colour and shape both depend on the series.
 pub(super) fn draw_marker(area: &Area<'_>, at: Pixel, series: usize) -> DrawResult<()> {
     let ink = colour(series).filled();
     match series % 3 {

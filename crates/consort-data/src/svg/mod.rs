@@ -34,8 +34,7 @@ pub struct SvgError {
 
 /// One kind of figure on a sheet.
 trait Chart {
-    /// Names of the series and their kind of mark; none where there is nothing
-    /// to tell apart.
+    /// Names of the series and their kind of mark; no names if there is one series.
     fn legend(&self) -> (Vec<&str>, LegendMark);
     /// Height with axes and labels, in pixels.
     fn height_px(&self) -> i32;
@@ -55,7 +54,7 @@ enum LegendMark {
 /// where the reader prefers that.
 ///
 /// # Errors
-/// When the drawing library refuses, which no checked figure makes it do.
+/// If the drawing library refuses, which does not happen for checked figures.
 pub fn draw(figure: &Figure) -> Result<String, SvgError> {
     let mut text = String::new();
     let drawn = match figure.plot() {

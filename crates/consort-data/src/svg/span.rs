@@ -90,7 +90,7 @@ impl AxisSpan {
         }
     }
 
-    /// Position of a value; none for one that a logarithmic axis does not have.
+    /// Position of a value; `None` for a value that a logarithmic axis cannot show.
     pub(super) fn position(&self, value: f64) -> Option<f64> {
         if !self.log {
             return Some(value);

@@ -20,9 +20,9 @@ const EDGE_PX: i32 = 12;
 const BELOW_PX: i32 = 48;
 /// Between names and bars.
 const GAP_PX: i32 = 8;
-/// Names are cut to this many characters, from the front: their ends tell them apart.
+/// Names are cut to this many characters, from the front, because their ends differ.
 const NAME_CHARACTERS: usize = 48;
-/// The colour of the line where the conclusion turns round: strong beside those of the bars.
+/// Colour of the threshold: it contrasts with those of the bars.
 const THRESHOLD: usize = 3;
 
 /// The plane of bars in pixels.
@@ -40,7 +40,7 @@ impl TornadoPlane {
     }
 }
 
-/// A name that fits beside the bars.
+/// A name that fits next to the bars.
 fn shorten_name(name: &str) -> String {
     let characters = name.chars().count();
     if characters <= NAME_CHARACTERS {
