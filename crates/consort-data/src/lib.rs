@@ -6,8 +6,9 @@
 //! of their own.
 //!
 //! A [`ReportTable`] has keyed rows of [`Cell`]s (counts, means with intervals, texts, reasons for
-//! missing values), and a [`Figure`] has a [`Plot`] of one of five shapes. [`write_csv`], [`draw`] and
-//! [`html`] turn them into CSV, SVG and HTML.
+//! missing values), and a [`Figure`] has a [`Plot`] of one of five shapes.
+//! [`ReportTable::to_csv`], [`draw`] and [`html`] turn them into CSV, SVG and HTML. [`list`] prints rows
+//! of any type, and [`long`] collects numbers one per row.
 //!
 //! [`recording`] holds what managed threads did in each quantum. Every file is written through an
 //! [`AtomicFile`], so that it is complete or absent.
