@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use consort_trace::Recording;
+use consort_data::recording::Recording;
 use libfuzzer_sys::fuzz_target;
 use std::io::Write;
 

@@ -1,8 +1,8 @@
 //! Results of benches, and long tables of them.
 
 use consort_core::stats::quantile;
-use consort_experiment::long::{LongRows, RowOwner};
-use consort_table::Table;
+use consort_data::Table;
+use consort_data::long::{LongRows, RowOwner};
 use serde::Serialize;
 
 /// One measured or derived figure: the median of its repetitions.

@@ -2,9 +2,9 @@
 
 use crate::store::{StoreError, StoreKey, StudyStore};
 use crate::study::{Study, StudyError, StudyOutput, StudyReport};
+use consort_data::{Figure, HEADLINE, ReportTable};
 use consort_experiment::Scale;
 use consort_experiment::{ExperimentContext, SharedResults, StageProgress};
-use consort_report::{Figure, HEADLINE, ReportTable};
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::time::Instant;

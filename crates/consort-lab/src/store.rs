@@ -125,7 +125,7 @@ impl StudyStore {
         let written =
             serde_json::to_vec(&StoredResult { result_of, report }).map_err(io::Error::from);
         written
-            .and_then(|content| consort_report::write_atomically(&self.folder, &name, &content))
+            .and_then(|content| consort_data::write_atomically(&self.folder, &name, &content))
             .map_err(|cause| StoreError::Io {
                 doing: "write",
                 path: self.folder.join(&name),

@@ -2,11 +2,11 @@
 
 use crate::study::{Study, StudyError, StudyInfo, StudyOutput, StudyReport};
 use consort_core::stats::ConfidenceInterval;
-use consort_experiment::Scale;
-use consort_experiment::{ExperimentContext, SharedResults};
-use consort_report::{
+use consort_data::{
     Axis, Bar, BarChart, BarSeries, Figure, HeadlineTable, Plot, ReportColumn, ReportTable,
 };
+use consort_experiment::Scale;
+use consort_experiment::{ExperimentContext, SharedResults};
 use std::num::NonZeroUsize;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -52,7 +52,7 @@ impl Study {
             .output
             .tables
             .iter()
-            .map(consort_report::ReportTable::key)
+            .map(consort_data::ReportTable::key)
             .collect()
     }
 

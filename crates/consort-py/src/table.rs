@@ -4,8 +4,8 @@ use crate::failure::Failure;
 use arrow_array::RecordBatchIterator;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_schema::ffi::FFI_ArrowSchema;
-use consort_table::columnar::{record_batch, schema};
-use consort_table::{Column, Values};
+use consort_data::columnar::{record_batch, schema};
+use consort_data::{Column, Values};
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
@@ -19,10 +19,10 @@ use std::sync::Arc;
 /// ``pandas.DataFrame.from_arrow(table)`` where pyarrow is there. :meth:`to_pandas` needs pandas
 /// alone. Units are in the columns' names, in :attr:`units`, and in the metadata of Arrow fields.
 #[pyclass(frozen, module = "consort")]
-pub(crate) struct Table(Arc<consort_table::Table>);
+pub(crate) struct Table(Arc<consort_data::Table>);
 
-impl From<consort_table::Table> for Table {
-    fn from(table: consort_table::Table) -> Self {
+impl From<consort_data::Table> for Table {
+    fn from(table: consort_data::Table) -> Self {
         Self(Arc::new(table))
     }
 }
@@ -78,7 +78,7 @@ impl Table {
     /// Writes the table to FILE.csv, FILE.arrow or FILE.parquet: whole, or not at all.
     fn write(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         let table = Arc::clone(&self.0);
-        let written = py.detach(move || consort_table::write(&path, &table));
+        let written = py.detach(move || consort_data::write_table(&path, &table));
         Ok(written.map_err(Failure::input)?)
     }
 
@@ -117,7 +117,7 @@ fn list<'py>(py: Python<'py>, column: &Column) -> PyResult<Bound<'py, PyAny>> {
     }
 }
 
-fn unknown(table: &consort_table::Table, name: &str) -> PyErr {
+fn unknown(table: &consort_data::Table, name: &str) -> PyErr {
     let known = table.columns().iter().map(|column| column.name.as_str());
     let hint = consort_core::hint(name, known);
     PyKeyError::new_err(format!("no column '{name}'; {hint}"))
@@ -129,7 +129,7 @@ fn unknown(table: &consort_table::Table, name: &str) -> PyErr {
 /// A name that none of them has.
 pub(crate) fn pick(
     name: &str,
-    tables: &[(&str, &dyn Fn() -> consort_table::Table)],
+    tables: &[(&str, &dyn Fn() -> consort_data::Table)],
 ) -> PyResult<Table> {
     let found = tables.iter().find(|(known, _)| *known == name);
     let Some((_, table)) = found else {

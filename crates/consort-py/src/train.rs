@@ -74,9 +74,9 @@ impl Model {
     }
 }
 
-fn accuracy(held_out: &[LevelErrors]) -> consort_table::Table {
+fn accuracy(held_out: &[LevelErrors]) -> consort_data::Table {
     let all = || held_out.iter().map(LevelErrors::accuracy);
-    consort_table::Table::default()
+    consort_data::Table::default()
         .with_counts("ways", all().map(|a| u64::from(a.ways)))
         .with_numbers(
             "slowdown_error_percent",

@@ -38,8 +38,8 @@ impl Validation {
     }
 }
 
-fn checks(all: &[ValidationCheck]) -> consort_table::Table {
-    consort_table::Table::default()
+fn checks(all: &[ValidationCheck]) -> consort_data::Table {
+    consort_data::Table::default()
         .with_text("group", all.iter().map(|check| Some(check.group)))
         .with_text("id", all.iter().map(|check| Some(check.id.clone())))
         .with_text("what", all.iter().map(|check| Some(check.what.clone())))

@@ -1,13 +1,13 @@
 //! Errors of planning, running and merging a sweep.
 
 use consort_core::topology::TopologyError;
+use consort_data::TableError;
 use consort_experiment::ExperimentError;
 use consort_lab::UnknownStudy;
 use consort_lab::runner::StudyRunError;
 use consort_sim::describe::DescribeError;
 use consort_sim::machine::MachineError;
 use consort_sim::workload::WorkloadError;
-use consort_table::TableError;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 

@@ -3,9 +3,9 @@
 use super::error::SweepError;
 use super::plan::SweepPlan;
 use super::units::run_units;
+use consort_data::long::read_long_table;
+use consort_data::{Table, TableSink, Values};
 use consort_experiment::StageProgress;
-use consort_experiment::long;
-use consort_table::{Table, TableSink, Values};
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -57,9 +57,9 @@ impl ShardFolder {
         let shards = path.join(SHARDS);
         std::fs::create_dir_all(&shards).map_err(|cause| SweepError::io(&shards, cause))?;
         let cases = cases(&plan)?;
-        consort_table::write(&path.join(CASES), &cases)?;
+        consort_data::write_table(&path.join(CASES), &cases)?;
         let text = serde_json::to_vec_pretty(&plan).map_err(std::io::Error::from);
-        let kept = text.and_then(|text| consort_report::write_atomically(path, PLAN, &text));
+        let kept = text.and_then(|text| consort_data::write_atomically(path, PLAN, &text));
         kept.map_err(|cause| SweepError::io(&path.join(PLAN), cause))?;
         let path = path.to_owned();
         Ok(Self { path, plan })
@@ -173,7 +173,7 @@ impl ShardFolder {
         }
         let mut sink = TableSink::create(out)?;
         for number in 0..self.plan.shards.len() {
-            sink.write(&long::read(&self.result_path(number))?)?;
+            sink.write(&read_long_table(&self.result_path(number))?)?;
         }
         Ok(sink.finish()?)
     }

@@ -11,7 +11,7 @@ use consort_experiment::{
 };
 use consort_lab::runner::StudySettings;
 use consort_lab::{Study, VERSION, long, runner};
-use consort_table::Table;
+use consort_data::Table;
 use sha2::{Digest, Sha256};
 
 use super::cases::{SweepCase, SweepCases};

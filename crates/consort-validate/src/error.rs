@@ -2,11 +2,11 @@
 
 use consort_bench::BenchError;
 use consort_core::topology::TopologyError;
+use consort_data::{FigureError, ReportTableError};
 use consort_experiment::traced::TracedError;
 use consort_experiment::{ExperimentError, JobsError};
 use consort_lab::StudyError;
 use consort_reference::ReferenceError;
-use consort_report::{FigureError, ReportTableError};
 use consort_sim::SimError;
 use consort_sim::describe::DescribeError;
 use consort_sim::pmu::PmuError;

@@ -4,8 +4,8 @@ use super::check::ValidationCheck;
 use super::data::PublishedData;
 use super::error::ValidateError;
 use super::reference_summary::ReferenceSummary;
+use consort_data::{Figure, ReportTable};
 use consort_experiment::ExperimentContext;
-use consort_report::{Figure, ReportTable};
 
 /// Input of a group.
 #[derive(Clone, Copy)]

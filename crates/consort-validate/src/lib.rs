@@ -17,7 +17,6 @@ mod error;
 mod group;
 mod groups;
 mod independent;
-mod long;
 mod placement;
 mod reference;
 mod reference_summary;
@@ -31,8 +30,8 @@ pub use data::PublishedData;
 pub use error::ValidateError;
 pub use group::{CheckGroup, GroupInputs, GroupOutput};
 pub use groups::{GROUPS, UnknownGroup, select};
-pub use long::checks_to_long_table;
 pub use reference_summary::{ReferenceSummary, VarianceShares};
+pub use tables::checks_to_long_table;
 pub use validation::{CheckGroupSummary, Disagreement, GroupNote, Validation, run};
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! Checks as tables and sentences for people.
 
 use super::check::{CheckErrorKind, PublishedFigure, ValidationCheck};
-use consort_report::Cell;
+use consort_data::long::{LongRows, RowOwner};
+use consort_data::{Cell, Table};
 
 /// Relative errors from here on are told as a multiple.
 const MANY_TIMES: f64 = 9.0;
@@ -67,6 +68,25 @@ fn format_signed(value: f64) -> String {
     } else {
         text
     }
+}
+
+/// Checks: the case is `GROUP:ID`; `agrees` is 1 or 0.
+pub fn checks_to_long_table(checks: &[ValidationCheck], seed: u64) -> Table {
+    let mut rows = LongRows::default();
+    for check in checks {
+        let case = format!("{}:{}", check.group, check.id);
+        let of = RowOwner {
+            case: &case,
+            seed: Some(seed),
+            ..RowOwner::default()
+        };
+        let unit = Some(check.unit.as_str()).filter(|unit| !unit.is_empty());
+        rows.push(of, "ours", check.ours, unit);
+        rows.push_if_some(of, "error", check.error, None);
+        rows.push(of, "allowed", check.allowed, None);
+        rows.push(of, "agrees", f64::from(u8::from(check.agrees)), None);
+    }
+    rows.table()
 }
 
 #[cfg(test)]

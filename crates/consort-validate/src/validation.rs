@@ -4,7 +4,7 @@ use super::check::ValidationCheck;
 use super::error::ValidateError;
 use super::group::{CheckGroup, GroupInputs};
 use super::reference_summary::ReferenceSummary;
-use consort_report::{Figure, ReportTable};
+use consort_data::{Figure, ReportTable};
 use serde::Serialize;
 
 /// Outcome of a group.

@@ -1,21 +1,17 @@
-//! A result as a file: whole, or not there.
+//! A result as a file, complete or absent.
 //!
-//! The path is checked before the work begins, and the file is written after it: a signal in
-//! between leaves nothing behind. A link is replaced itself and never followed, because another user
-//! may have planted it in a folder such as `/tmp`.
+//! The path is checked before the work begins, and the file is written after it, so that a signal in
+//! between leaves nothing. A link is itself replaced and never followed, because another user may have
+//! planted it in a folder such as `/tmp`.
 
 use crate::failure::bad_input;
 use anyhow::{Context, Result};
+use consort_data::{AtomicFile, PUBLIC};
 use nix::unistd::Uid;
 use std::fmt::Display;
-use std::fs::Permissions;
 use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
-
-/// Mode of new files, before the umask is applied.
-const MODE: u32 = 0o666;
 
 /// Nature of a path that a result is to be written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +58,7 @@ impl OutPlace {
     }
 }
 
-/// A file that is written beside its place and then moved there.
+/// A checked place for a file that is written when its content is ready.
 pub(crate) struct OutFile {
     /// Kind of content, named in errors.
     what: &'static str,
@@ -84,8 +80,7 @@ impl OutFile {
             Ok(OutPlace::Stream) => return Err(refused(&"it is no file")),
             Err(error) => return Err(refused(&error)),
         }
-        // The kind alone: the temporary file's name helps nobody.
-        create_temporary(place).map_err(|error| refused(&error.kind()))?;
+        AtomicFile::create(place, PUBLIC).map_err(|error| refused(&error.kind()))?;
         Ok(Self {
             what,
             place: place.to_owned(),
@@ -94,35 +89,23 @@ impl OutFile {
     }
 
     pub(crate) fn write(self, text: &str) -> Result<()> {
-        let place = self.place;
-        let context = || format!("cannot write {} {}", self.what, place.display());
-        let file = create_temporary(&place).with_context(context)?;
-        file.as_file()
-            .write_all(text.as_bytes())
-            .with_context(context)?;
-        if self.replace {
-            file.persist(&place)
-                .map_err(|e| e.error)
-                .with_context(context)?;
-            return Ok(());
-        }
-        // Somebody may have made one meanwhile.
-        match file.persist_noclobber(&place) {
-            Err(e) if e.error.kind() == io::ErrorKind::AlreadyExists => Err(exists_error(&place)),
-            persisted => persisted
-                .map(drop)
-                .map_err(|e| e.error)
-                .with_context(context),
+        let write = || {
+            let file = AtomicFile::create(&self.place, PUBLIC)?;
+            file.as_file().write_all(text.as_bytes())?;
+            match self.replace {
+                true => file.replace(),
+                false => file.persist_new(),
+            }
+        };
+        match write() {
+            // Another process may have made the file since the check.
+            Err(e) if !self.replace && e.kind() == io::ErrorKind::AlreadyExists => {
+                Err(exists_error(&self.place))
+            }
+            written => written
+                .with_context(|| format!("cannot write {} {}", self.what, self.place.display())),
         }
     }
-}
-
-/// A temporary file in the folder of `place`; gone when dropped.
-fn create_temporary(place: &Path) -> io::Result<NamedTempFile> {
-    let folder = place.parent().filter(|p| !p.as_os_str().is_empty());
-    tempfile::Builder::new()
-        .permissions(Permissions::from_mode(MODE))
-        .tempfile_in(folder.unwrap_or(Path::new(".")))
 }
 
 fn exists_error(place: &Path) -> anyhow::Error {

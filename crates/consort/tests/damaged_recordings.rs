@@ -25,8 +25,10 @@ fn damage_pages(path: &Path) {
         let mut bytes = whole.clone();
         bytes[at] ^= 1;
         std::fs::write(path, bytes).unwrap();
-        let recording = consort_trace::Recording::open(path).ok();
-        let quanta = recording.iter().flat_map(consort_trace::Recording::quanta);
+        let recording = consort_data::recording::Recording::open(path).ok();
+        let quanta = recording
+            .iter()
+            .flat_map(consort_data::recording::Recording::quanta);
         let mut errors = quanta.filter_map(Result::err);
         errors.any(|error| error.to_string().contains("its pages are damaged"))
     });

@@ -4,7 +4,7 @@ use super::{CaseGroup, Frame, IntervalBasis};
 use consort_core::stats::{
     ConfidenceInterval, RatioInterval, mean, quantile, sample_standard_deviation,
 };
-use consort_report::Cell;
+use consort_data::Cell;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::borrow::Cow;

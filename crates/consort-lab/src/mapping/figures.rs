@@ -3,7 +3,7 @@
 use super::analysis::Analysis;
 use super::tables::{attributed_resources, gains};
 use consort_core::mapping::analysis::SharedResource;
-use consort_report::{
+use consort_data::{
     Axis, Bar, BarChart, BarSeries, Figure, FigureError, FigurePoint, HeatMap, MAX_SERIES, Plot,
     PointSeries, ScatterChart,
 };

@@ -5,7 +5,7 @@ use crate::frame::number_or_missing;
 use consort_core::mapping::analysis::{
     AloneCharacteristics, Importance, KeyResource, MappingRow, ResourceFinding, SharedResource,
 };
-use consort_report::{Cell, ReportColumn, ReportTable, ReportTableError};
+use consort_data::{Cell, ReportColumn, ReportTable, ReportTableError};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One characteristic: key, title, unit, and its value in that unit.

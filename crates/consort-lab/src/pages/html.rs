@@ -1,8 +1,8 @@
 //! Studies as HTML pages that open from disk: an index, and a page per study.
 
 use crate::study::StudyReport;
-use consort_report::html::{collapsed_table, escape, figure, html_document, html_list, table};
-use consort_report::{ReportTable, SvgError};
+use consort_data::html::{collapsed_table, escape, figure, html_document, html_list, table};
+use consort_data::{ReportTable, SvgError};
 
 /// The index's file name.
 pub const INDEX: &str = "index.html";

@@ -2,7 +2,7 @@
 
 use super::html::{INDEX, index, page, page_name};
 use crate::study::StudyReport;
-use consort_report::{ReportTable, WriteError, file_contents, write_csv, write_files};
+use consort_data::{ReportTable, WriteError, file_contents, write_files};
 use std::path::{Path, PathBuf};
 
 /// The comparison's file name.
@@ -40,9 +40,7 @@ pub fn write_index(
 ) -> Result<PathBuf, WriteError> {
     let mut files = Vec::new();
     if let Some(table) = comparison {
-        let mut content = Vec::new();
-        write_csv(&mut content, table)?;
-        files.push((COMPARISON.to_owned(), content));
+        files.push((COMPARISON.to_owned(), table.to_csv().into_bytes()));
     }
     files.push((
         INDEX.to_owned(),

@@ -2,7 +2,7 @@
 
 use super::file::ReferenceLine;
 use crate::study::StudyReport;
-use consort_report::{Cell, ReportColumn, ReportTable, ReportTableError};
+use consort_data::{Cell, ReportColumn, ReportTable, ReportTableError};
 use serde::Serialize;
 
 /// A published figure with ours.

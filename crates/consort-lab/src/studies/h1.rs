@@ -19,8 +19,8 @@ use crate::study::{StudyError, StudyOutput};
 use consort_core::ProgramId;
 use consort_core::coscheduling::ProgramMeasure;
 use consort_core::stats::spearman;
+use consort_data::{Cell, Figure, HeadlineTable, ReportTable};
 use consort_experiment::ExperimentContext;
-use consort_report::{Cell, Figure, HeadlineTable, ReportTable};
 
 /// Figures of a program.
 struct ProgramRanks {

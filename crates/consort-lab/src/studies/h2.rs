@@ -17,9 +17,9 @@ use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_core::ProgramId;
 use consort_core::coscheduling::{CoscheduleSlot, ProgramTeam, SlotTrial};
+use consort_data::{Cell, Figure, HeadlineTable, ReportTable};
 use consort_experiment::ExperimentContext;
 use consort_experiment::slots::BestRound;
-use consort_report::{Cell, Figure, HeadlineTable, ReportTable};
 use std::collections::BTreeSet;
 
 /// Runs the study.

@@ -15,8 +15,8 @@ use crate::study::{StudyError, StudyOutput};
 use consort_core::ProgramId;
 use consort_core::coscheduling::{ProgramMeasure, thread_throughput_gain};
 use consort_core::stats::mean;
+use consort_data::{Cell, Figure, HeadlineTable, ReportTable};
 use consort_experiment::ExperimentContext;
-use consort_report::{Cell, Figure, HeadlineTable, ReportTable};
 
 /// Throughputs per thread over that of one thread alone.
 struct ThreadThroughputs {

@@ -19,8 +19,8 @@ use super::coscheduling::views::{MeanScope, local_speedup, name};
 use super::coscheduling::whole::CoschedulingRuns;
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput, TemplateWords};
+use consort_data::{Cell, HeadlineTable, ReportTable};
 use consort_experiment::ExperimentContext;
-use consort_report::{Cell, HeadlineTable, ReportTable};
 
 /// Runs the study.
 pub(super) fn run(

@@ -10,8 +10,8 @@ use super::coscheduling::grid::{CoscheduleGrid, SlotMeasures};
 use super::coscheduling::views::{MeanScope, power_per_thread};
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
+use consort_data::{HeadlineTable, ReportTable};
 use consort_experiment::ExperimentContext;
-use consort_report::{HeadlineTable, ReportTable};
 
 /// Runs the study.
 pub(super) fn run(

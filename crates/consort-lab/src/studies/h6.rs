@@ -13,8 +13,8 @@ use super::coscheduling::views::{MeanScope, SlotValue, energy, energy_delay, nam
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_core::stats::ConfidenceInterval;
+use consort_data::{Cell, HeadlineTable, ReportTable};
 use consort_experiment::ExperimentContext;
-use consort_report::{Cell, HeadlineTable, ReportTable};
 
 /// Runs the study.
 pub(super) fn run(

@@ -10,10 +10,10 @@ use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_core::mapping::analysis::{self, memory_correlation};
 use consort_core::stats::mean;
-use consort_experiment::ExperimentContext;
-use consort_report::{
+use consort_data::{
     Axis, Cell, Figure, FigurePoint, HeadlineTable, Plot, PointSeries, ReportTable, ScatterChart,
 };
+use consort_experiment::ExperimentContext;
 
 /// Runs the study.
 pub(super) fn run(

@@ -14,9 +14,9 @@ use crate::study::{StudyError, StudyOutput};
 use consort_core::mapping::analysis::{
     CoRunnerPair, Importance, SharedResource, Thresholds, importance,
 };
+use consort_data::{Cell, Figure, HeadlineTable, ReportColumn, ReportTable};
 use consort_experiment::ExperimentContext;
 use consort_experiment::mapping::OS;
-use consort_report::{Cell, Figure, HeadlineTable, ReportColumn, ReportTable};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Runs the study.

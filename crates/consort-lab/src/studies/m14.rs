@@ -16,9 +16,9 @@ use super::mapping::views::{gain_cell, mean_gain};
 use crate::frame::number_or_missing;
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
+use consort_data::{Cell, Figure, HeadlineTable, ReportTable};
 use consort_experiment::ExperimentContext;
 use consort_experiment::mapping::CharacterisedProgram;
-use consort_report::{Cell, Figure, HeadlineTable, ReportTable};
 
 /// Runs the study.
 pub(super) fn run(

@@ -16,10 +16,10 @@ use crate::frame::mean_ratio_cell;
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_core::stats::geometric_mean;
+use consort_data::{Cell, Figure, HeadlineTable, ReportTable};
 use consort_experiment::ExperimentContext;
 use consort_experiment::RepeatedProgram;
 use consort_experiment::mapping::{NamedMapping, OS};
-use consort_report::{Cell, Figure, HeadlineTable, ReportTable};
 use libm::exp;
 
 /// The policy.

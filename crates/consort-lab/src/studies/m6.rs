@@ -12,8 +12,8 @@ use crate::mapping::variation_cell;
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_core::mapping::analysis::{KeyResource, ResourceFinding, Thresholds, key_resources};
+use consort_data::{Cell, Figure, HeadlineTable, ReportTable};
 use consort_experiment::ExperimentContext;
-use consort_report::{Cell, Figure, HeadlineTable, ReportTable};
 
 /// Runs the study.
 pub(super) fn run(

@@ -16,9 +16,9 @@ use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_core::mapping::analysis::AloneCharacteristics;
 use consort_core::stats::mean;
+use consort_data::{Cell, Figure, HeadlineTable, ReportTable};
 use consort_experiment::ExperimentContext;
 use consort_experiment::mapping::CharacterisedProgram;
-use consort_report::{Cell, Figure, HeadlineTable, ReportTable};
 
 /// Runs the study.
 pub(super) fn run(

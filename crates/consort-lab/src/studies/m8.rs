@@ -11,9 +11,9 @@ use super::mapping::sweep::PairRuns;
 use super::mapping::{notes, sweep};
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
+use consort_data::{Cell, Figure, HeadlineTable, ReportTable};
 use consort_experiment::ExperimentContext;
 use consort_experiment::mapping::OS;
-use consort_report::{Cell, Figure, HeadlineTable, ReportTable};
 
 /// Runs the study.
 pub(super) fn run(

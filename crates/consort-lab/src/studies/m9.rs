@@ -10,8 +10,8 @@ use super::mapping::plan::{MAPPINGS, ProgramNamePair};
 use super::mapping::sweep::{self, PairRuns};
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
+use consort_data::{Cell, HeadlineTable, ReportTable};
 use consort_experiment::ExperimentContext;
-use consort_report::{Cell, HeadlineTable, ReportTable};
 
 /// Runs the study.
 pub(super) fn run(

@@ -14,8 +14,8 @@ use crate::study::{StudyError, StudyOutput};
 use consort_core::model::{
     ComponentParameters, InterferenceModel, LevelParameters, embedded_model,
 };
+use consort_data::{Cell, Figure, HeadlineTable, ReportTable};
 use consort_experiment::ExperimentContext;
-use consort_report::{Cell, Figure, HeadlineTable, ReportTable};
 
 /// The published parameters, which come with the program.
 const PUBLISHED: &str = "power8-paper";

@@ -11,8 +11,8 @@ use super::symbiosis::errors::{self, FORWARD};
 use super::symbiosis::training::{TrainingResult, lesson};
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
+use consort_data::Cell;
 use consort_experiment::ExperimentContext;
-use consort_report::Cell;
 use consort_train::TrainingRow;
 use std::collections::BTreeMap;
 

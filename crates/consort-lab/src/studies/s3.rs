@@ -10,8 +10,8 @@ use super::symbiosis::part_error;
 use super::symbiosis::training::{TrainingResult, lesson};
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
+use consort_data::ReportTable;
 use consort_experiment::ExperimentContext;
-use consort_report::ReportTable;
 use consort_train::{LevelErrors, TrainingRow};
 use std::collections::BTreeMap;
 

@@ -6,7 +6,7 @@ use super::symbiosis::QUANTUM;
 use crate::frame::{CaseGroup, CellQuery, Frame, IntervalBasis, number_or_missing};
 use crate::study::file::TableSpec;
 use crate::study::{Frames, StudyError};
-use consort_report::{Cell, ReportTable};
+use consort_data::{Cell, ReportTable};
 
 /// Decision times that are charged without being measured, µs.
 const CHARGED_US: [f64; 2] = [100.0, 1000.0];

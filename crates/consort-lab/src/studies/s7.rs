@@ -15,9 +15,9 @@ use crate::simulate::run_every_case;
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_core::stats::mean;
+use consort_data::{Axis, Figure, HeadlineTable, HeatMap, Plot, ReportColumn, ReportTable};
 use consort_experiment::ExperimentContext;
 use consort_experiment::watch::CoRunnerWatch;
-use consort_report::{Axis, Figure, HeadlineTable, HeatMap, Plot, ReportColumn, ReportTable};
 
 const CORES: usize = 5;
 const POLICY: &str = "symbiotic";

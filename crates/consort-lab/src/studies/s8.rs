@@ -22,8 +22,8 @@ use super::symbiosis::mixes::DrawnMix;
 use crate::frame::paired_ratio_cell;
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
+use consort_data::{Cell, Figure, HeadlineTable, ReportTable};
 use consort_experiment::ExperimentContext;
-use consort_report::{Cell, Figure, HeadlineTable, ReportTable};
 use consort_sim::contention::CpiStack;
 
 const QUICK: AsymmetryExtent = AsymmetryExtent {

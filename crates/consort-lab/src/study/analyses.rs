@@ -5,8 +5,8 @@ use super::frames::Frames;
 use super::{StudyError, StudyOutput};
 use crate::frame::Frame;
 use crate::simulate::ExperimentSpec;
+use consort_data::ReportTable;
 use consort_experiment::ExperimentContext;
-use consort_report::ReportTable;
 
 /// Maker of the frame of an experiment that is more than its cases under its policies.
 pub(crate) type Experimenter =

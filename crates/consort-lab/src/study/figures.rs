@@ -5,7 +5,7 @@ use super::file::{CellSpec, FigureKind, FigureSpec};
 use super::frames::{Frames, LoopTurn};
 use super::template::fill;
 use crate::frame::Case;
-use consort_report::{
+use consort_data::{
     Axis, Bar, BarChart, BarSeries, Cell, Figure, FigurePoint, HeatMap, LineChart, Plot,
     PointSeries, ScatterChart,
 };

@@ -5,7 +5,7 @@ use super::figures::{bars_from_series, heat_map_from_rows};
 use super::file::{CellSpec, FigureSpec, StudyFile, TableSpec};
 use super::frames::TemplateWords;
 use super::template::fill;
-use consort_report::{Cell, Figure, Plot, ReportTable};
+use consort_data::{Cell, Figure, Plot, ReportTable};
 
 fn require_spec<T>(spec: Option<T>, key: &str) -> Result<T, StudyError> {
     spec.ok_or_else(|| StudyError::part(key, "the study's file has no headings for it"))
@@ -106,7 +106,7 @@ impl StudyFile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use consort_report::ReportColumn;
+    use consort_data::ReportColumn;
 
     const FILE: &str = "id = 'x'\ntitle = ''\nsource = ''\nsection = ''\noriginal = ''\n\
         differs = ''\nseed = 1\nfull_seconds = 1\nanalysis = 'h1'\n\

@@ -3,7 +3,7 @@
 use super::file::{CaseGroupSpec, CellSpec, IntervalBasisSpec, ViewLoop};
 use super::template::fill;
 use crate::frame::{self, Case, CaseGroup, CellQuery, Frame, IntervalBasis};
-use consort_report::{Cell, ReportColumn, percent_above_one};
+use consort_data::{Cell, ReportColumn, percent_above_one};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -18,8 +18,8 @@ pub(crate) use analyses::Analyses;
 pub(crate) use frames::{Frames, TemplateWords};
 pub use run::FileStudy;
 
+use consort_data::{Figure, FigureError, ReportTable, ReportTableError};
 use consort_experiment::{ExperimentContext, JobsError, Scale};
-use consort_report::{Figure, FigureError, ReportTable, ReportTableError};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 

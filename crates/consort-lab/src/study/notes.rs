@@ -3,7 +3,7 @@
 use super::file::{NoteSpec, PhraseKind, PhraseSpec, ViewLoop};
 use super::frames::{Frames, LoopTurn, TemplateWords};
 use super::template::fill;
-use consort_report::Cell;
+use consort_data::Cell;
 use std::collections::BTreeMap;
 
 /// The notes of one entry of the file: one for each turn of its loop.

@@ -7,8 +7,8 @@ use super::{Study, StudyError, StudyInfo, StudyOutput, check, figures, notes, ta
 use crate::frame::Frame;
 use crate::simulate::{self, DescriptionSource, ExperimentSpec, part_error};
 use crate::studies;
+use consort_data::ReportTable;
 use consort_experiment::{ExperimentContext, Scale};
-use consort_report::ReportTable;
 use consort_sim::describe::DescribeError;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;

@@ -4,7 +4,7 @@ use super::StudyError;
 use super::file::{CellSpec, HeadlineSpec, TableSpec};
 use super::frames::{Frames, LoopTurn};
 use super::template::fill;
-use consort_report::{HeadlineTable, ReportTable};
+use consort_data::{HeadlineTable, ReportTable};
 
 /// The unit of headline rows that shows a ratio as percent above 1.
 pub(super) const GAIN: &str = "gain";

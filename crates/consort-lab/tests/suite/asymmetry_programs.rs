@@ -3,8 +3,8 @@
 //! and what must hold for any outcome.
 
 use crate::common::output;
+use consort_data::{Cell, Figure, HEADLINE, ReportTable};
 use consort_lab::StudyOutput;
-use consort_report::{Cell, Figure, HEADLINE, ReportTable};
 
 /// Every third of the thirteen programs.
 const PROGRAMS: [&str; 4] = ["barnes", "lu.cont", "ocean.ncont", "raytrace"];

@@ -2,8 +2,8 @@
 //! outcome.
 
 use crate::common::output;
+use consort_data::{Cell, Figure, ReportTable};
 use consort_lab::StudyOutput;
-use consort_report::{Cell, Figure, ReportTable};
 
 /// The conclusions that are put to the test at the quick scale.
 const HEADLINES: [&str; 6] = [

@@ -2,8 +2,8 @@
 //! the same bytes for any number of workers, and what must hold for any outcome.
 
 use crate::common::{headline, output};
+use consort_data::{Cell, ReportTable};
 use consort_lab::StudyOutput;
-use consort_report::{Cell, ReportTable};
 
 const POLICIES: [&str; 7] = [
     "fair-mis",

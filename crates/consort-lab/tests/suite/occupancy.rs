@@ -5,8 +5,8 @@
 //! runs of them are enough, and their workers are not varied again.
 
 use crate::common::{headline, output, output_of_two_runs};
+use consort_data::{Figure, ReportTable};
 use consort_lab::StudyOutput;
-use consort_report::{Figure, ReportTable};
 
 /// Policies of pairs; kernels have the first two.
 const POLICIES: [&str; 3] = ["linux", "workover", "aggregate"];

@@ -2,8 +2,8 @@
 //! the same bytes for any number of workers, and what must hold for any outcome.
 
 use crate::common::output;
+use consort_data::{Cell, Figure, HEADLINE, ReportTable};
 use consort_lab::StudyOutput;
-use consort_report::{Cell, Figure, HEADLINE, ReportTable};
 
 /// Runs with one and with three workers, which share no result, and gives the output.
 fn same_for_any_workers(id: &str) -> StudyOutput {

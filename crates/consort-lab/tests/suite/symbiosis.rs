@@ -2,8 +2,8 @@
 //! name, the same bytes for any number of workers, and what must hold for any outcome.
 
 use crate::common::output;
+use consort_data::{Figure, ReportTable};
 use consort_lab::StudyOutput;
-use consort_report::{Figure, ReportTable};
 
 const POLICIES: [&str; 6] = [
     "random",
@@ -48,7 +48,7 @@ fn find<'a>(output: &'a StudyOutput, key: &str) -> &'a ReportTable {
 
 fn value(output: &StudyOutput, table: &str, row: &str, column: &str) -> f64 {
     let cell = find(output, table).cell(row, column);
-    let value = cell.and_then(consort_report::Cell::value);
+    let value = cell.and_then(consort_data::Cell::value);
     value.unwrap_or_else(|| unreachable!("{table}: {row}, {column} has a value"))
 }
 

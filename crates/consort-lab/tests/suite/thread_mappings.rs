@@ -2,8 +2,8 @@
 //! name, the same bytes for any number of workers, and what must hold for any outcome.
 
 use crate::common::{headline, output};
+use consort_data::{Cell, Figure, ReportTable};
 use consort_lab::StudyOutput;
-use consort_report::{Cell, Figure, ReportTable};
 
 const PROGRAMS: [&str; 9] = [
     "canneal",

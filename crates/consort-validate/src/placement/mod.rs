@@ -9,7 +9,7 @@ use super::check::{CheckTemplate, PublishedFigure, Tolerance, ValidationCheck};
 use super::error::ValidateError;
 use super::group::{GroupInputs, GroupOutput};
 use super::statistics::{ClassCounts, distance, noise_distance, share, total};
-use consort_report::{Cell, ReportColumn, ReportTable};
+use consort_data::{Cell, ReportColumn, ReportTable};
 use consort_sim::chip::Chip;
 use measurement::{PlacementCase, PlacementMeasurement};
 use std::sync::Arc;

@@ -4,12 +4,12 @@ use super::case::{EngineCase, antt, stp};
 use super::chip_part::ChipPart;
 use super::runs::{AloneThreads, EngineThreads};
 use crate::reference_summary::ReferenceSummary;
-use consort_experiment::traced::TracedProgram;
-use consort_reference::SlotCause;
-use consort_report::{
+use consort_data::{
     Axis, Cell, Figure, FigurePoint, Plot, PointSeries, ReportColumn, ReportTable,
     ReportTableError, ScatterChart,
 };
+use consort_experiment::traced::TracedProgram;
+use consort_reference::SlotCause;
 use consort_sim::contention::CpiStack;
 
 /// Cases explained term by term.
@@ -259,7 +259,7 @@ fn reference_terms(both: &EngineThreads) -> [f64; TERMS.len()] {
 pub(super) fn slowdown_figure(
     cases: &[EngineCase],
     names: CaseNames<'_>,
-) -> Result<Figure, consort_report::FigureError> {
+) -> Result<Figure, consort_data::FigureError> {
     let mut series = Vec::new();
     for (number, ground) in names.grounds.iter().enumerate() {
         let here = cases.iter().filter(|case| case.ground == number);

@@ -21,14 +21,12 @@ pub(crate) struct ListOut {
 
 /// The folder or file of the verb's own among the names that `--out` was given.
 pub(crate) fn own_output(out: &[PathBuf]) -> Option<&Path> {
-    let mut others = out
-        .iter()
-        .filter(|path| !consort_table::is_table_path(path));
+    let mut others = out.iter().filter(|path| !consort_data::is_table_path(path));
     others.next().map(PathBuf::as_path)
 }
 
 /// The table's file among the names that `--out` was given.
 pub(crate) fn table_output(out: &[PathBuf]) -> Option<&Path> {
-    let mut tables = out.iter().filter(|path| consort_table::is_table_path(path));
+    let mut tables = out.iter().filter(|path| consort_data::is_table_path(path));
     tables.next().map(PathBuf::as_path)
 }

@@ -3,9 +3,9 @@
 use crate::cli::{CompareArgs, LIVE, SetupArgs};
 use crate::descriptions;
 use crate::failure::bad_input;
-use crate::long_file::LongTableFile;
 use crate::output::{self, OutputColumn, number, text};
 use crate::progress;
+use crate::table_file::LongTableFile;
 use anyhow::Result;
 use consort_core::split_unquoted;
 use consort_experiment::{

@@ -11,6 +11,7 @@ use crate::table_file::TableOutput;
 use anyhow::{Context, Result};
 use clap::Args;
 use consort_core::{SignalOffers, hint};
+use consort_data::recording::{RecordingInfo, RecordingWriter};
 use consort_linux::control::has_daemon;
 use consort_linux::enact::{LaunchError, runtime_dirs};
 use consort_linux::enforce::EnactChoice;
@@ -20,7 +21,6 @@ use consort_linux::live::{
     WatchRate, program_name,
 };
 use consort_linux::pause::PauseKind;
-use consort_trace::{RecordingInfo, RecordingWriter};
 use std::cell::RefCell;
 use std::os::fd::AsFd;
 use std::path::Path;

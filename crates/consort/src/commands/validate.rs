@@ -1,14 +1,13 @@
 //! `consort validate`: what the simulation gives beside what was published or measured.
 
 use crate::cli::{self, OutputFormat, ValidateArgs};
-use crate::commands::reproduce::heads;
 use crate::failure::bad_input;
 use crate::output::{self, OutputColumn, number, text};
 use crate::progress;
 use crate::table_file::TableOutput;
 use anyhow::Result;
+use consort_data::Cell;
 use consort_experiment::{ExperimentContext, Scale, StageProgress};
-use consort_report::Cell;
 use consort_validate::{
     CheckGroupSummary, GroupInputs, PublishedData, Validation, ValidationCheck,
 };
@@ -70,7 +69,7 @@ pub(crate) fn execute(args: &ValidateArgs) -> Result<ExitCode> {
     progress.finish();
     let validation = result?;
     if let Some(folder) = cli::own_output(&args.out) {
-        consort_report::write_tables_and_figures(folder, &validation.tables, &validation.figures)?;
+        consort_data::write_tables_and_figures(folder, &validation.tables, &validation.figures)?;
     }
     file.write(|| consort_validate::checks_to_long_table(&validation.checks, args.seed))?;
     let mut out = output::stdout();
@@ -113,21 +112,17 @@ fn section(validation: &Validation, group: &CheckGroupSummary) -> String {
     section += &output::table(COLUMNS, &checks);
     for table in &validation.tables {
         if table.key().starts_with(group.group) {
-            section += &format!("\n{}\n{}", table.title(), table_text(table));
+            section += &format!(
+                "\n{}\n{}",
+                table.title(),
+                table.to_text_without_keys(output::page::width())
+            );
         }
     }
     section += &sources(&checks);
     let notes = validation.notes.iter().filter(|note| mine(note.group));
     section.extend(notes.map(|note| format!("note: {}\n", note.text)));
     section + "\n"
-}
-
-/// A table of the lab, laid out.
-fn table_text(table: &consort_report::ReportTable) -> String {
-    let heads: Vec<output::ColumnHead> = heads(table).collect();
-    let rows = table.rows().iter();
-    let rows = rows.map(|row| row.cells.iter().map(Cell::text).collect());
-    output::grid(&heads, rows)
 }
 
 fn sources(checks: &[ValidationCheck]) -> String {

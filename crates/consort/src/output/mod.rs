@@ -3,99 +3,29 @@
 //! Everything that is printed goes through here: what comes from outside is made visible in tables,
 //! lines and CSV, and escaped in JSON.
 
-mod grid;
 pub(crate) mod page;
 mod stream;
 mod wrap;
 
 use crate::cli::OutputFormat;
 use anyhow::Result;
-use consort_core::{escape_invisible, escape_invisible_lines, is_visible};
-pub(crate) use grid::ColumnHead;
+use consort_core::{escape_invisible_lines, is_visible};
+pub(crate) use consort_data::list::{OutputColumn, extra_number, extra_text, number, text};
+use consort_data::{ColumnHead, List, lay_out};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::Write;
 pub(crate) use stream::{Stdout, stdout};
 pub(crate) use wrap::wrap;
 
-/// One column of a printed table: header, alignment and text of a row.
-pub(crate) struct OutputColumn<R> {
-    pub(crate) header: &'static str,
-    pub(crate) numeric: bool,
-    /// True for a column that is left out where a table is too wide.
-    pub(crate) extra: bool,
-    pub(crate) text: fn(&R) -> String,
-}
-
-/// A column of text.
-pub(crate) const fn text<R>(header: &'static str, text: fn(&R) -> String) -> OutputColumn<R> {
-    OutputColumn {
-        header,
-        numeric: false,
-        extra: false,
-        text,
-    }
-}
-
-/// A column of numbers, aligned right.
-pub(crate) const fn number<R>(header: &'static str, text: fn(&R) -> String) -> OutputColumn<R> {
-    OutputColumn {
-        header,
-        numeric: true,
-        extra: false,
-        text,
-    }
-}
-
-/// A column of numbers that can be missed where a table is too wide.
-pub(crate) const fn extra_number<R>(
-    header: &'static str,
-    text: fn(&R) -> String,
-) -> OutputColumn<R> {
-    OutputColumn {
-        header,
-        numeric: true,
-        extra: true,
-        text,
-    }
-}
-
-/// A column of text that can be missed where a table is too wide.
-pub(crate) const fn extra_text<R>(header: &'static str, text: fn(&R) -> String) -> OutputColumn<R> {
-    OutputColumn {
-        header,
-        numeric: false,
-        extra: true,
-        text,
-    }
-}
-
-/// Lays rows out for people on stdout.
+/// Lays rows out as a table of the width of stdout.
 pub(crate) fn table<R>(columns: &[OutputColumn<R>], rows: &[R]) -> String {
-    table_within(page::width(), columns, rows)
+    List::new(columns, rows).to_text(page::width())
 }
 
-/// Lays rows out for people in so many characters; in as many as they take where there is no limit.
-pub(crate) fn table_within<R>(
-    width: Option<usize>,
-    columns: &[OutputColumn<R>],
-    rows: &[R],
-) -> String {
-    let head = |column: &OutputColumn<R>| ColumnHead {
-        text: column.header.to_owned(),
-        numeric: column.numeric,
-        extra: column.extra,
-    };
-    let heads: Vec<ColumnHead> = columns.iter().map(head).collect();
-    let texts = |row: &R| columns.iter().map(|c| (c.text)(row)).collect();
-    let rows: Vec<Vec<String>> = rows.iter().map(texts).collect();
-    grid::lay_out(&heads, &rows, width)
-}
-
-/// Lays texts out for people on stdout under their heads.
+/// Lays texts out under their heads as a table of the width of stdout.
 pub(crate) fn grid(heads: &[ColumnHead], rows: impl Iterator<Item = Vec<String>>) -> String {
-    let rows: Vec<Vec<String>> = rows.collect();
-    grid::lay_out(heads, &rows, page::width())
+    lay_out(heads, &rows.collect::<Vec<_>>(), page::width())
 }
 
 /// Prints finished lines for people, broken where the terminal ends.
@@ -117,38 +47,13 @@ fn fit_text(width: Option<usize>, text: &str) -> String {
     }
 }
 
-/// Writes rows as CSV with the table's headers, made plain.
+/// Writes rows as CSV with a header line.
 pub(crate) fn write_csv<R>(
     out: &mut dyn Write,
     columns: &[OutputColumn<R>],
     rows: &[R],
 ) -> Result<()> {
-    let mut writer = csv::Writer::from_writer(out);
-    writer.write_record(columns.iter().map(header))?;
-    for row in rows {
-        writer.write_record(columns.iter().map(|c| escape_field((c.text)(row))))?;
-    }
-    writer.flush()?;
-    Ok(())
-}
-
-/// A field that does nothing on a terminal, and is one line.
-pub(crate) fn escape_field(field: String) -> String {
-    match escape_invisible(&field) {
-        std::borrow::Cow::Borrowed(_) => field,
-        std::borrow::Cow::Owned(safe) => safe,
-    }
-}
-
-/// A column's header as files have it.
-pub(crate) fn header<R>(column: &OutputColumn<R>) -> String {
-    plain_header(column.header)
-}
-
-/// A header without spaces and signs: `fp %` is `fp_percent`.
-fn plain_header(header: &str) -> String {
-    let letters = header.replace('%', "percent").replace(['(', ')'], "");
-    letters.trim().replace(' ', "_")
+    Ok(List::new(columns, rows).write_csv(out)?)
 }
 
 /// Writes one JSON document and a newline.

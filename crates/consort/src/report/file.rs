@@ -8,7 +8,7 @@ use crate::failure::bad_input;
 use crate::out_file::OutPlace;
 use crate::output;
 use anyhow::{Context, Result};
-use consort_output::{AtomicFile, PUBLIC};
+use consort_data::{AtomicFile, PUBLIC};
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use std::fmt;
 use std::fs::{File, OpenOptions};

@@ -2,8 +2,8 @@
 
 use super::{ProgramRow, RunReport, ThreadRow};
 use consort_core::escape_invisible;
-use consort_experiment::long::{LongRows, RowOwner};
-use consort_table::Table;
+use consort_data::Table;
+use consort_data::long::{LongRows, RowOwner};
 
 /// The case of what ran on this machine.
 const LIVE: &str = "live";

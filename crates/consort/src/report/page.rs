@@ -2,28 +2,24 @@
 
 use super::render::{COLUMNS, write_foot, write_head, write_hidden_count};
 use super::{RunReport, ThreadRow};
-use crate::page::{self, HtmlPage};
 use anyhow::Result;
 use consort_core::Mix;
-use consort_report::{Axis, Bar, BarChart, BarSeries, Figure, Plot};
+use consort_data::{Axis, Bar, BarChart, BarSeries, Figure, List, Plot, figures_page};
 
 /// Threads in the figures: those with most CPU time.
 const DRAWN: usize = 8;
 
 /// The page of a run of this command.
 pub(crate) fn html(report: &RunReport, command: &str) -> Result<String> {
-    let page = HtmlPage {
-        title: format!("Run of {command}"),
-        facts: facts(report),
-        figures: figures(report)?,
-        tables: vec![page::table(
-            "threads",
-            "Threads, by CPU time",
-            COLUMNS,
-            &report.threads,
-        )?],
-    };
-    page.html()
+    let threads = List::new(COLUMNS, &report.threads);
+    let threads = threads.to_report_table("threads", "Threads, by CPU time")?;
+    let title = format!("Run of {command}");
+    Ok(figures_page(
+        &title,
+        &facts(report),
+        &[threads],
+        &figures(report)?,
+    )?)
 }
 
 /// Returns the lines that are printed around the table, a sentence each.

@@ -3,6 +3,7 @@
 use super::{RunReport, ThreadRow};
 use crate::output::{self, OutputColumn, extra_number, number};
 use consort_core::{MemoryLimit, Throttle, escape_invisible};
+use consort_data::List;
 use consort_linux::enforce::{EnactorKind, WindowCounts};
 use consort_linux::live::CookieCounts;
 use std::collections::BTreeMap;
@@ -64,7 +65,7 @@ pub(crate) fn text(report: &RunReport, width: Option<usize>) -> String {
     write_head(&mut out, report);
     let shown = &report.threads[..report.threads.len().min(SHOWN)];
     if !shown.is_empty() {
-        out.push_str(&output::table_within(width, COLUMNS, shown));
+        out.push_str(&List::new(COLUMNS, shown).to_text(width));
     }
     write_hidden(&mut out, report);
     write_foot(&mut out, report);

@@ -3,7 +3,7 @@
 use crate::frame::{CellQuery, Frame, IntervalBasis, mean_ratio_cell};
 use crate::study::file::TableSpec;
 use crate::study::{Frames, StudyError};
-use consort_report::{Cell, ReportTable};
+use consort_data::{Cell, ReportTable};
 
 /// The lowest long-term sum gets the large core, as in the source's worked example.
 const LAGGING: &str = "tcs:long-term=lagging";

@@ -6,7 +6,7 @@ use super::views::MeanScope;
 use crate::study::StudyError;
 use crate::study::file::StudyFile;
 use consort_core::ProgramId;
-use consort_report::{Cell, Figure};
+use consort_data::{Cell, Figure};
 
 /// Groups of programs that a mean is over, with their names in rows and in figures.
 pub(in crate::studies) const GROUPS: [(&str, &str, MeanScope); 2] = [

@@ -5,7 +5,7 @@ use super::grid::{CoscheduleGrid, SlotMeasures};
 use crate::frame::{interval_cell, mean_ratio_cell};
 use consort_core::ProgramId;
 use consort_core::coscheduling::{fairness, speedup, thread_throughput_gain};
-use consort_report::Cell;
+use consort_data::Cell;
 
 /// A value of a program in its slot.
 pub(in crate::studies) type SlotValue = fn(&SlotMeasures<'_>) -> f64;

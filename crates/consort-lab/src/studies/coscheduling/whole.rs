@@ -12,9 +12,9 @@ use crate::simulate::{experiment, run_every_case};
 use crate::study::StudyError;
 use consort_core::ProgramId;
 use consort_core::coscheduling::ProgramMeasure;
+use consort_data::Cell;
 use consort_experiment::ExperimentContext;
 use consort_experiment::{AloneWork, Contender, Experiment, RunResult};
-use consort_report::Cell;
 use consort_sim::workload::Workload;
 
 /// Time of a program's work alone on all cores, s.

@@ -11,7 +11,7 @@ use crate::frame::interval_cell;
 use crate::study::StudyError;
 use crate::study::file::StudyFile;
 use consort_core::mapping::analysis::{Attribution, SharedResource, attribute};
-use consort_report::{Cell, Figure, ReportTable};
+use consort_data::{Cell, Figure, ReportTable};
 
 /// Change of a pair from one mapping to another.
 #[derive(Clone, Copy)]

@@ -2,8 +2,8 @@
 
 use super::sweep::PairRuns;
 use crate::study::StudyOutput;
+use consort_data::{Figure, ReportTable};
 use consort_experiment::NOT_MODELLED;
-use consort_report::{Figure, ReportTable};
 
 /// Note on resources that the simulation does not model.
 pub(in crate::studies) fn not_modelled() -> String {

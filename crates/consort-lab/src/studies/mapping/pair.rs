@@ -9,8 +9,8 @@ use super::sweep::PairRuns;
 use crate::study::StudyError;
 use crate::study::file::StudyFile;
 use consort_core::stats::RatioInterval;
+use consort_data::{Cell, Figure, HeadlineTable, ReportTable};
 use consort_experiment::mapping::OS;
-use consort_report::{Cell, Figure, HeadlineTable, ReportTable};
 
 /// A pair, the mappings that are looked at, and what of them.
 pub(in crate::studies) struct PairView<'a> {

@@ -13,8 +13,8 @@ use crate::frame::interval_cell;
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_core::stats::mean;
+use consort_data::{Cell, Figure, HeadlineTable, ReportTable};
 use consort_experiment::ExperimentContext;
-use consort_report::{Cell, Figure, HeadlineTable, ReportTable};
 
 /// M1: misses of the L1 data cache of each program under each mapping.
 pub(in crate::studies) fn m1(

@@ -5,7 +5,7 @@ use super::plan::ProgramNamePair;
 use super::sweep::PairRuns;
 use crate::frame::{interval_cell, paired_ratio_cell};
 use consort_core::stats::{ConfidenceInterval, RatioInterval, geometric_mean};
-use consort_report::Cell;
+use consort_data::Cell;
 
 impl PairRuns {
     /// A value of the program at one place of a pair under a mapping, seed by seed.

@@ -3,7 +3,7 @@
 use crate::frame::Frame;
 use crate::study::Frames;
 use consort_core::stats::{RatioInterval, mean};
-use consort_report::Cell;
+use consort_data::Cell;
 use consort_sim::contention::CpiStack;
 
 /// Share of the pipes in use from which operations wait for each other longer than half of their

@@ -2,7 +2,7 @@
 
 use crate::frame::interval_cell;
 use crate::study::StudyError;
-use consort_report::{
+use consort_data::{
     Axis, Figure, FigurePoint, HeadlineTable, LineChart, Plot, PointSeries, ReportColumn,
     ReportTable,
 };

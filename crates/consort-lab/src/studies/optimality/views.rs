@@ -6,7 +6,7 @@ use super::mappings::MappingGrid;
 use super::notes;
 use super::searched::PlacementSearches;
 use crate::study::{StudyError, StudyOutput};
-use consort_report::{Figure, ReportTable};
+use consort_data::{Figure, ReportTable};
 
 /// Series that a figure of distributions leaves out: extremes that flatten the others.
 const LEFT_OUT: [&str; 2] = ["worst placement", "worst mapping"];

@@ -6,7 +6,7 @@ use crate::frame::interval_cell;
 use crate::study::StudyError;
 use crate::study::file::StudyFile;
 use consort_core::stats::mean;
-use consort_report::{Cell, Figure, ReportTable};
+use consort_data::{Cell, Figure, ReportTable};
 use std::collections::BTreeSet;
 
 /// A core of a machine.

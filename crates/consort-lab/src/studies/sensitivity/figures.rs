@@ -4,7 +4,7 @@ use super::headlines::THRESHOLD;
 use super::tested::{ConclusionTrials, ParameterSwing, SensitivityTrial};
 use super::variation::ENDS;
 use crate::study::StudyError;
-use consort_report::{Axis, Figure, Plot, Tornado, TornadoRow};
+use consort_data::{Axis, Figure, Plot, Tornado, TornadoRow};
 
 /// Parameters with a bar of their own; the others have one together.
 const ROWS: usize = 15;

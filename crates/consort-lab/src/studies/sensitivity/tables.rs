@@ -3,7 +3,7 @@
 use super::tested::{ConclusionTrials, ConclusionVerdict, JointResult, SensitivityTrial};
 use crate::study::StudyError;
 use crate::study::file::StudyFile;
-use consort_report::{Cell, HeadlineTable, ReportColumn, ReportTable};
+use consort_data::{Cell, HeadlineTable, ReportColumn, ReportTable};
 
 /// Share of the samples in which each conclusion holds with everything varied.
 pub(super) fn headline(all: &[ConclusionTrials<'_>]) -> Result<ReportTable, StudyError> {

@@ -10,9 +10,9 @@ use crate::frame::{interval_cell, mean_ratio_cell};
 use crate::simulate::{map_jobs, run_every_case};
 use crate::study::StudyError;
 use consort_core::stats::{RatioInterval, mean};
+use consort_data::Cell;
 use consort_experiment::ExperimentContext;
 use consort_experiment::watch::RemoteMemoryWatch;
-use consort_report::Cell;
 use consort_sim::chip::Chip;
 use std::sync::Arc;
 

@@ -3,7 +3,7 @@
 use super::training::TrainingResult;
 use crate::study::StudyError;
 use crate::study::file::StudyFile;
-use consort_report::{Cell, Figure, HeadlineTable, ReportTable};
+use consort_data::{Cell, Figure, HeadlineTable, ReportTable};
 use consort_train::{ErrorSpread, LevelErrors};
 
 /// Relation of the programs of a row of errors to the model.

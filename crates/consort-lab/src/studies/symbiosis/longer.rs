@@ -4,7 +4,7 @@
 use crate::frame::{CellQuery, Frame, IntervalBasis, number_or_missing};
 use crate::study::file::TableSpec;
 use crate::study::{Frames, StudyError};
-use consort_report::{Cell, ReportColumn, ReportTable};
+use consort_data::{Cell, ReportColumn, ReportTable};
 
 /// The policy that ratios are to.
 const BASE: &str = "random";

@@ -2,7 +2,7 @@
 
 use super::ground::UmbrellaCase;
 use crate::frame::{CellQuery, Frame, IntervalBasis};
-use consort_report::Cell;
+use consort_data::Cell;
 
 /// A ground with its runs; the umbrella policy is the last.
 pub(super) struct UmbrellaResult {

@@ -1,7 +1,7 @@
 //! Checks of the first table of every study.
 
+use consort_data::{Cell, HEADLINE};
 use consort_lab::StudyOutput;
-use consort_report::{Cell, HEADLINE};
 
 /// Asserts that the first table is the headline and has numbers.
 pub fn check(id: &str, output: &StudyOutput) {

@@ -11,9 +11,9 @@ use crate::report::{
 use anyhow::Result;
 use consort_core::policy::Wishes;
 use consort_core::{ControlLoop, ControlTurn, Machine};
+use consort_data::recording::RecordingWriter;
 use consort_linux::group::GroupTerms;
 use consort_linux::live::{FollowOutcome, Follower, LiveMachine, LiveRunOutcome};
-use consort_trace::RecordingWriter;
 use std::cell::RefCell;
 use std::time::Duration;
 

@@ -3,10 +3,10 @@
 use super::{MappingDocument, MappingFindings};
 use crate::cli::{self, MapArgs, OutputFormat};
 use crate::commands::reproduce::grid;
-use crate::output::{self, escape_field, wrap};
+use crate::output::{self, wrap};
 use anyhow::{Context, Result};
+use consort_data::{Cell, ReportTable, escape_field, number_field, write_csv};
 use consort_lab::StudyReport;
-use consort_report::{Cell, ReportTable};
 use std::io::Write;
 
 pub(super) fn print_findings(
@@ -22,7 +22,7 @@ pub(super) fn print_findings(
     let mut out = output::stdout();
     match args.format {
         OutputFormat::Table => output::print_text(&mut out, &findings_text(args, found, report))?,
-        OutputFormat::Csv => write_csv(&mut out, report)?,
+        OutputFormat::Csv => write_values(&mut out, report)?,
         OutputFormat::Json => output::write_json(&mut out, &document(found, report))?,
     }
     Ok(())
@@ -73,32 +73,27 @@ fn runs(args: &MapArgs) -> String {
     }
 }
 
-/// A line per value, whatever the table.
-fn write_csv(out: &mut dyn Write, report: &StudyReport) -> Result<()> {
-    let mut writer = csv::Writer::from_writer(out);
-    writer.write_record(["table", "row", "column", "value", "unit", "missing"])?;
+/// One line per value of any table.
+fn write_values(out: &mut dyn Write, report: &StudyReport) -> Result<()> {
+    let header = ["table", "row", "column", "value", "unit", "missing"].map(str::to_owned);
+    let mut records = vec![header];
     for table in &report.output.tables {
-        for row in table.rows() {
-            for (column, cell) in table.columns().iter().zip(&row.cells) {
-                let unit = column.unit.as_deref().unwrap_or_default();
-                let (value, missing) = cell_fields(cell);
-                let record = [table.key(), &row.key, &column.key, &value, unit, &missing];
-                writer.write_record(record.map(|field| escape_field(field.to_owned())))?;
-            }
+        for (row, column, cell) in table.cells() {
+            let (value, missing) = match cell {
+                Cell::Missing { missing } => (String::new(), missing.clone()),
+                Cell::Text(text) => (text.clone(), String::new()),
+                _ => (number_field(cell.value()), String::new()),
+            };
+            let record = [
+                table.key().to_owned(),
+                row.key.clone(),
+                column.key.clone(),
+                value,
+                column.unit.clone().unwrap_or_default(),
+                missing,
+            ];
+            records.push(record.map(escape_field));
         }
     }
-    writer.flush()?;
-    Ok(())
-}
-
-/// Numbers in full, and why there is none.
-fn cell_fields(cell: &Cell) -> (String, String) {
-    match cell {
-        Cell::Missing { missing } => (String::new(), missing.clone()),
-        Cell::Text(text) => (text.clone(), String::new()),
-        _ => (
-            cell.value().map_or_else(String::new, |v| v.to_string()),
-            String::new(),
-        ),
-    }
+    Ok(write_csv(out, records)?)
 }

@@ -1,10 +1,10 @@
 //! A profile's figures as rows.
 
 use crate::output::{OutputColumn, number, text};
-use consort_experiment::long::{LongRows, RowOwner};
+use consort_data::Table;
+use consort_data::long::{LongRows, RowOwner};
 use consort_profile::measure::{CAPACITIES, PREDICTOR_KIB, WINDOWS};
 use consort_profile::{ExecutionFigures, ProgramProfile, ThreadRelations};
-use consort_table::Table;
 use serde::Serialize;
 
 /// One measured figure.

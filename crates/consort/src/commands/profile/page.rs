@@ -1,12 +1,12 @@
 //! A profile as a page with pictures.
 
 use anyhow::Result;
-use consort_profile::measure::{CAPACITIES, WINDOWS};
-use consort_profile::{ExecutionFigures, ProgramProfile};
-use consort_report::{
+use consort_data::{
     Axis, Bar, BarChart, BarSeries, Figure, FigurePoint, LineChart, Plot, PointSeries,
     ReportColumn, ReportTable, figures_page,
 };
+use consort_profile::measure::{CAPACITIES, WINDOWS};
+use consort_profile::{ExecutionFigures, ProgramProfile};
 
 /// The page, which needs nothing else to be read.
 pub(super) fn page(

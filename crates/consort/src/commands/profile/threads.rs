@@ -1,8 +1,8 @@
 //! Relations of threads to each other, as tables of the page.
 
 use anyhow::Result;
+use consort_data::{ReportColumn, ReportTable};
 use consort_profile::{SharedLines, ThreadRelations};
-use consort_report::{ReportColumn, ReportTable};
 
 /// Roles, sharing, and where there are any, locks and barriers.
 pub(super) fn tables(threads: &ThreadRelations) -> Result<Vec<ReportTable>> {

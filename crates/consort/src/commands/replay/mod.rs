@@ -5,7 +5,6 @@ mod timeline;
 use crate::cli::{OutputFormat, ReplayArgs};
 use crate::failure::bad_input;
 use crate::output::{self, OutputColumn, number, text};
-use crate::page::{self, HtmlPage};
 use crate::report::ReportFile;
 use crate::table_file::TableOutput;
 use anyhow::Result;
@@ -14,9 +13,9 @@ use consort_core::{
     Backoff, ControlLoop, ControlTurn, EnactmentReport, Machine, Observation, Placement, Plan,
     SignalOffers, ThreadId, Topology, escape_invisible, policies,
 };
-use consort_experiment::long::{LongRows, RowOwner};
-use consort_table::Table;
-use consort_trace::{Quanta, RecordedQuantum, Recording, RecordingError};
+use consort_data::long::{LongRows, RowOwner};
+use consort_data::recording::{Quanta, RecordedQuantum, Recording, RecordingError};
+use consort_data::{List, Table, figures_page};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -253,19 +252,15 @@ fn show(format: OutputFormat, replayed: &ReplayDocument) -> Result<ExitCode> {
 }
 
 fn html(replayed: &ReplayDocument) -> Result<String> {
-    let threads = page::table(
-        "threads",
-        "Threads, by CPU time",
-        COLUMNS,
-        &replayed.threads,
-    )?;
-    let page = HtmlPage {
-        title: format!("{} on a recording of {}", replayed.policy, replayed.command),
-        facts: vec![sentence(replayed)],
-        figures: Vec::new(),
-        tables: vec![threads],
-    };
-    page.html()
+    let threads = List::new(COLUMNS, &replayed.threads);
+    let threads = threads.to_report_table("threads", "Threads, by CPU time")?;
+    let title = format!("{} on a recording of {}", replayed.policy, replayed.command);
+    Ok(figures_page(
+        &title,
+        &[sentence(replayed)],
+        &[threads],
+        &[],
+    )?)
 }
 
 /// The replay in a sentence.

@@ -16,7 +16,7 @@ use consort_lab::pages;
 use consort_lab::runner::{self, StudyOutcome, StudySettings};
 use consort_lab::{Registry, Study, StudyReport, StudyStore, VERSION, long};
 use print::StudyPrinter;
-pub(crate) use print::{grid, heads};
+pub(crate) use print::grid;
 use reference::PublishedFigures;
 use std::path::Path;
 use std::process::ExitCode;

@@ -3,12 +3,12 @@
 use super::reference::StudyComparison;
 use super::rows;
 use crate::cli::OutputFormat;
-use crate::output::{self, ColumnHead, wrap};
+use crate::output::{self, wrap};
 use anyhow::Result;
+use consort_data::ReportTable;
 use consort_lab::StudyReport;
 use consort_lab::pages::INDEX;
 use consort_lab::reference::ReferenceComparison;
-use consort_report::{Cell, ReportColumn, ReportTable};
 use serde::Serialize;
 use std::io::Write;
 use std::path::Path;
@@ -153,45 +153,19 @@ fn beginning(report: &StudyReport, table: &ReportTable) -> String {
         return grid(table);
     }
     let file = file(report, table);
-    let text = first_rows(table, ROWS);
+    let text = table.to_text(ROWS, output::page::width());
     format!("{text}... and {left} rows more in {file}\n")
 }
 
 /// A table with its row keys in front.
 pub(crate) fn grid(table: &ReportTable) -> String {
-    first_rows(table, table.rows().len())
-}
-
-fn first_rows(table: &ReportTable, count: usize) -> String {
-    let key = ColumnHead {
-        text: String::new(),
-        numeric: false,
-        extra: false,
-    };
-    let heads: Vec<ColumnHead> = std::iter::once(key).chain(heads(table)).collect();
-    let rows = table.rows().iter().take(count).map(|row| {
-        let cells = row.cells.iter().map(Cell::text);
-        std::iter::once(row.key.clone()).chain(cells).collect()
-    });
-    output::grid(&heads, rows)
-}
-
-/// The heads of a table's columns; those without any text are of numbers.
-pub(crate) fn heads(table: &ReportTable) -> impl Iterator<Item = ColumnHead> {
-    let head = |(index, column): (usize, &ReportColumn)| {
-        let mut cells = table.rows().iter().filter_map(|row| row.cells.get(index));
-        ColumnHead {
-            text: column.heading(),
-            numeric: !cells.any(|cell| matches!(cell, Cell::Text(_))),
-            extra: false,
-        }
-    };
-    table.columns().iter().enumerate().map(head)
+    table.to_text(table.rows().len(), output::page::width())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use consort_data::ReportColumn;
     use consort_experiment::Scale;
     use consort_lab::StudyOutput;
 

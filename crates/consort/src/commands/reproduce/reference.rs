@@ -2,9 +2,9 @@
 
 use crate::failure::bad_input;
 use anyhow::Result;
+use consort_data::{ReportTable, ReportTableError};
 use consort_lab::StudyReport;
 use consort_lab::reference::{self, ReferenceComparison, ReferenceLine};
-use consort_report::{ReportTable, ReportTableError};
 use std::path::Path;
 
 /// The lines of a reference file; none where there is no file.

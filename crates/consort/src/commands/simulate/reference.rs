@@ -6,13 +6,13 @@ use crate::failure::bad_input;
 use crate::output::{self, OutputColumn, number, text};
 use crate::table_file::TableOutput;
 use anyhow::Result;
+use consort_data::Table;
+use consort_data::long::{LongRows, RowOwner};
 use consort_experiment::long;
-use consort_experiment::long::{LongRows, RowOwner};
 use consort_experiment::traced::{
     ProgramRun, TracedLength, TracedProgram, TracedRun, run_together,
 };
 use consort_sim::workload::{WorkloadExpr, WorkloadItem, WorkloadTerm};
-use consort_table::Table;
 use serde::Serialize;
 use std::process::ExitCode;
 

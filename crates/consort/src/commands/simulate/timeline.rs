@@ -3,7 +3,7 @@
 use crate::failure::bad_input;
 use crate::out_file::OutPlace;
 use anyhow::{Context, Result};
-use consort_output::{AtomicFile, PUBLIC};
+use consort_data::{AtomicFile, PUBLIC};
 use consort_sim::chip::Chip;
 use consort_sim::engine::{PuUse, RunSegment};
 use consort_sim::timeline::{self, TimelineWriter};

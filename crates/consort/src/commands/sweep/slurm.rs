@@ -5,7 +5,7 @@ use crate::cli::SubmitArgs;
 use crate::failure::bad_input;
 use crate::output;
 use anyhow::{Context, Result, anyhow};
-use consort_report::write_atomically;
+use consort_data::write_atomically;
 use consort_sweep::ShardFolder;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -6,8 +6,8 @@ use super::worst_programs::WorstProgram;
 use crate::cli::{self, TrainArgs};
 use crate::output::{self, OutputColumn, number, text};
 use consort_core::model::Deviation;
-use consort_experiment::long::{LongRows, RowOwner};
-use consort_table::Table;
+use consort_data::Table;
+use consort_data::long::{LongRows, RowOwner};
 use consort_train::ErrorSpread;
 
 /// Programs in the list of those that are predicted worst.

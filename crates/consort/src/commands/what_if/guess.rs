@@ -4,10 +4,10 @@
 use crate::failure::bad_input;
 use anyhow::Result;
 use consort_core::{Mix, Observation, ThreadId, ThreadObservation};
+use consort_data::recording::{Recording, RecordingError};
 use consort_sim::program::ProgramSpec;
 use consort_sim::program::presets;
 use consort_sim::workload::WorkloadItem;
-use consort_trace::{Recording, RecordingError};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 

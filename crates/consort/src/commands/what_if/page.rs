@@ -1,13 +1,13 @@
 //! The results of `consort what-if`, as a page for a browser.
 
 use super::{COLUMNS, WhatIf, sentences};
-use crate::page::{self, HtmlPage};
 use anyhow::Result;
 use consort_core::stats::ConfidenceInterval;
-use consort_experiment::{ContenderRow, MeanEstimate};
-use consort_report::{
-    Axis, Bar, BarChart, BarSeries, Cell, Figure, Plot, ReportColumn, ReportTable,
+use consort_data::{
+    Axis, Bar, BarChart, BarSeries, Cell, Figure, List, Plot, ReportColumn, ReportTable,
+    figures_page,
 };
+use consort_experiment::{ContenderRow, MeanEstimate};
 
 /// A measure of a policy: its key, its heading, its unit and where it is.
 type PolicyMeasureColumn = (
@@ -27,21 +27,17 @@ const MEASURES: [PolicyMeasureColumn; 6] = [
 ];
 
 pub(super) fn html(what_if: &WhatIf) -> Result<String> {
-    let page = HtmlPage {
-        title: format!("{} on {}", what_if.command, what_if.comparison.machine),
-        facts: sentences(what_if),
-        figures: vec![throughput(what_if)?],
-        tables: vec![
-            results(what_if)?,
-            page::table(
-                "stands",
-                "What stands for the recorded threads",
-                COLUMNS,
-                &what_if.stands,
-            )?,
-        ],
-    };
-    page.html()
+    let title = format!("{} on {}", what_if.command, what_if.comparison.machine);
+    let stands = List::new(COLUMNS, &what_if.stands);
+    let stands = stands.to_report_table("stands", "What stands for the recorded threads")?;
+    let tables = [results(what_if)?, stands];
+    let figures = [throughput(what_if)?];
+    Ok(figures_page(
+        &title,
+        &sentences(what_if),
+        &tables,
+        &figures,
+    )?)
 }
 
 fn results(what_if: &WhatIf) -> Result<ReportTable> {

@@ -6,11 +6,12 @@ mod show;
 use crate::cli::{OutputFormat, ProbeArgs};
 use crate::failure::bad_input;
 use crate::out_file::OutFile;
-use crate::table_file::{TableOutput, list_table};
+use crate::table_file::TableOutput;
 use crate::{output, progress};
 use anyhow::Result;
 use consort_core::PuSet;
 use consort_core::sharing::SharingMap;
+use consort_data::List;
 use consort_host::probe::{ProbeBudget, ProbeMeasurement, measure_lines, measure_slowdowns};
 use document::ProbeDocument;
 use std::process::ExitCode;
@@ -41,7 +42,7 @@ pub(super) fn execute(args: &ProbeArgs) -> Result<ExitCode> {
         let map = SharingMap::from_inference(&document.inference, document.source());
         file.write(&format!("{}{}", show::preamble(&document), map.to_toml()))?;
     }
-    table.write(|| list_table(show::CSV_COLUMNS, &show::rows(&document)))?;
+    table.write(|| List::new(show::CSV_COLUMNS, &show::rows(&document)).to_table())?;
     print(args.format, &document)?;
     Ok(ExitCode::SUCCESS)
 }

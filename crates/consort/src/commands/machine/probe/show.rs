@@ -1,10 +1,11 @@
 //! The probe for people: measurements, groups, contradictions with the kernel's account.
 
 use super::document::ProbeDocument;
-use crate::output::{self, ColumnHead, OutputColumn, number, text as words};
+use crate::output::{self, OutputColumn, number, text as words};
 use consort_core::PuSet;
 use consort_core::sharing::{PairEvidence, SharingAnswer, SharingLevel, SharingVerdict, Stress};
 use consort_core::stats::RatioInterval;
+use consort_data::ColumnHead;
 
 /// One measurement, for CSV.
 pub(super) struct ProbeRow {

@@ -1,0 +1,233 @@
+//! Figures as data: what is drawn, not how.
+
+mod caption;
+mod check;
+mod tornado;
+
+pub use tornado::{Tornado, TornadoRow};
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// Largest number of series, because the palette has as many distinguishable colours.
+pub const MAX_SERIES: usize = 8;
+
+/// A figure. Made by [`Figure::new`], which checks it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "FigureFile")]
+pub struct Figure {
+    key: String,
+    title: String,
+    /// Text on what to see in it; may be empty.
+    text: String,
+    /// Runs behind each value; 0 for values that are computed without runs.
+    runs: usize,
+    plot: Plot,
+}
+
+/// A figure as it is written, before it is checked.
+#[derive(Deserialize)]
+struct FigureFile {
+    key: String,
+    title: String,
+    text: String,
+    runs: usize,
+    plot: Plot,
+}
+
+impl TryFrom<FigureFile> for Figure {
+    type Error = FigureError;
+
+    fn try_from(file: FigureFile) -> Result<Self, FigureError> {
+        Self::new(&file.key, &file.title, &file.text, file.runs, file.plot)
+    }
+}
+
+impl Figure {
+    /// Stable key of `a-z`, `0-9`, `-`, `_`; part of the file name.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// Title for people.
+    pub fn title(&self) -> &str {
+        &self.title
+    }
+
+    /// Shape and values of the drawing.
+    pub fn plot(&self) -> &Plot {
+        &self.plot
+    }
+}
+
+/// Shape and values of the drawing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Plot {
+    /// Groups of bars, one bar of each series in each group.
+    Bars(BarChart),
+    /// Points joined by lines.
+    Lines(LineChart),
+    /// Points.
+    Scatter(ScatterChart),
+    /// A matrix of coloured cells.
+    HeatMap(HeatMap),
+    /// Bars to both sides of a line, one per thing that is varied.
+    Tornado(Tornado),
+}
+
+/// A numeric axis.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Axis {
+    /// Title for people.
+    pub title: String,
+    /// Unit; `None` for plain ratios.
+    pub unit: Option<String>,
+    /// True for a logarithmic axis, on which equal factors have equal lengths.
+    pub log: bool,
+}
+
+/// A grouped bar chart.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BarChart {
+    /// Title of the axis of groups.
+    pub category: String,
+    /// The axis of values; linear.
+    pub value: Axis,
+    /// Value at which bars start: 0, or 1 for ratios whose gain or loss is the point.
+    pub baseline: f64,
+    /// Names of the groups.
+    pub groups: Vec<String>,
+    /// The series.
+    pub series: Vec<BarSeries>,
+}
+
+/// One colour of a bar chart.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BarSeries {
+    /// Name in the legend.
+    pub name: String,
+    /// A bar for each group; `None` if it has no value.
+    pub bars: Vec<Option<Bar>>,
+}
+
+/// A bar with its interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Bar {
+    /// The value.
+    pub value: f64,
+    /// Half width of the 95 percent interval.
+    pub ci95: Option<f64>,
+}
+
+/// A line chart.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LineChart {
+    /// Horizontal axis.
+    pub x: Axis,
+    /// Vertical axis.
+    pub y: Axis,
+    /// The lines.
+    pub series: Vec<PointSeries>,
+}
+
+/// A scatter chart.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ScatterChart {
+    /// Horizontal axis.
+    pub x: Axis,
+    /// Vertical axis.
+    pub y: Axis,
+    /// The points.
+    pub series: Vec<PointSeries>,
+    /// True where the line of y equal to x is drawn, as in predicted against
+    /// measured.
+    pub diagonal: bool,
+}
+
+/// One colour of points.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PointSeries {
+    /// Name in the legend.
+    pub name: String,
+    /// The points, in the order in which a line joins them.
+    pub points: Vec<FigurePoint>,
+}
+
+/// A point with its interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FigurePoint {
+    /// Horizontal position.
+    pub x: f64,
+    /// Vertical position.
+    pub y: f64,
+    /// Half width of the 95 percent interval of `y`.
+    pub ci95: Option<f64>,
+}
+
+/// A matrix of coloured cells.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HeatMap {
+    /// Title of the axis of columns.
+    pub x: String,
+    /// Title of the axis of rows.
+    pub y: String,
+    /// Meaning of the colours; linear.
+    pub value: Axis,
+    /// Names of the columns, left to right.
+    pub columns: Vec<String>,
+    /// Names of the rows, top to bottom.
+    pub rows: Vec<String>,
+    /// Values by row and column; `None` if there is no value.
+    pub cells: Vec<Vec<Option<f64>>>,
+}
+
+/// Reason why a figure cannot be drawn.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("figure '{figure}': {problem}")]
+pub struct FigureError {
+    /// The figure.
+    pub figure: String,
+    /// The problem, and what would be right.
+    pub problem: String,
+}
+impl Axis {
+    /// A linear axis.
+    pub fn linear(title: &str, unit: Option<&str>) -> Self {
+        Self {
+            title: title.to_owned(),
+            unit: unit.map(str::to_owned),
+            log: false,
+        }
+    }
+
+    /// A logarithmic axis.
+    pub fn log(title: &str, unit: Option<&str>) -> Self {
+        Self {
+            log: true,
+            ..Self::linear(title, unit)
+        }
+    }
+
+    /// Title and unit.
+    pub fn heading(&self) -> String {
+        match &self.unit {
+            Some(unit) => format!("{} ({unit})", self.title),
+            None => self.title.clone(),
+        }
+    }
+}
+
+impl Bar {
+    /// A bar without an interval.
+    pub fn exact(value: f64) -> Self {
+        Self { value, ci95: None }
+    }
+}
+
+impl FigurePoint {
+    /// A point without an interval.
+    pub fn exact(x: f64, y: f64) -> Self {
+        Self { x, y, ci95: None }
+    }
+}

@@ -1,0 +1,95 @@
+//! Figures as SVG.
+//!
+//! The same figure gives the same bytes on any host: there is no clock, no font
+//! lookup, and logarithms come from `libm`. Text is in the reader's sans-serif
+//! font, so widths are estimates on the generous side.
+
+mod axes;
+mod bars;
+mod heat;
+mod ink;
+mod points;
+mod sheet;
+mod span;
+mod tornado;
+
+use crate::figure::{Figure, Plot};
+use ink::DrawResult;
+use plotters::prelude::{IntoDrawingArea, SVGBackend, WHITE};
+use sheet::Sheet;
+use thiserror::Error;
+
+/// Colours for those who read in the dark; elsewhere the figure is as it was drawn.
+const DARK: &str = include_str!("dark.css");
+
+/// A figure could not be drawn.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("cannot draw figure '{figure}': {cause}")]
+pub struct SvgError {
+    /// The figure.
+    pub figure: String,
+    /// The cause.
+    pub cause: String,
+}
+
+/// One kind of figure on a sheet.
+trait Chart {
+    /// Names of the series and their kind of mark; no names if there is one series.
+    fn legend(&self) -> (Vec<&str>, LegendMark);
+    /// Height with axes and labels, in pixels.
+    fn height_px(&self) -> i32;
+    /// Draws it.
+    fn draw(&self, sheet: &Sheet<'_>) -> DrawResult<()>;
+}
+
+/// Look of a series in the legend.
+#[derive(Clone, Copy)]
+enum LegendMark {
+    Box,
+    Point,
+    JoinedPoint,
+}
+
+/// Draws a figure as an SVG document, 900 pixels wide, on a white background, or a dark one
+/// where the reader prefers that.
+///
+/// # Errors
+/// If the drawing library refuses, which does not happen for checked figures.
+pub fn draw(figure: &Figure) -> Result<String, SvgError> {
+    let mut text = String::new();
+    let drawn = match figure.plot() {
+        Plot::Bars(bars) => draw_chart(&mut text, figure, bars),
+        Plot::Lines(lines) => draw_chart(&mut text, figure, lines),
+        Plot::Scatter(scatter) => draw_chart(&mut text, figure, scatter),
+        Plot::HeatMap(map) => draw_chart(&mut text, figure, map),
+        Plot::Tornado(tornado) => draw_chart(&mut text, figure, tornado),
+    };
+    drawn.map_err(|cause| SvgError {
+        figure: figure.key().to_owned(),
+        cause: cause.to_string(),
+    })?;
+    Ok(with_label(&text, figure))
+}
+
+fn draw_chart(text: &mut String, figure: &Figure, chart: &dyn Chart) -> DrawResult<()> {
+    let plan = sheet::SheetPlan::for_figure(figure, chart);
+    let root = SVGBackend::with_string(text, plan.size()).into_drawing_area();
+    root.fill(&WHITE)?;
+    let sheet = Sheet::from_plan(root, &plan);
+    sheet.draw_frame(figure, &plan)?;
+    chart.draw(&sheet)?;
+    sheet.present()
+}
+
+/// Says to those who do not see the figure what it is, and to those who read in the dark how it
+/// looks there.
+fn with_label(svg: &str, figure: &Figure) -> String {
+    let label = crate::escape::escape(figure.title());
+    let opening = format!("<svg role=\"img\" aria-label=\"{label}\" ");
+    let style = format!(">\n<style>\n{DARK}</style>\n");
+    svg.replacen("<svg ", &opening, 1)
+        .replacen(">\n", &style, 1)
+}
+
+#[cfg(test)]
+mod tests;
