@@ -102,10 +102,10 @@ impl Actuators {
     pub(in crate::live) fn restore_masks(
         &mut self,
         threads: &[ThreadId],
-        roster: &ThreadTable,
+        table: &ThreadTable,
     ) -> Vec<String> {
         let mut warnings = self.cookies.take_away(threads, &self.enactor);
-        let managed = threads.iter().filter(|id| roster.may_place(**id));
+        let managed = threads.iter().filter(|id| table.may_place(**id));
         let free: Vec<_> = managed.map(|&id| (id, ThreadWish::Unrestricted)).collect();
         let report = self.enactor.apply(&free);
         let refused = report.refused.iter();
