@@ -47,7 +47,6 @@ pub(super) struct Actuators {
 /// Outcome of a run for what the hands changed, told after all was put back.
 pub(super) struct RestoreOutcome {
     pub(super) held: AdherenceSummary,
-    /// Number of times that programs were paused.
     pub(super) pauses: u64,
     /// True if every mask is as it was and nothing is left paused.
     pub(super) restored: bool,
@@ -96,7 +95,6 @@ impl Actuators {
         }
     }
 
-    /// Process id of the guardian.
     pub(super) fn guardian_pid(&self) -> u32 {
         self.enactor.guardian_pid()
     }
@@ -249,7 +247,6 @@ impl Actuators {
         self.pausing.forget_ended(table, &mut self.enactor)
     }
 
-    /// Puts everything back.
     pub(super) fn restore_all(mut self, warnings: &mut Warnings) -> RestoreOutcome {
         self.in_kernel.end();
         self.enforcement.note_time_passed(monotonic_ns());

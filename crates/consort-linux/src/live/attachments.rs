@@ -235,10 +235,11 @@ impl LiveMachine {
             return;
         }
         self.observers.begin_times(pid);
-        let pus = self.site.online_pus();
-        let Some(joined) = self.observers.join_tree(self.site.root(), pid, pus) else {
+        let (root, pus) = (self.site.root(), self.site.online_pus());
+        let Some(sampler) = self.observers.sampler_mut() else {
             return;
         };
+        let joined = sampler.join_tree(root, pid, pus);
         self.attachments.sampled.insert(pid);
         if let Err(error) = joined {
             let text = format!("process {pid} is not sampled: {error}");
@@ -274,7 +275,9 @@ impl LiveMachine {
         for pid in ended {
             self.attachments.sampled.remove(&pid);
             self.scan.unwatch(pid);
-            self.observers.leave_tree(pid);
+            if let Some(sampler) = self.observers.sampler_mut() {
+                sampler.leave_tree(pid);
+            }
             // A report names all programs that were there; a daemon makes none.
             if self.attachments.is_permanent() {
                 self.table.trees_mut().remove_program(pid);

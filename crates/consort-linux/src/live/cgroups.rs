@@ -74,12 +74,10 @@ impl ManagedGroups {
         self.review.look_at_all();
     }
 
-    /// Rules of the configuration and of requests.
     pub(super) fn rules(&self) -> &CgroupRules {
         &self.rules
     }
 
-    /// Returns true if any group may be managed.
     pub(super) fn manages(&self) -> bool {
         self.rules.manages()
     }

@@ -8,16 +8,16 @@ use super::error::LiveError;
 use super::group_machine::{GroupMachine, GroupTarget, MembershipSummary, leader_terms};
 use super::launch::{RESTORE_LIMIT, RunResources, program_name};
 use super::relay::children_cpu_s;
-use super::settings::LiveSettings;
+use super::settings::{LaunchSpec, LiveSettings};
 use super::warnings::Warnings;
 use super::{AdherenceSummary, Host, LiveMachine, LiveRunOutcome, RecordedMeasures, SampleCounts};
 use crate::enact::{
     ChildEvent, Enactor, LaunchedProgram, SignalAction, SignalReader, choose_action, exit_code,
-    identify, launch, recover_stale,
+    identify, launch, recover_stale, wait_for_guardians,
 };
 use crate::group::{
     GroupError, GroupMember, GroupPlace, GroupTerms, JoiningCommand, LeaderCandidate, LeaderNews,
-    try_enter_group,
+    enter_group, try_enter_group,
 };
 use consort_core::Tier;
 use nix::errno::Errno;
@@ -33,6 +33,56 @@ use std::time::{Duration, Instant};
 const SEEK_EVERY: Duration = Duration::from_millis(10);
 /// Time between two looks for a new daemon.
 const SEEK_DAEMON_EVERY: Duration = Duration::from_secs(1);
+
+/// Position in which a command was started.
+pub enum JoinOutcome {
+    /// This run manages the whole group.
+    Leads(Box<GroupMachine>),
+    /// Another run manages the group.
+    Follows(Box<Follower>),
+}
+
+/// Starts a command in a group. It is held before its first instruction until the leader
+/// watches it.
+///
+/// # Errors
+/// As for [`LiveMachine::launch`]; and if the group cannot be entered, or its leader refuses:
+/// then nothing was started.
+pub fn join_group(
+    host: Host,
+    spec: LaunchSpec,
+    group: GroupTarget,
+) -> Result<JoinOutcome, LiveError> {
+    let (mut command, settings) = spec.split();
+    command.envs(super::malleable::team_sizes(&host));
+    let dirs = &settings.enact.runtime_dirs;
+    let place = match enter_group(dirs, &group.name, &group.demands) {
+        // Without a folder there is no group, and no journal either.
+        Err(GroupError::Dir(_) | GroupError::File { .. }) => {
+            let (live, _) = LiveMachine::start_command(host, command, &settings, |_| Ok(None))?;
+            let machine = GroupMachine::new(live, None);
+            return Ok(JoinOutcome::Leads(Box::new(machine)));
+        }
+        place => place?,
+    };
+    match place {
+        GroupPlace::Leads(candidate) => {
+            // An old leader's members may be about to hand their commands over.
+            wait_for_guardians(dirs, RESTORE_LIMIT);
+            let lead = |enactor: &Enactor| {
+                let terms = leader_terms(enactor, &settings, &group);
+                Ok(Some(candidate.lead(terms)?))
+            };
+            let (live, leader) = LiveMachine::start_command(host, command, &settings, lead)?;
+            let machine = GroupMachine::new(live, leader);
+            Ok(JoinOutcome::Leads(Box::new(machine)))
+        }
+        GroupPlace::Follows(member) => {
+            let follower = Follower::start_command(host, command, settings, group, member)?;
+            Ok(JoinOutcome::Follows(Box::new(follower)))
+        }
+    }
+}
 
 /// A command that another run manages.
 pub struct Follower {
@@ -57,7 +107,6 @@ pub enum FollowOutcome {
     Leads(Box<GroupMachine>, GroupTerms),
 }
 
-/// Relation of a follower to its group.
 enum FollowerState {
     Follows(GroupMember),
     /// The leader is gone.
@@ -70,7 +119,6 @@ enum FollowerState {
 }
 
 impl Follower {
-    /// Starts a command as a member.
     pub(super) fn start_command(
         host: Host,
         command: Command,
@@ -149,7 +197,6 @@ impl Follower {
         }
     }
 
-    /// Takes in the leader's news.
     fn handle_news(&mut self, mut member: GroupMember) -> FollowerState {
         match member.poll_news() {
             LeaderNews::Gone => return FollowerState::Seeks,

@@ -1,16 +1,10 @@
-//! A live machine and the group that it leads: entering a group, its terms, and the programs of its
-//! members.
+//! A live machine and the group that it leads: the terms, and the programs of the members.
 
 use super::error::{AttachError, LiveError};
-use super::follower::Follower;
-use super::launch::RESTORE_LIMIT;
-use super::settings::{LaunchSpec, LiveSettings};
-use super::{Host, LiveMachine, LiveRunOutcome, RecordedMeasures};
-use crate::enact::{Enactor, wait_for_guardians};
-use crate::group::{
-    Demands, GroupError, GroupName, GroupPlace, GroupTerms, JoiningCommand, Leader, OpenTerms,
-    enter_group,
-};
+use super::settings::LiveSettings;
+use super::{LiveMachine, LiveRunOutcome, RecordedMeasures};
+use crate::enact::Enactor;
+use crate::group::{Demands, GroupName, GroupTerms, JoiningCommand, Leader, OpenTerms};
 use crate::proc::read_stat;
 use consort_core::policy::Wishes;
 use consort_core::{EnactmentReport, Machine, Observation, Plan, SignalOffers, ThreadId, Topology};
@@ -55,14 +49,6 @@ pub struct SettledTerms {
     pub recorded: Option<RecordedMeasures>,
 }
 
-/// Position in which a command was started.
-pub enum JoinOutcome {
-    /// This run manages the whole group.
-    Leads(Box<GroupMachine>),
-    /// Another run manages the group.
-    Follows(Box<Follower>),
-}
-
 /// A live machine, with the group that it leads if it leads one. Members' messages are served while
 /// a quantum passes.
 pub struct GroupMachine {
@@ -99,46 +85,6 @@ impl GroupMachine {
     /// A machine that leads this group, or none.
     pub fn new(live: LiveMachine, leader: Option<Leader>) -> Self {
         Self { live, leader }
-    }
-
-    /// Starts a command in a group. It is held before its first instruction until the leader
-    /// watches it.
-    ///
-    /// # Errors
-    /// As for [`LiveMachine::launch`]; and if the group cannot be entered, or its leader refuses:
-    /// then nothing was started.
-    pub fn join(
-        host: Host,
-        spec: LaunchSpec,
-        group: GroupTarget,
-    ) -> Result<JoinOutcome, LiveError> {
-        let (mut command, settings) = spec.split();
-        command.envs(super::malleable::team_sizes(&host));
-        let dirs = &settings.enact.runtime_dirs;
-        let place = match enter_group(dirs, &group.name, &group.demands) {
-            // Without a folder there is no group, and no journal either.
-            Err(GroupError::Dir(_) | GroupError::File { .. }) => {
-                let machine = LiveMachine::start_command(host, command, &settings, |_| Ok(None))?;
-                return Ok(JoinOutcome::Leads(Box::new(machine)));
-            }
-            place => place?,
-        };
-        match place {
-            GroupPlace::Leads(candidate) => {
-                // An old leader's members may be about to hand their commands over.
-                wait_for_guardians(dirs, RESTORE_LIMIT);
-                let lead = |enactor: &Enactor| {
-                    let terms = leader_terms(enactor, &settings, &group);
-                    Ok(Some(candidate.lead(terms)?))
-                };
-                let machine = LiveMachine::start_command(host, command, &settings, lead)?;
-                Ok(JoinOutcome::Leads(Box::new(machine)))
-            }
-            GroupPlace::Follows(member) => {
-                let follower = Follower::start_command(host, command, settings, group, member)?;
-                Ok(JoinOutcome::Follows(Box::new(follower)))
-            }
-        }
     }
 
     /// The machine without its group.
@@ -280,8 +226,10 @@ impl LiveMachine {
         self.observers.check_recorded(&name)?;
         self.table.trees_mut().insert_program(pid, name);
         self.scan.watch(pid);
-        let pus = self.site.online_pus();
-        if let Some(Err(error)) = self.observers.join_tree(self.site.root(), pid, pus) {
+        let (root, pus) = (self.site.root(), self.site.online_pus());
+        if let Some(sampler) = self.observers.sampler_mut()
+            && let Err(error) = sampler.join_tree(root, pid, pus)
+        {
             let text = format!("program {pid} is not sampled: {error}");
             self.warnings.insert(text);
         }

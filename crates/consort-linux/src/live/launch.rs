@@ -6,7 +6,6 @@ use super::clock::QuantumClock;
 use super::command_lifecycle::CommandLifecycle;
 use super::descriptors::Descriptors;
 use super::error::LiveError;
-use super::group_machine::GroupMachine;
 use super::live_topology::LiveTopology;
 use super::observers::{SamplingSetup, SamplingTier, ThreadObservers, accept_sampler};
 use super::program_trees::ProgramTrees;
@@ -46,17 +45,17 @@ impl LiveMachine {
     /// set up.
     pub fn launch(host: Host, spec: LaunchSpec) -> Result<Self, LiveError> {
         let (command, settings) = spec.split();
-        let machine = Self::start_command(host, command, &settings, |_| Ok(None))?;
-        Ok(machine.into_parts().0)
+        let (live, _) = Self::start_command(host, command, &settings, |_| Ok(None))?;
+        Ok(live)
     }
 
-    /// Starts a command, as the leader of a group if `lead` gives one.
+    /// Starts a command, as the leader of a group if `lead` returns one.
     pub(super) fn start_command(
         host: Host,
         command: Command,
         settings: &LiveSettings,
         lead: impl FnOnce(&Enactor) -> Result<Option<Leader>, GroupError>,
-    ) -> Result<GroupMachine, LiveError> {
+    ) -> Result<(Self, Option<Leader>), LiveError> {
         let mut warnings = recover_earlier_runs(&settings.enact);
         let signals = SignalReader::block_and_open().map_err(LiveError::Wait)?;
         let mut settings = settings.clone();
@@ -93,7 +92,7 @@ impl LiveMachine {
             warnings,
         };
         let live = Self::assemble(host, &settings, running, sampling)?;
-        Ok(GroupMachine::new(live, leader))
+        Ok((live, leader))
     }
 
     /// Manages a command that runs already, with all that it has started, or no command yet.

@@ -1,14 +1,15 @@
 //! The live machine: a launched command as a [`Machine`].
 //!
-//! [`Host::detect`] finds the means of observing and placing threads on a host; [`LiveMachine::launch`]
-//! starts a command under management; the control loop then observes and enacts; and
-//! [`LiveMachine::finish`] puts every mask back and reports on the run. [`LiveMachine::join`] starts a command in
-//! a group, whose programs one of its runs manages for all ([`crate::group`]). [`LiveMachine::manage_host`]
-//! starts nothing: it manages processes and control groups on request.
+//! [`Host::detect`] finds the means of observing and placing threads on a host;
+//! [`LiveMachine::launch`] starts a command under management; the control loop then observes and
+//! enacts; and [`LiveMachine::finish`] restores every mask and reports on the run. [`join_group`]
+//! starts a command in a group, whose programs one of its runs manages for all ([`crate::group`]).
+//! [`GroupMachine::manage_host`] starts nothing: it manages processes and control groups on request.
 //!
-//! [`LiveMachine`] only brings its parts together: each has its fields to itself, and is asked by its
-//! methods. The senses read threads, the hands change them, the roster knows them, the census finds
-//! them, and the course is that of the command.
+//! [`LiveMachine`] only brings its parts together: each has its fields to itself. The observers read
+//! threads, the actuators change them, the table lists them, the scan finds them, and the lifecycle
+//! is that of the command. It holds no socket: a [`CommandSource`] passes it the commands of clients
+//! and group members while a quantum passes.
 //!
 //! Pitfalls: signals are taken for the whole process, so there is one `LiveMachine` per
 //! process, and it must be started before other threads are.
@@ -44,8 +45,8 @@ mod warnings;
 pub use cgroups::GroupAttachOutcome;
 pub use command::{Command, CommandAnswer, CommandSource};
 pub use error::{AttachError, LiveError};
-pub use follower::{FollowOutcome, Follower};
-pub use group_machine::{GroupMachine, GroupTarget, JoinOutcome, MembershipSummary, SettledTerms};
+pub use follower::{FollowOutcome, Follower, JoinOutcome, join_group};
+pub use group_machine::{GroupMachine, GroupTarget, MembershipSummary, SettledTerms};
 pub use host::{Host, HostError};
 pub use launch::program_name;
 pub use observers::{RecordedMeasures, RecordedMeasuresError};
@@ -258,7 +259,9 @@ impl LiveMachine {
     /// Watches programs at this rate from now on.
     pub fn set_watch(&mut self, watch: WatchRate) {
         self.scan.set_watch(watch);
-        self.observers.set_watch(watch);
+        if let Some(sampler) = self.observers.sampler_mut() {
+            sampler.set_watch(watch);
+        }
     }
 
     /// The richest tier that is in use.
@@ -266,7 +269,6 @@ impl LiveMachine {
         self.observers.tier()
     }
 
-    /// CPU time of the managed programs, s.
     fn managed_cpu_s(&self) -> f64 {
         let children_s = relay::children_cpu_s();
         let own_s = if self.lifecycle.command().is_some() {
@@ -300,7 +302,9 @@ impl LiveMachine {
         }
         let changes = self.site.follow_changes(self.table.usable_pus());
         if !changes.is_empty() {
-            self.observers.follow_pus(self.site.topology().pus());
+            if let Some(sampler) = self.observers.sampler_mut() {
+                sampler.follow_pus(self.site.topology().pus());
+            }
         }
         self.warnings.extend(changes);
     }

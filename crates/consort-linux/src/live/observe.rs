@@ -24,7 +24,9 @@ impl LiveMachine {
         self.warnings.extend(refused);
         let cpu_ns = own_cpu_ns().saturating_sub(before_ns);
         self.clock.note_ring_read(batch.records.len(), cpu_ns);
-        self.observers.give_back(batch);
+        if let Some(sampler) = self.observers.sampler_mut() {
+            sampler.give_back(batch);
+        }
     }
 
     /// Compares with `/proc`, when it is time to, even where there are records. The kernel ends the
@@ -42,7 +44,9 @@ impl LiveMachine {
 
     /// Takes in changes, and samples processes that only a scan has found.
     fn follow_thread_events(&mut self, events: Vec<ThreadEvent>) {
-        self.observers.follow_threads(&events);
+        if let Some(sampler) = self.observers.sampler_mut() {
+            sampler.follow_threads(&events);
+        }
         let unrecorded = |event: &ThreadEvent| match event {
             ThreadEvent::Appeared {
                 id, parent: None, ..
@@ -55,7 +59,9 @@ impl LiveMachine {
             if let Some(tree) = self.table.trees().root_of(pid)
                 && self.table.trees().is_managed(tree)
             {
-                self.observers.admit(pid, tree);
+                if let Some(sampler) = self.observers.sampler_mut() {
+                    sampler.admit(pid, tree);
+                }
             }
         }
     }

@@ -52,7 +52,7 @@ impl LiveMachine {
             self.recover_if_due();
             let now = Instant::now();
             let left = end.saturating_duration_since(now);
-            let pause = match self.observers.is_crowded() {
+            let pause = match self.observers.sampler_mut().is_some_and(|s| s.is_crowded()) {
                 true => DRAIN_SOON,
                 false => self.clock.pause_of_rings(),
             };

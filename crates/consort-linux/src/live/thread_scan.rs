@@ -90,12 +90,10 @@ impl ThreadScan {
         self.discovery.knows(pid)
     }
 
-    /// Processes with threads that are known.
     pub(super) fn processes(&self) -> BTreeSet<u32> {
         self.discovery.processes()
     }
 
-    /// The thread that has this tid now.
     pub(super) fn id_of(&self, tid: u32) -> Option<ThreadId> {
         self.discovery.id_of(tid)
     }

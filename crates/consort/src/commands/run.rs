@@ -17,7 +17,7 @@ use consort_linux::enforce::EnactChoice;
 use consort_linux::group::{Demands, GroupError, GroupName};
 use consort_linux::live::{
     GroupMachine, GroupTarget, Host, JoinOutcome, LaunchSpec, LiveError, LiveMachine,
-    RecordedMeasures, WatchRate, program_name,
+    RecordedMeasures, WatchRate, join_group, program_name,
 };
 use consort_linux::pause::PauseKind;
 use consort_trace::{RecordingInfo, RecordingWriter};
@@ -195,7 +195,7 @@ fn run_command(
         let machine = GroupMachine::new(machine, None);
         return run.manage(setup.rechoose_for_machine(&machine)?, machine);
     };
-    match GroupMachine::join(host, spec, group).map_err(launch_failure)? {
+    match join_group(host, spec, group).map_err(launch_failure)? {
         JoinOutcome::Leads(machine) => run.manage(setup.rechoose_for_machine(&*machine)?, *machine),
         JoinOutcome::Follows(follower) => run.follow(*follower),
     }

@@ -7,7 +7,6 @@ use crate::live::warnings::Warnings;
 use consort_core::{PuSet, ThreadId};
 use nix::errno::Errno;
 
-/// Outcome of the attempt to take a thread.
 pub(in crate::live) enum AdoptionOutcome {
     /// The thread may be placed; these are the PUs that it may run on without Consort.
     Managed(PuSet),

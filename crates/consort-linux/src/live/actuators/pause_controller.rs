@@ -31,7 +31,6 @@ pub(super) struct PauseController {
     in_quantum: BTreeSet<ProgramId>,
     /// End of the time for which a signal keeps everything running.
     grace: Option<Instant>,
-    /// Number of times that programs were paused.
     count: u64,
 }
 
@@ -63,7 +62,6 @@ impl PauseController {
         pausers.flat_map(Pauser::paused_programs).collect()
     }
 
-    /// Number of times that programs were paused.
     pub(super) fn count(&self) -> u64 {
         self.count
     }
