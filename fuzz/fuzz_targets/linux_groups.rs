@@ -2,12 +2,14 @@
 
 #![no_main]
 
-use consort_linux::group::{GroupName, LeaderMessage, LineBuffer, MAX_LINE_BYTES, MemberMessage};
+use consort_linux::group::{
+    GroupName, Language, LeaderMessage, LineBuffer, MAX_LINE_BYTES, MemberMessage,
+};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: (usize, &[u8])| {
     let (cut, bytes) = input;
-    let mut lines = LineBuffer::default();
+    let mut lines = LineBuffer::new(Language::Groups, MAX_LINE_BYTES);
     for piece in bytes.chunks(cut % 64 + 1) {
         let Ok(whole) = lines.push(piece) else {
             return;

@@ -7,10 +7,10 @@
 //! are), `events` (event files by microarchitecture), `counters` (groups of them on threads, and
 //! the probe of all tiers), `owners` (others that place threads), `enforce` (nudges and pins, and
 //! how well threads keep to the plan), `enact` (affinity, journal, guardian), `cookies` (core
-//! scheduling), `pause` (freezers and stop signals), `energy` (RAPL), `control` (the socket of a
-//! daemon), `group` (several runs under one control loop). `live` puts them together.
+//! scheduling), `pause` (freezers and stop signals), `energy` (RAPL), `protocol` (lines of JSON
+//! between processes), `control` (the socket of a daemon), `group` (several runs under one control
+//! loop). `live` puts them together.
 
-mod acceptor;
 pub mod cgroup;
 pub mod control;
 pub mod cookies;
@@ -27,6 +27,7 @@ pub mod owners;
 pub mod pause;
 pub mod perf;
 mod proc;
+mod protocol;
 mod read;
 pub mod reader;
 pub mod sampling;

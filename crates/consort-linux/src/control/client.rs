@@ -1,22 +1,25 @@
 //! A client's side of the control socket.
 
-use super::client_connection::{Peer, SILENCE, peer_credentials};
-use super::message::{DaemonAnswer, DaemonRequest, MAX_ANSWER_BYTES, RequestError};
-use super::place::NAME;
+use super::server::MAX_SILENCE;
+use super::socket_place::SOCKET_NAME;
 use crate::enact::runtime_dirs;
+use crate::protocol::{
+    DaemonAnswer, DaemonRequest, Language, LineBuffer, LineConnection, LineError, MAX_ANSWER_BYTES,
+    Peer, ReadError,
+};
 use nix::unistd::Uid;
 use serde_json::Value;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
-/// Longest wait for an answer: requests are heard between turns, so a long quantum is no reason for
-/// a longer one.
+/// Longest wait for an answer. Requests are served during a quantum, so a long quantum is no reason
+/// for a longer wait.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Reason for which a daemon could not be asked.
+/// Reason for which a daemon gave no answer.
 #[derive(Debug, Error)]
 pub enum DaemonConnectionError {
     /// No daemon listens.
@@ -46,7 +49,7 @@ pub enum DaemonConnectionError {
     },
     /// The request or the answer is not a line of the control language.
     #[error(transparent)]
-    Language(#[from] RequestError),
+    Language(#[from] LineError),
     /// The daemon refused, for this reason.
     #[error("{0}")]
     Refused(String),
@@ -61,33 +64,33 @@ fn join_paths(paths: &[PathBuf]) -> String {
 #[derive(Debug)]
 pub struct DaemonConnection {
     path: PathBuf,
-    stream: BufReader<UnixStream>,
+    connection: LineConnection,
     /// Time of the last answer.
     answered: Instant,
 }
 
 /// Returns true if a daemon of this user, or of root, listens in one of these folders.
 pub fn has_daemon(dirs: &[PathBuf]) -> bool {
-    let mut places = dirs.iter().map(|dir| dir.join(NAME));
+    let mut places = dirs.iter().map(|dir| dir.join(SOCKET_NAME));
     places.any(|place| place.exists() && connect_daemon(Some(&place)).is_ok())
 }
 
 /// Paths at which a daemon is looked for: this user's own, then the host's.
 pub fn sockets() -> Vec<PathBuf> {
-    let own = runtime_dirs().into_iter().map(|dir| dir.join(NAME));
+    let own = runtime_dirs().into_iter().map(|dir| dir.join(SOCKET_NAME));
     let mut all: Vec<PathBuf> = own.collect();
-    let of_host = Path::new("/run/consort").join(NAME);
-    if !all.contains(&of_host) {
-        all.push(of_host);
+    let host = Path::new("/run/consort").join(SOCKET_NAME);
+    if !all.contains(&host) {
+        all.push(host);
     }
     all
 }
 
-/// Calls the daemon at `named`, or the first that is found.
+/// Connects to the daemon at `named`, or to the first that is found.
 ///
 /// # Errors
-/// [`DaemonConnectionError::NoDaemon`], [`DaemonConnectionError::Foreign`] for another user's daemon, or
-/// [`DaemonConnectionError::Io`].
+/// [`DaemonConnectionError::NoDaemon`], [`DaemonConnectionError::Foreign`] for another user's
+/// daemon, or [`DaemonConnectionError::Io`].
 pub fn connect_daemon(named: Option<&Path>) -> Result<DaemonConnection, DaemonConnectionError> {
     let tried = named.map_or_else(sockets, |path| vec![path.to_owned()]);
     for path in &tried {
@@ -100,29 +103,33 @@ pub fn connect_daemon(named: Option<&Path>) -> Result<DaemonConnection, DaemonCo
 
 impl DaemonConnection {
     fn from_stream(path: &Path, stream: UnixStream) -> Result<Self, DaemonConnectionError> {
-        let failed = |source| DaemonConnectionError::Io {
-            path: path.to_owned(),
-            source,
-        };
-        let Peer { uid, .. } = peer_credentials(&stream).map_err(failed)?;
-        if uid != 0 && uid != Uid::effective().as_raw() {
-            let path = path.to_owned();
-            return Err(DaemonConnectionError::Foreign { path, uid });
+        let path = path.to_owned();
+        let opened = Peer::from_stream(&stream).and_then(|peer| {
+            let buffer = LineBuffer::new(Language::Control, MAX_ANSWER_BYTES + 1);
+            Ok((
+                peer,
+                LineConnection::from_connected(stream, buffer, PATIENCE)?,
+            ))
+        });
+        match opened {
+            Err(source) => Err(DaemonConnectionError::Io { path, source }),
+            // Another user's daemon could learn, or make up, what the caller runs.
+            Ok((Peer { uid, .. }, _)) if uid != 0 && uid != Uid::effective().as_raw() => {
+                Err(DaemonConnectionError::Foreign { path, uid })
+            }
+            Ok((_, connection)) => Ok(Self {
+                path,
+                connection,
+                answered: Instant::now(),
+            }),
         }
-        stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
-        stream.set_write_timeout(Some(PATIENCE)).map_err(failed)?;
-        Ok(Self {
-            path: path.to_owned(),
-            stream: BufReader::new(stream),
-            answered: Instant::now(),
-        })
     }
 
     /// Sends a request and waits for the answer.
     ///
     /// # Errors
-    /// [`DaemonConnectionError::Refused`] with the daemon's reason, [`DaemonConnectionError::Io`] when the
-    /// connection broke, or [`DaemonConnectionError::Language`].
+    /// [`DaemonConnectionError::Refused`] with the daemon's reason, [`DaemonConnectionError::Io`] if
+    /// the connection broke, or [`DaemonConnectionError::Language`].
     pub fn send_request(
         &mut self,
         request: &DaemonRequest,
@@ -130,44 +137,47 @@ impl DaemonConnection {
         let line = request.to_line()?;
         let path = self.path.clone();
         let failed = |source| DaemonConnectionError::Io { path, source };
-        // The daemon ends conversations that are silent for long, such as that of a paused view.
-        if self.answered.elapsed() > SILENCE / 2 {
+        // The daemon closes connections that are silent for long, such as that of a paused view.
+        if self.answered.elapsed() > MAX_SILENCE / 2 {
             match UnixStream::connect(&self.path) {
                 Ok(stream) => *self = Self::from_stream(&self.path, stream)?,
                 Err(error) => return Err(failed(error)),
             }
         }
-        let told = self.exchange(&line).map_err(failed)?;
+        let answer = self.exchange(&line).map_err(failed)?;
         self.answered = Instant::now();
-        match DaemonAnswer::parse(&told)? {
+        match DaemonAnswer::parse(&answer)? {
             DaemonAnswer::Ok(value) => Ok(value),
             DaemonAnswer::Error(why) => Err(DaemonConnectionError::Refused(why)),
         }
     }
 
     fn exchange(&mut self, line: &[u8]) -> io::Result<Vec<u8>> {
-        let sent = self.stream.get_mut().write_all(line);
-        let closed = |e: &io::Error| {
-            let kind = e.kind();
-            kind == io::ErrorKind::BrokenPipe || kind == io::ErrorKind::ConnectionReset
-        };
-        // A daemon that refuses may close before the request comes; its reason can still be read.
-        match &sent {
-            Err(error) if !closed(error) => return sent.map(|()| Vec::new()),
+        match self.connection.write_line(line) {
+            // A daemon that refuses may close before the request comes; its reason can still be
+            // read.
+            Err(error)
+                if !matches!(
+                    error.kind(),
+                    io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset
+                ) =>
+            {
+                return Err(error);
+            }
             _ => {}
         }
-        let mut told = Vec::new();
-        let most = MAX_ANSWER_BYTES as u64 + 1;
-        self.stream
-            .by_ref()
-            .take(most)
-            .read_until(b'\n', &mut told)?;
-        match told.pop() {
-            Some(b'\n') => Ok(told),
-            _ => Err(io::Error::new(
-                io::ErrorKind::UnexpectedEof,
-                "the connection ended",
-            )),
+        loop {
+            if let Some(line) = self.connection.take_line() {
+                return Ok(line);
+            }
+            match self.connection.read_piece() {
+                Ok(_) => {}
+                Err(ReadError::Io(error)) => return Err(error),
+                Err(ReadError::Closed | ReadError::Line(_)) => {
+                    let kind = io::ErrorKind::UnexpectedEof;
+                    return Err(io::Error::new(kind, "the connection ended"));
+                }
+            }
         }
     }
 }

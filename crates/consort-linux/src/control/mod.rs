@@ -1,6 +1,7 @@
 //! The control socket: the requests that a daemon takes, and the users that may make them.
 //!
-//! One line of JSON each way, version first; a conversation may ask any number of times:
+//! One line of JSON each way, version first; a client may send any number of requests over one
+//! connection:
 //!
 //! ```text
 //! {"version":1,"request":"status"}
@@ -13,33 +14,30 @@
 //!
 //! | request | does | who may |
 //! |---|---|---|
-//! | `status` | what is managed, how, and since when | all: each sees its own threads, root all |
-//! | `{"explain":{"tid":N}}` | why a thread is where it is | its owner, root |
+//! | `status` | reports what is managed, how, and since when | all: each sees its own threads, root all |
+//! | `{"explain":{"tid":N}}` | reports why a thread is where it is | its owner, root |
 //! | `{"attach":{"pids":[],"cgroups":[],"policy":null}}` | manages them | owners their processes; root and the daemon's user also control groups |
-//! | `{"detach":{"pids":[],"cgroups":[]}}` | puts them back and lets them alone | the same |
-//! | `{"policy":{"policy":"NAME"}}` | goes on with another policy | root, the daemon's user |
+//! | `{"detach":{"pids":[],"cgroups":[]}}` | restores their masks and stops managing them | the same |
+//! | `{"policy":{"policy":"NAME"}}` | uses another policy from now on | root, the daemon's user |
 //! | `"reload"` | reads the configuration again | root, the daemon's user |
 //!
-//! The kernel says which user asks (`SO_PEERCRED`, `unix(7)`). Requests have at most 4,096 bytes,
-//! answers at most 16 MiB. A user has at most 16 conversations and 200 requests per second, all
-//! together 64 conversations, 16 of them for root and the daemon's user alone; requests beyond that
-//! rate wait. A process that may have few descriptors has fewer. A conversation without a whole
-//! request for 30 seconds ends, and one whose peer does not take its answer within ten. A peer that
-//! is refused gets the reason as an answer.
+//! The kernel reports the user of a client (`SO_PEERCRED`, `unix(7)`). Requests have at most 4,096
+//! bytes, answers at most 16 MiB. A user has at most 16 connections and 200 requests per second, all
+//! together 64 connections, 16 of them for root and the daemon's user alone; requests beyond that
+//! rate wait. A process that may have few descriptors has fewer connections. A connection without a
+//! complete request for 30 seconds is closed, and one whose peer does not take its answer within
+//! ten. A peer that is refused gets the reason as an answer.
 //!
-//! Usage: the daemon opens a [`ControlServer`] and gives it to [`crate::live::LiveMachine::open_control_server`]; others
-//! [`connect_daemon`] it.
+//! Usage: a daemon opens a [`ControlServer`], polls its descriptors and calls
+//! [`ControlServer::serve_clients`]; clients use [`connect_daemon`].
 
 mod client;
-mod client_connection;
-mod control_server;
-mod message;
-mod place;
+mod server;
+mod socket_place;
 
-pub use client::{DaemonConnection, DaemonConnectionError, connect_daemon, has_daemon, sockets};
-pub use client_connection::Peer;
-pub use control_server::{ControlServer, ControlServerError, PendingRequest, RequestHandler};
-pub use message::{
-    AttachTargets, DaemonAnswer, DaemonRequest, MAX_ANSWER_BYTES, RequestError, VERSION,
+pub use crate::protocol::{
+    AttachTargets, DaemonAnswer, DaemonRequest, LineError, MAX_ANSWER_BYTES, Peer,
 };
-pub use place::SocketPlace;
+pub use client::{DaemonConnection, DaemonConnectionError, connect_daemon, has_daemon, sockets};
+pub use server::ControlServer;
+pub use socket_place::{ControlServerError, SocketPlace};

@@ -1,20 +1,21 @@
 //! The lock of a group: the run that holds it leads.
 //!
 //! The lock's file is deleted by its holder in the end. So a lock counts only if its file still has
-//! its name; otherwise the next run would lock another file of the same name.
+//! its name; otherwise the next run would lock another file of the same name. For the same reason
+//! deleting the files of killed leaders does not disturb a run that is about to lead.
 
-use super::error::GroupError;
-use super::name::GroupName;
+use super::{GroupError, GroupName};
 use crate::enact::RuntimeDir;
 use nix::fcntl::{AtFlags, OFlag, openat};
 use nix::sys::stat::{Mode, fstat, fstatat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
+use std::collections::BTreeSet;
 use std::fs::{File, TryLockError};
 use std::io;
 use std::os::fd::AsRawFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-/// A group's files in a folder that was checked.
+/// The files of a group in a folder that was checked.
 #[derive(Debug)]
 pub(super) struct GroupFolder {
     dir: RuntimeDir,
@@ -28,8 +29,7 @@ pub(super) struct GroupLock {
     _file: File,
 }
 
-/// The group that a file belongs to, by its name.
-pub(super) fn group_from_file_name(file: &str) -> Option<String> {
+fn group_from_file_name(file: &str) -> Option<String> {
     let rest = file.strip_prefix("group-")?;
     let group = rest.strip_suffix(".lock").or(rest.strip_suffix(".socket"));
     group.map(str::to_owned)
@@ -37,7 +37,7 @@ pub(super) fn group_from_file_name(file: &str) -> Option<String> {
 
 impl GroupFolder {
     /// The folder in which a run leads the group already, or else the first in which one can lead. A
-    /// leader may be in a later folder: its environment is another, or the first was full when it
+    /// leader may be in a later folder, because its environment differs or the first was full when it
     /// began.
     pub(super) fn new(dirs: &[PathBuf], name: &GroupName) -> Result<Self, GroupError> {
         let there = dirs.iter().filter_map(|dir| RuntimeDir::open(dir).ok());
@@ -51,7 +51,7 @@ impl GroupFolder {
         }
     }
 
-    /// Returns true if another open file has the lock. The look takes the lock, shared, for a
+    /// Returns true if another open file has the lock. The check takes the lock, shared, for a
     /// moment; a run that tries at this moment tries again.
     fn is_led(&self) -> bool {
         let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
@@ -65,7 +65,7 @@ impl GroupFolder {
         matches!(shared, Ok(Err(TryLockError::WouldBlock)))
     }
 
-    pub(super) fn from_dir(dir: RuntimeDir, name: GroupName) -> Self {
+    fn from_dir(dir: RuntimeDir, name: GroupName) -> Self {
         Self { dir, name }
     }
 
@@ -88,7 +88,7 @@ impl GroupFolder {
         PathBuf::from(format!("/proc/self/fd/{fd}")).join(self.socket_name())
     }
 
-    /// Takes the lock; gives the folder back when another run has it.
+    /// Takes the lock; returns the folder if another run has it.
     pub(super) fn lock(self) -> Result<Result<GroupLock, Self>, GroupError> {
         let file = self.open()?;
         match file.try_lock() {
@@ -129,7 +129,7 @@ impl GroupFolder {
     }
 
     fn delete(&self, name: &str) {
-        // What is not there need not be deleted.
+        // It may be gone already.
         let _ = unlinkat(&self.dir.handle, name, UnlinkatFlags::NoRemoveDir);
     }
 }
@@ -153,16 +153,37 @@ impl Drop for GroupLock {
     }
 }
 
+/// Deletes, from a folder for journals, locks and sockets of groups that no run leads.
+pub(crate) fn delete_stale_files(dir: &Path) {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let groups: BTreeSet<String> = names
+        .filter_map(|name| group_from_file_name(&name))
+        .collect();
+    for group in groups {
+        let (Ok(dir), Ok(name)) = (RuntimeDir::open(dir), group.parse()) else {
+            continue;
+        };
+        // Dropping the lock deletes the files.
+        match GroupFolder::from_dir(dir, name).lock() {
+            Ok(Ok(lock)) => drop(lock),
+            Ok(Err(_)) => {}
+            Err(error) => tracing::warn!(%error, "a group's files are left"),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::net::UnixListener;
 
     fn folder(dir: &tempfile::TempDir) -> GroupFolder {
         GroupFolder::new(&[dir.path().to_owned()], &"g".parse().unwrap()).unwrap()
     }
 
     #[test]
-    fn one_holds_it_at_a_time_and_leaves_nothing() {
+    fn one_run_holds_the_lock_at_a_time() {
         let dir = tempfile::tempdir().unwrap();
         let first = folder(&dir).lock().unwrap().unwrap();
         assert!(folder(&dir).lock().unwrap().is_err());
@@ -183,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_on_a_deleted_file_does_not_count() {
+    fn lock_on_deleted_file_does_not_count() {
         let dir = tempfile::tempdir().unwrap();
         let late = folder(&dir);
         let stale = late.open().unwrap();
@@ -197,5 +218,52 @@ mod tests {
         let _held = folder(&dir).lock().unwrap().unwrap();
         let other = GroupFolder::new(&[dir.path().to_owned()], &"h".parse().unwrap()).unwrap();
         assert!(other.lock().unwrap().is_ok());
+    }
+
+    fn names(dir: &tempfile::TempDir) -> Vec<String> {
+        let entries = std::fs::read_dir(dir.path()).unwrap().flatten();
+        let mut names: Vec<String> = entries
+            .map(|entry| entry.file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn only_files_without_holder_are_deleted() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["group-dead.lock", "group-.lock", "x.journal"] {
+            std::fs::write(dir.path().join(name), "").unwrap();
+        }
+        drop(UnixListener::bind(dir.path().join("group-dead.socket")).unwrap());
+        let folder = GroupFolder::new(&[dir.path().to_owned()], &"led".parse().unwrap()).unwrap();
+        let _held = folder.lock().unwrap().unwrap();
+        delete_stale_files(dir.path());
+        assert_eq!(names(&dir), ["group-.lock", "group-led.lock", "x.journal"]);
+    }
+
+    #[test]
+    fn concurrent_deletion_leaves_one_holder_at_a_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let held = std::sync::atomic::AtomicUsize::new(0);
+        let order = std::sync::atomic::Ordering::SeqCst;
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| (0..500).for_each(|_| delete_stale_files(dir.path())));
+                scope.spawn(|| {
+                    for _ in 0..500 {
+                        let dirs = [dir.path().to_owned()];
+                        let folder = GroupFolder::new(&dirs, &"g".parse().unwrap()).unwrap();
+                        if let Ok(lock) = folder.lock().unwrap() {
+                            assert_eq!(held.fetch_add(1, order), 0);
+                            std::thread::yield_now();
+                            held.fetch_sub(1, order);
+                            drop(lock);
+                        }
+                    }
+                });
+            }
+        });
+        assert_eq!(names(&dir), [""; 0]);
     }
 }

@@ -2,16 +2,17 @@
 //!
 //! Every `consort run --group NAME` starts its command itself. The first of a group leads: it
 //! holds the lock, and its control loop covers the programs of all. Each later one is a member: it
-//! tells the leader which process it has started, and waits. When the leader goes away, for
-//! whatever reason, its enactor or guardian puts every mask back, and a member that gets the lock
+//! sends the leader the process that it has started, and waits. When the leader goes away, for
+//! whatever reason, its enactor or guardian restores every mask, and a member that gets the lock
 //! leads from then on.
 //!
-//! Chance decides which run comes first where several are started at once. So terms that the leader
-//! was not asked for are open: the first member that asks for a policy or a quantum settles it for
+//! Chance decides which run comes first if several are started at once. So terms that the leader's
+//! user did not demand are open: the first member that demands a policy or a quantum settles it for
 //! all.
 //!
-//! Usage: [`enter_group`] gives the place in a group; [`Leader::serve_members`] reports members that come and
-//! go, and [`Leader::proposal`] one that asks for open terms; [`GroupMember`] speaks with the leader.
+//! Usage: [`enter_group`] returns the place in a group; [`Leader::serve_members`] reports
+//! members that come and go, and [`Leader::proposal`] one that demands open terms;
+//! [`GroupMember`] is the member's side.
 //!
 //! The files of a group lie in the folder for journals, which is private to its user:
 //! `group-NAME.lock`, locked by the leader (`flock(2)`), and `group-NAME.socket`. Files that a
@@ -22,26 +23,122 @@
 //! Pitfalls: a group is one user's; runs of other users with the same name are another group. A
 //! leader that is stopped by SIGSTOP keeps its lock, and the group waits for it.
 
-mod client;
-mod error;
 mod leader;
-mod line_buffer;
 mod lock;
-mod member_connection;
-mod message;
+mod member;
 mod name;
-mod place;
-mod sweep;
 mod verdict;
 
-pub use client::{GroupMember, LeaderNews};
-pub use error::GroupError;
-pub use leader::{Leader, LeaderCandidate, LeaderTask};
-pub use line_buffer::LineBuffer;
-pub use message::{
-    Demands, GroupTerms, JoiningCommand, LeaderMessage, MAX_LINE_BYTES, MemberMessage,
-    MessageError, OpenTerms, VERSION,
+pub use crate::protocol::{
+    Demands, GroupTerms, JoiningCommand, Language, LeaderMessage, LineBuffer, LineError,
+    MAX_LINE_BYTES, MemberMessage, OpenTerms,
 };
+pub use leader::{Leader, LeaderCandidate, LeaderTask};
+pub(crate) use lock::delete_stale_files;
+pub use member::{GroupMember, LeaderNews};
 pub use name::{GroupName, NameError};
-pub use place::{GroupPlace, enter_group, try_enter_group};
-pub(crate) use sweep::delete_stale_files;
+
+use crate::enact::RuntimeDirError;
+use lock::GroupFolder;
+use member::GreetingOutcome;
+use std::io;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use thiserror::Error;
+
+/// Longest time that a leader may take to come up, or to go.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Time between two attempts.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Reason for which a group cannot be entered.
+#[derive(Debug, Error)]
+pub enum GroupError {
+    /// No folder can hold the group's files.
+    #[error(transparent)]
+    Dir(#[from] RuntimeDirError),
+    /// A file of the group cannot be used.
+    #[error("cannot {action} {path}: {source}")]
+    File {
+        /// The failed action, as a verb.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// The leader refuses.
+    #[error("group {group}: {why}")]
+    Refused {
+        /// The group.
+        group: String,
+        /// The leader's reason.
+        why: String,
+    },
+    /// The leader is there and does not answer.
+    #[error("group {group}: its leader does not answer; is it stopped, or its host overloaded?")]
+    Silent {
+        /// The group.
+        group: String,
+    },
+    /// The leader's answer is not a message of this version.
+    #[error("group {group}: its leader cannot be understood: {source}")]
+    Foreign {
+        /// The group.
+        group: String,
+        /// The fault of the answer.
+        source: LineError,
+    },
+}
+
+/// A run's place in a group.
+#[derive(Debug)]
+pub enum GroupPlace {
+    /// The run is to lead.
+    Leads(LeaderCandidate),
+    /// The run is a member; another one leads.
+    Follows(GroupMember),
+}
+
+/// Enters a group: as its leader if it has none, else as a member on the leader's terms. `dirs` are
+/// the folders for journals, best first.
+///
+/// # Errors
+/// If no folder can hold the group's files, or the leader refuses or does not answer.
+pub fn enter_group(
+    dirs: &[PathBuf],
+    name: &GroupName,
+    demands: &Demands,
+) -> Result<GroupPlace, GroupError> {
+    let end = Instant::now() + PATIENCE;
+    while Instant::now() < end {
+        if let Some(place) = try_enter_group(dirs, name, demands)? {
+            return Ok(place);
+        }
+        std::thread::sleep(PAUSE);
+    }
+    let group = name.to_string();
+    Err(GroupError::Silent { group })
+}
+
+/// Attempts once to enter a group; `None` while a leader is about to come or to go.
+///
+/// # Errors
+/// Those of [`enter_group`].
+pub fn try_enter_group(
+    dirs: &[PathBuf],
+    name: &GroupName,
+    demands: &Demands,
+) -> Result<Option<GroupPlace>, GroupError> {
+    let folder = match GroupFolder::new(dirs, name)?.lock()? {
+        Ok(lock) => {
+            let candidate = LeaderCandidate::new(lock);
+            return Ok(Some(GroupPlace::Leads(candidate)));
+        }
+        Err(folder) => folder,
+    };
+    match GroupMember::greet(&folder, demands)? {
+        GreetingOutcome::Welcome(member) => Ok(Some(GroupPlace::Follows(member))),
+        GreetingOutcome::NobodyThere => Ok(None),
+    }
+}

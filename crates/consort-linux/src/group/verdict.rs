@@ -1,20 +1,19 @@
-//! The rules by which a member may join a group on the terms that hold there.
+//! Rules by which a member may join a group on the terms that hold there.
 
-use super::message::{Demands, GroupTerms};
+use crate::protocol::{Demands, GroupTerms};
 use std::fmt::Display;
 
-/// Verdict on a member that says hello.
+/// Verdict on the demands of a member that sends `hello`.
 #[derive(Debug, PartialEq)]
 pub(super) enum DemandsVerdict {
     /// The member's demands are met by the terms that hold.
     Welcome,
-    /// The member asks for terms that are open, which are to be settled.
+    /// The member demands terms that are open, which are to be settled.
     Settles,
-    /// The member asks for other terms; the text names these and those that hold.
+    /// The member demands other terms; the text names these and those that hold.
     Refused(String),
 }
 
-/// Judges a member's demands.
 pub(super) fn judge_demands(terms: &GroupTerms, demands: &Demands) -> DemandsVerdict {
     if let Some(why) = conflict(terms, demands) {
         return DemandsVerdict::Refused(why);
@@ -49,7 +48,7 @@ fn conflict(terms: &GroupTerms, demands: &Demands) -> Option<String> {
             &ms(terms.interval_ms),
         ));
     }
-    // A recording in the terms was asked for, whether the policy is open or not.
+    // A recording in the terms was demanded, whether the policy is open or not.
     let is_fixed = !terms.open.policy || terms.profile.is_some();
     if brings_profile(terms, demands) && is_fixed {
         return Some(profile_conflict(terms, demands));
@@ -75,8 +74,8 @@ fn conflict_text(what: &str, theirs: &dyn Display, ours: &dyn Display) -> String
 
 #[cfg(test)]
 mod tests {
-    use super::super::message::OpenTerms;
     use super::*;
+    use crate::protocol::OpenTerms;
 
     fn terms(open: OpenTerms) -> GroupTerms {
         GroupTerms {
@@ -105,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn open_terms_are_settled_by_whoever_names_them() {
+    fn open_terms_are_settled_by_demands() {
         let open = terms(OPEN);
         for demands in [
             asking(Some("gang"), None, None),
@@ -141,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dry_run_is_never_open() {
+    fn dry_run_is_never_open() {
         let dry_run = true;
         let demands = Demands {
             dry_run,
@@ -152,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_successor_asks_for_leaves_open_what_was() {
+    fn successor_leaves_open_terms_open() {
         let demands = terms(OPEN).demands();
         assert_eq!(demands, asking(None, None, None));
         let demands = terms(OpenTerms::default()).demands();

@@ -47,7 +47,6 @@ pub(super) struct Actuators {
 /// Outcome of a run for what the hands changed, told after all was put back.
 pub(super) struct RestoreOutcome {
     pub(super) held: AdherenceSummary,
-    /// Number of times that programs were paused.
     pub(super) pauses: u64,
     /// True if every mask is as it was and nothing is left paused.
     pub(super) restored: bool,
@@ -96,7 +95,6 @@ impl Actuators {
         }
     }
 
-    /// Process id of the guardian.
     pub(super) fn guardian_pid(&self) -> u32 {
         self.enactor.guardian_pid()
     }
@@ -154,28 +152,28 @@ impl Actuators {
         &mut self,
         batch: &RecordBatch,
         id_of: impl Fn(u32) -> Option<ThreadId>,
-        roster: &ThreadTable,
+        table: &ThreadTable,
     ) -> Vec<String> {
         let freed = self.enforcement.apply_records(batch, id_of, Instant::now());
-        self.unrestrict_threads(&freed, roster)
+        self.unrestrict_threads(&freed, table)
     }
 
     /// Notes that these threads may have started others; returns warnings.
     pub(super) fn note_starters(
         &mut self,
         threads: Vec<ThreadId>,
-        roster: &ThreadTable,
+        table: &ThreadTable,
     ) -> Vec<String> {
         let now = Instant::now();
         let freed = threads.into_iter();
         let freed: Vec<ThreadId> = freed
             .filter_map(|id| self.enforcement.note_clone(id, now))
             .collect();
-        self.unrestrict_threads(&freed, roster)
+        self.unrestrict_threads(&freed, table)
     }
 
     /// Gives threads their original masks at once.
-    fn unrestrict_threads(&mut self, threads: &[ThreadId], roster: &ThreadTable) -> Vec<String> {
+    fn unrestrict_threads(&mut self, threads: &[ThreadId], table: &ThreadTable) -> Vec<String> {
         if threads.is_empty() || self.dry_run {
             return Vec::new();
         }
@@ -183,17 +181,17 @@ impl Actuators {
         let report = self.enactor.apply(&free.collect::<Vec<_>>());
         let refused = report.refused.iter();
         refused
-            .map(|(id, refusal)| refusal_text(*id, refusal, roster))
+            .map(|(id, refusal)| refusal_text(*id, refusal, table))
             .collect()
     }
 
     /// Reads again the PUs that threads may run on, and enters them in the roster.
-    pub(super) fn recheck(&mut self, threads: &[ThreadId], roster: &mut ThreadTable) {
+    pub(super) fn recheck(&mut self, threads: &[ThreadId], table: &mut ThreadTable) {
         if threads.is_empty() {
             return;
         }
         for (id, pus) in self.enactor.reread_cpusets(threads) {
-            roster.set_original(id, pus);
+            table.set_original(id, pus);
         }
     }
 
@@ -245,11 +243,10 @@ impl Actuators {
     }
 
     /// Removes cgroups made for pausing programs that have ended; returns warnings.
-    pub(super) fn forget_ended(&mut self, roster: &ThreadTable) -> Vec<String> {
-        self.pausing.forget_ended(roster, &mut self.enactor)
+    pub(super) fn forget_ended(&mut self, table: &ThreadTable) -> Vec<String> {
+        self.pausing.forget_ended(table, &mut self.enactor)
     }
 
-    /// Puts everything back.
     pub(super) fn restore_all(mut self, warnings: &mut Warnings) -> RestoreOutcome {
         self.in_kernel.end();
         self.enforcement.note_time_passed(monotonic_ns());
@@ -292,8 +289,8 @@ fn restore_failures(report: &RestoreReport) -> impl Iterator<Item = String> {
     masks.chain(cookies).chain(cgroups)
 }
 
-fn refusal_text(id: ThreadId, refusal: &Refusal, roster: &ThreadTable) -> String {
-    let name = roster.name(id);
+fn refusal_text(id: ThreadId, refusal: &Refusal, table: &ThreadTable) -> String {
+    let name = table.name(id);
     format!("thread {id} ({name}) was not moved: {refusal}")
 }
 

@@ -1,39 +1,39 @@
-//! State of a run without a command: its control groups, its socket, and the requests.
+//! A run without a command of its own, which manages processes and control groups on request.
+//!
+//! Processes are attached with all that they start, control groups with all that enters them
+//! ([`super::cgroups`]). The caller attaches them, or clients of a [`super::CommandSource`] do.
 
 use super::cgroups::ManagedGroups;
-use super::settings::EndCondition;
-use crate::control::{ControlServer, PendingRequest};
+use super::error::{AttachError, LiveError};
+use super::group_machine::{GroupMachine, whole_millis};
+use super::launch::{RunResources, recover_earlier_runs};
+use super::settings::{AttachSpec, EndCondition};
+use super::{Host, LiveMachine};
+use crate::enact::{Enactor, SignalReader};
+use crate::group::{
+    Demands, GroupError, GroupName, GroupPlace, GroupTerms, Leader, OpenTerms, enter_group,
+};
+use crate::proc::{ThreadUsers, name_of, now_ticks, process_tree};
+use crate::protocol::Peer;
+use consort_core::{Sample, ThreadId};
 use std::collections::{BTreeMap, BTreeSet};
-use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 use std::time::Instant;
 
-/// A request that the owner of the control loop is to carry out.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ControlLoopRequest {
-    /// Read the configuration again; a conversation, if given, waits for the outcome.
-    Reload(Option<u64>),
-    /// Go on with this policy; the conversation waits for the outcome.
-    Policy(String, u64),
-}
-
-/// Groups, socket and requests of a run without a command; nothing is in it for other runs.
+/// What is attached to a run without a command; empty for other runs.
 #[derive(Default)]
 pub(super) struct Attachments {
     until: EndCondition,
-    desk: Option<ControlServer>,
-    groups: ManagedGroups,
+    pub(super) groups: ManagedGroups,
     /// Processes whose trees are sampled, by the process that was attached.
     sampled: BTreeSet<u32>,
     /// Time at which each process was attached, in clock ticks since boot.
     attached: BTreeMap<u32, u64>,
     /// True once anything was attached.
     was_used: bool,
-    /// Requests that only the owner of the control loop can carry out.
-    orders: Vec<ControlLoopRequest>,
 }
 
 impl Attachments {
-    /// A run that ends by this condition, with nothing attached yet.
     pub(super) fn new(until: EndCondition) -> Self {
         Self {
             until,
@@ -41,7 +41,7 @@ impl Attachments {
         }
     }
 
-    /// Returns true if the run goes on, whatever becomes of that which is attached.
+    /// Returns true if the run lasts even if nothing is attached any more.
     pub(super) fn is_permanent(&self) -> bool {
         self.until == EndCondition::Told
     }
@@ -49,50 +49,6 @@ impl Attachments {
     /// Returns true if the run is to end when nothing is left of what was attached.
     pub(super) fn is_over_when_empty(&self) -> bool {
         self.until == EndCondition::Empty && self.was_used && !self.groups.manages()
-    }
-
-    /// Serves a control socket from now on.
-    pub(super) fn set_server(&mut self, desk: ControlServer) {
-        self.desk = Some(desk);
-    }
-
-    /// The control socket, if one is served.
-    pub(super) fn server_mut(&mut self) -> Option<&mut ControlServer> {
-        self.desk.as_mut()
-    }
-
-    /// Descriptors that are readable when somebody asks for something.
-    pub(super) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.desk.iter().flat_map(ControlServer::fds)
-    }
-
-    /// Returns true if clients are to be attended to, whether or not they have just written.
-    pub(super) fn has_connections(&self) -> bool {
-        self.desk
-            .as_ref()
-            .is_some_and(ControlServer::has_connections)
-    }
-
-    /// Takes the requests at the socket.
-    pub(super) fn serve_clients(&mut self, now: Instant) -> Vec<PendingRequest> {
-        let desk = self.desk.as_mut();
-        desk.map_or_else(Vec::new, |desk| desk.serve_clients(now))
-    }
-
-    /// The control groups that are managed.
-    pub(super) fn groups(&self) -> &ManagedGroups {
-        &self.groups
-    }
-
-    /// The same, to change them.
-    pub(super) fn groups_mut(&mut self) -> &mut ManagedGroups {
-        &mut self.groups
-    }
-
-    /// Notes that a process was attached at a time in clock ticks since boot.
-    pub(super) fn note_attached(&mut self, pid: u32, at_ticks: u64) {
-        self.was_used = true;
-        self.attached.insert(pid, at_ticks);
     }
 
     /// Time at which a process was attached, in clock ticks since boot; `None` for others.
@@ -104,35 +60,251 @@ impl Attachments {
     pub(super) fn forget_attached(&mut self, pid: u32) {
         self.attached.remove(&pid);
     }
+}
 
-    /// Notes that the tree of an attached process is sampled.
-    pub(super) fn note_sampled(&mut self, pid: u32) {
-        self.sampled.insert(pid);
+/// Leads the group of daemons, so that `consort run` can hand its commands over.
+fn lead_daemon_group(
+    enactor: &Enactor,
+    spec: &AttachSpec,
+    policy: &str,
+) -> Result<Leader, GroupError> {
+    let name = GroupName::for_daemon();
+    let demands = Demands::default();
+    let candidate = match enter_group(&spec.enact.runtime_dirs, &name, &demands)? {
+        GroupPlace::Leads(candidate) => candidate,
+        GroupPlace::Follows(member) => {
+            let why = format!("process {} leads it", member.terms().leader);
+            let group = name.to_string();
+            return Err(GroupError::Refused { group, why });
+        }
+    };
+    candidate.lead(GroupTerms {
+        leader: std::process::id(),
+        run: enactor.run_id().to_owned(),
+        policy: policy.to_owned(),
+        interval_ms: whole_millis(spec.interval),
+        dry_run: spec.dry_run,
+        profile: None,
+        open: OpenTerms::default(),
+    })
+}
+
+impl GroupMachine {
+    /// Manages this host without starting anything.
+    ///
+    /// # Errors
+    /// If journal or guardian could not be set up, the daemons' group has another leader, or
+    /// threads cannot be watched.
+    pub fn manage_host(host: Host, spec: AttachSpec) -> Result<Self, LiveError> {
+        let warnings = recover_earlier_runs(&spec.enact);
+        let signals = SignalReader::block_and_open().map_err(LiveError::Wait)?;
+        let enactor = Enactor::start(&spec.enact)?;
+        let led = { spec.leads.as_ref() }.map(|policy| lead_daemon_group(&enactor, &spec, policy));
+        let leader = match led.transpose() {
+            Ok(leader) => leader,
+            Err(error) => {
+                enactor.close();
+                return Err(error.into());
+            }
+        };
+        let running = RunResources {
+            child: None,
+            name: String::new(),
+            signals,
+            enactor,
+            start: Instant::now(),
+            warnings,
+        };
+        let until = spec.until;
+        let mut live = LiveMachine::take_over(host, &spec.settings(), running)?;
+        live.attachments = Attachments::new(until);
+        Ok(Self::new(live, leader))
+    }
+}
+
+impl LiveMachine {
+    /// Manages a process and all that it has started and will start, with a policy of its own if one
+    /// is named.
+    ///
+    /// # Errors
+    /// [`AttachError`]; then nothing has changed.
+    pub fn attach(&mut self, pid: u32, policy: Option<Arc<str>>) -> Result<(), AttachError> {
+        self.attach_for_user(pid, policy, None)
     }
 
-    /// Forgets a process that is no longer sampled.
-    pub(super) fn forget_sampled(&mut self, pid: u32) {
-        self.sampled.remove(&pid);
+    /// The same; of the processes below, only those of one user if there is an `asker`.
+    pub(super) fn attach_for_user(
+        &mut self,
+        pid: u32,
+        policy: Option<Arc<str>>,
+        asker: Option<u32>,
+    ) -> Result<(), AttachError> {
+        self.check(pid)?;
+        if self.table.is_managed(pid) && self.table.trees().root_of(pid) == Some(pid) {
+            if self.table.trees_mut().admit(pid, asker) {
+                self.find_unmanaged_again(pid);
+            }
+            return Err(AttachError::Managed(pid));
+        }
+        let root = self.site.root();
+        let name = name_of(root, pid).map_err(|error| AttachError::from_proc_error(pid, error))?;
+        let was_managed = self.table.is_managed(pid);
+        let below = process_tree(root, &BTreeSet::from([pid]));
+        let mut below = below.map_err(|error| AttachError::from_proc_error(pid, error))?;
+        if let Some(uid) = asker {
+            let is_its = |users: ThreadUsers| users.other_than(uid).is_none();
+            below.retain(|&pid| ThreadUsers::from_process(root, pid).is_ok_and(is_its));
+        }
+        let trees = self.table.trees_mut();
+        trees.insert_with_policy(pid, name, policy);
+        trees.restrict(pid, asker);
+        for other in below {
+            if !self.table.trees().is_managed(other) {
+                self.observers.begin_times(other);
+                self.table.trees_mut().assign_process(other, pid);
+            }
+        }
+        self.watch_process(pid, was_managed);
+        Ok(())
     }
 
-    /// Attached processes whose trees are sampled.
-    pub(super) fn sampled_processes(&self) -> impl Iterator<Item = u32> + '_ {
-        self.sampled.iter().copied()
+    /// Has the threads of a program that are not managed found again, because it may have more of
+    /// them now.
+    fn find_unmanaged_again(&mut self, root: u32) {
+        let table = &self.table;
+        let its = { table.ids() }.filter(|id| table.trees().root_of(id.pid) == Some(root));
+        let unmanaged: Vec<ThreadId> = its.filter(|id| !table.may_place(*id)).collect();
+        for id in unmanaged {
+            self.retire_thread(id, Sample::default());
+            // Its process was forgotten with its last thread.
+            self.table.trees_mut().assign_process(id.pid, root);
+        }
+        self.watch_process(root, true);
     }
 
-    /// Adds a request for the owner of the control loop.
-    pub(super) fn add_request(&mut self, order: ControlLoopRequest) {
-        self.orders.push(order);
+    /// Restores the masks of a process and of all others of its program and stops managing them;
+    /// returns false if it was not managed.
+    pub fn detach(&mut self, pid: u32) -> bool {
+        match self.table.trees().root_of(pid) {
+            Some(root) if self.table.is_managed(pid) => {
+                self.release_program(root);
+                true
+            }
+            _ => false,
+        }
     }
 
-    /// Returns true if there are requests for the owner of the control loop.
-    pub(super) fn has_requests(&self) -> bool {
-        !self.orders.is_empty()
+    /// Restores the masks of one user's threads in the program of a process and stops managing them.
+    /// Threads of other users stay managed: what these have attached is not the user's to detach.
+    pub(super) fn withdraw(&mut self, pid: u32, uid: u32) {
+        let Some(root) = self.table.trees().root_of(pid) else {
+            return;
+        };
+        if !self.table.trees_mut().withdraw(root, uid) {
+            return self.release_program(root);
+        }
+        let threads: Vec<ThreadId> = { self.table.ids() }
+            .filter(|id| self.table.trees().root_of(id.pid) == Some(root))
+            .collect();
+        self.release_excluded(&threads);
     }
 
-    /// Takes the requests for the owner of the control loop, oldest first.
-    pub(super) fn take_requests(&mut self) -> Vec<ControlLoopRequest> {
-        std::mem::take(&mut self.orders)
+    /// Ends the run after this quantum.
+    pub fn end(&mut self) {
+        self.lifecycle.end();
+    }
+
+    /// Programs that are managed now, each with the pid at its root and its name.
+    pub fn programs_managed(&self) -> Vec<(u32, String)> {
+        let names = self.table.trees().names().into_iter();
+        names
+            .filter(|(root, _)| self.table.trees().is_managed(*root))
+            .collect()
+    }
+
+    /// Looks for the threads of a process, and samples them unless they were sampled before with
+    /// the program that they belonged to.
+    pub(super) fn watch_process(&mut self, pid: u32, was_managed: bool) {
+        self.attachments.was_used = true;
+        self.attachments.attached.insert(pid, now_ticks());
+        let (trees, table) = (self.table.trees(), &self.table);
+        let root = trees.root_of(pid);
+        let lost = |known| trees.root_of(known) == root && !table.has_process(known);
+        self.scan.search(pid, lost);
+        if was_managed {
+            return;
+        }
+        self.observers.begin_times(pid);
+        let (root, pus) = (self.site.root(), self.site.online_pus());
+        let Some(sampler) = self.observers.sampler_mut() else {
+            return;
+        };
+        let joined = sampler.join_tree(root, pid, pus);
+        self.attachments.sampled.insert(pid);
+        if let Err(error) = joined {
+            let text = format!("process {pid} is not sampled: {error}");
+            self.warnings.insert(text);
+        }
+    }
+
+    /// Checks that a process can be managed.
+    pub(super) fn check(&self, pid: u32) -> Result<(), AttachError> {
+        if self.actuators.is_own(pid) {
+            return Err(AttachError::Own(pid));
+        }
+        if pid == 1 {
+            return Err(AttachError::Everything);
+        }
+        match self.scan.unmanageable_reason(pid) {
+            Err(error) => Err(AttachError::from_proc_error(pid, error)),
+            Ok(Some(why)) => Err(AttachError::Unmanageable(pid, why)),
+            Ok(None) => Ok(()),
+        }
+    }
+
+    /// Stops sampling processes that have ended or are no longer managed: each event costs a descriptor.
+    pub(super) fn stop_sampling_ended(&mut self) {
+        let there: BTreeSet<Option<u32>> = { self.table.ids() }
+            .map(|id| self.table.trees().root_of(id.pid))
+            .collect();
+        let sampled = self.attachments.sampled.iter().copied();
+        let ended: Vec<u32> = sampled
+            .filter(|&pid| !there.contains(&self.table.trees().root_of(pid)))
+            .filter(|&pid| !self.scan.has_process(pid) || !self.table.is_managed(pid))
+            .collect();
+        for pid in ended {
+            self.attachments.sampled.remove(&pid);
+            self.scan.unwatch(pid);
+            if let Some(sampler) = self.observers.sampler_mut() {
+                sampler.leave_tree(pid);
+            }
+            // A report names all programs that were there; a daemon makes none.
+            if self.attachments.is_permanent() {
+                self.table.trees_mut().remove_program(pid);
+            }
+        }
+    }
+
+    /// Ends a run that is to end when nothing that was attached is left.
+    pub(super) fn end_if_empty(&mut self) {
+        if self.attachments.is_over_when_empty() && self.table.is_empty() {
+            self.end();
+        }
+    }
+
+    /// Checks that a peer may attach or detach a process: root and the user of this run any that can
+    /// be managed, others only processes that act for them alone.
+    pub(super) fn check_owner(&self, peer: Peer, pid: u32) -> Result<(), AttachError> {
+        let users = ThreadUsers::from_process(self.site.root(), pid);
+        let users = users.map_err(|error| AttachError::from_proc_error(pid, error))?;
+        match users.other_than(peer.uid) {
+            Some(owner) if !peer.is_master() => Err(AttachError::NotYours {
+                pid,
+                owner,
+                asker: peer.uid,
+            }),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -141,13 +313,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_ends_with_what_was_attached_only_if_it_was_to() {
+    fn only_foreground_run_ends_when_empty() {
         for (until, ends) in [(EndCondition::Told, false), (EndCondition::Empty, true)] {
-            let mut residence = Attachments::new(until);
-            assert!(!residence.is_over_when_empty(), "nothing was attached yet");
-            residence.note_attached(7, 1);
-            assert_eq!(residence.is_over_when_empty(), ends);
-            assert_eq!(residence.is_permanent(), !ends);
+            let mut attachments = Attachments::new(until);
+            assert!(
+                !attachments.is_over_when_empty(),
+                "nothing was attached yet"
+            );
+            attachments.was_used = true;
+            assert_eq!(attachments.is_over_when_empty(), ends);
+            assert_eq!(attachments.is_permanent(), !ends);
         }
     }
 }

@@ -7,8 +7,8 @@ use super::group_review::GroupReview;
 use crate::cgroup::{
     CgroupPattern, CgroupRule, CgroupRules, GroupSearch, ProgramGroup, escape_for_display,
 };
-use crate::control::{AttachTargets, Peer};
 use crate::proc::name_of;
+use crate::protocol::{AttachTargets, Peer};
 use consort_core::{Sample, ThreadId};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -74,12 +74,10 @@ impl ManagedGroups {
         self.review.look_at_all();
     }
 
-    /// Rules of the configuration and of requests.
     pub(super) fn rules(&self) -> &CgroupRules {
         &self.rules
     }
 
-    /// Returns true if any group may be managed.
     pub(super) fn manages(&self) -> bool {
         self.rules.manages()
     }
@@ -105,21 +103,21 @@ impl ManagedGroups {
 impl LiveMachine {
     /// Manages these control groups from now on, and lets go of those that no longer match.
     pub fn set_rules(&mut self, rules: CgroupRules) {
-        let groups = self.residence.groups_mut();
+        let groups = &mut self.attachments.groups;
         groups.change_rules(|configured, _| *configured = rules);
     }
 
     /// Looks up the processes of each group in `/sys`, when it is time to, and follows the changes.
     pub(super) fn follow_groups(&mut self) {
-        if !self.residence.groups().is_due(Instant::now()) {
+        if !self.attachments.groups.is_due(Instant::now()) {
             return;
         }
         let begun_ns = own_cpu_ns();
-        let search = self.residence.groups().rules.find(self.site.root());
+        let search = self.attachments.groups.rules.find(self.site.root());
         self.warnings.extend(search.warning.clone());
         self.release_ended_groups(&search);
         let parts = search.found.iter().flat_map(|group| &group.parts).copied();
-        let groups = self.residence.groups_mut();
+        let groups = &mut self.attachments.groups;
         if search.unseen.is_empty() {
             groups.parts.clear();
         }
@@ -130,14 +128,14 @@ impl LiveMachine {
         self.review_threads();
         let took = Duration::from_nanos(own_cpu_ns().saturating_sub(begun_ns));
         let pause = LOOK_EVERY.max(took * PAUSE_PER_LOOK);
-        self.residence.groups_mut().next_look = Some(Instant::now() + pause);
+        self.attachments.groups.next_look = Some(Instant::now() + pause);
     }
 
     /// Lets go of the programs whose groups are gone. One whose group cannot be read stays as it is
     /// until the next look.
     fn release_ended_groups(&mut self, search: &GroupSearch) {
         let found: BTreeSet<&str> = search.found.iter().map(|f| f.path.as_str()).collect();
-        let programs = self.residence.groups().programs.clone();
+        let programs = self.attachments.groups.programs.clone();
         for (path, root) in programs {
             if let Some(error) = search.error_of(&path) {
                 self.warnings.insert(format!(
@@ -145,7 +143,7 @@ impl LiveMachine {
                     escape_for_display(&path)
                 ));
             } else if !found.contains(path.as_str()) {
-                self.residence.groups_mut().programs.remove(&path);
+                self.attachments.groups.programs.remove(&path);
                 self.release_program(root);
             }
         }
@@ -162,7 +160,7 @@ impl LiveMachine {
         if !is_seen {
             return;
         }
-        let within = self.roster.processes_of(consort_core::ProgramId(root));
+        let within = self.table.processes_of(consort_core::ProgramId(root));
         for pid in within.difference(&group.pids) {
             self.release_group_process(*pid);
         }
@@ -172,17 +170,17 @@ impl LiveMachine {
     /// no process in it can be managed.
     fn root_of_group(&mut self, group: &ProgramGroup) -> Option<u32> {
         // A group that was empty for a while begins anew.
-        let known = self.residence.groups().programs.get(&group.path).copied();
-        if let Some(root) = known.filter(|&root| self.roster.trees().is_managed(root)) {
+        let known = self.attachments.groups.programs.get(&group.path).copied();
+        if let Some(root) = known.filter(|&root| self.table.trees().is_managed(root)) {
             return Some(root);
         }
-        let free = |pid: &&u32| !self.roster.is_managed(**pid) && self.is_manageable(**pid);
+        let free = |pid: &&u32| !self.table.is_managed(**pid) && self.is_manageable(**pid);
         let root = *group.pids.iter().find(free)?;
         let policy = group.policy.clone();
-        self.roster
+        self.table
             .trees_mut()
             .insert_with_policy(root, group.name(), policy);
-        let programs = &mut self.residence.groups_mut().programs;
+        let programs = &mut self.attachments.groups.programs;
         programs.insert(group.path.clone(), root);
         self.watch_process(root, false);
         Some(root)
@@ -190,20 +188,20 @@ impl LiveMachine {
 
     /// Takes in a process that is in a group, unless it was attached by itself.
     fn manage_group_process(&mut self, pid: u32, root: u32) {
-        let now = self.roster.trees().root_of(pid);
+        let now = self.table.trees().root_of(pid);
         let is_group = |root| {
-            self.residence
-                .groups()
+            self.attachments
+                .groups
                 .programs
                 .values()
                 .any(|&g| g == root)
         };
-        let elsewhere = now.is_some_and(|of| self.roster.trees().is_managed(of) && !is_group(of));
+        let elsewhere = now.is_some_and(|of| self.table.trees().is_managed(of) && !is_group(of));
         if now == Some(root) || elsewhere || !self.is_manageable(pid) {
             return;
         }
-        let was_managed = now.is_some_and(|root| self.roster.trees().is_managed(root));
-        self.roster.trees_mut().assign_process(pid, root);
+        let was_managed = now.is_some_and(|root| self.table.trees().is_managed(root));
+        self.table.trees_mut().assign_process(pid, root);
         self.watch_process(pid, was_managed);
     }
 
@@ -211,8 +209,8 @@ impl LiveMachine {
     pub(super) fn release_group_process(&mut self, pid: u32) {
         let name = name_of(self.site.root(), pid).unwrap_or_default();
         self.release_threads(|id| id.pid == pid);
-        self.roster.trees_mut().insert_program(pid, name);
-        self.roster.trees_mut().mark_unmanaged(pid);
+        self.table.trees_mut().insert_program(pid, name);
+        self.table.trees_mut().mark_unmanaged(pid);
     }
 
     fn is_manageable(&self, pid: u32) -> bool {
@@ -221,9 +219,9 @@ impl LiveMachine {
 
     /// Puts threads back to their original masks and forgets them.
     pub(super) fn release_threads(&mut self, is_its: impl Fn(&ThreadId) -> bool) {
-        let its: Vec<ThreadId> = self.roster.ids().filter(is_its).collect();
+        let its: Vec<ThreadId> = self.table.ids().filter(is_its).collect();
         self.warnings
-            .extend(self.hands.restore_masks(&its, &self.roster));
+            .extend(self.actuators.restore_masks(&its, &self.table));
         for id in its {
             self.retire_thread(id, Sample::default());
         }
@@ -291,14 +289,14 @@ impl LiveMachine {
             policy,
             priority: i64::MAX,
         };
-        let groups = self.residence.groups_mut();
+        let groups = &mut self.attachments.groups;
         groups.change_rules(|_, asked| {
             asked.exclude.retain(|other| *other != rule.cgroup);
             asked.manage.retain(|other| other.cgroup != rule.cgroup);
             asked.manage.push(rule.clone());
         });
         self.follow_groups();
-        let mut managed = self.residence.groups().programs.keys();
+        let mut managed = self.attachments.groups.programs.keys();
         if managed.any(|path| rule.cgroup.matches(path)) {
             return GroupAttachOutcome::Managed;
         }
@@ -307,7 +305,7 @@ impl LiveMachine {
             exclude: Vec::new(),
         };
         let is_excluded =
-            |found: &ProgramGroup| self.residence.groups().rules.is_excluded(&found.path);
+            |found: &ProgramGroup| self.attachments.groups.rules.is_excluded(&found.path);
         let there = alone.find(self.site.root()).found;
         match !there.is_empty() && there.iter().all(is_excluded) {
             true => GroupAttachOutcome::Excluded,
@@ -324,13 +322,13 @@ impl LiveMachine {
         let patterns = patterns(peer, wanted)?;
         for &pid in &wanted.pids {
             self.check_owner(peer, pid).map_err(|e| e.to_string())?;
-            let trees = self.roster.trees();
+            let trees = self.table.trees();
             let root = trees.root_of(pid).filter(|&root| trees.is_managed(root));
             if root.is_none_or(|root| trees.has_withdrawn(root, peer.uid)) {
                 return Err(format!("process {pid} is not managed"));
             }
-            let root = self.roster.program_of(pid).0;
-            if let Some(group) = self.residence.groups().group_at_root(root) {
+            let root = self.table.program_of(pid).0;
+            if let Some(group) = self.attachments.groups.group_at_root(root) {
                 return Err(format!(
                     "cannot detach process {pid}: it is managed with its control group {group}, which \
                      would take it in again; detach the group (--cgroup {group}) or move the process"
@@ -339,8 +337,8 @@ impl LiveMachine {
         }
         let mut others = BTreeSet::new();
         for &pid in &wanted.pids {
-            let program = self.roster.program_of(pid);
-            let mut its = self.roster.processes_of(program);
+            let program = self.table.program_of(pid);
+            let mut its = self.table.processes_of(program);
             its.retain(|&pid| self.check_owner(peer, pid).is_ok());
             others.extend(its);
             match peer.is_master() {
@@ -349,7 +347,7 @@ impl LiveMachine {
             }
         }
         others.retain(|pid| !wanted.pids.contains(pid));
-        let groups = self.residence.groups_mut();
+        let groups = &mut self.attachments.groups;
         groups.change_rules(|_, asked| {
             for cgroup in &patterns {
                 asked.manage.retain(|rule| rule.cgroup != *cgroup);
@@ -358,7 +356,7 @@ impl LiveMachine {
         });
         self.follow_groups();
         // Programs of groups above stay managed, without the groups that are excluded now.
-        let programs = self.residence.groups().programs.keys();
+        let programs = self.attachments.groups.programs.keys();
         let is_above = |path: &&String| patterns.iter().any(|p| p.may_lie_below(path));
         let remaining: Vec<String> = programs
             .filter(is_above)

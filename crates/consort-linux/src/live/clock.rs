@@ -57,7 +57,6 @@ impl QuantumClock {
         };
     }
 
-    /// Beginning of the run.
     pub(super) fn start(&self) -> Instant {
         self.start
     }
@@ -67,7 +66,6 @@ impl QuantumClock {
         &self.pace
     }
 
-    /// Sets the length of quanta from now on.
     pub(super) fn set_quantum(&mut self, length: Duration) {
         self.pace.set_quantum(length);
     }
@@ -101,13 +99,11 @@ impl QuantumClock {
     }
 }
 
-/// CPU time of the calling thread, ns.
 pub(super) fn own_cpu_ns() -> u64 {
     let now = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID);
     now.map_or(0, |time| nanos(Duration::from(time)))
 }
 
-/// Whole nanoseconds.
 pub(super) fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

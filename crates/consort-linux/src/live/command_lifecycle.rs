@@ -38,7 +38,6 @@ impl CommandLifecycle {
         self.ended.is_some()
     }
 
-    /// Ends the run, unless it is over.
     pub(super) fn end(&mut self) {
         self.ended.get_or_insert(0);
     }
@@ -58,12 +57,10 @@ impl CommandLifecycle {
         self.signals.as_fd()
     }
 
-    /// Notes that no signal has come.
     pub(super) fn note_no_signal(&self) {
         self.signals.discard_stale_signals();
     }
 
-    /// The next signal, if there is one.
     pub(super) fn next_signal(&self) -> Result<Option<SignalEvent>, LiveError> {
         self.signals.next().map_err(LiveError::Wait)
     }

@@ -1,18 +1,23 @@
 //! A member of a group: it started its command, and another run manages it.
+//!
+//! When the leader is gone, the members elect the next. Before it touches anything, the old leader's
+//! guardian must be done: until then a mask that Consort narrowed may be in force, and would be
+//! taken for an original.
 
 use super::error::LiveError;
-use super::launch::program_name;
-use super::membership::{GroupTarget, MembershipSummary};
+use super::group_machine::{GroupMachine, GroupTarget, MembershipSummary, leader_terms};
+use super::launch::{RESTORE_LIMIT, RunResources, program_name};
 use super::relay::children_cpu_s;
-use super::settings::LiveSettings;
+use super::settings::{LaunchSpec, LiveSettings};
 use super::warnings::Warnings;
-use super::{AdherenceSummary, Host, LiveMachine, LiveRunOutcome, SampleCounts};
+use super::{AdherenceSummary, Host, LiveMachine, LiveRunOutcome, RecordedMeasures, SampleCounts};
 use crate::enact::{
-    ChildEvent, LaunchedProgram, SignalAction, SignalReader, choose_action, exit_code, identify,
-    launch,
+    ChildEvent, Enactor, LaunchedProgram, SignalAction, SignalReader, choose_action, exit_code,
+    identify, launch, recover_stale, wait_for_guardians,
 };
 use crate::group::{
-    GroupError, GroupMember, GroupTerms, JoiningCommand, LeaderCandidate, LeaderNews,
+    GroupError, GroupMember, GroupPlace, GroupTerms, JoiningCommand, LeaderCandidate, LeaderNews,
+    enter_group, try_enter_group,
 };
 use consort_core::Tier;
 use nix::errno::Errno;
@@ -29,19 +34,69 @@ const SEEK_EVERY: Duration = Duration::from_millis(10);
 /// Time between two looks for a new daemon.
 const SEEK_DAEMON_EVERY: Duration = Duration::from_secs(1);
 
+/// Position in which a command was started.
+pub enum JoinOutcome {
+    /// This run manages the whole group.
+    Leads(Box<GroupMachine>),
+    /// Another run manages the group.
+    Follows(Box<Follower>),
+}
+
+/// Starts a command in a group. It is held before its first instruction until the leader
+/// watches it.
+///
+/// # Errors
+/// As for [`LiveMachine::launch`]; and if the group cannot be entered, or its leader refuses:
+/// then nothing was started.
+pub fn join_group(
+    host: Host,
+    spec: LaunchSpec,
+    group: GroupTarget,
+) -> Result<JoinOutcome, LiveError> {
+    let (mut command, settings) = spec.split();
+    command.envs(super::malleable::team_sizes(&host));
+    let dirs = &settings.enact.runtime_dirs;
+    let place = match enter_group(dirs, &group.name, &group.demands) {
+        // Without a folder there is no group, and no journal either.
+        Err(GroupError::Dir(_) | GroupError::File { .. }) => {
+            let (live, _) = LiveMachine::start_command(host, command, &settings, |_| Ok(None))?;
+            let machine = GroupMachine::new(live, None);
+            return Ok(JoinOutcome::Leads(Box::new(machine)));
+        }
+        place => place?,
+    };
+    match place {
+        GroupPlace::Leads(candidate) => {
+            // An old leader's members may be about to hand their commands over.
+            wait_for_guardians(dirs, RESTORE_LIMIT);
+            let lead = |enactor: &Enactor| {
+                let terms = leader_terms(enactor, &settings, &group);
+                Ok(Some(candidate.lead(terms)?))
+            };
+            let (live, leader) = LiveMachine::start_command(host, command, &settings, lead)?;
+            let machine = GroupMachine::new(live, leader);
+            Ok(JoinOutcome::Leads(Box::new(machine)))
+        }
+        GroupPlace::Follows(member) => {
+            let follower = Follower::start_command(host, command, settings, group, member)?;
+            Ok(JoinOutcome::Follows(Box::new(follower)))
+        }
+    }
+}
+
 /// A command that another run manages.
 pub struct Follower {
-    pub(super) host: Host,
-    pub(super) settings: LiveSettings,
-    pub(super) group: GroupTarget,
-    pub(super) command: String,
-    pub(super) child: LaunchedProgram,
-    pub(super) signals: SignalReader,
-    pub(super) standing: FollowerState,
+    host: Host,
+    settings: LiveSettings,
+    group: GroupTarget,
+    command: String,
+    child: LaunchedProgram,
+    signals: SignalReader,
+    standing: FollowerState,
     /// The terms that held last.
-    pub(super) terms: GroupTerms,
-    pub(super) start: Instant,
-    pub(super) warnings: Warnings,
+    terms: GroupTerms,
+    start: Instant,
+    warnings: Warnings,
 }
 
 /// Outcome of following.
@@ -49,11 +104,10 @@ pub enum FollowOutcome {
     /// The command has ended.
     Ended(Box<LiveRunOutcome>),
     /// This run leads the group now, with the policy of these terms.
-    Leads(Box<LiveMachine>, GroupTerms),
+    Leads(Box<GroupMachine>, GroupTerms),
 }
 
-/// Relation of a follower to its group.
-pub(super) enum FollowerState {
+enum FollowerState {
     Follows(GroupMember),
     /// The leader is gone.
     Seeks,
@@ -65,7 +119,6 @@ pub(super) enum FollowerState {
 }
 
 impl Follower {
-    /// Starts a command as a member.
     pub(super) fn start_command(
         host: Host,
         command: Command,
@@ -109,7 +162,7 @@ impl Follower {
 
     /// Takes over the group's terms as the user's own where those were open, should this run lead
     /// or join again.
-    pub(super) fn adopt_terms(&mut self) {
+    fn adopt_terms(&mut self) {
         self.settings.interval = Duration::from_millis(self.terms.interval_ms);
         self.group.demands = self.terms.demands();
         self.group.policy.clone_from(&self.terms.policy);
@@ -144,7 +197,6 @@ impl Follower {
         }
     }
 
-    /// Takes in the leader's news.
     fn handle_news(&mut self, mut member: GroupMember) -> FollowerState {
         match member.poll_news() {
             LeaderNews::Gone => return FollowerState::Seeks,
@@ -232,6 +284,87 @@ impl Follower {
         Ok(None)
     }
 
+    /// Attempts once to find or become the next leader.
+    fn seek(&mut self) -> FollowerState {
+        let dirs = &self.settings.enact.runtime_dirs;
+        let found = try_enter_group(dirs, &self.group.name, &self.group.demands);
+        let taken = found.and_then(|place| match place {
+            Some(GroupPlace::Follows(mut member)) => {
+                let (root, pid) = (&self.host.root, self.child.pid());
+                let there = hand_over(root, &mut member, pid, &self.command)?;
+                self.terms = member.terms().clone();
+                self.adopt_terms();
+                Ok(if there {
+                    FollowerState::Follows(member)
+                } else {
+                    FollowerState::Seeks
+                })
+            }
+            // Members of the daemon's group do not lead it; the command runs unmanaged until another
+            // daemon is started.
+            Some(GroupPlace::Leads(_)) if self.group.name.is_daemon() => Ok(FollowerState::Seeks),
+            Some(GroupPlace::Leads(candidate)) => Ok(FollowerState::Elected(
+                candidate,
+                Instant::now() + RESTORE_LIMIT,
+            )),
+            None => Ok(FollowerState::Seeks),
+        });
+        taken.unwrap_or_else(|error| self.continue_alone(&error))
+    }
+
+    fn continue_alone(&mut self, error: &dyn std::error::Error) -> FollowerState {
+        let text =
+            format!("the command went on unmanaged when its group's leader was gone: {error}");
+        self.warnings.insert(text);
+        FollowerState::Alone
+    }
+
+    /// Returns true if the old leader's masks are put back. Its guardian does that; if the guardian
+    /// is dead as well, this call does.
+    fn is_restored(&self) -> bool {
+        recover_stale(&self.settings.enact.runtime_dirs).restoring == 0
+    }
+
+    fn lead(mut self, candidate: LeaderCandidate) -> Result<FollowOutcome, LiveError> {
+        self.settings.recorded = self.read_recording();
+        let led = Enactor::start(&self.settings.enact).map_err(LiveError::from);
+        let led = led.and_then(|enactor| {
+            let terms = leader_terms(&enactor, &self.settings, &self.group);
+            match candidate.lead(terms.clone()) {
+                Ok(leader) => Ok((enactor, leader, terms)),
+                Err(error) => {
+                    enactor.close();
+                    Err(error.into())
+                }
+            }
+        });
+        let (enactor, leader, terms) = match led {
+            Ok(led) => led,
+            Err(error) => {
+                self.standing = self.continue_alone(&error);
+                return self.follow();
+            }
+        };
+        let running = RunResources {
+            child: Some(self.child),
+            name: self.command,
+            signals: self.signals,
+            enactor,
+            start: self.start,
+            warnings: self.warnings,
+        };
+        let live = LiveMachine::take_over(self.host, &self.settings, running)?;
+        let machine = GroupMachine::new(live, Some(leader));
+        Ok(FollowOutcome::Leads(Box::new(machine), terms))
+    }
+
+    /// Reads the group's recording, which a leader before this one has read, too.
+    fn read_recording(&mut self) -> Option<RecordedMeasures> {
+        let read = RecordedMeasures::read(self.terms.profile.as_ref()?);
+        read.map_err(|error| self.warnings.insert(error.to_string()))
+            .ok()
+    }
+
     fn into_outcome(self, exit_code: u8) -> LiveRunOutcome {
         LiveRunOutcome {
             exit_code,
@@ -261,7 +394,7 @@ impl Follower {
 }
 
 /// Hands a process over, held or running; returns false when the leader is gone.
-pub(super) fn hand_over(
+fn hand_over(
     root: &Path,
     member: &mut GroupMember,
     pid: u32,

@@ -67,7 +67,7 @@ impl LiveMachine {
         &self,
         id: ThreadId,
     ) -> Result<Option<GroupExclusion>, ProcError> {
-        let groups = self.residence.groups();
+        let groups = &self.attachments.groups;
         let is_part = groups.is_partly_managed(id.pid);
         if groups.rules().exclude.is_empty() && !is_part {
             return Ok(None);
@@ -87,7 +87,7 @@ impl LiveMachine {
     /// # Errors
     /// If the groups of a thread cannot be read although it may be there.
     pub(super) fn process_exclusion(&self, pid: u32) -> Result<Option<String>, ProcError> {
-        let rules = self.residence.groups().rules();
+        let rules = self.attachments.groups.rules();
         if rules.exclude.is_empty() {
             return Ok(None);
         }
@@ -108,22 +108,22 @@ impl LiveMachine {
     pub(super) fn exclude_by_group(&mut self, id: ThreadId, name: &Arc<str>, why: &GroupExclusion) {
         // Without this it would keep a mask until the end of the run.
         self.warnings
-            .extend(self.hands.restore_masks(&[id], &self.roster));
-        self.hands.stop_managing(id);
-        self.residence.groups_mut().review.kept_out.insert(id);
+            .extend(self.actuators.restore_masks(&[id], &self.table));
+        self.actuators.stop_managing(id);
+        self.attachments.groups.review.kept_out.insert(id);
         if matches!(why, GroupExclusion::Excluded(_)) {
             let text = format!("thread {id} ({name}) is left alone: {why}");
             self.warnings.insert(text);
         }
-        self.roster.mark_excluded(id, &why.to_string());
+        self.table.mark_excluded(id, &why.to_string());
     }
 
     /// Looks up the groups of some threads, and of all in processes that are partly managed: lets go
     /// of threads that have entered an excluded group or left a managed one, and takes in those that
     /// came back.
     pub(super) fn review_threads(&mut self) {
-        let all: BTreeSet<ThreadId> = self.roster.ids().collect();
-        let groups = self.residence.groups_mut();
+        let all: BTreeSet<ThreadId> = self.table.ids().collect();
+        let groups = &mut self.attachments.groups;
         groups.review.kept_out.retain(|id| all.contains(id));
         let mut due = groups.review.kept_out.clone();
         due.extend(all.iter().filter(|id| groups.is_partly_managed(id.pid)));
@@ -145,13 +145,13 @@ impl LiveMachine {
     }
 
     fn try_review_thread(&mut self, id: ThreadId) -> Result<(), ProcError> {
-        let was_out = self.residence.groups().review.kept_out.contains(&id);
+        let was_out = self.attachments.groups.review.kept_out.contains(&id);
         match self.group_exclusion(id)? {
             Some(_) if was_out => {}
-            Some(_) if !self.roster.is_managed(id.pid) => {}
+            Some(_) if !self.table.is_managed(id.pid) => {}
             Some(why) => match self.process_exclusion(id.pid)? {
                 Some(group) => {
-                    let name = self.roster.program_name(id.pid);
+                    let name = self.table.program_name(id.pid);
                     self.warnings.insert(format!(
                         "process {} ({name}) is left alone: its control group {} is excluded",
                         id.pid,
@@ -159,15 +159,15 @@ impl LiveMachine {
                     ));
                     self.release_group_process(id.pid);
                 }
-                None if self.roster.may_place(id) => {
-                    let name = Arc::from(self.roster.name(id));
+                None if self.table.may_place(id) => {
+                    let name = Arc::from(self.table.name(id));
                     self.exclude_by_group(id, &name, &why);
                 }
                 None => {}
             },
             None if was_out => {
-                self.residence.groups_mut().review.kept_out.remove(&id);
-                let name = Arc::from(self.roster.name(id));
+                self.attachments.groups.review.kept_out.remove(&id);
+                let name = Arc::from(self.table.name(id));
                 self.adopt_thread(id, name, None);
             }
             None => {}

@@ -19,7 +19,7 @@ impl LiveMachine {
             return;
         }
         self.next_recovery = now + LOOK_EVERY;
-        let report = self.hands.recover();
+        let report = self.actuators.recover();
         self.warnings.extend(recoveries(&report));
         if !report.restored.is_empty() {
             self.retry_unmanaged();
@@ -28,10 +28,10 @@ impl LiveMachine {
 
     /// Announces threads that are left alone once more: that run may have been the reason.
     fn retry_unmanaged(&mut self) {
-        let unmanaged = self.roster.ids().filter(|id| !self.roster.may_place(*id));
+        let unmanaged = self.table.ids().filter(|id| !self.table.may_place(*id));
         let pids: BTreeSet<u32> = unmanaged.map(|id| id.pid).collect();
         if !pids.is_empty() {
-            self.census.find_again(&pids);
+            self.scan.find_again(&pids);
         }
     }
 }

@@ -33,7 +33,6 @@ pub(super) struct RunResources {
     pub(super) name: String,
     pub(super) signals: SignalReader,
     pub(super) enactor: Enactor,
-    pub(super) group: Option<Leader>,
     pub(super) start: Instant,
     pub(super) warnings: Warnings,
 }
@@ -46,22 +45,23 @@ impl LiveMachine {
     /// set up.
     pub fn launch(host: Host, spec: LaunchSpec) -> Result<Self, LiveError> {
         let (command, settings) = spec.split();
-        Self::start_command(host, command, &settings, |_| Ok(None))
+        let (live, _) = Self::start_command(host, command, &settings, |_| Ok(None))?;
+        Ok(live)
     }
 
-    /// Starts a command, as the leader of a group if `lead` gives one.
+    /// Starts a command, as the leader of a group if `lead` returns one.
     pub(super) fn start_command(
         host: Host,
         command: Command,
         settings: &LiveSettings,
         lead: impl FnOnce(&Enactor) -> Result<Option<Leader>, GroupError>,
-    ) -> Result<Self, LiveError> {
+    ) -> Result<(Self, Option<Leader>), LiveError> {
         let mut warnings = recover_earlier_runs(&settings.enact);
         let signals = SignalReader::block_and_open().map_err(LiveError::Wait)?;
         let mut settings = settings.clone();
         let enactor = start_enactor(&mut settings, &mut warnings)?;
-        let group = match lead(&enactor) {
-            Ok(group) => group,
+        let leader = match lead(&enactor) {
+            Ok(leader) => leader,
             Err(error) => {
                 enactor.close();
                 return Err(error.into());
@@ -88,11 +88,11 @@ impl LiveMachine {
             name,
             signals,
             enactor,
-            group,
             start: Instant::now(),
             warnings,
         };
-        Self::assemble(host, &settings, running, sampling)
+        let live = Self::assemble(host, &settings, running, sampling)?;
+        Ok((live, leader))
     }
 
     /// Manages a command that runs already, with all that it has started, or no command yet.
@@ -122,10 +122,10 @@ impl LiveMachine {
         running.enactor.keep_stat_files_open(descriptors.held);
         let warnings = &mut running.warnings;
         let topology = &host.discovery.topology;
-        let hands = Actuators::new(running.enactor, settings, topology, warnings);
-        let mut senses = ThreadObservers::open(&host, sampling, descriptors);
+        let actuators = Actuators::new(running.enactor, settings, topology, warnings);
+        let mut observers = ThreadObservers::open(&host, sampling, descriptors);
         if let Some(recorded) = settings.recorded.clone() {
-            running.warnings.insert(senses.use_recording(recorded));
+            running.warnings.insert(observers.use_recording(recorded));
         }
         let now = Instant::now();
         let root = running.child.as_ref().map(LaunchedProgram::pid);
@@ -134,19 +134,18 @@ impl LiveMachine {
             ProgramTrees::new(pid, running.name)
         });
         let mut live = Self {
-            senses,
-            census: ThreadScan::new(&host.root, &roots, now)?,
+            observers,
+            scan: ThreadScan::new(&host.root, &roots, now)?,
             site: LiveTopology::new(host, now),
             clock: QuantumClock::new(running.start, now, settings.interval),
-            hands,
-            course: CommandLifecycle::new(running.child, running.signals),
-            roster: ThreadTable::new(trees, now),
-            residence: Attachments::default(),
-            group: running.group,
+            actuators,
+            lifecycle: CommandLifecycle::new(running.child, running.signals),
+            table: ThreadTable::new(trees, now),
+            attachments: Attachments::default(),
             next_recovery: now,
             warnings: running.warnings,
         };
-        live.census.set_watch(settings.watch);
+        live.scan.set_watch(settings.watch);
         // At once, so that a command that ends within the first moments has been seen.
         live.take_records();
         Ok(live)

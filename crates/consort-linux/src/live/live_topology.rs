@@ -56,7 +56,6 @@ impl LiveTopology {
         self.machine.pus()
     }
 
-    /// The usable PUs.
     pub(super) fn topology(&self) -> &Topology {
         &self.topology
     }

@@ -15,7 +15,6 @@
 use super::Host;
 use std::env::var_os;
 
-/// Names of the variables.
 const VARIABLES: [&str; 3] = ["OMP_NUM_THREADS", "GOMAXPROCS", "RAYON_NUM_THREADS"];
 
 /// The variables that the user has not set, with the number of usable PUs.

@@ -1,14 +1,15 @@
 //! The live machine: a launched command as a [`Machine`].
 //!
-//! [`Host::detect`] finds the means of observing and placing threads on a host; [`LiveMachine::launch`]
-//! starts a command under management; the control loop then observes and enacts; and
-//! [`LiveMachine::finish`] puts every mask back and reports on the run. [`LiveMachine::join`] starts a command in
-//! a group, whose programs one of its runs manages for all ([`crate::group`]). [`LiveMachine::manage_host`]
-//! starts nothing: it manages processes and control groups on request.
+//! [`Host::detect`] finds the means of observing and placing threads on a host;
+//! [`LiveMachine::launch`] starts a command under management; the control loop then observes and
+//! enacts; and [`LiveMachine::finish`] restores every mask and reports on the run. [`join_group`]
+//! starts a command in a group, whose programs one of its runs manages for all ([`crate::group`]).
+//! [`GroupMachine::manage_host`] starts nothing: it manages processes and control groups on request.
 //!
-//! [`LiveMachine`] only brings its parts together: each has its fields to itself, and is asked by its
-//! methods. The senses read threads, the hands change them, the roster knows them, the census finds
-//! them, and the course is that of the command.
+//! [`LiveMachine`] only brings its parts together: each has its fields to itself. The observers read
+//! threads, the actuators change them, the table lists them, the scan finds them, and the lifecycle
+//! is that of the command. It holds no socket: a [`CommandSource`] passes it the commands of clients
+//! and group members while a quantum passes.
 //!
 //! Pitfalls: signals are taken for the whole process, so there is one `LiveMachine` per
 //! process, and it must be started before other threads are.
@@ -17,45 +18,39 @@ mod actuators;
 mod attachments;
 mod cgroups;
 mod clock;
+mod command;
 mod command_lifecycle;
 mod descriptors;
 mod error;
 mod follower;
-mod group;
+mod group_machine;
 mod group_review;
 mod host;
-mod join;
 mod late_recovery;
 mod launch;
 mod live_topology;
 mod malleable;
-mod membership;
 mod observe;
 mod observers;
 mod pace;
 mod place;
 mod program_trees;
 mod relay;
-mod resident;
 mod settings;
-mod settle;
-mod succession;
 mod thread_scan;
 mod thread_table;
 mod urgency;
 mod warnings;
 
-pub use attachments::ControlLoopRequest;
 pub use cgroups::GroupAttachOutcome;
+pub use command::{Command, CommandAnswer, CommandSource};
 pub use error::{AttachError, LiveError};
-pub use follower::{FollowOutcome, Follower};
+pub use follower::{FollowOutcome, Follower, JoinOutcome, join_group};
+pub use group_machine::{GroupMachine, GroupTarget, MembershipSummary, SettledTerms};
 pub use host::{Host, HostError};
-pub use join::JoinOutcome;
 pub use launch::program_name;
-pub use membership::{GroupTarget, MembershipSummary};
 pub use observers::{RecordedMeasures, RecordedMeasuresError};
 pub use settings::{AttachSpec, EndCondition, LaunchSpec};
-pub use settle::SettledTerms;
 
 pub use crate::sampling::WatchRate;
 
@@ -81,15 +76,13 @@ use warnings::Warnings;
 /// A command with all that it starts, or processes that were attached, on this host.
 pub struct LiveMachine {
     site: LiveTopology,
-    roster: ThreadTable,
+    table: ThreadTable,
     clock: QuantumClock,
-    census: ThreadScan,
-    senses: ThreadObservers,
-    hands: Actuators,
-    course: CommandLifecycle,
-    residence: Attachments,
-    /// The group that this run leads, if any.
-    group: Option<Leader>,
+    scan: ThreadScan,
+    observers: ThreadObservers,
+    actuators: Actuators,
+    lifecycle: CommandLifecycle,
+    attachments: Attachments,
     /// Time of the next look for journals of killed runs.
     next_recovery: Instant,
     warnings: Warnings,
@@ -182,37 +175,33 @@ impl Machine for LiveMachine {
     }
 
     fn offers(&self) -> &SignalOffers {
-        self.senses.offers()
+        self.observers.offers()
     }
 
     fn grant_wishes(&mut self, wishes: Wishes) {
         // Who follows activity decides by states, and who uses calls tells by them which have ended.
         if wishes.idle {
-            self.senses.measure_idle_time();
+            self.observers.measure_idle_time();
         }
         if wishes.calls {
-            self.warnings.extend(self.senses.count_calls());
+            self.warnings.extend(self.observers.count_calls());
         }
-        self.senses
+        self.observers
             .set_state_reading(wishes.on_activity || wishes.calls);
     }
 
     fn observe(&mut self) -> Result<Option<Observation>, LiveError> {
-        if self.course.is_over() {
-            return Ok(None);
-        }
-        self.wait_for_quantum()?;
-        self.follow_topology();
-        Ok(Some(self.observe_quantum()))
+        let mut no_leader: Option<Leader> = None;
+        self.observe_with(&mut no_leader)
     }
 
     fn enact(&mut self, plan: &Plan) -> Result<EnactmentReport, LiveError> {
-        self.hands.accept(plan)?;
+        self.actuators.accept(plan)?;
         self.clock
             .set_next_quantum(plan.quantum_ns.map(Duration::from_nanos));
         let quantum = self.clock.pace().quantum();
-        let (hands, reach) = self.actuators_and_context();
-        let mut enacted = hands.carry_out(plan, quantum, reach);
+        let (actuators, context) = self.actuators_and_context();
+        let mut enacted = actuators.carry_out(plan, quantum, context);
         // Each once: what is refused now is mostly refused again in the next quantum.
         self.warnings.extend(std::mem::take(&mut enacted.warnings));
         enacted.warnings = self.warnings.take_new(Instant::now());
@@ -221,66 +210,84 @@ impl Machine for LiveMachine {
 }
 
 impl LiveMachine {
+    /// Waits for the end of the quantum, carries out commands meanwhile, and observes; `None` if the
+    /// run is over.
+    ///
+    /// # Errors
+    /// If waiting fails, or threads cannot be watched.
+    pub fn observe_with(
+        &mut self,
+        source: &mut impl CommandSource,
+    ) -> Result<Option<Observation>, LiveError> {
+        if self.lifecycle.is_over() {
+            return Ok(None);
+        }
+        self.wait_for_quantum(source)?;
+        self.follow_topology();
+        Ok(Some(self.observe_quantum()))
+    }
+
     /// Puts every mask back, resumes paused programs and reports on the run.
     pub fn finish(mut self) -> LiveRunOutcome {
         let duration_s = self.clock.start().elapsed().as_secs_f64();
-        self.course.give_up_urgency();
-        let processes = self.roster.processes();
-        self.senses.read_times(|| processes, true);
+        self.lifecycle.give_up_urgency();
+        let processes = self.table.processes();
+        self.observers.read_times(|| processes, true);
         let (tier, managed_cpu_s) = (self.tier(), self.managed_cpu_s());
-        let rested = self.hands.restore_all(&mut self.warnings);
+        let rested = self.actuators.restore_all(&mut self.warnings);
         self.warnings.extend(self.clock.pace().lateness());
         LiveRunOutcome {
-            exit_code: self.course.exit_code(),
+            exit_code: self.lifecycle.exit_code(),
             duration_s,
             tier,
             managed_cpu_s,
-            sampling_s: self.senses.sampling_s(),
-            events_s: self.senses.events_s(),
-            switch_ns: self.senses.switch_cost_ns(),
-            short_lived: self.census.short_lived(),
-            samples: self.senses.samples(),
+            sampling_s: self.observers.sampling_s(),
+            events_s: self.observers.events_s(),
+            switch_ns: self.observers.switch_cost_ns(),
+            short_lived: self.scan.short_lived(),
+            samples: self.observers.samples(),
             restored: rested.restored,
             pauses: rested.pauses,
             held: rested.held,
             quantum_ms: self.clock.pace().mean_ms(),
-            group: self.group.as_ref().map(MembershipSummary::for_leader),
-            programs: self.roster.trees().names(),
+            group: None,
+            programs: self.table.trees().names(),
             warnings: self.warnings.into_vec(),
         }
     }
 
     /// Watches programs at this rate from now on.
     pub fn set_watch(&mut self, watch: WatchRate) {
-        self.census.set_watch(watch);
-        self.senses.set_watch(watch);
+        self.scan.set_watch(watch);
+        if let Some(sampler) = self.observers.sampler_mut() {
+            sampler.set_watch(watch);
+        }
     }
 
     /// The richest tier that is in use.
     pub fn tier(&self) -> Tier {
-        self.senses.tier()
+        self.observers.tier()
     }
 
-    /// CPU time of the managed programs, s.
     fn managed_cpu_s(&self) -> f64 {
         let children_s = relay::children_cpu_s();
-        let own_s = if self.course.command().is_some() {
+        let own_s = if self.lifecycle.command().is_some() {
             children_s
         } else {
             0.0
         };
         // The command may have ended before its times were read for the first time.
-        own_s.max(self.senses.managed_cpu_s(children_s))
+        own_s.max(self.observers.managed_cpu_s(children_s))
     }
 
     /// Threads of managed programs that are left alone, with the reasons.
     pub fn unmanaged_threads(&self) -> impl Iterator<Item = (ThreadId, Arc<str>)> {
-        self.roster.reasons()
+        self.table.reasons()
     }
 
     /// Process id of the guardian.
     pub fn guardian_pid(&self) -> u32 {
-        self.hands.guardian_pid()
+        self.actuators.guardian_pid()
     }
 
     /// Follows changes of the topology, when it is time to: CPUs come and go and cpusets change.
@@ -289,25 +296,27 @@ impl LiveMachine {
         if !self.site.take_due(now) {
             return;
         }
-        if let Some(threads) = self.roster.take_recheck(now) {
-            self.hands.recheck(&threads, &mut self.roster);
+        if let Some(threads) = self.table.take_recheck(now) {
+            self.actuators.recheck(&threads, &mut self.table);
             self.release_excluded(&threads);
         }
-        let changes = self.site.follow_changes(self.roster.usable_pus());
+        let changes = self.site.follow_changes(self.table.usable_pus());
         if !changes.is_empty() {
-            self.senses.follow_pus(self.site.topology().pus());
+            if let Some(sampler) = self.observers.sampler_mut() {
+                sampler.follow_pus(self.site.topology().pus());
+            }
         }
         self.warnings.extend(changes);
     }
 
     /// The hands, and what they ask while they place threads.
     fn actuators_and_context(&mut self) -> (&mut Actuators, ActuationContext<'_>) {
-        let reach = ActuationContext {
+        let context = ActuationContext {
             site: &self.site,
-            roster: &mut self.roster,
-            senses: &mut self.senses,
+            table: &mut self.table,
+            observers: &mut self.observers,
             warnings: &mut self.warnings,
         };
-        (&mut self.hands, reach)
+        (&mut self.actuators, context)
     }
 }

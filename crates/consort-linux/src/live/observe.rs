@@ -13,18 +13,20 @@ impl LiveMachine {
     /// Reads all rings: threads that began, ended or were renamed, and samples.
     pub(super) fn take_records(&mut self) {
         let before_ns = own_cpu_ns();
-        let Some(batch) = self.senses.drain(self.course.is_over()) else {
+        let Some(batch) = self.observers.drain(self.lifecycle.is_over()) else {
             return;
         };
-        let events = self.census.apply_records(&batch);
+        let events = self.scan.apply_records(&batch);
         self.follow_thread_events(events);
-        let census = &self.census;
-        let id_of = |tid| census.id_of(tid);
-        let refused = self.hands.note_records(&batch, id_of, &self.roster);
+        let scan = &self.scan;
+        let id_of = |tid| scan.id_of(tid);
+        let refused = self.actuators.note_records(&batch, id_of, &self.table);
         self.warnings.extend(refused);
         let cpu_ns = own_cpu_ns().saturating_sub(before_ns);
         self.clock.note_ring_read(batch.records.len(), cpu_ns);
-        self.senses.give_back(batch);
+        if let Some(sampler) = self.observers.sampler_mut() {
+            sampler.give_back(batch);
+        }
     }
 
     /// Compares with `/proc`, when it is time to, even where there are records. The kernel ends the
@@ -32,17 +34,19 @@ impl LiveMachine {
     /// `fs/exec.c`), and tells nothing of the processes that it starts.
     fn scan_if_due(&mut self) {
         let begun = Instant::now();
-        let Some(events) = self.census.scan_if_due(begun) else {
+        let Some(events) = self.scan.scan_if_due(begun) else {
             return;
         };
         self.follow_thread_events(events);
-        self.census
-            .schedule_next_scan(begun, self.senses.has_records());
+        self.scan
+            .schedule_next_scan(begun, self.observers.has_records());
     }
 
     /// Takes in changes, and samples processes that only a scan has found.
     fn follow_thread_events(&mut self, events: Vec<ThreadEvent>) {
-        self.senses.follow_threads(&events);
+        if let Some(sampler) = self.observers.sampler_mut() {
+            sampler.follow_threads(&events);
+        }
         let unrecorded = |event: &ThreadEvent| match event {
             ThreadEvent::Appeared {
                 id, parent: None, ..
@@ -52,10 +56,12 @@ impl LiveMachine {
         let found: BTreeSet<u32> = events.iter().filter_map(unrecorded).collect();
         self.apply_thread_events(events);
         for pid in found {
-            if let Some(tree) = self.roster.trees().root_of(pid)
-                && self.roster.trees().is_managed(tree)
+            if let Some(tree) = self.table.trees().root_of(pid)
+                && self.table.trees().is_managed(tree)
             {
-                self.senses.admit(pid, tree);
+                if let Some(sampler) = self.observers.sampler_mut() {
+                    sampler.admit(pid, tree);
+                }
             }
         }
     }
@@ -67,28 +73,28 @@ impl LiveMachine {
         self.end_if_empty();
         self.stop_sampling_ended();
         let now = Instant::now();
-        let (length, late) = self.clock.end_quantum(now, self.course.is_over());
+        let (length, late) = self.clock.end_quantum(now, self.lifecycle.is_over());
         self.warnings.extend(late);
         let interval_ns = nanos(length);
-        let census = &self.census;
+        let scan = &self.scan;
         let known = KnownThreads {
-            has_thread: &|tid| census.id_of(tid).is_some(),
-            processes: &|| census.processes(),
+            has_thread: &|tid| scan.id_of(tid).is_some(),
+            processes: &|| scan.processes(),
         };
-        let interval = self.senses.end_interval(now, interval_ns, known);
-        self.senses.read_times(|| self.roster.processes(), false);
-        let ids: Vec<ThreadId> = self.roster.ids().collect();
+        let interval = self.observers.end_interval(now, interval_ns, known);
+        self.observers.read_times(|| self.table.processes(), false);
+        let ids: Vec<ThreadId> = self.table.ids().collect();
         let looks = ids.iter();
         let threads = looks
             .filter_map(|&id| self.observe_thread(id, &interval))
             .collect();
-        let throttled = self.senses.throttled_threads(&ids, now);
+        let throttled = self.observers.throttled_threads(&ids, now);
         let (root, topology) = (self.site.root(), self.site.topology());
-        let idle_pus = self.senses.idle_pus(root, topology.pus(), now);
-        let programs = self.roster.programs();
+        let idle_pus = self.observers.idle_pus(root, topology.pus(), now);
+        let programs = self.table.programs();
         let exited = self.observe_exited(&interval);
-        self.hands.settle_pairs();
-        let notices = self.senses.begin_quantum();
+        self.actuators.settle_pairs();
+        let notices = self.observers.begin_quantum();
         self.warnings
             .extend(notices.iter().map(ToString::to_string));
         let mut seen = Observation {
@@ -97,15 +103,15 @@ impl LiveMachine {
             threads,
             exited,
             programs,
-            self_placed: self.roster.self_placed(),
-            owners: self.roster.owners(self.site.root()),
-            assigned: self.roster.assigned_policies(),
+            self_placed: self.table.self_placed(),
+            owners: self.table.owners(self.site.root()),
+            assigned: self.table.assigned_policies(),
             throttled,
             idle_pus,
             ..Observation::default()
         };
-        self.warnings.extend(self.senses.add_energy(&mut seen));
-        self.warnings.extend(self.senses.take_code_warnings());
+        self.warnings.extend(self.observers.add_energy(&mut seen));
+        self.warnings.extend(self.observers.take_code_warnings());
         seen
     }
 
@@ -115,27 +121,27 @@ impl LiveMachine {
         id: ThreadId,
         interval: &ObservedInterval,
     ) -> Option<ThreadObservation> {
-        let program = self.roster.program_of(id.pid);
-        let paused = self.hands.was_paused(program);
+        let program = self.table.program_of(id.pid);
+        let paused = self.actuators.was_paused(program);
         let mut sample = Sample::default();
-        let seen = self.roster.observed_state_mut(id)?;
-        if !(self.senses).read_thread(id, seen, paused, interval, &mut sample) {
+        let seen = self.table.observed_state_mut(id)?;
+        if !(self.observers).read_thread(id, seen, paused, interval, &mut sample) {
             self.retire_thread(id, sample);
-            self.census.note_missed_exit();
+            self.scan.note_missed_exit();
             return None;
         }
         let last_pu = seen.last_pu();
         let pu = seen.pu_at(interval.end(), interval.length_ns());
-        let trees = self.roster.trees();
-        self.senses
+        let trees = self.table.trees();
+        self.observers
             .add_recorded(trees, program, interval, &mut sample);
-        (self.hands).add_planned_time(id, pu, interval.length_ns(), &mut sample);
-        Some(self.roster.get(id)?.to_observation(id, sample, last_pu))
+        (self.actuators).add_planned_time(id, pu, interval.length_ns(), &mut sample);
+        Some(self.table.get(id)?.to_observation(id, sample, last_pu))
     }
 
     /// Observes threads that have exited since the last observation.
     fn observe_exited(&mut self, interval: &ObservedInterval) -> Vec<ThreadObservation> {
-        let exited = self.roster.take_exited().into_iter();
+        let exited = self.table.take_exited().into_iter();
         let last = exited.map(|parted| {
             let ExitedThread {
                 id,
@@ -143,11 +149,11 @@ impl LiveMachine {
                 program,
                 mut sample,
             } = parted;
-            self.senses.add_last_samples(id, interval, &mut sample);
-            let trees = self.roster.trees();
-            self.senses
+            self.observers.add_last_samples(id, interval, &mut sample);
+            let trees = self.table.trees();
+            self.observers
                 .add_recorded(trees, program, interval, &mut sample);
-            (self.hands).add_last_planned_time(id, interval.length_ns(), &mut sample);
+            (self.actuators).add_last_planned_time(id, interval.length_ns(), &mut sample);
             thread.to_observation(id, sample, None)
         });
         last.collect()

@@ -18,8 +18,8 @@ use super::descriptors::Descriptors;
 use super::program_trees::ProgramTrees;
 use super::{Host, SampleCounts};
 use crate::counters::Notice;
-use crate::discovery::{ProcError, ProcReader, ProcSample, ProcessTimes, RunState, ThreadEvent};
-use crate::sampling::{RecordBatch, SamplerError, ThreadProfile, WatchRate};
+use crate::discovery::{ProcError, ProcReader, ProcSample, ProcessTimes, RunState};
+use crate::sampling::{RecordBatch, Sampler, ThreadProfile};
 use consort_core::{
     Observation, ProgramId, PuId, PuSet, Reading, Sample, Signal, SignalOffers, ThreadId, Throttle,
     Tier,
@@ -69,12 +69,10 @@ pub(super) struct ObservedInterval {
 }
 
 impl ObservedInterval {
-    /// End of the interval.
     pub(super) fn end(&self) -> Instant {
         self.end
     }
 
-    /// Length of the interval, ns.
     pub(super) fn length_ns(&self) -> u64 {
         self.length_ns
     }
@@ -100,7 +98,6 @@ impl ThreadObservers {
         }
     }
 
-    /// Signals that are offered.
     pub(super) fn offers(&self) -> &SignalOffers {
         &self.offers
     }
@@ -163,7 +160,14 @@ impl ThreadObservers {
 
     /// Returns true if records tell which threads begin and end.
     pub(super) fn has_records(&self) -> bool {
-        self.sampling.as_ref().is_some_and(SamplingTier::is_open)
+        self.sampling
+            .as_ref()
+            .is_some_and(|sampling| sampling.sampler.is_open())
+    }
+
+    /// The sampler; `None` without the sampling tier.
+    pub(super) fn sampler_mut(&mut self) -> Option<&mut Sampler> {
+        Some(&mut self.sampling.as_mut()?.sampler)
     }
 
     /// Reads all rings, where there are any; for the last time nothing is held back.
@@ -173,46 +177,9 @@ impl ThreadObservers {
 
     /// Warnings about code that cannot be read, since the last call.
     pub(super) fn take_code_warnings(&mut self) -> Vec<String> {
-        let sampling = self.sampling.as_mut();
-        sampling.map_or_else(Vec::new, SamplingTier::take_warnings)
-    }
-
-    /// Takes back what [`ThreadObservers::drain`] gave, for its room.
-    pub(super) fn give_back(&mut self, batch: RecordBatch) {
-        if let Some(sampling) = &mut self.sampling {
-            sampling.give_back(batch);
-        }
-    }
-
-    /// Samples threads that have appeared, and no longer those that have exited.
-    pub(super) fn follow_threads(&mut self, events: &[ThreadEvent]) {
-        if let Some(sampling) = &mut self.sampling {
-            sampling.follow_threads(events);
-        }
-    }
-
-    /// Samples at the pace of this rate.
-    pub(super) fn set_watch(&mut self, watch: WatchRate) {
-        if let Some(sampling) = &mut self.sampling {
-            sampling.set_watch(watch);
-        }
-    }
-
-    /// Samples a process and all that it has started; none without the sampling tier.
-    pub(super) fn join_tree(
-        &mut self,
-        root: &Path,
-        pid: u32,
-        pus: &PuSet,
-    ) -> Option<Result<(), SamplerError>> {
-        let sampling = self.sampling.as_mut()?;
-        Some(sampling.join_tree(root, pid, pus))
-    }
-
-    /// Stops sampling a process.
-    pub(super) fn leave_tree(&mut self, pid: u32) {
-        if let Some(sampling) = &mut self.sampling {
-            sampling.leave_tree(pid);
+        match &mut self.sampling {
+            Some(sampling) => sampling.profiler.take_warnings(),
+            None => Vec::new(),
         }
     }
 
@@ -221,7 +188,6 @@ impl ThreadObservers {
         self.counting.count_thread(id);
     }
 
-    /// Stops reading a thread.
     pub(super) fn forget(&mut self, id: ThreadId) {
         self.reader.forget(id);
         self.counting.forget(id);
@@ -262,25 +228,6 @@ impl ThreadObservers {
         }
         self.times.read(&pids());
         self.next_times = now + TIMES_PAUSE.max(now.elapsed() * PAUSE_PER_TIMES);
-    }
-
-    /// Returns true if the rings should be read again soon.
-    pub(super) fn is_crowded(&self) -> bool {
-        self.sampling.as_ref().is_some_and(SamplingTier::is_crowded)
-    }
-
-    /// Samples a process of a tree that was found in `/proc`.
-    pub(super) fn admit(&mut self, pid: u32, tree: u32) {
-        if let Some(sampling) = &mut self.sampling {
-            sampling.admit(pid, tree);
-        }
-    }
-
-    /// Samples these PUs from now on, where all that runs on PUs is sampled.
-    pub(super) fn follow_pus(&mut self, pus: &PuSet) {
-        if let Some(sampling) = &mut self.sampling {
-            sampling.follow_pus(pus);
-        }
     }
 
     /// Adds what can be read of a thread to its sample; returns false if the thread is gone.
@@ -442,7 +389,6 @@ impl ThreadObservers {
         self.counting.begin_quantum()
     }
 
-    /// Numbers of samples so far.
     pub(super) fn samples(&self) -> SampleCounts {
         let sampling = self.sampling.as_ref();
         sampling.map_or_else(SampleCounts::default, SamplingTier::counts)

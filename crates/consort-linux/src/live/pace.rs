@@ -48,12 +48,10 @@ impl QuantumPace {
         }
     }
 
-    /// Sets the length of quanta from now on.
     pub(super) fn set_quantum(&mut self, length: Duration) {
         self.asked = length;
     }
 
-    /// Length of the next quantum.
     pub(super) fn quantum(&self) -> Duration {
         if self.turns < WARM_UP {
             return self.asked;

@@ -34,13 +34,13 @@ impl LiveMachine {
                     },
                 },
                 ThreadEvent::Renamed { id, name } => {
-                    self.roster.rename(id, name);
+                    self.table.rename(id, name);
                     // It may have executed a setuid file.
                     self.release_excluded(&[id]);
                 }
                 ThreadEvent::Exited { id } => {
-                    let seen = self.roster.observed_state_mut(id);
-                    let sample = self.senses.last_counts(id, seen);
+                    let seen = self.table.observed_state_mut(id);
+                    let sample = self.observers.last_counts(id, seen);
                     self.retire_thread(id, sample);
                 }
             }
@@ -49,18 +49,18 @@ impl LiveMachine {
 
     /// Forgets a thread that has exited, except for its last sample.
     pub(super) fn retire_thread(&mut self, id: ThreadId, sample: Sample) {
-        self.senses.forget(id);
-        self.hands.forget(id);
-        self.roster.retire_thread(id, sample);
-        if !self.roster.has_process(id.pid) {
-            self.residence.forget_attached(id.pid);
+        self.observers.forget(id);
+        self.actuators.forget(id);
+        self.table.retire_thread(id, sample);
+        if !self.table.has_process(id.pid) {
+            self.attachments.forget_attached(id.pid);
         }
     }
 
     /// Reason for which a thread is not managed although its program is: it acts for another user
     /// than its program may have threads of.
     fn user_exclusion(&self, id: ThreadId) -> Option<UserExclusion> {
-        let trees = self.roster.trees();
+        let trees = self.table.trees();
         let root = trees
             .root_of(id.pid)
             .filter(|&root| trees.is_restricted(root))?;
@@ -81,11 +81,11 @@ impl LiveMachine {
     /// of them.
     pub(super) fn release_excluded(&mut self, threads: &[ThreadId]) {
         for &id in threads {
-            if !self.roster.may_place(id) {
+            if !self.table.may_place(id) {
                 continue;
             }
             if let Some(why) = self.user_exclusion(id) {
-                let name = Arc::from(self.roster.name(id));
+                let name = Arc::from(self.table.name(id));
                 self.release_threads(|of| *of == id);
                 self.exclude_by_user(id, name, why);
             }
@@ -95,24 +95,24 @@ impl LiveMachine {
     fn leave_unmanaged(&mut self, id: ThreadId, name: Arc<str>, why: &str) {
         self.warnings
             .insert(format!("thread {id} ({name}) is let alone: {why}"));
-        let mask = self.hands.leave_unmanaged(id, &mut self.warnings);
-        self.roster.enter(id, name, mask, false);
-        self.roster.note_reason(id, why);
+        let mask = self.actuators.leave_unmanaged(id, &mut self.warnings);
+        self.table.enter(id, name, mask, false);
+        self.table.note_reason(id, why);
     }
 
     /// Takes a thread in, managed unless somebody else gives out its PUs.
     fn adopt(&mut self, id: ThreadId, name: Arc<str>, parent: Option<u32>) {
-        let parent = self.roster.parent_of(id, parent);
+        let parent = self.table.parent_of(id, parent);
         self.adopt_thread(id, name, parent);
     }
 
     /// Takes a thread in that this parent has started; its present mask counts as its original one
     /// if none is given.
     pub(super) fn adopt_thread(&mut self, id: ThreadId, name: Arc<str>, parent: Option<ThreadId>) {
-        match self.hands.adopt_thread(id, parent, &mut self.warnings) {
+        match self.actuators.adopt_thread(id, parent, &mut self.warnings) {
             AdoptionOutcome::Managed(original) => {
-                self.senses.count_thread(id);
-                self.roster.enter(id, name.clone(), original, true);
+                self.observers.count_thread(id);
+                self.table.enter(id, name.clone(), original, true);
                 // Only now: a mask that it has inherited from a managed thread is undone.
                 // Groups that cannot be read now are looked up by the next review.
                 if let Ok(Some(why)) = self.group_exclusion(id) {
@@ -122,11 +122,11 @@ impl LiveMachine {
             AdoptionOutcome::SelfPlaced(mask) => self.leave_self_placed(id, name, mask),
             // Managed all the same: it is taken with the next plan that places it.
             AdoptionOutcome::Unseen(mask, _) => {
-                self.senses.count_thread(id);
-                self.roster.enter(id, name, mask, true);
+                self.observers.count_thread(id);
+                self.table.enter(id, name, mask, true);
             }
             AdoptionOutcome::LetAlone(why) => self.leave_unmanaged(id, name, &why),
-            AdoptionOutcome::Gone => return self.census.count_gone(),
+            AdoptionOutcome::Gone => return self.scan.count_gone(),
         }
         self.set_baseline(id);
     }
@@ -134,48 +134,51 @@ impl LiveMachine {
     /// Counts what a thread consumes from now on, if it began before its process, or the root of its
     /// program, was attached; all that it has consumed otherwise.
     fn set_baseline(&mut self, id: ThreadId) {
-        let of_root = || self.residence.attached_at(self.roster.program_of(id.pid).0);
-        let attached = self.residence.attached_at(id.pid).or_else(of_root);
+        let of_root = || {
+            self.attachments
+                .attached_at(self.table.program_of(id.pid).0)
+        };
+        let attached = self.attachments.attached_at(id.pid).or_else(of_root);
         let was_there = attached.is_some_and(|at| id.start_ticks < at);
-        if let Some(seen) = self.roster.observed_state_mut(id).filter(|_| was_there) {
-            self.senses.set_baseline(id, seen);
+        if let Some(seen) = self.table.observed_state_mut(id).filter(|_| was_there) {
+            self.observers.set_baseline(id, seen);
         }
     }
 
     /// Takes in a thread whose affinity somebody has set on purpose: it is read, and not managed.
     fn leave_self_placed(&mut self, id: ThreadId, name: Arc<str>, mask: PuSet) {
-        self.senses.count_thread(id);
+        self.observers.count_thread(id);
         let text = format!(
             "thread {id} ({name}) is let alone: its affinity {mask} was set on purpose \
              (--override manages it all the same)"
         );
         self.warnings.insert(text);
-        self.roster.enter(id, name, mask, false);
-        self.roster.mark_self_placed(id);
-        self.roster
+        self.table.enter(id, name, mask, false);
+        self.table.mark_self_placed(id);
+        self.table
             .note_reason(id, "its affinity was set on purpose");
     }
 
     /// Returns true if a thread belongs to a program that is managed; notes the program.
     fn assign_program(&mut self, id: ThreadId, parent: Option<u32>) -> bool {
-        if self.hands.is_own(id.pid) {
+        if self.actuators.is_own(id.pid) {
             return false;
         }
-        let told = parent.and_then(|tid| self.roster.by_tid(tid));
+        let told = parent.and_then(|tid| self.table.by_tid(tid));
         let told = told.map(|thread| thread.pid);
         let is_cut = Cell::new(false);
         let above = ancestors_of(self.site.root(), id.pid, &is_cut);
         let root = self
-            .roster
+            .table
             .trees_mut()
             .assign_by_parents(id.pid, told.into_iter().chain(above));
         if is_cut.get() {
             // It may belong to another program; its place is found when it is announced again.
-            self.roster.trees_mut().forget(id.pid);
-            self.census.find_again(&BTreeSet::from([id.pid]));
+            self.table.trees_mut().forget(id.pid);
+            self.scan.find_again(&BTreeSet::from([id.pid]));
             return false;
         }
-        root.is_some_and(|root| self.roster.trees().is_managed(root))
+        root.is_some_and(|root| self.table.trees().is_managed(root))
     }
 
     /// Notes threads that start others. Where no records tell of them, every thread counts that was
@@ -190,7 +193,7 @@ impl LiveMachine {
         let starts = found.iter().filter_map(untold);
         let pids: BTreeSet<u32> = starts
             .map(|id| {
-                self.roster
+                self.table
                     .parent_of(id, None)
                     .map_or(id.pid, |starter| starter.pid)
             })
@@ -198,8 +201,8 @@ impl LiveMachine {
         if pids.is_empty() {
             return;
         }
-        let there = self.roster.process_threads(&pids);
-        let refused = self.hands.note_starters(there, &self.roster);
+        let there = self.table.process_threads(&pids);
+        let refused = self.actuators.note_starters(there, &self.table);
         self.warnings.extend(refused);
     }
 }

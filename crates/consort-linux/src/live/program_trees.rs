@@ -29,7 +29,6 @@ pub(super) enum UserExclusion {
     Foreign { user: u32, asker: u32 },
 }
 
-/// One program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ProgramTree {
     /// Name of the program in reports.
@@ -67,7 +66,6 @@ impl ProgramTrees {
         self.insert_with_policy(root, name, None);
     }
 
-    /// The same with a policy of its own.
     pub(super) fn insert_with_policy(&mut self, root: u32, name: String, policy: Option<Arc<str>>) {
         self.within.remove(&root);
         let managed = true;
@@ -94,7 +92,6 @@ impl ProgramTrees {
         before != *admission
     }
 
-    /// Restricts a program to threads of one user.
     pub(super) fn restrict(&mut self, root: u32, only: Option<u32>) {
         if let Some(tree) = self.roots.get_mut(&root) {
             tree.admission.only = only;
@@ -149,7 +146,6 @@ impl ProgramTrees {
         managed.filter_map(|(&root, tree)| Some((root, tree.policy.clone()?)))
     }
 
-    /// Notes that a program is no longer managed.
     pub(super) fn mark_unmanaged(&mut self, root: u32) {
         if let Some(tree) = self.roots.get_mut(&root) {
             tree.managed = false;

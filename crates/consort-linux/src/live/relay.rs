@@ -1,9 +1,8 @@
 //! Signals and the command's end, while a quantum passes.
 
-use super::LiveMachine;
 use super::error::LiveError;
+use super::{CommandSource, LiveMachine};
 use crate::enact::{SignalAction, SignalEvent, choose_action};
-use crate::group::Leader;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::resource::{UsageWho, getrusage};
@@ -18,7 +17,7 @@ const DRAIN_SOON: Duration = Duration::from_millis(20);
 #[derive(Clone, Copy, Debug, Default)]
 struct ReadySources {
     signals: bool,
-    /// Members of the group, or clients of the desk.
+    /// Sockets that commands come from.
     others: bool,
 }
 
@@ -39,40 +38,42 @@ impl ReadySources {
 }
 
 impl LiveMachine {
-    /// Waits until the quantum is over, the command has ended or a member asks for open terms,
-    /// reading rings and relaying signals meanwhile.
-    pub(super) fn wait_for_quantum(&mut self) -> Result<(), LiveError> {
+    /// Waits until the quantum is over, the command has ended or the owner of the control loop has to
+    /// act. Reads rings, relays signals and carries out commands meanwhile.
+    pub(super) fn wait_for_quantum(
+        &mut self,
+        source: &mut impl CommandSource,
+    ) -> Result<(), LiveError> {
         let (end, stretched) = self.clock.begin_turn();
         self.warnings.extend(stretched);
         loop {
-            let interrupted = self.hands.send_guardian_heartbeat();
+            let interrupted = self.actuators.send_guardian_heartbeat();
             self.warnings.extend(interrupted);
             self.recover_if_due();
             let now = Instant::now();
             let left = end.saturating_duration_since(now);
-            let pause = match self.senses.is_crowded() {
+            let pause = match self.observers.sampler_mut().is_some_and(|s| s.is_crowded()) {
                 true => DRAIN_SOON,
                 false => self.clock.pause_of_rings(),
             };
-            let waiting = self.wait(left.min(pause))?;
-            self.relay_signals(waiting.signals)?;
+            let ready = self.wait(source, left.min(pause))?;
+            self.relay_signals(source, ready.signals)?;
             self.take_records();
-            self.serve_connections(waiting);
-            let cut =
-                self.course.is_over() || self.proposal().is_some() || self.residence.has_requests();
+            if ready.others || source.has_connections() {
+                self.serve_commands(source);
+            }
+            let cut = self.lifecycle.is_over() || source.ends_quantum();
             if cut || Instant::now() >= end {
                 return Ok(());
             }
-            self.warnings.extend(self.hands.send_kernel_heartbeat());
-            let (hands, reach) = self.actuators_and_context();
-            hands.correct_drift(reach);
+            self.warnings.extend(self.actuators.send_kernel_heartbeat());
+            let (actuators, context) = self.actuators_and_context();
+            actuators.correct_drift(context);
         }
     }
 
-    fn wait(&self, time: Duration) -> Result<ReadySources, LiveError> {
-        let of_group = self.group.iter().flat_map(Leader::fds);
-        let fds = std::iter::once(self.course.fd());
-        let fds = fds.chain(of_group).chain(self.residence.fds());
+    fn wait(&self, source: &impl CommandSource, time: Duration) -> Result<ReadySources, LiveError> {
+        let fds = std::iter::once(self.lifecycle.fd()).chain(source.fds());
         let mut fds: Vec<PollFd<'_>> = fds.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
         // To the nanosecond: milliseconds would be a quarter of the shortest quanta.
         match ppoll(&mut fds, Some(TimeSpec::from_duration(time)), None) {
@@ -83,34 +84,33 @@ impl LiveMachine {
         }
     }
 
-    fn serve_connections(&mut self, waiting: ReadySources) {
-        if waiting.others || self.group.as_ref().is_some_and(Leader::has_connections) {
-            self.serve_group_members();
-        }
-        if waiting.others || self.residence.has_connections() {
-            self.serve_control_socket();
-        }
-    }
-
-    fn relay_signals(&mut self, are_there: bool) -> Result<(), LiveError> {
+    fn relay_signals(
+        &mut self,
+        source: &mut impl CommandSource,
+        are_there: bool,
+    ) -> Result<(), LiveError> {
         if !are_there {
-            self.course.note_no_signal();
+            self.lifecycle.note_no_signal();
             return Ok(());
         }
-        while let Some(event) = self.course.next_signal()? {
-            let Some(command) = self.course.command() else {
-                self.handle_signal(event.signal);
+        while let Some(event) = self.lifecycle.next_signal()? {
+            let Some(command) = self.lifecycle.command() else {
+                match event.signal {
+                    Signal::SIGINT | Signal::SIGTERM | Signal::SIGQUIT => self.end(),
+                    Signal::SIGHUP => source.note_hangup(),
+                    _ => {}
+                }
                 continue;
             };
             match choose_action(event, command) {
                 SignalAction::Forward(signal) => {
                     self.wake_for(event, command);
-                    self.warnings.extend(self.course.forward(signal));
+                    self.warnings.extend(self.lifecycle.forward(signal));
                 }
                 SignalAction::AskChild => self.take_child_events()?,
                 SignalAction::Nothing if event.from_kernel || event.to_group => {
                     if self.wake_for(event, command) {
-                        self.warnings.extend(self.course.forward(event.signal));
+                        self.warnings.extend(self.lifecycle.forward(event.signal));
                     }
                 }
                 SignalAction::Nothing => {}
@@ -123,20 +123,20 @@ impl LiveMachine {
     /// if the command was paused by a stop signal, which makes the kernel drop the terminal's
     /// signal to stop.
     fn wake_for(&mut self, event: SignalEvent, command: u32) -> bool {
-        let program = self.roster.program_of(command);
-        let by_signal = self.hands.is_stopped(program);
+        let program = self.table.program_of(command);
+        let by_signal = self.actuators.is_stopped(program);
         self.wake_all();
         by_signal && event.signal == Signal::SIGTSTP
     }
 
     /// Resumes all programs, and pauses none for a moment.
     pub(super) fn wake_all(&mut self) {
-        self.warnings.extend(self.hands.wake_all());
+        self.warnings.extend(self.actuators.wake_all());
     }
 
     fn take_child_events(&mut self) -> Result<(), LiveError> {
-        let wake = || self.hands.wake_all();
-        self.course.take_child_events(&mut self.warnings, wake)
+        let wake = || self.actuators.wake_all();
+        self.lifecycle.take_child_events(&mut self.warnings, wake)
     }
 }
 

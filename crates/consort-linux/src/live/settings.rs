@@ -67,7 +67,6 @@ pub enum EndCondition {
     Empty,
 }
 
-/// The way to manage, whatever the command.
 #[derive(Clone, Debug)]
 pub(super) struct LiveSettings {
     pub(super) interval: Duration,

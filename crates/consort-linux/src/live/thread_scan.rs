@@ -90,12 +90,10 @@ impl ThreadScan {
         self.discovery.knows(pid)
     }
 
-    /// Processes with threads that are known.
     pub(super) fn processes(&self) -> BTreeSet<u32> {
         self.discovery.processes()
     }
 
-    /// The thread that has this tid now.
     pub(super) fn id_of(&self, tid: u32) -> Option<ThreadId> {
         self.discovery.id_of(tid)
     }
@@ -166,10 +164,10 @@ mod tests {
     /// its beginning.
     fn is_put_off(took: Duration, has_records: bool, by: Duration) -> bool {
         let begun = Instant::now().checked_sub(took).unwrap();
-        let mut census = ThreadScan::new(Path::new("/"), &[], begun).unwrap();
-        assert!(census.scan_if_due(begun).is_some());
-        census.schedule_next_scan(begun, has_records);
-        census.scan_if_due(begun + by).is_none()
+        let mut scan = ThreadScan::new(Path::new("/"), &[], begun).unwrap();
+        assert!(scan.scan_if_due(begun).is_some());
+        scan.schedule_next_scan(begun, has_records);
+        scan.scan_if_due(begun + by).is_none()
     }
 
     #[test]
@@ -196,44 +194,40 @@ mod tests {
         };
         latest(10);
         let begun = Instant::now();
-        let mut census = ThreadScan::new(dir.path(), &[10], begun).unwrap();
-        let found = |after_ms: u64, census: &mut ThreadScan| {
+        let mut scan = ThreadScan::new(dir.path(), &[10], begun).unwrap();
+        let found = |after_ms: u64, scan: &mut ThreadScan| {
             let now = begun + Duration::from_millis(after_ms);
-            let events = census.scan_if_due(now);
+            let events = scan.scan_if_due(now);
             if events.is_some() {
-                census.next_scan = now;
-                census.overdue = now + LEAST_PAUSE;
+                scan.next_scan = now;
+                scan.overdue = now + LEAST_PAUSE;
             }
             events.map(|events| events.len())
         };
-        assert_eq!(found(0, &mut census), Some(1));
+        assert_eq!(found(0, &mut scan), Some(1));
         // One that comes without a number of its own, as threads that are restored do.
         process(dir.path(), 11, 10, &[(11, "y", 1)]);
-        assert_eq!(found(500, &mut census), None);
-        assert_eq!(found(1000, &mut census), Some(1));
+        assert_eq!(found(500, &mut scan), None);
+        assert_eq!(found(1000, &mut scan), Some(1));
         latest(12);
-        assert_eq!(found(1100, &mut census), Some(0));
-        census.note_missed_exit();
-        assert_eq!(found(1200, &mut census), Some(0));
-        assert_eq!(found(1300, &mut census), None);
+        assert_eq!(found(1100, &mut scan), Some(0));
+        scan.note_missed_exit();
+        assert_eq!(found(1200, &mut scan), Some(0));
+        assert_eq!(found(1300, &mut scan), None);
         std::fs::remove_file(dir.path().join("proc/loadavg")).unwrap();
-        assert_eq!(found(1400, &mut census), Some(0));
-        assert_eq!(found(1500, &mut census), Some(0));
+        assert_eq!(found(1400, &mut scan), Some(0));
+        assert_eq!(found(1500, &mut scan), Some(0));
     }
 
     #[test]
     fn light_watching_scans_five_times_less() {
         let begun = Instant::now();
-        let mut census = ThreadScan::new(Path::new("/"), &[], begun).unwrap();
-        census.set_watch(WatchRate::Light);
-        assert!(census.scan_if_due(begun).is_some());
-        census.schedule_next_scan(begun, true);
-        assert!(census.scan_if_due(begun + Duration::from_secs(4)).is_none());
-        assert!(
-            census
-                .scan_if_due(begun + Duration::from_secs(60))
-                .is_some()
-        );
+        let mut scan = ThreadScan::new(Path::new("/"), &[], begun).unwrap();
+        scan.set_watch(WatchRate::Light);
+        assert!(scan.scan_if_due(begun).is_some());
+        scan.schedule_next_scan(begun, true);
+        assert!(scan.scan_if_due(begun + Duration::from_secs(4)).is_none());
+        assert!(scan.scan_if_due(begun + Duration::from_secs(60)).is_some());
     }
 
     #[test]

@@ -25,13 +25,11 @@ const NOBODY: ThreadId = ThreadId {
     start_ticks: 0,
 };
 
-/// One thread that is there.
 #[derive(Clone, Debug)]
 pub(super) struct ThreadEntry {
     name: Arc<str>,
     /// PUs that the thread may run on without Consort.
     original: Arc<PuSet>,
-    /// True if the thread may be placed.
     managed: bool,
     /// True if the thread is left alone only because of its affinity, so that it may be paused.
     self_placed: bool,
@@ -67,13 +65,11 @@ impl ThreadEntry {
 pub(super) struct ExitedThread {
     pub(super) id: ThreadId,
     pub(super) thread: ThreadEntry,
-    /// The program that the thread belonged to.
     pub(super) program: ProgramId,
     /// Counts of the thread since the last observation.
     pub(super) sample: Sample,
 }
 
-/// Threads, processes and programs of a run.
 pub(super) struct ThreadTable {
     trees: ProgramTrees,
     threads: BTreeMap<ThreadId, ThreadEntry>,
@@ -88,7 +84,6 @@ pub(super) struct ThreadTable {
 }
 
 impl ThreadTable {
-    /// A roster of these programs, without threads yet.
     pub(super) fn new(trees: ProgramTrees, now: Instant) -> Self {
         Self {
             trees,
@@ -100,37 +95,30 @@ impl ThreadTable {
         }
     }
 
-    /// Programs and their processes.
     pub(super) fn trees(&self) -> &ProgramTrees {
         &self.trees
     }
 
-    /// The same, to change it.
     pub(super) fn trees_mut(&mut self) -> &mut ProgramTrees {
         &mut self.trees
     }
 
-    /// All threads that are there, in order.
     pub(super) fn ids(&self) -> impl Iterator<Item = ThreadId> + '_ {
         self.threads.keys().copied()
     }
 
-    /// The threads of some processes.
     pub(super) fn process_threads(&self, pids: &BTreeSet<u32>) -> Vec<ThreadId> {
         self.ids().filter(|id| pids.contains(&id.pid)).collect()
     }
 
-    /// Returns true if there are no threads.
     pub(super) fn is_empty(&self) -> bool {
         self.threads.is_empty()
     }
 
-    /// Returns true if a process has threads here.
     pub(super) fn has_process(&self, pid: u32) -> bool {
         self.ids().any(|id| id.pid == pid)
     }
 
-    /// A thread that is there.
     pub(super) fn get(&self, id: ThreadId) -> Option<&ThreadEntry> {
         self.threads.get(&id)
     }
@@ -140,19 +128,16 @@ impl ThreadTable {
         self.threads.get(&id).map(|thread| &thread.seen)
     }
 
-    /// The same, to note a reading of it.
     pub(super) fn observed_state_mut(&mut self, id: ThreadId) -> Option<&mut ObservedState> {
         self.threads.get_mut(&id).map(|thread| &mut thread.seen)
     }
 
-    /// Changes the name of a thread.
     pub(super) fn rename(&mut self, id: ThreadId, name: Arc<str>) {
         if let Some(thread) = self.threads.get_mut(&id) {
             thread.name = name;
         }
     }
 
-    /// Returns true if a thread may be placed.
     pub(super) fn may_place(&self, id: ThreadId) -> bool {
         self.get(id).is_some_and(|thread| thread.managed)
     }
@@ -173,7 +158,6 @@ impl ThreadTable {
         self.get(id).map_or("?", |thread| &thread.name)
     }
 
-    /// Enters a thread.
     pub(super) fn enter(&mut self, id: ThreadId, name: Arc<str>, original: PuSet, managed: bool) {
         let thread = ThreadEntry {
             name,
@@ -301,7 +285,6 @@ impl ThreadTable {
         found.or_else(|| root.and_then(of_process))
     }
 
-    /// The first thread of this kernel thread id.
     pub(super) fn by_tid(&self, tid: u32) -> Option<ThreadId> {
         self.ids().find(|id| id.tid == tid)
     }
@@ -320,7 +303,6 @@ impl ThreadTable {
         Some(next)
     }
 
-    /// The program that a process belongs to.
     pub(super) fn program_of(&self, pid: u32) -> ProgramId {
         ProgramId(self.trees.root_of(pid).unwrap_or(pid))
     }
@@ -368,7 +350,6 @@ impl ThreadTable {
             .collect()
     }
 
-    /// The processes that have threads here.
     pub(super) fn processes(&self) -> BTreeSet<u32> {
         self.ids().map(|id| id.pid).collect()
     }

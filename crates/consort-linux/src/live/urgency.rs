@@ -107,7 +107,6 @@ fn empty() -> libc::sched_attr {
 
 const SIZE: u32 = size_of::<libc::sched_attr>() as u32;
 
-/// Reads the calling thread's attributes.
 fn attributes() -> Result<libc::sched_attr, Errno> {
     let mut attributes = empty();
     // SAFETY: the kernel writes at most SIZE bytes through a pointer that is valid for the call; 0

@@ -21,7 +21,6 @@ const MAX_RUNNABLE: Duration = Duration::from_millis(500);
 /// pages always come late, but not too late, takes a tenth of the loop's time at most.
 const ASLEEP_ONE_IN: u32 = 10;
 const RUNNABLE_ONE_IN: u32 = 2;
-/// Time between two looks at a helper's state.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 /// Most time that one look at a helper that sleeps accounts for; the loop looks every 100 ms.
 const MOST_PER_LOOK: Duration = Duration::from_millis(250);
@@ -55,10 +54,8 @@ const MAX_UNREADABLE: usize = 16_384;
 /// Most requests that wait in a helper's socket: the kernel counts more than a kilobyte for each.
 const MAX_ASKED: usize = 64;
 
-/// A request that is not answered yet.
 #[derive(Debug)]
 struct HelperRequest {
-    /// The process for which it was made.
     pid: u32,
     target: ReadTarget,
     since: Instant,
@@ -66,7 +63,6 @@ struct HelperRequest {
     spent_ns: u64,
     /// Time for which the helper was seen to sleep over it; if it did not, only this host is busy.
     asleep: Duration,
-    /// Time of the last look at the helper.
     looked: Instant,
 }
 
@@ -88,7 +84,6 @@ struct HelperQueue {
     asked: VecDeque<HelperRequest>,
 }
 
-/// Fate of a request.
 enum SendOutcome {
     /// It was answered at once, by this thread.
     Answered(Vec<u8>),
@@ -104,7 +99,6 @@ struct LostTime {
     until: Option<Instant>,
 }
 
-/// Time that may be spent on waiting.
 #[derive(Clone, Copy, Debug)]
 struct WaitBudget {
     asleep: Duration,
@@ -112,7 +106,6 @@ struct WaitBudget {
     since: Instant,
 }
 
-/// Reader of code and mappings of other programs.
 #[derive(Debug)]
 pub(crate) struct CodeReader {
     root: PathBuf,
@@ -121,9 +114,7 @@ pub(crate) struct CodeReader {
     round: u64,
     pages: HelperQueue,
     lists: HelperQueue,
-    /// Processes whose lists are wanted, in order.
     wanted: VecDeque<u32>,
-    /// Time from which the next list may be made.
     next_list: Instant,
     patience: WaitBudget,
     /// Files of the memory of processes and threads; `None` if there is none to be read.
@@ -309,12 +300,10 @@ impl CodeReader {
         }
     }
 
-    /// A process has ended.
     pub(crate) fn note_exit(&mut self, pid: u32) {
         self.programs.remove(&pid);
     }
 
-    /// Warnings for the user since the last call, each once.
     pub(crate) fn take_warnings(&mut self) -> Vec<String> {
         std::mem::take(&mut self.warnings)
     }
@@ -369,7 +358,6 @@ impl CodeReader {
         bytes
     }
 
-    /// Sends a request, to a new helper if there is none.
     fn send(
         &mut self,
         desk: &mut HelperQueue,

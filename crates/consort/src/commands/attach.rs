@@ -12,7 +12,9 @@ use crate::table_file::TableOutput;
 use anyhow::Result;
 use consort_linux::cgroup::CgroupPattern;
 use consort_linux::control::{AttachTargets, DaemonConnectionError, DaemonRequest, connect_daemon};
-use consort_linux::live::{AttachError, AttachSpec, EndCondition, GroupAttachOutcome, LiveMachine};
+use consort_linux::live::{
+    AttachError, AttachSpec, EndCondition, GroupAttachOutcome, GroupMachine, LiveMachine,
+};
 use std::cell::RefCell;
 use std::process::ExitCode;
 
@@ -55,12 +57,13 @@ fn manage_here(args: &AttachArgs, wanted: &AttachTargets) -> Result<ExitCode> {
     };
     let report_file = args.report.as_deref().map(ReportFile::create).transpose()?;
     let table = TableOutput::begin(args.out.as_deref())?;
-    let mut live = LiveMachine::manage_host(host, spec)?;
-    if let Err(error) = attach_targets(&mut live, wanted) {
-        live.finish();
+    let mut machine = GroupMachine::manage_host(host, spec)?;
+    if let Err(error) = attach_targets(machine.live_mut(), wanted) {
+        machine.finish();
         return Err(error);
     }
-    let report = session(args, &config.run).manage(setup.rechoose_for_machine(&live)?, live)?;
+    let report =
+        session(args, &config.run).manage(setup.rechoose_for_machine(&machine)?, machine)?;
     for told in [
         report_file.map_or(Ok(()), |file| file.write(&report)),
         table.write(|| report.table(args.manage.seed)),

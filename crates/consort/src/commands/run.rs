@@ -17,8 +17,8 @@ use consort_linux::enact::{LaunchError, runtime_dirs};
 use consort_linux::enforce::EnactChoice;
 use consort_linux::group::{Demands, GroupError, GroupName};
 use consort_linux::live::{
-    GroupTarget, Host, JoinOutcome, LaunchSpec, LiveError, LiveMachine, RecordedMeasures,
-    WatchRate, program_name,
+    GroupMachine, GroupTarget, Host, JoinOutcome, LaunchSpec, LiveError, LiveMachine,
+    RecordedMeasures, WatchRate, join_group, program_name,
 };
 use consort_linux::pause::PauseKind;
 use std::cell::RefCell;
@@ -192,9 +192,10 @@ fn run_command(
     };
     let Some(group) = group else {
         let machine = LiveMachine::launch(host, spec).map_err(launch_failure)?;
+        let machine = GroupMachine::new(machine, None);
         return run.manage(setup.rechoose_for_machine(&machine)?, machine);
     };
-    match LiveMachine::join(host, spec, group).map_err(launch_failure)? {
+    match join_group(host, spec, group).map_err(launch_failure)? {
         JoinOutcome::Leads(machine) => run.manage(setup.rechoose_for_machine(&*machine)?, *machine),
         JoinOutcome::Follows(follower) => run.follow(*follower),
     }

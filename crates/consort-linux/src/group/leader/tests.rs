@@ -1,6 +1,8 @@
 use super::*;
-use crate::group::message::{MAX_LINE_BYTES, MemberMessage, to_line};
-use crate::group::{GroupMember, GroupPlace, LeaderNews, OpenTerms, enter_group, try_enter_group};
+use crate::group::{
+    GroupMember, GroupPlace, LeaderNews, MAX_LINE_BYTES, MemberMessage, OpenTerms, enter_group,
+    try_enter_group,
+};
 use proptest::prelude::*;
 use std::io::{Read, Write};
 use std::path::PathBuf;
@@ -18,7 +20,7 @@ fn terms() -> GroupTerms {
     }
 }
 
-/// Terms of a leader that was asked for nothing.
+/// GroupTerms of a leader that was asked for nothing.
 fn open_terms() -> GroupTerms {
     GroupTerms {
         policy: "auto".to_owned(),
@@ -88,8 +90,8 @@ fn member(scene: &Scene, leader: &mut Leader) -> GroupMember {
 /// Attends until there is something to do.
 fn next(leader: &mut Leader) -> LeaderTask {
     loop {
-        if let Some(attended) = leader.serve_members(Instant::now()).pop() {
-            return attended;
+        if let Some(task) = leader.serve_members(Instant::now()).pop() {
+            return task;
         }
     }
 }
@@ -103,7 +105,7 @@ fn joining(pid: u32) -> JoiningCommand {
 }
 
 /// Text that a caller reads until the leader hangs up or has nothing more to say.
-fn told(leader: &mut Leader, caller: &mut UnixStream) -> String {
+fn read_text(leader: &mut Leader, caller: &mut UnixStream) -> String {
     caller
         .set_read_timeout(Some(Duration::from_secs(20)))
         .unwrap();
@@ -120,15 +122,15 @@ fn told(leader: &mut Leader, caller: &mut UnixStream) -> String {
 }
 
 #[test]
-fn a_member_joins_hands_its_command_over_wakes_it_and_leaves() {
+fn member_joins_hands_over_wakes_and_leaves() {
     let scene = Scene::new();
     let mut leader = scene.leader();
     let mut member = member(&scene, &mut leader);
     assert_eq!(*member.terms(), terms());
     std::thread::scope(|scope| {
         let handing = scope.spawn(|| member.hand_over(joining(77)));
-        let LeaderTask::Asks {
-            conversation,
+        let LeaderTask::Manage {
+            connection,
             peer,
             program,
         } = next(&mut leader)
@@ -136,29 +138,29 @@ fn a_member_joins_hands_its_command_over_wakes_it_and_leaves() {
             panic!("no program");
         };
         assert_eq!((peer, program), (std::process::id(), joining(77)));
-        leader.answer(conversation, 77, &LeaderMessage::Taken);
+        leader.answer(connection, 77, &LeaderMessage::Taken);
         assert!(handing.join().unwrap().unwrap());
     });
     assert_eq!(leader.most_programs(), 2);
     member.wake();
-    assert_eq!(next(&mut leader), LeaderTask::Wakes(77));
+    assert_eq!(next(&mut leader), LeaderTask::Wake(77));
     drop(member);
-    assert_eq!(next(&mut leader), LeaderTask::Leaves(77));
-    assert_eq!(leader.conversations.len(), 0);
+    assert_eq!(next(&mut leader), LeaderTask::Release(77));
+    assert_eq!(leader.connections.len(), 0);
 }
 
 #[test]
-fn a_command_that_cannot_be_managed_is_refused_with_the_reason() {
+fn unmanageable_command_is_refused_with_reason() {
     let scene = Scene::new();
     let mut leader = scene.leader();
     let mut member = member(&scene, &mut leader);
     std::thread::scope(|scope| {
         let handing = scope.spawn(|| member.hand_over(joining(77)));
-        let LeaderTask::Asks { conversation, .. } = next(&mut leader) else {
+        let LeaderTask::Manage { connection, .. } = next(&mut leader) else {
             panic!("no program");
         };
         leader.answer(
-            conversation,
+            connection,
             77,
             &LeaderMessage::Refused("too old".to_owned()),
         );
@@ -169,7 +171,7 @@ fn a_command_that_cannot_be_managed_is_refused_with_the_reason() {
 }
 
 #[test]
-fn other_terms_are_refused_and_both_sides_are_named() {
+fn other_terms_are_refused_naming_both_sides() {
     let scene = Scene::new();
     let mut leader = scene.leader();
     let mut refused = |demands: Demands| {
@@ -223,7 +225,7 @@ fn the_same_terms_are_welcome() {
 }
 
 #[test]
-fn a_leader_that_goes_is_noticed_and_the_next_one_leads() {
+fn leaving_leader_is_noticed_and_replaced() {
     let scene = Scene::new();
     let mut leader = scene.leader();
     let mut member = member(&scene, &mut leader);
@@ -235,7 +237,7 @@ fn a_leader_that_goes_is_noticed_and_the_next_one_leads() {
 }
 
 #[test]
-fn the_socket_of_a_killed_leader_is_in_nobodys_way() {
+fn socket_of_killed_leader_is_replaced() {
     let scene = Scene::new();
     drop(UnixListener::bind(scene.0.path().join("group-g.socket")).unwrap());
     let mut leader = scene.leader();
@@ -243,11 +245,11 @@ fn the_socket_of_a_killed_leader_is_in_nobodys_way() {
 }
 
 #[test]
-fn nonsense_is_answered_once_and_the_caller_hung_up_on() {
+fn nonsense_is_refused_and_disconnected() {
     let scene = Scene::new();
     let mut leader = scene.leader();
     let long = "x".repeat(3 * MAX_LINE_BYTES);
-    let early = to_line(&MemberMessage::Wake).unwrap();
+    let early = MemberMessage::Wake.to_line().unwrap();
     let said: [&[u8]; 5] = [
         b"GET / HTTP/1.0\r\n\r\n",
         b"\n",
@@ -258,15 +260,15 @@ fn nonsense_is_answered_once_and_the_caller_hung_up_on() {
     for line in said {
         let mut caller = scene.caller();
         caller.write_all(line).unwrap();
-        let answer = told(&mut leader, &mut caller);
+        let answer = read_text(&mut leader, &mut caller);
         assert!(answer.contains("refused"), "{answer}");
-        assert_eq!(leader.conversations.len(), 0);
+        assert_eq!(leader.connections.len(), 0);
     }
     member(&scene, &mut leader);
 }
 
 #[test]
-fn a_slow_caller_keeps_nobody_waiting_and_is_hung_up_on() {
+fn slow_caller_delays_no_other_and_is_disconnected() {
     let scene = Scene::new();
     let mut leader = scene.leader();
     let mut slow = scene.caller();
@@ -275,32 +277,32 @@ fn a_slow_caller_keeps_nobody_waiting_and_is_hung_up_on() {
     member(&scene, &mut leader);
     let later = Instant::now() + Duration::from_secs(60);
     leader.serve_members(later);
-    assert_eq!(told(&mut leader, &mut slow), "");
+    assert_eq!(read_text(&mut leader, &mut slow), "");
 }
 
 #[test]
-fn a_caller_that_says_hello_and_nothing_more_loses_its_place() {
+fn caller_without_program_loses_its_place() {
     let scene = Scene::new();
     let mut leader = scene.leader();
     let idle = member(&scene, &mut leader);
     leader.serve_members(Instant::now());
-    assert_eq!(leader.conversations.len(), 1);
+    assert_eq!(leader.connections.len(), 1);
     leader.serve_members(Instant::now() + Duration::from_secs(60));
-    assert_eq!(leader.conversations.len(), 0);
+    assert_eq!(leader.connections.len(), 0);
     drop(idle);
 }
 
 #[test]
-fn a_member_whose_command_runs_has_nothing_to_say_and_stays() {
+fn silent_member_with_running_command_stays() {
     let scene = Scene::new();
     let mut leader = scene.leader();
     let mut member = member(&scene, &mut leader);
     std::thread::scope(|scope| {
         let handing = scope.spawn(|| member.hand_over(joining(77)));
-        let LeaderTask::Asks { conversation, .. } = next(&mut leader) else {
+        let LeaderTask::Manage { connection, .. } = next(&mut leader) else {
             panic!("no program");
         };
-        leader.answer(conversation, 77, &LeaderMessage::Taken);
+        leader.answer(connection, 77, &LeaderMessage::Taken);
         assert!(handing.join().unwrap().unwrap());
     });
     leader.serve_members(Instant::now() + Duration::from_secs(6_000));
@@ -336,7 +338,7 @@ fn asking_for(policy: &str) -> Demands {
 }
 
 #[test]
-fn open_terms_are_settled_once_and_every_member_is_told() {
+fn open_terms_settle_once_for_all_members() {
     let scene = Scene::new();
     let mut leader = scene.leader_on(open_terms());
     let mut first = member(&scene, &mut leader);
@@ -358,7 +360,7 @@ fn open_terms_are_settled_once_and_every_member_is_told() {
 }
 
 #[test]
-fn terms_that_cannot_hold_are_refused_and_stay_open() {
+fn refused_terms_stay_open() {
     let scene = Scene::new();
     let mut leader = scene.leader_on(open_terms());
     let refuse = |_: &Demands| Err("not here".to_owned());
@@ -369,17 +371,19 @@ fn terms_that_cannot_hold_are_refused_and_stay_open() {
 }
 
 #[test]
-fn a_proposal_ends_with_its_caller_and_others_wait_for_it() {
+fn proposal_ends_with_its_caller() {
     let scene = Scene::new();
     let mut leader = scene.leader_on(open_terms());
     let mut caller = scene.caller();
-    let hello = to_line(&MemberMessage::Hello(asking_for("gang"))).unwrap();
+    let hello = MemberMessage::Hello(asking_for("gang")).to_line().unwrap();
     caller.write_all(&hello).unwrap();
     while leader.proposal().is_none() {
         leader.serve_members(Instant::now());
     }
     let mut other = scene.caller();
-    let hello = to_line(&MemberMessage::Hello(asking_for("fair-com"))).unwrap();
+    let hello = MemberMessage::Hello(asking_for("fair-com"))
+        .to_line()
+        .unwrap();
     other.write_all(&hello).unwrap();
     leader.serve_members(Instant::now());
     assert_eq!(leader.proposal(), Some(&asking_for("gang")));
@@ -390,35 +394,35 @@ fn a_proposal_ends_with_its_caller_and_others_wait_for_it() {
 }
 
 #[test]
-fn terms_that_come_before_an_answer_are_not_taken_for_it() {
+fn terms_before_answer_are_not_the_answer() {
     let scene = Scene::new();
     let mut leader = scene.leader_on(open_terms());
     let mut member = member(&scene, &mut leader);
     std::thread::scope(|scope| {
         let handing = scope.spawn(|| member.hand_over(joining(77)));
-        let LeaderTask::Asks { conversation, .. } = next(&mut leader) else {
+        let LeaderTask::Manage { connection, .. } = next(&mut leader) else {
             panic!("no program");
         };
         (leader.terms, leader.proposal) = (terms(), None);
         leader.send_terms();
-        leader.answer(conversation, 77, &LeaderMessage::Taken);
+        leader.answer(connection, 77, &LeaderMessage::Taken);
         assert!(handing.join().unwrap().unwrap());
     });
     assert_eq!(*member.terms(), terms());
 }
 
 #[test]
-fn a_crowd_of_callers_is_refused_beyond_the_limit() {
+fn callers_beyond_limit_are_refused() {
     let scene = Scene::new();
     let mut leader = scene.leader();
-    let mut callers: Vec<UnixStream> = (0..MOST)
+    let mut callers: Vec<UnixStream> = (0..MAX_PROGRAMS)
         .map(|_| {
             let caller = scene.caller();
             leader.serve_members(Instant::now());
             caller
         })
         .collect();
-    let answer = told(&mut leader, callers.last_mut().unwrap());
+    let answer = read_text(&mut leader, callers.last_mut().unwrap());
     assert!(answer.contains("64 programs"), "{answer}");
     callers.pop();
     callers.pop();
@@ -429,7 +433,7 @@ fn a_crowd_of_callers_is_refused_beyond_the_limit() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn whatever_callers_say_nothing_is_managed_without_being_asked_for(
+    fn arbitrary_bytes_lead_to_no_task(
         said in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..300), 1..6),
     ) {
         let scene = Scene::new();

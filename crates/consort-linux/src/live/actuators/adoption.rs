@@ -7,7 +7,6 @@ use crate::live::warnings::Warnings;
 use consort_core::{PuSet, ThreadId};
 use nix::errno::Errno;
 
-/// Outcome of the attempt to take a thread.
 pub(in crate::live) enum AdoptionOutcome {
     /// The thread may be placed; these are the PUs that it may run on without Consort.
     Managed(PuSet),
@@ -102,10 +101,10 @@ impl Actuators {
     pub(in crate::live) fn restore_masks(
         &mut self,
         threads: &[ThreadId],
-        roster: &ThreadTable,
+        table: &ThreadTable,
     ) -> Vec<String> {
         let mut warnings = self.cookies.take_away(threads, &self.enactor);
-        let managed = threads.iter().filter(|id| roster.may_place(**id));
+        let managed = threads.iter().filter(|id| table.may_place(**id));
         let free: Vec<_> = managed.map(|&id| (id, ThreadWish::Unrestricted)).collect();
         let report = self.enactor.apply(&free);
         let refused = report.refused.iter();

@@ -21,24 +21,24 @@ const FRESH: Duration = Duration::from_millis(2);
 /// Parts of a run that the hands ask while they place threads.
 pub(in crate::live) struct ActuationContext<'a> {
     pub(in crate::live) site: &'a LiveTopology,
-    pub(in crate::live) roster: &'a mut ThreadTable,
-    pub(in crate::live) senses: &'a mut ThreadObservers,
+    pub(in crate::live) table: &'a mut ThreadTable,
+    pub(in crate::live) observers: &'a mut ThreadObservers,
     pub(in crate::live) warnings: &'a mut Warnings,
 }
 
 impl ActuationContext<'_> {
     /// Position of a thread now; none where `/proc` does not tell it.
     fn thread_position(&mut self, id: ThreadId, now: Instant) -> Option<ThreadPosition> {
-        let fresh = self.roster.observed_state(id)?.recent_position(now, FRESH);
+        let fresh = self.table.observed_state(id)?.recent_position(now, FRESH);
         let (state, pu) = match fresh {
             Some(told) => told,
-            None => self.senses.read_position(id)?,
+            None => self.observers.read_position(id)?,
         };
         Some(ThreadPosition {
             pu,
             runnable: state == RunState::Runnable,
             process_age: self.process_age(id),
-            leads_others: self.roster.leads_others(id),
+            leads_others: self.table.leads_others(id),
         })
     }
 
@@ -52,19 +52,19 @@ impl ActuationContext<'_> {
         // What cannot be read may suffer.
         let may = ProcStatus::read(&path).map_or(true, |status| may_be_real_time(&status));
         may || self
-            .roster
+            .table
             .process_threads(&BTreeSet::from([pid]))
             .into_iter()
             .any(|id| {
                 let stat = read_stat(root, id.pid, id.tid);
-                !self.roster.may_place(id)
+                !self.table.may_place(id)
                     || stat.map_or(true, |stat| real_time_policy(stat.policy).is_some())
             })
     }
 
     /// Time since the start of a thread's process; of the thread, where its leader is not known.
     fn process_age(&self, id: ThreadId) -> Duration {
-        let leader = self.roster.leader_of(id.pid).unwrap_or(id);
+        let leader = self.table.leader_of(id.pid).unwrap_or(id);
         let since = leader.start_ticks;
         Duration::from_nanos(now_ticks().saturating_sub(since) * tick_ns())
     }
@@ -77,25 +77,25 @@ impl Actuators {
         &mut self,
         plan: &Plan,
         quantum: Duration,
-        mut reach: ActuationContext<'_>,
+        mut context: ActuationContext<'_>,
     ) -> EnactmentReport {
         if self.dry_run {
             return EnactmentReport::default();
         }
         let enactor = &mut self.enactor;
-        let paused = (self.pausing).pause_as_planned(plan, reach.site, reach.roster, enactor);
-        reach.warnings.extend(paused);
-        let sent = self.enforcement.assign(plan, reach.site.topology());
-        let orders = self.orders(plan, &mut reach);
+        let paused = (self.pausing).pause_as_planned(plan, context.site, context.table, enactor);
+        context.warnings.extend(paused);
+        let sent = self.enforcement.assign(plan, context.site.topology());
+        let orders = self.orders(plan, &mut context);
         let report = self.enactor.apply(&orders);
-        (reach.warnings).extend(self.in_kernel.apply_plan(plan, quantum));
+        (context.warnings).extend(self.in_kernel.apply_plan(plan, quantum));
         let enactor = &mut self.enactor;
-        let of_cookies = (self.cookies).share_cores(plan, reach.site, reach.roster, enactor);
+        let of_cookies = (self.cookies).share_cores(plan, context.site, context.table, enactor);
         self.enforcement.note_plan_applied(monotonic_ns());
-        let resumed = (self.pausing).resume_as_planned(plan, reach.roster, enactor);
-        reach.warnings.extend(resumed);
+        let resumed = (self.pausing).resume_as_planned(plan, context.table, enactor);
+        context.warnings.extend(resumed);
         self.enforcement.add_nudge_windows(&report.windows);
-        self.handle_report(report, &sent, of_cookies, reach)
+        self.handle_report(report, &sent, of_cookies, context)
     }
 
     /// Takes in what was enacted of a plan.
@@ -104,13 +104,13 @@ impl Actuators {
         report: ApplyReport,
         sent: &BTreeSet<ThreadId>,
         warnings: Vec<String>,
-        reach: ActuationContext<'_>,
+        context: ActuationContext<'_>,
     ) -> EnactmentReport {
         let ActuationContext {
-            roster,
+            table,
             warnings: for_user,
             ..
-        } = reach;
+        } = context;
         let mut enacted = EnactmentReport {
             moved: self.moved_threads(&report, sent),
             pinned: self.enforcement.pinned_threads().iter().copied().collect(),
@@ -120,16 +120,16 @@ impl Actuators {
         };
         for (id, mask) in report.released {
             enacted.released.push(id);
-            enacted.warnings.push(self.release_moved(id, &mask, roster));
+            enacted.warnings.push(self.release_moved(id, &mask, table));
         }
         let refused = report.refused.iter().map(|(id, _)| *id);
         let astray: Vec<ThreadId> = refused.chain(report.shifted.iter().copied()).collect();
-        self.recheck(&astray, roster);
+        self.recheck(&astray, table);
         for (id, refusal) in &report.refused {
-            if matches!(refusal, Refusal::NotManaged) && roster.may_place(*id) {
-                self.readopt_thread(*id, roster, for_user);
+            if matches!(refusal, Refusal::NotManaged) && table.may_place(*id) {
+                self.readopt_thread(*id, table, for_user);
             } else {
-                enacted.warnings.push(refusal_text(*id, refusal, roster));
+                enacted.warnings.push(refusal_text(*id, refusal, table));
             }
         }
         enacted
@@ -137,21 +137,21 @@ impl Actuators {
 
     /// Takes a thread in again that the enactor has lost: it seemed to have exited when it could not
     /// be looked up, as when descriptors were short.
-    fn readopt_thread(&mut self, id: ThreadId, roster: &mut ThreadTable, warnings: &mut Warnings) {
+    fn readopt_thread(&mut self, id: ThreadId, table: &mut ThreadTable, warnings: &mut Warnings) {
         // It inherits from itself: the journal has its original mask, which may be wider than the
         // one that it has now. One of a process that was never taken inherits from its tree's root.
-        let root = roster.trees().root_of(id.pid);
-        let root = root.and_then(|root| roster.leader_of(root));
+        let root = table.trees().root_of(id.pid);
+        let root = root.and_then(|root| table.leader_of(root));
         let mut known = [Some(id), root].into_iter().flatten();
         let parent = known.find(|parent| self.enactor.has_program(parent.pid));
         match self.adopt_thread(id, parent, warnings) {
-            AdoptionOutcome::Managed(original) => roster.set_original(id, original),
+            AdoptionOutcome::Managed(original) => table.set_original(id, original),
             AdoptionOutcome::SelfPlaced(mask) => {
-                let warning = self.release_moved(id, &mask, roster);
+                let warning = self.release_moved(id, &mask, table);
                 warnings.insert(warning);
             }
             AdoptionOutcome::LetAlone(why) | AdoptionOutcome::Unseen(_, why) => {
-                let name = roster.name(id);
+                let name = table.name(id);
                 warnings.insert(format!("thread {id} ({name}) is not placed for now: {why}"));
             }
             // The next look at it finds that out.
@@ -172,7 +172,7 @@ impl Actuators {
     fn orders(
         &mut self,
         plan: &Plan,
-        reach: &mut ActuationContext<'_>,
+        context: &mut ActuationContext<'_>,
     ) -> Vec<(ThreadId, ThreadWish)> {
         let now = Instant::now();
         let mut orders = Vec::with_capacity(plan.placements.len());
@@ -180,11 +180,13 @@ impl Actuators {
             .retain(|_, (looked, _)| now.saturating_duration_since(*looked) < LOOKS_EVERY);
         for (&id, placement) in &plan.placements {
             let has_place = matches!(placement, Placement::Restricted(_));
-            let at = has_place.then(|| reach.thread_position(id, now)).flatten();
+            let at = has_place
+                .then(|| context.thread_position(id, now))
+                .flatten();
             let suffers = || {
                 let known = self.suffering.entry(id.pid);
                 known
-                    .or_insert_with(|| (now, reach.suffers_from_pins(id.pid)))
+                    .or_insert_with(|| (now, context.suffers_from_pins(id.pid)))
                     .1
             };
             orders.push((id, self.enforcement.choose_wish(id, at, now, suffers)));
@@ -193,11 +195,11 @@ impl Actuators {
     }
 
     /// Nudges, between plans, threads that have drifted, or that slept when they were to be moved.
-    pub(in crate::live) fn correct_drift(&mut self, mut reach: ActuationContext<'_>) {
+    pub(in crate::live) fn correct_drift(&mut self, mut context: ActuationContext<'_>) {
         let now = Instant::now();
         let mut orders = Vec::new();
         for id in self.enforcement.next_strays() {
-            let at = reach.thread_position(id, now);
+            let at = context.thread_position(id, now);
             orders.extend(self.enforcement.choose_nudge(id, at, now).map(|w| (id, w)));
         }
         if orders.is_empty() {
@@ -206,15 +208,15 @@ impl Actuators {
         let report = self.enactor.apply(&orders);
         self.enforcement.add_nudge_windows(&report.windows);
         for (id, mask) in report.released {
-            reach
+            context
                 .warnings
-                .insert(self.release_moved(id, &mask, reach.roster));
+                .insert(self.release_moved(id, &mask, context.table));
         }
     }
 
     /// Lets go of a thread whose mask somebody else has set; returns a warning.
-    fn release_moved(&mut self, id: ThreadId, mask: &PuSet, roster: &mut ThreadTable) -> String {
-        let name = roster.mark_released(id);
+    fn release_moved(&mut self, id: ThreadId, mask: &PuSet, table: &mut ThreadTable) -> String {
+        let name = table.mark_released(id);
         self.enforcement.forget(id);
         // Last, because forgetting the first thread of a process forgets the process's choice too.
         self.enforcement.note_own_mask(id);

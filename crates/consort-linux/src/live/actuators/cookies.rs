@@ -68,17 +68,17 @@ impl CoreCookies {
         &mut self,
         plan: &Plan,
         site: &LiveTopology,
-        roster: &ThreadTable,
+        table: &ThreadTable,
         enactor: &mut Enactor,
     ) -> Vec<String> {
         let Some(cookies) = &mut self.cookies else {
             return Vec::new();
         };
-        let looked = cookies.read_cookies(roster.ids());
+        let looked = cookies.read_cookies(table.ids());
         let overruled = self.yield_to_scheduler(owners::sched_ext(site.root()));
         let groups = match self.is_overruled {
             true => Vec::new(),
-            false => core_groups(plan, &looked.own, site, roster),
+            false => core_groups(plan, &looked.own, site, table),
         };
         let cookies = self.cookies.as_mut();
         let round = cookies.map_or_else(CookieReport::default, |cookies| {
@@ -87,7 +87,7 @@ impl CoreCookies {
         let foreign = looked
             .foreign
             .iter()
-            .map(|id| foreign_cookie_text(*id, roster));
+            .map(|id| foreign_cookie_text(*id, table));
         let dangerous = self
             .is_newly_dangerous(&round, site)
             .then(|| DANGER.to_owned());
@@ -117,11 +117,11 @@ fn core_groups(
     plan: &Plan,
     may: &BTreeMap<ThreadId, u64>,
     site: &LiveTopology,
-    roster: &ThreadTable,
+    table: &ThreadTable,
 ) -> Vec<Vec<ThreadId>> {
     let runs = |id: &ThreadId| {
-        let is_paused = plan.paused.contains(&roster.program_of(id.pid));
-        roster.may_place(*id) && may.contains_key(id) && !is_paused
+        let is_paused = plan.paused.contains(&table.program_of(id.pid));
+        table.may_place(*id) && may.contains_key(id) && !is_paused
     };
     let placed = plan
         .placements
@@ -133,7 +133,7 @@ fn core_groups(
     neighbours(site.topology(), placed.filter(|(id, _)| runs(id)))
 }
 
-fn foreign_cookie_text(id: ThreadId, roster: &ThreadTable) -> String {
-    let name = roster.name(id);
+fn foreign_cookie_text(id: ThreadId, table: &ThreadTable) -> String {
+    let name = table.name(id);
     format!("thread {id} ({name}) has a core-scheduling cookie of somebody else's and keeps it")
 }

@@ -32,7 +32,6 @@ impl KernelScheduler {
         }
     }
 
-    /// Returns true if a scheduler is there.
     pub(super) fn is_running(&self) -> bool {
         self.scheduler.is_some()
     }

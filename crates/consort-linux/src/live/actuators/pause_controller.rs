@@ -31,7 +31,6 @@ pub(super) struct PauseController {
     in_quantum: BTreeSet<ProgramId>,
     /// End of the time for which a signal keeps everything running.
     grace: Option<Instant>,
-    /// Number of times that programs were paused.
     count: u64,
 }
 
@@ -63,7 +62,6 @@ impl PauseController {
         pausers.flat_map(Pauser::paused_programs).collect()
     }
 
-    /// Number of times that programs were paused.
     pub(super) fn count(&self) -> u64 {
         self.count
     }
@@ -88,7 +86,7 @@ impl PauseController {
         &mut self,
         plan: &Plan,
         site: &LiveTopology,
-        roster: &ThreadTable,
+        table: &ThreadTable,
         enactor: &mut Enactor,
     ) -> Vec<String> {
         let mut warnings = Vec::new();
@@ -101,13 +99,13 @@ impl PauseController {
             return warnings;
         }
         for &program in &plan.paused {
-            if roster.has_excluded(program) {
+            if table.has_excluded(program) {
                 warnings.push(format!(
                     "program {program} is not paused: threads of it are in control groups that are \
                      not managed"
                 ));
             } else if !self.refused.contains(&program) {
-                warnings.extend(self.pause(program, site, roster, enactor));
+                warnings.extend(self.pause(program, site, table, enactor));
             }
         }
         warnings
@@ -117,14 +115,14 @@ impl PauseController {
     pub(super) fn resume_as_planned(
         &mut self,
         plan: &Plan,
-        roster: &ThreadTable,
+        table: &ThreadTable,
         enactor: &mut Enactor,
     ) -> Vec<String> {
         let paused = self.paused_programs();
         let resumed = paused.difference(&plan.paused);
         let resumed = resumed.filter_map(|&program| self.resume(program, enactor));
         let mut warnings: Vec<String> = resumed.collect();
-        warnings.extend(self.forget_ended(roster, enactor));
+        warnings.extend(self.forget_ended(table, enactor));
         self.in_quantum = self.paused_programs();
         warnings
     }
@@ -142,16 +140,16 @@ impl PauseController {
         &mut self,
         program: ProgramId,
         site: &LiveTopology,
-        roster: &ThreadTable,
+        table: &ThreadTable,
         enactor: &mut Enactor,
     ) -> Vec<String> {
-        let pids = roster.processes_of(program);
+        let pids = table.processes_of(program);
         let pauser = self.pauser(site.root());
         let new = !pauser.is_paused(program);
         match pauser.pause(enactor, program, &pids) {
             Ok(pause) => {
                 self.count += u64::from(new);
-                let kept = self.warn_self_placed(program, roster);
+                let kept = self.warn_self_placed(program, table);
                 let unsettled = pause
                     .unsettled
                     .map(|why| format!("program {program} does not stand still at once: {why}"));
@@ -168,9 +166,9 @@ impl PauseController {
     }
 
     /// Warns, once, of threads of a paused program that are not managed.
-    fn warn_self_placed(&mut self, program: ProgramId, roster: &ThreadTable) -> Option<String> {
-        let placed = roster.self_placed().into_iter();
-        let its = placed.filter(|id| roster.program_of(id.pid) == program);
+    fn warn_self_placed(&mut self, program: ProgramId, table: &ThreadTable) -> Option<String> {
+        let placed = table.self_placed().into_iter();
+        let its = placed.filter(|id| table.program_of(id.pid) == program);
         let count = its.count();
         (count > 0 && self.told.insert(program)).then(|| {
             format!(
@@ -188,7 +186,7 @@ impl PauseController {
     /// Removes cgroups made for pausing programs that have ended; returns warnings.
     pub(super) fn forget_ended(
         &mut self,
-        roster: &ThreadTable,
+        table: &ThreadTable,
         enactor: &mut Enactor,
     ) -> Vec<String> {
         let Some(pauser) = &mut self.pauser else {
@@ -196,7 +194,7 @@ impl PauseController {
         };
         let known: Vec<ProgramId> = pauser.known_programs().collect();
         let ended = known.into_iter();
-        let ended = ended.filter(|&program| roster.processes_of(program).is_empty());
+        let ended = ended.filter(|&program| table.processes_of(program).is_empty());
         let failed = ended.filter_map(|program| pauser.forget(enactor, program).err());
         failed.map(|error| error.to_string()).collect()
     }

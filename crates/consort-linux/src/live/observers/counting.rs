@@ -92,7 +92,6 @@ impl ThreadCounters {
         }
     }
 
-    /// Stops counting a thread.
     pub(super) fn forget(&mut self, id: ThreadId) {
         if let Some(hardware) = &mut self.hardware {
             hardware.groups.forget(id);

@@ -35,7 +35,6 @@ pub(super) struct GroupLimits {
     next_look: Option<Instant>,
 }
 
-/// One group that managed threads are in.
 #[derive(Debug)]
 struct LimitedGroup {
     path: String,

@@ -1,6 +1,5 @@
 //! The sampling tier of a run, where the host has it.
 
-use crate::discovery::ThreadEvent;
 use crate::live::clock::own_cpu_ns;
 use crate::live::warnings::Warnings;
 use crate::live::{Host, SampleCounts};
@@ -12,7 +11,7 @@ use crate::sampling::{
 };
 use consort_core::{PuSet, ThreadId, Tier};
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Least time between two settlements of the cost of samples, ns.
 const SETTLE_EVERY_NS: u64 = 1_000_000_000;
@@ -34,11 +33,11 @@ impl IntervalProfiles {
 
 /// The sampling tier: sampler and profiler, with their counts and cost.
 pub(in crate::live) struct SamplingTier {
-    sampler: Sampler,
+    pub(super) sampler: Sampler,
     /// CPU time that one sample takes from the thread that it hits, ns; 0 where it could not be
     /// measured.
     cost_ns: u64,
-    profiler: SampleProfiler,
+    pub(super) profiler: SampleProfiler,
     counts: SampleCounts,
     unsettled: UnsettledCost,
     /// Number of times that the timers of the PUs expired in the sampled threads; estimated.
@@ -120,21 +119,6 @@ impl SamplingTier {
         batch
     }
 
-    /// Warnings about code that cannot be read, since the last call.
-    pub(super) fn take_warnings(&mut self) -> Vec<String> {
-        self.profiler.take_warnings()
-    }
-
-    /// Takes back a batch that was looked at.
-    pub(super) fn give_back(&mut self, batch: RecordBatch) {
-        self.sampler.give_back(batch);
-    }
-
-    /// Samples threads that have appeared, and no longer those that have exited.
-    pub(super) fn follow_threads(&mut self, events: &[ThreadEvent]) {
-        self.sampler.follow_threads(events);
-    }
-
     /// Notes threads and processes that have begun, those that ended at once included.
     fn note_starts(&mut self, batch: &RecordBatch) {
         let is_open = self.sampler.is_open();
@@ -142,26 +126,6 @@ impl SamplingTier {
         if let Some(own) = &mut self.own_events {
             own.add(starts.count() as u64 * own.clone_ns, is_open);
         }
-    }
-
-    /// Samples a process and all that it has started.
-    pub(super) fn join_tree(
-        &mut self,
-        root: &Path,
-        pid: u32,
-        pus: &PuSet,
-    ) -> Result<(), SamplerError> {
-        self.sampler.join_tree(root, pid, pus)
-    }
-
-    /// Samples at the pace of this rate.
-    pub(super) fn set_watch(&mut self, watch: WatchRate) {
-        self.sampler.set_watch(watch);
-    }
-
-    /// Stops sampling a process.
-    pub(super) fn leave_tree(&mut self, pid: u32) {
-        self.sampler.leave_tree(pid);
     }
 
     /// Ends the interval; returns the profiles of threads that had samples in it. Those that are not
@@ -213,7 +177,6 @@ impl SamplingTier {
             .settle_cost(due.own_ns, due.managed_ns, due.samples, due.interval_ns);
     }
 
-    /// Numbers of samples so far.
     pub(super) fn counts(&self) -> SampleCounts {
         self.counts
     }
@@ -228,7 +191,6 @@ impl SamplingTier {
         timers * self.cost_ns as f64 / 1e9
     }
 
-    /// Adds what events cost threads at switches.
     pub(super) fn note_switches(&mut self, switches: u64) {
         let is_open = self.sampler.is_open();
         if let Some(own) = &mut self.own_events {
@@ -245,26 +207,6 @@ impl SamplingTier {
     pub(super) fn switch_cost_ns(&self) -> u64 {
         let own = self.own_events.filter(|_| self.sampler.is_open());
         own.map_or(0, |own| own.switch_ns)
-    }
-
-    /// Returns true if events are open, so that records tell which threads begin and end.
-    pub(super) fn is_open(&self) -> bool {
-        self.sampler.is_open()
-    }
-
-    /// Returns true if the rings should be read again soon.
-    pub(super) fn is_crowded(&self) -> bool {
-        self.sampler.is_crowded()
-    }
-
-    /// Samples a process of a tree that was found in `/proc`.
-    pub(super) fn admit(&mut self, pid: u32, tree: u32) {
-        self.sampler.admit(pid, tree);
-    }
-
-    /// Samples these PUs from now on, where all that runs on PUs is sampled.
-    pub(super) fn follow_pus(&mut self, pus: &PuSet) {
-        self.sampler.follow_pus(pus);
     }
 }
 

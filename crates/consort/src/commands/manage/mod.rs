@@ -2,7 +2,6 @@
 
 mod models;
 mod session;
-mod settle;
 mod setup;
 
 pub(crate) use session::ManageSession;

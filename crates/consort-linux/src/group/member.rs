@@ -1,16 +1,13 @@
-//! A member's side of the conversation.
+//! A member's side of its connection to the leader.
 
-use super::error::GroupError;
-use super::line_buffer::LineBuffer;
 use super::lock::GroupFolder;
-use super::message::{
-    Demands, GroupTerms, JoiningCommand, LeaderMessage, MAX_LINE_BYTES, MemberMessage, OpenTerms,
-    to_line,
+use super::{GroupError, GroupName};
+use crate::protocol::{
+    Demands, GroupTerms, JoiningCommand, Language, LeaderMessage, LineBuffer, LineConnection,
+    MAX_LINE_BYTES, MemberMessage, OpenTerms, ReadError,
 };
-use super::name::GroupName;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use std::collections::VecDeque;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
@@ -22,14 +19,11 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct GroupMember {
     group: GroupName,
-    stream: UnixStream,
-    lines: LineBuffer,
-    /// Lines that were received and not looked at yet.
-    heard: VecDeque<Vec<u8>>,
+    connection: LineConnection,
     terms: GroupTerms,
 }
 
-/// News from the leader that the member did not ask for.
+/// News from the leader that the member did not request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeaderNews {
     /// No news.
@@ -49,28 +43,37 @@ pub(super) enum GreetingOutcome {
 }
 
 impl GroupMember {
-    /// Says hello to the leader of a group.
+    /// Sends `hello` to the leader of a group.
     pub(super) fn greet(
         folder: &GroupFolder,
         demands: &Demands,
     ) -> Result<GreetingOutcome, GroupError> {
-        let group = folder.group().clone();
-        let Ok(stream) = UnixStream::connect(folder.socket()) else {
+        let buffer = LineBuffer::new(Language::Groups, MAX_LINE_BYTES);
+        let connected = UnixStream::connect(folder.socket())
+            .and_then(|stream| LineConnection::from_connected(stream, buffer, ANSWER_LIMIT));
+        let Ok(connection) = connected else {
             return Ok(GreetingOutcome::NobodyThere);
         };
-        let mut conversation = Self {
-            group,
-            stream,
-            lines: LineBuffer::default(),
-            heard: VecDeque::new(),
-            terms: placeholder_terms(),
+        let mut member = Self {
+            group: folder.group().clone(),
+            connection,
+            // A placeholder until the leader has sent its terms.
+            terms: GroupTerms {
+                leader: 0,
+                run: String::new(),
+                policy: String::new(),
+                interval_ms: 0,
+                dry_run: false,
+                profile: None,
+                open: OpenTerms::default(),
+            },
         };
-        match conversation.send_request(&MemberMessage::Hello(demands.clone()))? {
+        match member.send_request(&MemberMessage::Hello(demands.clone()))? {
             Some(LeaderMessage::Welcome(terms)) => {
-                conversation.terms = terms;
-                Ok(GreetingOutcome::Welcome(conversation))
+                member.terms = terms;
+                Ok(GreetingOutcome::Welcome(member))
             }
-            Some(other) => Err(conversation.refusal(other)),
+            Some(other) => Err(member.refusal(other)),
             None => Ok(GreetingOutcome::NobodyThere),
         }
     }
@@ -80,10 +83,10 @@ impl GroupMember {
         &self.terms
     }
 
-    /// Hands a command over to the leader; returns false when the leader is gone.
+    /// Hands a command over to the leader; returns false if the leader is gone.
     ///
     /// # Errors
-    /// When the leader refuses or does not answer.
+    /// If the leader refuses or does not answer.
     pub fn hand_over(&mut self, program: JoiningCommand) -> Result<bool, GroupError> {
         match self.send_request(&MemberMessage::Program(program))? {
             Some(LeaderMessage::Taken) => Ok(true),
@@ -92,17 +95,17 @@ impl GroupMember {
         }
     }
 
-    /// Asks the leader to let a paused command run, as it was sent a signal.
+    /// Has the leader resume a paused command, because it was sent a signal.
     pub fn wake(&mut self) {
         // A leader that is gone will be noticed, and its guardian wakes the command.
         let _ = self.write_request(&MemberMessage::Wake);
     }
 
-    /// Takes in the leader's news since the last call; does not wait.
+    /// Reads the leader's news since the last call; does not wait.
     pub fn poll_news(&mut self) -> LeaderNews {
-        let mut fds = [PollFd::new(self.stream.as_fd(), PollFlags::POLLIN)];
-        let speaks = matches!(poll(&mut fds, PollTimeout::ZERO), Ok(1));
-        if speaks && !matches!(self.read(), Ok(true)) {
+        let mut fds = [PollFd::new(self.connection.as_fd(), PollFlags::POLLIN)];
+        let is_readable = matches!(poll(&mut fds, PollTimeout::ZERO), Ok(1));
+        if is_readable && self.connection.read_piece().is_err() {
             return LeaderNews::Gone;
         }
         let before = self.terms.clone();
@@ -114,6 +117,7 @@ impl GroupMember {
         }
     }
 
+    /// Sends a request and waits for the answer; `None` if the leader is gone.
     fn send_request(
         &mut self,
         request: &MemberMessage,
@@ -129,26 +133,25 @@ impl GroupMember {
             if let Some(answer) = self.next_answer()? {
                 return Ok(Some(answer));
             }
-            match self.read() {
-                Ok(true) => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+            match self.connection.read_piece() {
+                Ok(_) => {}
+                Err(error) if error.is_timeout() => {
                     let group = self.group.to_string();
                     return Err(GroupError::Silent { group });
                 }
-                Ok(false) | Err(_) => return Ok(None),
+                Err(ReadError::Closed | ReadError::Line(_) | ReadError::Io(_)) => return Ok(None),
             }
         }
     }
 
     fn write_request(&mut self, request: &MemberMessage) -> io::Result<()> {
-        let line = to_line(request).map_err(io::Error::other)?;
-        self.stream.set_write_timeout(Some(ANSWER_LIMIT))?;
-        self.stream.write_all(&line)
+        let line = request.to_line().map_err(io::Error::other)?;
+        self.connection.write_line(&line)
     }
 
-    /// The first answer among the lines that were read; terms are taken in on the way.
+    /// The first answer among the lines that were read; terms before it are adopted.
     fn next_answer(&mut self) -> Result<Option<LeaderMessage>, GroupError> {
-        while let Some(line) = self.heard.pop_front() {
+        while let Some(line) = self.connection.take_line() {
             match LeaderMessage::parse(&line) {
                 Ok(LeaderMessage::Terms(terms)) => self.terms = terms,
                 Ok(answer) => return Ok(Some(answer)),
@@ -159,24 +162,6 @@ impl GroupMember {
             }
         }
         Ok(None)
-    }
-
-    /// Reads the next piece of the stream; returns false when the leader is gone.
-    fn read(&mut self) -> io::Result<bool> {
-        self.stream.set_read_timeout(Some(ANSWER_LIMIT))?;
-        let mut piece = [0; MAX_LINE_BYTES];
-        loop {
-            match self.stream.read(&mut piece) {
-                Ok(0) => return Ok(false),
-                Ok(n) => {
-                    let whole = self.lines.push(&piece[..n]).map_err(io::Error::other)?;
-                    self.heard.extend(whole);
-                    return Ok(true);
-                }
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
     }
 
     fn refusal(&self, answer: LeaderMessage) -> GroupError {
@@ -193,19 +178,6 @@ impl GroupMember {
 
 impl AsFd for GroupMember {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.stream.as_fd()
-    }
-}
-
-/// Placeholder for the terms before the leader has told any.
-fn placeholder_terms() -> GroupTerms {
-    GroupTerms {
-        leader: 0,
-        run: String::new(),
-        policy: String::new(),
-        interval_ms: 0,
-        dry_run: false,
-        profile: None,
-        open: OpenTerms::default(),
+        self.connection.as_fd()
     }
 }
