@@ -38,16 +38,15 @@
 //! between caches; predictions of memory dependences, which are right always; translation of
 //! code; refresh and power states of memory; banks of caches.
 
+pub use crate::core::buffers::Buffer;
+pub use crate::placement::ReferenceError;
+pub use outcome::{MemoryRequests, ReferenceOutcome, ReferenceStack, SlotCause, ThreadOutcome};
+pub use placement::{OpSource, TracePlacement};
+pub use reference::{Reference, RunLength};
+
 mod core;
-mod error;
 mod memory;
 mod outcome;
 mod placement;
 mod reference;
 mod time;
-
-pub use crate::core::buffers::Buffer;
-pub use error::ReferenceError;
-pub use outcome::{MemoryRequests, ReferenceOutcome, ReferenceStack, SlotCause, ThreadOutcome};
-pub use placement::{OpSource, TracePlacement};
-pub use reference::{Reference, RunLength};

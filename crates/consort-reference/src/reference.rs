@@ -1,10 +1,9 @@
 //! A run: cores in the order of time, until every thread has done its part.
 
 use crate::core::{OpFeed, ReferenceCore};
-use crate::error::ReferenceError;
 use crate::memory::MemoryHierarchy;
 use crate::outcome::{ReferenceOutcome, ThreadOutcome};
-use crate::placement::TracePlacement;
+use crate::placement::{ReferenceError, TracePlacement};
 use consort_sim::chip::Chip;
 use rand_pcg::Pcg64;
 use std::collections::BTreeMap;

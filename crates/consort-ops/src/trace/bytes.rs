@@ -1,6 +1,6 @@
 //! Numbers and texts as bytes.
 
-use super::error::Damage;
+use super::Damage;
 
 /// Longest text that is read.
 const MOST_TEXT: u64 = 4096;

@@ -1,7 +1,7 @@
 //! The code of a trace: operations without what only execution tells, and blocks of them.
 
+use super::Damage;
 use super::bytes::{ByteReader, put_number, put_signed};
-use super::error::Damage;
 use crate::{Access, Branch, BranchKind, Op, OpKind, Register};
 
 const TURNS: [BranchKind; 6] = [

@@ -1,12 +1,11 @@
 //! Operations in, a trace out.
 
-use std::collections::HashMap;
-
 use super::Trace;
 use super::code::{TraceCode, strip_execution};
-use super::head::{ThreadTrace, TraceInfo};
+use super::file::{ThreadTrace, TraceInfo};
 use super::streams::{Strides, Successors, ThreadStreams, write_branch};
 use crate::{Branch, Op};
+use std::collections::HashMap;
 
 /// Operations after which a block ends even without a branch.
 const MOST_OPS: usize = 256;

@@ -1,11 +1,10 @@
 //! A core, cycle by cycle: fetch, dispatch, issue, commit of all its threads.
 
+mod back_end;
 pub(crate) mod buffers;
-mod commit;
 mod context;
 mod dispatch;
 mod fetch;
-mod issue;
 mod ports;
 
 use crate::memory::cache::SetAssociativeCache;

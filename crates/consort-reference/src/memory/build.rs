@@ -1,10 +1,9 @@
 //! The levels that the threads of a run reach, laid out from a chip.
 
-use super::cache::SetAssociativeCache;
+use super::cache::{SetAssociativeCache, Tlb};
 use super::dram::Dram;
 use super::level::{CacheLevel, NextLevel, Rank};
 use super::stream::StreamTable;
-use super::translate::Tlb;
 use super::{Interconnect, LevelPrefetcher, MemoryHierarchy, RemoteLlcs, ThreadMemoryPath};
 use crate::placement::TracePlacement;
 use crate::time::{CoreClock, Femtos, from_ns};

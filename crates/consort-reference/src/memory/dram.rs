@@ -1,10 +1,9 @@
 //! Memory of a node: channels with a bus each, banks, open rows.
 
+use super::level::LineRequest;
+use crate::time::{Femtos, from_ns};
 use consort_sim::machine::MemorySpec;
 use consort_sim::machine::detail::DramSpec;
-
-use super::request::LineRequest;
-use crate::time::{Femtos, from_ns};
 
 /// Writes that wait before they go before reads.
 const WRITES_HELD: usize = 32;

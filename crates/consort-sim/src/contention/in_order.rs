@@ -3,9 +3,9 @@
 //! Dispatch at the rate of width and ports; an instruction stops at an operand that is not there.
 //! Distances from values to their first uses are as measured, else distributed exponentially.
 
+use super::core_model::CLASSES;
 use super::pipeline::CycleTerms;
 use super::thread_setting::{ResourceShares, ThreadSetting};
-use super::units::CLASSES;
 use crate::math::exp;
 
 impl ThreadSetting<'_> {

@@ -1,9 +1,10 @@
 //! Structures that one set of running threads shares, with the threads that share each.
 
 use super::buffers::{buffers, fp_waiting, window};
+use super::caches::CacheSets;
 use super::claims::{RESOURCES, Supply};
+use super::core_model::{UnitQueue, unit_use};
 use super::needs::{InstructionNeeds, StretchNeeds};
-use super::sets::CacheSets;
 use super::stations::QueueingStation;
 use super::supply::{supply, unit_queues};
 use super::thread_setting::{
@@ -11,7 +12,6 @@ use super::thread_setting::{
 };
 use super::twins::RepresentativeThreads;
 use super::types::RunningThread;
-use super::units::{UnitQueue, unit_use};
 use crate::chip::{Chip, KIB, PuPlace};
 use crate::machine::{PrefetchScope, Scope, SmtMode};
 use crate::phase::LineEffect;

@@ -1,8 +1,8 @@
 //! Limits that a core sets on one thread: dispatch, ports, fetch, and the chain of its operations.
 
+use super::claims::unevenness;
 use super::needs::StretchNeeds;
 use super::thread_setting::{CoreLimits, ThreadSetting};
-use super::uneven::unevenness;
 use crate::machine::detail::WorkKind;
 use crate::program::ChainSpec;
 

@@ -10,12 +10,11 @@
 //! In order: see [`super::in_order`].
 
 use super::buffers::{own_window, window};
-use super::claims::Front;
+use super::caches::CacheSets;
+use super::claims::{Front, overlapped_time};
+use super::core_model::{CLASSES, FP};
 use super::misses::Misses;
-use super::sets::CacheSets;
 use super::thread_setting::{ResourceShares, ThreadSetting, WindowAlone};
-use super::uneven::overlapped_time;
-use super::units::{CLASSES, FP};
 use crate::machine::{PipelineSpec, PrefetchScope};
 use crate::math::exp;
 

@@ -1,9 +1,8 @@
 //! Supply of a core to the threads on it: dispatch slots, turns of fetch, ports.
 
 use super::claims::{FETCH, RESOURCES, SLOTS, Supply};
-use super::core_model::PortSet;
+use super::core_model::{CLASSES, PortSet, UnitQueue};
 use super::thread_setting::ThreadSetting;
-use super::units::{CLASSES, UnitQueue};
 
 /// Returns the supply of a core, and notes in `settings` the use that each thread makes of it.
 pub(super) fn supply(settings: &mut [ThreadSetting<'_>], members: &[usize]) -> Supply {

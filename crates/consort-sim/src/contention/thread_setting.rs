@@ -2,12 +2,11 @@
 //! of every shared structure.
 
 use super::buffers::Buffers;
+use super::caches::{CacheSets, SETS};
 use super::claims::RESOURCES;
-use super::core_model::{CoreModel, DIVIDER_KINDS};
+use super::core_model::{CLASSES, CoreModel, DIVIDER_KINDS, UnitClassUse};
 use super::needs::{InstructionNeeds, StretchNeeds};
-use super::sets::{CacheSets, SETS};
 use super::types::Demand;
-use super::units::{CLASSES, UnitClassUse};
 use crate::machine::CoreSpec;
 use crate::phase::{LineEffect, MissCurve};
 use crate::program::{ChainSpec, MixSpec};
@@ -156,7 +155,7 @@ pub(crate) struct CoreLimits {
     /// The same were dispatch and fetch no slower than the dispatch of the pipeline in which the
     /// resolution of branches is measured.
     pub(crate) hurried: f64,
-    /// Unevenness of dispatch and fetch, 0 to 1; see [`overlapped_time`](super::uneven::overlapped_time).
+    /// Unevenness of dispatch and fetch, 0 to 1; see [`overlapped_time`](super::claims::overlapped_time).
     pub(crate) uneven_front: f64,
     /// Share of the time of dispatch and fetch in which fetch is the slower, 0 to 1.
     pub(crate) fetched: f64,

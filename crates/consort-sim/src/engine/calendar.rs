@@ -1,11 +1,22 @@
-//! The calendar: what time it is, what is due besides the events of threads, and what has changed.
-
-use super::burst::next_on_grid;
-use super::time::{NEVER, PS_PER_MS, PS_PER_NS};
+//! Simulated time, what is due besides the events of threads, and what has changed.
+//!
+//! Time is in whole picoseconds since the start of the run. Integers make events exact: two events
+//! are at the same instant or they are not, whatever was done in between, and splitting an interval
+//! adds up. A picosecond is a thousandth of an instruction at the fastest clocks; 2⁶⁴ of them are
+//! 213 days. Any time above zero takes at least one.
 
 /// Time until threads on other cores feel that one has stopped, ps: about as long as a thread takes
 /// to bring a thousand lines from memory, ten at a time in 100 ns.
 pub(crate) const LAG_PS: u64 = 10_000 * PS_PER_NS;
+
+/// Instants at which new factors take effect, ps apart: about the time that 10^8 instructions
+/// take, the interval for which phase sequences are published.
+pub(crate) const GRID_PS: u64 = 100 * PS_PER_MS;
+
+/// The first instant of the grid after another.
+pub(crate) fn next_on_grid(now_ps: u64) -> u64 {
+    (now_ps / GRID_PS + 1) * GRID_PS
+}
 
 /// Time, and what is due at which instant of it.
 #[derive(Clone, Debug)]
@@ -132,5 +143,46 @@ impl Calendar {
     /// Sets when the operating system evens out load next, ps.
     pub(crate) fn set_tick(&mut self, at: u64) {
         self.tick_at = at;
+    }
+}
+
+/// Picoseconds per nanosecond.
+pub(crate) const PS_PER_NS: u64 = 1_000;
+/// Picoseconds per millisecond.
+pub(crate) const PS_PER_MS: u64 = 1_000_000_000;
+/// Time of an event that does not happen.
+pub(crate) const NEVER: u64 = u64::MAX;
+
+/// Picoseconds that `seconds` take, rounded up; none for no time, one at least for any.
+pub(crate) fn picoseconds(seconds: f64) -> u64 {
+    // A float beyond the range, or infinite, becomes the largest integer, which is never.
+    libm::ceil(seconds * 1e12) as u64
+}
+
+/// The instant `seconds` after another.
+pub(crate) fn after(now_ps: u64, seconds: f64) -> u64 {
+    now_ps.saturating_add(picoseconds(seconds))
+}
+
+/// A span as a signed number; the longest one where it is longer.
+pub(crate) fn to_signed(ps: u64) -> i64 {
+    i64::try_from(ps).unwrap_or(i64::MAX)
+}
+
+/// Seconds between two instants.
+pub(crate) fn seconds(ps: u64) -> f64 {
+    ps as f64 / 1e12
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_takes_time_takes_a_picosecond_at_least() {
+        assert_eq!(after(7, 1e-30), 8);
+        assert_eq!(after(7, 0.0), 7);
+        assert_eq!(after(7, f64::INFINITY), NEVER);
+        assert_eq!(seconds(picoseconds(0.25)), 0.25);
     }
 }

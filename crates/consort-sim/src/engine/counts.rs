@@ -5,6 +5,9 @@
 use crate::contention::{CpiStack, InstructionActivity, ThreadRates};
 use crate::program::MixSpec;
 
+/// Levels of caches: L1D, L2, LLC.
+pub(crate) const LEVELS: usize = 3;
+
 /// Totals of one thread over an interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ThreadCounts {

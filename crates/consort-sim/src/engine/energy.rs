@@ -1,7 +1,7 @@
 //! Account of the energy that was used.
 
 use super::kernel::SimulatedKernel;
-use super::meter::EnergyMeter;
+use super::observer::EnergyMeter;
 use super::thread::SimulatedThread;
 use super::warming::{CacheWarming, WarmingPlace};
 use crate::chip::Chip;

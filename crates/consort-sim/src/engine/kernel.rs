@@ -1,12 +1,11 @@
 //! The operating system: its model, and the queues of PUs that only it changes.
 
+use super::calendar::{NEVER, PS_PER_MS, after};
 use super::draw::{Purpose, RandomStream};
-use super::error::EngineError;
 use super::logical::LogicalMap;
 use super::pu::PuState;
-use super::simulated_program::SimulationSettings;
+use super::simulated_program::{EngineError, SimulationSettings};
 use super::thread::{SimulatedThread, ThreadStatus};
-use super::time::{NEVER, PS_PER_MS, after};
 use crate::chip::Chip;
 use crate::os::{self, OsModel, OsTopology, OsView, PlacementReason};
 

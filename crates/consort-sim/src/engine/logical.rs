@@ -7,9 +7,9 @@
 //! accesses that wait.
 
 use super::Engine;
-use super::error::EngineError;
+use super::calendar::picoseconds;
+use super::simulated_program::EngineError;
 use super::thread::SimulatedThread;
-use super::time::picoseconds;
 
 /// Physical PU of each logical one, and the reverse.
 #[doc(alias = "logical core")]

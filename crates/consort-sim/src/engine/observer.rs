@@ -1,7 +1,9 @@
-//! Telling others what happens, for timelines and explanations.
+//! Interfaces of the engine to observers, sample sources and energy models.
 
-use crate::contention::{Solution, ThreadRates};
-use consort_core::ThreadId;
+use super::ThreadCounts;
+use crate::contention::{InstructionActivity, Solution, ThreadRates};
+use crate::program::MixSpec;
+use consort_core::{Sample, SignalOffers, ThreadId};
 
 /// Use that a thread makes of its PU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,4 +52,26 @@ pub trait Observer {
     /// New rates hold from `at_ps` on, as `solution` has them; its threads are in the order in
     /// which it was solved.
     fn note_solution(&mut self, _at_ps: u64, _solution: &Solution) {}
+}
+
+/// Makes samples of counts: the simulated PMU, with its limits and its noise.
+pub trait SampleSource {
+    /// The signals that samples have, each with its tier.
+    fn offers(&self) -> &SignalOffers;
+
+    /// The sample of what a thread did in an interval of `interval_ns`. Asked once per thread and
+    /// quantum, threads in ascending order of their ids.
+    fn sample(&mut self, thread: ThreadId, counts: &ThreadCounts, interval_ns: u64) -> Sample;
+}
+
+/// Power and energy of a chip's parts.
+pub trait EnergyMeter {
+    /// Energy of one instruction with its accesses on a core, J.
+    fn instruction_j(&self, core: usize, mix: &MixSpec, flow: &InstructionActivity) -> f64;
+
+    /// Static power of a core, W: `busy` when any of its PUs runs something.
+    fn core_w(&self, core: usize, busy: bool) -> f64;
+
+    /// Power of what is not a core, W.
+    fn uncore_w(&self) -> f64;
 }

@@ -1,9 +1,10 @@
-//! Putting threads on PUs and taking them off, and what that costs.
+//! Threads on PUs: placing them, taking them off, moving them, and what that costs.
 
 use super::Engine;
+use super::calendar::picoseconds;
 use super::thread::ThreadStatus;
-use super::time::picoseconds;
 use crate::os::PlacementReason;
+use consort_core::{PuId, PuSet};
 
 impl Engine {
     /// Finds a PU for a thread that has none and queues it there, unless its program is paused.
@@ -193,6 +194,197 @@ impl Engine {
             self.calendar.void_rates();
         } else {
             self.calendar.void_rates_soon();
+        }
+    }
+}
+
+impl Engine {
+    /// Sets a thread's mask; [`Engine::enforce_masks`] then moves it if it must.
+    pub(crate) fn restrict(&mut self, t: usize, mask: PuSet) {
+        self.threads[t].allowed = mask;
+    }
+
+    /// Moves the threads that are where they may no longer be. All leave before any arrives, so
+    /// that exchanges do not queue. Those that ran longest ago arrive first: several that are
+    /// moved together again and again all get their turns, as under a scheduler that knows who has
+    /// had least time. The time slice that they were in goes on where they come to: otherwise
+    /// threads that share a PU by time would change in step with the moves, and always the same one
+    /// would be on when it comes to a large core.
+    pub(crate) fn enforce_masks(&mut self) {
+        let astray: Vec<usize> = (0..self.threads.len())
+            .filter(|&t| self.is_astray(t))
+            .collect();
+        let slices: Vec<_> = astray.iter().filter_map(|&t| self.slice_start(t)).collect();
+        let mut homeless = Vec::new();
+        for t in astray {
+            if !self.sleep_at_once(t) {
+                self.take_off(t);
+                self.threads[t].status = ThreadStatus::Waiting;
+                homeless.push(t);
+            }
+        }
+        homeless.sort_by_key(|&t| self.threads[t].ran_until);
+        for t in homeless {
+            self.place(t, PlacementReason::Moved);
+        }
+        for (t, since) in slices {
+            if let Some(pu) = self.threads[t].pu {
+                self.kernel.carry_slice(pu, since);
+            }
+        }
+    }
+
+    fn is_astray(&self, t: usize) -> bool {
+        let thread = &self.threads[t];
+        let outside = |pu: usize| !thread.allowed.contains(PuId(pu as u32));
+        thread.is_runnable() && thread.pu.is_some_and(outside)
+    }
+
+    /// Returns a thread on a PU and the start of its slice, ps, if others wait there.
+    fn slice_start(&self, t: usize) -> Option<(usize, u64)> {
+        let since = self.kernel.slice_since(t, self.threads[t].pu?)?;
+        Some((t, since))
+    }
+}
+
+impl Engine {
+    /// Pauses a program or lets it go on; nothing when that is how it is.
+    pub(crate) fn set_paused(&mut self, p: usize, on: bool) {
+        if self.programs[p].paused == on {
+            return;
+        }
+        self.programs[p].paused = on;
+        for t in self.programs[p].members.clone() {
+            if on {
+                self.freeze(t);
+            } else if self.threads[t].status == ThreadStatus::Paused {
+                self.place(t, PlacementReason::Moved);
+            }
+        }
+    }
+
+    /// A thread that sleeps is frozen where it would be woken: see [`Engine::place`].
+    fn freeze(&mut self, t: usize) {
+        match self.threads[t].status {
+            ThreadStatus::Running | ThreadStatus::Ready => self.sleep(t, ThreadStatus::Paused),
+            ThreadStatus::Spinning(_) | ThreadStatus::Calling(..) => {
+                self.sleep_at_once(t);
+            }
+            ThreadStatus::Unborn
+            | ThreadStatus::Waiting
+            | ThreadStatus::Io(_)
+            | ThreadStatus::Paused
+            | ThreadStatus::Finished => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::RunMode;
+    use crate::engine::calendar::{PS_PER_MS, after};
+    use crate::engine::testing::{engine, instances, program, program_with};
+    use proptest::prelude::*;
+
+    /// Threads on one PU, moved together every so many slices, at the very end of one.
+    fn is_shared_fairly(n: usize, slices: u32) {
+        let work = instances(&program(), n, 1, 100.0);
+        let mut engine = engine("linux", RunMode::Once, &work, 1);
+        let slice_ps = after(0, engine.chip.spec().os.slice_ms * 1e-3);
+        let turns = 12 * n as u32;
+        for turn in 0..turns {
+            if turn % slices == 0 {
+                let pu = PuId(2 * (turn / slices % 2));
+                (0..n).for_each(|t| engine.restrict(t, PuSet::from(pu)));
+                engine.enforce_masks();
+            }
+            engine.run_until(u64::from(turn + 1) * slice_ps);
+        }
+        let all: Vec<f64> = { engine.threads.iter() }
+            .map(|thread| thread.total().on_pu_s)
+            .collect();
+        let fair = f64::from(turns) * slice_ps as f64 * 1e-12 / n as f64;
+        assert!(all.iter().all(|s| (s / fair - 1.0).abs() < 0.2), "{all:?}");
+    }
+
+    #[test]
+    fn a_slice_goes_on_where_its_threads_come_to() {
+        let work = instances(&program(), 2, 1, 100.0);
+        let mut engine = engine("linux", RunMode::Once, &work, 1);
+        let slice_ps = after(0, engine.chip.spec().os.slice_ms * 1e-3);
+        let to = |engine: &mut Engine, pu: u32| {
+            (0..2).for_each(|t| engine.restrict(t, PuSet::from(PuId(pu))));
+            engine.enforce_masks();
+        };
+        to(&mut engine, 0);
+        // Half a slice of either on each of two visits to PU 2, each as long as a slice.
+        let mut there = [0.0; 2];
+        for visit in 0..2u64 {
+            engine.run_until((4 * visit + 1) * slice_ps + slice_ps / 2);
+            let before = [0, 1].map(|t| engine.threads[t].total().on_pu_s);
+            to(&mut engine, 2);
+            engine.run_until((4 * visit + 2) * slice_ps + slice_ps / 2);
+            to(&mut engine, 0);
+            for t in 0..2 {
+                there[t] += engine.threads[t].total().on_pu_s - before[t];
+            }
+        }
+        let share = there[0] / (there[0] + there[1]);
+        assert!((share - 0.5).abs() < 0.05, "{there:?}");
+    }
+
+    #[test]
+    fn threads_that_are_moved_together_all_get_their_turns() {
+        for (n, slices) in [(6, 1), (2, 1), (2, 2), (2, 3), (4, 3)] {
+            is_shared_fairly(n, slices);
+        }
+    }
+
+    const BARRIERS: &str = "[io]\nper_ginstr = 500.0\nblocked_us = 40.0\n\
+        [threads]\ndefault = 4\nmax = 8\nspin_us = 5.0\n\
+        barrier = { spacing_minstr = 0.5, imbalance = 0.2 }\n\
+        lock = { per_minstr = 5.0, hold_instr = 20000.0, count = 1 }";
+
+    #[test]
+    fn a_paused_program_does_nothing_and_loses_nothing() {
+        let work = instances(&program(), 2, 1, 0.02);
+        let mut engine = engine("linux", RunMode::Once, &work, 1);
+        engine.run_until(PS_PER_MS);
+        engine.set_paused(0, true);
+        let done = engine.results()[0].instructions;
+        engine.run_until(5 * PS_PER_MS);
+        assert_eq!(engine.results()[0].instructions, done);
+        engine.set_paused(0, false);
+        engine.run_until(1000 * PS_PER_MS);
+        assert!(engine.is_done());
+        let whole = engine.results()[0].instructions;
+        assert!((whole / 0.02e9 - 1.0).abs() < 1e-12);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+        #[test]
+        fn programs_paused_and_resumed_at_any_time_end_with_their_work_done(
+            turns in prop::collection::vec((1u64..400, any::<bool>(), any::<bool>()), 1..60),
+            threads in 1u32..7,
+        ) {
+            let work = instances(&program_with(BARRIERS), 2, threads, 0.01);
+            let mut engine = engine("linux", RunMode::Once, &work, 1);
+            let mut now = 0;
+            for (us, first, second) in turns {
+                engine.set_paused(0, first);
+                engine.set_paused(1, second);
+                now += us * PS_PER_MS / 1000;
+                engine.run_until(now);
+            }
+            engine.set_paused(0, false);
+            engine.set_paused(1, false);
+            engine.run_until(now + 10_000 * PS_PER_MS);
+            prop_assert!(engine.is_done());
+            for result in engine.results() {
+                prop_assert!((result.instructions / 0.01e9 - 1.0).abs() < 1e-9);
+            }
         }
     }
 }

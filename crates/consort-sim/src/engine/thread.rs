@@ -1,14 +1,12 @@
 //! One software thread: where it is in its work, where it is on the chip, what it has done.
 
-use super::burst::BurstFactor;
-use super::cache_remnants::{CacheRemnants, LEVELS};
-use super::counts::ThreadCounts;
-use super::io::Io;
-use super::lock::frequent::KernelReturns;
-use super::lock::point::LockAcquisitions;
-use super::phases::PhaseCycle;
-use super::time::{NEVER, after};
+use super::calendar::{NEVER, after};
+use super::counts::{LEVELS, ThreadCounts};
+use super::draw::{BurstFactor, Io};
+use super::lock::{KernelReturns, LockAcquisitions};
+use super::thread_caches::CacheRemnants;
 use super::warming::CacheWarming;
+use super::work::PhaseCycle;
 use crate::contention::{Demand, ThreadRates};
 use consort_core::{PuSet, ThreadId};
 use std::sync::Arc;
@@ -64,7 +62,7 @@ pub(crate) struct SimulatedThread {
     pub(crate) allowed: PuSet,
     /// PU that it is on or was on last, as the operating system numbers PUs.
     pub(crate) pu: Option<usize>,
-    /// Virtual run time, ps; see [`super::fairness`].
+    /// Virtual run time, ps; see [`super::pu`].
     pub(crate) vruntime_ps: i64,
     /// PU of the chip that it ran on last, in whose caches its data is.
     pub(crate) warm_at: Option<usize>,

@@ -19,9 +19,8 @@
 //! Pitfalls: the traffic is counted, but slows nobody else down. A thread's first cache contents
 //! are there when it starts.
 
-use super::cache_remnants::LEVELS;
-use super::counts::{ThreadCounts, add_activity, add_stack};
-use super::meter::EnergyMeter;
+use super::counts::{LEVELS, ThreadCounts, add_activity, add_stack};
+use super::observer::EnergyMeter;
 use crate::chip::{Chip, PuPlace};
 use crate::contention::{CpiStack, InstructionActivity, ThreadRates, time_to_fill};
 use crate::phase::{LineEffect, MissCurve, Phase};

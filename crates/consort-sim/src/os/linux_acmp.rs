@@ -12,7 +12,7 @@
 //!
 //! Large are the cores of the largest capacity; where all are alike, as logical cores are, none is.
 
-use super::idlest::least_by_score;
+use super::os_view::least_by_score;
 use super::{OsInfo, OsModel, OsView, PlacementReason};
 use crate::engine::draw::RandomStream;
 use core::cmp::Reverse;

@@ -4,16 +4,12 @@
 //! see: PUs with their domains and queues, threads with their masks; not rates, phases or
 //! programs. On a machine with a hardware scheduler it sees logical cores that are all alike.
 
-mod attempts;
-mod idlest;
 mod linux;
 mod linux_acmp;
-mod linux_grouped;
-mod linux_itmt;
+mod linux_variants;
 mod os_topology;
 mod os_view;
-mod pinned;
-mod random;
+mod simple;
 
 pub(crate) use os_topology::OsTopology;
 pub(crate) use os_view::OsView;
@@ -88,10 +84,10 @@ pub struct OsInfo {
 pub const MODELS: &[OsInfo] = &[
     linux::INFO,
     linux_acmp::INFO,
-    linux_grouped::INFO,
-    linux_itmt::INFO,
-    pinned::INFO,
-    random::INFO,
+    linux_variants::GROUPED,
+    linux_variants::ITMT,
+    simple::PINNED,
+    simple::RANDOM,
 ];
 
 /// There is no model of that name.

@@ -28,11 +28,9 @@
 //! }
 //! ```
 
-mod last_counts;
 mod noise;
 mod quantity;
 mod readout;
-mod rotation;
 mod signals;
 mod simulated;
 

@@ -3,7 +3,7 @@
 //! They come from the machine's events as everything else does, in turns and
 //! with noise.
 
-use super::last_counts::LastCounts;
+use super::signals::LastCounts;
 use crate::machine::{PmuEventSpec, Quantity};
 use consort_core::hint;
 use serde::Deserialize;

@@ -2,9 +2,9 @@
 
 use super::super::counts::ThreadCounts;
 use super::super::testing::{PlainEnergy, chip, instances, program_with, settings};
-use super::super::time::PS_PER_MS as MS;
 use super::super::{Engine, RunMode};
 use crate::chip::Chip;
+use crate::engine::calendar::PS_PER_MS as MS;
 use proptest::prelude::*;
 use std::sync::Arc;
 

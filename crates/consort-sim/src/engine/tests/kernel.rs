@@ -1,10 +1,9 @@
 //! Kernel mode and the returns from it.
 
-use super::super::RunMode;
 use super::super::counts::ThreadCounts;
 use super::super::testing::{engine, instances, program, program_with};
-use super::super::time::PS_PER_MS as MS;
-use super::super::{Engine, SimulatedProgram};
+use super::super::{Engine, RunMode, SimulatedProgram};
+use crate::engine::calendar::PS_PER_MS as MS;
 use consort_core::PuId;
 
 fn run(work: &[SimulatedProgram], until_ms: u64) -> Engine {

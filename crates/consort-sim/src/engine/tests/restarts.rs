@@ -1,9 +1,9 @@
 //! Threads that have done their part before their siblings.
 
 use super::super::testing::{engine, instances, program, program_with};
-use super::super::time::PS_PER_MS as MS;
 use super::super::{Engine, RunMode, SimulatedProgram};
 use super::busy;
+use crate::engine::calendar::PS_PER_MS as MS;
 use consort_core::PuId;
 use proptest::prelude::*;
 
