@@ -1,6 +1,5 @@
 //! Micro-operations, their kinds and their registers.
 
-
 /// One executed micro-operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Op {
@@ -29,7 +28,7 @@ pub struct Access {
     pub address: u64,
     /// Number of bytes.
     pub bytes: u16,
-    /// True where the value is floating-point or goes to a vector register.
+    /// True if the value is floating-point or goes to a vector register.
     pub is_vector: bool,
 }
 
@@ -38,9 +37,9 @@ pub struct Access {
 pub struct Branch {
     /// Kind of transfer, which says what predicts it.
     pub turn: BranchKind,
-    /// True where it went to its target.
+    /// True if it was taken.
     pub taken: bool,
-    /// Virtual address at which execution went on.
+    /// Virtual address at which execution continued.
     pub target: u64,
 }
 
@@ -62,7 +61,7 @@ pub enum BranchKind {
 }
 
 impl BranchKind {
-    /// Says whether the instruction tells where to.
+    /// True if the instruction contains the target.
     #[must_use]
     pub const fn is_direct(self) -> bool {
         matches!(self, Self::Conditional | Self::Jump | Self::Call)
@@ -141,7 +140,7 @@ impl OpKind {
         self as usize
     }
 
-    /// Says whether it computes on floating-point numbers.
+    /// True if it computes on floating-point numbers.
     #[must_use]
     pub const fn is_floating(self) -> bool {
         matches!(
@@ -150,7 +149,7 @@ impl OpKind {
         )
     }
 
-    /// Says whether it passes the floating-point and vector side of a core.
+    /// True if it passes the floating-point and vector side of a core.
     #[must_use]
     pub const fn is_vector_side(self) -> bool {
         self.is_floating() || matches!(self, Self::Vector | Self::VectorMove)
@@ -165,7 +164,7 @@ impl OpKind {
 pub struct Register(u8);
 
 impl Register {
-    /// Number of registers that can be told apart.
+    /// Number of registers.
     pub const COUNT: usize = 256;
     /// Condition flags, written and read as one.
     pub const FLAGS: Self = Self(192);
@@ -200,7 +199,7 @@ impl Register {
         self.0 as usize
     }
 
-    /// Says whether the floating-point and vector register file holds it.
+    /// True if the floating-point and vector register file holds it.
     #[must_use]
     pub const fn is_vector(self) -> bool {
         64 <= self.0 && self.0 < 192

@@ -4,7 +4,7 @@ use consort_core::PuId;
 use consort_ops::Op;
 use thiserror::Error;
 
-/// A program's operations, as often as they are asked for.
+/// A source of a program's operations, which can be started again and again.
 ///
 /// A thread that comes to their end starts again from the beginning, in the state that caches
 /// and predictors are in by then.
@@ -55,7 +55,7 @@ pub enum ReferenceError {
     /// The machine has no such PU.
     #[error("there is no PU {pu}; expected 0 to {}", .pus.saturating_sub(1))]
     NoPu {
-        /// The PU that was asked for.
+        /// The PU that was requested.
         pu: PuId,
         /// Number of PUs that the machine has.
         pus: usize,

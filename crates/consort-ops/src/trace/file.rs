@@ -7,8 +7,9 @@ use super::{Damage, Trace, TraceError};
 use flate2::Compression;
 use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
-use std::fs::{self, File};
+use std::fs::{File, Permissions};
 use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use tempfile::NamedTempFile;
 
@@ -47,7 +48,7 @@ impl Trace {
         }
     }
 
-    /// Reads a trace from the bytes of a file, for those who have them already.
+    /// Reads a trace from the bytes of a file.
     ///
     /// # Errors
     ///
@@ -75,7 +76,8 @@ impl Trace {
         out
     }
 
-    /// Writes the trace beside `path` and moves it there, in place of what was there.
+    /// Writes the trace to a temporary file in the same folder and moves it to `path`, so that
+    /// `path` is never half written.
     ///
     /// # Errors
     ///
@@ -88,18 +90,14 @@ impl Trace {
             NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).and_then(|mut file| {
                 file.write_all(&self.to_bytes())?;
                 file.as_file().sync_data()?;
-                make_readable(file.as_file())?;
+                // Temporary files are private; a trace is readable like other files.
+                file.as_file()
+                    .set_permissions(Permissions::from_mode(0o644))?;
                 file.persist(path).map_err(|error| error.error)
             });
         written.map_err(|source| TraceError::from_io("write", path, source))?;
         Ok(())
     }
-}
-
-/// Temporary files are private; a trace is as readable as its neighbours usually are.
-fn make_readable(file: &File) -> std::io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    file.set_permissions(fs::Permissions::from_mode(0o644))
 }
 
 fn put_section(out: &mut Vec<u8>, raw: &[u8]) {
@@ -154,7 +152,7 @@ fn decode(body: &[u8]) -> Result<Trace, Damage> {
     Ok(trace)
 }
 
-/// Goes through every operation once, so that nobody who reads them later meets damage.
+/// Decodes every operation once, so that later readers cannot meet damage.
 fn check(trace: &Trace) -> Result<(), Damage> {
     for (number, thread) in trace.threads.iter().enumerate() {
         let mut ops = trace.thread_ops(number);
@@ -184,7 +182,7 @@ pub struct TraceInfo {
     pub executed: u64,
     /// Instructions before the first that is recorded.
     pub skipped: u64,
-    /// Choice of the others that are recorded; all where there is none.
+    /// Sampling of the remaining instructions; `None` if all are recorded.
     pub sampling: Option<TraceSampling>,
 }
 

@@ -1,8 +1,8 @@
 //! Traces: the operations that a program executed, in a file.
 //!
-//! A file has what every execution of an operation shares once, and then, per thread, the blocks
-//! in the order of execution with what only execution tells: addresses of data, outcomes of
-//! branches. Blocks follow their last successor and addresses go on by their last stride more
+//! A file has what every execution of an operation shares once, and then, per thread, the blocks in
+//! the order of execution with what differs between executions: addresses of data, outcomes of
+//! branches. Blocks follow their last successor and addresses continue by their last stride more
 //! often than not, so what is written is mostly zeros, which Deflate makes small.
 //!
 //! Layout, version 1. All numbers are LEB128 varints unless said otherwise, signed ones zigzag:
@@ -60,15 +60,15 @@ impl Trace {
         self.threads.iter().map(|thread| thread.instructions).sum()
     }
 
-    /// Operations of the first thread from the beginning; nothing where there is no thread.
+    /// Operations of the first thread from the beginning; none if there is no thread.
     ///
-    /// Starting again is as cheap as asking again.
+    /// Starting again is as cheap as calling again.
     #[must_use]
     pub fn ops(&self) -> Ops<'_> {
         self.thread_ops(0)
     }
 
-    /// Operations of thread `number` from the beginning; nothing where there is no such thread.
+    /// Operations of thread `number` from the beginning; none if there is no such thread.
     #[must_use]
     pub fn thread_ops(&self, number: usize) -> Ops<'_> {
         Ops::new(&self.code, self.streams.get(number))
@@ -135,7 +135,7 @@ pub enum Damage {
     /// It counts otherwise than it says.
     #[error("its counts do not add up")]
     Count,
-    /// It goes on where it should have ended.
+    /// It continues behind its end.
     #[error("there is something behind its end")]
     Excess,
 }

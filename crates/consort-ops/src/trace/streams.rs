@@ -8,7 +8,7 @@ use super::bytes::{ByteReader, put_number, put_signed};
 use super::code::TraceCode;
 use crate::{Branch, Op};
 
-/// The branch went the other way than the block behind it tells.
+/// The branch went the other way than the block behind it implies.
 const OTHER_WAY: u8 = 1;
 /// The target is not the block behind it, and is written.
 const OWN_TARGET: u8 = 2;
@@ -143,11 +143,6 @@ pub(super) fn read_branch(
     })
 }
 
-/// Address at which `block` begins, for what stands before it.
-pub(super) fn start(code: &TraceCode, block: Option<u32>) -> Option<u64> {
-    block.and_then(|block| code.start(block))
-}
-
 /// Operations of one thread, in the order of execution.
 #[derive(Debug, Clone)]
 pub struct Ops<'a> {
@@ -177,7 +172,7 @@ impl<'a> Ops<'a> {
             block: &[],
             next: None,
         };
-        // What is damaged at its beginning is found so by the first step.
+        // Damage at the beginning is reported by the first step.
         ops.next = ops.read_successor().ok().flatten();
         ops
     }
@@ -205,14 +200,14 @@ impl<'a> Ops<'a> {
             data.address = self.strides.read(&mut self.addresses, number)?;
         }
         if let Some(branch) = op.branch {
-            let next = start(self.code, self.next);
+            let next = self.next.and_then(|block| self.code.start(block));
             let (outcomes, targets) = (&mut self.outcomes, &mut self.targets);
             op.branch = Some(read_branch(outcomes, targets, &op, branch, next)?);
         }
         Ok(Some(op))
     }
 
-    /// Returns true where nothing is left over.
+    /// True if nothing is left over.
     pub(super) const fn is_at_end(&self) -> bool {
         self.successors.is_at_end()
             && self.outcomes.is_at_end()

@@ -8,7 +8,7 @@ use consort_ops::OpKind;
 use std::cmp::Reverse;
 
 impl ReferenceCore<'_> {
-    /// Issues what ports take; whether anything was.
+    /// Issues what ports take. Returns true if any operation was.
     pub(super) fn issue(&mut self, memory: &mut MemoryHierarchy) -> bool {
         if self.in_order {
             return self.issue_in_order(memory);
@@ -29,7 +29,7 @@ impl ReferenceCore<'_> {
 
     /// Every thread's next operations in program order, up to the first that must wait.
     fn issue_in_order(&mut self, memory: &mut MemoryHierarchy) -> bool {
-        // What becomes ready is found in its order.
+        // In order, the next operation is found by its number, not in this list.
         self.ready.clear();
         let mut left = self.tables.front.dispatch_width;
         let count = self.contexts.len();
@@ -93,7 +93,7 @@ impl ReferenceCore<'_> {
 }
 
 impl ReferenceCore<'_> {
-    /// Commits what is done; whether anything was.
+    /// Commits finished operations. Returns true if there was one.
     pub(super) fn commit(&mut self) -> bool {
         let mut left = self.tables.front.commit_width;
         let count = self.contexts.len();
@@ -140,7 +140,7 @@ impl ReferenceCore<'_> {
         }
     }
 
-    /// Sends one committed store per thread on its way, and forgets those that are written.
+    /// Sends one committed store per thread on its way, and removes written stores.
     pub(super) fn write(&mut self, memory: &mut MemoryHierarchy) -> bool {
         let mut any = false;
         for at in 0..self.contexts.len() {
@@ -194,8 +194,7 @@ impl ReferenceCore<'_> {
 }
 
 impl ThreadContext<'_> {
-    /// Returns true where the oldest operation is done and, where groups are committed, all of its
-    /// group.
+    /// True if the oldest operation is done and, where groups are committed, all of its group.
     fn can_commit(&self, groups: bool) -> bool {
         let done = |progress| progress == OpProgress::Done;
         let Some(oldest) = self.flying.front() else {

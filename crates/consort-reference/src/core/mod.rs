@@ -168,7 +168,7 @@ impl<'a> ReferenceCore<'a> {
         self.contexts.iter().position(|c| c.thread == thread)
     }
 
-    /// Marks what has its result, and wakes what waited for it.
+    /// Marks operations that have their results, and wakes their dependents.
     fn finish(&mut self) -> bool {
         let mut any = false;
         while let Some(&Reverse((cycle, at, seq))) = self.results.peek() {
@@ -286,7 +286,7 @@ impl ThreadContext<'_> {
         times.filter(move |&time| time > now)
     }
 
-    /// Returns true where its next operation in program order waits for a port alone.
+    /// True if its next operation in program order waits for a port alone.
     fn can_issue_next(&self) -> bool {
         let at = (self.unissued - self.oldest) as usize;
         self.flying

@@ -18,7 +18,7 @@ pub(crate) struct SetAssociativeCache {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct CacheLine {
-    /// Key plus one; 0 where there is none.
+    /// Key plus one; 0 if there is none.
     tag: u64,
     used: u64,
     dirty: bool,
@@ -48,7 +48,7 @@ impl SetAssociativeCache {
         }
     }
 
-    /// Returns true where a line is there; it then counts as used, and as written to if `write`.
+    /// True if a line is there; it then counts as used, and as written to if `write`.
     pub(crate) fn touch(&mut self, line: u64, write: bool) -> bool {
         let Some(at) = self.find(line) else {
             return false;
@@ -58,12 +58,12 @@ impl SetAssociativeCache {
         true
     }
 
-    /// Returns true where a line is there.
+    /// True if a line is there.
     pub(crate) fn holds(&self, line: u64) -> bool {
         self.find(line).is_some()
     }
 
-    /// Puts a line in, and what had to make room out.
+    /// Inserts a line and returns the line that made room.
     pub(crate) fn fill(&mut self, line: u64, dirty: bool) -> Option<Victim> {
         if self.touch(line, dirty) {
             return None;
@@ -82,7 +82,7 @@ impl SetAssociativeCache {
         })
     }
 
-    /// Takes a line out; whether it was there and written to.
+    /// Removes a line. Returns whether it was written to, if it was there.
     pub(crate) fn remove(&mut self, line: u64) -> Option<bool> {
         let at = self.find(line)?;
         let dirty = self.lines[at].dirty;
@@ -90,7 +90,7 @@ impl SetAssociativeCache {
         Some(dirty)
     }
 
-    /// Takes a line out that was not written to here.
+    /// Removes a line unless it was written to here.
     pub(crate) fn remove_clean(&mut self, line: u64) {
         if let Some(at) = self.find(line).filter(|&at| !self.lines[at].dirty) {
             self.lines[at] = CacheLine::default();
@@ -120,7 +120,7 @@ impl SetAssociativeCache {
         oldest.unwrap_or(set.next().unwrap_or(0))
     }
 
-    /// Notes a use: its time, or one bit that is cleared in all others once all have it.
+    /// Notes a use: its time, or one bit that is cleared in all other lines once all have it.
     fn mark(&mut self, at: usize) {
         if self.replacement == Replacement::PseudoLru {
             let set = self.set_range(self.lines[at].tag - 1);

@@ -89,7 +89,7 @@ impl Dram {
         }
     }
 
-    /// Takes a request; the channel to look at, if none is due to be.
+    /// Takes a request. Returns the channel to look at, if no event is due for it.
     pub(crate) fn take(&mut self, request: LineRequest) -> Option<usize> {
         let (index, pending) = self.locate(request);
         let channel = &mut self.channels[index];

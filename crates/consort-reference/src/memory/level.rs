@@ -5,7 +5,7 @@ use crate::time::Femtos;
 use consort_sim::machine::detail::LlcFill;
 use std::collections::VecDeque;
 
-/// Next place that a level asks for a line that it has not got.
+/// Next place at which a level requests lines that it lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NextLevel {
     /// The level with this index.
@@ -89,7 +89,7 @@ impl CacheLevel {
         }
     }
 
-    /// Time at which a line that is here gets to who asked for it at `now`.
+    /// Time at which a line that is here arrives if it is requested at `now`.
     pub(crate) fn hand_over(&mut self, now: Femtos, passed: Femtos) -> Femtos {
         let start = now.max(self.free);
         self.free = start + self.service;
@@ -107,7 +107,7 @@ impl CacheLevel {
             miss.waiters.push(request.waiter);
             return MissOutcome::Merged;
         }
-        // What nobody waits for leaves half of the queue to the rest.
+        // Prefetches leave half of the queue to demand misses.
         if request.waiter == Waiter::Nobody && self.misses.len() * 2 >= self.capacity {
             return MissOutcome::Full;
         }
@@ -146,13 +146,12 @@ impl CacheLevel {
         self.misses.len()
     }
 
-    /// Returns true where a line is on its way here.
+    /// True if a line is on its way here.
     pub(crate) fn expects(&self, line: u64) -> bool {
         self.misses.iter().any(|miss| miss.line == line)
     }
 }
 
-/// Origin of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum DataOrigin {
     /// The L1 itself.
@@ -168,7 +167,7 @@ pub(crate) enum DataOrigin {
 /// Waiter for a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waiter {
-    /// Nobody: a prefetch or a line written back.
+    /// No waiter: a prefetch or a line written back.
     Nobody,
     /// A load of a thread, by its sequence number.
     Load {
@@ -193,18 +192,16 @@ pub(crate) enum Waiter {
     Level(usize),
 }
 
-/// A line that somebody wants.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LineRequest {
     /// Number of the line.
     pub(crate) line: u64,
     /// Thread on whose account it travels.
     pub(crate) thread: usize,
-    /// Waiter for it.
     pub(crate) waiter: Waiter,
-    /// True where it is to be written to, in the level that it is first asked of.
+    /// True if the first level that it reaches shall write to the line.
     pub(crate) write: bool,
-    /// True where no operation has asked for it yet.
+    /// True if no operation needs it yet.
     pub(crate) prefetch: bool,
     /// True for a line on its way to memory.
     pub(crate) write_back: bool,
@@ -212,13 +209,12 @@ pub(crate) struct LineRequest {
     pub(crate) passed: Femtos,
 }
 
-/// Something that was waited for.
+/// The reply to a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LineReply {
     /// Waiter that it was for.
     pub(crate) waiter: Waiter,
     /// Time at which it is there.
     pub(crate) time: Femtos,
-    /// Origin of the data.
     pub(crate) origin: DataOrigin,
 }

@@ -1,7 +1,7 @@
 //! Caches, interconnect and memory: everything behind a core's loads, stores and fetch.
 //!
-//! Levels form a tree. A request that misses in one goes to the next when the latency of its
-//! own level has passed, as an event; an answer fills every level that asked. So every level
+//! Levels form a tree. A request that misses in one goes to the next when the latency of its own
+//! level has passed, as an event; an answer fills every level that requested it. So every level
 //! sees its requests in the order of time, and queues where its miss queue is full.
 
 use crate::outcome::MemoryRequests;
@@ -67,7 +67,6 @@ struct LevelPrefetcher {
     most: usize,
 }
 
-/// An interconnect.
 #[derive(Clone, Copy, Debug)]
 struct Interconnect {
     free: Femtos,
@@ -103,7 +102,7 @@ enum MemoryEvent {
     },
 }
 
-// Events of one time are told apart by their numbers before they are compared.
+// The heap orders events by time and number, which is unique, so events themselves never compare.
 impl PartialEq for MemoryEvent {
     fn eq(&self, _: &Self) -> bool {
         true
@@ -122,7 +121,7 @@ impl Ord for MemoryEvent {
 }
 
 impl MemoryHierarchy {
-    /// A load of a thread; when its data is there, if that is known at once.
+    /// Loads for a thread. Returns when the data arrives, if that is known at once.
     pub(crate) fn load(&mut self, thread: usize, seq: u64, at: u64, now: Femtos) -> Option<Femtos> {
         let owner = self.threads[thread];
         let waiter = Waiter::Load { thread, seq };
@@ -142,7 +141,7 @@ impl MemoryHierarchy {
         self.access_level(owner.data, demand(line, thread, waiter, false), now)
     }
 
-    /// A store of a thread that was committed; when it is written, if that is known at once.
+    /// Writes a committed store. Returns when it is written, if that is known at once.
     pub(crate) fn store(
         &mut self,
         thread: usize,
@@ -186,7 +185,7 @@ impl MemoryHierarchy {
         self.levels[data].cache.touch(line, false);
     }
 
-    /// Fetch of code by a thread; whether it is there.
+    /// Fetches code for a thread. Returns true if it is there.
     pub(crate) fn fetch(&mut self, thread: usize, at: u64, now: Femtos) -> bool {
         let (level, line) = (self.threads[thread].code, self.line(thread, at));
         let there = self.access_level(
@@ -213,7 +212,7 @@ impl MemoryHierarchy {
         self.events.peek().map(|Reverse((time, _, _))| *time)
     }
 
-    /// Lets everything happen up to a time; what was waited for and is there.
+    /// Processes all events up to a time. Returns the replies that cores wait for.
     pub(crate) fn advance(&mut self, now: Femtos) -> Vec<LineReply> {
         while let Some(Reverse((time, _, event))) = self.events.peek().copied() {
             if time > now {
@@ -262,10 +261,12 @@ impl MemoryHierarchy {
         }
     }
 
-    /// Asks a level for a line; when it gets to who asked, if it is there.
+    /// Requests a line from a level. Returns when it arrives, if it is there.
     fn access_level(&mut self, at: usize, request: LineRequest, now: Femtos) -> Option<Femtos> {
         let asked = !request.prefetch && !request.write_back;
-        self.count_access(at, &request, asked);
+        if asked && self.levels[at].rank == Rank::Data {
+            self.counts[request.thread].l1d_accesses += 1;
+        }
         let level = &mut self.levels[at];
         if level.cache.touch(request.line, request.write) {
             let time = level.hand_over(now, request.passed);
@@ -374,7 +375,7 @@ impl MemoryHierarchy {
         }
     }
 
-    /// Lets prefetchers look at a demand access.
+    /// Shows a demand access to the prefetcher.
     fn prefetch_ahead(&mut self, at: usize, request: &LineRequest, now: Femtos) {
         if request.prefetch || request.write_back {
             return;
@@ -403,13 +404,6 @@ impl MemoryHierarchy {
                     request: ahead,
                 },
             );
-        }
-    }
-
-    fn count_access(&mut self, at: usize, request: &LineRequest, asked: bool) {
-        let counts = &mut self.counts[request.thread];
-        if asked && self.levels[at].rank == Rank::Data {
-            counts.l1d_accesses += 1;
         }
     }
 
@@ -450,7 +444,7 @@ fn origin(rank: Rank) -> DataOrigin {
 }
 
 impl MemoryHierarchy {
-    /// A line comes to a level: it is kept, and goes on to who waited.
+    /// Keeps a line that comes to a level, and passes it to its waiters.
     pub(super) fn receive_line(&mut self, at: usize, line: u64, origin: DataOrigin, now: Femtos) {
         let (waiters, write) = self.levels[at].take_waiters(line);
         let level = &self.levels[at];
@@ -464,7 +458,8 @@ impl MemoryHierarchy {
         self.retry_waiting(at, now);
     }
 
-    /// Asks for what waits for room, one after the other: what is there by then needs none.
+    /// Retries one request that waits for room; the next follows it, because the line may be there
+    /// by then.
     pub(super) fn retry_waiting(&mut self, level: usize, now: Femtos) {
         if let Some(request) = self.levels[level].pop_waiting() {
             self.push(now, MemoryEvent::Ask { level, request });
@@ -489,7 +484,7 @@ impl MemoryHierarchy {
         }
     }
 
-    /// Takes a line out of the levels before; whether one had written to it.
+    /// Removes a line from the levels before. Returns true if one of them had written to it.
     fn recall(&mut self, at: usize, line: u64) -> bool {
         let before = self.levels[at].before.clone();
         before.into_iter().fold(false, |dirty, level| {
@@ -498,7 +493,7 @@ impl MemoryHierarchy {
         })
     }
 
-    /// A line leaves an LLC: to one that nobody else uses, or to memory if it was written to.
+    /// Evicts a line of an LLC: to an LLC that no thread uses, or to memory if it was written to.
     fn evict_line(&mut self, at: usize, line: u64, dirty: bool, now: Femtos) {
         let idle = self.remote.as_mut().and_then(|remote| {
             let count = remote.llcs.len();
