@@ -34,7 +34,7 @@ pub struct TimelineSegment {
     pub ips: f64,
     /// Cycles per instruction.
     pub cpi: f64,
-    /// Time together / time alone, where it is known.
+    /// Time together / time alone, if it is known.
     pub slowdown: Option<f64>,
 }
 
@@ -43,8 +43,8 @@ pub struct TimelineSegment {
 const GAP_S: f64 = 1e-12;
 
 impl TimelineSegment {
-    /// Takes the next segment in when it follows this one: same thread, same PU, no gap.
-    /// Rates become means: instructions by time, cycles by instructions, slowdown by time.
+    /// Joins the next segment if it follows this one: same thread, same PU, no gap. Rates become
+    /// means: instructions by time, cycles by instructions, slowdown by time.
     pub(super) fn join(&mut self, next: &Self) -> bool {
         let gap = (next.start_s - self.end_s).abs();
         let follows = gap <= GAP_S * self.end_s.abs().max(1.0);
@@ -82,7 +82,6 @@ const US_PER_S: f64 = 1e6;
 /// The process that holds what belongs to no LLC domain.
 pub(super) const MACHINE: usize = 0;
 
-/// One event.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct TraceEvent {
     name: String,
@@ -169,22 +168,16 @@ pub(super) fn names(chip: &Chip) -> Vec<TraceEvent> {
     for (pu, &place) in chip.places().iter().enumerate() {
         if domain != Some(place.llc) {
             domain = Some(place.llc);
-            events.push(domain_name(place));
+            let name = format!("LLC domain {} (node {})", place.llc, place.node);
+            let event = TraceEvent::new("process_name", "M", json!({ "name": name }));
+            events.push(event.with_track(process(place), 0));
         }
-        events.push(pu_name(chip, pu, place));
+        let core_type = &chip.topology().core_types()[place.core_type].name;
+        let name = format!("PU {pu} (core {}, {core_type})", place.core);
+        let event = TraceEvent::new("thread_name", "M", json!({ "name": name }));
+        events.push(event.with_track(process(place), pu));
     }
     events
-}
-
-fn domain_name(place: PuPlace) -> TraceEvent {
-    let name = format!("LLC domain {} (node {})", place.llc, place.node);
-    TraceEvent::new("process_name", "M", json!({ "name": name })).with_track(process(place), 0)
-}
-
-fn pu_name(chip: &Chip, pu: usize, place: PuPlace) -> TraceEvent {
-    let core_type = &chip.topology().core_types()[place.core_type].name;
-    let name = format!("PU {pu} (core {}, {core_type})", place.core);
-    TraceEvent::new("thread_name", "M", json!({ "name": name })).with_track(process(place), pu)
 }
 
 const OPENING: &str = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[";
@@ -302,7 +295,7 @@ impl<W: Write> TimelineWriter<W> {
 }
 
 impl<W: Write> Drop for TimelineWriter<W> {
-    /// Completes the timeline as far as the writer lets; `finish` tells of errors.
+    /// Completes the timeline as far as the writer permits; only `finish` reports errors.
     fn drop(&mut self) {
         if self.out.is_some() {
             let _ = self.complete();

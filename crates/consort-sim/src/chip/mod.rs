@@ -1,7 +1,7 @@
 //! A machine description laid out: every PU with what it shares, by index.
 
 use crate::contention::core_model::CoreModel;
-use crate::machine::{CacheSpec, CoreSpec, L2Group, MachineSpec, Quantity};
+use crate::machine::{CoreSpec, L2Group, MachineSpec, Quantity};
 use consort_core::topology::{CoreType, Pipeline, PuFacts, TopologyError};
 use consort_core::{PuId, Topology};
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ pub struct Chip {
     topology: Topology,
     pus: Vec<PuPlace>,
     domains: Domains,
-    /// Capacity of each LLC domain, KiB; 0 where there is no such cache.
+    /// Capacity of each LLC domain, KiB; 0 if there is no such cache.
     llc_kib: Vec<f64>,
 }
 
@@ -70,7 +70,7 @@ impl Chip {
         Self::with_cores(spec, smt, &|_| true)
     }
 
-    /// Lays a machine out with those of its cores alone that `is_used` says, by their numbers on
+    /// Lays a machine out with only the cores for which `is_used` returns true, by their numbers on
     /// the whole machine. The others never run anything; their caches and all of the memory stay,
     /// as when the operating system keeps threads off cores.
     ///
@@ -101,7 +101,7 @@ impl Chip {
         chip.with_capacities(facts)
     }
 
-    /// The chip with its core types told apart, which takes a chip to run something on.
+    /// The chip with the capacities of its core types, which take a chip to run programs on.
     fn with_capacities(mut self, facts: Vec<PuFacts>) -> Result<Self, TopologyError> {
         let (llcs, l2s) = self.cache_sizes();
         if self.core_types.len() < 2 {
@@ -178,7 +178,7 @@ impl Chip {
         if binds { halved } else { joined }
     }
 
-    /// True if its PMU counts what instructions would take in order, which takes work to know.
+    /// True if its PMU counts what instructions would take in order, which is costly to compute.
     pub(crate) fn counts_in_order(&self) -> bool {
         let mut events = self.spec.pmu.events.iter();
         events.any(|event| event.counts == Quantity::InOrderCycles)
@@ -197,17 +197,13 @@ fn core_types(spec: &MachineSpec, capacities: &[u32]) -> Vec<CoreType> {
         .map(|((name, core), &capacity)| CoreType {
             name: name.clone(),
             capacity,
-            pipeline: Some(pipeline(core)),
+            pipeline: Some(Pipeline {
+                dispatch_width: core.dispatch_width,
+                rob_entries: core.rob_entries,
+                frequency_hz: core.frequency_ghz * 1e9,
+            }),
         })
         .collect()
-}
-
-fn pipeline(core: &CoreSpec) -> Pipeline {
-    Pipeline {
-        dispatch_width: core.dispatch_width,
-        rob_entries: core.rob_entries,
-        frequency_hz: core.frequency_ghz * 1e9,
-    }
 }
 
 /// The layout as far as it is done.
@@ -282,28 +278,27 @@ impl<'a> ChipBuilder<'a> {
                 package: self.domains.packages,
                 core_type,
             };
-            let pu = PuId(self.pus.len() as u32);
-            self.facts.push(facts(pu, place, core.l2.as_ref()));
+            self.facts.push(PuFacts {
+                pu: PuId(self.pus.len() as u32),
+                package: place.package as u32,
+                node: place.node as u32,
+                core: place.core as u32,
+                llc: place.llc as u32,
+                l2: core.l2.as_ref().map(|_| place.l2 as u32),
+                core_type,
+            });
             self.pus.push(place);
         }
         self.domains.cores += 1;
     }
 }
 
-fn facts(pu: PuId, place: PuPlace, l2: Option<&CacheSpec>) -> PuFacts {
-    PuFacts {
-        pu,
-        package: place.package as u32,
-        node: place.node as u32,
-        core: place.core as u32,
-        llc: place.llc as u32,
-        l2: l2.map(|_| place.l2 as u32),
-        core_type: place.core_type,
-    }
-}
-
 impl Chip {
     /// The node that holds the memory of a thread that first touches it on `node`.
+    ///
+    /// A kernel gives a thread memory on the node that it runs on when it first touches it, and if
+    /// that node has none, on the nearest that has (Linux, `Documentation/mm/numa.rst`, fallback
+    /// zone lists). Nearest here is the same package before others, then the lowest number.
     pub fn memory_node(&self, node: usize) -> usize {
         let with = self.spec().numa.as_ref();
         let Some(with) = with.and_then(|numa| numa.memory_nodes.as_ref()) else {
@@ -350,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_on_the_nearest_node_that_has_any() {
+    fn memory_comes_from_nearest_node_with_memory() {
         assert_eq!(homes(None), [0, 1, 2, 3]);
         assert_eq!(homes(Some(&[1])), [1, 1, 1, 1]);
         assert_eq!(homes(Some(&[3, 0])), [0, 0, 3, 3]);
@@ -358,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_farther_the_farther_the_node() {
+    fn latency_grows_with_distance_of_node() {
         let chip = chip(None);
         let first = chip.places()[0];
         let all = (0..4).map(|home| chip.memory_latency_ns(first, home));

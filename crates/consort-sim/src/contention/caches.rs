@@ -89,7 +89,7 @@ fn eviction_age(
     age
 }
 
-/// An age at which nobody has more than an equal part, so that the cache is not full.
+/// An age at which no stream has more than an equal part, so that the cache is not full.
 fn lower_bound(capacity: f64, streams: &[CacheStream<'_>]) -> f64 {
     let part = capacity / streams.len() as f64;
     let ages = streams
@@ -174,14 +174,14 @@ mod tests {
     }
 
     #[test]
-    fn streams_hold_in_proportion_to_what_they_bring_in() {
+    fn streams_hold_in_proportion_to_inflow() {
         let held = check(1e6, &[(flat(30.0), 1e9), (flat(10.0), 1e9)]);
         // Not quite 3: the first kilobytes come in at the same rate.
         assert!((2.8..3.0).contains(&(held[0] / held[1])), "{held:?}");
     }
 
     #[test]
-    fn a_working_set_that_fits_is_pushed_out_by_a_stream() {
+    fn stream_evicts_fitting_working_set() {
         let mut fits = [20.0; 14];
         fits[9..].fill(0.1);
         let fits = MissCurve::new(400.0, &fits);
@@ -192,7 +192,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_guess_does_not_matter(
+        fn any_guess_gives_the_same_age(
             raw in prop::collection::vec(
                 (prop::collection::vec(0.0f64..60.0, 14), 1e6f64..1e10), 2..6),
             factor in 0.01f64..100.0,
@@ -214,7 +214,7 @@ mod tests {
         }
 
         #[test]
-        fn parts_add_up_to_the_whole(
+        fn parts_sum_to_capacity(
             capacity in 1e4f64..1e8,
             raw in prop::collection::vec(
                 (prop::collection::vec(0.0f64..60.0, 14), 1e6f64..1e10), 2..9),

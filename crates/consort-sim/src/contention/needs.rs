@@ -12,10 +12,13 @@ use crate::math::{exp, pow};
 use crate::phase::Phase;
 use crate::program::{PhaseSpec, StretchSpec};
 
+/// Operations per cycle of dispatch in the pipeline in which the resolution of branches is measured.
+const RESOLUTION_WIDTH: f64 = 4.0;
+
 /// Needs of an average instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct InstructionNeeds {
-    /// Operations, each of which takes a dispatch slot.
+    /// Operations; each takes a dispatch slot.
     pub(crate) operations: f64,
     /// Operations that a thread dispatches at most in a cycle.
     pub(crate) width: u32,
@@ -38,7 +41,6 @@ pub(crate) struct InstructionNeeds {
 pub(crate) struct StretchNeeds {
     /// Share of the phase's instructions, 0 to 1.
     pub(crate) share: f64,
-    /// The needs.
     pub(crate) needs: InstructionNeeds,
 }
 
@@ -103,7 +105,13 @@ impl InstructionNeeds {
         }
     }
 
-    /// Operations per instruction of a work that ports are told apart by; 0 of others.
+    /// Cycles per instruction of dispatch in the pipeline in which the resolution of branches is
+    /// measured.
+    pub(super) fn measured_dispatch(&self) -> f64 {
+        self.operations / RESOLUTION_WIDTH
+    }
+
+    /// Operations per instruction of a kind of work by which ports differ; 0 of others.
     pub(crate) fn work_operations(&self, work: WorkKind) -> f64 {
         let at = WORKS.iter().position(|&known| known == work);
         at.map_or(0.0, |at| self.count[at])
@@ -181,7 +189,7 @@ const RAREST: f64 = 1e-4;
 /// 0.17 to 0.49, their median is 0.44.
 const LENGTHS: f64 = 0.45;
 
-/// Cycles of fetch per instruction, of which each takes so many bytes.
+/// Cycles of fetch per instruction of so many bytes.
 pub(super) fn fetch_cycles(front: &FrontTables, stretch: &StretchSpec, bytes: f64) -> f64 {
     let taken = stretch.taken.max(RAREST);
     let operations = stretch.operations;
@@ -275,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_end_with_their_branches() {
+    fn group_ends_with_its_branches() {
         // Six slots, two of them for branches alone.
         let plain = needs("power7", &with_branches(0.0)).dispatch_turns;
         assert_eq!(plain, 1.0 / 4.0);
@@ -303,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn random_code_takes_as_many_cycles() {
+    fn random_code_takes_computed_cycles() {
         const RUNS: u32 = 100_000;
         let mut random = Pcg64Mcg::seed_from_u64(1);
         for (width, goes_on) in [(4, 0.9), (4, 0.97), (8, 0.9), (5, 0.8), (3, 0.95)] {
@@ -320,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_branch_every_time_takes_a_cycle_every_time() {
+    fn branch_per_instruction_takes_one_cycle() {
         let run = CodeRun {
             goes_on: 0.0,
             block: 8.0,

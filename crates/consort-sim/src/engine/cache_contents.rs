@@ -14,12 +14,12 @@
 use super::counts::LEVELS;
 use super::kernel::SimulatedKernel;
 use super::thread::SimulatedThread;
-use super::thread_caches::{CacheId, CacheRemnant, Inflow, cache_at, capacity};
+use super::thread_caches::{CacheId, Inflow, cache_at, capacity};
 use super::warming::InitialContents;
 use crate::chip::{Chip, PuPlace};
 use std::sync::Arc;
 
-/// The running threads and their PUs, as far as caches are concerned.
+/// The threads, PUs and traffic that cache contents depend on.
 pub(crate) struct CacheContents<'a> {
     pub(crate) chip: &'a Chip,
     pub(crate) inflow: &'a Inflow,
@@ -47,7 +47,7 @@ impl CacheContents<'_> {
         [0, 1, 2].map(|level| self.bytes_found_in(t, pu, level).unwrap_or(0.0))
     }
 
-    /// True if a sibling of thread `t` runs in the caches of a PU, by level.
+    /// True for each level of caches at a PU that a sibling of thread `t` uses now.
     pub(crate) fn siblings(&self, t: usize, pu: usize) -> [bool; LEVELS] {
         let program = self.threads[t].program;
         [0, 1, 2].map(|level| {
@@ -59,7 +59,7 @@ impl CacheContents<'_> {
 
     fn bytes_found_in(&self, t: usize, pu: usize, level: usize) -> Option<f64> {
         let cache = cache_at(self.chip, pu, level)?;
-        let left = self.threads[t].left_behind.remnant(cache)?;
+        let left = self.threads[t].caches.remnants.remnant(cache)?;
         let brought = (self.inflow_until_now(cache) - left.inflow).max(0.0);
         let held = self.others_in(t, Some(cache));
         let held: f64 = held.map(|other| self.resident_bytes(other)[level]).sum();
@@ -71,7 +71,6 @@ impl CacheContents<'_> {
         self.threads[t].held_bytes(f64::from(self.chip.spec().memory.line_bytes))
     }
 
-    /// Other threads that run in a cache.
     fn others_in(&self, t: usize, cache: Option<CacheId>) -> impl Iterator<Item = usize> {
         self.running_in(cache).filter(move |&other| other != t)
     }
@@ -88,55 +87,23 @@ impl CacheContents<'_> {
     fn inflow_until_now(&self, cache: CacheId) -> f64 {
         let going = self.running_in(Some(cache));
         let going: f64 = going
-            .map(|t| self.threads[t].bytes_brought(self.chip)[cache.level])
+            .map(|t| bytes_brought(self.chip, &self.threads[t])[cache.level])
             .sum();
         self.inflow.inflow_bytes(cache) + going
     }
 }
 
-impl SimulatedThread {
-    /// Returns the bytes that it has brought into each level since its turn began.
-    pub(crate) fn bytes_brought(&self, chip: &Chip) -> [f64; LEVELS] {
-        let line = f64::from(chip.spec().memory.line_bytes);
-        let now = self.lines_brought();
-        [0, 1, 2].map(|level| (now[level] - self.turn_lines[level]) * line)
-    }
-
-    /// Lines brought into each level since its start.
-    pub(crate) fn lines_brought(&self) -> [f64; LEVELS] {
-        let (a, b) = (&self.counts.flow, &self.sampled.flow);
-        [
-            a.l1d_misses + b.l1d_misses,
-            a.llc_accesses + b.llc_accesses,
-            a.llc_misses + b.llc_misses + a.prefetched_lines + b.prefetched_lines,
-        ]
-    }
-
-    /// Returns the bytes that it left in each level of caches at a PU, if it has used that cache.
-    pub(crate) fn left_bytes(&self, chip: &Chip, pu: usize) -> [Option<f64>; LEVELS] {
-        [0, 1, 2].map(|level| {
-            let left = self.left_behind.remnant(cache_at(chip, pu, level)?);
-            left.map(|left| left.bytes)
-        })
-    }
-
-    /// Notes what it leaves in caches.
-    pub(crate) fn leave_behind(&mut self, left: [Option<(CacheId, f64, f64)>; LEVELS]) {
-        self.was_warm = !self.warming.is_open();
-        for (cache, bytes, inflow) in left.into_iter().flatten() {
-            self.left_behind.note(CacheRemnant {
-                cache,
-                bytes,
-                inflow,
-            });
-        }
-    }
+/// Bytes that a thread has brought into each level of caches since its turn began.
+fn bytes_brought(chip: &Chip, thread: &SimulatedThread) -> [f64; LEVELS] {
+    let line = f64::from(chip.spec().memory.line_bytes);
+    let now = thread.counters.lines_brought();
+    [0, 1, 2].map(|level| (now[level] - thread.caches.turn_lines[level]) * line)
 }
 
 /// Cycles to exchange the registers of two logical cores (Markovic, UPC 2015).
 const SWAP_CYCLES: f64 = 1000.0;
 
-/// Share of what was left in a cache of which the lack is none.
+/// Share of what was left in a cache whose lack is negligible.
 const SAME: f64 = 1e-3;
 
 /// Moves of threads among caches.
@@ -171,7 +138,7 @@ impl Moves {
         }
     }
 
-    /// Notes what a thread leaves in the caches of a physical PU, on which it still is.
+    /// Notes what a thread leaves in the caches of a physical PU; it must still be there.
     pub(crate) fn leave_caches(
         &mut self,
         kernel: &SimulatedKernel,
@@ -181,14 +148,14 @@ impl Moves {
     ) {
         let left = self.caches(kernel, threads).contents_left(t, physical);
         let thread = &mut threads[t];
-        let brought = thread.bytes_brought(&self.chip);
+        let brought = bytes_brought(&self.chip, thread);
         self.inflow.add_turn(&self.chip, physical, brought);
-        thread.turn_lines = thread.lines_brought();
-        thread.leave_behind(left);
+        thread.caches.turn_lines = thread.counters.lines_brought();
+        thread.caches.leave_behind(left);
     }
 
-    /// Lets a thread come to the caches of a physical PU; whether it lacks anything there. Its
-    /// first place is warm.
+    /// Lets a thread come to the caches of a physical PU. Returns true if it lacks anything there;
+    /// its first place is warm.
     pub(crate) fn enter_caches(
         &self,
         kernel: &SimulatedKernel,
@@ -196,7 +163,7 @@ impl Moves {
         t: usize,
         physical: usize,
     ) -> bool {
-        let from = threads[t].warm_at;
+        let from = threads[t].caches.warm_at;
         let moves = from.is_some_and(|from| from != physical);
         let arrived = match from {
             Some(from) if !(moves && self.are_free) => {
@@ -205,16 +172,16 @@ impl Moves {
             _ => None,
         };
         let thread = &mut threads[t];
-        thread.turn_lines = thread.lines_brought();
-        thread.warm_at = Some(physical);
+        thread.caches.turn_lines = thread.counters.lines_brought();
+        thread.caches.warm_at = Some(physical);
         match arrived {
-            Some(arrived) => thread.warming.arrive(arrived),
-            None => thread.warming.end(),
+            Some(arrived) => thread.caches.warming.arrive(arrived),
+            None => thread.caches.warming.end(),
         }
         arrived.is_some()
     }
 
-    /// Returns what a thread finds at a place; none where it lacks nothing.
+    /// Contents that a thread finds at a place; `None` if it lacks nothing.
     fn find_contents(
         &self,
         caches: &CacheContents<'_>,
@@ -223,10 +190,10 @@ impl Moves {
     ) -> Option<InitialContents> {
         let thread = &caches.threads[t];
         let found = caches.bytes_found(t, to);
-        let left = thread.left_bytes(&self.chip, to);
+        let left = thread.caches.left_bytes(&self.chip, to);
         let is_there =
             |level: usize| left[level].is_none_or(|left| found[level] >= left * (1.0 - SAME));
-        if thread.was_warm && from == to && (0..LEVELS).all(is_there) {
+        if thread.caches.was_warm && from == to && (0..LEVELS).all(is_there) {
             return None;
         }
         let share = thread.demand.shared_data;
@@ -243,7 +210,6 @@ impl Moves {
         })
     }
 
-    /// Time that a logical core needs to come to a physical PU, s.
     pub(crate) fn swap_s(&self, physical: usize) -> f64 {
         if self.are_free {
             return 0.0;
@@ -254,8 +220,8 @@ impl Moves {
     }
 }
 
-/// Latency of the caches that a thread comes from, where another LLC domain of its package keeps
-/// what it held, s.
+/// Latency of the caches that a thread comes from, s, if another LLC domain of its package keeps
+/// what it held and is nearer than memory.
 fn other_domain_latency_s(chip: &Chip, home: usize, from: PuPlace, to: PuPlace) -> Option<f64> {
     let remote_ns = chip.spec().llc.remote_latency_ns?;
     let is_nearer = remote_ns < chip.memory_latency_ns(to, home);
@@ -289,7 +255,7 @@ mod tests {
         let mut work = instances(&keeping(), 1, 1, 10.0);
         work.extend(instances(other, 1, 1, 10.0));
         let mut e = engine("pinned", RunMode::Once, &work, 1);
-        let missed = |e: &Engine| e.threads()[0].total().flow.llc_accesses;
+        let missed = |e: &Engine| e.threads()[0].counters.total().flow.llc_accesses;
         let place = |e: &mut Engine, pus: [u32; 2]| {
             for (t, pu) in pus.into_iter().enumerate() {
                 e.restrict(t, [consort_core::PuId(pu)].into_iter().collect());
@@ -307,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longer_away_and_the_more_strangers_bring_in_the_less_is_found() {
+    fn contents_shrink_with_absence_and_inflow() {
         let lines = 128.0 * 1024.0 / 64.0;
         let [quiet, short, long] = [
             missed_after(5, &program()),
@@ -320,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_move_costs_time_as_instructions_miss_and_no_time_without_progress() {
+    fn move_costs_misses_and_no_idle_time() {
         let run = |moves: bool| {
             let mut e = engine(
                 "pinned",
@@ -334,7 +300,7 @@ mod tests {
                 e.enforce_masks();
             }
             e.run_until(20 * MS);
-            e.threads()[0].total()
+            e.threads()[0].counters.total()
         };
         let (stayed, moved) = (run(false), run(true));
         assert!(moved.instructions < stayed.instructions);

@@ -27,16 +27,15 @@ pub(crate) struct Calendar {
     stale: bool,
     /// Instant from which rates no longer hold because a thread has stopped, ps.
     stale_at: u64,
-    /// True if some thread has stalled or gone on since [`Calendar::clear_activity`].
+    /// True if a thread has stalled or continued since [`Calendar::clear_activity`].
     stirred: bool,
     /// Next instant at which the operating system evens out load, ps.
     tick_at: u64,
-    /// Instant at which drawn variations take effect, ps.
+    /// Instant at which drawn factors take effect, ps.
     burst_at: u64,
 }
 
 impl Calendar {
-    /// The beginning of a run, at which no rates hold.
     pub(crate) fn new() -> Self {
         Self {
             now: 0,
@@ -49,7 +48,6 @@ impl Calendar {
         }
     }
 
-    /// Now, ps since the start.
     pub(crate) fn now(&self) -> u64 {
         self.now
     }
@@ -59,22 +57,18 @@ impl Calendar {
         self.now / PS_PER_MS
     }
 
-    /// Goes on to an instant, ps.
     pub(crate) fn go_to(&mut self, next: u64) {
         self.now = next;
     }
 
-    /// True if the run is over.
     pub(crate) fn is_done(&self) -> bool {
         self.done
     }
 
-    /// Notes whether the run is over.
     pub(crate) fn set_done(&mut self, done: bool) {
         self.done = done;
     }
 
-    /// Instant of what is due next, ps.
     pub(crate) fn next_due(&self) -> u64 {
         self.tick_at.min(self.burst_at).min(self.stale_at)
     }
@@ -97,7 +91,7 @@ impl Calendar {
         }
     }
 
-    /// True if rates no longer held; they do from now on.
+    /// True if rates have to be solved; they hold from now on.
     pub(crate) fn renew_rates(&mut self) -> bool {
         let stale = std::mem::take(&mut self.stale);
         if stale {
@@ -106,27 +100,25 @@ impl Calendar {
         stale
     }
 
-    /// Forgets that threads have stalled or gone on.
     pub(crate) fn clear_activity(&mut self) {
         self.stirred = false;
     }
 
-    /// Notes that a thread stalls or goes on.
+    /// Notes that a thread stalls or continues.
     pub(crate) fn note_activity(&mut self) {
         self.stirred = true;
     }
 
-    /// True if a thread has stalled or gone on since [`Calendar::clear_activity`].
+    /// True if a thread has stalled or continued since [`Calendar::clear_activity`].
     pub(crate) fn has_activity(&self) -> bool {
         self.stirred
     }
 
-    /// Notes that a variation was drawn.
     pub(crate) fn expect_burst(&mut self) {
         self.burst_at = self.burst_at.min(next_on_grid(self.now));
     }
 
-    /// True if drawn variations take effect now; asked once.
+    /// True once when drawn variations take effect.
     pub(crate) fn take_burst(&mut self) -> bool {
         let due = self.burst_at <= self.now;
         if due {
@@ -135,12 +127,10 @@ impl Calendar {
         due
     }
 
-    /// True if the operating system evens out load now.
     pub(crate) fn is_tick(&self) -> bool {
         self.tick_at <= self.now
     }
 
-    /// Sets when the operating system evens out load next, ps.
     pub(crate) fn set_tick(&mut self, at: u64) {
         self.tick_at = at;
     }
@@ -153,9 +143,10 @@ pub(crate) const PS_PER_MS: u64 = 1_000_000_000;
 /// Time of an event that does not happen.
 pub(crate) const NEVER: u64 = u64::MAX;
 
-/// Picoseconds that `seconds` take, rounded up; none for no time, one at least for any.
+/// Picoseconds that `seconds` take, rounded up, so that no time takes none and any other time at
+/// least one.
 pub(crate) fn picoseconds(seconds: f64) -> u64 {
-    // A float beyond the range, or infinite, becomes the largest integer, which is never.
+    // A float beyond the range, or infinite, becomes the largest integer, which stands for never.
     libm::ceil(seconds * 1e12) as u64
 }
 
@@ -164,7 +155,7 @@ pub(crate) fn after(now_ps: u64, seconds: f64) -> u64 {
     now_ps.saturating_add(picoseconds(seconds))
 }
 
-/// A span as a signed number; the longest one where it is longer.
+/// A span as a signed number, capped at the largest.
 pub(crate) fn to_signed(ps: u64) -> i64 {
     i64::try_from(ps).unwrap_or(i64::MAX)
 }
@@ -179,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_takes_time_takes_a_picosecond_at_least() {
+    fn any_time_takes_a_picosecond() {
         assert_eq!(after(7, 1e-30), 8);
         assert_eq!(after(7, 0.0), 7);
         assert_eq!(after(7, f64::INFINITY), NEVER);

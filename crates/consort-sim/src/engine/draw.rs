@@ -24,7 +24,6 @@ use crate::program::{Burstiness, IoSpec, ProgramSpec};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 
-/// Purpose of a stream.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Purpose {
     /// Variation within phases.
@@ -39,12 +38,11 @@ pub(crate) enum Purpose {
     Lock = 5,
 }
 
-/// A stream of draws.
+/// A stream of pseudo-random numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct RandomStream(Pcg64);
 
 impl RandomStream {
-    /// The stream for a purpose of a thread of an instance.
     pub(crate) fn new(seed: u64, purpose: Purpose, instance: usize, thread: usize) -> Self {
         let parts = [purpose as u64, instance as u64, thread as u64];
         let mixed = parts
@@ -125,14 +123,12 @@ impl BurstFactor {
         }
     }
 
-    /// The factor as last drawn.
     pub(crate) fn factor(&self) -> f64 {
         self.spec.map_or(1.0, |s| {
             exp(s.log_sd * self.deviate - 0.5 * s.log_sd * s.log_sd)
         })
     }
 
-    /// Draws the next factor.
     pub(crate) fn redraw(&mut self) {
         if let Some(s) = self.spec {
             let fresh = (1.0 - s.correlation * s.correlation).max(0.0).sqrt();
@@ -143,7 +139,7 @@ impl BurstFactor {
         }
     }
 
-    /// The mean of what was drawn since the last call; nothing when nothing was.
+    /// The mean of the factors drawn since the last call; `None` if none was.
     pub(crate) fn take_mean(&mut self) -> Option<f64> {
         let (sum, n) = std::mem::take(&mut self.pending);
         (n > 0.0).then(|| sum / n)
@@ -186,7 +182,7 @@ impl Io {
         }
     }
 
-    /// Begins the operation that is due: the time that it blocks, s.
+    /// Begins the operation that is due. Returns the time that it blocks, s.
     pub(crate) fn begin_operation(&mut self) -> f64 {
         self.left = self.spacing;
         if self.together > 1.0 {
@@ -252,10 +248,7 @@ mod tests {
         let n = factors.len() as f64;
         let mean = factors.iter().sum::<f64>() / n;
         assert!((mean - 1.0).abs() < 0.02, "{mean}");
-        let logs: Vec<f64> = factors
-            .iter()
-            .map(|f| ln(*f) + 0.045)
-            .collect();
+        let logs: Vec<f64> = factors.iter().map(|f| ln(*f) + 0.045).collect();
         let variance = logs.iter().map(|x| x * x).sum::<f64>() / n;
         let lagged = logs.windows(2).map(|w| w[0] * w[1]).sum::<f64>() / n;
         assert!((variance.sqrt() - 0.3).abs() < 0.01, "{variance}");
@@ -263,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_effect_is_the_mean_of_what_was_drawn() {
+    fn effect_is_mean_of_pending_draws() {
         let spec = Burstiness {
             log_sd: 0.3,
             correlation: 0.0,
@@ -278,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn without_burstiness_nothing_varies_and_nothing_is_due() {
+    fn without_burstiness_nothing_is_drawn() {
         let mut burst = BurstFactor::new(None, RandomStream::new(5, Purpose::Burst, 0, 0));
         burst.redraw();
         assert_eq!((burst.factor(), burst.left), (1.0, f64::INFINITY));
@@ -287,7 +280,7 @@ mod tests {
 
     /// Share of time blocked at 10^9 instructions per second is rate times length either way.
     #[test]
-    fn blocked_time_per_instruction_is_as_described_however_close() {
+    fn blocked_time_matches_description_at_any_spacing() {
         for per_ginstr in [100.0, 1e6] {
             let spec = IoSpec {
                 per_ginstr,

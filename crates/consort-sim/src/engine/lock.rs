@@ -30,7 +30,6 @@ pub(crate) struct ProgramLock {
     pub(crate) waited: WaitTime,
 }
 
-/// As many locks as a program's threads take by events.
 pub(crate) fn locks(points: &LockAcquisitions) -> Vec<ProgramLock> {
     vec![ProgramLock::default(); points.count]
 }
@@ -58,15 +57,16 @@ pub(crate) struct LockAcquisitions {
     gap_instr: f64,
     /// Mean instructions inside.
     hold_instr: f64,
-    /// Locks; 0 when none is taken by events.
+    /// Number of locks; 0 if none is taken by events.
     pub(crate) count: usize,
     pub(crate) place: LockState,
-    /// Instructions until it takes a lock or lets go of one.
+    /// Instructions until it takes or releases a lock.
     pub(crate) left: f64,
 }
 
 impl LockAcquisitions {
-    /// The acquisitions of a thread; none by events where the program has no such locks.
+    /// The acquisitions of a thread; without end in between if the program has no locks that are
+    /// events.
     pub(crate) fn new(spec: Option<LockSpec>, mut draw: RandomStream) -> Self {
         let Some(spec) = spec.filter(are_events) else {
             return Self {
@@ -89,7 +89,6 @@ impl LockAcquisitions {
         }
     }
 
-    /// Draws the lock that it wants now.
     pub(super) fn draw_lock(&mut self) -> usize {
         let number = self.draw.uniform_below(self.count);
         self.place = LockState::Waiting(number);
@@ -97,7 +96,6 @@ impl LockAcquisitions {
         number
     }
 
-    /// Gives it the lock that it asked for.
     pub(super) fn enter(&mut self) {
         if let LockState::Waiting(number) = self.place {
             self.place = LockState::Inside(number);
@@ -105,7 +103,6 @@ impl LockAcquisitions {
         }
     }
 
-    /// Gives up the lock that it holds or waits for.
     pub(in crate::engine) fn give_up(&mut self) {
         if let LockState::Waiting(number) = self.place {
             self.place = LockState::Inside(number);
@@ -124,8 +121,8 @@ impl LockAcquisitions {
     }
 }
 
-/// True if acquisitions of a program's locks are events: nobody ever waits for a lock that is
-/// never held, and what is too frequent is the queueing model's.
+/// True if acquisitions of a program's locks are events. Locks that are never held need none, and
+/// locks that are too frequent belong to the queueing model.
 pub(crate) fn are_events(spec: &LockSpec) -> bool {
     let taken = spec.per_minstr > 0.0 && spec.hold_instr > 0.0;
     taken && 1e6 / spec.per_minstr >= CLOSEST_INSTR
@@ -142,16 +139,30 @@ pub(crate) fn returns_per_instr(demand: &Demand, queue: LockQueue, spin_s: f64) 
     }
 }
 
-/// One thread's returns: whole ones out of a mean rate.
+/// One thread's returns from the kernel: whole ones at a mean rate.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct KernelReturns {
+    /// Cost of a wait with the call that ends it, cycles.
+    wait_cycles: f64,
     /// Returns per instruction.
     rate: f64,
-    /// Part of the next return that there was at the anchor, 0 to 1.
+    /// Part of the next return that had passed at the anchor, 0 to 1.
     begun: f64,
 }
 
 impl KernelReturns {
+    pub(crate) fn new(wait_cycles: f64) -> Self {
+        Self {
+            wait_cycles,
+            ..Self::default()
+        }
+    }
+
+    /// Cycles per instruction in the kernel.
+    pub(crate) fn kernel_cycles(&self) -> f64 {
+        self.rate * self.wait_cycles
+    }
+
     /// Whole returns between two numbers of instructions since the anchor; the same whatever
     /// steps they are split into.
     pub(crate) fn between(&self, before: f64, after: f64) -> u64 {
@@ -161,23 +172,16 @@ impl KernelReturns {
         (libm::floor(self.at(after)) - libm::floor(self.at(before))) as u64
     }
 
-    /// Moves the anchor by so many instructions.
     pub(crate) fn rebase(&mut self, passed: f64) {
         let begun = self.at(passed);
         self.begun = begun - libm::floor(begun);
     }
 
-    /// The rate from the anchor on, which must be now.
+    /// Sets the rate from the anchor on, which must be now.
     pub(crate) fn set_rate(&mut self, rate: f64) {
         self.rate = rate;
     }
 
-    /// Returns per instruction.
-    pub(crate) fn rate(&self) -> f64 {
-        self.rate
-    }
-
-    /// True if the rate is another than `rate`.
     pub(crate) fn differs(&self, rate: f64) -> bool {
         self.rate.to_bits() != rate.to_bits()
     }
@@ -187,18 +191,17 @@ impl KernelReturns {
     }
 }
 
-/// A sum of waiting times; exact, whatever steps time is split into.
+/// A sum of waiting times; exact however time is split into steps.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WaitTime {
     waiters: u64,
-    /// Since when there have been so many, ps.
+    /// Instant since which there have been so many, ps.
     since: u64,
-    /// Waited until then and not yet told, thread·ps.
+    /// Waited until then and not yet taken, thread·ps.
     ps: u64,
 }
 
 impl WaitTime {
-    /// From now on so many wait.
     pub(crate) fn set(&mut self, now: u64, waiters: usize) {
         let passed = now.saturating_sub(self.since);
         self.ps = self.ps.saturating_add(passed.saturating_mul(self.waiters));
@@ -206,7 +209,7 @@ impl WaitTime {
         self.waiters = waiters as u64;
     }
 
-    /// Time waited since the last call, thread·ns; what is less than one is told the next time.
+    /// Time waited since the last call, thread·ns; the rest below one counts the next time.
     pub(crate) fn take_ns(&mut self, now: u64) -> u64 {
         self.set(now, self.waiters as usize);
         let ns = self.ps / PS_PER_NS;
@@ -232,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn rate_length_and_number_are_as_described() {
+    fn acquisitions_match_description() {
         let mut points = points(SPEC);
         let (n, mut outside, mut inside, mut taken) = (20_000, 0.0, 0.0, [0; 3]);
         for _ in 0..n {
@@ -249,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_frequent_or_never_held_is_no_event() {
+    fn frequent_or_unheld_locks_are_no_events() {
         let with = |per_minstr, hold_instr| LockSpec {
             per_minstr,
             hold_instr,
@@ -264,7 +267,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn steps_change_nothing_and_the_mean_is_the_rate(
+        fn returns_are_independent_of_steps(
             rate in 0.0f64..1e-3,
             parts in prop::collection::vec(1.0f64..1e6, 1..40),
         ) {
@@ -285,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn two_wait_twice_as_long_as_one_and_nothing_is_lost() {
+    fn two_waiters_count_twice_without_loss() {
         let mut waited = WaitTime::default();
         waited.set(1_000, 1);
         waited.set(3_500, 2);

@@ -19,7 +19,7 @@ use crate::contention::Demand;
 use crate::os::PlacementReason;
 use cache_contents::Moves;
 pub(crate) use calendar::PS_PER_NS;
-use calendar::{Calendar, NEVER, PS_PER_MS, seconds};
+use calendar::{Calendar, NEVER, seconds};
 use consort_core::{Bottleneck, ProgramId, ThreadId};
 pub use counts::ThreadCounts;
 use energy::EnergyAccount;
@@ -28,7 +28,7 @@ use lock::returns_per_instr;
 pub use observer::{EnergyMeter, Observer, PuUse, RunSegment, SampleSource};
 use programs::ProgramTable;
 pub use rates::MemoUse;
-use rates::RateSolver;
+use rates::{RateSolver, apply_rates};
 pub use simulated_program::{
     Completion, EngineError, InstanceResult, RunMode, SimulatedProgram, SimulationSettings,
 };
@@ -90,8 +90,8 @@ impl Engine {
         }
     }
 
-    /// Lets time pass until some thread stalls or goes on, at most until an instant, ps. Free PUs
-    /// have then been given their next threads.
+    /// Lets time pass until a thread stalls or continues, at most until an instant, ps. Free PUs
+    /// then have their next threads.
     pub(crate) fn run_until_activity(&mut self, end: u64) {
         self.fill_free_pus();
         self.calendar.clear_activity();
@@ -101,8 +101,8 @@ impl Engine {
         }
     }
 
-    /// Lets time pass until an instant, ps, or until the run is over. Whether a thread stalled or
-    /// went on meanwhile.
+    /// Lets time pass until an instant, ps, or until the run is over. Returns true if a thread
+    /// stalled or continued meanwhile.
     pub(crate) fn run_noting_activity(&mut self, end: u64) -> bool {
         self.fill_free_pus();
         self.calendar.clear_activity();
@@ -110,13 +110,13 @@ impl Engine {
         self.calendar.has_activity()
     }
 
-    /// True if there is time left. What is due at the end is handled, but not solved for: a plan
-    /// may come first.
+    /// True if there is time left. What is due at the end is handled, but rates are not solved for
+    /// it, because a plan may come first.
     fn is_due(&self, end: u64) -> bool {
         !self.is_done() && (self.now_ps() < end || self.next_event() <= end)
     }
 
-    /// Goes on to the next event, at most until an instant, and handles what is due.
+    /// Advances to the next event, at most until an instant, and handles it.
     fn step(&mut self, end: u64) {
         self.fill_free_pus();
         self.refresh_rates();
@@ -126,27 +126,22 @@ impl Engine {
         self.handle_due();
     }
 
-    /// True if the run is over.
     pub(crate) fn is_done(&self) -> bool {
         self.calendar.is_done()
     }
 
-    /// Now, ps since the start.
     pub(crate) fn now_ps(&self) -> u64 {
         self.calendar.now()
     }
 
-    /// The threads.
     pub(crate) fn threads(&self) -> &[SimulatedThread] {
         &self.threads
     }
 
-    /// The threads, for taking their counts.
     pub(crate) fn threads_mut(&mut self) -> &mut [SimulatedThread] {
         &mut self.threads
     }
 
-    /// Every program with the id that its threads name.
     pub(crate) fn program_ids(&self) -> Vec<(usize, ProgramId)> {
         self.programs.ids(&self.threads)
     }
@@ -157,22 +152,19 @@ impl Engine {
         self.programs.take_bottlenecks(&self.threads, now)
     }
 
-    /// Energy of everything so far, J.
     pub(crate) fn energy_j(&self) -> f64 {
         self.account.total_j()
     }
 
-    /// Returns the numbers of solutions that were reused and that were solved anew.
     pub(crate) fn memo_use(&self) -> MemoUse {
         self.rates.memo_use()
     }
 
-    /// Returns the result of each instance.
     pub(crate) fn results(&self) -> Vec<InstanceResult> {
         self.programs.results(&self.threads)
     }
 
-    /// Tells `observer` of every segment from now on.
+    /// Notifies `observer` of every segment from now on.
     pub(crate) fn set_observer(&mut self, observer: Box<dyn Observer>) {
         self.observer = Some(observer);
     }
@@ -181,29 +173,8 @@ impl Engine {
 #[cfg(test)]
 mod tests;
 
-impl SimulatedThread {
-    /// Returns the instant of its next event, ps, if nothing else happens before.
-    fn next_event(&self, now: u64) -> u64 {
-        match self.status {
-            ThreadStatus::Running => {
-                let owes = self.debt_until > now;
-                let own = if owes { self.debt_until } else { self.deadline };
-                own.min(self.kernel_until.unwrap_or(NEVER))
-            }
-            ThreadStatus::Spinning(until)
-            | ThreadStatus::Calling(until, _)
-            | ThreadStatus::Io(until) => until,
-            ThreadStatus::Unborn
-            | ThreadStatus::Ready
-            | ThreadStatus::Waiting
-            | ThreadStatus::Paused
-            | ThreadStatus::Finished => NEVER,
-        }
-    }
-}
-
 impl Engine {
-    /// Returns the instant of the next event, ps.
+    /// Instant of the next event, ps.
     pub(crate) fn next_event(&self) -> u64 {
         let threads = self
             .threads
@@ -217,9 +188,10 @@ impl Engine {
         threads.chain(others).fold(NEVER, u64::min)
     }
 
-    /// Handles what is due now.
     pub(crate) fn handle_due(&mut self) {
-        self.begin_programs();
+        while let Some(p) = self.programs.begin_next(self.calendar.now()) {
+            self.begin_next_step(p);
+        }
         for t in 0..self.threads.len() {
             self.handle_thread(t);
             if self.calendar.is_done() {
@@ -238,76 +210,73 @@ impl Engine {
         }
     }
 
-    fn begin_programs(&mut self) {
-        while let Some(p) = self.programs.begin_next(self.calendar.now()) {
-            self.begin_next_step(p);
-        }
-    }
-
     fn handle_thread(&mut self, t: usize) {
         self.leave_kernel(t);
         let thread = &mut self.threads[t];
         match thread.status {
-            ThreadStatus::Running if thread.deadline <= self.calendar.now() => {
-                self.reach_work_point(t)
+            ThreadStatus::Running if thread.clock.deadline <= self.calendar.now() => {
+                self.reach_work_point(t);
             }
-            ThreadStatus::Running if thread.debt_until == self.calendar.now() => {
-                thread.debt_ps = 0;
-                if thread.deadline == NEVER {
+            ThreadStatus::Running if thread.clock.debt_until == self.calendar.now() => {
+                thread.clock.debt_ps = 0;
+                if thread.clock.deadline == NEVER {
                     thread.set_deadline(self.calendar.now());
                 }
             }
             ThreadStatus::Spinning(until) if until <= self.calendar.now() => {
-                self.call_to_sleep(t, None)
+                self.call_to_sleep(t, None);
             }
             ThreadStatus::Calling(until, io) if until <= self.calendar.now() => {
                 self.sleep(t, io.map_or(ThreadStatus::Waiting, ThreadStatus::Io));
             }
             ThreadStatus::Io(until) if until <= self.calendar.now() => {
-                thread.counts.io_returns += 1;
+                thread.counters.recent.io_returns += 1;
                 self.place(t, PlacementReason::Wake);
             }
             _ => {}
         }
     }
 
-    /// Lets a thread whose time in the kernel is over return to user mode.
+    /// Returns a thread whose time in the kernel is over to user mode.
     fn leave_kernel(&mut self, t: usize) {
         let thread = &mut self.threads[t];
         if thread
+            .clock
             .kernel_until
             .is_some_and(|until| until <= self.calendar.now())
         {
-            thread.kernel_until = None;
-            thread.counts.user_returns += 1;
+            thread.clock.kernel_until = None;
+            thread.counters.recent.user_returns += 1;
             self.calendar.note_activity();
         }
     }
 
-    /// A thread has reached a point of its work.
+    /// Handles a thread that has reached a point of its work: an age of its caches, a draw, the end
+    /// of a phase or step, a lock, or input and output.
     fn reach_work_point(&mut self, t: usize) {
         self.threads[t].halt(self.calendar.now());
         let thread = &mut self.threads[t];
         if let Some(pu) = thread
+            .caches
             .warm_at
-            .filter(|_| thread.warming.instructions_left() <= 0.0)
+            .filter(|_| thread.caches.warming.instructions_left() <= 0.0)
         {
             self.account
                 .update_warming(thread, pu, CacheWarming::begin_age);
         }
-        if thread.burst.left <= 0.0 {
-            thread.burst.redraw();
+        if thread.work.burst.left <= 0.0 {
+            thread.work.burst.redraw();
             self.calendar.expect_burst();
         }
-        if thread.phase_left <= 0.0 {
+        if thread.work.phase_left <= 0.0 {
             self.enter_next_phase(t);
         }
-        if self.threads[t].step_left <= 0.0 {
+        if self.threads[t].work.step_left <= 0.0 {
             self.arrive(t);
-        } else if self.threads[t].locks.left <= 0.0 {
+        } else if self.threads[t].work.locks.left <= 0.0 {
             self.reach_lock(t);
-        } else if self.threads[t].io.left <= 0.0 {
-            let blocked_s = self.threads[t].io.begin_operation();
+        } else if self.threads[t].work.io.left <= 0.0 {
+            let blocked_s = self.threads[t].work.io.begin_operation();
             self.call_to_sleep(t, Some(blocked_s));
         }
         self.threads[t].set_deadline(self.calendar.now());
@@ -315,22 +284,21 @@ impl Engine {
 
     fn enter_next_phase(&mut self, t: usize) {
         let thread = &mut self.threads[t];
-        let cycle = thread.cycle;
-        let next = cycle.first + (thread.phase - cycle.first + 1) % cycle.len;
+        let cycle = thread.work.cycle;
+        let next = cycle.first + (thread.work.phase - cycle.first + 1) % cycle.len;
         let entry = &self.phases.entries[next];
-        thread.phase_left = entry.instructions;
-        if next != thread.phase {
-            thread.phase = next;
+        thread.work.phase_left = entry.instructions;
+        if next != thread.work.phase {
+            thread.work.phase = next;
             thread.demand.phase.clone_from(&entry.phase);
             self.calendar.void_rates();
         }
     }
 
-    /// Puts the drawn variations into effect.
     fn apply_bursts(&mut self) {
         for program in self.programs.iter() {
             for t in program.members.clone() {
-                let Some(mean) = self.threads[t].burst.take_mean() else {
+                let Some(mean) = self.threads[t].work.burst.take_mean() else {
                     continue;
                 };
                 let whose = match program.bursts_together {
@@ -346,98 +314,8 @@ impl Engine {
             }
         }
     }
-}
 
-/// Time between two timer interrupts, which come to all PUs at once, ps: HZ=250, the kernel's
-/// default (kernel/Kconfig.hz).
-const TIMER_PS: u64 = 4 * PS_PER_MS;
-
-impl SimulatedThread {
-    /// Spends a span without an event in it: from `now` to `next`, which are `s` seconds apart.
-    fn spend(&mut self, now: u64, next: u64, s: f64) {
-        match self.status {
-            ThreadStatus::Running | ThreadStatus::Spinning(_) | ThreadStatus::Calling(..) => {
-                self.spend_on_pu(now, next, s);
-            }
-            ThreadStatus::Ready => self.counts.wait_s += s,
-            ThreadStatus::Waiting => self.counts.add_sleep_time(s),
-            ThreadStatus::Io(_) => self.counts.add_io_time(s),
-            ThreadStatus::Paused => self.counts.blocked_s += s,
-            ThreadStatus::Unborn | ThreadStatus::Finished => {}
-        }
-    }
-
-    fn spend_on_pu(&mut self, now: u64, next: u64, s: f64) {
-        self.counts.on_pu_s += s;
-        self.counts.cycles += s * self.hz;
-        self.counts.energy_j += s * self.static_w;
-        self.count_ticks(now, next);
-        match self.pu_use(now) {
-            PuUse::Kernel => self.counts.add_kernel_time(s),
-            PuUse::Overhead => self.counts.overhead_s += s,
-            PuUse::Spin => self.counts.spin_s += s,
-            PuUse::Work => self.execute_span(next, s),
-        }
-    }
-
-    fn execute_span(&mut self, next: u64, s: f64) {
-        let left = self.instructions_left();
-        // From the anchor, not from the last step: the same whatever steps time is split into.
-        // The point that it reaches is reached exactly, whatever the rounding of the time.
-        let passed = if next >= self.deadline {
-            left
-        } else {
-            (self.ips() * seconds(next - self.anchor)).min(left)
-        };
-        let done = passed - self.passed;
-        let waits = self.returns.between(self.passed, passed);
-        // Who sleeps is woken by a sibling's call, and among equals each makes as many.
-        self.counts.futex_returns += 2 * waits;
-        self.counts.user_returns += 2 * waits;
-        self.passed = passed;
-        let mix = self.demand.phase.spec.mix;
-        self.counts.execute(done, &mix, &self.rates);
-        self.counts.energy_j += done * self.instruction_j;
-        if self.warming.is_open() {
-            self.warming.count(done, &mut self.counts);
-        }
-        self.counts.spin_s += s * (1.0 - self.progress);
-        let kernel_cycles = self.kernel_cycles();
-        if kernel_cycles > 0.0 {
-            self.counts.add_kernel_time(done * kernel_cycles / self.hz);
-        }
-    }
-
-    /// Counts the timer ticks of a span, its beginning included, that interrupt it in user mode.
-    fn count_ticks(&mut self, now: u64, next: u64) {
-        if self.kernel_until.is_none() && !self.is_in_kernel() {
-            self.counts.user_returns += (next - 1) / TIMER_PS - now.saturating_sub(1) / TIMER_PS;
-        }
-    }
-
-    /// Share of the time in which it does its work that passes in the kernel, for locks whose
-    /// acquisitions are no events.
-    fn kernel_share(&self) -> f64 {
-        match self.kernel_cycles() {
-            cycles if cycles > 0.0 => self.ips() * cycles / self.hz,
-            _ => 0.0,
-        }
-    }
-
-    /// Returns the use that it makes of its PU from an instant on.
-    pub(crate) fn pu_use(&self, now: u64) -> PuUse {
-        match self.status {
-            ThreadStatus::Spinning(_) => PuUse::Spin,
-            ThreadStatus::Calling(..) => PuUse::Kernel,
-            _ if self.kernel_until.is_some() => PuUse::Kernel,
-            _ if self.debt_until > now => PuUse::Overhead,
-            _ => PuUse::Work,
-        }
-    }
-}
-
-impl Engine {
-    /// Lets time pass until an instant before or at the next event.
+    /// Lets time pass until an instant, which must not be after the next event.
     pub(crate) fn advance(&mut self, next: u64) {
         let now = self.calendar.now();
         if next == now {
@@ -450,15 +328,15 @@ impl Engine {
         }
         let mut energy_j = 0.0;
         for thread in &mut self.threads {
-            let before = thread.counts.energy_j;
+            let before = thread.counters.recent.energy_j;
             thread.spend(now, next, s);
-            energy_j += thread.counts.energy_j - before;
+            energy_j += thread.counters.recent.energy_j - before;
         }
         self.account.add(s, energy_j);
         self.calendar.go_to(next);
     }
 
-    /// Solves again if anything has changed that rates depend on.
+    /// Solves rates again if anything that they depend on has changed.
     pub(crate) fn refresh_rates(&mut self) {
         let now = self.calendar.now();
         if !self.calendar.renew_rates() {
@@ -474,7 +352,7 @@ impl Engine {
             let thread = &mut self.threads[slot.thread];
             let spin_s = self.programs[thread.program].spin_s;
             let returns = returns_per_instr(&thread.demand, rates.lock, spin_s);
-            thread.take_rates((slot.pu, rates, returns), &self.account, now);
+            apply_rates(thread, (slot.pu, rates, returns), &self.account, now);
         }
         self.account.refresh(&self.kernel, &mut self.threads);
     }
@@ -482,10 +360,10 @@ impl Engine {
     fn notify_observer(&self, observer: &mut dyn Observer, next: u64) {
         let now = self.calendar.now();
         for thread in self.threads.iter().filter(|t| t.is_on_pu()) {
-            let Some(logical) = thread.pu else {
+            let Some(logical) = thread.queue.pu else {
                 continue;
             };
-            observer.note_returns(thread.id, thread.wait_returns());
+            observer.note_returns(thread.id, thread.counters.wait_returns());
             let rates = thread.present_rates();
             observer.note_segment(&RunSegment {
                 thread: thread.id,
@@ -501,7 +379,11 @@ impl Engine {
     }
 }
 
-/// A look at the inner truth, for the oracle scheduler, explanations and tests.
+/// The inner truth of the simulation, for the oracle scheduler, explanations and tests: rates,
+/// solutions, exact counts.
+///
+/// Only the owner of the simulated machine can have this view: policies get topology and
+/// observations from the control loop and never the machine, so they cannot reach it.
 #[derive(Clone, Copy)]
 pub struct Oracle<'a> {
     engine: &'a Engine,
@@ -528,7 +410,7 @@ impl<'a> Oracle<'a> {
 
     /// Counts of a thread since its start.
     pub fn counts(&self, id: ThreadId) -> Option<ThreadCounts> {
-        self.thread(id).map(SimulatedThread::total)
+        self.thread(id).map(|t| t.counters.total())
     }
 
     /// Number of times that solutions were reused.

@@ -25,7 +25,6 @@ pub(crate) struct ProgramTable {
 }
 
 impl ProgramTable {
-    /// None yet of those that arrive in an order.
     pub(crate) fn new(arrivals: Vec<usize>, mode: RunMode) -> Self {
         Self {
             all: Vec::new(),
@@ -34,18 +33,15 @@ impl ProgramTable {
         }
     }
 
-    /// Adds one.
     pub(crate) fn push(&mut self, program: ProgramState) {
         self.all.push(program);
     }
 
-    /// Returns the start of the next program that has not begun, ps.
     pub(crate) fn next_event(&self) -> u64 {
         let waiting = self.all.iter().filter(|p| !p.begun);
         waiting.map(|p| p.start_ps).fold(NEVER, u64::min)
     }
 
-    /// Begins the next program that has arrived, if one has.
     pub(crate) fn begin_next(&mut self, now: u64) -> Option<usize> {
         let due = |p: &usize| !self.all[*p].begun && self.all[*p].start_ps <= now;
         let p = self.arrivals.iter().copied().find(due)?;
@@ -54,29 +50,25 @@ impl ProgramTable {
         Some(p)
     }
 
-    /// True if each program runs once.
     pub(crate) fn runs_once(&self) -> bool {
         self.mode == RunMode::Once
     }
 
-    /// True if threads that have done their part of a program do it again.
+    /// True if threads of a program that have done their part of this step repeat it.
     pub(crate) fn repeats(&self, p: usize) -> bool {
         self.mode == RunMode::RestartThreadsUntilAllDone && self.all[p].steps.is_last()
     }
 
-    /// True if each has done its work as often as it must.
     pub(crate) fn are_done(&self) -> bool {
         let times = self.mode.required_completions();
         self.all.iter().all(|p| p.has_done(times))
     }
 
-    /// Every program with the id that its threads name.
     pub(crate) fn ids(&self, threads: &[SimulatedThread]) -> Vec<(usize, ProgramId)> {
         let id = |p: &ProgramState| threads[p.members.start].id.program();
         self.all.iter().map(id).enumerate().collect()
     }
 
-    /// Returns the result of each program.
     pub(crate) fn results(&self, threads: &[SimulatedThread]) -> Vec<InstanceResult> {
         self.all.iter().map(|p| p.result(threads)).collect()
     }
@@ -96,11 +88,9 @@ impl DerefMut for ProgramTable {
     }
 }
 
-/// A program on the machine.
 #[derive(Clone, Debug)]
 pub(crate) struct ProgramState {
     pub(crate) name: String,
-    /// Its threads, by index.
     pub(crate) members: Range<usize>,
     pub(crate) steps: ProgramSteps,
     pub(crate) draw: RandomStream,
@@ -119,7 +109,7 @@ pub(crate) struct ProgramState {
     /// Time at which it begins, ps.
     pub(crate) start_ps: u64,
     pub(crate) begun: bool,
-    /// True if a run is over without it.
+    /// True if the run ends without it.
     pub(crate) is_endless: bool,
     /// True if none of its threads may run.
     pub(crate) paused: bool,
@@ -135,12 +125,11 @@ impl ProgramState {
     fn sums(&self, threads: &[SimulatedThread]) -> (f64, f64) {
         let members = threads[self.members.clone()].iter();
         members.fold((0.0, 0.0), |(instructions, energy), thread| {
-            let total = thread.total();
+            let total = thread.counters.total();
             (instructions + total.instructions, energy + total.energy_j)
         })
     }
 
-    /// Notes that the run in progress has come to its end.
     pub(crate) fn complete(&mut self, threads: &[SimulatedThread], now: u64) {
         let (instructions, energy_j) = self.sums(threads);
         self.completions.push(Completion {
@@ -153,12 +142,11 @@ impl ProgramState {
         self.run_start_ps = now;
     }
 
-    /// True if it has done its work so many times, or never will.
+    /// True if it has done its work so many times, or is endless.
     pub(crate) fn has_done(&self, times: usize) -> bool {
         self.is_endless || self.completions.len() >= times
     }
 
-    /// Returns what it has done.
     pub(crate) fn result(&self, threads: &[SimulatedThread]) -> InstanceResult {
         let (instructions, energy_j) = self.sums(threads);
         InstanceResult {
@@ -167,20 +155,18 @@ impl ProgramState {
             instructions,
             cycles: threads[self.members.clone()]
                 .iter()
-                .map(|thread| thread.total().cycles)
+                .map(|thread| thread.counters.total().cycles)
                 .sum(),
             energy_j,
         }
     }
 }
 
-/// Objects of a program have the numbers from this multiple of its own on: its barrier, then its
-/// locks.
+/// First id of a program's objects, per program number: its barrier, then its locks.
 const PER_PROGRAM: u64 = 1 << 32;
 
 impl ProgramTable {
-    /// The locks that are held and the locks and barriers that anybody waits for or has waited for
-    /// since the last call, by id.
+    /// Locks that are held, and locks and barriers with waiters now or since the last call, by id.
     pub(crate) fn take_bottlenecks(
         &mut self,
         threads: &[SimulatedThread],
@@ -237,24 +223,23 @@ fn barrier_bottleneck(
     Bottleneck {
         id,
         kind: BottleneckKind::Barrier,
-        executers: those(|t| !waits_at_barrier(t) && t.step_left > 0.0 && !t.again),
+        executers: those(|t| !waits_at_barrier(t) && t.work.step_left > 0.0 && !t.work.again),
         waiters: those(waits_at_barrier),
         waited_ns,
     }
 }
 
 fn waits_at_barrier(thread: &SimulatedThread) -> bool {
-    thread.is_waiting() && !matches!(thread.locks.place, LockState::Waiting(_))
+    thread.is_waiting() && !matches!(thread.work.locks.place, LockState::Waiting(_))
 }
 
 impl ProgramState {
-    /// A thread that has done its part of the run's last step does it once more.
     pub(super) fn begin_again(&self, thread: &mut SimulatedThread, t: usize) {
-        thread.again = true;
-        thread.step_left = self.work[t - self.members.start];
+        thread.work.again = true;
+        thread.work.step_left = self.work[t - self.members.start];
     }
 
-    /// Ends what threads do again, when the run is over: they hold no locks and wait for none.
+    /// Ends the repetitions when the run is over: threads then hold no locks and wait for none.
     pub(super) fn end_repeats(&mut self, threads: &mut [SimulatedThread], now: u64) {
         for lock in &mut self.locks {
             lock.holder = None;
@@ -262,9 +247,9 @@ impl ProgramState {
             lock.waited.set(now, 0);
         }
         for thread in &mut threads[self.members.clone()] {
-            thread.again = false;
+            thread.work.again = false;
             thread.halt(now);
-            thread.locks.give_up();
+            thread.work.locks.give_up();
         }
     }
 }

@@ -26,7 +26,7 @@ pub(crate) struct PuState {
     pub(crate) since: u64,
     /// Start of the time slice in which `current` came, ps.
     pub(crate) slice_since: u64,
-    /// Start of the slice that the next thread continues, ps; none where it begins a new one.
+    /// Start of the slice that the next thread continues, ps; `None` if it begins a new one.
     pub(crate) carried: Option<u64>,
     /// Branches that `current` had completed when it came.
     pub(crate) branches: f64,
@@ -36,7 +36,7 @@ pub(crate) struct PuState {
     pub(crate) least_ps: i64,
     /// True if `current` must make way for a thread that has woken.
     pub(crate) preempted: bool,
-    /// Instant at which `current` must make way, ps; [`NEVER`] while nobody waits.
+    /// Instant at which `current` must make way, ps; [`NEVER`] while no thread waits.
     pub(crate) slice_end: u64,
 }
 
@@ -62,7 +62,7 @@ impl PuState {
         self.queue.len() + usize::from(self.current.is_some())
     }
 
-    /// Lets a thread begin on it that has completed so many branches; [`PuState::arm`] is the caller's.
+    /// Begins a thread that has completed so many branches; [`PuState::arm`] is up to the caller.
     pub(crate) fn begin(&mut self, t: usize, branches: f64, now: u64) {
         self.current = Some(t);
         self.since = now;
@@ -71,11 +71,11 @@ impl PuState {
         self.branches = branches;
     }
 
-    /// Sets when the current thread must make way; at once, in the past, when it is preempted or
-    /// has been there for longer than a slice already.
+    /// Sets when the current thread must make way: an instant in the past, so at once, if it is
+    /// preempted or has been there for longer than a slice.
     pub(crate) fn arm(&mut self, slice_ps: u64) {
         let shared = self.current.is_some() && !self.queue.is_empty();
-        // Who woke is gone again.
+        // The thread that woke has left again.
         self.preempted &= shared;
         self.slice_end = match (shared, self.preempted) {
             (true, true) => self.since,
@@ -89,15 +89,15 @@ impl PuState {
 const GRANULARITY: i64 = 3;
 
 impl PuState {
-    /// Adds the time of the thread on it, which leaves it, to its virtual run time.
+    /// Adds the time of the thread that leaves it to the thread's virtual run time.
     pub(crate) fn charge(&mut self, threads: &mut [SimulatedThread], now: u64) {
         self.note_least(threads, now);
         if let Some(t) = self.current {
-            threads[t].vruntime_ps = self.vruntime_at(&threads[t], now);
+            threads[t].queue.vruntime_ps = self.vruntime_at(&threads[t], now);
         }
     }
 
-    /// Lets a thread that wakes take it, where it is far enough behind who is on it.
+    /// Lets a woken thread preempt the current one if it is far enough behind in virtual run time.
     pub(crate) fn preempt(
         &mut self,
         threads: &mut [SimulatedThread],
@@ -107,8 +107,8 @@ impl PuState {
         self.note_least(threads, now);
         let slice = to_signed(slice_ps);
         let woken = &mut threads[t];
-        woken.vruntime_ps = woken.vruntime_ps.max(self.least_ps - slice);
-        let behind = woken.vruntime_ps + slice / GRANULARITY;
+        woken.queue.vruntime_ps = woken.queue.vruntime_ps.max(self.least_ps - slice);
+        let behind = woken.queue.vruntime_ps + slice / GRANULARITY;
         let Some(on) = self.current else {
             return;
         };
@@ -118,25 +118,24 @@ impl PuState {
         }
     }
 
-    /// The thread that is next, taken out of the queue.
+    /// Takes the next thread out of the queue.
     pub(crate) fn take_next(&mut self, threads: &[SimulatedThread]) -> Option<usize> {
-        let least = |at: &usize| threads[self.queue[*at]].vruntime_ps;
+        let least = |at: &usize| threads[self.queue[*at]].queue.vruntime_ps;
         let at = (0..self.queue.len()).min_by_key(least)?;
         self.queue.remove(at)
     }
 
-    /// The least virtual run time of its threads; it never falls.
+    /// Raises the least virtual run time to that of its threads; it never falls.
     fn note_least(&mut self, threads: &[SimulatedThread], now: u64) {
         let on = self.current.map(|t| self.vruntime_at(&threads[t], now));
-        let queued = self.queue.iter().map(|&t| threads[t].vruntime_ps);
+        let queued = self.queue.iter().map(|&t| threads[t].queue.vruntime_ps);
         if let Some(least) = queued.chain(on).min() {
             self.least_ps = self.least_ps.max(least);
         }
     }
 
-    /// Virtual run time at an instant of the thread that is on it, ps.
     fn vruntime_at(&self, on: &SimulatedThread, now: u64) -> i64 {
-        on.vruntime_ps + to_signed(now.saturating_sub(self.since))
+        on.queue.vruntime_ps + to_signed(now.saturating_sub(self.since))
     }
 }
 
@@ -163,18 +162,21 @@ mod tests {
     }
 
     #[test]
-    fn who_sleeps_long_and_works_little_does_not_wait_for_slices() {
+    fn long_sleeper_does_not_wait_for_slices() {
         let engine = beside(1000.0, 20_000.0, 2000);
-        let sleeper = engine.threads[0].total();
+        let sleeper = engine.threads[0].counters.total();
         assert!(sleeper.io_returns > 50);
         let wait_s = sleeper.wait_s / sleeper.io_returns as f64;
         assert!(wait_s < 1e-5, "{wait_s}");
     }
 
     #[test]
-    fn who_sleeps_for_moments_waits_as_those_that_do_not_sleep() {
+    fn short_sleeper_waits_like_busy_thread() {
         let engine = beside(1000.0, 5.0, 2000);
-        let (sleeper, other) = (engine.threads[0].total(), engine.threads[1].total());
+        let (sleeper, other) = (
+            engine.threads[0].counters.total(),
+            engine.threads[1].counters.total(),
+        );
         assert!(sleeper.wait_s > 0.4 * seconds(engine.now_ps()));
         assert!((other.on_pu_s / sleeper.on_pu_s - 1.0).abs() < 0.2);
     }
@@ -182,11 +184,11 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(24))]
         #[test]
-        fn sleeping_takes_nothing_from_those_that_do_not_sleep(
+        fn sleeper_takes_nothing_from_busy_thread(
             per_ginstr in 1.0f64..20_000.0, blocked_us in 1.0f64..50_000.0,
         ) {
             let engine = beside(per_ginstr, blocked_us, 1000);
-            let other = engine.threads[1].total();
+            let other = engine.threads[1].counters.total();
             let passed = seconds(engine.now_ps());
             // But for what sleeping may earn, a slice.
             let slice_s = engine.chip.spec().os.slice_ms * 1e-3;

@@ -21,7 +21,6 @@ use crate::chip::Chip;
 use crate::contention::{RunningThread, Solution, Solver, ThreadRates};
 use std::sync::Arc;
 
-/// Threads that run, and their rates.
 pub(crate) struct RateSolver {
     solver: Solver,
     memo: Memo,
@@ -34,7 +33,6 @@ pub(crate) struct RateSolver {
 }
 
 impl RateSolver {
-    /// No rates yet.
     pub(crate) fn new(chip: &Arc<Chip>) -> Self {
         Self {
             solver: Solver::new(Arc::clone(chip)),
@@ -73,7 +71,7 @@ impl RateSolver {
                     thread: t,
                     pu,
                     what: [
-                        thread.phase as u64,
+                        thread.work.phase as u64,
                         thread.demand.intensity.to_bits(),
                         thread.demand.home_node as u64,
                         thread.program as u64,
@@ -105,28 +103,30 @@ impl RateSolver {
     }
 }
 
-impl SimulatedThread {
-    /// Takes new rates in at a PU of the chip; `returns` as [`super::lock`] has them.
-    pub(crate) fn take_rates(
-        &mut self,
-        (pu, rates, returns): (usize, &ThreadRates, f64),
-        account: &EnergyAccount,
-        now: u64,
-    ) {
-        let changed = self.rates.ips.to_bits() != rates.ips.to_bits();
-        self.rates = *rates;
-        // Equal cores have equal energies, so the one for which it is solved will do.
-        self.instruction_j = account.instruction_j(self, pu);
-        let warms = self.warming.is_new() || changed && self.warming.is_open();
-        if warms {
-            self.halt(now);
-            account.update_warming(self, pu, CacheWarming::apply_rates);
-        }
-        if changed || warms || self.deadline == NEVER || self.returns.differs(returns) {
-            self.halt(now);
-            self.returns.set_rate(returns);
-            self.set_deadline(now);
-        }
+/// Applies new rates to a thread at a PU of the chip; `returns` as
+/// [`super::lock::returns_per_instr`] computes them.
+pub(crate) fn apply_rates(
+    thread: &mut SimulatedThread,
+    (pu, rates, returns): (usize, &ThreadRates, f64),
+    account: &EnergyAccount,
+    now: u64,
+) {
+    let changed = thread.rates.ips.to_bits() != rates.ips.to_bits();
+    thread.rates = *rates;
+    // Exchangeable cores have equal energies, so the PU for which it is solved will do.
+    thread.instruction_j = account.instruction_j(thread, pu);
+    let warming = &thread.caches.warming;
+    let warms = warming.is_new() || changed && warming.is_open();
+    if warms {
+        thread.halt(now);
+        account.update_warming(thread, pu, CacheWarming::apply_rates);
+    }
+    let returns_changed = thread.work.returns.differs(returns);
+    // An unchanged deadline stands, so that splitting time at other instants changes nothing.
+    if changed || warms || thread.clock.deadline == NEVER || returns_changed {
+        thread.halt(now);
+        thread.work.returns.set_rate(returns);
+        thread.set_deadline(now);
     }
 }
 
@@ -145,9 +145,9 @@ const PLACES: usize = 4096;
 /// Number of times that solutions were reused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoUse {
-    /// Asked for and there.
+    /// Solutions found in the table.
     pub hits: u64,
-    /// Asked for and solved.
+    /// Solutions solved anew.
     pub misses: u64,
 }
 
@@ -157,7 +157,6 @@ struct MemoEntry {
     solution: Solution,
 }
 
-/// The table.
 #[derive(Clone, Debug)]
 pub(crate) struct Memo {
     entries: Vec<Option<MemoEntry>>,
@@ -172,7 +171,6 @@ impl Memo {
         }
     }
 
-    /// The solution for a key, from the table or from `solve`.
     pub(crate) fn get(&mut self, key: &[u64], solve: impl FnOnce() -> Solution) -> &Solution {
         let hash = key.iter().fold(0, |hash, part| mix(hash ^ part));
         let place = &mut self.entries[hash as usize % PLACES];
@@ -197,18 +195,18 @@ impl Memo {
     }
 }
 
-/// A running thread.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct SolverSlot {
     /// Index of the thread.
     pub(crate) thread: usize,
-    /// The PU that it is on; after [`CanonicalPlacement::arrange`] the one for which it is solved.
+    /// The PU that it runs on; after [`CanonicalPlacement::arrange`] the one for which it is
+    /// solved.
     pub(crate) pu: usize,
     /// Key of the properties of the thread that its rates depend on.
     pub(crate) what: [u64; 4],
 }
 
-/// Classes of cores that are alike.
+/// Classes of exchangeable cores.
 #[derive(Clone, Debug)]
 pub(crate) struct CanonicalPlacement {
     /// Class of each core.
@@ -254,7 +252,7 @@ impl CanonicalPlacement {
         }
     }
 
-    /// Arranges running threads on like cores in the order of what they are.
+    /// Arranges running threads on exchangeable cores in the order of their properties.
     pub(crate) fn arrange(&mut self, slots: &mut Vec<SolverSlot>) {
         slots.sort_unstable_by_key(|s| (self.core_of[s.pu], s.what, s.thread));
         self.list_runs(slots);
@@ -306,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn every_key_gets_its_own_solution_however_many_there_are() {
+    fn every_key_gets_its_own_solution() {
         let mut memo = Memo::new();
         for round in 0..2 {
             for key in 0..3 * PLACES as u32 {
@@ -320,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_is_not_solved_again() {
+    fn known_key_is_not_solved_again() {
         let mut memo = Memo::new();
         memo.get(&[1], || solution(1));
         let again = memo.get(&[1], || solution(2)).iterations;
@@ -340,14 +338,14 @@ mod tests {
     }
 
     #[test]
-    fn names_of_equal_cores_make_no_difference_and_sharing_a_core_does() {
+    fn equal_cores_are_exchangeable_and_sharing_counts() {
         assert_eq!(arranged(&[0, 2, 4]), arranged(&[7, 1, 3]));
         assert_ne!(arranged(&[0, 1, 4]), arranged(&[0, 2, 4]));
     }
 
     proptest! {
         #[test]
-        fn who_shares_a_core_still_does_and_no_pu_has_two(
+        fn arrangement_keeps_core_mates_and_single_occupancy(
             order in Just((0..8usize).collect::<Vec<_>>()).prop_shuffle(),
             n in 1usize..=8,
         ) {

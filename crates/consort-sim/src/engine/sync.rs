@@ -28,17 +28,42 @@
 //! ends.
 
 use super::Engine;
-use super::calendar::{after, picoseconds};
+use super::calendar::after;
 use super::lock::LockState;
 use super::thread::{SimulatedThread, ThreadStatus};
 use crate::os::PlacementReason;
 
+/// Costs of kernel calls, cycles.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct CallCosts {
+    call_cycles: f64,
+    wake_cycles: f64,
+}
+
+impl CallCosts {
+    pub(crate) fn new(os: &crate::machine::OsCosts) -> Self {
+        Self {
+            call_cycles: os.call_cycles,
+            wake_cycles: os.wake_cycles,
+        }
+    }
+
+    fn are_none(self) -> bool {
+        self.call_cycles == 0.0 && self.wake_cycles == 0.0
+    }
+
+    /// Returns the cost of a wait together with the call that ends it, cycles: among equals each
+    /// thread makes as many of the one as of the other.
+    pub(crate) fn wait_cycles(self) -> f64 {
+        self.call_cycles + self.wake_cycles
+    }
+}
+
 impl Engine {
-    /// A thread has done its part of the step.
     pub(crate) fn arrive(&mut self, t: usize) {
         self.release_lock(t);
         let p = self.threads[t].program;
-        if self.threads[t].again {
+        if self.threads[t].work.again {
             self.programs[p].begin_again(&mut self.threads[t], t);
             return;
         }
@@ -56,7 +81,6 @@ impl Engine {
         }
     }
 
-    /// A thread spins for its siblings, or sleeps.
     pub(crate) fn wait(&mut self, t: usize) {
         let spin_s = self.programs[self.threads[t].program].spin_s;
         if spin_s > 0.0 {
@@ -70,7 +94,8 @@ impl Engine {
         }
     }
 
-    /// Begins a program's next step, or its next run, or ends it; how many were woken.
+    /// Begins a program's next step or run, or ends the program. Returns the number of threads
+    /// woken.
     pub(crate) fn begin_next_step(&mut self, p: usize) -> usize {
         loop {
             let program = &mut self.programs[p];
@@ -84,7 +109,10 @@ impl Engine {
             }
             program.complete(&self.threads, self.calendar.now());
             if self.programs.runs_once() {
-                self.finish(p);
+                for t in self.programs[p].members.clone() {
+                    self.sleep(t, ThreadStatus::Finished);
+                }
+                self.calendar.set_done(self.programs.are_done());
                 return 0;
             }
             self.programs[p].end_repeats(&mut self.threads, self.calendar.now());
@@ -93,7 +121,7 @@ impl Engine {
         let mut woken = 0;
         for (rank, t) in self.programs[p].members.clone().enumerate() {
             let work = self.programs[p].work[rank];
-            self.threads[t].step_left = work;
+            self.threads[t].work.step_left = work;
             if work > 0.0 {
                 woken += usize::from(self.release(t));
             } else {
@@ -103,7 +131,7 @@ impl Engine {
         woken
     }
 
-    /// A thread without a part in a step waits from its beginning on.
+    /// Lets a thread without work in this step wait.
     fn stand_by(&mut self, p: usize, t: usize) {
         let program = &mut self.programs[p];
         program.arrived += 1;
@@ -111,9 +139,9 @@ impl Engine {
         match self.threads[t].status {
             ThreadStatus::Running => self.wait(t),
             ThreadStatus::Unborn => self.threads[t].status = ThreadStatus::Waiting,
-            // One that did its part again.
+            // A thread that repeats its part.
             ThreadStatus::Ready | ThreadStatus::Paused | ThreadStatus::Io(_) => {
-                self.sleep(t, ThreadStatus::Waiting)
+                self.sleep(t, ThreadStatus::Waiting);
             }
             ThreadStatus::Calling(_, Some(_)) => self.sleep(t, ThreadStatus::Waiting),
             ThreadStatus::Spinning(_)
@@ -123,8 +151,8 @@ impl Engine {
         }
     }
 
-    /// A thread that waited for its siblings goes on; whether it had to be woken, which takes whom
-    /// it waited for into the kernel as well.
+    /// Lets a thread that waited for its siblings continue. Returns true if it had to be woken,
+    /// which costs the waking thread a kernel call as well.
     pub(crate) fn release(&mut self, t: usize) -> bool {
         let slept = matches!(
             self.threads[t].status,
@@ -138,7 +166,7 @@ impl Engine {
                 self.calendar.note_activity();
             }
             ThreadStatus::Waiting => {
-                self.threads[t].counts.futex_returns += 1;
+                self.threads[t].counters.recent.futex_returns += 1;
                 self.place(t, PlacementReason::Wake);
             }
             ThreadStatus::Calling(until, None) => self.interrupt_call(t, until),
@@ -153,31 +181,20 @@ impl Engine {
         slept
     }
 
-    fn finish(&mut self, p: usize) {
-        for t in self.programs[p].members.clone() {
-            self.sleep(t, ThreadStatus::Finished);
-        }
-        self.calendar.set_done(self.programs.are_done());
-    }
-}
-
-impl Engine {
-    /// A thread has come to where it takes its next lock or lets go of the one that it holds.
     pub(crate) fn reach_lock(&mut self, t: usize) {
-        match self.threads[t].locks.place {
+        match self.threads[t].work.locks.place {
             LockState::Inside(_) => self.release_lock(t),
             LockState::Outside | LockState::Waiting(_) => self.acquire_lock(t),
         }
     }
 
-    /// A thread asks for the lock that is drawn.
     fn acquire_lock(&mut self, t: usize) {
         let p = self.threads[t].program;
-        let number = self.threads[t].locks.draw_lock();
+        let number = self.threads[t].work.locks.draw_lock();
         let lock = &mut self.programs[p].locks[number];
         if lock.holder.is_none() {
             lock.holder = Some(t);
-            self.threads[t].locks.enter();
+            self.threads[t].work.locks.enter();
         } else {
             lock.queue.push_back(t);
             lock.waited.set(self.calendar.now(), lock.queue.len());
@@ -185,87 +202,27 @@ impl Engine {
         }
     }
 
-    /// A thread lets go of the lock that it holds, if it holds one, and the next has it.
+    /// Releases the lock that a thread holds, if any, and hands it to the first waiter.
     pub(crate) fn release_lock(&mut self, t: usize) {
         let p = self.threads[t].program;
-        let Some(number) = self.threads[t].locks.leave() else {
+        let Some(number) = self.threads[t].work.locks.leave() else {
             return;
         };
         let lock = &mut self.programs[p].locks[number];
         lock.holder = lock.queue.pop_front();
         lock.waited.set(self.calendar.now(), lock.queue.len());
         if let Some(next) = lock.holder {
-            self.threads[next].locks.enter();
+            self.threads[next].work.locks.enter();
             let woken = usize::from(self.release(next));
             self.pay_for_waking(t, woken);
         }
     }
-}
 
-/// Costs of kernel calls on a machine, cycles.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct CallCosts {
-    call_cycles: f64,
-    wake_cycles: f64,
-}
-
-impl CallCosts {
-    /// The costs that a machine's description has.
-    pub(crate) fn new(os: &crate::machine::OsCosts) -> Self {
-        Self {
-            call_cycles: os.call_cycles,
-            wake_cycles: os.wake_cycles,
-        }
-    }
-
-    /// True if calls take no time.
-    fn are_none(self) -> bool {
-        self.call_cycles == 0.0 && self.wake_cycles == 0.0
-    }
-
-    /// Returns the cost of a wait together with the call that ends it, cycles: among equals each
-    /// thread makes as many of the one as of the other.
-    pub(crate) fn wait_cycles(self) -> f64 {
-        self.call_cycles + self.wake_cycles
-    }
-}
-
-impl SimulatedThread {
-    /// Time that so many cycles take where it is, ps.
-    fn cycles_ps(&self, cycles: f64) -> u64 {
-        if cycles > 0.0 {
-            picoseconds(cycles / self.hz)
-        } else {
-            0
-        }
-    }
-
-    /// Returns the status in which it sleeps once it is off its PU, if it is about to sleep.
-    pub(crate) fn sleep_status(&self) -> Option<ThreadStatus> {
-        match self.status {
-            ThreadStatus::Spinning(_) | ThreadStatus::Calling(_, None) => {
-                Some(ThreadStatus::Waiting)
-            }
-            ThreadStatus::Calling(_, Some(until)) => Some(ThreadStatus::Io(until)),
-            _ => None,
-        }
-    }
-
-    /// Spends so long in the kernel, after what it does there already, and returns.
-    fn stay_in_kernel(&mut self, now: u64, ps: u64) {
-        let debt = self.debt_until.saturating_sub(now);
-        self.kernel_until = Some(self.kernel_until.unwrap_or(now).max(now) + ps);
-        self.debt_ps = 0;
-        self.owe(now, debt + ps);
-    }
-}
-
-impl Engine {
-    /// A thread calls the kernel to sleep for its siblings, or in input and output for
-    /// `blocked_s`.
+    /// Lets a thread call the kernel to sleep: for its siblings, or for `blocked_s` in input and
+    /// output.
     pub(crate) fn call_to_sleep(&mut self, t: usize, blocked_s: Option<f64>) {
         let thread = &mut self.threads[t];
-        let until = self.calendar.now() + thread.cycles_ps(self.calls.call_cycles);
+        let until = self.calendar.now() + thread.clock.cycles_ps(self.calls.call_cycles);
         let io_until = blocked_s.map(|s| after(until, s));
         if self.calls.are_none() {
             self.sleep(t, io_until.map_or(ThreadStatus::Waiting, ThreadStatus::Io));
@@ -277,7 +234,8 @@ impl Engine {
         self.calendar.note_activity();
     }
 
-    /// Lets a thread that spins or calls to sleep do so at once; whether it did.
+    /// Lets a thread that spins or is calling the kernel to sleep do so at once. Returns true if it
+    /// did.
     pub(crate) fn sleep_at_once(&mut self, t: usize) -> bool {
         let asleep = self.threads[t].sleep_status();
         if let Some(status) = asleep {
@@ -286,15 +244,15 @@ impl Engine {
         asleep.is_some()
     }
 
-    /// A thread whose siblings let it go on while it calls the kernel to wait for them: the call
-    /// returns when it is over, at the cost of a switch.
+    /// Ends the wait of a thread that is still calling the kernel to sleep: the call returns at its
+    /// end, at the cost of a switch.
     pub(crate) fn interrupt_call(&mut self, t: usize, until: u64) {
         let thread = &mut self.threads[t];
-        let switch_ps = thread.cycles_ps(self.chip.spec().os.switch_cycles);
+        let switch_ps = thread.clock.cycles_ps(self.chip.spec().os.switch_cycles);
         thread.status = ThreadStatus::Running;
-        thread.counts.futex_returns += 1;
-        thread.kernel_until = None;
-        thread.debt_until = self.calendar.now();
+        thread.counters.recent.futex_returns += 1;
+        thread.clock.kernel_until = None;
+        thread.clock.debt_until = self.calendar.now();
         thread.stay_in_kernel(
             self.calendar.now(),
             until.saturating_sub(self.calendar.now()) + switch_ps,
@@ -303,29 +261,27 @@ impl Engine {
         self.calendar.note_activity();
     }
 
-    /// A thread has woken so many siblings by a call; nothing when it has woken none.
+    /// Charges a thread for the call by which it has woken so many siblings.
     pub(crate) fn pay_for_waking(&mut self, t: usize, woken: usize) {
         if woken == 0 {
             return;
         }
         let thread = &mut self.threads[t];
-        let ps = woken as u64 * thread.cycles_ps(self.calls.wake_cycles);
-        thread.counts.futex_returns += 1;
+        let ps = woken as u64 * thread.clock.cycles_ps(self.calls.wake_cycles);
+        thread.counters.recent.futex_returns += 1;
         match &mut thread.status {
             ThreadStatus::Running if ps > 0 => {
                 thread.stay_in_kernel(self.calendar.now(), ps);
                 self.calendar.note_activity();
                 return;
             }
-            // It has no part in what comes next: it wakes the others, then waits.
+            // It has no work in the next step: it wakes the others, then waits.
             ThreadStatus::Calling(until, _) | ThreadStatus::Spinning(until) => *until += ps,
             _ => {}
         }
-        thread.counts.user_returns += 1;
+        thread.counters.recent.user_returns += 1;
     }
-}
 
-impl Engine {
     /// Lets `n` threads of a program share its work, at least one and at most all. Programs that
     /// are not malleable keep the threads that they have.
     pub(crate) fn set_team(&mut self, p: usize, n: usize) {
@@ -339,20 +295,19 @@ impl Engine {
             let now = self.calendar.now();
             let thread = &mut self.threads[t];
             thread.halt(now);
-            thread.progress = progress;
+            thread.clock.progress = progress;
             thread.set_deadline(now);
         }
         self.calendar.void_rates();
     }
 
-    /// Shares out what is left of the step.
     fn share_out(&mut self, p: usize) {
         let free = |thread: &SimulatedThread| {
             !matches!(
                 thread.status,
                 ThreadStatus::Calling(_, Some(_)) | ThreadStatus::Io(_) | ThreadStatus::Finished
-            ) && thread.locks.place == LockState::Outside
-                && !thread.again
+            ) && thread.work.locks.place == LockState::Outside
+                && !thread.work.again
         };
         let members = self.programs[p].members.clone();
         let mut left = 0.0;
@@ -363,12 +318,12 @@ impl Engine {
         {
             let thread = &mut self.threads[t];
             thread.halt(self.calendar.now());
-            left += thread.step_left;
+            left += thread.work.step_left;
         }
         let team = self.programs[p].steps.team();
         let takers = members.clone().take(team);
         let takers = takers.filter(|&t| free(&self.threads[t])).count();
-        // What nobody can take stays where it is until the step ends.
+        // What no thread can take stays where it is until the step ends.
         if left <= 0.0 || takers == 0 {
             return;
         }
@@ -381,9 +336,8 @@ impl Engine {
         }
     }
 
-    /// Gives a thread its new part of the step.
     fn assign_work(&mut self, p: usize, t: usize, work: f64) {
-        let had = std::mem::replace(&mut self.threads[t].step_left, work) > 0.0;
+        let had = std::mem::replace(&mut self.threads[t].work.step_left, work) > 0.0;
         match (had, work > 0.0) {
             (false, true) => {
                 self.programs[p].arrived -= 1;
@@ -394,7 +348,7 @@ impl Engine {
                 match self.threads[t].status {
                     ThreadStatus::Running => self.wait(t),
                     ThreadStatus::Ready | ThreadStatus::Paused => {
-                        self.sleep(t, ThreadStatus::Waiting)
+                        self.sleep(t, ThreadStatus::Waiting);
                     }
                     _ => {}
                 }
@@ -432,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn fewer_threads_take_as_many_times_longer() {
+    fn smaller_team_takes_proportionally_longer() {
         let even = BARRIERS.replace("imbalance = 0.2", "imbalance = 0.0");
         for (spec, serial) in [(PLAIN, 0.0), (&even, 0.05)] {
             let amdahl = |n: usize| serial + (1.0 - serial) / n as f64;
@@ -447,7 +401,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(24))]
         #[test]
-        fn whatever_the_teams_and_pauses_the_work_is_done(
+        fn teams_and_pauses_keep_total_work(
             turns in prop::collection::vec((1u64..400, 1usize..7, any::<bool>()), 1..60),
             threads in 2u32..7,
             spec in prop::sample::select(vec![PLAIN, BARRIERS, LOCKS]),

@@ -1,6 +1,7 @@
 //! The caches of a chip, and what each thread has in them.
 
 use super::counts::LEVELS;
+use super::warming::CacheWarming;
 use crate::chip::{Chip, KIB, PuPlace};
 use crate::machine::Scope;
 
@@ -11,12 +12,12 @@ pub(crate) struct CacheId {
     number: usize,
 }
 
-/// The cache of a level at a PU; none where there is no such level.
+/// The cache of a level at a PU; `None` if there is no such level.
 pub(crate) fn cache_at(chip: &Chip, pu: usize, level: usize) -> Option<CacheId> {
     let place = chip.places()[pu];
     let core = chip.core_spec(place);
     let number = match level {
-        // Cores are no more than PUs, so that both kinds of numbers fit side by side.
+        // There are no more cores than PUs, so that both kinds of numbers fit into one range.
         0 if core.l1d.per == Scope::Pu => chip.places().len() + pu,
         0 => place.core,
         1 => core.l2.as_ref().map(|_| place.l2)?,
@@ -26,7 +27,7 @@ pub(crate) fn cache_at(chip: &Chip, pu: usize, level: usize) -> Option<CacheId> 
     Some(CacheId { level, number })
 }
 
-/// Capacity of the cache of a level, bytes; 0 where there is none.
+/// Capacity of the cache of a level, bytes; 0 if there is none.
 pub(super) fn capacity(chip: &Chip, place: PuPlace, level: usize) -> f64 {
     let core = chip.core_spec(place);
     let kib = match level {
@@ -37,19 +38,18 @@ pub(super) fn capacity(chip: &Chip, place: PuPlace, level: usize) -> f64 {
     kib * KIB
 }
 
-/// Bytes brought into every cache by turns that have ended.
+/// Bytes brought into every cache by turns that have ended: the age by which lines of absent
+/// threads are replaced.
 #[derive(Clone, Debug)]
 pub(crate) struct Inflow([Vec<f64>; LEVELS]);
 
 impl Inflow {
-    /// Nothing yet, for the caches of a chip.
     pub(crate) fn new(chip: &Chip) -> Self {
         let domains = chip.domains();
         let l1ds = 2 * chip.places().len();
         Self([l1ds, domains.l2s, domains.llcs].map(|caches| vec![0.0; caches]))
     }
 
-    /// Ends a turn on a PU that brought in so much at each level.
     pub(crate) fn add_turn(&mut self, chip: &Chip, pu: usize, bytes: [f64; LEVELS]) {
         for (level, bytes) in bytes.into_iter().enumerate() {
             if let Some(cache) = cache_at(chip, pu, level) {
@@ -58,7 +58,6 @@ impl Inflow {
         }
     }
 
-    /// Bytes brought into a cache.
     pub(super) fn inflow_bytes(&self, cache: CacheId) -> f64 {
         self.0[cache.level][cache.number]
     }
@@ -78,7 +77,7 @@ pub(super) struct CacheRemnant {
 pub(crate) struct CacheRemnants(Vec<CacheRemnant>);
 
 impl CacheRemnants {
-    /// Notes what was left in a cache, instead of what was left there before.
+    /// Notes what was left in a cache and forgets what was left there before.
     pub(super) fn note(&mut self, left: CacheRemnant) {
         match self.0.iter_mut().find(|known| known.cache == left.cache) {
             Some(known) => *known = left,
@@ -86,8 +85,58 @@ impl CacheRemnants {
         }
     }
 
-    /// Data that was left in a cache.
     pub(super) fn remnant(&self, cache: CacheId) -> Option<&CacheRemnant> {
         self.0.iter().find(|left| left.cache == cache)
+    }
+}
+
+/// A thread's caches where it is and where it was.
+#[derive(Clone, Debug)]
+pub(crate) struct ThreadCaches {
+    /// PU of the chip that it ran on last, in whose caches its data is.
+    pub(crate) warm_at: Option<usize>,
+    /// True if its memory has a home node yet.
+    pub(crate) has_home: bool,
+    /// Progress in warming the caches where it is.
+    pub(crate) warming: CacheWarming,
+    /// Data that it left in the caches where it was.
+    pub(crate) remnants: CacheRemnants,
+    /// True if its caches were warm when it last left them.
+    pub(crate) was_warm: bool,
+    /// Lines that it had brought into each level of caches when its turn began.
+    pub(crate) turn_lines: [f64; LEVELS],
+}
+
+impl ThreadCaches {
+    pub(crate) fn new() -> Self {
+        Self {
+            warm_at: None,
+            has_home: false,
+            warming: CacheWarming::default(),
+            remnants: CacheRemnants::default(),
+            // A thread's first place is warm.
+            was_warm: true,
+            turn_lines: [0.0; LEVELS],
+        }
+    }
+
+    /// Bytes that it left in each level of caches at a PU, `None` for caches that it has not used.
+    pub(crate) fn left_bytes(&self, chip: &Chip, pu: usize) -> [Option<f64>; LEVELS] {
+        [0, 1, 2].map(|level| {
+            let left = self.remnants.remnant(cache_at(chip, pu, level)?);
+            left.map(|left| left.bytes)
+        })
+    }
+
+    /// Notes what it leaves: bytes, and the inflow into the cache until now.
+    pub(crate) fn leave_behind(&mut self, left: [Option<(CacheId, f64, f64)>; LEVELS]) {
+        self.was_warm = !self.warming.is_open();
+        for (cache, bytes, inflow) in left.into_iter().flatten() {
+            self.remnants.note(CacheRemnant {
+                cache,
+                bytes,
+                inflow,
+            });
+        }
     }
 }

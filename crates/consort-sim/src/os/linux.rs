@@ -63,7 +63,7 @@ impl Linux {
         idlest_pu(view, &mut self.draw, thread, near)
     }
 
-    /// The move that evens out the domain of that number, if a group is due and behind another.
+    /// The move that evens out a domain, by number, if a group is due and behind another.
     fn even_out(&mut self, view: &OsView<'_>, number: usize, ms: u64) -> Option<(usize, usize)> {
         let domain = &view.shape.domains[number];
         let density = |g: usize| density(view, &domain.groups[g]);
@@ -83,7 +83,8 @@ impl Linux {
                 attempts.count_attempt((number, domain), idlest_group, interval, ms)
             };
             if waiting.is_some() || insists(&mut self.attempts) {
-                let thread = waiting.or_else(|| running_thread(view, source, to))?;
+                let may = |t: &usize| to.iter().any(|&pu| view.allows(*t, pu));
+                let thread = waiting.or_else(|| view.pus[source].current.filter(may))?;
                 let target = idlest_pu(view, &mut self.draw, thread, to)?;
                 return Some((thread, target));
             }
@@ -117,8 +118,8 @@ fn interval_ms(view: &OsView<'_>, domain: &SchedulingDomain, group: usize) -> u6
     }
 }
 
-/// The time between two attempts of a group with an idle PU, ms. Where every PU is a group it pulls
-/// who waits when it runs dry, so ticks that come anyway will do.
+/// The time between two attempts of a group with an idle PU, ms. Where every PU is a group, an idle
+/// PU pulls waiting threads at once, so the regular ticks suffice.
 fn idle_interval_ms(domain: &SchedulingDomain) -> u64 {
     let weight = domain.weight as u64;
     if domain.groups.iter().all(|group| group.len() == 1) {
@@ -126,12 +127,6 @@ fn idle_interval_ms(domain: &SchedulingDomain) -> u64 {
     } else {
         weight
     }
-}
-
-/// The running thread of a PU if it may go to one of `to`.
-fn running_thread(view: &OsView<'_>, source: usize, to: &[usize]) -> Option<usize> {
-    let may = |t: &usize| to.iter().any(|&pu| view.allows(*t, pu));
-    view.pus[source].current.filter(may)
 }
 
 impl OsModel for Linux {
@@ -167,10 +162,17 @@ impl OsModel for Linux {
     }
 }
 
-/// Failures on top of a domain's `cache_nice_tries` that are borne.
+/// Failures that are tolerated in addition to a domain's `cache_nice_tries`.
 const BORNE: u32 = 2;
 
-/// Attempts by domain and group, the numbers of both. Only one PU of a group tries
+/// Attempts of idle PUs to take over a thread that runs elsewhere while none waits.
+///
+/// Source: Linux 6.1, kernel/sched/fair.c. A thread that runs cannot be pulled, so an attempt of the
+/// balancer fails (`load_balance`, `nr_balance_failed`); only when more than `cache_nice_tries` + 2
+/// have failed one after another does it interrupt the other PU and take its thread
+/// (`imbalanced_active_balance`, `active_load_balance_cpu_stop`), after which it counts anew.
+///
+/// Keys are domain and group, by number. Only one PU of a group tries
 /// (`should_we_balance`).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Attempts(BTreeMap<(usize, usize), AttemptRun>);
@@ -189,8 +191,8 @@ impl Attempts {
         run.is_some_and(|run| run.last_ms == Some(ms))
     }
 
-    /// Counts an attempt to take a thread that runs; whether it is one too many, so that the thread
-    /// moves.
+    /// Counts an attempt to take a thread that runs; returns true if it is one too many, so that
+    /// the thread moves.
     pub(crate) fn count_attempt(
         &mut self,
         (number, domain): (usize, &SchedulingDomain),
@@ -226,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fourth_attempt_in_a_row_succeeds_and_all_begins_anew() {
+    fn fourth_attempt_in_a_row_succeeds() {
         let eight = moves(&[4, 8, 12, 16, 20, 24, 28, 32]);
         let expected = [false, false, false, true, false, false, false, true];
         assert_eq!(eight, expected);

@@ -61,7 +61,7 @@ impl LinuxAcmp {
         order[turn]
     }
 
-    /// A guest of a large core that must go home, and its home.
+    /// A guest of a large core that must return home, and its home.
     fn guest(&self, view: &OsView<'_>, large: usize) -> Option<(usize, usize)> {
         let state = &view.pus[large];
         let there = || state.current.iter().chain(&state.queue).copied();

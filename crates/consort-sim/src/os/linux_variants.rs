@@ -38,7 +38,7 @@ struct LinuxGrouped {
 }
 
 impl LinuxGrouped {
-    /// Lets a thread that may run nowhere in its domain look for another.
+    /// Lets a thread that may run nowhere in its domain look for another domain.
     fn release_home(&mut self, view: &OsView<'_>, thread: usize) {
         if self.homes.len() <= thread {
             self.homes.resize(thread + 1, None);

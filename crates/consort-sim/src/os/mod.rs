@@ -17,7 +17,7 @@ pub(crate) use os_view::OsView;
 use crate::engine::draw::RandomStream;
 use thiserror::Error;
 
-/// Time between two looks at every PU, however balanced, ms.
+/// Longest time between two attempts to balance, ms.
 const TICK_MS: u64 = 16;
 
 /// The next tick after a moment, ms.
@@ -46,8 +46,8 @@ pub(crate) trait OsModel {
         None
     }
 
-    /// One move that does not wait for a tick, whenever PUs look for their next threads; asked again
-    /// until there is none.
+    /// One move that does not wait for a tick, whenever PUs look for their next threads; called
+    /// again until there is none.
     fn urgent_move(&mut self, _view: &OsView<'_>) -> Option<(usize, usize)> {
         None
     }
@@ -57,7 +57,7 @@ pub(crate) trait OsModel {
         next_tick_ms(ms)
     }
 
-    /// One move that evens out load at such a moment, ms from the start of the run; asked again
+    /// One move that evens out load at such a moment, ms from the start of the run; called again
     /// until there is none.
     fn balance_move(&mut self, _view: &OsView<'_>, _ms: u64) -> Option<(usize, usize)> {
         None

@@ -12,7 +12,7 @@ pub(crate) struct OsView<'a> {
     pub(crate) shape: &'a OsTopology,
     pub(crate) pus: &'a [PuState],
     pub(crate) threads: &'a [SimulatedThread],
-    /// By thread, the LLC domain that the model keeps it in; none for all where it keeps nobody.
+    /// By thread, the LLC domain that the model keeps it in; empty if the model keeps no thread.
     pub(crate) homes: &'a [Option<usize>],
 }
 
@@ -31,12 +31,12 @@ impl OsView<'_> {
     pub(crate) fn allows(&self, thread: usize, pu: usize) -> bool {
         let home = self.homes.get(thread).copied().flatten();
         let kept_from = home.is_some_and(|llc| llc != self.shape.llc[pu]);
-        !kept_from && self.threads[thread].allowed.contains(PuId(pu as u32))
+        !kept_from && self.threads[thread].queue.allowed.contains(PuId(pu as u32))
     }
 
     /// The PU where a thread is or was.
     pub(crate) fn previous_pu(&self, thread: usize) -> Option<usize> {
-        self.threads[thread].pu
+        self.threads[thread].queue.pu
     }
 
     /// Threads that need a PU.

@@ -101,8 +101,8 @@ pub(crate) struct LineEffect {
     /// Bytes of a cache per byte of the curve's capacity; bytes moved per byte that the curve
     /// moves.
     pub(crate) space: f64,
-    /// Share of the lines that do not follow one which was fetched just before, 0 to 1: those that
-    /// fetching the next line along does not bring.
+    /// Share of the lines that do not follow one which was fetched just before, 0 to 1: next-line
+    /// fetch does not bring them.
     pub(crate) not_next: f64,
     /// Long misses in a window, per long miss in it with lines of 64 bytes.
     pub(crate) long: f64,
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_as_long_as_the_curves_change_nothing() {
+    fn lines_of_64_bytes_change_nothing() {
         for sequential in [0.0, 0.1, 0.7, 1.0] {
             let lines = LineEffect::new(sequential, 64.0);
             assert_eq!((lines.misses, lines.space), (1.0, 1.0));
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn code_that_runs_on_for_a_line_is_half_sequential() {
+    fn code_of_line_long_runs_is_half_sequential() {
         let program = include_str!("../../../consort-describe/tests/small/program.toml");
         let program = crate::program::parse("small", program).unwrap();
         let mut phase = program.phases[0].clone();
@@ -203,7 +203,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_kind_of_miss_moves_the_bytes_that_it_should(
+        fn misses_move_sequential_and_scattered_bytes(
             sequential in 0.0f64..=1.0,
             log2 in 4i32..=10,
         ) {

@@ -43,7 +43,7 @@ pub struct ReadoutValue {
     pub age_ns: u64,
 }
 
-/// Reason why a PMU cannot be had as asked for.
+/// Reason why a PMU cannot measure what is requested.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PmuError {
     /// The text is no readout.

@@ -21,12 +21,12 @@ pub(super) enum PmuFormula {
     L1dAccesses(usize),
     /// A plain count.
     Count(usize, Signal),
-    /// Cycle stack: a part per event, and what they leave if they do not tell of all causes.
+    /// Cycle stack: a part per event, and the rest if the events do not cover all causes.
     Stack { parts: Vec<usize>, whole: bool },
 }
 
 impl PmuFormula {
-    /// All that a chip's events usually feed beside cycles and instructions.
+    /// All that a chip's events usually feed in addition to cycles and instructions.
     pub(super) fn usual_formulas(events: &[PmuEventSpec]) -> Vec<Self> {
         let of = |quantity| events.iter().position(|event| event.counts == quantity);
         let fp = of(Quantity::FpuEmptyCycles).map(Self::FpuNotEmpty);
@@ -120,8 +120,8 @@ impl PmuFormula {
     }
 }
 
-/// Quantities that are told only where they are wired in, so that nothing else has to take turns
-/// with them.
+/// Quantities that are offered only if they have a counter of their own, so that nothing else has
+/// to take turns with them.
 const WIRED: [(Quantity, Signal); 4] = [
     (Quantity::LlcMisses, Signal::LlcMisses),
     (Quantity::LlcMissCycles, Signal::LlcMissCycles),
@@ -138,8 +138,8 @@ fn wired_formulas(events: &[PmuEventSpec]) -> impl Iterator<Item = PmuFormula> +
     })
 }
 
-/// Quantities that are told only where they are asked for, so that nothing else has to take turns
-/// with them. Pairs of which one is read over the other stand together and so count together.
+/// Quantities that are offered only on request, so that nothing else has to take turns with them. A
+/// quantity and the one by which it is divided stand next to each other and so count together.
 const ON_REQUEST: [(Quantity, Signal); 4] = [
     (Quantity::LlcAccesses, Signal::LlcAccesses),
     (Quantity::LlcMisses, Signal::LlcMisses),
@@ -159,8 +159,8 @@ fn name(event: &str) -> Cow<'static, str> {
     Cow::Owned(event.to_owned())
 }
 
-/// The events of the stack: those that count several parts together where there are such, else
-/// one per part. Which parts there are depends on whether the chip counts completed groups.
+/// The events of the stack: events for several parts if the chip has them, else one per part. Which
+/// parts there are depends on whether the chip counts completed groups.
 fn stack(events: &[PmuEventSpec]) -> Option<PmuFormula> {
     let of = |quantity: Quantity| events.iter().position(|event| event.counts == quantity);
     let merged: Vec<Quantity> = MERGED.into_iter().filter(|&q| of(q).is_some()).collect();
@@ -191,7 +191,6 @@ pub(super) struct EventCount {
     pub(super) end_ns: u64,
 }
 
-/// The last count of every event.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct LastCounts(Vec<Option<EventCount>>);
 

@@ -22,7 +22,7 @@ impl SimMachine {
             if !thread.is_reported() {
                 continue;
             }
-            let counts = thread.take_counts();
+            let counts = thread.counters.take();
             let mut seen = observe_thread(source, thread, &counts, observation.interval_ns);
             if let Some(shares) = &shares {
                 shares.note(&counts, observation.interval_ns, &mut seen.sample);
@@ -38,7 +38,7 @@ impl SimMachine {
         }
     }
 
-    /// Carries out where threads may run.
+    /// Enacts masks, pauses and teams.
     pub(super) fn enact_masks(&mut self, plan: &Plan) -> EnactmentReport {
         let mut enacted = EnactmentReport::default();
         for (&id, placement) in &plan.placements {
@@ -60,7 +60,7 @@ impl SimMachine {
         let Ok(t) = threads.binary_search_by_key(&id, |thread| thread.id) else {
             return;
         };
-        let original = &threads[t].original;
+        let original = &threads[t].queue.original;
         let mask = match placement {
             Placement::Unrestricted => PuSet::clone(original),
             Placement::Restricted(pus) => original.intersection(pus),
@@ -68,7 +68,7 @@ impl SimMachine {
         if mask.is_empty() {
             let warning = format!("thread {id} may not run on any PU of {placement}");
             enacted.warnings.push(warning);
-        } else if mask != threads[t].allowed {
+        } else if mask != threads[t].queue.allowed {
             self.engine.restrict(t, mask);
             enacted.moved.push(id);
         }
@@ -84,14 +84,14 @@ fn observe_thread(
     ThreadObservation {
         id: thread.id,
         name: Arc::clone(&thread.name),
-        original: Arc::clone(&thread.original),
+        original: Arc::clone(&thread.queue.original),
         managed: true,
-        last_pu: thread.pu.map(|pu| PuId(pu as u32)),
+        last_pu: thread.queue.pu.map(|pu| PuId(pu as u32)),
         sample: source.sample(thread.id, counts, interval_ns),
     }
 }
 
-/// Notes what the thread was doing at the end, as an instrumented library tells it.
+/// Notes what the thread was doing at the end, as an instrumented library reports it.
 fn note_activity(thread: &SimulatedThread, interval_ns: u64, seen: &mut ThreadObservation) {
     let states = [
         (Signal::Runnable, thread.is_runnable()),
@@ -122,9 +122,9 @@ impl SimMachine {
                 continue;
             }
             // Intervals end when a thread changes its logical core, so all of this was there.
-            let own = thread.take_counts();
+            let own = thread.counters.take();
             thread.note_end();
-            if let Some(logical) = thread.pu {
+            if let Some(logical) = thread.queue.pu {
                 counts[logical].add(&own);
             }
         }
@@ -199,12 +199,7 @@ impl SimMachine {
 /// The PU that a plan gives a logical core, if it gives it exactly one.
 fn planned_pu(plan: &Plan, logical: usize) -> Option<usize> {
     match plan.placements.get(&logical_core_id(logical))? {
-        Placement::Restricted(pus) => only_pu(pus),
-        Placement::Unrestricted => None,
+        Placement::Restricted(pus) if pus.len() == 1 => pus.first().map(|pu| pu.0 as usize),
+        Placement::Restricted(_) | Placement::Unrestricted => None,
     }
-}
-
-fn only_pu(pus: &PuSet) -> Option<usize> {
-    let first = pus.first().filter(|_| pus.len() == 1);
-    first.map(|pu| pu.0 as usize)
 }

@@ -5,7 +5,7 @@
 //! [`SimMachine::results`].
 //!
 //! Pitfall: policies must not get hold of the machine, only of what the control loop shows them;
-//! [`SimMachine::oracle`] tells the inner truth.
+//! [`SimMachine::oracle`] shows the inner truth.
 
 use crate::chip::Chip;
 use crate::engine::{
@@ -22,11 +22,11 @@ use thiserror::Error;
 mod energy_shares;
 mod forms;
 
-/// Of so many quanta one is a slice longer; prime, so that turns among two, three or four threads of a
-/// PU and turns among two or four PUs have no common period.
+/// One in so many quanta is a slice longer; prime, so that turns among two, three or four threads
+/// of a PU and turns among two or four PUs have no common period.
 const SKIPS_EVERY: u64 = 11;
 
-/// Reason why the simulated machine can no longer be told anything.
+/// Reason why the simulated machine refuses a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SimError {
     /// A plan is not newer than the last.
@@ -53,7 +53,7 @@ pub struct SimMachine {
     quantum_end: u64,
     /// Time that the last decision took since the observation before it, ps.
     decided_in: u64,
-    /// True if a thread stalled or went on meanwhile.
+    /// True if a thread stalled or continued meanwhile.
     stirred: bool,
     wishes: Wishes,
     generation: u64,
@@ -90,7 +90,7 @@ impl SimMachine {
         })
     }
 
-    /// Tells `observer` of everything that happens from now on.
+    /// Notifies `observer` of everything that happens from now on.
     pub fn set_observer(&mut self, observer: Box<dyn Observer>) {
         self.engine.set_observer(observer);
     }
@@ -136,7 +136,8 @@ impl SimMachine {
             self.engine.begin_quantum();
             let length_ns = self.next_ns.take().unwrap_or(self.quantum_ns);
             let length_ns = length_ns.saturating_add(self.extra_slice_ns());
-            // Quanta do not wait for a decision in which they ended.
+            // A quantum that ended during a decision began the next at its end, not at the
+            // decision's.
             let ended = self.quantum_end;
             let begin = if begin - ended < self.latency() {
                 ended
@@ -154,7 +155,7 @@ impl SimMachine {
             return;
         }
         let decided = self.engine.now_ps();
-        // An interval without length has nothing to tell, nor has the time of the decision alone.
+        // An interval without length shows nothing, nor does the time of the decision alone.
         while self.engine.now_ps() / PS_PER_NS == decided / PS_PER_NS
             && !over(&self.engine, self.quantum_end)
         {
@@ -162,7 +163,7 @@ impl SimMachine {
         }
     }
 
-    /// Lets the time pass that the policy's unit takes to decide, with everybody in place as before.
+    /// Lets the time pass that the policy takes to decide, while all threads stay in place.
     fn wait_for_decision(&mut self) {
         let begin = self.engine.now_ps();
         self.stirred = self

@@ -59,16 +59,15 @@ impl Guess {
 /// thread is active, and of that in which it waits.
 pub(super) type GuessChange = [f64; 3];
 
-/// Changes above this are too large for conclusions about what remains.
+/// Largest change from which the remaining error is extrapolated.
 const SMALL: f64 = 0.05;
-/// Least square of the cosine between two changes that are held for one error.
+/// Least square of the cosine between two changes that count as one error.
 const SAME: f64 = 0.95;
 /// Longest step, in plain ones.
 const LONGEST: f64 = 4.0;
 /// Least length of a core's plain step, in those of the whole iteration.
 const SHORTEST: f64 = 0.1;
 
-/// Pace of one core.
 #[derive(Clone, Debug)]
 pub(super) struct CorePace {
     /// Length of a plain step of this core, in those of the whole iteration.
@@ -77,7 +76,6 @@ pub(super) struct CorePace {
     last: Vec<GuessChange>,
     /// Share of them that was made in a plain step; 0 after any other.
     made: f64,
-    /// Largest of them.
     pub(super) largest: f64,
 }
 
@@ -186,14 +184,14 @@ mod tests {
     }
 
     #[test]
-    fn an_error_that_changes_its_sign_for_ever_is_gone_at_once() {
+    fn alternating_error_vanishes_in_few_steps() {
         // Plain steps of nine tenths leave nine tenths of it with the other sign, or enlarge it.
         assert!(steps([-1.0; 3]) <= 4, "{}", steps([-1.0; 3]));
         assert!(steps([-3.0; 3]) <= 4, "{}", steps([-3.0; 3]));
     }
 
     #[test]
-    fn a_slow_error_takes_few_steps() {
+    fn slow_error_vanishes_in_few_steps() {
         // Plain steps take 31 and 137.
         assert!(steps([0.6; 3]) <= 12, "{}", steps([0.6; 3]));
         assert!(steps([0.9; 3]) <= 60, "{}", steps([0.9; 3]));
@@ -201,7 +199,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn all_errors_go(factors in prop::array::uniform3(-4.0f64..0.8)) {
+        fn every_error_vanishes(factors in prop::array::uniform3(-4.0f64..0.8)) {
             prop_assert!(steps(factors) <= 200, "{}", steps(factors));
         }
     }

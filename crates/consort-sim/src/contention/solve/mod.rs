@@ -8,11 +8,12 @@
 use super::buffers::Pressure;
 use super::caches::{CacheStream, divide};
 use super::claims::RESOURCES;
+use super::claims::ResourceShares;
 use super::dispatch::LossShares;
 use super::layout::{CacheUser, SharedCache, SharedStructures};
 use super::pipeline::CycleTerms;
 use super::stations::{Visitor, wait};
-use super::thread_setting::{ResourceShares, ThreadSetting};
+use super::thread_setting::ThreadSetting;
 use super::twins::RepresentativeThreads;
 use super::types::{
     CpiStack, InstructionActivity, LockQueue, RunningThread, Solution, ThreadRates,
@@ -30,7 +31,6 @@ mod shares;
 const TOLERANCE: f64 = 1e-6;
 /// Change below which a core rests until the others have come as far.
 const SETTLED: f64 = 0.5 * TOLERANCE;
-/// Iterations at most.
 const MOST_ITERATIONS: u32 = 1000;
 /// Share of the new value in each step, at first.
 const STEP: f64 = 0.9;
@@ -59,8 +59,8 @@ impl Solver {
         &self.chip
     }
 
-    /// Use of the fullest resource of each thread's core, 1 when it is full: dispatch slots, turns
-    /// of fetch, ports that its threads share.
+    /// Use of the fullest resource of each thread's core, 1 if it is full: dispatch slots, turns of
+    /// fetch, ports that its threads share.
     pub fn core_use(&self, running: &[RunningThread<'_>], solution: &Solution) -> Vec<f64> {
         let sharing = SharedStructures::new(&self.chip, running);
         let mut rates = vec![ThreadRates::default(); sharing.settings.len()];
@@ -73,8 +73,8 @@ impl Solver {
     /// The rates of all running threads.
     ///
     /// The order of `running` decides nothing but the order of the answer. A thread alone runs at
-    /// its ST rate. Where the iteration does not settle, `converged` is false and the last state
-    /// is given, which still respects every capacity.
+    /// its ST rate. If the iteration does not settle, `converged` is false and the last state is
+    /// given, which still respects every capacity.
     pub fn solve(&self, running: &[RunningThread<'_>]) -> Solution {
         let sharing = SharedStructures::new(&self.chip, running);
         let mut state = SolverState::new(&sharing);
@@ -114,7 +114,7 @@ struct SolverState<'a> {
     streams: Vec<Vec<CacheStream<'a>>>,
     /// Memory for what each stream of a cache holds.
     bytes: Vec<f64>,
-    /// Memory for those that visit a station.
+    /// Memory for the visitors of a station.
     visitors: Vec<Visitor>,
     /// Memory for the pressures on a window.
     pressures: Vec<Pressure>,
@@ -148,11 +148,11 @@ impl<'a> SolverState<'a> {
         state
     }
 
-    /// Every thread as if it had all to itself.
+    /// Begins with every thread as if it were alone on the chip.
     fn set_first_guess(&mut self, sharing: &SharedStructures<'_>) {
         for cache in &sharing.caches {
             for user in &cache.users {
-                let lines = sharing.settings[user.thread].lines(user.code);
+                let lines = sharing.settings[user.thread].misses.lines(user.code);
                 let bytes = cache.bytes / lines.space;
                 self.set_held_bytes((cache.level, cache.part), user.thread, user.code, bytes);
             }
@@ -173,8 +173,9 @@ impl<'a> SolverState<'a> {
         }
     }
 
-    /// Notes what a thread holds, in bytes of its curve, of which lines longer than the curve's
-    /// take more. Levels that a chip lacks hold nothing; misses fall with the largest level below.
+    /// Notes what a thread holds, in bytes of its curve; longer lines than the curve's take more
+    /// bytes of the cache. Levels that a chip lacks hold nothing; misses fall with the largest
+    /// level below.
     fn set_held_bytes(&mut self, (level, part): (usize, usize), i: usize, code: bool, bytes: f64) {
         let held = &mut self.held[i];
         if code && level == 0 {
@@ -208,8 +209,8 @@ impl<'a> SolverState<'a> {
         (residual, MOST_ITERATIONS)
     }
 
-    /// Wakes all cores once all rest, to see whether they disturb each other, or when told to; true
-    /// if none rests.
+    /// Wakes all cores once all rest, to see whether they disturb each other, or if `now`; true if
+    /// none rests.
     fn wake(&mut self, now: bool) -> bool {
         if now || self.rests.iter().all(|&rests| rests) {
             self.rests.fill(false);
@@ -217,7 +218,7 @@ impl<'a> SolverState<'a> {
         !self.rests.contains(&true)
     }
 
-    /// One pass over every shared structure of which not all users rest.
+    /// One pass over every shared structure that has a user on a core that does not rest.
     fn update(&mut self, sharing: &SharedStructures<'_>) {
         for (at, cache) in sharing.caches.iter().enumerate() {
             if cache.users.iter().any(|user| !self.rests[user.thread]) {
@@ -255,9 +256,9 @@ impl<'a> SolverState<'a> {
         let streams = &mut self.streams[at];
         divide(cache.bytes, streams, &mut self.ages[at], &mut held);
         for (user, &bytes) in cache.users.iter().zip(&held) {
-            let lines = sharing.settings[user.thread].lines(user.code);
-            // Who is charged for a part of what it holds could otherwise hold more than there is,
-            // where those that pay the rest are slower.
+            let lines = sharing.settings[user.thread].misses.lines(user.code);
+            // A thread that is charged for a part of what it holds could otherwise hold more than
+            // there is, if the siblings that pay the rest are slower.
             let most = if user.charge < 1.0 {
                 cache.bytes / lines.space
             } else {
@@ -285,7 +286,7 @@ impl<'a> SolverState<'a> {
     }
 
     fn visitor(&self, sharing: &SharedStructures<'_>, at: usize, i: usize) -> Visitor {
-        let others = self.queue_s(sharing, i) - self.waits[at] * self.felt_lines(i);
+        let others = self.queue_s(sharing, i) - self.waits[at] * self.terms[i].felt_lines;
         let misses = &self.terms[i].misses;
         let between = misses.data[2] - misses.data[3];
         let carries_llc = sharing.stations[at].carries_llc;
@@ -293,18 +294,14 @@ impl<'a> SolverState<'a> {
             time_s: self.unqueued_s[i] + self.guess[i].lock_s + others.max(0.0),
             lines: (misses.lines + if carries_llc { between } else { 0.0 })
                 * sharing.twins.times[i],
-            felt: self.felt_lines(i),
+            felt: self.terms[i].felt_lines,
         }
-    }
-
-    fn felt_lines(&self, i: usize) -> f64 {
-        self.terms[i].felt_lines
     }
 
     /// Time per instruction that a thread waits at stations, s.
     fn queue_s(&self, sharing: &SharedStructures<'_>, i: usize) -> f64 {
         let waits = sharing.visits[i].iter().map(|&at| self.waits[at]);
-        waits.map(|wait| wait * self.felt_lines(i)).sum()
+        waits.map(|wait| wait * self.terms[i].felt_lines).sum()
     }
 
     /// Time that a line of a thread waits at stations, s.
@@ -366,12 +363,12 @@ fn streams<'a>(sharing: &SharedStructures<'a>) -> Vec<Vec<CacheStream<'a>>> {
         let setting = &sharing.settings[user.thread];
         CacheStream {
             curve: if user.code {
-                setting.code_curve
+                setting.misses.code_curve
             } else {
-                setting.data_curve
+                setting.misses.data_curve
             },
             speed: 0.0,
-            charge: user.charge * user.times * setting.lines(user.code).space,
+            charge: user.charge * user.times * setting.misses.lines(user.code).space,
             step: 0,
         }
     };
@@ -383,14 +380,14 @@ fn streams<'a>(sharing: &SharedStructures<'a>) -> Vec<Vec<CacheStream<'a>>> {
 
 /// Code that fits the smallest cache has no stream beyond the L1: it is simply there.
 fn initial_shares(setting: &ThreadSetting<'_>) -> ResourceShares {
-    let small = if setting.code_curve.is_flat_zero() {
+    let small = if setting.misses.code_curve.is_flat_zero() {
         CURVE_KIB[0] * KIB
     } else {
         0.0
     };
     ResourceShares {
         code: [0.0, small, small, small],
-        window: setting.alone.window,
+        window: setting.window.alone,
         predictor_kib: setting.core.branch_predictor.size_kib,
         misses: f64::from(setting.core.outstanding_misses),
         prefetching: 1.0,
@@ -447,7 +444,7 @@ impl SolverState<'_> {
             lock: next.lock_s * setting.hz,
         };
         let cpi = stack.total();
-        let held_bytes = |level: usize| held.data[level] * setting.data_lines.space;
+        let held_bytes = |level: usize| held.data[level] * setting.misses.data_lines.space;
         ThreadRates {
             ips: setting.hz / cpi,
             cpi,
@@ -477,7 +474,7 @@ impl SolverState<'_> {
     }
 }
 
-/// `line_wait` are the cycles that a line waits at stations.
+/// `line_wait`: cycles that a line waits at stations.
 fn instruction_activity(
     setting: &ThreadSetting<'_>,
     terms: &CycleTerms,
@@ -489,13 +486,13 @@ fn instruction_activity(
     let data_lines = misses.demand + misses.prefetched;
     let mix = &setting.demand.phase.spec.mix;
     // A fetch group that misses the L1I looks in the L2 as data does.
-    debug_assert!(!setting.shares_window() || terms.window_need > 0.0);
+    debug_assert!(!setting.window.is_shared || terms.window_need > 0.0);
     InstructionActivity {
         l1d_accesses: mix.load + mix.store,
         l1d_misses: misses.data[0],
         l1i_misses: misses.code[0],
         l2_misses: misses.demand_l2,
-        llc_accesses: if setting.has_llc {
+        llc_accesses: if setting.latencies.has_llc {
             misses.data[1] + misses.code[1]
         } else {
             0.0
@@ -505,15 +502,15 @@ fn instruction_activity(
         code_lines: misses.code[3],
         written_lines: misses.written,
         memory_lines: misses.lines,
-        outstanding_cycles: data_lines * (setting.memory_cycles + line_wait),
+        outstanding_cycles: data_lines * (setting.latencies.memory + line_wait),
         branch_misses: misses.branch,
         tlb_misses: misses.tlb,
         tlb_walk_cycles: misses.tlb * setting.core.tlb.walk_cycles,
         fpu_busy_cycles: setting.fpu_busy_cycles(cpi, terms, window),
         fp_cycles: setting.fp_cycles(),
         groups: setting.needs.dispatch_turns,
-        use_distance: setting.use_distance(),
-        in_order_cycles: setting.in_order_cycles(),
+        use_distance: setting.in_order.use_distance,
+        in_order_cycles: setting.in_order.counted_cycles,
         ..InstructionActivity::default()
     }
 }
@@ -548,7 +545,7 @@ pub(super) fn core_loads(sharing: &SharedStructures<'_>, rates: &[ThreadRates]) 
         for &i in members {
             let setting = &sharing.settings[i];
             let per_cycle = rates[i].ips / setting.hz;
-            for (used, each) in used.iter_mut().zip(setting.use_of) {
+            for (used, each) in used.iter_mut().zip(sharing.uses[i]) {
                 *used += per_cycle * each;
             }
         }

@@ -31,12 +31,12 @@ use crate::program::PREDICTOR_KIB;
 impl SolverState<'_> {
     pub(super) fn divide_windows(&mut self, sharing: &SharedStructures<'_>) {
         for members in &sharing.cores {
-            if self.rests[members[0]] || !sharing.settings[members[0]].shares_window() {
+            if self.rests[members[0]] || !sharing.settings[members[0]].window.is_shared {
                 continue;
             }
             let mut pressures = core::mem::take(&mut self.pressures);
             for &i in members {
-                self.held[i].window = sharing.settings[i].alone.window;
+                self.held[i].window = sharing.settings[i].window.alone;
             }
             for at in 0..MOST_BUFFERS {
                 self.divide_buffer(sharing, members, at, &mut pressures);
@@ -45,7 +45,7 @@ impl SolverState<'_> {
         }
     }
 
-    /// Divides a shared buffer; nobody's window is larger than its part of it sustains.
+    /// Divides a shared buffer; no window is larger than its part of the buffer sustains.
     fn divide_buffer(
         &mut self,
         sharing: &SharedStructures<'_>,
@@ -53,7 +53,7 @@ impl SolverState<'_> {
         at: usize,
         pressures: &mut Vec<Pressure>,
     ) {
-        let use_of = |i: usize| sharing.settings[i].buffers[at];
+        let use_of = |i: usize| sharing.settings[i].window.buffers[at];
         let pool = use_of(members[0]).pool;
         if pool <= 0.0 {
             return;
@@ -66,7 +66,7 @@ impl SolverState<'_> {
         }));
         // Buffers of its own stop a thread before it fills one that it shares.
         let own = |i: usize| {
-            let entries = sharing.settings[i].alone.own_window * use_of(i).per_instruction;
+            let entries = sharing.settings[i].window.own * use_of(i).per_instruction;
             use_of(i).own.min(entries)
         };
         let most: f64 = members.iter().map(|&i| own(i)).sum();
@@ -84,7 +84,7 @@ impl SolverState<'_> {
         let setting = &sharing.settings[i];
         let terms = &self.terms[i];
         let fair = setting.core.dispatch_width / setting.on_core;
-        let wait_cycles = setting.llc_cycles + setting.memory_cycles;
+        let wait_cycles = setting.latencies.llc + setting.latencies.memory;
         Pressure {
             computing: terms.window_need,
             waiting: fair * wait_cycles,
@@ -117,7 +117,7 @@ impl SolverState<'_> {
                 wrong_path: self.guess[i].wrong_path,
                 refills: self.guess[i].refills,
                 per_turn: 1.0 / sharing.settings[i].needs.dispatch_turns,
-                use_of: sharing.settings[i].use_of,
+                use_of: sharing.uses[i],
                 front: sharing.settings[i].front(&self.terms[i]),
             };
         }
@@ -136,17 +136,19 @@ impl SolverState<'_> {
         losses
     }
 
-    /// Of the cycles per instruction in which co-runners have a thread's slots, those that cost it
-    /// nothing: its mispredicted branches wait the less for it.
+    /// Cycles per instruction in which co-runners have a thread's slots at no cost, because its
+    /// mispredicted branches wait the less for it.
     fn absorbed_dispatch_cycles(&self, sharing: &SharedStructures<'_>, i: usize) -> f64 {
         let terms = &self.terms[i];
         let lost = 1.0 / self.rate[i] - terms.active;
         if lost <= 0.0 || terms.unhurried <= 0.0 {
             return 0.0;
         }
-        let all = sharing.settings[i].absorbed_cycles(terms.unhurried, lost);
+        let all = sharing.settings[i]
+            .branches
+            .absorbed_cycles(terms.unhurried, lost);
         let alone = terms.unhurried - terms.resolving;
-        // Nobody gains by being late.
+        // A thread never gains by being late.
         (all - alone).clamp(0.0, lost)
     }
 }
@@ -200,17 +202,20 @@ impl SolverState<'_> {
         let misses = &self.terms[i].misses;
         let cycles = self.guess[i].time_s * setting.hz;
         let wait = self.line_wait_s(sharing, i) * setting.hz;
-        let from_memory = setting.llc_cycles + setting.memory_cycles + wait;
-        let from_llc = (misses.data[1] - misses.data[2]) * setting.llc_cycles;
-        let from_other = (misses.data[2] - misses.data[3]) * setting.remote_cycles.unwrap_or(0.0);
+        let from_memory = setting.latencies.llc + setting.latencies.memory + wait;
+        let from_llc = (misses.data[1] - misses.data[2]) * setting.latencies.llc;
+        let from_other =
+            (misses.data[2] - misses.data[3]) * setting.latencies.remote.unwrap_or(0.0);
         let cached = from_llc + from_other;
         let demand = misses.exposed * cached + misses.demand * from_memory;
-        let from_l2 = (misses.data[0] - misses.data[1]) * setting.l2_cycles();
+        let from_l2 = (misses.data[0] - misses.data[1]) * setting.latencies.l2;
         let prefetched = misses.covered * cached + misses.wanted * from_memory;
+        let prefetcher = setting.core.prefetcher.as_ref();
         LinesInFlight {
             l1d: (from_l2 + demand) / cycles,
             l2: demand / cycles,
-            prefetches: if takes_room(setting) {
+            // Prefetches of an LLC do not wait in the core's miss queue.
+            prefetches: if prefetcher.is_some_and(|p| p.per != PrefetchScope::Llc) {
                 prefetched / cycles
             } else {
                 0.0
@@ -220,14 +225,8 @@ impl SolverState<'_> {
     }
 }
 
-/// Returns true where a core's prefetches wait in its miss queue; those of an LLC do not.
-fn takes_room(setting: &ThreadSetting<'_>) -> bool {
-    let prefetcher = setting.core.prefetcher.as_ref();
-    prefetcher.is_some_and(|p| p.per != PrefetchScope::Llc)
-}
-
 /// Demand misses that a thread's L1D can have on their way, whose queue co-runners share where they
-/// share the cache. A cache that tells no queue sets no limit of its own.
+/// share the cache. A cache whose description has no queue sets no limit of its own.
 fn l1d_entries(setting: &ThreadSetting<'_>, flights: &[LinesInFlight], at: usize) -> f64 {
     let l1d = &setting.core.l1d;
     match (l1d.miss_queue.map(f64::from), l1d.per) {
@@ -238,7 +237,7 @@ fn l1d_entries(setting: &ThreadSetting<'_>, flights: &[LinesInFlight], at: usize
 }
 
 /// Entries of a queue that are left to the thread `at`: all, less what each co-runner has on its
-/// way, of which no more than an equal share counts.
+/// way, at most an equal share.
 fn entries_left(
     entries: f64,
     flights: &[LinesInFlight],
@@ -291,9 +290,9 @@ impl SolverState<'_> {
 
     fn trainer(&self, sharing: &SharedStructures<'_>, i: usize) -> Trainer {
         let setting = &sharing.settings[i];
-        // Curves end at their smallest predictor; who has less is held to have that.
+        // Curves end at their smallest predictor; a smaller part counts as that.
         let kib = self.guess[i].predictor_kib.max(2.0 * PREDICTOR_KIB[0]);
-        let saved = setting.mispredictions(kib / 2.0) - setting.mispredicted;
+        let saved = setting.branches.mispredictions(kib / 2.0) - setting.branches.with_whole;
         Trainer {
             text: setting.demand.text,
             fills: saved.max(0.0) / self.guess[i].time_s,
@@ -473,7 +472,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_more_strangers_the_less_of_the_predictor(
+        fn strangers_shrink_share_of_predictor(
             trainers in trainers(),
             fills in 0.0f64..1e9,
         ) {
@@ -485,7 +484,7 @@ mod tests {
         }
 
         #[test]
-        fn siblings_with_all_their_code_in_common_take_nothing_from_each_other(
+        fn siblings_with_common_code_share_training(
             fills in prop::collection::vec(1.0f64..1e9, 1..8),
             strangers in 0.0f64..1e9,
         ) {
@@ -493,14 +492,15 @@ mod tests {
             let stranger = Trainer { text: 1, fills: strangers, shared_code: 1.0 };
             let few = [sibling(&fills[0]), stranger];
             let many: Vec<_> = fills.iter().map(sibling).chain([stranger]).collect();
-            // They learn together what one learns alone: never less, and all where nobody else is.
+            // They learn together what one learns alone: never less, and all of it without
+            // strangers.
             prop_assert!(part(&many, 0) >= part(&few, 0) * (1.0 - 1e-12));
             let alone = &many[..fills.len()];
             prop_assert!((part(alone, 0) - 1.0).abs() < 1e-12);
         }
 
         #[test]
-        fn nobody_has_more_than_the_whole(trainers in trainers()) {
+        fn share_never_exceeds_whole_predictor(trainers in trainers()) {
             for k in 0..trainers.len() {
                 prop_assert!((0.0..=1.0 + 1e-12).contains(&part(&trainers, k)));
             }
@@ -508,7 +508,7 @@ mod tests {
     }
 
     #[test]
-    fn one_port_waits_as_a_queue_of_constant_service_does() {
+    fn one_port_waits_like_m_d_1() {
         // M/D/1: ρ/(2(1 − ρ)).
         for used in [0.1, 0.5, 0.9] {
             assert!((port_wait(used, 1.0) - used / (2.0 * (1.0 - used))).abs() < 1e-12);
@@ -516,7 +516,7 @@ mod tests {
     }
 
     #[test]
-    fn more_ports_of_the_same_utilisation_wait_less() {
+    fn more_ports_wait_less() {
         assert!(port_wait(0.8, 4.0) < port_wait(0.8, 2.0));
         assert!(port_wait(0.8, 2.0) < port_wait(0.8, 1.0));
     }

@@ -1,10 +1,10 @@
 //! Laws of locks that are events, and of the returns of those that are not.
 
-use crate::engine::lock::LockState;
 use crate::contention::{Demand, RunningThread, Solver};
+use crate::engine::lock::LockState;
 use crate::engine::testing::{chip, engine, instances, program, program_with};
 use crate::engine::thread::ThreadStatus;
-use crate::engine::{Engine, RunMode, SimulatedThread, ThreadCounts};
+use crate::engine::{Engine, RunMode, ThreadCounts};
 use crate::program::ProgramSpec;
 use consort_core::{PuId, PuSet};
 use proptest::prelude::*;
@@ -33,7 +33,7 @@ fn totals(engine: &Engine) -> Vec<ThreadCounts> {
     engine
         .threads()
         .iter()
-        .map(SimulatedThread::total)
+        .map(|t| t.counters.total())
         .collect()
 }
 
@@ -41,7 +41,7 @@ fn totals(engine: &Engine) -> Vec<ThreadCounts> {
 fn disorder(engine: &Engine) -> Option<String> {
     for (t, thread) in engine.threads.iter().enumerate() {
         let locks = &engine.programs[thread.program].locks;
-        let (right, sleeps) = match thread.locks.place {
+        let (right, sleeps) = match thread.work.locks.place {
             LockState::Inside(l) => (locks[l].holder == Some(t), false),
             LockState::Waiting(l) => (locks[l].queue.contains(&t), true),
             LockState::Outside => (true, thread.status == ThreadStatus::Waiting),
@@ -50,16 +50,16 @@ fn disorder(engine: &Engine) -> Option<String> {
             thread.status,
             ThreadStatus::Waiting | ThreadStatus::Spinning(_)
         );
-        if !right || (idle && !sleeps && thread.step_left > 0.0) {
+        if !right || (idle && !sleeps && thread.work.step_left > 0.0) {
             return Some(format!(
                 "thread {t}: {:?} {:?}",
-                thread.locks.place, thread.status
+                thread.work.locks.place, thread.status
             ));
         }
     }
     let locks = engine.programs.iter().flat_map(|p| &p.locks);
     let wrong = |lock: &&crate::engine::lock::ProgramLock| {
-        let at = |t: &usize| engine.threads[*t].locks.place;
+        let at = |t: &usize| engine.threads[*t].work.locks.place;
         let holder = lock.holder.map(|t| at(&t));
         let held = matches!(holder, Some(LockState::Inside(_)));
         held != holder.is_some()
@@ -89,7 +89,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
     #[test]
-    fn one_holder_first_come_first_served_and_everybody_ends(
+    fn locks_are_first_come_first_served(
         os in 0..3usize,
         seed in 0u64..1000,
         n in 1usize..3,
@@ -168,7 +168,7 @@ proptest! {
     }
 
     #[test]
-    fn waiting_that_is_told_is_waiting_that_threads_did(
+    fn reported_waiting_equals_threads_waiting(
         seed in 0u64..1000,
         threads in 2u32..12,
         spin_us in prop_oneof![Just(0.0), Just(10.0)],
@@ -193,7 +193,7 @@ proptest! {
 
 /// One nJ per instruction, a core draws 1 W and another while a thread is on it, 5 W beside.
 #[test]
-fn energy_is_that_of_the_instructions_and_of_the_time_on_cores() {
+fn energy_is_instructions_and_core_time() {
     for spin_us in [0.0, 5.0, 1e6] {
         let spec = only_locks(
             spin_us,
@@ -270,7 +270,7 @@ fn mean_wait(n: u32, per_minstr: f64, hold_instr: f64) -> (f64, f64) {
 }
 
 #[test]
-fn mean_waits_are_those_of_the_machine_repair_model() {
+fn mean_waits_follow_machine_repair_model() {
     for (n, hold) in [(2, 40_000.0), (4, 10_000.0), (4, 40_000.0)] {
         let (wait, ips) = mean_wait(n, 10.0, hold);
         let expected = repair_wait(n, (1e5 - hold) / ips, hold / ips);
@@ -303,7 +303,7 @@ fn queued_wait(n: usize, per_minstr: f64, hold_instr: f64) -> f64 {
 
 /// The queueing model is an open queue in a closed loop: the better the less the lock is used.
 #[test]
-fn the_queueing_model_of_frequent_locks_agrees_where_locks_are_little_used() {
+fn lock_models_agree_at_low_use() {
     for (hold, within) in [(2_000.0, 0.07), (10_000.0, 0.35)] {
         let (wait, _) = mean_wait(4, 10.0, hold);
         let queued = queued_wait(4, 10.0, hold);
@@ -315,7 +315,7 @@ fn the_queueing_model_of_frequent_locks_agrees_where_locks_are_little_used() {
 }
 
 #[test]
-fn waits_beyond_the_spin_time_are_returns_from_the_kernel_in_either_model() {
+fn long_waits_return_from_kernel_in_both_models() {
     let returns = |spin_us, lock| {
         let mut e = engine(
             "linux",

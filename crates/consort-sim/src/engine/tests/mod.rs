@@ -47,7 +47,7 @@ fn totals(engine: &Engine) -> Vec<ThreadCounts> {
     engine
         .threads()
         .iter()
-        .map(SimulatedThread::total)
+        .map(|t| t.counters.total())
         .collect()
 }
 
@@ -60,7 +60,7 @@ fn a_thread_alone_runs_at_the_solvers_rate_after_one_switch() {
     let mut e = engine("linux", RunMode::Once, &instances(&program(), 1, 1, 1.0), 1);
     finish(&mut e, 10 * MS);
     let thread = &e.threads()[0];
-    let total = thread.total();
+    let total = thread.counters.total();
     let switch = 2000.0 / 2e9;
     assert_eq!(total.instructions, 1e9);
     assert!(close(total.on_pu_s, 1e9 / thread.rates.ips + switch));
@@ -103,7 +103,7 @@ fn equal_threads_that_reach_everything_at_one_instant_come_to_an_end() {
 }
 
 #[test]
-fn those_who_wait_long_leave_and_return_from_the_kernel() {
+fn long_waiters_return_from_kernel() {
     let spec =
         program_with("[threads]\ndefault = 2\nmax = 64\nserial_share = 0.5\nspin_us = 100.0");
     let mut e = engine("linux", RunMode::Once, &instances(&spec, 1, 2, 0.2), 1);
@@ -145,7 +145,7 @@ fn adding_a_program_leaves_the_draws_of_the_others() {
     let first = |n| {
         let e = engine("pinned", RunMode::Once, &instances(&busy(), n, 2, 0.1), 5);
         let thread = &e.threads()[1];
-        (thread.demand.intensity, thread.io.left)
+        (thread.demand.intensity, thread.work.io.left)
     };
     assert_eq!(first(1), first(4));
 }
@@ -182,7 +182,7 @@ fn copies_of_a_program_run_one_binary_and_have_their_own_data() {
 }
 
 #[test]
-fn an_exchange_by_hardware_costs_registers_and_drain_and_moves_no_thread_for_the_system() {
+fn hardware_exchange_costs_registers_and_drain() {
     let work = instances(&program(), 2, 1, 1.0);
     let mut e = engine("pinned", RunMode::Once, &work, 1);
     e.run_until(10 * MS);
@@ -192,7 +192,12 @@ fn an_exchange_by_hardware_costs_registers_and_drain_and_moves_no_thread_for_the
     assert!(!e.is_in_kernel(0) && !e.is_in_kernel(1));
     e.run_until(20 * MS);
     let after = totals(&e);
-    let on = |pu| e.threads().iter().position(|t| t.pu == Some(pu)).unwrap();
+    let on = |pu| {
+        e.threads()
+            .iter()
+            .position(|t| t.queue.pu == Some(pu))
+            .unwrap()
+    };
     let (moved, stayed) = (on(0), on(1));
     let paid = after[moved].overhead_s - before[moved].overhead_s;
     assert!((paid - 1012.0 / 2e9).abs() < 1e-9, "{paid}");
@@ -201,7 +206,7 @@ fn an_exchange_by_hardware_costs_registers_and_drain_and_moves_no_thread_for_the
 }
 
 #[test]
-fn what_cannot_run_is_refused_with_its_reason() {
+fn invalid_programs_are_refused_with_reason() {
     let refuse = |change: fn(&mut SimulatedProgram)| {
         let mut work = instances(&program(), 1, 1, 1.0);
         work.iter_mut().for_each(change);
@@ -266,7 +271,7 @@ proptest! {
         let busy: f64 = totals(&e).iter().map(|c| c.energy_j).sum();
         prop_assert!(busy < e.energy_j());
         for thread in e.threads() {
-            let c = thread.total();
+            let c = thread.counters.total();
             let spent = c.on_pu_s + c.wait_s + c.blocked_s;
             let lived = e.results()[thread.program].completions[0].end_s;
             prop_assert!(close(spent, lived), "{spent} {lived}");
@@ -279,7 +284,7 @@ proptest! {
     }
 
     #[test]
-    fn nobody_starves_and_masks_hold(
+    fn threads_never_starve_and_masks_hold(
         os in 0..4usize,
         seed in 0u64..1000,
         n in 1usize..30,
@@ -295,12 +300,12 @@ proptest! {
             e.begin_quantum();
             e.run_until(quantum * 10 * MS);
             for thread in e.threads().iter().filter(|t| t.is_runnable()) {
-                let pu = PuId(thread.pu.unwrap() as u32);
-                prop_assert!(thread.allowed.contains(pu));
+                let pu = PuId(thread.queue.pu.unwrap() as u32);
+                prop_assert!(thread.queue.allowed.contains(pu));
             }
         }
         for thread in e.threads() {
-            prop_assert!(thread.total().instructions > 0.0, "{:?}", thread.id);
+            prop_assert!(thread.counters.total().instructions > 0.0, "{:?}", thread.id);
         }
     }
 

@@ -15,7 +15,7 @@ fn cores(os: &str, n: usize, seed: u64, ms: u64) -> Vec<usize> {
     e.run_until(ms * MS);
     e.threads()
         .iter()
-        .filter_map(|t| t.pu)
+        .filter_map(|t| t.queue.pu)
         .map(|pu| pu / 2)
         .collect()
 }
@@ -65,7 +65,7 @@ fn random_places_anew_every_quantum_and_evenly() {
     for quantum in 1..10 {
         e.begin_quantum();
         e.run_until(quantum * 10 * MS);
-        let pus: Vec<usize> = e.threads().iter().filter_map(|t| t.pu).collect();
+        let pus: Vec<usize> = e.threads().iter().filter_map(|t| t.queue.pu).collect();
         let mut sorted = pus.clone();
         sorted.sort_unstable();
         assert_eq!(sorted, (0..8).collect::<Vec<_>>());
@@ -92,7 +92,7 @@ fn linux_evens_out_runnable_counts() {
         let cores: Vec<usize> = e
             .threads()
             .iter()
-            .filter_map(|t| t.pu)
+            .filter_map(|t| t.queue.pu)
             .map(|pu| pu / 2)
             .collect();
         let most = counts(&cores)[3];
@@ -110,10 +110,10 @@ fn two_nodes_share_the_load() {
         let near = e
             .threads()
             .iter()
-            .filter(|t| t.pu.is_some_and(|pu| pu < 8))
+            .filter(|t| t.queue.pu.is_some_and(|pu| pu < 8))
             .count();
         assert_eq!(near, 4);
-        let at_home = |t: &SimulatedThread| t.pu.map(|pu| pu / 8) == Some(t.demand.home_node);
+        let at_home = |t: &SimulatedThread| t.queue.pu.map(|pu| pu / 8) == Some(t.demand.home_node);
         assert!(e.threads().iter().all(at_home));
     }
 }
@@ -139,7 +139,7 @@ fn above_a_hardware_scheduler_all_cores_are_alike() {
             let work = instances(&program(), 2, 1, 9.0);
             let mut e = Engine::new(chip(1), &work, &settings, Box::new(PlainEnergy)).unwrap();
             e.run_until(MS);
-            let pus: Vec<usize> = e.threads().iter().filter_map(|t| t.pu).collect();
+            let pus: Vec<usize> = e.threads().iter().filter_map(|t| t.queue.pu).collect();
             pus[0] / 2 == pus[1] / 2
         });
         on_one_core.count()
@@ -179,7 +179,7 @@ fn domains(os: &str) -> Vec<Vec<usize>> {
     let mut seen = vec![std::collections::BTreeSet::new(); e.threads().len()];
     for ms in 1..200 {
         e.run_until(ms * MS);
-        let pus = e.threads().iter().map(|t| t.pu);
+        let pus = e.threads().iter().map(|t| t.queue.pu);
         let note = |(seen, pu): (&mut std::collections::BTreeSet<usize>, Option<usize>)| {
             seen.extend(pu.map(|pu| pu / 8));
         };
@@ -206,7 +206,11 @@ fn grouped_is_linux_on_a_machine_with_one_domain() {
         for ms in 1..200 {
             e.run_until(ms * MS);
             let threads = e.threads().iter();
-            told.push(threads.map(|t| (t.pu, t.total())).collect::<Vec<_>>());
+            told.push(
+                threads
+                    .map(|t| (t.queue.pu, t.counters.total()))
+                    .collect::<Vec<_>>(),
+            );
         }
         format!("{told:?} {:?} {}", e.results(), e.energy_j())
     };
@@ -219,16 +223,16 @@ fn grouped_places_a_thread_anew_that_may_no_longer_run_in_its_domain() {
     let work = instances(&program(), 1, 1, 9.0);
     let mut e = Engine::new(chip(2), &work, &settings, Box::new(PlainEnergy)).unwrap();
     e.run_until(MS);
-    let other = 1 - e.threads()[0].pu.unwrap() / 8;
+    let other = 1 - e.threads()[0].queue.pu.unwrap() / 8;
     let pus = |llc: usize| format!("{}-{}", 8 * llc, 8 * llc + 7).parse().unwrap();
     e.restrict(0, pus(other));
     e.enforce_masks();
-    assert_eq!(e.threads()[0].pu.map(|pu| pu / 8), Some(other));
+    assert_eq!(e.threads()[0].queue.pu.map(|pu| pu / 8), Some(other));
     // It is there to stay.
     e.restrict(0, "0-15".parse().unwrap());
     e.enforce_masks();
     e.run_until(500 * MS);
-    assert_eq!(e.threads()[0].pu.map(|pu| pu / 8), Some(other));
+    assert_eq!(e.threads()[0].queue.pu.map(|pu| pu / 8), Some(other));
 }
 
 /// One large core, PU 0, and three small ones.
@@ -257,7 +261,7 @@ fn watched(e: &mut Engine, steps: u64) -> [[u64; 2]; 2] {
         e.run_until(step * MS / 10);
         e.fill_free_pus();
         let asleep = !e.threads()[0].is_runnable();
-        let helped = e.threads()[1].pu == Some(0);
+        let helped = e.threads()[1].queue.pu == Some(0);
         seen[usize::from(asleep)][0] += 1;
         seen[usize::from(asleep)][1] += u64::from(helped);
     }
@@ -270,7 +274,7 @@ fn acmp_deals_in_turn_and_keeps_threads_there() {
     let mut e = asymmetric(&instances(&parallel, 1, 8, 9.0), false);
     for ms in 1..100 {
         e.run_until(ms * MS);
-        let pus: Vec<_> = e.threads().iter().filter_map(|t| t.pu).collect();
+        let pus: Vec<_> = e.threads().iter().filter_map(|t| t.queue.pu).collect();
         assert_eq!(pus, [0, 1, 2, 3, 0, 1, 2, 3]);
     }
 }
