@@ -6,12 +6,9 @@
 //! need and nothing of the instruction set: registers are numbers, kinds are
 //! what an issue port is built for.
 
-mod op;
-mod op_kind;
-pub mod predictor;
-mod register;
-pub mod trace;
-
+pub use crate::op::{OpKind, Register};
 pub use op::{Access, Branch, BranchKind, Op};
-pub use op_kind::OpKind;
-pub use register::Register;
+
+mod op;
+pub mod predictor;
+pub mod trace;

@@ -1,4 +1,4 @@
-use crate::{OpKind, Register};
+//! Micro-operations, their kinds and their registers.
 
 /// One executed micro-operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub struct Access {
     pub address: u64,
     /// Number of bytes.
     pub bytes: u16,
-    /// True where the value is floating-point or goes to a vector register.
+    /// True if the value is floating-point or goes to a vector register.
     pub is_vector: bool,
 }
 
@@ -37,9 +37,9 @@ pub struct Access {
 pub struct Branch {
     /// Kind of transfer, which says what predicts it.
     pub turn: BranchKind,
-    /// True where it went to its target.
+    /// True if it was taken.
     pub taken: bool,
-    /// Virtual address at which execution went on.
+    /// Virtual address at which execution continued.
     pub target: u64,
 }
 
@@ -61,7 +61,7 @@ pub enum BranchKind {
 }
 
 impl BranchKind {
-    /// Says whether the instruction tells where to.
+    /// True if the instruction contains the target.
     #[must_use]
     pub const fn is_direct(self) -> bool {
         matches!(self, Self::Conditional | Self::Jump | Self::Call)
@@ -81,6 +81,139 @@ impl Op {
             targets: [None; 2],
             data: None,
             branch: None,
+        }
+    }
+}
+
+/// Kind of operation, by what executes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum OpKind {
+    /// Integer arithmetic, logic, shifts, moves and address computation.
+    Integer,
+    /// Integer multiplication.
+    Multiply,
+    /// Integer division.
+    Divide,
+    /// Read from memory.
+    Load,
+    /// Write to memory: address and data together.
+    Store,
+    /// Transfer of control.
+    Branch,
+    /// Floating-point addition, comparison or conversion, scalar or packed.
+    FpAdd,
+    /// Floating-point multiplication, scalar or packed.
+    FpMultiply,
+    /// Fused multiplication and addition, scalar or packed.
+    FpFused,
+    /// Floating-point division or square root, scalar or packed.
+    FpDivide,
+    /// Integer operation on vector registers.
+    Vector,
+    /// Move, shuffle, blend or logic of vector and floating-point registers.
+    VectorMove,
+    /// Fence, prefetch, system call and what executes nowhere.
+    Other,
+}
+
+impl OpKind {
+    /// Every kind, in the order of [`OpKind::index`].
+    pub const ALL: [Self; 13] = [
+        Self::Integer,
+        Self::Multiply,
+        Self::Divide,
+        Self::Load,
+        Self::Store,
+        Self::Branch,
+        Self::FpAdd,
+        Self::FpMultiply,
+        Self::FpFused,
+        Self::FpDivide,
+        Self::Vector,
+        Self::VectorMove,
+        Self::Other,
+    ];
+
+    /// Position in [`OpKind::ALL`].
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+
+    /// True if it computes on floating-point numbers.
+    #[must_use]
+    pub const fn is_floating(self) -> bool {
+        matches!(
+            self,
+            Self::FpAdd | Self::FpMultiply | Self::FpFused | Self::FpDivide
+        )
+    }
+
+    /// True if it passes the floating-point and vector side of a core.
+    #[must_use]
+    pub const fn is_vector_side(self) -> bool {
+        self.is_floating() || matches!(self, Self::Vector | Self::VectorMove)
+    }
+}
+
+/// Architectural register, or one that only the operations of one instruction share.
+///
+/// Numbers below 64 are general registers, from 64 to 191 floating-point and vector
+/// registers, the rest flags and temporaries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Register(u8);
+
+impl Register {
+    /// Number of registers.
+    pub const COUNT: usize = 256;
+    /// Condition flags, written and read as one.
+    pub const FLAGS: Self = Self(192);
+
+    /// General register `number`, modulo 64.
+    #[must_use]
+    pub const fn general(number: u8) -> Self {
+        Self(number % 64)
+    }
+
+    /// Floating-point or vector register `number`, modulo 128.
+    #[must_use]
+    pub const fn vector(number: u8) -> Self {
+        Self(64 + number % 128)
+    }
+
+    /// Temporary `number`, modulo 32, between operations of one instruction.
+    #[must_use]
+    pub const fn temporary(number: u8) -> Self {
+        Self(224 + number % 32)
+    }
+
+    /// The register with this [`Register::index`].
+    #[must_use]
+    pub const fn from_index(index: u8) -> Self {
+        Self(index)
+    }
+
+    /// Number from 0 to 255.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    /// True if the floating-point and vector register file holds it.
+    #[must_use]
+    pub const fn is_vector(self) -> bool {
+        64 <= self.0 && self.0 < 192
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_listed_by_index() {
+        for (position, kind) in OpKind::ALL.into_iter().enumerate() {
+            assert_eq!(kind.index(), position);
         }
     }
 }

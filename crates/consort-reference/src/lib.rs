@@ -33,21 +33,20 @@
 //! shared; caches with sets, replacement and miss queues; stream prefetchers; a data TLB;
 //! an interconnect; memory with channels, banks and rows; in-order cores.
 //!
-//! What is not: operations of a wrong path (fetch stands still until the branch is resolved,
-//! while its turns of fetch and its dispatch slots are lost as if it went on); coherence
-//! between caches; predictions of memory dependences, which are right always; translation of
-//! code; refresh and power states of memory; banks of caches.
+//! What is not: operations of a wrong path (fetch stands still until the branch is resolved, while
+//! its turns of fetch and its dispatch slots are lost as if it continued); coherence between
+//! caches; predictions of memory dependences, which are right always; translation of code; refresh
+//! and power states of memory; banks of caches.
+
+pub use crate::core::buffers::Buffer;
+pub use crate::placement::ReferenceError;
+pub use outcome::{MemoryRequests, ReferenceOutcome, ReferenceStack, SlotCause, ThreadOutcome};
+pub use placement::{OpSource, TracePlacement};
+pub use reference::{Reference, RunLength};
 
 mod core;
-mod error;
 mod memory;
 mod outcome;
 mod placement;
 mod reference;
 mod time;
-
-pub use crate::core::buffers::Buffer;
-pub use error::ReferenceError;
-pub use outcome::{MemoryRequests, ReferenceOutcome, ReferenceStack, SlotCause, ThreadOutcome};
-pub use placement::{OpSource, TracePlacement};
-pub use reference::{Reference, RunLength};

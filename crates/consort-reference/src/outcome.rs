@@ -99,17 +99,17 @@ impl ReferenceStack {
 pub struct MemoryRequests {
     /// Accesses to the L1D: loads that no store served, and stores that were written.
     pub l1d_accesses: u64,
-    /// Lines that the L1D asked for.
+    /// Lines that the L1D requested.
     pub l1d_misses: u64,
-    /// Lines that the L1I asked for.
+    /// Lines that the L1I requested.
     pub l1i_misses: u64,
-    /// Lines that the L2 asked for by demand.
+    /// Lines that the L2 requested on demand.
     pub l2_misses: u64,
-    /// Lines that the LLC asked for by demand.
+    /// Lines that the LLC requested on demand.
     pub llc_misses: u64,
     /// Lines to and from memory.
     pub memory_lines: u64,
-    /// Lines asked for ahead, at any level.
+    /// Lines requested ahead, at any level.
     pub prefetches: u64,
     /// Page walks for data.
     pub tlb_misses: u64,

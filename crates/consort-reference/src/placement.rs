@@ -1,9 +1,10 @@
-//! Placements of programs on PUs.
+//! Placements of programs on PUs, and errors of starting a run.
 
 use consort_core::PuId;
 use consort_ops::Op;
+use thiserror::Error;
 
-/// A program's operations, as often as they are asked for.
+/// A source of a program's operations, which can be started again and again.
 ///
 /// A thread that comes to their end starts again from the beginning, in the state that caches
 /// and predictors are in by then.
@@ -43,4 +44,43 @@ pub struct TracePlacement<'a> {
     pub space: u32,
     /// Program that it runs.
     pub program: &'a dyn OpSource,
+}
+
+/// Reason why the reference cannot run something.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ReferenceError {
+    /// There is nothing to run.
+    #[error("there are no threads; expected at least one placement")]
+    Nothing,
+    /// The machine has no such PU.
+    #[error("there is no PU {pu}; expected 0 to {}", .pus.saturating_sub(1))]
+    NoPu {
+        /// The PU that was requested.
+        pu: PuId,
+        /// Number of PUs that the machine has.
+        pus: usize,
+    },
+    /// Two threads are to run on one PU.
+    #[error("PU {pu} has two threads; expected one per PU")]
+    Twice {
+        /// The PU.
+        pu: PuId,
+    },
+    /// A program has no operations.
+    #[error("the program on PU {pu} has no operations; expected at least one")]
+    Empty {
+        /// Its PU.
+        pu: PuId,
+    },
+    /// A thread has stopped making progress, as its core cannot execute some operation.
+    #[error(
+        "the program on PU {pu} commits nothing for {cycles} cycles; expected a port for every \
+         kind of operation and buffers that hold one of each"
+    )]
+    Stuck {
+        /// Its PU.
+        pu: PuId,
+        /// For how long.
+        cycles: u64,
+    },
 }

@@ -1,10 +1,9 @@
 //! A run: cores in the order of time, until every thread has done its part.
 
 use crate::core::{OpFeed, ReferenceCore};
-use crate::error::ReferenceError;
 use crate::memory::MemoryHierarchy;
 use crate::outcome::{ReferenceOutcome, ThreadOutcome};
-use crate::placement::TracePlacement;
+use crate::placement::{ReferenceError, TracePlacement};
 use consort_sim::chip::Chip;
 use rand_pcg::Pcg64;
 use std::collections::BTreeMap;
@@ -71,10 +70,9 @@ impl<'a> Reference<'a> {
 
     /// Runs until every thread has done its measured instructions.
     ///
-    /// All threads run from the beginning to the end. Once the last of them has committed
-    /// `warm_up` instructions, measurement begins for all at once; the account of each is
-    /// that of its first `measured` instructions from there, and it goes on running beside
-    /// the others until they have theirs.
+    /// All threads run from the beginning to the end. Once the last of them has committed `warm_up`
+    /// instructions, measurement begins for all at once; the account of each is that of its first
+    /// `measured` instructions from there, and it keeps running until the others have theirs.
     ///
     /// # Errors
     /// A thread that stands still for good.

@@ -1,6 +1,5 @@
 //! Time in femtoseconds, which all clocks of a machine share.
 
-/// Femtoseconds.
 pub(crate) type Femtos = u64;
 
 /// Femtoseconds of so many nanoseconds.

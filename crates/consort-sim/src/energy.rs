@@ -25,7 +25,7 @@ pub struct EnergyModel {
     core_types: Vec<CorePower>,
     /// Core type of each core.
     cores: Vec<usize>,
-    /// Of an access to the LLC of each core; 0 where memory comes behind the L2.
+    /// Of an access to the LLC of each core; 0 if memory comes behind the L2.
     llc_nj: Vec<f64>,
     line_nj: f64,
     uncore_w: f64,
@@ -54,8 +54,8 @@ impl EnergyModel {
     /// Energy of work on a core, nJ: per instruction where `mix` are shares and `flow` is per
     /// instruction, in all where both are totals.
     ///
-    /// An L1 miss is an access to the L2; a line that is prefetched passes through the LLC as one
-    /// that is asked for does.
+    /// An L1 miss is an access to the L2; a prefetched line passes through the LLC like a demanded
+    /// one.
     pub fn work_nj(&self, core: usize, mix: &MixSpec, flow: &InstructionActivity) -> f64 {
         let power = &self.core_types[self.cores[core]];
         let l2_accesses = flow.l1d_misses + flow.l1i_misses;
@@ -66,15 +66,6 @@ impl EnergyModel {
             + llc_accesses * self.llc_nj[core]
             + flow.memory_lines * self.line_nj
     }
-
-    fn core_power(&self, core: usize) -> &CorePower {
-        &self.core_types[self.cores[core]]
-    }
-
-    fn idle_w(&self, core: usize) -> f64 {
-        let power = self.core_power(core);
-        power.static_w * power.idle_fraction
-    }
 }
 
 impl EnergyMeter for EnergyModel {
@@ -83,10 +74,11 @@ impl EnergyMeter for EnergyModel {
     }
 
     fn core_w(&self, core: usize, busy: bool) -> f64 {
+        let power = &self.core_types[self.cores[core]];
         if busy {
-            self.core_power(core).static_w
+            power.static_w
         } else {
-            self.idle_w(core)
+            power.static_w * power.idle_fraction
         }
     }
 

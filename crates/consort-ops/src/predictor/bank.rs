@@ -5,7 +5,7 @@ use super::history::BranchHistory;
 use super::targets::{TargetBuffer, TargetBuffers};
 use crate::{Branch, BranchKind};
 
-/// Predictors that follow one thread: what they look at of its past is kept once.
+/// Predictors that follow one thread and share its history.
 #[derive(Clone, Debug)]
 pub struct PredictorBank {
     /// Without targets of their own.
@@ -39,8 +39,8 @@ impl PredictorBank {
         }
     }
 
-    /// Has each predict a branch at an address, and learn what it does; `after` is what follows it.
-    /// Gives which of them were wrong, as bits.
+    /// Lets each predictor predict a branch and learn its outcome; `after` is the address behind
+    /// it. Returns the wrong predictors as bits.
     pub fn predict(&mut self, at: u64, after: u64, branch: Branch) -> u32 {
         let wrong = match branch.turn {
             BranchKind::Conditional => self.predict_conditional(at, branch),

@@ -72,12 +72,12 @@ impl DirectionTables {
         widths
     }
 
-    /// Has it use a history that is folded to these widths, its own among them.
+    /// Uses a history that is folded to these widths, which include its own.
     pub(super) fn bind_history(&mut self, widths: &[u32]) {
         self.folds = width_position(widths, self.index_bits);
     }
 
-    /// The prediction of a branch that has these `tags` in the tagged tables; the truth is learnt.
+    /// Predicts a branch with these `tags` in the tagged tables, and learns the outcome.
     #[inline(always)]
     pub(crate) fn predict(
         &mut self,
@@ -104,8 +104,8 @@ impl DirectionTables {
     ) -> bool {
         let places = self.places(at, history);
         let entries: [TaggedEntry; TABLES] = std::array::from_fn(|t| self.tagged[places[t]]);
-        // The base is the lowest bit, and has an entry for every branch. What is found where, and
-        // what it says, follows no pattern: nothing here waits for it but for numbers.
+        // The base is the lowest bit, and has an entry for every branch. Which tables match, and
+        // what they predict, follows no pattern, so this is computed with bits instead of branches.
         let holding = bits(|t| u32::from(entries[t].tag() == tags[t])) * 2 + 1;
         let saying = bits(|t| entries[t].taken_bit()) * 2 + u32::from(self.base.is_taken(base));
         let provider = holding.ilog2();
@@ -153,7 +153,7 @@ impl DirectionTables {
 }
 
 impl TwoBitCounters {
-    /// So many, all of which just say that a branch is taken.
+    /// So many counters that weakly predict taken.
     fn new(count: usize) -> Self {
         Self(vec![0b1010_1010; count.div_ceil(4)])
     }
@@ -166,14 +166,14 @@ impl TwoBitCounters {
         self.counter(at) >= 2
     }
 
-    /// The prediction of one; the truth is learnt.
+    /// Predicts with one counter and trains it with the outcome.
     fn predict(&mut self, at: usize, taken: bool) -> bool {
         let predicted = self.is_taken(at);
         self.learn_if(true, at, taken);
         predicted
     }
 
-    /// Has one learn the truth, if it `learns`.
+    /// Trains one counter with the outcome, if it `learns`.
     fn learn_if(&mut self, learns: bool, at: usize, taken: bool) {
         let change = CHANGES[usize::from(taken)][usize::from(self.counter(at))];
         let change = if learns { change } else { 0 };
@@ -237,7 +237,7 @@ impl TaggedEntry {
         self.0 >> 31
     }
 
-    /// Learns the truth, if it `learns`, where without it there would be this other prediction.
+    /// Trains the entry with the outcome, if it `learns`; `otherwise` is the prediction without it.
     fn learn_if(&mut self, learns: bool, taken: bool, otherwise: bool) {
         let following = &FOLLOWING[usize::from(taken)][usize::from(otherwise)];
         let state = u32::from(following[(self.0 >> STATE_SHIFT) as usize]);

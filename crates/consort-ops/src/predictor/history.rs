@@ -20,9 +20,9 @@ pub(super) const MOST_BITS: u32 = u16::BITS;
 #[derive(Clone, Debug)]
 pub struct BranchHistory {
     outcomes: u128,
-    /// The outcomes that tagged tables look at, folded to each width that is asked for.
+    /// The outcomes that tagged tables look at, folded to each requested width.
     folds: Vec<FoldedHistory>,
-    /// Positions of those that are for tags.
+    /// Positions of the folds for tags.
     tags: [usize; 2],
     returns: Vec<u64>,
     most_returns: usize,
@@ -115,7 +115,7 @@ pub(super) fn width_position(widths: &[u32], width: u32) -> usize {
 
 /// For each tagged table all bits, or none, as the outcome that leaves its history was.
 ///
-/// Apart, so that a compiler that knows each lane does not take them for eight numbers.
+/// Not inlined, so that the compiler keeps one vector instead of eight scalars.
 #[inline(never)]
 fn leaving_outcomes(outcomes: u128) -> Lanes {
     // Lanes of no table take any outcome, so that all are alike; it ends nowhere.
@@ -134,7 +134,7 @@ struct FoldedHistory {
 }
 
 impl FoldedHistory {
-    /// No outcomes, in so many bits, of which there is at least one and at most [`MOST_BITS`].
+    /// No outcomes, in so many bits, at least one and at most [`MOST_BITS`].
     fn new(bits: u32) -> Self {
         let bits = bits.clamp(1, MOST_BITS);
         let end = |t| HISTORIES.get(t).map_or(0, |length| 1 << (length % bits));
@@ -145,7 +145,7 @@ impl FoldedHistory {
         }
     }
 
-    /// Takes in an outcome, and out those that leave.
+    /// Adds an outcome and removes the ones that leave the histories.
     fn push(&mut self, taken: bool, leaving: &Lanes) {
         let (last, mask) = (self.bits - 1, u16::MAX >> (MOST_BITS - self.bits));
         let (values, ends) = (self.values, self.ends);

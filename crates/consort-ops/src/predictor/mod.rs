@@ -1,8 +1,8 @@
 //! Branch prediction: directions, targets, returns.
 //!
-//! One model for all who ask: a profiler, of how often a program's branches are mispredicted, and
-//! an engine that executes them. Tables learn the outcome at fetch, as if every history were repaired at once after a
-//! misprediction; they belong to a core or a PU, histories and return stacks to a thread.
+//! One model serves the profiler, which counts a program's mispredictions, and the engine that
+//! executes branches. Tables learn the outcome at fetch, as if every history were repaired at once
+//! after a misprediction; they belong to a core or a PU, histories and return stacks to a thread.
 
 mod bank;
 mod direction;
@@ -135,7 +135,7 @@ impl Predictor {
         }
     }
 
-    /// Learns the target of a branch that does not say it. Returns true where it was known.
+    /// Learns the target of a branch that does not say it. True if it was known.
     fn predict_indirect(&mut self, history: &BranchHistory, at: u64, branch: Branch) -> bool {
         let key = self.key(history, at);
         self.targets.learn(key, branch.target) == Some(branch.target)

@@ -9,11 +9,11 @@ pub(crate) struct TargetBuffer(Vec<TargetSet>);
 /// Buffers of predictors side by side, all equally large.
 #[derive(Clone, Debug)]
 pub(super) struct TargetBuffers {
-    /// Sets of the same number beside each other.
+    /// Sets of the same number lie next to each other.
     sets: Vec<TargetSet>,
     buffers: usize,
-    /// Of each number, what several buffers are known to have been told last: most branches are
-    /// told again before another of their set is.
+    /// For each set number, the entry that several buffers learnt last: most branches are learnt
+    /// again before another of their set, so that learning can be skipped.
     latest: Vec<LatestTarget>,
 }
 
@@ -61,7 +61,7 @@ impl TargetBuffers {
         }
     }
 
-    /// Has those of the buffers that `told` has as bits learn the target of a branch.
+    /// Lets the buffers given as bits learn the target of a branch.
     pub(super) fn learn(&mut self, told: u32, key: u64, target: u64) {
         let place = set_index(key, self.latest.len());
         let (entry, latest) = (TargetEntry { key, target }, &mut self.latest[place]);

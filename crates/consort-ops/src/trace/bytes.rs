@@ -1,6 +1,6 @@
 //! Numbers and texts as bytes.
 
-use super::error::Damage;
+use super::Damage;
 
 /// Longest text that is read.
 const MOST_TEXT: u64 = 4096;
@@ -29,7 +29,7 @@ pub(super) fn put_text(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(&text.as_bytes()[..end]);
 }
 
-/// Bytes that are read from the front.
+/// A reader of bytes from the front.
 #[derive(Debug, Clone)]
 pub(super) struct ByteReader<'a>(&'a [u8]);
 

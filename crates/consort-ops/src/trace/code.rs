@@ -1,7 +1,7 @@
-//! The code of a trace: operations without what only execution tells, and blocks of them.
+//! The code of a trace: static operations, and blocks of them.
 
+use super::Damage;
 use super::bytes::{ByteReader, put_number, put_signed};
-use super::error::Damage;
 use crate::{Access, Branch, BranchKind, Op, OpKind, Register};
 
 const TURNS: [BranchKind; 6] = [
@@ -72,7 +72,7 @@ impl TraceCode {
     }
 }
 
-/// The operation without what only its execution tells.
+/// The operation without addresses and outcomes of its execution.
 pub(super) fn strip_execution(op: &Op) -> Op {
     let mut bare = *op;
     if let Some(data) = &mut bare.data {

@@ -1,20 +1,17 @@
-//! Traces as files: whole, or not there.
+//! Traces as files: complete, or not there. The head of a file says what was recorded and how.
 
-use std::fs::{self, File};
-use std::io::{Read, Write};
-use std::path::Path;
-
+use super::bytes::{ByteReader, put_number, put_text};
+use super::code::TraceCode;
+use super::streams::ThreadStreams;
+use super::{Damage, Trace, TraceError};
 use flate2::Compression;
 use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
+use std::fs::{File, Permissions};
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use tempfile::NamedTempFile;
-
-use super::bytes::{ByteReader, put_number};
-use super::code::TraceCode;
-use super::error::Damage;
-use super::head;
-use super::streams::ThreadStreams;
-use super::{Trace, TraceError};
 
 const MAGIC: &[u8] = b"consort trace\n";
 const VERSION: u8 = 1;
@@ -51,7 +48,7 @@ impl Trace {
         }
     }
 
-    /// Reads a trace from the bytes of a file, for those who have them already.
+    /// Reads a trace from the bytes of a file.
     ///
     /// # Errors
     ///
@@ -68,7 +65,7 @@ impl Trace {
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = MAGIC.to_vec();
         out.push(VERSION);
-        put_section(&mut out, &head::encode(&self.about, &self.threads));
+        put_section(&mut out, &encode_head(&self.about, &self.threads));
         put_section(&mut out, &self.code.encode());
         for streams in &self.streams {
             put_section(&mut out, &streams.successors);
@@ -79,7 +76,8 @@ impl Trace {
         out
     }
 
-    /// Writes the trace beside `path` and moves it there, in place of what was there.
+    /// Writes the trace to a temporary file in the same folder and moves it to `path`, so that
+    /// `path` is never half written.
     ///
     /// # Errors
     ///
@@ -92,18 +90,14 @@ impl Trace {
             NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).and_then(|mut file| {
                 file.write_all(&self.to_bytes())?;
                 file.as_file().sync_data()?;
-                make_readable(file.as_file())?;
+                // Temporary files are private; a trace is readable like other files.
+                file.as_file()
+                    .set_permissions(Permissions::from_mode(0o644))?;
                 file.persist(path).map_err(|error| error.error)
             });
         written.map_err(|source| TraceError::from_io("write", path, source))?;
         Ok(())
     }
-}
-
-/// Temporary files are private; a trace is as readable as its neighbours usually are.
-fn make_readable(file: &File) -> std::io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    file.set_permissions(fs::Permissions::from_mode(0o644))
 }
 
 fn put_section(out: &mut Vec<u8>, raw: &[u8]) {
@@ -134,7 +128,7 @@ fn read_section(reader: &mut ByteReader) -> Result<Vec<u8>, Damage> {
 
 fn decode(body: &[u8]) -> Result<Trace, Damage> {
     let mut reader = ByteReader::new(body);
-    let (about, threads) = head::decode(&read_section(&mut reader)?)?;
+    let (about, threads) = decode_head(&read_section(&mut reader)?)?;
     let code = TraceCode::decode(&read_section(&mut reader)?)?;
     let mut streams = Vec::new();
     for _ in &threads {
@@ -158,7 +152,7 @@ fn decode(body: &[u8]) -> Result<Trace, Damage> {
     Ok(trace)
 }
 
-/// Goes through every operation once, so that nobody who reads them later meets damage.
+/// Decodes every operation once, so that later readers cannot meet damage.
 fn check(trace: &Trace) -> Result<(), Damage> {
     for (number, thread) in trace.threads.iter().enumerate() {
         let mut ops = trace.thread_ops(number);
@@ -173,4 +167,104 @@ fn check(trace: &Trace) -> Result<(), Damage> {
         }
     }
     Ok(())
+}
+
+/// Threads that a trace can have.
+const MOST_THREADS: u64 = 4096;
+
+/// Account of what was recorded, and how.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TraceInfo {
+    /// Name of the program.
+    pub program: String,
+    /// Instructions that the program executed, recorded or not, of all threads; those before the
+    /// recording began included.
+    pub executed: u64,
+    /// Instructions before the first that is recorded.
+    pub skipped: u64,
+    /// Sampling of the remaining instructions; `None` if all are recorded.
+    pub sampling: Option<TraceSampling>,
+}
+
+/// Systematic sampling, in instructions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TraceSampling {
+    /// From the beginning of a window to that of the next.
+    pub every: u64,
+    /// Length of a window.
+    pub window: u64,
+    /// Instructions before each window that warm caches and predictors and count for nothing
+    /// else.
+    pub warm: u64,
+}
+
+/// A thread of a trace.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ThreadTrace {
+    /// Name, or role.
+    pub name: String,
+    /// Instructions recorded.
+    pub instructions: u64,
+    /// Operations recorded.
+    pub operations: u64,
+}
+
+pub(super) fn encode_head(about: &TraceInfo, threads: &[ThreadTrace]) -> Vec<u8> {
+    let mut out = Vec::new();
+    put_text(&mut out, &about.program);
+    put_number(&mut out, about.executed);
+    put_number(&mut out, about.skipped);
+    let sampling = about.sampling.unwrap_or(TraceSampling {
+        every: 0,
+        window: 0,
+        warm: 0,
+    });
+    for number in [sampling.every, sampling.window, sampling.warm] {
+        put_number(&mut out, number);
+    }
+    put_number(&mut out, threads.len() as u64);
+    for thread in threads {
+        put_text(&mut out, &thread.name);
+        put_number(&mut out, thread.instructions);
+        put_number(&mut out, thread.operations);
+    }
+    out
+}
+
+pub(super) fn decode_head(bytes: &[u8]) -> Result<(TraceInfo, Vec<ThreadTrace>), Damage> {
+    let mut reader = ByteReader::new(bytes);
+    let about = TraceInfo {
+        program: reader.read_text()?,
+        executed: reader.read_number()?,
+        skipped: reader.read_number()?,
+        sampling: read_sampling(&mut reader)?,
+    };
+    let count = reader.read_number()?;
+    if count > MOST_THREADS {
+        return Err(Damage::Value);
+    }
+    let threads = (0..count)
+        .map(|_| read_thread(&mut reader))
+        .collect::<Result<_, _>>()?;
+    if !reader.is_at_end() {
+        return Err(Damage::Excess);
+    }
+    Ok((about, threads))
+}
+
+fn read_sampling(reader: &mut ByteReader) -> Result<Option<TraceSampling>, Damage> {
+    let sampling = TraceSampling {
+        every: reader.read_number()?,
+        window: reader.read_number()?,
+        warm: reader.read_number()?,
+    };
+    Ok((sampling.every > 0).then_some(sampling))
+}
+
+fn read_thread(reader: &mut ByteReader) -> Result<ThreadTrace, Damage> {
+    Ok(ThreadTrace {
+        name: reader.read_text()?,
+        instructions: reader.read_number()?,
+        operations: reader.read_number()?,
+    })
 }

@@ -1,8 +1,8 @@
 //! Traces: the operations that a program executed, in a file.
 //!
-//! A file has what every execution of an operation shares once, and then, per thread, the blocks
-//! in the order of execution with what only execution tells: addresses of data, outcomes of
-//! branches. Blocks follow their last successor and addresses go on by their last stride more
+//! A file has what every execution of an operation shares once, and then, per thread, the blocks in
+//! the order of execution with what differs between executions: addresses of data, outcomes of
+//! branches. Blocks follow their last successor and addresses continue by their last stride more
 //! often than not, so what is written is mostly zeros, which Deflate makes small.
 //!
 //! Layout, version 1. All numbers are LEB128 varints unless said otherwise, signed ones zigzag:
@@ -18,22 +18,19 @@
 //! A file that opens is whole: [`Trace::open`] checks every block and address once, so that
 //! [`Trace::ops`] has nothing left to fail at.
 
+use code::TraceCode;
+pub use file::{ThreadTrace, TraceInfo, TraceSampling};
+pub use recorder::TraceRecorder;
+use std::io;
+use std::path::{Path, PathBuf};
+pub use streams::Ops;
+use streams::ThreadStreams;
+
 mod bytes;
 mod code;
-mod error;
 mod file;
-mod head;
-mod ops;
 mod recorder;
 mod streams;
-
-pub use error::{Damage, TraceError};
-pub use head::{ThreadTrace, TraceInfo, TraceSampling};
-pub use ops::Ops;
-pub use recorder::TraceRecorder;
-
-use code::TraceCode;
-use streams::ThreadStreams;
 
 /// Operations that a program executed, thread by thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,15 +60,15 @@ impl Trace {
         self.threads.iter().map(|thread| thread.instructions).sum()
     }
 
-    /// Operations of the first thread from the beginning; nothing where there is no thread.
+    /// Operations of the first thread from the beginning; none if there is no thread.
     ///
-    /// Starting again is as cheap as asking again.
+    /// Starting again is as cheap as calling again.
     #[must_use]
     pub fn ops(&self) -> Ops<'_> {
         self.thread_ops(0)
     }
 
-    /// Operations of thread `number` from the beginning; nothing where there is no such thread.
+    /// Operations of thread `number` from the beginning; none if there is no such thread.
     #[must_use]
     pub fn thread_ops(&self, number: usize) -> Ops<'_> {
         Ops::new(&self.code, self.streams.get(number))
@@ -80,3 +77,82 @@ impl Trace {
 
 #[cfg(test)]
 mod tests;
+
+/// Reason why a trace cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum TraceError {
+    /// The file cannot be read or written.
+    #[error("cannot {what} trace {}: {source}", path.display())]
+    File {
+        /// Action that failed.
+        what: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Error of the system.
+        source: io::Error,
+    },
+    /// The file is something else.
+    #[error("{} is no trace; one is made by `consort profile --trace FILE -- CMD`", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file has a layout that is not known here.
+    #[error("trace {} has layout {found}; this version reads layout {known}", path.display())]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// The file's layout.
+        found: u8,
+        /// The layout that is read.
+        known: u8,
+    },
+    /// The file is not as it was written.
+    #[error("trace {} is damaged: {reason}; record it again", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Damage found.
+        reason: Damage,
+    },
+}
+
+/// Fault in the bytes of a trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Damage {
+    /// It ends too early.
+    #[error("it ends early")]
+    Truncated,
+    /// Compressed bytes do not decompress to what they were.
+    #[error("a section does not decompress")]
+    Section,
+    /// A section is larger than any that is written.
+    #[error("a section is too large")]
+    TooLarge,
+    /// A number or text is none.
+    #[error("a number or text cannot be")]
+    Value,
+    /// It counts otherwise than it says.
+    #[error("its counts do not add up")]
+    Count,
+    /// It continues behind its end.
+    #[error("there is something behind its end")]
+    Excess,
+}
+
+impl TraceError {
+    pub(super) fn from_damage(path: &Path, reason: Damage) -> Self {
+        Self::Damaged {
+            path: path.to_owned(),
+            reason,
+        }
+    }
+
+    pub(super) fn from_io(what: &'static str, path: &Path, source: io::Error) -> Self {
+        Self::File {
+            what,
+            path: path.to_owned(),
+            source,
+        }
+    }
+}

@@ -1,19 +1,18 @@
-//! Operations in, a trace out.
-
-use std::collections::HashMap;
+//! Recording of a trace.
 
 use super::Trace;
 use super::code::{TraceCode, strip_execution};
-use super::head::{ThreadTrace, TraceInfo};
+use super::file::{ThreadTrace, TraceInfo};
 use super::streams::{Strides, Successors, ThreadStreams, write_branch};
 use crate::{Branch, Op};
+use std::collections::HashMap;
 
 /// Operations after which a block ends even without a branch.
 const MOST_OPS: usize = 256;
 
 /// Builds a trace from operations as they are executed.
 ///
-/// Any operations make a trace that gives the same operations back.
+/// A trace gives back exactly the operations that were recorded, whatever they are.
 #[derive(Debug, Default)]
 pub struct TraceRecorder {
     code: TraceCode,
@@ -22,7 +21,7 @@ pub struct TraceRecorder {
     threads: Vec<ThreadWriter>,
 }
 
-/// Key that tells static operations apart; cheaper to compare than the whole.
+/// Key of a static operation; cheaper to compare than the whole.
 type OpKey = (OpShapeKey, u64);
 type OpShapeKey = [u8; 24];
 
@@ -136,7 +135,7 @@ impl ThreadWriter {
     }
 }
 
-/// All of an operation but its address and what only execution tells. No two of them share one.
+/// All of an operation but its address and what only its execution determines, without collisions.
 fn key(op: &Op) -> OpShapeKey {
     let mut key = [0; 24];
     key[0] = op.length;

@@ -1,14 +1,14 @@
-//! Streams of what only execution tells: blocks that followed, addresses of data, outcomes of
-//! branches.
+//! Streams of what differs between executions, and the operations that they give back: blocks that
+//! followed, addresses of data, outcomes of branches.
 //!
-//! Writing and reading keep the same expectations; what comes as expected is a zero.
+//! Writer and reader keep the same expectations; what comes as expected is a zero.
 
+use super::Damage;
 use super::bytes::{ByteReader, put_number, put_signed};
 use super::code::TraceCode;
-use super::error::Damage;
 use crate::{Branch, Op};
 
-/// The branch went the other way than the block behind it tells.
+/// The branch went the other way than the block behind it implies.
 const OTHER_WAY: u8 = 1;
 /// The target is not the block behind it, and is written.
 const OWN_TARGET: u8 = 2;
@@ -143,7 +143,83 @@ pub(super) fn read_branch(
     })
 }
 
-/// Address at which `block` begins, for what stands before it.
-pub(super) fn start(code: &TraceCode, block: Option<u32>) -> Option<u64> {
-    block.and_then(|block| code.start(block))
+/// Operations of one thread, in the order of execution.
+#[derive(Debug, Clone)]
+pub struct Ops<'a> {
+    code: &'a TraceCode,
+    successors: ByteReader<'a>,
+    outcomes: ByteReader<'a>,
+    targets: ByteReader<'a>,
+    addresses: ByteReader<'a>,
+    behind: Successors,
+    strides: Strides,
+    /// Rest of the block that is being executed.
+    block: &'a [u32],
+    next: Option<u32>,
+}
+
+impl<'a> Ops<'a> {
+    pub(super) fn new(code: &'a TraceCode, streams: Option<&'a ThreadStreams>) -> Self {
+        let of = |bytes: fn(&ThreadStreams) -> &[u8]| ByteReader::new(streams.map_or(&[], bytes));
+        let mut ops = Self {
+            code,
+            successors: of(|streams| &streams.successors),
+            outcomes: of(|streams| &streams.outcomes),
+            targets: of(|streams| &streams.targets),
+            addresses: of(|streams| &streams.addresses),
+            behind: Successors::default(),
+            strides: Strides::default(),
+            block: &[],
+            next: None,
+        };
+        // Damage at the beginning is reported by the first step.
+        ops.next = ops.read_successor().ok().flatten();
+        ops
+    }
+
+    fn read_successor(&mut self) -> Result<Option<u32>, Damage> {
+        self.behind
+            .read(&mut self.successors, self.code.blocks.len())
+    }
+
+    /// The next operation, nothing at the end.
+    pub(super) fn step(&mut self) -> Result<Option<Op>, Damage> {
+        if self.block.is_empty() {
+            let Some(block) = self.next else {
+                return Ok(None);
+            };
+            self.block = self.code.block(block).ok_or(Damage::Value)?;
+            self.next = self.read_successor()?;
+        }
+        let Some((&number, rest)) = self.block.split_first() else {
+            return Ok(None);
+        };
+        self.block = rest;
+        let mut op = *self.code.op(number).ok_or(Damage::Value)?;
+        if let Some(data) = &mut op.data {
+            data.address = self.strides.read(&mut self.addresses, number)?;
+        }
+        if let Some(branch) = op.branch {
+            let next = self.next.and_then(|block| self.code.start(block));
+            let (outcomes, targets) = (&mut self.outcomes, &mut self.targets);
+            op.branch = Some(read_branch(outcomes, targets, &op, branch, next)?);
+        }
+        Ok(Some(op))
+    }
+
+    /// True if nothing is left over.
+    pub(super) const fn is_at_end(&self) -> bool {
+        self.successors.is_at_end()
+            && self.outcomes.is_at_end()
+            && self.targets.is_at_end()
+            && self.addresses.is_at_end()
+    }
+}
+
+impl Iterator for Ops<'_> {
+    type Item = Op;
+
+    fn next(&mut self) -> Option<Op> {
+        self.step().ok().flatten()
+    }
 }

@@ -1,5 +1,4 @@
-use super::error::Damage;
-use super::{Trace, TraceError, TraceInfo, TraceRecorder, TraceSampling};
+use super::{Damage, Trace, TraceError, TraceInfo, TraceRecorder, TraceSampling};
 use crate::{Access, Branch, BranchKind, Op, OpKind, Register};
 use proptest::prelude::*;
 

@@ -80,7 +80,7 @@ impl BufferPool {
         Self::new(buffer, threads)
     }
 
-    /// Returns true where a thread can have another entry.
+    /// True if a thread can have another entry.
     pub(crate) fn has_room(&self, thread: usize) -> bool {
         let own = self.used[thread];
         let threads = self.used.len() as u32;
@@ -95,7 +95,7 @@ impl BufferPool {
         }
     }
 
-    /// Returns true where co-runners leave no room to a thread that holds less than its share.
+    /// True if co-runners leave no room to a thread that holds less than its share.
     pub(crate) fn is_crowded(&self, thread: usize) -> bool {
         let threads = self.used.len() as u32;
         let (others, share) = match self.sharing {
@@ -126,7 +126,7 @@ impl BufferPool {
         f64::from(self.count_used(|_| true)) / f64::from(self.entries)
     }
 
-    /// Returns true where a thread holds more than a share of a pool for all.
+    /// True if a thread holds more than a share of a pool for all.
     pub(crate) fn exceeds(&self, thread: usize, share: f64) -> bool {
         self.sharing == BufferSharing::Shared
             && self.used.len() > 1
@@ -157,7 +157,6 @@ pub(crate) struct BufferPools {
     pub(crate) issue: Vec<IssueQueue>,
 }
 
-/// An issue queue.
 #[derive(Clone, Debug)]
 pub(crate) struct IssueQueue {
     pub(crate) pool: BufferPool,
@@ -198,8 +197,8 @@ impl BufferPools {
         }
     }
 
-    /// The emptiest queue that holds some work and has room for a thread; none where all are
-    /// full, `Some(None)` where no queue holds it.
+    /// The emptiest queue that holds some work and has room for a thread; `None` if all are full,
+    /// `Some(None)` if no queue holds it.
     pub(crate) fn queue_for(&self, work: u16, thread: usize) -> Option<Option<u8>> {
         let mut holding = self
             .issue

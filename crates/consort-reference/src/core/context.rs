@@ -10,7 +10,6 @@ use std::collections::VecDeque;
 use super::buffers::Buffer;
 use super::ports::Works;
 
-/// A thread.
 pub(crate) struct ThreadContext<'a> {
     /// Index among all threads of the run.
     pub(crate) thread: usize,
@@ -44,7 +43,7 @@ pub(crate) struct OpFeed<'a> {
 }
 
 impl<'a> OpFeed<'a> {
-    /// From the beginning; none where there are no operations.
+    /// Starts from the beginning; `None` if there are no operations.
     pub(crate) fn new(program: &'a dyn OpSource) -> Option<Self> {
         let mut ops = program.start();
         let ahead = ops.next();
@@ -55,12 +54,10 @@ impl<'a> OpFeed<'a> {
         })
     }
 
-    /// The next operation, which stays the next.
     pub(crate) fn peek(&self) -> Option<&Op> {
         self.ahead.as_ref()
     }
 
-    /// Goes on to the one after the next.
     pub(crate) fn advance(&mut self) {
         self.ahead = self.ops.next();
         if self.ahead.is_none() {
@@ -70,10 +67,9 @@ impl<'a> OpFeed<'a> {
     }
 }
 
-/// State of fetch.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct FetchState {
-    /// Cycle from which it goes on.
+    /// Cycle from which it continues.
     pub(crate) resume: u64,
     /// True while a line is on its way to the L1I.
     pub(crate) waits: bool,

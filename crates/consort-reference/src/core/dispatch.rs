@@ -20,7 +20,7 @@ struct CycleSlots {
 }
 
 impl ReferenceCore<'_> {
-    /// Dispatches of every thread what it can; whether anything was.
+    /// Dispatches what each thread can. Returns true if any operation was.
     pub(super) fn dispatch(&mut self) -> bool {
         let count = self.contexts.len();
         let front = &self.tables.front;
@@ -28,7 +28,8 @@ impl ReferenceCore<'_> {
             left: front.dispatch_width,
             threads: front.dispatch_threads,
         };
-        // Who has waited longest comes first, so that no rhythm of one thread starves another.
+        // The thread that has waited longest comes first, so that no rhythm of one thread starves
+        // another.
         let mut order: Vec<usize> = (0..count).collect();
         order.sort_by_key(|&at| self.contexts[at].last_dispatch);
         let mut any = false;
@@ -59,7 +60,7 @@ impl ReferenceCore<'_> {
         used > 0
     }
 
-    /// Charges a cycle's slots of a thread: those that it used, and those that it lost.
+    /// Charges a thread's slots of a cycle: used ones and lost ones.
     fn charge(&mut self, at: usize, used: u32, most: u32, stop: DispatchStop) {
         let width = f64::from(self.width_alone);
         let context = &mut self.contexts[at];

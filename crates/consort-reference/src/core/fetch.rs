@@ -18,7 +18,7 @@ struct FetchTurn {
 }
 
 impl ReferenceCore<'_> {
-    /// Fetches for as many threads as can in a cycle; whether anything was.
+    /// Fetches for as many threads as can in a cycle. Returns true if any operation was fetched.
     pub(super) fn fetch(&mut self, memory: &mut MemoryHierarchy) -> bool {
         let mut turns = self.tables.front.fetch_threads;
         let mut any = false;
@@ -47,8 +47,7 @@ impl ReferenceCore<'_> {
         order
     }
 
-    /// Returns true where a thread would fetch, on the wrong path if need be as far as its window
-    /// goes.
+    /// True if a thread would fetch, on the wrong path if need be as far as its window goes.
     fn wants_fetch(&self, at: usize) -> bool {
         let context = &self.contexts[at];
         if context.fetch.waits || self.cycle < context.fetch.resume {
@@ -94,7 +93,7 @@ impl ReferenceCore<'_> {
         any
     }
 
-    /// Returns true where an operation's code is there in this turn.
+    /// True if an operation's code is there in this turn.
     fn fetch_code(
         &mut self,
         at: usize,
@@ -116,8 +115,8 @@ impl ReferenceCore<'_> {
         self.fetch_line(at, op, memory)
     }
 
-    /// Returns true where decoded operations are there; none where they must be fetched and
-    /// decoded, which brings them in.
+    /// True if decoded operations are there; `None` if they must be fetched and decoded, which
+    /// brings them in.
     fn find_decoded(&mut self, at: usize, op: &Op, turn: &mut FetchTurn) -> Option<bool> {
         let spec = self.tables.front.op_cache?;
         let parts = self.op_caches.len();
@@ -155,7 +154,7 @@ impl ReferenceCore<'_> {
         there
     }
 
-    /// Puts an operation in line for dispatch; whether fetch goes on behind it in this cycle.
+    /// Queues an operation for dispatch. Returns true if fetch continues behind it in this cycle.
     fn enqueue_op(&mut self, at: usize, op: Op) -> bool {
         let now = self.cycle;
         let depth = u64::from(self.tables.front.refill_cycles - 1).max(1);

@@ -1,11 +1,10 @@
 //! A core, cycle by cycle: fetch, dispatch, issue, commit of all its threads.
 
+mod back_end;
 pub(crate) mod buffers;
-mod commit;
 mod context;
 mod dispatch;
 mod fetch;
-mod issue;
 mod ports;
 
 use crate::memory::cache::SetAssociativeCache;
@@ -169,7 +168,7 @@ impl<'a> ReferenceCore<'a> {
         self.contexts.iter().position(|c| c.thread == thread)
     }
 
-    /// Marks what has its result, and wakes what waited for it.
+    /// Marks operations that have their results, and wakes their dependents.
     fn finish(&mut self) -> bool {
         let mut any = false;
         while let Some(&Reverse((cycle, at, seq))) = self.results.peek() {
@@ -287,7 +286,7 @@ impl ThreadContext<'_> {
         times.filter(move |&time| time > now)
     }
 
-    /// Returns true where its next operation in program order waits for a port alone.
+    /// True if its next operation in program order waits for a port alone.
     fn can_issue_next(&self) -> bool {
         let at = (self.unissued - self.oldest) as usize;
         self.flying

@@ -7,7 +7,7 @@ use consort_sim::machine::tables::CoreTables;
 /// Ports of a core.
 #[derive(Clone, Debug)]
 pub(crate) struct Ports {
-    /// Those that take the fewest kinds of work first.
+    /// Ports that take the fewest kinds of work come first.
     ports: Vec<Port>,
     /// Ready operations by thread and by work.
     wanted: Vec<[u32; WorkKind::COUNT]>,
@@ -40,12 +40,12 @@ enum PortOwner {
     All,
 }
 
-/// Works of one operation, as bits: what it is, and what a load or store takes beside.
+/// Works of one operation, as bits: its own, and what a load or store takes in addition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Works {
     /// Work of the operation itself.
     pub(crate) first: u16,
-    /// Work that it takes beside; 0 for none.
+    /// Work that it takes in addition; 0 for none.
     pub(crate) second: u16,
 }
 
@@ -168,7 +168,7 @@ impl Ports {
                     .max(1),
             ),
         };
-        // What comes beside the address of a load or a store comes after it.
+        // The additional work of a load or a store comes after its address.
         latency(works.first) + latency(works.second).saturating_sub(1)
     }
 
@@ -188,7 +188,7 @@ impl Ports {
             (usable && at != but).then_some(at)
         };
         let usable = self.ports.iter().enumerate().filter_map(free);
-        // Of equals the first, which is all there is to tell where issue is in order.
+        // Of equals the first; in order, demand is not counted and all are equal.
         usable.min_by(|&a, &b| self.demand(a).total_cmp(&self.demand(b)))
     }
 

@@ -1,10 +1,9 @@
 //! The levels that the threads of a run reach, laid out from a chip.
 
-use super::cache::SetAssociativeCache;
+use super::cache::{SetAssociativeCache, Tlb};
 use super::dram::Dram;
 use super::level::{CacheLevel, NextLevel, Rank};
 use super::stream::StreamTable;
-use super::translate::Tlb;
 use super::{Interconnect, LevelPrefetcher, MemoryHierarchy, RemoteLlcs, ThreadMemoryPath};
 use crate::placement::TracePlacement;
 use crate::time::{CoreClock, Femtos, from_ns};
@@ -22,7 +21,6 @@ const HUGE_PAGE_BYTES: u64 = 1 << 21;
 /// Lines on their way to a last-level cache that says nothing.
 const UNLIMITED: u32 = 4096;
 
-/// Key that tells like things apart.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum LevelKey {
     Code(usize, usize),
@@ -294,7 +292,7 @@ impl<'a> MemoryBuilder<'a> {
     }
 }
 
-/// Returns true where stores pass the L1D of a core.
+/// True if stores pass the L1D of a core.
 pub(crate) fn passes_stores(core: &CoreSpec) -> bool {
     core.l1d.write.unwrap_or_default() == WritePolicy::Through
 }

@@ -1,5 +1,6 @@
-//! Sets of lines and which of them makes room.
+//! Sets of lines and which of them makes room; the TLB is made of two of them.
 
+use consort_sim::machine::TlbSpec;
 use consort_sim::machine::detail::Replacement;
 use rand::RngExt as _;
 use rand_pcg::Pcg64;
@@ -17,7 +18,7 @@ pub(crate) struct SetAssociativeCache {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct CacheLine {
-    /// Key plus one; 0 where there is none.
+    /// Key plus one; 0 if there is none.
     tag: u64,
     used: u64,
     dirty: bool,
@@ -47,7 +48,7 @@ impl SetAssociativeCache {
         }
     }
 
-    /// Returns true where a line is there; it then counts as used, and as written to if `write`.
+    /// True if a line is there; it then counts as used, and as written to if `write`.
     pub(crate) fn touch(&mut self, line: u64, write: bool) -> bool {
         let Some(at) = self.find(line) else {
             return false;
@@ -57,12 +58,12 @@ impl SetAssociativeCache {
         true
     }
 
-    /// Returns true where a line is there.
+    /// True if a line is there.
     pub(crate) fn holds(&self, line: u64) -> bool {
         self.find(line).is_some()
     }
 
-    /// Puts a line in, and what had to make room out.
+    /// Inserts a line and returns the line that made room.
     pub(crate) fn fill(&mut self, line: u64, dirty: bool) -> Option<Victim> {
         if self.touch(line, dirty) {
             return None;
@@ -81,7 +82,7 @@ impl SetAssociativeCache {
         })
     }
 
-    /// Takes a line out; whether it was there and written to.
+    /// Removes a line. Returns whether it was written to, if it was there.
     pub(crate) fn remove(&mut self, line: u64) -> Option<bool> {
         let at = self.find(line)?;
         let dirty = self.lines[at].dirty;
@@ -89,7 +90,7 @@ impl SetAssociativeCache {
         Some(dirty)
     }
 
-    /// Takes a line out that was not written to here.
+    /// Removes a line unless it was written to here.
     pub(crate) fn remove_clean(&mut self, line: u64) {
         if let Some(at) = self.find(line).filter(|&at| !self.lines[at].dirty) {
             self.lines[at] = CacheLine::default();
@@ -119,7 +120,7 @@ impl SetAssociativeCache {
         oldest.unwrap_or(set.next().unwrap_or(0))
     }
 
-    /// Notes a use: its time, or one bit that is cleared in all others once all have it.
+    /// Notes a use: its time, or one bit that is cleared in all other lines once all have it.
     fn mark(&mut self, at: usize) {
         if self.replacement == Replacement::PseudoLru {
             let set = self.set_range(self.lines[at].tag - 1);
@@ -132,6 +133,52 @@ impl SetAssociativeCache {
         }
         self.clock += 1;
         self.lines[at].used = self.clock;
+    }
+}
+
+/// The data TLB of a core or of a PU.
+#[derive(Debug)]
+pub(crate) struct Tlb {
+    first: Option<SetAssociativeCache>,
+    last: SetAssociativeCache,
+    page_bytes: u64,
+    hit_cycles: f64,
+    walk_cycles: f64,
+}
+
+impl Tlb {
+    /// An empty TLB: the first level fully associative, the last of 8 ways.
+    pub(crate) fn new(spec: &TlbSpec, random: &Pcg64) -> Self {
+        let cache = |entries: u32, ways| {
+            SetAssociativeCache::new(u64::from(entries), ways, Default::default(), random.clone())
+        };
+        Self {
+            first: spec.first_entries.map(|entries| cache(entries, entries)),
+            last: cache(spec.entries, 8),
+            page_bytes: ((spec.page_kib * 1024.0) as u64).max(1),
+            hit_cycles: spec.hit_cycles.unwrap_or(0.0),
+            walk_cycles: spec.walk_cycles,
+        }
+    }
+
+    /// Cycles that translating an address adds, and whether that took a walk.
+    pub(crate) fn translate(&mut self, address: u64) -> (f64, bool) {
+        let page = address / self.page_bytes;
+        if self
+            .first
+            .as_mut()
+            .is_some_and(|first| first.touch(page, false))
+        {
+            return (0.0, false);
+        }
+        if let Some(first) = &mut self.first {
+            first.fill(page, false);
+        }
+        if self.last.touch(page, false) {
+            return (self.hit_cycles, false);
+        }
+        self.last.fill(page, false);
+        (self.walk_cycles, true)
     }
 }
 

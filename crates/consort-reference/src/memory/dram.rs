@@ -1,10 +1,9 @@
 //! Memory of a node: channels with a bus each, banks, open rows.
 
+use super::level::LineRequest;
+use crate::time::{Femtos, from_ns};
 use consort_sim::machine::MemorySpec;
 use consort_sim::machine::detail::DramSpec;
-
-use super::request::LineRequest;
-use crate::time::{Femtos, from_ns};
 
 /// Writes that wait before they go before reads.
 const WRITES_HELD: usize = 32;
@@ -90,7 +89,7 @@ impl Dram {
         }
     }
 
-    /// Takes a request; the channel to look at, if none is due to be.
+    /// Takes a request. Returns the channel to look at, if no event is due for it.
     pub(crate) fn take(&mut self, request: LineRequest) -> Option<usize> {
         let (index, pending) = self.locate(request);
         let channel = &mut self.channels[index];

@@ -1,12 +1,11 @@
-//! One cache with what is on its way to it.
+//! One cache with what is on its way to it, and the requests that travel through the levels.
 
 use super::cache::SetAssociativeCache;
-use super::request::{LineRequest, Waiter};
 use crate::time::Femtos;
 use consort_sim::machine::detail::LlcFill;
 use std::collections::VecDeque;
 
-/// Next place that a level asks for a line that it has not got.
+/// Next place at which a level requests lines that it lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NextLevel {
     /// The level with this index.
@@ -90,7 +89,7 @@ impl CacheLevel {
         }
     }
 
-    /// Time at which a line that is here gets to who asked for it at `now`.
+    /// Time at which a line that is here arrives if it is requested at `now`.
     pub(crate) fn hand_over(&mut self, now: Femtos, passed: Femtos) -> Femtos {
         let start = now.max(self.free);
         self.free = start + self.service;
@@ -108,7 +107,7 @@ impl CacheLevel {
             miss.waiters.push(request.waiter);
             return MissOutcome::Merged;
         }
-        // What nobody waits for leaves half of the queue to the rest.
+        // Prefetches leave half of the queue to demand misses.
         if request.waiter == Waiter::Nobody && self.misses.len() * 2 >= self.capacity {
             return MissOutcome::Full;
         }
@@ -147,8 +146,75 @@ impl CacheLevel {
         self.misses.len()
     }
 
-    /// Returns true where a line is on its way here.
+    /// True if a line is on its way here.
     pub(crate) fn expects(&self, line: u64) -> bool {
         self.misses.iter().any(|miss| miss.line == line)
     }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum DataOrigin {
+    /// The L1 itself.
+    L1,
+    /// The L2.
+    L2,
+    /// The LLC, or that of another domain.
+    Llc,
+    /// Memory.
+    Memory,
+}
+
+/// Waiter for a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Waiter {
+    /// No waiter: a prefetch or a line written back.
+    Nobody,
+    /// A load of a thread, by its sequence number.
+    Load {
+        /// Index of the thread.
+        thread: usize,
+        /// Sequence number.
+        seq: u64,
+    },
+    /// Fetch of a thread.
+    Fetch {
+        /// Index of the thread.
+        thread: usize,
+    },
+    /// A store of a thread, by its sequence number.
+    Store {
+        /// Index of the thread.
+        thread: usize,
+        /// Sequence number.
+        seq: u64,
+    },
+    /// A level before, by its index, for the line.
+    Level(usize),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LineRequest {
+    /// Number of the line.
+    pub(crate) line: u64,
+    /// Thread on whose account it travels.
+    pub(crate) thread: usize,
+    pub(crate) waiter: Waiter,
+    /// True if the first level that it reaches shall write to the line.
+    pub(crate) write: bool,
+    /// True if no operation needs it yet.
+    pub(crate) prefetch: bool,
+    /// True for a line on its way to memory.
+    pub(crate) write_back: bool,
+    /// Part of the load-to-use latency that has passed.
+    pub(crate) passed: Femtos,
+}
+
+/// The reply to a request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LineReply {
+    /// Waiter that it was for.
+    pub(crate) waiter: Waiter,
+    /// Time at which it is there.
+    pub(crate) time: Femtos,
+    pub(crate) origin: DataOrigin,
 }

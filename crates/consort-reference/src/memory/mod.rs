@@ -1,30 +1,26 @@
 //! Caches, interconnect and memory: everything behind a core's loads, stores and fetch.
 //!
-//! Levels form a tree. A request that misses in one goes to the next when the latency of its
-//! own level has passed, as an event; an answer fills every level that asked. So every level
+//! Levels form a tree. A request that misses in one goes to the next when the latency of its own
+//! level has passed, as an event; an answer fills every level that requested it. So every level
 //! sees its requests in the order of time, and queues where its miss queue is full.
-
-mod build;
-pub(crate) mod cache;
-mod dram;
-mod fill;
-mod level;
-mod request;
-mod stream;
-mod translate;
 
 use crate::outcome::MemoryRequests;
 use crate::time::Femtos;
 pub(crate) use build::passes_stores;
+use cache::Tlb;
 use consort_sim::machine::detail::LlcFill;
 use dram::Dram;
-use level::{CacheLevel, MissOutcome, NextLevel, Rank};
-use request::LineRequest;
-pub(crate) use request::{DataOrigin, LineReply, Waiter};
+use level::{CacheLevel, LineRequest, MissOutcome, NextLevel, Rank};
+pub(crate) use level::{DataOrigin, LineReply, Waiter};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use stream::StreamTable;
-use translate::Tlb;
+
+mod build;
+pub(crate) mod cache;
+mod dram;
+mod level;
+mod stream;
 
 /// All levels and memories, and what is on its way between them.
 #[derive(Debug)]
@@ -71,7 +67,6 @@ struct LevelPrefetcher {
     most: usize,
 }
 
-/// An interconnect.
 #[derive(Clone, Copy, Debug)]
 struct Interconnect {
     free: Femtos,
@@ -107,7 +102,7 @@ enum MemoryEvent {
     },
 }
 
-// Events of one time are told apart by their numbers before they are compared.
+// The heap orders events by time and number, which is unique, so events themselves never compare.
 impl PartialEq for MemoryEvent {
     fn eq(&self, _: &Self) -> bool {
         true
@@ -126,7 +121,7 @@ impl Ord for MemoryEvent {
 }
 
 impl MemoryHierarchy {
-    /// A load of a thread; when its data is there, if that is known at once.
+    /// Loads for a thread. Returns when the data arrives, if that is known at once.
     pub(crate) fn load(&mut self, thread: usize, seq: u64, at: u64, now: Femtos) -> Option<Femtos> {
         let owner = self.threads[thread];
         let waiter = Waiter::Load { thread, seq };
@@ -146,7 +141,7 @@ impl MemoryHierarchy {
         self.access_level(owner.data, demand(line, thread, waiter, false), now)
     }
 
-    /// A store of a thread that was committed; when it is written, if that is known at once.
+    /// Writes a committed store. Returns when it is written, if that is known at once.
     pub(crate) fn store(
         &mut self,
         thread: usize,
@@ -190,7 +185,7 @@ impl MemoryHierarchy {
         self.levels[data].cache.touch(line, false);
     }
 
-    /// Fetch of code by a thread; whether it is there.
+    /// Fetches code for a thread. Returns true if it is there.
     pub(crate) fn fetch(&mut self, thread: usize, at: u64, now: Femtos) -> bool {
         let (level, line) = (self.threads[thread].code, self.line(thread, at));
         let there = self.access_level(
@@ -217,7 +212,7 @@ impl MemoryHierarchy {
         self.events.peek().map(|Reverse((time, _, _))| *time)
     }
 
-    /// Lets everything happen up to a time; what was waited for and is there.
+    /// Processes all events up to a time. Returns the replies that cores wait for.
     pub(crate) fn advance(&mut self, now: Femtos) -> Vec<LineReply> {
         while let Some(Reverse((time, _, event))) = self.events.peek().copied() {
             if time > now {
@@ -266,10 +261,12 @@ impl MemoryHierarchy {
         }
     }
 
-    /// Asks a level for a line; when it gets to who asked, if it is there.
+    /// Requests a line from a level. Returns when it arrives, if it is there.
     fn access_level(&mut self, at: usize, request: LineRequest, now: Femtos) -> Option<Femtos> {
         let asked = !request.prefetch && !request.write_back;
-        self.count_access(at, &request, asked);
+        if asked && self.levels[at].rank == Rank::Data {
+            self.counts[request.thread].l1d_accesses += 1;
+        }
         let level = &mut self.levels[at];
         if level.cache.touch(request.line, request.write) {
             let time = level.hand_over(now, request.passed);
@@ -378,7 +375,7 @@ impl MemoryHierarchy {
         }
     }
 
-    /// Lets prefetchers look at a demand access.
+    /// Shows a demand access to the prefetcher.
     fn prefetch_ahead(&mut self, at: usize, request: &LineRequest, now: Femtos) {
         if request.prefetch || request.write_back {
             return;
@@ -407,13 +404,6 @@ impl MemoryHierarchy {
                     request: ahead,
                 },
             );
-        }
-    }
-
-    fn count_access(&mut self, at: usize, request: &LineRequest, asked: bool) {
-        let counts = &mut self.counts[request.thread];
-        if asked && self.levels[at].rank == Rank::Data {
-            counts.l1d_accesses += 1;
         }
     }
 
@@ -450,5 +440,88 @@ fn origin(rank: Rank) -> DataOrigin {
         Rank::Code | Rank::Data => DataOrigin::L1,
         Rank::L2 => DataOrigin::L2,
         Rank::Llc => DataOrigin::Llc,
+    }
+}
+
+impl MemoryHierarchy {
+    /// Keeps a line that comes to a level, and passes it to its waiters.
+    pub(super) fn receive_line(&mut self, at: usize, line: u64, origin: DataOrigin, now: Femtos) {
+        let (waiters, write) = self.levels[at].take_waiters(line);
+        let level = &self.levels[at];
+        let keeps = level.fill != LlcFill::Victims || waiters.iter().all(|w| *w == Waiter::Nobody);
+        if keeps {
+            self.fill(at, line, write, now);
+        }
+        for waiter in waiters {
+            self.answer(waiter, line, now, origin);
+        }
+        self.retry_waiting(at, now);
+    }
+
+    /// Retries one request that waits for room; the next follows it, because the line may be there
+    /// by then.
+    pub(super) fn retry_waiting(&mut self, level: usize, now: Femtos) {
+        if let Some(request) = self.levels[level].pop_waiting() {
+            self.push(now, MemoryEvent::Ask { level, request });
+        }
+    }
+
+    /// Puts a line into a level and deals with the one that made room.
+    fn fill(&mut self, at: usize, line: u64, dirty: bool, now: Femtos) {
+        let Some(victim) = self.levels[at].cache.fill(line, dirty) else {
+            return;
+        };
+        let mut dirty = victim.dirty;
+        if self.levels[at].fill == LlcFill::Inclusive {
+            dirty |= self.recall(at, victim.line);
+        }
+        match self.levels[at].next {
+            NextLevel::Level(next) if dirty || self.levels[next].fill == LlcFill::Victims => {
+                self.fill(next, victim.line, dirty, now);
+            }
+            NextLevel::Memory => self.evict_line(at, victim.line, dirty, now),
+            NextLevel::Level(_) => {}
+        }
+    }
+
+    /// Removes a line from the levels before. Returns true if one of them had written to it.
+    fn recall(&mut self, at: usize, line: u64) -> bool {
+        let before = self.levels[at].before.clone();
+        before.into_iter().fold(false, |dirty, level| {
+            let own = self.levels[level].cache.remove(line).unwrap_or(false);
+            self.recall(level, line) || own || dirty
+        })
+    }
+
+    /// Evicts a line of an LLC: to an LLC that no thread uses, or to memory if it was written to.
+    fn evict_line(&mut self, at: usize, line: u64, dirty: bool, now: Femtos) {
+        let idle = self.remote.as_mut().and_then(|remote| {
+            let count = remote.llcs.len();
+            remote.turn = (remote.turn + 1) % count;
+            let others = (0..count).map(|i| remote.llcs[(remote.turn + i) % count]);
+            let mut others = others.filter(|&llc| llc != at);
+            others.find(|&llc| self.levels[llc].before.is_empty())
+        });
+        let out = match idle.filter(|_| self.levels[at].rank == Rank::Llc) {
+            Some(idle) if !self.levels[at].before.is_empty() => {
+                let victim = self.levels[idle].cache.fill(line, dirty);
+                victim.filter(|v| v.dirty).map(|v| v.line)
+            }
+            _ => dirty.then_some(line),
+        };
+        if let Some(line) = out {
+            let request = LineRequest {
+                write_back: true,
+                ..demand(line, self.owner(line), Waiter::Nobody, true)
+            };
+            self.push(now, MemoryEvent::Memory { request });
+        }
+    }
+
+    /// The thread whose address space a line is in.
+    fn owner(&self, line: u64) -> usize {
+        let space = |thread: &ThreadMemoryPath| thread.base / self.line_bytes;
+        let below = (0..self.threads.len()).filter(|&t| space(&self.threads[t]) <= line);
+        below.max_by_key(|&t| space(&self.threads[t])).unwrap_or(0)
     }
 }

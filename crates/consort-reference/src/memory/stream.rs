@@ -16,7 +16,7 @@ pub(crate) struct StreamTable {
 struct AccessStream {
     thread: usize,
     last: u64,
-    /// The farthest line that was asked for.
+    /// The farthest line that was requested.
     asked: u64,
     up: bool,
     sure: bool,

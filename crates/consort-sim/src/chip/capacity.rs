@@ -1,12 +1,11 @@
 //! Capacities of core types: how fast each is, relative to the fastest.
 //!
-//! Linux' `cpu_capacity` is in essence a ratio of Dhrystone scores, clock
-//! included (Documentation/devicetree/bindings/cpu/cpu-capacity.txt): of what a
-//! thread alone on the core does from its first-level caches. The same is asked of
-//! a description here: the speeds at which the solver runs small programs alone
-//! on a core of each type, taken together by their geometric mean. So an in-order
-//! core counts for less than an out-of-order core of the same width and clock.
-//! Nothing else of the machine matters, since the programs hardly leave the L1.
+//! Linux' `cpu_capacity` is in essence a ratio of Dhrystone scores, clock included
+//! (Documentation/devicetree/bindings/cpu/cpu-capacity.txt): of what a thread alone on the core
+//! does from its first-level caches. The same is computed from a description here: the speeds at
+//! which the solver runs small programs alone on a core of each type, taken together by their
+//! geometric mean. So an in-order core counts for less than an out-of-order core of the same width
+//! and clock. Nothing else of the machine matters, since the programs hardly leave the L1.
 
 use super::Chip;
 use crate::contention::{Demand, RunningThread, Solver};
@@ -60,8 +59,8 @@ pub(super) fn capacities(chip: &Arc<Chip>) -> Vec<u32> {
     speeds.iter().map(capacity).collect()
 }
 
-/// Geometric mean of the probes' instructions per second alone on a core of a type; 0 where the
-/// chip has no such core.
+/// Geometric mean of the probes' instructions per second alone on a core of a type; 0 if the chip
+/// has no such core.
 fn speed(solver: &Solver, core_type: usize) -> f64 {
     let mut places = solver.chip().places().iter();
     let Some(pu) = places.position(|place| place.core_type == core_type) else {
@@ -93,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn every_probe_is_there_with_one_phase_that_hardly_leaves_32_kib() {
+    fn probes_have_one_phase_within_32_kib() {
         for name in PROBES {
             let probe = presets::find(name).unwrap();
             assert_eq!(probe.phases.len(), 1, "{name}");
@@ -103,14 +102,14 @@ mod tests {
     }
 
     #[test]
-    fn an_in_order_core_of_the_same_width_and_clock_counts_for_less() {
+    fn in_order_core_of_same_width_counts_less() {
         let [big, small] = of(|_| ());
         assert_eq!(big, 1024);
         assert!((100..900).contains(&small), "{small}");
     }
 
     #[test]
-    fn alike_cores_are_alike_and_the_clock_counts_in_full() {
+    fn equal_cores_differ_by_clock_alone() {
         let like = |spec: &mut MachineSpec| {
             let big = spec.core_types["big"].clone();
             spec.core_types.insert("small".to_owned(), big);
@@ -126,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_does_not_matter() {
+    fn slow_memory_leaves_capacities() {
         let slow = of(|spec| spec.memory.latency_ns *= 4.0);
         assert_eq!(slow, of(|_| ()));
     }

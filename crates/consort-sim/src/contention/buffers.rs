@@ -1,13 +1,22 @@
-//! Entries of a core's buffers that a thread's window takes.
+//! A thread's window: the entries of a core's buffers that it takes, alone and under SMT.
 //!
 //! A thread may have in flight as much as the smallest window that any buffer sustains: reorder
 //! buffer or group table, issue queues, load and store queues, registers. An instruction holds an
 //! entry of an issue queue for the part of its time in the window in which it waits for operands,
 //! entries of the other buffers for all of it (Little's law).
+//!
+//! Under SMT a shared buffer is divided like a cache, by insertion pressure. A thread wants as many
+//! entries as it inserts during the time that they stay: while it computes, the smallest window
+//! that sustains its rate; while it waits for memory, its fair share of the dispatch slots for as
+//! long as the wait lasts, which is far more than the buffer has. So a thread that waits clogs the
+//! window for its co-runners, and two that wait do each other no harm beyond the overlap of their
+//! misses.
 
 use super::core_model::CoreModel;
 use super::needs::InstructionNeeds;
+use super::types::Demand;
 use crate::machine::detail::{BufferSharing, RegistersSpec, WorkKind};
+use crate::machine::{CoreSpec, PipelineSpec};
 use crate::program::PhaseSpec;
 
 /// Buffers of a core at most; machines have fewer.
@@ -28,13 +37,13 @@ pub(crate) struct BufferUse {
 pub(crate) type Buffers = [BufferUse; MOST_BUFFERS];
 
 /// Instructions in flight that its own entries of all buffers sustain.
-pub(crate) fn window(buffers: &Buffers) -> f64 {
+fn window(buffers: &Buffers) -> f64 {
     let sustained = buffers.iter().map(|buffer| buffer.window(buffer.own));
     sustained.fold(f64::INFINITY, f64::min).max(1.0)
 }
 
-/// Instructions in flight that the buffers sustain that it shares with nobody.
-pub(crate) fn own_window(buffers: &Buffers) -> f64 {
+/// Instructions in flight that the buffers sustain which it shares with no co-runner.
+fn own_window(buffers: &Buffers) -> f64 {
     let own = buffers.iter().filter(|buffer| buffer.pool <= 0.0);
     let sustained = own.map(|buffer| buffer.window(buffer.own));
     sustained.fold(f64::INFINITY, f64::min).max(1.0)
@@ -56,7 +65,7 @@ struct BufferEntries {
     entries: f64,
     sharing: BufferSharing,
     reserve: f64,
-    /// Share of a shared pool that one thread may hold beside others.
+    /// Share of a shared pool that one thread may hold while others run.
     most: f64,
 }
 
@@ -84,7 +93,7 @@ impl BufferEntries {
 }
 
 /// Returns the use of a core's buffers by a phase's window with so many threads, itself included.
-pub(crate) fn buffers(
+fn buffers(
     model: &CoreModel,
     phase: &PhaseSpec,
     needs: &InstructionNeeds,
@@ -156,7 +165,7 @@ fn registers(spec: &RegistersSpec, on_core: f64) -> BufferEntries {
 }
 
 /// Floating-point operations per instruction in the window that wait for operands in a scheduler.
-pub(crate) fn fp_waiting(model: &CoreModel, phase: &PhaseSpec, needs: &InstructionNeeds) -> f64 {
+fn fp_waiting(model: &CoreModel, phase: &PhaseSpec, needs: &InstructionNeeds) -> f64 {
     let mut issue = model.tables.issue.iter();
     let Some(scheduler) = issue.find(|queue| queue.holds.contains(&WorkKind::FpAdd)) else {
         return 0.0;
@@ -165,7 +174,7 @@ pub(crate) fn fp_waiting(model: &CoreModel, phase: &PhaseSpec, needs: &Instructi
     held.map(|&work| entries(needs, work)).sum::<f64>() * phase.fp_scheduler().waiting
 }
 
-/// Kinds of work that pass through a floating-point scheduler where it is told apart from the rest.
+/// Kinds of work that pass through a floating-point scheduler, if the core has one of its own.
 const FP: [WorkKind; 4] = [
     WorkKind::FpAdd,
     WorkKind::Vector,
@@ -185,11 +194,181 @@ fn waiting_share(phase: &PhaseSpec, work: WorkKind) -> f64 {
     others.clamp(0.0, 1.0)
 }
 
-/// Entries of queues that a work's operations take per instruction; what a store does beside its
-/// address waits in the same entry.
+/// Entries of queues that a work's operations take per instruction; the data of a store waits in
+/// the same entry as its address.
 fn entries(needs: &InstructionNeeds, work: WorkKind) -> f64 {
     match work {
         WorkKind::StoreData => 0.0,
         work => needs.work_operations(work),
+    }
+}
+
+/// A thread's window, as its core's buffers set it.
+#[derive(Clone, Debug)]
+pub(crate) struct WindowModel<'a> {
+    phase: &'a PhaseSpec,
+    intensity: f64,
+    /// Use of each buffer.
+    pub(crate) buffers: Buffers,
+    /// True if co-runners can clog it.
+    pub(crate) is_shared: bool,
+    /// Floating-point operations per instruction in it that wait in a scheduler.
+    pub(crate) fp_waiting: f64,
+    /// Size with the core to itself, instructions.
+    pub(crate) whole: f64,
+    whole_parallelism: f64,
+    /// Size if co-runners take nothing of shared buffers, instructions.
+    pub(crate) alone: f64,
+    alone_parallelism: f64,
+    alone_misses: f64,
+    /// Size that the buffers sustain which it shares with no co-runner, instructions.
+    pub(crate) own: f64,
+}
+
+impl<'a> WindowModel<'a> {
+    /// The window of instructions that need `here`, and would need `alone` with the core to
+    /// themselves, on a core with so many threads.
+    pub(super) fn new(
+        demand: &'a Demand,
+        core: &CoreSpec,
+        model: &CoreModel,
+        [here, alone]: [&InstructionNeeds; 2],
+        on_core: f64,
+    ) -> Self {
+        let phase = &demand.phase.spec;
+        let used = buffers(model, phase, here, on_core);
+        let whole = window(&buffers(model, phase, alone, 1.0));
+        let out_of_order = core.pipeline == PipelineSpec::OutOfOrder;
+        let alone = if out_of_order {
+            window(&used).min(whole)
+        } else {
+            phase.ilp.use_distance
+        };
+        Self {
+            phase,
+            intensity: demand.intensity,
+            buffers: used,
+            is_shared: out_of_order && used.iter().any(|buffer| buffer.pool > 0.0),
+            fp_waiting: fp_waiting(model, phase, here),
+            whole,
+            whole_parallelism: phase.ilp.parallelism_at(whole) / demand.intensity,
+            alone,
+            alone_parallelism: phase.ilp.parallelism_at(alone) / demand.intensity,
+            alone_misses: phase.mlp.overlap_at(alone),
+            own: own_window(&used),
+        }
+    }
+
+    /// Parallelism of a window, instructions per cycle of mean latency 1.
+    pub(super) fn parallelism(&self, window: f64) -> f64 {
+        // The two common sizes are kept, because this takes a power.
+        if window == self.whole {
+            self.whole_parallelism
+        } else if window == self.alone {
+            self.alone_parallelism
+        } else {
+            self.phase.ilp.parallelism_at(window) / self.intensity
+        }
+    }
+
+    /// Long misses that are in a window at once, with lines of 64 bytes and however many the core
+    /// can have outstanding.
+    pub(super) fn parallel_misses(&self, window: f64) -> f64 {
+        if window == self.alone {
+            self.alone_misses
+        } else {
+            self.phase.mlp.overlap_at(window)
+        }
+    }
+
+    /// Smallest window in which a rate of so many instructions per cycle can be sustained at a mean
+    /// latency. What is bound by ports piles up before them, as far as there is room, for the share
+    /// `piled` of the time.
+    pub(super) fn need(&self, rate: f64, latency: f64, piled: f64) -> f64 {
+        let parallelism = rate * latency * self.intensity;
+        let sustains = self.phase.ilp.window_for(parallelism, self.whole);
+        sustains + piled * (self.whole - sustains)
+    }
+}
+
+/// A thread's pressure on a shared window.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Pressure {
+    /// Entries that it wants while it computes.
+    pub(crate) computing: f64,
+    /// Entries that it would insert during a wait for memory.
+    pub(crate) waiting: f64,
+    /// Share of time that it waits for memory, 0 to 1.
+    pub(crate) waits: f64,
+}
+
+impl Pressure {
+    /// The same on a buffer where an instruction in the window takes so many entries.
+    pub(crate) fn for_buffer(self, per_instruction: f64) -> Self {
+        Self {
+            computing: self.computing * per_instruction,
+            waiting: self.waiting * per_instruction,
+            waits: self.waits,
+        }
+    }
+
+    fn entries(self) -> f64 {
+        (1.0 - self.waits) * self.computing + self.waits * self.waiting.max(self.computing)
+    }
+}
+
+/// Entries that thread `i` has of a shared window of `entries`.
+pub(crate) fn window_share(entries: f64, pressures: &[Pressure], i: usize) -> f64 {
+    let all: f64 = pressures.iter().map(|p| p.entries()).sum();
+    let own = pressures[i].entries();
+    if all <= entries {
+        // What no thread wants is there for all.
+        return own + entries - all;
+    }
+    // Every thread can insert at least the instruction that it dispatches next.
+    (entries * own / all).max(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn computing(entries: f64) -> Pressure {
+        Pressure {
+            computing: entries,
+            ..Pressure::default()
+        }
+    }
+
+    fn chaser() -> Pressure {
+        Pressure {
+            computing: 128.0,
+            waiting: 400.0,
+            waits: 0.95,
+        }
+    }
+
+    #[test]
+    fn single_thread_has_whole_window() {
+        assert_eq!(window_share(128.0, &[computing(20.0)], 0), 128.0);
+        assert_eq!(window_share(128.0, &[chaser()], 0), 128.0);
+    }
+
+    #[test]
+    fn waiting_thread_clogs_window() {
+        let both = [computing(25.0), chaser()];
+        assert!(window_share(128.0, &both, 0) < 10.0);
+        assert!(window_share(128.0, &both, 1) > 100.0);
+    }
+
+    #[test]
+    fn equal_pressures_share_equally() {
+        assert_eq!(window_share(128.0, &[chaser(), chaser()], 0), 64.0);
+    }
+
+    #[test]
+    fn share_is_continuous_at_full_window() {
+        let just = |x: f64| window_share(128.0, &[computing(64.0), computing(x)], 0);
+        assert!((just(64.0 - 1e-9) - just(64.0 + 1e-9)).abs() < 1e-6);
     }
 }

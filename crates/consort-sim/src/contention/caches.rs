@@ -1,17 +1,16 @@
-//! Shared caches: division of their capacity among the threads that use them.
+//! Shared caches: division of their capacity among the threads that use them, and their sets.
 //!
-//! Under LRU all lines of a cache leave it at one age T. A sharer that brings
-//! in bytes at some rate holds what it brought in during T, so
-//! `T = ∫₀^Cᵢ dc / (aᵢ·mrᵢ(c))` for every sharer i, with the Cᵢ adding up to
-//! the capacity (a_i accesses per second, mr_i the miss-rate curve). The
-//! integral is tabulated in [`MissCurve`]; T is found by Newton's method,
-//! which converges from below because held capacity is concave in T.
+//! Under LRU all lines of a cache leave it at one age T. A sharer that brings in bytes at some rate
+//! holds what it brought in during T, so `T = ∫₀^Cᵢ dc / (aᵢ·mrᵢ(c))` for every sharer i, with the
+//! Cᵢ adding up to the capacity (a_i accesses per second, mr_i the miss-rate curve). The integral
+//! is tabulated in [`MissCurve`]; T is found by Newton's method, which converges from below because
+//! held capacity is concave in T.
 //!
-//! Data that siblings share is held once: each of n siblings is charged
-//! `(1 − s) + s/n` of what it holds. Where lines are longer than those of the
-//! curves, what a thread holds takes more of the cache, and it is charged so
-//! many times as much ([`LineEffect`](crate::phase::LineEffect)).
+//! Data that siblings share is held once: each of n siblings is charged `(1 − s) + s/n` of what it
+//! holds. If lines are longer than those of the curves, what a thread holds takes more of the
+//! cache, and it is charged so many times as much ([`LineEffect`](crate::phase::LineEffect)).
 
+use crate::math::{exp, ln};
 use crate::phase::MissCurve;
 
 /// One thread's use of one cache.
@@ -90,7 +89,7 @@ fn eviction_age(
     age
 }
 
-/// An age at which nobody has more than an equal part, so that the cache is not full.
+/// An age at which no stream has more than an equal part, so that the cache is not full.
 fn lower_bound(capacity: f64, streams: &[CacheStream<'_>]) -> f64 {
     let part = capacity / streams.len() as f64;
     let ages = streams
@@ -109,6 +108,40 @@ fn bytes_at_age(age: f64, streams: &mut [CacheStream<'_>], held: &mut [f64]) -> 
         sum.1 += per_instruction * s.speed * s.charge;
     }
     sum
+}
+
+/// Effective capacity of a set-associative cache for the lines that fall into one of its sets,
+/// relative to a cache in which any line can be anywhere.
+///
+/// A line whose last use lies `d` lines back is still there if fewer than the ways A of these fell
+/// into its set. Their number is Poisson distributed with mean `A·d/C` (Smith, IEEE TSE 1978), so
+/// that the cache acts as if its capacity were `C/A` times a Gamma distributed number of mean A.
+/// Three points of the log-normal distribution with the same mean and variance stand for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct CacheSets([(f64, f64); SETS]);
+
+/// Number of points that stand for the distribution of effective capacities.
+pub(crate) const SETS: usize = 3;
+
+impl CacheSets {
+    pub(super) fn from_ways(ways: u32) -> Self {
+        let variance = ln(1.0 + 1.0 / f64::from(ways.max(1)));
+        let spread = (3.0 * variance).sqrt();
+        let points = [(-spread, 1.0 / 6.0), (0.0, 2.0 / 3.0), (spread, 1.0 / 6.0)];
+        Self(points.map(|(x, weight)| (exp(x - 0.5 * variance), weight)))
+    }
+
+    /// Returns the effective capacities, as shares of the cache's capacity.
+    pub(super) fn capacities(&self) -> impl Iterator<Item = f64> {
+        self.0.into_iter().map(|(capacity, _)| capacity)
+    }
+
+    /// Returns misses per instruction, given the bytes held at each effective capacity.
+    pub(super) fn misses(&self, curve: &MissCurve, held: [f64; SETS]) -> f64 {
+        let each = self.0.iter().zip(held);
+        let mpki = each.map(|((_, weight), bytes)| weight * curve.mpki(bytes));
+        mpki.sum::<f64>() / 1000.0
+    }
 }
 
 #[cfg(test)]
@@ -141,14 +174,14 @@ mod tests {
     }
 
     #[test]
-    fn streams_hold_in_proportion_to_what_they_bring_in() {
+    fn streams_hold_in_proportion_to_inflow() {
         let held = check(1e6, &[(flat(30.0), 1e9), (flat(10.0), 1e9)]);
         // Not quite 3: the first kilobytes come in at the same rate.
         assert!((2.8..3.0).contains(&(held[0] / held[1])), "{held:?}");
     }
 
     #[test]
-    fn a_working_set_that_fits_is_pushed_out_by_a_stream() {
+    fn stream_evicts_fitting_working_set() {
         let mut fits = [20.0; 14];
         fits[9..].fill(0.1);
         let fits = MissCurve::new(400.0, &fits);
@@ -159,7 +192,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_guess_does_not_matter(
+        fn any_guess_gives_the_same_age(
             raw in prop::collection::vec(
                 (prop::collection::vec(0.0f64..60.0, 14), 1e6f64..1e10), 2..6),
             factor in 0.01f64..100.0,
@@ -181,7 +214,7 @@ mod tests {
         }
 
         #[test]
-        fn parts_add_up_to_the_whole(
+        fn parts_sum_to_capacity(
             capacity in 1e4f64..1e8,
             raw in prop::collection::vec(
                 (prop::collection::vec(0.0f64..60.0, 14), 1e6f64..1e10), 2..9),

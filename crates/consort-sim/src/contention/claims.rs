@@ -1,6 +1,7 @@
-//! Claims of threads on the core that they share, and the core's supply.
+//! Claims of threads on the core that they share, the core's supply, and each thread's part of it.
 
-use super::uneven::overlapped_time;
+use super::caches::SETS;
+use super::core_model::{CLASSES, DIVIDER_KINDS};
 
 /// Resources of a core that its threads use together: dispatch slots, turns of fetch, ports.
 pub(crate) const RESOURCES: usize = 8;
@@ -30,6 +31,33 @@ pub(crate) struct Claim {
     pub(crate) use_of: [f64; RESOURCES],
     /// Terms of its rate where its front end may be slower than its window.
     pub(crate) front: Front,
+}
+
+/// A thread's present part of every shared structure, as estimated by the iteration.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct ResourceShares {
+    /// Bytes of data, as its curve counts them, in L1D, L2, LLC, and over all LLC domains.
+    pub(crate) data: [f64; 4],
+    /// Bytes of code, as its curve counts them, in L1I, L2, LLC, and over all LLC domains.
+    pub(crate) code: [f64; 4],
+    /// Bytes of code in the L1I, for each effective capacity of its sets.
+    pub(crate) code_l1i: [f64; SETS],
+    /// Window, instructions.
+    pub(crate) window: f64,
+    /// Branch predictor, KiB.
+    pub(crate) predictor_kib: f64,
+    /// Cycles that an operation waits for co-runners' operations, by unit class.
+    pub(crate) unit_wait: [f64; CLASSES],
+    /// Cycles that an operation waits for those of its own thread, by unit class.
+    pub(crate) own_wait: [f64; CLASSES],
+    /// Share of its dividers that co-runners use, by kind, 0 to 1.
+    pub(crate) divided: [f64; DIVIDER_KINDS],
+    /// Most demand misses that it can have on their way at once, lines.
+    pub(crate) misses: f64,
+    /// Share of its prefetches that find room in a miss queue, 0 to 1.
+    pub(crate) prefetching: f64,
+    /// Cycles per instruction while it dispatches; 0 where it is not known yet.
+    pub(crate) pace: f64,
 }
 
 /// Supply of a core per cycle.
@@ -111,6 +139,38 @@ pub(crate) mod testing {
             per_turn: 4.0,
             use_of,
             front: Front::default(),
+        }
+    }
+}
+
+/// Time that two limits take if each may hide the other: between the longer and their sum by how
+/// `uneven` a program is; see [`IlpSpec::unevenness`](crate::program::IlpSpec::unevenness).
+pub(super) fn overlapped_time(a: f64, b: f64, uneven: f64) -> f64 {
+    let apart = a - b;
+    0.5 * (a + b + (apart * apart + 4.0 * uneven * a * b).sqrt())
+}
+
+/// Unevenness of two limits that take so much time together, 0 to 1: the inverse of [`overlapped_time`].
+pub(super) fn unevenness(a: f64, b: f64, together: f64) -> f64 {
+    let product = (a * b).max(f64::MIN_POSITIVE);
+    (1.0 - together * (a + b - together) / product).clamp(0.0, 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn unevenness_inverts_overlapped_time(
+            a in 0.1f64..2.0,
+            b in 0.1f64..2.0,
+            uneven in 0.0f64..=1.0,
+        ) {
+            let together = overlapped_time(a, b, uneven);
+            prop_assert!(together >= a.max(b) * (1.0 - 1e-12) && together <= (a + b) * (1.0 + 1e-12));
+            prop_assert!((unevenness(a, b, together) - uneven).abs() < 1e-6);
         }
     }
 }

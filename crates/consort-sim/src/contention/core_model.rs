@@ -1,11 +1,12 @@
-//! Model of a core as far as it does not depend on the threads there, worked out once per chip.
+//! Model of a core as far as it does not depend on the threads there, computed once per chip.
 
-use crate::machine::CoreSpec;
 use crate::machine::detail::{PortScope, PortSpec, WorkKind};
 use crate::machine::tables::CoreTables;
+use crate::machine::{CoreSpec, UnitSpec};
+use crate::program::MixSpec;
 
-/// Kinds of work that ports are told apart by; divisions go with integer operations, all floating
-/// point with its additions.
+/// Kinds of work by which ports differ; divisions count as integer operations, all floating point
+/// as additions.
 pub(crate) const WORKS: [WorkKind; 11] = [
     WorkKind::Integer,
     WorkKind::FpAdd,
@@ -30,7 +31,7 @@ pub(crate) struct CoreModel {
     pub(crate) tables: CoreTables,
     /// Limits that its ports set.
     pub(crate) ports: Vec<PortSet>,
-    /// True if some port or queue names a work, so that it comes beside a load or store.
+    /// True if some port or queue names a work, so that it comes in addition to a load or store.
     pub(crate) named: [bool; WORKS.len()],
     /// Cycles that a port is taken by an operation.
     pub(crate) intervals: WorkAmounts,
@@ -91,8 +92,8 @@ impl CoreModel {
         }
     }
 
-    /// Cycles per instruction that the ports take for these works of a thread beside so many
-    /// others.
+    /// Cycles per instruction that the ports take for these works of a thread, with so many threads
+    /// on the core.
     pub(crate) fn port_cycles(&self, works: &WorkAmounts, on_core: usize) -> f64 {
         let each = self.ports.iter().map(|set| {
             let used = set.port_use(works);
@@ -116,7 +117,7 @@ impl PortSet {
             .sum()
     }
 
-    /// Ports that one thread can reach beside so many others.
+    /// Ports that one thread can reach with so many threads on the core.
     pub(crate) fn reach(&self, on_core: usize) -> f64 {
         let halves = if on_core > 1 { 0.5 } else { 1.0 };
         self.per_pu + self.per_half * halves + self.per_core
@@ -155,7 +156,8 @@ fn sets(ports: &[PortSpec]) -> Vec<PortSet> {
             && is_connected(&masks, works)
     };
     let all = (1..1u16 << WORKS.len()).filter(closed);
-    all.map(|works| set(ports, works)).collect()
+    all.map(|works| count_ports(ports, works, |port| mask(port) & works != 0))
+        .collect()
 }
 
 /// True if these works cannot be parted so that no port takes works of both parts.
@@ -176,11 +178,6 @@ fn needs_more(masks: &[u16], works: u16, work: u16) -> bool {
     masks
         .iter()
         .any(|mask| mask >> work & 1 == 1 && mask & works == 0)
-}
-
-fn set(ports: &[PortSpec], works: u16) -> PortSet {
-    let takes = |port: &PortSpec| mask(port) & works != 0;
-    count_ports(ports, works, takes)
 }
 
 /// The ports that do something, which takes these works.
@@ -213,6 +210,55 @@ fn bits(mask: u16) -> impl Iterator<Item = u16> {
     (0..16).filter(move |bit| mask >> bit & 1 == 1)
 }
 
+/// Classes of units.
+pub(crate) const CLASSES: usize = 5;
+
+/// Ports that operations of one class of a thread wait for.
+#[derive(Clone, Debug)]
+pub(crate) struct UnitQueue {
+    pub(crate) class: usize,
+    /// Position of the thread among those of its core.
+    pub(crate) thread: usize,
+    /// Number of ports.
+    pub(crate) ports: f64,
+    /// Port cycles per instruction of each of the core's threads; 0 of threads on other ports.
+    pub(crate) used: Vec<f64>,
+}
+
+/// A thread's use of one class of units.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct UnitClassUse {
+    /// Operations per instruction.
+    pub(crate) operations: f64,
+    /// Cycles from operands to result.
+    pub(crate) latency: f64,
+}
+
+/// Index of the floating-point units among the classes.
+pub(crate) const FP: usize = 1;
+
+/// The use of units by a mix on a core, in the order int, fp, load/store, branch, vector.
+pub(crate) fn unit_use(core: &CoreSpec, mix: &MixSpec) -> [UnitClassUse; CLASSES] {
+    let u = &core.units;
+    let int = mix.int + if u.branch.is_none() { mix.branch } else { 0.0 };
+    let fp = mix.fp + if u.vector.is_none() { mix.vector } else { 0.0 };
+    let of = |operations: f64, spec: &UnitSpec| UnitClassUse {
+        operations,
+        latency: spec.latency_cycles,
+    };
+    let optional = |operations: f64, spec: Option<&UnitSpec>| match spec {
+        Some(spec) => of(operations, spec),
+        None => of(0.0, &u.int),
+    };
+    [
+        of(int, &u.int),
+        of(fp, &u.fp),
+        of(mix.load + mix.store, &u.load_store),
+        optional(mix.branch, u.branch.as_ref()),
+        optional(mix.vector, u.vector.as_ref()),
+    ]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -233,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn skylake_does_four_additions_or_two_loads_or_one_store_per_cycle() {
+    fn skylake_ports_limit_additions_loads_and_stores() {
         let model = model("core-i7-6700");
         let only = |work: usize| {
             let mut works = WorkAmounts::default();
@@ -250,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_half_of_power8_has_half_of_the_ports() {
+    fn power8_half_has_half_the_ports() {
         let model = model("power8");
         let mut works = WorkAmounts::default();
         works[1] = 1.0;
@@ -258,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn the_halves_of_power7_are_one_for_two_threads() {
+    fn power7_halves_bind_from_three_threads() {
         let mut works = WorkAmounts::default();
         works[0] = 1.0;
         let spec = presets::find("power7").unwrap();
@@ -268,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn few_sets_say_all() {
+    fn presets_need_few_port_sets() {
         for name in presets::names() {
             let spec = presets::find(name).unwrap();
             for core in spec.core_types.values() {

@@ -1,4 +1,5 @@
-//! Dispatch under SMT: who gets the slots, the turns of fetch before and the ports behind them.
+//! Division of a core under SMT: dispatch slots, the turns of fetch before and the ports behind
+//! them.
 //!
 //! Each thread is either active (it could dispatch) or stalled. Over every set
 //! of simultaneously active threads these resources are divided
@@ -44,12 +45,11 @@ pub(crate) fn dispatch_rates(supply: &Supply, claims: &[Claim]) -> CoreRates {
     mean
 }
 
-/// Causes of a thread's loss of rate beside co-runners, in shares that add up to 1, or all 0.
+/// Causes of a thread's loss of rate to co-runners, in shares that add up to 1, or all 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct LossShares {
     /// Turns of fetch.
     pub(crate) fetch: f64,
-    /// Ports.
     pub(crate) ports: f64,
     /// Turns of dispatch and dispatch slots.
     pub(crate) slots: f64,
@@ -161,7 +161,10 @@ fn fill(left: &mut [f64; RESOURCES], claims: &[Claim], most: &CoreRates, set: u3
     while rising != 0 {
         let room_of = |i: usize| most[i] - rates[i];
         let step = common_step(left, claims, room_of, rising);
-        take(left, claims, &mut rates, rising, step);
+        for i in members(rising) {
+            rates[i] += step;
+            take_for(left, &claims[i], step);
+        }
         let rises = |&i: &usize| {
             most[i] - rates[i] > SPENT && exhausted_resource(left, &claims[i]).is_none()
         };
@@ -193,19 +196,6 @@ fn common_step(
     step.max(0.0)
 }
 
-fn take(
-    left: &mut [f64; RESOURCES],
-    claims: &[Claim],
-    rates: &mut CoreRates,
-    rising: u32,
-    step: f64,
-) {
-    for i in members(rising) {
-        rates[i] += step;
-        take_for(left, &claims[i], step);
-    }
-}
-
 fn take_for(left: &mut [f64; RESOURCES], claim: &Claim, rate: f64) {
     for (there, used) in left.iter_mut().zip(claim.use_of) {
         *there -= rate * used;
@@ -215,7 +205,7 @@ fn take_for(left: &mut [f64; RESOURCES], claim: &Claim, rate: f64) {
 /// Less than this is nothing.
 const SPENT: f64 = 1e-12;
 
-/// The first resource that a thread uses of which there is nothing left.
+/// The first resource that a thread uses and that is exhausted.
 fn exhausted_resource(left: &[f64; RESOURCES], claim: &Claim) -> Option<usize> {
     let mut pairs = claim.use_of.iter().zip(left);
     pairs.position(|(&used, &there)| used > 0.0 && there <= SPENT)
@@ -228,11 +218,11 @@ mod tests {
     use crate::contention::claims::testing::{claim, fetching, four_wide};
     use proptest::prelude::*;
 
-    /// A resource beside slots and fetch.
+    /// A resource other than slots and fetch.
     const PORT: usize = 2;
 
     #[test]
-    fn what_is_lost_is_lost_to_what_runs_out() {
+    fn loss_is_charged_to_exhausted_resource() {
         let mut supply = four_wide();
         supply.resources[FETCH] = 1.0;
         let of = |claims: &[Claim; 2]| loss_shares(&supply, claims)[0];
@@ -254,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn slots_go_to_wrong_paths_as_well() {
+    fn wrong_paths_take_slots() {
         let mut mispredicts = claim(4.0, 0.5);
         mispredicts.wrong_path = 0.5;
         let beside = |other| dispatch_rates(&four_wide(), &[claim(4.0, 1.0), other])[0];
@@ -265,21 +255,21 @@ mod tests {
     }
 
     #[test]
-    fn two_that_could_fill_the_width_get_half_each() {
+    fn two_wide_threads_get_half_each() {
         let rates = dispatch_rates(&four_wide(), &[claim(3.67, 1.0), claim(4.0, 1.0)]);
         assert!((rates[0] - 2.0).abs() < 1e-9);
         assert!((rates[1] - 2.0).abs() < 1e-9);
     }
 
     #[test]
-    fn what_one_leaves_the_other_takes() {
+    fn unused_slots_go_to_the_other() {
         let rates = dispatch_rates(&four_wide(), &[claim(4.0, 1.0), claim(0.128, 1.0)]);
         assert!((rates[0] - 3.872).abs() < 1e-9);
         assert!((rates[1] - 0.128).abs() < 1e-9);
     }
 
     #[test]
-    fn a_shared_unit_stops_its_users_only() {
+    fn exhausted_port_stops_its_users_alone() {
         let mut supply = four_wide();
         supply.resources[PORT] = 1.0;
         let mut fp = claim(4.0, 1.0);
@@ -314,7 +304,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_is_given_twice(
+        fn resources_are_never_exceeded(
             claims in claims(),
             resources in prop::array::uniform8(0.5f64..8.0),
             turns in turns(),
@@ -332,7 +322,7 @@ mod tests {
         }
 
         #[test]
-        fn company_never_helps(
+        fn co_runners_never_speed_up_threads(
             claims in claims(),
             resources in prop::array::uniform8(0.5f64..8.0),
             turns in turns(),

@@ -1,39 +1,85 @@
-//! One thread's cycles per instruction on a core that issues in order.
+//! One thread's waits for operands on a core that issues in order.
 //!
-//! Dispatch at the rate of width and ports; an instruction stops at an operand that is not there.
-//! Distances from values to their first uses are as measured, else distributed exponentially.
+//! Dispatch goes at the rate of width and ports; an instruction stops at an operand that is not
+//! there. Distances from values to their first uses are as measured, else distributed
+//! exponentially.
 
-use super::pipeline::CycleTerms;
-use super::thread_setting::{ResourceShares, ThreadSetting};
-use super::units::CLASSES;
+use super::core_model::{CLASSES, UnitClassUse};
+use super::limits::CoreLimits;
+use super::types::Demand;
+use crate::machine::{CoreSpec, PipelineSpec};
 use crate::math::exp;
+use crate::program::PhaseSpec;
 
-impl ThreadSetting<'_> {
-    pub(super) fn fill_in_order_terms(&self, held: &ResourceShares, terms: &mut CycleTerms) {
-        let (dispatch, ports) = (1.0 / self.limits.dispatch, 1.0 / self.limits.ports);
-        let dependences = if held.unit_wait == [0.0; CLASSES] {
-            self.undisturbed
-        } else {
-            self.dependences(&held.unit_wait, ports)
+/// A thread's operations and the distances to their uses.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InOrderModel<'a> {
+    phase: &'a PhaseSpec,
+    units: [UnitClassUse; CLASSES],
+    load_cycles: f64,
+    /// Mean distance from a value to its first use, instructions.
+    pub(crate) use_distance: f64,
+    /// Instructions per cycle that dispatch and ports sustain.
+    ports: f64,
+    /// [`InOrderModel::dependences`] while no co-runner uses the units; 0 on an out-of-order core
+    /// whose chip does not count it.
+    undisturbed: f64,
+    /// Cycles per instruction in order if all data were in the L1 and all branches predicted; 0
+    /// if the chip does not count them.
+    pub(crate) counted_cycles: f64,
+}
+
+impl<'a> InOrderModel<'a> {
+    pub(super) fn new(
+        demand: &'a Demand,
+        core: &CoreSpec,
+        units: [UnitClassUse; CLASSES],
+        limits: &CoreLimits,
+        is_counted: bool,
+    ) -> Self {
+        let phase = &demand.phase.spec;
+        let model = Self {
+            phase,
+            units,
+            load_cycles: core.l1d.latency_cycles,
+            use_distance: phase.ilp.use_distance / demand.intensity,
+            ports: limits.ports,
+            undisturbed: 0.0,
+            counted_cycles: 0.0,
         };
-        terms.base = dispatch + dependences;
-        terms.units = ports - dispatch;
-        // While an instruction waits for an operand, fetch goes on.
-        terms.fetch = (1.0 / self.limits.all - ports - dependences).max(0.0);
-        terms.active = ports + terms.fetch;
-        (terms.in_window, terms.full) = (terms.active, 1.0);
-        (terms.l2, terms.llc) = self.hits(&terms.misses, 1.0 / terms.mlp);
-        terms.stall += dependences + terms.l2 + terms.llc;
-        terms.branch = terms.misses.branch * self.core.pipeline_depth_cycles;
+        // Newton's method for every set of running threads would be wasted where nothing reads it.
+        let undisturbed = if core.pipeline == PipelineSpec::InOrder || is_counted {
+            model.dependences(&[0.0; CLASSES], 1.0 / limits.ports)
+        } else {
+            0.0
+        };
+        let counted_cycles = if is_counted {
+            (1.0 / limits.ports + undisturbed).max(1.0 / limits.all)
+        } else {
+            0.0
+        };
+        Self {
+            undisturbed,
+            counted_cycles,
+            ..model
+        }
     }
 
-    /// Cycles per instruction that an in-order pipe waits for results of units and L1.
-    ///
+    /// Cycles per instruction that an in-order pipe waits for results of units and L1, if
+    /// co-runners delay the operations of each unit class by so many cycles.
+    pub(super) fn wait(&self, unit_wait: &[f64; CLASSES]) -> f64 {
+        if *unit_wait == [0.0; CLASSES] {
+            self.undisturbed
+        } else {
+            self.dependences(unit_wait, 1.0 / self.ports)
+        }
+    }
+
     /// While a result is on its way, what lies between it and its use is dispatched, and waits in
     /// turn: with τ cycles per instruction in all, `τ = 1/D + Σ m·(L − dτ(1 − e^(−L/(dτ))))` over
     /// the classes' shares m and latencies L. The right side falls and is convex in τ, so
     /// Newton's method climbs from 1/D to the root.
-    pub(super) fn dependences(&self, queues: &[f64; CLASSES], dispatch: f64) -> f64 {
+    fn dependences(&self, queues: &[f64; CLASSES], dispatch: f64) -> f64 {
         const STEPS: u32 = 20;
         let mut time = dispatch;
         for _ in 0..STEPS {
@@ -50,42 +96,23 @@ impl ThreadSetting<'_> {
     /// Waiting per instruction at τ cycles per instruction, and how fast it falls with τ.
     fn use_wait(&self, queues: &[f64; CLASSES], time: f64) -> (f64, f64) {
         const LOAD_STORE: usize = 2;
-        let ilp = &self.demand.phase.spec.ilp;
+        let ilp = &self.phase.ilp;
         let mut sum = (0.0, 0.0);
         for (class, (unit, queue)) in self.units.iter().zip(queues).enumerate() {
             let (share, latency, uses) = match class {
-                LOAD_STORE => (
-                    self.mix().load,
-                    self.core.l1d.latency_cycles,
-                    &ilp.load_uses,
-                ),
+                LOAD_STORE => (self.phase.mix.load, self.load_cycles, &ilp.load_uses),
                 _ => (unit.operations, unit.latency, &ilp.uses),
             };
-            // Whoever comes next would be issued this much later anyway.
-            let late = (latency + queue - 1.0 / self.limits.ports).max(0.0);
+            // The next instruction would be issued this much later anyway.
+            let late = (latency + queue - 1.0 / self.ports).max(0.0);
             let (wait, slope) = match uses {
                 Some(uses) => measured_wait(uses, late, time),
-                None => exponential_wait(self.use_distance(), late, time),
+                None => exponential_wait(self.use_distance, late, time),
             };
             sum.0 += share * wait;
             sum.1 += share * slope;
         }
         sum
-    }
-
-    /// Mean distance from a value to its first use, instructions.
-    pub(super) fn use_distance(&self) -> f64 {
-        self.demand.phase.spec.ilp.use_distance / self.demand.intensity
-    }
-
-    /// Cycles per instruction in order, were all data in the L1 and all branches predicted; 0 where
-    /// the chip does not count them.
-    pub(super) fn in_order_cycles(&self) -> f64 {
-        if self.counts_in_order {
-            (1.0 / self.limits.ports + self.undisturbed).max(1.0 / self.limits.all)
-        } else {
-            0.0
-        }
     }
 }
 

@@ -1,20 +1,16 @@
 //! Structures that one set of running threads shares, with the threads that share each.
 
-use super::buffers::{buffers, fp_waiting, window};
+use super::caches::CacheSets;
 use super::claims::{RESOURCES, Supply};
-use super::needs::{InstructionNeeds, StretchNeeds};
-use super::sets::CacheSets;
+use super::core_model::UnitQueue;
+use super::misses::PrefetchShares;
 use super::stations::QueueingStation;
 use super::supply::{supply, unit_queues};
-use super::thread_setting::{
-    BranchResolution, CoreLimits, PrefetchShares, ThreadSetting, WindowAlone,
-};
+use super::thread_setting::ThreadSetting;
 use super::twins::RepresentativeThreads;
 use super::types::RunningThread;
-use super::units::{UnitQueue, unit_use};
 use crate::chip::{Chip, KIB, PuPlace};
-use crate::machine::{PrefetchScope, Scope, SmtMode};
-use crate::phase::LineEffect;
+use crate::machine::{PrefetchScope, Scope};
 use std::collections::BTreeMap;
 
 /// Bytes per ns are GB/s; per second, this many.
@@ -49,7 +45,6 @@ pub(crate) struct CacheUser {
 /// A station and its visitors.
 #[derive(Clone, Debug)]
 pub(crate) struct SharedStation {
-    /// The station.
     pub(crate) station: QueueingStation,
     /// Threads that visit it.
     pub(crate) visitors: Vec<usize>,
@@ -60,15 +55,17 @@ pub(crate) struct SharedStation {
 /// Everything shared by the running threads.
 #[derive(Clone, Debug)]
 pub(crate) struct SharedStructures<'a> {
-    /// Threads that stand for those that run; every index elsewhere is one of theirs.
+    /// Representatives of the running threads; every index elsewhere is one of theirs.
     pub(crate) twins: RepresentativeThreads<'a>,
     /// Setting of each thread.
     pub(crate) settings: Vec<ThreadSetting<'a>>,
+    /// Use per instruction of what a core's threads share, by thread.
+    pub(crate) uses: Vec<[f64; RESOURCES]>,
     /// Threads of each core that runs any.
     pub(crate) cores: Vec<Vec<usize>>,
     /// Supply of each of those cores.
     pub(crate) supplies: Vec<Supply>,
-    /// Ports that the threads of each of those cores wait for; none where one runs alone.
+    /// Ports that the threads of each of those cores wait for.
     pub(crate) unit_queues: Vec<Vec<UnitQueue>>,
     /// Caches that run any thread, L1 first.
     pub(crate) caches: Vec<SharedCache>,
@@ -100,10 +97,10 @@ impl<'a> SharedStructures<'a> {
         let running = twins.running.as_slice();
         let places: Vec<PuPlace> = running.iter().map(|r| chip.places()[r.pu]).collect();
         let cores = group_by_place(chip.domains().cores, &places, |p| p.core);
-        let mut settings = settings(chip, &twins, &places, &cores);
-        let supplies = cores
-            .iter()
-            .map(|members| supply(&mut settings, members))
+        let settings = settings(chip, &twins, &places, &cores);
+        let mut uses = vec![[0.0; RESOURCES]; running.len()];
+        let supplies = { cores.iter() }
+            .map(|members| supply(&settings, &mut uses, members))
             .collect();
         let queues = cores.iter().map(|members| unit_queues(&settings, members));
         let unit_queues = queues.collect();
@@ -116,6 +113,7 @@ impl<'a> SharedStructures<'a> {
         }
         Self {
             supplies,
+            uses,
             unit_queues,
             visits,
             caches: caches(chip, &twins, &places),
@@ -158,76 +156,8 @@ fn settings<'a>(
     }
     let prefetching = prefetch_shares(chip, twins, places);
     let each = running.iter().zip(places).enumerate();
-    each.map(|(i, (r, &place))| setting(chip, *r, place, on_core[i], prefetching[i]))
+    each.map(|(i, (r, &place))| ThreadSetting::new(chip, *r, place, on_core[i], prefetching[i]))
         .collect()
-}
-
-fn setting<'a>(
-    chip: &'a Chip,
-    running: RunningThread<'a>,
-    place: PuPlace,
-    on_core: usize,
-    prefetching: PrefetchShares,
-) -> ThreadSetting<'a> {
-    let core = chip.core_spec(place);
-    let hz = chip.frequency_hz(place);
-    let cycles = |ns: f64| ns * 1e-9 * hz;
-    let llc = &chip.spec().llc;
-    let has_llc = chip.llc_kib(place.llc) > 0.0;
-    let line_bytes = f64::from(chip.spec().memory.line_bytes);
-    let modes = core.smt.iter();
-    let mode = modes
-        .filter(|mode| mode.ways as usize >= on_core)
-        .min_by_key(|mode| mode.ways);
-    let model = chip.core_model(place, on_core);
-    let width =
-        |mode: Option<&SmtMode>| mode.map_or(core.dispatch_width, |m| m.thread_dispatch_width);
-    let phase = &running.demand.phase.spec;
-    let stretches = StretchNeeds::for_phase(model, &running.demand.phase, width(mode));
-    let needs = InstructionNeeds::mean(&stretches);
-    let alone = needs.at_width(model, &running.demand.phase, width(core.smt.first()));
-    let nearest = core.l2.as_ref().unwrap_or(&core.l1d).latency_cycles;
-    ThreadSetting {
-        demand: running.demand,
-        core,
-        model,
-        needs,
-        stretches,
-        chain: phase.chain(),
-        buffers: buffers(model, phase, &needs, on_core as f64),
-        fp_waiting: fp_waiting(model, phase, &needs),
-        whole_window: window(&buffers(model, phase, &alone, 1.0)),
-        hz,
-        on_core: on_core as f64,
-        // On a slow clock too, a hit in the LLC has passed the caches before it.
-        llc_cycles: if has_llc {
-            cycles(llc.latency_ns).max(nearest)
-        } else {
-            nearest
-        },
-        has_llc,
-        remote_cycles: llc.remote_latency_ns.map(cycles),
-        memory_cycles: cycles(chip.memory_latency_ns(place, running.demand.home_node)),
-        data_curve: running.demand.phase.data_for(line_bytes),
-        code_curve: running.demand.phase.code_for(line_bytes),
-        line_bytes,
-        data_lines: LineEffect::for_data(&running.demand.phase.spec, line_bytes),
-        code_lines: LineEffect::for_code(&running.demand.phase.spec, line_bytes),
-        prefetching,
-        units: unit_use(core, &running.demand.phase.spec.mix),
-        whole: 0.0,
-        counts_in_order: chip.counts_in_order(),
-        undisturbed: 0.0,
-        alone: WindowAlone::default(),
-        tlb: 0.0,
-        sets: CacheSets::default(),
-        mispredicted: 0.0,
-        resolving: BranchResolution::default(),
-        use_of: [0.0; RESOURCES],
-        limits: CoreLimits::default(),
-        latency: 0.0,
-    }
-    .prepare()
 }
 
 /// Returns the shares of prefetching that siblings on one prefetcher leave each other: shared data

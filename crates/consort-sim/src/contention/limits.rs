@@ -1,44 +1,66 @@
 //! Limits that a core sets on one thread: dispatch, ports, fetch, and the chain of its operations.
 
-use super::needs::StretchNeeds;
-use super::thread_setting::{CoreLimits, ThreadSetting};
-use super::uneven::unevenness;
+use super::claims::unevenness;
+use super::core_model::{CLASSES, CoreModel};
+use super::needs::{InstructionNeeds, StretchNeeds};
+use crate::machine::CoreSpec;
 use crate::machine::detail::WorkKind;
-use crate::program::ChainSpec;
+use crate::program::{ChainSpec, PhaseSpec};
 
-/// Cycles per instruction of a chain, at least.
+/// Cycles per instruction of a chain, at least: a program without a chain has no other limit here.
 const SHORTEST: f64 = 0.01;
 
-impl ThreadSetting<'_> {
-    /// Instructions per cycle that the core sustains for this thread alone. Limits hide each other
-    /// within a stretch, and take turns from one to the next.
-    pub(super) fn limits(&self) -> CoreLimits {
-        let on_core = self.on_core as usize;
+/// Instructions per cycle that a core sustains for one thread.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct CoreLimits {
+    pub(crate) dispatch: f64,
+    /// By dispatch and ports.
+    pub(crate) ports: f64,
+    /// By dispatch and fetch, which fill the window.
+    pub(crate) front: f64,
+    /// By dispatch, ports and fetch.
+    pub(crate) all: f64,
+    /// The same if dispatch and fetch were no slower than the dispatch of the pipeline in which
+    /// the resolution of branches is measured.
+    pub(crate) hurried: f64,
+    /// Unevenness of dispatch and fetch, 0 to 1; see [`overlapped_time`](super::claims::overlapped_time).
+    pub(crate) uneven_front: f64,
+    /// Share of the time of dispatch and fetch in which fetch is the slower, 0 to 1.
+    pub(crate) fetched: f64,
+    /// Share of the time in which operations pile up before ports, 0 to 1.
+    pub(crate) piled: f64,
+}
+
+impl CoreLimits {
+    /// The limits for a thread of these stretches. Limits hide each other within a stretch, and
+    /// take turns from one to the next.
+    pub(super) fn new(
+        model: &CoreModel,
+        stretches: &[StretchNeeds],
+        mean: &InstructionNeeds,
+        on_core: usize,
+    ) -> Self {
         let (mut ports, mut front, mut all) = (0.0, 0.0, 0.0);
         let (mut piled, mut fetched, mut hurried) = (0.0, 0.0, 0.0);
-        let measured = self.measured_dispatch();
-        for StretchNeeds { share, needs } in &self.stretches {
+        let measured = mean.measured_dispatch();
+        for StretchNeeds { share, needs } in stretches {
             let fetch = needs.fetch_turns + needs.bubbles;
             let of_front = needs.dispatch_turns.max(fetch);
-            let of_ports = self.model.port_cycles(&needs.works, on_core);
+            let of_ports = model.port_cycles(&needs.works, on_core);
             ports += share * needs.dispatch_turns.max(of_ports);
             front += share * of_front;
             all += share * of_front.max(of_ports);
             hurried += share * of_front.min(measured).max(of_ports);
-            piled += if of_ports > of_front {
-                share * of_ports
-            } else {
-                0.0
-            };
-            fetched += if fetch > needs.dispatch_turns {
-                share * fetch
-            } else {
-                0.0
-            };
+            if of_ports > of_front {
+                piled += share * of_ports;
+            }
+            if fetch > needs.dispatch_turns {
+                fetched += share * fetch;
+            }
         }
-        let dispatch = self.needs.dispatch_turns;
-        let fetch = self.needs.fetch_turns + self.needs.bubbles;
-        CoreLimits {
+        let dispatch = mean.dispatch_turns;
+        let fetch = mean.fetch_turns + mean.bubbles;
+        Self {
             dispatch: 1.0 / dispatch,
             ports: 1.0 / ports,
             front: 1.0 / front,
@@ -49,36 +71,41 @@ impl ThreadSetting<'_> {
             fetched: fetched / front,
         }
     }
+}
 
-    /// Cycles per instruction of the longest chain when all data is in the L1.
-    pub(super) fn chain_latency(&self) -> f64 {
-        let times = &self.model.tables.times;
-        let of = |work: WorkKind| f64::from(times[work.index()].latency_cycles);
-        let ChainSpec {
-            plain,
-            load,
-            fp,
-            multiply,
-            divide,
-            fp_divide,
-            vector,
-        } = self.chain;
-        let sum = plain * of(WorkKind::Integer)
-            + load * self.core.l1d.latency_cycles
-            + fp * 0.5 * (of(WorkKind::FpAdd) + of(WorkKind::FpMultiply))
-            + multiply * of(WorkKind::Multiply)
-            + divide * of(WorkKind::Divide)
-            + fp_divide * of(WorkKind::FpDivide)
-            + vector * of(WorkKind::VectorMove);
-        sum.max(SHORTEST)
+/// A thread's longest chain of operations that wait for each other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct DependenceChain {
+    pub(crate) spec: ChainSpec,
+    /// Cycles per instruction if all data is in the L1.
+    pub(crate) latency: f64,
+    /// Loads on the chain per load: the share of their latency that counts there.
+    pub(crate) load_share: f64,
+}
+
+impl DependenceChain {
+    pub(super) fn new(phase: &PhaseSpec, core: &CoreSpec, model: &CoreModel) -> Self {
+        let spec = phase.chain();
+        let times = &model.tables.times;
+        let cycles = |work: WorkKind| f64::from(times[work.index()].latency_cycles);
+        let sum = spec.plain * cycles(WorkKind::Integer)
+            + spec.load * core.l1d.latency_cycles
+            + spec.fp * 0.5 * (cycles(WorkKind::FpAdd) + cycles(WorkKind::FpMultiply))
+            + spec.multiply * cycles(WorkKind::Multiply)
+            + spec.divide * cycles(WorkKind::Divide)
+            + spec.fp_divide * cycles(WorkKind::FpDivide)
+            + spec.vector * cycles(WorkKind::VectorMove);
+        let loads = phase.mix.load;
+        Self {
+            spec,
+            latency: sum.max(SHORTEST),
+            load_share: if loads > 0.0 { spec.load / loads } else { 0.0 },
+        }
     }
 
-    /// Returns loads on the longest chain per load: the share of their latency that counts there.
-    pub(super) fn chain_load_share(&self) -> f64 {
-        if self.mix().load > 0.0 {
-            self.chain.load / self.mix().load
-        } else {
-            0.0
-        }
+    /// Cycles that its operations wait if one of each unit class waits so long.
+    pub(super) fn queueing(&self, waits: &[f64; CLASSES]) -> f64 {
+        let [int, fp, load, ..] = waits;
+        self.spec.plain * int + self.spec.fp * fp + self.spec.load * load
     }
 }

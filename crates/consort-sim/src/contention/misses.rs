@@ -1,12 +1,12 @@
-//! Misses per instruction, given what a thread holds of every cache and of the predictor.
+//! Misses per instruction, given the bytes that a thread holds of every cache.
 
-use super::thread_setting::{ResourceShares, ThreadSetting};
-use crate::chip::KIB;
-use crate::machine::detail::PredictorKind;
-use crate::machine::{CoreSpec, Scope};
-use crate::math::{interpolate, pow};
-use crate::phase::MissCurve;
-use crate::program::{PREDICTOR_KIB, REFERENCE_PREDICTOR_KIB, TARGET_ENTRIES};
+use super::caches::CacheSets;
+use super::claims::ResourceShares;
+use super::types::Demand;
+use crate::chip::{Chip, KIB};
+use crate::machine::{CoreSpec, PrefetchScope, Scope};
+use crate::phase::{LineEffect, MissCurve};
+use crate::program::PhaseSpec;
 
 /// Misses per instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -31,58 +31,107 @@ pub(crate) struct Misses {
     pub(crate) written: f64,
     /// Lines to and from memory.
     pub(crate) lines: f64,
-    /// Branches.
+    /// Mispredicted branches.
     pub(crate) branch: f64,
-    /// TLB.
     pub(crate) tlb: f64,
 }
 
-impl ThreadSetting<'_> {
-    /// TLB misses per instruction, which depend on nothing that co-runners change, and on pages,
-    /// not on the length of lines.
-    pub(super) fn tlb_misses(&self) -> f64 {
-        let phase = &self.demand.phase;
-        let reach = tlb_bytes(self.core, self.on_core);
-        phase.data.mpki(reach) * self.demand.intensity * phase.spec.page_spread / 1000.0
-    }
+/// Shares of prefetching that siblings on one prefetcher leave to a thread, 0 to 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct PrefetchShares {
+    /// Share of the lines that are used.
+    pub(crate) useful: f64,
+    /// Share of the lines that are brought in vain.
+    pub(crate) excess: f64,
+}
 
-    /// Mispredictions per instruction with so much of the predictor.
-    pub(super) fn mispredictions(&self, kib: f64) -> f64 {
-        let branch = &self.demand.phase.spec.branch;
-        let measured = match self.core.branch_predictor.kind {
-            Some(PredictorKind::Tage) => branch.tagged_mpki,
-            _ => branch.gshare_mpki,
-        };
-        let kib = kib.max(1e-3);
-        let mpki = match measured {
-            Some(points) => interpolate(&PREDICTOR_KIB, &points, kib),
-            None => branch.mpki * pow(REFERENCE_PREDICTOR_KIB / kib, branch.capacity_exponent),
-        };
-        let mpki = mpki + self.lost_targets_mpki(kib);
-        (mpki * self.demand.intensity / 1000.0).min(self.mix().branch)
-    }
+impl PrefetchShares {
+    /// For a thread without siblings on its prefetcher.
+    pub(crate) const WHOLE: Self = Self {
+        useful: 1.0,
+        excess: 1.0,
+    };
+}
 
-    /// Mispredictions per kilo-instruction for want of room in a table of targets that keeps those of
-    /// indirect branches alone, by address. Of the table a thread has the same part as of the
-    /// predictor, and an equal share at least: what it uses often stays.
-    fn lost_targets_mpki(&self, kib: f64) -> f64 {
-        let predictor = &self.core.branch_predictor;
-        let points = self.demand.phase.spec.branch.target_mpki;
-        let (Some(points), Some(targets)) = (points, predictor.targets) else {
-            return 0.0;
-        };
-        let is_direct_computed = predictor.taken_bubble_cycles.is_some();
-        if predictor.kind == Some(PredictorKind::Tage) || !is_direct_computed {
-            return 0.0;
+/// A thread's miss curves on its chip, and its prefetcher.
+#[derive(Clone, Debug)]
+pub(crate) struct MissModel<'a> {
+    phase: &'a PhaseSpec,
+    intensity: f64,
+    /// For lines as long as the machine's.
+    pub(crate) data_curve: &'a MissCurve,
+    pub(crate) code_curve: &'a MissCurve,
+    line_bytes: f64,
+    pub(crate) data_lines: LineEffect,
+    code_lines: LineEffect,
+    /// Effective capacities that lines of code find in the sets of the L1I.
+    sets: CacheSets,
+    /// TLB misses per instruction. They depend on pages, not on the length of lines, and on
+    /// nothing that co-runners change.
+    tlb: f64,
+    /// Share of the sequential misses that the prefetcher covers, 0 to 1.
+    coverage: f64,
+    /// Share of misses that prefetching removes; negative if it adds misses.
+    prefetch_effect: f64,
+    /// Lines that the prefetcher fetches ahead; 1 without one.
+    prefetch_depth: f64,
+    /// True if prefetched lines come into the L2: those of a core's or an L2's own prefetchers do,
+    /// those of an LLC's wait there.
+    prefetches_to_l2: bool,
+    siblings: PrefetchShares,
+}
+
+impl<'a> MissModel<'a> {
+    pub(super) fn new(
+        chip: &Chip,
+        demand: &'a Demand,
+        core: &CoreSpec,
+        on_core: f64,
+        siblings: PrefetchShares,
+    ) -> Self {
+        let phase = &demand.phase;
+        let line_bytes = f64::from(chip.spec().memory.line_bytes);
+        let data_lines = LineEffect::for_data(&phase.spec, line_bytes);
+        let prefetcher = core.prefetcher.as_ref();
+        let coverage = prefetcher.map_or(0.0, |p| p.coverage);
+        let effect = phase.spec.prefetch.effectiveness * coverage;
+        let reach = tlb_bytes(core, on_core);
+        Self {
+            phase: &phase.spec,
+            intensity: demand.intensity,
+            data_curve: phase.data_for(line_bytes),
+            code_curve: phase.code_for(line_bytes),
+            line_bytes,
+            data_lines,
+            code_lines: LineEffect::for_code(&phase.spec, line_bytes),
+            sets: CacheSets::from_ways(core.l1i.ways),
+            tlb: phase.data.mpki(reach) * demand.intensity * phase.spec.page_spread / 1000.0,
+            coverage,
+            // Lines longer than the curves' have left less that is in sequence.
+            prefetch_effect: if effect > 0.0 {
+                effect / data_lines.space
+            } else {
+                effect
+            },
+            prefetch_depth: prefetcher.map_or(1.0, |p| f64::from(p.depth_lines)),
+            prefetches_to_l2: core.l2.is_some()
+                && prefetcher.is_some_and(|p| p.per != PrefetchScope::Llc),
+            siblings,
         }
-        let part = (kib / predictor.size_kib).max(1.0 / self.on_core);
-        let lost = interpolate(&TARGET_ENTRIES, &points, f64::from(targets) * part);
-        (lost - points[TARGET_ENTRIES.len() - 1]).max(0.0)
     }
 
-    pub(super) fn misses(&self, held: &ResourceShares) -> Misses {
-        let phase = &self.demand.phase;
-        let data = misses_by_level(self.data_curve, held.data, self.demand.intensity);
+    /// The effect of the line length on misses of code, or of data.
+    pub(crate) fn lines(&self, code: bool) -> LineEffect {
+        if code {
+            self.code_lines
+        } else {
+            self.data_lines
+        }
+    }
+
+    /// Misses of a thread that holds these bytes and mispredicts so many branches per instruction.
+    pub(super) fn misses(&self, held: &ResourceShares, branch: f64) -> Misses {
+        let data = misses_by_level(self.data_curve, held.data, self.intensity);
         let data = data.map(|misses| misses * self.data_lines.misses);
         // Where a level is missing, what is beyond the L1I counts as missed by it.
         let [_, l2, llc, all] = held.code;
@@ -93,25 +142,24 @@ impl ThreadSetting<'_> {
             .misses(self.code_curve, held.code_l1i)
             .max(code[1]);
         let code = code.map(|misses| misses * self.code_lines.misses * self.code_lines.not_next);
-        let spec = &phase.spec;
-        let coverage = self.coverage();
-        let whole = self.prefetch_effect();
+        let whole = self.prefetch_effect;
         let effect = whole.min(whole * held.prefetching);
         let beyond = data[3];
         let waited = (1.0 - effect).max(0.0);
         let demand = beyond * waited;
-        let excess = beyond * spec.prefetch.excess * coverage * self.prefetching.excess;
-        let wanted = beyond * whole.max(0.0) * self.prefetching.useful + excess;
+        let excess = beyond * self.phase.prefetch.excess * self.coverage * self.siblings.excess;
+        let wanted = beyond * whole.max(0.0) * self.siblings.useful + excess;
         let excess = excess * held.prefetching;
         let prefetched = wanted * held.prefetching;
         let fetched = demand + prefetched + code[3];
-        let written = spec.writeback_share * (demand + prefetched - excess);
+        // Lines brought in vain are not written to.
+        let written = self.phase.writeback_share * (demand + prefetched - excess);
         Misses {
             data,
             code,
             covered: whole.clamp(0.0, 1.0),
             exposed: 1.0 - effect.clamp(0.0, 1.0),
-            demand_l2: if self.prefetches_to_l2() {
+            demand_l2: if self.prefetches_to_l2 {
                 data[1] * waited
             } else {
                 data[1]
@@ -121,13 +169,26 @@ impl ThreadSetting<'_> {
             wanted,
             written,
             lines: fetched + written,
-            branch: if held.predictor_kib == self.core.branch_predictor.size_kib {
-                self.mispredicted
-            } else {
-                self.mispredictions(held.predictor_kib)
-            },
+            branch,
             tlb: self.tlb,
         }
+    }
+
+    /// Waits for a line that are felt, per instruction: each for as many lines as wait together.
+    pub(super) fn felt_lines(&self, misses: &Misses, mlp: f64) -> f64 {
+        let depth = self.prefetch_depth.max(mlp);
+        misses.demand / mlp + misses.prefetched / depth + misses.code[3]
+    }
+
+    /// Lines of code that are fetched along with the line before, per line that is missed, and the
+    /// cycles from then until they are wanted: those that the line before takes to run at so many
+    /// cycles per instruction. A branch to the line before skips half of it.
+    pub(super) fn next_lines(&self, pace: f64) -> (f64, f64) {
+        let lines = &self.code_lines;
+        let instructions = self.line_bytes / self.phase.code_bytes();
+        let followed = 1.0 - lines.not_next;
+        let run = instructions * (0.5 + 0.5 * followed) * pace;
+        (followed / lines.not_next.max(1e-3), run)
     }
 }
 
@@ -143,7 +204,7 @@ fn misses_by_level(curve: &MissCurve, held: [f64; 4], intensity: f64) -> [f64; 4
     })
 }
 
-/// TLB reach of one of `sharers` PUs, bytes.
+/// TLB reach of one of the PUs in use of a core, bytes.
 fn tlb_bytes(core: &CoreSpec, on_core: f64) -> f64 {
     let sharers = match core.tlb.per {
         Scope::Pu => 1.0,

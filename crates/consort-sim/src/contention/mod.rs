@@ -1,25 +1,21 @@
 //! Contention: rates of all running threads, given the PU that each is on.
 //!
-//! [`Solver::solve`] takes the threads that are on PUs and gives each its rate
-//! and its cycle stack, by a damped fixed point over the shared structures.
-//! The answer depends on the argument alone, not on earlier calls.
+//! [`Solver::solve`] takes the threads that are on PUs and gives each its rate and its cycle stack,
+//! by a damped fixed point over the shared structures. The answer depends on the argument alone,
+//! not on earlier calls, so that it can be kept for reuse.
 
+mod branches;
 mod buffers;
 mod caches;
 mod claims;
 pub(crate) mod core_model;
 mod dispatch;
-mod dividers;
-mod fetch;
 mod in_order;
 mod layout;
 mod limits;
 mod misses;
 mod needs;
 mod pipeline;
-mod resolution;
-mod restrain;
-mod sets;
 mod solve;
 mod stations;
 mod supply;
@@ -27,9 +23,6 @@ mod thread_setting;
 mod turns;
 mod twins;
 mod types;
-mod uneven;
-mod units;
-mod window;
 
 pub(crate) use caches::time_to_fill;
 pub use solve::Solver;

@@ -6,7 +6,6 @@
 //! absorbs the rest. [`wait`] finds the wait at which what the threads ask for
 //! is what the station carries.
 
-/// A station.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct QueueingStation {
     /// Lines per second that it can carry.
@@ -18,7 +17,7 @@ pub(crate) struct QueueingStation {
 /// One thread's use of a station.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Visitor {
-    /// Time per instruction if the station never made anybody wait, s.
+    /// Time per instruction if the station were idle, s.
     pub(crate) time_s: f64,
     /// Lines per instruction, its own and those of threads for which it stands.
     pub(crate) lines: f64,
@@ -91,13 +90,13 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_for_nothing_does_not_wait() {
+    fn idle_station_has_no_wait() {
         assert_eq!(wait(&STATION, &[visitor(1e-9, 0.0)]), 0.0);
         assert_eq!(wait(&STATION, &[]), 0.0);
     }
 
     #[test]
-    fn half_load_waits_half_a_service_time() {
+    fn half_load_waits_half_service_time() {
         // ρ = 0.5: ρS/(2(1−ρ)) = S/2; one visitor that feels next to nothing of it.
         let v = Visitor {
             time_s: 1e-9,
@@ -109,7 +108,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn throughput_saturates_and_latency_absorbs_the_rest(
+        fn throughput_saturates_below_bandwidth(
             raw in prop::collection::vec((1e-10f64..1e-6, 0.0f64..1.0), 1..20),
         ) {
             let visitors: Vec<_> = raw.iter().map(|&(t, l)| visitor(t, l)).collect();

@@ -1,12 +1,15 @@
 //! Supply of a core to the threads on it: dispatch slots, turns of fetch, ports.
 
 use super::claims::{FETCH, RESOURCES, SLOTS, Supply};
-use super::core_model::PortSet;
+use super::core_model::{CLASSES, PortSet, UnitQueue};
 use super::thread_setting::ThreadSetting;
-use super::units::{CLASSES, UnitQueue};
 
-/// Returns the supply of a core, and notes in `settings` the use that each thread makes of it.
-pub(super) fn supply(settings: &mut [ThreadSetting<'_>], members: &[usize]) -> Supply {
+/// Returns the supply of a core, and notes in `uses` the use that each thread makes of it.
+pub(super) fn supply(
+    settings: &[ThreadSetting<'_>],
+    uses: &mut [[f64; RESOURCES]],
+    members: &[usize],
+) -> Supply {
     let first = &settings[members[0]];
     let front = &first.model.tables.front;
     let turns = front.dispatch_threads;
@@ -15,17 +18,18 @@ pub(super) fn supply(settings: &mut [ThreadSetting<'_>], members: &[usize]) -> S
     resources[SLOTS] = first.core.dispatch_width;
     resources[FETCH] = f64::from(front.fetch_threads);
     for &i in members {
-        let setting = &mut settings[i];
-        setting.use_of = [0.0; RESOURCES];
-        setting.use_of[SLOTS] = setting.needs.operations;
-        setting.use_of[FETCH] = setting.needs.fetch_turns;
+        uses[i][SLOTS] = settings[i].needs.operations;
+        uses[i][FETCH] = settings[i].needs.fetch_turns;
     }
     if members.len() > 1 {
-        let tight = tight_ports(settings, members);
+        // Only what threads could exhaust together limits them; there is room for the most wanted.
+        let mut tight = port_limits(settings, members);
+        tight.retain(|limit| limit.set.is_shared() && limit.load > 1.0);
+        tight.sort_by(|a, b| b.load.total_cmp(&a.load));
         for (at, limit) in tight.into_iter().take(RESOURCES - FETCH - 1).enumerate() {
             resources[FETCH + 1 + at] = limit.ports;
             for (i, used) in limit.used {
-                settings[i].use_of[FETCH + 1 + at] = used;
+                uses[i][FETCH + 1 + at] = used;
             }
         }
     }
@@ -81,14 +85,6 @@ impl PortLimit<'_> {
         let own = self.used.iter().find(|(j, _)| *j == i);
         own.map_or(0.0, |(_, used)| *used)
     }
-}
-
-/// Ports that threads could exhaust together, those that they would exhaust most first.
-fn tight_ports<'a>(settings: &[ThreadSetting<'a>], members: &[usize]) -> Vec<PortLimit<'a>> {
-    let mut limits = port_limits(settings, members);
-    limits.retain(|limit| limit.set.is_shared() && limit.load > 1.0);
-    limits.sort_by(|a, b| b.load.total_cmp(&a.load));
-    limits
 }
 
 /// Limits of ports on the threads of a core.

@@ -1,206 +1,221 @@
-//! A thread's setting: the core that it runs on, what follows from its demand there, and its part
-//! of every shared structure.
+//! A running thread's setting: what follows from its demand, its core and the number of threads
+//! there, and therefore holds over all iterations of the solver.
+//!
+//! Each part owns the values that its formulas need and is complete once it is made;
+//! [`super::pipeline`] combines them.
 
-use super::buffers::Buffers;
-use super::claims::RESOURCES;
-use super::core_model::{CoreModel, DIVIDER_KINDS};
+use super::branches::BranchModel;
+use super::buffers::WindowModel;
+use super::claims::ResourceShares;
+use super::core_model::{CLASSES, CoreModel, DIVIDER_KINDS, UnitClassUse, unit_use};
+use super::in_order::InOrderModel;
+use super::limits::{CoreLimits, DependenceChain};
+use super::misses::{MissModel, Misses, PrefetchShares};
 use super::needs::{InstructionNeeds, StretchNeeds};
-use super::sets::{CacheSets, SETS};
-use super::types::Demand;
-use super::units::{CLASSES, UnitClassUse};
-use crate::machine::CoreSpec;
-use crate::phase::{LineEffect, MissCurve};
-use crate::program::{ChainSpec, MixSpec};
-
-/// Shares of prefetching that siblings on one prefetcher leave to a thread, 0 to 1.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct PrefetchShares {
-    /// Share of the lines that are used.
-    pub(crate) useful: f64,
-    /// Share of the lines that are brought in vain.
-    pub(crate) excess: f64,
-}
-
-impl PrefetchShares {
-    /// All of it, as for a thread without siblings on its prefetcher.
-    pub(crate) const WHOLE: Self = Self {
-        useful: 1.0,
-        excess: 1.0,
-    };
-}
+use super::types::{Demand, RunningThread};
+use crate::chip::{Chip, PuPlace};
+use crate::machine::{CoreSpec, SmtMode};
+use crate::program::{DivisionSpec, IlpSpec};
 
 /// Properties of a thread that hold as long as the set of running threads stays the same.
 #[derive(Clone, Debug)]
 pub(crate) struct ThreadSetting<'a> {
-    /// Demand of the thread.
     pub(crate) demand: &'a Demand,
-    /// The core that it runs on.
     pub(crate) core: &'a CoreSpec,
+    pub(crate) model: &'a CoreModel,
     /// Clock, Hz.
     pub(crate) hz: f64,
-    /// The core's structures and ports.
-    pub(crate) model: &'a CoreModel,
-    /// Needs of an average instruction on this core.
-    pub(crate) needs: InstructionNeeds,
-    /// Needs of the instructions of each kind of its stretches.
-    pub(crate) stretches: Vec<StretchNeeds>,
-    /// Use of each buffer by its window.
-    pub(crate) buffers: Buffers,
-    /// Floating-point operations per instruction in the window that wait in a scheduler.
-    pub(crate) fp_waiting: f64,
-    /// Composition of its longest dependence chain.
-    pub(crate) chain: ChainSpec,
-    /// Window that it would have with the core to itself, instructions.
-    pub(crate) whole_window: f64,
     /// Threads on the core, itself included.
     pub(crate) on_core: f64,
-    /// Latency of an LLC hit, cycles.
-    pub(crate) llc_cycles: f64,
-    /// False where memory comes behind the L2.
-    pub(crate) has_llc: bool,
-    /// Latency of a hit in another LLC domain, cycles, where there is such a thing.
-    pub(crate) remote_cycles: Option<f64>,
-    /// Latency of memory behind the LLC, idle, cycles.
-    pub(crate) memory_cycles: f64,
-    /// Data misses, for lines as long as the machine's.
-    pub(crate) data_curve: &'a MissCurve,
-    /// Instruction misses, likewise.
-    pub(crate) code_curve: &'a MissCurve,
-    /// Effect of the line length on data misses.
-    pub(crate) data_lines: LineEffect,
-    /// Length of a line, bytes.
-    pub(crate) line_bytes: f64,
-    /// Effect of the line length on instruction misses.
-    pub(crate) code_lines: LineEffect,
-    /// Shares of prefetching that siblings leave to it.
-    pub(crate) prefetching: PrefetchShares,
-    /// Unit-cycles per instruction and units, by class.
-    pub(crate) units: [UnitClassUse; CLASSES],
-    /// Parallelism of the whole window; see [`ThreadSetting::parallelism`].
-    pub(crate) whole: f64,
-    /// True if the chip counts what an out-of-order core would take in order.
-    pub(crate) counts_in_order: bool,
-    /// [`ThreadSetting::dependences`] while no co-runner uses the units, cycles per instruction; 0 on an
-    /// out-of-order core where nobody counts it.
-    pub(crate) undisturbed: f64,
-    /// Window that co-runners leave alone, and its consequences.
-    pub(crate) alone: WindowAlone,
-    /// TLB misses per instruction.
-    pub(crate) tlb: f64,
-    /// Effective capacities that lines of code find in the sets of the L1I.
-    pub(crate) sets: CacheSets,
-    /// Mispredictions per instruction with the whole predictor; see [`ThreadSetting::mispredicted`].
-    pub(crate) mispredicted: f64,
-    /// Resolution of mispredicted branches.
-    pub(crate) resolving: BranchResolution,
-    /// Use per instruction of what the core's threads share.
-    pub(crate) use_of: [f64; RESOURCES],
-    /// Rates that its core sustains for this thread alone.
+    /// Needs of an average instruction on this core.
+    pub(crate) needs: InstructionNeeds,
     pub(crate) limits: CoreLimits,
-    /// Latency of an instruction of the longest chain when all data is in the L1, cycles.
-    pub(crate) latency: f64,
+    pub(crate) chain: DependenceChain,
+    pub(crate) window: WindowModel<'a>,
+    pub(crate) latencies: CacheLatencies,
+    pub(crate) misses: MissModel<'a>,
+    pub(crate) branches: BranchModel<'a>,
+    pub(crate) units: [UnitClassUse; CLASSES],
+    pub(crate) in_order: InOrderModel<'a>,
 }
 
-/// A window that no co-runner clogs, and its consequences.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct WindowAlone {
-    /// Size of the window, instructions.
-    pub(crate) window: f64,
-    /// Window sustained by the buffers that it shares with no co-runner, instructions.
-    pub(crate) own_window: f64,
-    /// [`ThreadSetting::parallelism`] of the window.
-    pub(crate) parallelism: f64,
-    /// Long misses that are in it at once, with lines of 64 bytes and however many the core can
-    /// have outstanding.
-    pub(crate) parallel_misses: f64,
-}
-
-/// A thread's present part of every shared structure, as estimated by the iteration.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct ResourceShares {
-    /// Bytes of data, as its curve counts them, in L1D, L2, LLC, and over all LLC domains.
-    pub(crate) data: [f64; 4],
-    /// Bytes of code, as its curve counts them, in L1I, L2, LLC, and over all LLC domains.
-    pub(crate) code: [f64; 4],
-    /// Bytes of code in the L1I, for each effective capacity of its [`CacheSets`].
-    pub(crate) code_l1i: [f64; SETS],
-    /// Window, instructions.
-    pub(crate) window: f64,
-    /// Branch predictor, KiB.
-    pub(crate) predictor_kib: f64,
-    /// Cycles that an operation waits for co-runners' operations, by unit class.
-    pub(crate) unit_wait: [f64; CLASSES],
-    /// Cycles that an operation waits for those of its own thread, by unit class.
-    pub(crate) own_wait: [f64; CLASSES],
-    /// Share of its dividers that co-runners use, by kind, 0 to 1.
-    pub(crate) divided: [f64; DIVIDER_KINDS],
-    /// Most demand misses that it can have on their way at once, lines.
-    pub(crate) misses: f64,
-    /// Share of its prefetches that find room in a miss queue, 0 to 1.
-    pub(crate) prefetching: f64,
-    /// Cycles per instruction while it dispatches; 0 where it is not known yet.
-    pub(crate) pace: f64,
-}
-
-/// Instructions per cycle that a core sustains for one thread.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct CoreLimits {
-    /// By dispatch.
-    pub(crate) dispatch: f64,
-    /// By dispatch and ports.
-    pub(crate) ports: f64,
-    /// By dispatch and fetch, which fill the window.
-    pub(crate) front: f64,
-    /// By dispatch, ports and fetch.
-    pub(crate) all: f64,
-    /// The same were dispatch and fetch no slower than the dispatch of the pipeline in which the
-    /// resolution of branches is measured.
-    pub(crate) hurried: f64,
-    /// Unevenness of dispatch and fetch, 0 to 1; see [`overlapped_time`](super::uneven::overlapped_time).
-    pub(crate) uneven_front: f64,
-    /// Share of the time of dispatch and fetch in which fetch is the slower, 0 to 1.
-    pub(crate) fetched: f64,
-    /// Share of the time in which operations pile up before ports, 0 to 1.
-    pub(crate) piled: f64,
-}
-
-/// Resolution of mispredicted branches on a core, whatever runs beside.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct BranchResolution {
-    /// Cycles until a branch is resolved, over the latency of the chain that it waits for.
-    pub(super) steps: f64,
-    /// Loads that miss for whose data it waits, per miss and instruction.
-    pub(super) misses: f64,
-    /// Cycles per instruction by which dispatch is slower than that of the pipeline in which it is
-    /// measured.
-    pub(super) late: f64,
-    /// Share of its wait that is left at its dispatch so late, 0 to 1.
-    pub(super) left_alone: f64,
-    /// The same at half the pace of that pipeline.
-    pub(super) half: f64,
-    /// Exponents of the pace by which it falls up to there and beyond.
-    pub(super) falls: [f64; 2],
-}
-
-impl ThreadSetting<'_> {
-    /// Returns the effect of the line length on misses of code, or of data.
-    pub(crate) fn lines(&self, code: bool) -> LineEffect {
-        if code {
-            self.code_lines
-        } else {
-            self.data_lines
+impl<'a> ThreadSetting<'a> {
+    /// The setting of a thread at a place, on a core with so many threads.
+    pub(crate) fn new(
+        chip: &'a Chip,
+        running: RunningThread<'a>,
+        place: PuPlace,
+        on_core: usize,
+        prefetching: PrefetchShares,
+    ) -> Self {
+        let demand = running.demand;
+        let phase = &demand.phase.spec;
+        let core = chip.core_spec(place);
+        let model = chip.core_model(place, on_core);
+        let mode = { core.smt.iter() }
+            .filter(|mode| mode.ways as usize >= on_core)
+            .min_by_key(|mode| mode.ways);
+        let width =
+            |mode: Option<&SmtMode>| mode.map_or(core.dispatch_width, |m| m.thread_dispatch_width);
+        let stretches = StretchNeeds::for_phase(model, &demand.phase, width(mode));
+        let needs = InstructionNeeds::mean(&stretches);
+        let alone = needs.at_width(model, &demand.phase, width(core.smt.first()));
+        let limits = CoreLimits::new(model, &stretches, &needs, on_core);
+        let chain = DependenceChain::new(phase, core, model);
+        let units = unit_use(core, &phase.mix);
+        Self {
+            demand,
+            core,
+            model,
+            hz: chip.frequency_hz(place),
+            on_core: on_core as f64,
+            needs,
+            limits,
+            chain,
+            window: WindowModel::new(demand, core, model, [&needs, &alone], on_core as f64),
+            latencies: CacheLatencies::new(chip, place, demand.home_node),
+            misses: MissModel::new(chip, demand, core, on_core as f64, prefetching),
+            branches: BranchModel::new(demand, core, model, (&needs, &limits, &chain), on_core),
+            units,
+            in_order: InOrderModel::new(demand, core, units, &limits, chip.counts_in_order()),
         }
     }
 
-    pub(super) fn mix(&self) -> &MixSpec {
-        &self.demand.phase.spec.mix
+    /// Divisions per instruction, by kind.
+    fn divisions(&self) -> [Option<DivisionSpec>; DIVIDER_KINDS] {
+        let ilp = &self.demand.phase.spec.ilp;
+        [ilp.int_divisions, ilp.fp_divisions]
     }
 
-    /// Cycles of an L2 hit; where there is no L2, of an LLC hit.
-    pub(super) fn l2_cycles(&self) -> f64 {
-        self.core
-            .l2
-            .as_ref()
-            .map_or(self.llc_cycles, |l2| l2.latency_cycles)
+    /// Share of the dividers of a kind that it can reach which it uses, at so many cycles per
+    /// instruction, 0 to 1.
+    pub(crate) fn divider_use(&self, kind: usize, cpi: f64) -> f64 {
+        let divider = &self.model.dividers[kind];
+        let ports = divider.ports.reach(self.on_core as usize);
+        match self.divisions()[kind] {
+            Some(divisions) if ports > 0.0 && cpi > 0.0 => {
+                (divisions.operations * divider.interval / (ports * cpi)).min(1.0)
+            }
+            _ => 0.0,
+        }
+    }
+
+    /// Cycles per instruction that divisions wait for dividers, of a chain of so many cycles per
+    /// instruction.
+    ///
+    /// A profile says by what share the longest chain gets longer with one divider that each
+    /// division takes for so many cycles ([`DivisionSpec`]). Several dividers are one that is taken
+    /// for less, what co-runners leave of one is a divider that is taken for longer, and on a core
+    /// whose chains take longer the same groups of divisions wait less.
+    pub(super) fn divider_wait(&self, held: &ResourceShares, chain: f64) -> f64 {
+        let scale = self.chain.latency / self.chain.spec.reference_latency();
+        let kinds = self.divisions().into_iter().zip(&self.model.dividers);
+        let longer = kinds
+            .zip(held.divided)
+            .map(|((divisions, divider), taken)| {
+                let ports = divider.ports.reach(self.on_core as usize);
+                match divisions {
+                    Some(divisions) if ports > 0.0 => {
+                        let cycles = divider.interval / (ports * (1.0 - taken));
+                        divisions.lengthening(cycles / scale)
+                    }
+                    _ => 0.0,
+                }
+            });
+        chain * longer.sum::<f64>()
+    }
+}
+
+/// Cycles from the request of a line to its arrival, by the level that has it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct CacheLatencies {
+    l1: f64,
+    /// Of the LLC where there is no L2.
+    pub(crate) l2: f64,
+    has_l2: bool,
+    pub(crate) llc: f64,
+    /// False where memory comes behind the L2.
+    pub(crate) has_llc: bool,
+    /// Of another LLC domain, where domains supply each other.
+    pub(crate) remote: Option<f64>,
+    /// Of idle memory behind the LLC, in addition to the LLC's.
+    pub(crate) memory: f64,
+}
+
+impl CacheLatencies {
+    fn new(chip: &Chip, place: PuPlace, home_node: usize) -> Self {
+        let core = chip.core_spec(place);
+        let hz = chip.frequency_hz(place);
+        let cycles = |ns: f64| ns * 1e-9 * hz;
+        let llc = &chip.spec().llc;
+        let has_llc = chip.llc_kib(place.llc) > 0.0;
+        let nearest = core.l2.as_ref().unwrap_or(&core.l1d).latency_cycles;
+        // On a slow clock too, a hit in the LLC has passed the caches before it.
+        let llc_cycles = if has_llc {
+            cycles(llc.latency_ns).max(nearest)
+        } else {
+            nearest
+        };
+        let l2 = core.l2.as_ref();
+        Self {
+            l1: core.l1d.latency_cycles,
+            l2: l2.map_or(llc_cycles, |l2| l2.latency_cycles),
+            has_l2: l2.is_some(),
+            llc: llc_cycles,
+            has_llc,
+            remote: llc.remote_latency_ns.map(cycles),
+            memory: cycles(chip.memory_latency_ns(place, home_node)),
+        }
+    }
+
+    /// Cycles per instruction that hits in L2 and LLC add to the latency of the mean instruction.
+    ///
+    /// A hit adds its latency less the L1's, but no more than `overlap` of its latency, because
+    /// loads that overlap like misses to memory are on no chain. Without the bound a bigger cache
+    /// could hurt.
+    pub(super) fn hits(&self, misses: &Misses, overlap: f64) -> (f64, f64) {
+        let cost = |cycles: f64| (cycles - self.l1).min(cycles * overlap).max(0.0);
+        let here = (misses.data[1] - misses.data[2]) * cost(self.llc);
+        let remote = self.remote.map_or(0.0, |cycles| {
+            (misses.data[2] - misses.data[3]) * cost(cycles)
+        });
+        let in_l2 = self.l2_hits(misses);
+        (in_l2 * cost(self.l2), misses.exposed * (here + remote))
+    }
+
+    /// Cycles per instruction that hits in L2 and LLC cost in a full window, `None` if the profile
+    /// lacks them; bounded as those of [`CacheLatencies::hits`] are.
+    pub(super) fn measured_hits(
+        &self,
+        ilp: &IlpSpec,
+        misses: &Misses,
+        overlap: f64,
+    ) -> Option<(f64, f64)> {
+        let cost = |cycles: f64| Some(ilp.miss_cost(cycles - self.l1)?.min(cycles * overlap));
+        let here = (misses.data[1] - misses.data[2]) * cost(self.llc)?;
+        let remote = match self.remote {
+            Some(cycles) => (misses.data[2] - misses.data[3]) * cost(cycles)?,
+            None => 0.0,
+        };
+        let in_l2 = self.l2_hits(misses);
+        Some((in_l2 * cost(self.l2)?, misses.exposed * (here + remote)))
+    }
+
+    fn l2_hits(&self, misses: &Misses) -> f64 {
+        if self.has_l2 {
+            misses.data[0] - misses.data[1]
+        } else {
+            0.0
+        }
+    }
+
+    /// Cycles per instruction that misses add to the wait of a mispredicted branch, for each load
+    /// that misses on its way. Data beyond the L2 counts as if it were in the LLC, wherever it is,
+    /// because waiting for memory has a term of its own.
+    pub(super) fn branch_delay(&self, misses: &Misses) -> f64 {
+        let in_l2 = misses.data[0] - misses.data[1];
+        let beyond = misses.exposed * misses.data[1];
+        let late = in_l2 * (self.l2 - self.l1) + beyond * (self.llc - self.l1);
+        late.max(0.0)
     }
 }

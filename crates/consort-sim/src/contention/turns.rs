@@ -41,12 +41,13 @@ pub(super) fn fetch_limited_rates(there: f64, claims: &[Claim], set: u32) -> Cor
     rates
 }
 
-/// Slows down who would fetch in cycles in which others do: a thread whose window is not full
-/// fetches as soon as it can, and loses the turns that others take, however many are left over.
+/// Slows down threads that would fetch in cycles in which others do: a thread whose window is not
+/// full fetches as soon as it can, and loses the turns that others take, however many are left
+/// over.
 ///
-/// Turns go to who has had none for longest. A thread that would fetch again right behind its own
-/// turn therefore waits for everyone who wants one then; one that pauses first, as behind a taken
-/// branch, is served at once.
+/// Turns go to the thread that has had none for longest. A thread that would fetch again right
+/// behind its own turn therefore waits for every thread that wants one then; one that pauses first,
+/// as behind a taken branch, is served at once.
 fn delay_fetch(there: f64, claims: &[Claim], rates: &mut CoreRates, set: u32) {
     if !there.is_finite() {
         return;
@@ -118,8 +119,9 @@ pub(super) fn turn_limited_rates(
     rates
 }
 
-/// Slows down who would dispatch a group in cycles in which others do, as [`delay_fetch`] does for
-/// fetch. Where several groups go in a cycle, each of these turns has an equal part of the threads.
+/// Slows down threads that would dispatch a group in cycles in which others do, as [`delay_fetch`]
+/// does for fetch. Where several groups go in a cycle, each of these turns has an equal part of the
+/// threads.
 fn delay_groups(supply: &Supply, claims: &[Claim], rates: &mut CoreRates, set: u32) {
     let count = f64::from(set.count_ones());
     let met = (count / supply.turns - 1.0) / (count - 1.0);
@@ -132,7 +134,7 @@ fn delay_groups(supply: &Supply, claims: &[Claim], rates: &mut CoreRates, set: u
 
 /// Others that each member of a set finds before it when it wants a turn, given the turns per cycle
 /// that each uses. Of the cycles that the rest leaves, another wants as large a part as it has; and
-/// nobody waits for more turns than the others take.
+/// no thread waits for more turns than the others take.
 fn waits(used: &CoreRates, set: u32) -> CoreRates {
     let all: f64 = members(set).map(|i| used[i]).sum();
     let mut waits = CoreRates::default();
@@ -176,7 +178,7 @@ mod tests {
     use crate::contention::dispatch::dispatch_rates;
 
     #[test]
-    fn a_turn_that_is_hardly_used_is_lost_to_the_other() {
+    fn hardly_used_turn_is_lost() {
         let supply = Supply {
             turns: 1.0,
             ..four_wide()
@@ -187,13 +189,13 @@ mod tests {
         // One operation in four cycles takes one of these.
         let rates = dispatch_rates(&supply, &[claim(4.0, 1.0), claim(0.25, 1.0)]);
         assert!((rates[0] - 3.0).abs() < 1e-9, "{rates:?}");
-        // Who waits all the time takes no turns.
+        // A thread that waits all the time takes no turns.
         let rates = dispatch_rates(&supply, &[claim(4.0, 1.0), claim(4.0, 0.0)]);
         assert!((rates[0] - 4.0).abs() < 1e-9, "{rates:?}");
     }
 
     #[test]
-    fn a_turn_brings_a_whole_group_where_there_are_groups() {
+    fn turn_brings_whole_group() {
         let supply = Supply {
             turns: 1.0,
             in_groups: true,
@@ -207,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn who_refills_takes_turns_of_fetch_and_no_slots() {
+    fn refilling_thread_takes_fetch_turns_alone() {
         let mut supply = four_wide();
         supply.resources[FETCH] = 1.0;
         let mut fetches = claim(4.0, 1.0);
@@ -223,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_bound_by_fetch_waits_for_the_turns_of_others() {
+    fn fetch_bound_thread_waits_for_others_turns() {
         let mut supply = four_wide();
         supply.resources[FETCH] = 1.0;
         // A turn brings four instructions, and two cycles pass behind it.
@@ -240,7 +242,7 @@ mod tests {
         let rate = |other: Claim| dispatch_rates(&supply, &[bound, other])[0];
         assert!((rate(fetching(1.0, 0.0)) - 4.0 / 3.0).abs() < 1e-9);
         let beside = rate(fetching(1.0, 0.4));
-        // The other wants a turn in four of ten cycles, of those that this one leaves.
+        // The other wants a turn in four of the ten cycles that this one leaves.
         let wanted = 0.4 / (1.0 - 0.25 * beside);
         let turns = 0.25 * (1.0 + 0.75 * wanted);
         assert!((beside - 1.0 / (turns + 0.5)).abs() < 1e-3, "{beside}");

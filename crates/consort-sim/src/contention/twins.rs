@@ -1,4 +1,4 @@
-//! Threads that run alike because everything around them is alike.
+//! Threads that run at the same rate because everything around them is the same.
 //!
 //! Two L2 domains of one LLC domain on which the same demands run in the same way give their
 //! threads the same rates, and so do two LLC domains of one node. One of the threads stands for
@@ -17,7 +17,7 @@ pub(crate) struct RepresentativeThreads<'a> {
     pub(crate) running: Vec<RunningThread<'a>>,
     /// Number of threads that each of `running` stands for, itself included.
     pub(crate) times: Vec<f64>,
-    /// Number of those that are in its LLC domain.
+    /// Number of these threads that are in its LLC domain.
     pub(crate) in_llc: Vec<f64>,
     /// Position in `running` of the thread that stands for each given thread.
     pub(crate) of: Vec<usize>,
@@ -96,7 +96,8 @@ fn kinds(running: &[RunningThread<'_>]) -> Vec<usize> {
     running.iter().map(kind).collect()
 }
 
-/// Returns a key that tells demands apart. No result depends on the order of phases' addresses.
+/// A key that is equal for equal demands alone. No result depends on the order of phases'
+/// addresses.
 fn key(demand: &Demand) -> impl Ord + use<> {
     let lock = demand.lock.as_ref();
     (
@@ -116,8 +117,8 @@ fn number<K: Ord>(known: &mut BTreeMap<K, usize>, key: K) -> usize {
     *known.entry(key).or_insert(next)
 }
 
-/// For each thread the one that stands for it. Those that stand for the threads of an LLC domain
-/// are all in one.
+/// For each thread its representative. The representatives of the threads of an LLC domain are all
+/// in one domain.
 fn stand_ins(places: &[PuPlace], kinds: &[usize], capacity: &dyn Fn(usize) -> usize) -> Vec<usize> {
     let mut l2s: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
     for (i, place) in places.iter().enumerate() {

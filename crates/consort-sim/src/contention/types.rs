@@ -35,12 +35,12 @@ pub struct RunningThread<'a> {
     pub demand: &'a Demand,
 }
 
-/// Rates of all running threads, in the order in which they were given.
+/// Rates of all running threads, in the order of the argument.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Solution {
     /// Per thread.
     pub threads: Vec<ThreadRates>,
-    /// True where the last iteration changed every rate by less than 10⁻⁶ of itself.
+    /// True if the last iteration changed every rate by less than 10⁻⁶ of itself.
     pub converged: bool,
     /// Largest relative change of a rate in the last iteration.
     pub residual: f64,
@@ -69,7 +69,7 @@ pub struct ThreadRates {
     pub mlp: f64,
     /// Bytes that it holds of its L1D.
     pub l1d_bytes: f64,
-    /// Bytes that it holds of its L2; 0 where there is none.
+    /// Bytes that it holds of its L2; 0 if there is none.
     pub l2_bytes: f64,
     /// Bytes that it holds of its LLC.
     pub llc_bytes: f64,
@@ -82,7 +82,7 @@ pub struct ThreadRates {
 pub struct LockQueue {
     /// Probability that a sibling is in the way, 0 to 1.
     pub busy: f64,
-    /// Mean wait of those that do wait, s; exponentially distributed.
+    /// Mean wait of the acquisitions that wait, s; exponentially distributed.
     pub wait_s: f64,
 }
 
@@ -146,7 +146,7 @@ impl CpiStack {
     }
 }
 
-/// Doings of one instruction on average; events that counters and energy are made of.
+/// Events of one instruction on average, from which counters and energy are computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct InstructionActivity {
     /// Accesses to the L1D.
@@ -155,14 +155,14 @@ pub struct InstructionActivity {
     pub l1d_misses: f64,
     /// Misses of the L1I.
     pub l1i_misses: f64,
-    /// Data misses of the L2 (of the L1D where there is no L2) that the thread waits for; lines
-    /// prefetched into the L2 in time are none.
+    /// Data misses of the L2 (of the L1D if there is no L2) that the thread waits for; lines
+    /// prefetched into the L2 in time do not count.
     pub l2_misses: f64,
     /// Accesses to the LLC: data, prefetched into the L2 or not, and instructions.
     pub llc_accesses: f64,
-    /// Misses of the LLC that the thread waits for; prefetched ones apart.
+    /// Misses of the LLC that the thread waits for, without prefetched lines.
     pub llc_misses: f64,
-    /// Lines prefetched from memory, in vain or not.
+    /// Lines prefetched from memory, used or not.
     pub prefetched_lines: f64,
     /// Lines of code fetched from memory.
     pub code_lines: f64,
@@ -189,11 +189,11 @@ pub struct InstructionActivity {
     pub lost_fetch_cycles: f64,
     /// Cycles of [`CpiStack::dispatch`] in which co-runners have the ports.
     pub lost_port_cycles: f64,
-    /// Dispatch groups, at least: those that the instructions fill in the core's mode.
+    /// Least number of dispatch groups that the instructions fill in the core's mode.
     pub groups: f64,
     /// Distance from a value to its first use, instructions.
     pub use_distance: f64,
     /// Cycles that it takes in order with the units here, were all data in the L1 and all branches
-    /// predicted; 0 where the machine does not count them.
+    /// predicted; 0 if the machine does not count them.
     pub in_order_cycles: f64,
 }

@@ -1,31 +1,22 @@
 //! Setting a machine up with its programs.
 
 use super::Engine;
-use super::burst::{BurstFactor, is_common};
-use super::cache_remnants::{CacheRemnants, LEVELS};
-use super::calendar::Calendar;
-use super::calls::CallCosts;
-use super::counts::ThreadCounts;
-use super::draw::{Purpose, RandomStream};
+use super::cache_contents::Moves;
+use super::calendar::{Calendar, after};
+use super::counts::ThreadCounters;
+use super::draw::{BurstFactor, Io, Purpose, RandomStream, is_common};
 use super::energy::EnergyAccount;
-use super::error::EngineError;
-use super::io::Io;
 use super::kernel::SimulatedKernel;
-use super::lock::frequent::KernelReturns;
-use super::lock::locks;
-use super::lock::point::{LockAcquisitions, are_events};
-use super::lock::wait_time::WaitTime;
-use super::meter::EnergyMeter;
-use super::moving::Moves;
-use super::phases::PhaseTable;
-use super::program::ProgramState;
-use super::programs::ProgramTable;
+use super::lock::{KernelReturns, LockAcquisitions, WaitTime, are_events, locks};
+use super::observer::EnergyMeter;
+use super::programs::{ProgramState, ProgramTable};
 use super::rates::RateSolver;
-use super::simulated_program::{SimulatedProgram, SimulationSettings};
+use super::simulated_program::{EngineError, SimulatedProgram, SimulationSettings};
 use super::steps::{ProgramSteps, RunProperties, stage_index};
-use super::thread::{SimulatedThread, ThreadStatus};
-use super::time::{NEVER, after};
-use super::warming::CacheWarming;
+use super::sync::CallCosts;
+use super::thread::{QueueState, SimulatedThread, ThreadClock, ThreadStatus};
+use super::thread_caches::ThreadCaches;
+use super::work::{PhaseTable, ThreadWork};
 use crate::chip::Chip;
 use crate::contention::{Demand, ThreadRates};
 use crate::program::{LockSpec, StageSpec};
@@ -36,7 +27,6 @@ use std::sync::Arc;
 const FIRST_PID: u32 = 1000;
 
 impl Engine {
-    /// A machine on which nothing has happened yet.
     pub(crate) fn new(
         chip: Arc<Chip>,
         instances: &[SimulatedProgram],
@@ -92,7 +82,7 @@ impl Engine {
             work: Vec::new(),
             arrived: 0,
             waited: WaitTime::default(),
-            locks: locks(&self.threads[first].locks),
+            locks: locks(&self.threads[first].work.locks),
             spin_s: spec.map_or(0.0, |t| t.spin_us * 1e-6),
             bursts_together: is_common(&instance.program),
             start_ps: after(0, instance.start_ms * 1e-3),
@@ -135,47 +125,36 @@ impl Engine {
                 .into(),
             program,
             status: ThreadStatus::Unborn,
-            cycle,
-            phase: cycle.first,
-            phase_left: self.phases.entries[cycle.first].instructions,
-            step_left: 0.0,
-            again: false,
-            io: Io::new(spec.io, draw(Purpose::Io)),
-            locks: LockAcquisitions::new(lock(instance), draw(Purpose::Lock)),
-            returns: KernelReturns::default(),
+            gone: false,
+            work: ThreadWork {
+                cycle,
+                phase: cycle.first,
+                phase_left: self.phases.entries[cycle.first].instructions,
+                step_left: 0.0,
+                again: false,
+                burst,
+                io: Io::new(spec.io, draw(Purpose::Io)),
+                locks: LockAcquisitions::new(lock(instance), draw(Purpose::Lock)),
+                returns: KernelReturns::new(self.calls.wait_cycles()),
+            },
             demand: self.demand(instance, text, cycle.first, factor),
-            burst,
-            original: Arc::clone(all),
-            allowed: PuSet::clone(all),
-            pu: None,
-            warm_at: None,
-            ran_until: 0,
-            has_home: false,
+            queue: QueueState {
+                original: Arc::clone(all),
+                allowed: PuSet::clone(all),
+                pu: None,
+                vruntime_ps: 0,
+                ran_until: 0,
+            },
+            clock: ThreadClock::new(progress),
+            caches: ThreadCaches::new(),
             rates: ThreadRates::default(),
             instruction_j: 0.0,
             static_w: 0.0,
-            hz: 0.0,
-            progress,
-            debt_until: 0,
-            debt_ps: 0,
-            kernel_until: None,
-            wait_cycles: self.calls.wait_cycles(),
-            warming: CacheWarming::default(),
-            left_behind: CacheRemnants::default(),
-            was_warm: true,
-            turn_lines: [0.0; LEVELS],
-            deadline: NEVER,
-            anchor: 0,
-            passed: 0.0,
-            relearn_s: 0.0,
-            vruntime_ps: 0,
-            gone: false,
-            counts: ThreadCounts::default(),
-            sampled: ThreadCounts::default(),
+            counters: ThreadCounters::default(),
         }
     }
 
-    /// A thread's own burstiness, and its factor at first.
+    /// A thread's burstiness and its first factor.
     fn burst(&self, instance: &SimulatedProgram, seed: u64, rank: usize) -> (BurstFactor, f64) {
         let spec = &instance.program;
         let of = |rank| {
@@ -215,13 +194,12 @@ impl Engine {
     }
 }
 
-/// The locks of an instance, which one thread alone never waits for.
+/// The locks of a program; `None` for one thread, which never waits.
 fn lock(instance: &SimulatedProgram) -> Option<LockSpec> {
     let threads = instance.program.threads.as_ref();
     threads.filter(|_| instance.threads > 1)?.lock
 }
 
-/// The stage of a thread, by number, where the program has stages.
 fn stage(instance: &SimulatedProgram, rank: usize) -> Option<(usize, &StageSpec)> {
     let stages = &instance.program.threads.as_ref()?.stages;
     let number = stage_index(stages, rank, instance.threads as usize)?;

@@ -1,11 +1,22 @@
-//! The calendar: what time it is, what is due besides the events of threads, and what has changed.
-
-use super::burst::next_on_grid;
-use super::time::{NEVER, PS_PER_MS, PS_PER_NS};
+//! Simulated time, what is due besides the events of threads, and what has changed.
+//!
+//! Time is in whole picoseconds since the start of the run. Integers make events exact: two events
+//! are at the same instant or they are not, whatever was done in between, and splitting an interval
+//! adds up. A picosecond is a thousandth of an instruction at the fastest clocks; 2⁶⁴ of them are
+//! 213 days. Any time above zero takes at least one.
 
 /// Time until threads on other cores feel that one has stopped, ps: about as long as a thread takes
 /// to bring a thousand lines from memory, ten at a time in 100 ns.
 pub(crate) const LAG_PS: u64 = 10_000 * PS_PER_NS;
+
+/// Instants at which new factors take effect, ps apart: about the time that 10^8 instructions
+/// take, the interval for which phase sequences are published.
+pub(crate) const GRID_PS: u64 = 100 * PS_PER_MS;
+
+/// The first instant of the grid after another.
+pub(crate) fn next_on_grid(now_ps: u64) -> u64 {
+    (now_ps / GRID_PS + 1) * GRID_PS
+}
 
 /// Time, and what is due at which instant of it.
 #[derive(Clone, Debug)]
@@ -16,16 +27,15 @@ pub(crate) struct Calendar {
     stale: bool,
     /// Instant from which rates no longer hold because a thread has stopped, ps.
     stale_at: u64,
-    /// True if some thread has stalled or gone on since [`Calendar::clear_activity`].
+    /// True if a thread has stalled or continued since [`Calendar::clear_activity`].
     stirred: bool,
     /// Next instant at which the operating system evens out load, ps.
     tick_at: u64,
-    /// Instant at which drawn variations take effect, ps.
+    /// Instant at which drawn factors take effect, ps.
     burst_at: u64,
 }
 
 impl Calendar {
-    /// The beginning of a run, at which no rates hold.
     pub(crate) fn new() -> Self {
         Self {
             now: 0,
@@ -38,7 +48,6 @@ impl Calendar {
         }
     }
 
-    /// Now, ps since the start.
     pub(crate) fn now(&self) -> u64 {
         self.now
     }
@@ -48,22 +57,18 @@ impl Calendar {
         self.now / PS_PER_MS
     }
 
-    /// Goes on to an instant, ps.
     pub(crate) fn go_to(&mut self, next: u64) {
         self.now = next;
     }
 
-    /// True if the run is over.
     pub(crate) fn is_done(&self) -> bool {
         self.done
     }
 
-    /// Notes whether the run is over.
     pub(crate) fn set_done(&mut self, done: bool) {
         self.done = done;
     }
 
-    /// Instant of what is due next, ps.
     pub(crate) fn next_due(&self) -> u64 {
         self.tick_at.min(self.burst_at).min(self.stale_at)
     }
@@ -86,7 +91,7 @@ impl Calendar {
         }
     }
 
-    /// True if rates no longer held; they do from now on.
+    /// True if rates have to be solved; they hold from now on.
     pub(crate) fn renew_rates(&mut self) -> bool {
         let stale = std::mem::take(&mut self.stale);
         if stale {
@@ -95,27 +100,25 @@ impl Calendar {
         stale
     }
 
-    /// Forgets that threads have stalled or gone on.
     pub(crate) fn clear_activity(&mut self) {
         self.stirred = false;
     }
 
-    /// Notes that a thread stalls or goes on.
+    /// Notes that a thread stalls or continues.
     pub(crate) fn note_activity(&mut self) {
         self.stirred = true;
     }
 
-    /// True if a thread has stalled or gone on since [`Calendar::clear_activity`].
+    /// True if a thread has stalled or continued since [`Calendar::clear_activity`].
     pub(crate) fn has_activity(&self) -> bool {
         self.stirred
     }
 
-    /// Notes that a variation was drawn.
     pub(crate) fn expect_burst(&mut self) {
         self.burst_at = self.burst_at.min(next_on_grid(self.now));
     }
 
-    /// True if drawn variations take effect now; asked once.
+    /// True once when drawn variations take effect.
     pub(crate) fn take_burst(&mut self) -> bool {
         let due = self.burst_at <= self.now;
         if due {
@@ -124,13 +127,53 @@ impl Calendar {
         due
     }
 
-    /// True if the operating system evens out load now.
     pub(crate) fn is_tick(&self) -> bool {
         self.tick_at <= self.now
     }
 
-    /// Sets when the operating system evens out load next, ps.
     pub(crate) fn set_tick(&mut self, at: u64) {
         self.tick_at = at;
+    }
+}
+
+/// Picoseconds per nanosecond.
+pub(crate) const PS_PER_NS: u64 = 1_000;
+/// Picoseconds per millisecond.
+pub(crate) const PS_PER_MS: u64 = 1_000_000_000;
+/// Time of an event that does not happen.
+pub(crate) const NEVER: u64 = u64::MAX;
+
+/// Picoseconds that `seconds` take, rounded up, so that no time takes none and any other time at
+/// least one.
+pub(crate) fn picoseconds(seconds: f64) -> u64 {
+    // A float beyond the range, or infinite, becomes the largest integer, which stands for never.
+    libm::ceil(seconds * 1e12) as u64
+}
+
+/// The instant `seconds` after another.
+pub(crate) fn after(now_ps: u64, seconds: f64) -> u64 {
+    now_ps.saturating_add(picoseconds(seconds))
+}
+
+/// A span as a signed number, capped at the largest.
+pub(crate) fn to_signed(ps: u64) -> i64 {
+    i64::try_from(ps).unwrap_or(i64::MAX)
+}
+
+/// Seconds between two instants.
+pub(crate) fn seconds(ps: u64) -> f64 {
+    ps as f64 / 1e12
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_time_takes_a_picosecond() {
+        assert_eq!(after(7, 1e-30), 8);
+        assert_eq!(after(7, 0.0), 7);
+        assert_eq!(after(7, f64::INFINITY), NEVER);
+        assert_eq!(seconds(picoseconds(0.25)), 0.25);
     }
 }

@@ -1,9 +1,12 @@
-//! Totals of one thread over an interval, from which counters and energy are made.
+//! Totals of one thread over an interval, from which counters and energy are computed.
 //!
 //! Additive: the counts of an interval are the sum of the counts of its parts.
 
 use crate::contention::{CpiStack, InstructionActivity, ThreadRates};
 use crate::program::MixSpec;
+
+/// Levels of caches: L1D, L2, LLC.
+pub(crate) const LEVELS: usize = 3;
 
 /// Totals of one thread over an interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,7 +24,7 @@ pub struct ThreadCounts {
     pub wait_s: f64,
     /// Time blocked: for siblings, for input and output, or paused, s.
     pub blocked_s: f64,
-    /// Of `blocked_s`, time asleep until siblings let it go on, at a barrier or a lock, s.
+    /// Of `blocked_s`, time asleep at a barrier or a lock, s.
     pub asleep_s: f64,
     /// Of `blocked_s`, time in input and output, s.
     pub io_s: f64,
@@ -33,26 +36,25 @@ pub struct ThreadCounts {
     pub classes: MixSpec,
     /// Every [`InstructionActivity`] item in all, not per instruction.
     pub flow: InstructionActivity,
-    /// Cycles that mispredictions cost because strangers had overwritten what the thread had taught
-    /// a branch predictor; spent as overhead, so in no cause of `stack`.
+    /// Cycles of mispredictions because other programs had overwritten the thread's training of a
+    /// branch predictor; spent as overhead, so in no cause of `stack`.
     pub relearn_cycles: f64,
-    /// Of `stack`, cycles of what it missed in caches that were not warm yet after it had come to
-    /// them, and would not have missed in warm ones.
+    /// Of `stack`, cycles of misses after a move that warm caches would not have had.
     pub refill_cycles: f64,
     /// Cycles by cause, in all; they sum to the cycles in which the thread made progress.
     pub stack: CpiStack,
     /// Energy of its instructions and accesses, and its share of its core's static power, J.
     pub energy_j: f64,
-    /// Times that it was put on a PU on which another thread, or none, had been.
+    /// Number of times that it was switched in.
     pub context_switches: u64,
-    /// Times that it came onto another PU than its last.
+    /// Number of times that it was switched in on another PU than its last.
     pub migrations: u64,
     /// Returns from futex calls to user mode: from waits, and from waking others.
     pub futex_returns: u64,
     /// Returns from blocking input and output to user mode.
     pub io_returns: u64,
-    /// Returns from the kernel to user mode for whatever reason: of those above, and after being
-    /// switched in and after ticks.
+    /// All returns from the kernel to user mode: those above, and those after being switched in and
+    /// after ticks.
     pub user_returns: u64,
 }
 
@@ -85,7 +87,6 @@ impl Default for ThreadCounts {
 }
 
 impl ThreadCounts {
-    /// Adds instructions of a mix, executed at given rates.
     pub(crate) fn execute(&mut self, instructions: f64, mix: &MixSpec, rates: &ThreadRates) {
         self.instructions += instructions;
         add_classes(&mut self.classes, mix, instructions);
@@ -93,22 +94,9 @@ impl ThreadCounts {
         add_stack(&mut self.stack, &rates.stack, instructions);
     }
 
-    /// Adds time in the kernel on a PU, s.
     pub(crate) fn add_kernel_time(&mut self, s: f64) {
         self.overhead_s += s;
         self.kernel_s += s;
-    }
-
-    /// Adds time asleep for siblings, s.
-    pub(crate) fn add_sleep_time(&mut self, s: f64) {
-        self.blocked_s += s;
-        self.asleep_s += s;
-    }
-
-    /// Adds time in input and output, s.
-    pub(crate) fn add_io_time(&mut self, s: f64) {
-        self.blocked_s += s;
-        self.io_s += s;
     }
 
     /// Adds another interval's counts.
@@ -134,6 +122,51 @@ impl ThreadCounts {
         self.futex_returns += other.futex_returns;
         self.io_returns += other.io_returns;
         self.user_returns += other.user_returns;
+    }
+}
+
+/// A thread's counts since its start, in two parts.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ThreadCounters {
+    /// Since the last sample.
+    pub(crate) recent: ThreadCounts,
+    /// Before it.
+    sampled: ThreadCounts,
+}
+
+impl ThreadCounters {
+    pub(crate) fn total(&self) -> ThreadCounts {
+        let mut total = self.sampled;
+        total.add(&self.recent);
+        total
+    }
+
+    /// Takes the counts since the last sample.
+    pub(crate) fn take(&mut self) -> ThreadCounts {
+        let counts = std::mem::take(&mut self.recent);
+        self.sampled.add(&counts);
+        counts
+    }
+
+    /// Returns to user mode from futex calls and blocking input and output.
+    pub(crate) fn wait_returns(&self) -> u64 {
+        let (a, b) = (&self.sampled, &self.recent);
+        (a.futex_returns + a.io_returns) + (b.futex_returns + b.io_returns)
+    }
+
+    /// Branches completed.
+    pub(crate) fn branches(&self) -> f64 {
+        self.sampled.classes.branch + self.recent.classes.branch
+    }
+
+    /// Lines brought into each level of caches.
+    pub(crate) fn lines_brought(&self) -> [f64; LEVELS] {
+        let (a, b) = (&self.recent.flow, &self.sampled.flow);
+        [
+            a.l1d_misses + b.l1d_misses,
+            a.llc_accesses + b.llc_accesses,
+            a.llc_misses + b.llc_misses + a.prefetched_lines + b.prefetched_lines,
+        ]
     }
 }
 
@@ -214,7 +247,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_parts_sum_to_the_whole(a in 0.0f64..1e9, b in 0.0f64..1e9) {
+        fn parts_of_interval_sum_to_whole(a in 0.0f64..1e9, b in 0.0f64..1e9) {
             let mut sum = executed(a);
             sum.add(&executed(b));
             let whole = executed(a + b);
@@ -227,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_executed_is_counted_by_class_and_cause() {
+    fn executed_instructions_count_by_class_and_cause() {
         let counts = executed(1000.0);
         assert_eq!(counts.classes.fp, 250.0);
         assert_eq!(counts.stack.memory, 250.0);

@@ -1,19 +1,17 @@
 //! Account of the energy that was used.
 
 use super::kernel::SimulatedKernel;
-use super::meter::EnergyMeter;
+use super::observer::EnergyMeter;
 use super::thread::SimulatedThread;
 use super::warming::{CacheWarming, WarmingPlace};
 use crate::chip::Chip;
 use std::sync::Arc;
 
-/// Energy of the whole machine.
 pub(crate) struct EnergyAccount {
     chip: Arc<Chip>,
     meter: Box<dyn EnergyMeter>,
     /// Power of idle cores and uncore, W.
     base_w: f64,
-    /// Energy of everything so far, J.
     total_j: f64,
     /// True if another set of cores may be idle.
     idle_changed: bool,
@@ -22,7 +20,6 @@ pub(crate) struct EnergyAccount {
 }
 
 impl EnergyAccount {
-    /// Nothing used yet.
     pub(crate) fn new(chip: &Arc<Chip>, meter: Box<dyn EnergyMeter>) -> Self {
         Self {
             busy: vec![0; chip.domains().cores],
@@ -34,7 +31,6 @@ impl EnergyAccount {
         }
     }
 
-    /// Energy of everything so far, J.
     pub(crate) fn total_j(&self) -> f64 {
         self.total_j
     }
@@ -44,12 +40,11 @@ impl EnergyAccount {
         self.total_j += self.base_w * s + threads_j;
     }
 
-    /// Notes that a thread no longer uses its core.
     pub(crate) fn note_stop(&mut self) {
         self.idle_changed = true;
     }
 
-    /// Works out power again if a thread has stopped.
+    /// Computes power again if a thread has stopped.
     pub(crate) fn refresh_if_stopped(
         &mut self,
         kernel: &SimulatedKernel,
@@ -60,7 +55,7 @@ impl EnergyAccount {
         }
     }
 
-    /// Works out the static power of threads and of everything else.
+    /// Computes the static power of threads and of everything else.
     pub(crate) fn refresh(&mut self, kernel: &SimulatedKernel, threads: &mut [SimulatedThread]) {
         self.idle_changed = false;
         let (busy, places, meter) = (&mut self.busy, self.chip.places(), &self.meter);
@@ -77,21 +72,20 @@ impl EnergyAccount {
         }
     }
 
-    /// Energy of an instruction of a thread on a PU of the chip, J.
     pub(crate) fn instruction_j(&self, thread: &SimulatedThread, pu: usize) -> f64 {
         let core = self.chip.places()[pu].core;
         let mix = &thread.demand.phase.spec.mix;
         self.meter.instruction_j(core, mix, &thread.rates.flow)
     }
 
-    /// Lets a thread's warming see its rates at a PU of the chip.
+    /// Updates a thread's warming with its rates at a PU of the chip.
     pub(crate) fn update_warming(
         &self,
         thread: &mut SimulatedThread,
         pu: usize,
         look: impl FnOnce(&mut CacheWarming, &WarmingPlace<'_>),
     ) {
-        let mut warming = std::mem::take(&mut thread.warming);
+        let mut warming = std::mem::take(&mut thread.caches.warming);
         let here = WarmingPlace {
             chip: &self.chip,
             meter: self.meter.as_ref(),
@@ -101,6 +95,6 @@ impl EnergyAccount {
             phase: &thread.demand.phase,
         };
         look(&mut warming, &here);
-        thread.warming = warming;
+        thread.caches.warming = warming;
     }
 }

@@ -1,12 +1,12 @@
 //! The operating system: its model, and the queues of PUs that only it changes.
 
+use super::calendar::{NEVER, PS_PER_MS, after};
 use super::draw::{Purpose, RandomStream};
-use super::error::EngineError;
 use super::logical::LogicalMap;
 use super::pu::PuState;
-use super::simulated_program::SimulationSettings;
+use super::relearn::relearn;
+use super::simulated_program::{EngineError, SimulationSettings};
 use super::thread::{SimulatedThread, ThreadStatus};
-use super::time::{NEVER, PS_PER_MS, after};
 use crate::chip::Chip;
 use crate::os::{self, OsModel, OsTopology, OsView, PlacementReason};
 
@@ -19,7 +19,8 @@ pub(crate) struct SimulatedKernel {
     slice_ps: u64,
 }
 
-/// Returns the operating system's view; a function of the parts, so that its model stays free.
+/// The operating system's view; a function of the parts, so that its model can be borrowed mutably
+/// at the same time.
 fn view<'a>(
     shape: &'a OsTopology,
     pus: &'a [PuState],
@@ -34,7 +35,6 @@ fn view<'a>(
 }
 
 impl SimulatedKernel {
-    /// Every PU free.
     pub(crate) fn new(chip: &Chip, settings: &SimulationSettings) -> Result<Self, EngineError> {
         let n = chip.places().len();
         Ok(Self {
@@ -52,27 +52,24 @@ impl SimulatedKernel {
         })
     }
 
-    /// PUs that it sees.
     pub(crate) fn len(&self) -> usize {
         self.pus.len()
     }
 
-    /// The PU of the chip that one of its PUs is.
     pub(crate) fn physical_pu(&self, pu: usize) -> usize {
         self.map.physical_pu(pu)
     }
 
-    /// Puts other PUs of the chip beneath its own.
     pub(crate) fn set_map(&mut self, map: LogicalMap) {
         self.map = map;
     }
 
-    /// The thread on a PU.
     pub(crate) fn current_thread(&self, pu: usize) -> Option<usize> {
         self.pus[pu].current
     }
 
-    /// The PUs of the chip that are in use, and the threads on them, in the order of its own PUs.
+    /// The PUs of the chip that are in use, and the threads on them, in the order of the operating
+    /// system's PUs.
     pub(crate) fn occupied_pus(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         let on = |(pu, state): (usize, &PuState)| Some((self.map.physical_pu(pu), state.current?));
         self.pus.iter().enumerate().filter_map(on)
@@ -84,22 +81,19 @@ impl SimulatedKernel {
         (0..self.len()).filter_map(on)
     }
 
-    /// True if another thread is on the core of a thread.
     pub(crate) fn shares_core(&self, chip: &Chip, thread: &SimulatedThread) -> bool {
         let core = |pu: usize| chip.places()[self.map.physical_pu(pu)].core;
-        let Some(own) = thread.pu else {
+        let Some(own) = thread.queue.pu else {
             return false;
         };
         let mut others = (0..self.len()).filter(|&pu| pu != own && core(pu) == core(own));
         others.any(|pu| self.pus[pu].current.is_some())
     }
 
-    /// Returns the earliest end of a slice, ps.
     pub(crate) fn next_event(&self) -> u64 {
         self.pus.iter().map(|pu| pu.slice_end).fold(NEVER, u64::min)
     }
 
-    /// The thread on a PU whose slice is over.
     pub(crate) fn expired_thread(&self, pu: usize, now: u64) -> Option<usize> {
         let state = &self.pus[pu];
         state.current.filter(|_| state.slice_end <= now)
@@ -111,19 +105,17 @@ impl SimulatedKernel {
         (pu.current == Some(t) && !pu.queue.is_empty()).then_some(pu.slice_since)
     }
 
-    /// Lets the slice that began at an instant, ps, go on with the next thread of a free PU.
+    /// Lets the next thread of a free PU continue the slice that began at an instant, ps.
     pub(crate) fn carry_slice(&mut self, pu: usize, since: u64) {
         if self.pus[pu].current.is_none() {
             self.pus[pu].carried = Some(since);
         }
     }
 
-    /// True if any thread waits for a PU.
     pub(crate) fn has_queued(&self) -> bool {
         self.pus.iter().any(|pu| !pu.queue.is_empty())
     }
 
-    /// The PU for a thread that has none.
     pub(crate) fn choose(
         &mut self,
         threads: &[SimulatedThread],
@@ -134,18 +126,15 @@ impl SimulatedKernel {
             .choose_pu(&view(&self.shape, &self.pus, threads), t, why)
     }
 
-    /// A move that it makes at once.
     pub(crate) fn urgent_move(&mut self, threads: &[SimulatedThread]) -> Option<(usize, usize)> {
         self.os.urgent_move(&view(&self.shape, &self.pus, threads))
     }
 
-    /// A thread that a free PU pulls from another.
     pub(crate) fn pull_thread(&mut self, threads: &[SimulatedThread], pu: usize) -> Option<usize> {
         self.os
             .pull_thread(&view(&self.shape, &self.pus, threads), pu)
     }
 
-    /// A move that evens out load.
     pub(crate) fn balance_move(
         &mut self,
         threads: &[SimulatedThread],
@@ -155,33 +144,31 @@ impl SimulatedKernel {
             .balance_move(&view(&self.shape, &self.pus, threads), ms)
     }
 
-    /// Returns the next instant after `ms` at which it evens out load, ps.
+    /// The next instant after `ms` at which it evens out load, ps.
     pub(crate) fn next_tick(&self, ms: u64) -> u64 {
         self.os.next_balance_ms(&self.shape, ms) * PS_PER_MS
     }
 
-    /// Moves with which it begins a quantum of the policy.
     pub(crate) fn deal_threads(&mut self, threads: &[SimulatedThread]) -> Vec<(usize, usize)> {
         let deal = self.os.deal_threads(&view(&self.shape, &self.pus, threads));
-        let moved = |(t, pu): &(usize, usize)| threads[*t].pu != Some(*pu);
+        let moved = |(t, pu): &(usize, usize)| threads[*t].queue.pu != Some(*pu);
         deal.into_iter().filter(moved).collect()
     }
 
-    /// Queues a thread on a PU.
     pub(crate) fn put(&mut self, thread: &mut SimulatedThread, t: usize, pu: usize) {
-        let from = thread.pu.filter(|&from| from != pu);
-        if thread.pu != Some(pu) {
+        let from = thread.queue.pu.filter(|&from| from != pu);
+        if thread.queue.pu != Some(pu) {
             let old = from.map_or(0, |from| self.pus[from].least_ps);
-            thread.vruntime_ps += self.pus[pu].least_ps - old;
+            thread.queue.vruntime_ps += self.pus[pu].least_ps - old;
         }
-        thread.counts.migrations += u64::from(from.is_some());
-        thread.pu = Some(pu);
+        thread.counters.recent.migrations += u64::from(from.is_some());
+        thread.queue.pu = Some(pu);
         thread.status = ThreadStatus::Ready;
         self.pus[pu].queue.push_back(t);
         self.pus[pu].arm(self.slice_ps);
     }
 
-    /// Lets a thread that wakes take its PU, where fairness asks for it.
+    /// Lets a woken thread preempt the current one if fairness requires it.
     pub(crate) fn preempt(
         &mut self,
         threads: &mut [SimulatedThread],
@@ -192,38 +179,34 @@ impl SimulatedKernel {
         self.pus[pu].preempt(threads, t, (now, self.slice_ps));
     }
 
-    /// The thread that a free PU takes out of its queue next.
     pub(crate) fn take_next(&mut self, threads: &[SimulatedThread], pu: usize) -> Option<usize> {
         let pu = &mut self.pus[pu];
         let next = pu.current.is_none().then(|| pu.take_next(threads));
         next.flatten()
     }
 
-    /// Lets a thread begin on a free PU.
     pub(crate) fn begin(&mut self, pu: usize, (t, thread): (usize, &SimulatedThread), now: u64) {
-        self.pus[pu].begin(t, thread.branches(), now);
+        self.pus[pu].begin(t, thread.counters.branches(), now);
         self.pus[pu].arm(self.slice_ps);
     }
 
-    /// Charges the thread on a PU for its time there.
     pub(crate) fn charge(&mut self, threads: &mut [SimulatedThread], pu: usize, now: u64) {
         self.pus[pu].charge(threads, now);
     }
 
-    /// Takes a thread off a PU or out of its queue.
     pub(crate) fn remove(
         &mut self,
         chip: &Chip,
         (t, thread): (usize, &mut SimulatedThread),
         now: u64,
     ) {
-        let Some(pu) = thread.pu.map(|pu| &mut self.pus[pu]) else {
+        let Some(pu) = thread.queue.pu.map(|pu| &mut self.pus[pu]) else {
             return;
         };
         if pu.current == Some(t) {
-            thread.relearn(chip, pu.branches, &mut pu.overwritten);
+            relearn(thread, chip, pu.branches, &mut pu.overwritten);
             if pu.since < now {
-                thread.ran_until = now;
+                thread.queue.ran_until = now;
             }
             pu.current = None;
             pu.last = Some(t);

@@ -1,15 +1,15 @@
 //! Logical cores: what the operating system schedules on when a hardware scheduler sits below.
 //!
 //! A permutation from logical to physical PUs. Exchanging two costs each thread involved the
-//! registers ([`super::moving`]), the drain of its pipeline, and the refill of what it leaves
+//! registers ([`super::cache_contents`]), the drain of its pipeline, and the refill of what it leaves
 //! behind. A logical core whose thread is in kernel mode must not be exchanged by hardware;
 //! [`Engine::is_in_kernel`] tells. Refilling caches after a move is user mode: it is the thread's own
 //! accesses that wait.
 
 use super::Engine;
-use super::error::EngineError;
+use super::calendar::picoseconds;
+use super::simulated_program::EngineError;
 use super::thread::SimulatedThread;
-use super::time::picoseconds;
 
 /// Physical PU of each logical one, and the reverse.
 #[doc(alias = "logical core")]
@@ -20,7 +20,6 @@ pub(crate) struct LogicalMap {
 }
 
 impl LogicalMap {
-    /// Every PU as itself.
     pub(crate) fn identity(n: usize) -> Self {
         Self {
             physical: (0..n).collect(),
@@ -28,7 +27,6 @@ impl LogicalMap {
         }
     }
 
-    /// The physical PU of each logical one.
     pub(crate) fn new(physical: &[usize]) -> Result<Self, EngineError> {
         let n = physical.len();
         let mut logical = vec![n; n];
@@ -58,7 +56,8 @@ impl LogicalMap {
 }
 
 impl Engine {
-    /// Gives every logical core the physical PU listed for it; those that change pay.
+    /// Gives every logical core the physical PU listed for it; threads that thereby move pay for
+    /// it.
     pub(crate) fn remap(&mut self, physical: &[usize]) -> Result<(), EngineError> {
         let map = LogicalMap::new(physical)?;
         if map.len() != self.kernel.len() {
@@ -67,7 +66,7 @@ impl Engine {
         let changed = (0..map.len()).filter(|&l| map.physical_pu(l) != self.kernel.physical_pu(l));
         let moved = changed.filter_map(|l| Some((self.kernel.current_thread(l)?, l)));
         let moved: Vec<(usize, usize)> = moved.collect();
-        // All leave before any arrives.
+        // All leave before any arrives, so that no PU has two threads.
         for &(t, logical) in &moved {
             self.threads[t].halt(self.calendar.now());
             self.moves.leave_caches(
@@ -85,32 +84,28 @@ impl Engine {
         Ok(())
     }
 
-    /// Charges a thread for coming to a physical PU without the operating system's doing.
+    /// Charges a thread for being moved to a physical PU beneath the operating system.
     fn swap_in(&mut self, t: usize, to: usize) {
         self.enter_caches(t, to);
         let thread = &mut self.threads[t];
-        thread.debt_ps = thread.debt_until.saturating_sub(self.calendar.now());
+        thread.clock.keep_debt(self.calendar.now());
         thread.owe(self.calendar.now(), picoseconds(self.moves.swap_s(to)));
-        thread.hz = self.chip.frequency_hz(self.chip.places()[to]);
+        thread.clock.hz = self.chip.frequency_hz(self.chip.places()[to]);
     }
 
-    /// Number of logical cores.
     pub(crate) fn logical_cores(&self) -> usize {
         self.kernel.len()
     }
 
-    /// The PU that a logical core is now.
     pub(crate) fn physical_pu(&self, logical: usize) -> usize {
         self.kernel.physical_pu(logical)
     }
 
-    /// The thread that the operating system runs on a logical core now.
     pub(crate) fn occupant(&self, logical: usize) -> Option<&SimulatedThread> {
         let current = self.kernel.current_thread(logical);
         current.map(|t| &self.threads[t])
     }
 
-    /// True if a logical core is in kernel mode, switching to its thread.
     pub(crate) fn is_in_kernel(&self, logical: usize) -> bool {
         self.occupant(logical)
             .is_some_and(SimulatedThread::is_in_kernel)
@@ -131,7 +126,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn both_directions_are_inverse(map in Just((0..9usize).collect::<Vec<_>>()).prop_shuffle()) {
+        fn directions_are_inverse(map in Just((0..9usize).collect::<Vec<_>>()).prop_shuffle()) {
             let map = LogicalMap::new(&map).unwrap();
             for pu in 0..9 {
                 prop_assert_eq!(map.logical_pu(map.physical_pu(pu)), pu);

@@ -1,88 +1,68 @@
 //! Events: what happens when, and what each thread has done until then.
 //!
-//! Between two events the set of running threads, their places and their demands are constant,
-//! so rates are constant: they are solved once ([`crate::contention`]), kept for reuse, and
-//! everything advances linearly to the next event. Work is exact: a thread that reaches a point
-//! of its work has done exactly the instructions up to it, and a deadline once computed stands
-//! until a rate changes, so that splitting time into other quanta changes nothing.
+//! Between two events the set of running threads, their places and their demands are constant, so
+//! rates are constant: they are solved once ([`crate::contention`]), kept for reuse, and everything
+//! advances linearly to the next event. Work is exact: a thread that reaches a point of its work
+//! has done exactly the instructions up to it, and a deadline once computed stands until a rate
+//! changes, so that splitting time into other quanta changes nothing.
 //!
 //! Pitfalls:
 //! - A thread that pays for a switch or a move occupies its PU and makes no progress, but takes
 //!   part in contention as if it ran: it does fetch its data, and one solution serves a whole
 //!   placement.
 //! - A thread that spins occupies its PU and takes no part in contention.
-//! - Several events at one instant are handled in the order of threads' numbers; each of them
-//!   uses up work or ends a wait, so an instant has finitely many.
+//! - Several events at one instant are handled in the order of threads' numbers; each of them uses
+//!   up work or ends a wait, so an instant has finitely many.
 
-mod advance;
-mod barrier;
-mod bottlenecks;
+use crate::chip::Chip;
+use crate::contention::Demand;
+use crate::os::PlacementReason;
+use cache_contents::Moves;
+pub(crate) use calendar::PS_PER_NS;
+use calendar::{Calendar, NEVER, seconds};
+use consort_core::{Bottleneck, ProgramId, ThreadId};
+pub use counts::ThreadCounts;
+use energy::EnergyAccount;
+use kernel::SimulatedKernel;
+use lock::returns_per_instr;
+pub use observer::{EnergyMeter, Observer, PuUse, RunSegment, SampleSource};
+use programs::ProgramTable;
+pub use rates::MemoUse;
+use rates::{RateSolver, apply_rates};
+pub use simulated_program::{
+    Completion, EngineError, InstanceResult, RunMode, SimulatedProgram, SimulationSettings,
+};
+use std::sync::Arc;
+use sync::CallCosts;
+pub(crate) use thread::SimulatedThread;
+use thread::ThreadStatus;
+use warming::CacheWarming;
+use work::PhaseTable;
+
 mod build;
-mod burst;
-mod cache_remnants;
+mod cache_contents;
 mod calendar;
-mod calls;
-mod canonical;
-mod content;
 mod counts;
 pub(crate) mod draw;
 mod energy;
-mod error;
-mod events;
-mod fairness;
-mod io;
 mod kernel;
 mod lock;
 mod logical;
-mod memo;
-mod meter;
-mod moving;
 mod observer;
-mod oracle;
-mod pause;
-mod phases;
-mod program;
 mod programs;
 pub(crate) mod pu;
 mod rates;
 mod relearn;
-mod repeat;
-mod restrict;
-mod sample_source;
 mod schedule;
 mod simulated_program;
 mod steps;
-mod team;
+mod sync;
 #[cfg(test)]
 pub(crate) mod testing;
 pub(crate) mod thread;
-mod time;
+mod thread_caches;
 mod warming;
-
-pub use counts::ThreadCounts;
-pub use error::EngineError;
-pub use memo::MemoUse;
-pub use meter::EnergyMeter;
-pub use observer::{Observer, PuUse, RunSegment};
-pub use oracle::Oracle;
-pub use sample_source::SampleSource;
-pub use simulated_program::{
-    Completion, InstanceResult, RunMode, SimulatedProgram, SimulationSettings,
-};
-pub(crate) use thread::SimulatedThread;
-pub(crate) use time::PS_PER_NS;
-
-use crate::chip::Chip;
-use calendar::Calendar;
-use calls::CallCosts;
-use consort_core::{Bottleneck, ProgramId};
-use energy::EnergyAccount;
-use kernel::SimulatedKernel;
-use moving::Moves;
-use phases::PhaseTable;
-use programs::ProgramTable;
-use rates::RateSolver;
-use std::sync::Arc;
+mod work;
 
 /// A machine with programs on it, at an instant.
 ///
@@ -110,8 +90,8 @@ impl Engine {
         }
     }
 
-    /// Lets time pass until some thread stalls or goes on, at most until an instant, ps. Free PUs
-    /// have then been given their next threads.
+    /// Lets time pass until a thread stalls or continues, at most until an instant, ps. Free PUs
+    /// then have their next threads.
     pub(crate) fn run_until_activity(&mut self, end: u64) {
         self.fill_free_pus();
         self.calendar.clear_activity();
@@ -121,8 +101,8 @@ impl Engine {
         }
     }
 
-    /// Lets time pass until an instant, ps, or until the run is over. Whether a thread stalled or
-    /// went on meanwhile.
+    /// Lets time pass until an instant, ps, or until the run is over. Returns true if a thread
+    /// stalled or continued meanwhile.
     pub(crate) fn run_noting_activity(&mut self, end: u64) -> bool {
         self.fill_free_pus();
         self.calendar.clear_activity();
@@ -130,13 +110,13 @@ impl Engine {
         self.calendar.has_activity()
     }
 
-    /// True if there is time left. What is due at the end is handled, but not solved for: a plan
-    /// may come first.
+    /// True if there is time left. What is due at the end is handled, but rates are not solved for
+    /// it, because a plan may come first.
     fn is_due(&self, end: u64) -> bool {
         !self.is_done() && (self.now_ps() < end || self.next_event() <= end)
     }
 
-    /// Goes on to the next event, at most until an instant, and handles what is due.
+    /// Advances to the next event, at most until an instant, and handles it.
     fn step(&mut self, end: u64) {
         self.fill_free_pus();
         self.refresh_rates();
@@ -146,27 +126,22 @@ impl Engine {
         self.handle_due();
     }
 
-    /// True if the run is over.
     pub(crate) fn is_done(&self) -> bool {
         self.calendar.is_done()
     }
 
-    /// Now, ps since the start.
     pub(crate) fn now_ps(&self) -> u64 {
         self.calendar.now()
     }
 
-    /// The threads.
     pub(crate) fn threads(&self) -> &[SimulatedThread] {
         &self.threads
     }
 
-    /// The threads, for taking their counts.
     pub(crate) fn threads_mut(&mut self) -> &mut [SimulatedThread] {
         &mut self.threads
     }
 
-    /// Every program with the id that its threads name.
     pub(crate) fn program_ids(&self) -> Vec<(usize, ProgramId)> {
         self.programs.ids(&self.threads)
     }
@@ -177,22 +152,19 @@ impl Engine {
         self.programs.take_bottlenecks(&self.threads, now)
     }
 
-    /// Energy of everything so far, J.
     pub(crate) fn energy_j(&self) -> f64 {
         self.account.total_j()
     }
 
-    /// Returns the numbers of solutions that were reused and that were solved anew.
     pub(crate) fn memo_use(&self) -> MemoUse {
         self.rates.memo_use()
     }
 
-    /// Returns the result of each instance.
     pub(crate) fn results(&self) -> Vec<InstanceResult> {
         self.programs.results(&self.threads)
     }
 
-    /// Tells `observer` of every segment from now on.
+    /// Notifies `observer` of every segment from now on.
     pub(crate) fn set_observer(&mut self, observer: Box<dyn Observer>) {
         self.observer = Some(observer);
     }
@@ -200,3 +172,249 @@ impl Engine {
 
 #[cfg(test)]
 mod tests;
+
+impl Engine {
+    /// Instant of the next event, ps.
+    pub(crate) fn next_event(&self) -> u64 {
+        let threads = self
+            .threads
+            .iter()
+            .map(|t| t.next_event(self.calendar.now()));
+        let others = [
+            self.kernel.next_event(),
+            self.programs.next_event(),
+            self.calendar.next_due(),
+        ];
+        threads.chain(others).fold(NEVER, u64::min)
+    }
+
+    pub(crate) fn handle_due(&mut self) {
+        while let Some(p) = self.programs.begin_next(self.calendar.now()) {
+            self.begin_next_step(p);
+        }
+        for t in 0..self.threads.len() {
+            self.handle_thread(t);
+            if self.calendar.is_done() {
+                return;
+            }
+        }
+        self.end_slices();
+        if self.calendar.take_burst() {
+            self.apply_bursts();
+        }
+        self.calendar.expire_rates();
+        if self.calendar.is_tick() {
+            self.fill_free_pus();
+            self.balance();
+            self.expect_tick();
+        }
+    }
+
+    fn handle_thread(&mut self, t: usize) {
+        self.leave_kernel(t);
+        let thread = &mut self.threads[t];
+        match thread.status {
+            ThreadStatus::Running if thread.clock.deadline <= self.calendar.now() => {
+                self.reach_work_point(t);
+            }
+            ThreadStatus::Running if thread.clock.debt_until == self.calendar.now() => {
+                thread.clock.debt_ps = 0;
+                if thread.clock.deadline == NEVER {
+                    thread.set_deadline(self.calendar.now());
+                }
+            }
+            ThreadStatus::Spinning(until) if until <= self.calendar.now() => {
+                self.call_to_sleep(t, None);
+            }
+            ThreadStatus::Calling(until, io) if until <= self.calendar.now() => {
+                self.sleep(t, io.map_or(ThreadStatus::Waiting, ThreadStatus::Io));
+            }
+            ThreadStatus::Io(until) if until <= self.calendar.now() => {
+                thread.counters.recent.io_returns += 1;
+                self.place(t, PlacementReason::Wake);
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns a thread whose time in the kernel is over to user mode.
+    fn leave_kernel(&mut self, t: usize) {
+        let thread = &mut self.threads[t];
+        if thread
+            .clock
+            .kernel_until
+            .is_some_and(|until| until <= self.calendar.now())
+        {
+            thread.clock.kernel_until = None;
+            thread.counters.recent.user_returns += 1;
+            self.calendar.note_activity();
+        }
+    }
+
+    /// Handles a thread that has reached a point of its work: an age of its caches, a draw, the end
+    /// of a phase or step, a lock, or input and output.
+    fn reach_work_point(&mut self, t: usize) {
+        self.threads[t].halt(self.calendar.now());
+        let thread = &mut self.threads[t];
+        if let Some(pu) = thread
+            .caches
+            .warm_at
+            .filter(|_| thread.caches.warming.instructions_left() <= 0.0)
+        {
+            self.account
+                .update_warming(thread, pu, CacheWarming::begin_age);
+        }
+        if thread.work.burst.left <= 0.0 {
+            thread.work.burst.redraw();
+            self.calendar.expect_burst();
+        }
+        if thread.work.phase_left <= 0.0 {
+            self.enter_next_phase(t);
+        }
+        if self.threads[t].work.step_left <= 0.0 {
+            self.arrive(t);
+        } else if self.threads[t].work.locks.left <= 0.0 {
+            self.reach_lock(t);
+        } else if self.threads[t].work.io.left <= 0.0 {
+            let blocked_s = self.threads[t].work.io.begin_operation();
+            self.call_to_sleep(t, Some(blocked_s));
+        }
+        self.threads[t].set_deadline(self.calendar.now());
+    }
+
+    fn enter_next_phase(&mut self, t: usize) {
+        let thread = &mut self.threads[t];
+        let cycle = thread.work.cycle;
+        let next = cycle.first + (thread.work.phase - cycle.first + 1) % cycle.len;
+        let entry = &self.phases.entries[next];
+        thread.work.phase_left = entry.instructions;
+        if next != thread.work.phase {
+            thread.work.phase = next;
+            thread.demand.phase.clone_from(&entry.phase);
+            self.calendar.void_rates();
+        }
+    }
+
+    fn apply_bursts(&mut self) {
+        for program in self.programs.iter() {
+            for t in program.members.clone() {
+                let Some(mean) = self.threads[t].work.burst.take_mean() else {
+                    continue;
+                };
+                let whose = match program.bursts_together {
+                    true => program.members.clone(),
+                    false => t..t + 1,
+                };
+                for thread in &mut self.threads[whose] {
+                    thread.demand.intensity = mean;
+                    if thread.is_running() {
+                        self.calendar.void_rates();
+                    }
+                }
+            }
+        }
+    }
+
+    /// Lets time pass until an instant, which must not be after the next event.
+    pub(crate) fn advance(&mut self, next: u64) {
+        let now = self.calendar.now();
+        if next == now {
+            return;
+        }
+        let s = seconds(next - now);
+        if let Some(mut observer) = self.observer.take() {
+            self.notify_observer(observer.as_mut(), next);
+            self.observer = Some(observer);
+        }
+        let mut energy_j = 0.0;
+        for thread in &mut self.threads {
+            let before = thread.counters.recent.energy_j;
+            thread.spend(now, next, s);
+            energy_j += thread.counters.recent.energy_j - before;
+        }
+        self.account.add(s, energy_j);
+        self.calendar.go_to(next);
+    }
+
+    /// Solves rates again if anything that they depend on has changed.
+    pub(crate) fn refresh_rates(&mut self) {
+        let now = self.calendar.now();
+        if !self.calendar.renew_rates() {
+            self.account
+                .refresh_if_stopped(&self.kernel, &mut self.threads);
+            return;
+        }
+        let (running, solution) = self.rates.solve(&self.kernel, &self.threads);
+        if let Some(observer) = &mut self.observer {
+            observer.note_solution(now, solution);
+        }
+        for (slot, rates) in running.iter().zip(&solution.threads) {
+            let thread = &mut self.threads[slot.thread];
+            let spin_s = self.programs[thread.program].spin_s;
+            let returns = returns_per_instr(&thread.demand, rates.lock, spin_s);
+            apply_rates(thread, (slot.pu, rates, returns), &self.account, now);
+        }
+        self.account.refresh(&self.kernel, &mut self.threads);
+    }
+
+    fn notify_observer(&self, observer: &mut dyn Observer, next: u64) {
+        let now = self.calendar.now();
+        for thread in self.threads.iter().filter(|t| t.is_on_pu()) {
+            let Some(logical) = thread.queue.pu else {
+                continue;
+            };
+            observer.note_returns(thread.id, thread.counters.wait_returns());
+            let rates = thread.present_rates();
+            observer.note_segment(&RunSegment {
+                thread: thread.id,
+                name: &thread.name,
+                pu: self.kernel.physical_pu(logical),
+                from_ps: now,
+                to_ps: next,
+                doing: thread.pu_use(now),
+                kernel_share: thread.kernel_share(),
+                rates: &rates,
+            });
+        }
+    }
+}
+
+/// The inner truth of the simulation, for the oracle scheduler, explanations and tests: rates,
+/// solutions, exact counts.
+///
+/// Only the owner of the simulated machine can have this view: policies get topology and
+/// observations from the control loop and never the machine, so they cannot reach it.
+#[derive(Clone, Copy)]
+pub struct Oracle<'a> {
+    engine: &'a Engine,
+}
+
+impl<'a> Oracle<'a> {
+    pub(crate) fn new(engine: &'a Engine) -> Self {
+        Self { engine }
+    }
+
+    fn thread(&self, id: ThreadId) -> Option<&'a SimulatedThread> {
+        self.engine.threads().iter().find(|t| t.id == id)
+    }
+
+    /// Every thread, those that have ended included.
+    pub fn threads(&self) -> impl Iterator<Item = ThreadId> + 'a {
+        self.engine.threads().iter().map(|t| t.id)
+    }
+
+    /// Demand of a thread on a PU now.
+    pub fn demand(&self, id: ThreadId) -> Option<&'a Demand> {
+        self.thread(id).map(|t| &t.demand)
+    }
+
+    /// Counts of a thread since its start.
+    pub fn counts(&self, id: ThreadId) -> Option<ThreadCounts> {
+        self.thread(id).map(|t| t.counters.total())
+    }
+
+    /// Number of times that solutions were reused.
+    pub fn memo_use(&self) -> MemoUse {
+        self.engine.memo_use()
+    }
+}

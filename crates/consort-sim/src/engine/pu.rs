@@ -1,7 +1,18 @@
-//! A PU as the operating system sees it: the thread on it and those that wait for it.
+//! A PU as the operating system sees it: its current thread, its queue, and fairness among them.
+//!
+//! Threads of a PU are ordered by virtual run time, the time that they have had on PUs (all have
+//! one weight): the one with the least is next. A thread that wakes is set back no further than
+//! half the scheduling latency behind the queue's least, so that sleeping earns no more than that,
+//! and takes the PU at once if the thread on it is ahead by more than the wake-up granularity
+//! (Linux before 6.6, kernel/sched/fair.c: `place_entity`, `check_preempt_wakeup`,
+//! `update_min_vruntime`). There the latency is 6 ms and the granularity 1 ms, both times 1 + log2
+//! of the number of PUs, so that two threads on a PU have slices of half the latency, and the
+//! granularity is a third of a slice: both follow from the machine's slice. Today's Linux keeps the
+//! lag of sleepers and compares deadlines; a thread that has slept preempts there as well.
 
+use super::calendar::{NEVER, to_signed};
 use super::relearn::OverwrittenTraining;
-use super::time::NEVER;
+use super::thread::SimulatedThread;
 use std::collections::VecDeque;
 
 /// A PU's state; threads by index.
@@ -15,17 +26,17 @@ pub(crate) struct PuState {
     pub(crate) since: u64,
     /// Start of the time slice in which `current` came, ps.
     pub(crate) slice_since: u64,
-    /// Start of the slice that the next thread continues, ps; none where it begins a new one.
+    /// Start of the slice that the next thread continues, ps; `None` if it begins a new one.
     pub(crate) carried: Option<u64>,
     /// Branches that `current` had completed when it came.
     pub(crate) branches: f64,
     /// Training of its branch predictor that is gone.
     pub(crate) overwritten: OverwrittenTraining,
-    /// Least virtual run time of its threads so far, ps; see [`super::fairness`].
+    /// Least virtual run time of its threads so far, ps; see [`super::pu`].
     pub(crate) least_ps: i64,
     /// True if `current` must make way for a thread that has woken.
     pub(crate) preempted: bool,
-    /// Instant at which `current` must make way, ps; [`NEVER`] while nobody waits.
+    /// Instant at which `current` must make way, ps; [`NEVER`] while no thread waits.
     pub(crate) slice_end: u64,
 }
 
@@ -51,7 +62,7 @@ impl PuState {
         self.queue.len() + usize::from(self.current.is_some())
     }
 
-    /// Lets a thread begin on it that has completed so many branches; [`PuState::arm`] is the caller's.
+    /// Begins a thread that has completed so many branches; [`PuState::arm`] is up to the caller.
     pub(crate) fn begin(&mut self, t: usize, branches: f64, now: u64) {
         self.current = Some(t);
         self.since = now;
@@ -60,16 +71,128 @@ impl PuState {
         self.branches = branches;
     }
 
-    /// Sets when the current thread must make way; at once, in the past, when it is preempted or
-    /// has been there for longer than a slice already.
+    /// Sets when the current thread must make way: an instant in the past, so at once, if it is
+    /// preempted or has been there for longer than a slice.
     pub(crate) fn arm(&mut self, slice_ps: u64) {
         let shared = self.current.is_some() && !self.queue.is_empty();
-        // Who woke is gone again.
+        // The thread that woke has left again.
         self.preempted &= shared;
         self.slice_end = match (shared, self.preempted) {
             (true, true) => self.since,
             (true, false) => self.slice_since + slice_ps,
             (false, _) => NEVER,
         };
+    }
+}
+
+/// Wake-up granularity, slices.
+const GRANULARITY: i64 = 3;
+
+impl PuState {
+    /// Adds the time of the thread that leaves it to the thread's virtual run time.
+    pub(crate) fn charge(&mut self, threads: &mut [SimulatedThread], now: u64) {
+        self.note_least(threads, now);
+        if let Some(t) = self.current {
+            threads[t].queue.vruntime_ps = self.vruntime_at(&threads[t], now);
+        }
+    }
+
+    /// Lets a woken thread preempt the current one if it is far enough behind in virtual run time.
+    pub(crate) fn preempt(
+        &mut self,
+        threads: &mut [SimulatedThread],
+        t: usize,
+        (now, slice_ps): (u64, u64),
+    ) {
+        self.note_least(threads, now);
+        let slice = to_signed(slice_ps);
+        let woken = &mut threads[t];
+        woken.queue.vruntime_ps = woken.queue.vruntime_ps.max(self.least_ps - slice);
+        let behind = woken.queue.vruntime_ps + slice / GRANULARITY;
+        let Some(on) = self.current else {
+            return;
+        };
+        if self.vruntime_at(&threads[on], now) > behind {
+            self.preempted = true;
+            self.arm(slice_ps);
+        }
+    }
+
+    /// Takes the next thread out of the queue.
+    pub(crate) fn take_next(&mut self, threads: &[SimulatedThread]) -> Option<usize> {
+        let least = |at: &usize| threads[self.queue[*at]].queue.vruntime_ps;
+        let at = (0..self.queue.len()).min_by_key(least)?;
+        self.queue.remove(at)
+    }
+
+    /// Raises the least virtual run time to that of its threads; it never falls.
+    fn note_least(&mut self, threads: &[SimulatedThread], now: u64) {
+        let on = self.current.map(|t| self.vruntime_at(&threads[t], now));
+        let queued = self.queue.iter().map(|&t| threads[t].queue.vruntime_ps);
+        if let Some(least) = queued.chain(on).min() {
+            self.least_ps = self.least_ps.max(least);
+        }
+    }
+
+    fn vruntime_at(&self, on: &SimulatedThread, now: u64) -> i64 {
+        on.queue.vruntime_ps + to_signed(now.saturating_sub(self.since))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::engine::calendar::{PS_PER_MS, seconds};
+    use crate::engine::testing::{engine, instances, program, program_with};
+    use crate::engine::{Engine, RunMode};
+    use consort_core::PuId;
+    use proptest::prelude::*;
+
+    /// A thread that sleeps for input and output, and one that never does, on one PU.
+    fn beside(per_ginstr: f64, blocked_us: f64, ms: u64) -> Engine {
+        let io = format!("[io]\nper_ginstr = {per_ginstr:?}\nblocked_us = {blocked_us:?}");
+        let mut work = instances(&program_with(&io), 1, 1, 1000.0);
+        work.extend(instances(&program(), 1, 1, 1000.0));
+        let mut engine = engine("linux", RunMode::Once, &work, 1);
+        for t in 0..2 {
+            engine.restrict(t, [PuId(0)].into_iter().collect());
+        }
+        engine.enforce_masks();
+        engine.run_until(ms * PS_PER_MS);
+        engine
+    }
+
+    #[test]
+    fn long_sleeper_does_not_wait_for_slices() {
+        let engine = beside(1000.0, 20_000.0, 2000);
+        let sleeper = engine.threads[0].counters.total();
+        assert!(sleeper.io_returns > 50);
+        let wait_s = sleeper.wait_s / sleeper.io_returns as f64;
+        assert!(wait_s < 1e-5, "{wait_s}");
+    }
+
+    #[test]
+    fn short_sleeper_waits_like_busy_thread() {
+        let engine = beside(1000.0, 5.0, 2000);
+        let (sleeper, other) = (
+            engine.threads[0].counters.total(),
+            engine.threads[1].counters.total(),
+        );
+        assert!(sleeper.wait_s > 0.4 * seconds(engine.now_ps()));
+        assert!((other.on_pu_s / sleeper.on_pu_s - 1.0).abs() < 0.2);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+        #[test]
+        fn sleeper_takes_nothing_from_busy_thread(
+            per_ginstr in 1.0f64..20_000.0, blocked_us in 1.0f64..50_000.0,
+        ) {
+            let engine = beside(per_ginstr, blocked_us, 1000);
+            let other = engine.threads[1].counters.total();
+            let passed = seconds(engine.now_ps());
+            // But for what sleeping may earn, a slice.
+            let slice_s = engine.chip.spec().os.slice_ms * 1e-3;
+            prop_assert!(other.on_pu_s > 0.5 * passed - 2.0 * slice_s, "{} of {passed}", other.on_pu_s);
+        }
     }
 }

@@ -1,4 +1,5 @@
-//! Loss of a branch predictor's training while strangers use it in turns, and cost of relearning.
+//! Loss of a branch predictor's training while other programs use it in turns, and cost of
+//! relearning.
 //!
 //! A predictor of N entries (two-bit counters) is trained by every branch, one entry each, as if
 //! at random: a turn of n branches leaves `e^(−n/N)` of it as it was. So after strangers' turns a
@@ -14,9 +15,9 @@
 //! Evers, Chang and Patt (ISCA 1996) and Co and Skadron (ISPASS 2001). Threads of one binary train
 //! for each other. A turn's cost is paid at the beginning of the thread's next turn.
 //!
-//! Pitfalls: who comes to a PU for the first time finds it as trained as the one that it left. A
-//! predictor is taken as its PU's own here; what runs on a core's other PUs meanwhile is the
-//! solver's.
+//! Pitfalls: a thread that comes to a PU for the first time finds its predictor as trained as the
+//! one that it left. A predictor is taken as its PU's own here; what runs on a core's other PUs
+//! meanwhile is up to the solver.
 
 use super::thread::SimulatedThread;
 use crate::chip::Chip;
@@ -36,7 +37,6 @@ pub(crate) struct OverwrittenTraining(Vec<(u32, f64)>);
 pub(crate) struct PredictorTurn {
     /// Number of the binary.
     pub(crate) text: u32,
-    /// Branches.
     pub(crate) branches: f64,
     /// Mispredictions per branch with the predictor to itself, or its part of it.
     pub(crate) missed: f64,
@@ -81,8 +81,9 @@ fn relearn_sum(exponent: f64, overwritten: f64) -> f64 {
         let k = f64::from(k);
         factor *= (exponent + k - 1.0) / k * overwritten;
         let longer = total + factor / k;
-        // Terms only shrink, by k·(k + x)/(k + 1)² at least, for exponents x up to 2, which is what a
-        // description may say: none after one that is lost in rounding changes anything.
+        // Terms only shrink, by k·(k + x)/(k + 1)² at least, for exponents x up to 2, the largest
+        // that a description may have. So no term after one that is lost in rounding changes the
+        // sum.
         if longer == total {
             break;
         }
@@ -91,39 +92,32 @@ fn relearn_sum(exponent: f64, overwritten: f64) -> f64 {
     total
 }
 
-impl SimulatedThread {
-    /// Branches completed since its start.
-    pub(crate) fn branches(&self) -> f64 {
-        self.sampled.classes.branch + self.counts.classes.branch
-    }
-
-    /// Ends a turn that began after `since` branches: counts what it mispredicted because of what
-    /// strangers had overwritten, and owes the time.
-    pub(crate) fn relearn(
-        &mut self,
-        chip: &Chip,
-        since: f64,
-        overwritten: &mut OverwrittenTraining,
-    ) {
-        let phase = &self.demand.phase.spec;
-        let Some(pu) = self.warm_at.filter(|_| phase.mix.branch > 0.0) else {
-            return;
-        };
-        let turn = PredictorTurn {
-            text: self.demand.text,
-            branches: self.branches() - since,
-            missed: self.rates.flow.branch_misses / phase.mix.branch,
-            exponent: phase.branch.capacity_exponent,
-        };
-        let core = chip.core_spec(chip.places()[pu]);
-        let entries = core.branch_predictor.size_kib * ENTRIES_PER_KIB;
-        let more = overwritten.note(&turn, entries);
-        if more > 0.0 {
-            let cycles = more * self.rates.stack.branch / self.rates.flow.branch_misses;
-            self.counts.flow.branch_misses += more;
-            self.counts.relearn_cycles += cycles;
-            self.relearn_s += cycles / self.hz;
-        }
+/// Ends a turn that began after `since` branches: counts the mispredictions because of overwritten
+/// training, and adds their time to the thread's debt.
+pub(crate) fn relearn(
+    thread: &mut SimulatedThread,
+    chip: &Chip,
+    since: f64,
+    overwritten: &mut OverwrittenTraining,
+) {
+    let phase = &thread.demand.phase.spec;
+    let Some(pu) = thread.caches.warm_at.filter(|_| phase.mix.branch > 0.0) else {
+        return;
+    };
+    let turn = PredictorTurn {
+        text: thread.demand.text,
+        branches: thread.counters.branches() - since,
+        missed: thread.rates.flow.branch_misses / phase.mix.branch,
+        exponent: phase.branch.capacity_exponent,
+    };
+    let core = chip.core_spec(chip.places()[pu]);
+    let entries = core.branch_predictor.size_kib * ENTRIES_PER_KIB;
+    let more = overwritten.note(&turn, entries);
+    if more > 0.0 {
+        let cycles = more * thread.rates.stack.branch / thread.rates.flow.branch_misses;
+        thread.counters.recent.flow.branch_misses += more;
+        thread.counters.recent.relearn_cycles += cycles;
+        thread.clock.relearn_s += cycles / thread.clock.hz;
     }
 }
 
@@ -158,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn learning_all_again_costs_what_the_law_of_capacity_says() {
+    fn full_relearning_follows_capacity_law() {
         // ∫₀¹ ((1−v)^(−0.2) − 1)/v dv = ψ(1) − ψ(0.8) = 0.3878 (Abramowitz and Stegun, 6.3.22).
         let expected = 0.3878 * ENTRIES * 0.05;
         let more = after(&[turn(1, 1e9)], 1e9);
@@ -169,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_turn_learns_little_and_leaves_the_rest_for_later() {
+    fn short_turns_relearn_in_parts() {
         let all = after(&[turn(1, 1e9)], 1e9);
         let mut predictor = OverwrittenTraining::default();
         predictor.note(&turn(0, 1.0), ENTRIES);
@@ -183,7 +177,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_more_strangers_the_more_is_mispredicted(
+        fn strangers_add_mispredictions(
             turns in prop::collection::vec((1u32..5, 0.0f64..1e6), 0..6),
             more in (1u32..9, 0.0f64..1e6),
             own in 0.0f64..1e6,
@@ -197,7 +191,7 @@ mod tests {
         }
 
         #[test]
-        fn turns_of_its_own_binary_cost_nothing(
+        fn turns_of_own_binary_cost_nothing(
             branches in prop::collection::vec(0.0f64..1e6, 1..8),
         ) {
             let siblings: Vec<_> = branches.iter().map(|&b| turn(0, b)).collect();
@@ -227,9 +221,9 @@ mod tests {
     }
 
     #[test]
-    fn strangers_in_turns_mispredict_more_and_copies_do_not() {
+    fn strangers_mispredict_more_than_copies() {
         let missed = |e: &Engine| {
-            let counts = e.threads()[0].total();
+            let counts = e.threads()[0].counters.total();
             assert!(counts.context_switches > 5 && counts.instructions > 0.0);
             (
                 counts.flow.branch_misses / counts.instructions,

@@ -51,10 +51,9 @@ pub(crate) struct ProgramSteps {
     begun: u64,
 }
 
-/// Properties of a run that its steps depend on, besides the program.
+/// Properties of a run that its steps depend on, in addition to the program.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RunProperties {
-    /// Threads.
     pub(crate) threads: usize,
     /// Instructions of the run; of each thread where work is not divided.
     pub(crate) instructions: f64,
@@ -65,7 +64,6 @@ pub(crate) struct RunProperties {
 }
 
 impl ProgramSteps {
-    /// The steps of a run.
     pub(crate) fn new(spec: Option<&ThreadsSpec>, run: RunProperties) -> Self {
         match spec {
             Some(spec) if run.threads > 1 => Self::for_team(spec, run),
@@ -134,7 +132,8 @@ impl ProgramSteps {
         1.0 / (1.0 + imbalance * expected_largest(self.team))
     }
 
-    /// Lets the first `n` threads share the work, at least one; whether that changes anything.
+    /// Lets the first `n` threads share the work, at least one. Returns true if that changes
+    /// anything.
     pub(crate) fn resize(&mut self, n: usize) -> bool {
         let n = n.clamp(1, self.threads);
         if !self.malleable || n == self.team {
@@ -147,7 +146,6 @@ impl ProgramSteps {
         true
     }
 
-    /// Threads that share the work.
     pub(crate) fn team(&self) -> usize {
         self.team
     }
@@ -166,7 +164,8 @@ impl ProgramSteps {
         u64::from(self.serial_instr > 0.0) + self.per_pass
     }
 
-    /// Begins the next step: each thread's instructions; none at the end of the run.
+    /// Begins the next step and writes each thread's instructions to `work`. Returns false at the
+    /// end of the run.
     pub(crate) fn begin_next(&mut self, draw: &mut RandomStream, work: &mut Vec<f64>) -> bool {
         let serial_steps = u64::from(self.serial_instr > 0.0);
         if self.begun == self.steps_per_pass() {
@@ -284,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_of_n_normals() {
+    fn expected_largest_matches_tippett() {
         // Tippett 1925, table 4 in standard deviations: 2, 5, 10, 100.
         for (n, mean) in [
             (1, 0.0),
@@ -298,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn serial_sections_come_once_per_pass_and_are_the_first_threads() {
+    fn first_thread_runs_serial_section_each_pass() {
         let (sum, n, _) = whole("serial_share = 0.2", 4);
         // 8e9 parallel instructions of 4 threads are two passes through a phase of 1e9.
         assert_eq!(n, 4);
@@ -306,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn close_barriers_are_taken_together_at_the_cost_of_the_slowest() {
+    fn close_barriers_are_taken_together() {
         let far = "barrier = { spacing_minstr = 10.0, imbalance = 0.1 }";
         let (_, n, progress) = whole(far, 4);
         assert_eq!((n, progress), (250, 1.0));
@@ -317,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn barriers_measured_with_some_threads_are_as_many_with_more() {
+    fn barrier_count_is_independent_of_threads() {
         let text = "barrier = { spacing_minstr = 50.0, imbalance = 0.0, at_threads = 4 }";
         for threads in [2, 4, 16] {
             assert_eq!(whole(text, threads).1, 50, "{threads}");
@@ -327,13 +326,13 @@ mod tests {
     }
 
     #[test]
-    fn undivided_work_is_done_by_each() {
+    fn undivided_work_is_done_by_each_thread() {
         let (sum, _, _) = whole("divide_work = false", 3);
         assert!(sum.iter().all(|s| (s - 1e10).abs() < 1.0));
     }
 
     #[test]
-    fn stages_get_threads_and_work_by_their_shares() {
+    fn stages_get_threads_and_work_by_share() {
         let stages = "stage = [{ name = \"in\", thread_share = 1.0, work = 0.4 }, \
                       { name = \"out\", thread_share = 3.0, work = 1.6 }]";
         let (sum, n, _) = whole(stages, 4);
@@ -347,7 +346,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_the_imbalance_the_program_does_its_work(
+        fn imbalance_keeps_total_work(
             threads in 1usize..20,
             imbalance in 0.0f64..1.0,
             spacing in 0.5f64..5000.0,

@@ -1,19 +1,19 @@
-//! One software thread: where it is in its work, where it is on the chip, what it has done.
+//! One software thread: its status, and the parts that own its work, its place, its time, its caches
+//! and its counters.
 
-use super::burst::BurstFactor;
-use super::cache_remnants::{CacheRemnants, LEVELS};
-use super::counts::ThreadCounts;
-use super::io::Io;
-use super::lock::frequent::KernelReturns;
-use super::lock::point::LockAcquisitions;
-use super::phases::PhaseCycle;
-use super::time::{NEVER, after};
-use super::warming::CacheWarming;
+use super::calendar::{NEVER, PS_PER_MS, after, picoseconds, seconds};
+use super::counts::{LEVELS, ThreadCounters};
+use super::observer::PuUse;
+use super::thread_caches::ThreadCaches;
+use super::work::ThreadWork;
 use crate::contention::{Demand, ThreadRates};
 use consort_core::{PuSet, ThreadId};
 use std::sync::Arc;
 
-/// Status of a thread.
+/// Time between two timer interrupts, which come to all PUs at once, ps: HZ=250, the kernel's
+/// default (kernel/Kconfig.hz).
+const TIMER_PS: u64 = 4 * PS_PER_MS;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ThreadStatus {
     /// Its program has not begun.
@@ -37,86 +37,95 @@ pub(crate) enum ThreadStatus {
     Finished,
 }
 
-/// A thread's state.
 #[derive(Clone, Debug)]
 pub(crate) struct SimulatedThread {
     pub(crate) id: ThreadId,
     pub(crate) name: Arc<str>,
     pub(crate) program: usize,
     pub(crate) status: ThreadStatus,
-
-    pub(crate) cycle: PhaseCycle,
-    /// Index into the table of phases.
-    pub(crate) phase: usize,
-    pub(crate) phase_left: f64,
-    pub(crate) step_left: f64,
-    /// True if it has done its part of the run and does it again while it waits for its siblings.
-    pub(crate) again: bool,
-    pub(crate) io: Io,
-    /// Locks that it takes by events.
-    pub(crate) locks: LockAcquisitions,
-    /// Its returns from sleeping for locks that are no events.
-    pub(crate) returns: KernelReturns,
-    pub(crate) burst: BurstFactor,
+    /// True if its end has been observed.
+    pub(crate) gone: bool,
+    pub(crate) work: ThreadWork,
     pub(crate) demand: Demand,
-
-    pub(crate) original: Arc<PuSet>,
-    pub(crate) allowed: PuSet,
-    /// PU that it is on or was on last, as the operating system numbers PUs.
-    pub(crate) pu: Option<usize>,
-    /// Virtual run time, ps; see [`super::fairness`].
-    pub(crate) vruntime_ps: i64,
-    /// PU of the chip that it ran on last, in whose caches its data is.
-    pub(crate) warm_at: Option<usize>,
-    /// End of its last turn on a PU, ps; a turn without length is none.
-    pub(crate) ran_until: u64,
-    /// True if its memory has a home node yet.
-    pub(crate) has_home: bool,
-
+    pub(crate) queue: QueueState,
+    pub(crate) clock: ThreadClock,
+    pub(crate) caches: ThreadCaches,
     pub(crate) rates: ThreadRates,
     /// Energy of an instruction, J.
     pub(crate) instruction_j: f64,
     /// Its share of its core's static power, W.
     pub(crate) static_w: f64,
+    pub(crate) counters: ThreadCounters,
+}
+
+/// A thread's place among the queues of the operating system.
+#[derive(Clone, Debug)]
+pub(crate) struct QueueState {
+    pub(crate) original: Arc<PuSet>,
+    pub(crate) allowed: PuSet,
+    /// PU that it is on or was on last, as the operating system numbers PUs.
+    pub(crate) pu: Option<usize>,
+    /// Virtual run time, ps; see [`super::pu`].
+    pub(crate) vruntime_ps: i64,
+    /// End of its last turn on a PU, ps; a turn without length is none.
+    pub(crate) ran_until: u64,
+}
+
+/// A thread's time: when it reaches the next point of its work, and what it owes before.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ThreadClock {
     /// Clock of the PU that it is on, Hz.
     pub(crate) hz: f64,
     /// Share of its time on a PU in which it makes progress.
     pub(crate) progress: f64,
-    /// End of the time without progress, ps; in the past when there is none.
+    /// Instant at which it reaches the next point of its work, ps.
+    pub(crate) deadline: u64,
+    /// Instant since which its rate has been constant, ps.
+    anchor: u64,
+    /// Instructions since the anchor, which its work and its caches do not contain yet.
+    passed: f64,
+    /// End of the time without progress, ps; in the past if there is none.
     pub(crate) debt_until: u64,
     /// Time without progress that it has still to spend when it comes back to a PU, ps.
     pub(crate) debt_ps: u64,
     /// Instant at which it returns to user mode, ps, while it is in the kernel on a PU.
     pub(crate) kernel_until: Option<u64>,
-    /// Cost of a wait for a lock that is no event, with the call that ends it, cycles.
-    pub(crate) wait_cycles: f64,
-    /// Progress in warming the caches where it is.
-    pub(crate) warming: CacheWarming,
-    /// Data that it left in the caches where it was.
-    pub(crate) left_behind: CacheRemnants,
-    /// True if its caches were warm when it last left them.
-    pub(crate) was_warm: bool,
-    /// Lines that it had brought into each level of caches when its turn began.
-    pub(crate) turn_lines: [f64; LEVELS],
-    /// Instant at which it reaches the next point of its work, ps.
-    pub(crate) deadline: u64,
-    /// Instant since which its rate has been what it is, ps.
-    pub(crate) anchor: u64,
-    /// Instructions since then, which `phase_left` and the like do not know of yet.
-    pub(crate) passed: f64,
-    /// Time that its next turn begins with, for what strangers made it mispredict in earlier ones, s.
+    /// Time that its next turn begins with, for what other programs made it mispredict in earlier
+    /// ones, s.
     pub(crate) relearn_s: f64,
+}
 
-    /// True if its end has been observed.
-    pub(crate) gone: bool,
-    /// Since the last sample.
-    pub(crate) counts: ThreadCounts,
-    /// Before that.
-    pub(crate) sampled: ThreadCounts,
+impl ThreadClock {
+    pub(crate) fn new(progress: f64) -> Self {
+        Self {
+            hz: 0.0,
+            progress,
+            deadline: NEVER,
+            anchor: 0,
+            passed: 0.0,
+            debt_until: 0,
+            debt_ps: 0,
+            kernel_until: None,
+            relearn_s: 0.0,
+        }
+    }
+
+    /// Keeps what is left of the debt at an instant for the next turn.
+    pub(crate) fn keep_debt(&mut self, now: u64) {
+        self.debt_ps = self.debt_until.saturating_sub(now);
+    }
+
+    pub(crate) fn cycles_ps(&self, cycles: f64) -> u64 {
+        // A thread that was never on a PU has no clock, and none of its calls costs anything.
+        if cycles > 0.0 {
+            picoseconds(cycles / self.hz)
+        } else {
+            0
+        }
+    }
 }
 
 impl SimulatedThread {
-    /// True if it is on a PU.
     pub(crate) fn is_on_pu(&self) -> bool {
         matches!(
             self.status,
@@ -124,12 +133,11 @@ impl SimulatedThread {
         )
     }
 
-    /// True if it is on a PU and does not spin.
+    /// True if it is on a PU and neither spins nor calls the kernel to sleep.
     pub(crate) fn is_running(&self) -> bool {
         self.status == ThreadStatus::Running
     }
 
-    /// True if it waits for its siblings, on a PU or asleep.
     pub(crate) fn is_waiting(&self) -> bool {
         matches!(
             self.status,
@@ -137,86 +145,198 @@ impl SimulatedThread {
         )
     }
 
-    /// True if it makes progress at an instant, given that nothing changes before.
-    pub(crate) fn is_working(&self, now: u64) -> bool {
-        self.status == ThreadStatus::Running && self.debt_until <= now
-    }
-
-    /// True if it is in kernel mode on a PU.
     pub(crate) fn is_in_kernel(&self) -> bool {
         let calls = matches!(self.status, ThreadStatus::Calling(..));
-        calls || self.status == ThreadStatus::Running && self.kernel_until.is_some()
+        calls || self.is_running() && self.clock.kernel_until.is_some()
     }
 
-    /// True if the operating system counts it as runnable.
     pub(crate) fn is_runnable(&self) -> bool {
         self.is_on_pu() || self.status == ThreadStatus::Ready
     }
 
-    /// Instructions from the anchor to the next point of its work.
-    pub(crate) fn instructions_left(&self) -> f64 {
-        let own = self.phase_left.min(self.step_left);
-        own.min(self.burst.left)
-            .min(self.io.left)
-            .min(self.locks.left)
-            .min(self.warming.instructions_left())
+    /// The status that it gets when it leaves its PU, if it spins or is calling the kernel to sleep.
+    pub(crate) fn sleep_status(&self) -> Option<ThreadStatus> {
+        match self.status {
+            ThreadStatus::Spinning(_) | ThreadStatus::Calling(_, None) => {
+                Some(ThreadStatus::Waiting)
+            }
+            ThreadStatus::Calling(_, Some(until)) => Some(ThreadStatus::Io(until)),
+            _ => None,
+        }
     }
 
-    /// Cycles per instruction in the kernel for locks whose acquisitions are no events.
-    pub(crate) fn kernel_cycles(&self) -> f64 {
-        self.returns.rate() * self.wait_cycles
+    pub(crate) fn pu_use(&self, now: u64) -> PuUse {
+        match self.status {
+            ThreadStatus::Spinning(_) => PuUse::Spin,
+            ThreadStatus::Calling(..) => PuUse::Kernel,
+            _ if self.clock.kernel_until.is_some() => PuUse::Kernel,
+            _ if self.clock.debt_until > now => PuUse::Overhead,
+            _ => PuUse::Work,
+        }
+    }
+
+    /// Instant of its next event if nothing else happens before, ps.
+    pub(crate) fn next_event(&self, now: u64) -> u64 {
+        match self.status {
+            ThreadStatus::Running => {
+                let clock = &self.clock;
+                let owes = clock.debt_until > now;
+                let own = if owes {
+                    clock.debt_until
+                } else {
+                    clock.deadline
+                };
+                own.min(clock.kernel_until.unwrap_or(NEVER))
+            }
+            ThreadStatus::Spinning(until)
+            | ThreadStatus::Calling(until, _)
+            | ThreadStatus::Io(until) => until,
+            ThreadStatus::Unborn
+            | ThreadStatus::Ready
+            | ThreadStatus::Waiting
+            | ThreadStatus::Paused
+            | ThreadStatus::Finished => NEVER,
+        }
+    }
+
+    fn instructions_left(&self) -> f64 {
+        let warm = self.caches.warming.instructions_left();
+        self.work.instructions_left().min(warm)
     }
 
     /// Its rates where it is, with what it misses because its caches there are not warm.
     pub(crate) fn present_rates(&self) -> ThreadRates {
-        self.warming.add_to_rates(&self.rates, self.hz)
+        self.caches.warming.add_to_rates(&self.rates, self.clock.hz)
     }
 
-    /// Returns the bytes of each level that it holds where it is.
+    /// Bytes of each level that it holds where it is.
     pub(crate) fn held_bytes(&self, line_bytes: f64) -> [f64; LEVELS] {
         let phase = &self.demand.phase;
         // What has passed since the anchor is not in the levels yet.
-        self.warming
-            .held_bytes(&self.rates, phase, self.passed, line_bytes)
+        let passed = self.clock.passed;
+        let warming = &self.caches.warming;
+        warming.held_bytes(&self.rates, phase, passed, line_bytes)
     }
 
     /// Instructions per second of time on the PU.
-    pub(crate) fn ips(&self) -> f64 {
-        let more = self.warming.cycles() + self.kernel_cycles();
+    fn ips(&self) -> f64 {
+        let clock = &self.clock;
+        let more = self.caches.warming.cycles() + self.work.returns.kernel_cycles();
         if more > 0.0 {
-            return self.progress / (1.0 / self.rates.ips + more / self.hz);
+            return clock.progress / (1.0 / self.rates.ips + more / clock.hz);
         }
-        // In this form exact where nothing is missed.
-        self.rates.ips * self.progress
+        // In this form exact if nothing is missed.
+        self.rates.ips * clock.progress
     }
 
-    /// Sets the anchor to an instant; the next point is then reached never.
+    /// Share of its working time that passes in the kernel for locks whose acquisitions are no
+    /// events, 0 to 1.
+    pub(crate) fn kernel_share(&self) -> f64 {
+        match self.work.returns.kernel_cycles() {
+            cycles if cycles > 0.0 => self.ips() * cycles / self.clock.hz,
+            _ => 0.0,
+        }
+    }
+
+    /// Sets the anchor to an instant and clears the deadline.
     pub(crate) fn halt(&mut self, now: u64) {
-        let passed = std::mem::take(&mut self.passed);
-        self.phase_left -= passed;
-        self.step_left -= passed;
-        self.burst.left -= passed;
-        self.io.left -= passed;
-        self.locks.left -= passed;
-        self.returns.rebase(passed);
-        self.warming.note_instructions(passed);
-        self.anchor = now;
-        self.deadline = NEVER;
+        let passed = std::mem::take(&mut self.clock.passed);
+        self.work.note_instructions(passed);
+        self.caches.warming.note_instructions(passed);
+        self.clock.anchor = now;
+        self.clock.deadline = NEVER;
     }
 
-    /// Sets the anchor to an instant and, if it works, when the next point is reached.
+    /// Sets the anchor to an instant and, if it makes progress then, the deadline.
     pub(crate) fn set_deadline(&mut self, now: u64) {
         self.halt(now);
-        if self.is_working(now) {
-            self.deadline = after(now, self.instructions_left() / self.ips());
+        if self.is_running() && self.clock.debt_until <= now {
+            self.clock.deadline = after(now, self.instructions_left() / self.ips());
         }
     }
 
-    /// Adds time without progress to what it still owes, from an instant on.
+    /// Adds time without progress to its debt, from an instant on.
     pub(crate) fn owe(&mut self, now: u64, ps: u64) {
-        self.debt_ps += ps;
-        self.debt_until = now + self.debt_ps;
+        self.clock.debt_ps += ps;
+        self.clock.debt_until = now + self.clock.debt_ps;
         self.halt(now);
+    }
+
+    /// Adds time in the kernel to what it spends there already, ps.
+    pub(crate) fn stay_in_kernel(&mut self, now: u64, ps: u64) {
+        let clock = &mut self.clock;
+        let debt = clock.debt_until.saturating_sub(now);
+        clock.kernel_until = Some(clock.kernel_until.unwrap_or(now).max(now) + ps);
+        clock.debt_ps = 0;
+        self.owe(now, debt + ps);
+    }
+
+    /// Accounts for the span from `now` to `next`, `s` seconds, which contains no event.
+    pub(crate) fn spend(&mut self, now: u64, next: u64, s: f64) {
+        let counts = &mut self.counters.recent;
+        match self.status {
+            ThreadStatus::Running | ThreadStatus::Spinning(_) | ThreadStatus::Calling(..) => {
+                self.spend_on_pu(now, next, s);
+            }
+            ThreadStatus::Ready => counts.wait_s += s,
+            ThreadStatus::Waiting => {
+                counts.blocked_s += s;
+                counts.asleep_s += s;
+            }
+            ThreadStatus::Io(_) => {
+                counts.blocked_s += s;
+                counts.io_s += s;
+            }
+            ThreadStatus::Paused => counts.blocked_s += s,
+            ThreadStatus::Unborn | ThreadStatus::Finished => {}
+        }
+    }
+
+    fn spend_on_pu(&mut self, now: u64, next: u64, s: f64) {
+        let is_user = self.clock.kernel_until.is_none() && !self.is_in_kernel();
+        let counts = &mut self.counters.recent;
+        counts.on_pu_s += s;
+        counts.cycles += s * self.clock.hz;
+        counts.energy_j += s * self.static_w;
+        // A tick at the beginning of the span belongs to it, one at its end to the next.
+        if is_user {
+            counts.user_returns += (next - 1) / TIMER_PS - now.saturating_sub(1) / TIMER_PS;
+        }
+        match self.pu_use(now) {
+            PuUse::Kernel => self.counters.recent.add_kernel_time(s),
+            PuUse::Overhead => self.counters.recent.overhead_s += s,
+            PuUse::Spin => self.counters.recent.spin_s += s,
+            PuUse::Work => self.execute_span(next, s),
+        }
+    }
+
+    fn execute_span(&mut self, next: u64, s: f64) {
+        let left = self.instructions_left();
+        // Counted from the anchor, not from the last step, so that splitting time into other steps
+        // changes nothing. At the deadline the work is exact, whatever the rounding of the time.
+        let passed = if next >= self.clock.deadline {
+            left
+        } else {
+            (self.ips() * seconds(next - self.clock.anchor)).min(left)
+        };
+        let done = passed - self.clock.passed;
+        let waits = self.work.returns.between(self.clock.passed, passed);
+        let counts = &mut self.counters.recent;
+        // A sleeper is woken by a sibling's call, and among equal threads each makes as many calls.
+        counts.futex_returns += 2 * waits;
+        counts.user_returns += 2 * waits;
+        self.clock.passed = passed;
+        let mix = self.demand.phase.spec.mix;
+        counts.execute(done, &mix, &self.rates);
+        counts.energy_j += done * self.instruction_j;
+        if self.caches.warming.is_open() {
+            self.caches.warming.count(done, counts);
+        }
+        counts.spin_s += s * (1.0 - self.clock.progress);
+        let kernel_cycles = self.work.returns.kernel_cycles();
+        if kernel_cycles > 0.0 {
+            counts.add_kernel_time(done * kernel_cycles / self.clock.hz);
+        }
     }
 
     /// True if an observation names it: it has begun and its end has not been observed.
@@ -224,29 +344,9 @@ impl SimulatedThread {
         self.status != ThreadStatus::Unborn && !self.gone
     }
 
-    /// Notes that its end, if it has come, is observed now; whether it has.
+    /// Notes that its end is observed now, if it has come. Returns true if it has.
     pub(crate) fn note_end(&mut self) -> bool {
         self.gone = self.status == ThreadStatus::Finished;
         self.gone
-    }
-
-    /// Everything that it has done.
-    pub(crate) fn total(&self) -> ThreadCounts {
-        let mut total = self.sampled;
-        total.add(&self.counts);
-        total
-    }
-
-    /// Its returns to user mode from futex calls and blocking input and output.
-    pub(crate) fn wait_returns(&self) -> u64 {
-        let of = |counts: &ThreadCounts| counts.futex_returns + counts.io_returns;
-        of(&self.sampled) + of(&self.counts)
-    }
-
-    /// Takes the counts of what it has done since the last call.
-    pub(crate) fn take_counts(&mut self) -> ThreadCounts {
-        let counts = std::mem::take(&mut self.counts);
-        self.sampled.add(&counts);
-        counts
     }
 }

@@ -16,12 +16,11 @@
 //! Between two ages, in instructions since it came, the integral is taken as linear, so that rates
 //! stay constant between events; at each of these ages it is exact.
 //!
-//! Pitfalls: the traffic is counted, but slows nobody else down. A thread's first cache contents
-//! are there when it starts.
+//! Pitfalls: the traffic is counted, but does not slow other threads down. A thread's first cache
+//! contents are there when it starts.
 
-use super::cache_remnants::LEVELS;
-use super::counts::{ThreadCounts, add_activity, add_stack};
-use super::meter::EnergyMeter;
+use super::counts::{LEVELS, ThreadCounts, add_activity, add_stack};
+use super::observer::EnergyMeter;
 use crate::chip::{Chip, PuPlace};
 use crate::contention::{CpiStack, InstructionActivity, ThreadRates, time_to_fill};
 use crate::phase::{LineEffect, MissCurve, Phase};
@@ -33,9 +32,9 @@ const FIRST_AGE: f64 = 4096.0;
 const NEXT_AGE: f64 = 4.0;
 /// Bytes per line of the curves.
 const CURVE_LINE_BYTES: f64 = 64.0;
-/// Misses per instruction below which the price of one cannot be told from the solution.
+/// Misses per instruction below which the solution does not show the price of one.
 const FEW: f64 = 1e-7;
-/// Additional time per instruction, cycles, that is none.
+/// Additional time per instruction that is negligible, cycles.
 const NOTHING: f64 = 1e-9;
 
 /// A thread's way to a warm cache at each level.
@@ -44,13 +43,13 @@ pub(crate) struct CacheWarming {
     levels: [WarmingLevel; LEVELS],
     /// Instructions since it came to this place.
     age: f64,
-    /// Instructions to the next age; none when everything is warm.
+    /// Instructions to the next age; `None` if everything is warm.
     left: Option<f64>,
     /// Share of the misses beyond the L1D that it waits for.
     waited: f64,
     /// Contents that it found here, until its rates are known.
     arrived: Option<InitialContents>,
-    /// Latency of what supplies misses of its LLC, where that is not memory here, s.
+    /// Latency of the supplier of misses of its LLC, s; `None` if that is memory.
     elsewhere_s: Option<f64>,
     /// Additional misses and cycles of an instruction.
     pub(crate) flow: InstructionActivity,
@@ -67,7 +66,7 @@ pub(crate) struct InitialContents {
     pub(crate) found: [f64; LEVELS],
     /// Share of its footprint that siblings hold there, 0 to 1.
     pub(crate) siblings: [f64; LEVELS],
-    /// Latency of what supplies misses of its LLC, where that is not memory here, s.
+    /// Latency of the supplier of misses of its LLC, s; `None` if that is memory.
     pub(crate) elsewhere_s: Option<f64>,
 }
 
@@ -178,8 +177,8 @@ impl WarmingPlace<'_> {
         share.clamp(0.0, 1.0)
     }
 
-    /// Cycles of a miss of which there are so many with so many cycles; where there are too few to
-    /// tell, a latency over the overlap of long misses.
+    /// Cycles of one miss, given those of all misses per instruction; if there are too few, a
+    /// latency over the overlap of long misses.
     fn price(&self, cycles: f64, misses: f64, latency_s: f64) -> f64 {
         if misses > FEW {
             return cycles / misses;
@@ -227,32 +226,27 @@ impl CacheWarming {
         };
     }
 
-    /// Ends it: everything is warm.
     pub(crate) fn end(&mut self) {
         *self = Self::default();
     }
 
-    /// True if it waits for rates, or depends on them.
     pub(crate) fn is_open(&self) -> bool {
         self.arrived.is_some() || self.left.is_some()
     }
 
-    /// True if it waits for rates.
     pub(crate) fn is_new(&self) -> bool {
         self.arrived.is_some()
     }
 
-    /// Instructions to the next age.
     pub(crate) fn instructions_left(&self) -> f64 {
         self.left.unwrap_or(f64::INFINITY)
     }
 
-    /// Additional cycles of an instruction.
     pub(crate) fn cycles(&self) -> f64 {
         self.stack.l2 + self.stack.llc + self.stack.memory
     }
 
-    /// Takes in the rates at a place, after coming to it or after they have changed.
+    /// Applies the rates at a place, after coming to it or after they have changed.
     pub(crate) fn apply_rates(&mut self, here: &WarmingPlace<'_>) {
         let held = here.final_bytes();
         let arrived = self.arrived.take();
@@ -274,7 +268,6 @@ impl CacheWarming {
         self.begin_age(here);
     }
 
-    /// Notes instructions that were run.
     pub(crate) fn note_instructions(&mut self, instructions: f64) {
         let Some(left) = &mut self.left else {
             return;
@@ -286,7 +279,7 @@ impl CacheWarming {
         }
     }
 
-    /// Works out what is missed until the next age; ends where that is nothing.
+    /// Computes what is missed until the next age, and ends the warming if that is nothing.
     pub(crate) fn begin_age(&mut self, here: &WarmingPlace<'_>) {
         let mut next = FIRST_AGE;
         while next <= self.age * (1.0 + 1e-9) {
@@ -365,7 +358,7 @@ impl CacheWarming {
     }
 
     /// Returns the bytes of each level that a thread of these rates holds which has run so many
-    /// instructions since its levels were last told of any.
+    /// instructions since its levels were last updated.
     pub(crate) fn held_bytes(
         &self,
         rates: &ThreadRates,
@@ -393,4 +386,141 @@ impl CacheWarming {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::super::testing::{PlainEnergy, chip, program};
+    use super::*;
+    use crate::program::PhaseSpec;
+    use proptest::prelude::*;
+
+    /// Bytes of each level that a thread holds in the end.
+    const HELD: [f64; LEVELS] = [32e3, 256e3, 2e6];
+
+    fn phase(mpki: impl Fn(usize) -> f64) -> Phase {
+        let mut spec: PhaseSpec = program().phases[0].clone();
+        spec.data_mpki = (0..14).map(mpki).collect();
+        spec.prefetch.effectiveness = 0.0;
+        Phase::new(&spec)
+    }
+
+    fn falling() -> Phase {
+        phase(|i| 40.0 / f64::from(1 << i))
+    }
+
+    fn rates() -> ThreadRates {
+        ThreadRates {
+            ips: 2e9,
+            mlp: 2.0,
+            l1d_bytes: HELD[0],
+            l2_bytes: HELD[1],
+            llc_bytes: HELD[2],
+            ..ThreadRates::default()
+        }
+    }
+
+    fn here<'a>(chip: &'a Chip, rates: &'a ThreadRates, phase: &'a Phase) -> WarmingPlace<'a> {
+        WarmingPlace {
+            chip,
+            meter: &PlainEnergy,
+            pu: 0,
+            home: 0,
+            rates,
+            phase,
+        }
+    }
+
+    /// Lines missed additionally at each level, and cycles, by an age in instructions.
+    fn missed(phase: &Phase, arrived: InitialContents, age: f64) -> ([f64; LEVELS], f64) {
+        let (chip, rates) = (chip(1), rates());
+        let here = here(&chip, &rates, phase);
+        let mut warming = CacheWarming::default();
+        warming.arrive(arrived);
+        warming.apply_rates(&here);
+        let (mut lines, mut cycles, mut ran) = ([0.0; LEVELS], 0.0, 0.0);
+        while warming.is_open() && ran < age {
+            let span = warming.instructions_left().min(age - ran);
+            let flow = warming.flow;
+            let more = [flow.l1d_misses, flow.llc_accesses, flow.llc_misses];
+            for (sum, more) in lines.iter_mut().zip(more) {
+                *sum += more * span;
+            }
+            cycles += warming.cycles() * span;
+            ran += span;
+            warming.note_instructions(span);
+            if warming.instructions_left() <= 0.0 {
+                warming.begin_age(&here);
+            }
+        }
+        (lines, cycles)
+    }
+
+    fn arrived(found: [f64; LEVELS]) -> InitialContents {
+        InitialContents {
+            found,
+            siblings: [0.0; LEVELS],
+            elsewhere_s: None,
+        }
+    }
+
+    const COLD: [f64; LEVELS] = [0.0; LEVELS];
+    const LONG: f64 = 1e12;
+
+    #[test]
+    fn warm_thread_pays_nothing() {
+        assert_eq!(missed(&falling(), arrived(HELD), LONG), (COLD, 0.0));
+    }
+
+    #[test]
+    fn stream_pays_nothing_for_cold_caches() {
+        let stream = phase(|_| 20.0);
+        let (lines, _) = missed(&stream, arrived(COLD), LONG);
+        // But for the few lines that it finds again in the first 8 KiB of data and of code.
+        let first = 2.0 * 8192.0 / CURVE_LINE_BYTES;
+        assert!(lines.iter().all(|&lines| lines <= first), "{lines:?}");
+    }
+
+    #[test]
+    fn fitting_data_is_fetched_once() {
+        // Nothing is missed when 64 KiB are held, and almost everything before.
+        let fits = phase(|i| if i < 3 { 300.0 } else { 0.0 });
+        let (lines, cycles) = missed(&fits, arrived(COLD), LONG);
+        // With 8 KiB of code.
+        let all = (64.0 + 8.0) * 1024.0 / CURVE_LINE_BYTES;
+        assert!((0.8..=1.0).contains(&(lines[1] / all)), "{lines:?}");
+        assert!(cycles > 0.0);
+    }
+
+    #[test]
+    fn siblings_data_is_not_fetched() {
+        let alone = missed(&falling(), arrived(COLD), LONG).1;
+        let shared = InitialContents {
+            siblings: [1.0; LEVELS],
+            ..arrived(COLD)
+        };
+        assert_eq!(missed(&falling(), shared, LONG).1, 0.0);
+        assert!(alone > 0.0);
+    }
+
+    proptest! {
+        #[test]
+        fn additional_misses_grow_up_to_the_lack(
+            raw in prop::collection::vec(0.0f64..60.0, 14),
+            share in 0.0f64..1.0,
+            less in 0.0f64..1.0,
+            age in 1e2f64..1e9,
+        ) {
+            let phase = phase(|i| raw[i]);
+            let some = HELD.map(|held| held * share);
+            let fewer = some.map(|found| found * less);
+            let (lines, cycles) = missed(&phase, arrived(some), age);
+            for (lines, (held, found)) in lines.iter().zip(HELD.iter().zip(some)) {
+                let lacking = (held - found) / CURVE_LINE_BYTES;
+                prop_assert!(*lines <= lacking * (1.0 + 1e-3) + 1.0, "{lines} of {lacking}");
+            }
+            let (_, later) = missed(&phase, arrived(some), 4.0 * age);
+            let (_, lacking_more) = missed(&phase, arrived(fewer), LONG);
+            let (_, in_the_end) = missed(&phase, arrived(some), LONG);
+            prop_assert!(later >= cycles * (1.0 - 1e-9));
+            prop_assert!(lacking_more >= in_the_end * (1.0 - 1e-3) - 1.0);
+        }
+    }
+}

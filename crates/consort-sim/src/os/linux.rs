@@ -17,11 +17,11 @@
 //!
 //! Core types are not known to it, as the literature describes it for its time.
 
-use super::attempts::Attempts;
-use super::idlest::{idlest_llc, idlest_pu, least_by_score};
 use super::os_topology::SchedulingDomain;
+use super::os_view::{idlest_llc, idlest_pu, least_by_score};
 use super::{OsInfo, OsModel, OsTopology, OsView, PlacementReason, TICK_MS, next_tick_ms};
 use crate::engine::draw::RandomStream;
+use std::collections::BTreeMap;
 
 pub(crate) const INFO: OsInfo = OsInfo {
     name: "linux",
@@ -63,7 +63,7 @@ impl Linux {
         idlest_pu(view, &mut self.draw, thread, near)
     }
 
-    /// The move that evens out the domain of that number, if a group is due and behind another.
+    /// The move that evens out a domain, by number, if a group is due and behind another.
     fn even_out(&mut self, view: &OsView<'_>, number: usize, ms: u64) -> Option<(usize, usize)> {
         let domain = &view.shape.domains[number];
         let density = |g: usize| density(view, &domain.groups[g]);
@@ -83,7 +83,8 @@ impl Linux {
                 attempts.count_attempt((number, domain), idlest_group, interval, ms)
             };
             if waiting.is_some() || insists(&mut self.attempts) {
-                let thread = waiting.or_else(|| running_thread(view, source, to))?;
+                let may = |t: &usize| to.iter().any(|&pu| view.allows(*t, pu));
+                let thread = waiting.or_else(|| view.pus[source].current.filter(may))?;
                 let target = idlest_pu(view, &mut self.draw, thread, to)?;
                 return Some((thread, target));
             }
@@ -117,8 +118,8 @@ fn interval_ms(view: &OsView<'_>, domain: &SchedulingDomain, group: usize) -> u6
     }
 }
 
-/// The time between two attempts of a group with an idle PU, ms. Where every PU is a group it pulls
-/// who waits when it runs dry, so ticks that come anyway will do.
+/// The time between two attempts of a group with an idle PU, ms. Where every PU is a group, an idle
+/// PU pulls waiting threads at once, so the regular ticks suffice.
 fn idle_interval_ms(domain: &SchedulingDomain) -> u64 {
     let weight = domain.weight as u64;
     if domain.groups.iter().all(|group| group.len() == 1) {
@@ -126,12 +127,6 @@ fn idle_interval_ms(domain: &SchedulingDomain) -> u64 {
     } else {
         weight
     }
-}
-
-/// The running thread of a PU if it may go to one of `to`.
-fn running_thread(view: &OsView<'_>, source: usize, to: &[usize]) -> Option<usize> {
-    let may = |t: &usize| to.iter().any(|&pu| view.allows(*t, pu));
-    view.pus[source].current.filter(may)
 }
 
 impl OsModel for Linux {
@@ -164,5 +159,79 @@ impl OsModel for Linux {
 
     fn balance_move(&mut self, view: &OsView<'_>, ms: u64) -> Option<(usize, usize)> {
         (0..view.shape.domains.len()).find_map(|number| self.even_out(view, number, ms))
+    }
+}
+
+/// Failures that are tolerated in addition to a domain's `cache_nice_tries`.
+const BORNE: u32 = 2;
+
+/// Attempts of idle PUs to take over a thread that runs elsewhere while none waits.
+///
+/// Source: Linux 6.1, kernel/sched/fair.c. A thread that runs cannot be pulled, so an attempt of the
+/// balancer fails (`load_balance`, `nr_balance_failed`); only when more than `cache_nice_tries` + 2
+/// have failed one after another does it interrupt the other PU and take its thread
+/// (`imbalanced_active_balance`, `active_load_balance_cpu_stop`), after which it counts anew.
+///
+/// Keys are domain and group, by number. Only one PU of a group tries
+/// (`should_we_balance`).
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Attempts(BTreeMap<(usize, usize), AttemptRun>);
+
+/// Attempts one interval after another.
+#[derive(Clone, Copy, Debug, Default)]
+struct AttemptRun {
+    last_ms: Option<u64>,
+    failed: u32,
+}
+
+impl Attempts {
+    /// True if a group has tried at this moment.
+    pub(crate) fn has_tried(&self, domain: usize, group: usize, ms: u64) -> bool {
+        let run = self.0.get(&(domain, group));
+        run.is_some_and(|run| run.last_ms == Some(ms))
+    }
+
+    /// Counts an attempt to take a thread that runs; returns true if it is one too many, so that
+    /// the thread moves.
+    pub(crate) fn count_attempt(
+        &mut self,
+        (number, domain): (usize, &SchedulingDomain),
+        group: usize,
+        interval_ms: u64,
+        ms: u64,
+    ) -> bool {
+        let run = self.0.entry((number, group)).or_default();
+        let in_a_row = run.last_ms.is_some_and(|last| last + interval_ms == ms);
+        run.failed = if in_a_row { run.failed + 1 } else { 1 };
+        run.last_ms = Some(ms);
+        let moves = run.failed > domain.nice_tries + BORNE;
+        if moves {
+            run.failed = 0;
+        }
+        moves
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn moves(at_ms: &[u64]) -> Vec<bool> {
+        let domain = SchedulingDomain {
+            groups: vec![vec![0, 1], vec![2, 3]],
+            weight: 4,
+            nice_tries: 1,
+        };
+        let mut attempts = Attempts::default();
+        let mut try_at = |&ms: &u64| attempts.count_attempt((0, &domain), 1, 4, ms);
+        at_ms.iter().map(&mut try_at).collect()
+    }
+
+    #[test]
+    fn fourth_attempt_in_a_row_succeeds() {
+        let eight = moves(&[4, 8, 12, 16, 20, 24, 28, 32]);
+        let expected = [false, false, false, true, false, false, false, true];
+        assert_eq!(eight, expected);
+        assert_eq!(moves(&[4, 8, 12, 20, 24]), [false; 5]);
     }
 }

@@ -12,7 +12,7 @@
 //!
 //! Large are the cores of the largest capacity; where all are alike, as logical cores are, none is.
 
-use super::idlest::least_by_score;
+use super::os_view::least_by_score;
 use super::{OsInfo, OsModel, OsView, PlacementReason};
 use crate::engine::draw::RandomStream;
 use core::cmp::Reverse;
@@ -61,7 +61,7 @@ impl LinuxAcmp {
         order[turn]
     }
 
-    /// A guest of a large core that must go home, and its home.
+    /// A guest of a large core that must return home, and its home.
     fn guest(&self, view: &OsView<'_>, large: usize) -> Option<(usize, usize)> {
         let state = &view.pus[large];
         let there = || state.current.iter().chain(&state.queue).copied();

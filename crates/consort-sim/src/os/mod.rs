@@ -4,16 +4,12 @@
 //! see: PUs with their domains and queues, threads with their masks; not rates, phases or
 //! programs. On a machine with a hardware scheduler it sees logical cores that are all alike.
 
-mod attempts;
-mod idlest;
 mod linux;
 mod linux_acmp;
-mod linux_grouped;
-mod linux_itmt;
+mod linux_variants;
 mod os_topology;
 mod os_view;
-mod pinned;
-mod random;
+mod simple;
 
 pub(crate) use os_topology::OsTopology;
 pub(crate) use os_view::OsView;
@@ -21,7 +17,7 @@ pub(crate) use os_view::OsView;
 use crate::engine::draw::RandomStream;
 use thiserror::Error;
 
-/// Time between two looks at every PU, however balanced, ms.
+/// Longest time between two attempts to balance, ms.
 const TICK_MS: u64 = 16;
 
 /// The next tick after a moment, ms.
@@ -50,8 +46,8 @@ pub(crate) trait OsModel {
         None
     }
 
-    /// One move that does not wait for a tick, whenever PUs look for their next threads; asked again
-    /// until there is none.
+    /// One move that does not wait for a tick, whenever PUs look for their next threads; called
+    /// again until there is none.
     fn urgent_move(&mut self, _view: &OsView<'_>) -> Option<(usize, usize)> {
         None
     }
@@ -61,7 +57,7 @@ pub(crate) trait OsModel {
         next_tick_ms(ms)
     }
 
-    /// One move that evens out load at such a moment, ms from the start of the run; asked again
+    /// One move that evens out load at such a moment, ms from the start of the run; called again
     /// until there is none.
     fn balance_move(&mut self, _view: &OsView<'_>, _ms: u64) -> Option<(usize, usize)> {
         None
@@ -88,10 +84,10 @@ pub struct OsInfo {
 pub const MODELS: &[OsInfo] = &[
     linux::INFO,
     linux_acmp::INFO,
-    linux_grouped::INFO,
-    linux_itmt::INFO,
-    pinned::INFO,
-    random::INFO,
+    linux_variants::GROUPED,
+    linux_variants::ITMT,
+    simple::PINNED,
+    simple::RANDOM,
 ];
 
 /// There is no model of that name.

@@ -1,6 +1,7 @@
-//! View that a model of the operating system has of the machine.
+//! View that a model of the operating system has of the machine, and its search for idle PUs.
 
 use super::OsTopology;
+use crate::engine::draw::RandomStream;
 use crate::engine::pu::PuState;
 use crate::engine::thread::SimulatedThread;
 use consort_core::PuId;
@@ -11,7 +12,7 @@ pub(crate) struct OsView<'a> {
     pub(crate) shape: &'a OsTopology,
     pub(crate) pus: &'a [PuState],
     pub(crate) threads: &'a [SimulatedThread],
-    /// By thread, the LLC domain that the model keeps it in; none for all where it keeps nobody.
+    /// By thread, the LLC domain that the model keeps it in; empty if the model keeps no thread.
     pub(crate) homes: &'a [Option<usize>],
 }
 
@@ -30,12 +31,12 @@ impl OsView<'_> {
     pub(crate) fn allows(&self, thread: usize, pu: usize) -> bool {
         let home = self.homes.get(thread).copied().flatten();
         let kept_from = home.is_some_and(|llc| llc != self.shape.llc[pu]);
-        !kept_from && self.threads[thread].allowed.contains(PuId(pu as u32))
+        !kept_from && self.threads[thread].queue.allowed.contains(PuId(pu as u32))
     }
 
     /// The PU where a thread is or was.
     pub(crate) fn previous_pu(&self, thread: usize) -> Option<usize> {
-        self.threads[thread].pu
+        self.threads[thread].queue.pu
     }
 
     /// Threads that need a PU.
@@ -55,4 +56,60 @@ impl OsView<'_> {
         let mut queue = self.pus[from].queue.iter().copied();
         queue.find(|&t| self.allows(t, to))
     }
+}
+
+/// The allowed PU of `among` whose core is idlest, and on it the idlest.
+pub(crate) fn idlest_pu(
+    view: &OsView<'_>,
+    draw: &mut RandomStream,
+    thread: usize,
+    among: &[usize],
+) -> Option<usize> {
+    let score = |pu: usize| {
+        let core = &view.shape.cores[view.shape.core[pu]];
+        let crowd = if view.load(pu) == 0 {
+            view.sum(core)
+        } else {
+            usize::MAX
+        };
+        (crowd, view.load(pu))
+    };
+    let allowed = among.iter().copied().filter(|&pu| view.allows(thread, pu));
+    least_by_score(draw, allowed, score)
+}
+
+/// The LLC domain with the fewest runnable threads per PU among those where a thread may run.
+pub(crate) fn idlest_llc(
+    view: &OsView<'_>,
+    draw: &mut RandomStream,
+    thread: usize,
+) -> Option<usize> {
+    let open = |pus: &[usize]| pus.iter().any(|&pu| view.allows(thread, pu));
+    let llcs = (0..view.shape.llcs.len()).filter(|&l| open(&view.shape.llcs[l]));
+    // In 1024ths of a thread per PU: fractions in lowest terms would need cross products.
+    least_by_score(draw, llcs, |l| {
+        view.sum(&view.shape.llcs[l]) * 1024 / view.shape.llcs[l].len()
+    })
+}
+
+/// One of those with the least score, each as likely as the others.
+pub(crate) fn least_by_score<K: PartialOrd>(
+    draw: &mut RandomStream,
+    among: impl Iterator<Item = usize>,
+    score: impl Fn(usize) -> K,
+) -> Option<usize> {
+    let mut best: Option<(K, usize)> = None;
+    let mut ties = 0;
+    for candidate in among {
+        let key = score(candidate);
+        match &best {
+            Some((least, _)) if key > *least => continue,
+            Some((least, _)) if key == *least => ties += 1,
+            _ => ties = 1,
+        }
+        if ties == 1 || draw.uniform_below(ties) == 0 {
+            best = Some((key, candidate));
+        }
+    }
+    best.map(|(_, candidate)| candidate)
 }

@@ -92,7 +92,7 @@ impl MissCurve {
         self.accesses
     }
 
-    /// Says whether it has no misses even in a cache of the smallest capacity.
+    /// True if it has no misses even in a cache of the smallest capacity.
     pub fn is_flat_zero(&self) -> bool {
         self.points[0] == 0.0
     }
@@ -120,8 +120,8 @@ impl MissCurve {
         low + (position - index as f64) * (high - low)
     }
 
-    /// The misses where they are the same all over the doubling in which a capacity lies: there
-    /// its logarithm, which costs more than all else here, changes nothing.
+    /// The misses where they are the same all over the doubling in which a capacity lies: the
+    /// logarithm, which costs more than all else here, is not needed there.
     fn level(&self, bytes: f64) -> Option<f64> {
         let doubling = (bytes.to_bits() >> MANTISSA_BITS) as i64 - FIRST_DOUBLING;
         let low = usize::try_from(doubling).ok()?;
@@ -131,7 +131,7 @@ impl MissCurve {
     }
 
     /// Bytes held after `instructions` from empty, and the bytes that one more instruction adds;
-    /// `step` says where in the table to look first, and afterwards where the answer was.
+    /// `step` is the position in the table to look at first, and afterwards that of the answer.
     pub(crate) fn content_after(&self, instructions: f64, step: &mut usize) -> (f64, f64) {
         if !self.is_step(*step, instructions) {
             *step = self.steps.partition_point(|s| s.fill <= instructions);
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn the_given_points_are_met_and_between_them_it_is_linear_in_the_logarithm() {
+    fn curve_is_log_linear_between_its_points() {
         let mut points = [10.0; 14];
         points[1..].fill(2.0);
         let c = curve(&points);
@@ -243,7 +243,7 @@ mod tests {
         }
 
         #[test]
-        fn where_one_looks_first_does_not_matter(
+        fn result_is_independent_of_first_step(
             raw in prop::collection::vec(0.0f64..100.0, 14),
             n in 0.0f64..1e12,
             step in 0usize..400,

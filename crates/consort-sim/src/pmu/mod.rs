@@ -1,4 +1,4 @@
-//! The simulated PMU: what of the truth a machine's counters can tell.
+//! The simulated PMU: what a machine's counters show of the truth.
 //!
 //! The simulation accounts for everything ([`ThreadCounts`](crate::engine::ThreadCounts)); a policy sees a
 //! [`Sample`](consort_core::Sample), which [`SimulatedPmu::sample`] makes of
@@ -16,9 +16,8 @@
 //! measured. A cycle stack has no times; its parts are each taken per cycle of
 //! their own quantum, and it is there once every part has been measured.
 //!
-//! Pitfalls: a thread that was off its PUs for the whole quantum takes no turn,
-//! and the mix of instructions is no signal here, since no event tells loads
-//! from stores.
+//! Pitfalls: a thread that was off its PUs for the whole quantum takes no turn, and the mix of
+//! instructions is no signal here, since no event separates loads from stores.
 //!
 //! Nothing in a sample leads back to the truth:
 //!
@@ -28,11 +27,9 @@
 //! }
 //! ```
 
-mod last_counts;
 mod noise;
 mod quantity;
 mod readout;
-mod rotation;
 mod signals;
 mod simulated;
 

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_and_seeds_have_errors_of_their_own() {
+    fn errors_differ_by_thread_and_seed() {
         let first = |seed, tid| Noise::new(seed, thread(tid), 0.1).read(1.0);
         assert_eq!(first(1, 1), first(1, 1));
         assert_ne!(first(1, 1), first(1, 2));

@@ -39,7 +39,6 @@ impl InterconnectBus {
 pub(super) struct Latencies {
     /// Integer operations.
     int: f64,
-    /// Branches.
     branch: f64,
     /// Floating-point operations.
     fp: f64,
@@ -304,7 +303,7 @@ mod tests {
     /// 800 instructions in groups of 8 are 100 cycles of completion; of the other 400 cycles of
     /// computing half go to floating point, as half of the latency does: 100·6 of 600 + 300 + 300.
     #[test]
-    fn what_is_not_a_completed_group_is_a_stall_of_what_takes_longest() {
+    fn stalls_go_to_longest_operations() {
         let mut truth = ThreadCounts {
             cycles: 1000.0,
             instructions: 800.0,

@@ -3,7 +3,7 @@
 //! They come from the machine's events as everything else does, in turns and
 //! with noise.
 
-use super::last_counts::LastCounts;
+use super::signals::LastCounts;
 use crate::machine::{PmuEventSpec, Quantity};
 use consort_core::hint;
 use serde::Deserialize;
@@ -43,7 +43,7 @@ pub struct ReadoutValue {
     pub age_ns: u64,
 }
 
-/// Reason why a PMU cannot be had as asked for.
+/// Reason why a PMU cannot measure what is requested.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PmuError {
     /// The text is no readout.

@@ -1,6 +1,5 @@
-//! Formulas that turn counts of events into signals.
+//! Formulas that turn counts of events into signals, and the last counts that they use.
 
-use super::last_counts::LastCounts;
 use super::quantity::{GROUPED_STACK, MERGED, STACK, merged_parts};
 use crate::machine::{PmuEventSpec, Quantity};
 use consort_core::{CycleStack, Signal};
@@ -22,12 +21,12 @@ pub(super) enum PmuFormula {
     L1dAccesses(usize),
     /// A plain count.
     Count(usize, Signal),
-    /// Cycle stack: a part per event, and what they leave if they do not tell of all causes.
+    /// Cycle stack: a part per event, and the rest if the events do not cover all causes.
     Stack { parts: Vec<usize>, whole: bool },
 }
 
 impl PmuFormula {
-    /// All that a chip's events usually feed beside cycles and instructions.
+    /// All that a chip's events usually feed in addition to cycles and instructions.
     pub(super) fn usual_formulas(events: &[PmuEventSpec]) -> Vec<Self> {
         let of = |quantity| events.iter().position(|event| event.counts == quantity);
         let fp = of(Quantity::FpuEmptyCycles).map(Self::FpuNotEmpty);
@@ -121,8 +120,8 @@ impl PmuFormula {
     }
 }
 
-/// Quantities that are told only where they are wired in, so that nothing else has to take turns
-/// with them.
+/// Quantities that are offered only if they have a counter of their own, so that nothing else has
+/// to take turns with them.
 const WIRED: [(Quantity, Signal); 4] = [
     (Quantity::LlcMisses, Signal::LlcMisses),
     (Quantity::LlcMissCycles, Signal::LlcMissCycles),
@@ -139,8 +138,8 @@ fn wired_formulas(events: &[PmuEventSpec]) -> impl Iterator<Item = PmuFormula> +
     })
 }
 
-/// Quantities that are told only where they are asked for, so that nothing else has to take turns
-/// with them. Pairs of which one is read over the other stand together and so count together.
+/// Quantities that are offered only on request, so that nothing else has to take turns with them. A
+/// quantity and the one by which it is divided stand next to each other and so count together.
 const ON_REQUEST: [(Quantity, Signal); 4] = [
     (Quantity::LlcAccesses, Signal::LlcAccesses),
     (Quantity::LlcMisses, Signal::LlcMisses),
@@ -160,8 +159,8 @@ fn name(event: &str) -> Cow<'static, str> {
     Cow::Owned(event.to_owned())
 }
 
-/// The events of the stack: those that count several parts together where there are such, else
-/// one per part. Which parts there are depends on whether the chip counts completed groups.
+/// The events of the stack: events for several parts if the chip has them, else one per part. Which
+/// parts there are depends on whether the chip counts completed groups.
 fn stack(events: &[PmuEventSpec]) -> Option<PmuFormula> {
     let of = |quantity: Quantity| events.iter().position(|event| event.counts == quantity);
     let merged: Vec<Quantity> = MERGED.into_iter().filter(|&q| of(q).is_some()).collect();
@@ -175,4 +174,47 @@ fn stack(events: &[PmuEventSpec]) -> Option<PmuFormula> {
     let whole = single.iter().all(|&q| of(q).is_some());
     let parts: Vec<usize> = single.into_iter().chain(merged).filter_map(of).collect();
     (!parts.is_empty()).then_some(PmuFormula::Stack { parts, whole })
+}
+
+/// A count and the quantum that it is from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct EventCount {
+    /// The count as read.
+    pub(super) amount: f64,
+    /// Cycles as read in the same quantum, above 0.
+    pub(super) cycles: f64,
+    /// Time on a PU in the quantum, s.
+    pub(super) on_pu_s: f64,
+    /// Start of the quantum, ns since the thread was first sampled.
+    pub(super) begin_ns: u64,
+    /// End of the quantum, ns since the thread was first sampled.
+    pub(super) end_ns: u64,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct LastCounts(Vec<Option<EventCount>>);
+
+impl LastCounts {
+    pub(super) fn new(events: usize) -> Self {
+        Self(vec![None; events])
+    }
+
+    pub(super) fn set(&mut self, event: usize, seen: EventCount) {
+        self.0[event] = Some(seen);
+    }
+
+    pub(super) fn get(&self, event: usize) -> Option<EventCount> {
+        self.0[event]
+    }
+
+    /// The event's last count by the length of its quantum.
+    pub(super) fn per_ns(&self, event: usize) -> Option<f64> {
+        let seen = self.get(event)?;
+        Some(seen.amount / (seen.end_ns - seen.begin_ns).max(1) as f64)
+    }
+
+    /// The event's last count by the cycles of the same quantum.
+    pub(super) fn per_cycle(&self, event: usize) -> Option<f64> {
+        self.get(event).map(|seen| seen.amount / seen.cycles)
+    }
 }

@@ -1,11 +1,9 @@
 //! The PMU itself: counts in, samples out.
 
-use super::last_counts::{EventCount, LastCounts};
 use super::noise::Noise;
 use super::quantity::{MachineFacts, amount};
 use super::readout::{PmuError, Readout, ReadoutSource, ReadoutValue};
-use super::rotation::groups;
-use super::signals::PmuFormula;
+use super::signals::{EventCount, LastCounts, PmuFormula};
 use crate::engine::{SampleSource, ThreadCounts};
 use crate::machine::{MachineSpec, PmuEventSpec, Quantity};
 use consort_core::{Reading, Sample, Signal, SignalOffers, ThreadId, Tier};
@@ -14,7 +12,7 @@ use std::collections::BTreeMap;
 /// Signals and quantities that a PMU is to measure.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PmuRequest {
-    /// Signals; all that the machine's events usually feed when none. Fewer take fewer quanta.
+    /// Signals; `None` for all that the machine's events usually feed. Fewer take fewer quanta.
     pub signals: Option<Vec<Signal>>,
     /// Extra quantities.
     pub readouts: Vec<Readout>,
@@ -28,7 +26,7 @@ impl PmuRequest {
         }
     }
 
-    /// True if threads are to be told their share of the energy, which the machine meters.
+    /// True if samples shall contain threads' shares of the energy, which the machine meters.
     fn wants_energy(&self) -> bool {
         let signals = self.signals.as_ref();
         signals.is_some_and(|signals| signals.contains(&Signal::Energy))
@@ -79,8 +77,7 @@ struct CountedThread {
 impl SimulatedPmu {
     /// Plans the groups of events for a request. `seed` is that of the read noise.
     ///
-    /// Signals that the machine cannot feed are not offered, which is for
-    /// policies to find wanting.
+    /// Signals that the machine cannot feed are not offered; policies check what they need.
     ///
     /// # Errors
     /// Readouts that the machine has no events or counters for.
@@ -139,7 +136,7 @@ impl SimulatedPmu {
     /// Sample that the counters give of a thread over the quantum that has just ended.
     pub fn sample(&mut self, thread: ThreadId, truth: &ThreadCounts, interval_ns: u64) -> Sample {
         let (seed, noise, events) = (self.seed, self.noise, self.events.len());
-        // Taken for a moment, so that the rest of the PMU can be read beside it.
+        // Taken for a moment, so that the rest of the PMU can be read while a thread changes.
         let mut threads = std::mem::take(&mut self.threads);
         let watched = threads.entry(thread).or_insert_with(|| CountedThread {
             noise: Noise::new(seed, thread, noise),
@@ -246,7 +243,7 @@ impl SimulatedPmu {
         watched.turn += 1;
     }
 
-    /// Adds what the thread's last counts tell.
+    /// Adds the signals that follow from the thread's last counts.
     fn derive(&self, watched: &CountedThread, sample: &mut Sample, interval_ns: u64) {
         let memory = &watched.memory;
         for formula in &self.formulas {
@@ -357,5 +354,83 @@ impl SampleSource for SimulatedPmu {
 
     fn sample(&mut self, thread: ThreadId, counts: &ThreadCounts, interval_ns: u64) -> Sample {
         Self::sample(self, thread, counts, interval_ns)
+    }
+}
+
+/// Packs events that are wanted together into groups of at most `budget` events.
+///
+/// The events of one want share a group where they fit; a wider want fills groups of its own. Wide
+/// wants come first, then the narrower ones into the first group with room, so that there are few
+/// groups. No event is in two groups unless a want needs it together with others. A budget of 0
+/// gives no groups.
+pub(super) fn groups(wants: &[Vec<usize>], budget: usize) -> Vec<Vec<usize>> {
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    if budget == 0 {
+        return groups;
+    }
+    let mut order: Vec<&Vec<usize>> = wants.iter().filter(|want| !want.is_empty()).collect();
+    order.sort_by_key(|want| core::cmp::Reverse(want.len()));
+    for want in order {
+        for part in want.chunks(budget) {
+            place(&mut groups, part, budget);
+        }
+    }
+    groups
+}
+
+fn place(groups: &mut Vec<Vec<usize>>, part: &[usize], budget: usize) {
+    let lacking = |group: &[usize]| part.iter().filter(|e| !group.contains(e)).count();
+    let fits = |group: &&mut Vec<usize>| group.len() + lacking(group) <= budget;
+    match groups.iter_mut().find(fits) {
+        Some(group) => {
+            let new: Vec<usize> = part
+                .iter()
+                .copied()
+                .filter(|e| !group.contains(e))
+                .collect();
+            group.extend(new);
+        }
+        None => groups.push(part.to_vec()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn wide_want_fills_own_groups_first() {
+        let wants = [vec![7], vec![0, 1, 2, 3, 4], vec![5, 6], vec![2]];
+        assert_eq!(groups(&wants, 4), [vec![0, 1, 2, 3], vec![4, 5, 6, 7]]);
+    }
+
+    #[test]
+    fn without_counters_there_are_no_groups() {
+        assert!(groups(&[vec![1]], 0).is_empty());
+        assert!(groups(&[], 4).is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn groups_keep_budget_and_fitting_wants_together(
+            wants in prop::collection::vec(prop::collection::btree_set(0usize..12, 0..8), 0..8),
+            budget in 1usize..7,
+        ) {
+            let wants: Vec<Vec<usize>> = wants.into_iter().map(|w| w.into_iter().collect()).collect();
+            let groups = groups(&wants, budget);
+            for group in &groups {
+                let mut unique = group.clone();
+                unique.sort_unstable();
+                unique.dedup();
+                prop_assert!(unique.len() == group.len() && group.len() <= budget);
+            }
+            for want in &wants {
+                let within = |group: &Vec<usize>| want.iter().all(|e| group.contains(e));
+                let counted = want.iter().all(|e| groups.iter().any(|g| g.contains(e)));
+                prop_assert!(counted);
+                prop_assert!(want.is_empty() || want.len() > budget || groups.iter().any(within));
+            }
+        }
     }
 }

@@ -2,11 +2,11 @@
 //!
 //! A thread's own energy is that of its instructions and accesses and its part of its core's static
 //! power while it was on a PU. What is left of the machine's, that of uncore and idle cores, is
-//! shared out by the time that threads were on PUs: whoever keeps the machine awake pays for it.
-//! So the shares sum to the machine's energy, as those of a meter for the whole package do that is
-//! shared out by activity.
+//! shared out by the time that threads were on PUs: threads that keep the machine awake pay for it.
+//! So the shares sum to the machine's energy, like a package meter's that is shared out by
+//! activity.
 //!
-//! Pitfall: an interval in which nothing ran is nobody's.
+//! Pitfall: the energy of an interval in which nothing ran is charged to no thread.
 
 use super::SimMachine;
 use crate::engine::ThreadCounts;
@@ -19,13 +19,13 @@ pub(super) struct IntervalEnergyShares {
 }
 
 impl SimMachine {
-    /// The shares of the interval that ends now, before threads' counts are taken; none where
-    /// nobody asks for them.
+    /// The shares of the interval that ends now, before threads' counts are taken; `None` if the
+    /// policy does not want energy.
     pub(super) fn take_energy_shares(&mut self) -> Option<IntervalEnergyShares> {
         self.source.offers().tier_of(Signal::Energy)?;
         let all_j = self.energy_j();
         let whole_j = all_j - std::mem::replace(&mut self.told_j, all_j);
-        let counts = || self.engine.threads().iter().map(|t| &t.counts);
+        let counts = || self.engine.threads().iter().map(|t| &t.counters.recent);
         let own_j: f64 = counts().map(|c| c.energy_j).sum();
         let on_pu_s: f64 = counts().map(|c| c.on_pu_s).sum();
         Some(IntervalEnergyShares::new(whole_j - own_j, on_pu_s))
@@ -38,7 +38,7 @@ impl IntervalEnergyShares {
         Self { rest_w }
     }
 
-    /// Tells a thread its share.
+    /// Adds a thread's share to its sample.
     pub(super) fn note(&self, counts: &ThreadCounts, interval_ns: u64, sample: &mut Sample) {
         let joules = counts.energy_j + self.rest_w.max(0.0) * counts.on_pu_s;
         let reading = Reading::fully_counted(joules, Tier::Counters, interval_ns);
@@ -53,7 +53,7 @@ mod tests {
     use crate::engine::{RunMode, SampleSource};
     use consort_core::{Machine, SignalOffers, ThreadId};
 
-    /// Tells nothing but what the machine adds.
+    /// Samples contain what the machine adds and nothing else.
     struct Asking(SignalOffers);
 
     impl SampleSource for Asking {
@@ -92,13 +92,13 @@ mod tests {
     }
 
     #[test]
-    fn energy_is_told_to_who_asks_only() {
+    fn energy_is_sampled_on_request_alone() {
         let seen = machine(&[]).observe().unwrap().unwrap();
         assert_eq!(seen.threads[0].sample.get(Signal::Energy), None);
     }
 
     #[test]
-    fn the_rest_is_shared_out_by_time_on_pus() {
+    fn remaining_energy_is_shared_by_time() {
         let shares = IntervalEnergyShares::new(30.0, 3.0);
         let told = |energy_j, on_pu_s| {
             let mut sample = Sample::default();

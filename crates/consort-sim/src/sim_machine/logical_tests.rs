@@ -1,6 +1,6 @@
 //! Hardware schedulers: logical cores, and intervals that end with activity.
 
-use super::logical::logical_core_id;
+use super::forms::logical_core_id;
 use super::*;
 use crate::engine::RunMode;
 use crate::engine::testing::{Exact, PlainEnergy, chip, instances, program_with, settings};

@@ -1,6 +1,10 @@
-//! One belief of the iteration about a thread, and the way to the next.
-
-use super::pace::GuessChange;
+//! State of the iteration for each thread, and the length of its steps on each core.
+//!
+//! After a few iterations one error dominates: each changes it by the same factor, a negative one
+//! if threads of a core get out of each other's way by turns. With the factor known, the rest of
+//! that error is gone in one step (Aitken's extrapolation, of the threads of a core together), and
+//! the next error comes to light. Errors of changing sign come back whenever steps are long again,
+//! so that they make the steps of their core shorter for good.
 
 /// Activity of one thread, as estimated by the iteration.
 #[derive(Clone, Copy, Debug, Default)]
@@ -48,5 +52,155 @@ impl Guess {
             predictor_kib: mix(self.predictor_kib, next.predictor_kib).max(0.0),
             prefetching: part(self.prefetching, next.prefetching),
         };
+    }
+}
+
+/// Change of a guess: of the time per instruction, relative, of the share of time in which the
+/// thread is active, and of that in which it waits.
+pub(super) type GuessChange = [f64; 3];
+
+/// Largest change from which the remaining error is extrapolated.
+const SMALL: f64 = 0.05;
+/// Least square of the cosine between two changes that count as one error.
+const SAME: f64 = 0.95;
+/// Longest step, in plain ones.
+const LONGEST: f64 = 4.0;
+/// Least length of a core's plain step, in those of the whole iteration.
+const SHORTEST: f64 = 0.1;
+
+#[derive(Clone, Debug)]
+pub(super) struct CorePace {
+    /// Length of a plain step of this core, in those of the whole iteration.
+    plain: f64,
+    /// Last changes of the core's threads.
+    last: Vec<GuessChange>,
+    /// Share of them that was made in a plain step; 0 after any other.
+    made: f64,
+    pub(super) largest: f64,
+}
+
+/// Two changes one after the other, as vectors over the threads of a core.
+#[derive(Clone, Copy, Debug, Default)]
+struct ChangePair {
+    /// Square of the later one.
+    later: f64,
+    /// Square of the earlier one.
+    earlier: f64,
+    /// Scalar product of both.
+    both: f64,
+}
+
+impl ChangePair {
+    /// The factor between the two, if they are of one error.
+    fn factor(self) -> Option<f64> {
+        let is_one = self.both * self.both > SAME * self.later * self.earlier;
+        is_one.then(|| self.both / self.earlier)
+    }
+}
+
+impl Default for CorePace {
+    fn default() -> Self {
+        Self {
+            plain: 1.0,
+            last: Vec::new(),
+            made: 0.0,
+            largest: f64::INFINITY,
+        }
+    }
+}
+
+impl CorePace {
+    /// Returns the share of the changes of the core's threads that is to be made, given that of a
+    /// plain step of the whole iteration.
+    pub(super) fn next_share(
+        &mut self,
+        plain: f64,
+        changes: impl Iterator<Item = GuessChange>,
+    ) -> f64 {
+        let step = plain * self.plain;
+        let pair = self.note_changes(changes);
+        let comparable = self.made == step;
+        self.made = 0.0;
+        match pair.factor().filter(|_| comparable) {
+            Some(factor) if factor < 0.0 => {
+                self.plain = (self.plain / (1.0 - factor)).max(SHORTEST);
+                plain * self.plain
+            }
+            Some(factor) if self.largest < SMALL => {
+                let longest = plain * if self.plain < 1.0 { 1.0 } else { LONGEST };
+                (step / (1.0 - factor).max(f64::MIN_POSITIVE)).min(longest)
+            }
+            _ => {
+                self.made = step;
+                step
+            }
+        }
+    }
+
+    /// Notes the changes, and compares them with those before.
+    fn note_changes(&mut self, changes: impl Iterator<Item = GuessChange>) -> ChangePair {
+        let mut pair = ChangePair::default();
+        self.largest = 0.0;
+        for (at, change) in changes.enumerate() {
+            if at == self.last.len() {
+                self.last.push(GuessChange::default());
+            }
+            let last = core::mem::replace(&mut self.last[at], change);
+            for (now, last) in change.into_iter().zip(last) {
+                self.largest = self.largest.max(now.abs());
+                pair.later += now * now;
+                pair.earlier += last * last;
+                pair.both += now * last;
+            }
+        }
+        pair
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Steps of nine tenths until an error is below a millionth, where the next guess has so many
+    /// times the error of this one.
+    fn steps(factors: GuessChange) -> usize {
+        let mut pace = CorePace::default();
+        let mut errors = [0.3, -0.2, 0.1];
+        let mut count = 0;
+        while errors.iter().any(|error: &f64| error.abs() > 1e-6) && count < 1000 {
+            let mut changes = errors;
+            for (change, factor) in changes.iter_mut().zip(factors) {
+                *change *= factor - 1.0;
+            }
+            let share = pace.next_share(0.9, core::iter::once(changes));
+            errors
+                .iter_mut()
+                .zip(changes)
+                .for_each(|(e, c)| *e += share * c);
+            count += 1;
+        }
+        count
+    }
+
+    #[test]
+    fn alternating_error_vanishes_in_few_steps() {
+        // Plain steps of nine tenths leave nine tenths of it with the other sign, or enlarge it.
+        assert!(steps([-1.0; 3]) <= 4, "{}", steps([-1.0; 3]));
+        assert!(steps([-3.0; 3]) <= 4, "{}", steps([-3.0; 3]));
+    }
+
+    #[test]
+    fn slow_error_vanishes_in_few_steps() {
+        // Plain steps take 31 and 137.
+        assert!(steps([0.6; 3]) <= 12, "{}", steps([0.6; 3]));
+        assert!(steps([0.9; 3]) <= 60, "{}", steps([0.9; 3]));
+    }
+
+    proptest! {
+        #[test]
+        fn every_error_vanishes(factors in prop::array::uniform3(-4.0f64..0.8)) {
+            prop_assert!(steps(factors) <= 200, "{}", steps(factors));
+        }
     }
 }

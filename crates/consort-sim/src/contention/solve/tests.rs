@@ -1,4 +1,4 @@
-//! Promise: cores that rest keep nobody from the rates that hold for all of them.
+//! Promise: resting cores do not change the rates that the iteration settles at.
 
 use super::*;
 use crate::contention::Demand;
@@ -44,7 +44,7 @@ fn change_afterwards(chip: &Chip, demands: &[Demand]) -> f64 {
 }
 
 #[test]
-fn what_has_settled_stands_when_no_core_rests() {
+fn settled_rates_stand_when_cores_wake() {
     for (machine, smt) in [("power7", 4), ("power8", 2), ("core-i7-6700", 2)] {
         let chip = Chip::new(&presets::find(machine).unwrap(), Some(smt)).unwrap();
         for seed in 0..8 {
@@ -55,7 +55,7 @@ fn what_has_settled_stands_when_no_core_rests() {
 }
 
 #[test]
-fn all_cores_wake_once_all_rest_and_before_the_last_pass() {
+fn cores_wake_when_all_rest_or_last() {
     let chip = Chip::new(&presets::find("power8").unwrap(), Some(2)).unwrap();
     let demands = demands(&chip, 0);
     let running = running(&demands);

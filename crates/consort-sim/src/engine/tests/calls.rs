@@ -2,9 +2,9 @@
 
 use super::super::counts::ThreadCounts;
 use super::super::testing::{PlainEnergy, chip, instances, program_with, settings};
-use super::super::time::PS_PER_MS as MS;
 use super::super::{Engine, RunMode};
 use crate::chip::Chip;
+use crate::engine::calendar::PS_PER_MS as MS;
 use proptest::prelude::*;
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ fn whole(mut e: Engine) -> (ThreadCounts, u64) {
     e.run_until(10_000 * MS);
     assert!(e.is_done());
     let mut sum = ThreadCounts::default();
-    e.threads.iter().for_each(|t| sum.add(&t.total()));
+    e.threads.iter().for_each(|t| sum.add(&t.counters.total()));
     (sum, e.now_ps())
 }
 
@@ -52,7 +52,7 @@ fn cycles(kernel_s: f64) -> f64 {
 }
 
 #[test]
-fn each_sleep_and_each_one_woken_is_paid_for_in_the_kernel() {
+fn sleeps_and_wakes_cost_kernel_time() {
     let (sum, _) = whole(engine(BARRIERS, 3000.0, 700.0));
     // Nine barriers at which three of four sleep and are woken, and the end, at which three sleep.
     let paid = cycles(sum.kernel_s) - sum.context_switches as f64 * SWITCH_CYCLES;
@@ -74,7 +74,7 @@ fn calls_for_frequent_locks_take_their_time() {
 }
 
 #[test]
-fn one_that_is_let_go_on_during_its_call_returns_when_the_call_is_over() {
+fn thread_released_in_call_returns_at_end() {
     // Longer than anybody ever waits: nobody falls asleep before the end of the run.
     let (sum, _) = whole(engine(BARRIERS, 1e6, 0.0));
     assert_eq!(sum.futex_returns, 9 * 4);
@@ -88,7 +88,7 @@ fn one_that_is_let_go_on_during_its_call_returns_when_the_call_is_over() {
 }
 
 #[test]
-fn who_calls_is_in_the_kernel() {
+fn calling_thread_is_in_kernel() {
     let mut e = engine(BARRIERS, 1e6, 0.0);
     let mut seen = 0;
     for us in 1..2000 {

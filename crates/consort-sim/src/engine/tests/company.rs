@@ -21,7 +21,7 @@ fn intensities(threads: &str) -> Vec<f64> {
 }
 
 #[test]
-fn threads_that_meet_at_barriers_vary_together() {
+fn threads_with_barriers_vary_together() {
     let together = intensities(BARRIERS);
     assert!(together[0] != 1.0 && together.iter().all(|&i| i == together[0]));
     let apart = intensities(NO_BARRIERS);
@@ -50,14 +50,14 @@ fn asked(e: &Engine) -> u64 {
 }
 
 #[test]
-fn one_that_stops_is_felt_on_its_core_at_once() {
+fn stop_changes_own_core_at_once() {
     let (mut e, before) = one_sleeps(8);
     e.run_until(e.now_ps() + 2);
     assert_eq!(asked(&e), before + 1);
 }
 
 #[test]
-fn one_that_stops_is_felt_on_other_cores_a_little_later() {
+fn stop_changes_other_cores_later() {
     let (mut e, before) = one_sleeps(2);
     let stopped = e.now_ps();
     e.run_until(stopped + LAG_PS - 1);

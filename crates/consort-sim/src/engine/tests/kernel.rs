@@ -1,10 +1,9 @@
 //! Kernel mode and the returns from it.
 
-use super::super::RunMode;
 use super::super::counts::ThreadCounts;
 use super::super::testing::{engine, instances, program, program_with};
-use super::super::time::PS_PER_MS as MS;
-use super::super::{Engine, SimulatedProgram};
+use super::super::{Engine, RunMode, SimulatedProgram};
+use crate::engine::calendar::PS_PER_MS as MS;
 use consort_core::PuId;
 
 fn run(work: &[SimulatedProgram], until_ms: u64) -> Engine {
@@ -14,14 +13,11 @@ fn run(work: &[SimulatedProgram], until_ms: u64) -> Engine {
 }
 
 fn totals(e: &Engine) -> Vec<ThreadCounts> {
-    e.threads
-        .iter()
-        .map(super::super::SimulatedThread::total)
-        .collect()
+    e.threads.iter().map(|t| t.counters.total()).collect()
 }
 
 #[test]
-fn being_switched_in_is_kernel_mode_and_ends_with_a_return() {
+fn switch_in_is_kernel_mode_until_return() {
     let mut e = run(&instances(&program(), 1, 1, 9.0), 0);
     e.fill_free_pus();
     assert!(e.is_in_kernel(0));
@@ -55,7 +51,7 @@ fn time_slices_return_to_user_mode() {
 }
 
 #[test]
-fn the_last_at_a_barrier_returns_from_waking_the_others() {
+fn last_at_barrier_returns_from_waking() {
     // Each of the barriers has three sleepers and one who wakes them.
     let spec = program_with(
         "[threads]\ndefault = 4\nmax = 4\nspin_us = 0.0\n\
@@ -70,7 +66,7 @@ fn the_last_at_a_barrier_returns_from_waking_the_others() {
 }
 
 #[test]
-fn who_lets_go_of_a_lock_for_which_another_sleeps_returns_from_waking_it() {
+fn lock_release_returns_from_waking_sleeper() {
     let spec = program_with(
         "[threads]\ndefault = 2\nmax = 2\nspin_us = 0.0\n\
          lock = { per_minstr = 5.0, hold_instr = 100000.0, count = 1 }",

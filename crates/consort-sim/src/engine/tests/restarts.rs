@@ -1,9 +1,9 @@
 //! Threads that have done their part before their siblings.
 
 use super::super::testing::{engine, instances, program, program_with};
-use super::super::time::PS_PER_MS as MS;
 use super::super::{Engine, RunMode, SimulatedProgram};
 use super::busy;
+use crate::engine::calendar::PS_PER_MS as MS;
 use consort_core::PuId;
 use proptest::prelude::*;
 
@@ -29,11 +29,11 @@ fn done(mode: RunMode) -> [f64; 2] {
     while e.results()[0].completions.is_empty() {
         e.run_until(e.now_ps() + MS / 10);
     }
-    [0, 1].map(|t| e.threads[t].total().instructions / 1e6)
+    [0, 1].map(|t| e.threads[t].counters.total().instructions / 1e6)
 }
 
 #[test]
-fn a_thread_that_is_done_first_goes_on_until_its_siblings_are() {
+fn early_thread_repeats_until_siblings_finish() {
     let [first, second] = done(RunMode::RestartUntilAllDone);
     let own = second;
     assert!((first / own - 1.0).abs() < 0.05, "{first} {own}");
@@ -57,19 +57,23 @@ fn restarts_of_threads_do_not_change_when_the_program_is_done() {
 }
 
 #[test]
-fn who_waits_at_a_barrier_within_the_run_is_not_done() {
+fn thread_at_inner_barrier_is_not_done() {
     let spec = program_with("[threads]\ndefault = 4\nmax = 4\nspin_us = 0.0\nserial_share = 0.5");
     let mut e = engine("linux", CONSTANT, &instances(&spec, 1, 4, 0.08), 1);
     // The serial half is the first thread's alone.
     e.run_until(5 * MS);
-    assert!(e.threads[0].total().instructions > 0.0);
-    assert!(e.threads[1..].iter().all(|t| t.total().instructions == 0.0));
+    assert!(e.threads[0].counters.total().instructions > 0.0);
+    assert!(
+        e.threads[1..]
+            .iter()
+            .all(|t| t.counters.total().instructions == 0.0)
+    );
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
-    fn everybody_s_work_is_done_whatever_threads_do_meanwhile(
+    fn repeating_threads_keep_total_work(
         programs in 1usize..4,
         threads in 1u32..6,
         seed in 0u64..100,

@@ -8,7 +8,10 @@ use proptest::prelude::*;
 /// Runnable threads on each of the four cores.
 fn crowds(e: &Engine) -> Vec<usize> {
     let runnable = e.threads().iter().filter(|t| t.is_runnable());
-    let cores: Vec<usize> = runnable.filter_map(|t| t.pu).map(|pu| pu / 2).collect();
+    let cores: Vec<usize> = runnable
+        .filter_map(|t| t.queue.pu)
+        .map(|pu| pu / 2)
+        .collect();
     counts(&cores)
 }
 

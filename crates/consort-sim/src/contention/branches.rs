@@ -1,0 +1,206 @@
+//! Mispredicted branches: how many there are, until when they wait, and what is dispatched behind
+//! them meanwhile.
+
+use super::core_model::CoreModel;
+use super::limits::{CoreLimits, DependenceChain};
+use super::needs::InstructionNeeds;
+use super::types::Demand;
+use crate::chip::KIB;
+use crate::machine::CoreSpec;
+use crate::machine::detail::PredictorKind;
+use crate::math::{exp, interpolate, log2, pow};
+use crate::program::{PREDICTOR_KIB, REFERENCE_PREDICTOR_KIB, ResolutionSpec, TARGET_ENTRIES};
+
+/// Resolution of mispredicted branches for programs whose profile lacks it: the traced programs'
+/// mean.
+const RESOLUTION: ResolutionSpec = ResolutionSpec {
+    cycles: 11.7,
+    absorbed: 0.31,
+    absorbed_slow: Some(0.57),
+    misses: None,
+};
+/// Least share of a wait that is taken to be left, so that its logarithm is finite.
+const LEAST_LEFT: f64 = 1e-3;
+/// Capacity for which [`ResolutionSpec::misses`] is given, bytes.
+const RESOLUTION_BYTES: f64 = 32.0 * KIB;
+/// Misses per instruction below which a profile has too few to show how they are spread.
+const FEW_MISSES: f64 = 1e-4;
+
+/// A thread's branches on its core, with any co-runners.
+#[derive(Clone, Debug)]
+pub(crate) struct BranchModel<'a> {
+    demand: &'a Demand,
+    core: &'a CoreSpec,
+    on_core: f64,
+    /// Mispredictions per instruction with the whole predictor.
+    pub(crate) with_whole: f64,
+    /// Cycles from the result of a mispredicted branch until what follows is dispatched.
+    pub(super) refill: f64,
+    /// Cycles until a branch is resolved, over the latency of the chain that it waits for.
+    steps: f64,
+    /// Loads that miss for whose data it waits, per miss and instruction.
+    awaited_misses: f64,
+    /// Cycles per instruction of dispatch in the pipeline in which resolution is measured.
+    measured_dispatch: f64,
+    /// Cycles per instruction by which dispatch and fetch are slower here than there.
+    lag: f64,
+    decay: WaitDecay,
+    /// Share of its wait that is left at its dispatch with that lag, 0 to 1.
+    left_alone: f64,
+}
+
+/// Fall of the share of a wait that is left with the pace of dispatch.
+#[derive(Clone, Copy, Debug)]
+struct WaitDecay {
+    /// Share at half the pace, 0 to 1.
+    half: f64,
+    /// Exponents of the pace by which it falls up to there and beyond.
+    falls: [f64; 2],
+}
+
+impl WaitDecay {
+    fn new(resolution: &ResolutionSpec) -> Self {
+        let half = (1.0 - resolution.absorbed).max(LEAST_LEFT);
+        let quarter = resolution.absorbed_slow.map(|slow| 1.0 - slow);
+        // Nothing is more over at a higher pace.
+        let quarter = quarter
+            .unwrap_or(half * half)
+            .clamp(LEAST_LEFT * half, half);
+        Self {
+            half,
+            falls: [log2(half), log2(quarter / half)],
+        }
+    }
+
+    /// Share of the wait that is left at a dispatch so many times slower, 0 to 1: as measured at
+    /// half and at a quarter of the pace, by equal ratios for each halving between and beyond.
+    fn share_left(&self, slower: f64) -> f64 {
+        if slower < 2.0 {
+            pow(slower, self.falls[0])
+        } else {
+            self.half * pow(0.5 * slower, self.falls[1])
+        }
+    }
+}
+
+/// Of a wait of at most so many cycles, exponentially distributed, those that are over by then.
+fn elapsed_wait(most: f64, late: f64) -> f64 {
+    if late <= 0.0 || most <= 0.0 {
+        return 0.0;
+    }
+    most * (1.0 - exp(-late / most))
+}
+
+impl<'a> BranchModel<'a> {
+    pub(super) fn new(
+        demand: &'a Demand,
+        core: &'a CoreSpec,
+        model: &CoreModel,
+        (needs, limits, chain): (&InstructionNeeds, &CoreLimits, &DependenceChain),
+        on_core: usize,
+    ) -> Self {
+        let branch = &demand.phase.spec.branch;
+        let resolution = match core.branch_predictor.kind {
+            Some(PredictorKind::Tage) => branch.resolution,
+            _ => branch.gshare_resolution.or(branch.resolution),
+        };
+        let resolution = resolution.unwrap_or(RESOLUTION);
+        let steps = resolution.cycles / chain.spec.reference_latency();
+        let small = demand.phase.data.mpki(RESOLUTION_BYTES) / 1000.0;
+        let measured_dispatch = needs.measured_dispatch();
+        let lag = (1.0 / limits.front - measured_dispatch).max(0.0);
+        let decay = WaitDecay::new(&resolution);
+        let mut branches = Self {
+            demand,
+            core,
+            on_core: on_core as f64,
+            with_whole: 0.0,
+            refill: (core.pipeline_depth_cycles - last_turn(demand, core, model, limits)).max(0.0),
+            steps,
+            awaited_misses: match resolution.misses {
+                Some(misses) if small > FEW_MISSES => misses / small,
+                _ => steps * chain.load_share,
+            },
+            measured_dispatch,
+            lag,
+            decay,
+            left_alone: decay.share_left(1.0 + lag / measured_dispatch),
+        };
+        branches.with_whole = branches.mispredictions(core.branch_predictor.size_kib);
+        branches
+    }
+
+    /// Mispredictions per instruction with so much of the predictor.
+    pub(super) fn mispredictions(&self, kib: f64) -> f64 {
+        let branch = &self.demand.phase.spec.branch;
+        let measured = match self.core.branch_predictor.kind {
+            Some(PredictorKind::Tage) => branch.tagged_mpki,
+            _ => branch.gshare_mpki,
+        };
+        let kib = kib.max(1e-3);
+        let mpki = match measured {
+            Some(points) => interpolate(&PREDICTOR_KIB, &points, kib),
+            None => branch.mpki * pow(REFERENCE_PREDICTOR_KIB / kib, branch.capacity_exponent),
+        };
+        let mpki = mpki + self.lost_targets_mpki(kib);
+        (mpki * self.demand.intensity / 1000.0).min(self.demand.phase.spec.mix.branch)
+    }
+
+    /// Mispredictions per kilo-instruction because a table of targets that keeps those of indirect
+    /// branches alone, by address, is too small. A thread has the same part of the table as of the
+    /// predictor, and an equal share at least, because what it uses often stays.
+    fn lost_targets_mpki(&self, kib: f64) -> f64 {
+        let predictor = &self.core.branch_predictor;
+        let points = self.demand.phase.spec.branch.target_mpki;
+        let (Some(points), Some(targets)) = (points, predictor.targets) else {
+            return 0.0;
+        };
+        let is_direct_computed = predictor.taken_bubble_cycles.is_some();
+        if predictor.kind == Some(PredictorKind::Tage) || !is_direct_computed {
+            return 0.0;
+        }
+        let part = (kib / predictor.size_kib).max(1.0 / self.on_core);
+        let lost = interpolate(&TARGET_ENTRIES, &points, f64::from(targets) * part);
+        (lost - points[TARGET_ENTRIES.len() - 1]).max(0.0)
+    }
+
+    /// Cycles from the dispatch of a mispredicted branch until it is resolved, which grow with the
+    /// latency of the chain that it waits for, and with the delay by each miss on its way.
+    pub(super) fn resolution(&self, latency: f64, miss_delay: f64) -> f64 {
+        self.steps * latency + self.awaited_misses * miss_delay
+    }
+
+    /// Of so many cycles per instruction until mispredicted branches are resolved, those that are
+    /// over before their dispatch alone.
+    pub(super) fn absorbed_cycles_alone(&self, resolving: f64) -> f64 {
+        elapsed_wait(resolving * (1.0 - self.left_alone), self.lag)
+    }
+
+    /// The same with co-runners that take so many cycles of dispatch per instruction.
+    ///
+    /// A mispredicted branch is resolved when the chain that it waits for is at its end, however
+    /// late the branch itself is dispatched. What dispatch loses on the way to it, x cycles, takes
+    /// as much from the time between its dispatch and its result, as far as that is the wait for
+    /// a chain that was begun long before: of exponentially distributed times of mean R that is
+    /// `R(1 − e^(−x/R))`. How much of it R is at most follows from how slow dispatch is. What is
+    /// dispatched just before the branch is late with it.
+    pub(crate) fn absorbed_cycles(&self, resolving: f64, lost: f64) -> f64 {
+        let late = self.lag + lost;
+        let left = self.decay.share_left(1.0 + late / self.measured_dispatch);
+        elapsed_wait(resolving * (1.0 - left), late)
+    }
+}
+
+/// Cycles of the turn that ends with a mispredicted branch. Waiting for the branch hides them,
+/// because no other turn begins behind it. A turn of dispatch that ends anywhere is half full on
+/// average. A taken branch ends its turn of fetch; the run of code that another is in the middle
+/// of takes half a turn more for it.
+fn last_turn(demand: &Demand, core: &CoreSpec, model: &CoreModel, limits: &CoreLimits) -> f64 {
+    let spec = &demand.phase.spec;
+    let branches = spec.mix.branch.max(f64::MIN_POSITIVE);
+    let taken = (spec.taken_branches() / branches).min(1.0);
+    let fetch = taken * (1.0 + spec.direct_share() * model.bubble) + (1.0 - taken) * 0.5;
+    let width = core.dispatch_width.max(1.0);
+    let dispatch = 0.5 * (width + 1.0) / width;
+    dispatch + limits.fetched * (fetch - dispatch)
+}

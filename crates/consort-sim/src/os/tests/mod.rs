@@ -1,0 +1,296 @@
+//! Decisions of the models for the same threads.
+
+use crate::engine::testing::{
+    PlainEnergy, chip, chip_with_memory, engine, instances, program, program_with, settings,
+};
+use crate::engine::{Engine, RunMode, SimulatedThread};
+
+mod ends;
+
+const MS: u64 = 1_000_000_000;
+
+/// Cores (of four, two PUs each) of all threads after `ms`.
+fn cores(os: &str, n: usize, seed: u64, ms: u64) -> Vec<usize> {
+    let mut e = engine(os, RunMode::Once, &instances(&program(), n, 1, 9.0), seed);
+    e.run_until(ms * MS);
+    e.threads()
+        .iter()
+        .filter_map(|t| t.queue.pu)
+        .map(|pu| pu / 2)
+        .collect()
+}
+
+fn counts(cores: &[usize]) -> Vec<usize> {
+    let mut counts: Vec<usize> = (0..4)
+        .map(|c| cores.iter().filter(|&&x| x == c).count())
+        .collect();
+    counts.sort_unstable();
+    counts
+}
+
+#[test]
+fn linux_gives_every_thread_a_core_then_every_thread_a_pu() {
+    for seed in 0..20 {
+        assert_eq!(counts(&cores("linux", 4, seed, 1)), [1, 1, 1, 1]);
+        assert_eq!(counts(&cores("linux", 6, seed, 1)), [1, 1, 2, 2]);
+        assert_eq!(counts(&cores("linux", 8, seed, 1)), [2, 2, 2, 2]);
+    }
+}
+
+#[test]
+fn where_threads_start_depends_on_the_seed_and_they_stay_there() {
+    let starts: Vec<Vec<usize>> = (0..20).map(|seed| cores("linux", 4, seed, 1)).collect();
+    assert!(starts.iter().any(|s| *s != starts[0]));
+    for (seed, start) in starts.iter().enumerate() {
+        assert_eq!(*start, cores("linux", 4, seed as u64, 3000));
+    }
+}
+
+#[test]
+fn pinned_deals_in_turn() {
+    let mut found = cores("pinned", 8, 1, 1);
+    found.sort_unstable();
+    assert_eq!(found, [0, 0, 1, 1, 2, 2, 3, 3]);
+}
+
+#[test]
+fn random_places_anew_every_quantum_and_evenly() {
+    let mut e = engine(
+        "random",
+        RunMode::Once,
+        &instances(&program(), 8, 1, 9.0),
+        1,
+    );
+    let mut seen = std::collections::BTreeSet::new();
+    for quantum in 1..10 {
+        e.begin_quantum();
+        e.run_until(quantum * 10 * MS);
+        let pus: Vec<usize> = e.threads().iter().filter_map(|t| t.queue.pu).collect();
+        let mut sorted = pus.clone();
+        sorted.sort_unstable();
+        assert_eq!(sorted, (0..8).collect::<Vec<_>>());
+        seen.insert(pus);
+    }
+    assert!(seen.len() > 7);
+}
+
+/// Crowded on one core by masks that are then lifted.
+fn released(os: &str, n: usize) -> Engine {
+    let mut e = engine(os, RunMode::Once, &instances(&program(), n, 1, 9.0), 1);
+    (0..n).for_each(|t| e.restrict(t, "0-1".parse().unwrap()));
+    e.enforce_masks();
+    e.run_until(10 * MS);
+    (0..n).for_each(|t| e.restrict(t, "0-7".parse().unwrap()));
+    e.run_until(1000 * MS);
+    e
+}
+
+#[test]
+fn linux_evens_out_runnable_counts() {
+    for n in [2, 4, 8] {
+        let e = released("linux", n);
+        let cores: Vec<usize> = e
+            .threads()
+            .iter()
+            .filter_map(|t| t.queue.pu)
+            .map(|pu| pu / 2)
+            .collect();
+        let most = counts(&cores)[3];
+        assert_eq!(most, n.div_ceil(4), "{n}: {cores:?}");
+    }
+}
+
+#[test]
+fn two_nodes_share_the_load() {
+    for seed in 0..5 {
+        let work = instances(&program(), 8, 1, 9.0);
+        let settings = settings("linux", RunMode::Once, seed);
+        let mut e = Engine::new(chip(2), &work, &settings, Box::new(PlainEnergy)).unwrap();
+        e.run_until(MS);
+        let near = e
+            .threads()
+            .iter()
+            .filter(|t| t.queue.pu.is_some_and(|pu| pu < 8))
+            .count();
+        assert_eq!(near, 4);
+        let at_home = |t: &SimulatedThread| t.queue.pu.map(|pu| pu / 8) == Some(t.demand.home_node);
+        assert!(e.threads().iter().all(at_home));
+    }
+}
+
+#[test]
+fn memory_comes_to_lie_where_there_is_any() {
+    let work = instances(&program(), 8, 1, 9.0);
+    let settings = settings("linux", RunMode::Once, 1);
+    let chip = chip_with_memory(2, Some(vec![1]));
+    let mut e = Engine::new(chip, &work, &settings, Box::new(PlainEnergy)).unwrap();
+    e.run_until(MS);
+    let homes = e.threads().iter().map(|t| t.demand.home_node);
+    assert_eq!(homes.collect::<Vec<_>>(), [1; 8]);
+}
+
+#[test]
+fn above_a_hardware_scheduler_all_cores_are_alike() {
+    let sharing = |logical_cores| {
+        let mut settings = settings("linux", RunMode::Once, 1);
+        settings.logical_cores = logical_cores;
+        let on_one_core = (0..20).filter(|&seed| {
+            settings.seed = seed;
+            let work = instances(&program(), 2, 1, 9.0);
+            let mut e = Engine::new(chip(1), &work, &settings, Box::new(PlainEnergy)).unwrap();
+            e.run_until(MS);
+            let pus: Vec<usize> = e.threads().iter().filter_map(|t| t.queue.pu).collect();
+            pus[0] / 2 == pus[1] / 2
+        });
+        on_one_core.count()
+    };
+    assert_eq!(sharing(false), 0);
+    assert!(sharing(true) > 0);
+}
+
+#[test]
+fn programs_begin_when_they_are_to() {
+    let mut work = instances(&program(), 2, 1, 0.1);
+    work[1].start_ms = 7.5;
+    let mut e = engine("linux", RunMode::Once, &work, 1);
+    e.run_until(1000 * MS);
+    let begun: Vec<f64> = e
+        .results()
+        .iter()
+        .map(|r| r.completions[0].start_s)
+        .collect();
+    assert_eq!(begun, [0.0, 0.0075]);
+}
+
+/// Threads that block, spin and sleep, more of them than PUs, so that the system has to move some.
+fn restless() -> Vec<crate::engine::SimulatedProgram> {
+    let spec = program_with(
+        "[io]\nper_ginstr = 500.0\nblocked_us = 80.0\n\
+         [threads]\ndefault = 2\nmax = 64\nspin_us = 20.0\n\
+         barrier = { spacing_minstr = 1.0, imbalance = 0.3 }",
+    );
+    instances(&spec, 7, 3, 0.02)
+}
+
+/// The LLC domains (of two) that each thread was seen in.
+fn domains(os: &str) -> Vec<Vec<usize>> {
+    let settings = settings(os, RunMode::RestartUntilAllDone, 3);
+    let mut e = Engine::new(chip(2), &restless(), &settings, Box::new(PlainEnergy)).unwrap();
+    let mut seen = vec![std::collections::BTreeSet::new(); e.threads().len()];
+    for ms in 1..200 {
+        e.run_until(ms * MS);
+        let pus = e.threads().iter().map(|t| t.queue.pu);
+        let note = |(seen, pu): (&mut std::collections::BTreeSet<usize>, Option<usize>)| {
+            seen.extend(pu.map(|pu| pu / 8));
+        };
+        seen.iter_mut().zip(pus).for_each(note);
+    }
+    seen.into_iter().map(|s| s.into_iter().collect()).collect()
+}
+
+#[test]
+fn grouped_keeps_threads_in_the_domain_where_they_began() {
+    let kept = domains("linux-grouped");
+    assert!(kept.iter().all(|seen| seen.len() == 1), "{kept:?}");
+    let home = |llc| kept.iter().filter(|seen| seen[0] == llc).count();
+    assert_eq!(home(0).abs_diff(home(1)), 1);
+    // The plain model does move threads across.
+    assert!(domains("linux").iter().any(|seen| seen.len() == 2));
+}
+
+#[test]
+fn grouped_is_linux_on_a_machine_with_one_domain() {
+    let run = |os| {
+        let mut e = engine(os, RunMode::RestartUntilAllDone, &restless(), 3);
+        let mut told = Vec::new();
+        for ms in 1..200 {
+            e.run_until(ms * MS);
+            let threads = e.threads().iter();
+            told.push(
+                threads
+                    .map(|t| (t.queue.pu, t.counters.total()))
+                    .collect::<Vec<_>>(),
+            );
+        }
+        format!("{told:?} {:?} {}", e.results(), e.energy_j())
+    };
+    assert!(run("linux-grouped") == run("linux"));
+}
+
+#[test]
+fn grouped_places_a_thread_anew_that_may_no_longer_run_in_its_domain() {
+    let settings = settings("linux-grouped", RunMode::Once, 1);
+    let work = instances(&program(), 1, 1, 9.0);
+    let mut e = Engine::new(chip(2), &work, &settings, Box::new(PlainEnergy)).unwrap();
+    e.run_until(MS);
+    let other = 1 - e.threads()[0].queue.pu.unwrap() / 8;
+    let pus = |llc: usize| format!("{}-{}", 8 * llc, 8 * llc + 7).parse().unwrap();
+    e.restrict(0, pus(other));
+    e.enforce_masks();
+    assert_eq!(e.threads()[0].queue.pu.map(|pu| pu / 8), Some(other));
+    // It is there to stay.
+    e.restrict(0, "0-15".parse().unwrap());
+    e.enforce_masks();
+    e.run_until(500 * MS);
+    assert_eq!(e.threads()[0].queue.pu.map(|pu| pu / 8), Some(other));
+}
+
+/// One large core, PU 0, and three small ones.
+fn asymmetric(work: &[crate::engine::SimulatedProgram], logical_cores: bool) -> Engine {
+    let mut settings = settings("linux-acmp", RunMode::Once, 1);
+    settings.logical_cores = logical_cores;
+    let spec = crate::machine::presets::find("acmp-1+3").unwrap();
+    let chip = std::sync::Arc::new(crate::chip::Chip::new(&spec, None).unwrap());
+    Engine::new(chip, work, &settings, Box::new(PlainEnergy)).unwrap()
+}
+
+/// A thread that sleeps often and long, and one that begins after it and never does.
+fn sleeper_and_worker() -> Vec<crate::engine::SimulatedProgram> {
+    let sleeper = program_with("[io]\nper_ginstr = 200.0\nblocked_us = 20000.0");
+    let mut work = instances(&sleeper, 1, 1, 9.0);
+    work.extend(instances(&program(), 1, 1, 9.0));
+    work[1].start_ms = 0.5;
+    work
+}
+
+/// Of so many steps of 0.1 ms, those that end with the sleeper awake and asleep, and with the worker
+/// on the large core in either.
+fn watched(e: &mut Engine, steps: u64) -> [[u64; 2]; 2] {
+    let mut seen = [[0; 2]; 2];
+    for step in 10..steps {
+        e.run_until(step * MS / 10);
+        e.fill_free_pus();
+        let asleep = !e.threads()[0].is_runnable();
+        let helped = e.threads()[1].queue.pu == Some(0);
+        seen[usize::from(asleep)][0] += 1;
+        seen[usize::from(asleep)][1] += u64::from(helped);
+    }
+    seen
+}
+
+#[test]
+fn acmp_deals_in_turn_and_keeps_threads_there() {
+    let parallel = program_with("[threads]\ndefault = 8\nmax = 8\nspin_us = 5.0");
+    let mut e = asymmetric(&instances(&parallel, 1, 8, 9.0), false);
+    for ms in 1..100 {
+        e.run_until(ms * MS);
+        let pus: Vec<_> = e.threads().iter().filter_map(|t| t.queue.pu).collect();
+        assert_eq!(pus, [0, 1, 2, 3, 0, 1, 2, 3]);
+    }
+}
+
+#[test]
+fn acmp_s_large_core_takes_a_thread_only_while_all_of_its_own_are_stalled() {
+    let mut e = asymmetric(&sleeper_and_worker(), false);
+    let [[awake, with_own], [asleep, helped]] = watched(&mut e, 5000);
+    assert!(awake > 50 && asleep > 50, "{awake} {asleep}");
+    assert_eq!((with_own, helped), (0, asleep));
+}
+
+#[test]
+fn acmp_takes_nobody_where_all_cores_are_alike() {
+    let mut e = asymmetric(&sleeper_and_worker(), true);
+    let [[_, with_own], [asleep, helped]] = watched(&mut e, 5000);
+    assert!(asleep > 50);
+    assert_eq!((with_own, helped), (0, 0));
+}
