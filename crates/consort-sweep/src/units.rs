@@ -5,13 +5,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use consort_core::policy::PolicySpec;
+use consort_data::Table;
 use consort_experiment::{
     Contender, Experiment, ExperimentContext, ExperimentError, RunResult, Scale, SharedResults,
     StageProgress,
 };
 use consort_lab::runner::StudySettings;
 use consort_lab::{Study, VERSION, long, runner};
-use consort_data::Table;
 use sha2::{Digest, Sha256};
 
 use super::cases::{SweepCase, SweepCases};

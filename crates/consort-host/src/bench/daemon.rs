@@ -276,7 +276,7 @@ fn work_lost(scene: WatchedLoad, effort: Effort) -> BenchMeasure {
         let alone = || rate(&mut scene.start_load()?.0);
         let watched = || rate(&mut scene.start()?.load);
         // A fresh hasher is random.
-        let (with, without) = match RandomState::new().hash_one(0) % 2 == 0 {
+        let (with, without) = match RandomState::new().hash_one(0).is_multiple_of(2) {
             true => (watched()?, alone()?),
             false => {
                 let without = alone()?;

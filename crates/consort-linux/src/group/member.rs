@@ -34,25 +34,18 @@ pub enum LeaderNews {
     Gone,
 }
 
-/// Outcome of a greeting.
-#[derive(Debug)]
-pub(super) enum GreetingOutcome {
-    Welcome(GroupMember),
-    /// No leader listens: it is about to come, or has just gone.
-    NobodyThere,
-}
-
 impl GroupMember {
-    /// Sends `hello` to the leader of a group.
+    /// Sends `hello` to the leader of a group. `None` if no leader listens: it is about to come, or
+    /// has just gone.
     pub(super) fn greet(
         folder: &GroupFolder,
         demands: &Demands,
-    ) -> Result<GreetingOutcome, GroupError> {
+    ) -> Result<Option<Self>, GroupError> {
         let buffer = LineBuffer::new(Language::Groups, MAX_LINE_BYTES);
         let connected = UnixStream::connect(folder.socket())
             .and_then(|stream| LineConnection::from_connected(stream, buffer, ANSWER_LIMIT));
         let Ok(connection) = connected else {
-            return Ok(GreetingOutcome::NobodyThere);
+            return Ok(None);
         };
         let mut member = Self {
             group: folder.group().clone(),
@@ -71,10 +64,10 @@ impl GroupMember {
         match member.send_request(&MemberMessage::Hello(demands.clone()))? {
             Some(LeaderMessage::Welcome(terms)) => {
                 member.terms = terms;
-                Ok(GreetingOutcome::Welcome(member))
+                Ok(Some(member))
             }
             Some(other) => Err(member.refusal(other)),
-            None => Ok(GreetingOutcome::NobodyThere),
+            None => Ok(None),
         }
     }
 

@@ -40,7 +40,6 @@ pub use name::{GroupName, NameError};
 
 use crate::enact::RuntimeDirError;
 use lock::GroupFolder;
-use member::GreetingOutcome;
 use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -137,8 +136,5 @@ pub fn try_enter_group(
         }
         Err(folder) => folder,
     };
-    match GroupMember::greet(&folder, demands)? {
-        GreetingOutcome::Welcome(member) => Ok(Some(GroupPlace::Follows(member))),
-        GreetingOutcome::NobodyThere => Ok(None),
-    }
+    Ok(GroupMember::greet(&folder, demands)?.map(GroupPlace::Follows))
 }

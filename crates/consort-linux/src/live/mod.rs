@@ -301,10 +301,10 @@ impl LiveMachine {
             self.release_excluded(&threads);
         }
         let changes = self.site.follow_changes(self.table.usable_pus());
-        if !changes.is_empty() {
-            if let Some(sampler) = self.observers.sampler_mut() {
-                sampler.follow_pus(self.site.topology().pus());
-            }
+        if !changes.is_empty()
+            && let Some(sampler) = self.observers.sampler_mut()
+        {
+            sampler.follow_pus(self.site.topology().pus());
         }
         self.warnings.extend(changes);
     }

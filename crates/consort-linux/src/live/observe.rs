@@ -58,10 +58,9 @@ impl LiveMachine {
         for pid in found {
             if let Some(tree) = self.table.trees().root_of(pid)
                 && self.table.trees().is_managed(tree)
+                && let Some(sampler) = self.observers.sampler_mut()
             {
-                if let Some(sampler) = self.observers.sampler_mut() {
-                    sampler.admit(pid, tree);
-                }
+                sampler.admit(pid, tree);
             }
         }
     }

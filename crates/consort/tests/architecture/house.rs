@@ -15,8 +15,22 @@ const LIMITS: &str = include_str!("limits.txt");
 
 /// Words of the private dialect that style.md rules out (5 to 8), by the crate in which they stand.
 const DIALECT: [&str; 16] = [
-    "tell", "tells", "told", "whoever", "somebody", "nobody", "beside", "hears", "heard", "asks",
-    "asked", "of which", "those that", "for want of", "goes on", "let alone",
+    "tell",
+    "tells",
+    "told",
+    "whoever",
+    "somebody",
+    "nobody",
+    "beside",
+    "hears",
+    "heard",
+    "asks",
+    "asked",
+    "of which",
+    "those that",
+    "for want of",
+    "goes on",
+    "let alone",
 ];
 
 /// One source file without its tests.
@@ -44,7 +58,10 @@ fn is_test(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         let mut found = attribute.path().is_ident("test");
         if attribute.path().is_ident("cfg") {
-            let tokens = attribute.meta.require_list().map(|list| list.tokens.to_string());
+            let tokens = attribute
+                .meta
+                .require_list()
+                .map(|list| list.tokens.to_string());
             found |= tokens.is_ok_and(|text| text.contains("test") && !text.contains("not"));
         }
         found
@@ -139,7 +156,9 @@ fn read() -> Vec<(Source, Definitions)> {
         sources(&root.join(&krate), &mut paths);
         for path in paths {
             let is_test = |part: &std::ffi::OsStr| {
-                ["tests", "benches", "tests.rs", "testing.rs"].iter().any(|name| part == *name)
+                ["tests", "benches", "tests.rs", "testing.rs"]
+                    .iter()
+                    .any(|name| part == *name)
             };
             if path.strip_prefix(&root).unwrap().iter().any(is_test) {
                 continue;
@@ -208,46 +227,77 @@ fn measures() -> BTreeMap<String, f64> {
     lengths.sort_unstable();
     set("file lines, median", percentile(&lengths, 50) as f64);
     set("file lines, most", percentile(&lengths, 100) as f64);
-    let functions = || all.iter().flat_map(|(_, definitions)| &definitions.functions);
+    let functions = || {
+        all.iter()
+            .flat_map(|(_, definitions)| &definitions.functions)
+    };
     let mut lengths: Vec<usize> = functions().map(|function| function.1).collect();
     lengths.sort_unstable();
     set("functions", lengths.len() as f64);
     set("function lines, median", percentile(&lengths, 50) as f64);
-    set("function lines, 90th percentile", percentile(&lengths, 90) as f64);
+    set(
+        "function lines, 90th percentile",
+        percentile(&lengths, 90) as f64,
+    );
     let mut once = 0;
     for (source, definitions) in &all {
         let text = source.lines.join("\n");
         let private = definitions.functions.iter().filter(|function| function.2);
         // The definition and one use.
-        once += private.filter(|function| count_words(&text, &function.0) == 2).count();
+        once += private
+            .filter(|function| count_words(&text, &function.0) == 2)
+            .count();
     }
     let percent = |part: usize, of: usize| (1000.0 * part as f64 / of as f64).round() / 10.0;
-    set("private functions named once, %", percent(once, lengths.len()));
-    let imports: usize = all.iter().map(|(source, _)| import_lines(&source.syntax)).sum();
+    set(
+        "private functions named once, %",
+        percent(once, lengths.len()),
+    );
+    let imports: usize = all
+        .iter()
+        .map(|(source, _)| import_lines(&source.syntax))
+        .sum();
     let heads = count(&|line| line.starts_with("//!"));
     set("use, mod and //! lines, %", share(imports as f64 + heads));
     let comments = count(&|line| line.starts_with("// "));
     set("inline comment lines, %", share(comments));
-    set("doc comment lines, %", share(count(&|line| line.starts_with("///"))));
+    set(
+        "doc comment lines, %",
+        share(count(&|line| line.starts_with("///"))),
+    );
     let mut names: BTreeMap<&str, usize> = BTreeMap::new();
-    for name in all.iter().flat_map(|(_, definitions)| &definitions.public_types) {
+    for name in all
+        .iter()
+        .flat_map(|(_, definitions)| &definitions.public_types)
+    {
         *names.entry(name).or_default() += 1;
     }
-    set("public type names used twice", names.values().filter(|n| **n > 1).count() as f64);
+    set(
+        "public type names used twice",
+        names.values().filter(|n| **n > 1).count() as f64,
+    );
     let mut impls: BTreeMap<(&str, &str), BTreeSet<&Path>> = BTreeMap::new();
     for (source, definitions) in &all {
         for name in &definitions.inherent_impls {
-            impls.entry((&source.krate, name)).or_default().insert(&source.path);
+            impls
+                .entry((&source.krate, name))
+                .or_default()
+                .insert(&source.path);
         }
     }
-    set("types with impls in three files", impls.values().filter(|f| f.len() > 2).count() as f64);
+    set(
+        "types with impls in three files",
+        impls.values().filter(|f| f.len() > 2).count() as f64,
+    );
     let mut dialect: BTreeMap<&str, usize> = BTreeMap::new();
     for (source, _) in &all {
         let comments = source.lines.iter().map(|line| line.trim_start());
         let comments = comments.filter(|line| line.starts_with("//"));
         let text = comments.collect::<Vec<_>>().join("\n").to_lowercase();
-        *dialect.entry(&source.krate).or_default() +=
-            DIALECT.iter().map(|words| count_words(&text, words)).sum::<usize>();
+        *dialect.entry(&source.krate).or_default() += DIALECT
+            .iter()
+            .map(|words| count_words(&text, words))
+            .sum::<usize>();
     }
     for (krate, count) in dialect {
         set(&format!("dialect, {krate}"), count as f64);
@@ -265,7 +315,9 @@ fn limits() -> BTreeMap<String, (bool, f64)> {
         };
         (name.to_owned(), (is_least, value.parse().unwrap()))
     };
-    let lines = LIMITS.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+    let lines = LIMITS
+        .lines()
+        .filter(|line| !line.starts_with('#') && !line.is_empty());
     lines.map(parse).collect()
 }
 
@@ -285,7 +337,10 @@ fn house_keeps_its_limits() {
             writeln!(broken, "{name}: {value}").unwrap();
         }
     }
-    assert!(broken.is_empty(), "beyond its limit in limits.txt:\n{broken}");
+    assert!(
+        broken.is_empty(),
+        "beyond its limit in limits.txt:\n{broken}"
+    );
 }
 
 #[test]
@@ -294,7 +349,10 @@ fn public_type_names_are_unique() {
     let mut places: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for (source, definitions) in &all {
         for name in &definitions.public_types {
-            places.entry(name).or_default().push(source.path.display().to_string());
+            places
+                .entry(name)
+                .or_default()
+                .push(source.path.display().to_string());
         }
     }
     places.retain(|_, paths| paths.len() > 1);

@@ -205,10 +205,10 @@ impl OverheadBench {
         for arm in arms {
             match arm {
                 OverheadArm::Alone => {
-                    alone = self.run(arm, load, &mut server, time, folder.path())?
+                    alone = self.run(arm, load, &mut server, time, folder.path())?;
                 }
                 OverheadArm::Perf => {
-                    perf = self.run(arm, load, &mut server, time, folder.path())?
+                    perf = self.run(arm, load, &mut server, time, folder.path())?;
                 }
                 OverheadArm::Managed => {
                     managed = self.run(arm, load, &mut server, time, folder.path())?;
