@@ -6,23 +6,23 @@
 //!
 //! ```
 //! use consort_core::PuId;
-//! use consort_ops::{Kind, Op, Register};
-//! use consort_reference::{Cause, Length, Placement, Reference};
+//! use consort_ops::{Op, OpKind, Register};
+//! use consort_reference::{Reference, RunLength, SlotCause, TracePlacement};
 //! use consort_sim::{chip::Chip, machine::presets};
 //!
 //! // A chain of additions, each of which needs the result of the one before.
-//! let mut op = Op::new(Kind::Integer, 0x1000);
+//! let mut op = Op::new(OpKind::Integer, 0x1000);
 //! op.sources[0] = Some(Register::general(1));
 //! op.targets[0] = Some(Register::general(1));
 //! let program = vec![op];
 //!
 //! let chip = Chip::new(&presets::find("epyc-7763")?, None)?;
-//! let thread = |pu, space| Placement { pu: PuId(pu), space, program: &program };
+//! let thread = |pu, space| TracePlacement { pu: PuId(pu), space, program: &program };
 //! let siblings = [thread(0, 0), thread(1, 1)];
-//! let length = Length { warm_up: 1_000, measured: 10_000 };
+//! let length = RunLength { warm_up: 1_000, measured: 10_000 };
 //! let outcome = Reference::new(&chip, &siblings, 1)?.run(length)?;
 //! assert!((outcome.threads[0].ipc() - 1.0).abs() < 0.01);
-//! assert!(outcome.threads[0].stack.cycles(Cause::Memory) < 100.0);
+//! assert!(outcome.threads[0].stack.cycles(SlotCause::Memory) < 100.0);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
