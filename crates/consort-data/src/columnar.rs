@@ -1,7 +1,6 @@
 //! Tables as Arrow record batches, and files of them. With the feature `columnar` only.
 
 use crate::table::{Column, Table, Values};
-use crate::table_file::TableFormat;
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
 use arrow_ipc::writer::FileWriter;
 use arrow_schema::{ArrowError, DataType, Field, Schema};
@@ -61,20 +60,17 @@ pub(crate) enum ColumnarWriter {
 }
 
 impl ColumnarWriter {
-    /// Begins a file with the columns of a table.
-    pub(crate) fn begin(
-        format: TableFormat,
-        file: File,
-        table: &Table,
-    ) -> Result<Self, ColumnarError> {
-        let (file, schema) = (BufWriter::new(file), schema(table));
-        match format {
-            TableFormat::Parquet => {
-                let writer = parquet::arrow::ArrowWriter::try_new(file, schema, None)?;
-                Ok(Self::Parquet(Box::new(writer)))
-            }
-            _ => Ok(Self::Arrow(Box::new(FileWriter::try_new(file, &schema)?))),
-        }
+    /// Begins an Arrow file with the columns of a table.
+    pub(crate) fn begin_arrow(file: File, table: &Table) -> Result<Self, ColumnarError> {
+        let writer = FileWriter::try_new(BufWriter::new(file), &schema(table))?;
+        Ok(Self::Arrow(Box::new(writer)))
+    }
+
+    /// Begins a Parquet file with the columns of a table.
+    pub(crate) fn begin_parquet(file: File, table: &Table) -> Result<Self, ColumnarError> {
+        let file = BufWriter::new(file);
+        let writer = parquet::arrow::ArrowWriter::try_new(file, schema(table), None)?;
+        Ok(Self::Parquet(Box::new(writer)))
     }
 
     pub(crate) fn write(&mut self, table: &Table) -> Result<(), ColumnarError> {

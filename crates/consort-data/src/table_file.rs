@@ -213,7 +213,11 @@ impl TableSink {
         match self.format {
             TableFormat::Csv => Ok(OpenTableFile::Csv(BufWriter::new(file))),
             #[cfg(feature = "columnar")]
-            format => ColumnarWriter::begin(format, file, table)
+            TableFormat::Arrow => ColumnarWriter::begin_arrow(file, table)
+                .map(OpenTableFile::Columnar)
+                .map_err(failed),
+            #[cfg(feature = "columnar")]
+            TableFormat::Parquet => ColumnarWriter::begin_parquet(file, table)
                 .map(OpenTableFile::Columnar)
                 .map_err(failed),
             #[cfg(not(feature = "columnar"))]
