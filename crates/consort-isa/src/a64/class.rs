@@ -106,7 +106,7 @@ fn is_memory_copy(definition: &disarm64::Insn) -> bool {
         && (name.starts_with("cpy") || (name.starts_with("set") && name.len() >= 4))
 }
 
-/// Whether the instruction reads memory, and whether it writes memory.
+/// True if the instruction reads memory, and true if it writes memory.
 fn direction(definition: &disarm64::Insn) -> (bool, bool) {
     let name = definition.mnemonic;
     let atomic = matches!(

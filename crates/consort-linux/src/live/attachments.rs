@@ -3,24 +3,17 @@
 //! Processes are attached with all that they start, control groups with all that enters them
 //! ([`super::cgroups`]). The caller attaches them, or clients of a [`super::CommandSource`] do.
 
+use super::LiveMachine;
 use super::cgroups::ManagedGroups;
-use super::error::{AttachError, LiveError};
-use super::group_machine::{GroupMachine, whole_millis};
-use super::launch::{RunResources, recover_earlier_runs};
-use super::settings::{AttachSpec, EndCondition};
-use super::{Host, LiveMachine};
-use crate::enact::{Enactor, SignalReader};
-use crate::group::{
-    Demands, GroupError, GroupName, GroupPlace, GroupTerms, Leader, OpenTerms, enter_group,
-};
+use super::error::AttachError;
+use super::settings::EndCondition;
 use crate::proc::{ThreadUsers, name_of, now_ticks, process_tree};
 use crate::protocol::Peer;
 use consort_core::{Sample, ThreadId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Instant;
 
-/// What is attached to a run without a command; empty for other runs.
+/// Processes that are attached to a run without a command; empty for other runs.
 #[derive(Default)]
 pub(super) struct Attachments {
     until: EndCondition,
@@ -59,66 +52,6 @@ impl Attachments {
     /// Forgets a process that is gone.
     pub(super) fn forget_attached(&mut self, pid: u32) {
         self.attached.remove(&pid);
-    }
-}
-
-/// Leads the group of daemons, so that `consort run` can hand its commands over.
-fn lead_daemon_group(
-    enactor: &Enactor,
-    spec: &AttachSpec,
-    policy: &str,
-) -> Result<Leader, GroupError> {
-    let name = GroupName::for_daemon();
-    let demands = Demands::default();
-    let candidate = match enter_group(&spec.enact.runtime_dirs, &name, &demands)? {
-        GroupPlace::Leads(candidate) => candidate,
-        GroupPlace::Follows(member) => {
-            let why = format!("process {} leads it", member.terms().leader);
-            let group = name.to_string();
-            return Err(GroupError::Refused { group, why });
-        }
-    };
-    candidate.lead(GroupTerms {
-        leader: std::process::id(),
-        run: enactor.run_id().to_owned(),
-        policy: policy.to_owned(),
-        interval_ms: whole_millis(spec.interval),
-        dry_run: spec.dry_run,
-        profile: None,
-        open: OpenTerms::default(),
-    })
-}
-
-impl GroupMachine {
-    /// Manages this host without starting anything.
-    ///
-    /// # Errors
-    /// If journal or guardian could not be set up, the daemons' group has another leader, or
-    /// threads cannot be watched.
-    pub fn manage_host(host: Host, spec: AttachSpec) -> Result<Self, LiveError> {
-        let warnings = recover_earlier_runs(&spec.enact);
-        let signals = SignalReader::block_and_open().map_err(LiveError::Wait)?;
-        let enactor = Enactor::start(&spec.enact)?;
-        let led = { spec.leads.as_ref() }.map(|policy| lead_daemon_group(&enactor, &spec, policy));
-        let leader = match led.transpose() {
-            Ok(leader) => leader,
-            Err(error) => {
-                enactor.close();
-                return Err(error.into());
-            }
-        };
-        let running = RunResources {
-            child: None,
-            name: String::new(),
-            signals,
-            enactor,
-            start: Instant::now(),
-            warnings,
-        };
-        let until = spec.until;
-        let mut live = LiveMachine::take_over(host, &spec.settings(), running)?;
-        live.attachments = Attachments::new(until);
-        Ok(Self::new(live, leader))
     }
 }
 

@@ -1,10 +1,15 @@
 //! A live machine and the group that it leads: the terms, and the programs of the members.
 
+use super::attachments::Attachments;
 use super::error::{AttachError, LiveError};
-use super::settings::LiveSettings;
-use super::{LiveMachine, LiveRunOutcome, RecordedMeasures};
-use crate::enact::Enactor;
-use crate::group::{Demands, GroupName, GroupTerms, JoiningCommand, Leader, OpenTerms};
+use super::launch::{RunResources, recover_earlier_runs};
+use super::settings::{AttachSpec, LiveSettings};
+use super::{Host, LiveMachine, LiveRunOutcome, RecordedMeasures};
+use crate::enact::{Enactor, SignalReader};
+use crate::group::{
+    Demands, GroupError, GroupName, GroupPlace, GroupTerms, JoiningCommand, Leader, OpenTerms,
+    enter_group,
+};
 use crate::proc::read_stat;
 use consort_core::policy::Wishes;
 use consort_core::{EnactmentReport, Machine, Observation, Plan, SignalOffers, ThreadId, Topology};
@@ -55,6 +60,66 @@ pub struct GroupMachine {
     live: LiveMachine,
     // After the machine, so that another run leads only after every mask is restored.
     leader: Option<Leader>,
+}
+
+/// Leads the group of daemons, so that `consort run` can hand its commands over.
+fn lead_daemon_group(
+    enactor: &Enactor,
+    spec: &AttachSpec,
+    policy: &str,
+) -> Result<Leader, GroupError> {
+    let name = GroupName::for_daemon();
+    let demands = Demands::default();
+    let candidate = match enter_group(&spec.enact.runtime_dirs, &name, &demands)? {
+        GroupPlace::Leads(candidate) => candidate,
+        GroupPlace::Follows(member) => {
+            let why = format!("process {} leads it", member.terms().leader);
+            let group = name.to_string();
+            return Err(GroupError::Refused { group, why });
+        }
+    };
+    candidate.lead(GroupTerms {
+        leader: std::process::id(),
+        run: enactor.run_id().to_owned(),
+        policy: policy.to_owned(),
+        interval_ms: whole_millis(spec.interval),
+        dry_run: spec.dry_run,
+        profile: None,
+        open: OpenTerms::default(),
+    })
+}
+
+impl GroupMachine {
+    /// Manages this host without starting anything.
+    ///
+    /// # Errors
+    /// If journal or guardian could not be set up, the daemons' group has another leader, or
+    /// threads cannot be watched.
+    pub fn manage_host(host: Host, spec: AttachSpec) -> Result<Self, LiveError> {
+        let warnings = recover_earlier_runs(&spec.enact);
+        let signals = SignalReader::block_and_open().map_err(LiveError::Wait)?;
+        let enactor = Enactor::start(&spec.enact)?;
+        let led = { spec.leads.as_ref() }.map(|policy| lead_daemon_group(&enactor, &spec, policy));
+        let leader = match led.transpose() {
+            Ok(leader) => leader,
+            Err(error) => {
+                enactor.close();
+                return Err(error.into());
+            }
+        };
+        let running = RunResources {
+            child: None,
+            name: String::new(),
+            signals,
+            enactor,
+            start: Instant::now(),
+            warnings,
+        };
+        let until = spec.until;
+        let mut live = LiveMachine::take_over(host, &spec.settings(), running)?;
+        live.attachments = Attachments::new(until);
+        Ok(Self::new(live, leader))
+    }
 }
 
 impl Machine for GroupMachine {

@@ -22,7 +22,7 @@ pub(super) struct ActiveThread<'a> {
 pub(super) struct LogicalCore<'a> {
     /// Number of the logical core.
     pub(super) logical: usize,
-    /// What the machine observes as threads: the logical core itself in hardware form, its threads
+    /// The threads that the machine observes: the logical core itself in hardware form, its threads
     /// in software form.
     pub(super) seen: Vec<&'a ThreadObservation>,
     /// Software threads that were active on it when the interval began.

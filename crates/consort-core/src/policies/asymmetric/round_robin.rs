@@ -91,7 +91,7 @@ pub(super) fn turn_order(options: &PolicyOptions<'_>) -> Result<TurnOrder, Polic
     options.one_of(TURNS.name, &words, "queue or counter")
 }
 
-/// What keeps the order of turns. The two differ once a logical core is passed over.
+/// Data that keeps the order of turns. The two differ once a logical core is passed over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum TurnOrder {
     /// A queue, to which a logical core that leaves the large core is appended, as in the

@@ -1,4 +1,4 @@
-//! Slots that are given from outside, run in turn, and the cores of each program of a slot.
+//! Slots that are given from outside, run in turn.
 
 use super::driver::{CoschedulingSettings, Rotations};
 use crate::coscheduling::{
@@ -6,27 +6,6 @@ use crate::coscheduling::{
 };
 use crate::ids::ProgramId;
 use crate::policy::Policy;
-use crate::pu_set::PuSet;
-use crate::topology::Topology;
-use std::collections::BTreeMap;
-
-/// Divides the cores: each program gets neighbours in the order of last-level cache domains, the
-/// programs with most cores first, so that few domains are shared. The source does not say which
-/// cores a program gets.
-pub fn divide_cores(topology: &Topology, slot: &CoscheduleSlot) -> BTreeMap<ProgramId, PuSet> {
-    let mut cores: Vec<_> = topology.cores().iter().collect();
-    cores.sort_by_key(|core| core.llc);
-    let mut teams = slot.teams.clone();
-    teams.sort_by_key(|team| std::cmp::Reverse(team.cores));
-    let mut cores = cores.into_iter();
-    let mut divided = BTreeMap::new();
-    for team in teams {
-        let own = cores.by_ref().take(team.cores as usize);
-        let pus: PuSet = own.flat_map(|core| core.pus.iter().copied()).collect();
-        divided.insert(team.program, pus);
-    }
-    divided
-}
 
 /// Opens a policy that runs these slots in turn, for a quantum of so many ms per program. Their
 /// programs are numbered from 0 in the order of program ids. While there is another number of
@@ -129,6 +108,7 @@ mod tests {
 
 #[cfg(test)]
 mod core_tests {
+    use super::super::divide_cores;
     use super::super::testing::pairs;
     use super::*;
     use crate::coscheduling::ProgramTeam;

@@ -42,16 +42,37 @@ mod testing;
 #[cfg(test)]
 mod tests;
 
-pub use fixed_slots::{divide_cores, fixed_slot_policy};
+pub use fixed_slots::fixed_slot_policy;
 
 use crate::coscheduling::{
-    ContendedResource, EnergyDelayBaseline, FairChooser, GangChooser, GreedyChooser, PdpaChooser,
-    SecondaryCondition,
+    ContendedResource, CoscheduleSlot, EnergyDelayBaseline, FairChooser, GangChooser,
+    GreedyChooser, PdpaChooser, SecondaryCondition,
 };
+use crate::ids::ProgramId;
 use crate::policy::{ALL_USUAL, OptionInfo, PolicyError, PolicyInfo, PolicyOptions, PolicyResult};
+use crate::pu_set::PuSet;
 use crate::signal::{Signal, SignalOffers, Tier};
 use crate::topology::Topology;
 use driver::{CoschedulingSettings, Rotations};
+use std::collections::BTreeMap;
+
+/// Divides the cores: each program gets neighbours in the order of last-level cache domains, the
+/// programs with most cores first, so that few domains are shared. The source does not say which
+/// cores a program gets.
+pub fn divide_cores(topology: &Topology, slot: &CoscheduleSlot) -> BTreeMap<ProgramId, PuSet> {
+    let mut cores: Vec<_> = topology.cores().iter().collect();
+    cores.sort_by_key(|core| core.llc);
+    let mut teams = slot.teams.clone();
+    teams.sort_by_key(|team| std::cmp::Reverse(team.cores));
+    let mut cores = cores.into_iter();
+    let mut divided = BTreeMap::new();
+    for team in teams {
+        let own = cores.by_ref().take(team.cores as usize);
+        let pus: PuSet = own.flat_map(|core| core.pus.iter().copied()).collect();
+        divided.insert(team.program, pus);
+    }
+    divided
+}
 
 const QUANTUM: OptionInfo = OptionInfo {
     name: "quantum",

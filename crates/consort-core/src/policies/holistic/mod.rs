@@ -25,6 +25,7 @@
 //! but spinning executes them too. Threads that may not run on every PU are left alone.
 
 mod active_programs;
+mod assignment;
 mod candidate;
 mod characteristics;
 mod guidelines;

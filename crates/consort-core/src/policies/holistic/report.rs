@@ -2,9 +2,9 @@
 //! reason of the choice.
 
 use super::active_programs::ActivePrograms;
+use super::assignment::Assignment;
 use super::candidate::MappingCandidate;
 use super::characteristics::{Characteristic, ProgramCharacteristics};
-use super::guidelines::Assignment;
 use super::levels::{ChoiceBasis, ChoiceLevel};
 use super::load_stage::GuidelineStage;
 use super::rules::unpriced_rules;

@@ -35,7 +35,7 @@ impl MachinePart {
     }
 }
 
-/// How a program's threads run.
+/// Way in which a program's threads run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct ProgramOccupancy {
     /// Threads on a PU at a time.
@@ -59,7 +59,7 @@ pub(super) struct MappingShape {
     pub(super) domains: Vec<MachinePart>,
     /// NUMA nodes, each with a memory path.
     pub(super) nodes: Vec<MachinePart>,
-    /// How each program's threads run, by group.
+    /// Way in which each program's threads run, by group.
     pub(super) groups: Vec<ProgramOccupancy>,
     /// True if the programs take turns, each on all PUs.
     pub(super) in_turns: bool,

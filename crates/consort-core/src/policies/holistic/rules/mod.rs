@@ -15,7 +15,7 @@ use super::shape::{MachinePart, MappingShape};
 pub(super) struct PricingRule {
     pub(super) name: &'static str,
     pub(super) sentence: &'static str,
-    /// What the price is computed from, in words.
+    /// Inputs of the price, in words.
     pub(super) basis: &'static str,
     needs: &'static [Characteristic],
     role: Role,

@@ -42,7 +42,7 @@ const KEPT: f64 = 0.9;
 /// Rounds after which a measurement, then of a weight of 0.015, is forgotten.
 const ROUNDS: u64 = 40;
 
-/// What was learnt about the cores so far.
+/// Knowledge of the cores so far.
 #[derive(Debug)]
 pub(super) struct CoreDisadvantages {
     shares: MemoryShares,
