@@ -35,7 +35,7 @@ impl Study {
         let whole = || long::study_to_long_table(&self.0);
         let makers: Vec<_> = tables
             .iter()
-            .map(|table| (table.key(), || long::report_to_wide_table(table)))
+            .map(|table| (table.key(), || table.to_table()))
             .collect();
         let made = makers
             .iter()
