@@ -5,7 +5,7 @@
 //! nothing of processors: threads and cores are indices, and costs are numbers of your own. It is
 //! for anyone who must split many items into pairs or small groups at the least total cost.
 //!
-//! - [`pairs`] finds a minimum-weight matching into pairs and single threads. It proves its result:
+//! - [`pairs()`] finds a minimum-weight matching into pairs and single threads. It proves its result:
 //!   the duals of the blossom algorithm are a lower bound of every matching's cost.
 //! - [`group_threads`] splits threads into larger groups, which is NP-hard, by pairing of groups and
 //!   local search. [`exhaustive_grouping`] and [`visit_partitions`] are its measure for few threads.

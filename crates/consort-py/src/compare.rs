@@ -66,7 +66,7 @@ impl Comparison {
 
     /// The policy to which speedups refer.
     #[getter]
-    fn find_baseline(&self) -> &str {
+    fn baseline(&self) -> &str {
         &self.compared.comparison.baseline
     }
 

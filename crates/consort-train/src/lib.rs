@@ -1,7 +1,7 @@
 //! Training of the interference model, and its errors.
 //!
 //! [`fit()`] turns rows of programs observed alone and together (a [`TrainingSet`]) into the
-//! parameters of one SMT [`Level`](consort_core::model::Level), after section 3 of Feliu et al.,
+//! parameters of one SMT [level](consort_core::model::LevelParameters), after section 3 of Feliu et al.,
 //! "Symbiotic Job Scheduling on the IBM POWER8" (HPCA 2016). [`cross_validate()`] gives the errors
 //! on programs that the fit has not seen, [`errors()`] tests any level on any set, and [`collect`]
 //! has simulated runs.

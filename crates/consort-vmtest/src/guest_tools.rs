@@ -34,13 +34,13 @@ impl GuestTools {
         Self::locate(&folders(), &kernel, ".ci/install-vm")
     }
 
-    /// [`Host::find`] for a test: prints `skipped: reason` if a tool is missing.
+    /// [`GuestTools::find`] for a test: prints `skipped: reason` if a tool is missing.
     #[must_use]
     pub fn find_or_skip() -> Option<Self> {
         Self::find().inspect_err(print_skip_reason).ok()
     }
 
-    /// [`Host::find_or_skip`] with the kernel that has sched_ext: at `$CONSORT_EXT_KERNEL` or in the
+    /// [`GuestTools::find_or_skip`] with the kernel that has sched_ext: at `$CONSORT_EXT_KERNEL` or in the
     /// cache that `.ci/install-ext` fills.
     #[must_use]
     pub fn find_ext_or_skip() -> Option<Self> {
@@ -50,7 +50,7 @@ impl GuestTools {
             .ok()
     }
 
-    /// [`Host::find_or_skip`] with the kernel that has core scheduling: at `$CONSORT_COOKIES_KERNEL`
+    /// [`GuestTools::find_or_skip`] with the kernel that has core scheduling: at `$CONSORT_COOKIES_KERNEL`
     /// or in the cache that `.ci/cookies-kernel` fills.
     #[must_use]
     pub fn find_cookies_or_skip() -> Option<Self> {

@@ -33,7 +33,7 @@ pub struct Inference {
 /// *Cores.* Integer and floating-point kernels load units that only PUs of one core share, so a
 /// clear slowdown of one of them is enough. PUs are apart if neither they nor the level 1 kernel
 /// are slowed. *Level 2.* PUs of a core share it; others do if the level 2 kernel is slowed. *LLC
-/// domains.* Lines travel faster inside one than out of it: see [`FARTHER`](super::FARTHER).
+/// domains.* Lines travel faster inside one than out of it: see [`FARTHER`].
 pub fn infer(pus: &PuSet, evidence: &[PairEvidence]) -> Inference {
     let known =
         |pair: &&PairEvidence| pair.a != pair.b && pus.contains(pair.a) && pus.contains(pair.b);

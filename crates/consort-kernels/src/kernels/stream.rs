@@ -81,7 +81,7 @@ fn c_value(i: usize) -> f64 {
     f64::from(u16::try_from(i % 509).unwrap_or(0))
 }
 
-/// Value that [`Stream::unit`] must return for a block.
+/// Value that [`StreamKernel::unit`] must return for a block.
 fn block_sum(block: u64) -> u64 {
     let first = usize::try_from(block).unwrap_or(0) * BLOCK;
     (first..first + BLOCK)

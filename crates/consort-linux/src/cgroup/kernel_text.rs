@@ -149,7 +149,7 @@ impl Mount {
     }
 }
 
-/// Parses every well-formed line of a text that [`decode`](super::kernel_text::decode) has made.
+/// Parses every well-formed line of a text that [`decode`] has made.
 pub(crate) fn mounts(text: &str) -> Vec<Mount> {
     text.split('\n').filter_map(mount).collect()
 }

@@ -28,7 +28,7 @@ pub(crate) struct CacheContents<'a> {
 }
 
 impl CacheContents<'_> {
-    /// Returns what thread `t` holds when its turn on a PU ends, for [`SimulatedThread::leave_behind`].
+    /// Returns what thread `t` holds when its turn on a PU ends.
     pub(crate) fn contents_left(
         &self,
         t: usize,

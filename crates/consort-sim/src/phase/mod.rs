@@ -11,7 +11,7 @@
 //! use. So a cache of C bytes misses `w/k` times as often as the curve says for `C/w` bytes, and
 //! each miss moves L bytes: `misses_L(C) = (w/k)·misses₆₄(C/w)`.
 //!
-//! If a profile has curves for the lines at hand, they are used instead ([`Phase::data_for`]).
+//! If a profile has curves for the lines at hand, they are used instead.
 //!
 //! The share f follows from data that profiles contain anyway, and is a lower bound in both cases,
 //! because lines that are used together without being in sequence count as scattered:

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 /// half-life of 32 ms (kernel, `kernel/sched/pelt.c`).
 const REST: Duration = Duration::from_millis(100);
 
-/// Repeats every arrival of every count in turn and writes a line per [`Look`] to `out`.
+/// Repeats every arrival of every count in turn and writes a line per [`SpreadSnapshot`] to `out`.
 /// `after_ms` are the moments, rising, ms after the last thread was started.
 ///
 /// # Errors
@@ -98,7 +98,7 @@ fn write_snapshots(snapshots: &[SpreadSnapshot], out: &mut impl Write) -> std::i
 /// placements).
 const SETTLE: Duration = Duration::from_millis(300);
 
-/// Repeats so often and writes a line per [`Look`] at the survivors to `out`. `after_ms` are the
+/// Repeats so often and writes a line per [`SpreadSnapshot`] at the survivors to `out`. `after_ms` are the
 /// moments, rising, ms after the last signal to a process that ends; `seed` draws these.
 ///
 /// # Errors

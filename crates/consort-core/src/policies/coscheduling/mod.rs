@@ -25,7 +25,7 @@
 //!
 //! Programs that want hardly any processor time take no turns and are not paused
 //! ([`observed_programs`]). Each user's programs have a rotation of their own
-//! ([`Rotations`](driver::Rotations)).
+//! ([`Rotations`]).
 //!
 //! Pitfalls: a program with a thread that must be left alone runs all the time, in every slot.
 //! The interval between observations that a user asks for holds only until the first plan; the
