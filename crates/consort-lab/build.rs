@@ -12,15 +12,18 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// Files and folders that decide results, relative to this crate.
-const DECIDES: [&str; 13] = [
+const DECIDES: [&str; 16] = [
     "src",
     "studies",
     "../consort-core/src",
+    "../consort-data/src",
     "../consort-describe/machines",
     "../consort-describe/programs",
     "../consort-describe/src",
     "../consort-experiment/src",
-    "../consort-report/src",
+    "../consort-matching/src",
+    "../consort-ops/src",
+    "../consort-reference/src",
     "../consort-sim/src",
     "../consort-sweep/src",
     "../consort-train/src",
