@@ -36,7 +36,7 @@ pub enum MemoryLimit {
 }
 
 impl MemoryLimit {
-    /// Greater part of a stall, of which `bandwidth` is in streams; both are shares of CPU time.
+    /// Greater part of a stall, `bandwidth` of it in streams; both are shares of CPU time.
     /// `None` if the stall is less than [`MEMORY_FROM`].
     pub fn from_stall(memory_stall: f64, bandwidth: f64) -> Option<Self> {
         let greater = match 2.0 * bandwidth > memory_stall {

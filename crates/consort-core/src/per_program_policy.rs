@@ -38,7 +38,7 @@ impl PerProgramPolicy {
         }
     }
 
-    /// Drops policies that no program wants any more and makes those that are missing.
+    /// Drops policies that no program uses any more and makes the ones that are missing.
     fn sync_policies(&mut self, topology: &Topology, observation: &Observation) {
         if self.made_for.as_ref() != Some(topology) {
             self.made_for = Some(topology.clone());

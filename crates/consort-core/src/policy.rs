@@ -36,7 +36,7 @@ pub enum PolicyForm {
     Hardware,
 }
 
-/// Requests of a policy in addition to signals. A machine ignores those that it cannot grant: live
+/// Requests of a policy in addition to signals. A machine ignores the ones that it cannot grant: live
 /// machines, for example, have the software form only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wishes {
@@ -70,7 +70,7 @@ impl Wishes {
         }
     }
 
-    /// Quantum on a machine that grants a form, ms: the wished one if the policy asked for that
+    /// Quantum on a machine that grants a form, ms: the wished one if the policy requested that
     /// form, else the policy's usual one.
     #[must_use]
     pub fn quantum_in_ms(&self, granted: PolicyForm, usual_ms: u64) -> u64 {

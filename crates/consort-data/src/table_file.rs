@@ -86,7 +86,7 @@ pub enum TableFormat {
 }
 
 impl TableFormat {
-    /// The format that a file's name asks for.
+    /// The format that a file's name implies.
     ///
     /// # Errors
     /// A name with another ending; a format that is not part of this build.

@@ -139,7 +139,7 @@ impl<'a> ExperimentContext<'a> {
     /// jobs, so they are the same for any number of workers.
     ///
     /// # Errors
-    /// When the worker threads cannot be started, or somebody asks to stop; see [`StopRequest`].
+    /// When the worker threads cannot be started, or a stop is requested; see [`StopRequest`].
     pub fn map<T: Sync, R: Send>(
         &self,
         jobs: &[T],

@@ -58,7 +58,7 @@ pub enum ExperimentError {
     /// A chip without some of its parts is none.
     #[error(transparent)]
     Topology(#[from] TopologyError),
-    /// Somebody asked to stop; see [`crate::StopRequest`].
+    /// A stop was requested; see [`crate::StopRequest`].
     #[error("stopped on request")]
     Stopped,
     /// More than is searched.
@@ -75,7 +75,7 @@ pub enum JobsError {
     /// The threads to run on could not be started.
     #[error("cannot start worker threads: {0}")]
     Workers(String),
-    /// Somebody asked to stop.
+    /// A stop was requested.
     #[error("stopped on request")]
     Stopped,
 }

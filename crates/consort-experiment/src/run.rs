@@ -102,12 +102,12 @@ impl Experiment {
         seed: u64,
         observer: Option<Box<dyn Observer>>,
     ) -> Result<RunResult, ExperimentError> {
-        let told = RunListeners {
+        let reported = RunListeners {
             observer,
             listener: None,
         };
         let mode = RunMode::RestartThreadsUntilAllDone;
-        self.run_in_mode(contender, work, seed, mode, told)
+        self.run_in_mode(contender, work, seed, mode, reported)
     }
 
     /// As [`Experiment::run`] with a listener to all decisions.
@@ -122,8 +122,14 @@ impl Experiment {
         observer: Option<Box<dyn Observer>>,
         listener: Option<DecisionListener>,
     ) -> Result<RunResult, ExperimentError> {
-        let told = RunListeners { observer, listener };
-        self.run_in_mode(contender, work, seed, RunMode::RestartUntilAllDone, told)
+        let reported = RunListeners { observer, listener };
+        self.run_in_mode(
+            contender,
+            work,
+            seed,
+            RunMode::RestartUntilAllDone,
+            reported,
+        )
     }
 
     /// One run in which no program starts again: PUs of programs that have done their work are
@@ -138,11 +144,11 @@ impl Experiment {
         seed: u64,
         observer: Option<Box<dyn Observer>>,
     ) -> Result<RunResult, ExperimentError> {
-        let told = RunListeners {
+        let reported = RunListeners {
             observer,
             listener: None,
         };
-        self.run_in_mode(contender, work, seed, RunMode::Once, told)
+        self.run_in_mode(contender, work, seed, RunMode::Once, reported)
     }
 
     fn run_in_mode(
@@ -151,10 +157,10 @@ impl Experiment {
         work: &[AloneWork],
         seed: u64,
         mode: RunMode,
-        told: RunListeners,
+        reported: RunListeners,
     ) -> Result<RunResult, ExperimentError> {
         let start = Instant::now();
-        let (mut wheel, decisions) = self.build_loop(contender, work, seed, mode, told)?;
+        let (mut wheel, decisions) = self.build_loop(contender, work, seed, mode, reported)?;
         let moves = self.run_until_done(&mut wheel, work, 1)?;
         let decision_us = *decisions.borrow();
         let (chip, machine) = (&self.chip, wheel.machine().inner());
@@ -173,7 +179,7 @@ impl Experiment {
         work: &[AloneWork],
         seed: u64,
         mode: RunMode,
-        told: RunListeners,
+        reported: RunListeners,
     ) -> Result<(SimulatedLoop, Rc<RefCell<DecisionTime>>), ExperimentError> {
         let contender = &self.prepare_contender(contender, seed)?;
         let truth = contender.shared_demands();
@@ -190,10 +196,10 @@ impl Experiment {
         let instances = self.instances(work);
         let mut machine =
             build_machine(&self.chip, &instances, &settings, quantum_ns, Box::new(pmu))?;
-        if let Some(observer) = told.observer {
+        if let Some(observer) = reported.observer {
             machine.set_observer(observer);
         }
-        let (policy, decisions) = TimedPolicy::new(policy, told.listener);
+        let (policy, decisions) = TimedPolicy::new(policy, reported.listener);
         let machine = OracleMachine::new(machine, truth);
         let wheel = ControlLoop::new(machine, Box::new(policy), Backoff::off(), seed);
         Ok((wheel, decisions))

@@ -13,7 +13,7 @@ thread_local! {
 /// A request to stop, which runs look at between quanta and jobs. Clones are one request.
 ///
 /// What runs inside of [`StopRequest::scope`], on the workers of a [`crate::ExperimentContext`] as well, ends with
-/// an error soon after somebody has called [`StopRequest::request`]. Outside of any scope nobody asks.
+/// an error soon after a call of [`StopRequest::request`]. Outside of any scope there are no requests.
 #[derive(Clone, Debug, Default)]
 pub struct StopRequest(Arc<AtomicBool>);
 

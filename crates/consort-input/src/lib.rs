@@ -122,7 +122,7 @@ mod tests {
     use super::*;
     use std::fs;
 
-    fn told(most_bytes: u64, path: &str) -> String {
+    fn reported(most_bytes: u64, path: &str) -> String {
         read_text_within(most_bytes, Path::new(path))
             .unwrap_err()
             .to_string()
@@ -131,10 +131,13 @@ mod tests {
     #[test]
     fn what_does_not_end_or_is_no_file_is_refused() {
         assert_eq!(
-            told(1 << 20, "/dev/zero"),
+            reported(1 << 20, "/dev/zero"),
             "it is a device, not a file or a pipe"
         );
-        assert_eq!(told(1 << 20, "/"), "it is a folder, not a file or a pipe");
+        assert_eq!(
+            reported(1 << 20, "/"),
+            "it is a folder, not a file or a pipe"
+        );
         assert_eq!(read_text(Path::new("/dev/null")).unwrap(), "");
     }
 
@@ -181,7 +184,7 @@ mod tests {
             .set_len((1 << 20) + 1)
             .unwrap();
         assert_eq!(
-            told(1 << 20, path.to_str().unwrap()),
+            reported(1 << 20, path.to_str().unwrap()),
             "it is larger than 1 MiB"
         );
         // Sparse: larger than memory, and told so at once.
@@ -197,7 +200,7 @@ mod tests {
         );
         fs::write(&path, [0xff]).unwrap();
         assert_eq!(
-            told(1 << 20, path.to_str().unwrap()),
+            reported(1 << 20, path.to_str().unwrap()),
             "it is no text in UTF-8"
         );
     }

@@ -108,9 +108,9 @@ fn user_names(kind: &str) -> Vec<String> {
 
 impl DescriptionSource for Descriptions {
     fn load_chip(&self, text: &str) -> Result<Arc<Chip>, LoadError> {
-        let told = |error: &dyn std::error::Error| LoadError(error.to_string());
-        let loaded = Self::load_machine(text).map_err(|error| told(&error))?;
-        let chip = Chip::new(&loaded.spec, loaded.smt).map_err(|error| told(&error))?;
+        let reported = |error: &dyn std::error::Error| LoadError(error.to_string());
+        let loaded = Self::load_machine(text).map_err(|error| reported(&error))?;
+        let chip = Chip::new(&loaded.spec, loaded.smt).map_err(|error| reported(&error))?;
         Ok(Arc::new(chip))
     }
 }
@@ -167,8 +167,8 @@ impl ProgramSource for Descriptions {
 }
 
 fn read(path: &Path) -> Result<String, LoadError> {
-    let told = |error: std::io::Error| LoadError(format!("{}: {error}", path.display()));
-    consort_input::read_text(path).map_err(told)
+    let reported = |error: std::io::Error| LoadError(format!("{}: {error}", path.display()));
+    consort_input::read_text(path).map_err(reported)
 }
 
 fn read_program(path: &Path) -> Result<ProgramSpec, LoadError> {

@@ -25,11 +25,11 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         Some(CROWD) => crowd(args.nth(1).ok_or("how many?")?.parse()?),
         _ => {}
     }
-    let asked: Vec<usize> = args.map(|n| n.parse()).collect::<Result<_, _>>()?;
-    let sizes = if asked.is_empty() {
+    let requested: Vec<usize> = args.map(|n| n.parse()).collect::<Result<_, _>>()?;
+    let sizes = if requested.is_empty() {
         vec![100, 1000]
     } else {
-        asked
+        requested
     };
     println!("threads  look us  nudge us  pin us");
     for size in sizes {

@@ -90,13 +90,13 @@ fn worker() -> (
     mpsc::Receiver<()>,
     std::thread::JoinHandle<()>,
 ) {
-    let (tell, told) = mpsc::channel::<()>();
+    let (tell, reported) = mpsc::channel::<()>();
     let (done, is_done) = mpsc::channel::<()>();
     let (tid, has_tid) = mpsc::channel();
     let handle = std::thread::spawn(move || {
         let me = nix::unistd::gettid().as_raw();
         tid.send(u32::try_from(me).unwrap_or(0)).ok();
-        while told.recv().is_ok() {
+        while reported.recv().is_ok() {
             busy();
             done.send(()).ok();
         }

@@ -310,15 +310,15 @@ fn format_shares(shares: &[f64]) -> String {
 impl ProgramProfile {
     /// The program file.
     #[must_use]
-    pub fn to_program_file(&self, told: &ProgramFileHeader) -> String {
-        let mut out = header_text(told, &self.error_text());
+    pub fn to_program_file(&self, reported: &ProgramFileHeader) -> String {
+        let mut out = header_text(reported, &self.error_text());
         let whole = std::slice::from_ref(&self.figures);
         let phases = if self.phases.is_empty() {
             whole
         } else {
             &self.phases
         };
-        let length = self.length(told.executed);
+        let length = self.length(reported.executed);
         for (number, phase) in phases.iter().enumerate() {
             let share = self.phase_shares.get(number).unwrap_or(&1.0);
             // Writing to a string does not fail.
@@ -327,7 +327,7 @@ impl ProgramProfile {
         out += &format!(
             "\n# System calls: {}, {:.3} per 10^6 instructions; what the kernel does in them is not seen.\n",
             self.system_calls,
-            self.system_calls_per_million(told.executed)
+            self.system_calls_per_million(reported.executed)
         );
         out += &self
             .threads
@@ -379,8 +379,8 @@ impl ProgramProfile {
     }
 }
 
-fn header_text(told: &ProgramFileHeader, errors: &str) -> String {
-    let how = match told.sampling {
+fn header_text(reported: &ProgramFileHeader, errors: &str) -> String {
+    let how = match reported.sampling {
         None => "every instruction; data flow and use distances in one stretch of 65,536 of 16"
             .to_owned(),
         Some(s) => format!(
@@ -390,8 +390,8 @@ fn header_text(told: &ProgramFileHeader, errors: &str) -> String {
     };
     format!(
         "name = {}\ntitle = {}\nsuite = \"profiled\"\n\n[sources]\nprofile = {}\n",
-        quote_toml(&sanitize_name(told.name)),
-        quote_toml(told.command),
+        quote_toml(&sanitize_name(reported.name)),
+        quote_toml(reported.command),
         quote_toml(&format!(
             "consort profile, user mode, all threads: {how}{errors}"
         )),
@@ -474,7 +474,7 @@ mod tests {
 
     #[test]
     fn simulator_accepts_the_file() {
-        let told = ProgramFileHeader {
+        let reported = ProgramFileHeader {
             name: "a program*",
             command: "a \"b\" \\c\n",
             executed: 400_000,
@@ -484,7 +484,7 @@ mod tests {
             sums(1 << 18),
             ProgramProfiler::new(RecordedPart::default(), false).finish_profile(),
         ] {
-            let text = profile.to_program_file(&told);
+            let text = profile.to_program_file(&reported);
             let spec = consort_sim::program::parse("x.toml", &text);
             assert!(spec.is_ok(), "{spec:?}\n{text}");
             assert_eq!(spec.unwrap().name, "a_program_");

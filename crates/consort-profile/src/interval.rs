@@ -122,7 +122,7 @@ pub(crate) struct Intervals {
     /// Number of reported intervals that make one kept interval.
     per_kept: usize,
     /// Intervals reported so far.
-    told: usize,
+    reported: usize,
     /// Intervals that threads may still add to, by number.
     open: BTreeMap<u64, ProgramInterval>,
     /// The earliest number that may be open.
@@ -157,15 +157,15 @@ impl Intervals {
 
     fn store_interval(&mut self, interval: ProgramInterval) {
         self.per_kept = self.per_kept.max(1);
-        if self.done.len() == MOST && self.told.is_multiple_of(self.per_kept) {
+        if self.done.len() == MOST && self.reported.is_multiple_of(self.per_kept) {
             self.done = self.done.chunks(2).map(ProgramInterval::sum).collect();
             self.per_kept *= 2;
         }
         match self.done.last_mut() {
-            Some(last) if !self.told.is_multiple_of(self.per_kept) => last.add(&interval),
+            Some(last) if !self.reported.is_multiple_of(self.per_kept) => last.add(&interval),
             _ => self.done.push(interval),
         }
-        self.told += 1;
+        self.reported += 1;
     }
 
     pub(crate) fn all(&self) -> &[ProgramInterval] {

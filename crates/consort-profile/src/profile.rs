@@ -29,7 +29,7 @@ pub struct ProgramProfiler {
     sampling: Option<TraceSampling>,
     /// True if operations before any stage count.
     counts_at_first: bool,
-    heard: u64,
+    received: u64,
     windows: u64,
     last_window: Option<u64>,
     system_calls: u64,
@@ -97,7 +97,7 @@ impl ProgramProfiler {
         Self {
             sampling: extent.sampling,
             counts_at_first,
-            heard: 0,
+            received: 0,
             windows: u64::from(counts_at_first),
             last_window: counts_at_first.then_some(0),
             system_calls: 0,
@@ -223,7 +223,7 @@ impl ProgramProfiler {
             && self.locks.holds_lock(thread)
             && let Some(data) = op.data
         {
-            let (at, counts) = (metered.heard, metered.is_counting());
+            let (at, counts) = (metered.received, metered.is_counting());
             self.locks.record_store(thread, data.address, at, counts);
         }
     }
@@ -233,9 +233,9 @@ impl ExecutionSink for ProgramProfiler {
     fn record_op(&mut self, thread: usize, op: &Op) {
         self.ensure_thread(thread);
         if op.first {
-            self.heard += 1;
+            self.received += 1;
             // Only a program that is recorded as a whole has intervals of a fixed length.
-            if self.sampling.is_none() && self.heard.trailing_zeros() >= INTERVAL_SHIFT {
+            if self.sampling.is_none() && self.received.trailing_zeros() >= INTERVAL_SHIFT {
                 self.end_intervals();
             }
         }
@@ -251,14 +251,14 @@ impl ExecutionSink for ProgramProfiler {
 
     fn record_block(&mut self, thread: usize, run: &BlockExecution) -> bool {
         self.ensure_thread(thread);
-        let heard = self.heard + run.mix.instructions;
-        let ends_interval = heard >> INTERVAL_SHIFT != self.heard >> INTERVAL_SHIFT;
+        let received = self.received + run.mix.instructions;
+        let ends_interval = received >> INTERVAL_SHIFT != self.received >> INTERVAL_SHIFT;
         let metered = &mut self.threads[thread];
         let is_alone = self.trace.is_none() && !metered.has_siblings;
         let takes =
             is_alone && self.sampling.is_none() && !ends_interval && metered.accepts_blocks();
         if takes {
-            self.heard = heard;
+            self.received = received;
             metered.add_block(run, &mut self.crew);
         }
         takes
@@ -297,7 +297,7 @@ impl ExecutionSink for ProgramProfiler {
         self.ensure_thread(thread);
         let metered = &self.threads[thread];
         if metered.has_siblings {
-            let (at, counts) = (metered.heard, metered.is_counting());
+            let (at, counts) = (metered.received, metered.is_counting());
             self.locks.record_atomic(thread, atomic, at, counts);
         }
     }

@@ -26,7 +26,7 @@ pub(crate) struct ThreadMeter {
     /// Instructions counted when counts were last requested.
     asked_up_to: u64,
     /// Instructions recorded.
-    pub(crate) heard: u64,
+    pub(crate) received: u64,
     /// Instructions recorded in this interval.
     within: u64,
     /// Number of stages before this one.
@@ -42,7 +42,7 @@ pub(crate) struct PendingInterval {
     /// Number of the interval.
     pub(crate) number: u64,
     executed: CodeLineCounts,
-    asked: PendingCounts,
+    requested: PendingCounts,
 }
 
 impl ThreadMeter {
@@ -59,7 +59,7 @@ impl ThreadMeter {
             stretch: ThreadStretch::default(),
             counting,
             asked_up_to: 0,
-            heard: 0,
+            received: 0,
             within: 0,
             stage: 0,
             has_siblings: number > 0,
@@ -94,7 +94,7 @@ impl ThreadMeter {
     }
 
     pub(crate) fn add_block(&mut self, run: &BlockExecution, crew: &mut MeterCrew) {
-        self.heard += run.mix.instructions;
+        self.received += run.mix.instructions;
         self.within += run.mix.instructions;
         if self.counting {
             self.mix.add_block(run.mix, run.branch());
@@ -112,7 +112,7 @@ impl ThreadMeter {
     /// Adds the address of an instruction. Returns true if it lies in another line of code than the
     /// one before.
     fn enter_instruction(&mut self, address: u64) -> bool {
-        self.heard += 1;
+        self.received += 1;
         self.within += 1;
         if self.counting {
             self.stretch.count_instructions(address, 1);
@@ -147,7 +147,7 @@ impl ThreadMeter {
             thread: self.number,
             number,
             executed: self.stretch.end(),
-            asked: crew.request_counts(
+            requested: crew.request_counts(
                 self.number,
                 self.mix.clone(),
                 self.stretches.counts().clone(),
@@ -162,7 +162,7 @@ impl ThreadMeter {
         ended: PendingInterval,
         crew: &mut MeterCrew,
     ) -> ProgramInterval {
-        let counts = crew.receive_counts(ended.asked);
+        let counts = crew.receive_counts(ended.requested);
         self.stretch.close_interval(ended.executed, counts)
     }
 

@@ -41,13 +41,13 @@ fn profiled(mode: [&str; 4], extent: RecordedPart) -> Option<(ProgramProfile, Pr
     let ended = record(&command, extent, OutputDestination::Aside, &mut profiler).unwrap();
     assert!(ended.status.success());
     let profile = profiler.finish_profile();
-    let told = ProgramFileHeader {
+    let reported = ProgramFileHeader {
         name: "team",
         command: "team",
         executed: ended.executed,
         sampling: extent.sampling,
     };
-    let text = profile.to_program_file(&told);
+    let text = profile.to_program_file(&reported);
     let spec = consort_sim::program::parse("team.toml", &text);
     assert!(spec.is_ok(), "{spec:?}\n{text}");
     Some((profile, spec.unwrap()))

@@ -150,7 +150,7 @@ pub(crate) fn compare(
     jobs: Option<NonZeroUsize>,
 ) -> PyResult<Comparison> {
     let (experiment, case) = experiment(machine, workload, alone_s, quantum_ms)?;
-    let asked = Asked {
+    let requested = Asked {
         experiment,
         policies,
         baseline,
@@ -159,7 +159,7 @@ pub(crate) fn compare(
         os: os.to_owned(),
         workers: workers(jobs),
     };
-    let compared = interruptible(py, move |stop| asked.run(&Raised::new(stop)))?;
+    let compared = interruptible(py, move |stop| requested.run(&Raised::new(stop)))?;
     Ok(Comparison { compared, case })
 }
 

@@ -92,8 +92,8 @@ impl Program {
 
     /// Writes the description to a file that ``load`` and the command line read.
     fn save(&self, path: PathBuf) -> PyResult<()> {
-        let told = |error| Failure::input(format!("{}: {error}", path.display()));
-        std::fs::write(&path, self.to_toml()?).map_err(told)?;
+        let reported = |error| Failure::input(format!("{}: {error}", path.display()));
+        std::fs::write(&path, self.to_toml()?).map_err(reported)?;
         Ok(())
     }
 

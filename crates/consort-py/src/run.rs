@@ -24,18 +24,18 @@ pub(crate) fn interruptible<R: Send + 'static>(
 ) -> PyResult<R> {
     let (send, mut receive) = channel();
     let stop = StopRequest::default();
-    let asked = stop.clone();
+    let requested = stop.clone();
     let begun = thread::Builder::new()
         .name("consort".to_owned())
         .spawn(move || {
             // Nobody listens any more after an interruption.
-            let _ = send.send(asked.scope(|| work(&asked)));
+            let _ = send.send(requested.scope(|| work(&requested)));
         });
     begun.map_err(|error| Failure::run(format!("cannot start a thread: {error}")))?;
     loop {
-        let (heard, again) = py.detach(move || (receive.recv_timeout(EVERY), receive));
+        let (received, again) = py.detach(move || (receive.recv_timeout(EVERY), receive));
         receive = again;
-        match heard {
+        match received {
             Ok(result) => return Ok(result?),
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(Failure::run("the run ended without a result").into());

@@ -95,8 +95,8 @@ impl Study {
     /// Writes tables (CSV), figures (SVG) and a page into a folder, made if it is not there; gives
     /// the paths, the page last.
     fn write(&self, folder: PathBuf) -> PyResult<Vec<PathBuf>> {
-        let told = |error| Failure::input(format!("{}: {error}", folder.display()));
-        std::fs::create_dir_all(&folder).map_err(told)?;
+        let reported = |error| Failure::input(format!("{}: {error}", folder.display()));
+        std::fs::create_dir_all(&folder).map_err(reported)?;
         Ok(pages::write(&folder, &self.0, None).map_err(Failure::run)?)
     }
 

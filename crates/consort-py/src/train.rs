@@ -64,8 +64,8 @@ impl Model {
 
     /// Writes the model to a file.
     fn save(&self, path: PathBuf) -> PyResult<()> {
-        let told = |error| Failure::input(format!("{}: {error}", path.display()));
-        std::fs::write(&path, self.to_toml()).map_err(told)?;
+        let reported = |error| Failure::input(format!("{}: {error}", path.display()));
+        std::fs::write(&path, self.to_toml()).map_err(reported)?;
         Ok(())
     }
 

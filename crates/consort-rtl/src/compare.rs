@@ -16,20 +16,20 @@ pub struct ComparisonSummary {
     pub quanta: u64,
     /// Exchanges, the same in both.
     pub swaps: u64,
-    /// Cycles in which the policy was asked.
-    pub asked: u64,
+    /// Cycles in which the policy was called.
+    pub requested: u64,
     /// Longest time from the end of a quantum to the decision in cycles, where nothing came between.
     pub longest_decision: u64,
 }
 
 impl fmt::Display for ComparisonSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (quanta, cycles, asked) = (self.quanta, self.cycles, self.asked);
+        let (quanta, cycles, requested) = (self.quanta, self.cycles, self.requested);
         let swaps = self.swaps;
         write!(f, "{quanta} quanta, {cycles} cycles, ")?;
         write!(
             f,
-            "policy asked in {asked}: {swaps} exchanges, all the same"
+            "policy asked in {requested}: {swaps} exchanges, all the same"
         )?;
         if self.longest_decision > 0 {
             write!(f, "; decision within {} cycles", self.longest_decision)?;
@@ -119,7 +119,7 @@ impl<'a> LockstepPair<'a> {
     /// Asks the policy, and notes the exchanges that end and begin.
     fn step_policy(&mut self, inputs: &CycleInputs, passed: ElapsedCycles<'_>) {
         self.summary.cycles += u64::from(passed.cycles);
-        self.summary.asked += 1 + u64::from(passed.cycles > 1);
+        self.summary.requested += 1 + u64::from(passed.cycles > 1);
         self.summary.quanta += u64::from(passed.taken);
         let swaps = self.reference.step(inputs, passed);
         for (group, swap) in swaps.iter().enumerate() {

@@ -120,7 +120,7 @@ impl CycleOutputs {
             bits.iter().map(|&bit| bit == 1).collect()
         };
         let (taken, decided, ready, ready_next) = (flags(g), flags(g), flags(n), flags(n));
-        let asked = flags(g);
+        let requested = flags(g);
         let small = take_port(&mut rest, Self::id_bits(setting), g);
         let large = take_port(&mut rest, Self::id_bits(setting), g);
         let ask = |(i, &on): (usize, &bool)| on.then_some((small[i] as usize, large[i] as usize));
@@ -135,7 +135,7 @@ impl CycleOutputs {
             decided,
             ready,
             ready_next,
-            asks: asked.iter().enumerate().map(ask).collect(),
+            asks: requested.iter().enumerate().map(ask).collect(),
             sums,
             saves: flags(n),
             loads: flags(n),

@@ -2,7 +2,7 @@
 //!
 //! Purpose: shows that a unit asks for the same exchanges as its policy, at every cycle. Usage: a
 //! [`UnitParameters`] names a unit and its parameters; [`RtlModel::build`] has Verilator make a program of it
-//! ([`find_verilator`] tells whether there is one); [`run_random_quanta()`] drives both with stimuli drawn by a
+//! ([`find_verilator`] shows if there is one); [`run_random_quanta()`] drives both with stimuli drawn by a
 //! seed, [`replay()`] with what a policy observed in a run. The first difference is an [`RtlError`].
 //!
 //! Pitfall: the policy is asked once per cycle. While an exchange is under way, and while tcs still

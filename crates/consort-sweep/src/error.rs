@@ -53,10 +53,10 @@ pub enum SweepError {
         cause: String,
     },
     /// There is no such shard.
-    #[error("there is no shard {asked}; the plan has 0 to {last}")]
+    #[error("there is no shard {requested}; the plan has 0 to {last}")]
     NoShard {
         /// Its number.
-        asked: usize,
+        requested: usize,
         /// The last number.
         last: usize,
     },

@@ -113,7 +113,7 @@ impl ShardFolder {
     ) -> Result<ShardOutcome, SweepError> {
         let last = self.plan.shards.len().saturating_sub(1);
         let no_shard = SweepError::NoShard {
-            asked: number,
+            requested: number,
             last,
         };
         let shard = self.plan.shards.get(number).ok_or(no_shard)?;

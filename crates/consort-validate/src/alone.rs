@@ -119,7 +119,7 @@ impl PmuMeans {
 /// A PMU that also keeps the means of what it tells.
 struct AveragingPmu {
     pmu: SimulatedPmu,
-    told: Rc<RefCell<PmuMeans>>,
+    reported: Rc<RefCell<PmuMeans>>,
 }
 
 impl SampleSource for AveragingPmu {
@@ -130,15 +130,15 @@ impl SampleSource for AveragingPmu {
     fn sample(&mut self, thread: ThreadId, counts: &ThreadCounts, interval_ns: u64) -> Sample {
         let sample = self.pmu.sample(thread, counts, interval_ns);
         let readout = self.pmu.readout(thread, 0).map(|r| r.value);
-        let mut told = self.told.borrow_mut();
+        let mut reported = self.reported.borrow_mut();
         if let (Some(cycles), Some(usage), Some(readout)) = (
             sample.get(Signal::Cycles),
             sample.get(Signal::FpUsage),
             readout,
         ) {
-            told.cycles += cycles;
-            told.fp_usage += cycles * usage;
-            told.readout += cycles * readout;
+            reported.cycles += cycles;
+            reported.fp_usage += cycles * usage;
+            reported.readout += cycles * readout;
         }
         sample
     }
@@ -158,15 +158,15 @@ pub(super) fn measure_pmu_means(
         signals: Some(vec![Signal::FpUsage]),
         readouts: vec![readout],
     };
-    let told = Rc::default();
+    let reported = Rc::default();
     let source = AveragingPmu {
         pmu: SimulatedPmu::new(chip.spec(), &request, seed)?,
-        told: Rc::clone(&told),
+        reported: Rc::clone(&reported),
     };
     let work = [instance(program, 1, length_instr(program))];
     let settings = run_once_settings(seed, "linux");
     let mut machine = build_machine(chip, &work, &settings, INTERVAL_NS, Box::new(source))?;
     while machine.observe()?.is_some() {}
-    let told = *told.borrow();
-    Ok(told)
+    let reported = *reported.borrow();
+    Ok(reported)
 }

@@ -75,11 +75,11 @@ pub fn select(names: &[String]) -> Result<Vec<&'static CheckGroup>, UnknownGroup
             });
         }
     }
-    let asked = |group: &&CheckGroup| match names {
+    let requested = |group: &&CheckGroup| match names {
         [] => !group.is_long,
         _ => names.iter().any(|name| name == group.name),
     };
-    Ok(GROUPS.iter().filter(asked).collect())
+    Ok(GROUPS.iter().filter(requested).collect())
 }
 
 #[cfg(test)]
@@ -88,9 +88,9 @@ mod tests {
 
     #[test]
     fn groups_are_chosen_in_the_registry_s_order() {
-        let names = |asked: &[&str]| -> Vec<&str> {
-            let asked: Vec<String> = asked.iter().map(|&name| name.to_owned()).collect();
-            select(&asked)
+        let names = |requested: &[&str]| -> Vec<&str> {
+            let requested: Vec<String> = requested.iter().map(|&name| name.to_owned()).collect();
+            select(&requested)
                 .unwrap()
                 .iter()
                 .map(|group| group.name)

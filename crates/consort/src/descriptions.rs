@@ -27,12 +27,15 @@ pub(crate) fn chip(text: &str) -> Result<Arc<Chip>> {
 
 /// A machine as people read it: its name with the options that `text` asks for.
 pub(crate) fn label(text: &str, name: &str) -> String {
-    let named = |asked: MachineRef| MachineRef {
+    let named = |requested: MachineRef| MachineRef {
         machine: name.to_owned(),
-        ..asked
+        ..requested
     };
-    let asked = text.parse::<MachineRef>();
-    asked.map_or_else(|_| name.to_owned(), |asked| named(asked).to_string())
+    let requested = text.parse::<MachineRef>();
+    requested.map_or_else(
+        |_| name.to_owned(),
+        |requested| named(requested).to_string(),
+    )
 }
 
 /// Lays out a machine of [`machines`] with all its PUs; also tells where its description is from.

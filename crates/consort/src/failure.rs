@@ -108,10 +108,10 @@ fn unknown_verb(error: &clap::Error) -> String {
 
 /// Clap's message and its tips without the usage block.
 fn usage_line(message: &str) -> String {
-    let told = message.lines().map(str::trim).take_while(|line| {
+    let reported = message.lines().map(str::trim).take_while(|line| {
         !line.starts_with("Usage:") && !line.starts_with("For more information")
     });
-    let parts: Vec<&str> = told.filter(|line| !line.is_empty()).collect();
+    let parts: Vec<&str> = reported.filter(|line| !line.is_empty()).collect();
     let line = parts.join("; ");
     let line = line
         .strip_prefix("error: ")

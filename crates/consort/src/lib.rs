@@ -90,8 +90,8 @@ pub fn main() -> ExitCode {
 
 /// The log goes to stderr and is silent unless CONSORT_LOG asks for it; stdout is for results.
 fn start_log() {
-    let asked = std::env::var("CONSORT_LOG").ok();
-    let targets: Option<Targets> = asked.and_then(|text| text.parse().ok());
+    let requested = std::env::var("CONSORT_LOG").ok();
+    let targets: Option<Targets> = requested.and_then(|text| text.parse().ok());
     let log = tracing_subscriber::fmt::layer().with_writer(log::LineWriter::new);
     tracing_subscriber::registry()
         .with(log.with_filter(targets.unwrap_or_default()))

@@ -22,7 +22,7 @@ pub(crate) enum ProgressVisibility {
     /// Shown if the command neither reads nor writes the terminal, which cannot be shared.
     Unshared,
     /// Shown wherever stderr is a terminal.
-    Asked,
+    Requested,
 }
 
 impl ProgressVisibility {
@@ -32,7 +32,7 @@ impl ProgressVisibility {
         match self {
             Self::Never => false,
             Self::Unshared => !shared(),
-            Self::Asked => true,
+            Self::Requested => true,
         }
     }
 }

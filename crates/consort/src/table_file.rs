@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 pub(crate) struct TableOutput(Option<TableSink>);
 
 impl TableOutput {
-    /// Begins the file, if one was asked for.
+    /// Begins the file, if one was requested.
     pub(crate) fn begin(out: Option<&Path>) -> Result<Self> {
         let sink = out.map(TableSink::create).transpose();
         Ok(Self(sink.map_err(bad_input)?))
@@ -62,14 +62,14 @@ pub(crate) fn write_list<R>(
     TableOutput::begin(out)?.write(|| List::new(columns, rows).to_table())
 }
 
-/// The file that was asked for about one workload on one machine.
+/// The requested file about one workload on one machine.
 pub(crate) struct LongTableFile {
     file: TableOutput,
     case: String,
 }
 
 impl LongTableFile {
-    /// Begins the file, if one was asked for.
+    /// Begins the file, if one was requested.
     pub(crate) fn begin(setup: &SetupArgs, workload: &str) -> Result<Self> {
         Ok(Self {
             file: TableOutput::begin(setup.out.as_deref())?,

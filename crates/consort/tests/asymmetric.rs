@@ -90,9 +90,11 @@ fn kuths_transitions_are_the_futex_calls_that_the_program_makes() {
         return;
     };
     let report = json(&output);
-    let told = stderr(&output);
-    let told = told.lines().find_map(|l| l.strip_suffix(" futex calls"));
-    let made: f64 = told
+    let reported = stderr(&output);
+    let reported = reported
+        .lines()
+        .find_map(|l| l.strip_suffix(" futex calls"));
+    let made: f64 = reported
         .unwrap_or_else(|| panic!("{}", stderr(&output)))
         .parse()
         .unwrap();
@@ -324,10 +326,13 @@ fn kuths_without_tracepoints_is_refused_with_the_signal_that_it_needs() {
     if pus() < 2 || Path::new(TRACEFS).join("events").exists() {
         return skipped("tracefs is mounted, or there is one PU only");
     }
-    let told = refusal(&["--policy", "kuths", "--emulate-asymmetry", &first_pu()]);
+    let reported = refusal(&["--policy", "kuths", "--emulate-asymmetry", &first_pu()]);
     let begin = "consort: policy kuths needs futex-returns, but this machine offers ";
-    assert!(told.starts_with(begin), "{told}");
-    assert!(told.ends_with("; `consort machine` says why"), "{told}");
+    assert!(reported.starts_with(begin), "{reported}");
+    assert!(
+        reported.ends_with("; `consort machine` says why"),
+        "{reported}"
+    );
 }
 
 #[test]

@@ -43,9 +43,12 @@ fn damaged_pages_are_one_line_without_the_words_of_a_panic() {
     damage_pages(&path);
     let output = run(consort().arg("replay").arg(&path));
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
-    let told = stderr(&output);
-    assert!(told.trim_end().ends_with("its pages are damaged"), "{told}");
-    assert_eq!(told.lines().count(), 1, "{told}");
+    let reported = stderr(&output);
+    assert!(
+        reported.trim_end().ends_with("its pages are damaged"),
+        "{reported}"
+    );
+    assert_eq!(reported.lines().count(), 1, "{reported}");
 }
 
 /// Output of a script in which `small` is a file system of 12 KiB and `$C` the binary under test.

@@ -60,8 +60,8 @@ fn check_runs(lines: &str, home: &Path) {
 fn check_session(text: &str, home: &Path) {
     for (command, expect) in page::session(text) {
         let output = shell(&command, home);
-        let told = [output.stdout, output.stderr].concat();
-        assert_eq!(String::from_utf8(told).unwrap(), expect, "{command}");
+        let reported = [output.stdout, output.stderr].concat();
+        assert_eq!(String::from_utf8(reported).unwrap(), expect, "{command}");
     }
 }
 

@@ -192,10 +192,10 @@ fn two_foreign_programs_are_mapped_here_and_what_cannot_be_told_is_said() {
         assert_eq!(row["cycles"].is_number(), counted, "{row}");
         assert!(counted || row["cycles"]["missing"].is_string(), "{row}");
     }
-    let told = stderr(&output);
+    let reported = stderr(&output);
     assert!(
-        told.contains("4 mappings") && told.contains("will take about"),
-        "{told}"
+        reported.contains("4 mappings") && reported.contains("will take about"),
+        "{reported}"
     );
     for question in found["questions"].as_array().unwrap() {
         let answered = question["answered"] == true;

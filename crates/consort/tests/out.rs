@@ -118,12 +118,15 @@ fn what_this_build_does_not_write_is_refused_before_anything_is_run() {
             continue;
         }
         assert_eq!(output.status.code(), Some(2));
-        let told = stderr(&output);
-        assert!(told.contains("build with --features columnar"), "{told}");
+        let reported = stderr(&output);
+        assert!(
+            reported.contains("build with --features columnar"),
+            "{reported}"
+        );
         assert_eq!(
-            (told.lines().count(), output.stdout.len()),
+            (reported.lines().count(), output.stdout.len()),
             (1, 0),
-            "{told}"
+            "{reported}"
         );
         assert_eq!(std::fs::read_dir(place.path()).expect("ours").count(), 0);
     }
@@ -137,14 +140,14 @@ fn one_table_and_one_other_place_at_most() {
         assert_eq!(output.status.code(), Some(2), "{line}");
         stderr(&output)
     };
-    let told = error("reproduce M1 --quick --out a.csv --out b.csv");
+    let reported = error("reproduce M1 --quick --out a.csv --out b.csv");
     let expected = "consort: --out a.csv, b.csv: too many; expected at most one table (.csv, \
                     .arrow or .parquet) and one other\n";
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
     assert!(error("map -m core2-q9550 -w 2*mcf --out a --out b").contains("too many"));
     assert!(error(&format!("simulate {SETUP} --out a.xlsx")).contains("expected one that ends in"));
-    let told = error(&format!("simulate {SETUP} --out none/a.csv"));
-    assert!(told.starts_with("consort: none/a.csv: "), "{told}");
+    let reported = error(&format!("simulate {SETUP} --out none/a.csv"));
+    assert!(reported.starts_with("consort: none/a.csv: "), "{reported}");
     assert_eq!(std::fs::read_dir(place.path()).expect("ours").count(), 0);
 }
 

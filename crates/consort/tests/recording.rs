@@ -152,10 +152,10 @@ fn others_read_it_as_parquet() {
         print(plans, cpu_ns / 1e9)";
     let python = run(Command::new(python).args(["-c", script]).arg(&path));
     assert!(python.status.success(), "{}", stderr(&python));
-    let told = String::from_utf8(python.stdout).unwrap();
-    let mut told = told.split_whitespace();
-    assert_eq!(told.next().unwrap(), report["plans"].to_string());
-    let cpu_s: f64 = told.next().unwrap().parse().unwrap();
+    let reported = String::from_utf8(python.stdout).unwrap();
+    let mut reported = reported.split_whitespace();
+    assert_eq!(reported.next().unwrap(), report["plans"].to_string());
+    let cpu_s: f64 = reported.next().unwrap().parse().unwrap();
     assert!(cpu_s > 0.1, "{cpu_s}");
 }
 

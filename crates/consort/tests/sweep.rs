@@ -24,8 +24,11 @@ fn done(place: &Path, arguments: &[&str]) -> String {
 fn planned() -> tempfile::TempDir {
     let place = folder();
     std::fs::write(place.path().join("s.toml"), DESCRIPTION).expect("the folder is ours");
-    let told = done(place.path(), &["plan", "s.toml"]);
-    assert!(told.starts_with("6 runs in 6 shards, about "), "{told}");
+    let reported = done(place.path(), &["plan", "s.toml"]);
+    assert!(
+        reported.starts_with("6 runs in 6 shards, about "),
+        "{reported}"
+    );
     place
 }
 
@@ -101,10 +104,13 @@ fn bad_input_is_one_line_and_writes_nothing() {
     std::fs::write(place.path().join("s.toml"), bad).unwrap();
     let check = |arguments: &[&str], expected: &str| {
         let output = sweep(place.path(), arguments);
-        let told = stderr(&output);
-        assert_eq!(output.status.code(), Some(2), "{told}");
-        assert!(told.starts_with(&format!("consort: {expected}")), "{told}");
-        assert_eq!(told.lines().count(), 1);
+        let reported = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{reported}");
+        assert!(
+            reported.starts_with(&format!("consort: {expected}")),
+            "{reported}"
+        );
+        assert_eq!(reported.lines().count(), 1);
     };
     check(
         &["plan", "s.toml"],
@@ -142,8 +148,8 @@ fn array_jobs_name_the_shards_that_are_missing() {
         "--time",
         "10:00",
     ];
-    let told = done(place.path(), &options);
-    let scripts: Vec<&str> = told.lines().collect();
+    let reported = done(place.path(), &options);
+    let scripts: Vec<&str> = reported.lines().collect();
     assert_eq!(scripts.len(), 2);
     let slurm = place.path().join("consort-sweep/slurm");
     let read = |name: &str| std::fs::read_to_string(slurm.join(name)).unwrap();

@@ -194,13 +194,18 @@ fn pools_are_as_large_as_without() {
     let starts: Vec<String> = there.iter().map(|t| format!("({}) &", t.start)).collect();
     let script = format!("cd {:?}; {} wait", folder.path(), starts.join("\n"));
     let output = run(moving(folder.path(), "random").args(["sh", "-c", &script]));
-    let told = String::from_utf8_lossy(&output.stdout);
+    let reported = String::from_utf8_lossy(&output.stdout);
     for teller in &there {
-        let line = told.lines().find(|line| line.starts_with(teller.name));
+        let line = reported.lines().find(|line| line.starts_with(teller.name));
         let expected = format!("{0} {1} {1}", teller.name, pus());
-        assert_eq!(line, Some(expected.as_str()), "{told}{}", stderr(&output));
+        assert_eq!(
+            line,
+            Some(expected.as_str()),
+            "{reported}{}",
+            stderr(&output)
+        );
     }
-    assert_eq!(told.lines().count(), there.len(), "{told}");
+    assert_eq!(reported.lines().count(), there.len(), "{reported}");
     let report = report(folder.path());
     assert_eq!(report["restored"], true);
     assert_eq!(report["enactor"], "nudge");
@@ -252,10 +257,10 @@ fn look(interval: &str, user: Option<u32>) {
     command.args(["run", "-q", "--no-back-off", "--policy", "random"]);
     command.args(["--interval", interval, "--report", "report.json"]);
     let output = run(command.args(["--", "python3", "-c", LOOKER]));
-    let told = String::from_utf8_lossy(&output.stdout);
-    let numbers = told.split_whitespace().map(|n| n.parse().unwrap());
+    let reported = String::from_utf8_lossy(&output.stdout);
+    let numbers = reported.split_whitespace().map(|n| n.parse().unwrap());
     let numbers: Vec<f64> = numbers.collect();
-    assert_eq!(numbers.len(), 4, "{told}{}", stderr(&output));
+    assert_eq!(numbers.len(), 4, "{reported}{}", stderr(&output));
     let (looks, narrow, times, longest_us) = (numbers[0], numbers[1], numbers[2], numbers[3]);
     let windows = &report(folder.path())["windows"];
     println!("{interval}, user {user:?}: {narrow} of {looks} looks, {times} times, {windows}");
@@ -311,9 +316,9 @@ fn a_pinned_thread_that_starts_another_is_let_free() {
     command.args(["run", "-q", "--no-back-off", "--interval", "100ms"]);
     command.args(["--enact", "pin", "--policy", "spread:active=0", "--"]);
     let output = run(command.args(["python3", "-c", STARTER]));
-    let told = String::from_utf8_lossy(&output.stdout);
+    let reported = String::from_utf8_lossy(&output.stdout);
     assert_eq!(
-        told.trim(),
+        reported.trim(),
         format!("1 {0} {0}", pus()),
         "{}",
         stderr(&output)
@@ -373,7 +378,7 @@ fn program_that_sets_a_mask_is_pinned_no_more() {
     command.args(["run", "-q", "--no-back-off", "--interval", "100ms"]);
     command.args(["--enact", "pin", "--policy", "spread:active=0", "--"]);
     let output = run(command.args(["python3", "-c", CHOOSER]));
-    let told = String::from_utf8_lossy(&output.stdout);
+    let reported = String::from_utf8_lossy(&output.stdout);
     let expected = "True\n".repeat(3);
-    assert_eq!(told, expected, "{}", stderr(&output));
+    assert_eq!(reported, expected, "{}", stderr(&output));
 }

@@ -203,14 +203,14 @@ fn missing_pu_problem(pus: &PuSet, machine: &Topology) -> Option<String> {
 fn regroup(
     facts: &[PuFacts],
     named: &[PuSet],
-    told: impl Fn(&PuFacts) -> Option<u32>,
+    reported: impl Fn(&PuFacts) -> Option<u32>,
 ) -> BTreeMap<PuId, PuId> {
     let mut first_of: BTreeMap<(bool, u32), PuId> = BTreeMap::new();
     let mut group_of = BTreeMap::new();
     for fact in facts {
         let name = named.iter().position(|pus| pus.contains(fact.pu));
         let group = name.map(|index| (true, index as u32));
-        if let Some(group) = group.or_else(|| Some((false, told(fact)?))) {
+        if let Some(group) = group.or_else(|| Some((false, reported(fact)?))) {
             let first = *first_of.entry(group).or_insert(fact.pu);
             group_of.insert(fact.pu, first);
         }
@@ -263,14 +263,14 @@ fn parse_groups(
 
 /// Lists contradictions between measurements and a topology, one sentence per group; empty if they
 /// agree.
-pub fn differences(inference: &Inference, told: &Topology) -> Vec<String> {
+pub fn differences(inference: &Inference, reported: &Topology) -> Vec<String> {
     let probed: PuSet = probed_pus(&inference.cores);
-    let cores = told
+    let cores = reported
         .cores()
         .iter()
         .map(|core| core.pus.iter().copied().collect());
-    let l2s = told.l2s().iter().map(|domain| domain.pus.clone());
-    let llcs = told.llcs().iter().map(|domain| domain.pus.clone());
+    let l2s = reported.l2s().iter().map(|domain| domain.pus.clone());
+    let llcs = reported.llcs().iter().map(|domain| domain.pus.clone());
     let kinds: [(&str, &SharingLevel, Vec<PuSet>); 3] = [
         ("a core", &inference.cores, cores.collect()),
         ("a level 2 cache", &inference.l2s, l2s.collect()),
@@ -278,7 +278,7 @@ pub fn differences(inference: &Inference, told: &Topology) -> Vec<String> {
     ];
     let kinds = kinds.into_iter();
     kinds
-        .flat_map(|(what, level, told)| kind_differences(what, level, &told, &probed))
+        .flat_map(|(what, level, reported)| kind_differences(what, level, &reported, &probed))
         .collect()
 }
 
@@ -290,17 +290,21 @@ fn probed_pus(level: &SharingLevel) -> PuSet {
 fn kind_differences(
     what: &str,
     level: &SharingLevel,
-    told: &[PuSet],
+    reported: &[PuSet],
     probed: &PuSet,
 ) -> Vec<String> {
-    let told: Vec<PuSet> = told.iter().map(|pus| pus.intersection(probed)).collect();
+    let reported: Vec<PuSet> = reported
+        .iter()
+        .map(|pus| pus.intersection(probed))
+        .collect();
     let contradicts = |pus: &&PuSet| {
-        told.iter()
+        reported
+            .iter()
             .any(|t| !t.intersection(pus).is_empty() && t != *pus)
     };
     let groups = level.groups.iter().map(|group| &group.pus);
     let sentence = |pus: &PuSet| {
-        let theirs = told.iter().filter(|t| !t.intersection(pus).is_empty());
+        let theirs = reported.iter().filter(|t| !t.intersection(pus).is_empty());
         let theirs: Vec<String> = theirs.map(|t| format!("{{{t}}}")).collect();
         let ours = match pus.len() {
             1 => format!("PU {pus} shares {what} with no other"),

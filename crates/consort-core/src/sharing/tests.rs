@@ -103,8 +103,8 @@ fn hidden_smt_is_found_and_compared() {
         inference.pairs[1].core.why,
         "fp slowed 1.60 (1.55 to 1.65, 8 runs)"
     );
-    let told = Topology::uniform(4, 1).unwrap();
-    let differences = differences(&inference, &told);
+    let reported = Topology::uniform(4, 1).unwrap();
+    let differences = differences(&inference, &reported);
     assert_eq!(differences.len(), 4, "{differences:?}");
     assert_eq!(
         differences[0],
@@ -122,8 +122,8 @@ fn unshared_pus_have_their_own_cores() {
     assert_eq!(texts(&inference.l2s), ["0", "1", "2"]);
     // All round trips are alike: one domain, or none.
     assert_eq!(inference.llcs.undecided.to_string(), "0-2");
-    let told = Topology::uniform(1, 3).unwrap();
-    let first = &differences(&inference, &told)[0];
+    let reported = Topology::uniform(1, 3).unwrap();
+    let first = &differences(&inference, &reported)[0];
     assert_eq!(
         first,
         "PU 0 shares a core with no other; the kernel tells {0-2}"
@@ -214,9 +214,9 @@ fn map_changes_topology_and_round_trips() {
     let (_, inference) = hidden_smt2();
     let map = SharingMap::from_inference(&inference, "a \"test\"".to_owned());
     assert_eq!(SharingMap::parse(&map.to_toml(), "f"), Ok(map.clone()));
-    let told = Topology::uniform(4, 1).unwrap();
-    map.check(&told, "f").unwrap();
-    let changed = map.apply(&told).unwrap();
+    let reported = Topology::uniform(4, 1).unwrap();
+    map.check(&reported, "f").unwrap();
+    let changed = map.apply(&reported).unwrap();
     assert_eq!(
         (changed.smt(), changed.cores().len(), changed.l2s().len()),
         (2, 2, 2)
@@ -227,8 +227,8 @@ fn map_changes_topology_and_round_trips() {
 #[test]
 fn unnamed_pus_stay_and_offline_pus_vanish() {
     let map = SharingMap::parse("cores = [\"0,3\", \"9\"]", "f").unwrap();
-    let told = Topology::uniform(2, 2).unwrap();
-    let changed = map.apply(&told).unwrap();
+    let reported = Topology::uniform(2, 2).unwrap();
+    let changed = map.apply(&reported).unwrap();
     let cores: Vec<Vec<PuId>> = changed.cores().iter().map(|c| c.pus.clone()).collect();
     assert_eq!(
         cores,
@@ -238,9 +238,9 @@ fn unnamed_pus_stay_and_offline_pus_vanish() {
 }
 
 fn error(text: &str) -> String {
-    let told = Topology::uniform(4, 1).unwrap();
+    let reported = Topology::uniform(4, 1).unwrap();
     let map = SharingMap::parse(text, "m.toml");
-    let checked = map.and_then(|map| map.check(&told, "m.toml"));
+    let checked = map.and_then(|map| map.check(&reported, "m.toml"));
     checked.unwrap_err().to_string()
 }
 
@@ -276,11 +276,11 @@ fn invalid_maps_name_file_and_key() {
 fn a_core_across_nodes_is_refused() {
     let mut facts = Topology::uniform(2, 1).unwrap().facts();
     facts[1].node = 1;
-    let told = Topology::new(facts, vec![crate::topology::CoreType::uniform()]).unwrap();
+    let reported = Topology::new(facts, vec![crate::topology::CoreType::uniform()]).unwrap();
     let map = SharingMap::parse("cores = [\"0-1\"]", "m").unwrap();
-    let error = map.check(&told, "m").unwrap_err().to_string();
+    let error = map.check(&reported, "m").unwrap_err().to_string();
     assert!(error.contains("different NUMA nodes"), "{error}");
-    assert!(map.apply(&told).is_err());
+    assert!(map.apply(&reported).is_err());
 }
 
 /// A machine of any shape, not only with equal cores.
@@ -332,9 +332,9 @@ proptest! {
         }
         // Whatever was inferred can be applied to a flat machine: it is a partition.
         let map = SharingMap::from_inference(&inference, String::new());
-        let told = Topology::uniform(n, 1).unwrap();
-        if map.check(&told, "m").is_ok() {
-            let changed = map.apply(&told).unwrap();
+        let reported = Topology::uniform(n, 1).unwrap();
+        if map.check(&reported, "m").is_ok() {
+            let changed = map.apply(&reported).unwrap();
             prop_assert_eq!(changed.pus(), &pus);
         }
     }

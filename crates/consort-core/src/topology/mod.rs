@@ -204,7 +204,7 @@ impl Topology {
         self
     }
 
-    /// Returns the machine with fewer PUs, for example those that a cpuset allows.
+    /// Returns the machine with fewer PUs, for example the ones that a cpuset allows.
     ///
     /// # Errors
     /// [`TopologyError::NoPu`] if none is left.

@@ -162,10 +162,14 @@ mod tests {
         let error = |key: &str, value: toml::Value| with(&[(key, value)]).err().unwrap_or_default();
         let check = |key: &str, value: toml::Value, expected: &str| {
             let error = error(key, value);
-            let told = error
+            let reported = error
                 .strip_prefix("power8.toml:")
                 .and_then(|e| e.split_once(": "));
-            assert_eq!(told.map(|(_, message)| message), Some(expected), "{error}");
+            assert_eq!(
+                reported.map(|(_, message)| message),
+                Some(expected),
+                "{error}"
+            );
         };
         check(
             "memory.latency_ns",

@@ -84,11 +84,11 @@ pub enum MachineError {
     Preset(#[from] MachinePresetError),
     /// The machine's cores have fewer PUs.
     #[error(
-        "smt={asked} for machine '{machine}', whose cores have {most} PUs; expected 1 to {most}"
+        "smt={requested} for machine '{machine}', whose cores have {most} PUs; expected 1 to {most}"
     )]
     TooManyWays {
         /// Requested ways.
-        asked: u32,
+        requested: u32,
         /// PUs of the core with the most.
         most: u32,
         /// The machine.
@@ -101,10 +101,10 @@ pub enum MachineError {
         machine: String,
     },
     /// The nodes that are to have memory do not fit the machine.
-    #[error("memory={asked} for machine '{machine}': {why}")]
+    #[error("memory={requested} for machine '{machine}': {why}")]
     Memory {
         /// Requested node.
-        asked: String,
+        requested: String,
         /// The machine.
         machine: String,
         /// Account of what is wrong and what was expected.
@@ -235,7 +235,7 @@ impl MachineRef {
             return Ok(spec);
         };
         let refused = |why: String| MachineError::Memory {
-            asked: join_nodes(nodes),
+            requested: join_nodes(nodes),
             machine: self.machine.clone(),
             why,
         };
@@ -271,8 +271,8 @@ impl MachineRef {
         let modes = spec.core_types.values().flat_map(|core| &core.smt);
         let most = modes.map(|mode| mode.ways).max().unwrap_or(1);
         match self.smt {
-            Some(asked) if asked > most => Err(MachineError::TooManyWays {
-                asked,
+            Some(requested) if requested > most => Err(MachineError::TooManyWays {
+                requested,
                 most,
                 machine: self.machine.clone(),
             }),
@@ -401,12 +401,14 @@ mod tests {
 
     #[test]
     fn memory_that_cannot_be_there_is_told() {
-        let told = |text| load(text).expect_err("it is refused").to_string();
+        let reported = |text| load(text).expect_err("it is refused").to_string();
         assert_eq!(
-            told("power8:memory=2"),
+            reported("power8:memory=2"),
             "memory=2 for machine 'power8': names node 2; expected 0 to 1"
         );
-        assert!(told("power8:memory=1+1").ends_with("names node 1 twice; expected each node once"));
-        assert!(told("power7:memory=0").ends_with("it has a single node; expected no memory="));
+        assert!(
+            reported("power8:memory=1+1").ends_with("names node 1 twice; expected each node once")
+        );
+        assert!(reported("power7:memory=0").ends_with("it has a single node; expected no memory="));
     }
 }

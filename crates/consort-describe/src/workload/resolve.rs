@@ -210,12 +210,12 @@ impl<'a> InstanceCollector<'a> {
 }
 
 /// Returns the number of threads of an instance for which `asked` were asked for.
-fn thread_count(program: &ProgramSpec, asked: Option<u32>) -> Result<u32, WorkloadError> {
+fn thread_count(program: &ProgramSpec, requested: Option<u32>) -> Result<u32, WorkloadError> {
     let (default, max) = program
         .threads
         .as_ref()
         .map_or((1, 1), |t| (t.default, t.max));
-    let threads = asked.unwrap_or(default);
+    let threads = requested.unwrap_or(default);
     let min = if max > default { 1 } else { max };
     if (min..=max).contains(&threads) {
         return Ok(threads);

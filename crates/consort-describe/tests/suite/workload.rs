@@ -77,12 +77,12 @@ impl ProgramSource for Few {
             }
             _ => return Err(LoadError(format!("{path}: no such file"))),
         };
-        let told = |error: DescribeError| LoadError(error.to_string());
+        let reported = |error: DescribeError| LoadError(error.to_string());
         if WorkloadSpec::is_workload_text(text) {
             let file = WorkloadFile::parse(path, text);
-            return file.map(DescriptionFile::Workload).map_err(told);
+            return file.map(DescriptionFile::Workload).map_err(reported);
         }
-        let program = program::parse(path, text).map_err(told)?;
+        let program = program::parse(path, text).map_err(reported)?;
         Ok(DescriptionFile::Program(Arc::new(program)))
     }
 

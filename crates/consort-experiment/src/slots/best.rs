@@ -148,8 +148,8 @@ fn simulate_slots(
     trials: SlotTrials<'_>,
     context: &ExperimentContext<'_>,
 ) -> Result<Vec<SlotTrial>, ExperimentError> {
-    let told = context.map(slots, |slot| trials.run(slot))?;
-    told.into_iter().collect()
+    let reported = context.map(slots, |slot| trials.run(slot))?;
+    reported.into_iter().collect()
 }
 
 /// Estimated over simulated throughput, less 1.

@@ -1,7 +1,7 @@
 //! Slots of co-schedules, simulated one by one: what programs do on their cores of a slot.
 //!
 //! A [`Suite`] is a workload whose programs can be in slots. A [`SlotTrials`] simulates a slot for a
-//! quantum, event by event, and tells every program's [`MeanEstimate`](consort_core::coscheduling). A
+//! quantum, event by event, and gives every program's [`MeanEstimate`](consort_core::coscheduling). A
 //! [`SlotEstimator`] estimates the same without events, for searches through all slots; [`best_rounds`] is
 //! such a search, whose answer stands on simulated slots alone.
 //!

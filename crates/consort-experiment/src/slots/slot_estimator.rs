@@ -80,19 +80,20 @@ impl<'a> SlotEstimator<'a> {
             corrections: BTreeMap::new(),
         };
         let slots = suite.alone_slots();
-        let told = context.map(&slots, |slot| trials.run_detailed(slot))?;
-        for told in told {
-            steady.learn_alone(told?);
+        let reported = context.map(&slots, |slot| trials.run_detailed(slot))?;
+        for reported in reported {
+            steady.learn_alone(reported?);
         }
         Ok(steady)
     }
 
-    fn learn_alone(&mut self, told: DetailedTrial) {
-        let ([team], [measure]) = (&told.trial.slot.teams[..], &told.trial.measures[..]) else {
+    fn learn_alone(&mut self, reported: DetailedTrial) {
+        let ([team], [measure]) = (&reported.trial.slot.teams[..], &reported.trial.measures[..])
+        else {
             return;
         };
         let (team, on_pus) = (*team, measure.busy_cores());
-        let threads = (libm::round(told.working[0]) as usize).clamp(1, team.cores as usize);
+        let threads = (libm::round(reported.working[0]) as usize).clamp(1, team.cores as usize);
         let static_w = self.core_w * on_pus + self.rest_w(on_pus);
         let work_w = (measure.power_w() - static_w).max(0.0);
         let alone = AloneTrial {
@@ -100,7 +101,7 @@ impl<'a> SlotEstimator<'a> {
             threads,
             solved_ips: self.solve(&[(team, threads)])[0],
             work_j: work_w / measure.throughput().max(1.0),
-            trial: told.trial,
+            trial: reported.trial,
         };
         self.alone.insert((team.program, team.cores), alone);
     }

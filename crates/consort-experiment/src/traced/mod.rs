@@ -103,7 +103,7 @@ impl TracedProgram {
 
     fn from_trace(name: &str, trace: Trace) -> Self {
         let threads = trace.threads().iter().enumerate();
-        let lengths = threads.map(|(thread, told)| (told.instructions, Reverse(thread)));
+        let lengths = threads.map(|(thread, reported)| (reported.instructions, Reverse(thread)));
         let (instructions, Reverse(thread)) = lengths.max().unwrap_or((0, Reverse(0)));
         Self {
             name: name.to_owned(),

@@ -171,10 +171,10 @@ fn usable_weight(weight: f64) -> f64 {
 /// that ends a loop and whose data are in any known level.
 fn is_judged_alone(histogram: &BlockHistogram, level: DataLevel) -> bool {
     let walks = histogram.block().ends_loop() && level != DataLevel::Unknown;
-    let told = walks || matches!(level, DataLevel::First | DataLevel::Beyond);
+    let reported = walks || matches!(level, DataLevel::First | DataLevel::Beyond);
     let long = as_f64(histogram.len()) > RETIRE_WIDTH;
     let many = histogram.total().count >= OWN_JUDGEMENT_SAMPLES;
-    histogram.block().is_loop() || told || (long && many)
+    histogram.block().is_loop() || reported || (long && many)
 }
 
 #[derive(Clone, Copy, Debug, Default)]

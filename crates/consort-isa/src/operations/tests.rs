@@ -37,7 +37,7 @@ fn ops(assemble: impl FnOnce(&mut CodeAssembler) -> Result<(), IcedError>) -> Ve
 /// Kind, what is read, what is written.
 type Told = (OpKind, Vec<Register>, Vec<Register>);
 
-fn told(ops: &[Op]) -> Vec<Told> {
+fn reported(ops: &[Op]) -> Vec<Told> {
     let of = |op: &Op| {
         let sources = op.sources.into_iter().flatten().collect();
         (op.kind, sources, op.targets.into_iter().flatten().collect())
@@ -48,7 +48,7 @@ fn told(ops: &[Op]) -> Vec<Told> {
 macro_rules! check {
     ($assemble:expr; $($kind:ident [$($source:expr),*] => [$($target:expr),*]);+) => {
         assert_eq!(
-            told(&ops($assemble)),
+            reported(&ops($assemble)),
             [$((OpKind::$kind, vec![$($source),*], vec![$($target),*])),+]
         );
     };
@@ -126,12 +126,21 @@ fn floating_point_kinds_follow_units() {
 #[test]
 fn x87_computes_on_registers_of_its_own() {
     let st = |number: u8| Register::vector(32 + number);
-    assert_eq!(told(&ops(|a| a.fmul_2(st0, st1)))[0].0, OpKind::FpMultiply);
-    assert_eq!(told(&ops(|a| a.fdiv_2(st0, st1)))[0].0, OpKind::FpDivide);
-    let add = &told(&ops(|a| a.fadd_2(st0, st1)))[0];
+    assert_eq!(
+        reported(&ops(|a| a.fmul_2(st0, st1)))[0].0,
+        OpKind::FpMultiply
+    );
+    assert_eq!(
+        reported(&ops(|a| a.fdiv_2(st0, st1)))[0].0,
+        OpKind::FpDivide
+    );
+    let add = &reported(&ops(|a| a.fadd_2(st0, st1)))[0];
     assert_eq!(add, &(OpKind::FpAdd, vec![st(0), st(1)], vec![st(0)]));
-    assert_eq!(told(&ops(|a| a.fxch(st0, st1)))[0].0, OpKind::VectorMove);
-    assert_eq!(told(&ops(|a| a.fld(qword_ptr(rax))))[0].0, OpKind::Load);
+    assert_eq!(
+        reported(&ops(|a| a.fxch(st0, st1)))[0].0,
+        OpKind::VectorMove
+    );
+    assert_eq!(reported(&ops(|a| a.fld(qword_ptr(rax))))[0].0, OpKind::Load);
 }
 
 #[test]

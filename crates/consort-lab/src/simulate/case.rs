@@ -155,12 +155,12 @@ impl PreparedCase {
             others.for_each(|(_, entry)| entry.start_ms += LATER_MS);
         }
         let seen = RunObservers::new(&experiment.chip);
-        let told = Some(Box::new(seen.clone()) as _);
+        let reported = Some(Box::new(seen.clone()) as _);
         let run = match self.again {
             RestartKind::Threads => {
-                experiment.run_constant(&entrant.contender, &self.work, seed, told)
+                experiment.run_constant(&entrant.contender, &self.work, seed, reported)
             }
-            RestartKind::Programs => experiment.run(&entrant.contender, &self.work, seed, told),
+            RestartKind::Programs => experiment.run(&entrant.contender, &self.work, seed, reported),
         };
         Ok(RunMeasurements::new(
             &run.map_err(part_error(&part))?,

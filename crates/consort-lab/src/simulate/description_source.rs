@@ -22,10 +22,10 @@ pub struct Presets;
 
 impl DescriptionSource for Presets {
     fn load_chip(&self, text: &str) -> Result<Arc<Chip>, LoadError> {
-        let told = |error: &dyn std::error::Error| LoadError(error.to_string());
-        let reference: MachineRef = text.parse().map_err(|e| told(&e))?;
-        let loaded = reference.load(&[]).map_err(|e| told(&e))?;
-        let chip = Chip::new(&loaded.spec, loaded.smt).map_err(|e| told(&e))?;
+        let reported = |error: &dyn std::error::Error| LoadError(error.to_string());
+        let reference: MachineRef = text.parse().map_err(|e| reported(&e))?;
+        let loaded = reference.load(&[]).map_err(|e| reported(&e))?;
+        let chip = Chip::new(&loaded.spec, loaded.smt).map_err(|e| reported(&e))?;
         Ok(Arc::new(chip))
     }
 }

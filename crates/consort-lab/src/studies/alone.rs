@@ -101,7 +101,7 @@ fn frame(
 ) -> Result<Frame, StudyError> {
     let runs = spec.runs(context);
     let run = |case: &CaseSpec, policy: &String, seed| alone(case, policy).run(seed);
-    let told = run_every_case(context, (&spec.cases, &spec.policies, runs), run)?;
+    let reported = run_every_case(context, (&spec.cases, &spec.policies, runs), run)?;
     let case = |case: &CaseSpec| Case {
         key: case
             .key
@@ -114,7 +114,7 @@ fn frame(
     let cases = spec.cases.iter().map(case).collect();
     let mut frame = Frame::new(cases, spec.policies.clone(), runs);
     for (measure, value) in VALUES {
-        frame.set_run_values(measure, told.iter().map(value).collect());
+        frame.set_run_values(measure, reported.iter().map(value).collect());
     }
     Ok(frame)
 }
@@ -255,10 +255,10 @@ struct CounterTotals {
 
 impl CounterTotals {
     fn add(&mut self, sample: &Sample, fpu_usage: f64, l2_per_100: f64) {
-        let told = |signal| sample.get(signal).unwrap_or(0.0);
-        let cycles = told(Signal::Cycles);
+        let reported = |signal| sample.get(signal).unwrap_or(0.0);
+        let cycles = reported(Signal::Cycles);
         self.cycles += cycles;
-        self.instructions += told(Signal::Instructions);
+        self.instructions += reported(Signal::Instructions);
         self.fpu_cycles += fpu_usage * cycles;
         self.l2_misses += l2_per_100 / 100.0 * cycles;
     }
@@ -289,8 +289,8 @@ impl SampleSource for SummingPmu {
 
     fn sample(&mut self, thread: ThreadId, counts: &ThreadCounts, interval_ns: u64) -> Sample {
         let sample = self.pmu.sample(thread, counts, interval_ns);
-        let told = [0, 1].map(|i| self.pmu.readout(thread, i).map(|read| read.value));
-        if let [Some(fpu), Some(l2)] = told {
+        let reported = [0, 1].map(|i| self.pmu.readout(thread, i).map(|read| read.value));
+        if let [Some(fpu), Some(l2)] = reported {
             let usage = if self.empty { 1.0 - fpu } else { fpu };
             self.totals.borrow_mut().add(&sample, usage, l2);
         }
@@ -330,9 +330,12 @@ mod tests {
 
     #[test]
     fn power7_tells_operations_per_cycle() {
-        let told = alone("matmul-fp", "power7", 2);
+        let reported = alone("matmul-fp", "power7", 2);
         let fp_share = presets::find("matmul-fp").unwrap().phases[0].mix.fp;
-        near(told.fpu_usage, fp_share * told.ginstr / told.gcycles);
+        near(
+            reported.fpu_usage,
+            fp_share * reported.ginstr / reported.gcycles,
+        );
     }
 
     #[test]

@@ -319,7 +319,7 @@ mod tests {
             if self.blind {
                 return None;
             }
-            // There when it is asked for the first time, gone from then on.
+            // There at the first request, gone from then on.
             let mut fleeting = self.fleeting.borrow_mut();
             if *fleeting == Some(thread) {
                 *fleeting = Some(ThreadId {

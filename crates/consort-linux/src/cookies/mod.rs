@@ -56,7 +56,7 @@ pub struct CookieStatus {
     pub reason: String,
 }
 
-/// Asks this kernel, and looks below `root` for a scheduler that cookies do not go together with.
+/// Queries this kernel, and looks below `root` for a scheduler that cookies do not go together with.
 pub(crate) fn probe(root: &Path) -> CookieStatus {
     status(HostCoreScheduling.own_cookie(), owners::sched_ext(root))
 }
@@ -108,8 +108,8 @@ mod tests {
             (Ok(7), None, "started with a core-scheduling cookie"),
             (Ok(0), Some("lavd"), "scheduler lavd is enabled"),
         ] {
-            let told = reason(own, scheduler).unwrap();
-            assert!(told.contains(words), "{told}");
+            let reported = reason(own, scheduler).unwrap();
+            assert!(reported.contains(words), "{reported}");
         }
     }
 }

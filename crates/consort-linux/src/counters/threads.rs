@@ -229,11 +229,11 @@ mod tests {
         };
         set.enqueue_thread(thread(1));
         set.enqueue_thread(thread(2));
-        let told = Notice::FdsExhausted {
+        let reported = Notice::FdsExhausted {
             attached: 0,
             waiting: 2,
         };
-        assert_eq!(set.attach_queued(), [told]);
+        assert_eq!(set.attach_queued(), [reported]);
         set.forget(thread(1));
         assert_eq!(set.attach_queued(), []);
     }

@@ -106,14 +106,14 @@ impl ProcReader {
         id: ThreadId,
         read: fn(&Self, ThreadId, &ThreadFiles) -> Result<T, ProcError>,
     ) -> Result<T, ProcError> {
-        let told = match self.open.get(&id) {
+        let reported = match self.open.get(&id) {
             Some(files) => read(self, id, files),
             None => self.read_new_files(id, read),
         };
-        if told.is_err() {
+        if reported.is_err() {
             self.forget(id);
         }
-        told
+        reported
     }
 
     fn read_new_files<T>(
@@ -122,11 +122,11 @@ impl ProcReader {
         read: fn(&Self, ThreadId, &ThreadFiles) -> Result<T, ProcError>,
     ) -> Result<T, ProcError> {
         let files = self.open_files(id)?;
-        let told = read(self, id, &files)?;
+        let reported = read(self, id, &files)?;
         if self.open.len() < self.max_open {
             self.open.insert(id, files);
         }
-        Ok(told)
+        Ok(reported)
     }
 
     /// Opens a thread's files; when descriptors run out, keeps fewer open from now on.

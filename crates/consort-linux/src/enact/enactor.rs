@@ -359,14 +359,14 @@ impl Enactor {
                 continue;
             };
             // One that cannot be read for the moment is read the next time.
-            let Ok(told) = cpusets.read(&self.host, thread.pid, thread.tid) else {
+            let Ok(reported) = cpusets.read(&self.host, thread.pid, thread.tid) else {
                 continue;
             };
-            allowed.push((thread, managed.original.effective_pus(&told.pus)));
-            let is_new = told != managed.allowed;
+            allowed.push((thread, managed.original.effective_pus(&reported.pus)));
+            let is_new = reported != managed.allowed;
             // Otherwise the kernel has changed the mask, which the next look must be able to tell.
             if is_new && affinity::get(thread.tid).is_ok_and(|now| now == managed.seen) {
-                managed.allowed = told;
+                managed.allowed = reported;
             }
         }
         allowed

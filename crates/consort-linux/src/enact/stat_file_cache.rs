@@ -95,14 +95,14 @@ mod tests {
 
     /// A thread of this process, and what ends it.
     fn thread() -> (ThreadId, impl FnOnce()) {
-        let (tell, told) = channel();
+        let (tell, reported) = channel();
         let (end, ended) = channel::<()>();
         let thread = std::thread::spawn(move || {
             tell.send(nix::unistd::gettid().as_raw().cast_unsigned())
                 .unwrap();
             let _ = ended.recv();
         });
-        let id = Host::real().identify(std::process::id(), told.recv().unwrap());
+        let id = Host::real().identify(std::process::id(), reported.recv().unwrap());
         let finish = move || {
             drop(end);
             thread.join().unwrap();

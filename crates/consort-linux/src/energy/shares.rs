@@ -80,8 +80,8 @@ mod tests {
         ) {
             let managed: f64 = threads.iter().sum();
             if let Some(shares) = EnergyRate::new(spent, busy, managed) {
-                let told: f64 = threads.iter().map(|&ns| shares.energy_j(ns)).sum();
-                prop_assert!(told <= spent * (1.0 + 1e-9));
+                let reported: f64 = threads.iter().map(|&ns| shares.energy_j(ns)).sum();
+                prop_assert!(reported <= spent * (1.0 + 1e-9));
             }
         }
     }

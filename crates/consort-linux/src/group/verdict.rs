@@ -10,7 +10,7 @@ pub(super) enum DemandsVerdict {
     Welcome,
     /// The member demands terms that are open, which are to be settled.
     Settles,
-    /// The member demands other terms; the text names these and those that hold.
+    /// The member demands other terms; the text names these and the ones that hold.
     Refused(String),
 }
 

@@ -36,7 +36,7 @@ impl Attachments {
 
     /// Returns true if the run lasts even if nothing is attached any more.
     pub(super) fn is_permanent(&self) -> bool {
-        self.until == EndCondition::Told
+        self.until == EndCondition::Requested
     }
 
     /// Returns true if the run is to end when nothing is left of what was attached.
@@ -247,7 +247,10 @@ mod tests {
 
     #[test]
     fn only_foreground_run_ends_when_empty() {
-        for (until, ends) in [(EndCondition::Told, false), (EndCondition::Empty, true)] {
+        for (until, ends) in [
+            (EndCondition::Requested, false),
+            (EndCondition::Empty, true),
+        ] {
             let mut attachments = Attachments::new(until);
             assert!(
                 !attachments.is_over_when_empty(),

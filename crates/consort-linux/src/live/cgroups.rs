@@ -27,7 +27,7 @@ pub(super) struct ManagedGroups {
     /// Rules of the configuration.
     configured: CgroupRules,
     /// Rules of requests since; they take precedence.
-    asked: CgroupRules,
+    requested: CgroupRules,
     /// Both together.
     rules: CgroupRules,
     /// Root of each program that is a group, by the group's path.
@@ -54,16 +54,16 @@ pub enum GroupAttachOutcome {
 impl ManagedGroups {
     /// Joins the rules again after a change of some, and looks at the groups at once.
     fn change_rules(&mut self, change: impl FnOnce(&mut CgroupRules, &mut CgroupRules)) {
-        change(&mut self.configured, &mut self.asked);
-        let (asked, configured) = (&self.asked, &self.configured);
+        change(&mut self.configured, &mut self.requested);
+        let (requested, configured) = (&self.requested, &self.configured);
         self.rules = CgroupRules {
-            manage: asked
+            manage: requested
                 .manage
                 .iter()
                 .chain(&configured.manage)
                 .cloned()
                 .collect(),
-            exclude: asked
+            exclude: requested
                 .exclude
                 .iter()
                 .chain(&configured.exclude)
@@ -290,10 +290,10 @@ impl LiveMachine {
             priority: i64::MAX,
         };
         let groups = &mut self.attachments.groups;
-        groups.change_rules(|_, asked| {
-            asked.exclude.retain(|other| *other != rule.cgroup);
-            asked.manage.retain(|other| other.cgroup != rule.cgroup);
-            asked.manage.push(rule.clone());
+        groups.change_rules(|_, requested| {
+            requested.exclude.retain(|other| *other != rule.cgroup);
+            requested.manage.retain(|other| other.cgroup != rule.cgroup);
+            requested.manage.push(rule.clone());
         });
         self.follow_groups();
         let mut managed = self.attachments.groups.programs.keys();
@@ -348,10 +348,10 @@ impl LiveMachine {
         }
         others.retain(|pid| !wanted.pids.contains(pid));
         let groups = &mut self.attachments.groups;
-        groups.change_rules(|_, asked| {
+        groups.change_rules(|_, requested| {
             for cgroup in &patterns {
-                asked.manage.retain(|rule| rule.cgroup != *cgroup);
-                asked.exclude.push(cgroup.clone());
+                requested.manage.retain(|rule| rule.cgroup != *cgroup);
+                requested.exclude.push(cgroup.clone());
             }
         });
         self.follow_groups();

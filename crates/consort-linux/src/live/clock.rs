@@ -91,10 +91,10 @@ impl QuantumClock {
     pub(super) fn end_quantum(&mut self, now: Instant, cut: bool) -> (Duration, Option<String>) {
         let interval = now - self.quantum;
         self.quantum = now;
-        let asked = self.next.take().is_none() && !cut;
+        let requested = self.next.take().is_none() && !cut;
         let own_ns = own_cpu_ns().saturating_sub(self.own_cpu_ns);
         let own = Duration::from_nanos(own_ns);
-        let notice = asked.then(|| self.pace.note_quantum(interval, own));
+        let notice = requested.then(|| self.pace.note_quantum(interval, own));
         (interval, notice.flatten())
     }
 }

@@ -110,9 +110,9 @@ impl ThreadObservers {
 
     /// Takes measures from a recording from now on; returns a sentence about that for the user.
     pub(super) fn use_recording(&mut self, recorded: RecordedMeasures) -> String {
-        let told = recorded.offer(&mut self.offers);
+        let reported = recorded.offer(&mut self.offers);
         self.recorded = Some(recorded);
-        told
+        reported
     }
 
     /// Checks that a program is in the recording, if there is one.
@@ -153,8 +153,8 @@ impl ThreadObservers {
 
     /// Begins with a thread that ran before it was managed: what it has consumed is not counted.
     pub(super) fn set_baseline(&mut self, id: ThreadId, seen: &mut ObservedState) {
-        if let Ok(told) = self.reader.sample(id) {
-            seen.set_baseline(Instant::now(), told);
+        if let Ok(reported) = self.reader.sample(id) {
+            seen.set_baseline(Instant::now(), reported);
         }
     }
 
@@ -312,14 +312,14 @@ impl ThreadObservers {
             }
             return Ok(runnable);
         }
-        let told = self.read(id, seen, interval.end)?;
-        seen.add_proc(interval.end, told, interval.length_ns, sample);
-        let (told, _) = told;
+        let reported = self.read(id, seen, interval.end)?;
+        seen.add_proc(interval.end, reported, interval.length_ns, sample);
+        let (reported, _) = reported;
         if begun.is_none() {
             // Sleeps are counted from the next quantum on at the earliest.
-            seen.restart_sleeps_in(told.state);
+            seen.restart_sleeps_in(reported.state);
         }
-        Ok(told.state == RunState::Runnable)
+        Ok(reported.state == RunState::Runnable)
     }
 
     /// Reads a thread in `/proc`: its times alone if these say enough, with false, else all with
@@ -336,7 +336,7 @@ impl ThreadObservers {
         {
             return Ok((times, false));
         }
-        reader.sample(id).map(|told| (told, true))
+        reader.sample(id).map(|reported| (reported, true))
     }
 
     /// Counts of a thread that has exited: its counters keep what they counted last.

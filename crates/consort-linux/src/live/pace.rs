@@ -20,7 +20,7 @@ const LATE_BY: Duration = Duration::from_millis(100);
 /// The length of quanta, as asked for and as turns need it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct QuantumPace {
-    asked: Duration,
+    requested: Duration,
     /// Mean CPU time of a turn.
     turn: Duration,
     turns: u64,
@@ -35,9 +35,9 @@ pub(super) struct QuantumPace {
 
 impl QuantumPace {
     /// A pace with quanta as asked for.
-    pub(super) fn new(asked: Duration) -> Self {
+    pub(super) fn new(requested: Duration) -> Self {
         Self {
-            asked,
+            requested,
             turn: Duration::ZERO,
             turns: 0,
             stretched: None,
@@ -49,14 +49,14 @@ impl QuantumPace {
     }
 
     pub(super) fn set_quantum(&mut self, length: Duration) {
-        self.asked = length;
+        self.requested = length;
     }
 
     pub(super) fn quantum(&self) -> Duration {
         if self.turns < WARM_UP {
-            return self.asked;
+            return self.requested;
         }
-        self.asked.max(self.turn * QUANTUM_PER_TURN)
+        self.requested.max(self.turn * QUANTUM_PER_TURN)
     }
 
     /// Takes in the CPU time of a turn; returns a notice, once, when quanta are stretched.
@@ -65,16 +65,16 @@ impl QuantumPace {
         let weight = MEMORY.min(u32::try_from(self.turns).unwrap_or(MEMORY));
         self.turn = (self.turn * (weight - 1) + cpu) / weight;
         let quantum = self.quantum();
-        if quantum <= self.asked {
+        if quantum <= self.requested {
             return None;
         }
-        let told = self.stretched.replace(quantum).is_some();
-        (!told).then(|| {
+        let reported = self.stretched.replace(quantum).is_some();
+        (!reported).then(|| {
             format!(
                 "a turn takes {:.1} ms of CPU time, so quanta were stretched from {:.1} ms to {:.1} ms \
                  and as turns need; ask for longer ones",
                 millis(self.turn),
-                millis(self.asked),
+                millis(self.requested),
                 millis(quantum)
             )
         })
@@ -114,7 +114,9 @@ impl QuantumPace {
 
     /// Warning that quanta were much longer than planned over the run, if they were.
     pub(super) fn lateness(&self) -> Option<String> {
-        let planned = self.stretched.map_or(self.asked, |s| s.max(self.asked));
+        let planned = self
+            .stretched
+            .map_or(self.requested, |s| s.max(self.requested));
         let mean_ms = self.mean_ms()?;
         let is_late = u64::from(self.quanta) > WARM_UP && mean_ms > LATE * millis(planned);
         let planned_ms = millis(planned);
@@ -141,22 +143,22 @@ mod tests {
 
     fn after(turns: u32, cpu: Duration) -> (QuantumPace, Vec<String>) {
         let mut pace = QuantumPace::new(4 * MS);
-        let told = (0..turns).filter_map(|_| pace.note_turn(cpu)).collect();
-        (pace, told)
+        let reported = (0..turns).filter_map(|_| pace.note_turn(cpu)).collect();
+        (pace, reported)
     }
 
     #[test]
     fn cheap_turns_leave_the_quantum_as_asked() {
-        let (pace, told) = after(100, MS / 2);
-        assert_eq!((pace.quantum(), told.len()), (4 * MS, 0));
+        let (pace, reported) = after(100, MS / 2);
+        assert_eq!((pace.quantum(), reported.len()), (4 * MS, 0));
     }
 
     #[test]
     fn dear_turns_stretch_the_quantum_and_it_is_said_once() {
-        let (pace, told) = after(100, 2 * MS);
+        let (pace, reported) = after(100, 2 * MS);
         assert_eq!(pace.quantum(), 10 * MS);
         assert_eq!(
-            told,
+            reported,
             [
                 "a turn takes 2.0 ms of CPU time, so quanta were stretched from 4.0 ms to 10.0 ms \
               and as turns need; ask for longer ones"
@@ -187,10 +189,10 @@ mod tests {
     fn the_first_late_turn_is_told_of_and_no_other() {
         let mut pace = QuantumPace::new(500 * MS);
         assert_eq!(pace.note_quantum(600 * MS, MS), None);
-        let told = pace.note_quantum(6000 * MS, MS).unwrap();
+        let reported = pace.note_quantum(6000 * MS, MS).unwrap();
         assert!(
-            told.starts_with("a turn came after 6000 ms instead of 500 ms"),
-            "{told}"
+            reported.starts_with("a turn came after 6000 ms instead of 500 ms"),
+            "{reported}"
         );
         assert_eq!(pace.note_quantum(6000 * MS, MS), None);
     }

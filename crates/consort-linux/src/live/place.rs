@@ -164,14 +164,14 @@ impl LiveMachine {
         if self.actuators.is_own(id.pid) {
             return false;
         }
-        let told = parent.and_then(|tid| self.table.by_tid(tid));
-        let told = told.map(|thread| thread.pid);
+        let reported = parent.and_then(|tid| self.table.by_tid(tid));
+        let reported = reported.map(|thread| thread.pid);
         let is_cut = Cell::new(false);
         let above = ancestors_of(self.site.root(), id.pid, &is_cut);
         let root = self
             .table
             .trees_mut()
-            .assign_by_parents(id.pid, told.into_iter().chain(above));
+            .assign_by_parents(id.pid, reported.into_iter().chain(above));
         if is_cut.get() {
             // It may belong to another program; its place is found when it is announced again.
             self.table.trees_mut().forget(id.pid);

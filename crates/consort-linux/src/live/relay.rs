@@ -29,10 +29,10 @@ impl ReadySources {
 
     /// Returns the sources of what was polled, signals first.
     fn from_poll(fds: &[PollFd<'_>]) -> Self {
-        let mut told = fds.iter().map(|fd| fd.any().unwrap_or(true));
+        let mut reported = fds.iter().map(|fd| fd.any().unwrap_or(true));
         Self {
-            signals: told.next().unwrap_or(true),
-            others: told.any(|is_told| is_told),
+            signals: reported.next().unwrap_or(true),
+            others: reported.any(|is_told| is_told),
         }
     }
 }

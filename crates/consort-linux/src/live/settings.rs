@@ -62,7 +62,7 @@ pub struct AttachSpec {
 pub enum EndCondition {
     /// SIGINT, SIGTERM or SIGQUIT.
     #[default]
-    Told,
+    Requested,
     /// The same signals, or the end of everything that was attached.
     Empty,
 }

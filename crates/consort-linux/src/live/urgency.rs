@@ -88,8 +88,8 @@ fn attribute_choices() -> [libc::sched_attr; 3] {
 /// Returns true if the kernel keeps some time from real-time threads; where it does not tell, this
 /// is assumed, as it is the default.
 fn is_bounded(root: &Path) -> bool {
-    let told = std::fs::read_to_string(root.join("proc/sys/kernel/sched_rt_runtime_us"));
-    told.map_or(true, |text| text.trim() != "-1")
+    let reported = std::fs::read_to_string(root.join("proc/sys/kernel/sched_rt_runtime_us"));
+    reported.map_or(true, |text| text.trim() != "-1")
 }
 
 fn empty() -> libc::sched_attr {

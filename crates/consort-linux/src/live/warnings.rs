@@ -78,15 +78,15 @@ impl Warnings {
         let came = MOST as f64 * passed.as_secs_f64() / REFILL.as_secs_f64();
         self.room = (self.room + came).min(MOST as f64);
         self.refilled = now;
-        let mut told = std::mem::take(&mut self.untold);
+        let mut reported = std::mem::take(&mut self.untold);
         if self.unmentioned > 0 && self.room >= 1.0 {
             self.room -= 1.0;
             let left_out = std::mem::take(&mut self.unmentioned);
-            told.push(format!(
+            reported.push(format!(
                 "left out, as {MOST} an hour are told: {left_out} warnings"
             ));
         }
-        told
+        reported
     }
 
     /// The latest warnings, with the number of those that were not taken in as the last.
@@ -120,8 +120,8 @@ mod tests {
     fn line_end_in_a_name_forges_no_warning() {
         let mut warnings = Warnings::default();
         warnings.insert("thread 7 (a\nWARN fake) was let go".to_owned());
-        let told = warnings.take_new(Instant::now());
-        assert_eq!(told, ["thread 7 (a\\nWARN fake) was let go"]);
+        let reported = warnings.take_new(Instant::now());
+        assert_eq!(reported, ["thread 7 (a\\nWARN fake) was let go"]);
     }
 
     #[test]
@@ -134,8 +134,8 @@ mod tests {
         let left_out = |number| format!("left out, as 100 an hour are told: {number} warnings");
         assert_eq!(warnings.take_new(start + REFILL / 50), [left_out(8)]);
         warnings.extend(["one", "two"].map(str::to_owned));
-        let told = warnings.take_new(start + 100 * REFILL);
-        assert_eq!(told, ["one".to_owned(), left_out(1)]);
+        let reported = warnings.take_new(start + 100 * REFILL);
+        assert_eq!(reported, ["one".to_owned(), left_out(1)]);
         let all_again = start + 200 * REFILL;
         assert!(warnings.take_new(all_again).is_empty());
         warnings.extend((0..MOST).map(|n| format!("later {n:03}")));

@@ -4,7 +4,7 @@
 //! do that, best first: the freezer of cgroup version 2, the freezer of version 1, and SIGSTOP with
 //! SIGCONT. The first mechanism that works for a program pauses it from then on.
 //!
-//! [`mechanisms`] lists the mechanisms of a host, and [`Pauser::new`] uses those that are available.
+//! [`mechanisms`] lists the mechanisms of a host, and [`Pauser::new`] uses the ones that are available.
 //! [`Pauser::pause`] and [`Pauser::resume`] carry plans out, and [`Pauser::forget`] follows a
 //! program's end. Every action is journalled before it is taken, so that the guardian of the
 //! [`Enactor`] and its [`close`](Enactor::close) leave nothing paused, whatever happens.
@@ -77,7 +77,7 @@ impl fmt::Display for PauseKind {
 
 /// One mechanism that holds the processes of one program.
 pub(crate) trait PauseMechanism: fmt::Debug {
-    /// Journals each process that the mechanism does not hold yet, then asks all processes to stop.
+    /// Journals each process that the mechanism does not hold yet, then requests all processes to stop.
     /// Returns the number of new processes.
     fn stop_members(
         &mut self,

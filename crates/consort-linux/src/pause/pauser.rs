@@ -241,7 +241,7 @@ impl Pauser {
 }
 
 impl PausedProgram {
-    /// Asks all processes to stop, waits, and looks if others have appeared meanwhile.
+    /// Requests all processes to stop, waits, and looks if others have appeared meanwhile.
     fn pause(
         &mut self,
         root: &Path,

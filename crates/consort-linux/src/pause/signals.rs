@@ -1,6 +1,6 @@
 //! Pausing by SIGSTOP and SIGCONT to each process (`signal(7)`).
 //!
-//! A process that somebody else stopped before is left alone: it stays stopped when the program
+//! A process that another process stopped before is left alone: it stays stopped when the program
 //! continues. A process that forks while it is being stopped may leave a running child behind, so
 //! the caller looks for more processes until there are none.
 //!
@@ -52,7 +52,7 @@ impl StopSignalMechanism {
         Ok(states)
     }
 
-    /// Returns the processes to be stopped, each with its start; notes those that are stopped
+    /// Returns the processes to be stopped, each with its start; notes the ones that are stopped
     /// already.
     fn find_running(&mut self, members: &ProgramProcesses) -> Result<Vec<(u32, u64)>, ProcError> {
         let mut running = Vec::new();

@@ -157,7 +157,10 @@ impl Drop for Ring {
 
 /// The host's page size, bytes.
 pub(crate) fn page_bytes() -> usize {
-    let asked = nix::unistd::sysconf(nix::unistd::SysconfVar::PAGE_SIZE);
-    let bytes = asked.ok().flatten().and_then(|n| usize::try_from(n).ok());
+    let requested = nix::unistd::sysconf(nix::unistd::SysconfVar::PAGE_SIZE);
+    let bytes = requested
+        .ok()
+        .flatten()
+        .and_then(|n| usize::try_from(n).ok());
     bytes.unwrap_or(4096)
 }

@@ -100,7 +100,7 @@ pub(crate) fn numbers_in(dir: &Path) -> Result<Vec<u32>, ProcError> {
 /// Processes by pid, each with its leader's line of `stat`.
 pub(crate) type ProgramProcesses = BTreeMap<u32, Stat>;
 
-/// Reads these processes; those that are gone are left out.
+/// Reads these processes; the ones that are gone are left out.
 ///
 /// # Errors
 /// If a process cannot be read although it may be there.

@@ -112,7 +112,7 @@ pub enum LeaderMessage {
     Terms(GroupTerms),
 }
 
-/// The terms that a member demands; it accepts the leader's for those that it leaves open.
+/// The terms that a member demands; it accepts the leader's for the ones that it leaves open.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Demands {

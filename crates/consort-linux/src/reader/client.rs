@@ -81,13 +81,13 @@ impl HelperRequest {
 #[derive(Debug, Default)]
 struct HelperQueue {
     helper: Option<Helper>,
-    asked: VecDeque<HelperRequest>,
+    requested: VecDeque<HelperRequest>,
 }
 
 enum SendOutcome {
     /// It was answered at once, by this thread.
     Answered(Vec<u8>),
-    Asked,
+    Sent,
     Refused,
 }
 
@@ -187,12 +187,12 @@ impl CodeReader {
         let mut next = 0;
         let mut awaited = VecDeque::new();
         // Requests of earlier rounds have not been answered yet.
-        let is_stuck = !desk.asked.is_empty();
+        let is_stuck = !desk.requested.is_empty();
         while !is_stuck && (next < pages.len() || !awaited.is_empty()) {
             if next < pages.len() && awaited.len() < MAX_ASKED {
                 match self.request_page(&mut desk, pages[next], len) {
                     SendOutcome::Answered(bytes) => read[next] = Some(bytes),
-                    SendOutcome::Asked => awaited.push_back(next),
+                    SendOutcome::Sent => awaited.push_back(next),
                     SendOutcome::Refused => {}
                 }
                 next += 1;
@@ -244,7 +244,7 @@ impl CodeReader {
             return SendOutcome::Answered(here.answer(&packet, Some(&memory)));
         }
         match self.send(desk, pid, target, &packet, Some(&memory)) {
-            true => SendOutcome::Asked,
+            true => SendOutcome::Sent,
             false => SendOutcome::Refused,
         }
     }
@@ -348,7 +348,7 @@ impl CodeReader {
         if let Some(here) = &mut self.here {
             return Some(here.answer(&packet, None));
         }
-        if !self.pages.asked.is_empty() {
+        if !self.pages.requested.is_empty() {
             return None;
         }
         let mut pages = std::mem::take(&mut self.pages);
@@ -378,7 +378,7 @@ impl CodeReader {
             }
             return false;
         }
-        desk.asked.push_back(HelperRequest {
+        desk.requested.push_back(HelperRequest {
             pid,
             target,
             since: Instant::now(),
@@ -423,21 +423,21 @@ impl CodeReader {
         now: Instant,
     ) -> Option<(u32, Vec<u8>)> {
         let mut answer = None;
-        while let (Some(helper), Some(asked)) = (&mut desk.helper, desk.asked.front_mut()) {
-            let age = now.saturating_duration_since(asked.since);
+        while let (Some(helper), Some(requested)) = (&mut desk.helper, desk.requested.front_mut()) {
+            let age = now.saturating_duration_since(requested.since);
             match helper.receive_reply(Duration::ZERO) {
                 ReplyProgress::Done(bytes) => {
-                    let Some(asked) = desk.asked.pop_front() else {
+                    let Some(requested) = desk.requested.pop_front() else {
                         break;
                     };
-                    let spent_ns = helper.spent_ns().saturating_sub(asked.spent_ns);
-                    if let ReadTarget::Maps { .. } = asked.target {
+                    let spent_ns = helper.spent_ns().saturating_sub(requested.spent_ns);
+                    if let ReadTarget::Maps { .. } = requested.target {
                         self.next_list = now + Duration::from_nanos(spent_ns) * PAUSE_PER_LIST;
-                    } else if !asked.asleep.is_zero() {
+                    } else if !requested.asleep.is_zero() {
                         // It was not there in time, so others had to wait for it.
-                        self.blame(&asked, now);
+                        self.blame(&requested, now);
                     }
-                    answer = Some((asked.pid, bytes));
+                    answer = Some((requested.pid, bytes));
                 }
                 ReplyProgress::Ended => self.abandon_helper(desk),
                 ReplyProgress::Waiting => {
@@ -447,15 +447,15 @@ impl CodeReader {
                         // It sleeps because it is done.
                         continue;
                     }
-                    asked.note_look(sleeps, now);
-                    if asked.asleep < give_up_after && age < GIVE_UP_RUNNING_AFTER {
+                    requested.note_look(sleeps, now);
+                    if requested.asleep < give_up_after && age < GIVE_UP_RUNNING_AFTER {
                         break;
                     }
-                    let asked = desk.asked.pop_front();
+                    let requested = desk.requested.pop_front();
                     self.abandon_helper(desk);
-                    if let Some(asked) = asked.filter(|_| is_up) {
-                        self.mark_unreadable(asked.target, now);
-                        self.blame(&asked, now);
+                    if let Some(requested) = requested.filter(|_| is_up) {
+                        self.mark_unreadable(requested.target, now);
+                        self.blame(&requested, now);
                     }
                 }
             }
@@ -472,7 +472,7 @@ impl CodeReader {
 
     /// Kills the helper of a desk; it ends when it can.
     fn abandon_helper(&mut self, desk: &mut HelperQueue) {
-        desk.asked.clear();
+        desk.requested.clear();
         if let Some(helper) = desk.helper.take() {
             self.abandoned.push(helper.abandon());
         }
@@ -480,24 +480,25 @@ impl CodeReader {
 
     /// Notes that a request kept a helper from other work, and leaves program and user alone when
     /// that was often so.
-    fn blame(&mut self, asked: &HelperRequest, now: Instant) {
-        let blame = self.programs.entry(asked.pid).or_default();
-        blame.lost += asked.asleep;
+    fn blame(&mut self, requested: &HelperRequest, now: Instant) {
+        let blame = self.programs.entry(requested.pid).or_default();
+        blame.lost += requested.asleep;
         if blame.until.is_none() && blame.lost >= MAX_LOST {
             blame.until = Some(now + LEFT_ALONE_FOR);
-            let name = std::fs::read_to_string(self.root.join(format!("proc/{}/comm", asked.pid)));
+            let name =
+                std::fs::read_to_string(self.root.join(format!("proc/{}/comm", requested.pid)));
             let name = name.as_deref().map_or("a program", str::trim_end);
             self.warn(format!(
                 "code of {name} ({}) cannot be read: its pages or files do not arrive; its threads \
                  have no class from samples for {} minutes",
-                asked.pid,
+                requested.pid,
                 LEFT_ALONE_FOR.as_secs() / 60
             ));
         }
-        let user = self.user_of(asked.pid);
+        let user = self.user_of(requested.pid);
         if let Some(user) = user.filter(|&user| user != Uid::effective().as_raw()) {
             let blame = self.users.entry(user).or_default();
-            blame.lost += asked.asleep;
+            blame.lost += requested.asleep;
             if blame.until.is_none() && blame.lost >= MAX_LOST_BY_USER {
                 blame.until = Some(now + LEFT_ALONE_FOR);
                 self.warn(format!(
@@ -516,7 +517,7 @@ impl CodeReader {
 
     /// Has the next list be made if it is time to, and ends a helper that has nothing to do.
     fn request_lists(&mut self, lists: &mut HelperQueue, now: Instant) {
-        if !lists.asked.is_empty() || now < self.next_list {
+        if !lists.requested.is_empty() || now < self.next_list {
             return;
         }
         while let Some(pid) = self.wanted.pop_front() {
@@ -545,7 +546,7 @@ impl Drop for CodeReader {
             };
             self.abandoned.push(helper.abandon());
             // One without a request waits for nothing else, so that it ends at once.
-            if desk.asked.is_empty()
+            if desk.requested.is_empty()
                 && let Some(child) = self.abandoned.last_mut()
             {
                 let _ = child.wait();
@@ -570,7 +571,7 @@ impl WaitBudget {
             let begun = Instant::now();
             match helper.receive_reply(LOOK_EVERY) {
                 ReplyProgress::Done(bytes) => {
-                    desk.asked.pop_front();
+                    desk.requested.pop_front();
                     return Some(bytes);
                 }
                 // The next round lets go of one that has ended.
@@ -582,7 +583,9 @@ impl WaitBudget {
             if sleeps && helper.is_answered() {
                 continue;
             }
-            desk.asked.front_mut()?.note_look(sleeps, Instant::now());
+            desk.requested
+                .front_mut()?
+                .note_look(sleeps, Instant::now());
             let left = if sleeps {
                 &mut self.asleep
             } else {

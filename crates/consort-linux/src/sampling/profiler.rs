@@ -310,9 +310,9 @@ mod tests {
                 };
                 profiler.sample(at, None, 0, 1);
             }
-            let told: Vec<u32> = profiler.end_interval().iter().map(|p| p.tid).collect();
+            let reported: Vec<u32> = profiler.end_interval().iter().map(|p| p.tid).collect();
             let earlier = |tid| profiler.earlier_profile(1, tid).map(|p| p.window_samples);
-            (told, [1, 2, 3].map(earlier))
+            (reported, [1, 2, 3].map(earlier))
         };
         let (first, second) = (sample(&[2, 1, 2]), sample(&[1]));
         assert_eq!(first, (vec![1, 2], [Some(1), Some(2), None]));
@@ -329,12 +329,12 @@ mod tests {
             profiler.earlier_profile(2, 1).is_none(),
             "of another process"
         );
-        let told: Vec<_> = profiler
+        let reported: Vec<_> = profiler
             .end_interval()
             .iter()
             .map(|p| (p.tid, p.ended))
             .collect();
-        assert_eq!(told, [(2, true)]);
+        assert_eq!(reported, [(2, true)]);
     }
 
     #[test]

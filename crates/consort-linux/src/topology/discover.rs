@@ -217,8 +217,13 @@ mod tests {
         let found = discover(dir.path()).unwrap();
         assert_eq!(found.machine.nodes().len(), 1);
         assert_eq!(found.machine.cores().len(), 1);
-        let told = "PUs 1: shown in another NUMA node than its core's first PU; took that one's";
-        assert!(found.notes.contains(&told.to_owned()), "{:?}", found.notes);
+        let reported =
+            "PUs 1: shown in another NUMA node than its core's first PU; took that one's";
+        assert!(
+            found.notes.contains(&reported.to_owned()),
+            "{:?}",
+            found.notes
+        );
     }
 
     #[test]

@@ -55,11 +55,11 @@ pub(crate) fn nodes_by_pu(
     notes: &mut DiscoveryNotes,
 ) -> BTreeMap<PuId, u32> {
     let mut node = |pu| {
-        let told = nodes.iter().find(|n| n.pus.contains(pu));
-        if told.is_none() {
+        let reported = nodes.iter().find(|n| n.pus.contains(pu));
+        if reported.is_none() {
             notes.add_about_pu(pu, "no NUMA node shown; assumed node 0");
         }
-        told.map_or(0, |n| n.node)
+        reported.map_or(0, |n| n.node)
     };
     online.iter().map(|pu| (pu, node(pu))).collect()
 }

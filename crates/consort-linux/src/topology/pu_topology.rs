@@ -108,8 +108,8 @@ fn siblings(
     all: &BTreeMap<PuId, PuTopologyEntry>,
     notes: &mut DiscoveryNotes,
 ) -> PuSet {
-    if let Some(told) = &place.siblings {
-        return told.clone();
+    if let Some(reported) = &place.siblings {
+        return reported.clone();
     }
     if place.ids[2].is_none() {
         notes.add_about_pu(pu, "no core shown; assumed a core of its own");

@@ -92,8 +92,8 @@ pub(crate) fn is_online(root: &Path, pu: PuId) -> Option<bool> {
 
 /// The PUs that are plugged in, online or not.
 pub(crate) fn present_pus(root: &Path, online: &PuSet) -> PuSet {
-    let told = read::pus(&root.join(CPU_DIR).join("present"));
-    told.unwrap_or_default().union(online)
+    let reported = read::pus(&root.join(CPU_DIR).join("present"));
+    reported.unwrap_or_default().union(online)
 }
 
 fn find_stand_in(root: &Path) -> Option<(PuSet, &'static str)> {

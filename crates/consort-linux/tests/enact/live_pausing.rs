@@ -60,10 +60,10 @@ fn ends(kind: PauseKind) -> Result<(), Failed> {
     let out = std::fs::File::create(&packed)?;
     let ended = command.stdout(Stdio::from(out)).stderr(Stdio::piped());
     let ended = ended.spawn()?.wait_with_output()?;
-    let told = String::from_utf8_lossy(&ended.stderr);
-    assert!(ended.status.success(), "{told}");
-    let pauses: Option<u32> = told.split(' ').next().and_then(|n| n.parse().ok());
-    assert!(pauses.is_some_and(|n| n > 1), "{told}");
+    let reported = String::from_utf8_lossy(&ended.stderr);
+    assert!(ended.status.success(), "{reported}");
+    let pauses: Option<u32> = reported.split(' ').next().and_then(|n| n.parse().ok());
+    assert!(pauses.is_some_and(|n| n > 1), "{reported}");
     let output = Command::new("xz").arg("-dc").arg(&packed).output()?;
     assert!(output.status.success() && output.stdout == content);
     assert_eq!(files_in(&journals), 0);

@@ -197,8 +197,8 @@ fn stopped_before(kind: PauseKind) -> Result<(), Failed> {
 
 /// Pauses before the program gets the end of its input.
 fn pauses() -> usize {
-    let asked = std::env::var("CONSORT_PAUSES").ok();
-    asked.and_then(|n| n.parse().ok()).unwrap_or(1_000)
+    let requested = std::env::var("CONSORT_PAUSES").ok();
+    requested.and_then(|n| n.parse().ok()).unwrap_or(1_000)
 }
 
 /// Runs a command whose output goes to a file and that gets a piece of its input after each pause,

@@ -106,7 +106,7 @@ impl AlternatingTree {
         }
     }
 
-    /// All nodes that got a label, including those that are no longer outermost.
+    /// All nodes that got a label, including the ones that are no longer outermost.
     pub(super) fn labelled_nodes(&self) -> &[usize] {
         &self.labelled
     }

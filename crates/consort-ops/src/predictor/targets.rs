@@ -62,15 +62,15 @@ impl TargetBuffers {
     }
 
     /// Lets the buffers given as bits learn the target of a branch.
-    pub(super) fn learn(&mut self, told: u32, key: u64, target: u64) {
+    pub(super) fn learn(&mut self, reported: u32, key: u64, target: u64) {
         let place = set_index(key, self.latest.len());
         let (entry, latest) = (TargetEntry { key, target }, &mut self.latest[place]);
         if latest.entry != entry {
             let buffers = 0;
             *latest = LatestTarget { entry, buffers };
         }
-        let mut news = told & !latest.buffers;
-        latest.buffers |= told;
+        let mut news = reported & !latest.buffers;
+        latest.buffers |= reported;
         while news != 0 {
             let buffer = news.trailing_zeros() as usize;
             self.sets[place * self.buffers + buffer].learn(entry);

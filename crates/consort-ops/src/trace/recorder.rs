@@ -27,7 +27,7 @@ type OpShapeKey = [u8; 24];
 
 #[derive(Debug, Default)]
 struct ThreadWriter {
-    told: ThreadTrace,
+    reported: ThreadTrace,
     streams: ThreadStreams,
     successors: Successors,
     strides: Strides,
@@ -48,8 +48,8 @@ impl TraceRecorder {
     pub fn push(&mut self, number: usize, op: &Op) {
         let id = self.intern_op(op);
         let thread = self.thread_mut(number);
-        thread.told.operations += 1;
-        thread.told.instructions += u64::from(op.first);
+        thread.reported.operations += 1;
+        thread.reported.instructions += u64::from(op.first);
         thread.open.push(id);
         if let Some(data) = op.data {
             let addresses = &mut thread.streams.addresses;
@@ -66,13 +66,13 @@ impl TraceRecorder {
     pub fn instructions(&self) -> u64 {
         self.threads
             .iter()
-            .map(|thread| thread.told.instructions)
+            .map(|thread| thread.reported.instructions)
             .sum()
     }
 
     /// Names thread `number`.
     pub fn name_thread(&mut self, number: usize, name: &str) {
-        name.clone_into(&mut self.thread_mut(number).told.name);
+        name.clone_into(&mut self.thread_mut(number).reported.name);
     }
 
     /// The trace of all that was taken.
@@ -85,7 +85,7 @@ impl TraceRecorder {
         let parts = self
             .threads
             .into_iter()
-            .map(|thread| (thread.told, thread.streams));
+            .map(|thread| (thread.reported, thread.streams));
         let (threads, streams) = parts.unzip();
         Trace {
             about,

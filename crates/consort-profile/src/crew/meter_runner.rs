@@ -21,7 +21,7 @@ pub(super) enum MeterTask<G: MeterGroup> {
     /// Counts what follows, or only warms caches and predictors.
     Count(bool),
     /// Sends the counts so far.
-    Tell(SyncSender<G::Counts>),
+    SendCounts(SyncSender<G::Counts>),
     /// Drops the meters, because the thread has ended.
     End,
 }
@@ -46,7 +46,7 @@ impl<G: MeterGroup> ThreadMeters<G> {
             MeterTask::Ops(ops) => meters.add_ops(&ops, &mut self.link),
             MeterTask::Count(counts) => meters.set_counting(counts),
             // The receiver may have been dropped.
-            MeterTask::Tell(to) => drop(to.send(meters.counts())),
+            MeterTask::SendCounts(to) => drop(to.send(meters.counts())),
             MeterTask::End => self.threads[thread] = None,
         }
     }
@@ -93,7 +93,7 @@ impl<G: MeterGroup> MeterRunner<G> {
     /// Requests the counts of `thread`, which has not ended.
     pub(super) fn request_counts(&mut self, thread: usize) -> Receiver<G::Counts> {
         let (to, from) = sync_channel(1);
-        self.send(thread, MeterTask::Tell(to));
+        self.send(thread, MeterTask::SendCounts(to));
         from
     }
 
@@ -175,10 +175,10 @@ impl<M> Drop for MessageWorker<M> {
 /// Spawns a thread with all signals blocked, so that signals reach only the threads that wait for
 /// them (`recorder/interrupts.rs`). A new thread inherits the mask of its parent.
 fn spawn_with_signals_blocked(does: impl FnOnce() + Send + 'static) -> Option<JoinHandle<()>> {
-    let heard = SigSet::all().thread_swap_mask(SigmaskHow::SIG_SETMASK);
+    let received = SigSet::all().thread_swap_mask(SigmaskHow::SIG_SETMASK);
     let thread = Builder::new().spawn(does);
-    if let Ok(heard) = heard {
-        let _ = heard.thread_set_mask();
+    if let Ok(received) = received {
+        let _ = received.thread_set_mask();
     }
     thread.ok()
 }
@@ -252,11 +252,11 @@ mod tests {
 
     #[test]
     fn all_messages_are_done_in_order() {
-        let (done, told) = channel();
+        let (done, reported) = channel();
         let mut worker = MessageWorker::start(done, |done, n: u32| done.send(n).unwrap()).unwrap();
         assert!((0..10_000).all(|n| worker.send(n)));
         assert!(worker.end().is_none());
-        assert!(told.into_iter().eq(0..10_000));
+        assert!(reported.into_iter().eq(0..10_000));
     }
 
     #[test]

@@ -58,10 +58,10 @@ impl MeterCrew {
 
     /// A crew that works in threads of its own, if `is_apart`.
     pub(crate) fn with_workers(is_apart: bool) -> Self {
-        let (told, wrong) = channel();
+        let (reported, wrong) = channel();
         Self {
             accesses: MeterRunner::new(is_apart, ()),
-            branches: MeterRunner::new(is_apart, told),
+            branches: MeterRunner::new(is_apart, reported),
             timing: MeterRunner::new(is_apart, MispredictionFeed::new(wrong)),
             thread: 0,
             ops: SharedBatch::default(),
@@ -153,13 +153,13 @@ impl MeterCrew {
     }
 
     /// Waits for requested counts.
-    pub(crate) fn receive_counts(&mut self, asked: PendingCounts) -> MeterCounts {
-        let (memory, dataflow, distances) = self.accesses.receive_counts(&asked.accesses);
-        let tagged = self.branches.receive_counts(&asked.branches);
-        let (gshare, lost_targets, timing) = self.timing.receive_counts(&asked.timing);
+    pub(crate) fn receive_counts(&mut self, requested: PendingCounts) -> MeterCounts {
+        let (memory, dataflow, distances) = self.accesses.receive_counts(&requested.accesses);
+        let tagged = self.branches.receive_counts(&requested.branches);
+        let (gshare, lost_targets, timing) = self.timing.receive_counts(&requested.timing);
         MeterCounts {
-            mix: asked.mix,
-            stretches: asked.stretches,
+            mix: requested.mix,
+            stretches: requested.stretches,
             distances,
             memory,
             mispredictions: [tagged, gshare],

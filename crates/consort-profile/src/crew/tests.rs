@@ -17,13 +17,13 @@ fn trace(program: &str) -> Trace {
 /// A profile as a file, with all figures behind it.
 fn text(mut profiler: ProgramProfiler) -> String {
     let profile = profiler.finish_profile();
-    let told = ProgramFileHeader {
+    let reported = ProgramFileHeader {
         name: "it",
         command: "it",
         executed: 1,
         sampling: None,
     };
-    let file = profile.to_program_file(&told);
+    let file = profile.to_program_file(&reported);
     format!("{file}{:?}{:?}", profile.intervals, profile.threads)
 }
 

@@ -168,10 +168,10 @@ impl MeterGroup for BranchMeters {
         self.0.predict_branch(at, length, branch);
     }
 
-    fn add_ops(&mut self, ops: &[Op], told: &mut Self::Link) {
+    fn add_ops(&mut self, ops: &[Op], reported: &mut Self::Link) {
         let is_wrong = |op: &Op| Some(self.0.predict_branch(op.address, op.length, op.branch?));
         // The receiver may have failed.
-        let _ = told.send(ops.iter().filter_map(is_wrong).collect());
+        let _ = reported.send(ops.iter().filter_map(is_wrong).collect());
     }
 
     fn counts(&self) -> Self::Counts {
@@ -192,26 +192,26 @@ pub struct TimingMeters {
 #[derive(Debug)]
 pub struct MispredictionFeed {
     from: Receiver<Vec<bool>>,
-    told: std::vec::IntoIter<bool>,
+    reported: std::vec::IntoIter<bool>,
 }
 
 impl MispredictionFeed {
     /// A stream from which nothing has come yet.
     #[must_use]
     pub fn new(from: Receiver<Vec<bool>>) -> Self {
-        let told = Vec::new().into_iter();
-        Self { from, told }
+        let reported = Vec::new().into_iter();
+        Self { from, reported }
     }
 
     /// Returns true if the next branch is mispredicted; false if the sender has failed, because
     /// then the whole profile fails.
     fn next(&mut self) -> bool {
         loop {
-            if let Some(is_wrong) = self.told.next() {
+            if let Some(is_wrong) = self.reported.next() {
                 return is_wrong;
             }
             match self.from.recv() {
-                Ok(told) => self.told = told.into_iter(),
+                Ok(reported) => self.reported = reported.into_iter(),
                 Err(_) => return false,
             }
         }

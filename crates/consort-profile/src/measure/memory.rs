@@ -422,23 +422,23 @@ mod tests {
 
     #[test]
     fn stream_is_prefetched_after_each_page_start() {
-        let told = figures((0..1 << 20).map(|i| i * 8));
-        assert_eq!(told.long_misses, 1 << 17);
+        let reported = figures((0..1 << 20).map(|i| i * 8));
+        assert_eq!(reported.long_misses, 1 << 17);
         assert!(
-            (told.prefetch_effectiveness - 63.0 / 64.0).abs() < 0.01,
-            "{told:?}"
+            (reported.prefetch_effectiveness - 63.0 / 64.0).abs() < 0.01,
+            "{reported:?}"
         );
-        assert!(told.prefetch_excess < 0.01);
-        assert!((told.page_spread - 1.0 / 64.0).abs() < 0.001);
-        assert_eq!(told.data_128.misses[0], 1 << 16);
+        assert!(reported.prefetch_excess < 0.01);
+        assert!((reported.page_spread - 1.0 / 64.0).abs() < 0.001);
+        assert_eq!(reported.data_128.misses[0], 1 << 16);
     }
 
     #[test]
     fn scattered_accesses_are_not() {
         let scattered = (0..200_000_u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 36 << 6);
-        let told = figures(scattered);
-        assert!(told.prefetch_effectiveness < 0.02, "{told:?}");
-        assert!(told.page_spread > 0.99);
+        let reported = figures(scattered);
+        assert!(reported.prefetch_effectiveness < 0.02, "{reported:?}");
+        assert!(reported.page_spread > 0.99);
     }
 
     proptest! {

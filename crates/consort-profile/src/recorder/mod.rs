@@ -98,12 +98,12 @@ pub fn record(
     // Otherwise the pipe would never end.
     drop(to);
     let _relay = SignalRelay::start(child.id()).map_err(ProgramRecordError::channel_error)?;
-    let heard = wire::read_messages(File::from(from), sink);
-    if heard.is_err() {
+    let received = wire::read_messages(File::from(from), sink);
+    if received.is_err() {
         let _ = child.kill();
     }
     let status = child.wait().map_err(ProgramRecordError::wait_error)?;
-    let (executed, reason) = heard?;
+    let (executed, reason) = received?;
     Ok(RecordingOutcome {
         executed,
         status,

@@ -130,25 +130,25 @@ mod tests {
     struct Hears {
         whole: bool,
         runs: usize,
-        heard: Heard,
+        received: Heard,
     }
 
     impl ExecutionSink for Hears {
         fn record_op(&mut self, _: usize, op: &Op) {
-            self.heard.mix.add_op(op);
+            self.received.mix.add_op(op);
             let touch = op.data.map(|data| MemoryTouch::data(op.kind, data));
-            self.heard.touches.extend(touch);
+            self.received.touches.extend(touch);
             let (at, length) = (op.address, op.length);
             let turning = op.branch.map(|branch| LocatedBranch { at, length, branch });
-            self.heard.turnings.extend(turning);
+            self.received.turnings.extend(turning);
         }
 
         fn record_block(&mut self, _: usize, run: &BlockExecution) -> bool {
             if self.whole {
                 self.runs += 1;
-                self.heard.mix.add_block(run.mix, run.branch());
-                self.heard.touches.extend(run.touches);
-                self.heard.turnings.extend(run.turning);
+                self.received.mix.add_block(run.mix, run.branch());
+                self.received.touches.extend(run.touches);
+                self.received.turnings.extend(run.turning);
             }
             self.whole
         }
@@ -201,9 +201,9 @@ mod tests {
         let whole = hears(true, &blocks, &words);
         assert_eq!(whole.runs, 3);
         let single = hears(false, &blocks, &words);
-        assert_eq!(whole.heard, single.heard);
+        assert_eq!(whole.received, single.received);
         assert_eq!(
-            (single.heard.mix.instructions, single.heard.mix.taken),
+            (single.received.mix.instructions, single.received.mix.taken),
             (11, 2)
         );
     }
@@ -215,7 +215,7 @@ mod tests {
         for words in [&[BLOCK][..], &[BLOCK, 3 << 59 | 0x8000]] {
             let whole = hears(true, &blocks, words);
             assert_eq!(whole.runs, 0);
-            assert_eq!(whole.heard, hears(false, &blocks, words).heard);
+            assert_eq!(whole.received, hears(false, &blocks, words).received);
         }
     }
 }

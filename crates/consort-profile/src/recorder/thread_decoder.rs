@@ -22,7 +22,7 @@ pub(super) struct ThreadDecoder {
     touches: Vec<MemoryTouch>,
     /// Address of the repeated instruction with which the block before ended.
     repeated: Option<u64>,
-    heard: u64,
+    received: u64,
     /// A system call whose arguments are not complete yet.
     call: SystemCall,
     arguments: usize,
@@ -37,7 +37,7 @@ impl ThreadDecoder {
             accesses: Vec::new(),
             touches: Vec::new(),
             repeated: None,
-            heard: 0,
+            received: 0,
             call: SystemCall {
                 number: 0,
                 arguments: [0; 3],
@@ -47,7 +47,7 @@ impl ThreadDecoder {
     }
 
     pub(super) const fn instruction_count(&self) -> u64 {
-        self.heard
+        self.received
     }
 
     pub(super) fn decode_words(
@@ -125,12 +125,12 @@ impl ThreadDecoder {
         };
         let goes_on = self.repeated == Some(block.start);
         if !goes_on && self.emit_run(block, next, sink) {
-            self.heard += block.count() as u64;
+            self.received += block.count() as u64;
             self.repeated = None;
             return;
         }
         self.emit_ops(block, goes_on, next, sink);
-        self.heard += block.count() as u64 - u64::from(goes_on);
+        self.received += block.count() as u64 - u64::from(goes_on);
         self.repeated = block.repeated_at();
     }
 
@@ -166,13 +166,13 @@ impl ThreadDecoder {
             let end = rest.iter().position(|word| word.instruction != number);
             let (own, behind) = rest.split_at_mut(end.unwrap_or(rest.len()));
             rest = behind;
-            let told = ExecutedInstruction {
+            let reported = ExecutedInstruction {
                 thread: self.thread,
                 next: next.filter(|_| number + 1 == count),
                 goes_on: number == 0 && goes_on,
             };
             let word = own.first().map(|word| word.address);
-            told.emit_ops(ops, own, sink);
+            reported.emit_ops(ops, own, sink);
             if let (Some(compares), Some(word)) = (instruction.atomic, word) {
                 let code = ops.first().map_or(block.start, |op| op.address);
                 let atomic = AtomicUpdate {
@@ -260,7 +260,7 @@ mod tests {
         described
     }
 
-    fn heard(blocks: &BlockTable, words: &[u64]) -> Vec<Op> {
+    fn received(blocks: &BlockTable, words: &[u64]) -> Vec<Op> {
         all_heard(blocks, words).0
     }
 
@@ -282,7 +282,7 @@ mod tests {
     fn branches_went_where_the_next_block_is() {
         // jne to 0x1000, at 0x1000.
         let blocks = described(&[(0x1000, &[&[0x75, 0xfe]]), (0x1002, &[&[0x90]])]);
-        let ops = heard(&blocks, &[BLOCK, BLOCK, BLOCK | 1]);
+        let ops = received(&blocks, &[BLOCK, BLOCK, BLOCK | 1]);
         let taken: Vec<_> = ops
             .iter()
             .filter_map(|op| op.branch)
@@ -296,7 +296,7 @@ mod tests {
     fn pieces_of_an_access_are_one() {
         // movups xmm0, [rax]: two pieces of 8 bytes.
         let blocks = described(&[(0x1000, &[&[0x0f, 0x10, 0x00]])]);
-        let ops = heard(&blocks, &[BLOCK, 3 << 59 | 0x8000, 3 << 59 | 0x8008]);
+        let ops = received(&blocks, &[BLOCK, 3 << 59 | 0x8000, 3 << 59 | 0x8008]);
         assert_eq!(ops.len(), 1);
         assert_eq!(access(&ops[0]), (0x8000, 16));
     }
@@ -305,7 +305,7 @@ mod tests {
     fn atomic_update_reads_where_it_writes() {
         // lock inc dword [rax], reported as one access.
         let blocks = described(&[(0x1000, &[&[0xf0, 0xff, 0x00]])]);
-        let ops = heard(&blocks, &[BLOCK, 1 << 62 | 2 << 59 | 0x8000]);
+        let ops = received(&blocks, &[BLOCK, 1 << 62 | 2 << 59 | 0x8000]);
         assert_eq!(ops.len(), 3);
         assert_eq!(
             (access(&ops[0]), access(&ops[2])),
@@ -319,16 +319,16 @@ mod tests {
         let blocks = described(&[(0x1000, &[&[0xf0, 0x0f, 0xb1, 0x17]])]);
         let update = [BLOCK, 2 << 59 | 0x8000, 1 << 62 | 2 << 59 | 0x8000];
         let call = [10 << 60 | 202, 11 << 60 | 0x8000, 11 << 60, 11 << 60 | 2];
-        let heard = all_heard(&blocks, &[&update[..], &call[..]].concat());
+        let received = all_heard(&blocks, &[&update[..], &call[..]].concat());
         let (number, arguments) = (202, [0x8000, 0, 2]);
-        assert_eq!(heard.1, [SystemCall { number, arguments }]);
+        assert_eq!(received.1, [SystemCall { number, arguments }]);
         let (word, code, compares) = (0x8000, 0x1000, true);
         let atomic = AtomicUpdate {
             word,
             code,
             compares,
         };
-        assert_eq!(heard.2, [atomic]);
+        assert_eq!(received.2, [atomic]);
     }
 
     #[test]
@@ -337,7 +337,7 @@ mod tests {
         let blocks = described(&[(0x1000, &[&[0xf3, 0xaa]]), (0x1002, &[&[0x90]])]);
         let store = |address: u64| 1 << 62 | address;
         let words = [BLOCK, store(0x80), BLOCK, store(0x81), BLOCK, BLOCK | 1];
-        let ops = heard(&blocks, &words);
+        let ops = received(&blocks, &words);
         assert_eq!(ops.iter().filter(|op| op.first).count(), 2);
         assert_eq!(ops.iter().filter(|op| op.kind == OpKind::Store).count(), 2);
     }

@@ -47,8 +47,8 @@ pub(super) fn read_messages(
     for lane in lanes.values_mut() {
         lane.finish(&blocks, sink);
     }
-    let heard = lanes.values().map(ThreadDecoder::instruction_count).sum();
-    Ok(ended.unwrap_or((heard, EndReason::Cut)))
+    let received = lanes.values().map(ThreadDecoder::instruction_count).sum();
+    Ok(ended.unwrap_or((received, EndReason::Cut)))
 }
 
 /// Kind and thread of the next part, whose content goes to `bytes`; `None` when the emulator has

@@ -79,19 +79,19 @@ pub(crate) struct TeamMeasurements<'a> {
 
 impl ThreadRelations {
     /// `None` if there was only one thread.
-    pub(crate) fn from_measurements(heard: &TeamMeasurements) -> Option<Self> {
-        let team = heard.team;
+    pub(crate) fn from_measurements(received: &TeamMeasurements) -> Option<Self> {
+        let team = received.team;
         let count = team.threads().count();
         if count < 2 {
             return None;
         }
-        let roles = build_roles(heard);
+        let roles = build_roles(received);
         let is_idle = is_idle(team);
         let groups: Vec<_> = roles
             .iter()
             .map(|role| (role.threads.clone(), role.at_once))
             .collect();
-        let counted = heard.threads.iter().map(|t| t.counts.mix.instructions);
+        let counted = received.threads.iter().map(|t| t.counts.mix.instructions);
         Some(Self {
             count,
             at_once: team.most_at_once(|thread| thread != 0 || !is_idle),
@@ -102,9 +102,9 @@ impl ThreadRelations {
                 .map(|thread| team.instructions_executed(thread))
                 .sum(),
             counted: counted.sum(),
-            data: heard.sharing.data(),
-            code: heard.sharing.code(),
-            locks: heard.locks.locks(),
+            data: received.sharing.data(),
+            code: received.sharing.code(),
+            locks: received.locks.locks(),
             barriers: team.barriers(&groups),
         })
     }
@@ -153,8 +153,8 @@ fn working_roles(roles: &[ThreadRole]) -> impl Iterator<Item = &ThreadRole> {
     roles.iter().filter(|role| !role.is_idle)
 }
 
-fn build_roles(heard: &TeamMeasurements) -> Vec<ThreadRole> {
-    let codes: Vec<_> = heard.threads.iter().map(|thread| thread.code).collect();
+fn build_roles(received: &TeamMeasurements) -> Vec<ThreadRole> {
+    let codes: Vec<_> = received.threads.iter().map(|thread| thread.code).collect();
     let of = assign_roles(&codes);
     let most = of.iter().flatten().max().map_or(0, |most| most + 1);
     let members = |role| {
@@ -163,15 +163,15 @@ fn build_roles(heard: &TeamMeasurements) -> Vec<ThreadRole> {
         own.map(|(thread, _)| thread).collect::<Vec<_>>()
     };
     (0..most)
-        .map(|number| build_role(heard, number, members(number)))
+        .map(|number| build_role(received, number, members(number)))
         .collect()
 }
 
-fn build_role(heard: &TeamMeasurements, number: usize, threads: Vec<usize>) -> ThreadRole {
-    let team = heard.team;
+fn build_role(received: &TeamMeasurements, number: usize, threads: Vec<usize>) -> ThreadRole {
+    let team = received.team;
     let mut counts = MeterCounts::default();
     for &thread in &threads {
-        counts.add(heard.threads[thread].counts);
+        counts.add(received.threads[thread].counts);
     }
     let (has_first, is_idle) = (threads.contains(&0), is_idle(team));
     let is_alone = threads == [0];

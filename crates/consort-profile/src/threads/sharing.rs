@@ -44,12 +44,12 @@ impl LineUseTable {
         while self.recent.len() <= thread {
             self.recent.push(vec![u64::MAX; RECENT]);
         }
-        let told = line << 1 | u64::from(writes);
+        let reported = line << 1 | u64::from(writes);
         let recent = &mut self.recent[thread][line as usize % RECENT];
-        if *recent == told || *recent == told | 1 {
+        if *recent == reported || *recent == reported | 1 {
             return;
         }
-        *recent = told;
+        *recent = reported;
         let users = self.users.entry(line).or_default();
         let bit = 1 << (thread % TOLD_APART);
         users.any |= bit;

@@ -155,7 +155,7 @@ impl<'a> ReferenceCore<'a> {
                     store.written = Some(cycle);
                 }
             }
-            Waiter::Nobody | Waiter::Level(_) => {}
+            Waiter::None | Waiter::Level(_) => {}
         }
     }
 

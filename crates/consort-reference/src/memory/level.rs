@@ -108,7 +108,7 @@ impl CacheLevel {
             return MissOutcome::Merged;
         }
         // Prefetches leave half of the queue to demand misses.
-        if request.waiter == Waiter::Nobody && self.misses.len() * 2 >= self.capacity {
+        if request.waiter == Waiter::None && self.misses.len() * 2 >= self.capacity {
             return MissOutcome::Full;
         }
         if self.misses.len() >= self.capacity {
@@ -168,7 +168,7 @@ pub(crate) enum DataOrigin {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waiter {
     /// No waiter: a prefetch or a line written back.
-    Nobody,
+    None,
     /// A load of a thread, by its sequence number.
     Load {
         /// Index of the thread.

@@ -196,7 +196,7 @@ impl MemoryHierarchy {
         // The next line comes along, as all front ends fetch ahead in some way.
         let ahead = LineRequest {
             prefetch: true,
-            ..demand(line + 1, thread, Waiter::Nobody, false)
+            ..demand(line + 1, thread, Waiter::None, false)
         };
         self.access_level(level, ahead, now);
         there.is_some()
@@ -263,14 +263,14 @@ impl MemoryHierarchy {
 
     /// Requests a line from a level. Returns when it arrives, if it is there.
     fn access_level(&mut self, at: usize, request: LineRequest, now: Femtos) -> Option<Femtos> {
-        let asked = !request.prefetch && !request.write_back;
-        if asked && self.levels[at].rank == Rank::Data {
+        let requested = !request.prefetch && !request.write_back;
+        if requested && self.levels[at].rank == Rank::Data {
             self.counts[request.thread].l1d_accesses += 1;
         }
         let level = &mut self.levels[at];
         if level.cache.touch(request.line, request.write) {
             let time = level.hand_over(now, request.passed);
-            if level.fill == LlcFill::Victims && asked {
+            if level.fill == LlcFill::Victims && requested {
                 level.cache.remove_clean(request.line);
             }
             self.prefetch_ahead(at, &request, now);
@@ -358,7 +358,7 @@ impl MemoryHierarchy {
 
     fn answer(&mut self, waiter: Waiter, line: u64, time: Femtos, origin: DataOrigin) {
         match waiter {
-            Waiter::Nobody => {}
+            Waiter::None => {}
             Waiter::Level(level) => self.push(
                 time,
                 MemoryEvent::Come {
@@ -395,7 +395,7 @@ impl MemoryHierarchy {
             let ahead = LineRequest {
                 prefetch: true,
                 passed: self.levels[at].reach,
-                ..demand(line, request.thread, Waiter::Nobody, false)
+                ..demand(line, request.thread, Waiter::None, false)
             };
             self.push(
                 now,
@@ -448,7 +448,7 @@ impl MemoryHierarchy {
     pub(super) fn receive_line(&mut self, at: usize, line: u64, origin: DataOrigin, now: Femtos) {
         let (waiters, write) = self.levels[at].take_waiters(line);
         let level = &self.levels[at];
-        let keeps = level.fill != LlcFill::Victims || waiters.iter().all(|w| *w == Waiter::Nobody);
+        let keeps = level.fill != LlcFill::Victims || waiters.iter().all(|w| *w == Waiter::None);
         if keeps {
             self.fill(at, line, write, now);
         }
@@ -512,7 +512,7 @@ impl MemoryHierarchy {
         if let Some(line) = out {
             let request = LineRequest {
                 write_back: true,
-                ..demand(line, self.owner(line), Waiter::Nobody, true)
+                ..demand(line, self.owner(line), Waiter::None, true)
             };
             self.push(now, MemoryEvent::Memory { request });
         }

@@ -17,7 +17,7 @@ struct AccessStream {
     thread: usize,
     last: u64,
     /// The farthest line that was requested.
-    asked: u64,
+    requested: u64,
     up: bool,
     sure: bool,
 }
@@ -52,7 +52,7 @@ impl StreamTable {
         self.streams.push(AccessStream {
             thread,
             last: line,
-            asked: line,
+            requested: line,
             up: true,
             sure: false,
         });
@@ -66,24 +66,24 @@ impl AccessStream {
         }
         let up = line > self.last;
         if !self.sure || up != self.up {
-            self.asked = line;
+            self.requested = line;
         }
         self.sure = true;
         self.up = up;
         self.last = line;
         let mut lines = Vec::new();
-        while lines.len() < 2 && self.asked.abs_diff(line) < ahead {
+        while lines.len() < 2 && self.requested.abs_diff(line) < ahead {
             let next = if up {
-                self.asked.checked_add(1)
+                self.requested.checked_add(1)
             } else {
-                self.asked.checked_sub(1)
+                self.requested.checked_sub(1)
             };
             let Some(next) = next else { break };
             // A page's physical neighbour is another page's: the next region takes an access there.
             if next / REGION > line / REGION + 1 {
                 break;
             }
-            self.asked = next;
+            self.requested = next;
             lines.push(next);
         }
         lines

@@ -89,20 +89,23 @@ fn what_cannot_be_run_is_told() {
         space: 0,
         program,
     };
-    let told = |placements: &[TracePlacement<'_>]| Reference::new(&chip, placements, 1).err();
-    assert_eq!(told(&[]), Some(ReferenceError::Nothing));
+    let reported = |placements: &[TracePlacement<'_>]| Reference::new(&chip, placements, 1).err();
+    assert_eq!(reported(&[]), Some(ReferenceError::Nothing));
     let pu = PuId(4);
     assert_eq!(
-        told(&[place(4, &some)]),
+        reported(&[place(4, &some)]),
         Some(ReferenceError::NoPu { pu, pus: 4 })
     );
     let pu = PuId(1);
-    assert_eq!(told(&[place(1, &none)]), Some(ReferenceError::Empty { pu }));
+    assert_eq!(
+        reported(&[place(1, &none)]),
+        Some(ReferenceError::Empty { pu })
+    );
     let twice = [
         place(1, &some as &dyn consort_reference::OpSource),
         place(1, &some),
     ];
-    assert_eq!(told(&twice), Some(ReferenceError::Twice { pu }));
+    assert_eq!(reported(&twice), Some(ReferenceError::Twice { pu }));
 }
 
 /// Each line is asked for by three loads, and the miss queue has room for one line: those that

@@ -106,10 +106,10 @@ fn main() -> ExitCode {
 
 fn run_comparisons(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     let all = [UnitPolicy::Hrrs, UnitPolicy::Kuths, UnitPolicy::Tcs];
-    let asked = &arguments.policies;
+    let requested = &arguments.policies;
     for policy in all
         .into_iter()
-        .filter(|p| asked.is_empty() || asked.contains(p))
+        .filter(|p| requested.is_empty() || requested.contains(p))
     {
         for &cores in &arguments.cores {
             compare_random(

@@ -83,7 +83,7 @@ impl WaitDecay {
     }
 }
 
-/// Of a wait of at most so many cycles, exponentially distributed, those that are over by then.
+/// Of a wait of at most so many cycles, exponentially distributed, the ones that are over by then.
 fn elapsed_wait(most: f64, late: f64) -> f64 {
     if late <= 0.0 || most <= 0.0 {
         return 0.0;
@@ -170,7 +170,7 @@ impl<'a> BranchModel<'a> {
         self.steps * latency + self.awaited_misses * miss_delay
     }
 
-    /// Of so many cycles per instruction until mispredicted branches are resolved, those that are
+    /// Of so many cycles per instruction until mispredicted branches are resolved, the ones that are
     /// over before their dispatch alone.
     pub(super) fn absorbed_cycles_alone(&self, resolving: f64) -> f64 {
         elapsed_wait(resolving * (1.0 - self.left_alone), self.lag)

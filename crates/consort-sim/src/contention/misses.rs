@@ -181,7 +181,7 @@ impl<'a> MissModel<'a> {
     }
 
     /// Lines of code that are fetched along with the line before, per line that is missed, and the
-    /// cycles from then until they are wanted: those that the line before takes to run at so many
+    /// cycles from then until they are wanted: the ones that the line before takes to run at so many
     /// cycles per instruction. A branch to the line before skips half of it.
     pub(super) fn next_lines(&self, pace: f64) -> (f64, f64) {
         let lines = &self.code_lines;

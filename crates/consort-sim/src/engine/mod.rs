@@ -398,7 +398,7 @@ impl<'a> Oracle<'a> {
         self.engine.threads().iter().find(|t| t.id == id)
     }
 
-    /// Every thread, those that have ended included.
+    /// Every thread, the ones that have ended included.
     pub fn threads(&self) -> impl Iterator<Item = ThreadId> + 'a {
         self.engine.threads().iter().map(|t| t.id)
     }

@@ -175,14 +175,16 @@ impl ProgramTable {
         let mut all = Vec::new();
         for (p, program) in self.iter_mut().enumerate() {
             let first = p as u64 * PER_PROGRAM;
-            let told = program.waited.take_ns(now);
+            let reported = program.waited.take_ns(now);
             all.extend(active_bottleneck(barrier_bottleneck(
-                program, threads, first, told,
+                program, threads, first, reported,
             )));
             for (number, lock) in program.locks.iter_mut().enumerate() {
-                let told = lock.waited.take_ns(now);
+                let reported = lock.waited.take_ns(now);
                 let id = first + 1 + number as u64;
-                all.extend(active_bottleneck(lock_bottleneck(lock, threads, id, told)));
+                all.extend(active_bottleneck(lock_bottleneck(
+                    lock, threads, id, reported,
+                )));
             }
         }
         all

@@ -312,8 +312,8 @@ mod tests {
                 assert_eq!(got, key, "round {round}");
             }
         }
-        let asked = memo.usage().hits + memo.usage().misses;
-        assert_eq!(asked, 6 * PLACES as u64);
+        let requested = memo.usage().hits + memo.usage().misses;
+        assert_eq!(requested, 6 * PLACES as u64);
         assert!(memo.entries.len() == PLACES);
     }
 

@@ -110,8 +110,8 @@ impl PmuFormula {
         }
         // Exactly as long as the stack, so that it is allocated once.
         let share = |&event: &usize| memory.per_cycle(event).unwrap_or(0.0);
-        let told: f64 = parts.iter().map(share).sum();
-        let rest = (!whole).then_some((Cow::Borrowed(OTHER), 1.0 - told));
+        let reported: f64 = parts.iter().map(share).sum();
+        let rest = (!whole).then_some((Cow::Borrowed(OTHER), 1.0 - reported));
         let named = parts
             .iter()
             .map(|event| (name(&events[*event].name), share(event)));

@@ -66,8 +66,8 @@ mod tests {
         }
     }
 
-    fn machine(asked: &[Signal]) -> SimMachine {
-        let offers = asked.iter().map(|&signal| (signal, Tier::Counters));
+    fn machine(requested: &[Signal]) -> SimMachine {
+        let offers = requested.iter().map(|&signal| (signal, Tier::Counters));
         let source = Box::new(Asking(offers.collect()));
         let mut work = instances(&program(), 2, 1, 0.05);
         work.extend(instances(&program(), 1, 1, 0.2));
@@ -82,9 +82,9 @@ mod tests {
         let (mut before_j, mut intervals) = (0.0, 0);
         while let Some(seen) = machine.observe().unwrap() {
             let threads = seen.threads.iter().chain(&seen.exited);
-            let told: f64 = threads.filter_map(|t| t.sample.get(Signal::Energy)).sum();
+            let reported: f64 = threads.filter_map(|t| t.sample.get(Signal::Energy)).sum();
             let spent = machine.energy_j() - before_j;
-            assert!((told / spent - 1.0).abs() < 1e-9, "{told} {spent}");
+            assert!((reported / spent - 1.0).abs() < 1e-9, "{reported} {spent}");
             before_j = machine.energy_j();
             intervals += 1;
         }
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn remaining_energy_is_shared_by_time() {
         let shares = IntervalEnergyShares::new(30.0, 3.0);
-        let told = |energy_j, on_pu_s| {
+        let reported = |energy_j, on_pu_s| {
             let mut sample = Sample::default();
             let counts = ThreadCounts {
                 energy_j,
@@ -110,6 +110,9 @@ mod tests {
             shares.note(&counts, 1, &mut sample);
             sample.get(Signal::Energy)
         };
-        assert_eq!([told(5.0, 1.0), told(1.0, 2.0)], [Some(15.0), Some(21.0)]);
+        assert_eq!(
+            [reported(5.0, 1.0), reported(1.0, 2.0)],
+            [Some(15.0), Some(21.0)]
+        );
     }
 }

@@ -105,9 +105,9 @@ fn only_instrumented_synchronisation_is_seen() {
         machine.unwrap().observe().unwrap().unwrap()
     };
     assert!(seen(false).bottlenecks.is_empty());
-    let told = seen(true);
-    let lock = &told.bottlenecks[0];
-    assert!(told.thread(lock.executers[0]).is_some());
+    let reported = seen(true);
+    let lock = &reported.bottlenecks[0];
+    assert!(reported.thread(lock.executers[0]).is_some());
     assert!(lock.waited_ns > 10_000_000 && lock.waited_ns <= 3 * 10_000_000);
 }
 

@@ -103,19 +103,19 @@ const MACHINES: [&str; 2] = ["bulldozer-6282se", "power7"];
 
 pub(super) fn checks(inputs: &GroupInputs<'_>) -> Result<Vec<ValidationCheck>, ValidateError> {
     let lines: Vec<OccupancyRow> = inputs.data.parse_rows(FILE)?;
-    let told = [
+    let reported = [
         measure_programs(inputs, &lines, MACHINES[0])?,
         measure_programs(inputs, &lines, MACHINES[1])?,
     ];
     let mut checks = Vec::new();
     for series in &SERIES {
-        let told = &told[series.machine];
+        let reported = &reported[series.machine];
         let all: Vec<(&OccupancyRow, PublishedFigure, f64)> = lines
             .iter()
-            .zip(told)
-            .filter_map(|(line, &told)| {
+            .zip(reported)
+            .filter_map(|(line, &reported)| {
                 let published = parse_published((series.published)(line)).transpose()?;
-                Some(published.map(|p| (line, p, (series.ours)(told))))
+                Some(published.map(|p| (line, p, (series.ours)(reported))))
             })
             .collect::<Result<_, _>>()?;
         checks.extend(series.checks(&all));
@@ -132,11 +132,11 @@ fn measure_programs(
     let spec = consort_sim::machine::presets::find(name)?;
     let chip = Arc::new(Chip::new(&spec, None)?);
     let readout = READOUT.parse()?;
-    let told = inputs.context.map(lines, |line| {
+    let reported = inputs.context.map(lines, |line| {
         let program = Arc::new(presets::find(&line.program)?);
         measure_pmu_means(&chip, &program, readout, inputs.context.seed())
     })?;
-    told.into_iter().collect()
+    reported.into_iter().collect()
 }
 
 /// `0.5`, `<0.01`, or nothing where it was not measured.

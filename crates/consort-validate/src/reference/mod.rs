@@ -2,7 +2,7 @@
 //!
 //! Programs are the traces that ship, each the beginning of its trace again and again. The fast
 //! engine gets a profile of just these instructions. Programs run together on parts of machines
-//! (`chip_part`): all pairs of eight programs, so that it can be told who is best paired, and draws
+//! (`chip_part`): all pairs of eight programs, so that the best pairs can be found, and draws
 //! of four. Slowdowns are against the same engine's run of the program alone.
 
 mod case;
@@ -121,14 +121,14 @@ fn profile_program(program: &TracedProgram) -> Result<PhaseSpec, ValidateError> 
     }
     profiler.enter_stage(0, RecordingStage::Window, 0);
     program.ops().for_each(|op| profiler.record_op(0, &op));
-    let told = ProgramFileHeader {
+    let reported = ProgramFileHeader {
         name: program.name(),
         command: program.name(),
         executed: INSTRUCTIONS,
         sampling: None,
     };
     let file = format!("{}.toml", program.name());
-    let text = profiler.finish_profile().to_program_file(&told);
+    let text = profiler.finish_profile().to_program_file(&reported);
     let mut program = consort_sim::program::parse(&file, &text)?;
     Ok(program.phases.swap_remove(0))
 }

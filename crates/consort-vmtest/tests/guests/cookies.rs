@@ -170,9 +170,9 @@ fn check_born(outcome: &GuestOutput) {
 fn check_overruled(outcome: &GuestOutput) {
     check_shared(outcome, "overruled-during", "overruled-shared");
     check_none(outcome, "overruled-cookies");
-    let told = warnings(&json(outcome, "overruled-report"));
+    let reported = warnings(&json(outcome, "overruled-report"));
     for words in ["start no sched_ext scheduler", "lavd is enabled"] {
-        assert!(told.contains(words), "{told}");
+        assert!(reported.contains(words), "{reported}");
     }
     let refused = outcome.section("overruled-refused").unwrap();
     assert_eq!(refused.status, 2, "{}", refused.text);

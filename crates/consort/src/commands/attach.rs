@@ -25,10 +25,10 @@ pub(crate) fn execute(args: &AttachArgs) -> Result<ExitCode> {
     }
     match connect_daemon(args.at.socket.as_deref()) {
         Ok(mut daemon) => {
-            let told = daemon
+            let reported = daemon
                 .send_request(&DaemonRequest::Attach(wanted))
                 .map_err(refusal_as_input)?;
-            show_changes(&args.at, "managed", &told)
+            show_changes(&args.at, "managed", &reported)
         }
         Err(DaemonConnectionError::NoDaemon { .. }) if args.at.socket.is_none() => {
             manage_here(args, &wanted)
@@ -64,12 +64,12 @@ fn manage_here(args: &AttachArgs, wanted: &AttachTargets) -> Result<ExitCode> {
     }
     let report =
         session(args, &config.run).manage(setup.rechoose_for_machine(&machine)?, machine)?;
-    for told in [
+    for reported in [
         report_file.map_or(Ok(()), |file| file.write(&report)),
         table.write(|| report.table(args.manage.seed)),
         show(args, &report),
     ] {
-        if let Err(error) = told {
+        if let Err(error) = reported {
             warn(&error);
         }
     }
@@ -83,7 +83,7 @@ fn session<'a>(args: &'a AttachArgs, config: &'a RunConfig) -> ManageSession<'a>
         line: if args.quiet {
             ProgressVisibility::Never
         } else {
-            ProgressVisibility::Asked
+            ProgressVisibility::Requested
         },
         stdout_taken: args.at.format != OutputFormat::Table,
         recorder: RefCell::default(),

@@ -33,8 +33,13 @@ pub(crate) fn execute(args: &CompareArgs) -> Result<ExitCode> {
     let baseline = find_baseline(&contenders, args.baseline.as_deref()).map_err(bad_input)?;
     let file = LongTableFile::begin(&args.setup, &experiment.workload.text)?;
     let progress = progress::start_meter("runs");
-    let tell = |at: StageProgress| progress.set_done(at.done, at.total);
-    let context = ExperimentContext::new(args.setup.seed, Scale::Full, args.jobs.workers(), &tell);
+    let report_progress = |at: StageProgress| progress.set_done(at.done, at.total);
+    let context = ExperimentContext::new(
+        args.setup.seed,
+        Scale::Full,
+        args.jobs.workers(),
+        &report_progress,
+    );
     let runs = args.runs as usize;
     let compared = compare_runs(&experiment, &contenders, baseline, runs, &context);
     progress.finish();

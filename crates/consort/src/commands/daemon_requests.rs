@@ -18,14 +18,14 @@ use std::process::ExitCode;
 
 /// Prints what a daemon manages.
 pub(crate) fn show_status(args: &StatusArgs) -> Result<ExitCode> {
-    let told =
+    let reported =
         connect_to_daemon(args.at.socket.as_deref())?.send_request(&DaemonRequest::Status)?;
     let mut out = output::stdout();
-    let status = serde_json::from_value(told.clone());
+    let status = serde_json::from_value(reported.clone());
     let status: DaemonStatus = status.context("the daemon's answer")?;
     table_file::write_list(args.list.out.as_deref(), COLUMNS, &status.threads)?;
     if args.at.format == OutputFormat::Json {
-        output::write_json(&mut out, &told)?;
+        output::write_json(&mut out, &reported)?;
         return Ok(ExitCode::SUCCESS);
     }
     if args.at.format == OutputFormat::Table {
@@ -37,15 +37,15 @@ pub(crate) fn show_status(args: &StatusArgs) -> Result<ExitCode> {
 
 /// Prints why a thread is where it is.
 pub(crate) fn explain(args: &ExplainArgs) -> Result<ExitCode> {
-    let told = connect_to_daemon(args.at.socket.as_deref())?
+    let reported = connect_to_daemon(args.at.socket.as_deref())?
         .send_request(&DaemonRequest::Explain { tid: args.tid });
-    let told = told.map_err(refusal_as_input)?;
+    let reported = reported.map_err(refusal_as_input)?;
     let mut out = output::stdout();
     match args.at.format {
-        OutputFormat::Json => output::write_json(&mut out, &told)?,
+        OutputFormat::Json => output::write_json(&mut out, &reported)?,
         OutputFormat::Table | OutputFormat::Csv => {
             let why: ThreadExplanation =
-                serde_json::from_value(told).context("the daemon's answer")?;
+                serde_json::from_value(reported).context("the daemon's answer")?;
             output::print_text(&mut out, &explanation(&why))?;
         }
     }
@@ -55,10 +55,10 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<ExitCode> {
 /// Puts threads back that a daemon manages.
 pub(crate) fn detach(args: &DetachArgs) -> Result<ExitCode> {
     let request = DaemonRequest::Detach(attachment(&args.targets, None)?);
-    let told = connect_to_daemon(args.at.socket.as_deref())?
+    let reported = connect_to_daemon(args.at.socket.as_deref())?
         .send_request(&request)
         .map_err(refusal_as_input)?;
-    show_changes(&args.at, "let alone", &told)
+    show_changes(&args.at, "let alone", &reported)
 }
 
 /// Connects to a running daemon.
@@ -88,14 +88,14 @@ pub(crate) fn attachment(targets: &TargetArgs, policy: Option<&str>) -> Result<A
 }
 
 /// Tells what a daemon has done.
-pub(crate) fn show_changes(at: &DaemonTarget, what: &str, told: &Value) -> Result<ExitCode> {
+pub(crate) fn show_changes(at: &DaemonTarget, what: &str, reported: &Value) -> Result<ExitCode> {
     let mut out = output::stdout();
     if at.format == OutputFormat::Json {
-        output::write_json(&mut out, told)?;
+        output::write_json(&mut out, reported)?;
         return Ok(ExitCode::SUCCESS);
     }
     let texts = |key: &str| -> Vec<String> {
-        let list = told.get(key).and_then(Value::as_array);
+        let list = reported.get(key).and_then(Value::as_array);
         let text = |value: &Value| value.as_str().map_or(value.to_string(), str::to_owned);
         list.into_iter().flatten().map(text).collect()
     };
@@ -179,9 +179,9 @@ pub(crate) fn explanation(why: &ThreadExplanation) -> String {
     );
     let _ = writeln!(text, "policy: {}", escape_invisible(&why.policy));
     let _ = writeln!(text, "placed: {}", why.placement);
-    for (label, told) in [("considered", &why.considered), ("chosen", &why.chosen)] {
-        if !told.is_empty() {
-            let _ = writeln!(text, "{label}: {}", escape_invisible(told));
+    for (label, reported) in [("considered", &why.considered), ("chosen", &why.chosen)] {
+        if !reported.is_empty() {
+            let _ = writeln!(text, "{label}: {}", escape_invisible(reported));
         }
     }
     for fact in &why.facts {

@@ -86,7 +86,7 @@ fn record_program(
     let mut sink = ProgressSink {
         profiler,
         bar: &bar,
-        heard: 0,
+        received: 0,
     };
     let ended = recorder::record(&args.command, extent, output, &mut sink);
     bar.finish();
@@ -214,13 +214,13 @@ fn program_file(
     name: &str,
     executed: u64,
 ) -> Result<String> {
-    let told = ProgramFileHeader {
+    let reported = ProgramFileHeader {
         name,
         command: &command(args),
         executed,
         sampling: extent(args).sampling,
     };
-    let text = profile.to_program_file(&told);
+    let text = profile.to_program_file(&reported);
     consort_sim::program::parse(name, &text).context("the profile is no valid program file")?;
     Ok(text)
 }

@@ -63,8 +63,8 @@ pub(crate) fn execute(args: &RunArgs) -> Result<ExitCode> {
     let written = report_file.map_or(Ok(()), |file| file.write(&report));
     let page = page_file.map_or(Ok(()), |file| write_page(args, &report, file));
     let tabled = table.write(|| report.table(args.manage.seed));
-    for told in [written, page, tabled, show(args, &report)] {
-        if let Err(error) = told {
+    for reported in [written, page, tabled, show(args, &report)] {
+        if let Err(error) = reported {
             warn(&error);
         }
     }
@@ -253,7 +253,7 @@ fn millis(time: Duration) -> u64 {
 fn progress_visibility(args: &RunArgs) -> ProgressVisibility {
     match (args.quiet, args.progress) {
         (true, _) => ProgressVisibility::Never,
-        (_, true) => ProgressVisibility::Asked,
+        (_, true) => ProgressVisibility::Requested,
         (false, false) => ProgressVisibility::Unshared,
     }
 }

@@ -54,13 +54,13 @@ pub(crate) fn execute(args: &ValidateArgs) -> Result<ExitCode> {
     let groups = consort_validate::select(&args.group).map_err(bad_input)?;
     let file = TableOutput::begin_from_out(&args.out)?;
     let progress = progress::start_meter("jobs");
-    let tell = |at: StageProgress| progress.set_done(at.done, at.total);
+    let report_progress = |at: StageProgress| progress.set_done(at.done, at.total);
     let scale = if args.quick {
         Scale::Quick
     } else {
         Scale::Full
     };
-    let context = ExperimentContext::new(args.seed, scale, args.jobs.workers(), &tell);
+    let context = ExperimentContext::new(args.seed, scale, args.jobs.workers(), &report_progress);
     let inputs = GroupInputs {
         data: &PublishedData::embedded(),
         context: &context,

@@ -26,8 +26,8 @@ pub(crate) fn stderr_width() -> Option<usize> {
     table_width(stderr_line_width())
 }
 
-fn table_width(told: Option<usize>) -> Option<usize> {
-    (!is_wide()).then(|| told.unwrap_or(USUAL))
+fn table_width(reported: Option<usize>) -> Option<usize> {
+    (!is_wide()).then(|| reported.unwrap_or(USUAL))
 }
 
 /// Characters in a line of stdout; none where nothing tells, or lines may have any length.
@@ -46,9 +46,11 @@ fn is_wide() -> bool {
 
 /// COLUMNS wins, as in other tools, then the terminal.
 fn stream_width(stream: impl AsFd) -> Option<usize> {
-    let asked = std::env::var("COLUMNS").ok();
-    let asked = asked.and_then(|columns| columns.parse().ok());
+    let requested = std::env::var("COLUMNS").ok();
+    let requested = requested.and_then(|columns| columns.parse().ok());
     let of_terminal = || terminal_size_of(stream).map(|(Width(columns), _)| usize::from(columns));
-    let told = asked.filter(|&columns| columns > 0).or_else(of_terminal);
-    told.filter(|_| !is_wide())
+    let reported = requested
+        .filter(|&columns| columns > 0)
+        .or_else(of_terminal);
+    reported.filter(|_| !is_wide())
 }

@@ -78,13 +78,13 @@ mod tests {
     fn the_report_says_emulated_and_what_progress_is() {
         let topology = Topology::uniform(4, 1).unwrap();
         let topology = topology.with_large_cores(&"1".parse().unwrap()).unwrap();
-        let told = |offers: &SignalOffers, emulated| {
+        let reported = |offers: &SignalOffers, emulated| {
             AsymmetryReport::from_topology(&topology, offers, emulated)
                 .unwrap()
                 .sentence()
         };
         assert_eq!(
-            told(&SignalOffers::default(), true),
+            reported(&SignalOffers::default(), true),
             "large cores: PUs 1, small ones: 0,2-3 (emulated: they need not differ in speed); \
              no instructions are counted here, so progress is CPU time"
         );
@@ -92,7 +92,7 @@ mod tests {
             .into_iter()
             .collect();
         assert_eq!(
-            told(&counted, false),
+            reported(&counted, false),
             "large cores: PUs 1, small ones: 0,2-3; progress is counted in instructions"
         );
     }

@@ -74,8 +74,8 @@ impl ReportProgramSums {
             .add(get(Signal::LlcMisses), get(Signal::LlcAccesses));
         self.busy.add(get(Signal::BusBusyCycles), cycles);
         self.queued.add(get(Signal::BusQueueCycles), cycles);
-        let told = sample.reading(Signal::Instructions).map(|r| r.tier);
-        self.tier = self.tier.max(told);
+        let reported = sample.reading(Signal::Instructions).map(|r| r.tier);
+        self.tier = self.tier.max(reported);
     }
 
     fn row(&self, pid: u32, name: String) -> ProgramRow {

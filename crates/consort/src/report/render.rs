@@ -174,10 +174,10 @@ fn write_quanta(out: &mut String, report: &RunReport) {
     };
     let futex = sum(|t| t.futex_returns).map(|n| format!("{n} from futex calls"));
     let others = sum(|t| t.blocking_returns).map(|n| format!("{n} from others that blocked"));
-    let told: Vec<String> = futex.into_iter().chain(others).collect();
-    let returns = match told.is_empty() {
+    let reported: Vec<String> = futex.into_iter().chain(others).collect();
+    let returns = match reported.is_empty() {
         true => String::new(),
-        false => format!("; returns from the kernel: {}", told.join(", ")),
+        false => format!("; returns from the kernel: {}", reported.join(", ")),
     };
     let asked_ms = report.quantum.asked_ms;
     let mean = report.quantum.mean_ms;
@@ -309,7 +309,7 @@ mod tests {
 
     #[test]
     fn one_is_singular_and_none_is_plural() {
-        let told = [0, 1, 2].map(|count| count_text(count, "plan"));
-        assert_eq!(told, ["0 plans", "1 plan", "2 plans"]);
+        let reported = [0, 1, 2].map(|count| count_text(count, "plan"));
+        assert_eq!(reported, ["0 plans", "1 plan", "2 plans"]);
     }
 }

@@ -404,17 +404,17 @@ mod tests {
 
     #[test]
     fn managing_that_is_dear_is_told_but_not_for_a_command_of_a_moment() {
-        let told = |own_cpu_s, managed_cpu_s| {
+        let reported = |own_cpu_s, managed_cpu_s| {
             let ending = RunEnd {
                 own_cpu_s,
                 ..ending()
             };
             ending.overhead_warning(managed_cpu_s)
         };
-        let dear = told(0.6, 6.0).unwrap();
+        let dear = reported(0.6, 6.0).unwrap();
         assert!(dear.starts_with("managing took 10 percent"), "{dear}");
-        assert_eq!(told(0.6, 60.0), None);
-        assert_eq!(told(0.5, 1.0), None);
+        assert_eq!(reported(0.6, 60.0), None);
+        assert_eq!(reported(0.5, 1.0), None);
     }
 
     #[test]

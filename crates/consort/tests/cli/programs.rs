@@ -69,9 +69,9 @@ fn one_program_is_described_with_phases_and_sources() {
         ("mpki_at_256_KiB", 5),
         ("mpki_at_4_MiB", 9),
     ] {
-        let told: f64 = of(name).parse().unwrap();
+        let reported: f64 = of(name).parse().unwrap();
         assert!(
-            (told - misses[index].as_f64().unwrap()).abs() <= 0.005,
+            (reported - misses[index].as_f64().unwrap()).abs() <= 0.005,
             "{name}"
         );
     }

@@ -107,9 +107,9 @@ fn misbehaving_clients_do_not_disturb_the_others() {
     rude.write_all(b"{}\n[]\n\xff\n{\"version\":1,\"request\":\"dance\"}\n")
         .unwrap();
     rude.shutdown(std::net::Shutdown::Write).unwrap();
-    let mut told = String::new();
-    rude.read_to_string(&mut told).unwrap();
-    assert_eq!(told.matches("\"error\"").count(), 4, "{told}");
+    let mut reported = String::new();
+    rude.read_to_string(&mut reported).unwrap();
+    assert_eq!(reported.matches("\"error\"").count(), 4, "{reported}");
     for _ in 0..20 {
         assert!(daemon.ask(&["status"]).status.success());
     }

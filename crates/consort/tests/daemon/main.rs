@@ -268,9 +268,9 @@ fn commands_are_handed_over_to_the_daemon_and_outlive_it() {
     std::fs::write(daemon.folder.path().join("done"), "").unwrap();
     let output = command.wait().unwrap();
     assert_eq!(output.code(), Some(7));
-    let mut told = String::new();
-    std::io::Read::read_to_string(&mut command.stderr.take().unwrap(), &mut told).unwrap();
-    assert!(told.contains("managed by the daemon"), "{told}");
+    let mut reported = String::new();
+    std::io::Read::read_to_string(&mut command.stderr.take().unwrap(), &mut reported).unwrap();
+    assert!(reported.contains("managed by the daemon"), "{reported}");
 }
 
 #[test]

@@ -29,12 +29,12 @@ fn line_end_in_a_thread_s_name_forges_no_line() {
         }
         daemon.log().contains("fake").then_some(())
     });
-    let told = super::run(
+    let reported = super::run(
         super::consort()
             .args(["status", "--socket"])
             .arg(daemon.socket()),
     );
-    let status = String::from_utf8(told.stdout).unwrap();
+    let status = String::from_utf8(reported.stdout).unwrap();
     assert!(
         status.contains("warning: thread") && status.contains("fake"),
         "{status}"

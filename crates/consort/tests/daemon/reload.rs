@@ -43,10 +43,10 @@ fn reload_names_the_keys_that_it_did_not_apply() {
     daemon.configure(
         "[daemon]\npolicy = \"spread\"\nseed = 7\n[metrics]\nlisten = \"127.0.0.1:9\"\n",
     );
-    let told = daemon.ask(&["config", "reload"]);
-    assert_eq!(told.status.code(), Some(0), "{}", stderr(&told));
+    let reported = daemon.ask(&["config", "reload"]);
+    assert_eq!(reported.status.code(), Some(0), "{}", stderr(&reported));
     let expect = "not applied before the daemon is started again: [daemon] seed, [metrics] listen";
-    assert!(stdout(&told).contains(expect), "{}", stdout(&told));
+    assert!(stdout(&reported).contains(expect), "{}", stdout(&reported));
     assert_eq!(daemon.status()["policy"], "spread");
     let json = super::json(&daemon.ask(&["config", "reload", "--format", "json"]));
     assert_eq!(json["after_restart"][1], "[metrics] listen");

@@ -36,13 +36,21 @@ fn who_is_let_alone_is_told_at_once() {
     let spinner = Spinner::of(shell);
     let mut daemon = Daemon::with("", &["--policy", "spread:active=0"]);
     daemon.ask(&["attach", &spinner.id()]);
-    let told = "was set on purpose";
-    wait_for("the log", || daemon.log().contains(told).then_some(()));
+    let reported = "was set on purpose";
+    wait_for("the log", || daemon.log().contains(reported).then_some(()));
     let status = daemon.status();
-    assert!(status["warnings"].to_string().contains(told), "{status:#}");
+    assert!(
+        status["warnings"].to_string().contains(reported),
+        "{status:#}"
+    );
     daemon.signal("-TERM");
     daemon.child.wait().unwrap();
-    assert_eq!(daemon.log().matches(told).count(), 1, "{}", daemon.log());
+    assert_eq!(
+        daemon.log().matches(reported).count(),
+        1,
+        "{}",
+        daemon.log()
+    );
 }
 
 /// A port that was free a moment ago.
@@ -56,9 +64,9 @@ pub(super) fn fetch(port: u16, path: &str) -> String {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
     let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).unwrap();
-    let mut told = String::new();
-    stream.read_to_string(&mut told).unwrap();
-    let (_, body) = told.split_once("\r\n\r\n").unwrap();
+    let mut reported = String::new();
+    stream.read_to_string(&mut reported).unwrap();
+    let (_, body) = reported.split_once("\r\n\r\n").unwrap();
     body.to_owned()
 }
 

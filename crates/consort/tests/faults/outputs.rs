@@ -21,8 +21,8 @@ fn fails_in_one_line(script: &str) {
         stderr(&output)
     );
     let complaints = complaints(&output);
-    let told = |l: &&String| l.contains("warning: cannot write");
-    let lines: Vec<&String> = complaints.iter().filter(told).collect();
+    let reported = |l: &&String| l.contains("warning: cannot write");
+    let lines: Vec<&String> = complaints.iter().filter(reported).collect();
     assert_eq!(lines.len(), 1, "{script}: {}", stderr(&output));
 }
 

@@ -96,8 +96,8 @@ fn malleable_programs_are_told_their_threads_unless_the_user_did() {
         .finish();
     let pus = pus();
     assert_eq!(alone.stdout, format!("{pus} {pus}\n"));
-    let told = scene.start_with("b", &["-q"], &["sh", "-c", script], |command| {
+    let reported = scene.start_with("b", &["-q"], &["sh", "-c", script], |command| {
         command.env("OMP_NUM_THREADS", "17");
     });
-    assert_eq!(told.finish().stdout, format!("17 {pus}\n"));
+    assert_eq!(reported.finish().stdout, format!("17 {pus}\n"));
 }

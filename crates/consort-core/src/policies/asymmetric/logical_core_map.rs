@@ -92,8 +92,8 @@ fn progress(thread: &ThreadObservation) -> f64 {
 /// Returns true for a thread that runs or could. If the machine does not report that, a thread that
 /// ran in the interval counts as one.
 fn is_runnable(thread: &ThreadObservation) -> bool {
-    let told = thread.sample.get(Signal::Runnable);
-    told.map_or_else(|| thread.sample.cpu_time_ns() > 0.0, |on| on > 0.0)
+    let reported = thread.sample.get(Signal::Runnable);
+    reported.map_or_else(|| thread.sample.cpu_time_ns() > 0.0, |on| on > 0.0)
 }
 
 /// Returns true for a thread that is runnable and does not spin for others.

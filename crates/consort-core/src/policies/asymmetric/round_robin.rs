@@ -495,14 +495,14 @@ mod kuths_tests {
 
     #[test]
     fn reported_privilege_level_is_the_bit() {
-        let told = |calls: bool, returns: &'static [(Signal, f64)]| Did {
+        let reported = |calls: bool, returns: &'static [(Signal, f64)]| Did {
             returned: calls,
             counts: returns,
             ..BUSY
         };
         // The call of core 1 has not come back yet; core 3 comes from a tick.
-        let called = told(true, &[(Signal::UserReturns, 0.0)]);
-        let ticked = told(false, &[(Signal::UserReturns, 1.0)]);
+        let called = reported(true, &[(Signal::UserReturns, 0.0)]);
+        let ticked = reported(false, &[(Signal::UserReturns, 1.0)]);
         assert_eq!(bench().quantum(&[BUSY, called, BUSY, ticked]), [3, 1, 2, 0]);
     }
 

@@ -28,7 +28,7 @@
 //! ([`Rotations`]).
 //!
 //! Pitfalls: a program with a thread that must be left alone runs all the time, in every slot.
-//! The interval between observations that a user asks for holds only until the first plan; the
+//! The interval between observations that a user sets holds only until the first plan; the
 //! option `quantum` is what counts.
 
 mod driver;

@@ -180,8 +180,8 @@ impl World {
             (Signal::BusQueueCycles, 0.0),
             (Signal::Energy, cores),
         ];
-        let told = |(signal, _): &(Signal, f64)| !self.missing.contains(signal);
-        let values: Vec<(Signal, f64)> = values.into_iter().filter(told).collect();
+        let reported = |(signal, _): &(Signal, f64)| !self.missing.contains(signal);
+        let values: Vec<(Signal, f64)> = values.into_iter().filter(reported).collect();
         let mut thread = thread(pid, 10 * pid + tid, &values);
         thread.managed = tid == 1 || !self.let_alone.contains(&pid);
         thread

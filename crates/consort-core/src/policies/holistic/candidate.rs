@@ -262,8 +262,8 @@ impl DivisionTable<'_> {
 
     fn demand(&self, part: usize) -> f64 {
         let pairs = self.hands.iter().zip(&self.dealt[part]);
-        let asked: f64 = pairs.map(|(h, &n)| h.demand * n as f64).sum();
-        asked / (self.sizes[part].max(1) as f64 * self.caches[part])
+        let requested: f64 = pairs.map(|(h, &n)| h.demand * n as f64).sum();
+        requested / (self.sizes[part].max(1) as f64 * self.caches[part])
     }
 
     /// Assigns thread by thread to the part with the fewest siblings for its size.
@@ -317,7 +317,7 @@ mod tests {
             divide_programs(ProgramDivision::Spread, &two, &[2, 2], &[1.0; 2]),
             [[2, 2], [2, 2]]
         );
-        // Two heavy and two light ones: a heavy one beside a light one.
+        // Two heavy and two light ones: a heavy one next to a light one.
         let four = hands(&[(1, 9.0), (1, 8.0), (1, 1.0), (1, 2.0)]);
         let dealt = divide_programs(ProgramDivision::Balanced, &four, &[2, 2], &[1.0; 2]);
         assert_eq!(dealt, [[1, 0, 1, 0], [0, 1, 0, 1]]);

@@ -279,10 +279,10 @@ const TOLD: [Signal; 5] = [
 ];
 
 fn observed(topology: &Topology, round: &BTreeMap<(u32, u32), Lot>) -> Observation {
-    let one = |(&(program, number), &(share, told, mask)): (&(u32, u32), &Lot)| {
+    let one = |(&(program, number), &(share, reported, mask)): (&(u32, u32), &Lot)| {
         let mut counts = vec![(Signal::CpuTime, share * INTERVAL_NS as f64)];
-        let told = TOLD.into_iter().zip(told);
-        counts.extend(told.filter_map(|(signal, value)| Some((signal, value?))));
+        let reported = TOLD.into_iter().zip(reported);
+        counts.extend(reported.filter_map(|(signal, value)| Some((signal, value?))));
         let mut thread = thread(topology, id(program, number), &counts);
         if mask < 4 {
             thread.original = Arc::new(PuSet::from_iter([PuId(mask)]));

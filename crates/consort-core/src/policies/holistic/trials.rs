@@ -195,7 +195,7 @@ impl MappingTrials {
         leader.is_none_or(|leader| judged && leader.low() > 0.0) || self.rounds >= MOST_ROUNDS
     }
 
-    /// Chooses the mapping with the highest gain among those that surely gain, else the operating
+    /// Chooses the mapping with the highest gain among the ones that surely gain, else the operating
     /// system's.
     fn outcome(&self) -> TrialOutcome {
         let left = self.tried.iter().filter(|t| !t.is_out);

@@ -47,7 +47,7 @@ pub(super) fn divide_by_node<'a>(
     queues
 }
 
-/// Returns the thread's home if it has room, else the domain with the most room among those that
+/// Returns the thread's home if it has room, else the domain with the most room among the ones that
 /// the thread may use.
 fn choose_node(
     candidate: &RankedThread<'_>,

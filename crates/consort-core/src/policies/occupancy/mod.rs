@@ -21,7 +21,7 @@
 //! `aggregate` puts like with like, the deliberately bad placement of section 5 (`workover
 //! --invert`): the most FPU-heavy threads fill the PUs of the first core, the next most heavy those
 //! of the second. It shows what bad luck costs, as a lower bound for studies. While threads only
-//! leave, those that remain stay where they are: when one class has ended, the other is not spread.
+//! leave, the ones that remain stay where they are: when one class has ended, the other is not spread.
 
 mod assign;
 mod ranking;

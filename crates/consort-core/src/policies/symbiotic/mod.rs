@@ -205,9 +205,9 @@ fn open(topology: &Topology, offers: &SignalOffers, options: &PolicyOptions<'_>)
 /// Reads the option `numa`. Returns true if threads stay on their nodes. Then cores of other nodes
 /// are never used, and nothing can be learnt about them.
 fn keeps_home(options: &PolicyOptions<'_>, asymmetry: CoreAsymmetry) -> Result<bool, PolicyError> {
-    let asked = options.flag("numa")?;
+    let requested = options.flag("numa")?;
     let asymmetric = asymmetry != CoreAsymmetry::Ignored;
-    if asked && asymmetric && options.is_given("numa") {
+    if requested && asymmetric && options.is_given("numa") {
         return Err(PolicyError::BadValue {
             policy: INFO.name,
             key: "numa",
@@ -215,7 +215,7 @@ fn keeps_home(options: &PolicyOptions<'_>, asymmetry: CoreAsymmetry) -> Result<b
             expected: "false or no such option with core-asymmetry=true or first-half, which use all nodes",
         });
     }
-    Ok(asked && !asymmetric)
+    Ok(requested && !asymmetric)
 }
 
 /// Checks that PUs share cores and that the machine has cycle stacks of a kind that may be used.

@@ -3,7 +3,7 @@
 use consort_describe::machine::{parse, presets};
 
 /// The message for a preset in which a text is replaced.
-fn told(name: &str, old: &str, new: &str) -> String {
+fn reported(name: &str, old: &str, new: &str) -> String {
     let text = presets::text(name).expect("it is a preset");
     assert!(text.contains(old), "{old}");
     let error = parse("x.toml", &text.replacen(old, new, 1));
@@ -13,9 +13,9 @@ fn told(name: &str, old: &str, new: &str) -> String {
 #[test]
 fn impossible_insides_are_told_with_their_key_and_what_would_be_right() {
     let check = |name: &str, old: &str, new: &str, expect: &str| {
-        let told = told(name, old, new);
-        assert!(told.contains(expect), "{told}");
-        assert!(told.starts_with("x.toml:"), "{told}");
+        let reported = reported(name, old, new);
+        assert!(reported.contains(expect), "{reported}");
+        assert!(reported.starts_with("x.toml:"), "{reported}");
     };
     let intel = "xeon-silver-4110";
     check(

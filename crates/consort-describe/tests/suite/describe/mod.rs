@@ -20,7 +20,7 @@ fn broken(from: &str, to: &str) -> DescribeError {
 }
 
 /// The error's text without file and line; the line must be the one that begins with `anchor`.
-fn told(anchor: &str, from: &str, to: &str) -> String {
+fn reported(anchor: &str, from: &str, to: &str) -> String {
     let error = broken(from, to);
     let text = base().replacen(from, to, 1);
     let before = text.split(anchor).next().expect("there is text before it");
@@ -32,11 +32,11 @@ fn told(anchor: &str, from: &str, to: &str) -> String {
 }
 
 fn check(from: &str, to: &str, expect: &str) {
-    assert_eq!(told(to, from, to), expect);
+    assert_eq!(reported(to, from, to), expect);
 }
 
 fn check_at(anchor: &str, from: &str, to: &str, expect: &str) {
-    assert_eq!(told(anchor, from, to), expect);
+    assert_eq!(reported(anchor, from, to), expect);
 }
 
 #[test]
@@ -210,13 +210,13 @@ fn cores_that_cannot_be() {
 
 #[test]
 fn counters_that_do_not_count_time() {
-    let told = told(
+    let reported = reported(
         "events = [",
         "events = [\n    { name = \"CYCLES\", counts = \"cycles\", fixed = true },",
         "events = [",
     );
     assert_eq!(
-        told,
+        reported,
         "pmu.events: has none that counts cycles; expected one"
     );
 }
@@ -246,7 +246,7 @@ fn what_is_no_toml_is_told_with_its_line() {
 
 #[test]
 fn memory_on_nodes_that_cannot_have_it() {
-    let told = |nodes: &str| {
+    let reported = |nodes: &str| {
         let link = "link_bandwidth_gb_s = 32";
         let text = presets::text("power8").expect("it is a preset");
         assert!(text.contains(link));
@@ -254,9 +254,9 @@ fn memory_on_nodes_that_cannot_have_it() {
         let parsed = machine::parse(FILE, &text);
         parsed.map_or_else(|error| error.to_string(), |_| String::new())
     };
-    assert_eq!(told("[1]"), "");
+    assert_eq!(reported("[1]"), "");
     let check = |nodes: &str, expect: &str| {
-        let text = told(nodes);
+        let text = reported(nodes);
         assert!(text.starts_with("mine.toml:"), "{text}");
         assert!(text.ends_with(expect), "{text}");
     };

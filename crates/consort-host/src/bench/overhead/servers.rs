@@ -273,9 +273,9 @@ mod tests {
             number_after("tps = 1234.5 (without", "tps = ").unwrap(),
             1234.5
         );
-        let told = "  Latency Distribution\n     50%  213.00us\n     99%    2.51ms\n";
-        assert_eq!(time_after(told, "50%"), Some(213.0));
-        assert_eq!(time_after(told, "99%"), Some(2510.0));
+        let reported = "  Latency Distribution\n     50%  213.00us\n     99%    2.51ms\n";
+        assert_eq!(time_after(reported, "50%"), Some(213.0));
+        assert_eq!(time_after(reported, "99%"), Some(2510.0));
         assert!(number_after("nothing", "tps = ").is_err());
     }
 }

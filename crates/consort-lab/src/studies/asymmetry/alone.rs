@@ -150,7 +150,7 @@ fn rows(
     let programs = programs(context, spec)?;
     let most = context.by_scale(MOST_INSTR[0], MOST_INSTR[1]);
     let runs = spec.runs(context);
-    let told = run_every_case(context, (&programs, &both, runs), |program, core, seed| {
+    let reported = run_every_case(context, (&programs, &both, runs), |program, core, seed| {
         SingleRun::run(core, program, pass_instr(program).min(most), seed)
     })?;
     let row = |(program, both): (&Arc<ProgramSpec>, &[SingleRun])| {
@@ -163,7 +163,7 @@ fn rows(
     };
     Ok(programs
         .iter()
-        .zip(told.chunks_exact(2 * runs))
+        .zip(reported.chunks_exact(2 * runs))
         .map(row)
         .collect())
 }

@@ -26,7 +26,7 @@ pub(in crate::studies) fn readings(
 /// Note on the better reading over all workloads.
 pub(in crate::studies) fn verdict(frames: &Frames) -> Vec<String> {
     let all = all(frames);
-    vec![told(&cells(&all)[0], all.len())]
+    vec![reported(&cells(&all)[0], all.len())]
 }
 
 fn all(frames: &Frames) -> Vec<f64> {
@@ -64,7 +64,7 @@ fn cells(values: &[f64]) -> Vec<Cell> {
     ]
 }
 
-fn told(whole: &Cell, workloads: usize) -> String {
+fn reported(whole: &Cell, workloads: usize) -> String {
     let (value, half) = (whole.value().unwrap_or(1.0), whole.ci95().unwrap_or(0.0));
     let better = if value > 1.0 { "lagging" } else { "critical" };
     let beyond = if (value - 1.0).abs() > half {
@@ -87,10 +87,10 @@ mod tests {
     fn the_better_reading_is_named_with_its_interval() {
         let clear = cells(&[1.10, 1.11, 1.12]);
         assert_eq!((clear[1].value(), clear[2].value()), (Some(3.0), Some(0.0)));
-        assert!(told(&clear[0], 3).ends_with("lagging does better, beyond the interval."));
+        assert!(reported(&clear[0], 3).ends_with("lagging does better, beyond the interval."));
         let open = cells(&[0.9, 1.05, 1.0]);
         assert_eq!((open[1].value(), open[2].value()), (Some(1.0), Some(1.0)));
-        let text = told(&open[0], 3);
+        let text = reported(&open[0], 3);
         assert!(
             text.contains("critical does better, within the interval"),
             "{text}"

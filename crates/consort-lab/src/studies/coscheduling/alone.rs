@@ -32,11 +32,11 @@ impl CoschedulingAloneRuns {
         let jobs: Vec<(u64, &CoscheduleSlot)> = { seeds.iter() }
             .flat_map(|&seed| slots.iter().map(move |slot| (seed, slot)))
             .collect();
-        let told = map_jobs(context, &jobs, |(seed, slot)| {
-            let told = SlotTrials::new(&suite, quantum(context), *seed).run(slot);
-            told.map_err(part_error("programs alone"))
+        let reported = map_jobs(context, &jobs, |(seed, slot)| {
+            let reported = SlotTrials::new(&suite, quantum(context), *seed).run(slot);
+            reported.map_err(part_error("programs alone"))
         })?;
-        let runs = told.chunks(slots.len()).map(table).collect();
+        let runs = reported.chunks(slots.len()).map(table).collect();
         Ok(Self { suite, runs })
     }
 

@@ -123,15 +123,15 @@ fn chosen(
     let jobs: Vec<(u64, usize, &Vec<usize>)> = { runs.iter() }
         .flat_map(|&(seed, run)| groups.iter().map(move |group| (seed, run, group)))
         .collect();
-    let told = context.map(&jobs, |&(seed, run, group)| {
+    let reported = context.map(&jobs, |&(seed, run, group)| {
         let trials = SlotTrials::new(&alone.suite, quantum(context), seed);
         let mut known = TrialCache::new(trials, &alone.runs[run]);
         let each = group.iter().map(|&i| Ok((i, known.choose(&ENTRANTS[i])?)));
         each.collect::<Result<Vec<_>, ExperimentError>>()
     })?;
     let mut chosen = vec![vec![None; ENTRANTS.len()]; runs.len()];
-    for ((_, run, _), told) in jobs.iter().zip(told) {
-        for (entrant, round) in told? {
+    for ((_, run, _), reported) in jobs.iter().zip(reported) {
+        for (entrant, round) in reported? {
             chosen[*run][entrant] = round;
         }
     }
@@ -167,22 +167,22 @@ fn measured(
         all.map(move |slot| (run, slot)).collect::<Vec<_>>()
     };
     let jobs: Vec<(usize, CoscheduleSlot)> = rounds.iter().enumerate().flat_map(slots).collect();
-    let told = context.map(&jobs, |(run, slot)| {
+    let reported = context.map(&jobs, |(run, slot)| {
         let seed = seeds[*run].wrapping_add(MEASURED);
         SlotTrials::new(suite, quantum(context), seed).run(slot)
     })?;
-    let told: Result<Vec<SlotTrial>, ExperimentError> = told.into_iter().collect();
-    let mut told = told.map_err(part_error("rounds"))?.into_iter();
-    let of_run = rounds.iter().map(|chosen| of_run(chosen, &mut told));
+    let reported: Result<Vec<SlotTrial>, ExperimentError> = reported.into_iter().collect();
+    let mut reported = reported.map_err(part_error("rounds"))?.into_iter();
+    let of_run = rounds.iter().map(|chosen| of_run(chosen, &mut reported));
     Ok(of_run.unzip())
 }
 
 /// Outcomes of a run's rounds, whose trials are the next.
 fn of_run(
     chosen: &[ChosenRound],
-    told: &mut impl Iterator<Item = SlotTrial>,
+    reported: &mut impl Iterator<Item = SlotTrial>,
 ) -> (BTreeMap<ProgramId, ProgramMeasure>, Vec<RoundOutcome>) {
-    let own = |one: &ChosenRound| told.by_ref().take(one.slots.len()).collect();
+    let own = |one: &ChosenRound| reported.by_ref().take(one.slots.len()).collect();
     let trials: Vec<Vec<SlotTrial>> = chosen.iter().map(own).collect();
     let gang = of_gang(&trials[GANG]);
     let outcome = |(entrant, one): (usize, &ChosenRound)| {

@@ -7,7 +7,7 @@
 //! studies of co-scheduling, where there are too many slots to simulate all.
 //!
 //! Pitfall: the best round is the best by trials of one seed that are shorter than those of the
-//! studies of co-scheduling; [`BestRoundGaps::again`] tells the part of it that longer ones with another
+//! studies of co-scheduling; [`BestRoundGaps::again`] shows the part of it that longer ones with another
 //! seed take away.
 
 use super::chosen::chosen;
@@ -114,10 +114,10 @@ impl SuiteContext<'_> {
         seed: u64,
     ) -> Result<SuiteSlotTrials, StudyError> {
         let trials = SlotTrials::new(&self.suite, length, seed);
-        let told = map_jobs(self.context, slots, |slot| {
+        let reported = map_jobs(self.context, slots, |slot| {
             trials.run(slot).map_err(part_error("slots"))
         })?;
-        Ok(SuiteSlotTrials::new(self.suite.cores(), told))
+        Ok(SuiteSlotTrials::new(self.suite.cores(), reported))
     }
 
     fn searched(&self) -> Result<SuiteGaps, StudyError> {

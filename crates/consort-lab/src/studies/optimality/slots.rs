@@ -185,8 +185,8 @@ mod tests {
     #[test]
     fn a_slot_is_found_whatever_its_order_and_told_in_the_order_asked_for() {
         let slots = two();
-        let told = slots.trial(&slot(&[(1, 1), (0, 1)])).unwrap();
-        let done: Vec<f64> = told.measures.iter().map(|m| m.instructions).collect();
+        let reported = slots.trial(&slot(&[(1, 1), (0, 1)])).unwrap();
+        let done: Vec<f64> = reported.measures.iter().map(|m| m.instructions).collect();
         assert_eq!(done, [6.0, 3.0]);
         let unknown = slot(&[(2, 1)]);
         assert_eq!(slots.trial(&unknown), Err(SlotsError::NoTrial(unknown)));

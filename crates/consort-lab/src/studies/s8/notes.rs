@@ -104,14 +104,14 @@ fn learnt(cores: &[LearntCore], name: &str) -> String {
         let own = cores.iter().filter(|c| c.machine == name && c.node == node);
         mean(&own.filter_map(of).collect::<Vec<_>>()).unwrap_or(0.0)
     };
-    let told = |node: usize| {
+    let reported = |node: usize| {
         let learnt = of_node(node, &|core| mean(&core.learnt));
         let latency = of_node(node, &|core| Some(core.memory_latency_ns));
         format!("{learnt:+.3} on node {node} (memory {latency:.0} ns away)")
     };
     format!(
         "{name}: the learnt disadvantage of a core is {} and {} on average.",
-        told(0),
-        told(1),
+        reported(0),
+        reported(1),
     )
 }

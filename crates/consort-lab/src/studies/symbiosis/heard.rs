@@ -38,14 +38,14 @@ impl DecisionFacts {
         self.alone += decision.quantum_ns.unwrap_or(0) as f64 * 1e-9;
         for (thread, reason) in &decision.report.threads {
             let mut facts = reason.facts.iter();
-            let told = facts.find(|fact| fact.name == CORE_DISADVANTAGE);
+            let reported = facts.find(|fact| fact.name == CORE_DISADVANTAGE);
             let at = match decision.placements.get(thread) {
                 Some(Placement::Restricted(pus)) => pus.first(),
                 _ => None,
             };
             let core = at.and_then(|pu| chip.topology().core_of(pu));
-            if let Some((core, told)) = core.zip(told) {
-                self.learnt[core] = Some(told.value);
+            if let Some((core, reported)) = core.zip(reported) {
+                self.learnt[core] = Some(reported.value);
             }
         }
     }

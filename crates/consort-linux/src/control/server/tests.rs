@@ -154,7 +154,7 @@ fn places_stay_reserved_for_root() {
     let mut root = caller(&server);
     root.write_all(&status_line()).unwrap();
     assert!(line(&mut server, &mut root).contains("\"up\":true"));
-    // Those that were refused keep few descriptors until they leave.
+    // The ones that were refused keep few descriptors until they leave.
     let dismissed = server.connections.values().filter(|c| c.is_dismissed());
     assert!(dismissed.count() <= MAX_DISMISSED);
     serve(&mut server, Instant::now() + Duration::from_secs(2));

@@ -20,7 +20,7 @@ fn terms() -> GroupTerms {
     }
 }
 
-/// GroupTerms of a leader that was asked for nothing.
+/// GroupTerms of a leader without demands.
 fn open_terms() -> GroupTerms {
     GroupTerms {
         policy: "auto".to_owned(),

@@ -31,7 +31,7 @@ impl ActuationContext<'_> {
     fn thread_position(&mut self, id: ThreadId, now: Instant) -> Option<ThreadPosition> {
         let fresh = self.table.observed_state(id)?.recent_position(now, FRESH);
         let (state, pu) = match fresh {
-            Some(told) => told,
+            Some(reported) => reported,
             None => self.observers.read_position(id)?,
         };
         Some(ThreadPosition {

@@ -121,8 +121,8 @@ mod tests {
             ..Plan::default()
         };
         let managed = BTreeSet::from([thread(1), thread(3)]);
-        let told = plan_for_kernel(&plan, &managed, Duration::from_millis(4));
-        let places: Vec<ThreadId> = told.places.into_keys().collect();
+        let reported = plan_for_kernel(&plan, &managed, Duration::from_millis(4));
+        let places: Vec<ThreadId> = reported.places.into_keys().collect();
         assert_eq!(places, [thread(1)]);
     }
 

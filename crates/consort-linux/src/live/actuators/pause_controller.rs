@@ -26,7 +26,7 @@ pub(super) struct PauseController {
     /// Programs that no mechanism can pause.
     refused: BTreeSet<ProgramId>,
     /// Programs whose unmanaged threads were reported.
-    told: BTreeSet<ProgramId>,
+    reported: BTreeSet<ProgramId>,
     /// Programs that were paused when the quantum began.
     in_quantum: BTreeSet<ProgramId>,
     /// End of the time for which a signal keeps everything running.
@@ -170,7 +170,7 @@ impl PauseController {
         let placed = table.self_placed().into_iter();
         let its = placed.filter(|id| table.program_of(id.pid) == program);
         let count = its.count();
-        (count > 0 && self.told.insert(program)).then(|| {
+        (count > 0 && self.reported.insert(program)).then(|| {
             format!(
                 "program {program} takes turns as a whole, but {count} of its threads keep their \
                  own affinity and are not given cores"

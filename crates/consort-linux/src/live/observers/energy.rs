@@ -132,8 +132,8 @@ mod tests {
         count(&root, 9_000_000, 100 + 80_000_000 / tick_ns());
         let mut seen = seen(&[Some(20e6), Some(0.0), None]);
         energy.add_shares(&mut seen).unwrap();
-        let told = seen.threads.iter().map(|t| t.sample.get(Signal::Energy));
-        assert_eq!(told.collect::<Vec<_>>(), [Some(1.0), Some(0.0), None]);
+        let reported = seen.threads.iter().map(|t| t.sample.get(Signal::Energy));
+        assert_eq!(reported.collect::<Vec<_>>(), [Some(1.0), Some(0.0), None]);
     }
 
     #[test]

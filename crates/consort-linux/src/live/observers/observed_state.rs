@@ -39,7 +39,7 @@ pub(in crate::live) struct ObservedState {
     /// Time of that reading.
     read: Option<Instant>,
     /// Time of the last one that told its state and PU.
-    told: Option<Instant>,
+    reported: Option<Instant>,
     /// Sleeps of the thread since it was first seen.
     sleeps: Option<SleepCounter>,
 }
@@ -68,8 +68,8 @@ impl ObservedState {
         now: Instant,
         limit: Duration,
     ) -> Option<(RunState, PuId)> {
-        self.told.filter(|told| now - *told < limit)?;
-        self.last.map(|told| (told.state, told.last_pu))
+        self.reported.filter(|reported| now - *reported < limit)?;
+        self.last.map(|reported| (reported.state, reported.last_pu))
     }
 
     /// State of the thread, true for runnable, if counters alone tell it; `/proc` need not be read
@@ -103,7 +103,7 @@ impl ObservedState {
     ) -> Option<ProcSample> {
         let last = self.last?;
         let slept = last.state != RunState::Runnable;
-        let is_recent = now.duration_since(self.told?) < STATES_EVERY;
+        let is_recent = now.duration_since(self.reported?) < STATES_EVERY;
         let times = is_recent.then(|| read(last)).flatten()?;
         let ran = times.runs > last.runs || times.cpu_ns > last.cpu_ns;
         match (ran, slept) {
@@ -128,27 +128,32 @@ impl ObservedState {
     }
 
     /// Begins with this reading: what the thread has consumed until `now` is not counted.
-    pub(super) fn set_baseline(&mut self, now: Instant, told: ProcSample) {
-        self.last = Some(told);
+    pub(super) fn set_baseline(&mut self, now: Instant, reported: ProcSample) {
+        self.last = Some(reported);
         self.read = Some(now);
-        self.told = Some(now);
+        self.reported = Some(now);
     }
 
     /// Adds a reading of `/proc`, of state and PU too or of times alone.
     pub(super) fn add_proc(
         &mut self,
         now: Instant,
-        (told, is_whole): (ProcSample, bool),
+        (reported, is_whole): (ProcSample, bool),
         interval_ns: u64,
         sample: &mut Sample,
     ) {
         let since = self.read.map(|read| now.duration_since(read));
         let span_ns = since.map_or(interval_ns, clock::nanos);
-        add_times(self.last.as_ref(), &told, (interval_ns, span_ns), sample);
-        self.last = Some(told);
+        add_times(
+            self.last.as_ref(),
+            &reported,
+            (interval_ns, span_ns),
+            sample,
+        );
+        self.last = Some(reported);
         self.read = Some(now);
         if is_whole {
-            self.told = Some(now);
+            self.reported = Some(now);
         }
     }
 
@@ -282,7 +287,7 @@ mod tests {
         assert_eq!(thread.infer_runnable(now, None, true, &counted(1e6)), None);
     }
 
-    fn told(state: RunState, cpu_ms: u64, wait_ms: u64) -> ProcSample {
+    fn reported(state: RunState, cpu_ms: u64, wait_ms: u64) -> ProcSample {
         ProcSample {
             cpu_ns: cpu_ms * 1_000_000,
             cpu_in_ticks: false,
@@ -297,10 +302,10 @@ mod tests {
     fn thread_that_ran_before_it_was_attached_counts_from_then_on() {
         let mut thread = ObservedState::default();
         let begin = Instant::now();
-        thread.set_baseline(begin, told(RunState::Runnable, 5_000, 3_000));
+        thread.set_baseline(begin, reported(RunState::Runnable, 5_000, 3_000));
         let later = ProcSample {
             runs: Some(5),
-            ..told(RunState::Runnable, 5_100, 3_020)
+            ..reported(RunState::Runnable, 5_100, 3_020)
         };
         let end = begin + Duration::from_millis(200);
         let mut sample = Sample::default();
@@ -315,7 +320,7 @@ mod tests {
         let begin = Instant::now();
         let state = |before, cpu_ms: u64, after_ms| {
             let mut thread = ObservedState::default();
-            let first = (told(before, 10, 0), true);
+            let first = (reported(before, 10, 0), true);
             thread.add_proc(begin, first, 100_000_000, &mut Sample::default());
             let later = begin + Duration::from_millis(after_ms);
             let now = |last| {
@@ -324,7 +329,9 @@ mod tests {
                     ..last
                 })
             };
-            thread.infer_from_times(later, now).map(|told| told.state)
+            thread
+                .infer_from_times(later, now)
+                .map(|reported| reported.state)
         };
         let (awake, asleep) = (RunState::Runnable, RunState::Sleeping);
         assert_eq!(state(awake, 20, 900), Some(awake));
@@ -343,7 +350,7 @@ mod tests {
         let at = |ago_ms, length_ms: u64| {
             let mut thread = ObservedState::default();
             let read = end - Duration::from_millis(ago_ms);
-            let first = (told(RunState::Runnable, 10, 0), true);
+            let first = (reported(RunState::Runnable, 10, 0), true);
             thread.add_proc(read, first, 100_000_000, &mut Sample::default());
             thread.pu_at(end, length_ms * 1_000_000)
         };
@@ -355,15 +362,15 @@ mod tests {
 
     #[test]
     fn who_sleeps_waits_for_nothing() {
-        let waited = |quantum_ms: u64, told| {
+        let waited = |quantum_ms: u64, reported| {
             let mut thread = ObservedState::default();
             let quantum_ns = quantum_ms * 1_000_000;
-            thread.add_proc(Instant::now(), told, quantum_ns, &mut Sample::default());
+            thread.add_proc(Instant::now(), reported, quantum_ns, &mut Sample::default());
             let mut sample = Sample::default();
             thread.add_no_wait(quantum_ns, &mut sample);
             sample.get(Signal::WaitTime)
         };
-        let slept = told(RunState::Sleeping, 10, 30);
+        let slept = reported(RunState::Sleeping, 10, 30);
         assert_eq!(waited(100, (slept, true)), Some(0.0));
         let without = ProcSample {
             wait_ns: None,

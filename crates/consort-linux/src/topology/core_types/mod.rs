@@ -267,13 +267,13 @@ pub(super) fn names_by_size(n: usize) -> Vec<String> {
 /// A second type of one device is named as the next weaker device's if no type has that, else it is
 /// numbered.
 pub(super) fn names_by_pmu(devices: &[usize]) -> Vec<String> {
-    let told: BTreeSet<usize> = devices.iter().copied().collect();
+    let reported: BTreeSet<usize> = devices.iter().copied().collect();
     let mut seen = [0; PMU_DEVICES.len()];
     let mut name = |device: usize| {
         seen[device] += 1;
         match (seen[device], PMU_DEVICES.get(device + 1)) {
             (1, _) => PMU_DEVICES[device].1.to_owned(),
-            (2, Some((_, weaker))) if !told.contains(&(device + 1)) => (*weaker).to_owned(),
+            (2, Some((_, weaker))) if !reported.contains(&(device + 1)) => (*weaker).to_owned(),
             (nth, _) => format!("{}-{nth}", PMU_DEVICES[device].1),
         }
     };

@@ -40,11 +40,11 @@ fn one_sleeps(programs: usize) -> (Engine, u64) {
     while !sleeps(&e) {
         e.run_until_activity(1000 * MS);
     }
-    let asked = asked(&e);
-    (e, asked)
+    let requested = requested(&e);
+    (e, requested)
 }
 
-fn asked(e: &Engine) -> u64 {
+fn requested(e: &Engine) -> u64 {
     let usage = e.memo_use();
     usage.hits + usage.misses
 }
@@ -53,7 +53,7 @@ fn asked(e: &Engine) -> u64 {
 fn stop_changes_own_core_at_once() {
     let (mut e, before) = one_sleeps(8);
     e.run_until(e.now_ps() + 2);
-    assert_eq!(asked(&e), before + 1);
+    assert_eq!(requested(&e), before + 1);
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn stop_changes_other_cores_later() {
     let (mut e, before) = one_sleeps(2);
     let stopped = e.now_ps();
     e.run_until(stopped + LAG_PS - 1);
-    assert_eq!(asked(&e), before);
+    assert_eq!(requested(&e), before);
     e.run_until(stopped + LAG_PS + 2);
-    assert_eq!(asked(&e), before + 1);
+    assert_eq!(requested(&e), before + 1);
 }

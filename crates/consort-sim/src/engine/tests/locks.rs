@@ -179,15 +179,15 @@ proptest! {
              lock = {{ per_minstr = 10.0, hold_instr = 40000.0, count = 2 }}"
         ));
         let mut e = engine("linux", RunMode::RestartUntilAllDone, &instances(&spec, 1, threads, 1e3), seed);
-        let mut told = 0.0;
+        let mut reported = 0.0;
         for quantum in 1..20 {
             e.run_until(quantum * MS / 2);
             let all = e.take_bottlenecks();
             prop_assert!(all.windows(2).all(|pair| pair[0].id < pair[1].id));
-            told += all.iter().map(|b| b.waited_ns as f64 * 1e-9).sum::<f64>();
+            reported += all.iter().map(|b| b.waited_ns as f64 * 1e-9).sum::<f64>();
         }
         let did: f64 = totals(&e).iter().map(|c| c.spin_s + c.blocked_s).sum();
-        prop_assert!((told - did).abs() < 1e-7, "{told} {did}");
+        prop_assert!((reported - did).abs() < 1e-7, "{reported} {did}");
     }
 }
 

@@ -202,17 +202,17 @@ fn grouped_keeps_threads_in_the_domain_where_they_began() {
 fn grouped_is_linux_on_a_machine_with_one_domain() {
     let run = |os| {
         let mut e = engine(os, RunMode::RestartUntilAllDone, &restless(), 3);
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for ms in 1..200 {
             e.run_until(ms * MS);
             let threads = e.threads().iter();
-            told.push(
+            reported.push(
                 threads
                     .map(|t| (t.queue.pu, t.counters.total()))
                     .collect::<Vec<_>>(),
             );
         }
-        format!("{told:?} {:?} {}", e.results(), e.energy_j())
+        format!("{reported:?} {:?} {}", e.results(), e.energy_j())
     };
     assert!(run("linux-grouped") == run("linux"));
 }

@@ -11,13 +11,13 @@ const FILE: &str = "fuzzed.toml";
 
 /// A refusal is one line that begins with the file and a line of the text.
 fn check_told(error: &DescribeError, text: &str) {
-    let told = error.to_string();
-    assert!(!told.contains(char::is_control), "{told:?}");
+    let reported = error.to_string();
+    assert!(!reported.contains(char::is_control), "{reported:?}");
     let place = format!("{FILE}:{}: ", error.line);
-    assert!(told.starts_with(&place), "{told:?}");
+    assert!(reported.starts_with(&place), "{reported:?}");
     assert!(
         (1..=text.lines().count() + 1).contains(&error.line),
-        "{told}"
+        "{reported}"
     );
 }
 

@@ -57,11 +57,11 @@ fn a_count_that_had_its_turn_is_that_of_the_quantum() {
     truth.stack.queue = 3e6;
     let first = pmu.sample(thread(1), &truth, QUANTUM_NS);
     let second = pmu.sample(thread(1), &truth, QUANTUM_NS);
-    let told = |sample: &Sample, signal| sample.get(signal).map(f64::round);
-    assert_eq!(told(&first, Signal::LlcAccesses), Some(4e6));
-    assert_eq!(told(&first, Signal::LlcMisses), Some(1e6));
-    assert_eq!(told(&first, Signal::BusQueueCycles), None);
-    assert_eq!(told(&second, Signal::BusQueueCycles), Some(3e6));
+    let reported = |sample: &Sample, signal| sample.get(signal).map(f64::round);
+    assert_eq!(reported(&first, Signal::LlcAccesses), Some(4e6));
+    assert_eq!(reported(&first, Signal::LlcMisses), Some(1e6));
+    assert_eq!(reported(&first, Signal::BusQueueCycles), None);
+    assert_eq!(reported(&second, Signal::BusQueueCycles), Some(3e6));
     // The last turn's, which its reading says.
     let old = second.reading(Signal::LlcMisses).unwrap();
     assert_eq!(

@@ -25,8 +25,8 @@ pub fn impossible(solution: &Solution) -> Option<String> {
     if let Some(used) = used.find(|u| !(0.0..=1.0 + SLACK).contains(*u)) {
         return Some(format!("a station is used to {used}"));
     }
-    let told = solution.converged == (solution.residual <= 1e-6);
-    (!told).then(|| {
+    let reported = solution.converged == (solution.residual <= 1e-6);
+    (!reported).then(|| {
         format!(
             "converged {}, residual {}",
             solution.converged, solution.residual

@@ -234,7 +234,7 @@ impl DaemonMachine {
         sockets.opened.borrow_mut().clear();
     }
 
-    /// Returns the usual policy with those that single programs are given.
+    /// Returns the usual policy with the ones that single programs are given.
     pub(super) fn policy_by_program(&self, usual: Box<dyn Policy>) -> Box<dyn Policy> {
         let (args, offers) = (
             self.sockets.context.args.clone(),

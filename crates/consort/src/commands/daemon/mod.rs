@@ -55,7 +55,7 @@ pub(crate) fn execute(args: &DaemonArgs) -> Result<ExitCode> {
         enactors,
         cookies,
         enact: manage::enact_config(args.manage.dry_run),
-        until: EndCondition::Told,
+        until: EndCondition::Requested,
         leads: Some(setup.requested.clone()),
     };
     let rules = context.config.rules()?;

@@ -236,7 +236,7 @@ fn answer_to(request: &[u8], path: &str, kind: &str, page: impl Fn() -> String) 
     let first = std::str::from_utf8(first.unwrap_or_default()).unwrap_or_default();
     let mut words = first.split_ascii_whitespace();
     let (method, target) = (words.next(), words.next().unwrap_or_default());
-    let asked = target.split('?').next().unwrap_or_default();
+    let requested = target.split('?').next().unwrap_or_default();
     let is_http = words
         .next()
         .is_some_and(|version| version.starts_with("HTTP/1."));
@@ -246,7 +246,7 @@ fn answer_to(request: &[u8], path: &str, kind: &str, page: impl Fn() -> String) 
             ("431 Request Header Fields Too Large", text, body)
         }
         _ if !is_http => ("400 Bad Request", text, "see HTTP/1.1\n".to_owned()),
-        Some("GET" | "HEAD") if asked == path => ("200 OK", kind, page()),
+        Some("GET" | "HEAD") if requested == path => ("200 OK", kind, page()),
         Some("GET" | "HEAD") => ("404 Not Found", text, format!("see {path}\n")),
         _ => ("405 Method Not Allowed", text, "use GET\n".to_owned()),
     };
@@ -278,7 +278,7 @@ mod tests {
         server.serve_ready(now, |request| answer_to(request, "/page", "text/x", page));
     }
 
-    fn told(request: &str) -> String {
+    fn reported(request: &str) -> String {
         let page = || "page\n".to_owned();
         let answer = answer_to(request.as_bytes(), "/page", "text/x", page);
         String::from_utf8(answer.unwrap_or_default()).unwrap()
@@ -289,13 +289,13 @@ mod tests {
         client
             .set_read_timeout(Some(Duration::from_millis(20)))
             .unwrap();
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         let mut piece = [0; 4_096];
         loop {
             turn(server, Instant::now());
             match client.read(&mut piece) {
-                Ok(0) => return String::from_utf8(told).unwrap(),
-                Ok(n) => told.extend_from_slice(&piece[..n]),
+                Ok(0) => return String::from_utf8(reported).unwrap(),
+                Ok(n) => reported.extend_from_slice(&piece[..n]),
                 Err(_) => {}
             }
         }
@@ -303,16 +303,16 @@ mod tests {
 
     #[test]
     fn requests_are_answered_by_path_and_method() {
-        let page = told("GET /page?x=1 HTTP/1.1\r\nHost: x\r\n\r\n");
+        let page = reported("GET /page?x=1 HTTP/1.1\r\nHost: x\r\n\r\n");
         assert!(page.starts_with("HTTP/1.1 200 OK\r\nContent-Type: text/x\r\n"));
         assert!(page.ends_with("\r\n\r\npage\n"), "{page}");
-        let head = told("HEAD /page HTTP/1.0\n\n");
+        let head = reported("HEAD /page HTTP/1.0\n\n");
         assert!(head.contains("Content-Length: 5") && head.ends_with("\r\n\r\n"));
-        assert!(told("GET / HTTP/1.1\r\n\r\n").ends_with("see /page\n"));
-        assert!(told("POST /page HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405"));
-        assert!(told("rubbish\r\n\r\n").starts_with("HTTP/1.1 400"));
-        assert_eq!(told("GET /page HTTP/1.1\r\nHost"), "");
-        assert!(told(&"x".repeat(MOST_BYTES + 1)).starts_with("HTTP/1.1 431"));
+        assert!(reported("GET / HTTP/1.1\r\n\r\n").ends_with("see /page\n"));
+        assert!(reported("POST /page HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405"));
+        assert!(reported("rubbish\r\n\r\n").starts_with("HTTP/1.1 400"));
+        assert_eq!(reported("GET /page HTTP/1.1\r\nHost"), "");
+        assert!(reported(&"x".repeat(MOST_BYTES + 1)).starts_with("HTTP/1.1 431"));
     }
 
     #[test]

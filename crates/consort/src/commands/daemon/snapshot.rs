@@ -248,7 +248,7 @@ impl DaemonSnapshot {
 
     /// Returns true for a warning of an earlier plan.
     pub(super) fn has_warning(&self, warning: &str) -> bool {
-        self.warnings.iter().any(|told| told == warning)
+        self.warnings.iter().any(|reported| reported == warning)
     }
 
     /// Numbers of the whole daemon.

@@ -159,10 +159,10 @@ impl ManageSession<'_> {
         let recorded = brought.map(RecordedMeasures::read).transpose()?;
         let setup = self.setup_for(machine, chosen, demands, recorded.as_ref())?;
         let usual = setup.as_ref().map(|setup| setup.interval);
-        let asked = demands.interval_ms.map(Duration::from_millis);
+        let requested = demands.interval_ms.map(Duration::from_millis);
         let settled = SettledTerms {
             policy: demands.policy.clone().unwrap_or(chosen.requested.clone()),
-            interval: asked.or(usual).unwrap_or(chosen.interval),
+            interval: requested.or(usual).unwrap_or(chosen.interval),
             recorded,
         };
         Ok((settled, setup))
@@ -184,7 +184,7 @@ impl ManageSession<'_> {
         let Some(policy) = demands.policy.as_ref().or(again) else {
             return Ok(None);
         };
-        // The quantum is the policy's own unless somebody has asked for one.
+        // The quantum is the policy's own unless one was given.
         let is_asked = machine.terms().is_some_and(|terms| !terms.open.interval);
         let args = ManageArgs {
             interval: is_asked.then_some(chosen.interval),
@@ -227,7 +227,7 @@ impl ManageSession<'_> {
         })
     }
 
-    fn ending(&self, finished: LiveRunOutcome, asked: Duration, own: &OwnCost) -> RunEnd {
+    fn ending(&self, finished: LiveRunOutcome, requested: Duration, own: &OwnCost) -> RunEnd {
         let mut warnings = finished.warnings;
         let group = finished.group.map(GroupReport::from);
         warnings.extend(group.as_ref().and_then(GroupReport::warning));
@@ -239,7 +239,7 @@ impl ManageSession<'_> {
             dry_run: self.args.dry_run,
             duration_s: finished.duration_s,
             quantum: QuantumLength {
-                asked_ms: 1e3 * asked.as_secs_f64(),
+                asked_ms: 1e3 * requested.as_secs_f64(),
                 mean_ms: finished.quantum_ms,
             },
             asymmetry: None,

@@ -73,8 +73,8 @@ mod tests {
 
     fn read(text: &str) -> Result<Vec<String>> {
         let topology = Topology::uniform(2, 1)?;
-        let (asked, _) = parse_mappings(text, 10, &topology, &[1, 1])?;
-        Ok(asked.iter().map(MappingChoice::name).collect())
+        let (requested, _) = parse_mappings(text, 10, &topology, &[1, 1])?;
+        Ok(requested.iter().map(MappingChoice::name).collect())
     }
 
     #[test]

@@ -71,8 +71,13 @@ fn measure(
     sweep: &MappingSweep,
 ) -> Result<(Analysis, Vec<String>), ExperimentError> {
     let progress = progress::start_meter("runs");
-    let tell = |at: StageProgress| progress.set_done(at.done, at.total);
-    let context = ExperimentContext::new(args.seed, Scale::Full, args.jobs.workers(), &tell);
+    let report_progress = |at: StageProgress| progress.set_done(at.done, at.total);
+    let context = ExperimentContext::new(
+        args.seed,
+        Scale::Full,
+        args.jobs.workers(),
+        &report_progress,
+    );
     let programs = kinds(&sweep.workloads[0]);
     let begin = Instant::now();
     let alone = characterise(&sweep.chip, &programs.entries, sweep.alone_s, &context)?;

@@ -14,15 +14,15 @@ const STEP: u64 = 1 << 18;
 pub(super) struct ProgressSink<'a> {
     pub(super) profiler: &'a mut ProgramProfiler,
     pub(super) bar: &'a ProgressMeter,
-    pub(super) heard: u64,
+    pub(super) received: u64,
 }
 
 impl ProgressSink<'_> {
     fn count_instructions(&mut self, more: u64) {
-        let before = self.heard / STEP;
-        self.heard += more;
-        if self.heard / STEP != before {
-            self.bar.set_position(self.heard);
+        let before = self.received / STEP;
+        self.received += more;
+        if self.received / STEP != before {
+            self.bar.set_position(self.received);
         }
     }
 }

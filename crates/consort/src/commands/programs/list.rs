@@ -55,19 +55,19 @@ fn rows(suite: Option<&str>) -> Result<Vec<ProgramListRow>> {
         let spec = Programs.find(&name).map_err(bad_input)?;
         specs.extend(spec.map(|spec| (name, spec)));
     }
-    if let Some(asked) = suite {
-        specs.retain(|(_, spec)| spec.suite == asked);
+    if let Some(requested) = suite {
+        specs.retain(|(_, spec)| spec.suite == requested);
         if specs.is_empty() {
-            return Err(unknown_suite(asked));
+            return Err(unknown_suite(requested));
         }
     }
     Ok(specs.iter().map(|(name, spec)| row(name, spec)).collect())
 }
 
-fn unknown_suite(asked: &str) -> anyhow::Error {
+fn unknown_suite(requested: &str) -> anyhow::Error {
     let suites = Programs.suites();
-    let hint = consort_core::hint(asked, suites.iter().map(String::as_str));
-    bad_input(format!("unknown suite '{asked}'; {hint}"))
+    let hint = consort_core::hint(requested, suites.iter().map(String::as_str));
+    bad_input(format!("unknown suite '{requested}'; {hint}"))
 }
 
 fn row(name: &str, spec: &ProgramSpec) -> ProgramListRow {

@@ -98,8 +98,8 @@ impl StudyBatch {
 
     fn run_one(&self, study: &dyn Study, place: String) -> Result<StudyOutcome> {
         let bar = progress::start_meter(place);
-        let tell = |at: StageProgress| bar.set_done(at.done, at.total);
-        let outcome = runner::run(study, &self.settings, Some(&self.store), &tell);
+        let report_progress = |at: StageProgress| bar.set_done(at.done, at.total);
+        let outcome = runner::run(study, &self.settings, Some(&self.store), &report_progress);
         bar.finish();
         Ok(outcome?)
     }

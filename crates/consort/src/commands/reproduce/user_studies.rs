@@ -8,9 +8,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// The studies that are asked for, by id or by file, each once in the order asked for.
-pub(super) fn select(known: &Registry, asked: &[String]) -> Result<Vec<Arc<dyn Study>>> {
+pub(super) fn select(known: &Registry, requested: &[String]) -> Result<Vec<Arc<dyn Study>>> {
     let mut chosen: Vec<Arc<dyn Study>> = Vec::new();
-    for text in asked {
+    for text in requested {
         let found = match is_file(text) {
             true => vec![read(known, text)?],
             false => known.select(&[text]).map_err(bad_input)?,

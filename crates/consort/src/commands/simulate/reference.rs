@@ -105,7 +105,7 @@ fn table(args: &SimulateArgs, run: &TracedRun) -> Table {
 
 /// Refuses options that only the fast engine can follow.
 fn check(args: &SimulateArgs) -> Result<()> {
-    let asked = [
+    let requested = [
         (
             args.policy != "linux" && args.policy != "pinned",
             "--policy",
@@ -114,7 +114,7 @@ fn check(args: &SimulateArgs) -> Result<()> {
         (args.explain.is_some(), "--explain"),
         (args.setup.interval.is_some(), "--interval"),
     ];
-    match asked.iter().find(|(is_asked, _)| *is_asked) {
+    match requested.iter().find(|(is_asked, _)| *is_asked) {
         Some((_, option)) => Err(bad_input(format!(
             "{option} is for --fidelity fast; the reference leaves each program on its PU"
         ))),

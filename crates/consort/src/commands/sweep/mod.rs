@@ -53,14 +53,14 @@ fn plan(args: &PlanArgs) -> Result<()> {
         true => "studies",
         false => "runs",
     };
-    let told = format!(
+    let reported = format!(
         "{units} {what} in {} shards, about {:.0} s of work; 0 to {} are in {}\n",
         plan.shards.len(),
         plan.seconds(),
         plan.shards.len().saturating_sub(1),
         args.folder.dir.display(),
     );
-    Ok(output::print_text(&mut output::stdout(), &told)?)
+    Ok(output::print_text(&mut output::stdout(), &reported)?)
 }
 
 fn run(args: &ShardArgs) -> Result<()> {
@@ -70,9 +70,9 @@ fn run(args: &ShardArgs) -> Result<()> {
     let workers = args.jobs.requested_workers().unwrap_or(NonZeroUsize::MIN);
     for number in numbers::read(&args.shards, count)? {
         let bar = progress::start_meter("runs");
-        let tell = |at: StageProgress| bar.set_done(at.done, at.total);
+        let report_progress = |at: StageProgress| bar.set_done(at.done, at.total);
         let start = Instant::now();
-        let ran = folder.run(number, workers, &tell);
+        let ran = folder.run(number, workers, &report_progress);
         bar.finish();
         let seconds = start.elapsed().as_secs_f64();
         say(&match ran.map_err(refusal)? {

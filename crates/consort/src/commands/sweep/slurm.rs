@@ -21,19 +21,19 @@ pub(super) fn submit(args: &SubmitArgs) -> Result<()> {
     let mut out = output::stdout();
     if missing.is_empty() {
         let all = folder.as_plan().shards.len();
-        let told = format!("nothing to submit: all {all} shards have a result\n");
-        return Ok(output::print_text(&mut out, &told)?);
+        let reported = format!("nothing to submit: all {all} shards have a result\n");
+        return Ok(output::print_text(&mut out, &reported)?);
     }
     for (n, shards) in missing.chunks(args.array_size as usize).enumerate() {
         let script = write(args, &folder, n, shards)?;
-        let told = match args.dry_run {
+        let reported = match args.dry_run {
             true => format!("sbatch {}\n", script.display()),
             false => {
                 let job = submit_script(&script)?;
                 format!("job {job}: {} shards\n", shards.len())
             }
         };
-        output::print_text(&mut out, &told)?;
+        output::print_text(&mut out, &reported)?;
     }
     Ok(())
 }
@@ -84,12 +84,12 @@ fn text(args: &SubmitArgs, folder: &Path, list: &Path, tasks: usize) -> Result<S
     option("output", &quote_path(&log)?)?;
     option("open-mode", "append")?;
     option("chdir", &quote_path(&std::env::current_dir()?)?)?;
-    let asked = [
+    let requested = [
         ("partition", &args.partition),
         ("account", &args.account),
         ("time", &args.time),
     ];
-    for (name, value) in asked {
+    for (name, value) in requested {
         if let Some(value) = value {
             option(name, value)?;
         }
@@ -132,11 +132,11 @@ fn submit_script(script: &Path) -> Result<String> {
         .output();
     let submitted = submitted.context("cannot start sbatch; is this a node of a Slurm cluster?")?;
     if !submitted.status.success() {
-        let told = String::from_utf8_lossy(&submitted.stderr);
+        let reported = String::from_utf8_lossy(&submitted.stderr);
         return Err(anyhow!(
             "sbatch refused {}: {}",
             script.display(),
-            told.trim()
+            reported.trim()
         ));
     }
     Ok(String::from_utf8_lossy(&submitted.stdout).trim().to_owned())

@@ -32,10 +32,10 @@ pub(crate) fn execute(args: &TopArgs) -> Result<ExitCode> {
 }
 
 fn request_status(call: &mut DaemonConnection) -> Result<DaemonStatus> {
-    let told = call
+    let reported = call
         .send_request(&DaemonRequest::Status)
         .map_err(refusal_as_input)?;
-    serde_json::from_value(told).context("the daemon's answer")
+    serde_json::from_value(reported).context("the daemon's answer")
 }
 
 /// One view as text: for pipes, and for whoever wants to look once.
@@ -140,8 +140,8 @@ impl TopSession {
             return Ok(());
         };
         match self.call.send_request(&DaemonRequest::Explain { tid }) {
-            Ok(told) => {
-                let why: ThreadExplanation = serde_json::from_value(told)?;
+            Ok(reported) => {
+                let why: ThreadExplanation = serde_json::from_value(reported)?;
                 self.view.panel = Panel::Why(super::daemon_requests::explanation(&why));
             }
             Err(DaemonConnectionError::Refused(why)) => self.view.message = why,

@@ -36,13 +36,13 @@ pub(super) fn train_simulated(args: &TrainArgs) -> Result<TrainingData> {
     let training = training(args)?;
     check_folds(training.programs.len(), args.folds)?;
     let progress = progress::start_meter("runs");
-    let tell = |at: StageProgress| progress.set_done(at.done, at.total);
+    let report_progress = |at: StageProgress| progress.set_done(at.done, at.total);
     let scale = if args.quick {
         Scale::Quick
     } else {
         Scale::Full
     };
-    let context = ExperimentContext::new(args.seed, scale, args.jobs.workers(), &tell);
+    let context = ExperimentContext::new(args.seed, scale, args.jobs.workers(), &report_progress);
     let collected = collect(&training, &context);
     progress.finish();
     let collected = collected.map_err(refusal)?;

@@ -122,8 +122,13 @@ fn simulate(args: &WhatIfArgs, workload: &str) -> Result<PolicyComparison> {
     let file = LongTableFile::begin(&setup, workload)?;
     let baseline = contenders.iter().position(|c| c.name() == "linux");
     let progress = progress::start_meter("runs");
-    let tell = |at: StageProgress| progress.set_done(at.done, at.total);
-    let context = ExperimentContext::new(args.seed, Scale::Full, args.jobs.workers(), &tell);
+    let report_progress = |at: StageProgress| progress.set_done(at.done, at.total);
+    let context = ExperimentContext::new(
+        args.seed,
+        Scale::Full,
+        args.jobs.workers(),
+        &report_progress,
+    );
     let compared = compare_runs(
         &experiment,
         &contenders,

@@ -164,7 +164,7 @@ mod fair_time {
         assert_eq!(bench.quantum(&did), [1, 2, 0, 3]);
         // 1/3, 1/3, 1/3, 0: the last.
         assert_eq!(bench.quantum(&did), [1, 2, 3, 0]);
-        // All 1/4: nobody moves.
+        // All 1/4: no thread moves.
         assert_eq!(bench.quantum(&did), [1, 2, 3, 0]);
         // 1/5, 1/5, 1/5, 2/5: the first in the queue again.
         assert_eq!(bench.quantum(&did), [0, 2, 3, 1]);
@@ -253,7 +253,7 @@ mod fair_progress {
         assert_eq!(bench.quantum(&did), [2, 0, 1]);
         // Three: 3/(1+2/2) = 1.5; 3/(1+2/2) = 1.5; 3/(1+2/4) = 2. FOURFOLD goes.
         assert_eq!(bench.quantum(&did), [2, 1, 0]);
-        // Four: 4/(1+3/2) = 1.6; the second likewise; 4/(2+2/4) = 1.6. Nobody moves.
+        // Four: 4/(1+3/2) = 1.6; the second likewise; 4/(2+2/4) = 1.6. No thread moves.
         assert_eq!(bench.quantum(&did), [2, 1, 0]);
         // Five: 5/(1+4/2) = 1.67 both; 5/(3+2/4) = 1.43. The first in the queue goes.
         assert_eq!(bench.quantum(&did), [0, 1, 2]);

@@ -116,13 +116,13 @@ pub(super) const RULES: &[PricingRule; 9] = &[
             let nodes = case.shape.nodes.iter().zip(&case.totals.paths);
             let lost = nodes.filter_map(|(node, &all)| {
                 let share = node.find_share(group)?;
-                let asked = if case.shape.in_turns {
+                let requested = if case.shape.in_turns {
                     known.or_zero(Characteristic::Path) * share.threads.min(node.pus as f64)
                 } else {
                     all
                 };
                 // A path with a demand of L times its capacity loses 1 - 1/L of the cycles on it.
-                Some(share.running * (1.0 - 1.0 / asked.max(1.0)))
+                Some(share.running * (1.0 - 1.0 / requested.max(1.0)))
             });
             known.hz() * lost.sum::<f64>()
         },

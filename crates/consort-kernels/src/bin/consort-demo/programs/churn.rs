@@ -33,7 +33,7 @@ struct ChurnReport {
     ok: bool,
 }
 
-/// The threads that are alive, and counts of those that have ended.
+/// The threads that are alive, and counts of the ones that have ended.
 #[derive(Default)]
 struct ThreadTally {
     alive: VecDeque<JoinHandle<bool>>,
