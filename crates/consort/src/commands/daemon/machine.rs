@@ -31,8 +31,9 @@ pub(super) enum LoopCommand {
     ChangePolicy(u64, Box<PolicySetup>),
 }
 
-/// Policies opened for requests to attach, by their texts, until the next decision.
-type OpenedPolicies = Rc<RefCell<BTreeMap<String, Box<dyn Policy>>>>;
+/// Policies opened for requests to attach, by their texts, until the next decision; each with the
+/// topology that it was opened for, which CPUs that go offline may have changed since.
+type OpenedPolicies = Rc<RefCell<BTreeMap<String, (Topology, Box<dyn Policy>)>>>;
 
 /// The machine that policies are opened for, and the settings that apply to them.
 pub(super) struct PolicyContext {
@@ -106,7 +107,8 @@ impl CommandSource for DaemonSockets {
                             Ok(_) if is_auto(policy) => {}
                             Ok(setup) => {
                                 let mut opened = self.opened.borrow_mut();
-                                opened.insert(policy.clone(), setup.policy);
+                                let topology = context.topology.clone();
+                                opened.insert(policy.clone(), (topology, setup.policy));
                             }
                             Err(error) => return Some(Err(format!("{error:#}"))),
                         }
@@ -242,7 +244,9 @@ impl DaemonMachine {
         );
         let opened = self.sockets.opened.clone();
         let make = move |policy: &str, topology: &Topology| {
-            if let Some(policy) = opened.borrow_mut().remove(policy) {
+            if let Some((opened_for, policy)) = opened.borrow_mut().remove(policy)
+                && opened_for == *topology
+            {
                 return Some(policy);
             }
             let config = ConsortConfig::default();
