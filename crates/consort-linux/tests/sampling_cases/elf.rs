@@ -1,6 +1,7 @@
 //! Programs written byte by byte: static, without sections or symbols.
 
 use std::fs;
+use std::ops::Range;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use tempfile::TempDir;
@@ -50,6 +51,9 @@ pub(crate) struct Elf {
 }
 
 impl Elf {
+    /// Addresses of the page that holds the code.
+    pub(crate) const PAGE: Range<u64> = BASE as u64..BASE as u64 + 0x1000;
+
     pub(crate) fn class_64(code: &[u8]) -> Self {
         let mut image = ident(2, 62);
         let words = [ENTRY_64, 0, 64, 0, 0, 0, 0];
