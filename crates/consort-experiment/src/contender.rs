@@ -69,7 +69,7 @@ impl Contender {
     pub fn new(text: &str, os: &str) -> Result<Self, ExperimentError> {
         consort_sim::os::find(os).map_err(EngineError::from)?;
         let mut spec: PolicySpec = text.parse()?;
-        spec.attach(consort_input::read_if_file)?;
+        spec.attach(consort_describe::input::read_if_file)?;
         let mut system = os;
         if let Some(named) = SYSTEMS.iter().find(|system| **system == spec.name) {
             system = named;

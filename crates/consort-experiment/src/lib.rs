@@ -4,7 +4,8 @@
 //! contenders beside each other, and [`mapping`] measures workloads under thread mappings. A
 //! [`ExperimentContext`] has seed, scale and workers for many of them, and a [`StopRequest`] ends them early.
 //! [`long`] has results as tables for files and data frames, [`traced`] runs programs by their
-//! traces, cycle by cycle.
+//! traces, cycle by cycle. [`train`] fits interference models to simulated or recorded runs, and [`bench`]
+//! measures how fast Consort itself simulates, solves and decides.
 //!
 //! The method: a program's work is what it does alone in a set time; together, a program that has
 //! done its work is noted and starts again, until the last has finished; or, where a source does so,
@@ -13,6 +14,7 @@
 //! depend on seed and scale, never on the number of workers or on time.
 
 mod alone;
+pub mod bench;
 mod compare;
 mod contender;
 mod context;
@@ -35,6 +37,7 @@ mod stop;
 #[cfg(test)]
 mod testing;
 pub mod traced;
+pub mod train;
 pub mod watch;
 
 pub use alone::{AloneWork, measure_alone, measure_full_length};

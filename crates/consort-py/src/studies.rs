@@ -163,7 +163,7 @@ pub(crate) fn scale(quick: bool) -> Scale {
 /// Ids have neither strokes nor points.
 fn find(text: &str) -> Result<Arc<dyn LabStudy>, Failure> {
     if text.contains(['/', '.']) {
-        let content = consort_input::read_text(Path::new(text));
+        let content = consort_describe::input::read_text(Path::new(text));
         let content = content.map_err(|error| Failure::input(format!("{text}: {error}")))?;
         let study = FileStudy::parse(text, &content, Arc::new(Descriptions));
         return Ok(Arc::new(study.map_err(Failure::input)?));

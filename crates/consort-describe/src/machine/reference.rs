@@ -4,7 +4,7 @@ use super::edit::{KeyChange, apply_changes};
 use super::presets::{self, MachinePresetError};
 use super::spec::MachineSpec;
 use crate::describe::{DescribeError, Problems};
-use consort_input::{is_file, is_path};
+use crate::input::{is_file, is_path};
 use std::borrow::Cow;
 use std::fmt;
 use std::path::PathBuf;
@@ -289,7 +289,7 @@ impl MachineSource {
     pub fn read(&self) -> Result<(String, Cow<'static, str>), MachineError> {
         match self {
             Self::File(path) => {
-                let text = consort_input::read_text(path).map_err(|error| MachineError::Read {
+                let text = crate::input::read_text(path).map_err(|error| MachineError::Read {
                     path: path.clone(),
                     error,
                 })?;

@@ -38,7 +38,7 @@ pub enum WorkloadItem {
     },
     /// `PATH` or `PATH@THREADS`: a program file, or a workload file.
     File {
-        /// The path, recognised by its form; see [`consort_input::is_path`].
+        /// The path, recognised by its form; see [`crate::input::is_path`].
         path: String,
         /// Threads; the program's own default if `None`.
         threads: Option<u32>,

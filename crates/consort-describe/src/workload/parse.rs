@@ -3,9 +3,9 @@
 use super::MAX_INSTANCES;
 use super::error::WorkloadError;
 use super::expr::{MIX, WorkloadExpr, WorkloadItem, WorkloadTerm, is_name_char};
+use crate::input::is_path;
 use consort_core::parse_count;
 use consort_core::unquote;
-use consort_input::is_path;
 use std::cell::Cell;
 use std::str::FromStr;
 

@@ -7,9 +7,9 @@ use super::expr::{WorkloadExpr, WorkloadItem, WorkloadTerm};
 use super::file::WorkloadFile;
 use super::source::{DescriptionFile, ProgramSource};
 use super::spec::EntrySpec;
+use crate::input::is_path;
 use crate::program::ProgramSpec;
 use consort_core::hint;
-use consort_input::is_path;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -73,7 +73,10 @@ impl TracedProgram {
         }
         let path = Path::new(name);
         let is_trace = path.extension().is_some_and(|end| end == EXTENSION);
-        if is_trace || consort_input::is_path(name) || consort_input::is_file(name) {
+        if is_trace
+            || consort_describe::input::is_path(name)
+            || consort_describe::input::is_file(name)
+        {
             return Ok(Self::from_trace(&file_stem(path), Trace::open(path)?));
         }
         Err(TracedError::Unknown {

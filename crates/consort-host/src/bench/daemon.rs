@@ -5,8 +5,8 @@
 
 use crate::crew::LOAD;
 use crate::crew::process::BenchProcess;
-use consort_bench::{Bench, BenchCase, BenchError, BenchMeasure, Effort};
 use consort_core::policies;
+use consort_experiment::bench::{Bench, BenchCase, BenchError, BenchMeasure, Effort};
 use consort_linux::live::Host;
 use std::hash::{BuildHasher, RandomState};
 use std::path::Path;

@@ -5,14 +5,14 @@ mod overhead;
 
 pub use overhead::OverheadBench;
 
-use consort_bench::Bench;
+use consort_experiment::bench::Bench;
 use daemon::DaemonBench;
 
 /// Every bench: those of the simulator and the policies, then those of the live machine, with
 /// this bench of pairs.
 #[must_use]
 pub fn all_benches(overhead: OverheadBench) -> Vec<Box<dyn Bench>> {
-    let mut all = consort_bench::all_benches();
+    let mut all = consort_experiment::bench::all_benches();
     all.push(Box::new(DaemonBench));
     all.push(Box::new(overhead));
     all

@@ -124,7 +124,8 @@ fn check(args: &SimulateArgs) -> Result<()> {
 
 /// The programs of a workload expression, `2*bzip2+gcc` or `a.trace+b.trace`.
 fn programs(workload: &str) -> Result<Vec<TracedProgram>> {
-    let expr = WorkloadExpr::parse(workload, &consort_input::is_file).map_err(bad_input)?;
+    let expr =
+        WorkloadExpr::parse(workload, &consort_describe::input::is_file).map_err(bad_input)?;
     let mut programs = Vec::new();
     for term in expr.terms {
         let name = match &term.item {

@@ -2,7 +2,7 @@
 
 use consort_core::{Sample, Signal};
 
-use crate::TrainingRow;
+use crate::train::TrainingRow;
 
 /// Programs that ran together, by slot.
 pub(super) struct CoRunGroup<'a> {

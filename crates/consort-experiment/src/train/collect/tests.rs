@@ -1,8 +1,8 @@
 //! Tests of what the collection of training rows promises.
 
 use super::*;
-use crate::fit;
-use consort_experiment::Scale;
+use crate::Scale;
+use crate::train::fit;
 use consort_sim::machine::presets;
 use consort_sim::program;
 use std::num::NonZeroUsize;

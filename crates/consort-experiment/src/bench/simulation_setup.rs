@@ -2,9 +2,9 @@
 //! counters with noise and turns, real energies.
 
 use super::error::BenchError;
+use crate::ExperimentError;
 use consort_core::policy::PolicySpec;
 use consort_core::{Backoff, ControlLoop, Machine, policies};
-use consort_experiment::ExperimentError;
 use consort_sim::SimMachine;
 use consort_sim::chip::Chip;
 use consort_sim::energy::EnergyModel;

@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
+use crate::{ExperimentError, build_machine};
 use consort_core::plan::PlanReport;
 use consort_core::{Machine, Observation, Placement, Plan, PuId, Signal};
-use consort_experiment::{ExperimentError, build_machine};
 use consort_sim::SimMachine;
 use consort_sim::chip::Chip;
 use consort_sim::engine::{RunMode, SimulatedProgram, SimulationSettings};

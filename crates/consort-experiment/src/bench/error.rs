@@ -1,7 +1,7 @@
 //! Errors of running a bench.
 
+use crate::ExperimentError;
 use consort_core::topology::TopologyError;
-use consort_experiment::ExperimentError;
 use consort_sim::{machine, program};
 use thiserror::Error;
 

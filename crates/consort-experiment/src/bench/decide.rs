@@ -5,13 +5,13 @@
 use super::Bench;
 use super::case::{BenchCase, Effort, measure_ns};
 use super::error::BenchError;
+use crate::ExperimentError;
 use consort_core::policy::{Policy, PolicyError, PolicyInfo, PolicyRng, PolicySpec, View};
 use consort_core::topology::{CoreType, PuFacts};
 use consort_core::{
     Bottleneck, BottleneckKind, CycleStack, Mix, Observation, PuId, PuSet, Reading, Sample, Signal,
     SignalOffers, ThreadId, ThreadObservation, Tier, Topology, policies,
 };
-use consort_experiment::ExperimentError;
 use consort_sim::machine::presets;
 use consort_sim::pmu::{PmuRequest, SimulatedPmu};
 use rand::{RngExt, SeedableRng};

@@ -20,7 +20,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use consort_experiment::{ExperimentContext, ExperimentError, JobsError};
+use crate::{ExperimentContext, ExperimentError, JobsError};
 use consort_sim::chip::Chip;
 use consort_sim::program::ProgramSpec;
 use thiserror::Error;
