@@ -1,9 +1,8 @@
 //! Files that users name, read within bounds.
 //!
-//! A name may lead anywhere: to a device that never ends, a folder, a file larger than memory.
-//! Usage: whatever reads a file named on the command line, in a configuration or by another file
-//! calls [`read_text`]. Pitfall: a pipe is read until its writer closes it, however long that takes; what
-//! must not wait calls [`read_regular_file`].
+//! A name may lead anywhere: to a device that never ends, a folder, a file larger than memory. So all
+//! code that reads a file which a user names calls [`read_text`]. It reads a pipe until its writer
+//! closes it, however long that takes; code that must not wait calls [`read_regular_file`].
 
 use nix::fcntl::OFlag;
 use std::fs::{File, Metadata};
@@ -47,12 +46,13 @@ pub fn read_regular_file(path: &Path) -> io::Result<String> {
     read_within(LARGEST, file)
 }
 
-/// Text of a regular file or a pipe of at most so many bytes.
+/// Text of a regular file or a pipe of at most `most_bytes` bytes.
 ///
 /// # Errors
-/// As of [`read_text`].
+/// As for [`read_text`].
 pub fn read_text_within(most_bytes: u64, path: &Path) -> io::Result<String> {
-    // Before it is opened, for opening a device may do something already.
+    // Checked before it is opened, because opening a device may have an effect: /dev/watchdog starts
+    // its timer.
     check_file_kind(&path.metadata()?)?;
     read_within(most_bytes, File::open(path)?)
 }
@@ -69,8 +69,8 @@ fn read_within(most_bytes: u64, file: File) -> io::Result<String> {
 
 /// True if a text can only be a path: it contains `/`, begins with `.` or `~`, or ends in `.toml`.
 ///
-/// Every notation in which a name or a file may stand asks this, so that a path means the same in
-/// all of them.
+/// Every notation that takes a name or a file uses this, so that a path means the same in all of
+/// them.
 pub fn is_path(text: &str) -> bool {
     text.contains('/') || text.starts_with(['.', '~']) || text.ends_with(".toml")
 }
@@ -90,7 +90,7 @@ pub fn is_file(text: &str) -> bool {
 /// if it begins as a path or ends in `.toml`.
 ///
 /// # Errors
-/// As of [`read_text`].
+/// As for [`read_text`].
 pub fn read_if_file(value: &str) -> Option<io::Result<String>> {
     let has_form = value.ends_with(".toml")
         || ["/", "./", "../", "~/"]
@@ -187,7 +187,7 @@ mod tests {
             reported(1 << 20, path.to_str().unwrap()),
             "it is larger than 1 MiB"
         );
-        // Sparse: larger than memory, and told so at once.
+        // Sparse, and larger than memory.
         File::options()
             .append(true)
             .open(&path)
