@@ -1,6 +1,6 @@
 //! Cases: single figures that a bench measures again and again.
 
-use super::error::BenchError;
+use super::BenchError;
 use nix::time::{ClockId, clock_gettime};
 use std::time::Duration;
 

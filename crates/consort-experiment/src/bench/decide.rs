@@ -2,9 +2,8 @@
 //!
 //! A policy that says that it is of no use on such a machine has no rows.
 
-use super::Bench;
 use super::case::{BenchCase, Effort, measure_ns};
-use super::error::BenchError;
+use super::{Bench, BenchError};
 use crate::ExperimentError;
 use consort_core::policy::{Policy, PolicyError, PolicyInfo, PolicyRng, PolicySpec, View};
 use consort_core::topology::{CoreType, PuFacts};
@@ -182,8 +181,8 @@ pub(super) fn offers() -> Result<SignalOffers, BenchError> {
     Ok(offers)
 }
 
-/// Observations of successive quanta: a thread for every PU, on which it ran all the time; so many
-/// in succession are siblings.
+/// Observations of successive quanta: a thread for every PU, on which it ran all the time; `siblings`
+/// in succession are of one program.
 pub(super) fn observations(
     topology: &Topology,
     offers: &SignalOffers,

@@ -4,10 +4,9 @@
 //! The machine grows with the threads as real ones do: EPYC sockets with core dies of 8 SMT2
 //! cores and an LLC each, two dies and two memory channels to a node. All PUs are taken.
 
-use super::Bench;
 use super::case::{BenchCase, BenchMeasure, Effort, Stopwatch, exponent, measure_ns};
-use super::error::BenchError;
-use super::simulation_setup::{SimulationSetup, programs, run_quanta};
+use super::simulate::{SimulationSetup, programs, run_quanta};
+use super::{Bench, BenchError};
 use consort_sim::chip::{Chip, PuPlace};
 use consort_sim::contention::{Demand, RunningThread, Solver};
 use consort_sim::machine::presets;
@@ -151,10 +150,10 @@ impl Bench for QuantumBench {
 /// The first quantum, in which everything is cold and nothing is placed yet, does not count.
 fn measure_quantum(setting: SimulationSetup, quanta: u32) -> BenchMeasure {
     Box::new(move || {
-        let mut wheel = setting.new_loop()?;
-        run_quanta(&mut wheel, 1)?;
+        let mut control = setting.new_loop()?;
+        run_quanta(&mut control, 1)?;
         let watch = Stopwatch::start();
-        run_quanta(&mut wheel, quanta)?;
+        run_quanta(&mut control, quanta)?;
         Ok(watch.ns() / f64::from(quanta))
     })
 }

@@ -1,12 +1,10 @@
 //! Difference between a level's predictions and measurements.
 
-use std::collections::{BTreeMap, BTreeSet};
-
+use super::fit::{FitError, check_rows, explained_variance, fit};
+use super::{TrainingRow, TrainingSet};
 use consort_core::model::{Accuracy, Deviation, LevelParameters};
 use consort_core::stats::{mean, quantile};
-
-use super::fit::{FitError, check_rows, explained_variance, fit};
-use super::set::{TrainingRow, TrainingSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Errors of a level on a set.
 #[derive(Clone, Debug, PartialEq)]
@@ -105,7 +103,9 @@ impl ErrorTally {
         self.inverted += 1;
         self.guesses_kept += usize::from(!inverse.unsolved_components().is_empty());
         for (thread, row) in rows.iter().enumerate() {
-            let wrong = misplaced_share(inverse.st_stack(thread), &row.own);
+            // Each misplaced cycle is missing under one cause and too many under another.
+            let both = inverse.st_stack(thread).iter().zip(&row.own);
+            let wrong = both.map(|(e, a)| (e - a).abs()).sum::<f64>() / 2.0;
             self.inverse_percent.push(100.0 * wrong);
         }
         Ok(())
@@ -125,12 +125,6 @@ impl ErrorTally {
             inverted: self.inverted,
         }
     }
-}
-
-/// Share of the cycles that one stack has under another cause than the other.
-fn misplaced_share(estimated: &[f64], actual: &[f64]) -> f64 {
-    let both = estimated.iter().zip(actual);
-    both.map(|(e, a)| (e - a).abs()).sum::<f64>() / 2.0
 }
 
 /// Width of a bin, in percent.
@@ -226,18 +220,14 @@ pub fn cross_validate(set: &TrainingSet, folds: usize) -> Result<LevelErrors, Fi
     }
     let mut tally = ErrorTally::new(set.components.len());
     for fold in 0..folds {
-        let held_out = programs.iter().copied().skip(fold).step_by(folds).collect();
-        let (tested, kept) = split(set, &held_out);
+        let held_out: BTreeSet<&str> = programs.iter().copied().skip(fold).step_by(folds).collect();
+        let is_tested =
+            |row: &&TrainingRow| row.programs().any(|program| held_out.contains(program));
+        let (tested, kept): (Vec<&TrainingRow>, Vec<&TrainingRow>) =
+            set.rows.iter().partition(is_tested);
+        let [tested, kept] =
+            [tested, kept].map(|rows| set.with_rows(rows.into_iter().cloned().collect()));
         tally.add(&fit(&kept)?.level, &tested)?;
     }
     Ok(tally.errors(set.ways))
-}
-
-/// The rows in which a program of `held_out` ran, and those without.
-fn split(set: &TrainingSet, held_out: &BTreeSet<&str>) -> (TrainingSet, TrainingSet) {
-    let is_held_out = |row: &&TrainingRow| row.programs().any(|program| held_out.contains(program));
-    let (tested, kept): (Vec<&TrainingRow>, Vec<&TrainingRow>) =
-        set.rows.iter().partition(is_held_out);
-    let owned = |rows: Vec<&TrainingRow>| set.with_rows(rows.into_iter().cloned().collect());
-    (owned(tested), owned(kept))
 }

@@ -1,12 +1,10 @@
 //! The parameters of one level from a training set.
 
-use std::fmt;
-
+use super::{TrainingRow, TrainingSet};
 use consort_core::model::{ComponentParameters, LevelParameters, ModelError};
 use nalgebra::{DMatrix, DVector, Vector4};
+use std::fmt;
 use thiserror::Error;
-
-use super::set::{TrainingRow, TrainingSet};
 
 /// Fewest programs for a fit. A component has four coefficients; with fewer programs its shares
 /// take fewer values, and noise alone decides between the coefficients.
@@ -77,20 +75,34 @@ pub enum FitError {
 /// Too few programs, rows of another shape than the set or with values that are not finite, or a
 /// component whose regressors are dependent.
 pub fn fit(set: &TrainingSet) -> Result<FittedLevel, FitError> {
-    check(set)?;
+    let found = set.programs().len();
+    if found < MIN_PROGRAMS {
+        let what = format!("machine '{}', {} threads per core", set.machine, set.ways);
+        return Err(FitError::TooFewPrograms { found, what });
+    }
+    check_rows(set)?;
     let mut parameters = Vec::new();
     let mut r2 = Vec::new();
     let mut absent = Vec::new();
     for (component, name) in set.components.iter().enumerate() {
         let rows = rows(set, component);
-        if rows.iter().all(RegressionRow::is_zero) {
+        let is_zero =
+            |value: fn(&RegressionRow) -> f64| rows.iter().all(|row| value(row).abs() < SAME_SHARE);
+        let is_zero_alone = is_zero(|row| row.own) && is_zero(|row| row.others);
+        if is_zero_alone && is_zero(|row| row.together) {
             absent.push(name.clone());
             parameters.push(ComponentParameters::default());
             r2.push(None);
             continue;
         }
-        let solved = if rows.iter().all(RegressionRow::is_zero_alone) {
-            solve_zero_alone(&rows)
+        let solved = if is_zero_alone {
+            // A component that no thread has alone, such as waiting for co-runners, determines only
+            // `alpha`, and the mean has the smallest sum of squared residuals.
+            let sum: f64 = rows.iter().map(|row| row.together).sum();
+            ComponentParameters {
+                alpha: sum / rows.len() as f64,
+                ..ComponentParameters::default()
+            }
         } else {
             solve(&rows).map_err(|cause| FitError::Singular {
                 component: name.clone(),
@@ -98,20 +110,12 @@ pub fn fit(set: &TrainingSet) -> Result<FittedLevel, FitError> {
                 cause: cause.to_string(),
             })?
         };
-        r2.push(r_squared(&rows, &solved));
+        let pairs = rows.iter().map(|row| (row.together, row.residual(&solved)));
+        r2.push(explained_variance(&pairs.collect::<Vec<_>>()));
         parameters.push(solved);
     }
     let level = LevelParameters::new(set.ways, parameters)?;
     Ok(FittedLevel { level, r2, absent })
-}
-
-fn check(set: &TrainingSet) -> Result<(), FitError> {
-    let found = set.programs().len();
-    if found < MIN_PROGRAMS {
-        let what = format!("machine '{}', {} threads per core", set.machine, set.ways);
-        return Err(FitError::TooFewPrograms { found, what });
-    }
-    check_rows(set)
 }
 
 /// Checks that every row has stacks of the set's components that can be used.
@@ -170,17 +174,6 @@ struct RegressionRow {
 }
 
 impl RegressionRow {
-    /// True if the component occurs neither alone nor together.
-    fn is_zero(&self) -> bool {
-        let values = [self.own, self.others, self.together];
-        values.iter().all(|v| v.abs() < SAME_SHARE)
-    }
-
-    /// True if the component does not occur in threads that run alone.
-    fn is_zero_alone(&self) -> bool {
-        [self.own, self.others].iter().all(|v| v.abs() < SAME_SHARE)
-    }
-
     fn regressors(&self) -> [f64; COLUMNS] {
         [1.0, self.own, self.others, self.own * self.others]
     }
@@ -223,16 +216,6 @@ fn rows(set: &TrainingSet, component: usize) -> Vec<RegressionRow> {
         together: row.together[component],
     };
     set.rows.iter().map(regression).collect()
-}
-
-/// The coefficients of a component that no thread has alone, such as waiting for co-runners: only
-/// `alpha` can be determined, and the mean has the smallest sum of squared residuals.
-fn solve_zero_alone(rows: &[RegressionRow]) -> ComponentParameters {
-    let sum: f64 = rows.iter().map(|row| row.together).sum();
-    ComponentParameters {
-        alpha: sum / rows.len() as f64,
-        ..ComponentParameters::default()
-    }
 }
 
 /// The coefficients with the smallest sum of squared residuals, by QR
@@ -278,14 +261,6 @@ fn find_dependence(rows: &[RegressionRow]) -> SingularCause {
     } else {
         SingularCause::Dependent
     }
-}
-
-/// Share of the variance that the parameters explain; `None` if there is no variance.
-fn r_squared(rows: &[RegressionRow], parameters: &ComponentParameters) -> Option<f64> {
-    let pairs = rows
-        .iter()
-        .map(|row| (row.together, row.residual(parameters)));
-    explained_variance(&pairs.collect::<Vec<_>>())
 }
 
 /// R² of values and their residuals; `None` if the values do not vary.

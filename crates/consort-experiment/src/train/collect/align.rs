@@ -1,8 +1,7 @@
 //! Alignment of quanta together with the same instructions alone.
 
-use consort_core::{Sample, Signal};
-
 use crate::train::TrainingRow;
+use consort_core::{Sample, Signal};
 
 /// Programs that ran together, by slot.
 pub(super) struct CoRunGroup<'a> {

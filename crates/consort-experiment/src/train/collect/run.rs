@@ -1,8 +1,8 @@
 //! One run: programs pinned to the PUs of one core of a simulated machine, observed through its
 //! PMU.
 
-use std::sync::Arc;
-
+use super::align::TrainingQuantum;
+use super::{CollectError, Training};
 use crate::{ExperimentError, build_machine};
 use consort_core::plan::PlanReport;
 use consort_core::{Machine, Observation, Placement, Plan, PuId, Signal};
@@ -13,9 +13,7 @@ use consort_sim::pmu::{PmuRequest, SimulatedPmu};
 use consort_sim::program::ProgramSpec;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
-
-use super::align::TrainingQuantum;
-use super::{CollectError, Training};
+use std::sync::Arc;
 
 /// Instructions that no program does within a run.
 const ENDLESS: f64 = 1e18;
@@ -108,6 +106,7 @@ impl<'a> TrainingCore<'a> {
             let Some(seen) = machine.observe().map_err(ExperimentError::from)? else {
                 break;
             };
+            // Threads can be pinned only after they have been seen once.
             if n == 0 {
                 machine
                     .enact(&self.pinned_plan(&seen))
