@@ -6,10 +6,10 @@
 //! Kernels do the same all the time, so any stretch alone may stand for the instructions of any
 //! stretch together; progress is counted in their units.
 
+use crate::crew::LiveHost;
 use crate::crew::kernels::{
     KernelSeat, KernelThreads, SharedKernel, build_kernel, check_kernel, pin_thread,
 };
-use crate::crew::watched::LiveHost;
 use crate::crew::{TRAIN, write_line};
 use anyhow::{Result, bail};
 use consort_core::{Machine, Observation, PuId, Tier, stack_source};

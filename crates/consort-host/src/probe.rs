@@ -6,22 +6,19 @@
 //! of a host may change by half between minutes, so only slices which follow each other are
 //! compared. `consort_core::sharing` infers the groups from the measurements.
 
-mod budget;
-mod line_transfer;
-
 use crate::crew::kernels::{
-    KernelSeat, KernelThreads, SharedKernel, SliceWork, build_kernel, check_kernel,
+    KernelSeat, KernelThreads, SharedKernel, SliceWork, build_kernel, check_kernel, join_thread,
+    pin_thread, start_thread,
 };
 use anyhow::Result;
-pub use budget::ProbeBudget;
-use budget::{SLICES, order_pairs};
 use consort_core::sharing::{PairEvidence, Stress, StressEffect};
-use consort_core::stats::RatioInterval;
+use consort_core::stats::{ConfidenceInterval, RatioInterval};
 use consort_core::{PuId, PuSet};
 use consort_kernels::KernelSetup;
 use consort_kernels::caches::CacheSizes;
-use line_transfer::measure_round_trip_ns;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// The kernel for each stress.
@@ -204,7 +201,7 @@ fn run_kernel(
     Ok(all)
 }
 
-/// Returns true if threads had their PUs for most of a slice, and so at the same time.
+/// True if threads had their PUs for most of a slice, and so at the same time.
 fn have_overlapped(both: &[SliceWork]) -> bool {
     both.iter()
         .all(|work| work.cpu_ns as f64 >= MIN_CPU_SHARE * work.wall_ns as f64)
@@ -217,9 +214,173 @@ fn slowdown(alone: &[SliceWork], together: &[SliceWork]) -> Option<f64> {
     product.map(f64::sqrt)
 }
 
+/// Share of the time for line transfers; the rest is for kernels.
+const LINE_SHARE: f64 = 0.2;
+/// Time that the line transfers of a pair take at most, as a rule.
+const LINE_TIME: Duration = Duration::from_millis(5);
+/// Slices in a run: one thread alone, both, the other alone.
+const SLICES: usize = 3;
+/// Runs and length of a slice, ms, the best first. 5 ms is a hundred units of work or more; in
+/// slices beyond a few ms, other programs that want the PUs get them most of the time.
+const CHOICES: [(usize, u64); 4] = [(40, 8), (20, 5), (10, 5), (6, 5)];
+
+/// Measurements that fit into a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProbeBudget {
+    /// Pairs of the chosen PUs.
+    pub pairs: usize,
+    /// Pairs whose line transfers are measured.
+    pub lines: usize,
+    /// Pairs on which kernels are run; at most `lines`.
+    pub kernels: usize,
+    /// Runs of every kernel on a pair.
+    pub runs: usize,
+    /// Length of a slice, ms.
+    pub slice_ms: u64,
+}
+
+impl ProbeBudget {
+    /// Returns the budget for `pus` PUs: at least one pair, if there is one, whatever the time.
+    #[must_use]
+    pub fn new(pus: usize, time: Duration) -> Self {
+        let pairs = pus * pus.saturating_sub(1) / 2;
+        let lines = count_fitting(time.mul_f64(LINE_SHARE), LINE_TIME).max(1);
+        let kernel_time = time.mul_f64(1.0 - LINE_SHARE);
+        // The first choice with which every pair has its turn, or else the cheapest.
+        let (mut runs, mut slice_ms, mut kernels) = (0, 0, 0);
+        for choice in CHOICES {
+            (runs, slice_ms) = choice;
+            let slices = (Stress::ALL.len() * runs * SLICES) as u64;
+            kernels = count_fitting(kernel_time, Duration::from_millis(slices * slice_ms));
+            if kernels >= pairs {
+                break;
+            }
+        }
+        let lines = lines.min(pairs);
+        Self {
+            pairs,
+            lines,
+            kernels: kernels.max(1).min(lines),
+            runs,
+            slice_ms,
+        }
+    }
+}
+
+fn count_fitting(time: Duration, each: Duration) -> usize {
+    (time.as_nanos() / each.as_nanos()) as usize
+}
+
+/// All pairs of these PUs, those first that share a core under the usual numberings: neighbours,
+/// and PUs half the machine apart.
+fn order_pairs(pus: &[PuId]) -> Vec<(PuId, PuId)> {
+    let n = pus.len();
+    let usual = [1, n / 2];
+    let others = (1..n).filter(|distance| !usual.contains(distance));
+    let mut distances: Vec<usize> = usual.into_iter().filter(|d| *d > 0).chain(others).collect();
+    // With two or three PUs, half the machine apart is next to each other.
+    distances.dedup();
+    let mut pairs = Vec::new();
+    for distance in distances {
+        for i in 0..n.saturating_sub(distance) {
+            pairs.push((pus[i], pus[i + distance]));
+        }
+    }
+    pairs
+}
+
+/// Runs of a pair; each gives its fastest batch, which no interrupt has hit.
+const RUNS: usize = 8;
+const BATCHES: usize = 8;
+/// Round trips in a batch.
+const TRIPS: u64 = 100;
+/// Time after which an unfinished measurement is given up: others have the PUs.
+const LIMIT: Duration = Duration::from_millis(200);
+/// Reads of the line between two reads of the clock.
+const SPINS: u32 = 4096;
+
+/// The line, alone in two: some processors fetch lines in pairs.
+#[repr(align(128))]
+struct ExchangedLine(AtomicU64);
+
+struct LineExchange {
+    line: ExchangedLine,
+    /// On another line, by the alignment and size of the first.
+    over: AtomicBool,
+}
+
+/// Measures round trips between two PUs, ns; `None` if other threads kept the PUs busy.
+fn measure_round_trip_ns(a: PuId, b: PuId) -> Result<Option<ConfidenceInterval>> {
+    let exchange = LineExchange {
+        line: ExchangedLine(AtomicU64::new(0)),
+        over: AtomicBool::new(false),
+    };
+    let runs = thread::scope(|scope| {
+        let returning = start_thread(scope, || return_line(b, &exchange))?;
+        let runs = start_thread(scope, || send_line(a, &exchange)).and_then(join_thread);
+        // Also after a failure, or the other thread would wait for a line forever.
+        exchange.over.store(true, Ordering::Relaxed);
+        join_thread(returning).and(runs)
+    })?;
+    Ok(ConfidenceInterval::from_values(&runs).filter(|interval| interval.n > 1))
+}
+
+/// Returns every line with the next even number.
+fn return_line(pu: PuId, exchange: &LineExchange) -> Result<()> {
+    pin_thread(pu)?;
+    let mut expected = 1;
+    while wait_for(expected, exchange, None) {
+        exchange.line.0.store(expected + 1, Ordering::Release);
+        expected += 2;
+    }
+    Ok(())
+}
+
+/// Sends odd numbers; returns the fastest batch of every run, ns for one round trip.
+fn send_line(pu: PuId, exchange: &LineExchange) -> Result<Vec<f64>> {
+    pin_thread(pu)?;
+    let end = Instant::now() + LIMIT;
+    let mut number = 0;
+    let mut runs = Vec::with_capacity(RUNS);
+    for _ in 0..RUNS {
+        let mut fastest = f64::INFINITY;
+        for _ in 0..BATCHES {
+            let begin = Instant::now();
+            for _ in 0..TRIPS {
+                exchange.line.0.store(number + 1, Ordering::Release);
+                number += 2;
+                if !wait_for(number, exchange, Some(end)) {
+                    return Ok(runs);
+                }
+            }
+            fastest = fastest.min(begin.elapsed().as_nanos() as f64 / TRIPS as f64);
+        }
+        runs.push(fastest);
+    }
+    Ok(runs)
+}
+
+/// Waits until the line holds a number; false if the exchange is over, or the time is.
+fn wait_for(number: u64, exchange: &LineExchange, end: Option<Instant>) -> bool {
+    loop {
+        for _ in 0..SPINS {
+            if exchange.line.0.load(Ordering::Acquire) == number {
+                return true;
+            }
+            std::hint::spin_loop();
+        }
+        let is_late = end.is_some_and(|end| Instant::now() > end);
+        if exchange.over.load(Ordering::Relaxed) || is_late {
+            return false;
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
 
     fn work(units: u64, cpu_ns: u64, wall_ns: u64) -> SliceWork {
         SliceWork {
@@ -243,5 +404,44 @@ mod tests {
     fn delayed_threads_have_not_overlapped() {
         assert!(have_overlapped(&[work(1, 90, 100), work(1, 99, 100)]));
         assert!(!have_overlapped(&[work(1, 90, 100), work(1, 50, 100)]));
+    }
+
+    #[test]
+    fn more_time_buys_runs_then_pairs() {
+        let budget = |pus, seconds| ProbeBudget::new(pus, Duration::from_secs(seconds));
+        let extent = |b: ProbeBudget| (b.runs, b.slice_ms, b.kernels);
+        assert_eq!(extent(budget(2, 30)), (40, 8, 1));
+        assert_eq!(extent(budget(2, 3)), (20, 5, 1));
+        assert_eq!(extent(budget(4, 30)), (20, 5, 6));
+        let large = budget(64, 30);
+        assert_eq!((large.pairs, large.lines, large.kernels), (2016, 1200, 53));
+        assert_eq!(budget(1, 30).kernels, 0);
+    }
+
+    #[test]
+    fn usual_siblings_come_first() {
+        let pus: Vec<PuId> = (0..4).map(PuId).collect();
+        let pairs = order_pairs(&pus);
+        let first: Vec<(u32, u32)> = pairs.iter().map(|(a, b)| (a.0, b.0)).collect();
+        assert_eq!(first, [(0, 1), (1, 2), (2, 3), (0, 2), (1, 3), (0, 3)]);
+    }
+
+    proptest! {
+        #[test]
+        fn every_pair_comes_once(n in 0u32..40) {
+            let pus: Vec<PuId> = (0..n).map(|pu| PuId(3 * pu)).collect();
+            let pairs = order_pairs(&pus);
+            let all: BTreeSet<_> = pairs.iter().copied().collect();
+            prop_assert_eq!(all.len(), pairs.len());
+            prop_assert_eq!(pairs.len(), (n * n.saturating_sub(1) / 2) as usize);
+            prop_assert!(pairs.iter().all(|(a, b)| a < b));
+        }
+
+        #[test]
+        fn budget_never_exceeds_the_pairs(pus in 0usize..600, ms in 1u64..100_000) {
+            let budget = ProbeBudget::new(pus, Duration::from_millis(ms));
+            prop_assert!(budget.kernels <= budget.lines && budget.lines <= budget.pairs);
+            prop_assert!(budget.pairs == 0 || budget.kernels > 0);
+        }
     }
 }
