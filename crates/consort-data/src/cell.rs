@@ -63,7 +63,14 @@ impl Cell {
         match self {
             Self::Count(count) => count.to_string(),
             Self::Number(value) => number_text(*value, decimals(*value)),
-            Self::Interval(interval) => interval_text(interval),
+            Self::Interval(interval) => {
+                let places = decimals(interval.mean);
+                let mean = number_text(interval.mean, places);
+                match interval.ci95 {
+                    Some(half) => format!("{mean} ± {}", half_text(half, places)),
+                    None => mean,
+                }
+            }
             Self::Missing { .. } => "-".to_owned(),
             Self::Text(text) => text.clone(),
         }
@@ -113,15 +120,6 @@ impl From<&str> for Cell {
 
 /// Magnitudes outside which numbers are written with an exponent.
 const PLAIN: std::ops::Range<f64> = 1e-4..1e9;
-
-fn interval_text(interval: &ConfidenceInterval) -> String {
-    let places = decimals(interval.mean);
-    let mean = number_text(interval.mean, places);
-    match interval.ci95 {
-        Some(half) => format!("{mean} ± {}", half_text(half, places)),
-        None => mean,
-    }
-}
 
 /// Half a width with the decimals of its mean; below the last of them, a bound.
 fn half_text(half: f64, places: usize) -> String {

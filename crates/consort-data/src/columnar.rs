@@ -36,16 +36,14 @@ fn field(column: &Column) -> Field {
 /// # Errors
 /// Columns of unlike lengths.
 pub fn record_batch(table: &Table) -> Result<RecordBatch, ArrowError> {
-    let arrays = table.columns().iter().map(|column| array(&column.values));
+    let arrays = table.columns().iter().map(|column| -> ArrayRef {
+        match &column.values {
+            Values::Text(all) => Arc::new(StringArray::from_iter(all)),
+            Values::Count(all) => Arc::new(UInt64Array::from(all.clone())),
+            Values::Number(all) => Arc::new(Float64Array::from(all.clone())),
+        }
+    });
     RecordBatch::try_new(schema(table), arrays.collect())
-}
-
-fn array(values: &Values) -> ArrayRef {
-    match values {
-        Values::Text(all) => Arc::new(StringArray::from_iter(all)),
-        Values::Count(all) => Arc::new(UInt64Array::from(all.clone())),
-        Values::Number(all) => Arc::new(Float64Array::from(all.clone())),
-    }
 }
 
 /// Reason why a file of batches cannot be written.

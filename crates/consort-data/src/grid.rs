@@ -43,7 +43,8 @@ pub fn lay_out(heads: &[ColumnHead], rows: &[Vec<String>], width: Option<usize>)
         .collect();
     let all: Vec<usize> = (0..heads.len()).collect();
     let Some(width) = width else {
-        return draw(heads, &rows, &all, &most_widths(&needs, &all));
+        let widths: Vec<usize> = needs.iter().map(|need| need.most).collect();
+        return draw(heads, &rows, &all, &widths);
     };
     let (kept, missed) = without_extras(heads, &needs, width);
     let parts = parts(&needs, &kept, width);
@@ -85,17 +86,13 @@ fn longest_word(text: &str) -> usize {
         .unwrap_or(0)
 }
 
-fn most_widths(needs: &[ColumnWidths], columns: &[usize]) -> Vec<usize> {
-    columns.iter().map(|&c| needs[c].most).collect()
-}
-
 /// Characters that columns take at least.
 fn least_width(needs: &[ColumnWidths], columns: &[usize]) -> usize {
     let all: usize = columns.iter().map(|&c| needs[c].least + GAP).sum();
     all.saturating_sub(GAP)
 }
 
-/// Columns that stay, and those that are left out for the others to fit, the last first.
+/// Columns that stay, and extra columns that are left out so that the others fit, the last first.
 fn without_extras(
     heads: &[ColumnHead],
     needs: &[ColumnWidths],
@@ -127,7 +124,7 @@ fn parts(needs: &[ColumnWidths], columns: &[usize], width: usize) -> Vec<Vec<usi
     parts
 }
 
-/// The least widths, and what is left dealt out to those that could use it, the narrowest first.
+/// The least widths; the remaining width goes to columns that can use it, the narrowest first.
 fn fit_widths(needs: &[ColumnWidths], part: &[usize], width: usize) -> Vec<usize> {
     let mut widths: Vec<usize> = part.iter().map(|&c| needs[c].least).collect();
     let mut left = width.saturating_sub(least_width(needs, part));
@@ -167,10 +164,7 @@ fn draw(heads: &[ColumnHead], rows: &[Vec<String>], columns: &[usize], widths: &
             cells.set_cell_alignment(CellAlignment::Right);
         }
     }
-    trim_lines(&table.to_string())
-}
-
-fn trim_lines(text: &str) -> String {
+    let text = table.to_string();
     let lines = text.lines().map(str::trim_end);
     lines.map(|line| format!("{line}\n")).collect()
 }

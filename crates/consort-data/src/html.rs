@@ -5,10 +5,11 @@
 //! without scripts, and on paper, nothing but the sorting is missing.
 
 use crate::cell::Cell;
-pub use crate::escape::escape;
 use crate::figure::Figure;
 use crate::report_table::{ReportColumn, ReportRow, ReportTable};
 use crate::svg::{SvgError, draw};
+
+pub use crate::escape::escape;
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");

@@ -26,7 +26,6 @@ pub mod html;
 pub mod list;
 pub mod long;
 pub mod recording;
-mod report_files;
 mod report_output;
 mod report_table;
 mod svg;
@@ -44,10 +43,9 @@ pub use grid::{ColumnHead, lay_out};
 pub use headline::{HEADLINE, HeadlineTable, percent_above_one};
 pub use html::figures_page;
 pub use list::List;
-pub use report_files::{
-    FileContent, WriteError, file_contents, write_files, write_tables_and_figures,
+pub use report_output::{
+    FileContent, WriteError, file_contents, number_field, write_files, write_tables_and_figures,
 };
-pub use report_output::number_field;
 pub use report_table::{ReportColumn, ReportRow, ReportTable, ReportTableError};
 pub use svg::{SvgError, draw};
 pub use table::{Column, Table, Values};

@@ -231,7 +231,7 @@ impl ReportTable {
     }
 }
 
-/// Returns true where a key can be part of a file name on any system.
+/// True if a key can be part of a file name on any system.
 pub(crate) fn is_file_key(key: &str) -> bool {
     let fits = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
     !key.is_empty() && key.bytes().all(fits)
@@ -281,23 +281,19 @@ impl TryFrom<TableFile> for ReportTable {
     fn try_from(file: TableFile) -> Result<Self, ReportTableError> {
         let mut table = Self::new(&file.key, &file.title, file.columns)?;
         for row in file.rows {
-            let cells = table.order_cells(row.cells);
-            let cells = cells.ok_or_else(|| ReportTableError::Columns {
-                table: file.key.clone(),
-                row: row.key.clone(),
-            })?;
+            // Each column has a cell, and no cell is left.
+            let mut left = row.cells;
+            let columns = table.columns.iter();
+            let cells: Option<Vec<Cell>> = columns.map(|column| left.remove(&column.key)).collect();
+            let Some(cells) = cells.filter(|_| left.is_empty()) else {
+                return Err(ReportTableError::Columns {
+                    table: file.key,
+                    row: row.key,
+                });
+            };
             table.push(&row.key, cells)?;
         }
         Ok(table)
-    }
-}
-
-impl ReportTable {
-    /// The cells in the order of the columns; `None` unless each column has one and no cell is left.
-    fn order_cells(&self, mut cells: BTreeMap<String, Cell>) -> Option<Vec<Cell>> {
-        let take = |column: &ReportColumn| cells.remove(&column.key);
-        let ordered: Option<Vec<Cell>> = self.columns.iter().map(take).collect();
-        ordered.filter(|_| cells.is_empty())
     }
 }
 

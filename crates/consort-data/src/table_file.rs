@@ -107,7 +107,7 @@ impl TableFormat {
     }
 }
 
-/// Returns true if a name has the ending of a table in any format, built or not.
+/// True if a name has the ending of a table in any format, built or not.
 pub fn is_table_path(path: &Path) -> bool {
     let end = path.extension().and_then(|end| end.to_str());
     matches!(end, Some("csv" | "arrow" | "parquet"))
@@ -168,9 +168,21 @@ impl TableSink {
     /// # Errors
     /// Other columns than those before; errors of the file system.
     pub fn write(&mut self, table: &Table) -> Result<(), TableError> {
-        let first = self.check_columns(table)?;
-        if first {
-            self.open = self.begin(table)?;
+        let found = table.names();
+        let first = self.names.is_none();
+        match &self.names {
+            Some(expected) if *expected != found => {
+                return Err(TableError::Columns {
+                    path: self.path.clone(),
+                    found,
+                    expected: expected.clone(),
+                });
+            }
+            Some(_) => {}
+            None => {
+                self.names = Some(found);
+                self.open = self.begin(table)?;
+            }
         }
         let path = &self.path;
         match &mut self.open {
@@ -182,23 +194,6 @@ impl TableSink {
             OpenTableFile::Columnar(writer) => writer
                 .write(table)
                 .map_err(|cause| TableError::file(path, cause)),
-        }
-    }
-
-    /// Returns true for the first part; refuses other columns afterwards.
-    fn check_columns(&mut self, table: &Table) -> Result<bool, TableError> {
-        let found = table.names();
-        match &self.names {
-            Some(expected) if *expected != found => Err(TableError::Columns {
-                path: self.path.clone(),
-                found,
-                expected: expected.clone(),
-            }),
-            Some(_) => Ok(false),
-            None => {
-                self.names = Some(found);
-                Ok(true)
-            }
         }
     }
 
@@ -256,7 +251,15 @@ pub fn read_csv(path: &Path, shape: &TableShape<'_>) -> Result<Table, TableError
     let failed = |cause: csv::Error| TableError::file(path, cause);
     let file = File::open(path).map_err(|cause| TableError::file(path, cause))?;
     let mut reader = csv::Reader::from_reader(BufReader::new(file));
-    check_header(path, shape, reader.headers().map_err(failed)?)?;
+    let expected: Vec<&str> = shape.iter().map(|(name, ..)| *name).collect();
+    let found = reader.headers().map_err(failed)?;
+    if *found != expected {
+        return Err(TableError::Columns {
+            path: path.to_owned(),
+            found: found.iter().collect::<Vec<_>>().join(", "),
+            expected: expected.join(", "),
+        });
+    }
     let mut columns: Vec<Values> = shape.iter().map(|(.., values)| values.clone()).collect();
     let mut record = csv::StringRecord::new();
     while reader.read_record(&mut record).map_err(failed)? {
@@ -275,22 +278,6 @@ pub fn read_csv(path: &Path, shape: &TableShape<'_>) -> Result<Table, TableError
         table.with_column(name, *unit, values)
     });
     Ok(table)
-}
-
-fn check_header(
-    path: &Path,
-    shape: &TableShape<'_>,
-    found: &csv::StringRecord,
-) -> Result<(), TableError> {
-    let expected: Vec<&str> = shape.iter().map(|(name, ..)| *name).collect();
-    if found == expected {
-        return Ok(());
-    }
-    Err(TableError::Columns {
-        path: path.to_owned(),
-        found: found.iter().collect::<Vec<_>>().join(", "),
-        expected: expected.join(", "),
-    })
 }
 
 fn push_field(values: &mut Values, field: &str) -> Result<(), &'static str> {

@@ -4,6 +4,7 @@
 //! checked. Errors name file, line and key ([`describe`]). Presets ship with the crate.
 
 pub mod describe;
+pub mod input;
 pub mod machine;
 pub mod math;
 pub mod program;

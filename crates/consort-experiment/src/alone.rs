@@ -1,15 +1,68 @@
-//! Runs of each program alone, which set its work and its reference.
+//! Simulated machines, and runs of each program alone, which set its work and its reference.
 
 use super::error::ExperimentError;
-use super::machine::build_unwatched_machine;
 use crate::StopRequest;
-use consort_core::Machine;
-use consort_sim::SimMachine;
+use consort_core::{Machine, Sample, SignalOffers, ThreadId};
 use consort_sim::chip::Chip;
-use consort_sim::engine::SimulatedProgram;
+use consort_sim::energy::EnergyModel;
+use consort_sim::engine::{
+    RunMode, SampleSource, SimulatedProgram, SimulationSettings, ThreadCounts,
+};
 use consort_sim::program::ThreadsSpec;
-use consort_sim::workload;
+use consort_sim::{SimMachine, workload};
 use std::sync::Arc;
+
+/// A simulated machine with its energy model.
+///
+/// # Errors
+/// Instances without threads or work, an operating system that does not exist.
+pub fn build_machine(
+    chip: &Arc<Chip>,
+    instances: &[SimulatedProgram],
+    settings: &SimulationSettings,
+    quantum_ns: u64,
+    source: Box<dyn SampleSource>,
+) -> Result<SimMachine, ExperimentError> {
+    let meter = Box::new(EnergyModel::new(chip));
+    let chip = Arc::clone(chip);
+    Ok(SimMachine::new(
+        chip, instances, settings, quantum_ns, meter, source,
+    )?)
+}
+
+/// A machine under `linux` without samples, on which every program runs once.
+pub(crate) fn build_unwatched_machine(
+    chip: &Arc<Chip>,
+    instances: &[SimulatedProgram],
+    seed: u64,
+    quantum_ns: u64,
+) -> Result<SimMachine, ExperimentError> {
+    let settings = SimulationSettings {
+        seed,
+        mode: RunMode::Once,
+        os: "linux".to_owned(),
+        logical_cores: false,
+        free_migration: false,
+    };
+    let quiet = Box::new(NullSampleSource::default());
+    build_machine(chip, instances, &settings, quantum_ns, quiet)
+}
+
+/// A source without any samples.
+#[derive(Debug, Default)]
+pub struct NullSampleSource {
+    offers: SignalOffers,
+}
+
+impl SampleSource for NullSampleSource {
+    fn offers(&self) -> &SignalOffers {
+        &self.offers
+    }
+
+    fn sample(&mut self, _: ThreadId, _: &ThreadCounts, _: u64) -> Sample {
+        Sample::default()
+    }
+}
 
 /// The work of one instance and the time that it takes alone.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,7 +78,7 @@ const GIGA: f64 = 1e9;
 
 /// Rounds at most in which the work of a program with serial sections is found.
 const ROUNDS: u32 = 8;
-/// Largest deviation of its time alone from the time asked for, relative.
+/// Largest deviation of its time alone from the requested time, relative.
 const NEAR: f64 = 1e-3;
 
 /// Makes what an instance does alone under `linux` in `seconds` its work.
@@ -157,10 +210,9 @@ impl AloneRun<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::contender::Contender;
-    use super::super::run::Experiment;
-    use super::super::testing::{chip, pair};
     use super::*;
+    use crate::testing::{chip, pair};
+    use crate::{Contender, Experiment};
 
     fn alone(name: &str, threads: u32, seconds: f64) -> AloneWork {
         let mut workload = pair([name, name]);
@@ -190,13 +242,7 @@ mod tests {
             let mut workload = pair(["blackscholes", "mcf"]);
             workload.entries.truncate(1);
             workload.entries[0].threads = 4;
-            let experiment = Experiment {
-                chip: chip("power7"),
-                workload,
-                alone_s: seconds,
-                quantum: None,
-                free_migration: false,
-            };
+            let experiment = Experiment::new(&chip("power7"), workload, seconds);
             let work = experiment.measure_work(1).unwrap();
             assert!((work[0].alone_s / seconds - 1.0).abs() < NEAR);
             let contender = Contender::new("linux", "linux").unwrap();
@@ -211,13 +257,7 @@ mod tests {
         let mut workload = pair(["bodytrack", "mcf"]);
         workload.entries.truncate(1);
         workload.entries[0].threads = 4;
-        let experiment = Experiment {
-            chip: chip("power7"),
-            workload,
-            alone_s: 0.5,
-            quantum: None,
-            free_migration: false,
-        };
+        let experiment = Experiment::new(&chip("power7"), workload, 0.5);
         let work = experiment.measure_work(1).unwrap();
         let contender = Contender::new("linux", "linux").unwrap();
         let result = experiment.run(&contender, &work, 1, None).unwrap();

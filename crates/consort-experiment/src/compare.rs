@@ -9,7 +9,7 @@ use crate::ExperimentContext;
 use consort_core::stats::{ConfidenceInterval, RatioInterval};
 use serde::Serialize;
 
-/// A mean with the half width of its 95 percent interval; none for a single run.
+/// A mean with the half width of its 95 percent interval; a single run has none.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct MeanEstimate {
     /// Mean over the runs.
@@ -88,20 +88,6 @@ pub fn find_baseline(contenders: &[Contender], name: Option<&str>) -> Result<usi
 ///
 /// # Errors
 /// See [`Experiment::run`].
-pub fn compare(
-    experiment: &Experiment,
-    contenders: &[Contender],
-    baseline: usize,
-    runs: usize,
-    context: &ExperimentContext<'_>,
-) -> Result<PolicyComparison, ExperimentError> {
-    compare_runs(experiment, contenders, baseline, runs, context).map(|all| all.comparison)
-}
-
-/// The same with every run.
-///
-/// # Errors
-/// See [`Experiment::run`].
 pub fn compare_runs(
     experiment: &Experiment,
     contenders: &[Contender],
@@ -158,7 +144,7 @@ fn run_all(
 fn row(contender: &Contender, results: &[RunResult], base: &[f64]) -> ContenderRow {
     let over = |value: fn(&RunResult) -> f64| {
         let values: Vec<f64> = results.iter().map(value).collect();
-        mean_estimate(ConfidenceInterval::from_values(&values))
+        estimate(ConfidenceInterval::from_values(&values))
     };
     let stp: Vec<f64> = results.iter().map(|r| r.stp).collect();
     ContenderRow {
@@ -169,20 +155,12 @@ fn row(contender: &Contender, results: &[RunResult], base: &[f64]) -> ContenderR
         makespan_s: over(|r| r.makespan_s),
         energy_j: over(|r| r.energy_j),
         ed: over(|r| r.ed),
-        speedup: ratio_estimate(&stp, base),
+        speedup: estimate(RatioInterval::from_pairs(&stp, base).map(|r| r.to_interval())),
         moves: over(|r| r.moves as f64),
     }
 }
 
-fn mean_estimate(interval: Option<ConfidenceInterval>) -> MeanEstimate {
-    MeanEstimate {
-        mean: interval.map_or(f64::NAN, |i| i.mean),
-        ci95: interval.and_then(|i| i.ci95),
-    }
-}
-
-fn ratio_estimate(ours: &[f64], theirs: &[f64]) -> MeanEstimate {
-    let interval = RatioInterval::from_pairs(ours, theirs).map(|r| r.to_interval());
+fn estimate(interval: Option<ConfidenceInterval>) -> MeanEstimate {
     MeanEstimate {
         mean: interval.map_or(f64::NAN, |i| i.mean),
         ci95: interval.and_then(|i| i.ci95),
@@ -191,22 +169,18 @@ fn ratio_estimate(ours: &[f64], theirs: &[f64]) -> MeanEstimate {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{chip, pair};
     use super::*;
     use crate::Scale;
     use crate::testing::workers;
+    use crate::testing::{chip, pair};
 
     fn comparison(count: usize) -> PolicyComparison {
-        let experiment = Experiment {
-            chip: chip("bulldozer-6282se"),
-            workload: pair(["mcf", "sphinx3"]),
-            alone_s: 1.0,
-            quantum: None,
-            free_migration: false,
-        };
+        let experiment = Experiment::new(&chip("bulldozer-6282se"), pair(["mcf", "sphinx3"]), 1.0);
         let contenders = ["linux", "workover"].map(|p| Contender::new(p, "linux").unwrap());
         let context = ExperimentContext::new(5, Scale::Quick, workers(count), &|_| ());
-        compare(&experiment, &contenders, 0, 3, &context).unwrap()
+        compare_runs(&experiment, &contenders, 0, 3, &context)
+            .unwrap()
+            .comparison
     }
 
     #[test]

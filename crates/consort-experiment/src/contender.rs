@@ -1,19 +1,18 @@
 //! Contenders of a comparison: a policy on an operating system, or an operating system alone.
 
 use super::coschedule;
-use super::custom_policy::CustomPolicy;
 use super::error::ExperimentError;
 use super::oracle::{self, OraclePolicy, SharedDemands};
 use super::slots::SearchGoal;
 use crate::ExperimentContext;
 use consort_core::coscheduling::CoscheduleSlot;
-use consort_core::policies;
 use consort_core::policies::SlowdownObjective;
-use consort_core::policy::{Policy, PolicySpec, check_signals};
-use consort_core::{Signal, SignalOffers, Topology};
+use consort_core::policy::{Policy, PolicyResult, PolicySpec, check_signals};
+use consort_core::{Signal, SignalOffers, Topology, policies};
 use consort_sim::chip::Chip;
 use consort_sim::engine::EngineError;
 use consort_sim::workload::Workload;
+use std::fmt;
 use std::sync::Arc;
 
 /// Operating systems that are contenders by name, with no policy on top. `random` is a policy
@@ -54,10 +53,10 @@ enum ContenderKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct CoscheduleSource {
     /// Objective of the search.
-    quest: SearchGoal,
+    goal: SearchGoal,
     /// Length of a quantum, ms.
     quantum_ms: u64,
-    /// None until they have been found.
+    /// `None` until they have been found.
     slots: Option<Arc<Vec<CoscheduleSlot>>>,
 }
 
@@ -69,7 +68,7 @@ impl Contender {
     pub fn new(text: &str, os: &str) -> Result<Self, ExperimentError> {
         consort_sim::os::find(os).map_err(EngineError::from)?;
         let mut spec: PolicySpec = text.parse()?;
-        spec.attach(consort_input::read_if_file)?;
+        spec.attach(consort_describe::input::read_if_file)?;
         let mut system = os;
         if let Some(named) = SYSTEMS.iter().find(|system| **system == spec.name) {
             system = named;
@@ -101,7 +100,7 @@ impl Contender {
         Self {
             name: name.to_owned(),
             who: ContenderKind::Coschedule(CoscheduleSource {
-                quest: SearchGoal::default(),
+                goal: SearchGoal::default(),
                 quantum_ms,
                 slots: Some(Arc::new(slots.to_vec())),
             }),
@@ -124,18 +123,18 @@ impl Contender {
         if let ContenderKind::Coschedule(round) = &mut ready.who
             && round.slots.is_none()
         {
-            let found = coschedule::search_slots(chip, workload, round.quest, context)?;
+            let found = coschedule::search_slots(chip, workload, round.goal, context)?;
             round.slots = Some(Arc::new(found));
         }
         Ok(ready)
     }
 
-    /// Returns true where [`Contender::prepare`] would find nothing new.
+    /// True if [`Contender::prepare`] would find nothing new.
     pub(super) fn is_ready(&self) -> bool {
         !matches!(&self.who, ContenderKind::Coschedule(round) if round.slots.is_none())
     }
 
-    /// As it was asked for.
+    /// Its text, for example `workover:margin=0.1`.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -145,7 +144,7 @@ impl Contender {
         &self.os
     }
 
-    /// The only signals that the policy uses; none names all that are usual.
+    /// The only signals that the policy uses; empty for all that are usual.
     pub(super) fn used_signals(&self, topology: &Topology) -> &'static [Signal] {
         let info = match &self.who {
             ContenderKind::Policy(spec) => policies::find(&spec.name).ok(),
@@ -154,7 +153,7 @@ impl Contender {
         info.map_or(&[], |info| (info.uses)(topology))
     }
 
-    /// Place where the machine is to leave its truth, for the one contender that may know it.
+    /// Demands that the machine shares with its policy; only for the contender that may know them.
     pub(super) fn shared_demands(&self) -> Option<SharedDemands> {
         matches!(self.who, ContenderKind::Oracle(_)).then(SharedDemands::default)
     }
@@ -200,7 +199,7 @@ fn contender_kind(spec: PolicySpec) -> Result<ContenderKind, ExperimentError> {
     }
     if spec.name == coschedule::NAME {
         return Ok(ContenderKind::Coschedule(CoscheduleSource {
-            quest: coschedule::parse_goal(&spec.options)?,
+            goal: coschedule::parse_goal(&spec.options)?,
             quantum_ms: coschedule::QUANTUM_MS,
             slots: None,
         }));
@@ -212,9 +211,44 @@ fn contender_kind(spec: PolicySpec) -> Result<ContenderKind, ExperimentError> {
     Ok(ContenderKind::Policy(spec))
 }
 
+/// Opens a policy on a machine; each run has one of its own.
+type OpenPolicy = Arc<dyn Fn(&Topology, &SignalOffers) -> PolicyResult + Send + Sync>;
+
+/// A policy from outside of the registry.
+#[derive(Clone)]
+pub struct CustomPolicy {
+    /// Its name.
+    pub name: String,
+    /// Signals without which it cannot decide.
+    pub needs: Vec<Signal>,
+    /// Its usual quantum, ms.
+    pub quantum_ms: u64,
+    /// Opens one for each run.
+    pub open: OpenPolicy,
+}
+
+impl fmt::Debug for CustomPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Custom")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl PartialEq for CustomPolicy {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.open, &other.open)
+    }
+}
+
+impl Eq for CustomPolicy {}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Experiment;
+    use crate::testing::{chip, pair};
+    use consort_core::policies;
 
     #[test]
     fn operating_systems_are_contenders_without_a_policy() {
@@ -224,5 +258,55 @@ mod tests {
         assert_eq!(workover.os(), "linux-itmt");
         assert!(Contender::new("linx", "linux").is_err());
         assert!(Contender::new("linux:x=1", "linux").is_err());
+    }
+
+    fn none(needs: &[Signal]) -> CustomPolicy {
+        CustomPolicy {
+            name: "mine".to_owned(),
+            needs: needs.to_vec(),
+            quantum_ms: 100,
+            open: Arc::new(|topology, offers| {
+                policies::open(topology, offers, &"workover".parse()?)
+            }),
+        }
+    }
+
+    fn experiment() -> Experiment {
+        Experiment {
+            chip: chip("bulldozer-6282se"),
+            workload: pair(["hmmer", "povray"]),
+            alone_s: 0.5,
+            quantum: Some(std::time::Duration::from_millis(100)),
+            free_migration: false,
+        }
+    }
+
+    #[test]
+    fn it_runs_as_the_same_policy_of_the_registry_does() {
+        let experiment = experiment();
+        let work = experiment.measure_work(1).unwrap();
+        let run = |contender: &Contender| experiment.run(contender, &work, 1, None).unwrap();
+        let custom = Contender::from_policy(none(&[Signal::CpuTime]), "linux").unwrap();
+        let ours = run(&custom);
+        let theirs = run(&Contender::new("workover", "linux").unwrap());
+        assert_eq!((ours.policy.as_str(), ours.os.as_str()), ("mine", "linux"));
+        assert_eq!(
+            (ours.programs, ours.energy_j),
+            (theirs.programs, theirs.energy_j)
+        );
+    }
+
+    #[test]
+    fn needs_that_the_machine_does_not_meet_are_named() {
+        let experiment = experiment();
+        let work = experiment.measure_work(1).unwrap();
+        let contender = Contender::from_policy(none(&[Signal::CodeFootprint]), "linux").unwrap();
+        let error = experiment.run(&contender, &work, 1, None).unwrap_err();
+        let text = error.to_string();
+        assert!(
+            text.starts_with("policy mine needs code-footprint, but this machine offers cpu-time"),
+            "{text}"
+        );
+        assert!(Contender::from_policy(none(&[]), "linus").is_err());
     }
 }

@@ -1,13 +1,14 @@
 //! Seed, scale and workers that experiments run with.
 
-use crate::StopRequest;
-use crate::error::JobsError;
+use crate::error::{ExperimentError, JobsError};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::any::Any;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Amount of work.
@@ -38,15 +39,16 @@ pub struct StageProgress {
     pub total: usize,
 }
 
-/// Results that several studies stand on, made once for all studies that share them.
+/// Results that several studies use, computed once for all studies that share them.
 ///
-/// A result follows from its name, seed and scale alone, so whether it is made or remembered
-/// cannot be told from it. Clones share what they hold.
+/// A result follows from its name, seed and scale alone, so a kept one equals a new one. Clones share
+/// their contents.
 #[derive(Clone, Default)]
 pub struct SharedResults(Arc<Mutex<BTreeMap<ResultKey, ResultSlot>>>);
 
 type ResultKey = (String, u64, Scale);
-/// A result; empty until it is made. Whoever asks meanwhile waits for it.
+/// A result; empty until it is computed. The lock is held meanwhile, so that no other study computes
+/// it, too.
 type ResultSlot = Arc<Mutex<Option<Arc<dyn Any + Send + Sync>>>>;
 
 impl fmt::Debug for SharedResults {
@@ -172,19 +174,61 @@ impl<'a> ExperimentContext<'a> {
                 return Err(JobsError::Stopped);
             }
             stop.scope(|| work(at));
-            self.count_job(&done, jobs);
+            // Progress is called under the lock, so that it never runs backwards.
+            let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+            *done += 1;
+            let done = *done;
+            (self.progress)(StageProgress { done, total: jobs });
             Ok(())
         };
-        // Jobs differ in length by orders of magnitude: nobody takes several at once.
+        // Jobs differ in length by orders of magnitude, so no worker takes several at once.
         let numbers = (0..jobs).into_par_iter().with_max_len(1);
         pool.install(|| numbers.try_for_each(tracked))
     }
+}
 
-    /// Counts under the lock, so that progress never runs backwards.
-    fn count_job(&self, done: &Mutex<usize>, total: usize) {
-        let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
-        *done += 1;
-        (self.progress)(StageProgress { done: *done, total });
+thread_local! {
+    /// The request that concerns what this thread does now.
+    static CURRENT: RefCell<StopRequest> = RefCell::default();
+}
+
+/// A request to stop, which runs look at between quanta and jobs. Clones are one request.
+///
+/// Runs inside [`StopRequest::scope`], also those on the workers of an [`ExperimentContext`], end with
+/// an error soon after a call of [`StopRequest::request`]. Outside any scope there are no requests.
+#[derive(Clone, Debug, Default)]
+pub struct StopRequest(Arc<AtomicBool>);
+
+impl StopRequest {
+    /// Stops what runs in the scope.
+    pub fn request(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// True after [`StopRequest::request`].
+    pub fn is_requested(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Does work that this request can stop.
+    pub fn scope<R>(&self, work: impl FnOnce() -> R) -> R {
+        let outer = CURRENT.with(|current| current.replace(self.clone()));
+        let result = work();
+        CURRENT.with(|current| current.replace(outer));
+        result
+    }
+
+    /// The request of the scope that this thread is in.
+    pub(crate) fn current() -> Self {
+        CURRENT.with(|current| current.borrow().clone())
+    }
+
+    /// Returns an error if the scope that this thread is in is to stop.
+    pub(crate) fn check() -> Result<(), ExperimentError> {
+        match CURRENT.with(|current| current.borrow().is_requested()) {
+            true => Err(ExperimentError::Stopped),
+            false => Ok(()),
+        }
     }
 }
 
@@ -192,6 +236,7 @@ impl<'a> ExperimentContext<'a> {
 mod tests {
     use super::*;
     use crate::testing::workers;
+    use crate::{ExperimentContext, JobsError, Scale, StageProgress};
 
     #[test]
     fn results_are_in_order_for_any_number_of_workers() {
@@ -234,5 +279,25 @@ mod tests {
         assert_eq!(counts, (1..=20).collect::<Vec<_>>());
         assert!(seen.lock().unwrap().iter().all(|p| p.total == 20));
         assert_eq!(context.by_scale(2, 10), 2);
+    }
+
+    #[test]
+    fn jobs_and_runs_of_the_scope_end_and_others_go_on() {
+        let stop = StopRequest::default();
+        let ask_after_two = |at: StageProgress| {
+            if at.done == 2 {
+                stop.request();
+            }
+        };
+        let context = ExperimentContext::new(1, Scale::Quick, workers(1), &ask_after_two);
+        let jobs: Vec<u64> = (0..100).collect();
+        let stopped = stop.scope(|| context.map(&jobs, |_| StopRequest::check().is_ok()));
+        assert!(matches!(stopped, Err(JobsError::Stopped)));
+        assert!(stop.scope(|| StopRequest::check().is_err()));
+        assert!(StopRequest::check().is_ok());
+        assert_eq!(
+            context.map(&jobs, |job| *job).map(|all| all.len()).ok(),
+            Some(100)
+        );
     }
 }

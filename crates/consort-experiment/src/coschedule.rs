@@ -3,10 +3,9 @@
 //! Not in the registry of policies, since it can only be had on a simulated machine, and for few
 //! programs and cores. Before the run it searches through every slot ([`super::slots`]); then the
 //! slots run in turn as those of the policies do. As in the source, programs that scale nearly
-//! linearly run alone and nobody is worse off than in the gang; `members=all` has neither, which is
-//! a bound. The search goes by what programs do on average:
-//! it is the best where programs are much alike from quantum to quantum, and knows nothing of
-//! phases that are longer.
+//! linearly run alone, and no program is worse off than in the gang; `members=all` has neither rule,
+//! which is a bound. The search uses the mean behaviour of programs, so it does not see phases that are
+//! longer than a quantum.
 
 use super::error::ExperimentError;
 use super::slots::{SearchGoal, SlotMembers, Suite, TrialLengths, best_rounds};
@@ -31,7 +30,7 @@ const QUANTUM: TrialLengths = TrialLengths {
 
 /// The search that the options ask for.
 pub(super) fn parse_goal(options: &BTreeMap<String, String>) -> Result<SearchGoal, PolicyError> {
-    let mut quest = SearchGoal::default();
+    let mut goal = SearchGoal::default();
     for (key, value) in options {
         let bad = |key, expected| PolicyError::BadValue {
             policy: NAME,
@@ -42,11 +41,11 @@ pub(super) fn parse_goal(options: &BTreeMap<String, String>) -> Result<SearchGoa
         match key.as_str() {
             "objective" => {
                 let named = RoundObjective::from_name(value);
-                quest.objective = named.ok_or_else(|| bad("objective", RoundObjective::NAMES))?;
+                goal.objective = named.ok_or_else(|| bad("objective", RoundObjective::NAMES))?;
             }
             "members" => {
                 let named = SlotMembers::from_name(value);
-                quest.members = named.ok_or_else(|| bad("members", SlotMembers::NAMES))?;
+                goal.members = named.ok_or_else(|| bad("members", SlotMembers::NAMES))?;
             }
             _ => {
                 return Err(PolicyError::UnknownOption {
@@ -57,18 +56,18 @@ pub(super) fn parse_goal(options: &BTreeMap<String, String>) -> Result<SearchGoa
             }
         }
     }
-    Ok(quest)
+    Ok(goal)
 }
 
 /// The slots of the best round, programs numbered in the order of the workload.
 pub(super) fn search_slots(
     chip: &Arc<Chip>,
     workload: &Workload,
-    quest: SearchGoal,
+    goal: SearchGoal,
     context: &ExperimentContext<'_>,
 ) -> Result<Vec<CoscheduleSlot>, ExperimentError> {
     let suite = Suite::new(chip, workload);
-    let found = best_rounds(&suite, &[quest], QUANTUM, context)?;
+    let found = best_rounds(&suite, &[goal], QUANTUM, context)?;
     let slots = found.into_iter().map(|best| best.round.slots);
     Ok(slots.flatten().collect())
 }
@@ -77,10 +76,10 @@ pub(super) fn search_slots(
 mod tests {
     use super::super::contender::Contender;
     use super::super::run::Experiment;
-    use super::super::testing::{chip, pair};
     use super::*;
     use crate::Scale;
     use crate::testing::workers;
+    use crate::testing::{chip, pair};
 
     #[test]
     fn options_other_than_its_objectives_are_refused() {
@@ -102,13 +101,7 @@ mod tests {
             entry.threads = 8;
             entry.program = Arc::new(super::super::slots::cut_into_frames(&entry.program));
         }
-        let experiment = Experiment {
-            chip: chip("xeon-e5320"),
-            workload,
-            alone_s: 8.0,
-            quantum: None,
-            free_migration: false,
-        };
+        let experiment = Experiment::new(&chip("xeon-e5320"), workload, 8.0);
         let work = experiment.measure_work(1).unwrap();
         let context = ExperimentContext::new(1, Scale::Quick, workers(2), &|_| ());
         let run = |name| {

@@ -5,16 +5,10 @@
 //! Pitfall: some chips call L2 what is the LLC here because it is their last level, the Core 2 among
 //! them; there `llc_misses` are what its L2 events count, and `l2_misses` equal what misses the L1D.
 
-mod time;
-mod transactions;
-
-use consort_sim::contention::CpiStack;
+use consort_sim::contention::{CpiStack, InstructionActivity};
 use consort_sim::engine::ThreadCounts;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
-
-pub use time::ThreadTime;
-pub use transactions::Transactions;
 
 /// Exact totals over a whole run, of all threads of a program or of several programs; what was
 /// done after the program had finished its work and started again is in them.
@@ -64,8 +58,8 @@ pub struct ProgramCounters {
     pub stack_cycles: [f64; 12],
 }
 
-/// Resources of real chips that PMUs tell of and the simulation has no mechanism for, each with
-/// what is therefore missing: reports say so instead of a number.
+/// Resources of real chips that PMUs count and the simulation does not model, each with what is
+/// therefore missing. Reports contain this text instead of a number.
 pub const NOT_MODELLED: [(&str, &str); 4] = [
     (
         "memory disambiguation",
@@ -128,7 +122,7 @@ impl ProgramCounters {
     }
 
     /// Mean time of a line of data from request to arrival, core cycles: outstanding-request
-    /// cycles / (burst reads − instruction fetches), Wang et al., ISPASS 2012. None where no data
+    /// cycles / (burst reads − instruction fetches), Wang et al., ISPASS 2012. `None` if no data
     /// came from memory.
     pub fn memory_latency_cycles(&self) -> Option<f64> {
         let reads = self.memory.reads + self.memory.prefetches;
@@ -136,7 +130,7 @@ impl ProgramCounters {
     }
 
     /// Misses of the last level that were waited for, times the memory latency, cycles: L2MP of
-    /// Wang et al., ISPASS 2012. None where no data came from memory.
+    /// Wang et al., ISPASS 2012. `None` if no data came from memory.
     pub fn l2mp_cycles(&self) -> Option<f64> {
         Some(self.llc_misses * self.memory_latency_cycles()?)
     }
@@ -175,10 +169,165 @@ fn by_cause<S: Serializer>(cycles: &[f64; 12], serializer: S) -> Result<S::Ok, S
     named.serialize(serializer)
 }
 
+/// Time of threads, summed over them, s. A thread that has ended spends none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct ThreadTime {
+    /// On PUs.
+    pub on_pu_s: f64,
+    /// Of `on_pu_s`, spinning for siblings.
+    pub spin_s: f64,
+    /// Of `on_pu_s`, context switches and what strangers' turns made a branch predictor forget.
+    pub overhead_s: f64,
+    /// In run queues.
+    pub queue_s: f64,
+    /// Asleep until siblings let them go on, at barriers and locks.
+    pub asleep_s: f64,
+    /// In input and output.
+    pub io_s: f64,
+    /// Paused by a policy.
+    pub paused_s: f64,
+}
+
+impl ThreadTime {
+    /// Adds the time of others.
+    pub fn add(&mut self, other: &Self) {
+        self.on_pu_s += other.on_pu_s;
+        self.spin_s += other.spin_s;
+        self.overhead_s += other.overhead_s;
+        self.queue_s += other.queue_s;
+        self.asleep_s += other.asleep_s;
+        self.io_s += other.io_s;
+        self.paused_s += other.paused_s;
+    }
+
+    /// All of it, s.
+    pub fn total_s(&self) -> f64 {
+        self.on_pu_s + self.queue_s + self.asleep_s + self.io_s + self.paused_s
+    }
+
+    /// Share of the time that is on PUs, 0 to 1: utilisation, as an operating system reckons it
+    /// for threads that have a PU each, spinning included. `None` if no time has passed.
+    pub fn utilisation(&self) -> Option<f64> {
+        let total_s = self.total_s();
+        (total_s > 0.0).then(|| self.on_pu_s / total_s)
+    }
+}
+
+impl From<&ThreadCounts> for ThreadTime {
+    fn from(counts: &ThreadCounts) -> Self {
+        let paused_s = counts.blocked_s - counts.asleep_s - counts.io_s;
+        Self {
+            on_pu_s: counts.on_pu_s,
+            spin_s: counts.spin_s,
+            overhead_s: counts.overhead_s,
+            queue_s: counts.wait_s,
+            asleep_s: counts.asleep_s,
+            io_s: counts.io_s,
+            // What rounding leaves of a difference is no time.
+            paused_s: if paused_s > 1e-9 * counts.blocked_s {
+                paused_s
+            } else {
+                0.0
+            },
+        }
+    }
+}
+
+/// Lines between the last level of cache and memory, by why they moved. On a Core 2 the bus
+/// carries `reads + prefetches + fetches` as burst reads (`BUS_TRANS_BRD`), `fetches` apart as
+/// `BUS_TRANS_IFETCH`, `writebacks` as `BUS_TRANS_WB`, and all of them as `BUS_TRANS_MEM`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Transactions {
+    /// Data that threads demanded and waited for.
+    pub reads: f64,
+    /// Data that prefetchers brought, of use or in vain.
+    pub prefetches: f64,
+    /// Code.
+    pub fetches: f64,
+    /// Written back.
+    pub writebacks: f64,
+}
+
+impl Transactions {
+    /// Adds what others moved.
+    pub fn add(&mut self, other: &Self) {
+        self.reads += other.reads;
+        self.prefetches += other.prefetches;
+        self.fetches += other.fetches;
+        self.writebacks += other.writebacks;
+    }
+
+    /// All lines.
+    pub fn total(&self) -> f64 {
+        self.reads + self.prefetches + self.fetches + self.writebacks
+    }
+
+    /// Share of all lines that prefetchers brought, 0 to 1; `None` if nothing moved.
+    pub fn prefetch_fraction(&self) -> Option<f64> {
+        let total = self.total();
+        (total > 0.0).then(|| self.prefetches / total)
+    }
+}
+
+impl From<&InstructionActivity> for Transactions {
+    fn from(flow: &InstructionActivity) -> Self {
+        Self {
+            reads: flow.llc_misses,
+            prefetches: flow.prefetched_lines,
+            fetches: flow.code_lines,
+            writebacks: flow.written_lines,
+        }
+    }
+}
+
+/// The effect of prefetchers on a program, by the method of Wang et al., ISPASS 2012, Table III: the
+/// program alone, once as the machine is and once with `prefetch=off`. All values are per instruction,
+/// so the runs may differ in length, but they need the same seed, because bursts change misses.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct PrefetchingEffect {
+    /// Share of the last level's demand misses that it removes, at most 1; negative when it adds
+    /// misses.
+    pub effectiveness: f64,
+    /// Lines that it brings in vain, per demand miss without it: what a profile calls `excess`.
+    pub excess: f64,
+    /// Lines of data that come from memory in addition, demanded and prefetched, per line without
+    /// it; more than `excess` where it adds misses.
+    pub additional: f64,
+    /// Its share of all memory transactions, 0 to 1.
+    pub fraction: f64,
+}
+
+impl PrefetchingEffect {
+    /// Compares a program's counters with and without prefetchers; `None` if it misses nothing
+    /// without them.
+    pub fn compare(with: &ProgramCounters, without: &ProgramCounters) -> Option<Self> {
+        let per = |amount: f64, run: &ProgramCounters| amount / run.instructions;
+        let base = per(without.memory.reads, without);
+        // False, too, for what is no number.
+        if !(base > 0.0 && with.instructions > 0.0) {
+            return None;
+        }
+        let demanded = per(with.memory.reads, with) / base;
+        let prefetched = per(with.memory.prefetches, with) / base;
+        let effectiveness = 1.0 - demanded;
+        Some(Self {
+            effectiveness,
+            excess: prefetched - effectiveness.max(0.0),
+            additional: demanded + prefetched - 1.0,
+            fraction: with.memory.prefetch_fraction().unwrap_or(0.0),
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::{chip, program};
+    use consort_sim::contention::{Demand, RunningThread, Solver};
+    use consort_sim::engine::ThreadCounts;
+    use consort_sim::phase::Phase;
     use proptest::prelude::*;
+    use std::sync::Arc;
 
     fn counters(scale: f64) -> ProgramCounters {
         let mut counts = ThreadCounts {
@@ -239,5 +388,92 @@ mod tests {
             prop_assert!((sum.fpu_busy() - 0.25).abs() < 1e-12);
             prop_assert!((sum.stack().iter().sum::<f64>() - 2.0).abs() < 1e-12);
         }
+    }
+
+    #[test]
+    fn the_parts_of_the_time_are_the_whole() {
+        let counts = ThreadCounts {
+            on_pu_s: 4.0,
+            wait_s: 1.0,
+            blocked_s: 3.0,
+            asleep_s: 1.5,
+            io_s: 0.5,
+            ..ThreadCounts::default()
+        };
+        let mut time = ThreadTime::from(&counts);
+        assert_eq!((time.paused_s, time.total_s()), (1.0, 8.0));
+        assert_eq!(time.utilisation(), Some(0.5));
+        time.add(&time.clone());
+        assert_eq!((time.total_s(), time.utilisation()), (16.0, Some(0.5)));
+        assert_eq!(ThreadTime::default().utilisation(), None);
+    }
+
+    /// A program's first phase, one thread alone, for a billion instructions.
+    fn alone(machine: &str, name: &str) -> ProgramCounters {
+        let demand = Demand {
+            phase: Arc::new(Phase::new(&program(name).phases[0])),
+            intensity: 1.0,
+            program: 0,
+            text: 0,
+            shared_data: 0.0,
+            shared_code: 0.0,
+            lock: None,
+            home_node: 0,
+        };
+        let running = [RunningThread {
+            pu: 0,
+            demand: &demand,
+        }];
+        let rates = Solver::new(chip(machine)).solve(&running).threads[0];
+        ProgramCounters::from(&ThreadCounts {
+            instructions: 1.0,
+            flow: rates.flow,
+            ..ThreadCounts::default()
+        })
+    }
+
+    #[test]
+    fn what_is_measured_alone_is_what_the_profile_says() {
+        for name in [
+            "blackscholes",
+            "bodytrack",
+            "canneal",
+            "facesim",
+            "fluidanimate",
+            "streamcluster",
+            "swaptions",
+            "vips",
+            "x264",
+        ] {
+            let (with, without) = (
+                alone("core2-q9550", name),
+                alone("core2-q9550:prefetch=off", name),
+            );
+            let said = program(name).phases[0].prefetch;
+            let Some(found) = PrefetchingEffect::compare(&with, &without) else {
+                assert_eq!(without.memory.reads, 0.0, "{name}");
+                continue;
+            };
+            assert_eq!(without.memory.prefetches, 0.0);
+            assert!(
+                (found.effectiveness - said.effectiveness).abs() < 1e-9,
+                "{name} {found:?}"
+            );
+            assert!(
+                (found.excess - said.excess).abs() < 1e-9,
+                "{name} {found:?}"
+            );
+            let added = (-said.effectiveness).max(0.0);
+            assert!(
+                (found.additional - said.excess - added).abs() < 1e-9,
+                "{name} {found:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn without_misses_there_is_nothing_to_compare() {
+        let none = ProgramCounters::default();
+        assert_eq!(PrefetchingEffect::compare(&none, &none), None);
     }
 }

@@ -147,13 +147,7 @@ mod tests {
     use consort_data::long::read_long_table;
 
     fn compared() -> ComparedRuns {
-        let experiment = Experiment {
-            chip: chip("bulldozer-6282se"),
-            workload: pair(["hmmer", "povray"]),
-            alone_s: 0.2,
-            quantum: None,
-            free_migration: false,
-        };
+        let experiment = Experiment::new(&chip("bulldozer-6282se"), pair(["hmmer", "povray"]), 0.2);
         let contenders = ["linux", "workover"].map(|p| Contender::new(p, "linux").unwrap());
         let context = ExperimentContext::new(3, Scale::Quick, workers(1), &|_| ());
         compare_runs(&experiment, &contenders, 0, 2, &context).unwrap()

@@ -5,7 +5,7 @@ use super::contender::Contender;
 use super::counters::ProgramCounters;
 use super::error::ExperimentError;
 use super::result::counters;
-use super::run::{Experiment, RunListeners};
+use super::run::{Experiment, RunOptions};
 use crate::StopRequest;
 use consort_sim::SimMachine;
 use consort_sim::engine::{Completion, RunMode};
@@ -50,47 +50,38 @@ impl RepeatedProgram {
 }
 
 impl Experiment {
-    /// Runs the workload until the program that is last has done its work `times` times, or until
-    /// `patience` times what all programs take alone, one after the other, that often. The time of
-    /// a program that has not done its work once by then follows from how far it is.
+    /// Runs the workload until the program that is last has done its work `times` times. With
+    /// `patience`, the run also ends after so many times what all programs take alone, one after the
+    /// other, that often; the time of a program that has not done its work once by then follows from
+    /// how far it is.
     ///
     /// # Errors
-    /// As [`Experiment::run`], but for runs that do not end.
-    pub fn run_while_patient(
-        &self,
-        contender: &Contender,
-        work: &[AloneWork],
-        seed: u64,
-        times: u32,
-        patience: f64,
-    ) -> Result<Vec<RepeatedProgram>, ExperimentError> {
-        let mode = RunMode::RestartUntilAllDoneTimes(times);
-        let (mut wheel, _) =
-            self.build_loop(contender, work, seed, mode, RunListeners::default())?;
-        let alone: f64 = work.iter().map(|w| w.alone_s).sum();
-        let limit_ns = 1e9 * patience * alone * f64::from(times);
-        while wheel.run_turn()?.is_some() && (wheel.machine().inner().time_ns() as f64) < limit_ns {
-            StopRequest::check()?;
-        }
-        Ok(self.repeated_programs(wheel.machine().inner(), work))
-    }
-
-    /// Runs the workload until the program that is last has done its work `times` times.
-    ///
-    /// # Errors
-    /// As [`Experiment::run`].
+    /// As [`Experiment::run`]; with `patience`, no run that does not end is an error.
     pub fn run_times(
         &self,
         contender: &Contender,
         work: &[AloneWork],
         seed: u64,
         times: u32,
+        patience: Option<f64>,
     ) -> Result<Vec<RepeatedProgram>, ExperimentError> {
-        let mode = RunMode::RestartUntilAllDoneTimes(times);
-        let (mut wheel, _) =
-            self.build_loop(contender, work, seed, mode, RunListeners::default())?;
-        self.run_until_done(&mut wheel, work, times)?;
-        Ok(self.repeated_programs(wheel.machine().inner(), work))
+        let options = RunOptions {
+            mode: RunMode::RestartUntilAllDoneTimes(times),
+            ..RunOptions::default()
+        };
+        let (mut control, _) = self.build_loop(contender, work, seed, options)?;
+        if let Some(patience) = patience {
+            let alone: f64 = work.iter().map(|w| w.alone_s).sum();
+            let limit_ns = 1e9 * patience * alone * f64::from(times);
+            while control.run_turn()?.is_some()
+                && (control.machine().inner().time_ns() as f64) < limit_ns
+            {
+                StopRequest::check()?;
+            }
+        } else {
+            self.run_until_done(&mut control, work, times)?;
+        }
+        Ok(self.repeated_programs(control.machine().inner(), work))
     }
 
     fn repeated_programs(&self, machine: &SimMachine, work: &[AloneWork]) -> Vec<RepeatedProgram> {
@@ -106,7 +97,15 @@ impl Experiment {
             let runs = result.completions.len();
             let (time_s, instructions) = match runs {
                 0 => extrapolate_unfinished(entry, work, &counters, span_s),
-                _ => means(&result.completions),
+                _ => {
+                    let mean = |value: fn(&Completion) -> f64| {
+                        result.completions.iter().map(value).sum::<f64>() / runs as f64
+                    };
+                    (
+                        mean(|run| run.end_s - run.start_s),
+                        mean(|run| run.instructions),
+                    )
+                }
             };
             RepeatedProgram {
                 name: entry.name.clone(),
@@ -122,16 +121,7 @@ impl Experiment {
     }
 }
 
-/// Mean time, s, and mean instructions of runs.
-fn means(runs: &[Completion]) -> (f64, f64) {
-    let mean = |of: fn(&Completion) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
-    (
-        mean(|run| run.end_s - run.start_s),
-        mean(|run| run.instructions),
-    )
-}
-
-/// The same of a program that has not ended yet, if it goes on as it did.
+/// Time, s, and instructions of a program that has not ended yet, if it keeps its mean speed.
 fn extrapolate_unfinished(
     entry: &ProgramInstance,
     work: &AloneWork,
@@ -152,21 +142,15 @@ fn extrapolate_unfinished(
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{chip, pair};
     use super::*;
+    use crate::testing::{chip, pair};
 
     #[test]
     fn every_program_has_run_so_many_times_and_counts_are_per_run() {
-        let experiment = Experiment {
-            chip: chip("core2-q9550"),
-            workload: pair(["hmmer", "mcf"]),
-            alone_s: 0.1,
-            quantum: None,
-            free_migration: false,
-        };
+        let experiment = Experiment::new(&chip("core2-q9550"), pair(["hmmer", "mcf"]), 0.1);
         let work = experiment.measure_work(1).unwrap();
         let linux = Contender::new("linux", "linux").unwrap();
-        let programs = experiment.run_times(&linux, &work, 1, 3).unwrap();
+        let programs = experiment.run_times(&linux, &work, 1, 3, None).unwrap();
         assert!(programs.iter().all(|p| p.runs >= 3));
         assert!(programs.iter().any(|p| p.runs == 3));
         for (program, work) in programs.iter().zip(&work) {
@@ -191,8 +175,8 @@ mod tests {
         };
         let work = experiment.measure_work(1).unwrap();
         let linux = Contender::new("linux", "linux").unwrap();
-        let whole = experiment.run_times(&linux, &work, 1, 1).unwrap();
-        let stopped = experiment.run_while_patient(&linux, &work, 1, 1, 0.3);
+        let whole = experiment.run_times(&linux, &work, 1, 1, None).unwrap();
+        let stopped = experiment.run_times(&linux, &work, 1, 1, Some(0.3));
         for (stopped, whole) in stopped.unwrap().iter().zip(&whole) {
             assert_eq!((stopped.runs, whole.runs), (0, 1));
             assert!(stopped.span_s < 0.5, "{}", stopped.span_s);
@@ -200,7 +184,7 @@ mod tests {
             assert!(error.abs() < 0.1, "{}: {error}", stopped.name);
             assert!((stopped.instructions / whole.instructions - 1.0).abs() < 1e-6);
         }
-        let patient = experiment.run_while_patient(&linux, &work, 1, 1, 20.0);
+        let patient = experiment.run_times(&linux, &work, 1, 1, Some(20.0));
         assert_eq!(patient.unwrap(), whole);
     }
 }

@@ -3,7 +3,6 @@
 use super::alone::AloneWork;
 use super::contender::Contender;
 use super::counters::ProgramCounters;
-use super::decision_time::DecisionTime;
 use consort_core::ThreadId;
 use consort_core::metrics::{Slowdowns, energy_delay_js};
 use consort_sim::SimMachine;
@@ -11,6 +10,25 @@ use consort_sim::chip::Chip;
 use consort_sim::engine::{InstanceResult, Oracle};
 use consort_sim::workload::{ProgramInstance, Workload};
 use serde::Serialize;
+
+/// Host time per decision, µs. Not the same from run to run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct DecisionTime {
+    /// Mean.
+    pub mean: f64,
+    /// Longest.
+    pub max: f64,
+    /// Decisions.
+    pub n: u64,
+}
+
+impl DecisionTime {
+    pub(super) fn add(&mut self, micros: f64) {
+        self.n += 1;
+        self.mean += (micros - self.mean) / self.n as f64;
+        self.max = self.max.max(micros);
+    }
+}
 
 /// Results of one program.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -75,7 +93,7 @@ pub struct RunResult {
 }
 
 impl RunResult {
-    /// Result that a machine tells at the end of a run; nothing yet of host time and the policy.
+    /// Reads the result of a run from its machine; host time and moves of the policy are still 0.
     pub(super) fn gather(
         chip: &Chip,
         workload: &Workload,
@@ -91,7 +109,8 @@ impl RunResult {
         // Times are positive, so there are slowdowns; without programs there is no run.
         let slowdowns = Slowdowns::new(slowdowns).ok();
         let of = |measure: fn(&Slowdowns) -> f64| slowdowns.as_ref().map_or(f64::NAN, measure);
-        let makespan_s = makespan_s(&results);
+        let firsts = results.iter().filter_map(|r| r.completions.first());
+        let makespan_s = firsts.map(|c| c.end_s).fold(0.0, f64::max);
         let energy_j = machine.energy_j();
         let instructions: f64 = results.iter().map(|r| r.instructions).sum();
         let counts = oracle.threads().filter_map(|id| oracle.counts(id));
@@ -116,12 +135,6 @@ impl RunResult {
             simulated_minstr_per_host_s: instructions / 1e6,
         }
     }
-}
-
-/// Time at which the last program had done its work once, s.
-fn makespan_s(results: &[InstanceResult]) -> f64 {
-    let firsts = results.iter().filter_map(|r| r.completions.first());
-    firsts.map(|c| c.end_s).fold(0.0, f64::max)
 }
 
 fn programs(
@@ -152,7 +165,7 @@ pub(super) fn counters(
     sum
 }
 
-/// None where the program has not done its work.
+/// `None` if the program has not done its work.
 fn program(
     entry: &ProgramInstance,
     work: &AloneWork,
@@ -171,4 +184,18 @@ fn program(
         energy_j: first.energy_j,
         counters,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mean_and_longest_of_decisions() {
+        let mut time = DecisionTime::default();
+        for micros in [2.0, 8.0, 5.0] {
+            time.add(micros);
+        }
+        assert_eq!((time.mean, time.max, time.n), (5.0, 8.0, 3));
+    }
 }

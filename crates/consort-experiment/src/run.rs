@@ -1,17 +1,14 @@
 //! One run.
 
-use super::alone::{AloneWork, measure_alone};
+use super::alone::{AloneWork, build_machine, measure_alone};
 use super::contender::Contender;
-use super::decision_time::{DecisionListener, DecisionTime, TimedPolicy};
 use super::error::ExperimentError;
-use super::machine::build_machine;
 use super::oracle::{OracleMachine, SharedDemands};
-use super::result::RunResult;
-use crate::ExperimentContext;
-use crate::Scale;
-use crate::StopRequest;
-use consort_core::policy::{Policy, PolicyForm};
-use consort_core::{Backoff, ControlLoop, Signal};
+use super::result::{DecisionTime, RunResult};
+use crate::{ExperimentContext, Scale, StopRequest};
+use consort_core::plan::Decision;
+use consort_core::policy::{Policy, PolicyForm, PolicyRng, View, Wishes};
+use consort_core::{Backoff, ControlLoop};
 use consort_sim::SimMachine;
 use consort_sim::chip::Chip;
 use consort_sim::engine::{Observer, RunMode, SimulatedProgram, SimulationSettings};
@@ -30,13 +27,25 @@ const PATIENCE: f64 = 20.0;
 /// A simulated machine under a policy.
 pub(super) type SimulatedLoop = ControlLoop<OracleMachine>;
 
-/// Listeners that are told of a run as it goes.
-#[derive(Default)]
-pub(super) struct RunListeners {
-    /// Of everything that the machine does.
-    pub(super) observer: Option<Box<dyn Observer>>,
-    /// Of every decision.
-    pub(super) listener: Option<DecisionListener>,
+/// Restarts, observer and listener of a run.
+pub struct RunOptions {
+    /// Fate of a program that has done its work; by default it starts again until the last program
+    /// has done its own.
+    pub mode: RunMode,
+    /// Is called for everything that the machine does.
+    pub observer: Option<Box<dyn Observer>>,
+    /// Is called with every decision.
+    pub listener: Option<DecisionListener>,
+}
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        Self {
+            mode: RunMode::RestartUntilAllDone,
+            observer: None,
+            listener: None,
+        }
+    }
 }
 
 /// A workload on a machine.
@@ -55,6 +64,17 @@ pub struct Experiment {
 }
 
 impl Experiment {
+    /// A workload on a machine with the policy's own quantum, where moves cost what they cost.
+    pub fn new(chip: &Arc<Chip>, workload: Workload, alone_s: f64) -> Self {
+        Self {
+            chip: Arc::clone(chip),
+            workload,
+            alone_s,
+            quantum: None,
+            free_migration: false,
+        }
+    }
+
     /// The work of every instance.
     ///
     /// # Errors
@@ -76,7 +96,7 @@ impl Experiment {
         Ok(known)
     }
 
-    /// One run under a contender; the observer, if there is one, is told of everything.
+    /// One run under a contender; the observer, if there is one, is called for everything.
     ///
     /// # Errors
     /// Needs of the policy that the machine does not meet; runs that do not end.
@@ -87,83 +107,32 @@ impl Experiment {
         seed: u64,
         observer: Option<Box<dyn Observer>>,
     ) -> Result<RunResult, ExperimentError> {
-        self.run_with_listener(contender, work, seed, observer, None)
-    }
-
-    /// The same with as many threads running as at the start: those of a program that are done before
-    /// their siblings start again, too.
-    ///
-    /// # Errors
-    /// As [`Experiment::run`].
-    pub fn run_constant(
-        &self,
-        contender: &Contender,
-        work: &[AloneWork],
-        seed: u64,
-        observer: Option<Box<dyn Observer>>,
-    ) -> Result<RunResult, ExperimentError> {
-        let reported = RunListeners {
+        let options = RunOptions {
             observer,
-            listener: None,
+            ..RunOptions::default()
         };
-        let mode = RunMode::RestartThreadsUntilAllDone;
-        self.run_in_mode(contender, work, seed, mode, reported)
+        self.run_with(contender, work, seed, options)
     }
 
-    /// As [`Experiment::run`] with a listener to all decisions.
+    /// One run with options. With [`RunMode::Once`], PUs of programs that have done their work are
+    /// free for the others, and the run is over when the last has done its own. With
+    /// [`RunMode::RestartThreadsUntilAllDone`], as many threads run as at the start, because threads
+    /// that are done before their siblings start again, too.
     ///
     /// # Errors
     /// As [`Experiment::run`].
-    pub fn run_with_listener(
+    pub fn run_with(
         &self,
         contender: &Contender,
         work: &[AloneWork],
         seed: u64,
-        observer: Option<Box<dyn Observer>>,
-        listener: Option<DecisionListener>,
-    ) -> Result<RunResult, ExperimentError> {
-        let reported = RunListeners { observer, listener };
-        self.run_in_mode(
-            contender,
-            work,
-            seed,
-            RunMode::RestartUntilAllDone,
-            reported,
-        )
-    }
-
-    /// One run in which no program starts again: PUs of programs that have done their work are
-    /// free for the others, and the run is over when the last has done its own.
-    ///
-    /// # Errors
-    /// As [`Experiment::run`].
-    pub fn run_once(
-        &self,
-        contender: &Contender,
-        work: &[AloneWork],
-        seed: u64,
-        observer: Option<Box<dyn Observer>>,
-    ) -> Result<RunResult, ExperimentError> {
-        let reported = RunListeners {
-            observer,
-            listener: None,
-        };
-        self.run_in_mode(contender, work, seed, RunMode::Once, reported)
-    }
-
-    fn run_in_mode(
-        &self,
-        contender: &Contender,
-        work: &[AloneWork],
-        seed: u64,
-        mode: RunMode,
-        reported: RunListeners,
+        options: RunOptions,
     ) -> Result<RunResult, ExperimentError> {
         let start = Instant::now();
-        let (mut wheel, decisions) = self.build_loop(contender, work, seed, mode, reported)?;
-        let moves = self.run_until_done(&mut wheel, work, 1)?;
+        let (mut control, decisions) = self.build_loop(contender, work, seed, options)?;
+        let moves = self.run_until_done(&mut control, work, 1)?;
         let decision_us = *decisions.borrow();
-        let (chip, machine) = (&self.chip, wheel.machine().inner());
+        let (chip, machine) = (&self.chip, control.machine().inner());
         let mut result = RunResult::gather(chip, &self.workload, contender, work, seed, machine);
         result.moves = moves;
         result.decision_us = decision_us;
@@ -178,45 +147,47 @@ impl Experiment {
         contender: &Contender,
         work: &[AloneWork],
         seed: u64,
-        mode: RunMode,
-        reported: RunListeners,
+        options: RunOptions,
     ) -> Result<(SimulatedLoop, Rc<RefCell<DecisionTime>>), ExperimentError> {
-        let contender = &self.prepare_contender(contender, seed)?;
+        // A contender that is not ready prepares itself in each run, for callers with a single run.
+        let prepared;
+        let contender = if contender.is_ready() {
+            contender
+        } else {
+            let workers = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+            let context = ExperimentContext::new(seed, Scale::Full, workers, &|_| ());
+            prepared = contender.prepare(&self.chip, &self.workload, &context)?;
+            &prepared
+        };
         let truth = contender.shared_demands();
         let (pmu, policy, own) = self.open(contender, truth.as_ref(), seed)?;
         let quantum = self.quantum.unwrap_or(own);
         let settings = SimulationSettings {
             seed,
-            mode,
+            mode: options.mode,
             os: contender.os().to_owned(),
             logical_cores: policy.wishes().form == PolicyForm::Hardware,
             free_migration: self.free_migration,
         };
         let quantum_ns = quantum.as_nanos() as u64;
-        let instances = self.instances(work);
+        let entries = self.workload.entries.iter().zip(work);
+        let instances: Vec<SimulatedProgram> = entries
+            .map(|(entry, work)| SimulatedProgram {
+                program: Arc::clone(&entry.program),
+                threads: entry.threads,
+                instructions: work.instructions,
+                start_ms: entry.start_ms,
+            })
+            .collect();
         let mut machine =
             build_machine(&self.chip, &instances, &settings, quantum_ns, Box::new(pmu))?;
-        if let Some(observer) = reported.observer {
+        if let Some(observer) = options.observer {
             machine.set_observer(observer);
         }
-        let (policy, decisions) = TimedPolicy::new(policy, reported.listener);
+        let (policy, decisions) = TimedPolicy::new(policy, options.listener);
         let machine = OracleMachine::new(machine, truth);
-        let wheel = ControlLoop::new(machine, Box::new(policy), Backoff::off(), seed);
-        Ok((wheel, decisions))
-    }
-
-    /// A contender that knows what it must know before.
-    fn prepare_contender(
-        &self,
-        contender: &Contender,
-        seed: u64,
-    ) -> Result<Contender, ExperimentError> {
-        if contender.is_ready() {
-            return Ok(contender.clone());
-        }
-        let workers = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-        let context = ExperimentContext::new(seed, Scale::Full, workers, &|_| ());
-        contender.prepare(&self.chip, &self.workload, &context)
+        let control = ControlLoop::new(machine, Box::new(policy), Backoff::off(), seed);
+        Ok((control, decisions))
     }
 
     /// The quantum under a contender: the one that is set, or its own.
@@ -238,7 +209,11 @@ impl Experiment {
         truth: Option<&SharedDemands>,
         seed: u64,
     ) -> Result<(SimulatedPmu, Box<dyn Policy>, Duration), ExperimentError> {
-        let wanted = pmu_request(contender.used_signals(self.chip.topology()));
+        let signals = contender.used_signals(self.chip.topology());
+        let wanted = PmuRequest {
+            signals: (!signals.is_empty()).then(|| signals.to_vec()),
+            ..PmuRequest::default()
+        };
         let pmu = SimulatedPmu::new(self.chip.spec(), &wanted, seed)?;
         let (policy, usual_ms) = contender.open(&self.chip, pmu.offers(), truth)?;
         let wishes = policy.wishes();
@@ -246,23 +221,11 @@ impl Experiment {
         Ok((pmu, policy, Duration::from_millis(own_ms)))
     }
 
-    fn instances(&self, work: &[AloneWork]) -> Vec<SimulatedProgram> {
-        let entries = self.workload.entries.iter().zip(work);
-        entries
-            .map(|(entry, work)| SimulatedProgram {
-                program: Arc::clone(&entry.program),
-                threads: entry.threads,
-                instructions: work.instructions,
-                start_ms: entry.start_ms,
-            })
-            .collect()
-    }
-
-    /// Turns the wheel until every program has done its work so many times; how many masks were
-    /// changed.
+    /// Runs quanta until every program has done its work `times` times. Returns the number of masks
+    /// that were changed.
     pub(super) fn run_until_done(
         &self,
-        wheel: &mut SimulatedLoop,
+        control: &mut SimulatedLoop,
         work: &[AloneWork],
         times: u32,
     ) -> Result<u64, ExperimentError> {
@@ -271,11 +234,11 @@ impl Experiment {
         let late = starts.fold(0.0, f64::max);
         let limit = late + PATIENCE * alone * f64::from(times);
         let mut moves = 0;
-        while let Some(turn) = wheel.run_turn()? {
+        while let Some(turn) = control.run_turn()? {
             StopRequest::check()?;
             moves += turn.enacted.moved.len() as u64;
-            if wheel.machine().inner().time_ns() as f64 > limit * 1e9 {
-                return Err(self.endless_error(wheel.machine().inner(), limit, times));
+            if control.machine().inner().time_ns() as f64 > limit * 1e9 {
+                return Err(self.endless_error(control.machine().inner(), limit, times));
             }
         }
         Ok(moves)
@@ -295,27 +258,64 @@ impl Experiment {
     }
 }
 
-/// Request to the PMU of a policy that names signals.
-fn pmu_request(signals: &[Signal]) -> PmuRequest {
-    PmuRequest {
-        signals: (!signals.is_empty()).then(|| signals.to_vec()),
-        ..PmuRequest::default()
+/// Listener to every decision.
+pub type DecisionListener = Box<dyn FnMut(&Decision)>;
+
+/// A policy with a stopwatch.
+pub(super) struct TimedPolicy {
+    policy: Box<dyn Policy>,
+    listener: Option<DecisionListener>,
+    time: Rc<RefCell<DecisionTime>>,
+}
+
+impl TimedPolicy {
+    pub(super) fn new(
+        policy: Box<dyn Policy>,
+        listener: Option<DecisionListener>,
+    ) -> (Self, Rc<RefCell<DecisionTime>>) {
+        let time = Rc::default();
+        let timed = Self {
+            policy,
+            listener,
+            time: Rc::clone(&time),
+        };
+        (timed, time)
+    }
+}
+
+impl Policy for TimedPolicy {
+    fn wishes(&self) -> Wishes {
+        self.policy.wishes()
+    }
+
+    fn decide(&mut self, view: View<'_>, rng: &mut PolicyRng) -> Decision {
+        let start = Instant::now();
+        let decision = self.policy.decide(view, rng);
+        let micros = start.elapsed().as_secs_f64() * 1e6;
+        self.time.borrow_mut().add(micros);
+        if let Some(listener) = &mut self.listener {
+            listener(&decision);
+        }
+        decision
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{chip, pair};
     use super::*;
+    use crate::testing::{chip, pair};
 
     fn experiment(machine: &str, alone_s: f64) -> Experiment {
-        Experiment {
-            chip: chip(machine),
-            workload: pair(["bzip2", "povray"]),
-            alone_s,
-            quantum: None,
-            free_migration: false,
-        }
+        Experiment::new(&chip(machine), pair(["bzip2", "povray"]), alone_s)
+    }
+
+    fn run_once(experiment: &Experiment, work: &[AloneWork]) -> RunResult {
+        let options = RunOptions {
+            mode: RunMode::Once,
+            ..RunOptions::default()
+        };
+        let linux = Contender::new("linux", "linux").unwrap();
+        experiment.run_with(&linux, work, 1, options).unwrap()
     }
 
     fn run(experiment: &Experiment, policy: &str) -> RunResult {
@@ -362,7 +362,7 @@ mod tests {
         work[0].instructions *= 3.0;
         work[0].alone_s *= 3.0;
         let linux = Contender::new("linux", "linux").unwrap();
-        let once = experiment.run_once(&linux, &work, 1, None).unwrap();
+        let once = run_once(&experiment, &work);
         let again = experiment.run(&linux, &work, 1, None).unwrap();
         let [bzip2, povray] = [0, 1].map(|i| once.programs[i].together_s);
         assert!(povray < 0.5 * bzip2 && once.makespan_s == bzip2);
@@ -377,8 +377,7 @@ mod tests {
         let experiment = experiment("bulldozer-6282se", 1.0);
         let mut work = experiment.measure_work(1).unwrap();
         work[1].instructions = SimulatedProgram::ENDLESS;
-        let linux = Contender::new("linux", "linux").unwrap();
-        let once = experiment.run_once(&linux, &work, 1, None).unwrap();
+        let once = run_once(&experiment, &work);
         let names: Vec<&str> = once.programs.iter().map(|p| p.name.as_str()).collect();
         assert_eq!(names, ["bzip2"]);
         assert_eq!(once.makespan_s, once.programs[0].together_s);

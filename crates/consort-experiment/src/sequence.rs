@@ -143,8 +143,8 @@ fn instance(program: &Arc<ProgramSpec>) -> ProgramInstance {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{chip, program};
     use super::*;
+    use crate::testing::{chip, program};
     use proptest::prelude::*;
 
     fn kernels() -> Sequence {

@@ -1,5 +1,6 @@
 //! Machines and programs for tests.
 
+use crate::slots::Suite;
 use consort_core::ThreadId;
 use consort_sim::chip::Chip;
 use consort_sim::contention::ThreadRates;
@@ -39,6 +40,21 @@ pub(crate) fn pair(names: [&str; 2]) -> Workload {
         text: names.join("+"),
         entries: names.map(entry).to_vec(),
     }
+}
+
+/// A suite of programs of eight threads each on a machine of eight cores.
+pub(crate) fn suite(names: &[&str]) -> Suite {
+    let entry = |name: &&str| ProgramInstance {
+        name: (*name).to_owned(),
+        program: program(name),
+        threads: 8,
+        start_ms: 0.0,
+    };
+    let workload = Workload {
+        text: names.join("+"),
+        entries: names.iter().map(entry).collect(),
+    };
+    Suite::new(&chip("xeon-e5320"), &workload)
 }
 
 /// A thread by its number.

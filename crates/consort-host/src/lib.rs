@@ -18,7 +18,7 @@ pub mod mapping;
 pub mod probe;
 pub mod training;
 
-pub use crew::watched::LiveHost;
+pub use crew::LiveHost;
 
 use anyhow::Result;
 use serde::de::DeserializeOwned;

@@ -6,17 +6,17 @@
 //! Kernels do the same all the time, so any stretch alone may stand for the instructions of any
 //! stretch together; progress is counted in their units.
 
+use crate::crew::LiveHost;
 use crate::crew::kernels::{
     KernelSeat, KernelThreads, SharedKernel, build_kernel, check_kernel, pin_thread,
 };
-use crate::crew::watched::LiveHost;
 use crate::crew::{TRAIN, write_line};
 use anyhow::{Result, bail};
 use consort_core::{Machine, Observation, PuId, Tier, stack_source};
+use consort_experiment::train::TrainingRow;
 use consort_kernels::KernelSetup;
 use consort_kernels::caches::CacheSizes;
 use consort_linux::enforce::{EnactChoice, EnactorKind};
-use consort_train::TrainingRow;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -136,7 +136,7 @@ impl ProgramSource for Descriptions {
     }
 
     fn is_file(&self, path: &str) -> bool {
-        consort_input::is_file(path)
+        consort_describe::input::is_file(path)
     }
 
     fn load(&self, path: &str) -> Result<DescriptionFile, LoadError> {
@@ -168,7 +168,7 @@ impl ProgramSource for Descriptions {
 
 fn read(path: &Path) -> Result<String, LoadError> {
     let reported = |error: std::io::Error| LoadError(format!("{}: {error}", path.display()));
-    consort_input::read_text(path).map_err(reported)
+    consort_describe::input::read_text(path).map_err(reported)
 }
 
 fn read_program(path: &Path) -> Result<ProgramSpec, LoadError> {

@@ -101,7 +101,7 @@ impl StudyStore {
     /// When the file cannot be read or is not a result.
     pub fn load(&self, key: &StoreKey) -> Result<Option<StudyReport>, StoreError> {
         let path = self.folder.join(file_name(key));
-        let text = match consort_input::read_text_within(LARGEST, &path) {
+        let text = match consort_describe::input::read_text_within(LARGEST, &path) {
             Ok(text) => text,
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(cause) => {

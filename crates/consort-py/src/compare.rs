@@ -1,12 +1,11 @@
 //! Comparisons of policies.
 
-use crate::contender::AskedPolicy;
 use crate::failure::Failure;
-use crate::machine::AskedMachine;
-use crate::policy::Raised;
+use crate::machine::MachineArgument;
+use crate::policy::{FirstException, PolicyArgument};
 use crate::run::{interruptible, workers};
 use crate::table::{Table, pick};
-use crate::workload::AskedWorkload;
+use crate::workload::WorkloadArgument;
 use consort_experiment::{
     ComparedRuns, Experiment, ExperimentContext, Scale, compare_runs, find_baseline, long,
 };
@@ -138,9 +137,9 @@ impl Comparison {
 #[expect(clippy::too_many_arguments, reason = "Python has them by name")]
 pub(crate) fn compare(
     py: Python<'_>,
-    machine: AskedMachine<'_>,
-    workload: AskedWorkload<'_>,
-    policies: Vec<AskedPolicy>,
+    machine: MachineArgument<'_>,
+    workload: WorkloadArgument<'_>,
+    policies: Vec<PolicyArgument>,
     runs: usize,
     seed: u64,
     baseline: Option<String>,
@@ -150,62 +149,31 @@ pub(crate) fn compare(
     jobs: Option<NonZeroUsize>,
 ) -> PyResult<Comparison> {
     let (experiment, case) = experiment(machine, workload, alone_s, quantum_ms)?;
-    let requested = Asked {
-        experiment,
-        policies,
-        baseline,
-        runs: positive(runs)?,
-        seed,
-        os: os.to_owned(),
-        workers: workers(jobs),
-    };
-    let compared = interruptible(py, move |stop| requested.run(&Raised::new(stop)))?;
-    Ok(Comparison { compared, case })
-}
-
-/// Comparison that was asked for.
-struct Asked {
-    experiment: Experiment,
-    policies: Vec<AskedPolicy>,
-    baseline: Option<String>,
-    runs: usize,
-    seed: u64,
-    os: String,
-    workers: NonZeroUsize,
-}
-
-impl Asked {
-    fn run(self, raised: &Raised) -> Result<ComparedRuns, Failure> {
-        let contenders = self
-            .policies
-            .into_iter()
-            .map(|p| p.contender(&self.os, raised));
+    if !(1..=10_000).contains(&runs) {
+        let message = format!("runs: is {runs}; expected 1 to 10000");
+        return Err(Failure::Input(message).into());
+    }
+    let (os, workers) = (os.to_owned(), workers(jobs));
+    let compared = interruptible(py, move |stop| {
+        let first = FirstException::new(stop);
+        let contenders = policies.into_iter().map(|p| p.contender(&os, &first));
         let contenders: Vec<_> = contenders.collect::<Result<_, _>>()?;
         if contenders.is_empty() {
-            return Err(Failure::input(
-                "policies: there are none; expected at least one",
-            ));
+            let message = "policies: there are none; expected at least one";
+            return Err(Failure::input(message));
         }
-        let base = find_baseline(&contenders, self.baseline.as_deref()).map_err(Failure::Input)?;
-        let context = ExperimentContext::new(self.seed, Scale::Full, self.workers, &|_| ());
-        let compared = compare_runs(&self.experiment, &contenders, base, self.runs, &context);
-        raised.or(compared.map_err(Failure::from))
-    }
-}
-
-fn positive(runs: usize) -> Result<usize, Failure> {
-    match runs {
-        1..=10_000 => Ok(runs),
-        _ => Err(Failure::Input(format!(
-            "runs: is {runs}; expected 1 to 10000"
-        ))),
-    }
+        let base = find_baseline(&contenders, baseline.as_deref()).map_err(Failure::Input)?;
+        let context = ExperimentContext::new(seed, Scale::Full, workers, &|_| ());
+        let compared = compare_runs(&experiment, &contenders, base, runs, &context);
+        first.or(compared.map_err(Failure::from))
+    })?;
+    Ok(Comparison { compared, case })
 }
 
 /// The experiment, and its name in tables.
 pub(crate) fn experiment(
-    machine: AskedMachine<'_>,
-    workload: AskedWorkload<'_>,
+    machine: MachineArgument<'_>,
+    workload: WorkloadArgument<'_>,
     alone_s: f64,
     quantum_ms: Option<f64>,
 ) -> Result<(Experiment, String), Failure> {

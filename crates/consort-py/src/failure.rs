@@ -1,4 +1,4 @@
-//! Errors of Consort as exceptions of Python, with file, line and key where they tell them.
+//! Errors of Consort as exceptions of Python, with file, line and key if the text names them.
 
 use consort_experiment::{ExperimentError, JobsError};
 use consort_lab::StudyError;
@@ -16,7 +16,7 @@ pub(crate) enum Failure {
     Run(String),
     /// Exception that Python code raised.
     Python(PyErr),
-    /// The call was asked to stop.
+    /// The call was stopped.
     Stopped,
 }
 
@@ -84,20 +84,20 @@ impl From<Failure> for PyErr {
         match failure {
             Failure::Python(error) => error,
             Failure::Input(message) => raised("InputError", &message),
-            Failure::Run(message) => raised("StudyRunError", &message),
-            Failure::Stopped => raised("StudyRunError", "stopped on request"),
+            Failure::Run(message) => raised("RunError", &message),
+            Failure::Stopped => raised("RunError", "stopped on request"),
         }
     }
 }
 
-/// An exception of the package; the import's own where that fails.
+/// An exception of the package; that of the import if the import fails.
 fn raised(class: &str, message: &str) -> PyErr {
     Python::attach(|py| exception(py, class, message).unwrap_or_else(|error| error))
 }
 
 fn exception(py: Python<'_>, class: &str, message: &str) -> PyResult<PyErr> {
     let class = py.import("consort._errors")?.getattr(class)?;
-    let place = Place::of(message);
+    let place = ErrorLocation::parse(message).unwrap_or_default();
     let named = PyDict::new(py);
     named.set_item("file", place.file)?;
     named.set_item("line", place.line)?;
@@ -107,20 +107,16 @@ fn exception(py: Python<'_>, class: &str, message: &str) -> PyResult<PyErr> {
 
 /// Place of a mistake in a file.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Place<'a> {
+struct ErrorLocation<'a> {
     file: Option<&'a str>,
     line: Option<u32>,
     key: Option<&'a str>,
 }
 
-impl<'a> Place<'a> {
-    /// Reads `FILE:LINE: KEY: what is wrong`, as all errors of descriptions are written; nothing
-    /// where the text has another form.
-    fn of(message: &'a str) -> Self {
-        Self::read(message).unwrap_or_default()
-    }
-
-    fn read(message: &'a str) -> Option<Self> {
+impl<'a> ErrorLocation<'a> {
+    /// Reads `FILE:LINE: KEY: what is wrong`, as all errors of descriptions are written; `None` if the
+    /// text has another form.
+    fn parse(message: &'a str) -> Option<Self> {
         let mut colons = message.match_indices(": ").map(|(at, _)| at);
         let (before, after) = message.split_at(colons.next()?);
         let (file, line) = before.rsplit_once(':')?;

@@ -7,21 +7,15 @@
 //! so runs under it do not gain from more workers.
 
 mod compare;
-mod contender;
-mod decision;
 mod failure;
 mod machine;
-mod map;
 mod policy;
-mod profile;
 mod program;
 mod run;
 mod simulate;
 mod studies;
 mod table;
-mod topology;
 mod train;
-mod validate;
 mod view;
 mod workload;
 
@@ -33,19 +27,14 @@ mod _consort {
     #[pymodule_export]
     use super::{
         compare::{Comparison, compare},
-        decision::Decision,
         machine::{Machine, machines},
-        map::map,
-        policy::policies,
-        profile::profile,
-        program::{Program, programs},
+        policy::{Decision, policies},
+        program::{Program, profile, programs},
         simulate::{Run, simulate},
-        studies::{Study, reproduce, studies},
+        studies::{Study, Validation, map, reproduce, studies, validate},
         table::Table,
-        topology::{Core, Topology},
         train::{Model, train},
-        validate::{Validation, validate},
-        view::{Thread, View},
+        view::{Core, Thread, Topology, View},
         workload::Workload,
     };
     use pyo3::prelude::*;

@@ -1,7 +1,7 @@
 //! Machines.
 
 use crate::failure::Failure;
-use crate::topology::Topology;
+use crate::view::Topology;
 use consort_lab::Descriptions;
 use consort_sim::chip::Chip;
 use consort_sim::machine::{KeyChange, LoadedMachine, MachineSource, apply_changes};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 #[pyclass(frozen, module = "consort")]
 #[derive(Clone)]
 pub(crate) struct Machine {
-    /// The machine as it was asked for, for example `power8:smt=2`.
+    /// The machine as an argument named it, for example `power8:smt=2`.
     text: String,
     changes: Vec<KeyChange>,
     loaded: Arc<LoadedMachine>,
@@ -137,14 +137,14 @@ pub(crate) fn machines() -> Vec<String> {
 
 /// A machine as arguments name it.
 #[derive(FromPyObject)]
-pub(crate) enum AskedMachine<'py> {
+pub(crate) enum MachineArgument<'py> {
     /// A machine that is loaded.
     Machine(PyRef<'py, Machine>),
     /// A machine by name or file.
     Name(String),
 }
 
-impl AskedMachine<'_> {
+impl MachineArgument<'_> {
     /// The machine.
     pub(crate) fn get(self) -> Result<Machine, Failure> {
         match self {

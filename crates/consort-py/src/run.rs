@@ -1,4 +1,4 @@
-//! Long calls: the interpreter lock is released, and signals are heard.
+//! Long calls, which release the interpreter lock and react to signals.
 
 use crate::failure::Failure;
 use consort_experiment::StopRequest;
@@ -10,11 +10,12 @@ use std::time::Duration;
 
 /// Time between looks for signals.
 const EVERY: Duration = Duration::from_millis(20);
-/// Time that work that was asked to stop has for it. Python goes on after that in any case; work
-/// that has not heard by then ends by itself.
+/// Time that work has to stop. After it Python continues in any case, and work that has not stopped
+/// ends by itself.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// Does something on a thread of its own while this one listens for signals.
+/// Does work on a thread of its own while this one checks for signals: Python runs handlers of
+/// signals only on its main thread, which would otherwise be blocked until the work is done.
 ///
 /// # Errors
 /// Those of `work`; what a handler of a signal raised, for example `KeyboardInterrupt`.
@@ -25,13 +26,13 @@ pub(crate) fn interruptible<R: Send + 'static>(
     let (send, mut receive) = channel();
     let stop = StopRequest::default();
     let requested = stop.clone();
-    let begun = thread::Builder::new()
+    let started = thread::Builder::new()
         .name("consort".to_owned())
         .spawn(move || {
-            // Nobody listens any more after an interruption.
+            // After an interruption the receiver is gone, and the result is of no use.
             let _ = send.send(requested.scope(|| work(&requested)));
         });
-    begun.map_err(|error| Failure::run(format!("cannot start a thread: {error}")))?;
+    started.map_err(|error| Failure::run(format!("cannot start a thread: {error}")))?;
     loop {
         let (received, again) = py.detach(move || (receive.recv_timeout(EVERY), receive));
         receive = again;
@@ -50,7 +51,7 @@ pub(crate) fn interruptible<R: Send + 'static>(
     }
 }
 
-/// Worker threads: as many as were asked for, else as there are PUs.
+/// Worker threads: the given number, else as many as there are PUs.
 pub(crate) fn workers(jobs: Option<NonZeroUsize>) -> NonZeroUsize {
     let all = || thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     jobs.unwrap_or_else(all)

@@ -1,23 +1,22 @@
 //! Single runs.
 
 use crate::compare::experiment;
-use crate::contender::AskedPolicy;
 use crate::failure::Failure;
-use crate::machine::AskedMachine;
-use crate::policy::Raised;
+use crate::machine::MachineArgument;
+use crate::policy::{FirstException, PolicyArgument};
 use crate::run::interruptible;
 use crate::table::{Table, pick};
-use crate::topology::numbers;
-use crate::workload::AskedWorkload;
+use crate::view::numbers;
+use crate::workload::WorkloadArgument;
 use consort_core::plan::{Decision, Placement};
-use consort_experiment::{Experiment, RunResult, long};
+use consort_experiment::{Experiment, RunOptions, RunResult, long};
 use pyo3::prelude::*;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::slice;
 
-/// PUs of each thread that a decision names; none for unrestricted.
+/// PUs of each thread that a decision names; `None` for unrestricted.
 type Places = BTreeMap<u32, Option<Vec<u32>>>;
 
 /// One run of a workload under a policy.
@@ -139,9 +138,9 @@ impl Run {
 #[expect(clippy::too_many_arguments, reason = "Python has them by name")]
 pub(crate) fn simulate(
     py: Python<'_>,
-    machine: AskedMachine<'_>,
-    workload: AskedWorkload<'_>,
-    policy: Option<AskedPolicy>,
+    machine: MachineArgument<'_>,
+    workload: WorkloadArgument<'_>,
+    policy: Option<PolicyArgument>,
     seed: u64,
     alone_s: f64,
     quantum_ms: Option<f64>,
@@ -149,11 +148,11 @@ pub(crate) fn simulate(
     decisions: bool,
 ) -> PyResult<Run> {
     let (experiment, case) = experiment(machine, workload, alone_s, quantum_ms)?;
-    let policy = policy.unwrap_or_else(|| AskedPolicy::Named("linux".to_owned()));
+    let policy = policy.unwrap_or_else(|| PolicyArgument::Named("linux".to_owned()));
     let os = os.to_owned();
     let (result, decisions) = interruptible(py, move |stop| {
-        let raised = Raised::new(stop);
-        raised.or(run(&experiment, policy, seed, &os, decisions, &raised))
+        let first = FirstException::new(stop);
+        first.or(run(&experiment, policy, seed, &os, decisions, &first))
     })?;
     Ok(Run {
         result,
@@ -164,20 +163,24 @@ pub(crate) fn simulate(
 
 fn run(
     experiment: &Experiment,
-    policy: AskedPolicy,
+    policy: PolicyArgument,
     seed: u64,
     os: &str,
     keep: bool,
-    raised: &Raised,
+    first: &FirstException,
 ) -> Result<(RunResult, Vec<Places>), Failure> {
-    let contender = policy.contender(os, raised)?;
+    let contender = policy.contender(os, first)?;
     let work = experiment.measure_work(seed)?;
     let kept: Rc<RefCell<Vec<Places>>> = Rc::default();
     let listener = keep.then(|| {
         let kept = Rc::clone(&kept);
         Box::new(move |decision: &Decision| kept.borrow_mut().push(places(decision))) as _
     });
-    let result = experiment.run_with_listener(&contender, &work, seed, None, listener)?;
+    let options = RunOptions {
+        listener,
+        ..RunOptions::default()
+    };
+    let result = experiment.run_with(&contender, &work, seed, options)?;
     Ok((result, kept.take()))
 }
 

@@ -1,18 +1,18 @@
 //! Interference models from simulated training runs.
 
 use crate::failure::Failure;
-use crate::machine::AskedMachine;
+use crate::machine::MachineArgument;
 use crate::run::{interruptible, workers};
 use crate::studies::scale;
 use crate::table::{Table, pick};
 use consort_core::model::{self, Provenance};
+use consort_experiment::train::collect::{CollectError, Training, collect};
+use consort_experiment::train::{LevelErrors, TrainingSet, cross_validate, fit};
 use consort_experiment::{ExperimentContext, ExperimentError, JobsError};
 use consort_lab::Descriptions;
 use consort_sim::chip::Chip;
 use consort_sim::program::ProgramSpec;
 use consort_sim::workload::{ProgramSource, Workload};
-use consort_train::collect::{CollectError, Training, collect};
-use consort_train::{LevelErrors, TrainingSet, cross_validate, fit};
 use pyo3::prelude::*;
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
@@ -106,7 +106,7 @@ fn accuracy(held_out: &[LevelErrors]) -> consort_data::Table {
 #[expect(clippy::too_many_arguments, reason = "Python has them by name")]
 pub(crate) fn train(
     py: Python<'_>,
-    machine: AskedMachine<'_>,
+    machine: MachineArgument<'_>,
     programs: Option<Vec<String>>,
     ways: Option<Vec<u32>>,
     folds: usize,
@@ -121,7 +121,7 @@ pub(crate) fn train(
         .extract()?;
     let model = interruptible(py, move |_| {
         let context = ExperimentContext::new(seed, scale(quick), workers(jobs), &|_| ());
-        trained(&training, folds, date, &context)
+        train_model(&training, folds, date, &context)
     })?;
     Ok(model)
 }
@@ -146,7 +146,7 @@ fn training(
     let ways: BTreeSet<u32> = ways.unwrap_or_else(usual).into_iter().collect();
     Ok(Training {
         ways: ways.into_iter().collect(),
-        programs: named(programs)?,
+        programs: training_programs(programs)?,
         chip,
         quantum_ns: QUANTUM_MS * 1_000_000,
         quanta: (seconds * 1000.0) as usize / QUANTUM_MS as usize,
@@ -155,7 +155,7 @@ fn training(
 }
 
 /// The programs that were named, each once; all of the suite when none was.
-fn named(names: Option<Vec<String>>) -> Result<Vec<Arc<ProgramSpec>>, Failure> {
+fn training_programs(names: Option<Vec<String>>) -> Result<Vec<Arc<ProgramSpec>>, Failure> {
     let Some(names) = names else {
         return Descriptions.suite(SUITE).map_err(Failure::input);
     };
@@ -178,7 +178,7 @@ fn named(names: Option<Vec<String>>) -> Result<Vec<Arc<ProgramSpec>>, Failure> {
     Ok(programs)
 }
 
-fn trained(
+fn train_model(
     training: &Training,
     folds: usize,
     date: String,

@@ -1,9 +1,8 @@
 //! Observations and machines as policies that are written in Python see them.
 
 use crate::failure::Failure;
-use crate::topology::{Topology, numbers};
-use consort_core::{Mix, Signal};
-use consort_core::{Observation, ThreadObservation};
+use consort_core::topology::{self, Domain};
+use consort_core::{Mix, Observation, PuSet, Signal, ThreadObservation};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::Arc;
@@ -58,7 +57,7 @@ impl View {
     }
 
     /// 64 bits drawn for this decision, the only randomness that a policy may use:
-    /// ``random.RandomModel(view.seed)``. The run's seed decides them.
+    /// ``random.Random(view.seed)``. The run's seed decides them.
     #[getter]
     fn seed(&self) -> u64 {
         self.seed
@@ -143,7 +142,7 @@ impl Thread {
     /// does not tell it. Names and units are those of ``consort policies``: "cycles",
     /// "instructions", "fp-usage" (0 to 1), "llc-misses", "energy" (J), times in ns.
     fn get(&self, signal: &str) -> PyResult<Option<f64>> {
-        Ok(self.seen().sample.get(named(signal)?))
+        Ok(self.seen().sample.get(find_signal(signal)?))
     }
 
     /// Shares of instruction classes by time, 0 to 1, by class; None where nothing tells.
@@ -151,7 +150,7 @@ impl Thread {
     fn mix<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let shares = self.seen().sample.mix.map(Mix::to_array);
         let pairs = shares.map(|shares| Mix::NAMES.into_iter().zip(shares));
-        pairs.map(|pairs| dict(py, pairs)).transpose()
+        pairs.map(|pairs| shares_dict(py, pairs)).transpose()
     }
 
     /// Shares of its cycles by cause, 0 to 1; None where nothing tells.
@@ -162,7 +161,7 @@ impl Thread {
             let components = stack.components().iter();
             components.map(|component| (component.name.as_ref(), component.share))
         });
-        pairs.map(|pairs| dict(py, pairs)).transpose()
+        pairs.map(|pairs| shares_dict(py, pairs)).transpose()
     }
 
     fn __repr__(&self) -> String {
@@ -170,7 +169,7 @@ impl Thread {
     }
 }
 
-fn dict<'py, 'a>(
+fn shares_dict<'py, 'a>(
     py: Python<'py>,
     pairs: impl Iterator<Item = (&'a str, f64)>,
 ) -> PyResult<Bound<'py, PyDict>> {
@@ -185,7 +184,7 @@ fn dict<'py, 'a>(
 ///
 /// # Errors
 /// A name that no signal has.
-pub(crate) fn named(name: &str) -> Result<Signal, Failure> {
+pub(crate) fn find_signal(name: &str) -> Result<Signal, Failure> {
     serde_json::from_value(name.into()).map_err(|error: serde_json::Error| {
         // Serde names the known ones in backticks, after the unknown one.
         let error = error.to_string();
@@ -193,4 +192,109 @@ pub(crate) fn named(name: &str) -> Result<Signal, Failure> {
         let hint = consort_core::hint(name, known.into_iter());
         Failure::Input(format!("unknown signal '{name}'; {hint}"))
     })
+}
+
+/// A core: the PUs that share execution units.
+#[pyclass(frozen, get_all, module = "consort")]
+#[derive(Clone)]
+pub(crate) struct Core {
+    /// Its PUs, ascending; the position is the SMT way.
+    pus: Vec<u32>,
+    /// Position of its package in ``Topology.packages``.
+    package: usize,
+    /// Position of its node in ``Topology.nodes``.
+    node: usize,
+    /// Position of its LLC domain in ``Topology.llcs``.
+    llc: usize,
+    /// Name of its type; "uniform" where all cores are alike.
+    core_type: String,
+    /// Capacity relative to the largest type, which has 1024.
+    capacity: u32,
+}
+
+#[pymethods]
+impl Core {
+    fn __repr__(&self) -> String {
+        format!("<consort.Core of PUs {:?}>", self.pus)
+    }
+}
+
+/// A machine's PUs and how they share hardware.
+#[pyclass(frozen, module = "consort")]
+#[derive(Clone)]
+pub(crate) struct Topology(Arc<topology::Topology>);
+
+impl From<&topology::Topology> for Topology {
+    fn from(topology: &topology::Topology) -> Self {
+        Self(Arc::new(topology.clone()))
+    }
+}
+
+impl Topology {
+    /// Returns true where this is the topology of a machine.
+    pub(crate) fn is(&self, topology: &topology::Topology) -> bool {
+        *self.0 == *topology
+    }
+}
+
+/// The numbers of PUs, ascending.
+pub(crate) fn numbers(pus: &PuSet) -> Vec<u32> {
+    pus.iter().map(|pu| pu.0).collect()
+}
+
+fn members(domains: &[Domain]) -> Vec<Vec<u32>> {
+    domains.iter().map(|domain| numbers(&domain.pus)).collect()
+}
+
+#[pymethods]
+impl Topology {
+    /// All PUs, ascending.
+    #[getter]
+    fn pus(&self) -> Vec<u32> {
+        numbers(self.0.pus())
+    }
+
+    /// The cores.
+    #[getter]
+    fn cores(&self) -> Vec<Core> {
+        let types = self.0.core_types();
+        let core = |core: &topology::Core| Core {
+            pus: core.pus.iter().map(|pu| pu.0).collect(),
+            package: core.package,
+            node: core.node,
+            llc: core.llc,
+            core_type: types[core.core_type].name.clone(),
+            capacity: types[core.core_type].capacity,
+        };
+        self.0.cores().iter().map(core).collect()
+    }
+
+    /// PUs of each package.
+    #[getter]
+    fn packages(&self) -> Vec<Vec<u32>> {
+        members(self.0.packages())
+    }
+
+    /// PUs of each NUMA node.
+    #[getter]
+    fn nodes(&self) -> Vec<Vec<u32>> {
+        members(self.0.nodes())
+    }
+
+    /// PUs of each LLC domain.
+    #[getter]
+    fn llcs(&self) -> Vec<Vec<u32>> {
+        members(self.0.llcs())
+    }
+
+    /// Most PUs of a core.
+    #[getter]
+    fn smt(&self) -> usize {
+        self.0.smt()
+    }
+
+    fn __repr__(&self) -> String {
+        let (pus, cores) = (self.0.pus().len(), self.0.cores().len());
+        format!("<consort.Topology of {pus} PUs on {cores} cores>")
+    }
 }

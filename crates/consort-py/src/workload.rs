@@ -68,7 +68,7 @@ impl Workload {
     }
 
     fn made(members: Vec<Member>) -> Result<Self, Failure> {
-        let mut given = Given::default();
+        let mut given = GivenPrograms::default();
         let terms = members.into_iter().map(|member| given.term(member));
         let terms: Vec<WorkloadTerm> = terms.collect::<Result<_, _>>()?;
         if terms.is_empty() {
@@ -93,7 +93,7 @@ pub(crate) enum Member {
 
 /// A workload as arguments name it.
 #[derive(FromPyObject)]
-pub(crate) enum AskedWorkload<'py> {
+pub(crate) enum WorkloadArgument<'py> {
     /// One that is there.
     Workload(PyRef<'py, Workload>),
     /// Workload as an expression or a file.
@@ -102,7 +102,7 @@ pub(crate) enum AskedWorkload<'py> {
     Members(Vec<Member>),
 }
 
-impl AskedWorkload<'_> {
+impl WorkloadArgument<'_> {
     /// The workload.
     pub(crate) fn get(self) -> Result<workload::Workload, Failure> {
         let workload = match self {
@@ -116,9 +116,9 @@ impl AskedWorkload<'_> {
 
 /// Programs that are there, by name.
 #[derive(Default)]
-struct Given(Vec<Arc<ProgramSpec>>);
+struct GivenPrograms(Vec<Arc<ProgramSpec>>);
 
-impl Given {
+impl GivenPrograms {
     /// The member as part of an expression.
     fn term(&mut self, member: Member) -> Result<WorkloadTerm, Failure> {
         let (program, threads, copies) = match member {
@@ -151,7 +151,7 @@ impl Given {
     }
 }
 
-impl ProgramSource for Given {
+impl ProgramSource for GivenPrograms {
     fn find(&self, name: &str) -> Result<Option<Arc<ProgramSpec>>, LoadError> {
         Ok(self
             .0

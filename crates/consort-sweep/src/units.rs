@@ -189,7 +189,7 @@ impl Fingerprint {
     fn add_files(&mut self, policies: &[String]) -> Result<(), SweepError> {
         for text in policies {
             let mut spec: PolicySpec = text.parse().map_err(ExperimentError::from)?;
-            let read = spec.attach(consort_input::read_if_file);
+            let read = spec.attach(consort_describe::input::read_if_file);
             read.map_err(ExperimentError::from)?;
             for content in spec.files.values() {
                 self.add(content.as_bytes());

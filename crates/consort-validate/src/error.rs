@@ -1,8 +1,8 @@
 //! Errors of carrying out a validation.
 
-use consort_bench::BenchError;
 use consort_core::topology::TopologyError;
 use consort_data::{FigureError, ReportTableError};
+use consort_experiment::bench::BenchError;
 use consort_experiment::traced::TracedError;
 use consort_experiment::{ExperimentError, JobsError};
 use consort_lab::StudyError;

@@ -6,7 +6,7 @@
 use super::check::{CheckTemplate, PublishedFigure, Tolerance, ValidationCheck};
 use super::error::ValidateError;
 use super::group::{GroupInputs, GroupOutput};
-use consort_bench::{ACMP, POWER8, SimulationBench};
+use consort_experiment::bench::{ACMP, POWER8, SimulationBench};
 
 /// The group's name.
 pub(super) const NAME: &str = "speed";

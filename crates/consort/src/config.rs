@@ -300,7 +300,7 @@ fn drop_ins(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn read(path: &Path) -> Result<ConsortConfig> {
-    let text = consort_input::read_regular_file(path)
+    let text = consort_describe::input::read_regular_file(path)
         .with_context(|| format!("cannot read configuration {}", path.display()))?;
     let context = || format!("configuration {}", path.display());
     let mut config = parse(&text).with_context(context)?;

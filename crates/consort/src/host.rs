@@ -29,12 +29,12 @@ pub(crate) fn emulate_asymmetry(host: Host, large: Option<&PuSet>) -> Result<Hos
 }
 
 fn read(path: &Path) -> Result<SharingMap> {
-    parse(path, consort_input::read_text(path))
+    parse(path, consort_describe::input::read_text(path))
 }
 
 /// Checks a file of what PUs share, as a daemon does while it runs: it waits for no other process.
 pub(crate) fn check_sharing(path: &Path) -> Result<()> {
-    parse(path, consort_input::read_regular_file(path)).map(drop)
+    parse(path, consort_describe::input::read_regular_file(path)).map(drop)
 }
 
 fn parse(path: &Path, text: std::io::Result<String>) -> Result<SharingMap> {

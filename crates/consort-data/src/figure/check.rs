@@ -1,6 +1,6 @@
 //! Checks that the parts of a figure fit together.
 
-use super::{Axis, BarChart, Figure, FigureError, HeatMap, MAX_SERIES, Plot, PointSeries};
+use super::{Axis, BarChart, Figure, FigureError, HeatMap, MAX_SERIES, Plot, PointSeries, Tornado};
 use crate::report_table::is_file_key;
 
 /// Larger numbers would overflow in the arithmetic on axes.
@@ -79,6 +79,18 @@ impl HeatMap {
     }
 }
 
+impl Tornado {
+    fn check(&self) -> Result<(), String> {
+        check_linear(&self.value)?;
+        check_finite("baseline", [self.baseline])?;
+        check_finite("threshold", self.threshold)?;
+        for row in &self.rows {
+            check_finite(&row.name, row.values)?;
+        }
+        check_any(self.rows.len())
+    }
+}
+
 fn check_points(x: &Axis, y: &Axis, series: &[PointSeries]) -> Result<(), String> {
     check_series(series.len())?;
     for one in series {
@@ -100,7 +112,7 @@ fn check_series(count: usize) -> Result<(), String> {
     check_any(count)
 }
 
-pub(super) fn check_any(count: usize) -> Result<(), String> {
+fn check_any(count: usize) -> Result<(), String> {
     if count == 0 {
         return Err("there is nothing to draw".to_owned());
     }
@@ -116,10 +128,7 @@ fn check_length(name: &str, is: usize, should_be: usize) -> Result<(), String> {
     Ok(())
 }
 
-pub(super) fn check_finite(
-    name: &str,
-    numbers: impl IntoIterator<Item = f64>,
-) -> Result<(), String> {
+fn check_finite(name: &str, numbers: impl IntoIterator<Item = f64>) -> Result<(), String> {
     let fits = |v: f64| v.abs() <= LARGEST;
     if numbers.into_iter().all(fits) {
         return Ok(());
@@ -129,7 +138,7 @@ pub(super) fn check_finite(
     ))
 }
 
-pub(super) fn check_linear(axis: &Axis) -> Result<(), String> {
+fn check_linear(axis: &Axis) -> Result<(), String> {
     if axis.log {
         return Err(format!("the axis '{}' has to be linear", axis.title));
     }
@@ -145,6 +154,7 @@ fn check_log(axis: &Axis, mut numbers: impl Iterator<Item = f64>) -> Result<(), 
     }
     Ok(())
 }
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,8 +1,7 @@
 //! Reading a recording, quantum by quantum.
 
-use super::error::RecordingError;
-use super::recording_info::RecordingInfo;
 use super::row::QuantumFacts;
+use super::{RecordingError, RecordingInfo};
 use consort_core::{Observation, Placement, Plan, PuSet, ThreadObservation};
 use parquet::file::reader::FileReader;
 use parquet::file::serialized_reader::SerializedFileReader;
@@ -183,7 +182,7 @@ impl Quanta {
             }
             self.add(&mut quantum, &row)?;
         }
-        // Whoever looks threads up relies on their order.
+        // Look-ups of threads rely on their order.
         quantum.observation.threads.sort_by_key(|thread| thread.id);
         Ok(Some(quantum))
     }

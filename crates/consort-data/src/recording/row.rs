@@ -8,8 +8,8 @@ use parquet::data_type::ByteArray;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// One thread in one interval.
-#[derive(Clone, Debug, PartialEq)]
+/// One thread in one interval; by default a row without a thread.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct IntervalRow {
     pub(crate) time_ns: i64,
     pub(crate) interval_ns: i64,
@@ -111,27 +111,7 @@ fn empty_row(turn: &ControlTurn) -> IntervalRow {
         time_ns: whole_number(turn.observation.time_ns),
         interval_ns: whole_number(turn.observation.interval_ns),
         plan: whole_number(turn.plan.generation),
-        pid: 0,
-        tid: 0,
-        program: 0,
-        name: String::new(),
-        class: String::new(),
-        exited: false,
-        managed: false,
-        allowed: String::new(),
-        last_pu: None,
-        placed: None,
-        moved: false,
-        chosen: None,
-        cpu_ns: 0.0,
-        wait_ns: None,
-        planned_ns: None,
-        fp_usage: None,
-        memory_stall: None,
-        instructions: None,
-        cycles: None,
-        observation: None,
-        quantum: None,
+        ..IntervalRow::default()
     }
 }
 
@@ -296,7 +276,7 @@ pub(crate) fn message() -> String {
     format!("message thread_interval {{ {} }}", columns.join(" "))
 }
 
-/// Values that are there, and for each row whether there is one.
+/// Present values, and for each row the definition level of Parquet: 1 if it has a value, else 0.
 pub(crate) fn split<T>(values: impl Iterator<Item = Option<T>>) -> (Vec<T>, Vec<i16>) {
     let mut there = Vec::new();
     let mut levels = Vec::new();

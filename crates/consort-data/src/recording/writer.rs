@@ -1,8 +1,7 @@
 //! Writing a recording while threads run.
 
-use super::error::RecordingError;
-use super::recording_info::RecordingInfo;
 use super::row::{COLUMNS, ColumnValue, IntervalRow, bytes, message, rows, split};
+use super::{RecordingError, RecordingInfo};
 use crate::atomic_file::AtomicFile;
 use consort_core::ControlTurn;
 use parquet::basic::Compression;
@@ -22,6 +21,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// Rows after which a part is written, so that a recording with many threads does not fill memory.
 const PART_ROWS: usize = 20_000;
 /// Longest time of a part, ns. A killed recorder loses at most this much.
 const PART_NS: i64 = 5_000_000_000;

@@ -1,10 +1,9 @@
 //! Axes, grid and their texts.
 
-use super::ink::{
-    Area, DrawResult, FAINT_INK, GRID, INK, Pixel, TEXT_PX, draw_line, rotate_upwards, style,
-    width_px,
+use super::sheet::{
+    Area, DrawResult, FAINT_INK, GRID, INK, MARGIN_PX, Pixel, Sheet, TEXT_PX, WIDTH_PX, draw_line,
+    rotate_upwards, style, width_px,
 };
-use super::sheet::{MARGIN_PX, Sheet, WIDTH_PX};
 use super::span::AxisSpan;
 use plotters::style::text_anchor::HPos;
 

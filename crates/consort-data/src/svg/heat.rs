@@ -1,10 +1,10 @@
 //! Heat maps.
 
 use super::axes::{draw_names_below, longest_px, names_px, pixel_share, shorten_name};
-use super::ink::{
-    Area, DrawResult, INK, NOTHING, TEXT_PX, draw_line, fill_box, rotate_upwards, style, width_px,
+use super::sheet::{
+    Area, DrawResult, INK, MARGIN_PX, NOTHING, Sheet, TEXT_PX, WIDTH_PX, draw_line, fill_box,
+    rotate_upwards, style, width_px,
 };
-use super::sheet::{MARGIN_PX, Sheet, WIDTH_PX};
 use super::span::AxisSpan;
 use super::{Chart, LegendMark};
 use crate::cell::number_text;

@@ -5,18 +5,15 @@
 //! font, so widths are estimates on the generous side.
 
 mod axes;
-mod bars;
+mod charts;
 mod heat;
-mod ink;
-mod points;
 mod sheet;
 mod span;
 mod tornado;
 
 use crate::figure::{Figure, Plot};
-use ink::DrawResult;
 use plotters::prelude::{IntoDrawingArea, SVGBackend, WHITE};
-use sheet::Sheet;
+use sheet::{DrawResult, Sheet};
 use thiserror::Error;
 
 /// Colours for those who read in the dark; elsewhere the figure is as it was drawn.

@@ -48,7 +48,13 @@ impl AxisSpan {
         let (low, high) = if high - low > size * HAIR {
             (low, high)
         } else {
-            span_around(low)
+            // A single value gets a span about it.
+            let reach = if low.abs() < LEAST {
+                1.0
+            } else {
+                low.abs() * 0.1
+            };
+            (low - reach, low + reach)
         };
         let (step, places) = match nice_step((high - low) / TICKS) {
             (step, _) if whole && step < 1.0 && high - low >= 2.0 => (1.0, 0),
@@ -71,7 +77,9 @@ impl AxisSpan {
     fn log((low, high): (f64, f64)) -> Self {
         let (bottom, top) = (libm::log10(low), libm::log10(high));
         let decades = bottom.floor() as i32 - 1..=top.ceil() as i32 + 1;
-        let all: Vec<LogTick> = decades.flat_map(LogTick::for_decade).collect();
+        let all: Vec<LogTick> = decades
+            .flat_map(|decade| [1, 2, 5].map(|step| LogTick { step, decade }))
+            .collect();
         // A value a hair off its own tick has that tick as its bound.
         let first = all
             .iter()
@@ -116,16 +124,6 @@ impl AxisSpan {
     }
 }
 
-/// A span about a single value.
-fn span_around(value: f64) -> (f64, f64) {
-    let reach = if value.abs() < LEAST {
-        1.0
-    } else {
-        value.abs() * 0.1
-    };
-    (value - reach, value + reach)
-}
-
 /// The next 1, 2 or 5 times a power of ten, and the decimals that it needs.
 fn nice_step(rough: f64) -> (f64, usize) {
     let power = libm::log10(rough).floor();
@@ -145,10 +143,6 @@ struct LogTick {
 }
 
 impl LogTick {
-    fn for_decade(decade: i32) -> [Self; 3] {
-        [1, 2, 5].map(|step| Self { step, decade })
-    }
-
     fn position(&self) -> f64 {
         let digits = if self.step == 1 {
             0.0

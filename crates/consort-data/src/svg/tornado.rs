@@ -1,10 +1,10 @@
 //! Tornado charts: horizontal bars to both sides of a line.
 
 use super::axes::pixel_share;
-use super::ink::{
-    Area, DrawResult, FAINT_INK, GRID, INK, TEXT_PX, colour, draw_line, fill_box, style, width_px,
+use super::sheet::{
+    Area, DrawResult, FAINT_INK, GRID, INK, MARGIN_PX, Sheet, TEXT_PX, WIDTH_PX, colour, draw_line,
+    fill_box, style, width_px,
 };
-use super::sheet::{MARGIN_PX, Sheet, WIDTH_PX};
 use super::span::AxisSpan;
 use super::{Chart, LegendMark};
 use crate::figure::Tornado;

@@ -34,7 +34,11 @@ impl<'a> Locations<'a> {
 
     /// Line of a key, or of the nearest parent that the text has.
     pub fn line_of(&self, path: &str) -> usize {
-        let parents = self.entries.iter().filter(|e| leads_to(&e.path, path));
+        let leads_there = |entry: &&KeyLocation| {
+            path.strip_prefix(&entry.path)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        };
+        let parents = self.entries.iter().filter(leads_there);
         let nearest = parents.max_by_key(|entry| entry.path.len());
         self.line(nearest.map_or(0, |entry| entry.key.start))
     }
@@ -46,17 +50,13 @@ impl<'a> Locations<'a> {
         let around = self.entries.iter();
         let around = around.filter(|e| covers(&e.key) || covers(&e.value));
         let innermost = around.max_by_key(|entry| entry.path.len());
-        let found = innermost.or_else(|| self.before_on_line(byte));
+        let found = innermost.or_else(|| {
+            let line = self.line(byte);
+            let before = |e: &&KeyLocation| e.key.start <= byte && self.line(e.key.start) == line;
+            let before = self.entries.iter().filter(before);
+            before.max_by_key(|e| (e.key.start, e.path.len()))
+        });
         found.map_or("", |entry| &entry.path)
-    }
-
-    fn before_on_line(&self, byte: usize) -> Option<&KeyLocation> {
-        let line = self.line(byte);
-        let here = |e: &&KeyLocation| e.key.start <= byte && self.line(e.key.start) == line;
-        self.entries
-            .iter()
-            .filter(here)
-            .max_by_key(|e| (e.key.start, e.path.len()))
     }
 
     /// Path of the table that spans exactly this; empty for the whole text.
@@ -66,18 +66,9 @@ impl<'a> Locations<'a> {
     }
 }
 
-/// True if `path` is `parent` or lies below it.
-fn leads_to(parent: &str, path: &str) -> bool {
-    path.strip_prefix(parent)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
-}
-
 fn add_table(entries: &mut Vec<KeyLocation>, parent: &str, table: &DeTable<'_>) {
     for (key, value) in table {
-        let path = match parent {
-            "" => key.get_ref().to_string(),
-            _ => format!("{parent}.{}", key.get_ref()),
-        };
+        let path = super::join_path(parent, key.get_ref());
         add_entry(entries, path, key.span(), value);
     }
 }

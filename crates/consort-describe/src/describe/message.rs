@@ -16,44 +16,38 @@ pub(crate) enum ReaderMessage {
 impl ReaderMessage {
     /// Takes a message apart.
     pub(crate) fn new(message: &str) -> Self {
-        unknown_field(message)
-            .or_else(|| missing_field(message))
-            .unwrap_or_else(|| Self::Wrong {
-                message: unknown_variant(message)
-                    .or_else(|| wrong_type(message))
-                    .or_else(|| no_string(message))
-                    .unwrap_or_else(|| message.to_owned()),
-            })
+        if let Some((name, known)) = split_names(message, "unknown field `") {
+            let hint = hint(name, known.into_iter());
+            return Self::Unknown {
+                key: name.to_owned(),
+                message: format!("is not a known key; {hint}"),
+            };
+        }
+        let missing = message.strip_prefix("missing field `");
+        if let Some(name) = missing.and_then(|rest| rest.strip_suffix('`')) {
+            let key = name.to_owned();
+            return Self::Missing { key };
+        }
+        let message = if let Some((name, known)) = split_names(message, "unknown variant `") {
+            format!("is '{name}'; expected {}", known.join(", "))
+        } else if message.starts_with("wanted string") {
+            // A number where one of several words belongs.
+            "is no string; expected one of the format's words in quotes".to_owned()
+        } else {
+            wrong_type(message).unwrap_or_else(|| message.to_owned())
+        };
+        Self::Wrong { message }
     }
 }
 
-/// The name before and the names after "expected"; serde writes them in backticks.
-fn split_names(rest: &str) -> Option<(&str, Vec<&str>)> {
+/// The name behind `start`, and the names after "expected"; serde writes them in backticks.
+fn split_names<'a>(message: &'a str, start: &str) -> Option<(&'a str, Vec<&'a str>)> {
+    let rest = message.strip_prefix(start)?;
     let (name, known) = match rest.rsplit_once("`, expected ") {
         Some((name, known)) => (name, known),
         None => (rest.rsplit_once("`, there are no")?.0, ""),
     };
     Some((name, known.split('`').skip(1).step_by(2).collect()))
-}
-
-fn unknown_field(message: &str) -> Option<ReaderMessage> {
-    let (name, known) = split_names(message.strip_prefix("unknown field `")?)?;
-    let hint = hint(name, known.iter().copied());
-    Some(ReaderMessage::Unknown {
-        key: name.to_owned(),
-        message: format!("is not a known key; {hint}"),
-    })
-}
-
-fn missing_field(message: &str) -> Option<ReaderMessage> {
-    let name = message.strip_prefix("missing field `")?.strip_suffix('`')?;
-    let key = name.to_owned();
-    Some(ReaderMessage::Missing { key })
-}
-
-fn unknown_variant(message: &str) -> Option<String> {
-    let (name, known) = split_names(message.strip_prefix("unknown variant `")?)?;
-    Some(format!("is '{name}'; expected {}", known.join(", ")))
 }
 
 fn wrong_type(message: &str) -> Option<String> {
@@ -72,12 +66,6 @@ fn wrong_type(message: &str) -> Option<String> {
         "is {}; expected {expected}",
         found.replace('`', "'")
     ))
-}
-
-/// Rewords the reader's message about a number where one of several words belongs.
-fn no_string(message: &str) -> Option<String> {
-    message.strip_prefix("wanted string")?;
-    Some("is no string; expected one of the format's words in quotes".to_owned())
 }
 
 #[cfg(test)]

@@ -6,19 +6,18 @@ use toml_edit::{DocumentMut, Item, TableLike, Value};
 /// A value for a key such as `llc.size_kib` or `core_type.big.smt[1].ways`.
 pub type KeyChange = (String, toml::Value);
 
-/// Sets values in the text of a description. Lines stay where they are, so that what the text is
-/// later refused for is found in the original; a key that was not there comes to the end of its
-/// table.
+/// Sets values in the text of a description. Lines stay where they are, so that later errors have the
+/// lines of the original; a new key comes to the end of its table.
 ///
 /// # Errors
-/// Text that is no TOML; a name that leads through a value or beyond an array. Whether a key is
-/// known, and a value possible, is told when the text is read.
+/// Text that is no TOML; a name that leads through a value or beyond an array. Unknown keys and
+/// impossible values are errors only when the text is parsed.
 pub fn apply_changes(
     file: &str,
     text: &str,
     changes: &[KeyChange],
 ) -> Result<String, DescribeError> {
-    // The reader of descriptions says better what is wrong with a text that stays as it is.
+    // For a text that stays as it is, the parser has better errors.
     if changes.is_empty() {
         return Ok(text.to_owned());
     }
@@ -75,7 +74,7 @@ fn parse_steps(name: &str) -> Option<Vec<KeyStep<'_>>> {
 }
 
 /// Follows the steps and sets what is there; the message says why they lead nowhere.
-fn set_value(root: &mut Item, steps: &[KeyStep<'_>], value: Value) -> Result<(), String> {
+fn set_value(root: &mut Item, steps: &[KeyStep<'_>], mut value: Value) -> Result<(), String> {
     let mut at = root;
     for (n, step) in steps.iter().enumerate() {
         at = match step {
@@ -83,7 +82,11 @@ fn set_value(root: &mut Item, steps: &[KeyStep<'_>], value: Value) -> Result<(),
             KeyStep::Element(index) => element_item(at, *index)?,
         };
     }
-    replace_value(at, value);
+    // Comments stay: they belong to the old value's decoration.
+    if let Item::Value(old) = &*at {
+        *value.decor_mut() = old.decor().clone();
+    }
+    *at = Item::Value(value);
     Ok(())
 }
 
@@ -110,14 +113,6 @@ fn element_item(at: &mut Item, index: usize) -> Result<&mut Item, String> {
     };
     let refused = || format!("leads to element [{index}] of {count}; the first is [0]");
     at.get_mut(index).ok_or_else(refused)
-}
-
-/// Puts the value in place of the old one; comments stay.
-fn replace_value(at: &mut Item, mut value: Value) {
-    if let Item::Value(old) = &*at {
-        *value.decor_mut() = old.decor().clone();
-    }
-    *at = Item::Value(value);
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@
 
 pub mod detail;
 mod edit;
-mod preset_files;
 pub mod presets;
 mod quantity;
 mod reference;

@@ -4,7 +4,7 @@ use super::edit::{KeyChange, apply_changes};
 use super::presets::{self, MachinePresetError};
 use super::spec::MachineSpec;
 use crate::describe::{DescribeError, Problems};
-use consort_input::{is_file, is_path};
+use crate::input::{is_file, is_path};
 use std::borrow::Cow;
 use std::fmt;
 use std::path::PathBuf;
@@ -48,7 +48,7 @@ pub struct LoadedMachine {
     pub source: MachineSource,
 }
 
-/// Reason why a machine cannot be had.
+/// Reason why a machine cannot be loaded.
 #[derive(Debug, Error)]
 pub enum MachineError {
     /// The text after the `:` is not an option.
@@ -163,8 +163,8 @@ fn join_nodes(nodes: &[u32]) -> String {
 }
 
 impl MachineRef {
-    /// Takes `smt=N`, `memory=NODE+NODE` or `prefetch=off`, each at most once; none where it is
-    /// nothing of these.
+    /// Takes `smt=N`, `memory=NODE+NODE` or `prefetch=off`, each at most once; `None` if it is
+    /// another text.
     fn apply_option(&mut self, option: &str) -> Option<()> {
         if option == PREFETCH_OFF && !self.prefetch_off {
             self.prefetch_off = true;
@@ -213,7 +213,7 @@ impl MachineRef {
     /// The same with values of the description changed; see [`apply_changes`].
     ///
     /// # Errors
-    /// As of [`MachineRef::load`], for the description as it is changed.
+    /// As for [`MachineRef::load`], for the description as it is changed.
     pub fn load_with_changes(
         &self,
         directories: &[PathBuf],
@@ -223,13 +223,29 @@ impl MachineRef {
         let (file, text) = source.read()?;
         let text = apply_changes(&file, &text, changes)?;
         let spec = super::parse(&file, &text)?;
-        self.check_ways(&spec)?;
-        let spec = self.with_prefetchers(self.with_memory(spec)?)?;
+        let modes = spec.core_types.values().flat_map(|core| &core.smt);
+        let most = modes.map(|mode| mode.ways).max().unwrap_or(1);
+        if let Some(requested) = self.smt.filter(|&requested| requested > most) {
+            return Err(MachineError::TooManyWays {
+                requested,
+                most,
+                machine: self.machine.clone(),
+            });
+        }
+        let mut spec = self.with_memory(spec)?;
+        if self.prefetch_off {
+            let mut cores = spec.core_types.values();
+            if cores.all(|core| core.prefetcher.is_none()) {
+                let machine = self.machine.clone();
+                return Err(MachineError::NoPrefetchers { machine });
+            }
+            spec = spec.without_prefetchers();
+        }
         let smt = self.smt;
         Ok(LoadedMachine { spec, smt, source })
     }
 
-    /// The machine with memory on the nodes that are asked for alone.
+    /// The machine with memory on the requested nodes only.
     fn with_memory(&self, mut spec: MachineSpec) -> Result<MachineSpec, MachineError> {
         let Some(nodes) = &self.memory else {
             return Ok(spec);
@@ -250,35 +266,6 @@ impl MachineRef {
             Some(problem) => Err(refused(problem.message.clone())),
         }
     }
-
-    /// The machine with its prefetchers, or without.
-    fn with_prefetchers(&self, spec: MachineSpec) -> Result<MachineSpec, MachineError> {
-        if !self.prefetch_off {
-            return Ok(spec);
-        }
-        if spec
-            .core_types
-            .values()
-            .all(|core| core.prefetcher.is_none())
-        {
-            let machine = self.machine.clone();
-            return Err(MachineError::NoPrefetchers { machine });
-        }
-        Ok(spec.without_prefetchers())
-    }
-
-    fn check_ways(&self, spec: &MachineSpec) -> Result<(), MachineError> {
-        let modes = spec.core_types.values().flat_map(|core| &core.smt);
-        let most = modes.map(|mode| mode.ways).max().unwrap_or(1);
-        match self.smt {
-            Some(requested) if requested > most => Err(MachineError::TooManyWays {
-                requested,
-                most,
-                machine: self.machine.clone(),
-            }),
-            _ => Ok(()),
-        }
-    }
 }
 
 impl MachineSource {
@@ -289,7 +276,7 @@ impl MachineSource {
     pub fn read(&self) -> Result<(String, Cow<'static, str>), MachineError> {
         match self {
             Self::File(path) => {
-                let text = consort_input::read_text(path).map_err(|error| MachineError::Read {
+                let text = crate::input::read_text(path).map_err(|error| MachineError::Read {
                     path: path.clone(),
                     error,
                 })?;

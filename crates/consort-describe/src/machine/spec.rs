@@ -1,7 +1,7 @@
 //! The format of a machine file (`machines/*.toml`).
 //!
 //! Every key has its unit in its name. Unknown keys are errors. Ranges are
-//! checked by `validate.rs`, which names file, line, key and the valid range.
+//! checked in `validate/`, which names file, line, key and the valid range.
 
 use super::Quantity;
 use super::detail::{

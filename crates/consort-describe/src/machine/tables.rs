@@ -111,7 +111,7 @@ impl CoreTables {
         }
     }
 
-    /// The tables with so many threads on the core: halves that do not bind yet are shared.
+    /// The tables with `threads` threads on the core: halves that do not bind yet are shared.
     pub fn with_threads(mut self, threads: u32) -> Self {
         if threads >= self.halves_from {
             return self;
@@ -156,7 +156,7 @@ impl PortScope {
 }
 
 impl CoreTables {
-    /// The reorder buffer or group table where a thread dispatches groups of so many operations: an
+    /// The reorder buffer or group table if a thread dispatches groups of `width` operations: an
     /// entry of the table holds as many groups of one thread as fit its slots.
     pub fn window_in_mode(&self, width: u32) -> BufferSpec {
         let fit = self.group.map_or(1, |group| group.slots / width.max(1));

@@ -5,7 +5,7 @@ use crate::math::{interpolate, pow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Distances from a value to its first use that are told apart, instructions.
+/// Distances from a value to its first use that profiles distinguish, instructions.
 pub const NEAR_USES: usize = 8;
 /// Windows for which ILP is measured, instructions.
 pub const ILP_WINDOWS: [f64; 7] = [16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0];
@@ -200,7 +200,7 @@ impl DivisionSpec {
 }
 
 impl ChainSpec {
-    /// Cycles per instruction with the latencies for which chains are told: 1, of a load 4, of
+    /// Cycles per instruction with the latencies for which chains are measured: 1, of a load 4, of
     /// floating point 4, of a multiplication 3, of divisions 24 and 14.
     pub fn reference_latency(&self) -> f64 {
         let short = self.plain + self.vector + 4.0 * (self.load + self.fp) + 3.0 * self.multiply;

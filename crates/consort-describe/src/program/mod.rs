@@ -3,7 +3,6 @@
 mod ilp;
 pub mod presets;
 mod spec;
-mod stretches;
 mod validate;
 
 pub use ilp::{

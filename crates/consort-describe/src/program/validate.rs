@@ -1,159 +1,164 @@
 //! Limits of what a program file may say.
 //!
-//! Every number has a range here; the message names it. Ranges are wide: they
-//! keep out what cannot be, not what is unusual.
+//! Every number has a range here, which the message names. Ranges are wide: they keep out what
+//! cannot be, not what is unusual.
 
-mod branches;
-mod stretches;
-
-use super::ilp::{DivisionSpec, ILP_WINDOWS, IlpSpec};
+use super::ilp::{DivisionSpec, IlpSpec};
 use super::spec::{
-    Burstiness, CURVE_KIB, CodeSpec, IoSpec, LockSpec, MixSpec, PhaseSpec, ProgramSpec, StageSpec,
-    ThreadsSpec,
+    BranchSpec, CURVE_KIB, CodeSpec, MixSpec, PhaseSpec, ProgramSpec, ResolutionSpec, StageSpec,
+    StretchSpec, ThreadsSpec,
 };
-use crate::describe::Problems;
+use crate::describe::{KeyScope, Problems, ValueRange};
 
-/// Most that shares may deviate from their sum, for they are written with few decimals.
+/// Most that shares may deviate from their sum, because they are written with few decimals.
 const ROUNDING: f64 = 0.005;
 /// Threads that a program can have.
 const MOST_THREADS: u32 = 65_536;
-/// Locks that a program can have; each is kept, and with more nobody ever meets anybody.
+/// Locks that a program can have. Each is kept in memory, and with more no two threads ever meet.
 const MOST_LOCKS: u32 = 65_536;
 /// Misses per kilo-instruction: at most one per instruction.
 const MOST_MPKI: f64 = 1000.0;
 
+const SHARE: ValueRange = (0.0, 1.0);
+
 /// Notes everything in a program description that cannot be.
 pub fn validate(spec: &ProgramSpec, problems: &mut Problems) {
-    check_name(&spec.name, problems);
-    problems.require(!spec.suite.is_empty(), "suite", "is empty; expected a name");
-    problems.require(
-        !spec.phases.is_empty(),
-        "phase",
-        "is missing; expected at least one [[phase]]",
-    );
-    for (i, p) in spec.phases.iter().enumerate() {
-        check_phase(&format!("phase[{i}]"), p, problems);
-    }
-    if let Some(b) = &spec.burstiness {
-        check_burstiness(b, problems);
-    }
-    if let Some(t) = &spec.threads {
-        check_threads(t, problems);
-    }
-    if let Some(io) = &spec.io {
-        check_io(io, problems);
-    }
-}
-
-/// Names stand in workload expressions, where `+`, `*`, `@` and the like have a meaning.
-fn check_name(name: &str, problems: &mut Problems) {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_');
-    problems.require(
+    let at = &mut KeyScope::new(problems, "");
+    // Names stand in workload expressions, where `+`, `*`, `@` and the like have a meaning.
+    let (name, plain) = (&spec.name, |c: char| {
+        c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_')
+    });
+    at.require(
         !name.is_empty() && name.chars().all(plain),
         "name",
         format!("is '{name}'; expected letters, digits, '-', '.' and '_'"),
     );
+    at.require(!spec.suite.is_empty(), "suite", "is empty; expected a name");
+    let message = "is missing; expected at least one [[phase]]";
+    at.require(!spec.phases.is_empty(), "phase", message);
+    for (i, phase) in spec.phases.iter().enumerate() {
+        check_phase(phase, at.child(&format!("phase[{i}]")));
+    }
+    if let Some(b) = &spec.burstiness {
+        let mut at = at.child("burstiness");
+        at.check_range("log_sd", b.log_sd, (0.0, 3.0));
+        at.check_range("correlation", b.correlation, (0.0, 0.999));
+        at.check_range("interval_ginstr", b.interval_ginstr, (1e-6, 1e6));
+    }
+    if let Some(threads) = &spec.threads {
+        check_threads(threads, at.child("threads"));
+    }
+    if let Some(io) = &spec.io {
+        let mut at = at.child("io");
+        at.check_range("per_ginstr", io.per_ginstr, (0.0, 1e9));
+        at.check_range("blocked_us", io.blocked_us, (0.0, 1e9));
+    }
 }
 
-fn check_phase(key: &str, p: &PhaseSpec, problems: &mut Problems) {
-    let key = |name: &str| format!("{key}.{name}");
-    problems.check_range(key("length_ginstr"), p.length_ginstr, 1e-6, 1e6);
-    check_mix(&key("mix"), &p.mix, problems);
-    check_code(&key("code"), &p.code, problems);
-    stretches::check(&key("stretches"), p.stretches.as_deref(), problems);
-    check_ilp(&key("ilp"), &p.ilp, problems);
-    branches::check(&key("branch"), &p.branch, &p.mix, problems);
-    check_curve(&key("data_mpki"), &p.data_mpki, problems);
-    check_curve(&key("instruction_mpki"), &p.instruction_mpki, problems);
-    for (name, points) in [
-        ("data_mpki_128", &p.data_mpki_128),
-        ("instruction_mpki_128", &p.instruction_mpki_128),
+fn check_phase(phase: &PhaseSpec, mut at: KeyScope<'_>) {
+    at.check_range("length_ginstr", phase.length_ginstr, (1e-6, 1e6));
+    check_mix(&phase.mix, at.child("mix"));
+    check_code(&phase.code, at.child("code"));
+    if let Some(stretches) = &phase.stretches {
+        check_stretches(stretches, &mut at);
+    }
+    check_ilp(&phase.ilp, at.child("ilp"));
+    check_branch(&phase.branch, &phase.mix, at.child("branch"));
+    check_curve("data_mpki", &phase.data_mpki, &mut at);
+    check_curve("instruction_mpki", &phase.instruction_mpki, &mut at);
+    for (key, points) in [
+        ("data_mpki_128", &phase.data_mpki_128),
+        ("instruction_mpki_128", &phase.instruction_mpki_128),
     ] {
         if let Some(points) = points {
-            check_curve(&key(name), points, problems);
+            check_curve(key, points, &mut at);
         }
     }
-    problems.check_range(key("mlp.value"), p.mlp.value, 1.0, 1000.0);
-    problems.check_range(key("mlp.window_exponent"), p.mlp.window_exponent, 0.0, 2.0);
-    for (at, &misses) in p.mlp.measured.iter().flatten().enumerate() {
-        problems.check_range(key(&format!("mlp.measured[{at}]")), misses, 1.0, 1000.0);
-    }
-    let prefetch = &p.prefetch;
-    problems.check_range(
-        key("prefetch.effectiveness"),
+    let mlp = &phase.mlp;
+    at.check_range("mlp.value", mlp.value, (1.0, 1000.0));
+    at.check_range("mlp.window_exponent", mlp.window_exponent, (0.0, 2.0));
+    at.check_points("mlp.measured", mlp.measured.iter().flatten(), (1.0, 1000.0));
+    let prefetch = &phase.prefetch;
+    at.check_range(
+        "prefetch.effectiveness",
         prefetch.effectiveness,
-        -10.0,
-        1.0,
+        (-10.0, 1.0),
     );
-    problems.check_range(key("prefetch.excess"), prefetch.excess, 0.0, 100.0);
-    problems.check_range(key("writeback_share"), p.writeback_share, 0.0, 1.0);
-    problems.check_range(key("page_spread"), p.page_spread, 0.0, 1.0);
+    at.check_range("prefetch.excess", prefetch.excess, (0.0, 100.0));
+    at.check_range("writeback_share", phase.writeback_share, SHARE);
+    at.check_range("page_spread", phase.page_spread, SHARE);
 }
 
-fn check_mix(key: &str, m: &MixSpec, problems: &mut Problems) {
+fn check_mix(mix: &MixSpec, mut at: KeyScope<'_>) {
     let shares = [
-        ("fp", m.fp),
-        ("vector", m.vector),
-        ("int", m.int),
-        ("load", m.load),
-        ("store", m.store),
-        ("branch", m.branch),
+        ("fp", mix.fp),
+        ("vector", mix.vector),
+        ("int", mix.int),
+        ("load", mix.load),
+        ("store", mix.store),
+        ("branch", mix.branch),
     ];
     for (class, share) in shares {
-        problems.check_range(format!("{key}.{class}"), share, 0.0, 1.0);
+        at.check_range(class, share, SHARE);
     }
     let sum: f64 = shares.iter().map(|(_, share)| share).sum();
-    problems.require(
-        (sum - 1.0).abs() <= ROUNDING,
-        key,
-        format!("sums to {sum}; expected 1"),
-    );
+    let message = format!("sums to {sum}; expected 1");
+    at.require((sum - 1.0).abs() <= ROUNDING, "", message);
 }
 
-fn check_ilp(key: &str, ilp: &IlpSpec, problems: &mut Problems) {
-    problems.check_range(format!("{key}.a"), ilp.a, 0.01, 100.0);
-    problems.check_range(format!("{key}.b"), ilp.b, 0.0, 1.0);
-    problems.check_range(format!("{key}.use_distance"), ilp.use_distance, 0.1, 1000.0);
-    check_optional(format!("{key}.waiting"), ilp.waiting, (0.0, 1.0), problems);
+fn check_code(code: &CodeSpec, mut at: KeyScope<'_>) {
+    at.check_optional("operations", code.operations, (1.0, 16.0));
+    at.check_optional("taken", code.taken, SHARE);
+    at.check_optional("bytes", code.bytes, (1.0, 16.0));
+    at.check_optional("direct", code.direct, SHARE);
+    at.check_optional("sequential", code.sequential, SHARE);
+    at.check_optional("vector_accesses", code.vector_accesses, SHARE);
+}
+
+fn check_stretches(stretches: &[StretchSpec], at: &mut KeyScope<'_>) {
+    for (i, stretch) in stretches.iter().enumerate() {
+        let mut at = at.child(&format!("stretches[{i}]"));
+        at.check_range("share", stretch.share, SHARE);
+        at.check_range("operations", stretch.operations, (1.0, 16.0));
+        at.check_range("taken", stretch.taken, SHARE);
+        check_mix(&stretch.mix, at.child("mix"));
+        // There are no more of a kind than of its class.
+        at.check_range("multiply", stretch.multiply, (0.0, stretch.mix.int));
+        at.check_range("moves", stretch.moves, (0.0, stretch.mix.vector));
+    }
+    let sum: f64 = stretches.iter().map(|stretch| stretch.share).sum();
+    let message = format!("have shares that sum to {sum}; expected 1");
+    at.require((sum - 1.0).abs() <= ROUNDING, "stretches", message);
+}
+
+fn check_ilp(ilp: &IlpSpec, mut at: KeyScope<'_>) {
+    at.check_range("a", ilp.a, (0.01, 100.0));
+    at.check_range("b", ilp.b, SHARE);
+    at.check_range("use_distance", ilp.use_distance, (0.1, 1000.0));
+    at.check_optional("waiting", ilp.waiting, SHARE);
     if let Some(scheduler) = ilp.fp_scheduler {
-        let key = format!("{key}.fp_scheduler");
-        problems.check_range(format!("{key}.waiting"), scheduler.waiting, 0.0, 1.0);
-        problems.check_range(format!("{key}.spread"), scheduler.spread, 0.0, 1.0);
+        at.check_range("fp_scheduler.waiting", scheduler.waiting, SHARE);
+        at.check_range("fp_scheduler.spread", scheduler.spread, SHARE);
     }
-    for (at, &cost) in ilp.miss_costs.iter().flatten().enumerate() {
-        problems.check_range(format!("{key}.miss_costs[{at}]"), cost, 0.0, 1000.0);
-    }
-    check_divisions(&format!("{key}.int_divisions"), ilp.int_divisions, problems);
-    check_divisions(&format!("{key}.fp_divisions"), ilp.fp_divisions, problems);
-    for (name, shares) in [("uses", ilp.uses), ("load_uses", ilp.load_uses)] {
+    at.check_points("miss_costs", ilp.miss_costs.iter().flatten(), (0.0, 1000.0));
+    check_divisions(ilp.int_divisions, at.child("int_divisions"));
+    check_divisions(ilp.fp_divisions, at.child("fp_divisions"));
+    for (key, shares) in [("uses", ilp.uses), ("load_uses", ilp.load_uses)] {
         let shares = shares.unwrap_or_default();
-        for (i, share) in shares.iter().enumerate() {
-            problems.check_range(format!("{key}.{name}[{i}]"), *share, 0.0, 1.0);
-        }
+        at.check_points(key, &shares, SHARE);
         let sum: f64 = shares.iter().sum();
-        problems.require(
-            sum <= 1.0 + ROUNDING,
-            format!("{key}.{name}"),
-            format!("sums to {sum}; expected at most 1"),
-        );
+        let message = format!("sums to {sum}; expected at most 1");
+        at.require(sum <= 1.0 + ROUNDING, key, message);
     }
-    check_optional(
-        format!("{key}.unevenness"),
-        ilp.unevenness,
-        (0.0, 1.0),
-        problems,
-    );
-    let measured = ilp.measured.unwrap_or([1.0; ILP_WINDOWS.len()]);
-    for (i, point) in measured.iter().enumerate() {
-        problems.check_range(format!("{key}.measured[{i}]"), *point, 0.01, 2000.0);
+    at.check_optional("unevenness", ilp.unevenness, SHARE);
+    if let Some(measured) = ilp.measured {
+        at.check_points("measured", &measured, (0.01, 2000.0));
+        let message = "falls; expected parallelism that does not fall as the window grows";
+        at.require(measured.is_sorted(), "measured", message);
     }
-    problems.require(
-        measured.is_sorted(),
-        format!("{key}.measured"),
-        "falls; expected parallelism that does not fall as the window grows",
-    );
     if let Some(chain) = &ilp.chain {
-        let parts = [
+        let mut at = at.child("chain");
+        for (part, count) in [
             ("plain", chain.plain),
             ("load", chain.load),
             ("fp", chain.fp),
@@ -161,157 +166,103 @@ fn check_ilp(key: &str, ilp: &IlpSpec, problems: &mut Problems) {
             ("divide", chain.divide),
             ("fp_divide", chain.fp_divide),
             ("vector", chain.vector),
-        ];
-        for (part, count) in parts {
-            problems.check_range(format!("{key}.chain.{part}"), count, 0.0, 100.0);
+        ] {
+            at.check_range(part, count, (0.0, 100.0));
         }
     }
 }
 
-fn check_divisions(key: &str, divisions: Option<DivisionSpec>, problems: &mut Problems) {
-    let Some(divisions) = divisions else {
-        return;
-    };
-    problems.check_range(format!("{key}.operations"), divisions.operations, 0.0, 1.0);
-    let lengthening = divisions.lengthening;
-    for (i, share) in lengthening.iter().enumerate() {
-        problems.check_range(format!("{key}.lengthening[{i}]"), *share, 0.0, 1000.0);
-    }
-    problems.require(
-        lengthening.is_sorted(),
-        format!("{key}.lengthening"),
-        "falls; expected a chain that gets no shorter where divisions take longer",
-    );
+fn check_divisions(divisions: Option<DivisionSpec>, mut at: KeyScope<'_>) {
+    let Some(divisions) = divisions else { return };
+    at.check_range("operations", divisions.operations, SHARE);
+    at.check_points("lengthening", &divisions.lengthening, (0.0, 1000.0));
+    let message = "falls; expected a chain that gets no shorter where divisions take longer";
+    at.require(divisions.lengthening.is_sorted(), "lengthening", message);
 }
 
-fn check_optional(
-    key: String,
-    value: Option<f64>,
-    (low, high): (f64, f64),
-    problems: &mut Problems,
-) {
-    if let Some(value) = value {
-        problems.check_range(key, value, low, high);
-    }
+fn check_branch(branch: &BranchSpec, mix: &MixSpec, mut at: KeyScope<'_>) {
+    // No more branches can be mispredicted than there are.
+    let mpki = (0.0, (1000.0 * mix.branch).clamp(0.0, MOST_MPKI));
+    at.check_range("mpki", branch.mpki, mpki);
+    let exponent = branch.capacity_exponent;
+    at.check_range("capacity_exponent", exponent, (0.0, 2.0));
+    at.check_points("tagged_mpki", branch.tagged_mpki.iter().flatten(), mpki);
+    at.check_points("gshare_mpki", branch.gshare_mpki.iter().flatten(), mpki);
+    at.check_points("target_mpki", branch.target_mpki.iter().flatten(), mpki);
+    check_resolution(branch.resolution, at.child("resolution"));
+    check_resolution(branch.gshare_resolution, at.child("gshare_resolution"));
 }
 
-fn check_code(key: &str, code: &CodeSpec, problems: &mut Problems) {
-    check_optional(
-        format!("{key}.operations"),
-        code.operations,
-        (1.0, 16.0),
-        problems,
-    );
-    check_optional(format!("{key}.taken"), code.taken, (0.0, 1.0), problems);
-    check_optional(format!("{key}.bytes"), code.bytes, (1.0, 16.0), problems);
-    let shares = [
-        ("direct", code.direct),
-        ("sequential", code.sequential),
-        ("vector_accesses", code.vector_accesses),
-    ];
-    for (name, share) in shares {
-        check_optional(format!("{key}.{name}"), share, (0.0, 1.0), problems);
-    }
+fn check_resolution(resolution: Option<ResolutionSpec>, mut at: KeyScope<'_>) {
+    let Some(resolution) = resolution else { return };
+    at.check_range("cycles", resolution.cycles, (1.0, 1000.0));
+    at.check_range("absorbed", resolution.absorbed, SHARE);
+    at.check_optional("absorbed_slow", resolution.absorbed_slow, SHARE);
+    at.check_optional("misses", resolution.misses, (0.0, 100.0));
 }
 
-fn check_curve(key: &str, points: &[f64], problems: &mut Problems) {
-    problems.require(
-        points.len() == CURVE_KIB.len(),
-        key,
-        format!(
-            "has {} values; expected {}: at 8 KiB, 16 KiB, ... 64 MiB",
-            points.len(),
-            CURVE_KIB.len()
-        ),
-    );
-    for (i, &mpki) in points.iter().enumerate() {
-        problems.check_range(format!("{key}[{i}]"), mpki, 0.0, MOST_MPKI);
-    }
+fn check_curve(key: &str, points: &[f64], at: &mut KeyScope<'_>) {
+    let (count, expected) = (points.len(), CURVE_KIB.len());
+    let message = format!("has {count} values; expected {expected}: at 8 KiB, 16 KiB, ... 64 MiB");
+    at.require(count == expected, key, message);
+    at.check_points(key, points, (0.0, MOST_MPKI));
     for (i, pair) in points.windows(2).enumerate() {
-        problems.require(
-            pair[1] <= pair[0],
-            format!("{key}[{}]", i + 1),
-            format!(
-                "is {}, more than the {} before it; expected a curve that does not rise",
-                pair[1], pair[0]
-            ),
+        let message = format!(
+            "is {}, more than the {} before it; expected a curve that does not rise",
+            pair[1], pair[0]
         );
+        at.require(pair[1] <= pair[0], &format!("{key}[{}]", i + 1), message);
     }
 }
 
-fn check_burstiness(b: &Burstiness, problems: &mut Problems) {
-    problems.check_range("burstiness.log_sd", b.log_sd, 0.0, 3.0);
-    problems.check_range("burstiness.correlation", b.correlation, 0.0, 0.999);
-    problems.check_range("burstiness.interval_ginstr", b.interval_ginstr, 1e-6, 1e6);
-}
-
-fn check_threads(t: &ThreadsSpec, problems: &mut Problems) {
-    problems.require(
-        (1..=MOST_THREADS).contains(&t.default),
-        "threads.default",
-        format!("is {}; expected 1 to {MOST_THREADS}", t.default),
-    );
-    problems.require(
-        (t.default..=MOST_THREADS).contains(&t.max),
-        "threads.max",
-        format!("is {}; expected {} to {MOST_THREADS}", t.max, t.default),
-    );
-    problems.check_range("threads.serial_share", t.serial_share, 0.0, 1.0);
-    problems.check_range("threads.shared_data", t.shared_data, 0.0, 1.0);
-    problems.check_range("threads.shared_code", t.shared_code, 0.0, 1.0);
-    problems.check_range("threads.spin_us", t.spin_us, 0.0, 1e6);
-    if let Some(at) = t.barrier.and_then(|b| b.at_threads) {
+fn check_threads(threads: &ThreadsSpec, mut at: KeyScope<'_>) {
+    let (default, max) = (threads.default, threads.max);
+    let message = format!("is {default}; expected 1 to {MOST_THREADS}");
+    at.require((1..=MOST_THREADS).contains(&default), "default", message);
+    let message = format!("is {max}; expected {default} to {MOST_THREADS}");
+    at.require((default..=MOST_THREADS).contains(&max), "max", message);
+    at.check_range("serial_share", threads.serial_share, SHARE);
+    at.check_range("shared_data", threads.shared_data, SHARE);
+    at.check_range("shared_code", threads.shared_code, SHARE);
+    at.check_range("spin_us", threads.spin_us, (0.0, 1e6));
+    if let Some(barrier) = &threads.barrier {
+        let mut at = at.child("barrier");
         let message = "is 0; expected at least 1, or no such key";
-        problems.require(at > 0, "threads.barrier.at_threads", message);
+        at.require(barrier.at_threads != Some(0), "at_threads", message);
+        at.check_range("spacing_minstr", barrier.spacing_minstr, (1e-3, 1e9));
+        at.check_range("imbalance", barrier.imbalance, (0.0, 2.0));
     }
-    if let Some(b) = &t.barrier {
-        let spacing = "threads.barrier.spacing_minstr";
-        problems.check_range(spacing, b.spacing_minstr, 1e-3, 1e9);
-        problems.check_range("threads.barrier.imbalance", b.imbalance, 0.0, 2.0);
+    if let Some(lock) = &threads.lock {
+        let mut at = at.child("lock");
+        // A thread holds at most one lock at a time.
+        let longest = 1e6 / lock.per_minstr.max(1e-9);
+        at.check_range("per_minstr", lock.per_minstr, (0.0, 1e6));
+        at.check_range("hold_instr", lock.hold_instr, (0.0, longest));
+        let message = format!("is {}; expected 1 to {MOST_LOCKS}", lock.count);
+        at.require((1..=MOST_LOCKS).contains(&lock.count), "count", message);
     }
-    if let Some(l) = &t.lock {
-        check_lock(l, problems);
-    }
-    check_stages(&t.stages, problems);
+    check_stages(&threads.stages, &mut at);
 }
 
-/// A thread holds at most one lock at a time.
-fn check_lock(l: &LockSpec, problems: &mut Problems) {
-    let longest = 1e6 / l.per_minstr.max(1e-9);
-    problems.check_range("threads.lock.per_minstr", l.per_minstr, 0.0, 1e6);
-    problems.check_range("threads.lock.hold_instr", l.hold_instr, 0.0, longest);
-    problems.require(
-        (1..=MOST_LOCKS).contains(&l.count),
-        "threads.lock.count",
-        format!("is {}; expected 1 to {MOST_LOCKS}", l.count),
-    );
-}
-
-fn check_stages(stages: &[StageSpec], problems: &mut Problems) {
-    for (i, s) in stages.iter().enumerate() {
-        let key = |name: &str| format!("threads.stage[{i}].{name}");
-        problems.require(
-            !s.name.is_empty() && stages[..i].iter().all(|other| other.name != s.name),
-            key("name"),
-            format!("is '{}'; expected a name of its own", s.name),
-        );
-        problems.check_range(key("thread_share"), s.thread_share, 1e-3, 1e3);
-        problems.check_range(key("work"), s.work, 1e-3, 1e3);
-        if let Some(m) = &s.mix {
-            check_mix(&key("mix"), m, problems);
+fn check_stages(stages: &[StageSpec], at: &mut KeyScope<'_>) {
+    for (i, stage) in stages.iter().enumerate() {
+        let mut at = at.child(&format!("stage[{i}]"));
+        let name = &stage.name;
+        let own = !name.is_empty() && stages[..i].iter().all(|other| other.name != *name);
+        let message = format!("is '{name}'; expected a name of its own");
+        at.require(own, "name", message);
+        at.check_range("thread_share", stage.thread_share, (1e-3, 1e3));
+        at.check_range("work", stage.work, (1e-3, 1e3));
+        if let Some(mix) = &stage.mix {
+            check_mix(mix, at.child("mix"));
         }
     }
     let mean = stages.iter().map(|s| s.work).sum::<f64>() / stages.len().max(1) as f64;
-    problems.require(
+    at.require(
         stages.is_empty() || (mean - 1.0).abs() <= ROUNDING,
-        "threads.stage",
+        "stage",
         format!("works {mean} on average; expected 1, for work is relative to the mean stage"),
     );
-}
-
-fn check_io(io: &IoSpec, problems: &mut Problems) {
-    problems.check_range("io.per_ginstr", io.per_ginstr, 0.0, 1e9);
-    problems.check_range("io.blocked_us", io.blocked_us, 0.0, 1e9);
 }
 
 #[cfg(test)]
@@ -492,5 +443,42 @@ page_spread = 0.1
     fn shares_of_a_mix_are_not_negative() {
         let keys = wrong("fp = 0.1, vector = 0.1", "fp = -0.1, vector = 0.3");
         assert_eq!(keys, ["phase[0].mix.fp"]);
+    }
+
+    const ONE: StretchSpec = StretchSpec {
+        share: 0.5,
+        operations: 1.0,
+        taken: 0.1,
+        mix: MixSpec {
+            int: 0.6,
+            load: 0.4,
+            ..MixSpec::NONE
+        },
+        multiply: 0.0,
+        moves: 0.0,
+    };
+
+    fn wrong_stretches(all: &[StretchSpec]) -> Vec<String> {
+        let mut problems = Problems::default();
+        check_stretches(all, &mut KeyScope::new(&mut problems, ""));
+        problems.list().iter().map(|p| p.key.clone()).collect()
+    }
+
+    #[test]
+    fn stretches_have_ranges_and_shares_sum_to_one() {
+        assert!(wrong_stretches(&[ONE, ONE]).is_empty());
+        assert_eq!(wrong_stretches(&[ONE]), ["stretches"]);
+        assert_eq!(wrong_stretches(&[]), ["stretches"]);
+        let with = |change: fn(&mut StretchSpec)| {
+            let mut other = ONE;
+            change(&mut other);
+            wrong_stretches(&[ONE, other])
+        };
+        assert_eq!(with(|s| s.operations = 0.5), ["stretches[1].operations"]);
+        assert_eq!(with(|s| s.taken = -0.1), ["stretches[1].taken"]);
+        assert_eq!(with(|s| s.mix.int = 0.1), ["stretches[1].mix"]);
+        // No more of a kind than there is of its class.
+        assert_eq!(with(|s| s.multiply = 0.7), ["stretches[1].multiply"]);
+        assert_eq!(with(|s| s.moves = 0.1), ["stretches[1].moves"]);
     }
 }

@@ -1,11 +1,10 @@
 //! Text to workload expression.
 
-use super::MAX_INSTANCES;
-use super::error::WorkloadError;
-use super::expr::{MIX, WorkloadExpr, WorkloadItem, WorkloadTerm, is_name_char};
-use consort_core::parse_count;
-use consort_core::unquote;
-use consort_input::is_path;
+use super::{
+    MAX_INSTANCES, MIX, WorkloadError, WorkloadExpr, WorkloadItem, WorkloadTerm, is_name_char,
+};
+use crate::input::is_path;
+use consort_core::{parse_count, unquote};
 use std::cell::Cell;
 use std::str::FromStr;
 
@@ -41,7 +40,14 @@ impl WorkloadExpr {
             left.get() > 0 && is_file(path)
         };
         let terms = parse_terms(ExprPart { text, at: 0 }, &is_file);
-        let terms = terms.map_err(|fault| fault.into_syntax_error(text))?;
+        let terms = terms.map_err(|fault| {
+            let before = text.char_indices().take_while(|(byte, _)| *byte < fault.at);
+            WorkloadError::Syntax {
+                text: text.to_owned(),
+                position: 1 + before.count(),
+                message: fault.message,
+            }
+        })?;
         Ok(Self { terms })
     }
 }
@@ -50,17 +56,6 @@ impl WorkloadExpr {
 struct ParseFault {
     at: usize,
     message: String,
-}
-
-impl ParseFault {
-    fn into_syntax_error(self, text: &str) -> WorkloadError {
-        let before = text.char_indices().take_while(|(byte, _)| *byte < self.at);
-        WorkloadError::Syntax {
-            text: text.to_owned(),
-            position: 1 + before.count(),
-            message: self.message,
-        }
-    }
 }
 
 /// A part of the expression and the byte at which it begins.
@@ -269,18 +264,16 @@ fn parse_mix(part: ExprPart<'_>) -> Result<(WorkloadItem, ExprPart<'_>), ParseFa
     let (draw, rest) = rest.trim().split_before(&['?']);
     let seed = match rest.text {
         "" => None,
-        _ => Some(parse_seed(rest)?),
+        text if !text.starts_with(SEED) => {
+            return rest.fault("the only option of a mix is ?seed=SEED");
+        }
+        _ => {
+            let seed = rest.skip_bytes(SEED.len());
+            Some(seed.parse_number("the seed", 0, u64::MAX)?)
+        }
     };
     let draw = draw.parse_instances("the count of programs to draw")?;
     Ok((WorkloadItem::Mix { suite, draw, seed }, after))
-}
-
-fn parse_seed(part: ExprPart<'_>) -> Result<u64, ParseFault> {
-    if !part.text.starts_with(SEED) {
-        return part.fault("the only option of a mix is ?seed=SEED");
-    }
-    part.skip_bytes(SEED.len())
-        .parse_number("the seed", 0, u64::MAX)
 }
 
 #[cfg(test)]

@@ -1,15 +1,13 @@
 //! From expressions to programs that can run.
 
-use super::MAX_INSTANCES;
-use super::draw::draw;
-use super::error::{LoadError, WorkloadError};
-use super::expr::{WorkloadExpr, WorkloadItem, WorkloadTerm};
-use super::file::WorkloadFile;
-use super::source::{DescriptionFile, ProgramSource};
-use super::spec::EntrySpec;
+use super::file::{EntrySpec, WorkloadFile};
+use super::{LoadError, MAX_INSTANCES, WorkloadError, WorkloadExpr, WorkloadItem, WorkloadTerm};
+use crate::input::is_path;
 use crate::program::ProgramSpec;
 use consort_core::hint;
-use consort_input::is_path;
+use rand::SeedableRng;
+use rand::seq::{IndexedRandom, SliceRandom};
+use rand_pcg::Pcg64;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -52,12 +50,19 @@ impl WorkloadExpr {
     /// Unknown programs and suites, thread counts that a program cannot use, files that cannot be
     /// read, more than [`MAX_INSTANCES`] instances.
     pub fn resolve(&self, source: &dyn ProgramSource) -> Result<Workload, WorkloadError> {
-        let mut cast = InstanceCollector::new(source);
-        cast.is_split = self.to_string().contains(['+', '*', '@']);
+        let mut cast = InstanceCollector {
+            source,
+            is_split: self.to_string().contains(['+', '*', '@']),
+            entries: Vec::new(),
+        };
         for term in &self.terms {
             cast.add_term(term)?;
         }
-        Ok(cast.into_workload(self.to_string()))
+        number_instances(&mut cast.entries);
+        Ok(Workload {
+            text: self.to_string(),
+            entries: cast.entries,
+        })
     }
 }
 
@@ -69,15 +74,7 @@ struct InstanceCollector<'a> {
     entries: Vec<ProgramInstance>,
 }
 
-impl<'a> InstanceCollector<'a> {
-    fn new(source: &'a dyn ProgramSource) -> Self {
-        Self {
-            source,
-            is_split: false,
-            entries: Vec::new(),
-        }
-    }
-
+impl InstanceCollector<'_> {
     fn add_term(&mut self, term: &WorkloadTerm) -> Result<(), WorkloadError> {
         match &term.item {
             WorkloadItem::Program { name, threads } => match self.source.find(name)? {
@@ -104,7 +101,15 @@ impl<'a> InstanceCollector<'a> {
                 path: path.to_owned(),
                 expected: "give thread counts inside it",
             }),
-            DescriptionFile::Workload(file) => (0..count).try_for_each(|_| self.add_entries(&file)),
+            DescriptionFile::Workload(file) => {
+                for _ in 0..count {
+                    for (index, entry) in file.spec().entries.iter().enumerate() {
+                        self.add_entry(&file, entry)
+                            .map_err(|error| file.entry_error(index, &error))?;
+                    }
+                }
+                Ok(())
+            }
         }
     }
 
@@ -134,12 +139,6 @@ impl<'a> InstanceCollector<'a> {
         copies.try_for_each(|program| self.add(program, 1, None, 0.0))
     }
 
-    fn add_entries(&mut self, file: &WorkloadFile) -> Result<(), WorkloadError> {
-        let entries = file.spec().entries.iter().enumerate();
-        let mut entries = entries.map(|(index, entry)| (index, self.add_entry(file, entry)));
-        entries.try_for_each(|(index, done)| done.map_err(|error| file.entry_error(index, &error)))
-    }
-
     fn add_entry(&mut self, file: &WorkloadFile, entry: &EntrySpec) -> Result<(), WorkloadError> {
         let path = file.resolve_path(&entry.program);
         let named = match is_path(&entry.program) {
@@ -149,21 +148,19 @@ impl<'a> InstanceCollector<'a> {
         let program = match named {
             Some(program) => program,
             None if is_path(&entry.program) || self.source.is_file(&path) => {
-                self.program_file(&path)?
+                match self.source.load(&path)? {
+                    DescriptionFile::Program(program) => program,
+                    DescriptionFile::Workload(_) => {
+                        return Err(WorkloadError::NotAProgram {
+                            path,
+                            expected: "the entries of a workload file are programs",
+                        });
+                    }
+                }
             }
             None => return Err(self.unknown_program(&entry.program)),
         };
         self.add(&program, entry.count, entry.threads, entry.start_ms)
-    }
-
-    fn program_file(&self, path: &str) -> Result<Arc<ProgramSpec>, WorkloadError> {
-        match self.source.load(path)? {
-            DescriptionFile::Program(program) => Ok(program),
-            DescriptionFile::Workload(_) => Err(WorkloadError::NotAProgram {
-                path: path.to_owned(),
-                expected: "the entries of a workload file are programs",
-            }),
-        }
     }
 
     fn unknown_program(&self, name: &str) -> WorkloadError {
@@ -199,17 +196,9 @@ impl<'a> InstanceCollector<'a> {
         }
         Ok(())
     }
-
-    fn into_workload(mut self, text: String) -> Workload {
-        number_instances(&mut self.entries);
-        Workload {
-            text,
-            entries: self.entries,
-        }
-    }
 }
 
-/// Returns the number of threads of an instance for which `asked` were asked for.
+/// Threads of an instance: the requested number, or the program's default.
 fn thread_count(program: &ProgramSpec, requested: Option<u32>) -> Result<u32, WorkloadError> {
     let (default, max) = program
         .threads
@@ -232,7 +221,7 @@ fn thread_count(program: &ProgramSpec, requested: Option<u32>) -> Result<u32, Wo
     })
 }
 
-/// Tells instances of the same name apart.
+/// Numbers instances that have the same name.
 fn number_instances(entries: &mut [ProgramInstance]) {
     let mut seen: BTreeMap<String, (u32, u32)> = BTreeMap::new();
     for entry in entries.iter() {
@@ -246,5 +235,91 @@ fn number_instances(entries: &mut [ProgramInstance]) {
         if *total > 1 {
             entry.name = format!("{}#{done}", entry.name);
         }
+    }
+}
+
+/// Draws `count` of `members`: without replacement until every one has been
+/// drawn, then with. A longer draw with the same seed begins with the shorter.
+fn draw<T: Clone>(members: &[T], count: usize, seed: u64) -> Vec<T> {
+    let mut rng = Pcg64::seed_from_u64(seed);
+    let mut drawn = members.to_vec();
+    drawn.shuffle(&mut rng);
+    drawn.truncate(count);
+    while drawn.len() < count {
+        match members.choose(&mut rng) {
+            Some(member) => drawn.push(member.clone()),
+            None => break,
+        }
+    }
+    drawn
+}
+
+/// Presets, folders of the user, or whatever else knows programs.
+pub trait ProgramSource {
+    /// The program of that name, if there is one.
+    ///
+    /// # Errors
+    /// When there is one and it cannot be read.
+    fn find(&self, name: &str) -> Result<Option<Arc<ProgramSpec>>, LoadError>;
+
+    /// The programs of a suite, in any order; empty if there is no such suite.
+    ///
+    /// # Errors
+    /// If one of them cannot be read.
+    fn suite(&self, name: &str) -> Result<Vec<Arc<ProgramSpec>>, LoadError>;
+
+    /// True if there is a file of this name, no folder.
+    fn is_file(&self, path: &str) -> bool;
+
+    /// Reads a file; see [`is_meant_by`](super::WorkloadSpec::is_workload_text) for telling the two kinds apart.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    fn load(&self, path: &str) -> Result<DescriptionFile, LoadError>;
+
+    /// Names of all programs.
+    fn programs(&self) -> Vec<String>;
+
+    /// Names of all suites.
+    fn suites(&self) -> Vec<String>;
+}
+
+/// Thing that a file describes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum DescriptionFile {
+    /// A program.
+    Program(Arc<ProgramSpec>),
+    /// A workload.
+    Workload(WorkloadFile),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn each_is_drawn_once_before_any_is_drawn_twice(
+            members in 1usize..40,
+            count in 1usize..80,
+            seed: u64,
+        ) {
+            let all: Vec<usize> = (0..members).collect();
+            let drawn = draw(&all, count, seed);
+            prop_assert_eq!(drawn.len(), count);
+            let mut first: Vec<usize> = drawn[..count.min(members)].to_vec();
+            first.sort_unstable();
+            first.dedup();
+            prop_assert_eq!(first.len(), count.min(members));
+            prop_assert_eq!(&draw(&all, count + 1, seed)[..count], &drawn[..]);
+        }
+    }
+
+    #[test]
+    fn seeds_differ_and_nothing_comes_of_nothing() {
+        let all: Vec<u32> = (0..20).collect();
+        assert_ne!(draw(&all, 10, 1), draw(&all, 10, 2));
+        assert!(draw::<u32>(&[], 3, 1).is_empty());
     }
 }

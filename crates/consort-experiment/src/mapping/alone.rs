@@ -1,12 +1,12 @@
 //! Programs alone: with and without prefetchers, under one cache and under several.
 
-use super::named_mapping::NamedMapping;
-use crate::ExperimentContext;
-use crate::{AloneWork, Experiment, ExperimentError, RepeatedProgram, measure_alone};
+use super::NamedMapping;
+use crate::{
+    AloneWork, Experiment, ExperimentContext, ExperimentError, RepeatedProgram, measure_alone,
+};
 use consort_core::PuId;
 use consort_core::mapping::analysis::{AloneCharacteristics, AloneCounts};
 use consort_core::mapping::{Mapping, domains};
-use consort_core::topology::TopologyError;
 use consort_sim::chip::Chip;
 use consort_sim::workload::{ProgramInstance, Workload};
 use std::sync::Arc;
@@ -54,7 +54,8 @@ pub fn characterise_with_runs(
     alone_s: f64,
     context: &ExperimentContext<'_>,
 ) -> Result<Vec<CharacterisedProgram>, ExperimentError> {
-    let bare = without_prefetchers(chip)?;
+    let spec = chip.spec().clone().without_prefetchers();
+    let bare = Arc::new(Chip::new(&spec, Some(chip.topology().smt() as u32))?);
     let found = context.map(entries, |entry| {
         let lone = LoneProgram {
             chip,
@@ -72,17 +73,6 @@ pub fn characterise_with_runs(
         })
     })?;
     found.into_iter().collect()
-}
-
-fn without_prefetchers(chip: &Chip) -> Result<Arc<Chip>, TopologyError> {
-    let mut spec = chip.spec().clone();
-    for core in spec.core_types.values_mut() {
-        core.prefetcher = None;
-    }
-    Ok(Arc::new(Chip::new(
-        &spec,
-        Some(chip.topology().smt() as u32),
-    )?))
 }
 
 impl LoneProgram<'_> {
@@ -114,7 +104,7 @@ impl LoneProgram<'_> {
         })
     }
 
-    /// Misses with all threads on the PUs of one cache domain, and on as many PUs of several; none
+    /// Misses with all threads on the PUs of one cache domain, and on as many PUs of several; `None`
     /// on a machine with one domain.
     fn misses_by_spread(&self) -> Result<Option<(f64, f64)>, ExperimentError> {
         let domains = domains(self.chip.topology());
@@ -122,6 +112,7 @@ impl LoneProgram<'_> {
         if domains.len() < 2 || pus < 2 {
             return Ok(None);
         }
+        // One PU of each domain in turn, so that as many domains as possible take part.
         let longest = domains.iter().map(Vec::len).max().unwrap_or(0);
         let round = (0..longest).flat_map(|i| domains.iter().filter_map(move |d| d.get(i)));
         let apart: Vec<PuId> = round.copied().take(pus).collect();
@@ -139,17 +130,16 @@ impl LoneProgram<'_> {
         chip: &Arc<Chip>,
         held: &NamedMapping,
     ) -> Result<RepeatedProgram, ExperimentError> {
-        let experiment = Experiment {
-            chip: Arc::clone(chip),
-            workload: Workload {
+        let experiment = Experiment::new(
+            chip,
+            Workload {
                 text: self.entry.name.clone(),
                 entries: vec![self.entry.clone()],
             },
-            alone_s: self.work.alone_s,
-            quantum: None,
-            free_migration: false,
-        };
-        let mut programs = experiment.run_times(held.contender(), &[self.work], self.seed, 1)?;
+            self.work.alone_s,
+        );
+        let mut programs =
+            experiment.run_times(held.contender(), &[self.work], self.seed, 1, None)?;
         programs.pop().ok_or_else(|| ExperimentError::NoProgress {
             program: self.entry.name.clone(),
             seconds: self.work.alone_s,

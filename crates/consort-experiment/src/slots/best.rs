@@ -1,14 +1,13 @@
 //! The best round of a suite, by trying all.
 //!
-//! Every slot is estimated ([`SlotEstimator`]), with the mean error taken out that estimates have on some
-//! slots of as many programs, which are simulated. Then the slots of the best round by what is known
-//! are simulated, what they really do takes the place of the estimates, and so on until the best
-//! round of simulated slots is within [`NEAR`] of the best of all. A slot whose estimate is too bad
-//! to be in any best round is never looked at, so the round is the best as far as estimates tell;
-//! [`BestRound::sampled`] says how far that is.
+//! Every slot is estimated ([`SlotEstimator`]), corrected by the mean error of estimates on some
+//! simulated slots of as many programs. Then the slots of the best round are simulated, and their
+//! results replace the estimates, until the best round of simulated slots is within [`NEAR`] of the
+//! best of all. A slot with too bad an estimate for any best round is never simulated, so the round is
+//! the best only as far as estimates are right; [`BestRound::sampled`] has their errors.
 
+use super::Suite;
 use super::slot_estimator::SlotEstimator;
-use super::suite::Suite;
 use super::trials::{SlotTrials, TrialLengths};
 use crate::ExperimentContext;
 use crate::error::ExperimentError;
@@ -56,11 +55,11 @@ pub struct SearchGoal {
 /// Programs that may share a slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SlotMembers {
-    /// Programs that do not scale nearly linearly, in slots in which nobody is worse off than in the
-    /// gang: the oracle of the source.
+    /// Programs that do not scale nearly linearly, in slots in which no program is worse off than in
+    /// the gang: the oracle of the source.
     #[default]
     Gaining,
-    /// All, whoever loses by it: a bound.
+    /// All, also programs that lose by it: a bound.
     All,
 }
 
@@ -85,7 +84,7 @@ impl SlotMembers {
 /// simulated.
 pub fn best_rounds(
     suite: &Suite,
-    quests: &[SearchGoal],
+    goals: &[SearchGoal],
     quantum: TrialLengths,
     context: &ExperimentContext<'_>,
 ) -> Result<Vec<BestRound>, ExperimentError> {
@@ -96,8 +95,13 @@ pub fn best_rounds(
     let trials = SlotTrials::new(suite, quantum, context.seed());
     let mut steady = SlotEstimator::new(trials, context)?;
     let samples = simulate_slots(&sample_evenly(&slots), trials, context)?;
-    let sampled = samples.iter().flat_map(|trial| errors(&steady, trial));
-    let sampled: Vec<f64> = sampled.collect();
+    let mut sampled = Vec::new();
+    for trial in &samples {
+        let estimate = steady.estimate(&trial.slot);
+        for (guess, real) in estimate.measures.iter().zip(&trial.measures) {
+            sampled.push(guess.throughput() / real.throughput() - 1.0);
+        }
+    }
     steady.correct_estimates(&samples);
     let batches: Vec<&[CoscheduleSlot]> = slots.chunks(BATCH).collect();
     let estimates = context.map(&batches, |batch| {
@@ -109,8 +113,8 @@ pub fn best_rounds(
         .alone_trials()
         .chain(&samples)
         .for_each(|trial| known.insert(trial));
-    let search = |&quest: &SearchGoal| {
-        let mut search = RoundSearch::new(&steady, quest, suite.cores())?;
+    let search = |&goal: &SearchGoal| {
+        let mut search = RoundSearch::new(&steady, goal, suite.cores())?;
         estimates
             .iter()
             .flatten()
@@ -119,13 +123,13 @@ pub fn best_rounds(
         Ok(BestRound {
             round,
             estimated: slots.len(),
-            simulated: known.count_shared(),
+            simulated: known.0.keys().filter(|key| key.len() > 1).count(),
             samples: samples.len(),
             settled,
             sampled: sampled.clone(),
         })
     };
-    quests.iter().map(search).collect()
+    goals.iter().map(search).collect()
 }
 
 /// Some slots of each number of programs from two on, at even distances.
@@ -152,14 +156,6 @@ fn simulate_slots(
     reported.into_iter().collect()
 }
 
-/// Estimated over simulated throughput, less 1.
-fn errors(steady: &SlotEstimator<'_>, trial: &SlotTrial) -> Vec<f64> {
-    let estimate = steady.estimate(&trial.slot);
-    let pairs = estimate.measures.iter().zip(&trial.measures);
-    let error = |(a, b): (&ProgramMeasure, &ProgramMeasure)| a.throughput() / b.throughput() - 1.0;
-    pairs.map(error).collect()
-}
-
 /// Trials simulated so far, whatever the objective.
 #[derive(Default)]
 struct SimulatedTrials(BTreeMap<Vec<(u32, u32)>, SlotTrial>);
@@ -171,11 +167,6 @@ impl SimulatedTrials {
 
     fn contains(&self, slot: &CoscheduleSlot) -> bool {
         self.0.contains_key(&slot_key(slot))
-    }
-
-    /// Slots of several programs.
-    fn count_shared(&self) -> usize {
-        self.0.keys().filter(|key| key.len() > 1).count()
     }
 }
 
@@ -193,16 +184,16 @@ struct RoundSearch {
 impl RoundSearch {
     fn new(
         steady: &SlotEstimator<'_>,
-        quest: SearchGoal,
+        goal: SearchGoal,
         cores: u32,
     ) -> Result<Self, ExperimentError> {
-        let sparing = quest.members == SlotMembers::Gaining;
+        let sparing = goal.members == SlotMembers::Gaining;
         let is_apart =
             |(id, _): &(ProgramId, ProgramMeasure)| sparing && steady.is_near_linear(*id, cores);
         let (apart, gang): (Vec<_>, Vec<_>) =
             steady.gang_measures().into_iter().partition(is_apart);
         let new = || {
-            let search = ExhaustiveSlots::new(cores, &gang, quest.objective)?;
+            let search = ExhaustiveSlots::new(cores, &gang, goal.objective)?;
             Ok::<_, ExperimentError>(if sparing {
                 search.exclude_harmful_slots()
             } else {
@@ -221,7 +212,7 @@ impl RoundSearch {
     }
 
     /// Simulates what the best round needs until nothing better is to be expected; the round, and
-    /// whether that was reached.
+    /// true if that was reached.
     fn settle(
         &mut self,
         known: &mut SimulatedTrials,
@@ -288,4 +279,135 @@ fn slot_key(slot: &CoscheduleSlot) -> Vec<(u32, u32)> {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use crate::Scale;
+    use crate::testing::{suite, workers};
+
+    const QUANTUM: TrialLengths = TrialLengths {
+        warm_s: 0.1,
+        length_s: 0.3,
+    };
+
+    fn search(suite: &Suite, objective: RoundObjective, count: usize) -> BestRound {
+        let goal = SearchGoal {
+            objective,
+            members: SlotMembers::All,
+        };
+        found(suite, goal, count)
+    }
+
+    fn found(suite: &Suite, goal: SearchGoal, count: usize) -> BestRound {
+        let context = ExperimentContext::new(1, Scale::Quick, workers(count), &|_| ());
+        best_rounds(suite, &[goal], QUANTUM, &context)
+            .unwrap()
+            .remove(0)
+    }
+
+    #[test]
+    fn the_round_is_no_worse_than_gang_and_every_program_is_in_it() {
+        let suite = suite(&["canneal", "streamcluster", "swaptions"]);
+        for objective in [RoundObjective::EnergyDelay, RoundObjective::Throughput] {
+            let found = search(&suite, objective, 2);
+            let mut all: Vec<u32> = { found.round.slots.iter().flat_map(|slot| &slot.teams) }
+                .map(|team| team.program.0)
+                .collect();
+            all.sort_unstable();
+            assert_eq!(all, [0, 1, 2]);
+            assert_eq!(found.estimated, 164);
+            assert!(found.settled);
+            match objective {
+                RoundObjective::EnergyDelay => assert!(found.round.value <= 1.0),
+                RoundObjective::Throughput => assert!(found.round.value >= 1.0),
+            }
+        }
+    }
+
+    /// swaptions scales linearly; what the others gain is measured against one for it.
+    #[test]
+    fn near_linear_programs_are_not_searched_and_nobody_loses_where_only_who_gains_may_share() {
+        let suite = suite(&["canneal", "streamcluster", "swaptions"]);
+        let goal = SearchGoal::default();
+        assert_eq!(goal.members, SlotMembers::Gaining);
+        let found = found(&suite, goal, 2);
+        let linear = ProgramId(2);
+        assert!(
+            found
+                .round
+                .slots
+                .contains(&CoscheduleSlot::alone(linear, 8))
+        );
+        let trials = SlotTrials::new(&suite, QUANTUM, 1);
+        let gang: BTreeMap<ProgramId, ProgramMeasure> = { suite.ids() }
+            .map(|id| {
+                (
+                    id,
+                    trials.run(&CoscheduleSlot::alone(id, 8)).unwrap().measures[0],
+                )
+            })
+            .collect();
+        let slots = found.round.slots.iter();
+        let slots: Vec<SlotTrial> = slots.map(|slot| trials.run(slot).unwrap()).collect();
+        for (id, alone) in &gang {
+            let trial = slots
+                .iter()
+                .find(|trial| trial.measure(*id).is_some())
+                .unwrap();
+            let own = trial
+                .measure(*id)
+                .unwrap()
+                .energy_delay(trial.slot.quanta());
+            assert!(own <= alone.energy_delay(1) * (1.0 + 1e-12), "{id}");
+        }
+        let value = RoundObjective::EnergyDelay.round_value(&slots, &gang);
+        assert!((found.round.value - value).abs() < 1e-9);
+    }
+
+    #[test]
+    fn any_number_of_workers_finds_the_same() {
+        let suite = suite(&["canneal", "vips"]);
+        let [one, two] = [1, 2].map(|count| search(&suite, RoundObjective::EnergyDelay, count));
+        assert_eq!(one.round, two.round);
+        assert_eq!(one.sampled, two.sampled);
+    }
+
+    /// Of pairs, all slots can be simulated.
+    #[test]
+    fn of_two_programs_no_simulated_round_is_better_by_more_than_estimates_are_wrong() {
+        let suite = suite(&["canneal", "dedup"]);
+        let found = search(&suite, RoundObjective::EnergyDelay, 2);
+        let trials = SlotTrials::new(&suite, QUANTUM, 1);
+        let gang: BTreeMap<ProgramId, ProgramMeasure> = { suite.ids() }
+            .map(|id| {
+                (
+                    id,
+                    trials.run(&CoscheduleSlot::alone(id, 8)).unwrap().measures[0],
+                )
+            })
+            .collect();
+        let gang: Vec<(ProgramId, ProgramMeasure)> = gang.into_iter().collect();
+        let mut whole = ExhaustiveSlots::new(8, &gang, RoundObjective::EnergyDelay).unwrap();
+        for slot in whole.slots().collect::<Vec<_>>() {
+            whole.record_trial(&trials.run(&slot).unwrap());
+        }
+        let best = whole.best().unwrap().value;
+        assert!(best <= found.round.value);
+        assert!(
+            found.round.value <= 1.1 * best,
+            "{} {best}",
+            found.round.value
+        );
+    }
+
+    #[test]
+    fn too_much_is_refused_before_anything_is_simulated() {
+        let suite = suite(&["swaptions"; 17]);
+        let context = ExperimentContext::new(1, Scale::Quick, workers(1), &|_| ());
+        let refused = best_rounds(&suite, &[SearchGoal::default()], QUANTUM, &context);
+        let text = refused.unwrap_err().to_string();
+        assert_eq!(
+            text,
+            "17 programs, where an exhaustive search takes at most 16"
+        );
+    }
+}

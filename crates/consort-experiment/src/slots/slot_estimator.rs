@@ -1,14 +1,14 @@
 //! Estimates of slots without events, for searches through all of them.
 //!
-//! What a program does alone on so many cores is simulated with all its events: serial sections,
+//! The behaviour of a program alone on each number of cores is simulated with all its events: serial sections,
 //! barriers, locks, input and output. What others do to it is the ratio of two solutions of the
 //! contention model, with and without them, each program with as many threads as work on average
 //! when it is alone. Waiting so enters as its mean: that serial sections of one program meet
 //! parallel ones of another is averaged away, and so is that threads that run slower wait less.
 //!
-//! Pitfall: static power is that of the first core, of which all others are taken to be copies.
+//! Pitfall: static power is that of the first core; all others are taken to be copies of it.
 
-use super::suite::Suite;
+use super::Suite;
 use super::trials::{DetailedTrial, SlotTrials};
 use crate::ExperimentContext;
 use crate::error::ExperimentError;
@@ -45,7 +45,7 @@ pub struct SlotEstimator<'a> {
     corrections: BTreeMap<usize, f64>,
 }
 
-/// Behaviour of a program alone on so many cores.
+/// Behaviour of a program alone on a number of cores.
 #[derive(Clone, Debug)]
 struct AloneTrial {
     trial: SlotTrial,
@@ -53,7 +53,7 @@ struct AloneTrial {
     threads: usize,
     /// Instructions per s of its threads by the contention model.
     solved_ips: f64,
-    /// Energy of its own work beside the static power of cores, J per instruction.
+    /// Energy of its own work without the static power of cores, J per instruction.
     work_j: f64,
 }
 
@@ -106,7 +106,7 @@ impl<'a> SlotEstimator<'a> {
         self.alone.insert((team.program, team.cores), alone);
     }
 
-    /// Power that no program's work takes while so many cores are busy, W.
+    /// Power besides that of programs while `busy` cores are busy, W: of uncore and idle cores.
     fn rest_w(&self, busy: f64) -> f64 {
         let idle = (f64::from(self.suite.cores()) - busy).max(0.0);
         self.uncore_w + idle * self.idle_w
@@ -119,13 +119,13 @@ impl<'a> SlotEstimator<'a> {
         self.suite.ids().filter_map(of).collect()
     }
 
-    /// Measures of a program alone on so many cores, simulated.
+    /// Simulated measures of a program alone on `cores` cores.
     pub fn alone_measure(&self, program: ProgramId, cores: u32) -> Option<ProgramMeasure> {
         let alone = self.alone.get(&(program, cores))?;
         alone.trial.measures.first().copied()
     }
 
-    /// Returns true where a program's throughput on all `cores` is within [`NEAR_LINEAR`] of as
+    /// True if a program's throughput on all `cores` is within [`NEAR_LINEAR`] of as
     /// many times that on one.
     pub(super) fn is_near_linear(&self, program: ProgramId, cores: u32) -> bool {
         let throughput = |n| {
@@ -192,7 +192,7 @@ impl<'a> SlotEstimator<'a> {
         }
     }
 
-    /// Instructions per s of each team's threads, so many of which are on the first of its cores.
+    /// Instructions per s of each team, with the given number of its threads on the first of its cores.
     fn solve(&self, teams: &[(ProgramTeam, usize)]) -> Vec<f64> {
         let slot = CoscheduleSlot {
             teams: teams.iter().map(|(team, _)| *team).collect(),

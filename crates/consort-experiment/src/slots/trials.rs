@@ -1,17 +1,16 @@
 //! A slot, simulated for a quantum.
 //!
-//! Energy is told as policies are told it: a program's own is that of its instructions and accesses
-//! and the static power of cores while its threads are on them; what is left of the machine's, that
-//! of uncore and idle cores, is shared out by the time of threads on PUs.
+//! Energy is divided as for policies: a program's own energy is that of its instructions and accesses,
+//! and the static power of cores while its threads are on them. The rest of the machine's energy, that
+//! of uncore and idle cores, is divided by the time of threads on PUs.
 
-use super::suite::Suite;
+use super::Suite;
+use crate::alone::build_unwatched_machine;
 use crate::error::ExperimentError;
-use crate::machine::build_unwatched_machine;
 use consort_core::coscheduling::{CoscheduleSlot, ProgramMeasure, ProgramTeam, SlotTrial};
 use consort_core::policies::divide_cores;
 use consort_core::{Machine, Placement, Plan, ProgramId, ThreadId};
 use consort_sim::SimMachine;
-use consort_sim::chip::Chip;
 use consort_sim::engine::{SimulatedProgram, ThreadCounts};
 use std::sync::Arc;
 
@@ -154,12 +153,16 @@ impl<'a> SlotTrials<'a> {
         } else {
             0.0
         };
-        let bus = BusCapacity::from_chip(self.suite.chip());
+        let spec = self.suite.chip().spec();
+        let (line_bytes, gb_s) = (
+            f64::from(spec.memory.line_bytes),
+            spec.interconnect.bandwidth_gb_s,
+        );
         let measure = |(done, team): (&ProgramWork, &ProgramTeam)| ProgramMeasure {
             cores: team.cores,
             time_ns: self.quantum.length_s * NS_PER_S,
             energy_j: done.own_j + rest_w * done.on_pu_s,
-            ..done.measure(bus)
+            ..done.measure(line_bytes, gb_s)
         };
         let working = |done: &ProgramWork| done.working_s / self.quantum.length_s;
         DetailedTrial {
@@ -168,23 +171,6 @@ impl<'a> SlotTrials<'a> {
                 measures: parts.iter().zip(&slot.teams).map(measure).collect(),
                 slot: slot.clone(),
             },
-        }
-    }
-}
-
-/// Bus that carries memory's data.
-#[derive(Clone, Copy)]
-struct BusCapacity {
-    line_bytes: f64,
-    bandwidth_gb_s: f64,
-}
-
-impl BusCapacity {
-    fn from_chip(chip: &Chip) -> Self {
-        let spec = chip.spec();
-        Self {
-            line_bytes: f64::from(spec.memory.line_bytes),
-            bandwidth_gb_s: spec.interconnect.bandwidth_gb_s,
         }
     }
 }
@@ -217,8 +203,8 @@ impl ProgramWork {
     }
 
     /// The counters that choosers use.
-    fn measure(&self, bus: BusCapacity) -> ProgramMeasure {
-        let busy_s = self.memory_lines * bus.line_bytes / bus.bandwidth_gb_s / NS_PER_S;
+    fn measure(&self, line_bytes: f64, bandwidth_gb_s: f64) -> ProgramMeasure {
+        let busy_s = self.memory_lines * line_bytes / bandwidth_gb_s / NS_PER_S;
         let hz = if self.on_pu_s > 0.0 {
             self.cycles / self.on_pu_s
         } else {
@@ -265,23 +251,8 @@ fn work_done(machine: &SimMachine, slot: &CoscheduleSlot) -> Vec<ProgramWork> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::testing::{chip, program};
     use super::*;
-    use consort_sim::workload::Workload;
-
-    fn suite(names: &[&str]) -> Suite {
-        let entry = |name: &&str| consort_sim::workload::ProgramInstance {
-            name: (*name).to_owned(),
-            program: program(name),
-            threads: 8,
-            start_ms: 0.0,
-        };
-        let workload = Workload {
-            text: names.join("+"),
-            entries: names.iter().map(entry).collect(),
-        };
-        Suite::new(&chip("xeon-e5320"), &workload)
-    }
+    use crate::testing::suite;
 
     fn run(suite: &Suite, cores: &[u32]) -> SlotTrial {
         let team = |(id, &cores): (ProgramId, &u32)| ProgramTeam { program: id, cores };

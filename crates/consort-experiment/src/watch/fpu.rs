@@ -43,7 +43,9 @@ impl Observer for FpuWatch {
         (meter.from_ps, meter.to_ps) = (segment.from_ps, segment.to_ps);
         if segment.doing == PuUse::Work {
             let rates = segment.rates;
-            meter.add_use(segment.pu, rates.flow.fp_cycles / rates.cpi);
+            let (core, operations) = (meter.core_of[segment.pu], rates.flow.fp_cycles / rates.cpi);
+            let pipes = operations * meter.pipes_per_operation[core];
+            meter.used[core] += pipes;
         }
     }
 }
@@ -82,12 +84,6 @@ impl FpuMeter {
             sum: FpuUse::default(),
             time_ps: 0.0,
         }
-    }
-
-    /// Counts a thread on a PU that has so many operations in execution on average.
-    fn add_use(&mut self, pu: usize, operations: f64) {
-        let core = self.core_of[pu];
-        self.used[core] += operations * self.pipes_per_operation[core];
     }
 
     /// Ends the interval.

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 /// Within this time of a return a thread counts as having come to a large core, ps: the hardware
-/// quantum of 1 ms, at the end of which a scheduler acts at the latest.
+/// quantum of 1 ms, because a scheduler acts at the end of a quantum at the latest.
 const SOON_PS: u64 = 1_000_000_000;
 
 /// Counts and times of a run.
@@ -90,7 +90,7 @@ struct ReturnMeter {
 struct ThreadReturns {
     /// Its returns so far.
     returns: u64,
-    /// Returns that it has told of since its last segment.
+    /// Returns since its last segment.
     fresh: u64,
     /// Returns since which it has been on small cores only, with the end of their time.
     pending: VecDeque<(u64, u64)>,
@@ -138,8 +138,8 @@ impl Observer for ReturnWatch {
 }
 
 impl ThreadReturns {
-    /// Goes on after so many fresh returns. Returns the number of returns that come to a large core
-    /// in time by it.
+    /// Adds `fresh` returns at a time. Returns the number of pending returns for which the thread is
+    /// now on a large core in time.
     fn count_timely_returns(&mut self, now_ps: u64, fresh: u64, large: bool) -> u64 {
         while self.pending.front().is_some_and(|(end, _)| *end < now_ps) {
             self.pending.pop_front();

@@ -160,7 +160,7 @@ struct AnswerProcess {
 }
 
 impl AnswerProcess {
-    /// Starts it with so many steps of work per answer.
+    /// Starts it with `steps` steps of work per answer.
     fn start(steps: u64) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let path = folder.path().join("socket");

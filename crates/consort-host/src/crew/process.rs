@@ -1,6 +1,6 @@
 //! Processes that a bench starts, and the CPU time and memory that they take.
 
-use consort_bench::BenchError;
+use consort_experiment::bench::BenchError;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, Write};

@@ -51,7 +51,7 @@ pub enum ReferenceFileError {
 /// # Errors
 /// When it cannot be read or a line is malformed.
 pub fn read(path: &Path) -> Result<Vec<ReferenceLine>, ReferenceFileError> {
-    match consort_input::read_text(path) {
+    match consort_describe::input::read_text(path) {
         Ok(text) => parse(&path.display().to_string(), &text),
         Err(cause) => Err(ReferenceFileError::Io {
             path: path.to_owned(),

@@ -9,8 +9,9 @@ use super::{experiment, part_error};
 use crate::frame;
 use crate::study::StudyError;
 use consort_experiment::watch::CoreKind;
-use consort_experiment::{AloneWork, Experiment, measure_alone};
+use consort_experiment::{AloneWork, Experiment, RunOptions, measure_alone};
 use consort_sim::chip::Chip;
+use consort_sim::engine::RunMode;
 use consort_sim::workload::{ProgramInstance, Workload};
 use std::sync::Arc;
 
@@ -156,12 +157,15 @@ impl PreparedCase {
         }
         let seen = RunObservers::new(&experiment.chip);
         let reported = Some(Box::new(seen.clone()) as _);
-        let run = match self.again {
-            RestartKind::Threads => {
-                experiment.run_constant(&entrant.contender, &self.work, seed, reported)
-            }
-            RestartKind::Programs => experiment.run(&entrant.contender, &self.work, seed, reported),
+        let options = RunOptions {
+            mode: match self.again {
+                RestartKind::Threads => RunMode::RestartThreadsUntilAllDone,
+                RestartKind::Programs => RunMode::RestartUntilAllDone,
+            },
+            observer: reported,
+            listener: None,
         };
+        let run = experiment.run_with(&entrant.contender, &self.work, seed, options);
         Ok(RunMeasurements::new(
             &run.map_err(part_error(&part))?,
             &seen,

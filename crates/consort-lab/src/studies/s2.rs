@@ -13,7 +13,7 @@ use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_data::Cell;
 use consort_experiment::ExperimentContext;
-use consort_train::TrainingRow;
+use consort_experiment::train::TrainingRow;
 use std::collections::BTreeMap;
 
 /// Runs the study.

@@ -12,7 +12,7 @@ use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_data::ReportTable;
 use consort_experiment::ExperimentContext;
-use consort_train::{LevelErrors, TrainingRow};
+use consort_experiment::train::{LevelErrors, TrainingRow};
 use std::collections::BTreeMap;
 
 /// Largest mean that counts as 0, percent: differences of counts leave as much of a component that

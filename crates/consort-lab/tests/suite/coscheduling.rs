@@ -3,7 +3,7 @@
 
 use consort_core::plan::Decision;
 use consort_experiment::slots::cut_into_frames;
-use consort_experiment::{AloneWork, Contender, Experiment, RunResult};
+use consort_experiment::{AloneWork, Contender, Experiment, RunOptions, RunResult};
 use consort_sim::chip::Chip;
 use consort_sim::machine::MachineRef;
 use consort_sim::program::presets;
@@ -55,7 +55,11 @@ fn run(experiment: &Experiment, work: &[AloneWork], policy: &str) -> (RunResult,
     let sink = Rc::clone(&heard);
     let listener = Box::new(move |decision: &Decision| sink.borrow_mut().push(decision.clone()));
     let contender = Contender::new(policy, "linux").expect("a policy's name");
-    let result = experiment.run_with_listener(&contender, work, 1, None, Some(listener));
+    let options = RunOptions {
+        listener: Some(listener),
+        ..RunOptions::default()
+    };
+    let result = experiment.run_with(&contender, work, 1, options);
     let result = result.expect("the run ends");
     (result, heard.take())
 }

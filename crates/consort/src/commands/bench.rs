@@ -6,7 +6,7 @@ use crate::output::{self, OutputColumn, number, text};
 use crate::progress;
 use crate::table_file::{self, TableOutput};
 use anyhow::Result;
-use consort_bench::{Bench, BenchError, BenchRow, Effort, run, run_rounds};
+use consort_experiment::bench::{Bench, BenchError, BenchRow, Effort, run, run_rounds};
 use consort_host::bench::{OverheadBench, all_benches};
 use serde::Serialize;
 use std::process::ExitCode;
@@ -39,7 +39,7 @@ const LIST: &[OutputColumn<BenchListing>] = &[
 pub(crate) fn execute(args: &BenchArgs) -> Result<ExitCode> {
     // Benches that take minutes and start programs are run by their names only.
     let known = match args.names.is_empty() && !args.list {
-        true => consort_bench::all_benches(),
+        true => consort_experiment::bench::all_benches(),
         false => all_benches(OverheadBench {
             only: args.only.clone(),
             policy: args.policy.clone(),
@@ -47,7 +47,7 @@ pub(crate) fn execute(args: &BenchArgs) -> Result<ExitCode> {
             with_perf: args.with_perf,
         }),
     };
-    let benches = consort_bench::select(known, &args.names).map_err(refusal)?;
+    let benches = consort_experiment::bench::select(known, &args.names).map_err(refusal)?;
     if args.list {
         list(&benches, args)?;
         return Ok(ExitCode::SUCCESS);
@@ -72,7 +72,7 @@ pub(crate) fn execute(args: &BenchArgs) -> Result<ExitCode> {
     meter.finish();
     let rows = rows.map_err(refusal)?;
     check(&rows)?;
-    file.write(|| consort_bench::bench_table(&rows))?;
+    file.write(|| consort_experiment::bench::bench_table(&rows))?;
     let mut out = output::stdout();
     output::print(&mut out, args.format, COLUMNS, &rows, &rows)?;
     if args.format == OutputFormat::Table {

@@ -14,7 +14,7 @@ use crate::out_file::OutFile;
 use crate::output;
 use crate::table_file::TableOutput;
 use anyhow::Result;
-use consort_train::{MIN_PROGRAMS, TrainingSet};
+use consort_experiment::train::{MIN_PROGRAMS, TrainingSet};
 use document::ModelDocument;
 use outcome::TrainedModel;
 use std::process::ExitCode;

@@ -16,24 +16,15 @@ use std::process::Command;
 /// Crates of the workspace that each of its crates may depend on. A crate that is not listed is an
 /// error: decide its place first.
 const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
-    (
-        "consort-bench",
-        &[
-            "consort-core",
-            "consort-data",
-            "consort-experiment",
-            "consort-sim",
-        ],
-    ),
     ("consort-core", &["consort-matching"]),
     ("consort-data", &["consort-core"]),
-    ("consort-describe", &["consort-core", "consort-input"]),
+    ("consort-describe", &["consort-core"]),
     (
         "consort-experiment",
         &[
             "consort-core",
             "consort-data",
-            "consort-input",
+            "consort-describe",
             "consort-ops",
             "consort-reference",
             "consort-sim",
@@ -43,14 +34,12 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     (
         "consort-host",
         &[
-            "consort-bench",
             "consort-core",
+            "consort-experiment",
             "consort-kernels",
             "consort-linux",
-            "consort-train",
         ],
     ),
-    ("consort-input", &[]),
     ("consort-isa", &["consort-ops"]),
     ("consort-kernels", &[]),
     (
@@ -58,10 +47,9 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
         &[
             "consort-core",
             "consort-data",
+            "consort-describe",
             "consort-experiment",
-            "consort-input",
             "consort-sim",
-            "consort-train",
         ],
     ),
     (
@@ -70,19 +58,17 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "consort-core",
             "consort-describe",
             "consort-ext",
-            "consort-input",
             "consort-isa",
         ],
     ),
     (
         "consort",
         &[
-            "consort-bench",
             "consort-core",
             "consort-data",
+            "consort-describe",
             "consort-experiment",
             "consort-host",
-            "consort-input",
             "consort-kernels",
             "consort-lab",
             "consort-linux",
@@ -90,7 +76,6 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "consort-profile",
             "consort-sim",
             "consort-sweep",
-            "consort-train",
             "consort-validate",
         ],
     ),
@@ -108,20 +93,15 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
         &[
             "consort-core",
             "consort-data",
+            "consort-describe",
             "consort-experiment",
-            "consort-input",
             "consort-lab",
             "consort-sim",
         ],
     ),
     (
-        "consort-train",
-        &["consort-core", "consort-experiment", "consort-sim"],
-    ),
-    (
         "consort-validate",
         &[
-            "consort-bench",
             "consort-core",
             "consort-data",
             "consort-experiment",

@@ -5,7 +5,7 @@ mod servers;
 
 use crate::crew::LOAD;
 use crate::crew::process::BenchProcess;
-use consort_bench::{Bench, BenchCase, BenchError, BenchMeasure, Effort};
+use consort_experiment::bench::{Bench, BenchCase, BenchError, BenchMeasure, Effort};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use serde_json::Value;

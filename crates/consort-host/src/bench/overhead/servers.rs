@@ -2,7 +2,7 @@
 
 use super::{LoadCost, OverheadLoad};
 use crate::crew::process::BenchProcess;
-use consort_bench::BenchError;
+use consort_experiment::bench::BenchError;
 use std::fs;
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::{PermissionsExt, chown};

@@ -93,7 +93,8 @@ impl PairTestbed {
         let workload: Workload = workload(pair, &self.instances);
         let work: Vec<AloneWork> = pair.iter().map(|name| self.work[*name]).collect();
         let experiment = experiment(&self.chip, workload, self.alone_s);
-        experiment.run_while_patient(held.contender(), &work, seed, RUNS_OF_LONGEST, PATIENCE)
+        let patience = Some(PATIENCE);
+        experiment.run_times(held.contender(), &work, seed, RUNS_OF_LONGEST, patience)
     }
 }
 

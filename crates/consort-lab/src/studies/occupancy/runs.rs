@@ -3,7 +3,8 @@
 use super::case::{PreparedOccupancyCase, RunMethod};
 use crate::study::StudyError;
 use consort_experiment::watch::{FpuUse, FpuWatch};
-use consort_experiment::{Contender, ExperimentError, RunResult};
+use consort_experiment::{Contender, ExperimentError, RunOptions, RunResult};
+use consort_sim::engine::RunMode;
 
 /// Results of one run.
 pub(super) struct OccupancyOutcome {
@@ -22,10 +23,15 @@ pub(super) fn outcome(
         let contender = Contender::new(policy, "linux")?;
         let (experiment, work) = case.setup(method, seed);
         let observer = Some(Box::new(watch.clone()) as _);
-        let result = match method {
-            RunMethod::Once(_) => experiment.run_once(&contender, &work, seed, observer)?,
-            RunMethod::Equal => experiment.run(&contender, &work, seed, observer)?,
+        let options = RunOptions {
+            mode: match method {
+                RunMethod::Once(_) => RunMode::Once,
+                RunMethod::Equal => RunMode::RestartUntilAllDone,
+            },
+            observer,
+            listener: None,
         };
+        let result = experiment.run_with(&contender, &work, seed, options)?;
         let fpu = watch.finish();
         Ok(OccupancyOutcome { result, fpu })
     };

@@ -4,7 +4,7 @@ use super::training::TrainingResult;
 use crate::study::StudyError;
 use crate::study::file::StudyFile;
 use consort_data::{Cell, Figure, HeadlineTable, ReportTable};
-use consort_train::{ErrorSpread, LevelErrors};
+use consort_experiment::train::{ErrorSpread, LevelErrors};
 
 /// Relation of the programs of a row of errors to the model.
 const KINDS: [&str; 2] = ["trained", "held-out"];

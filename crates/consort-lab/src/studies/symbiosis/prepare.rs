@@ -6,7 +6,9 @@ use crate::simulate::experiment;
 use crate::simulate::programs::{instance, join_entries};
 use crate::study::StudyError;
 use consort_experiment::ExperimentContext;
-use consort_experiment::{AloneWork, Contender, DecisionListener, Experiment, RunResult};
+use consort_experiment::{
+    AloneWork, Contender, DecisionListener, Experiment, RunOptions, RunResult,
+};
 use consort_sim::chip::Chip;
 use consort_sim::engine::Observer;
 use std::sync::Arc;
@@ -85,13 +87,14 @@ impl PreparedMix {
     ) -> Result<RunResult, StudyError> {
         let part = format!("{} under {policy}", self.mix.key());
         let contender = Contender::new(contender(policy), OS).map_err(part_error(&part))?;
-        let run = self.experiment.run_with_listener(
-            &contender,
-            &self.work,
-            seed,
-            Some(observer),
+        let options = RunOptions {
+            observer: Some(observer),
             listener,
-        );
+            ..RunOptions::default()
+        };
+        let run = self
+            .experiment
+            .run_with(&contender, &self.work, seed, options);
         run.map_err(part_error(&part))
     }
 }

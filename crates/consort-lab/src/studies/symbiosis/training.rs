@@ -4,9 +4,11 @@ use super::{QUANTUM, chip, chip_with_causes, part_error, programs};
 use crate::simulate::programs::suite;
 use crate::study::StudyError;
 use consort_experiment::ExperimentContext;
+use consort_experiment::train::collect::{Training, collect};
+use consort_experiment::train::{
+    FittedLevel, LevelErrors, TrainingSet, cross_validate, errors, fit,
+};
 use consort_sim::chip::Chip;
-use consort_train::collect::{Training, collect};
-use consort_train::{FittedLevel, LevelErrors, TrainingSet, cross_validate, errors, fit};
 use std::sync::Arc;
 
 /// Threads per core.

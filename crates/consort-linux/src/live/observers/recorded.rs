@@ -88,7 +88,7 @@ impl RecordedMeasures {
     /// When the file is not there, not of the form, or without measures.
     pub fn read(path: &Path) -> Result<Self, RecordedMeasuresError> {
         let origin = path.to_owned();
-        match consort_input::read_text(path) {
+        match consort_describe::input::read_text(path) {
             Ok(text) => Self::parse(&text, origin),
             Err(source) => Err(RecordedMeasuresError::Read { origin, source }),
         }

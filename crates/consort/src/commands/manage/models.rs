@@ -70,7 +70,7 @@ pub(crate) fn set_model_option(spec: &mut PolicySpec, model: &Path) -> Result<()
         )));
     }
     // A bare name is that of a model that comes with Consort.
-    let path = match consort_input::is_path(&path) {
+    let path = match consort_describe::input::is_path(&path) {
         true => path,
         false => format!("./{path}"),
     };
@@ -99,6 +99,7 @@ fn fits(path: &Path, offers: &SignalOffers) -> Result<()> {
 
 fn read(path: &Path) -> Result<InterferenceModel> {
     let origin = path.display().to_string();
-    let text = consort_input::read_text(path).with_context(|| format!("cannot read {origin}"))?;
+    let text = consort_describe::input::read_text(path)
+        .with_context(|| format!("cannot read {origin}"))?;
     Ok(InterferenceModel::parse(&text, &origin)?)
 }

@@ -216,7 +216,7 @@ fn resolve(
     if let Some(model) = model {
         models::set_model_option(&mut spec, model)?;
     }
-    spec.attach(consort_input::read_if_file)
+    spec.attach(consort_describe::input::read_if_file)
         .map_err(bad_input)?;
     Ok((spec, "as asked".to_owned()))
 }
@@ -242,7 +242,7 @@ fn resolve_auto(
         Some(path) => models::set_model_option(&mut spec, &path)?,
         None => why = models::append_refusals(why, &found.refused),
     }
-    spec.attach(consort_input::read_if_file)
+    spec.attach(consort_describe::input::read_if_file)
         .map_err(bad_input)?;
     Ok((spec, why))
 }

@@ -53,7 +53,7 @@ pub(super) fn print(name: &str, args: &ProgramsArgs) -> Result<()> {
 }
 
 fn find(name: &str) -> Result<Arc<ProgramSpec>> {
-    let is_path = consort_input::is_path(name);
+    let is_path = consort_describe::input::is_path(name);
     let named = match is_path {
         true => None,
         false => Programs.find(name).map_err(bad_input)?,

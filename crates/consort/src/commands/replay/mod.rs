@@ -166,7 +166,7 @@ pub(crate) fn execute(args: &ReplayArgs) -> Result<ExitCode> {
 
 fn policy(text: &str, machine: &RecordingPlayback) -> Result<Box<dyn Policy>> {
     let mut spec: PolicySpec = text.parse().map_err(bad_input)?;
-    spec.attach(consort_input::read_if_file)
+    spec.attach(consort_describe::input::read_if_file)
         .map_err(bad_input)?;
     policies::open(&machine.topology, &machine.offers, &spec).map_err(bad_input)
 }

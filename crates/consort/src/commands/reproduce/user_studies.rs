@@ -38,7 +38,7 @@ fn is_file(text: &str) -> bool {
 }
 
 fn read(known: &Registry, path: &str) -> Result<Arc<dyn Study>> {
-    let text = consort_input::read_text(Path::new(path));
+    let text = consort_describe::input::read_text(Path::new(path));
     let text = text.map_err(|error| bad_input(format!("{path}: {error}")))?;
     let study = FileStudy::parse(path, &text, Arc::new(Programs)).map_err(bad_input)?;
     let id = study.info().id.clone();

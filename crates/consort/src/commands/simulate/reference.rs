@@ -9,9 +9,7 @@ use anyhow::Result;
 use consort_data::Table;
 use consort_data::long::{LongRows, RowOwner};
 use consort_experiment::long;
-use consort_experiment::traced::{
-    ProgramRun, TracedLength, TracedProgram, TracedRun, run_together,
-};
+use consort_experiment::traced::{ProgramRun, RunLength, TracedProgram, TracedRun, run_together};
 use consort_sim::workload::{WorkloadExpr, WorkloadItem, WorkloadTerm};
 use serde::Serialize;
 use std::process::ExitCode;
@@ -46,7 +44,7 @@ pub(super) fn execute(args: &SimulateArgs) -> Result<ExitCode> {
     let programs = programs(&args.setup.workload)?;
     let shortest = programs.iter().map(TracedProgram::instructions).min();
     let measured = args.instructions.or(shortest).unwrap_or(1);
-    let extent = TracedLength {
+    let extent = RunLength {
         warm_up: measured,
         measured,
     };
@@ -124,7 +122,8 @@ fn check(args: &SimulateArgs) -> Result<()> {
 
 /// The programs of a workload expression, `2*bzip2+gcc` or `a.trace+b.trace`.
 fn programs(workload: &str) -> Result<Vec<TracedProgram>> {
-    let expr = WorkloadExpr::parse(workload, &consort_input::is_file).map_err(bad_input)?;
+    let expr =
+        WorkloadExpr::parse(workload, &consort_describe::input::is_file).map_err(bad_input)?;
     let mut programs = Vec::new();
     for term in expr.terms {
         let name = match &term.item {

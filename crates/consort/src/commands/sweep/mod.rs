@@ -44,7 +44,7 @@ fn open(folder: &SweepFolder) -> Result<ShardFolder> {
 
 fn plan(args: &PlanArgs) -> Result<()> {
     let file = args.file.display().to_string();
-    let text = consort_input::read_text(&args.file);
+    let text = consort_describe::input::read_text(&args.file);
     let text = text.map_err(|error| bad_input(format!("{file}: {error}")))?;
     let folder = ShardFolder::plan(&args.folder.dir, &file, &text).map_err(refusal)?;
     let plan = folder.as_plan();

@@ -3,7 +3,7 @@
 use super::outcome::{TrainedLevel, TrainedModel};
 use super::worst_programs::WorstProgram;
 use crate::cli::{self, TrainArgs};
-use consort_train::ErrorSpread;
+use consort_experiment::train::ErrorSpread;
 use serde::Serialize;
 
 /// The whole result; what stands beside `levels` is that of its first level.

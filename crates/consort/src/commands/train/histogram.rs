@@ -1,6 +1,6 @@
 //! Histograms of errors as bars of text.
 
-use consort_train::ErrorHistogram;
+use consort_experiment::train::ErrorHistogram;
 
 /// Width of the longest bar.
 const WIDTH: f64 = 40.0;

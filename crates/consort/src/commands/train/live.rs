@@ -7,10 +7,10 @@ use crate::failure::bad_input;
 use crate::{host, progress};
 use anyhow::Result;
 use consort_core::{PuId, Signal, hint};
+use consort_experiment::train::TrainingSet;
 use consort_host::LiveHost;
 use consort_host::training::{KernelPlan, PROGRAMS, train};
 use consort_linux::live::Host;
-use consort_train::TrainingSet;
 use std::time::Duration;
 
 /// Time of each kernel alone, and of each pair together.

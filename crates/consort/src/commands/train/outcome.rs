@@ -6,7 +6,9 @@ use crate::cli::{self, TrainArgs};
 use crate::failure::bad_input;
 use anyhow::Result;
 use consort_core::model::{InterferenceModel, Provenance};
-use consort_train::{FittedLevel, LevelErrors, TrainingSet, cross_validate, errors, fit};
+use consort_experiment::train::{
+    FittedLevel, LevelErrors, TrainingSet, cross_validate, errors, fit,
+};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, SystemTime};

@@ -8,7 +8,7 @@ use crate::output::{self, OutputColumn, number, text};
 use consort_core::model::Deviation;
 use consort_data::Table;
 use consort_data::long::{LongRows, RowOwner};
-use consort_train::ErrorSpread;
+use consort_experiment::train::ErrorSpread;
 
 /// Programs in the list of those that are predicted worst.
 const SHOWN: usize = 5;

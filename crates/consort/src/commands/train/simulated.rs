@@ -6,11 +6,11 @@ use crate::descriptions::{self, Programs};
 use crate::failure::bad_input;
 use crate::progress;
 use anyhow::Result;
+use consort_experiment::train::collect::{CollectError, CollectedSets, Training, collect};
 use consort_experiment::{ExperimentContext, Scale, StageProgress};
 use consort_sim::chip::Chip;
 use consort_sim::program::ProgramSpec;
 use consort_sim::workload::{ProgramSource, Workload};
-use consort_train::collect::{CollectError, CollectedSets, Training, collect};
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! Programs that a level predicts worst, and the component that it is worst in.
 
 use consort_core::model::LevelParameters;
-use consort_train::{TrainingRow, TrainingSet};
+use consort_experiment::train::{TrainingRow, TrainingSet};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
