@@ -20,8 +20,10 @@ pub mod simulate;
 mod store;
 pub mod studies;
 pub mod study;
+pub mod sweep;
 #[cfg(test)]
 mod testing;
+pub mod validate;
 
 /// Version of results: the package's version and a fingerprint of the sources of the simulation and
 /// the studies, of the described machines and programs, and of the versions of dependencies. A

@@ -5,13 +5,13 @@ use crate::run::{interruptible, workers};
 use crate::studies::scale;
 use crate::table::{Table, pick};
 use consort_experiment::{ExperimentContext, JobsError};
-use consort_validate::{GroupInputs, PublishedData, ValidateError, ValidationCheck};
+use consort_lab::validate::{GroupInputs, PublishedData, ValidateError, ValidationCheck};
 use pyo3::prelude::*;
 use std::num::NonZeroUsize;
 
 /// Figures of the simulation beside published and measured ones.
 #[pyclass(frozen, module = "consort")]
-pub(crate) struct Validation(consort_validate::Validation);
+pub(crate) struct Validation(consort_lab::validate::Validation);
 
 #[pymethods]
 impl Validation {
@@ -75,14 +75,14 @@ pub(crate) fn validate(
     seed: u64,
     jobs: Option<NonZeroUsize>,
 ) -> PyResult<Validation> {
-    let groups = consort_validate::select(&groups.unwrap_or_default()).map_err(Failure::input)?;
+    let groups = consort_lab::validate::select(&groups.unwrap_or_default()).map_err(Failure::input)?;
     let validation = interruptible(py, move |_| {
         let context = ExperimentContext::new(seed, scale(quick), workers(jobs), &|_| ());
         let inputs = GroupInputs {
             data: &PublishedData::embedded(),
             context: &context,
         };
-        consort_validate::run(&groups, &inputs).map_err(|error| match error {
+        consort_lab::validate::run(&groups, &inputs).map_err(|error| match error {
             ValidateError::Workers(JobsError::Stopped) => Failure::Stopped,
             other => Failure::run(other),
         })

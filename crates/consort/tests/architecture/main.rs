@@ -56,10 +56,14 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     (
         "consort-lab",
         &[
+            "consort-bench",
             "consort-core",
             "consort-data",
             "consort-experiment",
             "consort-input",
+            "consort-ops",
+            "consort-profile",
+            "consort-reference",
             "consort-sim",
             "consort-train",
         ],
@@ -89,9 +93,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "consort-ops",
             "consort-profile",
             "consort-sim",
-            "consort-sweep",
             "consort-train",
-            "consort-validate",
         ],
     ),
     ("consort-matching", &[]),
@@ -104,33 +106,8 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("consort-rtl", &["consort-core", "consort-sim"]),
     ("consort-sim", &["consort-core", "consort-describe"]),
     (
-        "consort-sweep",
-        &[
-            "consort-core",
-            "consort-data",
-            "consort-experiment",
-            "consort-input",
-            "consort-lab",
-            "consort-sim",
-        ],
-    ),
-    (
         "consort-train",
         &["consort-core", "consort-experiment", "consort-sim"],
-    ),
-    (
-        "consort-validate",
-        &[
-            "consort-bench",
-            "consort-core",
-            "consort-data",
-            "consort-experiment",
-            "consort-lab",
-            "consort-ops",
-            "consort-profile",
-            "consort-reference",
-            "consort-sim",
-        ],
     ),
     ("consort-vmtest", &["consort-core"]),
 ];
