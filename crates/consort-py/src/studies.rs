@@ -7,7 +7,7 @@ use consort_experiment::{Scale, SharedResults};
 use consort_lab::pages;
 use consort_lab::runner::{self, StudySettings};
 use consort_lab::{
-    Descriptions, FileStudy, Study as LabStudy, StudyReport, StudyStore, VERSION, long,
+    Descriptions, FileStudy, Study as LabStudy, StudyReport, StudyStore, VERSION,
 };
 use pyo3::prelude::*;
 use std::num::NonZeroUsize;
@@ -32,7 +32,7 @@ impl Study {
     #[pyo3(signature = (name = "headline"))]
     fn table(&self, name: &str) -> PyResult<Table> {
         let tables = &self.0.output.tables;
-        let whole = || long::study_to_long_table(&self.0);
+        let whole = || consort_lab::study_to_long_table(&self.0);
         let makers: Vec<_> = tables
             .iter()
             .map(|table| (table.key(), || table.to_table()))

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::Descriptions;
+use crate::simulate::experiment;
 use crate::studies::hypercube;
 use consort_experiment::{Experiment, long};
 use consort_sim::chip::Chip;
@@ -11,7 +12,7 @@ use consort_sim::machine::KeyChange;
 use consort_sim::workload::Workload;
 use toml::Value;
 
-use super::error::SweepError;
+use super::SweepError;
 use super::spec::{Literal, Method, Parameter, Samples, Scaling, SweepSpec};
 
 pub(super) struct SweepCase {
@@ -69,11 +70,8 @@ impl SweepCases {
             machine: machine.clone(),
             point: point.clone(),
             experiment: Experiment {
-                chip: Arc::new(chip),
-                workload: workload.clone(),
-                alone_s: self.alone_s,
                 quantum: self.quantum,
-                free_migration: false,
+                ..experiment(&Arc::new(chip), workload.clone(), self.alone_s)
             },
         })
     }
@@ -107,22 +105,19 @@ pub(super) fn points(spec: &SweepSpec) -> Vec<ParameterPoint> {
 /// The values of a list or a range.
 fn values(parameter: &Parameter) -> Vec<Value> {
     let (Some(from), Some(to), Some(step)) = (parameter.from, parameter.to, parameter.step) else {
-        return parameter.values.iter().map(literal).collect();
+        let values = parameter.values.iter().map(|literal| match literal {
+            Literal::Flag(flag) => (*flag).into(),
+            Literal::Whole(whole) => (*whole).into(),
+            Literal::Number(number) => (*number).into(),
+            Literal::Text(text) => text.as_str().into(),
+        });
+        return values.collect();
     };
     // Rounding must not lose the last value.
     let count = ((to - from) / step + 1e-9).floor() as usize + 1;
     (0..count)
         .map(|n| number(from + n as f64 * step, parameter.whole))
         .collect()
-}
-
-fn literal(literal: &Literal) -> Value {
-    match literal {
-        Literal::Flag(flag) => (*flag).into(),
-        Literal::Whole(whole) => (*whole).into(),
-        Literal::Number(number) => (*number).into(),
-        Literal::Text(text) => text.as_str().into(),
-    }
 }
 
 fn number(value: f64, whole: bool) -> Value {
@@ -132,71 +127,66 @@ fn number(value: f64, whole: bool) -> Value {
     }
 }
 
+/// Points of the parameters with bounds; one empty point if there are none.
 fn sampled_points(bounded: &[&Parameter], samples: Option<&Samples>) -> Vec<ParameterPoint> {
     let Some(samples) = samples.filter(|_| !bounded.is_empty()) else {
         return vec![Vec::new()];
     };
-    let point = |shares: Vec<f64>| {
-        let pairs = bounded.iter().zip(shares);
-        pairs
-            .map(|(parameter, share)| (parameter.key.clone(), interpolate_value(parameter, share)))
-            .collect()
-    };
-    shares(samples, bounded.len())
-        .into_iter()
-        .map(point)
-        .collect()
-}
-
-/// Shares from 0 to 1 for each sample, one per variable.
-fn shares(samples: &Samples, variables: usize) -> Vec<Vec<f64>> {
-    match samples.method {
-        Method::Latin => hypercube(samples.seed.into(), samples.count as usize, variables),
+    // Shares from 0 to 1 for each sample, one per parameter.
+    let shares: Vec<Vec<f64>> = match samples.method {
+        Method::Latin => hypercube(samples.seed.into(), samples.count as usize, bounded.len()),
         Method::Sobol => {
-            let share =
-                |n, variable| f64::from(sobol_burley::sample(n, variable as u32, samples.seed));
-            let sample = |n| (0..variables).map(|variable| share(n, variable)).collect();
+            let share = |n, variable| sobol_burley::sample(n, variable as u32, samples.seed);
+            let sample = |n| {
+                (0..bounded.len())
+                    .map(|at| f64::from(share(n, at)))
+                    .collect()
+            };
             (0..samples.count).map(sample).collect()
         }
-    }
-}
-
-fn interpolate_value(parameter: &Parameter, share: f64) -> Value {
-    let (least, most) = (
-        parameter.least.unwrap_or(0.0),
-        parameter.most.unwrap_or(1.0),
-    );
-    let value = match parameter.scale {
-        Scaling::Linear => least + share * (most - least),
-        Scaling::Log => least * libm::pow(most / least, share),
     };
-    number(value, parameter.whole)
+    let points = shares.into_iter().map(|shares| {
+        let pairs = bounded.iter().zip(shares);
+        let values = pairs.map(|(parameter, share)| {
+            let least = parameter.least.unwrap_or(0.0);
+            let most = parameter.most.unwrap_or(1.0);
+            let value = match parameter.scale {
+                Scaling::Linear => least + share * (most - least),
+                Scaling::Log => least * libm::pow(most / least, share),
+            };
+            (parameter.key.clone(), number(value, parameter.whole))
+        });
+        values.collect()
+    });
+    points.collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn of(parameters: &str) -> Vec<ParameterPoint> {
+    fn parse_points(parameters: &str) -> Vec<ParameterPoint> {
         let head = "machines = [\"power8\"]\nworkloads = [\"mcf\"]\npolicies = [\"linux\"]\n";
         points(&SweepSpec::parse("s.toml", &format!("{head}{parameters}")).unwrap())
     }
 
     #[test]
     fn lists_and_ranges_are_crossed_in_order() {
-        let points = of("[[parameters]]\nkey = \"a\"\nvalues = [1, 2.5, \"x\"]\n\
-                         [[parameters]]\nkey = \"b\"\nfrom = 0.1\nto = 0.3\nstep = 0.1\n");
+        let points = parse_points(
+            "[[parameters]]\nkey = \"a\"\nvalues = [1, 2.5, \"x\"]\n\
+                         [[parameters]]\nkey = \"b\"\nfrom = 0.1\nto = 0.3\nstep = 0.1\n",
+        );
         assert_eq!(points.len(), 9);
         let second = [("a".to_owned(), 1.into()), ("b".to_owned(), 0.2.into())];
         assert_eq!(points[1], second);
         assert_eq!(points[8][0], ("a".to_owned(), "x".into()));
-        assert_eq!(of(""), [Vec::new()]);
+        assert_eq!(parse_points(""), [Vec::new()]);
     }
 
     #[test]
     fn samples_fill_their_bounds() {
         for method in ["latin", "sobol"] {
-            let points = of(&format!(
+            let points = parse_points(&format!(
                 "[samples]\nmethod = \"{method}\"\ncount = 16\nseed = 3\n\
                  [[parameters]]\nkey = \"a\"\nleast = 10\nmost = 1000\nscale = \"log\"\n\
                  [[parameters]]\nkey = \"b\"\nleast = 1\nmost = 16\nwhole = true\n"

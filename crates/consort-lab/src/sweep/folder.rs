@@ -1,6 +1,6 @@
 //! The folder of a sweep: its plan, and a file for each shard that has been run.
 
-use super::error::SweepError;
+use super::SweepError;
 use super::plan::SweepPlan;
 use super::units::run_units;
 use consort_data::long::read_long_table;
@@ -185,7 +185,7 @@ fn cases(plan: &SweepPlan) -> Result<Table, SweepError> {
     let sweep = plan.sweep()?;
     let all = (0..sweep.cases.len()).map(|n| sweep.cases.get(n));
     let all = all.collect::<Result<Vec<_>, _>>()?;
-    let table = Table::default()
+    let mut table = Table::default()
         .with_text("case", all.iter().map(|case| Some(case.key.clone())))
         .with_text("machine", all.iter().map(|case| Some(case.machine.clone())))
         .with_text(
@@ -193,35 +193,23 @@ fn cases(plan: &SweepPlan) -> Result<Table, SweepError> {
             all.iter()
                 .map(|case| Some(case.experiment.workload.text.clone())),
         );
-    let names = all
-        .first()
-        .map(|case| case.point.iter().map(|(key, _)| key.clone()).collect());
-    let names: Vec<String> = names.unwrap_or_default();
-    Ok(names.iter().enumerate().fold(table, |table, (n, name)| {
-        let values = all
-            .iter()
-            .map(|case| Some(unquoted_text(&case.point[n].1)))
-            .collect();
-        table.with_column(name, None, Values::Text(values))
-    }))
-}
-
-/// A value as in CSV: texts without quotes.
-fn unquoted_text(value: &toml::Value) -> String {
-    match value.as_str() {
-        Some(text) => text.to_owned(),
-        None => value.to_string(),
+    let point = all.first().map(|case| case.point.as_slice());
+    let keys = point.unwrap_or_default().iter().map(|(key, _)| key);
+    for (n, key) in keys.enumerate() {
+        // Texts as in CSV, without quotes.
+        let values = all.iter().map(|case| match &case.point[n].1 {
+            toml::Value::String(text) => Some(text.clone()),
+            value => Some(value.to_string()),
+        });
+        table = table.with_column(key, None, Values::Text(values.collect()));
     }
+    Ok(table)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::num::NonZeroUsize;
-
-    fn workers(count: usize) -> NonZeroUsize {
-        NonZeroUsize::new(count).unwrap()
-    }
+    use crate::testing::workers;
 
     const DESCRIPTION: &str = "machines = [\"bulldozer-6282se\"]\n\
         workloads = [\"hmmer+povray\", \"mcf+sphinx3\"]\npolicies = [\"linux\", \"workover\"]\n\

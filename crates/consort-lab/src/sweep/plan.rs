@@ -1,6 +1,6 @@
 //! Plans: a sweep cut into numbered shards.
 
-use super::error::SweepError;
+use super::SweepError;
 use super::units::Sweep;
 use crate::VERSION;
 use serde::{Deserialize, Serialize};

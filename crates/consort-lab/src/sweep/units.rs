@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::runner::StudySettings;
-use crate::{Study, VERSION, long, runner};
+use crate::{Study, VERSION, runner, study_to_long_table};
 use consort_core::policy::PolicySpec;
 use consort_data::Table;
 use consort_experiment::{
@@ -14,8 +14,8 @@ use consort_experiment::{
 };
 use sha2::{Digest, Sha256};
 
+use super::SweepError;
 use super::cases::{SweepCase, SweepCases};
-use super::error::SweepError;
 use super::spec::SweepSpec;
 
 /// A description with everything that it names.
@@ -251,7 +251,7 @@ pub(super) fn run_units(
         let settings = sweep.settings(workers);
         let tables = sweep.studies[units].iter().map(|study| {
             let outcome = runner::run(&**study, &settings, None, progress)?;
-            Ok(long::study_to_long_table(&outcome.into_report()))
+            Ok(study_to_long_table(&outcome.into_report()))
         });
         return tables.collect();
     }

@@ -76,34 +76,30 @@ pub(crate) struct Tolerance {
 }
 
 impl Tolerance {
-    pub(crate) const fn relative(allowed: f64) -> Self {
-        Self::relative_above(allowed, 0.0)
-    }
-
-    /// Relative, except that differences up to `floor` always agree.
-    pub(crate) const fn relative_above(allowed: f64, floor: f64) -> Self {
+    const fn new(kind: CheckErrorKind, allowed: f64, floor: f64) -> Self {
         Self {
-            kind: CheckErrorKind::Relative,
+            kind,
             allowed,
             floor,
         }
     }
 
+    pub(crate) const fn relative(allowed: f64) -> Self {
+        Self::new(CheckErrorKind::Relative, allowed, 0.0)
+    }
+
+    /// Relative, except that differences up to `floor` always agree.
+    pub(crate) const fn relative_above(allowed: f64, floor: f64) -> Self {
+        Self::new(CheckErrorKind::Relative, allowed, floor)
+    }
+
     pub(crate) const fn absolute(allowed: f64) -> Self {
-        Self {
-            kind: CheckErrorKind::Absolute,
-            allowed,
-            floor: 0.0,
-        }
+        Self::new(CheckErrorKind::Absolute, allowed, 0.0)
     }
 
     /// For distances: the published figure is the distance that still counts as none.
     pub(crate) const fn distance() -> Self {
-        Self {
-            kind: CheckErrorKind::Distance,
-            allowed: 0.0,
-            floor: 0.0,
-        }
+        Self::new(CheckErrorKind::Distance, 0.0, 0.0)
     }
 
     fn judge(self, published: &PublishedFigure, ours: f64) -> (Option<f64>, bool) {

@@ -74,51 +74,59 @@ pub struct CheckGroup {
     run: fn(&GroupInputs<'_>) -> GroupResult,
 }
 
+const fn group(
+    name: &'static str,
+    about: &'static str,
+    run: fn(&GroupInputs<'_>) -> GroupResult,
+) -> CheckGroup {
+    CheckGroup {
+        name,
+        about,
+        is_law: false,
+        is_long: false,
+        run,
+    }
+}
+
 /// All groups, in the order in which they are printed.
 pub const GROUPS: &[CheckGroup] = &[
+    group(
+        consistency::NAME,
+        "Figures that went into the programs, found again in the result: \
+         shows that profiles and solver fit together, proves nothing more.",
+        consistency::run,
+    ),
+    group(
+        independent::NAME,
+        "Figures from other publications that went into no parameter.",
+        independent::run,
+    ),
     CheckGroup {
-        name: consistency::NAME,
-        about: "Figures that went into the programs, found again in the result: \
-                shows that profiles and solver fit together, proves nothing more.",
-        is_law: false,
-        is_long: false,
-        run: consistency::run,
-    },
-    CheckGroup {
-        name: independent::NAME,
-        about: "Figures from other publications that went into no parameter.",
-        is_law: false,
-        is_long: false,
-        run: independent::run,
-    },
-    CheckGroup {
-        name: conservation::NAME,
-        about: "Laws, over random workloads on every machine; one that does not hold is an error.",
         is_law: true,
-        is_long: false,
-        run: conservation::run,
+        ..group(
+            conservation::NAME,
+            "Laws, over random workloads on every machine; one that does not hold is an error.",
+            conservation::run,
+        )
     },
+    group(
+        placement::NAME,
+        "Where the model of the operating system puts threads, beside a real kernel.",
+        placement::run,
+    ),
     CheckGroup {
-        name: placement::NAME,
-        about: "Where the model of the operating system puts threads, beside a real kernel.",
-        is_law: false,
-        is_long: false,
-        run: placement::run,
-    },
-    CheckGroup {
-        name: reference::NAME,
-        about: "The fast engine beside one that executes the instructions of traced programs.",
-        is_law: false,
         is_long: true,
-        run: reference::run,
+        ..group(
+            reference::NAME,
+            "The fast engine beside one that executes the instructions of traced programs.",
+            reference::run,
+        )
     },
-    CheckGroup {
-        name: SPEED.group,
-        about: "Simulated instructions per second of this host, measured now.",
-        is_law: false,
-        is_long: false,
-        run: measure_speed,
-    },
+    group(
+        SPEED.group,
+        "Simulated instructions per second of this host, measured now.",
+        measure_speed,
+    ),
 ];
 
 /// There is no such group.

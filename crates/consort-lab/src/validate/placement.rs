@@ -1,5 +1,5 @@
-//! Placements of spinning threads by the model of the operating system, compared with those that a
-//! real kernel made: after their start, and of the rest when others have ended.
+//! Placements of spinning threads by the model of the operating system, compared with those of a
+//! real kernel: after the start, and of the rest when others have ended.
 
 use super::check::{CheckTemplate, PublishedFigure, Tolerance, ValidationCheck};
 use super::data::{PLACEMENTS, PublishedData, ValidateError, data_error};

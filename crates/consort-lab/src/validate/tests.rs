@@ -1,13 +1,8 @@
-//! Tests: wrong published figures are noticed, and what is broken is named.
+//! Tests: wrong published figures are noticed, and broken data is named.
 
 use super::*;
-use consort_experiment::ExperimentContext;
+use crate::testing::workers;
 use consort_experiment::Scale;
-use std::num::NonZeroUsize;
-
-fn workers(count: usize) -> NonZeroUsize {
-    NonZeroUsize::new(count).unwrap()
-}
 
 fn validate(group: &str, data: &PublishedData) -> Result<Validation, ValidateError> {
     let groups = select(&[group.to_owned()]).unwrap();
@@ -36,7 +31,7 @@ fn check<'a>(validation: &'a Validation, id: &str) -> &'a ValidationCheck {
 }
 
 #[test]
-fn a_wrong_published_figure_is_a_disagreement_that_is_named() {
+fn wrong_published_figure_is_a_named_disagreement() {
     let before = validate("consistency", &PublishedData::embedded()).unwrap();
     assert!(check(&before, "cpi/mcf").agrees);
     let wrong = changed(
@@ -47,18 +42,15 @@ fn a_wrong_published_figure_is_a_disagreement_that_is_named() {
     let after = validate("consistency", &wrong).unwrap();
     let mcf = check(&after, "cpi/mcf");
     assert!(!mcf.agrees && mcf.error.unwrap() < -0.5, "{mcf:?}");
-    let listed = after
-        .disagreements
-        .iter()
-        .find(|d| d.id == "cpi/mcf")
-        .unwrap();
+    let mut listed = after.disagreements.iter();
+    let listed = listed.find(|d| d.id == "cpi/mcf").unwrap();
     assert!(listed.text.contains("published 9.900"), "{}", listed.text);
     assert_eq!(after.disagreements.len(), before.disagreements.len() + 1);
     assert!(after.laws_hold());
 }
 
 #[test]
-fn a_kernel_that_places_otherwise_is_a_disagreement() {
+fn other_kernel_placement_is_a_disagreement() {
     let data = PublishedData::embedded();
     let text = data.text("linux-placements.toml").unwrap();
     let packed = text.replace("\"1|0 1|0 0|0 0|0\"", "\"1|1 0|0 0|0 0|0\"");
@@ -72,7 +64,7 @@ fn a_kernel_that_places_otherwise_is_a_disagreement() {
 }
 
 #[test]
-fn a_law_that_does_not_hold_is_a_failure() {
+fn broken_law_is_a_failure() {
     let mut validation = validate("conservation", &PublishedData::embedded()).unwrap();
     assert!(validation.laws_hold(), "{:?}", validation.disagreements);
     validation.summary[0].disagree = 1;
@@ -104,4 +96,29 @@ fn broken_data_is_named_with_its_file() {
 fn every_speed_is_above_zero() {
     let validation = validate("speed", &PublishedData::embedded()).unwrap();
     assert!(validation.checks.iter().all(|c| c.ours > 0.0));
+}
+
+#[test]
+fn groups_are_selected_in_registry_order() {
+    let names = |requested: &[&str]| -> Vec<&str> {
+        let requested: Vec<String> = requested.iter().map(|&name| name.to_owned()).collect();
+        select(&requested)
+            .unwrap()
+            .iter()
+            .map(|group| group.name)
+            .collect()
+    };
+    assert_eq!(names(&["speed", "consistency"]), ["consistency", "speed"]);
+    assert_eq!(names(&[]).len(), GROUPS.len() - 1);
+    assert_eq!(names(&["reference"]), ["reference"]);
+}
+
+#[test]
+fn unknown_group_is_named_with_a_hint() {
+    let error = select(&["consistancy".to_owned()]).unwrap_err();
+    let text = error.to_string();
+    assert_eq!(
+        text,
+        "unknown group 'consistancy'; did you mean 'consistency'?"
+    );
 }

@@ -94,7 +94,7 @@ fn select_pus(chip: &Chip, selection: PuSelection) -> Vec<PuId> {
     found.into_iter().map(|pu| PuId(pu as u32)).collect()
 }
 
-/// Programs of a square, all pairs of which are run.
+/// Programs of a square; all pairs of a square are run.
 const SQUARE: usize = 8;
 
 /// Extent of the comparison.
@@ -113,7 +113,7 @@ pub(super) struct ComparisonExtent {
 pub(super) struct ProgramDraw {
     /// Number of the part.
     pub(super) part: usize,
-    /// Sets of programs, all pairs of which are run.
+    /// Sets of programs; all pairs of a set are run.
     pub(super) squares: Vec<Vec<usize>>,
     /// Programs that run together.
     pub(super) sets: Vec<Vec<usize>>,

@@ -60,7 +60,7 @@ fn relative_error(value: f64, truth: f64) -> f64 {
 }
 
 /// Slowdown by which two co-runners must differ to be ranked. The solver stops at a millionth, and
-/// the reference counts cycles, of which there are a hundred thousand.
+/// the reference counts cycles, about a hundred thousand.
 const DISTINCT: f64 = 1e-4;
 
 /// Slowdowns of each of several programs next to each of the others.

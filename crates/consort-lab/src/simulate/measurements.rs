@@ -1,10 +1,39 @@
-//! Measurements of a run that go into the frame.
+//! Measurements of a run that go into the frame, and the observers that take them.
 
-use super::observers::RunObservers;
 use crate::frame::{self, Frame};
+use consort_core::ThreadId;
 use consort_core::stats::mean;
-use consort_experiment::watch::ReturnTally;
+use consort_experiment::watch::{LargeCoreWatch, ReturnTally, ReturnWatch};
 use consort_experiment::{ProgramResult, RunResult};
+use consort_sim::chip::Chip;
+use consort_sim::engine::{Observer, RunSegment};
+
+/// Watches a run; its clones see the same.
+#[derive(Clone)]
+pub(crate) struct RunObservers {
+    pub(crate) large_cores: LargeCoreWatch,
+    pub(crate) returns: ReturnWatch,
+}
+
+impl RunObservers {
+    pub(crate) fn new(chip: &Chip) -> Self {
+        Self {
+            large_cores: LargeCoreWatch::new(chip),
+            returns: ReturnWatch::new(chip),
+        }
+    }
+}
+
+impl Observer for RunObservers {
+    fn note_segment(&mut self, segment: &RunSegment<'_>) {
+        self.large_cores.note_segment(segment);
+        self.returns.note_segment(segment);
+    }
+
+    fn note_returns(&mut self, thread: ThreadId, so_far: u64) {
+        self.returns.note_returns(thread, so_far);
+    }
+}
 
 /// Measurements of one run.
 #[derive(Clone, Debug, PartialEq)]
