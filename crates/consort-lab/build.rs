@@ -12,7 +12,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// Files and folders that decide results, relative to this crate.
-const DECIDES: [&str; 15] = [
+const DECIDES: [&str; 14] = [
     "src",
     "studies",
     "../consort-core/src",
@@ -25,7 +25,6 @@ const DECIDES: [&str; 15] = [
     "../consort-ops/src",
     "../consort-reference/src",
     "../consort-sim/src",
-    "../consort-sweep/src",
     "../../traces",
     "../../Cargo.lock",
 ];

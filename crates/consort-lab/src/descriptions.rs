@@ -2,7 +2,6 @@
 //! what comes with Consort.
 
 use crate::simulate::DescriptionSource;
-use consort_sim::chip::Chip;
 use consort_sim::machine::{KeyChange, LoadedMachine, MachineError, MachineRef};
 use consort_sim::program::{self, ProgramSpec, presets};
 use consort_sim::workload::{
@@ -86,39 +85,29 @@ impl Descriptions {
 /// Names of the built-in and of the user's own descriptions of a kind, in order.
 fn names(kind: &str, built_in: impl Iterator<Item = &'static str>) -> Vec<String> {
     let mut names: Vec<String> = built_in.map(str::to_owned).collect();
-    names.extend(user_names(kind));
+    for folder in description_folders(kind) {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let files = entries.map(|entry| entry.path());
+        let files = files.filter(|path| path.extension().is_some_and(|e| e == "toml"));
+        names.extend(files.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned())));
+    }
     names.sort();
     names.dedup();
     names
 }
 
-/// Names of the user's own descriptions of a kind.
-fn user_names(kind: &str) -> Vec<String> {
-    let entries = description_folders(kind).into_iter().filter_map(|folder| {
-        let entries = std::fs::read_dir(folder).ok()?;
-        Some(entries.filter_map(Result::ok).map(|entry| entry.path()))
-    });
-    let files = entries
-        .flatten()
-        .filter(|path| path.extension().is_some_and(|e| e == "toml"));
-    files
-        .filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()))
-        .collect()
-}
-
 impl DescriptionSource for Descriptions {
-    fn load_chip(&self, text: &str) -> Result<Arc<Chip>, LoadError> {
-        let reported = |error: &dyn std::error::Error| LoadError(error.to_string());
-        let loaded = Self::load_machine(text).map_err(|error| reported(&error))?;
-        let chip = Chip::new(&loaded.spec, loaded.smt).map_err(|error| reported(&error))?;
-        Ok(Arc::new(chip))
+    fn find_machine(&self, text: &str) -> Result<LoadedMachine, MachineError> {
+        Self::load_machine(text)
     }
 }
 
 impl ProgramSource for Descriptions {
     fn find(&self, name: &str) -> Result<Option<Arc<ProgramSpec>>, LoadError> {
         if let Some(path) = Self::find_in_folders(name) {
-            return Ok(Some(Arc::new(read_program(&path)?)));
+            let spec = program::parse(&path.display().to_string(), &read(&path)?);
+            let spec = spec.map_err(|error| LoadError(error.to_string()))?;
+            return Ok(Some(Arc::new(spec)));
         }
         if !presets::names().any(|known| known == name) {
             return Ok(None);
@@ -171,17 +160,12 @@ fn read(path: &Path) -> Result<String, LoadError> {
     consort_describe::input::read_text(path).map_err(reported)
 }
 
-fn read_program(path: &Path) -> Result<ProgramSpec, LoadError> {
-    let text = read(path)?;
-    program::parse(&path.display().to_string(), &text).map_err(|error| LoadError(error.to_string()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn what_comes_along_is_found_by_name() {
+    fn presets_are_found_by_name() {
         assert!(
             Descriptions::machine_names()
                 .iter()

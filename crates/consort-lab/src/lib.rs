@@ -1,16 +1,14 @@
-//! Studies: published experiments run again, and the reports that they give.
+//! Studies: published experiments run again, and their reports; [sweeps](sweep) of many runs, and
+//! [`validate`], which compares the simulation with published figures, laws and a real kernel.
 //!
-//! Purpose: a [`Study`] states its source's experiment and produces tables, figures and notes;
-//! everything around that is here. Nearly all studies are files: experiments that give a [`frame`],
-//! and views of it ([`mod@study`]). Usage: pick studies from a [`Registry`], run them with
-//! [`runner::run`] against a [`StudyStore`], so that what is finished is not run again, and write them
-//! out with [`pages::write`]; [`mod@reference`] sets published figures beside ours. Pitfall:
-//! results depend on the seed and the scale, never on the number of workers or on time; a study
-//! that breaks this breaks resuming.
+//! Pick studies from a [`Registry`], run them with [`runner::run`] against a [`StudyStore`], which
+//! keeps finished ones, and write their reports with [`pages::write`]. Nearly all studies are files:
+//! experiments that give a [`frame`], and views of it ([`mod@study`]). Results depend on the seed
+//! and the scale, never on the number of workers or on time; a study that breaks this breaks
+//! resuming.
 
 pub mod descriptions;
 pub mod frame;
-pub mod long;
 pub mod mapping;
 pub mod pages;
 pub mod reference;
@@ -20,8 +18,10 @@ pub mod simulate;
 mod store;
 pub mod studies;
 pub mod study;
+pub mod sweep;
 #[cfg(test)]
 mod testing;
+pub mod validate;
 
 /// Version of results: the package's version and a fingerprint of the sources of the simulation and
 /// the studies, of the described machines and programs, and of the versions of dependencies. A
@@ -31,4 +31,6 @@ pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("CONSORT_
 pub use descriptions::Descriptions;
 pub use registry::{Registry, UnknownStudy, registry};
 pub use store::{StoreError, StoreKey, StudyStore};
-pub use study::{FileStudy, Study, StudyError, StudyInfo, StudyOutput, StudyReport};
+pub use study::{
+    FileStudy, Study, StudyError, StudyInfo, StudyOutput, StudyReport, study_to_long_table,
+};

@@ -1,4 +1,4 @@
-//! The studies that there are, and finding them by id.
+//! The known studies, by id.
 
 use crate::simulate::Presets;
 use crate::studies::FILES;
@@ -7,10 +7,10 @@ use consort_sim::describe::DescribeError;
 use std::sync::Arc;
 use thiserror::Error;
 
-/// The word that stands for every study.
+/// Stands for every study.
 const ALL: &str = "all";
 
-/// The studies that there are, in the order in which they are listed.
+/// Studies, in the order in which they are listed.
 #[derive(Clone)]
 pub struct Registry(Vec<Arc<dyn Study>>);
 
@@ -18,9 +18,9 @@ pub struct Registry(Vec<Arc<dyn Study>>);
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("unknown study '{id}'; {hint}")]
 pub struct UnknownStudy {
-    /// The id that was asked for.
+    /// The unknown id.
     pub id: String,
-    /// The id that may have been meant, or all that there are.
+    /// The nearest id, or all known ones.
     pub hint: String,
 }
 
@@ -59,44 +59,38 @@ impl Registry {
     /// When there is none.
     pub fn find(&self, id: &str) -> Result<Arc<dyn Study>, UnknownStudy> {
         let has_id = |study: &&Arc<dyn Study>| study.info().id.eq_ignore_ascii_case(id);
-        let found = self.0.iter().find(has_id);
-        found
-            .map(Arc::clone)
-            .ok_or_else(|| self.unknown_study_error(id))
+        let found = self.0.iter().find(has_id).map(Arc::clone);
+        found.ok_or_else(|| {
+            let known = self.list().map(|info| info.id.as_str());
+            // Ids are written in capitals, so that small letters are no mistake.
+            let upper = id.to_ascii_uppercase();
+            UnknownStudy {
+                id: id.to_owned(),
+                hint: consort_core::hint(&upper, known.chain([ALL])),
+            }
+        })
     }
 
-    /// The studies with these ids, each once, in the order asked for; `all`
-    /// stands for every study.
+    /// The studies with these ids, each once, in the order of the ids; `all` stands for every
+    /// study.
     ///
     /// # Errors
     /// When an id is unknown; nothing is chosen then.
     pub fn select<S: AsRef<str>>(&self, ids: &[S]) -> Result<Vec<Arc<dyn Study>>, UnknownStudy> {
         let mut chosen: Vec<Arc<dyn Study>> = Vec::new();
         for id in ids {
-            for study in self.resolve_id(id.as_ref())? {
+            let id = id.as_ref();
+            let studies = match id.eq_ignore_ascii_case(ALL) {
+                true => self.0.clone(),
+                false => vec![self.find(id)?],
+            };
+            for study in studies {
                 if chosen.iter().all(|c| c.info().id != study.info().id) {
                     chosen.push(study);
                 }
             }
         }
         Ok(chosen)
-    }
-
-    fn resolve_id(&self, id: &str) -> Result<Vec<Arc<dyn Study>>, UnknownStudy> {
-        if id.eq_ignore_ascii_case(ALL) {
-            Ok(self.0.clone())
-        } else {
-            self.find(id).map(|study| vec![study])
-        }
-    }
-
-    fn unknown_study_error(&self, id: &str) -> UnknownStudy {
-        let known = self.list().map(|info| info.id.as_str());
-        let upper = id.to_ascii_uppercase();
-        UnknownStudy {
-            id: id.to_owned(),
-            hint: consort_core::hint(&upper, known.chain([ALL])),
-        }
     }
 }
 
@@ -122,14 +116,14 @@ mod tests {
     }
 
     #[test]
-    fn studies_are_chosen_once_in_the_order_asked_for() {
+    fn studies_are_selected_once_in_request_order() {
         check(&["b2", "A1", "B2"], &["B2", "A1"]);
         check(&["B2", "all"], &["B2", "A1"]);
         check(&[], &[]);
     }
 
     #[test]
-    fn an_unknown_study_is_named_with_what_there_is() {
+    fn unknown_study_is_named_with_a_hint() {
         let near = two().find("a11").err().unwrap();
         assert_eq!(near.to_string(), "unknown study 'a11'; did you mean 'A1'?");
         let far = two().select(&["A1", "nonsense"]).err().unwrap();
@@ -137,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn the_list_is_in_the_registry_s_order() {
+    fn list_keeps_the_registry_order() {
         let registry = two();
         let ids: Vec<&str> = registry.list().map(|info| info.id.as_str()).collect();
         assert_eq!(ids, ["A1", "B2"]);
@@ -166,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn every_file_is_right_down_to_machines_and_suites() {
+    fn every_study_file_passes_all_checks() {
         for (name, text) in FILES {
             FileStudy::parse(name, text, Arc::new(Presets)).unwrap();
         }

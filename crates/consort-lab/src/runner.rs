@@ -2,9 +2,8 @@
 
 use crate::store::{StoreError, StoreKey, StudyStore};
 use crate::study::{Study, StudyError, StudyOutput, StudyReport};
-use consort_data::{Figure, HEADLINE, ReportTable};
-use consort_experiment::Scale;
-use consort_experiment::{ExperimentContext, SharedResults, StageProgress};
+use consort_data::{HEADLINE, ReportTable};
+use consort_experiment::{ExperimentContext, Scale, SharedResults, StageProgress};
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::time::Instant;
@@ -21,7 +20,7 @@ pub struct StudySettings {
     pub workers: NonZeroUsize,
     /// See [`StoreKey::version`].
     pub version: String,
-    /// Results that several studies stand on, as far as they have been made.
+    /// Finished results that several studies share.
     pub made: SharedResults,
 }
 
@@ -59,8 +58,8 @@ pub enum StudyRunError {
     Store(#[from] StoreError),
 }
 
-/// Runs a study, or loads what an earlier run kept. What is run is kept before
-/// this returns; an interruption leaves the store as it was.
+/// Runs a study, or loads the result that an earlier run kept. A new result is kept before this
+/// returns; an interruption leaves the store as it was.
 ///
 /// # Errors
 /// When the study fails, gives two tables or figures of one key, or the store
@@ -77,7 +76,14 @@ pub fn run(
     }
     let context = ExperimentContext::new(key.seed, key.scale, settings.workers, progress)
         .with_shared_results(&settings.made);
-    let report = run_study(study, &context)?;
+    let start = Instant::now();
+    let output = study.run(&context).and_then(check_output);
+    let output = output.map_err(|cause| StudyRunError::Study {
+        id: key.study.clone(),
+        cause,
+    })?;
+    let mut report = StudyReport::new(study, &context, output);
+    report.seconds = start.elapsed().as_secs_f64();
     if let Some(store) = store {
         store.save(&key, &report)?;
     }
@@ -106,44 +112,24 @@ fn store_key(study: &dyn Study, settings: &StudySettings) -> StoreKey {
     }
 }
 
-fn run_study(
-    study: &dyn Study,
-    context: &ExperimentContext<'_>,
-) -> Result<StudyReport, StudyRunError> {
-    let info = study.info();
-    let start = Instant::now();
-    let output = study.run(context).and_then(check_output);
-    let output = output.map_err(|cause| StudyRunError::Study {
-        id: info.id.clone(),
-        cause,
-    })?;
-    let mut report = StudyReport::new(study, context, output);
-    report.seconds = start.elapsed().as_secs_f64();
-    Ok(report)
-}
-
 /// The first table is the headline; keys become file names, so each must occur once.
 fn check_output(output: StudyOutput) -> Result<StudyOutput, StudyError> {
     if output.tables.first().map(ReportTable::key) != Some(HEADLINE) {
         return Err(StudyError::NoHeadline);
     }
-    check_unique_keys("tables", output.tables.iter().map(ReportTable::key))?;
-    check_unique_keys("figures", output.figures.iter().map(Figure::key))?;
-    Ok(output)
-}
-
-fn check_unique_keys<'a>(
-    what: &'static str,
-    keys: impl Iterator<Item = &'a str>,
-) -> Result<(), StudyError> {
+    let tables = output.tables.iter().map(|table| ("tables", table.key()));
+    let figures = output
+        .figures
+        .iter()
+        .map(|figure| ("figures", figure.key()));
     let mut seen = BTreeSet::new();
-    for key in keys {
-        if !seen.insert(key) {
+    for (what, key) in tables.chain(figures) {
+        if !seen.insert((what, key)) {
             let key = key.to_owned();
             return Err(StudyError::Twice { what, key });
         }
     }
-    Ok(())
+    Ok(output)
 }
 
 #[cfg(test)]
@@ -171,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_finished_study_is_not_run_again() {
+    fn finished_study_is_not_run_again() {
         let folder = tempfile::tempdir().unwrap();
         let store = StudyStore::open(folder.path()).unwrap();
         let study = Sums::named("T1");
@@ -218,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_study_leaves_nothing_behind() {
+    fn failed_study_leaves_nothing_behind() {
         let folder = tempfile::tempdir().unwrap();
         let store = StudyStore::open(folder.path()).unwrap();
         let study = Failing(Sums::named("T1"));

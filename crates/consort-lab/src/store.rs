@@ -1,4 +1,4 @@
-//! Finished studies on disk, so that an interrupted set goes on where it was.
+//! Finished studies on disk, so that an interrupted set of studies can be resumed.
 
 use crate::study::StudyReport;
 use consort_experiment::Scale;
@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// Identity of a result in a file. Another seed or version is another result.
+/// Identity of a result in a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoreKey {
     /// The study's id.
@@ -77,7 +77,7 @@ impl StudyStore {
     /// that nothing is run whose result could not be kept.
     ///
     /// # Errors
-    /// When it can be neither found nor made, or not be written to.
+    /// A folder that cannot be made or written to.
     pub fn open(folder: &Path) -> Result<Self, StoreError> {
         let failed = |doing| {
             let path = folder.to_owned();
@@ -94,8 +94,8 @@ impl StudyStore {
         &self.folder
     }
 
-    /// The result with that key; none where there is no file, or it holds the
-    /// result of another seed or version.
+    /// The result with that key; `None` if there is no file, or if it holds the result of another
+    /// seed or version.
     ///
     /// # Errors
     /// When the file cannot be read or is not a result.
@@ -112,7 +112,15 @@ impl StudyStore {
                 });
             }
         };
-        parse(&text, key).map_err(|cause| StoreError::Malformed { path, cause })
+        let parse = || -> Result<Option<StudyReport>, serde_json::Error> {
+            let head: StoredResultHead = serde_json::from_str(&text)?;
+            if head.result_of != *key {
+                return Ok(None);
+            }
+            let body: StoredResultBody = serde_json::from_str(&text)?;
+            Ok(Some(body.report))
+        };
+        parse().map_err(|cause| StoreError::Malformed { path, cause })
     }
 
     /// Keeps a result in place of the last one. The file is whole or not there.
@@ -138,15 +146,6 @@ fn file_name(key: &StoreKey) -> String {
     format!("{}-{}.json", key.study, key.scale)
 }
 
-fn parse(text: &str, key: &StoreKey) -> Result<Option<StudyReport>, serde_json::Error> {
-    let head: StoredResultHead = serde_json::from_str(text)?;
-    if head.result_of != *key {
-        return Ok(None);
-    }
-    let body: StoredResultBody = serde_json::from_str(text)?;
-    Ok(Some(body.report))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -168,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_comes_back_to_the_last_bit() {
+    fn kept_result_is_loaded_bit_by_bit() {
         let (_folder, store) = store();
         assert_eq!(store.load(&key()).unwrap(), None);
         store.save(&key(), &report("T1")).unwrap();
@@ -190,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn older_versions_may_have_had_another_form() {
+    fn older_version_in_another_form_is_ignored() {
         let (_folder, store) = store();
         let text =
             r#"{"result_of":{"study":"T1","seed":7,"scale":"quick","version":"0"},"report":3}"#;
@@ -199,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_result_is_named_and_left_alone() {
+    fn foreign_file_is_named_and_kept() {
         let (_folder, store) = store();
         let path = store.folder().join("T1-quick.json");
         std::fs::write(&path, "{\"mine\": 1}").unwrap();
@@ -213,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_cannot_be_made_is_named() {
+    fn folder_that_cannot_be_made_is_named() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("file"), "").unwrap();
         let error = StudyStore::open(&folder.path().join("file/in")).unwrap_err();

@@ -15,10 +15,10 @@ use consort_experiment::{
 use consort_lab::mapping::Analysis;
 use consort_lab::runner::{self, StudySettings};
 use consort_lab::{
-    Descriptions, FileStudy, Study as LabStudy, StudyReport, StudyStore, VERSION, long, pages,
+    Descriptions, FileStudy, Study as LabStudy, StudyReport, StudyStore, VERSION, pages,
 };
 use consort_sim::workload::ProgramInstance;
-use consort_validate::{GroupInputs, PublishedData, ValidateError, ValidationCheck};
+use consort_lab::validate::{GroupInputs, PublishedData, ValidateError, ValidationCheck};
 use pyo3::prelude::*;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -42,7 +42,7 @@ impl Study {
     #[pyo3(signature = (name = "headline"))]
     fn table(&self, name: &str) -> PyResult<Table> {
         let tables = &self.0.output.tables;
-        let whole = || long::study_to_long_table(&self.0);
+        let whole = || consort_lab::study_to_long_table(&self.0);
         let makers: Vec<_> = tables
             .iter()
             .map(|table| (table.key(), || table.to_table()))
@@ -299,7 +299,7 @@ fn kinds(entries: &[ProgramInstance]) -> Vec<ProgramInstance> {
 
 /// Figures of the simulation beside published and measured ones.
 #[pyclass(frozen, module = "consort")]
-pub(crate) struct Validation(consort_validate::Validation);
+pub(crate) struct Validation(consort_lab::validate::Validation);
 
 #[pymethods]
 impl Validation {
@@ -363,14 +363,14 @@ pub(crate) fn validate(
     seed: u64,
     jobs: Option<NonZeroUsize>,
 ) -> PyResult<Validation> {
-    let groups = consort_validate::select(&groups.unwrap_or_default()).map_err(Failure::input)?;
+    let groups = consort_lab::validate::select(&groups.unwrap_or_default()).map_err(Failure::input)?;
     let validation = interruptible(py, move |_| {
         let context = ExperimentContext::new(seed, scale(quick), workers(jobs), &|_| ());
         let inputs = GroupInputs {
             data: &PublishedData::embedded(),
             context: &context,
         };
-        consort_validate::run(&groups, &inputs).map_err(|error| match error {
+        consort_lab::validate::run(&groups, &inputs).map_err(|error| match error {
             ValidateError::Workers(JobsError::Stopped) => Failure::Stopped,
             other => Failure::run(other),
         })

@@ -1,21 +1,17 @@
-//! Measurements of an experiment as one long table: case, policy, run, program, measure, value.
+//! Measurements of an experiment, by measure, case, policy, run and program.
 //!
-//! Purpose: every experiment gives a [`Frame`], and every table, figure and note is a view of
-//! one. Usage: name the axes with [`Frame::new`], fill measures with [`Frame::set_run_values`], then read
-//! [`Frame::cell`]s of [`CaseGroup`]s of cases. Runs of unlike policies with one number have the same
-//! seed, so ratios are taken run by run. Pitfall: whether an interval is over cases or over runs
-//! is the group's to say.
+//! Every experiment gives a [`Frame`], and every table, figure and note is a view of one. Runs of
+//! different policies with one number have the same seed, so that ratios are taken run by run. The
+//! [`CaseGroup`] decides if an interval is over cases or over runs.
 
-mod group;
 mod measure;
 mod view;
-
-pub use group::{CaseGroup, IntervalBasis};
 pub use measure::{BetterDirection, MEASURES, Measure, find as measure};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::collections::BTreeMap;
 pub use view::{CellQuery, CellView};
 pub(crate) use view::{interval_cell, mean_ratio_cell, number_or_missing, paired_ratio_cell};
-
-use std::collections::BTreeMap;
 
 /// A workload on a machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,6 +33,40 @@ impl Case {
             programs: Vec::new(),
         }
     }
+
+    /// The value of a label; of `case` the key, of an unknown one nothing.
+    pub fn value(&self, label: &str) -> &str {
+        match (label, self.labels.get(label)) {
+            (_, Some(value)) => value,
+            ("case", None) => &self.key,
+            _ => "",
+        }
+    }
+}
+
+/// Kind of a group's intervals.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "IntervalBasisSpec")]
+pub enum IntervalBasis {
+    /// Cases, each the mean of its runs; the runs where there is one case.
+    #[default]
+    Cases,
+    /// Runs, each the mean of its cases.
+    Runs,
+}
+
+/// Cases that share a row.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CaseGroup {
+    /// First part of the keys of its rows.
+    pub key: String,
+    /// Positions of its cases.
+    pub cases: Vec<usize>,
+    /// Kind of its intervals.
+    pub over: IntervalBasis,
+    /// The program whose values are meant, if measures are of programs.
+    pub program: Option<String>,
 }
 
 /// All measurements of an experiment.
@@ -54,23 +84,6 @@ pub struct Frame {
     of_programs: BTreeMap<String, Vec<Vec<f64>>>,
 }
 
-/// One line of the long table.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct FrameRow<'a> {
-    /// Key of the case.
-    pub case: &'a str,
-    /// The policy.
-    pub policy: &'a str,
-    /// Number of the run, from 0; the seed is the study's and this together.
-    pub run: usize,
-    /// The program; none for measures of the whole run.
-    pub program: Option<&'a str>,
-    /// Key of the measure.
-    pub measure: &'a str,
-    /// The value, in the measure's unit.
-    pub value: f64,
-}
-
 impl Frame {
     /// A frame without measures.
     pub fn new(cases: Vec<Case>, policies: Vec<String>, runs: usize) -> Self {
@@ -83,40 +96,35 @@ impl Frame {
         }
     }
 
+    /// Runs of all cases and policies.
+    fn all_runs(&self) -> usize {
+        self.cases.len() * self.policies.len() * self.runs
+    }
+
     /// Sets a measure of every run: by case, then policy, then run.
     pub fn set_run_values(&mut self, measure: &str, values: Vec<f64>) {
-        debug_assert_eq!(values.len(), self.len());
+        debug_assert_eq!(values.len(), self.all_runs());
         self.values.insert(measure.to_owned(), values);
     }
 
     /// Sets a measure of every program of every run, in the same order.
     pub fn set_program_values(&mut self, measure: &str, values: Vec<Vec<f64>>) {
-        debug_assert_eq!(values.len(), self.len());
+        debug_assert_eq!(values.len(), self.all_runs());
         self.of_programs.insert(measure.to_owned(), values);
     }
 
-    /// Runs of all cases and policies.
-    fn len(&self) -> usize {
-        self.cases.len() * self.policies.len() * self.runs
-    }
-
-    /// True if it has a measure, of runs or of programs.
-    pub fn has_measure(&self, measure: &str) -> bool {
-        self.values.contains_key(measure) || self.of_programs.contains_key(measure)
-    }
-
-    /// Position of a policy; none where it was not run.
+    /// Position of a policy; `None` if it was not run.
     pub fn policy_index(&self, name: &str) -> Option<usize> {
         self.policies.iter().position(|policy| policy == name)
     }
 
-    /// A measure of the runs of a case under a policy; empty where it was not measured.
+    /// A measure of the runs of a case under a policy; empty if it was not measured.
     pub fn run_values(&self, case: usize, policy: usize, measure: &str) -> &[f64] {
         let range = self.run_range(case, policy);
         self.values.get(measure).map_or(&[], |all| &all[range])
     }
 
-    /// A measure of the runs of each program of a case, run by run; empty where it was not
+    /// A measure of the runs of each program of a case, run by run; empty if it was not
     /// measured.
     pub fn program_values(&self, case: usize, policy: usize, measure: &str) -> &[Vec<f64>] {
         let range = self.run_range(case, policy);
@@ -128,38 +136,71 @@ impl Frame {
         first..first + self.runs
     }
 
-    /// The long table, measure by measure.
-    pub fn rows(&self) -> impl Iterator<Item = FrameRow<'_>> {
-        let of_runs = self.values.iter().flat_map(|(measure, values)| {
-            let numbered = values.iter().enumerate();
-            numbered.map(|(n, &value)| self.row(n, None, measure, value))
-        });
-        let of_programs = self.of_programs.iter().flat_map(move |(measure, values)| {
-            values.iter().enumerate().flat_map(move |(n, each)| {
-                let each = each.iter().enumerate();
-                each.map(move |(program, &value)| self.row(n, Some(program), measure, value))
-            })
-        });
-        of_runs.chain(of_programs)
+    /// All cases that a condition holds for, as one group.
+    pub fn group_all(
+        &self,
+        key: &str,
+        over: IntervalBasis,
+        holds: impl Fn(&Case) -> bool,
+    ) -> CaseGroup {
+        let cases = self.cases.iter().enumerate();
+        let cases = cases.filter(|(_, case)| holds(case)).map(|(n, _)| n);
+        CaseGroup {
+            key: key.to_owned(),
+            cases: cases.collect(),
+            over,
+            program: None,
+        }
     }
 
-    fn row<'a>(
-        &'a self,
-        n: usize,
-        program: Option<usize>,
-        measure: &'a str,
-        value: f64,
-    ) -> FrameRow<'a> {
-        let case = &self.cases[n / (self.policies.len() * self.runs)];
-        let program = program.and_then(|p| case.programs.get(p));
-        FrameRow {
-            case: &case.key,
-            policy: &self.policies[n / self.runs % self.policies.len()],
-            run: n % self.runs,
-            program: program.map(String::as_str),
-            measure,
-            value,
+    /// Cases by the value of a label, `case` for their keys, in the order in which values come.
+    pub fn group_by_label(
+        &self,
+        label: &str,
+        over: IntervalBasis,
+        holds: impl Fn(&Case) -> bool,
+    ) -> Vec<CaseGroup> {
+        let mut groups: Vec<CaseGroup> = Vec::new();
+        for (n, case) in self
+            .cases
+            .iter()
+            .enumerate()
+            .filter(|(_, case)| holds(case))
+        {
+            let value = case.value(label);
+            match groups.iter_mut().find(|group| group.key == value) {
+                Some(group) => group.cases.push(n),
+                None => groups.push(CaseGroup {
+                    key: value.to_owned(),
+                    cases: vec![n],
+                    over,
+                    program: None,
+                }),
+            }
         }
+        groups
+    }
+
+    /// A group for each program, with the cases that have it, by the alphabet.
+    pub fn group_by_program(&self, holds: impl Fn(&Case) -> bool) -> Vec<CaseGroup> {
+        let names = self.cases.iter().flat_map(|case| case.programs.clone());
+        let names: std::collections::BTreeSet<String> = names.collect();
+        self.group_named_programs(&names.into_iter().collect::<Vec<_>>(), holds)
+    }
+
+    /// A group for each of these programs, with the cases that have it.
+    pub fn group_named_programs(
+        &self,
+        names: &[String],
+        holds: impl Fn(&Case) -> bool,
+    ) -> Vec<CaseGroup> {
+        let group = |name: &String| CaseGroup {
+            program: Some(name.clone()),
+            ..self.group_all(name, IntervalBasis::Runs, |c| {
+                holds(c) && c.programs.contains(name)
+            })
+        };
+        names.iter().map(group).collect()
     }
 }
 
@@ -193,13 +234,25 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_long_table_has_a_line_for_each_value() {
+    fn groups_are_made_by_labels_keys_and_programs() {
         let frame = frame();
-        let lines: Vec<FrameRow<'_>> = frame.rows().collect();
-        assert_eq!(lines.len(), 8 + 16);
-        let fourth = (lines[3].case, lines[3].policy, lines[3].run, lines[3].value);
-        assert_eq!(fourth, ("a/4", "other", 1, 4.0));
-        let last = lines[23];
-        assert_eq!((last.program, last.measure), (Some("b"), "slowdown"));
+        let keys = |groups: Vec<CaseGroup>| groups.into_iter().map(|g| g.key).collect::<Vec<_>>();
+        assert_eq!(
+            keys(frame.group_by_label("program", IntervalBasis::Runs, |_| true)),
+            ["a", "b"]
+        );
+        assert_eq!(
+            keys(frame.group_by_label("case", IntervalBasis::Runs, |_| true)),
+            ["a/4", "b/4"]
+        );
+        let programs = frame.group_by_program(|_| true);
+        let one = programs.iter().find(|group| group.key == "one").unwrap();
+        assert_eq!(one.cases, [0, 1]);
+        assert_eq!(
+            frame
+                .group_all("all", IntervalBasis::Cases, |c| c.key == "b/4")
+                .cases,
+            [1]
+        );
     }
 }

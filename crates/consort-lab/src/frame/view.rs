@@ -78,7 +78,6 @@ pub(crate) fn paired_ratio_cell(ours: &[f64], theirs: &[f64]) -> Cell {
     mean_ratio_cell(&pairs.collect::<Vec<_>>())
 }
 
-/// A number where there is one.
 pub(crate) fn number_or_missing(value: Option<f64>, why_not: &str) -> Cell {
     value.map_or_else(|| Cell::missing(why_not), Cell::from)
 }
@@ -96,7 +95,7 @@ fn run_spread_cell(view: CellView, values: &[f64]) -> Cell {
 }
 
 impl Frame {
-    /// Cell of a group; missing where a policy was not run.
+    /// Cell of a group; missing if a policy was not run.
     pub fn cell(&self, what: &CellQuery<'_>, group: &CaseGroup) -> Cell {
         let Some(policy) = self.policy_index(what.policy) else {
             return Cell::missing("not run");
@@ -130,7 +129,11 @@ impl Frame {
                     &self.first_case_values(what.measure, policy, group),
                 )
             }
-            CellView::Programs => self.joined_programs(group).as_str().into(),
+            CellView::Programs => {
+                let first = group.cases.first();
+                let programs = first.map(|&case| self.cases[case].programs.join(" "));
+                programs.unwrap_or_default().as_str().into()
+            }
         }
     }
 
@@ -147,7 +150,7 @@ impl Frame {
         }
     }
 
-    /// A measure of the runs of a case: of the group's program, where measures are of programs.
+    /// A measure of the runs of a case: of the group's program, if measures are of programs.
     fn group_values(
         &self,
         case: usize,
@@ -202,22 +205,19 @@ impl Frame {
     }
 
     /// One policy's values over another's, run by run.
-    fn run_ratios(
+    fn ratio_cell(
         &self,
-        case: usize,
         what: &CellQuery<'_>,
         [ours, theirs]: [usize; 2],
         group: &CaseGroup,
-    ) -> Vec<f64> {
-        let base = what.over_measure.unwrap_or(what.measure);
-        let ours = self.group_values(case, ours, what.measure, group);
-        let theirs = self.group_values(case, theirs, base, group);
-        let pairs = ours.iter().zip(theirs.iter());
-        pairs.map(|(ours, theirs)| ours / theirs).collect()
-    }
-
-    fn ratio_cell(&self, what: &CellQuery<'_>, both: [usize; 2], group: &CaseGroup) -> Cell {
-        let of_case = |&case: &usize| self.run_ratios(case, what, both, group);
+    ) -> Cell {
+        let of_case = |&case: &usize| -> Vec<f64> {
+            let base = what.over_measure.unwrap_or(what.measure);
+            let ours = self.group_values(case, ours, what.measure, group);
+            let theirs = self.group_values(case, theirs, base, group);
+            let pairs = ours.iter().zip(theirs.iter());
+            pairs.map(|(ours, theirs)| ours / theirs).collect()
+        };
         match (group.over, &group.cases[..]) {
             (IntervalBasis::Cases, [case]) => mean_ratio_cell(&of_case(case)),
             (IntervalBasis::Cases, cases) => {
@@ -256,12 +256,7 @@ impl Frame {
         }
     }
 
-    fn joined_programs(&self, group: &CaseGroup) -> String {
-        let first = group.cases.first();
-        first.map_or_else(String::new, |&case| self.cases[case].programs.join(" "))
-    }
-
-    /// The values of all runs of all cases; of the group's program, where measures are of programs.
+    /// The values of all runs of all cases; of the group's program, if measures are of programs.
     fn pooled_values(&self, measure: &str, policy: usize, group: &CaseGroup) -> Vec<f64> {
         let mut all = Vec::new();
         for &case in &group.cases {
@@ -303,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn ratios_are_taken_run_by_run_with_intervals_over_cases_or_runs() {
+    fn ratios_are_taken_run_by_run() {
         let frame = frame();
         let all = |over| frame.group_all("all", over, |_| true);
         let over = what("other", Some("base"));
@@ -338,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn how_runs_differ_is_ends_and_deviation() {
+    fn spread_of_runs_is_ends_and_deviation() {
         let values = [9.0, 11.0, 10.0];
         let of = |view| run_spread_cell(view, &values).value();
         let all = [
@@ -354,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ratio_may_be_the_other_way_round_or_over_another_measure() {
+    fn ratio_may_be_inverted_or_of_two_measures() {
         let mut frame = frame();
         frame.set_run_values("antt", vec![2.0; 8]);
         let first = CaseGroup {
@@ -377,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn means_and_ratios_of_a_program_are_of_its_values() {
+    fn program_means_and_ratios_use_its_values() {
         let frame = frame();
         let one = CaseGroup {
             cases: vec![1],
@@ -397,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_is_of_all_cases_together_and_needs_a_whole() {
+    fn share_is_of_all_cases_together() {
         let mut frame = frame();
         frame.set_run_values("returns", vec![2.0, 0.0, 4.0, 4.0, 6.0, 0.0, 4.0, 4.0]);
         let share = CellQuery {
@@ -410,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_that_was_not_run_has_no_value() {
+    fn policy_without_runs_has_no_value() {
         let frame = frame();
         let all = frame.group_all("all", IntervalBasis::Cases, |_| true);
         assert_eq!(frame.cell(&what("x", None), &all), Cell::missing("not run"));
@@ -419,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn values_of_a_program_are_pooled_over_cases_and_runs() {
+    fn program_values_are_pooled_over_all_runs() {
         let frame = frame();
         let programs = frame.group_by_program(|_| true);
         let pooled = CellQuery {

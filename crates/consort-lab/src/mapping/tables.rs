@@ -1,11 +1,14 @@
-//! The answers as tables.
+//! Tables and figures of an analysis of mappings.
 
-use super::analysis::Analysis;
+use super::Analysis;
 use crate::frame::number_or_missing;
 use consort_core::mapping::analysis::{
-    AloneCharacteristics, Importance, KeyResource, MappingRow, ResourceFinding, SharedResource,
+    AloneCharacteristics, KeyResource, MappingRow, ResourceFinding, SharedResource,
 };
-use consort_data::{Cell, ReportColumn, ReportTable, ReportTableError};
+use consort_data::{
+    Axis, Bar, BarChart, BarSeries, Cell, Figure, FigureError, FigurePoint, HeatMap, MAX_SERIES,
+    Plot, PointSeries, ReportColumn, ReportTable, ReportTableError, ScatterChart,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One characteristic: key, title, unit, and its value in that unit.
@@ -53,12 +56,10 @@ fn percent(share: Option<f64>) -> Option<f64> {
 
 /// Titles of the characteristics that no program has.
 pub(super) fn missing_characteristics(all: &[(String, AloneCharacteristics)]) -> Vec<&'static str> {
-    let missing = |item: &&CharacteristicColumn| all.iter().all(|(_, c)| item.3(c).is_none());
-    CHARACTERISTICS
+    let missing = CHARACTERISTICS
         .iter()
-        .filter(missing)
-        .map(|item| item.1)
-        .collect()
+        .filter(|(.., value)| all.iter().all(|(_, c)| value(c).is_none()));
+    missing.map(|(_, title, ..)| *title).collect()
 }
 
 /// All tables, the main one first.
@@ -98,11 +99,15 @@ pub(super) fn gains(analysis: &Analysis) -> BTreeMap<String, BTreeMap<String, f6
             by_mapping.entry(row.mapping.clone()).or_default().push(log);
         }
     }
-    let mean = |logs: Vec<f64>| libm::exp(logs.iter().sum::<f64>() / logs.len() as f64);
-    let of = |by: BTreeMap<String, Vec<f64>>| by.into_iter().map(|(m, l)| (m, mean(l))).collect();
-    logs.into_iter()
-        .map(|(workload, by)| (workload, of(by)))
-        .collect()
+    let mut gains: BTreeMap<String, BTreeMap<String, f64>> = BTreeMap::new();
+    for (workload, by_mapping) in logs {
+        let means = by_mapping.into_iter().map(|(mapping, logs)| {
+            let mean = libm::exp(logs.iter().sum::<f64>() / logs.len() as f64);
+            (mapping, mean)
+        });
+        gains.insert(workload, means.collect());
+    }
+    gains
 }
 
 fn best_mapping_table(analysis: &Analysis) -> Result<ReportTable, ReportTableError> {
@@ -136,7 +141,7 @@ fn column_key(mapping: &str) -> String {
     mapping.replace([',', ':', '"', ' '], "_")
 }
 
-/// Use that every program made of the hardware under every mapping.
+/// Use of the hardware by every program under every mapping.
 fn program_table(analysis: &Analysis) -> Result<ReportTable, ReportTableError> {
     let counted: BTreeSet<SharedResource> = analysis
         .table
@@ -167,7 +172,19 @@ fn program_table(analysis: &Analysis) -> Result<ReportTable, ReportTableError> {
             co_runner_label(&row.co_runner),
             row.mapping
         );
-        table.push(&key, usage_cells(row, &counted, &analysis.reason))?;
+        let (usage, reason) = (&row.usage, analysis.reason.as_str());
+        let mut cells = vec![
+            Cell::Number(usage.time_s),
+            number_or_missing(usage.cycles.map(|c| c / 1e9), reason),
+            number_or_missing(percent(usage.utilisation), reason),
+        ];
+        for resource in &counted {
+            let amount = usage.amounts.get(resource);
+            cells.push(number_or_missing(amount.map(|a| a.used / 1e6), reason));
+            let share = amount.and_then(|a| Some(100.0 * a.stall_cycles? / usage.cycles?));
+            cells.push(number_or_missing(share, "no counter of its stall cycles"));
+        }
+        table.push(&key, cells)?;
     }
     Ok(table)
 }
@@ -178,22 +195,6 @@ fn co_runner_label(co_runner: &str) -> &str {
     } else {
         co_runner
     }
-}
-
-fn usage_cells(row: &MappingRow, counted: &BTreeSet<SharedResource>, reason: &str) -> Vec<Cell> {
-    let usage = &row.usage;
-    let mut cells = vec![
-        Cell::Number(usage.time_s),
-        number_or_missing(usage.cycles.map(|c| c / 1e9), reason),
-        number_or_missing(percent(usage.utilisation), reason),
-    ];
-    for resource in counted {
-        let amount = usage.amounts.get(resource);
-        cells.push(number_or_missing(amount.map(|a| a.used / 1e6), reason));
-        let share = amount.and_then(|a| Some(100.0 * a.stall_cycles? / usage.cycles?));
-        cells.push(number_or_missing(share, "no counter of its stall cycles"));
-    }
-    cells
 }
 
 fn key_resource_table(analysis: &Analysis) -> Result<ReportTable, ReportTableError> {
@@ -218,8 +219,8 @@ fn key_resource_table(analysis: &Analysis) -> Result<ReportTable, ReportTableErr
 /// Largest range of a use, percent, that is shown.
 const WIDEST_PERCENT: f64 = 1e5;
 
-/// Range of the use of a resource, percent; `cell` makes one of the number, or of the numbers of
-/// several seeds. One that begins at next to nothing has no range to speak of.
+/// Range of the use of a resource, percent; `cell` makes a cell of its number, or of the numbers of
+/// several seeds. A use that begins near zero has no meaningful range.
 pub(crate) fn variation_cell(percent: &[f64], cell: impl FnOnce(&[f64]) -> Cell) -> Cell {
     if percent.iter().any(|&range| range > WIDEST_PERCENT) {
         return Cell::missing("more than a thousandfold: next to none under some mapping");
@@ -301,21 +302,18 @@ fn attribution_table(analysis: &Analysis) -> Result<ReportTable, ReportTableErro
     let mut table = ReportTable::new("attribution", &title, columns)?;
     for ((program, co_runner), found) in &analysis.importance {
         let key = format!("{program} / {}", co_runner_label(co_runner));
-        table.push(&key, attribution_cells(found, &resources, &analysis.reason))?;
+        let mut cells = vec![
+            Cell::Text(found.best.clone()),
+            Cell::Number(100.0 * (found.slower - 1.0)),
+        ];
+        for resource in &resources {
+            let part = found.parts.get(resource).map(|part| 100.0 * part);
+            cells.push(number_or_missing(part, &analysis.reason));
+        }
+        cells.push(Cell::Number(100.0 * found.unexplained_part()));
+        table.push(&key, cells)?;
     }
     Ok(table)
-}
-
-fn attribution_cells(found: &Importance, resources: &[SharedResource], reason: &str) -> Vec<Cell> {
-    let mut cells = vec![
-        Cell::Text(found.best.clone()),
-        Cell::Number(100.0 * (found.slower - 1.0)),
-    ];
-    let part =
-        |r: &SharedResource| number_or_missing(found.parts.get(r).map(|part| 100.0 * part), reason);
-    cells.extend(resources.iter().map(part));
-    cells.push(Cell::Number(100.0 * found.unexplained_part()));
-    cells
 }
 
 fn importance_table(analysis: &Analysis) -> Result<ReportTable, ReportTableError> {
@@ -334,21 +332,17 @@ fn importance_table(analysis: &Analysis) -> Result<ReportTable, ReportTableError
     for program in programs {
         let cell = |co: &&str| {
             let pair = (program.to_owned(), (*co).to_owned());
-            analysis
-                .importance
-                .get(&pair)
-                .map_or_else(|| Cell::missing("was not run"), importance_cell)
+            match analysis.importance.get(&pair) {
+                None => Cell::missing("was not run"),
+                Some(found) if found.resources.is_empty() => {
+                    Cell::missing("it is the fastest or nearly, or for other reasons")
+                }
+                Some(found) => Cell::Text(found.resources.join("+")),
+            }
         };
         table.push(program, co_runners.iter().map(cell).collect())?;
     }
     Ok(table)
-}
-
-fn importance_cell(found: &Importance) -> Cell {
-    match found.resources.is_empty() {
-        false => Cell::Text(found.resources.join("+")),
-        true => Cell::missing("it is the fastest or nearly, or for other reasons"),
-    }
 }
 
 fn l2mp_table(analysis: &Analysis) -> Result<ReportTable, ReportTableError> {
@@ -381,12 +375,133 @@ fn l2mp_table(analysis: &Analysis) -> Result<ReportTable, ReportTableError> {
     Ok(table)
 }
 
+/// Figures for which there are numbers.
+pub(super) fn all_figures(analysis: &Analysis, runs: usize) -> Result<Vec<Figure>, FigureError> {
+    let figures = [
+        gain_figure(analysis, runs),
+        attribution_figure(analysis, runs),
+        l2mp_figure(analysis, runs),
+    ];
+    figures.into_iter().flatten().collect()
+}
+
+/// Speed of each workload under each mapping over that under the first.
+fn gain_figure(analysis: &Analysis, runs: usize) -> Option<Result<Figure, FigureError>> {
+    let (first, others) = analysis.mappings.split_first()?;
+    let gains = gains(analysis);
+    let workloads: Vec<String> = gains.keys().cloned().collect();
+    let value = |workload: &String, mapping: &String| gains[workload].get(mapping).copied();
+    if others.is_empty() || workloads.is_empty() {
+        return None;
+    }
+    let axis = Axis::linear(&format!("speed relative to {first}"), None);
+    let plot = if others.len() <= MAX_SERIES {
+        let series = |mapping: &String| BarSeries {
+            name: mapping.clone(),
+            bars: workloads
+                .iter()
+                .map(|w| value(w, mapping).map(Bar::exact))
+                .collect(),
+        };
+        Plot::Bars(BarChart {
+            category: "workload".to_owned(),
+            value: axis,
+            baseline: 1.0,
+            groups: workloads.clone(),
+            series: others.iter().map(series).collect(),
+        })
+    } else {
+        let row = |m: &String| workloads.iter().map(|w| value(w, m)).collect();
+        Plot::HeatMap(HeatMap {
+            x: "workload".to_owned(),
+            y: "mapping".to_owned(),
+            value: axis,
+            columns: workloads.clone(),
+            rows: others.to_vec(),
+            cells: others.iter().map(row).collect(),
+        })
+    };
+    let title = "Mean speed of the programs under each mapping";
+    let text = "Geometric mean over the programs of a workload; above 1 is faster.";
+    Some(Figure::new("gain", title, text, runs, plot))
+}
+
+/// Parts by which the first mapping is slower than the fastest.
+fn attribution_figure(analysis: &Analysis, runs: usize) -> Option<Result<Figure, FigureError>> {
+    let resources = attributed_resources(analysis);
+    if resources.is_empty() || resources.len() >= MAX_SERIES {
+        return None;
+    }
+    let found: Vec<_> = analysis.importance.values().collect();
+    let group = |(program, co_runner): &(String, String)| match co_runner.as_str() {
+        "" => program.clone(),
+        co_runner => format!("{program} / {co_runner}"),
+    };
+    let of = |resource: &SharedResource| BarSeries {
+        name: resource.name().to_owned(),
+        bars: found
+            .iter()
+            .map(|i| i.parts.get(resource).map(|part| Bar::exact(100.0 * part)))
+            .collect(),
+    };
+    let other = BarSeries {
+        name: "other cycles".to_owned(),
+        bars: found
+            .iter()
+            .map(|i| Some(Bar::exact(100.0 * i.unexplained_part())))
+            .collect(),
+    };
+    let plot = Plot::Bars(BarChart {
+        category: "program / co-runner".to_owned(),
+        value: Axis::linear("part of the log ratio of times", Some("%")),
+        baseline: 0.0,
+        groups: analysis.importance.keys().map(group).collect(),
+        series: resources.iter().map(of).chain([other]).collect(),
+    });
+    let base = analysis.mappings.first()?;
+    let title = &format!("From each program's fastest mapping to {base}, by resource");
+    let text = "Parts sum to the logarithm of the ratio of times; cores is utilisation. Below 0 \
+                are parts that make the slower mapping less slow.";
+    Some(Figure::new("attribution", title, text, runs, plot))
+}
+
+/// L2MP against executed cycles.
+fn l2mp_figure(analysis: &Analysis, runs: usize) -> Option<Result<Figure, FigureError>> {
+    let rows = &analysis.table.rows;
+    let programs: BTreeSet<&str> = rows.iter().map(|row| row.program.as_str()).collect();
+    let series = |program: &&str| {
+        let mine = rows.iter().filter(|row| row.program == **program);
+        let points = mine.filter_map(|row| {
+            let l2mp = row.usage.memory?.l2mp_cycles()?;
+            Some(FigurePoint::exact(l2mp / 1e9, row.usage.cycles? / 1e9))
+        });
+        PointSeries {
+            name: (*program).to_owned(),
+            points: points.collect(),
+        }
+    };
+    let all = programs.iter().map(series);
+    let series: Vec<PointSeries> = all.filter(|s| !s.points.is_empty()).collect();
+    if series.is_empty() || series.len() > MAX_SERIES {
+        return None;
+    }
+    let plot = Plot::Scatter(ScatterChart {
+        x: Axis::linear("L2MP", Some("1e9 cycles")),
+        y: Axis::linear("executed cycles", Some("1e9")),
+        series,
+        diagonal: false,
+    });
+    let title = "Executed cycles by L2MP";
+    let text = "One point per mapping and co-runner; L2MP is L2 misses times memory latency.";
+    Some(Figure::new("l2mp", title, text, runs, plot))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_range_from_next_to_nothing_is_no_number() {
+    fn range_from_near_zero_has_no_number() {
         let shown =
             |percent: &[f64]| variation_cell(percent, |range| Cell::Number(range[0])).value();
         assert_eq!(shown(&[551.0, 549.0]), Some(551.0));

@@ -1,26 +1,26 @@
-//! A workload on a machine, ready to be run.
+//! A workload on a machine, ready to be run under a contender.
 
 use super::chips::single_core_chip;
-use super::observers::RunObservers;
-use super::run_measurements::RunMeasurements;
+use super::measurements::{RunMeasurements, RunObservers};
 use super::spec::{AlonePlace, RestartKind};
-use super::study_contender::StudyContender;
 use super::{experiment, part_error};
 use crate::frame;
 use crate::study::StudyError;
 use consort_experiment::watch::CoreKind;
-use consort_experiment::{AloneWork, Experiment, RunOptions, measure_alone};
+use consort_experiment::{
+    AloneWork, Contender, Experiment, ExperimentError, RunOptions, measure_alone,
+};
 use consort_sim::chip::Chip;
 use consort_sim::engine::RunMode;
 use consort_sim::workload::{ProgramInstance, Workload};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The operating system beneath policies on other grounds than a source's.
 const OS: &str = "linux";
-/// Threads dealt to cores in turn and left there.
+/// The model that deals threads to cores in turn and leaves them there.
 const PINNED: &str = "pinned";
-/// Time by which the others begin after the program that is to be dealt to the first core, which
-/// is large, ms.
+/// Delay of the others after the program that is dealt to the first core, which is large, ms.
 const LATER_MS: f64 = 1e-3;
 
 /// A workload, its machine, and the work of its programs.
@@ -34,7 +34,7 @@ pub(crate) struct PreparedCase {
     pub work: Vec<AloneWork>,
     /// The operating system beneath policies that name none.
     beneath: String,
-    /// Programs or threads that start again when they are done.
+    /// Kind of load: programs or threads that start again when they are done.
     again: RestartKind,
     /// True if `pinned` is the mean over all programs that it may give the large core.
     all_assignments: bool,
@@ -71,11 +71,11 @@ impl PreparedCase {
             work.push(one);
         }
         let experiment = experiment(chip, workload, alone_s);
+        // Without the numbers of instances.
+        let entries = experiment.workload.entries.iter();
+        let programs = entries.map(|entry| entry.program.name.clone()).collect();
         Ok(Self {
-            of: frame::Case {
-                programs: program_names(&experiment.workload),
-                ..of
-            },
+            of: frame::Case { programs, ..of },
             experiment,
             work,
             beneath: OS.to_owned(),
@@ -173,10 +173,29 @@ impl PreparedCase {
     }
 }
 
-/// Names of the programs, without the numbers of instances.
-fn program_names(workload: &Workload) -> Vec<String> {
-    let entries = workload.entries.iter();
-    entries.map(|entry| entry.program.name.clone()).collect()
+/// A contender and its quantum, if it is not the policy's own.
+pub(crate) struct StudyContender {
+    pub contender: Contender,
+    pub quantum: Option<Duration>,
+}
+
+impl StudyContender {
+    /// Reads a name of rows; `os` is beneath policies that name no other.
+    ///
+    /// # Errors
+    /// Unknown policies and models of operating systems.
+    pub fn new(name: &str, os: &str) -> Result<Self, ExperimentError> {
+        let (name, quantum) = match name
+            .strip_suffix(" ms")
+            .and_then(|n| n.split_once(" every "))
+        {
+            Some((before, ms)) => (before, ms.parse().ok().map(Duration::from_millis)),
+            None => (name, None),
+        };
+        let (policy, os) = name.split_once(" on ").unwrap_or((name, os));
+        let contender = Contender::new(policy, os)?;
+        Ok(Self { contender, quantum })
+    }
 }
 
 #[cfg(test)]
@@ -187,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_alone_on_the_large_core_is_not_slowed_down() {
+    fn program_alone_on_large_core_is_not_slowed() {
         let chip = chip("acmp-1+1").unwrap();
         let workload = staggered_copies(&find("hmmer").unwrap(), 1);
         let case = PreparedCase::from_key("x", &chip, workload, 0.05, 1).unwrap();
@@ -208,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn pinned_is_the_mean_over_all_programs_on_the_large_core() {
+    fn pinned_is_the_mean_over_all_assignments() {
         let chip = chip("acmp-1+1").unwrap();
         let suite = suite("spec2006", usize::MAX).unwrap();
         let workload = draw_mixes(3, &suite, (2, 1), 1).remove(0);
@@ -224,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fails_is_named_with_case_and_policy() {
+    fn failed_run_is_named_with_case_and_policy() {
         let chip = chip("acmp-1+1").unwrap();
         let workload = staggered_copies(&find("hmmer").unwrap(), 1);
         let case = PreparedCase::from_key("hmmer/1", &chip, workload, 0.01, 1).unwrap();
@@ -233,5 +252,20 @@ mod tests {
             error.starts_with("hmmer/1 under hrs: unknown policy"),
             "{error}"
         );
+    }
+
+    fn check_contender(name: &str, expect: (&str, &str, Option<u64>)) {
+        let entrant = StudyContender::new(name, "linux").unwrap();
+        let ms = entrant.quantum.map(|q| q.as_millis() as u64);
+        let contender = &entrant.contender;
+        assert_eq!((contender.name(), contender.os(), ms), expect);
+    }
+
+    #[test]
+    fn names_of_rows_say_policy_system_and_quantum() {
+        check_contender("hrrs", ("hrrs", "linux", None));
+        check_contender("kuths on pinned", ("kuths", "pinned", None));
+        check_contender("random every 4 ms", ("random", "linux", Some(4)));
+        assert!(StudyContender::new("kuths on linus", "linux").is_err());
     }
 }

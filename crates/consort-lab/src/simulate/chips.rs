@@ -1,15 +1,82 @@
-//! The asymmetric machines, whole and reduced to one core.
+//! Machines of studies, whole and reduced to one core, and the sources of machines and programs.
 
-use super::part_error;
+use super::{part_error, programs};
 use crate::study::StudyError;
 use consort_experiment::watch::CoreKind;
 use consort_sim::chip::Chip;
-use consort_sim::machine::{MachineSpec, presets};
+use consort_sim::machine::presets as machines;
+use consort_sim::machine::{LoadedMachine, MachineError, MachineRef, MachineSpec};
+use consort_sim::program::{ProgramSpec, presets};
+use consort_sim::workload::{DescriptionFile, LoadError, ProgramSource};
 use std::sync::Arc;
+
+/// Source of machines and programs: the presets, or a user's folders as well.
+pub trait DescriptionSource: ProgramSource + Sync {
+    /// The machine that a text names.
+    ///
+    /// # Errors
+    /// Machines that are unknown or cannot be read.
+    fn find_machine(&self, text: &str) -> Result<LoadedMachine, MachineError>;
+
+    /// The machine that a text names, laid out.
+    ///
+    /// # Errors
+    /// Machines that are unknown or cannot be read, in one line.
+    fn load_chip(&self, text: &str) -> Result<Arc<Chip>, LoadError> {
+        let loaded = self.find_machine(text);
+        let loaded = loaded.map_err(|error| LoadError(error.to_string()))?;
+        let chip = Chip::new(&loaded.spec, loaded.smt);
+        Ok(Arc::new(
+            chip.map_err(|error| LoadError(error.to_string()))?,
+        ))
+    }
+}
+
+/// The machines and programs that come with Consort.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Presets;
+
+impl DescriptionSource for Presets {
+    fn find_machine(&self, text: &str) -> Result<LoadedMachine, MachineError> {
+        let reference: MachineRef = text.parse()?;
+        reference.load(&[])
+    }
+}
+
+impl ProgramSource for Presets {
+    fn find(&self, name: &str) -> Result<Option<Arc<ProgramSpec>>, LoadError> {
+        if !presets::names().any(|known| known == name) {
+            return Ok(None);
+        }
+        let found = programs::find(name).map(Some);
+        found.map_err(|error| LoadError(error.to_string()))
+    }
+
+    fn suite(&self, name: &str) -> Result<Vec<Arc<ProgramSpec>>, LoadError> {
+        programs::suite(name, usize::MAX).map_err(|error| LoadError(error.to_string()))
+    }
+
+    fn is_file(&self, _: &str) -> bool {
+        false
+    }
+
+    fn load(&self, path: &str) -> Result<DescriptionFile, LoadError> {
+        Err(LoadError(format!("{path}: give the name of a preset")))
+    }
+
+    fn programs(&self) -> Vec<String> {
+        presets::names().map(str::to_owned).collect()
+    }
+
+    fn suites(&self) -> Vec<String> {
+        let suites = presets::suites().unwrap_or_default();
+        suites.keys().map(ToString::to_string).collect()
+    }
+}
 
 /// The description of a machine that comes with Consort.
 pub(crate) fn machine_spec(machine: &str) -> Result<MachineSpec, StudyError> {
-    presets::find(machine).map_err(part_error(machine))
+    machines::find(machine).map_err(part_error(machine))
 }
 
 /// A machine that comes with Consort.
@@ -39,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_single_core_keeps_the_caches_of_the_machine() {
+    fn single_core_keeps_the_machine_caches() {
         let group = chip("acmp-1+3").unwrap();
         for kind in [CoreKind::Large, CoreKind::Small] {
             let one = single_core_chip(&group, kind).unwrap();
@@ -50,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_is_not_there_is_named() {
+    fn unknown_machine_is_named() {
         let error = chip("acmp-1+2").unwrap_err().to_string();
         assert!(error.starts_with("acmp-1+2: "), "{error}");
     }

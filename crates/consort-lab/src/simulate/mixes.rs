@@ -12,18 +12,18 @@ use std::sync::Arc;
 /// Streams of workloads are this far apart.
 const STRIDE: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Draws different ones of `members`, in an order by lot; the draw of this number follows from the
-/// seed, whatever else is drawn.
+/// Draws different ones of `members`, in random order; the draw of a number depends on the seed
+/// alone, not on other draws.
 fn draw_members(seed: u64, members: usize, size: usize, number: usize) -> Vec<usize> {
     let stream = STRIDE.wrapping_mul((size * 1000 + number) as u64);
     let mut random = Pcg64::seed_from_u64(seed ^ stream);
     index::sample(&mut random, members, size.min(members)).into_vec()
 }
 
-/// Draws different sets of `size` of so many members; fewer where there are not so many.
+/// Draws different sets of `size` of so many members; fewer sets if there are not enough.
 pub(crate) fn draw_sets(seed: u64, members: usize, size: usize, count: usize) -> Vec<Vec<usize>> {
     let mut known = BTreeSet::new();
-    // Draws that are known are passed over; with this many the few that there are have come.
+    // Known draws are skipped; after this many even a small number of sets has come up.
     let numbers = 0..20 * count;
     let fresh = numbers.map(|number| draw_members(seed, members, size, number));
     let is_new = |drawn: &Vec<usize>| known.insert(drawn.iter().copied().collect::<BTreeSet<_>>());
@@ -57,7 +57,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn draws_follow_from_their_seed_and_hold_different_programs(
+        fn draws_follow_their_seed_without_repeats(
             seed: u64, members in 2usize..30, size in 1usize..5,
         ) {
             let all = draw_sets(seed, members, size, 12);
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hundred_pairs_of_spec_are_different_and_use_every_program() {
+    fn hundred_pairs_differ_and_use_every_program() {
         let suite = suite("spec2006", usize::MAX).unwrap();
         let pairs = draw_mixes(15, &suite, (2, 1), 100);
         let texts: BTreeSet<&str> = pairs.iter().map(|w| w.text.as_str()).collect();
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_are_those_asked_for() {
+    fn drawn_programs_have_the_requested_threads() {
         let suite = suite("splash2", usize::MAX).unwrap();
         let pairs = draw_mixes(1, &suite, (2, 4), 3);
         assert!(

@@ -1,27 +1,23 @@
 //! Simulated experiments that study files declare: cases under policies, and the frame they give.
 //!
-//! Usage: `frame` runs an [`ExperimentSpec`] on what a [`DescriptionSource`] describes. A `Case` is
-//! a workload on a machine with its work measured.
-//!
-//! Pitfall: where work is measured on a large core, slowdowns are against the best that there is;
-//! a program of several threads has the whole machine, under `linux`, to itself.
+//! `run_experiment` runs an [`ExperimentSpec`] on the machines and programs of a
+//! [`DescriptionSource`]. A `PreparedCase` is a workload on a machine with its work measured. If work
+//! is measured on a large core, slowdowns are against the fastest core of the machine; a program of
+//! several threads has the whole machine, under `linux`, to itself.
 
 pub(crate) mod case;
 mod cases;
 pub(crate) mod chips;
-mod description_source;
+mod measurements;
 pub(crate) mod mixes;
-mod observers;
 pub(crate) mod programs;
-mod run_measurements;
 mod spec;
-mod study_contender;
 
+pub(crate) use case::StudyContender;
 pub(crate) use cases::prepare_cases;
-pub use description_source::{DescriptionSource, Presets};
-pub(crate) use run_measurements::RunMeasurements;
+pub use chips::{DescriptionSource, Presets};
+pub(crate) use measurements::RunMeasurements;
 pub use spec::{AlonePlace, CaseSpec, ExperimentSpec, RestartKind, ScaledLimit, ScaledValue};
-pub(crate) use study_contender::StudyContender;
 
 use crate::frame::Frame;
 use crate::study::StudyError;
@@ -66,7 +62,7 @@ pub(crate) fn run_cases(
     let run = |case: &PreparedCase, policy: &String, seed| case.run(policy, seed);
     let outcomes = run_every_case(context, (cases, policies, runs), run)?;
     let of = cases.iter().map(|case| case.of.clone()).collect();
-    Ok(run_measurements::measurements_to_frame(
+    Ok(measurements::measurements_to_frame(
         of, policies, runs, &outcomes,
     ))
 }

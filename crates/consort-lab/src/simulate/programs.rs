@@ -11,14 +11,13 @@ pub(crate) fn find(name: &str) -> Result<Arc<ProgramSpec>, StudyError> {
     Ok(Arc::new(presets::find(name).map_err(part_error(name))?))
 }
 
-/// Picks at most so many programs of a suite, evenly over its alphabet.
+/// At most so many programs of a suite, evenly over its alphabet.
 pub(crate) fn suite(name: &str, most: usize) -> Result<Vec<Arc<ProgramSpec>>, StudyError> {
     let suites = presets::suites().map_err(part_error(name))?;
     let names = suites.get(name).map_or(&[][..], Vec::as_slice);
     pick_evenly(names, most).into_iter().map(find).collect()
 }
 
-/// Picks at most so many of some things, evenly over them.
 pub(crate) fn pick_evenly<T: Clone>(all: &[T], most: usize) -> Vec<T> {
     let count = most.min(all.len());
     (0..count)
@@ -50,7 +49,7 @@ pub(crate) fn parallel_workload(program: &Arc<ProgramSpec>, threads: u32) -> Wor
     }
 }
 
-/// Entry of a workload that starts with it.
+/// Entry that starts with its workload.
 pub(crate) fn instance(name: String, program: &Arc<ProgramSpec>, threads: u32) -> ProgramInstance {
     ProgramInstance {
         name,
@@ -69,8 +68,8 @@ pub(crate) fn join_entries(entries: Vec<ProgramInstance>) -> Workload {
     }
 }
 
-/// The program as it goes on after its first so many 10⁹ instructions: its phases in the same
-/// circle, from another place on.
+/// The program from an offset on, 10⁹ instructions: its phases in the same circle, from another
+/// place on.
 fn program_from_offset(program: &ProgramSpec, ginstr: f64) -> ProgramSpec {
     let mut phases = program.phases.clone();
     let mut left = ginstr;
@@ -105,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_suite_is_taken_whole_or_evenly() {
+    fn suite_is_taken_whole_or_evenly() {
         assert_eq!(suite("spec2006", 99).unwrap().len(), 29);
         let few = suite("spec2006", 6).unwrap();
         let names: std::collections::BTreeSet<&str> = few.iter().map(|p| p.name.as_str()).collect();
@@ -128,7 +127,7 @@ mod tests {
         /// Whatever the place, it is the same circle of phases: as long, and the same phase so
         /// many instructions on.
         #[test]
-        fn beginning_elsewhere_is_the_same_circle(share in 0.0f64..1.0, on in 0.0f64..1.0) {
+        fn offset_keeps_the_circle_of_phases(share in 0.0f64..1.0, on in 0.0f64..1.0) {
             let program = find("gcc").unwrap();
             let whole = pass(&program);
             let later = program_from_offset(&program, share * whole);

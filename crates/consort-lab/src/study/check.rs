@@ -1,9 +1,9 @@
 //! Checks of a study file, key by key.
 
-use super::analyses::{SIMULATE, find_named};
 use super::file::{CellSpec, PhraseSpec, StudyFile, ViewLoop};
+use super::frames::SIMULATE;
 use crate::frame;
-use crate::simulate::{CaseSpec, DescriptionSource, ExperimentSpec, StudyContender};
+use crate::simulate::{DescriptionSource, ExperimentSpec, StudyContender};
 use crate::studies::{self, ANALYSES};
 use consort_core::hint;
 use consort_sim::describe::{self, DescribeError, Problems};
@@ -17,22 +17,24 @@ impl StudyFile {
     pub fn parse(file: &str, text: &str) -> Result<Self, DescribeError> {
         describe::parse(file, text, check_study)
     }
+
+    /// JSON Schema (2020-12) of study files.
+    pub fn schema() -> serde_json::Value {
+        let mut schema = schemars::schema_for!(Self);
+        schema.insert("title".to_owned(), "Consort study".into());
+        schema.to_value()
+    }
 }
 
-/// Notes everything that cannot be, but for machines and programs.
+/// Notes all mistakes, except in machines and programs.
 fn check_study(file: &StudyFile, problems: &mut Problems) {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
     let usable = !file.id.is_empty() && file.id.bytes().all(plain);
     problems.require(usable, "id", "is no id; use letters, digits, '-' and '_'");
-    for (name, of) in &file.shared {
+    for (name, shared) in &file.shared {
         let known = studies::experiment_names();
-        check_known(
-            problems,
-            &format!("shared.{name}"),
-            "shared experiment",
-            of,
-            known,
-        );
+        let key = format!("shared.{name}");
+        check_known(problems, key, "shared experiment", shared, known);
     }
     for (name, spec) in &file.experiments {
         check_experiment(problems, &format!("experiments.{name}"), spec);
@@ -42,44 +44,40 @@ fn check_study(file: &StudyFile, problems: &mut Problems) {
         return;
     }
     let empty = file.shared.is_empty() && file.experiments.is_empty();
-    problems.require(
-        !empty,
-        "experiments",
-        "is missing; a study needs an experiment",
-    );
-    problems.require(
-        !file.headline.is_empty(),
-        "headline",
-        "is missing; expected rows",
-    );
+    let right = "is missing; a study needs an experiment";
+    problems.require(!empty, "experiments", right);
+    let rows = !file.headline.is_empty();
+    problems.require(rows, "headline", "is missing; expected rows");
     check_views(file, problems);
 }
 
 fn check_known<'a>(
     problems: &mut Problems,
-    key: &str,
+    key: impl Into<String>,
     what: &str,
     name: &str,
     known: impl Iterator<Item = &'a str> + Clone,
 ) {
-    if known.clone().any(|one| one == name) {
-        return;
+    if !known.clone().any(|one| one == name) {
+        let hint = hint(name, known);
+        problems.add(key, format!("unknown {what} '{name}'; {hint}"));
     }
-    let hint = hint(name, known);
-    problems.add(key, format!("unknown {what} '{name}'; {hint}"));
 }
 
-fn check_analysis<T: Copy>(problems: &mut Problems, key: &str, name: &str, all: &[(&str, T)]) {
-    if find_named(all, name).is_none() {
-        let hint = hint(name, all.iter().map(|(known, _)| *known));
-        problems.add(key, format!("unknown analysis '{name}'; {hint}"));
-    }
+fn check_analysis<T>(
+    problems: &mut Problems,
+    key: impl Into<String>,
+    name: &str,
+    all: &[(&'static str, T)],
+) {
+    let known = all.iter().map(|(known, _)| *known);
+    check_known(problems, key, "analysis", name, known);
 }
 
 fn check_experiment(problems: &mut Problems, key: &str, spec: &ExperimentSpec) {
     let kind = spec.kind.as_deref().unwrap_or(SIMULATE);
     if kind != SIMULATE {
-        check_analysis(problems, &format!("{key}.kind"), kind, ANALYSES.experiments);
+        check_analysis(problems, format!("{key}.kind"), kind, ANALYSES.experiments);
         return;
     }
     let system = spec.system.as_deref().unwrap_or("linux");
@@ -91,82 +89,72 @@ fn check_experiment(problems: &mut Problems, key: &str, spec: &ExperimentSpec) {
             problems.add(format!("{key}.policies[{n}]"), error.to_string());
         }
     }
-    problems.require(
-        !spec.policies.is_empty(),
-        format!("{key}.policies"),
-        "has no policy",
-    );
-    problems.require(
-        !spec.cases.is_empty(),
-        format!("{key}.cases"),
-        "has no case",
-    );
     let runs = spec.runs.is_none_or(|runs| runs.quick.min(runs.full) > 0);
-    problems.require(runs, format!("{key}.runs"), "is 0; expected at least 1");
     let seconds = spec.alone_s.is_none_or(|s| s.quick.min(s.full) > 0.0);
-    problems.require(seconds, format!("{key}.alone_s"), "is not above 0 s");
+    for (right, part, message) in [
+        (!spec.policies.is_empty(), "policies", "has no policy"),
+        (!spec.cases.is_empty(), "cases", "has no case"),
+        (runs, "runs", "is 0; expected at least 1"),
+        (seconds, "alone_s", "is not above 0 s"),
+    ] {
+        problems.require(right, format!("{key}.{part}"), message);
+    }
     for (n, case) in spec.cases.iter().enumerate() {
-        check_case(problems, &format!("{key}.cases[{n}]"), case);
+        let key = format!("{key}.cases[{n}]");
+        let either = case.workload.is_some() != case.suite.is_some();
+        let message = "needs either a workload or a suite";
+        problems.require(either, key.as_str(), message);
+        let threads = case.suite.is_none() || case.drawn.is_some() || !case.threads.is_empty();
+        let message = "is missing; a suite needs threads";
+        problems.require(threads, format!("{key}.threads"), message);
+        let size = case.drawn.is_none() || case.size > 0;
+        let message = "is 0; drawn workloads need programs";
+        problems.require(size, format!("{key}.size"), message);
     }
 }
 
-fn check_case(problems: &mut Problems, key: &str, case: &CaseSpec) {
-    let either = case.workload.is_some() != case.suite.is_some();
-    problems.require(either, key, "needs either a workload or a suite");
-    let threads = case.suite.is_none() || case.drawn.is_some() || !case.threads.is_empty();
-    problems.require(
-        threads,
-        format!("{key}.threads"),
-        "is missing; a suite needs threads",
-    );
-    let size = case.drawn.is_none() || case.size > 0;
-    problems.require(
-        size,
-        format!("{key}.size"),
-        "is 0; drawn workloads need programs",
-    );
-}
-
-/// Every view of the file with its key.
+/// Checks every view of the file.
 fn check_views(file: &StudyFile, problems: &mut Problems) {
+    let shared = { file.shared.values() }.filter_map(|name| studies::experiment(name));
+    let all: Vec<ExperimentSpec> = file.experiments.values().cloned().chain(shared).collect();
+    let simulated = all.iter().all(|spec| spec.kind.is_none());
+    let policies = all.into_iter().flat_map(|spec| spec.policies).collect();
     let mut check = ViewChecker {
         file,
-        policies: experiment_policies(file),
+        policies: simulated.then_some(policies),
         problems,
     };
     for (n, block) in file.headline.iter().enumerate() {
-        let key = format!("headline[{n}]");
-        check.check_loop(&key, block.looped());
-        check.check_cells(&format!("{key}.rows"), &block.rows, block.looped());
+        check.check_view(
+            &format!("headline[{n}]"),
+            "rows",
+            &block.rows,
+            block.looped(),
+        );
     }
     for (n, table) in file.tables.iter().enumerate() {
         let key = format!("tables[{n}]");
-        if let Some(name) = &table.analysis {
-            check_analysis(
-                check.problems,
-                &format!("{key}.analysis"),
-                name,
-                ANALYSES.tables,
-            );
-            continue;
+        match &table.analysis {
+            Some(name) => {
+                let key = format!("{key}.analysis");
+                check_analysis(check.problems, key, name, ANALYSES.tables);
+            }
+            None => check.check_view(&key, "columns", &table.columns, table.looped()),
         }
-        check.check_loop(&key, table.looped());
-        check.check_cells(&format!("{key}.columns"), &table.columns, table.looped());
     }
     for (n, figure) in file.figures.iter().enumerate() {
-        let key = format!("figures[{n}]");
-        check.check_loop(&key, figure.looped());
-        check.check_cells(&format!("{key}.series"), &figure.series, figure.looped());
+        check.check_view(
+            &format!("figures[{n}]"),
+            "series",
+            &figure.series,
+            figure.looped(),
+        );
     }
     for (n, note) in file.notes.iter().enumerate() {
         let key = format!("notes[{n}]");
         if let Some(name) = &note.analysis {
-            check_analysis(
-                check.problems,
-                &format!("{key}.analysis"),
-                name,
-                ANALYSES.notes,
-            );
+            let key = format!("{key}.analysis");
+            check_analysis(check.problems, key, name, ANALYSES.notes);
         }
         check.check_loop(&key, note.looped());
         for (name, phrase) in &note.phrases {
@@ -178,41 +166,25 @@ fn check_views(file: &StudyFile, problems: &mut Problems) {
 /// Views of a file under check.
 struct ViewChecker<'a, 'b> {
     file: &'a StudyFile,
-    /// The policies of all experiments; none where an experiment has policies of its own.
+    /// The policies of all experiments; `None` if one of them is not a simulated one, because the
+    /// file does not list the policies of those.
     policies: Option<Vec<String>>,
     problems: &'b mut Problems,
 }
 
-/// The policies of all experiments of a file; of others than simulated ones it does not say.
-fn experiment_policies(file: &StudyFile) -> Option<Vec<String>> {
-    let shared = file
-        .shared
-        .values()
-        .filter_map(|name| studies::experiment(name));
-    let all: Vec<ExperimentSpec> = file.experiments.values().cloned().chain(shared).collect();
-    let simulated = all.iter().all(|spec| spec.kind.is_none());
-    simulated.then(|| all.into_iter().flat_map(|spec| spec.policies).collect())
-}
-
 impl ViewChecker<'_, '_> {
-    fn check_from_key(&mut self, key: &str, from: Option<&str>) {
+    fn check_from(&mut self, key: &str, from: Option<&str>) {
         if let Some(from) = from {
             let names = self.file.experiments.keys().chain(self.file.shared.keys());
-            let known = names.map(String::as_str);
-            check_known(
-                self.problems,
-                &format!("{key}.from"),
-                "experiment",
-                from,
-                known,
-            );
+            let (key, known) = (format!("{key}.from"), names.map(String::as_str));
+            check_known(self.problems, key, "experiment", from, known);
         }
     }
 
     fn check_loop(&mut self, key: &str, over: ViewLoop<'_>) {
-        self.check_from_key(key, over.from);
+        self.check_from(key, over.from);
         for (n, policy) in over.policies.iter().enumerate() {
-            self.check_policy(&format!("{key}.policies[{n}]"), policy);
+            self.check_policy(format!("{key}.policies[{n}]"), policy);
         }
     }
 
@@ -226,15 +198,18 @@ impl ViewChecker<'_, '_> {
         }
     }
 
-    fn check_cells(&mut self, key: &str, cells: &[CellSpec], over: ViewLoop<'_>) {
-        self.problems.require(!cells.is_empty(), key, "is empty");
+    fn check_view(&mut self, key: &str, part: &str, cells: &[CellSpec], over: ViewLoop<'_>) {
+        self.check_loop(key, over);
+        let key = format!("{key}.{part}");
+        self.problems
+            .require(!cells.is_empty(), key.as_str(), "is empty");
         for (n, cell) in cells.iter().enumerate() {
             self.check_cell(&format!("{key}[{n}]"), cell, over);
         }
     }
 
     fn check_cell(&mut self, key: &str, cell: &CellSpec, over: ViewLoop<'_>) {
-        self.check_from_key(key, cell.from.as_deref());
+        self.check_from(key, cell.from.as_deref());
         let measures = [
             ("measure", Some(&cell.measure)),
             ("of", cell.of.as_ref()),
@@ -243,29 +218,25 @@ impl ViewChecker<'_, '_> {
         for (part, measure) in measures {
             let known = frame::MEASURES.iter().map(|measure| measure.key);
             if let Some(measure) = measure {
-                check_known(
-                    self.problems,
-                    &format!("{key}.{part}"),
-                    "measure",
-                    measure,
-                    known,
-                );
+                let key = format!("{key}.{part}");
+                check_known(self.problems, key, "measure", measure, known);
             }
         }
         for (part, policy) in [("policy", &cell.policy), ("over", &cell.over)] {
             if let Some(policy) = policy {
-                self.check_policy(&format!("{key}.{part}"), policy);
+                self.check_policy(format!("{key}.{part}"), policy);
             }
         }
         let named = cell.policy.is_some() || !over.policies.is_empty() || !over.each.is_empty();
+        // The policy of a phrase's cell may be a word of its note.
         let inside = key.contains(".phrases.");
-        let right = "is missing; name one here, or policies above";
-        self.problems
-            .require(named || inside, format!("{key}.policy"), right);
+        let message = "is missing; name one here, or policies above";
+        let key = format!("{key}.policy");
+        self.problems.require(named || inside, key, message);
     }
 
     /// Policies of views are among those of some experiment, or words.
-    fn check_policy(&mut self, key: &str, policy: &str) {
+    fn check_policy(&mut self, key: String, policy: &str) {
         if let Some(all) = self.policies.as_ref().filter(|_| !policy.contains('{')) {
             let known = all.iter().map(String::as_str);
             check_known(self.problems, key, "policy of this study", policy, known);
@@ -273,7 +244,7 @@ impl ViewChecker<'_, '_> {
     }
 }
 
-/// Checks that machines, workloads and suites are there; gives their descriptions as text.
+/// Checks that machines, workloads and suites are there; returns their descriptions as text.
 ///
 /// # Errors
 /// The first that is not, with the line where the text has it first.
@@ -287,7 +258,11 @@ pub(super) fn check_descriptions(
     for (experiment, spec) in &file.experiments {
         let wrong = |key: &str, value: &str, message: String| DescribeError {
             file: name.to_owned(),
-            line: find_line(text, value),
+            // That of the first string of this value.
+            line: text
+                .lines()
+                .position(|line| has_string(line, value))
+                .map_or(1, |n| n + 1),
             key: format!("experiments.{experiment}.{key}"),
             message,
             more: 0,
@@ -307,15 +282,11 @@ pub(super) fn check_descriptions(
             }
             if let Some(suite) = &case.suite {
                 let suites = ground.suites();
-                let hint = hint(suite, suites.iter().map(String::as_str));
-                let unknown = || {
-                    wrong(
-                        &key("suite"),
-                        suite,
-                        format!("unknown suite '{suite}'; {hint}"),
-                    )
-                };
-                suites.contains(suite).then_some(()).ok_or_else(unknown)?;
+                if !suites.contains(suite) {
+                    let hint = hint(suite, suites.iter().map(String::as_str));
+                    let message = format!("unknown suite '{suite}'; {hint}");
+                    return Err(wrong(&key("suite"), suite, message));
+                }
                 described += &format!("{:?}", ground.suite(suite));
             }
         }
@@ -323,9 +294,8 @@ pub(super) fn check_descriptions(
     Ok(described)
 }
 
-/// The line, from 1, of the first string of this value.
-fn find_line(text: &str, value: &str) -> usize {
-    let quotes = ['"', '\''].map(|quote| format!("{quote}{value}{quote}"));
-    let has = |line: &str| quotes.iter().any(|quoted| line.contains(quoted));
-    text.lines().position(has).map_or(1, |n| n + 1)
+fn has_string(line: &str, value: &str) -> bool {
+    ['"', '\'']
+        .iter()
+        .any(|quote| line.contains(&format!("{quote}{value}{quote}")))
 }

@@ -3,7 +3,7 @@
 //! A study is a TOML file. [`StudyFile::parse`] reads and checks one; whatever is wrong is one
 //! line that names file, line and key. docs/extending.md shows a whole study.
 
-use crate::frame::CellView;
+use crate::frame::{CellView, IntervalBasis};
 use crate::simulate::ExperimentSpec;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -89,24 +89,13 @@ pub struct CaseGroupSpec {
     pub from: Option<String>,
     /// Kind of the groups' intervals.
     #[serde(default)]
-    pub over: IntervalBasisSpec,
+    pub over: IntervalBasis,
     /// True if the groups come in the opposite order.
     #[serde(default)]
     pub reverse: bool,
     /// Keys of groups, with `{group}` for the value of the label, and labels of a case by itself.
     #[serde(default)]
     pub key: Option<String>,
-}
-
-/// Kind of a group's intervals.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum IntervalBasisSpec {
-    /// Cases, each the mean of its runs; the runs where there is one case.
-    #[default]
-    Cases,
-    /// Runs, each the mean of its cases.
-    Runs,
 }
 
 /// A loop of a view: groups of cases, and under each of them these words.
@@ -441,12 +430,3 @@ macro_rules! loops {
 }
 
 loops!(HeadlineSpec, TableSpec, FigureSpec, PhraseSpec, NoteSpec);
-
-impl StudyFile {
-    /// JSON Schema (2020-12) of study files.
-    pub fn schema() -> serde_json::Value {
-        let mut schema = schemars::schema_for!(Self);
-        schema.insert("title".to_owned(), "Consort study".into());
-        schema.to_value()
-    }
-}

@@ -1,9 +1,12 @@
-//! The frames of a study, and the loops of its views over them.
+//! The frames of a study, the loops of its views over them, and its analyses in code.
 
-use super::file::{CaseGroupSpec, CellSpec, IntervalBasisSpec, ViewLoop};
+use super::file::{CaseGroupSpec, CellSpec, StudyFile, TableSpec, ViewLoop};
 use super::template::fill;
-use crate::frame::{self, Case, CaseGroup, CellQuery, Frame, IntervalBasis};
-use consort_data::{Cell, ReportColumn, percent_above_one};
+use super::{StudyError, StudyOutput};
+use crate::frame::{self, Case, CaseGroup, CellQuery, Frame};
+use crate::simulate::ExperimentSpec;
+use consort_data::{Cell, ReportColumn, ReportTable, percent_above_one};
+use consort_experiment::ExperimentContext;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -29,25 +32,20 @@ pub(super) struct LoopTurn {
     pub(super) words: TemplateWords,
 }
 
-/// All cases together, where a view names no groups.
+/// Key of all cases together, if a view names no groups.
 const ALL: &str = "all";
 
 impl Frames {
-    /// The frame of an experiment; the only one, or the first, where none is named.
+    /// The frame of an experiment.
     pub(crate) fn get(&self, name: &str) -> Option<&Arc<Frame>> {
         self.frames.get(name)
     }
 
-    /// The name of the experiment that a view is of.
+    /// The name of the experiment of a view: the first, which is often the only one, if it names
+    /// none.
     fn experiment_name(&self, from: Option<&str>) -> String {
         let first = self.frames.keys().next().map(String::as_str);
         from.or(first).unwrap_or_default().to_owned()
-    }
-
-    /// Runs of each case and policy, in the experiment that has most.
-    pub(super) fn most_runs(&self) -> usize {
-        let runs = self.frames.values().map(|frame| frame.runs);
-        runs.max().unwrap_or(0)
     }
 
     pub(super) fn experiment_runs(&self, from: Option<&str>) -> usize {
@@ -55,14 +53,7 @@ impl Frames {
             .map_or(0, |frame| frame.runs)
     }
 
-    /// The groups of a loop, each with all of the loop's words.
-    pub(super) fn turns(&self, over: ViewLoop<'_>) -> Vec<Vec<LoopTurn>> {
-        let each = self.loop_words(over);
-        let words = |group: &LoopTurn| each.iter().map(|words| group.with_words(words)).collect();
-        self.groups(over).iter().map(words).collect()
-    }
-
-    /// The loop's words; once none, where it has none.
+    /// The words of a loop; one empty set if it has none.
     pub(super) fn loop_words(&self, over: ViewLoop<'_>) -> Vec<TemplateWords> {
         let policy = |policy: &String| {
             let name = self.names.get(policy).unwrap_or(policy);
@@ -78,8 +69,8 @@ impl Frames {
         }
     }
 
-    /// The groups of a loop; those without cases are left out.
-    pub(super) fn groups(&self, over: ViewLoop<'_>) -> Vec<LoopTurn> {
+    /// The groups of a loop, each with all of the loop's words; groups without cases are left out.
+    pub(super) fn turns(&self, over: ViewLoop<'_>) -> Vec<Vec<LoopTurn>> {
         let all = [CaseGroupSpec {
             all: Some(ALL.to_owned()),
             ..CaseGroupSpec::default()
@@ -89,14 +80,21 @@ impl Frames {
         } else {
             over.groups
         };
-        let of = |spec: &CaseGroupSpec| {
+        let each = self.loop_words(over);
+        let mut turns = Vec::new();
+        for spec in specs {
             let from = self.experiment_name(spec.from.as_deref().or(over.from));
-            let frame = self.get(&from);
-            frame.map_or_else(Vec::new, |frame| spec.turns(frame, &from))
-        };
-        let turns = specs.iter().flat_map(of);
-        let shown = |turn: &LoopTurn| !turn.group.cases.is_empty() || !turn.spec.names.is_empty();
-        turns.filter(shown).collect()
+            let Some(frame) = self.get(&from) else {
+                continue;
+            };
+            for group in spec.turns(frame, &from) {
+                // Programs that are named have a row even if no workload has them.
+                if !group.group.cases.is_empty() || !spec.names.is_empty() {
+                    turns.push(each.iter().map(|words| group.with_words(words)).collect());
+                }
+            }
+        }
+        turns
     }
 
     /// Cell at a turn of a loop.
@@ -165,6 +163,21 @@ impl LoopTurn {
 impl CaseGroupSpec {
     /// The groups of a frame.
     fn turns(&self, frame: &Frame, from: &str) -> Vec<LoopTurn> {
+        let last = self.last.as_ref().zip(frame.cases.last());
+        let holds = |case: &Case| {
+            let is_like_last =
+                last.is_none_or(|(label, last)| case.value(label) == last.value(label));
+            self.holds(case) && is_like_last
+        };
+        let groups = match (&self.by, &self.all) {
+            _ if !self.names.is_empty() => frame.group_named_programs(&self.names, holds),
+            _ if self.programs => frame.group_by_program(holds),
+            (Some(label), _) => frame.group_by_label(label, self.over, holds),
+            (None, all) => {
+                let key = all.as_deref().unwrap_or(ALL);
+                vec![frame.group_all(key, self.over, holds)]
+            }
+        };
         let turn = |group: CaseGroup| {
             let value = group.key.clone();
             // Labels of a case by itself are words, too.
@@ -193,7 +206,7 @@ impl CaseGroupSpec {
                     .collect(),
             }
         };
-        let mut turns: Vec<LoopTurn> = self.case_groups(frame).into_iter().map(turn).collect();
+        let mut turns: Vec<LoopTurn> = groups.into_iter().map(turn).collect();
         if self.reverse {
             turns.reverse();
         }
@@ -205,31 +218,6 @@ impl CaseGroupSpec {
         labels.all(|(label, value)| case.value(label) == value)
     }
 
-    fn interval_basis(&self) -> IntervalBasis {
-        match self.over {
-            IntervalBasisSpec::Cases => IntervalBasis::Cases,
-            IntervalBasisSpec::Runs => IntervalBasis::Runs,
-        }
-    }
-
-    fn case_groups(&self, frame: &Frame) -> Vec<CaseGroup> {
-        let last = frame.cases.last();
-        let is_last = |case: &Case, last: &Case| {
-            let label = self.last.as_ref();
-            label.is_none_or(|label| case.value(label) == last.value(label))
-        };
-        let holds = |case: &Case| self.holds(case) && last.is_none_or(|last| is_last(case, last));
-        match (&self.by, &self.all) {
-            _ if !self.names.is_empty() => frame.group_named_programs(&self.names, holds),
-            _ if self.programs => frame.group_by_program(holds),
-            (Some(label), _) => frame.group_by_label(label, self.interval_basis(), holds),
-            (None, all) => {
-                let key = all.as_deref().unwrap_or(ALL);
-                vec![frame.group_all(key, self.interval_basis(), holds)]
-            }
-        }
-    }
-
     /// The group of the same cases in another frame; a program by itself is found by its name.
     fn group_in_frame(&self, frame: &Frame, value: &str) -> CaseGroup {
         let label = match (&self.by, self.programs || !self.names.is_empty()) {
@@ -237,14 +225,12 @@ impl CaseGroupSpec {
             (by, false) => by.as_deref(),
         };
         let is_it = |case: &Case| label.is_none_or(|label| case.value(label) == value);
-        frame.group_all(value, self.interval_basis(), |case| {
-            is_it(case) && self.holds(case)
-        })
+        frame.group_all(value, self.over, |case| is_it(case) && self.holds(case))
     }
 }
 
 impl CellSpec {
-    /// The column: title and unit are the measure's where the file names none.
+    /// The column: title and unit are the measure's if the file names none.
     pub(crate) fn column(&self) -> ReportColumn {
         let measure = frame::measure(&self.measure);
         let title = measure.map_or(self.measure.as_str(), |measure| measure.title);
@@ -266,3 +252,32 @@ impl CellSpec {
         }
     }
 }
+
+/// Makes the frame of an experiment that is more than its cases under its policies.
+pub(crate) type Experimenter =
+    fn(&ExperimentContext<'_>, &ExperimentSpec) -> Result<Frame, StudyError>;
+/// Makes a table that is more than a view.
+pub(crate) type TableMaker = fn(&TableSpec, &Frames) -> Result<ReportTable, StudyError>;
+/// Writes notes that are more than texts with phrases.
+pub(crate) type NoteMaker = fn(&Frames) -> Vec<String>;
+/// Carries out a study that is analysis as a whole.
+pub(crate) type StudyMaker =
+    fn(&ExperimentContext<'_>, &StudyFile) -> Result<StudyOutput, StudyError>;
+
+/// Analysis that comes with Consort, by the names that study files have for it.
+pub(crate) struct Analyses {
+    pub(crate) experiments: &'static [(&'static str, Experimenter)],
+    pub(crate) tables: &'static [(&'static str, TableMaker)],
+    pub(crate) notes: &'static [(&'static str, NoteMaker)],
+    pub(crate) studies: &'static [(&'static str, StudyMaker)],
+}
+
+/// Entry of a list, by its name.
+pub(crate) fn find_named<T: Copy>(all: &[(&str, T)], name: &str) -> Option<T> {
+    all.iter()
+        .find(|(known, _)| *known == name)
+        .map(|(_, what)| *what)
+}
+
+/// The experiment that an entry of the file names as its kind.
+pub(crate) const SIMULATE: &str = "simulate";

@@ -1,24 +1,22 @@
-//! Studies: their files, and the reports that are made of them.
+//! Studies and their reports.
 //!
-//! [`mod@file`] is a study as data; [`FileStudy`] runs one: experiments give frames, and headline,
+//! [`mod@file`] is a study as data. [`FileStudy`] runs one: experiments give frames, and headline,
 //! tables, figures and notes are views of them.
 
-mod analyses;
 mod check;
 mod figures;
 pub mod file;
-mod filled;
 mod frames;
 mod notes;
 mod run;
 mod tables;
 pub(crate) mod template;
 
-pub(crate) use analyses::Analyses;
-pub(crate) use frames::{Frames, TemplateWords};
+pub(crate) use frames::{Analyses, Frames, TemplateWords};
 pub use run::FileStudy;
 
-use consort_data::{Figure, FigureError, ReportTable, ReportTableError};
+use consort_data::long::{LongRows, RowOwner};
+use consort_data::{Figure, FigureError, ReportTable, ReportTableError, Table};
 use consort_experiment::{ExperimentContext, JobsError, Scale};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -34,17 +32,17 @@ pub trait Study: Send + Sync {
     /// Runs it.
     ///
     /// # Errors
-    /// When the study cannot be carried out; the text says which part.
+    /// A study that cannot be carried out; the text names the part that failed.
     fn run(&self, context: &ExperimentContext<'_>) -> Result<StudyOutput, StudyError>;
 
-    /// Text that changes with the study, where it does not come with Consort: a result of another
-    /// version is computed again.
+    /// Text that changes with the content of a study that does not come with Consort; a result of
+    /// another version is computed again.
     fn version(&self) -> &str {
         ""
     }
 
-    /// Explanations of the numbers, written by people who looked at the full scale with the
-    /// study's own seed. Nothing works this out from the runs at hand, and reports say so.
+    /// Explanations of the numbers, written by people who read the full scale with the study's own
+    /// seed; reports say that no run computes them.
     fn mechanism(&self) -> &[String] {
         &[]
     }
@@ -65,7 +63,7 @@ pub struct StudyInfo {
     pub original: String,
     /// Differences from the source.
     pub differs: String,
-    /// Seed unless another is asked for.
+    /// Seed, unless the user gives another.
     pub default_seed: u64,
     /// About how long the full scale takes on two cores, in seconds.
     pub full_seconds_hint: u32,
@@ -80,12 +78,11 @@ pub struct StudyOutput {
     pub figures: Vec<Figure>,
     /// Findings, mechanisms and limits that a reader must know.
     pub notes: Vec<String>,
-    /// Runs of each workload and policy that the numbers stand on.
+    /// Runs of each workload and policy behind the numbers.
     pub runs: usize,
 }
 
-/// A finished study: what it is about and what it gave. Its JSON is that of
-/// `consort reproduce --format json`.
+/// A finished study with its results. Its JSON is that of `consort reproduce --format json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StudyReport {
     /// The study's id.
@@ -110,7 +107,7 @@ pub struct StudyReport {
     /// Explanations of the numbers; see [`Study::mechanism`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mechanism: Vec<String>,
-    /// Results.
+    /// Tables, figures and notes.
     #[serde(flatten)]
     pub output: StudyOutput,
 }
@@ -141,6 +138,26 @@ impl StudyReport {
             output,
         }
     }
+}
+
+/// Every number of a study in the long format: the case is `STUDY:TABLE:ROW`, the measure the
+/// column, and half widths of intervals are measures that end in `_ci95`.
+pub fn study_to_long_table(report: &StudyReport) -> Table {
+    let mut rows = LongRows::default();
+    for table in &report.output.tables {
+        for (row, column, cell) in table.cells() {
+            let case = format!("{}:{}:{}", report.study, table.key(), row.key);
+            let owner = RowOwner {
+                case: &case,
+                seed: Some(report.seed),
+                ..RowOwner::default()
+            };
+            let unit = column.unit.as_deref();
+            rows.push_if_some(owner, &column.key, cell.value(), unit);
+            rows.push_if_some(owner, &format!("{}_ci95", column.key), cell.ci95(), unit);
+        }
+    }
+    rows.table()
 }
 
 /// Reason why a study could not be carried out.

@@ -4,6 +4,7 @@ use super::file::{NoteSpec, PhraseKind, PhraseSpec, ViewLoop};
 use super::frames::{Frames, LoopTurn, TemplateWords};
 use super::template::fill;
 use consort_data::Cell;
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 /// The notes of one entry of the file: one for each turn of its loop.
@@ -25,22 +26,37 @@ struct PhraseItem {
     cells: BTreeMap<String, Cell>,
 }
 
-/// The loop of a phrase: of the note's experiment where it names none.
-fn phrase_loop<'a>(note: &'a NoteSpec, phrase: &'a PhraseSpec) -> ViewLoop<'a> {
-    let own = phrase.looped();
-    ViewLoop {
-        from: own.from.or(note.from.as_deref()),
-        ..own
+impl PhraseItem {
+    fn cell(&self, name: Option<&String>) -> Option<&Cell> {
+        self.cells.get(name?)
+    }
+
+    fn value(&self, name: Option<&String>) -> Option<f64> {
+        self.cell(name)?.value()
+    }
+
+    /// The words of the item, its cells among them.
+    fn words(&self, phrase: &PhraseSpec) -> TemplateWords {
+        let mut words = self.turn.words.clone();
+        for (name, cell) in &self.cells {
+            let digits = phrase.cells.get(name).and_then(|spec| spec.digits);
+            let text = match (digits, cell.value()) {
+                (Some(digits), Some(value)) => format!("{value:.digits$}"),
+                (Some(_), None) => "?".to_owned(),
+                (None, _) => cell.text(),
+            };
+            words.insert(name.clone(), text);
+        }
+        words
     }
 }
 
 fn phrase_text(frames: &Frames, note: &NoteSpec, phrase: &PhraseSpec, turn: &LoopTurn) -> String {
     let items = items(frames, note, phrase, turn);
-    let by = phrase.by.as_deref().unwrap_or_default();
-    let value = |item: &&PhraseItem| item.cells.get(by).and_then(Cell::value);
-    let text = |some: &[&PhraseItem]| {
-        let texts = some.iter().map(|item| {
-            let mut words = text_words(phrase, item);
+    let by = phrase.by.as_ref();
+    let text = |some: Vec<&PhraseItem>| {
+        let texts = some.into_iter().map(|item| {
+            let mut words = item.words(phrase);
             for (name, inner) in &phrase.phrases {
                 words.insert(name.clone(), phrase_text(frames, note, inner, &item.turn));
             }
@@ -48,37 +64,66 @@ fn phrase_text(frames: &Frames, note: &NoteSpec, phrase: &PhraseSpec, turn: &Loo
         });
         texts.collect::<Vec<_>>().join(&phrase.join)
     };
-    let all: Vec<&PhraseItem> = items.iter().collect();
-    let mut ranked: Vec<&PhraseItem> = { items.iter() }
-        .filter(|item| value(item).is_some())
+    // Items without a value rank as if they were equal to what they are compared with.
+    let value_or_one = |item: &PhraseItem| item.value(by).unwrap_or(1.0);
+    // Values above 1, or below with the sign -1, beyond their intervals.
+    let count_beyond = |sign: f64| {
+        let is_beyond = |item: &&PhraseItem| {
+            let half = item.cell(by).and_then(Cell::ci95).unwrap_or(0.0);
+            sign * (value_or_one(item) - 1.0) > half
+        };
+        items.iter().filter(is_beyond).count().to_string()
+    };
+    let mut ranked: Vec<(f64, &PhraseItem)> = { items.iter() }
+        .filter_map(|item| Some((item.value(by)?, item)))
         .collect();
-    ranked.sort_by(|a, b| {
-        value(b)
-            .partial_cmp(&value(a))
-            .unwrap_or(std::cmp::Ordering::Equal)
-    });
+    ranked.sort_by(|a, b| b.0.partial_cmp(&a.0).unwrap_or(Ordering::Equal));
+    let ranked: Vec<&PhraseItem> = ranked.into_iter().map(|(_, item)| item).collect();
     let few = phrase.few.min(ranked.len());
     match phrase.kind {
-        PhraseKind::List => text(&all),
-        PhraseKind::Top => text(&ranked[..few]),
-        PhraseKind::Bottom => text(&ranked[ranked.len() - few..]),
-        PhraseKind::Ends => text(&extreme_items(&all, by)),
-        PhraseKind::Above => count_beyond_interval(&all, by, 1.0).to_string(),
-        PhraseKind::Below => count_beyond_interval(&all, by, -1.0).to_string(),
-        PhraseKind::Count => all.len().to_string(),
-        PhraseKind::Correlation => correlation_text(phrase, &all),
-        PhraseKind::Same => count_same_cases(frames, phrase, &all).to_string(),
+        PhraseKind::List => text(items.iter().collect()),
+        PhraseKind::Top => text(ranked[..few].to_vec()),
+        PhraseKind::Bottom => text(ranked[ranked.len() - few..].to_vec()),
+        PhraseKind::Ends => {
+            let order =
+                |a: &&PhraseItem, b: &&PhraseItem| value_or_one(a).total_cmp(&value_or_one(b));
+            let most = items.iter().max_by(order);
+            text(most.into_iter().chain(items.iter().min_by(order)).collect())
+        }
+        PhraseKind::Above => count_beyond(1.0),
+        PhraseKind::Below => count_beyond(-1.0),
+        PhraseKind::Count => items.len().to_string(),
+        PhraseKind::Correlation => {
+            let pairs = items.iter().filter_map(|item| {
+                let with = item.value(phrase.with.as_ref())?;
+                Some((with, item.value(by)?))
+            });
+            let cell = correlation(&pairs.collect::<Vec<_>>()).map(Cell::from);
+            cell.unwrap_or_else(|| Cell::missing("one program")).text()
+        }
+        PhraseKind::Same => {
+            let cell = by.and_then(|by| phrase.cells.get(by));
+            let same = items
+                .iter()
+                .map(|item| cell.map_or(0, |cell| frames.count_same_cases(cell, &item.turn)));
+            same.sum::<usize>().to_string()
+        }
     }
 }
 
-/// The items of a phrase: of its own groups, or of the note's group where it has none.
+/// The items of a phrase: of its own groups, or of the note's group if it has none.
 fn items(
     frames: &Frames,
     note: &NoteSpec,
     phrase: &PhraseSpec,
     turn: &LoopTurn,
 ) -> Vec<PhraseItem> {
-    let over = phrase_loop(note, phrase);
+    let own = phrase.looped();
+    // The note's experiment, unless the phrase names one.
+    let over = ViewLoop {
+        from: own.from.or(note.from.as_deref()),
+        ..own
+    };
     let turns = match phrase.groups.is_empty() && phrase.from.is_none() {
         true => frames
             .loop_words(over)
@@ -87,7 +132,7 @@ fn items(
             .collect(),
         false => frames.turns(over).concat(),
     };
-    let item = |mut own: LoopTurn| {
+    let items = turns.into_iter().map(|mut own| {
         let mut words = turn.words.clone();
         words.extend(own.words);
         own.words = words;
@@ -97,62 +142,11 @@ fn items(
             cells: cells.collect(),
             turn: own,
         }
-    };
-    turns.into_iter().map(item).collect()
+    });
+    items.collect()
 }
 
-/// The words of an item, its cells among them.
-fn text_words(phrase: &PhraseSpec, item: &PhraseItem) -> TemplateWords {
-    let mut words: TemplateWords = item.turn.words.clone();
-    for (name, cell) in &item.cells {
-        let digits = phrase.cells.get(name).and_then(|spec| spec.digits);
-        let text = match (digits, cell.value()) {
-            (Some(digits), Some(value)) => format!("{value:.digits$}"),
-            (Some(_), None) => "?".to_owned(),
-            (None, _) => cell.text(),
-        };
-        words.insert(name.clone(), text);
-    }
-    words
-}
-
-/// The item with the largest value and the one with the smallest.
-fn extreme_items<'a>(items: &[&'a PhraseItem], by: &str) -> Vec<&'a PhraseItem> {
-    let value = |item: &PhraseItem| item.cells.get(by).and_then(Cell::value).unwrap_or(1.0);
-    let order = |a: &&&PhraseItem, b: &&&PhraseItem| value(a).total_cmp(&value(b));
-    let both = [items.iter().max_by(order), items.iter().min_by(order)];
-    both.into_iter().flatten().copied().collect()
-}
-
-/// Number of values above 1, or below with the sign -1, beyond their intervals.
-fn count_beyond_interval(items: &[&PhraseItem], by: &str, sign: f64) -> usize {
-    let is = |item: &&&PhraseItem| {
-        let cell = item.cells.get(by);
-        let value = cell.and_then(Cell::value).unwrap_or(1.0);
-        let half = cell.and_then(Cell::ci95).unwrap_or(0.0);
-        sign * (value - 1.0) > half
-    };
-    items.iter().filter(is).count()
-}
-
-fn count_same_cases(frames: &Frames, phrase: &PhraseSpec, items: &[&PhraseItem]) -> usize {
-    let cell = phrase.by.as_ref().and_then(|by| phrase.cells.get(by));
-    let of = |item: &&PhraseItem| cell.map_or(0, |cell| frames.count_same_cases(cell, &item.turn));
-    items.iter().map(of).sum()
-}
-
-fn correlation_text(phrase: &PhraseSpec, items: &[&PhraseItem]) -> String {
-    let value = |item: &PhraseItem, name: &Option<String>| {
-        let cell = name.as_ref().and_then(|name| item.cells.get(name));
-        cell.and_then(Cell::value)
-    };
-    let pair = |item: &&PhraseItem| Some((value(item, &phrase.with)?, value(item, &phrase.by)?));
-    let pairs: Vec<(f64, f64)> = items.iter().filter_map(pair).collect();
-    let cell = correlation(&pairs).map(Cell::from);
-    cell.unwrap_or_else(|| Cell::missing("one program")).text()
-}
-
-/// Pearson's correlation; none without variation.
+/// Pearson's correlation; `None` without variation.
 fn correlation(pairs: &[(f64, f64)]) -> Option<f64> {
     let n = pairs.len() as f64;
     let mean = |of: fn(&(f64, f64)) -> f64| pairs.iter().map(of).sum::<f64>() / n;
@@ -214,14 +208,14 @@ mod tests {
     }
 
     #[test]
-    fn a_note_is_said_of_each_word_of_each_group() {
+    fn note_repeats_for_each_word_and_group() {
         let note = "groups = [{ by = 'program', where = { program = 'b' } }]\n\
                     policies = ['linux', 'random']\ntext = '{group} under {policy}'";
         check(note, &["b under linux", "b under random"]);
     }
 
     #[test]
-    fn correlations_are_pearson_s() {
+    fn correlation_is_pearson() {
         let line = [(1.0, 2.0), (2.0, 4.0), (3.0, 6.0)];
         assert!((correlation(&line).unwrap() - 1.0).abs() < 1e-12);
         let falling = line.map(|(x, y)| (x, -y));

@@ -1,13 +1,10 @@
 //! A study file at work: experiments give frames, and the views of the file are taken of them.
 
-use super::analyses::{SIMULATE, find_named};
-use super::file::{NoteSpec, StudyFile, TableSpec};
-use super::frames::Frames;
+use super::file::StudyFile;
+use super::frames::{Frames, SIMULATE, find_named};
 use super::{Study, StudyError, StudyInfo, StudyOutput, check, figures, notes, tables};
-use crate::frame::Frame;
 use crate::simulate::{self, DescriptionSource, ExperimentSpec, part_error};
 use crate::studies;
-use consort_data::ReportTable;
 use consort_experiment::{ExperimentContext, Scale};
 use consort_sim::describe::DescribeError;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -26,7 +23,8 @@ pub struct FileStudy {
 }
 
 impl FileStudy {
-    /// Reads a study; `name` is the file's in messages, machines and programs are the ground's.
+    /// Reads a study; `name` is the file's in messages, machines and programs are those of
+    /// `ground`.
     ///
     /// # Errors
     /// The first thing that is wrong, with file, line and key; of machines and workloads the line
@@ -45,7 +43,8 @@ impl FileStudy {
         Ok(study)
     }
 
-    /// Reads a study without a look at machines and programs, of which a test makes sure.
+    /// Reads a study without a check of its machines and programs; a test checks those of the
+    /// files that come with Consort.
     pub(crate) fn parse_built_in(
         name: &str,
         text: &str,
@@ -71,81 +70,67 @@ impl FileStudy {
         })
     }
 
-    /// Runs the file's experiments, or takes what another study has made of the same.
+    /// Runs the file's experiments, or takes the frames that another study has made of the same.
     fn run_experiments(&self, context: &ExperimentContext<'_>) -> Result<Frames, StudyError> {
         let mut frames = Frames {
             names: self.file.names.clone(),
             ..Frames::default()
         };
-        let shared = self.file.shared.iter().map(|(name, of)| {
-            let known = studies::experiment(of);
-            let unknown = || StudyError::part(of.as_str(), "there is no such shared experiment");
-            Ok((name, known.ok_or_else(unknown)?))
-        });
-        let shared: Vec<(&String, ExperimentSpec)> = shared.collect::<Result<_, StudyError>>()?;
+        let mut experiments: Vec<(&String, ExperimentSpec)> = Vec::new();
+        for (name, shared) in &self.file.shared {
+            let unknown = || StudyError::part(shared, "there is no such shared experiment");
+            let spec = studies::experiment(shared).ok_or_else(unknown)?;
+            experiments.push((name, spec));
+        }
         let own = self.file.experiments.iter();
-        let own = own.map(|(name, spec)| (name, spec.clone()));
-        for (name, spec) in shared.into_iter().chain(own) {
+        experiments.extend(own.map(|(name, spec)| (name, spec.clone())));
+        for (name, spec) in experiments {
             // Experiments that are described alike are one.
             let what = serde_json::to_string(&spec).map_err(part_error(name))?;
             let what = format!("{}: {what}", self.owner);
-            let frame = context.get_or_compute(&what, || self.run_experiment(context, &spec))?;
+            let kind = spec.kind.as_deref().unwrap_or(SIMULATE);
+            let run = || match find_named(studies::ANALYSES.experiments, kind) {
+                Some(experiment) => experiment(context, &spec),
+                None => simulate::run_experiment(context, &spec, &*self.ground),
+            };
+            let frame = context.get_or_compute(&what, run)?;
             frames.frames.insert(name.clone(), frame);
         }
         Ok(frames)
-    }
-
-    fn run_experiment(
-        &self,
-        context: &ExperimentContext<'_>,
-        spec: &ExperimentSpec,
-    ) -> Result<Frame, StudyError> {
-        let kind = spec.kind.as_deref().unwrap_or(SIMULATE);
-        match find_named(studies::ANALYSES.experiments, kind) {
-            Some(experiment) => experiment(context, spec),
-            None => simulate::run_experiment(context, spec, &*self.ground),
-        }
-    }
-
-    fn table(&self, spec: &TableSpec, frames: &Frames) -> Result<ReportTable, StudyError> {
-        let analysis = spec.analysis.as_deref().unwrap_or_default();
-        match find_named(studies::ANALYSES.tables, analysis) {
-            Some(table) => table(spec, frames),
-            None => tables::table(frames, spec),
-        }
-    }
-
-    fn notes(&self, frames: &Frames, scale: Scale) -> Vec<String> {
-        let of = |spec: &NoteSpec| {
-            let analysis = spec.analysis.as_deref().unwrap_or_default();
-            match find_named(studies::ANALYSES.notes, analysis) {
-                Some(notes) => notes(frames),
-                None => notes::notes(frames, spec),
-            }
-        };
-        let said = |spec: &&NoteSpec| !spec.quick_only || scale == Scale::Quick;
-        self.file.notes.iter().filter(said).flat_map(of).collect()
     }
 
     fn view_experiments(&self, context: &ExperimentContext<'_>) -> Result<StudyOutput, StudyError> {
         let frames = self.run_experiments(context)?;
         let mut shown = vec![tables::headline(&frames, &self.file.headline)?];
         for spec in &self.file.tables {
-            shown.push(self.table(spec, &frames)?);
+            let analysis = spec.analysis.as_deref().unwrap_or_default();
+            shown.push(match find_named(studies::ANALYSES.tables, analysis) {
+                Some(table) => table(spec, &frames)?,
+                None => tables::table(&frames, spec)?,
+            });
         }
         let mut drawn = Vec::new();
         for spec in &self.file.figures {
-            // At the quick scale there may be none of the cases that a figure shows.
-            let some = !spec.optional || figures::has_values(&frames, spec);
-            if some && !frames.groups(spec.looped()).is_empty() {
-                drawn.push(figures::figure(&frames, spec)?);
-            }
+            drawn.extend(figures::figure(&frames, spec)?);
         }
+        let mut notes = Vec::new();
+        for spec in &self.file.notes {
+            if spec.quick_only && context.scale() != Scale::Quick {
+                continue;
+            }
+            let analysis = spec.analysis.as_deref().unwrap_or_default();
+            notes.extend(match find_named(studies::ANALYSES.notes, analysis) {
+                Some(write_notes) => write_notes(&frames),
+                None => notes::notes(&frames, spec),
+            });
+        }
+        let runs = frames.frames.values().map(|frame| frame.runs);
         Ok(StudyOutput {
             tables: shown,
             figures: drawn,
-            notes: self.notes(&frames, context.scale()),
-            runs: frames.most_runs(),
+            notes,
+            // Those of the experiment that has most.
+            runs: runs.max().unwrap_or(0),
         })
     }
 }

@@ -136,7 +136,7 @@ pub(super) fn benches() -> ArgValueCandidates {
 /// Groups of checks.
 pub(super) fn check_groups() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
-        plain_candidates(consort_validate::GROUPS.iter().map(|group| group.name))
+        plain_candidates(consort_lab::validate::GROUPS.iter().map(|group| group.name))
     })
 }
 

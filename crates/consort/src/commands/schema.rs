@@ -4,8 +4,8 @@ use crate::cli::{SchemaArgs, SchemaKind};
 use crate::output;
 use anyhow::Result;
 use consort_lab::study::file::StudyFile;
+use consort_lab::sweep::SweepSpec;
 use consort_sim::describe::{machine_schema, program_schema};
-use consort_sweep::SweepSpec;
 use std::process::ExitCode;
 
 pub(crate) fn execute(args: &SchemaArgs) -> Result<ExitCode> {

@@ -8,8 +8,8 @@ use crate::table_file::TableOutput;
 use anyhow::Result;
 use consort_data::Cell;
 use consort_experiment::{ExperimentContext, Scale, StageProgress};
-use consort_validate::{
-    CheckGroupSummary, GroupInputs, PublishedData, Validation, ValidationCheck,
+use consort_lab::validate::{
+    self, CheckGroupSummary, GroupInputs, PublishedData, Validation, ValidationCheck,
 };
 use std::process::ExitCode;
 
@@ -51,7 +51,7 @@ conservation that does not hold\nmakes the exit code 1. docs/validation.md says 
 the disagreements.\n";
 
 pub(crate) fn execute(args: &ValidateArgs) -> Result<ExitCode> {
-    let groups = consort_validate::select(&args.group).map_err(bad_input)?;
+    let groups = validate::select(&args.group).map_err(bad_input)?;
     let file = TableOutput::begin_from_out(&args.out)?;
     let progress = progress::start_meter("jobs");
     let report_progress = |at: StageProgress| progress.set_done(at.done, at.total);
@@ -65,13 +65,13 @@ pub(crate) fn execute(args: &ValidateArgs) -> Result<ExitCode> {
         data: &PublishedData::embedded(),
         context: &context,
     };
-    let result = consort_validate::run(&groups, &inputs);
+    let result = validate::run(&groups, &inputs);
     progress.finish();
     let validation = result?;
     if let Some(folder) = cli::own_output(&args.out) {
         consort_data::write_tables_and_figures(folder, &validation.tables, &validation.figures)?;
     }
-    file.write(|| consort_validate::checks_to_long_table(&validation.checks, args.seed))?;
+    file.write(|| validate::checks_to_long_table(&validation.checks, args.seed))?;
     let mut out = output::stdout();
     match args.format {
         OutputFormat::Table => output::print_text(&mut out, &page(&validation))?,

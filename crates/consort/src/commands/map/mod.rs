@@ -11,7 +11,7 @@ use crate::table_file::TableOutput;
 use anyhow::Result;
 use consort_core::mapping::analysis::Thresholds;
 use consort_lab::mapping::{Analysis, Question};
-use consort_lab::{StudyReport, long};
+use consort_lab::{StudyReport, study_to_long_table};
 use serde::Serialize;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -53,7 +53,7 @@ pub(crate) fn execute(args: &MapArgs) -> Result<ExitCode> {
     };
     let mut report = report(args, &found)?;
     report.seconds = start.elapsed().as_secs_f64();
-    file.write(|| long::study_to_long_table(&report))?;
+    file.write(|| study_to_long_table(&report))?;
     print::print_findings(args, &found, &report)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -14,7 +14,7 @@ use anyhow::Result;
 use consort_experiment::{Scale, SharedResults, StageProgress};
 use consort_lab::pages;
 use consort_lab::runner::{self, StudyOutcome, StudySettings};
-use consort_lab::{Registry, Study, StudyReport, StudyStore, VERSION, long};
+use consort_lab::{Registry, Study, StudyReport, StudyStore, VERSION, study_to_long_table};
 use print::StudyPrinter;
 pub(crate) use print::grid;
 use reference::PublishedFigures;
@@ -89,7 +89,7 @@ impl StudyBatch {
             pages::write(self.store.folder(), &report, compared.table())?;
             self.write_index()?;
             self.reference.warn(&compared);
-            file.add(|| long::study_to_long_table(&report))?;
+            file.add(|| study_to_long_table(&report))?;
             printer.print_study(report, compared, resumed)?;
         }
         file.finish()?;

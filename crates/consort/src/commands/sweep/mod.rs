@@ -13,7 +13,7 @@ use crate::progress;
 use crate::table_file;
 use anyhow::Result;
 use consort_experiment::StageProgress;
-use consort_sweep::{ShardFolder, ShardOutcome, SweepError, SweepStatus, ranges};
+use consort_lab::sweep::{ShardFolder, ShardOutcome, SweepError, SweepStatus, ranges};
 use serde::Serialize;
 use std::num::NonZeroUsize;
 use std::process::ExitCode;

@@ -37,7 +37,7 @@ pub(super) fn read(texts: &[String], count: usize) -> Result<Vec<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use consort_sweep::ranges;
+    use consort_lab::sweep::ranges;
     use proptest::prelude::*;
 
     fn of(texts: &[&str]) -> Result<Vec<usize>> {

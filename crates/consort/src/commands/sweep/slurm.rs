@@ -6,7 +6,7 @@ use crate::failure::bad_input;
 use crate::output;
 use anyhow::{Context, Result, anyhow};
 use consort_data::write_atomically;
-use consort_sweep::ShardFolder;
+use consort_lab::sweep::ShardFolder;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
