@@ -148,6 +148,14 @@ pub const MEASURES: &[Measure] = &[
         Some("% of time"),
         LOWER,
     ),
+    measure(
+        "alone_percent",
+        "Measured alone",
+        Some("% of time"),
+        NEITHER,
+    ),
+    measure("disadvantage", "Learnt disadvantage", None, NEITHER),
+    measure("memory_latency_ns", "Latency of memory", Some("ns"), LOWER),
     measure("decision_us", "Time of a decision", Some("µs"), LOWER),
     measure(
         "stp_charged",
@@ -234,6 +242,7 @@ pub const MEASURES: &[Measure] = &[
     measure("cpi_llc", "llc", None, LOWER),
     measure("cpi_memory", "memory", None, LOWER),
     measure("cpi_queue", "queue", None, LOWER),
+    measure("cpi_waiting", "memory and its queues", None, LOWER),
     measure("cpi_tlb", "tlb", None, LOWER),
     measure("cpi_window", "window", None, LOWER),
     measure("cpi_dispatch", "dispatch", None, LOWER),

@@ -1,8 +1,8 @@
 //! Gap between matching and exhaustive search, and the part of the model in it.
 
-use super::super::symbiosis::part_error;
-use super::super::symbiosis::training::{TrainingResult, lesson};
+use super::super::symbiosis::training::{StackSplit, TrainingResult, train};
 use super::gaps::PolicyGaps;
+use crate::simulate::part_error;
 use crate::study::StudyError;
 use consort_core::matching::{self, GroupRoom, MatchingError, PairCosts};
 use consort_core::stats::mean;
@@ -37,7 +37,7 @@ const MODEL: usize = 1;
 /// # Errors
 /// Those of the training.
 pub(super) fn rows(context: &ExperimentContext<'_>) -> Result<Vec<PolicyGaps>, StudyError> {
-    let lesson = lesson(context)?;
+    let lesson = train(context, StackSplit::TopLevel)?;
     let pairs = TrainedPairSlowdowns::from_lesson(&lesson);
     let mut rows = Vec::new();
     for threads in THREADS
