@@ -27,7 +27,6 @@ mod optimality;
 mod sensitivity;
 mod symbiosis;
 mod umbrella;
-mod w1;
 
 pub use asymmetry::ideal::IdealRoundRobin;
 pub use asymmetry::migration::ExchangePath;
@@ -63,13 +62,16 @@ pub(crate) const ANALYSES: Analyses = Analyses {
         ("closed-form", asymmetry::closed_form),
         ("cores-alone", asymmetry::cores_alone),
         ("programs-alone", asymmetry::programs_alone),
-        ("exchanges-with-small", asymmetry::with_small),
-        ("exchanges-with-large", asymmetry::with_large),
-        ("exchanges-of-working-sets", asymmetry::of_working_sets),
-        ("ideal-at-ratios", asymmetry::at_ratios),
-        ("ideal-beside-hrrs", asymmetry::beside_hrrs),
-        ("counted-places", alone::of_places),
-        ("counted-programs", alone::of_programs),
+        ("exchanges-with-small", asymmetry::exchange_with_small),
+        ("exchanges-with-large", asymmetry::exchange_with_large),
+        (
+            "exchanges-of-working-sets",
+            asymmetry::exchange_working_sets,
+        ),
+        ("ideal-at-ratios", asymmetry::ideal_at_ratios),
+        ("ideal-beside-hrrs", asymmetry::ideal_next_to_hrrs),
+        ("counted-places", alone::count_places),
+        ("counted-programs", alone::count_programs),
         ("occupancy-equal", occupancy::equal),
         ("occupancy-lengths", occupancy::lengths),
         ("occupancy-once", occupancy::once),
@@ -85,12 +87,12 @@ pub(crate) const ANALYSES: Analyses = Analyses {
         ("learnt-of-cores", symbiosis::views::learnt),
     ],
     notes: &[
-        ("readings-of-tcs", asymmetry::verdict),
+        ("readings-of-tcs", asymmetry::note_verdict),
         ("changes-of-cycles", symbiosis::views::changes),
         ("limits-of-decisions", symbiosis::views::limit_note),
         ("occupancy", occupancy::notes),
-        ("saved-cycles", asymmetry::saved),
-        ("sharing-of-cores", w1::sharing),
+        ("saved-cycles", asymmetry::note_saved_cycles),
+        ("sharing-of-cores", alone::sharing),
     ],
     studies: &[
         ("s1", symbiosis::training::run),

@@ -3,7 +3,7 @@
 //! Keys. Table `headline`: rows `STABLE-OR-CHANGING workload, time beside the most frequent
 //! co-runner`. Table `workloads`: rows `5/NUMBER`; columns `ipc_variation_percent`, `chosen_as`,
 //! `programs`. Table `summary`: rows `stable`, `changing`; columns `top_share_percent` (share of
-//! its time that a program spends beside its most frequent co-runner, mean over programs),
+//! its time that a program spends with its most frequent co-runner, mean over programs),
 //! `partners` (effective number of co-runners, the inverse of the sum of squared shares),
 //! `expected_top_share_percent` (were all equally frequent). Tables `stable` and `changing`: rows
 //! the programs, columns `beside-NUMBER` in the order of the rows. Figures `stable`, `changing`.

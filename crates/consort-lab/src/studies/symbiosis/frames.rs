@@ -167,6 +167,8 @@ fn run_mixes(
     spec: &ExperimentSpec,
     memory: Option<&[u32]>,
 ) -> Result<Arc<Vec<SymbioticRun>>, StudyError> {
+    // The kind only decides what is taken from the runs, so experiments that differ in nothing else
+    // share them.
     let without_kind = ExperimentSpec {
         kind: None,
         ..spec.clone()
