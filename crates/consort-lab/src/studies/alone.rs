@@ -147,6 +147,7 @@ impl ProgramCopies {
         let settings = SimulationSettings {
             seed,
             mode: RunMode::Once,
+            // Threads stay where the plan puts them.
             os: "pinned".to_owned(),
             logical_cores: false,
             free_migration: false,
@@ -165,6 +166,7 @@ impl ProgramCopies {
         let machine = SimMachine::new(chip, &copies, &settings, READ_EVERY_NS, meter, source);
         let mut machine = machine.map_err(part_error(&part))?;
         let first = machine.topology().cores().first();
+        // More copies than ways share PUs from the first one on.
         let pus = first.map_or_else(Vec::new, |core| core.pus.as_slice().to_vec());
         let threads = machine.oracle().threads().collect::<Vec<_>>();
         let each = threads.into_iter().zip(pus.into_iter().cycle());

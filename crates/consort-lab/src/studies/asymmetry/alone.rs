@@ -8,15 +8,14 @@
 //! under round robin, and after W/S where each stays on its core: round robin is (r + N - 1)/N
 //! times as fast, where r = L/S. k threads on each core take k times as long either way.
 
-use super::super::ratio;
 use super::{SingleRun, program_cases, suite_programs};
-use crate::frame::{Frame, IntervalBasis};
+use crate::frame::Frame;
 use crate::simulate::chips::{chip, single_core_chip};
 use crate::simulate::programs::{find, instance};
 use crate::simulate::{
     ExperimentSpec, Presets, map_jobs, part_error, prepare_cases, run_every_case,
 };
-use crate::study::{Frames, StudyError};
+use crate::study::StudyError;
 use consort_core::stats::geometric_mean;
 use consort_experiment::watch::CoreKind;
 use consort_experiment::{ExperimentContext, measure_alone};
@@ -25,15 +24,14 @@ use consort_sim::contention::CpiStack;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Largest number of instructions of a program, for cycles by cause.
+/// Largest number of instructions of a program, for cycles by cause: at the full scale a whole
+/// pass, so that every phase counts by its length.
 const MOST_INSTR: [f64; 2] = [50e9, f64::INFINITY];
 /// Work with which speeds are measured for the closed form, instructions.
 const SPEED_INSTR: [f64; 2] = [1e8, 2e9];
 /// The kinds of cores as policies.
-const LARGE: &str = "large";
-const SMALL: &str = "small";
-/// Causes that are no part of a thread's cycles alone: no core is shared, no thread waits for locks.
-const NOT_ALONE: [&str; 3] = ["window", "dispatch", "lock"];
+pub(super) const LARGE: &str = "large";
+pub(super) const SMALL: &str = "small";
 
 /// Speed of round robin over the baseline, for large cores so many times as fast as small ones.
 fn round_robin_speed(ratio: f64, cores: usize) -> f64 {
@@ -140,41 +138,6 @@ pub(in crate::studies) fn programs_alone(
     frame.set_run_values("ips_g", ips.iter().map(|ips| ips / 1e9).collect());
     frame.set_run_values("ips", ips);
     Ok(frame)
-}
-
-/// Notes on the cycles that the large core saves the programs with the highest and the lowest
-/// ratio, by the largest causes.
-pub(in crate::studies) fn note_saved_cycles(frames: &Frames) -> Vec<String> {
-    let Some(frame) = frames.get("programs") else {
-        return Vec::new();
-    };
-    let groups = frame.group_by_label("case", IntervalBasis::Cases, |_| true);
-    let ends = [0, frame.cases.len().saturating_sub(1)].map(|case| {
-        let mean_cpi = |policy: usize, cause: &str| {
-            let values = frame.run_values(case, policy, &format!("cpi_{cause}"));
-            values.iter().sum::<f64>() / values.len() as f64
-        };
-        let mut saved = Vec::new();
-        for name in CpiStack::NAMES {
-            if !NOT_ALONE.contains(&name) {
-                saved.push((name, mean_cpi(1, name) - mean_cpi(0, name)));
-            }
-        }
-        saved.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
-        let words = saved.iter().take(3);
-        let words = words.map(|(name, cycles)| format!("{name} {cycles:.2}"));
-        let ratio = frame.cell(&ratio("ipc", LARGE, SMALL), &groups[case]);
-        format!(
-            "{} ({}): {}.",
-            groups[case].key,
-            ratio.text(),
-            words.collect::<Vec<_>>().join(", ")
-        )
-    });
-    vec![format!(
-        "Cycles per instruction that the large core saves, by cause. {}",
-        ends.join(" ")
-    )]
 }
 
 #[cfg(test)]

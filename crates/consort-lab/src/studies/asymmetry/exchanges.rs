@@ -41,6 +41,7 @@ pub(in crate::studies) fn exchange_with_large(
 ) -> Result<Frame, StudyError> {
     let mut machine = machine_spec(&spec.machine)?;
     let whole = full_chip(&machine)?;
+    // Only out-of-order cores, the large ones, have a reorder buffer.
     let mut types = whole.core_types().iter();
     let large = types.position(|core| core.rob_entries.is_some());
     let large = large.and_then(|n| machine.core_types.keys().nth(n).cloned());
@@ -109,6 +110,7 @@ fn measure_costs(
     let [shared, private] = [path(true)?, path(false)?];
     let moves = context.by_scale(MOVES[0], MOVES[1]);
     map_jobs(context, programs, |program| {
+        // The cost depends on the data that a phase holds, so it is a mean over a program's pass.
         let places = staggered_copies(program, PLACES).entries;
         let costs = |path: &ExchangePath| {
             let from = places.iter().zip(context.seed()..);

@@ -129,6 +129,7 @@ fn chip_with_ratio(machine: &str, ratio: f64, seed: u64) -> Result<Arc<Chip>, St
     let mut pus = 0..given.places().len();
     let small = pus.find(|&pu| CoreKind::from_pu(&given, pu) == CoreKind::Small);
     let kind = small.map(|pu| given.places()[pu].core_type);
+    // Only the clock of small cores changes, so that the large core is the same at every ratio.
     if let Some(small) = kind.and_then(|kind| spec.core_types.values_mut().nth(kind)) {
         small.frequency_ghz *= factor;
     }

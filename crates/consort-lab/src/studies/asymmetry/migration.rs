@@ -91,6 +91,7 @@ impl ExchangePath {
         moves: u32,
         seed: u64,
     ) -> Result<ExchangeCost, StudyError> {
+        // Whole rounds, after which both copies are where they began.
         let moves = moves / 2 * 2;
         let paid = self.count_instructions(chip, program, moves, (seed, false))?;
         let free = self.count_instructions(chip, program, moves, (seed, true))?;
@@ -120,6 +121,7 @@ impl ExchangePath {
             seed,
             mode: RunMode::Once,
             os: "pinned".to_owned(),
+            // Exchanges are remappings of logical cores, which the operating system does not see.
             logical_cores: true,
             free_migration,
         };

@@ -5,12 +5,12 @@ mod alone;
 mod exchanges;
 pub(crate) mod ideal;
 pub(crate) mod migration;
-mod readings;
+mod views;
 
-pub(super) use alone::{closed_form, cores_alone, note_saved_cycles, programs_alone};
+pub(super) use alone::{closed_form, cores_alone, programs_alone};
 pub(super) use exchanges::{exchange_with_large, exchange_with_small, exchange_working_sets};
 pub(super) use ideal::{ideal_at_ratios, ideal_next_to_hrrs};
-pub(super) use readings::{note_verdict, readings};
+pub(super) use views::{note_saved_cycles, note_verdict, readings};
 
 use crate::frame::Case;
 use crate::simulate::{ExperimentSpec, part_error, programs::suite};
@@ -48,6 +48,7 @@ impl SingleRun {
         let settings = SimulationSettings {
             seed,
             mode: RunMode::Once,
+            // One thread on one core: no scheduler has anything to decide.
             os: "pinned".to_owned(),
             logical_cores: false,
             free_migration: false,

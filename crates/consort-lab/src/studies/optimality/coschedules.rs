@@ -32,7 +32,8 @@ const SUITES: [usize; 2] = [1, 12];
 const LENGTH_S: [f64; 2] = [0.2, 0.4];
 /// Time for which they run before that, s.
 const WARM_S: f64 = 0.1;
-/// Distance of the seed of repeated measurements from that of the trials.
+/// Distance of the seed of repeated measurements from that of the trials. Seeds of runs follow the
+/// study's own, so none is as far away.
 const AGAIN: u64 = 1 << 32;
 /// Objectives by which rounds are compared, with the keys of rows.
 const OBJECTIVES: [(&str, RoundObjective); 2] = [

@@ -137,7 +137,7 @@ impl TrainedPairSlowdowns {
         };
         let total =
             |kind, pairs: &[Vec<usize>]| pairs.iter().map(|pair| cost(kind, pair)).sum::<f64>();
-        // Pairs fill the cores.
+        // Pairs fill the cores, so no thread is alone and the costs of threads alone never count.
         let room = GroupRoom {
             cores: threads / 2,
             ways: 2,

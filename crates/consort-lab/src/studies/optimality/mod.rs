@@ -59,6 +59,7 @@ pub(super) fn run(
     groups::add_fours(context, &mut output)?;
     mappings::add_mappings(context, &mut output)?;
     coschedules::add_coschedules(context, &mut output)?;
+    // The headline repeats the means of all tables, so it is made last and put first.
     let mut headline = HeadlineTable::new()?;
     for table in &output.tables {
         for row in table.rows() {

@@ -188,6 +188,7 @@ fn distinct_placements(
         }
     };
     if symmetry == PlacementSymmetry::Large {
+        // One thread on each core: only the thread on the large one makes a difference.
         for first in 0..kinds.len() {
             let others = (0..kinds.len()).filter(|&thread| thread != first);
             let threads = std::iter::once(first).chain(others);

@@ -116,6 +116,7 @@ impl<'a> PlacementSearches<'a> {
         runs: usize,
         context: &ExperimentContext<'_>,
     ) -> Result<Self, StudyError> {
+        // All runs of a ground are jobs of one call, so that workers are busy until its end.
         let mut jobs: Vec<(PreparedCase, &str)> = Vec::new();
         let mut all = Vec::new();
         for case in ground.workloads(context)? {
@@ -206,6 +207,7 @@ impl SearchedWorkload {
         let mut on: [Vec<f64>; 2] = Default::default();
         for (placement, outcomes) in self.placements.iter().zip(&self.placed) {
             let pu = placement.iter().position(|&t| t == thread).unwrap_or(0);
+            // PU 0 is the large core, all others are small.
             on[pu.min(1)].push(1.0 / average(outcomes, |o| o.slowdowns[pu]));
         }
         let [large, small] = on.map(|speeds| mean(&speeds).unwrap_or(f64::NAN));

@@ -105,6 +105,7 @@ impl SuiteSlotTrials {
         let alone = self.alone();
         let chosen = choose(entrant, self.cores, &alone, |slot| self.trial(slot))?;
         let round = chosen.map_or_else(Vec::new, |chosen| chosen.slots);
+        // As in the studies of co-scheduling, where a fair round that is worse is given up.
         if entrant.is_fair() && self.value(&round, RoundObjective::EnergyDelay)? > 1.0 {
             return self.choose(&ENTRANTS[GANG]);
         }

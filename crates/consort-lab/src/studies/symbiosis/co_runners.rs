@@ -203,6 +203,7 @@ impl MixMatrices {
 
     /// The shares of the first run.
     fn table(&self) -> Result<ReportTable, StudyError> {
+        // Columns are the programs of a drawn workload, so the file cannot name them.
         let names = self.mix.names();
         let numbered = names.iter().zip(1..);
         let columns = numbered
@@ -223,6 +224,7 @@ impl MixMatrices {
         let mut cells = Vec::new();
         for (r, row) in self.runs[0].iter().enumerate() {
             let shares = row.iter().enumerate();
+            // A program is never its own co-runner, so the diagonal has no value.
             let shares = shares.map(|(c, share)| (r != c).then_some(100.0 * share));
             cells.push(shares.collect());
         }

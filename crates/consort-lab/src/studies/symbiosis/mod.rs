@@ -181,6 +181,7 @@ impl PreparedMix {
             let program = find(&name)?;
             entries.push(instance(name, &program, 1));
         }
+        // Work is the same on every machine, so that slowdowns on them compare.
         let mut experiment = quantum_experiment(mix.cores, join_entries(entries), alone_s)?;
         let work = experiment.measure_work(context.seed());
         let work = work.map_err(part_error(&mix.key()))?;
@@ -202,6 +203,7 @@ impl PreparedMix {
     ) -> Result<RunResult, StudyError> {
         let part = format!("{} under {policy}", self.mix.key());
         let contender = match policy {
+            // The paper's scheduler pairs over the whole chip.
             "symbiotic" => "symbiotic:numa=false",
             "symbiotic-in-node" => "symbiotic:numa=true",
             "first-half" => "symbiotic:core-asymmetry=first-half",

@@ -84,6 +84,7 @@ pub(in crate::studies) fn train(
             ways: vec![WAYS],
             quantum_ns: QUANTUM.as_nanos() as u64,
             quanta: context.by_scale(QUANTA[0], QUANTA[1]),
+            // All pairs are run; only larger groups are drawn.
             draws: 0,
         };
         let collected = collect(&training, context).map_err(part_error("training"))?;

@@ -147,6 +147,7 @@ pub(in crate::studies) fn time_alone(
         let first = frame.run_values(0, 0, "alone_s").first();
         first.copied().unwrap_or(f64::NAN)
     });
+    // Titles have times that depend on the scale, so they cannot be in the file.
     let columns = vec![
         ReportColumn::plain(
             "stp_over_random",
@@ -214,6 +215,7 @@ pub(in crate::studies) fn learnt(
     for (n, policy) in frame.policies.iter().enumerate() {
         for group in frame.group_by_label("place", IntervalBasis::Cases, |_| true) {
             let CaseGroup { key, cases, .. } = &group;
+            // These are the same in all workloads and runs.
             let first = |measure| {
                 let value = frame.run_values(cases[0], n, measure).first().copied();
                 number_or_missing(value, "not run")

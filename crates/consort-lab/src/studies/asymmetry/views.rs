@@ -1,10 +1,12 @@
-//! The two readings of the long-term sum of tcs against each other.
+//! Tables and notes on the frames of asymmetric chips that study files cannot state.
 
 use super::super::ratio;
+use super::alone::{LARGE, SMALL};
 use crate::frame::{IntervalBasis, mean_ratio_cell};
 use crate::study::file::TableSpec;
 use crate::study::{Frames, StudyError};
 use consort_data::{Cell, ReportTable};
+use consort_sim::contention::CpiStack;
 
 /// The lowest long-term sum gets the large core, as in the source's worked example.
 const LAGGING: &str = "tcs:long-term=lagging";
@@ -12,6 +14,9 @@ const LAGGING: &str = "tcs:long-term=lagging";
 const CRITICAL: &str = "tcs:long-term=critical";
 /// The studies whose runs are compared.
 const STUDIES: [&str; 3] = ["A12", "A13", "A14"];
+
+/// Causes that are no part of a thread's cycles alone: no core is shared, no thread waits for locks.
+const NOT_ALONE: [&str; 3] = ["window", "dispatch", "lock"];
 
 /// Table `readings`: rows are the studies, and `all`; columns `lagging_over_critical` (geometric
 /// mean over workloads, intervals over workloads), `lagging_better` and `critical_better` (in how
@@ -68,6 +73,41 @@ fn verdict_text(whole: &Cell, workloads: usize) -> String {
          reading lagging as by critical: {better} does better, {beyond}.",
         whole.text()
     )
+}
+
+/// Notes on the cycles that the large core saves the programs with the highest and the lowest
+/// ratio, by the largest causes.
+pub(in crate::studies) fn note_saved_cycles(frames: &Frames) -> Vec<String> {
+    let Some(frame) = frames.get("programs") else {
+        return Vec::new();
+    };
+    let groups = frame.group_by_label("case", IntervalBasis::Cases, |_| true);
+    let ends = [0, frame.cases.len().saturating_sub(1)].map(|case| {
+        let mean_cpi = |policy: usize, cause: &str| {
+            let values = frame.run_values(case, policy, &format!("cpi_{cause}"));
+            values.iter().sum::<f64>() / values.len() as f64
+        };
+        let mut saved = Vec::new();
+        for name in CpiStack::NAMES {
+            if !NOT_ALONE.contains(&name) {
+                saved.push((name, mean_cpi(1, name) - mean_cpi(0, name)));
+            }
+        }
+        saved.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
+        let words = saved.iter().take(3);
+        let words = words.map(|(name, cycles)| format!("{name} {cycles:.2}"));
+        let ratio = frame.cell(&ratio("ipc", LARGE, SMALL), &groups[case]);
+        format!(
+            "{} ({}): {}.",
+            groups[case].key,
+            ratio.text(),
+            words.collect::<Vec<_>>().join(", ")
+        )
+    });
+    vec![format!(
+        "Cycles per instruction that the large core saves, by cause. {}",
+        ends.join(" ")
+    )]
 }
 
 #[cfg(test)]
