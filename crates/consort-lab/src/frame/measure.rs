@@ -66,6 +66,9 @@ pub const MEASURES: &[Measure] = measures! {
     "smallest_slowdown" "Smallest slowdown" None, Lower;
     "migrations_hz" "Migrations of a thread" Some("1/s"), Neither;
     "away_percent" "Away from its memory" Some("% of time"), Lower;
+    "alone_percent" "Measured alone" Some("% of time"), Neither;
+    "disadvantage" "Learnt disadvantage" None, Neither;
+    "memory_latency_ns" "Latency of memory" Some("ns"), Lower;
     "decision_us" "Time of a decision" Some("µs"), Lower;
     "stp_charged" "STP, time of decisions charged" None, Higher;
     "stp_at_1000_us" "STP at 1000 µs per decision" None, Higher;
@@ -97,6 +100,7 @@ pub const MEASURES: &[Measure] = measures! {
     "cpi_llc" "llc" None, Lower;
     "cpi_memory" "memory" None, Lower;
     "cpi_queue" "queue" None, Lower;
+    "cpi_waiting" "memory and its queues" None, Lower;
     "cpi_tlb" "tlb" None, Lower;
     "cpi_window" "window" None, Lower;
     "cpi_dispatch" "dispatch" None, Lower;

@@ -24,21 +24,15 @@ mod m9;
 mod mapping;
 mod occupancy;
 mod optimality;
-mod s1;
-mod s2;
-mod s3;
-mod s6;
-mod s7;
-mod s8;
 mod sensitivity;
 mod symbiosis;
 mod umbrella;
-mod w1;
 
 pub use asymmetry::ideal::IdealRoundRobin;
 pub use asymmetry::migration::ExchangePath;
 pub use sensitivity::hypercube;
 
+use crate::frame::CellQuery;
 use crate::simulate::ExperimentSpec;
 use crate::study::Analyses;
 use mapping::{pairs, per_program};
@@ -68,38 +62,43 @@ pub(crate) const ANALYSES: Analyses = Analyses {
         ("closed-form", asymmetry::closed_form),
         ("cores-alone", asymmetry::cores_alone),
         ("programs-alone", asymmetry::programs_alone),
-        ("exchanges-with-small", asymmetry::with_small),
-        ("exchanges-with-large", asymmetry::with_large),
-        ("exchanges-of-working-sets", asymmetry::of_working_sets),
-        ("ideal-at-ratios", asymmetry::at_ratios),
-        ("ideal-beside-hrrs", asymmetry::beside_hrrs),
-        ("counted-places", alone::of_places),
-        ("counted-programs", alone::of_programs),
+        ("exchanges-with-small", asymmetry::exchange_with_small),
+        ("exchanges-with-large", asymmetry::exchange_with_large),
+        (
+            "exchanges-of-working-sets",
+            asymmetry::exchange_working_sets,
+        ),
+        ("ideal-at-ratios", asymmetry::ideal_at_ratios),
+        ("ideal-beside-hrrs", asymmetry::ideal_next_to_hrrs),
+        ("counted-places", alone::count_places),
+        ("counted-programs", alone::count_programs),
         ("occupancy-equal", occupancy::equal),
         ("occupancy-lengths", occupancy::lengths),
         ("occupancy-once", occupancy::once),
-        ("symbiosis-near", symbiosis::near),
-        ("symbiosis-even", symbiosis::even),
+        ("symbiosis-near", symbiosis::frames::near),
+        ("symbiosis-even", symbiosis::frames::even),
+        ("symbiosis-learnt", symbiosis::frames::learnt),
     ],
     tables: &[
-        ("limits-of-decisions", s6::limits),
+        ("limits-of-decisions", symbiosis::views::limits),
         ("readings-of-tcs", asymmetry::readings),
-        ("time-alone", symbiosis::time_alone),
+        ("time-alone", symbiosis::views::time_alone),
+        ("workloads-of-machines", symbiosis::views::machine_workloads),
+        ("learnt-of-cores", symbiosis::views::learnt),
     ],
     notes: &[
-        ("readings-of-tcs", asymmetry::verdict),
-        ("changes-of-cycles", symbiosis::changes),
-        ("limits-of-decisions", s6::note),
+        ("readings-of-tcs", asymmetry::note_verdict),
+        ("changes-of-cycles", symbiosis::views::changes),
+        ("limits-of-decisions", symbiosis::views::limit_note),
         ("occupancy", occupancy::notes),
-        ("saved-cycles", asymmetry::saved),
-        ("sharing-of-cores", w1::sharing),
+        ("saved-cycles", asymmetry::note_saved_cycles),
+        ("sharing-of-cores", alone::sharing),
     ],
     studies: &[
-        ("s1", s1::run),
-        ("s2", s2::run),
-        ("s3", s3::run),
-        ("s7", s7::run),
-        ("s8", s8::run),
+        ("s1", symbiosis::training::run),
+        ("s2", symbiosis::errors::forward),
+        ("s3", symbiosis::errors::inverse),
+        ("s7", symbiosis::co_runners::run),
         ("h1", h1::run),
         ("h2", h2::run),
         ("h3", h3::run),
@@ -126,6 +125,16 @@ pub(crate) const ANALYSES: Analyses = Analyses {
         ("x5", optimality::run),
     ],
 };
+
+/// A cell's ratio of a measure under two policies, run by run.
+fn ratio<'a>(measure: &'a str, policy: &'a str, over: &'a str) -> CellQuery<'a> {
+    CellQuery {
+        measure,
+        policy,
+        over: Some(over),
+        ..CellQuery::default()
+    }
+}
 
 /// The shared experiment of that name.
 pub(crate) fn experiment(name: &str) -> Option<ExperimentSpec> {

@@ -1,7 +1,7 @@
 //! Costs of exchanges every millisecond, inside an LLC domain and between two.
 
-use super::alone::{named, programs};
 use super::migration::{ExchangeCost, ExchangePath};
+use super::{program_cases, suite_programs};
 use crate::frame::{Case, Frame};
 use crate::simulate::chips::{chip, full_chip, machine_spec};
 use crate::simulate::programs::{find, staggered_copies};
@@ -17,9 +17,9 @@ use std::sync::Arc;
 const MOVES: [u32; 2] = [20, 400];
 /// Places in a program's phases.
 const PLACES: usize = 4;
-/// The made-up program is this one but for its misses.
+/// The made-up programs are this one but for their misses.
 const LOADS: &str = "random-loads";
-/// Misses of the made-up program per 1000 instructions while its data does not fit.
+/// Misses of a made-up program per 1000 instructions while its data does not fit.
 const MPKI: f64 = 20.0;
 
 /// Costs from every place with a shared LLC, then with private ones.
@@ -27,95 +27,78 @@ type CostsBySharing = [Vec<ExchangeCost>; 2];
 
 /// Exchanges between a large and a small core, the program with the dearest first. The policies
 /// are `shared` and `private`.
-pub(in crate::studies) fn with_small(
+pub(in crate::studies) fn exchange_with_small(
     context: &ExperimentContext<'_>,
-    of: &ExperimentSpec,
+    spec: &ExperimentSpec,
 ) -> Result<Frame, StudyError> {
-    let programs = programs(context, of)?;
-    ranked(context, &chip(&of.machine)?, CoreKind::Small, &programs)
+    rank_programs(context, spec, &chip(&spec.machine)?, CoreKind::Small)
 }
 
-/// Exchanges between two large cores, the second of each group's.
-pub(in crate::studies) fn with_large(
+/// Exchanges between two large cores: the machine has a second one in each group.
+pub(in crate::studies) fn exchange_with_large(
     context: &ExperimentContext<'_>,
-    of: &ExperimentSpec,
+    spec: &ExperimentSpec,
 ) -> Result<Frame, StudyError> {
-    let programs = programs(context, of)?;
-    ranked(
-        context,
-        &two_large(&of.machine)?,
-        CoreKind::Large,
-        &programs,
-    )
-}
-
-/// Exchanges between a large and a small core of made-up programs, by the size of their data.
-pub(in crate::studies) fn of_working_sets(
-    context: &ExperimentContext<'_>,
-    of: &ExperimentSpec,
-) -> Result<Frame, StudyError> {
-    let costs = costs(
-        context,
-        &chip(&of.machine)?,
-        CoreKind::Small,
-        &working_sets()?,
-    )?;
-    let case = |kib: f64| Case::with_label(&kib.to_string(), "kib", &kib.to_string());
-    Ok(frame(CURVE_KIB.map(case).to_vec(), &costs))
-}
-
-/// The machine with a second large core in each group.
-fn two_large(machine: &str) -> Result<Arc<Chip>, StudyError> {
-    let mut spec = machine_spec(machine)?;
-    let large = full_chip(&spec)?
-        .core_types()
-        .iter()
-        .position(|core| core.rob_entries.is_some());
-    let large = large.and_then(|n| spec.core_types.keys().nth(n).cloned());
-    let listed = spec.layout.llc_domains.iter_mut();
+    let mut machine = machine_spec(&spec.machine)?;
+    let whole = full_chip(&machine)?;
+    // Only out-of-order cores, the large ones, have a reorder buffer.
+    let mut types = whole.core_types().iter();
+    let large = types.position(|core| core.rob_entries.is_some());
+    let large = large.and_then(|n| machine.core_types.keys().nth(n).cloned());
+    let listed = machine.layout.llc_domains.iter_mut();
     let listed = listed.flat_map(|domain| &mut domain.cluster);
-    for group in spec.layout.cluster.iter_mut().chain(listed) {
+    for group in machine.layout.cluster.iter_mut().chain(listed) {
         if Some(&group.core_type) == large.as_ref() {
             group.l2_domains = 2;
         }
     }
-    full_chip(&spec)
+    rank_programs(context, spec, &full_chip(&machine)?, CoreKind::Large)
 }
 
-fn ranked(
+/// Exchanges between a large and a small core of made-up programs, by the size of their data.
+pub(in crate::studies) fn exchange_working_sets(
     context: &ExperimentContext<'_>,
+    spec: &ExperimentSpec,
+) -> Result<Frame, StudyError> {
+    let chip = chip(&spec.machine)?;
+    let costs = measure_costs(context, &chip, CoreKind::Small, &working_sets()?)?;
+    let case = |kib: f64| Case::with_label(&kib.to_string(), "kib", &kib.to_string());
+    Ok(frame(CURVE_KIB.map(case).to_vec(), &costs))
+}
+
+fn rank_programs(
+    context: &ExperimentContext<'_>,
+    spec: &ExperimentSpec,
     chip: &Arc<Chip>,
     to: CoreKind,
-    programs: &[Arc<ProgramSpec>],
 ) -> Result<Frame, StudyError> {
-    let costs = costs(context, chip, to, programs)?;
+    let programs = suite_programs(context, spec)?;
+    let costs = measure_costs(context, chip, to, &programs)?;
     let mut rows: Vec<(&Arc<ProgramSpec>, CostsBySharing)> = programs.iter().zip(costs).collect();
-    let dear = |row: &(_, CostsBySharing)| {
+    let shared_cycles = |row: &(_, CostsBySharing)| {
         let shared = row.1[0].iter();
         shared.map(|cost| cost.refill_cycles).sum::<f64>() / PLACES as f64
     };
-    rows.sort_by(|a, b| dear(b).total_cmp(&dear(a)));
-    let cases = rows
-        .iter()
-        .map(|(p, _)| Case::with_label(&p.name, "program", &p.name));
-    let cases = cases.collect();
+    rows.sort_by(|a, b| shared_cycles(b).total_cmp(&shared_cycles(a)));
+    let cases = program_cases(rows.iter().map(|(program, _)| &program.name));
     let costs: Vec<CostsBySharing> = rows.into_iter().map(|(_, costs)| costs).collect();
     Ok(frame(cases, &costs))
 }
 
 fn frame(cases: Vec<Case>, costs: &[CostsBySharing]) -> Frame {
-    let mut frame = Frame::new(cases, named(&["shared", "private"]), PLACES);
-    let all = || costs.iter().flat_map(|costs| costs.iter().flatten());
+    let policies = ["shared", "private"].map(str::to_owned);
+    let mut frame = Frame::new(cases, policies.into(), PLACES);
+    let all = || costs.iter().flatten().flatten();
+    let percent = all().map(|cost| 100.0 * cost.quantum_share);
+    frame.set_run_values("quantum_percent", percent.collect());
     frame.set_run_values(
         "refill_cycles",
         all().map(|cost| cost.refill_cycles).collect(),
     );
-    let percent = all().map(|cost| 100.0 * cost.quantum_share);
-    frame.set_run_values("quantum_percent", percent.collect());
     frame
 }
 
-fn costs(
+fn measure_costs(
     context: &ExperimentContext<'_>,
     chip: &Arc<Chip>,
     to: CoreKind,
@@ -124,32 +107,33 @@ fn costs(
     let name = &chip.spec().name;
     let no_path = || StudyError::part(name, "there are no two cores to go between");
     let path = |shared| ExchangePath::from_large(chip, to, shared).ok_or_else(no_path);
-    let paths = [path(true)?, path(false)?];
+    let [shared, private] = [path(true)?, path(false)?];
     let moves = context.by_scale(MOVES[0], MOVES[1]);
     map_jobs(context, programs, |program| {
+        // The cost depends on the data that a phase holds, so it is a mean over a program's pass.
         let places = staggered_copies(program, PLACES).entries;
-        let side = |path: &ExchangePath| -> Result<Vec<ExchangeCost>, StudyError> {
+        let costs = |path: &ExchangePath| {
             let from = places.iter().zip(context.seed()..);
             from.map(|(place, seed)| path.cost(chip, &place.program, moves, seed))
-                .collect()
+                .collect::<Result<Vec<_>, _>>()
         };
-        Ok([side(&paths[0])?, side(&paths[1])?])
+        Ok([costs(&shared)?, costs(&private)?])
     })
 }
 
 /// A program for each capacity of the miss curves, whose data just fits there.
 fn working_sets() -> Result<Vec<Arc<ProgramSpec>>, StudyError> {
     let loads = find(LOADS)?;
-    let of = |kib: f64| {
+    let sets = CURVE_KIB.map(|kib| {
         let mut program = ProgramSpec::clone(&loads);
         program.name = format!("{LOADS}-{kib}-kib");
-        let misses = |capacity: &f64| if *capacity < kib { MPKI } else { 0.0 };
+        let misses = CURVE_KIB.map(|capacity| if capacity < kib { MPKI } else { 0.0 });
         for phase in &mut program.phases {
-            phase.data_mpki = CURVE_KIB.iter().map(misses).collect();
+            phase.data_mpki = misses.to_vec();
         }
         Arc::new(program)
-    };
-    Ok(CURVE_KIB.into_iter().map(of).collect())
+    });
+    Ok(sets.into())
 }
 
 #[cfg(test)]
@@ -157,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn made_up_programs_miss_until_their_data_fits() {
+    fn made_up_programs_miss_until_data_fits() {
         let sets = working_sets().unwrap();
         assert_eq!(sets.len(), CURVE_KIB.len());
         let kib64 = &sets[3].phases[0].data_mpki;

@@ -1,18 +1,17 @@
 //! Cost to a thread of changing places with another one again and again.
 //!
-//! Measured by the instructions of the thread: those that it lacks at the end, against the same
-//! exchanges at no cost, tell the time that the exchanges took. The other thread is a copy of the
-//! same program. Alone a thread would find the caches of either core as it left them.
+//! Measured by the instructions of the thread: the difference at the end from the same exchanges at
+//! no cost gives the time that the exchanges took. The other thread is a copy of the same program,
+//! because a thread by itself would find the caches of either core as it left them.
 
+use super::start_copies;
 use crate::simulate::part_error;
 use crate::simulate::programs::staggered_copies;
 use crate::study::StudyError;
 use consort_core::Machine;
 use consort_experiment::watch::CoreKind;
-use consort_experiment::{NullSampleSource, build_machine};
-use consort_sim::SimMachine;
 use consort_sim::chip::Chip;
-use consort_sim::engine::{RunMode, SimulatedProgram, SimulationSettings};
+use consort_sim::engine::{RunMode, SimulationSettings};
 use consort_sim::program::ProgramSpec;
 use std::sync::Arc;
 
@@ -92,74 +91,51 @@ impl ExchangePath {
         moves: u32,
         seed: u64,
     ) -> Result<ExchangeCost, StudyError> {
+        // Whole rounds, after which both copies are where they began.
         let moves = moves / 2 * 2;
-        let run = |free| self.run(chip, program, moves, (seed, free));
-        let (paid, free) = (run(false)?, run(true)?);
+        let paid = self.count_instructions(chip, program, moves, (seed, false))?;
+        let free = self.count_instructions(chip, program, moves, (seed, true))?;
         let ends = self.pus.map(|pu| chip.places()[pu]);
-        let hz = ends
-            .map(|place| chip.frequency_hz(place))
-            .iter()
-            .sum::<f64>()
-            / 2.0;
+        let hz = ends.map(|place| chip.frequency_hz(place));
+        let hz = hz.iter().sum::<f64>() / 2.0;
         let drain = ends.map(|place| chip.core_spec(place).pipeline_depth_cycles);
         let fixed = REGISTERS_CYCLES + drain.iter().sum::<f64>() / 2.0;
-        let quanta = f64::from(moves + 1);
-        let lost_s = (1.0 - paid / free) * quanta * QUANTUM_NS as f64 * 1e-9;
+        let quantum_s = QUANTUM_NS as f64 * 1e-9;
+        let lost_s = (1.0 - paid / free) * f64::from(moves + 1) * QUANTUM_NS as f64 * 1e-9;
         let cycles = lost_s * hz / f64::from(moves);
         Ok(ExchangeCost {
             refill_cycles: cycles - fixed,
-            quantum_share: cycles / hz / (QUANTUM_NS as f64 * 1e-9),
+            quantum_share: cycles / hz / quantum_s,
         })
     }
 
-    /// Instructions that the first copy gets done meanwhile, where moves may be free.
-    fn run(
+    /// Instructions of the first copy over all quanta, with or without costs of moves.
+    fn count_instructions(
         &self,
         chip: &Arc<Chip>,
         program: &Arc<ProgramSpec>,
         moves: u32,
-        (seed, free): (u64, bool),
-    ) -> Result<f64, StudyError> {
-        let part = part_error(&program.name);
-        let mut machine = self.begin(chip, program, (seed, free))?;
-        machine
-            .remap(&self.mapping(chip, false))
-            .map_err(part_error(&program.name))?;
-        for _ in 0..moves / 2 {
-            for there in [true, false] {
-                machine.observe().map_err(&part)?;
-                machine
-                    .remap(&self.mapping(chip, there))
-                    .map_err(part_error(&program.name))?;
-            }
-        }
-        machine.observe().map_err(&part)?;
-        Ok(machine.results().first().map_or(0.0, |r| r.instructions))
-    }
-
-    fn begin(
-        &self,
-        chip: &Arc<Chip>,
-        program: &Arc<ProgramSpec>,
         (seed, free_migration): (u64, bool),
-    ) -> Result<SimMachine, StudyError> {
+    ) -> Result<f64, StudyError> {
         let settings = SimulationSettings {
             seed,
             mode: RunMode::Once,
             os: "pinned".to_owned(),
+            // Exchanges are remappings of logical cores, which the operating system does not see.
             logical_cores: true,
             free_migration,
         };
-        let instance = SimulatedProgram {
-            program: Arc::clone(program),
-            threads: 1,
-            instructions: ENDLESS,
-            start_ms: 0.0,
-        };
-        let quiet = Box::<NullSampleSource>::default();
-        let copies = [instance.clone(), instance];
-        let machine = build_machine(chip, &copies, &settings, QUANTUM_NS, quiet);
-        machine.map_err(part_error(&program.name))
+        let mut machine = start_copies(chip, program, (2, ENDLESS), &settings, QUANTUM_NS)?;
+        for quantum in 0..=moves {
+            if quantum > 0 {
+                machine.observe().map_err(part_error(&program.name))?;
+            }
+            // Odd quanta are those with the copies exchanged.
+            let remapped = machine.remap(&self.mapping(chip, quantum % 2 == 1));
+            remapped.map_err(part_error(&program.name))?;
+        }
+        machine.observe().map_err(part_error(&program.name))?;
+        Ok(machine.results().first().map_or(0.0, |r| r.instructions))
     }
 
     /// The first two logical cores, on which the operating system starts the copies, at both
@@ -189,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_data_pays_for_registers_pipeline_and_code_alone() {
+    fn program_without_data_refetches_only_code() {
         let idle = cost("pure-int", true);
         // Its code of at most 64 KiB is all that it fetches again, 1024 lines at 30 cycles.
         assert!((-1.0..30_800.0).contains(&idle.refill_cycles), "{idle:?}");
@@ -208,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn one_region_has_no_way_out_of_it() {
+    fn single_region_has_no_path_out() {
         assert!(
             ExchangePath::from_large(&chip("acmp-1+3").unwrap(), CoreKind::Small, false).is_none()
         );

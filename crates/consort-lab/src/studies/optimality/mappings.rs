@@ -1,28 +1,21 @@
 //! Gap between policies for pairs of programs and the best of all static mappings.
 //!
-//! Usage: [`search`], then the rows. Every mapping that the topology can tell from the others is
-//! run; the named ones are among them, so none of these can be better than the best. Pitfall: a
-//! policy that moves threads can be.
+//! Every mapping that differs from the others on the topology is run; the named ones are among them,
+//! so none of these can be better than the best. Pitfall: a policy that moves threads can be.
 
 use super::super::mapping::plan::{LINUX, all_pairs, chip, instances, workload};
-use super::gaps::{PolicyGaps, missing_percent};
+use super::{PolicyGaps, gap_figure, gap_table, join_texts, list_gaps, missing_percent};
 use crate::simulate::case::PreparedCase;
 use crate::simulate::{map_jobs, part_error, run_every_case};
-use crate::study::StudyError;
+use crate::study::{StudyError, StudyOutput};
 use consort_core::mapping::{ExhaustiveMappings, Mapping, MappingScheme};
 use consort_core::stats::mean;
-use consort_core::topology::Topology;
-use consort_experiment::Contender;
-use consort_experiment::ExperimentContext;
+use consort_experiment::{Contender, ExperimentContext};
 
 /// Group of the rows.
 const GROUP: &str = "core2-pairs";
-/// The row of the mean over all mappings.
-const ANY: &str = "any mapping";
-/// The row of the worst mapping.
-const WORST: &str = "worst mapping";
 /// The policy that tries things out.
-pub(super) const UMBRELLA: &str = "holistic";
+const UMBRELLA: &str = "holistic";
 /// Stride through the pairs, at the quick and the full scale: one of so many is run.
 const EVERY: [usize; 2] = [12, 3];
 /// Time of a program's work alone, s: the umbrella policy takes about four to try things out.
@@ -33,48 +26,58 @@ const RUNS: [usize; 2] = [1, 2];
 const MOST: usize = 100;
 
 /// All pairs.
-pub(super) struct MappingGrid {
+struct MappingGrid {
     /// Policies, the mappings first.
     policies: Vec<String>,
     mappings: usize,
-    /// Number of runs of each mapping and policy.
-    pub runs: usize,
     /// System throughput by pair, then policy, mean over runs.
     stp: Vec<Vec<f64>>,
 }
 
-/// Runs every pair under every mapping and policy, with the same seeds.
-///
-/// # Errors
-/// Machines and programs that are not there, what fails in a run.
-pub(super) fn search(context: &ExperimentContext<'_>) -> Result<MappingGrid, StudyError> {
-    let cases = cases(context)?;
-    let mut policies = cases.first().map_or_else(|| Ok(Vec::new()), mappings)?;
-    let mappings = policies.len();
-    policies.extend([LINUX, UMBRELLA].map(str::to_owned));
-    let each = policies.iter();
-    let contenders: Vec<Contender> = each
-        .map(|policy| Contender::new(policy, LINUX).map_err(part_error(policy)))
-        .collect::<Result<_, _>>()?;
+/// Adds the system, the named mappings, the umbrella policy, all mappings on average and the
+/// worst.
+pub(super) fn add_mappings(
+    context: &ExperimentContext<'_>,
+    output: &mut StudyOutput,
+) -> Result<(), StudyError> {
     let runs = context.by_scale(RUNS[0], RUNS[1]);
-    let stp = run_every_case(context, (&cases, &contenders, runs), stp)?;
-    let stp = stp.chunks(runs).map(|runs| mean(runs).unwrap_or(f64::NAN));
-    let stp: Vec<f64> = stp.collect();
-    Ok(MappingGrid {
-        stp: stp.chunks(policies.len()).map(<[f64]>::to_vec).collect(),
-        policies,
-        mappings,
-        runs,
-    })
+    let mapped = MappingGrid::run(context, runs)?;
+    let rows = mapped.rows();
+    let mut better = Vec::new();
+    for row in &rows {
+        let beyond = row.gaps_percent.iter().filter(|gap| **gap < 0.0).count();
+        if beyond > 0 {
+            better.push(format!("{} of {beyond} pairs", row.policy));
+        }
+    }
+    let best = mapped.count_best().into_iter();
+    let best = best.map(|(mapping, count)| format!("{mapping} {count}"));
+    output.notes.push(format!(
+        "Core 2 Quad, pairs of programs with four threads each: {} mappings of each of {} \
+         pairs. Gap of throughput to the best of them, mean and worst: {}. Number of pairs of \
+         which each mapping is the best: {}. Better than every mapping, with a gap below 0: {}. A mapping leaves a PU idle while all \
+         threads that it put there wait; who may move threads can use it. What holistic tries out \
+         before it settles is in its gap.",
+        mapped.mappings,
+        mapped.stp.len(),
+        list_gaps(&rows),
+        join_texts(best),
+        join_texts(better),
+    ));
+    let title = "Throughput of pairs of programs missing to the best static mapping, over pairs";
+    output.tables.push(gap_table("mappings", title, &rows)?);
+    let title = "Core 2 Quad, pairs of programs: throughput missing to the best mapping";
+    let text = "Below 0 a policy is better than every static mapping. Workloads are pairs.";
+    let figure = gap_figure("mappings", title, text, runs, &rows)?;
+    output.figures.push(figure);
+    Ok(())
 }
 
 /// The pairs of this scale.
 fn cases(context: &ExperimentContext<'_>) -> Result<Vec<PreparedCase>, StudyError> {
     let (chip, instances) = (chip()?, instances()?);
-    let pairs = all_pairs().into_iter();
-    let pairs: Vec<_> = pairs
-        .step_by(context.by_scale(EVERY[0], EVERY[1]))
-        .collect();
+    let every = context.by_scale(EVERY[0], EVERY[1]);
+    let pairs: Vec<_> = all_pairs().into_iter().step_by(every).collect();
     map_jobs(context, &pairs, |pair| {
         let workload = workload(pair, &instances);
         let alone_s = context.by_scale(ALONE_S[0], ALONE_S[1]);
@@ -82,76 +85,91 @@ fn cases(context: &ExperimentContext<'_>) -> Result<Vec<PreparedCase>, StudyErro
     })
 }
 
-/// System throughput of a run.
-fn stp(case: &PreparedCase, contender: &Contender, seed: u64) -> Result<f64, StudyError> {
-    let part = format!("{} under {}", case.of.key, contender.name());
-    let run = case.experiment.run(contender, &case.work, seed, None);
-    Ok(run.map_err(part_error(&part))?.stp)
-}
-
-/// The policies that hold the mappings of a case's programs, one for each.
-fn mappings(case: &PreparedCase) -> Result<Vec<String>, StudyError> {
+/// The policies that hold the mappings of a case's programs, one for each: by the name of a scheme
+/// if the mapping is that of a scheme, but for symmetry.
+fn mapping_policies(case: &PreparedCase) -> Result<Vec<String>, StudyError> {
     let topology = case.experiment.chip.topology();
     let entries = case.experiment.workload.entries.iter();
     let threads: Vec<usize> = entries.map(|entry| entry.threads as usize).collect();
     let all = ExhaustiveMappings::new(topology, &threads, MOST).map_err(part_error(GROUP))?;
-    Ok(texts(&all, topology, &threads))
-}
-
-/// Names the mappings: by its scheme where one is that of a scheme, but for symmetry.
-fn texts(all: &ExhaustiveMappings, topology: &Topology, threads: &[usize]) -> Vec<String> {
-    let of =
-        |scheme: &MappingScheme| all.position(&Mapping::from_scheme(*scheme, topology, threads));
-    let text = |(number, mapping): (usize, Mapping)| {
+    let mut policies = Vec::new();
+    for (n, mapping) in all.mappings().enumerate() {
         let mut schemes = MappingScheme::ALL.iter();
-        match schemes.find(|scheme| of(scheme) == Some(number)) {
-            Some(scheme) => policy(scheme.name()),
-            None => policy(&mapping.to_string()),
-        }
-    };
-    all.mappings().enumerate().map(text).collect()
+        let scheme = schemes.find(|scheme| {
+            all.position(&Mapping::from_scheme(**scheme, topology, &threads)) == Some(n)
+        });
+        policies.push(match scheme {
+            Some(scheme) => mapping_policy(scheme.name()),
+            None => mapping_policy(&mapping.to_string()),
+        });
+    }
+    Ok(policies)
 }
 
-fn policy(map: &str) -> String {
+fn mapping_policy(map: &str) -> String {
     format!("mapping:map={map}")
 }
 
 impl MappingGrid {
-    /// Mappings of each pair.
-    pub fn mappings(&self) -> usize {
-        self.mappings
+    /// Runs every pair under every mapping and policy, with the same seeds.
+    fn run(context: &ExperimentContext<'_>, runs: usize) -> Result<Self, StudyError> {
+        let cases = cases(context)?;
+        let mut policies = match cases.first() {
+            Some(case) => mapping_policies(case)?,
+            None => Vec::new(),
+        };
+        let mappings = policies.len();
+        policies.extend([LINUX, UMBRELLA].map(str::to_owned));
+        let contenders = policies.iter();
+        let contenders: Vec<Contender> = contenders
+            .map(|policy| Contender::new(policy, LINUX).map_err(part_error(policy)))
+            .collect::<Result<_, _>>()?;
+        let jobs = (&cases[..], &contenders[..], runs);
+        let stp = run_every_case(context, jobs, |case, contender, seed| {
+            let part = format!("{} under {}", case.of.key, contender.name());
+            let run = case.experiment.run(contender, &case.work, seed, None);
+            Ok(run.map_err(part_error(&part))?.stp)
+        })?;
+        let means = stp.chunks(runs).map(|runs| mean(runs).unwrap_or(f64::NAN));
+        let means: Vec<f64> = means.collect();
+        Ok(Self {
+            stp: means.chunks(policies.len()).map(<[f64]>::to_vec).collect(),
+            policies,
+            mappings,
+        })
     }
 
-    /// Number of pairs of which each mapping is the best.
-    pub fn best(&self) -> Vec<(&str, usize)> {
-        let best = |pair: &Vec<f64>| {
+    /// Number of pairs for which each mapping is the best.
+    fn count_best(&self) -> Vec<(&str, usize)> {
+        let mut counts: Vec<(&str, usize)> = Vec::new();
+        for policy in &self.policies[..self.mappings] {
+            counts.push((policy, 0));
+        }
+        for pair in &self.stp {
             let mappings = pair[..self.mappings].iter().enumerate();
-            mappings.max_by(|a, b| a.1.total_cmp(b.1)).map(|(at, _)| at)
-        };
-        let count = |at: usize| {
-            { self.stp.iter() }
-                .filter(|pair| best(pair) == Some(at))
-                .count()
-        };
-        let mappings = self.policies[..self.mappings].iter().enumerate();
-        mappings
-            .map(|(at, policy)| (policy.as_str(), count(at)))
-            .collect()
+            if let Some((best, _)) = mappings.max_by(|a, b| a.1.total_cmp(b.1)) {
+                counts[best].1 += 1;
+            }
+        }
+        counts
     }
 
-    /// Rows: the system, the named mappings, the umbrella policy, all mappings on average and the
-    /// worst.
-    pub fn rows(&self) -> Vec<PolicyGaps> {
-        let named = MappingScheme::ALL.map(|scheme| policy(scheme.name()));
-        let names = std::iter::once(LINUX.to_owned()).chain(named);
-        let names = names.chain([UMBRELLA.to_owned()]);
-        let of_policy = |name: String| {
-            let policy = self.policies.iter().position(|policy| *policy == name)?;
-            Some(self.row(&name, |pair| pair[policy]))
-        };
-        let mut rows: Vec<PolicyGaps> = names.filter_map(of_policy).collect();
-        rows.push(self.row(ANY, |pair| mean(&pair[..self.mappings]).unwrap_or(f64::NAN)));
-        rows.push(self.row(WORST, |pair| {
+    fn rows(&self) -> Vec<PolicyGaps> {
+        let schemes = MappingScheme::ALL.map(|scheme| mapping_policy(scheme.name()));
+        let mut rows = Vec::new();
+        for name in [LINUX]
+            .into_iter()
+            .chain(schemes.iter().map(String::as_str))
+            .chain([UMBRELLA])
+        {
+            if let Some(policy) = self.policies.iter().position(|policy| policy == name) {
+                rows.push(self.row(name, |pair| pair[policy]));
+            }
+        }
+        rows.push(self.row("any mapping", |pair| {
+            mean(&pair[..self.mappings]).unwrap_or(f64::NAN)
+        }));
+        rows.push(self.row("worst mapping", |pair| {
             let mappings = pair[..self.mappings].iter().copied();
             mappings.fold(f64::INFINITY, f64::min)
         }));
@@ -159,13 +177,11 @@ impl MappingGrid {
     }
 
     fn row(&self, policy: &str, value: impl Fn(&[f64]) -> f64) -> PolicyGaps {
-        let best = |pair: &[f64]| pair[..self.mappings].iter().copied().fold(0.0, f64::max);
-        let gap = |pair: &Vec<f64>| missing_percent(value(pair), best(pair));
-        PolicyGaps {
-            group: GROUP.to_owned(),
-            policy: policy.to_owned(),
-            gaps_percent: self.stp.iter().map(gap).collect(),
-        }
+        let gaps = self.stp.iter().map(|pair| {
+            let best = pair[..self.mappings].iter().copied().fold(0.0, f64::max);
+            missing_percent(value(pair), best)
+        });
+        PolicyGaps::new(GROUP, policy, gaps)
     }
 }
 
@@ -176,21 +192,18 @@ mod tests {
     use consort_experiment::Scale;
 
     #[test]
-    fn no_mapping_is_better_than_the_best_and_the_named_ones_are_among_all() {
+    fn no_mapping_is_better_than_the_best() {
         let context = ExperimentContext::new(1, Scale::Quick, workers(1), &|_| ());
-        let mapped = search(&context).unwrap();
-        assert_eq!((mapped.mappings(), mapped.stp.len()), (5, 3));
+        let mapped = MappingGrid::run(&context, 1).unwrap();
+        assert_eq!((mapped.mappings, mapped.stp.len()), (5, 3));
         let rows = mapped.rows();
-        let of = |policy: &str| {
-            &rows
-                .iter()
-                .find(|row| row.policy == policy)
-                .unwrap()
-                .gaps_percent
+        let gaps = |policy: &str| {
+            let row = rows.iter().find(|row| row.policy == policy);
+            &row.unwrap().gaps_percent
         };
         for pair in 0..3 {
-            let named = MappingScheme::ALL.map(|scheme| of(&policy(scheme.name()))[pair]);
-            let (any, worst) = (of(ANY)[pair], of(WORST)[pair]);
+            let named = MappingScheme::ALL.map(|scheme| gaps(&mapping_policy(scheme.name()))[pair]);
+            let (any, worst) = (gaps("any mapping")[pair], gaps("worst mapping")[pair]);
             assert!(
                 named.iter().all(|gap| (0.0..=worst).contains(gap)),
                 "{named:?} {worst}"
@@ -201,12 +214,12 @@ mod tests {
     }
 
     #[test]
-    fn each_mapping_has_one_policy_and_those_with_a_name_have_it() {
+    fn each_mapping_has_one_policy() {
         let context = ExperimentContext::new(1, Scale::Quick, workers(1), &|_| ());
         let case = cases(&context).unwrap().remove(0);
-        let mut texts = mappings(&case).unwrap();
+        let mut texts = mapping_policies(&case).unwrap();
         for scheme in MappingScheme::ALL {
-            let named = policy(scheme.name());
+            let named = mapping_policy(scheme.name());
             assert_eq!(texts.iter().filter(|text| **text == named).count(), 1);
             texts.retain(|text| *text != named);
         }
@@ -219,11 +232,14 @@ mod tests {
     }
 
     #[test]
-    fn gaps_are_to_the_best_mapping_alone() {
+    fn gaps_are_to_the_best_mapping() {
         let mapped = MappingGrid {
-            policies: vec![policy("iso"), policy("int"), LINUX.to_owned()],
+            policies: vec![
+                mapping_policy("iso"),
+                mapping_policy("int"),
+                LINUX.to_owned(),
+            ],
             mappings: 2,
-            runs: 1,
             stp: vec![vec![2.0, 1.0, 2.5]],
         };
         let rows = mapped.rows();
@@ -234,13 +250,11 @@ mod tests {
             (LINUX, -25.0),
             ("mapping:map=iso", 0.0),
             ("mapping:map=int", 50.0),
-            (ANY, 25.0),
-            (WORST, 50.0),
+            ("any mapping", 25.0),
+            ("worst mapping", 50.0),
         ];
         assert_eq!(gaps, expect);
-        assert_eq!(
-            mapped.best(),
-            [("mapping:map=iso", 1), ("mapping:map=int", 0)]
-        );
+        let best = [("mapping:map=iso", 1), ("mapping:map=int", 0)];
+        assert_eq!(mapped.count_best(), best);
     }
 }

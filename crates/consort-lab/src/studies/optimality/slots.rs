@@ -1,28 +1,23 @@
 //! Every slot of a suite, simulated: the rounds of any scheduler and the best round, by the same
 //! trials.
-//!
-//! Pitfall: programs with equally many cores are seated in the order of the slot. A slot is
-//! simulated in one order, that of the suite, and stands for all.
 
 use crate::studies::coscheduling::alone::AloneMeasures;
+use crate::studies::coscheduling::choose::choose;
+use crate::studies::coscheduling::entrants::{ENTRANTS, GANG, RoundScheduler};
 use consort_core::ProgramId;
 use consort_core::coscheduling::{
     CoscheduleSlot, ExhaustiveError, ExhaustiveSlots, ProgramMeasure, ProgramTeam, RoundObjective,
     ScheduleRound, SlotTrial,
 };
-use consort_experiment::slots::Suite;
 use std::collections::BTreeMap;
 
 /// Reason why trials do not give a round or its value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum SlotsError {
-    /// A slot that is none of the suite's.
     #[error("there is no trial of {0:?}; simulate all slots")]
     NoTrial(CoscheduleSlot),
-    /// Nothing to put together.
     #[error("no program was tried alone on all cores; simulate all slots")]
     NoRound,
-    /// Too much to search.
     #[error(transparent)]
     Exhaustive(#[from] ExhaustiveError),
 }
@@ -31,18 +26,6 @@ pub(super) enum SlotsError {
 pub(super) struct SuiteSlotTrials {
     cores: u32,
     trials: BTreeMap<Vec<(ProgramId, u32)>, SlotTrial>,
-}
-
-/// Every slot of a suite: every set of its programs with every split of the cores, idle ones among
-/// them.
-///
-/// # Errors
-/// More programs or slots than are searched.
-pub(super) fn all(suite: &Suite) -> Result<Vec<CoscheduleSlot>, ExhaustiveError> {
-    let programs = suite.ids().map(|id| (id, ProgramMeasure::default()));
-    let programs: Vec<(ProgramId, ProgramMeasure)> = programs.collect();
-    let all = ExhaustiveSlots::new(suite.cores(), &programs, RoundObjective::default())?;
-    Ok(all.slots().collect())
 }
 
 impl SuiteSlotTrials {
@@ -55,7 +38,7 @@ impl SuiteSlotTrials {
         }
     }
 
-    /// Trial of a slot, its programs in the order in which they are asked for.
+    /// Trial of a slot, its programs in the order of the slot.
     ///
     /// # Errors
     /// A slot that was not simulated.
@@ -70,7 +53,7 @@ impl SuiteSlotTrials {
     }
 
     /// Every program alone on every number of cores.
-    pub fn alone(&self) -> AloneMeasures {
+    fn alone(&self) -> AloneMeasures {
         let alone = |trial: &SlotTrial| match (&trial.slot.teams[..], &trial.measures[..]) {
             ([team], [measure]) => Some(((team.program, team.cores), *measure)),
             _ => None,
@@ -94,9 +77,8 @@ impl SuiteSlotTrials {
         round: &[CoscheduleSlot],
         objective: RoundObjective,
     ) -> Result<f64, SlotsError> {
-        let trials: Vec<SlotTrial> = { round.iter() }
-            .map(|slot| self.trial(slot))
-            .collect::<Result<_, _>>()?;
+        let trials = round.iter().map(|slot| self.trial(slot));
+        let trials: Vec<SlotTrial> = trials.collect::<Result<_, _>>()?;
         Ok(objective.round_value(&trials, &self.gang()))
     }
 
@@ -107,14 +89,32 @@ impl SuiteSlotTrials {
     pub fn best(&self, objective: RoundObjective) -> Result<ScheduleRound, SlotsError> {
         let gang: Vec<(ProgramId, ProgramMeasure)> = self.gang().into_iter().collect();
         let mut all = ExhaustiveSlots::new(self.cores, &gang, objective)?;
-        self.trials
-            .values()
-            .for_each(|trial| all.record_trial(trial));
+        for trial in self.trials.values() {
+            all.record_trial(trial);
+        }
         let round = all.best().filter(|round| !round.slots.is_empty());
         round.ok_or(SlotsError::NoRound)
     }
+
+    /// The round that a scheduler ends with by these trials: the gang's if a fair one proves worse
+    /// than that.
+    ///
+    /// # Errors
+    /// Slots that were not simulated.
+    pub fn choose(&self, entrant: &RoundScheduler) -> Result<Vec<CoscheduleSlot>, SlotsError> {
+        let alone = self.alone();
+        let chosen = choose(entrant, self.cores, &alone, |slot| self.trial(slot))?;
+        let round = chosen.map_or_else(Vec::new, |chosen| chosen.slots);
+        // As in the studies of co-scheduling, where a fair round that is worse is given up.
+        if entrant.is_fair() && self.value(&round, RoundObjective::EnergyDelay)? > 1.0 {
+            return self.choose(&ENTRANTS[GANG]);
+        }
+        Ok(round)
+    }
 }
 
+/// Programs with equally many cores are seated in the order of the slot, but a slot is simulated in
+/// one order, that of the suite, which stands for all.
 fn key(slot: &CoscheduleSlot) -> Vec<(ProgramId, u32)> {
     let teams = slot.teams.iter();
     let mut key: Vec<_> = teams.map(|team| (team.program, team.cores)).collect();
@@ -137,15 +137,17 @@ mod tests {
     }
 
     fn trial(teams: &[(u32, u32)], done: &[f64]) -> SlotTrial {
-        let measure = |&instructions: &f64| ProgramMeasure {
+        let both = done.iter().zip(teams);
+        let measures = both.map(|(&instructions, &(_, cores))| ProgramMeasure {
             instructions,
+            cores,
             energy_j: 10.0,
             time_ns: 1e9,
             ..ProgramMeasure::default()
-        };
+        });
         SlotTrial {
             slot: slot(teams),
-            measures: done.iter().map(measure).collect(),
+            measures: measures.collect(),
         }
     }
 
@@ -163,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_round_of_two_is_the_pair_and_the_gang_lacks_what_it_gains() {
+    fn best_round_of_two_is_the_pair() {
         let slots = two();
         let pair = [slot(&[(0, 1), (1, 1)])];
         let best = slots.best(RoundObjective::Throughput).unwrap();
@@ -183,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_is_found_whatever_its_order_and_told_in_the_order_asked_for() {
+    fn trial_is_in_the_order_of_the_slot() {
         let slots = two();
         let reported = slots.trial(&slot(&[(1, 1), (0, 1)])).unwrap();
         let done: Vec<f64> = reported.measures.iter().map(|m| m.instructions).collect();
@@ -194,10 +196,30 @@ mod tests {
     }
 
     #[test]
-    fn without_a_program_on_all_cores_there_is_no_round() {
+    fn without_program_on_all_cores_there_is_no_round() {
         let best =
             |done: SlotTrial| SuiteSlotTrials::new(2, [done]).best(RoundObjective::Throughput);
         assert_eq!(best(trial(&[(0, 2)], &[4.0])).unwrap().value, 1.0);
         assert_eq!(best(trial(&[(0, 1)], &[4.0])), Err(SlotsError::NoRound));
+    }
+
+    #[test]
+    fn programs_that_crawl_together_are_kept_apart() {
+        // The first scales and the second does not.
+        let slots = SuiteSlotTrials::new(
+            2,
+            [
+                trial(&[(0, 2)], &[4.0]),
+                trial(&[(1, 2)], &[4.0]),
+                trial(&[(0, 1)], &[2.5]),
+                trial(&[(1, 1)], &[4.0]),
+                trial(&[(0, 1), (1, 1)], &[0.5, 0.5]),
+            ],
+        );
+        for entrant in &ENTRANTS[..3] {
+            let round = slots.choose(entrant).unwrap();
+            assert_eq!(round.len(), 2, "{}", entrant.name);
+            assert!(slots.value(&round, RoundObjective::EnergyDelay).unwrap() <= 1.0);
+        }
     }
 }

@@ -1,124 +1,114 @@
-//! Sizes and histograms of one kind of error, for S2 and S3.
+//! S2 and S3: errors of the forward and of the inverse model.
 
-use super::training::TrainingResult;
-use crate::study::StudyError;
+use super::training::{StackSplit, TrainingResult, train};
+use crate::simulate::part_error;
 use crate::study::file::StudyFile;
-use consort_data::{Cell, Figure, HeadlineTable, ReportTable};
-use consort_experiment::train::{ErrorSpread, LevelErrors};
+use crate::study::{StudyError, StudyOutput};
+use consort_data::{Cell, HeadlineTable};
+use consort_experiment::ExperimentContext;
+use consort_experiment::train::{ErrorSpread, LevelErrors, TrainingRow};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
-/// Relation of the programs of a row of errors to the model.
-const KINDS: [&str; 2] = ["trained", "held-out"];
+/// Largest mean that counts as 0, percent: differences of counts leave as much of a component that
+/// does not occur.
+const ROUNDING: f64 = 1e-9;
 
-/// Selection of one kind of errors.
-type ErrorSelector = fn(&LevelErrors) -> &ErrorSpread;
-
-/// Kind of error, with its title.
-pub(in crate::studies) struct ErrorAspect {
-    kind: ErrorSelector,
-    /// True where an error can be below 0.
-    pub is_signed: bool,
-    pub title: &'static str,
+/// Kind of error.
+struct ErrorAspect {
+    spread: fn(&LevelErrors) -> &ErrorSpread,
+    /// True if an error can be below 0.
+    is_signed: bool,
+    model: &'static str,
+    title: &'static str,
 }
 
-/// Forward errors.
-pub(in crate::studies) const FORWARD: ErrorAspect = ErrorAspect {
-    kind: |errors| &errors.forward,
+const FORWARD: ErrorAspect = ErrorAspect {
+    spread: |errors| &errors.forward,
     is_signed: true,
+    model: "forward model",
     title: "Errors of predicted slowdowns",
 };
 
-/// Inverse errors.
-pub(in crate::studies) const INVERSE: ErrorAspect = ErrorAspect {
-    kind: |errors| &errors.inverse,
+const INVERSE: ErrorAspect = ErrorAspect {
+    spread: |errors| &errors.inverse,
     is_signed: false,
+    model: "inverse model",
     title: "Cycles that the inverse model puts under a wrong cause",
 };
 
-/// The sizes of errors of this model.
-pub(in crate::studies) fn headline(
-    lesson: &TrainingResult,
+/// The parts that both studies have: rows and series are `trained` and `held-out` programs.
+fn size_errors(
+    context: &ExperimentContext<'_>,
+    file: &StudyFile,
     about: &ErrorAspect,
-    model: &str,
-) -> Result<ReportTable, StudyError> {
+) -> Result<(Arc<TrainingResult>, StudyOutput), StudyError> {
+    let training = train(context, StackSplit::TopLevel)?;
+    let spreads = [&training.seen, &training.held_out].map(about.spread);
+    let named = ["trained", "held-out"].into_iter().zip(spreads);
     let mut headline = HeadlineTable::new()?;
-    for (name, errors) in KINDS.into_iter().zip([&lesson.seen, &lesson.held_out]) {
-        let spread = (about.kind)(errors);
-        let mean = spread.size.mean_absolute_percent;
-        headline.add(
-            &format!("mean error of the {model}, {name}"),
-            "percent",
-            mean,
-        )?;
+    let mut sizes = Vec::new();
+    for (name, spread) in named.clone() {
+        let (size, within) = (spread.size, percent_within(spread, 10.0));
+        let row = format!("mean error of the {}, {name}", about.model);
+        headline.add(&row, "percent", size.mean_absolute_percent)?;
         let row = format!("errors within 10 percent, {name}");
-        headline.add(&row, "percent", within(spread, 10.0))?;
-    }
-    Ok(headline.into_table())
-}
-
-/// Tables `errors` and `histogram`.
-pub(in crate::studies) fn tables(
-    file: &StudyFile,
-    lesson: &TrainingResult,
-    about: &ErrorAspect,
-) -> Result<Vec<ReportTable>, StudyError> {
-    Ok(vec![
-        sizes(file, lesson, about)?,
-        histogram(file, lesson, about)?,
-    ])
-}
-
-fn sizes(
-    file: &StudyFile,
-    lesson: &TrainingResult,
-    about: &ErrorAspect,
-) -> Result<ReportTable, StudyError> {
-    let both = KINDS.into_iter().zip([&lesson.seen, &lesson.held_out]);
-    let rows = both.map(|(name, errors)| {
-        let spread = (about.kind)(errors);
+        headline.add(&row, "percent", within)?;
         let cells = vec![
-            spread.size.mean_absolute_percent.into(),
-            spread.size.p95_percent.into(),
-            within(spread, 10.0).into(),
+            size.mean_absolute_percent.into(),
+            size.p95_percent.into(),
+            within.into(),
             (spread.count as u64).into(),
         ];
-        (name, cells)
+        sizes.push((name, cells));
+    }
+    // Errors without a sign leave the bins below 0 empty.
+    let is_shown = |&&(low, ..): &&(f64, f64, u64)| about.is_signed || low >= 0.0;
+    let bins: Vec<Vec<(f64, f64, u64)>> = { spreads.iter() }
+        .map(|spread| spread.histogram.bins().collect())
+        .collect();
+    let shown = bins[0].iter().filter(is_shown);
+    let labels: Vec<String> = shown.map(|&(low, high, _)| bin_label(low, high)).collect();
+    let mut series: Vec<(String, Vec<Cell>)> = Vec::new();
+    for ((name, spread), bins) in named.zip(&bins) {
+        let share = |bin: &(f64, f64, u64)| 100.0 * bin.2 as f64 / spread.count.max(1) as f64;
+        let cells = bins.iter().filter(is_shown).map(|bin| share(bin).into());
+        series.push((name.to_owned(), cells.collect()));
+    }
+    let row = |n: usize| series.iter().map(|(_, cells)| cells[n].clone()).collect();
+    let rows = labels.iter().enumerate().map(|(n, label)| (label, row(n)));
+    let sizes_text = spreads.map(|spread| {
+        format!(
+            "{:.1} % (95 percent within {:.1} %)",
+            spread.size.mean_absolute_percent, spread.size.p95_percent
+        )
     });
-    file.fill_table("errors", rows)
+    let output = StudyOutput {
+        tables: vec![
+            headline.into_table(),
+            file.fill_table("errors", sizes)?,
+            file.fill_table("histogram", rows)?,
+        ],
+        notes: vec![format!(
+            "{}: on trained programs {} on average, on held-out programs {}, over {} pairs.",
+            about.title, sizes_text[0], sizes_text[1], training.runs,
+        )],
+        figures: vec![file.bar_figure("histogram", 1, labels, series)?],
+        runs: 1,
+    };
+    Ok((training, output))
 }
 
 /// Percent of the errors in bins that lie within this much, in percent.
-fn within(spread: &ErrorSpread, percent: f64) -> f64 {
-    let inside = |&(low, high, _): &(f64, f64, u64)| low >= -percent && high <= percent;
-    let count: u64 = spread
-        .histogram
-        .bins()
-        .filter(inside)
-        .map(|bin| bin.2)
-        .sum();
+fn percent_within(spread: &ErrorSpread, percent: f64) -> f64 {
+    let bins = spread.histogram.bins();
+    let inside = bins.filter(|&(low, high, _)| low >= -percent && high <= percent);
+    let count: u64 = inside.map(|bin| bin.2).sum();
     100.0 * count as f64 / spread.count.max(1) as f64
 }
 
-/// Bins that can hold something: all, or where errors have no sign those from 0.
-struct ErrorBin {
-    label: String,
-    /// Share of the errors of each of [`KINDS`] in it, percent.
-    percents: [f64; 2],
-}
-
-fn bins(lesson: &TrainingResult, about: &ErrorAspect) -> Vec<ErrorBin> {
-    let [seen, held_out] = [&lesson.seen, &lesson.held_out].map(about.kind);
-    let both = seen.histogram.bins().zip(held_out.histogram.bins());
-    let percent = |count: u64, of: &ErrorSpread| 100.0 * count as f64 / of.count.max(1) as f64;
-    both.filter(|((low, ..), _)| about.is_signed || *low >= 0.0)
-        .map(|((low, high, seen_count), (.., held_out_count))| ErrorBin {
-            label: label(low, high),
-            percents: [percent(seen_count, seen), percent(held_out_count, held_out)],
-        })
-        .collect()
-}
-
 /// A bin's edges in percent, for example `-2..0`.
-fn label(low: f64, high: f64) -> String {
+fn bin_label(low: f64, high: f64) -> String {
     match (low.is_finite(), high.is_finite()) {
         (true, true) => format!("{low:.0}..{high:.0}"),
         (true, false) => format!("from {low:.0}"),
@@ -126,55 +116,165 @@ fn label(low: f64, high: f64) -> String {
     }
 }
 
-/// Table `histogram`.
-fn histogram(
+/// S2: errors of the forward model.
+///
+/// Keys. Table `headline`: rows `mean error of the forward model, KIND` and `errors within 10
+/// percent, KIND`, KIND `trained` or `held-out`. Table `errors`: rows `trained`, `held-out`; columns
+/// `mean_abs_percent`, `p95_percent`, `within_10_percent`, `errors`. Table `histogram`: rows bins
+/// such as `-2..0`, `below -30`, `from 30`; columns `trained_percent`, `held_out_percent`. Table
+/// `programs`: rows programs, worst first; columns `slowdown`, `predicted`, `mean_abs_percent`,
+/// `component` (the one that is furthest off). Figure `histogram`.
+pub(in crate::studies) fn forward(
+    context: &ExperimentContext<'_>,
     file: &StudyFile,
-    lesson: &TrainingResult,
-    about: &ErrorAspect,
-) -> Result<ReportTable, StudyError> {
-    let bins = bins(lesson, about).into_iter();
-    file.fill_table(
-        "histogram",
-        bins.map(|bin| (bin.label, bin.percents.map(Cell::from).into())),
-    )
-}
-
-/// Figure `histogram`.
-pub(in crate::studies) fn figure(
-    file: &StudyFile,
-    lesson: &TrainingResult,
-    about: &ErrorAspect,
-) -> Result<Figure, StudyError> {
-    let bins = bins(lesson, about);
-    let series = |(i, name): (usize, &str)| {
-        let cells = bins.iter().map(|bin| bin.percents[i].into());
-        (name.to_owned(), cells.collect())
-    };
-    let groups = bins.iter().map(|bin| bin.label.clone()).collect();
-    file.bar_figure(
-        "histogram",
-        1,
-        groups,
-        KINDS.into_iter().enumerate().map(series),
-    )
-}
-
-/// One sentence on both.
-pub(in crate::studies) fn note(lesson: &TrainingResult, about: &ErrorAspect) -> String {
-    let of = |errors: &LevelErrors| {
-        let size = (about.kind)(errors).size;
+) -> Result<StudyOutput, StudyError> {
+    let (training, mut output) = size_errors(context, file, &FORWARD)?;
+    let programs = PredictedProgram::all(&training);
+    let rows = programs.iter().map(|program| {
+        let cells = vec![
+            program.slowdown.into(),
+            program.predicted.into(),
+            program.mean_abs_percent.into(),
+            program.component.into(),
+        ];
+        (program.name, cells)
+    });
+    output.tables.push(file.fill_table("programs", rows)?);
+    let worst = programs.iter().take(5).map(|program| {
         format!(
-            "{:.1} % (95 percent within {:.1} %)",
-            size.mean_absolute_percent, size.p95_percent
+            "{} (slowdown {:.2}, predicted {:.2}, {})",
+            program.name, program.slowdown, program.predicted, program.component
         )
-    };
-    format!(
-        "{}: on trained programs {} on average, on held-out programs {}, over {} pairs.",
-        about.title,
-        of(&lesson.seen),
-        of(&lesson.held_out),
-        lesson.runs,
-    )
+    });
+    output.notes.push(format!(
+        "Predicted worst, with the component that is furthest off: {}. One coefficient per event \
+         stands for all causes that are counted under it, whose cycles grow differently: misses \
+         that wait for each other not at all, overlapping ones with the lost half of the window.",
+        worst.collect::<Vec<_>>().join(", ")
+    ));
+    Ok(output)
+}
+
+/// Predictions of a program's slowdowns, means over its rows.
+struct PredictedProgram<'a> {
+    name: &'a str,
+    slowdown: f64,
+    predicted: f64,
+    mean_abs_percent: f64,
+    /// The component with the largest mean magnitude of the residual.
+    component: &'a str,
+}
+
+impl<'a> PredictedProgram<'a> {
+    /// All programs, the one that is predicted worst first.
+    fn all(training: &'a TrainingResult) -> Vec<Self> {
+        let mut rows: BTreeMap<&str, Vec<&TrainingRow>> = BTreeMap::new();
+        for row in &training.set.rows {
+            rows.entry(&row.program).or_default().push(row);
+        }
+        let each = rows.into_iter();
+        let mut programs: Vec<Self> = each
+            .map(|(name, rows)| Self::new(training, name, &rows))
+            .collect();
+        programs.sort_by(|a, b| b.mean_abs_percent.total_cmp(&a.mean_abs_percent));
+        programs
+    }
+
+    fn new(training: &'a TrainingResult, name: &'a str, rows: &[&TrainingRow]) -> Self {
+        let (level, components) = (&training.fit.level, &training.set.components);
+        let [mut slowdown, mut predicted, mut error] = [0.0; 3];
+        let mut residuals = vec![0.0; components.len()];
+        let mut together = vec![0.0; components.len()];
+        for row in rows {
+            let (is, said) = (row.slowdown(), level.slowdown(&row.own, &row.others));
+            slowdown += is;
+            predicted += said;
+            error += (said / is - 1.0).abs();
+            level.predict_stack(&row.own, &row.others, &mut together);
+            let both = row.together.iter().zip(&together);
+            for (sum, (measured, predicted)) in residuals.iter_mut().zip(both) {
+                *sum += (measured - predicted).abs();
+            }
+        }
+        let named = components.iter().zip(residuals);
+        let furthest = named.max_by(|a, b| a.1.total_cmp(&b.1));
+        let count = rows.len() as f64;
+        Self {
+            name,
+            slowdown: slowdown / count,
+            predicted: predicted / count,
+            mean_abs_percent: 100.0 * (error / count),
+            component: furthest.map_or("", |(name, _)| name),
+        }
+    }
+}
+
+/// S3: errors of the inverse model.
+///
+/// Keys. Tables `errors` and `histogram` as in S2, bins from `0..2`. Table `components`: rows the
+/// events of the stack; columns `alone_percent`, `estimated_percent` (means, of the cycles alone),
+/// `mean_abs_percent`. Table `guesses`: row `trained` and `held-out`; column `kept_percent`.
+/// Figure `histogram`.
+pub(in crate::studies) fn inverse(
+    context: &ExperimentContext<'_>,
+    file: &StudyFile,
+) -> Result<StudyOutput, StudyError> {
+    let (training, mut output) = size_errors(context, file, &INVERSE)?;
+    let sums = component_sums(&training)?;
+    let count = training.set.rows.len().max(1) as f64;
+    let percents = sums.iter().map(|sums| {
+        sums.map(|sum| {
+            let percent = 100.0 * sum / count;
+            if percent.abs() < ROUNDING {
+                0.0
+            } else {
+                percent
+            }
+        })
+    });
+    let percents: Vec<[f64; 3]> = percents.collect();
+    let named = || training.set.components.iter().zip(&percents);
+    let rows = named().map(|(name, percents)| (name, percents.map(Cell::from).into()));
+    output.tables.push(file.fill_table("components", rows)?);
+    let kept = [&training.seen, &training.held_out]
+        .map(|errors| 100.0 * errors.guesses_kept as f64 / errors.inverted.max(1) as f64);
+    let rows = ["trained", "held-out"].into_iter().zip(kept);
+    let rows = rows.map(|(name, kept)| (name, vec![kept.into()]));
+    output.tables.push(file.fill_table("guesses", rows)?);
+    let worst = named().max_by(|a, b| a.1[2].total_cmp(&b.1[2]));
+    let worst = worst.map_or_else(String::new, |(name, [alone, estimated, _])| {
+        format!("{name} ({alone:.1} % of the cycles alone, estimated as {estimated:.1} %)")
+    });
+    output.notes.push(format!(
+        "The component that is furthest off is {worst}. In {:.0} % of the co-runs the equations \
+         of some component have no root between 0 and 1 and its measured share is kept instead.",
+        kept[0]
+    ));
+    Ok(output)
+}
+
+/// Sums over all rows for each component, in shares of the cycles alone: alone, estimated, and
+/// magnitude of the difference.
+fn component_sums(training: &TrainingResult) -> Result<Vec<[f64; 3]>, StudyError> {
+    let mut co_runs: BTreeMap<u64, Vec<&TrainingRow>> = BTreeMap::new();
+    for row in &training.set.rows {
+        co_runs.entry(row.co_run).or_default().push(row);
+    }
+    let mut sums = vec![[0.0; 3]; training.set.components.len()];
+    for rows in co_runs.values() {
+        let measured: Vec<&[f64]> = rows.iter().map(|row| row.measured.as_slice()).collect();
+        let inverse = training.fit.level.invert(&measured);
+        let inverse = inverse.map_err(part_error("inverse model"))?;
+        for (thread, row) in rows.iter().enumerate() {
+            let both = inverse.st_stack(thread).iter().zip(&row.own);
+            for (sum, (estimated, alone)) in sums.iter_mut().zip(both) {
+                sum[0] += alone;
+                sum[1] += estimated;
+                sum[2] += (estimated - alone).abs();
+            }
+        }
+    }
+    Ok(sums)
 }
 
 #[cfg(test)]
@@ -182,22 +282,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn within_counts_whole_bins() {
+    fn percent_within_counts_whole_bins() {
         let spread = ErrorSpread::from_percents(&[-11.0, -9.0, 0.0, 9.9, 10.1]);
-        assert_eq!(within(&spread, 10.0), 60.0);
+        assert_eq!(percent_within(&spread, 10.0), 60.0);
     }
 
     #[test]
-    fn open_bins_are_named_by_their_one_edge() {
+    fn open_bins_are_named_by_one_edge() {
         let labels = ErrorSpread::from_percents(&[]).histogram;
-        let labels: Vec<String> = labels
-            .bins()
-            .map(|(low, high, _)| label(low, high))
+        let labels: Vec<String> = { labels.bins() }
+            .map(|(low, high, _)| bin_label(low, high))
             .collect();
-        assert_eq!(
-            (labels[0].as_str(), labels[1].as_str()),
-            ("below -30", "-30..-28")
-        );
+        assert_eq!(labels[..2], ["below -30", "-30..-28"]);
         assert_eq!(labels.last().unwrap(), "from 30");
     }
 }
