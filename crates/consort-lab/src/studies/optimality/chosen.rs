@@ -1,7 +1,7 @@
 //! The round that a co-scheduler ends with when it is told trials of slots that are all known.
 
 use super::slots::{SlotsError, SuiteSlotTrials};
-use crate::studies::coscheduling::choose::choose;
+use crate::studies::coscheduling::entrants::choose;
 use crate::studies::coscheduling::entrants::{ENTRANTS, GANG, RoundScheduler};
 use consort_core::coscheduling::{CoscheduleSlot, RoundObjective};
 

@@ -4,7 +4,7 @@
 //! Pitfall: programs with equally many cores are seated in the order of the slot. A slot is
 //! simulated in one order, that of the suite, and stands for all.
 
-use crate::studies::coscheduling::alone::AloneMeasures;
+use crate::studies::coscheduling::AloneMeasures;
 use consort_core::ProgramId;
 use consort_core::coscheduling::{
     CoscheduleSlot, ExhaustiveError, ExhaustiveSlots, ProgramMeasure, ProgramTeam, RoundObjective,
